@@ -1,0 +1,53 @@
+# How Duet's folders become targets: duet_part (a folder of libduet), duet_module (loaded at run
+# time), duet_test (a folder's tests).
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+set(CMAKE_CXX_STANDARD 17)  # nvcc 13.0 does not survive C++20's <barrier>
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
+set(CMAKE_INSTALL_RPATH "$ORIGIN;$ORIGIN/../lib;$ORIGIN/..")
+
+set(DUET_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Werror)
+if(DUET_SANITIZE)
+  add_compile_options(-fsanitize=${DUET_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${DUET_SANITIZE})
+endif()
+
+# duet_part(NAME source...): one folder of libduet.
+function(duet_part name)
+  add_library(duet_${name} OBJECT ${ARGN})
+  target_include_directories(duet_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_compile_options(duet_${name} PRIVATE ${DUET_WARNINGS})
+  target_link_libraries(duet_${name} PRIVATE fmt::fmt nlohmann_json::nlohmann_json)
+  target_link_libraries(libduet PRIVATE duet_${name})
+endfunction()
+
+# duet_module(NAME source...): modules/duet_NAME.so, found by load_module("NAME").
+function(duet_module name)
+  add_library(duet_${name}_module MODULE ${ARGN})
+  set_target_properties(duet_${name}_module PROPERTIES
+    PREFIX "" OUTPUT_NAME duet_${name} LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/modules)
+  target_link_libraries(duet_${name}_module PRIVATE libduet)
+  target_compile_options(duet_${name}_module PRIVATE
+    $<$<COMPILE_LANGUAGE:CXX>:${DUET_WARNINGS}>)
+endfunction()
+
+# duet_test(NAME source...): a GoogleTest program of one folder.
+function(duet_test name)
+  if(NOT DUET_TESTS)
+    return()
+  endif()
+  add_executable(${name}_test ${ARGN})
+  set_target_properties(${name}_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  target_link_libraries(${name}_test PRIVATE libduet GTest::gtest_main)
+  target_compile_options(${name}_test PRIVATE ${DUET_WARNINGS})
+  add_test(NAME ${name} COMMAND ${name}_test)
+  set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+endfunction()

@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Installs the Debian packages that Duet needs, where any is missing. They are named here and
+# nowhere else.
+#   packages.sh          what `make run` and `make test` need
+#   packages.sh checks   and what CI's further checks need (HIP compile, formatting)
+set -euo pipefail
+
+build=(
+  g++ cmake ninja-build pkgconf git
+  libfmt-dev nlohmann-json3-dev libcli11-dev libtomlplusplus-dev libhwloc-dev libgtest-dev
+  libdnnl-dev libopenblas-openmp-dev
+)
+checks=(hipcc libamdhip64-dev clang-format)
+
+wanted=("${build[@]}")
+if [[ "${1:-}" == checks ]]; then wanted+=("${checks[@]}"); fi
+
+missing=()
+for package in "${wanted[@]}"; do
+  status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
+  [[ "$status" == installed ]] || missing+=("$package")
+done
+[[ ${#missing[@]} -gt 0 ]] || exit 0
+
+if [[ $(id -u) -eq 0 ]]; then
+  as_root=()
+elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
+  as_root=(sudo)
+else
+  echo "Duet needs packages that are not installed, and this user may not install them. Please run:" >&2
+  echo "  apt-get install --no-install-recommends ${missing[*]}" >&2
+  exit 1
+fi
+echo "Installing: ${missing[*]}"
+"${as_root[@]}" apt-get update -qq
+DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y -qq --no-install-recommends \
+  "${missing[@]}" >/dev/null

@@ -1,0 +1,112 @@
+// Units, element types, random numbers and run-time loading.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "core/dtype.h"
+#include "core/error.h"
+#include "core/module.h"
+#include "core/random.h"
+#include "core/units.h"
+
+namespace duet {
+namespace {
+
+TEST(Units, ParsesBinaryAndDecimalSizes) {
+  EXPECT_EQ(parse_bytes("4096"), 4096u);
+  EXPECT_EQ(parse_bytes("64K"), 65536u);
+  EXPECT_EQ(parse_bytes("64k"), 65536u);
+  EXPECT_EQ(parse_bytes("16 MiB"), 16777216u);
+  EXPECT_EQ(parse_bytes("1GB"), 1000000000u);
+  EXPECT_EQ(parse_bytes("2G"), 2147483648u);
+  EXPECT_EQ(parse_bytes("0"), 0u);
+}
+
+TEST(Units, RefusesWhatIsNoSize) {
+  for (const char* text : {"", "K", "-1", "1.5M", "12 parsecs", "99999999999999999999", "1e9",
+                           "18446744073709551615G"}) {
+    EXPECT_THROW(parse_bytes(text), UsageError) << text;
+  }
+}
+
+TEST(Units, PrintsExactSizesAndTimes) {
+  EXPECT_EQ(format_bytes(4096), "4 KiB");
+  EXPECT_EQ(format_bytes(2101346304), "2004 MiB");
+  EXPECT_EQ(format_bytes(4097), "4097 B");
+  EXPECT_EQ(format_seconds(0.0123), "12.300 ms");
+  EXPECT_EQ(format_seconds(1.5e-6), "1.50 us");
+  EXPECT_EQ(format_rate(391.24), "391.2");
+}
+
+TEST(DTypes, NamesRoundTrip) {
+  for (DType type : all_dtypes()) EXPECT_EQ(parse_dtype(name(type)), type);
+  EXPECT_EQ(parse_dtype("fp8"), DType::fp8_e4m3);
+  EXPECT_THROW(parse_dtype("fp12"), UsageError);
+}
+
+// Every bit pattern of the small formats is a fixed point of store(load()).
+TEST(DTypes, SmallFormatsRoundTripExhaustively) {
+  for (DType type : {DType::fp16, DType::bf16, DType::fp8_e4m3, DType::int8}) {
+    const std::uint32_t count = size_of(type) == 1 ? 256 : 65536;
+    for (std::uint32_t bits = 0; bits < count; ++bits) {
+      std::uint32_t back = 0;
+      const float value = load(type, &bits);
+      if (std::isnan(value) || (type == DType::int8 && value == -128.0f)) continue;
+      store(type, &back, value);
+      ASSERT_EQ(back, bits) << name(type) << " " << value;
+    }
+  }
+}
+
+TEST(DTypes, RoundsToNearestEvenAndSaturates) {
+  std::uint16_t half = 0;
+  store(DType::fp16, &half, 1.0f + 1.0f / 2048);  // halfway between 1 and the next: to even
+  EXPECT_EQ(half, 0x3C00);
+  store(DType::fp16, &half, 65520.0f);
+  EXPECT_EQ(half, 0x7C00);  // infinity
+  store(DType::fp16, &half, std::ldexp(1.0f, -24));
+  EXPECT_EQ(half, 1);  // smallest subnormal
+  std::uint8_t byte = 0;
+  store(DType::fp8_e4m3, &byte, 1000.0f);
+  EXPECT_EQ(load(DType::fp8_e4m3, &byte), 448.0f);
+  store(DType::fp8_e4m3, &byte, -464.0f);
+  EXPECT_EQ(load(DType::fp8_e4m3, &byte), -448.0f);
+  store(DType::int8, &byte, -300.0f);
+  EXPECT_EQ(load(DType::int8, &byte), -127.0f);
+}
+
+TEST(Random, PatternDependsOnSeedAndPositionOnly) {
+  EXPECT_NE(random_word(1, 0), random_word(2, 0));
+  EXPECT_NE(random_word(1, 0), random_word(1, 1));
+  const std::uint64_t word = random_word(7, 3);
+  for (unsigned i = 0; i < 8; ++i) {
+    EXPECT_EQ(pattern_byte(7, 24 + i), static_cast<unsigned char>(word >> (8 * i)));
+  }
+}
+
+TEST(Random, NormalHasTheMomentsOfANormal) {
+  double sum = 0, squares = 0, fourth = 0;
+  const int n = 200000;
+  for (int i = 0; i < n; ++i) {
+    const double x = random_normal(3, static_cast<std::uint64_t>(i));
+    ASSERT_TRUE(std::isfinite(x));
+    sum += x;
+    squares += x * x;
+    fourth += x * x * x * x;
+  }
+  EXPECT_NEAR(sum / n, 0, 0.02);
+  EXPECT_NEAR(squares / n, 1, 0.02);
+  EXPECT_NEAR(fourth / n, 3, 0.15);
+}
+
+TEST(Modules, SayWhyTheyAreNotThere) {
+  const ModuleState& state = load_module("no_such_vendor");
+  EXPECT_FALSE(state.loaded);
+  EXPECT_EQ(state.reason, "not built in");
+  EXPECT_THROW(Library({"libduet-no-such-thing.so.1"}), Unavailable);
+}
+
+}  // namespace
+}  // namespace duet

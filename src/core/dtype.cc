@@ -1,0 +1,184 @@
+// Names, sizes and single-value conversions of the element types.
+#include "core/dtype.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "core/error.h"
+
+namespace duet {
+namespace {
+
+struct Entry {
+  DType type;
+  std::string_view name;
+  std::size_t size;
+};
+
+constexpr std::array<Entry, 7> kTypes{{
+    {DType::fp32, "fp32", 4},
+    {DType::tf32, "tf32", 4},
+    {DType::fp16, "fp16", 2},
+    {DType::bf16, "bf16", 2},
+    {DType::fp8_e4m3, "fp8_e4m3", 1},
+    {DType::int8, "int8", 1},
+    {DType::int32, "int32", 4},
+}};
+
+const Entry& entry(DType type) { return kTypes[static_cast<std::size_t>(type)]; }
+
+// A small binary floating-point format: sign, exponent and mantissa bits, and what stands at the
+// top of its exponent range.
+struct Format {
+  int exponent_bits;
+  int mantissa_bits;
+  bool has_infinity;  // false: e4m3 keeps only one NaN pattern at the top (OCP FP8, 2023)
+};
+constexpr Format kHalf{5, 10, true};
+constexpr Format kE4M3{4, 3, false};
+
+float decode(std::uint32_t bits, const Format& f) {
+  const std::uint32_t mantissa = bits & ((1u << f.mantissa_bits) - 1);
+  const std::uint32_t exponent = (bits >> f.mantissa_bits) & ((1u << f.exponent_bits) - 1);
+  const float sign = (bits >> (f.mantissa_bits + f.exponent_bits)) != 0 ? -1.0f : 1.0f;
+  const std::uint32_t top = (1u << f.exponent_bits) - 1;
+  const int bias = (1 << (f.exponent_bits - 1)) - 1;
+  if (exponent == top) {
+    if (f.has_infinity) {
+      return mantissa == 0 ? sign * std::numeric_limits<float>::infinity()
+                           : std::numeric_limits<float>::quiet_NaN();
+    }
+    if (mantissa == (1u << f.mantissa_bits) - 1) return std::numeric_limits<float>::quiet_NaN();
+  }
+  const int scale = exponent == 0 ? 1 - bias : static_cast<int>(exponent) - bias;
+  const float significand =
+      static_cast<float>(mantissa) / static_cast<float>(1u << f.mantissa_bits) +
+      (exponent == 0 ? 0.0f : 1.0f);
+  return sign * std::ldexp(significand, scale);
+}
+
+std::uint32_t encode(float value, const Format& f) {
+  const int bias = (1 << (f.exponent_bits - 1)) - 1;
+  const std::uint32_t sign = (std::signbit(value) ? 1u : 0u) << (f.mantissa_bits + f.exponent_bits);
+  const std::uint32_t top = ((1u << f.exponent_bits) - 1) << f.mantissa_bits;
+  const std::uint32_t infinity = f.has_infinity ? top : top | ((1u << f.mantissa_bits) - 2);
+  if (std::isnan(value)) return sign | top | ((1u << f.mantissa_bits) - 1);
+  const float magnitude = std::fabs(value);
+  if (magnitude == 0.0f) return sign;
+  if (std::isinf(value)) return sign | infinity;
+  int exponent = std::max(std::ilogb(magnitude), 1 - bias);
+  // In units of the last place of that exponent; nearbyint rounds half to even.
+  std::uint64_t units = static_cast<std::uint64_t>(
+      std::nearbyint(std::ldexp(static_cast<double>(magnitude), f.mantissa_bits - exponent)));
+  if (units >= (2ull << f.mantissa_bits)) {
+    units >>= 1;
+    ++exponent;
+  }
+  if (exponent > bias + (f.has_infinity ? 0 : 1)) return sign | infinity;
+  const bool normal = units >= (1ull << f.mantissa_bits);
+  const std::uint32_t field = normal ? static_cast<std::uint32_t>(exponent + bias) : 0;
+  const std::uint32_t mantissa = static_cast<std::uint32_t>(units) & ((1u << f.mantissa_bits) - 1);
+  return std::min((field << f.mantissa_bits) | mantissa, infinity) | sign;
+}
+
+std::uint16_t to_bf16(float value) {
+  std::uint32_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  if (std::isnan(value)) return static_cast<std::uint16_t>((bits >> 16) | 0x40);
+  bits += 0x7FFF + ((bits >> 16) & 1);  // round to nearest, ties to even
+  return static_cast<std::uint16_t>(bits >> 16);
+}
+
+float to_integer(float value, float limit) {
+  return std::fmin(std::fmax(std::nearbyint(value), -limit), limit);
+}
+
+}  // namespace
+
+std::string_view name(DType type) { return entry(type).name; }
+std::size_t size_of(DType type) { return entry(type).size; }
+
+DType parse_dtype(std::string_view text) {
+  std::string known;
+  for (const Entry& e : kTypes) {
+    if (e.name == text || (e.type == DType::fp8_e4m3 && text == "fp8")) return e.type;
+    if (e.type != DType::int32) known += (known.empty() ? "" : ", ") + std::string(e.name);
+  }
+  throw UsageError(fmt::format("unknown dtype '{}': expected one of {}", text, known));
+}
+
+std::vector<DType> all_dtypes() {
+  std::vector<DType> types;
+  for (const Entry& e : kTypes) types.push_back(e.type);
+  return types;
+}
+
+float load(DType type, const void* element) {
+  switch (type) {
+    case DType::fp32:
+    case DType::tf32: {
+      float value;
+      std::memcpy(&value, element, sizeof value);
+      return value;
+    }
+    case DType::fp16: {
+      std::uint16_t bits;
+      std::memcpy(&bits, element, sizeof bits);
+      return decode(bits, kHalf);
+    }
+    case DType::bf16: {
+      std::uint16_t high;
+      std::memcpy(&high, element, sizeof high);
+      const std::uint32_t bits = static_cast<std::uint32_t>(high) << 16;
+      float value;
+      std::memcpy(&value, &bits, sizeof value);
+      return value;
+    }
+    case DType::fp8_e4m3:
+      return decode(*static_cast<const std::uint8_t*>(element), kE4M3);
+    case DType::int8:
+      return static_cast<float>(*static_cast<const std::int8_t*>(element));
+    case DType::int32: {
+      std::int32_t value;
+      std::memcpy(&value, element, sizeof value);
+      return static_cast<float>(value);
+    }
+  }
+  throw BadArgument("load: not an element type");
+}
+
+void store(DType type, void* element, float value) {
+  switch (type) {
+    case DType::fp32:
+    case DType::tf32:
+      std::memcpy(element, &value, sizeof value);
+      return;
+    case DType::fp16: {
+      const std::uint16_t bits = static_cast<std::uint16_t>(encode(value, kHalf));
+      std::memcpy(element, &bits, sizeof bits);
+      return;
+    }
+    case DType::bf16: {
+      const std::uint16_t bits = to_bf16(value);
+      std::memcpy(element, &bits, sizeof bits);
+      return;
+    }
+    case DType::fp8_e4m3:
+      *static_cast<std::uint8_t*>(element) = static_cast<std::uint8_t>(encode(value, kE4M3));
+      return;
+    case DType::int8:
+      *static_cast<std::int8_t*>(element) = static_cast<std::int8_t>(to_integer(value, 127.0f));
+      return;
+    case DType::int32: {
+      const std::int32_t bits = static_cast<std::int32_t>(to_integer(value, 2147483520.0f));
+      std::memcpy(element, &bits, sizeof bits);
+      return;
+    }
+  }
+}
+
+}  // namespace duet

@@ -1,0 +1,74 @@
+// Opening shared libraries at run time.
+#include "core/module.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <map>
+#include <mutex>
+
+#include "core/error.h"
+
+namespace duet {
+namespace {
+
+std::string last_error() {
+  const char* text = dlerror();
+  return text != nullptr ? text : "unknown error of the loader";
+}
+
+// Beside the library in a build tree, under duet/ where it is installed.
+std::vector<std::string> module_paths(const std::string& name) {
+  Dl_info info{};
+  std::filesystem::path folder;
+  if (dladdr(reinterpret_cast<void*>(&load_module), &info) != 0) {
+    folder = std::filesystem::absolute(info.dli_fname).parent_path();
+  }
+  const std::string file = fmt::format("duet_{}.so", name);
+  return {(folder / "modules" / file).string(), (folder / "duet" / file).string()};
+}
+
+ModuleState load(const std::string& name) {
+  ModuleState state{name, false, "not built in"};
+  for (const std::string& path : module_paths(name)) {
+    if (!std::filesystem::exists(path)) continue;
+    try {
+      Library({path}).function<void (*)()>("duet_register")();
+      return {name, true, ""};
+    } catch (const Error& error) {
+      state.reason = error.what();
+      return state;
+    }
+  }
+  return state;
+}
+
+}  // namespace
+
+Library::Library(const std::vector<std::string>& names) {
+  std::string reason = "no name given";
+  for (const std::string& name : names) {
+    handle_ = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (handle_ != nullptr) return;
+    reason = last_error();
+  }
+  throw Unavailable(reason);
+}
+
+void* Library::symbol(const char* name) const {
+  void* address = dlsym(handle_, name);
+  if (address == nullptr) throw Unavailable(last_error());
+  return address;
+}
+
+const ModuleState& load_module(const std::string& name) {
+  static std::mutex mutex;
+  static std::map<std::string, ModuleState> states;
+  const std::lock_guard<std::mutex> lock(mutex);
+  auto found = states.find(name);
+  if (found == states.end()) found = states.emplace(name, load(name)).first;
+  return found->second;
+}
+
+}  // namespace duet

@@ -1,0 +1,20 @@
+// Sizes and rates as people write them. GB is 10^9 bytes everywhere, GiB is 2^30. In sizes that
+// are typed in, K, M and G are binary (as in nccl-tests: 64K is 65536), and so are KiB, MiB, GiB;
+// KB, MB and GB are decimal.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace duet {
+
+// "4096", "64K", "64KiB", "1MB", "2G". Throws UsageError.
+std::uint64_t parse_bytes(std::string_view text);
+
+std::string format_bytes(std::uint64_t bytes);  // "64 KiB", "2101346304 B" if not exact
+std::string format_seconds(double seconds);     // "12.3 us"
+std::string format_rate(double value);          // three to four significant digits
+std::string trim(std::string_view text);
+
+}  // namespace duet
