@@ -1,0 +1,60 @@
+// Memory of a device: a Span is a view, a Buffer owns.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace duet {
+
+class Device;
+
+enum class MemoryKind {
+  device,  // on the device itself
+  pinned,  // host memory that the device's engines reach directly
+  plain,   // pageable host memory
+};
+
+const char* name(MemoryKind kind);
+
+// `data` is an address of the owner's own; only where the device says so (host devices, pinned and
+// plain memory) may the CPU follow it.
+struct Span {
+  Device* owner = nullptr;
+  std::byte* data = nullptr;
+  std::size_t bytes = 0;
+  MemoryKind kind = MemoryKind::device;
+
+  // Throws BadArgument if [offset, offset + length) does not lie in this span.
+  Span slice(std::size_t offset, std::size_t length) const;
+};
+
+// Move-only; releases its memory at the device that made it, which must outlive it. No stream may
+// still use the memory.
+class Buffer {
+ public:
+  Buffer() = default;
+  explicit Buffer(Span span) : span_(span) {}
+  Buffer(Buffer&& other) noexcept : span_(std::exchange(other.span_, Span{})) {}
+  Buffer& operator=(Buffer&& other) noexcept;
+  ~Buffer() { reset(); }
+
+  const Span& span() const { return span_; }
+  Span slice(std::size_t offset, std::size_t length) const { return span_.slice(offset, length); }
+  std::size_t bytes() const { return span_.bytes; }
+  void reset() noexcept;
+
+ private:
+  Span span_;
+};
+
+// A 64-bit word in a buffer that streams signal and wait for. Aligned to 8 bytes. Values only
+// grow; a wait is for >=.
+struct Flag {
+  Span word;
+};
+
+// Word `index` of the buffer. Throws BadArgument outside it.
+Flag flag_at(const Buffer& buffer, std::size_t index);
+
+}  // namespace duet

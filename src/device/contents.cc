@@ -1,0 +1,70 @@
+// Filling memory with known contents, and comparing with them.
+#include "device/contents.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/error.h"
+#include "core/random.h"
+
+namespace duet {
+namespace {
+
+void write_pattern(std::uint64_t seed, std::byte* data, std::uint64_t position, std::size_t bytes) {
+  std::size_t i = 0;
+  for (; i < bytes && (position + i) % 8 != 0; ++i) {
+    data[i] = static_cast<std::byte>(pattern_byte(seed, position + i));
+  }
+  for (; i + 8 <= bytes; i += 8) {
+    const std::uint64_t word = random_word(seed, (position + i) / 8);
+    std::memcpy(data + i, &word, 8);
+  }
+  for (; i < bytes; ++i) data[i] = static_cast<std::byte>(pattern_byte(seed, position + i));
+}
+
+template <typename Convert>
+void write_elements(std::byte* data, std::size_t size, std::size_t count, Convert convert) {
+  for (std::size_t i = 0; i < count; ++i) convert(i, data + i * size);
+}
+
+void write_normal(const Fill& fill, std::byte* data, std::size_t offset, std::size_t bytes) {
+  const std::size_t size = size_of(fill.dtype);
+  const bool integer = fill.dtype == DType::int8 || fill.dtype == DType::int32;
+  const std::size_t first = offset / size;
+  const float scale = integer ? 16.0f : 1.0f;
+  write_elements(data, size, bytes / size, [&](std::size_t i, std::byte* element) {
+    store(fill.dtype, element, scale * random_normal(fill.seed, first + i));
+  });
+}
+
+}  // namespace
+
+void write_fill(const Fill& fill, std::byte* data, std::size_t offset, std::size_t bytes) {
+  switch (fill.kind) {
+    case Fill::Kind::pattern:
+      return write_pattern(fill.seed, data, fill.offset + offset, bytes);
+    case Fill::Kind::constant:
+      std::memset(data, static_cast<int>(fill.seed & 0xFF), bytes);
+      return;
+    case Fill::Kind::normal:
+      return write_normal(fill, data, offset, bytes);
+  }
+}
+
+Difference compare_fill(const Fill& fill, const std::byte* data, std::size_t offset,
+                        std::size_t bytes) {
+  Difference difference;
+  std::byte expected[4096];
+  for (std::size_t begin = 0; begin < bytes; begin += sizeof expected) {
+    const std::size_t length = std::min(sizeof expected, bytes - begin);
+    write_fill(fill, expected, offset + begin, length);
+    if (std::memcmp(expected, data + begin, length) == 0) continue;
+    for (std::size_t i = 0; i < length; ++i) {
+      if (expected[i] == data[begin + i]) continue;
+      if (difference.count++ == 0) difference.first_offset = offset + begin + i;
+    }
+  }
+  return difference;
+}
+
+}  // namespace duet

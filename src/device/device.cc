@@ -1,0 +1,64 @@
+// Names of the interface's enumerations, and the parts of its classes that all devices share.
+#include "device/device.h"
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+
+namespace duet {
+
+const char* name(MemoryKind kind) {
+  switch (kind) {
+    case MemoryKind::device:
+      return "device";
+    case MemoryKind::pinned:
+      return "pinned";
+    case MemoryKind::plain:
+      return "plain";
+  }
+  return "?";
+}
+
+const char* name(Executor executor) {
+  switch (executor) {
+    case Executor::dma:
+      return "dma";
+    case Executor::kernel:
+      return "kernel";
+    case Executor::host:
+      return "host";
+  }
+  return "?";
+}
+
+Span Span::slice(std::size_t offset, std::size_t length) const {
+  if (offset > bytes || length > bytes - offset) {
+    throw BadArgument(fmt::format("[{}, {} + {}) does not lie in a span of {} bytes", offset,
+                                  offset, length, bytes));
+  }
+  return {owner, data + offset, length, kind};
+}
+
+Buffer& Buffer::operator=(Buffer&& other) noexcept {
+  if (this != &other) {
+    reset();
+    span_ = std::exchange(other.span_, Span{});
+  }
+  return *this;
+}
+
+void Buffer::reset() noexcept {
+  if (span_.data != nullptr) span_.owner->release(span_);
+  span_ = {};
+}
+
+Buffer Device::allocate(std::uint64_t bytes, MemoryKind kind) {
+  if (bytes == 0) return Buffer(Span{this, nullptr, 0, kind});
+  return Buffer(acquire(bytes, kind));
+}
+
+Flag flag_at(const Buffer& buffer, std::size_t index) {
+  return {buffer.slice(index * sizeof(std::uint64_t), sizeof(std::uint64_t))};
+}
+
+}  // namespace duet

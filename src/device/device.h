@@ -1,0 +1,92 @@
+// THE interface: what Duet needs of a device, whoever built it. host, cuda, hip and sim implement
+// it; nothing above this folder knows which one it drives.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "device/buffer.h"
+#include "device/event.h"
+#include "device/stream.h"
+
+namespace duet {
+
+struct DeviceInfo {
+  std::string name;       // "cuda:0", "host:1", "sim:mi300x-8:3"
+  std::string kind;       // "cuda", "hip", "host", "sim"
+  std::string model;      // "NVIDIA H200"
+  std::string bus;        // PCI address or "" where there is none
+  int numa_node = -1;     // -1: unknown
+  int compute_units = 0;  // SMs, CUs, cores
+  std::uint64_t memory_bytes = 0;
+  std::uint64_t cache_bytes = 0;  // last-level cache in front of device memory
+  int copy_engines = 0;           // 0: unknown
+  int priorities = 1;             // distinct stream priorities; priority is clamped to 0..n-1
+  bool cpu_addressable = false;   // the CPU may follow Span::data of device memory
+  std::map<std::string, std::string> details;  // what else `duet info` shows
+};
+
+struct Telemetry {
+  double watts = 0;
+  double watts_limit = 0;
+  double compute_mhz = 0;
+  double memory_mhz = 0;
+  double celsius = 0;
+  double joules = 0;     // energy counter since some start; 0: none
+  std::string throttle;  // reasons in words, "" if none
+};
+
+// The first place where memory is not what a fill would have left there.
+struct Difference {
+  std::uint64_t count = 0;         // bytes that differ
+  std::uint64_t first_offset = 0;  // in bytes from the span's start
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual const DeviceInfo& info() const = 0;
+
+  virtual std::unique_ptr<Stream> make_stream(const StreamOptions& options = {}) = 0;
+  virtual std::unique_ptr<Event> make_event() = 0;
+
+  // Uninitialised memory, aligned to 256 bytes. 0 bytes give an empty buffer. Throws OutOfMemory,
+  // and the device stays usable.
+  Buffer allocate(std::uint64_t bytes, MemoryKind kind = MemoryKind::device);
+
+  // Blocking access of the CPU to a span, for setting up and verifying; ordered after nothing:
+  // synchronise the streams first. Throws BadArgument where the span has no contents.
+  virtual void read(const Span& from, void* to) = 0;
+  virtual void write(const Span& to, const void* from) = 0;
+
+  // Host-side write of a flag, visible to streams that wait. Never blocks on them.
+  virtual void signal(const Flag& flag, std::uint64_t value) = 0;
+
+  // False for memory of a simulated machine that is only accounted for.
+  virtual bool has_contents(const Span& span) const { return span.data != nullptr; }
+
+  // Compares device-side with what fill() would write; blocking; nullopt if equal. Kinds pattern
+  // and constant only (BadArgument otherwise).
+  virtual std::optional<Difference> check(const Span& span, const Fill& fill) = 0;
+
+  virtual std::optional<Telemetry> telemetry() { return std::nullopt; }
+
+ private:
+  friend class Buffer;
+  virtual Span acquire(std::uint64_t bytes, MemoryKind kind) = 0;
+  virtual void release(const Span& span) noexcept = 0;
+};
+
+// How one device of a machine reaches another.
+struct Link {
+  std::string kind;          // "NVLink", "xGMI", "PCIe", "memory", "none"
+  int count = 0;             // parallel links; 0: unknown
+  double gb_per_s = 0;       // one direction, as the hardware promises; 0: unknown
+  bool peer_access = false;  // kernels and copy engines reach the peer's memory directly
+};
+
+}  // namespace duet

@@ -1,0 +1,198 @@
+// Host devices: memory, cores and their machine.
+#include "device/host/device.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+
+#include "core/error.h"
+#include "core/units.h"
+#include "device/contents.h"
+#include "device/host/host.h"
+#include "device/host/stream.h"
+
+namespace duet::host {
+namespace {
+
+constexpr std::size_t kHugePage = 2 << 20;
+constexpr int kMostDevices = 64;
+
+std::string cpu_model() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (line.rfind("model name", 0) == 0) return trim(line.substr(line.find(':') + 1));
+  }
+  return "unknown CPU";
+}
+
+std::vector<int> allowed_cores() {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  std::vector<int> cores;
+  if (sched_getaffinity(0, sizeof mask, &mask) == 0) {
+    for (int core = 0; core < CPU_SETSIZE; ++core) {
+      if (CPU_ISSET(static_cast<std::size_t>(core), &mask)) cores.push_back(core);
+    }
+  }
+  if (cores.empty()) cores.push_back(0);
+  return cores;
+}
+
+// Consecutive cores to each device; where there are more devices than cores, they share.
+std::vector<int> share_of(const std::vector<int>& cores, int device, int devices) {
+  const int count = static_cast<int>(cores.size());
+  if (devices >= count) return {cores[static_cast<std::size_t>(device % count)]};
+  const int begin = count * device / devices, end = count * (device + 1) / devices;
+  return {cores.begin() + begin, cores.begin() + end};
+}
+
+std::uint64_t last_level_cache() {
+  long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  if (bytes <= 0) bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  return bytes > 0 ? static_cast<std::uint64_t>(bytes) : 32ull << 20;
+}
+
+}  // namespace
+
+double steady_seconds() {
+  using clock = std::chrono::steady_clock;
+  return std::chrono::duration<double>(clock::now().time_since_epoch()).count();
+}
+
+HostDevice::HostDevice(HostMachine& machine, DeviceInfo info, std::vector<int> cores)
+    : machine_(machine), info_(std::move(info)), workers_(machine.exchange(), std::move(cores)) {}
+
+std::unique_ptr<Stream> HostDevice::make_stream(const StreamOptions& options) {
+  return std::make_unique<HostStream>(*this, options.priority);
+}
+
+std::unique_ptr<Event> HostDevice::make_event() { return std::make_unique<HostEvent>(*this); }
+
+Span HostDevice::acquire(std::uint64_t bytes, MemoryKind kind) {
+  if (in_use_ + bytes > info_.memory_bytes || in_use_ + bytes < bytes) {
+    throw OutOfMemory(fmt::format("{}: {} bytes asked for, {} of {} in use", info_.name, bytes,
+                                  in_use_.load(), info_.memory_bytes));
+  }
+  // Pages of 2 MiB where the kernel has them: large copies and GEMMs miss the TLB less.
+  const bool huge = kind != MemoryKind::plain && bytes >= kHugePage;
+  const std::size_t alignment = huge ? kHugePage : 256;
+  const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
+  void* data = std::aligned_alloc(alignment, rounded);
+  if (data == nullptr) throw OutOfMemory(fmt::format("{}: {} bytes", info_.name, bytes));
+  if (huge) madvise(data, rounded, MADV_HUGEPAGE);
+  in_use_ += bytes;
+  return {this, static_cast<std::byte*>(data), bytes, kind};
+}
+
+void HostDevice::release(const Span& span) noexcept {
+  std::free(span.data);
+  in_use_ -= span.bytes;
+}
+
+void HostDevice::read(const Span& from, void* to) {
+  machine_.require_own(from, "span to read");
+  std::memcpy(to, from.data, from.bytes);
+}
+
+void HostDevice::write(const Span& to, const void* from) {
+  machine_.require_own(to, "span to write");
+  std::memcpy(to.data, from, to.bytes);
+}
+
+void HostDevice::signal(const Flag& flag, std::uint64_t value) {
+  machine_.require_own(flag.word, "flag");
+  const std::lock_guard<std::mutex> lock(machine_.exchange().mutex);
+  __atomic_store_n(reinterpret_cast<std::uint64_t*>(flag.word.data), value, __ATOMIC_RELEASE);
+  machine_.exchange().poke();
+}
+
+std::optional<Difference> HostDevice::check(const Span& span, const Fill& fill) {
+  machine_.require_own(span, "span to check");
+  if (fill.kind == Fill::Kind::normal) throw BadArgument("check: only patterns and constants");
+  const int parts = span.bytes >= kHugePage ? workers_.cores() : 1;
+  const std::size_t share = span.bytes / static_cast<std::size_t>(parts);
+  std::vector<Difference> found(static_cast<std::size_t>(parts));
+  workers_.parallel(parts, [&](int part) {
+    const std::size_t begin = share * static_cast<std::size_t>(part);
+    const std::size_t end = part + 1 == parts ? span.bytes : begin + share;
+    found[static_cast<std::size_t>(part)] =
+        compare_fill(fill, span.data + begin, begin, end - begin);
+  });
+  Difference all;
+  for (const Difference& one : found) {
+    if (all.count == 0) all.first_offset = one.first_offset;
+    all.count += one.count;
+  }
+  if (all.count == 0) return std::nullopt;
+  return all;
+}
+
+HostMachine::HostMachine(int devices)
+    : name_(devices == 1 ? "host" : fmt::format("host:{}", devices)), turns_(make_thread_turns()) {
+  const std::vector<int> cores = allowed_cores();
+  const std::uint64_t memory = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+                               static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  for (int i = 0; i < devices; ++i) {
+    std::vector<int> mine = share_of(cores, i, devices);
+    DeviceInfo info;
+    info.name = fmt::format("host:{}", i);
+    info.kind = "host";
+    info.model = cpu_model();
+    info.compute_units = static_cast<int>(mine.size());
+    info.memory_bytes = memory / static_cast<std::uint64_t>(devices);
+    info.cache_bytes = last_level_cache();
+    info.priorities = 2;
+    info.cpu_addressable = true;
+    devices_.push_back(std::make_unique<HostDevice>(*this, std::move(info), std::move(mine)));
+  }
+}
+
+Device& HostMachine::device(int index) { return *devices_.at(static_cast<std::size_t>(index)); }
+
+Link HostMachine::link(int, int) const { return {"memory", 1, 0, true}; }
+
+double HostMachine::now() { return steady_seconds(); }
+
+void HostMachine::require_own(const Span& span, const char* what) const {
+  const auto mine = [&](const auto& device) { return device.get() == span.owner; };
+  if (std::none_of(devices_.begin(), devices_.end(), mine)) {
+    throw BadArgument(fmt::format("{}: the {} is not memory of this machine", name_, what));
+  }
+  if (span.data == nullptr && span.bytes > 0) {
+    throw BadArgument(fmt::format("{}: the {} has no memory", name_, what));
+  }
+}
+
+namespace {
+
+std::unique_ptr<Machine> open_host(const std::string& argument) {
+  int devices = 1;
+  if (!argument.empty()) {
+    const char* end = argument.data() + argument.size();
+    const auto [rest, error] = std::from_chars(argument.data(), end, devices);
+    if (error != std::errc() || rest != end || devices < 1 || devices > kMostDevices) {
+      throw UsageError(fmt::format("--device host:{}: expected host:N with N from 1 to {}",
+                                   argument, kMostDevices));
+    }
+  }
+  return std::make_unique<HostMachine>(devices);
+}
+
+}  // namespace
+}  // namespace duet::host
+
+namespace duet {
+
+void register_host_backend() {
+  register_backend({"host", "host, or host:N: the CPU as N devices", host::open_host});
+}
+
+}  // namespace duet

@@ -1,0 +1,66 @@
+// A host device and its machine.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "device/host/workers.h"
+#include "device/machine.h"
+
+namespace duet::host {
+
+class HostMachine;
+
+class HostDevice : public Device {
+ public:
+  HostDevice(HostMachine& machine, DeviceInfo info, std::vector<int> cores);
+
+  const DeviceInfo& info() const override { return info_; }
+  std::unique_ptr<Stream> make_stream(const StreamOptions& options) override;
+  std::unique_ptr<Event> make_event() override;
+  void read(const Span& from, void* to) override;
+  void write(const Span& to, const void* from) override;
+  void signal(const Flag& flag, std::uint64_t value) override;
+  std::optional<Difference> check(const Span& span, const Fill& fill) override;
+
+  HostMachine& machine() { return machine_; }
+  Workers& workers() { return workers_; }
+
+ private:
+  Span acquire(std::uint64_t bytes, MemoryKind kind) override;
+  void release(const Span& span) noexcept override;
+
+  HostMachine& machine_;
+  DeviceInfo info_;
+  Workers workers_;
+  std::atomic<std::uint64_t> in_use_{0};
+};
+
+class HostMachine : public Machine {
+ public:
+  explicit HostMachine(int devices);
+
+  const std::string& name() const override { return name_; }
+  int size() const override { return static_cast<int>(devices_.size()); }
+  Device& device(int index) override;
+  Link link(int from, int to) const override;
+  double now() override;
+  Turns& turns() override { return *turns_; }
+
+  Exchange& exchange() { return exchange_; }
+  // Throws BadArgument unless the span is memory of this machine's.
+  void require_own(const Span& span, const char* what) const;
+
+ private:
+  std::string name_;
+  Exchange exchange_;
+  std::unique_ptr<Turns> turns_;
+  std::vector<std::unique_ptr<HostDevice>> devices_;
+};
+
+// Seconds on a steady clock.
+double steady_seconds();
+
+}  // namespace duet::host

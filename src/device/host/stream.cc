@@ -1,0 +1,187 @@
+// What a host stream's operations do.
+#include "device/host/stream.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "core/error.h"
+#include "device/contents.h"
+
+namespace duet::host {
+namespace {
+
+// Below this a copy is not worth handing to other workers.
+constexpr std::size_t kParallelBytes = 1 << 20;
+
+HostEvent& own(Event& event, const HostDevice& device, Exchange& exchange) {
+  auto* host = dynamic_cast<HostEvent*>(&event);
+  if (host == nullptr || &host->moment()->exchange != &exchange) {
+    throw BadArgument(fmt::format("{}: an event of another machine", device.info().name));
+  }
+  return *host;
+}
+
+std::uint64_t* word_of(const Flag& flag, HostMachine& machine) {
+  machine.require_own(flag.word, "flag");
+  if (flag.word.bytes != sizeof(std::uint64_t) ||
+      reinterpret_cast<std::uintptr_t>(flag.word.data) % sizeof(std::uint64_t) != 0) {
+    throw BadArgument("a flag is an aligned word of 8 bytes");
+  }
+  return reinterpret_cast<std::uint64_t*>(flag.word.data);
+}
+
+}  // namespace
+
+HostEvent::HostEvent(HostDevice& device)
+    : device_(device.info().name),
+      moment_(std::make_shared<Moment>(Moment{device.machine().exchange()})) {}
+
+bool HostEvent::done() {
+  const std::lock_guard<std::mutex> lock(moment_->exchange.mutex);
+  return moment_->reached == moment_->recorded;
+}
+
+void HostEvent::synchronize(double deadline_seconds) {
+  std::unique_lock<std::mutex> lock(moment_->exchange.mutex);
+  if (!moment_->exchange.changed.wait_for(lock, std::chrono::duration<double>(deadline_seconds),
+                                          [&] { return moment_->reached == moment_->recorded; })) {
+    throw Timeout(fmt::format("{}: an event was not reached in {} s", device_, deadline_seconds));
+  }
+}
+
+double HostEvent::seconds_since(const Event& earlier) const {
+  const auto* other = dynamic_cast<const HostEvent*>(&earlier);
+  if (other == nullptr) throw BadArgument("seconds_since: an event of another kind of device");
+  const std::lock_guard<std::mutex> lock(moment_->exchange.mutex);
+  for (const Moment* moment : {moment_.get(), other->moment_.get()}) {
+    if (moment->recorded == 0 || moment->reached != moment->recorded) {
+      throw BadArgument("seconds_since: an event that was not recorded or not reached");
+    }
+  }
+  return moment_->seconds - other->moment_->seconds;
+}
+
+HostStream::HostStream(HostDevice& device, int priority) : device_(device) {
+  queue_.priority = std::clamp(priority, 0, device.info().priorities - 1);
+  device_.workers().add(&queue_);
+}
+
+HostStream::~HostStream() { device_.workers().remove(&queue_); }
+
+void HostStream::copy(const Copy& copy) {
+  device_.machine().require_own(copy.source, "source of a copy");
+  device_.machine().require_own(copy.destination, "destination of a copy");
+  if (copy.source.bytes != copy.destination.bytes) {
+    throw BadArgument(
+        fmt::format("a copy from {} to {} bytes", copy.source.bytes, copy.destination.bytes));
+  }
+  if (copy.source.owner != &device_ && copy.destination.owner != &device_) {
+    throw BadArgument(fmt::format("{}: neither side of the copy is its own", device_.info().name));
+  }
+  const std::size_t bytes = copy.source.bytes;
+  std::byte* to = copy.destination.data;
+  const std::byte* from = copy.source.data;
+  // The kernel executor is every core of the device, or `grid` threads; the others are one.
+  int parts = 1;
+  if (copy.executor == Executor::kernel && bytes >= kParallelBytes) {
+    parts = copy.shape.grid > 0 ? copy.shape.grid : device_.workers().cores();
+  }
+  device_.workers().push(
+      &queue_,
+      {nullptr, [this, to, from, bytes, parts] {
+         const std::size_t share = (bytes / static_cast<std::size_t>(parts) + 63) / 64 * 64;
+         device_.workers().parallel(parts, [&](int part) {
+           const std::size_t begin = std::min(bytes, share * static_cast<std::size_t>(part));
+           const std::size_t end = part + 1 == parts ? bytes : std::min(bytes, begin + share);
+           std::memcpy(to + begin, from + begin, end - begin);
+         });
+       }});
+}
+
+void HostStream::fill(const Span& span, const Fill& fill) {
+  device_.machine().require_own(span, "span to fill");
+  const int parts = span.bytes >= kParallelBytes ? device_.workers().cores() : 1;
+  device_.workers().push(
+      &queue_,
+      {nullptr, [this, span, fill, parts] {
+         const std::size_t share = (span.bytes / static_cast<std::size_t>(parts) + 63) / 64 * 64;
+         device_.workers().parallel(parts, [&](int part) {
+           const std::size_t begin = std::min(span.bytes, share * static_cast<std::size_t>(part));
+           const std::size_t end =
+               part + 1 == parts ? span.bytes : std::min(span.bytes, begin + share);
+           write_fill(fill, span.data + begin, begin, end - begin);
+         });
+       }});
+}
+
+void HostStream::record(Event& event) {
+  Exchange& exchange = device_.machine().exchange();
+  std::shared_ptr<Moment> moment = own(event, device_, exchange).moment();
+  std::uint64_t number = 0;
+  {
+    const std::lock_guard<std::mutex> lock(exchange.mutex);
+    number = ++moment->recorded;
+  }
+  device_.workers().push(&queue_, {nullptr, [moment, number] {
+                                     const double seconds = steady_seconds();
+                                     const std::lock_guard<std::mutex> lock(moment->exchange.mutex);
+                                     moment->reached = std::max(moment->reached, number);
+                                     moment->seconds = seconds;
+                                   }});
+}
+
+void HostStream::wait(Event& event) {
+  Exchange& exchange = device_.machine().exchange();
+  std::shared_ptr<Moment> moment = own(event, device_, exchange).moment();
+  std::uint64_t number = 0;
+  {
+    const std::lock_guard<std::mutex> lock(exchange.mutex);
+    number = moment->recorded;
+  }
+  device_.workers().push(&queue_, {[moment, number] { return moment->reached >= number; }, [] {}});
+}
+
+void HostStream::signal(const Flag& flag, std::uint64_t value) {
+  std::uint64_t* word = word_of(flag, device_.machine());
+  device_.workers().push(
+      &queue_, {nullptr, [word, value] { __atomic_store_n(word, value, __ATOMIC_RELEASE); }});
+}
+
+void HostStream::wait(const Flag& flag, std::uint64_t value) {
+  const std::uint64_t* word = word_of(flag, device_.machine());
+  device_.workers().push(
+      &queue_, {[word, value] { return __atomic_load_n(word, __ATOMIC_ACQUIRE) >= value; }, [] {}});
+}
+
+void HostStream::run(const Task& task) {
+  if (!task.body) throw BadArgument(fmt::format("task '{}' has no body to run", task.name));
+  device_.workers().push(&queue_, {nullptr, task.body});
+}
+
+void HostStream::rethrow() {
+  if (queue_.error != nullptr) std::rethrow_exception(std::exchange(queue_.error, nullptr));
+}
+
+bool HostStream::idle() {
+  const std::lock_guard<std::mutex> lock(device_.machine().exchange().mutex);
+  rethrow();
+  return queue_.operations.empty();
+}
+
+void HostStream::synchronize(double deadline_seconds) {
+  Exchange& exchange = device_.machine().exchange();
+  std::unique_lock<std::mutex> lock(exchange.mutex);
+  const bool in_time =
+      exchange.changed.wait_for(lock, std::chrono::duration<double>(deadline_seconds),
+                                [&] { return queue_.operations.empty(); });
+  rethrow();
+  if (!in_time) {
+    throw Timeout(fmt::format("{}: a stream was not idle after {} s: {} operations left",
+                              device_.info().name, deadline_seconds, queue_.operations.size()));
+  }
+}
+
+}  // namespace duet::host

@@ -1,0 +1,149 @@
+// Scheduling of host streams onto worker threads.
+#include "device/host/workers.h"
+
+#include <sched.h>
+
+#include <algorithm>
+
+namespace duet::host {
+
+void Exchange::poke() {
+  for (Workers* pool : pools_) {
+    if (!pool->parts_.empty() || pool->next_queue() != nullptr) pool->wake_one();
+  }
+  changed.notify_all();
+}
+
+Workers::Workers(Exchange& exchange, std::vector<int> cores)
+    : exchange_(exchange), cores_(std::move(cores)) {
+  const std::lock_guard<std::mutex> lock(exchange_.mutex);
+  exchange_.pools_.push_back(this);
+  // One more than a single-core device has cores, so that a copy can run beside a task.
+  const int count = std::max(2, this->cores());
+  for (int i = 0; i < count; ++i) {
+    workers_.push_back(std::make_unique<Worker>());
+    Worker& worker = *workers_.back();
+    worker.thread = std::thread([this, &worker] { loop(worker); });
+  }
+}
+
+Workers::~Workers() {
+  {
+    const std::lock_guard<std::mutex> lock(exchange_.mutex);
+    stop_ = true;
+    for (auto& worker : workers_) worker->wake.notify_one();
+  }
+  for (auto& worker : workers_) worker->thread.join();
+  const std::lock_guard<std::mutex> lock(exchange_.mutex);
+  auto& pools = exchange_.pools_;
+  pools.erase(std::remove(pools.begin(), pools.end(), this), pools.end());
+}
+
+void Workers::add(Queue* queue) {
+  const std::lock_guard<std::mutex> lock(exchange_.mutex);
+  queues_.push_back(queue);
+}
+
+void Workers::remove(Queue* queue) {
+  std::unique_lock<std::mutex> lock(exchange_.mutex);
+  auto& operations = queue->operations;
+  operations.erase(operations.begin() + (queue->running ? 1 : 0), operations.end());
+  exchange_.changed.wait(lock, [&] { return !queue->running; });
+  queues_.erase(std::remove(queues_.begin(), queues_.end(), queue), queues_.end());
+}
+
+void Workers::push(Queue* queue, Operation operation) {
+  const std::lock_guard<std::mutex> lock(exchange_.mutex);
+  queue->operations.push_back(std::move(operation));
+  if (next_queue() != nullptr) wake_one();
+}
+
+void Workers::parallel(int parts, const std::function<void(int)>& part) {
+  int left = parts - 1;  // guarded by the lock
+  std::unique_lock<std::mutex> lock(exchange_.mutex);
+  for (int i = 1; i < parts; ++i) {
+    parts_.push_back([this, i, &part, &left] {
+      part(i);
+      const std::lock_guard<std::mutex> done(exchange_.mutex);
+      if (--left == 0) exchange_.changed.notify_all();
+    });
+    wake_one();
+  }
+  lock.unlock();
+  part(0);
+  lock.lock();
+  while (left > 0) {
+    if (!take_part(lock)) exchange_.changed.wait(lock);
+  }
+}
+
+void Workers::wake_one() {
+  for (auto& worker : workers_) {
+    if (!worker->idle) continue;
+    worker->idle = false;
+    worker->wake.notify_one();
+    return;
+  }
+}
+
+Queue* Workers::next_queue() {
+  Queue* best = nullptr;
+  for (Queue* queue : queues_) {
+    if (queue->running || queue->operations.empty()) continue;
+    const auto& ready = queue->operations.front().ready;
+    if (ready && !ready()) continue;
+    if (best == nullptr || queue->priority > best->priority ||
+        (queue->priority == best->priority && queue->last_turn < best->last_turn)) {
+      best = queue;
+    }
+  }
+  return best;
+}
+
+bool Workers::take_part(std::unique_lock<std::mutex>& lock) {
+  if (parts_.empty()) return false;
+  const std::function<void()> part = std::move(parts_.front());
+  parts_.pop_front();
+  lock.unlock();
+  part();
+  lock.lock();
+  return true;
+}
+
+bool Workers::take_operation(std::unique_lock<std::mutex>& lock) {
+  Queue* queue = next_queue();
+  if (queue == nullptr) return false;
+  queue->running = true;
+  queue->last_turn = ++turn_;
+  const std::function<void()> body = std::move(queue->operations.front().body);
+  if (next_queue() != nullptr) wake_one();
+  lock.unlock();
+  std::exception_ptr error;
+  try {
+    body();
+  } catch (...) {
+    error = std::current_exception();
+  }
+  lock.lock();
+  if (queue->error == nullptr) queue->error = error;
+  queue->operations.pop_front();
+  queue->running = false;
+  exchange_.poke();  // an event or a flag may have let another queue go on
+  return true;
+}
+
+void Workers::loop(Worker& self) {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  for (int core : cores_) CPU_SET(static_cast<std::size_t>(core), &mask);
+  sched_setaffinity(0, sizeof mask, &mask);  // best effort: unbound where it is not allowed
+
+  std::unique_lock<std::mutex> lock(exchange_.mutex);
+  while (!stop_) {
+    if (take_part(lock) || take_operation(lock)) continue;
+    self.idle = true;
+    self.wake.wait(lock, [&] { return stop_ || !self.idle; });
+  }
+}
+
+}  // namespace duet::host

@@ -1,0 +1,86 @@
+// The threads of the host devices. A stream is a queue and not a thread: a worker takes the first
+// operation of the most urgent queue that can go on, and a queue that waits for a flag holds none.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace duet::host {
+
+struct Operation {
+  std::function<bool()> ready;  // empty: always; called with the lock held, must be quick
+  std::function<void()> body;
+};
+
+struct Queue {
+  int priority = 0;
+  std::deque<Operation> operations;  // the front one stays while it runs
+  bool running = false;
+  std::uint64_t last_turn = 0;  // among equals the one that waited longest goes first
+  std::exception_ptr error;     // of the first operation that threw; later ones still run
+};
+
+// What the devices of one machine share: the lock, and the signal that something has changed.
+class Exchange {
+ public:
+  std::mutex mutex;
+  std::condition_variable changed;
+
+  // Wakes workers on every device that has something to do. With the lock held.
+  void poke();
+
+ private:
+  friend class Workers;
+  std::vector<class Workers*> pools_;
+};
+
+// The workers of one device, bound to its cores. A job that uses OpenMP finds its threads bound
+// likewise, since they inherit the worker's mask; the lowest idle worker is woken first, so that a
+// single stream keeps to one worker and OpenMP to one team.
+class Workers {
+ public:
+  Workers(Exchange& exchange, std::vector<int> cores);
+  ~Workers();
+  Workers(const Workers&) = delete;
+  Workers& operator=(const Workers&) = delete;
+
+  int cores() const { return static_cast<int>(cores_.size()); }
+  void add(Queue* queue);
+  // Drops what has not started, waits for what has.
+  void remove(Queue* queue);
+  void push(Queue* queue, Operation operation);
+
+  // Runs part(0) .. part(parts - 1) on the caller and on idle workers; returns when all are done.
+  // Callable from any thread, without the lock. Parts must not throw.
+  void parallel(int parts, const std::function<void(int)>& part);
+
+ private:
+  friend class Exchange;
+  struct Worker {
+    std::thread thread;
+    std::condition_variable wake;
+    bool idle = false;
+  };
+
+  void loop(Worker& self);
+  bool take_part(std::unique_lock<std::mutex>& lock);
+  bool take_operation(std::unique_lock<std::mutex>& lock);
+  Queue* next_queue();
+  void wake_one();
+
+  Exchange& exchange_;
+  std::vector<int> cores_;
+  std::vector<Queue*> queues_;
+  std::deque<std::function<void()>> parts_;
+  std::uint64_t turn_ = 0;
+  bool stop_ = false;
+  std::vector<std::unique_ptr<Worker>> workers_;
+};
+
+}  // namespace duet::host

@@ -1,0 +1,92 @@
+// Which kinds of device there are, and opening one by its --device argument.
+#include "device/machine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/module.h"
+#include "device/host/host.h"
+#include "device/sim/sim.h"
+
+namespace duet {
+namespace {
+
+std::vector<Backend>& registered() {
+  static std::vector<Backend> list;
+  return list;
+}
+
+// The kinds a build can have, in the order they are shown; the vendors' come as modules.
+struct Kind {
+  const char* name;
+  bool is_module;
+};
+constexpr Kind kKinds[] = {{"host", false}, {"cuda", true}, {"hip", true}, {"sim", false}};
+
+void register_built_in() {
+  static const bool once = [] {
+    register_host_backend();
+    register_sim_backend();
+    return true;
+  }();
+  static_cast<void>(once);
+}
+
+const Backend* find(const std::string& kind) {
+  register_built_in();
+  const auto same = [&](const Backend& backend) { return backend.kind == kind; };
+  auto found = std::find_if(registered().begin(), registered().end(), same);
+  return found == registered().end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+void register_backend(Backend backend) { registered().push_back(std::move(backend)); }
+
+std::vector<BackendState> backends() {
+  std::vector<BackendState> states;
+  for (const Kind& kind : kKinds) {
+    BackendState state{kind.name, "", false, ""};
+    if (kind.is_module) state.reason = load_module(kind.name).reason;
+    if (const Backend* backend = find(kind.name)) {
+      state.description = backend->description;
+      try {
+        backend->open("");
+        state.available = true;
+      } catch (const UsageError&) {
+        state.available = true;  // it is there, and wants to be told which
+      } catch (const Error& error) {
+        state.reason = error.what();
+      }
+    }
+    states.push_back(std::move(state));
+  }
+  return states;
+}
+
+std::unique_ptr<Machine> open_machine(const std::string& device) {
+  const std::size_t colon = device.find(':');
+  const std::string kind = device.substr(0, colon);
+  std::string known;
+  for (const Kind& each : kKinds) {
+    known += (known.empty() ? "" : ", ") + std::string(each.name);
+    if (kind == each.name && each.is_module && !load_module(kind).loaded) {
+      throw UsageError(fmt::format("--device {}: the {} device is not available: {}", device, kind,
+                                   load_module(kind).reason));
+    }
+  }
+  const Backend* backend = find(kind);
+  if (backend == nullptr) {
+    throw UsageError(
+        fmt::format("--device {}: unknown kind '{}': expected one of {}", device, kind, known));
+  }
+  try {
+    return backend->open(colon == std::string::npos ? "" : device.substr(colon + 1));
+  } catch (const Unavailable& error) {
+    throw UsageError(fmt::format("--device {}: {}", device, error.what()));
+  }
+}
+
+}  // namespace duet

@@ -1,0 +1,50 @@
+// The devices that one --device argument names, what links them, and their clock.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "device/device.h"
+#include "device/turns.h"
+
+namespace duet {
+
+class Machine {
+ public:
+  virtual ~Machine() = default;
+  virtual const std::string& name() const = 0;  // as in --device: "host:4", "sim:mi300x-8"
+  virtual int size() const = 0;                 // number of devices
+  virtual Device& device(int index) = 0;
+  virtual Link link(int from, int to) const = 0;
+  virtual double now() = 0;                          // seconds; virtual on a simulated machine
+  virtual bool is_virtual() const { return false; }  // do its times cost no real time?
+  virtual Turns& turns() = 0;
+};
+
+// One kind of device. `host` and `sim` are always there; the vendors' come with their modules.
+struct Backend {
+  std::string kind;         // the word before the first colon of --device
+  std::string description;  // one line for --help: "host, host:4 (ranks)"
+  // Opens what stands behind the colon ("" if nothing does). Throws UsageError naming what was
+  // expected, or Unavailable.
+  std::function<std::unique_ptr<Machine>(const std::string& argument)> open;
+};
+
+void register_backend(Backend backend);
+
+// Opens --device. Throws UsageError that lists the known kinds, or why a kind is not available.
+std::unique_ptr<Machine> open_machine(const std::string& device);
+
+struct BackendState {
+  std::string kind;
+  std::string description;
+  bool available = false;
+  std::string reason;  // one line, where not available
+};
+
+// All kinds that this build could have, in a fixed order, with their modules loaded.
+std::vector<BackendState> backends();
+
+}  // namespace duet

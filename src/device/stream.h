@@ -1,0 +1,100 @@
+// A queue of work on one device. Work of a stream runs in order; streams run beside each other.
+// Every call here only enqueues, except idle() and synchronize().
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "core/dtype.h"
+#include "device/buffer.h"
+#include "device/event.h"
+
+namespace duet {
+
+// Who moves the bytes of a copy: a copy engine (CE, SDMA), the compute units (SM, CU), the CPU.
+enum class Executor { dma, kernel, host };
+const char* name(Executor executor);
+
+struct StreamOptions {
+  int priority = 0;  // higher runs sooner; clamped to what the device has (see DeviceInfo)
+};
+
+// The launch shape of a kernel executor; 0 lets the device choose.
+struct KernelShape {
+  int grid = 0;
+  int block = 0;
+};
+
+// destination and source have the same size and lie on devices of one machine. The stream's device
+// issues the copy: on the source's device that is a push (a kernel writes to its peer), on the
+// destination's device a pull (a kernel reads from it). Pinned and plain memory may stand on
+// either side. Throws BadArgument if sizes differ, or if neither side is the stream's.
+struct Copy {
+  Span destination;
+  Span source;
+  Executor executor = Executor::dma;
+  KernelShape shape;
+};
+
+// What a span is filled with.
+struct Fill {
+  enum class Kind {
+    pattern,   // random bytes: pattern_byte(seed, offset + i), see core/random.h
+    constant,  // every byte is the low byte of seed
+    normal,    // elements of `dtype` from a standard normal distribution (integers: rounded 16 x,
+               // clamped to the type)
+  };
+  Kind kind = Kind::pattern;
+  std::uint64_t seed = 0;
+  std::uint64_t offset = 0;  // position of the span's first byte in the pattern
+  DType dtype = DType::fp32;
+};
+
+// What one task needs of a machine; a simulated device turns it into time.
+struct Demand {
+  double flop = 0;
+  DType dtype = DType::fp32;  // at which of the device's rates the FLOP run
+  double memory_bytes = 0;    // to and from device memory
+  double workgroups = 0;      // that the task is cut into; 0: as many as the device likes
+  double efficiency = 1;      // share of the peak rate that this task's code reaches
+};
+
+// Work given as a function: a host stream runs `body`; a sim stream lets `demand` pass in virtual
+// time and then runs `body` where the buffers it names have contents.
+struct Task {
+  std::string name;
+  Demand demand;
+  std::function<void()> body;
+};
+
+class Device;
+
+class Stream {
+ public:
+  virtual ~Stream() = default;
+  virtual Device& device() = 0;
+
+  virtual void copy(const Copy& copy) = 0;
+  virtual void fill(const Span& span, const Fill& fill) = 0;
+  virtual void record(Event& event) = 0;  // the event must be of this machine
+  virtual void wait(Event& event) = 0;    // for its last record(); no-op if never recorded
+
+  // After all earlier work of the stream is visible, writes `value` to the flag's word, which may
+  // lie on a peer; streams that wait see data that was written before the signal.
+  virtual void signal(const Flag& flag, std::uint64_t value) = 0;
+  // Later work of the stream starts when the word is >= value.
+  virtual void wait(const Flag& flag, std::uint64_t value) = 0;
+
+  // Throws Unavailable on devices that run only their own kernels (cuda, hip).
+  virtual void run(const Task& task) = 0;
+
+  virtual bool idle() = 0;  // rethrows an error of the stream's work
+  // Blocks the calling rank until idle(). Throws Timeout naming the stream after the deadline;
+  // rethrows an error of the stream's work.
+  virtual void synchronize(double deadline_seconds) = 0;
+
+  virtual void* native() { return nullptr; }  // cudaStream_t, hipStream_t; else nullptr
+};
+
+}  // namespace duet

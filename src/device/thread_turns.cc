@@ -1,0 +1,68 @@
+// Ranks as threads that sleep on one condition variable. A rank that fails takes the others out of
+// their waits.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "core/error.h"
+#include "device/turns.h"
+
+namespace duet {
+namespace {
+
+class ThreadTurns : public Turns {
+ public:
+  void run(int ranks, const std::function<void(int)>& body) override {
+    error_ = nullptr;
+    std::vector<std::thread> threads;
+    threads.reserve(static_cast<std::size_t>(ranks));
+    for (int rank = 1; rank < ranks; ++rank) {
+      threads.emplace_back([this, rank, &body] { guard(rank, body); });
+    }
+    guard(0, body);
+    for (std::thread& thread : threads) thread.join();
+    if (error_ != nullptr) std::rethrow_exception(std::exchange(error_, nullptr));
+  }
+
+  void wait(const std::string& what, double deadline_seconds,
+            const std::function<bool()>& ready) override {
+    std::unique_lock<std::mutex> lock(mutex_);
+    const auto over = [&] { return error_ != nullptr || ready(); };
+    const bool in_time =
+        changed_.wait_for(lock, std::chrono::duration<double>(deadline_seconds), over);
+    if (error_ != nullptr) throw Error(fmt::format("{}: another rank failed", what));
+    if (!in_time) throw Timeout(fmt::format("{}: gave up after {} s", what, deadline_seconds));
+  }
+
+  void update(const std::function<void()>& change) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    change();
+    changed_.notify_all();
+  }
+
+ private:
+  void guard(int rank, const std::function<void(int)>& body) {
+    try {
+      body(rank);
+    } catch (...) {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (error_ == nullptr) error_ = std::current_exception();
+      changed_.notify_all();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::exception_ptr error_;  // of the first rank that failed; guarded by mutex_
+};
+
+}  // namespace
+
+std::unique_ptr<Turns> make_thread_turns() { return std::make_unique<ThreadTurns>(); }
+
+}  // namespace duet

@@ -1,0 +1,31 @@
+// How the ranks of one process run and wait. On real devices they are threads that sleep; on a
+// simulated machine they take turns, and virtual time passes only when every rank waits.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace duet {
+
+class Turns {
+ public:
+  virtual ~Turns() = default;
+
+  // Runs body(0) .. body(ranks - 1) beside each other and returns when all have ended. If some
+  // threw, the others' waits throw too, and the first error is rethrown. Not reentrant.
+  virtual void run(int ranks, const std::function<void(int)>& body) = 0;
+
+  // Blocks the calling rank until ready() holds; `ready` is called with the turns' lock held and
+  // must not wait. Throws Timeout naming `what`, or Error if another rank failed.
+  virtual void wait(const std::string& what, double deadline_seconds,
+                    const std::function<bool()>& ready) = 0;
+
+  // Runs `change` under the lock and wakes the waiting ranks.
+  virtual void update(const std::function<void()>& change) = 0;
+};
+
+// Ranks as threads.
+std::unique_ptr<Turns> make_thread_turns();
+
+}  // namespace duet
