@@ -1,0 +1,114 @@
+// The virtual clock: timers, and flows that share resources; time jumps from one event to the next.
+// Knows nothing of devices.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "device/sim/fluid.h"
+
+namespace duet::sim {
+
+using Action = std::function<void()>;
+
+// Compute units that a flow occupies while it runs, however fast it gets on: they are shared out
+// first (higher priority first, then max-min by weight), and what a flow is given limits its rate.
+struct Occupancy {
+  int resource = -1;     // -1: none
+  double units = 0;      // that it can occupy
+  double unit_rate = 0;  // progress per second on one unit
+  // Cut into this many equal workgroups, which run in waves: 5 on 4 units take as long as 8. 0:
+  // divisible at will.
+  double workgroups = 0;
+};
+
+struct Flow {
+  double amount = 0;  // to be done; its unit is the uses'
+  double weight = 1;
+  double cap = std::numeric_limits<double>::infinity();  // per second
+  int priority = 0;  // for the occupancy alone; bandwidth knows no priorities
+  std::vector<Use> uses;
+  Occupancy occupancy;
+};
+
+// Not thread-safe. Events at one time happen in the order in which they were asked for.
+class VirtualClock {
+ public:
+  using Id = std::uint64_t;  // of a pending timer or flow; never used again
+
+  double now() const { return now_; }
+  int add_resource(double capacity_per_second);
+
+  Id after(double seconds, Action action);
+  Id start(Flow flow, Action done);
+  void cancel(Id id);  // no-op if it has happened
+
+  // The time of the next event; infinity if there is none. Flows that get no rate make no event.
+  double next();
+  // Lets the events of the next time happen, if that is not after `limit`. What they start may
+  // happen at the same time, in a later step.
+  bool step(double limit = std::numeric_limits<double>::infinity());
+  // Moves on to `time`; there must be no event before it.
+  void skip_to(double time);
+
+ private:
+  struct Slot {  // a timer, or a flow with its state
+    Id id = 0;   // 0: free
+    bool is_flow = false;
+    Flow flow;
+    Action action;
+    double rate = 0;
+    double since = 0;           // flow.amount was left at this time
+    std::uint32_t version = 0;  // of its entry in the heap; older entries are void
+    bool seen = false;
+  };
+  struct Entry {
+    double time;
+    Id id;  // orders equal times
+    std::uint32_t version;
+    bool operator>(const Entry& other) const {
+      return time != other.time ? time > other.time : id > other.id;
+    }
+  };
+
+  // An id is the number of the request, and in its low bits the slot.
+  static constexpr int kSlotBits = 24;
+  static constexpr Id kSlotMask = (Id{1} << kSlotBits) - 1;
+
+  std::uint32_t new_slot();
+  Slot* find(Id id);
+  void push(std::uint32_t slot, double time);
+  bool is_void(const Entry& entry) const;
+  void drop_void();
+  void take_out(std::uint32_t slot);
+  void settle();  // rates for all flows that share anything with a flow that came or went
+  void gather();
+  void share_units();
+  void set_rates();
+
+  template <typename Visit>
+  void each_resource(const Flow& flow, Visit visit);
+
+  double now_ = 0;
+  Id sequence_ = 0;
+  std::deque<Slot> slots_;
+  std::vector<std::uint32_t> free_;
+  std::vector<Entry> heap_;
+  std::vector<double> capacities_;                 // by resource
+  std::vector<std::vector<std::uint32_t>> users_;  // by resource: flows, in order of arrival
+  std::vector<char> dirty_;                        // by resource
+  std::vector<int> dirty_list_;
+  std::vector<Id> free_flows_;                // new flows that use no resource
+  std::vector<std::pair<Id, Action>> batch_;  // what happens in this step
+  std::vector<std::uint32_t> component_;      // working memory of settle()
+  std::vector<Share> shares_;
+  std::vector<std::vector<Use>> unit_uses_;
+  std::vector<double> caps_;
+  MaxMin max_min_;
+};
+
+}  // namespace duet::sim

@@ -1,0 +1,191 @@
+// The virtual clock: order of events, flows that change rate, units, waves.
+#include "device/sim/clock.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cmath>
+#include <string>
+
+namespace duet::sim {
+namespace {
+
+void run(VirtualClock& clock) {
+  while (clock.step()) {
+  }
+}
+
+Flow over(int resource, double amount) {
+  Flow flow;
+  flow.amount = amount;
+  flow.uses = {{resource, 1}};
+  return flow;
+}
+
+TEST(VirtualClock, TimersHappenInOrder) {
+  VirtualClock clock;
+  std::string order;
+  clock.after(2, [&] { order += 'c'; });
+  clock.after(1, [&] { order += 'a'; });
+  clock.after(1, [&] {
+    order += 'b';
+    clock.after(0, [&] { order += 'x'; });
+  });
+  run(clock);
+  EXPECT_EQ(order, "abxc");
+  EXPECT_EQ(clock.now(), 2);
+  EXPECT_FALSE(clock.step());
+}
+
+TEST(VirtualClock, StepsNoFurtherThanTheLimit) {
+  VirtualClock clock;
+  clock.after(2, [] {});
+  EXPECT_FALSE(clock.step(1));
+  EXPECT_EQ(clock.now(), 0);
+  clock.skip_to(1);
+  EXPECT_EQ(clock.now(), 1);
+  EXPECT_TRUE(clock.step(2));
+}
+
+TEST(VirtualClock, CancelledThingsDoNotHappen) {
+  VirtualClock clock;
+  const int link = clock.add_resource(1);
+  bool happened = false;
+  clock.cancel(clock.after(1, [&] { happened = true; }));
+  clock.cancel(clock.start(over(link, 5), [&] { happened = true; }));
+  double end = 0;
+  clock.start(over(link, 5), [&] { end = clock.now(); });
+  run(clock);
+  EXPECT_FALSE(happened);
+  EXPECT_EQ(end, 5);
+}
+
+// One timer cancels another of the same time.
+TEST(VirtualClock, CancelsWhatIsAboutToHappen) {
+  VirtualClock clock;
+  bool happened = false;
+  VirtualClock::Id second = 0;
+  clock.after(1, [&] { clock.cancel(second); });
+  second = clock.after(1, [&] { happened = true; });
+  run(clock);
+  EXPECT_FALSE(happened);
+}
+
+TEST(VirtualClock, FlowsSpeedUpWhenOthersEnd) {
+  VirtualClock clock;
+  const int link = clock.add_resource(10);
+  double first = 0, second = 0;
+  clock.start(over(link, 20), [&] { first = clock.now(); });
+  clock.start(over(link, 60), [&] { second = clock.now(); });
+  run(clock);
+  EXPECT_DOUBLE_EQ(first, 4);   // both at 5
+  EXPECT_DOUBLE_EQ(second, 8);  // 20 done by then, 40 at 10
+}
+
+TEST(VirtualClock, AFlowThatComesLaterSlowsTheFirst) {
+  VirtualClock clock;
+  const int link = clock.add_resource(10);
+  double first = 0, second = 0;
+  clock.start(over(link, 40), [&] { first = clock.now(); });
+  clock.after(2, [&] { clock.start(over(link, 10), [&] { second = clock.now(); }); });
+  run(clock);
+  EXPECT_DOUBLE_EQ(second, 4);
+  EXPECT_DOUBLE_EQ(first, 5);
+}
+
+TEST(VirtualClock, FlowsOnOtherResourcesAreNotTouched) {
+  VirtualClock clock;
+  const int a = clock.add_resource(3), b = clock.add_resource(7);
+  double end = 0;
+  clock.start(over(a, 1), [&] { end = clock.now(); });
+  for (int i = 0; i < 10; ++i) {
+    clock.after(0.01 * i, [&] { clock.start(over(b, 0.01), [] {}); });
+  }
+  run(clock);
+  EXPECT_EQ(end, 1.0 / 3.0);  // to the bit
+}
+
+TEST(VirtualClock, NothingToDoTakesNoTime) {
+  VirtualClock clock;
+  const int link = clock.add_resource(10);
+  int done = 0;
+  clock.start(over(link, 0), [&] { ++done; });
+  clock.start(Flow{}, [&] { ++done; });
+  run(clock);
+  EXPECT_EQ(done, 2);
+  EXPECT_EQ(clock.now(), 0);
+}
+
+Flow on_units(int pool, double units, double workgroups, int priority = 0) {
+  Flow flow;
+  flow.amount = workgroups;
+  flow.priority = priority;
+  flow.occupancy = {pool, units, 1, workgroups};
+  return flow;
+}
+
+TEST(VirtualClock, WorkgroupsRunInWaves) {
+  for (const auto& [workgroups, seconds] : {std::pair{4.0, 1.0}, {5.0, 2.0}, {8.0, 2.0}}) {
+    VirtualClock clock;
+    const int pool = clock.add_resource(4);
+    double end = 0;
+    clock.start(on_units(pool, std::min(4.0, workgroups), workgroups), [&] { end = clock.now(); });
+    run(clock);
+    EXPECT_DOUBLE_EQ(end, seconds) << workgroups;
+  }
+}
+
+TEST(VirtualClock, UnitsGoToHigherPrioritiesFirst) {
+  VirtualClock clock;
+  const int pool = clock.add_resource(4);
+  double low = 0, high = 0;
+  clock.start(on_units(pool, 4, 4), [&] { low = clock.now(); });
+  clock.start(on_units(pool, 3, 3, 1), [&] { high = clock.now(); });
+  run(clock);
+  EXPECT_DOUBLE_EQ(high, 1);
+  EXPECT_DOUBLE_EQ(low, 1.75);  // on one unit for a second, then its other three workgroups on four
+}
+
+// An occupant keeps its units although something else limits it.
+TEST(VirtualClock, UnitsAreHeldWhateverTheRate) {
+  VirtualClock clock;
+  const int pool = clock.add_resource(4), link = clock.add_resource(1);
+  Flow slow = over(link, 10);
+  slow.occupancy = {pool, 2, 5, 0};  // could do 10 a second on two units
+  double compute = 0;
+  clock.start(slow, [] {});
+  clock.start(on_units(pool, 4, 8), [&] { compute = clock.now(); });
+  run(clock);
+  EXPECT_DOUBLE_EQ(compute, 4);  // eight workgroups on the two units that are left
+}
+
+// 8 ranks, each to 7 peers, sizes that all differ: the same to the bit each time, and fast.
+double ragged_all_to_all(int rounds, int& flows) {
+  VirtualClock clock;
+  std::vector<int> out, in;
+  for (int i = 0; i < 8; ++i) out.push_back(clock.add_resource(391e9));
+  for (int i = 0; i < 8; ++i) in.push_back(clock.add_resource(391e9));
+  double sum = 0;
+  for (int round = 0; round < rounds; ++round) {
+    for (std::size_t i = 0; i < 8; ++i) {
+      for (std::size_t k = 1; k < 8; ++k) {
+        Flow flow;
+        flow.amount = 1e6 + 1e3 * static_cast<double>(i * 8 + k);
+        flow.uses = {{out[i], 1}, {in[(i + k) % 8], 1}};
+        clock.start(flow, [&] { sum += clock.now(); });
+        ++flows;
+      }
+    }
+    run(clock);
+  }
+  return sum;
+}
+
+TEST(VirtualClock, IsTheSameToTheBit) {
+  int flows = 0;
+  EXPECT_EQ(ragged_all_to_all(3, flows), ragged_all_to_all(3, flows));
+  EXPECT_EQ(flows, 2 * 3 * 56);
+}
+
+}  // namespace
+}  // namespace duet::sim

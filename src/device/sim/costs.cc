@@ -1,0 +1,201 @@
+// The model of time. Memory counts bytes; links count their own time, so that who pushes, pulls or
+// uses kernels can get different rates out of one link.
+#include "device/sim/costs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.h"
+
+namespace duet::sim {
+namespace {
+
+bool is_peer_copy(Place source, Place destination) {
+  return source.kind == MemoryKind::device && destination.kind == MemoryKind::device &&
+         source.device != destination.device;
+}
+
+bool touches_host(Place source, Place destination) {
+  return source.kind != MemoryKind::device || destination.kind != MemoryKind::device;
+}
+
+bool touches_plain(Place source, Place destination) {
+  return source.kind == MemoryKind::plain || destination.kind == MemoryKind::plain;
+}
+
+void require(bool holds, const Task& task, const char* expected) {
+  if (!holds) throw BadArgument(fmt::format("task '{}': expected {}", task.name, expected));
+}
+
+}  // namespace
+
+CostModel::CostModel(const Platform& platform, VirtualClock& clock) : platform_(platform) {
+  const DeviceModel& device = platform.device;
+  const bool mesh = platform.link.topology == Topology::mesh;
+  for (int i = 0; i < platform.devices; ++i) {
+    Resources resources{};
+    resources.units = clock.add_resource(device.compute_units);
+    resources.memory = clock.add_resource(device.memory_rate * device.memory_efficiency);
+    resources.host_in = clock.add_resource(1);
+    resources.host_out = clock.add_resource(1);
+    resources.port_in = mesh ? -1 : clock.add_resource(1);
+    resources.port_out = mesh ? -1 : clock.add_resource(1);
+    devices_.push_back(resources);
+  }
+  const int links = mesh ? platform.devices * platform.devices : 0;
+  for (int i = 0; i < links; ++i) links_.push_back(clock.add_resource(1));
+}
+
+void CostModel::add_link(std::vector<Use>& uses, int from, int to, double rate) const {
+  if (platform_.link.topology == Topology::mesh) {
+    const int link = from * platform_.devices + to;
+    uses.push_back({links_[static_cast<std::size_t>(link)], 1 / rate});
+  } else {
+    uses.push_back({of(from).port_out, 1 / rate});
+    uses.push_back({of(to).port_in, 1 / rate});
+  }
+}
+
+std::vector<Use> CostModel::path(const Copy& copy, Place source, Place destination,
+                                 Issuer issuer) const {
+  const LinkModel& link = platform_.link;
+  const HostModel& host = platform_.host;
+  const bool from_device = source.kind == MemoryKind::device;
+  const bool to_device = destination.kind == MemoryKind::device;
+  std::vector<Use> uses;
+  if (from_device && to_device && source.device == destination.device) {
+    uses.push_back({of(source.device).memory, 2});  // read and written
+    return uses;
+  }
+  if (from_device) uses.push_back({of(source.device).memory, 1});
+  if (to_device) uses.push_back({of(destination.device).memory, 1});
+  if (is_peer_copy(source, destination) && copy.executor != Executor::host) {
+    const bool push = issuer.device == source.device;
+    const double by_engine = push ? link.dma_push_rate : link.dma_pull_rate;
+    const double by_kernel = push ? link.kernel_push_rate : link.kernel_pull_rate;
+    add_link(uses, source.device, destination.device,
+             copy.executor == Executor::dma ? by_engine : by_kernel);
+    return uses;
+  }
+  // Through the host: the CPU itself moves a peer copy by way of its own memory.
+  if (from_device) uses.push_back({of(source.device).host_out, 1 / host.pinned_rate});
+  if (to_device) uses.push_back({of(destination.device).host_in, 1 / host.pinned_rate});
+  return uses;
+}
+
+Occupancy CostModel::copy_units(const KernelShape& shape, bool to_peer, Issuer issuer) const {
+  const KernelModel& kernel = platform_.device.kernel;
+  const double all = platform_.device.compute_units;
+  const double default_grid = to_peer ? kernel.copy_grid : all;
+  const double grid = shape.grid > 0 ? shape.grid : default_grid;
+  const double block = shape.block > 0 ? shape.block : kernel.copy_block;
+  const double units = std::min(grid, all);
+  const double threads = block * grid / units;  // on each of them
+  const double share = std::min(1.0, threads / kernel.unit_threads);
+  return {of(issuer.device).units, units, kernel.unit_copy_rate * share, 0};
+}
+
+Charge CostModel::copy(const Copy& copy, Place source, Place destination, Issuer issuer) const {
+  if (copy.executor == Executor::kernel && touches_plain(source, destination)) {
+    throw BadArgument("a copy by kernel: plain memory is out of a kernel's reach");
+  }
+  if (copy.shape.grid < 0 || copy.shape.block < 0) {
+    throw BadArgument("a copy's grid and block: expected numbers from 0");
+  }
+  const HostModel& host = platform_.host;
+  Charge charge;
+  charge.flow.amount = static_cast<double>(copy.source.bytes);
+  charge.flow.priority = issuer.priority;
+  charge.flow.uses = path(copy, source, destination, issuer);
+  if (is_peer_copy(source, destination)) charge.latency += platform_.link.latency;
+  if (touches_host(source, destination)) charge.latency += host.link_latency;
+  switch (copy.executor) {
+    case Executor::dma:
+      charge.latency += platform_.device.dma.latency;
+      charge.flow.cap = platform_.device.dma.engine_rate;
+      charge.takes_engine = true;
+      break;
+    case Executor::kernel:
+      charge.latency += platform_.device.kernel.launch;
+      charge.flow.occupancy = copy_units(copy.shape, is_peer_copy(source, destination), issuer);
+      break;
+    case Executor::host:
+      charge.latency += host.copy_latency;
+      charge.flow.cap = host.copy_rate;
+      break;
+  }
+  if (touches_plain(source, destination) && copy.executor == Executor::dma) {
+    charge.latency += host.copy_latency;  // the CPU stages it
+    charge.flow.cap = std::min(charge.flow.cap, host.pageable_rate);
+  }
+  return charge;
+}
+
+Charge CostModel::fill(double bytes, Place place, Issuer issuer) const {
+  Charge charge;
+  charge.flow.amount = bytes;
+  charge.flow.priority = issuer.priority;
+  if (place.kind == MemoryKind::plain) {
+    charge.latency = platform_.host.copy_latency;
+    charge.flow.cap = platform_.host.copy_rate;
+    return charge;
+  }
+  charge.latency = platform_.device.kernel.launch;
+  charge.flow.occupancy = copy_units({}, false, issuer);
+  if (place.kind == MemoryKind::pinned) {
+    charge.flow.uses.push_back({of(issuer.device).host_out, 1 / platform_.host.pinned_rate});
+  } else {
+    charge.flow.uses.push_back({of(place.device).memory, 1});
+    if (place.device != issuer.device) {
+      add_link(charge.flow.uses, issuer.device, place.device, platform_.link.kernel_push_rate);
+    }
+  }
+  return charge;
+}
+
+// Progress is counted in workgroups, or in one piece where there are none. A unit spends on each
+// the longer of its FLOP and its memory traffic; all together share the device's memory.
+Charge CostModel::task(const Task& task, Issuer issuer) const {
+  const Demand& demand = task.demand;
+  const DeviceModel& device = platform_.device;
+  const auto sane = [](double value) { return std::isfinite(value) && value >= 0; };
+  require(sane(demand.flop), task, "a finite number of FLOP from 0");
+  require(sane(demand.memory_bytes), task, "a finite number of memory bytes from 0");
+  require(sane(demand.workgroups), task, "a finite number of workgroups from 0");
+  require(demand.efficiency > 0 && demand.efficiency <= 1, task,
+          "an efficiency above 0 and at most 1");
+
+  Charge charge;
+  charge.latency = device.kernel.launch;
+  double seconds = 0;  // of one unit, for the whole
+  if (demand.flop > 0) {
+    const auto peak = device.peak.find(demand.dtype);
+    if (peak == device.peak.end()) {
+      throw Unavailable(fmt::format("task '{}': {} has no rate for {}", task.name, device.model,
+                                    name(demand.dtype)));
+    }
+    seconds = demand.flop * device.compute_units / (peak->second * demand.efficiency);
+  }
+  // A unit that copies a byte reads it and writes it.
+  seconds = std::max(seconds, demand.memory_bytes / (2 * device.kernel.unit_copy_rate));
+  if (seconds <= 0) return charge;
+
+  const double pieces = demand.workgroups > 0 ? demand.workgroups : 1;
+  const double all = device.compute_units;
+  const double units = demand.workgroups > 0 ? std::min(all, demand.workgroups) : all;
+  charge.flow.amount = pieces;
+  charge.flow.priority = issuer.priority;
+  charge.flow.occupancy = {of(issuer.device).units, units, pieces / seconds, demand.workgroups};
+  charge.flow.uses.push_back({of(issuer.device).memory, demand.memory_bytes / pieces});
+  return charge;
+}
+
+double CostModel::signal(Place word, Issuer issuer) const {
+  const double device = platform_.device.signal_latency;
+  if (word.kind != MemoryKind::device) return device + platform_.host.link_latency;
+  return word.device == issuer.device ? device : device + platform_.link.latency;
+}
+
+}  // namespace duet::sim

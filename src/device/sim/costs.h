@@ -1,0 +1,59 @@
+// From operations to latencies and flows on a platform's resources: the machine's model of time.
+#pragma once
+
+#include <vector>
+
+#include "device/sim/clock.h"
+#include "device/sim/platform.h"
+#include "device/stream.h"
+
+namespace duet::sim {
+
+// What an operation costs: the latency passes first, then the flow.
+struct Charge {
+  double latency = 0;
+  Flow flow;
+  bool takes_engine = false;  // one of the issuer's DMA engines, from before the latency to the end
+};
+
+// Who issues an operation.
+struct Issuer {
+  int device = 0;
+  int priority = 0;
+};
+
+// Where a side of a copy lies.
+struct Place {
+  int device = 0;
+  MemoryKind kind = MemoryKind::device;
+};
+
+class CostModel {
+ public:
+  // Makes the machine's resources known to the clock. Both must outlive it.
+  CostModel(const Platform& platform, VirtualClock& clock);
+
+  // Throws BadArgument for what the hardware cannot do: kernels do not reach plain memory.
+  Charge copy(const Copy& copy, Place source, Place destination, Issuer issuer) const;
+  Charge fill(double bytes, Place place, Issuer issuer) const;
+  // Throws BadArgument for a demand that makes no sense, Unavailable for a dtype without a rate.
+  Charge task(const Task& task, Issuer issuer) const;
+  double signal(Place word, Issuer issuer) const;
+  double wait() const { return platform_.device.wait_latency; }
+
+ private:
+  struct Resources {  // of one device
+    int units, memory, host_in, host_out, port_in, port_out;
+  };
+
+  const Resources& of(int device) const { return devices_[static_cast<std::size_t>(device)]; }
+  std::vector<Use> path(const Copy& copy, Place source, Place destination, Issuer issuer) const;
+  void add_link(std::vector<Use>& uses, int from, int to, double rate) const;
+  Occupancy copy_units(const KernelShape& shape, bool to_peer, Issuer issuer) const;
+
+  const Platform& platform_;
+  std::vector<Resources> devices_;
+  std::vector<int> links_;  // of a mesh, by from * devices + to
+};
+
+}  // namespace duet::sim

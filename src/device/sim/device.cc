@@ -1,0 +1,88 @@
+// What a simulated device does at once, outside virtual time, and its DMA engines.
+#include "device/sim/device.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "device/contents.h"
+#include "device/sim/machine.h"
+#include "device/sim/sim.h"
+#include "device/sim/stream.h"
+
+namespace duet::sim {
+
+SimDevice::SimDevice(SimMachine& machine, DeviceInfo info, int index)
+    : machine_(machine),
+      info_(std::move(info)),
+      index_(index),
+      free_engines_(machine.platform().device.dma.engines) {}
+
+const DeviceModel& SimDevice::model() const { return machine_.platform().device; }
+
+std::unique_ptr<Stream> SimDevice::make_stream(const StreamOptions& options) {
+  return std::make_unique<SimStream>(*this, options.priority);
+}
+
+std::unique_ptr<Event> SimDevice::make_event() { return std::make_unique<SimEvent>(machine_); }
+
+Span SimDevice::acquire(std::uint64_t bytes, MemoryKind kind) {
+  return machine_.memory().allocate(*this, bytes, kind);
+}
+
+void SimDevice::release(const Span& span) noexcept { machine_.memory().release(span); }
+
+void SimDevice::read(const Span& from, void* to) { machine_.memory().read(from, to); }
+
+void SimDevice::write(const Span& to, const void* from) {
+  machine_.memory().write(to, from);
+  machine_.written(to);
+}
+
+void SimDevice::signal(const Flag& flag, std::uint64_t value) {
+  machine_.memory().require_flag(flag);
+  machine_.memory().set_flag(flag, value);
+  machine_.written(flag.word);
+}
+
+bool SimDevice::has_contents(const Span& span) const {
+  return machine_.memory().has_contents(span);
+}
+
+std::optional<Difference> SimDevice::check(const Span& span, const Fill& fill) {
+  machine_.memory().require_contents(span, "span to check");
+  if (fill.kind == Fill::Kind::normal) throw BadArgument("check: only patterns and constants");
+  const Difference difference = compare_fill(fill, span.data, 0, span.bytes);
+  if (difference.count == 0) return std::nullopt;
+  return difference;
+}
+
+bool SimDevice::take_engine(SimStream* stream) {
+  if (free_engines_ > 0) {
+    --free_engines_;
+    return true;
+  }
+  want_engine_.push_back(stream);
+  return false;
+}
+
+void SimDevice::return_engine() {
+  if (want_engine_.empty()) {
+    ++free_engines_;
+    return;
+  }
+  SimStream* next = want_engine_.front();
+  want_engine_.pop_front();
+  next->has_engine();
+}
+
+void SimDevice::forget(SimStream* stream) {
+  want_engine_.erase(std::remove(want_engine_.begin(), want_engine_.end(), stream),
+                     want_engine_.end());
+}
+
+const DeviceModel* model_of(const Device& device) {
+  const auto* simulated = dynamic_cast<const SimDevice*>(&device);
+  return simulated == nullptr ? nullptr : &simulated->model();
+}
+
+}  // namespace duet::sim

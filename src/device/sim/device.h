@@ -1,0 +1,51 @@
+// A simulated device.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "device/device.h"
+#include "device/sim/platform.h"
+
+namespace duet::sim {
+
+class SimMachine;
+class SimStream;
+
+class SimDevice : public Device {
+ public:
+  SimDevice(SimMachine& machine, DeviceInfo info, int index);
+
+  const DeviceInfo& info() const override { return info_; }
+  std::unique_ptr<Stream> make_stream(const StreamOptions& options) override;
+  std::unique_ptr<Event> make_event() override;
+  void read(const Span& from, void* to) override;
+  void write(const Span& to, const void* from) override;
+  void signal(const Flag& flag, std::uint64_t value) override;
+  bool has_contents(const Span& span) const override;
+  std::optional<Difference> check(const Span& span, const Fill& fill) override;
+
+  SimMachine& machine() { return machine_; }
+  const DeviceModel& model() const;
+  int index() const { return index_; }
+
+  // DMA engines go to streams in the order in which they asked: true if there was one free, else
+  // the stream is told when it has one.
+  bool take_engine(SimStream* stream);
+  void return_engine();
+  void forget(SimStream* stream);  // it no longer wants one
+
+ private:
+  Span acquire(std::uint64_t bytes, MemoryKind kind) override;
+  void release(const Span& span) noexcept override;
+
+  SimMachine& machine_;
+  DeviceInfo info_;
+  int index_;
+  int free_engines_;
+  std::deque<SimStream*> want_engine_;
+};
+
+}  // namespace duet::sim

@@ -1,0 +1,15 @@
+# Writes OUTPUT, a source file that holds every platform under FOLDER as text:
+# cmake -DFOLDER=... -DOUTPUT=... -P embed.cmake
+file(GLOB platforms ${FOLDER}/*.toml)
+list(SORT platforms)
+set(source "// Made by embed.cmake from specs/platforms.\n#include \"device/sim/platform.h\"\n\n")
+string(APPEND source "namespace duet::sim {\n\n")
+string(APPEND source "const std::map<std::string, std::string_view>& built_in_platforms() {\n")
+string(APPEND source "  static const std::map<std::string, std::string_view> platforms = {\n")
+foreach(platform IN LISTS platforms)
+  get_filename_component(name ${platform} NAME_WLE)
+  file(READ ${platform} text)
+  string(APPEND source "      {\"${name}\", R\"toml(${text})toml\"},\n")
+endforeach()
+string(APPEND source "  };\n  return platforms;\n}\n\n}  // namespace duet::sim\n")
+file(WRITE ${OUTPUT} "${source}")

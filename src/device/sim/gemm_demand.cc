@@ -1,0 +1,34 @@
+// What a GEMM asks of a simulated device.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "core/error.h"
+#include "device/sim/sim.h"
+
+namespace duet::sim {
+
+// A workgroup computes a whole tile, also where the matrix ends inside it, and fills and drains its
+// pipeline once; both lower the share of the peak that the FLOP asked for are done at.
+Demand gemm_demand(const DeviceModel& model, const GemmSize& size) {
+  const auto peak = model.peak.find(size.dtype);
+  if (peak == model.peak.end()) {
+    throw Unavailable(fmt::format("{} has no rate for {}", model.model, name(size.dtype)));
+  }
+  const double tiles =
+      std::ceil(size.m / model.gemm.tile_m) * std::ceil(size.n / model.gemm.tile_n);
+  Demand demand;
+  demand.flop = 2 * size.m * size.n * size.k;
+  demand.dtype = size.dtype;
+  demand.memory_bytes = size.memory_bytes;
+  demand.workgroups = tiles;
+  if (demand.flop <= 0) return demand;
+  const double unit_rate = peak->second / model.compute_units;
+  const double tile_flop = 2.0 * model.gemm.tile_m * model.gemm.tile_n * size.k;
+  const double tile_seconds =
+      tile_flop / (unit_rate * model.gemm.efficiency.at(size.dtype)) + model.gemm.workgroup_seconds;
+  demand.efficiency = demand.flop / tiles / unit_rate / tile_seconds;
+  return demand;
+}
+
+}  // namespace duet::sim

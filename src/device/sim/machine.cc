@@ -1,0 +1,158 @@
+// Opening simulated machines, and who is told of what in them.
+#include "device/sim/machine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "core/error.h"
+#include "device/sim/sim.h"
+#include "device/sim/stream.h"
+
+namespace duet::sim {
+namespace {
+
+constexpr std::size_t kBlockedShown = 8;
+
+DeviceInfo describe(const Platform& platform, int index) {
+  const DeviceModel& model = platform.device;
+  DeviceInfo info;
+  info.name = fmt::format("sim:{}:{}", platform.name, index);
+  info.kind = "sim";
+  info.model = model.model;
+  info.compute_units = model.compute_units;
+  info.memory_bytes = model.memory_bytes;
+  info.cache_bytes = model.cache_bytes;
+  info.copy_engines = model.dma.engines;
+  info.priorities = model.priorities;
+  info.details["platform"] = platform.description;
+  info.details["memory"] = fmt::format("{:.0f} GB/s, of which {:.0f}% arrives",
+                                       model.memory_rate / 1e9, 100 * model.memory_efficiency);
+  for (const auto& [type, peak] : model.peak) {
+    info.details[fmt::format("peak {}", duet::name(type))] =
+        fmt::format("{:.1f} TFLOP/s", peak / 1e12);
+  }
+  return info;
+}
+
+}  // namespace
+
+SimMachine::SimMachine(Platform platform)
+    : platform_(std::move(platform)),
+      name_("sim:" + platform_.name),
+      turns_(clock_, [this] { return blocked(); }),
+      costs_(platform_, clock_),
+      devices_([this] {
+        std::vector<std::unique_ptr<SimDevice>> devices;
+        for (int i = 0; i < platform_.devices; ++i) {
+          devices.push_back(std::make_unique<SimDevice>(*this, describe(platform_, i), i));
+        }
+        return devices;
+      }()),
+      memory_(raw_devices(), platform_.host.memory_bytes) {}
+
+std::vector<Device*> SimMachine::raw_devices() const {
+  std::vector<Device*> devices;
+  for (const auto& device : devices_) devices.push_back(device.get());
+  return devices;
+}
+
+Link SimMachine::link(int from, int to) const {
+  if (from == to) return {"memory", 1, platform_.device.memory_rate / 1e9, true};
+  return {platform_.link.kind, platform_.link.count, platform_.link.raw_rate / 1e9, true};
+}
+
+int SimMachine::add(SimStream* stream) {
+  streams_[++last_stream_] = stream;
+  return last_stream_;
+}
+
+void SimMachine::remove(SimStream* stream) {
+  streams_.erase(stream->number());
+  for (auto it = waiting_.begin(); it != waiting_.end();) {
+    it = it->second == stream ? waiting_.erase(it) : std::next(it);
+  }
+}
+
+void SimMachine::wait_for(const Flag& flag, SimStream* stream) {
+  waiting_.emplace(reinterpret_cast<std::uintptr_t>(flag.word.data), stream);
+}
+
+void SimMachine::written(const Span& span) {
+  if (waiting_.empty() || span.data == nullptr) return;
+  const std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(span.data);
+  // A word that begins before the span may reach into it.
+  auto it = waiting_.lower_bound(begin - (sizeof(std::uint64_t) - 1));
+  std::vector<SimStream*> streams;
+  for (; it != waiting_.end() && it->first < begin + span.bytes; ++it)
+    streams.push_back(it->second);
+  tell(std::move(streams));
+}
+
+void SimMachine::written_anywhere() {
+  std::vector<SimStream*> streams;
+  for (const auto& [address, stream] : waiting_) streams.push_back(stream);
+  tell(std::move(streams));
+}
+
+// In the order of the streams' numbers: addresses differ from run to run.
+void SimMachine::tell(std::vector<SimStream*> streams) {
+  std::sort(streams.begin(), streams.end(),
+            [](const SimStream* a, const SimStream* b) { return a->number() < b->number(); });
+  for (SimStream* stream : streams) {
+    if (!stream->flag_reached()) continue;
+    const auto is_it = [&](const auto& entry) { return entry.second == stream; };
+    waiting_.erase(std::find_if(waiting_.begin(), waiting_.end(), is_it));
+    stream->go_on_after_flag();
+  }
+}
+
+std::string SimMachine::blocked() const {
+  std::string text;
+  std::size_t count = 0;
+  for (const auto& [number, stream] : streams_) {
+    const std::string waits = stream->blocked();
+    if (waits.empty() || ++count > kBlockedShown) continue;
+    text += fmt::format("; {} waits for {}", stream->name(), waits);
+  }
+  if (count > kBlockedShown) text += fmt::format("; and {} more", count - kBlockedShown);
+  return text;
+}
+
+namespace {
+
+// NAME, NAME:nodes=1 or a path.
+std::unique_ptr<Machine> open_sim(const std::string& argument) {
+  if (argument.empty()) {
+    std::string names;
+    for (const auto& [name, text] : built_in_platforms()) {
+      names += (names.empty() ? "" : ", ") + name;
+    }
+    throw UsageError(fmt::format(
+        "--device sim: expected a platform, as in sim:mi300x-8: one of {}, or a TOML file", names));
+  }
+  std::string name = argument;
+  const std::string option = ":nodes=";
+  const std::size_t at = name.find(option);
+  if (at != std::string::npos) {
+    if (name.substr(at + option.size()) != "1") {
+      throw UsageError(fmt::format(
+          "--device sim:{}: expected nodes=1: several nodes are not simulated", argument));
+    }
+    name.resize(at);
+  }
+  return std::make_unique<SimMachine>(load_platform(name));
+}
+
+}  // namespace
+}  // namespace duet::sim
+
+namespace duet {
+
+void register_sim_backend() {
+  register_backend(
+      {"sim", "sim:NAME or sim:FILE.toml: a simulated machine, in virtual time", sim::open_sim});
+}
+
+}  // namespace duet

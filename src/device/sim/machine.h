@@ -1,0 +1,61 @@
+// A simulated machine: its clock, turns, memory, model of time and devices.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "device/machine.h"
+#include "device/sim/clock.h"
+#include "device/sim/costs.h"
+#include "device/sim/device.h"
+#include "device/sim/memory.h"
+#include "device/sim/platform.h"
+#include "device/sim/turns.h"
+
+namespace duet::sim {
+
+class SimMachine : public Machine {
+ public:
+  explicit SimMachine(Platform platform);
+
+  const std::string& name() const override { return name_; }
+  int size() const override { return static_cast<int>(devices_.size()); }
+  Device& device(int index) override { return *devices_.at(static_cast<std::size_t>(index)); }
+  Link link(int from, int to) const override;
+  double now() override { return clock_.now(); }
+  bool is_virtual() const override { return true; }
+  Turns& turns() override { return turns_; }
+
+  const Platform& platform() const { return platform_; }
+  VirtualClock& clock() { return clock_; }
+  SimTurns& sim_turns() { return turns_; }
+  const CostModel& costs() const { return costs_; }
+  Memory& memory() { return memory_; }
+
+  // Streams make themselves known, and are told when a flag that they wait for may have changed.
+  int add(SimStream* stream);
+  void remove(SimStream* stream);
+  void wait_for(const Flag& flag, SimStream* stream);
+  void written(const Span& span);
+  void written_anywhere();
+
+ private:
+  std::string blocked() const;
+  void tell(std::vector<SimStream*> streams);
+  std::vector<Device*> raw_devices() const;
+
+  Platform platform_;
+  std::string name_;
+  VirtualClock clock_;
+  SimTurns turns_;
+  CostModel costs_;
+  std::vector<std::unique_ptr<SimDevice>> devices_;
+  Memory memory_;
+  std::map<int, SimStream*> streams_;  // by number
+  int last_stream_ = -1;
+  std::multimap<std::uintptr_t, SimStream*> waiting_;  // by the flag's address
+};
+
+}  // namespace duet::sim

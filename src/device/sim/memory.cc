@@ -1,0 +1,189 @@
+// Bookkeeping and contents of simulated memory.
+#include "device/sim/memory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "core/error.h"
+#include "device/contents.h"
+
+namespace duet::sim {
+namespace {
+
+constexpr std::uint64_t kAlignment = 256;
+// Not an address that a process of today's machines can own: following it faults.
+constexpr std::uintptr_t kFirstPhantom = std::uintptr_t{1} << 60;
+
+std::uint64_t rounded(std::uint64_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+}  // namespace
+
+Memory::Memory(std::vector<Device*> devices, std::uint64_t host_bytes)
+    : devices_(std::move(devices)), next_phantom_(kFirstPhantom) {
+  for (const Device* device : devices_) pools_.push_back({0, device->info().memory_bytes});
+  pools_.push_back({0, host_bytes});
+}
+
+Memory::~Memory() {
+  for (auto& [address, block] : blocks_) {
+    if (block.real) std::free(reinterpret_cast<void*>(address));
+  }
+}
+
+int Memory::index_of(const Device* owner) const {
+  const auto found = std::find(devices_.begin(), devices_.end(), owner);
+  return found == devices_.end() ? -1 : static_cast<int>(found - devices_.begin());
+}
+
+Memory::Pool& Memory::pool(const Device& owner, MemoryKind kind) {
+  return kind == MemoryKind::device ? pools_[static_cast<std::size_t>(index_of(&owner))]
+                                    : pools_.back();
+}
+
+Span Memory::allocate(Device& owner, std::uint64_t bytes, MemoryKind kind) {
+  Pool& from = pool(owner, kind);
+  if (bytes > from.capacity || rounded(bytes) > from.capacity - from.used) {
+    throw OutOfMemory(fmt::format("{}: {} bytes of {} memory asked for, {} of {} in use",
+                                  owner.info().name, bytes, name(kind), from.used, from.capacity));
+  }
+  std::uintptr_t address = next_phantom_;
+  const bool real = bytes <= kRealBuffer && rounded(bytes) <= kRealTotal - real_bytes_;
+  if (real) {
+    void* data = std::aligned_alloc(kAlignment, rounded(bytes));
+    if (data == nullptr) throw OutOfMemory(fmt::format("{}: {} bytes", owner.info().name, bytes));
+    std::memset(data, kUnknownByte, rounded(bytes));
+    address = reinterpret_cast<std::uintptr_t>(data);
+    real_bytes_ += rounded(bytes);
+  } else {
+    next_phantom_ += rounded(bytes);
+  }
+  from.used += rounded(bytes);
+  blocks_[address] = {bytes, kind, &owner, real, ++versions_, {}};
+  return {&owner, reinterpret_cast<std::byte*>(address), bytes, kind};
+}
+
+void Memory::release(const Span& span) noexcept {
+  const auto found = blocks_.find(reinterpret_cast<std::uintptr_t>(span.data));
+  if (found == blocks_.end()) return;
+  const Block& block = found->second;
+  pool(*block.owner, block.kind).used -= rounded(block.bytes);
+  if (block.real) {
+    real_bytes_ -= rounded(block.bytes);
+    std::free(span.data);
+  }
+  blocks_.erase(found);
+}
+
+const Memory::Block* Memory::find(const Span& span) const {
+  const std::uintptr_t address = reinterpret_cast<std::uintptr_t>(span.data);
+  auto after = blocks_.upper_bound(address);
+  if (after == blocks_.begin()) return nullptr;
+  const auto& [begin, block] = *std::prev(after);
+  const std::uint64_t offset = address - begin;
+  const bool inside = offset <= block.bytes && span.bytes <= block.bytes - offset;
+  return inside && block.owner == span.owner && block.kind == span.kind ? &block : nullptr;
+}
+
+Memory::Block* Memory::find(const Span& span) {
+  return const_cast<Block*>(static_cast<const Memory*>(this)->find(span));
+}
+
+Place Memory::require_own(const Span& span, const char* what) const {
+  const int device = index_of(span.owner);
+  if (device < 0) {
+    throw BadArgument(fmt::format("the {} is not memory of this simulated machine", what));
+  }
+  const bool empty = span.data == nullptr && span.bytes == 0;
+  if (!empty && find(span) == nullptr) {
+    throw BadArgument(fmt::format("{}: the {} of {} bytes does not lie in a buffer",
+                                  span.owner->info().name, what, span.bytes));
+  }
+  return {device, span.kind};
+}
+
+Place Memory::require_flag(const Flag& flag) const {
+  const Place place = require_own(flag.word, "flag");
+  const std::uintptr_t address = reinterpret_cast<std::uintptr_t>(flag.word.data);
+  if (flag.word.bytes != sizeof(std::uint64_t) || address % sizeof(std::uint64_t) != 0) {
+    throw BadArgument("a flag is an aligned word of 8 bytes");
+  }
+  require_contents(flag.word, "flag");
+  return place;
+}
+
+bool Memory::has_contents(const Span& span) const {
+  const Block* block = find(span);
+  return block != nullptr && block->real;
+}
+
+void Memory::require_contents(const Span& span, const char* what) const {
+  require_own(span, what);
+  if (span.bytes > 0 && !has_contents(span)) {
+    throw BadArgument(fmt::format(
+        "{}: the {} lies in a buffer that is only accounted for: over {} bytes there are no "
+        "contents",
+        span.owner->info().name, what, kRealBuffer));
+  }
+}
+
+void Memory::move(const Span& to, const Span& from) {
+  Block* target = find(to);
+  const Block* source = find(from);
+  if (to.bytes == 0 || target == nullptr || source == nullptr || !target->real) return;
+  if (!source->real) {
+    std::memset(to.data, kUnknownByte, to.bytes);
+    target->version = ++versions_;
+    return;
+  }
+  // A benchmark repeats one copy thousands of times: what is there already is not moved again. The
+  // CPU may write to host memory unseen, so that only device memory can be trusted.
+  Moved& last = target->moved;
+  const bool trusted = to.kind == MemoryKind::device && from.kind == MemoryKind::device;
+  if (trusted && target != source && last.to == to.data && last.from == from.data &&
+      last.bytes == to.bytes && last.to_version == target->version &&
+      last.from_version == source->version && last.epoch == epoch_) {
+    return;
+  }
+  std::memmove(to.data, from.data, to.bytes);
+  target->version = ++versions_;
+  last = {to.data, from.data, to.bytes, target->version, source->version, epoch_};
+}
+
+void Memory::fill(const Span& span, const Fill& fill) {
+  Block* block = find(span);
+  if (span.bytes == 0 || block == nullptr || !block->real) return;
+  write_fill(fill, span.data, 0, span.bytes);
+  block->version = ++versions_;
+}
+
+void Memory::write(const Span& to, const void* from) {
+  require_contents(to, "span to write");
+  if (to.bytes == 0) return;
+  std::memcpy(to.data, from, to.bytes);
+  find(to)->version = ++versions_;
+}
+
+void Memory::read(const Span& from, void* to) const {
+  require_contents(from, "span to read");
+  if (from.bytes > 0) std::memcpy(to, from.data, from.bytes);
+}
+
+std::uint64_t Memory::flag(const Flag& flag) const {
+  std::uint64_t value = 0;
+  if (find(flag.word) != nullptr) std::memcpy(&value, flag.word.data, sizeof value);
+  return value;
+}
+
+void Memory::set_flag(const Flag& flag, std::uint64_t value) {
+  Block* block = find(flag.word);
+  if (block == nullptr) return;
+  std::memcpy(flag.word.data, &value, sizeof value);
+  block->version = ++versions_;
+}
+
+}  // namespace duet::sim

@@ -1,0 +1,83 @@
+// The memory of a simulated machine: what is allocated where, and contents. Large buffers are
+// phantom: they count, have addresses of their own, and hold nothing.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "device/device.h"
+#include "device/sim/costs.h"
+
+namespace duet::sim {
+
+// Above either limit a buffer is phantom: a machine of 8 x 192 GB must run on a small host.
+inline constexpr std::uint64_t kRealBuffer = 16ull << 20;
+inline constexpr std::uint64_t kRealTotal = 2ull << 30;
+
+// What memory holds that was never written, and what a copy from a phantom buffer leaves.
+inline constexpr unsigned char kUnknownByte = 0xDB;
+
+class Memory {
+ public:
+  Memory(std::vector<Device*> devices, std::uint64_t host_bytes);
+  ~Memory();
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+
+  Span allocate(Device& owner, std::uint64_t bytes, MemoryKind kind);  // throws OutOfMemory
+  void release(const Span& span) noexcept;
+
+  // Where the span lies. Throws BadArgument unless it is within one buffer of this machine.
+  Place require_own(const Span& span, const char* what) const;
+  // Throws BadArgument unless it is also an aligned word with contents.
+  Place require_flag(const Flag& flag) const;
+  void require_contents(const Span& span, const char* what) const;  // throws BadArgument
+  bool has_contents(const Span& span) const;
+
+  // What operations leave behind when they end. Nothing happens to phantom memory.
+  void move(const Span& to, const Span& from);
+  void fill(const Span& span, const Fill& fill);
+  void write(const Span& to, const void* from);
+  void read(const Span& from, void* to) const;
+  std::uint64_t flag(const Flag& flag) const;
+  void set_flag(const Flag& flag, std::uint64_t value);
+  void changed_anywhere() { ++epoch_; }  // code of the program's own ran
+
+ private:
+  struct Pool {
+    std::uint64_t used = 0, capacity = 0;
+  };
+  // That `source` was the last thing moved to here, and nothing has changed since.
+  struct Moved {
+    const std::byte* to = nullptr;
+    const std::byte* from = nullptr;
+    std::size_t bytes = 0;
+    std::uint64_t to_version = 0, from_version = 0, epoch = 0;
+  };
+  struct Block {
+    std::uint64_t bytes = 0;
+    MemoryKind kind = MemoryKind::device;
+    Device* owner = nullptr;
+    bool real = false;
+    std::uint64_t version = 0;  // grows whenever contents may have changed
+    Moved moved;
+  };
+  using Blocks = std::map<std::uintptr_t, Block>;
+
+  Pool& pool(const Device& owner, MemoryKind kind);
+  int index_of(const Device* owner) const;  // -1: not of this machine
+  const Block* find(const Span& span) const;
+  Block* find(const Span& span);
+
+  std::vector<Device*> devices_;
+  std::vector<Pool> pools_;  // by device; the last is the host's
+  Blocks blocks_;            // by address, to look up and never to walk: addresses vary by run
+  std::uintptr_t next_phantom_;
+  std::uint64_t real_bytes_ = 0;
+  std::uint64_t versions_ = 0;
+  std::uint64_t epoch_ = 0;
+};
+
+}  // namespace duet::sim

@@ -1,0 +1,179 @@
+// Reading a platform's figures.
+#include "device/sim/platform.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+#include <tuple>
+
+#include "core/error.h"
+#include "device/sim/toml_table.h"
+
+namespace duet::sim {
+namespace {
+
+constexpr double kGiga = 1e9;
+constexpr double kTera = 1e12;
+constexpr double kMicro = 1e-6;
+constexpr double kMiB = 1024.0 * 1024.0;
+constexpr double kGiB = 1024.0 * kMiB;
+
+// A table of one figure per element type.
+template <typename Read>
+std::map<DType, double> by_dtype(TomlTable table, double scale, Read read) {
+  std::map<DType, double> figures;
+  std::string known;
+  std::vector<std::string> keys = table.keys();
+  for (DType type : all_dtypes()) {
+    const std::string key(name(type));
+    known += (known.empty() ? "" : ", ") + key;
+    if (table.has(key.c_str())) figures[type] = scale * read(table, key.c_str());
+    keys.erase(std::remove(keys.begin(), keys.end(), key), keys.end());
+  }
+  if (!keys.empty()) table.fail(keys.front(), "its key to be one of " + known);
+  return figures;
+}
+
+GemmModel read_gemm(TomlTable table) {
+  GemmModel gemm;
+  std::tie(gemm.tile_m, gemm.tile_n) = table.pair("tile");
+  gemm.workgroup_seconds = kMicro * table.number("workgroup_us");
+  gemm.efficiency = by_dtype(table.table("efficiency"), 1,
+                             [](TomlTable& inner, const char* key) { return inner.fraction(key); });
+  table.finish();
+  return gemm;
+}
+
+DmaModel read_dma(TomlTable table) {
+  DmaModel dma;
+  dma.engines = table.count("engines", 1);
+  dma.engine_rate = kGiga * table.positive("engine_gb_per_s");
+  dma.latency = kMicro * table.number("latency_us");
+  table.finish();
+  return dma;
+}
+
+KernelModel read_kernel(TomlTable table) {
+  KernelModel kernel;
+  kernel.launch = kMicro * table.number("launch_us");
+  kernel.unit_copy_rate = kGiga * table.positive("unit_copy_gb_per_s");
+  kernel.unit_threads = table.count("unit_threads", 1);
+  kernel.copy_grid = table.count("copy_grid", 1);
+  kernel.copy_block = table.count("copy_block", 1);
+  table.finish();
+  return kernel;
+}
+
+DeviceModel read_device(TomlTable table) {
+  DeviceModel device;
+  device.model = table.text("model");
+  device.compute_units = table.count("compute_units", 1);
+  device.priorities = table.count("priorities", 1);
+  device.memory_bytes = static_cast<std::uint64_t>(kGiB * table.positive("memory_gib"));
+  device.cache_bytes = static_cast<std::uint64_t>(kMiB * table.number("cache_mib"));
+  device.memory_rate = kGiga * table.positive("memory_gb_per_s");
+  device.memory_efficiency = table.fraction("memory_efficiency");
+  device.signal_latency = kMicro * table.number("signal_us");
+  device.wait_latency = kMicro * table.number("wait_us");
+  device.peak = by_dtype(table.table("peak_tflops"), kTera,
+                         [](TomlTable& inner, const char* key) { return inner.positive(key); });
+  device.gemm = read_gemm(table.table("gemm"));
+  device.dma = read_dma(table.table("dma"));
+  device.kernel = read_kernel(table.table("kernel"));
+  table.finish();
+  for (const auto& [type, peak] : device.peak) {
+    if (device.gemm.efficiency.count(type) == 0) {
+      table.fail("gemm.efficiency." + std::string(name(type)), "a share, since it has a peak");
+    }
+  }
+  return device;
+}
+
+LinkModel read_link(TomlTable table) {
+  LinkModel link;
+  const std::string topology = table.word("topology", {"mesh", "switch"});
+  link.topology = topology == "mesh" ? Topology::mesh : Topology::switched;
+  link.kind = table.text("kind");
+  link.count = table.count("count", 1);
+  link.raw_rate = kGiga * table.positive("raw_gb_per_s");
+  const auto arriving = [&](const char* key) {
+    const double rate = kGiga * table.positive(key);
+    if (rate > link.raw_rate) table.fail(key, "at most raw_gb_per_s");
+    return rate;
+  };
+  link.dma_push_rate = arriving("dma_push_gb_per_s");
+  link.dma_pull_rate = arriving("dma_pull_gb_per_s");
+  link.kernel_push_rate = arriving("kernel_push_gb_per_s");
+  link.kernel_pull_rate = arriving("kernel_pull_gb_per_s");
+  link.latency = kMicro * table.number("latency_us");
+  table.finish();
+  return link;
+}
+
+HostModel read_host(TomlTable table) {
+  HostModel host;
+  host.memory_bytes = static_cast<std::uint64_t>(kGiB * table.positive("memory_gib"));
+  host.copy_rate = kGiga * table.positive("copy_gb_per_s");
+  host.copy_latency = kMicro * table.number("copy_us");
+  host.poll_seconds = kMicro * table.positive("poll_us");
+  host.link_kind = table.text("link_kind");
+  host.link_raw_rate = kGiga * table.positive("link_raw_gb_per_s");
+  host.pinned_rate = kGiga * table.positive("pinned_gb_per_s");
+  host.pageable_rate = kGiga * table.positive("pageable_gb_per_s");
+  host.link_latency = kMicro * table.number("link_us");
+  table.finish();
+  return host;
+}
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  file.peek();  // a folder opens, and fails here
+  if (!file.is_open() || file.bad()) {
+    throw UsageError(fmt::format("{}: cannot be read: expected a platform's TOML file", path));
+  }
+  text << file.rdbuf();
+  return text.str();
+}
+
+bool is_path(const std::string& name) {
+  const std::string suffix = ".toml";
+  const bool ends = name.size() >= suffix.size() &&
+                    name.compare(name.size() - suffix.size(), suffix.size(), suffix) == 0;
+  return ends || name.find('/') != std::string::npos;
+}
+
+}  // namespace
+
+Platform parse_platform(const std::string& name, std::string_view text) {
+  const toml::table parsed = TomlTable::parse(name, text);
+  TomlTable table(name, "", parsed);
+  Platform platform;
+  platform.name = name;
+  platform.description = table.text("description");
+  if (table.count("nodes", 1) != 1) table.fail("nodes", "1: several nodes are not simulated");
+  platform.devices = table.count("devices", 1);
+  platform.device = read_device(table.table("device"));
+  platform.link = read_link(table.table("link"));
+  platform.host = read_host(table.table("host"));
+  table.finish();
+  return platform;
+}
+
+Platform load_platform(const std::string& name) {
+  if (is_path(name)) return parse_platform(name, read_file(name));
+  const auto& known = built_in_platforms();
+  const auto found = known.find(name);
+  if (found == known.end()) {
+    std::string names;
+    for (const auto& [each, text] : known) names += (names.empty() ? "" : ", ") + each;
+    throw UsageError(
+        fmt::format("unknown platform '{}': expected one of {}, or a file with its path or .toml",
+                    name, names));
+  }
+  return parse_platform(name, found->second);
+}
+
+}  // namespace duet::sim

@@ -1,0 +1,130 @@
+// Platforms: those built in, and what is said of a broken file.
+#include "device/sim/platform.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+#include <string>
+
+#include "core/error.h"
+#include "device/machine.h"
+
+namespace duet::sim {
+namespace {
+
+std::string message_of(const std::string& toml) {
+  try {
+    parse_platform("my.toml", toml);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+std::string good() { return std::string(built_in_platforms().at("mi300x-8")); }
+
+// The good text with one line, found by its beginning, replaced.
+std::string with(const std::string& start, const std::string& line) {
+  std::string text = good();
+  const std::size_t begin = text.find("\n" + start) + 1;
+  EXPECT_NE(begin, 0u) << start;
+  return text.replace(begin, text.find('\n', begin) - begin, line);
+}
+
+void expect_parts(const std::string& message, const std::vector<std::string>& parts) {
+  EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+  for (const std::string& part : parts) {
+    EXPECT_NE(message.find(part), std::string::npos) << "'" << part << "' in: " << message;
+  }
+}
+
+TEST(Platform, BuiltInOnesAreSound) {
+  EXPECT_EQ(built_in_platforms().size(), 4u);
+  for (const auto& [name, text] : built_in_platforms()) {
+    const Platform platform = load_platform(name);
+    EXPECT_EQ(platform.name, name);
+    EXPECT_EQ(platform.devices, name.back() - '0');
+  }
+  EXPECT_EQ(load_platform("mi300x-8").device.compute_units, 304);
+  EXPECT_EQ(load_platform("mi350x-8").device.compute_units, 256);
+  EXPECT_EQ(load_platform("h200-4").link.topology, Topology::switched);
+}
+
+TEST(Platform, EveryFigureHasASource) {
+  for (const auto& [name, text] : built_in_platforms()) {
+    std::size_t begin = 0;
+    while (begin < text.size()) {
+      const std::size_t end = std::min(text.find('\n', begin), text.size());
+      const std::string_view line = text.substr(begin, end - begin);
+      const std::size_t equals = line.find(" = ");
+      const bool figure = equals != std::string_view::npos && line.front() != '#' &&
+                          line.find_first_of("0123456789[", equals) == equals + 3;
+      const bool shared = line.find("nodes = 1") == 0 || line.find("count = 1") == 0;
+      const bool sourced = line.find('#') != std::string_view::npos;
+      EXPECT_TRUE(!figure || shared || sourced) << name << ": " << line;
+      begin = end + 1;
+    }
+  }
+}
+
+TEST(Platform, SyntaxErrorsNameTheLine) {
+  expect_parts(message_of("description = \"x\"\nnodes = = 1\n"), {"my.toml:2", "expected TOML"});
+}
+
+TEST(Platform, MissingKeysAreNamed) {
+  expect_parts(message_of(with("compute_units", "")),
+               {"my.toml", "'device.compute_units' is missing", "a whole number from 1"});
+  expect_parts(message_of(""), {"my.toml", "'description' is missing"});
+  expect_parts(message_of(with("[link]", "[lnik]")), {"my.toml", "'link' is missing", "a table"});
+  expect_parts(message_of(with("bf16 = 0.504", "")), {"'device.gemm.efficiency.bf16' is missing"});
+}
+
+TEST(Platform, WrongTypesAndFiguresAreNamed) {
+  expect_parts(message_of(with("memory_gb_per_s", "memory_gb_per_s = \"fast\"")),
+               {"my.toml:", "'device.memory_gb_per_s' is", "fast", "a number above 0"});
+  expect_parts(message_of(with("latency_us = 7.5", "latency_us = -7.5")),
+               {"'device.dma.latency_us' is -7.5", "a number from 0"});
+  expect_parts(message_of(with("memory_efficiency", "memory_efficiency = 80")),
+               {"'device.memory_efficiency' is 80", "at most 1"});
+  expect_parts(message_of(with("tile", "tile = [256]")),
+               {"'device.gemm.tile'", "two whole numbers"});
+  expect_parts(message_of(with("topology", "topology = \"ring\"")),
+               {"'link.topology' is", "ring", "\"mesh\" or \"switch\""});
+  expect_parts(message_of(with("devices = 8", "devices = 1.5")), {"'devices' is 1.5", "whole"});
+  expect_parts(message_of(with("nodes", "nodes = 4")), {"'nodes' is 4", "expected 1"});
+  expect_parts(message_of(with("dma_push_gb_per_s", "dma_push_gb_per_s = 65")),
+               {"'link.dma_push_gb_per_s' is 65", "at most raw_gb_per_s"});
+  expect_parts(message_of(with("raw_gb_per_s", "raw_gb_per_s = inf")), {"'link.raw_gb_per_s'"});
+}
+
+TEST(Platform, UnknownKeysAreNamed) {
+  expect_parts(message_of(with("copy_us", "copy_us = 1\ncopy_uss = 2")),
+               {"my.toml:", "unknown key 'host.copy_uss'", "expected one of memory_gib"});
+  expect_parts(message_of(with("tf32 = 653.7", "tf23 = 653.7")),
+               {"'device.peak_tflops.tf23'", "fp32, tf32"});
+}
+
+TEST(Platform, OpensByNameAndByFile) {
+  EXPECT_EQ(open_machine("sim:h200-4")->size(), 4);
+  EXPECT_EQ(open_machine("sim:h200-8:nodes=1")->size(), 8);
+  const std::string path = ::testing::TempDir() + "/duet_platform_test.toml";
+  std::ofstream(path) << good();
+  EXPECT_EQ(open_machine("sim:" + path)->device(7).info().name, "sim:" + path + ":7");
+  std::remove(path.c_str());
+}
+
+TEST(Platform, WhatCannotBeOpenedSaysWhatCan) {
+  for (const char* device : {"sim", "sim:", "sim:mi301x", "sim:/nowhere/x.toml", "sim:/",
+                             "sim:h200-4:nodes=2", "sim:h200-4:nodes=x"}) {
+    try {
+      open_machine(device);
+      ADD_FAILURE() << device;
+    } catch (const UsageError& error) {
+      expect_parts(error.what(), {"expected"});
+    }
+  }
+}
+
+}  // namespace
+}  // namespace duet::sim

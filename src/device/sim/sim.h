@@ -1,0 +1,32 @@
+// Simulated machines: devices with virtual time, from a platform's figures. What others need of
+// them beyond the device interface.
+#pragma once
+
+#include "device/sim/platform.h"
+#include "device/stream.h"
+
+namespace duet {
+
+class Device;
+
+// Makes --device sim:NAME and sim:FILE.toml known.
+void register_sim_backend();
+
+namespace sim {
+
+// The figures behind a simulated device; nullptr for any other.
+const DeviceModel* model_of(const Device& device);
+
+// C (m, n) = A (m, k) x B.
+struct GemmSize {
+  double m = 0, n = 0, k = 0;
+  DType dtype = DType::bf16;
+  double memory_bytes = 0;  // moved to and from device memory
+};
+
+// What the device's GEMM library demands of it: a workgroup a tile of C, at the platform's
+// efficiency. The dtype must have a peak in the model; throws Unavailable otherwise.
+Demand gemm_demand(const DeviceModel& model, const GemmSize& size);
+
+}  // namespace sim
+}  // namespace duet

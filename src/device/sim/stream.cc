@@ -1,0 +1,208 @@
+// How a simulated stream's operations start, pass and end.
+#include "device/sim/stream.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/error.h"
+
+namespace duet::sim {
+
+SimStream::SimStream(SimDevice& device, int priority)
+    : device_(device),
+      machine_(device.machine()),
+      priority_(std::clamp(priority, 0, device.info().priorities - 1)),
+      number_(machine_.add(this)) {}
+
+SimStream::~SimStream() {
+  machine_.clock().cancel(pending_);
+  machine_.remove(this);
+  device_.forget(this);
+  if (!operations_.empty()) {
+    if (const auto* await = std::get_if<AwaitOp>(&operations_.front())) {
+      auto& waiting = await->moment->waiting;
+      waiting.erase(std::remove(waiting.begin(), waiting.end(), this), waiting.end());
+    }
+  }
+  if (holds_engine_) device_.return_engine();
+}
+
+std::string SimStream::name() const {
+  return fmt::format("stream {} of {}", number_, device_.info().name);
+}
+
+std::string SimStream::blocked() const {
+  if (!busy_ || operations_.empty()) return "";
+  if (const auto* op = std::get_if<FlagOp>(&operations_.front()); op && waits_for_flag_) {
+    return fmt::format("a flag to be >= {}, which is {}", op->value,
+                       machine_.memory().flag(op->flag));
+  }
+  if (std::holds_alternative<AwaitOp>(operations_.front())) return "an event";
+  return "";
+}
+
+void SimStream::copy(const Copy& copy) {
+  const Place source = machine_.memory().require_own(copy.source, "copy's source");
+  const Place destination = machine_.memory().require_own(copy.destination, "copy's destination");
+  if (copy.source.bytes != copy.destination.bytes) {
+    throw BadArgument(fmt::format("{}: a copy of {} bytes to {} bytes", device_.info().name,
+                                  copy.source.bytes, copy.destination.bytes));
+  }
+  if (copy.source.owner != &device_ && copy.destination.owner != &device_) {
+    throw BadArgument(fmt::format("{}: a copy from {} to {}: expected one side to be its own",
+                                  device_.info().name, copy.source.owner->info().name,
+                                  copy.destination.owner->info().name));
+  }
+  push(CopyOp{copy, machine_.costs().copy(copy, source, destination, issuer())});
+}
+
+void SimStream::fill(const Span& span, const Fill& fill) {
+  const Place place = machine_.memory().require_own(span, "span to fill");
+  const double bytes = static_cast<double>(span.bytes);
+  push(FillOp{span, fill, machine_.costs().fill(bytes, place, issuer())});
+}
+
+void SimStream::run(const Task& task) { push(TaskOp{task, machine_.costs().task(task, issuer())}); }
+
+void SimStream::signal(const Flag& flag, std::uint64_t value) {
+  const Place word = machine_.memory().require_flag(flag);
+  push(SignalOp{flag, value, machine_.costs().signal(word, issuer())});
+}
+
+void SimStream::wait(const Flag& flag, std::uint64_t value) {
+  machine_.memory().require_flag(flag);
+  push(FlagOp{flag, value});
+}
+
+void SimStream::push(Op op) {
+  operations_.push_back(std::move(op));
+  pump();
+}
+
+// Operations that take no time end within their start: a loop, so that many of them in a row do not
+// pile up on the call stack.
+void SimStream::pump() {
+  if (pumping_) return;
+  pumping_ = true;
+  while (!busy_ && !operations_.empty()) {
+    busy_ = true;
+    std::visit([this](const auto& op) { start(op); }, operations_.front());
+  }
+  pumping_ = false;
+}
+
+void SimStream::begin(const Charge& charge) {
+  pending_ = machine_.clock().after(charge.latency, [this, &charge] {
+    pending_ = 0;
+    if (charge.flow.amount <= 0) return end();
+    pending_ = machine_.clock().start(charge.flow, [this] { end(); });
+  });
+}
+
+void SimStream::pass(double seconds) {
+  pending_ = machine_.clock().after(seconds, [this] { end(); });
+}
+
+void SimStream::start(const CopyOp& op) {
+  if (!op.charge.takes_engine) return begin(op.charge);
+  if (device_.take_engine(this)) has_engine();
+}
+
+void SimStream::has_engine() {
+  holds_engine_ = true;
+  begin(std::get<CopyOp>(operations_.front()).charge);
+}
+
+void SimStream::start(const RecordOp& op) {
+  const std::shared_ptr<Moment> moment = op.moment;
+  if (op.number > moment->reached) {
+    moment->reached = op.number;
+    moment->seconds = machine_.clock().now();
+    moment->device = &device_;
+  }
+  end();
+  for (SimStream* stream : std::exchange(moment->waiting, {})) stream->event_reached();
+}
+
+void SimStream::start(const AwaitOp& op) {
+  if (op.moment->reached >= op.number) return end();
+  op.moment->waiting.push_back(this);
+}
+
+void SimStream::event_reached() {
+  const AwaitOp& op = std::get<AwaitOp>(operations_.front());
+  if (op.moment->reached < op.number) {
+    op.moment->waiting.push_back(this);
+    return;
+  }
+  end();
+}
+
+void SimStream::start(const FlagOp& op) {
+  if (flag_reached()) return pass(machine_.costs().wait());
+  waits_for_flag_ = true;
+  machine_.wait_for(op.flag, this);
+}
+
+bool SimStream::flag_reached() const {
+  const FlagOp& op = std::get<FlagOp>(operations_.front());
+  return machine_.memory().flag(op.flag) >= op.value;
+}
+
+void SimStream::go_on_after_flag() {
+  waits_for_flag_ = false;
+  pass(machine_.costs().wait());
+}
+
+// The front operation is over: what it leaves behind is there, and the next one starts.
+void SimStream::end() {
+  pending_ = 0;
+  std::visit([this](const auto& op) { leave_behind(op); }, operations_.front());
+  operations_.pop_front();
+  busy_ = false;
+  if (std::exchange(holds_engine_, false)) device_.return_engine();
+  pump();
+}
+
+void SimStream::leave_behind(const CopyOp& op) {
+  machine_.memory().move(op.copy.destination, op.copy.source);
+  machine_.written(op.copy.destination);
+}
+
+void SimStream::leave_behind(const FillOp& op) {
+  machine_.memory().fill(op.span, op.fill);
+  machine_.written(op.span);
+}
+
+void SimStream::leave_behind(const SignalOp& op) {
+  machine_.memory().set_flag(op.flag, op.value);
+  machine_.written(op.flag.word);
+}
+
+void SimStream::leave_behind(const TaskOp& op) {
+  if (!op.task.body) return;
+  try {
+    op.task.body();
+  } catch (...) {
+    if (error_ == nullptr) error_ = std::current_exception();
+  }
+  machine_.memory().changed_anywhere();
+  machine_.written_anywhere();
+}
+
+bool SimStream::idle() {
+  if (error_ != nullptr) std::rethrow_exception(std::exchange(error_, nullptr));
+  const bool over = machine_.sim_turns().look(machine_.platform().host.poll_seconds,
+                                              [this] { return operations_.empty(); });
+  if (error_ != nullptr) std::rethrow_exception(std::exchange(error_, nullptr));
+  return over;
+}
+
+void SimStream::synchronize(double deadline_seconds) {
+  machine_.turns().wait(name(), deadline_seconds, [this] { return operations_.empty(); });
+  if (error_ != nullptr) std::rethrow_exception(std::exchange(error_, nullptr));
+}
+
+}  // namespace duet::sim

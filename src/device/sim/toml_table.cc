@@ -1,0 +1,144 @@
+// Reading TOML with errors that a person can act on.
+#include "device/sim/toml_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <sstream>
+
+#include "core/error.h"
+
+namespace duet::sim {
+namespace {
+
+std::string shown(const toml::node& node) {
+  if (node.is_table()) return "a table";
+  std::ostringstream out;
+  node.visit([&](const auto& value) { out << value; });
+  std::string text = out.str();
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+}  // namespace
+
+toml::table TomlTable::parse(const std::string& file, std::string_view text) {
+  try {
+    return toml::parse(text, file);
+  } catch (const toml::parse_error& error) {
+    std::string what(error.description());
+    std::replace(what.begin(), what.end(), '\n', ' ');
+    throw UsageError(
+        fmt::format("{}:{}: expected TOML: {}", file, error.source().begin.line, what));
+  }
+}
+
+void TomlTable::fail(const std::string& key, const std::string& expected) const {
+  const toml::node* found = table_.get(key);
+  if (found == nullptr) {
+    throw UsageError(
+        fmt::format("{}: '{}{}' is missing: expected {}", file_, path_, key, expected));
+  }
+  throw UsageError(fmt::format("{}:{}: '{}{}' is {}: expected {}", file_,
+                               found->source().begin.line, path_, key, shown(*found), expected));
+}
+
+const toml::node& TomlTable::node(const char* key, const char* expected) {
+  asked_.push_back(key);
+  const toml::node* found = table_.get(key);
+  if (found == nullptr) fail(key, expected);
+  return *found;
+}
+
+TomlTable TomlTable::table(const char* key) {
+  const toml::table* found = node(key, "a table").as_table();
+  if (found == nullptr) fail(key, "a table");
+  return {file_, path_ + key + ".", *found};
+}
+
+std::string TomlTable::text(const char* key) {
+  const char* expected = "a text in quotes";
+  const auto value = node(key, expected).value_exact<std::string>();
+  if (!value || value->empty()) fail(key, expected);
+  return *value;
+}
+
+std::string TomlTable::word(const char* key, const std::vector<std::string>& allowed) {
+  std::string list;
+  for (const std::string& one : allowed) list += (list.empty() ? "\"" : " or \"") + one + "\"";
+  const auto value = node(key, list.c_str()).value_exact<std::string>();
+  if (!value || std::find(allowed.begin(), allowed.end(), *value) == allowed.end()) {
+    fail(key, list);
+  }
+  return *value;
+}
+
+double TomlTable::real(const char* key, const char* expected) {
+  const toml::node& found = node(key, expected);
+  if (!found.is_number()) fail(key, expected);
+  const double value = *found.value<double>();
+  if (!std::isfinite(value)) fail(key, expected);
+  return value;
+}
+
+double TomlTable::number(const char* key) {
+  const char* expected = "a number from 0";
+  const double value = real(key, expected);
+  if (value < 0) fail(key, expected);
+  return value;
+}
+
+double TomlTable::positive(const char* key) {
+  const char* expected = "a number above 0";
+  const double value = real(key, expected);
+  if (value <= 0) fail(key, expected);
+  return value;
+}
+
+double TomlTable::fraction(const char* key) {
+  const char* expected = "a number above 0 and at most 1";
+  const double value = real(key, expected);
+  if (value <= 0 || value > 1) fail(key, expected);
+  return value;
+}
+
+int TomlTable::count(const char* key, int least) {
+  const std::string expected = fmt::format("a whole number from {}", least);
+  const auto value = node(key, expected.c_str()).value_exact<std::int64_t>();
+  if (!value || *value < least || *value > std::numeric_limits<int>::max()) fail(key, expected);
+  return static_cast<int>(*value);
+}
+
+std::pair<int, int> TomlTable::pair(const char* key) {
+  const char* expected = "two whole numbers from 1, as in [256, 128]";
+  const toml::array* array = node(key, expected).as_array();
+  if (array == nullptr || array->size() != 2) fail(key, expected);
+  int values[2] = {};
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto value = (*array)[i].value_exact<std::int64_t>();
+    if (!value || *value < 1 || *value > std::numeric_limits<int>::max()) fail(key, expected);
+    values[i] = static_cast<int>(*value);
+  }
+  return {values[0], values[1]};
+}
+
+std::vector<std::string> TomlTable::keys() const {
+  std::vector<std::string> names;
+  for (const auto& [key, value] : table_) names.emplace_back(key.str());
+  return names;
+}
+
+void TomlTable::finish() const {
+  for (const auto& [key, value] : table_) {
+    const std::string name(key.str());
+    if (std::find(asked_.begin(), asked_.end(), name) != asked_.end()) continue;
+    std::string known;
+    for (const std::string& one : asked_) known += (known.empty() ? "" : ", ") + one;
+    throw UsageError(fmt::format("{}:{}: unknown key '{}{}': expected one of {}", file_,
+                                 key.source().begin.line, path_, name, known));
+  }
+}
+
+}  // namespace duet::sim

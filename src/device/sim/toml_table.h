@@ -1,0 +1,47 @@
+// Typed access to a table of a TOML file that must be there, and nothing else in it. Errors name
+// the file, the key and what was expected.
+#pragma once
+
+#include <toml++/toml.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace duet::sim {
+
+class TomlTable {
+ public:
+  // Throws UsageError with the line of a syntax error.
+  static toml::table parse(const std::string& file, std::string_view text);
+
+  TomlTable(std::string file, std::string path, const toml::table& table)
+      : file_(std::move(file)), path_(std::move(path)), table_(table) {}
+
+  TomlTable table(const char* key);
+  std::string text(const char* key);
+  std::string word(const char* key, const std::vector<std::string>& allowed);
+  double number(const char* key);    // >= 0
+  double positive(const char* key);  // > 0
+  double fraction(const char* key);  // > 0 and <= 1
+  int count(const char* key, int least);
+  std::pair<int, int> pair(const char* key);  // of whole numbers from 1
+  bool has(const char* key) const { return table_.contains(key); }
+  std::vector<std::string> keys() const;
+
+  // Throws if the table has a key that nobody asked for.
+  void finish() const;
+  [[noreturn]] void fail(const std::string& key, const std::string& expected) const;
+
+ private:
+  const toml::node& node(const char* key, const char* expected);
+  double real(const char* key, const char* expected);
+
+  std::string file_;
+  std::string path_;  // "device.gemm."; "" for the whole file
+  const toml::table& table_;
+  std::vector<std::string> asked_;
+};
+
+}  // namespace duet::sim
