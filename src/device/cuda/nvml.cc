@@ -1,0 +1,151 @@
+// Reading clocks, power and links through NVML.
+#include "device/cuda/nvml.h"
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/module.h"
+
+namespace duet::cuda {
+namespace {
+
+// Constants of nvml.h.
+constexpr int kClockSm = 1;            // NVML_CLOCK_SM
+constexpr int kClockMemory = 2;        // NVML_CLOCK_MEM
+constexpr int kTemperatureGpu = 0;     // NVML_TEMPERATURE_GPU
+constexpr int kFeatureEnabled = 1;     // NVML_FEATURE_ENABLED
+constexpr int kLinkEndGpu = 0;         // NVML_NVLINK_DEVICE_TYPE_GPU
+constexpr unsigned kMostNvLinks = 18;  // NVML_NVLINK_MAX_LINKS
+
+struct Reason {
+  unsigned long long bit;
+  const char* words;
+};
+
+// nvmlClocksEventReason*; an idle GPU (bit 0) is not held back.
+constexpr Reason kReasons[] = {
+    {0x2, "application clocks"},    {0x4, "power cap"},
+    {0x8, "hardware slowdown"},     {0x10, "sync boost"},
+    {0x20, "thermal, by software"}, {0x40, "thermal, by hardware"},
+    {0x80, "power brake"},          {0x100, "display clocks"},
+};
+
+std::string reasons_in_words(unsigned long long bits) {
+  std::string words;
+  for (const Reason& reason : kReasons) {
+    if ((bits & reason.bit) == 0) continue;
+    words += (words.empty() ? "" : ", ") + std::string(reason.words);
+  }
+  return words;
+}
+
+// The first of the names that the library has; older drivers know older names.
+template <typename Function>
+void find(const Library& library, std::initializer_list<const char*> names, Function& function) {
+  for (const char* name : names) {
+    try {
+      function = library.function<Function>(name);
+      return;
+    } catch (const Unavailable&) {
+      continue;  // the function stays null, and what it would tell stays unknown
+    }
+  }
+}
+
+// The value that `read` gives, or 0 where this GPU or driver does not know.
+template <typename Value, typename Function, typename... Arguments>
+double value_of(Function function, Arguments... arguments) {
+  Value value = 0;
+  return function != nullptr && function(arguments..., &value) == 0 ? static_cast<double>(value)
+                                                                    : 0;
+}
+
+}  // namespace
+
+Nvml::Nvml() {
+  const Library library({"libnvidia-ml.so.1"});
+  find(library, {"nvmlInit_v2"}, init_);
+  find(library, {"nvmlSystemGetDriverVersion"}, driver_version_);
+  find(library, {"nvmlDeviceGetHandleByPciBusId_v2"}, handle_by_bus_);
+  find(library, {"nvmlDeviceGetPowerUsage"}, power_);
+  find(library, {"nvmlDeviceGetEnforcedPowerLimit"}, power_limit_);
+  find(library, {"nvmlDeviceGetClockInfo"}, clock_);
+  find(library, {"nvmlDeviceGetTemperature"}, temperature_);
+  find(library, {"nvmlDeviceGetTotalEnergyConsumption"}, energy_);
+  find(library,
+       {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"},
+       clock_reasons_);
+  find(library, {"nvmlDeviceGetNvLinkState"}, link_state_);
+  find(library, {"nvmlDeviceGetNvLinkRemotePciInfo_v2"}, link_end_);
+  find(library, {"nvmlDeviceGetNvLinkRemoteDeviceType"}, link_end_kind_);
+  if (init_ == nullptr || handle_by_bus_ == nullptr) throw Unavailable("NVML is too old");
+  if (const Result result = init_(); result != 0) {
+    throw Unavailable(fmt::format("nvmlInit_v2() returned {}", result));
+  }
+}
+
+// Never shut down: telemetry may be read until the process ends.
+const Nvml* Nvml::instance() {
+  static const std::optional<Nvml> nvml = []() -> std::optional<Nvml> {
+    try {
+      return Nvml();
+    } catch (const Unavailable&) {
+      return std::nullopt;
+    }
+  }();
+  return nvml ? &*nvml : nullptr;
+}
+
+std::optional<Nvml::Handle> Nvml::handle_of(const std::string& bus) const {
+  Handle handle = nullptr;
+  if (handle_by_bus_(bus.c_str(), &handle) != 0) return std::nullopt;
+  return handle;
+}
+
+std::string Nvml::driver_version() const {
+  char text[81] = "";  // NVML_SYSTEM_DRIVER_VERSION_BUFFER_SIZE is 80
+  if (driver_version_ == nullptr || driver_version_(text, 80) != 0) return "";
+  return text;
+}
+
+std::optional<Telemetry> Nvml::telemetry(const std::string& bus) const {
+  const std::optional<Handle> device = handle_of(bus);
+  if (!device) return std::nullopt;
+  Telemetry reading;
+  reading.watts = 1e-3 * value_of<unsigned>(power_, *device);
+  reading.watts_limit = 1e-3 * value_of<unsigned>(power_limit_, *device);
+  reading.compute_mhz = value_of<unsigned>(clock_, *device, kClockSm);
+  reading.memory_mhz = value_of<unsigned>(clock_, *device, kClockMemory);
+  reading.celsius = value_of<unsigned>(temperature_, *device, kTemperatureGpu);
+  reading.joules = 1e-3 * value_of<unsigned long long>(energy_, *device);
+  unsigned long long bits = 0;
+  if (clock_reasons_ != nullptr && clock_reasons_(*device, &bits) == 0) {
+    reading.throttle = reasons_in_words(bits);
+  }
+  return reading;
+}
+
+std::vector<NvLinkEnd> Nvml::active_links(const std::string& bus) const {
+  std::vector<NvLinkEnd> links;
+  const std::optional<Handle> device = handle_of(bus);
+  if (!device || link_state_ == nullptr) return links;
+  for (unsigned link = 0; link < kMostNvLinks; ++link) {
+    int state = 0;
+    if (link_state_(*device, link, &state) != 0 || state != kFeatureEnabled) continue;
+    NvLinkEnd end;
+    int kind = -1;
+    if (link_end_kind_ != nullptr && link_end_kind_(*device, link, &kind) == 0) {
+      end.is_gpu = kind == kLinkEndGpu;
+    }
+    PciInfo pci{};
+    if (link_end_ != nullptr && link_end_(*device, link, &pci) == 0) {
+      end.domain = static_cast<int>(pci.domain);
+      end.bus = static_cast<int>(pci.bus);
+      end.device = static_cast<int>(pci.device);
+    }
+    links.push_back(end);
+  }
+  return links;
+}
+
+}  // namespace duet::cuda

@@ -1,0 +1,58 @@
+// NVML, NVIDIA's management library, opened at run time. Only what Duet asks of it, declared here
+// after NVIDIA's NVML API Reference, since the toolkit need not bring its header.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "device/device.h"
+
+namespace duet::cuda {
+
+// What stands at the other end of an NVLink.
+struct NvLinkEnd {
+  bool is_gpu = false;                  // else a switch, or unknown
+  int domain = 0, bus = 0, device = 0;  // PCI address of the other end
+};
+
+class Nvml {
+ public:
+  // nullptr where the library cannot be opened; opened once, for the whole process.
+  static const Nvml* instance();
+
+  std::optional<Telemetry> telemetry(const std::string& bus) const;
+  std::vector<NvLinkEnd> active_links(const std::string& bus) const;
+  std::string driver_version() const;  // "" if unknown
+
+  Nvml();  // throws Unavailable
+
+ private:
+  using Handle = struct nvmlDevice_st*;
+  using Result = int;  // nvmlReturn_t; 0 is NVML_SUCCESS
+
+  // nvmlPciInfo_t
+  struct PciInfo {
+    char bus_id_legacy[16];
+    unsigned domain, bus, device, pci_device_id, pci_subsystem_id;
+    char bus_id[32];
+  };
+  static_assert(sizeof(PciInfo) == 68);
+
+  std::optional<Handle> handle_of(const std::string& bus) const;
+
+  Result (*init_)() = nullptr;
+  Result (*driver_version_)(char*, unsigned) = nullptr;
+  Result (*handle_by_bus_)(const char*, Handle*) = nullptr;
+  Result (*power_)(Handle, unsigned*) = nullptr;             // mW
+  Result (*power_limit_)(Handle, unsigned*) = nullptr;       // mW, the one in force
+  Result (*clock_)(Handle, int, unsigned*) = nullptr;        // MHz
+  Result (*temperature_)(Handle, int, unsigned*) = nullptr;  // degrees Celsius
+  Result (*energy_)(Handle, unsigned long long*) = nullptr;  // mJ since the driver was loaded
+  Result (*clock_reasons_)(Handle, unsigned long long*) = nullptr;  // bits
+  Result (*link_state_)(Handle, unsigned, int*) = nullptr;
+  Result (*link_end_)(Handle, unsigned, PciInfo*) = nullptr;
+  Result (*link_end_kind_)(Handle, unsigned, int*) = nullptr;
+};
+
+}  // namespace duet::cuda

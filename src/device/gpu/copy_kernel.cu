@@ -1,0 +1,109 @@
+// Copies by the compute units: wide loads and stores, several of them in flight per thread. What
+// limits a copy over a link is how many bytes are on their way, hence the unrolling.
+#ifdef DUET_GPU_HIP
+#include <hip/hip_runtime.h>
+#endif
+
+#include <cstdint>
+
+#include "device/gpu/kernels.h"
+#include "device/gpu/load_kernel.h"
+
+namespace duet::DUET_GPU {
+namespace {
+
+constexpr int kUnroll = 8;         // loads in flight per thread
+constexpr int kMaxThreads = 1024;  // per block
+
+// 16 bytes, loaded and stored in one instruction. As a struct clang keeps arrays of it in scratch
+// memory; nvcc knows no vector types of the language.
+#ifdef DUET_GPU_HIP
+using Quad = std::uint32_t __attribute__((ext_vector_type(4)));
+#else
+struct alignas(16) Quad {
+  std::uint32_t x, y, z, w;
+};
+#endif
+
+// A copy cut into bytes before the first aligned address, `count` vectors, and bytes after.
+struct Pieces {
+  unsigned char* to;
+  const unsigned char* from;
+  std::uint64_t head;
+  std::uint64_t count;
+  std::uint64_t tail;
+};
+
+template <typename Vector>
+__device__ void copy_ends(const Pieces& p, std::uint64_t thread, std::uint64_t stride) {
+  for (std::uint64_t i = thread; i < p.head; i += stride) p.to[i] = p.from[i];
+  const std::uint64_t done = p.head + p.count * sizeof(Vector);
+  for (std::uint64_t i = thread; i < p.tail; i += stride) p.to[done + i] = p.from[done + i];
+}
+
+// Threads of the whole grid stand side by side, so that small copies spread over all units.
+template <typename Vector>
+__global__ void __launch_bounds__(kMaxThreads) copy_kernel(Pieces p) {
+  const std::uint64_t thread = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  const std::uint64_t stride = std::uint64_t{gridDim.x} * blockDim.x;
+  const Vector* const from = reinterpret_cast<const Vector*>(p.from + p.head);
+  Vector* const to = reinterpret_cast<Vector*>(p.to + p.head);
+  std::uint64_t i = thread;
+  for (; i + (kUnroll - 1) * stride < p.count; i += kUnroll * stride) {
+    Vector held[kUnroll];
+#pragma unroll
+    for (int k = 0; k < kUnroll; ++k) held[k] = from[i + k * stride];
+#pragma unroll
+    for (int k = 0; k < kUnroll; ++k) to[i + k * stride] = held[k];
+  }
+  // What is left of less than a full round, its loads in flight together as well.
+  Vector held[kUnroll];
+#pragma unroll
+  for (int k = 0; k < kUnroll; ++k) {
+    if (i + k * stride < p.count) held[k] = from[i + k * stride];
+  }
+#pragma unroll
+  for (int k = 0; k < kUnroll; ++k) {
+    if (i + k * stride < p.count) to[i + k * stride] = held[k];
+  }
+  copy_ends<Vector>(p, thread, stride);
+}
+
+template <typename Vector>
+void launch(const Copy& copy, gpuStream_t stream) {
+  const std::uint64_t bytes = copy.destination.bytes;
+  auto* const to = reinterpret_cast<unsigned char*>(copy.destination.data);
+  const auto* const from = reinterpret_cast<const unsigned char*>(copy.source.data);
+  std::uint64_t head =
+      (sizeof(Vector) - reinterpret_cast<std::uintptr_t>(to) % sizeof(Vector)) % sizeof(Vector);
+  if (head > bytes) head = bytes;
+  const std::uint64_t count = (bytes - head) / sizeof(Vector);
+  const std::uint64_t tail = bytes - head - count * sizeof(Vector);
+  const dim3 grid(static_cast<unsigned>(copy.shape.grid));
+  const dim3 block(static_cast<unsigned>(copy.shape.block));
+  copy_kernel<Vector><<<grid, block, 0, stream>>>(Pieces{to, from, head, count, tail});
+  DUET_GPU_CHECK(gpuGetLastError());
+}
+
+}  // namespace
+
+// The widest vector to which both sides can be aligned at once.
+void launch_copy(const Copy& copy, gpuStream_t stream) {
+  const std::uintptr_t apart = reinterpret_cast<std::uintptr_t>(copy.destination.data) ^
+                               reinterpret_cast<std::uintptr_t>(copy.source.data);
+  if (apart % 16 == 0) return launch<Quad>(copy, stream);
+  if (apart % 8 == 0) return launch<std::uint64_t>(copy, stream);
+  if (apart % 4 == 0) return launch<std::uint32_t>(copy, stream);
+  if (apart % 2 == 0) return launch<std::uint16_t>(copy, stream);
+  return launch<std::uint8_t>(copy, stream);
+}
+
+void load_copy_kernels() {
+  load_kernel(copy_kernel<Quad>);
+  load_kernel(copy_kernel<std::uint64_t>);
+  load_kernel(copy_kernel<std::uint32_t>);
+  load_kernel(copy_kernel<std::uint16_t>);
+  load_kernel(copy_kernel<std::uint8_t>);
+}
+
+}  // namespace duet::DUET_GPU

@@ -1,0 +1,128 @@
+// A GPU's blocking access to memory, its signals from the host, and what it makes.
+#include "device/gpu/device.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/error.h"
+#include "device/contents.h"
+#include "device/gpu/event.h"
+#include "device/gpu/kernels.h"
+#include "device/gpu/machine.h"
+#include "device/gpu/polling.h"
+#include "device/gpu/properties.h"
+#include "device/gpu/stream.h"
+#include "device/gpu/vendor_calls.h"
+
+namespace duet::DUET_GPU {
+namespace {
+
+// No blocking access takes longer, whatever the size; past it the device hangs.
+constexpr double kServiceDeadlineSeconds = 120;
+
+}  // namespace
+
+GpuDevice::GpuDevice(GpuMachine& machine, int index, int ordinal)
+    : machine_(machine), index_(index), ordinal_(ordinal) {
+  use();
+  gpuDeviceProp_t properties{};
+  DUET_GPU_CHECK(gpuGetDeviceProperties(&properties, ordinal));
+  info_ = device_info(ordinal, properties);
+  max_block_ = properties.maxThreadsPerBlock;
+  load_copy_kernels();
+  load_fill_kernels();
+  service_ = create_stream(0);
+  signals_ = create_stream(info_.priorities - 1);
+  DUET_GPU_CHECK(gpuMalloc(reinterpret_cast<void**>(&found_), sizeof *found_));
+}
+
+GpuDevice::~GpuDevice() {
+  forget(gpuSetDevice(ordinal_));
+  forget(gpuFree(found_));
+  for (const gpuStream_t stream : {service_, signals_}) {
+    if (stream != nullptr) forget(gpuStreamDestroy(stream));
+  }
+}
+
+gpuStream_t GpuDevice::create_stream(int priority) const {
+  use();
+  int least = 0, greatest = 0;  // the vendor's: a lower number is a higher priority
+  DUET_GPU_CHECK(gpuDeviceGetStreamPriorityRange(&least, &greatest));
+  gpuStream_t stream = nullptr;
+  const int clamped = std::clamp(priority, 0, info_.priorities - 1);
+  DUET_GPU_CHECK(gpuStreamCreateWithPriority(&stream, gpuStreamNonBlocking, least - clamped));
+  return stream;
+}
+
+std::unique_ptr<Stream> GpuDevice::make_stream(const StreamOptions& options) {
+  return std::make_unique<GpuStream>(*this, options, streams_made_++);
+}
+
+std::unique_ptr<Event> GpuDevice::make_event() { return std::make_unique<GpuEvent>(*this); }
+
+std::optional<Telemetry> GpuDevice::telemetry() { return read_telemetry(info_.bus); }
+
+void GpuDevice::drain(gpuStream_t stream, const char* what) const {
+  gpu::wait_until(fmt::format("{} of {}", what, info_.name), kServiceDeadlineSeconds,
+                  [stream] { return stream_idle(stream); });
+}
+
+// Waits for the stream, and not only for the call: from pageable memory the runtime returns when
+// the bytes are staged, before they have arrived.
+void GpuDevice::transfer(void* to, const void* from, std::size_t bytes) {
+  const std::lock_guard<std::mutex> lock(service_mutex_);
+  use();
+  DUET_GPU_CHECK(gpuMemcpyAsync(to, from, bytes, gpuMemcpyDefault, service_));
+  drain(service_, "blocking access to memory");
+}
+
+void GpuDevice::read(const Span& from, void* to) {
+  machine_.require_own(from, "read");
+  if (from.bytes == 0) return;
+  if (from.kind == MemoryKind::device) return transfer(to, from.data, from.bytes);
+  std::memcpy(to, from.data, from.bytes);
+}
+
+void GpuDevice::write(const Span& to, const void* from) {
+  machine_.require_own(to, "write");
+  if (to.bytes == 0) return;
+  if (to.kind == MemoryKind::device) return transfer(to.data, from, to.bytes);
+  std::memcpy(to.data, from, to.bytes);
+}
+
+void GpuDevice::signal(const Flag& flag, std::uint64_t value) {
+  machine_.require_flag(flag, *this);
+  if (flag.word.kind == MemoryKind::pinned) {
+    __atomic_store_n(reinterpret_cast<std::uint64_t*>(flag.word.data), value, __ATOMIC_RELEASE);
+    return;
+  }
+  const std::lock_guard<std::mutex> lock(signal_mutex_);
+  use();
+  stream_write(signals_, flag.word.data, value);
+  drain(signals_, "a signal from the host");
+}
+
+std::optional<Difference> GpuDevice::check(const Span& span, const Fill& fill) {
+  machine_.require_own(span, "check");
+  if (fill.kind == Fill::Kind::normal) throw BadArgument("check: only patterns and constants");
+  if (span.bytes == 0) return std::nullopt;
+  if (span.kind == MemoryKind::plain) {
+    const Difference found = compare_fill(fill, span.data, 0, span.bytes);
+    return found.count > 0 ? std::optional<Difference>(found) : std::nullopt;
+  }
+  machine_.require_reach(*this, span);
+  Difference result;
+  const std::lock_guard<std::mutex> lock(service_mutex_);
+  use();
+  DUET_GPU_CHECK(gpuMemsetAsync(&found_->count, 0, sizeof result.count, service_));
+  DUET_GPU_CHECK(gpuMemsetAsync(&found_->first_offset, 0xFF, sizeof result.first_offset, service_));
+  launch_check(span, fill, found_, service_);
+  DUET_GPU_CHECK(gpuMemcpyAsync(&result, found_, sizeof result, gpuMemcpyDefault, service_));
+  drain(service_, "check");
+  if (result.count == 0) return std::nullopt;
+  return result;
+}
+
+}  // namespace duet::DUET_GPU

@@ -1,0 +1,66 @@
+// One GPU of a machine.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "device/device.h"
+#include "device/gpu/vendor.h"
+
+namespace duet::DUET_GPU {
+
+class GpuMachine;
+
+class GpuDevice : public Device {
+ public:
+  // `ordinal` is the runtime's number of the device.
+  GpuDevice(GpuMachine& machine, int index, int ordinal);
+  ~GpuDevice() override;
+  GpuDevice(const GpuDevice&) = delete;
+  GpuDevice& operator=(const GpuDevice&) = delete;
+
+  const DeviceInfo& info() const override { return info_; }
+  std::unique_ptr<Stream> make_stream(const StreamOptions& options) override;
+  std::unique_ptr<Event> make_event() override;
+  void read(const Span& from, void* to) override;
+  void write(const Span& to, const void* from) override;
+  void signal(const Flag& flag, std::uint64_t value) override;
+  std::optional<Difference> check(const Span& span, const Fill& fill) override;
+  std::optional<Telemetry> telemetry() override;
+
+  GpuMachine& machine() const { return machine_; }
+  int index() const { return index_; }
+  int ordinal() const { return ordinal_; }
+  int max_block() const { return max_block_; }  // threads
+  void use() const { use_device(ordinal_); }
+
+  // A stream that does not wait for the default stream; priority is clamped to what there is.
+  gpuStream_t create_stream(int priority) const;
+
+ private:
+  Span acquire(std::uint64_t bytes, MemoryKind kind) override;
+  void release(const Span& span) noexcept override;
+  Span acquire_plain(std::uint64_t bytes);
+  void drain(gpuStream_t stream, const char* what) const;
+  void transfer(void* to, const void* from, std::size_t bytes);
+
+  GpuMachine& machine_;
+  const int index_;
+  const int ordinal_;
+  int max_block_ = 0;
+  DeviceInfo info_;
+  std::atomic<int> streams_made_{0};
+
+  // For blocking access: a stream and a result of its own, one call at a time.
+  std::mutex service_mutex_;
+  gpuStream_t service_ = nullptr;
+  Difference* found_ = nullptr;  // device memory
+
+  // For signals from the host alone, so that they wait behind nothing.
+  std::mutex signal_mutex_;
+  gpuStream_t signals_ = nullptr;
+};
+
+}  // namespace duet::DUET_GPU

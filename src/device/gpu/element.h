@@ -1,0 +1,65 @@
+// Rounding a float to an element's bits, for host and GPU code alike: the same bits as store() of
+// core/dtype.h, in operations that any compiler for any device has.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+#include "core/random.h"
+
+namespace duet::gpu {
+
+DUET_HOST_DEVICE inline std::uint32_t float_bits(float value) {
+  std::uint32_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
+// Round to nearest even throughout: adding half of the last place less one, plus its parity.
+DUET_HOST_DEVICE inline std::uint16_t to_bf16(float value) {
+  const std::uint32_t bits = float_bits(value);
+  if ((bits & 0x7FFFFFFF) > 0x7F800000) return static_cast<std::uint16_t>((bits >> 16) | 0x40);
+  return static_cast<std::uint16_t>((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16);
+}
+
+DUET_HOST_DEVICE inline std::uint16_t to_fp16(float value) {
+  const std::uint32_t bits = float_bits(value);
+  const std::uint32_t sign = (bits >> 16) & 0x8000;
+  const std::uint32_t size = bits & 0x7FFFFFFF;
+  std::uint32_t result = 0;
+  if (size > 0x7F800000) {
+    result = 0x7FFF;
+  } else if (size >= 0x47800000) {  // from 65536 on
+    result = 0x7C00;
+  } else if (size < 0x38800000) {  // under 2^-14: subnormal, in units of 2^-24
+    result = static_cast<std::uint32_t>(rintf(fabsf(value) * 16777216.0f));
+  } else {  // the exponent's bias goes from 127 to 15
+    result = (size + 0xFFF + ((size >> 13) & 1) - (112u << 23)) >> 13;
+  }
+  return static_cast<std::uint16_t>(sign | result);
+}
+
+DUET_HOST_DEVICE inline std::uint8_t to_fp8_e4m3(float value) {
+  const std::uint32_t bits = float_bits(value);
+  const std::uint32_t sign = (bits >> 24) & 0x80;
+  const std::uint32_t size = bits & 0x7FFFFFFF;
+  std::uint32_t result = 0;
+  if (size > 0x7F800000) {
+    result = 0x7F;
+  } else if (size >= 0x43E00000) {  // from 448 on, the largest that there is
+    result = 0x7E;
+  } else if (size < 0x3C800000) {  // under 2^-6: subnormal, in units of 2^-9
+    result = static_cast<std::uint32_t>(rintf(fabsf(value) * 512.0f));
+  } else {  // the exponent's bias goes from 127 to 7
+    result = (size + 0x7FFFF + ((size >> 20) & 1) - (120u << 23)) >> 20;
+  }
+  return static_cast<std::uint8_t>(sign | result);
+}
+
+// The limit is 127 for int8; for int32 the largest float under 2^31.
+DUET_HOST_DEVICE inline std::int32_t to_integer(float value, float limit) {
+  return static_cast<std::int32_t>(fminf(fmaxf(rintf(value), -limit), limit));
+}
+
+}  // namespace duet::gpu

@@ -1,0 +1,71 @@
+// Events: recording, waiting, time between two.
+#include "device/gpu/event.h"
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "device/gpu/polling.h"
+
+namespace duet::DUET_GPU {
+namespace {
+
+bool reached(gpuEvent_t event) {
+  const gpuError_t result = gpuEventQuery(event);
+  if (result == gpuErrorNotReady) {
+    forget(result);
+    return false;
+  }
+  DUET_GPU_CHECK(result);
+  return true;
+}
+
+}  // namespace
+
+GpuEvent::~GpuEvent() { destroy(); }
+
+void GpuEvent::destroy() noexcept {
+  if (handle_ == nullptr) return;
+  forget(gpuSetDevice(device_->ordinal()));
+  forget(gpuEventDestroy(handle_));
+  handle_ = nullptr;
+}
+
+void GpuEvent::record(GpuDevice& device, gpuStream_t stream) {
+  if (device_ != &device) {
+    destroy();
+    device_ = &device;
+  }
+  device.use();
+  if (handle_ == nullptr) DUET_GPU_CHECK(gpuEventCreate(&handle_));
+  DUET_GPU_CHECK(gpuEventRecord(handle_, stream));
+}
+
+bool GpuEvent::done() {
+  if (handle_ == nullptr) return true;
+  device_->use();
+  return reached(handle_);
+}
+
+void GpuEvent::synchronize(double deadline_seconds) {
+  gpu::wait_until(fmt::format("an event of {}", device_->info().name), deadline_seconds,
+                  [this] { return done(); });
+}
+
+double GpuEvent::seconds_since(const Event& earlier) const {
+  const auto* from = dynamic_cast<const GpuEvent*>(&earlier);
+  if (from == nullptr || from->device_ != device_) {
+    throw BadArgument("seconds_since: the events were recorded on different devices");
+  }
+  if (handle_ == nullptr || from->handle_ == nullptr) {
+    throw BadArgument("seconds_since: an event was never recorded");
+  }
+  device_->use();
+  if (!reached(from->handle_) || !reached(handle_)) {
+    throw BadArgument("seconds_since: an event was not reached yet");
+  }
+  float milliseconds = 0;
+  DUET_GPU_CHECK(gpuEventElapsedTime(&milliseconds, from->handle_, handle_));
+  return 1e-3 * static_cast<double>(milliseconds);
+}
+
+}  // namespace duet::DUET_GPU

@@ -1,0 +1,34 @@
+// An event of the vendor's, with time stamps.
+#pragma once
+
+#include "device/event.h"
+#include "device/gpu/device.h"
+
+namespace duet::DUET_GPU {
+
+class GpuEvent : public Event {
+ public:
+  explicit GpuEvent(GpuDevice& device) : device_(&device) {}
+  ~GpuEvent() override;
+  GpuEvent(const GpuEvent&) = delete;
+  GpuEvent& operator=(const GpuEvent&) = delete;
+
+  bool done() override;
+  void synchronize(double deadline_seconds) override;
+  double seconds_since(const Event& earlier) const override;
+
+  // On a stream of `device`. The vendor's events belong to one device: recorded on another, this
+  // one is made anew there.
+  void record(GpuDevice& device, gpuStream_t stream);
+
+  GpuMachine& machine() const { return device_->machine(); }
+  gpuEvent_t handle() const { return handle_; }  // nullptr if never recorded
+
+ private:
+  void destroy() noexcept;
+
+  GpuDevice* device_;  // where it was last recorded
+  gpuEvent_t handle_ = nullptr;
+};
+
+}  // namespace duet::DUET_GPU

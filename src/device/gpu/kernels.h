@@ -1,0 +1,23 @@
+// Duet's own kernels: copying, filling, comparing. Launches only; arguments are checked before.
+#pragma once
+
+#include "device/device.h"
+#include "device/gpu/vendor.h"
+
+namespace duet::DUET_GPU {
+
+// Load the kernels on the current device. Loading at the first launch may have to wait for the
+// device to be idle, and dead-locks where a stream waits for what that launch would release.
+void load_copy_kernels();
+void load_fill_kernels();
+
+// The shape's grid and block must be set. Addresses and size may be odd.
+void launch_copy(const Copy& copy, gpuStream_t stream);
+
+// Elements of a normal fill must be aligned to their size; bytes after the last whole one stay.
+void launch_fill(const Span& span, const Fill& fill, gpuStream_t stream);
+
+// Adds to found->count and lowers found->first_offset; `found` is in device memory.
+void launch_check(const Span& span, const Fill& fill, Difference* found, gpuStream_t stream);
+
+}  // namespace duet::DUET_GPU

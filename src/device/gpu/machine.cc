@@ -1,0 +1,119 @@
+// Opening GPUs, letting them reach each other, and checking whose memory is whose.
+#include "device/gpu/machine.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "core/error.h"
+#include "device/gpu/properties.h"
+#include "device/gpu/selection.h"
+#include "device/gpu/vendor_calls.h"
+
+namespace duet::DUET_GPU {
+
+GpuMachine::GpuMachine(std::string name, const std::vector<int>& ordinals)
+    : name_(std::move(name)),
+      turns_(make_thread_turns()),
+      peers_(static_cast<int>(ordinals.size())) {
+  for (const int ordinal : ordinals) {
+    devices_.push_back(std::make_unique<GpuDevice>(*this, size(), ordinal));
+  }
+  for (int from = 0; from < size(); ++from) {
+    for (int to = 0; to < size(); ++to) {
+      if (from != to) enable_peer_access(from, to);
+    }
+  }
+}
+
+void GpuMachine::enable_peer_access(int from, int to) {
+  const int here = at(from).ordinal(), there = at(to).ordinal();
+  std::string& obstacle = peers_.obstacle(from, to);
+  int possible = 0;
+  DUET_GPU_CHECK(gpuDeviceCanAccessPeer(&possible, here, there));
+  if (possible == 0) {
+    obstacle = "the hardware or its set-up does not allow it";
+    return;
+  }
+  use_device(here);
+  const gpuError_t result = gpuDeviceEnablePeerAccess(there, 0);
+  forget(result);
+  if (result != gpuSuccess && result != gpuErrorPeerAccessAlreadyEnabled) {
+    obstacle = gpuGetErrorString(result);
+  }
+}
+
+GpuDevice& GpuMachine::at(int index) const {
+  if (index < 0 || index >= size()) {
+    throw BadArgument(fmt::format("{}: device {} of {}", name_, index, size()));
+  }
+  return *devices_[static_cast<std::size_t>(index)];
+}
+
+Link GpuMachine::link(int from, int to) const {
+  const GpuDevice &source = at(from), &destination = at(to);
+  if (from == to) return {"memory", 1, memory_gb_per_s(source.ordinal()), true};
+  const std::string &here = source.info().bus, &there = destination.info().bus;
+  Link link = direct_link({source.ordinal(), here}, {destination.ordinal(), there});
+  if (link.kind.empty()) {
+    link = {"PCIe", 1, std::min(pcie_gb_per_s(here), pcie_gb_per_s(there)), false};
+  }
+  link.peer_access = peers_.access(from, to);
+  return link;
+}
+
+double GpuMachine::now() {
+  using clock = std::chrono::steady_clock;
+  return std::chrono::duration<double>(clock::now().time_since_epoch()).count();
+}
+
+void GpuMachine::require_own(const Span& span, const char* what) const {
+  const auto* owner = dynamic_cast<const GpuDevice*>(span.owner);
+  if (owner == nullptr || &owner->machine() != this) {
+    throw BadArgument(fmt::format("{}: the span is not memory of {}", what, name_));
+  }
+  if (span.data == nullptr && span.bytes > 0) {
+    throw BadArgument(fmt::format("{}: the span has no contents", what));
+  }
+}
+
+void GpuMachine::require_flag(const Flag& flag, const GpuDevice& from) const {
+  require_own(flag.word, "flag");
+  if (flag.word.bytes != sizeof(std::uint64_t) ||
+      reinterpret_cast<std::uintptr_t>(flag.word.data) % sizeof(std::uint64_t) != 0) {
+    throw BadArgument("flag: expected one word of 8 bytes, aligned to 8");
+  }
+  if (flag.word.kind == MemoryKind::plain) {
+    throw BadArgument("flag: expected device or pinned memory");
+  }
+  require_reach(from, flag.word);
+}
+
+bool GpuMachine::reaches(const GpuDevice& from, const Span& span) const {
+  if (span.kind != MemoryKind::device) return span.kind == MemoryKind::pinned;
+  return peers_.access(from.index(), static_cast<const GpuDevice*>(span.owner)->index());
+}
+
+void GpuMachine::require_reach(const GpuDevice& from, const Span& span) const {
+  if (reaches(from, span)) return;
+  if (span.kind == MemoryKind::plain) {
+    throw Unavailable("kernels do not reach plain host memory; pinned memory they do");
+  }
+  const auto* owner = static_cast<const GpuDevice*>(span.owner);
+  throw Unavailable(fmt::format("no peer access from {} to {}: {}", from.info().name,
+                                owner->info().name, peers_.obstacle(from.index(), owner->index())));
+}
+
+std::unique_ptr<Machine> open_gpu_machine(const std::string& argument) {
+  const std::vector<int> named = gpu::parse_selection(DUET_GPU_NAME, argument);
+  prepare_environment();
+  int count = 0;
+  const gpuError_t result = gpuGetDeviceCount(&count);
+  forget(result);
+  if (result != gpuSuccess || count == 0) throw Unavailable(why_no_devices(result));
+  const std::vector<int> ordinals = gpu::select_devices(DUET_GPU_NAME, named, count);
+  const std::string name = argument.empty() ? DUET_GPU_NAME : DUET_GPU_NAME ":" + argument;
+  return std::make_unique<GpuMachine>(name, ordinals);
+}
+
+}  // namespace duet::DUET_GPU

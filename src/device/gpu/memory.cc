@@ -1,0 +1,65 @@
+// A GPU's memory: on the device, pinned host memory that all GPUs reach, and plain host memory.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "core/error.h"
+#include "device/gpu/device.h"
+
+namespace duet::DUET_GPU {
+namespace {
+
+constexpr std::size_t kAlignment = 256;
+
+std::uint64_t host_memory_bytes() {
+  return static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+         static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+std::string shortage(const DeviceInfo& info, std::uint64_t bytes, MemoryKind kind) {
+  return fmt::format("{}: no {} bytes of {} memory", info.name, bytes, name(kind));
+}
+
+}  // namespace
+
+Span GpuDevice::acquire_plain(std::uint64_t bytes) {
+  const std::size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  void* data = std::aligned_alloc(kAlignment, rounded);
+  if (data == nullptr) throw OutOfMemory(shortage(info_, bytes, MemoryKind::plain));
+  return {this, static_cast<std::byte*>(data), bytes, MemoryKind::plain};
+}
+
+Span GpuDevice::acquire(std::uint64_t bytes, MemoryKind kind) {
+  // Pinning touches every page: more than there is would have the kernel end processes.
+  if (kind != MemoryKind::device && bytes > host_memory_bytes()) {
+    throw OutOfMemory(shortage(info_, bytes, kind));
+  }
+  if (kind == MemoryKind::plain) return acquire_plain(bytes);
+  use();
+  void* data = nullptr;
+  const gpuError_t result =
+      kind == MemoryKind::device
+          ? gpuMalloc(&data, bytes)
+          : gpuHostAlloc(&data, bytes, gpuHostAllocPortable | gpuHostAllocMapped);
+  // Some absurd sizes are called invalid.
+  if (result == gpuErrorMemoryAllocation || result == gpuErrorInvalidValue) {
+    forget(result);
+    throw OutOfMemory(shortage(info_, bytes, kind));
+  }
+  DUET_GPU_CHECK(result);
+  return {this, static_cast<std::byte*>(data), bytes, kind};
+}
+
+// The vendor's free waits for the whole device: it must not be called while a stream of the device
+// waits for a flag that only the calling thread would write.
+void GpuDevice::release(const Span& span) noexcept {
+  if (span.kind == MemoryKind::plain) {
+    std::free(span.data);
+    return;
+  }
+  forget(gpuSetDevice(ordinal_));
+  forget(span.kind == MemoryKind::device ? gpuFree(span.data) : gpuFreeHost(span.data));
+}
+
+}  // namespace duet::DUET_GPU

@@ -1,0 +1,26 @@
+// Which devices of a machine reach each other's memory, and what is in the way where they do not.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace duet::gpu {
+
+class Peers {
+ public:
+  explicit Peers(int devices)
+      : devices_(devices), obstacles_(static_cast<std::size_t>(devices * devices)) {}
+
+  // Why `from` cannot address `to`'s memory; "" if it can.
+  std::string& obstacle(int from, int to) { return obstacles_[at(from, to)]; }
+  const std::string& obstacle(int from, int to) const { return obstacles_[at(from, to)]; }
+  bool access(int from, int to) const { return obstacle(from, to).empty(); }
+
+ private:
+  std::size_t at(int from, int to) const { return static_cast<std::size_t>(from * devices_ + to); }
+
+  int devices_;
+  std::vector<std::string> obstacles_;
+};
+
+}  // namespace duet::gpu

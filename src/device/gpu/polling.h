@@ -1,0 +1,35 @@
+// Waiting for a device with a deadline, which the vendors' own blocking calls do not have.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include "core/error.h"
+
+namespace duet::gpu {
+
+// Asks ready() until it holds: at first without pause, since most waits are short and a sleep
+// costs some 50 us, then with pauses that leave the core to others. Throws Timeout with `what`.
+template <typename Ready>
+void wait_until(const std::string& what, double deadline_seconds, Ready ready) {
+  using clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds spinning{2};
+  constexpr std::chrono::microseconds pause{50};
+  const auto begin = clock::now();
+  while (!ready()) {
+    const auto waited = clock::now() - begin;
+    if (std::chrono::duration<double>(waited).count() > deadline_seconds) {
+      throw Timeout(fmt::format("{} was not done after {} s", what, deadline_seconds));
+    }
+    if (waited < spinning) {
+      std::this_thread::yield();
+    } else {
+      std::this_thread::sleep_for(pause);
+    }
+  }
+}
+
+}  // namespace duet::gpu

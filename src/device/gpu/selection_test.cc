@@ -1,0 +1,49 @@
+// Reading the device numbers of --device.
+#include "device/gpu/selection.h"
+
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+
+namespace duet::gpu {
+namespace {
+
+std::string refusal(const std::string& argument, int count) {
+  try {
+    select_devices("cuda", parse_selection("cuda", argument), count);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+std::vector<int> selected(const std::string& argument, int count) {
+  return select_devices("cuda", parse_selection("cuda", argument), count);
+}
+
+TEST(Selection, NothingNamedIsAll) { EXPECT_EQ(selected("", 3), (std::vector<int>{0, 1, 2})); }
+
+TEST(Selection, KeepsTheOrderThatIsWritten) {
+  EXPECT_EQ(selected("2,0", 4), (std::vector<int>{2, 0}));
+  EXPECT_EQ(selected("3", 4), (std::vector<int>{3}));
+}
+
+TEST(Selection, NamesWhatThereIs) {
+  EXPECT_EQ(refusal("7", 4), "cuda:7: there are 4 devices, 0 to 3");
+  EXPECT_EQ(refusal("0,1", 1), "cuda:1: there is 1 device, number 0");
+}
+
+TEST(Selection, RefusesWhatIsNotAListOfNumbers) {
+  for (const char* argument :
+       {"x", "0,", ",0", "0,,1", "-1", "0 1", "0-3", "0x1", "1.5", " 0", "99999999999999999999"}) {
+    EXPECT_EQ(refusal(argument, 4), std::string("cuda:") + argument +
+                                        ": expected device numbers such as cuda:0 or cuda:0,1");
+  }
+}
+
+TEST(Selection, RefusesADeviceTwice) {
+  EXPECT_EQ(refusal("1,1", 4), "cuda:1,1: device 1 is named twice");
+}
+
+}  // namespace
+}  // namespace duet::gpu

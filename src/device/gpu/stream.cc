@@ -1,0 +1,107 @@
+// A stream's events, flags, fills and waits; its copies are in copy.cc.
+#include "device/gpu/stream.h"
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "device/contents.h"
+#include "device/gpu/event.h"
+#include "device/gpu/host_call.h"
+#include "device/gpu/kernels.h"
+#include "device/gpu/machine.h"
+#include "device/gpu/polling.h"
+#include "device/gpu/vendor_calls.h"
+
+namespace duet::DUET_GPU {
+namespace {
+
+GpuEvent& own_event(Event& event, const GpuDevice& device) {
+  auto* own = dynamic_cast<GpuEvent*>(&event);
+  if (own == nullptr || &own->machine() != &device.machine()) {
+    throw BadArgument(
+        fmt::format("{}: the event is not of {}", device.info().name, device.machine().name()));
+  }
+  return *own;
+}
+
+void check_elements(const Span& span, const Fill& fill) {
+  const std::size_t size = size_of(fill.dtype);
+  if (fill.kind == Fill::Kind::normal && reinterpret_cast<std::uintptr_t>(span.data) % size != 0) {
+    throw BadArgument(
+        fmt::format("fill: elements of {} must be aligned to {} bytes", name(fill.dtype), size));
+  }
+}
+
+}  // namespace
+
+bool stream_idle(gpuStream_t stream) {
+  const gpuError_t result = gpuStreamQuery(stream);
+  if (result == gpuErrorNotReady) {
+    forget(result);
+    return false;
+  }
+  DUET_GPU_CHECK(result);
+  return true;
+}
+
+GpuStream::GpuStream(GpuDevice& device, const StreamOptions& options, int number)
+    : device_(device),
+      name_(fmt::format("stream {} of {}", number, device.info().name)),
+      stream_(device.create_stream(options.priority)) {}
+
+// Work that is still under way goes on; the runtime frees the stream after it.
+GpuStream::~GpuStream() {
+  forget(gpuSetDevice(device_.ordinal()));
+  forget(gpuStreamDestroy(stream_));
+}
+
+void GpuStream::fill(const Span& span, const Fill& fill) {
+  device_.machine().require_own(span, "fill");
+  check_elements(span, fill);
+  if (span.bytes == 0) return;
+  device_.use();
+  if (span.kind == MemoryKind::plain) {
+    call_on_host(stream_, [span, fill] { write_fill(fill, span.data, 0, span.bytes); });
+    return;
+  }
+  device_.machine().require_reach(device_, span);
+  launch_fill(span, fill, stream_);
+}
+
+void GpuStream::record(Event& event) { own_event(event, device_).record(device_, stream_); }
+
+void GpuStream::wait(Event& event) {
+  const GpuEvent& own = own_event(event, device_);
+  if (own.handle() == nullptr) return;
+  device_.use();
+  DUET_GPU_CHECK(gpuStreamWaitEvent(stream_, own.handle(), 0));
+}
+
+void GpuStream::signal(const Flag& flag, std::uint64_t value) {
+  device_.machine().require_flag(flag, device_);
+  device_.use();
+  stream_write(stream_, flag.word.data, value);
+}
+
+void GpuStream::wait(const Flag& flag, std::uint64_t value) {
+  device_.machine().require_flag(flag, device_);
+  device_.use();
+  stream_wait(stream_, flag.word.data, value);
+}
+
+void GpuStream::run(const Task& task) {
+  throw Unavailable(fmt::format("{} runs only its own kernels, not the function '{}'",
+                                device_.info().name, task.name));
+}
+
+bool GpuStream::idle() {
+  device_.use();
+  return stream_idle(stream_);
+}
+
+void GpuStream::synchronize(double deadline_seconds) {
+  device_.use();
+  gpu::wait_until(name_, deadline_seconds, [this] { return stream_idle(stream_); });
+}
+
+}  // namespace duet::DUET_GPU

@@ -1,0 +1,43 @@
+// What each vendor does in a way of its own: device/cuda and device/hip define these.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "device/device.h"
+#include "device/gpu/vendor.h"
+
+namespace duet::DUET_GPU {
+
+// Before the runtime's first call. Throws Unavailable where the environment cannot work.
+void prepare_environment();
+
+// Why the runtime counts no devices, in one line.
+std::string why_no_devices(gpuError_t error);
+
+// Adds the number of copy engines and the details that only this vendor has.
+void describe(int ordinal, const gpuDeviceProp_t& properties, DeviceInfo& info);
+
+std::optional<Telemetry> read_telemetry(const std::string& bus);
+
+// A device as links know it.
+struct Endpoint {
+  int ordinal = 0;
+  std::string bus;
+};
+
+// The direct links between two devices, as kind, count and promised rate; kind "" if the vendor's
+// tools know of none, so that only PCIe is left.
+Link direct_link(const Endpoint& from, const Endpoint& to);
+
+// Memory operations of a stream, done by its front end without compute units. The wait is for
+// the word >= value; the write comes after all earlier work of the stream is visible.
+void stream_write(gpuStream_t stream, void* word, std::uint64_t value);
+void stream_wait(gpuStream_t stream, void* word, std::uint64_t value);
+
+// Calls function(data) on a thread of the runtime's when the stream comes to it. The function must
+// not call the runtime.
+void stream_call(gpuStream_t stream, void (*function)(void*), void* data);
+
+}  // namespace duet::DUET_GPU

@@ -1,0 +1,37 @@
+// What HIP needs before its first call, why it may find no device, and what else it tells.
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+#include "device/gpu/vendor_calls.h"
+
+namespace duet::hip {
+namespace {
+
+constexpr const char* kQueues = "GPU_MAX_HW_QUEUES";
+
+}  // namespace
+
+// A stream that waits for a flag blocks the streams that share its hardware queue, among them the
+// one that would release it. HIP's default is 4 queues (ROCm documentation, environment
+// variables); it is read once, at the first call.
+void prepare_environment() { setenv(kQueues, "24", 0); }
+
+std::string why_no_devices(hipError_t error) {
+  if (error == hipSuccess || error == hipErrorNoDevice) {
+    return "no AMD GPU: the HIP runtime counts no devices";
+  }
+  return fmt::format("no AMD GPU can be used: {} ({})", hipGetErrorString(error),
+                     hipGetErrorName(error));
+}
+
+// The runtime does not tell the number of SDMA engines: it stays unknown.
+void describe(int, const hipDeviceProp_t& properties, DeviceInfo& info) {
+  info.details["architecture"] = properties.gcnArchName;
+  info.details["hardware queues"] = std::getenv(kQueues);
+  int driver = 0;
+  DUET_GPU_CHECK(hipDriverGetVersion(&driver));
+  info.details["driver"] = fmt::format("HIP {}", driver);
+}
+
+}  // namespace duet::hip

@@ -1,0 +1,20 @@
+// Infinity Fabric (xGMI) between two GPUs.
+#include "device/gpu/vendor_calls.h"
+
+namespace duet::hip {
+namespace {
+
+constexpr std::uint32_t kXgmi = 4;  // HSA_AMD_LINK_INFO_TYPE_XGMI of hsa_ext_amd.h
+
+}  // namespace
+
+// The runtime tells neither how many links there are nor their rate: both stay unknown.
+Link direct_link(const Endpoint& from, const Endpoint& to) {
+  std::uint32_t type = 0, hops = 0;
+  const hipError_t result = hipExtGetLinkTypeAndHopCount(from.ordinal, to.ordinal, &type, &hops);
+  forget(result);
+  if (result != hipSuccess || type != kXgmi) return {};
+  return {"xGMI", 0, 0, false};
+}
+
+}  // namespace duet::hip

@@ -1,0 +1,34 @@
+// Memory operations and host functions of a stream, in HIP's names.
+#include <memory>
+
+#include "device/gpu/vendor_calls.h"
+
+namespace duet::hip {
+
+void stream_write(hipStream_t stream, void* word, std::uint64_t value) {
+  DUET_GPU_CHECK(hipStreamWriteValue64(stream, word, value, 0));
+}
+
+void stream_wait(hipStream_t stream, void* word, std::uint64_t value) {
+  constexpr std::uint64_t all_bits = ~0ull;
+  DUET_GPU_CHECK(hipStreamWaitValue64(stream, word, value, hipStreamWaitValueGte, all_bits));
+}
+
+// HIP 5.2 has no hipLaunchHostFunc; its older callback also gets the stream and its status.
+void stream_call(hipStream_t stream, void (*function)(void*), void* data) {
+  struct Call {
+    void (*function)(void*);
+    void* data;
+  };
+  auto call = std::make_unique<Call>(Call{function, data});
+  DUET_GPU_CHECK(hipStreamAddCallback(
+      stream,
+      [](hipStream_t, hipError_t, void* kept) {
+        const std::unique_ptr<Call> held(static_cast<Call*>(kept));
+        held->function(held->data);
+      },
+      call.get(), 0));
+  static_cast<void>(call.release());  // the stream's now
+}
+
+}  // namespace duet::hip

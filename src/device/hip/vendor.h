@@ -1,0 +1,60 @@
+// The names under which device/gpu uses the HIP runtime. Names only: what HIP does in a way of
+// its own is in the other files of this folder.
+#pragma once
+
+#include <hip/hip_runtime_api.h>
+
+#define DUET_GPU hip
+#define DUET_GPU_NAME "hip"
+
+#define gpuError_t hipError_t
+#define gpuSuccess hipSuccess
+#define gpuErrorInvalidValue hipErrorInvalidValue
+#define gpuErrorMemoryAllocation hipErrorMemoryAllocation
+#define gpuErrorNotReady hipErrorNotReady
+#define gpuErrorPeerAccessAlreadyEnabled hipErrorPeerAccessAlreadyEnabled
+#define gpuGetErrorName hipGetErrorName
+#define gpuGetErrorString hipGetErrorString
+#define gpuGetLastError hipGetLastError
+
+#define gpuDeviceProp_t hipDeviceProp_t
+#define gpuDevAttrClockRate hipDeviceAttributeClockRate
+#define gpuDevAttrMemoryBusWidth hipDeviceAttributeMemoryBusWidth
+#define gpuDevAttrMemoryClockRate hipDeviceAttributeMemoryClockRate
+#define gpuDeviceCanAccessPeer hipDeviceCanAccessPeer
+#define gpuDeviceEnablePeerAccess hipDeviceEnablePeerAccess
+#define gpuDeviceGetAttribute hipDeviceGetAttribute
+#define gpuDeviceGetPCIBusId hipDeviceGetPCIBusId
+#define gpuDeviceGetStreamPriorityRange hipDeviceGetStreamPriorityRange
+#define gpuGetDeviceCount hipGetDeviceCount
+#define gpuGetDeviceProperties hipGetDeviceProperties
+#define gpuRuntimeGetVersion hipRuntimeGetVersion
+#define gpuSetDevice hipSetDevice
+
+#define gpuFree hipFree
+#define gpuHostAlloc hipHostMalloc
+#define gpuHostAllocMapped hipHostMallocMapped
+#define gpuHostAllocPortable hipHostMallocPortable
+#define gpuFreeHost hipHostFree
+#define gpuMalloc hipMalloc
+#define gpuMemcpyAsync hipMemcpyAsync
+#define gpuMemcpyDefault hipMemcpyDefault
+#define gpuMemcpyPeerAsync hipMemcpyPeerAsync
+#define gpuMemsetAsync hipMemsetAsync
+
+#define gpuEvent_t hipEvent_t
+#define gpuEventCreate hipEventCreate
+#define gpuEventDestroy hipEventDestroy
+#define gpuEventElapsedTime hipEventElapsedTime
+#define gpuEventQuery hipEventQuery
+#define gpuEventRecord hipEventRecord
+
+#define gpuStream_t hipStream_t
+#define gpuStreamCreateWithPriority hipStreamCreateWithPriority
+#define gpuStreamDestroy hipStreamDestroy
+#define gpuStreamNonBlocking hipStreamNonBlocking
+#define gpuStreamQuery hipStreamQuery
+#define gpuStreamWaitEvent hipStreamWaitEvent
+
+#define gpuFuncAttributes hipFuncAttributes
+#define gpuFuncGetAttributes hipFuncGetAttributes
