@@ -1,0 +1,57 @@
+// A case is one point of a benchmark's axes; a measurement is what became of it. Workloads make
+// both; results/ writes them, and computes every rate from cost and samples.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/error.h"
+#include "timing/sampler.h"
+
+namespace duet {
+
+using AxisValue = std::variant<std::int64_t, double, bool, std::string, std::vector<std::string>>;
+using Axes = std::vector<std::pair<std::string, AxisValue>>;  // in the order they are shown
+
+struct CaseId {
+  std::string benchmark;  // "gemm", "copy"
+  std::string device;     // "cuda:0", "sim:mi300x-8"
+  std::string engine;     // whose implementation
+  Axes axes;
+};
+
+struct Measurement {
+  CaseId id;
+  std::optional<Sampling> sampling;  // none: skipped, or derived from other measurements
+  Cost cost;                         // of one sample's iteration
+  std::vector<std::pair<std::string, double>> rates;       // beyond those that follow from the cost
+  std::vector<std::pair<std::string, std::string>> notes;  // e.g. the algorithm that was chosen
+  std::optional<Skipped> skipped;
+  std::vector<std::string> warnings;
+};
+
+struct Case {
+  CaseId id;
+  std::function<Measurement()> run;
+};
+
+// A finished case as summaries need it; also read back from a journal.
+struct Finished {
+  CaseId id;
+  double median_seconds = 0;  // 0: skipped
+  Cost cost;
+};
+
+// What a benchmark registers: its cases, and what follows from them when they are done (a fitted
+// curve, a matrix).
+struct Benchmark {
+  std::vector<Case> cases;
+  std::function<std::vector<Measurement>(const std::vector<Finished>&)> conclude;
+};
+
+}  // namespace duet

@@ -1,0 +1,68 @@
+// Names and defaults of the measuring modes.
+#include "timing/mode.h"
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+
+namespace duet {
+
+std::string_view name(ModeKind kind) {
+  switch (kind) {
+    case ModeKind::adaptive:
+      return "adaptive";
+    case ModeKind::do_bench:
+      return "do_bench";
+    case ModeKind::loop:
+      return "loop";
+    case ModeKind::at_least:
+      return "at_least";
+    case ModeKind::sustained:
+      return "sustained";
+  }
+  return "?";
+}
+
+// The figures of triton.testing.do_bench as the MI350X study used it: warmup=30, rep=200.
+Mode do_bench_mode() {
+  Mode mode;
+  mode.kind = ModeKind::do_bench;
+  mode.warm_up_seconds = 0.030;
+  mode.seconds = 0.200;
+  mode.flush = true;
+  return mode;
+}
+
+Mode loop_mode() {
+  Mode mode;
+  mode.kind = ModeKind::loop;
+  mode.iterations = 20;
+  mode.min_iterations = mode.max_iterations = 5;
+  return mode;
+}
+
+Mode at_least_mode() {
+  Mode mode;
+  mode.kind = ModeKind::at_least;
+  mode.seconds = 1;
+  return mode;
+}
+
+Mode sustained_mode() {
+  Mode mode;
+  mode.kind = ModeKind::sustained;
+  mode.seconds = 10;
+  return mode;
+}
+
+Mode parse_mode(std::string_view text) {
+  if (text == "adaptive") return Mode{};
+  if (text == "do_bench") return do_bench_mode();
+  if (text == "loop") return loop_mode();
+  if (text == "at_least") return at_least_mode();
+  if (text == "sustained") return sustained_mode();
+  throw UsageError(fmt::format(
+      "unknown mode '{}': expected adaptive, do_bench, loop, at_least or sustained", text));
+}
+
+}  // namespace duet

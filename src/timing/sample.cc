@@ -1,0 +1,182 @@
+// The measuring loop: warm up, sample, stop. It knows neither devices nor streams.
+#include <algorithm>
+
+#include "timing/sampler.h"
+
+namespace duet {
+namespace {
+
+// A batch is handed to the device at once: long enough to keep it busy, short enough that Ctrl-C
+// and the stopping rule are heard, and that no vendor's launch queue fills behind the start gate.
+constexpr double kBatchSeconds = 0.02;
+constexpr int kBatchIterations = 32;
+constexpr double kGroupSeconds = 0.05;  // of calls between two events
+constexpr int kGroupIterations = 64;
+constexpr int kFewestSamples = 3;       // of works so slow that they overrun their time at once
+constexpr double kPatience = 10;        // times the time limit, before min_iterations is given up
+constexpr double kWindowSeconds = 0.1;  // of one sample of a sustained run
+
+using Stop = std::function<bool()>;
+
+// Runs batches and keeps the clock: how long an iteration takes with all that belongs to it (the
+// flush of the cache, the gate), and how much time is spent.
+class Pace {
+ public:
+  Pace(Trial& trial, const Stop& stop) : trial_(trial), stop_(stop) {}
+
+  std::vector<double> run(int iterations, bool grouped) {
+    if (stop_ && stop_()) throw Interrupted();
+    const double begin = trial_.now();
+    std::vector<double> samples = trial_.run(iterations, grouped);
+    const double elapsed = trial_.now() - begin;
+    per_iteration_ = elapsed / iterations;
+    spent_ += elapsed;
+    ++batches_;
+    return samples;
+  }
+
+  // As many iterations as fit into `seconds`, from 1 to `most`.
+  int fitting(double seconds, int most = kBatchIterations) const {
+    if (per_iteration_ <= 0) return most;
+    return static_cast<int>(std::clamp(seconds / per_iteration_, 1.0, static_cast<double>(most)));
+  }
+
+  // Starts anew for a phase of `limit` seconds; over() also guards against works of no length.
+  void begin(double limit) {
+    limit_ = limit;
+    spent_ = 0;
+    batches_ = 0;
+  }
+  double spent() const { return spent_; }
+  double left() const { return std::max(0.0, limit_ - spent_); }
+  bool over() const { return spent_ >= limit_ || (spent_ <= 0 && batches_ >= kMostEmptyBatches); }
+
+ private:
+  static constexpr int kMostEmptyBatches = 1000;
+
+  Trial& trial_;
+  const Stop& stop_;
+  double per_iteration_ = 0, spent_ = 0, limit_ = 0;
+  int batches_ = 0;
+};
+
+void append(std::vector<double>& samples, const std::vector<double>& more) {
+  samples.insert(samples.end(), more.begin(), more.end());
+}
+
+// Iterations until the time is over, at least one.
+void warm_up(Pace& pace, const Mode& mode, Sampling& out) {
+  pace.begin(mode.warm_up_seconds);
+  do {
+    const int count = out.warm_ups == 0 ? 1 : pace.fitting(std::min(kBatchSeconds, pace.left()));
+    pace.run(count, false);
+    out.warm_ups += count;
+  } while (!pace.over());
+}
+
+// The bootstrap costs a thousand sorts: asked only when the samples have grown by a quarter.
+bool worth_asking(std::size_t before, std::size_t now) { return 4 * now >= 5 * before; }
+
+bool narrow_enough(const std::vector<double>& samples, const Mode& mode) {
+  const Summary s = summarise(samples);
+  return s.ci_high - s.ci_low <= mode.relative_interval * s.median;
+}
+
+// Why to stop, or "" to go on.
+std::string reason_to_stop(const std::vector<double>& samples, double spent, const Mode& mode,
+                           bool ask_interval) {
+  const int n = static_cast<int>(samples.size());
+  if (n >= mode.max_iterations) return "iterations";
+  if (n >= kFewestSamples && spent >= kPatience * mode.seconds) return "time";
+  if (n < mode.min_iterations) return "";
+  if (spent >= mode.seconds) return "time";
+  return ask_interval && narrow_enough(samples, mode) ? "interval" : "";
+}
+
+void sample_adaptive(Pace& pace, const Mode& mode, Sampling& out) {
+  pace.begin(mode.seconds);
+  std::size_t asked = 0;
+  while (out.stopped_by.empty()) {
+    const int have = static_cast<int>(out.samples.size());
+    const int wanted = std::max(mode.min_iterations - have, pace.fitting(kBatchSeconds));
+    const int most = std::min(pace.fitting(10 * kBatchSeconds), mode.max_iterations - have);
+    append(out.samples, pace.run(std::min(wanted, most), false));
+    const bool ask = worth_asking(asked, out.samples.size());
+    if (ask) asked = out.samples.size();
+    out.stopped_by = reason_to_stop(out.samples, pace.spent(), mode, ask);
+  }
+}
+
+void sample_do_bench(Pace& pace, const Mode& mode, Sampling& out) {
+  pace.begin(mode.seconds);
+  int left = pace.fitting(mode.seconds, mode.max_iterations);
+  while (left > 0) {
+    const int count = std::min(left, pace.fitting(kBatchSeconds));
+    append(out.samples, pace.run(count, false));
+    left -= count;
+  }
+  out.stopped_by = "time";
+}
+
+void sample_loop(Pace& pace, const Mode& mode, Sampling& out) {
+  for (int i = 0; i < mode.max_iterations; ++i) {
+    append(out.samples, pace.run(mode.iterations, true));
+  }
+  out.stopped_by = "iterations";
+}
+
+// The mean time of a call over calls of at least `seconds`.
+double mean_call(Pace& pace, double seconds) {
+  double sum = 0;
+  double calls = 0;
+  pace.begin(seconds);
+  do {
+    const int count = pace.fitting(std::min(kGroupSeconds, pace.left()), kGroupIterations);
+    sum += pace.run(count, true).front() * count;
+    calls += count;
+  } while (!pace.over());
+  return sum / calls;
+}
+
+// One sample a window, each with a reading of clocks and power.
+void sample_sustained(Trial& trial, Pace& pace, const Mode& mode, Sampling& out) {
+  const double begin = trial.now();
+  while (trial.now() - begin < mode.seconds) {
+    out.samples.push_back(mean_call(pace, kWindowSeconds));
+    trial.reading(out.telemetry);
+  }
+  out.stopped_by = "time";
+}
+
+}  // namespace
+
+Sampling sample(Trial& trial, const Mode& mode, const std::function<bool()>& stop) {
+  Sampling out;
+  out.mode = std::string(name(mode.kind));
+  out.flushed = mode.flush;
+  Pace pace(trial, stop);
+  warm_up(pace, mode, out);
+  trial.reading(out.telemetry);
+  switch (mode.kind) {
+    case ModeKind::adaptive:
+      sample_adaptive(pace, mode, out);
+      break;
+    case ModeKind::do_bench:
+      sample_do_bench(pace, mode, out);
+      break;
+    case ModeKind::loop:
+      sample_loop(pace, mode, out);
+      break;
+    case ModeKind::at_least:
+      out.samples.push_back(mean_call(pace, mode.seconds));
+      out.stopped_by = "time";
+      break;
+    case ModeKind::sustained:
+      sample_sustained(trial, pace, mode, out);
+      break;
+  }
+  trial.reading(out.telemetry);
+  return out;
+}
+
+}  // namespace duet

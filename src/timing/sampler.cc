@@ -1,0 +1,65 @@
+// A Work from preparation to release.
+#include "timing/sampler.h"
+
+#include <mutex>
+
+#include "timing/stream_trial.h"
+
+namespace duet {
+namespace {
+
+// Releases on every rank, whatever happened.
+class Prepared {
+ public:
+  Prepared(Team& team, Work& work, const Placement& placement) : team_(team), work_(work) {
+    try {
+      team_.each([&](Rank& rank) { work_.prepare(rank, placement); });
+    } catch (...) {
+      release();
+      throw;
+    }
+  }
+  ~Prepared() { release(); }
+  Prepared(const Prepared&) = delete;
+  Prepared& operator=(const Prepared&) = delete;
+
+ private:
+  void release() noexcept {
+    for (int index = 0; index < team_.size(); ++index) {
+      Rank rank{index, team_.size(), team_.device(index), team_};
+      work_.release(rank);
+    }
+  }
+
+  Team& team_;
+  Work& work_;
+};
+
+void verify(Team& team, Work& work, Sampling& sampling) {
+  std::mutex mutex;
+  std::string reason;
+  team.each([&](Rank& rank) {
+    const auto result = work.verify(rank);
+    if (const Skipped* skipped = std::get_if<Skipped>(&result)) {
+      const std::lock_guard<std::mutex> lock(mutex);
+      reason = skipped->reason;
+    }
+  });
+  sampling.verified = reason.empty();
+  if (!reason.empty()) sampling.warnings.push_back("not verified: " + reason);
+}
+
+}  // namespace
+
+Sampling Sampler::measure(Work& work, const Mode& mode, const Placement& placement) {
+  const Prepared prepared(team_, work, placement);
+  Sampling sampling;
+  {
+    StreamTrial trial(team_, work, mode, placement);
+    sampling = sample(trial, mode, stop_);
+  }
+  verify(team_, work, sampling);
+  return sampling;
+}
+
+}  // namespace duet

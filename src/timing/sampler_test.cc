@@ -1,0 +1,96 @@
+// The sampler on real and simulated machines, with Works that fail at chosen points.
+#include "timing/sampler.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cctype>
+
+namespace duet {
+namespace {
+
+enum class Point { nowhere, prepare, enqueue, body, verify };
+
+// Copies a word and counts what is called; fails at a chosen point on a chosen rank.
+class FragileWork : public Work {
+ public:
+  explicit FragileWork(Point point, int rank = 0) : point_(point), rank_(rank) {}
+  std::string name() const override { return "fragile"; }
+  Cost cost() const override { return {}; }
+  void prepare(Rank& rank, const Placement&) override {
+    fail(rank, Point::prepare);
+    ++prepared;
+  }
+  void enqueue(Rank& rank, Stream& stream) override {
+    fail(rank, Point::enqueue);
+    const int index = rank.index;
+    stream.run({"fragile", {1e9, DType::fp32, 0, 0, 1}, [this, index] {
+                  ++ran;
+                  if (point_ == Point::body && index == rank_) throw Mismatch("body");
+                }});
+  }
+  std::variant<std::monostate, Skipped> verify(Rank& rank) override {
+    fail(rank, Point::verify);
+    return {};
+  }
+  void release(Rank&) noexcept override { ++released; }
+
+  std::atomic<int> prepared{0}, ran{0}, released{0};
+
+ private:
+  void fail(const Rank& rank, Point here) const {
+    if (point_ == here && rank.index == rank_) throw Mismatch("chosen point");
+  }
+  Point point_;
+  int rank_;
+};
+
+class SamplerTest : public ::testing::TestWithParam<const char*> {
+ protected:
+  std::unique_ptr<Machine> machine_ = open_machine(GetParam());
+  Team team_{*machine_};
+  Sampler sampler_{team_};
+  Mode mode_ = [] {
+    Mode mode;
+    mode.seconds = 0.05;
+    mode.deadline_seconds = 20;
+    return mode;
+  }();
+};
+
+TEST_P(SamplerTest, MeasuresAndReleasesEveryRank) {
+  FragileWork work(Point::nowhere);
+  const Sampling s = sampler_.measure(work, mode_);
+  EXPECT_GE(s.samples.size(), 3u);
+  EXPECT_TRUE(s.verified);
+  EXPECT_EQ(work.prepared, team_.size());
+  EXPECT_EQ(work.released, team_.size());
+  EXPECT_EQ(work.ran, team_.size() * (s.warm_ups + static_cast<int>(s.samples.size())));
+}
+
+TEST_P(SamplerTest, ReleasesAfterAFailureAnywhere) {
+  for (Point point : {Point::prepare, Point::enqueue, Point::body, Point::verify}) {
+    FragileWork work(point, team_.size() - 1);
+    EXPECT_THROW(sampler_.measure(work, mode_), Mismatch) << static_cast<int>(point);
+    EXPECT_EQ(work.released, team_.size());
+  }
+  FragileWork sound(Point::nowhere);
+  EXPECT_TRUE(sampler_.measure(sound, mode_).verified);
+}
+
+TEST_P(SamplerTest, FlushesWhereAsked) {
+  FragileWork work(Point::nowhere);
+  mode_.flush = true;
+  mode_.max_iterations = 5;
+  EXPECT_TRUE(sampler_.measure(work, mode_).flushed);
+}
+
+INSTANTIATE_TEST_SUITE_P(Machines, SamplerTest, ::testing::Values("host", "host:2", "sim:mi300x-8"),
+                         [](const auto& machine) {
+                           std::string label = machine.param;
+                           for (char& c : label) c = std::isalnum(c) != 0 ? c : '_';
+                           return label;
+                         });
+
+}  // namespace
+}  // namespace duet

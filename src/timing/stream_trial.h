@@ -1,0 +1,46 @@
+// Runs a Work's iterations on every rank's stream, between events.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "timing/sampler.h"
+#include "timing/start_gate.h"
+
+namespace duet {
+
+class StreamTrial : public Trial {
+ public:
+  // The Work is prepared. Makes a stream on every rank and, with mode.flush, memory to write over
+  // its cache with.
+  StreamTrial(Team& team, Work& work, const Mode& mode, const Placement& placement);
+
+  // Lets every stream run dry first: memory must not go while work may still reach it.
+  ~StreamTrial() override;
+  StreamTrial(const StreamTrial&) = delete;
+  StreamTrial& operator=(const StreamTrial&) = delete;
+
+  std::vector<double> run(int iterations, bool grouped) override;
+  double now() override { return team_.machine().now(); }
+  void reading(std::vector<Telemetry>& readings) override;
+
+ private:
+  struct Lane {  // one rank's own
+    std::unique_ptr<Stream> stream;
+    Buffer flush;
+    std::vector<std::unique_ptr<Event>> starts, ends;
+    std::vector<double> seconds;
+  };
+
+  void run_on(Rank& rank, int iterations, bool grouped);
+  void run_batch(Rank& rank, int samples, int calls);
+  Lane& lane(const Rank& rank) { return lanes_[static_cast<std::size_t>(rank.index)]; }
+
+  Team& team_;
+  Work& work_;
+  Mode mode_;
+  StartGate gate_;
+  std::vector<Lane> lanes_;
+};
+
+}  // namespace duet

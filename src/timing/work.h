@@ -1,0 +1,48 @@
+// What Duet measures: work that ranks enqueue on streams. Every benchmark is a Work.
+#pragma once
+
+#include <string>
+#include <variant>
+
+#include "core/error.h"
+#include "device/stream.h"
+#include "team/team.h"
+
+namespace duet {
+
+// What one iteration takes, all ranks together.
+struct Cost {
+  double flop = 0;
+  double memory_bytes = 0;  // moved to and from device memory
+  double wire_bytes = 0;    // moved between devices
+};
+
+// Where a rank's share of the work runs.
+struct Placement {
+  int priority = 0;
+};
+
+// Every rank makes the same calls in the same order: prepare, enqueue any number of times, verify,
+// release. Errors end the case.
+class Work {
+ public:
+  virtual ~Work() = default;
+  virtual std::string name() const = 0;
+  virtual Cost cost() const = 0;
+
+  // Allocates, plans and tunes, outside all timing; may block and may synchronise with other ranks.
+  virtual void prepare(Rank& rank, const Placement& placement) = 0;
+
+  // Puts one iteration on the stream, and returns without blocking. Streams of the Work's own
+  // must fork from `stream` and join it again through events.
+  virtual void enqueue(Rank& rank, Stream& stream) = 0;
+
+  // Checks what the last iteration left, after the stream is idle. Throws Mismatch. Skipped where
+  // the machine holds no contents to check.
+  virtual std::variant<std::monostate, Skipped> verify(Rank& rank) = 0;
+
+  // Frees what prepare() made; called on every rank, after errors as well. Does not throw.
+  virtual void release(Rank& rank) noexcept = 0;
+};
+
+}  // namespace duet
