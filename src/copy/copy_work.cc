@@ -1,0 +1,118 @@
+// Running transfers: the first of a rank on the sampler's stream, the others on streams that fork
+// from it and join it again.
+#include "copy/copy_work.h"
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+
+namespace duet {
+namespace {
+
+constexpr double kDeadline = 120;  // seconds for filling one buffer
+constexpr Fill kPoison{Fill::Kind::constant, 0xDB, 0, DType::fp32};
+
+Fill payload(std::uint64_t seed) { return {Fill::Kind::pattern, seed, 0, DType::fp32}; }
+
+}  // namespace
+
+CopyWork::CopyWork(Team& team, const CopyShape& shape, std::uint64_t bytes)
+    : team_(team), shape_(shape) {
+  std::uint64_t seed = 1;
+  for (const Transfer& transfer : transfers(shape, bytes, team.size())) {
+    Lane lane;
+    lane.transfer = transfer;
+    lane.seed = seed++;
+    lanes_.push_back(std::move(lane));
+  }
+}
+
+Cost CopyWork::cost() const {
+  double bytes = 0;
+  for (const Lane& lane : lanes_) bytes += static_cast<double>(lane.transfer.bytes);
+  Cost cost;
+  if (shape_.kind == CopyKind::local) {
+    cost.memory_bytes = 2 * bytes;
+  } else {
+    cost.wire_bytes = bytes;
+  }
+  return cost;
+}
+
+void CopyWork::fill(Lane& lane) {
+  const auto fill_at = [this](const Buffer& buffer, int rank, const Fill& contents) {
+    auto stream = team_.device(rank).make_stream();
+    stream->fill(buffer.span(), contents);
+    stream->synchronize(kDeadline);
+  };
+  const Transfer& t = lane.transfer;
+  lane.source = team_.device(t.source.rank).allocate(t.bytes, t.source.memory);
+  lane.destination = team_.device(t.destination.rank).allocate(t.bytes, t.destination.memory);
+  fill_at(lane.source, t.source.rank, payload(lane.seed));
+  fill_at(lane.destination, t.destination.rank, kPoison);
+}
+
+void CopyWork::prepare(Rank& rank, const Placement& placement) {
+  bool first = true;
+  for (Lane& lane : lanes_) {
+    if (lane.transfer.issuer != rank.index) continue;
+    fill(lane);
+    if (first) {
+      lane.begin = rank.device.make_event();
+    } else {
+      lane.stream = rank.device.make_stream({placement.priority});
+      lane.end = rank.device.make_event();
+    }
+    first = false;
+  }
+}
+
+void CopyWork::enqueue(Rank& rank, Stream& stream) {
+  Event* begin = nullptr;
+  for (Lane& lane : lanes_) {
+    if (lane.transfer.issuer != rank.index) continue;
+    const Copy copy{lane.destination.span(), lane.source.span(), shape_.executor, shape_.kernel};
+    if (lane.stream == nullptr) {
+      begin = lane.begin.get();
+      stream.record(*begin);
+      stream.copy(copy);
+    } else {
+      lane.stream->wait(*begin);
+      lane.stream->copy(copy);
+      lane.stream->record(*lane.end);
+    }
+  }
+  for (Lane& lane : lanes_) {
+    if (lane.transfer.issuer == rank.index && lane.stream != nullptr) stream.wait(*lane.end);
+  }
+}
+
+std::variant<std::monostate, Skipped> CopyWork::verify(Rank& rank) {
+  for (Lane& lane : lanes_) {
+    if (lane.transfer.issuer != rank.index) continue;
+    Device& owner = team_.device(lane.transfer.destination.rank);
+    const Span span = lane.destination.span();
+    if (!owner.has_contents(span)) {
+      return Skipped{fmt::format("{} bytes have no contents on a simulated machine", span.bytes)};
+    }
+    if (const auto difference = owner.check(span, payload(lane.seed))) {
+      throw Mismatch(fmt::format("copy to {}: {} of {} bytes are wrong, the first at {}",
+                                 owner.info().name, difference->count, span.bytes,
+                                 difference->first_offset));
+    }
+  }
+  return {};
+}
+
+void CopyWork::release(Rank& rank) noexcept {
+  for (Lane& lane : lanes_) {
+    if (lane.transfer.issuer != rank.index) continue;
+    lane.stream.reset();
+    lane.begin.reset();
+    lane.end.reset();
+    lane.source.reset();
+    lane.destination.reset();
+  }
+}
+
+}  // namespace duet

@@ -1,0 +1,43 @@
+// A list of transfers as a Work: filled, run at once, verified to the byte.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "copy/transfer.h"
+#include "timing/work.h"
+
+namespace duet {
+
+class CopyWork : public Work {
+ public:
+  CopyWork(Team& team, const CopyShape& shape, std::uint64_t bytes);
+
+  std::string name() const override { return "copy"; }
+  // Between devices, or device and host: wire bytes. Within a device: bytes read plus written.
+  Cost cost() const override;
+  void prepare(Rank& rank, const Placement& placement) override;
+  void enqueue(Rank& rank, Stream& stream) override;
+  std::variant<std::monostate, Skipped> verify(Rank& rank) override;
+  void release(Rank& rank) noexcept override;
+
+ private:
+  // A transfer and what it needs. The buffers are made and freed by the rank that issues it, at the
+  // devices where they lie.
+  struct Lane {
+    Transfer transfer;
+    std::uint64_t seed = 0;
+    Buffer source, destination;
+    std::unique_ptr<Stream> stream;  // none: the first of its rank, on the sampler's own stream
+    std::unique_ptr<Event> begin, end;
+  };
+
+  void fill(Lane& lane);
+
+  Team& team_;
+  CopyShape shape_;
+  std::vector<Lane> lanes_;
+};
+
+}  // namespace duet

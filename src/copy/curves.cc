@@ -1,0 +1,84 @@
+// Curves fitted to finished copies.
+#include <map>
+#include <string>
+
+#include "copy/cases.h"
+#include "copy/fit.h"
+
+namespace duet {
+namespace {
+
+struct Curve {
+  CaseId id;
+  std::vector<CopyPoint> points;
+  double moved = 1;  // bytes that count for the rate, for each byte of a case's size
+};
+
+double size_of_case(const CaseId& id) {
+  for (const auto& [axis, value] : id.axes) {
+    const auto* bytes = std::get_if<std::int64_t>(&value);
+    if (axis == "bytes" && bytes != nullptr) return static_cast<double>(*bytes);
+  }
+  return 0;
+}
+
+std::string text(const AxisValue& value) {
+  if (const auto* word = std::get_if<std::string>(&value)) return *word;
+  if (const auto* number = std::get_if<std::int64_t>(&value)) return std::to_string(*number);
+  if (const auto* truth = std::get_if<bool>(&value)) return *truth ? "true" : "false";
+  return "";
+}
+
+// Everything but the size, as a key and as the curve's own axes.
+std::string key_without_bytes(const CaseId& id, Axes& rest) {
+  std::string key = id.device + "|" + id.engine;
+  for (const auto& [axis, value] : id.axes) {
+    if (axis == "bytes") continue;
+    key += "|" + text(value);
+    rest.emplace_back(axis, value);
+  }
+  return key;
+}
+
+Measurement measurement(const Curve& curve, const CopyFit& fit) {
+  Measurement result;
+  result.id = curve.id;
+  result.id.benchmark = "copy_curve";
+  result.rates = {{"latency_us", fit.latency_seconds * 1e6},
+                  {"asymptotic_gb_per_s", curve.moved * fit.bytes_per_second / 1e9},
+                  {"n_half_bytes", fit.half_bytes},
+                  {"bytes_50_percent", fit.bytes_50},
+                  {"bytes_80_percent", fit.bytes_80},
+                  {"bytes_90_percent", fit.bytes_90}};
+  return result;
+}
+
+}  // namespace
+
+std::vector<Measurement> copy_curves(const std::vector<Finished>& finished) {
+  std::vector<std::string> order;
+  std::map<std::string, Curve> curves;
+  for (const Finished& one : finished) {
+    if (one.id.benchmark != "copy" || one.median_seconds <= 0) continue;
+    Curve curve{one.id, {}, 1};
+    curve.id.axes.clear();
+    const std::string key = key_without_bytes(one.id, curve.id.axes);
+    if (curves.find(key) == curves.end()) {
+      order.push_back(key);
+      curves.emplace(key, std::move(curve));
+    }
+    const double size = size_of_case(one.id);
+    if (size <= 0) continue;
+    curves.at(key).points.push_back({size, one.median_seconds});
+    const double counted = one.cost.wire_bytes > 0 ? one.cost.wire_bytes : one.cost.memory_bytes;
+    curves.at(key).moved = counted / size;
+  }
+  std::vector<Measurement> results;
+  for (const std::string& key : order) {
+    const Curve& curve = curves.at(key);
+    if (const auto fit = fit_copy(curve.points)) results.push_back(measurement(curve, *fit));
+  }
+  return results;
+}
+
+}  // namespace duet

@@ -1,0 +1,62 @@
+// The latency-bandwidth line through a curve of copies.
+#include "copy/fit.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace duet {
+namespace {
+
+constexpr std::size_t kFewestPoints = 4;
+
+double rate(const CopyPoint& point) { return point.bytes / point.seconds; }
+
+double size_reaching(const std::vector<CopyPoint>& points, double wanted) {
+  std::size_t first = points.size();
+  while (first > 0 && rate(points[first - 1]) >= wanted) --first;
+  if (first == points.size()) return 0;
+  if (first == 0) return points.front().bytes;
+  const CopyPoint &below = points[first - 1], &above = points[first];
+  const double share = (wanted - rate(below)) / (rate(above) - rate(below));
+  return std::exp(std::log(below.bytes) + share * std::log(above.bytes / below.bytes));
+}
+
+}  // namespace
+
+std::optional<CopyFit> fit_copy(std::vector<CopyPoint> points) {
+  points.erase(std::remove_if(points.begin(), points.end(),
+                              [](const CopyPoint& p) { return p.bytes <= 0 || p.seconds <= 0; }),
+               points.end());
+  if (points.size() < kFewestPoints) return std::nullopt;
+  std::sort(points.begin(), points.end(),
+            [](const CopyPoint& a, const CopyPoint& b) { return a.bytes < b.bytes; });
+  // Minimises sum((latency + bytes x slope - seconds) / seconds)^2: two normal equations.
+  double uu = 0, uv = 0, vv = 0, u1 = 0, v1 = 0;
+  for (const CopyPoint& p : points) {
+    const double u = 1 / p.seconds, v = p.bytes / p.seconds;
+    uu += u * u;
+    uv += u * v;
+    vv += v * v;
+    u1 += u;
+    v1 += v;
+  }
+  const double determinant = uu * vv - uv * uv;
+  if (determinant <= 0) return std::nullopt;
+  double latency = (u1 * vv - v1 * uv) / determinant;
+  double slope = (uu * v1 - uv * u1) / determinant;
+  if (latency < 0) {
+    latency = 0;
+    slope = v1 / vv;
+  }
+  if (slope <= 0) return std::nullopt;
+  CopyFit fit;
+  fit.latency_seconds = latency;
+  fit.bytes_per_second = 1 / slope;
+  fit.half_bytes = latency / slope;
+  fit.bytes_50 = size_reaching(points, 0.5 / slope);
+  fit.bytes_80 = size_reaching(points, 0.8 / slope);
+  fit.bytes_90 = size_reaching(points, 0.9 / slope);
+  return fit;
+}
+
+}  // namespace duet
