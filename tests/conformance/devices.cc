@@ -1,0 +1,30 @@
+// Opening the machines of the conformance list.
+#include "devices.h"
+
+namespace duet::conformance {
+
+std::vector<std::string> machines() { return {"host", "host:3", "sim:mi300x-8", "cuda", "hip"}; }
+
+std::string label(const ::testing::TestParamInfo<std::string>& machine) {
+  std::string text = machine.param;
+  for (char& c : text) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+  return text;
+}
+
+void DeviceTest::SetUp() {
+  try {
+    machine_ = open_machine(GetParam());
+  } catch (const UsageError& error) {
+    GTEST_SKIP() << error.what();
+  }
+}
+
+Buffer DeviceTest::filled(Device& owner, std::size_t bytes, const Fill& fill, MemoryKind kind) {
+  Buffer buffer = owner.allocate(bytes, kind);
+  auto stream = owner.make_stream();
+  stream->fill(buffer.span(), fill);
+  stream->synchronize(kDeadline);
+  return buffer;
+}
+
+}  // namespace duet::conformance

@@ -1,0 +1,45 @@
+// The machines that the conformance list runs on, and what its cases share.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "device/machine.h"
+
+namespace duet::conformance {
+
+inline constexpr double kDeadline = 20;  // seconds for any wait in a test
+
+// A machine of at least one device. Skips with the reason where the kind is not available.
+class DeviceTest : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override;
+
+  Device& device(int index = 0) { return machine_->device(index); }
+  // The last device: another one than device(0) where there are several.
+  Device& peer() { return machine_->device(machine_->size() - 1); }
+  bool two_devices() const { return machine_->size() > 1; }
+
+  Buffer filled(Device& owner, std::size_t bytes, const Fill& fill,
+                MemoryKind kind = MemoryKind::device);
+
+  std::unique_ptr<Machine> machine_;
+};
+
+std::vector<std::string> machines();
+std::string label(const ::testing::TestParamInfo<std::string>& machine);
+
+inline Fill pattern(std::uint64_t seed, std::uint64_t offset = 0) {
+  return {Fill::Kind::pattern, seed, offset, DType::fp32};
+}
+inline Fill constant(std::uint64_t value) { return {Fill::Kind::constant, value, 0, DType::fp32}; }
+
+}  // namespace duet::conformance
+
+#define DUET_CONFORMANCE(suite)                                                                \
+  INSTANTIATE_TEST_SUITE_P(Every, suite, ::testing::ValuesIn(::duet::conformance::machines()), \
+                           ::duet::conformance::label)

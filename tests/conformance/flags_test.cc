@@ -1,0 +1,102 @@
+// Flags: signals and waits across streams, devices and the CPU.
+#include "devices.h"
+
+namespace duet::conformance {
+namespace {
+
+class Flags : public DeviceTest {};
+
+TEST_P(Flags, HoldAStreamUntilTheCpuSignals) {
+  for (MemoryKind kind : {MemoryKind::device, MemoryKind::pinned}) {
+    const Buffer words = filled(device(), 64, constant(0), kind);
+    auto stream = device().make_stream();
+    stream->wait(flag_at(words, 3), 5);
+    EXPECT_FALSE(stream->idle());
+    device().signal(flag_at(words, 3), 4);
+    EXPECT_FALSE(stream->idle());
+    device().signal(flag_at(words, 3), 5);
+    stream->synchronize(kDeadline);
+  }
+}
+
+TEST_P(Flags, AreWaitedForWithGreaterOrEqual) {
+  const Buffer words = filled(device(), 64, constant(0), MemoryKind::pinned);
+  auto stream = device().make_stream();
+  device().signal(flag_at(words, 0), 100);
+  stream->wait(flag_at(words, 0), 7);
+  stream->wait(flag_at(words, 0), 100);
+  stream->synchronize(kDeadline);
+}
+
+TEST_P(Flags, CarryDataToAPeer) {
+  constexpr std::size_t kBytes = 2 << 20;
+  const Buffer source = device().allocate(kBytes);
+  const Buffer landing = peer().allocate(kBytes), result = peer().allocate(kBytes);
+  const Buffer words = filled(peer(), 64, constant(0));
+  auto sender = device().make_stream();
+  auto receiver = peer().make_stream();
+  for (std::uint64_t round = 1; round <= 8; ++round) {
+    receiver->wait(flag_at(words, 1), round);
+    receiver->copy({result.span(), landing.span(), Executor::kernel, {}});
+    sender->fill(source.span(), pattern(round));
+    sender->copy({landing.span(), source.span(), Executor::dma, {}});
+    sender->signal(flag_at(words, 1), round);
+    receiver->synchronize(kDeadline);
+    ASSERT_FALSE(peer().check(result.span(), pattern(round)).has_value()) << round;
+    sender->synchronize(kDeadline);
+  }
+}
+
+// Each device signals its right neighbour and waits for its left one: a barrier on the devices.
+TEST_P(Flags, GoRoundARing) {
+  const int n = machine_->size();
+  std::vector<Buffer> words;
+  std::vector<std::unique_ptr<Stream>> streams;
+  for (int i = 0; i < n; ++i) {
+    words.push_back(filled(device(i), 8, constant(0)));
+    streams.push_back(device(i).make_stream());
+  }
+  for (std::uint64_t round = 1; round <= 10; ++round) {
+    for (int i = 0; i < n; ++i) {
+      Stream& stream = *streams[static_cast<std::size_t>(i)];
+      stream.signal(flag_at(words[static_cast<std::size_t>((i + 1) % n)], 0), round);
+      stream.wait(flag_at(words[static_cast<std::size_t>(i)], 0), round);
+    }
+  }
+  for (auto& stream : streams) stream->synchronize(kDeadline);
+}
+
+TEST_P(Flags, AWaitingStreamDoesNotHoldUpOthers) {
+  const Buffer words = filled(device(), 64, constant(0), MemoryKind::pinned);
+  std::vector<std::unique_ptr<Stream>> waiting;
+  for (std::size_t i = 0; i < 4; ++i) {
+    waiting.push_back(device().make_stream());
+    waiting.back()->wait(flag_at(words, i), 1);
+  }
+  auto working = device().make_stream();
+  const Buffer buffer = device().allocate(1 << 20);
+  working->fill(buffer.span(), pattern(1));
+  working->synchronize(kDeadline);
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_FALSE(waiting[i]->idle());
+    working->signal(flag_at(words, i), 1);
+    waiting[i]->synchronize(kDeadline);
+  }
+}
+
+TEST_P(Flags, RefuseWhatIsNoFlag) {
+  const Buffer words = filled(device(), 64, constant(0));
+  auto stream = device().make_stream();
+  EXPECT_THROW(flag_at(words, 8), BadArgument);
+  EXPECT_THROW(stream->signal(Flag{words.slice(4, 8)}, 1), BadArgument);
+  EXPECT_THROW(stream->wait(Flag{words.slice(0, 4)}, 1), BadArgument);
+  auto other = open_machine("host");
+  const Buffer foreign = other->device(0).allocate(8);
+  EXPECT_THROW(stream->wait(flag_at(foreign, 0), 1), BadArgument);
+  stream->synchronize(kDeadline);
+}
+
+DUET_CONFORMANCE(Flags);
+
+}  // namespace
+}  // namespace duet::conformance

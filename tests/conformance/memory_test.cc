@@ -1,0 +1,124 @@
+// Allocation, direct access, filling and checking.
+#include <cstring>
+
+#include "core/random.h"
+#include "devices.h"
+
+namespace duet::conformance {
+namespace {
+
+class Memory : public DeviceTest {};
+
+TEST_P(Memory, ReadsBackWhatWasWritten) {
+  for (MemoryKind kind : {MemoryKind::device, MemoryKind::pinned, MemoryKind::plain}) {
+    const Buffer buffer = device().allocate(1000, kind);
+    std::vector<unsigned char> out(1000), in(1000);
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<unsigned char>(i * 7);
+    device().write(buffer.span(), out.data());
+    device().read(buffer.span(), in.data());
+    EXPECT_EQ(in, out) << name(kind);
+    device().read(buffer.slice(13, 100), in.data());
+    EXPECT_EQ(std::memcmp(in.data(), out.data() + 13, 100), 0);
+  }
+}
+
+TEST_P(Memory, IsAlignedAndKnowsItself) {
+  const Buffer buffer = device().allocate(77);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer.span().data) % 256, 0u);
+  EXPECT_EQ(buffer.span().owner, &device());
+  EXPECT_EQ(buffer.bytes(), 77u);
+}
+
+TEST_P(Memory, OfNoBytesIsNotAnError) {
+  const Buffer empty = device().allocate(0);
+  EXPECT_EQ(empty.bytes(), 0u);
+  EXPECT_FALSE(device().check(empty.slice(0, 0), pattern(1)).has_value());
+}
+
+TEST_P(Memory, PatternsAreTheSameBytesEverywhere) {
+  const Buffer buffer = filled(device(), 5003, pattern(42, 11));
+  std::vector<unsigned char> bytes(5003);
+  device().read(buffer.span(), bytes.data());
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    ASSERT_EQ(bytes[i], pattern_byte(42, 11 + i)) << i;
+  }
+}
+
+TEST_P(Memory, NormalsAreWhatTheCpuMakes) {
+  for (DType type : all_dtypes()) {
+    const std::size_t count = 3001;
+    const Fill fill{Fill::Kind::normal, 5, 0, type};
+    const Buffer buffer = filled(device(), count * size_of(type), fill);
+    std::vector<std::byte> bytes(buffer.bytes());
+    device().read(buffer.span(), bytes.data());
+    const bool integer = type == DType::int8 || type == DType::int32;
+    double squares = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const float value = load(type, bytes.data() + i * size_of(type));
+      const float expected = (integer ? 16.0f : 1.0f) * random_normal(5, i);
+      // One step of the type: devices' logarithms and cosines may differ in the last place.
+      const float step = integer ? 1.01f : type == DType::fp8_e4m3 ? 0.26f : 0.016f;
+      ASSERT_NEAR(value, expected, step * std::max(1.0f, std::fabs(expected) / 2))
+          << name(type) << " " << i;
+      squares += value * value;
+    }
+    const double variance = squares / static_cast<double>(count) / (integer ? 256 : 1);
+    EXPECT_NEAR(variance, 1, 0.1) << name(type);
+  }
+}
+
+TEST_P(Memory, CheckCountsAndPlacesWhatDiffers) {
+  const Buffer buffer = filled(device(), 100003, pattern(9));
+  EXPECT_FALSE(device().check(buffer.span(), pattern(9)).has_value());
+  const unsigned char wrong = static_cast<unsigned char>(pattern_byte(9, 70001) + 1);
+  device().write(buffer.slice(70001, 1), &wrong);
+  const unsigned char second = static_cast<unsigned char>(pattern_byte(9, 100002) + 1);
+  device().write(buffer.slice(100002, 1), &second);
+  const auto difference = device().check(buffer.span(), pattern(9));
+  ASSERT_TRUE(difference.has_value());
+  EXPECT_EQ(difference->count, 2u);
+  EXPECT_EQ(difference->first_offset, 70001u);
+  const auto tail = device().check(buffer.slice(70000, 30003), pattern(9, 70000));
+  ASSERT_TRUE(tail.has_value());
+  EXPECT_EQ(tail->first_offset, 1u);
+}
+
+TEST_P(Memory, RunsOutWithAnErrorAndStaysUsable) {
+  EXPECT_THROW(device().allocate(1ull << 60), OutOfMemory);
+  EXPECT_THROW(device().allocate(device().info().memory_bytes + 1), OutOfMemory);
+  const Buffer buffer = filled(device(), 4096, pattern(1));
+  EXPECT_FALSE(device().check(buffer.span(), pattern(1)).has_value());
+}
+
+TEST_P(Memory, ComesBackWhenReleased) {
+  const std::uint64_t most = device().info().memory_bytes / 10 * 6;
+  if (device().info().kind == "host") GTEST_SKIP() << "would touch most of the host's memory map";
+  for (int i = 0; i < 4; ++i) {
+    Buffer buffer = device().allocate(most);
+    EXPECT_EQ(buffer.bytes(), most);
+  }
+}
+
+TEST_P(Memory, BuffersMove) {
+  Buffer first = filled(device(), 512, pattern(3));
+  Buffer second = std::move(first);
+  EXPECT_EQ(first.span().data, nullptr);
+  EXPECT_FALSE(device().check(second.span(), pattern(3)).has_value());
+  second = device().allocate(64);
+  EXPECT_EQ(second.bytes(), 64u);
+}
+
+TEST_P(Memory, RefusesForeignSpans) {
+  auto other = open_machine("host");
+  const Buffer foreign = other->device(0).allocate(64);
+  char byte[64];
+  EXPECT_THROW(device().read(foreign.span(), byte), BadArgument);
+  EXPECT_THROW(device().check(foreign.span(), pattern(1)), BadArgument);
+  const Buffer own = device().allocate(64);
+  EXPECT_THROW(device().check(own.span(), {Fill::Kind::normal, 1, 0, DType::fp32}), BadArgument);
+}
+
+DUET_CONFORMANCE(Memory);
+
+}  // namespace
+}  // namespace duet::conformance

@@ -1,0 +1,139 @@
+// Streams: order, independence, priorities, deadlines, errors.
+#include <atomic>
+#include <mutex>
+
+#include "devices.h"
+
+namespace duet::conformance {
+namespace {
+
+class Streams : public DeviceTest {
+ protected:
+  bool runs_tasks() { return device().info().kind == "host" || device().info().kind == "sim"; }
+};
+
+TEST_P(Streams, RunTheirWorkInOrder) {
+  constexpr std::size_t kBytes = 1 << 20;
+  const Buffer a = device().allocate(kBytes), b = device().allocate(kBytes);
+  auto stream = device().make_stream();
+  for (std::uint64_t round = 0; round < 20; ++round) {
+    stream->fill(a.span(), pattern(round));
+    const Executor executor = round % 2 == 0 ? Executor::dma : Executor::kernel;
+    stream->copy({b.span(), a.span(), executor, {}});
+    stream->fill(a.span(), constant(0));
+  }
+  stream->synchronize(kDeadline);
+  EXPECT_FALSE(device().check(b.span(), pattern(19)).has_value());
+  EXPECT_FALSE(device().check(a.span(), constant(0)).has_value());
+}
+
+TEST_P(Streams, EnqueueWithoutBlocking) {
+  const Buffer gate = filled(device(), 8, constant(0), MemoryKind::pinned);
+  const Buffer buffer = device().allocate(1 << 16);
+  auto stream = device().make_stream();
+  stream->wait(flag_at(gate, 0), 1);
+  for (int i = 0; i < 100; ++i) stream->fill(buffer.span(), pattern(static_cast<unsigned>(i)));
+  EXPECT_FALSE(stream->idle());  // and we are here: nothing blocked
+  device().signal(flag_at(gate, 0), 1);
+  stream->synchronize(kDeadline);
+  EXPECT_TRUE(stream->idle());
+  EXPECT_FALSE(device().check(buffer.span(), pattern(99)).has_value());
+}
+
+TEST_P(Streams, GiveUpAtTheDeadlineAndSayWhere) {
+  const Buffer gate = filled(device(), 8, constant(0), MemoryKind::pinned);
+  auto stream = device().make_stream();
+  stream->wait(flag_at(gate, 0), 1);
+  try {
+    stream->synchronize(0.05);
+    FAIL() << "a wait without end came back";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find(device().info().name.substr(0, 3)), std::string::npos)
+        << error.what();
+  }
+  device().signal(flag_at(gate, 0), 1);
+  stream->synchronize(kDeadline);
+}
+
+TEST_P(Streams, TakeAnyPriority) {
+  const Buffer buffer = device().allocate(4096);
+  EXPECT_GE(device().info().priorities, 1);
+  for (int priority : {-5, 0, 1, 100}) {
+    auto stream = device().make_stream({priority});
+    stream->fill(buffer.span(), pattern(1));
+    stream->synchronize(kDeadline);
+  }
+}
+
+// On devices that run tasks the order in which two streams get the machine can be seen: with all
+// workers held, tasks of the urgent stream start first although they were enqueued last.
+TEST_P(Streams, OfHigherPriorityGoFirst) {
+  if (!runs_tasks()) GTEST_SKIP() << "order of kernels cannot be seen from outside";
+  const Buffer gate = filled(device(), 8, constant(0), MemoryKind::pinned);
+  auto low = device().make_stream({0}), high = device().make_stream({1});
+  std::mutex mutex;
+  std::string order;
+  const auto task = [&](char who) {
+    return Task{"task", {1e9, DType::fp32, 0, 0, 1}, [&, who] {
+                  const std::lock_guard<std::mutex> lock(mutex);
+                  order += who;
+                }};
+  };
+  low->wait(flag_at(gate, 0), 1);
+  high->wait(flag_at(gate, 0), 1);
+  low->run(task('l'));
+  high->run(task('h'));
+  device().signal(flag_at(gate, 0), 1);
+  low->synchronize(kDeadline);
+  high->synchronize(kDeadline);
+  if (device().info().kind == "sim") {
+    EXPECT_EQ(order, "hl");
+  } else {
+    EXPECT_EQ(order.size(), 2u);  // two workers may start both at once
+  }
+}
+
+TEST_P(Streams, ReportATaskThatThrowsAndGoOn) {
+  if (!runs_tasks()) GTEST_SKIP() << "runs only its own kernels";
+  auto stream = device().make_stream();
+  auto event = device().make_event();
+  stream->run({"bad", {}, [] { throw Mismatch("from inside a task"); }});
+  stream->record(*event);
+  EXPECT_THROW(stream->synchronize(kDeadline), Mismatch);
+  event->synchronize(kDeadline);
+  std::atomic<bool> ran{false};
+  stream->run({"good", {}, [&] { ran = true; }});
+  stream->synchronize(kDeadline);
+  EXPECT_TRUE(ran);
+}
+
+TEST_P(Streams, ThatRunNoTasksSaySo) {
+  if (runs_tasks()) GTEST_SKIP() << "runs tasks";
+  auto stream = device().make_stream();
+  EXPECT_THROW(stream->run({"task", {}, [] {}}), Unavailable);
+}
+
+TEST_P(Streams, CanBeDroppedWhileWorkIsQueued) {
+  const Buffer buffer = device().allocate(1 << 20);
+  for (int i = 0; i < 10; ++i) {
+    auto stream = device().make_stream();
+    for (int k = 0; k < 10; ++k) stream->fill(buffer.span(), pattern(static_cast<unsigned>(k)));
+  }
+  auto last = device().make_stream();
+  last->synchronize(kDeadline);
+}
+
+TEST_P(Streams, DescribeTheirDevice) {
+  auto stream = device().make_stream();
+  EXPECT_EQ(&stream->device(), &device());
+  const DeviceInfo& info = device().info();
+  EXPECT_FALSE(info.model.empty());
+  EXPECT_GT(info.compute_units, 0);
+  EXPECT_GT(info.memory_bytes, 0u);
+  for (int to = 0; to < machine_->size(); ++to) EXPECT_FALSE(machine_->link(0, to).kind.empty());
+}
+
+DUET_CONFORMANCE(Streams);
+
+}  // namespace
+}  // namespace duet::conformance
