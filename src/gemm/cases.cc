@@ -1,0 +1,243 @@
+// Which GEMMs are measured.
+#include "gemm/cases.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "gemm/cpu/peak.h"
+#include "gemm/gemm_work.h"
+#include "gemm/search.h"
+#include "timing/sampler.h"
+
+namespace duet {
+namespace {
+
+using Stop = std::function<bool()>;
+
+// Where a case runs.
+struct Site {
+  Machine& machine;
+  int device = 0;
+  std::string name;  // as the journal shows it
+};
+
+Axes axes(const GemmProblem& p, const std::vector<std::string>& sets) {
+  return {{"m", p.m},
+          {"n", p.n},
+          {"k", p.k},
+          {"dtype", std::string(name(p.dtype))},
+          {"output", std::string(name(p.output))},
+          {"layout", std::string(name(p.layout))},
+          {"sets", sets}};
+}
+
+// What ended a measurement without a number that is no failure.
+template <typename Body>
+void skipping(Measurement& result, Body body) {
+  try {
+    body();
+  } catch (const OutOfMemory& error) {
+    result.skipped = Skipped{error.what()};
+  } catch (const Unavailable& error) {
+    result.skipped = Skipped{error.what()};
+  }
+}
+
+Measurement measure(const Site& site, const CaseId& id, GemmEngine& engine,
+                    const GemmProblem& problem, const Mode& mode, const Stop& stop) {
+  Measurement result;
+  result.id = id;
+  result.skipped = engine.unsupported(site.machine.device(site.device), problem);
+  if (result.skipped) return result;
+  skipping(result, [&] {
+    Team team(site.machine, {site.device});
+    GemmWork work(engine, problem);
+    result.cost = work.cost();
+    result.sampling = Sampler(team, stop).measure(work, mode);
+    if (!work.algorithm().empty()) result.notes.emplace_back("algorithm", work.algorithm());
+  });
+  return result;
+}
+
+// Builds the list of cases.
+class Plan {
+ public:
+  Plan(Machine& machine, GemmOptions options, Stop stop)
+      : machine_(machine), options_(std::move(options)), stop_(std::move(stop)) {}
+
+  Benchmark benchmark() {
+    const int devices = options_.each_device ? machine_.size() : 1;
+    for (int device = 0; device < devices; ++device) add_device(device);
+    return {std::move(cases_),
+            [](const std::vector<Finished>&) { return std::vector<Measurement>{}; }};
+  }
+
+ private:
+  void add_device(int device) {
+    const DeviceInfo& info = machine_.device(device).info();
+    const Site site{machine_, device, options_.each_device ? info.name : options_.device_name};
+    const std::vector<GemmEngine*> engines = chosen_engines(site, info.kind);
+    if (info.kind == "host") {
+      for (DType dtype : options_.dtypes) add_peak(site, dtype);
+    }
+    for (const GemmShape& shape : options_.shapes) {
+      for (DType dtype : options_.dtypes) {
+        for (Layout layout : options_.layouts) {
+          for (GemmEngine* engine : engines) add_case(site, shape, {dtype, layout}, *engine);
+        }
+      }
+    }
+    if (!options_.search) return;
+    for (DType dtype : options_.dtypes) {
+      for (Layout layout : options_.layouts) add_search(site, {dtype, layout}, engines);
+    }
+  }
+
+  // Those asked for, or all; what could not be loaded becomes a skipped case.
+  std::vector<GemmEngine*> chosen_engines(const Site& site, const std::string& kind) {
+    const GemmEngines found = gemm_engines(kind);
+    std::vector<GemmEngine*> chosen;
+    std::vector<std::string> names;
+    for (GemmEngine* engine : found.engines) {
+      names.push_back(engine->name());
+      if (wanted(engine->name())) chosen.push_back(engine);
+    }
+    for (const auto& [missing, reason] : found.unavailable) {
+      names.push_back(missing);
+      if (wanted(missing)) add_skipped(site, missing, reason);
+    }
+    for (const std::string& engine : options_.engines) {
+      if (std::find(names.begin(), names.end(), engine) != names.end()) continue;
+      throw UsageError(
+          fmt::format("unknown GEMM engine '{}': {} has {}", engine, site.name,
+                      names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
+    }
+    return chosen;
+  }
+
+  bool wanted(const std::string& engine) const {
+    const auto& list = options_.engines;
+    return list.empty() || std::find(list.begin(), list.end(), engine) != list.end();
+  }
+
+  void add_skipped(const Site& site, const std::string& engine, const std::string& reason) {
+    const CaseId id{"gemm", site.name, engine, {}};
+    cases_.push_back({id, [id, reason] {
+                        Measurement result;
+                        result.id = id;
+                        result.skipped = Skipped{reason};
+                        return result;
+                      }});
+  }
+
+  void add_peak(const Site& site, DType dtype) {
+    const CaseId id{"gemm", site.name, "fma-peak", {{"dtype", std::string(name(dtype))}}};
+    cases_.push_back({id, [site, id, dtype, mode = options_.mode, stop = stop_] {
+                        return measure_peak(site, id, dtype, mode, stop);
+                      }});
+  }
+
+  static Measurement measure_peak(const Site& site, const CaseId& id, DType dtype, const Mode& mode,
+                                  const Stop& stop) {
+    Measurement result;
+    result.id = id;
+    const auto loop = peak_loop(dtype);
+    if (const auto* skipped = std::get_if<Skipped>(&loop)) {
+      result.skipped = *skipped;
+      return result;
+    }
+    Team team(site.machine, {site.device});
+    const auto& chosen = std::get<PeakLoop>(loop);
+    PeakWork work(chosen, team.device(0).info().compute_units);
+    result.cost = work.cost();
+    result.notes.emplace_back("instruction", chosen.instruction);
+    result.sampling = Sampler(team, stop).measure(work, mode);
+    return result;
+  }
+
+  struct Kind {
+    DType dtype;
+    Layout layout;
+  };
+
+  static GemmProblem problem(const GemmShape& shape, Kind kind) {
+    return {shape.m, shape.n, shape.k, kind.dtype, default_output(kind.dtype), kind.layout};
+  }
+
+  void add_case(const Site& site, const GemmShape& shape, Kind kind, GemmEngine& engine) {
+    const GemmProblem p = problem(shape, kind);
+    const CaseId id{"gemm", site.name, engine.name(), axes(p, shape.sets)};
+    cases_.push_back({id, [site, id, &engine, p, mode = options_.mode, stop = stop_] {
+                        return measure(site, id, engine, p, mode, stop);
+                      }});
+  }
+
+  // By every engine that was asked for; by the first that can, if none was.
+  void add_search(const Site& site, Kind kind, const std::vector<GemmEngine*>& engines) {
+    const GemmProblem any = problem({256, 256, 256, {}}, kind);
+    for (GemmEngine* engine : engines) {
+      if (engine->unsupported(machine_.device(site.device), any)) continue;
+      const CaseId id{"gemm_search",
+                      site.name,
+                      engine->name(),
+                      {{"dtype", std::string(name(any.dtype))},
+                       {"output", std::string(name(any.output))},
+                       {"layout", std::string(name(any.layout))}}};
+      cases_.push_back({id, [site, id, engine, kind, mode = options_.mode, stop = stop_] {
+                          return search(site, id, *engine, kind, {mode, stop});
+                        }});
+      if (options_.engines.empty()) return;
+    }
+  }
+
+  struct Way {
+    Mode mode;
+    Stop stop;
+  };
+
+  // The shapes are tried briefly; the best is then measured in the mode asked for.
+  static Measurement search(const Site& site, const CaseId& id, GemmEngine& engine, Kind kind,
+                            const Way& way) {
+    constexpr double kBriefSeconds = 0.2;
+    Mode brief;
+    brief.seconds = kBriefSeconds;
+    brief.min_iterations = 3;
+    brief.flush = way.mode.flush;
+    const auto rate = [&](const GemmShape& shape) {
+      const GemmProblem p = problem(shape, kind);
+      const Measurement trial = measure(site, id, engine, p, brief, way.stop);
+      if (!trial.sampling) return 0.0;
+      const double seconds = summarise(trial.sampling->samples).median;
+      // So slow a device needs no larger shapes to be busy.
+      return seconds > kBriefSeconds ? 0.0 : flop(p) / seconds;
+    };
+    const SearchResult best = search_shapes({}, rate);
+    Measurement result;
+    result.id = id;
+    if (best.rate <= 0) {
+      result.skipped = Skipped{"no shape could be measured"};
+      return result;
+    }
+    const GemmShape& s = best.shape;
+    result = measure(site, id, engine, problem(s, kind), way.mode, way.stop);
+    result.notes.emplace_back("shape", fmt::format("{}x{}x{}", s.m, s.n, s.k));
+    result.notes.emplace_back("shapes tried", std::to_string(best.trials));
+    return result;
+  }
+
+  Machine& machine_;
+  GemmOptions options_;
+  Stop stop_;
+  std::vector<Case> cases_;
+};
+
+}  // namespace
+
+Benchmark gemm_benchmark(Machine& machine, const GemmOptions& options, std::function<bool()> stop) {
+  return Plan(machine, options, std::move(stop)).benchmark();
+}
+
+}  // namespace duet

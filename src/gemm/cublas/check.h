@@ -1,0 +1,46 @@
+// The checking macro for cuBLAS and cuBLASLt, and how their handles are owned.
+#pragma once
+
+#include <cublas_v2.h>
+#include <fmt/format.h>
+
+#include <memory>
+#include <type_traits>
+
+#include "core/error.h"
+#include "device/gpu/vendor.h"
+
+namespace duet::cuda {
+
+[[noreturn]] inline void throw_cublas_error(cublasStatus_t status, const char* call,
+                                            const char* place) {
+  const std::string message =
+      fmt::format("{}: {} at {}", call, cublasGetStatusString(status), place);
+  if (status == CUBLAS_STATUS_ALLOC_FAILED) throw OutOfMemory(message);
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_ARCH_MISMATCH) {
+    throw Unavailable(message);
+  }
+  throw Error(message);
+}
+
+// A unique_ptr that ends a library's object by the library's own function.
+template <auto destroy>
+struct Destroy {
+  template <typename Object>
+  void operator()(Object* object) const noexcept {
+    static_cast<void>(destroy(object));
+  }
+};
+template <typename Pointer, auto destroy>
+using Handle = std::unique_ptr<std::remove_pointer_t<Pointer>, Destroy<destroy>>;
+
+}  // namespace duet::cuda
+
+#define DUET_CUBLAS_CHECK(...)                                           \
+  do {                                                                   \
+    const cublasStatus_t duet_cublas_status = (__VA_ARGS__);             \
+    if (duet_cublas_status != CUBLAS_STATUS_SUCCESS) {                   \
+      ::duet::cuda::throw_cublas_error(duet_cublas_status, #__VA_ARGS__, \
+                                       DUET_GPU_PLACE(__LINE__));        \
+    }                                                                    \
+  } while (false)

@@ -1,0 +1,9 @@
+// What the CUDA module registers of cuBLAS.
+#pragma once
+
+namespace duet::cuda {
+
+void register_cublaslt_engines();  // cublaslt-tuned, cublaslt
+void register_cublas_engines();    // cublas, cublas-autotune
+
+}  // namespace duet::cuda

@@ -1,0 +1,114 @@
+// The engines of cuBLASLt: its first choice, and the one that tuning finds.
+#include <cstring>
+
+#include "gemm/cublas/engines.h"
+#include "gemm/cublas/lt_problem.h"
+#include "gemm/cublas/tuner.h"
+#include "gemm/tuning.h"
+
+namespace duet::cuda {
+namespace {
+
+constexpr std::uint64_t kUsualWorkspace = 32ull << 20;  // NVIDIA's recommendation for Hopper
+
+class LtPlan : public GemmPlan {
+ public:
+  LtPlan(GpuDevice& device, LtProblem problem, const LtAlgorithm& algorithm,
+         const GemmBuffers& buffers)
+      : problem_(std::move(problem)),
+        algorithm_(algorithm),
+        buffers_(buffers),
+        workspace_(device.allocate(algorithm.workspace_bytes)) {}
+
+  void enqueue(Stream& stream) override {
+    DUET_CUBLAS_CHECK(problem_.run(algorithm_, buffers_, workspace_.span(),
+                                   static_cast<gpuStream_t>(stream.native())));
+  }
+
+  std::string algorithm() const override { return describe(algorithm_) + note_; }
+  void set_note(const std::string& note) { note_ = note; }
+
+ private:
+  LtProblem problem_;
+  LtAlgorithm algorithm_;
+  GemmBuffers buffers_;
+  Buffer workspace_;
+  std::string note_;
+};
+
+class LtEngine : public GemmEngine {
+ public:
+  explicit LtEngine(bool tuned) : tuned_(tuned) {}
+
+  std::string name() const override { return tuned_ ? "cublaslt-tuned" : "cublaslt"; }
+  std::string device_kind() const override { return "cuda"; }
+
+  std::optional<Skipped> unsupported(Device& device, const GemmProblem& problem) const override {
+    const LtProblem described(dynamic_cast<GpuDevice&>(device), problem);
+    if (!described.heuristics(kUsualWorkspace, 1).empty()) return std::nullopt;
+    return Skipped{fmt::format("cuBLASLt has no algorithm for {} on {}{}", duet::name(problem),
+                               device.info().model,
+                               problem.layout == Layout::nn ? " (try layout nt)" : "")};
+  }
+
+  std::unique_ptr<GemmPlan> plan(Device& device, const GemmProblem& problem,
+                                 const GemmBuffers& buffers) override {
+    auto& gpu = dynamic_cast<GpuDevice&>(device);
+    LtProblem described(gpu, problem);
+    if (tuned_) return tuned_plan(gpu, std::move(described), buffers);
+    const auto first = described.heuristics(kUsualWorkspace, 1);
+    if (first.empty()) throw Unavailable("cuBLASLt has no algorithm for " + duet::name(problem));
+    return std::make_unique<LtPlan>(gpu, std::move(described), first.front(), buffers);
+  }
+
+ private:
+  std::unique_ptr<GemmPlan> tuned_plan(GpuDevice& device, LtProblem described,
+                                       const GemmBuffers& buffers) const {
+    const std::string library = fmt::format("cuBLASLt {}", cublasLtGetVersion());
+    const std::string key = tuning_key({device.info().model, library, name()}, described.problem());
+    std::string note;
+    LtAlgorithm algorithm;
+    if (!from_cache(described, key, algorithm)) {
+      algorithm = tune(device, described, buffers);
+      note = remember(key, algorithm);
+    } else {
+      note = " (from the tuning cache)";
+    }
+    auto plan = std::make_unique<LtPlan>(device, std::move(described), algorithm, buffers);
+    if (!tuning_cache().warning().empty()) note += "; " + tuning_cache().warning();
+    plan->set_note(note);
+    return plan;
+  }
+
+  // A choice that this library no longer takes counts as none.
+  static bool from_cache(const LtProblem& problem, const std::string& key, LtAlgorithm& algorithm) {
+    const auto choice = tuning_cache().find(key);
+    if (!choice || choice->algorithm.size() != sizeof algorithm.algo) return false;
+    std::memcpy(&algorithm.algo, choice->algorithm.data(), sizeof algorithm.algo);
+    return problem.check(algorithm);
+  }
+
+  // A cache that cannot be written costs later runs their time, and this one nothing.
+  static std::string remember(const std::string& key, const LtAlgorithm& algorithm) {
+    const auto* begin = reinterpret_cast<const std::uint8_t*>(&algorithm.algo);
+    try {
+      tuning_cache().store(
+          key,
+          {{begin, begin + sizeof algorithm.algo}, algorithm.workspace_bytes, describe(algorithm)});
+    } catch (const Error& error) {
+      return fmt::format("; {}", error.what());
+    }
+    return "";
+  }
+
+  bool tuned_;
+};
+
+}  // namespace
+
+void register_cublaslt_engines() {
+  register_gemm_engine(std::make_unique<LtEngine>(true));
+  register_gemm_engine(std::make_unique<LtEngine>(false));
+}
+
+}  // namespace duet::cuda

@@ -1,0 +1,145 @@
+// Descriptors, heuristics and launches of cuBLASLt.
+#include "gemm/cublas/lt_problem.h"
+
+#include <cstring>
+
+#include "gemm/cublas/types.h"
+
+namespace duet::cuda {
+namespace {
+
+// Split sums in the compute type only, so that every candidate accumulates in fp32.
+constexpr std::uint32_t kReductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+constexpr std::uint32_t kAlignment = 256;  // of Duet's buffers
+
+template <typename Value>
+Value config(const cublasLtMatmulAlgo_t& algo, cublasLtMatmulAlgoConfigAttributes_t attribute) {
+  Value value{};
+  std::size_t written = 0;
+  static_cast<void>(
+      cublasLtMatmulAlgoConfigGetAttribute(&algo, attribute, &value, sizeof value, &written));
+  return value;
+}
+
+auto make_layout(DType dtype, std::uint64_t rows, std::uint64_t columns) {
+  cublasLtMatrixLayout_t layout = nullptr;
+  DUET_CUBLAS_CHECK(cublasLtMatrixLayoutCreate(&layout, *data_type(dtype), rows, columns,
+                                               static_cast<std::int64_t>(rows)));
+  return Handle<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>(layout);
+}
+
+template <typename Value>
+void prefer(cublasLtMatmulPreference_t preference, cublasLtMatmulPreferenceAttributes_t attribute,
+            const Value& value) {
+  DUET_CUBLAS_CHECK(
+      cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value));
+}
+
+}  // namespace
+
+std::string describe(const LtAlgorithm& algorithm) {
+  const cublasLtMatmulAlgo_t& a = algorithm.algo;
+  return fmt::format(
+      "algorithm {}, tile {}, stages {}, cluster {}, swizzle {}, split-k {}, option {}, {} bytes",
+      config<std::int32_t>(a, CUBLASLT_ALGO_CONFIG_ID),
+      config<std::uint32_t>(a, CUBLASLT_ALGO_CONFIG_TILE_ID),
+      config<std::uint32_t>(a, CUBLASLT_ALGO_CONFIG_STAGES_ID),
+      config<std::uint16_t>(a, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID),
+      config<std::uint32_t>(a, CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING),
+      config<std::int32_t>(a, CUBLASLT_ALGO_CONFIG_SPLITK_NUM),
+      config<std::uint32_t>(a, CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION), algorithm.workspace_bytes);
+}
+
+bool same(const LtAlgorithm& a, const LtAlgorithm& b) {
+  return std::memcmp(&a.algo, &b.algo, sizeof a.algo) == 0;
+}
+
+LtProblem::LtProblem(GpuDevice& device, const GemmProblem& problem) : problem_(problem) {
+  device.use();
+  cublasLtHandle_t handle = nullptr;
+  DUET_CUBLAS_CHECK(cublasLtCreate(&handle));
+  handle_.reset(handle);
+  const ComputeTypes types = compute_types(problem.dtype);
+  cublasLtMatmulDesc_t operation = nullptr;
+  DUET_CUBLAS_CHECK(cublasLtMatmulDescCreate(&operation, types.compute, types.scale));
+  operation_.reset(operation);
+  const cublasOperation_t first = operation_b(problem);
+  DUET_CUBLAS_CHECK(
+      cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof first));
+  const auto m = static_cast<std::uint64_t>(problem.m), n = static_cast<std::uint64_t>(problem.n),
+             k = static_cast<std::uint64_t>(problem.k);
+  const bool nt = problem.layout == Layout::nt;
+  a_ = make_layout(problem.dtype, k, m);
+  b_ = make_layout(problem.dtype, nt ? k : n, nt ? n : k);
+  c_ = make_layout(problem.output, n, m);
+}
+
+std::vector<LtAlgorithm> LtProblem::heuristics(std::uint64_t workspace_bytes, int count) const {
+  cublasLtMatmulPreference_t made = nullptr;
+  DUET_CUBLAS_CHECK(cublasLtMatmulPreferenceCreate(&made));
+  const Handle<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy> preference(made);
+  prefer(made, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace_bytes);
+  prefer(made, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, kReductions);
+  for (auto operand :
+       {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
+    prefer(made, operand, kAlignment);
+  }
+  std::vector<cublasLtMatmulHeuristicResult_t> results(static_cast<std::size_t>(count));
+  int returned = 0;
+  const cublasStatus_t status =
+      cublasLtMatmulAlgoGetHeuristic(handle_.get(), operation_.get(), b_.get(), a_.get(), c_.get(),
+                                     c_.get(), made, count, results.data(), &returned);
+  std::vector<LtAlgorithm> algorithms;
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE) {
+    return algorithms;  // how the library says that it has none for these types and layouts
+  }
+  DUET_CUBLAS_CHECK(status);
+  for (int i = 0; i < returned; ++i) {
+    const auto& result = results[static_cast<std::size_t>(i)];
+    if (result.state == CUBLAS_STATUS_SUCCESS) {
+      algorithms.push_back({result.algo, result.workspaceSize});
+    }
+  }
+  return algorithms;
+}
+
+std::vector<cublasLtMatmulAlgo_t> LtProblem::all() const {
+  constexpr int kMostIds = 256;
+  const ComputeTypes types = compute_types(problem_.dtype);
+  const cudaDataType_t in = *data_type(problem_.dtype), out = *data_type(problem_.output);
+  std::vector<int> ids(kMostIds);
+  int returned = 0;
+  DUET_CUBLAS_CHECK(cublasLtMatmulAlgoGetIds(handle_.get(), types.compute, types.scale, in, in, out,
+                                             out, kMostIds, ids.data(), &returned));
+  std::vector<cublasLtMatmulAlgo_t> algorithms;
+  for (int i = 0; i < returned; ++i) {
+    cublasLtMatmulAlgo_t algo{};
+    const cublasStatus_t status =
+        cublasLtMatmulAlgoInit(handle_.get(), types.compute, types.scale, in, in, out, out,
+                               ids[static_cast<std::size_t>(i)], &algo);
+    if (status == CUBLAS_STATUS_SUCCESS) algorithms.push_back(algo);
+  }
+  return algorithms;
+}
+
+bool LtProblem::check(LtAlgorithm& algorithm) const {
+  cublasLtMatmulHeuristicResult_t result{};
+  const cublasStatus_t status =
+      cublasLtMatmulAlgoCheck(handle_.get(), operation_.get(), b_.get(), a_.get(), c_.get(),
+                              c_.get(), &algorithm.algo, &result);
+  if (status != CUBLAS_STATUS_SUCCESS || result.state != CUBLAS_STATUS_SUCCESS) return false;
+  algorithm.workspace_bytes = result.workspaceSize;
+  return true;
+}
+
+cublasStatus_t LtProblem::run(const LtAlgorithm& algorithm, const GemmBuffers& buffers,
+                              const Span& workspace, gpuStream_t stream) const {
+  const Scales scale = scales(problem_.dtype);
+  return cublasLtMatmul(handle_.get(), operation_.get(), scale.one, buffers.b.data, b_.get(),
+                        buffers.a.data, a_.get(), scale.zero, buffers.c.data, c_.get(),
+                        buffers.c.data, c_.get(), &algorithm.algo, workspace.data, workspace.bytes,
+                        stream);
+}
+
+}  // namespace duet::cuda

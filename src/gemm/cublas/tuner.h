@@ -1,0 +1,11 @@
+// Choosing a cuBLASLt algorithm by running it on the real input.
+#pragma once
+
+#include "gemm/cublas/lt_problem.h"
+
+namespace duet::cuda {
+
+// Takes about tuning_seconds(). Throws Unavailable if no algorithm runs.
+LtAlgorithm tune(GpuDevice& device, const LtProblem& problem, const GemmBuffers& buffers);
+
+}  // namespace duet::cuda

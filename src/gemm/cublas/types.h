@@ -1,0 +1,34 @@
+// A GemmProblem in cuBLAS's words. Row-major C = A x B is column-major C^T = B^T x A^T: cuBLAS's
+// first operand is our B, its M is our N.
+#pragma once
+
+#include <cublas_v2.h>
+
+#include <optional>
+
+#include "gemm/problem.h"
+
+namespace duet::cuda {
+
+std::optional<cudaDataType_t> data_type(DType dtype);
+
+struct ComputeTypes {
+  cublasComputeType_t compute = CUBLAS_COMPUTE_32F;
+  cudaDataType_t scale = CUDA_R_32F;
+};
+ComputeTypes compute_types(DType dtype);
+
+// alpha = 1 and beta = 0 in the scale type.
+struct Scales {
+  const void* one = nullptr;
+  const void* zero = nullptr;
+};
+Scales scales(DType dtype);
+
+// Of our B as cuBLAS reads it, and its leading dimension.
+inline cublasOperation_t operation_b(const GemmProblem& p) {
+  return p.layout == Layout::nt ? CUBLAS_OP_T : CUBLAS_OP_N;
+}
+inline std::int64_t leading_b(const GemmProblem& p) { return p.layout == Layout::nt ? p.k : p.n; }
+
+}  // namespace duet::cuda

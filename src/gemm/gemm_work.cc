@@ -1,0 +1,135 @@
+// Preparing and verifying one GEMM.
+#include "gemm/gemm_work.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "gemm/reference.h"
+
+namespace duet {
+namespace {
+
+constexpr double kDeadlineSeconds = 120;
+constexpr std::size_t kChunk = 16 << 20;  // bytes of C that are looked through at a time
+constexpr std::size_t kMostChunks = 64;   // beyond 1 GiB, evenly spread ones
+
+// A byte whose repetition no product leaves: NaN as a floating-point number, -2139062144 as int32.
+std::uint64_t poison(DType output) { return output == DType::int32 ? 0x80 : 0xFF; }
+
+std::uint64_t matrix_bytes(std::int64_t rows, std::int64_t columns, DType dtype) {
+  return static_cast<std::uint64_t>(rows) * static_cast<std::uint64_t>(columns) * size_of(dtype);
+}
+
+double element(DType dtype, const std::byte* data) {
+  if (dtype != DType::int32) return static_cast<double>(load(dtype, data));
+  std::int32_t value;
+  std::memcpy(&value, data, sizeof value);
+  return value;
+}
+
+// Index of the first element of `size` bytes that is all poison, or -1.
+std::int64_t find_poison(const std::vector<std::byte>& data, std::size_t bytes, std::size_t size,
+                         std::byte poisoned) {
+  for (std::size_t i = 0; i + size <= bytes; i += size) {
+    std::size_t j = 0;
+    while (j < size && data[i + j] == poisoned) ++j;
+    if (j == size) return static_cast<std::int64_t>(i / size);
+  }
+  return -1;
+}
+
+}  // namespace
+
+GemmWork::GemmWork(GemmEngine& engine, const GemmProblem& problem, int ranks)
+    : engine_(engine), problem_(problem), shares_(static_cast<std::size_t>(ranks)) {}
+
+Cost GemmWork::cost() const {
+  const auto ranks = static_cast<double>(shares_.size());
+  Cost cost;
+  cost.flop = ranks * flop(problem_);
+  cost.memory_bytes = ranks * bytes(problem_);
+  return cost;
+}
+
+void GemmWork::prepare(Rank& rank, const Placement& placement) {
+  Share& own = share(rank);
+  Device& device = rank.device;
+  own.a = device.allocate(matrix_bytes(problem_.m, problem_.k, problem_.dtype));
+  own.b = device.allocate(matrix_bytes(problem_.k, problem_.n, problem_.dtype));
+  own.c = device.allocate(matrix_bytes(problem_.m, problem_.n, problem_.output));
+  const auto stream = device.make_stream({placement.priority});
+  const auto seed = static_cast<std::uint64_t>(2 * rank.index + 1);
+  stream->fill(own.a.span(), {Fill::Kind::normal, seed, 0, problem_.dtype});
+  stream->fill(own.b.span(), {Fill::Kind::normal, seed + 1, 0, problem_.dtype});
+  stream->synchronize(kDeadlineSeconds);
+  own.plan = engine_.plan(device, problem_, {own.a.span(), own.b.span(), own.c.span()});
+  // After the plan: tuning has left products in C.
+  stream->fill(own.c.span(), {Fill::Kind::constant, poison(problem_.output), 0, problem_.output});
+  stream->synchronize(kDeadlineSeconds);
+  if (rank.index == 0) algorithm_ = own.plan->algorithm();
+}
+
+void GemmWork::enqueue(Rank& rank, Stream& stream) { share(rank).plan->enqueue(stream); }
+
+std::variant<std::monostate, Skipped> GemmWork::verify(Rank& rank) {
+  Share& own = share(rank);
+  if (const auto skipped = own.plan->unverifiable()) return *skipped;
+  require_written(rank.device, own.c.span());
+  require_rows(rank.device, {own.a.span(), own.b.span(), own.c.span()});
+  return std::monostate{};
+}
+
+void GemmWork::require_written(Device& device, const Span& c) const {
+  const std::size_t chunks = (c.bytes + kChunk - 1) / kChunk;
+  const std::size_t looked_at = std::min(chunks, kMostChunks);
+  const std::size_t size = size_of(problem_.output);
+  std::vector<std::byte> data(std::min<std::size_t>(kChunk, c.bytes));
+  for (std::size_t i = 0; i < looked_at; ++i) {
+    const std::size_t offset = looked_at < 2 ? 0 : (chunks - 1) * i / (looked_at - 1) * kChunk;
+    const std::size_t length = std::min(kChunk, c.bytes - offset);
+    device.read(c.slice(offset, length), data.data());
+    const std::int64_t at =
+        find_poison(data, length, size, static_cast<std::byte>(poison(problem_.output)));
+    if (at < 0) continue;
+    const std::int64_t index = at + static_cast<std::int64_t>(offset / size);
+    throw Mismatch(fmt::format("{} on {}: {}: C({}, {}) was never written", engine_.name(),
+                               device.info().name, duet::name(problem_), index / problem_.n,
+                               index % problem_.n));
+  }
+}
+
+void GemmWork::require_rows(Device& device, const GemmBuffers& buffers) const {
+  const std::vector<std::int64_t> rows = sampled_rows(problem_.m);
+  const std::vector<double> expected =
+      gemm_reference(device.info().kind)(device, problem_, buffers, rows);
+  const std::size_t size = size_of(problem_.output);
+  const std::size_t row_bytes = static_cast<std::size_t>(problem_.n) * size;
+  std::vector<std::byte> got(row_bytes);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    device.read(buffers.c.slice(static_cast<std::size_t>(rows[i]) * row_bytes, row_bytes),
+                got.data());
+    for (std::int64_t j = 0; j < problem_.n; ++j) {
+      const auto column = static_cast<std::size_t>(j);
+      const double wanted = expected[i * static_cast<std::size_t>(problem_.n) + column];
+      const double value = element(problem_.output, got.data() + column * size);
+      const double allowed = tolerance(problem_, wanted);
+      if (std::abs(value - wanted) <= allowed) continue;  // false for NaN
+      throw Mismatch(fmt::format("{} on {}: {}: C({}, {}) is {}, expected {} +- {:.2g}",
+                                 engine_.name(), device.info().name, duet::name(problem_), rows[i],
+                                 j, value, wanted, allowed));
+    }
+  }
+}
+
+void GemmWork::release(Rank& rank) noexcept {
+  Share& own = share(rank);
+  own.plan.reset();
+  own.a.reset();
+  own.b.reset();
+  own.c.reset();
+}
+
+}  // namespace duet

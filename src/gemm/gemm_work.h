@@ -1,0 +1,45 @@
+// One problem on one engine as a Work: random input, poisoned output, checked against the
+// reference.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gemm/engine.h"
+#include "timing/work.h"
+
+namespace duet {
+
+class GemmWork : public Work {
+ public:
+  // Every rank of a team of `ranks` multiplies matrices of its own.
+  GemmWork(GemmEngine& engine, const GemmProblem& problem, int ranks = 1);
+
+  std::string name() const override { return "gemm"; }
+  Cost cost() const override;
+  void prepare(Rank& rank, const Placement& placement) override;
+  void enqueue(Rank& rank, Stream& stream) override;
+  std::variant<std::monostate, Skipped> verify(Rank& rank) override;
+  void release(Rank& rank) noexcept override;
+
+  // What rank 0's plan chose; "" before prepare().
+  const std::string& algorithm() const { return algorithm_; }
+
+ private:
+  struct Share {  // a rank's
+    Buffer a, b, c;
+    std::unique_ptr<GemmPlan> plan;  // uses the buffers: declared after them, freed before
+  };
+
+  Share& share(const Rank& rank) { return shares_.at(static_cast<std::size_t>(rank.index)); }
+  void require_written(Device& device, const Span& c) const;
+  void require_rows(Device& device, const GemmBuffers& buffers) const;
+
+  GemmEngine& engine_;
+  GemmProblem problem_;
+  std::vector<Share> shares_;
+  std::string algorithm_;
+};
+
+}  // namespace duet

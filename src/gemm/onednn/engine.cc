@@ -1,0 +1,163 @@
+// oneDNN as an engine of host devices: sgemm for fp32, the matmul primitive for the rest. Operands
+// are plain row-major on both sides: no packed weights whose packing would go untimed.
+#include "gemm/engine.h"
+
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <dnnl.hpp>
+#include <unordered_map>
+
+namespace duet {
+namespace {
+
+std::optional<dnnl::memory::data_type> data_type(DType dtype) {
+  using type = dnnl::memory::data_type;
+  switch (dtype) {
+    case DType::fp32:
+      return type::f32;
+    case DType::fp16:
+      return type::f16;
+    case DType::bf16:
+      return type::bf16;
+    case DType::int8:
+      return type::s8;
+    case DType::int32:
+      return type::s32;
+    default:
+      return std::nullopt;
+  }
+}
+
+// The primitive takes its number of threads, and blocks for it, from OpenMP when it is made.
+class ThreadCount {
+ public:
+  explicit ThreadCount(int threads) : before_(omp_get_max_threads()) {
+    omp_set_num_threads(threads);
+  }
+  ~ThreadCount() { omp_set_num_threads(before_); }
+  ThreadCount(const ThreadCount&) = delete;
+  ThreadCount& operator=(const ThreadCount&) = delete;
+
+ private:
+  int before_;
+};
+
+const dnnl::engine& cpu() {
+  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  return engine;
+}
+
+// Throws dnnl::error where oneDNN has no kernel.
+dnnl::matmul::primitive_desc describe(const GemmProblem& p) {
+  using tag = dnnl::memory::format_tag;
+  const dnnl::memory::desc a({p.m, p.k}, *data_type(p.dtype), tag::ab);
+  const dnnl::memory::desc b({p.k, p.n}, *data_type(p.dtype),
+                             p.layout == Layout::nt ? tag::ba : tag::ab);
+  const dnnl::memory::desc c({p.m, p.n}, *data_type(p.output), tag::ab);
+  return {dnnl::matmul::desc(a, b, c), cpu()};
+}
+
+class MatmulPlan : public GemmPlan {
+ public:
+  MatmulPlan(int threads, const GemmProblem& problem, const GemmBuffers& buffers)
+      : threads_(threads), problem_(problem), stream_(cpu()) {
+    const ThreadCount guard(threads);
+    const dnnl::matmul::primitive_desc desc = describe(problem);
+    algorithm_ = fmt::format("matmul {}, {} threads", desc.impl_info_str(), threads);
+    matmul_ = dnnl::matmul(desc);
+    arguments_ = {
+        {DNNL_ARG_SRC, dnnl::memory(desc.src_desc(), cpu(), buffers.a.data)},
+        {DNNL_ARG_WEIGHTS, dnnl::memory(desc.weights_desc(), cpu(), buffers.b.data)},
+        {DNNL_ARG_DST, dnnl::memory(desc.dst_desc(), cpu(), buffers.c.data)},
+    };
+  }
+
+  void enqueue(Stream& stream) override {
+    stream.run({"gemm " + name(problem_), {}, [this] {
+                  const ThreadCount guard(threads_);
+                  matmul_.execute(stream_, arguments_);
+                  stream_.wait();
+                }});
+  }
+
+  std::string algorithm() const override { return algorithm_; }
+
+ private:
+  int threads_;
+  GemmProblem problem_;
+  dnnl::stream stream_;
+  dnnl::matmul matmul_;
+  std::unordered_map<int, dnnl::memory> arguments_;
+  std::string algorithm_;
+};
+
+class SgemmPlan : public GemmPlan {
+ public:
+  SgemmPlan(int threads, const GemmProblem& problem, const GemmBuffers& buffers)
+      : threads_(threads), problem_(problem), buffers_(buffers) {}
+
+  void enqueue(Stream& stream) override {
+    stream.run({"gemm " + name(problem_), {}, [this] { multiply(); }});
+  }
+
+  std::string algorithm() const override { return fmt::format("sgemm, {} threads", threads_); }
+
+ private:
+  void multiply() const {
+    const ThreadCount guard(threads_);
+    const GemmProblem& p = problem_;
+    const bool nt = p.layout == Layout::nt;
+    const dnnl::status status = dnnl::sgemm(
+        'N', nt ? 'T' : 'N', p.m, p.n, p.k, 1.0f, reinterpret_cast<const float*>(buffers_.a.data),
+        p.k, reinterpret_cast<const float*>(buffers_.b.data), nt ? p.k : p.n, 0.0f,
+        reinterpret_cast<float*>(buffers_.c.data), p.n);
+    if (status != dnnl::status::success) {
+      throw Error(fmt::format("dnnl_sgemm: status {}", static_cast<int>(status)));
+    }
+  }
+
+  int threads_;
+  GemmProblem problem_;
+  GemmBuffers buffers_;
+};
+
+class OneDnnEngine : public GemmEngine {
+ public:
+  std::string name() const override { return "onednn"; }
+  std::string device_kind() const override { return "host"; }
+
+  std::optional<Skipped> unsupported(Device&, const GemmProblem& problem) const override {
+    const std::string reason =
+        fmt::format("oneDNN {}.{} has no {} matmul on this CPU", dnnl::version()->major,
+                    dnnl::version()->minor, duet::name(problem.dtype));
+    if (!data_type(problem.dtype) || !data_type(problem.output)) return Skipped{reason};
+    try {
+      describe(problem);
+    } catch (const dnnl::error&) {
+      return Skipped{reason};
+    }
+    return std::nullopt;
+  }
+
+  std::unique_ptr<GemmPlan> plan(Device& device, const GemmProblem& problem,
+                                 const GemmBuffers& buffers) override {
+    const int threads = device.info().compute_units;
+    try {
+      // oneDNN 2.6 on Zen 5, sides of 2048 and 4096: sgemm is 5 to 15% faster than fp32 matmul.
+      if (problem.dtype == DType::fp32) {
+        return std::make_unique<SgemmPlan>(threads, problem, buffers);
+      }
+      return std::make_unique<MatmulPlan>(threads, problem, buffers);
+    } catch (const dnnl::error& error) {
+      throw Error(fmt::format("oneDNN: {}", error.what()));
+    }
+  }
+};
+
+}  // namespace
+}  // namespace duet
+
+extern "C" void duet_register();
+
+void duet_register() { duet::register_gemm_engine(std::make_unique<duet::OneDnnEngine>()); }

@@ -1,0 +1,47 @@
+// What a GEMM problem is called and what it costs.
+#include "gemm/problem.h"
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+
+namespace duet {
+
+std::string_view name(Layout layout) { return layout == Layout::nn ? "nn" : "nt"; }
+
+Layout parse_layout(std::string_view text) {
+  if (text == "nn") return Layout::nn;
+  if (text == "nt") return Layout::nt;
+  throw UsageError(fmt::format(
+      "unknown layout '{}': expected nn (B as (K, N)) or nt (B as (N, K), transposed)", text));
+}
+
+DType default_output(DType dtype) {
+  switch (dtype) {
+    case DType::fp8_e4m3:
+      return DType::bf16;
+    case DType::int8:
+      return DType::int32;
+    case DType::tf32:
+      return DType::fp32;
+    default:
+      return dtype;
+  }
+}
+
+double flop(const GemmProblem& p) {
+  return 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
+}
+
+double bytes(const GemmProblem& p) {
+  const auto m = static_cast<double>(p.m), n = static_cast<double>(p.n),
+             k = static_cast<double>(p.k);
+  return static_cast<double>(size_of(p.dtype)) * (m * k + k * n) +
+         static_cast<double>(size_of(p.output)) * m * n;
+}
+
+std::string name(const GemmProblem& p) {
+  return fmt::format("{}x{}x{} {} {}", p.m, p.n, p.k, name(p.dtype), name(p.layout));
+}
+
+}  // namespace duet

@@ -1,0 +1,32 @@
+// One matrix multiplication: C (M, N) = A (M, K) x B, all row-major.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/dtype.h"
+
+namespace duet {
+
+// How B lies in memory: nn as (K, N), torch.matmul's; nt as (N, K) and transposed, F.linear's.
+enum class Layout { nn, nt };
+std::string_view name(Layout layout);
+Layout parse_layout(std::string_view text);  // throws UsageError
+
+struct GemmProblem {
+  std::int64_t m = 0, n = 0, k = 0;
+  DType dtype = DType::bf16;   // of A and B
+  DType output = DType::bf16;  // of C; accumulation is fp32, int32 for int8
+  Layout layout = Layout::nn;
+};
+
+// The output type that goes with an input type: itself; fp32 for tf32, bf16 for fp8, int32 for
+// int8.
+DType default_output(DType dtype);
+
+double flop(const GemmProblem& problem);       // 2 M N K
+double bytes(const GemmProblem& problem);      // A and B read once, C written once
+std::string name(const GemmProblem& problem);  // "8192x8192x8192 bf16 nn"
+
+}  // namespace duet

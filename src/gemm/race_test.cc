@@ -1,0 +1,111 @@
+// The race between candidates, on a track without hardware; and the search over shapes.
+#include "gemm/race.h"
+
+#include <gtest/gtest.h>
+
+#include "gemm/search.h"
+
+namespace duet {
+namespace {
+
+// Candidates with known times. A hot device slows some of them: that shows in long bursts only.
+class FakeTrack : public RaceTrack {
+ public:
+  struct Entry {
+    double brief = 0;
+    double sustained = 0;
+    bool runs = true;
+  };
+
+  explicit FakeTrack(std::vector<Entry> list) : entries(std::move(list)) {}
+
+  std::optional<double> time(int candidate, int calls) override {
+    const Entry& entry = entries.at(static_cast<std::size_t>(candidate));
+    ++asked;
+    if (!entry.runs) return std::nullopt;
+    const double each = calls > 4 ? entry.sustained : entry.brief;
+    clock += each * calls;
+    return each;
+  }
+  double now() override { return clock; }
+
+  std::vector<Entry> entries;
+  double clock = 0;
+  int asked = 0;
+};
+
+TEST(Race, TheSustainedOrderDecides) {
+  FakeTrack track({{1.0e-3, 1.2e-3}, {1.1e-3, 1.1e-3}, {2.0e-3, 1.0e-3}});
+  RaceOptions options;
+  options.finalists = 2;
+  Race race(track, options);
+  race.heat(0, 3, 1);
+  EXPECT_EQ(race.leaders(3), (std::vector<int>{0, 1, 2}));
+  EXPECT_EQ(race.final(), 1);
+}
+
+TEST(Race, ThoseThatCannotRunAreOut) {
+  FakeTrack track({{1e-4, 1e-4, false}, {1e-3, 1e-3}, {1e-5, 1e-5, false}});
+  Race race(track, {});
+  race.heat(0, 3, 1);
+  EXPECT_EQ(race.ran(), 1);
+  EXPECT_EQ(race.final(), 1);
+}
+
+TEST(Race, WithoutRunnersNobodyWins) {
+  FakeTrack track({{1, 1, false}});
+  Race race(track, {});
+  race.heat(0, 1, 1);
+  EXPECT_EQ(race.final(), -1);
+}
+
+TEST(Race, KeepsToItsTime) {
+  FakeTrack track(std::vector<FakeTrack::Entry>(1000, {0.01, 0.01}));
+  RaceOptions options;
+  options.final_seconds = 2;
+  Race race(track, options);
+  race.heat(0, 1000, 0.295);
+  EXPECT_EQ(race.ran(), 15);  // two calls each, since they are long
+  race.heat(0, 1000, 0);
+  EXPECT_EQ(race.ran(), 15);
+  race.final();
+  EXPECT_LT(track.clock, 0.3 + 0.03 + 2 + 8 * 0.08 + 1e-9);
+}
+
+TEST(Search, FindsThePeakOfARidge) {
+  // Highest at 8192 x 4096 x 16384, falling off with every factor of two away from it.
+  const auto distance = [](std::int64_t side, double best) {
+    const double ratio = static_cast<double>(side) / best;
+    return ratio > 1 ? ratio : 1 / ratio;
+  };
+  int asked = 0;
+  const SearchResult result = search_shapes({}, [&](const GemmShape& s) {
+    ++asked;
+    return 1 / (distance(s.m, 8192) + distance(s.n, 4096) + distance(s.k, 16384));
+  });
+  EXPECT_EQ(result.shape.m, 8192);
+  EXPECT_EQ(result.shape.n, 4096);
+  EXPECT_EQ(result.shape.k, 16384);
+  EXPECT_EQ(result.trials, asked);
+  EXPECT_LE(asked, SearchLimits{}.trials);
+}
+
+TEST(Search, StopsGrowingWhereNothingRuns) {
+  std::int64_t largest = 0;
+  const SearchResult result = search_shapes({}, [&](const GemmShape& s) {
+    largest = std::max({largest, s.m, s.n, s.k});
+    return s.m * s.n * s.k > (1ll << 33) ? 0.0 : static_cast<double>(s.m * s.n * s.k);
+  });
+  EXPECT_GT(result.rate, 0);
+  EXPECT_LE(result.shape.m * result.shape.n * result.shape.k, 1ll << 33);
+  EXPECT_LE(largest, 8192);
+}
+
+TEST(Search, SaysWhenNothingRan) {
+  const SearchResult result = search_shapes({}, [](const GemmShape&) { return 0.0; });
+  EXPECT_EQ(result.rate, 0);
+  EXPECT_EQ(result.trials, 1);
+}
+
+}  // namespace
+}  // namespace duet

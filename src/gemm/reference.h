@@ -1,0 +1,27 @@
+// The result that engines are checked against: rows of C in double, computed by the CPU, and how
+// far an engine may be from it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "gemm/engine.h"
+
+namespace duet {
+
+// For devices whose memory the CPU reads, or can read back: a GemmReference.
+std::vector<double> reference_by_cpu(Device& device, const GemmProblem& problem,
+                                     const GemmBuffers& buffers,
+                                     const std::vector<std::int64_t>& rows);
+
+// The same on plain memory: `a` holds only the rows asked for, (rows, K).
+std::vector<double> reference_rows(const GemmProblem& problem, const std::byte* a,
+                                   const std::byte* b, std::int64_t rows);
+
+// The largest |C - expected| that is not a mistake, for inputs of a standard normal distribution.
+double tolerance(const GemmProblem& problem, double expected);
+
+// At most eight rows, the same on every call: the first, the last and some between.
+std::vector<std::int64_t> sampled_rows(std::int64_t m);
+
+}  // namespace duet

@@ -1,0 +1,86 @@
+// The reference against the textbook's three loops, and the tolerance.
+#include "gemm/reference.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <set>
+
+#include "core/random.h"
+
+namespace duet {
+namespace {
+
+std::vector<std::byte> random_matrix(DType dtype, std::int64_t count, std::uint64_t seed) {
+  const std::size_t size = size_of(dtype);
+  const float scale = dtype == DType::int8 ? 16.0f : 1.0f;
+  std::vector<std::byte> data(static_cast<std::size_t>(count) * size);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+    store(dtype, data.data() + i * size, scale * random_normal(seed, i));
+  }
+  return data;
+}
+
+double at(DType dtype, const std::vector<std::byte>& data, std::int64_t index) {
+  return static_cast<double>(
+      load(dtype, data.data() + static_cast<std::size_t>(index) * size_of(dtype)));
+}
+
+TEST(Reference, AgreesWithThreeLoops) {
+  for (DType dtype : {DType::fp32, DType::fp16, DType::bf16, DType::fp8_e4m3, DType::int8}) {
+    for (Layout layout : {Layout::nn, Layout::nt}) {
+      const GemmProblem p{5, 300, 17, dtype, default_output(dtype), layout};
+      const auto a = random_matrix(dtype, p.m * p.k, 1), b = random_matrix(dtype, p.k * p.n, 2);
+      const std::vector<double> c = reference_rows(p, a.data(), b.data(), p.m);
+      ASSERT_EQ(c.size(), static_cast<std::size_t>(p.m * p.n));
+      for (std::int64_t i = 0; i < p.m; ++i) {
+        for (std::int64_t j = 0; j < p.n; ++j) {
+          double sum = 0;
+          for (std::int64_t k = 0; k < p.k; ++k) {
+            sum += at(dtype, a, i * p.k + k) *
+                   at(dtype, b, layout == Layout::nn ? k * p.n + j : j * p.k + k);
+          }
+          ASSERT_NEAR(c[static_cast<std::size_t>(i * p.n + j)], sum, 1e-9) << name(p);
+        }
+      }
+    }
+  }
+}
+
+TEST(SampledRows, AreDistinctInOrderAndHoldBothEnds) {
+  for (std::int64_t m : {1, 2, 8, 9, 100, 16384}) {
+    const auto rows = sampled_rows(m);
+    EXPECT_EQ(rows.front(), 0);
+    EXPECT_EQ(rows.back(), m - 1);
+    EXPECT_LE(rows.size(), 8u);
+    EXPECT_TRUE(std::is_sorted(rows.begin(), rows.end()));
+    EXPECT_EQ(std::set<std::int64_t>(rows.begin(), rows.end()).size(), rows.size());
+    EXPECT_EQ(rows, sampled_rows(m));
+  }
+}
+
+TEST(Tolerance, AllowsRoundingAndNotAMissingTerm) {
+  // A product left out changes an element by about 1.
+  for (DType dtype : {DType::fp32, DType::fp16}) {
+    const GemmProblem p{1, 1, 4096, dtype, dtype, Layout::nn};
+    EXPECT_LT(tolerance(p, 64), 0.5) << name(p);
+  }
+  const GemmProblem bf16{1, 1, 4096, DType::bf16, DType::bf16, Layout::nn};
+  EXPECT_GE(tolerance(bf16, 64), 64 * std::ldexp(1.0, -8));  // half of the last place
+  EXPECT_LT(tolerance(bf16, 64), 64 * 0.02);
+  const GemmProblem int8{1, 1, 4096, DType::int8, DType::int32, Layout::nn};
+  EXPECT_EQ(tolerance(int8, 1e6), 0);
+}
+
+TEST(Tolerance, GrowsWithK) {
+  for (DType dtype : {DType::fp32, DType::tf32, DType::fp8_e4m3}) {
+    const GemmProblem small{1, 1, 64, dtype, default_output(dtype), Layout::nn};
+    const GemmProblem large{1, 1, 16384, dtype, default_output(dtype), Layout::nn};
+    EXPECT_LT(tolerance(small, 0), tolerance(large, 0));
+    EXPECT_LT(tolerance(large, 0), 0.1 * std::sqrt(16384.0));  // far under any wrong element
+  }
+}
+
+}  // namespace
+}  // namespace duet

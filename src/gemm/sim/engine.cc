@@ -1,0 +1,92 @@
+// A GEMM on a simulated device lets the platform's demand pass in virtual time. Small products are
+// computed, so that they verify; large ones have phantom buffers anyway.
+#include "gemm/sim/engine.h"
+
+#include <fmt/format.h>
+
+#include "device/sim/sim.h"
+#include "gemm/reference.h"
+
+namespace duet {
+namespace {
+
+constexpr double kLargestComputed = 2e9;  // FLOP of the reference: about a second on two cores
+
+class ModelPlan : public GemmPlan {
+ public:
+  ModelPlan(Device& device, const GemmProblem& problem, const GemmBuffers& buffers)
+      : device_(device), problem_(problem), buffers_(buffers) {
+    sim::GemmSize size;
+    size.m = static_cast<double>(problem.m);
+    size.n = static_cast<double>(problem.n);
+    size.k = static_cast<double>(problem.k);
+    size.dtype = problem.dtype;
+    size.memory_bytes = bytes(problem);
+    demand_ = sim::gemm_demand(*sim::model_of(device), size);
+    if (!unverifiable()) compute();
+  }
+
+  void enqueue(Stream& stream) override {
+    Task task{"gemm " + name(problem_), demand_, {}};
+    if (!product_.empty()) {
+      task.body = [this] { device_.write(buffers_.c, product_.data()); };
+    }
+    stream.run(task);
+  }
+
+  std::string algorithm() const override {
+    return fmt::format("model: {:.0f} workgroups", demand_.workgroups);
+  }
+
+  std::optional<Skipped> unverifiable() const override {
+    for (const Span* span : {&buffers_.a, &buffers_.b, &buffers_.c}) {
+      if (!device_.has_contents(*span)) return Skipped{"simulated memory holds no contents"};
+    }
+    if (flop(problem_) > kLargestComputed)
+      return Skipped{"simulated: products this large are not computed"};
+    return std::nullopt;
+  }
+
+ private:
+  // Once: a plan's input does not change, and every iteration writes the product again.
+  void compute() {
+    std::vector<std::int64_t> rows(static_cast<std::size_t>(problem_.m));
+    for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<std::int64_t>(i);
+    const std::vector<double> c = reference_by_cpu(device_, problem_, buffers_, rows);
+    const std::size_t size = size_of(problem_.output);
+    product_.resize(c.size() * size);
+    for (std::size_t i = 0; i < c.size(); ++i) {
+      store(problem_.output, product_.data() + i * size, static_cast<float>(c[i]));
+    }
+  }
+
+  Device& device_;
+  GemmProblem problem_;
+  GemmBuffers buffers_;
+  Demand demand_;
+  std::vector<std::byte> product_;
+};
+
+class ModelEngine : public GemmEngine {
+ public:
+  std::string name() const override { return "model"; }
+  std::string device_kind() const override { return "sim"; }
+
+  std::optional<Skipped> unsupported(Device& device, const GemmProblem& problem) const override {
+    const sim::DeviceModel* model = sim::model_of(device);
+    if (model == nullptr) return Skipped{"not a simulated device"};
+    if (model->peak.count(problem.dtype) != 0) return std::nullopt;
+    return Skipped{fmt::format("{} has no rate for {}", model->model, duet::name(problem.dtype))};
+  }
+
+  std::unique_ptr<GemmPlan> plan(Device& device, const GemmProblem& problem,
+                                 const GemmBuffers& buffers) override {
+    return std::make_unique<ModelPlan>(device, problem, buffers);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<GemmEngine> make_model_engine() { return std::make_unique<ModelEngine>(); }
+
+}  // namespace duet

@@ -1,0 +1,110 @@
+// Reading and writing the tuning cache.
+#include "gemm/tuning.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+
+namespace duet {
+namespace {
+
+constexpr int kFormat = 1;
+
+std::string to_hex(const std::vector<std::uint8_t>& data) {
+  std::string text;
+  for (std::uint8_t byte : data) text += fmt::format("{:02x}", byte);
+  return text;
+}
+
+std::vector<std::uint8_t> from_hex(const std::string& text) {
+  if (text.size() % 2 != 0 || text.find_first_not_of("0123456789abcdef") != text.npos) {
+    throw Error("an algorithm is not hexadecimal");
+  }
+  std::vector<std::uint8_t> data;
+  for (std::size_t i = 0; i < text.size(); i += 2) {
+    data.push_back(static_cast<std::uint8_t>(std::stoi(text.substr(i, 2), nullptr, 16)));
+  }
+  return data;
+}
+
+nlohmann::json to_json(const std::map<std::string, TunedChoice>& choices) {
+  nlohmann::json entries = nlohmann::json::object();
+  for (const auto& [key, choice] : choices) {
+    entries[key] = {{"algorithm", to_hex(choice.algorithm)},
+                    {"workspace_bytes", choice.workspace_bytes},
+                    {"description", choice.description}};
+  }
+  return {{"format", kFormat}, {"entries", entries}};
+}
+
+std::map<std::string, TunedChoice> from_json(const nlohmann::json& file) {
+  if (file.at("format").get<int>() != kFormat) throw Error("written in another format");
+  std::map<std::string, TunedChoice> choices;
+  for (const auto& [key, entry] : file.at("entries").items()) {
+    choices[key] = {from_hex(entry.at("algorithm").get<std::string>()),
+                    entry.at("workspace_bytes").get<std::uint64_t>(),
+                    entry.at("description").get<std::string>()};
+  }
+  return choices;
+}
+
+struct Settings {
+  TuningCache cache;
+  double seconds = 4;
+};
+
+Settings& settings() {
+  static Settings instance;
+  return instance;
+}
+
+}  // namespace
+
+TuningCache::TuningCache(std::string path) : path_(std::move(path)) { load(); }
+
+void TuningCache::load() {
+  if (path_.empty()) return;
+  std::ifstream file(path_);
+  if (!file) return;  // the first run: store() makes it
+  try {
+    choices_ = from_json(nlohmann::json::parse(file));
+  } catch (const std::exception& error) {
+    choices_.clear();
+    warning_ = fmt::format("tuning cache {} ignored: {}", path_, error.what());
+  }
+}
+
+std::optional<TunedChoice> TuningCache::find(const std::string& key) const {
+  const auto found = choices_.find(key);
+  if (found == choices_.end()) return std::nullopt;
+  return found->second;
+}
+
+void TuningCache::store(const std::string& key, const TunedChoice& choice) {
+  choices_[key] = choice;
+  if (path_.empty()) return;
+  const std::string temporary = path_ + ".new";
+  std::ofstream file(temporary);
+  file << to_json(choices_).dump(1) << '\n';
+  file.close();
+  if (!file || std::rename(temporary.c_str(), path_.c_str()) != 0) {
+    std::remove(temporary.c_str());
+    throw Error(fmt::format("tuning cache {}: cannot be written", path_));
+  }
+}
+
+std::string tuning_key(const TuningKey& key, const GemmProblem& problem) {
+  return fmt::format("{} | {} | {} | {} -> {}", key.device_model, key.library, key.engine,
+                     name(problem), name(problem.output));
+}
+
+void set_tuning_cache(const std::string& path) { settings().cache = TuningCache(path); }
+TuningCache& tuning_cache() { return settings().cache; }
+void set_tuning_seconds(double seconds) { settings().seconds = seconds; }
+double tuning_seconds() { return settings().seconds; }
+
+}  // namespace duet

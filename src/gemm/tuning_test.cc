@@ -1,0 +1,89 @@
+// The tuning cache: what is stored is found again, by another process too; damage is survived.
+#include "gemm/tuning.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "core/error.h"
+
+namespace duet {
+namespace {
+
+class TuningCacheFile : public testing::Test {
+ protected:
+  TuningCacheFile()
+      : folder_(std::filesystem::path(testing::TempDir()) /
+                testing::UnitTest::GetInstance()->current_test_info()->name()) {
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+  }
+  ~TuningCacheFile() override { std::filesystem::remove_all(folder_); }
+
+  std::string path() const { return (folder_ / "tuning.json").string(); }
+  void write(const std::string& text) const { std::ofstream(path()) << text; }
+
+  std::filesystem::path folder_;
+};
+
+const TunedChoice kChoice{{0x00, 0x7f, 0xff, 0x10}, 33554432, "tile 20"};
+
+TEST_F(TuningCacheFile, RoundTrip) {
+  {
+    TuningCache cache(path());
+    EXPECT_FALSE(cache.find("key"));
+    cache.store("key", kChoice);
+  }
+  const TuningCache cache(path());
+  EXPECT_EQ(cache.warning(), "");
+  const auto found = cache.find("key");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->algorithm, kChoice.algorithm);
+  EXPECT_EQ(found->workspace_bytes, kChoice.workspace_bytes);
+  EXPECT_EQ(found->description, kChoice.description);
+  EXPECT_FALSE(cache.find("another key"));
+  EXPECT_FALSE(std::filesystem::exists(path() + ".new"));
+}
+
+TEST_F(TuningCacheFile, DamageIsIgnoredWithAWarningAndRepaired) {
+  for (
+      const char* text :
+      {"", "{", "[]", R"({"format": 2, "entries": {}})", R"({"format": 1})",
+       R"({"format": 1, "entries": {"key": {"algorithm": "0g", "workspace_bytes": 0, "description": ""}}})",
+       R"({"format": 1, "entries": {"key": {"algorithm": 7}}})"}) {
+    write(text);
+    TuningCache cache(path());
+    EXPECT_NE(cache.warning().find(path()), std::string::npos) << text;
+    EXPECT_FALSE(cache.find("key")) << text;
+    cache.store("key", kChoice);
+    EXPECT_TRUE(TuningCache(path()).find("key")) << text;
+  }
+}
+
+TEST_F(TuningCacheFile, AFileThatCannotBeWrittenIsAnError) {
+  TuningCache cache((folder_ / "no such folder" / "tuning.json").string());
+  EXPECT_EQ(cache.warning(), "");
+  EXPECT_THROW(cache.store("key", kChoice), Error);
+}
+
+TEST(TuningCache, WithoutAFileItKeepsChoicesInMemory) {
+  TuningCache cache;
+  cache.store("key", kChoice);
+  EXPECT_TRUE(cache.find("key"));
+}
+
+TEST(TuningKey, TellsApartWhatChangesTheChoice) {
+  const TuningKey key{"NVIDIA H200", "cuBLASLt 130100", "cublaslt-tuned"};
+  const GemmProblem p{1, 2, 3, DType::bf16, DType::bf16, Layout::nn};
+  GemmProblem other = p;
+  other.layout = Layout::nt;
+  EXPECT_NE(tuning_key(key, p), tuning_key(key, other));
+  other = p;
+  other.output = DType::fp32;
+  EXPECT_NE(tuning_key(key, p), tuning_key(key, other));
+  EXPECT_NE(tuning_key(key, p), tuning_key({"NVIDIA H100", key.library, key.engine}, p));
+}
+
+}  // namespace
+}  // namespace duet
