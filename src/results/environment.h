@@ -1,0 +1,30 @@
+// The record of where and with what a run measured, written once a run before its results.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "device/machine.h"
+#include "results/record.h"
+
+namespace duet {
+
+struct EnvironmentOptions {
+  std::vector<std::string> command;  // argv
+  // Leaves out what differs from run to run and from host to host (the object "run"), so that
+  // equal runs on a simulated machine write equal bytes.
+  bool reproducible = false;
+};
+
+Record make_environment(const std::vector<Machine*>& machines, const EnvironmentOptions& options);
+
+// One machine: its devices with all that they say of themselves, and the links between them.
+Record machine_to_json(Machine& machine);
+
+// The host, as in the environment and in `duet info --json`.
+Record host_to_json();
+
+// The command line as a shell takes it.
+std::string quote_command(const std::vector<std::string>& arguments);
+
+}  // namespace duet

@@ -1,0 +1,41 @@
+// The journal: a file of JSON Lines, one record a line, written after every case so that whatever
+// ends a run loses nothing that was measured. docs/results.md describes it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "results/output_file.h"
+#include "results/record.h"
+
+namespace duet {
+
+struct JournalContents {
+  std::vector<Record> records;        // environments and results
+  std::vector<std::string> warnings;  // a last line that was cut short
+  std::uint64_t good_bytes = 0;       // up to the end of the last whole record
+  bool newline_missing = false;       // the last record is whole, but its newline is not there
+
+  // The last result of each case, by case_key().
+  std::map<std::string, const Record*> by_case() const;
+};
+
+// Throws UsageError "FILE:LINE: ..." on a line that is not a record of this schema, or if the file
+// cannot be read; no file is an empty journal. A last line without its end is dropped and warned
+// of.
+JournalContents read_journal(const std::string& path);
+
+// Throws UsageError if the journal's runs were on other devices than the new run's environment
+// record names, or on other models of them: their figures do not belong together.
+void check_same_devices(const std::string& path, const JournalContents& contents,
+                        const Record& environment);
+
+// The file for a new journal, or for going on with one that was read.
+OutputFile create_journal(const std::string& path);
+OutputFile resume_journal(const std::string& path, const JournalContents& contents);
+
+std::string journal_line(const Record& record);
+
+}  // namespace duet

@@ -1,0 +1,143 @@
+// Journals: whole, empty, cut short, damaged, of other devices.
+#include "results/journal.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace duet {
+namespace {
+
+class Journal : public ::testing::Test {
+ protected:
+  void TearDown() override { std::filesystem::remove(path_); }
+
+  void store(const std::string& text) { std::ofstream(path_, std::ios::binary) << text; }
+  std::string stored() const {
+    std::ostringstream text;
+    text << std::ifstream(path_).rdbuf();
+    return text.str();
+  }
+  // The message of reading, "" if it succeeds.
+  std::string complaint() const {
+    try {
+      read_journal(path_);
+      return "";
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+  }
+
+  static Record skipped(int m, const std::string& reason) {
+    Measurement measurement;
+    measurement.id = {"gemm", "host", "onednn", {{"m", std::int64_t{m}}}};
+    measurement.skipped = Skipped{reason};
+    return make_record(measurement);
+  }
+  static Record environment(const std::string& name, const std::string& model) {
+    Record machine = {{"name", name}};
+    machine["devices"] = Record::array();
+    machine["devices"].push_back({{"name", name + ":0"}, {"model", model}});
+    Record record = {{"type", "environment"}, {"schema", kJournalSchema}};
+    record["machines"] = Record::array();
+    record["machines"].push_back(machine);
+    return record;
+  }
+
+  const std::string path_ =
+      ::testing::TempDir() + "duet_journal_test_" + std::to_string(getpid()) + ".jsonl";
+};
+
+TEST_F(Journal, NoFileAndAnEmptyFileAreEmptyJournals) {
+  EXPECT_TRUE(read_journal(path_).records.empty());
+  store("");
+  EXPECT_TRUE(read_journal(path_).records.empty());
+}
+
+TEST_F(Journal, ReadsWhatWasWritten) {
+  OutputFile file = create_journal(path_);
+  file.write(journal_line(environment("host", "CPU")));
+  file.write(journal_line(skipped(1, "first")));
+  file.write(journal_line(skipped(1, "second")));
+  const JournalContents contents = read_journal(path_);
+  EXPECT_EQ(contents.records.size(), 3u);
+  EXPECT_EQ(contents.good_bytes, std::filesystem::file_size(path_));
+  const auto by_case = contents.by_case();
+  ASSERT_EQ(by_case.size(), 1u);
+  EXPECT_EQ(reason_of(*by_case.begin()->second), "second");
+}
+
+TEST_F(Journal, ALineCutShortIsDroppedAndResumingRemovesIt) {
+  const std::string whole = journal_line(skipped(1, "a"));
+  store(whole + whole.substr(0, 20));
+  const JournalContents contents = read_journal(path_);
+  EXPECT_EQ(contents.records.size(), 1u);
+  ASSERT_EQ(contents.warnings.size(), 1u);
+  EXPECT_NE(contents.warnings[0].find(path_ + ":2:"), std::string::npos);
+  resume_journal(path_, contents).write(journal_line(skipped(2, "b")));
+  EXPECT_EQ(stored(), whole + journal_line(skipped(2, "b")));
+}
+
+TEST_F(Journal, ALastRecordWithoutItsNewlineIsKept) {
+  const std::string whole = journal_line(skipped(1, "a"));
+  store(whole.substr(0, whole.size() - 1));
+  const JournalContents contents = read_journal(path_);
+  EXPECT_EQ(contents.records.size(), 1u);
+  resume_journal(path_, contents).write(journal_line(skipped(2, "b")));
+  EXPECT_EQ(stored(), whole + journal_line(skipped(2, "b")));
+}
+
+TEST_F(Journal, DamageIsNamedWithItsLine) {
+  const std::string whole = journal_line(skipped(1, "a"));
+  store(whole + "{nonsense\n" + whole);
+  EXPECT_EQ(complaint(), path_ + ":2: not a JSON record");
+  store(whole + "[1]\n");
+  EXPECT_NE(complaint().find(":2: not a record"), std::string::npos);
+  Record incomplete = skipped(1, "a");
+  incomplete.erase("engine");
+  store(journal_line(incomplete));
+  EXPECT_EQ(complaint(), path_ + ":1: the record has no \"engine\"");
+}
+
+TEST_F(Journal, AnotherSchemaIsRefused) {
+  Record record = skipped(1, "a");
+  record["schema"] = kJournalSchema + 1;
+  store(journal_line(record));
+  EXPECT_NE(complaint().find("reads schema"), std::string::npos);
+}
+
+TEST_F(Journal, AnExistingFileIsNotWrittenOver) {
+  store("precious\n");
+  EXPECT_THROW(create_journal(path_), UsageError);
+  EXPECT_EQ(stored(), "precious\n");
+}
+
+TEST_F(Journal, ADirectoryIsNoJournal) {
+  EXPECT_THROW(read_journal(::testing::TempDir()), UsageError);
+  EXPECT_THROW(create_journal(::testing::TempDir()), UsageError);
+  EXPECT_THROW(create_journal("/nowhere/at/all.jsonl"), UsageError);
+}
+
+TEST_F(Journal, DiscardRemovesOnlyWhatWasMade) {
+  create_journal(path_).discard();
+  EXPECT_FALSE(std::filesystem::exists(path_));
+  store("");
+  create_journal(path_).discard();
+  EXPECT_TRUE(std::filesystem::exists(path_));
+}
+
+TEST_F(Journal, OtherDevicesAreRefused) {
+  store(journal_line(environment("cuda:0", "NVIDIA H200")));
+  const JournalContents contents = read_journal(path_);
+  EXPECT_NO_THROW(check_same_devices(path_, contents, environment("cuda:0", "NVIDIA H200")));
+  EXPECT_THROW(check_same_devices(path_, contents, environment("cuda:0", "NVIDIA H100")),
+               UsageError);
+  EXPECT_THROW(check_same_devices(path_, contents, environment("host", "CPU")), UsageError);
+}
+
+}  // namespace
+}  // namespace duet

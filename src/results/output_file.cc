@@ -1,0 +1,81 @@
+// Output files over POSIX descriptors; see output_file.h.
+#include "results/output_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "core/error.h"
+
+namespace duet {
+namespace {
+
+[[noreturn]] void refuse(const std::string& path) {
+  throw UsageError(path + " cannot be written: " + std::strerror(errno));
+}
+
+// Opens for appending; `made` tells whether the file was not there before.
+int open_for_append(const std::string& path, bool& made) {
+  made = true;
+  int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_CREAT | O_EXCL, 0666);
+  if (file < 0 && errno == EEXIST) {
+    made = false;
+    file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  }
+  if (file < 0) refuse(path);
+  return file;
+}
+
+}  // namespace
+
+OutputFile::OutputFile(std::string path, int file, bool made)
+    : path_(std::move(path)), file_(file), made_(made) {}
+
+OutputFile::OutputFile(OutputFile&& other) noexcept
+    : path_(std::move(other.path_)), file_(std::exchange(other.file_, -1)), made_(other.made_) {}
+
+OutputFile::~OutputFile() {
+  if (file_ >= 0) ::close(file_);
+}
+
+OutputFile OutputFile::create(const std::string& path, const std::string& advice) {
+  bool made = false;
+  const int file = open_for_append(path, made);
+  OutputFile output(path, file, made);
+  struct stat facts {};
+  if (::fstat(file, &facts) != 0) refuse(path);
+  if (S_ISREG(facts.st_mode) && facts.st_size > 0) {
+    throw UsageError(path + " exists: " + advice);
+  }
+  return output;
+}
+
+OutputFile OutputFile::continue_after(const std::string& path, std::uint64_t keep_bytes) {
+  bool made = false;
+  const int file = open_for_append(path, made);
+  OutputFile output(path, file, made);
+  struct stat facts {};
+  const auto keep = static_cast<off_t>(keep_bytes);
+  if (::fstat(file, &facts) != 0) refuse(path);
+  if (S_ISREG(facts.st_mode) && facts.st_size > keep && ::ftruncate(file, keep) != 0) refuse(path);
+  return output;
+}
+
+void OutputFile::write(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(file_, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) throw Error("writing " + path_ + " failed: " + std::strerror(errno));
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+void OutputFile::discard() noexcept {
+  if (made_) ::unlink(path_.c_str());
+}
+
+}  // namespace duet

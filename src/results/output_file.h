@@ -1,0 +1,36 @@
+// A file that a run writes its results to: never over what somebody measured before, and each
+// piece of text by one write(), so that whatever ends the run leaves whole lines.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace duet {
+
+// Move-only; closes the file.
+class OutputFile {
+ public:
+  // A new file. Throws UsageError if it has contents already or cannot be written; `advice` ends
+  // the message in the first case. Pipes and devices such as /dev/stdout are written to.
+  static OutputFile create(const std::string& path, const std::string& advice);
+  // Goes on behind the first `keep_bytes` of a file, and makes it if it is not there.
+  static OutputFile continue_after(const std::string& path, std::uint64_t keep_bytes);
+
+  OutputFile(OutputFile&& other) noexcept;
+  OutputFile& operator=(OutputFile&& other) = delete;
+  ~OutputFile();
+
+  // Throws Error if the file system refuses.
+  void write(std::string_view text);
+  // Removes the file if this run made it: nothing has been measured.
+  void discard() noexcept;
+
+ private:
+  OutputFile(std::string path, int file, bool made);
+  std::string path_;
+  int file_ = -1;
+  bool made_ = false;
+};
+
+}  // namespace duet

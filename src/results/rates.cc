@@ -1,0 +1,80 @@
+// Rates from costs; see rates.h.
+#include "results/rates.h"
+
+#include <array>
+#include <cmath>
+
+#include "core/units.h"
+
+namespace duet {
+namespace {
+
+struct Unit {
+  const char* suffix;   // the last part of a rate's name
+  const char* heading;  // "" : the value carries its unit
+};
+
+// Longer suffixes first: "gb_per_s" also ends in "_s".
+constexpr std::array<Unit, 7> kUnits = {{{"gb_per_s", "GB/s"},
+                                         {"tflops", "TFLOP/s"},
+                                         {"gflops", "GFLOP/s"},
+                                         {"percent", "%"},
+                                         {"seconds", ""},
+                                         {"bytes", ""},
+                                         {"us", "us"}}};
+
+bool ends_with(const std::string& text, const std::string& end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+bool is_bytes(const std::string& rate) {
+  return ends_with(rate, "bytes") || rate.compare(0, 6, "bytes_") == 0;
+}
+
+std::string words(std::string name) {
+  for (char& c : name) {
+    if (c == '_') c = ' ';
+  }
+  return name;
+}
+
+}  // namespace
+
+Rates rates_from(const Cost& cost, double seconds) {
+  if (!(seconds > 0)) return {};
+  if (cost.flop > 0) return {{"tflops", cost.flop / seconds / 1e12}};
+  const double bytes = cost.wire_bytes > 0 ? cost.wire_bytes : cost.memory_bytes;
+  if (bytes > 0) return {{"gb_per_s", bytes / seconds / 1e9}};
+  return {};
+}
+
+std::string rate_heading(const std::string& rate) {
+  if (rate == "asymptotic_gb_per_s") return "limit GB/s";  // its own name is wider than its values
+  const std::string share = "_percent";  // bytes_80_percent: the size from which on 80% is reached
+  if (is_bytes(rate) && ends_with(rate, share)) {
+    return rate.substr(6, rate.size() - 6 - share.size()) + "% from";
+  }
+  for (const Unit& unit : kUnits) {
+    if (rate == unit.suffix) return *unit.heading ? unit.heading : rate;
+    const std::string suffix = std::string("_") + unit.suffix;
+    if (!ends_with(rate, suffix)) continue;
+    const std::string stem = words(rate.substr(0, rate.size() - suffix.size()));
+    return *unit.heading ? stem + " " + unit.heading : stem;
+  }
+  return words(rate);
+}
+
+std::string rate_text(const std::string& rate, double value) {
+  if (ends_with(rate, "seconds")) return format_seconds(value);
+  if (is_bytes(rate) && value <= 0) return "-";  // never reached
+  if (is_bytes(rate) && value < 0x1p63) {
+    // A fitted size is no power of two: three digits of the nearest unit say enough.
+    for (const auto& [unit, size] : {std::pair{"GiB", 0x1p30}, {"MiB", 0x1p20}, {"KiB", 0x1p10}}) {
+      if (value >= size) return format_rate(value / size) + " " + unit;
+    }
+    return std::to_string(std::llround(value)) + " B";
+  }
+  return format_rate(value);
+}
+
+}  // namespace duet

@@ -1,0 +1,26 @@
+// Every rate that Duet reports is made here, from what a work costs and how long it took, and so
+// are the headings that name a rate's unit. No benchmark divides bytes by seconds.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "timing/work.h"
+
+namespace duet {
+
+using Rates = std::vector<std::pair<std::string, double>>;
+
+// "tflops" where there are FLOP, else "gb_per_s" of the bytes between devices, or of device
+// memory where nothing travels. Empty if seconds is not positive.
+Rates rates_from(const Cost& cost, double seconds);
+
+// How a column of this rate is headed: "TFLOP/s", "GB/s"; a rate of a benchmark's own by its name
+// with the unit in brackets.
+std::string rate_heading(const std::string& rate);
+
+// The value with three to four digits, in the unit that the heading names.
+std::string rate_text(const std::string& rate, double value);
+
+}  // namespace duet

@@ -1,0 +1,52 @@
+// Rates are arithmetic on costs and seconds.
+#include "results/rates.h"
+
+#include <gtest/gtest.h>
+
+namespace duet {
+namespace {
+
+TEST(Rates, FlopGiveTflopsAndNoBandwidth) {
+  const Rates rates = rates_from({2e12, 1e9, 0}, 0.5);
+  ASSERT_EQ(rates.size(), 1u);
+  EXPECT_EQ(rates[0].first, "tflops");
+  EXPECT_DOUBLE_EQ(rates[0].second, 4);
+}
+
+TEST(Rates, BytesOnTheWireComeBeforeMemory) {
+  const Rates rates = rates_from({0, 2e9, 1e9}, 0.5);
+  ASSERT_EQ(rates.size(), 1u);
+  EXPECT_EQ(rates[0].first, "gb_per_s");
+  EXPECT_DOUBLE_EQ(rates[0].second, 2);
+}
+
+TEST(Rates, MemoryBytesCountWhereNothingTravels) {
+  EXPECT_DOUBLE_EQ(rates_from({0, 2e9, 0}, 0.5).at(0).second, 4);
+}
+
+TEST(Rates, NoTimeOrNoCostGivesNone) {
+  EXPECT_TRUE(rates_from({1, 1, 1}, 0).empty());
+  EXPECT_TRUE(rates_from({}, 1).empty());
+}
+
+TEST(Rates, HeadingsNameTheUnit) {
+  EXPECT_EQ(rate_heading("gb_per_s"), "GB/s");
+  EXPECT_EQ(rate_heading("tflops"), "TFLOP/s");
+  EXPECT_EQ(rate_heading("asymptotic_gb_per_s"), "limit GB/s");
+  EXPECT_EQ(rate_heading("read_gb_per_s"), "read GB/s");
+  EXPECT_EQ(rate_heading("latency_us"), "latency us");
+  EXPECT_EQ(rate_heading("n_half_bytes"), "n half");
+  EXPECT_EQ(rate_heading("bytes_80_percent"), "80% from");
+}
+
+TEST(Rates, TextsCarryWhatTheHeadingLacks) {
+  EXPECT_EQ(rate_text("gb_per_s", 391.24), "391.2");
+  EXPECT_EQ(rate_text("n_half_bytes", 1.5 * 1024 * 1024), "1.500 MiB");
+  EXPECT_EQ(rate_text("n_half_bytes", 12), "12 B");
+  EXPECT_EQ(rate_text("bytes_80_percent", 65536), "64.00 KiB");
+  EXPECT_EQ(rate_text("bytes_90_percent", 0), "-");
+  EXPECT_EQ(rate_text("latency_seconds", 1e-5), "10.00 us");
+}
+
+}  // namespace
+}  // namespace duet

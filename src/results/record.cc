@@ -1,0 +1,201 @@
+// Measurements to records and back; see record.h.
+#include "results/record.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "results/rates.h"
+#include "results/telemetry_summary.h"
+#include "timing/statistics.h"
+
+namespace duet {
+namespace {
+
+Record axes_to_json(const Axes& axes) {
+  Record out = Record::object();
+  for (const auto& [axis, value] : axes) {
+    std::visit([&, &key = axis](const auto& v) { out[key] = v; }, value);
+  }
+  return out;
+}
+
+AxisValue axis_from_json(const Record& value) {
+  if (value.is_boolean()) return value.get<bool>();
+  if (value.is_number_integer()) return value.get<std::int64_t>();
+  if (value.is_number()) return value.get<double>();
+  if (value.is_array()) return value.get<std::vector<std::string>>();
+  return value.get<std::string>();
+}
+
+Record start(const CaseId& id) {
+  Record record;
+  record["type"] = "result";
+  record["schema"] = kJournalSchema;
+  record["benchmark"] = id.benchmark;
+  record["device"] = id.device;
+  record["engine"] = id.engine;
+  record["case"] = axes_to_json(id.axes);
+  return record;
+}
+
+Record seconds_to_json(const Summary& s, const std::string& stopped_by) {
+  return {{"median", s.median}, {"mean", s.mean},
+          {"min", s.min},       {"p5", s.p5},
+          {"p95", s.p95},       {"p99", s.p99},
+          {"ci_low", s.ci_low}, {"ci_high", s.ci_high},
+          {"n", s.n},           {"stopped_by", stopped_by}};
+}
+
+void add_sampling(Record& record, const Sampling& sampling) {
+  record["seconds"] = seconds_to_json(summarise(sampling.samples), sampling.stopped_by);
+  record["mode"] = sampling.mode;
+  record["warm_ups"] = sampling.warm_ups;
+  record["flushed"] = sampling.flushed;
+  record["verified"] = sampling.verified;
+  if (!sampling.telemetry.empty()) record["telemetry"] = telemetry_to_json(sampling.telemetry);
+}
+
+void add_rates(Record& record, const Measurement& measurement) {
+  Record rates = Record::object();
+  if (measurement.sampling) {
+    const double median = record["seconds"]["median"].get<double>();
+    for (const auto& [rate, value] : rates_from(measurement.cost, median)) rates[rate] = value;
+  }
+  for (const auto& [rate, value] : measurement.rates) rates[rate] = value;
+  record["rates"] = rates;
+}
+
+const Record& field(const Record& record, const char* key) {
+  const auto found = record.find(key);
+  if (found == record.end()) throw Error(std::string("the record has no \"") + key + "\"");
+  return *found;
+}
+
+// json's own messages carry exception ids; a reader of a journal wants the field.
+template <typename T>
+T get(const Record& record, const char* key) {
+  try {
+    return field(record, key).get<T>();
+  } catch (const nlohmann::json::exception&) {
+    throw Error(std::string("\"") + key + "\" is of another type than it should be");
+  }
+}
+
+}  // namespace
+
+const char* name(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::measured:
+      return "measured";
+    case Outcome::derived:
+      return "derived";
+    case Outcome::skipped:
+      return "skipped";
+    case Outcome::wrong:
+      return "wrong";
+    case Outcome::failed:
+      return "failed";
+  }
+  return "";
+}
+
+Record make_record(const Measurement& measurement) {
+  Record record = start(measurement.id);
+  std::vector<std::string> warnings = measurement.warnings;
+  if (measurement.skipped) {
+    record["outcome"] = name(Outcome::skipped);
+    record["skipped"] = {{"reason", measurement.skipped->reason}};
+  } else {
+    const bool measured = measurement.sampling.has_value();
+    record["outcome"] = name(measured ? Outcome::measured : Outcome::derived);
+    if (measured) add_sampling(record, *measurement.sampling);
+    add_rates(record, measurement);
+    if (measured) {
+      const auto& more = measurement.sampling->warnings;
+      warnings.insert(warnings.end(), more.begin(), more.end());
+      record["cost"] = {{"flop", measurement.cost.flop},
+                        {"memory_bytes", measurement.cost.memory_bytes},
+                        {"wire_bytes", measurement.cost.wire_bytes}};
+    }
+  }
+  Record notes = Record::object();
+  for (const auto& [note, text] : measurement.notes) notes[note] = text;
+  record["notes"] = notes;
+  record["warnings"] = warnings;
+  // Last, since they are long and a reader of the raw line wants the rest first.
+  if (measurement.sampling && !measurement.skipped) {
+    record["samples"] = measurement.sampling->samples;
+  }
+  return record;
+}
+
+Record make_record(const CaseId& id, const Failure& failure) {
+  Record record = start(id);
+  record["outcome"] = name(failure.wrong ? Outcome::wrong : Outcome::failed);
+  record["failed"] = {{"reason", failure.message}};
+  return record;
+}
+
+Outcome outcome_of(const Record& record) {
+  const auto text = get<std::string>(record, "outcome");
+  for (const Outcome outcome :
+       {Outcome::measured, Outcome::derived, Outcome::skipped, Outcome::wrong, Outcome::failed}) {
+    if (text == name(outcome)) return outcome;
+  }
+  throw Error("\"outcome\" is \"" + text + "\", which this version does not know");
+}
+
+CaseId case_of(const Record& record) {
+  CaseId id;
+  id.benchmark = get<std::string>(record, "benchmark");
+  id.device = get<std::string>(record, "device");
+  id.engine = get<std::string>(record, "engine");
+  const Record& axes = field(record, "case");
+  if (!axes.is_object()) throw Error("\"case\" is not an object");
+  for (const auto& [axis, value] : axes.items()) {
+    try {
+      id.axes.emplace_back(axis, axis_from_json(value));
+    } catch (const nlohmann::json::exception&) {
+      throw Error("axis \"" + axis + "\" is neither a number, a word nor a list of words");
+    }
+  }
+  return id;
+}
+
+Finished finished_of(const Record& record) {
+  Finished finished;
+  finished.id = case_of(record);
+  if (outcome_of(record) != Outcome::measured) return finished;
+  finished.median_seconds = get<double>(field(record, "seconds"), "median");
+  const Record& cost = field(record, "cost");
+  finished.cost.flop = get<double>(cost, "flop");
+  finished.cost.memory_bytes = get<double>(cost, "memory_bytes");
+  finished.cost.wire_bytes = get<double>(cost, "wire_bytes");
+  return finished;
+}
+
+std::string reason_of(const Record& record) {
+  for (const char* key : {"skipped", "failed"}) {
+    if (record.contains(key)) return get<std::string>(record[key], "reason");
+  }
+  return "";
+}
+
+std::string case_key(const CaseId& id) {
+  Axes axes = id.axes;
+  std::sort(axes.begin(), axes.end(),
+            [](const auto& a, const auto& b) { return a.first < b.first; });
+  return Record{id.benchmark, id.device, id.engine, axes_to_json(axes)}.dump();
+}
+
+std::string axis_text(const AxisValue& value) {
+  if (const auto* words = std::get_if<std::vector<std::string>>(&value)) {
+    std::string text;
+    for (const std::string& word : *words) text += (text.empty() ? "" : ",") + word;
+    return text;
+  }
+  if (const auto* word = std::get_if<std::string>(&value)) return *word;
+  return std::visit([](const auto& v) { return Record(v).dump(); }, value);
+}
+
+}  // namespace duet

@@ -1,0 +1,42 @@
+// A journal's records as JSON: one for each case (and each summary that follows from cases). The
+// writers, resuming and comparing all read records; docs/results.md is their schema.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "timing/measurement.h"
+
+namespace duet {
+
+using Record = nlohmann::ordered_json;
+
+// Counts up when a field changes its meaning or goes; new fields do not count.
+inline constexpr int kJournalSchema = 1;
+
+// Why a case has no measurement although it could have had one.
+struct Failure {
+  bool wrong = false;  // it ran, and left wrong data
+  std::string message;
+};
+
+enum class Outcome { measured, derived, skipped, wrong, failed };
+const char* name(Outcome outcome);
+
+Record make_record(const Measurement& measurement);
+Record make_record(const CaseId& id, const Failure& failure);
+
+// Reading back. Throw Error naming the field that is missing or of another type.
+Outcome outcome_of(const Record& record);
+CaseId case_of(const Record& record);
+Finished finished_of(const Record& record);
+std::string reason_of(const Record& record);  // of a skipped or failed case, else ""
+
+// What resuming compares: benchmark, device, engine and axes, the axes in any order.
+std::string case_key(const CaseId& id);
+
+// An axis's value as tables and CSV show it: "8192", "true", "seed,llama".
+std::string axis_text(const AxisValue& value);
+
+}  // namespace duet

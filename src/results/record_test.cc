@@ -1,0 +1,132 @@
+// Measurements to records and back.
+#include "results/record.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace duet {
+namespace {
+
+CaseId gemm_case() {
+  return {"gemm",
+          "sim:mi300x-8",
+          "model",
+          {{"m", std::int64_t{8192}},
+           {"scale", 1.0},
+           {"transposed", true},
+           {"dtype", std::string("bf16")},
+           {"sets", std::vector<std::string>{"seed", "llama"}}}};
+}
+
+Measurement measured() {
+  Measurement measurement;
+  measurement.id = gemm_case();
+  Sampling sampling;
+  sampling.samples = {0.4, 0.5, 0.6};
+  sampling.stopped_by = "interval";
+  sampling.mode = "adaptive";
+  sampling.verified = true;
+  sampling.telemetry = {{700, 700, 1400, 2600, 60, 100, ""},
+                        {600, 700, 1500, 2600, 62, 400, "power"}};
+  sampling.warnings = {"second"};
+  measurement.sampling = sampling;
+  measurement.cost = {1e12, 2e9, 0};
+  measurement.rates = {{"percent_of_peak", 61.5}};
+  measurement.notes = {{"algorithm", "7"}};
+  measurement.warnings = {"first"};
+  return measurement;
+}
+
+TEST(Record, HoldsTimesRatesAndWhatWasSeen) {
+  const Record record = make_record(measured());
+  EXPECT_EQ(record["type"], "result");
+  EXPECT_EQ(record["schema"], kJournalSchema);
+  EXPECT_EQ(record["case"]["sets"], (std::vector<std::string>{"seed", "llama"}));
+  EXPECT_DOUBLE_EQ(record["seconds"]["median"].get<double>(), 0.5);
+  EXPECT_EQ(record["seconds"]["n"], 3);
+  EXPECT_EQ(record["seconds"]["stopped_by"], "interval");
+  EXPECT_DOUBLE_EQ(record["rates"]["tflops"].get<double>(), 2);
+  EXPECT_FALSE(record["rates"].contains("gb_per_s"));
+  EXPECT_DOUBLE_EQ(record["rates"]["percent_of_peak"].get<double>(), 61.5);
+  EXPECT_EQ(record["notes"]["algorithm"], "7");
+  EXPECT_EQ(record["warnings"], (std::vector<std::string>{"first", "second"}));
+  EXPECT_EQ(record["telemetry"]["watts"]["mean"], 650);
+  EXPECT_EQ(record["telemetry"]["joules"], 300);
+  EXPECT_EQ(record["telemetry"]["throttle"], std::vector<std::string>{"power"});
+  EXPECT_EQ(record["samples"].size(), 3u);
+  EXPECT_TRUE(record["verified"].get<bool>());
+}
+
+TEST(Record, ComesBackFromItsText) {
+  const Record record = Record::parse(make_record(measured()).dump());
+  const Finished finished = finished_of(record);
+  EXPECT_EQ(finished.id.axes, gemm_case().axes);
+  EXPECT_EQ(finished.id.device, "sim:mi300x-8");
+  EXPECT_DOUBLE_EQ(finished.median_seconds, 0.5);
+  EXPECT_DOUBLE_EQ(finished.cost.flop, 1e12);
+  EXPECT_EQ(outcome_of(record), Outcome::measured);
+}
+
+TEST(Record, SkippedHasAReasonInsteadOfNumbers) {
+  Measurement measurement;
+  measurement.id = gemm_case();
+  measurement.skipped = Skipped{"no fp8 here"};
+  const Record record = make_record(measurement);
+  EXPECT_EQ(record["skipped"]["reason"], "no fp8 here");
+  EXPECT_FALSE(record.contains("seconds"));
+  EXPECT_FALSE(record.contains("rates"));
+  EXPECT_EQ(outcome_of(record), Outcome::skipped);
+  EXPECT_EQ(reason_of(record), "no fp8 here");
+  EXPECT_EQ(finished_of(record).median_seconds, 0);
+}
+
+TEST(Record, DerivedHasRatesAndNoTimes) {
+  Measurement measurement;
+  measurement.id = gemm_case();
+  measurement.rates = {{"latency_us", 9.5}};
+  const Record record = make_record(measurement);
+  EXPECT_EQ(outcome_of(record), Outcome::derived);
+  EXPECT_FALSE(record.contains("seconds"));
+  EXPECT_DOUBLE_EQ(record["rates"]["latency_us"].get<double>(), 9.5);
+}
+
+TEST(Record, FailuresSayWhetherDataWasWrong) {
+  EXPECT_EQ(outcome_of(make_record(gemm_case(), Failure{true, "byte 7"})), Outcome::wrong);
+  const Record failed = make_record(gemm_case(), Failure{false, "no launch"});
+  EXPECT_EQ(outcome_of(failed), Outcome::failed);
+  EXPECT_EQ(reason_of(failed), "no launch");
+}
+
+TEST(Record, KeysDoNotDependOnTheOrderOfAxes) {
+  CaseId turned = gemm_case();
+  std::swap(turned.axes.front(), turned.axes.back());
+  EXPECT_EQ(case_key(turned), case_key(gemm_case()));
+  turned.engine = "other";
+  EXPECT_NE(case_key(turned), case_key(gemm_case()));
+  CaseId text = gemm_case();
+  text.axes[0].second = std::string("8192");
+  EXPECT_NE(case_key(text), case_key(gemm_case()));
+}
+
+TEST(Record, KeysSurviveTheJournal) {
+  const Record record = Record::parse(make_record(measured()).dump());
+  EXPECT_EQ(case_key(case_of(record)), case_key(gemm_case()));
+}
+
+TEST(Record, NamesTheFieldThatIsMissing) {
+  Record record = make_record(measured());
+  record["seconds"].erase("median");
+  try {
+    finished_of(record);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "the record has no \"median\"");
+  }
+  record = make_record(measured());
+  record["device"] = 7;
+  EXPECT_THROW(case_of(record), Error);
+}
+
+}  // namespace
+}  // namespace duet

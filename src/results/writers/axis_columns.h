@@ -1,0 +1,32 @@
+// Which axes of a list of cases are worth a column, and which are said once above the table.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "results/writers/text_table.h"
+#include "timing/measurement.h"
+
+namespace duet {
+
+class AxisColumns {
+ public:
+  explicit AxisColumns(const std::vector<CaseId>& cases);
+
+  // "dtype bf16, layout nn, engine model": what all cases share, without zeros and blanks.
+  const std::string& shared() const { return shared_; }
+  // A column for each axis that varies, as wide as its widest text; source and destination are one.
+  const std::vector<Column>& columns() const { return columns_; }
+  std::vector<std::string> cells(const CaseId& id) const;
+
+ private:
+  std::vector<std::string> names_;  // of the columns, in order
+  std::vector<Column> columns_;
+  std::string shared_;
+};
+
+// "64 KiB" for the axis bytes, "0 > 1" for path (source and destination), "" for an axis that the
+// case does not have; the names "device" and "engine" stand for the case's own.
+std::string axis_cell(const CaseId& id, const std::string& axis);
+
+}  // namespace duet

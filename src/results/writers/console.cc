@@ -1,0 +1,181 @@
+// Tables on a console; see console.h.
+#include "results/writers/console.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "core/units.h"
+#include "results/rates.h"
+#include "results/writers/pivot.h"
+
+namespace duet {
+namespace {
+
+constexpr const char* kBold = "1";
+constexpr const char* kDim = "2";
+constexpr const char* kRed = "31";
+
+// Half the confidence interval of the median, relative to it.
+std::string interval(const Record& seconds) {
+  const double median = seconds["median"].get<double>();
+  const double width = seconds["ci_high"].get<double>() - seconds["ci_low"].get<double>();
+  return median > 0 ? fmt::format("{:.1f}%", 50 * width / median) : "";
+}
+
+std::string without_numbers(const std::string& text) {
+  std::string out;
+  bool in_number = false;
+  for (const char c : text) {
+    const bool digit = c >= '0' && c <= '9';
+    if (!digit) out += c;
+    if (digit && !in_number) out += "...";
+    in_number = digit;
+  }
+  return out;
+}
+
+// The record's first rate with its unit.
+std::string main_rate(const Record& record) {
+  if (record["rates"].empty()) return "";
+  const auto rate = record["rates"].begin();
+  return rate_text(rate.key(), rate.value().get<double>()) + " " + rate_heading(rate.key());
+}
+
+}  // namespace
+
+std::string ConsoleWriter::paint(const char* code, const std::string& text) const {
+  return colour_ ? fmt::format("\033[{}m{}\033[0m", code, text) : text;
+}
+
+void ConsoleWriter::begin(const Section& section) {
+  results_.clear();
+  matrix_only_ = matrix_only(section.cases);
+  axes_ = AxisColumns(section.cases);
+  columns_ = axes_.columns();
+  columns_.push_back({"median", Align::right, 10});
+  columns_.push_back({"rate", Align::right, 12});
+  columns_.push_back({"+-", Align::right, 5});
+  out_ << (first_ ? "" : "\n");
+  first_ = false;
+  out_ << paint(kBold, section.benchmark + " on " + section.machine);
+  out_ << (section.hardware.empty() ? "" : " (" + section.hardware + ")") << '\n';
+  if (!axes_.shared().empty()) out_ << axes_.shared() << '\n';
+  out_ << "\n  " << paint(kDim, table_header(columns_)) << std::endl;
+}
+
+// A line of the table whose result is words instead of numbers.
+void ConsoleWriter::say(const Record& record, const char* code, const std::string& words) {
+  std::vector<Column> columns = axes_.columns();
+  columns.push_back({});
+  std::vector<std::string> cells = axes_.cells(case_of(record));
+  cells.push_back(words + ": " + reason_of(record));
+  std::string line = table_row(columns, cells);
+  const std::size_t at = line.size() - cells.back().size();
+  out_ << "  " << line.substr(0, at) << paint(code, line.substr(at)) << std::endl;
+}
+
+void ConsoleWriter::result(const Record& record, bool) {
+  results_.push_back(record);
+  switch (outcome_of(record)) {
+    case Outcome::measured: {
+      if (matrix_only_.count(case_key(case_of(record))) > 0) break;
+      std::vector<std::string> cells = axes_.cells(case_of(record));
+      cells.push_back(format_seconds(record["seconds"]["median"].get<double>()));
+      cells.push_back(main_rate(record));
+      cells.push_back(interval(record["seconds"]));
+      // A search's answer is the shape that it found.
+      if (record["notes"].contains("shape")) cells.push_back(record["notes"]["shape"]);
+      out_ << "  " << table_row(columns_, cells) << std::endl;
+      break;
+    }
+    case Outcome::derived:
+      break;  // shown at the end
+    case Outcome::skipped:
+      say(record, kDim, "skipped");
+      break;
+    case Outcome::wrong:
+      say(record, kRed, "WRONG");
+      break;
+    case Outcome::failed:
+      say(record, kRed, "failed");
+      break;
+  }
+}
+
+// The records of one kind that follow from cases, as one table.
+std::string ConsoleWriter::summary(const std::string& benchmark) const {
+  std::vector<CaseId> cases;
+  std::vector<const Record*> derived;
+  std::vector<std::string> rates;
+  for (const Record& record : results_) {
+    if (outcome_of(record) != Outcome::derived || record["benchmark"] != benchmark) continue;
+    derived.push_back(&record);
+    cases.push_back(case_of(record));
+    for (const auto& rate : record["rates"].items()) {
+      if (std::find(rates.begin(), rates.end(), rate.key()) == rates.end()) {
+        rates.push_back(rate.key());
+      }
+    }
+  }
+  const AxisColumns axes(cases);
+  std::vector<Column> columns = axes.columns();
+  for (const std::string& rate : rates) columns.push_back({rate_heading(rate), Align::right});
+  std::vector<std::vector<std::string>> rows;
+  for (const Record* record : derived) {
+    rows.push_back(axes.cells(case_of(*record)));
+    for (const std::string& rate : rates) {
+      const auto found = (*record)["rates"].find(rate);
+      const bool there = found != (*record)["rates"].end();
+      rows.back().push_back(there ? rate_text(rate, found->get<double>()) : "");
+    }
+  }
+  return fmt::format("\n  {}: {}\n", benchmark, axes.shared()) + table(columns, rows, "  ");
+}
+
+std::string ConsoleWriter::summaries() const {
+  std::vector<std::string> kinds;
+  for (const Record& record : results_) {
+    const auto kind = record["benchmark"].get<std::string>();
+    const bool known = std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
+    if (outcome_of(record) == Outcome::derived && !known) kinds.push_back(kind);
+  }
+  std::string text;
+  for (const std::string& kind : kinds) text += summary(kind);
+  return text;
+}
+
+// Each warning once with how many cases have it; those that differ in numbers alone are one.
+std::string ConsoleWriter::warnings() const {
+  struct Seen {
+    std::string text;
+    int count = 0;
+  };
+  std::map<std::string, Seen> seen;
+  for (const Record& record : results_) {
+    if (!record.contains("warnings")) continue;
+    for (const auto& warning : record["warnings"]) {
+      const auto text = warning.get<std::string>();
+      Seen& same = seen[without_numbers(text)];
+      if (++same.count == 1) same.text = text;
+      if (same.text != text) same.text = without_numbers(text);
+    }
+  }
+  std::string text = seen.empty() ? "" : "\n";
+  for (const auto& [key, one] : seen) {
+    text += fmt::format("  {} {}: {}\n", one.count, one.count == 1 ? "case" : "cases", one.text);
+  }
+  return text;
+}
+
+void ConsoleWriter::end() {
+  if (!matrix_only_.empty()) {
+    out_ << fmt::format("  and {} pairs, in the matrix below\n", matrix_only_.size());
+  }
+  out_ << compare_engines(results_) << pair_matrices(results_) << summaries() << warnings();
+  out_.flush();
+}
+
+}  // namespace duet

@@ -1,0 +1,98 @@
+// Comma-separated values; see csv.h.
+#include "results/writers/csv.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace duet {
+namespace {
+
+constexpr const char* kSeconds[] = {"median", "mean", "min",    "p5",
+                                    "p95",    "p99",  "ci_low", "ci_high"};
+constexpr const char* kRates[] = {"tflops", "gb_per_s"};
+
+std::string quoted(const std::string& text) {
+  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  std::string out = "\"";
+  for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return out + "\"";
+}
+
+std::string line(const std::vector<std::string>& cells) {
+  std::string text;
+  for (const std::string& cell : cells) text += quoted(cell) + ",";
+  text.back() = '\n';
+  return text;
+}
+
+// A number or word behind two keys, "" if it is not there.
+std::string value(const Record& record, const char* object, const std::string& key) {
+  if (!record.contains(object) || !record[object].contains(key)) return "";
+  const Record& found = record[object][key];
+  return found.is_string() ? found.get<std::string>() : found.dump();
+}
+
+std::string flag(const Record& record, const char* key) {
+  return record.contains(key) ? record[key].dump() : "";
+}
+
+// The rates that have no column of their own: "latency_us=1.5; n_half_bytes=65536".
+std::string other_rates(const Record& record) {
+  std::string text;
+  if (!record.contains("rates")) return text;
+  for (const auto& [rate, amount] : record["rates"].items()) {
+    if (std::find(std::begin(kRates), std::end(kRates), rate) != std::end(kRates)) continue;
+    text += (text.empty() ? "" : "; ") + rate + "=" + amount.dump();
+  }
+  return text;
+}
+
+}  // namespace
+
+CsvWriter::CsvWriter(const std::vector<Section>& planned,
+                     std::function<void(std::string_view)> write)
+    : write_(std::move(write)) {
+  for (const Section& section : planned) {
+    for (const CaseId& id : section.cases) {
+      for (const auto& axis : id.axes) {
+        if (std::find(axes_.begin(), axes_.end(), axis.first) == axes_.end()) {
+          axes_.push_back(axis.first);
+        }
+      }
+    }
+  }
+  std::vector<std::string> header = {"benchmark", "device", "engine"};
+  header.insert(header.end(), axes_.begin(), axes_.end());
+  header.emplace_back("outcome");
+  for (const char* key : kSeconds) header.push_back(std::string(key) + "_seconds");
+  header.insert(header.end(), {"n", "stopped_by"});
+  for (const char* rate : kRates) header.emplace_back(rate);
+  header.insert(header.end(), {"other_rates", "mode", "flushed", "verified", "reason"});
+  write_(line(header));
+}
+
+void CsvWriter::result(const Record& record, bool) {
+  const CaseId id = case_of(record);
+  std::vector<std::string> cells = {id.benchmark, id.device, id.engine};
+  for (const std::string& axis : axes_) {
+    std::string text;
+    for (const auto& [name, axis_value] : id.axes) {
+      if (name == axis) text = axis_text(axis_value);
+    }
+    cells.push_back(text);
+  }
+  cells.emplace_back(name(outcome_of(record)));
+  for (const char* key : kSeconds) cells.push_back(value(record, "seconds", key));
+  cells.push_back(value(record, "seconds", "n"));
+  cells.push_back(value(record, "seconds", "stopped_by"));
+  for (const char* rate : kRates) cells.push_back(value(record, "rates", rate));
+  cells.push_back(other_rates(record));
+  cells.push_back(record.value("mode", ""));
+  cells.push_back(flag(record, "flushed"));
+  cells.push_back(flag(record, "verified"));
+  cells.push_back(reason_of(record));
+  write_(line(cells));
+}
+
+}  // namespace duet

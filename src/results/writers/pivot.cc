@@ -1,0 +1,212 @@
+// Engine comparison and pair matrix; see pivot.h.
+#include "results/writers/pivot.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "core/units.h"
+#include "results/rates.h"
+#include "results/writers/axis_columns.h"
+
+namespace duet {
+namespace {
+
+struct Result {
+  CaseId id;
+  std::string rate;             // its name
+  std::optional<double> value;  // none: skipped or failed
+};
+
+std::vector<Result> results_of(const std::vector<Record>& records) {
+  std::vector<Result> results;
+  for (const Record& record : records) {
+    const Outcome outcome = outcome_of(record);
+    if (outcome == Outcome::derived) continue;
+    Result result{case_of(record), "", std::nullopt};
+    if (outcome == Outcome::measured && !record["rates"].empty()) {
+      result.rate = record["rates"].begin().key();
+      result.value = record["rates"].begin().value().get<double>();
+    }
+    results.push_back(result);
+  }
+  return results;
+}
+
+std::string rate_of(const std::vector<Result>& results) {
+  for (const Result& result : results) {
+    if (!result.rate.empty()) return result.rate;
+  }
+  return "";
+}
+
+int index_of(std::vector<std::string>& list, const std::string& text) {
+  const auto found = std::find(list.begin(), list.end(), text);
+  if (found != list.end()) return static_cast<int>(found - list.begin());
+  list.push_back(text);
+  return static_cast<int>(list.size()) - 1;
+}
+
+std::string text_of(const Result& result) {
+  return result.value ? rate_text(result.rate, *result.value) : "-";
+}
+
+void mark_best(std::vector<std::string>& cells, const std::vector<double>& values) {
+  const auto best = std::max_element(values.begin(), values.end());
+  const bool several =
+      std::count_if(values.begin(), values.end(), [](double v) { return v > 0; }) > 1;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const bool is_best = several && static_cast<std::ptrdiff_t>(i) == best - values.begin();
+    cells[cells.size() - values.size() + i] += is_best ? "*" : " ";
+  }
+}
+
+CaseId without_engine(CaseId id) {
+  id.engine.clear();
+  return id;
+}
+
+std::string axis(const CaseId& id, const std::string& name) {
+  for (const auto& [key, value] : id.axes) {
+    if (key == name) return axis_text(value);
+  }
+  return "";
+}
+
+bool is_pair(const CaseId& id) {
+  return axis(id, "kind") == "peer" && axis(id, "pattern") == "pair";
+}
+
+// What a matrix's pairs have in common, as its title; the size apart.
+std::string group_of(const CaseId& id) {
+  std::string text;
+  for (const auto& [key, value] : id.axes) {
+    if (key == "source" || key == "destination" || key == "bytes" || key == "pattern") continue;
+    std::string word = axis_text(value);
+    if (word.empty() || word == "0" || word == "false") continue;
+    if (word == "true") word = key;
+    const bool number = std::holds_alternative<std::int64_t>(value);
+    text += ", " + (number ? key + " " + word : word);
+  }
+  return text;
+}
+
+std::string matrix(const std::string& title, const std::vector<Result>& cells) {
+  std::vector<std::string> ends;
+  for (const Result& cell : cells) index_of(ends, axis_cell(cell.id, "source"));
+  for (const Result& cell : cells) index_of(ends, axis_cell(cell.id, "destination"));
+  // The numbers of devices have few digits: a shorter one is a smaller one.
+  std::sort(ends.begin(), ends.end(), [](const std::string& a, const std::string& b) {
+    return a.size() != b.size() ? a.size() < b.size() : a < b;
+  });
+  std::vector<Column> columns = {{"from \\ to"}};
+  std::vector<std::vector<std::string>> rows;
+  for (const std::string& end : ends) {
+    columns.push_back({end, Align::right, 5});
+    rows.push_back({end});
+    rows.back().resize(ends.size() + 1);
+  }
+  for (const Result& cell : cells) {
+    const int row = index_of(ends, axis_cell(cell.id, "source"));
+    const int column = index_of(ends, axis_cell(cell.id, "destination"));
+    rows[static_cast<std::size_t>(row)][static_cast<std::size_t>(column) + 1] = text_of(cell);
+  }
+  return "\n  " + title + "\n" + table(columns, rows, "  ");
+}
+
+using Size = std::pair<const std::int64_t, std::vector<Result>>;
+bool fewer_pairs(const Size& a, const Size& b) { return a.second.size() < b.second.size(); }
+
+// The results of the cases that several engines were to run, without engines that measured none.
+std::vector<Result> comparable(const std::vector<Result>& results) {
+  std::map<std::string, int> planned;
+  for (const Result& result : results) ++planned[case_key(without_engine(result.id))];
+  const auto several = [&](const Result& result) {
+    return planned[case_key(without_engine(result.id))] > 1;
+  };
+  std::set<std::string> engines;
+  for (const Result& result : results) {
+    if (result.value && several(result)) engines.insert(result.id.engine);
+  }
+  std::vector<Result> kept;
+  for (const Result& result : results) {
+    if (several(result) && engines.count(result.id.engine) > 0) kept.push_back(result);
+  }
+  return kept;
+}
+
+}  // namespace
+
+std::string compare_engines(const std::vector<Record>& records) {
+  const std::vector<Result> results = comparable(results_of(records));
+  std::vector<std::string> engines, keys;
+  std::vector<CaseId> cases;
+  for (const Result& result : results) {
+    index_of(engines, result.id.engine);
+    const CaseId id = without_engine(result.id);
+    if (index_of(keys, case_key(id)) == static_cast<int>(cases.size())) cases.push_back(id);
+  }
+  if (engines.size() < 2) return "";
+  const AxisColumns axes(cases);
+  std::vector<Column> columns = axes.columns();
+  for (const std::string& engine : engines) columns.push_back({engine + " ", Align::right});
+  std::vector<std::vector<std::string>> rows;
+  std::vector<std::vector<double>> values(cases.size(), std::vector<double>(engines.size(), 0));
+  for (const CaseId& id : cases) {
+    rows.push_back(axes.cells(id));
+    rows.back().resize(columns.size());
+  }
+  for (const Result& result : results) {
+    const auto row = static_cast<std::size_t>(index_of(keys, case_key(without_engine(result.id))));
+    const auto engine = static_cast<std::size_t>(index_of(engines, result.id.engine));
+    rows[row][axes.columns().size() + engine] = text_of(result);
+    values[row][engine] = result.value.value_or(0);
+  }
+  for (std::size_t i = 0; i < rows.size(); ++i) mark_best(rows[i], values[i]);
+  return "\n  Engines, " + rate_heading(rate_of(results)) + " (* the best of a line)\n" +
+         table(columns, rows, "  ");
+}
+
+std::string pair_matrices(const std::vector<Record>& records) {
+  std::vector<std::string> groups;
+  std::vector<std::map<std::int64_t, std::vector<Result>>> by_size;
+  const std::vector<Result> results = results_of(records);
+  for (const Result& result : results) {
+    if (!is_pair(result.id)) continue;
+    const auto group = static_cast<std::size_t>(index_of(groups, group_of(result.id)));
+    by_size.resize(groups.size());
+    const std::int64_t bytes = std::atoll(axis(result.id, "bytes").c_str());
+    by_size[group][bytes].push_back(result);
+  }
+  std::string text;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    // The largest of the sizes at which most pairs were measured.
+    const auto most = std::max_element(by_size[i].rbegin(), by_size[i].rend(), fewer_pairs);
+    const auto& [bytes, cells] = *most;
+    if (cells.size() < 2) continue;
+    const std::string size = format_bytes(static_cast<std::uint64_t>(bytes));
+    text += matrix(rate_heading(rate_of(results)) + " at " + size + groups[i], cells);
+  }
+  return text;
+}
+
+std::set<std::string> matrix_only(const std::vector<CaseId>& cases) {
+  const auto group = [](const CaseId& id) { return id.engine + group_of(id); };
+  const auto path = [&](const CaseId& id) { return group(id) + " " + axis_cell(id, "path"); };
+  const auto size = [&](const CaseId& id) { return group(id) + " " + axis(id, "bytes"); };
+  std::map<std::string, int> sizes_of, pairs_at;
+  for (const CaseId& id : cases) {
+    if (!is_pair(id)) continue;
+    ++sizes_of[path(id)];
+    ++pairs_at[size(id)];
+  }
+  std::set<std::string> keys;
+  for (const CaseId& id : cases) {
+    if (is_pair(id) && sizes_of[path(id)] == 1 && pairs_at[size(id)] > 2) keys.insert(case_key(id));
+  }
+  return keys;
+}
+
+}  // namespace duet

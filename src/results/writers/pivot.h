@@ -1,0 +1,25 @@
+// Tables across cases: engines beside each other, and the matrix of a machine's pairs.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "results/record.h"
+
+namespace duet {
+
+// Both take the results of one section and return whole lines, "" where there is nothing to
+// compare. A case that was skipped or failed is "-".
+
+// A line a case, a column an engine; the best of a line is marked with *.
+std::string compare_engines(const std::vector<Record>& results);
+
+// Source by destination, for the copies of the pattern `pair`, at the size at which most pairs of a
+// group of cases were measured that differ in nothing else.
+std::string pair_matrices(const std::vector<Record>& results);
+
+// The keys of the cases that are there for a matrix alone: pairs at one size, among at least three.
+std::set<std::string> matrix_only(const std::vector<CaseId>& cases);
+
+}  // namespace duet

@@ -1,0 +1,57 @@
+// A progress line; see progress.h.
+#include "results/writers/progress.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "results/writers/axis_columns.h"
+
+namespace duet {
+namespace {
+
+std::string duration(double seconds) {
+  if (seconds < 60) return fmt::format("{:.0f} s", std::ceil(seconds));
+  if (seconds < 3600) return fmt::format("{:.0f} min", std::ceil(seconds / 60));
+  return fmt::format("{:.1f} h", seconds / 3600);
+}
+
+std::string describe(const CaseId& id) {
+  std::string text = id.benchmark + " on " + id.device + ", " + id.engine;
+  for (const auto& axis : id.axes) {
+    const std::string cell = axis_cell(id, axis.first);
+    if (!cell.empty() && cell != "0" && cell != "no") text += ", " + axis.first + " " + cell;
+  }
+  return text;
+}
+
+}  // namespace
+
+Progress::Progress(std::ostream& out, int width, std::function<double()> now)
+    : out_(out), width_(width), now_(std::move(now)) {}
+
+void Progress::start(const CaseId& id) {
+  started_ = now_();
+  std::string text = fmt::format("[{}/{}] ", done_ + 1, done_ + left_);
+  if (done_ > 0) text += fmt::format("about {} left: ", duration(spent_ / done_ * left_));
+  text += describe(id);
+  // One column stays free: a full line would scroll.
+  out_ << '\r' << text.substr(0, static_cast<std::size_t>(width_ - 1)) << "\033[K" << std::flush;
+  shown_ = true;
+}
+
+void Progress::done() {
+  clear();
+  spent_ += now_() - started_;
+  ++done_;
+  --left_;
+}
+
+void Progress::clear() {
+  if (shown_) out_ << "\r\033[K" << std::flush;
+  shown_ = false;
+}
+
+}  // namespace duet

@@ -1,0 +1,28 @@
+// What shows or stores records while a run goes on. The only code of Duet that formats results.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "results/record.h"
+
+namespace duet {
+
+// One benchmark on one machine.
+struct Section {
+  std::string benchmark;  // "copy"
+  std::string machine;    // "sim:mi300x-8"
+  std::string hardware;   // "8 x AMD Instinct MI300X"
+  std::vector<CaseId> cases;
+};
+
+class Writer {
+ public:
+  virtual ~Writer() = default;
+  virtual void begin(const Section& section) = 0;
+  // `resumed`: the record was read from the journal of an earlier run.
+  virtual void result(const Record& record, bool resumed) = 0;
+  virtual void end() = 0;
+};
+
+}  // namespace duet

@@ -1,0 +1,142 @@
+// The writers on fixed records, compared with the exact text.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "results/writers/console.h"
+#include "results/writers/csv.h"
+#include "results/writers/progress.h"
+
+namespace duet {
+namespace {
+
+CaseId copy_case(std::int64_t bytes, int source, int destination,
+                 const std::string& engine = "duet") {
+  const std::string device = "sim:two:";
+  return {"copy",
+          "sim:two",
+          engine,
+          {{"kind", std::string("peer")},
+           {"pattern", std::string("pair")},
+           {"bytes", bytes},
+           {"source", device + std::to_string(source)},
+           {"destination", device + std::to_string(destination)},
+           {"bidirectional", false}}};
+}
+
+Measurement copied(const CaseId& id, double seconds) {
+  Measurement measurement;
+  measurement.id = id;
+  measurement.sampling.emplace();
+  measurement.sampling->samples = {seconds};
+  measurement.sampling->stopped_by = "iterations";
+  measurement.sampling->mode = "adaptive";
+  measurement.cost.wire_bytes = 1e9;
+  return measurement;
+}
+
+Measurement refused(const CaseId& id, const std::string& reason) {
+  Measurement measurement;
+  measurement.id = id;
+  measurement.skipped = Skipped{reason};
+  return measurement;
+}
+
+std::string shown(const std::vector<Record>& records) {
+  Section section{"copy", "sim:two", "2 x Model", {}};
+  for (const Record& record : records) {
+    if (outcome_of(record) != Outcome::derived) section.cases.push_back(case_of(record));
+  }
+  std::ostringstream out;
+  ConsoleWriter console(out, /*colour=*/false);
+  console.begin(section);
+  for (const Record& record : records) console.result(record, false);
+  console.end();
+  return out.str();
+}
+
+TEST(Console, ShowsPairsSkipsAndFailures) {
+  Measurement last = copied(copy_case(1 << 20, 1, 0), 0.05);
+  last.warnings = {"not verified"};
+  const std::string text = shown(
+      {make_record(copied(copy_case(4096, 0, 1), 0.02)),
+       make_record(refused(copy_case(4096, 1, 0), "no peer access")),
+       make_record(copy_case(1 << 20, 0, 1), Failure{true, "byte 7 differs"}), make_record(last)});
+  EXPECT_EQ(text,
+            "copy on sim:two (2 x Model)\n"
+            "engine duet, kind peer, pattern pair\n"
+            "\n"
+            "  bytes  path       median          rate     +-\n"
+            "  4 KiB  0 > 1   20.000 ms    50.00 GB/s   0.0%\n"
+            "  4 KiB  1 > 0  skipped: no peer access\n"
+            "  1 MiB  0 > 1  WRONG: byte 7 differs\n"
+            "  1 MiB  1 > 0   50.000 ms    20.00 GB/s   0.0%\n"
+            "\n"
+            "  GB/s at 1 MiB, peer\n"
+            "  from \\ to      0      1\n"
+            "  0                     -\n"
+            "  1          20.00\n"
+            "\n"
+            "  1 case: not verified\n");
+}
+
+TEST(Console, ComparesEngines) {
+  const std::string text = shown({make_record(copied(copy_case(4096, 0, 1, "a"), 0.5)),
+                                  make_record(copied(copy_case(8192, 0, 1, "a"), 0.25)),
+                                  make_record(copied(copy_case(4096, 0, 1, "b"), 0.25)),
+                                  make_record(refused(copy_case(8192, 0, 1, "b"), "too large"))});
+  EXPECT_NE(text.find("\n  Engines, GB/s (* the best of a line)\n"
+                      "  bytes      a       b\n"
+                      "  4 KiB  2.000   4.000*\n"
+                      "  8 KiB  4.000       -\n"),
+            std::string::npos)
+      << text;
+}
+
+TEST(Console, ShowsWhatFollowsFromCases) {
+  Measurement fit;
+  fit.id = {"copy_curve", "sim:two", "duet", {{"kind", std::string("peer")}}};
+  fit.rates = {{"latency_us", 9.5}, {"n_half_bytes", 524288}};
+  const std::string text =
+      shown({make_record(copied(copy_case(4096, 0, 1), 0.5)), make_record(fit)});
+  EXPECT_NE(text.find("  copy_curve: engine duet, kind peer\n  latency us     n half\n       9.500 "
+                      " 512.0 KiB\n"),
+            std::string::npos)
+      << text;
+}
+
+TEST(Csv, HasStableColumnsAndQuotes) {
+  const std::vector<CaseId> cases = {copy_case(4096, 0, 1), copy_case(4096, 1, 0)};
+  std::string text;
+  CsvWriter csv({Section{"copy", "sim:two", "", cases}},
+                [&](std::string_view more) { text += more; });
+  csv.result(make_record(copied(cases[0], 0.5)), false);
+  csv.result(make_record(refused(cases[1], "no, \"never\"")), false);
+  EXPECT_EQ(text,
+            "benchmark,device,engine,kind,pattern,bytes,source,destination,bidirectional,outcome,"
+            "median_seconds,mean_seconds,min_seconds,p5_seconds,p95_seconds,p99_seconds,"
+            "ci_low_seconds,ci_high_seconds,n,stopped_by,tflops,gb_per_s,other_rates,mode,flushed,"
+            "verified,reason\n"
+            "copy,sim:two,duet,peer,pair,4096,sim:two:0,sim:two:1,false,measured,0.5,0.5,0.5,0.5,0."
+            "5,0.5,0.5,0.5,1,"
+            "iterations,,2.0,,adaptive,false,false,\n"
+            "copy,sim:two,duet,peer,pair,4096,sim:two:1,sim:two:0,false,skipped,,,,,,,,,,,,,,,,,"
+            "\"no, \"\"never\"\"\"\n");
+}
+
+TEST(Progress, SaysWhatRunsAndForHowLong) {
+  std::ostringstream out;
+  double now = 0;
+  Progress progress(out, 60, [&] { return now; });
+  progress.plan(3);
+  progress.start(copy_case(4096, 0, 1));
+  now = 10;
+  progress.done();
+  out.str("");
+  progress.start(copy_case(4096, 1, 0));
+  EXPECT_EQ(out.str(), "\r[2/3] about 20 s left: copy on sim:two, duet, kind peer, pa\033[K");
+}
+
+}  // namespace
+}  // namespace duet
