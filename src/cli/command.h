@@ -1,0 +1,28 @@
+// A command of duet: a subcommand of the command line with its flags, and what it does.
+#pragma once
+
+#include <CLI/App.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace duet {
+
+class Command {
+ public:
+  virtual ~Command() = default;
+  // The subcommand; its flags are bound to this object.
+  virtual CLI::App& app() = 0;
+  // Returns the exit code; throws UsageError. `line` is argv, for the journal.
+  virtual int run(const std::vector<std::string>& line) = 0;
+};
+
+// One file a command.
+std::unique_ptr<Command> make_info_command(CLI::App& root);
+std::unique_ptr<Command> make_gemm_command(CLI::App& root);
+std::unique_ptr<Command> make_copy_command(CLI::App& root);
+std::unique_ptr<Command> make_run_command(CLI::App& root);
+// Hidden: prints docs/cli.md.
+std::unique_ptr<Command> make_docs_command(CLI::App& root);
+
+}  // namespace duet

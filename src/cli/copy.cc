@@ -1,0 +1,106 @@
+// `duet copy`: its flags, as options of the copy benchmark.
+#include "cli/command.h"
+#include "cli/flags.h"
+#include "cli/interrupt.h"
+#include "cli/lists.h"
+#include "cli/measure.h"
+#include "copy/cases.h"
+#include "core/error.h"
+#include "core/units.h"
+
+namespace duet {
+namespace {
+
+MemoryKind parse_host_memory(const std::string& text) {
+  if (text == "pinned") return MemoryKind::pinned;
+  if (text == "pageable") return MemoryKind::plain;
+  throw UsageError("--host-memory: unknown memory '" + text + "': expected pinned or pageable");
+}
+
+class CopyCommand : public Command {
+ public:
+  explicit CopyCommand(CLI::App& root)
+      : app_(root.add_subcommand("copy",
+                                 "Measure copies between devices, within one, and to and from the "
+                                 "host; fit latency and bandwidth")) {
+    add_device_flags(*app_, devices_, "host");
+    add("--kind", kinds_, "LIST",
+        "peer, local, host_to_device, device_to_host; default: all that the devices can have");
+    add("--executor", executors_, "LIST",
+        "Who moves the bytes: dma (copy engines), kernel (compute units), host; default "
+        "dma,kernel");
+    add("--issue", issues_, "LIST",
+        "Which side of a peer copy issues it: push (the source), pull; default both");
+    add("--pattern", patterns_, "LIST",
+        "pair (two devices), all_pairs (every device to every other at once); default both");
+    add("--sizes", sizes_, "LIST",
+        "Bytes: 64K, 1M or a range 4K..2G by powers of two; K, M, G are binary; seed: 4 KiB to "
+        "2,101,346,304; default seed");
+    add("--pairs", pairs_, "LIST",
+        "The pairs whose whole curve is measured, as FROM-TO: 0-1,2-3; default 0-1");
+    add("--matrix", matrix_, "BYTES",
+        "The size at which every pair is measured for the pair matrix, 0 for none; default 256M");
+    app_->add_flag("--bidirectional,!--one-way", bidirectional_,
+                   "Pairs in both directions at once only, or one way only; default both");
+    add("--host-memory", host_memory_, "LIST", "pinned, pageable; default both");
+    add("--grid", grids_, "LIST", "Blocks of a kernel copy; default: the device's choice");
+    add("--block", blocks_, "LIST", "Threads of a block; default: the device's choice");
+    add_mode_flags(*app_, mode_);
+    add_output_flags(*app_, output_);
+  }
+
+  CLI::App& app() override { return *app_; }
+
+  int run(const std::vector<std::string>& line) override {
+    CopyOptions options = parsed();
+    Plan plan;
+    const std::vector<std::string> names = device_names(devices_);
+    plan.machines = open_machines(names.empty() ? std::vector<std::string>{"host"} : names);
+    for (const auto& machine : plan.machines) {
+      options.device_name = machine->name();
+      add_job(plan, *machine, copy_benchmark(*machine, options, interrupted));
+    }
+    return measure(plan, output_, line);
+  }
+
+ private:
+  void add(const std::string& flag, std::string& value, const char* type, const char* text) {
+    app_->add_option(flag, value, text)->type_name(type);
+  }
+
+  CopyOptions parsed() const {
+    CopyOptions options;
+    if (!kinds_.empty()) options.kinds = parse_list(kinds_, parse_copy_kind);
+    if (!executors_.empty()) options.executors = parse_list(executors_, parse_executor);
+    if (!issues_.empty()) options.issues = parse_list(issues_, parse_issue);
+    if (!patterns_.empty()) options.patterns = parse_list(patterns_, parse_pattern);
+    if (!sizes_.empty()) options.sizes = parse_sizes(sizes_);
+    if (!pairs_.empty()) options.pairs = parse_pairs(pairs_);
+    if (!matrix_.empty()) options.matrix_bytes = parse_bytes(matrix_);
+    if (bidirectional_) options.directions = {*bidirectional_};
+    if (!host_memory_.empty()) options.host_memory = parse_list(host_memory_, parse_host_memory);
+    const auto number = [](const char* flag) {
+      return [flag](const std::string& text) { return parse_number(text, 1, flag); };
+    };
+    if (!grids_.empty()) options.grids = parse_list(grids_, number("--grid"));
+    if (!blocks_.empty()) options.blocks = parse_list(blocks_, number("--block"));
+    options.mode = mode_of(mode_);
+    return options;
+  }
+
+  CLI::App* app_;
+  DeviceFlags devices_;
+  ModeFlags mode_;
+  OutputFlags output_;
+  std::string kinds_, executors_, issues_, patterns_, sizes_, pairs_, matrix_, host_memory_;
+  std::string grids_, blocks_;
+  std::optional<bool> bidirectional_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_copy_command(CLI::App& root) {
+  return std::make_unique<CopyCommand>(root);
+}
+
+}  // namespace duet

@@ -1,0 +1,129 @@
+// Shared flags; see flags.h.
+#include "cli/flags.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+
+#include "cli/lists.h"
+#include "core/error.h"
+
+namespace duet {
+namespace {
+
+CLI::Validator whole_number(const std::string& what) {
+  const auto check = [what](const std::string& text) -> std::string {
+    const bool digits =
+        !text.empty() && text.size() < 10 &&
+        std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+    return digits && text != "0" ? "" : "'" + text + "' is not " + what;
+  };
+  return CLI::Validator(check, "");
+}
+
+}  // namespace
+
+CLI::Validator number_above(double low, const std::string& what) {
+  const auto check = [low, what](const std::string& text) -> std::string {
+    char* end = nullptr;
+    const double value = std::strtod(text.c_str(), &end);
+    const bool number = !text.empty() && *end == '\0' && value > low && value < 1e9;
+    return number ? "" : "'" + text + "' is not " + what;
+  };
+  return CLI::Validator(check, "");
+}
+
+void add_output_flags(CLI::App& app, OutputFlags& flags) {
+  app.add_option("--json", flags.json,
+                 "Write a journal: a JSON record a line, after every case (docs/results.md)")
+      ->type_name("FILE")
+      ->group("Output");
+  app.add_option("--csv", flags.csv, "Write a table: a line a case")
+      ->type_name("FILE")
+      ->group("Output");
+  app.add_flag("--resume", flags.resume,
+               "Go on with the journal of --json: what is finished there is not measured again")
+      ->group("Output");
+  app.add_flag("--quiet", flags.quiet, "No table and no progress; errors only")->group("Output");
+  app.add_flag("--reproducible", flags.reproducible,
+               "Leave out of the journal what differs from run to run: time, host, command line, "
+               "versions")
+      ->group("Output");
+}
+
+void add_mode_flags(CLI::App& app, ModeFlags& flags) {
+  app.add_option("--mode", flags.mode,
+                 "How to sample: adaptive, do_bench, loop, at_least or sustained "
+                 "(docs/measuring.md); default adaptive")
+      ->type_name("MODE")
+      ->group("Measuring");
+  app.add_option("--warm-up", flags.warm_up_seconds, "Warm up for so long; default: the mode's")
+      ->type_name("SECONDS")
+      ->check(number_above(-1e-12, "a number of seconds, 0 or more"))
+      ->group("Measuring");
+  app.add_option("--seconds", flags.seconds,
+                 "Measure a case for so long: at most (adaptive, do_bench), at least (at_least, "
+                 "sustained); default: the mode's")
+      ->type_name("SECONDS")
+      ->check(number_above(0, "a number of seconds above 0"))
+      ->group("Measuring");
+  app.add_option("--iterations", flags.iterations,
+                 "loop: calls a sample; other modes: at most so many iterations")
+      ->type_name("COUNT")
+      ->check(whole_number("a whole number from 1 to 999999999"))
+      ->group("Measuring");
+  app.add_flag("--flush,!--no-flush", flags.flush,
+               "Write over the last-level cache before each iteration, or do not; default: the "
+               "mode's")
+      ->group("Measuring");
+}
+
+Mode mode_of(const ModeFlags& flags) {
+  Mode mode = flags.mode.empty() ? Mode{} : parse_mode(flags.mode);
+  if (flags.warm_up_seconds) mode.warm_up_seconds = *flags.warm_up_seconds;
+  if (flags.seconds) mode.seconds = *flags.seconds;
+  if (flags.iterations && mode.kind == ModeKind::loop) {
+    mode.iterations = *flags.iterations;
+  } else if (flags.iterations) {
+    mode.max_iterations = *flags.iterations;
+    mode.min_iterations = std::min(mode.min_iterations, mode.max_iterations);
+  }
+  if (flags.flush) mode.flush = *flags.flush;
+  return mode;
+}
+
+void add_device_flags(CLI::App& app, DeviceFlags& flags, const std::string& default_text) {
+  app.add_option("--device", flags.devices,
+                 "Where to measure; may be given several times: host, host:4 (four devices of the "
+                 "CPU's cores), cuda, cuda:0,1, hip, sim:mi300x-8, sim:FILE.toml; default: " +
+                     default_text)
+      ->type_name("DEVICE")
+      ->take_all();
+}
+
+std::vector<std::string> device_names(const DeviceFlags& flags) {
+  std::vector<std::string> names;
+  for (const std::string& given : flags.devices) {
+    std::string name;
+    for (const std::string& part : split(given, ',')) {
+      const bool starts = part.empty() || std::isalpha(static_cast<unsigned char>(part[0])) != 0;
+      if (starts && !name.empty()) names.push_back(std::exchange(name, ""));
+      name += (name.empty() ? "" : ",") + part;
+    }
+    names.push_back(name);
+  }
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (std::count(names.begin(), names.end(), names[i]) > 1) {
+      throw UsageError("--device " + names[i] + " is given twice: expected different devices");
+    }
+  }
+  return names;
+}
+
+std::vector<std::unique_ptr<Machine>> open_machines(const std::vector<std::string>& devices) {
+  std::vector<std::unique_ptr<Machine>> machines;
+  for (const std::string& device : devices) machines.push_back(open_machine(device));
+  return machines;
+}
+
+}  // namespace duet

@@ -1,0 +1,52 @@
+// The flags that every measuring command has. One definition of a flag gives its parsing, its line
+// in --help and its line in docs/cli.md.
+#pragma once
+
+#include <CLI/App.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "device/machine.h"
+#include "timing/mode.h"
+
+namespace duet {
+
+struct OutputFlags {
+  std::string json;
+  std::string csv;
+  bool quiet = false;
+  bool resume = false;
+  bool reproducible = false;
+};
+void add_output_flags(CLI::App& app, OutputFlags& flags);
+
+struct ModeFlags {
+  std::string mode;
+  std::optional<double> warm_up_seconds;
+  std::optional<double> seconds;
+  std::optional<int> iterations;
+  std::optional<bool> flush;
+};
+void add_mode_flags(CLI::App& app, ModeFlags& flags);
+
+// The mode that the flags name (adaptive if none) with their overrides. Throws UsageError.
+Mode mode_of(const ModeFlags& flags);
+
+struct DeviceFlags {
+  std::vector<std::string> devices;
+};
+void add_device_flags(CLI::App& app, DeviceFlags& flags, const std::string& default_text);
+
+// One text a device: a comma that a letter follows separates devices ("host,sim:mi300x-8"), any
+// other belongs to a device ("cuda:0,1"). Throws UsageError if one is given twice.
+std::vector<std::string> device_names(const DeviceFlags& flags);
+
+// Throws UsageError.
+std::vector<std::unique_ptr<Machine>> open_machines(const std::vector<std::string>& devices);
+
+// Accepts numbers above `low`; else says that the text is not `what`, as CLI11's own checks do not.
+CLI::Validator number_above(double low, const std::string& what);
+
+}  // namespace duet

@@ -1,0 +1,100 @@
+// `duet gemm`: its flags, as options of the GEMM benchmark.
+#include "cli/command.h"
+#include "cli/flags.h"
+#include "cli/interrupt.h"
+#include "cli/lists.h"
+#include "cli/measure.h"
+#include "gemm/cases.h"
+#include "gemm/tuning.h"
+
+namespace duet {
+namespace {
+
+constexpr const char* kDefaultShapes = "seed,llama";
+constexpr const char* kDefaultShapesOfCpus = "quick";  // the others take minutes there
+
+class GemmCommand : public Command {
+ public:
+  explicit GemmCommand(CLI::App& root)
+      : app_(root.add_subcommand("gemm", "Measure matrix multiplications, library by library")) {
+    add_device_flags(*app_, devices_, "host");
+    add("--shapes", shapes_, "LIST", "Shapes as MxNxK: 4096x4096x512,8192x8192x8192");
+    add("--set", sets_, "LIST",
+        "Sets of shapes: seed (read as M,N,K), llama (the same read as M,K,N), squares, c3, quick; "
+        "default seed,llama, on CPUs quick");
+    add("--dtype", dtypes_, "LIST", "fp32, tf32, fp16, bf16, fp8_e4m3, int8; default bf16");
+    add("--engine", engines_, "LIST", "Engines by name; default: all that the device has");
+    add("--layout", layouts_, "LIST",
+        "How B lies: nn (torch.matmul), nt (F.linear, B transposed); default nn");
+    add("--tuning-cache", tuning_cache_, "FILE",
+        "Keep what the tuned engines chose in FILE and use it again; default: in memory only");
+    app_->add_option("--tuning-seconds", tuning_seconds_, "Tune a problem for about so long")
+        ->type_name("S")
+        ->check(number_above(0, "a time in seconds above 0"))
+        ->capture_default_str();
+    app_->add_flag("--search", search_, "Also search for the shape with the highest rate");
+    app_->add_flag("--each-device", each_device_,
+                   "Every device of a machine by itself; default: the first");
+    add_mode_flags(*app_, mode_);
+    add_output_flags(*app_, output_);
+  }
+
+  CLI::App& app() override { return *app_; }
+
+  int run(const std::vector<std::string>& line) override {
+    GemmOptions options = parsed();
+    set_tuning_cache(tuning_cache_);
+    set_tuning_seconds(tuning_seconds_);
+    Plan plan;
+    const std::vector<std::string> names = device_names(devices_);
+    plan.machines = open_machines(names.empty() ? std::vector<std::string>{"host"} : names);
+    for (const auto& machine : plan.machines) {
+      options.device_name = machine->name();
+      options.shapes = shapes_for(*machine);
+      add_job(plan, *machine, gemm_benchmark(*machine, options, interrupted));
+    }
+    return measure(plan, output_, line);
+  }
+
+ private:
+  void add(const std::string& flag, std::string& value, const char* type, const char* text) {
+    app_->add_option(flag, value, text)->type_name(type);
+  }
+
+  GemmOptions parsed() const {
+    GemmOptions options;
+    if (!dtypes_.empty()) options.dtypes = parse_list(dtypes_, parse_dtype);
+    if (!layouts_.empty()) options.layouts = parse_list(layouts_, parse_layout);
+    if (!engines_.empty()) options.engines = split(engines_, ',');
+    options.search = search_;
+    options.each_device = each_device_;
+    options.mode = mode_of(mode_);
+    return options;
+  }
+
+  std::vector<GemmShape> shapes_for(Machine& machine) const {
+    std::string list = sets_;
+    if (!shapes_.empty()) list += (list.empty() ? "" : ",") + shapes_;
+    if (!list.empty()) return parse_shapes(list);
+    if (search_) return {};
+    const bool cpu = machine.device(0).info().kind == "host";
+    return parse_shapes(cpu ? kDefaultShapesOfCpus : kDefaultShapes);
+  }
+
+  CLI::App* app_;
+  DeviceFlags devices_;
+  ModeFlags mode_;
+  OutputFlags output_;
+  std::string shapes_, sets_, dtypes_, engines_, layouts_, tuning_cache_;
+  double tuning_seconds_ = tuning_seconds();
+  bool search_ = false;
+  bool each_device_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_gemm_command(CLI::App& root) {
+  return std::make_unique<GemmCommand>(root);
+}
+
+}  // namespace duet

@@ -1,0 +1,67 @@
+// --help as text; see help.h.
+#include "cli/help.h"
+
+namespace duet {
+namespace {
+
+constexpr std::size_t kPageWidth = 100;
+
+// `name` in a column, `text` wrapped beside it; a name that is too long has its own line.
+std::string entry(const std::string& name, const std::string& text, std::size_t column) {
+  std::string out = "  " + name;
+  std::size_t at = out.size();
+  const auto new_line = [&] {
+    out += "\n" + std::string(column, ' ');
+    at = column;
+  };
+  if (at + 2 > column) {
+    new_line();
+  } else {
+    out += std::string(column - at, ' ');
+    at = column;
+  }
+  for (std::size_t begin = 0; begin < text.size();) {
+    std::size_t end = text.find(' ', begin);
+    if (end == std::string::npos) end = text.size();
+    if (at > column && at + 1 + end - begin > kPageWidth) {
+      new_line();
+    } else if (at > column) {
+      out += ' ';
+      ++at;
+    }
+    out += text.substr(begin, end - begin);
+    at += end - begin;
+    begin = end + 1;
+  }
+  return out + "\n";
+}
+
+}  // namespace
+
+std::string flag_names(const CLI::Option& option) {
+  if (option.get_positional()) return option.get_name(true);
+  std::string names;
+  for (const std::string& name : option.get_lnames()) {
+    names += (names.empty() ? "--" : ", --") + name;
+  }
+  // CLI11 puts the type of a flag to "" and that of a list of values to "TYPE ...".
+  const std::string type = option.get_items_expected_max() == 0 ? "" : option.get_type_name();
+  return names + (type.empty() ? "" : " " + type);
+}
+
+std::string HelpFormatter::make_option(const CLI::Option* option, bool) const {
+  return entry(flag_names(*option), option->get_description(), get_column_width());
+}
+
+std::string HelpFormatter::make_subcommand(const CLI::App* app) const {
+  return entry(app->get_name(), app->get_description(), get_column_width());
+}
+
+std::string HelpFormatter::make_help(const CLI::App* app, std::string name,
+                                     CLI::AppFormatMode mode) const {
+  std::string text = Formatter::make_help(app, name, mode);
+  for (std::size_t at = 0; (at = text.find("\n\n\n", at)) != std::string::npos;) text.erase(at, 1);
+  return text;
+}
+
+}  // namespace duet

@@ -1,0 +1,101 @@
+// `duet info`: what can be measured here, and why the rest cannot.
+#include <fmt/format.h>
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.h"
+#include "cli/flags.h"
+#include "cli/info_text.h"
+#include "core/error.h"
+#include "results/environment.h"
+#include "results/libraries.h"
+#include "results/version.h"
+
+namespace duet {
+namespace {
+
+Record backends_to_json(const std::vector<BackendState>& states) {
+  Record out = Record::array();
+  for (const BackendState& state : states) {
+    out.push_back({{"kind", state.kind},
+                   {"available", state.available},
+                   {"description", state.description},
+                   {"reason", state.reason}});
+  }
+  return out;
+}
+
+Record libraries_to_json(const std::vector<LibraryState>& states) {
+  Record out = Record::array();
+  for (const LibraryState& state : states) {
+    out.push_back({{"name", state.name},
+                   {"purpose", state.purpose},
+                   {"found", state.found},
+                   {"version", state.version},
+                   {"reason", state.reason}});
+  }
+  return out;
+}
+
+class InfoCommand : public Command {
+ public:
+  explicit InfoCommand(CLI::App& root)
+      : app_(root.add_subcommand(
+            "info",
+            "Show devices, the links between them, libraries, and what is missing and why")) {
+    add_device_flags(*app_, devices_, "all that can be opened");
+    app_->add_flag("--json", json_, "Print one JSON object instead of text");
+  }
+
+  CLI::App& app() override { return *app_; }
+
+  int run(const std::vector<std::string>&) override {
+    const std::vector<BackendState> states = backends();
+    const auto machines = open_machines(chosen(states));
+    const std::vector<LibraryState> found = libraries(LibrarySearch::load);
+    if (json_) {
+      Record out = {{"duet", version()}, {"revision", revision()}, {"host", host_to_json()}};
+      out["backends"] = backends_to_json(states);
+      out["machines"] = Record::array();
+      for (const auto& machine : machines) out["machines"].push_back(machine_to_json(*machine));
+      out["libraries"] = libraries_to_json(found);
+      std::cout << out.dump(2) << '\n';
+      return 0;
+    }
+    std::cout << fmt::format("duet {} ({})\n\n", version(), revision()) << host_text() << '\n'
+              << backends_text(states);
+    for (const auto& machine : machines) std::cout << '\n' << machine_text(*machine);
+    std::cout << '\n' << libraries_text(found);
+    return 0;
+  }
+
+ private:
+  // The devices asked for, or each kind that opens without being told which.
+  std::vector<std::string> chosen(const std::vector<BackendState>& states) const {
+    if (!devices_.devices.empty()) return device_names(devices_);
+    std::vector<std::string> names;
+    for (const BackendState& state : states) {
+      if (!state.available) continue;
+      try {
+        open_machine(state.kind);
+        names.push_back(state.kind);
+      } catch (const Error&) {
+        // A kind that wants an argument (sim) is listed, and shown with --device.
+      }
+    }
+    return names;
+  }
+
+  CLI::App* app_;
+  DeviceFlags devices_;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_info_command(CLI::App& root) {
+  return std::make_unique<InfoCommand>(root);
+}
+
+}  // namespace duet

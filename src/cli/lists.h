@@ -1,0 +1,32 @@
+// Lists as flags take them: words between commas, and sizes as ranges.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace duet {
+
+// The parts that a separator divides, trimmed; empty parts are kept.
+std::vector<std::string> split(const std::string& text, char separator);
+
+// Each part through `parse`, which throws UsageError for what it does not know.
+template <typename Parse>
+auto parse_list(const std::string& text, Parse parse) {
+  std::vector<decltype(parse(std::string()))> values;
+  for (const std::string& part : split(text, ',')) values.push_back(parse(part));
+  return values;
+}
+
+// "64K", "4K,1M", "4K..2G" (powers of two times the first), "seed" (the list of method.md), and
+// any of these between commas; ascending, each once. Throws UsageError.
+std::vector<std::uint64_t> parse_sizes(const std::string& text);
+
+// "0-1,2-3". Throws UsageError.
+std::vector<std::pair<int, int>> parse_pairs(const std::string& text);
+
+// A whole number of at least `low`; `what` names the flag. Throws UsageError.
+int parse_number(const std::string& text, int low, const std::string& what);
+
+}  // namespace duet

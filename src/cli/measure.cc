@@ -1,0 +1,188 @@
+// From jobs to an exit code; see measure.h.
+#include "cli/measure.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+
+#include "cli/interrupt.h"
+#include "results/environment.h"
+#include "results/journal.h"
+#include "results/output_file.h"
+#include "results/writers/console.h"
+#include "results/writers/csv.h"
+
+namespace duet {
+namespace {
+
+class JournalWriter : public Writer {
+ public:
+  explicit JournalWriter(OutputFile& file) : file_(file) {}
+  void begin(const Section&) override {}
+  void result(const Record& record, bool resumed) override {
+    if (!resumed) file_.write(journal_line(record));
+  }
+  void end() override {}
+
+ private:
+  OutputFile& file_;
+};
+
+// "8 x AMD Instinct MI300X".
+std::string hardware(Machine& machine) {
+  std::map<std::string, int> models;
+  for (int i = 0; i < machine.size(); ++i) ++models[machine.device(i).info().model];
+  std::string text;
+  for (const auto& [model, count] : models) {
+    text += text.empty() ? "" : ", ";
+    text += count > 1 ? fmt::format("{} x {}", count, model) : model;
+  }
+  return text;
+}
+
+void check(const OutputFlags& flags) {
+  if (flags.resume && flags.json.empty()) {
+    throw UsageError("--resume needs a journal to go on with: expected --json FILE");
+  }
+  if (!flags.json.empty() && flags.json == flags.csv) {
+    throw UsageError("--json and --csv both name " + flags.json + ": expected two files");
+  }
+}
+
+struct Outputs {
+  JournalContents earlier;
+  std::optional<OutputFile> journal;
+  std::optional<OutputFile> csv;
+};
+
+void open_csv(Outputs& outputs, const OutputFlags& flags) {
+  if (flags.csv.empty()) return;
+  // The journal has all that a table of an earlier run had.
+  outputs.csv.emplace(flags.resume ? OutputFile::continue_after(flags.csv, 0)
+                                   : OutputFile::create(flags.csv, "expected another name"));
+}
+
+Outputs open_outputs(const OutputFlags& flags, const Record& environment) {
+  Outputs outputs;
+  if (flags.resume) {
+    outputs.earlier = read_journal(flags.json);
+    check_same_devices(flags.json, outputs.earlier, environment);
+  }
+  if (!flags.json.empty()) {
+    outputs.journal.emplace(flags.resume ? resume_journal(flags.json, outputs.earlier)
+                                         : create_journal(flags.json));
+  }
+  try {
+    open_csv(outputs, flags);
+  } catch (...) {
+    if (outputs.journal) outputs.journal->discard();
+    throw;
+  }
+  return outputs;
+}
+
+int terminal_width() {
+  winsize size{};
+  const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20;
+  return known ? size.ws_col : 80;
+}
+
+double seconds_now() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(now).count();
+}
+
+std::string tally_text(const Tally& tally) {
+  std::string text = fmt::format("{} {}: {} measured", tally.cases,
+                                 tally.cases == 1 ? "case" : "cases", tally.measured);
+  if (tally.skipped > 0) text += fmt::format(", {} skipped", tally.skipped);
+  if (tally.wrong > 0) text += fmt::format(", {} WRONG", tally.wrong);
+  if (tally.failed > 0) text += fmt::format(", {} failed", tally.failed);
+  if (tally.resumed > 0) text += fmt::format(" ({} by the earlier run)", tally.resumed);
+  return text;
+}
+
+int conclude(const Tally& tally, const OutputFlags& flags,
+             const std::vector<std::string>& command) {
+  if (!flags.quiet) {
+    std::cout << '\n' << tally_text(tally);
+    if (!flags.json.empty()) std::cout << "; journal: " << flags.json;
+    if (!flags.csv.empty()) std::cout << "; table: " << flags.csv;
+    std::cout << std::endl;
+  }
+  if (tally.interrupted) {
+    const int done = tally.measured + tally.skipped + tally.wrong + tally.failed;
+    std::string line = flags.json.empty() ? std::string("with --json FILE it could be resumed")
+                                          : "resume with: " + quote_command(command);
+    if (!flags.json.empty() && !flags.resume) line += " --resume";
+    std::cerr << fmt::format("duet: interrupted after {} of {} cases; {}\n", done, tally.cases,
+                             line);
+  } else if (tally.wrong + tally.failed > 0) {
+    std::cerr << fmt::format("duet: of {} cases {} left wrong data and {} failed\n", tally.cases,
+                             tally.wrong, tally.failed);
+  }
+  return tally.interrupted || tally.wrong + tally.failed > 0 ? 1 : 0;
+}
+
+}  // namespace
+
+void add_job(Plan& plan, Machine& machine, Benchmark benchmark) {
+  // A size or a shape that was named twice runs once.
+  std::set<std::string> seen;
+  auto& cases = benchmark.cases;
+  const auto again = [&](const Case& one) { return !seen.insert(case_key(one.id)).second; };
+  cases.erase(std::remove_if(cases.begin(), cases.end(), again), cases.end());
+  if (cases.empty()) return;
+  Section section{cases.front().id.benchmark, machine.name(), hardware(machine), {}};
+  for (const Case& one : cases) section.cases.push_back(one.id);
+  plan.jobs.push_back({std::move(section), std::move(benchmark)});
+}
+
+int measure(const Plan& plan, const OutputFlags& flags, const std::vector<std::string>& command) {
+  check(flags);
+  if (plan.jobs.empty()) {
+    throw UsageError("nothing to measure: the devices have no case of the kinds that were chosen");
+  }
+  catch_interrupts();
+  std::vector<Machine*> machines;
+  for (const auto& machine : plan.machines) machines.push_back(machine.get());
+  const Record environment = make_environment(machines, {command, flags.reproducible});
+  Outputs outputs = open_outputs(flags, environment);
+  for (const std::string& warning : outputs.earlier.warnings)
+    std::cerr << "duet: " << warning << '\n';
+
+  std::vector<Section> sections;
+  for (const Job& job : plan.jobs) sections.push_back(job.section);
+  // The journal comes first: what a console shows is stored.
+  std::vector<std::unique_ptr<Writer>> writers;
+  if (outputs.journal) {
+    outputs.journal->write(journal_line(environment));
+    writers.push_back(std::make_unique<JournalWriter>(*outputs.journal));
+  }
+  if (outputs.csv) {
+    const auto write = [&](std::string_view text) { outputs.csv->write(text); };
+    writers.push_back(std::make_unique<CsvWriter>(sections, write));
+  }
+  if (!flags.quiet) {
+    writers.push_back(std::make_unique<ConsoleWriter>(std::cout, isatty(STDOUT_FILENO) != 0));
+  }
+  std::vector<Writer*> views;
+  for (const auto& writer : writers) views.push_back(writer.get());
+
+  Progress progress(std::cerr, terminal_width(), seconds_now);
+  const bool show_progress = !flags.quiet && isatty(STDERR_FILENO) != 0;
+  const Tally tally =
+      run_jobs(plan.jobs, views,
+               {outputs.earlier.by_case(), interrupted, show_progress ? &progress : nullptr});
+  return conclude(tally, flags, command);
+}
+
+}  // namespace duet

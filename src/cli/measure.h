@@ -1,0 +1,25 @@
+// What every measuring command ends in: open the outputs, run the jobs, say how it went.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/flags.h"
+#include "cli/runner.h"
+
+namespace duet {
+
+struct Plan {
+  std::vector<std::unique_ptr<Machine>> machines;  // outlive the jobs
+  std::vector<Job> jobs;
+};
+
+// A benchmark on a machine of the plan as a job of it.
+void add_job(Plan& plan, Machine& machine, Benchmark benchmark);
+
+// All input has been checked when this is called; files are made here. Returns the exit code.
+// Throws UsageError, and then has left no file behind.
+int measure(const Plan& plan, const OutputFlags& flags, const std::vector<std::string>& command);
+
+}  // namespace duet

@@ -1,0 +1,120 @@
+// `duet run`: a suite, as jobs on the machines that it names.
+#include <fmt/format.h>
+
+#include <iostream>
+#include <map>
+
+#include "cli/command.h"
+#include "cli/flags.h"
+#include "cli/interrupt.h"
+#include "cli/measure.h"
+#include "cli/suites.h"
+#include "core/error.h"
+
+namespace duet {
+namespace {
+
+std::string kind_of(const std::string& device) { return device.substr(0, device.find(':')); }
+
+// The machines of a plan by the name that a suite gives them, each opened once.
+class Opened {
+ public:
+  explicit Opened(Plan& plan) : plan_(plan) {}
+
+  // nullptr if it is not there and need not be.
+  Machine* find(const std::string& device, bool if_there) {
+    const auto found = by_name_.find(device);
+    if (found != by_name_.end()) return found->second;
+    Machine*& machine = by_name_[device];
+    try {
+      plan_.machines.push_back(open_machine(device));
+      machine = plan_.machines.back().get();
+    } catch (const UsageError&) {
+      if (!if_there) throw;
+    }
+    return machine;
+  }
+
+ private:
+  Plan& plan_;
+  std::map<std::string, Machine*> by_name_;
+};
+
+void add_entry(Plan& plan, Machine& machine, const SuiteEntry& entry) {
+  if (const auto* gemm = std::get_if<GemmOptions>(&entry.options)) {
+    GemmOptions options = *gemm;
+    options.device_name = machine.name();
+    add_job(plan, machine, gemm_benchmark(machine, options, interrupted));
+  } else {
+    CopyOptions options = std::get<CopyOptions>(entry.options);
+    options.device_name = machine.name();
+    add_job(plan, machine, copy_benchmark(machine, options, interrupted));
+  }
+}
+
+class RunCommand : public Command {
+ public:
+  explicit RunCommand(CLI::App& root)
+      : app_(root.add_subcommand("run", "Run a suite of benchmarks; without a name, list them")) {
+    app_->add_option("suite", suite_, "The suite's name");
+    add_device_flags(*app_, devices_,
+                     "all of the suite's that are there; a device given here stands for the "
+                     "suite's of its kind, and the others are left out");
+    add_output_flags(*app_, output_);
+  }
+
+  CLI::App& app() override { return *app_; }
+
+  int run(const std::vector<std::string>& line) override {
+    if (suite_.empty()) {
+      for (const Suite& suite : suites()) {
+        std::cout << fmt::format("{:<8}{}\n", suite.name, suite.description);
+      }
+      return 0;
+    }
+    Plan plan;
+    Opened opened(plan);
+    for (const SuiteEntry& entry : chosen(find_suite(suite_))) {
+      Machine* machine = opened.find(entry.device, entry.if_there);
+      if (machine != nullptr) add_entry(plan, *machine, entry);
+    }
+    return measure(plan, output_, line);
+  }
+
+ private:
+  std::vector<SuiteEntry> chosen(const Suite& suite) const {
+    const std::vector<std::string> devices = device_names(devices_);
+    if (devices.empty()) return suite.entries;
+    std::vector<SuiteEntry> entries;
+    for (const std::string& device : devices) {
+      const std::size_t before = entries.size();
+      std::string first;  // a kind that the suite has on several machines is run on one
+      for (SuiteEntry entry : suite.entries) {
+        if (kind_of(entry.device) != kind_of(device)) continue;
+        if (first.empty()) first = entry.device;
+        if (entry.device != first) continue;
+        entry.device = device;
+        entry.if_there = false;
+        entries.push_back(entry);
+      }
+      if (entries.size() > before) continue;
+      throw UsageError(
+          fmt::format("--device {}: suite {} has nothing for it: expected host, cuda, hip or sim",
+                      device, suite.name));
+    }
+    return entries;
+  }
+
+  CLI::App* app_;
+  std::string suite_;
+  DeviceFlags devices_;
+  OutputFlags output_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_run_command(CLI::App& root) {
+  return std::make_unique<RunCommand>(root);
+}
+
+}  // namespace duet

@@ -1,0 +1,132 @@
+// The run itself; see runner.h.
+#include "cli/runner.h"
+
+#include <exception>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+
+namespace duet {
+namespace {
+
+class Runner {
+ public:
+  Runner(const std::vector<Writer*>& writers, const RunnerOptions& options)
+      : writers_(writers), options_(options) {}
+
+  Tally run(const std::vector<Job>& jobs) {
+    for (const Job& job : jobs) tally_.cases += static_cast<int>(job.benchmark.cases.size());
+    if (options_.progress != nullptr) options_.progress->plan(left(jobs));
+    for (const Job& job : jobs) {
+      if (!tally_.interrupted) run(job);
+    }
+    return tally_;
+  }
+
+ private:
+  void run(const Job& job);
+  Record measure(const Case& one);
+  void count(Outcome outcome);
+
+  // The record of an earlier run, if it need not be repeated.
+  const Record* earlier(const CaseId& id) const {
+    const auto found = options_.earlier.find(case_key(id));
+    if (found == options_.earlier.end()) return nullptr;
+    const Outcome outcome = outcome_of(*found->second);
+    const bool again = outcome == Outcome::wrong || outcome == Outcome::failed;
+    return again ? nullptr : found->second;
+  }
+
+  int left(const std::vector<Job>& jobs) const {
+    int count = 0;
+    for (const Job& job : jobs) {
+      for (const Case& one : job.benchmark.cases) count += earlier(one.id) == nullptr ? 1 : 0;
+    }
+    return count;
+  }
+
+  void write(const Record& record, bool resumed) {
+    for (Writer* writer : writers_) writer->result(record, resumed);
+  }
+
+  const std::vector<Writer*>& writers_;
+  const RunnerOptions& options_;
+  Tally tally_;
+};
+
+void Runner::count(Outcome outcome) {
+  tally_.measured += outcome == Outcome::measured ? 1 : 0;
+  tally_.skipped += outcome == Outcome::skipped ? 1 : 0;
+  tally_.wrong += outcome == Outcome::wrong ? 1 : 0;
+  tally_.failed += outcome == Outcome::failed ? 1 : 0;
+}
+
+// Throws Interrupted only.
+Record Runner::measure(const Case& one) {
+  const auto skip = [&](const Error& error) {
+    Measurement measurement;
+    measurement.id = one.id;
+    measurement.skipped = Skipped{error.what()};
+    return make_record(measurement);
+  };
+  try {
+    return make_record(one.run());
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const Unavailable& error) {
+    return skip(error);
+  } catch (const OutOfMemory& error) {
+    return skip(error);
+  } catch (const Mismatch& error) {
+    return make_record(one.id, Failure{true, error.what()});
+  } catch (const std::exception& error) {
+    return make_record(one.id, Failure{false, error.what()});
+  }
+}
+
+void Runner::run(const Job& job) {
+  for (Writer* writer : writers_) writer->begin(job.section);
+  std::vector<Finished> finished;
+  for (const Case& one : job.benchmark.cases) {
+    if (options_.stop && options_.stop()) tally_.interrupted = true;
+    if (tally_.interrupted) break;
+    Record record;
+    const Record* before = earlier(one.id);
+    if (before != nullptr) {
+      record = *before;
+      ++tally_.resumed;
+    } else {
+      if (options_.progress != nullptr) options_.progress->start(one.id);
+      try {
+        record = measure(one);
+      } catch (const Interrupted&) {
+        tally_.interrupted = true;
+      }
+      if (options_.progress != nullptr) options_.progress->done();
+      if (tally_.interrupted) break;
+    }
+    count(outcome_of(record));
+    write(record, before != nullptr);
+    const Outcome outcome = outcome_of(record);
+    if (outcome == Outcome::measured || outcome == Outcome::skipped) {
+      finished.push_back(finished_of(record));
+    }
+  }
+  if (!tally_.interrupted && job.benchmark.conclude) {
+    for (const Measurement& measurement : job.benchmark.conclude(finished)) {
+      const Record record = make_record(measurement);
+      const Record* before = earlier(measurement.id);
+      write(record, before != nullptr && *before == record);
+    }
+  }
+  for (Writer* writer : writers_) writer->end();
+}
+
+}  // namespace
+
+Tally run_jobs(const std::vector<Job>& jobs, const std::vector<Writer*>& writers,
+               const RunnerOptions& options) {
+  return Runner(writers, options).run(jobs);
+}
+
+}  // namespace duet

@@ -1,0 +1,38 @@
+// Runs cases one by one: passes over what a journal has already, turns errors into records, stops
+// when asked, and hands every record to the writers. Knows no flags and no files.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "results/record.h"
+#include "results/writers/progress.h"
+#include "results/writers/writer.h"
+#include "timing/measurement.h"
+
+namespace duet {
+
+struct Job {
+  Section section;
+  Benchmark benchmark;
+};
+
+struct RunnerOptions {
+  std::map<std::string, const Record*> earlier;  // by case_key(), from the journal
+  std::function<bool()> stop;                    // asked before every case
+  Progress* progress = nullptr;
+};
+
+struct Tally {
+  int cases = 0;                                         // planned
+  int resumed = 0;                                       // of the journal
+  int measured = 0, skipped = 0, wrong = 0, failed = 0;  // the journal's included
+  bool interrupted = false;
+};
+
+Tally run_jobs(const std::vector<Job>& jobs, const std::vector<Writer*>& writers,
+               const RunnerOptions& options);
+
+}  // namespace duet

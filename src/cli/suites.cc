@@ -1,0 +1,102 @@
+// The suites; see suites.h.
+#include "cli/suites.h"
+
+#include "core/error.h"
+
+namespace duet {
+namespace {
+
+// GEMM as the MI350X study timed it (docs/measuring.md).
+GemmOptions study_gemm(const std::string& sets) {
+  GemmOptions options;
+  options.shapes = parse_shapes(sets);
+  options.mode = do_bench_mode();
+  return options;
+}
+
+GemmOptions full_gemm() {
+  GemmOptions options = study_gemm("seed,llama,squares,c3");
+  options.dtypes = {DType::bf16, DType::fp16, DType::fp8_e4m3};
+  options.layouts = {Layout::nn, Layout::nt};
+  return options;
+}
+
+GemmOptions cpu_gemm(const std::string& sets) {
+  GemmOptions options;
+  options.shapes = parse_shapes(sets);
+  options.dtypes = {DType::fp32, DType::bf16};
+  options.mode.seconds = 0.3;
+  return options;
+}
+
+// The MI300X study's curve: one copy by a copy engine, from a device to its neighbour.
+CopyOptions study_copy() {
+  CopyOptions options;
+  options.kinds = {CopyKind::peer};
+  options.executors = {Executor::dma};
+  options.issues = {Issue::push};
+  options.directions = {false};
+  return options;
+}
+
+// The same and the ways to and from the host, at fewer sizes: for GPUs, in seconds.
+CopyOptions short_gpu_copy() {
+  CopyOptions options;
+  options.issues = {Issue::push};
+  options.directions = {false};
+  options.sizes = {64ull << 10, 1ull << 20, 16ull << 20, 256ull << 20};
+  options.mode.seconds = 0.1;
+  return options;
+}
+
+CopyOptions cpu_copy() {
+  CopyOptions options;
+  options.sizes = {64ull << 10, 1ull << 20, 16ull << 20, 256ull << 20};
+  options.mode.seconds = 0.3;
+  return options;
+}
+
+Suite quick() {
+  return {"quick",
+          "GEMM and copies on the CPU, the studies' shapes and sizes on sim:mi300x-8 and on GPUs "
+          "where there are any; under two minutes",
+          {{"host", false, cpu_gemm("quick")},
+           {"host", false, cpu_copy()},
+           {"sim:mi300x-8", false, study_gemm("seed,llama")},
+           {"sim:mi300x-8", false, study_copy()},
+           {"cuda", true, study_gemm("seed,llama")},
+           {"cuda", true, short_gpu_copy()},
+           {"hip", true, study_gemm("seed,llama")},
+           {"hip", true, short_gpu_copy()}}};
+}
+
+Suite seed() {
+  return {
+      "seed",
+      "All that the studies measured, in full: every shape set, dtype and layout, every kind of "
+      "copy at every size, on sim:mi300x-8 and sim:mi350x-8 and on GPUs where there are any",
+      {{"sim:mi300x-8", false, full_gemm()},
+       {"sim:mi350x-8", false, full_gemm()},
+       {"sim:mi300x-8", false, CopyOptions()},
+       {"cuda", true, full_gemm()},
+       {"cuda", true, CopyOptions()},
+       {"hip", true, full_gemm()},
+       {"hip", true, CopyOptions()},
+       {"host", false, cpu_gemm("quick,4096x4096x4096")},
+       {"host", false, CopyOptions()}}};
+}
+
+}  // namespace
+
+std::vector<Suite> suites() { return {quick(), seed()}; }
+
+Suite find_suite(const std::string& name) {
+  std::string known;
+  for (const Suite& suite : suites()) {
+    if (suite.name == name) return suite;
+    known += (known.empty() ? "" : " or ") + suite.name;
+  }
+  throw UsageError("unknown suite '" + name + "': expected " + known);
+}
+
+}  // namespace duet

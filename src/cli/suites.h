@@ -1,0 +1,30 @@
+// Lists of benchmarks that are run together: what a suite measures is data.
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "copy/cases.h"
+#include "gemm/cases.h"
+
+namespace duet {
+
+struct SuiteEntry {
+  std::string device;     // as in --device
+  bool if_there = false;  // left out where the device cannot be opened
+  std::variant<GemmOptions, CopyOptions> options;
+};
+
+struct Suite {
+  std::string name;
+  std::string description;
+  std::vector<SuiteEntry> entries;
+};
+
+std::vector<Suite> suites();
+
+// Throws UsageError that lists the known names.
+Suite find_suite(const std::string& name);
+
+}  // namespace duet
