@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# Exit codes, messages, outputs in files, in a pipe and on a terminal.
+source "$(dirname "$0")/check.sh"
+
+short=(copy --device sim:mi300x-8 --kind local --executor dma --sizes 64K)
+
+# Help and lists.
+expect_code 0 --help
+expect_code 0 --version
+grep -q '^duet [0-9]' out || fail "--version: $(cat out)"
+for command in info gemm copy run; do expect_code 0 "$command" --help; done
+[[ $(awk 'length > 100' out | wc -l) == 0 ]] || fail "--help is wider than 100 columns"
+expect_code 0 run
+grep -q '^quick' out || fail "run does not list quick"
+expect_code 0 info
+expect_code 0 info --device sim:mi300x-8 --json
+grep -q '"machines"' out || fail "info --json: $(cat out)"
+
+# Wrong usage names what was expected.
+refuses 'expected a command'
+refuses 'expected a command' dance
+refuses '--fast' copy --fast
+refuses 'expected one of host, cuda, hip, sim' gemm --device abacus
+refuses 'mi300x-8' gemm --device sim:abacus
+refuses 'expected host:N' copy --device host:0
+refuses 'given twice' copy --device host --device host
+refuses 'expected MxNxK' gemm --shapes 12x12
+refuses 'expected MxNxK' gemm --set cubes
+refuses 'expected one of fp32' gemm --dtype fp7
+refuses 'unknown GEMM engine' gemm --device sim:mi300x-8 --engine abacus
+refuses 'nn' gemm --layout tt
+refuses 'is not a size' copy --sizes 7q
+refuses 'MIN <= MAX' copy --sizes 2M..1M
+refuses '0 bytes' copy --sizes 0
+refuses 'FROM-TO' copy --pairs 01
+refuses 'devices 0 to 7' copy --device sim:mi300x-8 --pairs 0-8
+refuses 'expected one of' copy --kind sideways
+refuses 'expected one of' copy --executor hand
+refuses 'pinned or pageable' copy --host-memory paper
+refuses 'whole number' copy --grid 0
+refuses 'nothing to measure' copy --device host --kind peer
+refuses 'expected adaptive' copy --mode fast
+refuses 'a number of seconds' copy --seconds soon
+refuses 'whole number' copy --iterations 1.5
+refuses 'expected quick or seed' run slow
+refuses 'expected host, cuda, hip or sim' run quick --device abacus
+refuses 'FILE' "${short[@]}" --json
+refuses 'cannot be written' "${short[@]}" --json nowhere/journal.jsonl
+refuses 'cannot be written' "${short[@]}" --json journal.jsonl --csv nowhere/table.csv
+refuses 'expected two files' "${short[@]}" --json same --csv same
+refuses 'expected --json FILE' "${short[@]}" --resume
+
+# A platform that is broken, or not there.
+printf '[device\n' > broken.toml
+refuses 'broken.toml' copy --device sim:broken.toml --json journal.jsonl
+refuses 'nowhere.toml' copy --device sim:nowhere.toml --json journal.jsonl
+
+# Outputs: in a pipe there is no progress; what exists is not written over.
+expect_code 0 "${short[@]}" --json journal.jsonl --csv table.csv
+[[ ! -s err ]] || fail "a run in a pipe wrote to stderr: $(cat err)"
+grep -q $'\r' out && fail "a run in a pipe shows progress"
+[[ $(wc -l < journal.jsonl) == 2 ]] || fail "journal: $(cat journal.jsonl)"
+[[ $(wc -l < table.csv) == 2 ]] || fail "table: $(cat table.csv)"
+refuses 'exists' "${short[@]}" --json journal.jsonl
+refuses 'exists' "${short[@]}" --csv table.csv
+refuses 'expected the same devices' copy --device host --json journal.jsonl --resume
+printf 'nonsense\n' > damaged.jsonl
+refuses 'damaged.jsonl:1:' "${short[@]}" --json damaged.jsonl --resume
+expect_code 0 "${short[@]}" --quiet
+[[ ! -s out && ! -s err ]] || fail "--quiet is not: $(cat out err)"
+expect_code 0 "${short[@]}" --json /dev/stdout --quiet
+[[ $(grep -c '^{"type"' out) == 2 ]] || fail "--json /dev/stdout: $(cat out)"
+
+# On a terminal there is a progress line.
+if command -v script > /dev/null; then
+  script -qec "$duet ${short[*]}" /dev/null > terminal < /dev/null
+  grep -q '\[1/1\]' terminal || fail "no progress on a terminal: $(cat terminal)"
+fi
+finish

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Runs duet on a simulated machine and compares console, journal and table with expected/, byte for
+# byte. After a wanted change: tests/golden/golden.sh build/duet --update, and read the diff.
+set -euo pipefail
+duet=$(realpath "$1")
+update=${2:-}
+expected=$(realpath "$(dirname "$0")")/expected
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder"
+
+# golden NAME ARGUMENT...
+golden() {
+  local name=$1
+  shift
+  # No warm-up: virtual time needs none, and real time is saved.
+  "$duet" "$@" --warm-up 0 --iterations 3 --reproducible --json "$name.jsonl" --csv "$name.csv" > "$name.txt"
+}
+
+golden copy_pairs copy --device sim:mi300x-8 --kind peer --executor dma --issue push \
+  --sizes 64K,4M --matrix 1M --one-way
+golden copy_curves copy --device sim:h200-4 --kind peer,host_to_device --pattern pair --issue pull \
+  --one-way --matrix 0 --sizes 4K,64K,1M,4M --grid 1,16 --block 256
+golden gemm gemm --device sim:mi300x-8 --shapes 8192x8192x8192,16384x8192x7168,96x80x64 \
+  --dtype bf16,int8 --layout nn,nt
+
+if [[ $update == --update ]]; then
+  cp ./* "$expected"
+  exit 0
+fi
+diff --unified "$expected" .
