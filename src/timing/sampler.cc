@@ -51,8 +51,10 @@ void verify(Team& team, Work& work, Sampling& sampling) {
 
 }  // namespace
 
-Sampling Sampler::measure(Work& work, const Mode& mode, const Placement& placement) {
+Sampling Sampler::measure(Work& work, const Mode& asked, const Placement& placement) {
   const Prepared prepared(team_, work, placement);
+  Mode mode = asked;
+  if (team_.machine().is_virtual()) mode.warm_up_seconds = 0;  // a model does not get warm
   Sampling sampling;
   {
     StreamTrial trial(team_, work, mode, placement);
