@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """duet gemm beside torch.matmul on one GPU, in turns within the same minutes.
 
-Each round runs the seed's shapes in a `duet gemm` process and then in this one: cold (30 ms warm-up,
-200 ms, cache flushed: do_bench) or sustained (seconds of calls, power-capped). Prints a row a shape:
-medians over the rounds, and the ratio; last the geometric mean.
+First duet tunes every shape, into its cache. Then each round runs the studies' shapes in a `duet gemm`
+process and in this one, in turns that change places: cold (30 ms warm-up, 200 ms, cache flushed:
+do_bench) or sustained (seconds of calls, power-capped). Prints a row a shape: medians over the
+rounds, and the ratio; last the geometric mean.
 """
 import argparse
 import collections
@@ -53,10 +54,22 @@ def torch_round(shapes, dtype, mode, seconds):
     return results
 
 
+def duet_command(options, dtype, engines):
+    return [options.duet, "gemm", "--device", "cuda:0", "--set", "seed,llama", "--dtype", dtype,
+            "--layout", "nn", "--engine", engines, "--tuning-cache", options.cache, "--quiet"]
+
+
+def tune(options):
+    begin = time.time()
+    for dtype in options.dtypes.split(","):
+        subprocess.run(duet_command(options, dtype, "cublaslt-tuned") + ["--seconds", "0.01"],
+                       check=True)
+    print(f"tuned in {time.time() - begin:.0f} s", flush=True)
+
+
 def duet_round(options, dtype, mode, journal):
-    command = [options.duet, "gemm", "--device", "cuda:0", "--set", "seed,llama", "--dtype", dtype,
-               "--layout", "nn", "--engine", options.engines, "--tuning-cache", options.cache,
-               "--quiet", "--json", journal]
+    engines = options.engines if mode == "cold" else "cublaslt-tuned"
+    command = duet_command(options, dtype, engines) + ["--json", journal]
     if mode == "cold":
         command += ["--mode", "do_bench"]
     else:
@@ -85,6 +98,7 @@ def main():
     options = parser.parse_args()
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, "
           f"cuBLAS {torch.backends.cuda.preferred_blas_library()}", flush=True)
+    tune(options)
     for mode in options.modes.split(","):
         for dtype in options.dtypes.split(","):
             compare(options, mode, dtype)
@@ -92,14 +106,21 @@ def main():
 
 def compare(options, mode, dtype):
     ours, theirs = (collections.defaultdict(lambda: collections.defaultdict(list)) for _ in range(2))
-    for number in range(options.rounds):
+    def ours_next(number):
         journal = f"{options.out}/gemm-{dtype}-{mode}-{number}.jsonl"
         for shape, engines in duet_round(options, dtype, mode, journal).items():
             for engine, seconds in engines.items():
                 ours[shape][engine].append(seconds)
+
+    def theirs_next():
         for shape, seconds in torch_round(list(ours), dtype, mode, options.seconds).items():
             theirs[shape]["torch"].append(seconds)
-    engines = options.engines.split(",")
+
+    for number in range(options.rounds):
+        turns = [lambda: ours_next(number), theirs_next]
+        for turn in turns if number % 2 == 0 else reversed(turns):
+            turn()
+    engines = list(next(iter(ours.values())))
     print(f"\n{dtype} {mode}, TFLOP/s, median of {options.rounds} rounds")
     print(f"{'M x N x K':>22} {'torch':>8} " + " ".join(f"{e:>16} {'ratio':>6}" for e in engines))
     ratios = collections.defaultdict(list)

@@ -9,8 +9,8 @@
 
 #include "core/module.h"
 #include "gemm/cpu/engine.h"
-#include "gemm/sim/engine.h"
 #include "gemm/reference.h"
+#include "gemm/sim/engine.h"
 
 namespace duet {
 namespace {

@@ -29,8 +29,7 @@ void Race::heat(int first, int last, double seconds) {
       times_.push_back({candidate, *each});
     }
   }
-  std::stable_sort(times_.begin(), times_.end(),
-                   [](const Time& a, const Time& b) { return a.seconds < b.seconds; });
+  sort(ran());
 }
 
 std::vector<int> Race::leaders(int count) const {
@@ -42,29 +41,37 @@ std::vector<int> Race::leaders(int count) const {
   return candidates;
 }
 
-int Race::final() {
-  const std::size_t count =
-      std::min(times_.size(), static_cast<std::size_t>(std::max(1, options_.finalists)));
-  std::vector<std::vector<double>> bursts(count);
-  const double begin = track_.now();
-  for (int round = 0; round < kFewestRounds || track_.now() - begin < options_.final_seconds;
-       ++round) {
-    if (count < 2) break;
-    for (std::size_t i = 0; i < count; ++i) {
-      const Time& entry = times_[i];
-      const int calls =
-          std::max(1, static_cast<int>(std::ceil(options_.burst_seconds / entry.seconds)));
-      const auto seconds = track_.time(entry.candidate, calls);
+void Race::compete(int count, const Rounds& rounds) {
+  const std::size_t entries = std::min(times_.size(), static_cast<std::size_t>(count));
+  if (entries < 2) return;
+  std::vector<std::vector<double>> bursts(entries);
+  const double end = track_.now() + rounds.seconds;
+  for (int round = 0; round < kFewestRounds || track_.now() < end; ++round) {
+    for (std::size_t i = 0; i < entries; ++i) {
+      const double calls = std::ceil(rounds.burst_seconds / times_[i].seconds);
+      const auto seconds = track_.time(times_[i].candidate, std::max(1, static_cast<int>(calls)));
       // The first round brings the device to its working temperature and clock.
       if (round > 0) bursts[i].push_back(seconds.value_or(HUGE_VAL));
     }
   }
-  if (count == 0) return -1;
-  std::size_t best = 0;
-  for (std::size_t i = 1; i < count; ++i) {
-    if (median(bursts[i]) < median(bursts[best])) best = i;
-  }
-  return times_[best].candidate;
+  for (std::size_t i = 0; i < entries; ++i) times_[i].seconds = median(bursts[i]);
+  sort(static_cast<int>(entries));
+}
+
+int Race::final() {
+  if (times_.empty()) return -1;
+  compete(options_.semi_finalists,
+          {options_.semi_final_seconds, options_.semi_final_burst_seconds});
+  compete(std::min(options_.finalists, options_.semi_finalists),
+          {options_.final_seconds, options_.final_burst_seconds});
+  return times_.front().candidate;
+}
+
+void Race::sort(int count) {
+  const auto end =
+      times_.begin() + std::min<std::ptrdiff_t>(count, std::distance(times_.begin(), times_.end()));
+  std::stable_sort(times_.begin(), end,
+                   [](const Time& a, const Time& b) { return a.seconds < b.seconds; });
 }
 
 }  // namespace duet

@@ -1,5 +1,5 @@
-// Finding the fastest of many candidates in bounded time: heats over all, a final among the best
-// that runs long enough for a power-capped device to show its sustained order.
+// Finding the fastest of many candidates in bounded time: heats over all, a semi-final in turns,
+// and a final that runs long enough for a power-capped device to show its sustained order.
 #pragma once
 
 #include <optional>
@@ -17,10 +17,12 @@ class RaceTrack {
 };
 
 struct RaceOptions {
-  double heat_seconds = 1.5;  // for all heats together; what did not get its turn is out
-  double final_seconds = 2.5;
-  double burst_seconds = 0.08;  // one candidate's turn in the final
-  int finalists = 8;
+  double semi_final_seconds = 0.8;
+  double semi_final_burst_seconds = 0.01;  // one candidate's turn
+  int semi_finalists = 16;
+  double final_seconds = 2.0;
+  double final_burst_seconds = 0.05;  // long enough for a capped device to settle its clock
+  int finalists = 4;
 };
 
 class Race {
@@ -34,7 +36,8 @@ class Race {
   // Those that ran, fastest first.
   std::vector<int> leaders(int count) const;
 
-  // Interleaved bursts of the leaders; the one with the smallest median wins. -1 if none ran.
+  // Short bursts in turns of the leaders, then long ones of the best of them; the smallest median
+  // wins. -1 if none ran.
   int final();
 
   int ran() const { return static_cast<int>(times_.size()); }
@@ -45,9 +48,17 @@ class Race {
     double seconds;
   };
 
+  struct Rounds {
+    double seconds;
+    double burst_seconds;
+  };
+  // The first `count` in turns, several rounds; sorts them by their medians.
+  void compete(int count, const Rounds& rounds);
+  void sort(int count);  // the first `count` by their times
+
   RaceTrack& track_;
   RaceOptions options_;
-  std::vector<Time> times_;  // sorted
+  std::vector<Time> times_;  // sorted, but for what did not compete with the first
 };
 
 }  // namespace duet

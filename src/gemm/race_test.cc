@@ -37,7 +37,7 @@ class FakeTrack : public RaceTrack {
 TEST(Race, TheSustainedOrderDecides) {
   FakeTrack track({{1.0e-3, 1.2e-3}, {1.1e-3, 1.1e-3}, {2.0e-3, 1.0e-3}});
   RaceOptions options;
-  options.finalists = 2;
+  options.semi_finalists = 2;
   Race race(track, options);
   race.heat(0, 3, 1);
   EXPECT_EQ(race.leaders(3), (std::vector<int>{0, 1, 2}));
@@ -62,6 +62,7 @@ TEST(Race, WithoutRunnersNobodyWins) {
 TEST(Race, KeepsToItsTime) {
   FakeTrack track(std::vector<FakeTrack::Entry>(1000, {0.01, 0.01}));
   RaceOptions options;
+  options.semi_final_seconds = 1;
   options.final_seconds = 2;
   Race race(track, options);
   race.heat(0, 1000, 0.295);
@@ -69,7 +70,7 @@ TEST(Race, KeepsToItsTime) {
   race.heat(0, 1000, 0);
   EXPECT_EQ(race.ran(), 15);
   race.final();
-  EXPECT_LT(track.clock, 0.3 + 0.03 + 2 + 8 * 0.08 + 1e-9);
+  EXPECT_LT(track.clock, 0.3 + 0.03 + 1 + 15 * 0.01 + 2 + 4 * 0.05 + 1e-9);
 }
 
 TEST(Search, FindsThePeakOfARidge) {

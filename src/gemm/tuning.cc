@@ -54,7 +54,7 @@ std::map<std::string, TunedChoice> from_json(const nlohmann::json& file) {
 
 struct Settings {
   TuningCache cache;
-  double seconds = 4;
+  double seconds = 6;
 };
 
 Settings& settings() {

@@ -49,7 +49,7 @@ std::string tuning_key(const TuningKey& key, const GemmProblem& problem);
 // For the process; set before plans are made.
 void set_tuning_cache(const std::string& path);  // throws nothing: see TuningCache::warning()
 TuningCache& tuning_cache();
-void set_tuning_seconds(double seconds);  // a problem, about; default 4
+void set_tuning_seconds(double seconds);  // a problem, about; default 6
 double tuning_seconds();
 
 }  // namespace duet

@@ -21,6 +21,13 @@ StreamTrial::StreamTrial(Team& team, Work& work, const Mode& mode, const Placeme
     if (mode.flush) lane.flush = device.allocate(flush_bytes(device.info()));
     lanes_.push_back(std::move(lane));
   }
+  team_.each([&](Rank& rank) { run_ungated(rank); });
+}
+
+void StreamTrial::run_ungated(Rank& rank) {
+  Stream& stream = *lane(rank).stream;
+  work_.enqueue(rank, stream);
+  stream.synchronize(mode_.deadline_seconds);
 }
 
 StreamTrial::~StreamTrial() {

@@ -19,7 +19,8 @@ constexpr int kGenerations = 2;
 constexpr double kRankingShare = 0.2;
 constexpr double kGenerationShare = 0.1;
 constexpr double kRestShare = 0.05;
-constexpr double kFinalShare = 0.55;
+constexpr double kSemiFinalShare = 0.2;
+constexpr double kFinalShare = 0.35;
 
 class Track : public RaceTrack {
  public:
@@ -77,6 +78,7 @@ void heat_new(Race& race, const Track& track, int& raced, double share) {
 LtAlgorithm tune(GpuDevice& device, const LtProblem& problem, const GemmBuffers& buffers) {
   Track track(device, problem, buffers);
   RaceOptions options;
+  options.semi_final_seconds = kSemiFinalShare * tuning_seconds();
   options.final_seconds = kFinalShare * tuning_seconds();
   Race race(track, options);
   int raced = 0;
