@@ -44,7 +44,6 @@ class GemmCommand : public Command {
   int run(const std::vector<std::string>& line) override {
     GemmOptions options = parsed();
     set_tuning_cache(tuning_cache_);
-    set_tuning_seconds(tuning_seconds_);
     Plan plan;
     const std::vector<std::string> names = device_names(devices_);
     plan.machines = open_machines(names.empty() ? std::vector<std::string>{"host"} : names);
@@ -69,6 +68,7 @@ class GemmCommand : public Command {
     options.search = search_;
     options.each_device = each_device_;
     options.mode = mode_of(mode_);
+    options.tuning_seconds = tuning_seconds_;
     return options;
   }
 
@@ -86,7 +86,7 @@ class GemmCommand : public Command {
   ModeFlags mode_;
   OutputFlags output_;
   std::string shapes_, sets_, dtypes_, engines_, layouts_, tuning_cache_;
-  double tuning_seconds_ = tuning_seconds();
+  double tuning_seconds_ = GemmOptions{}.tuning_seconds;
   bool search_ = false;
   bool each_device_ = false;
 };

@@ -14,6 +14,12 @@ GemmOptions study_gemm(const std::string& sets) {
   return options;
 }
 
+GemmOptions short_gpu_gemm() {
+  GemmOptions options = study_gemm("seed,llama");
+  options.tuning_seconds = 1.5;
+  return options;
+}
+
 GemmOptions full_gemm() {
   GemmOptions options = study_gemm("seed,llama,squares,c3");
   options.dtypes = {DType::bf16, DType::fp16, DType::fp8_e4m3};
@@ -64,9 +70,9 @@ Suite quick() {
            {"host", false, cpu_copy()},
            {"sim:mi300x-8", false, study_gemm("seed,llama")},
            {"sim:mi300x-8", false, study_copy()},
-           {"cuda", true, study_gemm("seed,llama")},
+           {"cuda", true, short_gpu_gemm()},
            {"cuda", true, short_gpu_copy()},
-           {"hip", true, study_gemm("seed,llama")},
+           {"hip", true, short_gpu_gemm()},
            {"hip", true, short_gpu_copy()}}};
 }
 

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "core/error.h"
 #include "gemm/cpu/peak.h"
@@ -16,6 +17,21 @@ namespace duet {
 namespace {
 
 using Stop = std::function<bool()>;
+
+// How a case is measured.
+struct Way {
+  Mode mode;
+  Stop stop;
+  double tuning_seconds = 0;
+
+  Tuning tuning() const { return {tuning_seconds, mode.flush}; }
+};
+
+// What a case multiplies, and with what.
+struct Subject {
+  GemmEngine& engine;
+  GemmProblem problem;
+};
 
 // Where a case runs.
 struct Site {
@@ -46,17 +62,16 @@ void skipping(Measurement& result, Body body) {
   }
 }
 
-Measurement measure(const Site& site, const CaseId& id, GemmEngine& engine,
-                    const GemmProblem& problem, const Mode& mode, const Stop& stop) {
+Measurement measure(const Site& site, const CaseId& id, const Subject& subject, const Way& way) {
   Measurement result;
   result.id = id;
-  result.skipped = engine.unsupported(site.machine.device(site.device), problem);
+  result.skipped = subject.engine.unsupported(site.machine.device(site.device), subject.problem);
   if (result.skipped) return result;
   skipping(result, [&] {
     Team team(site.machine, {site.device});
-    GemmWork work(engine, problem);
+    GemmWork work(subject.engine, subject.problem, way.tuning());
     result.cost = work.cost();
-    result.sampling = Sampler(team, stop).measure(work, mode);
+    result.sampling = Sampler(team, way.stop).measure(work, way.mode);
     if (!work.algorithm().empty()) result.notes.emplace_back("algorithm", work.algorithm());
   });
   return result;
@@ -95,6 +110,8 @@ class Plan {
       for (Layout layout : options_.layouts) add_search(site, {dtype, layout}, engines);
     }
   }
+
+  Way way() const { return {options_.mode, stop_, options_.tuning_seconds}; }
 
   // Those asked for, or all; what could not be loaded becomes a skipped case.
   std::vector<GemmEngine*> chosen_engines(const Site& site, const std::string& kind) {
@@ -135,13 +152,11 @@ class Plan {
 
   void add_peak(const Site& site, DType dtype) {
     const CaseId id{"gemm", site.name, "fma-peak", {{"dtype", std::string(name(dtype))}}};
-    cases_.push_back({id, [site, id, dtype, mode = options_.mode, stop = stop_] {
-                        return measure_peak(site, id, dtype, mode, stop);
-                      }});
+    cases_.push_back(
+        {id, [site, id, dtype, way = way()] { return measure_peak(site, id, dtype, way); }});
   }
 
-  static Measurement measure_peak(const Site& site, const CaseId& id, DType dtype, const Mode& mode,
-                                  const Stop& stop) {
+  static Measurement measure_peak(const Site& site, const CaseId& id, DType dtype, const Way& way) {
     Measurement result;
     result.id = id;
     const auto loop = peak_loop(dtype);
@@ -154,7 +169,7 @@ class Plan {
     PeakWork work(chosen, team.device(0).info().compute_units);
     result.cost = work.cost();
     result.notes.emplace_back("instruction", chosen.instruction);
-    result.sampling = Sampler(team, stop).measure(work, mode);
+    result.sampling = Sampler(team, way.stop).measure(work, way.mode);
     return result;
   }
 
@@ -170,8 +185,8 @@ class Plan {
   void add_case(const Site& site, const GemmShape& shape, Kind kind, GemmEngine& engine) {
     const GemmProblem p = problem(shape, kind);
     const CaseId id{"gemm", site.name, engine.name(), axes(p, shape.sets)};
-    cases_.push_back({id, [site, id, &engine, p, mode = options_.mode, stop = stop_] {
-                        return measure(site, id, engine, p, mode, stop);
+    cases_.push_back({id, [site, id, &engine, p, way = way()] {
+                        return measure(site, id, {engine, p}, way);
                       }});
   }
 
@@ -186,33 +201,35 @@ class Plan {
                       {{"dtype", std::string(name(any.dtype))},
                        {"output", std::string(name(any.output))},
                        {"layout", std::string(name(any.layout))}}};
-      cases_.push_back({id, [site, id, engine, kind, mode = options_.mode, stop = stop_] {
-                          return search(site, id, *engine, kind, {mode, stop});
+      cases_.push_back({id, [site, id, engine, kind, way = way()] {
+                          return search(site, id, {*engine, problem({}, kind)}, way);
                         }});
       if (options_.engines.empty()) return;
     }
   }
 
-  struct Way {
-    Mode mode;
-    Stop stop;
-  };
-
   // The shapes are tried briefly; the best is then measured in the mode asked for.
-  static Measurement search(const Site& site, const CaseId& id, GemmEngine& engine, Kind kind,
+  static Measurement search(const Site& site, const CaseId& id, const Subject& any,
                             const Way& way) {
     constexpr double kBriefSeconds = 0.2;
-    Mode brief;
-    brief.seconds = kBriefSeconds;
-    brief.min_iterations = 3;
-    brief.flush = way.mode.flush;
+    Way brief = way;
+    brief.mode = Mode{};
+    brief.mode.seconds = kBriefSeconds;
+    brief.mode.min_iterations = 3;
+    brief.mode.flush = way.mode.flush;
+    const auto of_shape = [&any](const GemmShape& shape) {
+      Subject subject = any;
+      std::tie(subject.problem.m, subject.problem.n, subject.problem.k) =
+          std::tie(shape.m, shape.n, shape.k);
+      return subject;
+    };
     const auto rate = [&](const GemmShape& shape) {
-      const GemmProblem p = problem(shape, kind);
-      const Measurement trial = measure(site, id, engine, p, brief, way.stop);
+      const Subject subject = of_shape(shape);
+      const Measurement trial = measure(site, id, subject, brief);
       if (!trial.sampling) return 0.0;
       const double seconds = summarise(trial.sampling->samples).median;
       // So slow a device needs no larger shapes to be busy.
-      return seconds > kBriefSeconds ? 0.0 : flop(p) / seconds;
+      return seconds > kBriefSeconds ? 0.0 : flop(subject.problem) / seconds;
     };
     const SearchResult best = search_shapes({}, rate);
     Measurement result;
@@ -222,7 +239,7 @@ class Plan {
       return result;
     }
     const GemmShape& s = best.shape;
-    result = measure(site, id, engine, problem(s, kind), way.mode, way.stop);
+    result = measure(site, id, of_shape(s), way);
     result.notes.emplace_back("shape", fmt::format("{}x{}x{}", s.m, s.n, s.k));
     result.notes.emplace_back("shapes tried", std::to_string(best.trials));
     return result;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "device/machine.h"
+#include "gemm/engine.h"
 #include "gemm/problem.h"
 #include "gemm/shapes.h"
 #include "timing/measurement.h"
@@ -19,6 +20,8 @@ struct GemmOptions {
   std::vector<GemmShape> shapes;     // see parse_shapes()
   std::vector<Layout> layouts{Layout::nn};
   Mode mode;
+  double tuning_seconds =
+      Tuning{}.seconds;      // for a problem, about; for the cache flushed if mode is
   bool each_device = false;  // every device of the machine by itself; otherwise the first
   bool search = false;       // also look for the shape with the highest rate
   std::string device_name;   // --device, as the journal shows it

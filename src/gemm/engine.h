@@ -28,6 +28,12 @@ class GemmPlan {
   virtual std::optional<Skipped> unverifiable() const { return std::nullopt; }
 };
 
+// For engines that choose by trying.
+struct Tuning {
+  double seconds = 6;    // for a problem, about
+  bool flushed = false;  // choose for calls that find the cache flushed, not for calls back to back
+};
+
 class GemmEngine {
  public:
   virtual ~GemmEngine() = default;
@@ -38,7 +44,7 @@ class GemmEngine {
   // Tunes where the engine does; blocking, outside all timing. The buffers hold the real input, so
   // that tuning sees what will run.
   virtual std::unique_ptr<GemmPlan> plan(Device& device, const GemmProblem& problem,
-                                         const GemmBuffers& buffers) = 0;
+                                         const GemmBuffers& buffers, const Tuning& tuning) = 0;
 };
 
 // Rows of C computed device-side in double (int8: exactly), for verification: out[i * n + j] is

@@ -43,8 +43,11 @@ std::int64_t find_poison(const std::vector<std::byte>& data, std::size_t bytes, 
 
 }  // namespace
 
-GemmWork::GemmWork(GemmEngine& engine, const GemmProblem& problem, int ranks)
-    : engine_(engine), problem_(problem), shares_(static_cast<std::size_t>(ranks)) {}
+GemmWork::GemmWork(GemmEngine& engine, const GemmProblem& problem, const Tuning& tuning, int ranks)
+    : engine_(engine),
+      problem_(problem),
+      tuning_(tuning),
+      shares_(static_cast<std::size_t>(ranks)) {}
 
 Cost GemmWork::cost() const {
   const auto ranks = static_cast<double>(shares_.size());
@@ -65,7 +68,7 @@ void GemmWork::prepare(Rank& rank, const Placement& placement) {
   stream->fill(own.a.span(), {Fill::Kind::normal, seed, 0, problem_.dtype});
   stream->fill(own.b.span(), {Fill::Kind::normal, seed + 1, 0, problem_.dtype});
   stream->synchronize(kDeadlineSeconds);
-  own.plan = engine_.plan(device, problem_, {own.a.span(), own.b.span(), own.c.span()});
+  own.plan = engine_.plan(device, problem_, {own.a.span(), own.b.span(), own.c.span()}, tuning_);
   // After the plan: tuning has left products in C.
   stream->fill(own.c.span(), {Fill::Kind::constant, poison(problem_.output), 0, problem_.output});
   stream->synchronize(kDeadlineSeconds);

@@ -14,7 +14,8 @@ namespace duet {
 class GemmWork : public Work {
  public:
   // Every rank of a team of `ranks` multiplies matrices of its own.
-  GemmWork(GemmEngine& engine, const GemmProblem& problem, int ranks = 1);
+  GemmWork(GemmEngine& engine, const GemmProblem& problem, const Tuning& tuning = {},
+           int ranks = 1);
 
   std::string name() const override { return "gemm"; }
   Cost cost() const override;
@@ -38,6 +39,7 @@ class GemmWork : public Work {
 
   GemmEngine& engine_;
   GemmProblem problem_;
+  Tuning tuning_;
   std::vector<Share> shares_;
   std::string algorithm_;
 };

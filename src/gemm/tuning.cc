@@ -52,14 +52,9 @@ std::map<std::string, TunedChoice> from_json(const nlohmann::json& file) {
   return choices;
 }
 
-struct Settings {
-  TuningCache cache;
-  double seconds = 6;
-};
-
-Settings& settings() {
-  static Settings instance;
-  return instance;
+TuningCache& process_cache() {
+  static TuningCache cache;
+  return cache;
 }
 
 }  // namespace
@@ -97,14 +92,12 @@ void TuningCache::store(const std::string& key, const TunedChoice& choice) {
   }
 }
 
-std::string tuning_key(const TuningKey& key, const GemmProblem& problem) {
-  return fmt::format("{} | {} | {} | {} -> {}", key.device_model, key.library, key.engine,
-                     name(problem), name(problem.output));
+std::string tuning_key(const TuningKey& key, const GemmProblem& problem, bool flushed) {
+  return fmt::format("{} | {} | {} | {} -> {}{}", key.device_model, key.library, key.engine,
+                     name(problem), name(problem.output), flushed ? " | flushed" : "");
 }
 
-void set_tuning_cache(const std::string& path) { settings().cache = TuningCache(path); }
-TuningCache& tuning_cache() { return settings().cache; }
-void set_tuning_seconds(double seconds) { settings().seconds = seconds; }
-double tuning_seconds() { return settings().seconds; }
+void set_tuning_cache(const std::string& path) { process_cache() = TuningCache(path); }
+TuningCache& tuning_cache() { return process_cache(); }
 
 }  // namespace duet

@@ -38,18 +38,17 @@ class TuningCache {
   std::string warning_;
 };
 
-// The key of a problem: a choice holds for one device model, library version and engine.
+// The key of a problem: a choice holds for one device model, library version and engine, and for
+// calls that find the cache flushed or not.
 struct TuningKey {
   std::string device_model;
   std::string library;  // with its version
   std::string engine;
 };
-std::string tuning_key(const TuningKey& key, const GemmProblem& problem);
+std::string tuning_key(const TuningKey& key, const GemmProblem& problem, bool flushed = false);
 
 // For the process; set before plans are made.
 void set_tuning_cache(const std::string& path);  // throws nothing: see TuningCache::warning()
 TuningCache& tuning_cache();
-void set_tuning_seconds(double seconds);  // a problem, about; default 6
-double tuning_seconds();
 
 }  // namespace duet

@@ -22,8 +22,8 @@ class FaultyEngine : public GemmEngine {
   std::optional<Skipped> unsupported(Device&, const GemmProblem&) const override {
     return std::nullopt;
   }
-  std::unique_ptr<GemmPlan> plan(Device&, const GemmProblem& problem,
-                                 const GemmBuffers& buffers) override {
+  std::unique_ptr<GemmPlan> plan(Device&, const GemmProblem& problem, const GemmBuffers& buffers,
+                                 const Tuning&) override {
     struct Plan : GemmPlan {
       void enqueue(Stream& stream) override {
         stream.run({"faulty", {}, [this] { multiply(); }});
@@ -117,7 +117,7 @@ TEST(GemmWork, CostsFlopAndBytes) {
   FaultyEngine engine(Fault::none);
   const GemmProblem p{10, 20, 30, DType::bf16, DType::bf16, Layout::nn};
   EXPECT_DOUBLE_EQ(GemmWork(engine, p).cost().flop, flop(p));
-  EXPECT_DOUBLE_EQ(GemmWork(engine, p, 4).cost().memory_bytes, 4 * bytes(p));
+  EXPECT_DOUBLE_EQ(GemmWork(engine, p, {}, 4).cost().memory_bytes, 4 * bytes(p));
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // Measurements to records and back; see record.h.
 #include "results/record.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -38,12 +40,15 @@ Record start(const CaseId& id) {
   return record;
 }
 
+// To nine significant digits: more than any clock has, and fewer than rounding errors of virtual
+// time reach, so that a simulated run's journal is the same wherever it is written.
+double rounded(double value) { return std::strtod(fmt::format("{:.9g}", value).c_str(), nullptr); }
+
 Record seconds_to_json(const Summary& s, const std::string& stopped_by) {
-  return {{"median", s.median}, {"mean", s.mean},
-          {"min", s.min},       {"p5", s.p5},
-          {"p95", s.p95},       {"p99", s.p99},
-          {"ci_low", s.ci_low}, {"ci_high", s.ci_high},
-          {"n", s.n},           {"stopped_by", stopped_by}};
+  return {{"median", rounded(s.median)}, {"mean", rounded(s.mean)},       {"min", rounded(s.min)},
+          {"p5", rounded(s.p5)},         {"p95", rounded(s.p95)},         {"p99", rounded(s.p99)},
+          {"ci_low", rounded(s.ci_low)}, {"ci_high", rounded(s.ci_high)}, {"n", s.n},
+          {"stopped_by", stopped_by}};
 }
 
 void add_sampling(Record& record, const Sampling& sampling) {
@@ -59,9 +64,10 @@ void add_rates(Record& record, const Measurement& measurement) {
   Record rates = Record::object();
   if (measurement.sampling) {
     const double median = record["seconds"]["median"].get<double>();
-    for (const auto& [rate, value] : rates_from(measurement.cost, median)) rates[rate] = value;
+    for (const auto& [rate, value] : rates_from(measurement.cost, median))
+      rates[rate] = rounded(value);
   }
-  for (const auto& [rate, value] : measurement.rates) rates[rate] = value;
+  for (const auto& [rate, value] : measurement.rates) rates[rate] = rounded(value);
   record["rates"] = rates;
 }
 
@@ -124,7 +130,9 @@ Record make_record(const Measurement& measurement) {
   record["warnings"] = warnings;
   // Last, since they are long and a reader of the raw line wants the rest first.
   if (measurement.sampling && !measurement.skipped) {
-    record["samples"] = measurement.sampling->samples;
+    std::vector<double> samples = measurement.sampling->samples;
+    std::transform(samples.begin(), samples.end(), samples.begin(), rounded);
+    record["samples"] = samples;
   }
   return record;
 }

@@ -53,7 +53,7 @@ class CpuEngine : public GemmEngine {
   }
 
   std::unique_ptr<GemmPlan> plan(Device& device, const GemmProblem& problem,
-                                 const GemmBuffers& buffers) override {
+                                 const GemmBuffers& buffers, const Tuning&) override {
     return std::make_unique<CpuPlan>(device, problem, buffers);
   }
 };

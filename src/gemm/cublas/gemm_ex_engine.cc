@@ -67,7 +67,7 @@ class GemmExEngine : public GemmEngine {
 
   // The first call makes the library choose, by measuring where it autotunes, and load its kernel.
   std::unique_ptr<GemmPlan> plan(Device& device, const GemmProblem& problem,
-                                 const GemmBuffers& buffers) override {
+                                 const GemmBuffers& buffers, const Tuning&) override {
     auto plan = std::make_unique<GemmExPlan>(dynamic_cast<GpuDevice&>(device), problem, buffers);
     if (autotune_) plan->set_algorithm(CUBLAS_GEMM_AUTOTUNE);
     const auto stream = device.make_stream({});

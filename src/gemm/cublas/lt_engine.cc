@@ -52,10 +52,10 @@ class LtEngine : public GemmEngine {
   }
 
   std::unique_ptr<GemmPlan> plan(Device& device, const GemmProblem& problem,
-                                 const GemmBuffers& buffers) override {
+                                 const GemmBuffers& buffers, const Tuning& tuning) override {
     auto& gpu = dynamic_cast<GpuDevice&>(device);
     LtProblem described(gpu, problem);
-    if (tuned_) return tuned_plan(gpu, std::move(described), buffers);
+    if (tuned_) return tuned_plan(gpu, std::move(described), buffers, tuning);
     const auto first = described.heuristics(kUsualWorkspace, 1);
     if (first.empty()) throw Unavailable("cuBLASLt has no algorithm for " + duet::name(problem));
     return std::make_unique<LtPlan>(gpu, std::move(described), first.front(), buffers);
@@ -63,13 +63,14 @@ class LtEngine : public GemmEngine {
 
  private:
   std::unique_ptr<GemmPlan> tuned_plan(GpuDevice& device, LtProblem described,
-                                       const GemmBuffers& buffers) const {
+                                       const GemmBuffers& buffers, const Tuning& tuning) const {
     const std::string library = fmt::format("cuBLASLt {}", cublasLtGetVersion());
-    const std::string key = tuning_key({device.info().model, library, name()}, described.problem());
+    const std::string key =
+        tuning_key({device.info().model, library, name()}, described.problem(), tuning.flushed);
     std::string note;
     LtAlgorithm algorithm;
     if (!from_cache(described, key, algorithm)) {
-      algorithm = tune(device, described, buffers);
+      algorithm = tune(device, described, buffers, tuning);
       note = remember(key, algorithm);
     } else {
       note = " (from the tuning cache)";

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <vector>
 
 #include "gemm/cublas/candidates.h"
 #include "gemm/race.h"
-#include "gemm/tuning.h"
 
 namespace duet::cuda {
 namespace {
@@ -24,29 +24,21 @@ constexpr double kFinalShare = 0.35;
 
 class Track : public RaceTrack {
  public:
-  Track(GpuDevice& device, const LtProblem& problem, const GemmBuffers& buffers)
-      : problem_(problem),
+  Track(GpuDevice& device, const LtProblem& problem, const GemmBuffers& buffers, bool flushed)
+      : candidates(problem),
+        problem_(problem),
         buffers_(buffers),
-        candidates(problem),
         stream_(device.make_stream({})),
-        begin_(device.make_event()),
-        end_(device.make_event()),
-        workspace_(device.allocate(kMostWorkspace)) {}
+        workspace_(device.allocate(kMostWorkspace)) {
+    if (flushed) flush_ = device.allocate(2 * device.info().cache_bytes);
+    for (int i = 0; i < kMostCalls; ++i) {
+      begins_.push_back(device.make_event());
+      ends_.push_back(device.make_event());
+    }
+  }
 
   std::optional<double> time(int candidate, int calls) override {
-    auto* native = static_cast<gpuStream_t>(stream_->native());
-    stream_->record(*begin_);
-    for (int i = 0; i < calls; ++i) {
-      const cublasStatus_t status =
-          problem_.run(candidates[candidate], buffers_, workspace_.span(), native);
-      if (status != CUBLAS_STATUS_SUCCESS) {
-        forget(gpuGetLastError());  // a refused launch may leave one behind
-        return std::nullopt;
-      }
-    }
-    stream_->record(*end_);
-    stream_->synchronize(kDeadlineSeconds);
-    return end_->seconds_since(*begin_) / calls;
+    return flush_.bytes() > 0 ? time_flushed(candidate, calls) : time_together(candidate, calls);
   }
 
   double now() override {
@@ -54,42 +46,74 @@ class Track : public RaceTrack {
     return std::chrono::duration<double>(clock::now().time_since_epoch()).count();
   }
 
- private:
-  const LtProblem& problem_;
-  GemmBuffers buffers_;
-
- public:
   Candidates candidates;
 
  private:
+  static constexpr int kMostCalls = 256;  // with events of their own
+
+  std::optional<double> time_together(int candidate, int calls) {
+    stream_->record(*begins_[0]);
+    for (int i = 0; i < calls; ++i) {
+      if (!run(candidate)) return std::nullopt;
+    }
+    stream_->record(*ends_[0]);
+    stream_->synchronize(kDeadlineSeconds);
+    return ends_[0]->seconds_since(*begins_[0]) / calls;
+  }
+
+  // As the sampler does it where the cache is flushed.
+  std::optional<double> time_flushed(int candidate, int calls) {
+    const auto count = static_cast<std::size_t>(std::min(calls, kMostCalls));
+    for (std::size_t i = 0; i < count; ++i) {
+      stream_->fill(flush_.span(), {Fill::Kind::constant, i & 0xFF, 0, DType::fp32});
+      stream_->record(*begins_[i]);
+      if (!run(candidate)) return std::nullopt;
+      stream_->record(*ends_[i]);
+    }
+    stream_->synchronize(kDeadlineSeconds);
+    double seconds = 0;
+    for (std::size_t i = 0; i < count; ++i) seconds += ends_[i]->seconds_since(*begins_[i]);
+    return seconds / static_cast<double>(count);
+  }
+
+  bool run(int candidate) {
+    const cublasStatus_t status = problem_.run(candidates[candidate], buffers_, workspace_.span(),
+                                               static_cast<gpuStream_t>(stream_->native()));
+    if (status != CUBLAS_STATUS_SUCCESS) forget(gpuGetLastError());  // a refused launch leaves one
+    return status == CUBLAS_STATUS_SUCCESS;
+  }
+
+  const LtProblem& problem_;
+  GemmBuffers buffers_;
   std::unique_ptr<Stream> stream_;
-  std::unique_ptr<Event> begin_, end_;
-  Buffer workspace_;
+  std::vector<std::unique_ptr<Event>> begins_, ends_;
+  Buffer workspace_, flush_;
 };
 
 // What has been added since `raced` runs its heat.
-void heat_new(Race& race, const Track& track, int& raced, double share) {
-  race.heat(raced, track.candidates.size(), share * tuning_seconds());
+void heat_new(Race& race, const Track& track, int& raced, double seconds) {
+  race.heat(raced, track.candidates.size(), seconds);
   raced = track.candidates.size();
 }
 
 }  // namespace
 
-LtAlgorithm tune(GpuDevice& device, const LtProblem& problem, const GemmBuffers& buffers) {
-  Track track(device, problem, buffers);
+LtAlgorithm tune(GpuDevice& device, const LtProblem& problem, const GemmBuffers& buffers,
+                 const Tuning& tuning) {
+  Track track(device, problem, buffers, tuning.flushed);
   RaceOptions options;
-  options.semi_final_seconds = kSemiFinalShare * tuning_seconds();
-  options.final_seconds = kFinalShare * tuning_seconds();
+  options.semi_final_seconds = kSemiFinalShare * tuning.seconds;
+  options.final_seconds = kFinalShare * tuning.seconds;
   Race race(track, options);
   int raced = 0;
   track.candidates.add_heuristics();
-  heat_new(race, track, raced, kRankingShare);
+  heat_new(race, track, raced, kRankingShare * tuning.seconds);
   for (int generation = 0; generation < kGenerations; ++generation) {
     for (int parent : race.leaders(kParents)) track.candidates.add_neighbours(parent);
-    heat_new(race, track, raced, kGenerationShare);
+    heat_new(race, track, raced, kGenerationShare * tuning.seconds);
   }
   track.candidates.add_all();
-  heat_new(race, track, raced, kRestShare);
+  heat_new(race, track, raced, kRestShare * tuning.seconds);
   const int winner = race.final();
   if (winner < 0)
     throw Unavailable("cuBLASLt has no algorithm that runs " + name(problem.problem()));

@@ -5,7 +5,8 @@
 
 namespace duet::cuda {
 
-// Takes about tuning_seconds(). Throws Unavailable if no algorithm runs.
-LtAlgorithm tune(GpuDevice& device, const LtProblem& problem, const GemmBuffers& buffers);
+// Throws Unavailable if no algorithm runs.
+LtAlgorithm tune(GpuDevice& device, const LtProblem& problem, const GemmBuffers& buffers,
+                 const Tuning& tuning);
 
 }  // namespace duet::cuda

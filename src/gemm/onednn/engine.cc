@@ -141,7 +141,7 @@ class OneDnnEngine : public GemmEngine {
   }
 
   std::unique_ptr<GemmPlan> plan(Device& device, const GemmProblem& problem,
-                                 const GemmBuffers& buffers) override {
+                                 const GemmBuffers& buffers, const Tuning&) override {
     const int threads = device.info().compute_units;
     try {
       // oneDNN 2.6 on Zen 5, sides of 2048 and 4096: sgemm is 5 to 15% faster than fp32 matmul.

@@ -49,7 +49,7 @@ class OpenBlasEngine : public GemmEngine {
   }
 
   std::unique_ptr<GemmPlan> plan(Device& device, const GemmProblem& problem,
-                                 const GemmBuffers& buffers) override {
+                                 const GemmBuffers& buffers, const Tuning&) override {
     return std::make_unique<OpenBlasPlan>(device.info().compute_units, problem, buffers);
   }
 };

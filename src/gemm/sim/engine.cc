@@ -80,7 +80,7 @@ class ModelEngine : public GemmEngine {
   }
 
   std::unique_ptr<GemmPlan> plan(Device& device, const GemmProblem& problem,
-                                 const GemmBuffers& buffers) override {
+                                 const GemmBuffers& buffers, const Tuning&) override {
     return std::make_unique<ModelPlan>(device, problem, buffers);
   }
 };
