@@ -62,8 +62,11 @@ def duet_command(options, dtype, engines):
 def tune(options):
     begin = time.time()
     for dtype in options.dtypes.split(","):
-        subprocess.run(duet_command(options, dtype, "cublaslt-tuned") + ["--seconds", "0.01"],
-                       check=True)
+        for mode in options.modes.split(","):
+            flush = ["--flush"] if mode == "cold" else []
+            subprocess.run(duet_command(options, dtype, "cublaslt-tuned") + flush +
+                           ["--seconds", "0.01", "--tuning-seconds", str(options.tuning_seconds)],
+                           check=True)
     print(f"tuned in {time.time() - begin:.0f} s", flush=True)
 
 
@@ -90,6 +93,7 @@ def main():
     parser.add_argument("--duet", default="build/duet")
     parser.add_argument("--out", default=".", help="folder for the journals")
     parser.add_argument("--cache", default="/tmp/duet-tuning.json", help="tuning cache of duet")
+    parser.add_argument("--tuning-seconds", type=float, default=6)
     parser.add_argument("--engines", default="cublaslt-tuned,cublas")
     parser.add_argument("--dtypes", default="bf16,fp16")
     parser.add_argument("--modes", default="cold,sustained")

@@ -41,8 +41,8 @@ copy() {
   must timeout "${LIMIT:-400}" "$duet" copy --device cuda --json "$out/copy.jsonl" ${COPY_OPTIONS:-}
   say "kernel copies over grid x block"
   must timeout 100 "$duet" copy --device cuda --json "$out/copy-grid.jsonl" --kind peer,local \
-    --executor kernel --pattern pair --sizes 256M --pairs 0-1 \
-    --grid 1,2,4,8,16,32,66,132,264 --block 64,128,256,512,1024
+    --executor kernel --pattern pair --sizes 256M --pairs 0-1 --matrix 0 --one-way \
+    --grid 1,2,4,8,16,32,66,132,264 --block 64,128,256,512,1024 --quiet
   say "plain cudaMemcpyAsync again"
   must "$build/bench/bench_cuda_memcpy"
 }

@@ -40,8 +40,8 @@ class CopyCommand : public Command {
         "The pairs whose whole curve is measured, as FROM-TO: 0-1,2-3; default 0-1");
     add("--matrix", matrix_, "BYTES",
         "The size at which every pair is measured for the pair matrix, 0 for none; default 256M");
-    app_->add_flag("--bidirectional,!--one-way", bidirectional_,
-                   "Pairs in both directions at once only, or one way only; default both");
+    add_yes_no(*app_, "--bidirectional,!--one-way", bidirectional_,
+               "Pairs in both directions at once only, or one way only; default both");
     add("--host-memory", host_memory_, "LIST", "pinned, pageable; default both");
     add("--grid", grids_, "LIST", "Blocks of a kernel copy; default: the device's choice");
     add("--block", blocks_, "LIST", "Threads of a block; default: the device's choice");

@@ -33,6 +33,12 @@ CLI::Validator number_above(double low, const std::string& what) {
   return CLI::Validator(check, "");
 }
 
+CLI::Option* add_yes_no(CLI::App& app, const std::string& names, std::optional<bool>& value,
+                        const std::string& text) {
+  const auto take = [&value](std::int64_t count) { value = count > 0; };
+  return app.add_flag_function(names, take, text);
+}
+
 void add_output_flags(CLI::App& app, OutputFlags& flags) {
   app.add_option("--json", flags.json,
                  "Write a journal: a JSON record a line, after every case (docs/results.md)")
@@ -72,9 +78,9 @@ void add_mode_flags(CLI::App& app, ModeFlags& flags) {
       ->type_name("COUNT")
       ->check(whole_number("a whole number from 1 to 999999999"))
       ->group("Measuring");
-  app.add_flag("--flush,!--no-flush", flags.flush,
-               "Write over the last-level cache before each iteration, or do not; default: the "
-               "mode's")
+  add_yes_no(app, "--flush,!--no-flush", flags.flush,
+             "Write over the last-level cache before each iteration, or do not; default: the "
+             "mode's")
       ->group("Measuring");
 }
 

@@ -46,6 +46,10 @@ std::vector<std::string> device_names(const DeviceFlags& flags);
 // Throws UsageError.
 std::vector<std::unique_ptr<Machine>> open_machines(const std::vector<std::string>& devices);
 
+// "--yes,!--no": `value` stays empty where neither is given, which CLI11's own flags do not allow.
+CLI::Option* add_yes_no(CLI::App& app, const std::string& names, std::optional<bool>& value,
+                        const std::string& text);
+
 // Accepts numbers above `low`; else says that the text is not `what`, as CLI11's own checks do not.
 CLI::Validator number_above(double low, const std::string& what);
 

@@ -67,6 +67,12 @@ void CopyWork::prepare(Rank& rank, const Placement& placement) {
   }
 }
 
+bool CopyWork::host_driven() const {
+  if (team_.device(0).info().cpu_addressable) return false;
+  return shape_.source.memory == MemoryKind::plain ||
+         shape_.destination.memory == MemoryKind::plain;
+}
+
 void CopyWork::enqueue(Rank& rank, Stream& stream) {
   Event* begin = nullptr;
   for (Lane& lane : lanes_) {

@@ -1,5 +1,5 @@
 // A queue of work on one device. Work of a stream runs in order; streams run beside each other.
-// Every call here only enqueues, except idle() and synchronize().
+// Every call here only enqueues, except idle(), synchronize() and copies of plain memory.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,9 @@ struct KernelShape {
 // destination and source have the same size and lie on devices of one machine. The stream's device
 // issues the copy: on the source's device that is a push (a kernel writes to its peer), on the
 // destination's device a pull (a kernel reads from it). Pinned and plain memory may stand on
-// either side. Throws BadArgument if sizes differ, or if neither side is the stream's.
+// either side; with plain memory the call may block until the device has taken the bytes, and so
+// for ever behind a wait that only the caller would end. Throws BadArgument if sizes differ, or if
+// neither side is the stream's.
 struct Copy {
   Span destination;
   Span source;

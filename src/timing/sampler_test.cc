@@ -79,8 +79,8 @@ TEST_P(SamplerTest, ReleasesAfterAFailureAnywhere) {
   EXPECT_TRUE(sampler_.measure(sound, mode_).verified);
 }
 
-// A vendor's library loads a kernel at its first launch, and that waits for the whole device: behind
-// a stream that the start gate holds it would wait for ever.
+// A vendor's library loads a kernel at its first launch, and that waits for the whole device:
+// behind a stream that the start gate holds it would wait for ever.
 class LazilyLoaded : public FragileWork {
  public:
   LazilyLoaded() : FragileWork(Point::nowhere) {}
@@ -97,6 +97,39 @@ class LazilyLoaded : public FragileWork {
 TEST_P(SamplerTest, RunsAWorkOnceBeforeItHoldsAStream) {
   LazilyLoaded work;
   EXPECT_NO_THROW(sampler_.measure(work, mode_));
+}
+
+// Blocks at every call but the first, as a library does that takes a lock of the device's.
+class Blocking : public FragileWork {
+ public:
+  explicit Blocking(bool says_so) : FragileWork(Point::nowhere), says_so_(says_so) {}
+  bool host_driven() const override { return says_so_; }
+  void enqueue(Rank& rank, Stream& stream) override {
+    FragileWork::enqueue(rank, stream);
+    if (calls_++ >= rank.size) stream.synchronize(10);
+  }
+
+ private:
+  bool says_so_;
+  std::atomic<int> calls_{0};
+};
+
+TEST_P(SamplerTest, OpensTheGateByForceWhereAWorkBlocksBehindIt) {
+  mode_.deadline_seconds = 0.2;
+  Blocking work(false);
+  try {
+    sampler_.measure(work, mode_);
+    FAIL() << "a work that blocks was measured";
+  } catch (const Timeout& error) {
+    const bool at_gate = std::string(error.what()).find("start gate") != std::string::npos;
+    EXPECT_TRUE(at_gate || machine_->is_virtual()) << error.what();
+  }
+  EXPECT_EQ(work.released, team_.size());
+}
+
+TEST_P(SamplerTest, HoldsNothingWhereAWorkSaysThatItBlocks) {
+  Blocking work(true);
+  EXPECT_TRUE(sampler_.measure(work, mode_).verified);
 }
 
 TEST_P(SamplerTest, FlushesWhereAsked) {

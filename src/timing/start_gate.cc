@@ -1,24 +1,73 @@
-// The start gate: a flag that only grows.
+// The start gate: a flag that only grows, and a watchdog over it.
 #include "timing/start_gate.h"
 
+#include <chrono>
 #include <limits>
 
 #include "core/error.h"
 
 namespace duet {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double now() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
+
+}  // namespace
 
 StartGate::StartGate(Team& team)
     : team_(team), word_(team.device(0).allocate(sizeof(std::uint64_t), MemoryKind::pinned)) {
   const std::uint64_t zero = 0;
   team_.device(0).write(word_.span(), &zero);
+  if (!team_.machine().is_virtual()) watchdog_ = std::thread([this] { watch(); });
 }
 
-void StartGate::hold(Rank&, Stream& stream) { stream.wait(flag_at(word_, 0), round_ + 1); }
+StartGate::~StartGate() {
+  if (!watchdog_.joinable()) return;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    stop_ = true;
+    changed_.notify_all();
+  }
+  watchdog_.join();
+}
+
+void StartGate::watch() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (!stop_) {
+    if (deadline_ == 0) {
+      changed_.wait(lock);
+    } else if (now() < deadline_) {
+      changed_.wait_for(lock, std::chrono::duration<double>(deadline_ - now()));
+    } else {
+      expired_ = true;
+      deadline_ = 0;
+      open();
+    }
+  }
+}
+
+void StartGate::arm(double deadline_seconds) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  deadline_ = deadline_seconds > 0 ? now() + deadline_seconds : 0;
+  changed_.notify_all();
+}
+
+void StartGate::hold(Rank& rank, Stream& stream, double deadline_seconds) {
+  if (rank.index == 0) arm(deadline_seconds);
+  stream.wait(flag_at(word_, 0), round_ + 1);
+}
 
 void StartGate::release(Rank& rank, double deadline_seconds) {
   team_.barrier("all ranks to reach the start gate", deadline_seconds);
-  if (rank.index == 0) team_.device(0).signal(flag_at(word_, 0), ++round_);
+  if (rank.index == 0) {
+    team_.device(0).signal(flag_at(word_, 0), ++round_);
+    arm(0);
+  }
   team_.barrier("all ranks to pass the start gate", deadline_seconds);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!expired_) return;
+  throw Timeout("start gate: a call that should only enqueue blocked behind it until the deadline");
 }
 
 void StartGate::open() noexcept {

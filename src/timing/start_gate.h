@@ -2,7 +2,10 @@
 // one write, so that launch latency and the ranks' own skew stay out of the figures.
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
+#include <mutex>
+#include <thread>
 
 #include "team/team.h"
 
@@ -12,20 +15,33 @@ class StartGate {
  public:
   // One word of pinned memory of rank 0's device, which every device of the machine can read.
   explicit StartGate(Team& team);
+  ~StartGate();
   StartGate(const StartGate&) = delete;
   StartGate& operator=(const StartGate&) = delete;
 
-  // Inside Team::each(), by every rank. Later work of the stream waits for the next release().
-  void hold(Rank& rank, Stream& stream);
-  // Meets the other ranks, then lets all streams go.
+  // Inside Team::each(), by every rank. Later work of the stream waits for the next release(),
+  // which must come within the deadline: a watchdog opens the gate then, so that a call that blocks
+  // behind it comes back.
+  void hold(Rank& rank, Stream& stream, double deadline_seconds);
+  // Meets the other ranks, then lets all streams go. Throws Timeout if the watchdog had to.
   void release(Rank& rank, double deadline_seconds);
   // Opens the gate for good, so that no stream is left waiting after a failure.
   void open() noexcept;
 
  private:
+  void watch();
+  void arm(double deadline_seconds);
+
   Team& team_;
   Buffer word_;
   std::uint64_t round_ = 0;  // written by rank 0 between two meetings of all ranks
+
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable changed_;
+  double deadline_ = 0;  // steady clock, seconds; 0: nothing is held
+  bool expired_ = false;
+  bool stop_ = false;
+  std::thread watchdog_;  // none on a simulated machine, which sees its own deadlocks
 };
 
 }  // namespace duet

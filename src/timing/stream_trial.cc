@@ -72,7 +72,11 @@ void StreamTrial::run_batch(Rank& rank, int samples, int calls) {
     own.starts.push_back(rank.device.make_event());
     own.ends.push_back(rank.device.make_event());
   }
-  gate_.hold(rank, *own.stream);
+  if (work_.host_driven()) {
+    team_.barrier("all ranks to start", mode_.deadline_seconds);
+  } else {
+    gate_.hold(rank, *own.stream, mode_.deadline_seconds);
+  }
   for (std::size_t i = 0; i < count; ++i) {
     if (mode_.flush) {
       own.stream->fill(own.flush.span(), {Fill::Kind::constant, i & 0xFF, 0, DType::fp32});
@@ -81,7 +85,7 @@ void StreamTrial::run_batch(Rank& rank, int samples, int calls) {
     for (int call = 0; call < calls; ++call) work_.enqueue(rank, *own.stream);
     own.stream->record(*own.ends[i]);
   }
-  gate_.release(rank, mode_.deadline_seconds);
+  if (!work_.host_driven()) gate_.release(rank, mode_.deadline_seconds);
   own.stream->synchronize(mode_.deadline_seconds);
   for (std::size_t i = 0; i < count; ++i) {
     own.seconds.push_back(own.ends[i]->seconds_since(*own.starts[i]) / calls);

@@ -37,6 +37,10 @@ class Work {
   // must fork from `stream` and join it again through events.
   virtual void enqueue(Rank& rank, Stream& stream) = 0;
 
+  // True if enqueue() may block until the device takes the work, as the vendors' copies of pageable
+  // memory do. The start gate then holds nothing: a call that blocks behind it would for ever.
+  virtual bool host_driven() const { return false; }
+
   // Checks what the last iteration left, after the stream is idle. Throws Mismatch. Skipped where
   // the machine holds no contents to check.
   virtual std::variant<std::monostate, Skipped> verify(Rank& rank) = 0;

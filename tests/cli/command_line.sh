@@ -71,6 +71,22 @@ expect_code 0 "${short[@]}" --quiet
 expect_code 0 "${short[@]}" --json /dev/stdout --quiet
 [[ $(grep -c '^{"type"' out) == 2 ]] || fail "--json /dev/stdout: $(cat out)"
 
+# What a flag does not say stays as the mode and the command have it.
+measured() { grep -c "$1" out || true; }
+expect_code 0 gemm --device sim:mi300x-8 --shapes 64x64x64 --mode do_bench --json /dev/stdout --quiet
+[[ $(measured '"flushed":true') == 1 ]] || fail "do_bench flushes the cache: $(cat out)"
+expect_code 0 gemm --device sim:mi300x-8 --shapes 64x64x64 --mode do_bench --no-flush --json /dev/stdout --quiet
+[[ $(measured '"flushed":false') == 1 ]] || fail "--no-flush does not flush: $(cat out)"
+pair=(copy --device sim:h200-4 --kind peer --executor dma --issue push --pattern pair --sizes 64K
+      --matrix 0 --json /dev/stdout --quiet)
+expect_code 0 "${pair[@]}"
+[[ $(measured '"bidirectional":true') == 1 && $(measured '"bidirectional":false') == 1 ]] ||
+  fail "copies go one way and both ways: $(cat out)"
+expect_code 0 "${pair[@]}" --one-way
+[[ $(measured '"bidirectional":true') == 0 ]] || fail "--one-way: $(cat out)"
+expect_code 0 "${pair[@]}" --bidirectional
+[[ $(measured '"bidirectional":false') == 0 ]] || fail "--bidirectional: $(cat out)"
+
 # On a terminal there is a progress line.
 if command -v script > /dev/null; then
   script -qec "$duet ${short[*]}" /dev/null > terminal < /dev/null
