@@ -46,8 +46,12 @@ bool HostEvent::done() {
 
 void HostEvent::synchronize(double deadline_seconds) {
   std::unique_lock<std::mutex> lock(moment_->exchange.mutex);
-  if (!moment_->exchange.changed.wait_for(lock, std::chrono::duration<double>(deadline_seconds),
-                                          [&] { return moment_->reached == moment_->recorded; })) {
+  ++moment_->waiters;
+  const bool in_time =
+      moment_->exchange.changed.wait_for(lock, std::chrono::duration<double>(deadline_seconds),
+                                         [&] { return moment_->reached == moment_->recorded; });
+  --moment_->waiters;
+  if (!in_time) {
     throw Timeout(fmt::format("{}: an event was not reached in {} s", device_, deadline_seconds));
   }
 }
@@ -130,6 +134,7 @@ void HostStream::record(Event& event) {
                                      const std::lock_guard<std::mutex> lock(moment->exchange.mutex);
                                      moment->reached = std::max(moment->reached, number);
                                      moment->seconds = seconds;
+                                     if (moment->waiters > 0) moment->exchange.changed.notify_all();
                                    }});
 }
 

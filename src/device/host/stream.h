@@ -11,9 +11,10 @@ namespace duet::host {
 // An event's state outlives its handle while operations on it are queued: hence shared.
 struct Moment {
   Exchange& exchange;
-  std::uint64_t recorded = 0;  // guarded by the exchange's lock, like the next two
+  std::uint64_t recorded = 0;  // guarded by the exchange's lock, like what follows
   std::uint64_t reached = 0;
   double seconds = 0;
+  int waiters = 0;
 };
 
 class HostEvent : public Event {

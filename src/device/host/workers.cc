@@ -7,11 +7,11 @@
 
 namespace duet::host {
 
-void Exchange::poke() {
+void Exchange::poke(const Workers* own) {
   for (Workers* pool : pools_) {
+    if (pool == own) continue;
     if (!pool->parts_.empty() || pool->next_queue() != nullptr) pool->wake_one();
   }
-  changed.notify_all();
 }
 
 Workers::Workers(Exchange& exchange, std::vector<int> cores)
@@ -128,7 +128,10 @@ bool Workers::take_operation(std::unique_lock<std::mutex>& lock) {
   if (queue->error == nullptr) queue->error = error;
   queue->operations.pop_front();
   queue->running = false;
-  exchange_.poke();  // an event or a flag may have let another queue go on
+  // An event or a flag may have let another queue go on; one of this pool's is taken by this
+  // worker.
+  exchange_.poke(this);
+  if (queue->operations.empty()) exchange_.changed.notify_all();
   return true;
 }
 

@@ -30,10 +30,11 @@ struct Queue {
 class Exchange {
  public:
   std::mutex mutex;
-  std::condition_variable changed;
+  std::condition_variable changed;  // a queue ran empty, an event was reached
 
-  // Wakes workers on every device that has something to do. With the lock held.
-  void poke();
+  // Wakes workers on every device that has something to do, but for the caller's own pool: a waking
+  // costs microseconds, and would come between the operations of a stream. With the lock held.
+  void poke(const class Workers* own = nullptr);
 
  private:
   friend class Workers;
