@@ -65,7 +65,7 @@ class CopyCommand : public Command {
 
  private:
   void add(const std::string& flag, std::string& value, const char* type, const char* text) {
-    app_->add_option(flag, value, text)->type_name(type);
+    app_->add_option(flag, value, text)->type_name(type)->check(not_empty());
   }
 
   CopyOptions parsed() const {

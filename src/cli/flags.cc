@@ -33,6 +33,13 @@ CLI::Validator number_above(double low, const std::string& what) {
   return CLI::Validator(check, "");
 }
 
+CLI::Validator not_empty() {
+  const auto check = [](const std::string& text) -> std::string {
+    return text.empty() ? "expected a value, not an empty text" : "";
+  };
+  return CLI::Validator(check, "");
+}
+
 CLI::Option* add_yes_no(CLI::App& app, const std::string& names, std::optional<bool>& value,
                         const std::string& text) {
   const auto take = [&value](std::int64_t count) { value = count > 0; };
@@ -43,9 +50,11 @@ void add_output_flags(CLI::App& app, OutputFlags& flags) {
   app.add_option("--json", flags.json,
                  "Write a journal: a JSON record a line, after every case (docs/results.md)")
       ->type_name("FILE")
+      ->check(not_empty())
       ->group("Output");
   app.add_option("--csv", flags.csv, "Write a table: a line a case")
       ->type_name("FILE")
+      ->check(not_empty())
       ->group("Output");
   app.add_flag("--resume", flags.resume,
                "Go on with the journal of --json: what is finished there is not measured again")
@@ -62,6 +71,7 @@ void add_mode_flags(CLI::App& app, ModeFlags& flags) {
                  "How to sample: adaptive, do_bench, loop, at_least or sustained "
                  "(docs/measuring.md); default adaptive")
       ->type_name("MODE")
+      ->check(not_empty())
       ->group("Measuring");
   app.add_option("--warm-up", flags.warm_up_seconds, "Warm up for so long; default: the mode's")
       ->type_name("SECONDS")
@@ -74,7 +84,7 @@ void add_mode_flags(CLI::App& app, ModeFlags& flags) {
       ->check(number_above(0, "a number of seconds above 0"))
       ->group("Measuring");
   app.add_option("--iterations", flags.iterations,
-                 "loop: calls a sample; other modes: at most so many iterations")
+                 "loop: calls a sample; adaptive, do_bench: at most so many samples")
       ->type_name("COUNT")
       ->check(whole_number("a whole number from 1 to 999999999"))
       ->group("Measuring");

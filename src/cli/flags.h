@@ -50,6 +50,9 @@ std::vector<std::unique_ptr<Machine>> open_machines(const std::vector<std::strin
 CLI::Option* add_yes_no(CLI::App& app, const std::string& names, std::optional<bool>& value,
                         const std::string& text);
 
+// Refuses "": an empty list is no default.
+CLI::Validator not_empty();
+
 // Accepts numbers above `low`; else says that the text is not `what`, as CLI11's own checks do not.
 CLI::Validator number_above(double low, const std::string& what);
 

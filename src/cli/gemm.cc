@@ -1,4 +1,6 @@
 // `duet gemm`: its flags, as options of the GEMM benchmark.
+#include <algorithm>
+
 #include "cli/command.h"
 #include "cli/flags.h"
 #include "cli/interrupt.h"
@@ -50,6 +52,8 @@ class GemmCommand : public Command {
     for (const auto& machine : plan.machines) {
       options.device_name = machine->name();
       options.shapes = shapes_for(*machine);
+      options.engines = engines_for(*machine, plan.machines.size() > 1);
+      if (options.engines.empty() && !engines_.empty()) continue;
       add_job(plan, *machine, gemm_benchmark(*machine, options, interrupted));
     }
     return measure(plan, output_, line);
@@ -57,19 +61,31 @@ class GemmCommand : public Command {
 
  private:
   void add(const std::string& flag, std::string& value, const char* type, const char* text) {
-    app_->add_option(flag, value, text)->type_name(type);
+    app_->add_option(flag, value, text)->type_name(type)->check(not_empty());
   }
 
   GemmOptions parsed() const {
     GemmOptions options;
     if (!dtypes_.empty()) options.dtypes = parse_list(dtypes_, parse_dtype);
     if (!layouts_.empty()) options.layouts = parse_list(layouts_, parse_layout);
-    if (!engines_.empty()) options.engines = split(engines_, ',');
     options.search = search_;
     options.each_device = each_device_;
     options.mode = mode_of(mode_);
     options.tuning_seconds = tuning_seconds_;
     return options;
+  }
+
+  // Those of --engine; of several machines, each takes the ones that it has.
+  std::vector<std::string> engines_for(Machine& machine, bool several) const {
+    if (engines_.empty()) return {};
+    std::vector<std::string> asked = split(engines_, ',');
+    if (!several) return asked;
+    const std::vector<std::string> known = gemm_engine_names(machine.device(0).info().kind);
+    const auto foreign = [&](const std::string& engine) {
+      return std::find(known.begin(), known.end(), engine) == known.end();
+    };
+    asked.erase(std::remove_if(asked.begin(), asked.end(), foreign), asked.end());
+    return asked;
   }
 
   std::vector<GemmShape> shapes_for(Machine& machine) const {

@@ -3,6 +3,7 @@
 // measure is Work on streams of devices (timing/, device/); nothing here knows which.
 #include <fmt/format.h>
 
+#include <csignal>
 #include <iostream>
 
 #include "cli/command.h"
@@ -49,6 +50,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that has gone is an error of the stream, not the end
   try {
     return run(argc, argv);
   } catch (const duet::UsageError& error) {

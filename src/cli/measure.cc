@@ -52,9 +52,6 @@ void check(const OutputFlags& flags) {
   if (flags.resume && flags.json.empty()) {
     throw UsageError("--resume needs a journal to go on with: expected --json FILE");
   }
-  if (!flags.json.empty() && flags.json == flags.csv) {
-    throw UsageError("--json and --csv both name " + flags.json + ": expected two files");
-  }
 }
 
 struct Outputs {
@@ -66,8 +63,14 @@ struct Outputs {
 void open_csv(Outputs& outputs, const OutputFlags& flags) {
   if (flags.csv.empty()) return;
   // The journal has all that a table of an earlier run had.
-  outputs.csv.emplace(flags.resume ? OutputFile::continue_after(flags.csv, 0)
-                                   : OutputFile::create(flags.csv, "expected another name"));
+  if (flags.resume) {
+    outputs.csv.emplace(OutputFile::replace(flags.csv, kCsvHead));
+  } else {
+    outputs.csv.emplace(OutputFile::create(flags.csv, "expected another name"));
+  }
+  if (outputs.journal && outputs.journal->is(*outputs.csv)) {
+    throw UsageError("--json and --csv both name " + flags.json + ": expected two files");
+  }
 }
 
 Outputs open_outputs(const OutputFlags& flags, const Record& environment) {
@@ -129,7 +132,8 @@ int conclude(const Tally& tally, const OutputFlags& flags,
     std::cerr << fmt::format("duet: of {} cases {} left wrong data and {} failed\n", tally.cases,
                              tally.wrong, tally.failed);
   }
-  return tally.interrupted || tally.wrong + tally.failed > 0 ? 1 : 0;
+  if (!std::cout) std::cerr << "duet: standard output could not be written\n";
+  return tally.interrupted || tally.wrong + tally.failed > 0 || !std::cout ? 1 : 0;
 }
 
 }  // namespace
@@ -141,7 +145,9 @@ void add_job(Plan& plan, Machine& machine, Benchmark benchmark) {
   const auto again = [&](const Case& one) { return !seen.insert(case_key(one.id)).second; };
   cases.erase(std::remove_if(cases.begin(), cases.end(), again), cases.end());
   if (cases.empty()) return;
-  Section section{cases.front().id.benchmark, machine.name(), hardware(machine), {}};
+  // "gemm_peak" and "gemm_search" are parts of "gemm".
+  const std::string& first = cases.front().id.benchmark;
+  Section section{first.substr(0, first.find('_')), machine.name(), hardware(machine), {}};
   for (const Case& one : cases) section.cases.push_back(one.id);
   plan.jobs.push_back({std::move(section), std::move(benchmark)});
 }

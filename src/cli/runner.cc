@@ -29,18 +29,22 @@ class Runner {
   void count(Outcome outcome);
 
   // The record of an earlier run, if it need not be repeated.
-  const Record* earlier(const CaseId& id) const {
-    const auto found = options_.earlier.find(case_key(id));
+  const Record* earlier(const Case& one) const {
+    const auto found = options_.earlier.find(case_key(one.id));
     if (found == options_.earlier.end()) return nullptr;
-    const Outcome outcome = outcome_of(*found->second);
-    const bool again = outcome == Outcome::wrong || outcome == Outcome::failed;
-    return again ? nullptr : found->second;
+    const Record& record = *found->second;
+    const Outcome outcome = outcome_of(record);
+    if (outcome == Outcome::wrong || outcome == Outcome::failed) return nullptr;
+    const bool same_way = outcome != Outcome::measured || !one.mode ||
+                          (record.value("mode", "") == name(one.mode->kind) &&
+                           record.value("flushed", false) == one.mode->flush);
+    return same_way ? found->second : nullptr;
   }
 
   int left(const std::vector<Job>& jobs) const {
     int count = 0;
     for (const Job& job : jobs) {
-      for (const Case& one : job.benchmark.cases) count += earlier(one.id) == nullptr ? 1 : 0;
+      for (const Case& one : job.benchmark.cases) count += earlier(one) == nullptr ? 1 : 0;
     }
     return count;
   }
@@ -91,7 +95,7 @@ void Runner::run(const Job& job) {
     if (options_.stop && options_.stop()) tally_.interrupted = true;
     if (tally_.interrupted) break;
     Record record;
-    const Record* before = earlier(one.id);
+    const Record* before = earlier(one);
     if (before != nullptr) {
       record = *before;
       ++tally_.resumed;
@@ -115,7 +119,7 @@ void Runner::run(const Job& job) {
   if (!tally_.interrupted && job.benchmark.conclude) {
     for (const Measurement& measurement : job.benchmark.conclude(finished)) {
       const Record record = make_record(measurement);
-      const Record* before = earlier(measurement.id);
+      const Record* before = earlier({measurement.id, {}, {}});
       write(record, before != nullptr && *before == record);
     }
   }

@@ -40,10 +40,12 @@ class RunnerTest : public ::testing::Test {
     one.section.benchmark = "fake";
     for (std::size_t i = 0; i < bodies.size(); ++i) {
       const CaseId id = case_id(static_cast<int>(i));
-      one.benchmark.cases.push_back({id, [this, id, body = bodies[i]] {
+      one.benchmark.cases.push_back({id,
+                                     [this, id, body = bodies[i]] {
                                        ++ran;
                                        return body(id);
-                                     }});
+                                     },
+                                     {}});
     }
     return {one};
   }

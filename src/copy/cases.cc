@@ -13,6 +13,7 @@
 namespace duet {
 namespace {
 
+constexpr int kMostThreads = 1024;  // of a block, on every GPU that Duet knows
 constexpr std::uint64_t kSmallest = 4096;
 constexpr std::uint64_t kLargest = 4096ull * 128256 * 4;
 
@@ -51,6 +52,10 @@ class Plan {
     if (options_.kinds.empty()) options_.kinds = kinds_of(machine);
     if (options_.pairs.empty() && machine.size() > 1) options_.pairs = {{0, 1}};
     for (const auto& [from, to] : options_.pairs) require_pair(from, to);
+    for (int block : options_.blocks) {
+      if (block <= kMostThreads) continue;
+      throw UsageError(fmt::format("block {}: expected at most {} threads", block, kMostThreads));
+    }
   }
 
   Benchmark benchmark() {
@@ -142,8 +147,6 @@ class Plan {
     // The device issues; there is nobody else.
     shape.issue = to_device ? Issue::pull : Issue::push;
     for (MemoryKind memory : options_.host_memory) {
-      // A kernel does not reach pageable memory.
-      if (shape.executor == Executor::kernel && memory == MemoryKind::plain) continue;
       (to_device ? shape.source : shape.destination).memory = memory;
       add_curve(shape);
     }
@@ -165,10 +168,28 @@ class Plan {
 
   void add_case(const CopyShape& shape, std::uint64_t bytes) {
     const CaseId id{"copy", options_.device_name, "duet", axes(machine_, shape, bytes)};
-    cases_.push_back(
-        {id, [&machine = machine_, id, shape, bytes, mode = options_.mode, stop = stop_] {
-           return measure(machine, id, {shape, bytes, mode}, stop);
-         }});
+    if (shape.executor == Executor::kernel && uses(shape, MemoryKind::plain)) {
+      return add_skipped(id, "kernels do not reach pageable memory; pinned memory they do");
+    }
+    cases_.push_back({id,
+                      [&machine = machine_, id, shape, bytes, mode = options_.mode, stop = stop_] {
+                        return measure(machine, id, {shape, bytes, mode}, stop);
+                      },
+                      options_.mode});
+  }
+
+  static bool uses(const CopyShape& shape, MemoryKind memory) {
+    return shape.source.memory == memory || shape.destination.memory == memory;
+  }
+
+  void add_skipped(const CaseId& id, const char* reason) {
+    const auto skip = [id, reason] {
+      Measurement result;
+      result.id = id;
+      result.skipped = Skipped{reason};
+      return result;
+    };
+    cases_.push_back({id, skip, options_.mode});
   }
 
   struct Point {
@@ -193,15 +214,9 @@ class Plan {
     Team team(machine, devices);
     CopyWork work(team, shape, point.bytes);
     result.cost = work.cost();
-    try {
-      result.sampling = Sampler(team, stop).measure(work, point.mode);
-    } catch (const OutOfMemory& error) {
-      result.skipped = Skipped{error.what()};
-    } catch (const Unavailable& error) {
-      result.skipped = Skipped{error.what()};
-    }
+    result.sampling = Sampler(team, stop).measure(work, point.mode);
     const auto count = transfers(shape, point.bytes, team.size()).size();
-    if (result.sampling.has_value() && count > 1) {
+    if (count > 1) {
       const double median = summarise(result.sampling->samples).median;
       const double each = static_cast<double>(point.bytes) / median / 1e9;
       result.rates.emplace_back("gb_per_s_each", each);

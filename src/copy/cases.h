@@ -36,11 +36,12 @@ struct CopyOptions {
 std::vector<std::uint64_t> seed_sizes();
 
 // The machine must outlive the benchmark. `stop` is asked between batches. Throws UsageError for
-// pairs of devices that the machine does not have.
+// pairs of devices that the machine does not have and for blocks that no GPU runs. A case that
+// cannot run throws OutOfMemory or Unavailable.
 Benchmark copy_benchmark(Machine& machine, const CopyOptions& options, std::function<bool()> stop);
 
 // A curve for every list of cases that differ in size alone: latency_us, asymptotic_gb_per_s,
-// n_half_bytes, bytes_50_percent, bytes_80_percent, bytes_90_percent.
+// n_half_bytes, bytes_50_percent, bytes_80_percent, bytes_90_percent (those that are reached).
 std::vector<Measurement> copy_curves(const std::vector<Finished>& finished);
 
 }  // namespace duet

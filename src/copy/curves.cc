@@ -1,6 +1,7 @@
 // Curves fitted to finished copies.
 #include <map>
 #include <string>
+#include <utility>
 
 #include "copy/cases.h"
 #include "copy/fit.h"
@@ -46,10 +47,13 @@ Measurement measurement(const Curve& curve, const CopyFit& fit) {
   result.id.benchmark = "copy_curve";
   result.rates = {{"latency_us", fit.latency_seconds * 1e6},
                   {"asymptotic_gb_per_s", curve.moved * fit.bytes_per_second / 1e9},
-                  {"n_half_bytes", fit.half_bytes},
-                  {"bytes_50_percent", fit.bytes_50},
-                  {"bytes_80_percent", fit.bytes_80},
-                  {"bytes_90_percent", fit.bytes_90}};
+                  {"n_half_bytes", fit.half_bytes}};
+  const std::pair<const char*, double> shares[] = {{"bytes_50_percent", fit.bytes_50},
+                                                   {"bytes_80_percent", fit.bytes_80},
+                                                   {"bytes_90_percent", fit.bytes_90}};
+  for (const auto& [share, bytes] : shares) {
+    if (bytes > 0) result.rates.emplace_back(share, bytes);  // else never reached
+  }
   return result;
 }
 

@@ -41,7 +41,12 @@ TEST(Units, PrintsExactSizesAndTimes) {
 }
 
 TEST(DTypes, NamesRoundTrip) {
-  for (DType type : all_dtypes()) EXPECT_EQ(parse_dtype(name(type)), type);
+  for (DType type : all_dtypes()) {
+    if (type != DType::int32) {
+      EXPECT_EQ(parse_dtype(name(type)), type);
+    }
+  }
+  EXPECT_THROW(parse_dtype("int32"), UsageError);
   EXPECT_EQ(parse_dtype("fp8"), DType::fp8_e4m3);
   EXPECT_THROW(parse_dtype("fp12"), UsageError);
 }

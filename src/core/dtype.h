@@ -16,7 +16,7 @@ enum class DType { fp32, tf32, fp16, bf16, fp8_e4m3, int8, int32 };
 std::string_view name(DType type);
 std::size_t size_of(DType type);  // bytes per element
 
-// Throws UsageError that lists the known names.
+// A type of inputs, which int32 is not. Throws UsageError that lists the known names.
 DType parse_dtype(std::string_view text);
 std::vector<DType> all_dtypes();
 

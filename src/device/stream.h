@@ -74,6 +74,8 @@ class Device;
 
 class Stream {
  public:
+  // Waits for nothing. Work that has not started may run or be dropped, as the device does it:
+  // synchronise first where it matters.
   virtual ~Stream() = default;
   virtual Device& device() = 0;
 

@@ -27,6 +27,8 @@ struct Way {
   Tuning tuning() const { return {tuning_seconds, mode.flush}; }
 };
 
+constexpr const char* kPeakEngine = "fma-peak";  // of the CPU: no library, its own instruction
+
 // What a case multiplies, and with what.
 struct Subject {
   GemmEngine& engine;
@@ -94,45 +96,48 @@ class Plan {
   void add_device(int device) {
     const DeviceInfo& info = machine_.device(device).info();
     const Site site{machine_, device, options_.each_device ? info.name : options_.device_name};
-    const std::vector<GemmEngine*> engines = chosen_engines(site, info.kind);
-    if (info.kind == "host") {
+    const GemmEngines found = gemm_engines(info.kind);
+    require_known(site);
+    if (info.kind == "host" && wanted(kPeakEngine)) {
       for (DType dtype : options_.dtypes) add_peak(site, dtype);
     }
-    for (const GemmShape& shape : options_.shapes) {
-      for (DType dtype : options_.dtypes) {
-        for (Layout layout : options_.layouts) {
-          for (GemmEngine* engine : engines) add_case(site, shape, {dtype, layout}, *engine);
-        }
-      }
+    std::vector<GemmEngine*> engines;
+    for (GemmEngine* engine : found.engines) {
+      if (wanted(engine->name())) engines.push_back(engine);
     }
+    for_each_problem([&](const GemmShape& shape, Kind kind) {
+      for (GemmEngine* engine : engines) add_case(site, shape, kind, *engine);
+      for (const auto& [missing, reason] : found.unavailable) {
+        if (wanted(missing)) add_missing(site, shape, kind, {missing, reason});
+      }
+    });
     if (!options_.search) return;
     for (DType dtype : options_.dtypes) {
       for (Layout layout : options_.layouts) add_search(site, {dtype, layout}, engines);
     }
   }
 
-  Way way() const { return {options_.mode, stop_, options_.tuning_seconds}; }
+  struct Kind {
+    DType dtype;
+    Layout layout;
+  };
 
-  // Those asked for, or all; what could not be loaded becomes a skipped case.
-  std::vector<GemmEngine*> chosen_engines(const Site& site, const std::string& kind) {
-    const GemmEngines found = gemm_engines(kind);
-    std::vector<GemmEngine*> chosen;
-    std::vector<std::string> names;
-    for (GemmEngine* engine : found.engines) {
-      names.push_back(engine->name());
-      if (wanted(engine->name())) chosen.push_back(engine);
+  void for_each_problem(const std::function<void(const GemmShape&, Kind)>& add) const {
+    for (const GemmShape& shape : options_.shapes) {
+      for (DType dtype : options_.dtypes) {
+        for (Layout layout : options_.layouts) add(shape, {dtype, layout});
+      }
     }
-    for (const auto& [missing, reason] : found.unavailable) {
-      names.push_back(missing);
-      if (wanted(missing)) add_skipped(site, missing, reason);
-    }
+  }
+
+  void require_known(const Site& site) const {
+    const auto names = gemm_engine_names(machine_.device(site.device).info().kind);
     for (const std::string& engine : options_.engines) {
       if (std::find(names.begin(), names.end(), engine) != names.end()) continue;
       throw UsageError(
           fmt::format("unknown GEMM engine '{}': {} has {}", engine, site.name,
                       names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
     }
-    return chosen;
   }
 
   bool wanted(const std::string& engine) const {
@@ -140,20 +145,29 @@ class Plan {
     return list.empty() || std::find(list.begin(), list.end(), engine) != list.end();
   }
 
-  void add_skipped(const Site& site, const std::string& engine, const std::string& reason) {
-    const CaseId id{"gemm", site.name, engine, {}};
-    cases_.push_back({id, [id, reason] {
-                        Measurement result;
-                        result.id = id;
-                        result.skipped = Skipped{reason};
-                        return result;
-                      }});
+  Way way() const { return {options_.mode, stop_, options_.tuning_seconds}; }
+
+  struct Missing {
+    std::string engine, reason;
+  };
+
+  // An engine whose module could not be loaded.
+  void add_missing(const Site& site, const GemmShape& shape, Kind kind, const Missing& missing) {
+    const CaseId id{"gemm", site.name, missing.engine, axes(problem(shape, kind), shape.sets)};
+    const auto skip = [id, reason = missing.reason] {
+      Measurement result;
+      result.id = id;
+      result.skipped = Skipped{reason};
+      return result;
+    };
+    cases_.push_back({id, skip, options_.mode});
   }
 
   void add_peak(const Site& site, DType dtype) {
-    const CaseId id{"gemm", site.name, "fma-peak", {{"dtype", std::string(name(dtype))}}};
-    cases_.push_back(
-        {id, [site, id, dtype, way = way()] { return measure_peak(site, id, dtype, way); }});
+    const CaseId id{"gemm_peak", site.name, kPeakEngine, {{"dtype", std::string(name(dtype))}}};
+    cases_.push_back({id,
+                      [site, id, dtype, way = way()] { return measure_peak(site, id, dtype, way); },
+                      options_.mode});
   }
 
   static Measurement measure_peak(const Site& site, const CaseId& id, DType dtype, const Way& way) {
@@ -173,11 +187,6 @@ class Plan {
     return result;
   }
 
-  struct Kind {
-    DType dtype;
-    Layout layout;
-  };
-
   static GemmProblem problem(const GemmShape& shape, Kind kind) {
     return {shape.m, shape.n, shape.k, kind.dtype, default_output(kind.dtype), kind.layout};
   }
@@ -185,9 +194,11 @@ class Plan {
   void add_case(const Site& site, const GemmShape& shape, Kind kind, GemmEngine& engine) {
     const GemmProblem p = problem(shape, kind);
     const CaseId id{"gemm", site.name, engine.name(), axes(p, shape.sets)};
-    cases_.push_back({id, [site, id, &engine, p, way = way()] {
+    cases_.push_back({id,
+                      [site, id, &engine, p, way = way()] {
                         return measure(site, id, {engine, p}, way);
-                      }});
+                      },
+                      options_.mode});
   }
 
   // By every engine that was asked for; by the first that can, if none was.
@@ -201,9 +212,11 @@ class Plan {
                       {{"dtype", std::string(name(any.dtype))},
                        {"output", std::string(name(any.output))},
                        {"layout", std::string(name(any.layout))}}};
-      cases_.push_back({id, [site, id, engine, kind, way = way()] {
+      cases_.push_back({id,
+                        [site, id, engine, kind, way = way()] {
                           return search(site, id, {*engine, problem({}, kind)}, way);
-                        }});
+                        },
+                        options_.mode});
       if (options_.engines.empty()) return;
     }
   }
@@ -252,6 +265,15 @@ class Plan {
 };
 
 }  // namespace
+
+std::vector<std::string> gemm_engine_names(const std::string& device_kind) {
+  const GemmEngines found = gemm_engines(device_kind);
+  std::vector<std::string> names;
+  for (const GemmEngine* engine : found.engines) names.push_back(engine->name());
+  for (const auto& missing : found.unavailable) names.push_back(missing.first);
+  if (device_kind == "host") names.push_back(kPeakEngine);
+  return names;
+}
 
 Benchmark gemm_benchmark(Machine& machine, const GemmOptions& options, std::function<bool()> stop) {
   return Plan(machine, options, std::move(stop)).benchmark();

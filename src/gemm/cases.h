@@ -27,6 +27,9 @@ struct GemmOptions {
   std::string device_name;   // --device, as the journal shows it
 };
 
+// What --engine may name on a kind of device, whether or not its module could be loaded.
+std::vector<std::string> gemm_engine_names(const std::string& device_kind);
+
 // One case per shape, dtype, layout and engine; the engines of a problem stand next to each other,
 // so that peers run in the same minute. On host devices the multiply-add peak of every dtype comes
 // first. The machine must outlive the benchmark; `stop` is asked between batches. Throws UsageError

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -97,7 +98,16 @@ std::string tuning_key(const TuningKey& key, const GemmProblem& problem, bool fl
                      name(problem), name(problem.output), flushed ? " | flushed" : "");
 }
 
-void set_tuning_cache(const std::string& path) { process_cache() = TuningCache(path); }
+void set_tuning_cache(const std::string& path) {
+  if (!path.empty()) {
+    const bool there = std::filesystem::exists(path + ".new");
+    const bool writable =
+        !std::filesystem::is_directory(path) && std::ofstream(path + ".new", std::ios::app);
+    if (!writable) throw UsageError(fmt::format("tuning cache {}: cannot be written", path));
+    if (!there) std::remove((path + ".new").c_str());
+  }
+  process_cache() = TuningCache(path);
+}
 TuningCache& tuning_cache() { return process_cache(); }
 
 }  // namespace duet

@@ -48,7 +48,8 @@ struct TuningKey {
 std::string tuning_key(const TuningKey& key, const GemmProblem& problem, bool flushed = false);
 
 // For the process; set before plans are made.
-void set_tuning_cache(const std::string& path);  // throws nothing: see TuningCache::warning()
+// Throws UsageError if the file could not be written.
+void set_tuning_cache(const std::string& path);
 TuningCache& tuning_cache();
 
 }  // namespace duet

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -23,6 +24,43 @@ std::string read_all(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+// What the writers take for granted.
+void check_shown(const Record& record) {
+  const Outcome outcome = outcome_of(record);
+  if (outcome != Outcome::measured && outcome != Outcome::derived) return;
+  for (const char* part : {"rates", "notes"}) {
+    if (!record.contains(part) || !record[part].is_object()) {
+      throw Error(fmt::format("\"{}\" is missing or no object", part));
+    }
+  }
+  for (const auto& [rate, value] : record["rates"].items()) {
+    if (!value.is_number()) throw Error(fmt::format("the rate \"{}\" is no number", rate));
+  }
+  if (outcome == Outcome::derived) return;
+  for (const char* figure :
+       {"median", "mean", "min", "p5", "p95", "p99", "ci_low", "ci_high", "n"}) {
+    if (!record["seconds"].contains(figure) || !record["seconds"][figure].is_number()) {
+      throw Error(fmt::format("\"seconds\" has no number \"{}\"", figure));
+    }
+  }
+}
+
+void check_machines(const Record& environment) {
+  const auto named = [](const Record& thing) {
+    return thing.is_object() && thing.contains("name") && thing["name"].is_string();
+  };
+  if (!environment.contains("machines") || !environment["machines"].is_array()) {
+    throw Error("the environment has no list of \"machines\"");
+  }
+  for (const Record& machine : environment["machines"]) {
+    if (!named(machine)) throw Error("a machine of the environment has no \"name\"");
+    const Record devices = machine.value("devices", Record::array());
+    if (!devices.is_array() || !std::all_of(devices.begin(), devices.end(), named)) {
+      throw Error("a device of the environment has no \"name\"");
+    }
+  }
+}
+
 // Throws Error without a place: the caller knows file and line.
 void check_record(const Record& record) {
   if (!record.is_object() || !record.contains("type") || !record.contains("schema")) {
@@ -35,8 +73,9 @@ void check_record(const Record& record) {
   if (record["type"] == "result") {
     finished_of(record);
     reason_of(record);
+    check_shown(record);
   } else if (record["type"] == "environment") {
-    if (!record.contains("machines")) throw Error("the environment has no \"machines\"");
+    check_machines(record);
   } else {
     throw Error(fmt::format("unknown type {}: expected \"environment\" or \"result\"",
                             record["type"].dump()));
@@ -83,6 +122,8 @@ JournalContents read_journal(const std::string& path) {
       check_record(record);
     } catch (const Error& error) {
       throw UsageError(fmt::format("{}:{}: {}", path, line, error.what()));
+    } catch (const nlohmann::json::exception& error) {
+      throw UsageError(fmt::format("{}:{}: not a record: {}", path, line, error.what()));
     }
     contents.records.push_back(record);
     contents.newline_missing = !whole;
@@ -130,6 +171,9 @@ OutputFile resume_journal(const std::string& path, const JournalContents& conten
   return file;
 }
 
-std::string journal_line(const Record& record) { return record.dump() + "\n"; }
+// File names and variables may hold bytes that are not UTF-8: they are replaced.
+std::string journal_line(const Record& record) {
+  return record.dump(-1, ' ', false, Record::error_handler_t::replace) + "\n";
+}
 
 }  // namespace duet

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <utility>
 
 #include "core/error.h"
@@ -63,6 +64,23 @@ OutputFile OutputFile::continue_after(const std::string& path, std::uint64_t kee
   if (::fstat(file, &facts) != 0) refuse(path);
   if (S_ISREG(facts.st_mode) && facts.st_size > keep && ::ftruncate(file, keep) != 0) refuse(path);
   return output;
+}
+
+OutputFile OutputFile::replace(const std::string& path, const std::string& head) {
+  std::ifstream file(path);
+  std::string start(head.size(), '\0');
+  file.read(start.data(), static_cast<std::streamsize>(start.size()));
+  if (file.gcount() > 0 && start != head) {
+    throw UsageError(path + " exists and is not what would be written anew: expected another name");
+  }
+  return continue_after(path, 0);
+}
+
+bool OutputFile::is(const OutputFile& other) const {
+  struct stat mine {};
+  struct stat theirs {};
+  if (::fstat(file_, &mine) != 0 || ::fstat(other.file_, &theirs) != 0) return false;
+  return S_ISREG(mine.st_mode) && mine.st_dev == theirs.st_dev && mine.st_ino == theirs.st_ino;
 }
 
 void OutputFile::write(std::string_view text) {

@@ -16,11 +16,16 @@ class OutputFile {
   static OutputFile create(const std::string& path, const std::string& advice);
   // Goes on behind the first `keep_bytes` of a file, and makes it if it is not there.
   static OutputFile continue_after(const std::string& path, std::uint64_t keep_bytes);
+  // Writes anew over a file that begins with `head`, and makes it if it is not there. Throws
+  // UsageError if it holds something else.
+  static OutputFile replace(const std::string& path, const std::string& head);
 
   OutputFile(OutputFile&& other) noexcept;
   OutputFile& operator=(OutputFile&& other) = delete;
   ~OutputFile();
 
+  // Are both the same file, by whatever names?
+  bool is(const OutputFile& other) const;
   // Throws Error if the file system refuses.
   void write(std::string_view text);
   // Removes the file if this run made it: nothing has been measured.

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <type_traits>
 
 #include "results/rates.h"
 #include "results/telemetry_summary.h"
@@ -189,8 +191,15 @@ std::string reason_of(const Record& record) {
   return "";
 }
 
+// Lists of words are labels: shown, and no part of what a case is.
+constexpr std::size_t kLabels = 4;
+static_assert(
+    std::is_same_v<std::variant_alternative_t<kLabels, AxisValue>, std::vector<std::string>>);
+
 std::string case_key(const CaseId& id) {
-  Axes axes = id.axes;
+  Axes axes;
+  const auto coordinate = [](const auto& axis) { return axis.second.index() != kLabels; };
+  std::copy_if(id.axes.begin(), id.axes.end(), std::back_inserter(axes), coordinate);
   std::sort(axes.begin(), axes.end(),
             [](const auto& a, const auto& b) { return a.first < b.first; });
   return Record{id.benchmark, id.device, id.engine, axes_to_json(axes)}.dump();

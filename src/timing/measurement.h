@@ -16,6 +16,7 @@
 namespace duet {
 
 using AxisValue = std::variant<std::int64_t, double, bool, std::string, std::vector<std::string>>;
+// Lists of words are labels (the sets that a shape is in): shown, but no part of what a case is.
 using Axes = std::vector<std::pair<std::string, AxisValue>>;  // in the order they are shown
 
 struct CaseId {
@@ -38,6 +39,8 @@ struct Measurement {
 struct Case {
   CaseId id;
   std::function<Measurement()> run;
+  // A journal's figure taken in another mode does not count as this case; none: any does.
+  std::optional<Mode> mode;
 };
 
 // A finished case as summaries need it; also read back from a journal.

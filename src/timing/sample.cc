@@ -115,12 +115,23 @@ void sample_do_bench(Pace& pace, const Mode& mode, Sampling& out) {
     append(out.samples, pace.run(count, false));
     left -= count;
   }
-  out.stopped_by = "time";
+  out.stopped_by =
+      static_cast<int>(out.samples.size()) == mode.max_iterations ? "iterations" : "time";
+}
+
+// The mean of so many calls, in groups that no launch queue is too short for.
+double mean_of(Pace& pace, int calls) {
+  double sum = 0;
+  for (int left = calls; left > 0; left -= kGroupIterations) {
+    const int count = std::min(left, kGroupIterations);
+    sum += pace.run(count, true).front() * count;
+  }
+  return sum / calls;
 }
 
 void sample_loop(Pace& pace, const Mode& mode, Sampling& out) {
   for (int i = 0; i < mode.max_iterations; ++i) {
-    append(out.samples, pace.run(mode.iterations, true));
+    out.samples.push_back(mean_of(pace, mode.iterations));
   }
   out.stopped_by = "iterations";
 }

@@ -118,6 +118,25 @@ TEST(Sample, LoopGroupsItsCalls) {
   EXPECT_NEAR(trial.clock, 1e-3 * (s.warm_ups + 100), 1e-6);
 }
 
+TEST(Sample, LoopsOfManyCallsAreHandedOverInGroups) {
+  FakeTrial trial(1e-5);
+  Mode mode = loop_mode();
+  mode.iterations = 1000;
+  const Sampling s = sample(trial, mode);
+  EXPECT_EQ(s.samples.size(), 5u);
+  EXPECT_LE(trial.largest_batch, 64);
+  EXPECT_NEAR(trial.clock, 1e-5 * (s.warm_ups + 5000), 1e-6);
+}
+
+TEST(Sample, DoBenchSaysThatItsIterationsRanOut) {
+  FakeTrial trial(1e-3);
+  Mode mode = do_bench_mode();
+  mode.max_iterations = 5;
+  const Sampling s = sample(trial, mode);
+  EXPECT_EQ(s.samples.size(), 5u);
+  EXPECT_EQ(s.stopped_by, "iterations");
+}
+
 TEST(Sample, AtLeastASecondIsOneMean) {
   FakeTrial trial(3e-3, 0.1);
   const Sampling s = sample(trial, at_least_mode());

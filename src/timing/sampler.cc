@@ -58,6 +58,7 @@ Sampling Sampler::measure(Work& work, const Mode& asked, const Placement& placem
   Sampling sampling;
   {
     StreamTrial trial(team_, work, mode, placement);
+    trial.run_ungated();
     sampling = sample(trial, mode, stop_);
   }
   verify(team_, work, sampling);

@@ -12,14 +12,17 @@ namespace duet {
 class StreamTrial : public Trial {
  public:
   // The Work is prepared. Makes a stream on every rank and, with mode.flush, memory to write over
-  // its cache with; then runs one iteration without the gate: a library loads its kernels at their
-  // first launch, which waits for the whole device and so for ever behind a stream that is held.
+  // its cache with.
   StreamTrial(Team& team, Work& work, const Mode& mode, const Placement& placement);
 
   // Lets every stream run dry first: memory must not go while work may still reach it.
   ~StreamTrial() override;
   StreamTrial(const StreamTrial&) = delete;
   StreamTrial& operator=(const StreamTrial&) = delete;
+
+  // One iteration without the gate, before all others: a library loads its kernels at their first
+  // launch, which waits for the whole device and so for ever behind a stream that is held.
+  void run_ungated();
 
   std::vector<double> run(int iterations, bool grouped) override;
   double now() override { return team_.machine().now(); }
@@ -33,8 +36,8 @@ class StreamTrial : public Trial {
     std::vector<double> seconds;
   };
 
-  void run_ungated(Rank& rank);
   void run_on(Rank& rank, int iterations, bool grouped);
+  void run_flushed_group(Rank& rank, int calls);
   void run_batch(Rank& rank, int samples, int calls);
   Lane& lane(const Rank& rank) { return lanes_[static_cast<std::size_t>(rank.index)]; }
 

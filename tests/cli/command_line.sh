@@ -71,6 +71,44 @@ expect_code 0 "${short[@]}" --quiet
 expect_code 0 "${short[@]}" --json /dev/stdout --quiet
 [[ $(grep -c '^{"type"' out) == 2 ]] || fail "--json /dev/stdout: $(cat out)"
 
+# A module that was built loads, and says of a machine without its hardware just that.
+"$duet" info > info.txt
+if [[ -e $(dirname "$duet")/modules/duet_cuda.so ]]; then
+  grep -qE '^ *cuda +(yes|no +no NVIDIA (driver|GPU))' info.txt || fail "cuda module: $(grep cuda info.txt)"
+fi
+for module in onednn openblas; do
+  [[ -e $(dirname "$duet")/modules/duet_$module.so ]] || continue
+  expect_code 0 gemm --device host --shapes 64x64x64 --dtype fp32 --engine $module --json /dev/stdout --quiet
+  grep -q '"outcome":"measured"' out || fail "$module module: $(cat out)"
+done
+
+# One output never destroys another, nor what Duet did not write.
+expect_code 0 "${short[@]}" --json own.jsonl
+cp own.jsonl own.before
+refuses 'not what would be written anew' "${short[@]}" --json own.jsonl --csv ./own.jsonl --resume
+printf 'my notes\n' > notes.csv
+refuses 'not what would be written anew' "${short[@]}" --json own.jsonl --csv notes.csv --resume
+cmp -s own.jsonl own.before || fail "a refused run changed its journal"
+refuses 'expected two files' "${short[@]}" --json twice --csv ./twice
+printf '{"type":"environment","schema":1,"machines":[5]}\n' > damaged2.jsonl
+refuses 'damaged2.jsonl:1:' "${short[@]}" --json damaged2.jsonl --resume
+refuses 'cannot be written' gemm --device host --shapes 64x64x64 --tuning-cache nowhere/tuning.json
+refuses 'expected a value' gemm --shapes ''
+refuses 'unknown dtype' gemm --dtype int32
+refuses 'at most 1024' copy --device host --block 2048
+expect_code 0 gemm --device host,sim:mi300x-8 --engine model --shapes 64x64x64 --quiet
+code=0
+"$duet" "${short[@]}" > /dev/full 2> err || code=$?
+[[ $code == 1 ]] || fail "a full standard output went unnoticed: $code"
+
+# Sets are labels: the same shape in another set is not measured again; in another mode it is.
+gemm=(gemm --device sim:mi300x-8 --json sets.jsonl --quiet)
+expect_code 0 "${gemm[@]}" --set seed
+expect_code 0 "${gemm[@]}" --set seed,squares --resume
+[[ $(grep -c '"result"' sets.jsonl) == 7 ]] || fail "a shape was repeated for its label: $(wc -l < sets.jsonl)"
+expect_code 0 "${gemm[@]}" --set seed --mode do_bench --resume
+[[ $(grep -c '"result"' sets.jsonl) == 14 ]] || fail "figures of another mode were taken over"
+
 # What a flag does not say stays as the mode and the command have it.
 measured() { grep -c "$1" out || true; }
 expect_code 0 gemm --device sim:mi300x-8 --shapes 64x64x64 --mode do_bench --json /dev/stdout --quiet

@@ -15,6 +15,7 @@ namespace {
 
 // Below this a copy is not worth handing to other workers.
 constexpr std::size_t kParallelBytes = 1 << 20;
+constexpr int kMostParts = 1024;  // of one copy
 
 HostEvent& own(Event& event, const HostDevice& device, Exchange& exchange) {
   auto* host = dynamic_cast<HostEvent*>(&event);
@@ -91,7 +92,7 @@ void HostStream::copy(const Copy& copy) {
   // The kernel executor is every core of the device, or `grid` threads; the others are one.
   int parts = 1;
   if (copy.executor == Executor::kernel && bytes >= kParallelBytes) {
-    parts = copy.shape.grid > 0 ? copy.shape.grid : device_.workers().cores();
+    parts = copy.shape.grid > 0 ? std::min(copy.shape.grid, kMostParts) : device_.workers().cores();
   }
   device_.workers().push(
       &queue_,

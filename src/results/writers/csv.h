@@ -10,6 +10,9 @@
 
 namespace duet {
 
+// How every table begins.
+inline constexpr const char* kCsvHead = "benchmark,device,engine,";
+
 class CsvWriter : public Writer {
  public:
   // The columns are stable: benchmark, device, engine, a column for each axis of the planned
