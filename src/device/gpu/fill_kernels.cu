@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "device/gpu/sequence.h"
 #include "device/gpu/element.h"
 #include "device/gpu/kernels.h"
 #include "device/gpu/load_kernel.h"
+#include "device/gpu/sequence.h"
 
 namespace duet::DUET_GPU {
 namespace {
