@@ -1,0 +1,83 @@
+// Memory of simulated machines: phantom buffers, capacity, contents.
+#include "device/sim/sim_fixture.h"
+
+namespace duet::sim {
+namespace {
+
+TEST_F(Sim, LargeBuffersArePhantom) {
+  open("mi300x-8");
+  const Buffer large = device(0).allocate(kGiB), other = device(0).allocate(kGiB);
+  const Buffer small = device(0).allocate(4096);
+  EXPECT_FALSE(device(0).has_contents(large.span()));
+  EXPECT_FALSE(device(0).has_contents(large.slice(0, 64)));
+  EXPECT_TRUE(device(0).has_contents(small.span()));
+  EXPECT_NE(large.span().data, other.span().data);
+  char byte = 0;
+  EXPECT_THROW(device(0).read(large.slice(5, 1), &byte), BadArgument);
+  EXPECT_THROW(device(0).write(large.slice(5, 1), &byte), BadArgument);
+  EXPECT_THROW(device(0).check(large.span(), {}), BadArgument);
+  EXPECT_THROW(device(0).signal(flag_at(large, 0), 1), BadArgument);
+  auto stream = device(0).make_stream();
+  EXPECT_THROW(stream->wait(flag_at(large, 0), 1), BadArgument);
+  stream->fill(large.span(), {});
+  stream->copy({large.slice(0, 4096), small.span(), Executor::dma, {}});
+  stream->copy({small.span(), large.slice(7, 4096), Executor::dma, {}});
+  stream->synchronize(kDeadline);
+  EXPECT_FALSE(device(0).check(small.span(), {Fill::Kind::constant, 0xDB, 0, DType::fp32}));
+}
+
+TEST_F(Sim, SpansMustLieInABufferOfTheMachine) {
+  open("h200-4");
+  const Buffer buffer = device(0).allocate(4096);
+  auto stream = device(0).make_stream();
+  Span beyond = buffer.span();
+  beyond.bytes = 4097;
+  EXPECT_THROW(stream->fill(beyond, {}), BadArgument);
+  Span elsewhere = buffer.span();
+  elsewhere.owner = &device(1);
+  EXPECT_THROW(stream->fill(elsewhere, {}), BadArgument);
+  Span null{&device(0), nullptr, 16, MemoryKind::device};
+  EXPECT_THROW(stream->fill(null, {}), BadArgument);
+  auto twin = open_machine("sim:h200-4");
+  EXPECT_THROW(stream->fill(twin->device(0).allocate(64).span(), {}), BadArgument);
+  EXPECT_THROW(stream->run({"t", {-1, DType::bf16, 0, 0, 1}, {}}), BadArgument);
+  EXPECT_THROW(stream->run({"t", {1, DType::bf16, 0, 0, 1.5}, {}}), BadArgument);
+  EXPECT_THROW(stream->run({"t", {1, DType::int32, 0, 0, 1}, {}}), Unavailable);
+  stream->fill(buffer.span(), {});
+  stream->synchronize(kDeadline);
+}
+
+TEST_F(Sim, MemoryIsCounted) {
+  open("h200-4");
+  const std::uint64_t most = device(0).info().memory_bytes / 2 + 512;
+  Buffer half = device(0).allocate(most);
+  EXPECT_THROW(device(0).allocate(most), OutOfMemory);
+  EXPECT_EQ(device(1).allocate(most).bytes(), most);
+  EXPECT_EQ(device(0).allocate(most, MemoryKind::pinned).bytes(), most);
+  half.reset();
+  EXPECT_EQ(device(0).allocate(most).bytes(), most);
+}
+
+// A repeated copy is not moved again, unless something has changed in between.
+TEST_F(Sim, RepeatedCopiesSeeEveryChange) {
+  open("h200-4");
+  const Buffer from = device(0).allocate(4096), to = device(1).allocate(4096);
+  auto stream = device(0).make_stream();
+  const auto copied = [&](std::uint64_t seed) {
+    stream->copy({to.span(), from.span(), Executor::dma, {}});
+    stream->copy({to.span(), from.span(), Executor::dma, {}});
+    stream->synchronize(kDeadline);
+    return !device(1).check(to.span(), {Fill::Kind::pattern, seed, 0, DType::fp32}).has_value();
+  };
+  for (std::uint64_t seed = 1; seed < 4; ++seed) {
+    stream->fill(from.span(), {Fill::Kind::pattern, seed, 0, DType::fp32});
+    EXPECT_TRUE(copied(seed));
+    auto other = device(1).make_stream();
+    other->fill(to.span(), {Fill::Kind::constant, 0, 0, DType::fp32});
+    other->synchronize(kDeadline);
+    EXPECT_TRUE(copied(seed));
+  }
+}
+
+}  // namespace
+}  // namespace duet::sim

@@ -1,0 +1,76 @@
+// Tasks on simulated machines: waves, sharing, priority, interference.
+#include "device/sim/sim_fixture.h"
+
+namespace duet::sim {
+namespace {
+
+TEST_F(Sim, GemmRatesAreThoseThatWereMeasured) {
+  open("mi300x-8");
+  EXPECT_NEAR(tflops({8192, 8192, 8192, DType::bf16, 0}), 620, 20);
+  EXPECT_NEAR(tflops({16384, 16384, 16384, DType::bf16, 0}), 635, 30);
+  open("h200-4");
+  EXPECT_NEAR(tflops({8192, 8192, 8192, DType::bf16, 0}), 710, 40);
+  EXPECT_NEAR(tflops({4096, 4096, 4096, DType::bf16, 0}), 680, 30);
+  open("mi350x-8");  // the rows of the MI350X results
+  EXPECT_NEAR(tflops({8192, 8192, 8192, DType::bf16, 0}), 1104, 15);
+  EXPECT_NEAR(tflops({16384, 8192, 7168, DType::bf16, 0}), 1095, 30);
+  EXPECT_NEAR(tflops({16384, 16384, 16384, DType::bf16, 0}), 1059, 90);
+  EXPECT_NEAR(tflops({4096, 4096, 4096, DType::bf16, 0}), 969, 70);
+  EXPECT_NEAR(tflops({16384, 8192, 1280, DType::bf16, 0}), 901, 20);
+  EXPECT_NEAR(tflops({8192, 8192, 8192, DType::fp16, 0}), 1053, 15);
+}
+
+TEST_F(Sim, AWaveMoreCostsAWave) {
+  open("mi300x-8");
+  const auto seconds = [&](double workgroups) {
+    return time(0, [&](Stream& stream) {
+      stream.run({"t", {workgroups * 1e9, DType::bf16, 0, workgroups, 1}, {}});
+    });
+  };
+  EXPECT_DOUBLE_EQ(seconds(304), seconds(1));
+  EXPECT_NEAR((seconds(305) - 5e-6) / (seconds(304) - 5e-6), 2, 1e-9);
+}
+
+TEST_F(Sim, MemoryBoundTasksAreLimitedByMemory) {
+  open("mi300x-8");
+  const double seconds = time(0, [&](Stream& stream) {
+    stream.run({"sweep", {1e6, DType::fp32, 4.24e9, 0, 1}, {}});
+  });
+  EXPECT_NEAR(seconds, 1e-3 + 5e-6, 1e-8);
+}
+
+TEST_F(Sim, ConcurrentTasksShareUnitsAndPriorityGoesFirst) {
+  open("mi300x-8");
+  const Task task{"t", {1e12, DType::bf16, 0, 0, 0.5}, {}};
+  const double alone = time(0, [&](Stream& stream) { stream.run(task); }) - 5e-6;
+  for (int priority : {0, 1}) {
+    auto first = device(0).make_stream({0}), second = device(0).make_stream({priority});
+    auto start = device(0).make_event(), end = device(0).make_event();
+    second->record(*start);
+    first->run(task);
+    second->run(task);
+    second->record(*end);
+    first->synchronize(kDeadline);
+    second->synchronize(kDeadline);
+    EXPECT_NEAR(end->seconds_since(*start) - 5e-6, priority == 0 ? 2 * alone : alone, 1e-9);
+  }
+}
+
+TEST_F(Sim, AKernelCopySlowsAComputeBoundTaskAndAnEngineCopyDoesNot) {
+  open("mi300x-8");
+  const Buffer from = device(0).allocate(kGiB), to = device(1).allocate(kGiB);
+  const Task task{"gemm", {1e13, DType::bf16, 1e9, 0, 0.5}, {}};
+  const auto with = [&](Executor executor) {
+    auto beside = device(0).make_stream();
+    for (int i = 0; i < 4; ++i) beside->copy({to.span(), from.span(), executor, {}});
+    const double seconds = time(0, [&](Stream& stream) { stream.run(task); });
+    beside->synchronize(kDeadline);
+    return seconds;
+  };
+  const double alone = time(0, [&](Stream& stream) { stream.run(task); });
+  EXPECT_NEAR(with(Executor::dma) / alone, 1, 1e-6);
+  EXPECT_NEAR(with(Executor::kernel) / alone, 304.0 / 240.0, 0.01);  // 64 units lost
+}
+
+}  // namespace
+}  // namespace duet::sim
