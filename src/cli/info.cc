@@ -51,8 +51,8 @@ class InfoCommand : public Command {
   CLI::App& app() override { return *app_; }
 
   int run(const std::vector<std::string>&) override {
-    const std::vector<BackendState> states = backends();
-    const auto machines = open_machines(chosen(states));
+    std::vector<BackendState> states = backends();
+    const auto machines = chosen(states);
     const std::vector<LibraryState> found = libraries(LibrarySearch::load);
     if (json_) {
       Record out = {{"duet", version()}, {"revision", revision()}, {"host", host_to_json()}};
@@ -72,19 +72,13 @@ class InfoCommand : public Command {
 
  private:
   // The devices asked for, or each kind that opens without being told which.
-  std::vector<std::string> chosen(const std::vector<BackendState>& states) const {
-    if (!devices_.devices.empty()) return device_names(devices_);
-    std::vector<std::string> names;
-    for (const BackendState& state : states) {
-      if (!state.available) continue;
-      try {
-        open_machine(state.kind);
-        names.push_back(state.kind);
-      } catch (const Error&) {
-        // A kind that wants an argument (sim) is listed, and shown with --device.
-      }
+  std::vector<std::unique_ptr<Machine>> chosen(std::vector<BackendState>& states) const {
+    if (!devices_.devices.empty()) return open_machines(device_names(devices_));
+    std::vector<std::unique_ptr<Machine>> machines;
+    for (BackendState& state : states) {
+      if (state.machine != nullptr) machines.push_back(std::move(state.machine));
     }
-    return names;
+    return machines;
   }
 
   CLI::App* app_;

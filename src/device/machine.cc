@@ -48,12 +48,13 @@ void register_backend(Backend backend) { registered().push_back(std::move(backen
 std::vector<BackendState> backends() {
   std::vector<BackendState> states;
   for (const Kind& kind : kKinds) {
-    BackendState state{kind.name, "", false, ""};
+    BackendState state;
+    state.kind = kind.name;
     if (kind.is_module) state.reason = load_module(kind.name).reason;
     if (const Backend* backend = find(kind.name)) {
       state.description = backend->description;
       try {
-        backend->open("");
+        state.machine = backend->open("");
         state.available = true;
       } catch (const UsageError&) {
         state.available = true;  // it is there, and wants to be told which

@@ -41,10 +41,12 @@ struct BackendState {
   std::string kind;
   std::string description;
   bool available = false;
-  std::string reason;  // one line, where not available
+  std::string reason;                // one line, where not available
+  std::unique_ptr<Machine> machine;  // as "--device KIND" opens it; none where it needs an argument
 };
 
-// All kinds that this build could have, in a fixed order, with their modules loaded.
+// All kinds that this build could have, in a fixed order, with their modules loaded and, to know
+// that they work, opened.
 std::vector<BackendState> backends();
 
 }  // namespace duet

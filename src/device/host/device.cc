@@ -54,7 +54,16 @@ std::vector<int> share_of(const std::vector<int>& cores, int device, int devices
   return {cores.begin() + begin, cores.begin() + end};
 }
 
+// The kernel's view of the first core's largest cache. In a virtual machine the C library's may be
+// the whole chip's, of which this machine has a share.
 std::uint64_t last_level_cache() {
+  std::uint64_t largest = 0;
+  for (int index = 0; index < 8; ++index) {
+    std::ifstream file(fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/size", index));
+    std::uint64_t kib = 0;
+    if (file >> kib) largest = std::max(largest, kib << 10);
+  }
+  if (largest > 0) return largest;
   long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
   if (bytes <= 0) bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
   return bytes > 0 ? static_cast<std::uint64_t>(bytes) : 32ull << 20;
