@@ -27,30 +27,26 @@ StartGate::~StartGate() {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     stop_ = true;
-    changed_.notify_all();
+    stopped_.notify_all();
   }
   watchdog_.join();
 }
 
+// Looks now and then instead of being told: a waking for every batch would fall into the batch.
 void StartGate::watch() {
+  constexpr std::chrono::milliseconds kPeriod{100};
   std::unique_lock<std::mutex> lock(mutex_);
-  while (!stop_) {
-    if (deadline_ == 0) {
-      changed_.wait(lock);
-    } else if (now() < deadline_) {
-      changed_.wait_for(lock, std::chrono::duration<double>(deadline_ - now()));
-    } else {
-      expired_ = true;
-      deadline_ = 0;
-      open();
-    }
+  while (!stopped_.wait_for(lock, kPeriod, [this] { return stop_; })) {
+    if (deadline_ == 0 || now() < deadline_) continue;
+    expired_ = true;
+    deadline_ = 0;
+    open();
   }
 }
 
 void StartGate::arm(double deadline_seconds) {
   const std::lock_guard<std::mutex> lock(mutex_);
   deadline_ = deadline_seconds > 0 ? now() + deadline_seconds : 0;
-  changed_.notify_all();
 }
 
 void StartGate::hold(Rank& rank, Stream& stream, double deadline_seconds) {

@@ -37,7 +37,7 @@ class StartGate {
   std::uint64_t round_ = 0;  // written by rank 0 between two meetings of all ranks
 
   std::mutex mutex_;  // guards what follows
-  std::condition_variable changed_;
+  std::condition_variable stopped_;
   double deadline_ = 0;  // steady clock, seconds; 0: nothing is held
   bool expired_ = false;
   bool stop_ = false;
