@@ -1,5 +1,5 @@
 # How Duet's folders become targets: duet_part (a folder of libduet), duet_module (loaded at run
-# time), duet_test (a folder's tests).
+# time), duet_test (a folder's tests), duet_embed (data as a source file).
 
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
@@ -50,4 +50,19 @@ function(duet_test name)
   target_compile_options(${name}_test PRIVATE ${DUET_WARNINGS})
   add_test(NAME ${name} COMMAND ${name}_test)
   set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+endfunction()
+
+# duet_embed(OUTPUT FOLDER HEADER NAMESPACE FUNCTION): sets OUTPUT to a source file that defines
+# FUNCTION, a map of the *.toml files under FOLDER by name.
+function(duet_embed output folder header namespace function)
+  set(source ${CMAKE_CURRENT_BINARY_DIR}/${function}.cc)
+  file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.toml)
+  add_custom_command(
+    OUTPUT ${source}
+    COMMAND ${CMAKE_COMMAND} -DFOLDER=${PROJECT_SOURCE_DIR}/${folder} -DOUTPUT=${source}
+            -DHEADER=${header} -DNAMESPACE=${namespace} -DFUNCTION=${function}
+            -P ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
+    DEPENDS ${files} ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
+    COMMENT "Building in ${folder}")
+  set(${output} ${source} PARENT_SCOPE)
 endfunction()

@@ -9,7 +9,7 @@
 #include <tuple>
 
 #include "core/error.h"
-#include "device/sim/toml_table.h"
+#include "core/toml_table.h"
 
 namespace duet::sim {
 namespace {
@@ -20,28 +20,11 @@ constexpr double kMicro = 1e-6;
 constexpr double kMiB = 1024.0 * 1024.0;
 constexpr double kGiB = 1024.0 * kMiB;
 
-// A table of one figure per element type.
-template <typename Read>
-std::map<DType, double> by_dtype(TomlTable table, double scale, Read read) {
-  std::map<DType, double> figures;
-  std::string known;
-  std::vector<std::string> keys = table.keys();
-  for (DType type : all_dtypes()) {
-    const std::string key(name(type));
-    known += (known.empty() ? "" : ", ") + key;
-    if (table.has(key.c_str())) figures[type] = scale * read(table, key.c_str());
-    keys.erase(std::remove(keys.begin(), keys.end(), key), keys.end());
-  }
-  if (!keys.empty()) table.fail(keys.front(), "its key to be one of " + known);
-  return figures;
-}
-
 GemmModel read_gemm(TomlTable table) {
   GemmModel gemm;
   std::tie(gemm.tile_m, gemm.tile_n) = table.pair("tile");
   gemm.workgroup_seconds = kMicro * table.number("workgroup_us");
-  gemm.efficiency = by_dtype(table.table("efficiency"), 1,
-                             [](TomlTable& inner, const char* key) { return inner.fraction(key); });
+  gemm.efficiency = table.table("efficiency").by_dtype(&TomlTable::fraction, 1);
   table.finish();
   return gemm;
 }
@@ -77,8 +60,7 @@ DeviceModel read_device(TomlTable table) {
   device.memory_efficiency = table.fraction("memory_efficiency");
   device.signal_latency = kMicro * table.number("signal_us");
   device.wait_latency = kMicro * table.number("wait_us");
-  device.peak = by_dtype(table.table("peak_tflops"), kTera,
-                         [](TomlTable& inner, const char* key) { return inner.positive(key); });
+  device.peak = table.table("peak_tflops").by_dtype(&TomlTable::positive, kTera);
   device.gemm = read_gemm(table.table("gemm"));
   device.dma = read_dma(table.table("dma"));
   device.kernel = read_kernel(table.table("kernel"));

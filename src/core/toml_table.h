@@ -4,12 +4,15 @@
 
 #include <toml++/toml.h>
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-namespace duet::sim {
+#include "core/dtype.h"
+
+namespace duet {
 
 class TomlTable {
  public:
@@ -20,15 +23,20 @@ class TomlTable {
       : file_(std::move(file)), path_(std::move(path)), table_(table) {}
 
   TomlTable table(const char* key);
+  std::vector<TomlTable> tables(const char* key);  // [[key]]; empty if there is none
   std::string text(const char* key);
+  std::vector<std::string> texts(const char* key);  // at least one
   std::string word(const char* key, const std::vector<std::string>& allowed);
+  bool truth(const char* key);
   double number(const char* key);    // >= 0
   double positive(const char* key);  // > 0
   double fraction(const char* key);  // > 0 and <= 1
   int count(const char* key, int least);
   std::pair<int, int> pair(const char* key);  // of whole numbers from 1
+  // One figure for each element type that the table names, read by one of the above, times `scale`;
+  // checks that there is nothing else.
+  std::map<DType, double> by_dtype(double (TomlTable::*read)(const char*), double scale);
   bool has(const char* key) const { return table_.contains(key); }
-  std::vector<std::string> keys() const;
 
   // Throws if the table has a key that nobody asked for.
   void finish() const;
@@ -44,4 +52,4 @@ class TomlTable {
   std::vector<std::string> asked_;
 };
 
-}  // namespace duet::sim
+}  // namespace duet

@@ -1,5 +1,5 @@
 // Reading TOML with errors that a person can act on.
-#include "device/sim/toml_table.h"
+#include "core/toml_table.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 
 #include "core/error.h"
 
-namespace duet::sim {
+namespace duet {
 namespace {
 
 std::string shown(const toml::node& node) {
@@ -58,10 +58,43 @@ TomlTable TomlTable::table(const char* key) {
   return {file_, path_ + key + ".", *found};
 }
 
+std::vector<TomlTable> TomlTable::tables(const char* key) {
+  std::vector<TomlTable> found;
+  asked_.push_back(key);
+  if (!has(key)) return found;
+  const toml::array* array = table_.get(key)->as_array();
+  if (array == nullptr || !array->is_homogeneous(toml::node_type::table)) {
+    fail(key, fmt::format("tables headed [[{}]]", key));
+  }
+  for (std::size_t i = 0; i < array->size(); ++i) {
+    found.emplace_back(file_, fmt::format("{}{}[{}].", path_, key, i), *(*array)[i].as_table());
+  }
+  return found;
+}
+
 std::string TomlTable::text(const char* key) {
   const char* expected = "a text in quotes";
   const auto value = node(key, expected).value_exact<std::string>();
   if (!value || value->empty()) fail(key, expected);
+  return *value;
+}
+
+std::vector<std::string> TomlTable::texts(const char* key) {
+  const char* expected = "a list of texts in quotes";
+  const toml::array* array = node(key, expected).as_array();
+  if (array == nullptr || array->empty()) fail(key, expected);
+  std::vector<std::string> values;
+  for (const toml::node& one : *array) {
+    const auto value = one.value_exact<std::string>();
+    if (!value || value->empty()) fail(key, expected);
+    values.push_back(*value);
+  }
+  return values;
+}
+
+bool TomlTable::truth(const char* key) {
+  const auto value = node(key, "true or false").value_exact<bool>();
+  if (!value) fail(key, "true or false");
   return *value;
 }
 
@@ -124,10 +157,21 @@ std::pair<int, int> TomlTable::pair(const char* key) {
   return {values[0], values[1]};
 }
 
-std::vector<std::string> TomlTable::keys() const {
-  std::vector<std::string> names;
-  for (const auto& [key, value] : table_) names.emplace_back(key.str());
-  return names;
+std::map<DType, double> TomlTable::by_dtype(double (TomlTable::*read)(const char*), double scale) {
+  std::map<DType, double> figures;
+  for (DType type : all_dtypes()) {
+    const std::string key(name(type));
+    if (has(key.c_str())) figures[type] = scale * (this->*read)(key.c_str());
+  }
+  std::string known;
+  for (DType type : all_dtypes()) known += (known.empty() ? "" : ", ") + std::string(name(type));
+  for (const auto& [key, value] : table_) {
+    const std::string given(key.str());
+    if (std::find(asked_.begin(), asked_.end(), given) == asked_.end()) {
+      fail(given, "its key to be one of " + known);
+    }
+  }
+  return figures;
 }
 
 void TomlTable::finish() const {
@@ -141,4 +185,4 @@ void TomlTable::finish() const {
   }
 }
 
-}  // namespace duet::sim
+}  // namespace duet
