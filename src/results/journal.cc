@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <utility>
+
+#include "results/journal_machines.h"
+#include "results/record_check.h"
 
 namespace duet {
 namespace {
@@ -24,71 +26,33 @@ std::string read_all(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// What the writers take for granted.
-void check_shown(const Record& record) {
-  const Outcome outcome = outcome_of(record);
-  if (outcome != Outcome::measured && outcome != Outcome::derived) return;
-  for (const char* part : {"rates", "notes"}) {
-    if (!record.contains(part) || !record[part].is_object()) {
-      throw Error(fmt::format("\"{}\" is missing or no object", part));
+// Real records are five deep. What is deeper could exhaust the stack of whoever walks through it.
+constexpr int kDeepest = 32;
+
+bool too_deep(std::string_view line) {
+  int depth = 0;
+  bool in_text = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    if (in_text && c == '\\') {
+      ++i;
+    } else if (c == '"') {
+      in_text = !in_text;
+    } else if (!in_text && (c == '{' || c == '[')) {
+      if (++depth > kDeepest) return true;
+    } else if (!in_text && (c == '}' || c == ']')) {
+      --depth;
     }
   }
-  for (const auto& [rate, value] : record["rates"].items()) {
-    if (!value.is_number()) throw Error(fmt::format("the rate \"{}\" is no number", rate));
-  }
-  if (outcome == Outcome::derived) return;
-  for (const char* figure :
-       {"median", "mean", "min", "p5", "p95", "p99", "ci_low", "ci_high", "n"}) {
-    if (!record["seconds"].contains(figure) || !record["seconds"][figure].is_number()) {
-      throw Error(fmt::format("\"seconds\" has no number \"{}\"", figure));
-    }
-  }
+  return false;
 }
 
-void check_machines(const Record& environment) {
-  const auto named = [](const Record& thing) {
-    return thing.is_object() && thing.contains("name") && thing["name"].is_string();
-  };
-  if (!environment.contains("machines") || !environment["machines"].is_array()) {
-    throw Error("the environment has no list of \"machines\"");
-  }
-  for (const Record& machine : environment["machines"]) {
-    if (!named(machine)) throw Error("a machine of the environment has no \"name\"");
-    const Record devices = machine.value("devices", Record::array());
-    if (!devices.is_array() || !std::all_of(devices.begin(), devices.end(), named)) {
-      throw Error("a device of the environment has no \"name\"");
-    }
-  }
-}
-
-// Throws Error without a place: the caller knows file and line.
-void check_record(const Record& record) {
-  if (!record.is_object() || !record.contains("type") || !record.contains("schema")) {
-    throw Error("not a record: expected an object with \"type\" and \"schema\"");
-  }
-  if (record["schema"] != kJournalSchema) {
-    throw Error(fmt::format("the record has schema {}, this version of duet reads schema {}",
-                            record["schema"].dump(), kJournalSchema));
-  }
-  if (record["type"] == "result") {
-    finished_of(record);
-    reason_of(record);
-    check_shown(record);
-  } else if (record["type"] == "environment") {
-    check_machines(record);
-  } else {
-    throw Error(fmt::format("unknown type {}: expected \"environment\" or \"result\"",
-                            record["type"].dump()));
-  }
-}
-
-std::string models(const Record& machine) {
-  std::string text;
-  for (const Record& device : machine.value("devices", Record::array())) {
-    const std::string model = device.value("model", "");
-    text += (text.empty() ? "" : ", ") + device.value("name", "") + " = " + model;
-  }
-  return text;
+// Discarded if it is not JSON.
+Record parse_line(std::string_view line) {
+  if (too_deep(line)) throw Error(fmt::format("nested deeper than {} levels", kDeepest));
+  // The parser takes a NUL for the end of its input and would accept whatever stands behind it.
+  if (line.find('\0') != std::string_view::npos) return Record(Record::value_t::discarded);
+  return Record::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
 }
 
 }  // namespace
@@ -101,31 +65,27 @@ std::map<std::string, const Record*> JournalContents::by_case() const {
   return found;
 }
 
-JournalContents read_journal(const std::string& path) {
-  const std::string text = read_all(path);
+JournalContents parse_journal(const std::string& name, std::string_view text) {
   JournalContents contents;
+  contents.name = name;
   std::size_t begin = 0;
   for (int line = 1; begin < text.size(); ++line) {
     const std::size_t newline = text.find('\n', begin);
-    const bool whole = newline != std::string::npos;
+    const bool whole = newline != std::string_view::npos;
     const std::size_t end = whole ? newline : text.size();
-    const Record record = Record::parse(text.begin() + static_cast<std::ptrdiff_t>(begin),
-                                        text.begin() + static_cast<std::ptrdiff_t>(end), nullptr,
-                                        /*allow_exceptions=*/false);
-    if (record.is_discarded() && !whole) {
-      contents.warnings.push_back(
-          fmt::format("{}:{}: the last record was cut short; it is dropped", path, line));
-      return contents;
-    }
     try {
+      Record record = parse_line(text.substr(begin, end - begin));
+      if (record.is_discarded() && !whole) {
+        contents.warnings.push_back(
+            fmt::format("{}:{}: the last record was cut short; it is dropped", name, line));
+        return contents;
+      }
       if (record.is_discarded()) throw Error("not a JSON record");
       check_record(record);
+      contents.records.push_back(std::move(record));
     } catch (const Error& error) {
-      throw UsageError(fmt::format("{}:{}: {}", path, line, error.what()));
-    } catch (const nlohmann::json::exception& error) {
-      throw UsageError(fmt::format("{}:{}: not a record: {}", path, line, error.what()));
+      throw UsageError(fmt::format("{}:{}: {}", name, line, error.what()));
     }
-    contents.records.push_back(record);
     contents.newline_missing = !whole;
     contents.good_bytes = end + (whole ? 1 : 0);
     begin = end + 1;
@@ -133,30 +93,45 @@ JournalContents read_journal(const std::string& path) {
   return contents;
 }
 
+JournalContents read_journal(const std::string& path) {
+  return parse_journal(path, read_all(path));
+}
+
+JournalContents load_journal(const std::string& path) {
+  constexpr const char* kExpected = "expected a journal, as --json writes";
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) {
+    throw UsageError(fmt::format("{}: no such file: {}", path, kExpected));
+  }
+  const std::string text = read_all(path);
+  if (text.empty()) throw UsageError(fmt::format("{}: empty: {}", path, kExpected));
+  JournalContents contents = parse_journal(path, text);
+  const auto is_result = [](const Record& record) { return record["type"] == "result"; };
+  if (std::none_of(contents.records.begin(), contents.records.end(), is_result)) {
+    throw UsageError(fmt::format("{}: without any result: {}", path, kExpected));
+  }
+  return contents;
+}
+
 void check_same_devices(const std::string& path, const JournalContents& contents,
                         const Record& environment) {
-  for (const Record& before : contents.records) {
-    if (before["type"] != "environment") continue;
-    for (const Record& machine : before["machines"]) {
-      const std::string name = machine.value("name", "");
-      const Record* same = nullptr;
-      std::string now;
-      for (const Record& candidate : environment["machines"]) {
-        if (candidate["name"] == name) same = &candidate;
-        now += (now.empty() ? "" : ", ") + candidate["name"].get<std::string>();
-      }
-      if (same == nullptr) {
-        throw UsageError(
-            fmt::format("--resume: {} is of a run on {}, this run is on {}: expected "
-                        "the same devices",
-                        path, name, now));
-      }
-      if (models(*same) != models(machine)) {
-        throw UsageError(
-            fmt::format("--resume: {} was measured on {}, here is {}: expected the "
-                        "same devices",
-                        path, models(machine), models(*same)));
-      }
+  const std::vector<JournalMachine> now = machines_in(std::vector<Record>(1, environment));
+  for (const JournalMachine& before : machines_in(contents.records)) {
+    const auto same = std::find_if(now.begin(), now.end(),
+                                   [&](const auto& one) { return one.name == before.name; });
+    if (same == now.end()) {
+      std::string names;
+      for (const auto& one : now) names += (names.empty() ? "" : ", ") + one.name;
+      throw UsageError(
+          fmt::format("--resume: {} is of a run on {}, this run is on {}: expected "
+                      "the same devices",
+                      path, before.name, names));
+    }
+    if (same->devices != before.devices || same->models != before.models) {
+      throw UsageError(
+          fmt::format("--resume: {} was measured on {}, here is {}: expected the "
+                      "same devices",
+                      path, device_text(before), device_text(*same)));
     }
   }
 }

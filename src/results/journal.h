@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "results/output_file.h"
@@ -13,6 +14,7 @@
 namespace duet {
 
 struct JournalContents {
+  std::string name;                   // as messages call it: the path
   std::vector<Record> records;        // environments and results
   std::vector<std::string> warnings;  // a last line that was cut short
   std::uint64_t good_bytes = 0;       // up to the end of the last whole record
@@ -22,10 +24,18 @@ struct JournalContents {
   std::map<std::string, const Record*> by_case() const;
 };
 
-// Throws UsageError "FILE:LINE: ..." on a line that is not a record of this schema, or if the file
-// cannot be read; no file is an empty journal. A last line without its end is dropped and warned
-// of.
+// A journal's text; `name` stands for it in messages. Throws UsageError "NAME:LINE: ..." on a line
+// that is not a record of this schema, and nothing else whatever the bytes are; every record that
+// it returns has passed check_record. A last line without its end is dropped and warned of.
+JournalContents parse_journal(const std::string& name, std::string_view text);
+
+// Throws UsageError as parse_journal does, and if the file cannot be read; no file is an empty
+// journal.
 JournalContents read_journal(const std::string& path);
+
+// For commands that need a journal: throws UsageError also if there is no such file or no result in
+// it. Whoever calls shows the warnings.
+JournalContents load_journal(const std::string& path);
 
 // Throws UsageError if the journal's runs were on other devices than the new run's environment
 // record names, or on other models of them: their figures do not belong together.

@@ -103,6 +103,55 @@ TEST_F(Journal, DamageIsNamedWithItsLine) {
   EXPECT_EQ(complaint(), path_ + ":1: the record has no \"engine\"");
 }
 
+TEST_F(Journal, BytesThatAreNoJsonAreRefusedWithTheirLine) {
+  std::string nul = journal_line(skipped(1, "a"));
+  nul.insert(nul.size() - 1, std::string("\0{}", 3));  // a parser may take NUL for the end
+  const std::string utf8 = "{\"type\":\"\xff\"}\n";
+  for (const std::string& bad : {nul, utf8, std::string("\n"), std::string("{\"n\":1e999}\n")}) {
+    store(bad);
+    EXPECT_EQ(complaint(), path_ + ":1: not a JSON record");
+  }
+  store(std::string(100000, '[') + "\n");
+  EXPECT_EQ(complaint(), path_ + ":1: nested deeper than 32 levels");
+  // Brackets in a text are none.
+  store(journal_line(skipped(1, std::string(100, '[') + "\"" + std::string(100, '{'))));
+  EXPECT_EQ(complaint(), "");
+}
+
+TEST_F(Journal, LinesMayEndInCarriageReturns) {
+  std::string text = journal_line(skipped(1, "a"));
+  text.insert(text.size() - 1, "\r");
+  store(text + text);
+  EXPECT_EQ(read_journal(path_).records.size(), 2u);
+}
+
+TEST_F(Journal, OfAFieldThatIsThereTwiceTheLastCounts) {
+  std::string text = journal_line(skipped(1, "a"));
+  text.insert(1, "\"outcome\":[[7]],");
+  store(text);
+  EXPECT_EQ(outcome_of(read_journal(path_).records.at(0)), Outcome::skipped);
+}
+
+TEST_F(Journal, WhoNeedsAJournalIsToldWhatIsThereInstead) {
+  const auto refusal = [&] {
+    try {
+      load_journal(path_);
+      return std::string();
+    } catch (const UsageError& error) {
+      return std::string(error.what());
+    }
+  };
+  const std::string wanted = ": expected a journal, as --json writes";
+  EXPECT_EQ(refusal(), path_ + ": no such file" + wanted);
+  store("");
+  EXPECT_EQ(refusal(), path_ + ": empty" + wanted);
+  store(journal_line(environment("host", "CPU")) + "{\"type\":\"res");
+  EXPECT_EQ(refusal(), path_ + ": without any result" + wanted);
+  store(journal_line(skipped(1, "a")) + "{\"type\":\"res");
+  EXPECT_EQ(refusal(), "");
+  EXPECT_EQ(load_journal(path_).warnings.size(), 1u);
+}
+
 TEST_F(Journal, AnotherSchemaIsRefused) {
   Record record = skipped(1, "a");
   record["schema"] = kJournalSchema + 1;

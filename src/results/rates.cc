@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "core/units.h"
 
@@ -75,6 +76,12 @@ std::string rate_text(const std::string& rate, double value) {
     return std::to_string(std::llround(value)) + " B";
   }
   return format_rate(value);
+}
+
+std::string main_rate(const nlohmann::ordered_json& record) {
+  if (record["rates"].empty()) return "";
+  const auto rate = record["rates"].begin();
+  return rate_text(rate.key(), rate.value().get<double>()) + " " + rate_heading(rate.key());
 }
 
 }  // namespace duet

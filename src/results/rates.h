@@ -2,6 +2,7 @@
 // are the headings that name a rate's unit. No benchmark divides bytes by seconds.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,5 +23,8 @@ std::string rate_heading(const std::string& rate);
 
 // The value with three to four digits, in the unit that the heading names.
 std::string rate_text(const std::string& rate, double value);
+
+// The first rate of a record that has "rates", with its unit: "49.98 GB/s"; "" if there is none.
+std::string main_rate(const nlohmann::ordered_json& record);
 
 }  // namespace duet

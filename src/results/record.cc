@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
@@ -23,8 +24,13 @@ Record axes_to_json(const Axes& axes) {
   return out;
 }
 
+constexpr auto kLargestAxis = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+
 AxisValue axis_from_json(const Record& value) {
   if (value.is_boolean()) return value.get<bool>();
+  if (value.is_number_unsigned() && value.get<std::uint64_t>() > kLargestAxis) {
+    throw Error("above 2^63 - 1");
+  }
   if (value.is_number_integer()) return value.get<std::int64_t>();
   if (value.is_number()) return value.get<double>();
   if (value.is_array()) return value.get<std::vector<std::string>>();
@@ -167,6 +173,8 @@ CaseId case_of(const Record& record) {
       id.axes.emplace_back(axis, axis_from_json(value));
     } catch (const nlohmann::json::exception&) {
       throw Error("axis \"" + axis + "\" is neither a number, a word nor a list of words");
+    } catch (const Error& error) {
+      throw Error("axis \"" + axis + "\" is " + error.what());
     }
   }
   return id;

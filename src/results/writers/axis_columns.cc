@@ -70,6 +70,25 @@ std::string axis_cell(const CaseId& id, const std::string& axis) {
   return text.compare(0, machine.size(), machine) == 0 ? text.substr(machine.size()) : text;
 }
 
+std::string case_text(const CaseId& id) {
+  std::string text;
+  bool after_dimension = false;
+  for (const auto& [name, value] : id.axes) {
+    const bool label = std::holds_alternative<std::vector<std::string>>(value);
+    const bool path = name == "source" || name == "destination";
+    if (label || (name == "destination" && find(id, "source") != nullptr)) continue;
+    std::string cell = axis_cell(id, path ? "path" : name);
+    if (!path && says_nothing(cell)) continue;  // device 0 is a place
+    const bool dimension = name.size() == 1 && std::holds_alternative<std::int64_t>(value);
+    if (std::holds_alternative<bool>(value)) cell = heading(name);
+    if (is_number(id, name) && name != "bytes" && !dimension) cell = heading(name) + " " + cell;
+    if (!text.empty()) text += dimension && after_dimension ? " x " : " ";
+    text += cell;
+    after_dimension = dimension;
+  }
+  return text;
+}
+
 AxisColumns::AxisColumns(const std::vector<CaseId>& cases) {
   for (const std::string& name : axis_names(cases)) {
     Column column{heading(name), Align::left, 0};

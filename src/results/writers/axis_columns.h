@@ -29,4 +29,8 @@ class AxisColumns {
 // case does not have; the names "device" and "engine" stand for the case's own.
 std::string axis_cell(const CaseId& id, const std::string& axis);
 
+// The axes in one short text, without zeros, blanks and labels: "8192 x 8192 x 8192 bf16 bf16 nn",
+// "peer dma push pair 64 KiB 0 > 1 2-way".
+std::string case_text(const CaseId& id);
+
 }  // namespace duet

@@ -37,13 +37,6 @@ std::string without_numbers(const std::string& text) {
   return out;
 }
 
-// The record's first rate with its unit.
-std::string main_rate(const Record& record) {
-  if (record["rates"].empty()) return "";
-  const auto rate = record["rates"].begin();
-  return rate_text(rate.key(), rate.value().get<double>()) + " " + rate_heading(rate.key());
-}
-
 }  // namespace
 
 std::string ConsoleWriter::paint(const char* code, const std::string& text) const {

@@ -13,17 +13,10 @@ constexpr const char* kSeconds[] = {"median", "mean", "min",    "p5",
 constexpr const char* kRates[] = {"tflops", "gb_per_s"};
 
 std::string quoted(const std::string& text) {
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
   std::string out = "\"";
   for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
   return out + "\"";
-}
-
-std::string line(const std::vector<std::string>& cells) {
-  std::string text;
-  for (const std::string& cell : cells) text += quoted(cell) + ",";
-  text.back() = '\n';
-  return text;
 }
 
 // A number or word behind two keys, "" if it is not there.
@@ -50,17 +43,36 @@ std::string other_rates(const Record& record) {
 
 }  // namespace
 
+std::string csv_line(const std::vector<std::string>& cells) {
+  std::string text;
+  for (const std::string& cell : cells) text += quoted(cell) + ",";
+  text.back() = '\n';
+  return text;
+}
+
+void add_axes(std::vector<std::string>& axes, const CaseId& id) {
+  for (const auto& axis : id.axes) {
+    if (std::find(axes.begin(), axes.end(), axis.first) == axes.end()) axes.push_back(axis.first);
+  }
+}
+
+std::vector<std::string> csv_case(const std::vector<std::string>& axes, const CaseId& id) {
+  std::vector<std::string> cells = {id.benchmark, id.device, id.engine};
+  for (const std::string& axis : axes) {
+    std::string text;
+    for (const auto& [name, axis_value] : id.axes) {
+      if (name == axis) text = axis_text(axis_value);
+    }
+    cells.push_back(text);
+  }
+  return cells;
+}
+
 CsvWriter::CsvWriter(const std::vector<Section>& planned,
                      std::function<void(std::string_view)> write)
     : write_(std::move(write)) {
   for (const Section& section : planned) {
-    for (const CaseId& id : section.cases) {
-      for (const auto& axis : id.axes) {
-        if (std::find(axes_.begin(), axes_.end(), axis.first) == axes_.end()) {
-          axes_.push_back(axis.first);
-        }
-      }
-    }
+    for (const CaseId& id : section.cases) add_axes(axes_, id);
   }
   std::vector<std::string> header = {"benchmark", "device", "engine"};
   header.insert(header.end(), axes_.begin(), axes_.end());
@@ -69,19 +81,11 @@ CsvWriter::CsvWriter(const std::vector<Section>& planned,
   header.insert(header.end(), {"n", "stopped_by"});
   for (const char* rate : kRates) header.emplace_back(rate);
   header.insert(header.end(), {"other_rates", "mode", "flushed", "verified", "reason"});
-  write_(line(header));
+  write_(csv_line(header));
 }
 
 void CsvWriter::result(const Record& record, bool) {
-  const CaseId id = case_of(record);
-  std::vector<std::string> cells = {id.benchmark, id.device, id.engine};
-  for (const std::string& axis : axes_) {
-    std::string text;
-    for (const auto& [name, axis_value] : id.axes) {
-      if (name == axis) text = axis_text(axis_value);
-    }
-    cells.push_back(text);
-  }
+  std::vector<std::string> cells = csv_case(axes_, case_of(record));
   cells.emplace_back(name(outcome_of(record)));
   for (const char* key : kSeconds) cells.push_back(value(record, "seconds", key));
   cells.push_back(value(record, "seconds", "n"));
@@ -92,7 +96,7 @@ void CsvWriter::result(const Record& record, bool) {
   cells.push_back(flag(record, "flushed"));
   cells.push_back(flag(record, "verified"));
   cells.push_back(reason_of(record));
-  write_(line(cells));
+  write_(csv_line(cells));
 }
 
 }  // namespace duet

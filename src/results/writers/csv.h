@@ -13,6 +13,13 @@ namespace duet {
 // How every table begins.
 inline constexpr const char* kCsvHead = "benchmark,device,engine,";
 
+// A line with its line feed; cells are quoted where they must be. At least one cell.
+std::string csv_line(const std::vector<std::string>& cells);
+// Appends the case's axes that the list lacks.
+void add_axes(std::vector<std::string>& axes, const CaseId& id);
+// Benchmark, device, engine, and the value of each axis, "" for one that the case does not have.
+std::vector<std::string> csv_case(const std::vector<std::string>& axes, const CaseId& id);
+
 class CsvWriter : public Writer {
  public:
   // The columns are stable: benchmark, device, engine, a column for each axis of the planned

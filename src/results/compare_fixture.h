@@ -1,0 +1,82 @@
+// Journals of small cases for the tests of comparing: a machine, a copy of 10^9 bytes, outcomes.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "results/compare.h"
+
+namespace duet {
+
+inline Record environment(const std::string& machine, const std::string& model, int devices = 2) {
+  Record one = {{"name", machine}};
+  one["devices"] = Record::array();
+  for (int i = 0; i < devices; ++i) {
+    one["devices"].push_back({{"name", machine + ":" + std::to_string(i)}, {"model", model}});
+  }
+  Record record = {{"type", "environment"}, {"schema", kJournalSchema}};
+  record["machines"] = Record::array();
+  record["machines"].push_back(one);
+  return record;
+}
+
+inline CaseId copy_case(std::int64_t bytes, const std::string& machine = "cuda") {
+  return {"copy",
+          machine,
+          "duet",
+          {{"kind", std::string("peer")},
+           {"bytes", bytes},
+           {"source", machine + ":0"},
+           {"destination", machine + ":1"},
+           {"bidirectional", false},
+           {"sets", std::vector<std::string>{"label"}}}};
+}
+
+// 10^9 bytes in `median` seconds, with its interval.
+inline Record measured(const CaseId& id, double median, double low, double high) {
+  Measurement measurement;
+  measurement.id = id;
+  measurement.sampling.emplace();
+  measurement.sampling->samples = {median, median};
+  measurement.sampling->mode = "adaptive";
+  measurement.cost.wire_bytes = 1e9;
+  Record record = make_record(measurement);
+  record["seconds"]["ci_low"] = low;
+  record["seconds"]["ci_high"] = high;
+  return record;
+}
+
+inline Record one_sample(const CaseId& id, double median) {
+  Record record = measured(id, median, median / 2, median * 2);
+  record["seconds"]["n"] = 1;
+  return record;
+}
+
+inline Record skipped(const CaseId& id) {
+  Measurement measurement;
+  measurement.id = id;
+  measurement.skipped = Skipped{"no peer access"};
+  return make_record(measurement);
+}
+
+inline JournalContents journal(const std::string& name, const std::vector<Record>& results,
+                               const Record& where = environment("cuda", "NVIDIA H200")) {
+  std::string text = journal_line(where);
+  for (const Record& result : results) text += journal_line(result);
+  return parse_journal(name, text);
+}
+
+// What comparing throws, "" if nothing.
+inline std::string complaint(const JournalContents& base, const JournalContents& now, bool across) {
+  try {
+    compare(base, now, across);
+    return "";
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+}
+
+inline const CaseId kCase = copy_case(4096);
+
+}  // namespace duet

@@ -1,0 +1,58 @@
+// Machines of a journal; see journal_machines.h.
+#include "results/journal_machines.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+namespace duet {
+namespace {
+
+JournalMachine machine_from_json(const Record& record) {
+  JournalMachine machine;
+  machine.name = record["name"].get<std::string>();
+  if (!record.contains("devices")) return machine;
+  for (const Record& device : record["devices"]) {
+    machine.devices.push_back(device["name"].get<std::string>());
+    machine.models.push_back(device.value("model", ""));
+  }
+  return machine;
+}
+
+}  // namespace
+
+std::vector<JournalMachine> machines_in(const std::vector<Record>& records) {
+  std::vector<JournalMachine> machines;
+  for (const Record& record : records) {
+    if (record["type"] != "environment") continue;
+    for (const Record& one : record["machines"]) {
+      const JournalMachine machine = machine_from_json(one);
+      if (std::find(machines.begin(), machines.end(), machine) == machines.end()) {
+        machines.push_back(machine);
+      }
+    }
+  }
+  return machines;
+}
+
+std::string machine_text(const JournalMachine& machine) {
+  std::map<std::string, int> counts;
+  for (const std::string& model : machine.models) ++counts[model];
+  std::string text;
+  for (const auto& [model, count] : counts) {
+    text += (text.empty() ? "" : ", ") + fmt::format("{} x {}", count, model);
+  }
+  return text.empty() ? machine.name : fmt::format("{} ({})", machine.name, text);
+}
+
+std::string device_text(const JournalMachine& machine) {
+  std::string text;
+  for (std::size_t i = 0; i < machine.devices.size(); ++i) {
+    text += (text.empty() ? "" : ", ") + machine.devices[i] + " = " + machine.models[i];
+  }
+  return text;
+}
+
+}  // namespace duet

@@ -1,0 +1,157 @@
+// Records that are not what later code takes for granted: each is refused with its field.
+#include "results/record_check.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "results/journal.h"
+
+namespace duet {
+namespace {
+
+const Record kResult = Record::parse(R"({
+  "type": "result", "schema": 1, "benchmark": "copy", "device": "cuda", "engine": "duet",
+  "case": {"bytes": 4096, "sets": ["seed"]}, "outcome": "measured",
+  "seconds": {"median": 1, "mean": 1, "min": 1, "p5": 1, "p95": 1, "p99": 1, "ci_low": 1,
+              "ci_high": 1, "n": 3, "stopped_by": "time"},
+  "mode": "adaptive", "warm_ups": 4, "flushed": false, "verified": true,
+  "telemetry": {"readings": 2, "watts": {"mean": 1, "min": 1, "max": 1}, "throttle": ["power"]},
+  "rates": {"gb_per_s": 1}, "cost": {"flop": 0, "memory_bytes": 0, "wire_bytes": 1},
+  "notes": {"algorithm": "7"}, "warnings": ["warm"], "samples": [1, 1, 1]})");
+
+const Record kEnvironment = Record::parse(R"({
+  "type": "environment", "schema": 1, "machines": [{"name": "cuda", "virtual_time": false,
+    "devices": [{"name": "cuda:0", "kind": "cuda", "model": "NVIDIA H200", "bus": "", "numa_node": -1,
+                 "compute_units": 132, "memory_bytes": 1, "cache_bytes": 1, "copy_engines": 3,
+                 "priorities": 6, "details": {"ECC": "on"}}],
+    "links": [{"from": 0, "to": 0, "kind": "NVLink", "count": 18, "gb_per_s": 450,
+               "peer_access": true}]}],
+  "run": {"duet": "0.1.0", "revision": "x", "command": "duet", "time_utc": "2026",
+          "host": {"name": "vm", "sockets": 1, "numa": [{"node": 0, "cores": 2}]},
+          "libraries": {"a": "1"}, "variables": {"B": "2"},
+          "telemetry": {"cuda:0": {"readings": 1}}}})");
+
+// What reading says of the record with the value at `pointer` replaced.
+std::string complaint(Record record, const std::string& pointer, const std::string& value) {
+  record[Record::json_pointer(pointer)] = Record::parse(value);
+  try {
+    parse_journal("j", record.dump() + "\n");
+    return "";
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+}
+
+using Change = std::pair<std::string, std::string>;
+
+TEST(RecordCheck, WholeRecordsPass) {
+  EXPECT_NO_THROW(check_record(kResult));
+  EXPECT_NO_THROW(check_record(kEnvironment));
+}
+
+TEST(RecordCheck, EveryFieldOfAResultIsHeldToItsType) {
+  const std::vector<Change> changes = {{"/benchmark", "1"},
+                                       {"/device", "null"},
+                                       {"/engine", "[]"},
+                                       {"/case", "[]"},
+                                       {"/case/bytes", "{}"},
+                                       {"/case/bytes", "null"},
+                                       {"/case/sets", "[1]"},
+                                       {"/outcome", "1"},
+                                       {"/outcome", "\"odd\""},
+                                       {"/seconds", "7"},
+                                       {"/seconds/n", "0"},
+                                       {"/seconds/n", "1.5"},
+                                       {"/seconds/n", "3000000000"},
+                                       {"/seconds/n", "18446744073709551615"},
+                                       {"/seconds/median", "-1"},
+                                       {"/seconds/p99", "null"},
+                                       {"/seconds/ci_low", "2"},
+                                       {"/seconds/stopped_by", "1"},
+                                       {"/mode", "1"},
+                                       {"/warm_ups", "[]"},
+                                       {"/flushed", "\"no\""},
+                                       {"/verified", "0"},
+                                       {"/telemetry", "1"},
+                                       {"/telemetry/watts", "1"},
+                                       {"/telemetry/watts/max", "\"\""},
+                                       {"/telemetry/throttle", "[1]"},
+                                       {"/rates", "[]"},
+                                       {"/rates/gb_per_s", "\"1\""},
+                                       {"/cost", "null"},
+                                       {"/cost/flop", "-1"},
+                                       {"/notes", "[]"},
+                                       {"/notes/algorithm", "7"},
+                                       {"/warnings", "\"\""},
+                                       {"/warnings/0", "1"},
+                                       {"/samples", "1"},
+                                       {"/samples/1", "-1"},
+                                       {"/samples/1", "null"},
+                                       {"/skipped", "{}"},
+                                       {"/failed", "\"why\""}};
+  for (const auto& [pointer, value] : changes) {
+    EXPECT_NE(complaint(kResult, pointer, value), "") << pointer << " = " << value;
+  }
+}
+
+TEST(RecordCheck, EveryFieldOfAnEnvironmentIsHeldToItsType) {
+  const std::string device = "/machines/0/devices/0", link = "/machines/0/links/0";
+  const std::vector<Change> changes = {{"/machines", "{}"},
+                                       {"/machines/0", "5"},
+                                       {"/machines/0/name", "5"},
+                                       {"/machines/0/virtual_time", "1"},
+                                       {"/machines/0/devices", "{}"},
+                                       {device, "1"},
+                                       {device + "/name", "null"},
+                                       {device + "/model", "7"},
+                                       {device + "/numa_node", "\"\""},
+                                       {device + "/memory_bytes", "1e300"},
+                                       {device + "/memory_bytes", "18446744073709551615"},
+                                       {device + "/compute_units", "1e10"},
+                                       {device + "/details/ECC", "true"},
+                                       {"/machines/0/links", "1"},
+                                       {link + "/from", "1"},
+                                       {link + "/to", "-1"},
+                                       {link + "/gb_per_s", "-1"},
+                                       {link + "/peer_access", "1"},
+                                       {"/run", "[]"},
+                                       {"/run/command", "[]"},
+                                       {"/run/host", "[]"},
+                                       {"/run/host/cores", "\"2\""},
+                                       {"/run/host/numa/0", "2"},
+                                       {"/run/host/numa/0/cores", "[]"},
+                                       {"/run/libraries/a", "1"},
+                                       {"/run/variables", "[]"},
+                                       {"/run/telemetry", "[]"},
+                                       {"/run/telemetry/cuda:0", "1"}};
+  for (const auto& [pointer, value] : changes) {
+    EXPECT_NE(complaint(kEnvironment, pointer, value), "") << pointer << " = " << value;
+  }
+}
+
+TEST(RecordCheck, MessagesNameTheFieldAndWhatWasExpected) {
+  EXPECT_EQ(complaint(kResult, "/seconds/median", "-1"),
+            "j:1: \"seconds.median\": expected a number, 0 or more");
+  EXPECT_EQ(complaint(kResult, "/seconds", "{}"),
+            "j:1: \"seconds.median\" is missing: expected a number, 0 or more");
+  EXPECT_EQ(complaint(kEnvironment, "/machines/0/devices/0/model", "7"),
+            "j:1: \"machines[0].devices[0].model\": expected a text");
+  EXPECT_EQ(complaint(kEnvironment, "/machines/0/links/0/to", "4"),
+            "j:1: \"machines[0].links[0].to\": expected the place of one of 1 devices");
+  EXPECT_EQ(complaint(kResult, "/case/bytes", "18446744073709551615"),
+            "j:1: axis \"bytes\" is above 2^63 - 1");
+  EXPECT_EQ(complaint(kResult, "/type", "\"odd\""),
+            "j:1: unknown type \"odd\": expected \"environment\" or \"result\"");
+}
+
+TEST(RecordCheck, UnknownFieldsMayBeAnything) {
+  EXPECT_EQ(complaint(kResult, "/later", "[1, {}]"), "");
+  EXPECT_EQ(complaint(kEnvironment, "/run/later", "null"), "");
+}
+
+}  // namespace
+}  // namespace duet

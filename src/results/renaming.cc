@@ -1,0 +1,100 @@
+// Devices matched; see renaming.h.
+#include "results/renaming.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "results/journal_machines.h"
+
+namespace duet {
+namespace {
+
+// Throws UsageError if no environment is there, or one name stands for two machines.
+std::vector<JournalMachine> machines_of(const JournalContents& journal) {
+  const std::vector<JournalMachine> machines = machines_in(journal.records);
+  if (machines.empty()) {
+    throw UsageError(
+        fmt::format("{}: no environment that names a machine: expected a journal, as --json writes",
+                    journal.name));
+  }
+  for (std::size_t i = 0; i < machines.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (machines[i].name != machines[j].name) continue;
+      throw UsageError(fmt::format("{}: holds runs on {} and on {}: expected one machine of a name",
+                                   journal.name, device_text(machines[j]),
+                                   device_text(machines[i])));
+    }
+  }
+  return machines;
+}
+
+std::string text(const std::vector<JournalMachine>& machines) {
+  std::string out;
+  for (const auto& machine : machines) out += (out.empty() ? "" : ", ") + machine_text(machine);
+  return out;
+}
+
+std::string renamed(const std::map<std::string, std::string>& names, const std::string& name) {
+  const auto found = names.find(name);
+  return found == names.end() ? name : found->second;
+}
+
+}  // namespace
+
+Renaming Renaming::same_devices(const JournalContents& base, const JournalContents& now) {
+  const auto base_machines = machines_of(base);
+  const auto now_machines = machines_of(now);
+  bool common = false;
+  bool same = true;
+  for (const JournalMachine& machine : now_machines) {
+    for (const JournalMachine& candidate : base_machines) {
+      if (candidate.name != machine.name) continue;
+      common = true;
+      same = same && candidate == machine;
+    }
+  }
+  if (common && same) return {};
+  throw UsageError(
+      fmt::format("{} is of {}, {} of {}: expected the same devices; --across-devices compares "
+                  "them all the same",
+                  base.name, text(base_machines), now.name, text(now_machines)));
+}
+
+Renaming Renaming::by_place(const JournalContents& base, const JournalContents& now) {
+  const auto to = machines_of(base);
+  const auto from = machines_of(now);
+  if (to.size() != from.size()) {
+    throw UsageError(
+        fmt::format("--across-devices matches machines by their order: {} is of {}, {} of {}: "
+                    "expected equally many",
+                    base.name, text(to), now.name, text(from)));
+  }
+  Renaming renaming;
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    renaming.machines_[from[i].name] = to[i].name;
+    for (std::size_t place = 0; place < from[i].devices.size(); ++place) {
+      const std::string& device = from[i].devices[place];
+      const bool there = place < to[i].devices.size();
+      renaming.devices_[device] = there ? to[i].devices[place] : device + " of NEW";
+    }
+  }
+  return renaming;
+}
+
+CaseId Renaming::operator()(CaseId id) const {
+  // A machine of one device may have that device's name.
+  const bool machine = machines_.count(id.device) > 0;
+  id.device = renamed(machine ? machines_ : devices_, id.device);
+  for (auto& [axis, value] : id.axes) {
+    auto* word = std::get_if<std::string>(&value);
+    if (word != nullptr && (axis == "source" || axis == "destination")) {
+      *word = renamed(devices_, *word);
+    }
+  }
+  return id;
+}
+
+}  // namespace duet

@@ -1,0 +1,66 @@
+// Comparisons as a table in a file; see comparison_csv.h.
+#include "results/writers/comparison_csv.h"
+
+#include <nlohmann/json.hpp>
+
+#include "results/writers/csv.h"
+
+namespace duet {
+namespace {
+
+constexpr const char* kFigures[] = {"median", "ci_low", "ci_high", "n"};
+
+bool is_measured(const Record* record) {
+  return record != nullptr && outcome_of(*record) == Outcome::measured;
+}
+
+std::vector<std::string> header(const std::vector<std::string>& axes) {
+  std::vector<std::string> cells = {"benchmark", "device", "engine"};
+  cells.insert(cells.end(), axes.begin(), axes.end());
+  cells.insert(cells.end(), {"verdict", "change_percent", "one_sample", "reason", "rate"});
+  for (const std::string side : {"base_", "new_"}) {
+    for (const char* what :
+         {"outcome", "rate", "median_seconds", "ci_low_seconds", "ci_high_seconds", "n"}) {
+      cells.push_back(side + what);
+    }
+  }
+  return cells;
+}
+
+std::string rate_of(const ComparedCase& one) {
+  for (const Record* record : {one.base, one.now}) {
+    if (is_measured(record) && !(*record)["rates"].empty()) return (*record)["rates"].begin().key();
+  }
+  return "";
+}
+
+void add_side(std::vector<std::string>& cells, const Record* record, const std::string& rate) {
+  const bool measured = is_measured(record);
+  cells.emplace_back(record == nullptr ? "" : name(outcome_of(*record)));
+  const bool rated = measured && (*record)["rates"].contains(rate);
+  cells.push_back(rated ? (*record)["rates"][rate].dump() : "");
+  for (const char* figure : kFigures) {
+    cells.push_back(measured ? (*record)["seconds"][figure].dump() : "");
+  }
+}
+
+}  // namespace
+
+std::string comparison_csv(const std::vector<ComparedCase>& cases) {
+  std::vector<std::string> axes;
+  for (const ComparedCase& one : cases) add_axes(axes, one.id);
+  std::string text = csv_line(header(axes));
+  for (const ComparedCase& one : cases) {
+    std::vector<std::string> cells = csv_case(axes, one.id);
+    const std::string percent = one.percent ? Record(*one.percent).dump() : "";
+    const std::string rate = rate_of(one);
+    cells.insert(cells.end(),
+                 {name(one.change), percent, one.one_sample ? "true" : "false", one.reason, rate});
+    add_side(cells, one.base, rate);
+    add_side(cells, one.now, rate);
+    text += csv_line(cells);
+  }
+  return text;
+}
+
+}  // namespace duet

@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# duet compare: exit codes, the gate, and what is said of files that are no journals.
+source "$(dirname "$0")/check.sh"
+
+expect_code 0 copy --device sim:mi300x-8 --kind local --executor dma --sizes 64K,1M --iterations 3 \
+  --json base.jsonl --quiet
+expect_code 0 copy --device sim:h200-4 --kind local --executor dma --sizes 64K,1M --iterations 3 \
+  --json other.jsonl --quiet
+expect_code 0 gemm --device sim:mi300x-8 --shapes 64x64x64 --iterations 3 --json gemm.jsonl --quiet
+# The same, with the last case slower: by a tenth in each of its times.
+slower=$(tail -n 1 base.jsonl | sed 's/.*"median":\([^,]*\),.*/\1/' | awk '{ printf "%.9g", $1 / 0.9 }')
+{
+  head -n -1 base.jsonl
+  tail -n 1 base.jsonl | sed -E "s/\"(median|mean|min|p5|p95|p99|ci_low|ci_high)\":[^,]*/\"\1\":$slower/g"
+} > slow.jsonl
+{ head -n 1 base.jsonl; tail -n 1 base.jsonl; } > part.jsonl
+{
+  head -n -1 base.jsonl
+  tail -n 1 base.jsonl | sed 's/"outcome":"measured"/"outcome":"wrong","failed":{"reason":"byte 7 differs"}/'
+} > wrong.jsonl
+
+# What has not changed is counted.
+expect_code 0 compare base.jsonl base.jsonl --fail-on-regression 0%
+grep -qx '2 cases: 0 worse, 0 better, 2 unchanged' out || fail "unchanged: $(cat out)"
+grep -q 'local' out && fail "unchanged cases are shown: $(cat out)"
+[[ ! -s err ]] || fail "unchanged, and yet: $(cat err)"
+expect_code 0 compare base.jsonl base.jsonl --all
+[[ $(grep -c 'unchanged$' out) == 3 ]] || fail "--all: $(cat out)"
+
+# A change is no error unless it was asked for.
+expect_code 0 compare base.jsonl slow.jsonl --csv table.csv
+grep -qE 'copy +duet +local .* -10\.0% +worse' out || fail "slower: $(cat out)"
+grep -q '^2 cases: 1 worse, 0 better, 1 unchanged; table: table.csv$' out || fail "slower: $(cat out)"
+[[ $(wc -l < table.csv) == 3 ]] || fail "--csv: $(cat table.csv)"
+refuses 'exists' compare base.jsonl slow.jsonl --csv table.csv
+expect_code 0 compare base.jsonl slow.jsonl --fail-on-regression 15%
+expect_code 1 compare base.jsonl slow.jsonl --fail-on-regression 5%
+grep -qx 'duet: worse by more than 5%, or broken: 1' err || fail "the gate: $(cat err)"
+grep -qE 'duet: copy on sim:mi300x-8, duet, local .*: -10\.0%' err || fail "the gate: $(cat err)"
+expect_code 0 compare slow.jsonl base.jsonl --fail-on-regression 5%
+expect_code 0 compare base.jsonl wrong.jsonl
+expect_code 1 compare base.jsonl wrong.jsonl --fail-on-regression 50%
+grep -q 'wrong: byte 7 differs' err || fail "a case that became wrong: $(cat err)"
+
+# What is missing does not fail the gate, but is said.
+expect_code 0 compare base.jsonl part.jsonl
+grep -q '1 missing' out || fail "missing: $(cat out)"
+[[ ! -s err ]] || fail "missing, without a gate: $(cat err)"
+expect_code 0 compare base.jsonl part.jsonl --fail-on-regression 5%
+grep -q 'missing in NEW: 1' err || fail "missing, at the gate: $(cat err)"
+
+# Other devices, other benchmarks.
+refuses 'sim:mi300x-8 (8 x AMD Instinct MI300X), other.jsonl of sim:h200-4' compare base.jsonl other.jsonl
+expect_code 0 compare base.jsonl other.jsonl --across-devices
+grep -q '^2 cases: ' out || fail "--across-devices: $(cat out)"
+refuses 'no case in common' compare base.jsonl gemm.jsonl
+
+# A line that was cut short is warned of.
+{ cat base.jsonl; printf '{"type":"result","sch'; } > cut.jsonl
+expect_code 0 compare base.jsonl cut.jsonl
+grep -q '^duet: cut.jsonl:4: the last record was cut short' err || fail "cut short: $(cat err)"
+
+# Files that are no journals, or not whole.
+refuses 'required' compare base.jsonl
+refuses 'nowhere.jsonl: no such file: expected a journal, as --json writes' compare base.jsonl nowhere.jsonl
+refuses 'cannot be read as a journal' compare base.jsonl .
+: > empty.jsonl
+refuses 'empty.jsonl: empty: expected a journal' compare empty.jsonl base.jsonl
+head -n 1 base.jsonl > start.jsonl
+refuses 'start.jsonl: without any result: expected a journal' compare start.jsonl base.jsonl
+tail -n 1 base.jsonl > nowhere-else.jsonl
+refuses 'no environment that names a machine' compare base.jsonl nowhere-else.jsonl
+sed 's/"schema":1/"schema":2/' base.jsonl > later.jsonl
+refuses 'later.jsonl:1: the record has schema 2, this version of duet reads schema 1' compare later.jsonl base.jsonl
+{ head -n 1 base.jsonl; echo nonsense; tail -n 1 base.jsonl; } > damaged.jsonl
+refuses 'damaged.jsonl:2: not a JSON record' compare base.jsonl damaged.jsonl
+sed '2s/"median":[^,]*/"median":"soon"/' base.jsonl > odd.jsonl
+refuses 'odd.jsonl:2: "seconds.median": expected a number, 0 or more' compare base.jsonl odd.jsonl
+for share in 5 0.05 -5% 101% nan% 0x5% % five; do
+  refuses 'expected one like 5%' compare base.jsonl base.jsonl "--fail-on-regression=$share"
+done
+
+code=0
+"$duet" compare base.jsonl base.jsonl > /dev/full 2> err || code=$?
+[[ $code == 1 ]] || fail "a full standard output went unnoticed: $code"
+finish
