@@ -52,17 +52,18 @@ function(duet_test name)
   set_tests_properties(${name} PROPERTIES TIMEOUT 300)
 endfunction()
 
-# duet_embed(OUTPUT FOLDER HEADER NAMESPACE FUNCTION): sets OUTPUT to a source file that defines
-# FUNCTION, a map of the *.toml files under FOLDER by name.
-function(duet_embed output folder header namespace function)
+# duet_embed(OUTPUT FILES HEADER NAMESPACE FUNCTION): sets OUTPUT to a source file that defines
+# FUNCTION, a map from a file's name to its text; FILES is a glob expression, and what it finds
+# later is a change as well. Files that are built follow as further arguments.
+function(duet_embed output files header namespace function)
   set(source ${CMAKE_CURRENT_BINARY_DIR}/${function}.cc)
-  file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.toml)
+  file(GLOB found CONFIGURE_DEPENDS ${files})
   add_custom_command(
     OUTPUT ${source}
-    COMMAND ${CMAKE_COMMAND} -DFOLDER=${PROJECT_SOURCE_DIR}/${folder} -DOUTPUT=${source}
-            -DHEADER=${header} -DNAMESPACE=${namespace} -DFUNCTION=${function}
+    COMMAND ${CMAKE_COMMAND} -DFILES=${files} -DOUTPUT=${source} -DHEADER=${header}
+            -DNAMESPACE=${namespace} -DFUNCTION=${function}
             -P ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
-    DEPENDS ${files} ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
-    COMMENT "Building in ${folder}")
+    DEPENDS ${found} ${ARGN} ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
+    VERBATIM)
   set(${output} ${source} PARENT_SCOPE)
 endfunction()

@@ -1,0 +1,50 @@
+// What a result should be: from what its device promises or, on a CPU, from the peaks that Duet
+// measured on it. One file a benchmark (gemm.cc, copy.cc); docs/verdicts.md is the reasoning.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "results/record.h"
+#include "verdict/promise.h"
+
+namespace duet {
+
+// Ceilings that were measured on a device: the fastest sample of a gemm_peak or copy_peak.
+struct MeasuredPeaks {
+  std::map<std::string, double> tflops;    // by dtype
+  std::map<std::string, double> gb_per_s;  // by executor; bytes read plus written
+};
+
+// Where a record was measured. Its machine's entry in the environment record.
+struct Site {
+  const Record& machine;
+  std::string model;                 // of all its devices
+  const Promise* promise = nullptr;  // none: nothing is known of the model
+  MeasuredPeaks peaks;
+  std::map<std::string, std::string> variables;  // of the environment, that change a result
+};
+
+// Rates in the unit of the record's first rate.
+struct Expectation {
+  std::optional<double> bound;     // what physics allows; none: not known
+  std::optional<double> expected;  // what a healthy device gives; none: not known, see `unknown`
+  std::string unknown;             // why there is no figure to expect, in words
+  std::string basis;               // what `expected` is made of, in words
+  std::string advice;              // what to try where it is not reached
+  bool measured_bound = false;     // the bound is itself a measurement, with its noise
+};
+
+Expectation expect_gemm(const Record& record, const Site& site);
+Expectation expect_copy(const Record& record, const Site& site);
+
+// The machine's devices; an empty array if it tells of none.
+const Record& devices_of(const Record& machine);
+
+// An axis of the record's case; "", 0 or false where it has none of that type.
+std::string axis_word(const Record& record, const char* axis);
+double axis_number(const Record& record, const char* axis);
+bool axis_true(const Record& record, const char* axis);
+
+}  // namespace duet

@@ -1,0 +1,265 @@
+// What works should reach, on devices that a text promises and on a CPU with measured peaks.
+#include "verdict/expectation.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+
+namespace duet {
+namespace {
+
+constexpr const char* kSwitched = R"(
+name = "Maker One"
+models = ["One", "One 80GB"]
+compute_units = 100
+[compute.tflops]
+bf16 = 1000
+fp16 = 1000
+[compute.efficiency]
+bf16 = 0.7
+[memory]
+gib = 80
+gb_per_s = 4000
+[link]
+kind = "Bridge"
+topology = "switch"
+count = 18
+gb_per_s = 450
+[host_link]
+kind = "PCIe 5.0 x16"
+gb_per_s = 63
+[power]
+watts = 700
+[[copy]]
+kind = "peer"
+executor = "dma"
+bidirectional = true
+efficiency = 0.8
+[[copy]]
+kind = "peer"
+executor = "dma"
+efficiency = 0.9
+latency_us = 10
+from_bytes = 65536
+[[copy]]
+kind = "local"
+efficiency = 0.85
+[[copy]]
+kind = "host_to_device"
+memory = "pinned"
+efficiency = 0.88
+)";
+
+constexpr double kMiB = 1024 * 1024;
+
+Record machine(int devices) {
+  Record list = Record::array();
+  for (int i = 0; i < devices; ++i) {
+    list.push_back(
+        {{"name", "cuda:" + std::to_string(i)}, {"model", "One"}, {"cache_bytes", 50 * kMiB}});
+  }
+  return {{"name", "cuda"}, {"devices", list}};
+}
+
+Record result(const char* benchmark, const Record& axes, const Cost& cost) {
+  return {{"type", "result"},
+          {"benchmark", benchmark},
+          {"device", "cuda"},
+          {"engine", "duet"},
+          {"case", axes},
+          {"outcome", "measured"},
+          {"seconds", {{"median", 1.0}}},
+          {"cost",
+           {{"flop", cost.flop},
+            {"memory_bytes", cost.memory_bytes},
+            {"wire_bytes", cost.wire_bytes}}}};
+}
+
+Record gemm(double m, double n, double k, const char* dtype = "bf16") {
+  return result("gemm", {{"m", m}, {"n", n}, {"k", k}, {"dtype", dtype}},
+                {2 * m * n * k, 2 * (m * k + k * n + m * n), 0});
+}
+
+Record peer(double bytes, const char* pattern = "pair", bool both = false) {
+  return result("copy",
+                {{"kind", "peer"},
+                 {"executor", "dma"},
+                 {"issue", "push"},
+                 {"pattern", pattern},
+                 {"bytes", bytes},
+                 {"source", "cuda:0"},
+                 {"destination", "cuda:1"},
+                 {"bidirectional", both}},
+                {0, 0, both ? 2 * bytes : bytes});
+}
+
+class Expectations : public ::testing::Test {
+ protected:
+  Site site() const { return {machine_, "One", &promise_, {}, {}}; }
+
+  Promise promise_ = parse_promise("one", kSwitched);
+  Record machine_ = machine(4);
+};
+
+TEST_F(Expectations, ALargeGemmIsHeldAgainstItsShareOfThePeak) {
+  const Expectation expectation = expect_gemm(gemm(8192, 8192, 8192), site());
+  EXPECT_DOUBLE_EQ(*expectation.bound, 1000);
+  // 1,024 tiles of 256 x 256 in 11 waves on 100 units.
+  EXPECT_DOUBLE_EQ(*expectation.expected, 700 * 1024.0 / 1100);
+}
+
+TEST_F(Expectations, TheTileThatFillsTheWavesBestIsTaken) {
+  // 5,120 x 1,280: 100 tiles of 256 x 256 fill one wave; 5,120 x 1,536: 120 tiles, or 240 or 480.
+  EXPECT_DOUBLE_EQ(*expect_gemm(gemm(5120, 1280, 8192), site()).expected, 700);
+  EXPECT_NEAR(*expect_gemm(gemm(5120, 1536, 8192), site()).expected, 700 * 0.85 * 480 / 500, 1e-9);
+}
+
+TEST_F(Expectations, AThinGemmIsBoundByMemory) {
+  // 34.4 GFLOP over 541 MB: 63.5 FLOP a byte, where the device has 250.
+  const Expectation expectation = expect_gemm(gemm(16384, 16384, 64), site());
+  EXPECT_NEAR(*expectation.bound, 254, 1);
+  EXPECT_NEAR(*expectation.expected, 0.8 * 254, 1);
+}
+
+TEST_F(Expectations, SmallGemmsHaveABoundAlone) {
+  const Expectation expectation = expect_gemm(gemm(512, 512, 512), site());
+  EXPECT_TRUE(expectation.bound.has_value());
+  EXPECT_FALSE(expectation.expected.has_value());
+  EXPECT_NE(expectation.unknown.find("small"), std::string::npos);
+}
+
+TEST_F(Expectations, AnElementTypeWithoutPromiseOrExperienceIsNotGuessed) {
+  EXPECT_FALSE(expect_gemm(gemm(8192, 8192, 8192, "int8"), site()).bound.has_value());
+  const Expectation fp16 = expect_gemm(gemm(8192, 8192, 8192, "fp16"), site());
+  EXPECT_DOUBLE_EQ(*fp16.bound, 1000);
+  EXPECT_FALSE(fp16.expected.has_value());
+  EXPECT_FALSE(expect_gemm(gemm(8192, 8192, 8192, "nonsense"), site()).bound.has_value());
+}
+
+TEST_F(Expectations, APairThroughASwitchHasAllLinks) {
+  const Expectation expectation = expect_copy(peer(256 * kMiB), site());
+  EXPECT_DOUBLE_EQ(*expectation.bound, 450);
+  const double seconds = 10e-6 + 256 * kMiB / 405e9;
+  EXPECT_NEAR(*expectation.expected, 256 * kMiB / seconds / 1e9, 1e-6);
+}
+
+TEST_F(Expectations, AMeshGivesOneLinkToEachPeer) {
+  promise_.link = LinkPromise{"Fabric", true, 7, 448};
+  machine_ = machine(8);
+  EXPECT_DOUBLE_EQ(*expect_copy(peer(256 * kMiB), site()).bound, 64);
+  EXPECT_DOUBLE_EQ(*expect_copy(peer(256 * kMiB, "all_pairs"), site()).bound, 8 * 448);
+  machine_ = machine(4);  // part of a node: three peers
+  EXPECT_DOUBLE_EQ(*expect_copy(peer(256 * kMiB, "all_pairs"), site()).bound, 4 * 3 * 64);
+}
+
+TEST_F(Expectations, AllPairsAndBothWaysCountEveryDirection) {
+  EXPECT_DOUBLE_EQ(*expect_copy(peer(256 * kMiB, "all_pairs"), site()).bound, 4 * 450);
+  const Expectation both = expect_copy(peer(256 * kMiB, "pair", true), site());
+  EXPECT_DOUBLE_EQ(*both.bound, 900);
+  EXPECT_NEAR(*both.expected, 720, 1e-6);  // the first row that fits counts
+}
+
+TEST_F(Expectations, WithoutLinksPeersGoOverTheHost) {
+  promise_.link.reset();
+  EXPECT_DOUBLE_EQ(*expect_copy(peer(256 * kMiB), site()).bound, 63);
+}
+
+TEST_F(Expectations, CopiesUnderARowsSizeAreNotJudged) {
+  const Expectation expectation = expect_copy(peer(4096), site());
+  EXPECT_FALSE(expectation.expected.has_value());
+  EXPECT_TRUE(expectation.bound.has_value());
+}
+
+TEST_F(Expectations, MemoryIsNoBoundForWhatFitsInTheCache) {
+  const auto local = [](double bytes) {
+    return result("copy", {{"kind", "local"}, {"executor", "dma"}, {"bytes", bytes}},
+                  {0, 2 * bytes, 0});
+  };
+  EXPECT_FALSE(expect_copy(local(16 * kMiB), site()).bound.has_value());
+  EXPECT_NEAR(*expect_copy(local(1024 * kMiB), site()).expected, 3400, 1e-6);
+}
+
+TEST_F(Expectations, PageableMemoryHasNoRow) {
+  const auto from = [](const char* memory) {
+    return result(
+        "copy",
+        {{"kind", "host_to_device"}, {"executor", "dma"}, {"bytes", 64 * kMiB}, {"source", memory}},
+        {0, 0, 64 * kMiB});
+  };
+  EXPECT_NEAR(*expect_copy(from("pinned"), site()).expected, 55.44, 1e-6);
+  EXPECT_FALSE(expect_copy(from("pageable"), site()).expected.has_value());
+}
+
+TEST_F(Expectations, AChosenGridIsAnExperiment) {
+  Record chosen = peer(256 * kMiB);
+  chosen["case"]["grid"] = 4;
+  EXPECT_FALSE(expect_copy(chosen, site()).expected.has_value());
+  EXPECT_TRUE(expect_copy(chosen, site()).bound.has_value());
+}
+
+TEST_F(Expectations, FewerLinksThanPromisedAreNamed) {
+  machine_["links"] = Record::array();
+  machine_["links"].push_back({{"from", 0}, {"to", 1}, {"count", 12}});
+  EXPECT_EQ(expect_copy(peer(256 * kMiB), site()).advice,
+            "only 12 of 18 links are up between cuda:0 and cuda:1");
+}
+
+TEST_F(Expectations, ACpuIsHeldAgainstItsMeasuredPeaks) {
+  const Site cpu{machine_, "CPU", nullptr, {{{"fp32", 0.5}}, {{"kernel", 40.0}}}, {}};
+  EXPECT_DOUBLE_EQ(*expect_gemm(gemm(2048, 2048, 2048, "fp32"), cpu).expected, 0.40);
+  EXPECT_TRUE(expect_gemm(gemm(2048, 2048, 2048, "fp32"), cpu).measured_bound);
+  EXPECT_FALSE(expect_gemm(gemm(256, 2048, 2048, "fp32"), cpu).expected.has_value());
+  EXPECT_FALSE(expect_gemm(gemm(2048, 2048, 2048), cpu).bound.has_value());
+  const auto local = [](const char* executor, double bytes) {
+    return result("copy", {{"kind", "local"}, {"executor", executor}, {"bytes", bytes}}, {});
+  };
+  EXPECT_DOUBLE_EQ(*expect_copy(local("kernel", 256 * kMiB), cpu).expected, 38);
+  EXPECT_FALSE(expect_copy(local("kernel", kMiB), cpu).expected.has_value());
+  EXPECT_FALSE(expect_copy(local("dma", 256 * kMiB), cpu).expected.has_value());
+}
+
+TEST(Promises, EveryFileOfSpecsDevicesIsReadAndNamesItsModelsOnce) {
+  std::map<std::string, std::string> files;
+  for (const Promise& promise : promises()) {
+    for (const std::string& model : promise.models) {
+      EXPECT_TRUE(files.emplace(model, promise.file).second) << model;
+      EXPECT_EQ(find_promise(model), &promise);
+    }
+    for (const auto& [dtype, efficiency] : promise.efficiency) {
+      EXPECT_EQ(promise.tflops.count(dtype), 1u) << promise.file << ": " << name(dtype);
+    }
+  }
+  for (const char* model : {"AMD Instinct MI300X", "AMD Instinct MI350X", "AMD Instinct MI355X",
+                            "NVIDIA H100 80GB HBM3", "NVIDIA H200", "NVIDIA B200",
+                            "NVIDIA A100-SXM4-80GB", "NVIDIA L40S"}) {
+    EXPECT_EQ(files.count(model), 1u) << model;
+  }
+  EXPECT_EQ(find_promise("Some GPU"), nullptr);
+}
+
+TEST(Promises, BadTextsAreRefusedByName) {
+  const auto complaint = [](const std::string& from, const std::string& to) {
+    std::string text = kSwitched;
+    text.replace(text.find(from), from.size(), to);
+    try {
+      parse_promise("one.toml", text);
+      return std::string();
+    } catch (const UsageError& error) {
+      return std::string(error.what());
+    }
+  };
+  EXPECT_NE(complaint("gb_per_s = 4000", "gb_per_s = -1").find("memory.gb_per_s"),
+            std::string::npos);
+  EXPECT_NE(complaint("bf16 = 1000", "bfloat = 1").find("bfloat"), std::string::npos);
+  EXPECT_NE(complaint("\"switch\"", "\"ring\"").find("mesh"), std::string::npos);
+  EXPECT_NE(complaint("executor = \"dma\"", "mover = \"dma\"").find("unknown key"),
+            std::string::npos);
+  EXPECT_NE(complaint("efficiency = 0.85", "efficiency = 1.5").find("at most 1"),
+            std::string::npos);
+  EXPECT_NE(complaint("[\"One\", \"One 80GB\"]", "[]").find("a list of texts"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace duet

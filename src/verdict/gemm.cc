@@ -1,0 +1,161 @@
+// What a GEMM should reach.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "verdict/expectation.h"
+
+namespace duet {
+namespace {
+
+constexpr double kWaves = 2;           // of the smallest tiles; with fewer, libraries split K
+constexpr double kShortest = 30e-6;    // seconds; shorter works are launch latency
+constexpr double kMemoryShare = 0.80;  // of the promised bandwidth, what a streaming kernel gets
+constexpr double kCpuShare = 0.80;  // of the measured peak; docs/results/epyc-2-cores: 0.74 to 0.95
+constexpr double kCpuSmallest = 1024;  // of M, N and K
+
+// What libraries cut C into, and the share of their large tile's rate that each reaches (an
+// assumption; a smaller tile reads more from the cache for each FLOP).
+struct Tile {
+  double m, n, share;
+};
+constexpr Tile kTiles[] = {{256, 256, 1.0}, {256, 128, 0.95}, {128, 128, 0.85}};
+
+double tiles_of(const Record& record, const Tile& tile) {
+  return std::ceil(axis_number(record, "m") / tile.m) *
+         std::ceil(axis_number(record, "n") / tile.n);
+}
+
+// The share of the units that work on average, the last wave of tiles included, times the tile's;
+// of the tile that does best.
+double wave_share(const Record& record, double units) {
+  double best = 0;
+  for (const Tile& tile : kTiles) {
+    const double tiles = tiles_of(record, tile);
+    best = std::max(best, tile.share * tiles / (std::ceil(tiles / units) * units));
+  }
+  return best;
+}
+
+std::optional<DType> dtype_of(const Record& record) {
+  for (const DType type : all_dtypes()) {
+    if (name(type) == axis_word(record, "dtype")) return type;
+  }
+  return std::nullopt;
+}
+
+Expectation unknown(std::string why) {
+  Expectation expectation;
+  expectation.unknown = std::move(why);
+  return expectation;
+}
+
+// What the environment says of a library that does not run as it could.
+std::string cpu_advice(const Record& record, const Site& site) {
+  const auto core = site.variables.find("OPENBLAS_CORETYPE");
+  if (record["engine"] == "openblas" && core != site.variables.end()) {
+    return fmt::format(
+        "OPENBLAS_CORETYPE={} is set, which chooses kernels for another CPU: unset "
+        "it",
+        core->second);
+  }
+  return "look for other load on the cores and for a power or frequency limit; another engine of "
+         "the table may do better";
+}
+
+Expectation on_cpu(const Record& record, const Site& site) {
+  const std::string dtype = axis_word(record, "dtype");
+  const auto peak = site.peaks.tflops.find(dtype);
+  if (peak == site.peaks.tflops.end()) {
+    return unknown(fmt::format("the run has no multiply-add peak of this CPU in {}", dtype));
+  }
+  Expectation expectation;
+  expectation.bound = peak->second;
+  expectation.measured_bound = true;
+  const double smallest =
+      std::min({axis_number(record, "m"), axis_number(record, "n"), axis_number(record, "k")});
+  if (smallest < kCpuSmallest) {
+    expectation.unknown = "the shape is small: packing and threads decide, not the units";
+    return expectation;
+  }
+  expectation.expected = kCpuShare * peak->second;
+  expectation.basis = fmt::format(
+      "{:.0f}% of the {:.4g} TFLOP/s that this CPU's multiply-add peak "
+      "measured",
+      100 * kCpuShare, peak->second);
+  expectation.advice = cpu_advice(record, site);
+  return expectation;
+}
+
+// "power cap, thermal".
+std::string throttled(const Record& record) {
+  std::string reasons;
+  const auto telemetry = record.find("telemetry");
+  if (telemetry == record.end() || !telemetry->contains("throttle")) return reasons;
+  for (const Record& reason : (*telemetry)["throttle"]) {
+    if (reason.is_string()) reasons += (reasons.empty() ? "" : ", ") + reason.get<std::string>();
+  }
+  return reasons;
+}
+
+std::string gpu_advice(const Record& record) {
+  const std::string reasons = throttled(record);
+  if (!reasons.empty()) {
+    return fmt::format(
+        "the clocks were held down ({}): look at the power limit and the cooling, "
+        "and measure with --mode sustained",
+        reasons);
+  }
+  return "measure with --mode sustained to see clocks and power, and with other engines; a tuning "
+         "cache of another driver wants to be removed";
+}
+
+}  // namespace
+
+Expectation expect_gemm(const Record& record, const Site& site) {
+  if (site.promise == nullptr) return on_cpu(record, site);
+  const Promise& promise = *site.promise;
+  const auto dtype = dtype_of(record);
+  const auto peak = dtype ? promise.tflops.find(*dtype) : promise.tflops.end();
+  if (peak == promise.tflops.end()) {
+    return unknown(
+        fmt::format("{} promises no peak in {}", promise.name, axis_word(record, "dtype")));
+  }
+  const double flop = record["cost"]["flop"].get<double>();
+  const double bytes = record["cost"]["memory_bytes"].get<double>();
+  const double shortest =
+      std::max(flop / peak->second / 1e12, bytes / promise.memory_gb_per_s / 1e9);
+  Expectation expectation;
+  expectation.bound = flop / shortest / 1e12;
+  const auto efficiency = promise.efficiency.find(*dtype);
+  if (record["benchmark"] == "gemm_search") {
+    expectation.unknown = "a search looks for the highest rate there is";
+    return expectation;
+  }
+  if (efficiency == promise.efficiency.end()) {
+    expectation.unknown =
+        fmt::format("what a library reaches in {} on {} is not known", name(*dtype), promise.name);
+    return expectation;
+  }
+  const double waves = wave_share(record, promise.compute_units);
+  const double computing = flop / (waves * efficiency->second * peak->second) / 1e12;
+  const double moving = bytes / (kMemoryShare * promise.memory_gb_per_s) / 1e9;
+  const double seconds = std::max(computing, moving);
+  const double smallest_tiles = tiles_of(record, kTiles[std::size(kTiles) - 1]);
+  if (smallest_tiles < kWaves * promise.compute_units || seconds < kShortest) {
+    expectation.unknown = "the shape is small: launch and the last wave decide, not the units";
+    return expectation;
+  }
+  expectation.expected = flop / seconds / 1e12;
+  expectation.basis = computing >= moving
+                          ? fmt::format("{:.0f}% of the dense {} peak of {:.4g} TFLOP/s",
+                                        100 * efficiency->second, name(*dtype), peak->second)
+                          : fmt::format("{:.0f}% of the {:.4g} GB/s of its memory",
+                                        100 * kMemoryShare, promise.memory_gb_per_s);
+  expectation.advice = gpu_advice(record);
+  return expectation;
+}
+
+}  // namespace duet

@@ -1,0 +1,103 @@
+// Reading what devices promise.
+#include "verdict/promise.h"
+
+#include <algorithm>
+
+#include "core/toml_table.h"
+
+namespace duet {
+namespace {
+
+LinkPromise read_link(TomlTable table) {
+  LinkPromise link;
+  link.kind = table.text("kind");
+  link.mesh = table.word("topology", {"switch", "mesh"}) == "mesh";
+  link.count = table.count("count", 1);
+  link.gb_per_s = table.positive("gb_per_s");
+  table.finish();
+  return link;
+}
+
+CopyRule read_rule(TomlTable table) {
+  CopyRule rule;
+  const auto word = [&](const char* key, const std::vector<std::string>& allowed) {
+    return table.has(key) ? std::optional(table.word(key, allowed)) : std::nullopt;
+  };
+  rule.kind = word("kind", {"peer", "local", "host_to_device", "device_to_host"});
+  rule.executor = word("executor", {"dma", "kernel", "host"});
+  rule.issue = word("issue", {"push", "pull"});
+  rule.pattern = word("pattern", {"pair", "all_pairs"});
+  rule.memory = word("memory", {"pinned", "pageable"});
+  if (table.has("bidirectional")) rule.bidirectional = table.truth("bidirectional");
+  rule.efficiency = table.fraction("efficiency");
+  if (table.has("latency_us")) rule.latency_us = table.number("latency_us");
+  if (table.has("from_bytes")) rule.from_bytes = table.number("from_bytes");
+  table.finish();
+  return rule;
+}
+
+void read_compute(Promise& promise, TomlTable table) {
+  promise.tflops = table.table("tflops").by_dtype(&TomlTable::positive, 1);
+  if (table.has("efficiency")) {
+    promise.efficiency = table.table("efficiency").by_dtype(&TomlTable::fraction, 1);
+  }
+  table.finish();
+}
+
+double read_memory(TomlTable table) {
+  table.positive("gib");
+  const double rate = table.positive("gb_per_s");
+  table.finish();
+  return rate;
+}
+
+void read_host_link(Promise& promise, TomlTable table) {
+  promise.host_link = table.text("kind");
+  promise.host_link_gb_per_s = table.positive("gb_per_s");
+  table.finish();
+}
+
+double read_power(TomlTable table) {
+  const double watts = table.positive("watts");
+  table.finish();
+  return watts;
+}
+
+}  // namespace
+
+Promise parse_promise(const std::string& file, std::string_view text) {
+  const toml::table parsed = TomlTable::parse(file, text);
+  TomlTable table(file, "", parsed);
+  Promise promise;
+  promise.file = file;
+  promise.name = table.text("name");
+  promise.models = table.texts("models");
+  promise.compute_units = table.count("compute_units", 1);
+  read_compute(promise, table.table("compute"));
+  promise.memory_gb_per_s = read_memory(table.table("memory"));
+  if (table.has("link")) promise.link = read_link(table.table("link"));
+  read_host_link(promise, table.table("host_link"));
+  promise.watts = read_power(table.table("power"));
+  for (const TomlTable& rule : table.tables("copy")) promise.copies.push_back(read_rule(rule));
+  table.finish();
+  return promise;
+}
+
+const std::vector<Promise>& promises() {
+  static const std::vector<Promise> all = [] {
+    std::vector<Promise> list;
+    for (const auto& [name, text] : built_in_promises()) list.push_back(parse_promise(name, text));
+    return list;
+  }();
+  return all;
+}
+
+const Promise* find_promise(const std::string& model) {
+  for (const Promise& promise : promises()) {
+    const auto& models = promise.models;
+    if (std::find(models.begin(), models.end(), model) != models.end()) return &promise;
+  }
+  return nullptr;
+}
+
+}  // namespace duet

@@ -1,0 +1,57 @@
+// What the maker of a device promises, and what is known to arrive of it: specs/devices/*.toml.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/dtype.h"
+
+namespace duet {
+
+// Between the devices of a node; rates are of one direction, in 10^9 bytes a second.
+struct LinkPromise {
+  std::string kind;   // "NVLink"
+  bool mesh = false;  // an equal share to each peer; else a switch gives all of it to any one peer
+  int count = 0;
+  double gb_per_s = 0;  // all links of a device together
+};
+
+// What arrives of a copy's bound: seconds = latency + bytes / (efficiency x bound). Words that are
+// not given fit any copy.
+struct CopyRule {
+  std::optional<std::string> kind, executor, issue, pattern, memory;
+  std::optional<bool> bidirectional;
+  double efficiency = 0;
+  double latency_us = 0;
+  double from_bytes = 0;  // smaller copies are not judged
+};
+
+struct Promise {
+  std::string file;                 // "h200-sxm", of specs/devices
+  std::string name;                 // "NVIDIA H200 SXM"
+  std::vector<std::string> models;  // as drivers name it
+  int compute_units = 0;
+  std::map<DType, double> tflops;      // dense peaks; TOP/s of integers
+  std::map<DType, double> efficiency;  // of the peak, what the vendor's library reaches
+  double memory_gb_per_s = 0;
+  std::optional<LinkPromise> link;
+  std::string host_link;  // "PCIe 5.0 x16"
+  double host_link_gb_per_s = 0;
+  double watts = 0;
+  std::vector<CopyRule> copies;  // the first that fits counts
+};
+
+// Throws UsageError that names the file, the key and what was expected.
+Promise parse_promise(const std::string& file, std::string_view text);
+
+// All of specs/devices, and the one for a model; nullptr where nothing is promised.
+const std::vector<Promise>& promises();
+const Promise* find_promise(const std::string& model);
+
+// The texts of specs/devices by file name.
+const std::map<std::string, std::string_view>& built_in_promises();
+
+}  // namespace duet

@@ -1,0 +1,209 @@
+// Holding figures against expectations; see verdict.h.
+#include "verdict/verdict.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "results/rates.h"
+
+namespace duet {
+namespace {
+
+// One line a benchmark; what is not here has no expectation.
+constexpr struct {
+  const char* benchmark;
+  Expectation (*expect)(const Record&, const Site&);
+} kExpectations[] = {{"gemm", expect_gemm}, {"gemm_search", expect_gemm}, {"copy", expect_copy}};
+
+const Record* axis(const Record& record, const char* name) {
+  const auto axes = record.find("case");
+  if (axes == record.end() || !axes->is_object()) return nullptr;
+  const auto found = axes->find(name);
+  return found == axes->end() ? nullptr : &*found;
+}
+
+std::string text_of(const Record& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+// The model of all devices; of unlike devices their names, which nobody makes a promise for.
+std::string model_of(const Record& machine) {
+  std::string model;
+  for (const Record& device : devices_of(machine)) {
+    const std::string one = text_of(device, "model");
+    if (model.empty()) model = one;
+    if (one != model) return model + " and others";
+  }
+  return model;
+}
+
+void take_peak(MeasuredPeaks& peaks, const Record& record) {
+  const double fastest = record["seconds"]["min"].get<double>();
+  const Rates rates = rates_from(finished_of(record).cost, fastest);
+  if (rates.empty()) return;
+  if (record["benchmark"] == "gemm_peak") {
+    peaks.tflops[axis_word(record, "dtype")] = rates[0].second;
+  } else if (record["benchmark"] == "copy_peak") {
+    peaks.gb_per_s[axis_word(record, "executor")] = rates[0].second;
+  }
+}
+
+std::string shown(const std::string& rate, double value) {
+  return fmt::format("{:.4g} {}", value, rate_heading(rate));
+}
+
+Verdict without(const Record& record, const std::string& reason) {
+  Verdict verdict;
+  verdict.sentence = "no expectation: " + reason;
+  if (!record["rates"].empty()) {
+    verdict.rate = record["rates"].begin().key();
+    verdict.value = record["rates"].begin().value().get<double>();
+  }
+  return verdict;
+}
+
+void weigh(Verdict& verdict, const Expectation& expectation) {
+  const std::string value = shown(verdict.rate, verdict.value);
+  const double high = expectation.measured_bound ? kHighAboveMeasured : kHighAbove;
+  if (expectation.bound && verdict.value > high * *expectation.bound) {
+    verdict.word = Word::suspect_high;
+    verdict.sentence = fmt::format(
+        "{} is {:.2f} times the {} of {}: the measurement is wrong until this is explained", value,
+        verdict.value / *expectation.bound, expectation.measured_bound ? "measured peak" : "bound",
+        shown(verdict.rate, *expectation.bound));
+    verdict.advice =
+        expectation.measured_bound
+            ? "measure again on a quiet machine: the peak itself may have been disturbed"
+            : "look whether the data sat in a cache (--flush), and whether this is the "
+              "device that its name says";
+    return;
+  }
+  if (!expectation.expected) {
+    verdict.sentence = "no expectation: " + expectation.unknown;
+    return;
+  }
+  const double share = verdict.value / *expectation.expected;
+  verdict.word = share < kLowBelow ? Word::low : Word::pass;
+  verdict.sentence = fmt::format("{} is {:.2f} of the {} expected: {}", value, share,
+                                 shown(verdict.rate, *expectation.expected), expectation.basis);
+  if (verdict.word == Word::low) verdict.advice = expectation.advice;
+}
+
+}  // namespace
+
+const Record& devices_of(const Record& machine) {
+  static const Record none = Record::array();
+  const auto found = machine.find("devices");
+  return found != machine.end() && found->is_array() ? *found : none;
+}
+
+std::string axis_word(const Record& record, const char* name) {
+  const Record* value = axis(record, name);
+  return value != nullptr && value->is_string() ? value->get<std::string>() : "";
+}
+
+double axis_number(const Record& record, const char* name) {
+  const Record* value = axis(record, name);
+  return value != nullptr && value->is_number() ? value->get<double>() : 0;
+}
+
+bool axis_true(const Record& record, const char* name) {
+  const Record* value = axis(record, name);
+  return value != nullptr && value->is_boolean() && value->get<bool>();
+}
+
+const char* name(Word word) {
+  switch (word) {
+    case Word::pass:
+      return "PASS";
+    case Word::low:
+      return "LOW";
+    case Word::suspect_high:
+      return "SUSPECT-HIGH";
+    case Word::no_expectation:
+      return "no expectation";
+  }
+  return "";
+}
+
+void Judge::see(const Record& record) {
+  if (record["type"] == "environment") {
+    for (const Record& machine : record["machines"]) {
+      Place& place = places_[machine["name"].get<std::string>()];
+      const std::string model = model_of(machine);
+      if (model != place.model) place.peaks = {};
+      place.machine = machine;
+      place.model = model;
+    }
+    const auto run = record.find("run");
+    if (run == record.end() || !run->contains("variables")) return;
+    for (const auto& [name, value] : (*run)["variables"].items()) {
+      if (value.is_string()) variables_[name] = value;
+    }
+    return;
+  }
+  const auto place = places_.find(record["device"].get<std::string>());
+  if (place == places_.end() || outcome_of(record) != Outcome::measured) return;
+  take_peak(place->second.peaks, record);
+}
+
+Site Judge::site(const Place& place) const {
+  return {place.machine, place.model, find_promise(place.model), place.peaks, variables_};
+}
+
+Verdict Judge::judge(const Record& record) const {
+  const auto place = places_.find(record["device"].get<std::string>());
+  if (place == places_.end()) return without(record, "the journal does not describe the device");
+  if (record["rates"].empty()) return without(record, "the record has no rate");
+  const std::string benchmark = record["benchmark"];
+  if (benchmark == "gemm_peak" || benchmark == "copy_peak") {
+    return without(record, "it is what the other figures are held against");
+  }
+  const auto known = std::find_if(std::begin(kExpectations), std::end(kExpectations),
+                                  [&](const auto& entry) { return benchmark == entry.benchmark; });
+  if (known == std::end(kExpectations)) {
+    return without(record, "nothing is promised for " + benchmark);
+  }
+  const Record& devices = devices_of(place->second.machine);
+  const bool cpu = !devices.empty() && text_of(devices[0], "kind") == "host";
+  const Site where = site(place->second);
+  if (where.promise == nullptr && !cpu) {
+    return without(record, fmt::format("specs/devices has no \"{}\"", where.model));
+  }
+  Verdict verdict = without(record, "");
+  const Expectation expectation = known->expect(record, where);
+  verdict.expected = expectation.expected;
+  verdict.bound = expectation.bound;
+  weigh(verdict, expectation);
+  return verdict;
+}
+
+std::map<std::string, Ceilings> Judge::ceilings() const {
+  std::map<std::string, Ceilings> all;
+  for (const auto& [device, place] : places_) {
+    Ceilings one{place.model, find_promise(place.model), place.peaks, 0};
+    if (one.promise != nullptr && one.promise->link) {
+      const LinkPromise& link = *one.promise->link;
+      one.link_gb_per_s = link.mesh ? link.gb_per_s / link.count : link.gb_per_s;
+    }
+    all.emplace(device, std::move(one));
+  }
+  return all;
+}
+
+Record verdict_to_json(const Verdict& verdict) {
+  Record json = {{"word", name(verdict.word)}};
+  if (!verdict.rate.empty()) {
+    json["rate"] = verdict.rate;
+    json["value"] = verdict.value;
+  }
+  if (verdict.expected) json["expected"] = *verdict.expected;
+  if (verdict.bound) json["bound"] = *verdict.bound;
+  json["sentence"] = verdict.sentence;
+  if (!verdict.advice.empty()) json["advice"] = verdict.advice;
+  return json;
+}
+
+}  // namespace duet

@@ -1,0 +1,67 @@
+// Is a figure as it should be? PASS, LOW, SUSPECT-HIGH, or nothing to hold it against, each with a
+// sentence that says why. Never PASS without an expectation.
+#pragma once
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "results/record.h"
+#include "verdict/expectation.h"
+
+namespace duet {
+
+// A rate under this share of the expected one is LOW.
+inline constexpr double kLowBelow = 0.90;
+// A rate over this share of what physics allows is SUSPECT-HIGH: wrong until explained. Bounds that
+// were measured have noise of their own.
+inline constexpr double kHighAbove = 1.02;
+inline constexpr double kHighAboveMeasured = 1.05;
+
+enum class Word { pass, low, suspect_high, no_expectation };
+const char* name(Word word);  // "PASS", "LOW", "SUSPECT-HIGH", "no expectation"
+
+struct Verdict {
+  Word word = Word::no_expectation;
+  std::string rate;  // of the record: "gb_per_s"; "" if it has none
+  double value = 0;
+  std::optional<double> expected, bound;  // in that rate's unit
+  std::string sentence;
+  std::string advice;  // "" where nothing is to be done
+};
+
+// What is known of the ceilings of a device: for charts that draw a roof.
+struct Ceilings {
+  std::string model;                 // of the environment record
+  const Promise* promise = nullptr;  // of the model
+  MeasuredPeaks peaks;
+  double link_gb_per_s = 0;  // one pair, one way; 0: not promised
+};
+
+// Knows the environments and the peaks of a journal's records in order, as a run writes them.
+class Judge {
+ public:
+  // Takes in an environment record or a result (a CPU's peaks). Records that were checked by the
+  // journal's reader, or made by this program.
+  void see(const Record& record);
+  // Of a record with outcome `measured`, after all it depends on was seen.
+  Verdict judge(const Record& record) const;
+  // By the record's device, over all that was seen.
+  std::map<std::string, Ceilings> ceilings() const;
+
+ private:
+  struct Place {
+    Record machine;
+    std::string model;
+    MeasuredPeaks peaks;
+  };
+  Site site(const Place& place) const;
+
+  std::map<std::string, Place> places_;  // by device
+  std::map<std::string, std::string> variables_;
+};
+
+Record verdict_to_json(const Verdict& verdict);
+
+}  // namespace duet

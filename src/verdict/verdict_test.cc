@@ -1,0 +1,138 @@
+// Verdicts of records in a journal's order, and what a run's end says of them.
+#include "verdict/verdict.h"
+
+#include <gtest/gtest.h>
+
+#include "verdict/summary.h"
+
+namespace duet {
+namespace {
+
+Record environment(const char* device, const char* kind, const char* model) {
+  Record list = Record::array();
+  for (int i = 0; i < 4; ++i) {
+    list.push_back({{"name", device + std::string(":") + std::to_string(i)},
+                    {"kind", kind},
+                    {"model", model}});
+  }
+  Record machine = {{"name", device}, {"devices", list}};
+  Record record = {{"type", "environment"}, {"schema", kJournalSchema}};
+  record["machines"] = Record::array({machine});
+  record["run"] = {{"variables", {{"OPENBLAS_CORETYPE", "Haswell"}}}};
+  return record;
+}
+
+Record record(const CaseId& id, const Cost& cost, double seconds) {
+  Measurement measurement;
+  measurement.id = id;
+  measurement.cost = cost;
+  measurement.sampling.emplace();
+  measurement.sampling->samples = {seconds};
+  return make_record(measurement);
+}
+
+// A copy of 2 GB from device 0 to 1 by a copy engine.
+Record copy(const char* device, double gb_per_s) {
+  const double bytes = 2e9;
+  return record({"copy",
+                 device,
+                 "duet",
+                 {{"kind", "peer"},
+                  {"executor", "dma"},
+                  {"issue", "push"},
+                  {"pattern", "pair"},
+                  {"bytes", std::int64_t{2000000000}},
+                  {"source", device + std::string(":0")},
+                  {"destination", device + std::string(":1")},
+                  {"bidirectional", false}}},
+                {0, 0, bytes}, bytes / gb_per_s / 1e9);
+}
+
+Record cpu_gemm(const char* benchmark, const char* engine, double tflops) {
+  const std::int64_t n = 2048;
+  const double flop = 2.0 * n * n * n;
+  return record({benchmark, "host", engine, {{"m", n}, {"n", n}, {"k", n}, {"dtype", "fp32"}}},
+                {flop, 0, 0}, flop / tflops / 1e12);
+}
+
+Judge h200() {
+  Judge judge;
+  judge.see(environment("cuda", "cuda", "NVIDIA H200"));
+  return judge;
+}
+
+TEST(Verdicts, AHealthyLinkPasses) {
+  const Verdict verdict = h200().judge(copy("cuda", 392));
+  EXPECT_EQ(verdict.word, Word::pass) << verdict.sentence;
+  EXPECT_EQ(verdict.rate, "gb_per_s");
+  EXPECT_DOUBLE_EQ(*verdict.bound, 450);
+  EXPECT_EQ(verdict.advice, "");
+}
+
+TEST(Verdicts, ASlowLinkIsLowWithAReasonAndAdvice) {
+  const Verdict verdict = h200().judge(copy("cuda", 243));
+  EXPECT_EQ(verdict.word, Word::low);
+  EXPECT_NE(verdict.sentence.find("243 GB/s is 0.6"), std::string::npos) << verdict.sentence;
+  EXPECT_NE(verdict.sentence.find("NVLink"), std::string::npos) << verdict.sentence;
+  EXPECT_NE(verdict.advice.find("pair matrix"), std::string::npos);
+}
+
+TEST(Verdicts, FasterThanPhysicsIsSuspect) {
+  EXPECT_NE(h200().judge(copy("cuda", 450)).word, Word::suspect_high);
+  const Verdict verdict = h200().judge(copy("cuda", 480));
+  EXPECT_EQ(verdict.word, Word::suspect_high);
+  EXPECT_NE(verdict.sentence.find("1.07 times the bound of 450"), std::string::npos)
+      << verdict.sentence;
+}
+
+TEST(Verdicts, AnUnknownDeviceNeverPasses) {
+  Judge judge;
+  judge.see(environment("cuda", "cuda", "NVIDIA Z1"));
+  const Verdict verdict = judge.judge(copy("cuda", 1e6));
+  EXPECT_EQ(verdict.word, Word::no_expectation);
+  EXPECT_NE(verdict.sentence.find("specs/devices has no \"NVIDIA Z1\""), std::string::npos);
+  EXPECT_EQ(Judge().judge(copy("cuda", 392)).word, Word::no_expectation);
+}
+
+TEST(Verdicts, ACpuIsHeldAgainstThePeakOfItsRun) {
+  Judge judge;
+  judge.see(environment("host", "host", "Some CPU"));
+  EXPECT_EQ(judge.judge(cpu_gemm("gemm", "onednn", 0.48)).word, Word::no_expectation);
+  judge.see(cpu_gemm("gemm_peak", "fma-peak", 0.5));
+  EXPECT_EQ(judge.judge(cpu_gemm("gemm", "onednn", 0.48)).word, Word::pass);
+  EXPECT_EQ(judge.judge(cpu_gemm("gemm", "onednn", 0.52)).word, Word::pass);
+  EXPECT_EQ(judge.judge(cpu_gemm("gemm", "onednn", 0.54)).word, Word::suspect_high);
+  const Verdict low = judge.judge(cpu_gemm("gemm", "openblas", 0.25));
+  EXPECT_EQ(low.word, Word::low);
+  EXPECT_NE(low.advice.find("OPENBLAS_CORETYPE=Haswell"), std::string::npos) << low.advice;
+  EXPECT_EQ(judge.judge(cpu_gemm("gemm_peak", "fma-peak", 0.5)).word, Word::no_expectation);
+}
+
+TEST(Verdicts, PeaksOfAnotherModelDoNotCount) {
+  Judge judge;
+  judge.see(environment("host", "host", "Some CPU"));
+  judge.see(cpu_gemm("gemm_peak", "fma-peak", 0.5));
+  judge.see(environment("host", "host", "Some CPU"));  // a resumed run
+  EXPECT_EQ(judge.judge(cpu_gemm("gemm", "onednn", 0.48)).word, Word::pass);
+  judge.see(environment("host", "host", "Another CPU"));
+  EXPECT_EQ(judge.judge(cpu_gemm("gemm", "onednn", 0.48)).word, Word::no_expectation);
+}
+
+TEST(VerdictSummaries, CountAndNameWhatIsNotAsItShouldBe) {
+  VerdictSummary summary(environment("cuda", "cuda", "NVIDIA H200"));
+  EXPECT_EQ(summary.text(), "");
+  summary.result(copy("cuda", 392), false);
+  summary.result(copy("cuda", 243), false);
+  summary.result(copy("sim:h200-4", 243), false);
+  EXPECT_EQ(summary.doubts(), 1);
+  EXPECT_EQ(summary.judged(), 2);
+  EXPECT_TRUE(summary.doubtful(copy("cuda", 480)));
+  EXPECT_FALSE(summary.doubtful(copy("cuda", 392)));
+  const std::string text = summary.text();
+  EXPECT_EQ(text.find("verdicts: 1 PASS, 1 LOW, 1 no expectation\n"), 0u) << text;
+  EXPECT_NE(text.find("  LOW: copy peer dma push pair"), std::string::npos) << text;
+  EXPECT_NE(text.find("to try: "), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace duet
