@@ -42,15 +42,6 @@ Record link_to_json(int from, int to, const Link& link) {
           {"peer_access", link.peer_access}};
 }
 
-std::string time_utc() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  std::array<char, 32> text{};
-  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text.data();
-}
-
 // Those that change what is measured, or on which devices.
 Record variables() {
   constexpr std::array<std::string_view, 12> kPrefixes = {
@@ -153,6 +144,15 @@ Record make_environment(const std::vector<Machine*>& machines, const Environment
                    {"variables", variables()},
                    {"telemetry", telemetry(machines)}};
   return record;
+}
+
+std::string time_utc() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text.data();
 }
 
 }  // namespace duet

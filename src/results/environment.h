@@ -24,6 +24,9 @@ Record machine_to_json(Machine& machine);
 // The host, as in the environment and in `duet info --json`.
 Record host_to_json();
 
+// Now, as "2026-11-21T02:00:00Z".
+std::string time_utc();
+
 // The command line as a shell takes it.
 std::string quote_command(const std::vector<std::string>& arguments);
 

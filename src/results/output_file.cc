@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <utility>
 
@@ -66,13 +67,25 @@ OutputFile OutputFile::continue_after(const std::string& path, std::uint64_t kee
   return output;
 }
 
-OutputFile OutputFile::replace(const std::string& path, const std::string& head) {
+void OutputFile::check_replaceable(const std::string& path, const std::string& head) {
+  std::error_code ignored;
+  const bool special = std::filesystem::exists(path, ignored) &&
+                       !std::filesystem::is_regular_file(path, ignored) &&
+                       !std::filesystem::is_directory(path, ignored);
+  if (special) return;  // a pipe or a device has nothing that could be lost
   std::ifstream file(path);
   std::string start(head.size(), '\0');
   file.read(start.data(), static_cast<std::streamsize>(start.size()));
   if (file.gcount() > 0 && start != head) {
     throw UsageError(path + " exists and is not what would be written anew: expected another name");
   }
+  bool made = false;
+  OutputFile output(path, open_for_append(path, made), made);
+  if (made) output.discard();
+}
+
+OutputFile OutputFile::replace(const std::string& path, const std::string& head) {
+  check_replaceable(path, head);
   return continue_after(path, 0);
 }
 

@@ -19,6 +19,8 @@ class OutputFile {
   // Writes anew over a file that begins with `head`, and makes it if it is not there. Throws
   // UsageError if it holds something else.
   static OutputFile replace(const std::string& path, const std::string& head);
+  // Throws what replace() would, and changes nothing.
+  static void check_replaceable(const std::string& path, const std::string& head);
 
   OutputFile(OutputFile&& other) noexcept;
   OutputFile& operator=(OutputFile&& other) = delete;

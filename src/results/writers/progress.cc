@@ -18,15 +18,6 @@ std::string duration(double seconds) {
   return fmt::format("{:.1f} h", seconds / 3600);
 }
 
-std::string describe(const CaseId& id) {
-  std::string text = id.benchmark + " on " + id.device + ", " + id.engine;
-  for (const auto& axis : id.axes) {
-    const std::string cell = axis_cell(id, axis.first);
-    if (!cell.empty() && cell != "0" && cell != "no") text += ", " + axis.first + " " + cell;
-  }
-  return text;
-}
-
 }  // namespace
 
 Progress::Progress(std::ostream& out, int width, std::function<double()> now)
@@ -36,7 +27,7 @@ void Progress::start(const CaseId& id) {
   started_ = now_();
   std::string text = fmt::format("[{}/{}] ", done_ + 1, done_ + left_);
   if (done_ > 0) text += fmt::format("about {} left: ", duration(spent_ / done_ * left_));
-  text += describe(id);
+  text += id.benchmark + " on " + id.device + ", " + id.engine + ", " + case_text(id);
   // One column stays free: a full line would scroll.
   out_ << '\r' << text.substr(0, static_cast<std::size_t>(width_ - 1)) << "\033[K" << std::flush;
   shown_ = true;

@@ -135,7 +135,7 @@ TEST(Progress, SaysWhatRunsAndForHowLong) {
   progress.done();
   out.str("");
   progress.start(copy_case(4096, 1, 0));
-  EXPECT_EQ(out.str(), "\r[2/3] about 20 s left: copy on sim:two, duet, kind peer, pa\033[K");
+  EXPECT_EQ(out.str(), "\r[2/3] about 20 s left: copy on sim:two, duet, peer pair 4 K\033[K");
 }
 
 }  // namespace

@@ -1,0 +1,96 @@
+// Journals to the page's data.
+#include "report/data.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "results/environment.h"
+#include "results/version.h"
+#include "verdict/verdict.h"
+
+namespace duet {
+namespace {
+
+Record ceilings_to_json(const Ceilings& ceilings) {
+  Record json = {{"model", ceilings.model}};
+  if (ceilings.promise != nullptr) {
+    const Promise& promise = *ceilings.promise;
+    json["name"] = promise.name;
+    json["source"] = "promised";
+    json["sources"] = {"specs/devices/" + promise.file + ".toml"};
+    for (const auto& [dtype, rate] : promise.tflops)
+      json["tflops"][std::string(name(dtype))] = rate;
+    json["memory_gb_per_s"] = promise.memory_gb_per_s;
+    if (ceilings.link_gb_per_s > 0) json["link_gb_per_s"] = ceilings.link_gb_per_s;
+    json["host_link_gb_per_s"] = promise.host_link_gb_per_s;
+    json["watts"] = promise.watts;
+    return json;
+  }
+  const MeasuredPeaks& peaks = ceilings.peaks;
+  const bool measured = !peaks.tflops.empty() || !peaks.gb_per_s.empty();
+  json["source"] = measured ? "measured" : "none";
+  for (const auto& [dtype, rate] : peaks.tflops) json["tflops"][dtype] = rate;
+  for (const auto& [executor, rate] : peaks.gb_per_s) {
+    const double before = json.value("memory_gb_per_s", 0.0);
+    json["memory_gb_per_s"] = std::max(before, rate);
+  }
+  return json;
+}
+
+// A journal with the last record of each case, in the order of first appearance.
+class Builder {
+ public:
+  Record build(const ReportJournal& journal) {
+    for (const Record& record : journal.records) {
+      if (record["type"] == "environment") {
+        environments_.push_back(record);
+        judge_.see(record);
+      } else {
+        add(record);
+      }
+    }
+    Record ceilings = Record::object();
+    for (const auto& [device, one] : judge_.ceilings()) ceilings[device] = ceilings_to_json(one);
+    return {{"name", journal.name},
+            {"environments", environments_},
+            {"ceilings", ceilings},
+            {"warnings", journal.warnings},
+            {"records", records_}};
+  }
+
+ private:
+  void add(const Record& result) {
+    Record shown = result;
+    shown.erase("samples");
+    shown["environment"] = environments_.empty() ? 0 : environments_.size() - 1;
+    if (outcome_of(result) == Outcome::measured) {
+      judge_.see(result);
+      shown["verdict"] = verdict_to_json(judge_.judge(result));
+    }
+    const auto [place, fresh] = places_.emplace(case_key(case_of(result)), records_.size());
+    if (fresh) {
+      records_.push_back(std::move(shown));
+    } else {
+      records_[place->second] = std::move(shown);
+    }
+  }
+
+  Judge judge_;
+  Record environments_ = Record::array();
+  Record records_ = Record::array();
+  std::map<std::string, std::size_t> places_;  // by case
+};
+
+}  // namespace
+
+Record report_data(const std::vector<ReportJournal>& journals) {
+  Record list = Record::array();
+  for (const ReportJournal& journal : journals) list.push_back(Builder().build(journal));
+  return {{"duet", version()},
+          {"revision", revision()},
+          {"made_utc", time_utc()},
+          {"journals", list},
+          {"reported", reported_rows()}};
+}
+
+}  // namespace duet

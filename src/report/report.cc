@@ -1,0 +1,46 @@
+// Putting journals into the page.
+#include "report/report.h"
+
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+
+namespace duet {
+namespace {
+
+constexpr const char* kMarker = "<!--DATA-->";  // where the page's template wants its data
+
+// JSON that may stand in a script element: nothing in it ends the element or begins a comment.
+std::string script_text(const Record& data) {
+  std::string text;
+  for (const char c : data.dump(-1, ' ', false, Record::error_handler_t::replace)) {
+    if (c == '<') {
+      text += "\\u003c";
+    } else {
+      text += c;
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+const char* const kReportHead = "<!doctype html>\n<!-- duet report -->\n";
+
+bool has_report_page() { return !built_in_page().empty(); }
+
+std::string report_page(const std::vector<ReportJournal>& journals) {
+  if (!has_report_page()) {
+    throw Unavailable(
+        "this duet has no report page, since Node.js and npm were missing when it was built: "
+        "install nodejs and npm and build it again");
+  }
+  std::string page(built_in_page().at("page"));
+  const std::size_t at = page.find(kMarker);
+  if (at == std::string::npos) throw Error("the report page has no place for its data");
+  return page.replace(at, std::string(kMarker).size(),
+                      "<script type=\"application/json\" id=\"data\">" +
+                          script_text(report_data(journals)) + "</script>");
+}
+
+}  // namespace duet

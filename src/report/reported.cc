@@ -1,0 +1,35 @@
+// Reading what studies report.
+#include <nlohmann/json.hpp>
+
+#include "core/toml_table.h"
+#include "report/data.h"
+
+namespace duet {
+namespace {
+
+Record row_of(TomlTable row) {
+  Record json = {{"device", row.text("device")}, {"dtype", row.text("dtype")}};
+  // A row without a shape is the best of a study's shapes.
+  if (row.has("m")) {
+    for (const char* axis : {"m", "n", "k"}) json[axis] = row.count(axis, 1);
+  }
+  json["tflops"] = row.positive("tflops");
+  json["source"] = row.text("source");
+  row.finish();
+  return json;
+}
+
+}  // namespace
+
+Record reported_rows() {
+  Record rows = Record::array();
+  for (const auto& [name, text] : built_in_reported()) {
+    const toml::table parsed = TomlTable::parse(name, text);
+    TomlTable table(name, "", parsed);
+    for (const TomlTable& row : table.tables("row")) rows.push_back(row_of(row));
+    table.finish();
+  }
+  return rows;
+}
+
+}  // namespace duet

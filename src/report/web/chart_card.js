@@ -1,0 +1,107 @@
+// A chart with all that belongs to it: heading, caption, findings, legend, saving, and its data.
+// It is drawn when it comes near the window, and for paper when the page is printed.
+import { h } from './dom.js';
+import { legend } from './legend.js';
+import { themes } from './palette.js';
+import { chartIn, svgText } from './plot/draw.js';
+import { savePng, saveSvg } from './save.js';
+import { dataTable } from './table.js';
+import { currentTheme, onThemeChange } from './theme.js';
+
+const PAPER = { half: 420, full: 760 }; // widths in CSS pixels; the paper's own scale them down
+
+function findings(list) {
+  if (!list.length) return null;
+  const item = (finding) => h('li', { class: finding.alert ? 'alert' : null }, finding.text ?? finding);
+  return h('ul', { class: 'findings' }, list.map(item));
+}
+
+/** The table under the chart; made when it is first opened, since most never are. */
+function dataBelow(panel) {
+  const details = h('details', { class: 'data' }, h('summary', {}, 'Data', h('span', { class: 'off-screen' }, `: ${panel.title}`)));
+  details.addEventListener('toggle', () => {
+    if (details.open && !details.querySelector('table')) details.append(dataTable(panel.table, `Data: ${panel.title}`));
+  });
+  return details;
+}
+
+/** The chart's life in its box: drawn when near, drawn anew when the box or the theme changes. */
+class Drawing {
+  constructor(panel, box, hidden) {
+    Object.assign(this, { panel, box, hidden, chart: null, drawn: 0 });
+    this.near = new IntersectionObserver((entries) => {
+      if (entries.some((entry) => entry.isIntersecting)) this.start();
+    }, { rootMargin: '400px' });
+    this.near.observe(box);
+    onThemeChange(() => this.chart && this.draw());
+  }
+
+  start() {
+    this.near.disconnect();
+    this.box.style.minHeight = '';
+    new ResizeObserver(() => this.width() !== this.drawn && this.draw()).observe(this.box);
+  }
+
+  width() {
+    return Math.max(this.panel.minWidth ?? 0, Math.floor(this.box.clientWidth));
+  }
+
+  draw() {
+    const width = this.width();
+    if (this.box.clientWidth < 1) return; // not on the screen: the page is being printed
+    this.drawn = width;
+    const height = this.panel.height(width);
+    if (!this.chart) this.chart = chartIn(this.box, width, height);
+    else this.chart.resize({ width, height });
+    const selected = Object.fromEntries([...this.hidden].map((name) => [name, false]));
+    const option = this.panel.option({ width, theme: currentTheme() });
+    this.chart.setOption({ ...option, legend: { show: false, selected } }, { notMerge: true });
+  }
+}
+
+/** The chart for paper: light, and as wide as the paper allows. */
+function paperChart(panel, hidden) {
+  const width = PAPER[panel.span];
+  const option = panel.option({ width, theme: themes.light });
+  const selected = Object.fromEntries([...hidden].map((name) => [name, false]));
+  const text = svgText({ ...option, legend: { show: false, selected } }, width, panel.height(width));
+  const parsed = new DOMParser().parseFromString(text, 'image/svg+xml').documentElement;
+  parsed.setAttribute('viewBox', `0 0 ${width} ${panel.height(width)}`);
+  return document.importNode(parsed, true);
+}
+
+/** A chart that needs more width than a phone has scrolls, and the keyboard must reach it for that. */
+const scrolling = (panel) => ({ class: 'chart-box', ...(panel.minWidth > 300 ? { tabindex: '0', role: 'group', 'aria-label': `Chart: ${panel.title}` } : {}) });
+
+function chart(panel) {
+  const hidden = new Set();
+  const box = h('div', { class: 'chart', role: 'img', 'aria-label': `${panel.title}. ${panel.caption} The numbers are in the data below.` });
+  box.style.minHeight = `${panel.height(480)}px`;
+  const paper = h('div', { class: 'paper', 'aria-hidden': 'true' });
+  const drawing = new Drawing(panel, box, hidden);
+  const marks = h('div', {});
+  const showLegend = () => marks.replaceChildren(panel.legend.length ? legend(panel.legend, currentTheme(), hidden, () => drawing.draw()) : '');
+  showLegend();
+  onThemeChange(showLegend);
+  const save = (name, how) => h('button', { type: 'button', 'aria-label': `${name}: ${panel.title}`, on: { click: () => how(panel, hidden, currentTheme()) } }, name);
+  const tools = h('div', { class: 'tools' }, save('Save PNG', savePng), save('Save SVG', saveSvg));
+  const draws = {
+    forPaper: () => paper.replaceChildren(paperChart(panel, hidden)),
+    forScreen: () => paper.replaceChildren(),
+  };
+  return { parts: [marks, h('div', scrolling(panel), box), paper, tools, dataBelow(panel)], draws };
+}
+
+/**
+ * @param {Object} panel see charts/copy_curves.js
+ * @returns {{element: HTMLElement, draws: {forPaper: Function, forScreen: Function}|null}}
+ */
+export function chartCard(panel) {
+  const { parts, draws } = panel.option ? chart(panel) : { parts: [dataTable(panel.table, panel.title)], draws: null };
+  const element = h('figure', { class: `card ${panel.span}`, id: panel.id },
+    h('h3', {}, panel.title),
+    panel.caption && h('figcaption', {}, panel.caption),
+    findings(panel.findings),
+    parts);
+  return { element, draws };
+}

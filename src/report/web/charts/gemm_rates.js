@@ -1,0 +1,154 @@
+// GEMM rates: a row for each shape, a mark for each engine and place, beside the dense peak and the
+// figures that others have reported.
+import { number, percent, plain, seconds, shape } from '../format.js';
+import { placeLabels } from '../labels.js';
+import { groupBy } from '../model.js';
+import { linearAxis, rowAxis } from '../plot/axes.js';
+import { common } from '../plot/draw.js';
+import { LOW_MARK, lowRings, points, referenceLines, symbolAt } from '../plot/marks.js';
+import { pointTooltip } from '../plot/tooltip.js';
+
+export const order = 30;
+export const section = { id: 'gemm', title: 'Matrix multiplication rates', short: 'GEMM' };
+
+const BEST = 'best of the shapes';
+const REPORTED = { name: 'reported elsewhere', colour: 'muted', symbol: 'diamond', hollow: true };
+const ROW_HEIGHT = 26;
+
+const panelKey = ({ case: c }) => `${c.dtype}/${c.layout}/${c.output ?? c.dtype}`;
+
+/** A series for each place and engine. The colour says where, the symbol which engine. */
+function seriesOf(records) {
+  const labels = placeLabels(records.map((record) => record.place));
+  const places = [...labels.keys()];
+  const engines = [...new Set(records.map((record) => record.engine))];
+  const groups = groupBy(records, ({ place, engine }) => `${places.indexOf(place)}/${engine}`);
+  return [...groups.values()].map((some) => {
+    const [{ place, engine }] = some;
+    const at = engines.indexOf(engine);
+    const colour = places.length > 1 ? places.indexOf(place) : at;
+    const name = [labels.get(place), engine].filter(Boolean).join(' ');
+    // Places stand a little below each other in a row, so that equal rates do not hide each other.
+    const shift = places.length > 1 ? (places.indexOf(place) / (places.length - 1) - 0.5) * 0.5 : 0;
+    return { records: some, shift, mark: { name, colour, ...symbolAt(at) } };
+  });
+}
+
+/** What others reported for this type, where it stands in one of the rows. */
+function reportedOf(model, key, rows) {
+  const [dtype, layout] = key.split('/');
+  if (layout !== 'nn') return []; // reports do not say the layout; torch.matmul's is nn
+  return (model.data.reported ?? [])
+    .filter((one) => one.dtype === dtype && one.tflops > 0)
+    .map((one) => ({ ...one, row: rows.indexOf(one.m ? shape(one) : BEST) }))
+    .filter((one) => one.row >= 0);
+}
+
+function peaksOf(records, dtype) {
+  const peaks = new Map();
+  for (const { place } of records) {
+    const peak = place.ceiling.tflops?.[dtype];
+    if (!(peak > 0)) continue;
+    const kind = place.ceiling.source === 'measured' ? 'measured peak' : 'dense peak';
+    peaks.set(`${kind} ${plain(peak)}`, [...(peaks.get(`${kind} ${plain(peak)}`) ?? []), { peak, model: place.model }]);
+  }
+  return [...peaks].map(([text, some]) => ({
+    at: some[0].peak,
+    label: peaks.size > 1 ? `${text} (${[...new Set(some.map((one) => one.model))].join(', ')})` : text,
+  }));
+}
+
+/** The best record of a series, shown again in the row of the best where reports have one. */
+const bestOf = ({ records }) => records.reduce((a, b) => (b.rates.tflops > a.rates.tflops ? b : a));
+
+function describe(record, row) {
+  const peak = record.place.ceiling.tflops?.[record.case.dtype];
+  const rows = [['rate', `${number(record.rates.tflops)} TFLOP/s`], ['median', seconds(record.seconds?.median)]];
+  if (peak) rows.push(['of peak', percent(record.rates.tflops / peak)]);
+  if (record.verdict?.expected) rows.push(['expected', `${number(record.verdict.expected)} TFLOP/s`]);
+  if (record.notes?.algorithm) rows.push(['algorithm', record.notes.algorithm]);
+  return { title: row === BEST ? `${row}: ${shape(record.case)}` : row, rows };
+}
+
+function option(panel, { width, theme }) {
+  const { rows, series, reported, peaks } = panel;
+  const narrow = width < 480;
+  const place = ({ records, shift }, record, row) => ({ value: [record.rates.tflops, row + shift], record, row: rows[row] });
+  const dataOf = (one) => [
+    ...one.records.map((record) => place(one, record, rows.indexOf(shape(record.case)))),
+    ...(rows.includes(BEST) ? [place(one, bestOf(one), rows.indexOf(BEST))] : []),
+  ];
+  const elsewhere = reported.map((one) => ({ value: [one.tflops, one.row], reported: one }));
+  const low = series.flatMap((one) => dataOf(one).filter(({ record }) => record.verdict?.word === 'LOW'));
+  const tip = pointTooltip(theme, ({ data, seriesName }) => {
+    if (data?.reported) {
+      const { device, tflops, source } = data.reported;
+      return { title: `${device}, reported elsewhere`, rows: [['rate', `${number(tflops)} TFLOP/s`], ['source', source]] };
+    }
+    if (!data?.record) return null;
+    const { title, rows: told } = describe(data.record, data.row);
+    return { title, rows: [['series', seriesName], ...told] };
+  });
+  const rates = [...series.flatMap((one) => one.records.map((r) => r.rates.tflops)), ...reported.map((one) => one.tflops), ...peaks.map((one) => one.at)];
+  return {
+    ...common(theme),
+    grid: { left: narrow ? 112 : 142, right: 18, top: 26, bottom: 46 },
+    tooltip: tip,
+    xAxis: linearAxis(theme, rates, 'TFLOP/s', 28, plain, narrow ? 4 : 8),
+    yAxis: rowAxis(theme, rows),
+    series: [
+      peakLines(peaks, theme),
+      ...series.map((one) => points(one.mark, dataOf(one), theme)),
+      ...(elsewhere.length ? [points(REPORTED, elsewhere, theme, 9)] : []),
+      ...lowRings(low.map(({ value }) => value), theme),
+    ],
+  };
+}
+
+/** The label stands above the plot and ends at the line, which is near the right edge. */
+function peakLines(peaks, theme) {
+  const lines = referenceLines(peaks.map((peak) => ({ axis: 'x', ...peak })), theme, 'start');
+  for (const line of lines.markLine.data) Object.assign(line.label, { position: 'start', align: 'right', distance: 6 });
+  return lines;
+}
+
+function table({ series, reported, rows }) {
+  const columns = [
+    { name: 'M x N x K' }, { name: 'Series' }, { name: 'TFLOP/s', numeric: true }, { name: 'of peak', numeric: true },
+    { name: 'Algorithm or source' },
+  ];
+  const measured = series.flatMap((one) => one.records.map((record) => {
+    const peak = record.place.ceiling.tflops?.[record.case.dtype];
+    return [shape(record.case), one.mark.name, number(record.rates.tflops), peak ? percent(record.rates.tflops / peak) : '–', record.notes?.algorithm ?? ''];
+  }));
+  const elsewhere = reported.map((one) => [rows[one.row], `${one.device}, reported elsewhere`, number(one.tflops), '–', one.source ?? '']);
+  return { columns, rows: [...measured, ...elsewhere] };
+}
+
+function panelOf(model, key, records) {
+  const [dtype, layout, output] = key.split('/');
+  const shapes = [...new Set(records.map((record) => shape(record.case)))];
+  const withBest = (model.data.reported ?? []).some((one) => one.dtype === dtype && !one.m) && layout === 'nn';
+  const rows = withBest ? [...shapes, BEST] : shapes;
+  const series = seriesOf(records);
+  const reported = reportedOf(model, key, rows);
+  const panel = { rows, series, reported, peaks: peaksOf(records, dtype) };
+  const low = records.some((record) => record.verdict?.word === 'LOW');
+  return {
+    id: `gemm-${key.replaceAll('/', '-')}`,
+    title: `${dtype}${output !== dtype ? ` to ${output}` : ''}, layout ${layout}`,
+    caption: `Rows: M x N x K.${panel.peaks.length ? '' : ' No peak is known for this type.'}` +
+      (reported.length ? ' Hollow diamonds were reported elsewhere; the data names their sources.' : ''),
+    findings: [],
+    span: 'full',
+    height: () => 72 + rows.length * ROW_HEIGHT,
+    legend: [...series.map((one) => one.mark), ...(reported.length ? [REPORTED] : []), ...(low ? [LOW_MARK] : [])],
+    option: (how) => option(panel, how),
+    table: table(panel),
+  };
+}
+
+export function panels(model) {
+  const gemms = model.records.filter((record) => record.benchmark === 'gemm' && record.rates.tflops > 0 && record.case.m);
+  return [...groupBy(gemms, panelKey)].map(([key, records]) => panelOf(model, key, records));
+}

@@ -1,0 +1,35 @@
+// Records as CSV (RFC 4180, line feeds), safe to open in a spreadsheet.
+import { reasonOf, wordOf } from './model.js';
+
+/** A text that a spreadsheet would take for a formula is quoted by an apostrophe. */
+function cell(value) {
+  if (value === null || value === undefined) return '';
+  if (typeof value === 'number') return Number.isFinite(value) ? String(value) : '';
+  let text = String(value);
+  if (/^[=+\-@\t\r]/.test(text)) text = `'${text}`;
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+const keysOf = (records, of) => [...new Set(records.flatMap((record) => Object.keys(of(record) ?? {})))];
+
+/**
+ * @param {Object[]} records in the order of the lines
+ * @returns {string} a heading and a line each; numbers as the journal has them
+ */
+export function csv(records) {
+  const axes = keysOf(records, (record) => record.case);
+  const rates = keysOf(records, (record) => record.rates);
+  const head = [
+    'journal', 'benchmark', 'device', 'engine', ...axes, 'outcome', 'verdict', 'median_seconds', ...rates,
+    'expected', 'bound', 'reason',
+  ];
+  const line = (record) => [
+    record.place.journal.name, record.benchmark, record.device, record.engine,
+    ...axes.map((axis) => plain(record.case[axis])), record.outcome, record.verdict && wordOf(record),
+    record.seconds?.median, ...rates.map((rate) => record.rates[rate]), record.verdict?.expected,
+    record.verdict?.bound, reasonOf(record),
+  ];
+  return [head, ...records.map(line)].map((cells) => `${cells.map(cell).join(',')}\n`).join('');
+}
+
+const plain = (value) => (Array.isArray(value) ? value.join(' ') : value);

@@ -1,0 +1,69 @@
+// What is not as it should be: wrong and failed cases, then figures that are too low or too high.
+// A few stand one by one; many are put together by what they share, the worst first.
+import { h } from './dom.js';
+import { caseText, percent, plural, rateText } from './format.js';
+import { placeLabels } from './labels.js';
+import { groupBy, reasonOf, wordOf } from './model.js';
+
+const ORDER = ['wrong', 'failed', 'LOW', 'SUSPECT-HIGH'];
+const FEW = 8;
+const MOST_LINES = 40; // of a group; the table of records has the others
+const VARYING = ['bytes', 'm', 'n', 'k', 'source', 'destination', 'sets', 'grid', 'block'];
+
+const ratio = ({ verdict }) => (verdict?.expected > 0 ? verdict.value / verdict.expected : 0);
+
+/** Faults in the order of weight: the word, then how far off. */
+function byWeight(a, b) {
+  const far = (record) => Math.abs(Math.log(ratio(record) || 1));
+  return ORDER.indexOf(wordOf(a)) - ORDER.indexOf(wordOf(b)) || far(b) - far(a) || a.id - b.id;
+}
+
+function groupKey(record) {
+  const shared = Object.entries(record.case).filter(([axis]) => !VARYING.includes(axis));
+  return JSON.stringify([wordOf(record), record.benchmark, record.place.journal.name, record.device, record.engine, shared]);
+}
+
+function figures({ verdict }) {
+  if (verdict?.value === undefined) return null;
+  const of = verdict.expected > 0 ? `${percent(verdict.value / verdict.expected)} of the ${rateText(verdict.rate, verdict.expected)} expected` : '';
+  const bound = wordOf({ verdict }) === 'SUSPECT-HIGH' && verdict.bound > 0 ? `; at most ${rateText(verdict.rate, verdict.bound)} is possible` : '';
+  return h('p', { class: 'figures' }, h('strong', {}, rateText(verdict.rate, verdict.value)), of && `, ${of}${bound}`);
+}
+
+function fault(record, labels, tag, more) {
+  const where = [labels.get(record.place), record.engine === 'duet' ? '' : record.engine].filter(Boolean).join(', ');
+  const word = wordOf(record);
+  return h(tag, { class: 'fault' },
+    h('span', { class: `word ${word.toLowerCase()}` }, word),
+    h('div', {},
+      h('p', { class: 'case' }, `${record.benchmark} ${caseText(record)}`, where && h('span', { class: 'where' }, ` (${where})`)),
+      figures(record),
+      [reasonOf(record), record.verdict?.sentence].filter(Boolean).map((text) => h('p', {}, text)),
+      record.verdict?.advice && h('p', { class: 'advice' }, record.verdict.advice),
+      more));
+}
+
+/** The worst of a group, with the others folded away below it. */
+function group(records, labels) {
+  const [worst, ...others] = records;
+  if (!others.length) return fault(worst, labels, 'li');
+  const line = (record) => h('li', {}, `${caseText(record)}: `,
+    record.verdict?.value === undefined ? reasonOf(record) : `${rateText(record.verdict.rate, record.verdict.value)}, ${percent(ratio(record))} of expected`);
+  const rest = others.length - MOST_LINES;
+  const fold = h('details', {}, h('summary', {}, `and ${plural(others.length, 'other')} like it`),
+    h('ul', {}, others.slice(0, MOST_LINES).map(line), rest > 0 && h('li', {}, `${rest} more, among the records`)));
+  return fault(worst, labels, 'li', fold);
+}
+
+/** @param {Object[]} bad records that are not as they should be @returns {Node[]} */
+export function faultList(bad) {
+  if (!bad.length) return [];
+  const sorted = [...bad].sort(byWeight);
+  const labels = placeLabels(bad.map(({ place }) => place));
+  const groups = sorted.length > FEW ? [...groupBy(sorted, groupKey).values()] : sorted.map((record) => [record]);
+  const items = groups.map((records) => group(records, labels));
+  const list = h('ol', { class: 'faults' }, items.slice(0, FEW));
+  const rest = items.slice(FEW);
+  const fold = rest.length && h('details', {}, h('summary', {}, `${plural(rest.length, 'more group')} of figures`), h('ol', { class: 'faults' }, rest));
+  return [h('h3', {}, 'Not as it should be'), list, fold].filter(Boolean);
+}

@@ -1,0 +1,104 @@
+// Numbers as text: three to four digits, GB = 10^9 bytes, sizes in binary units; and the names of
+// cases. A value that is absent is a dash.
+
+const DASH = '–';
+
+/** @param {number} value @returns {string} three to four digits: 391.8, 35.95, 6.891, 4246 */
+export function number(value) {
+  if (!Number.isFinite(value)) return DASH;
+  const size = Math.abs(value);
+  if (size >= 100000) return Math.round(value).toLocaleString('en-US');
+  if (size >= 1000) return value.toFixed(0);
+  if (size >= 100) return value.toFixed(1);
+  if (size >= 10) return value.toFixed(2);
+  if (size >= 1) return value.toFixed(3);
+  return size === 0 ? '0' : String(Number(value.toPrecision(3)));
+}
+
+/** @returns {string} a ceiling or an axis value, without digits that say nothing: 450, 989.4 */
+export const plain = (value) => (Number.isFinite(value) ? String(Number(number(value))) : DASH);
+
+/** @returns {string} a whole number with separators: 5,000 */
+export const count = (value) => Number(value).toLocaleString('en-US');
+
+/** @param {number} n @returns {string} "1 case", "3 cases" */
+export const plural = (n, word, words = `${word}s`) => `${count(n)} ${n === 1 ? word : words}`;
+
+/** @param {number} value bytes @returns {string} 4 KiB, 1.957 GiB; 0 or less: a dash */
+export function bytes(value) {
+  if (!(value > 0)) return DASH;
+  for (const [unit, size] of [['TiB', 2 ** 40], ['GiB', 2 ** 30], ['MiB', 2 ** 20], ['KiB', 2 ** 10]]) {
+    if (value >= size) return `${plain(value / size)} ${unit}`;
+  }
+  return `${Math.round(value)} B`;
+}
+
+/** @param {number} value seconds @returns {string} 8.128 us, 3.272 ms */
+export function seconds(value) {
+  if (!Number.isFinite(value)) return DASH;
+  for (const [unit, size] of [['s', 1], ['ms', 1e-3], ['us', 1e-6]]) {
+    if (value >= size) return `${number(value / size)} ${unit}`;
+  }
+  return `${number(value * 1e9)} ns`;
+}
+
+/** @param {number} ratio @returns {string} 0.873 -> 87%; below 10%: one digit more */
+export function percent(ratio) {
+  if (!Number.isFinite(ratio)) return DASH;
+  const value = ratio * 100;
+  return `${Math.abs(value) < 10 && value !== 0 ? value.toFixed(1) : value.toFixed(0)}%`;
+}
+
+const UNITS = { tflops: 'TFLOP/s', gb_per_s: 'GB/s', gb_per_s_each: 'GB/s each', latency_us: 'us' };
+
+/** @param {string} rate a rate's name @returns {string} its unit */
+export const unitOf = (rate) => UNITS[rate] ?? rate.replaceAll('_', ' ');
+
+/** @returns {string} "391.8 GB/s" */
+export const rateText = (rate, value) => `${number(value)} ${unitOf(rate)}`;
+
+/** @returns {string} the date of an ISO time: 2026-11-21 */
+export const day = (time) => (time ?? '').slice(0, 10);
+
+/** @returns {string} 2026-11-21 02:00 UTC */
+export const minute = (time) => (time ? `${time.slice(0, 16).replace('T', ' ')} UTC` : '');
+
+/** @returns {string} a device without its machine: "cuda:3" -> "3"; words such as "pinned" stay */
+export const place = (name) => String(name ?? '').replace(/^.*:(?=\d+$)/, '');
+
+const DIRECTION = { peer: 'peer', local: 'local', host_to_device: 'host to device', device_to_host: 'device to host' };
+
+/** @returns {string} a value of an axis in words: host_to_device -> host to device */
+export const words = (text) => DIRECTION[text] ?? String(text ?? '').replaceAll('_', ' ');
+
+/** @returns {string} "8 blocks of 256"; "" for the device's own choice */
+export function launch(c) {
+  if (!c.grid && !c.block) return '';
+  return [c.grid && plural(c.grid, 'block'), c.block && `of ${c.block}`].filter(Boolean).join(' ');
+}
+
+/** @returns {string} "8192 x 8192 x 8192" */
+export const shape = (c) => `${c.m} x ${c.n} x ${c.k}`;
+
+function copyText(c) {
+  const path = c.source === c.destination ? place(c.source) : `${place(c.source)} > ${place(c.destination)}`;
+  const parts = [words(c.kind), words(c.pattern), c.source && path, c.bidirectional && 'both ways', c.executor, c.issue];
+  const text = parts.filter(Boolean).join(' ').replace(' all_pairs all', ' all_pairs').replace(' all pairs all', ' all pairs');
+  return [text, c.bytes && bytes(c.bytes), launch(c)].filter(Boolean).join(', ');
+}
+
+function gemmText(c) {
+  const types = c.output && c.output !== c.dtype ? `${c.dtype} to ${c.output}` : c.dtype;
+  return [c.m && shape(c), types, c.layout].filter(Boolean).join(' ');
+}
+
+/**
+ * A case in words; cases of benchmarks that this file does not know show their axes.
+ * @param {{benchmark: string, case: Object}} record
+ * @returns {string}
+ */
+export function caseText({ benchmark, case: c }) {
+  if (benchmark.startsWith('copy')) return copyText(c);
+  if (benchmark.startsWith('gemm')) return gemmText(c);
+  return Object.entries(c).map(([axis, value]) => `${words(axis)} ${words(value)}`).join(', ');
+}

@@ -1,0 +1,56 @@
+// The page's head: what was measured, when and by what; and the bar with links to the sections.
+import { append, h } from './dom.js';
+import { day, minute, plural } from './format.js';
+import { placeName } from './labels.js';
+import { themeSwitch } from './theme.js';
+
+const unique = (list) => [...new Set(list)];
+
+/** "4 x NVIDIA H200; AMD EPYC" */
+export const measured = (model) => unique(model.places.map(placeName)).join('; ') || 'Nothing measured';
+
+function dates(model) {
+  const days = unique(model.journals.map(({ time }) => day(time)).filter(Boolean)).sort();
+  return days.length > 1 ? `${days[0]} to ${days.at(-1)}` : (days[0] ?? 'no date');
+}
+
+function versions(model) {
+  const runs = model.journals.flatMap(({ environments }) => environments.map(({ run }) => run).filter(Boolean));
+  return unique(runs.map(({ duet, revision }) => [duet, revision].filter(Boolean).join(' '))).join('; ');
+}
+
+/** Fills the page's head. */
+export function showHeader(element, model) {
+  const { data, journals } = model;
+  const facts = [
+    ['Measured', dates(model)],
+    [journals.length === 1 ? 'Journal' : 'Journals', journals.length > 6 ? plural(journals.length, 'journal') : journals.map(({ name }) => name).join(', ')],
+    ['By', versions(model) ? `Duet ${versions(model)}` : 'Duet'],
+    ['Report', [`Duet ${data.duet ?? ''}`.trim(), minute(data.made_utc)].filter(Boolean).join(', ')],
+  ];
+  append(element, [
+    h('p', { class: 'kicker' }, 'Duet report'),
+    h('h1', {}, measured(model)),
+    h('dl', { class: 'facts' }, facts.map(([name, text]) => h('div', {}, h('dt', {}, name), h('dd', {}, text)))),
+  ]);
+}
+
+/** Fills the bar: a link to each section, and the theme. */
+export function showBar(element, sections) {
+  const links = sections.map(({ id, short, title }) => h('li', {}, h('a', { href: `#${id}` }, short ?? title)));
+  element.replaceChildren(h('div', { class: 'page' }, h('ul', {}, links), themeSwitch()));
+  followScroll(element, sections);
+}
+
+/** Marks the link of the section that is at the top of the window. */
+function followScroll(element, sections) {
+  const links = new Map(sections.map(({ id }) => [id, element.querySelector(`a[href="#${id}"]`)]));
+  const seen = new IntersectionObserver((entries) => {
+    for (const { target, isIntersecting } of entries) {
+      if (!isIntersecting) continue;
+      for (const link of links.values()) link.removeAttribute('aria-current');
+      links.get(target.id).setAttribute('aria-current', 'true');
+    }
+  }, { rootMargin: '-15% 0px -80% 0px' });
+  for (const { id } of sections) seen.observe(document.getElementById(id));
+}

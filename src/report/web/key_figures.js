@@ -1,0 +1,65 @@
+// The best figures of each device beside its ceilings, and where the ceilings come from.
+import { h } from './dom.js';
+import { caseText, number, percent, plain } from './format.js';
+import { placeLabels, placeName } from './labels.js';
+import { groupBy } from './model.js';
+import { boundOf, copyTitle, wayOrder } from './plot/copies.js';
+import { dataTable } from './table.js';
+
+const best = (records, rate) => records.reduce((a, b) => (b.rates[rate] > a.rates[rate] ? b : a));
+
+function gemmRows(records) {
+  const gemms = records.filter((r) => r.benchmark === 'gemm' && r.rates.tflops > 0);
+  return [...groupBy(gemms, (record) => record.case.dtype)].map(([dtype, some]) => {
+    const top = best(some, 'tflops');
+    const peak = top.place.ceiling.tflops?.[dtype];
+    const kind = top.place.ceiling.source === 'measured' ? 'measured peak' : 'dense peak';
+    const of = peak > 0 ? `${percent(top.rates.tflops / peak)} of ${kind} ${plain(peak)}` : '–';
+    return [`GEMM, ${dtype}`, `${number(top.rates.tflops)} TFLOP/s`, of, `${caseText(top)}, ${top.engine}`];
+  });
+}
+
+function copyRows(records) {
+  const copies = records.filter((r) => r.benchmark === 'copy' && r.rates.gb_per_s > 0);
+  const groups = groupBy(copies, ({ case: c }) => `${copyTitle(c)}, by ${c.executor}`);
+  const sorted = [...groups].sort(([, a], [, b]) => wayOrder(a[0].case) - wayOrder(b[0].case));
+  return sorted.map(([name, some]) => {
+    const top = best(some, 'gb_per_s');
+    const bound = boundOf(top);
+    return [name, `${number(top.rates.gb_per_s)} GB/s`, bound ? `${percent(top.rates.gb_per_s / bound)} of ${plain(bound)}` : '–', caseText(top)];
+  });
+}
+
+/** @param {import('./model.js').Model} model @returns {Node[]} a table a place */
+export function keyFigures(model) {
+  const labels = placeLabels(model.places);
+  const tables = model.places.map((place) => {
+    const records = model.records.filter((record) => record.place === place && record.outcome === 'measured');
+    const rows = [...gemmRows(records), ...copyRows(records)];
+    if (!rows.length) return null;
+    const columns = [{ name: 'Figure' }, { name: 'Best', numeric: true }, { name: 'of the ceiling' }, { name: 'Reached by' }];
+    const name = labels.get(place) || placeName(place);
+    return h('div', { class: 'key' }, model.places.length > 1 && h('h4', {}, name), dataTable({ columns, rows }, `Key figures: ${name}`));
+  }).filter(Boolean);
+  return tables.length ? [h('h3', {}, 'Key figures'), ...tables] : [];
+}
+
+function ceilingRows(ceiling) {
+  const rows = Object.entries(ceiling.tflops ?? {}).map(([dtype, peak]) => [`${dtype}, dense`, `${plain(peak)} TFLOP/s`]);
+  if (ceiling.memory_gb_per_s > 0) rows.push(['memory', `${plain(ceiling.memory_gb_per_s)} GB/s`]);
+  if (ceiling.link_gb_per_s > 0) rows.push(['link, one pair, one way', `${plain(ceiling.link_gb_per_s)} GB/s`]);
+  if (ceiling.watts > 0) rows.push(['power', `${plain(ceiling.watts)} W`]);
+  return rows;
+}
+
+const SOURCES = { promised: 'as its maker promises', measured: 'as measured on this machine' };
+
+/** @param {import('./model.js').Model} model @returns {Node[]} what the figures are held against, folded */
+export function ceilings(model) {
+  const byModel = groupBy(model.places.filter((place) => ceilingRows(place.ceiling).length), ({ ceiling }) => JSON.stringify(ceiling));
+  const blocks = [...byModel.values()].map(([{ ceiling, model: name }]) => h('div', { class: 'key' },
+    h('h4', {}, [ceiling.name || ceiling.model || name, SOURCES[ceiling.source]].filter(Boolean).join(', ')),
+    dataTable({ columns: [{ name: 'Ceiling' }, { name: 'Value', numeric: true }], rows: ceilingRows(ceiling) }, `Ceilings: ${ceiling.name || name}`),
+    ceiling.sources?.length ? h('ul', { class: 'sources' }, ceiling.sources.map((text) => h('li', {}, text))) : null));
+  return blocks.length ? [h('details', { class: 'ceilings' }, h('summary', {}, 'What the figures are held against'), blocks)] : [];
+}

@@ -1,0 +1,43 @@
+// A chart's legend: one button a series, which hides and shows it. It stands outside the chart, so
+// that the keyboard reaches it and it wraps on narrow pages.
+import { h, svg } from './dom.js';
+import { markColour } from './plot/marks.js';
+
+const SHAPES = {
+  circle: { tag: 'circle', cx: 13, cy: 6, r: 4 },
+  rect: { tag: 'rect', x: 9, y: 2, width: 8, height: 8 },
+  triangle: { tag: 'path', d: 'M13 1.2 L17.6 10 L8.4 10 Z' },
+  diamond: { tag: 'path', d: 'M13 0.8 L18 6 L13 11.2 L8 6 Z' },
+};
+const DASHES = { dashed: '4 3', dotted: '1 3' };
+
+/** @returns {SVGElement} a mark as it looks in the chart */
+function icon(mark, theme) {
+  const colour = markColour(mark, theme);
+  const picture = svg('svg', { width: 26, height: 12, viewBox: '0 0 26 12', 'aria-hidden': 'true' });
+  if (mark.line) {
+    picture.append(svg('path', { d: 'M0 6 H26', stroke: colour, 'stroke-width': 1.6, 'stroke-dasharray': DASHES[mark.dash] ?? 'none' }));
+  }
+  const { tag, ...place } = SHAPES[mark.symbol];
+  picture.append(svg(tag, { ...place, fill: mark.hollow ? theme.background : colour, stroke: colour, 'stroke-width': 1.5 }));
+  return picture;
+}
+
+/**
+ * @param {import('./plot/marks.js').Mark[]} marks
+ * @param {import('./palette.js').Theme} theme
+ * @param {Set<string>} hidden names of the hidden series; changed by the buttons
+ * @param {() => void} changed
+ */
+export function legend(marks, theme, hidden, changed) {
+  const items = marks.map((mark) => {
+    const button = h('button', { type: 'button', 'aria-pressed': String(!hidden.has(mark.name)) }, icon(mark, theme), h('span', {}, mark.name));
+    button.addEventListener('click', () => {
+      if (!hidden.delete(mark.name)) hidden.add(mark.name);
+      button.setAttribute('aria-pressed', String(!hidden.has(mark.name)));
+      changed();
+    });
+    return h('li', {}, button);
+  });
+  return h('ul', { class: 'legend', 'aria-label': 'Series: press to hide or show' }, items);
+}

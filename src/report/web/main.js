@@ -1,0 +1,69 @@
+// The page's start: reads the data, shows the text first, then charts and tables, a section at a
+// time, so that the summary can be read before the rest is there.
+import charts from 'all-charts';
+import { chartCard } from './chart_card.js';
+import { h } from './dom.js';
+import { environment } from './environment.js';
+import { measured, showBar, showHeader } from './header.js';
+import { makeModel } from './model.js';
+import { drawForPaper } from './print.js';
+import { recordsTable } from './records.js';
+import { summary } from './summary.js';
+import { startTheme } from './theme.js';
+
+function readModel() {
+  const element = document.getElementById('data');
+  if (!element) throw new Error('This page has no data: it is the template that duet report fills.');
+  return makeModel(JSON.parse(element.textContent));
+}
+
+/** Charts by section, in their order; sections that nothing belongs to do not appear. */
+function chartSections(model, cards) {
+  const sections = new Map();
+  for (const { section, panels } of [...charts].sort((a, b) => a.order - b.order)) {
+    const list = panels(model);
+    if (!list.length) continue;
+    if (!sections.has(section.id)) sections.set(section.id, { ...section, list: [] });
+    sections.get(section.id).list.push(...list);
+  }
+  return [...sections.values()].map(({ list, ...section }) => ({ ...section, content: () => [cardGrid(list, cards)] }));
+}
+
+function cardGrid(list, cards) {
+  const made = list.map(chartCard);
+  cards.push(...made);
+  return h('div', { class: 'cards' }, made.map(({ element }) => element));
+}
+
+const nextTask = () => new Promise((done) => setTimeout(done));
+
+async function show(model) {
+  document.title = `Duet: ${measured(model)}`;
+  showHeader(document.getElementById('top'), model);
+  const cards = [];
+  const sections = [
+    { id: 'summary', title: 'Summary', content: () => summary(model) },
+    ...chartSections(model, cards),
+    { id: 'environment', title: 'Environment and commands', short: 'Environment', content: () => environment(model) },
+    { id: 'records', title: 'All records', short: 'Records', content: () => [recordsTable(model)] },
+  ];
+  const main = document.getElementById('main');
+  const shells = sections.map(({ id, title }) => h('section', { id, 'aria-labelledby': `${id}-title` }, h('h2', { id: `${id}-title` }, title)));
+  main.replaceChildren(...shells);
+  showBar(document.getElementById('bar'), sections);
+  for (const [i, { content }] of sections.entries()) {
+    shells[i].append(...content());
+    await nextTask();
+  }
+  drawForPaper(cards);
+  document.documentElement.dataset.ready = 'true';
+  if (location.hash.length > 1) document.getElementById(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView();
+}
+
+function tell(error) {
+  document.getElementById('main').replaceChildren(h('p', { class: 'headline bad' }, error.message));
+  throw error;
+}
+
+startTheme();
+Promise.resolve().then(readModel).then(show).catch(tell);

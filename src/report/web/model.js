@@ -1,0 +1,109 @@
+// The report's data as the page uses it: records know the place (journal and device) they come from.
+
+/**
+ * What `duet report` inserts; docs/results.md describes records and environments.
+ * @typedef {{duet: string, revision: string, made_utc: string, journals: Object[], reported: Object[]}} Data
+ *
+ * @typedef {Object} Journal
+ * @property {string} name file name
+ * @property {string} time start of its first run, ISO; "" when it was written reproducibly
+ * @property {Object[]} environments one a run: `machines`, and `run` where it was written
+ * @property {string[]} warnings
+ *
+ * @typedef {Object} Place where results come from: a journal's device
+ * @property {Journal} journal
+ * @property {string} device as records name it
+ * @property {string} model of its devices
+ * @property {number} count of devices
+ * @property {boolean} simulated
+ * @property {Object} ceiling what it is held against; {} if there is nothing
+ *
+ * @typedef {Object} Verdict
+ * @property {string} word "PASS", "LOW", "SUSPECT-HIGH" or "no expectation"
+ * @property {string} [rate] name of the rate that is judged
+ * @property {number} [value] @property {number} [expected] @property {number} [bound]
+ * @property {string} [sentence] @property {string} [advice]
+ *
+ * @typedef {Object} Model
+ * @property {Data} data
+ * @property {Journal[]} journals
+ * @property {Place[]} places in order of appearance
+ * @property {Object[]} records results, each with `place`, `verdict` (may be absent) and `id`
+ */
+
+/** @returns {{devices: Object[], machine: Object}|null} the devices that a record's `device` names */
+function devicesOf(environment, device) {
+  for (const machine of environment?.machines ?? []) {
+    if (machine.name === device) return { machine, devices: machine.devices ?? [] };
+    const devices = (machine.devices ?? []).filter((one) => one.name === device);
+    if (devices.length) return { machine, devices };
+  }
+  return null;
+}
+
+function makePlace(journal, record, ceilings) {
+  const found = devicesOf(journal.environments[record.environment ?? 0], record.device);
+  const ceiling = ceilings?.[record.device] ?? {};
+  const models = [...new Set((found?.devices ?? []).map((device) => device.model))];
+  return {
+    journal,
+    device: record.device,
+    model: models.join(' + ') || ceiling.model || record.device,
+    count: found?.devices.length ?? 1,
+    simulated: Boolean(found?.machine.virtual_time),
+    ceiling,
+  };
+}
+
+/** @param {Data} data @returns {Model} */
+export function makeModel(data) {
+  const model = { data, journals: [], places: [], records: [] };
+  for (const source of data.journals ?? []) {
+    const environments = source.environments ?? [];
+    const time = environments.map(({ run }) => run?.time_utc).find(Boolean) ?? '';
+    const journal = { name: source.name, time, environments, warnings: source.warnings ?? [] };
+    model.journals.push(journal);
+    const places = new Map();
+    for (const record of source.records ?? []) {
+      if (!places.has(record.device)) {
+        places.set(record.device, makePlace(journal, record, source.ceilings));
+        model.places.push(places.get(record.device));
+      }
+      model.records.push({
+        ...record,
+        case: record.case ?? {},
+        rates: record.rates ?? {},
+        place: places.get(record.device),
+        id: model.records.length,
+      });
+    }
+  }
+  return model;
+}
+
+/** @returns {string} what a record came to: its outcome where that is a fault, else its verdict */
+export function wordOf(record) {
+  if (['wrong', 'failed', 'skipped', 'derived'].includes(record.outcome)) return record.outcome;
+  return record.verdict?.word ?? 'no expectation';
+}
+
+/** @returns {string} why a record has no figures, in words; "" if it has */
+export const reasonOf = (record) => (record.failed ?? record.skipped)?.reason ?? '';
+
+/** Records by a key, in order of appearance. @returns {Map<string, Object[]>} */
+export function groupBy(records, key) {
+  const groups = new Map();
+  for (const record of records) {
+    const name = key(record);
+    if (groups.has(name)) groups.get(name).push(record);
+    else groups.set(name, [record]);
+  }
+  return groups;
+}
+
+/** @returns {number} the middle of a list of numbers that is not empty */
+export function median(values) {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}

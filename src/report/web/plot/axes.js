@@ -1,0 +1,80 @@
+// Axes. Logarithmic ones are linear axes over logarithms: the ticks are then ours to choose.
+
+const look = (theme) => ({
+  axisLine: { show: true, lineStyle: { color: theme.muted } },
+  splitLine: { show: true, lineStyle: { color: theme.grid } },
+  nameTextStyle: { color: theme.muted, fontSize: 12 },
+  nameLocation: 'middle',
+});
+
+/** An axis with its own ticks: `ticks` in the axis' coordinates, `text` of a tick. */
+function axis(theme, { name, min, max, ticks, text, gap }) {
+  return {
+    ...look(theme),
+    type: 'value',
+    name,
+    nameGap: gap,
+    min,
+    max,
+    axisTick: { show: false, customValues: ticks },
+    axisLabel: { color: theme.muted, fontSize: 11, customValues: ticks, formatter: text, hideOverlap: true },
+  };
+}
+
+function range(from, to, step = 1) {
+  const values = [];
+  for (let value = from; value <= to; value += step) values.push(value);
+  return values;
+}
+
+/** Logarithms of the values that can have one. */
+const logs = (values, log) => values.filter((value) => value > 0).map(log);
+
+/**
+ * Sizes in bytes, over their binary logarithm; a label every 16 times.
+ * @param {number[]} sizes
+ */
+export function sizeAxis(theme, sizes, text) {
+  const min = Math.floor(Math.min(...logs(sizes, Math.log2)));
+  const max = Math.ceil(Math.max(...logs(sizes, Math.log2)));
+  const step = max - min > 8 ? 4 : 2;
+  const ticks = range(Math.ceil(min / step) * step, max, step);
+  const label = (value) => text(2 ** value);
+  return axis(theme, { name: 'size of one copy', min, max, ticks, text: label, gap: 30 });
+}
+
+/** Decades, over the decimal logarithm, with a little room above the largest value. */
+export function decadeAxis(theme, values, name, gap, text) {
+  const exponents = logs(values, Math.log10);
+  const min = Math.floor(Math.min(...exponents) + 1e-9);
+  const max = Math.max(min + 1, Math.max(...exponents) + 0.15);
+  const whole = range(min, Math.floor(max));
+  const ticks = max - min > 2.2 ? whole : whole.flatMap((e) => [e, e + Math.log10(2), e + Math.log10(5)]);
+  return axis(theme, { name, min, max, ticks, text: (value) => text(10 ** value), gap });
+}
+
+const NICE = [1, 2, 2.5, 5, 10];
+
+/** From zero to a little above the largest value, with about `wanted` ticks. */
+export function linearAxis(theme, values, name, gap, text, wanted) {
+  const top = Math.max(...values) * 1.04;
+  const unit = 10 ** Math.floor(Math.log10(top / wanted));
+  const step = unit * NICE.find((nice) => nice * unit * wanted >= top);
+  const ticks = range(0, Math.ceil(top / step)).map((i) => i * step).filter((tick) => tick <= top);
+  return axis(theme, { name, min: 0, max: top, ticks, text, gap });
+}
+
+/** Rows with names, the first at the top; series may stand a little above or below a row's middle. */
+export function rowAxis(theme, names) {
+  return {
+    ...axis(theme, {
+      min: -0.6, max: names.length - 0.4, ticks: range(0, names.length - 1),
+      text: (value) => names[value] ?? '',
+    }),
+    inverse: true,
+    axisLabel: {
+      color: theme.text, fontSize: 11, customValues: range(0, names.length - 1),
+      formatter: (value) => names[value] ?? '',
+    },
+  };
+}

@@ -1,0 +1,117 @@
+// Saving: charts as SVG and PNG, text as a file, text to the clipboard.
+import { h } from './dom.js';
+import { common, svgText } from './plot/draw.js';
+import { markColour, pointStyle } from './plot/marks.js';
+
+const WIDTH = 960; // of a saved chart, in CSS pixels
+const SCALE = 2; // pixels of a PNG to one of them
+const CHARACTER = 6.6; // the width of a letter of the legend, about
+
+/** @returns {string} a title as a file name: "bf16, layout nn" -> "bf16-layout-nn" */
+export const fileName = (title) => title.toLowerCase().replace(/[^a-z0-9]+/g, '-').replace(/^-|-$/g, '');
+
+function download(name, blob) {
+  const link = h('a', { href: URL.createObjectURL(blob), download: name });
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
+
+/** Offers a text as a file. */
+export const saveText = (name, type, text) => download(name, new Blob([text], { type }));
+
+/** Rows that a legend needs where names stand in one line after another. */
+function legendRows(marks) {
+  let rows = 1;
+  let used = 0;
+  for (const { name } of marks) {
+    const width = 44 + name.length * CHARACTER;
+    if (used + width > WIDTH - 40) [rows, used] = [rows + 1, 0];
+    used += width;
+  }
+  return rows;
+}
+
+function savedLegend(marks, hidden, theme) {
+  const data = marks.map((mark) => ({
+    name: mark.name,
+    icon: mark.symbol,
+    itemStyle: { ...pointStyle(mark, theme), borderColor: markColour(mark, theme), borderWidth: 1.5 },
+    lineStyle: { color: markColour(mark, theme), type: mark.dash ?? 'solid' },
+  }));
+  const selected = Object.fromEntries([...hidden].map((name) => [name, false]));
+  return { show: true, data, selected, left: 20, top: 62, itemHeight: 9, textStyle: { color: theme.text } };
+}
+
+/** A panel as it is saved and printed: with title, caption and legend inside. */
+function picture(panel, hidden, theme) {
+  const option = panel.option({ width: WIDTH, theme });
+  const above = 68 + (panel.legend.length ? 22 * legendRows(panel.legend) : 0);
+  const height = panel.height(WIDTH) + above;
+  const title = {
+    text: panel.title, subtext: panel.caption, left: 14, top: 10,
+    textStyle: { fontSize: 16, color: theme.text },
+    subtextStyle: { fontSize: 12, color: theme.muted, width: WIDTH - 40, overflow: 'break' },
+  };
+  const elements = (option.graphic?.elements ?? []).map((element) => moved(element, above));
+  const whole = {
+    ...option, ...common(theme), title, graphic: { elements },
+    grid: { ...option.grid, top: option.grid.top + above },
+    legend: savedLegend(panel.legend, hidden, theme),
+  };
+  return { text: svgText(whole, WIDTH, height), height };
+}
+
+/** A free element of a chart, further down. */
+function moved(element, down) {
+  if (element.shape) return { ...element, shape: { ...element.shape, y: element.shape.y + down } };
+  return { ...element, style: { ...element.style, y: element.style.y + down } };
+}
+
+export function saveSvg(panel, hidden, theme) {
+  saveText(`${fileName(panel.title)}.svg`, 'image/svg+xml', picture(panel, hidden, theme).text);
+}
+
+export async function savePng(panel, hidden, theme) {
+  const { text, height } = picture(panel, hidden, theme);
+  const address = URL.createObjectURL(new Blob([text], { type: 'image/svg+xml' }));
+  try {
+    const image = new Image();
+    image.src = address;
+    await image.decode();
+    const canvas = h('canvas', { width: WIDTH * SCALE, height: height * SCALE });
+    canvas.getContext('2d').drawImage(image, 0, 0, canvas.width, canvas.height);
+    const blob = await new Promise((done) => canvas.toBlob(done, 'image/png'));
+    download(`${fileName(panel.title)}.png`, blob);
+  } finally {
+    URL.revokeObjectURL(address);
+  }
+}
+
+/** Browsers give the clipboard to pages from a file or not, each as it sees fit: two ways. */
+async function toClipboard(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const field = h('textarea', { class: 'off-screen', 'aria-hidden': 'true' });
+    field.value = text;
+    document.body.append(field);
+    field.select();
+    const copied = document.execCommand('copy');
+    field.remove();
+    return copied;
+  }
+}
+
+/** A button that copies what `text()` returns and says that it has. */
+export function copyButton(name, text) {
+  const button = h('button', { type: 'button', 'aria-live': 'polite' }, name);
+  button.addEventListener('click', async () => {
+    button.textContent = (await toClipboard(text())) ? 'Copied' : 'Not allowed by the browser';
+    button.focus();
+    setTimeout(() => (button.textContent = name), 1500);
+  });
+  return button;
+}

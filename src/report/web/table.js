@@ -1,0 +1,22 @@
+// Tables of the page: a caption or a label, headings with scope, numbers to the right.
+import { h } from './dom.js';
+
+/**
+ * A table in a box of its own that scrolls sideways where the page is narrow.
+ * @param {{columns: {name: string, numeric?: boolean}[], rows: any[][]}} table cells: texts or nodes
+ * @param {string} label what the table is, for those who do not see where it stands
+ */
+export function dataTable({ columns, rows }, label) {
+  const kind = (i) => (columns[i].numeric ? 'number' : null);
+  const head = columns.map(({ name }, i) => h('th', { scope: 'col', class: kind(i) }, name));
+  const cells = (row) => row.map((text, i) =>
+    (i === 0 ? h('th', { scope: 'row', class: kind(i) }, text) : h('td', { class: kind(i) }, text)));
+  const body = rows.map((row) => h('tr', {}, cells(row)));
+  const table = h('table', { 'aria-label': label }, h('thead', {}, h('tr', {}, head)), h('tbody', {}, body));
+  return scrollBox(table, label);
+}
+
+/** A box that scrolls and can be reached with the keyboard. */
+export function scrollBox(content, label) {
+  return h('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': label }, content);
+}

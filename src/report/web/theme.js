@@ -1,0 +1,62 @@
+// Light, dark, or as the system is: the switch, what it remembers, and who wants to know.
+import { h } from './dom.js';
+import { themes } from './palette.js';
+
+const KEY = 'duet-report-theme';
+const system = matchMedia('(prefers-color-scheme: dark)');
+const listeners = new Set();
+let choice = stored();
+
+// A page opened from a file may be denied storage; the choice then lasts as long as the page.
+function stored() {
+  try {
+    const value = localStorage.getItem(KEY);
+    return value === 'light' || value === 'dark' ? value : 'auto';
+  } catch {
+    return 'auto';
+  }
+}
+
+function remember() {
+  try {
+    localStorage.setItem(KEY, choice);
+  } catch {
+    return;
+  }
+}
+
+/** @returns {import('./palette.js').Theme} the theme that the page has now */
+export function currentTheme() {
+  const dark = choice === 'dark' || (choice === 'auto' && system.matches);
+  return themes[dark ? 'dark' : 'light'];
+}
+
+function apply() {
+  document.documentElement.dataset.theme = currentTheme().name;
+  for (const listener of listeners) listener();
+}
+
+/** Calls `listener` whenever the theme has changed. */
+export function onThemeChange(listener) {
+  listeners.add(listener);
+}
+
+/** @returns {HTMLElement} the switch */
+export function themeSwitch() {
+  const select = h('select', { id: 'theme' });
+  for (const name of ['auto', 'light', 'dark']) {
+    select.append(h('option', { value: name, selected: name === choice }, name));
+  }
+  select.addEventListener('change', () => {
+    choice = select.value;
+    remember();
+    apply();
+  });
+  return h('label', { class: 'theme' }, h('span', {}, 'Theme'), select);
+}
+
+/** Sets the theme for the first time and follows the system from then on. */
+export function startTheme() {
+  system.addEventListener('change', apply);
+  apply();
+}
