@@ -1,9 +1,12 @@
-# make run: installs what is missing, builds, and measures this machine in under two minutes.
+# make run: installs what is missing, builds, measures this machine in under two minutes, and writes
+# journal and report to results/.
 # make test: the same set-up, then every test. make build: only builds, to build/duet.
 .PHONY: run test build packages format clean
 
 run: packages build
-	build/duet run quick
+	@mkdir -p results
+	build/duet run quick --json results/quick-$$(date -u +%Y%m%d-%H%M%S).jsonl \
+	  $$(test -e build/src/report/page.html && echo --report)
 
 test: packages build
 	ctest --test-dir build --output-on-failure --timeout 300

@@ -2,7 +2,7 @@
 # Installs the Debian packages that Duet needs, where any is missing. They are named here and
 # nowhere else.
 #   packages.sh          what `make run` and `make test` need
-#   packages.sh checks   and what CI's further checks need (HIP compile, formatting)
+#   packages.sh checks   and what CI's further checks need (HIP compile, formatting, browser)
 set -euo pipefail
 
 build=(
@@ -10,9 +10,12 @@ build=(
   libfmt-dev nlohmann-json3-dev libcli11-dev libtomlplusplus-dev libhwloc-dev libgtest-dev
   libdnnl-dev libopenblas-openmp-dev
 )
-checks=(hipcc libamdhip64-dev clang-format)
+checks=(hipcc libamdhip64-dev clang-format chromium)
 
 wanted=("${build[@]}")
+# For the report page; Node.js from elsewhere brings its own npm, beside which Debian's cannot be.
+command -v node >/dev/null || wanted+=(nodejs)
+command -v npm >/dev/null || wanted+=(npm)
 if [[ "${1:-}" == checks ]]; then wanted+=("${checks[@]}"); fi
 
 missing=()

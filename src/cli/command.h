@@ -22,6 +22,7 @@ std::unique_ptr<Command> make_info_command(CLI::App& root);
 std::unique_ptr<Command> make_gemm_command(CLI::App& root);
 std::unique_ptr<Command> make_copy_command(CLI::App& root);
 std::unique_ptr<Command> make_run_command(CLI::App& root);
+std::unique_ptr<Command> make_report_command(CLI::App& root);
 std::unique_ptr<Command> make_compare_command(CLI::App& root);
 // Hidden: prints docs/cli.md.
 std::unique_ptr<Command> make_docs_command(CLI::App& root);

@@ -56,6 +56,20 @@ void add_output_flags(CLI::App& app, OutputFlags& flags) {
       ->type_name("FILE")
       ->check(not_empty())
       ->group("Output");
+  const auto report = [&flags](const std::vector<std::string>& name) {
+    flags.report = name.empty() ? "" : name.front();
+    return true;
+  };
+  app.add_option("--report", report,
+                 "Write the report, a page for the browser, when the run ends (as duet report "
+                 "does); default name: the journal's with .html, or report.html")
+      ->type_name("[FILE.html]")
+      ->expected(0, 1)
+      ->group("Output");
+  app.add_flag("--check", flags.check,
+               "Exit 1 if a figure is LOW or SUSPECT-HIGH (docs/verdicts.md), after measuring that "
+               "case once more")
+      ->group("Output");
   app.add_flag("--resume", flags.resume,
                "Go on with the journal of --json: what is finished there is not measured again")
       ->group("Output");

@@ -19,6 +19,8 @@ struct OutputFlags {
   bool quiet = false;
   bool resume = false;
   bool reproducible = false;
+  bool check = false;
+  std::optional<std::string> report;  // "": named after the journal
 };
 void add_output_flags(CLI::App& app, OutputFlags& flags);
 

@@ -14,27 +14,14 @@
 #include <set>
 
 #include "cli/interrupt.h"
+#include "cli/outputs.h"
 #include "results/environment.h"
-#include "results/journal.h"
-#include "results/output_file.h"
 #include "results/writers/console.h"
 #include "results/writers/csv.h"
+#include "verdict/summary.h"
 
 namespace duet {
 namespace {
-
-class JournalWriter : public Writer {
- public:
-  explicit JournalWriter(OutputFile& file) : file_(file) {}
-  void begin(const Section&) override {}
-  void result(const Record& record, bool resumed) override {
-    if (!resumed) file_.write(journal_line(record));
-  }
-  void end() override {}
-
- private:
-  OutputFile& file_;
-};
 
 // "8 x AMD Instinct MI300X".
 std::string hardware(Machine& machine) {
@@ -46,50 +33,6 @@ std::string hardware(Machine& machine) {
     text += count > 1 ? fmt::format("{} x {}", count, model) : model;
   }
   return text;
-}
-
-void check(const OutputFlags& flags) {
-  if (flags.resume && flags.json.empty()) {
-    throw UsageError("--resume needs a journal to go on with: expected --json FILE");
-  }
-}
-
-struct Outputs {
-  JournalContents earlier;
-  std::optional<OutputFile> journal;
-  std::optional<OutputFile> csv;
-};
-
-void open_csv(Outputs& outputs, const OutputFlags& flags) {
-  if (flags.csv.empty()) return;
-  // The journal has all that a table of an earlier run had.
-  if (flags.resume) {
-    outputs.csv.emplace(OutputFile::replace(flags.csv, kCsvHead));
-  } else {
-    outputs.csv.emplace(OutputFile::create(flags.csv, "expected another name"));
-  }
-  if (outputs.journal && outputs.journal->is(*outputs.csv)) {
-    throw UsageError("--json and --csv both name " + flags.json + ": expected two files");
-  }
-}
-
-Outputs open_outputs(const OutputFlags& flags, const Record& environment) {
-  Outputs outputs;
-  if (flags.resume) {
-    outputs.earlier = read_journal(flags.json);
-    check_same_devices(flags.json, outputs.earlier, environment);
-  }
-  if (!flags.json.empty()) {
-    outputs.journal.emplace(flags.resume ? resume_journal(flags.json, outputs.earlier)
-                                         : create_journal(flags.json));
-  }
-  try {
-    open_csv(outputs, flags);
-  } catch (...) {
-    if (outputs.journal) outputs.journal->discard();
-    throw;
-  }
-  return outputs;
 }
 
 int terminal_width() {
@@ -113,14 +56,21 @@ std::string tally_text(const Tally& tally) {
   return text;
 }
 
-int conclude(const Tally& tally, const OutputFlags& flags,
-             const std::vector<std::string>& command) {
-  if (!flags.quiet) {
-    std::cout << '\n' << tally_text(tally);
-    if (!flags.json.empty()) std::cout << "; journal: " << flags.json;
-    if (!flags.csv.empty()) std::cout << "; table: " << flags.csv;
-    std::cout << std::endl;
-  }
+// What was measured and where it lies, on standard output.
+void say_results(const Tally& tally, const VerdictSummary& verdicts, const OutputFlags& flags,
+                 const std::string& report) {
+  if (flags.quiet) return;
+  std::cout << '\n' << verdicts.text() << tally_text(tally);
+  if (!flags.json.empty()) std::cout << "; journal: " << flags.json;
+  if (!flags.csv.empty()) std::cout << "; table: " << flags.csv;
+  std::cout << '\n';
+  if (!report.empty()) std::cout << "report: " << report << '\n';
+  std::cout << std::flush;
+}
+
+// What went wrong, on standard error.
+void say_troubles(const Tally& tally, const VerdictSummary& verdicts, const OutputFlags& flags,
+                  const std::vector<std::string>& command) {
   if (tally.interrupted) {
     const int done = tally.measured + tally.skipped + tally.wrong + tally.failed;
     std::string line = flags.json.empty() ? std::string("with --json FILE it could be resumed")
@@ -133,7 +83,26 @@ int conclude(const Tally& tally, const OutputFlags& flags,
                              tally.wrong, tally.failed);
   }
   if (!std::cout) std::cerr << "duet: standard output could not be written\n";
-  return tally.interrupted || tally.wrong + tally.failed > 0 || !std::cout ? 1 : 0;
+  if (!flags.check) return;
+  if (verdicts.doubts() > 0) {
+    std::cerr << fmt::format(
+        "duet: --check: of {} figures with an expectation {} are LOW or "
+        "SUSPECT-HIGH\n",
+        verdicts.judged(), verdicts.doubts());
+  } else if (verdicts.judged() == 0) {
+    std::cerr << "duet: --check: there was an expectation for none of the figures\n";
+  }
+}
+
+int exit_code(const Tally& tally, const VerdictSummary& verdicts, const OutputFlags& flags) {
+  const bool bad = tally.interrupted || tally.wrong + tally.failed > 0 || !std::cout;
+  return bad || (flags.check && verdicts.doubts() > 0) ? 1 : 0;
+}
+
+std::vector<Section> sections(const Plan& plan) {
+  std::vector<Section> all;
+  for (const Job& job : plan.jobs) all.push_back(job.section);
+  return all;
 }
 
 }  // namespace
@@ -153,7 +122,6 @@ void add_job(Plan& plan, Machine& machine, Benchmark benchmark) {
 }
 
 int measure(const Plan& plan, const OutputFlags& flags, const std::vector<std::string>& command) {
-  check(flags);
   if (plan.jobs.empty()) {
     throw UsageError("nothing to measure: the devices have no case of the kinds that were chosen");
   }
@@ -165,8 +133,6 @@ int measure(const Plan& plan, const OutputFlags& flags, const std::vector<std::s
   for (const std::string& warning : outputs.earlier.warnings)
     std::cerr << "duet: " << warning << '\n';
 
-  std::vector<Section> sections;
-  for (const Job& job : plan.jobs) sections.push_back(job.section);
   // The journal comes first: what a console shows is stored.
   std::vector<std::unique_ptr<Writer>> writers;
   if (outputs.journal) {
@@ -175,20 +141,29 @@ int measure(const Plan& plan, const OutputFlags& flags, const std::vector<std::s
   }
   if (outputs.csv) {
     const auto write = [&](std::string_view text) { outputs.csv->write(text); };
-    writers.push_back(std::make_unique<CsvWriter>(sections, write));
+    writers.push_back(std::make_unique<CsvWriter>(sections(plan), write));
   }
   if (!flags.quiet) {
     writers.push_back(std::make_unique<ConsoleWriter>(std::cout, isatty(STDOUT_FILENO) != 0));
   }
   std::vector<Writer*> views;
   for (const auto& writer : writers) views.push_back(writer.get());
+  VerdictSummary verdicts(environment);
+  ReportWriter report(outputs.report, outputs, environment);
+  views.push_back(&verdicts);
+  if (!outputs.report.empty()) views.push_back(&report);
 
   Progress progress(std::cerr, terminal_width(), seconds_now);
-  const bool show_progress = !flags.quiet && isatty(STDERR_FILENO) != 0;
-  const Tally tally =
-      run_jobs(plan.jobs, views,
-               {outputs.earlier.by_case(), interrupted, show_progress ? &progress : nullptr});
-  return conclude(tally, flags, command);
+  RunnerOptions options;
+  options.earlier = outputs.earlier.by_case();
+  options.stop = interrupted;
+  if (flags.check) options.doubtful = [&](const Record& one) { return verdicts.doubtful(one); };
+  if (!flags.quiet && isatty(STDERR_FILENO) != 0) options.progress = &progress;
+  const Tally tally = run_jobs(plan.jobs, views, options);
+  if (!outputs.report.empty()) report.finish();
+  say_results(tally, verdicts, flags, outputs.report);
+  say_troubles(tally, verdicts, flags, command);
+  return exit_code(tally, verdicts, flags);
 }
 
 }  // namespace duet

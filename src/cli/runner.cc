@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/units.h"
 
 namespace duet {
 namespace {
@@ -26,6 +27,7 @@ class Runner {
  private:
   void run(const Job& job);
   Record measure(const Case& one);
+  Record repeated(const Case& one, const Record& first);
   void count(Outcome outcome);
 
   // The record of an earlier run, if it need not be repeated.
@@ -88,6 +90,17 @@ Record Runner::measure(const Case& one) {
   }
 }
 
+// Throws Interrupted only.
+Record Runner::repeated(const Case& one, const Record& first) {
+  Record record = measure(one);
+  if (outcome_of(record) == Outcome::measured) {
+    record["warnings"].push_back(
+        "measured twice, since the first figure was in doubt: a median of " +
+        format_seconds(first["seconds"]["median"].get<double>()));
+  }
+  return record;
+}
+
 void Runner::run(const Job& job) {
   for (Writer* writer : writers_) writer->begin(job.section);
   std::vector<Finished> finished;
@@ -103,6 +116,7 @@ void Runner::run(const Job& job) {
       if (options_.progress != nullptr) options_.progress->start(one.id);
       try {
         record = measure(one);
+        if (options_.doubtful && options_.doubtful(record)) record = repeated(one, record);
       } catch (const Interrupted&) {
         tally_.interrupted = true;
       }

@@ -143,5 +143,26 @@ TEST_F(RunnerTest, StoppedInsideACaseLeavesNoRecordOfIt) {
   EXPECT_EQ(log.text, "begin fake\nmeasured\nend\n");
 }
 
+TEST_F(RunnerTest, ADoubtfulFigureIsMeasuredOnceMoreAndTheSecondCounts) {
+  double seconds = 1;
+  const auto faster_each_time = [&](const CaseId& id) {
+    Measurement measurement = one_second(id);
+    measurement.sampling->samples = {seconds};
+    seconds /= 2;
+    return measurement;
+  };
+  RunnerOptions options;
+  options.doubtful = [](const Record& record) {
+    return record["seconds"]["median"].get<double>() > 0.1;
+  };
+  const Tally tally = run(job({faster_each_time}), options);
+  EXPECT_EQ(ran, 2);
+  EXPECT_EQ(tally.measured, 1);
+  ASSERT_EQ(log.records.size(), 1u);
+  EXPECT_EQ(log.records[0]["seconds"]["median"], 0.5);
+  EXPECT_EQ(log.records[0]["warnings"][0],
+            "measured twice, since the first figure was in doubt: a median of 1.000 s");
+}
+
 }  // namespace
 }  // namespace duet

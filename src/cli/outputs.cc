@@ -1,0 +1,106 @@
+// Opening and filling a run's files; see outputs.h.
+#include "cli/outputs.h"
+
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "report/report.h"
+#include "results/writers/csv.h"
+
+namespace duet {
+namespace {
+
+constexpr const char* kPage = ".html";
+
+bool ends_with(const std::string& text, const std::string& end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+// The journal's name with .html for its own ending.
+std::string report_path(const OutputFlags& flags) {
+  if (!flags.report) return "";
+  if (!flags.report->empty()) {
+    if (ends_with(*flags.report, kPage)) return *flags.report;
+    throw UsageError("--report " + *flags.report + ": expected a name that ends in .html");
+  }
+  if (flags.json.empty()) return "report.html";
+  const std::string ending = ".jsonl";
+  const std::size_t stem = flags.json.size() - (ends_with(flags.json, ending) ? ending.size() : 0);
+  return flags.json.substr(0, stem) + kPage;
+}
+
+void check(const OutputFlags& flags) {
+  if (flags.resume && flags.json.empty()) {
+    throw UsageError("--resume needs a journal to go on with: expected --json FILE");
+  }
+  if (flags.report && !has_report_page()) {
+    throw UsageError(
+        "--report: this duet has no report page, since Node.js and npm were missing when it was "
+        "built: expected a build with them, or no --report");
+  }
+}
+
+void open_csv(Outputs& outputs, const OutputFlags& flags) {
+  if (flags.csv.empty()) return;
+  // The journal has all that a table of an earlier run had.
+  if (flags.resume) {
+    outputs.csv.emplace(OutputFile::replace(flags.csv, kCsvHead));
+  } else {
+    outputs.csv.emplace(OutputFile::create(flags.csv, "expected another name"));
+  }
+  if (outputs.journal && outputs.journal->is(*outputs.csv)) {
+    throw UsageError("--json and --csv both name " + flags.json + ": expected two files");
+  }
+}
+
+}  // namespace
+
+Outputs open_outputs(const OutputFlags& flags, const Record& environment) {
+  check(flags);
+  Outputs outputs;
+  outputs.report = report_path(flags);
+  if (flags.report) {
+    if (outputs.report == flags.json || outputs.report == flags.csv) {
+      throw UsageError("--report and another flag both name " + outputs.report +
+                       ": expected two files");
+    }
+    OutputFile::check_replaceable(outputs.report, kReportHead);
+  }
+  if (flags.resume) {
+    outputs.earlier = read_journal(flags.json);
+    check_same_devices(flags.json, outputs.earlier, environment);
+  }
+  if (!flags.json.empty()) {
+    outputs.journal.emplace(flags.resume ? resume_journal(flags.json, outputs.earlier)
+                                         : create_journal(flags.json));
+  }
+  try {
+    open_csv(outputs, flags);
+  } catch (...) {
+    if (outputs.journal) outputs.journal->discard();
+    throw;
+  }
+  return outputs;
+}
+
+void JournalWriter::result(const Record& record, bool resumed) {
+  if (!resumed) file_.write(journal_line(record));
+}
+
+ReportWriter::ReportWriter(std::string path, const Outputs& outputs, const Record& environment)
+    : path_(std::move(path)) {
+  journal_.name = path_.substr(path_.rfind('/') + 1);
+  journal_.records = outputs.earlier.records;
+  journal_.warnings = outputs.earlier.warnings;
+  journal_.records.push_back(environment);
+}
+
+void ReportWriter::result(const Record& record, bool resumed) {
+  if (!resumed) journal_.records.push_back(record);
+}
+
+void ReportWriter::finish() {
+  OutputFile::replace(path_, kReportHead).write(report_page({journal_}));
+}
+
+}  // namespace duet

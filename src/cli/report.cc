@@ -1,0 +1,64 @@
+// `duet report`: journals as a page for the browser.
+#include "report/report.h"
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.h"
+#include "cli/flags.h"
+#include "core/error.h"
+#include "results/journal.h"
+#include "results/output_file.h"
+
+namespace duet {
+namespace {
+
+// "copy.jsonl" for "results/copy.jsonl": what the page calls a journal.
+std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+class ReportCommand : public Command {
+ public:
+  explicit ReportCommand(CLI::App& root)
+      : app_(root.add_subcommand("report",
+                                 "Make one page for the browser of one or several journals: "
+                                 "verdicts, charts, environment, all records")) {
+    app_->add_option("journal", journals_,
+                     "Journals, as --json writes them; several are shown "
+                     "side by side")
+        ->type_name("FILE...");
+    app_->add_option("-o,--output", output_, "The page; default report.html")
+        ->type_name("FILE.html")
+        ->check(not_empty());
+  }
+
+  CLI::App& app() override { return *app_; }
+
+  int run(const std::vector<std::string>&) override {
+    if (journals_.empty()) throw UsageError("report: expected the journals to show");
+    if (!has_report_page()) report_page({});
+    OutputFile::check_replaceable(output_, kReportHead);
+    std::vector<ReportJournal> journals;
+    for (const std::string& path : journals_) {
+      JournalContents contents = load_journal(path);
+      for (const std::string& warning : contents.warnings) std::cerr << "duet: " << warning << '\n';
+      journals.push_back({file_name(path), std::move(contents.records), contents.warnings});
+    }
+    const std::string page = report_page(journals);
+    OutputFile::replace(output_, kReportHead).write(page);
+    std::cout << "report: " << output_ << '\n';
+    return 0;
+  }
+
+ private:
+  CLI::App* app_;
+  std::vector<std::string> journals_;
+  std::string output_ = "report.html";
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_report_command(CLI::App& root) {
+  return std::make_unique<ReportCommand>(root);
+}
+
+}  // namespace duet

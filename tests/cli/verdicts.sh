@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Verdicts at the end of a run, --check, and the report that a run writes.
+platform=$(realpath "$(dirname "$0")/../../specs/platforms/mi300x-8.toml")
+source "$(dirname "$0")/check.sh"
+
+copy=(copy --kind peer --executor dma --issue push --pattern pair --one-way --sizes 16M --matrix 0
+  --warm-up 0 --iterations 3)
+
+expect_code 0 "${copy[@]}" --device sim:mi300x-8 --check
+grep -q '^verdicts: 1 PASS$' out || fail "a healthy link does not pass: $(cat out)"
+
+# The same machine with links that carry half of what they should.
+sed 's/^dma_push_gb_per_s = .*/dma_push_gb_per_s = 25/' "$platform" > slow.toml
+cmp -s slow.toml "$platform" && fail "the platform's figure was not found"
+expect_code 0 "${copy[@]}" --device sim:slow.toml
+grep -q '^verdicts: 1 LOW$' out || fail "a slow link is not LOW: $(cat out)"
+grep -q 'to try: ' out || fail "no advice: $(cat out)"
+expect_code 1 "${copy[@]}" --device sim:slow.toml --check --json slow.jsonl
+grep -q 'check: of 1 figures with an expectation 1 are LOW' err || fail "--check: $(cat err)"
+grep -q 'measured twice' slow.jsonl || fail "the case was not repeated: $(cat slow.jsonl)"
+[[ $(grep -c '"type":"result"' slow.jsonl) == 1 ]] || fail "one case has several records"
+
+# Nothing to hold it against is said, and is no PASS.
+sed -E 's/^model = .*/model = "A GPU that nobody sells"/' "$platform" > unknown.toml
+expect_code 0 "${copy[@]}" --device sim:unknown.toml --check
+grep -q 'there was an expectation for none of the figures' err || fail "unknown device: $(cat err)"
+grep -q PASS out && fail "an unknown device passes: $(cat out)"
+
+run report nothing.jsonl
+if grep -q 'has no report page' err; then  # built without Node.js
+  refuses 'no report page' "${copy[@]}" --device sim:mi300x-8 --report
+  finish
+  exit 0
+fi
+
+refuses 'expected a name that ends in .html' "${copy[@]}" --device sim:mi300x-8 --report page.txt
+echo precious > page.html
+refuses 'page.html exists' "${copy[@]}" --device sim:mi300x-8 --report page.html
+refuses 'expected two files' "${copy[@]}" --device sim:mi300x-8 --json a.html --report a.html
+[[ $(cat page.html) == precious ]] || fail "page.html was written over"
+refuses 'expected the journals to show' report
+
+expect_code 0 "${copy[@]}" --device sim:mi300x-8 --json run.jsonl --report
+tail -n 1 out | grep -qx 'report: run.html' || fail "the run does not name its report: $(cat out)"
+head -c 15 run.html | grep -q '<!doctype html>' || fail "run.html is no page"
+expect_code 0 "${copy[@]}" --device sim:mi300x-8 --json run.jsonl --resume --report  # written anew
+expect_code 0 report run.jsonl slow.jsonl -o both.html
+grep -qx 'report: both.html' out || fail "duet report: $(cat out)"
+for page in run.html both.html; do
+  grep -q 'id="data">{"duet"' "$page" || fail "$page has no data"
+done
+finish
