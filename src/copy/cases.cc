@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "copy/copy_work.h"
+#include "copy/cpu/peak_cases.h"
 #include "core/error.h"
 #include "timing/sampler.h"
 
@@ -62,6 +63,8 @@ class Plan {
     for (CopyKind kind : options_.kinds) {
       for (Executor executor : options_.executors) add(kind, executor);
     }
+    const std::vector<Case> peaks = copy_peak_cases(machine_, options_, cases_, stop_);
+    cases_.insert(cases_.begin(), peaks.begin(), peaks.end());
     return {std::move(cases_), copy_curves};
   }
 

@@ -1,0 +1,129 @@
+// Loops of the widest instructions that this CPU has. Stores that go past the caches save reading
+// each line before it is written; where a CPU does that by itself, others are as fast or faster.
+#include "copy/cpu/peak.h"
+
+#include <fmt/format.h>
+#include <immintrin.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "core/error.h"
+
+namespace duet {
+namespace {
+
+constexpr double kDeadline = 120;  // seconds for filling one buffer, or for one copy
+constexpr int kTries = 2;          // of a loop; the faster one counts
+constexpr Fill kPayload{Fill::Kind::pattern, 1, 0, DType::fp32};
+constexpr Fill kPoison{Fill::Kind::constant, 0xDB, 0, DType::fp32};
+
+#define DUET_COPY_LOOP(NAME, TARGET, VECTOR, LOAD, STORE)                                        \
+  __attribute__((target(TARGET))) void NAME(std::byte* to, const std::byte* from,                \
+                                            std::size_t bytes) {                                 \
+    for (std::size_t i = 0; i < bytes; i += CopyLoop::kStep) {                                   \
+      _Pragma("GCC unroll 16") for (std::size_t j = 0; j < CopyLoop::kStep; j += sizeof(VECTOR)) \
+          STORE(reinterpret_cast<VECTOR*>(to + i + j),                                           \
+                LOAD(reinterpret_cast<const VECTOR*>(from + i + j)));                            \
+    }                                                                                            \
+    _mm_sfence();                                                                                \
+  }
+
+DUET_COPY_LOOP(stream_512, "avx512f", __m512i, _mm512_loadu_si512, _mm512_stream_si512)
+DUET_COPY_LOOP(store_512, "avx512f", __m512i, _mm512_loadu_si512, _mm512_store_si512)
+DUET_COPY_LOOP(stream_256, "avx2", __m256i, _mm256_loadu_si256, _mm256_stream_si256)
+DUET_COPY_LOOP(store_256, "avx2", __m256i, _mm256_loadu_si256, _mm256_store_si256)
+DUET_COPY_LOOP(stream_128, "sse2", __m128i, _mm_loadu_si128, _mm_stream_si128)
+DUET_COPY_LOOP(store_128, "sse2", __m128i, _mm_loadu_si128, _mm_store_si128)
+
+void move_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
+  asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
+}
+
+void library_copy(std::byte* to, const std::byte* from, std::size_t bytes) {
+  std::memcpy(to, from, bytes);
+}
+
+}  // namespace
+
+std::vector<CopyLoop> copy_loops() {
+  std::vector<CopyLoop> loops{{"rep movsb", move_bytes}, {"memcpy", library_copy}};
+  const auto add = [&loops](int bits, auto stream, auto store) {
+    loops.push_back({fmt::format("non-temporal stores, {} bits", bits), stream});
+    loops.push_back({fmt::format("ordinary stores, {} bits", bits), store});
+  };
+  if (__builtin_cpu_supports("avx512f")) {
+    add(512, stream_512, store_512);
+  } else if (__builtin_cpu_supports("avx2")) {
+    add(256, stream_256, store_256);
+  } else {
+    add(128, stream_128, store_128);
+  }
+  return loops;
+}
+
+Cost CopyPeakWork::cost() const {
+  Cost cost;
+  cost.memory_bytes = 2.0 * static_cast<double>(bytes_);
+  return cost;
+}
+
+void CopyPeakWork::prepare(Rank& rank, const Placement&) {
+  source_ = rank.device.allocate(bytes_);
+  destination_ = rank.device.allocate(bytes_);
+  auto stream = rank.device.make_stream();
+  stream->fill(source_.span(), kPayload);
+  stream->fill(destination_.span(), kPoison);
+  double best = std::numeric_limits<double>::infinity();
+  for (const CopyLoop& loop : copy_loops()) {
+    for (int i = 0; i < kTries; ++i) {
+      const double taken = seconds(rank.device, *stream, loop);
+      if (taken >= best) continue;
+      best = taken;
+      loop_ = loop;
+    }
+  }
+  stream->fill(destination_.span(), kPoison);  // else verify() would see what the tries left
+  stream->synchronize(kDeadline);
+}
+
+double CopyPeakWork::seconds(Device& device, Stream& stream, const CopyLoop& loop) const {
+  const auto begin = device.make_event(), end = device.make_event();
+  stream.record(*begin);
+  stream.run({name(), {}, [this, &loop] { copy(loop); }});
+  stream.record(*end);
+  stream.synchronize(kDeadline);
+  return end->seconds_since(*begin);
+}
+
+void CopyPeakWork::enqueue(Rank&, Stream& stream) {
+  stream.run({name(), {}, [this] { copy(loop_); }});
+}
+
+// OpenMP's threads are bound to the device's cores, as the worker is that starts them.
+void CopyPeakWork::copy(const CopyLoop& loop) const {
+  std::byte* to = destination_.span().data;
+  const std::byte* from = source_.span().data;
+  const std::size_t steps = bytes_ / CopyLoop::kStep, threads = static_cast<std::size_t>(threads_);
+#pragma omp parallel for num_threads(threads_) schedule(static, 1)
+  for (std::size_t part = 0; part < threads; ++part) {
+    const std::size_t begin = steps * part / threads * CopyLoop::kStep;
+    const std::size_t end = steps * (part + 1) / threads * CopyLoop::kStep;
+    loop.run(to + begin, from + begin, end - begin);
+  }
+}
+
+std::variant<std::monostate, Skipped> CopyPeakWork::verify(Rank& rank) {
+  const auto difference = rank.device.check(destination_.span(), kPayload);
+  if (!difference) return std::monostate{};
+  throw Mismatch(fmt::format("{}: {} of {} bytes are wrong, the first at {}", loop_.name,
+                             difference->count, bytes_, difference->first_offset));
+}
+
+void CopyPeakWork::release(Rank&) noexcept {
+  source_.reset();
+  destination_.reset();
+}
+
+}  // namespace duet

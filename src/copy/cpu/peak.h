@@ -1,0 +1,51 @@
+// The CPU's copy peak: the fastest plain loop that reads one buffer and writes another, the
+// denominator for copies on the CPU, which has no data sheet here.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "timing/work.h"
+
+namespace duet {
+
+// A way to copy with one thread.
+struct CopyLoop {
+  static constexpr std::size_t kStep = 256;  // bytes
+
+  std::string name;  // "non-temporal stores, 512 bits"
+  // `to` is aligned to 64 bytes, `bytes` a multiple of kStep.
+  void (*run)(std::byte* to, const std::byte* from, std::size_t bytes) = nullptr;
+};
+
+// Those that this CPU has; at least one.
+std::vector<CopyLoop> copy_loops();
+
+// `bytes`, a multiple of CopyLoop::kStep, from one buffer to another by `threads` threads at once.
+class CopyPeakWork : public Work {
+ public:
+  CopyPeakWork(std::uint64_t bytes, int threads) : bytes_(bytes), threads_(threads) {}
+
+  std::string name() const override { return "copy-peak"; }
+  Cost cost() const override;  // bytes read plus written, as copies within a device
+  // Tries every loop, and keeps the fastest.
+  void prepare(Rank& rank, const Placement& placement) override;
+  void enqueue(Rank& rank, Stream& stream) override;
+  std::variant<std::monostate, Skipped> verify(Rank& rank) override;
+  void release(Rank& rank) noexcept override;
+
+  const CopyLoop& loop() const { return loop_; }  // after prepare()
+
+ private:
+  void copy(const CopyLoop& loop) const;
+  double seconds(Device& device, Stream& stream, const CopyLoop& loop) const;
+
+  std::uint64_t bytes_;
+  int threads_;
+  CopyLoop loop_;
+  Buffer source_, destination_;
+};
+
+}  // namespace duet

@@ -1,0 +1,87 @@
+// The CPU's copy peak: loops that copy all and no more, and the cases that have one.
+#include "copy/cpu/peak.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "copy/cases.h"
+#include "core/error.h"
+#include "device/machine.h"
+#include "timing/sampler.h"
+
+namespace duet {
+namespace {
+
+TEST(CopyLoops, CopyEveryByteAndNoMore) {
+  constexpr std::size_t kBytes = 5 * CopyLoop::kStep, kGuard = 64;
+  alignas(64) std::byte from[kBytes + kGuard], to[kBytes + kGuard];
+  for (std::size_t i = 0; i < sizeof from; ++i) from[i] = static_cast<std::byte>(i * 31 % 251);
+  const auto loops = copy_loops();
+  ASSERT_FALSE(loops.empty());
+  for (const CopyLoop& loop : loops) {
+    std::fill(std::begin(to), std::end(to), std::byte{0xDB});
+    loop.run(to, from, kBytes);
+    EXPECT_TRUE(std::equal(from, from + kBytes, to)) << loop.name;
+    EXPECT_TRUE(std::all_of(to + kBytes, std::end(to), [](std::byte b) {
+      return b == std::byte{0xDB};
+    })) << loop.name;
+  }
+}
+
+// Three threads: parts that are not equal.
+TEST(CopyPeak, IsVerifiedAndCountsBytesReadPlusWritten) {
+  auto machine = open_machine("host");
+  Team team(*machine, {0});
+  CopyPeakWork work(1 << 20, 3);
+  EXPECT_EQ(work.cost().memory_bytes, 2.0 * (1 << 20));
+  EXPECT_EQ(work.cost().wire_bytes, 0);
+  Mode mode;
+  mode.seconds = 0.01;
+  const Sampling sampling = Sampler(team, {}).measure(work, mode);
+  EXPECT_TRUE(sampling.verified);
+  EXPECT_FALSE(work.loop().name.empty());
+}
+
+// What differs from the source is found: nothing was copied here.
+TEST(CopyPeak, AnUntouchedDestinationIsAMismatch) {
+  auto machine = open_machine("host");
+  Team team(*machine, {0});
+  team.each([](Rank& rank) {
+    CopyPeakWork work(1 << 20, 1);
+    work.prepare(rank, {});
+    EXPECT_THROW(work.verify(rank), Mismatch);
+    work.release(rank);
+  });
+}
+
+std::vector<CaseId> peaks(const std::string& device, const CopyOptions& options) {
+  auto machine = open_machine(device);
+  std::vector<CaseId> found;
+  for (const Case& one : copy_benchmark(*machine, options, {}).cases) {
+    if (one.id.benchmark == "copy_peak") found.push_back(one.id);
+  }
+  return found;
+}
+
+TEST(CopyPeakCases, AreForLargeCopiesOnTheCpuOneAnExecutor) {
+  CopyOptions options;
+  const auto found = peaks("host", options);
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].engine, "nt-copy");
+  EXPECT_EQ(std::get<std::string>(found[0].axes.at(0).second), "dma");
+  EXPECT_EQ(std::get<std::string>(found[1].axes.at(0).second), "kernel");
+  EXPECT_EQ(peaks("host:2", options).size(), 2u);
+  EXPECT_TRUE(peaks("sim:mi300x-8", options).empty());
+  options.sizes = {1 << 20};
+  EXPECT_TRUE(peaks("host", options).empty());
+  options.sizes = {256ull << 20};
+  for (CopyKind kind : {CopyKind::host_to_device, CopyKind::peer}) {  // one device has no peer
+    options.kinds = {kind};
+    EXPECT_TRUE(peaks("host", options).empty());
+  }
+  EXPECT_EQ(peaks("host:2", options).size(), 2u);
+}
+
+}  // namespace
+}  // namespace duet
