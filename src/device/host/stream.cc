@@ -5,17 +5,18 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 
 #include "core/error.h"
 #include "device/contents.h"
+#include "device/host/copy_bytes.h"
 
 namespace duet::host {
 namespace {
 
 // Below this a copy is not worth handing to other workers.
 constexpr std::size_t kParallelBytes = 1 << 20;
-constexpr int kMostParts = 1024;  // of one copy
+constexpr std::uint64_t kPastCaches = 32 << 20;  // or the last-level cache, if that is larger
+constexpr int kMostParts = 1024;                 // of one copy
 
 HostEvent& own(Event& event, const HostDevice& device, Exchange& exchange) {
   auto* host = dynamic_cast<HostEvent*>(&event);
@@ -94,14 +95,17 @@ void HostStream::copy(const Copy& copy) {
   if (copy.executor == Executor::kernel && bytes >= kParallelBytes) {
     parts = copy.shape.grid > 0 ? std::min(copy.shape.grid, kMostParts) : device_.workers().cores();
   }
+  const Through through = bytes >= std::max(kPastCaches, device_.info().cache_bytes)
+                              ? Through::memory
+                              : Through::caches;
   device_.workers().push(
       &queue_,
-      {nullptr, [this, to, from, bytes, parts] {
+      {nullptr, [this, to, from, bytes, parts, through] {
          const std::size_t share = (bytes / static_cast<std::size_t>(parts) + 63) / 64 * 64;
          device_.workers().parallel(parts, [&](int part) {
            const std::size_t begin = std::min(bytes, share * static_cast<std::size_t>(part));
            const std::size_t end = part + 1 == parts ? bytes : std::min(bytes, begin + share);
-           std::memcpy(to + begin, from + begin, end - begin);
+           copy_bytes(to + begin, from + begin, end - begin, through);
          });
        }});
 }
