@@ -70,11 +70,11 @@ function machines(environment) {
 }
 
 /** A run; what is as in the run before it is said once. */
-function run(environment, before, number) {
+function run(environment, before, place) {
   const { run: one } = environment;
   const same = before && JSON.stringify(before.machines) === JSON.stringify(environment.machines);
   return h('div', { class: 'run' },
-    number && h('h4', {}, `Run ${number}`),
+    place > 0 && h('h4', {}, `Run ${place}`),
     one ? command(one.command ?? '') : h('p', {}, 'Written reproducibly: without time, host, command line and versions.'),
     one && list([
       ['started', minute(one.time_utc)],

@@ -25,9 +25,10 @@ function groupKey(record) {
 
 function figures({ verdict }) {
   if (verdict?.value === undefined) return null;
-  const of = verdict.expected > 0 ? `${percent(verdict.value / verdict.expected)} of the ${rateText(verdict.rate, verdict.expected)} expected` : '';
-  const bound = wordOf({ verdict }) === 'SUSPECT-HIGH' && verdict.bound > 0 ? `; at most ${rateText(verdict.rate, verdict.bound)} is possible` : '';
-  return h('p', { class: 'figures' }, h('strong', {}, rateText(verdict.rate, verdict.value)), of && `, ${of}${bound}`);
+  const of = verdict.expected > 0 && `${percent(ratio({ verdict }))} of the ${rateText(verdict.rate, verdict.expected)} expected`;
+  const bound = verdict.word === 'SUSPECT-HIGH' && verdict.bound > 0 && `at most ${rateText(verdict.rate, verdict.bound)} is possible`;
+  const line = (text) => text && h('span', {}, text);
+  return h('p', { class: 'figures' }, h('strong', {}, rateText(verdict.rate, verdict.value)), line(of), line(bound));
 }
 
 function fault(record, labels, tag, more) {
@@ -37,10 +38,10 @@ function fault(record, labels, tag, more) {
     h('span', { class: `word ${word.toLowerCase()}` }, word),
     h('div', {},
       h('p', { class: 'case' }, `${record.benchmark} ${caseText(record)}`, where && h('span', { class: 'where' }, ` (${where})`)),
-      figures(record),
       [reasonOf(record), record.verdict?.sentence].filter(Boolean).map((text) => h('p', {}, text)),
       record.verdict?.advice && h('p', { class: 'advice' }, record.verdict.advice),
-      more));
+      more),
+    figures(record));
 }
 
 /** The worst of a group, with the others folded away below it. */

@@ -28,7 +28,7 @@ export const plural = (n, word, words = `${word}s`) => `${count(n)} ${n === 1 ? 
 export function bytes(value) {
   if (!(value > 0)) return DASH;
   for (const [unit, size] of [['TiB', 2 ** 40], ['GiB', 2 ** 30], ['MiB', 2 ** 20], ['KiB', 2 ** 10]]) {
-    if (value >= size) return `${plain(value / size)} ${unit}`;
+    if (value >= size) return `${Number.isInteger(value / size) ? value / size : number(value / size)} ${unit}`;
   }
   return `${Math.round(value)} B`;
 }

@@ -7,7 +7,14 @@ import { themeSwitch } from './theme.js';
 const unique = (list) => [...new Set(list)];
 
 /** "4 x NVIDIA H200; AMD EPYC" */
-export const measured = (model) => unique(model.places.map(placeName)).join('; ') || 'Nothing measured';
+export function measured(model) {
+  const most = new Map(); // of each model, the most devices that any journal has
+  for (const place of model.places) {
+    const name = placeName({ ...place, count: 1 });
+    if (!(most.get(name)?.count >= place.count)) most.set(name, place);
+  }
+  return [...most.values()].map(placeName).join('; ') || 'Nothing measured';
+}
 
 function dates(model) {
   const days = unique(model.journals.map(({ time }) => day(time)).filter(Boolean)).sort();
@@ -25,8 +32,8 @@ export function showHeader(element, model) {
   const facts = [
     ['Measured', dates(model)],
     [journals.length === 1 ? 'Journal' : 'Journals', journals.length > 6 ? plural(journals.length, 'journal') : journals.map(({ name }) => name).join(', ')],
-    ['By', versions(model) ? `Duet ${versions(model)}` : 'Duet'],
-    ['Report', [`Duet ${data.duet ?? ''}`.trim(), minute(data.made_utc)].filter(Boolean).join(', ')],
+    ['Measured with', versions(model) ? `Duet ${versions(model)}` : 'Duet'],
+    ['Report made with', [`Duet ${data.duet ?? ''}`.trim(), minute(data.made_utc)].filter(Boolean).join(', ')],
   ];
   append(element, [
     h('p', { class: 'kicker' }, 'Duet report'),
@@ -47,9 +54,8 @@ function followScroll(element, sections) {
   const links = new Map(sections.map(({ id }) => [id, element.querySelector(`a[href="#${id}"]`)]));
   const seen = new IntersectionObserver((entries) => {
     for (const { target, isIntersecting } of entries) {
-      if (!isIntersecting) continue;
-      for (const link of links.values()) link.removeAttribute('aria-current');
-      links.get(target.id).setAttribute('aria-current', 'true');
+      if (isIntersecting) links.get(target.id).setAttribute('aria-current', 'true');
+      else links.get(target.id).removeAttribute('aria-current');
     }
   }, { rootMargin: '-15% 0px -80% 0px' });
   for (const { id } of sections) seen.observe(document.getElementById(id));

@@ -30,18 +30,31 @@ function copyRows(records) {
   });
 }
 
-/** @param {import('./model.js').Model} model @returns {Node[]} a table a place */
+/** A table a device model: a row for each figure, and for each of its places that has this figure. */
+function modelTable(name, places, records) {
+  const labels = placeLabels(places);
+  const several = places.length > 1;
+  const rows = [gemmRows, copyRows].flatMap((rowsOf) => places.flatMap((place) =>
+    rowsOf(records.filter((record) => record.place === place))
+      .map(([figure, ...rest]) => [figure, ...(several ? [labels.get(place)] : []), ...rest])));
+  const figures = [...new Set(rows.map(([figure]) => figure))];
+  rows.sort(([a], [b]) => figures.indexOf(a) - figures.indexOf(b));
+  const columns = [
+    { name: 'Figure' }, ...(several ? [{ name: 'Where' }] : []), { name: 'Best', numeric: true }, { name: 'of the ceiling' },
+    { name: 'Reached by' },
+  ];
+  return rows.length ? dataTable({ columns, rows }, `Key figures: ${name}`) : null;
+}
+
+/** @param {import('./model.js').Model} model @returns {Node[]} the section's content */
 export function keyFigures(model) {
-  const labels = placeLabels(model.places);
-  const tables = model.places.map((place) => {
-    const records = model.records.filter((record) => record.place === place && record.outcome === 'measured');
-    const rows = [...gemmRows(records), ...copyRows(records)];
-    if (!rows.length) return null;
-    const columns = [{ name: 'Figure' }, { name: 'Best', numeric: true }, { name: 'of the ceiling' }, { name: 'Reached by' }];
-    const name = labels.get(place) || placeName(place);
-    return h('div', { class: 'key' }, model.places.length > 1 && h('h4', {}, name), dataTable({ columns, rows }, `Key figures: ${name}`));
+  const measured = model.records.filter(({ outcome }) => outcome === 'measured');
+  const models = groupBy(model.places, (place) => placeName({ ...place, count: 1 }));
+  const blocks = [...models].map(([name, places]) => {
+    const table = modelTable(name, places, measured);
+    return table && h('div', { class: 'key' }, models.size > 1 && h('h4', {}, name), table);
   }).filter(Boolean);
-  return tables.length ? [h('h3', {}, 'Key figures'), ...tables] : [];
+  return blocks.length ? [h('h3', {}, 'Key figures'), ...blocks] : [];
 }
 
 function ceilingRows(ceiling) {

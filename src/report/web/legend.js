@@ -31,7 +31,7 @@ function icon(mark, theme) {
  */
 export function legend(marks, theme, hidden, changed) {
   const items = marks.map((mark) => {
-    const button = h('button', { type: 'button', 'aria-pressed': String(!hidden.has(mark.name)) }, icon(mark, theme), h('span', {}, mark.name));
+    const button = h('button', { type: 'button', 'aria-pressed': String(!hidden.has(mark.name)) }, icon(mark, theme), h('span', {}, mark.name, mark.note && h('span', { class: 'note' }, ` ${mark.note}`)));
     button.addEventListener('click', () => {
       if (!hidden.delete(mark.name)) hidden.add(mark.name);
       button.setAttribute('aria-pressed', String(!hidden.has(mark.name)));

@@ -15,6 +15,7 @@
  * @property {string} device as records name it
  * @property {string} model of its devices
  * @property {number} count of devices
+ * @property {string} kind of the devices: "host", "cuda", "hip", "sim"
  * @property {boolean} simulated
  * @property {Object} ceiling what it is held against; {} if there is nothing
  *
@@ -50,6 +51,7 @@ function makePlace(journal, record, ceilings) {
     device: record.device,
     model: models.join(' + ') || ceiling.model || record.device,
     count: found?.devices.length ?? 1,
+    kind: found?.devices[0]?.kind ?? '',
     simulated: Boolean(found?.machine.virtual_time),
     ceiling,
   };

@@ -25,7 +25,7 @@ function columnsOf(records) {
     { name: 'Benchmark', value: (record) => record.benchmark },
     { name: 'Device', value: (record) => record.device },
     { name: 'Engine', value: (record) => record.engine },
-    { name: 'Case', value: caseText, wide: true },
+    { name: 'Case', value: caseText },
     { name: 'Result', value: wordOf, word: true },
     numeric('Median', (record) => record.seconds?.median, seconds),
     has('tflops') && numeric('TFLOP/s', (record) => record.rates.tflops, number),

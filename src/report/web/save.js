@@ -25,8 +25,8 @@ export const saveText = (name, type, text) => download(name, new Blob([text], { 
 function legendRows(marks) {
   let rows = 1;
   let used = 0;
-  for (const { name } of marks) {
-    const width = 44 + name.length * CHARACTER;
+  for (const { name, note = '' } of marks) {
+    const width = 44 + (name.length + note.length) * CHARACTER;
     if (used + width > WIDTH - 40) [rows, used] = [rows + 1, 0];
     used += width;
   }
@@ -34,6 +34,8 @@ function legendRows(marks) {
 }
 
 function savedLegend(marks, hidden, theme) {
+  const notes = new Map(marks.map(({ name, note }) => [name, note]));
+  const formatter = (name) => [name, notes.get(name)].filter(Boolean).join(' ');
   const data = marks.map((mark) => ({
     name: mark.name,
     icon: mark.symbol,
@@ -41,7 +43,7 @@ function savedLegend(marks, hidden, theme) {
     lineStyle: { color: markColour(mark, theme), type: mark.dash ?? 'solid' },
   }));
   const selected = Object.fromEntries([...hidden].map((name) => [name, false]));
-  return { show: true, data, selected, left: 20, top: 62, itemHeight: 9, textStyle: { color: theme.text } };
+  return { show: true, data, selected, formatter, left: 20, top: 62, itemHeight: 9, textStyle: { color: theme.text } };
 }
 
 /** A panel as it is saved and printed: with title, caption and legend inside. */

@@ -72,7 +72,7 @@ function nameCurves(curves) {
     if (launches.size > 1) words.push(launch(one.case));
     one.name = words.filter(Boolean).join(' ');
     const mark = copyMark(one.case, places.length > 1 ? places.indexOf(one.place) : null);
-    one.mark = { ...mark, name: one.name, line: true, ...(launches.size > 1 ? { colour: index } : {}) };
+    one.mark = { ...mark, name: one.name, note: `${number(one.best)} GB/s`, line: true, ...(launches.size > 1 ? { colour: index } : {}) };
   });
   return curves;
 }
@@ -140,7 +140,7 @@ function panel(key, all, scale) {
     title: copyTitle(curves[0].case),
     caption: [
       paths.length ? `${curves[0].case.kind === 'local' ? 'Device' : 'Path'} ${paths.map(pathText).join('; ')}.` : '',
-      fitted ? 'Diamond: n1/2 of the fitted line; upright ticks: from here on 50, 80, 90% of its limit.' : '',
+      fitted ? 'Diamond: n1/2; upright ticks: from here on 50, 80, 90% of the limit.' : '',
       all.length > curves.length ? `The fastest ${curves.length} of ${all.length} curves.` : '',
     ].filter(Boolean).join(' '),
     findings: [],

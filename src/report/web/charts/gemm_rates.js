@@ -12,10 +12,10 @@ export const order = 30;
 export const section = { id: 'gemm', title: 'Matrix multiplication rates', short: 'GEMM' };
 
 const BEST = 'best of the shapes';
-const REPORTED = { name: 'reported elsewhere', colour: 'muted', symbol: 'diamond', hollow: true };
 const ROW_HEIGHT = 26;
 
-const panelKey = ({ case: c }) => `${c.dtype}/${c.layout}/${c.output ?? c.dtype}`;
+// CPUs have panels of their own: on an axis that a GPU fits on, they would all stand at zero.
+const panelKey = ({ case: c, place }) => [c.dtype, c.layout, c.output ?? c.dtype, place.kind === 'host' ? 'CPU' : ''].join('/');
 
 /** A series for each place and engine. The colour says where, the symbol which engine. */
 function seriesOf(records) {
@@ -28,16 +28,25 @@ function seriesOf(records) {
     const at = engines.indexOf(engine);
     const colour = places.length > 1 ? places.indexOf(place) : at;
     const name = [labels.get(place), engine].filter(Boolean).join(' ');
-    // Places stand a little below each other in a row, so that equal rates do not hide each other.
-    const shift = places.length > 1 ? (places.indexOf(place) / (places.length - 1) - 0.5) * 0.5 : 0;
-    return { records: some, shift, mark: { name, colour, ...symbolAt(at) } };
+    return { records: some, mark: { name, colour, ...symbolAt(at) } };
   });
+}
+
+/** Series stand a little below each other in a row, so that equal rates do not hide each other. */
+const shiftOf = (series, i) => (series.length > 1 ? (i / (series.length - 1) - 0.5) * 0.44 : 0);
+
+/** Hollow marks, by device, for what others reported. */
+function reportedMarks(reported) {
+  const devices = [...new Set(reported.map(({ device }) => device))];
+  const symbols = ['diamond', 'triangle', 'rect', 'circle'];
+  return devices.map((device, i) =>
+    ({ name: `${device}, reported elsewhere`, device, colour: 'muted', symbol: symbols[i % symbols.length], hollow: true }));
 }
 
 /** What others reported for this type, where it stands in one of the rows. */
 function reportedOf(model, key, rows) {
-  const [dtype, layout] = key.split('/');
-  if (layout !== 'nn') return []; // reports do not say the layout; torch.matmul's is nn
+  const [dtype, layout, , cpu] = key.split('/');
+  if (layout !== 'nn' || cpu) return []; // reports do not say the layout; torch.matmul's is nn
   return (model.data.reported ?? [])
     .filter((one) => one.dtype === dtype && one.tflops > 0)
     .map((one) => ({ ...one, row: rows.indexOf(one.m ? shape(one) : BEST) }))
@@ -73,12 +82,14 @@ function describe(record, row) {
 function option(panel, { width, theme }) {
   const { rows, series, reported, peaks } = panel;
   const narrow = width < 480;
-  const place = ({ records, shift }, record, row) => ({ value: [record.rates.tflops, row + shift], record, row: rows[row] });
+  const place = (one, record, row) =>
+    ({ value: [record.rates.tflops, row + shiftOf(series, series.indexOf(one))], record, row: rows[row] });
   const dataOf = (one) => [
     ...one.records.map((record) => place(one, record, rows.indexOf(shape(record.case)))),
     ...(rows.includes(BEST) ? [place(one, bestOf(one), rows.indexOf(BEST))] : []),
   ];
-  const elsewhere = reported.map((one) => ({ value: [one.tflops, one.row], reported: one }));
+  const elsewhere = (mark) => reported.filter(({ device }) => device === mark.device)
+    .map((one) => ({ value: [one.tflops, one.row], reported: one }));
   const low = series.flatMap((one) => dataOf(one).filter(({ record }) => record.verdict?.word === 'LOW'));
   const tip = pointTooltip(theme, ({ data, seriesName }) => {
     if (data?.reported) {
@@ -90,25 +101,26 @@ function option(panel, { width, theme }) {
     return { title, rows: [['series', seriesName], ...told] };
   });
   const rates = [...series.flatMap((one) => one.records.map((r) => r.rates.tflops)), ...reported.map((one) => one.tflops), ...peaks.map((one) => one.at)];
+  const xAxis = linearAxis(theme, rates, 'TFLOP/s', 28, plain, narrow ? 4 : 8);
   return {
     ...common(theme),
     grid: { left: narrow ? 112 : 142, right: 18, top: 26, bottom: 46 },
     tooltip: tip,
-    xAxis: linearAxis(theme, rates, 'TFLOP/s', 28, plain, narrow ? 4 : 8),
+    xAxis,
     yAxis: rowAxis(theme, rows),
     series: [
-      peakLines(peaks, theme),
+      peakLines(peaks, xAxis, theme),
       ...series.map((one) => points(one.mark, dataOf(one), theme)),
-      ...(elsewhere.length ? [points(REPORTED, elsewhere, theme, 9)] : []),
+      ...reportedMarks(reported).map((mark) => points(mark, elsewhere(mark), theme, 9)),
       ...lowRings(low.map(({ value }) => value), theme),
     ],
   };
 }
 
-/** The label stands above the plot and ends at the line, which is near the right edge. */
-function peakLines(peaks, theme) {
+/** The labels stand above the plot, each on the side of its line that has room. */
+function peakLines(peaks, { min, max }, theme) {
   const lines = referenceLines(peaks.map((peak) => ({ axis: 'x', ...peak })), theme, 'start');
-  for (const line of lines.markLine.data) Object.assign(line.label, { position: 'start', align: 'right', distance: 6 });
+  for (const line of lines.markLine.data) Object.assign(line.label, { align: line.xAxis < (min + max) / 2 ? 'left' : 'right', distance: 6 });
   return lines;
 }
 
@@ -126,9 +138,9 @@ function table({ series, reported, rows }) {
 }
 
 function panelOf(model, key, records) {
-  const [dtype, layout, output] = key.split('/');
+  const [dtype, layout, output, cpu] = key.split('/');
   const shapes = [...new Set(records.map((record) => shape(record.case)))];
-  const withBest = (model.data.reported ?? []).some((one) => one.dtype === dtype && !one.m) && layout === 'nn';
+  const withBest = (model.data.reported ?? []).some((one) => one.dtype === dtype && !one.m) && layout === 'nn' && !cpu;
   const rows = withBest ? [...shapes, BEST] : shapes;
   const series = seriesOf(records);
   const reported = reportedOf(model, key, rows);
@@ -136,13 +148,13 @@ function panelOf(model, key, records) {
   const low = records.some((record) => record.verdict?.word === 'LOW');
   return {
     id: `gemm-${key.replaceAll('/', '-')}`,
-    title: `${dtype}${output !== dtype ? ` to ${output}` : ''}, layout ${layout}`,
+    title: `${dtype}${output !== dtype ? ` to ${output}` : ''}, layout ${layout}${cpu ? ', CPU' : ''}`,
     caption: `Rows: M x N x K.${panel.peaks.length ? '' : ' No peak is known for this type.'}` +
-      (reported.length ? ' Hollow diamonds were reported elsewhere; the data names their sources.' : ''),
+      (reported.length ? ' Hollow grey marks were reported elsewhere; the data names their sources.' : ''),
     findings: [],
     span: 'full',
     height: () => 72 + rows.length * ROW_HEIGHT,
-    legend: [...series.map((one) => one.mark), ...(reported.length ? [REPORTED] : []), ...(low ? [LOW_MARK] : [])],
+    legend: [...series.map((one) => one.mark), ...reportedMarks(reported), ...(low ? [LOW_MARK] : [])],
     option: (how) => option(panel, how),
     table: table(panel),
   };

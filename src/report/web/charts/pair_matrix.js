@@ -48,7 +48,8 @@ function findingsOf(matrix) {
   const outliers = outliersOf(matrix);
   if (!outliers.length) {
     const widest = Math.max(...matrix.pairs.map((record) => Math.abs(deviationOf(record, matrix))));
-    return [`All ${matrix.pairs.length} pairs are within ${percent(widest)} of the median, ${number(matrix.middle)} GB/s.`];
+    const within = widest < 0.001 ? '0.1%' : percent(widest);
+    return [`All ${matrix.pairs.length} pairs are within ${within} of the median, ${number(matrix.middle)} GB/s.`];
   }
   return outliers.map((record) => {
     const deviation = deviationOf(record, matrix);
@@ -59,9 +60,9 @@ function findingsOf(matrix) {
   });
 }
 
-/** Devices in the order of their numbers. */
-function devicesOf(matrix) {
-  const names = new Set(matrix.pairs.flatMap(({ case: c }) => [c.source, c.destination]));
+/** The devices at an end ("source", "destination") of the pairs, in the order of their numbers. */
+function devicesAt(matrix, end) {
+  const names = new Set(matrix.pairs.map(({ case: c }) => c[end]));
   return [...names].sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
 }
 
@@ -108,9 +109,9 @@ function axis(theme, devices, name, at) {
 }
 
 function option(matrix, height, { width, theme }) {
-  const devices = devicesOf(matrix);
+  const [from, to] = [devicesAt(matrix, 'source'), devicesAt(matrix, 'destination')];
   const both = matrix.case.bidirectional;
-  const data = matrix.pairs.map(({ case: c }) => [devices.indexOf(c.destination), devices.indexOf(c.source)]);
+  const data = matrix.pairs.map(({ case: c }) => [to.indexOf(c.destination), from.indexOf(c.source)]);
   const tip = pointTooltip(theme, ({ dataIndex }) => {
     const record = matrix.pairs[dataIndex];
     const deviation = deviationOf(record, matrix);
@@ -122,8 +123,8 @@ function option(matrix, height, { width, theme }) {
     grid: { left: 46, right: 12, top: 46, bottom: KEY_HEIGHT },
     tooltip: tip,
     graphic: { elements: colourKey(theme, width, height(width)) },
-    xAxis: axis(theme, devices, both ? 'and' : 'destination', 'top'),
-    yAxis: { ...axis(theme, devices, both ? 'between' : 'source', 'left'), inverse: true },
+    xAxis: axis(theme, to, both ? 'and' : 'destination', 'top'),
+    yAxis: { ...axis(theme, from, both ? 'between' : 'source', 'left'), inverse: true },
     series: [{ type: 'custom', name: 'pairs', data, renderItem: cell(matrix, theme), encode: { x: 0, y: 1 } }],
   };
 }
@@ -137,8 +138,9 @@ function table(matrix) {
 }
 
 function panel(key, matrix, label) {
-  const count = devicesOf(matrix).length;
-  const height = (width) => 46 + KEY_HEIGHT + count * Math.min(56, Math.max(26, (width - 58) / count));
+  const rows = devicesAt(matrix, 'source').length;
+  const count = Math.max(rows, devicesAt(matrix, 'destination').length);
+  const height = (width) => 46 + KEY_HEIGHT + rows * Math.min(56, Math.max(26, (width - 58) / count));
   const by = [matrix.case.executor, matrix.case.issue].join(' ');
   const ways = matrix.case.bidirectional ? 'both ways' : 'one way';
   const fastest = matrix.launches > 1 ? ` The fastest of ${plural(matrix.launches, 'launch', 'launches')}: ${launch(matrix.case)}.` : '';

@@ -14,10 +14,12 @@ export const section = { id: 'roofline', title: 'Roofline' };
 const intensity = ({ cost }) => cost.flop / cost.memory_bytes;
 const hasPlace = ({ cost, rates }) => cost?.flop > 0 && cost.memory_bytes > 0 && rates.tflops > 0;
 
-/** Peaks by type of the works drawn, and the memory's rate, of the panel's device model. */
+/** Peaks of the types drawn (one line where they are equal), and the memory's rate. */
 function roofsOf(records, types) {
   const ceiling = records.find(({ place }) => place.ceiling.tflops || place.ceiling.memory_gb_per_s)?.place.ceiling ?? {};
-  const peaks = types.map((dtype, colour) => ({ dtype, colour, peak: ceiling.tflops?.[dtype] })).filter(({ peak }) => peak > 0);
+  const known = types.filter((dtype) => ceiling.tflops?.[dtype] > 0);
+  const peaks = [...groupBy(known, (dtype) => ceiling.tflops[dtype])].map(([peak, some]) =>
+    ({ peak, dtypes: some, colour: some.length > 1 ? null : types.indexOf(some[0]) }));
   return { peaks, memory: ceiling.memory_gb_per_s, source: ceiling.source };
 }
 
@@ -27,13 +29,13 @@ const fed = (memory, flopPerByte) => (memory * flopPerByte) / 1000;
 function roofSeries(from, to, colour, label, theme, dash) {
   const text = { show: true, formatter: () => label, color: theme.text, fontSize: 11, position: 'insideStartTop',
     textBorderColor: theme.background, textBorderWidth: 3 };
-  const line = (points) => points.map((point, i) => ({ coord: point.map(Math.log10), ...(i ? {} : { symbol: 'none' }), symbol: 'none' }));
+  const line = [from, to].map((point) => ({ coord: point.map(Math.log10), symbol: 'none' }));
   return {
     type: 'line', data: [], silent: true,
     markLine: {
       silent: true, animation: false, symbol: 'none',
       lineStyle: { color: colour, width: 1.6, type: dash },
-      label: text, data: [line([from, to])],
+      label: text, data: [line],
     },
   };
 }
@@ -48,21 +50,25 @@ function roofs({ peaks, memory }, x, lowest, theme) {
       series.push(roofSeries([start, fed(memory, start)], [end, fed(memory, end)], theme.roof, `memory ${plain(memory)} GB/s`, theme, [7, 3, 1, 3]));
     }
   }
-  for (const { dtype, peak, colour } of peaks) {
+  for (const { dtypes, peak, colour } of peaks) {
     const knee = memory > 0 ? Math.max(x[0], (peak * 1000) / memory) : x[0];
-    if (knee < x[1]) series.push(roofSeries([knee, peak], [x[1], peak], seriesColour(theme, colour), `${dtype} ${plain(peak)} TFLOP/s`, theme, 'solid'));
+    const paint = colour === null ? theme.roof : seriesColour(theme, colour);
+    const label = `${dtypes.join(', ')} ${plain(peak)} TFLOP/s`;
+    if (knee < x[1]) series.push(roofSeries([knee, peak], [x[1], peak], paint, label, theme, 'solid'));
   }
   return series;
 }
 
+/** A series for each engine and type, and for each place where several have the same. */
 function seriesOf(records, types) {
   const labels = placeLabels(records.map(({ place }) => place));
-  const name = ({ place, engine, case: c }) => [labels.get(place), engine, c.dtype].filter(Boolean).join(' ');
-  const makers = [...new Set(records.map(({ place, engine }) => `${labels.get(place)}/${engine}`))];
-  return [...groupBy(records, name)].map(([title, some]) => {
-    const [{ place, engine, case: c }] = some;
-    const symbol = symbolAt(makers.indexOf(`${labels.get(place)}/${engine}`));
-    return { records: some, mark: { name: title, colour: Math.max(0, types.indexOf(c.dtype)), ...symbol } };
+  const kind = ({ engine, case: c }) => `${engine} ${c.dtype}`;
+  const shared = [...groupBy(records, kind).values()].some((some) => new Set(some.map(({ place }) => place)).size > 1);
+  const maker = ({ place, engine }) => [shared && labels.get(place), engine].filter(Boolean).join(' ');
+  const makers = [...new Set(records.map(maker))];
+  return [...groupBy(records, (record) => `${maker(record)} ${record.case.dtype}`)].map(([name, some]) => {
+    const look = symbolAt(makers.indexOf(maker(some[0])));
+    return { records: some, mark: { name, colour: Math.max(0, types.indexOf(some[0].case.dtype)), ...look } };
   });
 }
 
@@ -92,7 +98,7 @@ function option(series, roofing, { width, theme }) {
 function table(series, { peaks, memory }) {
   const columns = [{ name: 'Case' }, { name: 'Series' }, ...['FLOP/byte', 'TFLOP/s', 'of the roof'].map((name) => ({ name, numeric: true }))];
   const roofAt = (record) => Math.min(
-    peaks.find(({ dtype }) => dtype === record.case.dtype)?.peak ?? Infinity,
+    peaks.find(({ dtypes }) => dtypes.includes(record.case.dtype))?.peak ?? Infinity,
     memory > 0 ? fed(memory, intensity(record)) : Infinity,
   );
   const rows = series.flatMap((one) => one.records.map((record) => [

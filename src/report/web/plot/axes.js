@@ -1,7 +1,7 @@
 // Axes. Logarithmic ones are linear axes over logarithms: the ticks are then ours to choose.
 
 const look = (theme) => ({
-  axisLine: { show: true, lineStyle: { color: theme.muted } },
+  axisLine: { show: true, onZero: false, lineStyle: { color: theme.muted } },
   splitLine: { show: true, lineStyle: { color: theme.grid } },
   nameTextStyle: { color: theme.muted, fontSize: 12 },
   nameLocation: 'middle',
@@ -55,13 +55,19 @@ export function decadeAxis(theme, values, name, gap, text) {
 
 const NICE = [1, 2, 2.5, 5, 10];
 
-/** From zero to a little above the largest value, with about `wanted` ticks. */
+/**
+ * To a little above the largest value, with about `wanted` ticks; from zero, or, where all values are
+ * far from it, from a tick below the smallest: marks show where values stand, not how long they are.
+ */
 export function linearAxis(theme, values, name, gap, text, wanted) {
   const top = Math.max(...values) * 1.04;
-  const unit = 10 ** Math.floor(Math.log10(top / wanted));
-  const step = unit * NICE.find((nice) => nice * unit * wanted >= top);
-  const ticks = range(0, Math.ceil(top / step)).map((i) => i * step).filter((tick) => tick <= top);
-  return axis(theme, { name, min: 0, max: top, ticks, text, gap });
+  const lowest = Math.min(...values);
+  const from = lowest > 0.45 * top ? lowest * 0.9 : 0;
+  const unit = 10 ** Math.floor(Math.log10((top - from) / wanted));
+  const step = unit * NICE.find((nice) => nice * unit * wanted >= top - from);
+  const min = Math.floor(from / step) * step;
+  const ticks = range(Math.round(min / step), Math.floor(top / step)).map((i) => i * step);
+  return axis(theme, { name, min, max: top, ticks, text, gap });
 }
 
 /** Rows with names, the first at the top; series may stand a little above or below a row's middle. */

@@ -10,6 +10,7 @@ import { seriesColour } from '../palette.js';
  * @property {boolean} [hollow]
  * @property {string} [dash] "solid" (the default), "dashed" or "dotted"; lines only
  * @property {boolean} [line] whether the points are joined
+ * @property {string} [note] a word on the series that its legend adds: its best value
  */
 
 const SYMBOLS = ['circle', 'rect', 'triangle', 'diamond'];
@@ -31,6 +32,7 @@ export function pointStyle(mark, theme) {
     color: mark.hollow ? theme.background : colour,
     borderColor: mark.hollow ? colour : theme.background,
     borderWidth: mark.hollow ? 1.6 : 0.8,
+    opacity: 1,
   };
 }
 
@@ -65,7 +67,7 @@ export const LOW_MARK = { name: 'lower than expected', colour: 'low', symbol: 'c
 /** @returns {Object[]} no series if there is no such point */
 export function lowRings(data, theme) {
   if (data.length === 0) return [];
-  const style = { color: 'transparent', borderColor: theme.low, borderWidth: 2 };
+  const style = { color: 'transparent', borderColor: theme.low, borderWidth: 2, opacity: 1 };
   const ring = points(LOW_MARK, data, theme, 15);
   return [{ ...ring, itemStyle: style, silent: true, z: 5 }];
 }
