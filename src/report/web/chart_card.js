@@ -80,14 +80,20 @@ function chart(panel) {
   const paper = h('div', { class: 'paper', 'aria-hidden': 'true' });
   const drawing = new Drawing(panel, box, hidden);
   const marks = h('div', {});
-  const showLegend = () => marks.replaceChildren(panel.legend.length ? legend(panel.legend, currentTheme(), hidden, () => drawing.draw()) : '');
-  showLegend();
-  onThemeChange(showLegend);
+  const showLegend = (theme) => marks.replaceChildren(panel.legend.length ? legend(panel.legend, theme, hidden, () => drawing.draw()) : '');
+  showLegend(currentTheme());
+  onThemeChange(() => showLegend(currentTheme()));
   const save = (name, how) => h('button', { type: 'button', 'aria-label': `${name}: ${panel.title}`, on: { click: () => how(panel, hidden, currentTheme()) } }, name);
   const tools = h('div', { class: 'tools' }, save('Save PNG', savePng), save('Save SVG', saveSvg));
   const draws = {
-    forPaper: () => paper.replaceChildren(paperChart(panel, hidden)),
-    forScreen: () => paper.replaceChildren(),
+    forPaper() {
+      showLegend(themes.light);
+      paper.replaceChildren(paperChart(panel, hidden));
+    },
+    forScreen() {
+      showLegend(currentTheme());
+      paper.replaceChildren();
+    },
   };
   return { parts: [marks, h('div', scrolling(panel), box), paper, tools, dataBelow(panel)], draws };
 }

@@ -6,13 +6,11 @@ const DASH = '–';
 /** @param {number} value @returns {string} three to four digits: 391.8, 35.95, 6.891, 4246 */
 export function number(value) {
   if (!Number.isFinite(value)) return DASH;
-  const size = Math.abs(value);
+  const size = Number(Math.abs(value).toPrecision(4)); // rounded first: 9.99996 is 10.00
+  if (size === 0) return '0';
   if (size >= 100000) return Math.round(value).toLocaleString('en-US');
-  if (size >= 1000) return value.toFixed(0);
-  if (size >= 100) return value.toFixed(1);
-  if (size >= 10) return value.toFixed(2);
-  if (size >= 1) return value.toFixed(3);
-  return size === 0 ? '0' : String(Number(value.toPrecision(3)));
+  if (size < 0.1) return String(Number(value.toPrecision(3)));
+  return value.toFixed(size >= 1000 ? 0 : size >= 100 ? 1 : size >= 10 ? 2 : 3);
 }
 
 /** @returns {string} a ceiling or an axis value, without digits that say nothing: 450, 989.4 */

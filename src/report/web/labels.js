@@ -1,10 +1,13 @@
 // What to call the places that results come from, where several stand side by side in a chart:
-// only by what differs between them.
+// only by what differs between them. Figures of a simulated device are always called so.
 import { day } from './format.js';
+
+/** A model without its maker: "AMD Instinct MI300X" -> "MI300X". */
+const shortModel = (model) => model.replace(/^(NVIDIA|AMD|Intel)\s+(Instinct\s+)?(?=\S)/, '');
 
 /** What may differ, in the order in which it is tried. */
 const FACTS = [
-  (place) => place.model + (place.simulated ? ' (simulated)' : ''),
+  (place) => shortModel(place.model),
   (place) => day(place.journal.time) || 'no date',
   (place) => place.journal.name.replace(/\.jsonl$/, ''),
   (place) => place.device,
@@ -31,9 +34,14 @@ export function placeLabels(places) {
   const list = [...new Set(places)];
   const labels = new Map(list.map((place) => [place, []]));
   parts(list, 0, labels);
-  return new Map([...labels].map(([place, words]) => [place, words.join(', ')]));
+  const mixed = new Set(list.map(({ simulated }) => simulated)).size > 1;
+  return new Map([...labels].map(([place, words]) =>
+    [place, words.join(', ') + (mixed && place.simulated ? ' (simulated)' : '')]));
 }
 
+/** @returns {string} for the caption of a chart whose figures all come from models; else "" */
+export const simulatedNote = (places) => ([...places].every(({ simulated }) => simulated) ? 'Simulated.' : '');
+
 /** @returns {string} "4 x NVIDIA H200 (simulated)" */
-export const placeName = (place) =>
-  (place.count > 1 ? `${place.count} x ` : '') + FACTS[0](place);
+export const placeName = ({ count, model, simulated }) =>
+  (count > 1 ? `${count} x ` : '') + model + (simulated ? ' (simulated)' : '');

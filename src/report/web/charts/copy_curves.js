@@ -16,7 +16,7 @@
 // It returns [] where the journals have nothing for it, and its section then does not appear.
 // A kind of result gets its chart by a file in this folder: nothing else has to be named anywhere.
 import { bytes, launch, number, percent, place as short, plain } from '../format.js';
-import { placeLabels } from '../labels.js';
+import { placeLabels, simulatedNote } from '../labels.js';
 import { groupBy } from '../model.js';
 import { decadeAxis, sizeAxis } from '../plot/axes.js';
 import { boundOf, copyMark, copyTitle, hostMemory, wayOrder } from '../plot/copies.js';
@@ -139,6 +139,7 @@ function panel(key, all, scale) {
     id: `copy-${key.replaceAll('/', '-')}`,
     title: copyTitle(curves[0].case),
     caption: [
+      simulatedNote(curves.map((one) => one.place)),
       paths.length ? `${curves[0].case.kind === 'local' ? 'Device' : 'Path'} ${paths.map(pathText).join('; ')}.` : '',
       fitted ? 'Diamond: n1/2; upright ticks: from here on 50, 80, 90% of the limit.' : '',
       all.length > curves.length ? `The fastest ${curves.length} of ${all.length} curves.` : '',

@@ -1,7 +1,7 @@
 // GEMM rates: a row for each shape, a mark for each engine and place, beside the dense peak and the
 // figures that others have reported.
 import { number, percent, plain, seconds, shape } from '../format.js';
-import { placeLabels } from '../labels.js';
+import { placeLabels, simulatedNote } from '../labels.js';
 import { groupBy } from '../model.js';
 import { linearAxis, rowAxis } from '../plot/axes.js';
 import { common } from '../plot/draw.js';
@@ -12,7 +12,9 @@ export const order = 30;
 export const section = { id: 'gemm', title: 'Matrix multiplication rates', short: 'GEMM' };
 
 const BEST = 'best of the shapes';
-const ROW_HEIGHT = 26;
+
+/** Rows with many series are higher, so that these stand apart. */
+const rowHeight = (series) => Math.min(60, 20 + 6 * series.length);
 
 // CPUs have panels of their own: on an axis that a GPU fits on, they would all stand at zero.
 const panelKey = ({ case: c, place }) => [c.dtype, c.layout, c.output ?? c.dtype, place.kind === 'host' ? 'CPU' : ''].join('/');
@@ -149,11 +151,15 @@ function panelOf(model, key, records) {
   return {
     id: `gemm-${key.replaceAll('/', '-')}`,
     title: `${dtype}${output !== dtype ? ` to ${output}` : ''}, layout ${layout}${cpu ? ', CPU' : ''}`,
-    caption: `Rows: M x N x K.${panel.peaks.length ? '' : ' No peak is known for this type.'}` +
-      (reported.length ? ' Hollow grey marks were reported elsewhere; the data names their sources.' : ''),
+    caption: [
+      simulatedNote(records.map(({ place }) => place)),
+      'Rows: M x N x K.',
+      panel.peaks.length ? '' : 'No peak is known for this type.',
+      reported.length ? 'Hollow grey marks were reported elsewhere; the data names their sources.' : '',
+    ].filter(Boolean).join(' '),
     findings: [],
     span: 'full',
-    height: () => 72 + rows.length * ROW_HEIGHT,
+    height: () => 72 + rows.length * rowHeight(series),
     legend: [...series.map((one) => one.mark), ...reportedMarks(reported), ...(low ? [LOW_MARK] : [])],
     option: (how) => option(panel, how),
     table: table(panel),

@@ -147,7 +147,7 @@ function panel(key, matrix, label) {
   return {
     id: `pairs-${key.replaceAll(/[^\w]+/g, '-')}`,
     title: [by, ways, label].filter(Boolean).join(', '),
-    caption: `${copyTitle(matrix.case)}, ${bytes(matrix.size)}, in GB/s; colour: distance from the median.${fastest}`,
+    caption: `${matrix.place.simulated ? 'Simulated. ' : ''}${copyTitle(matrix.case)}, ${bytes(matrix.size)}, in GB/s; colour: distance from the median.${fastest}`,
     findings: findingsOf(matrix),
     span: count > 10 ? 'full' : 'half',
     height,

@@ -33,7 +33,7 @@ function roofSeries(from, to, colour, label, theme, dash) {
   return {
     type: 'line', data: [], silent: true,
     markLine: {
-      silent: true, animation: false, symbol: 'none',
+      silent: true, animation: false, symbol: 'none', precision: 9,
       lineStyle: { color: colour, width: 1.6, type: dash },
       label: text, data: [line],
     },

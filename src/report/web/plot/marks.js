@@ -84,6 +84,7 @@ export function referenceLines(lines, theme, position = 'insideEndTop') {
     markLine: {
       silent: true,
       symbol: 'none',
+      precision: 9,
       animation: false,
       data: lines.map(({ axis, at, label, colour }) => ({
         [axis === 'x' ? 'xAxis' : 'yAxis']: at,
