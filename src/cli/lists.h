@@ -19,7 +19,7 @@ auto parse_list(const std::string& text, Parse parse) {
   return values;
 }
 
-// "64K", "4K,1M", "4K..2G" (powers of two times the first), "seed" (the list of method.md), and
+// "64K", "4K,1M", "4K..2G" (powers of two times the first), "seed" (seed_sizes()), and
 // any of these between commas; ascending, each once. Throws UsageError.
 std::vector<std::uint64_t> parse_sizes(const std::string& text);
 

@@ -149,7 +149,7 @@ int measure(const Plan& plan, const OutputFlags& flags, const std::vector<std::s
   std::vector<Writer*> views;
   for (const auto& writer : writers) views.push_back(writer.get());
   VerdictSummary verdicts(environment);
-  ReportWriter report(outputs.report, outputs, environment);
+  ReportWriter report(flags.json.empty() ? "this run" : flags.json, outputs, environment);
   views.push_back(&verdicts);
   if (!outputs.report.empty()) views.push_back(&report);
 

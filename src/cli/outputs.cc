@@ -87,9 +87,9 @@ void JournalWriter::result(const Record& record, bool resumed) {
   if (!resumed) file_.write(journal_line(record));
 }
 
-ReportWriter::ReportWriter(std::string path, const Outputs& outputs, const Record& environment)
-    : path_(std::move(path)) {
-  journal_.name = path_.substr(path_.rfind('/') + 1);
+ReportWriter::ReportWriter(std::string name, const Outputs& outputs, const Record& environment)
+    : path_(outputs.report) {
+  journal_.name = std::move(name);
   journal_.records = outputs.earlier.records;
   journal_.warnings = outputs.earlier.warnings;
   journal_.records.push_back(environment);

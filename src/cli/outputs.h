@@ -39,7 +39,8 @@ class JournalWriter : public Writer {
 // Keeps what a journal of the run would hold, and makes the report of it.
 class ReportWriter : public Writer {
  public:
-  ReportWriter(std::string path, const Outputs& outputs, const Record& environment);
+  // `name`: what the page calls the journal.
+  ReportWriter(std::string name, const Outputs& outputs, const Record& environment);
   void begin(const Section&) override {}
   void result(const Record& record, bool resumed) override;
   void end() override {}

@@ -13,9 +13,6 @@
 namespace duet {
 namespace {
 
-// "copy.jsonl" for "results/copy.jsonl": what the page calls a journal.
-std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-
 class ReportCommand : public Command {
  public:
   explicit ReportCommand(CLI::App& root)
@@ -41,7 +38,7 @@ class ReportCommand : public Command {
     for (const std::string& path : journals_) {
       JournalContents contents = load_journal(path);
       for (const std::string& warning : contents.warnings) std::cerr << "duet: " << warning << '\n';
-      journals.push_back({file_name(path), std::move(contents.records), contents.warnings});
+      journals.push_back({path, std::move(contents.records), contents.warnings});
     }
     const std::string page = report_page(journals);
     OutputFile::replace(output_, kReportHead).write(page);

@@ -2,6 +2,7 @@
 #include "report/data.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "results/environment.h"
@@ -29,10 +30,10 @@ Record ceilings_to_json(const Ceilings& ceilings) {
   const MeasuredPeaks& peaks = ceilings.peaks;
   const bool measured = !peaks.tflops.empty() || !peaks.gb_per_s.empty();
   json["source"] = measured ? "measured" : "none";
-  for (const auto& [dtype, rate] : peaks.tflops) json["tflops"][dtype] = rate;
-  for (const auto& [executor, rate] : peaks.gb_per_s) {
+  for (const auto& [dtype, peak] : peaks.tflops) json["tflops"][dtype] = peak.fastest;
+  for (const auto& [executor, peak] : peaks.gb_per_s) {
     const double before = json.value("memory_gb_per_s", 0.0);
-    json["memory_gb_per_s"] = std::max(before, rate);
+    json["memory_gb_per_s"] = std::max(before, peak.fastest);
   }
   return json;
 }
@@ -51,7 +52,7 @@ class Builder {
     }
     Record ceilings = Record::object();
     for (const auto& [device, one] : judge_.ceilings()) ceilings[device] = ceilings_to_json(one);
-    return {{"name", journal.name},
+    return {{"name", std::filesystem::path(journal.name).filename().string()},
             {"environments", environments_},
             {"ceilings", ceilings},
             {"warnings", journal.warnings},

@@ -8,7 +8,7 @@
 namespace duet {
 namespace {
 
-constexpr double kCpuShare = 0.95;  // of the copy peak: a plain copy is nearly all of it
+constexpr double kCpuShare = 0.90;  // of the copy peak: a plain copy is nearly all of it
 constexpr double kCpuFromBytes = 256.0 * (1 << 20);  // smaller ones may sit in the cache
 
 double bytes_of(const Record& record) { return axis_number(record, "bytes"); }
@@ -120,11 +120,11 @@ Expectation on_cpu(const Record& record, const Site& site) {
   } else if (bytes_of(record) < kCpuFromBytes) {
     expectation.unknown = "the copy may sit in the cache";
   } else {
-    expectation.bound = peak->second;
+    expectation.bound = peak->second.fastest;
     expectation.measured_bound = true;
-    expectation.expected = kCpuShare * peak->second;
+    expectation.expected = kCpuShare * peak->second.usual;
     expectation.basis = fmt::format("{:.0f}% of the {:.4g} GB/s that this CPU's copy peak measured",
-                                    100 * kCpuShare, peak->second);
+                                    100 * kCpuShare, peak->second.usual);
     expectation.advice = "look for other load on the memory, and at which NUMA node it is";
   }
   return expectation;

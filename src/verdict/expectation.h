@@ -11,10 +11,14 @@
 
 namespace duet {
 
-// Ceilings that were measured on a device: the fastest sample of a gemm_peak or copy_peak.
+// A ceiling that was measured on a device, by a gemm_peak or a copy_peak.
+struct MeasuredPeak {
+  double usual = 0;    // of the median
+  double fastest = 0;  // of the fastest sample
+};
 struct MeasuredPeaks {
-  std::map<std::string, double> tflops;    // by dtype
-  std::map<std::string, double> gb_per_s;  // by executor; bytes read plus written
+  std::map<std::string, MeasuredPeak> tflops;    // by dtype
+  std::map<std::string, MeasuredPeak> gb_per_s;  // by executor; bytes read plus written
 };
 
 // Where a record was measured. Its machine's entry in the environment record.

@@ -72,7 +72,7 @@ Expectation on_cpu(const Record& record, const Site& site) {
     return unknown(fmt::format("the run has no multiply-add peak of this CPU in {}", dtype));
   }
   Expectation expectation;
-  expectation.bound = peak->second;
+  expectation.bound = peak->second.fastest;
   expectation.measured_bound = true;
   const double smallest =
       std::min({axis_number(record, "m"), axis_number(record, "n"), axis_number(record, "k")});
@@ -80,11 +80,11 @@ Expectation on_cpu(const Record& record, const Site& site) {
     expectation.unknown = "the shape is small: packing and threads decide, not the units";
     return expectation;
   }
-  expectation.expected = kCpuShare * peak->second;
+  expectation.expected = kCpuShare * peak->second.fastest;
   expectation.basis = fmt::format(
       "{:.0f}% of the {:.4g} TFLOP/s that this CPU's multiply-add peak "
       "measured",
-      100 * kCpuShare, peak->second);
+      100 * kCpuShare, peak->second.fastest);
   expectation.advice = cpu_advice(record, site);
   return expectation;
 }

@@ -40,14 +40,13 @@ std::string model_of(const Record& machine) {
 }
 
 void take_peak(MeasuredPeaks& peaks, const Record& record) {
-  const double fastest = record["seconds"]["min"].get<double>();
-  const Rates rates = rates_from(finished_of(record).cost, fastest);
-  if (rates.empty()) return;
-  if (record["benchmark"] == "gemm_peak") {
-    peaks.tflops[axis_word(record, "dtype")] = rates[0].second;
-  } else if (record["benchmark"] == "copy_peak") {
-    peaks.gb_per_s[axis_word(record, "executor")] = rates[0].second;
-  }
+  const Cost cost = finished_of(record).cost;
+  const Rates usual = rates_from(cost, record["seconds"]["median"].get<double>());
+  const Rates fastest = rates_from(cost, record["seconds"]["min"].get<double>());
+  if (usual.empty() || fastest.empty()) return;
+  const MeasuredPeak peak{usual[0].second, fastest[0].second};
+  if (record["benchmark"] == "gemm_peak") peaks.tflops[axis_word(record, "dtype")] = peak;
+  if (record["benchmark"] == "copy_peak") peaks.gb_per_s[axis_word(record, "executor")] = peak;
 }
 
 std::string shown(const std::string& rate, double value) {
