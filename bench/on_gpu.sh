@@ -2,6 +2,7 @@
 # Checks and measures Duet on a machine with NVIDIA GPUs, from a build folder made there or elsewhere.
 #   bench/on_gpu.sh check        the gpu tests, every engine verified, compute-sanitizer
 #   bench/on_gpu.sh gemm OUT     the studies' shapes, journals into OUT; beside torch.matmul
+#   bench/on_gpu.sh quick OUT    the suite quick on the GPUs with --check, its journal and report
 #   bench/on_gpu.sh copy OUT     every copy, journals into OUT; beside plain cudaMemcpyAsync
 # BUILD names the build folder (default: build).
 set -uo pipefail
@@ -27,6 +28,11 @@ check() {
     --gtest_filter='*Copies*cuda*:*Memory*cuda*' --gtest_brief=1
 }
 
+quick() {
+  say "duet run quick"
+  must timeout "${LIMIT:-300}" "$duet" run quick --device cuda --check --json "$out/quick.jsonl" --report
+}
+
 gemm() {
   say "beside torch.matmul"
   export PYTHONUNBUFFERED=1
@@ -48,8 +54,8 @@ copy() {
 }
 
 case "${1:-}" in
-  check | gemm | copy) "$1" ;;
-  *) echo "usage: bench/on_gpu.sh check | gemm OUT | copy OUT" >&2; exit 2 ;;
+  check | quick | gemm | copy) "$1" ;;
+  *) echo "usage: bench/on_gpu.sh check | quick OUT | gemm OUT | copy OUT" >&2; exit 2 ;;
 esac
 say "done"
 exit "$failed"

@@ -13,7 +13,7 @@
 namespace duet {
 
 struct ReportJournal {
-  std::string name;             // as the page calls it
+  std::string name;             // its path: the page shows the file name
   std::vector<Record> records;  // environments and results, as the journal's reader accepts them
   std::vector<std::string> warnings;
 };
