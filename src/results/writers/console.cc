@@ -64,7 +64,7 @@ void ConsoleWriter::say(const Record& record, const char* code, const std::strin
   std::vector<Column> columns = axes_.columns();
   columns.push_back({});
   std::vector<std::string> cells = axes_.cells(case_of(record));
-  cells.push_back(words + ": " + reason_of(record));
+  cells.push_back(trim(words + ": " + reason_of(record)));  // as a row ends without blanks
   std::string line = table_row(columns, cells);
   const std::size_t at = line.size() - cells.back().size();
   out_ << "  " << line.substr(0, at) << paint(code, line.substr(at)) << std::endl;

@@ -81,6 +81,13 @@ TEST(Console, ShowsPairsSkipsAndFailures) {
             "  1 case: not verified\n");
 }
 
+TEST(Console, AReasonMayBeEmptyOrEndInBlanks) {
+  const CaseId bare{"copy", "sim:two", "duet", {}};
+  EXPECT_NE(shown({make_record(refused(bare, ""))}).find("\n  skipped:\n"), std::string::npos);
+  EXPECT_NE(shown({make_record(bare, Failure{false, "why  "})}).find("\n  failed: why\n"),
+            std::string::npos);
+}
+
 TEST(Console, ComparesEngines) {
   const std::string text = shown({make_record(copied(copy_case(4096, 0, 1, "a"), 0.5)),
                                   make_record(copied(copy_case(8192, 0, 1, "a"), 0.25)),

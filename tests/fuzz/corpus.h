@@ -1,0 +1,29 @@
+// The journals that mutants are made of, and the mutants.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "results/journal.h"
+
+namespace duet {
+
+struct Seed {
+  std::string text;
+  std::vector<std::string> lines;  // the same as Duet writes it
+  JournalContents journal;
+};
+
+// Every *.jsonl of a folder, by name. Throws UsageError if there is none.
+std::vector<Seed> load_corpus(const std::string& folder);
+
+struct Mutant {
+  const Seed* origin;
+  std::string text;
+};
+
+// The mutant of a number: the same one each time.
+Mutant mutant(const std::vector<Seed>& corpus, std::uint64_t number);
+
+}  // namespace duet

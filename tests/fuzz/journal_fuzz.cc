@@ -1,0 +1,155 @@
+// Feeds the journal reader mutants of real journals, and what it accepts to all that reads
+// journals. The reader may refuse with UsageError; after that nothing may throw, and nothing may
+// crash.
+//
+//     journal_fuzz CORPUS FIRST COUNT    mutants FIRST to FIRST + COUNT - 1; their text is printed
+//                                        if COUNT is 1
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <exception>
+#include <functional>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "copy/cases.h"
+#include "core/error.h"
+#include "corpus.h"
+#include "results/compare.h"
+#include "results/writers/comparison_csv.h"
+#include "results/writers/comparison_table.h"
+#include "results/writers/console.h"
+#include "results/writers/csv.h"
+
+namespace duet {
+namespace {
+
+// For what may refuse two journals that do not fit: "other devices", "nothing in common".
+void may_refuse(const std::function<void()>& use) {
+  try {
+    use();
+  } catch (const UsageError&) {
+  }
+}
+
+void compare_both(const JournalContents& base, const JournalContents& now, bool across) {
+  const auto cases = compare(base, now, across);
+  comparison_table(cases, true);
+  comparison_counts(cases);
+  comparison_csv(cases);
+  regressions(cases, 5);
+}
+
+void write_all(const JournalContents& journal) {
+  Section section{"copy", "cuda", "8 x Model", {}};
+  std::vector<Finished> finished;
+  for (const auto& [key, record] : journal.by_case()) {
+    finished.push_back(finished_of(*record));
+    if (outcome_of(*record) != Outcome::derived) section.cases.push_back(case_of(*record));
+  }
+  copy_curves(finished);
+  std::ostringstream out;
+  ConsoleWriter console(out, /*colour=*/true);
+  CsvWriter csv({section}, [&](std::string_view text) { out << text; });
+  console.begin(section);
+  for (const Record& record : journal.records) {
+    journal_line(record);
+    if (record["type"] != "result") continue;
+    console.result(record, true);
+    csv.result(record, true);
+  }
+  console.end();
+}
+
+// What Duet does with journals that the reader has accepted. Whatever else takes a journal is
+// called here as well.
+void use(const JournalContents& journal, const JournalContents& whole) {
+  write_all(journal);
+  may_refuse([&] { compare_both(journal, whole, /*across=*/false); });
+  may_refuse([&] { compare_both(whole, journal, /*across=*/true); });
+  for (const Record& record : journal.records) {
+    if (record["type"] != "environment") continue;
+    may_refuse([&] { check_same_devices(whole.name, whole, record); });
+  }
+  may_refuse([&] { check_same_devices(journal.name, journal, whole.records.front()); });
+}
+
+struct Progress {
+  std::uint64_t number;  // of the mutant that is being read
+  std::uint64_t accepted;
+};
+
+// True if the reader took it. Throws what must not be thrown.
+bool accepts(const Mutant& mutant) {
+  JournalContents journal;
+  try {
+    journal = parse_journal("mutant", mutant.text);
+  } catch (const UsageError&) {
+    return false;
+  }
+  use(journal, mutant.origin->journal);
+  return true;
+}
+
+int feed(const std::vector<Seed>& corpus, std::uint64_t first, std::uint64_t count,
+         Progress& progress) {
+  for (const Seed& seed : corpus) use(seed.journal, seed.journal);
+  for (progress.number = first; progress.number < first + count; ++progress.number) {
+    const Mutant made = mutant(corpus, progress.number);
+    if (count == 1) std::cout << made.text << std::endl;
+    try {
+      progress.accepted += accepts(made) ? 1 : 0;
+    } catch (const std::exception& error) {
+      std::cerr << fmt::format("mutant {}: {}\n", progress.number, error.what());
+      return 1;
+    }
+  }
+  return 0;
+}
+
+// A child feeds, so that a crash can be told with the number of its mutant.
+int fuzz(const std::string& folder, std::uint64_t first, std::uint64_t count) {
+  const std::vector<Seed> corpus = load_corpus(folder);
+  void* shared =
+      mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (shared == MAP_FAILED) throw Error("no shared memory");
+  auto& progress = *new (shared) Progress{first, 0};
+  const pid_t child = fork();
+  if (child < 0) throw Error("fork failed");
+  if (child == 0) std::_Exit(feed(corpus, first, count, progress));
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+    std::cerr << fmt::format("ended at mutant {}; to see it: journal_fuzz {} {} 1\n",
+                             progress.number, folder, progress.number);
+    return 1;
+  }
+  std::cout << fmt::format("{} mutants: {} accepted and used, {} refused\n", count,
+                           progress.accepted, count - progress.accepted);
+  // If nearly all were refused, or accepted, it would not have been a test.
+  const bool telling =
+      count < 1000 || (progress.accepted > count / 10 && progress.accepted < count - count / 10);
+  if (!telling) std::cerr << "expected a tenth to nine tenths to be accepted\n";
+  return telling ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace duet
+
+int main(int argc, char** argv) {
+  if (argc != 4) {
+    std::cerr << "usage: journal_fuzz CORPUS FIRST COUNT\n";
+    return 2;
+  }
+  try {
+    return duet::fuzz(argv[1], std::strtoull(argv[2], nullptr, 10),
+                      std::strtoull(argv[3], nullptr, 10));
+  } catch (const std::exception& error) {
+    std::cerr << error.what() << '\n';
+    return 1;
+  }
+}

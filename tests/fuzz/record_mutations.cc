@@ -1,0 +1,142 @@
+// Changes to records; see record_mutations.h.
+#include "record_mutations.h"
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace duet {
+namespace {
+
+template <typename Node>  // Record or const Record
+void collect(Node& node, std::vector<Node*>& nodes) {
+  nodes.push_back(&node);
+  if (node.is_structured()) {
+    for (Node& child : node) collect(child, nodes);
+  }
+}
+
+template <typename Node>
+std::vector<Node*> nodes_of(Node& root) {
+  std::vector<Node*> nodes;
+  collect(root, nodes);
+  return nodes;
+}
+
+Record odd_value(Dice& dice) {
+  static const std::vector<Record> kValues = {nullptr,
+                                              true,
+                                              false,
+                                              0,
+                                              -1,
+                                              1,
+                                              0.5,
+                                              1e308,
+                                              -1e308,
+                                              std::numeric_limits<double>::denorm_min(),
+                                              std::numeric_limits<std::int64_t>::min(),
+                                              std::numeric_limits<std::int64_t>::max(),
+                                              std::numeric_limits<std::uint64_t>::max(),
+                                              "",
+                                              "cuda:0",
+                                              "measured",
+                                              "failed",
+                                              "a,\"b\"\r\nc",
+                                              std::string("\0\x1b[31m", 6),
+                                              "\u00e4\u4e2d",
+                                              std::string(5000, 'x'),
+                                              Record::array(),
+                                              Record::object(),
+                                              Record::parse(R"(["word"])"),
+                                              Record::parse(R"([[1]])"),
+                                              Record::parse(R"({"reason": 1})"),
+                                              Record::parse(R"({"name": "x"})")};
+  return dice.one_of(kValues);
+}
+
+// Another value, or one from elsewhere in the two records.
+void replace_value(Record& record, const Record& other, Dice& dice) {
+  const auto nodes = nodes_of(record);
+  const auto others = nodes_of(other);
+  Record& node = *nodes[dice.below(nodes.size())];
+  node = dice.below(3) == 0 ? Record(*others[dice.below(others.size())]) : odd_value(dice);
+}
+
+// A number of the same kind but of any size: what most often passes as a record.
+void replace_number(Record& record, const Record&, Dice& dice) {
+  std::vector<Record*> numbers;
+  for (Record* node : nodes_of(record)) {
+    if (node->is_number()) numbers.push_back(node);
+  }
+  if (numbers.empty()) return;
+  Record& number = *numbers[dice.below(numbers.size())];
+  static const std::vector<double> kScales = {0, -1, 1e-300, 1e-9, 0.5, 1.01, 2, 1e9, 1e290};
+  const double scaled = number.get<double>() * dice.one_of(kScales);
+  if (number.is_number_float()) {
+    number = scaled;
+  } else {
+    number = static_cast<std::int64_t>(dice.word() >> dice.below(64));
+  }
+}
+
+void swap_values(Record& record, const Record&, Dice& dice) {
+  const auto nodes = nodes_of(record);
+  Record& a = *nodes[dice.below(nodes.size())];
+  Record& b = *nodes[dice.below(nodes.size())];
+  const Record was = a;  // one may hold the other
+  const Record is = b;
+  a = is;
+  if (&a != &b && nodes_of(record) == nodes) b = was;
+}
+
+Record* container(Record& record, Dice& dice) {
+  std::vector<Record*> found;
+  for (Record* node : nodes_of(record)) {
+    if (node->is_structured() && !node->empty()) found.push_back(node);
+  }
+  return found.empty() ? nullptr : found[dice.below(found.size())];
+}
+
+void erase_some(Record& record, const Record&, Dice& dice) {
+  Record* from = container(record, dice);
+  if (from == nullptr) return;
+  const std::size_t place = dice.below(from->size());
+  if (from->is_array()) {
+    from->erase(place);
+  } else {
+    from->erase(std::next(from->begin(), static_cast<std::ptrdiff_t>(place)).key());
+  }
+}
+
+void add_some(Record& record, const Record& other, Dice& dice) {
+  Record* to = container(record, dice);
+  if (to == nullptr) return;
+  if (to->is_array()) {
+    to->push_back(dice.below(2) == 0 ? to->front() : odd_value(dice));
+    return;
+  }
+  static const std::vector<std::string> kKeys = {"",      "name",    "bytes",  "source", "reason",
+                                                 "shape", "skipped", "failed", "grid",   "x\ny"};
+  const bool from_other = other.is_object() && !other.empty() && dice.below(2) == 0;
+  std::string key = dice.one_of(kKeys);
+  if (from_other) {
+    const auto place = static_cast<std::ptrdiff_t>(dice.below(other.size()));
+    key = std::next(other.begin(), place).key();
+  }
+  (*to)[key] = from_other ? other[key] : odd_value(dice);
+}
+
+constexpr std::array kMutations = {replace_value, replace_number, replace_number,
+                                   swap_values,   erase_some,     add_some};
+
+}  // namespace
+
+void change_record(Record& record, const Record& other, Dice& dice) {
+  dice.one_of(kMutations)(record, other, dice);
+}
+
+}  // namespace duet
