@@ -39,7 +39,7 @@ function fault(record, labels, tag, more) {
     h('div', {},
       h('p', { class: 'case' }, `${record.benchmark} ${caseText(record)}`, where && h('span', { class: 'where' }, ` (${where})`)),
       [reasonOf(record), record.verdict?.sentence].filter(Boolean).map((text) => h('p', {}, text)),
-      record.verdict?.advice && h('p', { class: 'advice' }, record.verdict.advice),
+      record.verdict?.advice && h('p', { class: 'advice' }, `To try: ${record.verdict.advice}`),
       more),
     figures(record));
 }

@@ -33,12 +33,12 @@ function copyRows(records) {
 /** A table a device model: a row for each figure, and for each of its places that has this figure. */
 function modelTable(name, places, records) {
   const labels = placeLabels(places);
-  const several = places.length > 1;
-  const rows = [gemmRows, copyRows].flatMap((rowsOf) => places.flatMap((place) =>
-    rowsOf(records.filter((record) => record.place === place))
-      .map(([figure, ...rest]) => [figure, ...(several ? [labels.get(place)] : []), ...rest])));
-  const figures = [...new Set(rows.map(([figure]) => figure))];
-  rows.sort(([a], [b]) => figures.indexOf(a) - figures.indexOf(b));
+  const found = [gemmRows, copyRows].flatMap((rowsOf) => places.flatMap((place) =>
+    rowsOf(records.filter((record) => record.place === place)).map(([figure, ...rest]) => ({ figure, place, rest }))));
+  const figures = [...new Set(found.map(({ figure }) => figure))];
+  const several = found.length > figures.length;
+  const rows = found.sort((a, b) => figures.indexOf(a.figure) - figures.indexOf(b.figure))
+    .map(({ figure, place, rest }) => [figure, ...(several ? [labels.get(place)] : []), ...rest]);
   const columns = [
     { name: 'Figure' }, ...(several ? [{ name: 'Where' }] : []), { name: 'Best', numeric: true }, { name: 'of the ceiling' },
     { name: 'Reached by' },

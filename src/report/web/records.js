@@ -11,7 +11,7 @@ const CHUNK = 100; // rows made at a time
 
 const shareOf = ({ verdict }) => (verdict?.expected > 0 ? verdict.value / verdict.expected : undefined);
 const notesOf = (record) => [
-  reasonOf(record), ...Object.entries(record.notes ?? {}).map(([name, text]) => (name === 'algorithm' ? text : `${name}: ${text}`)),
+  reasonOf(record), record.verdict?.sentence, ...Object.entries(record.notes ?? {}).map(([name, text]) => (name === 'algorithm' ? text : `${name}: ${text}`)),
   ...(record.warnings ?? []),
 ].filter(Boolean).join('; ');
 

@@ -4,7 +4,7 @@ import { h } from './dom.js';
 import { count, plural } from './format.js';
 import { faultList } from './faults.js';
 import { ceilings, keyFigures } from './key_figures.js';
-import { wordOf } from './model.js';
+import { groupBy, wordOf } from './model.js';
 
 const WORDS = ['PASS', 'LOW', 'SUSPECT-HIGH', 'no expectation', 'wrong', 'failed', 'skipped'];
 const BAD = ['wrong', 'failed', 'LOW', 'SUSPECT-HIGH'];
@@ -20,10 +20,19 @@ function tally(records) {
 
 const are = (n) => (n === 1 ? 'is' : 'are');
 
-/** Models of the devices that nothing is expected of. */
-function unknownDevices(model) {
-  const judged = new Set(model.records.filter((r) => r.verdict?.expected > 0).map((r) => r.place.model));
-  return [...new Set(model.places.map((place) => place.model))].filter((name) => !judged.has(name));
+const unjudgedRecords = (model) => model.records.filter((record) => wordOf(record) === 'no expectation');
+
+/** Records without a verdict by the reason, the most frequent first. */
+function reasons(model) {
+  const reason = ({ verdict }) => verdict?.sentence?.replace(/^no expectation: /, '') || 'no reason given';
+  return [...groupBy(unjudgedRecords(model), reason)].sort(([, a], [, b]) => b.length - a.length);
+}
+
+/** Why nothing at all has a verdict: the devices are unknown, or what was asked of them was. */
+function whyNone(model) {
+  const unknown = model.places.filter(({ ceiling }) => !ceiling.tflops && !ceiling.memory_gb_per_s);
+  const names = [...new Set(unknown.map((place) => place.model))].join(', ');
+  return names ? `no expectation for ${names}` : reasons(model)[0][0];
 }
 
 /**
@@ -38,10 +47,10 @@ export function headline(model, counts) {
   if (counts.LOW) parts.push(`${count(counts.LOW)} of ${plural(judged, 'figure')} ${are(counts.LOW)} lower than ${counts.LOW === 1 ? 'it' : 'they'} should be`);
   if (counts['SUSPECT-HIGH']) {
     const high = counts['SUSPECT-HIGH'];
-    parts.push(`${count(high)}${counts.LOW ? '' : ` of ${plural(judged, 'figure')}`} ${are(high)} higher than the device can give`);
+    parts.push(`${count(high)}${counts.LOW ? '' : ` of ${plural(judged, 'figure')}`} ${are(high)} higher than the ceiling`);
   }
   if (!judged && counts['no expectation']) {
-    parts.push(`${parts.length ? 'nothing to hold the rest' : 'Nothing to hold it'} against: no expectation for ${unknownDevices(model).join(', ')}`);
+    parts.push(`${parts.length ? 'nothing to hold the rest' : 'Nothing to hold it'} against: ${whyNone(model)}`);
   }
   if (!parts.length && !judged) return `Nothing was measured: ${plural(counts.skipped, 'case')} skipped.`;
   if (!parts.length) parts.push(judged === 1 ? 'The one figure that has an expectation meets it' : `All ${count(judged)} figures that have an expectation meet it`);
@@ -54,15 +63,21 @@ function tiles(counts) {
   return h('dl', { class: 'tiles' }, WORDS.map(tile));
 }
 
-function remarks(model, counts) {
-  const judged = counts.PASS + counts.LOW + counts['SUSPECT-HIGH'];
+function remarks(model) {
   const simulated = [...new Set(model.places.filter((place) => place.simulated).map((place) => place.device))];
   const warnings = model.journals.reduce((sum, journal) => sum + journal.warnings.length, 0);
   return [
-    judged && counts['no expectation'] ? `${plural(counts['no expectation'], 'figure')} ${counts['no expectation'] === 1 ? 'has' : 'have'} no expectation and so no verdict.` : '',
     simulated.length ? `Simulated: the figures of ${simulated.join(', ')} come from a model in virtual time, not from hardware.` : '',
     warnings ? `${plural(warnings, 'warning')} about the journals: see Environment.` : '',
   ].filter(Boolean).map((text) => h('p', { class: 'remark' }, text));
+}
+
+/** Why figures have no verdict, folded: how many for which reason. */
+function unjudged(model) {
+  const { length } = unjudgedRecords(model);
+  if (!length) return [];
+  return [h('details', { class: 'remark' }, h('summary', {}, `Why ${plural(length, 'figure')} ${length === 1 ? 'has' : 'have'} no verdict`),
+    h('ul', {}, reasons(model).map(([text, some]) => h('li', {}, `${count(some.length)}: ${text}`))))];
 }
 
 /** @param {import('./model.js').Model} model @returns {Node[]} the section's content */
@@ -73,7 +88,8 @@ export function summary(model) {
   return [
     h('p', { class: `headline ${state}` }, headline(model, counts)),
     tiles(counts),
-    ...remarks(model, counts),
+    ...remarks(model),
+    ...unjudged(model),
     ...faultList(bad),
     ...keyFigures(model),
     ...ceilings(model),

@@ -43,6 +43,13 @@ export function sizeAxis(theme, sizes, text) {
   return axis(theme, { name: 'size of one copy', min, max, ticks, text: label, gap: 30 });
 }
 
+/** The values themselves as ticks, over their binary logarithm. */
+export function valueAxis(theme, values, name, text) {
+  const ticks = values.map(Math.log2);
+  const [min, max] = [Math.min(...ticks), Math.max(...ticks)];
+  return axis(theme, { name, min, max, ticks, text: (value) => text(Math.round(2 ** value)), gap: 30 });
+}
+
 /** Decades, over the decimal logarithm, with a little room above the largest value. */
 export function decadeAxis(theme, values, name, gap, text) {
   const exponents = logs(values, Math.log10);

@@ -51,6 +51,7 @@ export function boundOf(record) {
   const { verdict, case: c, place } = record;
   if (verdict?.bound > 0 && verdict.rate === 'gb_per_s') return verdict.bound;
   if (c.kind === 'local') return place.ceiling.memory_gb_per_s;
+  if (c.kind === 'host_to_device' || c.kind === 'device_to_host') return place.ceiling.host_link_gb_per_s;
   if (c.kind !== 'peer' || c.pattern !== 'pair' || !place.ceiling.link_gb_per_s) return undefined;
   return place.ceiling.link_gb_per_s * (c.bidirectional ? 2 : 1);
 }

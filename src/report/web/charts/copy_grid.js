@@ -1,0 +1,93 @@
+// Copy bandwidth against the grid: how many blocks, of how many threads, a copy by kernel needs. For
+// journals whose copies were run with several grids.
+import { bytes, number, percent, place as short, plain } from '../format.js';
+import { placeLabels, simulatedNote } from '../labels.js';
+import { groupBy } from '../model.js';
+import { linearAxis, valueAxis } from '../plot/axes.js';
+import { boundOf, copyTitle } from '../plot/copies.js';
+import { common } from '../plot/draw.js';
+import { curve, referenceLines, symbolAt } from '../plot/marks.js';
+import { columnTooltip } from '../plot/tooltip.js';
+
+export const order = 15;
+export const section = { id: 'grid', title: 'Copy bandwidth against the grid', short: 'Grid' };
+
+const FEWEST = 3; // grids; fewer are no curve
+const ENOUGH = 0.95; // of the best rate
+
+const panelKey = ({ place, device, case: c }) =>
+  [place.journal.name, device, c.kind, c.executor, c.issue, c.pattern, Boolean(c.bidirectional), c.bytes].join('/');
+const pathKey = ({ case: c }) => `${c.source} ${c.destination}`;
+const gridsOf = (records) => [...new Set(records.map((record) => record.case.grid))].sort((a, b) => a - b);
+
+/** A curve for each number of threads, along one path: the first one measured. */
+function curvesOf(records) {
+  const [path] = groupBy(records, pathKey).values();
+  const byBlock = [...groupBy(path, (record) => record.case.block)].sort(([a], [b]) => a - b);
+  return byBlock.map(([block, some], i) => {
+    const points = some.sort((a, b) => a.case.grid - b.case.grid);
+    const name = block ? `${block} threads a block` : 'the device’s choice of threads';
+    return { points, mark: { name, colour: i, ...symbolAt(i), line: true } };
+  });
+}
+
+/** The fewest threads that come near the best rate, in words. */
+function finding(records) {
+  const best = Math.max(...records.map((record) => record.rates.gb_per_s));
+  const near = records.filter((record) => record.rates.gb_per_s >= ENOUGH * best);
+  const size = ({ case: c }) => c.grid * (c.block || 1);
+  const { case: c, rates } = near.reduce((a, b) => (size(b) < size(a) ? b : a));
+  const threads = c.block ? ` of ${c.block} threads` : '';
+  return `${c.grid} blocks${threads} move ${number(rates.gb_per_s)} GB/s, ${percent(rates.gb_per_s / best)} of the best, ${number(best)}.`;
+}
+
+function option(curves, bound, { width, theme }) {
+  const records = curves.flatMap((one) => one.points);
+  const rates = [...records.map((record) => record.rates.gb_per_s), bound ?? 0];
+  const tip = columnTooltip(theme, (list) => list.length && {
+    title: `${Math.round(2 ** list[0].value[0])} blocks`,
+    rows: list.map(({ seriesName, value }) => [seriesName, `${number(value[1])} GB/s`]),
+  });
+  const data = ({ points }) => points.map(({ case: c, rates: { gb_per_s: rate } }) => [Math.log2(c.grid), rate]);
+  const roof = bound ? [{ axis: 'y', at: bound, label: `roofline ${plain(bound)} GB/s` }] : [];
+  return {
+    ...common(theme),
+    grid: { left: 52, right: 16, top: 14, bottom: 48 },
+    tooltip: tip,
+    xAxis: valueAxis(theme, gridsOf(records), 'blocks', plain),
+    yAxis: linearAxis(theme, [...rates, 0], width < 420 ? 'GB/s' : 'bandwidth, GB/s', 36, plain, 5),
+    series: [referenceLines(roof, theme, 'insideStartTop'), ...curves.map((one) => curve(one.mark, data(one), theme))],
+  };
+}
+
+function table(curves) {
+  const grids = gridsOf(curves.flatMap((one) => one.points));
+  const columns = [{ name: 'Blocks', numeric: true }, ...curves.map(({ mark }) => ({ name: `${mark.name}, GB/s`, numeric: true }))];
+  const at = (one, grid) => one.points.find((record) => record.case.grid === grid)?.rates.gb_per_s;
+  return { columns, rows: grids.map((grid) => [String(grid), ...curves.map((one) => number(at(one, grid)))]) };
+}
+
+function panel(key, records, label) {
+  const curves = curvesOf(records);
+  const shown = curves.flatMap((one) => one.points);
+  const [{ case: c, place }] = shown;
+  const path = c.source === c.destination ? `device ${short(c.source)}` : `${short(c.source)} > ${short(c.destination)}`;
+  return {
+    id: `grid-${key.replaceAll(/[^\w]+/g, '-')}`,
+    title: [copyTitle(c), `${c.executor} ${c.issue}`, label].filter(Boolean).join(', '),
+    caption: [simulatedNote([place]), `Path ${path}, ${bytes(c.bytes)}.`].filter(Boolean).join(' '),
+    findings: [finding(shown)],
+    span: 'half',
+    height: (width) => (width < 420 ? 270 : 320),
+    legend: curves.map((one) => one.mark),
+    option: (how) => option(curves, boundOf(shown[0]), how),
+    table: table(curves),
+  };
+}
+
+export function panels(model) {
+  const copies = model.records.filter((r) => r.benchmark === 'copy' && r.case.grid > 0 && r.rates.gb_per_s > 0);
+  const groups = [...groupBy(copies, panelKey)].filter(([, records]) => gridsOf(records).length >= FEWEST);
+  const labels = placeLabels(groups.map(([, [{ place }]]) => place));
+  return groups.map(([key, records]) => panel(key, records, labels.get(records[0].place)));
+}
