@@ -43,6 +43,7 @@ async function saved(page, button) {
 }
 
 async function accessible(page) {
+  for (const chart of await page.locator('.chart').all()) await chart.scrollIntoViewIfNeeded();
   await page.evaluate(() => document.querySelectorAll('details').forEach((details) => { details.open = true; }));
   await page.addScriptTag({ content: axe });
   const { violations } = await page.evaluate(() => globalThis.axe.run());

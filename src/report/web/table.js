@@ -18,5 +18,5 @@ export function dataTable({ columns, rows }, label) {
 
 /** A box that scrolls and can be reached with the keyboard. */
 export function scrollBox(content, label) {
-  return h('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': label }, content);
+  return h('div', { class: 'scroll', tabindex: '0', role: 'group', 'aria-label': label }, content);
 }
