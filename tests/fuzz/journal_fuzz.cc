@@ -19,11 +19,13 @@
 #include "copy/cases.h"
 #include "core/error.h"
 #include "corpus.h"
+#include "report/data.h"
 #include "results/compare.h"
 #include "results/writers/comparison_csv.h"
 #include "results/writers/comparison_table.h"
 #include "results/writers/console.h"
 #include "results/writers/csv.h"
+#include "verdict/summary.h"
 
 namespace duet {
 namespace {
@@ -65,10 +67,23 @@ void write_all(const JournalContents& journal) {
   console.end();
 }
 
+void report(const JournalContents& journal) {
+  // Bytes that are no UTF-8 are replaced, as the page's text is.
+  report_data({{journal.name, journal.records, journal.warnings}})
+      .dump(-1, ' ', false, Record::error_handler_t::replace);
+  const Record environment = {{"type", "environment"}, {"machines", Record::array()}};
+  VerdictSummary summary(environment);
+  for (const Record& record : journal.records) {
+    if (record["type"] == "result") summary.result(record, false);
+  }
+  summary.text();
+}
+
 // What Duet does with journals that the reader has accepted. Whatever else takes a journal is
 // called here as well.
 void use(const JournalContents& journal, const JournalContents& whole) {
   write_all(journal);
+  report(journal);
   may_refuse([&] { compare_both(journal, whole, /*across=*/false); });
   may_refuse([&] { compare_both(whole, journal, /*across=*/true); });
   for (const Record& record : journal.records) {
