@@ -1,9 +1,12 @@
 // Journals to the page's data.
 #include "report/data.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "results/environment.h"
 #include "results/version.h"
@@ -41,7 +44,7 @@ Record ceilings_to_json(const Ceilings& ceilings) {
 // A journal with the last record of each case, in the order of first appearance.
 class Builder {
  public:
-  Record build(const ReportJournal& journal) {
+  Record build(const ReportJournal& journal, const std::string& name) {
     for (const Record& record : journal.records) {
       if (record["type"] == "environment") {
         environments_.push_back(record);
@@ -52,7 +55,7 @@ class Builder {
     }
     Record ceilings = Record::object();
     for (const auto& [device, one] : judge_.ceilings()) ceilings[device] = ceilings_to_json(one);
-    return {{"name", std::filesystem::path(journal.name).filename().string()},
+    return {{"name", name},
             {"environments", environments_},
             {"ceilings", ceilings},
             {"warnings", journal.warnings},
@@ -82,11 +85,36 @@ class Builder {
   std::map<std::string, std::size_t> places_;  // by case
 };
 
+// The last `parts` parts of a path.
+std::string ending(const std::filesystem::path& path, std::size_t parts) {
+  const std::vector<std::filesystem::path> all(path.begin(), path.end());
+  std::filesystem::path end;
+  for (std::size_t i = all.size() - std::min(parts, all.size()); i < all.size(); ++i) end /= all[i];
+  return end.string();
+}
+
+// File names, with as many folders before them as tell all of them apart; those that no path tells
+// apart are numbered.
+std::vector<std::string> short_names(const std::vector<ReportJournal>& journals) {
+  constexpr std::size_t kMostParts = 8;
+  std::vector<std::string> names;
+  for (std::size_t parts = 1; parts <= kMostParts; ++parts) {
+    names.clear();
+    for (const ReportJournal& journal : journals) names.push_back(ending(journal.name, parts));
+    if (std::set<std::string>(names.begin(), names.end()).size() == names.size()) return names;
+  }
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] += fmt::format(" ({})", i + 1);
+  return names;
+}
+
 }  // namespace
 
 Record report_data(const std::vector<ReportJournal>& journals) {
   Record list = Record::array();
-  for (const ReportJournal& journal : journals) list.push_back(Builder().build(journal));
+  const std::vector<std::string> names = short_names(journals);
+  for (std::size_t i = 0; i < journals.size(); ++i) {
+    list.push_back(Builder().build(journals[i], names[i]));
+  }
   return {{"duet", version()},
           {"revision", revision()},
           {"made_utc", time_utc()},

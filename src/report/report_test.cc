@@ -1,0 +1,110 @@
+// The page's data: which records count, what journals are called, and text that stays text.
+#include "report/report.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+
+namespace duet {
+namespace {
+
+Record environment() {
+  Record machine = {{"name", "cuda:0"}};
+  machine["devices"] = Record::array();
+  machine["devices"].push_back({{"name", "cuda:0"}, {"kind", "cuda"}, {"model", "NVIDIA H200"}});
+  Record record = {{"type", "environment"}, {"schema", kJournalSchema}};
+  record["machines"] = Record::array();
+  record["machines"].push_back(machine);
+  return record;
+}
+
+Record gemm(std::int64_t m, double tflops) {
+  Measurement measurement;
+  measurement.id = {"gemm",
+                    "cuda:0",
+                    "cublaslt",
+                    {{"m", m}, {"n", m}, {"k", m}, {"dtype", "bf16"}, {"layout", "nn"}}};
+  const auto size = static_cast<double>(m);
+  measurement.cost.flop = 2 * size * size * size;
+  measurement.sampling.emplace();
+  measurement.sampling->samples = {measurement.cost.flop / tflops / 1e12};
+  return make_record(measurement);
+}
+
+TEST(ReportData, TheLastRecordOfACaseCountsInItsFirstPlace) {
+  const Record data = report_data(
+      {{"a.jsonl", {environment(), gemm(8192, 500), gemm(4096, 700), gemm(8192, 710)}, {}}});
+  const Record& records = data["journals"][0]["records"];
+  ASSERT_EQ(records.size(), 2u);
+  EXPECT_EQ(records[0]["case"]["m"], 8192);
+  EXPECT_NEAR(records[0]["rates"]["tflops"].get<double>(), 710, 1e-3);
+  EXPECT_EQ(records[0]["verdict"]["word"], "PASS");
+  EXPECT_FALSE(records[0].contains("samples"));
+}
+
+TEST(ReportData, RecordsKnowTheirRun) {
+  const Record data = report_data(
+      {{"a.jsonl", {environment(), gemm(8192, 700), environment(), gemm(4096, 700)}, {}}});
+  const Record& records = data["journals"][0]["records"];
+  EXPECT_EQ(records[0]["environment"], 0);
+  EXPECT_EQ(records[1]["environment"], 1);
+}
+
+TEST(ReportData, CeilingsAreWhatTheModelPromises) {
+  const Record data = report_data({{"a.jsonl", {environment(), gemm(8192, 700)}, {}}});
+  const Record& ceiling = data["journals"][0]["ceilings"]["cuda:0"];
+  EXPECT_EQ(ceiling["source"], "promised");
+  EXPECT_EQ(ceiling["tflops"]["bf16"], 989.4);
+  EXPECT_EQ(ceiling["memory_gb_per_s"], 4800.0);
+}
+
+TEST(ReportData, JournalsOfOneNameAreToldApartByTheirFolders) {
+  const auto names = [](const std::vector<std::string>& paths) {
+    std::vector<ReportJournal> journals;
+    for (const std::string& path : paths) journals.push_back({path, {environment()}, {}});
+    std::vector<std::string> found;
+    const Record data = report_data(journals);
+    for (const Record& journal : data["journals"]) {
+      found.push_back(journal["name"]);
+    }
+    return found;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(names({"x/a.jsonl", "y/b.jsonl"}), (Names{"a.jsonl", "b.jsonl"}));
+  EXPECT_EQ(names({"r/x/a.jsonl", "r/y/a.jsonl"}), (Names{"x/a.jsonl", "y/a.jsonl"}));
+  EXPECT_EQ(names({"a.jsonl", "a.jsonl"}), (Names{"a.jsonl (1)", "a.jsonl (2)"}));
+}
+
+TEST(ReportData, StudiesRowsAreThere) {
+  const Record rows = reported_rows();
+  const auto reports = [&](const char* device) {
+    return std::any_of(rows.begin(), rows.end(), [&](const Record& row) {
+      return row["device"].get<std::string>().find(device) != std::string::npos;
+    });
+  };
+  EXPECT_TRUE(reports("MI350X"));
+  EXPECT_TRUE(reports("MI300X"));
+  EXPECT_TRUE(reports("H100"));
+}
+
+TEST(ReportPage, NothingInTheDataEndsTheScript) {
+  if (!has_report_page()) {
+    EXPECT_THROW(report_page({}), Unavailable);
+    GTEST_SKIP() << "built without Node.js";
+  }
+  Record hostile = gemm(8192, 700);
+  hostile["engine"] = "</script><img src=x onerror=alert(1)><!--";
+  const std::string page = report_page({{"</script>.jsonl", {environment(), hostile}, {}}});
+  EXPECT_EQ(page.compare(0, std::string(kReportHead).size(), kReportHead), 0);
+  EXPECT_EQ(page.find("<img src=x"), std::string::npos);
+  const std::size_t data = page.find("id=\"data\">");
+  ASSERT_NE(data, std::string::npos);
+  const std::size_t end = page.find("</script>", data);
+  const std::string text = page.substr(data + 10, end - data - 10);
+  EXPECT_FALSE(Record::parse(text, nullptr, false).is_discarded());
+}
+
+}  // namespace
+}  // namespace duet
