@@ -53,7 +53,7 @@ export const inkOn = (colour) => (luminance(colour) > 0.18 ? '#111418' : '#fffff
 const STEPS = [-0.25, -0.1, -0.02, 0.02, 0.1, 0.25]; // borders between the seven colours
 
 /** What the steps of the diverging scale mean, for a key. */
-export const divergingLabels = ['< -25%', '', '-10%', 'median', '+10%', '', '> +25%'];
+export const divergingLabels = ['< -25%', '', '-10%', '0', '+10%', '', '> +25%'];
 
 /** @param {number} deviation from the middle, 0.1: 10% above @returns {string} */
 export function diverging(theme, deviation) {

@@ -3,7 +3,7 @@ import { h } from './dom.js';
 import { common, svgText } from './plot/draw.js';
 import { markColour, pointStyle } from './plot/marks.js';
 
-const WIDTH = 960; // of a saved chart, in CSS pixels
+const WIDTHS = { half: 720, full: 960 }; // of a saved chart, in CSS pixels
 const SCALE = 2; // pixels of a PNG to one of them
 const CHARACTER = 6.6; // the width of a letter of the legend, about
 
@@ -22,12 +22,12 @@ function download(name, blob) {
 export const saveText = (name, type, text) => download(name, new Blob([text], { type }));
 
 /** Rows that a legend needs where names stand in one line after another. */
-function legendRows(marks) {
+function legendRows(marks, room) {
   let rows = 1;
   let used = 0;
   for (const { name, note = '' } of marks) {
     const width = 44 + (name.length + note.length) * CHARACTER;
-    if (used + width > WIDTH - 40) [rows, used] = [rows + 1, 0];
+    if (used + width > room - 40) [rows, used] = [rows + 1, 0];
     used += width;
   }
   return rows;
@@ -43,18 +43,19 @@ function savedLegend(marks, hidden, theme) {
     lineStyle: { color: markColour(mark, theme), type: mark.dash ?? 'solid' },
   }));
   const selected = Object.fromEntries([...hidden].map((name) => [name, false]));
-  return { show: true, data, selected, formatter, left: 20, top: 62, itemHeight: 9, textStyle: { color: theme.text } };
+  return { show: true, data, selected, formatter, left: 20, top: 66, itemWidth: 10, itemHeight: 10, itemGap: 16, textStyle: { color: theme.text } };
 }
 
-/** A panel as it is saved and printed: with title, caption and legend inside. */
+/** A panel as it is saved: with title, caption and legend inside. */
 function picture(panel, hidden, theme) {
-  const option = panel.option({ width: WIDTH, theme });
-  const above = 68 + (panel.legend.length ? 22 * legendRows(panel.legend) : 0);
-  const height = panel.height(WIDTH) + above;
+  const width = Math.max(WIDTHS[panel.span], panel.minWidth ?? 0);
+  const option = panel.option({ width, theme });
+  const above = 72 + (panel.legend.length ? 24 * legendRows(panel.legend, width) : 0);
+  const height = panel.height(width) + above;
   const title = {
     text: panel.title, subtext: panel.caption, left: 14, top: 10,
     textStyle: { fontSize: 16, color: theme.text },
-    subtextStyle: { fontSize: 12, color: theme.muted, width: WIDTH - 40, overflow: 'break' },
+    subtextStyle: { fontSize: 12, color: theme.muted, width: width - 40, overflow: 'break' },
   };
   const elements = (option.graphic?.elements ?? []).map((element) => moved(element, above));
   const whole = {
@@ -62,7 +63,7 @@ function picture(panel, hidden, theme) {
     grid: { ...option.grid, top: option.grid.top + above },
     legend: savedLegend(panel.legend, hidden, theme),
   };
-  return { text: svgText(whole, WIDTH, height), height };
+  return { text: svgText(whole, width, height), width, height };
 }
 
 /** A free element of a chart, further down. */
@@ -76,13 +77,13 @@ export function saveSvg(panel, hidden, theme) {
 }
 
 export async function savePng(panel, hidden, theme) {
-  const { text, height } = picture(panel, hidden, theme);
+  const { text, width, height } = picture(panel, hidden, theme);
   const address = URL.createObjectURL(new Blob([text], { type: 'image/svg+xml' }));
   try {
     const image = new Image();
     image.src = address;
     await image.decode();
-    const canvas = h('canvas', { width: WIDTH * SCALE, height: height * SCALE });
+    const canvas = h('canvas', { width: width * SCALE, height: height * SCALE });
     canvas.getContext('2d').drawImage(image, 0, 0, canvas.width, canvas.height);
     const blob = await new Promise((done) => canvas.toBlob(done, 'image/png'));
     download(`${fileName(panel.title)}.png`, blob);

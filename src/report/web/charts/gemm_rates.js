@@ -90,8 +90,9 @@ function option(panel, { width, theme }) {
     ...one.records.map((record) => place(one, record, rows.indexOf(shape(record.case)))),
     ...(rows.includes(BEST) ? [place(one, bestOf(one), rows.indexOf(BEST))] : []),
   ];
-  const elsewhere = (mark) => reported.filter(({ device }) => device === mark.device)
-    .map((one) => ({ value: [one.tflops, one.row], reported: one }));
+  const others = reportedMarks(reported);
+  const elsewhere = (mark, i) => reported.filter(({ device }) => device === mark.device)
+    .map((one) => ({ value: [one.tflops, one.row + shiftOf(others, i)], reported: one }));
   const low = series.flatMap((one) => dataOf(one).filter(({ record }) => record.verdict?.word === 'LOW'));
   const tip = pointTooltip(theme, ({ data, seriesName }) => {
     if (data?.reported) {
@@ -106,14 +107,14 @@ function option(panel, { width, theme }) {
   const xAxis = linearAxis(theme, rates, 'TFLOP/s', 28, plain, narrow ? 4 : 8);
   return {
     ...common(theme),
-    grid: { left: narrow ? 112 : 142, right: 18, top: 26, bottom: 46 },
+    grid: { left: narrow ? 122 : 148, right: 18, top: 26, bottom: 46 },
     tooltip: tip,
     xAxis,
     yAxis: rowAxis(theme, rows),
     series: [
       peakLines(peaks, xAxis, theme),
       ...series.map((one) => points(one.mark, dataOf(one), theme)),
-      ...reportedMarks(reported).map((mark) => points(mark, elsewhere(mark), theme, 9)),
+      ...others.map((mark, i) => points(mark, elsewhere(mark, i), theme, 9)),
       ...lowRings(low.map(({ value }) => value), theme),
     ],
   };
