@@ -16,12 +16,20 @@ function bigJournal(duet, folder) {
   const small = join(folder, 'small.jsonl');
   const words = ['copy', '--device', 'sim:h200-8', '--sizes', '16M', '--quiet', '--json', small];
   execFileSync(duet, words, { stdio: ['ignore', 'ignore', 'inherit'] });
-  const [environment, ...results] = readFileSync(small, 'utf8').trimEnd().split('\n').map((line) => JSON.parse(line));
-  const measured = results.filter(({ benchmark, outcome }) => benchmark === 'copy' && outcome === 'measured');
+  const [environment, ...results] = readFileSync(small, 'utf8')
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  const measured = results.filter(
+    ({ benchmark, outcome }) => benchmark === 'copy' && outcome === 'measured',
+  );
   const lines = [environment];
   for (let i = 0; i < RECORDS; i += 1) {
     const record = measured[i % measured.length];
-    lines.push({ ...record, case: { ...record.case, bytes: 4096 * 2 ** Math.floor(i / measured.length) } });
+    lines.push({
+      ...record,
+      case: { ...record.case, bytes: 4096 * 2 ** Math.floor(i / measured.length) },
+    });
   }
   const big = join(folder, 'big.jsonl');
   writeFileSync(big, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
@@ -32,7 +40,8 @@ function bigJournal(duet, folder) {
 function watch() {
   globalThis.told = { longest: 0 };
   new PerformanceObserver((list) => {
-    for (const { duration } of list.getEntries()) globalThis.told.longest = Math.max(globalThis.told.longest, duration);
+    for (const { duration } of list.getEntries())
+      globalThis.told.longest = Math.max(globalThis.told.longest, duration);
   }).observe({ entryTypes: ['longtask'] });
   new MutationObserver(() => {
     if (document.documentElement?.dataset.ready) globalThis.told.ready ??= performance.now();
@@ -57,13 +66,19 @@ if (!duet || !nodeModules || !path) {
   process.exit(2);
 }
 const folder = mkdtempSync(join(tmpdir(), 'duet-paint-'));
-const file = makeReport(resolve(duet), [bigJournal(resolve(duet), folder)], join(folder, 'big.html'));
+const file = makeReport(
+  resolve(duet),
+  [bigJournal(resolve(duet), folder)],
+  join(folder, 'big.html'),
+);
 console.log(`${RECORDS} records, ${(statSync(file).size / 1e6).toFixed(1)} MB; milliseconds:`);
 console.log('first paint  all there  longest task  filter');
 for (let round = 0; round < ROUNDS; round += 1) {
   const browser = await launch(nodeModules, path);
   const { page } = await openReport(browser, file, {}, watch);
-  const paint = await page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? NaN);
+  const paint = await page.evaluate(
+    () => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? NaN,
+  );
   const { ready, longest } = await page.evaluate(() => globalThis.told);
   const times = [paint, ready, longest, await filterTime(page)];
   console.log(times.map((time, i) => time.toFixed(0).padStart([11, 11, 14, 8][i])).join(''));

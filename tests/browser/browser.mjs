@@ -6,8 +6,14 @@ import { pathToFileURL } from 'node:url';
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
 const ARGUMENTS = [
-  '--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
-  '--disable-background-networking', '--disable-component-update', '--disable-sync',
+  '--headless',
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
 ];
 
 function executable(path) {
@@ -49,7 +55,8 @@ export async function openReport(browser, file, options = {}, first = null) {
   page.on('pageerror', (error) => complaints.push(`error: ${error.stack}`));
   page.on('request', (request) => {
     const address = request.url();
-    if (!address.startsWith(own) && !/^(data|blob):/.test(address)) complaints.push(`request: ${address}`);
+    if (!address.startsWith(own) && !/^(data|blob):/.test(address))
+      complaints.push(`request: ${address}`);
   });
   await page.goto(own);
   await page.waitForSelector('html[data-ready]', { timeout: 30000 });

@@ -12,7 +12,9 @@ const COPY = ['copy', '--device', 'sim:h200-4', '--sizes', '64K,1M,16M,256M', '-
 const GEMM = ['gemm', '--device', 'sim:h200-4', '--set', 'seed', '--dtype', 'bf16'];
 
 function run(duet, words, file) {
-  execFileSync(duet, [...words, '--quiet', '--json', file], { stdio: ['ignore', 'ignore', 'inherit'] });
+  execFileSync(duet, [...words, '--quiet', '--json', file], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
   return file;
 }
 
@@ -28,13 +30,35 @@ function slower(record, share) {
 
 function broken(record, outcome, reason) {
   const { type, schema, benchmark, device, engine, case: axes } = record;
-  return { type, schema, benchmark, device, engine, case: axes, outcome, failed: { reason }, notes: {}, warnings: [] };
+  return {
+    type,
+    schema,
+    benchmark,
+    device,
+    engine,
+    case: axes,
+    outcome,
+    failed: { reason },
+    notes: {},
+    warnings: [],
+  };
 }
 
 function doctor(text) {
-  const records = text.trimEnd().split('\n').map((line) => JSON.parse(line));
-  const at = (size, from, to) => records.findIndex(({ case: c }) =>
-    c?.bytes === size && c.executor === 'dma' && c.issue === 'push' && !c.bidirectional && c.source.endsWith(from) && c.destination.endsWith(to));
+  const records = text
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  const at = (size, from, to) =>
+    records.findIndex(
+      ({ case: c }) =>
+        c?.bytes === size &&
+        c.executor === 'dma' &&
+        c.issue === 'push' &&
+        !c.bidirectional &&
+        c.source.endsWith(from) &&
+        c.destination.endsWith(to),
+    );
   const bad = at(256 * 2 ** 20, `:${BAD.from}`, `:${BAD.to}`);
   records[bad] = slower(records[bad], BAD.share);
   const wrong = at(2 ** 20, ':0', ':1');
@@ -59,6 +83,8 @@ export function makeJournals(duet, folder) {
 
 /** The report of journals, as `duet report` makes it. @returns {string} its file */
 export function makeReport(duet, journals, file) {
-  execFileSync(duet, ['report', ...journals, '--output', file], { stdio: ['ignore', 'ignore', 'inherit'] });
+  execFileSync(duet, ['report', ...journals, '--output', file], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
   return file;
 }

@@ -1,17 +1,25 @@
 // What the tests of the report read from its page.
 import { themes } from '../../src/report/web/palette.js';
 
-const COLOURS = Object.values(themes).flatMap((theme) => [...theme.series, ...theme.diverging, theme.muted]);
+const COLOURS = Object.values(themes).flatMap((theme) => [
+  ...theme.series,
+  ...theme.diverging,
+  theme.muted,
+]);
 
 /** @returns {Promise<number>} marks of a chart that have a series' colour and a size */
 export async function drawnMarks(chart) {
   await chart.scrollIntoViewIfNeeded();
   await chart.locator('svg').waitFor();
-  return chart.evaluate((box, colours) => [...box.querySelectorAll('svg path')].filter((mark) => {
-    const paint = [mark.getAttribute('fill'), mark.getAttribute('stroke')];
-    const { width, height } = mark.getBoundingClientRect();
-    return paint.some((colour) => colours.includes(colour)) && width + height > 2;
-  }).length, COLOURS);
+  return chart.evaluate(
+    (box, colours) =>
+      [...box.querySelectorAll('svg path')].filter((mark) => {
+        const paint = [mark.getAttribute('fill'), mark.getAttribute('stroke')];
+        const { width, height } = mark.getBoundingClientRect();
+        return paint.some((colour) => colours.includes(colour)) && width + height > 2;
+      }).length,
+    COLOURS,
+  );
 }
 
 /** @returns {boolean} whether texts are numbers in order, the empty ones last */

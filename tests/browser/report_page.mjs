@@ -23,7 +23,10 @@ if (!path) {
 
 const folder = mkdtempSync(join(tmpdir(), 'duet-report-'));
 const browser = await launch(nodeModules, path);
-const axe = readFileSync(createRequire(join(resolve(nodeModules), 'noname.js')).resolve('axe-core/axe.min.js'), 'utf8');
+const axe = readFileSync(
+  createRequire(join(resolve(nodeModules), 'noname.js')).resolve('axe-core/axe.min.js'),
+  'utf8',
+);
 const journals = makeJournals(resolve(duet), folder);
 const good = makeReport(resolve(duet), journals.good, join(folder, 'good.html'));
 const bad = makeReport(resolve(duet), [journals.bad], join(folder, 'bad.html'));
@@ -38,29 +41,46 @@ async function check(name, file, body, options) {
 }
 
 async function saved(page, button) {
-  const [download] = await Promise.all([page.waitForEvent('download'), page.locator(button).first().click()]);
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.locator(button).first().click(),
+  ]);
   return { name: download.suggestedFilename(), bytes: readFileSync(await download.path()) };
 }
 
 async function accessible(page) {
   for (const chart of await page.locator('.chart').all()) await chart.scrollIntoViewIfNeeded();
-  await page.evaluate(() => document.querySelectorAll('details').forEach((details) => { details.open = true; }));
+  await page.evaluate(() =>
+    document.querySelectorAll('details').forEach((details) => {
+      details.open = true;
+    }),
+  );
   await page.addScriptTag({ content: axe });
   const { violations } = await page.evaluate(() => globalThis.axe.run());
-  return violations.map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map(({ html }) => html).join(' | ')}`);
+  return violations.map(
+    ({ id, nodes }) =>
+      `${id}: ${nodes
+        .slice(0, 3)
+        .map(({ html }) => html)
+        .join(' | ')}`,
+  );
 }
 
 const checks = {
   async 'every chart is drawn'(page) {
     const charts = await page.locator('.chart').all();
     assert.ok(charts.length >= 6, `${charts.length} charts`);
-    for (const chart of charts) assert.ok((await drawnMarks(chart)) >= 5, await chart.getAttribute('aria-label'));
+    for (const chart of charts)
+      assert.ok((await drawnMarks(chart)) >= 5, await chart.getAttribute('aria-label'));
   },
   async 'a legend hides a series'(page) {
     const card = page.locator('#copy .card').first();
     const before = await drawnMarks(card.locator('.chart'));
     await card.locator('.legend button').first().click();
-    assert.equal(await card.locator('.legend button').first().getAttribute('aria-pressed'), 'false');
+    assert.equal(
+      await card.locator('.legend button').first().getAttribute('aria-pressed'),
+      'false',
+    );
     assert.ok((await drawnMarks(card.locator('.chart'))) < before);
   },
   async 'sorting sorts numbers, both ways'(page) {
@@ -71,7 +91,9 @@ const checks = {
       await page.getByRole('button', { name: 'Show all rows' }).click();
       assert.equal(await column.getAttribute('aria-sort'), direction);
       const place = await column.evaluate((cell) => cell.cellIndex);
-      const texts = await page.locator(`.records tbody td:nth-child(${place + 1})`).allTextContents();
+      const texts = await page
+        .locator(`.records tbody td:nth-child(${place + 1})`)
+        .allTextContents();
       assert.ok(texts.length > 50 && isSorted(texts, direction), direction);
     }
   },
@@ -94,7 +116,14 @@ const checks = {
   },
   async 'the keyboard reaches everything'(page) {
     const stops = await tabStops(page, 400);
-    for (const stop of ['a:Skip to the results', 'a:Summary', 'a:Records', 'select:theme', 'button:GB/s', 'button:Copy as CSV']) {
+    for (const stop of [
+      'a:Skip to the results',
+      'a:Summary',
+      'a:Records',
+      'select:theme',
+      'button:GB/s',
+      'button:Copy as CSV',
+    ]) {
       assert.ok(stops.includes(stop), `${stop} among ${stops.length} stops`);
     }
   },
@@ -113,14 +142,20 @@ const checks = {
 
 const doctored = {
   async 'what is wrong is said first'(page) {
-    assert.match(await page.locator('.headline').textContent(), /^1 case left wrong data; 1 case failed/);
+    assert.match(
+      await page.locator('.headline').textContent(),
+      /^1 case left wrong data; 1 case failed/,
+    );
     const words = await page.locator('.faults .word').allTextContents();
     assert.deepEqual(words.slice(0, 2), ['wrong', 'failed']);
   },
   async 'a bad link is named'(page) {
     const alerts = await page.locator('#pairs .alert').allTextContents();
     assert.equal(alerts.length, 1);
-    assert.match(alerts[0], new RegExp(`^${BAD.from} > ${BAD.to} moves [\\d.]+ GB/s, 38% under the median`));
+    assert.match(
+      alerts[0],
+      new RegExp(`^${BAD.from} > ${BAD.to} moves [\\d.]+ GB/s, 38% under the median`),
+    );
   },
   async 'hostile words are words'(page) {
     assert.ok((await page.locator('h1').textContent()).includes(HOSTILE));
@@ -137,8 +172,13 @@ const doctored = {
     const at = (column) => head.indexOf(column);
     for (const line of lines) assert.equal(line.length, head.length);
     const measured = lines.filter((line) => line[at('outcome')] === 'measured');
-    assert.ok(measured.every((line) => Number(line[at('gb_per_s')]) > 0 && line[at('kind')] === 'local'));
-    assert.ok(lines.some((line) => line[at('algorithm')] === `'${FORMULA}`), 'formulas are quoted');
+    assert.ok(
+      measured.every((line) => Number(line[at('gb_per_s')]) > 0 && line[at('kind')] === 'local'),
+    );
+    assert.ok(
+      lines.some((line) => line[at('algorithm')] === `'${FORMULA}`),
+      'formulas are quoted',
+    );
     await page.getByRole('button', { name: 'Copy as CSV' }).click();
     await page.getByRole('button', { name: 'Copied' }).waitFor();
   },
@@ -148,9 +188,14 @@ for (const [name, body] of Object.entries(checks)) await check(name, good, body)
 for (const [name, body] of Object.entries(doctored)) await check(name, bad, body);
 for (const file of [good, bad]) {
   const viewport = { width: 360, height: 740 };
-  await check('a phone does not scroll sideways', file, async (page) => {
-    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 360);
-  }, { viewport });
+  await check(
+    'a phone does not scroll sideways',
+    file,
+    async (page) => {
+      assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 360);
+    },
+    { viewport },
+  );
   for (const colorScheme of ['light', 'dark']) {
     const body = async (page) => assert.deepEqual(await accessible(page), []);
     await check(`axe finds nothing, ${colorScheme}`, file, body, { colorScheme, bypassCSP: true });

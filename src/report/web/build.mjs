@@ -14,7 +14,9 @@ const charts = {
   setup(build) {
     build.onResolve({ filter: /^all-charts$/ }, ({ path }) => ({ path, namespace: 'charts' }));
     build.onLoad({ filter: /.*/, namespace: 'charts' }, () => {
-      const files = readdirSync(join(here, 'charts')).filter((name) => name.endsWith('.js')).sort();
+      const files = readdirSync(join(here, 'charts'))
+        .filter((name) => name.endsWith('.js'))
+        .sort();
       const imports = files.map((name, i) => `import * as c${i} from './charts/${name}';`);
       const list = `export default [${files.map((_, i) => `c${i}`).join(', ')}];`;
       return { contents: [...imports, list].join('\n'), resolveDir: here };

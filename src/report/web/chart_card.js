@@ -12,15 +12,21 @@ const PAPER = { half: 420, full: 760 }; // widths in CSS pixels; the paper's own
 
 function findings(list) {
   if (!list.length) return null;
-  const item = (finding) => h('li', { class: finding.alert ? 'alert' : null }, finding.text ?? finding);
+  const item = (finding) =>
+    h('li', { class: finding.alert ? 'alert' : null }, finding.text ?? finding);
   return h('ul', { class: 'findings' }, list.map(item));
 }
 
 /** The table under the chart; made when it is first opened, since most never are. */
 function dataBelow(panel) {
-  const details = h('details', { class: 'data' }, h('summary', {}, 'Data', h('span', { class: 'off-screen' }, `: ${panel.title}`)));
+  const details = h(
+    'details',
+    { class: 'data' },
+    h('summary', {}, 'Data', h('span', { class: 'off-screen' }, `: ${panel.title}`)),
+  );
   details.addEventListener('toggle', () => {
-    if (details.open && !details.querySelector('table')) details.append(dataTable(panel.table, `Data: ${panel.title}`));
+    if (details.open && !details.querySelector('table'))
+      details.append(dataTable(panel.table, `Data: ${panel.title}`));
   });
   return details;
 }
@@ -29,9 +35,12 @@ function dataBelow(panel) {
 class Drawing {
   constructor(panel, box, hidden) {
     Object.assign(this, { panel, box, hidden, chart: null, drawn: 0 });
-    this.near = new IntersectionObserver((entries) => {
-      if (entries.some((entry) => entry.isIntersecting)) this.start();
-    }, { rootMargin: '400px' });
+    this.near = new IntersectionObserver(
+      (entries) => {
+        if (entries.some((entry) => entry.isIntersecting)) this.start();
+      },
+      { rootMargin: '400px' },
+    );
     this.near.observe(box);
     onThemeChange(() => this.chart && this.draw());
   }
@@ -64,26 +73,51 @@ function paperChart(panel, hidden) {
   const width = PAPER[panel.span];
   const option = panel.option({ width, theme: themes.light });
   const selected = Object.fromEntries([...hidden].map((name) => [name, false]));
-  const text = svgText({ ...option, legend: { show: false, selected } }, width, panel.height(width));
+  const text = svgText(
+    { ...option, legend: { show: false, selected } },
+    width,
+    panel.height(width),
+  );
   const parsed = new DOMParser().parseFromString(text, 'image/svg+xml').documentElement;
   parsed.setAttribute('viewBox', `0 0 ${width} ${panel.height(width)}`);
   return document.importNode(parsed, true);
 }
 
 /** A chart that needs more width than a phone has scrolls, and the keyboard must reach it for that. */
-const scrolling = (panel) => ({ class: 'chart-box', ...(panel.minWidth > 300 ? { tabindex: '0', role: 'group', 'aria-label': `Chart: ${panel.title}` } : {}) });
+const scrolling = (panel) => ({
+  class: 'chart-box',
+  ...(panel.minWidth > 300
+    ? { tabindex: '0', role: 'group', 'aria-label': `Chart: ${panel.title}` }
+    : {}),
+});
 
 function chart(panel) {
   const hidden = new Set();
-  const box = h('div', { class: 'chart', role: 'img', 'aria-label': `${panel.title}. ${panel.caption} The numbers are in the data below.` });
+  const box = h('div', {
+    class: 'chart',
+    role: 'img',
+    'aria-label': `${panel.title}. ${panel.caption} The numbers are in the data below.`,
+  });
   box.style.minHeight = `${panel.height(480)}px`;
   const paper = h('div', { class: 'paper', 'aria-hidden': 'true' });
   const drawing = new Drawing(panel, box, hidden);
   const marks = h('div', {});
-  const showLegend = (theme) => marks.replaceChildren(panel.legend.length ? legend(panel.legend, theme, hidden, () => drawing.draw()) : '');
+  const showLegend = (theme) =>
+    marks.replaceChildren(
+      panel.legend.length ? legend(panel.legend, theme, hidden, () => drawing.draw()) : '',
+    );
   showLegend(currentTheme());
   onThemeChange(() => showLegend(currentTheme()));
-  const save = (name, how) => h('button', { type: 'button', 'aria-label': `${name}: ${panel.title}`, on: { click: () => how(panel, hidden, currentTheme()) } }, name);
+  const save = (name, how) =>
+    h(
+      'button',
+      {
+        type: 'button',
+        'aria-label': `${name}: ${panel.title}`,
+        on: { click: () => how(panel, hidden, currentTheme()) },
+      },
+      name,
+    );
   const tools = h('div', { class: 'tools' }, save('Save PNG', savePng), save('Save SVG', saveSvg));
   const draws = {
     forPaper() {
@@ -103,11 +137,16 @@ function chart(panel) {
  * @returns {{element: HTMLElement, draws: {forPaper: Function, forScreen: Function}|null}}
  */
 export function chartCard(panel) {
-  const { parts, draws } = panel.option ? chart(panel) : { parts: [dataTable(panel.table, panel.title)], draws: null };
-  const element = h('figure', { class: `card ${panel.span}`, id: panel.id },
+  const { parts, draws } = panel.option
+    ? chart(panel)
+    : { parts: [dataTable(panel.table, panel.title)], draws: null };
+  const element = h(
+    'figure',
+    { class: `card ${panel.span}`, id: panel.id },
     h('h3', {}, panel.title),
     panel.caption && h('figcaption', {}, panel.caption),
     findings(panel.findings),
-    parts);
+    parts,
+  );
   return { element, draws };
 }

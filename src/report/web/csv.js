@@ -10,7 +10,9 @@ function cell(value) {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-const keysOf = (records, of) => [...new Set(records.flatMap((record) => Object.keys(of(record) ?? {})))];
+const keysOf = (records, of) => [
+  ...new Set(records.flatMap((record) => Object.keys(of(record) ?? {}))),
+];
 
 /**
  * @param {Object[]} records in the order of the lines
@@ -21,14 +23,36 @@ export function csv(records) {
   const rates = keysOf(records, (record) => record.rates);
   const notes = keysOf(records, (record) => record.notes);
   const head = [
-    'journal', 'benchmark', 'device', 'engine', ...axes, 'outcome', 'verdict', 'median_seconds', ...rates,
-    'expected', 'bound', 'reason', ...notes, 'warnings',
+    'journal',
+    'benchmark',
+    'device',
+    'engine',
+    ...axes,
+    'outcome',
+    'verdict',
+    'median_seconds',
+    ...rates,
+    'expected',
+    'bound',
+    'reason',
+    ...notes,
+    'warnings',
   ];
   const line = (record) => [
-    record.place.journal.name, record.benchmark, record.device, record.engine,
-    ...axes.map((axis) => plain(record.case[axis])), record.outcome, record.verdict && wordOf(record),
-    record.seconds?.median, ...rates.map((rate) => record.rates[rate]), record.verdict?.expected,
-    record.verdict?.bound, reasonOf(record), ...notes.map((note) => record.notes?.[note]), record.warnings?.join('; '),
+    record.place.journal.name,
+    record.benchmark,
+    record.device,
+    record.engine,
+    ...axes.map((axis) => plain(record.case[axis])),
+    record.outcome,
+    record.verdict && wordOf(record),
+    record.seconds?.median,
+    ...rates.map((rate) => record.rates[rate]),
+    record.verdict?.expected,
+    record.verdict?.bound,
+    reasonOf(record),
+    ...notes.map((note) => record.notes?.[note]),
+    record.warnings?.join('; '),
   ];
   return [head, ...records.map(line)].map((cells) => `${cells.map(cell).join(',')}\n`).join('');
 }

@@ -20,39 +20,86 @@ function byWeight(a, b) {
 
 function groupKey(record) {
   const shared = Object.entries(record.case).filter(([axis]) => !VARYING.includes(axis));
-  return JSON.stringify([wordOf(record), record.benchmark, record.place.journal.name, record.device, record.engine, shared]);
+  return JSON.stringify([
+    wordOf(record),
+    record.benchmark,
+    record.place.journal.name,
+    record.device,
+    record.engine,
+    shared,
+  ]);
 }
 
 function figures({ verdict }) {
   if (verdict?.value === undefined) return null;
-  const of = verdict.expected > 0 && `${percent(ratio({ verdict }))} of the ${rateText(verdict.rate, verdict.expected)} expected`;
-  const bound = verdict.word === 'SUSPECT-HIGH' && verdict.bound > 0 && `at most ${rateText(verdict.rate, verdict.bound)} is possible`;
+  const of =
+    verdict.expected > 0 &&
+    `${percent(ratio({ verdict }))} of the ${rateText(verdict.rate, verdict.expected)} expected`;
+  const bound =
+    verdict.word === 'SUSPECT-HIGH' &&
+    verdict.bound > 0 &&
+    `at most ${rateText(verdict.rate, verdict.bound)} is possible`;
   const line = (text) => text && h('span', {}, text);
-  return h('p', { class: 'figures' }, h('strong', {}, rateText(verdict.rate, verdict.value)), line(of), line(bound));
+  return h(
+    'p',
+    { class: 'figures' },
+    h('strong', {}, rateText(verdict.rate, verdict.value)),
+    line(of),
+    line(bound),
+  );
 }
 
 function fault(record, labels, tag, more) {
-  const where = [labels.get(record.place), record.engine === 'duet' ? '' : record.engine].filter(Boolean).join(', ');
+  const where = [labels.get(record.place), record.engine === 'duet' ? '' : record.engine]
+    .filter(Boolean)
+    .join(', ');
   const word = wordOf(record);
-  return h(tag, { class: 'fault' },
+  return h(
+    tag,
+    { class: 'fault' },
     h('span', { class: `word ${word.toLowerCase()}` }, word),
-    h('div', {},
-      h('p', { class: 'case' }, `${record.benchmark} ${caseText(record)}`, where && h('span', { class: 'where' }, ` (${where})`)),
+    h(
+      'div',
+      {},
+      h(
+        'p',
+        { class: 'case' },
+        `${record.benchmark} ${caseText(record)}`,
+        where && h('span', { class: 'where' }, ` (${where})`),
+      ),
       [reasonOf(record), record.verdict?.sentence].filter(Boolean).map((text) => h('p', {}, text)),
       record.verdict?.advice && h('p', { class: 'advice' }, `To try: ${record.verdict.advice}`),
-      more),
-    figures(record));
+      more,
+    ),
+    figures(record),
+  );
 }
 
 /** The worst of a group, with the others folded away below it. */
 function group(records, labels) {
   const [worst, ...others] = records;
   if (!others.length) return fault(worst, labels, 'li');
-  const line = (record) => h('li', {}, `${caseText(record)}: `,
-    record.verdict?.value === undefined ? reasonOf(record) : `${rateText(record.verdict.rate, record.verdict.value)}, ${percent(ratio(record))} of expected`);
+  const line = (record) =>
+    h(
+      'li',
+      {},
+      `${caseText(record)}: `,
+      record.verdict?.value === undefined
+        ? reasonOf(record)
+        : `${rateText(record.verdict.rate, record.verdict.value)}, ${percent(ratio(record))} of expected`,
+    );
   const rest = others.length - MOST_LINES;
-  const fold = h('details', {}, h('summary', {}, `and ${plural(others.length, 'other')} like it`),
-    h('ul', {}, others.slice(0, MOST_LINES).map(line), rest > 0 && h('li', {}, `${rest} more, among the records`)));
+  const fold = h(
+    'details',
+    {},
+    h('summary', {}, `and ${plural(others.length, 'other')} like it`),
+    h(
+      'ul',
+      {},
+      others.slice(0, MOST_LINES).map(line),
+      rest > 0 && h('li', {}, `${rest} more, among the records`),
+    ),
+  );
   return fault(worst, labels, 'li', fold);
 }
 
@@ -61,10 +108,20 @@ export function faultList(bad) {
   if (!bad.length) return [];
   const sorted = [...bad].sort(byWeight);
   const labels = placeLabels(bad.map(({ place }) => place));
-  const groups = sorted.length > FEW ? [...groupBy(sorted, groupKey).values()] : sorted.map((record) => [record]);
+  const groups =
+    sorted.length > FEW
+      ? [...groupBy(sorted, groupKey).values()]
+      : sorted.map((record) => [record]);
   const items = groups.map((records) => group(records, labels));
   const list = h('ol', { class: 'faults' }, items.slice(0, FEW));
   const rest = items.slice(FEW);
-  const fold = rest.length && h('details', {}, h('summary', {}, `${plural(rest.length, 'more group')} of figures`), h('ol', { class: 'faults' }, rest));
+  const fold =
+    rest.length &&
+    h(
+      'details',
+      {},
+      h('summary', {}, `${plural(rest.length, 'more group')} of figures`),
+      h('ol', { class: 'faults' }, rest),
+    );
   return [h('h3', {}, 'Not as it should be'), list, fold].filter(Boolean);
 }

@@ -25,8 +25,14 @@ export const plural = (n, word, words = `${word}s`) => `${count(n)} ${n === 1 ? 
 /** @param {number} value bytes @returns {string} 4 KiB, 1.957 GiB; 0 or less: a dash */
 export function bytes(value) {
   if (!(value > 0)) return DASH;
-  for (const [unit, size] of [['TiB', 2 ** 40], ['GiB', 2 ** 30], ['MiB', 2 ** 20], ['KiB', 2 ** 10]]) {
-    if (value >= size) return `${Number.isInteger(value / size) ? value / size : number(value / size)} ${unit}`;
+  for (const [unit, size] of [
+    ['TiB', 2 ** 40],
+    ['GiB', 2 ** 30],
+    ['MiB', 2 ** 20],
+    ['KiB', 2 ** 10],
+  ]) {
+    if (value >= size)
+      return `${Number.isInteger(value / size) ? value / size : number(value / size)} ${unit}`;
   }
   return `${Math.round(value)} B`;
 }
@@ -34,7 +40,11 @@ export function bytes(value) {
 /** @param {number} value seconds @returns {string} 8.128 us, 3.272 ms */
 export function seconds(value) {
   if (!Number.isFinite(value)) return DASH;
-  for (const [unit, size] of [['s', 1], ['ms', 1e-3], ['us', 1e-6]]) {
+  for (const [unit, size] of [
+    ['s', 1],
+    ['ms', 1e-3],
+    ['us', 1e-6],
+  ]) {
     if (value >= size) return `${number(value / size)} ${unit}`;
   }
   return `${number(value * 1e9)} ns`;
@@ -64,7 +74,12 @@ export const minute = (time) => (time ? `${time.slice(0, 16).replace('T', ' ')} 
 /** @returns {string} a device without its machine: "cuda:3" -> "3"; words such as "pinned" stay */
 export const place = (name) => String(name ?? '').replace(/^.*:(?=\d+$)/, '');
 
-const DIRECTION = { peer: 'peer', local: 'local', host_to_device: 'host to device', device_to_host: 'device to host' };
+const DIRECTION = {
+  peer: 'peer',
+  local: 'local',
+  host_to_device: 'host to device',
+  device_to_host: 'device to host',
+};
 
 /** @returns {string} a value of an axis in words: host_to_device -> host to device */
 export const words = (text) => DIRECTION[text] ?? String(text ?? '').replaceAll('_', ' ');
@@ -79,9 +94,21 @@ export function launch(c) {
 export const shape = (c) => `${c.m} x ${c.n} x ${c.k}`;
 
 function copyText(c) {
-  const path = c.source === c.destination ? place(c.source) : `${place(c.source)} > ${place(c.destination)}`;
-  const parts = [words(c.kind), words(c.pattern), c.source && path, c.bidirectional && 'both ways', c.executor, c.issue];
-  const text = parts.filter(Boolean).join(' ').replace(' all_pairs all', ' all_pairs').replace(' all pairs all', ' all pairs');
+  const path =
+    c.source === c.destination ? place(c.source) : `${place(c.source)} > ${place(c.destination)}`;
+  const parts = [
+    words(c.kind),
+    words(c.pattern),
+    c.source && path,
+    c.bidirectional && 'both ways',
+    c.executor,
+    c.issue,
+  ];
+  const text = parts
+    .filter(Boolean)
+    .join(' ')
+    .replace(' all_pairs all', ' all_pairs')
+    .replace(' all pairs all', ' all pairs');
   return [text, c.bytes && bytes(c.bytes), launch(c)].filter(Boolean).join(', ');
 }
 
@@ -98,5 +125,7 @@ function gemmText(c) {
 export function caseText({ benchmark, case: c }) {
   if (benchmark.startsWith('copy')) return copyText(c);
   if (benchmark.startsWith('gemm')) return gemmText(c);
-  return Object.entries(c).map(([axis, value]) => `${words(axis)} ${words(value)}`).join(', ');
+  return Object.entries(c)
+    .map(([axis, value]) => `${words(axis)} ${words(value)}`)
+    .join(', ');
 }

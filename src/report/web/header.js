@@ -22,8 +22,12 @@ function dates(model) {
 }
 
 function versions(model) {
-  const runs = model.journals.flatMap(({ environments }) => environments.map(({ run }) => run).filter(Boolean));
-  return unique(runs.map(({ duet, revision }) => [duet, revision].filter(Boolean).join(' '))).join('; ');
+  const runs = model.journals.flatMap(({ environments }) =>
+    environments.map(({ run }) => run).filter(Boolean),
+  );
+  return unique(runs.map(({ duet, revision }) => [duet, revision].filter(Boolean).join(' '))).join(
+    '; ',
+  );
 }
 
 /** Fills the page's head. */
@@ -31,20 +35,34 @@ export function showHeader(element, model) {
   const { data, journals } = model;
   const facts = [
     ['Measured', dates(model)],
-    [journals.length === 1 ? 'Journal' : 'Journals', journals.length > 6 ? plural(journals.length, 'journal') : journals.map(({ name }) => name).join(', ')],
+    [
+      journals.length === 1 ? 'Journal' : 'Journals',
+      journals.length > 6
+        ? plural(journals.length, 'journal')
+        : journals.map(({ name }) => name).join(', '),
+    ],
     ['Measured with', versions(model) ? `Duet ${versions(model)}` : 'Duet'],
-    ['Report made with', [`Duet ${data.duet ?? ''}`.trim(), minute(data.made_utc)].filter(Boolean).join(', ')],
+    [
+      'Report made with',
+      [`Duet ${data.duet ?? ''}`.trim(), minute(data.made_utc)].filter(Boolean).join(', '),
+    ],
   ];
   append(element, [
     h('p', { class: 'kicker' }, 'Duet report'),
     h('h1', {}, measured(model)),
-    h('dl', { class: 'facts' }, facts.map(([name, text]) => h('div', {}, h('dt', {}, name), h('dd', {}, text)))),
+    h(
+      'dl',
+      { class: 'facts' },
+      facts.map(([name, text]) => h('div', {}, h('dt', {}, name), h('dd', {}, text))),
+    ),
   ]);
 }
 
 /** Fills the bar: a link to each section, and the theme. */
 export function showBar(element, sections) {
-  const links = sections.map(({ id, short, title }) => h('li', {}, h('a', { href: `#${id}` }, short ?? title)));
+  const links = sections.map(({ id, short, title }) =>
+    h('li', {}, h('a', { href: `#${id}` }, short ?? title)),
+  );
   element.replaceChildren(h('div', { class: 'page' }, h('ul', {}, links), themeSwitch()));
   followScroll(element, sections);
 }
@@ -52,11 +70,14 @@ export function showBar(element, sections) {
 /** Marks the link of the section that is at the top of the window. */
 function followScroll(element, sections) {
   const links = new Map(sections.map(({ id }) => [id, element.querySelector(`a[href="#${id}"]`)]));
-  const seen = new IntersectionObserver((entries) => {
-    for (const { target, isIntersecting } of entries) {
-      if (isIntersecting) links.get(target.id).setAttribute('aria-current', 'true');
-      else links.get(target.id).removeAttribute('aria-current');
-    }
-  }, { rootMargin: '-15% 0px -80% 0px' });
+  const seen = new IntersectionObserver(
+    (entries) => {
+      for (const { target, isIntersecting } of entries) {
+        if (isIntersecting) links.get(target.id).setAttribute('aria-current', 'true');
+        else links.get(target.id).removeAttribute('aria-current');
+      }
+    },
+    { rootMargin: '-15% 0px -80% 0px' },
+  );
   for (const { id } of sections) seen.observe(document.getElementById(id));
 }

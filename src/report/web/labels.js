@@ -9,7 +9,7 @@ const shortModel = (model) => model.replace(/^(NVIDIA|AMD|Intel)\s+(Instinct\s+)
 const FACTS = [
   (place) => shortModel(place.model),
   (place) => day(place.journal.time) || 'no date',
-  (place) => place.journal.name.replace(/\.jsonl$/, ''),
+  (place) => place.journal.name.replace(/\.jsonl(?=$| \()/, ''),
   (place) => place.device,
 ];
 
@@ -35,12 +35,17 @@ export function placeLabels(places) {
   const labels = new Map(list.map((place) => [place, []]));
   parts(list, 0, labels);
   const mixed = new Set(list.map(({ simulated }) => simulated)).size > 1;
-  return new Map([...labels].map(([place, words]) =>
-    [place, words.join(', ') + (mixed && place.simulated ? ' (simulated)' : '')]));
+  return new Map(
+    [...labels].map(([place, words]) => [
+      place,
+      words.join(', ') + (mixed && place.simulated ? ' (simulated)' : ''),
+    ]),
+  );
 }
 
 /** @returns {string} for the caption of a chart whose figures all come from models; else "" */
-export const simulatedNote = (places) => ([...places].every(({ simulated }) => simulated) ? 'Simulated.' : '');
+export const simulatedNote = (places) =>
+  [...places].every(({ simulated }) => simulated) ? 'Simulated.' : '';
 
 /** @returns {string} "4 x NVIDIA H200 (simulated)" */
 export const placeName = ({ count, model, simulated }) =>

@@ -14,12 +14,31 @@ const DASHES = { dashed: '4 3', dotted: '1 3' };
 /** @returns {SVGElement} a mark as it looks in the chart */
 function icon(mark, theme) {
   const colour = markColour(mark, theme);
-  const picture = svg('svg', { width: 26, height: 12, viewBox: '0 0 26 12', 'aria-hidden': 'true' });
+  const picture = svg('svg', {
+    width: 26,
+    height: 12,
+    viewBox: '0 0 26 12',
+    'aria-hidden': 'true',
+  });
   if (mark.line) {
-    picture.append(svg('path', { d: 'M0 6 H26', stroke: colour, 'stroke-width': 1.6, 'stroke-dasharray': DASHES[mark.dash] ?? 'none' }));
+    picture.append(
+      svg('path', {
+        d: 'M0 6 H26',
+        stroke: colour,
+        'stroke-width': 1.6,
+        'stroke-dasharray': DASHES[mark.dash] ?? 'none',
+      }),
+    );
   }
   const { tag, ...place } = SHAPES[mark.symbol];
-  picture.append(svg(tag, { ...place, fill: mark.hollow ? theme.background : colour, stroke: colour, 'stroke-width': 1.5 }));
+  picture.append(
+    svg(tag, {
+      ...place,
+      fill: mark.hollow ? theme.background : colour,
+      stroke: colour,
+      'stroke-width': 1.5,
+    }),
+  );
   return picture;
 }
 
@@ -31,7 +50,12 @@ function icon(mark, theme) {
  */
 export function legend(marks, theme, hidden, changed) {
   const items = marks.map((mark) => {
-    const button = h('button', { type: 'button', 'aria-pressed': String(!hidden.has(mark.name)) }, icon(mark, theme), h('span', {}, mark.name, mark.note && h('span', { class: 'note' }, ` ${mark.note}`)));
+    const button = h(
+      'button',
+      { type: 'button', 'aria-pressed': String(!hidden.has(mark.name)) },
+      icon(mark, theme),
+      h('span', {}, mark.name, mark.note && h('span', { class: 'note' }, ` ${mark.note}`)),
+    );
     button.addEventListener('click', () => {
       if (!hidden.delete(mark.name)) hidden.add(mark.name);
       button.setAttribute('aria-pressed', String(!hidden.has(mark.name)));

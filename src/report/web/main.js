@@ -13,26 +13,48 @@ import { startTheme } from './theme.js';
 
 function readModel() {
   const element = document.getElementById('data');
-  if (!element) throw new Error('This page has no data: it is the template that duet report fills.');
+  if (!element)
+    throw new Error('This page has no data: it is the template that duet report fills.');
   return makeModel(JSON.parse(element.textContent));
+}
+
+/** Runs `make`; what it cannot make is said in its place, and the rest of the page goes on. */
+function orComplaint(make) {
+  try {
+    return make();
+  } catch (error) {
+    console.error(error);
+    return [
+      h(
+        'p',
+        { class: 'headline bad' },
+        `This part of the report could not be made: ${error.message}`,
+      ),
+    ];
+  }
 }
 
 /** Charts by section, in their order; sections that nothing belongs to do not appear. */
 function chartSections(model, cards) {
   const sections = new Map();
-  for (const { section, panels } of [...charts].sort((a, b) => a.order - b.order)) {
-    const list = panels(model);
-    if (!list.length) continue;
-    if (!sections.has(section.id)) sections.set(section.id, { ...section, list: [] });
-    sections.get(section.id).list.push(...list);
+  for (const chart of [...charts].sort((a, b) => a.order - b.order)) {
+    const content = orComplaint(() => chart.panels(model).map((panel) => chartCard(panel)));
+    if (!content.length) continue;
+    const { id } = chart.section;
+    if (!sections.has(id)) sections.set(id, { ...chart.section, made: [] });
+    sections.get(id).made.push(...content);
+    cards.push(...content.filter((card) => card.draws));
   }
-  return [...sections.values()].map(({ list, ...section }) => ({ ...section, content: () => [cardGrid(list, cards)] }));
-}
-
-function cardGrid(list, cards) {
-  const made = list.map(chartCard);
-  cards.push(...made);
-  return h('div', { class: 'cards' }, made.map(({ element }) => element));
+  const grid = (made) =>
+    h(
+      'div',
+      { class: 'cards' },
+      made.map((card) => card.element ?? card),
+    );
+  return [...sections.values()].map(({ made, ...section }) => ({
+    ...section,
+    content: () => [grid(made)],
+  }));
 }
 
 const nextTask = () => new Promise((done) => setTimeout(done));
@@ -44,20 +66,28 @@ async function show(model) {
   const sections = [
     { id: 'summary', title: 'Summary', content: () => summary(model) },
     ...chartSections(model, cards),
-    { id: 'environment', title: 'Environment and commands', short: 'Environment', content: () => environment(model) },
+    {
+      id: 'environment',
+      title: 'Environment and commands',
+      short: 'Environment',
+      content: () => environment(model),
+    },
     { id: 'records', title: 'All records', short: 'Records', content: () => [recordsTable(model)] },
   ];
   const main = document.getElementById('main');
-  const shells = sections.map(({ id, title }) => h('section', { id, 'aria-labelledby': `${id}-title` }, h('h2', { id: `${id}-title` }, title)));
+  const shells = sections.map(({ id, title }) =>
+    h('section', { id, 'aria-labelledby': `${id}-title` }, h('h2', { id: `${id}-title` }, title)),
+  );
   main.replaceChildren(...shells);
   showBar(document.getElementById('bar'), sections);
   for (const [i, { content }] of sections.entries()) {
-    shells[i].append(...content());
+    shells[i].append(...orComplaint(content));
     await nextTask();
   }
   drawForPaper(cards);
   document.documentElement.dataset.ready = 'true';
-  if (location.hash.length > 1) document.getElementById(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView();
+  if (location.hash.length > 1)
+    document.getElementById(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView();
 }
 
 function tell(error) {

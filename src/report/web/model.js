@@ -57,13 +57,26 @@ function makePlace(journal, record, ceilings) {
   };
 }
 
+/** Files of the same name from different folders are told apart by a number. */
+function ownName(name, journals) {
+  const taken = (text) => journals.some((journal) => journal.name === text);
+  let text = name;
+  for (let i = 2; taken(text); i += 1) text = `${name} (${i})`;
+  return text;
+}
+
 /** @param {Data} data @returns {Model} */
 export function makeModel(data) {
   const model = { data, journals: [], places: [], records: [] };
   for (const source of data.journals ?? []) {
     const environments = source.environments ?? [];
     const time = environments.map(({ run }) => run?.time_utc).find(Boolean) ?? '';
-    const journal = { name: source.name, time, environments, warnings: source.warnings ?? [] };
+    const journal = {
+      name: ownName(source.name, model.journals),
+      time,
+      environments,
+      warnings: source.warnings ?? [],
+    };
     model.journals.push(journal);
     const places = new Map();
     for (const record of source.records ?? []) {

@@ -11,8 +11,8 @@ export function drawForPaper(cards) {
     if (paper) opened = [...document.querySelectorAll('details:not(.data):not([open])')];
     for (const details of opened) details.open = paper;
     for (const { draws } of cards) {
-      if (paper) draws?.forPaper();
-      else draws?.forScreen();
+      if (paper) draws.forPaper();
+      else draws.forScreen();
     }
   };
   const media = matchMedia('print');

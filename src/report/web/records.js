@@ -2,84 +2,37 @@
 // of them cost nothing before they are looked at.
 import { csv } from './csv.js';
 import { h } from './dom.js';
-import { caseText, count, number, percent, plural, seconds } from './format.js';
-import { reasonOf, wordOf } from './model.js';
+import { count, plural } from './format.js';
+import { wordOf } from './model.js';
+import { collator, columnsOf, View } from './record_view.js';
 import { copyButton, saveText } from './save.js';
 import { scrollBox } from './table.js';
 
 const CHUNK = 100; // rows made at a time
 
-const shareOf = ({ verdict }) => (verdict?.expected > 0 ? verdict.value / verdict.expected : undefined);
-const notesOf = (record) => [
-  reasonOf(record), record.verdict?.sentence, ...Object.entries(record.notes ?? {}).map(([name, text]) => (name === 'algorithm' ? text : `${name}: ${text}`)),
-  ...(record.warnings ?? []),
-].filter(Boolean).join('; ');
-
-/** Columns: `value` to sort by, `text` to show (the value, where it is left out). */
-function columnsOf(records) {
-  const has = (rate) => records.some((record) => rate in record.rates);
-  const several = new Set(records.map(({ place }) => place.journal.name)).size > 1;
-  const numeric = (name, value, text) => ({ name, numeric: true, value, text: (record) => (value(record) === undefined ? '' : text(value(record))) });
-  return [
-    several && { name: 'Journal', value: ({ place }) => place.journal.name },
-    { name: 'Benchmark', value: (record) => record.benchmark },
-    { name: 'Device', value: (record) => record.device },
-    { name: 'Engine', value: (record) => record.engine },
-    { name: 'Case', value: caseText },
-    { name: 'Result', value: wordOf, word: true },
-    numeric('Median', (record) => record.seconds?.median, seconds),
-    has('tflops') && numeric('TFLOP/s', (record) => record.rates.tflops, number),
-    has('gb_per_s') && numeric('GB/s', (record) => record.rates.gb_per_s, number),
-    numeric('of expected', shareOf, percent),
-    { name: 'Notes', value: notesOf, wide: true },
-  ].filter(Boolean);
-}
-
-const collator = new Intl.Collator('en', { numeric: true });
-
-/** Numbers as numbers, texts with their numbers as numbers; what is absent comes last either way. */
-function compare(a, b, direction) {
-  const absent = (value) => value === undefined || value === '';
-  if (absent(a) || absent(b)) return Number(absent(a)) - Number(absent(b));
-  return direction * (typeof a === 'number' ? a - b : collator.compare(a, b));
-}
-
-/** What is shown: filters, the order, and the records that follow from them. */
-class View {
-  constructor(records, columns) {
-    Object.assign(this, { records, columns, filters: new Map(), column: null, direction: 1 });
-    this.texts = new Map();
-  }
-
-  /** Every word of a record, in lower case; made once, when somebody filters. */
-  textOf(record) {
-    if (!this.texts.has(record)) {
-      const words = this.columns.map((column) => (column.text ?? column.value)(record));
-      this.texts.set(record, [...words, record.place.journal.name].join(' ').toLowerCase());
-    }
-    return this.texts.get(record);
-  }
-
-  shown() {
-    const some = this.records.filter((record) => [...this.filters.values()].every((keep) => keep(record)));
-    if (!this.column) return some;
-    const keys = new Map(some.map((record) => [record, this.column.value(record)]));
-    return some.sort((a, b) => compare(keys.get(a), keys.get(b), this.direction) || a.id - b.id);
-  }
-}
-
 function row(record, columns) {
   const cells = columns.map((column) => {
     const text = (column.text ?? column.value)(record);
-    const content = column.word ? h('span', { class: `word ${text.toLowerCase().replaceAll(' ', '-')}` }, text) : text;
+    const content = column.word
+      ? h('span', { class: `word ${text.toLowerCase().replaceAll(' ', '-')}` }, text)
+      : text;
     return h('td', { class: column.numeric ? 'number' : column.wide ? 'wide' : null }, content);
   });
   return h('tr', {}, cells);
 }
 
 function heading(column, view, changed) {
-  const button = h('button', { type: 'button' }, column.name, h('span', { class: 'arrow', 'aria-hidden': 'true' }));
-  const cell = h('th', { scope: 'col', class: column.numeric ? 'number' : null, 'aria-sort': 'none' }, button);
+  const button = h(
+    'button',
+    { type: 'button' },
+    column.name,
+    h('span', { class: 'arrow', 'aria-hidden': 'true' }),
+  );
+  const cell = h(
+    'th',
+    { scope: 'col', class: column.numeric ? 'number' : null, 'aria-sort': 'none' },
+    button,
+  );
   button.addEventListener('click', () => {
     view.direction = view.column === column ? -view.direction : 1;
     view.column = column;
@@ -92,7 +45,12 @@ function heading(column, view, changed) {
 
 function selectFilter(view, name, value, changed) {
   const values = [...new Set(view.records.map(value))].sort(collator.compare);
-  const select = h('select', {}, h('option', { value: '' }, 'all'), values.map((text) => h('option', { value: text }, text)));
+  const select = h(
+    'select',
+    {},
+    h('option', { value: '' }, 'all'),
+    values.map((text) => h('option', { value: text }, text)),
+  );
   select.addEventListener('change', () => {
     if (select.value) view.filters.set(name, (record) => value(record) === select.value);
     else view.filters.delete(name);
@@ -102,7 +60,11 @@ function selectFilter(view, name, value, changed) {
 }
 
 function textFilter(view, changed) {
-  const field = h('input', { type: 'search', placeholder: 'e.g. pull 256 MiB', spellcheck: 'false' });
+  const field = h('input', {
+    type: 'search',
+    placeholder: 'e.g. pull 256 MiB',
+    spellcheck: 'false',
+  });
   field.addEventListener('input', () => {
     const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
     view.filters.set('text', (record) => words.every((word) => view.textOf(record).includes(word)));
@@ -115,12 +77,15 @@ function textFilter(view, changed) {
 function filler(body, end, columns) {
   let rest = [];
   const more = (n) => body.append(...rest.splice(0, n).map((record) => row(record, columns)));
-  const near = new IntersectionObserver((entries) => {
-    if (!entries.some((entry) => entry.isIntersecting) || !rest.length) return;
-    more(CHUNK);
-    near.unobserve(end); // observed anew, it reports again if it is still near
-    near.observe(end);
-  }, { rootMargin: '600px' });
+  const near = new IntersectionObserver(
+    (entries) => {
+      if (!entries.some((entry) => entry.isIntersecting) || !rest.length) return;
+      more(CHUNK);
+      near.unobserve(end); // observed anew, it reports again if it is still near
+      near.observe(end);
+    },
+    { rootMargin: '600px' },
+  );
   near.observe(end);
   return {
     show(records) {
@@ -145,19 +110,53 @@ export function recordsTable(model) {
     fill.show(shown);
     status.textContent = `${count(shown.length)} of ${plural(view.records.length, 'record')}`;
   };
-  const head = h('tr', {}, columns.map((column) => heading(column, view, changed)));
-  const table = h('table', { class: 'records', 'aria-label': 'All records' }, h('thead', {}, head), body);
-  const filters = h('div', { class: 'filters' }, textFilter(view, changed),
+  const head = h(
+    'tr',
+    {},
+    columns.map((column) => heading(column, view, changed)),
+  );
+  const table = h(
+    'table',
+    { class: 'records', 'aria-label': 'All records' },
+    h('thead', {}, head),
+    body,
+  );
+  const filters = h(
+    'div',
+    { class: 'filters' },
+    textFilter(view, changed),
     selectFilter(view, 'Benchmark', (record) => record.benchmark, changed),
     selectFilter(view, 'Result', wordOf, changed),
-    selectFilter(view, 'Journal', ({ place }) => place.journal.name, changed));
+    selectFilter(view, 'Journal', ({ place }) => place.journal.name, changed),
+  );
   const text = () => csv(view.shown());
-  const tools = h('div', { class: 'tools' }, copyButton('Copy as CSV', text),
-    h('button', { type: 'button', on: { click: () => saveText('records.csv', 'text/csv;charset=utf-8', text()) } }, 'Save as CSV'),
-    h('button', { type: 'button', on: { click: fill.all } }, 'Show all rows'));
+  const tools = h(
+    'div',
+    { class: 'tools' },
+    copyButton('Copy as CSV', text),
+    h(
+      'button',
+      {
+        type: 'button',
+        on: { click: () => saveText('records.csv', 'text/csv;charset=utf-8', text()) },
+      },
+      'Save as CSV',
+    ),
+    h('button', { type: 'button', on: { click: fill.all } }, 'Show all rows'),
+  );
   changed();
   const box = scrollBox([table, end], 'All records');
   box.classList.add('tall');
-  return h('div', {}, filters, h('div', { class: 'status-line' }, status, tools), box,
-    h('p', { class: 'paper-note' }, `The table of ${plural(model.records.length, 'record')} is left out on paper; the file that this was printed from has it.`));
+  return h(
+    'div',
+    {},
+    filters,
+    h('div', { class: 'status-line' }, status, tools),
+    box,
+    h(
+      'p',
+      { class: 'paper-note' },
+      `The table of ${plural(model.records.length, 'record')} is left out on paper; the file that this was printed from has it.`,
+    ),
+  );
 }

@@ -8,7 +8,11 @@ const SCALE = 2; // pixels of a PNG to one of them
 const CHARACTER = 6.6; // the width of a letter of the legend, about
 
 /** @returns {string} a title as a file name: "bf16, layout nn" -> "bf16-layout-nn" */
-export const fileName = (title) => title.toLowerCase().replace(/[^a-z0-9]+/g, '-').replace(/^-|-$/g, '');
+export const fileName = (title) =>
+  title
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-|-$/g, '');
 
 function download(name, blob) {
   const link = h('a', { href: URL.createObjectURL(blob), download: name });
@@ -39,11 +43,26 @@ function savedLegend(marks, hidden, theme) {
   const data = marks.map((mark) => ({
     name: mark.name,
     icon: mark.symbol,
-    itemStyle: { ...pointStyle(mark, theme), borderColor: markColour(mark, theme), borderWidth: 1.5 },
+    itemStyle: {
+      ...pointStyle(mark, theme),
+      borderColor: markColour(mark, theme),
+      borderWidth: 1.5,
+    },
     lineStyle: { color: markColour(mark, theme), type: mark.dash ?? 'solid' },
   }));
   const selected = Object.fromEntries([...hidden].map((name) => [name, false]));
-  return { show: true, data, selected, formatter, left: 20, top: 66, itemWidth: 10, itemHeight: 10, itemGap: 16, textStyle: { color: theme.text } };
+  return {
+    show: true,
+    data,
+    selected,
+    formatter,
+    left: 20,
+    top: 66,
+    itemWidth: 10,
+    itemHeight: 10,
+    itemGap: 16,
+    textStyle: { color: theme.text },
+  };
 }
 
 /** A panel as it is saved: with title, caption and legend inside. */
@@ -53,13 +72,19 @@ function picture(panel, hidden, theme) {
   const above = 72 + (panel.legend.length ? 24 * legendRows(panel.legend, width) : 0);
   const height = panel.height(width) + above;
   const title = {
-    text: panel.title, subtext: panel.caption, left: 14, top: 10,
+    text: panel.title,
+    subtext: panel.caption,
+    left: 14,
+    top: 10,
     textStyle: { fontSize: 16, color: theme.text },
     subtextStyle: { fontSize: 12, color: theme.muted, width: width - 40, overflow: 'break' },
   };
   const elements = (option.graphic?.elements ?? []).map((element) => moved(element, above));
   const whole = {
-    ...option, ...common(theme), title, graphic: { elements },
+    ...option,
+    ...common(theme),
+    title,
+    graphic: { elements },
     grid: { ...option.grid, top: option.grid.top + above },
     legend: savedLegend(panel.legend, hidden, theme),
   };

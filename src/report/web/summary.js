@@ -20,11 +20,13 @@ function tally(records) {
 
 const are = (n) => (n === 1 ? 'is' : 'are');
 
-const unjudgedRecords = (model) => model.records.filter((record) => wordOf(record) === 'no expectation');
+const unjudgedRecords = (model) =>
+  model.records.filter((record) => wordOf(record) === 'no expectation');
 
 /** Records without a verdict by the reason, the most frequent first. */
 function reasons(model) {
-  const reason = ({ verdict }) => verdict?.sentence?.replace(/^no expectation: /, '') || 'no reason given';
+  const reason = ({ verdict }) =>
+    verdict?.sentence?.replace(/^no expectation: /, '') || 'no reason given';
   return [...groupBy(unjudgedRecords(model), reason)].sort(([, a], [, b]) => b.length - a.length);
 }
 
@@ -44,40 +46,78 @@ export function headline(model, counts) {
   const parts = [];
   if (counts.wrong) parts.push(`${plural(counts.wrong, 'case')} left wrong data`);
   if (counts.failed) parts.push(`${plural(counts.failed, 'case')} failed`);
-  if (counts.LOW) parts.push(`${count(counts.LOW)} of ${plural(judged, 'figure')} ${are(counts.LOW)} lower than ${counts.LOW === 1 ? 'it' : 'they'} should be`);
+  if (counts.LOW)
+    parts.push(
+      `${count(counts.LOW)} of ${plural(judged, 'figure')} ${are(counts.LOW)} lower than ${counts.LOW === 1 ? 'it' : 'they'} should be`,
+    );
   if (counts['SUSPECT-HIGH']) {
     const high = counts['SUSPECT-HIGH'];
-    parts.push(`${count(high)}${counts.LOW ? '' : ` of ${plural(judged, 'figure')}`} ${are(high)} higher than the ceiling`);
+    parts.push(
+      `${count(high)}${counts.LOW ? '' : ` of ${plural(judged, 'figure')}`} ${are(high)} higher than the ceiling`,
+    );
   }
   if (!judged && counts['no expectation']) {
-    parts.push(`${parts.length ? 'nothing to hold the rest' : 'Nothing to hold it'} against: ${whyNone(model)}`);
+    parts.push(
+      `${parts.length ? 'nothing to hold the rest' : 'Nothing to hold it'} against: ${whyNone(model)}`,
+    );
   }
-  if (!parts.length && !judged) return `Nothing was measured: ${plural(counts.skipped, 'case')} skipped.`;
-  if (!parts.length) parts.push(judged === 1 ? 'The one figure that has an expectation meets it' : `All ${count(judged)} figures that have an expectation meet it`);
+  if (!parts.length && !judged)
+    return `Nothing was measured: ${plural(counts.skipped, 'case')} skipped.`;
+  if (!parts.length)
+    parts.push(
+      judged === 1
+        ? 'The one figure that has an expectation meets it'
+        : `All ${count(judged)} figures that have an expectation meet it`,
+    );
   return `${parts.join('; ')}.`;
 }
 
 function tiles(counts) {
-  const tile = (word) => h('div', { class: counts[word] ? null : 'none' },
-    h('dt', {}, h('span', { class: `word ${word.toLowerCase().replaceAll(' ', '-')}` }, word)), h('dd', {}, count(counts[word])));
+  const tile = (word) =>
+    h(
+      'div',
+      { class: counts[word] ? null : 'none' },
+      h('dt', {}, h('span', { class: `word ${word.toLowerCase().replaceAll(' ', '-')}` }, word)),
+      h('dd', {}, count(counts[word])),
+    );
   return h('dl', { class: 'tiles' }, WORDS.map(tile));
 }
 
 function remarks(model) {
-  const simulated = [...new Set(model.places.filter((place) => place.simulated).map((place) => place.device))];
+  const simulated = [
+    ...new Set(model.places.filter((place) => place.simulated).map((place) => place.device)),
+  ];
   const warnings = model.journals.reduce((sum, journal) => sum + journal.warnings.length, 0);
   return [
-    simulated.length ? `Simulated: the figures of ${simulated.join(', ')} come from a model in virtual time, not from hardware.` : '',
+    simulated.length
+      ? `Simulated: the figures of ${simulated.join(', ')} come from a model in virtual time, not from hardware.`
+      : '',
     warnings ? `${plural(warnings, 'warning')} about the journals: see Environment.` : '',
-  ].filter(Boolean).map((text) => h('p', { class: 'remark' }, text));
+  ]
+    .filter(Boolean)
+    .map((text) => h('p', { class: 'remark' }, text));
 }
 
 /** Why figures have no verdict, folded: how many for which reason. */
 function unjudged(model) {
   const { length } = unjudgedRecords(model);
   if (!length) return [];
-  return [h('details', { class: 'remark' }, h('summary', {}, `Why ${plural(length, 'figure')} ${length === 1 ? 'has' : 'have'} no verdict`),
-    h('ul', {}, reasons(model).map(([text, some]) => h('li', {}, `${count(some.length)}: ${text}`))))];
+  return [
+    h(
+      'details',
+      { class: 'remark' },
+      h(
+        'summary',
+        {},
+        `Why ${plural(length, 'figure')} ${length === 1 ? 'has' : 'have'} no verdict`,
+      ),
+      h(
+        'ul',
+        {},
+        reasons(model).map(([text, some]) => h('li', {}, `${count(some.length)}: ${text}`)),
+      ),
+    ),
+  ];
 }
 
 /** @param {import('./model.js').Model} model @returns {Node[]} the section's content */

@@ -9,10 +9,17 @@ import { h } from './dom.js';
 export function dataTable({ columns, rows }, label) {
   const kind = (i) => (columns[i].numeric ? 'number' : null);
   const head = columns.map(({ name }, i) => h('th', { scope: 'col', class: kind(i) }, name));
-  const cells = (row) => row.map((text, i) =>
-    (i === 0 ? h('th', { scope: 'row', class: kind(i) }, text) : h('td', { class: kind(i) }, text)));
+  const cells = (row) =>
+    row.map((text, i) =>
+      i === 0 ? h('th', { scope: 'row', class: kind(i) }, text) : h('td', { class: kind(i) }, text),
+    );
   const body = rows.map((row) => h('tr', {}, cells(row)));
-  const table = h('table', { 'aria-label': label }, h('thead', {}, h('tr', {}, head)), h('tbody', {}, body));
+  const table = h(
+    'table',
+    { 'aria-label': label },
+    h('thead', {}, h('tr', {}, head)),
+    h('tbody', {}, body),
+  );
   return scrollBox(table, label);
 }
 

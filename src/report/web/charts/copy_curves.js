@@ -1,5 +1,4 @@
-// Copy bandwidth against size: a panel for each way of copying, a curve for each executor and issue,
-// and the line that was fitted through each curve.
+// Copy bandwidth against size: a panel for each way of copying, a curve for each executor and issue.
 //
 // A chart module exports
 //   order     its section's place among the charts (a number)
@@ -15,11 +14,12 @@
 //   }]
 // It returns [] where the journals have nothing for it, and its section then does not appear.
 // A kind of result gets its chart by a file in this folder: nothing else has to be named anywhere.
-import { bytes, launch, number, percent, place as short, plain } from '../format.js';
+import { bytes, launch, number, plain } from '../format.js';
 import { placeLabels, simulatedNote } from '../labels.js';
 import { groupBy } from '../model.js';
 import { decadeAxis, sizeAxis } from '../plot/axes.js';
-import { boundOf, copyMark, copyTitle, hostMemory, wayOrder } from '../plot/copies.js';
+import { copyMark, copyTitle } from '../plot/copies.js';
+import { copyCurves } from '../plot/copy_series.js';
 import { common } from '../plot/draw.js';
 import { curve, LOW_MARK, lowRings, points, referenceLines } from '../plot/marks.js';
 import { columnTooltip } from '../plot/tooltip.js';
@@ -28,40 +28,6 @@ export const order = 10;
 export const section = { id: 'copy', title: 'Copy bandwidth against size', short: 'Copies' };
 
 const MOST_CURVES = 12; // more cannot be told apart; the data has them all
-
-const panelKey = ({ case: c }) => [c.kind, c.pattern, Boolean(c.bidirectional), hostMemory(c)].join('/');
-const seriesKey = (record) => {
-  const c = record.case;
-  return [record.place.journal.name, record.device, record.engine, c.executor, c.issue, c.grid, c.block].join('/');
-};
-const pathKey = ({ case: c }) => `${short(c.source)} > ${short(c.destination)}`;
-
-/** The path with the most sizes, and its records by size. */
-function longestPath(records) {
-  let best = { path: '', records: [] };
-  for (const [path, some] of groupBy(records, pathKey)) {
-    if (some.length > best.records.length) best = { path, records: some };
-  }
-  return { path: best.path, records: best.records.sort((a, b) => a.case.bytes - b.case.bytes) };
-}
-
-/** The copy_curve record that was fitted through these records. */
-function fitOf(fits, record) {
-  const key = seriesKey(record) + panelKey(record) + pathKey(record);
-  return fits.find((fit) => seriesKey(fit) + panelKey(fit) + pathKey(fit) === key);
-}
-
-function curvesOf(records, fits) {
-  const curves = [];
-  for (const some of groupBy(records, seriesKey).values()) {
-    const { path, records: points } = longestPath(some);
-    if (points.length < 2) continue;
-    const last = points.at(-1);
-    const best = Math.max(...points.map((record) => record.rates.gb_per_s));
-    curves.push({ place: last.place, case: last.case, path, points, best, bound: boundOf(last), fit: fitOf(fits, last) });
-  }
-  return curves;
-}
 
 function nameCurves(curves) {
   const labels = placeLabels(curves.map((one) => one.place));
@@ -72,7 +38,13 @@ function nameCurves(curves) {
     if (launches.size > 1) words.push(launch(one.case));
     one.name = words.filter(Boolean).join(' ');
     const mark = copyMark(one.case, places.length > 1 ? places.indexOf(one.place) : null);
-    one.mark = { ...mark, name: one.name, note: `${number(one.best)} GB/s`, line: true, ...(launches.size > 1 ? { colour: index } : {}) };
+    one.mark = {
+      ...mark,
+      name: one.name,
+      note: `${number(one.best)} GB/s`,
+      line: true,
+      ...(launches.size > 1 ? { colour: index } : {}),
+    };
   });
   return curves;
 }
@@ -82,14 +54,33 @@ function fitPoints({ fit, mark }, theme) {
   const limit = fit?.rates.asymptotic_gb_per_s;
   if (!limit) return [];
   const at = (size, share) => (size > 0 ? [[Math.log2(size), Math.log10(limit * share)]] : []);
-  const shares = [50, 80, 90].flatMap((share) => at(fit.rates[`bytes_${share}_percent`], share / 100));
-  const half = points({ ...mark, symbol: 'diamond', hollow: true }, at(fit.rates.n_half_bytes, 0.5), theme, 9);
-  const ticks = { ...points({ ...mark, hollow: false }, shares, theme), symbol: 'rect', symbolSize: [2, 17] };
-  return [ticks, half].map((series) => ({ ...series, silent: true, tooltip: { show: false }, z: 4 }));
+  const shares = [50, 80, 90].flatMap((share) =>
+    at(fit.rates[`bytes_${share}_percent`], share / 100),
+  );
+  const half = points(
+    { ...mark, symbol: 'diamond', hollow: true },
+    at(fit.rates.n_half_bytes, 0.5),
+    theme,
+    9,
+  );
+  const ticks = {
+    ...points({ ...mark, hollow: false }, shares, theme),
+    symbol: 'rect',
+    symbolSize: [2, 17],
+  };
+  return [ticks, half].map((series) => ({
+    ...series,
+    silent: true,
+    tooltip: { show: false },
+    z: 4,
+  }));
 }
 
 function roofs(curves) {
-  const byBound = groupBy(curves.filter((one) => one.bound), (one) => one.bound);
+  const byBound = groupBy(
+    curves.filter((one) => one.bound),
+    (one) => one.bound,
+  );
   return [...byBound].map(([bound, some]) => {
     const names = [...new Set(some.map((one) => one.place.model))];
     const whose = byBound.size > 1 ? ` (${names.join(', ')})` : '';
@@ -100,7 +91,9 @@ function roofs(curves) {
 const pointData = (record) => [Math.log2(record.case.bytes), Math.log10(record.rates.gb_per_s)];
 
 function option(curves, scale, { width, theme }) {
-  const low = curves.flatMap((one) => one.points.filter((record) => record.verdict?.word === 'LOW'));
+  const low = curves.flatMap((one) =>
+    one.points.filter((record) => record.verdict?.word === 'LOW'),
+  );
   const tip = columnTooltip(theme, (list) => {
     const rows = list.filter(({ seriesType }) => seriesType === 'line');
     if (!rows.length) return null;
@@ -123,16 +116,27 @@ function option(curves, scale, { width, theme }) {
 }
 
 function sizeTable(curves) {
-  const sizes = [...new Set(curves.flatMap((one) => one.points.map((r) => r.case.bytes)))].sort((a, b) => a - b);
-  const columns = [{ name: 'Size' }, ...curves.map((one) => ({ name: `${one.name}, GB/s`, numeric: true }))];
-  const rateAt = (one, size) => one.points.find((record) => record.case.bytes === size)?.rates.gb_per_s;
-  return { columns, rows: sizes.map((size) => [bytes(size), ...curves.map((one) => number(rateAt(one, size)))]) };
+  const sizes = [...new Set(curves.flatMap((one) => one.points.map((r) => r.case.bytes)))].sort(
+    (a, b) => a - b,
+  );
+  const columns = [
+    { name: 'Size' },
+    ...curves.map((one) => ({ name: `${one.name}, GB/s`, numeric: true })),
+  ];
+  const rateAt = (one, size) =>
+    one.points.find((record) => record.case.bytes === size)?.rates.gb_per_s;
+  return {
+    columns,
+    rows: sizes.map((size) => [bytes(size), ...curves.map((one) => number(rateAt(one, size)))]),
+  };
 }
 
 function panel(key, all, scale) {
   const fastest = [...nameCurves(all)].sort((a, b) => b.best - a.best).slice(0, MOST_CURVES);
   const curves = all.filter((one) => fastest.includes(one));
-  const paths = [...new Set(curves.map((one) => one.path))].filter((path) => !path.startsWith('all'));
+  const paths = [...new Set(curves.map((one) => one.path))].filter(
+    (path) => !path.startsWith('all'),
+  );
   const fitted = curves.some((one) => one.fit);
   const low = curves.some((one) => one.points.some((record) => record.verdict?.word === 'LOW'));
   return {
@@ -140,10 +144,14 @@ function panel(key, all, scale) {
     title: copyTitle(curves[0].case),
     caption: [
       simulatedNote(curves.map((one) => one.place)),
-      paths.length ? `${curves[0].case.kind === 'local' ? 'Device' : 'Path'} ${paths.map(pathText).join('; ')}.` : '',
+      paths.length
+        ? `${curves[0].case.kind === 'local' ? 'Device' : 'Path'} ${paths.map(pathText).join('; ')}.`
+        : '',
       fitted ? 'Diamond: n1/2; upright ticks: from here on 50, 80, 90% of the limit.' : '',
       all.length > curves.length ? `The fastest ${curves.length} of ${all.length} curves.` : '',
-    ].filter(Boolean).join(' '),
+    ]
+      .filter(Boolean)
+      .join(' '),
     findings: [],
     span: 'half',
     height: (width) => (width < 420 ? 270 : 320),
@@ -158,40 +166,16 @@ const pathText = (path) => {
   return from === to ? from : path;
 };
 
-function fitTable(groups) {
-  const all = groups.flatMap(([, curves]) => curves.filter((one) => one.fit));
-  if (!all.length) return [];
-  const labels = placeLabels(all.map((one) => one.place));
-  const several = labels.size > 1;
-  const names = ['Latency, us', 'Limit, GB/s', 'n1/2', '50% from', '80% from', '90% from', 'Best, GB/s', 'of roofline'];
-  const columns = [...(several ? ['Where'] : []), 'Copy', 'By', ...names]
-    .map((name) => ({ name, numeric: names.includes(name) }));
-  const rows = all.map((one) => {
-    const { latency_us: latency, asymptotic_gb_per_s: limit, ...sizes } = one.fit.rates;
-    const from = [50, 80, 90].map((share) => bytes(sizes[`bytes_${share}_percent`]));
-    const by = [one.case.executor, one.case.issue, launch(one.case)].filter(Boolean).join(' ');
-    return [
-      ...(several ? [labels.get(one.place)] : []), copyTitle(one.case), by, number(latency), number(limit),
-      bytes(sizes.n_half_bytes), ...from, number(one.best), one.bound ? percent(one.best / one.bound) : '–',
-    ];
-  });
-  const caption = 'seconds = latency + bytes / limit, fitted to each curve; n1/2 is the size that reaches half of ' +
-    'the limit, and from the other sizes on the measured curve stays above that share of it.';
-  return [{ id: 'copy-fits', title: 'Fitted lines', caption, findings: [], span: 'full', table: { columns, rows } }];
-}
-
 export function panels(model) {
-  const copies = model.records.filter((r) => r.benchmark === 'copy' && r.case.bytes > 0 && r.rates.gb_per_s > 0);
-  const fits = model.records.filter((r) => r.benchmark === 'copy_curve');
-  const groups = [...groupBy(copies, panelKey)]
-    .map(([key, records]) => [key, curvesOf(records, fits)])
-    .filter(([, curves]) => curves.length)
-    .sort(([, a], [, b]) => wayOrder(a[0].case) - wayOrder(b[0].case));
-  if (!groups.length) return [];
+  const groups = copyCurves(model);
   const drawn = groups.flatMap(([, curves]) => curves);
-  const scale = { // one for all panels, so that they can be compared
+  const scale = {
+    // one for all panels, so that they can be compared
     sizes: drawn.flatMap((one) => one.points.map((record) => record.case.bytes)),
-    rates: drawn.flatMap((one) => [...one.points.map((record) => record.rates.gb_per_s), one.bound ?? 0]),
+    rates: drawn.flatMap((one) => [
+      ...one.points.map((record) => record.rates.gb_per_s),
+      one.bound ?? 0,
+    ]),
   };
-  return [...groups.map(([key, curves]) => panel(key, curves, scale)), ...fitTable(groups)];
+  return groups.map(([key, curves]) => panel(key, curves, scale));
 }

@@ -16,9 +16,19 @@ const FEWEST = 3; // grids; fewer are no curve
 const ENOUGH = 0.95; // of the best rate
 
 const panelKey = ({ place, device, case: c }) =>
-  [place.journal.name, device, c.kind, c.executor, c.issue, c.pattern, Boolean(c.bidirectional), c.bytes].join('/');
+  [
+    place.journal.name,
+    device,
+    c.kind,
+    c.executor,
+    c.issue,
+    c.pattern,
+    Boolean(c.bidirectional),
+    c.bytes,
+  ].join('/');
 const pathKey = ({ case: c }) => `${c.source} ${c.destination}`;
-const gridsOf = (records) => [...new Set(records.map((record) => record.case.grid))].sort((a, b) => a - b);
+const gridsOf = (records) =>
+  [...new Set(records.map((record) => record.case.grid))].sort((a, b) => a - b);
 
 /** A curve for each number of threads, along one path: the first one measured. */
 function curvesOf(records) {
@@ -44,11 +54,16 @@ function finding(records) {
 function option(curves, bound, { width, theme }) {
   const records = curves.flatMap((one) => one.points);
   const rates = [...records.map((record) => record.rates.gb_per_s), bound ?? 0];
-  const tip = columnTooltip(theme, (list) => list.length && {
-    title: `${Math.round(2 ** list[0].value[0])} blocks`,
-    rows: list.map(({ seriesName, value }) => [seriesName, `${number(value[1])} GB/s`]),
-  });
-  const data = ({ points }) => points.map(({ case: c, rates: { gb_per_s: rate } }) => [Math.log2(c.grid), rate]);
+  const tip = columnTooltip(
+    theme,
+    (list) =>
+      list.length && {
+        title: `${Math.round(2 ** list[0].value[0])} blocks`,
+        rows: list.map(({ seriesName, value }) => [seriesName, `${number(value[1])} GB/s`]),
+      },
+  );
+  const data = ({ points }) =>
+    points.map(({ case: c, rates: { gb_per_s: rate } }) => [Math.log2(c.grid), rate]);
   const roof = bound ? [{ axis: 'y', at: bound, label: `roofline ${plain(bound)} GB/s` }] : [];
   return {
     ...common(theme),
@@ -56,22 +71,34 @@ function option(curves, bound, { width, theme }) {
     tooltip: tip,
     xAxis: valueAxis(theme, gridsOf(records), 'blocks', plain),
     yAxis: linearAxis(theme, [...rates, 0], width < 420 ? 'GB/s' : 'bandwidth, GB/s', 36, plain, 5),
-    series: [referenceLines(roof, theme, 'insideStartTop'), ...curves.map((one) => curve(one.mark, data(one), theme))],
+    series: [
+      referenceLines(roof, theme, 'insideStartTop'),
+      ...curves.map((one) => curve(one.mark, data(one), theme)),
+    ],
   };
 }
 
 function table(curves) {
   const grids = gridsOf(curves.flatMap((one) => one.points));
-  const columns = [{ name: 'Blocks', numeric: true }, ...curves.map(({ mark }) => ({ name: `${mark.name}, GB/s`, numeric: true }))];
+  const columns = [
+    { name: 'Blocks', numeric: true },
+    ...curves.map(({ mark }) => ({ name: `${mark.name}, GB/s`, numeric: true })),
+  ];
   const at = (one, grid) => one.points.find((record) => record.case.grid === grid)?.rates.gb_per_s;
-  return { columns, rows: grids.map((grid) => [String(grid), ...curves.map((one) => number(at(one, grid)))]) };
+  return {
+    columns,
+    rows: grids.map((grid) => [String(grid), ...curves.map((one) => number(at(one, grid)))]),
+  };
 }
 
 function panel(key, records, label) {
   const curves = curvesOf(records);
   const shown = curves.flatMap((one) => one.points);
   const [{ case: c, place }] = shown;
-  const path = c.source === c.destination ? `device ${short(c.source)}` : `${short(c.source)} > ${short(c.destination)}`;
+  const path =
+    c.source === c.destination
+      ? `device ${short(c.source)}`
+      : `${short(c.source)} > ${short(c.destination)}`;
   return {
     id: `grid-${key.replaceAll(/[^\w]+/g, '-')}`,
     title: [copyTitle(c), `${c.executor} ${c.issue}`, label].filter(Boolean).join(', '),
@@ -86,8 +113,12 @@ function panel(key, records, label) {
 }
 
 export function panels(model) {
-  const copies = model.records.filter((r) => r.benchmark === 'copy' && r.case.grid > 0 && r.rates.gb_per_s > 0);
-  const groups = [...groupBy(copies, panelKey)].filter(([, records]) => gridsOf(records).length >= FEWEST);
+  const copies = model.records.filter(
+    (r) => r.benchmark === 'copy' && r.case.grid > 0 && r.rates.gb_per_s > 0,
+  );
+  const groups = [...groupBy(copies, panelKey)].filter(
+    ([, records]) => gridsOf(records).length >= FEWEST,
+  );
   const labels = placeLabels(groups.map(([, [{ place }]]) => place));
   return groups.map(([key, records]) => panel(key, records, labels.get(records[0].place)));
 }

@@ -1,82 +1,41 @@
 // GEMM rates: a row for each shape, a mark for each engine and place, beside the dense peak and the
 // figures that others have reported.
 import { number, percent, plain, seconds, shape } from '../format.js';
-import { placeLabels, simulatedNote } from '../labels.js';
+import { simulatedNote } from '../labels.js';
 import { groupBy } from '../model.js';
 import { linearAxis, rowAxis } from '../plot/axes.js';
 import { common } from '../plot/draw.js';
-import { LOW_MARK, lowRings, points, referenceLines, symbolAt } from '../plot/marks.js';
+import {
+  BEST,
+  bestOf,
+  peaksOf,
+  reportedMarks,
+  reportedOf,
+  seriesOf,
+  shiftOf,
+} from '../plot/gemm_series.js';
+import { LOW_MARK, lowRings, points, referenceLines } from '../plot/marks.js';
 import { pointTooltip } from '../plot/tooltip.js';
 
 export const order = 30;
 export const section = { id: 'gemm', title: 'Matrix multiplication rates', short: 'GEMM' };
 
-const BEST = 'best of the shapes';
-
 /** Rows with many series are higher, so that these stand apart. */
 const rowHeight = (series) => Math.min(60, 20 + 6 * series.length);
 
 // CPUs have panels of their own: on an axis that a GPU fits on, they would all stand at zero.
-const panelKey = ({ case: c, place }) => [c.dtype, c.layout, c.output ?? c.dtype, place.kind === 'host' ? 'CPU' : ''].join('/');
-
-/** A series for each place and engine. The colour says where, the symbol which engine. */
-function seriesOf(records) {
-  const labels = placeLabels(records.map((record) => record.place));
-  const places = [...labels.keys()];
-  const engines = [...new Set(records.map((record) => record.engine))];
-  const groups = groupBy(records, ({ place, engine }) => `${places.indexOf(place)}/${engine}`);
-  return [...groups.values()].map((some) => {
-    const [{ place, engine }] = some;
-    const at = engines.indexOf(engine);
-    const colour = places.length > 1 ? places.indexOf(place) : at;
-    const name = [labels.get(place), engine].filter(Boolean).join(' ');
-    return { records: some, mark: { name, colour, ...symbolAt(at) } };
-  });
-}
-
-/** Series stand a little below each other in a row, so that equal rates do not hide each other. */
-const shiftOf = (series, i) => (series.length > 1 ? (i / (series.length - 1) - 0.5) * 0.44 : 0);
-
-/** Hollow marks, by device, for what others reported. */
-function reportedMarks(reported) {
-  const devices = [...new Set(reported.map(({ device }) => device))];
-  const symbols = ['diamond', 'triangle', 'rect', 'circle'];
-  return devices.map((device, i) =>
-    ({ name: `${device}, reported elsewhere`, device, colour: 'muted', symbol: symbols[i % symbols.length], hollow: true }));
-}
-
-/** What others reported for this type, where it stands in one of the rows. */
-function reportedOf(model, key, rows) {
-  const [dtype, layout, , cpu] = key.split('/');
-  if (layout !== 'nn' || cpu) return []; // reports do not say the layout; torch.matmul's is nn
-  return (model.data.reported ?? [])
-    .filter((one) => one.dtype === dtype && one.tflops > 0)
-    .map((one) => ({ ...one, row: rows.indexOf(one.m ? shape(one) : BEST) }))
-    .filter((one) => one.row >= 0);
-}
-
-function peaksOf(records, dtype) {
-  const peaks = new Map();
-  for (const { place } of records) {
-    const peak = place.ceiling.tflops?.[dtype];
-    if (!(peak > 0)) continue;
-    const kind = place.ceiling.source === 'measured' ? 'measured peak' : 'dense peak';
-    peaks.set(`${kind} ${plain(peak)}`, [...(peaks.get(`${kind} ${plain(peak)}`) ?? []), { peak, model: place.model }]);
-  }
-  return [...peaks].map(([text, some]) => ({
-    at: some[0].peak,
-    label: peaks.size > 1 ? `${text} (${[...new Set(some.map((one) => one.model))].join(', ')})` : text,
-  }));
-}
-
-/** The best record of a series, shown again in the row of the best where reports have one. */
-const bestOf = ({ records }) => records.reduce((a, b) => (b.rates.tflops > a.rates.tflops ? b : a));
+const panelKey = ({ case: c, place }) =>
+  [c.dtype, c.layout, c.output ?? c.dtype, place.kind === 'host' ? 'CPU' : ''].join('/');
 
 function describe(record, row) {
   const peak = record.place.ceiling.tflops?.[record.case.dtype];
-  const rows = [['rate', `${number(record.rates.tflops)} TFLOP/s`], ['median', seconds(record.seconds?.median)]];
+  const rows = [
+    ['rate', `${number(record.rates.tflops)} TFLOP/s`],
+    ['median', seconds(record.seconds?.median)],
+  ];
   if (peak) rows.push(['of peak', percent(record.rates.tflops / peak)]);
-  if (record.verdict?.expected) rows.push(['expected', `${number(record.verdict.expected)} TFLOP/s`]);
+  if (record.verdict?.expected)
+    rows.push(['expected', `${number(record.verdict.expected)} TFLOP/s`]);
   if (record.notes?.algorithm) rows.push(['algorithm', record.notes.algorithm]);
   return { title: row === BEST ? `${row}: ${shape(record.case)}` : row, rows };
 }
@@ -84,26 +43,43 @@ function describe(record, row) {
 function option(panel, { width, theme }) {
   const { rows, series, reported, peaks } = panel;
   const narrow = width < 480;
-  const place = (one, record, row) =>
-    ({ value: [record.rates.tflops, row + shiftOf(series, series.indexOf(one))], record, row: rows[row] });
+  const place = (one, record, row) => ({
+    value: [record.rates.tflops, row + shiftOf(series, series.indexOf(one))],
+    record,
+    row: rows[row],
+  });
   const dataOf = (one) => [
     ...one.records.map((record) => place(one, record, rows.indexOf(shape(record.case)))),
     ...(rows.includes(BEST) ? [place(one, bestOf(one), rows.indexOf(BEST))] : []),
   ];
   const others = reportedMarks(reported);
-  const elsewhere = (mark, i) => reported.filter(({ device }) => device === mark.device)
-    .map((one) => ({ value: [one.tflops, one.row + shiftOf(others, i)], reported: one }));
-  const low = series.flatMap((one) => dataOf(one).filter(({ record }) => record.verdict?.word === 'LOW'));
+  const elsewhere = (mark, i) =>
+    reported
+      .filter(({ device }) => device === mark.device)
+      .map((one) => ({ value: [one.tflops, one.row + shiftOf(others, i)], reported: one }));
+  const low = series.flatMap((one) =>
+    dataOf(one).filter(({ record }) => record.verdict?.word === 'LOW'),
+  );
   const tip = pointTooltip(theme, ({ data, seriesName }) => {
     if (data?.reported) {
       const { device, tflops, source } = data.reported;
-      return { title: `${device}, reported elsewhere`, rows: [['rate', `${number(tflops)} TFLOP/s`], ['source', source]] };
+      return {
+        title: `${device}, reported elsewhere`,
+        rows: [
+          ['rate', `${number(tflops)} TFLOP/s`],
+          ['source', source],
+        ],
+      };
     }
     if (!data?.record) return null;
     const { title, rows: told } = describe(data.record, data.row);
     return { title, rows: [['series', seriesName], ...told] };
   });
-  const rates = [...series.flatMap((one) => one.records.map((r) => r.rates.tflops)), ...reported.map((one) => one.tflops), ...peaks.map((one) => one.at)];
+  const rates = [
+    ...series.flatMap((one) => one.records.map((r) => r.rates.tflops)),
+    ...reported.map((one) => one.tflops),
+    ...peaks.map((one) => one.at),
+  ];
   const xAxis = linearAxis(theme, rates, 'TFLOP/s', 28, plain, narrow ? 4 : 8);
   return {
     ...common(theme),
@@ -115,35 +91,66 @@ function option(panel, { width, theme }) {
       peakLines(peaks, xAxis, theme),
       ...series.map((one) => points(one.mark, dataOf(one), theme)),
       ...others.map((mark, i) => points(mark, elsewhere(mark, i), theme, 9)),
-      ...lowRings(low.map(({ value }) => value), theme),
+      ...lowRings(
+        low.map(({ value }) => value),
+        theme,
+      ),
     ],
   };
 }
 
 /** The labels stand above the plot, each on the side of its line that has room. */
 function peakLines(peaks, { min, max }, theme) {
-  const lines = referenceLines(peaks.map((peak) => ({ axis: 'x', ...peak })), theme, 'start');
-  for (const line of lines.markLine.data) Object.assign(line.label, { align: line.xAxis < (min + max) / 2 ? 'left' : 'right', distance: 6 });
+  const lines = referenceLines(
+    peaks.map((peak) => ({ axis: 'x', ...peak })),
+    theme,
+    'start',
+  );
+  for (const line of lines.markLine.data)
+    Object.assign(line.label, {
+      align: line.xAxis < (min + max) / 2 ? 'left' : 'right',
+      distance: 6,
+    });
   return lines;
 }
 
 function table({ series, reported, rows }) {
   const columns = [
-    { name: 'M x N x K' }, { name: 'Series' }, { name: 'TFLOP/s', numeric: true }, { name: 'of peak', numeric: true },
+    { name: 'M x N x K' },
+    { name: 'Series' },
+    { name: 'TFLOP/s', numeric: true },
+    { name: 'of peak', numeric: true },
     { name: 'Algorithm or source' },
   ];
-  const measured = series.flatMap((one) => one.records.map((record) => {
-    const peak = record.place.ceiling.tflops?.[record.case.dtype];
-    return [shape(record.case), one.mark.name, number(record.rates.tflops), peak ? percent(record.rates.tflops / peak) : '–', record.notes?.algorithm ?? ''];
-  }));
-  const elsewhere = reported.map((one) => [rows[one.row], `${one.device}, reported elsewhere`, number(one.tflops), '–', one.source ?? '']);
+  const measured = series.flatMap((one) =>
+    one.records.map((record) => {
+      const peak = record.place.ceiling.tflops?.[record.case.dtype];
+      return [
+        shape(record.case),
+        one.mark.name,
+        number(record.rates.tflops),
+        peak ? percent(record.rates.tflops / peak) : '–',
+        record.notes?.algorithm ?? '',
+      ];
+    }),
+  );
+  const elsewhere = reported.map((one) => [
+    rows[one.row],
+    `${one.device}, reported elsewhere`,
+    number(one.tflops),
+    '–',
+    one.source ?? '',
+  ]);
   return { columns, rows: [...measured, ...elsewhere] };
 }
 
 function panelOf(model, key, records) {
   const [dtype, layout, output, cpu] = key.split('/');
   const shapes = [...new Set(records.map((record) => shape(record.case)))];
-  const withBest = (model.data.reported ?? []).some((one) => one.dtype === dtype && !one.m) && layout === 'nn' && !cpu;
+  const withBest =
+    (model.data.reported ?? []).some((one) => one.dtype === dtype && !one.m) &&
+    layout === 'nn' &&
+    !cpu;
   const rows = withBest ? [...shapes, BEST] : shapes;
   const series = seriesOf(records);
   const reported = reportedOf(model, key, rows);
@@ -156,18 +163,28 @@ function panelOf(model, key, records) {
       simulatedNote(records.map(({ place }) => place)),
       'Rows: M x N x K.',
       panel.peaks.length ? '' : 'No peak is known for this type.',
-      reported.length ? 'Hollow grey marks were reported elsewhere; the data names their sources.' : '',
-    ].filter(Boolean).join(' '),
+      reported.length
+        ? 'Hollow grey marks were reported elsewhere; the data names their sources.'
+        : '',
+    ]
+      .filter(Boolean)
+      .join(' '),
     findings: [],
     span: 'full',
     height: () => 72 + rows.length * rowHeight(series),
-    legend: [...series.map((one) => one.mark), ...reportedMarks(reported), ...(low ? [LOW_MARK] : [])],
+    legend: [
+      ...series.map((one) => one.mark),
+      ...reportedMarks(reported),
+      ...(low ? [LOW_MARK] : []),
+    ],
     option: (how) => option(panel, how),
     table: table(panel),
   };
 }
 
 export function panels(model) {
-  const gemms = model.records.filter((record) => record.benchmark === 'gemm' && record.rates.tflops > 0 && record.case.m);
+  const gemms = model.records.filter(
+    (record) => record.benchmark === 'gemm' && record.rates.tflops > 0 && record.case.m,
+  );
   return [...groupBy(gemms, panelKey)].map(([key, records]) => panelOf(model, key, records));
 }

@@ -1,71 +1,21 @@
 // Pair matrix: what every device moves to every other, and which pair falls out of the row.
 import { bytes, launch, number, percent, place as short, plural } from '../format.js';
 import { placeLabels } from '../labels.js';
-import { groupBy, median } from '../model.js';
+import { groupBy } from '../model.js';
 import { common } from '../plot/draw.js';
 import { copyTitle } from '../plot/copies.js';
+import { deviationOf, devicesAt, findingsOf, matrixOf, OUTLIER, pathText } from '../plot/matrix.js';
 import { pointTooltip } from '../plot/tooltip.js';
 import { diverging, divergingLabels, inkOn } from '../palette.js';
 
 export const order = 20;
 export const section = { id: 'pairs', title: 'Pair by pair', short: 'Pairs' };
 
-const OUTLIER = 0.1; // of the median
 const FEWEST = 3; // pairs; fewer are no matrix
 const KEY_HEIGHT = 46;
 
 const seriesKey = ({ place, device, engine, case: c }) =>
   [place.journal.name, device, engine, c.executor, c.issue, Boolean(c.bidirectional)].join('/');
-const launchKey = ({ case: c }) => `${c.grid}/${c.block}`;
-
-function most(groups, better) {
-  return [...groups].reduce((best, group) => (!best || better(group, best) ? group : best), null);
-}
-
-/** Of one way of copying: the size with the most pairs (then the largest), the fastest launch. */
-function matrixOf(records) {
-  const [size, atSize] = most(groupBy(records, (r) => r.case.bytes), ([a, some], [b, best]) =>
-    some.length > best.length || (some.length === best.length && a > b));
-  const middle = (some) => median(some.map((r) => r.rates.gb_per_s));
-  const launches = groupBy(atSize, launchKey);
-  const [, chosen] = most(launches, ([, some], [, best]) =>
-    some.length > best.length || (some.length === best.length && middle(some) > middle(best)));
-  const byPath = groupBy(chosen, ({ case: c }) => `${c.source} ${c.destination}`);
-  const pairs = [...byPath.values()].map((some) => some.at(-1));
-  return { size, pairs, middle: middle(pairs), launches: launches.size, case: chosen[0].case, place: chosen[0].place };
-}
-
-const deviationOf = (record, matrix) => record.rates.gb_per_s / matrix.middle - 1;
-const outliersOf = (matrix) => matrix.pairs
-  .filter((record) => Math.abs(deviationOf(record, matrix)) > OUTLIER)
-  .sort((a, b) => a.rates.gb_per_s - b.rates.gb_per_s);
-
-function pathText({ case: c }) {
-  return `${short(c.source)} ${c.bidirectional ? '<>' : '>'} ${short(c.destination)}`;
-}
-
-function findingsOf(matrix) {
-  const outliers = outliersOf(matrix);
-  if (!outliers.length) {
-    const widest = Math.max(...matrix.pairs.map((record) => Math.abs(deviationOf(record, matrix))));
-    const within = widest < 0.001 ? '0.1%' : percent(widest);
-    return [`All ${matrix.pairs.length} pairs are within ${within} of the median, ${number(matrix.middle)} GB/s.`];
-  }
-  return outliers.map((record) => {
-    const deviation = deviationOf(record, matrix);
-    const side = deviation < 0 ? 'under' : 'above';
-    const text = `${pathText(record)} moves ${number(record.rates.gb_per_s)} GB/s, ` +
-      `${percent(Math.abs(deviation))} ${side} the median of all pairs.`;
-    return { text, alert: true };
-  });
-}
-
-/** The devices at an end ("source", "destination") of the pairs, in the order of their numbers. */
-function devicesAt(matrix, end) {
-  const names = new Set(matrix.pairs.map(({ case: c }) => c[end]));
-  return [...names].sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
-}
-
 const digits = (value) => (value >= 100 ? value.toFixed(0) : value.toFixed(1));
 
 /** Draws a cell; the diagonal stays empty. */
@@ -77,15 +27,32 @@ function cell(matrix, theme) {
     const [x, y] = api.coord([api.value(0), api.value(1)]);
     const fill = diverging(theme, deviation);
     const outlier = Math.abs(deviation) > OUTLIER;
-    const shape = { x: x - width / 2 + 1, y: y - height / 2 + 1, width: width - 2, height: height - 2 };
+    const shape = {
+      x: x - width / 2 + 1,
+      y: y - height / 2 + 1,
+      width: width - 2,
+      height: height - 2,
+    };
     const text = width > 46 ? number(record.rates.gb_per_s) : digits(record.rates.gb_per_s);
-    const border = outlier ? { stroke: theme.text, lineWidth: 2.5 } : { stroke: theme.grid, lineWidth: 1 };
-    const style = { text, x, y, align: 'center', verticalAlign: 'middle', fill: inkOn(fill),
-      font: `${outlier ? 'bold ' : ''}${width > 38 ? 12 : 10}px system-ui, sans-serif` };
-    return { type: 'group', children: [
-      { type: 'rect', shape, style: { fill, ...border }, z2: outlier ? 2 : 1 },
-      { type: 'text', style, z2: 3 },
-    ] };
+    const border = outlier
+      ? { stroke: theme.text, lineWidth: 2.5 }
+      : { stroke: theme.grid, lineWidth: 1 };
+    const style = {
+      text,
+      x,
+      y,
+      align: 'center',
+      verticalAlign: 'middle',
+      fill: inkOn(fill),
+      font: `${outlier ? 'bold ' : ''}${width > 38 ? 12 : 10}px system-ui, sans-serif`,
+    };
+    return {
+      type: 'group',
+      children: [
+        { type: 'rect', shape, style: { fill, ...border }, z2: outlier ? 2 : 1 },
+        { type: 'text', style, z2: 3 },
+      ],
+    };
   };
 }
 
@@ -94,15 +61,38 @@ function colourKey(theme, width, height) {
   const step = Math.min(52, (width - 70) / theme.diverging.length);
   const left = (width - step * theme.diverging.length) / 2;
   return theme.diverging.flatMap((fill, i) => [
-    { type: 'rect', shape: { x: left + i * step, y: height - 34, width: step, height: 10 }, style: { fill, stroke: theme.grid }, silent: true },
-    { type: 'text', silent: true, style: { text: divergingLabels[i], x: left + (i + 0.5) * step, y: height - 19, align: 'center', fill: theme.muted, font: '11px system-ui, sans-serif' } },
+    {
+      type: 'rect',
+      shape: { x: left + i * step, y: height - 34, width: step, height: 10 },
+      style: { fill, stroke: theme.grid },
+      silent: true,
+    },
+    {
+      type: 'text',
+      silent: true,
+      style: {
+        text: divergingLabels[i],
+        x: left + (i + 0.5) * step,
+        y: height - 19,
+        align: 'center',
+        fill: theme.muted,
+        font: '11px system-ui, sans-serif',
+      },
+    },
   ]);
 }
 
 function axis(theme, devices, name, at) {
   return {
-    type: 'category', name, position: at, nameLocation: 'middle', nameGap: 26, data: devices.map(short),
-    axisLine: { show: false }, axisTick: { show: false }, splitLine: { show: false },
+    type: 'category',
+    name,
+    position: at,
+    nameLocation: 'middle',
+    nameGap: 26,
+    data: devices.map(short),
+    axisLine: { show: false },
+    axisTick: { show: false },
+    splitLine: { show: false },
     axisLabel: { color: theme.text, fontSize: 12, interval: 0 },
     nameTextStyle: { color: theme.muted, fontSize: 12 },
   };
@@ -111,12 +101,21 @@ function axis(theme, devices, name, at) {
 function option(matrix, height, { width, theme }) {
   const [from, to] = [devicesAt(matrix, 'source'), devicesAt(matrix, 'destination')];
   const both = matrix.case.bidirectional;
-  const data = matrix.pairs.map(({ case: c }) => [to.indexOf(c.destination), from.indexOf(c.source)]);
+  const data = matrix.pairs.map(({ case: c }) => [
+    to.indexOf(c.destination),
+    from.indexOf(c.source),
+  ]);
   const tip = pointTooltip(theme, ({ dataIndex }) => {
     const record = matrix.pairs[dataIndex];
     const deviation = deviationOf(record, matrix);
     const far = `${deviation < 0 ? '-' : '+'}${percent(Math.abs(deviation))}`;
-    return { title: pathText(record), rows: [['rate', `${number(record.rates.gb_per_s)} GB/s`], ['from the median', far]] };
+    return {
+      title: pathText(record),
+      rows: [
+        ['rate', `${number(record.rates.gb_per_s)} GB/s`],
+        ['from the median', far],
+      ],
+    };
   });
   return {
     ...common(theme),
@@ -125,14 +124,30 @@ function option(matrix, height, { width, theme }) {
     graphic: { elements: colourKey(theme, width, height(width)) },
     xAxis: axis(theme, to, both ? 'and' : 'destination', 'top'),
     yAxis: { ...axis(theme, from, both ? 'between' : 'source', 'left'), inverse: true },
-    series: [{ type: 'custom', name: 'pairs', data, renderItem: cell(matrix, theme), encode: { x: 0, y: 1 } }],
+    series: [
+      {
+        type: 'custom',
+        name: 'pairs',
+        data,
+        renderItem: cell(matrix, theme),
+        encode: { x: 0, y: 1 },
+      },
+    ],
   };
 }
 
 function table(matrix) {
-  const columns = [{ name: 'Source' }, { name: 'Destination' }, { name: 'GB/s', numeric: true }, { name: 'of the median', numeric: true }];
+  const columns = [
+    { name: 'Source' },
+    { name: 'Destination' },
+    { name: 'GB/s', numeric: true },
+    { name: 'of the median', numeric: true },
+  ];
   const rows = matrix.pairs.map((record) => [
-    record.case.source, record.case.destination, number(record.rates.gb_per_s), percent(record.rates.gb_per_s / matrix.middle),
+    record.case.source,
+    record.case.destination,
+    number(record.rates.gb_per_s),
+    percent(record.rates.gb_per_s / matrix.middle),
   ]);
   return { columns, rows };
 }
@@ -140,10 +155,14 @@ function table(matrix) {
 function panel(key, matrix, label) {
   const rows = devicesAt(matrix, 'source').length;
   const count = Math.max(rows, devicesAt(matrix, 'destination').length);
-  const height = (width) => 46 + KEY_HEIGHT + rows * Math.min(56, Math.max(26, (width - 58) / count));
+  const height = (width) =>
+    46 + KEY_HEIGHT + rows * Math.min(56, Math.max(26, (width - 58) / count));
   const by = [matrix.case.executor, matrix.case.issue].join(' ');
   const ways = matrix.case.bidirectional ? 'both ways' : 'one way';
-  const fastest = matrix.launches > 1 ? ` The fastest of ${plural(matrix.launches, 'launch', 'launches')}: ${launch(matrix.case)}.` : '';
+  const fastest =
+    matrix.launches > 1
+      ? ` The fastest of ${plural(matrix.launches, 'launch', 'launches')}: ${launch(matrix.case)}.`
+      : '';
   return {
     id: `pairs-${key.replaceAll(/[^\w]+/g, '-')}`,
     title: [by, ways, label].filter(Boolean).join(', '),
@@ -159,12 +178,20 @@ function panel(key, matrix, label) {
 }
 
 export function panels(model) {
-  const pairs = model.records.filter(({ benchmark, case: c, rates }) =>
-    benchmark === 'copy' && c.kind === 'peer' && c.pattern === 'pair' && c.source !== c.destination && rates.gb_per_s > 0);
+  const pairs = model.records.filter(
+    ({ benchmark, case: c, rates }) =>
+      benchmark === 'copy' &&
+      c.kind === 'peer' &&
+      c.pattern === 'pair' &&
+      c.source !== c.destination &&
+      rates.gb_per_s > 0,
+  );
   const matrices = [...groupBy(pairs, seriesKey)]
     .map(([key, records]) => [key, matrixOf(records)])
     .filter(([, matrix]) => matrix.pairs.length >= FEWEST);
   const labels = placeLabels(matrices.map(([, matrix]) => matrix.place));
   const ways = ([, matrix]) => Number(Boolean(matrix.case.bidirectional));
-  return matrices.sort((a, b) => ways(a) - ways(b)).map(([key, matrix]) => panel(key, matrix, labels.get(matrix.place)));
+  return matrices
+    .sort((a, b) => ways(a) - ways(b))
+    .map(([key, matrix]) => panel(key, matrix, labels.get(matrix.place)));
 }

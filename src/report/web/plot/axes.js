@@ -17,7 +17,13 @@ function axis(theme, { name, min, max, ticks, text, gap }) {
     min,
     max,
     axisTick: { show: false, customValues: ticks },
-    axisLabel: { color: theme.muted, fontSize: 11, customValues: ticks, formatter: text, hideOverlap: true },
+    axisLabel: {
+      color: theme.muted,
+      fontSize: 11,
+      customValues: ticks,
+      formatter: text,
+      hideOverlap: true,
+    },
   };
 }
 
@@ -47,7 +53,14 @@ export function sizeAxis(theme, sizes, text) {
 export function valueAxis(theme, values, name, text) {
   const ticks = values.map(Math.log2);
   const [min, max] = [Math.min(...ticks), Math.max(...ticks)];
-  return axis(theme, { name, min, max, ticks, text: (value) => text(Math.round(2 ** value)), gap: 30 });
+  return axis(theme, {
+    name,
+    min,
+    max,
+    ticks,
+    text: (value) => text(Math.round(2 ** value)),
+    gap: 30,
+  });
 }
 
 /** Decades, over the decimal logarithm, with a little room above the largest value. */
@@ -56,7 +69,8 @@ export function decadeAxis(theme, values, name, gap, text) {
   const min = Math.floor(Math.min(...exponents) + 1e-9);
   const max = Math.max(min + 1, Math.max(...exponents) + 0.15);
   const whole = range(min, Math.floor(max));
-  const ticks = max - min > 2.2 ? whole : whole.flatMap((e) => [e, e + Math.log10(2), e + Math.log10(5)]);
+  const ticks =
+    max - min > 2.2 ? whole : whole.flatMap((e) => [e, e + Math.log10(2), e + Math.log10(5)]);
   return axis(theme, { name, min, max, ticks, text: (value) => text(10 ** value), gap });
 }
 
@@ -81,12 +95,16 @@ export function linearAxis(theme, values, name, gap, text, wanted) {
 export function rowAxis(theme, names) {
   return {
     ...axis(theme, {
-      min: -0.6, max: names.length - 0.4, ticks: range(0, names.length - 1),
+      min: -0.6,
+      max: names.length - 0.4,
+      ticks: range(0, names.length - 1),
       text: (value) => names[value] ?? '',
     }),
     inverse: true,
     axisLabel: {
-      color: theme.text, fontSize: 11, customValues: range(0, names.length - 1),
+      color: theme.text,
+      fontSize: 11,
+      customValues: range(0, names.length - 1),
       formatter: (value) => names[value] ?? '',
     },
   };

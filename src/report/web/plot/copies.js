@@ -23,9 +23,15 @@ export function copyTitle(c) {
   if (c.kind === 'local') return 'Within a device (read + written)';
   if (c.kind !== 'peer') {
     const way = c.kind === 'host_to_device' ? 'Host to device' : 'Device to host';
-    return [way, hostMemory(c) && `${hostMemory(c)} memory`, c.bidirectional && 'both ways'].filter(Boolean).join(', ') + sum;
+    return (
+      [way, hostMemory(c) && `${hostMemory(c)} memory`, c.bidirectional && 'both ways']
+        .filter(Boolean)
+        .join(', ') + sum
+    );
   }
-  const pattern = { pair: 'one pair', all_pairs: 'all pairs at once' }[c.pattern] ?? c.pattern.replaceAll('_', ' ');
+  const pattern =
+    { pair: 'one pair', all_pairs: 'all pairs at once' }[c.pattern] ??
+    c.pattern.replaceAll('_', ' ');
   const ways = c.bidirectional ? ', both ways' : c.pattern === 'pair' ? ', one way' : '';
   return `Device to device, ${pattern}${ways}${sum}`;
 }
@@ -51,7 +57,8 @@ export function boundOf(record) {
   const { verdict, case: c, place } = record;
   if (verdict?.bound > 0 && verdict.rate === 'gb_per_s') return verdict.bound;
   if (c.kind === 'local') return place.ceiling.memory_gb_per_s;
-  if (c.kind === 'host_to_device' || c.kind === 'device_to_host') return place.ceiling.host_link_gb_per_s;
+  if (c.kind === 'host_to_device' || c.kind === 'device_to_host')
+    return place.ceiling.host_link_gb_per_s;
   if (c.kind !== 'peer' || c.pattern !== 'pair' || !place.ceiling.link_gb_per_s) return undefined;
   return place.ceiling.link_gb_per_s * (c.bidirectional ? 2 : 1);
 }

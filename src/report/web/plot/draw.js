@@ -13,8 +13,16 @@ import * as echarts from 'echarts/core';
 import { SVGRenderer } from 'echarts/renderers';
 
 echarts.use([
-  CustomChart, LineChart, ScatterChart, GraphicComponent, GridComponent, LegendComponent,
-  MarkLineComponent, TitleComponent, TooltipComponent, SVGRenderer,
+  CustomChart,
+  LineChart,
+  ScatterChart,
+  GraphicComponent,
+  GridComponent,
+  LegendComponent,
+  MarkLineComponent,
+  TitleComponent,
+  TooltipComponent,
+  SVGRenderer,
 ]);
 
 /** What every chart has: no animation, the theme's background and text. */

@@ -62,7 +62,12 @@ export const points = (mark, data, theme, size = 9) => ({
 });
 
 /** Rings around the points whose figure is lower than it should be. */
-export const LOW_MARK = { name: 'lower than expected', colour: 'low', symbol: 'circle', hollow: true };
+export const LOW_MARK = {
+  name: 'lower than expected',
+  colour: 'low',
+  symbol: 'circle',
+  hollow: true,
+};
 
 /** @returns {Object[]} no series if there is no such point */
 export function lowRings(data, theme) {
@@ -90,8 +95,12 @@ export function referenceLines(lines, theme, position = 'insideEndTop') {
         [axis === 'x' ? 'xAxis' : 'yAxis']: at,
         lineStyle: { color: colour ?? theme.roof, width: 1.4, type: [7, 3, 1, 3] },
         label: {
-          formatter: () => label, position, color: theme.text, fontSize: 11,
-          textBorderColor: theme.background, textBorderWidth: 3,
+          formatter: () => label,
+          position,
+          color: theme.text,
+          fontSize: 11,
+          textBorderColor: theme.background,
+          textBorderWidth: 3,
         },
       })),
     },

@@ -13,7 +13,9 @@ const look = (theme) => ({
 });
 
 function box(title, rows) {
-  const lines = rows.map(([name, value]) => h('tr', {}, h('th', { scope: 'row' }, name), h('td', {}, value)));
+  const lines = rows.map(([name, value]) =>
+    h('tr', {}, h('th', { scope: 'row' }, name), h('td', {}, value)),
+  );
   return h('div', { class: 'tip' }, h('p', {}, title), h('table', {}, h('tbody', {}, lines)));
 }
 
@@ -34,7 +36,12 @@ export const pointTooltip = (theme, describe) => ({
 export const columnTooltip = (theme, describe) => ({
   ...look(theme),
   trigger: 'axis',
-  axisPointer: { type: 'line', snap: true, label: { show: false }, lineStyle: { color: theme.muted, width: 1 } },
+  axisPointer: {
+    type: 'line',
+    snap: true,
+    label: { show: false },
+    lineStyle: { color: theme.muted, width: 1 },
+  },
   formatter: (list) => {
     const told = describe(list);
     return told ? box(told.title, told.rows) : '';

@@ -1,0 +1,60 @@
+// The lines fitted through copies' curves, in numbers: latency, limit, and from which size on a copy
+// comes near the limit.
+import { bytes, launch, number, percent } from '../format.js';
+import { placeLabels } from '../labels.js';
+import { copyTitle } from '../plot/copies.js';
+import { copyCurves } from '../plot/copy_series.js';
+import { section } from './copy_curves.js';
+
+export const order = 11;
+export { section };
+
+export function panels(model) {
+  const all = copyCurves(model).flatMap(([, curves]) => curves.filter((one) => one.fit));
+  if (!all.length) return [];
+  const labels = placeLabels(all.map((one) => one.place));
+  const several = labels.size > 1;
+  const names = [
+    'Latency, us',
+    'Limit, GB/s',
+    'n1/2',
+    '50% from',
+    '80% from',
+    '90% from',
+    'Best, GB/s',
+    'of roofline',
+  ];
+  const columns = [...(several ? ['Where'] : []), 'Copy', 'By', ...names].map((name) => ({
+    name,
+    numeric: names.includes(name),
+  }));
+  const rows = all.map((one) => {
+    const { latency_us: latency, asymptotic_gb_per_s: limit, ...sizes } = one.fit.rates;
+    const from = [50, 80, 90].map((share) => bytes(sizes[`bytes_${share}_percent`]));
+    const by = [one.case.executor, one.case.issue, launch(one.case)].filter(Boolean).join(' ');
+    return [
+      ...(several ? [labels.get(one.place)] : []),
+      copyTitle(one.case),
+      by,
+      number(latency),
+      number(limit),
+      bytes(sizes.n_half_bytes),
+      ...from,
+      number(one.best),
+      one.bound ? percent(one.best / one.bound) : '–',
+    ];
+  });
+  const caption =
+    'seconds = latency + bytes / limit, fitted to each curve; n1/2 is the size that reaches half of ' +
+    'the limit, and from the other sizes on the measured curve stays above that share of it.';
+  return [
+    {
+      id: 'copy-fits',
+      title: 'Fitted lines',
+      caption,
+      findings: [],
+      span: 'full',
+      table: { columns, rows },
+    },
+  ];
+}

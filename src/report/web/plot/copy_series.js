@@ -1,0 +1,74 @@
+// Copies as curves over size: which records make one, and the line that was fitted through it.
+import { place as short } from '../format.js';
+import { groupBy } from '../model.js';
+import { boundOf, hostMemory, wayOrder } from './copies.js';
+
+/** @returns {string} the same for records of one way of copying: a panel's */
+const wayKey = ({ case: c }) =>
+  [c.kind, c.pattern, Boolean(c.bidirectional), hostMemory(c)].join('/');
+
+const seriesKey = (record) => {
+  const c = record.case;
+  return [
+    record.place.journal.name,
+    record.device,
+    record.engine,
+    c.executor,
+    c.issue,
+    c.grid,
+    c.block,
+  ].join('/');
+};
+const pathKey = ({ case: c }) => `${short(c.source)} > ${short(c.destination)}`;
+
+/** The path with the most sizes, and its records by size. */
+function longestPath(records) {
+  let best = { path: '', records: [] };
+  for (const [path, some] of groupBy(records, pathKey)) {
+    if (some.length > best.records.length) best = { path, records: some };
+  }
+  return { path: best.path, records: best.records.sort((a, b) => a.case.bytes - b.case.bytes) };
+}
+
+/** The copy_curve record that was fitted through these records. */
+function fitOf(fits, record) {
+  const key = seriesKey(record) + wayKey(record) + pathKey(record);
+  return fits.find((fit) => seriesKey(fit) + wayKey(fit) + pathKey(fit) === key);
+}
+
+/**
+ * A curve a place, executor, issue and launch.
+ * @returns {Object[]} { place, case, path, points, best, bound, fit }: `points` are records by size,
+ *     `best` and `bound` GB/s, `fit` a copy_curve record or undefined
+ */
+function curvesOf(records, fits) {
+  const curves = [];
+  for (const some of groupBy(records, seriesKey).values()) {
+    const { path, records: points } = longestPath(some);
+    if (points.length < 2) continue;
+    const last = points.at(-1);
+    const best = Math.max(...points.map((record) => record.rates.gb_per_s));
+    curves.push({
+      place: last.place,
+      case: last.case,
+      path,
+      points,
+      best,
+      bound: boundOf(last),
+      fit: fitOf(fits, last),
+    });
+  }
+  return curves;
+}
+
+/** @returns {[string, Object[]][]} the curves of each way of copying, in the order of panels */
+export function copyCurves(model) {
+  const copies = model.records.filter(
+    (r) => r.benchmark === 'copy' && r.case.bytes > 0 && r.rates.gb_per_s > 0,
+  );
+  const fits = model.records.filter((r) => r.benchmark === 'copy_curve');
+  return [...groupBy(copies, wayKey)]
+    .map(([key, records]) => [key, curvesOf(records, fits)])
+    .filter(([, curves]) => curves.length)
+    .sort(([, a], [, b]) => wayOrder(a[0].case) - wayOrder(b[0].case));
+}
