@@ -21,7 +21,7 @@ struct ReportJournal {
 Record report_data(const std::vector<ReportJournal>& journals);
 
 // specs/reported: rates that studies report of machines, for charts to show beside measured ones.
-Record reported_rows();
+const Record& reported_rows();
 const std::map<std::string, std::string_view>& built_in_reported();
 
 }  // namespace duet

@@ -21,15 +21,18 @@ Record row_of(TomlTable row) {
 
 }  // namespace
 
-Record reported_rows() {
-  Record rows = Record::array();
-  for (const auto& [name, text] : built_in_reported()) {
-    const toml::table parsed = TomlTable::parse(name, text);
-    TomlTable table(name, "", parsed);
-    for (const TomlTable& row : table.tables("row")) rows.push_back(row_of(row));
-    table.finish();
-  }
-  return rows;
+const Record& reported_rows() {
+  static const Record all = [] {
+    Record rows = Record::array();
+    for (const auto& [name, text] : built_in_reported()) {
+      const toml::table parsed = TomlTable::parse(name, text);
+      TomlTable table(name, "", parsed);
+      for (const TomlTable& row : table.tables("row")) rows.push_back(row_of(row));
+      table.finish();
+    }
+    return rows;
+  }();
+  return all;
 }
 
 }  // namespace duet
