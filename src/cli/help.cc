@@ -41,6 +41,9 @@ std::string entry(const std::string& name, const std::string& text, std::size_t 
 std::string flag_names(const CLI::Option& option) {
   if (option.get_positional()) return option.get_name(true);
   std::string names;
+  for (const std::string& name : option.get_snames()) {
+    names += (names.empty() ? "-" : ", -") + name;
+  }
   for (const std::string& name : option.get_lnames()) {
     names += (names.empty() ? "--" : ", --") + name;
   }
