@@ -24,11 +24,11 @@ function command(text) {
   );
 }
 
-const without = ({ name, bus, numa_node: node, ...rest }) => JSON.stringify(rest);
+const alike = (device) => JSON.stringify({ ...device, name: null, bus: null, numa_node: null });
 
 /** Devices that differ only in name and place are one entry. */
 function deviceGroups(machine) {
-  return [...groupBy(machine.devices ?? [], without).values()].map((some) => {
+  return [...groupBy(machine.devices ?? [], alike).values()].map((some) => {
     const [one] = some;
     const names = some.map(({ name, bus, numa_node: node }) =>
       [name, bus && `(${bus}${node >= 0 ? `, NUMA node ${node}` : ''})`].filter(Boolean).join(' '),

@@ -62,7 +62,9 @@ export function headline(model, counts) {
     );
   }
   if (!parts.length && !judged)
-    return `Nothing was measured: ${plural(counts.skipped, 'case')} skipped.`;
+    return counts.skipped
+      ? `Nothing was measured: ${plural(counts.skipped, 'case')} skipped.`
+      : 'Nothing was measured.';
   if (!parts.length)
     parts.push(
       judged === 1

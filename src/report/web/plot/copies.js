@@ -1,5 +1,6 @@
 // What the charts of copies share: the names of the ways of copying, the look of their series, and
 // the roofline above them.
+import { words } from '../format.js';
 
 const KINDS = ['peer', 'host_to_device', 'device_to_host', 'local'];
 const EXECUTORS = ['dma', 'kernel', 'host'];
@@ -30,8 +31,7 @@ export function copyTitle(c) {
     );
   }
   const pattern =
-    { pair: 'one pair', all_pairs: 'all pairs at once' }[c.pattern] ??
-    c.pattern.replaceAll('_', ' ');
+    { pair: 'one pair', all_pairs: 'all pairs at once' }[c.pattern] ?? words(c.pattern);
   const ways = c.bidirectional ? ', both ways' : c.pattern === 'pair' ? ', one way' : '';
   return `Device to device, ${pattern}${ways}${sum}`;
 }
