@@ -3,15 +3,15 @@ import { h } from './dom.js';
 import { caseText, number, percent, plain } from './format.js';
 import { placeLabels, placeName } from './labels.js';
 import { groupBy } from './model.js';
-import { boundOf, copyTitle, wayOrder } from './plot/copies.js';
+import { boundOf, copyTitle, fastest, wayOrder } from './plot/copies.js';
 import { dataTable } from './table.js';
 
-const best = (records, rate) => records.reduce((a, b) => (b.rates[rate] > a.rates[rate] ? b : a));
+const best = (records) => records.reduce((a, b) => (b.rates.tflops > a.rates.tflops ? b : a));
 
 function gemmRows(records) {
   const gemms = records.filter((r) => r.benchmark === 'gemm' && r.rates.tflops > 0);
   return [...groupBy(gemms, (record) => record.case.dtype)].map(([dtype, some]) => {
-    const top = best(some, 'tflops');
+    const top = best(some);
     const peak = top.place.ceiling.tflops?.[dtype];
     const kind = top.place.ceiling.source === 'measured' ? 'measured peak' : 'dense peak';
     const of = peak > 0 ? `${percent(top.rates.tflops / peak)} of ${kind} ${plain(peak)}` : '–';
@@ -29,7 +29,7 @@ function copyRows(records) {
   const groups = groupBy(copies, ({ case: c }) => `${copyTitle(c)}, by ${c.executor}`);
   const sorted = [...groups].sort(([, a], [, b]) => wayOrder(a[0].case) - wayOrder(b[0].case));
   return sorted.map(([name, some]) => {
-    const top = best(some, 'gb_per_s');
+    const top = fastest(some);
     const bound = boundOf(top);
     return [
       name,

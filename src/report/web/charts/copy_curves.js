@@ -90,10 +90,14 @@ function roofs(curves) {
 
 const pointData = (record) => [Math.log2(record.case.bytes), Math.log10(record.rates.gb_per_s)];
 
-function option(curves, scale, { width, theme }) {
+function option(curves, sizes, { width, theme }) {
   const low = curves.flatMap((one) =>
     one.points.filter((record) => record.verdict?.word === 'LOW'),
   );
+  const rates = curves.flatMap((one) => [
+    ...one.points.map((record) => record.rates.gb_per_s),
+    one.bound ?? 0,
+  ]);
   const tip = columnTooltip(theme, (list) => {
     const rows = list.filter(({ seriesType }) => seriesType === 'line');
     if (!rows.length) return null;
@@ -104,8 +108,8 @@ function option(curves, scale, { width, theme }) {
     ...common(theme),
     grid: { left: 52, right: 16, top: 14, bottom: 48 },
     tooltip: tip,
-    xAxis: sizeAxis(theme, scale.sizes, bytes),
-    yAxis: decadeAxis(theme, scale.rates, width < 420 ? 'GB/s' : 'bandwidth, GB/s', 36, plain),
+    xAxis: sizeAxis(theme, sizes, bytes),
+    yAxis: decadeAxis(theme, rates, width < 420 ? 'GB/s' : 'bandwidth, GB/s', 36, plain),
     series: [
       referenceLines(roofs(curves), theme, 'insideStartTop'),
       ...curves.map((one) => curve(one.mark, one.points.map(pointData), theme)),
@@ -131,7 +135,7 @@ function sizeTable(curves) {
   };
 }
 
-function panel(key, all, scale) {
+function panel(key, all, sizes) {
   const fastest = [...nameCurves(all)].sort((a, b) => b.best - a.best).slice(0, MOST_CURVES);
   const curves = all.filter((one) => fastest.includes(one));
   const paths = [...new Set(curves.map((one) => one.path))].filter(
@@ -156,7 +160,7 @@ function panel(key, all, scale) {
     span: 'half',
     height: (width) => (width < 420 ? 270 : 320),
     legend: [...curves.map((one) => one.mark), ...(low ? [LOW_MARK] : [])],
-    option: (how) => option(curves, scale, how),
+    option: (how) => option(curves, sizes, how),
     table: sizeTable(all),
   };
 }
@@ -168,14 +172,9 @@ const pathText = (path) => {
 
 export function panels(model) {
   const groups = copyCurves(model);
-  const drawn = groups.flatMap(([, curves]) => curves);
-  const scale = {
-    // one for all panels, so that they can be compared
-    sizes: drawn.flatMap((one) => one.points.map((record) => record.case.bytes)),
-    rates: drawn.flatMap((one) => [
-      ...one.points.map((record) => record.rates.gb_per_s),
-      one.bound ?? 0,
-    ]),
-  };
-  return groups.map(([key, curves]) => panel(key, curves, scale));
+  // One scale of sizes for all panels, so that they can be compared; rates differ by too much.
+  const sizes = groups.flatMap(([, curves]) =>
+    curves.flatMap((one) => one.points.map((record) => record.case.bytes)),
+  );
+  return groups.map(([key, curves]) => panel(key, curves, sizes));
 }

@@ -1,7 +1,7 @@
 // Copies as curves over size: which records make one, and the line that was fitted through it.
 import { place as short } from '../format.js';
 import { groupBy } from '../model.js';
-import { boundOf, hostMemory, wayOrder } from './copies.js';
+import { boundOf, fastest, hostMemory, wayOrder } from './copies.js';
 
 /** @returns {string} the same for records of one way of copying: a panel's */
 const wayKey = ({ case: c }) =>
@@ -47,13 +47,12 @@ function curvesOf(records, fits) {
     const { path, records: points } = longestPath(some);
     if (points.length < 2) continue;
     const last = points.at(-1);
-    const best = Math.max(...points.map((record) => record.rates.gb_per_s));
     curves.push({
       place: last.place,
       case: last.case,
       path,
       points,
-      best,
+      best: fastest(points).rates.gb_per_s,
       bound: boundOf(last),
       fit: fitOf(fits, last),
     });
