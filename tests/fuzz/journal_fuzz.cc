@@ -67,31 +67,36 @@ void write_all(const JournalContents& journal) {
   console.end();
 }
 
-void report(const JournalContents& journal) {
+void make_page(const JournalContents& journal) {
   // Bytes that are no UTF-8 are replaced, as the page's text is.
   report_data({{journal.name, journal.records, journal.warnings}})
       .dump(-1, ' ', false, Record::error_handler_t::replace);
-  const Record environment = {{"type", "environment"}, {"machines", Record::array()}};
+}
+
+// As a run in this environment that goes on with the journal does.
+void judge_all(const JournalContents& journal, const Record& environment) {
   VerdictSummary summary(environment);
-  for (const Record& record : journal.records) {
-    if (record["type"] == "result") summary.result(record, false);
-  }
+  for (const auto& [key, record] : journal.by_case()) summary.result(*record, true);
   summary.text();
 }
 
 // What Duet does with journals that the reader has accepted. Whatever else takes a journal is
 // called here as well.
-void use(const JournalContents& journal, const JournalContents& whole) {
+void use(const JournalContents& journal, const JournalContents& whole, bool page) {
   write_all(journal);
-  report(journal);
   may_refuse([&] { compare_both(journal, whole, /*across=*/false); });
   may_refuse([&] { compare_both(whole, journal, /*across=*/true); });
   for (const Record& record : journal.records) {
     if (record["type"] != "environment") continue;
     may_refuse([&] { check_same_devices(whole.name, whole, record); });
+    judge_all(journal, record);
   }
   may_refuse([&] { check_same_devices(journal.name, journal, whole.records.front()); });
+  if (page) make_page(journal);
 }
+
+// The page's data holds what studies report as well, which takes longer to read than a mutant.
+constexpr std::uint64_t kPageEvery = 8;
 
 struct Progress {
   std::uint64_t number;  // of the mutant that is being read
@@ -99,25 +104,26 @@ struct Progress {
 };
 
 // True if the reader took it. Throws what must not be thrown.
-bool accepts(const Mutant& mutant) {
+bool accepts(const Mutant& mutant, bool page) {
   JournalContents journal;
   try {
     journal = parse_journal("mutant", mutant.text);
   } catch (const UsageError&) {
     return false;
   }
-  use(journal, mutant.origin->journal);
+  use(journal, mutant.origin->journal, page);
   return true;
 }
 
-int feed(const std::vector<Seed>& corpus, std::uint64_t first, std::uint64_t count,
-         Progress& progress) {
-  for (const Seed& seed : corpus) use(seed.journal, seed.journal);
-  for (progress.number = first; progress.number < first + count; ++progress.number) {
+constexpr std::uint64_t kWorkers = 2;
+
+// Every kWorkers-th mutant before `end`, from progress.number on.
+int feed(const std::vector<Seed>& corpus, std::uint64_t end, bool show, Progress& progress) {
+  for (; progress.number < end; progress.number += kWorkers) {
     const Mutant made = mutant(corpus, progress.number);
-    if (count == 1) std::cout << made.text << std::endl;
+    if (show) std::cout << made.text << std::endl;
     try {
-      progress.accepted += accepts(made) ? 1 : 0;
+      progress.accepted += accepts(made, progress.number % kPageEvery == 0) ? 1 : 0;
     } catch (const std::exception& error) {
       std::cerr << fmt::format("mutant {}: {}\n", progress.number, error.what());
       return 1;
@@ -126,28 +132,42 @@ int feed(const std::vector<Seed>& corpus, std::uint64_t first, std::uint64_t cou
   return 0;
 }
 
-// A child feeds, so that a crash can be told with the number of its mutant.
-int fuzz(const std::string& folder, std::uint64_t first, std::uint64_t count) {
-  const std::vector<Seed> corpus = load_corpus(folder);
-  void* shared =
-      mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (shared == MAP_FAILED) throw Error("no shared memory");
-  auto& progress = *new (shared) Progress{first, 0};
+// A child, so that a crash can be told with the number of its mutant.
+pid_t start(const std::vector<Seed>& corpus, std::uint64_t end, bool show, Progress& progress) {
   const pid_t child = fork();
   if (child < 0) throw Error("fork failed");
-  if (child == 0) std::_Exit(feed(corpus, first, count, progress));
-  int status = 0;
-  waitpid(child, &status, 0);
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-    std::cerr << fmt::format("ended at mutant {}; to see it: journal_fuzz {} {} 1\n",
-                             progress.number, folder, progress.number);
-    return 1;
+  if (child == 0) std::_Exit(feed(corpus, end, show, progress));
+  return child;
+}
+
+int fuzz(const std::string& folder, std::uint64_t first, std::uint64_t count) {
+  const std::vector<Seed> corpus = load_corpus(folder);
+  for (const Seed& seed : corpus) use(seed.journal, seed.journal, true);
+  void* shared = mmap(nullptr, kWorkers * sizeof(Progress), PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (shared == MAP_FAILED) throw Error("no shared memory");
+  auto* progress = static_cast<Progress*>(shared);
+  std::vector<pid_t> workers;
+  for (std::uint64_t i = 0; i < kWorkers; ++i) {
+    progress[i] = {first + i, 0};
+    workers.push_back(start(corpus, first + count, count == 1, progress[i]));
   }
-  std::cout << fmt::format("{} mutants: {} accepted and used, {} refused\n", count,
-                           progress.accepted, count - progress.accepted);
+  std::uint64_t accepted = 0;
+  bool ended = true;
+  for (std::size_t i = 0; i < workers.size(); ++i) {
+    int status = 0;
+    waitpid(workers[i], &status, 0);
+    accepted += progress[i].accepted;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) continue;
+    ended = false;
+    std::cerr << fmt::format("ended at mutant {0}; to see it: journal_fuzz {1} {0} 1\n",
+                             progress[i].number, folder);
+  }
+  if (!ended) return 1;
+  std::cout << fmt::format("{} mutants: {} accepted and used, {} refused\n", count, accepted,
+                           count - accepted);
   // If nearly all were refused, or accepted, it would not have been a test.
-  const bool telling =
-      count < 1000 || (progress.accepted > count / 10 && progress.accepted < count - count / 10);
+  const bool telling = count < 1000 || (accepted > count / 10 && accepted < count - count / 10);
   if (!telling) std::cerr << "expected a tenth to nine tenths to be accepted\n";
   return telling ? 0 : 1;
 }
