@@ -13,27 +13,34 @@ build=(
 checks=(hipcc libamdhip64-dev clang-format chromium)
 
 wanted=("${build[@]}")
-# For the report page; Node.js from elsewhere brings its own npm, beside which Debian's cannot be.
-command -v node >/dev/null || wanted+=(nodejs)
-command -v npm >/dev/null || wanted+=(npm)
 if [[ "${1:-}" == checks ]]; then wanted+=("${checks[@]}"); fi
+
+# For the report page, without which everything else builds. Node.js from elsewhere brings its own
+# npm, beside which Debian's cannot be.
+page=()
+command -v node >/dev/null || page+=(nodejs)
+command -v npm >/dev/null || page+=(npm)
 
 missing=()
 for package in "${wanted[@]}"; do
   status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
   [[ "$status" == installed ]] || missing+=("$package")
 done
-[[ ${#missing[@]} -gt 0 ]] || exit 0
+[[ ${#missing[@]} -gt 0 || ${#page[@]} -gt 0 ]] || exit 0
 
 if [[ $(id -u) -eq 0 ]]; then
   as_root=()
 elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
   as_root=(sudo)
+elif [[ ${#missing[@]} -eq 0 ]]; then
+  echo "Building without duet report, which needs: apt-get install --no-install-recommends ${page[*]}" >&2
+  exit 0
 else
   echo "Duet needs packages that are not installed, and this user may not install them. Please run:" >&2
-  echo "  apt-get install --no-install-recommends ${missing[*]}" >&2
+  echo "  apt-get install --no-install-recommends ${missing[*]} ${page[*]}" >&2
   exit 1
 fi
+missing+=("${page[@]}")
 echo "Installing: ${missing[*]}"
 "${as_root[@]}" apt-get update -qq
 DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y -qq --no-install-recommends \

@@ -57,15 +57,12 @@ std::string tally_text(const Tally& tally) {
 }
 
 // What was measured and where it lies, on standard output.
-void say_results(const Tally& tally, const VerdictSummary& verdicts, const OutputFlags& flags,
-                 const std::string& report) {
+void say_results(const Tally& tally, const VerdictSummary& verdicts, const OutputFlags& flags) {
   if (flags.quiet) return;
   std::cout << '\n' << verdicts.text() << tally_text(tally);
   if (!flags.json.empty()) std::cout << "; journal: " << flags.json;
   if (!flags.csv.empty()) std::cout << "; table: " << flags.csv;
-  std::cout << '\n';
-  if (!report.empty()) std::cout << "report: " << report << '\n';
-  std::cout << std::flush;
+  std::cout << std::endl;
 }
 
 // What went wrong, on standard error.
@@ -160,9 +157,13 @@ int measure(const Plan& plan, const OutputFlags& flags, const std::vector<std::s
   if (flags.check) options.doubtful = [&](const Record& one) { return verdicts.doubtful(one); };
   if (!flags.quiet && isatty(STDERR_FILENO) != 0) options.progress = &progress;
   const Tally tally = run_jobs(plan.jobs, views, options);
-  if (!outputs.report.empty()) report.finish();
-  say_results(tally, verdicts, flags, outputs.report);
+  // Everything is said before the page is made: it may fail to be written.
+  say_results(tally, verdicts, flags);
   say_troubles(tally, verdicts, flags, command);
+  if (!outputs.report.empty()) {
+    report.finish();
+    if (!flags.quiet) std::cout << "report: " << outputs.report << std::endl;
+  }
   return exit_code(tally, verdicts, flags);
 }
 

@@ -1,6 +1,7 @@
 // Opening and filling a run's files; see outputs.h.
 #include "cli/outputs.h"
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
@@ -10,23 +11,29 @@
 namespace duet {
 namespace {
 
-constexpr const char* kPage = ".html";
-
 bool ends_with(const std::string& text, const std::string& end) {
   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+// By name alone: neither needs to be there yet.
+bool same_file(const std::string& a, const std::string& b) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  return !b.empty() && fs::weakly_canonical(fs::absolute(a), ignored) ==
+                           fs::weakly_canonical(fs::absolute(b), ignored);
 }
 
 // The journal's name with .html for its own ending.
 std::string report_path(const OutputFlags& flags) {
   if (!flags.report) return "";
   if (!flags.report->empty()) {
-    if (ends_with(*flags.report, kPage)) return *flags.report;
-    throw UsageError("--report " + *flags.report + ": expected a name that ends in .html");
+    check_report_name("--report", *flags.report);
+    return *flags.report;
   }
-  if (flags.json.empty()) return "report.html";
+  if (flags.json.empty()) return kDefaultReport;
   const std::string ending = ".jsonl";
   const std::size_t stem = flags.json.size() - (ends_with(flags.json, ending) ? ending.size() : 0);
-  return flags.json.substr(0, stem) + kPage;
+  return flags.json.substr(0, stem) + kReportEnding;
 }
 
 void check(const OutputFlags& flags) {
@@ -34,9 +41,7 @@ void check(const OutputFlags& flags) {
     throw UsageError("--resume needs a journal to go on with: expected --json FILE");
   }
   if (flags.report && !has_report_page()) {
-    throw UsageError(
-        "--report: this duet has no report page, since Node.js and npm were missing when it was "
-        "built: expected a build with them, or no --report");
+    throw UsageError("--report: " + no_report_page());
   }
 }
 
@@ -60,7 +65,7 @@ Outputs open_outputs(const OutputFlags& flags, const Record& environment) {
   Outputs outputs;
   outputs.report = report_path(flags);
   if (flags.report) {
-    if (outputs.report == flags.json || outputs.report == flags.csv) {
+    if (same_file(outputs.report, flags.json) || same_file(outputs.report, flags.csv)) {
       throw UsageError("--report and another flag both name " + outputs.report +
                        ": expected two files");
     }
@@ -100,7 +105,7 @@ void ReportWriter::result(const Record& record, bool resumed) {
 }
 
 void ReportWriter::finish() {
-  OutputFile::replace(path_, kReportHead).write(report_page({journal_}));
+  OutputFile::replace_whole(path_, kReportHead, report_page({journal_}));
 }
 
 }  // namespace duet

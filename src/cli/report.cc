@@ -32,7 +32,8 @@ class ReportCommand : public Command {
 
   int run(const std::vector<std::string>&) override {
     if (journals_.empty()) throw UsageError("report: expected the journals to show");
-    if (!has_report_page()) report_page({});
+    check_report_name("-o", output_);
+    if (!has_report_page()) throw Unavailable(no_report_page());
     OutputFile::check_replaceable(output_, kReportHead);
     std::vector<ReportJournal> journals;
     for (const std::string& path : journals_) {
@@ -40,8 +41,7 @@ class ReportCommand : public Command {
       for (const std::string& warning : contents.warnings) std::cerr << "duet: " << warning << '\n';
       journals.push_back({path, std::move(contents.records), contents.warnings});
     }
-    const std::string page = report_page(journals);
-    OutputFile::replace(output_, kReportHead).write(page);
+    OutputFile::replace_whole(output_, kReportHead, report_page(journals));
     std::cout << "report: " << output_ << '\n';
     return 0;
   }
@@ -49,7 +49,7 @@ class ReportCommand : public Command {
  private:
   CLI::App* app_;
   std::vector<std::string> journals_;
-  std::string output_ = "report.html";
+  std::string output_ = kDefaultReport;
 };
 
 }  // namespace

@@ -66,6 +66,9 @@ class RunCommand : public Command {
   CLI::App& app() override { return *app_; }
 
   int run(const std::vector<std::string>& line) override {
+    if (suite_.empty() && line.size() > 2) {
+      throw UsageError("run: expected a suite before its flags: " + known_suites());
+    }
     if (suite_.empty()) {
       for (const Suite& suite : suites()) {
         std::cout << fmt::format("{:<8}{}\n", suite.name, suite.description);

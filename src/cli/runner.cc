@@ -3,6 +3,7 @@
 
 #include <exception>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "core/error.h"
 #include "core/units.h"
@@ -28,6 +29,7 @@ class Runner {
   void run(const Job& job);
   Record measure(const Case& one);
   Record repeated(const Case& one, const Record& first);
+  std::optional<Record> fresh(const Case& one);
   void count(Outcome outcome);
 
   // The record of an earlier run, if it need not be repeated.
@@ -37,6 +39,8 @@ class Runner {
     const Record& record = *found->second;
     const Outcome outcome = outcome_of(record);
     if (outcome == Outcome::wrong || outcome == Outcome::failed) return nullptr;
+    const bool repeated = record.contains("notes") && record["notes"].contains(kFirstMedian);
+    if (!repeated && options_.doubtful && options_.doubtful(record)) return nullptr;
     const bool same_way = outcome != Outcome::measured || !one.mode ||
                           (record.value("mode", "") == name(one.mode->kind) &&
                            record.value("flushed", false) == one.mode->flush);
@@ -90,14 +94,29 @@ Record Runner::measure(const Case& one) {
   }
 }
 
-// Throws Interrupted only.
+// The second record of a doubtful case; the first if the run was interrupted meanwhile.
 Record Runner::repeated(const Case& one, const Record& first) {
-  Record record = measure(one);
-  if (outcome_of(record) == Outcome::measured) {
-    record["warnings"].push_back(
-        "measured twice, since the first figure was in doubt: a median of " +
-        format_seconds(first["seconds"]["median"].get<double>()));
+  try {
+    Record record = measure(one);
+    record["notes"][kFirstMedian] = format_seconds(first["seconds"]["median"].get<double>());
+    return record;
+  } catch (const Interrupted&) {
+    tally_.interrupted = true;
+    return first;
   }
+}
+
+// nullopt if it was interrupted before there was a record.
+std::optional<Record> Runner::fresh(const Case& one) {
+  if (options_.progress != nullptr) options_.progress->start(one.id);
+  std::optional<Record> record;
+  try {
+    record = measure(one);
+    if (options_.doubtful && options_.doubtful(*record)) record = repeated(one, *record);
+  } catch (const Interrupted&) {
+    tally_.interrupted = true;
+  }
+  if (options_.progress != nullptr) options_.progress->done();
   return record;
 }
 
@@ -107,27 +126,15 @@ void Runner::run(const Job& job) {
   for (const Case& one : job.benchmark.cases) {
     if (options_.stop && options_.stop()) tally_.interrupted = true;
     if (tally_.interrupted) break;
-    Record record;
     const Record* before = earlier(one);
-    if (before != nullptr) {
-      record = *before;
-      ++tally_.resumed;
-    } else {
-      if (options_.progress != nullptr) options_.progress->start(one.id);
-      try {
-        record = measure(one);
-        if (options_.doubtful && options_.doubtful(record)) record = repeated(one, record);
-      } catch (const Interrupted&) {
-        tally_.interrupted = true;
-      }
-      if (options_.progress != nullptr) options_.progress->done();
-      if (tally_.interrupted) break;
-    }
-    count(outcome_of(record));
-    write(record, before != nullptr);
-    const Outcome outcome = outcome_of(record);
+    const std::optional<Record> record = before != nullptr ? *before : fresh(one);
+    if (!record) break;
+    tally_.resumed += before != nullptr ? 1 : 0;
+    const Outcome outcome = outcome_of(*record);
+    count(outcome);
+    write(*record, before != nullptr);
     if (outcome == Outcome::measured || outcome == Outcome::skipped) {
-      finished.push_back(finished_of(record));
+      finished.push_back(finished_of(*record));
     }
   }
   if (!tally_.interrupted && job.benchmark.conclude) {

@@ -22,7 +22,8 @@ struct Job {
 struct RunnerOptions {
   std::map<std::string, const Record*> earlier;  // by case_key(), from the journal
   std::function<bool()> stop;                    // asked before every case
-  // Asked of every new record: true has the case measured once more, and the second record counts.
+  // Asked of every record: true has the case measured once more, unless it was already. The second
+  // record counts, with the first one's median in its notes.
   std::function<bool(const Record&)> doubtful;
   Progress* progress = nullptr;
 };

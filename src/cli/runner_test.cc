@@ -160,8 +160,33 @@ TEST_F(RunnerTest, ADoubtfulFigureIsMeasuredOnceMoreAndTheSecondCounts) {
   EXPECT_EQ(tally.measured, 1);
   ASSERT_EQ(log.records.size(), 1u);
   EXPECT_EQ(log.records[0]["seconds"]["median"], 0.5);
-  EXPECT_EQ(log.records[0]["warnings"][0],
-            "measured twice, since the first figure was in doubt: a median of 1.000 s");
+  EXPECT_EQ(log.records[0]["notes"]["first_median"], "1.000 s");
+}
+
+TEST_F(RunnerTest, AnInterruptedRepeatKeepsTheFirstFigure) {
+  RunnerOptions options;
+  options.doubtful = [](const Record&) { return true; };
+  const Tally tally = run(job({[&](const CaseId& id) -> Measurement {
+                                 if (ran > 1) throw Interrupted();
+                                 return one_second(id);
+                               },
+                               one_second}),
+                          options);
+  EXPECT_TRUE(tally.interrupted);
+  EXPECT_EQ(tally.measured, 1);
+  EXPECT_EQ(log.text, "begin fake\nmeasured\nend\n");
+}
+
+TEST_F(RunnerTest, AResumedDoubtIsMeasuredAgainButOnlyOnce) {
+  RunnerOptions options;
+  options.doubtful = [](const Record& record) { return outcome_of(record) == Outcome::measured; };
+  Record before = make_record(one_second(case_id(0)));
+  options.earlier[case_key(case_id(0))] = &before;
+  run(job({one_second}), options);
+  EXPECT_EQ(ran, 2);  // it is new to this run, and in doubt again
+  before = log.records.back();
+  run(job({one_second}), options);
+  EXPECT_EQ(ran, 2);
 }
 
 }  // namespace

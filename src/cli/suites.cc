@@ -97,12 +97,16 @@ Suite seed() {
 std::vector<Suite> suites() { return {quick(), seed()}; }
 
 Suite find_suite(const std::string& name) {
-  std::string known;
   for (const Suite& suite : suites()) {
     if (suite.name == name) return suite;
-    known += (known.empty() ? "" : " or ") + suite.name;
   }
-  throw UsageError("unknown suite '" + name + "': expected " + known);
+  throw UsageError("unknown suite '" + name + "': expected " + known_suites());
+}
+
+std::string known_suites() {
+  std::string known;
+  for (const Suite& suite : suites()) known += (known.empty() ? "" : " or ") + suite.name;
+  return known;
 }
 
 }  // namespace duet

@@ -24,6 +24,8 @@ struct Suite {
 
 std::vector<Suite> suites();
 
+std::string known_suites();  // "quick or seed"
+
 // Throws UsageError that lists the known names.
 Suite find_suite(const std::string& name);
 

@@ -27,7 +27,6 @@ struct Way {
   Tuning tuning() const { return {tuning_seconds, mode.flush}; }
 };
 
-constexpr int kPeakSamples = 100;                // of some 2 ms
 constexpr const char* kPeakEngine = "fma-peak";  // of the CPU: no library, its own instruction
 
 // What a case multiplies, and with what.
@@ -166,12 +165,13 @@ class Plan {
 
   void add_peak(const Site& site, DType dtype) {
     const CaseId id{"gemm_peak", site.name, kPeakEngine, {{"dtype", std::string(name(dtype))}}};
-    cases_.push_back({id,
-                      [site, id, dtype, way = way()] { return measure_peak(site, id, dtype, way); },
-                      options_.mode});
+    cases_.push_back(
+        {id, [site, id, dtype, stop = stop_] { return measure_peak(site, id, dtype, stop); },
+         peak_mode()});
   }
 
-  static Measurement measure_peak(const Site& site, const CaseId& id, DType dtype, const Way& way) {
+  static Measurement measure_peak(const Site& site, const CaseId& id, DType dtype,
+                                  const Stop& stop) {
     Measurement result;
     result.id = id;
     const auto loop = peak_loop(dtype);
@@ -184,11 +184,7 @@ class Plan {
     PeakWork work(chosen, team.device(0).info().compute_units);
     result.cost = work.cost();
     result.notes.emplace_back("instruction", chosen.instruction);
-    // The fastest sample is what others are held against: enough of them that one is undisturbed.
-    Mode mode = way.mode;
-    mode.min_iterations =
-        std::min(std::max(mode.min_iterations, kPeakSamples), mode.max_iterations);
-    result.sampling = Sampler(team, way.stop).measure(work, mode);
+    result.sampling = Sampler(team, stop).measure(work, peak_mode());
     return result;
   }
 

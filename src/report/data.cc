@@ -21,7 +21,7 @@ Record ceilings_to_json(const Ceilings& ceilings) {
     const Promise& promise = *ceilings.promise;
     json["name"] = promise.name;
     json["source"] = "promised";
-    json["sources"] = {"specs/devices/" + promise.file + ".toml"};
+    json["sources"] = {promise.sources, "specs/devices/" + promise.file + ".toml"};
     for (const auto& [dtype, rate] : promise.tflops)
       json["tflops"][std::string(name(dtype))] = rate;
     json["memory_gb_per_s"] = promise.memory_gb_per_s;
@@ -103,7 +103,9 @@ std::vector<std::string> short_names(const std::vector<ReportJournal>& journals)
     for (const ReportJournal& journal : journals) names.push_back(ending(journal.name, parts));
     if (std::set<std::string>(names.begin(), names.end()).size() == names.size()) return names;
   }
-  for (std::size_t i = 0; i < names.size(); ++i) names[i] += fmt::format(" ({})", i + 1);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    names[i] = fmt::format("{} ({})", ending(journals[i].name, 1), i + 1);
+  }
   return names;
 }
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "results/output_file.h"
 
 namespace duet {
 namespace {
@@ -29,12 +30,21 @@ const char* const kReportHead = "<!doctype html>\n<!-- duet report -->\n";
 
 bool has_report_page() { return !built_in_page().empty(); }
 
+std::string no_report_page() {
+  return "this duet was built without the report page, which takes Node.js, npm and its registry: "
+         "expected a build with them (cmake says what was missing)";
+}
+
+void check_report_name(const std::string& flag, const std::string& path) {
+  const std::string ending = kReportEnding;
+  const bool fits = path.size() > ending.size() &&
+                    path.compare(path.size() - ending.size(), ending.size(), ending) == 0;
+  if (fits || OutputFile::is_special(path)) return;
+  throw UsageError(flag + " " + path + ": expected a name that ends in .html");
+}
+
 std::string report_page(const std::vector<ReportJournal>& journals) {
-  if (!has_report_page()) {
-    throw Unavailable(
-        "this duet has no report page, since Node.js and npm were missing when it was built: "
-        "install nodejs and npm and build it again");
-  }
+  if (!has_report_page()) throw Unavailable(no_report_page());
   std::string page(built_in_page().at("page"));
   const std::size_t at = page.find(kMarker);
   if (at == std::string::npos) throw Error("the report page has no place for its data");

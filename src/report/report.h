@@ -11,8 +11,15 @@
 
 namespace duet {
 
-// False where Duet was built without Node.js: then report_page() throws Unavailable, which says so.
+// False where Duet was built without the page; no_report_page() says what it takes to have it, and
+// report_page() throws that as Unavailable.
 bool has_report_page();
+std::string no_report_page();
+
+inline constexpr const char* kReportEnding = ".html";
+inline constexpr const char* kDefaultReport = "report.html";
+// Throws UsageError, naming the flag, if a report may not be called so.
+void check_report_name(const std::string& flag, const std::string& path);
 
 // How every report begins; an OutputFile may replace what begins like this.
 extern const char* const kReportHead;

@@ -58,6 +58,8 @@ TEST(ReportData, CeilingsAreWhatTheModelPromises) {
   EXPECT_EQ(ceiling["source"], "promised");
   EXPECT_EQ(ceiling["tflops"]["bf16"], 989.4);
   EXPECT_EQ(ceiling["memory_gb_per_s"], 4800.0);
+  EXPECT_NE(ceiling["sources"][0].get<std::string>().find("NVIDIA H200 Tensor Core GPU"),
+            std::string::npos);
 }
 
 TEST(ReportData, JournalsOfOneNameAreToldApartByTheirFolders) {

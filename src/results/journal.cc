@@ -97,6 +97,21 @@ JournalContents read_journal(const std::string& path) {
   return parse_journal(path, read_all(path));
 }
 
+namespace {
+
+// One name for two machines would mix their figures, case by case.
+void check_one_machine(const std::string& path, const JournalContents& contents) {
+  std::map<std::string, JournalMachine> by_name;
+  for (const JournalMachine& machine : machines_in(contents.records)) {
+    const auto [known, fresh] = by_name.emplace(machine.name, machine);
+    if (fresh) continue;
+    throw UsageError(fmt::format("{}: {} and {} under one name: expected a journal of one machine",
+                                 path, machine_text(known->second), machine_text(machine)));
+  }
+}
+
+}  // namespace
+
 JournalContents load_journal(const std::string& path) {
   constexpr const char* kExpected = "expected a journal, as --json writes";
   std::error_code ignored;
@@ -108,8 +123,11 @@ JournalContents load_journal(const std::string& path) {
   JournalContents contents = parse_journal(path, text);
   const auto is_result = [](const Record& record) { return record["type"] == "result"; };
   if (std::none_of(contents.records.begin(), contents.records.end(), is_result)) {
-    throw UsageError(fmt::format("{}: without any result: {}", path, kExpected));
+    std::string warnings;
+    for (const std::string& warning : contents.warnings) warnings += " (" + warning + ")";
+    throw UsageError(fmt::format("{}: without any result: {}{}", path, kExpected, warnings));
   }
+  check_one_machine(path, contents);
   return contents;
 }
 

@@ -146,7 +146,13 @@ TEST_F(Journal, WhoNeedsAJournalIsToldWhatIsThereInstead) {
   store("");
   EXPECT_EQ(refusal(), path_ + ": empty" + wanted);
   store(journal_line(environment("host", "CPU")) + "{\"type\":\"res");
-  EXPECT_EQ(refusal(), path_ + ": without any result" + wanted);
+  EXPECT_EQ(refusal(), path_ + ": without any result" + wanted + " (" + path_ +
+                           ":2: the last record was cut short; it is dropped)");
+  store(journal_line(environment("cuda:0", "NVIDIA H200")) + journal_line(skipped(1, "a")) +
+        journal_line(environment("cuda:0", "NVIDIA H100")));
+  EXPECT_EQ(refusal(), path_ +
+                           ": cuda:0 (1 x NVIDIA H200) and cuda:0 (1 x NVIDIA H100) under one "
+                           "name: expected a journal of one machine");
   store(journal_line(skipped(1, "a")) + "{\"type\":\"res");
   EXPECT_EQ(refusal(), "");
   EXPECT_EQ(load_journal(path_).warnings.size(), 1u);
@@ -169,6 +175,19 @@ TEST_F(Journal, ADirectoryIsNoJournal) {
   EXPECT_THROW(read_journal(::testing::TempDir()), UsageError);
   EXPECT_THROW(create_journal(::testing::TempDir()), UsageError);
   EXPECT_THROW(create_journal("/nowhere/at/all.jsonl"), UsageError);
+}
+
+TEST_F(Journal, AWholeFileIsReplacedOnlyIfItBeginsAsItShould) {
+  const std::string head = "<!-- page -->\n";
+  OutputFile::check_replaceable(path_, head);
+  EXPECT_FALSE(std::filesystem::exists(path_));  // looking changes nothing
+  OutputFile::replace_whole(path_, head, head + "one");
+  OutputFile::replace_whole(path_, head, head + "two");
+  EXPECT_EQ(stored(), head + "two");
+  EXPECT_FALSE(std::filesystem::exists(path_ + ".part"));
+  store("precious\n");
+  EXPECT_THROW(OutputFile::replace_whole(path_, head, head), UsageError);
+  EXPECT_EQ(stored(), "precious\n");
 }
 
 TEST_F(Journal, DiscardRemovesOnlyWhatWasMade) {

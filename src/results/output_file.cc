@@ -67,26 +67,56 @@ OutputFile OutputFile::continue_after(const std::string& path, std::uint64_t kee
   return output;
 }
 
-void OutputFile::check_replaceable(const std::string& path, const std::string& head) {
+bool OutputFile::is_special(const std::string& path) {
   std::error_code ignored;
-  const bool special = std::filesystem::exists(path, ignored) &&
-                       !std::filesystem::is_regular_file(path, ignored) &&
-                       !std::filesystem::is_directory(path, ignored);
-  if (special) return;  // a pipe or a device has nothing that could be lost
+  return std::filesystem::exists(path, ignored) &&
+         !std::filesystem::is_regular_file(path, ignored) &&
+         !std::filesystem::is_directory(path, ignored);
+}
+
+void OutputFile::check_replaceable(const std::string& path, const std::string& head) {
+  if (is_special(path)) return;  // it has nothing that could be lost
   std::ifstream file(path);
+  std::error_code ignored;
+  if (!file && std::filesystem::exists(path, ignored)) {
+    throw UsageError(path + " exists and cannot be read: expected another name");
+  }
   std::string start(head.size(), '\0');
   file.read(start.data(), static_cast<std::streamsize>(start.size()));
   if (file.gcount() > 0 && start != head) {
     throw UsageError(path + " exists and is not what would be written anew: expected another name");
   }
   bool made = false;
-  OutputFile output(path, open_for_append(path, made), made);
+  const int opened = open_for_append(path, made);
+  OutputFile output(path, opened, made);
   if (made) output.discard();
 }
 
 OutputFile OutputFile::replace(const std::string& path, const std::string& head) {
   check_replaceable(path, head);
   return continue_after(path, 0);
+}
+
+void OutputFile::replace_whole(const std::string& path, const std::string& head,
+                               std::string_view text) {
+  check_replaceable(path, head);
+  if (is_special(path)) {
+    continue_after(path, 0).write(text);
+    return;
+  }
+  const std::filesystem::path target = std::filesystem::weakly_canonical(path);  // not a link to it
+  const std::string part = target.string() + ".part";
+  OutputFile file = continue_after(part, 0);
+  try {
+    file.write(text);
+    std::filesystem::rename(part, target);
+  } catch (const std::filesystem::filesystem_error& error) {
+    ::unlink(part.c_str());
+    throw Error("writing " + path + " failed: " + error.code().message());
+  } catch (...) {
+    ::unlink(part.c_str());
+    throw;
+  }
 }
 
 bool OutputFile::is(const OutputFile& other) const {

@@ -19,6 +19,11 @@ class OutputFile {
   // Writes anew over a file that begins with `head`, and makes it if it is not there. Throws
   // UsageError if it holds something else.
   static OutputFile replace(const std::string& path, const std::string& head);
+  // The same for a text that is there as a whole: the old file stays until the new one is complete.
+  static void replace_whole(const std::string& path, const std::string& head,
+                            std::string_view text);
+  // A pipe or a device: nothing in it could be lost.
+  static bool is_special(const std::string& path);
   // Throws what replace() would, and changes nothing.
   static void check_replaceable(const std::string& path, const std::string& head);
 

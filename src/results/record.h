@@ -15,6 +15,10 @@ using Record = nlohmann::ordered_json;
 // Counts up when a field changes its meaning or goes; new fields do not count.
 inline constexpr int kJournalSchema = 1;
 
+// The note of a case that was measured twice because its first figure was in doubt: that one's
+// median, in words.
+inline constexpr const char* kFirstMedian = "first_median";
+
 // Why a case has no measurement although it could have had one.
 struct Failure {
   bool wrong = false;  // it ran, and left wrong data

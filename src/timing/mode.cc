@@ -24,6 +24,12 @@ std::string_view name(ModeKind kind) {
 }
 
 // The figures of triton.testing.do_bench as the MI350X study used it: warmup=30, rep=200.
+Mode peak_mode() {
+  Mode mode;
+  mode.min_iterations = 100;
+  return mode;
+}
+
 Mode do_bench_mode() {
   Mode mode;
   mode.kind = ModeKind::do_bench;

@@ -27,6 +27,7 @@ struct Mode {
   double deadline_seconds = 120;    // for any one wait
 };
 
+Mode peak_mode();       // adaptive, with samples enough that one of them is undisturbed
 Mode do_bench_mode();   // warm-up 30 ms, repetition 200 ms, cache flushed
 Mode loop_mode();       // 20 calls a sample, 5 samples
 Mode at_least_mode();   // at least one second

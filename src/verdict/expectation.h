@@ -15,6 +15,7 @@ namespace duet {
 struct MeasuredPeak {
   double usual = 0;    // of the median
   double fastest = 0;  // of the fastest sample
+  double bytes = 0;    // that the copy peak moved; 0: of a gemm_peak
 };
 struct MeasuredPeaks {
   std::map<std::string, MeasuredPeak> tflops;    // by dtype

@@ -197,6 +197,50 @@ TEST_F(Expectations, AChosenGridIsAnExperiment) {
   chosen["case"]["grid"] = 4;
   EXPECT_FALSE(expect_copy(chosen, site()).expected.has_value());
   EXPECT_TRUE(expect_copy(chosen, site()).bound.has_value());
+  const Site cpu{machine_, "CPU", nullptr, {{}, {{"dma", {40.0, 60.0, kMiB}}}}, {}};
+  chosen["case"]["kind"] = "local";
+  EXPECT_FALSE(expect_copy(chosen, cpu).expected.has_value());
+}
+
+TEST_F(Expectations, ABoardWithoutSwitchDividesItsLinks) {
+  machine_["links"] = Record::array();
+  for (int from = 0; from < 4; ++from) {
+    for (int to = 0; to < 4; ++to) {
+      if (from != to) machine_["links"].push_back({{"from", from}, {"to", to}, {"count", 6}});
+    }
+  }
+  EXPECT_DOUBLE_EQ(*expect_copy(peer(256 * kMiB), site()).bound, 150);
+  EXPECT_DOUBLE_EQ(*expect_copy(peer(256 * kMiB, "all_pairs"), site()).bound, 4 * 3 * 150);
+  machine_["links"][0]["count"] = 5;  // one link less is a fault again
+  EXPECT_DOUBLE_EQ(*expect_copy(peer(256 * kMiB), site()).bound, 450);
+  EXPECT_EQ(expect_copy(peer(256 * kMiB), site()).advice,
+            "only 5 of 18 links are up between cuda:0 and cuda:1");
+}
+
+TEST_F(Expectations, LinksThatNobodyPromisesHaveNoBound) {
+  promise_.link.reset();
+  machine_["links"] = Record::array();
+  machine_["links"].push_back({{"from", 0}, {"to", 1}, {"kind", "NVLink"}, {"count", 12}});
+  const Expectation expectation = expect_copy(peer(256 * kMiB), site());
+  EXPECT_FALSE(expectation.bound.has_value());
+  EXPECT_NE(expectation.unknown.find("NVLink"), std::string::npos);
+}
+
+TEST_F(Expectations, AWarmGemmThatFitsInTheCacheIsNotBoundByMemory) {
+  Record warm = gemm(512, 8192, 2048);  // 44 MB of operands, 50 MiB of cache
+  EXPECT_DOUBLE_EQ(*expect_gemm(warm, site()).bound, 1000);
+  warm = gemm(64, 8192, 2048);
+  EXPECT_DOUBLE_EQ(*expect_gemm(warm, site()).bound, 1000);
+  warm["flushed"] = true;
+  EXPECT_LT(*expect_gemm(warm, site()).bound, 300);
+}
+
+TEST_F(Expectations, AMakersCacheCountsWhereTheDriverTellsOfLess) {
+  const Record local = result(
+      "copy", {{"kind", "local"}, {"executor", "dma"}, {"bytes", 128 * kMiB}}, {0, 256 * kMiB, 0});
+  EXPECT_TRUE(expect_copy(local, site()).bound.has_value());
+  promise_.cache_bytes = 256 * kMiB;
+  EXPECT_FALSE(expect_copy(local, site()).bound.has_value());
 }
 
 TEST_F(Expectations, FewerLinksThanPromisedAreNamed) {
@@ -207,8 +251,11 @@ TEST_F(Expectations, FewerLinksThanPromisedAreNamed) {
 }
 
 TEST_F(Expectations, ACpuIsHeldAgainstItsMeasuredPeaks) {
-  const Site cpu{
-      machine_, "CPU", nullptr, {{{"fp32", {0.48, 0.5}}}, {{"kernel", {40.0, 60.0}}}}, {}};
+  const Site cpu{machine_,
+                 "CPU",
+                 nullptr,
+                 {{{"fp32", {0.48, 0.5, 0}}}, {{"kernel", {40.0, 60.0, 256 * kMiB}}}},
+                 {}};
   EXPECT_DOUBLE_EQ(*expect_gemm(gemm(2048, 2048, 2048, "fp32"), cpu).expected, 0.40);
   EXPECT_TRUE(expect_gemm(gemm(2048, 2048, 2048, "fp32"), cpu).measured_bound);
   EXPECT_FALSE(expect_gemm(gemm(256, 2048, 2048, "fp32"), cpu).expected.has_value());
@@ -229,6 +276,7 @@ TEST(Promises, EveryFileOfSpecsDevicesIsReadAndNamesItsModelsOnce) {
       EXPECT_TRUE(files.emplace(model, promise.file).second) << model;
       EXPECT_EQ(find_promise(model), &promise);
     }
+    EXPECT_NE(promise.sources, "") << promise.file;
     for (const auto& [dtype, efficiency] : promise.efficiency) {
       EXPECT_EQ(promise.tflops.count(dtype), 1u) << promise.file << ": " << name(dtype);
     }

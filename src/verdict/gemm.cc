@@ -100,6 +100,15 @@ std::string throttled(const Record& record) {
   return reasons;
 }
 
+// The least that moving the operands takes; none where they may be in the cache already.
+double seconds_of_memory(const Record& record, const Site& site) {
+  const double bytes = record["cost"]["memory_bytes"].get<double>();
+  const double told = devices_of(site.machine)[0].value("cache_bytes", 0.0);
+  const bool cold = record.value("flushed", false);
+  if (!cold && bytes <= std::max(told, site.promise->cache_bytes)) return 0;
+  return bytes / site.promise->memory_gb_per_s / 1e9;
+}
+
 std::string gpu_advice(const Record& record) {
   const std::string reasons = throttled(record);
   if (!reasons.empty()) {
@@ -125,8 +134,7 @@ Expectation expect_gemm(const Record& record, const Site& site) {
   }
   const double flop = record["cost"]["flop"].get<double>();
   const double bytes = record["cost"]["memory_bytes"].get<double>();
-  const double shortest =
-      std::max(flop / peak->second / 1e12, bytes / promise.memory_gb_per_s / 1e9);
+  const double shortest = std::max(flop / peak->second / 1e12, seconds_of_memory(record, site));
   Expectation expectation;
   expectation.bound = flop / shortest / 1e12;
   const auto efficiency = promise.efficiency.find(*dtype);

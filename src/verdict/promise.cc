@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/toml_table.h"
+#include "core/units.h"
 
 namespace duet {
 namespace {
@@ -44,11 +45,11 @@ void read_compute(Promise& promise, TomlTable table) {
   table.finish();
 }
 
-double read_memory(TomlTable table) {
+void read_memory(Promise& promise, TomlTable table) {
   table.positive("gib");
-  const double rate = table.positive("gb_per_s");
+  promise.memory_gb_per_s = table.positive("gb_per_s");
+  if (table.has("cache_mib")) promise.cache_bytes = table.positive("cache_mib") * (1 << 20);
   table.finish();
-  return rate;
 }
 
 void read_host_link(Promise& promise, TomlTable table) {
@@ -63,6 +64,20 @@ double read_power(TomlTable table) {
   return watts;
 }
 
+// The comment that opens a file, from "Sources:" on, as one text.
+std::string opening_sources(std::string_view text) {
+  constexpr std::string_view kBegin = "Sources: ";
+  std::string comment;
+  while (!text.empty() && text.front() == '#') {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string line = trim(text.substr(1, end - 1));
+    comment += (comment.empty() || line.empty() ? "" : " ") + line;
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  const std::size_t begin = comment.find(kBegin);
+  return begin == std::string::npos ? "" : comment.substr(begin + kBegin.size());
+}
+
 }  // namespace
 
 Promise parse_promise(const std::string& file, std::string_view text) {
@@ -70,11 +85,12 @@ Promise parse_promise(const std::string& file, std::string_view text) {
   TomlTable table(file, "", parsed);
   Promise promise;
   promise.file = file;
+  promise.sources = opening_sources(text);
   promise.name = table.text("name");
   promise.models = table.texts("models");
   promise.compute_units = table.count("compute_units", 1);
   read_compute(promise, table.table("compute"));
-  promise.memory_gb_per_s = read_memory(table.table("memory"));
+  read_memory(promise, table.table("memory"));
   if (table.has("link")) promise.link = read_link(table.table("link"));
   read_host_link(promise, table.table("host_link"));
   promise.watts = read_power(table.table("power"));

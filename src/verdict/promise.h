@@ -32,11 +32,13 @@ struct CopyRule {
 struct Promise {
   std::string file;                 // "h200-sxm", of specs/devices
   std::string name;                 // "NVIDIA H200 SXM"
+  std::string sources;              // what the file's opening comment says of them
   std::vector<std::string> models;  // as drivers name it
   int compute_units = 0;
   std::map<DType, double> tflops;      // dense peaks; TOP/s of integers
   std::map<DType, double> efficiency;  // of the peak, what the vendor's library reaches
   double memory_gb_per_s = 0;
+  double cache_bytes = 0;  // in front of memory, where drivers tell of a smaller one; else 0
   std::optional<LinkPromise> link;
   std::string host_link;  // "PCIe 5.0 x16"
   double host_link_gb_per_s = 0;

@@ -25,7 +25,12 @@ void VerdictSummary::result(const Record& record, bool) {
   judge_.see(record);
   const Verdict verdict = judge_.judge(record);
   ++counts_[verdict.word];
-  if (is_doubt(verdict.word)) doubts_.push_back({shown(case_of(record)), verdict});
+  if (!is_doubt(verdict.word)) return;
+  doubts_.push_back({shown(case_of(record)), verdict});
+  const auto first = record["notes"].find(kFirstMedian);
+  if (first == record["notes"].end() || !first->is_string()) return;
+  doubts_.back().verdict.sentence +=
+      "; measured twice, the first time in " + first->get<std::string>();
 }
 
 bool VerdictSummary::doubtful(const Record& record) const {

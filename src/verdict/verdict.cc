@@ -44,7 +44,7 @@ void take_peak(MeasuredPeaks& peaks, const Record& record) {
   const Rates usual = rates_from(cost, record["seconds"]["median"].get<double>());
   const Rates fastest = rates_from(cost, record["seconds"]["min"].get<double>());
   if (usual.empty() || fastest.empty()) return;
-  const MeasuredPeak peak{usual[0].second, fastest[0].second};
+  const MeasuredPeak peak{usual[0].second, fastest[0].second, axis_number(record, "bytes")};
   if (record["benchmark"] == "gemm_peak") peaks.tflops[axis_word(record, "dtype")] = peak;
   if (record["benchmark"] == "copy_peak") peaks.gb_per_s[axis_word(record, "executor")] = peak;
 }
@@ -56,10 +56,11 @@ std::string shown(const std::string& rate, double value) {
 Verdict without(const Record& record, const std::string& reason) {
   Verdict verdict;
   verdict.sentence = "no expectation: " + reason;
-  if (!record["rates"].empty()) {
-    verdict.rate = record["rates"].begin().key();
-    verdict.value = record["rates"].begin().value().get<double>();
-  }
+  const Finished finished = finished_of(record);
+  const Rates rates = rates_from(finished.cost, finished.median_seconds);
+  if (rates.empty()) return verdict;
+  verdict.rate = rates[0].first;
+  verdict.value = rates[0].second;
   return verdict;
 }
 
@@ -136,6 +137,7 @@ void Judge::see(const Record& record) {
       place.machine = machine;
       place.model = model;
     }
+    variables_.clear();
     const auto run = record.find("run");
     if (run == record.end() || !run->contains("variables")) return;
     for (const auto& [name, value] : (*run)["variables"].items()) {
@@ -155,7 +157,6 @@ Site Judge::site(const Place& place) const {
 Verdict Judge::judge(const Record& record) const {
   const auto place = places_.find(record["device"].get<std::string>());
   if (place == places_.end()) return without(record, "the journal does not describe the device");
-  if (record["rates"].empty()) return without(record, "the record has no rate");
   const std::string benchmark = record["benchmark"];
   if (benchmark == "gemm_peak" || benchmark == "copy_peak") {
     return without(record, "it is what the other figures are held against");
@@ -171,7 +172,8 @@ Verdict Judge::judge(const Record& record) const {
   if (where.promise == nullptr && !cpu) {
     return without(record, fmt::format("specs/devices has no \"{}\"", where.model));
   }
-  Verdict verdict = without(record, "");
+  Verdict verdict = without(record, "the work moved and computed nothing");
+  if (verdict.rate.empty()) return verdict;
   const Expectation expectation = known->expect(record, where);
   verdict.expected = expectation.expected;
   verdict.bound = expectation.bound;

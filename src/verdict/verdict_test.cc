@@ -118,6 +118,26 @@ TEST(Verdicts, PeaksOfAnotherModelDoNotCount) {
   EXPECT_EQ(judge.judge(cpu_gemm("gemm", "onednn", 0.48)).word, Word::no_expectation);
 }
 
+TEST(Verdicts, AdviceIsOfTheRunAndNotOfOneBefore) {
+  Judge judge;
+  judge.see(environment("host", "host", "Some CPU"));
+  Record later = environment("host", "host", "Some CPU");
+  later["run"]["variables"] = Record::object();
+  judge.see(later);
+  judge.see(cpu_gemm("gemm_peak", "fma-peak", 0.5));
+  const Verdict low = judge.judge(cpu_gemm("gemm", "openblas", 0.2));
+  EXPECT_EQ(low.word, Word::low);
+  EXPECT_EQ(low.advice.find("OPENBLAS_CORETYPE"), std::string::npos) << low.advice;
+}
+
+TEST(Verdicts, FiguresFollowFromCostAndTime) {
+  Record lying = copy("cuda", 243);
+  lying["rates"]["gb_per_s"] = 392.0;
+  EXPECT_EQ(h200().judge(lying).word, Word::low);
+  lying["cost"]["wire_bytes"] = 0.0;
+  EXPECT_EQ(h200().judge(lying).word, Word::no_expectation);
+}
+
 TEST(VerdictSummaries, CountAndNameWhatIsNotAsItShouldBe) {
   VerdictSummary summary(environment("cuda", "cuda", "NVIDIA H200"));
   EXPECT_EQ(summary.text(), "");

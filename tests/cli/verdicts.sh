@@ -17,8 +17,15 @@ grep -q '^verdicts: 1 LOW$' out || fail "a slow link is not LOW: $(cat out)"
 grep -q 'to try: ' out || fail "no advice: $(cat out)"
 expect_code 1 "${copy[@]}" --device sim:slow.toml --check --json slow.jsonl
 grep -q 'check: of 1 figures with an expectation 1 are LOW' err || fail "--check: $(cat err)"
-grep -q 'measured twice' slow.jsonl || fail "the case was not repeated: $(cat slow.jsonl)"
+grep -q 'measured twice, the first time in' out || fail "no word of the repeat: $(cat out)"
+grep -q '"first_median":' slow.jsonl || fail "the case was not repeated: $(cat slow.jsonl)"
 [[ $(grep -c '"type":"result"' slow.jsonl) == 1 ]] || fail "one case has several records"
+
+# A link that is faster than its maker's: the measurement, or the name, is wrong.
+sed 's/^dma_push_gb_per_s = .*/dma_push_gb_per_s = 100/; s/^raw_gb_per_s = .*/raw_gb_per_s = 128/; s/^engine_gb_per_s = .*/engine_gb_per_s = 128/' \
+  "$platform" > fast.toml
+expect_code 1 "${copy[@]}" --device sim:fast.toml --check
+grep -q '^  SUSPECT-HIGH: copy peer' out || fail "a link beyond physics is not SUSPECT-HIGH: $(cat out)"
 
 # Nothing to hold it against is said, and is no PASS.
 sed -E 's/^model = .*/model = "A GPU that nobody sells"/' "$platform" > unknown.toml
@@ -36,7 +43,9 @@ fi
 refuses 'expected a name that ends in .html' "${copy[@]}" --device sim:mi300x-8 --report page.txt
 echo precious > page.html
 refuses 'page.html exists' "${copy[@]}" --device sim:mi300x-8 --report page.html
-refuses 'expected two files' "${copy[@]}" --device sim:mi300x-8 --json a.html --report a.html
+refuses 'expected two files' "${copy[@]}" --device sim:mi300x-8 --json a.html --report ./a.html
+refuses 'expected a suite before its flags: quick or seed' run --check
+refuses 'expected a suite before its flags' run --report quick
 [[ $(cat page.html) == precious ]] || fail "page.html was written over"
 refuses 'expected the journals to show' report
 
@@ -46,6 +55,13 @@ head -c 15 run.html | grep -q '<!doctype html>' || fail "run.html is no page"
 expect_code 0 "${copy[@]}" --device sim:mi300x-8 --json run.jsonl --resume --report  # written anew
 expect_code 0 report run.jsonl slow.jsonl -o both.html
 grep -qx 'report: both.html' out || fail "duet report: $(cat out)"
+[[ ! -e both.html.part ]] || fail "a part of a report was left behind"
+refuses 'page.html exists' report run.jsonl -o page.html
+refuses 'expected a name that ends in .html' report run.jsonl -o page.txt
+cat run.jsonl <(sed 's/AMD Instinct MI300X/AMD Instinct MI350X/' run.jsonl) > mixed.jsonl
+refuses 'expected a journal of one machine' report mixed.jsonl
+printf '{"type":"env' > cut.jsonl
+refuses 'cut short' report cut.jsonl
 for page in run.html both.html; do
   grep -q 'id="data">{"duet"' "$page" || fail "$page has no data"
 done

@@ -10,28 +10,34 @@
 namespace duet {
 namespace {
 
-constexpr std::int64_t kBytes = 256 << 20;  // larger than the caches of most CPUs
+constexpr std::uint64_t kLeastBytes = 256 << 20;
 
-bool held_against_peak(const Case& copy) {
-  bool on_cpu = false, large = false;
-  for (const auto& [axis, value] : copy.id.axes) {
-    if (axis == "kind") {
-      const auto& kind = std::get<std::string>(value);
-      on_cpu = kind == name(CopyKind::local) || kind == name(CopyKind::peer);
-    }
-    if (axis == "bytes") large = std::get<std::int64_t>(value) >= kBytes;
-  }
-  return on_cpu && large;
+// Far larger than the cache, in whole steps of every loop.
+std::int64_t peak_bytes(const DeviceInfo& info) {
+  const std::uint64_t bytes = std::max(kLeastBytes, 4 * info.cache_bytes);
+  return static_cast<std::int64_t>(bytes / CopyLoop::kStep * CopyLoop::kStep);
 }
 
-Measurement measure(Machine& machine, const CaseId& id, int threads, const Mode& mode,
+bool held_against_peak(const Case& copy, std::int64_t bytes) {
+  bool local = false, large = false;
+  for (const auto& [axis, value] : copy.id.axes) {
+    if (axis == "kind") {
+      local = std::get<std::string>(value) == name(CopyKind::local);
+    }
+    if (axis == "bytes") large = std::get<std::int64_t>(value) >= bytes;
+  }
+  return local && large;
+}
+
+Measurement measure(Machine& machine, const CaseId& id, int threads,
                     const std::function<bool()>& stop) {
   Measurement result;
   result.id = id;
   Team team(machine, {0});
-  CopyPeakWork work(kBytes, threads);
+  const auto bytes = static_cast<std::uint64_t>(peak_bytes(machine.device(0).info()));
+  CopyPeakWork work(bytes, threads);
   result.cost = work.cost();
-  result.sampling = Sampler(team, stop).measure(work, mode);
+  result.sampling = Sampler(team, stop).measure(work, Mode());
   result.notes.emplace_back("loop", work.loop().name);
   return result;
 }
@@ -44,19 +50,19 @@ std::vector<Case> copy_peak_cases(Machine& machine, const CopyOptions& options,
   std::vector<Case> cases;
   const DeviceInfo& info = machine.device(0).info();
   if (info.kind != "host") return cases;
-  if (std::none_of(copies.begin(), copies.end(), held_against_peak)) return cases;
+  const std::int64_t bytes = peak_bytes(info);
+  const auto held = [bytes](const Case& copy) { return held_against_peak(copy, bytes); };
+  if (std::none_of(copies.begin(), copies.end(), held)) return cases;
   for (Executor executor : options.executors) {
     const CaseId id{"copy_peak",
                     options.device_name,
                     "nt-copy",
-                    {{"executor", std::string(name(executor))}, {"bytes", kBytes}}};
+                    {{"executor", std::string(name(executor))}, {"bytes", bytes}}};
     // As many as the executor is on the CPU: all cores of the device, or one.
     const int threads = executor == Executor::kernel ? info.compute_units : 1;
     cases.push_back({id,
-                     [&machine, id, threads, mode = options.mode, stop] {
-                       return measure(machine, id, threads, mode, stop);
-                     },
-                     options.mode});
+                     [&machine, id, threads, stop] { return measure(machine, id, threads, stop); },
+                     Mode()});
   }
   return cases;
 }

@@ -80,7 +80,7 @@ TEST(CopyPeakCases, AreForLargeCopiesOnTheCpuOneAnExecutor) {
     options.kinds = {kind};
     EXPECT_TRUE(peaks("host", options).empty());
   }
-  EXPECT_EQ(peaks("host:2", options).size(), 2u);
+  EXPECT_TRUE(peaks("host:2", options).empty());  // the peak is of copies within a device
 }
 
 }  // namespace

@@ -4,6 +4,18 @@
 #include <algorithm>
 
 namespace duet {
+namespace {
+
+// A journal's words may hold anything; a terminal takes control characters for commands.
+std::string printable(std::string text) {
+  for (char& c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f) c = '?';
+  }
+  return text;
+}
+
+}  // namespace
 
 std::string table_row(const std::vector<Column>& columns, const std::vector<std::string>& cells) {
   std::string line;
@@ -15,7 +27,8 @@ std::string table_row(const std::vector<Column>& columns, const std::vector<std:
       const std::size_t width = std::max(columns[i].width, columns[i].heading.size());
       padding = width - std::min(width, cells[i].size());
     }
-    line += right ? std::string(padding, ' ') + cells[i] : cells[i] + std::string(padding, ' ');
+    const std::string cell = printable(cells[i]);
+    line += right ? std::string(padding, ' ') + cell : cell + std::string(padding, ' ');
   }
   line.erase(line.find_last_not_of(' ') + 1);
   return line;

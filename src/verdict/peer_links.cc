@@ -1,0 +1,103 @@
+// Links promised and links there; see peer_links.h.
+#include "verdict/peer_links.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+namespace duet {
+namespace {
+
+// A link of the journal's machine.
+struct Way {
+  std::string from, to;  // names of devices
+  std::string kind;
+  int count = 0;
+};
+
+std::vector<Way> ways_of(const Site& site) {
+  std::vector<Way> ways;
+  const Record& devices = devices_of(site.machine);
+  for (const Record& link : site.machine.value("links", Record::array())) {
+    const std::size_t from = link.value("from", devices.size());
+    const std::size_t to = link.value("to", devices.size());
+    if (from >= devices.size() || to >= devices.size()) continue;
+    ways.push_back({devices[from].value("name", ""), devices[to].value("name", ""),
+                    link.value("kind", ""), link.value("count", 0)});
+  }
+  return ways;
+}
+
+bool all_pairs(const Record& record) { return axis_word(record, "pattern") == "all_pairs"; }
+
+bool concerns(const Way& way, const Record& record) {
+  return all_pairs(record) ||
+         (way.from == axis_word(record, "source") && way.to == axis_word(record, "destination"));
+}
+
+// The links between every two devices of a board that has no switch, although its model's usual
+// board has: each device's links are divided among its peers. 0: it is no such board.
+int links_without_switch(const LinkPromise& promised, const std::vector<Way>& ways,
+                         std::size_t devices) {
+  if (promised.mesh || ways.empty()) return 0;
+  const int count = ways.front().count;
+  const auto same = [count](const Way& way) { return way.count == count; };
+  const bool divided =
+      count > 0 && count < promised.count &&
+      static_cast<std::size_t>(count) * (devices - 1) <= static_cast<std::size_t>(promised.count);
+  return divided && std::all_of(ways.begin(), ways.end(), same) ? count : 0;
+}
+
+Bound over_host(const Record& record, const Site& site, std::size_t devices) {
+  for (const Way& way : ways_of(site)) {
+    const bool linked = way.kind != "" && way.kind != "none" && way.kind != "PCIe";
+    if (linked && concerns(way, record)) {
+      return {
+          0, fmt::format("the journal tells of {} links, for which nothing is promised", way.kind)};
+    }
+  }
+  // Each device has its own way up and down; what is between is not promised.
+  const bool both = axis_true(record, "bidirectional");
+  const double ways = all_pairs(record) ? static_cast<double>(devices) : both ? 2 : 1;
+  const double rate = ways * site.promise->host_link_gb_per_s;
+  return {rate, fmt::format("the {:.4g} GB/s of {}", rate, site.promise->host_link)};
+}
+
+}  // namespace
+
+Bound peer_bound(const Record& record, const Site& site) {
+  const std::size_t devices = devices_of(site.machine).size();
+  if (!site.promise->link) return over_host(record, site, devices);
+  const LinkPromise& link = *site.promise->link;
+  const int divided = links_without_switch(link, ways_of(site), devices);
+  const int links = divided > 0 ? divided : link.mesh ? 1 : link.count;  // of a pair
+  const double pair = link.gb_per_s / link.count * links;
+  const bool shared = link.mesh || divided > 0;  // a device's links go to different peers
+  const double sent = shared ? pair * static_cast<double>(devices - 1) : link.gb_per_s;
+  const bool both = axis_true(record, "bidirectional");
+  const double rate = all_pairs(record) ? static_cast<double>(devices) * sent
+                      : both            ? 2 * pair
+                                        : pair;
+  const char* scope = all_pairs(record) ? " on all devices" : both ? " both ways" : "";
+  const std::string kind = links > 1 ? fmt::format("{} x {}", links, link.kind) : link.kind;
+  return {rate, fmt::format("the {:.4g} GB/s of {}{}", rate, kind, scope)};
+}
+
+std::string missing_links(const Record& record, const Site& site) {
+  if (!site.promise->link || site.promise->link->mesh) return "";
+  const int promised = site.promise->link->count;
+  const std::vector<Way> ways = ways_of(site);
+  if (links_without_switch(*site.promise->link, ways, devices_of(site.machine).size()) > 0) {
+    return "";
+  }
+  for (const Way& way : ways) {
+    if (!concerns(way, record) || way.count <= 0 || way.count >= promised) continue;
+    return fmt::format("only {} of {} links are up between {} and {}", way.count, promised,
+                       way.from, way.to);
+  }
+  return "";
+}
+
+}  // namespace duet
