@@ -16,13 +16,6 @@ constexpr struct {
   Expectation (*expect)(const Record&, const Site&);
 } kExpectations[] = {{"gemm", expect_gemm}, {"gemm_search", expect_gemm}, {"copy", expect_copy}};
 
-const Record* axis(const Record& record, const char* name) {
-  const auto axes = record.find("case");
-  if (axes == record.end() || !axes->is_object()) return nullptr;
-  const auto found = axes->find(name);
-  return found == axes->end() ? nullptr : &*found;
-}
-
 std::string text_of(const Record& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
@@ -93,27 +86,6 @@ void weigh(Verdict& verdict, const Expectation& expectation) {
 
 }  // namespace
 
-const Record& devices_of(const Record& machine) {
-  static const Record none = Record::array();
-  const auto found = machine.find("devices");
-  return found != machine.end() && found->is_array() ? *found : none;
-}
-
-std::string axis_word(const Record& record, const char* name) {
-  const Record* value = axis(record, name);
-  return value != nullptr && value->is_string() ? value->get<std::string>() : "";
-}
-
-double axis_number(const Record& record, const char* name) {
-  const Record* value = axis(record, name);
-  return value != nullptr && value->is_number() ? value->get<double>() : 0;
-}
-
-bool axis_true(const Record& record, const char* name) {
-  const Record* value = axis(record, name);
-  return value != nullptr && value->is_boolean() && value->get<bool>();
-}
-
 const char* name(Word word) {
   switch (word) {
     case Word::pass:
@@ -128,23 +100,24 @@ const char* name(Word word) {
   return "";
 }
 
-void Judge::see(const Record& record) {
-  if (record["type"] == "environment") {
-    for (const Record& machine : record["machines"]) {
-      Place& place = places_[machine["name"].get<std::string>()];
-      const std::string model = model_of(machine);
-      if (model != place.model) place.peaks = {};
-      place.machine = machine;
-      place.model = model;
-    }
-    variables_.clear();
-    const auto run = record.find("run");
-    if (run == record.end() || !run->contains("variables")) return;
-    for (const auto& [name, value] : (*run)["variables"].items()) {
-      if (value.is_string()) variables_[name] = value;
-    }
-    return;
+void Judge::see_environment(const Record& environment) {
+  for (const Record& machine : environment["machines"]) {
+    Place& place = places_[machine["name"].get<std::string>()];
+    const std::string model = model_of(machine);
+    if (model != place.model) place.peaks = {};
+    place.machine = machine;
+    place.model = model;
   }
+  variables_.clear();
+  const auto run = environment.find("run");
+  if (run == environment.end() || !run->contains("variables")) return;
+  for (const auto& [name, value] : (*run)["variables"].items()) {
+    if (value.is_string()) variables_[name] = value;
+  }
+}
+
+void Judge::see(const Record& record) {
+  if (record["type"] == "environment") return see_environment(record);
   const auto place = places_.find(record["device"].get<std::string>());
   if (place == places_.end() || outcome_of(record) != Outcome::measured) return;
   take_peak(place->second.peaks, record);

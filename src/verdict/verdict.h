@@ -56,6 +56,7 @@ class Judge {
     std::string model;
     MeasuredPeaks peaks;
   };
+  void see_environment(const Record& environment);
   Site site(const Place& place) const;
 
   std::map<std::string, Place> places_;  // by device
