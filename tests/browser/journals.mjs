@@ -1,21 +1,44 @@
-// Journals for the tests of the report: runs of simulated machines, and one of them doctored, with a
-// bad link, a wrong case, a failed one, and words that would do harm if they were taken for markup.
+// Journals for the tests of the report: runs of simulated machines, one of a CPU, and doctored ones:
+// with a bad link, a wrong case, a failed one, words that would do harm if they were taken for markup;
+// and with a figure that is too good to be true.
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
 export const HOSTILE = '</script><img src=x onerror="document.title=\'broken\'">{b|x}';
 export const FORMULA = '=HYPERLINK("x")';
 export const BAD = { from: '0', to: '3', share: 0.62 };
 
 const COPY = ['copy', '--device', 'sim:h200-4', '--sizes', '64K,1M,16M,256M', '--pattern', 'pair'];
-const GEMM = ['gemm', '--device', 'sim:h200-4', '--set', 'seed', '--dtype', 'bf16'];
+const GEMM = ['gemm', '--set', 'seed', '--dtype', 'bf16', '--device'];
+const ONE_PAIR = ['--kind', 'peer', '--one-way', '--pairs', '0-1', '--matrix', '0'];
+const GRID = [
+  ...['copy', '--device', 'sim:h200-4', ...ONE_PAIR, '--pattern', 'pair', '--executor', 'kernel'],
+  ...['--sizes', '16M', '--grid', '4,16,64', '--block', '256,512'],
+];
+const CPU = fileURLToPath(new URL('../../docs/results/epyc-2-cores/gemm-1.jsonl', import.meta.url));
+/** TFLOP/s that no MI300X can reach in bf16, of the shape of `HIGH.k` */
+export const HIGH = { tflops: 1500, k: 8192 };
 
 function run(duet, words, file) {
   execFileSync(duet, [...words, '--quiet', '--json', file], {
     stdio: ['ignore', 'ignore', 'inherit'],
   });
   return file;
+}
+
+const parse = (text) =>
+  text
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+const format = (records) => records.map((record) => `${JSON.stringify(record)}\n`).join('');
+
+/** A journal as the tests hold the page against it. @returns {{name, environment, records}} */
+export function readJournal(file) {
+  const [environment, ...records] = parse(readFileSync(file, 'utf8'));
+  return { name: basename(file), environment, records };
 }
 
 /** A record whose times are longer and whose rates are lower, in the same proportion. */
@@ -45,10 +68,7 @@ function broken(record, outcome, reason) {
 }
 
 function doctor(text) {
-  const records = text
-    .trimEnd()
-    .split('\n')
-    .map((line) => JSON.parse(line));
+  const records = parse(text);
   const at = (size, from, to) =>
     records.findIndex(
       ({ case: c }) =>
@@ -69,16 +89,28 @@ function doctor(text) {
   const { machines, run: one } = records[0];
   for (const device of machines[0].devices) device.model = HOSTILE;
   one.variables = { HOSTILE };
-  return records.map((record) => `${JSON.stringify(record)}\n`).join('');
+  return format(records);
 }
 
-/** @returns {{good: string[], bad: string}} files in `folder` */
+/** The last record of a text, with a rate above the device's peak. */
+function exaggerate(text) {
+  const records = parse(text);
+  const record = [...records].reverse().find(({ case: c }) => c?.k === HIGH.k);
+  slower(record, HIGH.tflops / record.rates.tflops);
+  return format(records);
+}
+
+/** @returns {{good: string[], bad: string[], many: string[]}} files, most of them in `folder` */
 export function makeJournals(duet, folder) {
-  const copy = run(duet, COPY, join(folder, 'copy.jsonl'));
-  const gemm = run(duet, GEMM, join(folder, 'gemm.jsonl'));
-  const bad = join(folder, 'doctored.jsonl');
+  const file = (name) => join(folder, name);
+  const copy = run(duet, COPY, file('copy.jsonl'));
+  const gemm = run(duet, [...GEMM, 'sim:h200-4'], file('gemm.jsonl'));
+  const other = run(duet, [...GEMM, 'sim:mi300x-8'], file('other.jsonl'));
+  const grid = run(duet, GRID, file('grid.jsonl'));
+  const bad = file('doctored.jsonl');
   writeFileSync(bad, doctor(readFileSync(copy, 'utf8')));
-  return { good: [copy, gemm], bad };
+  writeFileSync(other, exaggerate(readFileSync(other, 'utf8')));
+  return { good: [copy, gemm], bad: [bad], many: [gemm, other, CPU, grid] };
 }
 
 /** The report of journals, as `duet report` makes it. @returns {string} its file */

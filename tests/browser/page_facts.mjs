@@ -1,26 +1,71 @@
 // What the tests of the report read from its page.
 import { themes } from '../../src/report/web/palette.js';
 
-const COLOURS = Object.values(themes).flatMap((theme) => [
-  ...theme.series,
-  ...theme.diverging,
-  theme.muted,
-]);
+/** @returns {Promise<Object>} what `duet report` gave the page */
+export const dataOf = (page) =>
+  page.evaluate(() => JSON.parse(document.getElementById('data').textContent));
 
-/** @returns {Promise<number>} marks of a chart that have a series' colour and a size */
-export async function drawnMarks(chart) {
+/** Scrolls by every chart, so that all are drawn. */
+export async function drawAll(page) {
+  for (const chart of await page.locator('.chart').all()) {
+    await chart.scrollIntoViewIfNeeded();
+    await chart.locator('svg').waitFor();
+  }
+}
+
+/**
+ * Marks of measured figures: small shapes in a colour of the series, or cells of a matrix. Lines,
+ * grey marks and the key of the colours are none.
+ * @param {Object} chart the element's locator
+ * @param {number} [largest] pixels; without it cells are counted
+ * @param {string} [theme] whose colours
+ */
+export async function drawnMarks(chart, largest, theme = 'light') {
+  const { series, diverging } = themes[theme];
   await chart.scrollIntoViewIfNeeded();
   await chart.locator('svg').waitFor();
   return chart.evaluate(
-    (box, colours) =>
+    (box, { colours, smallest, most }) =>
       [...box.querySelectorAll('svg path')].filter((mark) => {
         const paint = [mark.getAttribute('fill'), mark.getAttribute('stroke')];
         const { width, height } = mark.getBoundingClientRect();
-        return paint.some((colour) => colours.includes(colour)) && width + height > 2;
+        const fits = (size) => size >= smallest && size <= most;
+        return paint.some((colour) => colours.includes(colour)) && fits(width) && fits(height);
       }).length,
-    COLOURS,
+    largest
+      ? { colours: series, smallest: 5, most: largest }
+      : { colours: diverging, smallest: 20, most: 1000 },
   );
 }
+
+/** @returns {Promise<string[]>} the colours that areas of SVG elements are filled with */
+export const fills = (elements) =>
+  elements.evaluateAll((list) => [
+    ...new Set(
+      list.flatMap((one) =>
+        [...one.querySelectorAll('path, rect, text')].map((part) => part.getAttribute('fill')),
+      ),
+    ),
+  ]);
+
+/** @returns {Promise<{width: number, height: number, share: number}>} of a picture: `share` of the
+ *     pixels that have the colour "#rrggbb" */
+export const pictureFacts = (page, bytes, colour) =>
+  page.evaluate(
+    async ({ data, wanted }) => {
+      const picture = await createImageBitmap(new Blob([new Uint8Array(data)]));
+      const { width, height } = picture;
+      const context = new OffscreenCanvas(width, height).getContext('2d');
+      context.drawImage(picture, 0, 0);
+      const pixels = context.getImageData(0, 0, width, height).data;
+      let found = 0;
+      for (let i = 0; i < pixels.length; i += 4) {
+        if (wanted.every((value, at) => pixels[i + at] === value)) found += 1;
+      }
+      return { width, height, share: found / (width * height) };
+    },
+    { data: [...bytes], wanted: [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16)) },
+  );
 
 /** @returns {boolean} whether texts are numbers in order, the empty ones last */
 export function isSorted(texts, direction) {
@@ -47,12 +92,24 @@ export async function tabStops(page, most) {
   return stops;
 }
 
-/** @returns {string[][]} the fields of CSV text, line by line */
+/** Clicks what saves a file. @returns {Promise<{name: string, bytes: Buffer}>} */
+export async function saved(page, button, read) {
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.locator(button).first().click(),
+  ]);
+  return { name: download.suggestedFilename(), bytes: read(await download.path()) };
+}
+
+/** @returns {Object[]} the lines of CSV text, each with its fields by their column */
 export function csvLines(text) {
-  const lines = [];
-  for (const line of text.trimEnd().split('\n')) {
-    const fields = [...line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)];
-    lines.push(fields.map(([, quoted, bare]) => (quoted ?? bare).replaceAll('""', '"')));
-  }
-  return lines;
+  const [head, ...lines] = text
+    .trimEnd()
+    .split('\n')
+    .map((line) =>
+      [...line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)].map(([, quoted, bare]) =>
+        (quoted ?? bare).replaceAll('""', '"'),
+      ),
+    );
+  return lines.map((line) => Object.fromEntries(head.map((name, i) => [name, line[i]])));
 }

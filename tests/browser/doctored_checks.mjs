@@ -1,0 +1,68 @@
+// Checks of reports of doctored journals: faults, hostile words, figures too good to be true.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { everyFigureIsDrawn } from './chart_checks.mjs';
+import { BAD, FORMULA, HIGH, HOSTILE } from './journals.mjs';
+import { csvLines, saved } from './page_facts.mjs';
+
+export const doctoredChecks = {
+  async 'what is wrong is said first'(page) {
+    assert.match(
+      await page.locator('.headline').textContent(),
+      /^1 case left wrong data; 1 case failed/,
+    );
+    const words = await page.locator('.faults .word').allTextContents();
+    assert.deepEqual(words.slice(0, 2), ['wrong', 'failed']);
+  },
+  async 'a bad link is named'(page) {
+    const alerts = await page.locator('#pairs .alert').allTextContents();
+    assert.equal(alerts.length, 1);
+    assert.match(alerts[0], new RegExp(`^${BAD.from} > ${BAD.to} moves [\\d.]+ GB/s, [34]\\d% under`));
+  },
+  async 'hostile words are words'(page) {
+    assert.ok((await page.locator('h1').textContent()).includes(HOSTILE));
+    assert.ok((await page.locator('.faults').first().textContent()).includes(HOSTILE));
+    assert.equal(await page.locator('img').count(), 0);
+    assert.match(await page.title(), /^Duet: /);
+  },
+  async 'formulas are quoted in CSV'(page) {
+    await page.getByLabel('Contains').fill('local');
+    const { bytes } = await saved(page, 'button:has-text("Save as CSV")', readFileSync);
+    const lines = csvLines(bytes.toString());
+    assert.equal(lines.length, Number((await page.locator('.status').textContent()).split(' ')[0]));
+    const measured = lines.filter(({ outcome }) => outcome === 'measured');
+    assert.ok(measured.every((line) => Number(line.gb_per_s) > 0 && line.kind === 'local'));
+    assert.ok(lines.some(({ algorithm }) => algorithm === `'${FORMULA}`));
+    await page.getByRole('button', { name: 'Copy as CSV' }).click();
+    await page.getByRole('button', { name: 'Copied' }).waitFor();
+  },
+};
+
+/** A report of two simulated GPUs, a CPU and a copy over several grids. */
+export const manyChecks = {
+  'every figure of every device is drawn': everyFigureIsDrawn,
+  async 'a figure that cannot be is no best one'(page, [, other]) {
+    const faults = await page.locator('.faults').textContent();
+    assert.ok(faults.includes('SUSPECT-HIGH') && faults.includes(`${HIGH.tflops} TFLOP/s`), faults);
+    const believed = other.records.filter(({ rates }) => rates.tflops !== HIGH.tflops);
+    const best = Math.max(...believed.map(({ rates }) => rates.tflops));
+    const key = page.locator('.key', { hasText: 'MI300X' }).locator('tbody tr').first();
+    assert.ok((await key.textContent()).includes(`${best.toFixed(1)} TFLOP/s`));
+    const legend = page.locator('#gemm-bf16-nn-bf16- .legend');
+    assert.match(await legend.textContent(), /higher than possible/);
+  },
+  async 'devices are told apart by name and by symbol'(page) {
+    const legend = page.locator('#gemm-bf16-nn-bf16- .legend li');
+    const items = (await legend.allTextContents()).filter((text) => /model/.test(text));
+    assert.equal(items.length, 2);
+    assert.ok(items.some((text) => /H200/.test(text)) && items.some((text) => /MI300X/.test(text)));
+    const shapes = await legend.evaluateAll((list) =>
+      list.slice(0, 2).map((item) => {
+        const mark = item.querySelector('svg').lastElementChild;
+        return [mark.tagName, mark.getAttribute('d'), mark.getAttribute('fill')].join();
+      }),
+    );
+    const [one, two] = shapes.map((text) => text.replace(/#\w+/, ''));
+    assert.notEqual(one, two);
+  },
+};

@@ -1,0 +1,97 @@
+// What charts the page must have for some journals, and how many measured marks each of them: counted
+// from the journals themselves.
+
+const LARGEST = { copy: 8.5, grid: 8.5, gemm: 13, roofline: 13 }; // pixels; larger marks are of fits
+
+function groupBy(list, key) {
+  const groups = new Map();
+  for (const one of list) groups.set(key(one), [...(groups.get(key(one)) ?? []), one]);
+  return [...groups];
+}
+
+const most = (list, key) => Math.max(...groupBy(list, key).map(([, some]) => some.length));
+const slug = (parts) => parts.join('/').replaceAll(/[^\w]+/g, '-');
+const hostMemory = (c) =>
+  [c.source, c.destination].find((end) => end === 'pinned' || end === 'pageable') ?? '';
+
+/** Curves over two sizes or more, along the path with the most of them. */
+function copyCharts(copies) {
+  const way = ({ case: c }) =>
+    `copy-${[c.kind, c.pattern, Boolean(c.bidirectional), hostMemory(c)].join('-')}`;
+  const maker = ({ journal, case: c }) => [journal, c.executor, c.issue, c.grid, c.block].join();
+  const path = ({ case: c }) => `${c.source} ${c.destination}`;
+  const points = (some) =>
+    groupBy(some, maker)
+      .map(([, ofOne]) => most(ofOne, path))
+      .filter((sizes) => sizes > 1)
+      .reduce((sum, sizes) => sum + sizes, 0);
+  return groupBy(copies, way).map(([id, some]) => [id, points(some)]);
+}
+
+function gridCharts(copies) {
+  const parts = ({ journal, device, case: c }) =>
+    `grid-${slug([journal, device, c.kind, c.executor, c.issue, c.pattern, Boolean(c.bidirectional), c.bytes])}`;
+  return groupBy(
+    copies.filter(({ case: c }) => c.grid > 0),
+    parts,
+  ).map(([id, some]) => [id, some.length]);
+}
+
+function pairCharts(copies) {
+  const pairs = copies.filter(({ case: c }) => c.kind === 'peer' && c.pattern === 'pair');
+  const key = ({ journal, device, engine, case: c }) =>
+    `pairs-${slug([journal, device, engine, c.executor, c.issue, Boolean(c.bidirectional)])}`;
+  return groupBy(pairs, key)
+    .map(([id, some]) => [id, most(some, ({ case: c }) => c.bytes)])
+    .filter(([, cells]) => cells >= 3);
+}
+
+/** The row of the best figures has a mark more for each journal and engine. */
+function gemmCharts(gemms, reported) {
+  const key = ({ device, case: c }) =>
+    `gemm-${[c.dtype, c.layout, c.output, device === 'host' ? 'CPU' : ''].join('-')}`;
+  return groupBy(gemms, key).map(([id, some]) => {
+    const [{ device, case: c }] = some;
+    const withBest = reported.some((one) => one.dtype === c.dtype && !one.m);
+    const best = withBest && c.layout === 'nn' && device !== 'host';
+    const series = groupBy(some, ({ journal, engine }) => `${journal} ${engine}`).length;
+    return [id, some.length + (best ? series : 0)];
+  });
+}
+
+function rooflineCharts(records) {
+  const placed = records.filter(({ cost, rates }) => cost?.memory_bytes > 0 && rates.tflops > 0);
+  return groupBy(placed, ({ model }) => `roofline-${slug([model])}`).map(([id, some]) => [
+    id,
+    some.length,
+  ]);
+}
+
+/**
+ * @param {Object[]} journals see readJournal
+ * @param {Object[]} reported what others reported: the report's own list
+ * @returns {Map<string, {marks: number, largest?: number}>} by the chart's id; a mark of a matrix is a
+ *     cell and has no largest size
+ */
+export function expectedCharts(journals, reported) {
+  const records = journals.flatMap(({ name, environment, records: some }) => {
+    const [{ devices, virtual_time: simulated }] = environment.machines;
+    const model = devices[0].model + (simulated ? ' (simulated)' : '');
+    return some
+      .filter(({ outcome }) => outcome === 'measured')
+      .map((record) => ({ ...record, journal: name, model }));
+  });
+  const of = (benchmark) => records.filter((record) => record.benchmark === benchmark);
+  const charts = [
+    ...copyCharts(of('copy')),
+    ...gridCharts(of('copy')),
+    ...pairCharts(of('copy')),
+    ...gemmCharts(of('gemm'), reported),
+    ...rooflineCharts(records),
+  ];
+  return new Map(
+    charts
+      .filter(([, marks]) => marks > 0)
+      .map(([id, marks]) => [id, { marks, largest: LARGEST[id.split('-')[0]] }]),
+  );
+}

@@ -1,0 +1,115 @@
+// Checks of the page's words and numbers: headline, key figures, commands, the table of records, CSV.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { csvLines, dataOf, isSorted, saved, tabStops } from './page_facts.mjs';
+
+const near = (text, value) =>
+  assert.ok(Math.abs(Number.parseFloat(text) - value) <= 1e-3 * value, `${text}, not ${value}`);
+
+const fastest = (records) => records.reduce((a, b) => (b.rates.tflops > a.rates.tflops ? b : a));
+const shape = ({ m, n, k }) => `${m} x ${n} x ${k}`;
+
+/** The cells of the only row that is left, by their column. */
+async function onlyRow(page) {
+  assert.equal(await page.locator('.records tbody tr').count(), 1);
+  const names = await page.locator('.records thead th').allTextContents();
+  const cells = await page.locator('.records tbody td').allTextContents();
+  return Object.fromEntries(names.map((name, i) => [name, cells[i]]));
+}
+
+export const textChecks = {
+  async 'the headline counts verdicts'(page) {
+    const { journals } = await dataOf(page);
+    const words = journals.flatMap(({ records }) => records.map(({ verdict }) => verdict?.word));
+    const of = (word) => words.filter((one) => one === word).length;
+    const [pass, low, high] = ['PASS', 'LOW', 'SUSPECT-HIGH'].map(of);
+    const text = await page.locator('.headline').textContent();
+    if (low) assert.match(text, new RegExp(`^${low} of ${pass + low + high} figures? (is|are) lower`));
+    else assert.match(text, new RegExp(`^All ${pass} figures that have an expectation meet it`));
+    const tiles = await page.locator('.tiles > div').allTextContents();
+    assert.deepEqual(tiles.slice(0, 3), [`PASS${pass}`, `LOW${low}`, `SUSPECT-HIGH${high}`]);
+  },
+  async 'key figures are the best of the journal'(page, [, gemm]) {
+    const best = fastest(gemm.records);
+    const row = page.locator('.key tbody tr', { hasText: 'GEMM, bf16' });
+    const [rate, share, by] = await row.locator('td').allTextContents();
+    near(rate, best.rates.tflops);
+    assert.match(rate, / TFLOP\/s$/);
+    assert.equal(share, `${Math.round((best.rates.tflops / 989.4) * 100)}% of dense peak 989.4`);
+    assert.ok(by.startsWith(shape(best.case)), by);
+  },
+  async 'commands are those of the journals'(page, journals) {
+    assert.deepEqual(
+      await page.locator('.command code').allTextContents(),
+      journals.map(({ environment }) => environment.run.command),
+    );
+  },
+  async 'a row and its CSV are the record'(page, [, gemm]) {
+    const record = gemm.records.at(-1);
+    await page.getByLabel('Contains').fill(`gemm ${shape(record.case)}`);
+    const row = await onlyRow(page);
+    near(row['TFLOP/s'], record.rates.tflops);
+    near(row.Median, record.seconds.median * (row.Median.endsWith(' us') ? 1e6 : 1e3));
+    const { name, bytes } = await saved(page, 'button:has-text("Save as CSV")', readFileSync);
+    const [line, ...others] = csvLines(bytes.toString());
+    assert.deepEqual([name, others], ['records.csv', []]);
+    const { median, ci_low: low, ci_high: high, n } = record.seconds;
+    for (const [column, value] of Object.entries({
+      median_seconds: median,
+      ci_low_seconds: low,
+      ci_high_seconds: high,
+      n,
+      tflops: record.rates.tflops,
+      m: record.case.m,
+    }))
+      assert.equal(Number(line[column]), value, column);
+    assert.equal(line.mode, record.mode);
+    assert.equal(line.journal, gemm.name);
+  },
+  async 'rates of any name are shown'(page, [copy]) {
+    const { rates } = copy.records.find(({ benchmark }) => benchmark === 'copy_curve');
+    await page.getByLabel('Benchmark').selectOption('copy_curve');
+    const text = await page.locator('.records tbody tr').first().textContent();
+    assert.match(text, /latency [\d.]+ us/);
+    const { bytes } = await saved(page, 'button:has-text("Save as CSV")', readFileSync);
+    const [line] = csvLines(bytes.toString());
+    for (const [name, value] of Object.entries(rates)) assert.equal(Number(line[name]), value, name);
+  },
+  async 'sorting sorts numbers, both ways'(page) {
+    await page.getByRole('button', { name: 'Show all rows' }).click();
+    const column = page.locator('.records thead th', { hasText: 'GB/s' });
+    for (const direction of ['ascending', 'descending']) {
+      await column.getByRole('button').click();
+      await page.getByRole('button', { name: 'Show all rows' }).click();
+      assert.equal(await column.getAttribute('aria-sort'), direction);
+      const place = await column.evaluate((cell) => cell.cellIndex);
+      const texts = await page
+        .locator(`.records tbody td:nth-child(${place + 1})`)
+        .allTextContents();
+      assert.ok(texts.length > 50 && isSorted(texts, direction), direction);
+    }
+  },
+  async 'filters leave what they name'(page) {
+    await page.getByLabel('Contains').fill('pull 256 mib');
+    await page.getByLabel('Benchmark').selectOption('copy');
+    const rows = await page.locator('.records tbody tr').allTextContents();
+    assert.ok(rows.length > 3);
+    for (const row of rows) assert.match(row, /pull.*256 MiB/);
+    assert.match(await page.locator('.status').textContent(), new RegExp(`^${rows.length} of `));
+    await page.getByLabel('Contains').fill('no such words');
+    assert.equal(await page.locator('.records tbody tr').count(), 0);
+  },
+  async 'the keyboard reaches everything'(page) {
+    const stops = await tabStops(page, 400);
+    for (const stop of [
+      'a:Skip to the results',
+      'a:Summary',
+      'a:Records',
+      'select:theme',
+      'button:GB/s',
+      'button:Copy as CSV',
+    ]) {
+      assert.ok(stops.includes(stop), `${stop} among ${stops.length} stops`);
+    }
+  },
+};
