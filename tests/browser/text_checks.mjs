@@ -58,7 +58,7 @@ export const textChecks = {
       median_seconds: median,
       ci_low_seconds: low,
       ci_high_seconds: high,
-      n,
+      samples: n,
       tflops: record.rates.tflops,
       m: record.case.m,
     }))

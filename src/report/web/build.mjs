@@ -5,7 +5,8 @@ import { createRequire } from 'node:module';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const MARKER = '<!--DATA-->'; // where `duet report` inserts its data
+const MARKER = '<!--DATA-->'; // where `duet report` inserts its data; fill checks that it is there once
+const MOST_BYTES = 1.5e6; // of the template: every report carries it
 const here = dirname(fileURLToPath(import.meta.url));
 
 /** Resolves `all-charts` to a list of every module in charts/, so that a chart is added by its file. */
@@ -61,5 +62,7 @@ if (/<\//.test(style)) throw new Error('style.css: would end its own <style> ele
 let page = readFileSync(join(here, 'page.html'), 'utf8');
 page = fill(page, '/*STYLE*/', style.trim());
 page = fill(page, '/*SCRIPT*/', script.trim());
-if (page.split(MARKER).length !== 2) throw new Error(`page.html: expected ${MARKER} exactly once`);
+page = fill(page, MARKER, MARKER);
+const size = Buffer.byteLength(page);
+if (size >= MOST_BYTES) throw new Error(`${out}: ${size} bytes, expected under ${MOST_BYTES}`);
 writeFileSync(out, page);

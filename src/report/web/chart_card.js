@@ -3,7 +3,7 @@
 import { h } from './dom.js';
 import { legend } from './legend.js';
 import { themes } from './palette.js';
-import { chartIn, svgText } from './plot/draw.js';
+import { chartIn, hiding, svgText } from './plot/draw.js';
 import { savePng, saveSvg } from './save.js';
 import { dataTable } from './table.js';
 import { currentTheme, onThemeChange } from './theme.js';
@@ -62,9 +62,8 @@ class Drawing {
     const height = this.panel.height(width);
     if (!this.chart) this.chart = chartIn(this.box, width, height);
     else this.chart.resize({ width, height });
-    const selected = Object.fromEntries([...this.hidden].map((name) => [name, false]));
     const option = this.panel.option({ width, theme: currentTheme() });
-    this.chart.setOption({ ...option, legend: { show: false, selected } }, { notMerge: true });
+    this.chart.setOption({ ...option, legend: hiding(this.hidden) }, { notMerge: true });
   }
 }
 
@@ -72,12 +71,7 @@ class Drawing {
 function paperChart(panel, hidden) {
   const width = PAPER[panel.span];
   const option = panel.option({ width, theme: themes.light });
-  const selected = Object.fromEntries([...hidden].map((name) => [name, false]));
-  const text = svgText(
-    { ...option, legend: { show: false, selected } },
-    width,
-    panel.height(width),
-  );
+  const text = svgText({ ...option, legend: hiding(hidden) }, width, panel.height(width));
   const parsed = new DOMParser().parseFromString(text, 'image/svg+xml').documentElement;
   parsed.setAttribute('viewBox', `0 0 ${width} ${panel.height(width)}`);
   return document.importNode(parsed, true);
@@ -91,7 +85,7 @@ const scrolling = (panel) => ({
     : {}),
 });
 
-function chart(panel) {
+function chart(panel, section) {
   const hidden = new Set();
   const box = h('div', {
     class: 'chart',
@@ -114,7 +108,7 @@ function chart(panel) {
       {
         type: 'button',
         'aria-label': `${name}: ${panel.title}`,
-        on: { click: () => how(panel, hidden, currentTheme()) },
+        on: { click: () => how({ ...panel, section }, hidden, currentTheme()) },
       },
       name,
     );
@@ -134,11 +128,12 @@ function chart(panel) {
 
 /**
  * @param {Object} panel see charts/copy_curves.js
+ * @param {{title: string}} section where it stands
  * @returns {{element: HTMLElement, draws: {forPaper: Function, forScreen: Function}|null}}
  */
-export function chartCard(panel) {
+export function chartCard(panel, section) {
   const { parts, draws } = panel.option
-    ? chart(panel)
+    ? chart(panel, section)
     : { parts: [dataTable(panel.table, panel.title)], draws: null };
   const element = h(
     'figure',

@@ -1,5 +1,6 @@
 // Records as CSV (RFC 4180, line feeds), safe to open in a spreadsheet.
 import { reasonOf, wordOf } from './model.js';
+import { throttleOf } from './remarks.js';
 
 /** A text that a spreadsheet would take for a formula is quoted by an apostrophe. */
 function cell(value) {
@@ -31,9 +32,14 @@ export function csv(records) {
     'outcome',
     'verdict',
     'median_seconds',
+    'ci_low_seconds',
+    'ci_high_seconds',
+    'samples',
     ...rates,
     'expected',
     'bound',
+    'mode',
+    'throttle',
     'reason',
     ...notes,
     'warnings',
@@ -47,9 +53,14 @@ export function csv(records) {
     record.outcome,
     record.verdict && wordOf(record),
     record.seconds?.median,
+    record.seconds?.ci_low,
+    record.seconds?.ci_high,
+    record.seconds?.n,
     ...rates.map((rate) => record.rates[rate]),
     record.verdict?.expected,
     record.verdict?.bound,
+    record.mode,
+    throttleOf(record),
     reasonOf(record),
     ...notes.map((note) => record.notes?.[note]),
     record.warnings?.join('; '),

@@ -3,18 +3,17 @@
 import { h } from './dom.js';
 import { caseText, percent, plural, rateText } from './format.js';
 import { placeLabels } from './labels.js';
-import { groupBy, reasonOf, wordOf } from './model.js';
+import { groupBy, reasonOf, shareOf, wordOf } from './model.js';
+import { wordMark } from './word.js';
 
 const ORDER = ['wrong', 'failed', 'LOW', 'SUSPECT-HIGH'];
 const FEW = 8;
 const MOST_LINES = 40; // of a group; the table of records has the others
 const VARYING = ['bytes', 'm', 'n', 'k', 'source', 'destination', 'sets', 'grid', 'block'];
 
-const ratio = ({ verdict }) => (verdict?.expected > 0 ? verdict.value / verdict.expected : 0);
-
 /** Faults in the order of weight: the word, then how far off. */
 function byWeight(a, b) {
-  const far = (record) => Math.abs(Math.log(ratio(record) || 1));
+  const far = (record) => Math.abs(Math.log(shareOf(record) ?? 1));
   return ORDER.indexOf(wordOf(a)) - ORDER.indexOf(wordOf(b)) || far(b) - far(a) || a.id - b.id;
 }
 
@@ -30,11 +29,12 @@ function groupKey(record) {
   ]);
 }
 
-function figures({ verdict }) {
+function figures(record) {
+  const { verdict } = record;
   if (verdict?.value === undefined) return null;
   const of =
     verdict.expected > 0 &&
-    `${percent(ratio({ verdict }))} of the ${rateText(verdict.rate, verdict.expected)} expected`;
+    `${percent(shareOf(record))} of the ${rateText(verdict.rate, verdict.expected)} expected`;
   const bound =
     verdict.word === 'SUSPECT-HIGH' &&
     verdict.bound > 0 &&
@@ -53,11 +53,10 @@ function fault(record, labels, tag, more) {
   const where = [labels.get(record.place), record.engine === 'duet' ? '' : record.engine]
     .filter(Boolean)
     .join(', ');
-  const word = wordOf(record);
   return h(
     tag,
     { class: 'fault' },
-    h('span', { class: `word ${word.toLowerCase()}` }, word),
+    wordMark(wordOf(record)),
     h(
       'div',
       {},
@@ -86,7 +85,7 @@ function group(records, labels) {
       `${caseText(record)}: `,
       record.verdict?.value === undefined
         ? reasonOf(record)
-        : `${rateText(record.verdict.rate, record.verdict.value)}, ${percent(ratio(record))} of expected`,
+        : `${rateText(record.verdict.rate, record.verdict.value)}, ${percent(shareOf(record))} of expected`,
     );
   const rest = others.length - MOST_LINES;
   const fold = h(
@@ -103,6 +102,13 @@ function group(records, labels) {
   return fault(worst, labels, 'li', fold);
 }
 
+/** The groups that are not folded away: FEW, and among them the worst of each word. */
+function openGroups(groups) {
+  const word = ([record]) => wordOf(record);
+  const worst = [...groupBy(groups, word).values()].map(([group]) => group);
+  return new Set([...worst, ...groups].slice(0, Math.max(FEW, worst.length)));
+}
+
 /** @param {Object[]} bad records that are not as they should be @returns {Node[]} */
 export function faultList(bad) {
   if (!bad.length) return [];
@@ -112,16 +118,22 @@ export function faultList(bad) {
     sorted.length > FEW
       ? [...groupBy(sorted, groupKey).values()]
       : sorted.map((record) => [record]);
-  const items = groups.map((records) => group(records, labels));
-  const list = h('ol', { class: 'faults' }, items.slice(0, FEW));
-  const rest = items.slice(FEW);
+  const first = openGroups(groups);
+  const list = (some) =>
+    h(
+      'ol',
+      { class: 'faults' },
+      some.map((records) => group(records, labels)),
+    );
+  const rest = groups.filter((one) => !first.has(one));
   const fold =
     rest.length &&
     h(
       'details',
       {},
       h('summary', {}, `${plural(rest.length, 'more group')} of figures`),
-      h('ol', { class: 'faults' }, rest),
+      list(rest),
     );
-  return [h('h3', {}, 'Not as it should be'), list, fold].filter(Boolean);
+  const open = list(groups.filter((one) => first.has(one)));
+  return [h('h3', {}, 'Not as it should be'), open, fold].filter(Boolean);
 }

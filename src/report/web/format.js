@@ -65,6 +65,21 @@ export const unitOf = (rate) => UNITS[rate] ?? rate.replaceAll('_', ' ');
 /** @returns {string} "391.8 GB/s" */
 export const rateText = (rate, value) => `${number(value)} ${unitOf(rate)}`;
 
+/** Rates in bytes, and what is left of their names without the unit. */
+const BYTES = /^bytes_|_bytes$/;
+
+/**
+ * A rate of any name with its value, where it stands among others.
+ * @returns {string} "latency 8.128 us", "n half 4 MiB", "90 percent 64 MiB", "12.30 GB/s each"
+ */
+export function namedRate(name, value) {
+  if (BYTES.test(name)) return `${words(name.replace(BYTES, ''))} ${bytes(value)}`;
+  if (name.endsWith('_us')) return `${words(name.slice(0, -3))} ${number(value)} us`;
+  if (name.endsWith('_gb_per_s')) return `${words(name.slice(0, -9))} ${number(value)} GB/s`;
+  if (name in UNITS) return rateText(name, value);
+  return `${words(name)} ${number(value)}`;
+}
+
 /** @returns {string} the date of an ISO time: 2026-11-21 */
 export const day = (time) => (time ?? '').slice(0, 10);
 
@@ -93,22 +108,23 @@ export function launch(c) {
 /** @returns {string} "8192 x 8192 x 8192" */
 export const shape = (c) => `${c.m} x ${c.n} x ${c.k}`;
 
+/** @returns {string} "0 > 3", "0 <> 3" for both ways, "0" within a device */
+export function pathText({ source, destination, bidirectional }) {
+  const [from, to] = [place(source), place(destination)];
+  if (source === destination) return from;
+  return `${from} ${bidirectional ? '<>' : '>'} ${to}`;
+}
+
 function copyText(c) {
-  const path =
-    c.source === c.destination ? place(c.source) : `${place(c.source)} > ${place(c.destination)}`;
   const parts = [
     words(c.kind),
     words(c.pattern),
-    c.source && path,
+    c.source && c.source !== 'all' && pathText(c),
     c.bidirectional && 'both ways',
     c.executor,
     c.issue,
   ];
-  const text = parts
-    .filter(Boolean)
-    .join(' ')
-    .replace(' all_pairs all', ' all_pairs')
-    .replace(' all pairs all', ' all pairs');
+  const text = parts.filter(Boolean).join(' ');
   return [text, c.bytes && bytes(c.bytes), launch(c)].filter(Boolean).join(', ');
 }
 

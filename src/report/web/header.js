@@ -44,7 +44,12 @@ export function showHeader(element, model) {
     ['Measured with', versions(model) ? `Duet ${versions(model)}` : 'Duet'],
     [
       'Report made with',
-      [`Duet ${data.duet ?? ''}`.trim(), minute(data.made_utc)].filter(Boolean).join(', '),
+      [
+        ['Duet', data.duet, data.revision].filter(Boolean).join(' '),
+        minute(data.made_utc),
+      ]
+        .filter(Boolean)
+        .join(', '),
     ],
   ];
   append(element, [

@@ -1,41 +1,42 @@
 // The best figures of each device beside its ceilings, and where the ceilings come from.
 import { h } from './dom.js';
 import { caseText, number, percent, plain } from './format.js';
-import { placeLabels, placeName } from './labels.js';
-import { groupBy } from './model.js';
-import { boundOf, copyTitle, fastest, wayOrder } from './plot/copies.js';
+import { modeLabel, placeLabels, placeName } from './labels.js';
+import { fastest, groupBy, wordOf } from './model.js';
+import { boundOf, copyTitle, fastestCopy, wayOrder } from './plot/copies.js';
 import { dataTable } from './table.js';
 
-const best = (records) => records.reduce((a, b) => (b.rates.tflops > a.rates.tflops ? b : a));
+/** A best figure that is in doubt says so. */
+const doubt = (record) => (wordOf(record) === 'SUSPECT-HIGH' ? ' (SUSPECT-HIGH)' : '');
 
-function gemmRows(records) {
+function gemmRows(records, mode) {
   const gemms = records.filter((r) => r.benchmark === 'gemm' && r.rates.tflops > 0);
   return [...groupBy(gemms, (record) => record.case.dtype)].map(([dtype, some]) => {
-    const top = best(some);
+    const top = fastest(some, 'tflops');
     const peak = top.place.ceiling.tflops?.[dtype];
     const kind = top.place.ceiling.source === 'measured' ? 'measured peak' : 'dense peak';
     const of = peak > 0 ? `${percent(top.rates.tflops / peak)} of ${kind} ${plain(peak)}` : '–';
     return [
       `GEMM, ${dtype}`,
-      `${number(top.rates.tflops)} TFLOP/s`,
+      `${number(top.rates.tflops)} TFLOP/s${doubt(top)}`,
       of,
-      `${caseText(top)}, ${top.engine}`,
+      [caseText(top), top.engine, mode(top)].filter(Boolean).join(', '),
     ];
   });
 }
 
-function copyRows(records) {
+function copyRows(records, mode) {
   const copies = records.filter((r) => r.benchmark === 'copy' && r.rates.gb_per_s > 0);
   const groups = groupBy(copies, ({ case: c }) => `${copyTitle(c)}, by ${c.executor}`);
   const sorted = [...groups].sort(([, a], [, b]) => wayOrder(a[0].case) - wayOrder(b[0].case));
   return sorted.map(([name, some]) => {
-    const top = fastest(some);
+    const top = fastestCopy(some);
     const bound = boundOf(top);
     return [
       name,
-      `${number(top.rates.gb_per_s)} GB/s`,
+      `${number(top.rates.gb_per_s)} GB/s${doubt(top)}`,
       bound ? `${percent(top.rates.gb_per_s / bound)} of ${plain(bound)}` : '–',
-      caseText(top),
+      [caseText(top), mode(top)].filter(Boolean).join(', '),
     ];
   });
 }
@@ -43,14 +44,18 @@ function copyRows(records) {
 /** A table a device model: a row for each figure, and for each of its places that has this figure. */
 function modelTable(name, places, records) {
   const labels = placeLabels(places);
-  const found = [gemmRows, copyRows].flatMap((rowsOf) =>
-    places.flatMap((place) =>
-      rowsOf(records.filter((record) => record.place === place)).map(([figure, ...rest]) => ({
-        figure,
-        place,
-        rest,
-      })),
-    ),
+  const own = records.filter(({ place }) => places.includes(place));
+  const mode = {
+    gemm: modeLabel(own.filter(({ benchmark }) => benchmark === 'gemm')),
+    copy: modeLabel(own.filter(({ benchmark }) => benchmark === 'copy')),
+  };
+  const rowsOf = (some) => [...gemmRows(some, mode.gemm), ...copyRows(some, mode.copy)];
+  const found = places.flatMap((place) =>
+    rowsOf(own.filter((record) => record.place === place)).map(([figure, ...rest]) => ({
+      figure,
+      place,
+      rest,
+    })),
   );
   const figures = [...new Set(found.map(({ figure }) => figure))];
   const several = found.length > figures.length;
@@ -82,57 +87,50 @@ export function keyFigures(model) {
 
 function ceilingRows(ceiling) {
   const rows = Object.entries(ceiling.tflops ?? {}).map(([dtype, peak]) => [
-    `${dtype}, dense`,
+    ceiling.source === 'measured' ? dtype : `${dtype}, dense`,
     `${plain(peak)} TFLOP/s`,
   ]);
   if (ceiling.memory_gb_per_s > 0) rows.push(['memory', `${plain(ceiling.memory_gb_per_s)} GB/s`]);
   if (ceiling.link_gb_per_s > 0)
     rows.push(['link, one pair, one way', `${plain(ceiling.link_gb_per_s)} GB/s`]);
+  if (ceiling.host_link_gb_per_s > 0)
+    rows.push(['link to the host, one way', `${plain(ceiling.host_link_gb_per_s)} GB/s`]);
   if (ceiling.watts > 0) rows.push(['power', `${plain(ceiling.watts)} W`]);
   return rows;
 }
 
 const SOURCES = { promised: 'as its maker promises', measured: 'as measured on this machine' };
 
+function ceilingBlock(places, labels) {
+  const [{ ceiling, model }] = places;
+  const name = ceiling.name || ceiling.model || model;
+  const whose = [...new Set(places.map((place) => labels.get(place)))].filter(
+    (label) => label && !name.endsWith(label),
+  );
+  const title = [name, SOURCES[ceiling.source], whose.join('; ')].filter(Boolean).join(', ');
+  const columns = [{ name: 'Ceiling' }, { name: 'Value', numeric: true }];
+  const sources = (ceiling.sources ?? []).map((text) => h('li', {}, text));
+  return h(
+    'div',
+    { class: 'key' },
+    h('h4', {}, title),
+    dataTable({ columns, rows: ceilingRows(ceiling) }, `Ceilings: ${title}`),
+    sources.length > 0 && h('ul', { class: 'sources' }, sources),
+  );
+}
+
 /** @param {import('./model.js').Model} model @returns {Node[]} what the figures are held against, folded */
 export function ceilings(model) {
-  const byModel = groupBy(
-    model.places.filter((place) => ceilingRows(place.ceiling).length),
-    ({ ceiling }) => JSON.stringify(ceiling),
-  );
-  const blocks = [...byModel.values()].map(([{ ceiling, model: name }]) =>
+  const places = model.places.filter(({ ceiling }) => ceilingRows(ceiling).length);
+  if (!places.length) return [];
+  const labels = placeLabels(places);
+  const byCeiling = groupBy(places, ({ ceiling }) => JSON.stringify(ceiling));
+  return [
     h(
-      'div',
-      { class: 'key' },
-      h(
-        'h4',
-        {},
-        [ceiling.name || ceiling.model || name, SOURCES[ceiling.source]].filter(Boolean).join(', '),
-      ),
-      dataTable(
-        {
-          columns: [{ name: 'Ceiling' }, { name: 'Value', numeric: true }],
-          rows: ceilingRows(ceiling),
-        },
-        `Ceilings: ${ceiling.name || name}`,
-      ),
-      ceiling.sources?.length
-        ? h(
-            'ul',
-            { class: 'sources' },
-            ceiling.sources.map((text) => h('li', {}, text)),
-          )
-        : null,
+      'details',
+      { class: 'ceilings' },
+      h('summary', {}, 'What the figures are held against'),
+      [...byCeiling.values()].map((some) => ceilingBlock(some, labels)),
     ),
-  );
-  return blocks.length
-    ? [
-        h(
-          'details',
-          { class: 'ceilings' },
-          h('summary', {}, 'What the figures are held against'),
-          blocks,
-        ),
-      ]
-    : [];
+  ];
 }

@@ -43,6 +43,15 @@ export function placeLabels(places) {
   );
 }
 
+/**
+ * @param {Object[]} records or anything with a `mode`
+ * @returns {(record: Object) => string} how a record was sampled, where that differs; else ""
+ */
+export function modeLabel(records) {
+  const several = new Set(records.map(({ mode }) => mode ?? '')).size > 1;
+  return ({ mode }) => (several ? (mode ?? '') : '');
+}
+
 /** @returns {string} for the caption of a chart whose figures all come from models; else "" */
 export const simulatedNote = (places) =>
   [...places].every(({ simulated }) => simulated) ? 'Simulated.' : '';

@@ -9,7 +9,6 @@ const SHAPES = {
   triangle: { tag: 'path', d: 'M13 1.2 L17.6 10 L8.4 10 Z' },
   diamond: { tag: 'path', d: 'M13 0.8 L18 6 L13 11.2 L8 6 Z' },
 };
-const DASHES = { dashed: '4 3', dotted: '1 3' };
 
 /** @returns {SVGElement} a mark as it looks in the chart */
 function icon(mark, theme) {
@@ -26,7 +25,7 @@ function icon(mark, theme) {
         d: 'M0 6 H26',
         stroke: colour,
         'stroke-width': 1.6,
-        'stroke-dasharray': DASHES[mark.dash] ?? 'none',
+        'stroke-dasharray': mark.dash === 'dashed' ? '4 3' : 'none',
       }),
     );
   }
@@ -50,11 +49,15 @@ function icon(mark, theme) {
  */
 export function legend(marks, theme, hidden, changed) {
   const items = marks.map((mark) => {
+    const told = [
+      icon(mark, theme),
+      h('span', {}, mark.name, mark.note && h('span', { class: 'note' }, ` ${mark.note}`)),
+    ];
+    if (mark.fixed) return h('li', { class: 'fixed' }, told);
     const button = h(
       'button',
       { type: 'button', 'aria-pressed': String(!hidden.has(mark.name)) },
-      icon(mark, theme),
-      h('span', {}, mark.name, mark.note && h('span', { class: 'note' }, ` ${mark.note}`)),
+      told,
     );
     button.addEventListener('click', () => {
       if (!hidden.delete(mark.name)) hidden.add(mark.name);

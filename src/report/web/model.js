@@ -5,7 +5,7 @@
  * @typedef {{duet: string, revision: string, made_utc: string, journals: Object[], reported: Object[]}} Data
  *
  * @typedef {Object} Journal
- * @property {string} name file name
+ * @property {string} name file name, with folders where that tells it apart: unique
  * @property {string} time start of its first run, ISO; "" when it was written reproducibly
  * @property {Object[]} environments one a run: `machines`, and `run` where it was written
  * @property {string[]} warnings
@@ -57,14 +57,6 @@ function makePlace(journal, record, ceilings) {
   };
 }
 
-/** Files of the same name from different folders are told apart by a number. */
-function ownName(name, journals) {
-  const taken = (text) => journals.some((journal) => journal.name === text);
-  let text = name;
-  for (let i = 2; taken(text); i += 1) text = `${name} (${i})`;
-  return text;
-}
-
 /** @param {Data} data @returns {Model} */
 export function makeModel(data) {
   const model = { data, journals: [], places: [], records: [] };
@@ -72,7 +64,7 @@ export function makeModel(data) {
     const environments = source.environments ?? [];
     const time = environments.map(({ run }) => run?.time_utc).find(Boolean) ?? '';
     const journal = {
-      name: ownName(source.name, model.journals),
+      name: source.name,
       time,
       environments,
       warnings: source.warnings ?? [],
@@ -105,6 +97,20 @@ export function wordOf(record) {
 /** @returns {string} why a record has no figures, in words; "" if it has */
 export const reasonOf = (record) => (record.failed ?? record.skipped)?.reason ?? '';
 
+/** @returns {number|undefined} a figure over what was expected of it */
+export const shareOf = ({ verdict }) =>
+  verdict?.expected > 0 ? verdict.value / verdict.expected : undefined;
+
+/**
+ * The record with the highest rate: of those that are not SUSPECT-HIGH, if there are any.
+ * @param {Object[]} records not empty
+ */
+export function fastest(records, rate) {
+  const believed = records.filter((record) => wordOf(record) !== 'SUSPECT-HIGH');
+  const list = believed.length ? believed : records;
+  return list.reduce((a, b) => (b.rates[rate] > a.rates[rate] ? b : a));
+}
+
 /** Records by a key, in order of appearance. @returns {Map<string, Object[]>} */
 export function groupBy(records, key) {
   const groups = new Map();
@@ -116,9 +122,8 @@ export function groupBy(records, key) {
   return groups;
 }
 
-/** @returns {number} the middle of a list of numbers that is not empty */
-export function median(values) {
+/** @returns {number} the middle of a list of numbers that is not empty; of two, the higher */
+export function upperMedian(values) {
   const sorted = [...values].sort((a, b) => a - b);
-  const middle = sorted.length >> 1;
-  return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+  return sorted[sorted.length >> 1];
 }

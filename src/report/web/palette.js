@@ -4,7 +4,7 @@
 /**
  * @typedef {Object} Theme
  * @property {string} name "light" or "dark"
- * @property {string} background, text, muted, grid, roof, low
+ * @property {string} background, text, muted, grid, roof, low, high
  * @property {string[]} series
  * @property {string[]} diverging seven steps, from far below the middle to far above
  */
@@ -19,6 +19,7 @@ export const themes = {
     grid: '#e3e6ea',
     roof: '#5f6570',
     low: '#b3261e',
+    high: '#6d3aa8',
     series: [
       '#0b5fa5',
       '#b8500a',
@@ -39,6 +40,7 @@ export const themes = {
     grid: '#2d323a',
     roof: '#9aa1ac',
     low: '#ff8a80',
+    high: '#c9a5f5',
     series: [
       '#6fb3ee',
       '#f2995a',
@@ -70,8 +72,10 @@ export const inkOn = (colour) => (luminance(colour) > 0.18 ? '#111418' : '#fffff
 
 const STEPS = [-0.25, -0.1, -0.02, 0.02, 0.1, 0.25]; // borders between the seven colours
 
-/** What the steps of the diverging scale mean, for a key. */
-export const divergingLabels = ['< -25%', '', '-10%', '0', '+10%', '', '> +25%'];
+/** The borders between the steps of the diverging scale in words, for a key. */
+export const divergingLabels = STEPS.map(
+  (border) => `${border < 0 ? '-' : '+'}${Math.round(Math.abs(border) * 100)}%`,
+);
 
 /** @param {number} deviation from the middle, 0.1: 10% above @returns {string} */
 export function diverging(theme, deviation) {

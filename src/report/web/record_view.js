@@ -1,20 +1,16 @@
 // The table of records as data: its columns, what filters leave of it, and in which order.
-import { caseText, number, percent, seconds } from './format.js';
-import { reasonOf, wordOf } from './model.js';
+import { caseText, namedRate, number, percent, seconds } from './format.js';
+import { shareOf, wordOf } from './model.js';
+import { remarksOf } from './remarks.js';
 
-const shareOf = ({ verdict }) =>
-  verdict?.expected > 0 ? verdict.value / verdict.expected : undefined;
-const notesOf = (record) =>
-  [
-    reasonOf(record),
-    record.verdict?.sentence,
-    ...Object.entries(record.notes ?? {}).map(([name, text]) =>
-      name === 'algorithm' ? text : `${name}: ${text}`,
-    ),
-    ...(record.warnings ?? []),
-  ]
-    .filter(Boolean)
-    .join('; ');
+const COLUMNS = ['tflops', 'gb_per_s']; // rates that have columns of their own
+
+/** Rates of any other name, as "name value". */
+const otherRates = ({ rates }) =>
+  Object.entries(rates)
+    .filter(([name]) => !COLUMNS.includes(name))
+    .map(([name, value]) => namedRate(name, value))
+    .join(', ');
 
 /** Columns: `value` to sort by, `text` to show (the value, where it is left out). */
 export function columnsOf(records) {
@@ -36,8 +32,10 @@ export function columnsOf(records) {
     numeric('Median', (record) => record.seconds?.median, seconds),
     has('tflops') && numeric('TFLOP/s', (record) => record.rates.tflops, number),
     has('gb_per_s') && numeric('GB/s', (record) => record.rates.gb_per_s, number),
+    records.some(otherRates) && { name: 'Other rates', value: otherRates, wide: true },
     numeric('of expected', shareOf, percent),
-    { name: 'Notes', value: notesOf, wide: true },
+    { name: 'Mode', value: ({ mode }) => mode ?? '' },
+    { name: 'Notes', value: remarksOf, wide: true },
   ].filter(Boolean);
 }
 

@@ -7,15 +7,14 @@ import { wordOf } from './model.js';
 import { collator, columnsOf, View } from './record_view.js';
 import { copyButton, saveText } from './save.js';
 import { scrollBox } from './table.js';
+import { wordMark } from './word.js';
 
 const CHUNK = 100; // rows made at a time
 
 function row(record, columns) {
   const cells = columns.map((column) => {
     const text = (column.text ?? column.value)(record);
-    const content = column.word
-      ? h('span', { class: `word ${text.toLowerCase().replaceAll(' ', '-')}` }, text)
-      : text;
+    const content = column.word ? wordMark(text) : text;
     return h('td', { class: column.numeric ? 'number' : column.wide ? 'wide' : null }, content);
   });
   return h('tr', {}, cells);

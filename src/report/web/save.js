@@ -1,17 +1,21 @@
 // Saving: charts as SVG and PNG, text as a file, text to the clipboard.
 import { h } from './dom.js';
-import { common, svgText } from './plot/draw.js';
-import { markColour, pointStyle } from './plot/marks.js';
+import { placeName } from './labels.js';
+import { common, hiding, svgText } from './plot/draw.js';
+import { markColour, points, pointStyle } from './plot/marks.js';
 
 const WIDTHS = { half: 720, full: 960 }; // of a saved chart, in CSS pixels
 const SCALE = 2; // pixels of a PNG to one of them
 const CHARACTER = 6.6; // the width of a letter of the legend, about
 
-/** @returns {string} a title as a file name: "bf16, layout nn" -> "bf16-layout-nn" */
-export const fileName = (title) =>
+const LONGEST = 120; // letters of a file's name
+
+/** A title as a file name: "bf16, layout nn" -> "bf16-layout-nn". */
+const fileName = (title) =>
   title
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '-')
+    .slice(0, LONGEST)
     .replace(/^-|-$/g, '');
 
 function download(name, blob) {
@@ -50,11 +54,10 @@ function savedLegend(marks, hidden, theme) {
     },
     lineStyle: { color: markColour(mark, theme), type: mark.dash ?? 'solid' },
   }));
-  const selected = Object.fromEntries([...hidden].map((name) => [name, false]));
   return {
+    ...hiding(hidden),
     show: true,
     data,
-    selected,
     formatter,
     left: 20,
     top: 66,
@@ -65,21 +68,33 @@ function savedLegend(marks, hidden, theme) {
   };
 }
 
-/** A panel as it is saved: with title, caption and legend inside. */
+const unique = (list) => [...new Set(list)];
+const devices = ({ places }) => unique(places.map(placeName)).join('; ');
+
+/** A title that needs no page around it: "Matrix multiplication rates: bf16, layout nn". */
+const fullTitle = ({ section, title }) => `${section.title}: ${title}`;
+
+/** What is shown and whose it is, as the name of a file. */
+const pictureName = (panel) =>
+  fileName([panel.section.id, panel.title, ...unique(panel.places.map(({ model }) => model))].join(' '));
+
+/** A panel as it is saved: with title, devices, caption and legend inside. */
 function picture(panel, hidden, theme) {
   const width = Math.max(WIDTHS[panel.span], panel.minWidth ?? 0);
   const option = panel.option({ width, theme });
   const above = 72 + (panel.legend.length ? 24 * legendRows(panel.legend, width) : 0);
   const height = panel.height(width) + above;
   const title = {
-    text: panel.title,
-    subtext: panel.caption,
+    text: fullTitle(panel),
+    subtext: [devices(panel), panel.caption].filter(Boolean).join('. '),
     left: 14,
     top: 10,
     textStyle: { fontSize: 16, color: theme.text },
     subtextStyle: { fontSize: 12, color: theme.muted, width: width - 40, overflow: 'break' },
   };
   const elements = (option.graphic?.elements ?? []).map((element) => moved(element, above));
+  // The legend leaves out names that no series has: those that explain marks get an empty one.
+  const fixed = panel.legend.filter((mark) => mark.fixed).map((mark) => points(mark, [], theme));
   const whole = {
     ...option,
     ...common(theme),
@@ -87,6 +102,7 @@ function picture(panel, hidden, theme) {
     graphic: { elements },
     grid: { ...option.grid, top: option.grid.top + above },
     legend: savedLegend(panel.legend, hidden, theme),
+    series: [...option.series, ...fixed],
   };
   return { text: svgText(whole, width, height), width, height };
 }
@@ -98,7 +114,7 @@ function moved(element, down) {
 }
 
 export function saveSvg(panel, hidden, theme) {
-  saveText(`${fileName(panel.title)}.svg`, 'image/svg+xml', picture(panel, hidden, theme).text);
+  saveText(`${pictureName(panel)}.svg`, 'image/svg+xml', picture(panel, hidden, theme).text);
 }
 
 export async function savePng(panel, hidden, theme) {
@@ -111,7 +127,7 @@ export async function savePng(panel, hidden, theme) {
     const canvas = h('canvas', { width: width * SCALE, height: height * SCALE });
     canvas.getContext('2d').drawImage(image, 0, 0, canvas.width, canvas.height);
     const blob = await new Promise((done) => canvas.toBlob(done, 'image/png'));
-    download(`${fileName(panel.title)}.png`, blob);
+    download(`${pictureName(panel)}.png`, blob);
   } finally {
     URL.revokeObjectURL(address);
   }

@@ -5,6 +5,7 @@ import { count, plural } from './format.js';
 import { faultList } from './faults.js';
 import { ceilings, keyFigures } from './key_figures.js';
 import { groupBy, wordOf } from './model.js';
+import { wordMark } from './word.js';
 
 const WORDS = ['PASS', 'LOW', 'SUSPECT-HIGH', 'no expectation', 'wrong', 'failed', 'skipped'];
 const BAD = ['wrong', 'failed', 'LOW', 'SUSPECT-HIGH'];
@@ -34,7 +35,9 @@ function reasons(model) {
 function whyNone(model) {
   const unknown = model.places.filter(({ ceiling }) => !ceiling.tflops && !ceiling.memory_gb_per_s);
   const names = [...new Set(unknown.map((place) => place.model))].join(', ');
-  return names ? `no expectation for ${names}` : reasons(model)[0][0];
+  const all = reasons(model);
+  const why = `${all.length > 1 ? 'mostly because ' : ''}${all[0][0]}`;
+  return names ? `no expectation for ${names}` : why;
 }
 
 /**
@@ -79,7 +82,7 @@ function tiles(counts) {
     h(
       'div',
       { class: counts[word] ? null : 'none' },
-      h('dt', {}, h('span', { class: `word ${word.toLowerCase().replaceAll(' ', '-')}` }, word)),
+      h('dt', {}, wordMark(word)),
       h('dd', {}, count(counts[word])),
     );
   return h('dl', { class: 'tiles' }, WORDS.map(tile));

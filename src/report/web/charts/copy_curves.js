@@ -9,44 +9,61 @@
 //     span                   'half' (two beside each other where there is room) or 'full'
 //     height                 (width) => pixels; minWidth: below it the chart scrolls in its own box
 //     legend                 marks (plot/marks.js); their names are those of the series
+//     places                 where its figures come from (model.js): named in a saved picture
 //     option({ width, theme }) -> the chart without its legend; a panel without one is a table
 //     table                  { columns: [{ name, numeric }], rows: [[text]] }: the same in numbers
 //   }]
 // It returns [] where the journals have nothing for it, and its section then does not appear.
 // A kind of result gets its chart by a file in this folder: nothing else has to be named anywhere.
 import { bytes, launch, number, plain } from '../format.js';
-import { placeLabels, simulatedNote } from '../labels.js';
+import { modeLabel, placeLabels, simulatedNote } from '../labels.js';
 import { groupBy } from '../model.js';
 import { decadeAxis, sizeAxis } from '../plot/axes.js';
-import { copyMark, copyTitle } from '../plot/copies.js';
+import { copyLooks, copyTitle, makerOf } from '../plot/copies.js';
 import { copyCurves } from '../plot/copy_series.js';
 import { common } from '../plot/draw.js';
-import { curve, LOW_MARK, lowRings, points, referenceLines } from '../plot/marks.js';
+import {
+  curve,
+  doubtMarks,
+  doubtRings,
+  MOST_LOOKS,
+  points,
+  referenceLines,
+} from '../plot/marks.js';
 import { columnTooltip } from '../plot/tooltip.js';
 
 export const order = 10;
 export const section = { id: 'copy', title: 'Copy bandwidth against size', short: 'Copies' };
 
-const MOST_CURVES = 12; // more cannot be told apart; the data has them all
+const MOST_CURVES = 12; // more are too many to look at; the data has them all
 
+/** Names curves by what differs: where, by what, with which launch and mode. */
 function nameCurves(curves) {
   const labels = placeLabels(curves.map((one) => one.place));
-  const places = [...labels.keys()];
-  const launches = new Set(curves.map((one) => launch(one.case)));
-  curves.forEach((one, index) => {
-    const words = [labels.get(one.place), one.case.executor, one.case.issue];
-    if (launches.size > 1) words.push(launch(one.case));
+  const several = new Set(curves.map((one) => launch(one.case))).size > 1;
+  const mode = modeLabel(curves);
+  for (const one of curves) {
+    one.variant = [several && launch(one.case), mode(one)].filter(Boolean).join(' ');
+    const words = [labels.get(one.place), one.case.executor, one.case.issue, one.variant];
     one.name = words.filter(Boolean).join(' ');
-    const mark = copyMark(one.case, places.length > 1 ? places.indexOf(one.place) : null);
-    one.mark = {
-      ...mark,
-      name: one.name,
-      note: `${number(one.best)} GB/s`,
-      line: true,
-      ...(launches.size > 1 ? { colour: index } : {}),
-    };
+  }
+}
+
+/** The fastest curves, as many as can be told apart, in their own order. */
+function choose(all) {
+  const makers = new Set();
+  const chosen = [...all]
+    .sort((a, b) => b.best - a.best)
+    .filter((one) => (makers.size < MOST_LOOKS ? makers.add(makerOf(one)) : makers.has(makerOf(one))))
+    .slice(0, MOST_CURVES);
+  return all.filter((one) => chosen.includes(one));
+}
+
+function markCurves(curves) {
+  const looks = copyLooks(curves);
+  curves.forEach((one, i) => {
+    one.mark = { ...looks[i], name: one.name, note: `${number(one.best)} GB/s`, line: true };
   });
-  return curves;
 }
 
 /** The points on a curve from which on it stays above shares of its limit, and n1/2. */
@@ -89,11 +106,9 @@ function roofs(curves) {
 }
 
 const pointData = (record) => [Math.log2(record.case.bytes), Math.log10(record.rates.gb_per_s)];
+const withRecord = (record) => ({ value: pointData(record), record });
 
 function option(curves, sizes, { width, theme }) {
-  const low = curves.flatMap((one) =>
-    one.points.filter((record) => record.verdict?.word === 'LOW'),
-  );
   const rates = curves.flatMap((one) => [
     ...one.points.map((record) => record.rates.gb_per_s),
     one.bound ?? 0,
@@ -114,7 +129,7 @@ function option(curves, sizes, { width, theme }) {
       referenceLines(roofs(curves), theme, 'insideStartTop'),
       ...curves.map((one) => curve(one.mark, one.points.map(pointData), theme)),
       ...curves.flatMap((one) => fitPoints(one, theme)),
-      ...lowRings(low.map(pointData), theme),
+      ...curves.flatMap((one) => doubtRings(one.name, one.points.map(withRecord), theme)),
     ],
   };
 }
@@ -136,20 +151,20 @@ function sizeTable(curves) {
 }
 
 function panel(key, all, sizes) {
-  const fastest = [...nameCurves(all)].sort((a, b) => b.best - a.best).slice(0, MOST_CURVES);
-  const curves = all.filter((one) => fastest.includes(one));
+  nameCurves(all);
+  const curves = choose(all);
+  markCurves(curves);
   const paths = [...new Set(curves.map((one) => one.path))].filter(
     (path) => !path.startsWith('all'),
   );
   const fitted = curves.some((one) => one.fit);
-  const low = curves.some((one) => one.points.some((record) => record.verdict?.word === 'LOW'));
   return {
     id: `copy-${key.replaceAll('/', '-')}`,
     title: copyTitle(curves[0].case),
     caption: [
       simulatedNote(curves.map((one) => one.place)),
       paths.length
-        ? `${curves[0].case.kind === 'local' ? 'Device' : 'Path'} ${paths.map(pathText).join('; ')}.`
+        ? `${curves[0].case.kind === 'local' ? 'Device' : 'Path'} ${paths.join('; ')}.`
         : '',
       fitted ? 'Diamond: n1/2; upright ticks: from here on 50, 80, 90% of the limit.' : '',
       all.length > curves.length ? `The fastest ${curves.length} of ${all.length} curves.` : '',
@@ -159,16 +174,12 @@ function panel(key, all, sizes) {
     findings: [],
     span: 'half',
     height: (width) => (width < 420 ? 270 : 320),
-    legend: [...curves.map((one) => one.mark), ...(low ? [LOW_MARK] : [])],
+    legend: [...curves.map((one) => one.mark), ...doubtMarks(curves.flatMap((one) => one.points))],
+    places: curves.map((one) => one.place),
     option: (how) => option(curves, sizes, how),
     table: sizeTable(all),
   };
 }
-
-const pathText = (path) => {
-  const [from, to] = path.split(' > ');
-  return from === to ? from : path;
-};
 
 export function panels(model) {
   const groups = copyCurves(model);

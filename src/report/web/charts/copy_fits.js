@@ -1,7 +1,7 @@
 // The lines fitted through copies' curves, in numbers: latency, limit, and from which size on a copy
 // comes near the limit.
 import { bytes, launch, number, percent } from '../format.js';
-import { placeLabels } from '../labels.js';
+import { modeLabel, placeLabels } from '../labels.js';
 import { copyTitle } from '../plot/copies.js';
 import { copyCurves } from '../plot/copy_series.js';
 import { section } from './copy_curves.js';
@@ -9,11 +9,14 @@ import { section } from './copy_curves.js';
 export const order = 11;
 export { section };
 
+const above = ({ fit, bound }) => bound > 0 && fit.rates.asymptotic_gb_per_s > bound;
+
 export function panels(model) {
   const all = copyCurves(model).flatMap(([, curves]) => curves.filter((one) => one.fit));
   if (!all.length) return [];
   const labels = placeLabels(all.map((one) => one.place));
   const several = labels.size > 1;
+  const mode = modeLabel(all);
   const names = [
     'Latency, us',
     'Limit, GB/s',
@@ -31,13 +34,13 @@ export function panels(model) {
   const rows = all.map((one) => {
     const { latency_us: latency, asymptotic_gb_per_s: limit, ...sizes } = one.fit.rates;
     const from = [50, 80, 90].map((share) => bytes(sizes[`bytes_${share}_percent`]));
-    const by = [one.case.executor, one.case.issue, launch(one.case)].filter(Boolean).join(' ');
+    const by = [one.case.executor, one.case.issue, launch(one.case), mode(one)].filter(Boolean).join(' ');
     return [
       ...(several ? [labels.get(one.place)] : []),
       copyTitle(one.case),
       by,
       number(latency),
-      number(limit),
+      number(limit) + (above(one) ? ' *' : ''),
       bytes(sizes.n_half_bytes),
       ...from,
       number(one.best),
@@ -46,7 +49,8 @@ export function panels(model) {
   });
   const caption =
     'seconds = latency + bytes / limit, fitted to each curve; n1/2 is the size that reaches half of ' +
-    'the limit, and from the other sizes on the measured curve stays above that share of it.';
+    'the limit, and from the other sizes on the measured curve stays above that share of it.' +
+    (all.some(above) ? ' * Above the roofline: the line does not fit the largest copies.' : '');
   return [
     {
       id: 'copy-fits',

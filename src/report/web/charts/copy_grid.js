@@ -1,12 +1,12 @@
 // Copy bandwidth against the grid: how many blocks, of how many threads, a copy by kernel needs. For
 // journals whose copies were run with several grids.
-import { bytes, number, percent, place as short, plain } from '../format.js';
+import { bytes, number, pathText, percent, plain } from '../format.js';
 import { placeLabels, simulatedNote } from '../labels.js';
-import { groupBy } from '../model.js';
+import { fastest, groupBy } from '../model.js';
 import { linearAxis, valueAxis } from '../plot/axes.js';
 import { boundOf, copyTitle } from '../plot/copies.js';
 import { common } from '../plot/draw.js';
-import { curve, referenceLines, symbolAt } from '../plot/marks.js';
+import { curve, doubtMarks, doubtRings, referenceLines, symbolAt } from '../plot/marks.js';
 import { columnTooltip } from '../plot/tooltip.js';
 
 export const order = 15;
@@ -26,13 +26,12 @@ const panelKey = ({ place, device, case: c }) =>
     Boolean(c.bidirectional),
     c.bytes,
   ].join('/');
-const pathKey = ({ case: c }) => `${c.source} ${c.destination}`;
 const gridsOf = (records) =>
   [...new Set(records.map((record) => record.case.grid))].sort((a, b) => a - b);
 
 /** A curve for each number of threads, along one path: the first one measured. */
 function curvesOf(records) {
-  const [path] = groupBy(records, pathKey).values();
+  const [path] = groupBy(records, ({ case: c }) => pathText(c)).values();
   const byBlock = [...groupBy(path, (record) => record.case.block)].sort(([a], [b]) => a - b);
   return byBlock.map(([block, some], i) => {
     const points = some.sort((a, b) => a.case.grid - b.case.grid);
@@ -43,8 +42,9 @@ function curvesOf(records) {
 
 /** The fewest threads that come near the best rate, in words. */
 function finding(records) {
-  const best = Math.max(...records.map((record) => record.rates.gb_per_s));
-  const near = records.filter((record) => record.rates.gb_per_s >= ENOUGH * best);
+  const best = fastest(records, 'gb_per_s').rates.gb_per_s;
+  const enough = ({ rates }) => rates.gb_per_s >= ENOUGH * best && rates.gb_per_s <= best;
+  const near = records.filter(enough);
   const size = ({ case: c }) => c.grid * (c.block || 1);
   const { case: c, rates } = near.reduce((a, b) => (size(b) < size(a) ? b : a));
   const threads = c.block ? ` of ${c.block} threads` : '';
@@ -56,14 +56,20 @@ function option(curves, bound, { width, theme }) {
   const rates = [...records.map((record) => record.rates.gb_per_s), bound ?? 0];
   const tip = columnTooltip(
     theme,
-    (list) =>
-      list.length && {
+    (all) => {
+      const list = all.filter(({ seriesType }) => seriesType === 'line');
+      if (!list.length) return null;
+      return {
         title: `${Math.round(2 ** list[0].value[0])} blocks`,
         rows: list.map(({ seriesName, value }) => [seriesName, `${number(value[1])} GB/s`]),
-      },
+      };
+    },
   );
   const data = ({ points }) =>
-    points.map(({ case: c, rates: { gb_per_s: rate } }) => [Math.log2(c.grid), rate]);
+    points.map((record) => ({
+      value: [Math.log2(record.case.grid), record.rates.gb_per_s],
+      record,
+    }));
   const roof = bound ? [{ axis: 'y', at: bound, label: `roofline ${plain(bound)} GB/s` }] : [];
   return {
     ...common(theme),
@@ -74,6 +80,7 @@ function option(curves, bound, { width, theme }) {
     series: [
       referenceLines(roof, theme, 'insideStartTop'),
       ...curves.map((one) => curve(one.mark, data(one), theme)),
+      ...curves.flatMap((one) => doubtRings(one.mark.name, data(one), theme)),
     ],
   };
 }
@@ -95,18 +102,16 @@ function panel(key, records, label) {
   const curves = curvesOf(records);
   const shown = curves.flatMap((one) => one.points);
   const [{ case: c, place }] = shown;
-  const path =
-    c.source === c.destination
-      ? `device ${short(c.source)}`
-      : `${short(c.source)} > ${short(c.destination)}`;
+  const path = `${c.kind === 'local' ? 'Device' : 'Path'} ${pathText(c)}`;
   return {
     id: `grid-${key.replaceAll(/[^\w]+/g, '-')}`,
     title: [copyTitle(c), `${c.executor} ${c.issue}`, label].filter(Boolean).join(', '),
-    caption: [simulatedNote([place]), `Path ${path}, ${bytes(c.bytes)}.`].filter(Boolean).join(' '),
+    caption: [simulatedNote([place]), `${path}, ${bytes(c.bytes)}.`].filter(Boolean).join(' '),
     findings: [finding(shown)],
     span: 'half',
     height: (width) => (width < 420 ? 270 : 320),
-    legend: curves.map((one) => one.mark),
+    legend: [...curves.map((one) => one.mark), ...doubtMarks(shown)],
+    places: [place],
     option: (how) => option(curves, boundOf(shown[0]), how),
     table: table(curves),
   };

@@ -14,11 +14,13 @@ import {
   seriesOf,
   shiftOf,
 } from '../plot/gemm_series.js';
-import { LOW_MARK, lowRings, points, referenceLines } from '../plot/marks.js';
+import { doubtMarks, doubtRings, points, referenceLines } from '../plot/marks.js';
 import { pointTooltip } from '../plot/tooltip.js';
 
 export const order = 30;
 export const section = { id: 'gemm', title: 'Matrix multiplication rates', short: 'GEMM' };
+
+const LINE = 14; // pixels from one line of labels to the next
 
 /** Rows with many series are higher, so that these stand apart. */
 const rowHeight = (series) => Math.min(60, 20 + 6 * series.length);
@@ -33,12 +35,16 @@ function describe(record, row) {
     ['rate', `${number(record.rates.tflops)} TFLOP/s`],
     ['median', seconds(record.seconds?.median)],
   ];
+  if (record.mode) rows.push(['mode', record.mode]);
   if (peak) rows.push(['of peak', percent(record.rates.tflops / peak)]);
   if (record.verdict?.expected)
     rows.push(['expected', `${number(record.verdict.expected)} TFLOP/s`]);
   if (record.notes?.algorithm) rows.push(['algorithm', record.notes.algorithm]);
   return { title: row === BEST ? `${row}: ${shape(record.case)}` : row, rows };
 }
+
+/** Room above the plot for the labels of peaks. */
+const topOf = ({ peaks }) => 26 + (peaks.filter(({ label }) => label).length > 1 ? LINE : 0);
 
 function option(panel, { width, theme }) {
   const { rows, series, reported, peaks } = panel;
@@ -57,9 +63,6 @@ function option(panel, { width, theme }) {
     reported
       .filter(({ device }) => device === mark.device)
       .map((one) => ({ value: [one.tflops, one.row + shiftOf(others, i)], reported: one }));
-  const low = series.flatMap((one) =>
-    dataOf(one).filter(({ record }) => record.verdict?.word === 'LOW'),
-  );
   const tip = pointTooltip(theme, ({ data, seriesName }) => {
     if (data?.reported) {
       const { device, tflops, source } = data.reported;
@@ -83,7 +86,7 @@ function option(panel, { width, theme }) {
   const xAxis = linearAxis(theme, rates, 'TFLOP/s', 28, plain, narrow ? 4 : 8);
   return {
     ...common(theme),
-    grid: { left: narrow ? 122 : 148, right: 18, top: 26, bottom: 46 },
+    grid: { left: narrow ? 122 : 148, right: 18, top: topOf(panel), bottom: 46 },
     tooltip: tip,
     xAxis,
     yAxis: rowAxis(theme, rows),
@@ -91,25 +94,23 @@ function option(panel, { width, theme }) {
       peakLines(peaks, xAxis, theme),
       ...series.map((one) => points(one.mark, dataOf(one), theme)),
       ...others.map((mark, i) => points(mark, elsewhere(mark, i), theme, 9)),
-      ...lowRings(
-        low.map(({ value }) => value),
-        theme,
-      ),
+      ...series.flatMap((one) => doubtRings(one.mark.name, dataOf(one), theme)),
     ],
   };
 }
 
-/** The labels stand above the plot, each on the side of its line that has room. */
+/** The labels stand above the plot, each on the side of its line that has room, at two heights. */
 function peakLines(peaks, { min, max }, theme) {
+  let labels = 0;
   const lines = referenceLines(
     peaks.map((peak) => ({ axis: 'x', ...peak })),
     theme,
     'start',
   );
-  for (const line of lines.markLine.data)
+  for (const [i, line] of lines.markLine.data.entries())
     Object.assign(line.label, {
       align: line.xAxis < (min + max) / 2 ? 'left' : 'right',
-      distance: 6,
+      distance: peaks[i].label && labels++ % 2 ? LINE + 6 : 6,
     });
   return lines;
 }
@@ -152,16 +153,17 @@ function panelOf(model, key, records) {
     layout === 'nn' &&
     !cpu;
   const rows = withBest ? [...shapes, BEST] : shapes;
-  const series = seriesOf(records);
+  const { series, left } = seriesOf(records);
   const reported = reportedOf(model, key, rows);
-  const panel = { rows, series, reported, peaks: peaksOf(records, dtype) };
-  const low = records.some((record) => record.verdict?.word === 'LOW');
+  const shown = series.flatMap((one) => one.records);
+  const panel = { rows, series, reported, peaks: peaksOf(shown, dtype, reported.length > 0) };
   return {
     id: `gemm-${key.replaceAll('/', '-')}`,
     title: `${dtype}${output !== dtype ? ` to ${output}` : ''}, layout ${layout}${cpu ? ', CPU' : ''}`,
     caption: [
       simulatedNote(records.map(({ place }) => place)),
       'Rows: M x N x K.',
+      left ? `The fastest ${series.length} of ${series.length + left} series.` : '',
       panel.peaks.length ? '' : 'No peak is known for this type.',
       reported.length
         ? 'Hollow grey marks were reported elsewhere; the data names their sources.'
@@ -171,12 +173,13 @@ function panelOf(model, key, records) {
       .join(' '),
     findings: [],
     span: 'full',
-    height: () => 72 + rows.length * rowHeight(series),
+    height: () => 46 + topOf(panel) + rows.length * rowHeight(series),
     legend: [
       ...series.map((one) => one.mark),
       ...reportedMarks(reported),
-      ...(low ? [LOW_MARK] : []),
+      ...doubtMarks(shown),
     ],
+    places: shown.map(({ place }) => place),
     option: (how) => option(panel, how),
     table: table(panel),
   };

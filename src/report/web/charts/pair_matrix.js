@@ -1,10 +1,17 @@
 // Pair matrix: what every device moves to every other, and which pair falls out of the row.
-import { bytes, launch, number, percent, place as short, plural } from '../format.js';
+import { bytes, launch, number, pathText, percent, place as short, plural } from '../format.js';
 import { placeLabels } from '../labels.js';
 import { groupBy } from '../model.js';
 import { common } from '../plot/draw.js';
 import { copyTitle } from '../plot/copies.js';
-import { deviationOf, devicesAt, findingsOf, matrixOf, OUTLIER, pathText } from '../plot/matrix.js';
+import {
+  deviationOf,
+  devicesAt,
+  findingsOf,
+  isUnder,
+  matrixOf,
+  reference,
+} from '../plot/matrix.js';
 import { pointTooltip } from '../plot/tooltip.js';
 import { diverging, divergingLabels, inkOn } from '../palette.js';
 
@@ -26,7 +33,7 @@ function cell(matrix, theme) {
     const [width, height] = api.size([1, 1]);
     const [x, y] = api.coord([api.value(0), api.value(1)]);
     const fill = diverging(theme, deviation);
-    const outlier = Math.abs(deviation) > OUTLIER;
+    const outlier = isUnder(record, matrix);
     const shape = {
       x: x - width / 2 + 1,
       y: y - height / 2 + 1,
@@ -56,30 +63,29 @@ function cell(matrix, theme) {
   };
 }
 
-/** What the colours mean, in a row below the matrix. */
+/** What the colours mean, in a row below the matrix: the borders between them have the labels. */
 function colourKey(theme, width, height) {
   const step = Math.min(52, (width - 70) / theme.diverging.length);
   const left = (width - step * theme.diverging.length) / 2;
-  return theme.diverging.flatMap((fill, i) => [
-    {
-      type: 'rect',
-      shape: { x: left + i * step, y: height - 34, width: step, height: 10 },
-      style: { fill, stroke: theme.grid },
-      silent: true,
+  const cells = theme.diverging.map((fill, i) => ({
+    type: 'rect',
+    shape: { x: left + i * step, y: height - 34, width: step, height: 10 },
+    style: { fill, stroke: theme.grid },
+    silent: true,
+  }));
+  const labels = divergingLabels.map((text, i) => ({
+    type: 'text',
+    silent: true,
+    style: {
+      text,
+      x: left + (i + 1) * step,
+      y: height - 19,
+      align: 'center',
+      fill: theme.muted,
+      font: '11px system-ui, sans-serif',
     },
-    {
-      type: 'text',
-      silent: true,
-      style: {
-        text: divergingLabels[i],
-        x: left + (i + 0.5) * step,
-        y: height - 19,
-        align: 'center',
-        fill: theme.muted,
-        font: '11px system-ui, sans-serif',
-      },
-    },
-  ]);
+  }));
+  return [...cells, ...labels];
 }
 
 function axis(theme, devices, name, at) {
@@ -110,10 +116,10 @@ function option(matrix, height, { width, theme }) {
     const deviation = deviationOf(record, matrix);
     const far = `${deviation < 0 ? '-' : '+'}${percent(Math.abs(deviation))}`;
     return {
-      title: pathText(record),
+      title: pathText(record.case),
       rows: [
         ['rate', `${number(record.rates.gb_per_s)} GB/s`],
-        ['from the median', far],
+        [`from ${reference(matrix)}`, far],
       ],
     };
   });
@@ -141,13 +147,13 @@ function table(matrix) {
     { name: 'Source' },
     { name: 'Destination' },
     { name: 'GB/s', numeric: true },
-    { name: 'of the median', numeric: true },
+    { name: `of ${reference(matrix)}`, numeric: true },
   ];
   const rows = matrix.pairs.map((record) => [
     record.case.source,
     record.case.destination,
     number(record.rates.gb_per_s),
-    percent(record.rates.gb_per_s / matrix.middle),
+    percent(1 + deviationOf(record, matrix)),
   ]);
   return { columns, rows };
 }
@@ -166,12 +172,13 @@ function panel(key, matrix, label) {
   return {
     id: `pairs-${key.replaceAll(/[^\w]+/g, '-')}`,
     title: [by, ways, label].filter(Boolean).join(', '),
-    caption: `${matrix.place.simulated ? 'Simulated. ' : ''}${copyTitle(matrix.case)}, ${bytes(matrix.size)}, in GB/s; colour: distance from the median.${fastest}`,
+    caption: `${matrix.place.simulated ? 'Simulated. ' : ''}${copyTitle(matrix.case)}, ${bytes(matrix.size)}, in GB/s; colour: distance from ${reference(matrix)}.${fastest}`,
     findings: findingsOf(matrix),
     span: count > 10 ? 'full' : 'half',
     height,
     minWidth: 58 + count * 30,
     legend: [],
+    places: [matrix.place],
     option: (how) => option(matrix, height, how),
     table: table(matrix),
   };

@@ -1,11 +1,11 @@
 // Roofline: how close every work with FLOP comes to the memory's or the arithmetic's limit.
 import { caseText, number, percent, plain, plural } from '../format.js';
-import { placeLabels } from '../labels.js';
-import { groupBy } from '../model.js';
+import { modeLabel, placeLabels } from '../labels.js';
+import { fastest, groupBy } from '../model.js';
 import { decadeAxis } from '../plot/axes.js';
 import { common } from '../plot/draw.js';
-import { points, symbolAt } from '../plot/marks.js';
-import { fed, roofs, roofsOf } from '../plot/roofs.js';
+import { doubtMarks, doubtRings, MOST_LOOKS, points, symbolAt } from '../plot/marks.js';
+import { roofAt, roofs, roofsOf } from '../plot/roofs.js';
 import { pointTooltip } from '../plot/tooltip.js';
 
 export const order = 40;
@@ -14,31 +14,36 @@ export const section = { id: 'roofline', title: 'Roofline' };
 const intensity = ({ cost }) => cost.flop / cost.memory_bytes;
 const hasPlace = ({ cost, rates }) => cost?.flop > 0 && cost.memory_bytes > 0 && rates.tflops > 0;
 
-/** A series for each engine and type, and for each place where several have the same. */
+/**
+ * A series for each engine, type and mode, and for each place where several have the same: as many as
+ * can be told apart by their symbols, the fastest. Colours say the type.
+ */
 function seriesOf(records, types) {
   const labels = placeLabels(records.map(({ place }) => place));
-  const kind = ({ engine, case: c }) => `${engine} ${c.dtype}`;
+  const mode = modeLabel(records);
+  const kind = (record) => [record.engine, mode(record), record.case.dtype].filter(Boolean).join(' ');
   const shared = [...groupBy(records, kind).values()].some(
     (some) => new Set(some.map(({ place }) => place)).size > 1,
   );
-  const maker = ({ place, engine }) =>
-    [shared && labels.get(place), engine].filter(Boolean).join(' ');
-  const makers = [...new Set(records.map(maker))];
-  return [...groupBy(records, (record) => `${maker(record)} ${record.case.dtype}`)].map(
-    ([name, some]) => {
-      const look = symbolAt(makers.indexOf(maker(some[0])));
-      return {
-        records: some,
-        mark: { name, colour: Math.max(0, types.indexOf(some[0].case.dtype)), ...look },
-      };
-    },
-  );
+  const name = (record) =>
+    [shared && labels.get(record.place), kind(record)].filter(Boolean).join(' ');
+  const groups = [...groupBy(records, name)];
+  const rate = ([, some]) => fastest(some, 'tflops').rates.tflops;
+  const chosen = [...groups].sort((a, b) => rate(b) - rate(a)).slice(0, MOST_LOOKS);
+  const series = groups
+    .filter((group) => chosen.includes(group))
+    .map(([text, some], i) => {
+      const colour = Math.max(0, types.indexOf(some[0].case.dtype));
+      return { records: some, mark: { name: text, colour, ...symbolAt(i) } };
+    });
+  return { series, left: groups.length - series.length };
 }
 
-function option(series, roofing, { width, theme }) {
+function option(series, roofing, types, { width, theme }) {
   const all = series.flatMap((one) => one.records);
-  const peaks = roofing.peaks.map(({ peak }) => peak);
-  const knees = roofing.memory > 0 ? peaks.map((peak) => (peak * 1000) / roofing.memory) : [];
+  const peaks = roofing.peaks.flat().map(({ at }) => at);
+  const memory = roofing.memories.at(-1)?.at(-1).at;
+  const knees = memory > 0 ? peaks.map((peak) => (peak * 1000) / memory) : [];
   const xs = [...all.map(intensity), ...knees.map((knee) => knee / 4)];
   const x = [
     10 ** Math.floor(Math.log10(Math.min(...xs))),
@@ -67,42 +72,39 @@ function option(series, roofing, { width, theme }) {
     ...common(theme),
     grid: { left: 58, right: 18, top: 18, bottom: 48 },
     tooltip: tip,
-    xAxis: {
-      ...decadeAxis(
-        theme,
-        xs,
-        width < 420 ? 'FLOP/byte' : 'arithmetic intensity, FLOP/byte of device memory',
-        30,
-        plain,
-      ),
-    },
+    xAxis: decadeAxis(
+      theme,
+      xs,
+      width < 420 ? 'FLOP/byte' : 'arithmetic intensity, FLOP/byte of device memory',
+      30,
+      plain,
+    ),
     yAxis,
     series: [
-      ...roofs(roofing, x, 10 ** yAxis.min, theme),
+      ...roofs(roofing, types, x, 10 ** yAxis.min, theme),
       ...series.map((one) => points(one.mark, data(one.records), theme, 8)),
+      ...series.flatMap((one) => doubtRings(one.mark.name, data(one.records), theme)),
     ],
   };
 }
 
-function table(series, { peaks, memory }) {
+function table(series) {
   const columns = [
     { name: 'Case' },
     { name: 'Series' },
     ...['FLOP/byte', 'TFLOP/s', 'of the roof'].map((name) => ({ name, numeric: true })),
   ];
-  const roofAt = (record) =>
-    Math.min(
-      peaks.find(({ dtypes }) => dtypes.includes(record.case.dtype))?.peak ?? Infinity,
-      memory > 0 ? fed(memory, intensity(record)) : Infinity,
-    );
   const rows = series.flatMap((one) =>
-    one.records.map((record) => [
-      caseText(record),
-      one.mark.name,
-      number(intensity(record)),
-      number(record.rates.tflops),
-      Number.isFinite(roofAt(record)) ? percent(record.rates.tflops / roofAt(record)) : '–',
-    ]),
+    one.records.map((record) => {
+      const roof = roofAt(record, intensity(record));
+      return [
+        caseText(record),
+        one.mark.name,
+        number(intensity(record)),
+        number(record.rates.tflops),
+        Number.isFinite(roof) ? percent(record.rates.tflops / roof) : '–',
+      ];
+    }),
   );
   return { columns, rows };
 }
@@ -110,14 +112,15 @@ function table(series, { peaks, memory }) {
 function panel(model, records, without) {
   const types = [...new Set(records.map((record) => record.case.dtype))];
   const roofing = roofsOf(records, types);
-  const series = seriesOf(records, types);
-  const roofless = !roofing.peaks.length && !roofing.memory;
+  const { series, left } = seriesOf(records, types);
+  const roofless = !roofing.peaks.length && !roofing.memories.length;
   return {
     id: `roofline-${model.replaceAll(/[^\w]+/g, '-')}`,
     title: model,
     caption: [
       roofless ? 'No roof is known for this device.' : '',
-      roofing.source === 'measured' ? 'The roofs were measured.' : '',
+      roofing.measured ? 'The roofs were measured.' : '',
+      left ? `The fastest ${series.length} of ${series.length + left} series.` : '',
       without
         ? `${plural(without, 'other work')} of this device ${without === 1 ? 'has' : 'have'} no FLOP or no memory traffic, and so no place here.`
         : '',
@@ -127,9 +130,10 @@ function panel(model, records, without) {
     findings: [],
     span: 'full',
     height: (width) => (width < 480 ? 300 : 380),
-    legend: series.map((one) => one.mark),
-    option: (how) => option(series, roofing, how),
-    table: table(series, roofing),
+    legend: [...series.map((one) => one.mark), ...doubtMarks(records)],
+    places: records.map(({ place }) => place),
+    option: (how) => option(series, roofing, types, how),
+    table: table(series),
   };
 }
 

@@ -93,19 +93,9 @@ export function linearAxis(theme, values, name, gap, text, wanted) {
 
 /** Rows with names, the first at the top; series may stand a little above or below a row's middle. */
 export function rowAxis(theme, names) {
-  return {
-    ...axis(theme, {
-      min: -0.6,
-      max: names.length - 0.4,
-      ticks: range(0, names.length - 1),
-      text: (value) => names[value] ?? '',
-    }),
-    inverse: true,
-    axisLabel: {
-      color: theme.text,
-      fontSize: 11,
-      customValues: range(0, names.length - 1),
-      formatter: (value) => names[value] ?? '',
-    },
-  };
+  const ticks = range(0, names.length - 1);
+  const text = (value) => names[value] ?? '';
+  const own = axis(theme, { min: -0.6, max: names.length - 0.4, ticks, text });
+  const axisLabel = { ...own.axisLabel, color: theme.text, hideOverlap: false };
+  return { ...own, inverse: true, axisLabel };
 }

@@ -1,10 +1,11 @@
 // What the charts of copies share: the names of the ways of copying, the look of their series, and
 // the roofline above them.
 import { words } from '../format.js';
+import { fastest } from '../model.js';
+import { SYMBOLS, symbolAt } from './marks.js';
 
-const KINDS = ['peer', 'host_to_device', 'device_to_host', 'local'];
 const EXECUTORS = ['dma', 'kernel', 'host'];
-const SYMBOLS = ['circle', 'rect', 'triangle'];
+const KINDS = ['peer', 'host_to_device', 'device_to_host', 'local'];
 
 /** @returns {string} "pinned" or "pageable" where the host's memory is one end, else "" */
 export function hostMemory(c) {
@@ -37,38 +38,54 @@ export function copyTitle(c) {
 }
 
 /**
- * The look of a curve: the symbol says by what, dashes that it was pulled; the colour says by what
- * too, unless several places share the chart.
- * @param {Object} c the case
- * @param {number|null} place among several, or null
+ * The looks of curves: dashes say that it was pulled, symbols by what, and where and in which variant
+ * if these differ; colours say the same once more.
+ * @param {Object[]} curves { place, case, variant } each
+ * @returns {Object[]} looks in the order of the curves: colour, symbol, hollow, dash
  */
-export function copyMark(c, place) {
-  const executor = Math.max(0, EXECUTORS.indexOf(c.executor));
-  return {
-    colour: place ?? executor,
-    symbol: SYMBOLS[executor],
-    hollow: c.issue === 'pull',
-    dash: c.issue === 'pull' ? 'dashed' : 'solid',
-  };
+export function copyLooks(curves) {
+  const makers = [...new Set(curves.map(makerOf))];
+  const places = [...new Set(curves.map((one) => one.place))];
+  const variants = new Set(curves.map(({ variant }) => variant));
+  const plain = places.length === 1 && variants.size === 1;
+  return curves.map((one, index) => {
+    const at = plain ? EXECUTORS.indexOf(one.case.executor) : makers.indexOf(makerOf(one));
+    const pulled = one.case.issue === 'pull';
+    const colour = places.length > 1 ? places.indexOf(one.place) : at;
+    const look = symbolAt(at);
+    return {
+      ...look,
+      colour: variants.size > 1 ? index : colour,
+      hollow: makers.length > SYMBOLS.length ? look.hollow : pulled,
+      dash: pulled ? 'dashed' : 'solid',
+    };
+  });
 }
 
-/** @returns {number|undefined} the roofline above a copy in GB/s, where one is known */
+/** @returns {string} the same for curves of one place, executor and variant: they share a symbol */
+export const makerOf = ({ place: { journal, device }, case: c, variant }) =>
+  [journal.name, device, c.executor, variant].join('/');
+
+/**
+ * The roofline above a copy in GB/s, where one is known. A copy within a device has only the bound of
+ * its verdict: what fits in a cache may be faster than the memory.
+ * @returns {number|undefined}
+ */
 export function boundOf(record) {
-  const { verdict, case: c, place } = record;
+  const { verdict, case: c } = record;
+  const { ceiling } = record.place;
   if (verdict?.bound > 0 && verdict.rate === 'gb_per_s') return verdict.bound;
-  if (c.kind === 'local') return place.ceiling.memory_gb_per_s;
   if (c.kind === 'host_to_device' || c.kind === 'device_to_host')
-    return place.ceiling.host_link_gb_per_s;
-  if (c.kind !== 'peer' || c.pattern !== 'pair' || !place.ceiling.link_gb_per_s) return undefined;
-  return place.ceiling.link_gb_per_s * (c.bidirectional ? 2 : 1);
+    return ceiling.host_link_gb_per_s;
+  if (c.kind !== 'peer' || c.pattern !== 'pair' || !ceiling.link_gb_per_s) return undefined;
+  return ceiling.link_gb_per_s * (c.bidirectional ? 2 : 1);
 }
 
 /**
  * The fastest of some copies: of those under a bound, if there are any, since what fits in a cache is
  * faster than the memory that the others are held against.
  */
-export function fastest(records) {
+export function fastestCopy(records) {
   const bounded = records.filter(({ verdict }) => verdict?.bound > 0);
-  const list = bounded.length ? bounded : records;
-  return list.reduce((a, b) => (b.rates.gb_per_s > a.rates.gb_per_s ? b : a));
+  return fastest(bounded.length ? bounded : records, 'gb_per_s');
 }

@@ -1,7 +1,7 @@
 // Copies as curves over size: which records make one, and the line that was fitted through it.
-import { place as short } from '../format.js';
+import { pathText } from '../format.js';
 import { groupBy } from '../model.js';
-import { boundOf, fastest, hostMemory, wayOrder } from './copies.js';
+import { boundOf, fastestCopy, hostMemory, wayOrder } from './copies.js';
 
 /** @returns {string} the same for records of one way of copying: a panel's */
 const wayKey = ({ case: c }) =>
@@ -17,29 +17,31 @@ const seriesKey = (record) => {
     c.issue,
     c.grid,
     c.block,
+    record.mode,
   ].join('/');
 };
-const pathKey = ({ case: c }) => `${short(c.source)} > ${short(c.destination)}`;
+const pathOf = ({ case: c }) => pathText(c);
 
 /** The path with the most sizes, and its records by size. */
 function longestPath(records) {
   let best = { path: '', records: [] };
-  for (const [path, some] of groupBy(records, pathKey)) {
+  for (const [path, some] of groupBy(records, pathOf)) {
     if (some.length > best.records.length) best = { path, records: some };
   }
   return { path: best.path, records: best.records.sort((a, b) => a.case.bytes - b.case.bytes) };
 }
 
-/** The copy_curve record that was fitted through these records. */
+/** The copy_curve record that was fitted through these records; it has no mode of its own. */
 function fitOf(fits, record) {
-  const key = seriesKey(record) + wayKey(record) + pathKey(record);
-  return fits.find((fit) => seriesKey(fit) + wayKey(fit) + pathKey(fit) === key);
+  const key = (one) => seriesKey({ ...one, mode: '' }) + wayKey(one) + pathOf(one);
+  return fits.find((fit) => key(fit) === key(record));
 }
 
 /**
  * A curve a place, executor, issue and launch.
- * @returns {Object[]} { place, case, path, points, best, bound, fit }: `points` are records by size,
- *     `best` and `bound` GB/s, `fit` a copy_curve record or undefined
+ * @returns {Object[]} { place, case, mode, path, points, best, bound, fit }: `points` are records
+ *     by size, `best` GB/s, `bound` that of the largest copy that has one, `fit` a copy_curve record
+ *     or undefined
  */
 function curvesOf(records, fits) {
   const curves = [];
@@ -50,10 +52,11 @@ function curvesOf(records, fits) {
     curves.push({
       place: last.place,
       case: last.case,
+      mode: last.mode,
       path,
       points,
-      best: fastest(points).rates.gb_per_s,
-      bound: boundOf(last),
+      best: fastestCopy(points).rates.gb_per_s,
+      bound: points.map(boundOf).filter(Boolean).at(-1),
       fit: fitOf(fits, last),
     });
   }

@@ -38,6 +38,12 @@ export function common(theme) {
 export const chartIn = (element, width, height) =>
   echarts.init(element, null, { renderer: 'svg', width, height });
 
+/** The library's own legend, which only says which series are hidden: the page has another. */
+export const hiding = (hidden) => ({
+  show: false,
+  selected: Object.fromEntries([...hidden].map((name) => [name, false])),
+});
+
 /** @returns {string} a chart as the text of an SVG file */
 export function svgText(option, width, height) {
   const chart = echarts.init(null, null, { renderer: 'svg', ssr: true, width, height });

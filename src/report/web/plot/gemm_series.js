@@ -1,25 +1,36 @@
 // GEMM records as series, beside what others reported and the peaks of the devices.
-import { plain, shape } from '../format.js';
-import { placeLabels } from '../labels.js';
-import { groupBy } from '../model.js';
-import { symbolAt } from './marks.js';
+import { shape } from '../format.js';
+import { modeLabel, placeLabels } from '../labels.js';
+import { fastest, groupBy } from '../model.js';
+import { MOST_LOOKS, symbolAt } from './marks.js';
+import { nearOnes, span, valuesOf } from './peaks.js';
 
 /** The row of the best figures, whatever their shape. */
 export const BEST = 'best of the shapes';
 
-/** A series for each place and engine. The colour says where, the symbol which engine. */
+/**
+ * A series for each place, engine and mode, as many as can be told apart: the fastest. The symbol says
+ * which; so does the colour, which is a place's own where there are several.
+ * @returns {{series: Object[], left: number}} `left` series are left out
+ */
 export function seriesOf(records) {
   const labels = placeLabels(records.map((record) => record.place));
+  const mode = modeLabel(records);
   const places = [...labels.keys()];
-  const engines = [...new Set(records.map((record) => record.engine))];
-  const groups = groupBy(records, ({ place, engine }) => `${places.indexOf(place)}/${engine}`);
-  return [...groups.values()].map((some) => {
-    const [{ place, engine }] = some;
-    const at = engines.indexOf(engine);
-    const colour = places.length > 1 ? places.indexOf(place) : at;
-    const name = [labels.get(place), engine].filter(Boolean).join(' ');
-    return { records: some, mark: { name, colour, ...symbolAt(at) } };
-  });
+  const key = ({ place, engine, ...record }) =>
+    `${places.indexOf(place)}/${engine}/${mode(record)}`;
+  const groups = [...groupBy(records, key).values()];
+  const rate = (some) => fastest(some, 'tflops').rates.tflops;
+  const chosen = [...groups].sort((a, b) => rate(b) - rate(a)).slice(0, MOST_LOOKS);
+  const series = groups
+    .filter((some) => chosen.includes(some))
+    .map((some, i) => {
+      const [{ place, engine }] = some;
+      const colour = places.length > 1 ? places.indexOf(place) : i;
+      const name = [labels.get(place), engine, mode(some[0])].filter(Boolean).join(' ');
+      return { records: some, mark: { name, colour, ...symbolAt(i) } };
+    });
+  return { series, left: groups.length - series.length };
 }
 
 /** Series stand a little below each other in a row, so that equal rates do not hide each other. */
@@ -49,25 +60,26 @@ export function reportedOf(model, key, rows) {
     .filter((one) => one.row >= 0);
 }
 
-/** @returns {{at: number, label: string}[]} dense or measured peaks of the devices, each once */
-export function peaksOf(records, dtype) {
-  const peaks = new Map();
-  for (const { place } of records) {
-    const peak = place.ceiling.tflops?.[dtype];
-    if (!(peak > 0)) continue;
-    const kind = place.ceiling.source === 'measured' ? 'measured peak' : 'dense peak';
-    peaks.set(`${kind} ${plain(peak)}`, [
-      ...(peaks.get(`${kind} ${plain(peak)}`) ?? []),
-      { peak, model: place.model },
-    ]);
-  }
-  return [...peaks].map(([text, some]) => ({
-    at: some[0].peak,
-    label:
-      peaks.size > 1 ? `${text} (${[...new Set(some.map((one) => one.model))].join(', ')})` : text,
-  }));
+/**
+ * Dense or measured peaks of the devices; of those that are nearly equal only the highest has a label.
+ * @param {boolean} named say whose they are, even if there is only one
+ * @returns {{at: number, label: string}[]}
+ */
+export function peaksOf(records, dtype, named) {
+  const places = [...new Set(records.map(({ place }) => place))];
+  const peaks = places
+    .map(({ ceiling, model }) => ({ at: ceiling.tflops?.[dtype], model, source: ceiling.source }))
+    .filter(({ at }) => at > 0);
+  const groups = [...groupBy(peaks, ({ source }) => source).values()].flatMap(nearOnes);
+  return groups.flatMap((group) => {
+    const values = valuesOf(group);
+    const kind = group[0].source === 'measured' ? 'measured peak' : 'dense peak';
+    const models = [...new Set(group.map(({ model }) => model))].join(', ');
+    const whose = named || groups.length > 1 ? ` (${models})` : '';
+    const label = `${kind}${values.length > 1 ? 's' : ''} ${span(group)}${whose}`;
+    return values.map((at, i) => ({ at, label: i === values.length - 1 ? label : '' }));
+  });
 }
 
 /** The best record of a series, shown again in the row of the best where reports have one. */
-export const bestOf = ({ records }) =>
-  records.reduce((a, b) => (b.rates.tflops > a.rates.tflops ? b : a));
+export const bestOf = ({ records }) => fastest(records, 'tflops');

@@ -6,14 +6,17 @@ import { seriesColour } from '../palette.js';
  * @typedef {Object} Mark
  * @property {string} name
  * @property {number|string} colour a place in the order of series colours, or a colour of the theme
- * @property {string} symbol "circle", "rect", "triangle", "diamond", "" for a line alone
+ * @property {string} symbol "circle", "rect", "triangle", "diamond"
  * @property {boolean} [hollow]
- * @property {string} [dash] "solid" (the default), "dashed" or "dotted"; lines only
+ * @property {string} [dash] "solid" (the default) or "dashed"; lines only
  * @property {boolean} [line] whether the points are joined
  * @property {string} [note] a word on the series that its legend adds: its best value
+ * @property {boolean} [fixed] explains marks of several series; the legend does not hide it
  */
 
-const SYMBOLS = ['circle', 'rect', 'triangle', 'diamond'];
+/** Symbols and hollow symbols: more series cannot be told apart without their colours. */
+export const MOST_LOOKS = 8;
+export const SYMBOLS = ['circle', 'rect', 'triangle', 'diamond'];
 
 /** @returns {{symbol: string, hollow: boolean}} eight that can be told apart */
 export const symbolAt = (index) => ({
@@ -49,37 +52,56 @@ export const curve = (mark, data, theme) => ({
   emphasis: { disabled: true },
 });
 
-/** Points on their own. */
+/** Points on their own; hollow ones hide nothing that is under them. */
 export const points = (mark, data, theme, size = 9) => ({
   type: 'scatter',
   name: mark.name,
   data,
   symbol: mark.symbol,
   symbolSize: mark.symbol === 'diamond' || mark.symbol === 'triangle' ? size + 2 : size,
-  itemStyle: pointStyle(mark, theme),
+  itemStyle: {
+    ...pointStyle(mark, theme),
+    ...(mark.hollow ? { color: 'transparent' } : {}),
+  },
   emphasis: { disabled: true },
-  z: mark.hollow ? 4 : 3,
+  z: mark.hollow ? 3 : 4,
 });
 
-/** Rings around the points whose figure is lower than it should be. */
-export const LOW_MARK = {
-  name: 'lower than expected',
-  colour: 'low',
-  symbol: 'circle',
-  hollow: true,
+/** Rings around points whose figure is in doubt, by the word of the verdict. */
+const DOUBTS = {
+  LOW: { name: 'lower than expected', colour: 'low', symbol: 'circle', hollow: true, fixed: true },
+  'SUSPECT-HIGH': {
+    name: 'higher than possible',
+    colour: 'high',
+    symbol: 'diamond',
+    hollow: true,
+    fixed: true,
+  },
 };
 
-/** @returns {Object[]} no series if there is no such point */
-export function lowRings(data, theme) {
-  if (data.length === 0) return [];
-  const style = { color: 'transparent', borderColor: theme.low, borderWidth: 2, opacity: 1 };
-  const ring = points(LOW_MARK, data, theme, 15);
-  return [{ ...ring, itemStyle: style, silent: true, z: 5 }];
+/** @returns {Mark[]} what the rings around some records mean */
+export const doubtMarks = (records) =>
+  Object.entries(DOUBTS)
+    .filter(([word]) => records.some(({ verdict }) => verdict?.word === word))
+    .map(([, mark]) => mark);
+
+/**
+ * The rings of a series, under its name, so that they are hidden with it.
+ * @param {string} name @param {{value: number[], record: Object}[]} data
+ */
+export function doubtRings(name, data, theme) {
+  return Object.entries(DOUBTS).flatMap(([word, mark]) => {
+    const some = data.filter(({ record }) => record.verdict?.word === word);
+    if (!some.length) return [];
+    const ring = points(mark, some.map(({ value }) => value), theme, 15);
+    const style = { ...ring.itemStyle, borderWidth: 2 };
+    return [{ ...ring, name, itemStyle: style, silent: true, tooltip: { show: false }, z: 5 }];
+  });
 }
 
 /**
  * Straight reference lines with labels, on an invisible series.
- * @param {{axis: 'x'|'y', at: number, label: string, colour?: string}[]} lines
+ * @param {{axis: 'x'|'y', at: number, label: string}[]} lines
  */
 export function referenceLines(lines, theme, position = 'insideEndTop') {
   return {
@@ -91,9 +113,9 @@ export function referenceLines(lines, theme, position = 'insideEndTop') {
       symbol: 'none',
       precision: 9,
       animation: false,
-      data: lines.map(({ axis, at, label, colour }) => ({
+      data: lines.map(({ axis, at, label }) => ({
         [axis === 'x' ? 'xAxis' : 'yAxis']: at,
-        lineStyle: { color: colour ?? theme.roof, width: 1.4, type: [7, 3, 1, 3] },
+        lineStyle: { color: theme.roof, width: 1.4, type: [7, 3, 1, 3] },
         label: {
           formatter: () => label,
           position,

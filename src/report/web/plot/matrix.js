@@ -1,8 +1,10 @@
-// Copies as a matrix of pairs: which records make one, and which pairs fall out of it.
-import { number, percent, place as short } from '../format.js';
-import { groupBy, median } from '../model.js';
+// Copies as a matrix of pairs: which records make one, and which pairs are slower than they should be:
+// than their verdict expects or, where there is none, than the median.
+import { number, pathText, percent } from '../format.js';
+import { groupBy, upperMedian } from '../model.js';
 
-export const OUTLIER = 0.1; // of the median
+export const OUTLIER = 0.1; // of what a pair is held against
+const MOST_NAMED = 6; // pairs named one by one
 
 const launchKey = ({ case: c }) => `${c.grid}/${c.block}`;
 
@@ -12,14 +14,15 @@ function most(groups, better) {
 
 /**
  * Of one way of copying: the size with the most pairs (then the largest), the fastest launch.
- * @returns {Object} { size, pairs (records), middle (their median, GB/s), launches, case, place }
+ * @returns {Object} { size, pairs (records), middle (their median, GB/s), expected (whether all
+ *     have a verdict to be held against), launches, case, place }
  */
 export function matrixOf(records) {
   const [size, atSize] = most(
     groupBy(records, (r) => r.case.bytes),
     ([a, some], [b, best]) => some.length > best.length || (some.length === best.length && a > b),
   );
-  const middle = (some) => median(some.map((r) => r.rates.gb_per_s));
+  const middle = (some) => upperMedian(some.map((r) => r.rates.gb_per_s));
   const launches = groupBy(atSize, launchKey);
   const [, chosen] = most(
     launches,
@@ -32,42 +35,51 @@ export function matrixOf(records) {
     size,
     pairs,
     middle: middle(pairs),
+    expected: pairs.every(({ verdict }) => verdict?.expected > 0),
     launches: launches.size,
     case: chosen[0].case,
     place: chosen[0].place,
   };
 }
 
-/** @returns {number} how far a pair is from the median, relative to it: -0.1 is 10% under */
-export const deviationOf = (record, matrix) => record.rates.gb_per_s / matrix.middle - 1;
-const outliersOf = (matrix) =>
-  matrix.pairs
-    .filter((record) => Math.abs(deviationOf(record, matrix)) > OUTLIER)
-    .sort((a, b) => a.rates.gb_per_s - b.rates.gb_per_s);
+/** @returns {number} how far a pair is from what it is held against: -0.1 is 10% under */
+export const deviationOf = (record, matrix) =>
+  record.rates.gb_per_s / (matrix.expected ? record.verdict.expected : matrix.middle) - 1;
 
-/** @returns {string} "0 > 3", or "0 <> 3" for both ways */
-export function pathText({ case: c }) {
-  return `${short(c.source)} ${c.bidirectional ? '<>' : '>'} ${short(c.destination)}`;
-}
+/** @returns {boolean} whether a pair is slower than the others let expect */
+export const isUnder = (record, matrix) => deviationOf(record, matrix) < -OUTLIER;
 
-/** @returns {Array} what the matrix says in words: outliers, or that there are none */
+/** @returns {string} what pairs are held against */
+export const reference = (matrix) => (matrix.expected ? 'what is expected' : 'the median');
+
+/** @returns {Array} what the matrix says in words: pairs that are too slow, or that there are none */
 export function findingsOf(matrix) {
-  const outliers = outliersOf(matrix);
-  if (!outliers.length) {
-    const widest = Math.max(...matrix.pairs.map((record) => Math.abs(deviationOf(record, matrix))));
-    const within = widest < 0.001 ? '0.1%' : percent(widest);
-    return [
-      `All ${matrix.pairs.length} pairs are within ${within} of the median, ${number(matrix.middle)} GB/s.`,
-    ];
+  const { pairs } = matrix;
+  const far = (record) => percent(Math.abs(deviationOf(record, matrix)));
+  const under = pairs
+    .filter((record) => isUnder(record, matrix))
+    .sort((a, b) => deviationOf(a, matrix) - deviationOf(b, matrix));
+  const against = ({ verdict }) =>
+    matrix.expected
+      ? `the ${number(verdict.expected)} GB/s expected`
+      : `the median of all pairs, ${number(matrix.middle)}`;
+  const text = (record) =>
+    `${pathText(record.case)} moves ${number(record.rates.gb_per_s)} GB/s, ` +
+    `${far(record)} under ${against(record)}.`;
+  if (under.length > MOST_NAMED) {
+    const first =
+      `${under.length} of ${pairs.length} pairs are more than ${percent(OUTLIER)} under ` +
+      `${reference(matrix)}. The slowest: ${text(under[0])}`;
+    return [{ text: first, alert: true }];
   }
-  return outliers.map((record) => {
-    const deviation = deviationOf(record, matrix);
-    const side = deviation < 0 ? 'under' : 'above';
-    const text =
-      `${pathText(record)} moves ${number(record.rates.gb_per_s)} GB/s, ` +
-      `${percent(Math.abs(deviation))} ${side} the median of all pairs.`;
-    return { text, alert: true };
-  });
+  if (under.length) return under.map((record) => ({ text: text(record), alert: true }));
+  const rates = pairs.map((record) => record.rates.gb_per_s);
+  const [from, to] = [Math.min(...rates), Math.max(...rates)].map(number);
+  return [
+    `No pair is more than ${percent(OUTLIER)} under ${reference(matrix)}; all ${pairs.length} move ${
+      from === to ? from : `${from} to ${to}`
+    } GB/s.`,
+  ];
 }
 
 /** The devices at an end ("source", "destination") of the pairs, in the order of their numbers. */

@@ -1,24 +1,40 @@
 // The roofs of a roofline: the memory's slope and a line for each peak.
-import { plain } from '../format.js';
-import { groupBy } from '../model.js';
 import { seriesColour } from '../palette.js';
+import { nearOnes, span, valuesOf } from './peaks.js';
 
-/** Peaks of the types drawn (one line where they are equal), and the memory's rate. */
+/**
+ * The roofs of all places of some records: peaks of the types drawn and rates of memory, those that are
+ * nearly equal as one (peaks.js).
+ * @returns {{peaks: Object[][], memories: Object[][], measured: boolean}}
+ */
 export function roofsOf(records, types) {
-  const ceiling =
-    records.find(({ place }) => place.ceiling.tflops || place.ceiling.memory_gb_per_s)?.place
-      .ceiling ?? {};
-  const known = types.filter((dtype) => ceiling.tflops?.[dtype] > 0);
-  const peaks = [...groupBy(known, (dtype) => ceiling.tflops[dtype])].map(([peak, some]) => ({
-    peak,
-    dtypes: some,
-    colour: some.length > 1 ? null : types.indexOf(some[0]),
-  }));
-  return { peaks, memory: ceiling.memory_gb_per_s, source: ceiling.source };
+  const ceilings = [...new Set(records.map(({ place }) => place.ceiling))];
+  const peaks = ceilings.flatMap((ceiling) =>
+    types
+      .filter((dtype) => ceiling.tflops?.[dtype] > 0)
+      .map((dtype) => ({ at: ceiling.tflops[dtype], dtype })),
+  );
+  const memories = ceilings
+    .map((ceiling) => ({ at: ceiling.memory_gb_per_s }))
+    .filter(({ at }) => at > 0);
+  return {
+    peaks: nearOnes(peaks),
+    memories: nearOnes(memories),
+    measured: ceilings.some(({ source }) => source === 'measured'),
+  };
+}
+
+/** @returns {number} TFLOP/s that the device of a record allows at its intensity; Infinity: unknown */
+export function roofAt({ place: { ceiling }, case: c }, flopPerByte) {
+  const memory = ceiling.memory_gb_per_s;
+  return Math.min(
+    ceiling.tflops?.[c.dtype] || Infinity,
+    memory > 0 ? fed(memory, flopPerByte) : Infinity,
+  );
 }
 
 /** TFLOP/s that the memory allows at so many FLOP a byte. */
-export const fed = (memory, flopPerByte) => (memory * flopPerByte) / 1000;
+const fed = (memory, flopPerByte) => (memory * flopPerByte) / 1000;
 
 function roofSeries(from, to, colour, label, theme, dash) {
   const text = {
@@ -47,32 +63,31 @@ function roofSeries(from, to, colour, label, theme, dash) {
   };
 }
 
+/** The slopes of the memories, up to the highest peak. */
+function slopes({ memories, top }, x, lowest, theme) {
+  return memories.flatMap((group) =>
+    valuesOf(group).map((memory, i, { length }) => {
+      const start = Math.max(x[0], (lowest * 1000) / memory);
+      const end = top > 0 ? Math.min(x[1], (top * 1000) / memory) : x[1];
+      const label = i === length - 1 ? `memory ${span(group)} GB/s` : '';
+      const ends = [start, end].map((at) => [at, fed(memory, at)]);
+      return end > start && roofSeries(...ends, theme.roof, label, theme, [7, 3, 1, 3]);
+    }),
+  );
+}
+
 /** The roofs as series: `x` the ends of the axis in FLOP/byte, `lowest` TFLOP/s shown. */
-export function roofs({ peaks, memory }, x, lowest, theme) {
-  const top = Math.max(...peaks.map(({ peak }) => peak));
-  const series = [];
-  if (memory > 0) {
-    const start = Math.max(x[0], (lowest * 1000) / memory);
-    const end = peaks.length ? Math.min(x[1], (top * 1000) / memory) : x[1];
-    if (end > start) {
-      series.push(
-        roofSeries(
-          [start, fed(memory, start)],
-          [end, fed(memory, end)],
-          theme.roof,
-          `memory ${plain(memory)} GB/s`,
-          theme,
-          [7, 3, 1, 3],
-        ),
-      );
-    }
-  }
-  for (const { dtypes, peak, colour } of peaks) {
-    const knee = memory > 0 ? Math.max(x[0], (peak * 1000) / memory) : x[0];
-    const paint = colour === null ? theme.roof : seriesColour(theme, colour);
-    const label = `${dtypes.join(', ')} ${plain(peak)} TFLOP/s`;
-    if (knee < x[1])
-      series.push(roofSeries([knee, peak], [x[1], peak], paint, label, theme, 'solid'));
-  }
-  return series;
+export function roofs({ peaks, memories }, types, x, lowest, theme) {
+  const fastest = memories.at(-1)?.at(-1).at;
+  const flat = peaks.flatMap((group) => {
+    const dtypes = [...new Set(group.map(({ dtype }) => dtype))];
+    const paint = dtypes.length > 1 ? theme.roof : seriesColour(theme, types.indexOf(dtypes[0]));
+    return valuesOf(group).map((peak, i, { length }) => {
+      const knee = fastest > 0 ? Math.max(x[0], (peak * 1000) / fastest) : x[0];
+      const label = i === length - 1 ? `${dtypes.join(', ')} ${span(group)} TFLOP/s` : '';
+      return knee < x[1] && roofSeries([knee, peak], [x[1], peak], paint, label, theme, 'solid');
+    });
+  });
+  const top = peaks.at(-1)?.at(-1).at;
+  return [...slopes({ memories, top }, x, lowest, theme), ...flat].filter(Boolean);
 }

@@ -1,0 +1,25 @@
+// What else is to be said of a record: why it has no figures, its verdict, what the engine chose,
+// whether the device was throttled, warnings.
+import { reasonOf } from './model.js';
+
+/** @returns {string} why the device ran slower than it could: "power cap; heat"; "" if it did not */
+export const throttleOf = ({ telemetry }) => (telemetry?.throttle ?? []).join('; ');
+
+function noteText([name, text]) {
+  if (name === 'algorithm') return text;
+  if (name === 'first_median') return `measured twice, its first median of ${text} was in doubt`;
+  return `${name}: ${text}`;
+}
+
+/** @returns {string} */
+export function remarksOf(record) {
+  const throttled = throttleOf(record);
+  const parts = [
+    reasonOf(record),
+    record.verdict?.sentence,
+    ...Object.entries(record.notes ?? {}).map(noteText),
+    throttled && `throttled: ${throttled}`,
+    ...(record.warnings ?? []),
+  ];
+  return parts.filter(Boolean).join('; ');
+}

@@ -1,0 +1,6 @@
+// What a record came to, as a coloured word: PASS, LOW, SUSPECT-HIGH, wrong, ...
+import { h } from './dom.js';
+
+/** @param {string} word see wordOf of model.js @returns {HTMLElement} */
+export const wordMark = (word) =>
+  h('span', { class: `word ${word.toLowerCase().replaceAll(' ', '-')}` }, word);
