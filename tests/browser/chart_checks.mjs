@@ -10,7 +10,9 @@ const WHITE = 'rgb(255, 255, 255)';
 /** Every chart that the journals call for is there, and has a mark for each figure. */
 export async function everyFigureIsDrawn(page, journals) {
   const expected = expectedCharts(journals, (await dataOf(page)).reported);
-  const ids = await page.locator('.card:has(.chart)').evaluateAll((list) => list.map(({ id }) => id));
+  const ids = await page
+    .locator('.card:has(.chart)')
+    .evaluateAll((list) => list.map(({ id }) => id));
   assert.deepEqual([...ids].sort(), [...expected.keys()].sort());
   for (const [id, { marks, largest }] of expected)
     assert.equal(await drawnMarks(page.locator(`#${id} .chart`), largest), marks, id);

@@ -17,7 +17,10 @@ export const doctoredChecks = {
   async 'a bad link is named'(page) {
     const alerts = await page.locator('#pairs .alert').allTextContents();
     assert.equal(alerts.length, 1);
-    assert.match(alerts[0], new RegExp(`^${BAD.from} > ${BAD.to} moves [\\d.]+ GB/s, [34]\\d% under`));
+    assert.match(
+      alerts[0],
+      new RegExp(`^${BAD.from} > ${BAD.to} moves [\\d.]+ GB/s, [34]\\d% under`),
+    );
   },
   async 'hostile words are words'(page) {
     assert.ok((await page.locator('h1').textContent()).includes(HOSTILE));
@@ -44,7 +47,7 @@ export const manyChecks = {
   async 'a figure that cannot be is no best one'(page, [, other]) {
     const faults = await page.locator('.faults').textContent();
     assert.ok(faults.includes('SUSPECT-HIGH') && faults.includes(`${HIGH.tflops} TFLOP/s`), faults);
-    const believed = other.records.filter(({ rates }) => rates.tflops !== HIGH.tflops);
+    const believed = other.records.filter(({ rates }) => rates.tflops < 0.99 * HIGH.tflops);
     const best = Math.max(...believed.map(({ rates }) => rates.tflops));
     const key = page.locator('.key', { hasText: 'MI300X' }).locator('tbody tr').first();
     assert.ok((await key.textContent()).includes(`${best.toFixed(1)} TFLOP/s`));

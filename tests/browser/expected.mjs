@@ -41,7 +41,8 @@ function pairCharts(copies) {
   const pairs = copies.filter(({ case: c }) => c.kind === 'peer' && c.pattern === 'pair');
   const key = ({ journal, device, engine, case: c }) =>
     `pairs-${slug([journal, device, engine, c.executor, c.issue, Boolean(c.bidirectional)])}`;
-  const distinct = (some) => new Set(some.map(({ case: c }) => `${c.source} ${c.destination}`)).size;
+  const distinct = (some) =>
+    new Set(some.map(({ case: c }) => `${c.source} ${c.destination}`)).size;
   const cells = (some) =>
     Math.max(...groupBy(some, ({ case: c }) => c.bytes).map(([, ofSize]) => distinct(ofSize)));
   return groupBy(pairs, key)

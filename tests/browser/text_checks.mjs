@@ -24,7 +24,8 @@ export const textChecks = {
     const of = (word) => words.filter((one) => one === word).length;
     const [pass, low, high] = ['PASS', 'LOW', 'SUSPECT-HIGH'].map(of);
     const text = await page.locator('.headline').textContent();
-    if (low) assert.match(text, new RegExp(`^${low} of ${pass + low + high} figures? (is|are) lower`));
+    if (low)
+      assert.match(text, new RegExp(`^${low} of ${pass + low + high} figures? (is|are) lower`));
     else assert.match(text, new RegExp(`^All ${pass} figures that have an expectation meet it`));
     const tiles = await page.locator('.tiles > div').allTextContents();
     assert.deepEqual(tiles.slice(0, 3), [`PASS${pass}`, `LOW${low}`, `SUSPECT-HIGH${high}`]);
@@ -73,7 +74,8 @@ export const textChecks = {
     assert.match(text, /latency [\d.]+ us/);
     const { bytes } = await saved(page, 'button:has-text("Save as CSV")', readFileSync);
     const [line] = csvLines(bytes.toString());
-    for (const [name, value] of Object.entries(rates)) assert.equal(Number(line[name]), value, name);
+    for (const [name, value] of Object.entries(rates))
+      assert.equal(Number(line[name]), value, name);
   },
   async 'sorting sorts numbers, both ways'(page) {
     await page.getByRole('button', { name: 'Show all rows' }).click();

@@ -44,10 +44,7 @@ export function showHeader(element, model) {
     ['Measured with', versions(model) ? `Duet ${versions(model)}` : 'Duet'],
     [
       'Report made with',
-      [
-        ['Duet', data.duet, data.revision].filter(Boolean).join(' '),
-        minute(data.made_utc),
-      ]
+      [['Duet', data.duet, data.revision].filter(Boolean).join(' '), minute(data.made_utc)]
         .filter(Boolean)
         .join(', '),
     ],

@@ -9,6 +9,7 @@ import { dataTable } from './table.js';
 /** A best figure that is in doubt says so. */
 const doubt = (record) => (wordOf(record) === 'SUSPECT-HIGH' ? ' (SUSPECT-HIGH)' : '');
 
+/** Rows of a table: the order, the figure, its value, of the ceiling, reached by. */
 function gemmRows(records, mode) {
   const gemms = records.filter((r) => r.benchmark === 'gemm' && r.rates.tflops > 0);
   return [...groupBy(gemms, (record) => record.case.dtype)].map(([dtype, some]) => {
@@ -17,6 +18,7 @@ function gemmRows(records, mode) {
     const kind = top.place.ceiling.source === 'measured' ? 'measured peak' : 'dense peak';
     const of = peak > 0 ? `${percent(top.rates.tflops / peak)} of ${kind} ${plain(peak)}` : '–';
     return [
+      -1,
       `GEMM, ${dtype}`,
       `${number(top.rates.tflops)} TFLOP/s${doubt(top)}`,
       of,
@@ -28,11 +30,11 @@ function gemmRows(records, mode) {
 function copyRows(records, mode) {
   const copies = records.filter((r) => r.benchmark === 'copy' && r.rates.gb_per_s > 0);
   const groups = groupBy(copies, ({ case: c }) => `${copyTitle(c)}, by ${c.executor}`);
-  const sorted = [...groups].sort(([, a], [, b]) => wayOrder(a[0].case) - wayOrder(b[0].case));
-  return sorted.map(([name, some]) => {
+  return [...groups].map(([name, some]) => {
     const top = fastestCopy(some);
     const bound = boundOf(top);
     return [
+      wayOrder(top.case),
       name,
       `${number(top.rates.gb_per_s)} GB/s${doubt(top)}`,
       bound ? `${percent(top.rates.gb_per_s / bound)} of ${plain(bound)}` : '–',
@@ -51,7 +53,8 @@ function modelTable(name, places, records) {
   };
   const rowsOf = (some) => [...gemmRows(some, mode.gemm), ...copyRows(some, mode.copy)];
   const found = places.flatMap((place) =>
-    rowsOf(own.filter((record) => record.place === place)).map(([figure, ...rest]) => ({
+    rowsOf(own.filter((record) => record.place === place)).map(([order, figure, ...rest]) => ({
+      order,
       figure,
       place,
       rest,
@@ -60,7 +63,7 @@ function modelTable(name, places, records) {
   const figures = [...new Set(found.map(({ figure }) => figure))];
   const several = found.length > figures.length;
   const rows = found
-    .sort((a, b) => figures.indexOf(a.figure) - figures.indexOf(b.figure))
+    .sort((a, b) => a.order - b.order || figures.indexOf(a.figure) - figures.indexOf(b.figure))
     .map(({ figure, place, rest }) => [figure, ...(several ? [labels.get(place)] : []), ...rest]);
   const columns = [
     { name: 'Figure' },

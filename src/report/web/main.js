@@ -38,7 +38,9 @@ function orComplaint(make) {
 function chartSections(model, cards) {
   const sections = new Map();
   for (const chart of [...charts].sort((a, b) => a.order - b.order)) {
-    const content = orComplaint(() => chart.panels(model).map((panel) => chartCard(panel, chart.section)));
+    const content = orComplaint(() =>
+      chart.panels(model).map((panel) => chartCard(panel, chart.section)),
+    );
     if (!content.length) continue;
     const { id } = chart.section;
     if (!sections.has(id)) sections.set(id, { ...chart.section, made: [] });

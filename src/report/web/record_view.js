@@ -32,10 +32,10 @@ export function columnsOf(records) {
     numeric('Median', (record) => record.seconds?.median, seconds),
     has('tflops') && numeric('TFLOP/s', (record) => record.rates.tflops, number),
     has('gb_per_s') && numeric('GB/s', (record) => record.rates.gb_per_s, number),
-    records.some(otherRates) && { name: 'Other rates', value: otherRates, wide: true },
     numeric('of expected', shareOf, percent),
     { name: 'Mode', value: ({ mode }) => mode ?? '' },
     { name: 'Notes', value: remarksOf, wide: true },
+    records.some(otherRates) && { name: 'Other rates', value: otherRates, wide: true },
   ].filter(Boolean);
 }
 

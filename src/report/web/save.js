@@ -76,7 +76,9 @@ const fullTitle = ({ section, title }) => `${section.title}: ${title}`;
 
 /** What is shown and whose it is, as the name of a file. */
 const pictureName = (panel) =>
-  fileName([panel.section.id, panel.title, ...unique(panel.places.map(({ model }) => model))].join(' '));
+  fileName(
+    [panel.section.id, panel.title, ...unique(panel.places.map(({ model }) => model))].join(' '),
+  );
 
 /** A panel as it is saved: with title, devices, caption and legend inside. */
 function picture(panel, hidden, theme) {

@@ -16,20 +16,14 @@
 // It returns [] where the journals have nothing for it, and its section then does not appear.
 // A kind of result gets its chart by a file in this folder: nothing else has to be named anywhere.
 import { bytes, launch, number, plain } from '../format.js';
-import { modeLabel, placeLabels, simulatedNote } from '../labels.js';
+import { modeLabel, placeLabels, shortModel, simulatedNote } from '../labels.js';
 import { groupBy } from '../model.js';
 import { decadeAxis, sizeAxis } from '../plot/axes.js';
 import { copyLooks, copyTitle, makerOf } from '../plot/copies.js';
 import { copyCurves } from '../plot/copy_series.js';
 import { common } from '../plot/draw.js';
-import {
-  curve,
-  doubtMarks,
-  doubtRings,
-  MOST_LOOKS,
-  points,
-  referenceLines,
-} from '../plot/marks.js';
+import { curve, doubtMarks, doubtRings, points, referenceLines, tellable } from '../plot/marks.js';
+import { nearOnes, span, valuesOf } from '../plot/peaks.js';
 import { columnTooltip } from '../plot/tooltip.js';
 
 export const order = 10;
@@ -51,11 +45,10 @@ function nameCurves(curves) {
 
 /** The fastest curves, as many as can be told apart, in their own order. */
 function choose(all) {
-  const makers = new Set();
-  const chosen = [...all]
-    .sort((a, b) => b.best - a.best)
-    .filter((one) => (makers.size < MOST_LOOKS ? makers.add(makerOf(one)) : makers.has(makerOf(one))))
-    .slice(0, MOST_CURVES);
+  const rate = (some) => Math.max(...some.map(({ best }) => best));
+  const makers = [...groupBy(all, makerOf).values()];
+  const some = tellable(makers, rate, ([{ place }]) => place).flat();
+  const chosen = some.sort((a, b) => b.best - a.best).slice(0, MOST_CURVES);
   return all.filter((one) => chosen.includes(one));
 }
 
@@ -93,15 +86,25 @@ function fitPoints({ fit, mark }, theme) {
   }));
 }
 
+// Where labels stand, from the highest line down: so that neighbours are not printed over each other.
+const LABELS = ['insideStartTop', 'insideStartBottom', 'insideEndTop', 'insideEndBottom'];
+
 function roofs(curves) {
-  const byBound = groupBy(
-    curves.filter((one) => one.bound),
-    (one) => one.bound,
-  );
-  return [...byBound].map(([bound, some]) => {
-    const names = [...new Set(some.map((one) => one.place.model))];
-    const whose = byBound.size > 1 ? ` (${names.join(', ')})` : '';
-    return { axis: 'y', at: Math.log10(bound), label: `roofline ${plain(bound)} GB/s${whose}` };
+  const bounds = curves
+    .filter((one) => one.bound)
+    .map(({ bound, place }) => ({ at: bound, place }));
+  const groups = nearOnes(bounds).reverse();
+  return groups.flatMap((group, level) => {
+    const names = [...new Set(group.map((one) => shortModel(one.place.model)))];
+    const whose = groups.length > 1 ? ` (${names.join(', ')})` : '';
+    const label = `roofline ${span(group)} GB/s${whose}`;
+    const position = LABELS[level % LABELS.length];
+    return valuesOf(group).map((at, i, { length }) => ({
+      axis: 'y',
+      at: Math.log10(at),
+      label: i === length - 1 ? label : '',
+      position,
+    }));
   });
 }
 
@@ -126,7 +129,7 @@ function option(curves, sizes, { width, theme }) {
     xAxis: sizeAxis(theme, sizes, bytes),
     yAxis: decadeAxis(theme, rates, width < 420 ? 'GB/s' : 'bandwidth, GB/s', 36, plain),
     series: [
-      referenceLines(roofs(curves), theme, 'insideStartTop'),
+      referenceLines(roofs(curves), theme),
       ...curves.map((one) => curve(one.mark, one.points.map(pointData), theme)),
       ...curves.flatMap((one) => fitPoints(one, theme)),
       ...curves.flatMap((one) => doubtRings(one.name, one.points.map(withRecord), theme)),

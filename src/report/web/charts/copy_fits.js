@@ -34,7 +34,9 @@ export function panels(model) {
   const rows = all.map((one) => {
     const { latency_us: latency, asymptotic_gb_per_s: limit, ...sizes } = one.fit.rates;
     const from = [50, 80, 90].map((share) => bytes(sizes[`bytes_${share}_percent`]));
-    const by = [one.case.executor, one.case.issue, launch(one.case), mode(one)].filter(Boolean).join(' ');
+    const by = [one.case.executor, one.case.issue, launch(one.case), mode(one)]
+      .filter(Boolean)
+      .join(' ');
     return [
       ...(several ? [labels.get(one.place)] : []),
       copyTitle(one.case),

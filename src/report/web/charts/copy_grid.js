@@ -54,17 +54,14 @@ function finding(records) {
 function option(curves, bound, { width, theme }) {
   const records = curves.flatMap((one) => one.points);
   const rates = [...records.map((record) => record.rates.gb_per_s), bound ?? 0];
-  const tip = columnTooltip(
-    theme,
-    (all) => {
-      const list = all.filter(({ seriesType }) => seriesType === 'line');
-      if (!list.length) return null;
-      return {
-        title: `${Math.round(2 ** list[0].value[0])} blocks`,
-        rows: list.map(({ seriesName, value }) => [seriesName, `${number(value[1])} GB/s`]),
-      };
-    },
-  );
+  const tip = columnTooltip(theme, (all) => {
+    const list = all.filter(({ seriesType }) => seriesType === 'line');
+    if (!list.length) return null;
+    return {
+      title: `${Math.round(2 ** list[0].value[0])} blocks`,
+      rows: list.map(({ seriesName, value }) => [seriesName, `${number(value[1])} GB/s`]),
+    };
+  });
   const data = ({ points }) =>
     points.map((record) => ({
       value: [Math.log2(record.case.grid), record.rates.gb_per_s],
@@ -78,7 +75,7 @@ function option(curves, bound, { width, theme }) {
     xAxis: valueAxis(theme, gridsOf(records), 'blocks', plain),
     yAxis: linearAxis(theme, [...rates, 0], width < 420 ? 'GB/s' : 'bandwidth, GB/s', 36, plain, 5),
     series: [
-      referenceLines(roof, theme, 'insideStartTop'),
+      referenceLines(roof, theme),
       ...curves.map((one) => curve(one.mark, data(one), theme)),
       ...curves.flatMap((one) => doubtRings(one.mark.name, data(one), theme)),
     ],

@@ -103,9 +103,8 @@ function option(panel, { width, theme }) {
 function peakLines(peaks, { min, max }, theme) {
   let labels = 0;
   const lines = referenceLines(
-    peaks.map((peak) => ({ axis: 'x', ...peak })),
+    peaks.map((peak) => ({ axis: 'x', position: 'start', ...peak })),
     theme,
-    'start',
   );
   for (const [i, line] of lines.markLine.data.entries())
     Object.assign(line.label, {
@@ -174,11 +173,7 @@ function panelOf(model, key, records) {
     findings: [],
     span: 'full',
     height: () => 46 + topOf(panel) + rows.length * rowHeight(series),
-    legend: [
-      ...series.map((one) => one.mark),
-      ...reportedMarks(reported),
-      ...doubtMarks(shown),
-    ],
+    legend: [...series.map((one) => one.mark), ...reportedMarks(reported), ...doubtMarks(shown)],
     places: shown.map(({ place }) => place),
     option: (how) => option(panel, how),
     table: table(panel),

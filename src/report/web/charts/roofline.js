@@ -4,7 +4,7 @@ import { modeLabel, placeLabels } from '../labels.js';
 import { fastest, groupBy } from '../model.js';
 import { decadeAxis } from '../plot/axes.js';
 import { common } from '../plot/draw.js';
-import { doubtMarks, doubtRings, MOST_LOOKS, points, symbolAt } from '../plot/marks.js';
+import { doubtMarks, doubtRings, MOST_LOOKS, points, symbolAt, tellable } from '../plot/marks.js';
 import { roofAt, roofs, roofsOf } from '../plot/roofs.js';
 import { pointTooltip } from '../plot/tooltip.js';
 
@@ -15,28 +15,31 @@ const intensity = ({ cost }) => cost.flop / cost.memory_bytes;
 const hasPlace = ({ cost, rates }) => cost?.flop > 0 && cost.memory_bytes > 0 && rates.tflops > 0;
 
 /**
- * A series for each engine, type and mode, and for each place where several have the same: as many as
- * can be told apart by their symbols, the fastest. Colours say the type.
+ * A series for each engine, type and mode, and for each place where several have the same. Symbols say
+ * which; where there are more series than symbols, they say who made it, and only as many makers are
+ * shown as can be told apart, the fastest. Colours say the type, as those of the roofs do.
  */
 function seriesOf(records, types) {
   const labels = placeLabels(records.map(({ place }) => place));
   const mode = modeLabel(records);
-  const kind = (record) => [record.engine, mode(record), record.case.dtype].filter(Boolean).join(' ');
+  const kind = (record) => `${record.engine} ${mode(record)} ${record.case.dtype}`;
   const shared = [...groupBy(records, kind).values()].some(
     (some) => new Set(some.map(({ place }) => place)).size > 1,
   );
-  const name = (record) =>
-    [shared && labels.get(record.place), kind(record)].filter(Boolean).join(' ');
-  const groups = [...groupBy(records, name)];
+  const maker = (record) =>
+    [shared && labels.get(record.place), record.engine, mode(record)].filter(Boolean).join(' ');
+  const makers = [...groupBy(records, maker)];
   const rate = ([, some]) => fastest(some, 'tflops').rates.tflops;
-  const chosen = [...groups].sort((a, b) => rate(b) - rate(a)).slice(0, MOST_LOOKS);
-  const series = groups
-    .filter((group) => chosen.includes(group))
-    .map(([text, some], i) => {
-      const colour = Math.max(0, types.indexOf(some[0].case.dtype));
-      return { records: some, mark: { name: text, colour, ...symbolAt(i) } };
-    });
-  return { series, left: groups.length - series.length };
+  const shown = tellable(makers, rate, ([, [{ place }]]) => place);
+  const names = shown.map(([name]) => name);
+  const some = shown.flatMap(([, made]) => made);
+  const groups = [...groupBy(some, (record) => `${maker(record)} ${record.case.dtype}`)];
+  const series = groups.map(([name, ofOne], i) => {
+    const at = groups.length > MOST_LOOKS ? names.indexOf(maker(ofOne[0])) : i;
+    const colour = Math.max(0, types.indexOf(ofOne[0].case.dtype));
+    return { records: ofOne, mark: { name, colour, ...symbolAt(at) } };
+  });
+  return { series, left: makers.length - shown.length };
 }
 
 function option(series, roofing, types, { width, theme }) {
@@ -120,7 +123,7 @@ function panel(model, records, without) {
     caption: [
       roofless ? 'No roof is known for this device.' : '',
       roofing.measured ? 'The roofs were measured.' : '',
-      left ? `The fastest ${series.length} of ${series.length + left} series.` : '',
+      left ? `The fastest engines only; ${left} more cannot be told apart.` : '',
       without
         ? `${plural(without, 'other work')} of this device ${without === 1 ? 'has' : 'have'} no FLOP or no memory traffic, and so no place here.`
         : '',

@@ -75,8 +75,7 @@ export function boundOf(record) {
   const { verdict, case: c } = record;
   const { ceiling } = record.place;
   if (verdict?.bound > 0 && verdict.rate === 'gb_per_s') return verdict.bound;
-  if (c.kind === 'host_to_device' || c.kind === 'device_to_host')
-    return ceiling.host_link_gb_per_s;
+  if (c.kind === 'host_to_device' || c.kind === 'device_to_host') return ceiling.host_link_gb_per_s;
   if (c.kind !== 'peer' || c.pattern !== 'pair' || !ceiling.link_gb_per_s) return undefined;
   return ceiling.link_gb_per_s * (c.bidirectional ? 2 : 1);
 }

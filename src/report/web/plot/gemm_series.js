@@ -1,8 +1,8 @@
 // GEMM records as series, beside what others reported and the peaks of the devices.
 import { shape } from '../format.js';
-import { modeLabel, placeLabels } from '../labels.js';
+import { modeLabel, placeLabels, shortModel } from '../labels.js';
 import { fastest, groupBy } from '../model.js';
-import { MOST_LOOKS, symbolAt } from './marks.js';
+import { symbolAt, tellable } from './marks.js';
 import { nearOnes, span, valuesOf } from './peaks.js';
 
 /** The row of the best figures, whatever their shape. */
@@ -21,15 +21,12 @@ export function seriesOf(records) {
     `${places.indexOf(place)}/${engine}/${mode(record)}`;
   const groups = [...groupBy(records, key).values()];
   const rate = (some) => fastest(some, 'tflops').rates.tflops;
-  const chosen = [...groups].sort((a, b) => rate(b) - rate(a)).slice(0, MOST_LOOKS);
-  const series = groups
-    .filter((some) => chosen.includes(some))
-    .map((some, i) => {
-      const [{ place, engine }] = some;
-      const colour = places.length > 1 ? places.indexOf(place) : i;
-      const name = [labels.get(place), engine, mode(some[0])].filter(Boolean).join(' ');
-      return { records: some, mark: { name, colour, ...symbolAt(i) } };
-    });
+  const series = tellable(groups, rate, ([{ place }]) => place).map((some, i) => {
+    const [{ place, engine }] = some;
+    const colour = places.length > 1 ? places.indexOf(place) : i;
+    const name = [labels.get(place), engine, mode(some[0])].filter(Boolean).join(' ');
+    return { records: some, mark: { name, colour, ...symbolAt(i) } };
+  });
   return { series, left: groups.length - series.length };
 }
 
@@ -74,7 +71,7 @@ export function peaksOf(records, dtype, named) {
   return groups.flatMap((group) => {
     const values = valuesOf(group);
     const kind = group[0].source === 'measured' ? 'measured peak' : 'dense peak';
-    const models = [...new Set(group.map(({ model }) => model))].join(', ');
+    const models = [...new Set(group.map(({ model }) => shortModel(model)))].join(', ');
     const whose = named || groups.length > 1 ? ` (${models})` : '';
     const label = `${kind}${values.length > 1 ? 's' : ''} ${span(group)}${whose}`;
     return values.map((at, i) => ({ at, label: i === values.length - 1 ? label : '' }));

@@ -18,6 +18,20 @@ import { seriesColour } from '../palette.js';
 export const MOST_LOOKS = 8;
 export const SYMBOLS = ['circle', 'rect', 'triangle', 'diamond'];
 
+/**
+ * As many of some series as can be told apart: the fastest of each place first, then the fastest of the
+ * others.
+ * @param {Object[]} series @param {(one) => number} rate @param {(one) => Object} placeOf
+ * @returns {Object[]} in the order of `series`
+ */
+export function tellable(series, rate, placeOf) {
+  const sorted = [...series].sort((a, b) => rate(b) - rate(a));
+  const first = new Map([...sorted].reverse().map((one) => [placeOf(one), one]));
+  const leading = sorted.filter((one) => first.get(placeOf(one)) === one);
+  const chosen = [...new Set([...leading, ...sorted])].slice(0, MOST_LOOKS);
+  return series.filter((one) => chosen.includes(one));
+}
+
 /** @returns {{symbol: string, hollow: boolean}} eight that can be told apart */
 export const symbolAt = (index) => ({
   symbol: SYMBOLS[index % SYMBOLS.length],
@@ -93,7 +107,12 @@ export function doubtRings(name, data, theme) {
   return Object.entries(DOUBTS).flatMap(([word, mark]) => {
     const some = data.filter(({ record }) => record.verdict?.word === word);
     if (!some.length) return [];
-    const ring = points(mark, some.map(({ value }) => value), theme, 15);
+    const ring = points(
+      mark,
+      some.map(({ value }) => value),
+      theme,
+      15,
+    );
     const style = { ...ring.itemStyle, borderWidth: 2 };
     return [{ ...ring, name, itemStyle: style, silent: true, tooltip: { show: false }, z: 5 }];
   });
@@ -101,9 +120,9 @@ export function doubtRings(name, data, theme) {
 
 /**
  * Straight reference lines with labels, on an invisible series.
- * @param {{axis: 'x'|'y', at: number, label: string}[]} lines
+ * @param {{axis: 'x'|'y', at: number, label: string, position?: string}[]} lines
  */
-export function referenceLines(lines, theme, position = 'insideEndTop') {
+export function referenceLines(lines, theme) {
   return {
     type: 'line',
     data: [],
@@ -113,12 +132,12 @@ export function referenceLines(lines, theme, position = 'insideEndTop') {
       symbol: 'none',
       precision: 9,
       animation: false,
-      data: lines.map(({ axis, at, label }) => ({
+      data: lines.map(({ axis, at, label, position }) => ({
         [axis === 'x' ? 'xAxis' : 'yAxis']: at,
         lineStyle: { color: theme.roof, width: 1.4, type: [7, 3, 1, 3] },
         label: {
           formatter: () => label,
-          position,
+          position: position ?? 'insideStartTop',
           color: theme.text,
           fontSize: 11,
           textBorderColor: theme.background,
