@@ -53,6 +53,7 @@ export const chartChecks = {
     }
   },
   async 'charts are saved'(page) {
+    await drawAll(page);
     const svg = await saved(page, '#copy .tools button:has-text("SVG")', readFileSync);
     assert.match(svg.name, /device-to-device.*h200.*\.svg$/);
     assert.match(svg.bytes.toString(), /^<svg[^]*Device to device[^]*H200[^]*<\/svg>\s*$/);

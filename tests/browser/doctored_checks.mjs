@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { everyFigureIsDrawn } from './chart_checks.mjs';
 import { BAD, FORMULA, HIGH, HOSTILE } from './journals.mjs';
 import { csvLines, saved } from './page_facts.mjs';
+import { rowIsRecord } from './text_checks.mjs';
 
 export const doctoredChecks = {
   async 'what is wrong is said first'(page) {
@@ -53,6 +54,10 @@ export const manyChecks = {
     assert.ok((await key.textContent()).includes(`${best.toFixed(1)} TFLOP/s`));
     const legend = page.locator('#gemm-bf16-nn-bf16- .legend');
     assert.match(await legend.textContent(), /higher than possible/);
+  },
+  async 'a row and its CSV are the record'(page, [, , cpu]) {
+    const measured = cpu.records.filter(({ benchmark }) => benchmark === 'gemm');
+    await rowIsRecord(page, cpu, measured.at(-1));
   },
   async 'devices are told apart by name and by symbol'(page) {
     const legend = page.locator('#gemm-bf16-nn-bf16- .legend li');

@@ -3,7 +3,8 @@
 import { day } from './format.js';
 
 /** A model without its maker: "AMD Instinct MI300X" -> "MI300X". */
-export const shortModel = (model) => model.replace(/^(NVIDIA|AMD|Intel)\s+(Instinct\s+)?(?=\S)/, '');
+export const shortModel = (model) =>
+  model.replace(/^(NVIDIA|AMD|Intel)\s+(Instinct\s+)?(?=\S)/, '');
 
 /** What may differ, in the order in which it is tried. */
 const FACTS = [

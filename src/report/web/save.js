@@ -6,7 +6,8 @@ import { markColour, points, pointStyle } from './plot/marks.js';
 
 const WIDTHS = { half: 720, full: 960 }; // of a saved chart, in CSS pixels
 const SCALE = 2; // pixels of a PNG to one of them
-const CHARACTER = 6.6; // the width of a letter of the legend, about
+const CHARACTER = 6.6; // the width of a letter, about
+const LINE = 17; // the height of a line under the title
 
 const LONGEST = 120; // letters of a file's name
 
@@ -41,7 +42,7 @@ function legendRows(marks, room) {
   return rows;
 }
 
-function savedLegend(marks, hidden, theme) {
+function savedLegend(marks, hidden, theme, top) {
   const notes = new Map(marks.map(({ name, note }) => [name, note]));
   const formatter = (name) => [name, notes.get(name)].filter(Boolean).join(' ');
   const data = marks.map((mark) => ({
@@ -60,7 +61,7 @@ function savedLegend(marks, hidden, theme) {
     data,
     formatter,
     left: 20,
-    top: 66,
+    top,
     itemWidth: 10,
     itemHeight: 10,
     itemGap: 16,
@@ -84,15 +85,19 @@ const pictureName = (panel) =>
 function picture(panel, hidden, theme) {
   const width = Math.max(WIDTHS[panel.span], panel.minWidth ?? 0);
   const option = panel.option({ width, theme });
-  const above = 72 + (panel.legend.length ? 24 * legendRows(panel.legend, width) : 0);
+  const lines = [devices(panel), panel.caption.replace(/^Simulated\. ?/, '')].filter(Boolean);
+  const rows = lines.map((text) => Math.ceil((text.length * CHARACTER) / (width - 40)));
+  const under = { fontSize: 12, color: theme.muted, lineHeight: LINE };
+  const top = 44 + LINE * rows.reduce((sum, n) => sum + n, 0);
+  const above = top + 8 + (panel.legend.length ? 24 * legendRows(panel.legend, width) : 0);
   const height = panel.height(width) + above;
   const title = {
     text: fullTitle(panel),
-    subtext: [devices(panel), panel.caption].filter(Boolean).join('. '),
+    subtext: lines.join('\n'),
     left: 14,
     top: 10,
-    textStyle: { fontSize: 16, color: theme.text },
-    subtextStyle: { fontSize: 12, color: theme.muted, width: width - 40, overflow: 'break' },
+    textStyle: { fontSize: 16, color: theme.text, width: width - 40, overflow: 'truncate' },
+    subtextStyle: { ...under, width: width - 40, overflow: 'break' },
   };
   const elements = (option.graphic?.elements ?? []).map((element) => moved(element, above));
   // The legend leaves out names that no series has: those that explain marks get an empty one.
@@ -103,7 +108,7 @@ function picture(panel, hidden, theme) {
     title,
     graphic: { elements },
     grid: { ...option.grid, top: option.grid.top + above },
-    legend: savedLegend(panel.legend, hidden, theme),
+    legend: savedLegend(panel.legend, hidden, theme, top),
     series: [...option.series, ...fixed],
   };
   return { text: svgText(whole, width, height), width, height };

@@ -62,7 +62,7 @@ export function findingsOf(matrix) {
   const against = ({ verdict }) =>
     matrix.expected
       ? `the ${number(verdict.expected)} GB/s expected`
-      : `the median of all pairs, ${number(matrix.middle)}`;
+      : `the median of all pairs, ${number(matrix.middle)} GB/s`;
   const text = (record) =>
     `${pathText(record.case)} moves ${number(record.rates.gb_per_s)} GB/s, ` +
     `${far(record)} under ${against(record)}.`;
