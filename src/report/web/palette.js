@@ -70,7 +70,7 @@ function luminance(colour) {
 /** @returns {string} black or white, whichever is easier to read on `colour` */
 export const inkOn = (colour) => (luminance(colour) > 0.18 ? '#111418' : '#ffffff');
 
-const STEPS = [-0.25, -0.1, -0.02, 0.02, 0.1, 0.25]; // borders between the seven colours
+const STEPS = [-0.25, -0.1, -0.05, 0.05, 0.1, 0.25]; // borders between the seven colours
 
 /** The borders between the steps of the diverging scale in words, for a key. */
 export const divergingLabels = STEPS.map(
