@@ -3,7 +3,8 @@
 # make test: the same set-up, then every test. make build: only builds, to build/duet.
 .PHONY: run test build packages format clean
 
-run: packages build
+run: packages build/build.ninja
+	cmake --build build --target program
 	@mkdir -p results
 	build/duet run quick --json results/quick-$$(date -u +%Y%m%d-%H%M%S).jsonl \
 	  $$(test -e build/src/report/page.html && echo --report)

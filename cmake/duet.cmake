@@ -29,12 +29,16 @@ function(duet_part name)
   target_link_libraries(libduet PRIVATE duet_${name})
 endfunction()
 
+# What measuring takes: duet and its modules, without tests and benches.
+add_custom_target(program)
+
 # duet_module(NAME source...): modules/duet_NAME.so, found by load_module("NAME").
 function(duet_module name)
   add_library(duet_${name}_module MODULE ${ARGN})
   set_target_properties(duet_${name}_module PROPERTIES
     PREFIX "" OUTPUT_NAME duet_${name} LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/modules)
   target_link_libraries(duet_${name}_module PRIVATE libduet)
+  add_dependencies(program duet_${name}_module)
   target_compile_options(duet_${name}_module PRIVATE
     $<$<COMPILE_LANGUAGE:CXX>:${DUET_WARNINGS}>)
 endfunction()
