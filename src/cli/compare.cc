@@ -34,14 +34,6 @@ CLI::Validator percentage() {
   return CLI::Validator(check, "");
 }
 
-std::string machines_text(const JournalContents& journal) {
-  std::string text;
-  for (const JournalMachine& machine : machines_in(journal.records)) {
-    text += (text.empty() ? "" : ", ") + machine_text(machine);
-  }
-  return text;
-}
-
 std::string one_line(const ComparedCase& one) {
   const std::string where = fmt::format("{} on {}, {}, {}", one.id.benchmark, one.id.device,
                                         one.id.engine, case_text(one.id));
@@ -103,8 +95,9 @@ class CompareCommand : public Command {
  private:
   void show(const JournalContents& base, const JournalContents& now,
             const std::vector<ComparedCase>& cases) const {
-    std::cout << fmt::format("base: {} on {}\nnew:  {} on {}\n\n", base.name, machines_text(base),
-                             now.name, machines_text(now));
+    std::cout << fmt::format("base: {} on {}\nnew:  {} on {}\n\n", base.name,
+                             machines_text(machines_in(base.records)), now.name,
+                             machines_text(machines_in(now.records)));
     const std::string table = comparison_table(cases, all_);
     if (!table.empty()) std::cout << table << '\n';
     std::cout << comparison_counts(cases);

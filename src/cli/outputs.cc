@@ -5,15 +5,12 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/units.h"
 #include "report/report.h"
 #include "results/writers/csv.h"
 
 namespace duet {
 namespace {
-
-bool ends_with(const std::string& text, const std::string& end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
 
 // By name alone: neither needs to be there yet.
 bool same_file(const std::string& a, const std::string& b) {

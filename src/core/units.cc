@@ -95,4 +95,8 @@ std::string format_rate(double value) {
   return fmt::format("{:.3f}", value);
 }
 
+bool ends_with(std::string_view text, std::string_view end) {
+  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
 }  // namespace duet

@@ -16,5 +16,6 @@ std::string format_bytes(std::uint64_t bytes);  // "64 KiB", "2101346304 B" if n
 std::string format_seconds(double seconds);     // "12.3 us"
 std::string format_rate(double value);          // three to four significant digits
 std::string trim(std::string_view text);
+bool ends_with(std::string_view text, std::string_view end);
 
 }  // namespace duet

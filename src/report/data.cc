@@ -9,6 +9,7 @@
 #include <set>
 
 #include "results/environment.h"
+#include "results/journal.h"
 #include "results/version.h"
 #include "verdict/verdict.h"
 
@@ -45,44 +46,37 @@ Record ceilings_to_json(const Ceilings& ceilings) {
 class Builder {
  public:
   Record build(const ReportJournal& journal, const std::string& name) {
-    for (const Record& record : journal.records) {
-      if (record["type"] == "environment") {
-        environments_.push_back(record);
-        judge_.see(record);
-      } else {
-        add(record);
-      }
-    }
+    std::vector<Record> shown;
+    for (const Record& record : journal.records) shown.push_back(take(record));
+    Record records = Record::array();
+    for (const std::size_t i : results_that_count(journal.records)) records.push_back(shown[i]);
     Record ceilings = Record::object();
     for (const auto& [device, one] : judge_.ceilings()) ceilings[device] = ceilings_to_json(one);
     return {{"name", name},
             {"environments", environments_},
             {"ceilings", ceilings},
             {"warnings", journal.warnings},
-            {"records", records_}};
+            {"records", records}};
   }
 
  private:
-  void add(const Record& result) {
-    Record shown = result;
+  // What the page has of a result; an environment is kept, and gives null.
+  Record take(const Record& record) {
+    const bool environment = record["type"] == "environment";
+    if (environment) environments_.push_back(record);
+    judge_.see(record);
+    if (environment) return nullptr;
+    Record shown = record;
     shown.erase("samples");
     shown["environment"] = environments_.empty() ? 0 : environments_.size() - 1;
-    if (outcome_of(result) == Outcome::measured) {
-      judge_.see(result);
-      shown["verdict"] = verdict_to_json(judge_.judge(result));
+    if (outcome_of(record) == Outcome::measured) {
+      shown["verdict"] = verdict_to_json(judge_.judge(record));
     }
-    const auto [place, fresh] = places_.emplace(case_key(case_of(result)), records_.size());
-    if (fresh) {
-      records_.push_back(std::move(shown));
-    } else {
-      records_[place->second] = std::move(shown);
-    }
+    return shown;
   }
 
   Judge judge_;
   Record environments_ = Record::array();
-  Record records_ = Record::array();
-  std::map<std::string, std::size_t> places_;  // by case
 };
 
 // The last `parts` parts of a path.

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/units.h"
 #include "results/output_file.h"
 
 namespace duet {
@@ -36,9 +37,7 @@ std::string no_report_page() {
 }
 
 void check_report_name(const std::string& flag, const std::string& path) {
-  const std::string ending = kReportEnding;
-  const bool fits = path.size() > ending.size() &&
-                    path.compare(path.size() - ending.size(), ending.size(), ending) == 0;
+  const bool fits = ends_with(path, kReportEnding) && path != kReportEnding;
   if (fits || OutputFile::is_special(path)) return;
   throw UsageError(flag + " " + path + ": expected a name that ends in .html");
 }

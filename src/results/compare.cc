@@ -20,20 +20,14 @@ struct CaseRecord {
   const Record* record;
 };
 
-// The last record of each case, in the order in which the cases first appear.
 std::vector<CaseRecord> cases_of(const JournalContents& journal, const Renaming& renaming) {
   std::vector<CaseRecord> cases;
-  std::map<std::string, std::size_t> places;
-  for (const Record& record : journal.records) {
-    if (record["type"] != "result" || outcome_of(record) == Outcome::derived) continue;
+  for (const std::size_t place : results_that_count(journal.records)) {
+    const Record& record = journal.records[place];
+    if (outcome_of(record) == Outcome::derived) continue;
     CaseId id = renaming(case_of(record));
-    const std::string key = case_key(id);
-    const auto [place, first] = places.emplace(key, cases.size());
-    if (first) {
-      cases.push_back({key, std::move(id), &record});
-    } else {
-      cases[place->second].record = &record;
-    }
+    std::string key = case_key(id);
+    cases.push_back({std::move(key), std::move(id), &record});
   }
   return cases;
 }

@@ -57,10 +57,22 @@ Record parse_line(std::string_view line) {
 
 }  // namespace
 
+std::vector<std::size_t> results_that_count(const std::vector<Record>& records) {
+  std::vector<std::size_t> last;
+  std::map<std::string, std::size_t> places;
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    if (records[i]["type"] != "result") continue;
+    const auto [place, fresh] = places.emplace(case_key(case_of(records[i])), last.size());
+    if (fresh) last.push_back(i);
+    last[place->second] = i;
+  }
+  return last;
+}
+
 std::map<std::string, const Record*> JournalContents::by_case() const {
   std::map<std::string, const Record*> found;
-  for (const Record& record : records) {
-    if (record["type"] == "result") found[case_key(case_of(record))] = &record;
+  for (const std::size_t i : results_that_count(records)) {
+    found[case_key(case_of(records[i]))] = &records[i];
   }
   return found;
 }
@@ -97,21 +109,6 @@ JournalContents read_journal(const std::string& path) {
   return parse_journal(path, read_all(path));
 }
 
-namespace {
-
-// One name for two machines would mix their figures, case by case.
-void check_one_machine(const std::string& path, const JournalContents& contents) {
-  std::map<std::string, JournalMachine> by_name;
-  for (const JournalMachine& machine : machines_in(contents.records)) {
-    const auto [known, fresh] = by_name.emplace(machine.name, machine);
-    if (fresh) continue;
-    throw UsageError(fmt::format("{}: {} and {} under one name: expected a journal of one machine",
-                                 path, machine_text(known->second), machine_text(machine)));
-  }
-}
-
-}  // namespace
-
 JournalContents load_journal(const std::string& path) {
   constexpr const char* kExpected = "expected a journal, as --json writes";
   std::error_code ignored;
@@ -127,7 +124,7 @@ JournalContents load_journal(const std::string& path) {
     for (const std::string& warning : contents.warnings) warnings += " (" + warning + ")";
     throw UsageError(fmt::format("{}: without any result: {}{}", path, kExpected, warnings));
   }
-  check_one_machine(path, contents);
+  machines_by_name(path, contents.records);
   return contents;
 }
 

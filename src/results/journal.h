@@ -24,6 +24,10 @@ struct JournalContents {
   std::map<std::string, const Record*> by_case() const;
 };
 
+// Places of the results that count: the last one of each case, the cases in the order in which they
+// first appear.
+std::vector<std::size_t> results_that_count(const std::vector<Record>& records);
+
 // A journal's text; `name` stands for it in messages. Throws UsageError "NAME:LINE: ..." on a line
 // that is not a record of this schema, and nothing else whatever the bytes are; every record that
 // it returns has passed check_record. A last line without its end is dropped and warned of.

@@ -7,6 +7,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "core/error.h"
+
 namespace duet {
 namespace {
 
@@ -35,6 +37,25 @@ std::vector<JournalMachine> machines_in(const std::vector<Record>& records) {
     }
   }
   return machines;
+}
+
+std::vector<JournalMachine> machines_by_name(const std::string& journal,
+                                             const std::vector<Record>& records) {
+  const std::vector<JournalMachine> machines = machines_in(records);
+  std::map<std::string, const JournalMachine*> known;
+  for (const JournalMachine& machine : machines) {
+    const auto [before, fresh] = known.emplace(machine.name, &machine);
+    if (fresh) continue;
+    throw UsageError(fmt::format("{}: holds runs on {} and on {}: expected one machine of a name",
+                                 journal, device_text(*before->second), device_text(machine)));
+  }
+  return machines;
+}
+
+std::string machines_text(const std::vector<JournalMachine>& machines) {
+  std::string text;
+  for (const auto& machine : machines) text += (text.empty() ? "" : ", ") + machine_text(machine);
+  return text;
 }
 
 std::string machine_text(const JournalMachine& machine) {

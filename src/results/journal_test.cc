@@ -151,8 +151,8 @@ TEST_F(Journal, WhoNeedsAJournalIsToldWhatIsThereInstead) {
   store(journal_line(environment("cuda:0", "NVIDIA H200")) + journal_line(skipped(1, "a")) +
         journal_line(environment("cuda:0", "NVIDIA H100")));
   EXPECT_EQ(refusal(), path_ +
-                           ": cuda:0 (1 x NVIDIA H200) and cuda:0 (1 x NVIDIA H100) under one "
-                           "name: expected a journal of one machine");
+                           ": holds runs on cuda:0:0 = NVIDIA H200 and on cuda:0:0 = NVIDIA H100: "
+                           "expected one machine of a name");
   store(journal_line(skipped(1, "a")) + "{\"type\":\"res");
   EXPECT_EQ(refusal(), "");
   EXPECT_EQ(load_journal(path_).warnings.size(), 1u);

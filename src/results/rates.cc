@@ -24,10 +24,6 @@ constexpr std::array<Unit, 7> kUnits = {{{"gb_per_s", "GB/s"},
                                          {"bytes", ""},
                                          {"us", "us"}}};
 
-bool ends_with(const std::string& text, const std::string& end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
-
 bool is_bytes(const std::string& rate) {
   return ends_with(rate, "bytes") || rate.compare(0, 6, "bytes_") == 0;
 }

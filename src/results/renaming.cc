@@ -14,27 +14,13 @@ namespace {
 
 // Throws UsageError if no environment is there, or one name stands for two machines.
 std::vector<JournalMachine> machines_of(const JournalContents& journal) {
-  const std::vector<JournalMachine> machines = machines_in(journal.records);
+  const auto machines = machines_by_name(journal.name, journal.records);
   if (machines.empty()) {
     throw UsageError(
         fmt::format("{}: no environment that names a machine: expected a journal, as --json writes",
                     journal.name));
   }
-  for (std::size_t i = 0; i < machines.size(); ++i) {
-    for (std::size_t j = 0; j < i; ++j) {
-      if (machines[i].name != machines[j].name) continue;
-      throw UsageError(fmt::format("{}: holds runs on {} and on {}: expected one machine of a name",
-                                   journal.name, device_text(machines[j]),
-                                   device_text(machines[i])));
-    }
-  }
   return machines;
-}
-
-std::string text(const std::vector<JournalMachine>& machines) {
-  std::string out;
-  for (const auto& machine : machines) out += (out.empty() ? "" : ", ") + machine_text(machine);
-  return out;
 }
 
 std::string renamed(const std::map<std::string, std::string>& names, const std::string& name) {
@@ -60,7 +46,7 @@ Renaming Renaming::same_devices(const JournalContents& base, const JournalConten
   throw UsageError(
       fmt::format("{} is of {}, {} of {}: expected the same devices; --across-devices compares "
                   "them all the same",
-                  base.name, text(base_machines), now.name, text(now_machines)));
+                  base.name, machines_text(base_machines), now.name, machines_text(now_machines)));
 }
 
 Renaming Renaming::by_place(const JournalContents& base, const JournalContents& now) {
@@ -70,7 +56,7 @@ Renaming Renaming::by_place(const JournalContents& base, const JournalContents& 
     throw UsageError(
         fmt::format("--across-devices matches machines by their order: {} is of {}, {} of {}: "
                     "expected equally many",
-                    base.name, text(to), now.name, text(from)));
+                    base.name, machines_text(to), now.name, machines_text(from)));
   }
   Renaming renaming;
   for (std::size_t i = 0; i < from.size(); ++i) {

@@ -13,7 +13,6 @@ namespace {
 constexpr double kCpuShare = 0.90;  // of the copy peak: a plain copy is nearly all of it
 
 double bytes_of(const Record& record) { return axis_number(record, "bytes"); }
-bool both_ways(const Record& record) { return axis_true(record, "bidirectional"); }
 
 std::string memory_of(const Record& record) {
   for (const char* axis : {"source", "destination"}) {
@@ -31,7 +30,7 @@ bool fits(const CopyRule& rule, const Record& record) {
          same(rule.executor, axis_word(record, "executor")) &&
          same(rule.issue, axis_word(record, "issue")) &&
          same(rule.pattern, axis_word(record, "pattern")) && same(rule.memory, memory_of(record)) &&
-         (!rule.bidirectional || *rule.bidirectional == both_ways(record));
+         (!rule.bidirectional || *rule.bidirectional == axis_true(record, "bidirectional"));
 }
 
 Bound bound_of(const Record& record, const Site& site) {
@@ -40,10 +39,7 @@ Bound bound_of(const Record& record, const Site& site) {
   if (kind == "peer") return peer_bound(record, site);
   if (kind == "local") {
     // What fits in the cache is not bound by memory.
-    const double told = devices_of(site.machine)[0].value("cache_bytes", 0.0);
-    if (bytes_of(record) <= std::max(told, promise.cache_bytes)) {
-      return {0, "the copy fits in the cache"};
-    }
+    if (bytes_of(record) <= cache_bytes(site)) return {0, "the copy fits in the cache"};
     return {promise.memory_gb_per_s,
             fmt::format("the {:.4g} GB/s of its memory", promise.memory_gb_per_s)};
   }

@@ -47,6 +47,10 @@ Expectation expect_copy(const Record& record, const Site& site);
 // The machine's devices; an empty array if it tells of none.
 const Record& devices_of(const Record& machine);
 
+// Of the last-level cache in front of a device's memory: the larger of what the device tells and
+// its maker promises. The site must have a promise.
+double cache_bytes(const Site& site);
+
 // An axis of the record's case; "", 0 or false where it has none of that type.
 std::string axis_word(const Record& record, const char* axis);
 double axis_number(const Record& record, const char* axis);

@@ -103,9 +103,8 @@ std::string throttled(const Record& record) {
 // The least that moving the operands takes; none where they may be in the cache already.
 double seconds_of_memory(const Record& record, const Site& site) {
   const double bytes = record["cost"]["memory_bytes"].get<double>();
-  const double told = devices_of(site.machine)[0].value("cache_bytes", 0.0);
   const bool cold = record.value("flushed", false);
-  if (!cold && bytes <= std::max(told, site.promise->cache_bytes)) return 0;
+  if (!cold && bytes <= cache_bytes(site)) return 0;
   return bytes / site.promise->memory_gb_per_s / 1e9;
 }
 

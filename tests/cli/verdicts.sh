@@ -59,7 +59,7 @@ grep -qx 'report: both.html' out || fail "duet report: $(cat out)"
 refuses 'page.html exists' report run.jsonl -o page.html
 refuses 'expected a name that ends in .html' report run.jsonl -o page.txt
 cat run.jsonl <(sed 's/AMD Instinct MI300X/AMD Instinct MI350X/' run.jsonl) > mixed.jsonl
-refuses 'expected a journal of one machine' report mixed.jsonl
+refuses 'expected one machine of a name' report mixed.jsonl
 printf '{"type":"env' > cut.jsonl
 refuses 'cut short' report cut.jsonl
 for page in run.html both.html; do

@@ -1,5 +1,7 @@
 // Loops of the widest instructions that this CPU has. Stores that go past the caches save reading
 // each line before it is written; where a CPU does that by itself, others are as fast or faster.
+// They stand apart from the host device's own copy (device/host/copy_bytes.cc), which is held
+// against them.
 #include "copy/cpu/peak.h"
 
 #include <fmt/format.h>

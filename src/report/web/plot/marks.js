@@ -118,6 +118,17 @@ export function doubtRings(name, data, theme) {
   });
 }
 
+/** The label of a reference line or a roof. */
+export const lineLabel = (theme, text, position = 'insideStartTop') => ({
+  show: true,
+  formatter: () => text,
+  position,
+  color: theme.text,
+  fontSize: 11,
+  textBorderColor: theme.background,
+  textBorderWidth: 3,
+});
+
 /**
  * Straight reference lines with labels, on an invisible series.
  * @param {{axis: 'x'|'y', at: number, label: string, position?: string}[]} lines
@@ -135,14 +146,7 @@ export function referenceLines(lines, theme) {
       data: lines.map(({ axis, at, label, position }) => ({
         [axis === 'x' ? 'xAxis' : 'yAxis']: at,
         lineStyle: { color: theme.roof, width: 1.4, type: [7, 3, 1, 3] },
-        label: {
-          formatter: () => label,
-          position: position ?? 'insideStartTop',
-          color: theme.text,
-          fontSize: 11,
-          textBorderColor: theme.background,
-          textBorderWidth: 3,
-        },
+        label: lineLabel(theme, label, position),
       })),
     },
   };

@@ -1,5 +1,6 @@
 // The roofs of a roofline: the memory's slope and a line for each peak.
 import { seriesColour } from '../palette.js';
+import { lineLabel } from './marks.js';
 import { nearOnes, span, valuesOf } from './peaks.js';
 
 /**
@@ -37,15 +38,6 @@ export function roofAt({ place: { ceiling }, case: c }, flopPerByte) {
 const fed = (memory, flopPerByte) => (memory * flopPerByte) / 1000;
 
 function roofSeries(from, to, colour, label, theme, dash) {
-  const text = {
-    show: true,
-    formatter: () => label,
-    color: theme.text,
-    fontSize: 11,
-    position: 'insideStartTop',
-    textBorderColor: theme.background,
-    textBorderWidth: 3,
-  };
   const line = [from, to].map((point) => ({ coord: point.map(Math.log10), symbol: 'none' }));
   return {
     type: 'line',
@@ -57,7 +49,7 @@ function roofSeries(from, to, colour, label, theme, dash) {
       symbol: 'none',
       precision: 9,
       lineStyle: { color: colour, width: 1.6, type: dash },
-      label: text,
+      label: lineLabel(theme, label),
       data: [line],
     },
   };
