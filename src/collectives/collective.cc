@@ -1,0 +1,247 @@
+// Sizes, factors and moves of the collectives.
+#include "collectives/collective.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+#include "core/error.h"
+
+namespace duet {
+namespace {
+
+using Kind = CollectiveKind;
+
+struct Name {
+  Kind kind;
+  std::string_view text;
+};
+constexpr std::array<Name, 9> kNames{{{Kind::all_gather, "all_gather"},
+                                      {Kind::all_to_all, "all_to_all"},
+                                      {Kind::all_to_all_v, "all_to_all_v"},
+                                      {Kind::broadcast, "broadcast"},
+                                      {Kind::gather, "gather"},
+                                      {Kind::scatter, "scatter"},
+                                      {Kind::send_recv, "send_recv"},
+                                      {Kind::reduce_scatter, "reduce_scatter"},
+                                      {Kind::all_reduce, "all_reduce"}}};
+
+std::size_t at(int from, int to, int ranks) {
+  return static_cast<std::size_t>(from) * static_cast<std::size_t>(ranks) +
+         static_cast<std::size_t>(to);
+}
+
+std::uint64_t whole(int ranks) { return static_cast<std::uint64_t>(ranks); }
+
+// Elements that `from` has for `to`, where every rank may have something for every other.
+std::uint64_t pair_count(const Collective& c, int from, int to, int ranks) {
+  switch (c.kind) {
+    case Kind::all_gather:
+    case Kind::all_to_all:
+      return c.count;
+    case Kind::all_to_all_v:
+      return c.counts[at(from, to, ranks)];
+    case Kind::broadcast:
+    case Kind::scatter:
+      return from == c.root ? c.count : 0;
+    case Kind::gather:
+      return to == c.root ? c.count : 0;
+    case Kind::send_recv:
+      return to == (from + 1) % ranks ? c.count : 0;
+    case Kind::reduce_scatter:
+    case Kind::all_reduce:
+      break;
+  }
+  throw BadArgument(fmt::format("{}: not a list of moves", name(c.kind)));
+}
+
+// Does every receiver get the same bytes from a sender?
+bool sends_the_same(Kind kind) {
+  return kind == Kind::all_gather || kind == Kind::broadcast || kind == Kind::gather ||
+         kind == Kind::send_recv;
+}
+
+std::uint64_t row_sum(const Collective& c, int rank, int ranks, bool sent) {
+  std::uint64_t sum = 0;
+  for (int other = 0; other < ranks; ++other) {
+    sum += sent ? c.counts[at(rank, other, ranks)] : c.counts[at(other, rank, ranks)];
+  }
+  return sum;
+}
+
+}  // namespace
+
+std::string_view name(CollectiveKind kind) {
+  for (const Name& each : kNames) {
+    if (each.kind == kind) return each.text;
+  }
+  return "?";
+}
+
+std::vector<CollectiveKind> all_collectives() {
+  std::vector<Kind> kinds;
+  for (const Name& each : kNames) kinds.push_back(each.kind);
+  return kinds;
+}
+
+CollectiveKind parse_collective(std::string_view text) {
+  std::vector<std::string_view> known;
+  for (const Name& each : kNames) {
+    if (each.text == text) return each.kind;
+    known.push_back(each.text);
+  }
+  throw UsageError(
+      fmt::format("unknown collective '{}': expected one of {}", text, fmt::join(known, ", ")));
+}
+
+bool reduces(CollectiveKind kind) {
+  return kind == Kind::reduce_scatter || kind == Kind::all_reduce;
+}
+
+void check(const Collective& c, int ranks) {
+  if (c.root < 0 || c.root >= ranks) {
+    throw BadArgument(
+        fmt::format("{}: root {}: expected 0 to {}", name(c.kind), c.root, ranks - 1));
+  }
+  if (c.kind == Kind::all_to_all_v && c.counts.size() != at(ranks, 0, ranks)) {
+    throw BadArgument(fmt::format("all_to_all_v: {} counts: expected {}, one for each pair",
+                                  c.counts.size(), at(ranks, 0, ranks)));
+  }
+  constexpr std::array kReducible = {DType::fp32, DType::fp16, DType::bf16, DType::int32};
+  if (reduces(c.kind) &&
+      std::find(kReducible.begin(), kReducible.end(), c.dtype) == kReducible.end()) {
+    throw BadArgument(fmt::format("{} of {}: expected one of fp32, fp16, bf16, int32", name(c.kind),
+                                  name(c.dtype)));
+  }
+}
+
+std::uint64_t send_bytes(const Collective& c, int rank, int ranks) {
+  const std::uint64_t chunk = c.count * size_of(c.dtype);
+  switch (c.kind) {
+    case Kind::all_to_all:
+    case Kind::reduce_scatter:
+      return chunk * whole(ranks);
+    case Kind::all_to_all_v:
+      return row_sum(c, rank, ranks, true) * size_of(c.dtype);
+    case Kind::broadcast:
+      return rank == c.root ? chunk : 0;
+    case Kind::scatter:
+      return rank == c.root ? chunk * whole(ranks) : 0;
+    case Kind::all_gather:
+    case Kind::gather:
+    case Kind::send_recv:
+    case Kind::all_reduce:
+      break;
+  }
+  return chunk;
+}
+
+std::uint64_t recv_bytes(const Collective& c, int rank, int ranks) {
+  const std::uint64_t chunk = c.count * size_of(c.dtype);
+  switch (c.kind) {
+    case Kind::all_gather:
+    case Kind::all_to_all:
+      return chunk * whole(ranks);
+    case Kind::all_to_all_v:
+      return row_sum(c, rank, ranks, false) * size_of(c.dtype);
+    case Kind::gather:
+      return rank == c.root ? chunk * whole(ranks) : 0;
+    case Kind::broadcast:
+    case Kind::scatter:
+    case Kind::send_recv:
+    case Kind::reduce_scatter:
+    case Kind::all_reduce:
+      break;
+  }
+  return chunk;
+}
+
+std::uint64_t in_place_offset(const Collective& c, int rank) {
+  switch (c.kind) {
+    case Kind::all_gather:
+    case Kind::gather:
+    case Kind::scatter:
+    case Kind::reduce_scatter:
+      return c.count * size_of(c.dtype) * static_cast<std::uint64_t>(rank);
+    default:
+      return 0;
+  }
+}
+
+bool has_in_place(CollectiveKind kind) {
+  return kind != Kind::send_recv && kind != Kind::all_to_all_v;
+}
+
+std::uint64_t size_bytes(const Collective& c, int ranks) {
+  const std::uint64_t chunk = c.count * size_of(c.dtype);
+  switch (c.kind) {
+    case Kind::all_gather:
+    case Kind::all_to_all:
+    case Kind::gather:
+    case Kind::scatter:
+    case Kind::reduce_scatter:
+      return chunk * whole(ranks);
+    case Kind::all_to_all_v: {
+      std::uint64_t largest = 0;
+      for (int rank = 0; rank < ranks; ++rank) {
+        largest =
+            std::max({largest, row_sum(c, rank, ranks, true), row_sum(c, rank, ranks, false)});
+      }
+      return largest * size_of(c.dtype);
+    }
+    case Kind::broadcast:
+    case Kind::send_recv:
+    case Kind::all_reduce:
+      break;
+  }
+  return chunk;
+}
+
+double bus_factor(CollectiveKind kind, int ranks) {
+  const double n = ranks;
+  switch (kind) {
+    case Kind::all_reduce:
+      return 2 * (n - 1) / n;
+    case Kind::all_gather:
+    case Kind::all_to_all:
+    case Kind::gather:
+    case Kind::scatter:
+    case Kind::reduce_scatter:
+      return (n - 1) / n;
+    case Kind::all_to_all_v:
+    case Kind::broadcast:
+    case Kind::send_recv:
+      break;
+  }
+  return 1;
+}
+
+std::uint64_t count_for(CollectiveKind kind, DType dtype, std::uint64_t bytes, int ranks) {
+  Collective one;
+  one.kind = kind;
+  one.dtype = dtype;
+  one.count = 1;
+  if (kind == Kind::all_to_all_v) one.kind = Kind::all_to_all;
+  return bytes / size_bytes(one, ranks);
+}
+
+std::vector<Move> moves(const Collective& c, int ranks) {
+  std::vector<Move> list;
+  const std::uint64_t size = size_of(c.dtype);
+  std::vector<std::uint64_t> received(static_cast<std::size_t>(ranks), 0);
+  for (int from = 0; from < ranks; ++from) {
+    std::uint64_t sent = 0;
+    for (int to = 0; to < ranks; ++to) {
+      const std::uint64_t bytes = pair_count(c, from, to, ranks) * size;
+      std::uint64_t& filled = received[static_cast<std::size_t>(to)];
+      if (bytes > 0) list.push_back({from, to, sends_the_same(c.kind) ? 0 : sent, filled, bytes});
+      sent += bytes;
+      filled += bytes;
+    }
+  }
+  return list;
+}
+
+}  // namespace duet

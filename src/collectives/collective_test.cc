@@ -1,0 +1,76 @@
+// Sizes, factors and moves against the definitions.
+#include "collectives/collective.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "core/error.h"
+
+namespace duet {
+namespace {
+
+using Kind = CollectiveKind;
+
+Collective of(Kind kind, std::uint64_t count, DType dtype = DType::fp32) {
+  Collective c;
+  c.kind = kind;
+  c.dtype = dtype;
+  c.count = count;
+  return c;
+}
+
+TEST(Collective, NamesComeBack) {
+  for (const Kind kind : all_collectives()) EXPECT_EQ(parse_collective(name(kind)), kind);
+  EXPECT_THROW(parse_collective("allreduce"), UsageError);
+}
+
+TEST(Collective, SizesAreNcclTests) {
+  EXPECT_EQ(size_bytes(of(Kind::all_gather, 10), 4), 160u);
+  EXPECT_EQ(size_bytes(of(Kind::all_reduce, 10), 4), 40u);
+  EXPECT_EQ(size_bytes(of(Kind::broadcast, 10, DType::bf16), 8), 20u);
+  EXPECT_DOUBLE_EQ(bus_factor(Kind::all_reduce, 4), 1.5);
+  EXPECT_DOUBLE_EQ(bus_factor(Kind::reduce_scatter, 4), 0.75);
+  EXPECT_DOUBLE_EQ(bus_factor(Kind::send_recv, 4), 1);
+  for (const Kind kind : all_collectives()) {
+    if (kind == Kind::all_to_all_v) continue;
+    const std::uint64_t count = count_for(kind, DType::fp16, 1001, 3);
+    EXPECT_LE(size_bytes(of(kind, count, DType::fp16), 3), 1001u) << name(kind);
+    EXPECT_GT(size_bytes(of(kind, count + 1, DType::fp16), 3), 1001u) << name(kind);
+  }
+}
+
+// Every byte of a receive buffer is written once, and everything that is sent lies in the buffer.
+TEST(Collective, MovesFillTheReceiveBuffersOnce) {
+  for (const Kind kind : all_collectives()) {
+    if (reduces(kind)) continue;
+    for (int ranks = 1; ranks <= 5; ++ranks) {
+      Collective c = of(kind, 7);
+      c.root = ranks / 2;
+      for (int i = 0; i < ranks * ranks; ++i) {
+        c.counts.push_back(static_cast<std::uint64_t>((i * 7) % 5));
+      }
+      std::map<std::pair<int, std::uint64_t>, int> written;
+      for (const Move& move : moves(c, ranks)) {
+        EXPECT_LE(move.from_offset + move.bytes, send_bytes(c, move.from, ranks)) << name(kind);
+        for (std::uint64_t i = 0; i < move.bytes; ++i) ++written[{move.to, move.to_offset + i}];
+      }
+      std::uint64_t bytes = 0;
+      for (int rank = 0; rank < ranks; ++rank) bytes += recv_bytes(c, rank, ranks);
+      EXPECT_EQ(written.size(), bytes) << name(kind) << " of " << ranks;
+      for (const auto& [place, times] : written) EXPECT_EQ(times, 1) << name(kind);
+    }
+  }
+}
+
+TEST(Collective, RefusesWhatMakesNoSense) {
+  Collective c = of(Kind::broadcast, 1);
+  c.root = 4;
+  EXPECT_THROW(check(c, 4), BadArgument);
+  EXPECT_THROW(check(of(Kind::all_reduce, 1, DType::int8), 4), BadArgument);
+  EXPECT_THROW(check(of(Kind::all_to_all_v, 1), 4), BadArgument);
+  EXPECT_NO_THROW(check(of(Kind::all_gather, 1, DType::int8), 4));
+}
+
+}  // namespace
+}  // namespace duet

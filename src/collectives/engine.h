@@ -1,0 +1,75 @@
+// A collective engine: whose implementation runs a collective. Duet's own and its peers.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "collectives/collective.h"
+#include "core/error.h"
+#include "team/team.h"
+
+namespace duet {
+
+struct CollectiveBuffers {
+  Span send, recv;
+};
+
+// One rank's part of a collective, bound to its buffers, which must outlive it.
+class CollectivePlan {
+ public:
+  virtual ~CollectivePlan() = default;
+  // Only enqueues: never blocks, allocates or takes a lock that another rank may hold. All ranks
+  // enqueue a session's plans in the same order.
+  virtual void enqueue(Stream& stream) = 0;
+  virtual std::string algorithm() const { return ""; }  // what was chosen, for the journal
+  // Bytes that really leave this rank over a wire in one call; 0: not known.
+  virtual double wire_bytes() const { return 0; }
+  // Does enqueue() block until peers have done their part? The start gate then holds nothing.
+  virtual bool host_driven() const { return false; }
+};
+
+// Memory for a rank's buffer; freed with the object.
+class CollectiveMemory {
+ public:
+  virtual ~CollectiveMemory() = default;
+  virtual Span span() const = 0;
+};
+
+// An engine set up for the ranks of one team. Made outside Team::each(); the calls with a Rank are
+// made inside of it.
+class CollectiveSession {
+ public:
+  virtual ~CollectiveSession() = default;
+  // Why this engine cannot run the collective, if so; the same on every rank.
+  virtual std::optional<Skipped> unsupported(const Collective& collective, bool in_place) const = 0;
+  // Plain device memory, unless the engine wants another kind.
+  virtual std::unique_ptr<CollectiveMemory> allocate(Rank& rank, std::uint64_t bytes);
+  // Collective: every rank makes the same call, which may block. Throws BadArgument where ranks ask
+  // for different things.
+  virtual std::unique_ptr<CollectivePlan> plan(Rank& rank, const Collective& collective,
+                                               const CollectiveBuffers& buffers) = 0;
+};
+
+class CollectiveEngine {
+ public:
+  virtual ~CollectiveEngine() = default;
+  virtual std::string name() const = 0;         // "dma", "nccl", "nccl-zero-cta", "mpi"
+  virtual std::string device_kind() const = 0;  // "cuda"; "" for any
+  // Throws Unavailable where it cannot run on this team. May use Team::each().
+  virtual std::unique_ptr<CollectiveSession> open(Team& team) = 0;
+};
+
+void register_collective_engine(std::unique_ptr<CollectiveEngine> engine);
+
+// The engines for a kind of device, in the order they registered, with modules loaded; the second
+// list names those that could not be loaded and why.
+struct CollectiveEngines {
+  std::vector<CollectiveEngine*> engines;
+  std::vector<std::pair<std::string, std::string>> unavailable;
+};
+CollectiveEngines collective_engines(const std::string& device_kind);
+
+}  // namespace duet

@@ -1,0 +1,17 @@
+// How the elements of several ranks become one.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace duet {
+
+// Sums of fp16 and bf16 are accumulated in fp32 and rounded once. avg is the sum divided by the
+// number of ranks; of integers, rounded towards zero.
+enum class Reduction { sum, max, min, avg };
+
+std::string_view name(Reduction op);
+Reduction parse_reduction(std::string_view text);  // throws UsageError that lists the known names
+std::vector<Reduction> all_reductions();
+
+}  // namespace duet
