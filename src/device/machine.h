@@ -21,6 +21,9 @@ class Machine {
   virtual double now() = 0;                          // seconds; virtual on a simulated machine
   virtual bool is_virtual() const { return false; }  // do its times cost no real time?
   virtual Turns& turns() = 0;
+
+  // From now on device memory is made so that Device::share() works, where that has to be known.
+  virtual void make_shareable() {}
 };
 
 // One kind of device. `host` and `sim` are always there; the vendors' come with their modules.

@@ -1,45 +1,98 @@
-// The ranks of a run: one per local device, each driven by a thread of its own (or by turns on a
-// simulated machine).
+// The ranks of a run: one per device, each driven by a thread of its own (or by turns on a
+// simulated machine). They may be spread over several processes, those of a process consecutive.
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "device/machine.h"
+#include "team/processes.h"
 
 namespace duet {
 
 class Team;
 
 struct Rank {
-  int index = 0;
+  int index = 0;  // among all processes' ranks
   int size = 1;
   Device& device;
   Team& team;
+  int local = 0;  // among this process's
 };
 
 class Team {
  public:
   // Ranks on the named devices of the machine, in that order; all of them if `devices` is empty.
   // The machine must outlive the team.
-  explicit Team(Machine& machine, std::vector<int> devices = {});
+  //
+  // With several processes every one of them makes its team with its own machine and devices, and
+  // all calls below that meet others are made by all of them. Machines are told to make memory that
+  // other processes can map. A simulated machine has one process (UsageError).
+  explicit Team(Machine& machine, std::vector<int> devices = {}, Processes* processes = nullptr);
+  ~Team();
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
 
-  int size() const { return static_cast<int>(devices_.size()); }
+  int size() const { return size_; }  // of all processes
+  int local_size() const { return static_cast<int>(devices_.size()); }
+  int first_local() const { return first_local_; }
+  bool is_local(int rank) const {
+    return rank >= first_local_ && rank < first_local_ + local_size();
+  }
+
   Machine& machine() { return machine_; }
-  Device& device(int rank) { return machine_.device(devices_.at(static_cast<std::size_t>(rank))); }
+  // The other processes; nullptr where there are none.
+  Processes* processes() { return processes_; }
 
-  // Runs fn on every local rank and returns when all have ended; rethrows the first error, while
-  // the others leave their barriers with an error of their own.
+  // The machine's number of a local rank's device, and the device. Throw BadArgument for a rank of
+  // another process.
+  int device_index(int rank) const;
+  Device& device(int rank) { return machine_.device(device_index(rank)); }
+  // As fn gets it in each(): for what is done rank by rank outside of it.
+  Rank local_rank(int local) {
+    return {first_local_ + local, size_, device(first_local_ + local), *this, local};
+  }
+
+  // Runs fn on every local rank and returns when all have ended, in all processes. If a rank threw,
+  // the others leave their waits with an error of their own; then the first error is rethrown, in
+  // another process with the name of that rank's.
   void each(const std::function<void(Rank&)>& fn);
 
-  // Inside each(): returns when every rank has come here. Throws Timeout naming `what`.
+  // Runs fn once in every process, outside of each(); where it throws in one, it throws in all.
+  void together(const std::function<void()>& fn);
+
+  // Inside each(): returns when every rank of every process has come here. Throws Timeout naming
+  // `what`.
   void barrier(const std::string& what, double deadline_seconds = 60);
 
+  // Inside each(): every rank's bytes, by rank. Throws as barrier().
+  std::vector<std::string> gather(Rank& rank, std::string mine, const std::string& what,
+                                  double deadline_seconds = 60);
+
  private:
+  void meet(const std::string& what, double deadline_seconds,
+            const std::function<void(double)>& speak);
+  void wait_for(const std::string& what, double deadline_seconds, const long& count, long goal);
+  void join_processes();
+
   Machine& machine_;
   std::vector<int> devices_;
-  long arrived_ = 0;  // ranks that ever came to a barrier in this each(); guarded by turns()
+  Processes* processes_;
+  int size_;
+  int first_local_ = 0;
+  int on_failure_ = 0;
+
+  // Guarded by turns(): local ranks that ever came to a meeting in this each(), those that may go
+  // on from it, and why there is nothing to wait for any more.
+  long arrived_ = 0;
+  long released_ = 0;
+  std::string failure_;
+
+  // Of a gathering: each written by its rank before a meeting, then by the one that speaks.
+  std::vector<std::string> parts_;
+  std::shared_ptr<const std::vector<std::string>> gathered_;
 };
 
 }  // namespace duet

@@ -1,0 +1,96 @@
+// Reading the environment of launchers.
+#include "team/launch.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdlib>
+
+#include "core/error.h"
+#include "core/module.h"
+
+namespace duet {
+namespace {
+
+constexpr int kDefaultPort = 29500;  // as PyTorch has it
+constexpr int kMostProcesses = 65536;
+
+std::function<Launch()>& mpi() {
+  static std::function<Launch()> find;
+  return find;
+}
+
+bool has(const char* name) { return std::getenv(name) != nullptr; }
+
+int number(const char* name, int least, int most) {
+  const std::string text = std::getenv(name);
+  const char* end = text.data() + text.size();
+  int value = 0;
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || rest != end || value < least || value > most) {
+    throw UsageError(
+        fmt::format("{}={}: expected a number from {} to {}", name, text, least, most));
+  }
+  return value;
+}
+
+std::optional<int> local_index() {
+  for (const char* name : {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"}) {
+    if (has(name)) return number(name, 0, kMostProcesses - 1);
+  }
+  return std::nullopt;
+}
+
+// The variable by which a launcher shows that it started this process, or nullptr.
+const char* launcher() {
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK"}) {
+    if (has(name)) return name;
+  }
+  // A batch script of Slurm's has the variables of a task without being one of several.
+  const bool task = has("SLURM_PROCID") && has("SLURM_STEP_ID") && has("SLURM_NTASKS") &&
+                    number("SLURM_NTASKS", 1, kMostProcesses) > 1;
+  return task ? "SLURM_PROCID" : nullptr;
+}
+
+bool any_by_address() { return has("RANK") || has("WORLD_SIZE") || has("MASTER_ADDR"); }
+
+Launch by_address() {
+  for (const char* name : {"RANK", "WORLD_SIZE"}) {
+    if (has(name)) continue;
+    throw UsageError(fmt::format(
+        "{} is not set: expected MASTER_ADDR, RANK and WORLD_SIZE together, or none of them",
+        name));
+  }
+  Launch launch;
+  launch.size = number("WORLD_SIZE", 1, kMostProcesses);
+  launch.index = number("RANK", 0, launch.size - 1);
+  if (launch.size == 1) return launch;
+  if (!has("MASTER_ADDR") || std::string(std::getenv("MASTER_ADDR")).empty()) {
+    throw UsageError(fmt::format(
+        "WORLD_SIZE={}: expected MASTER_ADDR to name the machine of the process with RANK=0",
+        launch.size));
+  }
+  launch.addresses = {std::getenv("MASTER_ADDR")};
+  launch.port = has("MASTER_PORT") ? number("MASTER_PORT", 1, 65535) : kDefaultPort;
+  return launch;
+}
+
+}  // namespace
+
+void register_mpi(std::function<Launch()> find) { mpi() = std::move(find); }
+
+Launch find_launch() {
+  Launch launch;
+  if (const char* by = launcher(); by != nullptr && load_module("mpi").loaded) {
+    launch = mpi()();
+  } else if (any_by_address()) {
+    launch = by_address();
+  } else if (by != nullptr) {
+    throw UsageError(fmt::format("{}={}, but MPI is {}: expected MASTER_ADDR, RANK and WORLD_SIZE",
+                                 by, std::getenv(by), load_module("mpi").reason));
+  }
+  if (!launch.local_index) launch.local_index = local_index();
+  return launch;
+}
+
+}  // namespace duet

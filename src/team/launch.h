@@ -1,0 +1,30 @@
+// How this process was started among the others of its run, as its environment tells it.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace duet {
+
+struct Launch {
+  int index = 0;
+  int size = 1;
+  std::vector<std::string> addresses;  // of process 0, in the order to try them
+  int port = 0;                        // of process 0's hub; 0: any free one, told by `broadcast`
+  std::string token;                   // the same in all processes of a run
+  std::optional<int> local_index;      // among the processes of this node
+  // Where a launcher connects the processes: gives everyone what process 0 brings, at most 4 KiB;
+  // called once, by all. Empty where port and addresses are known.
+  std::function<std::string(const std::string&)> broadcast;
+};
+
+// Asks the launcher (mpirun, srun), else MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE, else says
+// that this process is alone. Throws UsageError naming what was expected.
+Launch find_launch();
+
+// What the module `mpi` brings: the launch as MPI knows it.
+void register_mpi(std::function<Launch()> find);
+
+}  // namespace duet

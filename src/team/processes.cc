@@ -1,0 +1,276 @@
+// The client of the hub: a thread takes what the hub sends, and whoever waits sleeps until then.
+#include "team/processes.h"
+
+#include <fmt/format.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <chrono>
+
+namespace duet {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kRetry{50};
+constexpr double kAnswerSeconds = 2;  // the hub answers at once or never
+
+std::string host_name() {
+  char name[256] = "";
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+std::string random_token() {
+  unsigned long bits = 0;
+  if (getrandom(&bits, sizeof bits, 0) != sizeof bits) bits = static_cast<unsigned long>(getpid());
+  return fmt::format("{:x}", bits);
+}
+
+std::vector<std::string> addresses_from(const std::string& host, const Frame& theirs) {
+  if (host == host_name()) return {"127.0.0.1"};
+  return theirs;
+}
+
+// Process 0 opens its hub and tells where, by the launcher or because all know.
+std::unique_ptr<Hub> open_hub(Launch& launch) {
+  std::unique_ptr<Hub> hub;
+  if (launch.broadcast && launch.index == 0) launch.token = random_token();
+  if (launch.index == 0) hub = std::make_unique<Hub>(launch.port, launch.size, launch.token);
+  if (launch.broadcast) {
+    std::string text;
+    if (hub) {
+      text = fmt::format("{} {} {}", host_name(), hub->port(), launch.token);
+      for (const std::string& address : own_addresses()) text += " " + address;
+    }
+    Frame words{""};
+    for (const char c : launch.broadcast(text)) {
+      if (c == ' ') words.emplace_back();
+      if (c != ' ') words.back() += c;
+    }
+    if (words.size() < 3) throw Error("the launcher did not tell where process 0 listens");
+    launch.port = std::stoi(words[1]);
+    launch.token = words[2];
+    launch.addresses = addresses_from(words[0], {words.begin() + 3, words.end()});
+  }
+  if (hub) launch.addresses = {"127.0.0.1"};
+  return hub;
+}
+
+}  // namespace
+
+std::unique_ptr<Processes> Processes::find(double deadline_seconds) {
+  return std::make_unique<Processes>(find_launch(), deadline_seconds);
+}
+
+Processes::Processes(Launch launch, double deadline_seconds)
+    : index_(launch.index),
+      size_(launch.size),
+      local_index_(launch.local_index),
+      place_(fmt::format("pid {} on {}", getpid(), host_name())),
+      label_(fmt::format("process {}", launch.index)) {
+  if (size_ == 1) {
+    if (launch.broadcast) launch.broadcast("");
+    return;
+  }
+  hub_ = open_hub(launch);
+  meet(launch, deadline_seconds);
+}
+
+// Without its goodbye the hub would take this process for one that died.
+Processes::~Processes() {
+  if (!listener_.joinable()) return;
+  std::unique_lock<std::mutex> lock(mutex_);
+  closing_ = true;
+  lock.unlock();
+  send({"bye"});
+  lock.lock();
+  changed_.wait_for(lock, std::chrono::duration<double>(kAnswerSeconds), [&] { return closed_; });
+  lock.unlock();
+  socket_.shut();
+  listener_.join();
+}
+
+void Processes::meet(const Launch& launch, double deadline_seconds) {
+  const auto begin = Clock::now();
+  socket_ = connect(launch, deadline_seconds);
+  send({"hello", launch.token, std::to_string(index_), std::to_string(size_), name()});
+  listener_ = std::thread([this] { listen(); });
+  const double spent = std::chrono::duration<double>(Clock::now() - begin).count();
+  try {
+    const Frame places =
+        gather_all(place_, "all processes of the run to come", deadline_seconds - spent);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    hub_place_ = places.front();
+  } catch (const Error& error) {
+    socket_.shut();
+    listener_.join();
+    if (refused_) throw UsageError(gone_);
+    throw;
+  }
+}
+
+Socket Processes::connect(const Launch& launch, double deadline_seconds) const {
+  const auto begin = Clock::now();
+  std::string reason = "no address";
+  for (;;) {
+    for (const std::string& address : launch.addresses) {
+      Socket socket = Socket::connect(address, launch.port, reason);
+      if (socket.open()) return socket;
+    }
+    const auto waited = Clock::now() - begin;
+    if (std::chrono::duration<double>(waited).count() >= deadline_seconds) {
+      throw Timeout(fmt::format("waiting for process 0 at {} port {}: gave up after {} s: {}",
+                                fmt::join(launch.addresses, ", "), launch.port, deadline_seconds,
+                                reason));
+    }
+    std::this_thread::sleep_for(kRetry);
+  }
+}
+
+std::string Processes::name() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return fmt::format("{} ({})", label_, place_);
+}
+
+void Processes::set_label(const std::string& label) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    label_ = label;
+  }
+  if (size_ > 1) send({"name", name()});
+}
+
+void Processes::send(const Frame& frame) {
+  const std::lock_guard<std::mutex> lock(sending_);
+  socket_.send(frame);  // where the hub is gone, the listener says so
+}
+
+std::vector<std::string> Processes::gather_all(const std::string& mine, const std::string& what,
+                                               double deadline_seconds) {
+  if (size_ == 1) return {mine};
+  std::unique_lock<std::mutex> lock(mutex_);
+  raise(what);
+  const Round round{epoch_, sequence_++};
+  lock.unlock();
+  send({"gather", std::to_string(round.first), std::to_string(round.second), mine});
+  lock.lock();
+  const bool in_time =
+      changed_.wait_for(lock, std::chrono::duration<double>(deadline_seconds),
+                        [&] { return gathered_.count(round) > 0 || !failure_locked().empty(); });
+  if (const auto found = gathered_.find(round); found != gathered_.end()) {
+    std::vector<std::string> all = std::move(found->second);
+    gathered_.erase(found);
+    return all;
+  }
+  if (in_time) raise(what);
+  const std::string text = fmt::format("waiting for {}: gave up after {:.3g} s: {}", what,
+                                       deadline_seconds, missing(lock, round));
+  lock.unlock();
+  fail(text);
+  throw Timeout(text);
+}
+
+void Processes::barrier(const std::string& what, double deadline_seconds) {
+  gather_all("", what, deadline_seconds);
+}
+
+std::string Processes::missing(std::unique_lock<std::mutex>& lock, const Round& round) {
+  missing_.reset();
+  lock.unlock();
+  send({"who", std::to_string(round.first), std::to_string(round.second)});
+  lock.lock();
+  changed_.wait_for(lock, std::chrono::duration<double>(kAnswerSeconds),
+                    [&] { return missing_.has_value(); });
+  return missing_.value_or("and process 0 does not answer");
+}
+
+void Processes::fail(const std::string& text) {
+  const std::string reason = fmt::format("{} failed: {}", name(), text);
+  long epoch = 0;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    epoch = epoch_;
+  }
+  if (size_ > 1) return send({"fail", std::to_string(epoch), reason});
+  take({"fail", std::to_string(epoch), reason});
+}
+
+void Processes::begin_epoch() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  ++epoch_;
+  sequence_ = 0;
+  gathered_.clear();
+  failures_.erase(failures_.begin(), failures_.lower_bound(epoch_));
+}
+
+int Processes::on_failure(std::function<void(const std::string&)> tell) {
+  const std::lock_guard<std::mutex> telling(telling_);
+  const std::string reason = failure();
+  if (!reason.empty()) tell(reason);
+  callbacks_.emplace(++callbacks_made_, std::move(tell));
+  return callbacks_made_;
+}
+
+void Processes::forget(int number) {
+  const std::lock_guard<std::mutex> telling(telling_);
+  callbacks_.erase(number);
+}
+
+std::string Processes::failure() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return failure_locked();
+}
+
+std::string Processes::failure_locked() const {
+  const auto found = failures_.find(epoch_);
+  return found != failures_.end() ? found->second : gone_;
+}
+
+void Processes::raise(const std::string& what) const {
+  const std::string reason = failure_locked();
+  if (!reason.empty()) throw PeerFailed(fmt::format("{} while waiting for {}", reason, what));
+}
+
+void Processes::listen() {
+  std::string end = "is gone";
+  try {
+    while (const auto frame = socket_.receive()) take(*frame);
+  } catch (const std::exception& error) {
+    end = fmt::format("is not understood: {}", error.what());
+  }
+  take({"gone", fmt::format("process 0 ({}) {}", hub_place_, end)});
+  const std::lock_guard<std::mutex> lock(mutex_);
+  closed_ = true;
+  changed_.notify_all();
+}
+
+void Processes::take(const Frame& frame) {
+  const std::string& kind = frame.at(0);
+  std::string reason;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (kind == "all") {
+      const Round round{std::stol(frame.at(1)), std::stol(frame.at(2))};
+      if (round.first >= epoch_) gathered_[round] = {frame.begin() + 3, frame.end()};
+    } else if (kind == "who") {
+      missing_ = frame.at(1);
+    } else if (kind == "fail") {
+      const long epoch = std::stol(frame.at(1));
+      if (epoch >= epoch_ && failures_.emplace(epoch, frame.at(2)).second) reason = frame.at(2);
+    } else if (kind == "gone" || kind == "ended" || kind == "wrong") {
+      if (gone_.empty()) gone_ = frame.at(1);
+      refused_ = refused_ || kind == "wrong";
+      if (kind == "gone" && !closing_) reason = frame.at(1);
+    }
+    changed_.notify_all();
+  }
+  if (!reason.empty()) tell(reason);
+}
+
+void Processes::tell(const std::string& reason) {
+  const std::lock_guard<std::mutex> telling(telling_);
+  for (const auto& [number, callback] : callbacks_) callback(reason);
+}
+
+}  // namespace duet

@@ -1,0 +1,118 @@
+// This process among those of a run: what they tell each other, and how they learn that one failed
+// or is gone. All of it goes over one TCP connection to process 0; nothing is sent but what is
+// asked for, so that nothing runs beside a measurement.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+#include "team/hub.h"
+#include "team/launch.h"
+
+namespace duet {
+
+// A wait ended because another process failed or is gone; the cause is not here.
+class PeerFailed : public Error {
+ public:
+  using Error::Error;
+};
+
+class Processes {
+ public:
+  // By what launched this process: mpirun or srun, else MASTER_ADDR, MASTER_PORT (29500), RANK and
+  // WORLD_SIZE (RANK counts processes), else this process alone. Returns when all have met. Throws
+  // UsageError naming what was expected of the environment, and Timeout naming who never came.
+  static std::unique_ptr<Processes> find(double deadline_seconds = 60);
+
+  explicit Processes(Launch launch, double deadline_seconds = 60);
+  ~Processes();
+  Processes(const Processes&) = delete;
+  Processes& operator=(const Processes&) = delete;
+
+  int index() const { return index_; }
+  int size() const { return size_; }
+
+  // This process among those of its node, where its launcher tells (LOCAL_RANK, MPI, Slurm). A
+  // process that has one is meant to drive that one GPU of the node; one without, all it sees.
+  std::optional<int> local_index() const { return local_index_; }
+
+  // "rank 2 (pid 4711 on node1)".
+  std::string name() const;
+  // What messages call this process: "process 2" at first; "rank 2" or "ranks 4 to 7" by a team.
+  void set_label(const std::string& label);
+
+  // Everyone's bytes, by process. Every process calls it in the same order, from one thread at a
+  // time. `what` ends the sentence "waiting for ...". Throws PeerFailed naming the process that is
+  // gone or failed, Timeout naming those that did not come; a Timeout is a failure for all.
+  std::vector<std::string> gather_all(const std::string& mine, const std::string& what,
+                                      double deadline_seconds);
+  void barrier(const std::string& what, double deadline_seconds);
+
+  // Ends everyone's waits, now and until the next epoch, with this process's name and the text.
+  void fail(const std::string& text);
+
+  // Waits of a failed epoch throw; those of the next one do not know of it. Every process begins
+  // the same epochs; one that is gone has left all that follow.
+  void begin_epoch();
+
+  // Calls `tell` with the reason, on any thread and perhaps more than once, when a process (this
+  // one as well) fails or is gone: for those who must release waits on devices. It must neither
+  // wait for ranks nor call forget(). Called at once where it is so already.
+  int on_failure(std::function<void(const std::string&)> tell);
+  // Afterwards it is not called any more. The number is on_failure()'s.
+  void forget(int number);
+
+  // Why waits throw now; "" if they do not.
+  std::string failure() const;
+
+ private:
+  using Round = std::pair<long, long>;  // epoch, sequence
+
+  void meet(const Launch& launch, double deadline_seconds);
+  Socket connect(const Launch& launch, double deadline_seconds) const;
+  void listen();
+  void take(const Frame& frame);
+  void tell(const std::string& reason);
+  void send(const Frame& frame);
+  std::string failure_locked() const;
+  void raise(const std::string& what) const;
+  std::string missing(std::unique_lock<std::mutex>& lock, const Round& round);
+
+  const int index_;
+  const int size_;
+  const std::optional<int> local_index_;
+  const std::string place_;   // "pid 4711 on node1"
+  std::unique_ptr<Hub> hub_;  // in process 0
+  Socket socket_;
+  std::thread listener_;
+
+  std::mutex sending_;
+
+  mutable std::mutex mutex_;  // guards what follows
+  std::condition_variable changed_;
+  std::string label_;
+  long epoch_ = 0, sequence_ = 0;
+  std::map<Round, std::vector<std::string>> gathered_;
+  std::map<long, std::string> failures_;  // by epoch
+  std::string gone_;                      // for good: who ended, and how
+  std::optional<std::string> missing_;    // the hub's answer
+  std::string hub_place_;                 // process 0's
+  bool refused_ = false;                  // by the hub, with the reason in gone_
+  bool closing_ = false;
+  bool closed_ = false;  // the listener has ended
+
+  std::mutex telling_;  // held while a callback runs
+  std::map<int, std::function<void(const std::string&)>> callbacks_;
+  int callbacks_made_ = 0;
+};
+
+}  // namespace duet
