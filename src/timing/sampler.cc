@@ -2,6 +2,7 @@
 #include "timing/sampler.h"
 
 #include <mutex>
+#include <optional>
 
 #include "timing/stream_trial.h"
 
@@ -25,8 +26,8 @@ class Prepared {
 
  private:
   void release() noexcept {
-    for (int index = 0; index < team_.size(); ++index) {
-      Rank rank{index, team_.size(), team_.device(index), team_};
+    for (int local = 0; local < team_.local_size(); ++local) {
+      Rank rank = team_.local_rank(local);
       work_.release(rank);
     }
   }
@@ -45,6 +46,13 @@ void verify(Team& team, Work& work, Sampling& sampling) {
       reason = skipped->reason;
     }
   });
+  if (team.processes() != nullptr) {
+    const auto reasons = team.processes()->gather_all(reason, "all processes to verify", 60);
+    reason.clear();
+    for (const std::string& each : reasons) {
+      if (reason.empty()) reason = each;
+    }
+  }
   sampling.verified = reason.empty();
   if (!reason.empty()) sampling.warnings.push_back("not verified: " + reason);
 }
@@ -57,9 +65,10 @@ Sampling Sampler::measure(Work& work, const Mode& asked, const Placement& placem
   if (team_.machine().is_virtual()) mode.warm_up_seconds = 0;  // a model does not get warm
   Sampling sampling;
   {
-    StreamTrial trial(team_, work, mode, placement);
-    trial.run_ungated();
-    sampling = sample(trial, mode, stop_);
+    std::optional<StreamTrial> trial;
+    team_.together([&] { trial.emplace(team_, work, mode, placement, stop_); });
+    trial->run_ungated();
+    sampling = sample(*trial, mode, [&] { return trial->stop(); });
   }
   verify(team_, work, sampling);
   return sampling;

@@ -20,7 +20,7 @@ struct Sampling {
   bool flushed = false;
   std::string mode;
   bool verified = false;
-  std::vector<Telemetry> telemetry;  // rank 0's: before, (sustained: a reading a window,) after
+  std::vector<Telemetry> telemetry;  // one rank's: before, (sustained: a reading a window,) after
   std::vector<std::string> warnings;
 };
 

@@ -16,9 +16,11 @@ double now() { return std::chrono::duration<double>(Clock::now().time_since_epoc
 }  // namespace
 
 StartGate::StartGate(Team& team)
-    : team_(team), word_(team.device(0).allocate(sizeof(std::uint64_t), MemoryKind::pinned)) {
+    : team_(team),
+      owner_(team.device(team.first_local())),
+      word_(owner_.allocate(sizeof(std::uint64_t), MemoryKind::pinned)) {
   const std::uint64_t zero = 0;
-  team_.device(0).write(word_.span(), &zero);
+  owner_.write(word_.span(), &zero);
   if (!team_.machine().is_virtual()) watchdog_ = std::thread([this] { watch(); });
 }
 
@@ -50,14 +52,14 @@ void StartGate::arm(double deadline_seconds) {
 }
 
 void StartGate::hold(Rank& rank, Stream& stream, double deadline_seconds) {
-  if (rank.index == 0) arm(deadline_seconds);
+  if (rank.local == 0) arm(deadline_seconds);
   stream.wait(flag_at(word_, 0), round_ + 1);
 }
 
 void StartGate::release(Rank& rank, double deadline_seconds) {
   team_.barrier("all ranks to reach the start gate", deadline_seconds);
-  if (rank.index == 0) {
-    team_.device(0).signal(flag_at(word_, 0), ++round_);
+  if (rank.local == 0) {
+    owner_.signal(flag_at(word_, 0), ++round_);
     arm(0);
   }
   team_.barrier("all ranks to pass the start gate", deadline_seconds);
@@ -68,7 +70,7 @@ void StartGate::release(Rank& rank, double deadline_seconds) {
 
 void StartGate::open() noexcept {
   try {
-    team_.device(0).signal(flag_at(word_, 0), std::numeric_limits<std::int64_t>::max());
+    owner_.signal(flag_at(word_, 0), std::numeric_limits<std::int64_t>::max());
   } catch (const std::exception&) {
     // The device is gone, and its streams with it.
   }

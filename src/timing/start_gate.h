@@ -1,5 +1,5 @@
 // Holds every rank's stream on its device until all ranks have enqueued, and releases them with
-// one write, so that launch latency and the ranks' own skew stay out of the figures.
+// one write a process, so that launch latency and the ranks' own skew stay out of the figures.
 #pragma once
 
 #include <condition_variable>
@@ -13,7 +13,8 @@ namespace duet {
 
 class StartGate {
  public:
-  // One word of pinned memory of rank 0's device, which every device of the machine can read.
+  // One word of pinned memory of the first local rank's device, which every device of the machine
+  // can read.
   explicit StartGate(Team& team);
   ~StartGate();
   StartGate(const StartGate&) = delete;
@@ -33,8 +34,9 @@ class StartGate {
   void arm(double deadline_seconds);
 
   Team& team_;
+  Device& owner_;
   Buffer word_;
-  std::uint64_t round_ = 0;  // written by rank 0 between two meetings of all ranks
+  std::uint64_t round_ = 0;  // written by the first local rank between two meetings of all ranks
 
   std::mutex mutex_;  // guards what follows
   std::condition_variable stopped_;

@@ -2,6 +2,7 @@
 #include "timing/stream_trial.h"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 
 namespace duet {
@@ -13,10 +14,11 @@ std::uint64_t flush_bytes(const DeviceInfo& info) { return 2 * info.cache_bytes;
 
 }  // namespace
 
-StreamTrial::StreamTrial(Team& team, Work& work, const Mode& mode, const Placement& placement)
-    : team_(team), work_(work), mode_(mode), gate_(team) {
-  for (int rank = 0; rank < team.size(); ++rank) {
-    Device& device = team.device(rank);
+StreamTrial::StreamTrial(Team& team, Work& work, const Mode& mode, const Placement& placement,
+                         std::function<bool()> stop)
+    : team_(team), work_(work), mode_(mode), stop_(std::move(stop)), gate_(team) {
+  for (int rank = 0; rank < team.local_size(); ++rank) {
+    Device& device = team.local_rank(rank).device;
     Lane lane;
     lane.stream = device.make_stream({placement.priority});
     if (mode.flush) lane.flush = device.allocate(flush_bytes(device.info()));
@@ -32,6 +34,11 @@ void StreamTrial::run_ungated() {
   });
 }
 
+bool StreamTrial::stop() const {
+  if (team_.processes() != nullptr) return stop_agreed_;
+  return stop_ && stop_();
+}
+
 StreamTrial::~StreamTrial() {
   gate_.open();
   for (Lane& each : lanes_) {
@@ -44,11 +51,13 @@ StreamTrial::~StreamTrial() {
 }
 
 void StreamTrial::reading(std::vector<Telemetry>& readings) {
-  if (const auto telemetry = team_.device(0).telemetry()) readings.push_back(*telemetry);
+  const auto telemetry = team_.local_rank(0).device.telemetry();
+  if (telemetry) readings.push_back(*telemetry);
 }
 
 std::vector<double> StreamTrial::run(int iterations, bool grouped) {
   for (Lane& each : lanes_) each.seconds.clear();
+  const double begin = team_.machine().now();
   team_.each([&](Rank& rank) { run_on(rank, iterations, grouped); });
   std::vector<double> slowest = lanes_.front().seconds;
   for (const Lane& each : lanes_) {
@@ -56,7 +65,35 @@ std::vector<double> StreamTrial::run(int iterations, bool grouped) {
       slowest[i] = std::max(slowest[i], each.seconds[i]);
     }
   }
+  if (team_.processes() != nullptr) agree(slowest, team_.machine().now() - begin);
   return slowest;
+}
+
+double StreamTrial::now() {
+  return team_.processes() != nullptr ? agreed_seconds_ : team_.machine().now();
+}
+
+// What the loop decides by: every process gets the same of it.
+void StreamTrial::agree(std::vector<double>& slowest, double elapsed) {
+  std::vector<double> figures = slowest;
+  figures.push_back(elapsed);
+  figures.push_back(stop_ && stop_() ? 1 : 0);
+  const std::size_t bytes = figures.size() * sizeof(double);
+  const std::string mine(reinterpret_cast<const char*>(figures.data()), bytes);
+  for (const std::string& each : team_.processes()->gather_all(
+           mine, "all processes to tell their times", mode_.deadline_seconds)) {
+    if (each.size() != bytes) throw Error("processes disagree on the number of iterations");
+    for (std::size_t i = 0; i < figures.size(); ++i) {
+      double figure = 0;
+      std::memcpy(&figure, each.data() + i * sizeof figure, sizeof figure);
+      figures[i] = std::max(figures[i], figure);
+    }
+  }
+  stop_agreed_ = figures.back() > 0;
+  figures.pop_back();
+  agreed_seconds_ += figures.back();
+  figures.pop_back();
+  slowest = figures;
 }
 
 // Ranks of a team start every sample together; a single rank has no one to wait for and runs its

@@ -12,8 +12,9 @@ namespace duet {
 class StreamTrial : public Trial {
  public:
   // The Work is prepared. Makes a stream on every rank and, with mode.flush, memory to write over
-  // its cache with.
-  StreamTrial(Team& team, Work& work, const Mode& mode, const Placement& placement);
+  // its cache with. `stop` says that the user wants to end.
+  StreamTrial(Team& team, Work& work, const Mode& mode, const Placement& placement,
+              std::function<bool()> stop = {});
 
   // Lets every stream run dry first: memory must not go while work may still reach it.
   ~StreamTrial() override;
@@ -24,8 +25,12 @@ class StreamTrial : public Trial {
   // launch, which waits for the whole device and so for ever behind a stream that is held.
   void run_ungated();
 
+  // The slowest rank's over all processes.
   std::vector<double> run(int iterations, bool grouped) override;
-  double now() override { return team_.machine().now(); }
+  // With several processes a clock that all have alike: it goes on in run() alone.
+  double now() override;
+  // Whether to end; with several processes, whether the user of any wanted to in the last run().
+  bool stop() const;
   void reading(std::vector<Telemetry>& readings) override;
 
  private:
@@ -39,11 +44,15 @@ class StreamTrial : public Trial {
   void run_on(Rank& rank, int iterations, bool grouped);
   void run_flushed_group(Rank& rank, int calls);
   void run_batch(Rank& rank, int samples, int calls);
-  Lane& lane(const Rank& rank) { return lanes_[static_cast<std::size_t>(rank.index)]; }
+  void agree(std::vector<double>& slowest, double elapsed);
+  Lane& lane(const Rank& rank) { return lanes_[static_cast<std::size_t>(rank.local)]; }
 
   Team& team_;
   Work& work_;
   Mode mode_;
+  std::function<bool()> stop_;
+  double agreed_seconds_ = 0;
+  bool stop_agreed_ = false;
   StartGate gate_;
   std::vector<Lane> lanes_;
 };
