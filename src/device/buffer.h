@@ -13,12 +13,13 @@ enum class MemoryKind {
   device,  // on the device itself
   pinned,  // host memory that the device's engines reach directly
   plain,   // pageable host memory
+  peer,    // another process's device memory, mapped by Device::map()
 };
 
 const char* name(MemoryKind kind);
 
-// `data` is an address of the owner's own; only where the device says so (host devices, pinned and
-// plain memory) may the CPU follow it.
+// `data` is an address of the owner's own (of peer memory: the device that mapped it); only where
+// the device says so (host devices, pinned and plain memory) may the CPU follow it.
 struct Span {
   Device* owner = nullptr;
   std::byte* data = nullptr;

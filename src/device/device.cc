@@ -15,6 +15,8 @@ const char* name(MemoryKind kind) {
       return "pinned";
     case MemoryKind::plain:
       return "plain";
+    case MemoryKind::peer:
+      return "peer";
   }
   return "?";
 }
@@ -55,6 +57,18 @@ void Buffer::reset() noexcept {
 Buffer Device::allocate(std::uint64_t bytes, MemoryKind kind) {
   if (bytes == 0) return Buffer(Span{this, nullptr, 0, kind});
   return Buffer(acquire(bytes, kind));
+}
+
+SharedMemory Device::share(const Span&) {
+  throw Unavailable(fmt::format("{}: its memory cannot be shared between processes", info().name));
+}
+
+Span Device::map(const SharedMemory&) {
+  throw Unavailable(fmt::format("{}: it cannot map other processes' memory", info().name));
+}
+
+Span Device::adopt(void*, std::uint64_t) {
+  throw Unavailable(fmt::format("{}: it cannot use memory that it did not allocate", info().name));
 }
 
 Flag flag_at(const Buffer& buffer, std::size_t index) {

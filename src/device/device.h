@@ -11,6 +11,7 @@
 
 #include "device/buffer.h"
 #include "device/event.h"
+#include "device/shared_memory.h"
 #include "device/stream.h"
 
 namespace duet {
@@ -57,6 +58,21 @@ class Device {
   // Uninitialised memory, aligned to 256 bytes. 0 bytes give an empty buffer. Throws OutOfMemory,
   // and the device stays usable.
   Buffer allocate(std::uint64_t bytes, MemoryKind kind = MemoryKind::device);
+
+  // The user's own memory as a span of this device; it stays the user's. Throws BadArgument where
+  // it is no memory of this device, Unavailable where the device runs on its own memory alone.
+  virtual Span adopt(void* data, std::uint64_t bytes);
+
+  // Memory between processes. share(): what another process needs to map the allocations in which a
+  // span of device memory lies; withdraw(): frees what is held for those who would still map it,
+  // when all have. map(): another process's memory as memory that streams of this device copy to
+  // and from and flag; its kind is MemoryKind::peer, its owner this device; unmap() takes such a
+  // span, when no stream uses it. The memory must outlive its mappings. Throw Unavailable with the
+  // reason.
+  virtual SharedMemory share(const Span& span);
+  virtual void withdraw(const SharedMemory&) noexcept {}
+  virtual Span map(const SharedMemory& shared);
+  virtual void unmap(const Span&) noexcept {}
 
   // Blocking access of the CPU to a span, for setting up and verifying; ordered after nothing:
   // synchronise the streams first. Throws BadArgument where the span has no contents.

@@ -77,7 +77,10 @@ double steady_seconds() {
 }
 
 HostDevice::HostDevice(HostMachine& machine, DeviceInfo info, std::vector<int> cores)
-    : machine_(machine), info_(std::move(info)), workers_(machine.exchange(), std::move(cores)) {}
+    : machine_(machine),
+      info_(std::move(info)),
+      imports_(open_shared, close_shared),
+      workers_(machine.exchange(), std::move(cores)) {}
 
 std::unique_ptr<Stream> HostDevice::make_stream(const StreamOptions& options) {
   return std::make_unique<HostStream>(*this, options.priority);
@@ -94,7 +97,8 @@ Span HostDevice::acquire(std::uint64_t bytes, MemoryKind kind) {
   const bool huge = kind != MemoryKind::plain && bytes >= kHugePage;
   const std::size_t alignment = huge ? kHugePage : 256;
   const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
-  void* data = std::aligned_alloc(alignment, rounded);
+  const bool shared = kind == MemoryKind::device && machine_.shareable();
+  void* data = shared ? exports_.allocate(rounded) : std::aligned_alloc(alignment, rounded);
   if (data == nullptr) throw OutOfMemory(fmt::format("{}: {} bytes", info_.name, bytes));
   if (huge) madvise(data, rounded, MADV_HUGEPAGE);
   in_use_ += bytes;
@@ -102,9 +106,28 @@ Span HostDevice::acquire(std::uint64_t bytes, MemoryKind kind) {
 }
 
 void HostDevice::release(const Span& span) noexcept {
-  std::free(span.data);
+  if (!exports_.release(span.data)) std::free(span.data);
   in_use_ -= span.bytes;
 }
+
+Span HostDevice::adopt(void* data, std::uint64_t bytes) {
+  if (data == nullptr && bytes > 0) {
+    throw BadArgument(fmt::format("{}: no memory to adopt", info_.name));
+  }
+  return {this, static_cast<std::byte*>(data), bytes, MemoryKind::device};
+}
+
+SharedMemory HostDevice::share(const Span& span) {
+  machine_.require_own(span, "span to share");
+  return exports_.share(span, info_.name);
+}
+
+Span HostDevice::map(const SharedMemory& shared) {
+  require_mappable(shared, "host");
+  return {this, imports_.map(shared), shared.bytes, MemoryKind::peer};
+}
+
+void HostDevice::unmap(const Span& span) noexcept { imports_.unmap(span.data); }
 
 void HostDevice::read(const Span& from, void* to) {
   machine_.require_own(from, "span to read");

@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "device/host/exports.h"
 #include "device/host/workers.h"
+#include "device/imports.h"
 #include "device/machine.h"
 
 namespace duet::host {
@@ -24,6 +26,10 @@ class HostDevice : public Device {
   void write(const Span& to, const void* from) override;
   void signal(const Flag& flag, std::uint64_t value) override;
   std::optional<Difference> check(const Span& span, const Fill& fill) override;
+  Span adopt(void* data, std::uint64_t bytes) override;
+  SharedMemory share(const Span& span) override;
+  Span map(const SharedMemory& shared) override;
+  void unmap(const Span& span) noexcept override;
 
   HostMachine& machine() { return machine_; }
   Workers& workers() { return workers_; }
@@ -34,8 +40,10 @@ class HostDevice : public Device {
 
   HostMachine& machine_;
   DeviceInfo info_;
-  Workers workers_;
   std::atomic<std::uint64_t> in_use_{0};
+  Exports exports_;
+  Imports imports_;
+  Workers workers_;  // ended first: what they run is in the memory
 };
 
 class HostMachine : public Machine {
@@ -49,12 +57,16 @@ class HostMachine : public Machine {
   double now() override;
   Turns& turns() override { return *turns_; }
 
+  void make_shareable() override { shareable_ = true; }
+
+  bool shareable() const { return shareable_; }
   Exchange& exchange() { return exchange_; }
   // Throws BadArgument unless the span is memory of this machine's.
   void require_own(const Span& span, const char* what) const;
 
  private:
   std::string name_;
+  std::atomic<bool> shareable_{false};
   Exchange exchange_;
   std::unique_ptr<Turns> turns_;
   std::vector<std::unique_ptr<HostDevice>> devices_;

@@ -35,6 +35,12 @@ std::uint64_t* word_of(const Flag& flag, HostMachine& machine) {
   return reinterpret_cast<std::uint64_t*>(flag.word.data);
 }
 
+// Whether another process may write there.
+bool is_shared(const Span& word, const HostMachine& machine) {
+  if (word.kind == MemoryKind::peer) return true;
+  return word.kind == MemoryKind::device && machine.shareable();
+}
+
 }  // namespace
 
 HostEvent::HostEvent(HostDevice& device)
@@ -163,7 +169,8 @@ void HostStream::signal(const Flag& flag, std::uint64_t value) {
 void HostStream::wait(const Flag& flag, std::uint64_t value) {
   const std::uint64_t* word = word_of(flag, device_.machine());
   device_.workers().push(
-      &queue_, {[word, value] { return __atomic_load_n(word, __ATOMIC_ACQUIRE) >= value; }, [] {}});
+      &queue_, {[word, value] { return __atomic_load_n(word, __ATOMIC_ACQUIRE) >= value; }, [] {},
+                is_shared(flag.word, device_.machine())});
 }
 
 void HostStream::run(const Task& task) {

@@ -4,8 +4,14 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <chrono>
 
 namespace duet::host {
+namespace {
+
+constexpr std::chrono::microseconds kPollPeriod{50};
+
+}  // namespace
 
 void Exchange::poke(const Workers* own) {
   for (Workers* pool : pools_) {
@@ -47,15 +53,19 @@ void Workers::add(Queue* queue) {
 void Workers::remove(Queue* queue) {
   std::unique_lock<std::mutex> lock(exchange_.mutex);
   auto& operations = queue->operations;
-  operations.erase(operations.begin() + (queue->running ? 1 : 0), operations.end());
+  const auto first = operations.begin() + (queue->running ? 1 : 0);
+  polled_ -=
+      std::count_if(first, operations.end(), [](const Operation& each) { return each.polled; });
+  operations.erase(first, operations.end());
   exchange_.changed.wait(lock, [&] { return !queue->running; });
   queues_.erase(std::remove(queues_.begin(), queues_.end(), queue), queues_.end());
 }
 
 void Workers::push(Queue* queue, Operation operation) {
   const std::lock_guard<std::mutex> lock(exchange_.mutex);
+  if (operation.polled) ++polled_;
   queue->operations.push_back(std::move(operation));
-  if (next_queue() != nullptr) wake_one();
+  if (next_queue() != nullptr || must_poll()) wake_one();
 }
 
 void Workers::parallel(int parts, const std::function<void(int)>& part) {
@@ -116,7 +126,7 @@ bool Workers::take_operation(std::unique_lock<std::mutex>& lock) {
   queue->running = true;
   queue->last_turn = ++turn_;
   const std::function<void()> body = std::move(queue->operations.front().body);
-  if (next_queue() != nullptr) wake_one();
+  if (next_queue() != nullptr || must_poll()) wake_one();
   lock.unlock();
   std::exception_ptr error;
   try {
@@ -126,6 +136,7 @@ bool Workers::take_operation(std::unique_lock<std::mutex>& lock) {
   }
   lock.lock();
   if (queue->error == nullptr) queue->error = error;
+  if (queue->operations.front().polled) --polled_;
   queue->operations.pop_front();
   queue->running = false;
   // An event or a flag may have let another queue go on; one of this pool's is taken by this
@@ -145,8 +156,25 @@ void Workers::loop(Worker& self) {
   while (!stop_) {
     if (take_part(lock) || take_operation(lock)) continue;
     self.idle = true;
-    self.wake.wait(lock, [&] { return stop_ || !self.idle; });
+    sleep(self, lock);
   }
+}
+
+// A wait that only another process ends, and nobody looks after.
+bool Workers::must_poll() const {
+  if (polled_ == 0 || polling_) return false;
+  return std::any_of(queues_.begin(), queues_.end(), [](const Queue* queue) {
+    return !queue->running && !queue->operations.empty() && queue->operations.front().polled;
+  });
+}
+
+void Workers::sleep(Worker& self, std::unique_lock<std::mutex>& lock) {
+  const auto woken = [&] { return stop_ || !self.idle; };
+  if (!must_poll()) return self.wake.wait(lock, woken);
+  polling_ = true;
+  self.wake.wait_for(lock, kPollPeriod, woken);
+  polling_ = false;
+  self.idle = false;
 }
 
 }  // namespace duet::host

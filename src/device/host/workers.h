@@ -16,6 +16,7 @@ namespace duet::host {
 struct Operation {
   std::function<bool()> ready;  // empty: always; called with the lock held, must be quick
   std::function<void()> body;
+  bool polled = false;  // `ready` may come to hold without a word: another process makes it
 };
 
 struct Queue {
@@ -73,6 +74,8 @@ class Workers {
   bool take_part(std::unique_lock<std::mutex>& lock);
   bool take_operation(std::unique_lock<std::mutex>& lock);
   Queue* next_queue();
+  bool must_poll() const;
+  void sleep(Worker& self, std::unique_lock<std::mutex>& lock);
   void wake_one();
 
   Exchange& exchange_;
@@ -80,6 +83,8 @@ class Workers {
   std::vector<Queue*> queues_;
   std::deque<std::function<void()>> parts_;
   std::uint64_t turn_ = 0;
+  long polled_ = 0;       // operations in the queues that are polled
+  bool polling_ = false;  // a worker does
   bool stop_ = false;
   std::vector<std::unique_ptr<Worker>> workers_;
 };

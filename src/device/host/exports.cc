@@ -1,0 +1,111 @@
+// Files without a name, mapped.
+#include "device/host/exports.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "core/error.h"
+
+namespace duet::host {
+namespace {
+
+constexpr std::size_t kHugePage = 2 << 20;
+
+// Large files are mapped at multiples of a huge page, which the kernel uses only there.
+std::byte* map_file(int descriptor, std::size_t bytes) {
+  const std::size_t spare = bytes >= kHugePage ? kHugePage : 0;
+  void* room =
+      mmap(nullptr, bytes + spare, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED) return nullptr;
+  auto* begin = static_cast<std::byte*>(room);
+  const std::size_t past = reinterpret_cast<std::uintptr_t>(begin) % kHugePage;
+  const std::size_t skip = spare == 0 || past == 0 ? 0 : kHugePage - past;
+  std::byte* data = begin + skip;
+  if (mmap(data, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, descriptor, 0) ==
+      MAP_FAILED) {
+    munmap(room, bytes + spare);
+    return nullptr;
+  }
+  if (skip > 0) munmap(begin, skip);
+  if (spare > skip) munmap(data + bytes, spare - skip);
+  if (spare > 0) madvise(data, bytes, MADV_HUGEPAGE);
+  return data;
+}
+
+std::size_t whole_pages(std::size_t bytes) {
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return (bytes + page - 1) / page * page;
+}
+
+}  // namespace
+
+void* Exports::allocate(std::size_t bytes) {
+  const std::size_t rounded = whole_pages(bytes);
+  const int descriptor = memfd_create("duet", MFD_CLOEXEC);
+  if (descriptor < 0) return nullptr;
+  std::byte* data = nullptr;
+  if (ftruncate(descriptor, static_cast<off_t>(rounded)) == 0) data = map_file(descriptor, rounded);
+  if (data == nullptr) {
+    close(descriptor);
+    return nullptr;
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  allocations_[data] = {rounded, descriptor, ++made_};
+  return data;
+}
+
+bool Exports::release(std::byte* data) noexcept {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = allocations_.find(data);
+  if (found == allocations_.end()) return false;
+  munmap(data, found->second.bytes);
+  close(found->second.descriptor);
+  allocations_.erase(found);
+  return true;
+}
+
+SharedMemory Exports::share(const Span& span, const std::string& device) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  auto after = allocations_.upper_bound(span.data);
+  if (after != allocations_.begin()) {
+    const auto& [base, allocation] = *--after;
+    const auto offset = static_cast<std::size_t>(span.data - base);
+    if (offset < allocation.bytes && span.bytes <= allocation.bytes - offset) {
+      const auto address = reinterpret_cast<std::uintptr_t>(base);
+      return {"host",
+              this_place(),
+              getpid(),
+              offset,
+              span.bytes,
+              {{address, allocation.bytes, allocation.id, std::to_string(allocation.descriptor)}}};
+    }
+  }
+  throw Unavailable(fmt::format(
+      "{}: {} memory that was not allocated for a run of several processes cannot be shared",
+      device, name(span.kind)));
+}
+
+std::byte* open_shared(const SharedMemory& shared) {
+  const SharedMemory::Segment& segment = shared.segments.at(0);
+  const std::string path = fmt::format("/proc/{}/fd/{}", shared.process, segment.handle);
+  const int descriptor = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  std::byte* data = descriptor < 0 ? nullptr : map_file(descriptor, segment.bytes);
+  const int error = errno;
+  if (descriptor >= 0) close(descriptor);
+  if (data == nullptr) {
+    throw Unavailable(fmt::format("memory of process {} cannot be mapped: {}: {}", shared.process,
+                                  path, std::strerror(error)));
+  }
+  return data;
+}
+
+void close_shared(std::byte* data, const SharedMemory& shared) {
+  munmap(data, shared.segments.at(0).bytes);
+}
+
+}  // namespace duet::host

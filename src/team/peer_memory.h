@@ -1,0 +1,35 @@
+// One span of every rank, as streams of this rank's device reach them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "team/team.h"
+
+namespace duet {
+
+// Move-only; unmaps what it mapped of other processes, the last first. A rank frees or reuses its
+// own span only when no rank has a PeerMemory of it any more: meet at a barrier in between.
+class PeerMemory {
+ public:
+  // Inside Team::each(), by every rank: `mine` is memory of the rank's device, or empty. Of ranks
+  // in this process it gets their spans, of others a mapping. If any rank cannot reach another's,
+  // all throw Unavailable with the reason of the first. Throws as Team::barrier() besides.
+  PeerMemory(Rank& rank, const Span& mine, const std::string& what, double deadline_seconds = 60);
+  PeerMemory(PeerMemory&& other) noexcept;
+  PeerMemory& operator=(PeerMemory&& other) noexcept;
+  ~PeerMemory() { reset(); }
+
+  int size() const { return static_cast<int>(spans_.size()); }
+  // Throws BadArgument for a rank that is not there.
+  const Span& at(int rank) const;
+
+ private:
+  void reset() noexcept;
+
+  Device* device_ = nullptr;
+  std::vector<Span> spans_;
+  std::vector<Span> mapped_;
+};
+
+}  // namespace duet
