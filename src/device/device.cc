@@ -55,6 +55,7 @@ void Buffer::reset() noexcept {
 }
 
 Buffer Device::allocate(std::uint64_t bytes, MemoryKind kind) {
+  if (kind == MemoryKind::peer) throw BadArgument("peer memory is mapped, not allocated");
   if (bytes == 0) return Buffer(Span{this, nullptr, 0, kind});
   return Buffer(acquire(bytes, kind));
 }

@@ -108,6 +108,45 @@ TEST_P(Memory, BuffersMove) {
   EXPECT_EQ(second.bytes(), 64u);
 }
 
+TEST_P(Memory, IsAdoptedWhereItIsTheDevicesOwn) {
+  const Buffer buffer = device().allocate(5003);
+  Span adopted;
+  try {
+    adopted = device().adopt(buffer.span().data, buffer.bytes());
+  } catch (const Unavailable& error) {
+    GTEST_SKIP() << error.what();
+  }
+  EXPECT_EQ(adopted.owner, &device());
+  auto stream = device().make_stream();
+  stream->fill(adopted, pattern(4));
+  stream->synchronize(kDeadline);
+  EXPECT_FALSE(device().check(buffer.span(), pattern(4)).has_value());
+  EXPECT_THROW(device().adopt(nullptr, 8), BadArgument);
+  if (device().info().cpu_addressable) return;
+  char word[8];
+  EXPECT_THROW(device().adopt(word, sizeof word), BadArgument);
+  if (!two_devices()) return;
+  EXPECT_THROW(peer().adopt(buffer.span().data, buffer.bytes()), BadArgument);
+}
+
+// Mapping takes a second process: tests/multiprocess.
+TEST_P(Memory, IsSharedWithItsPlace) {
+  machine_->make_shareable();
+  const Buffer buffer = device().allocate(9000);
+  try {
+    const SharedMemory shared = device().share(buffer.slice(4096, 100));
+    EXPECT_EQ(shared.bytes, 100u);
+    EXPECT_GE(shared.offset, 4096u);
+    EXPECT_EQ(SharedMemory::parse(shared.text()).key(), shared.key());
+    EXPECT_THROW(device().map(shared), Unavailable);
+    device().withdraw(shared);
+  } catch (const Unavailable& error) {
+    GTEST_SKIP() << error.what();
+  }
+  const Buffer pinned = device().allocate(64, MemoryKind::pinned);
+  EXPECT_THROW(device().share(pinned.span()), Unavailable);
+}
+
 TEST_P(Memory, RefusesForeignSpans) {
   auto other = open_machine("host");
   const Buffer foreign = other->device(0).allocate(64);

@@ -1,27 +1,10 @@
-// Memory operations of a stream, which only the driver has. Its functions are asked for at run
-// time: a program linked with libcuda does not start where there is no driver.
-#include <cuda.h>
-#include <cudaTypedefs.h>
-#include <fmt/format.h>
+// Memory operations of a stream, which only the driver has, and its errors.
+#include "device/cuda/driver.h"
 
-#include "core/error.h"
 #include "device/gpu/vendor_calls.h"
 
 namespace duet::cuda {
 namespace {
-
-template <typename Function>
-Function entry_point(const char* name, unsigned version) {
-  void* address = nullptr;
-  cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
-  DUET_GPU_CHECK(
-      cudaGetDriverEntryPointByVersion(name, &address, version, cudaEnableDefault, &found));
-  if (found != cudaDriverEntryPointSuccess) {
-    throw Unavailable(fmt::format("the NVIDIA driver has no {} of CUDA {}.{}", name, version / 1000,
-                                  version % 1000 / 10));
-  }
-  return reinterpret_cast<Function>(address);
-}
 
 // The versions are those in the types' names.
 struct Driver {
@@ -38,20 +21,21 @@ const Driver& driver() {
   return functions;
 }
 
-void check(CUresult result, const char* call, const char* place) {
-  if (result == CUDA_SUCCESS) return;
-  const char* words = nullptr;
-  driver().error_string(result, &words);
-  throw Error(fmt::format("{}: {} (CUresult {}) at {}", call,
-                          words != nullptr ? words : "unknown error", static_cast<int>(result),
-                          place_in_source(place)));
-}
-
-#define DUET_DRIVER_CHECK(...) check((__VA_ARGS__), #__VA_ARGS__, DUET_GPU_PLACE(__LINE__))
-
 CUdeviceptr address_of(void* word) { return reinterpret_cast<CUdeviceptr>(word); }
 
 }  // namespace
+
+const char* words_for(CUresult result) {
+  const char* words = nullptr;
+  driver().error_string(result, &words);
+  return words != nullptr ? words : "unknown error";
+}
+
+void check_driver(CUresult result, const char* call, const char* place) {
+  if (result == CUDA_SUCCESS) return;
+  throw Error(fmt::format("{}: {} (CUresult {}) at {}", call, words_for(result),
+                          static_cast<int>(result), place_in_source(place)));
+}
 
 // By default the write is fenced: what the stream did before is visible where the value is.
 void stream_write(cudaStream_t stream, void* word, std::uint64_t value) {

@@ -16,8 +16,6 @@ namespace {
 constexpr int kBlock = 512;  // threads; the kernel keeps 8 x 16 bytes of each in flight
 constexpr std::size_t kVectorBytes = 16;
 
-bool host_memory(const Span& span) { return span.kind != MemoryKind::device; }
-
 void check_copy(const Copy& copy, const GpuDevice& device) {
   device.machine().require_own(copy.destination, "copy, destination");
   device.machine().require_own(copy.source, "copy, source");
@@ -39,9 +37,10 @@ void check_copy(const Copy& copy, const GpuDevice& device) {
 // 2 us = 0.13 MB; a block has 64 KiB in flight.
 int default_grid(const Copy& copy, int block, int compute_units) {
   int grid = compute_units;
-  if (host_memory(copy.source) || host_memory(copy.destination)) {
+  if (gpu::is_host_memory(copy.source) || gpu::is_host_memory(copy.destination)) {
     grid = std::min(compute_units, 32);
-  } else if (copy.source.owner == copy.destination.owner) {
+  } else if (copy.source.owner == copy.destination.owner &&
+             copy.source.kind == copy.destination.kind) {
     grid = 2 * compute_units;
   }
   const std::size_t block_bytes = static_cast<std::size_t>(block) * kVectorBytes;
@@ -71,7 +70,8 @@ void GpuStream::copy(const Copy& copy) {
 void GpuStream::copy_by_engine(const Copy& copy) {
   const GpuMachine& machine = device_.machine();
   const auto &to = copy.destination, &from = copy.source;
-  const bool between_devices = !host_memory(to) && !host_memory(from) && to.owner != from.owner;
+  const bool between_devices =
+      !gpu::is_host_memory(to) && !gpu::is_host_memory(from) && to.owner != from.owner;
   const bool direct = machine.reaches(device_, to) && machine.reaches(device_, from);
   if (!between_devices || direct) {
     DUET_GPU_CHECK(gpuMemcpyAsync(to.data, from.data, to.bytes, gpuMemcpyDefault, stream_));
@@ -94,7 +94,7 @@ void GpuStream::copy_by_kernel(const Copy& copy) {
 }
 
 void GpuStream::copy_by_host(const Copy& copy) {
-  if (!host_memory(copy.destination) || !host_memory(copy.source)) {
+  if (!gpu::is_host_memory(copy.destination) || !gpu::is_host_memory(copy.source)) {
     throw Unavailable("the host executor needs both sides in host memory");
   }
   call_on_host(stream_, [to = copy.destination.data, from = copy.source.data,

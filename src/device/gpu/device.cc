@@ -13,6 +13,7 @@
 #include "device/gpu/machine.h"
 #include "device/gpu/polling.h"
 #include "device/gpu/properties.h"
+#include "device/gpu/sharing_calls.h"
 #include "device/gpu/stream.h"
 #include "device/gpu/vendor_calls.h"
 
@@ -25,7 +26,13 @@ constexpr double kServiceDeadlineSeconds = 120;
 }  // namespace
 
 GpuDevice::GpuDevice(GpuMachine& machine, int index, int ordinal)
-    : machine_(machine), index_(index), ordinal_(ordinal) {
+    : machine_(machine),
+      index_(index),
+      ordinal_(ordinal),
+      imports_([ordinal](const SharedMemory& shared) { return open_memory(ordinal, shared); },
+               [ordinal](std::byte* data, const SharedMemory& shared) {
+                 close_memory(ordinal, data, shared);
+               }) {
   use();
   gpuDeviceProp_t properties{};
   DUET_GPU_CHECK(gpuGetDeviceProperties(&properties, ordinal));
@@ -81,14 +88,14 @@ void GpuDevice::transfer(void* to, const void* from, std::size_t bytes) {
 void GpuDevice::read(const Span& from, void* to) {
   machine_.require_own(from, "read");
   if (from.bytes == 0) return;
-  if (from.kind == MemoryKind::device) return transfer(to, from.data, from.bytes);
+  if (!gpu::is_host_memory(from)) return transfer(to, from.data, from.bytes);
   std::memcpy(to, from.data, from.bytes);
 }
 
 void GpuDevice::write(const Span& to, const void* from) {
   machine_.require_own(to, "write");
   if (to.bytes == 0) return;
-  if (to.kind == MemoryKind::device) return transfer(to.data, from, to.bytes);
+  if (!gpu::is_host_memory(to)) return transfer(to.data, from, to.bytes);
   std::memcpy(to.data, from, to.bytes);
 }
 

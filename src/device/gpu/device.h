@@ -8,6 +8,7 @@
 
 #include "device/device.h"
 #include "device/gpu/vendor.h"
+#include "device/imports.h"
 
 namespace duet::DUET_GPU {
 
@@ -29,6 +30,11 @@ class GpuDevice : public Device {
   void signal(const Flag& flag, std::uint64_t value) override;
   std::optional<Difference> check(const Span& span, const Fill& fill) override;
   std::optional<Telemetry> telemetry() override;
+  Span adopt(void* data, std::uint64_t bytes) override;
+  SharedMemory share(const Span& span) override;
+  void withdraw(const SharedMemory& shared) noexcept override;
+  Span map(const SharedMemory& shared) override;
+  void unmap(const Span& span) noexcept override;
 
   GpuMachine& machine() const { return machine_; }
   int index() const { return index_; }
@@ -52,6 +58,7 @@ class GpuDevice : public Device {
   int max_block_ = 0;
   DeviceInfo info_;
   std::atomic<int> streams_made_{0};
+  Imports imports_;
 
   // For blocking access: a stream and a result of its own, one call at a time.
   std::mutex service_mutex_;

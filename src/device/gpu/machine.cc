@@ -90,7 +90,8 @@ void GpuMachine::require_flag(const Flag& flag, const GpuDevice& from) const {
 }
 
 bool GpuMachine::reaches(const GpuDevice& from, const Span& span) const {
-  if (span.kind != MemoryKind::device) return span.kind == MemoryKind::pinned;
+  if (gpu::is_host_memory(span)) return span.kind == MemoryKind::pinned;
+  // A mapping is the mapping device's own, whichever GPU the memory is on.
   return peers_.access(from.index(), static_cast<const GpuDevice*>(span.owner)->index());
 }
 

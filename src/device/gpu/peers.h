@@ -1,10 +1,17 @@
-// Which devices of a machine reach each other's memory, and what is in the way where they do not.
+// Which memory is a GPU's, which devices of a machine reach each other's, and what is in the way
+// where they do not.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "device/buffer.h"
+
 namespace duet::gpu {
+
+inline bool is_host_memory(const Span& span) {
+  return span.kind == MemoryKind::pinned || span.kind == MemoryKind::plain;
+}
 
 class Peers {
  public:

@@ -1,0 +1,110 @@
+// CUDA memory between processes: by CUDA's own handles where it comes from cudaMalloc, by file
+// descriptors where it is mapped segment by segment (virtual_memory.cc).
+#include <unistd.h>
+
+#include <cstring>
+
+#include "device/cuda/driver.h"
+#include "device/cuda/virtual_memory.h"
+#include "device/gpu/sharing_calls.h"
+
+namespace duet::cuda {
+namespace {
+
+struct Driver {
+  PFN_cuMemGetAddressRange_v3020 range =
+      entry_point<PFN_cuMemGetAddressRange_v3020>("cuMemGetAddressRange", 3020);
+  PFN_cuPointerGetAttribute_v4000 attribute =
+      entry_point<PFN_cuPointerGetAttribute_v4000>("cuPointerGetAttribute", 4000);
+};
+
+const Driver& driver() {
+  static const Driver functions;
+  return functions;
+}
+
+SharedMemory::Segment segment_at(std::uint64_t address) {
+  CUdeviceptr base = 0;
+  std::size_t bytes = 0;
+  DUET_DRIVER_CHECK(driver().range(&base, &bytes, address));
+  unsigned long long id = 0;
+  DUET_DRIVER_CHECK(driver().attribute(&id, CU_POINTER_ATTRIBUTE_BUFFER_ID, base));
+  return {base, bytes, id, ""};
+}
+
+bool has_ipc_handle(std::uint64_t base) {
+  int capable = 0;
+  const auto attribute = CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE;
+  DUET_DRIVER_CHECK(driver().attribute(&capable, attribute, base));
+  return capable != 0;
+}
+
+[[noreturn]] void cannot(const char* what, cudaError_t error) {
+  forget(error);
+  throw Unavailable(fmt::format("{}: {}", what, cudaGetErrorString(error)));
+}
+
+std::string ipc_handle(std::uint64_t base) {
+  cudaIpcMemHandle_t handle{};
+  const cudaError_t result = cudaIpcGetMemHandle(&handle, reinterpret_cast<void*>(base));
+  if (result != cudaSuccess) cannot("cudaIpcGetMemHandle", result);
+  return {handle.reserved, sizeof handle.reserved};
+}
+
+// A handle of CUDA's own is 64 bytes; no loan of a descriptor is as long.
+bool is_ipc(const SharedMemory& shared) {
+  return shared.segments.size() == 1 &&
+         shared.segments[0].handle.size() == sizeof(cudaIpcMemHandle_t);
+}
+
+}  // namespace
+
+bool is_memory_of(int ordinal, const std::byte* data) {
+  cudaPointerAttributes attributes{};
+  const cudaError_t result = cudaPointerGetAttributes(&attributes, data);
+  forget(result);
+  return result == cudaSuccess && attributes.type == cudaMemoryTypeDevice &&
+         attributes.device == ordinal;
+}
+
+SharedMemory share_memory(const Span& span) {
+  const std::uint64_t begin = reinterpret_cast<std::uintptr_t>(span.data);
+  SharedMemory shared{"cuda", this_place(), getpid(), 0, span.bytes, {}};
+  try {
+    for (std::uint64_t at = begin; at < begin + span.bytes;) {
+      SharedMemory::Segment segment = segment_at(at);
+      segment.handle =
+          has_ipc_handle(segment.base) ? ipc_handle(segment.base) : lend_segment(segment.base);
+      at = segment.base + segment.bytes;
+      shared.segments.push_back(std::move(segment));
+    }
+  } catch (...) {
+    withdraw_memory(shared);
+    throw;
+  }
+  shared.offset = begin - shared.segments.front().base;
+  return shared;
+}
+
+void withdraw_memory(const SharedMemory& shared) noexcept {
+  if (!is_ipc(shared)) take_back_segments(shared);
+}
+
+std::byte* open_memory(int ordinal, const SharedMemory& shared) {
+  use_device(ordinal);
+  if (!is_ipc(shared)) return map_segments(ordinal, shared);
+  cudaIpcMemHandle_t handle{};
+  std::memcpy(handle.reserved, shared.segments[0].handle.data(), sizeof handle.reserved);
+  void* data = nullptr;
+  const cudaError_t result = cudaIpcOpenMemHandle(&data, handle, cudaIpcMemLazyEnablePeerAccess);
+  if (result != cudaSuccess) cannot("cudaIpcOpenMemHandle", result);
+  return static_cast<std::byte*>(data);
+}
+
+void close_memory(int ordinal, std::byte* data, const SharedMemory& shared) {
+  use_device(ordinal);
+  if (!is_ipc(shared)) return unmap_segments(data, shared);
+  forget(cudaIpcCloseMemHandle(data));
+}
+
+}  // namespace duet::cuda

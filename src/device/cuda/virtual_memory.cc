@@ -1,0 +1,112 @@
+// The driver's calls for segments.
+#include "device/cuda/virtual_memory.h"
+
+#include <unistd.h>
+
+#include "device/cuda/driver.h"
+#include "device/descriptors.h"
+
+namespace duet::cuda {
+namespace {
+
+struct Driver {
+  PFN_cuMemRetainAllocationHandle_v11000 retain =
+      entry_point<PFN_cuMemRetainAllocationHandle_v11000>("cuMemRetainAllocationHandle", 11000);
+  PFN_cuMemExportToShareableHandle_v10020 export_handle =
+      entry_point<PFN_cuMemExportToShareableHandle_v10020>("cuMemExportToShareableHandle", 10020);
+  PFN_cuMemImportFromShareableHandle_v10020 import_handle =
+      entry_point<PFN_cuMemImportFromShareableHandle_v10020>("cuMemImportFromShareableHandle",
+                                                             10020);
+  PFN_cuMemRelease_v10020 release = entry_point<PFN_cuMemRelease_v10020>("cuMemRelease", 10020);
+  PFN_cuMemAddressReserve_v10020 reserve =
+      entry_point<PFN_cuMemAddressReserve_v10020>("cuMemAddressReserve", 10020);
+  PFN_cuMemAddressFree_v10020 free_range =
+      entry_point<PFN_cuMemAddressFree_v10020>("cuMemAddressFree", 10020);
+  PFN_cuMemMap_v10020 map = entry_point<PFN_cuMemMap_v10020>("cuMemMap", 10020);
+  PFN_cuMemUnmap_v10020 unmap = entry_point<PFN_cuMemUnmap_v10020>("cuMemUnmap", 10020);
+  PFN_cuMemSetAccess_v10020 set_access =
+      entry_point<PFN_cuMemSetAccess_v10020>("cuMemSetAccess", 10020);
+};
+
+const Driver& driver() {
+  static const Driver functions;
+  return functions;
+}
+
+void require(CUresult result, const char* what) {
+  if (result != CUDA_SUCCESS) throw Unavailable(fmt::format("{}: {}", what, words_for(result)));
+}
+
+// The mapping keeps the segment: descriptor and handle go again.
+void map_segment(CUdeviceptr at, int process, const SharedMemory::Segment& segment) {
+  const int descriptor = borrow(process, segment.handle);
+  CUmemGenericAllocationHandle handle = 0;
+  void* const as_pointer = reinterpret_cast<void*>(static_cast<std::uintptr_t>(descriptor));
+  const CUresult imported =
+      driver().import_handle(&handle, as_pointer, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+  close(descriptor);
+  require(imported, "cuMemImportFromShareableHandle");
+  const CUresult mapped = driver().map(at, segment.bytes, 0, handle, 0);
+  driver().release(handle);
+  require(mapped, "cuMemMap");
+}
+
+void unmap_first(CUdeviceptr at, const SharedMemory& shared, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    driver().unmap(at, shared.segments[i].bytes);
+    at += shared.segments[i].bytes;
+  }
+}
+
+}  // namespace
+
+std::string lend_segment(std::uint64_t base) {
+  CUmemGenericAllocationHandle handle = 0;
+  require(driver().retain(&handle, reinterpret_cast<void*>(base)),
+          "memory that neither cudaMalloc nor cuMemCreate made cannot be shared");
+  int descriptor = -1;
+  const CUresult result =
+      driver().export_handle(&descriptor, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+  driver().release(handle);
+  require(result, "memory was not created to be shared by a file descriptor");
+  return Lender::instance().lend(descriptor);
+}
+
+void take_back_segments(const SharedMemory& shared) noexcept {
+  for (const SharedMemory::Segment& each : shared.segments) {
+    Lender::instance().take_back(each.handle);
+  }
+}
+
+std::byte* map_segments(int ordinal, const SharedMemory& shared) {
+  const std::size_t bytes = shared.mapped_bytes();
+  CUdeviceptr begin = 0;
+  require(driver().reserve(&begin, bytes, 0, 0, 0), "cuMemAddressReserve");
+  std::size_t mapped = 0;
+  try {
+    CUdeviceptr at = begin;
+    for (const SharedMemory::Segment& each : shared.segments) {
+      map_segment(at, shared.process, each);
+      at += each.bytes;
+      ++mapped;
+    }
+    CUmemAccessDesc access{};
+    access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    access.location.id = ordinal;
+    access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    require(driver().set_access(begin, bytes, &access, 1), "cuMemSetAccess");
+  } catch (...) {
+    unmap_first(begin, shared, mapped);
+    driver().free_range(begin, bytes);
+    throw;
+  }
+  return reinterpret_cast<std::byte*>(begin);
+}
+
+void unmap_segments(std::byte* data, const SharedMemory& shared) {
+  const CUdeviceptr begin = reinterpret_cast<CUdeviceptr>(data);
+  unmap_first(begin, shared, shared.segments.size());
+  driver().free_range(begin, shared.mapped_bytes());
+}
+
+}  // namespace duet::cuda

@@ -1,0 +1,39 @@
+// A GPU's memory between processes, and memory that the user allocated.
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "device/gpu/machine.h"
+#include "device/gpu/sharing_calls.h"
+
+namespace duet::DUET_GPU {
+
+Span GpuDevice::adopt(void* data, std::uint64_t bytes) {
+  auto* begin = static_cast<std::byte*>(data);
+  use();
+  if (bytes > 0 && (!is_memory_of(ordinal_, begin) || !is_memory_of(ordinal_, begin + bytes - 1))) {
+    throw BadArgument(fmt::format("adopt: expected {} bytes of {}'s memory at {}", bytes,
+                                  info_.name, fmt::ptr(data)));
+  }
+  return {this, begin, bytes, MemoryKind::device};
+}
+
+SharedMemory GpuDevice::share(const Span& span) {
+  machine_.require_own(span, "share");
+  if (span.owner != this || span.kind != MemoryKind::device) {
+    throw Unavailable(fmt::format("{}: {} memory cannot be shared between processes", info_.name,
+                                  name(span.kind)));
+  }
+  use();
+  return share_memory(span);
+}
+
+void GpuDevice::withdraw(const SharedMemory& shared) noexcept { withdraw_memory(shared); }
+
+Span GpuDevice::map(const SharedMemory& shared) {
+  require_mappable(shared, DUET_GPU_NAME);
+  return {this, imports_.map(shared), shared.bytes, MemoryKind::peer};
+}
+
+void GpuDevice::unmap(const Span& span) noexcept { imports_.unmap(span.data); }
+
+}  // namespace duet::DUET_GPU

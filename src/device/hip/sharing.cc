@@ -1,0 +1,70 @@
+// HIP memory between processes, by the runtime's own handles.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "core/error.h"
+#include "device/gpu/sharing_calls.h"
+
+namespace duet::hip {
+namespace {
+
+[[noreturn]] void cannot(const char* what, hipError_t error) {
+  forget(error);
+  throw Unavailable(fmt::format("{}: {}", what, hipGetErrorString(error)));
+}
+
+}  // namespace
+
+bool is_memory_of(int ordinal, const std::byte* data) {
+  hipPointerAttribute_t attributes{};
+  const hipError_t result = hipPointerGetAttributes(&attributes, data);
+  forget(result);
+#if HIP_VERSION_MAJOR >= 6
+  const bool on_device = attributes.type == hipMemoryTypeDevice;
+#else
+  const bool on_device = attributes.memoryType == hipMemoryTypeDevice;
+#endif
+  return result == hipSuccess && on_device && attributes.device == ordinal;
+}
+
+// HIP tells no number of an allocation: one that is freed and made again at its address while it is
+// still mapped elsewhere would be taken for the same.
+SharedMemory share_memory(const Span& span) {
+  void* base = nullptr;
+  std::size_t bytes = 0;
+  const hipError_t found = hipMemGetAddressRange(&base, &bytes, span.data);
+  if (found != hipSuccess) cannot("hipMemGetAddressRange", found);
+  const auto begin = reinterpret_cast<std::uintptr_t>(base);
+  const std::uint64_t offset = reinterpret_cast<std::uintptr_t>(span.data) - begin;
+  if (span.bytes > bytes - offset) {
+    throw Unavailable("hip: memory of several segments cannot be shared between processes");
+  }
+  hipIpcMemHandle_t handle{};
+  const hipError_t result = hipIpcGetMemHandle(&handle, base);
+  if (result != hipSuccess) cannot("hipIpcGetMemHandle", result);
+  const std::string text(handle.reserved, sizeof handle.reserved);
+  return {"hip", this_place(), getpid(), offset, span.bytes, {{begin, bytes, 0, text}}};
+}
+
+void withdraw_memory(const SharedMemory&) noexcept {}
+
+std::byte* open_memory(int ordinal, const SharedMemory& shared) {
+  hipIpcMemHandle_t handle{};
+  const std::string& text = shared.segments.at(0).handle;
+  if (text.size() != sizeof handle.reserved) throw Unavailable("hip: this is no handle of HIP's");
+  std::memcpy(handle.reserved, text.data(), sizeof handle.reserved);
+  use_device(ordinal);
+  void* data = nullptr;
+  const hipError_t result = hipIpcOpenMemHandle(&data, handle, hipIpcMemLazyEnablePeerAccess);
+  if (result != hipSuccess) cannot("hipIpcOpenMemHandle", result);
+  return static_cast<std::byte*>(data);
+}
+
+void close_memory(int ordinal, std::byte* data, const SharedMemory&) {
+  use_device(ordinal);
+  forget(hipIpcCloseMemHandle(data));
+}
+
+}  // namespace duet::hip
