@@ -78,7 +78,6 @@ class Processes {
   using Round = std::pair<long, long>;  // epoch, sequence
 
   void meet(const Launch& launch, double deadline_seconds);
-  Socket connect(const Launch& launch, double deadline_seconds) const;
   void listen();
   void take(const Frame& frame);
   void tell(const std::string& reason);
