@@ -52,6 +52,10 @@ class Device {
   virtual ~Device() = default;
   virtual const DeviceInfo& info() const = 0;
 
+  // Makes the device the calling thread's current one, for libraries that ask the vendor's runtime
+  // which it is. Nothing to do where there is no such notion.
+  virtual void make_current() {}
+
   virtual std::unique_ptr<Stream> make_stream(const StreamOptions& options = {}) = 0;
   virtual std::unique_ptr<Event> make_event() = 0;
 

@@ -23,6 +23,7 @@ class GpuDevice : public Device {
   GpuDevice& operator=(const GpuDevice&) = delete;
 
   const DeviceInfo& info() const override { return info_; }
+  void make_current() override { use(); }
   std::unique_ptr<Stream> make_stream(const StreamOptions& options) override;
   std::unique_ptr<Event> make_event() override;
   void read(const Span& from, void* to) override;
