@@ -1,0 +1,57 @@
+// What Duet uses of the binary interface that NCCL and RCCL share, declared here after NVIDIA's
+// NCCL API Reference (2.28), so that building needs no header and one build runs with any version.
+#pragma once
+
+#include <climits>
+#include <cstddef>
+
+namespace duet::nccl {
+
+using Comm = struct ncclComm*;
+using Window = struct ncclWindow_vidmem*;
+using NativeStream = void*;  // cudaStream_t, hipStream_t
+
+// ncclResult_t
+using Result = int;
+constexpr Result kSuccess = 0;
+constexpr Result kUnhandledDeviceError = 1;
+
+// ncclDataType_t
+using Type = int;
+constexpr Type kUint8 = 1, kInt32 = 2, kFloat16 = 6, kFloat32 = 7, kBfloat16 = 9;
+
+// ncclRedOp_t
+using Operation = int;
+constexpr Operation kSum = 0, kMax = 2, kMin = 3, kAvg = 4;
+
+struct UniqueId {
+  char bytes[128];
+};
+
+constexpr int kWindowSymmetric = 1;  // NCCL_WIN_COLL_SYMMETRIC
+constexpr int kPolicyZeroCta = 2;    // NCCL_CTA_POLICY_ZERO
+constexpr int kUndefined = INT_MIN;  // NCCL_CONFIG_UNDEF_INT
+
+// ncclConfig_t as of 2.28. Its size and version tell older libraries what to ignore and newer ones
+// what to fill in.
+struct Config {
+  std::size_t size = sizeof(Config);
+  unsigned magic = 0xcafebeef;
+  unsigned version = 22800;
+  int blocking = kUndefined;
+  int cga_cluster_size = kUndefined;
+  int min_ctas = kUndefined;
+  int max_ctas = kUndefined;
+  const char* net_name = nullptr;
+  int split_share = kUndefined;
+  int traffic_class = kUndefined;
+  const char* comm_name = nullptr;
+  int collnet_enable = kUndefined;
+  int cta_policy = kUndefined;
+  int shrink_share = kUndefined;
+  int nvls_ctas = kUndefined;
+  int channels_per_net_peer = kUndefined;
+  int nvlink_centric_schedule = kUndefined;
+};
+
+}  // namespace duet::nccl

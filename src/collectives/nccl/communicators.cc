@@ -1,0 +1,126 @@
+// Making and ending communicators, each under a deadline.
+#include "collectives/nccl/communicators.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "collectives/nccl/within.h"
+#include "core/error.h"
+
+namespace duet::nccl {
+namespace {
+
+constexpr double kMeetSeconds = 120;  // NCCL's own set-up of many GPUs takes seconds
+constexpr double kEndSeconds = 30;
+
+Config config_of(const Mode& mode) {
+  Config config;
+  if (mode.zero_cta) config.cta_policy = kPolicyZeroCta;
+  if (mode.max_ctas > 0) config.max_ctas = mode.max_ctas;
+  return config;
+}
+
+Comm init(const Library& library, const Mode& mode, const UniqueId& id, int rank, int size) {
+  Comm comm = nullptr;
+  if (mode.zero_cta || mode.max_ctas > 0) {
+    Config config = config_of(mode);
+    DUET_NCCL_CHECK(library, comm_init_config(&comm, size, id, rank, &config));
+  } else {
+    DUET_NCCL_CHECK(library, comm_init(&comm, size, id, rank));
+  }
+  return comm;
+}
+
+// Rank 0's, told to all.
+UniqueId agreed_id(const Library& library, Team&) {
+  UniqueId id{};
+  DUET_NCCL_CHECK(library, get_unique_id(&id));
+  return id;
+}
+
+}  // namespace
+
+Communicators::Communicators(const Library& library, const Mode& mode, Team& team)
+    : library_(library), comms_(static_cast<std::size_t>(team.size()), nullptr) {
+  const UniqueId id = agreed_id(library, team);
+  try {
+    team.each([&](Rank& rank) { connect(rank, mode, id); });
+  } catch (...) {
+    give_up();
+    throw;
+  }
+}
+
+void Communicators::connect(Rank& rank, const Mode& mode, const UniqueId& id) {
+  const auto made = std::make_shared<Comm>(nullptr);
+  together(rank, fmt::format("{}: all ranks to join", library_.product),
+           [made, id, mode, &library = library_, &device = rank.device, index = rank.index,
+            size = rank.size] {
+             device.make_current();
+             *made = init(library, mode, id, index, size);
+           });
+  comms_[static_cast<std::size_t>(rank.index)] = *made;
+}
+
+Seat Communicators::seat(const Rank& rank) const {
+  return {comms_[static_cast<std::size_t>(rank.index)], rank.index, rank.size};
+}
+
+void Communicators::together(Rank& rank, const std::string& what, std::function<void()> call) {
+  require_usable();
+  try {
+    within(
+        kMeetSeconds, fmt::format("rank {}: {}", rank.index, what),
+        [this] { return given_up_.load(); }, std::move(call));
+  } catch (...) {
+    given_up_ = true;
+    throw;
+  }
+}
+
+void Communicators::require_usable() const {
+  if (given_up_.load(std::memory_order_relaxed)) {
+    throw Error(fmt::format("{} was given up after an error", library_.product));
+  }
+}
+
+void Communicators::give_up() noexcept {
+  given_up_ = true;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (aborted_) return;
+  aborted_ = true;
+  for (const Comm comm : comms_) {
+    if (comm != nullptr) forget(library_.comm_abort(comm));
+  }
+}
+
+bool Communicators::healthy() const {
+  for (const Comm comm : comms_) {
+    Result state = kSuccess;
+    if (comm == nullptr || library_.comm_async_error(comm, &state) != kSuccess ||
+        state != kSuccess) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// One after another: the ranks of a process need not leave at the same time.
+Communicators::~Communicators() {
+  if (given_up_ || !healthy()) {
+    give_up();
+    return;
+  }
+  for (const Comm comm : comms_) {
+    try {
+      within(
+          kEndSeconds, "destroying a communicator", [] { return false; },
+          [&library = library_, comm] { forget(library.comm_destroy(comm)); });
+    } catch (const Error&) {
+      return;  // a peer is gone: its memory and ours are left to the process's end
+    }
+  }
+}
+
+}  // namespace duet::nccl

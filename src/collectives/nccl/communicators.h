@@ -1,0 +1,51 @@
+// The communicators of this process's ranks: one each.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "collectives/nccl/calls.h"
+#include "collectives/nccl/mode.h"
+#include "team/team.h"
+
+namespace duet::nccl {
+
+// Once any call has failed, all are given up: what peers have enqueued may then never end.
+class Communicators {
+ public:
+  // Collective, outside Team::each(). Throws Error, or Timeout where ranks do not come.
+  Communicators(const Library& library, const Mode& mode, Team& team);
+  // Waits at most 30 s for each rank. Its streams must be idle, unless it is given up.
+  ~Communicators();
+  Communicators(const Communicators&) = delete;
+  Communicators& operator=(const Communicators&) = delete;
+
+  const Library& library() const { return library_; }
+  Seat seat(const Rank& rank) const;
+
+  // Inside each(), by every rank: a call that blocks until the peers have made it too, with a
+  // deadline. `call` must own what it uses (within.h).
+  void together(Rank& rank, const std::string& what, std::function<void()> call);
+
+  bool usable() const { return !given_up_; }
+  // Throws Error if it is not.
+  void require_usable() const;
+
+  // Aborts all that is under way, on any thread; what the ranks call later throws.
+  void give_up() noexcept;
+
+ private:
+  void connect(Rank& rank, const Mode& mode, const UniqueId& id);
+  bool healthy() const;
+
+  const Library& library_;
+  std::mutex mutex_;  // aborting happens once
+  bool aborted_ = false;
+  std::atomic<bool> given_up_{false};
+  std::vector<Comm> comms_;  // of the local ranks
+};
+
+}  // namespace duet::nccl

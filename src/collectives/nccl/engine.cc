@@ -1,0 +1,37 @@
+// Engines of NCCL: which modes the opened library has.
+#include "collectives/nccl/engine.h"
+
+#include <fmt/format.h>
+
+#include "collectives/nccl/session.h"
+#include "collectives/nccl/vendor.h"
+#include "core/error.h"
+
+namespace duet::nccl {
+namespace {
+
+class Engine : public CollectiveEngine {
+ public:
+  Engine(const Library& library, Mode mode) : library_(library), mode_(std::move(mode)) {}
+
+  std::string name() const override { return kPrefix + mode_.suffix; }
+  std::string device_kind() const override { return kDeviceKind; }
+
+  std::unique_ptr<CollectiveSession> open(Team& team) override {
+    const std::string lack = missing(library_, mode_);
+    if (!lack.empty()) throw Unavailable(fmt::format("{} {}", name(), lack));
+    return std::make_unique<Session>(library_, mode_, team);
+  }
+
+ private:
+  const Library& library_;
+  Mode mode_;
+};
+
+}  // namespace
+
+std::unique_ptr<CollectiveEngine> make_engine(const Library& library, const Mode& mode) {
+  return std::make_unique<Engine>(library, mode);
+}
+
+}  // namespace duet::nccl

@@ -1,0 +1,15 @@
+// NCCL as collective engines, one a mode.
+#pragma once
+
+#include <memory>
+
+#include "collectives/engine.h"
+#include "collectives/nccl/library.h"
+#include "collectives/nccl/mode.h"
+
+namespace duet::nccl {
+
+// The library must outlive the engine.
+std::unique_ptr<CollectiveEngine> make_engine(const Library& library, const Mode& mode);
+
+}  // namespace duet::nccl

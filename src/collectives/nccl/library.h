@@ -1,0 +1,75 @@
+// NCCL or RCCL, opened at run time: a table of the functions that Duet calls, and how their results
+// are checked.
+#pragma once
+
+#include <string>
+
+#include "collectives/nccl/abi.h"
+
+namespace duet::nccl {
+
+// What is marked "may be null" is missing from older libraries.
+struct Library {
+  std::string product;  // "NCCL", "RCCL"
+  int version = 0;      // as ncclGetVersion has it: 22809 is 2.28.9
+
+  Result (*get_version)(int*) = nullptr;
+  Result (*get_unique_id)(UniqueId*) = nullptr;
+  const char* (*error_string)(Result) = nullptr;
+  const char* (*last_error)(Comm) = nullptr;  // may be null
+
+  Result (*comm_init)(Comm*, int ranks, UniqueId, int rank) = nullptr;
+  Result (*comm_init_config)(Comm*, int ranks, UniqueId, int rank,
+                             Config*) = nullptr;  // may be null
+  Result (*comm_destroy)(Comm) = nullptr;
+  Result (*comm_abort)(Comm) = nullptr;
+  Result (*comm_async_error)(Comm, Result*) = nullptr;
+
+  Result (*group_start)() = nullptr;
+  Result (*group_end)() = nullptr;
+  Result (*send)(const void*, std::size_t, Type, int peer, Comm, NativeStream) = nullptr;
+  Result (*recv)(void*, std::size_t, Type, int peer, Comm, NativeStream) = nullptr;
+
+  Result (*all_gather)(const void*, void*, std::size_t, Type, Comm, NativeStream) = nullptr;
+  Result (*reduce_scatter)(const void*, void*, std::size_t, Type, Operation, Comm,
+                           NativeStream) = nullptr;
+  Result (*all_reduce)(const void*, void*, std::size_t, Type, Operation, Comm,
+                       NativeStream) = nullptr;
+  Result (*broadcast)(const void*, void*, std::size_t, Type, int root, Comm,
+                      NativeStream) = nullptr;
+  // May be null:
+  Result (*all_to_all)(const void*, void*, std::size_t, Type, Comm, NativeStream) = nullptr;
+  Result (*gather)(const void*, void*, std::size_t, Type, int root, Comm, NativeStream) = nullptr;
+  Result (*scatter)(const void*, void*, std::size_t, Type, int root, Comm, NativeStream) = nullptr;
+
+  // May be null:
+  Result (*mem_alloc)(void**, std::size_t) = nullptr;
+  Result (*mem_free)(void*) = nullptr;
+  Result (*window_register)(Comm, void*, std::size_t, Window*, int flags) = nullptr;
+  Result (*window_deregister)(Comm, Window) = nullptr;
+};
+
+// Opens the library, once for the process, and sets NCCL_NVLS_ENABLE=0 unless the user has set it:
+// multicast objects are not granted everywhere, and are no part of what is compared. Throws
+// Unavailable where the library or one of its indispensable functions is missing.
+const Library& library();
+
+// "2.28.9"
+std::string version_text(int version);
+
+// Throws Error with the call, the library's words for the result and the place.
+[[noreturn]] void throw_error(const Library& library, Result result, const char* call,
+                              const char* file, int line);
+
+// For destructors, where an error has nowhere to go.
+inline void forget(Result) noexcept {}
+
+}  // namespace duet::nccl
+
+#define DUET_NCCL_CHECK(library, ...)                                                         \
+  do {                                                                                        \
+    const ::duet::nccl::Result duet_nccl_result = (library).__VA_ARGS__;                      \
+    if (duet_nccl_result != ::duet::nccl::kSuccess) {                                         \
+      ::duet::nccl::throw_error(library, duet_nccl_result, #__VA_ARGS__, __FILE__, __LINE__); \
+    }                                                                                         \
+  } while (false)

@@ -1,0 +1,59 @@
+// The modes, and from which version on the library has them.
+#include "collectives/nccl/mode.h"
+
+#include <fmt/format.h>
+
+namespace duet::nccl {
+namespace {
+
+// As ncclGetVersion has them, after NCCL's release notes.
+constexpr int kCappedSince = 21700;
+constexpr int kWindowsSince = 22700;
+constexpr int kZeroCtaSince = 22800;
+
+Mode capped(int ctas) {
+  Mode mode;
+  mode.suffix = fmt::format("-{}cta", ctas);
+  mode.words = fmt::format("at most {} CTAs", ctas);
+  mode.max_ctas = ctas;
+  return mode;
+}
+
+int first_version(const Mode& mode) {
+  if (mode.zero_cta) return kZeroCtaSince;
+  if (mode.windows) return kWindowsSince;
+  return mode.max_ctas > 0 ? kCappedSince : 0;
+}
+
+bool has_windows(const Library& library) {
+  return library.mem_alloc != nullptr && library.mem_free != nullptr &&
+         library.window_register != nullptr && library.window_deregister != nullptr;
+}
+
+}  // namespace
+
+std::vector<Mode> modes() {
+  return {{"", "defaults", false, false, 0},
+          {"-window", "symmetric windows", true, false, 0},
+          {"-zero-cta", "symmetric windows, CTA policy zero", true, true, 0},
+          capped(4),
+          capped(8),
+          capped(16)};
+}
+
+std::string missing(const Library& library, const Mode& mode) {
+  if (library.version < first_version(mode)) {
+    return fmt::format("needs {} {} or later, this is {}", library.product,
+                       version_text(first_version(mode)), version_text(library.version));
+  }
+  const bool configured = mode.zero_cta || mode.max_ctas > 0;
+  if ((mode.windows && !has_windows(library)) ||
+      (configured && library.comm_init_config == nullptr)) {
+    return fmt::format("this {} {} has no {}", library.product, version_text(library.version),
+                       mode.windows && !has_windows(library) ? "ncclCommWindowRegister"
+                                                             : "ncclCommInitRankConfig");
+  }
+  return "";
+}
+
+}  // namespace duet::nccl

@@ -1,0 +1,60 @@
+// Where a plan's pointers point, and its first call.
+#include "collectives/nccl/plan.h"
+
+#include <fmt/format.h>
+
+namespace duet::nccl {
+namespace {
+
+constexpr double kDeadlineSeconds = 120;
+
+// A buffer, or what NCCL is given where a rank has none: it looks at the address alone.
+std::byte* address(const Span& own, const Span& other, const Windows* windows, std::size_t side) {
+  if (own.bytes > 0) return own.data;
+  std::byte* stand_in = windows != nullptr ? windows->stand_in(side) : nullptr;
+  return stand_in != nullptr ? stand_in : other.data;
+}
+
+}  // namespace
+
+Plan::Plan(std::shared_ptr<Communicators> communicators, const Rank& rank,
+           const Collective& collective, const CollectiveBuffers& buffers,
+           std::unique_ptr<Windows> windows, std::string algorithm)
+    : communicators_(std::move(communicators)),
+      windows_(std::move(windows)),
+      calls_(std::make_shared<Calls>(communicators_->library(), communicators_->seat(rank),
+                                     collective)),
+      send_(address(buffers.send, buffers.recv, windows_.get(), 0)),
+      recv_(address(buffers.recv, buffers.send, windows_.get(), 1)),
+      algorithm_(std::move(algorithm)) {
+  if (calls_->grouped()) algorithm_ += ", grouped sends and receives";
+}
+
+void Plan::first_call(Rank& rank, CollectiveKind kind) {
+  const std::shared_ptr<Stream> stream = rank.device.make_stream();
+  communicators_->together(
+      rank, fmt::format("the first {} on all ranks", name(kind)),
+      [stream, calls = calls_, send = send_, recv = recv_, &device = rank.device] {
+        device.make_current();
+        calls->enqueue(send, recv, stream->native());
+      });
+  try {
+    stream->synchronize(kDeadlineSeconds);
+  } catch (...) {
+    communicators_->give_up();
+    throw;
+  }
+}
+
+void Plan::enqueue(Stream& stream) {
+  communicators_->require_usable();
+  stream.device().make_current();
+  try {
+    calls_->enqueue(send_, recv_, stream.native());
+  } catch (...) {
+    communicators_->give_up();
+    throw;
+  }
+}
+
+}  // namespace duet::nccl

@@ -1,0 +1,40 @@
+// NCCL set up for the ranks of a team.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collectives/engine.h"
+#include "collectives/nccl/communicators.h"
+#include "collectives/nccl/memory.h"
+#include "collectives/nccl/mode.h"
+
+namespace duet::nccl {
+
+// Plans and memory may outlive the session, but not the library and the team's devices.
+class Session : public CollectiveSession {
+ public:
+  // Throws Error or Timeout where the ranks do not come together.
+  Session(const Library& library, Mode mode, Team& team);
+
+  std::optional<Skipped> unsupported(const Collective& collective, bool in_place) const override;
+  std::unique_ptr<CollectiveMemory> allocate(Rank& rank, std::uint64_t bytes) override;
+
+  // Makes the first call, in which NCCL connects the ranks and chooses: it overwrites the receive
+  // buffer.
+  std::unique_ptr<CollectivePlan> plan(Rank& rank, const Collective& collective,
+                                       const CollectiveBuffers& buffers) override;
+
+ private:
+  std::vector<std::string> gather(Rank& rank, std::string mine, const std::string& what);
+
+  const Library& library_;
+  Mode mode_;
+  std::shared_ptr<Communicators> communicators_;
+  std::shared_ptr<Allocations> allocations_;
+  std::vector<std::string> slots_;  // of gather(), by rank
+};
+
+}  // namespace duet::nccl

@@ -1,0 +1,148 @@
+// Sessions of NCCL on host devices, with a library that moves nothing: what is made, registered,
+// refused and ended.
+#include "collectives/nccl/session.h"
+
+#include <gtest/gtest.h>
+
+#include "collectives/nccl/engine.h"
+#include "collectives/nccl/fake.h"
+#include "core/error.h"
+
+namespace duet::nccl {
+namespace {
+
+using Kind = CollectiveKind;
+
+Collective make(Kind kind) {
+  Collective one;
+  one.kind = kind;
+  one.count = 16;
+  one.root = 1;
+  return one;
+}
+
+Mode mode(const std::string& suffix) {
+  for (const Mode& each : modes()) {
+    if (each.suffix == suffix) return each;
+  }
+  return {};
+}
+
+class NcclSessionTest : public ::testing::Test {
+ protected:
+  void SetUp() override { reset(); }
+
+  // Plans once on all ranks, with buffers of the session's own; as in place as the kind is.
+  void plan_once(Session& session, const Collective& one, bool in_place) {
+    team_.each([&](Rank& rank) {
+      const auto send_size = send_bytes(one, rank.index, rank.size);
+      const auto recv_size = recv_bytes(one, rank.index, rank.size);
+      const auto offset = in_place_offset(one, rank.index);
+      const auto send = session.allocate(rank, send_size), recv = session.allocate(rank, recv_size);
+      const bool both = in_place && send_size > 0 && recv_size > 0;
+      CollectiveBuffers buffers{send->span(), recv->span()};
+      if (both && send_size > recv_size) {
+        buffers.recv = send->span().slice(offset, recv_size);
+      } else if (both) {
+        buffers.send = recv->span().slice(offset, send_size);
+      }
+      const auto plan = session.plan(rank, one, buffers);
+      const auto stream = rank.device.make_stream();
+      plan->enqueue(*stream);
+    });
+  }
+
+  Library nccl_ = fake_library();
+  std::unique_ptr<Machine> machine_ = open_machine("host:3");
+  Team team_{*machine_};
+};
+
+TEST_F(NcclSessionTest, OneCommunicatorARankEndsWithTheSession) {
+  {
+    const auto session = make_engine(nccl_, mode(""))->open(team_);
+    EXPECT_EQ(asked().comms, 3);
+    plan_once(dynamic_cast<Session&>(*session), make(Kind::all_gather), false);
+    EXPECT_EQ(asked().calls.size(), 6u);  // the first call and one more, on three ranks
+  }
+  EXPECT_EQ(asked().destroyed, 3);
+  EXPECT_EQ(asked().aborted, 0);
+}
+
+TEST_F(NcclSessionTest, ModesConfigure) {
+  Session(nccl_, mode("-8cta"), team_);
+  EXPECT_EQ(asked().max_ctas, 8);
+  EXPECT_EQ(asked().cta_policy, kUndefined);
+  Session(nccl_, mode("-zero-cta"), team_);
+  EXPECT_EQ(asked().max_ctas, kUndefined);
+  EXPECT_EQ(asked().cta_policy, kPolicyZeroCta);
+}
+
+TEST_F(NcclSessionTest, EngineNamesTheVersionItNeeds) {
+  const Library old = fake_library(22705);
+  try {
+    make_engine(old, mode("-zero-cta"))->open(team_);
+    FAIL() << "expected Unavailable";
+  } catch (const Unavailable& error) {
+    EXPECT_STREQ(error.what(), "nccl-zero-cta needs NCCL 2.28.0 or later, this is 2.27.5");
+  }
+  EXPECT_NO_THROW(make_engine(old, mode("-window"))->open(team_));
+}
+
+// Every rank registers the same windows whatever buffers it has, and all of it ends.
+TEST_F(NcclSessionTest, WindowsAreEqualOnAllRanks) {
+  for (const Kind kind : all_collectives()) {
+    for (const bool in_place : {false, true}) {
+      reset();
+      {
+        Session session(nccl_, mode("-window"), team_);
+        if (session.unsupported(make(kind), in_place)) continue;
+        plan_once(session, make(kind), in_place);
+      }
+      std::vector<std::string> windows[3];
+      for (const std::string& each : asked().windows) {
+        windows[each[5] - '0'].push_back(each.substr(7));
+      }
+      SCOPED_TRACE(std::string(name(kind)) + (in_place ? " in place" : ""));
+      EXPECT_FALSE(windows[0].empty());
+      EXPECT_EQ(windows[0], windows[1]);
+      EXPECT_EQ(windows[0], windows[2]);
+      EXPECT_EQ(asked().windows_open, 0);
+      EXPECT_EQ(asked().allocations, 0);
+      EXPECT_EQ(asked().destroyed, 3);
+    }
+  }
+}
+
+TEST_F(NcclSessionTest, RefusesWhatNcclCannot) {
+  Session plain(nccl_, mode(""), team_), zero(nccl_, mode("-zero-cta"), team_);
+  EXPECT_FALSE(plain.unsupported(make(Kind::all_to_all), false));
+  EXPECT_TRUE(plain.unsupported(make(Kind::all_to_all), true));
+  EXPECT_TRUE(plain.unsupported(make(Kind::send_recv), true));
+  EXPECT_FALSE(zero.unsupported(make(Kind::gather), true));
+  EXPECT_TRUE(zero.unsupported(make(Kind::all_reduce), false));
+  EXPECT_TRUE(zero.unsupported(make(Kind::all_to_all_v), false));
+}
+
+TEST_F(NcclSessionTest, RanksMustAgree) {
+  Session session(nccl_, mode(""), team_);
+  EXPECT_THROW(team_.each([&](Rank& rank) {
+    Collective one = make(Kind::all_reduce);
+    one.count += rank.index == 2 ? 1 : 0;
+    const auto buffer = session.allocate(rank, 1024);
+    session.plan(rank, one, {buffer->span(), buffer->span()});
+  }),
+               BadArgument);
+}
+
+TEST_F(NcclSessionTest, AFailedCallAbortsInsteadOfWaiting) {
+  {
+    Session session(nccl_, mode(""), team_);
+    reset(true);
+    EXPECT_THROW(plan_once(session, make(Kind::all_gather), false), Error);
+  }
+  EXPECT_EQ(asked().aborted, 3);
+  EXPECT_EQ(asked().destroyed, 0);
+}
+
+}  // namespace
+}  // namespace duet::nccl

@@ -1,0 +1,109 @@
+// Registering windows: which memory, of what size, on every rank alike.
+#include "collectives/nccl/windows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace duet::nccl {
+namespace {
+
+constexpr std::size_t kSend = 0, kRecv = 1;
+
+std::optional<Allocation> allocation_of(const Allocations& allocations, const Span& span) {
+  if (span.bytes == 0) return std::nullopt;
+  const auto found = allocations.around(span);
+  if (!found) throw BadArgument("windows: expected buffers that the session has allocated");
+  return found;
+}
+
+WindowRequest request(const std::optional<Allocation>& allocation, const Span& span) {
+  if (!allocation) return {};
+  return {allocation->bytes, static_cast<std::uint64_t>(span.data - allocation->base)};
+}
+
+// The side that holds all chunks where the other one lies within it.
+std::size_t larger_side(CollectiveKind kind) {
+  return kind == CollectiveKind::scatter || kind == CollectiveKind::reduce_scatter ? kSend : kRecv;
+}
+
+// The first rank's that has one; all others must agree with its size.
+WindowRequest agreed(const std::vector<WindowRequests>& requests, std::size_t side) {
+  WindowRequest chosen;
+  for (const WindowRequests& each : requests) {
+    const WindowRequest& mine = each[side];
+    if (mine.bytes == 0) continue;
+    if (chosen.bytes == 0) chosen = mine;
+    if (mine.bytes != chosen.bytes) {
+      throw BadArgument(fmt::format("windows: {} and {} bytes: expected the same on every rank",
+                                    chosen.bytes, mine.bytes));
+    }
+  }
+  return chosen;
+}
+
+}  // namespace
+
+WindowRequests window_requests(const Allocations& allocations, CollectiveKind kind,
+                               const CollectiveBuffers& buffers) {
+  auto send = allocation_of(allocations, buffers.send);
+  auto recv = allocation_of(allocations, buffers.recv);
+  if (send && recv && send->base == recv->base) {
+    (larger_side(kind) == kSend ? recv : send).reset();
+  }
+  return {request(send, buffers.send), request(recv, buffers.recv)};
+}
+
+Windows::Windows(std::shared_ptr<Communicators> communicators, Rank& rank,
+                 const CollectiveBuffers& buffers, const std::vector<WindowRequests>& requests)
+    : communicators_(std::move(communicators)),
+      allocations_(std::make_shared<Allocations>()),
+      comm_(communicators_->seat(rank).comm) {
+  try {
+    add(rank, kSend, buffers.send, requests);
+    add(rank, kRecv, buffers.recv, requests);
+  } catch (...) {
+    deregister();
+    throw;
+  }
+}
+
+void Windows::add(Rank& rank, std::size_t side, const Span& span,
+                  const std::vector<WindowRequests>& requests) {
+  const WindowRequest shape = agreed(requests, side);
+  if (shape.bytes == 0) return;
+  const WindowRequest& mine = requests[static_cast<std::size_t>(rank.index)][side];
+  std::byte* base = span.data - mine.offset;
+  if (mine.bytes == 0) {
+    stand_ins_.push_back(std::make_unique<WindowMemory>(communicators_->library(), rank.device,
+                                                        shape.bytes, allocations_));
+    base = stand_ins_.back()->span().data;
+    if (span.bytes == 0) stand_in_at_[side] = base + shape.offset;
+  }
+  const auto window = std::make_shared<Window>(nullptr);
+  communicators_->together(
+      rank, "all ranks to register a window",
+      [window, base, shape, comm = comm_, &library = communicators_->library(),
+       &device = rank.device] {
+        device.make_current();
+        DUET_NCCL_CHECK(library,
+                        window_register(comm, base, shape.bytes, window.get(), kWindowSymmetric));
+      });
+  // Success without a window: the library has no symmetric memory here and would go on without.
+  if (*window == nullptr) {
+    throw Unavailable(fmt::format("{} has no symmetric windows on this machine",
+                                  communicators_->library().product));
+  }
+  registered_.push_back(*window);
+}
+
+void Windows::deregister() noexcept {
+  if (!communicators_->usable()) return;  // an abort has ended them
+  for (const Window window : registered_) {
+    forget(communicators_->library().window_deregister(comm_, window));
+  }
+}
+
+Windows::~Windows() { deregister(); }
+
+}  // namespace duet::nccl

@@ -1,0 +1,31 @@
+// Waiting for a thread that may never end.
+#include "collectives/nccl/within.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <future>
+#include <thread>
+
+#include "core/error.h"
+
+namespace duet::nccl {
+
+void within(double deadline_seconds, const std::string& what, const std::function<bool()>& given_up,
+            std::function<void()> call) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds kTick(20);  // how late a given-up call is noticed
+  std::packaged_task<void()> task(std::move(call));
+  std::future<void> done = task.get_future();
+  std::thread(std::move(task)).detach();
+  const auto deadline = Clock::now() + std::chrono::duration<double>(deadline_seconds);
+  while (done.wait_for(kTick) != std::future_status::ready) {
+    if (given_up()) throw Error(fmt::format("{}: given up, since another rank failed", what));
+    if (Clock::now() > deadline) {
+      throw Timeout(fmt::format("{}: not done after {:.0f} s", what, deadline_seconds));
+    }
+  }
+  done.get();
+}
+
+}  // namespace duet::nccl
