@@ -33,26 +33,36 @@ Comm init(const Library& library, const Mode& mode, const UniqueId& id, int rank
 }
 
 // Rank 0's, told to all.
-UniqueId agreed_id(const Library& library, Team&) {
+UniqueId agreed_id(const Library& library, Rank& rank) {
   UniqueId id{};
-  DUET_NCCL_CHECK(library, get_unique_id(&id));
+  if (rank.index == 0) DUET_NCCL_CHECK(library, get_unique_id(&id));
+  const auto all =
+      rank.team.gather(rank, std::string(id.bytes, sizeof id.bytes),
+                       fmt::format("rank 0 to tell {}'s unique id", library.product), kMeetSeconds);
+  all.front().copy(id.bytes, sizeof id.bytes);
   return id;
 }
 
 }  // namespace
 
 Communicators::Communicators(const Library& library, const Mode& mode, Team& team)
-    : library_(library), comms_(static_cast<std::size_t>(team.size()), nullptr) {
-  const UniqueId id = agreed_id(library, team);
+    : library_(library),
+      processes_(team.processes()),
+      comms_(static_cast<std::size_t>(team.local_size()), nullptr) {
   try {
-    team.each([&](Rank& rank) { connect(rank, mode, id); });
+    team.each([&](Rank& rank) { connect(rank, mode); });
   } catch (...) {
     give_up();
     throw;
   }
+  // What waits on a device for a rank that is gone ends by aborting alone.
+  if (processes_ != nullptr) {
+    on_failure_ = processes_->on_failure([this](const std::string&) { give_up(); });
+  }
 }
 
-void Communicators::connect(Rank& rank, const Mode& mode, const UniqueId& id) {
+void Communicators::connect(Rank& rank, const Mode& mode) {
+  const UniqueId id = agreed_id(library_, rank);
   const auto made = std::make_shared<Comm>(nullptr);
   together(rank, fmt::format("{}: all ranks to join", library_.product),
            [made, id, mode, &library = library_, &device = rank.device, index = rank.index,
@@ -60,11 +70,11 @@ void Communicators::connect(Rank& rank, const Mode& mode, const UniqueId& id) {
              device.make_current();
              *made = init(library, mode, id, index, size);
            });
-  comms_[static_cast<std::size_t>(rank.index)] = *made;
+  comms_[static_cast<std::size_t>(rank.local)] = *made;
 }
 
 Seat Communicators::seat(const Rank& rank) const {
-  return {comms_[static_cast<std::size_t>(rank.index)], rank.index, rank.size};
+  return {comms_[static_cast<std::size_t>(rank.local)], rank.index, rank.size};
 }
 
 void Communicators::together(Rank& rank, const std::string& what, std::function<void()> call) {
@@ -108,6 +118,7 @@ bool Communicators::healthy() const {
 
 // One after another: the ranks of a process need not leave at the same time.
 Communicators::~Communicators() {
+  if (processes_ != nullptr) processes_->forget(on_failure_);
   if (given_up_ || !healthy()) {
     give_up();
     return;

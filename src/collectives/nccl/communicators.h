@@ -13,7 +13,8 @@
 
 namespace duet::nccl {
 
-// Once any call has failed, all are given up: what peers have enqueued may then never end.
+// Once any call has failed, or another process of the run has, all are given up: what ranks have
+// enqueued may then never end.
 class Communicators {
  public:
   // Collective, outside Team::each(). Throws Error, or Timeout where ranks do not come.
@@ -38,10 +39,12 @@ class Communicators {
   void give_up() noexcept;
 
  private:
-  void connect(Rank& rank, const Mode& mode, const UniqueId& id);
+  void connect(Rank& rank, const Mode& mode);
   bool healthy() const;
 
   const Library& library_;
+  Processes* const processes_;  // nullptr where there is one
+  int on_failure_ = 0;
   std::mutex mutex_;  // aborting happens once
   bool aborted_ = false;
   std::atomic<bool> given_up_{false};

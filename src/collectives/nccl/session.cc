@@ -2,12 +2,12 @@
 #include "collectives/nccl/session.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <cstring>
 
 #include "collectives/nccl/plan.h"
 #include "collectives/nccl/windows.h"
+#include "collectives/planning.h"
 #include "core/error.h"
 
 namespace duet::nccl {
@@ -15,45 +15,14 @@ namespace {
 
 using Kind = CollectiveKind;
 
-constexpr double kDeadlineSeconds = 60;
-
-bool overlap(const Span& a, const Span& b) {
-  return a.bytes > 0 && b.bytes > 0 && a.data < b.data + b.bytes && b.data < a.data + a.bytes;
+// Requests travel as their bytes.
+std::string packed(const WindowRequests& requests) {
+  return {reinterpret_cast<const char*>(requests.data()), sizeof(requests)};
 }
 
-void check_buffers(const Rank& rank, const Collective& collective,
-                   const CollectiveBuffers& buffers) {
-  const auto require = [&](const Span& span, std::uint64_t bytes, const char* what) {
-    if (bytes > 0 && (span.bytes < bytes || span.owner != &rank.device)) {
-      throw BadArgument(fmt::format("{}, {} buffer of rank {}: expected {} bytes of {}",
-                                    name(collective.kind), what, rank.index, bytes,
-                                    rank.device.info().name));
-    }
-  };
-  require(buffers.send, send_bytes(collective, rank.index, rank.size), "send");
-  require(buffers.recv, recv_bytes(collective, rank.index, rank.size), "receive");
-}
-
-// What must be equal on all ranks.
-std::string wish(const Collective& c) {
-  return fmt::format("{} of {} x {}, {}, root {}, counts [{}]", name(c.kind), c.count,
-                     name(c.dtype), name(c.op), c.root, fmt::join(c.counts, ","));
-}
-
-// A request travels as its bytes before the wish.
-std::string packed(const WindowRequests& requests, const std::string& text) {
-  return std::string(reinterpret_cast<const char*>(requests.data()), sizeof(requests)) + text;
-}
-
-std::vector<WindowRequests> unpacked(const std::vector<std::string>& all,
-                                     const std::string& wanted) {
+std::vector<WindowRequests> unpacked(const std::vector<std::string>& all) {
   std::vector<WindowRequests> requests(all.size());
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    const std::string theirs = all[rank].substr(sizeof(WindowRequests));
-    if (theirs != wanted) {
-      throw BadArgument(fmt::format("ranks ask for different things: {} here, {} on rank {}",
-                                    wanted, theirs, rank));
-    }
     std::memcpy(requests[rank].data(), all[rank].data(), sizeof(WindowRequests));
   }
   return requests;
@@ -65,8 +34,7 @@ Session::Session(const Library& library, Mode mode, Team& team)
     : library_(library),
       mode_(std::move(mode)),
       communicators_(std::make_shared<Communicators>(library, mode_, team)),
-      allocations_(std::make_shared<Allocations>()),
-      slots_(static_cast<std::size_t>(team.size())) {}
+      allocations_(std::make_shared<Allocations>()) {}
 
 std::optional<Skipped> Session::unsupported(const Collective& collective, bool in_place) const {
   const Kind kind = collective.kind;
@@ -96,27 +64,16 @@ std::unique_ptr<CollectiveMemory> Session::allocate(Rank& rank, std::uint64_t by
   return std::make_unique<WindowMemory>(library_, rank.device, bytes, allocations_);
 }
 
-std::vector<std::string> Session::gather(Rank& rank, std::string mine, const std::string& what) {
-  slots_[static_cast<std::size_t>(rank.index)] = std::move(mine);
-  rank.team.barrier(what, kDeadlineSeconds);
-  std::vector<std::string> all = slots_;
-  rank.team.barrier(what, kDeadlineSeconds);  // until all have read
-  return all;
-}
-
 std::unique_ptr<CollectivePlan> Session::plan(Rank& rank, const Collective& collective,
                                               const CollectiveBuffers& buffers) {
   check(collective, rank.size);
   check_buffers(rank, collective, buffers);
-  if (const auto skipped = unsupported(collective, overlap(buffers.send, buffers.recv))) {
+  if (const auto skipped = unsupported(collective, in_place(buffers))) {
     throw BadArgument(skipped->reason);
   }
-  const std::string text = wish(collective);
   const WindowRequests mine =
       mode_.windows ? window_requests(*allocations_, collective.kind, buffers) : WindowRequests{};
-  const auto requests = unpacked(
-      gather(rank, packed(mine, text), fmt::format("all ranks to plan {}", name(collective.kind))),
-      text);
+  const auto requests = unpacked(agree(rank, collective, packed(mine)));
   std::unique_ptr<Windows> windows;
   if (mode_.windows) {
     windows = std::make_unique<Windows>(communicators_, rank, buffers, requests);

@@ -3,8 +3,6 @@
 
 #include <memory>
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "collectives/engine.h"
 #include "collectives/nccl/communicators.h"
@@ -28,13 +26,10 @@ class Session : public CollectiveSession {
                                        const CollectiveBuffers& buffers) override;
 
  private:
-  std::vector<std::string> gather(Rank& rank, std::string mine, const std::string& what);
-
   const Library& library_;
   Mode mode_;
   std::shared_ptr<Communicators> communicators_;
   std::shared_ptr<Allocations> allocations_;
-  std::vector<std::string> slots_;  // of gather(), by rank
 };
 
 }  // namespace duet::nccl
