@@ -29,8 +29,9 @@ class PlainMemory : public CollectiveMemory {
 
 // The modules that bring engines for a kind of device.
 std::vector<std::string> modules_for(const std::string& device_kind) {
-  if (device_kind == "cuda") return {"nccl"};
-  if (device_kind == "hip") return {"rccl"};
+  if (device_kind == "cuda") return {"nccl", "collectives_mpi"};
+  if (device_kind == "hip") return {"rccl", "collectives_mpi"};
+  if (device_kind == "host") return {"collectives_mpi"};
   return {};
 }
 

@@ -1,5 +1,5 @@
-// The launch as MPI knows it. MPI tells who is who and where process 0 listens, and has ended
-// before anything is measured: its progress threads would take part.
+// The launch as MPI knows it. MPI tells who is who and where process 0 listens. It stays
+// initialised until the process ends, for the engine mpi: it can be initialised once only.
 #include "team/launch.h"
 
 #include <mpi.h>
@@ -11,17 +11,20 @@ namespace {
 
 constexpr int kLongest = 4096;
 
-// After this MPI cannot be used again in the process.
 std::string tell_everyone(const std::string& text) {
   char buffer[kLongest] = "";
   text.copy(buffer, sizeof buffer - 1);
   MPI_Bcast(buffer, kLongest, MPI_CHAR, 0, MPI_COMM_WORLD);
-  MPI_Finalize();
   return buffer;
 }
 
+void finalize() { MPI_Finalize(); }
+
 Launch find() {
-  MPI_Init(nullptr, nullptr);  // its default: an error ends the process and says why
+  // Its default: an error ends the process and says why.
+  int threads = MPI_THREAD_SINGLE;
+  MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &threads);
+  std::atexit(finalize);
   Launch launch;
   MPI_Comm_rank(MPI_COMM_WORLD, &launch.index);
   MPI_Comm_size(MPI_COMM_WORLD, &launch.size);

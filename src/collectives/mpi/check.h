@@ -1,0 +1,19 @@
+// How MPI's results are checked.
+#pragma once
+
+#include <mpi.h>
+
+namespace duet::mpi {
+
+// Throws Error with the call, MPI's words for the result and the place.
+[[noreturn]] void throw_error(int result, const char* call, const char* file, int line);
+
+}  // namespace duet::mpi
+
+#define DUET_MPI_CHECK(...)                                                        \
+  do {                                                                             \
+    const int duet_mpi_result = (__VA_ARGS__);                                     \
+    if (duet_mpi_result != MPI_SUCCESS) {                                          \
+      ::duet::mpi::throw_error(duet_mpi_result, #__VA_ARGS__, __FILE__, __LINE__); \
+    }                                                                              \
+  } while (false)

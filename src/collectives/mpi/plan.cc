@@ -1,0 +1,69 @@
+// Running MPI's calls between two parts of a stream.
+#include "collectives/mpi/plan.h"
+
+#include <fmt/format.h>
+
+#include "collectives/mpi/waiting.h"
+
+namespace duet::mpi {
+namespace {
+
+constexpr double kDeadlineSeconds = 120;
+
+bool mpi_runs() {
+  int finalized = 0;
+  return MPI_Finalized(&finalized) == MPI_SUCCESS && finalized == 0;
+}
+
+// The buffers without what callers may have left behind them.
+CollectiveBuffers trimmed(const CollectiveBuffers& buffers, const Collective& collective,
+                          const Rank& rank) {
+  const auto send = send_bytes(collective, rank.index, rank.size);
+  const auto recv = recv_bytes(collective, rank.index, rank.size);
+  return {send > 0 ? buffers.send.slice(0, send) : Span{},
+          recv > 0 ? buffers.recv.slice(0, recv) : Span{}};
+}
+
+}  // namespace
+
+// Freeing is collective; after a failure the peers may not take part.
+Communicator::~Communicator() {
+  if (comm != MPI_COMM_NULL && !failed && mpi_runs()) static_cast<void>(MPI_Comm_free(&comm));
+}
+
+Plan::Plan(std::shared_ptr<Communicator> communicator, Rank& rank, const Collective& collective,
+           const CollectiveBuffers& buffers, bool direct, std::string algorithm)
+    : communicator_(std::move(communicator)),
+      processes_(rank.team.processes()),
+      rank_(rank.index),
+      kind_(collective.kind),
+      broadcasts_(kind_ == CollectiveKind::broadcast && rank.index == collective.root),
+      buffers_(trimmed(buffers, collective, rank)),
+      staging_(rank.device, buffers_, direct),
+      requests_(communicator_->comm, collective),
+      algorithm_(std::move(algorithm)) {}
+
+// At the root MPI's broadcast has one buffer, Duet's two: the second one is filled here.
+void Plan::enqueue(Stream& stream) {
+  if (communicator_->failed) throw Error("MPI was given up after an error");
+  staging_.bring_in(stream);
+  if (broadcasts_ && buffers_.send.data != buffers_.recv.data) {
+    stream.copy({buffers_.recv, buffers_.send, Executor::dma, {}});
+  }
+  stream.synchronize(kDeadlineSeconds);
+  try {
+    run();
+  } catch (...) {
+    communicator_->failed = true;
+    throw;
+  }
+  if (!broadcasts_) staging_.bring_out(stream);
+}
+
+void Plan::run() {
+  requests_.start(staging_.send(), staging_.recv());
+  wait_for(processes_, fmt::format("all ranks to do their part of {} by MPI", name(kind_)),
+           kDeadlineSeconds, [this] { return requests_.test(); });
+}
+
+}  // namespace duet::mpi

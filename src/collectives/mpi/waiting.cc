@@ -1,0 +1,34 @@
+// Asking MPI, and from time to time the other processes' state.
+#include "collectives/mpi/waiting.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <thread>
+
+namespace duet::mpi {
+namespace {
+
+constexpr std::chrono::milliseconds kLook(10);  // between looks at other processes: a lock each
+
+}  // namespace
+
+void wait_for(Processes* processes, const std::string& what, double deadline_seconds,
+              const std::function<bool()>& done) {
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
+  auto look = start + kLook;
+  while (!done()) {
+    std::this_thread::yield();
+    const auto now = Clock::now();
+    if (now < look) continue;
+    look = now + kLook;
+    const std::string reason = processes != nullptr ? processes->failure() : "";
+    if (!reason.empty()) throw PeerFailed(fmt::format("{} while waiting for {}", reason, what));
+    if (now - start > std::chrono::duration<double>(deadline_seconds)) {
+      throw Timeout(fmt::format("waited {:.0f} s for {}", deadline_seconds, what));
+    }
+  }
+}
+
+}  // namespace duet::mpi
