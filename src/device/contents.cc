@@ -2,10 +2,12 @@
 #include "device/contents.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "core/error.h"
 #include "core/random.h"
+#include "device/digits.h"
 
 namespace duet {
 namespace {
@@ -37,6 +39,35 @@ void write_normal(const Fill& fill, std::byte* data, std::size_t offset, std::si
   });
 }
 
+void write_digits(const Fill& fill, std::byte* data, std::size_t offset, std::size_t bytes) {
+  const Digits digits = digits_of(fill);
+  const std::size_t size = size_of(fill.dtype);
+  const std::uint64_t first = (fill.offset + offset) / size;
+  write_elements(data, size, bytes / size, [&](std::size_t i, std::byte* element) {
+    store(fill.dtype, element, digit_at(digits, first + i));
+  });
+}
+
+// Elements, not bytes: averages may differ in the last place.
+Difference compare_digits(const Fill& fill, const std::byte* data, std::size_t offset,
+                          std::size_t bytes) {
+  const Digits digits = digits_of(fill);
+  const std::size_t size = size_of(fill.dtype);
+  const std::uint64_t first = (fill.offset + offset) / size;
+  const float unit = unit_of(fill.dtype);
+  Difference difference;
+  for (std::size_t i = 0; i < bytes / size; ++i) {
+    std::byte rounded[8];
+    store(fill.dtype, rounded, digit_at(digits, first + i));
+    const float expected = load(fill.dtype, rounded);
+    const float found = load(fill.dtype, data + i * size);
+    // False for what is not a number.
+    if (std::fabs(found - expected) <= digit_tolerance(digits, expected, unit)) continue;
+    if (difference.count++ == 0) difference.first_offset = offset + i * size;
+  }
+  return difference;
+}
+
 }  // namespace
 
 void write_fill(const Fill& fill, std::byte* data, std::size_t offset, std::size_t bytes) {
@@ -48,11 +79,15 @@ void write_fill(const Fill& fill, std::byte* data, std::size_t offset, std::size
       return;
     case Fill::Kind::normal:
       return write_normal(fill, data, offset, bytes);
+    case Fill::Kind::digits:
+    case Fill::Kind::digits_reduced:
+      return write_digits(fill, data, offset, bytes);
   }
 }
 
 Difference compare_fill(const Fill& fill, const std::byte* data, std::size_t offset,
                         std::size_t bytes) {
+  if (is_digits(fill)) return compare_digits(fill, data, offset, bytes);
   Difference difference;
   std::byte expected[4096];
   for (std::size_t begin = 0; begin < bytes; begin += sizeof expected) {

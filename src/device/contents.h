@@ -8,7 +8,7 @@
 namespace duet {
 
 // Writes, or compares with, what `fill` describes, at `data`, which lies `offset` bytes into the
-// span that the fill was given for.
+// span that the fill was given for; where the fill is of elements, whole ones.
 void write_fill(const Fill& fill, std::byte* data, std::size_t offset, std::size_t bytes);
 Difference compare_fill(const Fill& fill, const std::byte* data, std::size_t offset,
                         std::size_t bytes);

@@ -43,7 +43,7 @@ struct Telemetry {
 
 // The first place where memory is not what a fill would have left there.
 struct Difference {
-  std::uint64_t count = 0;         // bytes that differ
+  std::uint64_t count = 0;         // bytes that differ; of digits: elements
   std::uint64_t first_offset = 0;  // in bytes from the span's start
 };
 
@@ -89,8 +89,9 @@ class Device {
   // False for memory of a simulated machine that is only accounted for.
   virtual bool has_contents(const Span& span) const { return span.data != nullptr; }
 
-  // Compares device-side with what fill() would write; blocking; nullopt if equal. Kinds pattern
-  // and constant only (BadArgument otherwise).
+  // Compares device-side with what fill() would write; blocking; nullopt if equal. Not for normal
+  // fills, of which devices differ in the last place (BadArgument). Averages of digits may be off
+  // by what rounding them in another order makes (device/digits.h); all else is exact.
   virtual std::optional<Difference> check(const Span& span, const Fill& fill) = 0;
 
   virtual std::optional<Telemetry> telemetry() { return std::nullopt; }

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/dtype.h"
+#include "core/reduction.h"
 #include "device/buffer.h"
 #include "device/event.h"
 
@@ -46,11 +47,18 @@ struct Fill {
     constant,  // every byte is the low byte of seed
     normal,    // elements of `dtype` from a standard normal distribution (integers: rounded 16 x,
                // clamped to the type)
+    digits,    // elements of `dtype`: whole numbers so small that every sum over `ranks` such
+               // fills is exact in it, whatever the order: see device/digits.h
+    digits_reduced,  // what reducing `ranks` fills of digits leaves, with the seeds seed, seed + 1
+                     // and so on
   };
   Kind kind = Kind::pattern;
   std::uint64_t seed = 0;
-  std::uint64_t offset = 0;  // position of the span's first byte in the pattern
+  std::uint64_t offset = 0;  // position of the span's first byte in the pattern or the digits; of
+                             // digits, whole elements
   DType dtype = DType::fp32;
+  Reduction op = Reduction::sum;  // of digits_reduced
+  int ranks = 1;                  // of digits and digits_reduced
 };
 
 // What one task needs of a machine; a simulated device turns it into time.

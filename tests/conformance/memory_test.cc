@@ -83,6 +83,65 @@ TEST_P(Memory, CheckCountsAndPlacesWhatDiffers) {
   EXPECT_EQ(tail->first_offset, 1u);
 }
 
+TEST_P(Memory, DigitsReduceAsTheySay) {
+  constexpr int kRanks = 3;
+  constexpr std::size_t kCount = 1003;
+  for (const DType type : {DType::fp32, DType::fp16, DType::bf16, DType::int32}) {
+    const std::size_t size = size_of(type);
+    std::vector<std::vector<std::byte>> inputs;
+    for (std::uint64_t rank = 0; rank < kRanks; ++rank) {
+      const Fill fill{Fill::Kind::digits, 7 + rank, 5 * size, type, Reduction::sum, kRanks};
+      const Buffer buffer = filled(device(), kCount * size, fill);
+      EXPECT_FALSE(device().check(buffer.span(), fill).has_value()) << name(type);
+      inputs.emplace_back(buffer.bytes());
+      device().read(buffer.span(), inputs.back().data());
+    }
+    for (const Reduction op : all_reductions()) {
+      const Fill fill{Fill::Kind::digits_reduced, 7, 5 * size, type, op, kRanks};
+      const Buffer buffer = filled(device(), kCount * size, fill);
+      std::vector<std::byte> output(buffer.bytes());
+      device().read(buffer.span(), output.data());
+      for (std::size_t i = 0; i < kCount; ++i) {
+        float value = load(type, inputs[0].data() + i * size);
+        ASSERT_LE(std::fabs(value), 15);
+        for (std::size_t rank = 1; rank < kRanks; ++rank) {
+          const float next = load(type, inputs[rank].data() + i * size);
+          const bool sums = op == Reduction::sum || op == Reduction::avg;
+          value = sums                   ? value + next
+                  : op == Reduction::max ? std::max(value, next)
+                                         : std::min(value, next);
+        }
+        if (op == Reduction::avg) value /= kRanks;
+        if (type == DType::int32) value = std::trunc(value);
+        std::byte rounded[8];
+        store(type, rounded, value);
+        ASSERT_EQ(load(type, output.data() + i * size), load(type, rounded))
+            << name(type) << " " << name(op) << " " << i;
+      }
+      EXPECT_FALSE(device().check(buffer.span(), fill).has_value()) << name(type) << name(op);
+    }
+  }
+}
+
+TEST_P(Memory, CheckOfDigitsCountsElementsAndAllowsAveragesTheirLastPlace) {
+  const Fill sum{Fill::Kind::digits_reduced, 9, 0, DType::bf16, Reduction::sum, 4};
+  Fill average = sum;
+  average.op = Reduction::avg;
+  for (const Fill& fill : {sum, average}) {
+    const Buffer buffer = filled(device(), 20000, fill);
+    std::vector<std::uint16_t> elements(10000);
+    device().read(buffer.span(), elements.data());
+    elements[777] ^= 1;  // the last place
+    elements[9999] = 0x7FC0;
+    device().write(buffer.span(), elements.data());
+    const auto difference = device().check(buffer.span(), fill);
+    ASSERT_TRUE(difference.has_value());
+    const bool exact = fill.op == Reduction::sum;
+    EXPECT_EQ(difference->count, exact ? 2u : 1u);
+    EXPECT_EQ(difference->first_offset, exact ? 2u * 777 : 2u * 9999);
+  }
+}
+
 TEST_P(Memory, RunsOutWithAnErrorAndStaysUsable) {
   EXPECT_THROW(device().allocate(1ull << 60), OutOfMemory);
   EXPECT_THROW(device().allocate(device().info().memory_bytes + 1), OutOfMemory);

@@ -40,6 +40,7 @@ GpuDevice::GpuDevice(GpuMachine& machine, int index, int ordinal)
   max_block_ = properties.maxThreadsPerBlock;
   load_copy_kernels();
   load_fill_kernels();
+  load_digit_kernels();
   service_ = create_stream(0);
   signals_ = create_stream(info_.priorities - 1);
   DUET_GPU_CHECK(gpuMalloc(reinterpret_cast<void**>(&found_), sizeof *found_));
@@ -113,7 +114,8 @@ void GpuDevice::signal(const Flag& flag, std::uint64_t value) {
 
 std::optional<Difference> GpuDevice::check(const Span& span, const Fill& fill) {
   machine_.require_own(span, "check");
-  if (fill.kind == Fill::Kind::normal) throw BadArgument("check: only patterns and constants");
+  if (fill.kind == Fill::Kind::normal)
+    throw BadArgument("check: normal fills differ from device to device");
   if (span.bytes == 0) return std::nullopt;
   if (span.kind == MemoryKind::plain) {
     const Difference found = compare_fill(fill, span.data, 0, span.bytes);

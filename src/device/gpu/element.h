@@ -1,5 +1,5 @@
-// Rounding a float to an element's bits, for host and GPU code alike: the same bits as store() of
-// core/dtype.h, in operations that any compiler for any device has.
+// Rounding a float to an element's bits and back, for host and GPU code alike: the same as store()
+// and load() of core/dtype.h, in operations that any compiler for any device has.
 #pragma once
 
 #include <cmath>
@@ -55,6 +55,36 @@ DUET_HOST_DEVICE inline std::uint8_t to_fp8_e4m3(float value) {
     result = (size + 0x7FFFF + ((size >> 20) & 1) - (120u << 23)) >> 20;
   }
   return static_cast<std::uint8_t>(sign | result);
+}
+
+DUET_HOST_DEVICE inline float from_bits(std::uint32_t bits) {
+  float value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+DUET_HOST_DEVICE inline float from_bf16(std::uint16_t bits) {
+  return from_bits(static_cast<std::uint32_t>(bits) << 16);
+}
+
+DUET_HOST_DEVICE inline float from_fp16(std::uint16_t bits) {
+  const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000) << 16;
+  const std::uint32_t size = bits & 0x7FFF;
+  if (size >= 0x7C00) return from_bits(sign | 0x7F800000 | (size & 0x3FF) << 13);
+  if (size < 0x400) {  // subnormal, in units of 2^-24
+    return from_bits(sign | float_bits(static_cast<float>(size) * (1.0f / 16777216.0f)));
+  }
+  return from_bits(sign | ((size << 13) + (112u << 23)));
+}
+
+DUET_HOST_DEVICE inline float from_fp8_e4m3(std::uint8_t bits) {
+  const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x80) << 24;
+  const std::uint32_t size = bits & 0x7F;
+  if (size == 0x7F) return from_bits(sign | 0x7FC00000);
+  if (size < 8) {  // subnormal, in units of 2^-9
+    return from_bits(sign | float_bits(static_cast<float>(size) * (1.0f / 512.0f)));
+  }
+  return from_bits(sign | ((size << 20) + (120u << 23)));
 }
 
 // The limit is 127 for int8; for int32 the largest float under 2^31.

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "device/digits.h"
 #include "device/gpu/element.h"
 #include "device/gpu/kernels.h"
 #include "device/gpu/load_kernel.h"
@@ -159,6 +160,7 @@ void launch_normal_of(DType type, const Span& span, std::uint64_t seed, gpuStrea
 }  // namespace
 
 void launch_fill(const Span& span, const Fill& fill, gpuStream_t stream) {
+  if (is_digits(fill)) return launch_digits(span, fill, stream);
   if (fill.kind == Fill::Kind::normal) {
     launch_normal_of(fill.dtype, span, fill.seed, stream);
   } else {
@@ -169,6 +171,7 @@ void launch_fill(const Span& span, const Fill& fill, gpuStream_t stream) {
 }
 
 void launch_check(const Span& span, const Fill& fill, Difference* found, gpuStream_t stream) {
+  if (is_digits(fill)) return launch_digits_check(span, fill, found, stream);
   const Words words = words_of(span);
   check_kernel<<<grid_for(words.count), dim3(kBlock), 0, stream>>>(words, gpu::bytes_of(fill),
                                                                    found);

@@ -10,14 +10,20 @@ namespace duet::DUET_GPU {
 // device to be idle, and dead-locks where a stream waits for what that launch would release.
 void load_copy_kernels();
 void load_fill_kernels();
+void load_digit_kernels();
 
 // The shape's grid and block must be set. Addresses and size may be odd.
 void launch_copy(const Copy& copy, gpuStream_t stream);
 
-// Elements of a normal fill must be aligned to their size; bytes after the last whole one stay.
+// Elements of a normal fill and of digits must be aligned to their size; bytes after the last whole
+// one stay.
 void launch_fill(const Span& span, const Fill& fill, gpuStream_t stream);
 
 // Adds to found->count and lowers found->first_offset; `found` is in device memory.
 void launch_check(const Span& span, const Fill& fill, Difference* found, gpuStream_t stream);
+
+// The same two for digits, which launch_fill() and launch_check() hand on.
+void launch_digits(const Span& span, const Fill& fill, gpuStream_t stream);
+void launch_digits_check(const Span& span, const Fill& fill, Difference* found, gpuStream_t stream);
 
 }  // namespace duet::DUET_GPU

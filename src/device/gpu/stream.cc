@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "device/contents.h"
+#include "device/digits.h"
 #include "device/gpu/event.h"
 #include "device/gpu/host_call.h"
 #include "device/gpu/kernels.h"
@@ -26,7 +27,8 @@ GpuEvent& own_event(Event& event, const GpuDevice& device) {
 
 void check_elements(const Span& span, const Fill& fill) {
   const std::size_t size = size_of(fill.dtype);
-  if (fill.kind == Fill::Kind::normal && reinterpret_cast<std::uintptr_t>(span.data) % size != 0) {
+  const bool elements = fill.kind == Fill::Kind::normal || is_digits(fill);
+  if (elements && reinterpret_cast<std::uintptr_t>(span.data) % size != 0) {
     throw BadArgument(
         fmt::format("fill: elements of {} must be aligned to {} bytes", name(fill.dtype), size));
   }

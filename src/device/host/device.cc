@@ -148,9 +148,10 @@ void HostDevice::signal(const Flag& flag, std::uint64_t value) {
 
 std::optional<Difference> HostDevice::check(const Span& span, const Fill& fill) {
   machine_.require_own(span, "span to check");
-  if (fill.kind == Fill::Kind::normal) throw BadArgument("check: only patterns and constants");
+  if (fill.kind == Fill::Kind::normal)
+    throw BadArgument("check: normal fills differ from device to device");
   const int parts = span.bytes >= kHugePage ? workers_.cores() : 1;
-  const std::size_t share = span.bytes / static_cast<std::size_t>(parts);
+  const std::size_t share = span.bytes / static_cast<std::size_t>(parts) / 64 * 64;
   std::vector<Difference> found(static_cast<std::size_t>(parts));
   workers_.parallel(parts, [&](int part) {
     const std::size_t begin = share * static_cast<std::size_t>(part);

@@ -1,0 +1,77 @@
+// The elements of a fill of digits and of what reducing several leaves, for host and GPU code
+// alike: small whole numbers, so that no order of adding them rounds.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "core/random.h"
+#include "device/stream.h"
+
+namespace duet {
+
+// The largest digit. bf16, the shortest of the types that are reduced, has every whole number up to
+// 256: more than 17 ranks get smaller digits.
+DUET_HOST_DEVICE inline int largest_digit(int ranks) {
+  const int most = ranks > 0 ? 256 / ranks : 15;
+  return most > 15 ? 15 : most < 1 ? 1 : most;
+}
+
+// From -largest to largest.
+DUET_HOST_DEVICE inline int digit(std::uint64_t seed, std::uint64_t index, int largest) {
+  const auto values = static_cast<std::uint64_t>(2 * largest + 1);
+  return static_cast<int>((random_word(seed, index) >> 32) % values) - largest;
+}
+
+// A fill of digits as a function of the element's index.
+struct Digits {
+  std::uint64_t seed = 0;
+  int ranks = 1;
+  Reduction op = Reduction::sum;
+  bool reduced = false;
+  bool whole = false;  // an average of integers is rounded towards zero
+};
+
+inline Digits digits_of(const Fill& fill) {
+  const bool whole = fill.dtype == DType::int8 || fill.dtype == DType::int32;
+  return {fill.seed, fill.ranks, fill.op, fill.kind == Fill::Kind::digits_reduced, whole};
+}
+
+inline bool is_digits(const Fill& fill) {
+  return fill.kind == Fill::Kind::digits || fill.kind == Fill::Kind::digits_reduced;
+}
+
+// Before it is rounded to the type.
+DUET_HOST_DEVICE inline float digit_at(const Digits& d, std::uint64_t index) {
+  const int largest = largest_digit(d.ranks);
+  int value = digit(d.seed, index, largest);
+  if (!d.reduced) return static_cast<float>(value);
+  for (int rank = 1; rank < d.ranks; ++rank) {
+    const int next = digit(d.seed + static_cast<std::uint64_t>(rank), index, largest);
+    const bool sums = d.op == Reduction::sum || d.op == Reduction::avg;
+    const bool replaces = d.op == Reduction::max ? next > value : next < value;
+    value = sums ? value + next : replaces ? next : value;
+  }
+  if (d.op != Reduction::avg) return static_cast<float>(value);
+  if (d.whole) return static_cast<float>(value / d.ranks);
+  return static_cast<float>(value) / static_cast<float>(d.ranks);
+}
+
+// How far from digit_at() an element may be. A floating-point average may be one unit in the last
+// place off; where the number of ranks is no power of two, that of the largest digit, since an
+// engine may divide before it adds. `unit`: the type's, of numbers from 1 to 2.
+DUET_HOST_DEVICE inline float digit_tolerance(const Digits& d, float expected, float unit) {
+  if (!d.reduced || d.op != Reduction::avg || d.whole) return 0;
+  const bool exact_inputs = (d.ranks & (d.ranks - 1)) == 0;
+  const float size = exact_inputs ? fabsf(expected) : static_cast<float>(largest_digit(d.ranks));
+  return unit * size;
+}
+
+// The last place of numbers from 1 to 2.
+inline float unit_of(DType type) {
+  if (type == DType::bf16) return 0x1p-7f;
+  if (type == DType::fp16) return 0x1p-10f;
+  return type == DType::fp8_e4m3 ? 0x1p-3f : 0x1p-23f;
+}
+
+}  // namespace duet
