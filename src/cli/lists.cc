@@ -56,6 +56,25 @@ std::vector<std::uint64_t> parse_sizes(const std::string& text) {
   return sizes;
 }
 
+std::vector<std::uint64_t> size_range(std::uint64_t low, std::uint64_t high, std::uint64_t step,
+                                      std::uint64_t factor) {
+  constexpr std::size_t kMostSizes = 1000;
+  if (low == 0 || low > high) {
+    throw UsageError(fmt::format(
+        "sizes from {} to {} bytes: expected -b of 1 or more, and -e not below -b", low, high));
+  }
+  if (step == 0 && factor < 2) throw UsageError("-f: expected a factor of 2 or more");
+  std::vector<std::uint64_t> sizes{low};
+  // Compared before the step, which could overflow.
+  while (step > 0 ? sizes.back() <= high - std::min(high, step) : sizes.back() <= high / factor) {
+    sizes.push_back(step > 0 ? sizes.back() + step : sizes.back() * factor);
+    if (sizes.size() > kMostSizes) {
+      throw UsageError(fmt::format("over {} sizes: expected a larger -i or -f", kMostSizes));
+    }
+  }
+  return sizes;
+}
+
 std::vector<std::pair<int, int>> parse_pairs(const std::string& text) {
   std::vector<std::pair<int, int>> pairs;
   for (const std::string& part : split(text, ',')) {

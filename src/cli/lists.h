@@ -23,6 +23,11 @@ auto parse_list(const std::string& text, Parse parse) {
 // any of these between commas; ascending, each once. Throws UsageError.
 std::vector<std::uint64_t> parse_sizes(const std::string& text);
 
+// From `low` to `high` by nccl-tests' flags: times `factor`, or plus `step` bytes where that is not
+// 0. Throws UsageError for ranges that are empty, do not grow, or have more than 1000 sizes.
+std::vector<std::uint64_t> size_range(std::uint64_t low, std::uint64_t high, std::uint64_t step,
+                                      std::uint64_t factor);
+
 // "0-1,2-3". Throws UsageError.
 std::vector<std::pair<int, int>> parse_pairs(const std::string& text);
 

@@ -16,7 +16,7 @@ namespace {
 constexpr int kFailed = 1;
 constexpr int kBadUsage = 2;
 constexpr const char* kNoCommand =
-    "expected a command, info, gemm, copy, run, report or compare (see duet --help)";
+    "expected a command, info, gemm, copy, collective, run, report or compare (see duet --help)";
 
 int bad_usage(const std::string& message) {
   std::cerr << "duet: " << message << '\n';
@@ -30,9 +30,10 @@ int run(int argc, char** argv) {
                         "Show version and git revision");
   root.formatter(std::make_shared<duet::HelpFormatter>());  // shared: CLI11 asks for it
   std::vector<std::unique_ptr<duet::Command>> commands;
-  for (const auto make : {duet::make_info_command, duet::make_gemm_command, duet::make_copy_command,
-                          duet::make_run_command, duet::make_report_command,
-                          duet::make_compare_command, duet::make_docs_command}) {
+  for (const auto make :
+       {duet::make_info_command, duet::make_gemm_command, duet::make_copy_command,
+        duet::make_collective_command, duet::make_run_command, duet::make_report_command,
+        duet::make_compare_command, duet::make_docs_command}) {
     commands.push_back(make(root));
   }
   try {

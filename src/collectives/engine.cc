@@ -3,12 +3,15 @@
 
 #include <mutex>
 
+#include "collectives/cpu/engine.h"
 #include "core/module.h"
 
 namespace duet {
 namespace {
 
 struct Registry {
+  Registry() { engines.push_back(make_host_collectives()); }
+
   std::mutex mutex;
   std::vector<std::unique_ptr<CollectiveEngine>> engines;
 };

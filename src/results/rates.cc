@@ -35,10 +35,20 @@ std::string words(std::string name) {
   return name;
 }
 
+Rates collective_rates(const Cost& cost, double seconds) {
+  Rates rates = {{"busbw_gb_per_s", cost.bus_bytes / seconds / 1e9},
+                 {"algbw_gb_per_s", cost.algorithm_bytes / seconds / 1e9}};
+  if (cost.busiest_wire_bytes > 0) {
+    rates.emplace_back("wire_gb_per_s", cost.busiest_wire_bytes / seconds / 1e9);
+  }
+  return rates;
+}
+
 }  // namespace
 
 Rates rates_from(const Cost& cost, double seconds) {
   if (!(seconds > 0)) return {};
+  if (cost.algorithm_bytes > 0) return collective_rates(cost, seconds);
   if (cost.flop > 0) return {{"tflops", cost.flop / seconds / 1e12}};
   const double bytes = cost.wire_bytes > 0 ? cost.wire_bytes : cost.memory_bytes;
   if (bytes > 0) return {{"gb_per_s", bytes / seconds / 1e9}};

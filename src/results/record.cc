@@ -68,6 +68,13 @@ void add_sampling(Record& record, const Sampling& sampling) {
   if (!sampling.telemetry.empty()) record["telemetry"] = telemetry_to_json(sampling.telemetry);
 }
 
+void add_collective_cost(Record& record, const Cost& cost) {
+  if (cost.algorithm_bytes <= 0) return;
+  record["algorithm_bytes"] = cost.algorithm_bytes;
+  record["bus_bytes"] = cost.bus_bytes;
+  if (cost.busiest_wire_bytes > 0) record["busiest_wire_bytes"] = cost.busiest_wire_bytes;
+}
+
 void add_rates(Record& record, const Measurement& measurement) {
   Record rates = Record::object();
   if (measurement.sampling) {
@@ -130,6 +137,7 @@ Record make_record(const Measurement& measurement) {
       record["cost"] = {{"flop", measurement.cost.flop},
                         {"memory_bytes", measurement.cost.memory_bytes},
                         {"wire_bytes", measurement.cost.wire_bytes}};
+      add_collective_cost(record["cost"], measurement.cost);
     }
   }
   Record notes = Record::object();
@@ -189,6 +197,7 @@ Finished finished_of(const Record& record) {
   finished.cost.flop = get<double>(cost, "flop");
   finished.cost.memory_bytes = get<double>(cost, "memory_bytes");
   finished.cost.wire_bytes = get<double>(cost, "wire_bytes");
+  if (cost.contains("bus_bytes")) finished.cost.bus_bytes = get<double>(cost, "bus_bytes");
   return finished;
 }
 

@@ -16,6 +16,9 @@ const Fields kFigures = {{"median", Kind::amount}, {"mean", Kind::amount},   {"m
                          {"ci_low", Kind::amount}, {"ci_high", Kind::amount}};
 const Fields kCost = {
     {"flop", Kind::amount}, {"memory_bytes", Kind::amount}, {"wire_bytes", Kind::amount}};
+const Fields kCollectiveCost = {{"algorithm_bytes", Kind::amount},
+                                {"bus_bytes", Kind::amount},
+                                {"busiest_wire_bytes", Kind::amount}};
 const Fields kSampling = {{"seconds", Kind::object}, {"cost", Kind::object},
                           {"mode", Kind::text},      {"flushed", Kind::truth},
                           {"verified", Kind::truth}, {"rates", Kind::object},
@@ -90,7 +93,10 @@ void check_result(const Record& record) {
   }
   allow(record, "", kMaybe);
   if (record.contains("seconds")) check_seconds(record["seconds"]);
-  if (record.contains("cost")) require_all(record["cost"], "cost.", kCost);
+  if (record.contains("cost")) {
+    require_all(record["cost"], "cost.", kCost);
+    allow(record["cost"], "cost.", kCollectiveCost);
+  }
   if (record.contains("telemetry")) check_telemetry(record["telemetry"], "telemetry.");
   if (!record.contains("rates")) return;
   for (const auto& [rate, value] : record["rates"].items()) {

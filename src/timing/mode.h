@@ -18,7 +18,8 @@ std::string_view name(ModeKind kind);
 struct Mode {
   ModeKind kind = ModeKind::adaptive;
   double warm_up_seconds = 0.03;
-  double seconds = 0.5;  // of measuring, at most (at_least, sustained: at least)
+  int warm_up_iterations = 0;  // above 0: so many, instead of the seconds
+  double seconds = 0.5;        // of measuring, at most (at_least, sustained: at least)
   int min_iterations = 9;
   int max_iterations = 2000;
   int iterations = 20;              // loop: calls a sample

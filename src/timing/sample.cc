@@ -64,8 +64,14 @@ void append(std::vector<double>& samples, const std::vector<double>& more) {
   samples.insert(samples.end(), more.begin(), more.end());
 }
 
-// Iterations until the time is over, at least one.
+// As many iterations as the mode names, else until the time is over, at least one.
 void warm_up(Pace& pace, const Mode& mode, Sampling& out) {
+  while (out.warm_ups < mode.warm_up_iterations) {
+    const int count = std::min(mode.warm_up_iterations - out.warm_ups, kBatchIterations);
+    pace.run(count, false);
+    out.warm_ups += count;
+  }
+  if (mode.warm_up_iterations > 0) return;
   pace.begin(mode.warm_up_seconds);
   do {
     const int count = out.warm_ups == 0 ? 1 : pace.fitting(std::min(kBatchSeconds, pace.left()));

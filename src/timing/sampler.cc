@@ -62,7 +62,10 @@ void verify(Team& team, Work& work, Sampling& sampling) {
 Sampling Sampler::measure(Work& work, const Mode& asked, const Placement& placement) {
   const Prepared prepared(team_, work, placement);
   Mode mode = asked;
-  if (team_.machine().is_virtual()) mode.warm_up_seconds = 0;  // a model does not get warm
+  if (team_.machine().is_virtual()) {  // a model does not get warm
+    mode.warm_up_seconds = 0;
+    mode.warm_up_iterations = 0;
+  }
   Sampling sampling;
   {
     std::optional<StreamTrial> trial;

@@ -15,6 +15,9 @@ struct Cost {
   double flop = 0;
   double memory_bytes = 0;  // moved to and from device memory
   double wire_bytes = 0;    // moved between devices
+  // Of collectives, as nccl-tests counts them (docs/measuring.md): the size by which the algorithm
+  // bandwidth counts, that times the bus factor, and what leaves the busiest rank (0: not known).
+  double algorithm_bytes = 0, bus_bytes = 0, busiest_wire_bytes = 0;
 };
 
 // Where a rank's share of the work runs.

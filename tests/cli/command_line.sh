@@ -8,7 +8,7 @@ short=(copy --device sim:mi300x-8 --kind local --executor dma --sizes 64K)
 expect_code 0 --help
 expect_code 0 --version
 grep -q '^duet [0-9]' out || fail "--version: $(cat out)"
-for command in info gemm copy run; do expect_code 0 "$command" --help; done
+for command in info gemm copy collective run; do expect_code 0 "$command" --help; done
 [[ $(awk 'length > 100' out | wc -l) == 0 ]] || fail "--help is wider than 100 columns"
 expect_code 0 run
 grep -q '^quick' out || fail "run does not list quick"
@@ -42,6 +42,26 @@ refuses 'nothing to measure' copy --device host --kind peer
 refuses 'expected adaptive' copy --mode fast
 refuses 'a number of seconds' copy --seconds soon
 refuses 'whole number' copy --iterations 1.5
+refuses 'expected one of all_gather' collective allgather --device host:2
+refuses 'collectives is required' collective
+refuses 'unknown collective engine' collective all_gather --device host:2 --engine abacus
+refuses 'expected float' collective all_gather -d double
+refuses 'expected one of sum' collective all_reduce -o prod
+refuses 'expected one of fp32' collective all_reduce -d uint8
+refuses 'expected one of fp32' collective all_gather,all_reduce -d uint8
+refuses 'expected 0 to 1' collective broadcast --device host:2 -r 2
+refuses 'not below -b' collective all_gather -b 2M -e 1M
+refuses 'whole number of 2' collective all_gather -b 1M -e 2M -f 1
+refuses 'expected one of them' collective all_gather -b 1M -e 2M -f 2 -i 1M
+refuses 'expected -b and -e' collective all_gather -f 2
+refuses 'over 1000 sizes' collective all_gather -b 1K -e 1G -i 1K
+refuses 'at least 16' collective all_gather --device host:4 -b 15
+refuses 'expected 0' collective all_gather -z 1
+refuses 'expected 0' collective all_gather -G 1
+refuses 'has 2 devices' collective all_gather --device host:2 -g 8
+refuses 'expected one of them' collective all_gather --loop --mode adaptive
+refuses 'expected out, in or both' collective all_gather --in-place maybe
+refuses 'even, random or one_heavy' collective all_to_all_v --skew odd
 refuses 'expected quick or seed' run slow
 refuses 'expected host, cuda, hip or sim' run quick --device abacus
 refuses 'FILE' "${short[@]}" --json
@@ -124,6 +144,16 @@ expect_code 0 "${pair[@]}" --one-way
 [[ $(measured '"bidirectional":true') == 0 ]] || fail "--one-way: $(cat out)"
 expect_code 0 "${pair[@]}" --bidirectional
 [[ $(measured '"bidirectional":false') == 0 ]] || fail "--bidirectional: $(cat out)"
+
+# Collectives by nccl-tests' flags, every type and operation; two sizes that are one run once.
+expect_code 0 collective all --device host:3 -g 3 -b 4K -e 8K -d all -o all -r 1 -n 1 -w 0 \
+  --skew random,one_heavy --json all.jsonl
+grep -q '^  reduce_scatter, GB/s, 3 ranks' out || fail "no table of reduce_scatter: $(cat out)"
+[[ $(grep -c '"wrong":0' all.jsonl) == $(grep -c '"verified":true' all.jsonl) ]] ||
+  fail "some collectives were not checked"
+expect_code 0 collective broadcast --device host:2 --loop -n 3 -c 0 -b 4K --json loop.jsonl
+grep -q '"mode":"loop","warm_ups":5' loop.jsonl || fail "--loop: $(cat loop.jsonl)"
+grep -q '1 case: not verified\|2 cases: not verified' out || fail "-c 0: $(cat out)"
 
 # On a terminal there is a progress line; a container may have no terminals to give.
 if script -qec true /dev/null > /dev/null 2>&1 < /dev/null; then

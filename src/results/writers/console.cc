@@ -9,6 +9,7 @@
 
 #include "core/units.h"
 #include "results/rates.h"
+#include "results/writers/collective_table.h"
 #include "results/writers/pivot.h"
 
 namespace duet {
@@ -45,6 +46,7 @@ std::string ConsoleWriter::paint(const char* code, const std::string& text) cons
 
 void ConsoleWriter::begin(const Section& section) {
   results_.clear();
+  collectives_ = section.benchmark == "collective";
   matrix_only_ = matrix_only(section.cases);
   axes_ = AxisColumns(section.cases);
   columns_ = axes_.columns();
@@ -136,7 +138,9 @@ std::string ConsoleWriter::summaries() const {
     if (outcome_of(record) == Outcome::derived && !known) kinds.push_back(kind);
   }
   std::string text;
-  for (const std::string& kind : kinds) text += summary(kind);
+  for (const std::string& kind : kinds) {
+    text += kind == "collective_crossover" ? crossover_lines(results_) : summary(kind);
+  }
   return text;
 }
 
@@ -167,7 +171,8 @@ void ConsoleWriter::end() {
   if (!matrix_only_.empty()) {
     out_ << fmt::format("  and {} pairs, in the matrix below\n", matrix_only_.size());
   }
-  out_ << compare_engines(results_) << pair_matrices(results_) << summaries() << warnings();
+  out_ << (collectives_ ? collective_tables(results_) : compare_engines(results_))
+       << pair_matrices(results_) << summaries() << warnings();
   out_.flush();
 }
 

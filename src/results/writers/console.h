@@ -31,6 +31,7 @@ class ConsoleWriter : public Writer {
   std::ostream& out_;
   bool colour_;
   bool first_ = true;
+  bool collectives_ = false;  // the section is of collectives
   AxisColumns axes_{{}};
   std::vector<Column> columns_;
   std::set<std::string> matrix_only_;  // keys of cases that have no line of their own

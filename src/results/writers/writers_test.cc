@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "results/writers/collective_table.h"
 #include "results/writers/console.h"
 #include "results/writers/csv.h"
 #include "results/writers/progress.h"
@@ -143,6 +144,50 @@ TEST(Progress, SaysWhatRunsAndForHowLong) {
   out.str("");
   progress.start(copy_case(4096, 1, 0));
   EXPECT_EQ(out.str(), "\r[2/3] about 20 s left: copy on sim:two, duet, peer pair 4 K\033[K");
+}
+
+Record collective(const char* engine, bool in_place, double seconds) {
+  Measurement m;
+  m.id = {"collective",
+          "host:2",
+          engine,
+          {{"collective", std::string("all_gather")},
+           {"type", std::string("fp32")},
+           {"bytes", std::int64_t{4096}},
+           {"in_place", in_place},
+           {"ranks", std::int64_t{2}}}};
+  m.sampling.emplace();
+  m.sampling->samples = {seconds};
+  m.cost.algorithm_bytes = 4096;
+  m.cost.bus_bytes = 2048;
+  m.cost.busiest_wire_bytes = 2048;
+  m.rates = {{"wrong", 0}};
+  m.notes = {{"count", "512"}};
+  return make_record(m);
+}
+
+TEST(CollectiveTable, HasEnginesBesideEachOther) {
+  Record crossover = collective("dma", false, 1e-6);
+  crossover["benchmark"] = "collective_crossover";
+  crossover["outcome"] = "derived";
+  crossover["case"] = {
+      {"collective", "all_gather"}, {"type", "fp32"}, {"in_place", false}, {"against", "nccl"}};
+  crossover["rates"] = {{"crossover_bytes", 8192},
+                        {"smallest_bytes", 4096},
+                        {"largest_bytes", 1048576},
+                        {"times_as_fast", 1.5}};
+  const std::vector<Record> records = {
+      collective("dma", false, 1e-6), collective("nccl", false, 2e-6),
+      collective("dma", true, 4e-6),
+      make_record(case_of(collective("nccl", true, 1e-6)), Failure{true, "wrong"}), crossover};
+  EXPECT_EQ(
+      collective_tables(records),
+      "\n  all_gather, GB/s, 2 ranks\n"
+      "  size  count  type    op  root   dma                       in place                      "
+      "         nccl                       in place                              \n");
+  EXPECT_EQ(crossover_lines(records),
+            "\n  all_gather fp32: dma is at least as fast as nccl from 8.000 KiB on, 1.50 times at "
+            "1.000 MiB\n");
 }
 
 }  // namespace

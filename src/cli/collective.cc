@@ -1,0 +1,198 @@
+// `duet collective`: nccl-tests' flags with their meaning, as options of the collective benchmark.
+#include <fmt/format.h>
+
+#include "cli/command.h"
+#include "cli/flags.h"
+#include "cli/interrupt.h"
+#include "cli/lists.h"
+#include "cli/measure.h"
+#include "collectives/cases.h"
+#include "core/error.h"
+#include "core/units.h"
+
+namespace duet {
+namespace {
+
+// The types' names of nccl-tests, and Duet's; bytes go as int8.
+std::vector<DType> parse_types(const std::string& text) {
+  const std::vector<std::pair<const char*, DType>> known = {
+      {"float", DType::fp32},  {"fp32", DType::fp32},     {"half", DType::fp16},
+      {"fp16", DType::fp16},   {"bfloat16", DType::bf16}, {"bf16", DType::bf16},
+      {"int32", DType::int32}, {"uint8", DType::int8},    {"int8", DType::int8}};
+  if (text == "all") return {DType::fp32, DType::fp16, DType::bf16, DType::int32, DType::int8};
+  return parse_list(text, [&](const std::string& word) {
+    for (const auto& [name, type] : known) {
+      if (word == name) return type;
+    }
+    throw UsageError(
+        fmt::format("-d: unknown type '{}': expected float (fp32), half (fp16), "
+                    "bfloat16 (bf16), int32, uint8 (int8) or all",
+                    word));
+  });
+}
+
+std::vector<bool> parse_places(const std::string& text) {
+  if (text == "both") return {false, true};
+  if (text == "out") return {false};
+  if (text == "in") return {true};
+  throw UsageError(fmt::format("--in-place: unknown '{}': expected out, in or both", text));
+}
+
+// "0" is nccl-tests' default; anything else asks for what Duet does not do.
+void require_off(const std::string& flag, const std::string& value, const std::string& why) {
+  if (!value.empty() && value != "0") {
+    throw UsageError(fmt::format("{} {}: expected 0: {}", flag, value, why));
+  }
+}
+
+class CollectiveCommand : public Command {
+ public:
+  explicit CollectiveCommand(CLI::App& root)
+      : app_(root.add_subcommand(
+            "collective",
+            "Measure collectives, engine beside engine, with the flags of nccl-tests")) {
+    app_->add_option("collectives", kinds_,
+                     "all_gather, all_to_all, all_to_all_v, broadcast, gather, scatter, send_recv, "
+                     "reduce_scatter, all_reduce, several between commas, or all")
+        ->type_name("LIST")
+        ->required()
+        ->check(not_empty());
+    add_device_flags(*app_, devices_, "host:4");
+    add("--engine", engines_, "LIST", "Engines by name; default: all that the devices have");
+    add_size_flags();
+    add("-d,--datatype", types_, "LIST",
+        "float, half, bfloat16, int32, uint8 (fp32, fp16, bf16, int8 name the same) or all; "
+        "default float");
+    add("-o,--op", ops_, "LIST", "sum, max, min, avg or all; default sum");
+    add("-r,--root", root_, "RANK", "Root of broadcast, gather and scatter; default 0");
+    add("--in-place", places_, "WHICH", "out, in or both; default both");
+    add("--skew", skews_, "LIST",
+        "all_to_all_v: who sends how much: even, random, one_heavy; default even");
+    add_nccl_flags();
+    add_mode_flags(*app_, mode_);
+    add_output_flags(*app_, output_);
+  }
+
+  CLI::App& app() override { return *app_; }
+
+  int run(const std::vector<std::string>& line) override {
+    CollectiveOptions options = parsed();
+    Plan plan;
+    const std::vector<std::string> names = device_names(devices_);
+    plan.machines = open_machines(names.empty() ? std::vector<std::string>{"host:4"} : names);
+    for (const auto& machine : plan.machines) {
+      require_ranks(*machine);
+      options.device_name = machine->name();
+      add_job(plan, *machine, collective_benchmark(*machine, options, interrupted));
+    }
+    return measure(plan, output_, line);
+  }
+
+ private:
+  void add(const std::string& flag, std::string& value, const char* type, const char* text) {
+    app_->add_option(flag, value, text)->type_name(type)->check(not_empty());
+  }
+
+  void add_size_flags() {
+    add("-b,--minbytes", low_, "BYTES",
+        "The smallest size; sizes are those of nccl-tests (docs/measuring.md), K, M and G are "
+        "binary; default 64K");
+    add("-e,--maxbytes", high_, "BYTES",
+        "The largest; default: that of -b, without both 1G (CPUs 16M), of send_recv 4 KiB to "
+        "2,101,346,304");
+    add("-f,--stepfactor", factor_, "FACTOR", "Multiply the size by so much; default 2");
+    add("-i,--stepbytes", step_, "BYTES", "Add so much to the size instead");
+  }
+
+  void add_nccl_flags() {
+    app_->add_flag("--loop", loop_,
+                   "Time as nccl-tests does: -n calls between two events after -w calls, by "
+                   "default 20 after 5; five samples of it");
+    add("-n,--iters", iterations_, "COUNT",
+        "--loop: calls a sample, default 20; other modes: as --iterations");
+    add("-w,--warmup_iters", warm_ups_, "COUNT", "Warm up by so many calls; --loop: default 5");
+    add("-c", checks_, "0|1", "Check the results (nccl-tests' --check); default 1");
+    add("-g,--ngpus", gpus_, "COUNT", "As nccl-tests; -g times -t must be the number of devices");
+    add("-t,--nthreads", threads_, "COUNT", "The same");
+    add("-z,--blocking", blocking_, "0",
+        "0 only: calls are enqueued and never waited for one by one");
+    add("-G,--cudagraph", graph_, "0", "0 only: calls are not captured");
+  }
+
+  CollectiveOptions parsed() const {
+    CollectiveOptions options;
+    options.kinds = kinds_ == "all" ? all_collectives() : parse_list(kinds_, parse_collective);
+    if (!engines_.empty()) options.engines = split(engines_, ',');
+    options.sizes = sizes();
+    if (!types_.empty()) options.dtypes = parse_types(types_);
+    if (!ops_.empty()) {
+      options.ops = ops_ == "all" ? all_reductions() : parse_list(ops_, parse_reduction);
+    }
+    if (!root_.empty()) options.root = parse_number(root_, 0, "-r");
+    if (!places_.empty()) options.in_place = parse_places(places_);
+    if (!skews_.empty()) options.skews = parse_list(skews_, parse_skew);
+    if (!checks_.empty()) options.verified = parse_number(checks_, 0, "-c") > 0;
+    options.mode = mode();
+    require_off("-z", blocking_, "Duet times calls on the device, not the CPU's wait for them");
+    require_off("-G", graph_, "Duet does not measure captured collectives yet");
+    return options;
+  }
+
+  // Empty: each collective's default.
+  std::vector<std::uint64_t> sizes() const {
+    if (!step_.empty() && !factor_.empty()) throw UsageError("-i and -f: expected one of them");
+    if (low_.empty() && high_.empty()) {
+      if (step_.empty() && factor_.empty()) return {};
+      throw UsageError("-i and -f need a range: expected -b and -e as well");
+    }
+    constexpr std::uint64_t kLow = 64 << 10;
+    const std::uint64_t high = parse_bytes(high_.empty() ? low_ : high_);
+    const std::uint64_t low = low_.empty() ? std::min(kLow, high) : parse_bytes(low_);
+    const std::uint64_t step = step_.empty() ? 0 : parse_bytes(step_);
+    if (!step_.empty() && step == 0) throw UsageError("-i 0: expected 1 byte or more");
+    const int factor = factor_.empty() ? 2 : parse_number(factor_, 2, "-f");
+    return size_range(low, high, step, static_cast<std::uint64_t>(factor));
+  }
+
+  Mode mode() const {
+    ModeFlags flags = mode_;
+    if (loop_ && !flags.mode.empty() && flags.mode != "loop") {
+      throw UsageError("--loop and --mode " + flags.mode + ": expected one of them");
+    }
+    if (loop_) flags.mode = "loop";
+    if (!iterations_.empty()) flags.iterations = parse_number(iterations_, 1, "-n");
+    Mode mode = mode_of(flags);
+    constexpr int kWarmUps = 5;  // nccl-tests'
+    if (loop_ && !flags.warm_up_seconds) mode.warm_up_iterations = kWarmUps;
+    if (!warm_ups_.empty()) {
+      mode.warm_up_iterations = parse_number(warm_ups_, 0, "-w");
+      mode.warm_up_seconds = 0;
+    }
+    return mode;
+  }
+
+  void require_ranks(const Machine& machine) const {
+    if (gpus_.empty() && threads_.empty()) return;
+    const int gpus = gpus_.empty() ? 1 : parse_number(gpus_, 1, "-g");
+    const int threads = threads_.empty() ? 1 : parse_number(threads_, 1, "-t");
+    if (std::int64_t{gpus} * threads == machine.size()) return;
+    throw UsageError(fmt::format("-g {} -t {}: {} has {} devices: expected as many", gpus, threads,
+                                 machine.name(), machine.size()));
+  }
+
+  CLI::App* app_;
+  DeviceFlags devices_;
+  ModeFlags mode_;
+  OutputFlags output_;
+  std::string kinds_, engines_, low_, high_, step_, factor_, types_, ops_, root_, places_, skews_;
+  std::string iterations_, warm_ups_, checks_, gpus_, threads_, blocking_, graph_;
+  bool loop_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_collective_command(CLI::App& root) {
+  return std::make_unique<CollectiveCommand>(root);
+}
+
+}  // namespace duet

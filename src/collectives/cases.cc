@@ -1,0 +1,223 @@
+// Which collectives are measured: by kind, type and operation; then by size, so that the engines of
+// one size stand next to each other and run in the same minute.
+#include "collectives/cases.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "collectives/collective_work.h"
+#include "collectives/crossover.h"
+#include "collectives/open_sessions.h"
+#include "copy/cases.h"
+#include "core/error.h"
+#include "timing/sampler.h"
+
+namespace duet {
+namespace {
+
+using Kind = CollectiveKind;
+
+bool has_root(Kind kind) {
+  return kind == Kind::broadcast || kind == Kind::gather || kind == Kind::scatter;
+}
+
+// What a case is, beside its engine.
+struct Call {
+  Collective collective;
+  Skew skew = Skew::even;
+  bool in_place = false;
+};
+
+Axes axes(const Call& call, int ranks) {
+  const Collective& c = call.collective;
+  Axes list = {{"collective", std::string(name(c.kind))}, {"type", std::string(name(c.dtype))}};
+  if (reduces(c.kind)) list.emplace_back("op", std::string(name(c.op)));
+  if (has_root(c.kind)) list.emplace_back("root", std::int64_t{c.root});
+  if (c.kind == Kind::all_to_all_v) list.emplace_back("layout", std::string(name(call.skew)));
+  list.emplace_back("bytes", static_cast<std::int64_t>(size_bytes(c, ranks)));
+  list.emplace_back("in_place", call.in_place);
+  list.emplace_back("ranks", std::int64_t{ranks});
+  return list;
+}
+
+// "0.8, 0.9": a rank each.
+std::string microseconds(const std::vector<double>& seconds) {
+  std::string text;
+  for (const double each : seconds) {
+    text += fmt::format("{}{:.1f}", text.empty() ? "" : ", ", each * 1e6);
+  }
+  return text;
+}
+
+class Plan {
+ public:
+  Plan(Machine& machine, CollectiveOptions options, std::function<bool()> stop)
+      : options_(std::move(options)),
+        stop_(std::move(stop)),
+        machine_(machine),
+        sessions_(std::make_shared<OpenSessions>(machine)) {
+    choose_engines();
+  }
+
+  Benchmark benchmark() {
+    for (const Kind kind : options_.kinds) {
+      for (const DType dtype : types_of(kind)) {
+        for (const Reduction op : ops_of(kind)) {
+          for (const Skew skew : skews_of(kind)) add_curve(kind, dtype, op, skew);
+        }
+      }
+    }
+    // The sessions' communicators and memory go when the last case has run.
+    const auto conclude = [sessions = sessions_](const std::vector<Finished>& finished) {
+      sessions->close();
+      return conclude_collectives(finished);
+    };
+    return {std::move(cases_), conclude};
+  }
+
+ private:
+  void choose_engines() {
+    const CollectiveEngines known = collective_engines(machine_.device(0).info().kind);
+    std::vector<std::string> names;
+    for (CollectiveEngine* engine : known.engines) names.push_back(engine->name());
+    for (const auto& [missing, reason] : known.unavailable) {
+      names.push_back(fmt::format("no {} ({})", missing, reason));
+    }
+    if (options_.engines.empty()) engines_ = known.engines;
+    for (const std::string& asked : options_.engines) {
+      const auto same = [&](CollectiveEngine* engine) { return engine->name() == asked; };
+      const auto found = std::find_if(known.engines.begin(), known.engines.end(), same);
+      if (found == known.engines.end()) {
+        throw UsageError(
+            fmt::format("unknown collective engine '{}': {} has {}", asked, machine_.name(),
+                        names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
+      }
+      engines_.push_back(*found);
+    }
+    if (engines_.empty()) {
+      throw UsageError(fmt::format("{} has no collective engine", machine_.name()));
+    }
+  }
+
+  std::vector<Reduction> ops_of(Kind kind) const {
+    return reduces(kind) ? options_.ops : std::vector<Reduction>{Reduction::sum};
+  }
+
+  // Among several types, bytes are left out where they cannot be reduced; alone they are refused.
+  std::vector<DType> types_of(Kind kind) const {
+    std::vector<DType> types = options_.dtypes;
+    if (reduces(kind) && types.size() > 1) {
+      types.erase(std::remove(types.begin(), types.end(), DType::int8), types.end());
+    }
+    return types;
+  }
+
+  std::vector<Skew> skews_of(Kind kind) const {
+    return kind == Kind::all_to_all_v ? options_.skews : std::vector<Skew>{Skew::even};
+  }
+
+  Collective collective(Kind kind, DType dtype, Reduction op, Skew skew,
+                        std::uint64_t bytes) const {
+    Collective c;
+    c.kind = kind;
+    c.dtype = dtype;
+    c.op = op;
+    c.root = has_root(kind) ? options_.root : 0;
+    c.count = count_for(kind, dtype, bytes, machine_.size());
+    if (kind == Kind::all_to_all_v) c.counts = skewed_counts(skew, dtype, bytes, machine_.size());
+    return c;
+  }
+
+  void add_curve(Kind kind, DType dtype, Reduction op, Skew skew) {
+    const std::vector<std::uint64_t> sizes =
+        options_.sizes.empty() ? default_collective_sizes(kind, machine_) : options_.sizes;
+    const int ranks = machine_.size();
+    for (const std::uint64_t bytes : sizes) {
+      Call call{collective(kind, dtype, op, skew, bytes), skew, false};
+      require(call.collective, bytes, ranks);
+      for (const bool in_place : options_.in_place) {
+        if (in_place && !has_in_place(kind)) continue;
+        call.in_place = in_place;
+        for (CollectiveEngine* engine : engines_) add_case(*engine, call);
+      }
+    }
+  }
+
+  static void require(const Collective& c, std::uint64_t bytes, int ranks) {
+    try {
+      check(c, ranks);
+    } catch (const BadArgument& error) {
+      throw UsageError(error.what());
+    }
+    if (c.count > 0) return;
+    const std::uint64_t least = size_of(c.dtype) * static_cast<std::uint64_t>(ranks);
+    throw UsageError(fmt::format("{} of {} bytes: expected at least {}, an element of {} a rank",
+                                 name(c.kind), bytes, least, name(c.dtype)));
+  }
+
+  void add_case(CollectiveEngine& engine, const Call& call) {
+    const CaseId id{"collective", options_.device_name, engine.name(), axes(call, machine_.size())};
+    const auto run = [sessions = sessions_, &engine, id, call, mode = options_.mode,
+                      verified = options_.verified, stop = stop_] {
+      try {
+        return measure(*sessions, engine, id, call, {mode, verified, stop});
+      } catch (...) {
+        sessions->close(engine);
+        throw;
+      }
+    };
+    cases_.push_back({id, run, options_.mode});
+  }
+
+  struct Way {
+    Mode mode;
+    bool verified = true;
+    std::function<bool()> stop;
+  };
+
+  static Measurement measure(OpenSessions& sessions, CollectiveEngine& engine, const CaseId& id,
+                             const Call& call, const Way& way) {
+    Measurement result;
+    result.id = id;
+    CollectiveSession& session = sessions.session(engine);
+    result.skipped = session.unsupported(call.collective, call.in_place);
+    if (result.skipped) return result;
+    CollectiveWork work(sessions.team(), session, call.collective, call.in_place, way.verified);
+    result.sampling = Sampler(sessions.team(), way.stop).measure(work, way.mode);
+    result.cost = work.cost();
+    if (result.sampling->verified) result.rates.emplace_back("wrong", 0);
+    if (!work.algorithm().empty()) result.notes.emplace_back("algorithm", work.algorithm());
+    result.notes.emplace_back("count", std::to_string(call.collective.count));
+    result.notes.emplace_back("enqueue_us", microseconds(work.enqueue_seconds()));
+    return result;
+  }
+
+  CollectiveOptions options_;
+  std::function<bool()> stop_;
+  Machine& machine_;
+  std::shared_ptr<OpenSessions> sessions_;
+  std::vector<CollectiveEngine*> engines_;
+  std::vector<Case> cases_;
+};
+
+}  // namespace
+
+std::vector<std::uint64_t> default_collective_sizes(CollectiveKind kind, Machine& machine) {
+  if (kind == Kind::send_recv) return seed_sizes();
+  const bool cpu = machine.device(0).info().kind == "host";
+  std::vector<std::uint64_t> sizes;
+  for (std::uint64_t bytes = 64 << 10; bytes <= (cpu ? 16ull << 20 : 1ull << 30); bytes *= 4) {
+    sizes.push_back(bytes);
+  }
+  return sizes;
+}
+
+Benchmark collective_benchmark(Machine& machine, const CollectiveOptions& options,
+                               std::function<bool()> stop) {
+  return Plan(machine, options, std::move(stop)).benchmark();
+}
+
+}  // namespace duet

@@ -1,0 +1,208 @@
+// Preparing, running and checking a collective. Moves carry random bytes, a seed a rank;
+// reductions small whole numbers, which any order of adding leaves exact.
+#include "collectives/collective_work.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "timing/statistics.h"
+
+namespace duet {
+namespace {
+
+constexpr double kDeadline = 120;            // seconds for any wait outside the samples
+constexpr std::uint64_t kGuard = 256;        // bytes before and after each buffer
+constexpr std::size_t kMostEnqueues = 4096;  // that are remembered of a rank
+constexpr Fill kPoison{Fill::Kind::constant, 0xDB, 0, DType::fp32};
+
+Span inner(const CollectiveMemory& memory, std::uint64_t bytes) {
+  return memory.span().slice(kGuard, bytes);
+}
+
+}  // namespace
+
+CollectiveWork::CollectiveWork(Team& team, CollectiveSession& session, const Collective& collective,
+                               bool in_place, bool verified)
+    : team_(team),
+      session_(session),
+      collective_(collective),
+      in_place_(in_place),
+      verified_(verified),
+      shares_(static_cast<std::size_t>(team.size())) {
+  check(collective, team.size());
+}
+
+double CollectiveWork::least_wire_bytes() const {
+  const double others = team_.size() - 1;
+  const auto chunk = static_cast<double>(collective_.count * size_of(collective_.dtype));
+  // A chunk that is reduced takes a message from each rank but one, and spreading it another.
+  if (collective_.kind == CollectiveKind::reduce_scatter) return others * chunk * team_.size();
+  if (collective_.kind == CollectiveKind::all_reduce) return 2 * others * chunk;
+  double bytes = 0;
+  for (const Move& move : moves(collective_, team_.size())) {
+    if (move.from != move.to) bytes += static_cast<double>(move.bytes);
+  }
+  return bytes;
+}
+
+Cost CollectiveWork::cost() const {
+  const auto size = static_cast<double>(size_bytes(collective_, team_.size()));
+  Cost cost;
+  cost.algorithm_bytes = size;
+  cost.bus_bytes = size * bus_factor(collective_.kind, team_.size());
+  for (const Share& each : shares_) {
+    cost.wire_bytes += each.wire_bytes;
+    cost.busiest_wire_bytes = std::max(cost.busiest_wire_bytes, each.wire_bytes);
+  }
+  if (cost.wire_bytes <= 0) cost.wire_bytes = least_wire_bytes();
+  return cost;
+}
+
+// Every rank allocates equally often, whatever it needs: an engine's allocation may be a collective
+// call as well.
+void CollectiveWork::allocate(Rank& rank, Share& own) {
+  const std::uint64_t sent = send_bytes(collective_, rank.index, rank.size);
+  const std::uint64_t received = recv_bytes(collective_, rank.index, rank.size);
+  if (!in_place_) {
+    own.send_memory = session_.allocate(rank, sent + 2 * kGuard);
+    own.recv_memory = session_.allocate(rank, received + 2 * kGuard);
+    own.buffers = {inner(*own.send_memory, sent), inner(*own.recv_memory, received)};
+    return;
+  }
+  own.send_memory = session_.allocate(rank, std::max(sent, received) + 2 * kGuard);
+  // The smaller buffer is a part of the larger one; a rank that has only one of them has no other.
+  const bool both = sent > 0 && received > 0;
+  const std::uint64_t offset =
+      both && sent != received ? in_place_offset(collective_, rank.index) : 0;
+  const Span whole = inner(*own.send_memory, std::max(sent, received));
+  own.buffers.send = sent < received ? whole.slice(offset, sent) : whole;
+  own.buffers.recv = received < sent ? whole.slice(offset, received) : whole;
+}
+
+Fill CollectiveWork::input(int rank) const {
+  Fill fill;
+  fill.kind = reduces(collective_.kind) ? Fill::Kind::digits : Fill::Kind::pattern;
+  fill.seed = static_cast<std::uint64_t>(rank) + 1;
+  fill.dtype = collective_.dtype;
+  fill.ranks = team_.size();
+  return fill;
+}
+
+// Poison first: in place, what is sent lies in it.
+void CollectiveWork::fill(Rank& rank, const Share& own, Stream& stream) const {
+  stream.fill(own.send_memory->span(), kPoison);
+  if (own.recv_memory != nullptr) stream.fill(own.recv_memory->span(), kPoison);
+  if (own.buffers.send.bytes > 0) stream.fill(own.buffers.send, input(rank.index));
+  stream.synchronize(kDeadline);
+}
+
+void CollectiveWork::prepare(Rank& rank, const Placement& placement) {
+  Share& own = share(rank);
+  allocate(rank, own);
+  const auto stream = rank.device.make_stream({placement.priority});
+  fill(rank, own, *stream);
+  own.plan = session_.plan(rank, collective_, own.buffers);
+  own.wire_bytes = own.plan->wire_bytes();
+  own.has_contents =
+      rank.device.has_contents(own.send_memory->span()) &&
+      (own.recv_memory == nullptr || rank.device.has_contents(own.recv_memory->span()));
+  own.enqueues.reserve(kMostEnqueues);
+  if (rank.index == 0) algorithm_ = own.plan->algorithm();
+  // No rank may call before the others' buffers are filled.
+  rank.team.barrier("the other ranks to have prepared", kDeadline);
+}
+
+void CollectiveWork::enqueue(Rank& rank, Stream& stream) {
+  Share& own = share(rank);
+  Machine& machine = team_.machine();
+  const double begin = machine.now();
+  own.plan->enqueue(stream);
+  if (own.enqueues.size() < kMostEnqueues) own.enqueues.push_back(machine.now() - begin);
+}
+
+bool CollectiveWork::host_driven() const {
+  return std::any_of(shares_.begin(), shares_.end(), [](const Share& each) {
+    return each.plan != nullptr && each.plan->host_driven();
+  });
+}
+
+void CollectiveWork::require(Rank& rank, const Span& span, const Fill& fill,
+                             const char* what) const {
+  if (span.bytes == 0) return;
+  const auto difference = rank.device.check(span, fill);
+  if (!difference) return;
+  const bool bytes = fill.kind == Fill::Kind::pattern || fill.kind == Fill::Kind::constant;
+  const std::size_t unit = bytes ? 1 : size_of(fill.dtype);
+  throw Mismatch(fmt::format("{} on rank {}: {} of {} {} of {} are wrong, the first at byte {}",
+                             duet::name(collective_.kind), rank.index, difference->count,
+                             span.bytes / unit, bytes ? "bytes" : "elements", what,
+                             difference->first_offset));
+}
+
+void CollectiveWork::require_guards(Rank& rank, const CollectiveMemory& memory,
+                                    std::uint64_t bytes) const {
+  require(rank, memory.span().slice(0, kGuard), kPoison, "what lies before a buffer");
+  require(rank, memory.span().slice(kGuard + bytes, kGuard), kPoison, "what lies behind a buffer");
+}
+
+void CollectiveWork::require_results(Rank& rank, const Share& own) const {
+  if (reduces(collective_.kind)) {
+    Fill result = input(0);
+    result.kind = Fill::Kind::digits_reduced;
+    result.op = collective_.op;
+    if (collective_.kind == CollectiveKind::reduce_scatter) {
+      result.offset = own.buffers.recv.bytes * static_cast<std::uint64_t>(rank.index);
+    }
+    return require(rank, own.buffers.recv, result, "what it received");
+  }
+  for (const Move& move : moves(collective_, rank.size)) {
+    if (move.to != rank.index) continue;
+    Fill sent = input(move.from);
+    sent.offset = move.from_offset;
+    require(rank, own.buffers.recv.slice(move.to_offset, move.bytes), sent, "what it received");
+  }
+}
+
+std::variant<std::monostate, Skipped> CollectiveWork::verify(Rank& rank) {
+  if (!verified_) return Skipped{"the command says so (-c 0)"};
+  const auto phantom = [](const Share& each) { return !each.has_contents; };
+  if (std::any_of(shares_.begin(), shares_.end(), phantom)) {
+    return Skipped{"buffers of this size have no contents on a simulated machine"};
+  }
+  Share& own = share(rank);
+  const auto stream = rank.device.make_stream();
+  rank.team.barrier("the other ranks to have ended", kDeadline);
+  fill(rank, own, *stream);
+  rank.team.barrier("the other ranks to have filled their buffers", kDeadline);
+  own.plan->enqueue(*stream);
+  stream->synchronize(kDeadline);
+  rank.team.barrier("the other ranks to have called", kDeadline);
+  require_results(rank, own);
+  const std::uint64_t most = std::max(own.buffers.send.bytes, own.buffers.recv.bytes);
+  require_guards(rank, *own.send_memory, in_place_ ? most : own.buffers.send.bytes);
+  if (in_place_) return {};
+  require_guards(rank, *own.recv_memory, own.buffers.recv.bytes);
+  require(rank, own.buffers.send, input(rank.index), "what it sent");
+  return {};
+}
+
+void CollectiveWork::release(Rank& rank) noexcept {
+  Share& own = share(rank);
+  own.plan.reset();
+  own.recv_memory.reset();
+  own.send_memory.reset();
+}
+
+std::vector<double> CollectiveWork::enqueue_seconds() const {
+  std::vector<double> medians;
+  for (const Share& each : shares_) {
+    std::vector<double> sorted = each.enqueues;
+    std::sort(sorted.begin(), sorted.end());
+    medians.push_back(sorted.empty() ? 0 : quantile(sorted, 0.5));
+  }
+  return medians;
+}
+
+}  // namespace duet

@@ -1,0 +1,64 @@
+// A collective on an engine's session as a Work: filled, run by all ranks, checked to the byte.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "collectives/engine.h"
+#include "timing/work.h"
+
+namespace duet {
+
+class CollectiveWork : public Work {
+ public:
+  // `verified`: false leaves the checks out, as -c 0 of nccl-tests does.
+  CollectiveWork(Team& team, CollectiveSession& session, const Collective& collective,
+                 bool in_place, bool verified = true);
+
+  std::string name() const override { return "collective"; }
+  // Wire bytes: what the engine says leaves its ranks, else the least that must; known after
+  // prepare().
+  Cost cost() const override;
+  void prepare(Rank& rank, const Placement& placement) override;
+  void enqueue(Rank& rank, Stream& stream) override;
+  bool host_driven() const override;
+  // Fills and poisons anew, has every rank call once more, and checks what it received, that its
+  // input is as it was, and 256 bytes around both buffers.
+  std::variant<std::monostate, Skipped> verify(Rank& rank) override;
+  void release(Rank& rank) noexcept override;
+
+  // What rank 0's plan chose; "" before prepare().
+  const std::string& algorithm() const { return algorithm_; }
+  // The median time of an enqueue on the CPU, a rank each, in seconds.
+  std::vector<double> enqueue_seconds() const;
+
+ private:
+  struct Share {                                                 // a rank's
+    std::unique_ptr<CollectiveMemory> send_memory, recv_memory;  // in place: the first is both
+    CollectiveBuffers buffers;
+    std::unique_ptr<CollectivePlan> plan;  // uses the memory: declared after it, freed before
+    std::vector<double> enqueues;          // seconds of the CPU's time
+    double wire_bytes = 0;
+    bool has_contents = true;
+  };
+
+  Share& share(const Rank& rank) { return shares_[static_cast<std::size_t>(rank.index)]; }
+  void allocate(Rank& rank, Share& own);
+  void fill(Rank& rank, const Share& own, Stream& stream) const;
+  Fill input(int rank) const;
+  void require(Rank& rank, const Span& span, const Fill& fill, const char* what) const;
+  void require_results(Rank& rank, const Share& own) const;
+  void require_guards(Rank& rank, const CollectiveMemory& memory, std::uint64_t bytes) const;
+  double least_wire_bytes() const;
+
+  Team& team_;
+  CollectiveSession& session_;
+  Collective collective_;
+  bool in_place_;
+  bool verified_;
+  std::vector<Share> shares_;
+  std::string algorithm_;
+};
+
+}  // namespace duet

@@ -1,0 +1,157 @@
+// Every rank waits until all have called, takes what is its own from the others' send buffers, and
+// waits until all have taken theirs. Where a rank runs in place it lays out a copy of its send
+// buffer first, which nobody overwrites.
+#include "collectives/cpu/engine.h"
+
+#include <fmt/format.h>
+
+#include "collectives/cpu/reduce.h"
+#include "device/device.h"
+
+namespace duet {
+namespace {
+
+bool same(const Collective& a, const Collective& b) {
+  return a.kind == b.kind && a.dtype == b.dtype && a.op == b.op && a.count == b.count &&
+         a.root == b.root && a.counts == b.counts;
+}
+
+bool overlap(const Span& a, const Span& b) {
+  return a.bytes > 0 && b.bytes > 0 && a.data < b.data + b.bytes && b.data < a.data + a.bytes;
+}
+
+// What a rank shows the others of its session. Counters only grow, one step a call.
+struct Member {
+  Buffer words;                            // two flags
+  std::uint64_t calls = 0;                 // of the rank's own thread
+  const Collective* collective = nullptr;  // while a plan is made
+  Span source;                             // the same
+  Flag ready() const { return flag_at(words, 0); }
+  Flag done() const { return flag_at(words, 1); }
+};
+
+class HostPlan : public CollectivePlan {
+ public:
+  HostPlan(Rank& rank, std::vector<Member>& members, const Collective& collective,
+           const CollectiveBuffers& buffers)
+      : me_(rank.index), members_(members), collective_(collective), buffers_(buffers) {
+    if (overlap(buffers.send, buffers.recv)) staged_ = rank.device.allocate(buffers.send.bytes);
+    Member& own = member(me_);
+    own.collective = &collective_;
+    own.source = staged_.bytes() > 0 ? staged_.span() : buffers.send;
+    rank.team.barrier("the other ranks' buffers");
+    for (const Member& each : members_) sources_.push_back(each.source);
+    bool agree = true;
+    for (const Member& each : members_) agree = agree && same(*each.collective, collective_);
+    rank.team.barrier("the other ranks to have seen the buffers");
+    if (!agree) throw BadArgument("the ranks ask for different collectives");
+    if (!reduces(collective_.kind)) moves_ = moves(collective_, ranks());
+  }
+
+  void enqueue(Stream& stream) override {
+    Member& own = member(me_);
+    const std::uint64_t call = ++own.calls;
+    if (staged_.bytes() > 0) stream.copy({staged_.span(), buffers_.send, Executor::dma, {}});
+    stream.signal(own.ready(), call);
+    for (const Member& each : members_) stream.wait(each.ready(), call);
+    if (reduces(collective_.kind)) {
+      reduce_own(stream);
+    } else {
+      take_own(stream);
+    }
+    stream.signal(own.done(), call);
+    for (const Member& each : members_) stream.wait(each.done(), call);
+  }
+
+  std::string algorithm() const override {
+    return staged_.bytes() > 0 ? "direct reads of copies" : "direct reads";
+  }
+
+  double wire_bytes() const override {
+    double bytes = 0;
+    for (const Move& move : moves_) {
+      if (move.from == me_ && move.to != me_) bytes += static_cast<double>(move.bytes);
+    }
+    if (!reduces(collective_.kind)) return bytes;
+    const double part = static_cast<double>(buffers_.recv.bytes);
+    return part * (ranks() - 1);
+  }
+
+ private:
+  int ranks() const { return static_cast<int>(members_.size()); }
+  Member& member(int rank) { return members_[static_cast<std::size_t>(rank)]; }
+
+  void take_own(Stream& stream) {
+    for (const Move& move : moves_) {
+      if (move.to != me_) continue;
+      const Span to = buffers_.recv.slice(move.to_offset, move.bytes);
+      const Span from =
+          sources_[static_cast<std::size_t>(move.from)].slice(move.from_offset, move.bytes);
+      if (to.data != from.data) stream.copy({to, from, Executor::dma, {}});
+    }
+  }
+
+  void reduce_own(Stream& stream) {
+    const std::size_t bytes = buffers_.recv.bytes;
+    const bool scattered = collective_.kind == CollectiveKind::reduce_scatter;
+    const std::size_t begin = scattered ? bytes * static_cast<std::size_t>(me_) : 0;
+    std::vector<const std::byte*> inputs;
+    for (const Span& source : sources_) inputs.push_back(source.data + begin);
+    Task task;
+    task.name = "reduce";
+    task.demand.memory_bytes = static_cast<double>(bytes) * (ranks() + 1);
+    task.body = [this, inputs, bytes] {
+      reduce(collective_.dtype, collective_.op, inputs, buffers_.recv.data,
+             bytes / size_of(collective_.dtype));
+    };
+    stream.run(task);
+  }
+
+  int me_;
+  std::vector<Member>& members_;
+  Collective collective_;
+  CollectiveBuffers buffers_;
+  Buffer staged_;              // none: out of place
+  std::vector<Span> sources_;  // of every rank
+  std::vector<Move> moves_;
+};
+
+class HostSession : public CollectiveSession {
+ public:
+  explicit HostSession(Team& team) : members_(static_cast<std::size_t>(team.size())) {
+    for (int rank = 0; rank < team.size(); ++rank) {
+      const std::uint64_t zeros[2] = {0, 0};
+      Member& member = members_[static_cast<std::size_t>(rank)];
+      member.words = team.device(rank).allocate(sizeof zeros);
+      team.device(rank).write(member.words.span(), zeros);
+    }
+  }
+
+  std::optional<Skipped> unsupported(const Collective&, bool) const override {
+    return std::nullopt;
+  }
+
+  std::unique_ptr<CollectivePlan> plan(Rank& rank, const Collective& collective,
+                                       const CollectiveBuffers& buffers) override {
+    check(collective, rank.size);
+    return std::make_unique<HostPlan>(rank, members_, collective, buffers);
+  }
+
+ private:
+  std::vector<Member> members_;
+};
+
+class HostEngine : public CollectiveEngine {
+ public:
+  std::string name() const override { return "host"; }
+  std::string device_kind() const override { return "host"; }
+  std::unique_ptr<CollectiveSession> open(Team& team) override {
+    return std::make_unique<HostSession>(team);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<CollectiveEngine> make_host_collectives() { return std::make_unique<HostEngine>(); }
+
+}  // namespace duet

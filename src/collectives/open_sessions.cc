@@ -1,0 +1,22 @@
+// Sessions by engine; see open_sessions.h.
+#include "collectives/open_sessions.h"
+
+namespace duet {
+
+CollectiveSession& OpenSessions::session(CollectiveEngine& engine) {
+  const std::string name = engine.name();
+  const auto refused = reasons_.find(name);
+  if (refused != reasons_.end()) throw Unavailable(refused->second);
+  std::unique_ptr<CollectiveSession>& session = sessions_[name];
+  if (session == nullptr) {
+    try {
+      session = engine.open(team_);
+    } catch (const Unavailable& error) {
+      reasons_[name] = error.what();
+      throw;
+    }
+  }
+  return *session;
+}
+
+}  // namespace duet

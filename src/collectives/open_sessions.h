@@ -1,0 +1,31 @@
+// The sessions of a job's engines: opened when a case first needs one, kept for those that follow.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "collectives/engine.h"
+
+namespace duet {
+
+class OpenSessions {
+ public:
+  explicit OpenSessions(Machine& machine) : team_(machine) {}
+
+  Team& team() { return team_; }
+
+  // Throws Unavailable where the engine cannot run on this team, again for every later case.
+  CollectiveSession& session(CollectiveEngine& engine);
+
+  // After a failure in a case the ranks may have made different calls: the next case opens anew.
+  void close(const CollectiveEngine& engine) { sessions_.erase(engine.name()); }
+  void close() { sessions_.clear(); }
+
+ private:
+  Team team_;
+  std::map<std::string, std::unique_ptr<CollectiveSession>> sessions_;
+  std::map<std::string, std::string> reasons_;  // of engines that could not be opened
+};
+
+}  // namespace duet

@@ -1,0 +1,178 @@
+// Every collective on the CPU's engine, checked; and engines that do wrong in one place each.
+#include <gtest/gtest.h>
+
+#include "collectives/collective_work.h"
+#include "collectives/skew.h"
+#include "core/error.h"
+#include "timing/sampler.h"
+
+namespace duet {
+namespace {
+
+using Kind = CollectiveKind;
+
+Collective of(Kind kind, DType dtype, Reduction op, int ranks) {
+  Collective c;
+  c.kind = kind;
+  c.dtype = dtype;
+  c.op = op;
+  c.count = 1003;
+  c.root = ranks - 1;
+  if (kind == Kind::all_to_all_v) c.counts = skewed_counts(Skew::random, dtype, 40000, ranks);
+  return c;
+}
+
+Mode short_mode() {
+  Mode mode;
+  mode.warm_up_seconds = 0;
+  mode.min_iterations = mode.max_iterations = 3;
+  mode.deadline_seconds = 20;
+  return mode;
+}
+
+CollectiveEngine& host_engine() { return *collective_engines("host").engines.front(); }
+
+class CollectiveWorkTest : public ::testing::TestWithParam<int> {
+ protected:
+  void measure(CollectiveSession& session, const Collective& collective, bool in_place) {
+    CollectiveWork work(team_, session, collective, in_place);
+    const Sampling s = Sampler(team_).measure(work, short_mode());
+    EXPECT_TRUE(s.verified);
+    EXPECT_EQ(work.enqueue_seconds().size(), static_cast<std::size_t>(team_.size()));
+  }
+
+  std::unique_ptr<Machine> machine_ = open_machine("host:" + std::to_string(GetParam()));
+  Team team_{*machine_};
+};
+
+TEST_P(CollectiveWorkTest, EveryCollectiveIsRight) {
+  const auto session = host_engine().open(team_);
+  for (const Kind kind : all_collectives()) {
+    for (const DType dtype : {DType::fp32, DType::fp16, DType::bf16, DType::int32, DType::int8}) {
+      if (reduces(kind) && dtype == DType::int8) continue;
+      for (const Reduction op : all_reductions()) {
+        if (!reduces(kind) && op != Reduction::sum) continue;
+        for (const bool in_place : {false, true}) {
+          if (in_place && !has_in_place(kind)) continue;
+          SCOPED_TRACE(std::string(name(kind)) + " " + std::string(name(dtype)) + " " +
+                       std::string(name(op)) + (in_place ? " in place" : ""));
+          ASSERT_NO_THROW(measure(*session, of(kind, dtype, op, team_.size()), in_place));
+        }
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, CollectiveWorkTest, ::testing::Values(1, 2, 3, 4));
+
+// Runs the CPU's plan and then damages a byte of rank 1.
+enum class Damage { result, input, before, behind };
+
+class DamagedPlan : public CollectivePlan {
+ public:
+  DamagedPlan(std::unique_ptr<CollectivePlan> sound, const CollectiveBuffers& buffers,
+              Damage damage)
+      : sound_(std::move(sound)), buffers_(buffers), damage_(damage) {}
+  void enqueue(Stream& stream) override {
+    sound_->enqueue(stream);
+    stream.run({"damage", {}, [this] {
+                  std::byte& byte = *place();
+                  byte = ~byte;
+                }});
+  }
+
+ private:
+  std::byte* place() const {
+    switch (damage_) {
+      case Damage::result:
+        return buffers_.recv.data + 5;
+      case Damage::input:
+        return buffers_.send.data + buffers_.send.bytes - 1;
+      case Damage::before:
+        return buffers_.recv.data - 256;
+      case Damage::behind:
+        return buffers_.send.data + buffers_.send.bytes;
+    }
+    return nullptr;
+  }
+  std::unique_ptr<CollectivePlan> sound_;
+  CollectiveBuffers buffers_;
+  Damage damage_;
+};
+
+class DamagingSession : public CollectiveSession {
+ public:
+  DamagingSession(Team& team, Damage damage) : sound_(host_engine().open(team)), damage_(damage) {}
+  std::optional<Skipped> unsupported(const Collective&, bool) const override { return {}; }
+  std::unique_ptr<CollectivePlan> plan(Rank& rank, const Collective& collective,
+                                       const CollectiveBuffers& buffers) override {
+    auto plan = sound_->plan(rank, collective, buffers);
+    if (rank.index != 1) return plan;
+    return std::make_unique<DamagedPlan>(std::move(plan), buffers, damage_);
+  }
+
+ private:
+  std::unique_ptr<CollectiveSession> sound_;
+  Damage damage_;
+};
+
+TEST(CollectiveWork, DamageAnywhereIsFound) {
+  const auto machine = open_machine("host:3");
+  Team team(*machine);
+  for (const Damage damage : {Damage::result, Damage::input, Damage::before, Damage::behind}) {
+    for (const Kind kind : {Kind::all_gather, Kind::all_reduce}) {
+      DamagingSession session(team, damage);
+      CollectiveWork work(team, session, of(kind, DType::fp32, Reduction::sum, 3), false);
+      EXPECT_THROW(Sampler(team).measure(work, short_mode()), Mismatch)
+          << name(kind) << " " << static_cast<int>(damage);
+    }
+  }
+}
+
+TEST(CollectiveWork, SaysWhatIsWrong) {
+  const auto machine = open_machine("host:2");
+  Team team(*machine);
+  DamagingSession session(team, Damage::result);
+  CollectiveWork work(team, session, of(Kind::all_reduce, DType::fp32, Reduction::sum, 2), true);
+  try {
+    Sampler(team).measure(work, short_mode());
+    FAIL() << "expected a Mismatch";
+  } catch (const Mismatch& error) {
+    EXPECT_STREQ(
+        error.what(),
+        "all_reduce on rank 1: 1 of 1003 elements of what it received are wrong, the first "
+        "at byte 4");
+  }
+}
+
+TEST(CollectiveWork, CountsWhatTravels) {
+  const auto machine = open_machine("host:4");
+  Team team(*machine);
+  const auto session = host_engine().open(team);
+  CollectiveWork work(team, *session, of(Kind::all_gather, DType::fp32, Reduction::sum, 4), false);
+  const Cost least = work.cost();
+  EXPECT_DOUBLE_EQ(least.wire_bytes, 4 * 3 * 1003 * 4);
+  EXPECT_DOUBLE_EQ(least.algorithm_bytes, 4 * 1003 * 4);
+  EXPECT_DOUBLE_EQ(least.bus_bytes, 3 * 1003 * 4);
+  EXPECT_DOUBLE_EQ(least.busiest_wire_bytes, 0);
+  Sampler(team).measure(work, short_mode());
+  EXPECT_DOUBLE_EQ(work.cost().wire_bytes, least.wire_bytes);
+  EXPECT_DOUBLE_EQ(work.cost().busiest_wire_bytes, 3 * 1003 * 4);
+}
+
+TEST(CollectiveWork, RanksThatAskForDifferentThingsAreTold) {
+  const auto machine = open_machine("host:2");
+  Team team(*machine);
+  const auto session = host_engine().open(team);
+  const auto plan = [&](Rank& rank) {
+    Collective c = of(Kind::all_gather, DType::fp32, Reduction::sum, 2);
+    c.count += static_cast<std::uint64_t>(rank.index);
+    const Buffer send = rank.device.allocate(send_bytes(c, rank.index, 2));
+    const Buffer recv = rank.device.allocate(recv_bytes(c, rank.index, 2));
+    session->plan(rank, c, {send.span(), recv.span()});
+  };
+  EXPECT_THROW(team.each(plan), BadArgument);
+}
+
+}  // namespace
+}  // namespace duet
