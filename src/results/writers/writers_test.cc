@@ -180,11 +180,16 @@ TEST(CollectiveTable, HasEnginesBesideEachOther) {
       collective("dma", false, 1e-6), collective("nccl", false, 2e-6),
       collective("dma", true, 4e-6),
       make_record(case_of(collective("nccl", true, 1e-6)), Failure{true, "wrong"}), crossover};
-  EXPECT_EQ(
-      collective_tables(records),
-      "\n  all_gather, GB/s, 2 ranks\n"
-      "  size  count  type    op  root   dma                       in place                      "
-      "         nccl                       in place                              \n");
+  const std::vector<std::string> lines = {
+      "  size  count  type    op  root   dma                       in place                        "
+      " "
+      "     nccl                       in place\n",
+      "                                   us  algbw  busbw  wrong        us  algbw  busbw  wrong   "
+      "wire    us  algbw  busbw  wrong        us  algbw  busbw  wrong   wire\n",
+      "  4096    512  fp32  none    -1  1.00  4.096  2.048      0      4.00  1.024  0.512      0  "
+      "2.048  2.00  2.048  1.024      0         -      -      -  WRONG  1.024\n"};
+  EXPECT_EQ(collective_tables(records),
+            "\n  all_gather, GB/s, 2 ranks\n" + lines[0] + lines[1] + lines[2]);
   EXPECT_EQ(crossover_lines(records),
             "\n  all_gather fp32: dma is at least as fast as nccl from 8.000 KiB on, 1.50 times at "
             "1.000 MiB\n");
