@@ -9,6 +9,7 @@
 #include "cli/interrupt.h"
 #include "cli/measure.h"
 #include "cli/suites.h"
+#include "collectives/engine.h"
 #include "core/error.h"
 
 namespace duet {
@@ -45,10 +46,18 @@ void add_entry(Plan& plan, Machine& machine, const SuiteEntry& entry) {
     GemmOptions options = *gemm;
     options.device_name = machine.name();
     add_job(plan, machine, gemm_benchmark(machine, options, interrupted));
-  } else {
-    CopyOptions options = std::get<CopyOptions>(entry.options);
+  } else if (const auto* copy = std::get_if<CopyOptions>(&entry.options)) {
+    CopyOptions options = *copy;
     options.device_name = machine.name();
     add_job(plan, machine, copy_benchmark(machine, options, interrupted));
+  } else {
+    CollectiveOptions options = std::get<CollectiveOptions>(entry.options);
+    options.device_name = machine.name();
+    // A suite measures collectives where there are several devices and an engine for them.
+    const bool runs = !collective_engines(machine.device(0).info().kind).engines.empty();
+    if (machine.size() > 1 && runs) {
+      add_job(plan, machine, collective_benchmark(machine, options, interrupted));
+    }
   }
 }
 

@@ -62,30 +62,50 @@ CopyOptions cpu_copy() {
   return options;
 }
 
+// What training does most, where an engine of the device runs it.
+CollectiveOptions short_collectives() {
+  CollectiveOptions options;
+  options.kinds = {CollectiveKind::all_gather, CollectiveKind::all_to_all};
+  options.sizes = {1ull << 20, 64ull << 20, 1ull << 30};
+  options.in_place = {false};
+  options.mode.seconds = 0.1;
+  return options;
+}
+
 Suite quick() {
   return {"quick",
           "GEMM and copies on the CPU, the studies' shapes and sizes on sim:mi300x-8 and on GPUs "
-          "where there are any; under two minutes",
+          "where there are any, with collectives on NVIDIA's; under two minutes",
           {{"host", false, cpu_gemm("quick")},
            {"host", false, cpu_copy()},
            {"sim:mi300x-8", false, study_gemm("seed,llama")},
            {"sim:mi300x-8", false, study_copy()},
            {"cuda", true, short_gpu_gemm()},
            {"cuda", true, short_gpu_copy()},
+           {"cuda", true, short_collectives()},
            {"hip", true, short_gpu_gemm()},
            {"hip", true, short_gpu_copy()}}};
+}
+
+CollectiveOptions every_collective() {
+  CollectiveOptions options;
+  options.kinds = all_collectives();
+  options.skews = {Skew::even, Skew::one_heavy};
+  return options;
 }
 
 Suite seed() {
   return {
       "seed",
       "All that the studies measured, in full: every shape set, dtype and layout, every kind of "
-      "copy at every size, on sim:mi300x-8 and sim:mi350x-8 and on GPUs where there are any",
+      "copy and collective at every size, on sim:mi300x-8 and sim:mi350x-8 and on GPUs where there "
+      "are any",
       {{"sim:mi300x-8", false, full_gemm()},
        {"sim:mi350x-8", false, full_gemm()},
        {"sim:mi300x-8", false, CopyOptions()},
        {"cuda", true, full_gemm()},
        {"cuda", true, CopyOptions()},
+       {"cuda", true, every_collective()},
        {"hip", true, full_gemm()},
        {"hip", true, CopyOptions()},
        {"host", false, cpu_gemm("quick,4096x4096x4096")},

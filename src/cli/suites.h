@@ -5,6 +5,7 @@
 #include <variant>
 #include <vector>
 
+#include "collectives/cases.h"
 #include "copy/cases.h"
 #include "gemm/cases.h"
 
@@ -13,7 +14,7 @@ namespace duet {
 struct SuiteEntry {
   std::string device;     // as in --device
   bool if_there = false;  // left out where the device cannot be opened
-  std::variant<GemmOptions, CopyOptions> options;
+  std::variant<GemmOptions, CopyOptions, CollectiveOptions> options;
 };
 
 struct Suite {

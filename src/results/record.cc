@@ -197,7 +197,13 @@ Finished finished_of(const Record& record) {
   finished.cost.flop = get<double>(cost, "flop");
   finished.cost.memory_bytes = get<double>(cost, "memory_bytes");
   finished.cost.wire_bytes = get<double>(cost, "wire_bytes");
-  if (cost.contains("bus_bytes")) finished.cost.bus_bytes = get<double>(cost, "bus_bytes");
+  const std::pair<const char*, double*> collective[] = {
+      {"algorithm_bytes", &finished.cost.algorithm_bytes},
+      {"bus_bytes", &finished.cost.bus_bytes},
+      {"busiest_wire_bytes", &finished.cost.busiest_wire_bytes}};
+  for (const auto& [key, bytes] : collective) {
+    if (cost.contains(key)) *bytes = get<double>(cost, key);
+  }
   return finished;
 }
 

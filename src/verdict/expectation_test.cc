@@ -161,6 +161,54 @@ TEST_F(Expectations, AllPairsAndBothWaysCountEveryDirection) {
   EXPECT_NEAR(*both.expected, 720, 1e-6);  // the first row that fits counts
 }
 
+Record collective(const char* kind, double bus_bytes, int ranks = 4) {
+  Record record = result("collective", {{"collective", kind}, {"ranks", ranks}}, {});
+  record["cost"]["algorithm_bytes"] = 2 * bus_bytes;
+  record["cost"]["bus_bytes"] = bus_bytes;
+  return record;
+}
+
+TEST_F(Expectations, CollectivesAreHeldAgainstWhatADeviceSends) {
+  promise_.collectives = {{{"all_gather", "all_reduce"}, std::nullopt, 0.8, 64 * kMiB}};
+  const Expectation large = expect_collective(collective("all_gather", 64 * kMiB), site());
+  EXPECT_DOUBLE_EQ(*large.bound, 450);
+  EXPECT_DOUBLE_EQ(*large.expected, 360);
+  EXPECT_EQ(large.basis, "80% of the 450 GB/s of 18 x Bridge");
+  // A switch may reduce: each rank then sends its buffer once.
+  const Expectation reduced = expect_collective(collective("all_reduce", 64 * kMiB), site());
+  EXPECT_DOUBLE_EQ(*reduced.bound, 1.5 * 450);
+  EXPECT_DOUBLE_EQ(*reduced.expected, 360);
+  const Expectation small = expect_collective(collective("all_gather", kMiB), site());
+  EXPECT_TRUE(small.bound.has_value());
+  EXPECT_FALSE(small.expected.has_value());
+  const Expectation unruled = expect_collective(collective("broadcast", 64 * kMiB), site());
+  EXPECT_TRUE(unruled.bound.has_value());
+  EXPECT_EQ(unruled.unknown,
+            "what arrives of the 450 GB/s of 18 x Bridge in broadcast is not known");
+}
+
+TEST_F(Expectations, CollectivesOnAMeshUseAllItsLinksButASendOne) {
+  promise_.link = LinkPromise{"Fabric", true, 7, 448};
+  machine_ = machine(8);
+  EXPECT_DOUBLE_EQ(*expect_collective(collective("all_reduce", kMiB, 8), site()).bound, 448);
+  EXPECT_DOUBLE_EQ(*expect_collective(collective("send_recv", kMiB, 8), site()).bound, 64);
+}
+
+TEST_F(Expectations, CollectivesWithoutLinksRanksOrSharesAreNotJudged) {
+  const auto unjudged = [&](const Record& record) {
+    const Expectation expectation = expect_collective(record, site());
+    EXPECT_FALSE(expectation.bound.has_value());
+    EXPECT_FALSE(expectation.expected.has_value());
+    EXPECT_FALSE(expectation.unknown.empty());
+  };
+  unjudged(collective("all_to_all_v", 64 * kMiB));
+  unjudged(collective("all_gather", 64 * kMiB, 1));
+  unjudged(collective("all_gather", 64 * kMiB, 3));
+  unjudged(collective("all_gather", 0));
+  promise_.link.reset();
+  unjudged(collective("all_gather", 64 * kMiB));
+}
+
 TEST_F(Expectations, WithoutLinksPeersGoOverTheHost) {
   promise_.link.reset();
   EXPECT_DOUBLE_EQ(*expect_copy(peer(256 * kMiB), site()).bound, 63);

@@ -67,6 +67,19 @@ Bound over_host(const Record& record, const Site& site, std::size_t devices) {
 
 }  // namespace
 
+Bound sending_bound(const Site& site, bool to_one) {
+  if (!site.promise->link) return {0, "nothing is promised between the devices"};
+  const LinkPromise& link = *site.promise->link;
+  const std::size_t devices = devices_of(site.machine).size();
+  const int divided = links_without_switch(link, ways_of(site), devices);
+  const int to_peer = divided > 0 ? divided : link.mesh ? 1 : link.count;
+  const bool shared = link.mesh || divided > 0;
+  const int peers = shared && !to_one ? static_cast<int>(devices) - 1 : 1;
+  const int links = to_peer * peers;
+  const double rate = link.gb_per_s / link.count * links;
+  return {rate, fmt::format("the {:.4g} GB/s of {} x {}", rate, links, link.kind)};
+}
+
 Bound peer_bound(const Record& record, const Site& site) {
   const std::size_t devices = devices_of(site.machine).size();
   if (!site.promise->link) return over_host(record, site, devices);

@@ -15,6 +15,10 @@ struct Bound {
 
 Bound peer_bound(const Record& record, const Site& site);
 
+// What one device can send to all its peers at once, or, `to_one`, to one of them. No bound where
+// devices have no links of their own.
+Bound sending_bound(const Site& site, bool to_one);
+
 // Links that are fewer than promised, in words: they explain a low figure at once. "" if none is
 // missing between the devices of the copy.
 std::string missing_links(const Record& record, const Site& site);

@@ -37,6 +37,16 @@ CopyRule read_rule(TomlTable table) {
   return rule;
 }
 
+CollectiveRule read_collective(TomlTable table) {
+  CollectiveRule rule;
+  rule.collectives = table.texts("collectives");
+  if (table.has("engine")) rule.engine = table.text("engine");
+  rule.efficiency = table.fraction("efficiency");
+  rule.from_bytes = table.number("from_bytes");
+  table.finish();
+  return rule;
+}
+
 void read_compute(Promise& promise, TomlTable table) {
   promise.tflops = table.table("tflops").by_dtype(&TomlTable::positive, 1);
   if (table.has("efficiency")) {
@@ -95,6 +105,9 @@ Promise parse_promise(const std::string& file, std::string_view text) {
   read_host_link(promise, table.table("host_link"));
   promise.watts = read_power(table.table("power"));
   for (const TomlTable& rule : table.tables("copy")) promise.copies.push_back(read_rule(rule));
+  for (const TomlTable& rule : table.tables("collective")) {
+    promise.collectives.push_back(read_collective(rule));
+  }
   table.finish();
   return promise;
 }

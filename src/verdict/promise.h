@@ -29,6 +29,14 @@ struct CopyRule {
   double from_bytes = 0;  // smaller copies are not judged
 };
 
+// What arrives of a device's links in a collective, as bus bandwidth.
+struct CollectiveRule {
+  std::vector<std::string> collectives;
+  std::optional<std::string> engine;  // none: any
+  double efficiency = 0;
+  double from_bytes = 0;  // of bus bytes; smaller ones are not judged
+};
+
 struct Promise {
   std::string file;                 // "h200-sxm", of specs/devices
   std::string name;                 // "NVIDIA H200 SXM"
@@ -43,7 +51,8 @@ struct Promise {
   std::string host_link;  // "PCIe 5.0 x16"
   double host_link_gb_per_s = 0;
   double watts = 0;
-  std::vector<CopyRule> copies;  // the first that fits counts
+  std::vector<CopyRule> copies;             // the first that fits counts
+  std::vector<CollectiveRule> collectives;  // the same
 };
 
 // Throws UsageError that names the file, the key and what was expected.

@@ -14,7 +14,10 @@ namespace {
 constexpr struct {
   const char* benchmark;
   Expectation (*expect)(const Record&, const Site&);
-} kExpectations[] = {{"gemm", expect_gemm}, {"gemm_search", expect_gemm}, {"copy", expect_copy}};
+} kExpectations[] = {{"gemm", expect_gemm},
+                     {"gemm_search", expect_gemm},
+                     {"copy", expect_copy},
+                     {"collective", expect_collective}};
 
 std::string text_of(const Record& object, const char* key) {
   const auto found = object.find(key);

@@ -51,14 +51,18 @@ TEST(Element, ReadsAsLoadDoes) {
     const auto bits = static_cast<std::uint16_t>(i);
     const float half = load(DType::fp16, &bits);
     ASSERT_EQ(std::isnan(from_fp16(bits)), std::isnan(half)) << i;
-    if (!std::isnan(half)) ASSERT_EQ(from_fp16(bits), half) << i;
+    if (!std::isnan(half)) {
+      ASSERT_EQ(from_fp16(bits), half) << i;
+    }
     const float brain = load(DType::bf16, &bits);
     ASSERT_EQ(float_bits(from_bf16(bits)), float_bits(brain)) << i;
     if (i > 255) continue;
     const auto byte = static_cast<std::uint8_t>(i);
     const float quarter = load(DType::fp8_e4m3, &byte);
     ASSERT_EQ(std::isnan(from_fp8_e4m3(byte)), std::isnan(quarter)) << i;
-    if (!std::isnan(quarter)) ASSERT_EQ(from_fp8_e4m3(byte), quarter) << i;
+    if (!std::isnan(quarter)) {
+      ASSERT_EQ(from_fp8_e4m3(byte), quarter) << i;
+    }
   }
 }
 
