@@ -44,6 +44,16 @@ export const doctoredChecks = {
 
 /** A report of two simulated GPUs, a CPU and a copy over several grids. */
 export const manyChecks = {
+  async 'where one engine passes another is said and drawn'(page) {
+    const card = page.locator('#collective-all_gather-fp32-out-of-place');
+    await card.scrollIntoViewIfNeeded();
+    const said = 'second is at least as fast as host from 64 KiB on: 2.000 times at 256 KiB.';
+    assert.ok((await card.textContent()).includes(said), await card.textContent());
+    await card.locator('.chart svg').waitFor();
+    assert.match(await card.locator('.chart svg').textContent(), /second from 64 KiB/);
+    const other = page.locator('#collective-all_reduce-fp32-sum-in-place');
+    assert.ok(!(await other.textContent()).includes('at least as fast'));
+  },
   'every figure of every device is drawn': everyFigureIsDrawn,
   async 'a figure that cannot be is no best one'(page, [, other]) {
     const faults = await page.locator('.faults').textContent();

@@ -1,7 +1,7 @@
 // What charts the page must have for some journals, and how many measured marks each of them: counted
 // from the journals themselves.
 
-const LARGEST = { copy: 8.5, grid: 8.5, gemm: 13, roofline: 13 }; // pixels; larger marks are of fits
+const LARGEST = { collective: 8.5, copy: 8.5, grid: 8.5, gemm: 13, roofline: 13 }; // pixels; larger marks are of fits
 
 function groupBy(list, key) {
   const groups = new Map();
@@ -63,6 +63,19 @@ function gemmCharts(gemms, reported) {
   });
 }
 
+/** Curves over two sizes or more, an engine each. */
+function collectiveCharts(collectives) {
+  const call = ({ case: c }) =>
+    `collective-${[c.collective, c.type, c.op, c.root, c.layout, c.in_place ? 'in-place' : 'out-of-place'].filter((part) => part !== undefined).join('-')}`;
+  const maker = ({ journal, engine, case: c }) => [journal, engine, c.ranks].join();
+  const points = (some) =>
+    groupBy(some, maker)
+      .map(([, ofOne]) => ofOne.length)
+      .filter((sizes) => sizes > 1)
+      .reduce((sum, sizes) => sum + sizes, 0);
+  return groupBy(collectives, call).map(([id, some]) => [id, points(some)]);
+}
+
 function rooflineCharts(records) {
   const placed = records.filter(({ cost, rates }) => cost?.memory_bytes > 0 && rates.tflops > 0);
   return groupBy(placed, ({ model }) => `roofline-${slug([model])}`).map(([id, some]) => [
@@ -89,6 +102,7 @@ export function expectedCharts(journals, reported) {
   const charts = [
     ...copyCharts(of('copy')),
     ...gridCharts(of('copy')),
+    ...collectiveCharts(of('collective')),
     ...pairCharts(of('copy')),
     ...gemmCharts(of('gemm'), reported),
     ...rooflineCharts(records),

@@ -17,6 +17,10 @@ const GRID = [
   ...['copy', '--device', 'sim:h200-4', ...ONE_PAIR, '--pattern', 'pair', '--executor', 'kernel'],
   ...['--sizes', '16M', '--grid', '4,16,64', '--block', '256,512'],
 ];
+const COLLECTIVE = [
+  ...['collective', 'all_gather,all_reduce,send_recv', '--device', 'host:2', '--seconds', '0.02'],
+  ...['-b', '4K', '-e', '256K', '-f', '4'],
+];
 const CPU = fileURLToPath(new URL('../../docs/results/epyc-2-cores/gemm-1.jsonl', import.meta.url));
 /** TFLOP/s that no MI300X can reach in bf16, of the shape of `HIGH.k` */
 export const HIGH = { tflops: 1500, k: 8192 };
@@ -92,6 +96,30 @@ function doctor(text) {
   return format(records);
 }
 
+/** The size from which on the second engine of the collectives is the faster one. */
+export const CROSSOVER = 64 * 1024;
+
+/** A second engine beside the first, and where it passes it. */
+function withSecondEngine(text) {
+  const [environment, ...records] = parse(text);
+  const measured = records.filter(({ benchmark }) => benchmark === 'collective');
+  const second = measured.map((record) => {
+    const share = record.case.bytes < CROSSOVER ? 0.5 : 2;
+    return { ...slower(structuredClone(record), share), engine: 'second' };
+  });
+  const { bytes: size, ...axes } = measured[0].case;
+  const crossover = {
+    ...{ type: 'result', schema: 1, benchmark: 'collective_crossover', device: 'host:2' },
+    ...{ engine: 'second', case: { ...axes, against: 'host' }, outcome: 'derived' },
+    rates: {
+      ...{ crossover_bytes: CROSSOVER, smallest_bytes: size },
+      ...{ largest_bytes: 4 * CROSSOVER, times_as_fast: 2 },
+    },
+    ...{ notes: {}, warnings: [] },
+  };
+  return format([environment, ...measured, ...second, crossover]);
+}
+
 /** The last record of a text, with a rate above the device's peak. */
 function exaggerate(text) {
   const records = parse(text);
@@ -107,10 +135,12 @@ export function makeJournals(duet, folder) {
   const gemm = run(duet, [...GEMM, 'sim:h200-4'], file('gemm.jsonl'));
   const other = run(duet, [...GEMM, 'sim:mi300x-8'], file('other.jsonl'));
   const grid = run(duet, GRID, file('grid.jsonl'));
+  const collective = run(duet, COLLECTIVE, file('collective.jsonl'));
+  writeFileSync(collective, withSecondEngine(readFileSync(collective, 'utf8')));
   const bad = file('doctored.jsonl');
   writeFileSync(bad, doctor(readFileSync(copy, 'utf8')));
   writeFileSync(other, exaggerate(readFileSync(other, 'utf8')));
-  return { good: [copy, gemm], bad: [bad], many: [gemm, other, CPU, grid] };
+  return { good: [copy, gemm], bad: [bad], many: [gemm, other, CPU, grid, collective] };
 }
 
 /** The report of journals, as `duet report` makes it. @returns {string} its file */

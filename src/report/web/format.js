@@ -57,7 +57,13 @@ export function percent(ratio) {
   return `${Math.abs(value) < 10 && value !== 0 ? value.toFixed(1) : value.toFixed(0)}%`;
 }
 
-const UNITS = { tflops: 'TFLOP/s', gb_per_s: 'GB/s', gb_per_s_each: 'GB/s each', latency_us: 'us' };
+const UNITS = {
+  tflops: 'TFLOP/s',
+  gb_per_s: 'GB/s',
+  gb_per_s_each: 'GB/s each',
+  busbw_gb_per_s: 'GB/s',
+  latency_us: 'us',
+};
 
 /** @param {string} rate a rate's name @returns {string} its unit */
 export const unitOf = (rate) => UNITS[rate] ?? rate.replaceAll('_', ' ');
@@ -133,6 +139,14 @@ function gemmText(c) {
   return [c.m && shape(c), types, c.layout].filter(Boolean).join(' ');
 }
 
+function collectiveText(c) {
+  const call = [c.collective, c.type, c.op, c.layout, c.root > 0 && `root ${c.root}`];
+  const where = [c.in_place ? 'in place' : '', c.ranks && plural(c.ranks, 'rank')];
+  const text = call.filter(Boolean).map(words).join(' ');
+  const against = c.against && `against ${c.against}`;
+  return [text, c.bytes && bytes(c.bytes), ...where, against].filter(Boolean).join(', ');
+}
+
 /**
  * A case in words; cases of benchmarks that this file does not know show their axes.
  * @param {{benchmark: string, case: Object}} record
@@ -141,6 +155,7 @@ function gemmText(c) {
 export function caseText({ benchmark, case: c }) {
   if (benchmark.startsWith('copy')) return copyText(c);
   if (benchmark.startsWith('gemm')) return gemmText(c);
+  if (benchmark.startsWith('collective')) return collectiveText(c);
   return Object.entries(c)
     .map(([axis, value]) => `${words(axis)} ${words(value)}`)
     .join(', ');

@@ -38,15 +38,15 @@ const logs = (values, log) => values.filter((value) => value > 0).map(log);
 
 /**
  * Sizes in bytes, over their binary logarithm; a label every 16 times.
- * @param {number[]} sizes
+ * @param {number[]} sizes @param {string} name whose size it is
  */
-export function sizeAxis(theme, sizes, text) {
+export function sizeAxis(theme, sizes, text, name = 'size of one copy') {
   const min = Math.floor(Math.min(...logs(sizes, Math.log2)));
   const max = Math.ceil(Math.max(...logs(sizes, Math.log2)));
   const step = max - min > 8 ? 4 : 2;
   const ticks = range(Math.ceil(min / step) * step, max, step);
   const label = (value) => text(2 ** value);
-  return axis(theme, { name: 'size of one copy', min, max, ticks, text: label, gap: 30 });
+  return axis(theme, { name, min, max, ticks, text: label, gap: 30 });
 }
 
 /** The values themselves as ticks, over their binary logarithm. */

@@ -1,0 +1,45 @@
+// Collectives as curves over size: which records make one, and where one engine passes another.
+import { groupBy } from '../model.js';
+
+const RATE = 'busbw_gb_per_s';
+
+/** @returns {string} the same for records of one call, in place or not: a panel's */
+const callKey = ({ case: c }) =>
+  [c.collective, c.type, c.op, c.root, c.layout, c.in_place ? 'in-place' : 'out-of-place']
+    .filter((part) => part !== undefined && part !== '')
+    .join('/');
+
+const seriesKey = ({ place, device, engine, mode, case: c }) =>
+  [place.journal.name, device, engine, mode, c.ranks].join('/');
+
+function curvesOf(records) {
+  return [...groupBy(records, seriesKey).values()]
+    .filter((some) => some.length > 1)
+    .map((some) => {
+      const points = [...some].sort((a, b) => a.case.bytes - b.case.bytes);
+      const { place, engine, mode, case: c } = points.at(-1);
+      const bounds = points
+        .map(({ verdict }) => verdict?.rate === RATE && verdict.bound)
+        .filter(Boolean);
+      const best = Math.max(...points.map(({ rates }) => rates[RATE]));
+      return { place, engine, mode, case: c, points, best, bound: bounds.at(-1) };
+    });
+}
+
+/**
+ * @returns {{key: string, curves: Object[], crossovers: Object[]}[]} the curves of each call, a place,
+ *     engine, mode and number of ranks each, and the collective_crossover records between them
+ */
+export function collectiveCurves(model) {
+  const measured = model.records.filter(
+    (r) => r.benchmark === 'collective' && r.case.bytes > 0 && r.rates[RATE] > 0,
+  );
+  const crossovers = model.records.filter((r) => r.benchmark === 'collective_crossover');
+  return [...groupBy(measured, callKey)]
+    .map(([key, records]) => ({
+      key,
+      curves: curvesOf(records),
+      crossovers: crossovers.filter((one) => callKey(one) === key),
+    }))
+    .filter(({ curves }) => curves.length);
+}
