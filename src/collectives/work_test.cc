@@ -160,6 +160,23 @@ TEST(CollectiveWork, CountsWhatTravels) {
   EXPECT_DOUBLE_EQ(work.cost().busiest_wire_bytes, 3 * 1003 * 4);
 }
 
+// In virtual time, and where buffers have no contents without being checked.
+TEST(CollectiveWork, RunsOnASimulatedMachine) {
+  const auto machine = open_machine("sim:h200-4");
+  Team team(*machine);
+  const auto session = host_engine().open(team);
+  for (const Kind kind : {Kind::all_to_all, Kind::reduce_scatter, Kind::broadcast}) {
+    CollectiveWork work(team, *session, of(kind, DType::bf16, Reduction::avg, 4), false);
+    EXPECT_TRUE(Sampler(team).measure(work, short_mode()).verified) << name(kind);
+  }
+  Collective large = of(Kind::scatter, DType::fp32, Reduction::sum, 4);
+  large.count = 2 << 20;  // the root's buffer is over the limit of contents, the others' are not
+  CollectiveWork work(team, *session, large, true);
+  const Sampling unchecked = Sampler(team).measure(work, short_mode());
+  EXPECT_FALSE(unchecked.verified);
+  EXPECT_EQ(unchecked.warnings.size(), 1u);
+}
+
 TEST(CollectiveWork, RanksThatAskForDifferentThingsAreTold) {
   const auto machine = open_machine("host:2");
   Team team(*machine);
