@@ -4,13 +4,17 @@
 #include <mutex>
 
 #include "collectives/cpu/engine.h"
+#include "collectives/dma/engine.h"
 #include "core/module.h"
 
 namespace duet {
 namespace {
 
 struct Registry {
-  Registry() { engines.push_back(make_host_collectives()); }
+  Registry() {
+    engines.push_back(make_dma_collectives());
+    engines.push_back(make_host_collectives());
+  }
 
   std::mutex mutex;
   std::vector<std::unique_ptr<CollectiveEngine>> engines;

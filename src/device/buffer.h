@@ -49,8 +49,8 @@ class Buffer {
   Span span_;
 };
 
-// A 64-bit word in a buffer that streams signal and wait for. Aligned to 8 bytes. Values only
-// grow; a wait is for >=.
+// A 64-bit word in a buffer that streams signal and wait for. Aligned to 8 bytes. A wait is
+// for >=.
 struct Flag {
   Span word;
 };

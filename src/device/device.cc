@@ -72,6 +72,12 @@ Span Device::adopt(void*, std::uint64_t) {
   throw Unavailable(fmt::format("{}: it cannot use memory that it did not allocate", info().name));
 }
 
+void Stream::meet(const Meeting& meeting) {
+  for (const Flag& flag : meeting.signals) signal(flag, 1);
+  for (const Flag& flag : meeting.waits) wait(flag, 1);
+  for (const Flag& flag : meeting.waits) signal(flag, 0);
+}
+
 Flag flag_at(const Buffer& buffer, std::size_t index) {
   return {buffer.slice(index * sizeof(std::uint64_t), sizeof(std::uint64_t))};
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "core/dtype.h"
 #include "core/reduction.h"
@@ -78,6 +79,14 @@ struct Task {
   std::function<void()> body;
 };
 
+// Flags that are 0 or 1, between streams that answer each other: whoever waits for a flag sets it
+// back before it answers. Nothing in it changes from call to call, so that a captured one can be
+// replayed.
+struct Meeting {
+  std::vector<Flag> signals;  // become 1
+  std::vector<Flag> waits;    // are waited for to be 1, and become 0
+};
+
 class Device;
 
 class Stream {
@@ -97,6 +106,9 @@ class Stream {
   virtual void signal(const Flag& flag, std::uint64_t value) = 0;
   // Later work of the stream starts when the word is >= value.
   virtual void wait(const Flag& flag, std::uint64_t value) = 0;
+
+  // Signals all, as signal() does; then waits for all. In one go where the device can.
+  virtual void meet(const Meeting& meeting);
 
   // Throws Unavailable on devices that run only their own kernels (cuda, hip).
   virtual void run(const Task& task) = 0;

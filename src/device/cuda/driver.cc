@@ -12,6 +12,8 @@ struct Driver {
       entry_point<PFN_cuStreamWriteValue64_v11070>("cuStreamWriteValue64", 11070);
   PFN_cuStreamWaitValue64_v11070 wait =
       entry_point<PFN_cuStreamWaitValue64_v11070>("cuStreamWaitValue64", 11070);
+  PFN_cuStreamBatchMemOp_v11070 batch =
+      entry_point<PFN_cuStreamBatchMemOp_v11070>("cuStreamBatchMemOp", 11070);
   PFN_cuGetErrorString_v6000 error_string =
       entry_point<PFN_cuGetErrorString_v6000>("cuGetErrorString", 6000);
 };
@@ -44,6 +46,55 @@ void stream_write(cudaStream_t stream, void* word, std::uint64_t value) {
 
 void stream_wait(cudaStream_t stream, void* word, std::uint64_t value) {
   DUET_DRIVER_CHECK(driver().wait(stream, address_of(word), value, CU_STREAM_WAIT_VALUE_GEQ));
+}
+
+namespace {
+
+constexpr std::size_t kMostOperations = 192;  // of a batch; the driver takes 256
+
+// A batch of memory operations in the making; on the stack, since enqueueing must not allocate.
+class Batch {
+ public:
+  explicit Batch(cudaStream_t stream) : stream_(stream) {}
+
+  void write(const Flag& flag, std::uint64_t value) {
+    auto& operation = next().writeValue;
+    operation.operation = CU_STREAM_MEM_OP_WRITE_VALUE_64;
+    operation.address = address_of(flag.word.data);
+    operation.value64 = value;
+    operation.flags = CU_STREAM_WRITE_VALUE_DEFAULT;
+  }
+  void wait(const Flag& flag, std::uint64_t value) {
+    auto& operation = next().waitValue;
+    operation.operation = CU_STREAM_MEM_OP_WAIT_VALUE_64;
+    operation.address = address_of(flag.word.data);
+    operation.value64 = value;
+    operation.flags = CU_STREAM_WAIT_VALUE_GEQ;
+  }
+  void flush() {
+    if (count_ > 0) DUET_DRIVER_CHECK(driver().batch(stream_, count_, operations_, 0));
+    count_ = 0;
+  }
+
+ private:
+  CUstreamBatchMemOpParams& next() {
+    if (count_ == kMostOperations) flush();
+    return operations_[count_++] = {};
+  }
+
+  cudaStream_t stream_;
+  unsigned count_ = 0;
+  CUstreamBatchMemOpParams operations_[kMostOperations];
+};
+
+}  // namespace
+
+void stream_meet(cudaStream_t stream, const Meeting& meeting) {
+  Batch batch(stream);
+  for (const Flag& flag : meeting.signals) batch.write(flag, 1);
+  for (const Flag& flag : meeting.waits) batch.wait(flag, 1);
+  for (const Flag& flag : meeting.waits) batch.write(flag, 0);
+  batch.flush();
 }
 
 void stream_call(cudaStream_t stream, void (*function)(void*), void* data) {

@@ -54,10 +54,11 @@ Link direct_link(const Endpoint& from, const Endpoint& to) {
   const std::vector<NvLinkEnd>& links = links_of(from.bus);
   int count = static_cast<int>(std::count_if(
       links.begin(), links.end(), [&](const NvLinkEnd& end) { return ends_at(end, to.bus); }));
-  if (count == 0) count = std::min(switch_links(from.bus), switch_links(to.bus));
+  const bool by_switch = count == 0;
+  if (by_switch) count = std::min(switch_links(from.bus), switch_links(to.bus));
   if (count == 0) return {};
   const double each = std::min(link_gb_per_s(from.ordinal), link_gb_per_s(to.ordinal));
-  return {"NVLink", count, count * each, false};
+  return {"NVLink", count, count * each, false, by_switch};
 }
 
 }  // namespace duet::cuda

@@ -56,7 +56,7 @@ Link GpuMachine::link(int from, int to) const {
   const std::string &here = source.info().bus, &there = destination.info().bus;
   Link link = direct_link({source.ordinal(), here}, {destination.ordinal(), there});
   if (link.kind.empty()) {
-    link = {"PCIe", 1, std::min(pcie_gb_per_s(here), pcie_gb_per_s(there)), false};
+    link = {"PCIe", 1, std::min(pcie_gb_per_s(here), pcie_gb_per_s(there)), false, true};
   }
   link.peer_access = peers_.access(from, to);
   return link;

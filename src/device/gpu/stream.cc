@@ -91,6 +91,13 @@ void GpuStream::wait(const Flag& flag, std::uint64_t value) {
   stream_wait(stream_, flag.word.data, value);
 }
 
+void GpuStream::meet(const Meeting& meeting) {
+  for (const Flag& flag : meeting.signals) device_.machine().require_flag(flag, device_);
+  for (const Flag& flag : meeting.waits) device_.machine().require_flag(flag, device_);
+  device_.use();
+  stream_meet(stream_, meeting);
+}
+
 void GpuStream::run(const Task& task) {
   throw Unavailable(fmt::format("{} runs only its own kernels, not the function '{}'",
                                 device_.info().name, task.name));

@@ -35,6 +35,8 @@ Link direct_link(const Endpoint& from, const Endpoint& to);
 // the word >= value; the write comes after all earlier work of the stream is visible.
 void stream_write(gpuStream_t stream, void* word, std::uint64_t value);
 void stream_wait(gpuStream_t stream, void* word, std::uint64_t value);
+// Both for words of 0 and 1, as Stream::meet() describes.
+void stream_meet(gpuStream_t stream, const Meeting& meeting);
 
 // Calls function(data) on a thread of the runtime's when the stream comes to it. The function must
 // not call the runtime.

@@ -14,6 +14,13 @@ void stream_wait(hipStream_t stream, void* word, std::uint64_t value) {
   DUET_GPU_CHECK(hipStreamWaitValue64(stream, word, value, hipStreamWaitValueGte, all_bits));
 }
 
+// One by one: HIP 5.2 has no batches of them.
+void stream_meet(hipStream_t stream, const Meeting& meeting) {
+  for (const Flag& flag : meeting.signals) stream_write(stream, flag.word.data, 1);
+  for (const Flag& flag : meeting.waits) stream_wait(stream, flag.word.data, 1);
+  for (const Flag& flag : meeting.waits) stream_write(stream, flag.word.data, 0);
+}
+
 // HIP 5.2 has no hipLaunchHostFunc; its older callback also gets the stream and its status.
 void stream_call(hipStream_t stream, void (*function)(void*), void* data) {
   struct Call {

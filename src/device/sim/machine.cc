@@ -60,7 +60,8 @@ std::vector<Device*> SimMachine::raw_devices() const {
 
 Link SimMachine::link(int from, int to) const {
   if (from == to) return {"memory", 1, platform_.device.memory_rate / 1e9, true};
-  return {platform_.link.kind, platform_.link.count, platform_.link.raw_rate / 1e9, true};
+  return {platform_.link.kind, platform_.link.count, platform_.link.raw_rate / 1e9, true,
+          platform_.link.topology != Topology::mesh};
 }
 
 int SimMachine::add(SimStream* stream) {

@@ -1,0 +1,26 @@
+// Forking and joining by events.
+#include "collectives/dma/lanes.h"
+
+namespace duet {
+
+Lanes::Lanes(Device& device, int count) : begin_(device.make_event()) {
+  for (int i = 0; i < count; ++i) {
+    lanes_.push_back({device.make_stream({device.info().priorities - 1}), device.make_event()});
+  }
+}
+
+void Lanes::fork(Stream& main, int first, int end) {
+  if (first == end) return;
+  main.record(*begin_);
+  for (int i = first; i < end; ++i) at(i).wait(*begin_);
+}
+
+void Lanes::join(Stream& main, int end) {
+  for (int i = 0; i < end; ++i) {
+    Lane& lane = lanes_[static_cast<std::size_t>(i)];
+    lane.stream->record(*lane.end);
+    main.wait(*lane.end);
+  }
+}
+
+}  // namespace duet

@@ -1,0 +1,34 @@
+// Streams of a rank's own beside the caller's: they fork from it and join it again.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "device/device.h"
+
+namespace duet {
+
+class Lanes {
+ public:
+  // `count` streams of the device, of its highest priority: what they run never waits for compute
+  // units behind a kernel of many waves.
+  Lanes(Device& device, int count);
+
+  Stream& at(int lane) { return *lanes_.at(static_cast<std::size_t>(lane)).stream; }
+
+  // Work that lanes [first, end) get from here on starts after what `main` has got so far.
+  void fork(Stream& main, int first, int end);
+  // Work that `main` gets from here on starts after all that lanes [0, end) have got.
+  void join(Stream& main, int end);
+
+ private:
+  struct Lane {
+    std::unique_ptr<Stream> stream;
+    std::unique_ptr<Event> end;
+  };
+
+  std::unique_ptr<Event> begin_;
+  std::vector<Lane> lanes_;
+};
+
+}  // namespace duet

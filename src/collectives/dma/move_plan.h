@@ -1,0 +1,44 @@
+// A collective that only moves: every rank pushes its parts straight into the others' receive
+// buffers.
+#pragma once
+
+#include <vector>
+
+#include "collectives/dma/lanes.h"
+#include "collectives/dma/peers.h"
+#include "collectives/dma/watchdog.h"
+
+namespace duet {
+
+class MovePlan : public CollectivePlan {
+ public:
+  // Inside Team::each(), by every rank. `copy_lanes`: streams that copy at the same time, the
+  // caller's among them. `lanes` has as many: one of them is for the part that stays on the device.
+  MovePlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers, Lanes& lanes,
+           int copy_lanes, Watchdog& watchdog);
+  ~MovePlan() override;
+
+  void enqueue(Stream& stream) override;
+  std::string algorithm() const override;
+  double wire_bytes() const override { return wire_bytes_; }
+
+ private:
+  // What goes to one peer.
+  struct Delivery {
+    std::vector<Copy> copies;
+    Meeting done;
+  };
+
+  void deliver(const Rank& rank, const CollectiveBuffers& buffers, const std::vector<Move>& list);
+
+  Peers peers_;
+  Lanes& lanes_;
+  Watchdog& watchdog_;
+  int lanes_in_use_ = 1;
+  Meeting begin_, end_;
+  std::vector<Delivery> deliveries_;  // in the order in which they go
+  std::vector<Copy> own_;             // within the device
+  double wire_bytes_ = 0;
+};
+
+}  // namespace duet
