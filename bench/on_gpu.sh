@@ -3,6 +3,7 @@
 #   bench/on_gpu.sh check        the gpu tests, every engine verified, compute-sanitizer
 #   bench/on_gpu.sh gemm OUT     the studies' shapes, journals into OUT; beside torch.matmul
 #   bench/on_gpu.sh quick OUT    the suite quick on the GPUs with --check, its journal and report
+#   bench/on_gpu.sh collectives OUT   Duet's beside NCCL's, journals into OUT; COLLECTIVES names some
 #   bench/on_gpu.sh copy OUT     every copy, journals into OUT; beside plain cudaMemcpyAsync
 # BUILD names the build folder (default: build).
 set -uo pipefail
@@ -53,9 +54,28 @@ copy() {
   must "$build/bench/bench_cuda_memcpy"
 }
 
+# NCCL is where its own package or PyTorch's put it; multicast stays off.
+find_nccl() {
+  export NCCL_NVLS_ENABLE=0
+  local folder
+  folder=$(python3 -c 'import nvidia.nccl as n; print(list(n.__path__)[0] + "/lib")' 2>/dev/null) || return 0
+  export LD_LIBRARY_PATH="$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+}
+
+collectives() {
+  find_nccl
+  local engines=${ENGINES:-nccl,nccl-window,nccl-zero-cta,dma}
+  local collective
+  for collective in ${COLLECTIVES:-all_gather all_to_all}; do
+    say "$collective"
+    must timeout "${LIMIT:-250}" "$duet" collective "$collective" --device cuda --engine "$engines" \
+      -d bfloat16 --json "$out/$collective.jsonl" ${COLLECTIVE_OPTIONS:--b 64K -e 8G -f 4 --seconds 0.15}
+  done
+}
+
 case "${1:-}" in
-  check | quick | gemm | copy) "$1" ;;
-  *) echo "usage: bench/on_gpu.sh check | quick OUT | gemm OUT | copy OUT" >&2; exit 2 ;;
+  check | quick | gemm | copy | collectives) "$1" ;;
+  *) echo "usage: bench/on_gpu.sh check | quick OUT | gemm OUT | copy OUT | collectives OUT" >&2; exit 2 ;;
 esac
 say "done"
 exit "$failed"

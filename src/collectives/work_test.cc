@@ -1,5 +1,9 @@
-// Every collective on the CPU's engine, checked; and engines that do wrong in one place each.
+// Every collective on every engine that any device has, checked; and engines that do wrong in one
+// place each.
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
 
 #include "collectives/collective_work.h"
 #include "collectives/skew.h"
@@ -30,9 +34,20 @@ Mode short_mode() {
   return mode;
 }
 
-CollectiveEngine& host_engine() { return *collective_engines("host").engines.front(); }
+CollectiveEngine& engine_named(const std::string& name) {
+  for (CollectiveEngine* engine : collective_engines("host").engines) {
+    if (engine->name() == name) return *engine;
+  }
+  throw Unavailable("no engine " + name);
+}
+CollectiveEngine& host_engine() { return engine_named("host"); }
 
-class CollectiveWorkTest : public ::testing::TestWithParam<int> {
+struct Setting {
+  std::string engine;
+  std::string device;
+};
+
+class CollectiveWorkTest : public ::testing::TestWithParam<Setting> {
  protected:
   void measure(CollectiveSession& session, const Collective& collective, bool in_place) {
     CollectiveWork work(team_, session, collective, in_place);
@@ -41,12 +56,12 @@ class CollectiveWorkTest : public ::testing::TestWithParam<int> {
     EXPECT_EQ(work.enqueue_seconds().size(), static_cast<std::size_t>(team_.size()));
   }
 
-  std::unique_ptr<Machine> machine_ = open_machine("host:" + std::to_string(GetParam()));
+  std::unique_ptr<Machine> machine_ = open_machine(GetParam().device);
   Team team_{*machine_};
 };
 
 TEST_P(CollectiveWorkTest, EveryCollectiveIsRight) {
-  const auto session = host_engine().open(team_);
+  const auto session = engine_named(GetParam().engine).open(team_);
   for (const Kind kind : all_collectives()) {
     for (const DType dtype : {DType::fp32, DType::fp16, DType::bf16, DType::int32, DType::int8}) {
       if (reduces(kind) && dtype == DType::int8) continue;
@@ -54,16 +69,37 @@ TEST_P(CollectiveWorkTest, EveryCollectiveIsRight) {
         if (!reduces(kind) && op != Reduction::sum) continue;
         for (const bool in_place : {false, true}) {
           if (in_place && !has_in_place(kind)) continue;
+          const Collective collective = of(kind, dtype, op, team_.size());
+          if (session->unsupported(collective, in_place)) continue;
           SCOPED_TRACE(std::string(name(kind)) + " " + std::string(name(dtype)) + " " +
                        std::string(name(op)) + (in_place ? " in place" : ""));
-          ASSERT_NO_THROW(measure(*session, of(kind, dtype, op, team_.size()), in_place));
+          ASSERT_NO_THROW(measure(*session, collective, in_place));
         }
       }
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, CollectiveWorkTest, ::testing::Values(1, 2, 3, 4));
+std::string label(const ::testing::TestParamInfo<Setting>& setting) {
+  std::string text = setting.param.engine + "_" + setting.param.device;
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return std::isalnum(c) == 0; }, '_');
+  return text;
+}
+
+INSTANTIATE_TEST_SUITE_P(Settings, CollectiveWorkTest,
+                         ::testing::ValuesIn(std::vector<Setting>{{"host", "host:1"},
+                                                                  {"host", "host:2"},
+                                                                  {"host", "host:3"},
+                                                                  {"host", "host:4"},
+                                                                  {"dma", "host:1"},
+                                                                  {"dma", "host:2"},
+                                                                  {"dma", "host:3"},
+                                                                  {"dma", "host:5"},
+                                                                  {"dma", "host:8"},
+                                                                  {"dma", "sim:h200-4"},
+                                                                  {"dma", "sim:mi300x-8"}}),
+                         label);
 
 // Runs the CPU's plan and then damages a byte of rank 1.
 enum class Damage { result, input, before, behind };

@@ -57,7 +57,7 @@ class Device {
   virtual void make_current() {}
 
   virtual std::unique_ptr<Stream> make_stream(const StreamOptions& options = {}) = 0;
-  virtual std::unique_ptr<Event> make_event() = 0;
+  virtual std::unique_ptr<Event> make_event(EventUse use = EventUse::timing) = 0;
 
   // Uninitialised memory, aligned to 256 bytes. 0 bytes give an empty buffer. Throws OutOfMemory,
   // and the device stays usable.

@@ -3,6 +3,9 @@
 
 namespace duet {
 
+// What an event is for. One that only orders streams takes less of the device and has no time.
+enum class EventUse { timing, order };
+
 class Event {
  public:
   virtual ~Event() = default;
@@ -13,8 +16,8 @@ class Event {
   // Blocks the calling rank until done(). Throws Timeout after `deadline_seconds`.
   virtual void synchronize(double deadline_seconds) = 0;
 
-  // Device time from `earlier` to this event, in seconds; both recorded on the same device and
-  // done. Throws BadArgument otherwise.
+  // Device time from `earlier` to this event, in seconds; both for timing, recorded on the same
+  // device and done. Throws BadArgument otherwise.
   virtual double seconds_since(const Event& earlier) const = 0;
 };
 

@@ -15,11 +15,11 @@ constexpr int kLanesOfSharedLink = 2;
 
 int copy_lanes(Team& team) {
   Machine& machine = team.machine();
-  const bool shared = team.local_size() > 1
-                          ? machine.link(team.device_index(team.first_local()),
-                                         team.device_index(team.first_local() + 1))
-                                .shared
-                          : machine.device(0).info().kind != "hip";
+  const bool shared = team.local_size() > 1 ? machine
+                                                  .link(team.device_index(team.first_local()),
+                                                        team.device_index(team.first_local() + 1))
+                                                  .shared
+                                            : machine.device(0).info().kind != "hip";
   return shared ? kLanesOfSharedLink : std::max(1, team.size() - 1);
 }
 

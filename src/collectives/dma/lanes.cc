@@ -3,20 +3,21 @@
 
 namespace duet {
 
-Lanes::Lanes(Device& device, int count) : begin_(device.make_event()) {
+Lanes::Lanes(Device& device, int count) : begin_(device.make_event(EventUse::order)) {
   for (int i = 0; i < count; ++i) {
-    lanes_.push_back({device.make_stream({device.info().priorities - 1}), device.make_event()});
+    lanes_.push_back(
+        {device.make_stream({device.info().priorities - 1}), device.make_event(EventUse::order)});
   }
 }
 
-void Lanes::fork(Stream& main, int first, int end) {
-  if (first == end) return;
+void Lanes::fork(Stream& main, int count) {
+  if (count == 0) return;
   main.record(*begin_);
-  for (int i = first; i < end; ++i) at(i).wait(*begin_);
+  for (int i = 0; i < count; ++i) at(i).wait(*begin_);
 }
 
-void Lanes::join(Stream& main, int end) {
-  for (int i = 0; i < end; ++i) {
+void Lanes::join(Stream& main, int count) {
+  for (int i = 0; i < count; ++i) {
     Lane& lane = lanes_[static_cast<std::size_t>(i)];
     lane.stream->record(*lane.end);
     main.wait(*lane.end);

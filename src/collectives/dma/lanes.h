@@ -16,10 +16,10 @@ class Lanes {
 
   Stream& at(int lane) { return *lanes_.at(static_cast<std::size_t>(lane)).stream; }
 
-  // Work that lanes [first, end) get from here on starts after what `main` has got so far.
-  void fork(Stream& main, int first, int end);
-  // Work that `main` gets from here on starts after all that lanes [0, end) have got.
-  void join(Stream& main, int end);
+  // Work that the first `count` lanes get from here on starts after what `main` has got so far.
+  void fork(Stream& main, int count);
+  // Work that `main` gets from here on starts after all that they have got.
+  void join(Stream& main, int count);
 
  private:
   struct Lane {

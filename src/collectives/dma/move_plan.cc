@@ -69,10 +69,9 @@ void MovePlan::enqueue(Stream& stream) {
   watchdog_.require_all_well();
   const int side = lanes_in_use_ - 1;  // lanes beside the caller's stream; the next is for own_
   const int all = side + (own_.empty() ? 0 : 1);
-  lanes_.fork(stream, side, all);  // what stays here waits for nobody
-  for (const Copy& copy : own_) lanes_.at(side).copy(copy);
   stream.meet(begin_);
-  lanes_.fork(stream, 0, side);
+  lanes_.fork(stream, all);
+  for (const Copy& copy : own_) lanes_.at(side).copy(copy);
   for (std::size_t i = 0; i < deliveries_.size(); ++i) {
     const int lane = static_cast<int>(i) % lanes_in_use_;
     Stream& own = lane == 0 ? stream : lanes_.at(lane - 1);
@@ -84,8 +83,8 @@ void MovePlan::enqueue(Stream& stream) {
 }
 
 std::string MovePlan::algorithm() const {
-  std::string text = fmt::format("direct pushes, {} {}", lanes_in_use_,
-                                 lanes_in_use_ == 1 ? "lane" : "lanes");
+  std::string text =
+      fmt::format("direct pushes, {} {}", lanes_in_use_, lanes_in_use_ == 1 ? "lane" : "lanes");
   if (!own_.empty()) text += fmt::format("; own part by {} blocks", kOwnBlocks);
   return text;
 }

@@ -43,8 +43,10 @@
 #define gpuMemsetAsync cudaMemsetAsync
 
 #define gpuEvent_t cudaEvent_t
-#define gpuEventCreate cudaEventCreate
+#define gpuEventCreateWithFlags cudaEventCreateWithFlags
+#define gpuEventDefault cudaEventDefault
 #define gpuEventDestroy cudaEventDestroy
+#define gpuEventDisableTiming cudaEventDisableTiming
 #define gpuEventElapsedTime cudaEventElapsedTime
 #define gpuEventQuery cudaEventQuery
 #define gpuEventRecord cudaEventRecord

@@ -68,7 +68,9 @@ std::unique_ptr<Stream> GpuDevice::make_stream(const StreamOptions& options) {
   return std::make_unique<GpuStream>(*this, options, streams_made_++);
 }
 
-std::unique_ptr<Event> GpuDevice::make_event() { return std::make_unique<GpuEvent>(*this); }
+std::unique_ptr<Event> GpuDevice::make_event(EventUse use) {
+  return std::make_unique<GpuEvent>(*this, use);
+}
 
 std::optional<Telemetry> GpuDevice::telemetry() { return read_telemetry(info_.bus); }
 

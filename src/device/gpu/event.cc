@@ -36,7 +36,10 @@ void GpuEvent::record(GpuDevice& device, gpuStream_t stream) {
     device_ = &device;
   }
   device.use();
-  if (handle_ == nullptr) DUET_GPU_CHECK(gpuEventCreate(&handle_));
+  if (handle_ == nullptr) {
+    const unsigned flags = use_ == EventUse::timing ? gpuEventDefault : gpuEventDisableTiming;
+    DUET_GPU_CHECK(gpuEventCreateWithFlags(&handle_, flags));
+  }
   DUET_GPU_CHECK(gpuEventRecord(handle_, stream));
 }
 
@@ -55,6 +58,9 @@ double GpuEvent::seconds_since(const Event& earlier) const {
   const auto* from = dynamic_cast<const GpuEvent*>(&earlier);
   if (from == nullptr || from->device_ != device_) {
     throw BadArgument("seconds_since: the events were recorded on different devices");
+  }
+  if (use_ != EventUse::timing || from->use_ != EventUse::timing) {
+    throw BadArgument("seconds_since: an event that only orders streams");
   }
   if (handle_ == nullptr || from->handle_ == nullptr) {
     throw BadArgument("seconds_since: an event was never recorded");

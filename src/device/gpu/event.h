@@ -8,7 +8,7 @@ namespace duet::DUET_GPU {
 
 class GpuEvent : public Event {
  public:
-  explicit GpuEvent(GpuDevice& device) : device_(&device) {}
+  GpuEvent(GpuDevice& device, EventUse use) : device_(&device), use_(use) {}
   ~GpuEvent() override;
   GpuEvent(const GpuEvent&) = delete;
   GpuEvent& operator=(const GpuEvent&) = delete;
@@ -28,6 +28,7 @@ class GpuEvent : public Event {
   void destroy() noexcept;
 
   GpuDevice* device_;  // where it was last recorded
+  EventUse use_;
   gpuEvent_t handle_ = nullptr;
 };
 

@@ -43,8 +43,10 @@
 #define gpuMemsetAsync hipMemsetAsync
 
 #define gpuEvent_t hipEvent_t
-#define gpuEventCreate hipEventCreate
+#define gpuEventCreateWithFlags hipEventCreateWithFlags
+#define gpuEventDefault hipEventDefault
 #define gpuEventDestroy hipEventDestroy
+#define gpuEventDisableTiming hipEventDisableTiming
 #define gpuEventElapsedTime hipEventElapsedTime
 #define gpuEventQuery hipEventQuery
 #define gpuEventRecord hipEventRecord

@@ -86,7 +86,9 @@ std::unique_ptr<Stream> HostDevice::make_stream(const StreamOptions& options) {
   return std::make_unique<HostStream>(*this, options.priority);
 }
 
-std::unique_ptr<Event> HostDevice::make_event() { return std::make_unique<HostEvent>(*this); }
+std::unique_ptr<Event> HostDevice::make_event(EventUse) {
+  return std::make_unique<HostEvent>(*this);
+}
 
 Span HostDevice::acquire(std::uint64_t bytes, MemoryKind kind) {
   if (in_use_ + bytes > info_.memory_bytes || in_use_ + bytes < bytes) {

@@ -23,7 +23,9 @@ std::unique_ptr<Stream> SimDevice::make_stream(const StreamOptions& options) {
   return std::make_unique<SimStream>(*this, options.priority);
 }
 
-std::unique_ptr<Event> SimDevice::make_event() { return std::make_unique<SimEvent>(machine_); }
+std::unique_ptr<Event> SimDevice::make_event(EventUse) {
+  return std::make_unique<SimEvent>(machine_);
+}
 
 Span SimDevice::acquire(std::uint64_t bytes, MemoryKind kind) {
   return machine_.memory().allocate(*this, bytes, kind);
