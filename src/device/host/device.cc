@@ -80,7 +80,7 @@ HostDevice::HostDevice(HostMachine& machine, DeviceInfo info, std::vector<int> c
     : machine_(machine),
       info_(std::move(info)),
       imports_(open_shared, close_shared),
-      workers_(machine.exchange(), std::move(cores)) {}
+      workers_(machine.board(), std::move(cores)) {}
 
 std::unique_ptr<Stream> HostDevice::make_stream(const StreamOptions& options) {
   return std::make_unique<HostStream>(*this, options.priority);
@@ -143,9 +143,9 @@ void HostDevice::write(const Span& to, const void* from) {
 
 void HostDevice::signal(const Flag& flag, std::uint64_t value) {
   machine_.require_own(flag.word, "flag");
-  const std::lock_guard<std::mutex> lock(machine_.exchange().mutex);
+  const std::lock_guard<std::mutex> lock(machine_.board().mutex);
   __atomic_store_n(reinterpret_cast<std::uint64_t*>(flag.word.data), value, __ATOMIC_RELEASE);
-  machine_.exchange().poke();
+  machine_.board().poke();
 }
 
 std::optional<Difference> HostDevice::check(const Span& span, const Fill& fill) {

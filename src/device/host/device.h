@@ -60,14 +60,14 @@ class HostMachine : public Machine {
   void make_shareable() override { shareable_ = true; }
 
   bool shareable() const { return shareable_; }
-  Exchange& exchange() { return exchange_; }
+  Board& board() { return board_; }
   // Throws BadArgument unless the span is memory of this machine's.
   void require_own(const Span& span, const char* what) const;
 
  private:
   std::string name_;
   std::atomic<bool> shareable_{false};
-  Exchange exchange_;
+  Board board_;
   std::unique_ptr<Turns> turns_;
   std::vector<std::unique_ptr<HostDevice>> devices_;
 };

@@ -18,9 +18,9 @@ constexpr std::size_t kParallelBytes = 1 << 20;
 constexpr std::uint64_t kPastCaches = 32 << 20;  // or the last-level cache, if that is larger
 constexpr int kMostParts = 1024;                 // of one copy
 
-HostEvent& own(Event& event, const HostDevice& device, Exchange& exchange) {
+HostEvent& own(Event& event, const HostDevice& device, Board& board) {
   auto* host = dynamic_cast<HostEvent*>(&event);
-  if (host == nullptr || &host->moment()->exchange != &exchange) {
+  if (host == nullptr || &host->moment()->board != &board) {
     throw BadArgument(fmt::format("{}: an event of another machine", device.info().name));
   }
   return *host;
@@ -45,19 +45,19 @@ bool is_shared(const Span& word, const HostMachine& machine) {
 
 HostEvent::HostEvent(HostDevice& device)
     : device_(device.info().name),
-      moment_(std::make_shared<Moment>(Moment{device.machine().exchange()})) {}
+      moment_(std::make_shared<Moment>(Moment{device.machine().board()})) {}
 
 bool HostEvent::done() {
-  const std::lock_guard<std::mutex> lock(moment_->exchange.mutex);
+  const std::lock_guard<std::mutex> lock(moment_->board.mutex);
   return moment_->reached == moment_->recorded;
 }
 
 void HostEvent::synchronize(double deadline_seconds) {
-  std::unique_lock<std::mutex> lock(moment_->exchange.mutex);
+  std::unique_lock<std::mutex> lock(moment_->board.mutex);
   ++moment_->waiters;
   const bool in_time =
-      moment_->exchange.changed.wait_for(lock, std::chrono::duration<double>(deadline_seconds),
-                                         [&] { return moment_->reached == moment_->recorded; });
+      moment_->board.changed.wait_for(lock, std::chrono::duration<double>(deadline_seconds),
+                                      [&] { return moment_->reached == moment_->recorded; });
   --moment_->waiters;
   if (!in_time) {
     throw Timeout(fmt::format("{}: an event was not reached in {} s", device_, deadline_seconds));
@@ -67,7 +67,7 @@ void HostEvent::synchronize(double deadline_seconds) {
 double HostEvent::seconds_since(const Event& earlier) const {
   const auto* other = dynamic_cast<const HostEvent*>(&earlier);
   if (other == nullptr) throw BadArgument("seconds_since: an event of another kind of device");
-  const std::lock_guard<std::mutex> lock(moment_->exchange.mutex);
+  const std::lock_guard<std::mutex> lock(moment_->board.mutex);
   for (const Moment* moment : {moment_.get(), other->moment_.get()}) {
     if (moment->recorded == 0 || moment->reached != moment->recorded) {
       throw BadArgument("seconds_since: an event that was not recorded or not reached");
@@ -133,28 +133,28 @@ void HostStream::fill(const Span& span, const Fill& fill) {
 }
 
 void HostStream::record(Event& event) {
-  Exchange& exchange = device_.machine().exchange();
-  std::shared_ptr<Moment> moment = own(event, device_, exchange).moment();
+  Board& board = device_.machine().board();
+  std::shared_ptr<Moment> moment = own(event, device_, board).moment();
   std::uint64_t number = 0;
   {
-    const std::lock_guard<std::mutex> lock(exchange.mutex);
+    const std::lock_guard<std::mutex> lock(board.mutex);
     number = ++moment->recorded;
   }
   device_.workers().push(&queue_, {nullptr, [moment, number] {
                                      const double seconds = steady_seconds();
-                                     const std::lock_guard<std::mutex> lock(moment->exchange.mutex);
+                                     const std::lock_guard<std::mutex> lock(moment->board.mutex);
                                      moment->reached = std::max(moment->reached, number);
                                      moment->seconds = seconds;
-                                     if (moment->waiters > 0) moment->exchange.changed.notify_all();
+                                     if (moment->waiters > 0) moment->board.changed.notify_all();
                                    }});
 }
 
 void HostStream::wait(Event& event) {
-  Exchange& exchange = device_.machine().exchange();
-  std::shared_ptr<Moment> moment = own(event, device_, exchange).moment();
+  Board& board = device_.machine().board();
+  std::shared_ptr<Moment> moment = own(event, device_, board).moment();
   std::uint64_t number = 0;
   {
-    const std::lock_guard<std::mutex> lock(exchange.mutex);
+    const std::lock_guard<std::mutex> lock(board.mutex);
     number = moment->recorded;
   }
   device_.workers().push(&queue_, {[moment, number] { return moment->reached >= number; }, [] {}});
@@ -183,17 +183,16 @@ void HostStream::rethrow() {
 }
 
 bool HostStream::idle() {
-  const std::lock_guard<std::mutex> lock(device_.machine().exchange().mutex);
+  const std::lock_guard<std::mutex> lock(device_.machine().board().mutex);
   rethrow();
   return queue_.operations.empty();
 }
 
 void HostStream::synchronize(double deadline_seconds) {
-  Exchange& exchange = device_.machine().exchange();
-  std::unique_lock<std::mutex> lock(exchange.mutex);
-  const bool in_time =
-      exchange.changed.wait_for(lock, std::chrono::duration<double>(deadline_seconds),
-                                [&] { return queue_.operations.empty(); });
+  Board& board = device_.machine().board();
+  std::unique_lock<std::mutex> lock(board.mutex);
+  const bool in_time = board.changed.wait_for(lock, std::chrono::duration<double>(deadline_seconds),
+                                              [&] { return queue_.operations.empty(); });
   rethrow();
   if (!in_time) {
     throw Timeout(fmt::format("{}: a stream was not idle after {} s: {} operations left",

@@ -10,8 +10,8 @@ namespace duet::host {
 
 // An event's state outlives its handle while operations on it are queued: hence shared.
 struct Moment {
-  Exchange& exchange;
-  std::uint64_t recorded = 0;  // guarded by the exchange's lock, like what follows
+  Board& board;
+  std::uint64_t recorded = 0;  // guarded by the board's lock, like what follows
   std::uint64_t reached = 0;
   double seconds = 0;
   int waiters = 0;

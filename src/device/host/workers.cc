@@ -13,17 +13,16 @@ constexpr std::chrono::microseconds kPollPeriod{50};
 
 }  // namespace
 
-void Exchange::poke(const Workers* own) {
+void Board::poke(const Workers* own) {
   for (Workers* pool : pools_) {
     if (pool == own) continue;
     if (!pool->parts_.empty() || pool->next_queue() != nullptr) pool->wake_one();
   }
 }
 
-Workers::Workers(Exchange& exchange, std::vector<int> cores)
-    : exchange_(exchange), cores_(std::move(cores)) {
-  const std::lock_guard<std::mutex> lock(exchange_.mutex);
-  exchange_.pools_.push_back(this);
+Workers::Workers(Board& board, std::vector<int> cores) : board_(board), cores_(std::move(cores)) {
+  const std::lock_guard<std::mutex> lock(board_.mutex);
+  board_.pools_.push_back(this);
   // One more than a single-core device has cores, so that a copy can run beside a task.
   const int count = std::max(2, this->cores());
   for (int i = 0; i < count; ++i) {
@@ -35,34 +34,34 @@ Workers::Workers(Exchange& exchange, std::vector<int> cores)
 
 Workers::~Workers() {
   {
-    const std::lock_guard<std::mutex> lock(exchange_.mutex);
+    const std::lock_guard<std::mutex> lock(board_.mutex);
     stop_ = true;
     for (auto& worker : workers_) worker->wake.notify_one();
   }
   for (auto& worker : workers_) worker->thread.join();
-  const std::lock_guard<std::mutex> lock(exchange_.mutex);
-  auto& pools = exchange_.pools_;
+  const std::lock_guard<std::mutex> lock(board_.mutex);
+  auto& pools = board_.pools_;
   pools.erase(std::remove(pools.begin(), pools.end(), this), pools.end());
 }
 
 void Workers::add(Queue* queue) {
-  const std::lock_guard<std::mutex> lock(exchange_.mutex);
+  const std::lock_guard<std::mutex> lock(board_.mutex);
   queues_.push_back(queue);
 }
 
 void Workers::remove(Queue* queue) {
-  std::unique_lock<std::mutex> lock(exchange_.mutex);
+  std::unique_lock<std::mutex> lock(board_.mutex);
   auto& operations = queue->operations;
   const auto first = operations.begin() + (queue->running ? 1 : 0);
   polled_ -=
       std::count_if(first, operations.end(), [](const Operation& each) { return each.polled; });
   operations.erase(first, operations.end());
-  exchange_.changed.wait(lock, [&] { return !queue->running; });
+  board_.changed.wait(lock, [&] { return !queue->running; });
   queues_.erase(std::remove(queues_.begin(), queues_.end(), queue), queues_.end());
 }
 
 void Workers::push(Queue* queue, Operation operation) {
-  const std::lock_guard<std::mutex> lock(exchange_.mutex);
+  const std::lock_guard<std::mutex> lock(board_.mutex);
   if (operation.polled) ++polled_;
   queue->operations.push_back(std::move(operation));
   if (next_queue() != nullptr || must_poll()) wake_one();
@@ -70,12 +69,12 @@ void Workers::push(Queue* queue, Operation operation) {
 
 void Workers::parallel(int parts, const std::function<void(int)>& part) {
   int left = parts - 1;  // guarded by the lock
-  std::unique_lock<std::mutex> lock(exchange_.mutex);
+  std::unique_lock<std::mutex> lock(board_.mutex);
   for (int i = 1; i < parts; ++i) {
     parts_.push_back([this, i, &part, &left] {
       part(i);
-      const std::lock_guard<std::mutex> done(exchange_.mutex);
-      if (--left == 0) exchange_.changed.notify_all();
+      const std::lock_guard<std::mutex> done(board_.mutex);
+      if (--left == 0) board_.changed.notify_all();
     });
     wake_one();
   }
@@ -83,7 +82,7 @@ void Workers::parallel(int parts, const std::function<void(int)>& part) {
   part(0);
   lock.lock();
   while (left > 0) {
-    if (!take_part(lock)) exchange_.changed.wait(lock);
+    if (!take_part(lock)) board_.changed.wait(lock);
   }
 }
 
@@ -141,8 +140,8 @@ bool Workers::take_operation(std::unique_lock<std::mutex>& lock) {
   queue->running = false;
   // An event or a flag may have let another queue go on; one of this pool's is taken by this
   // worker.
-  exchange_.poke(this);
-  if (queue->operations.empty()) exchange_.changed.notify_all();
+  board_.poke(this);
+  if (queue->operations.empty()) board_.changed.notify_all();
   return true;
 }
 
@@ -152,7 +151,7 @@ void Workers::loop(Worker& self) {
   for (int core : cores_) CPU_SET(static_cast<std::size_t>(core), &mask);
   sched_setaffinity(0, sizeof mask, &mask);  // best effort: unbound where it is not allowed
 
-  std::unique_lock<std::mutex> lock(exchange_.mutex);
+  std::unique_lock<std::mutex> lock(board_.mutex);
   while (!stop_) {
     if (take_part(lock) || take_operation(lock)) continue;
     self.idle = true;

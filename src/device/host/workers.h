@@ -28,7 +28,7 @@ struct Queue {
 };
 
 // What the devices of one machine share: the lock, and the signal that something has changed.
-class Exchange {
+class Board {
  public:
   std::mutex mutex;
   std::condition_variable changed;  // a queue ran empty, an event was reached
@@ -47,7 +47,7 @@ class Exchange {
 // single stream keeps to one worker and OpenMP to one team.
 class Workers {
  public:
-  Workers(Exchange& exchange, std::vector<int> cores);
+  Workers(Board& board, std::vector<int> cores);
   ~Workers();
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
@@ -63,7 +63,7 @@ class Workers {
   void parallel(int parts, const std::function<void(int)>& part);
 
  private:
-  friend class Exchange;
+  friend class Board;
   struct Worker {
     std::thread thread;
     std::condition_variable wake;
@@ -78,7 +78,7 @@ class Workers {
   void sleep(Worker& self, std::unique_lock<std::mutex>& lock);
   void wake_one();
 
-  Exchange& exchange_;
+  Board& board_;
   std::vector<int> cores_;
   std::vector<Queue*> queues_;
   std::deque<std::function<void()>> parts_;
