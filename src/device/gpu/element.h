@@ -16,7 +16,8 @@ DUET_HOST_DEVICE inline std::uint32_t float_bits(float value) {
   return bits;
 }
 
-// Round to nearest even throughout: adding half of the last place less one, plus its parity.
+// Devices have instructions for fp16, which reductions live on. Round to nearest even throughout:
+// adding half of the last place less one, plus its parity.
 DUET_HOST_DEVICE inline std::uint16_t to_bf16(float value) {
   const std::uint32_t bits = float_bits(value);
   if ((bits & 0x7FFFFFFF) > 0x7F800000) return static_cast<std::uint16_t>((bits >> 16) | 0x40);
@@ -24,6 +25,16 @@ DUET_HOST_DEVICE inline std::uint16_t to_bf16(float value) {
 }
 
 DUET_HOST_DEVICE inline std::uint16_t to_fp16(float value) {
+#ifdef __CUDA_ARCH__
+  std::uint16_t rounded;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(rounded) : "f"(value));
+  return rounded;
+#elif defined(__HIP_DEVICE_COMPILE__)
+  const _Float16 rounded = static_cast<_Float16>(value);
+  std::uint16_t bits;
+  memcpy(&bits, &rounded, sizeof bits);
+  return bits;
+#else
   const std::uint32_t bits = float_bits(value);
   const std::uint32_t sign = (bits >> 16) & 0x8000;
   const std::uint32_t size = bits & 0x7FFFFFFF;
@@ -38,6 +49,7 @@ DUET_HOST_DEVICE inline std::uint16_t to_fp16(float value) {
     result = (size + 0xFFF + ((size >> 13) & 1) - (112u << 23)) >> 13;
   }
   return static_cast<std::uint16_t>(sign | result);
+#endif
 }
 
 DUET_HOST_DEVICE inline std::uint8_t to_fp8_e4m3(float value) {
@@ -68,6 +80,15 @@ DUET_HOST_DEVICE inline float from_bf16(std::uint16_t bits) {
 }
 
 DUET_HOST_DEVICE inline float from_fp16(std::uint16_t bits) {
+#ifdef __CUDA_ARCH__
+  float value;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+  return value;
+#elif defined(__HIP_DEVICE_COMPILE__)
+  _Float16 value;
+  memcpy(&value, &bits, sizeof value);
+  return static_cast<float>(value);
+#else
   const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000) << 16;
   const std::uint32_t size = bits & 0x7FFF;
   if (size >= 0x7C00) return from_bits(sign | 0x7F800000 | (size & 0x3FF) << 13);
@@ -75,6 +96,7 @@ DUET_HOST_DEVICE inline float from_fp16(std::uint16_t bits) {
     return from_bits(sign | float_bits(static_cast<float>(size) * (1.0f / 16777216.0f)));
   }
   return from_bits(sign | ((size << 13) + (112u << 23)));
+#endif
 }
 
 DUET_HOST_DEVICE inline float from_fp8_e4m3(std::uint8_t bits) {
