@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "collectives/cpu/reduce.h"
 #include "device/device.h"
+#include "device/reduce.h"
 
 namespace duet {
 namespace {

@@ -1,5 +1,5 @@
 // Reducing element by element; see reduce.h.
-#include "collectives/cpu/reduce.h"
+#include "device/reduce.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -34,6 +34,11 @@ void reduce_whole(Reduction op, const std::vector<const std::byte*>& inputs, std
 }
 
 }  // namespace
+
+bool is_reducible(DType dtype) {
+  return dtype == DType::fp32 || dtype == DType::fp16 || dtype == DType::bf16 ||
+         dtype == DType::int32;
+}
 
 void reduce(DType dtype, Reduction op, const std::vector<const std::byte*>& inputs,
             std::byte* output, std::size_t elements) {
