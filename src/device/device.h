@@ -11,6 +11,7 @@
 
 #include "device/buffer.h"
 #include "device/event.h"
+#include "device/exchange.h"
 #include "device/shared_memory.h"
 #include "device/stream.h"
 
@@ -77,6 +78,11 @@ class Device {
   virtual void withdraw(const SharedMemory&) noexcept {}
   virtual Span map(const SharedMemory& shared);
   virtual void unmap(const Span&) noexcept {}
+
+  // Binds an exchange to its spans, for streams of this device; blocking: it may allocate, upload
+  // and load. Throws BadArgument for what does not fit (device/exchange.h), Unavailable where a
+  // span is out of the compute units' reach.
+  virtual std::unique_ptr<PreparedExchange> prepare(const Exchange& exchange) = 0;
 
   // Blocking access of the CPU to a span, for setting up and verifying; ordered after nothing:
   // synchronise the streams first. Throws BadArgument where the span has no contents.

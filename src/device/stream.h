@@ -88,6 +88,7 @@ struct Meeting {
 };
 
 class Device;
+class PreparedExchange;
 
 class Stream {
  public:
@@ -109,6 +110,10 @@ class Stream {
 
   // Signals all, as signal() does; then waits for all. In one go where the device can.
   virtual void meet(const Meeting& meeting);
+
+  // Runs what this stream's device has prepared, which must live until it is done. Throws
+  // BadArgument for another device's.
+  virtual void exchange(PreparedExchange& prepared) = 0;
 
   // Throws Unavailable on devices that run only their own kernels (cuda, hip).
   virtual void run(const Task& task) = 0;

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "device/contents.h"
 #include "device/gpu/event.h"
+#include "device/gpu/exchange.h"
 #include "device/gpu/kernels.h"
 #include "device/gpu/machine.h"
 #include "device/gpu/polling.h"
@@ -41,6 +42,7 @@ GpuDevice::GpuDevice(GpuMachine& machine, int index, int ordinal)
   load_copy_kernels();
   load_fill_kernels();
   load_digit_kernels();
+  load_exchange_kernels();
   service_ = create_stream(0);
   signals_ = create_stream(info_.priorities - 1);
   DUET_GPU_CHECK(gpuMalloc(reinterpret_cast<void**>(&found_), sizeof *found_));
@@ -70,6 +72,10 @@ std::unique_ptr<Stream> GpuDevice::make_stream(const StreamOptions& options) {
 
 std::unique_ptr<Event> GpuDevice::make_event(EventUse use) {
   return std::make_unique<GpuEvent>(*this, use);
+}
+
+std::unique_ptr<PreparedExchange> GpuDevice::prepare(const Exchange& exchange) {
+  return std::make_unique<GpuExchange>(*this, exchange);
 }
 
 std::optional<Telemetry> GpuDevice::telemetry() { return read_telemetry(info_.bus); }

@@ -26,6 +26,7 @@ class GpuDevice : public Device {
   void make_current() override { use(); }
   std::unique_ptr<Stream> make_stream(const StreamOptions& options) override;
   std::unique_ptr<Event> make_event(EventUse use = EventUse::timing) override;
+  std::unique_ptr<PreparedExchange> prepare(const Exchange& exchange) override;
   void read(const Span& from, void* to) override;
   void write(const Span& to, const void* from) override;
   void signal(const Flag& flag, std::uint64_t value) override;

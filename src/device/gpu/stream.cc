@@ -7,6 +7,7 @@
 #include "device/contents.h"
 #include "device/digits.h"
 #include "device/gpu/event.h"
+#include "device/gpu/exchange.h"
 #include "device/gpu/host_call.h"
 #include "device/gpu/kernels.h"
 #include "device/gpu/machine.h"
@@ -96,6 +97,15 @@ void GpuStream::meet(const Meeting& meeting) {
   for (const Flag& flag : meeting.waits) device_.machine().require_flag(flag, device_);
   device_.use();
   stream_meet(stream_, meeting);
+}
+
+void GpuStream::exchange(PreparedExchange& prepared) {
+  const auto* own = dynamic_cast<const GpuExchange*>(&prepared);
+  if (own == nullptr || &own->device() != &device_) {
+    throw BadArgument(fmt::format("{}: another device's exchange", device_.info().name));
+  }
+  device_.use();
+  own->launch(stream_);
 }
 
 void GpuStream::run(const Task& task) {

@@ -28,6 +28,7 @@ class GpuStream : public Stream {
   void signal(const Flag& flag, std::uint64_t value) override;
   void wait(const Flag& flag, std::uint64_t value) override;
   void meet(const Meeting& meeting) override;
+  void exchange(PreparedExchange& prepared) override;
   [[noreturn]] void run(const Task& task) override;
   bool idle() override;
   void synchronize(double deadline_seconds) override;

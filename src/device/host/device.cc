@@ -16,6 +16,7 @@
 #include "core/error.h"
 #include "core/units.h"
 #include "device/contents.h"
+#include "device/host/exchange.h"
 #include "device/host/host.h"
 #include "device/host/stream.h"
 
@@ -88,6 +89,10 @@ std::unique_ptr<Stream> HostDevice::make_stream(const StreamOptions& options) {
 
 std::unique_ptr<Event> HostDevice::make_event(EventUse) {
   return std::make_unique<HostEvent>(*this);
+}
+
+std::unique_ptr<PreparedExchange> HostDevice::prepare(const Exchange& exchange) {
+  return std::make_unique<HostExchange>(*this, exchange);
 }
 
 Span HostDevice::acquire(std::uint64_t bytes, MemoryKind kind) {
@@ -204,6 +209,10 @@ void HostMachine::require_own(const Span& span, const char* what) const {
   if (span.data == nullptr && span.bytes > 0) {
     throw BadArgument(fmt::format("{}: the {} has no memory", name_, what));
   }
+}
+
+bool HostMachine::is_shared(const Span& span) const {
+  return span.kind == MemoryKind::peer || (span.kind == MemoryKind::device && shareable());
 }
 
 namespace {

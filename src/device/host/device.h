@@ -22,6 +22,7 @@ class HostDevice : public Device {
   const DeviceInfo& info() const override { return info_; }
   std::unique_ptr<Stream> make_stream(const StreamOptions& options) override;
   std::unique_ptr<Event> make_event(EventUse use = EventUse::timing) override;
+  std::unique_ptr<PreparedExchange> prepare(const Exchange& exchange) override;
   void read(const Span& from, void* to) override;
   void write(const Span& to, const void* from) override;
   void signal(const Flag& flag, std::uint64_t value) override;
@@ -63,6 +64,8 @@ class HostMachine : public Machine {
   Board& board() { return board_; }
   // Throws BadArgument unless the span is memory of this machine's.
   void require_own(const Span& span, const char* what) const;
+  // Whether another process may write there.
+  bool is_shared(const Span& span) const;
 
  private:
   std::string name_;

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "device/contents.h"
 #include "device/host/copy_bytes.h"
+#include "device/host/exchange.h"
 
 namespace duet::host {
 namespace {
@@ -33,12 +34,6 @@ std::uint64_t* word_of(const Flag& flag, HostMachine& machine) {
     throw BadArgument("a flag is an aligned word of 8 bytes");
   }
   return reinterpret_cast<std::uint64_t*>(flag.word.data);
-}
-
-// Whether another process may write there.
-bool is_shared(const Span& word, const HostMachine& machine) {
-  if (word.kind == MemoryKind::peer) return true;
-  return word.kind == MemoryKind::device && machine.shareable();
 }
 
 }  // namespace
@@ -170,12 +165,30 @@ void HostStream::wait(const Flag& flag, std::uint64_t value) {
   const std::uint64_t* word = word_of(flag, device_.machine());
   device_.workers().push(
       &queue_, {[word, value] { return __atomic_load_n(word, __ATOMIC_ACQUIRE) >= value; }, [] {},
-                is_shared(flag.word, device_.machine())});
+                device_.machine().is_shared(flag.word)});
 }
 
 void HostStream::run(const Task& task) {
   if (!task.body) throw BadArgument(fmt::format("task '{}' has no body to run", task.name));
   device_.workers().push(&queue_, {nullptr, task.body});
+}
+
+void HostStream::exchange(PreparedExchange& prepared) {
+  auto* own = dynamic_cast<HostExchange*>(&prepared);
+  if (own == nullptr || &own->device() != &device_) {
+    throw BadArgument(fmt::format("{}: another device's exchange", device_.info().name));
+  }
+  Workers& workers = device_.workers();
+  if (!own->has_peers()) return workers.push(&queue_, {nullptr, [own] { own->run_items(); }});
+  const std::uint64_t come = 2 * own->next_call() + 1, done = come + 1;
+  workers.push(&queue_, {nullptr, [own, come] { own->arrive(come); }});
+  workers.push(&queue_, {[own, come] { return own->have_arrived(come); },
+                         [own, done] {
+                           own->run_items();
+                           own->arrive(done);
+                         },
+                         own->polled()});
+  workers.push(&queue_, {[own, done] { return own->have_arrived(done); }, [] {}, own->polled()});
 }
 
 void HostStream::rethrow() {

@@ -44,6 +44,7 @@ class HostStream : public Stream {
   void signal(const Flag& flag, std::uint64_t value) override;
   void wait(const Flag& flag, std::uint64_t value) override;
   void run(const Task& task) override;
+  void exchange(PreparedExchange& prepared) override;
   bool idle() override;
   void synchronize(double deadline_seconds) override;
 

@@ -1,6 +1,7 @@
 // From operations to latencies and flows on a platform's resources: the machine's model of time.
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "device/sim/clock.h"
@@ -28,6 +29,18 @@ struct Place {
   MemoryKind kind = MemoryKind::device;
 };
 
+// Where an exchange's items and its peers' words lie.
+struct ExchangePlaces {
+  struct Item {
+    std::vector<Place> sources;
+    std::vector<Place> destinations;
+    double bytes = 0;  // of each
+  };
+  std::vector<Item> items;
+  std::vector<Place> arrivals;
+  int blocks = 0;
+};
+
 class CostModel {
  public:
   // Makes the machine's resources known to the clock. Both must outlive it.
@@ -38,6 +51,10 @@ class CostModel {
   Charge fill(double bytes, Place place, Issuer issuer) const;
   // Throws BadArgument for a demand that makes no sense, Unavailable for a dtype without a rate.
   Charge task(const Task& task, Issuer issuer) const;
+  // Without its meetings. Throws BadArgument as copy().
+  Charge exchange(const ExchangePlaces& places, Issuer issuer) const;
+  // From a kernel's writing its peers' words to their seeing them.
+  double arrive(const ExchangePlaces& places, Issuer issuer) const;
   double signal(Place word, Issuer issuer) const;
   double wait() const { return platform_.device.wait_latency; }
 
@@ -49,6 +66,8 @@ class CostModel {
   const Resources& of(int device) const { return devices_[static_cast<std::size_t>(device)]; }
   std::vector<Use> path(const Copy& copy, Place source, Place destination, Issuer issuer) const;
   void add_link(std::vector<Use>& uses, int from, int to, double rate) const;
+  void add_traffic(std::map<int, double>& load, Place place, double bytes, bool reads,
+                   Issuer issuer) const;
   Occupancy copy_units(const KernelShape& shape, bool to_peer, Issuer issuer) const;
 
   const Platform& platform_;

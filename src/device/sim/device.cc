@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "device/contents.h"
+#include "device/sim/exchange.h"
 #include "device/sim/machine.h"
 #include "device/sim/sim.h"
 #include "device/sim/stream.h"
@@ -25,6 +26,10 @@ std::unique_ptr<Stream> SimDevice::make_stream(const StreamOptions& options) {
 
 std::unique_ptr<Event> SimDevice::make_event(EventUse) {
   return std::make_unique<SimEvent>(machine_);
+}
+
+std::unique_ptr<PreparedExchange> SimDevice::prepare(const Exchange& exchange) {
+  return std::make_unique<SimExchange>(*this, exchange);
 }
 
 Span SimDevice::acquire(std::uint64_t bytes, MemoryKind kind) {

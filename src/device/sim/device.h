@@ -21,6 +21,7 @@ class SimDevice : public Device {
   const DeviceInfo& info() const override { return info_; }
   std::unique_ptr<Stream> make_stream(const StreamOptions& options) override;
   std::unique_ptr<Event> make_event(EventUse use = EventUse::timing) override;
+  std::unique_ptr<PreparedExchange> prepare(const Exchange& exchange) override;
   void read(const Span& from, void* to) override;
   void write(const Span& to, const void* from) override;
   void signal(const Flag& flag, std::uint64_t value) override;

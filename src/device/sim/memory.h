@@ -19,6 +19,10 @@ inline constexpr std::uint64_t kRealTotal = 2ull << 30;
 // What memory holds that was never written, and what a copy from a phantom buffer leaves.
 inline constexpr unsigned char kUnknownByte = 0xDB;
 
+// That an item was reduced, and of which versions of what it touches: what is there already is not
+// made again.
+using Reduced = std::vector<std::uint64_t>;
+
 class Memory {
  public:
   Memory(std::vector<Device*> devices, std::uint64_t host_bytes);
@@ -38,6 +42,8 @@ class Memory {
 
   // What operations leave behind when they end. Nothing happens to phantom memory.
   void move(const Span& to, const Span& from);
+  // `last`: the caller's memory of this item's last time, empty at first.
+  void reduce(const ExchangeItem& item, DType dtype, Reduction op, Reduced& last);
   void fill(const Span& span, const Fill& fill);
   void write(const Span& to, const void* from);
   void read(const Span& from, void* to) const;
@@ -66,6 +72,8 @@ class Memory {
   };
   using Blocks = std::map<std::uintptr_t, Block>;
 
+  Reduced state_of(const ExchangeItem& item) const;
+  bool can_remember(const ExchangeItem& item) const;
   Pool& pool(const Device& owner, MemoryKind kind);
   int index_of(const Device* owner) const;  // -1: not of this machine
   const Block* find(const Span& span) const;

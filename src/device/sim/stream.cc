@@ -73,7 +73,25 @@ void SimStream::signal(const Flag& flag, std::uint64_t value) {
 
 void SimStream::wait(const Flag& flag, std::uint64_t value) {
   machine_.memory().require_flag(flag);
-  push(FlagOp{flag, value});
+  push(FlagOp{flag, value, machine_.costs().wait()});
+}
+
+void SimStream::exchange(PreparedExchange& prepared) {
+  auto* own = dynamic_cast<SimExchange*>(&prepared);
+  if (own == nullptr || &own->device() != &device_) {
+    throw BadArgument(fmt::format("{}: another device's exchange", device_.info().name));
+  }
+  const std::uint64_t call = own->next_call();
+  meet_peers(*own, 2 * call + 1);
+  push(ExchangeOp{own, machine_.costs().exchange(own->places(), issuer())});
+  meet_peers(*own, 2 * call + 2);
+}
+
+// A running kernel polls: it sees a word as soon as that has come.
+void SimStream::meet_peers(const SimExchange& exchange, std::uint64_t value) {
+  if (exchange.awaits().empty()) return;
+  push(ArriveOp{&exchange, value, machine_.costs().arrive(exchange.places(), issuer())});
+  for (const Flag& flag : exchange.awaits()) push(FlagOp{flag, value, 0});
 }
 
 void SimStream::push(Op op) {
@@ -141,7 +159,7 @@ void SimStream::event_reached() {
 }
 
 void SimStream::start(const FlagOp& op) {
-  if (flag_reached()) return pass(machine_.costs().wait());
+  if (flag_reached()) return pass(op.latency);
   waits_for_flag_ = true;
   machine_.wait_for(op.flag, this);
 }
@@ -153,7 +171,7 @@ bool SimStream::flag_reached() const {
 
 void SimStream::go_on_after_flag() {
   waits_for_flag_ = false;
-  pass(machine_.costs().wait());
+  pass(std::get<FlagOp>(operations_.front()).latency);
 }
 
 // The front operation is over: what it leaves behind is there, and the next one starts.
@@ -179,6 +197,13 @@ void SimStream::leave_behind(const FillOp& op) {
 void SimStream::leave_behind(const SignalOp& op) {
   machine_.memory().set_flag(op.flag, op.value);
   machine_.written(op.flag.word);
+}
+
+void SimStream::leave_behind(const ArriveOp& op) {
+  for (const Flag& flag : op.exchange->arrivals()) {
+    machine_.memory().set_flag(flag, op.value);
+    machine_.written(flag.word);
+  }
 }
 
 void SimStream::leave_behind(const TaskOp& op) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "device/sim/costs.h"
+#include "device/sim/exchange.h"
 #include "device/sim/machine.h"
 
 namespace duet::sim {
@@ -52,6 +53,7 @@ class SimStream : public Stream {
   void signal(const Flag& flag, std::uint64_t value) override;
   void wait(const Flag& flag, std::uint64_t value) override;
   void run(const Task& task) override;
+  void exchange(PreparedExchange& prepared) override;
   bool idle() override;
   void synchronize(double deadline_seconds) override;
 
@@ -95,10 +97,22 @@ class SimStream : public Stream {
   struct FlagOp {
     Flag flag;
     std::uint64_t value;
+    double latency;  // after the word has come
   };
-  using Op = std::variant<CopyOp, FillOp, TaskOp, RecordOp, AwaitOp, SignalOp, FlagOp>;
+  struct ArriveOp {  // at a meeting of an exchange
+    const SimExchange* exchange;
+    std::uint64_t value;
+    double latency;
+  };
+  struct ExchangeOp {
+    SimExchange* exchange;
+    Charge charge;
+  };
+  using Op = std::variant<CopyOp, FillOp, TaskOp, RecordOp, AwaitOp, SignalOp, FlagOp, ArriveOp,
+                          ExchangeOp>;
 
   Issuer issuer() const { return {device_.index(), priority_}; }
+  void meet_peers(const SimExchange& exchange, std::uint64_t value);
   void push(Op op);
   void pump();
   void begin(const Charge& charge);
@@ -112,6 +126,8 @@ class SimStream : public Stream {
   void start(const AwaitOp& op);
   void start(const SignalOp& op) { pass(op.latency); }
   void start(const FlagOp& op);
+  void start(const ArriveOp& op) { pass(op.latency); }
+  void start(const ExchangeOp& op) { begin(op.charge); }
 
   void leave_behind(const CopyOp& op);
   void leave_behind(const FillOp& op);
@@ -120,6 +136,8 @@ class SimStream : public Stream {
   void leave_behind(const AwaitOp&) {}
   void leave_behind(const SignalOp& op);
   void leave_behind(const FlagOp&) {}
+  void leave_behind(const ArriveOp& op);
+  void leave_behind(const ExchangeOp& op) { op.exchange->leave_behind(); }
 
   SimDevice& device_;
   SimMachine& machine_;

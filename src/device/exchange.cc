@@ -1,0 +1,74 @@
+// What every device asks of an exchange before it prepares it.
+#include "device/exchange.h"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+
+#include "core/error.h"
+#include "device/reduce.h"
+
+namespace duet {
+namespace {
+
+std::size_t misalignment(const Span& span, std::size_t alignment) {
+  return reinterpret_cast<std::uintptr_t>(span.data) % alignment;
+}
+
+void check_elements(const Span& span, DType dtype) {
+  const std::size_t size = size_of(dtype);
+  if (span.bytes % size == 0 && misalignment(span, size) == 0) return;
+  throw BadArgument(
+      fmt::format("exchange: a reduction of {}: expected spans of whole elements, "
+                  "aligned to {} bytes",
+                  name(dtype), size));
+}
+
+void check_item(const ExchangeItem& item, const Exchange& exchange) {
+  if (item.sources.empty() || item.destinations.empty()) {
+    throw BadArgument("exchange: an item of no sources or no destinations");
+  }
+  const bool reduces = item.sources.size() > 1;
+  if (reduces && !is_reducible(exchange.dtype)) {
+    throw BadArgument(fmt::format("exchange: a reduction of {}: expected fp32, fp16, bf16 or int32",
+                                  name(exchange.dtype)));
+  }
+  for (const auto* spans : {&item.sources, &item.destinations}) {
+    for (const Span& span : *spans) {
+      if (span.bytes != item_bytes(item)) {
+        throw BadArgument(fmt::format("exchange: spans of {} and {} bytes in one item",
+                                      item_bytes(item), span.bytes));
+      }
+      if (reduces) check_elements(span, exchange.dtype);
+    }
+  }
+}
+
+void check_words(const Span& words, int blocks) {
+  const std::size_t expected = static_cast<std::size_t>(blocks) * sizeof(std::uint64_t);
+  if (words.bytes == expected && misalignment(words, sizeof(std::uint64_t)) == 0) return;
+  throw BadArgument(
+      fmt::format("exchange: words of {} bytes: expected {} for {} blocks, aligned "
+                  "to 8",
+                  words.bytes, expected, blocks));
+}
+
+}  // namespace
+
+void check_exchange(const Exchange& exchange) {
+  for (const ExchangeItem& item : exchange.items) check_item(item, exchange);
+  if (exchange.blocks < 0) throw BadArgument("exchange: expected a number of blocks from 0");
+  if (exchange.arrivals.size() != exchange.awaits.size() || exchange.awaits.size() > kMostPeers) {
+    throw BadArgument(
+        fmt::format("exchange: words of {} peers to write and of {} to await: "
+                    "expected as many, at most {}",
+                    exchange.arrivals.size(), exchange.awaits.size(), kMostPeers));
+  }
+  if (!exchange.awaits.empty() && exchange.blocks == 0) {
+    throw BadArgument("exchange: with peers, expected a number of blocks that all agree on");
+  }
+  for (const Span& words : exchange.arrivals) check_words(words, exchange.blocks);
+  for (const Span& words : exchange.awaits) check_words(words, exchange.blocks);
+}
+
+}  // namespace duet

@@ -1,0 +1,76 @@
+// An exchange: one launch of the compute units that meets its peers, moves and reduces. What a
+// collective is made of.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "core/dtype.h"
+#include "core/random.h"
+#include "core/reduction.h"
+#include "device/buffer.h"
+
+namespace duet {
+
+// All spans are of one size. One source is copied to every destination; several are reduced element
+// by element, and the result is written to every destination. A destination may be one of the
+// item's own sources; other than that, nothing that an item writes may overlap what it or another
+// item of the launch touches. Spans may lie on peers whose memory the device reaches.
+struct ExchangeItem {
+  std::vector<Span> sources;
+  std::vector<Span> destinations;
+};
+
+// Block b of the launch handles slice b of every item. With peers it meets block b of each before
+// and after: so no rank starts before all have come to their launch, and when it ends, what the
+// peers wrote has arrived, and nobody still reads. Without peers it is a local kernel.
+struct Exchange {
+  std::vector<ExchangeItem> items;
+  DType dtype = DType::fp32;  // of what is reduced; nothing to what is copied
+  Reduction op = Reduction::sum;
+  int blocks = 0;  // 0: the device's choice, for an exchange without peers; with peers the same
+                   // number on each
+
+  // Of each peer `blocks` words of 64 bits, in one order. They are 0 when the exchange is prepared
+  // and its own from then on: call n (from 0) writes 2n + 1 and then 2n + 2 there. Writing the
+  // largest number to an awaited word lets all waits for it go on: the way out when a peer is gone.
+  std::vector<Span> arrivals;  // at the peer: this rank writes
+  std::vector<Span> awaits;    // its own: the peer writes
+};
+
+inline constexpr std::size_t kMostPeers = 16;  // of one exchange
+inline constexpr int kExchangeThreads = 512;   // of a block
+
+// The piece of `bytes` that is block `block`'s. Cut where every thread has had 16 bytes, and so
+// never within an element.
+struct ExchangeSlice {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+};
+
+DUET_HOST_DEVICE inline ExchangeSlice exchange_slice(std::size_t bytes, int block, int blocks) {
+  const std::size_t round = std::size_t{16} * kExchangeThreads;
+  const std::size_t rounds = (bytes + round - 1) / round;
+  const std::size_t share =
+      (rounds + static_cast<std::size_t>(blocks) - 1) / static_cast<std::size_t>(blocks) * round;
+  const std::size_t begin = share * static_cast<std::size_t>(block);
+  if (begin >= bytes) return {bytes, bytes};
+  return {begin, begin + share < bytes ? begin + share : bytes};
+}
+
+// An exchange bound to its spans, made by Device::prepare(). Used by one stream at a time, since
+// its calls count. It and the spans must live until they are done.
+class PreparedExchange {
+ public:
+  virtual ~PreparedExchange() = default;
+};
+
+// What holds on every device: throws BadArgument for an item without sources or destinations or of
+// unequal sizes, for elements that are cut, unaligned or of a type that is not reduced, and for
+// peers whose words do not fit.
+void check_exchange(const Exchange& exchange);
+
+// Bytes of an item's spans, each.
+inline std::size_t item_bytes(const ExchangeItem& item) { return item.sources.front().bytes; }
+
+}  // namespace duet

@@ -1,0 +1,28 @@
+// An exchange as its kernel reads it: offsets into lists of addresses, all in device memory.
+#pragma once
+
+#include <cstdint>
+
+namespace duet::gpu {
+
+// The addresses from `first` on are those of the sources, and after them the destinations'.
+struct TableItem {
+  std::uint64_t bytes = 0;
+  std::uint32_t first = 0;
+  std::uint32_t sources = 0;
+  std::uint32_t destinations = 0;
+  std::uint32_t width = 0;  // bytes by which all addresses are alike: 16, 4 or 1
+};
+
+struct ExchangeTable {
+  const TableItem* items = nullptr;
+  unsigned char* const* addresses = nullptr;
+  std::uint64_t* const* arrivals = nullptr;  // by peer: a word for each block
+  std::uint64_t* const* awaits = nullptr;
+  std::uint64_t* calls = nullptr;  // that each block has had
+  int item_count = 0;
+  int peers = 0;
+  bool averages = false;
+};
+
+}  // namespace duet::gpu

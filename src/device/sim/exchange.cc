@@ -1,0 +1,57 @@
+// Binding an exchange to simulated memory, and its contents.
+#include "device/sim/exchange.h"
+
+#include "device/sim/device.h"
+#include "device/sim/machine.h"
+
+namespace duet::sim {
+namespace {
+
+std::vector<Place> places_of(const Memory& memory, const std::vector<Span>& spans,
+                             const char* what) {
+  std::vector<Place> places;
+  for (const Span& span : spans) places.push_back(memory.require_own(span, what));
+  return places;
+}
+
+Flag first_word(const Memory& memory, const Span& words) {
+  const Flag flag{words.slice(0, sizeof(std::uint64_t))};
+  memory.require_flag(flag);
+  return flag;
+}
+
+}  // namespace
+
+SimExchange::SimExchange(SimDevice& device, const Exchange& exchange)
+    : device_(device), exchange_(exchange) {
+  check_exchange(exchange_);
+  const Memory& memory = device_.machine().memory();
+  for (const ExchangeItem& item : exchange_.items) {
+    places_.items.push_back({places_of(memory, item.sources, "exchange's source"),
+                             places_of(memory, item.destinations, "exchange's destination"),
+                             static_cast<double>(item_bytes(item))});
+  }
+  for (const Span& words : exchange_.arrivals) {
+    arrivals_.push_back(first_word(memory, words));
+    places_.arrivals.push_back(memory.require_own(words, "peer's words"));
+  }
+  for (const Span& words : exchange_.awaits) awaits_.push_back(first_word(memory, words));
+  reduced_.resize(exchange_.items.size());
+  places_.blocks = exchange_.blocks;
+  device_.machine().costs().exchange(places_, {device_.index(), 0});  // throws what it must
+}
+
+void SimExchange::leave_behind() {
+  Memory& memory = device_.machine().memory();
+  for (std::size_t i = 0; i < exchange_.items.size(); ++i) {
+    const ExchangeItem& item = exchange_.items[i];
+    if (item.sources.size() > 1) {
+      memory.reduce(item, exchange_.dtype, exchange_.op, reduced_[i]);
+    } else {
+      for (const Span& to : item.destinations) memory.move(to, item.sources.front());
+    }
+    for (const Span& to : item.destinations) device_.machine().written(to);
+  }
+}
+
+}  // namespace duet::sim

@@ -1,0 +1,78 @@
+// What an exchange costs: one flow through everything that it touches, each by its share.
+#include <algorithm>
+#include <map>
+
+#include "core/error.h"
+#include "device/sim/costs.h"
+
+namespace duet::sim {
+namespace {
+
+constexpr int kDefaultBlocks = 16;  // as on a GPU
+
+}  // namespace
+
+double CostModel::arrive(const ExchangePlaces& places, Issuer issuer) const {
+  double latency = 0;
+  for (const Place& word : places.arrivals) {
+    if (word.kind != MemoryKind::device) latency = std::max(latency, platform_.host.link_latency);
+    if (word.device != issuer.device) latency = std::max(latency, platform_.link.latency);
+  }
+  return latency;
+}
+
+void CostModel::add_traffic(std::map<int, double>& load, Place place, double bytes, bool reads,
+                            Issuer issuer) const {
+  if (place.kind == MemoryKind::plain) {
+    throw BadArgument("exchange: plain memory is out of a kernel's reach");
+  }
+  if (place.kind == MemoryKind::pinned) {
+    const Resources& own = of(issuer.device);
+    load[reads ? own.host_in : own.host_out] += bytes / platform_.host.pinned_rate;
+    return;
+  }
+  load[of(place.device).memory] += bytes;
+  if (place.device == issuer.device) return;
+  std::vector<Use> link;
+  if (reads) {
+    add_link(link, place.device, issuer.device, platform_.link.kernel_pull_rate);
+  } else {
+    add_link(link, issuer.device, place.device, platform_.link.kernel_push_rate);
+  }
+  for (const Use& use : link) load[use.resource] += use.amount * bytes;
+}
+
+// Progress is counted in bytes that a unit copies: it reads and writes each. A block is taken to be
+// what a unit wants.
+Charge CostModel::exchange(const ExchangePlaces& places, Issuer issuer) const {
+  std::map<int, double> load;  // of the whole, by resource
+  double bytes = 0;
+  bool touches_peer = false;
+  const auto add = [&](const std::vector<Place>& spans, double each, bool reads) {
+    for (const Place& place : spans) {
+      add_traffic(load, place, each, reads, issuer);
+      touches_peer = touches_peer || place.device != issuer.device;
+      bytes += each;
+    }
+  };
+  for (const ExchangePlaces::Item& item : places.items) {
+    add(item.sources, item.bytes, true);
+    add(item.destinations, item.bytes, false);
+  }
+  Charge charge;
+  charge.latency = platform_.device.kernel.launch;
+  if (touches_peer) charge.latency += platform_.link.latency;
+  charge.flow.amount = bytes / 2;
+  charge.flow.priority = issuer.priority;
+  if (bytes <= 0) return charge;
+  const int blocks = places.blocks > 0 ? places.blocks : kDefaultBlocks;
+  const double units = std::min(blocks, platform_.device.compute_units);
+  charge.flow.occupancy = {of(issuer.device).units, units, platform_.device.kernel.unit_copy_rate,
+                           0};
+  for (const auto& [resource, amount] : load) {
+    charge.flow.uses.push_back({resource, amount / charge.flow.amount});
+  }
+  return charge;
+}
+
+}  // namespace duet::sim

@@ -1,0 +1,62 @@
+// What a reduction leaves in simulated memory.
+#include <algorithm>
+#include <cstring>
+
+#include "device/reduce.h"
+#include "device/sim/memory.h"
+
+namespace duet::sim {
+namespace {
+
+// All spans of an item: its sources, then its destinations.
+std::vector<Span> spans_of(const ExchangeItem& item) {
+  std::vector<Span> spans = item.sources;
+  spans.insert(spans.end(), item.destinations.begin(), item.destinations.end());
+  return spans;
+}
+
+}  // namespace
+
+Reduced Memory::state_of(const ExchangeItem& item) const {
+  Reduced state;
+  state.push_back(epoch_);
+  for (const Span& span : spans_of(item)) {
+    const Block* block = find(span);
+    state.push_back(block == nullptr ? 0 : block->version);
+  }
+  return state;
+}
+
+// As with what is moved: the CPU may write to host memory unseen, and a block that is read and
+// written here is another one each time.
+bool Memory::can_remember(const ExchangeItem& item) const {
+  const std::vector<Span> spans = spans_of(item);
+  const bool all_device = std::all_of(
+      spans.begin(), spans.end(), [](const Span& span) { return span.kind == MemoryKind::device; });
+  const auto is_source = [&](const Span& to) {
+    return std::any_of(item.sources.begin(), item.sources.end(),
+                       [&](const Span& from) { return find(from) == find(to); });
+  };
+  return all_device && std::none_of(item.destinations.begin(), item.destinations.end(), is_source);
+}
+
+void Memory::reduce(const ExchangeItem& item, DType dtype, Reduction op, Reduced& last) {
+  const std::size_t bytes = item_bytes(item);
+  const auto real = [this](const Span& span) { return has_contents(span); };
+  if (bytes == 0 || std::none_of(item.destinations.begin(), item.destinations.end(), real)) return;
+  if (can_remember(item) && last == state_of(item)) return;
+  std::vector<std::byte> result(bytes, std::byte{kUnknownByte});
+  if (std::all_of(item.sources.begin(), item.sources.end(), real)) {
+    std::vector<const std::byte*> inputs;
+    for (const Span& source : item.sources) inputs.push_back(source.data);
+    duet::reduce(dtype, op, inputs, result.data(), bytes / size_of(dtype));
+  }
+  for (const Span& to : item.destinations) {
+    if (!real(to)) continue;
+    std::memcpy(to.data, result.data(), bytes);
+    find(to)->version = ++versions_;
+  }
+  last = state_of(item);
+}
+
+}  // namespace duet::sim
