@@ -1,14 +1,17 @@
 // `duet collective`: nccl-tests' flags with their meaning, as options of the collective benchmark.
 #include <fmt/format.h>
 
+#include "cli/as_one.h"
 #include "cli/command.h"
 #include "cli/flags.h"
 #include "cli/interrupt.h"
 #include "cli/lists.h"
 #include "cli/measure.h"
+#include "cli/own_machines.h"
 #include "collectives/cases.h"
 #include "core/error.h"
 #include "core/units.h"
+#include "team/agreement.h"
 
 namespace duet {
 namespace {
@@ -57,7 +60,7 @@ class CollectiveCommand : public Command {
         ->type_name("LIST")
         ->required()
         ->check(not_empty());
-    add_device_flags(*app_, devices_, "host:4");
+    add_device_flags(*app_, devices_, "host:4; of several processes host each");
     add("--engine", engines_, "LIST", "Engines by name; default: all that the devices have");
     add_size_flags();
     add("-d,--datatype", types_, "LIST",
@@ -76,19 +79,29 @@ class CollectiveCommand : public Command {
   CLI::App& app() override { return *app_; }
 
   int run(const std::vector<std::string>& line) override {
+    const auto processes = Processes::find();
+    return as_one(*processes, [&] { return run_in(*processes, line); });
+  }
+
+ private:
+  int run_in(Processes& processes, const std::vector<std::string>& line) {
     CollectiveOptions options = parsed();
+    std::vector<std::string> devices = device_names(devices_);
+    if (devices.empty()) devices = {processes.size() == 1 ? "host:4" : "host"};
     Plan plan;
-    const std::vector<std::string> names = device_names(devices_);
-    plan.machines = open_machines(names.empty() ? std::vector<std::string>{"host:4"} : names);
-    for (const auto& machine : plan.machines) {
-      require_ranks(*machine);
-      options.device_name = machine->name();
-      add_job(plan, *machine, collective_benchmark(*machine, options, interrupted));
+    open_own_machines(plan, devices, processes);
+    run_together(processes, [&] {
+      for (const auto& machine : plan.machines) require_ranks(*machine);
+    });
+    for (std::size_t i = 0; i < plan.machines.size(); ++i) {
+      Machine& machine = *plan.machines[i];
+      options.device_name = plan.names[i];
+      add_job(plan, machine, collective_benchmark(machine, options, interrupted, &processes),
+              plan.names[i]);
     }
     return measure(plan, output_, line);
   }
 
- private:
   void add(const std::string& flag, std::string& value, const char* type, const char* text) {
     app_->add_option(flag, value, text)->type_name(type)->check(not_empty());
   }

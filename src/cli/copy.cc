@@ -1,4 +1,5 @@
 // `duet copy`: its flags, as options of the copy benchmark.
+#include "cli/as_one.h"
 #include "cli/command.h"
 #include "cli/flags.h"
 #include "cli/interrupt.h"
@@ -52,6 +53,7 @@ class CopyCommand : public Command {
   CLI::App& app() override { return *app_; }
 
   int run(const std::vector<std::string>& line) override {
+    require_one_process("copy");
     CopyOptions options = parsed();
     Plan plan;
     const std::vector<std::string> names = device_names(devices_);

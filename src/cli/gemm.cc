@@ -1,6 +1,7 @@
 // `duet gemm`: its flags, as options of the GEMM benchmark.
 #include <algorithm>
 
+#include "cli/as_one.h"
 #include "cli/command.h"
 #include "cli/flags.h"
 #include "cli/interrupt.h"
@@ -44,6 +45,7 @@ class GemmCommand : public Command {
   CLI::App& app() override { return *app_; }
 
   int run(const std::vector<std::string>& line) override {
+    require_one_process("gemm");
     GemmOptions options = parsed();
     set_tuning_cache(tuning_cache_);
     Plan plan;

@@ -14,6 +14,7 @@
 #include <set>
 
 #include "cli/interrupt.h"
+#include "cli/lockstep.h"
 #include "cli/outputs.h"
 #include "results/environment.h"
 #include "results/writers/console.h"
@@ -73,7 +74,8 @@ void say_troubles(const Tally& tally, const VerdictSummary& verdicts, const Outp
     std::string line = flags.json.empty() ? std::string("with --json FILE it could be resumed")
                                           : "resume with: " + quote_command(command);
     if (!flags.json.empty() && !flags.resume) line += " --resume";
-    std::cerr << fmt::format("duet: interrupted after {} of {} cases; {}\n", done, tally.cases,
+    std::cerr << fmt::format("duet: {} after {} of {} cases; {}\n",
+                             tally.lost.empty() ? "interrupted" : tally.lost, done, tally.cases,
                              line);
   } else if (tally.wrong + tally.failed > 0) {
     std::cerr << fmt::format("duet: of {} cases {} left wrong data and {} failed\n", tally.cases,
@@ -96,6 +98,20 @@ int exit_code(const Tally& tally, const VerdictSummary& verdicts, const OutputFl
   return bad || (flags.check && verdicts.doubts() > 0) ? 1 : 0;
 }
 
+int processes_of(const Plan& plan) {
+  return plan.processes != nullptr ? plan.processes->size() : 1;
+}
+
+bool speaks(const Plan& plan) { return plan.processes == nullptr || plan.processes->index() == 0; }
+
+// Of a process that does not speak: what changes which calls it makes.
+OutputFlags silent(const OutputFlags& flags) {
+  OutputFlags left;
+  left.quiet = true;
+  left.check = flags.check;
+  return left;
+}
+
 std::vector<Section> sections(const Plan& plan) {
   std::vector<Section> all;
   for (const Job& job : plan.jobs) all.push_back(job.section);
@@ -104,7 +120,7 @@ std::vector<Section> sections(const Plan& plan) {
 
 }  // namespace
 
-void add_job(Plan& plan, Machine& machine, Benchmark benchmark) {
+void add_job(Plan& plan, Machine& machine, Benchmark benchmark, const std::string& name) {
   // A size or a shape that was named twice runs once.
   std::set<std::string> seen;
   auto& cases = benchmark.cases;
@@ -113,19 +129,27 @@ void add_job(Plan& plan, Machine& machine, Benchmark benchmark) {
   if (cases.empty()) return;
   // "gemm_peak" and "gemm_search" are parts of "gemm".
   const std::string& first = cases.front().id.benchmark;
-  Section section{first.substr(0, first.find('_')), machine.name(), hardware(machine), {}};
+  Section section{first.substr(0, first.find('_')),
+                  name.empty() ? machine.name() : name,
+                  hardware(machine),
+                  {}};
+  if (const int processes = processes_of(plan); processes > 1) {
+    section.hardware += fmt::format("; {} processes", processes);
+  }
   for (const Case& one : cases) section.cases.push_back(one.id);
   plan.jobs.push_back({std::move(section), std::move(benchmark)});
 }
 
-int measure(const Plan& plan, const OutputFlags& flags, const std::vector<std::string>& command) {
+int measure(const Plan& plan, const OutputFlags& asked, const std::vector<std::string>& command) {
+  const OutputFlags flags = speaks(plan) ? asked : silent(asked);
   if (plan.jobs.empty()) {
     throw UsageError("nothing to measure: the devices have no case of the kinds that were chosen");
   }
   catch_interrupts();
   std::vector<Machine*> machines;
   for (const auto& machine : plan.machines) machines.push_back(machine.get());
-  const Record environment = make_environment(machines, {command, flags.reproducible});
+  const Record environment =
+      make_environment(machines, {command, flags.reproducible, processes_of(plan), plan.names});
   Outputs outputs = open_outputs(flags, environment);
   for (const std::string& warning : outputs.earlier.warnings)
     std::cerr << "duet: " << warning << '\n';
@@ -141,7 +165,9 @@ int measure(const Plan& plan, const OutputFlags& flags, const std::vector<std::s
     writers.push_back(std::make_unique<CsvWriter>(sections(plan), write));
   }
   if (!flags.quiet) {
-    writers.push_back(std::make_unique<ConsoleWriter>(std::cout, isatty(STDOUT_FILENO) != 0));
+    // mpirun gives its processes a terminal, whatever its own output is.
+    const bool colour = processes_of(plan) == 1 && isatty(STDOUT_FILENO) != 0;
+    writers.push_back(std::make_unique<ConsoleWriter>(std::cout, colour));
   }
   std::vector<Writer*> views;
   for (const auto& writer : writers) views.push_back(writer.get());
@@ -154,17 +180,20 @@ int measure(const Plan& plan, const OutputFlags& flags, const std::vector<std::s
   RunnerOptions options;
   options.earlier = outputs.earlier.by_case();
   options.stop = interrupted;
+  options.processes = plan.processes;
   if (flags.check) options.doubtful = [&](const Record& one) { return verdicts.doubtful(one); };
   if (!flags.quiet && isatty(STDERR_FILENO) != 0) options.progress = &progress;
   const Tally tally = run_jobs(plan.jobs, views, options);
   // Everything is said before the page is made: it may fail to be written.
   say_results(tally, verdicts, flags);
-  say_troubles(tally, verdicts, flags, command);
+  if (speaks(plan)) say_troubles(tally, verdicts, flags, command);
   if (!outputs.report.empty()) {
     report.finish();
     if (!flags.quiet) std::cout << "report: " << outputs.report << std::endl;
   }
-  return exit_code(tally, verdicts, flags);
+  const int code = exit_code(tally, verdicts, flags);
+  if (!tally.lost.empty()) return code;
+  return Lockstep(plan.processes).decided(code, "process 0 to have written all");
 }
 
 }  // namespace duet

@@ -13,13 +13,16 @@ namespace duet {
 struct Plan {
   std::vector<std::unique_ptr<Machine>> machines;  // outlive the jobs
   std::vector<Job> jobs;
+  Processes* processes = nullptr;  // of the run, where the command may have several
+  std::vector<std::string> names;  // of the machines, where they are not their own
 };
 
-// A benchmark on a machine of the plan as a job of it.
-void add_job(Plan& plan, Machine& machine, Benchmark benchmark);
+// A benchmark on a machine of the plan as a job of it; `name` is the machine's unless given.
+void add_job(Plan& plan, Machine& machine, Benchmark benchmark, const std::string& name = "");
 
 // All input has been checked when this is called; files are made here. Returns the exit code.
-// Throws UsageError, and then has left no file behind.
+// Throws UsageError, and then has left no file behind. Of several processes all call it and get the
+// same exit code; only process 0 writes, shows and reads files.
 int measure(const Plan& plan, const OutputFlags& flags, const std::vector<std::string>& command);
 
 }  // namespace duet

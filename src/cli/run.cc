@@ -4,6 +4,7 @@
 #include <iostream>
 #include <map>
 
+#include "cli/as_one.h"
 #include "cli/command.h"
 #include "cli/flags.h"
 #include "cli/interrupt.h"
@@ -75,6 +76,7 @@ class RunCommand : public Command {
   CLI::App& app() override { return *app_; }
 
   int run(const std::vector<std::string>& line) override {
+    require_one_process("run");
     if (suite_.empty() && line.size() > 2) {
       throw UsageError("run: expected a suite before its flags: " + known_suites());
     }

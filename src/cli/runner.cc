@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "cli/lockstep.h"
 #include "core/error.h"
 #include "core/units.h"
 
@@ -14,7 +15,7 @@ namespace {
 class Runner {
  public:
   Runner(const std::vector<Writer*>& writers, const RunnerOptions& options)
-      : writers_(writers), options_(options) {}
+      : writers_(writers), options_(options), lockstep_(options.processes) {}
 
   Tally run(const std::vector<Job>& jobs) {
     for (const Job& job : jobs) tally_.cases += static_cast<int>(job.benchmark.cases.size());
@@ -27,9 +28,12 @@ class Runner {
 
  private:
   void run(const Job& job);
+  void run_cases(const Job& job);
+  std::optional<Record> record_of(const Case& one);
   Record measure(const Case& one);
   Record repeated(const Case& one, const Record& first);
   std::optional<Record> fresh(const Case& one);
+  bool doubtful(const Record& record);
   void count(Outcome outcome);
 
   // The record of an earlier run, if it need not be repeated.
@@ -61,6 +65,7 @@ class Runner {
 
   const std::vector<Writer*>& writers_;
   const RunnerOptions& options_;
+  Lockstep lockstep_;
   Tally tally_;
 };
 
@@ -112,7 +117,9 @@ std::optional<Record> Runner::fresh(const Case& one) {
   std::optional<Record> record;
   try {
     record = measure(one);
-    if (options_.doubtful && options_.doubtful(*record)) record = repeated(one, *record);
+    lockstep_.require_all();
+    if (doubtful(*record)) record = repeated(one, *record);
+    lockstep_.require_all();
   } catch (const Interrupted&) {
     tally_.interrupted = true;
   }
@@ -120,29 +127,57 @@ std::optional<Record> Runner::fresh(const Case& one) {
   return record;
 }
 
-void Runner::run(const Job& job) {
-  for (Writer* writer : writers_) writer->begin(job.section);
+bool Runner::doubtful(const Record& record) {
+  return options_.doubtful &&
+         lockstep_.decided(options_.doubtful(record), "process 0 to judge a figure");
+}
+
+// nullopt where the run stops, and in the other processes where process 0 has a record already.
+std::optional<Record> Runner::record_of(const Case& one) {
+  const Record* before = earlier(one);
+  const bool stop = tally_.interrupted || (options_.stop && options_.stop());
+  const Lockstep::Step step = lockstep_.next(case_key(one.id), {stop, before != nullptr});
+  tally_.interrupted = step.stop;
+  if (step.stop) return std::nullopt;
+  std::optional<Record> record;
+  if (before != nullptr) {
+    record = *before;
+  } else if (!step.done) {
+    record = fresh(one);
+  }
+  if (!record) return std::nullopt;
+  tally_.resumed += before != nullptr ? 1 : 0;
+  count(outcome_of(*record));
+  write(*record, before != nullptr);
+  return record;
+}
+
+void Runner::run_cases(const Job& job) {
   std::vector<Finished> finished;
   for (const Case& one : job.benchmark.cases) {
-    if (options_.stop && options_.stop()) tally_.interrupted = true;
+    const std::optional<Record> record = record_of(one);
     if (tally_.interrupted) break;
-    const Record* before = earlier(one);
-    const std::optional<Record> record = before != nullptr ? *before : fresh(one);
-    if (!record) break;
-    tally_.resumed += before != nullptr ? 1 : 0;
+    if (!record) continue;
     const Outcome outcome = outcome_of(*record);
-    count(outcome);
-    write(*record, before != nullptr);
     if (outcome == Outcome::measured || outcome == Outcome::skipped) {
       finished.push_back(finished_of(*record));
     }
   }
-  if (!tally_.interrupted && job.benchmark.conclude) {
-    for (const Measurement& measurement : job.benchmark.conclude(finished)) {
-      const Record record = make_record(measurement);
-      const Record* before = earlier({measurement.id, {}, {}});
-      write(record, before != nullptr && *before == record);
-    }
+  if (tally_.interrupted || !job.benchmark.conclude) return;
+  for (const Measurement& measurement : job.benchmark.conclude(finished)) {
+    const Record record = make_record(measurement);
+    const Record* before = earlier({measurement.id, {}, {}});
+    write(record, before != nullptr && *before == record);
+  }
+}
+
+void Runner::run(const Job& job) {
+  for (Writer* writer : writers_) writer->begin(job.section);
+  try {
+    run_cases(job);
+  } catch (const PeerFailed& error) {
+    tally_.interrupted = true;
+    tally_.lost = error.what();
   }
   for (Writer* writer : writers_) writer->end();
 }

@@ -10,6 +10,7 @@
 #include "results/record.h"
 #include "results/writers/progress.h"
 #include "results/writers/writer.h"
+#include "team/processes.h"
 #include "timing/measurement.h"
 
 namespace duet {
@@ -26,6 +27,9 @@ struct RunnerOptions {
   // record counts, with the first one's median in its notes.
   std::function<bool(const Record&)> doubtful;
   Progress* progress = nullptr;
+  // Where there are several, all run the same jobs, and process 0's journal, doubts and interrupts
+  // of any decide for all. nullptr: this one alone.
+  Processes* processes = nullptr;
 };
 
 struct Tally {
@@ -33,6 +37,7 @@ struct Tally {
   int resumed = 0;                                       // of the journal
   int measured = 0, skipped = 0, wrong = 0, failed = 0;  // the journal's included
   bool interrupted = false;
+  std::string lost;  // the process without which the run could not go on, in words
 };
 
 Tally run_jobs(const std::vector<Job>& jobs, const std::vector<Writer*>& writers,

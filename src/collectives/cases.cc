@@ -54,12 +54,14 @@ std::string microseconds(const std::vector<double>& seconds) {
 
 class Plan {
  public:
-  Plan(Machine& machine, CollectiveOptions options, std::function<bool()> stop)
+  Plan(Machine& machine, CollectiveOptions options, std::function<bool()> stop,
+       Processes* processes)
       : options_(std::move(options)),
         stop_(std::move(stop)),
         machine_(machine),
-        sessions_(std::make_shared<OpenSessions>(machine)) {
-    choose_engines();
+        sessions_(std::make_shared<OpenSessions>(machine, processes)),
+        ranks_(sessions_->team().size()) {
+    sessions_->team().together([&] { choose_engines(); });
   }
 
   Benchmark benchmark() {
@@ -126,18 +128,17 @@ class Plan {
     c.dtype = dtype;
     c.op = op;
     c.root = has_root(kind) ? options_.root : 0;
-    c.count = count_for(kind, dtype, bytes, machine_.size());
-    if (kind == Kind::all_to_all_v) c.counts = skewed_counts(skew, dtype, bytes, machine_.size());
+    c.count = count_for(kind, dtype, bytes, ranks_);
+    if (kind == Kind::all_to_all_v) c.counts = skewed_counts(skew, dtype, bytes, ranks_);
     return c;
   }
 
   void add_curve(Kind kind, DType dtype, Reduction op, Skew skew) {
     const std::vector<std::uint64_t> sizes =
         options_.sizes.empty() ? default_collective_sizes(kind, machine_) : options_.sizes;
-    const int ranks = machine_.size();
     for (const std::uint64_t bytes : sizes) {
       Call call{collective(kind, dtype, op, skew, bytes), skew, false};
-      require(call.collective, bytes, ranks);
+      require(call.collective, bytes, ranks_);
       for (const bool in_place : options_.in_place) {
         if (in_place && !has_in_place(kind)) continue;
         call.in_place = in_place;
@@ -159,7 +160,7 @@ class Plan {
   }
 
   void add_case(CollectiveEngine& engine, const Call& call) {
-    const CaseId id{"collective", options_.device_name, engine.name(), axes(call, machine_.size())};
+    const CaseId id{"collective", options_.device_name, engine.name(), axes(call, ranks_)};
     const auto run = [sessions = sessions_, &engine, id, call, mode = options_.mode,
                       verified = options_.verified, stop = stop_] {
       try {
@@ -199,6 +200,7 @@ class Plan {
   std::function<bool()> stop_;
   Machine& machine_;
   std::shared_ptr<OpenSessions> sessions_;
+  int ranks_;
   std::vector<CollectiveEngine*> engines_;
   std::vector<Case> cases_;
 };
@@ -216,8 +218,8 @@ std::vector<std::uint64_t> default_collective_sizes(CollectiveKind kind, Machine
 }
 
 Benchmark collective_benchmark(Machine& machine, const CollectiveOptions& options,
-                               std::function<bool()> stop) {
-  return Plan(machine, options, std::move(stop)).benchmark();
+                               std::function<bool()> stop, Processes* processes) {
+  return Plan(machine, options, std::move(stop), processes).benchmark();
 }
 
 }  // namespace duet

@@ -9,6 +9,7 @@
 #include "collectives/collective.h"
 #include "collectives/skew.h"
 #include "device/machine.h"
+#include "team/processes.h"
 #include "timing/measurement.h"
 #include "timing/mode.h"
 
@@ -33,11 +34,13 @@ struct CollectiveOptions {
 // on CPUs to 16 MiB.
 std::vector<std::uint64_t> default_collective_sizes(CollectiveKind kind, Machine& machine);
 
-// All devices of the machine are the ranks. The machine must outlive the benchmark; an engine is
-// opened by the first case that needs it and closed when the benchmark has ended. `stop` is asked
-// between batches. Throws UsageError for engines that are not there, a root that is no rank,
-// element types that do not reduce, and sizes that hold not one element a rank.
+// All devices of the machine are the ranks; with several processes, which all make the same call,
+// those of the others' machines as well. Machine and processes must outlive the benchmark, whose
+// cases all processes run in the same order and conclude together. An engine is opened by the first
+// case that needs it and closed when the benchmark has ended. `stop` is asked between batches.
+// Throws UsageError for engines that are not there, a root that is no rank, element types that do
+// not reduce, and sizes that hold not one element a rank.
 Benchmark collective_benchmark(Machine& machine, const CollectiveOptions& options,
-                               std::function<bool()> stop);
+                               std::function<bool()> stop, Processes* processes = nullptr);
 
 }  // namespace duet

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/packing.h"
 #include "timing/statistics.h"
 
 namespace duet {
@@ -30,7 +31,7 @@ CollectiveWork::CollectiveWork(Team& team, CollectiveSession& session, const Col
       collective_(collective),
       in_place_(in_place),
       verified_(verified),
-      shares_(static_cast<std::size_t>(team.size())) {
+      shares_(static_cast<std::size_t>(team.local_size())) {
   check(collective, team.size());
 }
 
@@ -52,11 +53,8 @@ Cost CollectiveWork::cost() const {
   Cost cost;
   cost.algorithm_bytes = size;
   cost.bus_bytes = size * bus_factor(collective_.kind, team_.size());
-  for (const Share& each : shares_) {
-    cost.wire_bytes += each.wire_bytes;
-    cost.busiest_wire_bytes = std::max(cost.busiest_wire_bytes, each.wire_bytes);
-  }
-  if (cost.wire_bytes <= 0) cost.wire_bytes = least_wire_bytes();
+  cost.wire_bytes = known_.wire_bytes > 0 ? known_.wire_bytes : least_wire_bytes();
+  cost.busiest_wire_bytes = known_.busiest_wire_bytes;
   return cost;
 }
 
@@ -104,14 +102,32 @@ void CollectiveWork::prepare(Rank& rank, const Placement& placement) {
   const auto stream = rank.device.make_stream({placement.priority});
   fill(rank, own, *stream);
   own.plan = session_.plan(rank, collective_, own.buffers);
-  own.wire_bytes = own.plan->wire_bytes();
-  own.has_contents =
+  own.enqueues.reserve(kMostEnqueues);
+  // Meets as well: no rank may call before the others' buffers are filled.
+  Known known = learn(rank, own);
+  if (rank.local == 0) known_ = std::move(known);
+}
+
+CollectiveWork::Known CollectiveWork::learn(Rank& rank, const Share& own) const {
+  const bool has_contents =
       rank.device.has_contents(own.send_memory->span()) &&
       (own.recv_memory == nullptr || rank.device.has_contents(own.recv_memory->span()));
-  own.enqueues.reserve(kMostEnqueues);
-  if (rank.index == 0) algorithm_ = own.plan->algorithm();
-  // No rank may call before the others' buffers are filled.
-  rank.team.barrier("the other ranks to have prepared", kDeadline);
+  const std::string mine =
+      pack({fmt::format("{}", own.plan->wire_bytes()), has_contents ? "contents" : "",
+            own.plan->host_driven() ? "host driven" : "", own.plan->algorithm()});
+  const std::vector<std::string> all =
+      rank.team.gather(rank, mine, "the other ranks to have prepared", kDeadline);
+  Known known;
+  known.algorithm = unpack(all.front()).at(3);
+  for (const std::string& each : all) {
+    const std::vector<std::string> fields = unpack(each);
+    const double bytes = std::stod(fields.at(0));
+    known.wire_bytes += bytes;
+    known.busiest_wire_bytes = std::max(known.busiest_wire_bytes, bytes);
+    known.has_contents = known.has_contents && !fields.at(1).empty();
+    known.host_driven = known.host_driven || !fields.at(2).empty();
+  }
+  return known;
 }
 
 void CollectiveWork::enqueue(Rank& rank, Stream& stream) {
@@ -120,12 +136,6 @@ void CollectiveWork::enqueue(Rank& rank, Stream& stream) {
   const double begin = machine.now();
   own.plan->enqueue(stream);
   if (own.enqueues.size() < kMostEnqueues) own.enqueues.push_back(machine.now() - begin);
-}
-
-bool CollectiveWork::host_driven() const {
-  return std::any_of(shares_.begin(), shares_.end(), [](const Share& each) {
-    return each.plan != nullptr && each.plan->host_driven();
-  });
 }
 
 void CollectiveWork::require(Rank& rank, const Span& span, const Fill& fill,
@@ -167,8 +177,7 @@ void CollectiveWork::require_results(Rank& rank, const Share& own) const {
 
 std::variant<std::monostate, Skipped> CollectiveWork::verify(Rank& rank) {
   if (!verified_) return Skipped{"the command says so (-c 0)"};
-  const auto phantom = [](const Share& each) { return !each.has_contents; };
-  if (std::any_of(shares_.begin(), shares_.end(), phantom)) {
+  if (!known_.has_contents) {
     return Skipped{"buffers of this size have no contents on a simulated machine"};
   }
   Share& own = share(rank);
@@ -196,13 +205,22 @@ void CollectiveWork::release(Rank& rank) noexcept {
 }
 
 std::vector<double> CollectiveWork::enqueue_seconds() const {
-  std::vector<double> medians;
+  std::vector<std::string> medians;
   for (const Share& each : shares_) {
     std::vector<double> sorted = each.enqueues;
     std::sort(sorted.begin(), sorted.end());
-    medians.push_back(sorted.empty() ? 0 : quantile(sorted, 0.5));
+    medians.push_back(fmt::format("{}", sorted.empty() ? 0.0 : quantile(sorted, 0.5)));
   }
-  return medians;
+  std::vector<std::string> processes{pack(medians)};
+  if (team_.processes() != nullptr) {
+    processes = team_.processes()->gather_all(
+        processes.front(), "all processes to tell how long they enqueued", kDeadline);
+  }
+  std::vector<double> all;
+  for (const std::string& process : processes) {
+    for (const std::string& median : unpack(process)) all.push_back(std::stod(median));
+  }
+  return all;
 }
 
 }  // namespace duet

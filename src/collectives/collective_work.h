@@ -22,29 +22,36 @@ class CollectiveWork : public Work {
   Cost cost() const override;
   void prepare(Rank& rank, const Placement& placement) override;
   void enqueue(Rank& rank, Stream& stream) override;
-  bool host_driven() const override;
+  bool host_driven() const override { return known_.host_driven; }
   // Fills and poisons anew, has every rank call once more, and checks what it received, that its
   // input is as it was, and 256 bytes around both buffers.
   std::variant<std::monostate, Skipped> verify(Rank& rank) override;
   void release(Rank& rank) noexcept override;
 
   // What rank 0's plan chose; "" before prepare().
-  const std::string& algorithm() const { return algorithm_; }
-  // The median time of an enqueue on the CPU, a rank each, in seconds.
+  const std::string& algorithm() const { return known_.algorithm; }
+  // The median time of an enqueue on the CPU, a rank each, in seconds. Several processes call it
+  // together, outside of Team::each().
   std::vector<double> enqueue_seconds() const;
 
  private:
-  struct Share {                                                 // a rank's
+  struct Share {                                                 // a local rank's
     std::unique_ptr<CollectiveMemory> send_memory, recv_memory;  // in place: the first is both
     CollectiveBuffers buffers;
     std::unique_ptr<CollectivePlan> plan;  // uses the memory: declared after it, freed before
     std::vector<double> enqueues;          // seconds of the CPU's time
-    double wire_bytes = 0;
+  };
+  // Of all ranks' plans and buffers, also those of other processes.
+  struct Known {
+    double wire_bytes = 0, busiest_wire_bytes = 0;
     bool has_contents = true;
+    bool host_driven = false;
+    std::string algorithm;
   };
 
-  Share& share(const Rank& rank) { return shares_[static_cast<std::size_t>(rank.index)]; }
+  Share& share(const Rank& rank) { return shares_[static_cast<std::size_t>(rank.local)]; }
   void allocate(Rank& rank, Share& own);
+  Known learn(Rank& rank, const Share& own) const;
   void fill(Rank& rank, const Share& own, Stream& stream) const;
   Fill input(int rank) const;
   void require(Rank& rank, const Span& span, const Fill& fill, const char* what) const;
@@ -58,7 +65,7 @@ class CollectiveWork : public Work {
   bool in_place_;
   bool verified_;
   std::vector<Share> shares_;
-  std::string algorithm_;
+  Known known_;
 };
 
 }  // namespace duet

@@ -11,7 +11,8 @@ namespace duet {
 
 class OpenSessions {
  public:
-  explicit OpenSessions(Machine& machine) : team_(machine) {}
+  // Ranks on all devices of the machine, and of those of the other processes where there are any.
+  OpenSessions(Machine& machine, Processes* processes) : team_(machine, {}, processes) {}
 
   Team& team() { return team_; }
 

@@ -134,6 +134,10 @@ Record make_environment(const std::vector<Machine*>& machines, const Environment
   Record record = {{"type", "environment"}, {"schema", kJournalSchema}};
   record["machines"] = Record::array();
   for (Machine* machine : machines) record["machines"].push_back(machine_to_json(*machine));
+  for (std::size_t i = 0; i < options.names.size(); ++i) {
+    record["machines"][i]["name"] = options.names[i];
+  }
+  if (options.processes > 1) record["processes"] = options.processes;
   if (options.reproducible) return record;
   record["run"] = {{"duet", version()},
                    {"revision", revision()},

@@ -14,6 +14,8 @@ struct EnvironmentOptions {
   // Leaves out what differs from run to run and from host to host (the object "run"), so that
   // equal runs on a simulated machine write equal bytes.
   bool reproducible = false;
+  int processes = 1;               // of the run; this is one of them
+  std::vector<std::string> names;  // of the machines, where they are not their own
 };
 
 Record make_environment(const std::vector<Machine*>& machines, const EnvironmentOptions& options);

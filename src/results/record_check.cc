@@ -157,7 +157,7 @@ void check_record(const Record& record) {
   } else if (record["type"] == "environment") {
     require(record, "", Field{"machines", Kind::list});
     each_object(record, "", "machines", check_machine);
-    allow(record, "", {{"run", Kind::object}});
+    allow(record, "", {{"run", Kind::object}, {"processes", Kind::whole}});
     if (record.contains("run")) check_run(record["run"]);
   } else {
     throw Error(fmt::format("unknown type {}: expected \"environment\" or \"result\"",

@@ -77,6 +77,16 @@ Launch by_address() {
 
 }  // namespace
 
+LaunchedBy launched_by() {
+  const char* by = launcher();
+  const bool slurm = by != nullptr && std::string(by) == "SLURM_PROCID";
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "WORLD_SIZE"}) {
+    if (has(name)) return {name, number(name, 1, kMostProcesses)};
+  }
+  return slurm ? LaunchedBy{"SLURM_NTASKS", number("SLURM_NTASKS", 1, kMostProcesses)}
+               : LaunchedBy{};
+}
+
 void register_mpi(std::function<Launch()> find) { mpi() = std::move(find); }
 
 Launch find_launch() {

@@ -24,6 +24,14 @@ struct Launch {
 // that this process is alone. Throws UsageError naming what was expected.
 Launch find_launch();
 
+// What the environment says of the number of processes, without asking the launcher.
+struct LaunchedBy {
+  std::string variable;  // that says so; "" where none does
+  int size = 1;
+};
+// Throws UsageError where the variable is no number.
+LaunchedBy launched_by();
+
 // What the module `mpi` brings: the launch as MPI knows it.
 void register_mpi(std::function<Launch()> find);
 

@@ -162,6 +162,11 @@ std::string Processes::failure() const {
   return failure_locked();
 }
 
+bool Processes::lost_process_0() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return lost_;
+}
+
 std::string Processes::failure_locked() const {
   const auto found = failures_.find(epoch_);
   return found != failures_.end() ? found->second : gone_;
@@ -178,6 +183,10 @@ void Processes::listen() {
     while (const auto frame = socket_.receive()) take(*frame);
   } catch (const std::exception& error) {
     end = fmt::format("is not understood: {}", error.what());
+  }
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    lost_ = gone_.empty() && !closing_;
   }
   take({"gone", fmt::format("process 0 ({}) {}", hub_place_, end)});
   const std::lock_guard<std::mutex> lock(mutex_);

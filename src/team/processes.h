@@ -71,8 +71,11 @@ class Processes {
   // Afterwards it is not called any more. The number is on_failure()'s.
   void forget(int number);
 
-  // Why waits throw now; "" if they do not.
+  // Why waits throw now; "" if they do not. Outside of an epoch's work: who is gone.
   std::string failure() const;
+
+  // Has process 0 died? Then nobody tells who else is gone.
+  bool lost_process_0() const;
 
  private:
   using Round = std::pair<long, long>;  // epoch, sequence
@@ -108,6 +111,7 @@ class Processes {
   bool refused_ = false;                  // by the hub, with the reason in gone_
   bool closing_ = false;
   bool closed_ = false;  // the listener has ended
+  bool lost_ = false;    // and process 0 had not said that it would
 
   std::mutex telling_;  // held while a callback runs
   std::map<int, std::function<void(const std::string&)>> callbacks_;

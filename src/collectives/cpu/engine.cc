@@ -146,6 +146,11 @@ class HostEngine : public CollectiveEngine {
   std::string name() const override { return "host"; }
   std::string device_kind() const override { return "host"; }
   std::unique_ptr<CollectiveSession> open(Team& team) override {
+    if (team.processes() != nullptr) {
+      throw Unavailable(
+          fmt::format("host: its ranks read each other's memory as threads of one process, not {}",
+                      team.processes()->size()));
+    }
     return std::make_unique<HostSession>(team);
   }
 };

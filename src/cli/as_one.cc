@@ -1,0 +1,67 @@
+// One outcome, said once; see as_one.h.
+#include "cli/as_one.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <optional>
+
+#include "core/error.h"
+#include "team/agreement.h"
+#include "team/launch.h"
+
+namespace duet {
+namespace {
+
+constexpr int kFailed = 1;
+constexpr int kBadUsage = 2;
+constexpr double kLastWordsSeconds = 10;
+
+// A launcher may end the others once one process has ended with an error: none does so before
+// process 0 has spoken.
+void wait_for_last_words(Processes& processes) {
+  try {
+    processes.barrier("process 0 to say what failed", kLastWordsSeconds);
+  } catch (const Error&) {
+    // Who is gone has been told of already.
+  }
+}
+
+int fail(Processes& processes, const std::string& text, int code) {
+  if (processes.index() == 0) std::cerr << "duet: " << text << std::endl;
+  wait_for_last_words(processes);
+  return code;
+}
+
+}  // namespace
+
+int as_one(Processes& processes, const std::function<int()>& command) {
+  if (processes.size() == 1) return command();
+  std::optional<int> code;
+  try {
+    run_together(processes, [&] { code = command(); });
+  } catch (const UsageError& error) {
+    code = fail(processes, error.what(), kBadUsage);
+  } catch (const PeerFailed& error) {
+    // A command that returned has said so.
+    if (processes.lost_process_0()) std::cerr << "duet: " << error.what() << std::endl;
+    if (!code) code = fail(processes, error.what(), kFailed);
+  } catch (const std::exception& error) {
+    code = fail(processes, error.what(), kFailed);
+  }
+  if (processes.failure().empty()) return *code;
+  std::cout.flush();
+  std::_Exit(kFailed);
+}
+
+void require_one_process(const std::string& command) {
+  const LaunchedBy by = launched_by();
+  if (by.size <= 1) return;
+  throw UsageError(
+      fmt::format("duet {} runs in one process: {} says that this is one of {}; only "
+                  "duet collective runs in several",
+                  command, by.variable, by.size));
+}
+
+}  // namespace duet

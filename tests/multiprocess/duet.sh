@@ -1,0 +1,139 @@
+#!/usr/bin/env bash
+# Runs `duet collective` as several processes: duet.sh PROGRAM. What needs the engine mpi is left out
+# where mpirun is not there.
+set -euo pipefail
+program=$(realpath "$1")
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder"
+failures=0
+unset RANK WORLD_SIZE LOCAL_RANK MASTER_ADDR MASTER_PORT
+
+fail() {
+  echo "FAIL: $*" >&2
+  tail -n +1 out* err* >&2 || true
+  failures=$((failures + 1))
+}
+
+# start SIZE ARGUMENT...: that many processes by their variables, in the background; pids in pids.
+port=$((30000 + $$ % 2000))
+start() {
+  local size=$1 rank
+  shift
+  rm -f out.* err.*
+  port=$((port + 1))
+  pids=()
+  for ((rank = 0; rank < size; ++rank)); do
+    MASTER_ADDR=127.0.0.1 MASTER_PORT=$port RANK=$rank WORLD_SIZE=$size \
+      timeout 100 "$program" collective "$@" > out.$rank 2> err.$rank &
+    pids+=($!)
+  done
+}
+
+all_end_with() {
+  local pid code
+  for pid in "${pids[@]}"; do
+    code=0
+    wait "$pid" 2> /dev/null || code=$?
+    [[ $code == "$1" ]] || fail "a process ended with $code, expected $1"
+  done
+}
+
+says() {  # FILE TEXT
+  grep -q -- "$2" "$1" || fail "$1: expected '$2'"
+}
+
+# Only process 0 speaks, and what is wrong in one or all is said once.
+spoken_once() {
+  local rank
+  for ((rank = 1; rank < ${#pids[@]}; ++rank)); do
+    [[ ! -s out.$rank && ! -s err.$rank ]] || fail "process $rank spoke"
+  done
+}
+
+short=(-b 64K --iterations 3 --warm-up 0)
+start 3 all_gather --engine host "${short[@]}" --json a.jsonl
+all_end_with 0
+says out.0 "threads of one process, not 3"
+[[ $(grep -c '"type":"environment"' a.jsonl) == 1 ]] || fail "one environment"
+[[ $(grep -c '"outcome":"skipped"' a.jsonl) == 2 ]] || fail "a record a case"
+says a.jsonl '"processes":3'
+says a.jsonl '"ranks":3'
+spoken_once
+
+start 2 all_gather --device sim:h200-4 "${short[@]}"
+all_end_with 2
+says err.0 "a simulated machine runs in one process, not 2"
+spoken_once
+
+start 2 all_gather --engine warp "${short[@]}" --json a.jsonl
+all_end_with 2
+[[ $(wc -l < err.0) == 1 ]] || fail "one line"
+spoken_once
+
+start 2 all_gather --engine host "${short[@]}" --json a.jsonl  # it has contents
+all_end_with 2
+spoken_once
+
+refuses() {  # TEXT VARIABLE=VALUE... -- ARGUMENT...
+  local text=$1 code=0 variables=()
+  shift
+  while [[ $1 != -- ]]; do variables+=("$1"); shift; done
+  shift
+  env "${variables[@]}" "$program" "$@" > out.0 2> err.0 || code=$?
+  [[ $code == 2 && $(wc -l < err.0) == 1 ]] || fail "${variables[*]} $*: exit $code"
+  says err.0 "$text"
+}
+refuses "RANK is not set" WORLD_SIZE=2 -- collective all_gather
+refuses "expected MASTER_ADDR" RANK=0 WORLD_SIZE=2 -- collective all_gather
+refuses "duet copy runs in one process" RANK=0 WORLD_SIZE=2 -- copy --device host:2
+refuses "duet gemm runs in one process" RANK=0 WORLD_SIZE=2 -- gemm
+refuses "duet run runs in one process" OMPI_COMM_WORLD_SIZE=3 -- run quick
+
+if ! command -v mpirun > /dev/null || [[ ! -e $(dirname "$program")/modules/duet_mpi.so ]]; then
+  exit $((failures > 0))
+fi
+rm -f out.* err.*
+many() {  # PROCESSES ARGUMENT...
+  local processes=$1
+  shift
+  timeout 100 mpirun --oversubscribe --allow-run-as-root -n "$processes" "$program" collective \
+    all_gather,all_reduce,all_to_all --engine mpi --device host "$@" > out.0 2> err.0
+}
+for processes in 2 3; do
+  journal=$processes.jsonl
+  many $processes "${short[@]}" --json $journal || fail "mpirun -n $processes"
+  [[ $(grep -c "collective on host" out.0) == 1 ]] || fail "one table"
+  says out.0 "6 cases: 6 measured"
+  [[ $(grep -c '"type":"environment"' $journal) == 1 ]] || fail "one environment"
+  [[ $(grep -c '"verified":true' $journal) == 6 ]] || fail "each case once, verified"
+  [[ $(grep -c "\"ranks\":$processes" $journal) == 6 ]] || fail "all ranks"
+  sed -i '$d' $journal
+  many $processes "${short[@]}" --json $journal --resume || fail "resume"
+  says out.0 "6 cases: 6 measured (5 by the earlier run)"
+done
+
+# Ctrl-C in one stops all in order.
+sustained=(-b 64K --mode sustained --seconds 20 --warm-up 0)
+code=0
+many 2 "${sustained[@]}" --json c.jsonl & run=$!
+sleep 3
+kill -INT "$(pgrep -n -f "^$program collective .*c.jsonl")"
+begin=$SECONDS
+wait $run || code=$?
+[[ $code == 1 ]] || fail "interrupted: exit $code"
+((SECONDS - begin <= 15)) || fail "interrupted: took $((SECONDS - begin)) s"
+says err.0 "interrupted after 0 of 6 cases; resume with: .* --resume"
+
+# One that is killed ends all, by mpirun or by its own connection; the journal is kept.
+code=0
+rm -f out.* err.*
+many 3 "${sustained[@]}" --json k.jsonl & run=$!
+sleep 3
+kill -9 "$(pgrep -n -f "^$program collective .*k.jsonl")"
+begin=$SECONDS
+wait $run || code=$?
+[[ $code != 0 ]] || fail "killed: exit $code"
+((SECONDS - begin <= 15)) || fail "killed: took $((SECONDS - begin)) s"
+[[ $(grep -c '"type":"environment"' k.jsonl) == 1 ]] || fail "killed: the journal is kept"
+exit $((failures > 0))
