@@ -13,6 +13,8 @@ namespace {
 struct Registry {
   Registry() {
     engines.push_back(make_dma_collectives());
+    engines.push_back(make_kernel_collectives());
+    engines.push_back(make_auto_collectives());
     engines.push_back(make_host_collectives());
   }
 

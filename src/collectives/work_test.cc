@@ -98,7 +98,14 @@ INSTANTIATE_TEST_SUITE_P(Settings, CollectiveWorkTest,
                                                                   {"dma", "host:5"},
                                                                   {"dma", "host:8"},
                                                                   {"dma", "sim:h200-4"},
-                                                                  {"dma", "sim:mi300x-8"}}),
+                                                                  {"dma", "sim:mi300x-8"},
+                                                                  {"kernel", "host:1"},
+                                                                  {"kernel", "host:2"},
+                                                                  {"kernel", "host:5"},
+                                                                  {"kernel", "host:8"},
+                                                                  {"kernel", "sim:h200-4"},
+                                                                  {"auto", "host:3"},
+                                                                  {"auto", "sim:mi300x-8"}}),
                          label);
 
 // Runs the CPU's plan and then damages a byte of rank 1.

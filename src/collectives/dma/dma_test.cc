@@ -41,7 +41,8 @@ class Calls {
   void enqueue(std::size_t round) {
     stream_->fill(send_.span(), pattern(rank_.index, round));
     plan_->enqueue(*stream_);
-    stream_->copy({log_.slice(round * recv_.bytes(), recv_.bytes()), recv_.span(), Executor::dma, {}});
+    stream_->copy(
+        {log_.slice(round * recv_.bytes(), recv_.bytes()), recv_.span(), Executor::dma, {}});
   }
   void delay(std::uint64_t microseconds) {
     stream_->run({"delay", {}, [microseconds] {
@@ -54,8 +55,7 @@ class Calls {
     for (const Move& move : moves(collective_, rank_.size)) {
       if (move.to != rank_.index) continue;
       const Span got = log_.slice(round * recv_.bytes() + move.to_offset, move.bytes);
-      const auto difference =
-          rank_.device.check(got, pattern(move.from, round, move.from_offset));
+      const auto difference = rank_.device.check(got, pattern(move.from, round, move.from_offset));
       ASSERT_FALSE(difference.has_value()) << "round " << round << " from rank " << move.from;
     }
   }

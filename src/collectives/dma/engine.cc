@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "collectives/dma/kernel_plan.h"
 #include "collectives/dma/move_plan.h"
 #include "collectives/planning.h"
 
@@ -23,20 +24,27 @@ int copy_lanes(Team& team) {
   return shared ? kLanesOfSharedLink : std::max(1, team.size() - 1);
 }
 
-class DmaSession : public CollectiveSession {
+// Up to here a kernel is as fast as the copy engines or faster, by size_bytes().
+constexpr std::uint64_t kKernelBytes = 16 << 20;
+
+enum class Way { dma, kernel, faster };
+
+std::optional<Skipped> in_place_exchange(const Collective& collective, bool in_place) {
+  if (!in_place || collective.kind != CollectiveKind::all_to_all) return std::nullopt;
+  return Skipped{"in place it would overwrite what it has still to send"};
+}
+
+class OwnSession : public CollectiveSession {
  public:
-  explicit DmaSession(Team& team) : copy_lanes_(copy_lanes(team)), watchdog_(team) {
+  OwnSession(Team& team, Way way) : way_(way), copy_lanes_(copy_lanes(team)), watchdog_(team) {
     for (int local = 0; local < team.local_size(); ++local) {
       lanes_.push_back(std::make_unique<Lanes>(team.local_rank(local).device, copy_lanes_));
     }
   }
 
   std::optional<Skipped> unsupported(const Collective& collective, bool in_place) const override {
-    if (reduces(collective.kind)) return Skipped{"copy engines do not reduce"};
-    if (in_place && collective.kind == CollectiveKind::all_to_all) {
-      return Skipped{"in place it would overwrite what it has still to send"};
-    }
-    return std::nullopt;
+    if (way_ == Way::dma && reduces(collective.kind)) return Skipped{"copy engines do not reduce"};
+    return in_place_exchange(collective, in_place);
   }
 
   std::unique_ptr<CollectivePlan> plan(Rank& rank, const Collective& collective,
@@ -44,28 +52,51 @@ class DmaSession : public CollectiveSession {
     check(collective, rank.size);
     agree(rank, collective, "");
     check_buffers(rank, collective, buffers);
-    return std::make_unique<MovePlan>(rank, collective, buffers,
-                                      *lanes_[static_cast<std::size_t>(rank.local)], copy_lanes_,
-                                      watchdog_);
+    if (by_kernel(collective, rank.size)) {
+      return std::make_unique<KernelPlan>(rank, collective, buffers, watchdog_);
+    }
+    Lanes& lanes = *lanes_[static_cast<std::size_t>(rank.local)];
+    return std::make_unique<MovePlan>(rank, collective, buffers, lanes, copy_lanes_, watchdog_);
   }
 
  private:
+  bool by_kernel(const Collective& collective, int ranks) const {
+    if (way_ != Way::faster) return way_ == Way::kernel;
+    return reduces(collective.kind) || size_bytes(collective, ranks) <= kKernelBytes;
+  }
+
+  Way way_;
   int copy_lanes_;
   std::vector<std::unique_ptr<Lanes>> lanes_;  // by local rank
   Watchdog watchdog_;
 };
 
-class DmaEngine : public CollectiveEngine {
+class OwnEngine : public CollectiveEngine {
  public:
-  std::string name() const override { return "dma"; }
+  OwnEngine(std::string name, Way way) : name_(std::move(name)), way_(way) {}
+  std::string name() const override { return name_; }
   std::string device_kind() const override { return ""; }
   std::unique_ptr<CollectiveSession> open(Team& team) override {
-    return std::make_unique<DmaSession>(team);
+    return std::make_unique<OwnSession>(team, way_);
   }
+
+ private:
+  std::string name_;
+  Way way_;
 };
 
 }  // namespace
 
-std::unique_ptr<CollectiveEngine> make_dma_collectives() { return std::make_unique<DmaEngine>(); }
+std::unique_ptr<CollectiveEngine> make_dma_collectives() {
+  return std::make_unique<OwnEngine>("dma", Way::dma);
+}
+
+std::unique_ptr<CollectiveEngine> make_kernel_collectives() {
+  return std::make_unique<OwnEngine>("kernel", Way::kernel);
+}
+
+std::unique_ptr<CollectiveEngine> make_auto_collectives() {
+  return std::make_unique<OwnEngine>("auto", Way::faster);
+}
 
 }  // namespace duet

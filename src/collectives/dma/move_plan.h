@@ -6,7 +6,7 @@
 
 #include "collectives/dma/lanes.h"
 #include "collectives/dma/peers.h"
-#include "collectives/dma/watchdog.h"
+#include "collectives/engine.h"
 
 namespace duet {
 

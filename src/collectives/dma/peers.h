@@ -1,14 +1,14 @@
 // What one rank's plan has of its peers: their receive buffers, and flags between every two.
 #pragma once
 
-#include "collectives/engine.h"
+#include "collectives/dma/watchdog.h"
 #include "team/peer_memory.h"
 
 namespace duet {
 
 // Flags are 0 between two calls. `ready` says that a receive buffer may be written, `done` that it
 // was; each lies at the rank that waits for it, so that nobody polls over a wire.
-class Peers {
+class Peers : public Waiting {
  public:
   // Inside Team::each(), by every rank.
   Peers(Rank& rank, const Span& recv);
@@ -23,9 +23,7 @@ class Peers {
   Flag tell_done(int peer) const { return word(peer, size() + rank_); }
   Flag hear_done(int peer) const { return word(rank_, size() + peer); }
 
-  // Releases all that waits for a flag of this rank's, again and again where it has to: each wait
-  // sets its flag back. For good only when no call is under way any more.
-  void release_waits() noexcept;
+  void release_waits() noexcept override;
 
  private:
   Flag word(int owner, int index) const;

@@ -28,14 +28,14 @@ Watchdog::~Watchdog() {
   thread_.join();
 }
 
-void Watchdog::add(Peers* peers) {
+void Watchdog::add(Waiting* one) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  watched_.insert(peers);
+  watched_.insert(one);
 }
 
-void Watchdog::remove(Peers* peers) {
+void Watchdog::remove(Waiting* one) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  watched_.erase(peers);
+  watched_.erase(one);
 }
 
 // A wait that is released sets its flag back, and the next call in the queue waits again.
@@ -44,7 +44,7 @@ void Watchdog::watch() {
   std::unique_lock<std::mutex> lock(mutex_);
   changed_.wait(lock, [this] { return stop_ || failed_; });
   while (!stop_) {
-    for (Peers* peers : watched_) peers->release_waits();
+    for (Waiting* one : watched_) one->release_waits();
     changed_.wait_for(lock, kPeriod, [this] { return stop_; });
   }
 }

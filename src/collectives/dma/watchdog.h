@@ -9,9 +9,18 @@
 #include <string>
 #include <thread>
 
-#include "collectives/dma/peers.h"
+#include "team/team.h"
 
 namespace duet {
+
+// Something that waits on a device for other ranks.
+class Waiting {
+ public:
+  virtual ~Waiting() = default;
+  // Lets every wait go on, those of the calls still queued at the next time it is called. On any
+  // thread.
+  virtual void release_waits() noexcept = 0;
+};
 
 class Watchdog {
  public:
@@ -21,8 +30,8 @@ class Watchdog {
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-  void add(Peers* peers);
-  void remove(Peers* peers);
+  void add(Waiting* one);
+  void remove(Waiting* one);
 
   // Throws PeerFailed with the reason, once there is one. No lock.
   void require_all_well() const {
@@ -39,7 +48,7 @@ class Watchdog {
 
   std::mutex mutex_;  // guards what follows; `reason_` does not change once failed_ is set
   std::condition_variable changed_;
-  std::set<Peers*> watched_;
+  std::set<Waiting*> watched_;
   std::string reason_;
   bool stop_ = false;
   std::thread thread_;
