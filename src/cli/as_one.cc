@@ -50,7 +50,7 @@ int as_one(Processes& processes, const std::function<int()>& command) {
   } catch (const std::exception& error) {
     code = fail(processes, error.what(), kFailed);
   }
-  if (processes.failure().empty()) return *code;
+  if (!processes.lost_any()) return *code;
   std::cout.flush();
   std::_Exit(kFailed);
 }

@@ -162,6 +162,16 @@ std::string Processes::failure() const {
   return failure_locked();
 }
 
+void Processes::died() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  died_ = true;
+}
+
+bool Processes::lost_any() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return died_;
+}
+
 bool Processes::lost_process_0() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return lost_;
@@ -180,13 +190,17 @@ void Processes::raise(const std::string& what) const {
 void Processes::listen() {
   std::string end = "is gone";
   try {
-    while (const auto frame = socket_.receive()) take(*frame);
+    while (const auto frame = socket_.receive()) {
+      if (frame->at(0) == "gone") died();
+      take(*frame);
+    }
   } catch (const std::exception& error) {
     end = fmt::format("is not understood: {}", error.what());
   }
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     lost_ = gone_.empty() && !closing_;
+    died_ = died_ || lost_;
   }
   take({"gone", fmt::format("process 0 ({}) {}", hub_place_, end)});
   const std::lock_guard<std::mutex> lock(mutex_);

@@ -74,7 +74,9 @@ class Processes {
   // Why waits throw now; "" if they do not. Outside of an epoch's work: who is gone.
   std::string failure() const;
 
-  // Has process 0 died? Then nobody tells who else is gone.
+  // Has any process gone without saying that it would?
+  bool lost_any() const;
+  // Has process 0? Then nobody tells who else is gone.
   bool lost_process_0() const;
 
  private:
@@ -82,6 +84,7 @@ class Processes {
 
   void meet(const Launch& launch, double deadline_seconds);
   void listen();
+  void died();
   void take(const Frame& frame);
   void tell(const std::string& reason);
   void send(const Frame& frame);
@@ -112,6 +115,7 @@ class Processes {
   bool closing_ = false;
   bool closed_ = false;  // the listener has ended
   bool lost_ = false;    // and process 0 had not said that it would
+  bool died_ = false;    // somebody ended so
 
   std::mutex telling_;  // held while a callback runs
   std::map<int, std::function<void(const std::string&)>> callbacks_;
