@@ -151,7 +151,7 @@ expect_code 0 collective all --device host:3 -g 3 -b 4K -e 8K -d all -o all -r 1
 grep -q '^  reduce_scatter, GB/s, 3 ranks' out || fail "no table of reduce_scatter: $(cat out)"
 [[ $(grep -c '"wrong":0' all.jsonl) == $(grep -c '"verified":true' all.jsonl) ]] ||
   fail "some collectives were not checked"
-expect_code 0 collective broadcast --device host:2 --loop -n 3 -c 0 -b 4K --json loop.jsonl
+expect_code 0 collective broadcast --device host:2 --engine dma --loop -n 3 -c 0 -b 4K --json loop.jsonl
 grep -q '"mode":"loop","warm_ups":5' loop.jsonl || fail "--loop: $(cat loop.jsonl)"
 grep -q '1 case: not verified\|2 cases: not verified' out || fail "-c 0: $(cat out)"
 

@@ -24,8 +24,9 @@ int copy_lanes(Team& team) {
   return shared ? kLanesOfSharedLink : std::max(1, team.size() - 1);
 }
 
-// Up to here a kernel is as fast as the copy engines or faster, by size_bytes().
-constexpr std::uint64_t kKernelBytes = 16 << 20;
+// Up to this size_bytes() moves go by kernel. On 4 x H200 an all-gather of 4 MiB takes 26 us by
+// kernel and 35 us by copy engines, one of 16 MiB 69 us and 59 us; all-to-all is much the same.
+constexpr std::uint64_t kKernelBytes = 8 << 20;
 
 enum class Way { dma, kernel, faster };
 
