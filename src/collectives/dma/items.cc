@@ -16,8 +16,8 @@ std::vector<ExchangeItem> pushes(const Collective& collective, int rank, const P
     const Span source = send.at(rank).slice(move.from_offset, move.bytes);
     const Span target = recv.at(move.to).slice(move.to_offset, move.bytes);
     if (move.to == rank && source.data == target.data) continue;
-    const bool again = !items.empty() && last_offset == move.from_offset &&
-                       item_bytes(items.back()) == move.bytes;
+    const bool again =
+        !items.empty() && last_offset == move.from_offset && item_bytes(items.back()) == move.bytes;
     if (!again) items.push_back({{source}, {}});
     items.back().destinations.push_back(target);
     last_offset = move.from_offset;

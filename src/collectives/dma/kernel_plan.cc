@@ -85,7 +85,9 @@ void KernelPlan::enqueue(Stream& stream) {
   stream.exchange(*exchange_);
 }
 
-std::string KernelPlan::algorithm() const { return fmt::format("one kernel of {} blocks", blocks_); }
+std::string KernelPlan::algorithm() const {
+  return fmt::format("one kernel of {} blocks", blocks_);
+}
 
 void KernelPlan::release_waits() noexcept {
   constexpr std::uint64_t kReleased = std::numeric_limits<std::uint64_t>::max();
