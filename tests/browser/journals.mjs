@@ -19,7 +19,7 @@ const GRID = [
 ];
 const COLLECTIVE = [
   ...['collective', 'all_gather,all_reduce,send_recv', '--device', 'host:2', '--seconds', '0.02'],
-  ...['-b', '4K', '-e', '256K', '-f', '4'],
+  ...['--engine', 'host', '-b', '4K', '-e', '256K', '-f', '4'],
 ];
 const CPU = fileURLToPath(new URL('../../docs/results/epyc-2-cores/gemm-1.jsonl', import.meta.url));
 /** TFLOP/s that no MI300X can reach in bf16, of the shape of `HIGH.k` */
