@@ -1,18 +1,15 @@
-// One exchange, bound to the ranks' buffers. Words of a rank: `blocks` for each rank that writes
-// them, by rank.
+// One exchange, bound to the ranks' buffers.
 #include "collectives/dma/kernel_plan.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "collectives/dma/items.h"
 
 namespace duet {
 namespace {
 
-constexpr std::size_t kWord = sizeof(std::uint64_t);
 constexpr int kMostReducingBlocks = 16;
 constexpr int kMostMovingBlocks = 64;
 constexpr std::uint64_t kBytesPerBlock = 64 << 10;  // of what one rank handles
@@ -23,13 +20,6 @@ int blocks_for(const Collective& c, int ranks) {
   const int most = reduces(c.kind) ? kMostReducingBlocks : kMostMovingBlocks;
   return static_cast<int>(
       std::clamp<std::uint64_t>(bytes / kBytesPerBlock, 4, static_cast<std::uint64_t>(most)));
-}
-
-Buffer zeroed(Device& device, std::size_t words) {
-  const std::vector<std::uint64_t> zeros(words, 0);
-  Buffer buffer = device.allocate(words * kWord);
-  device.write(buffer.span(), zeros.data());
-  return buffer;
 }
 
 double wire_bytes_of(const std::vector<ExchangeItem>& items, int rank, const PeerMemory& recv) {
@@ -48,11 +38,9 @@ double wire_bytes_of(const std::vector<ExchangeItem>& items, int rank, const Pee
 
 KernelPlan::KernelPlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers,
                        Watchdog& watchdog)
-    : device_(rank.device),
-      watchdog_(watchdog),
+    : watchdog_(watchdog),
       blocks_(blocks_for(collective, rank.size)),
-      own_words_(zeroed(rank.device, static_cast<std::size_t>(blocks_ * rank.size))),
-      words_(rank, own_words_.span(), "the other ranks' flags"),
+      words_(rank, blocks_ * rank.size),
       send_(rank, buffers.send, "the other ranks' send buffers"),
       recv_(rank, buffers.recv, "the other ranks' receive buffers") {
   Exchange exchange;
@@ -60,13 +48,10 @@ KernelPlan::KernelPlan(Rank& rank, const Collective& collective, const Collectiv
   exchange.dtype = collective.dtype;
   exchange.op = collective.op;
   exchange.blocks = blocks_;
-  const std::size_t bytes = static_cast<std::size_t>(blocks_) * kWord;
   for (int step = 1; step < rank.size; ++step) {
     const int peer = (rank.index + step) % rank.size;
-    exchange.arrivals.push_back(
-        words_.at(peer).slice(static_cast<std::size_t>(rank.index) * bytes, bytes));
-    exchange.awaits.push_back(
-        words_.at(rank.index).slice(static_cast<std::size_t>(peer) * bytes, bytes));
+    exchange.arrivals.push_back(words_.at(peer, rank.index * blocks_, blocks_));
+    exchange.awaits.push_back(words_.at(rank.index, peer * blocks_, blocks_));
   }
   wire_bytes_ = wire_bytes_of(exchange.items, rank.index, recv_);
   // What a rank reads of others leaves them: of a reduction each rank's part goes to every other.
@@ -75,10 +60,10 @@ KernelPlan::KernelPlan(Rank& rank, const Collective& collective, const Collectiv
     wire_bytes_ += all - static_cast<double>(item_bytes(exchange.items.front()));
   }
   exchange_ = rank.device.prepare(exchange);
-  watchdog_.add(this);
+  watchdog_.add(&words_);
 }
 
-KernelPlan::~KernelPlan() { watchdog_.remove(this); }
+KernelPlan::~KernelPlan() { watchdog_.remove(&words_); }
 
 void KernelPlan::enqueue(Stream& stream) {
   watchdog_.require_all_well();
@@ -87,17 +72,6 @@ void KernelPlan::enqueue(Stream& stream) {
 
 std::string KernelPlan::algorithm() const {
   return fmt::format("one kernel of {} blocks", blocks_);
-}
-
-void KernelPlan::release_waits() noexcept {
-  constexpr std::uint64_t kReleased = std::numeric_limits<std::uint64_t>::max();
-  for (std::size_t word = 0; word < own_words_.bytes() / kWord; ++word) {
-    try {
-      device_.signal(flag_at(own_words_, word), kReleased);
-    } catch (const std::exception&) {
-      return;  // the device is gone, and its kernels with it
-    }
-  }
 }
 
 }  // namespace duet

@@ -3,14 +3,14 @@
 
 #include <memory>
 
-#include "collectives/dma/watchdog.h"
+#include "collectives/dma/words.h"
 #include "collectives/engine.h"
 #include "device/exchange.h"
 #include "team/peer_memory.h"
 
 namespace duet {
 
-class KernelPlan : public CollectivePlan, private Waiting {
+class KernelPlan : public CollectivePlan {
  public:
   // Inside Team::each(), by every rank.
   KernelPlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers,
@@ -22,13 +22,10 @@ class KernelPlan : public CollectivePlan, private Waiting {
   double wire_bytes() const override { return wire_bytes_; }
 
  private:
-  void release_waits() noexcept override;
-
-  Device& device_;
   Watchdog& watchdog_;
   int blocks_;
-  Buffer own_words_;
-  PeerMemory words_, send_, recv_;
+  Words words_;  // of each rank `blocks_` for every rank that writes them, by rank
+  PeerMemory send_, recv_;
   std::unique_ptr<PreparedExchange> exchange_;
   double wire_bytes_ = 0;
 };

@@ -28,10 +28,10 @@ MovePlan::MovePlan(Rank& rank, const Collective& collective, const CollectiveBuf
     : peers_(rank, buffers.recv), lanes_(lanes), watchdog_(watchdog) {
   deliver(rank, buffers, moves(collective, rank.size));
   lanes_in_use_ = std::max(1, std::min(copy_lanes, static_cast<int>(deliveries_.size())));
-  watchdog_.add(&peers_);
+  watchdog_.add(&peers_.waiting());
 }
 
-MovePlan::~MovePlan() { watchdog_.remove(&peers_); }
+MovePlan::~MovePlan() { watchdog_.remove(&peers_.waiting()); }
 
 void MovePlan::deliver(const Rank& rank, const CollectiveBuffers& buffers,
                        const std::vector<Move>& list) {

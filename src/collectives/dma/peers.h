@@ -1,14 +1,14 @@
 // What one rank's plan has of its peers: their receive buffers, and flags between every two.
 #pragma once
 
-#include "collectives/dma/watchdog.h"
+#include "collectives/dma/words.h"
 #include "team/peer_memory.h"
 
 namespace duet {
 
 // Flags are 0 between two calls. `ready` says that a receive buffer may be written, `done` that it
-// was; each lies at the rank that waits for it, so that nobody polls over a wire.
-class Peers : public Waiting {
+// was.
+class Peers {
  public:
   // Inside Team::each(), by every rank.
   Peers(Rank& rank, const Span& recv);
@@ -23,15 +23,14 @@ class Peers : public Waiting {
   Flag tell_done(int peer) const { return word(peer, size() + rank_); }
   Flag hear_done(int peer) const { return word(rank_, size() + peer); }
 
-  void release_waits() noexcept override;
+  Waiting& waiting() { return words_; }
 
  private:
-  Flag word(int owner, int index) const;
+  Flag word(int owner, int index) const { return {words_.at(owner, index)}; }
 
   int rank_;
-  Device& device_;
-  Buffer own_words_;
-  PeerMemory words_, recv_;
+  Words words_;
+  PeerMemory recv_;
 };
 
 }  // namespace duet

@@ -1,0 +1,42 @@
+// Words of every rank, and how waits for them are let go.
+#include "collectives/dma/words.h"
+
+#include <limits>
+
+namespace duet {
+namespace {
+
+constexpr std::size_t kWord = sizeof(std::uint64_t);
+
+Buffer zeroed(Device& device, int count) {
+  const std::vector<std::uint64_t> zeros(static_cast<std::size_t>(count), 0);
+  Buffer words = device.allocate(zeros.size() * kWord);
+  device.write(words.span(), zeros.data());
+  return words;
+}
+
+}  // namespace
+
+Words::Words(Rank& rank, int count)
+    : device_(rank.device),
+      own_(zeroed(rank.device, count)),
+      all_(rank, own_.span(), "the other ranks' flags") {}
+
+Span Words::at(int owner, int first, int count) const {
+  return all_.at(owner).slice(static_cast<std::size_t>(first) * kWord,
+                              static_cast<std::size_t>(count) * kWord);
+}
+
+// GPUs compare in a circle: the largest signed number is above all that a wait is for.
+void Words::release_waits() noexcept {
+  constexpr std::uint64_t kReleased = std::numeric_limits<std::int64_t>::max();
+  for (std::size_t word = 0; word < own_.bytes() / kWord; ++word) {
+    try {
+      device_.signal(flag_at(own_, word), kReleased);
+    } catch (const std::exception&) {
+      return;  // the device is gone, and its streams with it
+    }
+  }
+}
+
+}  // namespace duet

@@ -1,0 +1,26 @@
+// Words of 64 bits that ranks write for each other to wait for, 0 at first. A word lies at the rank
+// that waits for it, so that nobody polls over a wire.
+#pragma once
+
+#include "collectives/dma/watchdog.h"
+#include "team/peer_memory.h"
+
+namespace duet {
+
+class Words : public Waiting {
+ public:
+  // Inside Team::each(), by every rank with the same count: so many words at each rank.
+  Words(Rank& rank, int count);
+
+  // `count` words of a rank's, from `first` on.
+  Span at(int owner, int first, int count = 1) const;
+
+  void release_waits() noexcept override;
+
+ private:
+  Device& device_;
+  Buffer own_;
+  PeerMemory all_;
+};
+
+}  // namespace duet
