@@ -8,22 +8,13 @@
 
 #include "device/gpu/kernels.h"
 #include "device/gpu/load_kernel.h"
+#include "device/gpu/quad.h"
 
 namespace duet::DUET_GPU {
 namespace {
 
 constexpr int kUnroll = 8;         // loads in flight per thread
 constexpr int kMaxThreads = 1024;  // per block
-
-// 16 bytes, loaded and stored in one instruction. As a struct clang keeps arrays of it in scratch
-// memory; nvcc knows no vector types of the language.
-#ifdef DUET_GPU_HIP
-using Quad = std::uint32_t __attribute__((ext_vector_type(4)));
-#else
-struct alignas(16) Quad {
-  std::uint32_t x, y, z, w;
-};
-#endif
 
 // A copy cut into bytes before the first aligned address, `count` vectors, and bytes after.
 struct Pieces {

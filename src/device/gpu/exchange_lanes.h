@@ -5,19 +5,10 @@
 #include <cstdint>
 
 #include "device/gpu/element.h"
+#include "device/gpu/quad.h"
 #include "device/gpu/vendor.h"
 
 namespace duet::DUET_GPU {
-
-// 16 bytes, loaded and stored in one instruction. As a struct clang keeps arrays of it in scratch
-// memory; nvcc knows no vector types of the language.
-#ifdef DUET_GPU_HIP
-using Quad = std::uint32_t __attribute__((ext_vector_type(4)));
-#else
-struct alignas(16) Quad {
-  std::uint32_t x, y, z, w;
-};
-#endif
 
 __device__ inline std::uint32_t quarter(const Quad& quad, int i) {
   return i == 0 ? quad.x : i == 1 ? quad.y : i == 2 ? quad.z : quad.w;

@@ -1,0 +1,20 @@
+// 16 bytes, loaded and stored in one instruction, for the files that define kernels.
+#pragma once
+
+#include <cstdint>
+
+#include "device/gpu/vendor.h"
+
+namespace duet::DUET_GPU {
+
+// As a struct clang keeps arrays of it in scratch memory; nvcc knows no vector types of the
+// language.
+#ifdef DUET_GPU_HIP
+using Quad = std::uint32_t __attribute__((ext_vector_type(4)));
+#else
+struct alignas(16) Quad {
+  std::uint32_t x, y, z, w;
+};
+#endif
+
+}  // namespace duet::DUET_GPU
