@@ -4,7 +4,7 @@
 #include <mutex>
 
 #include "collectives/cpu/engine.h"
-#include "collectives/dma/engine.h"
+#include "collectives/peer/engine.h"
 #include "core/module.h"
 
 namespace duet {

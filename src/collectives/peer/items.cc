@@ -1,5 +1,5 @@
 // Collectives as items of an exchange.
-#include "collectives/dma/items.h"
+#include "collectives/peer/items.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // Forking and joining by events.
-#include "collectives/dma/lanes.h"
+#include "collectives/peer/lanes.h"
 
 namespace duet {
 

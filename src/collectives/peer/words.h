@@ -2,7 +2,7 @@
 // that waits for it, so that nobody polls over a wire.
 #pragma once
 
-#include "collectives/dma/watchdog.h"
+#include "collectives/peer/watchdog.h"
 #include "team/peer_memory.h"
 
 namespace duet {

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <thread>
 
-#include "collectives/dma/engine.h"
+#include "collectives/peer/engine.h"
 #include "core/error.h"
 #include "core/random.h"
 

@@ -1,11 +1,11 @@
 // One exchange, bound to the ranks' buffers.
-#include "collectives/dma/kernel_plan.h"
+#include "collectives/peer/kernel_plan.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "collectives/dma/items.h"
+#include "collectives/peer/items.h"
 
 namespace duet {
 namespace {

@@ -1,5 +1,5 @@
 // Words of every rank, and how waits for them are let go.
-#include "collectives/dma/words.h"
+#include "collectives/peer/words.h"
 
 #include <limits>
 

@@ -4,9 +4,9 @@
 
 #include <vector>
 
-#include "collectives/dma/lanes.h"
-#include "collectives/dma/peers.h"
 #include "collectives/engine.h"
+#include "collectives/peer/lanes.h"
+#include "collectives/peer/peers.h"
 
 namespace duet {
 

@@ -1,5 +1,5 @@
 // A thread that sleeps until a process fails, and then releases waits until nobody needs it.
-#include "collectives/dma/watchdog.h"
+#include "collectives/peer/watchdog.h"
 
 #include <chrono>
 

@@ -1,5 +1,5 @@
 // Flags and buffers between ranks.
-#include "collectives/dma/peers.h"
+#include "collectives/peer/peers.h"
 
 namespace duet {
 

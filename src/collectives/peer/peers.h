@@ -1,7 +1,7 @@
 // What one rank's plan has of its peers: their receive buffers, and flags between every two.
 #pragma once
 
-#include "collectives/dma/words.h"
+#include "collectives/peer/words.h"
 #include "team/peer_memory.h"
 
 namespace duet {

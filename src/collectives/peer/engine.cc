@@ -1,10 +1,10 @@
 // A session: each local rank's lanes, and the watchdog over all of its plans.
-#include "collectives/dma/engine.h"
+#include "collectives/peer/engine.h"
 
 #include <algorithm>
 
-#include "collectives/dma/kernel_plan.h"
-#include "collectives/dma/move_plan.h"
+#include "collectives/peer/kernel_plan.h"
+#include "collectives/peer/move_plan.h"
 #include "collectives/planning.h"
 
 namespace duet {

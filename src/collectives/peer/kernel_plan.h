@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "collectives/dma/words.h"
 #include "collectives/engine.h"
+#include "collectives/peer/words.h"
 #include "device/exchange.h"
 #include "team/peer_memory.h"
 

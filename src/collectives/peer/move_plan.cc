@@ -5,7 +5,7 @@
 // Several lanes fill the pauses between copies of one: on 4 x H200, GB/s sent per rank of an
 // all-gather of 1 MiB with 1, 2, 3 lanes: 22, 31, 29; 16 MiB: 189, 210, 217; 256 MiB: 362, 370,
 // 368. With a lane for each of seven peers they collide, to half of the rate of one.
-#include "collectives/dma/move_plan.h"
+#include "collectives/peer/move_plan.h"
 
 #include <fmt/format.h>
 
