@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 
 #include "core/error.h"
@@ -55,6 +56,12 @@ void check_words(const Span& words, int blocks) {
 
 }  // namespace
 
+bool has_flags(const Exchange& exchange) {
+  return std::any_of(exchange.items.begin(), exchange.items.end(), [](const ExchangeItem& item) {
+    return !item.after.empty() || !item.then.empty();
+  });
+}
+
 void check_exchange(const Exchange& exchange) {
   for (const ExchangeItem& item : exchange.items) check_item(item, exchange);
   if (exchange.blocks < 0) throw BadArgument("exchange: expected a number of blocks from 0");
@@ -63,6 +70,9 @@ void check_exchange(const Exchange& exchange) {
         fmt::format("exchange: words of {} peers to write and of {} to await: "
                     "expected as many, at most {}",
                     exchange.arrivals.size(), exchange.awaits.size(), kMostPeers));
+  }
+  if (!exchange.awaits.empty() && has_flags(exchange)) {
+    throw BadArgument("exchange: items with flags: expected an exchange without peers");
   }
   if (!exchange.awaits.empty() && exchange.blocks == 0) {
     throw BadArgument("exchange: with peers, expected a number of blocks that all agree on");

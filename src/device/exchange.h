@@ -19,6 +19,12 @@ namespace duet {
 struct ExchangeItem {
   std::vector<Span> sources;
   std::vector<Span> destinations;
+
+  // Flags that are 0 or 1, as of Stream::meet(): the item starts when all of `after` are 1, which
+  // it sets back to 0 when it is done, and then sets `then` to 1. For an exchange without peers;
+  // items take their turns in order, and with flags between them may touch the same memory.
+  std::vector<Flag> after = {};
+  std::vector<Flag> then = {};
 };
 
 // Block b of the launch handles slice b of every item. With peers it meets block b of each before
@@ -69,6 +75,9 @@ class PreparedExchange {
 // unequal sizes, for elements that are cut, unaligned or of a type that is not reduced, and for
 // peers whose words do not fit.
 void check_exchange(const Exchange& exchange);
+
+// Does any item wait or signal?
+bool has_flags(const Exchange& exchange);
 
 // Bytes of an item's spans, each.
 inline std::size_t item_bytes(const ExchangeItem& item) { return item.sources.front().bytes; }

@@ -138,6 +138,52 @@ TEST_P(Exchanges, TakeSeveralItems) {
   expect(copy.span(), pattern(3));
 }
 
+// A stream of the peer pushes pieces into two slots in turn; items reduce each with the device's
+// own and give the slot back. Over and over, with words that are as they were after each round.
+TEST_P(Exchanges, TakeTurnsWithAnotherStream) {
+  constexpr std::size_t kPieces = 7, kPiece = 40000 * 4, kRounds = 12;
+  const Buffer words = filled(device(), 2 * sizeof(std::uint64_t), constant(0));
+  const Buffer back = filled(peer(), 2 * sizeof(std::uint64_t), constant(0));
+  const Buffer own = device().allocate(kPieces * kPiece), slots = device().allocate(2 * kPiece);
+  const Buffer theirs = peer().allocate(kPieces * kPiece);
+  const Buffer result = device().allocate(kRounds * kPieces * kPiece);
+  auto stream = device().make_stream(), pushes = peer().make_stream();
+  for (std::size_t slot = 0; slot < 2; ++slot) peer().signal(flag_at(back, slot), 1);
+  std::vector<std::unique_ptr<PreparedExchange>> prepared;
+  for (std::size_t round = 0; round < kRounds; ++round) {
+    Exchange exchange;
+    exchange.dtype = DType::int32;
+    for (std::size_t i = 0; i < kPieces; ++i) {
+      const Span to = result.slice((round * kPieces + i) * kPiece, kPiece);
+      exchange.items.push_back(
+          {{own.slice(i * kPiece, kPiece), slots.slice(i % 2 * kPiece, kPiece)},
+           {to},
+           {flag_at(words, i % 2)},
+           {flag_at(back, i % 2)}});
+    }
+    prepared.push_back(device().prepare(exchange));
+  }
+  for (std::size_t round = 0; round < kRounds; ++round) {
+    stream->fill(own.span(), digits(DType::int32, 2, 2 * round));
+    stream->exchange(*prepared[round]);
+    pushes->fill(theirs.span(), digits(DType::int32, 2, 2 * round + 1));
+    for (std::size_t i = 0; i < kPieces; ++i) {
+      pushes->meet({{}, {flag_at(back, i % 2)}});
+      pushes->copy({slots.slice(i % 2 * kPiece, kPiece),
+                    theirs.slice(i * kPiece, kPiece),
+                    Executor::dma,
+                    {}});
+      pushes->meet({{flag_at(words, i % 2)}, {}});
+    }
+  }
+  pushes->synchronize(kDeadline);
+  stream->synchronize(kDeadline);
+  for (std::size_t round = 0; round < kRounds; ++round) {
+    expect(result.slice(round * kPieces * kPiece, kPieces * kPiece),
+           reduced(DType::int32, Reduction::sum, 2, 2 * round));
+  }
+}
+
 TEST_P(Exchanges, RefuseWhatDoesNotFit) {
   const Buffer room = device().allocate(1024);
   const Span a = room.slice(0, 64), b = room.slice(64, 64), c = room.slice(128, 32);
@@ -159,6 +205,8 @@ TEST_P(Exchanges, RefuseWhatDoesNotFit) {
   refuse({{}, DType::fp32, Reduction::sum, 0, {word}, {word}});
   refuse({{}, DType::fp32, Reduction::sum, 2, {word}, {word}});
   refuse({{}, DType::fp32, Reduction::sum, 1, {word}, {}});
+  const Flag flag{word};
+  refuse({{{{a}, {b}, {flag}, {}}}, DType::fp32, Reduction::sum, 1, {word}, {word}});
   const std::vector<Span> many(kMostPeers + 1, word);
   refuse({{}, DType::fp32, Reduction::sum, 1, many, many});
 }

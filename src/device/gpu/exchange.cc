@@ -68,9 +68,13 @@ GpuExchange::GpuExchange(GpuDevice& device, const Exchange& exchange)
   for (const ExchangeItem& item : exchange.items) {
     items.push_back({item_bytes(item), static_cast<std::uint32_t>(addresses.size()),
                      static_cast<std::uint32_t>(item.sources.size()),
-                     static_cast<std::uint32_t>(item.destinations.size()), common_width(item)});
+                     static_cast<std::uint32_t>(item.destinations.size()),
+                     static_cast<std::uint32_t>(item.after.size()),
+                     static_cast<std::uint32_t>(item.then.size()), common_width(item)});
     add_addresses(addresses, item.sources);
     add_addresses(addresses, item.destinations);
+    for (const Flag& flag : item.after) addresses.push_back(address(flag.word));
+    for (const Flag& flag : item.then) addresses.push_back(address(flag.word));
   }
   add_addresses(arrivals, exchange.arrivals);
   add_addresses(awaits, exchange.awaits);
@@ -78,7 +82,8 @@ GpuExchange::GpuExchange(GpuDevice& device, const Exchange& exchange)
   const std::size_t item_at = packed.add(items), address_at = packed.add(addresses),
                     arrival_at = packed.add(arrivals), await_at = packed.add(awaits),
                     calls_at = packed.add(
-                        std::vector<std::uint64_t>(static_cast<std::size_t>(blocks_), 0));
+                        std::vector<std::uint64_t>(static_cast<std::size_t>(blocks_), 0)),
+                    finished_at = packed.add(std::vector<std::uint64_t>(items.size(), 0));
   memory_ = device_.allocate(packed.bytes().size());
   device_.write(memory_.span(), packed.bytes().data());
 
@@ -88,6 +93,7 @@ GpuExchange::GpuExchange(GpuDevice& device, const Exchange& exchange)
   table_.arrivals = reinterpret_cast<std::uint64_t* const*>(base + arrival_at);
   table_.awaits = reinterpret_cast<std::uint64_t* const*>(base + await_at);
   table_.calls = reinterpret_cast<std::uint64_t*>(base + calls_at);
+  table_.finished = reinterpret_cast<unsigned long long*>(base + finished_at);
   table_.item_count = static_cast<int>(items.size());
   table_.peers = static_cast<int>(awaits.size());
   table_.averages = exchange.op == Reduction::avg;
@@ -106,13 +112,15 @@ void GpuExchange::check(const Exchange& exchange) const {
   for (const ExchangeItem& item : exchange.items) {
     reach(item.sources, "exchange, source");
     reach(item.destinations, "exchange, destination");
+    for (const Flag& flag : item.after) machine.require_flag(flag, device_);
+    for (const Flag& flag : item.then) machine.require_flag(flag, device_);
   }
   reach(exchange.arrivals, "exchange, a peer's words");
   reach(exchange.awaits, "exchange, awaited words");
   const int units = device_.info().compute_units;
-  if (!exchange.awaits.empty() && exchange.blocks > units) {
+  if ((!exchange.awaits.empty() || has_flags(exchange)) && exchange.blocks > units) {
     throw BadArgument(
-        fmt::format("exchange: {} blocks that meet peers: expected at most {}, the "
+        fmt::format("exchange: {} blocks that wait for others: expected at most {}, the "
                     "compute units of {}",
                     exchange.blocks, units, device_.info().name));
   }

@@ -59,28 +59,38 @@ __device__ void reduce_slice(const Piece& slice, std::uint64_t bytes, unsigned w
   reduce_any<Singles<Type>, Op>(pieces.tail, divisor);
 }
 
+// This block's slice of an item.
+template <typename Type, typename Op>
+__device__ void handle(const gpu::TableItem& item, unsigned char* const* addresses, bool averages) {
+  const ExchangeSlice slice =
+      exchange_slice(item.bytes, static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x));
+  if (slice.begin == slice.end) return;
+  const Piece piece{addresses,
+                    addresses + item.sources,
+                    static_cast<int>(item.sources),
+                    static_cast<int>(item.destinations),
+                    slice.begin,
+                    0};
+  if (item.sources == 1) {
+    copy_slice(piece, slice.end - slice.begin, item.width);
+  } else {
+    reduce_slice<Type, Op>(piece, slice.end - slice.begin, item.width,
+                           averages ? piece.source_count : 1);
+  }
+}
+
 template <typename Type, typename Op>
 __global__ void __launch_bounds__(kExchangeThreads) exchange_kernel(gpu::ExchangeTable table) {
   const std::uint64_t call = table.calls[blockIdx.x];
   if (table.peers > 0) meet(table, 2 * call + 1);
   for (int i = 0; i < table.item_count; ++i) {
     const gpu::TableItem item = table.items[i];
-    const ExchangeSlice slice =
-        exchange_slice(item.bytes, static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x));
-    if (slice.begin == slice.end) continue;
     unsigned char* const* const addresses = table.addresses + item.first;
-    const Piece piece{addresses,
-                      addresses + item.sources,
-                      static_cast<int>(item.sources),
-                      static_cast<int>(item.destinations),
-                      slice.begin,
-                      0};
-    if (item.sources == 1) {
-      copy_slice(piece, slice.end - slice.begin, item.width);
-    } else {
-      reduce_slice<Type, Op>(piece, slice.end - slice.begin, item.width,
-                             table.averages ? piece.source_count : 1);
-    }
+    unsigned char* const* const flags = addresses + item.sources + item.destinations;
+    const bool has_flags = item.after + item.then > 0;
+    if (has_flags) take_turn(item, flags);
+    handle<Type, Op>(item, addresses, table.averages);
+    if (has_flags) pass_turn(item, flags, table.finished + i);
   }
   if (table.peers == 0) return;
   meet(table, 2 * call + 2);

@@ -1,5 +1,5 @@
 // How blocks of kernels on several devices meet: each writes a word at every peer and waits for the
-// words that the peers write here.
+// words that the peers write here. And how the blocks of one kernel take turns with copy engines.
 #pragma once
 
 #include <cstdint>
@@ -44,6 +44,36 @@ __device__ inline void meet(const gpu::ExchangeTable& table, std::uint64_t value
     }
   }
   __syncthreads();
+}
+
+// An item's flags, in the table's list of addresses.
+__device__ inline std::uint64_t* flag_of(unsigned char* const* flags, unsigned i) {
+  return reinterpret_cast<std::uint64_t*>(flags[i]);
+}
+
+// Waits until the item may start. `flags` are those that it waits for and then those that it sets.
+__device__ inline void take_turn(const gpu::TableItem& item, unsigned char* const* flags) {
+  for (unsigned i = threadIdx.x; i < item.after; i += blockDim.x) {
+    while (load_acquire(flag_of(flags, i)) == 0) {
+    }
+  }
+  __syncthreads();
+}
+
+// The last block to be done passes the turn on, for all.
+__device__ inline void pass_turn(const gpu::TableItem& item, unsigned char* const* flags,
+                                 unsigned long long* finished) {
+  finish_stores();
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  __threadfence();
+  if (atomicAdd(finished, 1ULL) + 1 < gridDim.x) return;
+  __threadfence();
+  *finished = 0;
+  for (unsigned i = 0; i < item.after; ++i) *flag_of(flags, i) = 0;
+  for (unsigned i = item.after; i < item.after + item.then; ++i) {
+    store_release(flag_of(flags, i), 1);
+  }
 }
 
 }  // namespace duet::DUET_GPU

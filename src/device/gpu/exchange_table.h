@@ -5,12 +5,15 @@
 
 namespace duet::gpu {
 
-// The addresses from `first` on are those of the sources, and after them the destinations'.
+// The addresses from `first` on are those of the sources, after them the destinations', then of the
+// flags that it waits for and of those that it sets.
 struct TableItem {
   std::uint64_t bytes = 0;
   std::uint32_t first = 0;
   std::uint32_t sources = 0;
   std::uint32_t destinations = 0;
+  std::uint32_t after = 0;
+  std::uint32_t then = 0;
   std::uint32_t width = 0;  // bytes by which all addresses are alike: 16, 4 or 1
 };
 
@@ -19,7 +22,8 @@ struct ExchangeTable {
   unsigned char* const* addresses = nullptr;
   std::uint64_t* const* arrivals = nullptr;  // by peer: a word for each block
   std::uint64_t* const* awaits = nullptr;
-  std::uint64_t* calls = nullptr;  // that each block has had
+  std::uint64_t* calls = nullptr;          // that each block has had
+  unsigned long long* finished = nullptr;  // by item with flags: blocks that have done their part
   int item_count = 0;
   int peers = 0;
   bool averages = false;

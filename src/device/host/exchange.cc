@@ -44,6 +44,8 @@ HostExchange::HostExchange(HostDevice& device, const Exchange& exchange)
     for (const Span& span : item.destinations) {
       machine.require_own(span, "destination of an exchange");
     }
+    for (const Flag& flag : item.after) machine.require_own(flag.word, "awaited flag");
+    for (const Flag& flag : item.then) machine.require_own(flag.word, "flag");
     bytes_ += item_bytes(item);
   }
   for (const Span& words : exchange_.arrivals) {
@@ -67,15 +69,24 @@ bool HostExchange::have_arrived(std::uint64_t value) const {
   });
 }
 
-void HostExchange::run_items() const {
-  const int parts = bytes_ >= kParallelBytes ? device_.workers().cores() : 1;
-  device_.workers().parallel(parts, [this, parts](int part) { run_part(part, parts); });
+int HostExchange::parts_of(std::size_t bytes) const {
+  return bytes >= kParallelBytes ? device_.workers().cores() : 1;
 }
 
-void HostExchange::run_part(int part, int parts) const {
-  for (const ExchangeItem& item : exchange_.items) {
+void HostExchange::run_items() const {
+  const int parts = parts_of(bytes_);
+  device_.workers().parallel(parts, [this, parts](int part) {
+    for (const ExchangeItem& item : exchange_.items) {
+      run_slice(item, exchange_, exchange_slice(item_bytes(item), part, parts));
+    }
+  });
+}
+
+void HostExchange::run_item(const ExchangeItem& item) const {
+  const int parts = parts_of(item_bytes(item));
+  device_.workers().parallel(parts, [this, &item, parts](int part) {
     run_slice(item, exchange_, exchange_slice(item_bytes(item), part, parts));
-  }
+  });
 }
 
 }  // namespace duet::host

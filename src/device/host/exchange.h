@@ -22,8 +22,12 @@ class HostExchange : public PreparedExchange {
   bool have_arrived(std::uint64_t value) const;  // the peers, all of them
   void run_items() const;
 
+  const std::vector<ExchangeItem>& items() const { return exchange_.items; }
+  bool takes_turns() const { return has_flags(exchange_); }
+  void run_item(const ExchangeItem& item) const;
+
  private:
-  void run_part(int part, int parts) const;
+  int parts_of(std::size_t bytes) const;
 
   HostDevice& device_;
   Exchange exchange_;

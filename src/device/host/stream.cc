@@ -179,6 +179,7 @@ void HostStream::exchange(PreparedExchange& prepared) {
     throw BadArgument(fmt::format("{}: another device's exchange", device_.info().name));
   }
   Workers& workers = device_.workers();
+  if (own->takes_turns()) return take_turns(*own);
   if (!own->has_peers()) return workers.push(&queue_, {nullptr, [own] { own->run_items(); }});
   const std::uint64_t come = 2 * own->next_call() + 1, done = come + 1;
   workers.push(&queue_, {nullptr, [own, come] { own->arrive(come); }});
@@ -189,6 +190,15 @@ void HostStream::exchange(PreparedExchange& prepared) {
                          },
                          own->polled()});
   workers.push(&queue_, {[own, done] { return own->have_arrived(done); }, [] {}, own->polled()});
+}
+
+void HostStream::take_turns(const HostExchange& exchange) {
+  for (const ExchangeItem& item : exchange.items()) {
+    for (const Flag& flag : item.after) wait(flag, 1);
+    device_.workers().push(&queue_, {nullptr, [&exchange, &item] { exchange.run_item(item); }});
+    for (const Flag& flag : item.after) signal(flag, 0);
+    for (const Flag& flag : item.then) signal(flag, 1);
+  }
 }
 
 void HostStream::rethrow() {

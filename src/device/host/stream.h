@@ -31,6 +31,8 @@ class HostEvent : public Event {
   std::shared_ptr<Moment> moment_;
 };
 
+class HostExchange;
+
 class HostStream : public Stream {
  public:
   HostStream(HostDevice& device, int priority);
@@ -49,6 +51,7 @@ class HostStream : public Stream {
   void synchronize(double deadline_seconds) override;
 
  private:
+  void take_turns(const HostExchange& exchange);
   void rethrow();
 
   HostDevice& device_;

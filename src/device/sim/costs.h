@@ -53,7 +53,11 @@ class CostModel {
   Charge task(const Task& task, Issuer issuer) const;
   // Without its meetings. Throws BadArgument as copy().
   Charge exchange(const ExchangePlaces& places, Issuer issuer) const;
-  // From a kernel's writing its peers' words to their seeing them.
+  // Of one item, by itself: the first one's launches the kernel.
+  Charge turn(const ExchangePlaces& places, std::size_t item, Issuer issuer) const;
+  // From a kernel's writing a word to its being seen.
+  double write(Place word, Issuer issuer) const;
+  // The same of all its peers' words.
   double arrive(const ExchangePlaces& places, Issuer issuer) const;
   double signal(Place word, Issuer issuer) const;
   double wait() const { return platform_.device.wait_latency; }

@@ -30,6 +30,8 @@ SimExchange::SimExchange(SimDevice& device, const Exchange& exchange)
     places_.items.push_back({places_of(memory, item.sources, "exchange's source"),
                              places_of(memory, item.destinations, "exchange's destination"),
                              static_cast<double>(item_bytes(item))});
+    for (const Flag& flag : item.after) memory.require_flag(flag);
+    for (const Flag& flag : item.then) memory.require_flag(flag);
   }
   for (const Span& words : exchange_.arrivals) {
     arrivals_.push_back(first_word(memory, words));
@@ -42,16 +44,18 @@ SimExchange::SimExchange(SimDevice& device, const Exchange& exchange)
 }
 
 void SimExchange::leave_behind() {
+  for (std::size_t i = 0; i < exchange_.items.size(); ++i) leave_behind(i);
+}
+
+void SimExchange::leave_behind(std::size_t index) {
   Memory& memory = device_.machine().memory();
-  for (std::size_t i = 0; i < exchange_.items.size(); ++i) {
-    const ExchangeItem& item = exchange_.items[i];
-    if (item.sources.size() > 1) {
-      memory.reduce(item, exchange_.dtype, exchange_.op, reduced_[i]);
-    } else {
-      for (const Span& to : item.destinations) memory.move(to, item.sources.front());
-    }
-    for (const Span& to : item.destinations) device_.machine().written(to);
+  const ExchangeItem& item = exchange_.items[index];
+  if (item.sources.size() > 1) {
+    memory.reduce(item, exchange_.dtype, exchange_.op, reduced_[index]);
+  } else {
+    for (const Span& to : item.destinations) memory.move(to, item.sources.front());
   }
+  for (const Span& to : item.destinations) device_.machine().written(to);
 }
 
 }  // namespace duet::sim

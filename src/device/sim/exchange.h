@@ -25,6 +25,7 @@ class SimExchange : public PreparedExchange {
 
   // What the items leave in memory, when their time has passed.
   void leave_behind();
+  void leave_behind(std::size_t item);
 
  private:
   SimDevice& device_;

@@ -12,13 +12,24 @@ constexpr int kDefaultBlocks = 16;  // as on a GPU
 
 }  // namespace
 
+double CostModel::write(Place word, Issuer issuer) const {
+  if (word.kind != MemoryKind::device) return platform_.host.link_latency;
+  return word.device == issuer.device ? 0 : platform_.link.latency;
+}
+
 double CostModel::arrive(const ExchangePlaces& places, Issuer issuer) const {
   double latency = 0;
-  for (const Place& word : places.arrivals) {
-    if (word.kind != MemoryKind::device) latency = std::max(latency, platform_.host.link_latency);
-    if (word.device != issuer.device) latency = std::max(latency, platform_.link.latency);
-  }
+  for (const Place& word : places.arrivals) latency = std::max(latency, write(word, issuer));
   return latency;
+}
+
+Charge CostModel::turn(const ExchangePlaces& places, std::size_t item, Issuer issuer) const {
+  ExchangePlaces alone;
+  alone.items = {places.items[item]};
+  alone.blocks = places.blocks;
+  Charge charge = exchange(alone, issuer);
+  if (item > 0) charge.latency -= platform_.device.kernel.launch;
+  return charge;
 }
 
 void CostModel::add_traffic(std::map<int, double>& load, Place place, double bytes, bool reads,

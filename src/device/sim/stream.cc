@@ -81,10 +81,26 @@ void SimStream::exchange(PreparedExchange& prepared) {
   if (own == nullptr || &own->device() != &device_) {
     throw BadArgument(fmt::format("{}: another device's exchange", device_.info().name));
   }
+  if (has_flags(own->exchange())) return take_turns(*own);
   const std::uint64_t call = own->next_call();
   meet_peers(*own, 2 * call + 1);
   push(ExchangeOp{own, machine_.costs().exchange(own->places(), issuer())});
   meet_peers(*own, 2 * call + 2);
+}
+
+// Within a running kernel: nothing is launched for an item but the first, and what it writes is
+// seen after a link's latency.
+void SimStream::take_turns(SimExchange& exchange) {
+  const std::vector<ExchangeItem>& items = exchange.exchange().items;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    for (const Flag& flag : items[i].after) push(FlagOp{flag, 1, 0});
+    push(TurnOp{&exchange, i, machine_.costs().turn(exchange.places(), i, issuer())});
+    for (const Flag& flag : items[i].after) push(SignalOp{flag, 0, 0});
+    for (const Flag& flag : items[i].then) {
+      const Place word = machine_.memory().require_flag(flag);
+      push(SignalOp{flag, 1, machine_.costs().write(word, issuer())});
+    }
+  }
 }
 
 // A running kernel polls: it sees a word as soon as that has come.

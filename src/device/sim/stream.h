@@ -108,10 +108,16 @@ class SimStream : public Stream {
     SimExchange* exchange;
     Charge charge;
   };
+  struct TurnOp {  // one item of an exchange whose items take turns
+    SimExchange* exchange;
+    std::size_t item;
+    Charge charge;
+  };
   using Op = std::variant<CopyOp, FillOp, TaskOp, RecordOp, AwaitOp, SignalOp, FlagOp, ArriveOp,
-                          ExchangeOp>;
+                          ExchangeOp, TurnOp>;
 
   Issuer issuer() const { return {device_.index(), priority_}; }
+  void take_turns(SimExchange& exchange);
   void meet_peers(const SimExchange& exchange, std::uint64_t value);
   void push(Op op);
   void pump();
@@ -128,6 +134,7 @@ class SimStream : public Stream {
   void start(const FlagOp& op);
   void start(const ArriveOp& op) { pass(op.latency); }
   void start(const ExchangeOp& op) { begin(op.charge); }
+  void start(const TurnOp& op) { begin(op.charge); }
 
   void leave_behind(const CopyOp& op);
   void leave_behind(const FillOp& op);
@@ -138,6 +145,7 @@ class SimStream : public Stream {
   void leave_behind(const FlagOp&) {}
   void leave_behind(const ArriveOp& op);
   void leave_behind(const ExchangeOp& op) { op.exchange->leave_behind(); }
+  void leave_behind(const TurnOp& op) { op.exchange->leave_behind(op.item); }
 
   SimDevice& device_;
   SimMachine& machine_;
