@@ -1,6 +1,8 @@
 // `duet collective`: nccl-tests' flags with their meaning, as options of the collective benchmark.
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "cli/as_one.h"
 #include "cli/command.h"
 #include "cli/flags.h"
@@ -8,6 +10,7 @@
 #include "cli/lists.h"
 #include "cli/measure.h"
 #include "cli/own_machines.h"
+#include "cli/tuning.h"
 #include "collectives/cases.h"
 #include "core/error.h"
 #include "core/units.h"
@@ -71,6 +74,9 @@ class CollectiveCommand : public Command {
     add("--in-place", places_, "WHICH", "out, in or both; default both");
     add("--skew", skews_, "LIST",
         "all_to_all_v: who sends how much: even, random, one_heavy; default even");
+    app_->add_flag("--tune", tune_,
+                   "Measure where copy engines overtake the kernel, and have the engine auto go by "
+                   "it from now on (docs/collectives.md); default sizes 64K to 256M (CPUs 16M)");
     add_nccl_flags();
     add_mode_flags(*app_, mode_);
     add_output_flags(*app_, output_);
@@ -88,6 +94,8 @@ class CollectiveCommand : public Command {
     CollectiveOptions options = parsed();
     std::vector<std::string> devices = device_names(devices_);
     if (devices.empty()) devices = {processes.size() == 1 ? "host:4" : "host"};
+    std::optional<Tuning> tuning;  // outlives the jobs, which tell it what they measured
+    if (tune_) tuning.emplace(processes);
     Plan plan;
     open_own_machines(plan, devices, processes);
     run_together(processes, [&] {
@@ -96,10 +104,14 @@ class CollectiveCommand : public Command {
     for (std::size_t i = 0; i < plan.machines.size(); ++i) {
       Machine& machine = *plan.machines[i];
       options.device_name = plan.names[i];
-      add_job(plan, machine, collective_benchmark(machine, options, interrupted, &processes),
-              plan.names[i]);
+      if (tuning) options.sizes = tuning->sizes(sizes(), machine);
+      Benchmark benchmark = collective_benchmark(machine, options, interrupted, &processes);
+      if (tuning) tuning->hear(machine, benchmark);
+      add_job(plan, machine, std::move(benchmark), plan.names[i]);
     }
-    return measure(plan, output_, line);
+    const int code = measure(plan, output_, line);
+    if (tuning) tuning->store(output_.quiet);
+    return code;
   }
 
   void add(const std::string& flag, std::string& value, const char* type, const char* text) {
@@ -136,6 +148,11 @@ class CollectiveCommand : public Command {
     CollectiveOptions options;
     options.kinds = kinds_ == "all" ? all_collectives() : parse_list(kinds_, parse_collective);
     if (!engines_.empty()) options.engines = split(engines_, ',');
+    if (tune_) {
+      if (!engines_.empty()) throw UsageError("--tune and --engine: expected one of them");
+      options.engines = Tuning::engines();
+      options.kinds = Tuning::kinds(options.kinds, kinds_ == "all");
+    }
     options.sizes = sizes();
     if (!types_.empty()) options.dtypes = parse_types(types_);
     if (!ops_.empty()) {
@@ -199,7 +216,7 @@ class CollectiveCommand : public Command {
   OutputFlags output_;
   std::string kinds_, engines_, low_, high_, step_, factor_, types_, ops_, root_, places_, skews_;
   std::string iterations_, warm_ups_, checks_, gpus_, threads_, blocking_, graph_;
-  bool loop_ = false;
+  bool loop_ = false, tune_ = false;
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/flags.h"
 #include "cli/info_text.h"
+#include "cli/tuning.h"
 #include "core/error.h"
 #include "results/environment.h"
 #include "results/libraries.h"
@@ -65,7 +66,9 @@ class InfoCommand : public Command {
     }
     std::cout << fmt::format("duet {} ({})\n\n", version(), revision()) << host_text() << '\n'
               << backends_text(states);
-    for (const auto& machine : machines) std::cout << '\n' << machine_text(*machine);
+    for (const auto& machine : machines) {
+      std::cout << '\n' << machine_text(*machine) << tuning_text(*machine);
+    }
     std::cout << '\n' << libraries_text(found);
     return 0;
   }

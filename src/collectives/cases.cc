@@ -62,6 +62,7 @@ class Plan {
         sessions_(std::make_shared<OpenSessions>(machine, processes)),
         ranks_(sessions_->team().size()) {
     sessions_->team().together([&] { choose_engines(); });
+    for (CollectiveEngine* engine : engines_) engine->check_settings(sessions_->team());
   }
 
   Benchmark benchmark() {

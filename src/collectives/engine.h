@@ -58,6 +58,9 @@ class CollectiveEngine {
   virtual ~CollectiveEngine() = default;
   virtual std::string name() const = 0;         // "dma", "nccl", "nccl-zero-cta", "mpi"
   virtual std::string device_kind() const = 0;  // "cuda"; "" for any
+  // Throws UsageError where what the user has set for the engine cannot be understood: asked before
+  // anything is measured, by all processes, outside of Team::each().
+  virtual void check_settings(Team&) const {}
   // Throws Unavailable where it cannot run on this team. May use Team::each(). With several
   // processes all make the call; what may fail in one alone belongs into each() or together().
   virtual std::unique_ptr<CollectiveSession> open(Team& team) = 0;

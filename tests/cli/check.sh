@@ -4,6 +4,7 @@ duet=$(realpath "$1")
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
+export DUET_TUNING=$folder/tuning.json  # not the user's
 failures=0
 
 fail() {

@@ -8,6 +8,7 @@ expected=$(realpath "$(dirname "$0")")/expected
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
+export DUET_TUNING=$folder/tuning.json  # not the user's
 
 # golden NAME ARGUMENT...
 golden() {

@@ -6,6 +6,7 @@ program=$(realpath "$1")
 engine=${2:-mpi}
 device=${3:-host}
 unset RANK WORLD_SIZE LOCAL_RANK MASTER_ADDR MASTER_PORT
+export DUET_TUNING=/nowhere/tuning.json  # not the user's
 
 if ! command -v mpirun > /dev/null || [[ ! -e $(dirname "$program")/../modules/duet_mpi.so ]]; then
   echo "no mpirun, or built without MPI"

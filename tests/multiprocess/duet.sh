@@ -6,6 +6,7 @@ program=$(realpath "$1")
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
+export DUET_TUNING=$folder/tuning.json  # not the user's
 failures=0
 unset RANK WORLD_SIZE LOCAL_RANK MASTER_ADDR MASTER_PORT
 
@@ -25,6 +26,7 @@ start() {
   pids=()
   for ((rank = 0; rank < size; ++rank)); do
     MASTER_ADDR=127.0.0.1 MASTER_PORT=$port RANK=$rank WORLD_SIZE=$size \
+      DUET_TUNING=$folder/tuning.$rank.json \
       timeout 100 "$program" collective "$@" > out.$rank 2> err.$rank &
     pids+=($!)
   done
@@ -58,6 +60,23 @@ says out.0 "threads of one process, not 3"
 [[ $(grep -c '"type":"environment"' a.jsonl) == 1 ]] || fail "one environment"
 [[ $(grep -c '"outcome":"skipped"' a.jsonl) == 2 ]] || fail "a record a case"
 says a.jsonl '"processes":3'
+
+# Process 0 tunes, and its file holds for all: that of another process is not even read.
+start 2 all_gather --tune -b 64K -e 128K --iterations 3 --warm-up 0
+all_end_with 0
+spoken_once
+says out.0 "^auto: stored for 2 x .* in several processes in $folder/tuning.0.json$"
+[[ ! -e tuning.1.json ]] || fail "process 1 stored something"
+sed -i 's/"all_gather": .*/"all_gather": 0/' tuning.0.json
+echo '{' > tuning.1.json
+start 2 all_gather --engine auto "${short[@]}" --json auto.jsonl
+all_end_with 0
+[[ $(grep -c 'direct pushes' auto.jsonl) == 2 ]] || fail "auto does not go by process 0's file"
+echo '{' > tuning.0.json
+start 2 all_gather --engine auto "${short[@]}"
+all_end_with 2
+says err.0 "tuning file $folder/tuning.0.json: expected JSON"
+rm tuning.*
 says a.jsonl '"ranks":3'
 spoken_once
 

@@ -1,0 +1,126 @@
+// From two engines' figures to the tuning file; see tuning.h.
+#include "cli/tuning.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iostream>
+
+#include "collectives/peer/changeover.h"
+#include "collectives/peer/tuning_file.h"
+#include "core/error.h"
+#include "core/units.h"
+#include "team/agreement.h"
+
+namespace duet {
+namespace {
+
+std::string way(std::uint64_t dma_from) {
+  if (dma_from == 0) return "by dma at every size";
+  if (dma_from == Thresholds::kNever) return "by kernel at every size";
+  return fmt::format("by kernel below {}", format_bytes(dma_from));
+}
+
+std::string line(CollectiveKind kind, const Thresholds& before, const Thresholds& now) {
+  const std::uint64_t from = now.dma_from(kind);
+  const bool changes = from != 0 && from != Thresholds::kNever;
+  return fmt::format("auto: {} {}{} (was {}, {})\n", name(kind), way(from),
+                     changes ? ", by dma from there on" : "", way(before.dma_from(kind)),
+                     before.measured().count(kind) > 0 ? "measured" : "built in");
+}
+
+int ranks_of(const Finished& one) {
+  for (const auto& [axis, value] : one.id.axes) {
+    if (axis == "ranks") return static_cast<int>(std::get<std::int64_t>(value));
+  }
+  return 0;
+}
+
+// What was stored, in words.
+std::string store_in(TuningFile& file, const TuningSetup& setup, const Thresholds& measured) {
+  if (measured.measured().empty()) {
+    return "auto: nothing stored: no collective was measured by both kernel and dma\n";
+  }
+  const Thresholds before = file.thresholds(setup);
+  file.store(setup, measured);
+  std::string text;
+  for (const auto& [kind, bytes] : measured.measured()) text += line(kind, before, measured);
+  return text +
+         fmt::format("auto: stored for {} in {}\n", in_words(setup), TuningFile::usual_path());
+}
+
+}  // namespace
+
+Tuning::Tuning(Processes& processes) : processes_(processes) {
+  run_together(processes_, [&] {
+    if (processes_.index() == 0) TuningFile(TuningFile::usual_path()).require_writable();
+  });
+}
+
+std::vector<std::string> Tuning::engines() { return {"kernel", "dma"}; }
+
+std::vector<CollectiveKind> Tuning::kinds(const std::vector<CollectiveKind>& asked, bool all) {
+  std::vector<CollectiveKind> left;
+  for (const CollectiveKind kind : asked) {
+    if (Thresholds::changes_over(kind)) {
+      left.push_back(kind);
+    } else if (!all) {
+      throw UsageError(fmt::format(
+          "--tune: {} goes by kernel at every size: expected a collective without reduction",
+          name(kind)));
+    }
+  }
+  return left;
+}
+
+std::vector<std::uint64_t> Tuning::sizes(const std::vector<std::uint64_t>& asked,
+                                         Machine& machine) const {
+  if (!asked.empty()) return asked;
+  const bool cpu = machine.device(0).info().kind == "host";
+  std::vector<std::uint64_t> sizes;
+  for (std::uint64_t bytes = 64 << 10; bytes <= (cpu ? 16u << 20 : 256u << 20); bytes *= 2) {
+    sizes.push_back(bytes);
+  }
+  return sizes;
+}
+
+void Tuning::hear(Machine& machine, Benchmark& benchmark) {
+  Heard& heard = heard_.emplace_back(Heard{machine, {}});
+  benchmark.conclude = [&heard, inner = benchmark.conclude](const std::vector<Finished>& finished) {
+    heard.finished = finished;
+    return inner(finished);
+  };
+}
+
+void Tuning::store(bool quiet) const {
+  if (processes_.index() != 0) return;
+  TuningFile file(TuningFile::usual_path());
+  for (const Heard& heard : heard_) {
+    if (heard.finished.empty()) continue;
+    const TuningSetup setup =
+        tuning_setup(heard.machine, ranks_of(heard.finished.front()), processes_.size() > 1);
+    const std::string text = store_in(file, setup, changeovers(heard.finished));
+    if (!quiet) std::cout << text << std::flush;
+  }
+}
+
+std::string tuning_text(Machine& machine) {
+  if (machine.size() < 2) return "";
+  const std::string path = TuningFile::usual_path();
+  try {
+    const Thresholds found =
+        TuningFile(path).thresholds(tuning_setup(machine, machine.size(), false));
+    std::string measured;
+    for (const auto& [kind, bytes] : found.measured()) {
+      measured += fmt::format("{}{} {}", measured.empty() ? "" : ", ", name(kind), way(bytes));
+    }
+    const std::string what =
+        measured.empty() ? "as built in, nothing measured (duet collective --tune)" : measured;
+    return fmt::format("\n  collectives' engine auto: {}; tuning file: {}\n", what,
+                       path.empty() ? "none" : path);
+  } catch (const UsageError& error) {
+    return fmt::format("\n  collectives' engine auto: {}\n", error.what());
+  }
+}
+
+}  // namespace duet

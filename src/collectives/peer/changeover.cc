@@ -1,0 +1,92 @@
+// Crossing curves; see changeover.h.
+#include "collectives/peer/changeover.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+
+namespace duet {
+namespace {
+
+std::uint64_t rounded(double bytes) {
+  const double unit = std::max(1.0, std::exp2(std::floor(std::log2(bytes))) / 8);
+  return static_cast<std::uint64_t>(std::llround(bytes / unit) * std::llround(unit));
+}
+
+template <typename Value>
+const Value* axis(const CaseId& id, const std::string& wanted) {
+  for (const auto& [name, value] : id.axes) {
+    if (name == wanted) return std::get_if<Value>(&value);
+  }
+  return nullptr;
+}
+
+// A call without its engine: the other axes, as text in their order.
+std::string call_of(const CaseId& id) {
+  std::string text;
+  for (const auto& [name, value] : id.axes) {
+    text += name + '=';
+    if (const auto* number = std::get_if<std::int64_t>(&value)) text += std::to_string(*number);
+    if (const auto* flag = std::get_if<bool>(&value)) text += *flag ? "yes" : "no";
+    if (const auto* word = std::get_if<std::string>(&value)) text += *word;
+    text += '\n';
+  }
+  return text;
+}
+
+struct Call {
+  CollectiveKind kind;
+  WayTimes times;
+};
+
+std::map<std::string, Call> calls_of(const std::vector<Finished>& finished) {
+  std::map<std::string, Call> calls;
+  for (const Finished& one : finished) {
+    const auto* kind = axis<std::string>(one.id, "collective");
+    const auto* bytes = axis<std::int64_t>(one.id, "bytes");
+    if (one.id.benchmark != "collective" || kind == nullptr || bytes == nullptr) continue;
+    Call& call = calls[call_of(one.id)];
+    call.kind = parse_collective(*kind);
+    call.times.bytes = static_cast<std::uint64_t>(*bytes);
+    if (one.id.engine == "kernel") call.times.kernel_seconds = one.median_seconds;
+    if (one.id.engine == "dma") call.times.dma_seconds = one.median_seconds;
+  }
+  return calls;
+}
+
+}  // namespace
+
+std::uint64_t changeover(const std::vector<WayTimes>& times) {
+  const auto kernel_wins = [](const WayTimes& t) { return t.kernel_seconds < t.dma_seconds; };
+  const auto last = std::find_if(times.rbegin(), times.rend(), kernel_wins);
+  if (last == times.rend()) return 0;
+  if (last == times.rbegin()) return Thresholds::kNever;
+  const WayTimes &below = *last, &above = *(last - 1);
+  const double lead = std::log(below.dma_seconds / below.kernel_seconds);
+  const double lag = std::log(above.kernel_seconds / above.dma_seconds);
+  const double steps =
+      std::log(static_cast<double>(above.bytes) / static_cast<double>(below.bytes));
+  const double bytes = static_cast<double>(below.bytes) * std::exp(steps * lead / (lead + lag));
+  return std::clamp(rounded(bytes), below.bytes + 1, above.bytes);
+}
+
+Thresholds changeovers(const std::vector<Finished>& finished) {
+  std::map<CollectiveKind, std::map<std::uint64_t, WayTimes>> curves;
+  for (const auto& [key, call] : calls_of(finished)) {
+    if (call.times.kernel_seconds <= 0 || call.times.dma_seconds <= 0) continue;
+    WayTimes& sum = curves[call.kind][call.times.bytes];
+    sum.bytes = call.times.bytes;
+    sum.kernel_seconds += call.times.kernel_seconds;
+    sum.dma_seconds += call.times.dma_seconds;
+  }
+  Thresholds found;
+  for (const auto& [kind, curve] : curves) {
+    std::vector<WayTimes> times;
+    for (const auto& [bytes, each] : curve) times.push_back(each);
+    found.set(kind, changeover(times));
+  }
+  return found;
+}
+
+}  // namespace duet

@@ -1,0 +1,59 @@
+// Built-in thresholds, and those of a team.
+#include "collectives/peer/thresholds.h"
+
+#include <fmt/format.h>
+
+#include "collectives/peer/tuning_file.h"
+
+namespace duet {
+namespace {
+
+// On 4 x H200 an all-gather of 4 MiB takes 26 us by kernel and 35 us by copy engines, one of 16 MiB
+// 69 us and 59 us: the lines cross at 10 MiB. All-to-all is much the same.
+constexpr std::uint64_t kMovesDmaFrom = 10 << 20;
+
+constexpr double kGatherSeconds = 60;
+
+}  // namespace
+
+TuningSetup tuning_setup(Machine& machine, int ranks, bool several_processes) {
+  const std::string& model = machine.device(0).info().model;
+  return {machine.is_virtual() ? machine.name() : model, ranks, several_processes};
+}
+
+std::string in_words(const TuningSetup& setup) {
+  return fmt::format("{} x {} in {}", setup.ranks, setup.device,
+                     setup.several_processes ? "several processes" : "one process");
+}
+
+bool Thresholds::changes_over(CollectiveKind kind) { return !reduces(kind); }
+
+std::uint64_t Thresholds::built_in(CollectiveKind kind) {
+  return changes_over(kind) ? kMovesDmaFrom : kNever;
+}
+
+std::uint64_t Thresholds::dma_from(CollectiveKind kind) const {
+  const auto found = measured_.find(kind);
+  // A file may come from a Duet that has more ways.
+  return found == measured_.end() || !changes_over(kind) ? built_in(kind) : found->second;
+}
+
+Thresholds team_thresholds(Team& team) {
+  Processes* processes = team.processes();
+  const bool first = processes == nullptr || processes->index() == 0;
+  Thresholds found;
+  team.together([&] {
+    if (!first) return;
+    found = TuningFile(TuningFile::usual_path())
+                .thresholds(tuning_setup(team.machine(), team.size(), processes != nullptr));
+  });
+  if (processes == nullptr) return found;
+  const std::string text =
+      processes
+          ->gather_all(first ? thresholds_text(found) : "",
+                       "process 0 to say where auto changes over", kGatherSeconds)
+          .front();
+  return parse_thresholds(text, "what process 0 says of auto");
+}
+
+}  // namespace duet
