@@ -5,6 +5,7 @@
 
 #include "collectives/cpu/engine.h"
 #include "collectives/peer/engine.h"
+#include "collectives/sim/engine.h"
 #include "core/module.h"
 
 namespace duet {
@@ -16,6 +17,7 @@ struct Registry {
     engines.push_back(make_kernel_collectives());
     engines.push_back(make_auto_collectives());
     engines.push_back(make_host_collectives());
+    engines.push_back(make_vendor_model_collectives());
   }
 
   std::mutex mutex;

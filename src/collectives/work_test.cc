@@ -34,8 +34,8 @@ Mode short_mode() {
   return mode;
 }
 
-CollectiveEngine& engine_named(const std::string& name) {
-  for (CollectiveEngine* engine : collective_engines("host").engines) {
+CollectiveEngine& engine_named(const std::string& name, const std::string& device_kind = "host") {
+  for (CollectiveEngine* engine : collective_engines(device_kind).engines) {
     if (engine->name() == name) return *engine;
   }
   throw Unavailable("no engine " + name);
@@ -61,7 +61,7 @@ class CollectiveWorkTest : public ::testing::TestWithParam<Setting> {
 };
 
 TEST_P(CollectiveWorkTest, EveryCollectiveIsRight) {
-  const auto session = engine_named(GetParam().engine).open(team_);
+  const auto session = engine_named(GetParam().engine, machine_->device(0).info().kind).open(team_);
   for (const Kind kind : all_collectives()) {
     for (const DType dtype : {DType::fp32, DType::fp16, DType::bf16, DType::int32, DType::int8}) {
       if (reduces(kind) && dtype == DType::int8) continue;
@@ -105,7 +105,9 @@ INSTANTIATE_TEST_SUITE_P(Settings, CollectiveWorkTest,
                                                                   {"kernel", "host:8"},
                                                                   {"kernel", "sim:h200-4"},
                                                                   {"auto", "host:3"},
-                                                                  {"auto", "sim:mi300x-8"}}),
+                                                                  {"auto", "sim:mi300x-8"},
+                                                                  {"vendor-model", "sim:mi300x-8"},
+                                                                  {"vendor-model", "sim:h200-4"}}),
                          label);
 
 // Runs the CPU's plan and then damages a byte of rank 1.

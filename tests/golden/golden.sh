@@ -24,6 +24,8 @@ golden copy_curves copy --device sim:h200-4 --kind peer,host_to_device --pattern
   --one-way --matrix 0 --sizes 4K,64K,1M,4M --grid 1,16 --block 256
 golden gemm gemm --device sim:mi300x-8 --shapes 8192x8192x8192,16384x8192x7168,96x80x64 \
   --dtype bf16,int8 --layout nn,nt
+golden collectives collective all_gather,all_to_all --device sim:mi300x-8 \
+  --engine dma,vendor-model -b 1M -e 1G -f 4
 
 if [[ $update == --update ]]; then
   cp ./* "$expected"

@@ -37,9 +37,9 @@ double wire_bytes_of(const std::vector<ExchangeItem>& items, int rank, const Pee
 }  // namespace
 
 KernelPlan::KernelPlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers,
-                       Watchdog& watchdog)
+                       Watchdog& watchdog, const KernelLaunch& launch)
     : watchdog_(watchdog),
-      blocks_(blocks_for(collective, rank.size)),
+      blocks_(launch.blocks > 0 ? launch.blocks : blocks_for(collective, rank.size)),
       words_(rank, blocks_ * rank.size),
       send_(rank, buffers.send, "the other ranks' send buffers"),
       recv_(rank, buffers.recv, "the other ranks' receive buffers") {
@@ -59,7 +59,8 @@ KernelPlan::KernelPlan(Rank& rank, const Collective& collective, const Collectiv
     const double all = static_cast<double>(buffers.send.bytes);
     wire_bytes_ += all - static_cast<double>(item_bytes(exchange.items.front()));
   }
-  exchange_ = rank.device.prepare(exchange);
+  exchange_ =
+      launch.prepare ? launch.prepare(rank.device, exchange) : rank.device.prepare(exchange);
   watchdog_.add(&words_);
 }
 

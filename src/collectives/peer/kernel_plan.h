@@ -1,6 +1,7 @@
 // A collective in one launch of the compute units over mapped peers: what small sizes want.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "collectives/engine.h"
@@ -10,11 +11,18 @@
 
 namespace duet {
 
+// How its exchange is launched.
+struct KernelLaunch {
+  int blocks = 0;  // the same on every rank; 0: by the collective's size
+  // Device::prepare() unless given.
+  std::function<std::unique_ptr<PreparedExchange>(Device&, const Exchange&)> prepare;
+};
+
 class KernelPlan : public CollectivePlan {
  public:
   // Inside Team::each(), by every rank.
   KernelPlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers,
-             Watchdog& watchdog);
+             Watchdog& watchdog, const KernelLaunch& launch = {});
   ~KernelPlan() override;
 
   void enqueue(Stream& stream) override;

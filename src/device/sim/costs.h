@@ -39,6 +39,8 @@ struct ExchangePlaces {
   std::vector<Item> items;
   std::vector<Place> arrivals;
   int blocks = 0;
+  double latency = 0;     // beyond the launch
+  double link_share = 1;  // of what a kernel gets of a link
 };
 
 class CostModel {
@@ -71,7 +73,7 @@ class CostModel {
   std::vector<Use> path(const Copy& copy, Place source, Place destination, Issuer issuer) const;
   void add_link(std::vector<Use>& uses, int from, int to, double rate) const;
   void add_traffic(std::map<int, double>& load, Place place, double bytes, bool reads,
-                   Issuer issuer) const;
+                   double link_share, Issuer issuer) const;
   Occupancy copy_units(const KernelShape& shape, bool to_peer, Issuer issuer) const;
 
   const Platform& platform_;

@@ -1,8 +1,10 @@
 // Binding an exchange to simulated memory, and its contents.
 #include "device/sim/exchange.h"
 
+#include "core/error.h"
 #include "device/sim/device.h"
 #include "device/sim/machine.h"
+#include "device/sim/sim.h"
 
 namespace duet::sim {
 namespace {
@@ -20,9 +22,23 @@ Flag first_word(const Memory& memory, const Span& words) {
   return flag;
 }
 
+SimDevice& simulated(Device& device) {
+  auto* own = dynamic_cast<SimDevice*>(&device);
+  if (own == nullptr) throw BadArgument(device.info().name + " is not a simulated device");
+  return *own;
+}
+
 }  // namespace
 
-SimExchange::SimExchange(SimDevice& device, const Exchange& exchange)
+const LibraryModel& library_of(Device& device) {
+  return simulated(device).machine().platform().library;
+}
+
+std::unique_ptr<PreparedExchange> prepare_as_library(Device& device, const Exchange& exchange) {
+  return std::make_unique<SimExchange>(simulated(device), exchange, &library_of(device));
+}
+
+SimExchange::SimExchange(SimDevice& device, const Exchange& exchange, const LibraryModel* library)
     : device_(device), exchange_(exchange) {
   check_exchange(exchange_);
   const Memory& memory = device_.machine().memory();
@@ -40,6 +56,10 @@ SimExchange::SimExchange(SimDevice& device, const Exchange& exchange)
   for (const Span& words : exchange_.awaits) awaits_.push_back(first_word(memory, words));
   reduced_.resize(exchange_.items.size());
   places_.blocks = exchange_.blocks;
+  if (library != nullptr) {
+    places_.latency = library->latency;
+    places_.link_share = library->link_share;
+  }
   device_.machine().costs().exchange(places_, {device_.index(), 0});  // throws what it must
 }
 

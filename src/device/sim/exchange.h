@@ -14,7 +14,8 @@ class SimDevice;
 
 class SimExchange : public PreparedExchange {
  public:
-  SimExchange(SimDevice& device, const Exchange& exchange);
+  // `library`: as its kernel would run it; nullptr: as the device's own.
+  SimExchange(SimDevice& device, const Exchange& exchange, const LibraryModel* library = nullptr);
 
   const SimDevice& device() const { return device_; }
   const Exchange& exchange() const { return exchange_; }

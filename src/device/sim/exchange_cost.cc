@@ -33,7 +33,7 @@ Charge CostModel::turn(const ExchangePlaces& places, std::size_t item, Issuer is
 }
 
 void CostModel::add_traffic(std::map<int, double>& load, Place place, double bytes, bool reads,
-                            Issuer issuer) const {
+                            double link_share, Issuer issuer) const {
   if (place.kind == MemoryKind::plain) {
     throw BadArgument("exchange: plain memory is out of a kernel's reach");
   }
@@ -46,9 +46,9 @@ void CostModel::add_traffic(std::map<int, double>& load, Place place, double byt
   if (place.device == issuer.device) return;
   std::vector<Use> link;
   if (reads) {
-    add_link(link, place.device, issuer.device, platform_.link.kernel_pull_rate);
+    add_link(link, place.device, issuer.device, link_share * platform_.link.kernel_pull_rate);
   } else {
-    add_link(link, issuer.device, place.device, platform_.link.kernel_push_rate);
+    add_link(link, issuer.device, place.device, link_share * platform_.link.kernel_push_rate);
   }
   for (const Use& use : link) load[use.resource] += use.amount * bytes;
 }
@@ -61,7 +61,7 @@ Charge CostModel::exchange(const ExchangePlaces& places, Issuer issuer) const {
   bool touches_peer = false;
   const auto add = [&](const std::vector<Place>& spans, double each, bool reads) {
     for (const Place& place : spans) {
-      add_traffic(load, place, each, reads, issuer);
+      add_traffic(load, place, each, reads, places.link_share, issuer);
       touches_peer = touches_peer || place.device != issuer.device;
       bytes += each;
     }
@@ -71,7 +71,7 @@ Charge CostModel::exchange(const ExchangePlaces& places, Issuer issuer) const {
     add(item.destinations, item.bytes, false);
   }
   Charge charge;
-  charge.latency = platform_.device.kernel.launch;
+  charge.latency = platform_.device.kernel.launch + places.latency;
   if (touches_peer) charge.latency += platform_.link.latency;
   charge.flow.amount = bytes / 2;
   charge.flow.priority = issuer.priority;

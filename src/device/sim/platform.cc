@@ -109,6 +109,17 @@ HostModel read_host(TomlTable table) {
   return host;
 }
 
+LibraryModel read_library(TomlTable table) {
+  LibraryModel library;
+  library.name = table.text("name");
+  library.all_gather_units = table.count("all_gather_units", 1);
+  library.all_to_all_units = table.count("all_to_all_units", 1);
+  library.latency = kMicro * table.number("latency_us");
+  library.link_share = table.fraction("link_share");
+  table.finish();
+  return library;
+}
+
 std::string read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
@@ -140,6 +151,7 @@ Platform parse_platform(const std::string& name, std::string_view text) {
   platform.device = read_device(table.table("device"));
   platform.link = read_link(table.table("link"));
   platform.host = read_host(table.table("host"));
+  platform.library = read_library(table.table("library"));
   table.finish();
   return platform;
 }

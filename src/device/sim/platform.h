@@ -78,6 +78,15 @@ struct HostModel {
   double link_latency = 0;
 };
 
+// The vendor's collective library: kernels that move straight from rank to rank.
+struct LibraryModel {
+  std::string name;
+  int all_gather_units = 0;  // compute units of its kernel, of all but the next
+  int all_to_all_units = 0;  // of all_to_all, all_to_all_v, gather, scatter and send_recv
+  double latency = 0;        // of a call, beyond a kernel's launch and its meetings
+  double link_share = 0;     // of what kernels get of a link
+};
+
 struct Platform {
   std::string name;  // "mi300x-8", or the path of the file
   std::string description;
@@ -85,6 +94,7 @@ struct Platform {
   DeviceModel device;
   LinkModel link;
   HostModel host;
+  LibraryModel library;
 };
 
 // Throws UsageError: one line with the file, the key and what was expected.

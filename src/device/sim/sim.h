@@ -2,6 +2,9 @@
 // them beyond the device interface.
 #pragma once
 
+#include <memory>
+
+#include "device/exchange.h"
 #include "device/sim/platform.h"
 #include "device/stream.h"
 
@@ -27,6 +30,11 @@ struct GemmSize {
 // What the device's GEMM library demands of it: a workgroup a tile of C, at the platform's
 // efficiency. The dtype must have a peak in the model; throws Unavailable otherwise.
 Demand gemm_demand(const DeviceModel& model, const GemmSize& size);
+
+// Of a simulated device's platform; throw BadArgument for any other device. The exchange costs what
+// it does in the kernel of the vendor's collective library.
+const LibraryModel& library_of(Device& device);
+std::unique_ptr<PreparedExchange> prepare_as_library(Device& device, const Exchange& exchange);
 
 }  // namespace sim
 }  // namespace duet

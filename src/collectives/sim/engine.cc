@@ -1,0 +1,80 @@
+// An exchange over all ranks with the compute units, the latency and the share of the links that
+// the platform gives the library. What it moves and reduces really happens, and shares links,
+// memory and units with all else that runs.
+#include "collectives/sim/engine.h"
+
+#include <fmt/format.h>
+
+#include "collectives/peer/kernel_plan.h"
+#include "collectives/planning.h"
+#include "device/sim/sim.h"
+
+namespace duet {
+namespace {
+
+using Kind = CollectiveKind;
+
+// RCCL's and NCCL's sends and receives of single pairs have a kernel of their own.
+bool by_pairs(Kind kind) {
+  return kind == Kind::all_to_all || kind == Kind::all_to_all_v || kind == Kind::gather ||
+         kind == Kind::scatter || kind == Kind::send_recv;
+}
+
+KernelLaunch launch_of(Device& device, Kind kind) {
+  const sim::LibraryModel& library = sim::library_of(device);
+  return {by_pairs(kind) ? library.all_to_all_units : library.all_gather_units,
+          sim::prepare_as_library};
+}
+
+class ModelledPlan : public KernelPlan {
+ public:
+  ModelledPlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers,
+               Watchdog& watchdog)
+      : KernelPlan(rank, collective, buffers, watchdog, launch_of(rank.device, collective.kind)),
+        library_(sim::library_of(rank.device).name) {}
+
+  std::string algorithm() const override {
+    return fmt::format("model of {}: {}", library_, KernelPlan::algorithm());
+  }
+
+ private:
+  std::string library_;
+};
+
+class ModelledSession : public CollectiveSession {
+ public:
+  explicit ModelledSession(Team& team) : watchdog_(team) {}
+
+  std::optional<Skipped> unsupported(const Collective& collective, bool in_place) const override {
+    if (!in_place || collective.kind != Kind::all_to_all) return std::nullopt;
+    return Skipped{"in place it would overwrite what it has still to send"};
+  }
+
+  std::unique_ptr<CollectivePlan> plan(Rank& rank, const Collective& collective,
+                                       const CollectiveBuffers& buffers) override {
+    check(collective, rank.size);
+    agree(rank, collective, "");
+    check_buffers(rank, collective, buffers);
+    return std::make_unique<ModelledPlan>(rank, collective, buffers, watchdog_);
+  }
+
+ private:
+  Watchdog watchdog_;
+};
+
+class VendorModel : public CollectiveEngine {
+ public:
+  std::string name() const override { return "vendor-model"; }
+  std::string device_kind() const override { return "sim"; }
+  std::unique_ptr<CollectiveSession> open(Team& team) override {
+    return std::make_unique<ModelledSession>(team);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<CollectiveEngine> make_vendor_model_collectives() {
+  return std::make_unique<VendorModel>();
+}
+
+}  // namespace duet

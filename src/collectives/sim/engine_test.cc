@@ -1,0 +1,81 @@
+// The picture that the vendor's library and Duet's copy engines make on a simulated MI300X: engines
+// are up to four times slower for small sizes, and at par for large ones.
+#include "collectives/sim/engine.h"
+
+#include <gtest/gtest.h>
+
+#include "collectives/collective_work.h"
+#include "collectives/peer/engine.h"
+#include "core/error.h"
+#include "timing/sampler.h"
+
+namespace duet {
+namespace {
+
+constexpr std::uint64_t kMi = 1 << 20;
+
+class VendorModelTest : public ::testing::TestWithParam<CollectiveKind> {
+ protected:
+  double seconds(CollectiveEngine& engine, std::uint64_t bytes) {
+    Collective collective;
+    collective.kind = GetParam();
+    collective.dtype = DType::bf16;
+    collective.count = count_for(collective.kind, collective.dtype, bytes, team_.size());
+    Mode mode;
+    mode.warm_up_seconds = 0;
+    mode.min_iterations = mode.max_iterations = 3;
+    const auto session = engine.open(team_);
+    CollectiveWork work(team_, *session, collective, false, false);
+    return Sampler(team_).measure(work, mode).samples.back();
+  }
+
+  double ratio(std::uint64_t bytes) { return seconds(*dma_, bytes) / seconds(*vendor_, bytes); }
+
+  std::unique_ptr<Machine> machine_ = open_machine("sim:mi300x-8");
+  Team team_{*machine_};
+  std::unique_ptr<CollectiveEngine> dma_ = make_dma_collectives();
+  std::unique_ptr<CollectiveEngine> vendor_ = make_vendor_model_collectives();
+};
+
+TEST_P(VendorModelTest, IsAheadWhereSizesAreSmall) {
+  for (const std::uint64_t bytes : {kMi / 4, kMi, 4 * kMi, 8 * kMi}) {
+    EXPECT_GT(ratio(bytes), 1.5) << bytes;
+    EXPECT_LT(ratio(bytes), 4.5) << bytes;
+  }
+  EXPECT_GT(ratio(16 * kMi), 1.1);
+}
+
+TEST_P(VendorModelTest, IsAtParWhereTheyAreLarge) {
+  for (const std::uint64_t bytes : {64 * kMi, 256 * kMi, 1024 * kMi}) {
+    EXPECT_GT(ratio(bytes), 0.9) << bytes;
+    EXPECT_LT(ratio(bytes), 1.1) << bytes;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Collectives, VendorModelTest,
+                         ::testing::Values(CollectiveKind::all_gather, CollectiveKind::all_to_all),
+                         [](const auto& kind) { return std::string(name(kind.param)); });
+
+TEST(VendorModel, IsThereOnSimulatedMachinesOnly) {
+  const auto has = [](const std::string& kind) {
+    for (CollectiveEngine* engine : collective_engines(kind).engines) {
+      if (engine->name() == "vendor-model") return true;
+    }
+    return false;
+  };
+  EXPECT_TRUE(has("sim"));
+  EXPECT_FALSE(has("host"));
+  const auto host = open_machine("host:2");
+  Team team(*host);
+  const auto session = make_vendor_model_collectives()->open(team);
+  EXPECT_THROW(team.each([&](Rank& rank) {
+    Collective collective;
+    collective.count = 1;
+    const Buffer send = rank.device.allocate(4), recv = rank.device.allocate(8);
+    session->plan(rank, collective, {send.span(), recv.span()});
+  }),
+               BadArgument);
+}
+
+}  // namespace
+}  // namespace duet
