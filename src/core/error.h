@@ -42,6 +42,12 @@ class Timeout : public Error {
   using Error::Error;
 };
 
+// A wait or call ended because another process failed or is gone; the cause is not here.
+class PeerFailed : public Error {
+ public:
+  using Error::Error;
+};
+
 // The user asked to stop (Ctrl-C).
 class Interrupted : public Error {
  public:

@@ -20,12 +20,6 @@
 
 namespace duet {
 
-// A wait ended because another process failed or is gone; the cause is not here.
-class PeerFailed : public Error {
- public:
-  using Error::Error;
-};
-
 class Processes {
  public:
   // By what launched this process: mpirun or srun, else MASTER_ADDR, MASTER_PORT (29500), RANK and
