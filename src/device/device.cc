@@ -72,6 +72,10 @@ Span Device::adopt(void*, std::uint64_t) {
   throw Unavailable(fmt::format("{}: it cannot use memory that it did not allocate", info().name));
 }
 
+std::unique_ptr<Stream> Device::wrap(void*) {
+  throw Unavailable(fmt::format("{}: it has no native streams to wrap", info().name));
+}
+
 void Stream::meet(const Meeting& meeting) {
   for (const Flag& flag : meeting.signals) signal(flag, 1);
   for (const Flag& flag : meeting.waits) wait(flag, 1);

@@ -22,6 +22,7 @@ struct DeviceInfo {
   std::string kind;       // "cuda", "hip", "host", "sim"
   std::string model;      // "NVIDIA H200"
   std::string bus;        // PCI address or "" where there is none
+  int ordinal = -1;       // the vendor's runtime's number of it; -1: there is none
   int numa_node = -1;     // -1: unknown
   int compute_units = 0;  // SMs, CUs, cores
   std::uint64_t memory_bytes = 0;
@@ -59,6 +60,11 @@ class Device {
 
   virtual std::unique_ptr<Stream> make_stream(const StreamOptions& options = {}) = 0;
   virtual std::unique_ptr<Event> make_event(EventUse use = EventUse::timing) = 0;
+
+  // The user's own stream (cudaStream_t, hipStream_t; nullptr: the default stream) as a Stream of
+  // this device, on which it must have been made. It stays the user's and outlives what it is
+  // wrapped in. Throws Unavailable where the device has no streams but Duet's.
+  virtual std::unique_ptr<Stream> wrap(void* native);
 
   // Uninitialised memory, aligned to 256 bytes. 0 bytes give an empty buffer. Throws OutOfMemory,
   // and the device stays usable.

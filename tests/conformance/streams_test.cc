@@ -147,6 +147,26 @@ TEST_P(Streams, CanBeDroppedWhileWorkIsQueued) {
   last->synchronize(kDeadline);
 }
 
+TEST_P(Streams, OfTheUsersAreWrappedAndStay) {
+  auto users = device().make_stream();
+  if (users->native() == nullptr) {
+    EXPECT_THROW(device().wrap(nullptr), Unavailable);
+    return;
+  }
+  const Buffer buffer = device().allocate(1000);
+  for (void* native : {users->native(), static_cast<void*>(nullptr)}) {
+    const auto wrapped = device().wrap(native);
+    EXPECT_EQ(wrapped->native(), native);
+    EXPECT_EQ(&wrapped->device(), &device());
+    wrapped->fill(buffer.span(), constant(7));
+    wrapped->synchronize(kDeadline);
+    EXPECT_FALSE(device().check(buffer.span(), constant(7)));
+  }
+  users->fill(buffer.span(), constant(8));
+  users->synchronize(kDeadline);
+  EXPECT_FALSE(device().check(buffer.span(), constant(8)));
+}
+
 TEST_P(Streams, DescribeTheirDevice) {
   auto stream = device().make_stream();
   EXPECT_EQ(&stream->device(), &device());

@@ -70,6 +70,10 @@ std::unique_ptr<Stream> GpuDevice::make_stream(const StreamOptions& options) {
   return std::make_unique<GpuStream>(*this, options, streams_made_++);
 }
 
+std::unique_ptr<Stream> GpuDevice::wrap(void* native) {
+  return std::make_unique<GpuStream>(*this, static_cast<gpuStream_t>(native));
+}
+
 std::unique_ptr<Event> GpuDevice::make_event(EventUse use) {
   return std::make_unique<GpuEvent>(*this, use);
 }

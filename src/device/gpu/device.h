@@ -25,6 +25,7 @@ class GpuDevice : public Device {
   const DeviceInfo& info() const override { return info_; }
   void make_current() override { use(); }
   std::unique_ptr<Stream> make_stream(const StreamOptions& options) override;
+  std::unique_ptr<Stream> wrap(void* native) override;
   std::unique_ptr<Event> make_event(EventUse use = EventUse::timing) override;
   std::unique_ptr<PreparedExchange> prepare(const Exchange& exchange) override;
   void read(const Span& from, void* to) override;

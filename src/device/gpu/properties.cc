@@ -46,6 +46,7 @@ DeviceInfo device_info(int ordinal, const gpuDeviceProp_t& properties) {
   DeviceInfo info;
   info.name = fmt::format("{}:{}", DUET_GPU_NAME, ordinal);
   info.kind = DUET_GPU_NAME;
+  info.ordinal = ordinal;
   info.model = properties.name;
   info.bus = pci_address(ordinal);
   info.numa_node = static_cast<int>(sysfs_number(info.bus, "numa_node", -1));

@@ -52,8 +52,15 @@ GpuStream::GpuStream(GpuDevice& device, const StreamOptions& options, int number
       name_(fmt::format("stream {} of {}", number, device.info().name)),
       stream_(device.create_stream(options.priority)) {}
 
+GpuStream::GpuStream(GpuDevice& device, gpuStream_t users)
+    : device_(device),
+      name_(fmt::format("the user's stream of {}", device.info().name)),
+      stream_(users),
+      owned_(false) {}
+
 // Work that is still under way goes on; the runtime frees the stream after it.
 GpuStream::~GpuStream() {
+  if (!owned_) return;
   forget(gpuSetDevice(device_.ordinal()));
   forget(gpuStreamDestroy(stream_));
 }

@@ -15,7 +15,10 @@ bool stream_idle(gpuStream_t stream);
 // done: do not enqueue them behind a wait that the same thread is to release.
 class GpuStream : public Stream {
  public:
+  // A stream of its own, which goes with it.
   GpuStream(GpuDevice& device, const StreamOptions& options, int number);
+  // The user's stream, which stays.
+  GpuStream(GpuDevice& device, gpuStream_t users);
   ~GpuStream() override;
   GpuStream(const GpuStream&) = delete;
   GpuStream& operator=(const GpuStream&) = delete;
@@ -42,6 +45,7 @@ class GpuStream : public Stream {
   GpuDevice& device_;
   std::string name_;
   gpuStream_t stream_ = nullptr;
+  bool owned_ = true;
 };
 
 }  // namespace duet::DUET_GPU
