@@ -1,5 +1,6 @@
-// The launch as MPI knows it. MPI tells who is who and where process 0 listens. It stays
-// initialised until the process ends, for the engine mpi: it can be initialised once only.
+// The launch as MPI knows it. MPI tells who is who and where process 0 listens. What is initialised
+// here stays so until the process ends, for the engine mpi: it can be initialised once only, by
+// this or by the program that uses the library, which then ends it as well.
 #include "team/launch.h"
 
 #include <mpi.h>
@@ -20,11 +21,18 @@ std::string tell_everyone(const std::string& text) {
 
 void finalize() { MPI_Finalize(); }
 
-Launch find() {
+void initialise() {
+  int done = 0;
+  MPI_Initialized(&done);
+  if (done != 0) return;
   // Its default: an error ends the process and says why.
   int threads = MPI_THREAD_SINGLE;
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &threads);
   std::atexit(finalize);
+}
+
+Launch find() {
+  initialise();
   Launch launch;
   MPI_Comm_rank(MPI_COMM_WORLD, &launch.index);
   MPI_Comm_size(MPI_COMM_WORLD, &launch.size);
