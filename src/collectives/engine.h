@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "collectives/collective.h"
+#include "collectives/memory.h"
 #include "core/error.h"
 #include "team/team.h"
 
@@ -29,13 +30,6 @@ class CollectivePlan {
   virtual double wire_bytes() const { return 0; }
   // Does enqueue() block until peers have done their part? The start gate then holds nothing.
   virtual bool host_driven() const { return false; }
-};
-
-// Memory for a rank's buffer; freed with the object.
-class CollectiveMemory {
- public:
-  virtual ~CollectiveMemory() = default;
-  virtual Span span() const = 0;
 };
 
 // An engine set up for the ranks of one team. Made outside Team::each(); the calls with a Rank are

@@ -1,0 +1,40 @@
+// Enqueueing a plan on the user's streams.
+#include "communicator/collective_call.h"
+
+#include <fmt/format.h>
+
+#include "collectives/engine.h"
+#include "communicator/native_streams.h"
+
+namespace duet {
+
+CollectiveCall::CollectiveCall() = default;
+CollectiveCall::CollectiveCall(std::unique_ptr<CollectivePlan> plan, NativeStreams& streams)
+    : plan_(std::move(plan)), streams_(&streams) {}
+CollectiveCall::CollectiveCall(CollectiveCall&& other) noexcept = default;
+CollectiveCall& CollectiveCall::operator=(CollectiveCall&& other) noexcept = default;
+CollectiveCall::~CollectiveCall() = default;
+
+CollectivePlan& CollectiveCall::plan() const {
+  if (plan_ == nullptr) throw BadArgument("a CollectiveCall without a plan: see LocalRank::plan()");
+  return *plan_;
+}
+
+void CollectiveCall::enqueue(Stream& stream) {
+  CollectivePlan& own = plan();
+  const Device& device = streams_->device();
+  if (&stream.device() != &device) {
+    throw BadArgument(fmt::format("expected a stream of {}, not of {}", device.info().name,
+                                  stream.device().info().name));
+  }
+  own.enqueue(stream);
+}
+
+void CollectiveCall::enqueue(void* native_stream) {
+  CollectivePlan& own = plan();
+  own.enqueue(streams_->wrapped(native_stream));
+}
+
+std::string CollectiveCall::algorithm() const { return plan().algorithm(); }
+
+}  // namespace duet

@@ -1,0 +1,95 @@
+// What a communicator is made of, in the order in which it is set up and taken down.
+#include "communicator/communicator.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <vector>
+
+#include "collectives/engine.h"
+#include "communicator/native_streams.h"
+#include "team/agreement.h"
+#include "team/own_device.h"
+
+namespace duet {
+namespace {
+
+std::unique_ptr<Processes> meet(const CommunicatorOptions& options) {
+  Launch launch = find_launch();
+  if (options.port != 0 && !launch.addresses.empty()) launch.port = options.port;
+  return std::make_unique<Processes>(std::move(launch), options.deadline_seconds);
+}
+
+std::unique_ptr<Machine> open_own(const std::string& device, Processes& processes) {
+  std::unique_ptr<Machine> machine;
+  run_together(processes, [&] { machine = open_machine(own_device(device, processes)); });
+  return machine;
+}
+
+CollectiveEngine& engine_named(const std::string& name, Machine& machine) {
+  const CollectiveEngines found = collective_engines(machine.device(0).info().kind);
+  std::vector<std::string> known;
+  for (CollectiveEngine* engine : found.engines) {
+    if (engine->name() == name) return *engine;
+    known.push_back(engine->name());
+  }
+  std::string text = fmt::format("unknown collective engine '{}': {} has {}", name, machine.name(),
+                                 fmt::join(known, ", "));
+  for (const auto& [module, reason] : found.unavailable) {
+    text += fmt::format("; {}: {}", module, reason);
+  }
+  throw UsageError(text);
+}
+
+// Ranks that run different engines would wait for each other in vain.
+void require_one_engine(const std::string& mine, Processes& processes, double deadline_seconds) {
+  const std::vector<std::string> all =
+      processes.gather_all(mine, "all processes to tell their collective engine", deadline_seconds);
+  for (std::size_t other = 0; other < all.size(); ++other) {
+    if (all[other] == all.front()) continue;
+    throw UsageError(
+        fmt::format("expected one engine: process 0 asks for '{}', process {} for '{}'",
+                    all.front(), other, all[other]));
+  }
+}
+
+}  // namespace
+
+struct Communicator::Parts {
+  explicit Parts(const CommunicatorOptions& options)
+      : processes(meet(options)),
+        machine(open_own(options.device, *processes)),
+        team(*machine, {}, processes.get()) {
+    require_one_engine(options.engine, *processes, options.deadline_seconds);
+    CollectiveEngine* engine = nullptr;
+    team.together([&] { engine = &engine_named(options.engine, *machine); });
+    session = engine->open(team);
+    for (int local = 0; local < team.local_size(); ++local) {
+      streams.emplace_back(team.local_rank(local).device);
+    }
+  }
+
+  std::unique_ptr<Processes> processes;
+  std::unique_ptr<Machine> machine;
+  Team team;
+  std::unique_ptr<CollectiveSession> session;
+  std::vector<NativeStreams> streams;  // by local rank
+};
+
+Communicator::Communicator(const CommunicatorOptions& options)
+    : parts_(std::make_unique<Parts>(options)) {}
+
+Communicator::~Communicator() = default;
+
+int Communicator::size() const { return parts_->team.size(); }
+int Communicator::local_size() const { return parts_->team.local_size(); }
+int Communicator::first_local() const { return parts_->team.first_local(); }
+
+void Communicator::each(const std::function<void(LocalRank&)>& fn) {
+  parts_->team.each([&](Rank& rank) {
+    LocalRank own(rank, *parts_->session, parts_->streams[static_cast<std::size_t>(rank.local)]);
+    fn(own);
+  });
+}
+
+}  // namespace duet

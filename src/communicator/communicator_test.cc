@@ -1,0 +1,220 @@
+// The public API on host and simulated devices: results, several calls, and what it refuses.
+#include "communicator/communicator.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <vector>
+
+#include "device/machine.h"
+
+namespace duet {
+namespace {
+
+using Kind = CollectiveKind;
+
+constexpr double kDeadline = 30;
+
+Collective of(Kind kind, std::uint64_t count) {
+  Collective one;
+  one.kind = kind;
+  one.dtype = DType::int32;
+  one.count = count;
+  return one;
+}
+
+std::vector<std::int32_t> contents(LocalRank& rank, const Span& span) {
+  std::vector<std::int32_t> values(span.bytes / sizeof(std::int32_t));
+  rank.device().read(span, values.data());
+  return values;
+}
+
+void put(LocalRank& rank, const Span& span, std::int32_t value) {
+  const std::vector<std::int32_t> values(span.bytes / sizeof value, value);
+  rank.device().write(span, values.data());
+}
+
+class EveryEngine : public ::testing::TestWithParam<std::pair<const char*, const char*>> {};
+
+// The second call takes what the first leaves, on the same stream and without waiting in between.
+TEST_P(EveryEngine, CallsFollowOnEachOther) {
+  const auto [engine, device] = GetParam();
+  Communicator communicator({device, engine});
+  EXPECT_EQ(communicator.size(), communicator.local_size());
+  communicator.each([](LocalRank& rank) {
+    constexpr std::uint64_t kCount = 1000;
+    const auto n = static_cast<std::uint64_t>(rank.size());
+    const auto own = rank.allocate(kCount * 4), all = rank.allocate(n * kCount * 4),
+               back = rank.allocate(n * kCount * 4);
+    CollectiveCall gather = rank.plan(of(Kind::all_gather, kCount), own->span(), all->span());
+    CollectiveCall turn = rank.plan(of(Kind::all_to_all, kCount), all->span(), back->span());
+    EXPECT_FALSE(gather.algorithm().empty());
+    const auto stream = rank.device().make_stream();
+    for (int repeat = 0; repeat < 3; ++repeat) {
+      put(rank, own->span(), rank.index() + 10 * repeat);
+      put(rank, back->span(), -1);
+      rank.barrier("all ranks to have filled their buffers", kDeadline);
+      gather.enqueue(*stream);
+      turn.enqueue(*stream);
+      stream->synchronize(kDeadline);
+      // Chunk `index` of everyone's `all` is what rank `index` sent.
+      const std::vector<std::int32_t> expected(n * kCount, rank.index() + 10 * repeat);
+      EXPECT_EQ(contents(rank, back->span()), expected);
+      rank.barrier("all ranks to have looked", kDeadline);
+    }
+    rank.retire(std::move(turn));
+    rank.retire(std::move(gather));
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Communicator, EveryEngine,
+                         ::testing::Values(std::pair{"auto", "host:3"}, std::pair{"dma", "host:2"},
+                                           std::pair{"kernel", "host:2"},
+                                           std::pair{"auto", "host:1"},
+                                           std::pair{"auto", "sim:h200-4"}));
+
+TEST(Communicator, ReducesMemoryOfTheUsers) {
+  Communicator communicator({"host:3"});
+  communicator.each([](LocalRank& rank) {
+    std::vector<std::int32_t> send(100, rank.index() + 1), recv(100, -1);
+    CollectiveCall sum = rank.plan(of(Kind::all_reduce, 100), send.data(), recv.data());
+    const auto stream = rank.device().make_stream();
+    sum.enqueue(*stream);
+    stream->synchronize(kDeadline);
+    EXPECT_EQ(recv, std::vector<std::int32_t>(100, 6));
+    rank.retire(std::move(sum));
+  });
+}
+
+// A rank without a buffer gives nullptr.
+TEST(Communicator, RootsAloneHaveSomeBuffers) {
+  Communicator communicator({"host:3"});
+  communicator.each([](LocalRank& rank) {
+    std::vector<std::int32_t> send(10, rank.index()), recv(30, -1);
+    Collective gather = of(Kind::gather, 10);
+    gather.root = 1;
+    const bool root = rank.index() == gather.root;
+    CollectiveCall call = rank.plan(gather, send.data(), root ? recv.data() : nullptr);
+    const auto stream = rank.device().make_stream();
+    call.enqueue(*stream);
+    stream->synchronize(kDeadline);
+    if (root) {
+      EXPECT_EQ(std::accumulate(recv.begin(), recv.end(), 0), 30);
+    }
+    rank.retire(std::move(call));
+  });
+}
+
+// Calls may be enqueued outside of each(), as a training loop does it.
+TEST(Communicator, CallsAreKeptBetweenEach) {
+  Communicator communicator({"host:2"});
+  std::vector<std::vector<std::int32_t>> buffers(2, std::vector<std::int32_t>(10, 7));
+  std::vector<std::unique_ptr<Stream>> streams(2);
+  std::vector<CollectiveCall> calls(2);
+  communicator.each([&](LocalRank& rank) {
+    const auto local = static_cast<std::size_t>(rank.local());
+    std::int32_t* data = buffers[local].data();
+    calls[local] = rank.plan(of(Kind::all_reduce, 10), data, data);
+    streams[local] = rank.device().make_stream();
+  });
+  for (std::size_t rank = 0; rank < 2; ++rank) calls[rank].enqueue(*streams[rank]);
+  for (const auto& stream : streams) stream->synchronize(kDeadline);
+  EXPECT_EQ(buffers[0], std::vector<std::int32_t>(10, 14));
+  EXPECT_EQ(buffers[1], buffers[0]);
+  communicator.each([&](LocalRank& rank) {
+    rank.retire(std::move(calls[static_cast<std::size_t>(rank.local())]));
+  });
+}
+
+template <typename Error>
+void refuses(const std::function<void()>& call, const std::string& text) {
+  try {
+    call();
+    FAIL() << "expected: " << text;
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what();
+  }
+}
+
+TEST(Communicator, RefusesWhatIsNotThere) {
+  refuses<UsageError>(
+      [] {
+        Communicator({"host:2", "warp"});
+      },
+      "unknown collective engine 'warp': host:2 has dma, kernel, auto");
+  refuses<UsageError>([] { Communicator({"abacus"}); }, "abacus");
+}
+
+TEST(Communicator, RefusesNativeStreamsWhereThereAreNone) {
+  for (const char* device : {"host:2", "sim:h200-4"}) {
+    Communicator communicator({device});
+    const auto run = [&](const std::function<void(LocalRank&, CollectiveCall&)>& misuse) {
+      communicator.each([&](LocalRank& rank) {
+        const auto buffer = rank.allocate(40);
+        CollectiveCall call = rank.plan(of(Kind::all_reduce, 10), buffer->span(), buffer->span());
+        misuse(rank, call);
+      });
+    };
+    EXPECT_THROW(run([](LocalRank& rank, CollectiveCall&) { rank.device().wrap(nullptr); }),
+                 Unavailable);
+    EXPECT_THROW(run([](LocalRank&, CollectiveCall& call) { call.enqueue(nullptr); }), Unavailable);
+  }
+}
+
+TEST(Communicator, RefusesBuffersThatDoNotFit) {
+  Communicator communicator({"host:2", "auto"});
+  const auto plan = [&](const Collective& one, std::uint64_t sent, std::uint64_t received) {
+    communicator.each([&](LocalRank& rank) {
+      const auto send = rank.allocate(sent), recv = rank.allocate(received);
+      rank.plan(one, send->span(), recv->span());
+    });
+  };
+  refuses<BadArgument>([&] { plan(of(Kind::all_gather, 10), 40, 79); },
+                       "expected 80 bytes of host:");
+  refuses<BadArgument>([&] { plan(of(Kind::all_gather, 10), 36, 80); },
+                       "expected 40 bytes of host:");
+  Collective rootless = of(Kind::broadcast, 10);
+  rootless.root = 2;
+  EXPECT_THROW(plan(rootless, 40, 40), BadArgument);
+  EXPECT_THROW(plan(of(Kind::all_to_all_v, 0), 40, 40), BadArgument);  // counts are missing
+  EXPECT_NO_THROW(plan(of(Kind::all_gather, 10), 40, 80));  // the communicator is as it was
+}
+
+TEST(Communicator, RefusesOverlapAndDifferentSizes) {
+  Communicator communicator({"host:2", "dma"});
+  const auto plan = [&](const std::function<Collective(LocalRank&)>& one) {
+    communicator.each([&](LocalRank& rank) {
+      std::vector<std::int32_t> buffer(100);
+      rank.plan(one(rank), buffer.data(), buffer.data());
+    });
+  };
+  refuses<BadArgument>([&] { plan([](LocalRank&) { return of(Kind::send_recv, 10); }); },
+                       "do not overlap");
+  EXPECT_THROW(plan([](LocalRank&) { return of(Kind::all_to_all, 10); }), Unavailable);
+  EXPECT_THROW(plan([](LocalRank&) { return of(Kind::all_reduce, 10); }), Unavailable);
+  refuses<BadArgument>(
+      [&] {
+        plan([](LocalRank& rank) {
+          return of(Kind::broadcast, static_cast<std::uint64_t>(10 + rank.index()));
+        });
+      },
+      "ranks ask for different things");
+}
+
+TEST(Communicator, RefusesACallThatIsNoneAndAnothersStream) {
+  Communicator communicator({"host:2"});
+  communicator.each([&](LocalRank& rank) {
+    CollectiveCall none;
+    EXPECT_THROW(none.enqueue(nullptr), BadArgument);
+    EXPECT_THROW(none.algorithm(), BadArgument);
+    std::int32_t word = 0;
+    CollectiveCall call = rank.plan(of(Kind::all_reduce, 1), &word, &word);
+    const auto other = open_machine("host");
+    const auto stream = other->device(0).make_stream();
+    EXPECT_THROW(call.enqueue(*stream), BadArgument);
+    rank.retire(std::move(call));
+  });
+}
+
+}  // namespace
+}  // namespace duet
