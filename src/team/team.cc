@@ -142,12 +142,15 @@ void Team::meet(const std::string& what, double deadline_seconds,
   machine_.turns().update([&] { released_ = full; });
 }
 
+// A meeting that all came to is over for all of this process, even where a failure is told before
+// the last of them wakes: else one would take down what the others go on to use.
 void Team::wait_for(const std::string& what, double deadline_seconds, const long& count,
                     long goal) {
   std::string failure;
   machine_.turns().wait(what, deadline_seconds, [&] {
+    if (count >= goal) return true;
     failure = failure_;
-    return count >= goal || !failure_.empty();
+    return !failure_.empty();
   });
   if (!failure.empty()) throw PeerFailed(fmt::format("{} while waiting for {}", failure, what));
 }
