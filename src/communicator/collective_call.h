@@ -33,8 +33,8 @@ class CollectiveCall {
   // Throws BadArgument for a stream of another device and where the call holds nothing, PeerFailed
   // once another process failed or is gone.
   void enqueue(Stream& stream);
-  // On a cudaStream_t or hipStream_t of the rank's device; nullptr is its default stream. Throws
-  // Unavailable where the device has no such streams.
+  // On a cudaStream_t or hipStream_t of the rank's device; nullptr is its (legacy) default stream.
+  // Throws Unavailable where the device has no such streams.
   void enqueue(void* native_stream);
   void enqueue(std::nullptr_t) { enqueue(static_cast<void*>(nullptr)); }
   void enqueue(Stream*) = delete;  // not a native stream: enqueue(*stream)

@@ -12,10 +12,9 @@
 namespace duet {
 
 struct CommunicatorOptions {
-  std::string device = "cuda";  // as --device: "cuda", "cuda:0,1", "hip", "host:4", "sim:h200-4"
-  std::string engine =
-      "auto";    // "auto", "dma", "kernel", or a peer's: "nccl" (docs/collectives.md)
-  int port = 0;  // of process 0, where MASTER_ADDR says who; 0: MASTER_PORT, 29500
+  std::string device = "cuda";   // as --device: "cuda", "cuda:0,1", "hip", "host:4", "sim:h200-4"
+  std::string engine = "auto";   // "auto", "dma", "kernel" or a peer's (docs/collectives.md)
+  int port = 0;                  // of process 0, where MASTER_ADDR names it; 0: MASTER_PORT, 29500
   double deadline_seconds = 60;  // for all processes to come
 };
 
@@ -25,7 +24,8 @@ struct CommunicatorOptions {
 // all processes, when its calls have ended.
 //
 // After an error in each() of several processes, or once one is gone, its calls throw PeerFailed:
-// close it, and open another for those that are left to start.
+// close it. Where MASTER_ADDR is used, every communicator of a process has a port of its own, also
+// one that follows another: that one's may still be closing.
 class Communicator {
  public:
   // Blocks until all processes have come. Throws UsageError for a device, engine or environment
@@ -42,8 +42,9 @@ class Communicator {
 
   // Runs fn for every rank of this process, the first on the calling thread and each other on one
   // of its own, and returns when those of all processes have ended. Where one threw, the others'
-  // meetings throw and the first error is thrown on; streams that wait for it are not woken in a
-  // process alone: synchronise with a deadline.
+  // meetings throw and the first error is thrown on. Its peers' streams may then still use its
+  // buffers: those that are declared outside of fn live long enough. Streams that wait for a rank
+  // of the same process are not woken: synchronise with a deadline.
   void each(const std::function<void(LocalRank&)>& fn);
 
  private:

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Runs communicator_ranks as two processes of two ranks: communicator.sh PROGRAM.
+set -euo pipefail
+program=$(realpath "$1")
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder"
+failures=0
+unset RANK WORLD_SIZE LOCAL_RANK
+export MASTER_ADDR=127.0.0.1
+port=$((33000 + $$ % 2000))
+
+# both CODE SCENARIO [ENGINE [ENGINE OF PROCESS 1]]: both processes end with CODE.
+both() {
+  local code=$1 scenario=$2 first=${3:-auto} ends=(0 0) begin=$SECONDS other
+  export MASTER_PORT=$((port += 2)) WORLD_SIZE=2
+  RANK=0 timeout 60 "$program" "$scenario" "$first" 2> err.0 & other=$!
+  RANK=1 timeout 60 "$program" "$scenario" "${4:-$first}" 2> err.1 || ends[1]=$?
+  wait $other || ends[0]=$?
+  [[ ${ends[*]} == "$code $code" ]] && ((SECONDS - begin <= 15)) && return
+  echo "FAIL: $*: exit ${ends[*]} after $((SECONDS - begin)) s" >&2
+  tail -n +1 err.* >&2
+  failures=$((failures + 1))
+}
+
+both 0 open auto
+both 0 open kernel
+both 0 throw
+both 0 die
+both 2 open warp
+both 2 open kernel auto
+grep -q "expected one engine: process 0 asks for 'kernel', process 1 for 'auto'" err.0 || {
+  cat err.0 >&2
+  failures=$((failures + 1))
+}
+exit $((failures > 0))
