@@ -1,0 +1,24 @@
+# What `cmake --install` puts where: duet, libduet, its modules in duet/ beside it, the headers of the
+# public API, and the package by which find_package(duet) gives duet::duet. All of it finds each
+# other by relative paths, so that a prefix can be moved.
+include(CMakePackageConfigHelpers)
+
+install(TARGETS duet DESTINATION ${CMAKE_INSTALL_BINDIR})
+set_target_properties(libduet PROPERTIES EXPORT_NAME duet)
+install(TARGETS libduet EXPORT duet DESTINATION ${CMAKE_INSTALL_LIBDIR})
+get_property(modules GLOBAL PROPERTY DUET_MODULES)
+install(TARGETS ${modules} DESTINATION ${CMAKE_INSTALL_LIBDIR}/duet)
+
+# Headers include each other as "duet/...": the names of Duet's folders alone could be another
+# project's.
+install(CODE "set(SOURCES ${PROJECT_SOURCE_DIR}/src)
+              set(HEADER communicator/communicator.h)
+              set(OUTPUT ${PROJECT_BINARY_DIR}/include/duet)")
+install(SCRIPT ${CMAKE_CURRENT_LIST_DIR}/public_headers.cmake)
+install(DIRECTORY ${PROJECT_BINARY_DIR}/include/duet DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+
+set(package ${CMAKE_INSTALL_LIBDIR}/cmake/duet)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/duetConfigVersion.cmake
+                                 COMPATIBILITY SameMinorVersion)
+install(EXPORT duet FILE duetConfig.cmake NAMESPACE duet:: DESTINATION ${package})
+install(FILES ${PROJECT_BINARY_DIR}/duetConfigVersion.cmake DESTINATION ${package})
