@@ -22,7 +22,7 @@ packages:
 	@scripts/packages.sh
 
 format:
-	git ls-files 'src/*.h' 'src/*.cc' 'src/*.cu' 'tests/*.h' 'tests/*.cc' 'bench/*.cc' 'bench/*.cu' | xargs clang-format -i
+	git ls-files 'src/*.h' 'src/*.cc' 'src/*.cu' 'tests/*.h' 'tests/*.cc' 'examples/*.cc' 'bench/*.cc' 'bench/*.cu' | xargs clang-format -i
 
 clean:
 	rm -rf build build-*

@@ -1,5 +1,5 @@
-# What `cmake --install` puts where: duet, libduet, its modules in duet/ beside it, the headers of the
-# public API, and the package by which find_package(duet) gives duet::duet. All of it finds each
+# What `cmake --install` puts where: duet, libduet, its modules in duet/ beside it, the headers of
+# the public API, and the package by which find_package(duet) gives duet::duet. All of it finds each
 # other by relative paths, so that a prefix can be moved.
 include(CMakePackageConfigHelpers)
 

@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# Installs a build, moves what was installed elsewhere, builds the examples against it there and
+# runs them: install.sh BUILD EXAMPLES COMPILER.
+set -euo pipefail
+build=$(realpath "$1") examples=$(realpath "$2") compiler=$3
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder"
+failures=0
+unset RANK WORLD_SIZE LOCAL_RANK MASTER_ADDR MASTER_PORT DESTDIR
+
+fail() {
+  echo "FAIL: $*" >&2
+  tail -n +1 out* err* >&2 || true
+  failures=$((failures + 1))
+}
+
+says() {  # FILE TEXT
+  grep -q -- "$2" "$1" || fail "$1: expected '$2'"
+}
+
+cmake --install "$build" --prefix "$folder/first" > out.install
+mv first moved
+duet=moved/bin/duet
+
+# Nothing of the build or of the first place is needed or named.
+ldd "$duet" > out.ldd
+says out.ldd "libduet.*$folder/moved/"
+! grep -rlE "$build|$folder/first" moved/include "$(dirname moved/*/cmake)"/cmake || fail "paths"
+[[ $("$duet" --version) == $("$build/duet" --version) ]] || fail "--version"
+# The same devices and libraries as the build has, from its own modules.
+"$build/duet" info > info.build
+"$duet" info > info.moved
+diff <(sed 's/[0-9]//g' info.build) <(sed 's/[0-9]//g' info.moved) || fail "duet info"
+[[ $(ls "$build"/modules/*.so | xargs -n 1 basename) == \
+   $(ls moved/*/duet/*.so | xargs -n 1 basename) ]] || fail "modules"
+
+cmake -S "$examples" -B built -DCMAKE_PREFIX_PATH="$folder/moved" -DCMAKE_CXX_COMPILER="$compiler" \
+  -DCMAKE_CXX_FLAGS="-Wall -Wextra -Wpedantic -Wshadow -Werror" > out.configure
+cmake --build built > out.build
+
+for device in host:4 sim:h200-4 host:1; do
+  timeout 60 built/all_gather "$device" > out.run 2> err.run || fail "$device: exit $?"
+  says out.run "ranks have each other's"
+done
+code=0
+timeout 60 built/all_gather host:4 warp > out.run 2> err.run || code=$?
+[[ $code == 2 && $(wc -l < err.run) == 1 ]] || fail "an engine that is not there: exit $code"
+
+# Two processes of two ranks each.
+export MASTER_ADDR=127.0.0.1 MASTER_PORT=$((40000 + $$ % 10000)) WORLD_SIZE=2
+RANK=1 timeout 60 built/all_gather host:2 > out.1 2> err.1 & other=$!
+RANK=0 timeout 60 built/all_gather host:2 > out.0 2> err.0 || fail "process 0: exit $?"
+wait $other || fail "process 1: exit $?"
+says out.0 "4 ranks have each other's"
+exit $((failures > 0))
