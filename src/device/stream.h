@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "core/reduction.h"
 #include "device/buffer.h"
 #include "device/event.h"
+#include "device/graph.h"
 
 namespace duet {
 
@@ -117,6 +119,15 @@ class Stream {
 
   // Throws Unavailable on devices that run only their own kernels (cuda, hip).
   virtual void run(const Task& task) = 0;
+
+  // From begin to end, what this stream and those that fork from it by events are given is kept and
+  // not run; capture() in device/graph.h ends it whatever happens. Between the two the streams are
+  // not asked after their work, and other threads go on as ever. Both throw Unavailable where the
+  // device does not capture, or not what was enqueued; end_capture() throws if forked streams have
+  // not joined again. abandon_capture() leaves the stream as before begin_capture().
+  virtual void begin_capture() = 0;
+  virtual std::unique_ptr<Graph> end_capture() = 0;
+  virtual void abandon_capture() noexcept = 0;
 
   virtual bool idle() = 0;  // rethrows an error of the stream's work
   // Blocks the calling rank until idle(). Throws Timeout naming the stream after the deadline;

@@ -35,8 +35,10 @@ const char* words_for(CUresult result) {
 
 void check_driver(CUresult result, const char* call, const char* place) {
   if (result == CUDA_SUCCESS) return;
-  throw Error(fmt::format("{}: {} (CUresult {}) at {}", call, words_for(result),
-                          static_cast<int>(result), place_in_source(place)));
+  const std::string message = fmt::format("{}: {} (CUresult {}) at {}", call, words_for(result),
+                                          static_cast<int>(result), place_in_source(place));
+  if (result == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) throw Unavailable(message);
+  throw Error(message);
 }
 
 // By default the write is fenced: what the stream did before is visible where the value is.

@@ -11,6 +11,9 @@ namespace duet::DUET_GPU {
 // True if all work of the stream is done; throws its error.
 bool stream_idle(gpuStream_t stream);
 
+// True if what the stream is given now goes into a graph.
+bool is_captured(gpuStream_t stream);
+
 // Copies from or to plain memory may hold the calling thread until earlier work of the stream is
 // done: do not enqueue them behind a wait that the same thread is to release.
 class GpuStream : public Stream {
@@ -33,6 +36,9 @@ class GpuStream : public Stream {
   void meet(const Meeting& meeting) override;
   void exchange(PreparedExchange& prepared) override;
   [[noreturn]] void run(const Task& task) override;
+  void begin_capture() override;
+  std::unique_ptr<Graph> end_capture() override;
+  void abandon_capture() noexcept override;
   bool idle() override;
   void synchronize(double deadline_seconds) override;
   void* native() override { return stream_; }

@@ -18,6 +18,7 @@ void throw_gpu_error(gpuError_t error, const char* call, const char* place) {
   const std::string message = fmt::format("{}: {} ({}) at {}", call, gpuGetErrorString(error),
                                           gpuGetErrorName(error), place_in_source(place));
   if (error == gpuErrorMemoryAllocation) throw OutOfMemory(message);
+  if (error == gpuErrorStreamCaptureUnsupported) throw Unavailable(message);
   throw Error(message);
 }
 

@@ -12,8 +12,8 @@
 
 namespace duet::DUET_GPU {
 
-// Throws OutOfMemory or Error with the call's text and place, and clears the runtime's error, so
-// that the next call does not report this one.
+// Throws OutOfMemory, Unavailable (of what cannot be captured) or Error with the call's text and
+// place, and clears the runtime's error, so that the next call does not report this one.
 [[noreturn]] void throw_gpu_error(gpuError_t error, const char* call, const char* place);
 
 // "/any/where/src/device/x.cc:7" as "device/x.cc:7".

@@ -1,15 +1,28 @@
 // Memory operations and host functions of a stream, in HIP's names.
 #include <memory>
 
+#include "core/error.h"
+#include "device/gpu/stream.h"
 #include "device/gpu/vendor_calls.h"
 
 namespace duet::hip {
+namespace {
+
+// Not every ROCm refuses by itself: one that runs them at once would wait for what is never
+// launched.
+void require_not_captured(hipStream_t stream) {
+  if (is_captured(stream)) throw Unavailable("HIP does not capture memory operations of streams");
+}
+
+}  // namespace
 
 void stream_write(hipStream_t stream, void* word, std::uint64_t value) {
+  require_not_captured(stream);
   DUET_GPU_CHECK(hipStreamWriteValue64(stream, word, value, 0));
 }
 
 void stream_wait(hipStream_t stream, void* word, std::uint64_t value) {
+  require_not_captured(stream);
   constexpr std::uint64_t all_bits = ~0ull;
   DUET_GPU_CHECK(hipStreamWaitValue64(stream, word, value, hipStreamWaitValueGte, all_bits));
 }

@@ -78,7 +78,7 @@ HostStream::HostStream(HostDevice& device, int priority) : device_(device) {
 
 HostStream::~HostStream() { device_.workers().remove(&queue_); }
 
-void HostStream::copy(const Copy& copy) {
+void HostStream::enqueue_copy(const Copy& copy) {
   device_.machine().require_own(copy.source, "source of a copy");
   device_.machine().require_own(copy.destination, "destination of a copy");
   if (copy.source.bytes != copy.destination.bytes) {
@@ -111,7 +111,7 @@ void HostStream::copy(const Copy& copy) {
        }});
 }
 
-void HostStream::fill(const Span& span, const Fill& fill) {
+void HostStream::enqueue_fill(const Span& span, const Fill& fill) {
   device_.machine().require_own(span, "span to fill");
   const int parts = span.bytes >= kParallelBytes ? device_.workers().cores() : 1;
   device_.workers().push(
@@ -127,7 +127,7 @@ void HostStream::fill(const Span& span, const Fill& fill) {
        }});
 }
 
-void HostStream::record(Event& event) {
+void HostStream::enqueue_record(Event& event) {
   Board& board = device_.machine().board();
   std::shared_ptr<Moment> moment = own(event, device_, board).moment();
   std::uint64_t number = 0;
@@ -144,7 +144,7 @@ void HostStream::record(Event& event) {
                                    }});
 }
 
-void HostStream::wait(Event& event) {
+void HostStream::enqueue_wait(Event& event) {
   Board& board = device_.machine().board();
   std::shared_ptr<Moment> moment = own(event, device_, board).moment();
   std::uint64_t number = 0;
@@ -155,25 +155,25 @@ void HostStream::wait(Event& event) {
   device_.workers().push(&queue_, {[moment, number] { return moment->reached >= number; }, [] {}});
 }
 
-void HostStream::signal(const Flag& flag, std::uint64_t value) {
+void HostStream::enqueue_signal(const Flag& flag, std::uint64_t value) {
   std::uint64_t* word = word_of(flag, device_.machine());
   device_.workers().push(
       &queue_, {nullptr, [word, value] { __atomic_store_n(word, value, __ATOMIC_RELEASE); }});
 }
 
-void HostStream::wait(const Flag& flag, std::uint64_t value) {
+void HostStream::enqueue_wait(const Flag& flag, std::uint64_t value) {
   const std::uint64_t* word = word_of(flag, device_.machine());
   device_.workers().push(
       &queue_, {[word, value] { return __atomic_load_n(word, __ATOMIC_ACQUIRE) >= value; }, [] {},
                 device_.machine().is_shared(flag.word)});
 }
 
-void HostStream::run(const Task& task) {
+void HostStream::enqueue_run(const Task& task) {
   if (!task.body) throw BadArgument(fmt::format("task '{}' has no body to run", task.name));
   device_.workers().push(&queue_, {nullptr, task.body});
 }
 
-void HostStream::exchange(PreparedExchange& prepared) {
+void HostStream::enqueue_exchange(PreparedExchange& prepared) {
   auto* own = dynamic_cast<HostExchange*>(&prepared);
   if (own == nullptr || &own->device() != &device_) {
     throw BadArgument(fmt::format("{}: another device's exchange", device_.info().name));
@@ -206,12 +206,14 @@ void HostStream::rethrow() {
 }
 
 bool HostStream::idle() {
+  require_not_captured();
   const std::lock_guard<std::mutex> lock(device_.machine().board().mutex);
   rethrow();
   return queue_.operations.empty();
 }
 
 void HostStream::synchronize(double deadline_seconds) {
+  require_not_captured();
   Board& board = device_.machine().board();
   std::unique_lock<std::mutex> lock(board.mutex);
   const bool in_time = board.changed.wait_for(lock, std::chrono::duration<double>(deadline_seconds),

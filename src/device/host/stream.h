@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "device/host/device.h"
+#include "device/recordable_stream.h"
 
 namespace duet::host {
 
@@ -17,7 +18,7 @@ struct Moment {
   int waiters = 0;
 };
 
-class HostEvent : public Event {
+class HostEvent : public RecordableEvent {
  public:
   explicit HostEvent(HostDevice& device);
   bool done() override;
@@ -33,24 +34,25 @@ class HostEvent : public Event {
 
 class HostExchange;
 
-class HostStream : public Stream {
+class HostStream : public RecordableStream {
  public:
   HostStream(HostDevice& device, int priority);
   ~HostStream() override;
 
   Device& device() override { return device_; }
-  void copy(const Copy& copy) override;
-  void fill(const Span& span, const Fill& fill) override;
-  void record(Event& event) override;
-  void wait(Event& event) override;
-  void signal(const Flag& flag, std::uint64_t value) override;
-  void wait(const Flag& flag, std::uint64_t value) override;
-  void run(const Task& task) override;
-  void exchange(PreparedExchange& prepared) override;
+  int priority() const override { return queue_.priority; }
   bool idle() override;
   void synchronize(double deadline_seconds) override;
 
  private:
+  void enqueue_copy(const Copy& copy) override;
+  void enqueue_fill(const Span& span, const Fill& fill) override;
+  void enqueue_record(Event& event) override;
+  void enqueue_wait(Event& event) override;
+  void enqueue_signal(const Flag& flag, std::uint64_t value) override;
+  void enqueue_wait(const Flag& flag, std::uint64_t value) override;
+  void enqueue_run(const Task& task) override;
+  void enqueue_exchange(PreparedExchange& prepared) override;
   void take_turns(const HostExchange& exchange);
   void rethrow();
 

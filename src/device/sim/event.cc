@@ -45,12 +45,12 @@ double SimEvent::seconds_since(const Event& earlier) const {
   return moment_->seconds - other->seconds;
 }
 
-void SimStream::record(Event& event) {
+void SimStream::enqueue_record(Event& event) {
   const std::shared_ptr<Moment>& moment = own(event, machine_);
   push(RecordOp{moment, ++moment->recorded});
 }
 
-void SimStream::wait(Event& event) {
+void SimStream::enqueue_wait(Event& event) {
   const std::shared_ptr<Moment>& moment = own(event, machine_);
   push(AwaitOp{moment, moment->recorded});
 }

@@ -43,7 +43,7 @@ std::string SimStream::blocked() const {
   return "";
 }
 
-void SimStream::copy(const Copy& copy) {
+void SimStream::enqueue_copy(const Copy& copy) {
   const Place source = machine_.memory().require_own(copy.source, "copy's source");
   const Place destination = machine_.memory().require_own(copy.destination, "copy's destination");
   if (copy.source.bytes != copy.destination.bytes) {
@@ -58,25 +58,27 @@ void SimStream::copy(const Copy& copy) {
   push(CopyOp{copy, machine_.costs().copy(copy, source, destination, issuer())});
 }
 
-void SimStream::fill(const Span& span, const Fill& fill) {
+void SimStream::enqueue_fill(const Span& span, const Fill& fill) {
   const Place place = machine_.memory().require_own(span, "span to fill");
   const double bytes = static_cast<double>(span.bytes);
   push(FillOp{span, fill, machine_.costs().fill(bytes, place, issuer())});
 }
 
-void SimStream::run(const Task& task) { push(TaskOp{task, machine_.costs().task(task, issuer())}); }
+void SimStream::enqueue_run(const Task& task) {
+  push(TaskOp{task, machine_.costs().task(task, issuer())});
+}
 
-void SimStream::signal(const Flag& flag, std::uint64_t value) {
+void SimStream::enqueue_signal(const Flag& flag, std::uint64_t value) {
   const Place word = machine_.memory().require_flag(flag);
   push(SignalOp{flag, value, machine_.costs().signal(word, issuer())});
 }
 
-void SimStream::wait(const Flag& flag, std::uint64_t value) {
+void SimStream::enqueue_wait(const Flag& flag, std::uint64_t value) {
   machine_.memory().require_flag(flag);
   push(FlagOp{flag, value, machine_.costs().wait()});
 }
 
-void SimStream::exchange(PreparedExchange& prepared) {
+void SimStream::enqueue_exchange(PreparedExchange& prepared) {
   auto* own = dynamic_cast<SimExchange*>(&prepared);
   if (own == nullptr || &own->device() != &device_) {
     throw BadArgument(fmt::format("{}: another device's exchange", device_.info().name));
@@ -234,6 +236,7 @@ void SimStream::leave_behind(const TaskOp& op) {
 }
 
 bool SimStream::idle() {
+  require_not_captured();
   if (error_ != nullptr) std::rethrow_exception(std::exchange(error_, nullptr));
   const bool over = machine_.sim_turns().look(machine_.platform().host.poll_seconds,
                                               [this] { return operations_.empty(); });
@@ -242,6 +245,7 @@ bool SimStream::idle() {
 }
 
 void SimStream::synchronize(double deadline_seconds) {
+  require_not_captured();
   machine_.turns().wait(name(), deadline_seconds, [this] { return operations_.empty(); });
   if (error_ != nullptr) std::rethrow_exception(std::exchange(error_, nullptr));
 }

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "device/recordable_stream.h"
 #include "device/sim/costs.h"
 #include "device/sim/exchange.h"
 #include "device/sim/machine.h"
@@ -25,7 +26,7 @@ struct Moment {
   std::vector<SimStream*> waiting;  // in the order in which they came
 };
 
-class SimEvent : public Event {
+class SimEvent : public RecordableEvent {
  public:
   explicit SimEvent(SimMachine& machine);
   bool done() override;
@@ -39,21 +40,14 @@ class SimEvent : public Event {
   std::shared_ptr<Moment> moment_;
 };
 
-class SimStream : public Stream {
+class SimStream : public RecordableStream {
  public:
   SimStream(SimDevice& device, int priority);
   // What has not ended never happens.
   ~SimStream() override;
 
   Device& device() override { return device_; }
-  void copy(const Copy& copy) override;
-  void fill(const Span& span, const Fill& fill) override;
-  void record(Event& event) override;
-  void wait(Event& event) override;
-  void signal(const Flag& flag, std::uint64_t value) override;
-  void wait(const Flag& flag, std::uint64_t value) override;
-  void run(const Task& task) override;
-  void exchange(PreparedExchange& prepared) override;
+  int priority() const override { return priority_; }
   bool idle() override;
   void synchronize(double deadline_seconds) override;
 
@@ -68,6 +62,15 @@ class SimStream : public Stream {
   void event_reached();
 
  private:
+  void enqueue_copy(const Copy& copy) override;
+  void enqueue_fill(const Span& span, const Fill& fill) override;
+  void enqueue_record(Event& event) override;
+  void enqueue_wait(Event& event) override;
+  void enqueue_signal(const Flag& flag, std::uint64_t value) override;
+  void enqueue_wait(const Flag& flag, std::uint64_t value) override;
+  void enqueue_run(const Task& task) override;
+  void enqueue_exchange(PreparedExchange& prepared) override;
+
   struct CopyOp {
     Copy copy;
     Charge charge;

@@ -1,0 +1,60 @@
+// Capturing a stream into a graph, and launching it.
+#include "device/gpu/graph.h"
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "device/gpu/stream.h"
+
+namespace duet::DUET_GPU {
+
+GpuGraph::GpuGraph(GpuDevice& device, gpuGraph_t captured) : device_(device) {
+  DUET_GPU_CHECK(gpuGraphInstantiateWithFlags(&graph_, captured, 0));
+}
+
+GpuGraph::~GpuGraph() {
+  forget(gpuSetDevice(device_.ordinal()));
+  forget(gpuGraphExecDestroy(graph_));
+}
+
+void GpuGraph::launch(Stream& stream) {
+  if (&stream.device() != &device_) {
+    throw BadArgument(
+        fmt::format("{}: a graph of {}", stream.device().info().name, device_.info().name));
+  }
+  device_.use();
+  DUET_GPU_CHECK(gpuGraphLaunch(graph_, static_cast<gpuStream_t>(stream.native())));
+}
+
+// Relaxed: the stricter modes forbid calls that other ranks' threads, or a library within its own
+// enqueueing, make meanwhile (allocating, loading a kernel at its first launch).
+void GpuStream::begin_capture() {
+  device_.use();
+  DUET_GPU_CHECK(gpuStreamBeginCapture(stream_, gpuStreamCaptureModeRelaxed));
+}
+
+std::unique_ptr<Graph> GpuStream::end_capture() {
+  device_.use();
+  gpuGraph_t captured = nullptr;
+  DUET_GPU_CHECK(gpuStreamEndCapture(stream_, &captured));
+  const auto destroy = [](gpuGraph_t graph) { forget(gpuGraphDestroy(graph)); };
+  const std::unique_ptr<std::remove_pointer_t<gpuGraph_t>, decltype(destroy)> held(captured,
+                                                                                   destroy);
+  return std::make_unique<GpuGraph>(device_, captured);
+}
+
+// An invalid capture has no graph, and its end is an error: it is over all the same.
+void GpuStream::abandon_capture() noexcept {
+  forget(gpuSetDevice(device_.ordinal()));
+  gpuGraph_t captured = nullptr;
+  forget(gpuStreamEndCapture(stream_, &captured));
+  if (captured != nullptr) forget(gpuGraphDestroy(captured));
+}
+
+bool is_captured(gpuStream_t stream) {
+  gpuStreamCaptureStatus status = gpuStreamCaptureStatusNone;
+  DUET_GPU_CHECK(gpuStreamIsCapturing(stream, &status));
+  return status != gpuStreamCaptureStatusNone;
+}
+
+}  // namespace duet::DUET_GPU

@@ -1,0 +1,59 @@
+// A stream, and its events, whose calls can be kept for a graph: what host and sim share of
+// capture.
+#pragma once
+
+#include <memory>
+
+#include "device/recorded_calls.h"
+
+namespace duet {
+
+class RecordableEvent : public Event {
+ private:
+  friend class RecordableStream;
+  std::weak_ptr<RecordedCalls> capture_;  // in which it was last recorded
+  std::size_t recording_ = 0;
+};
+
+// Makes its calls now, or keeps them while it is captured. What a call would refuse, the launch of
+// a graph of it refuses. A capture's streams and events are used by one thread.
+class RecordableStream : public Stream {
+ public:
+  RecordableStream() = default;
+  RecordableStream(const RecordableStream&) = delete;
+  RecordableStream& operator=(const RecordableStream&) = delete;
+  ~RecordableStream() override;
+
+  void copy(const Copy& copy) final;
+  void fill(const Span& span, const Fill& fill) final;
+  void record(Event& event) final;
+  void wait(Event& event) final;
+  void signal(const Flag& flag, std::uint64_t value) final;
+  void wait(const Flag& flag, std::uint64_t value) final;
+  void exchange(PreparedExchange& prepared) final;
+  void run(const Task& task) final;
+
+  void begin_capture() final;
+  std::unique_ptr<Graph> end_capture() final;
+  void abandon_capture() noexcept final;
+
+  virtual int priority() const = 0;
+
+ protected:
+  // For calls that ask after work: a captured stream has none. Throws BadArgument.
+  void require_not_captured();
+
+ private:
+  virtual void enqueue_copy(const Copy& copy) = 0;
+  virtual void enqueue_fill(const Span& span, const Fill& fill) = 0;
+  virtual void enqueue_record(Event& event) = 0;
+  virtual void enqueue_wait(Event& event) = 0;
+  virtual void enqueue_signal(const Flag& flag, std::uint64_t value) = 0;
+  virtual void enqueue_wait(const Flag& flag, std::uint64_t value) = 0;
+  virtual void enqueue_exchange(PreparedExchange& prepared) = 0;
+  virtual void enqueue_run(const Task& task) = 0;
+
+  std::shared_ptr<RecordedCalls> capture_;  // in which it takes part
+};
+
+}  // namespace duet

@@ -1,0 +1,107 @@
+// What a capture knows of its streams and events, and how its calls are made again.
+#include "device/recorded_calls.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/error.h"
+#include "device/recordable_stream.h"
+
+namespace duet {
+namespace {
+
+// The first lane runs on the stream that launches, the others on streams of the graph's own: the
+// captured ones may be gone by then.
+class RecordedGraph : public Graph {
+ public:
+  RecordedGraph(Device& device, std::vector<RecordedCalls::Call> calls,
+                std::vector<std::unique_ptr<Stream>> others)
+      : device_(device), calls_(std::move(calls)), others_(std::move(others)) {}
+
+  void launch(Stream& stream) override {
+    if (&stream.device() != &device_) {
+      throw BadArgument(
+          fmt::format("{}: a graph of {}", stream.device().info().name, device_.info().name));
+    }
+    for (const RecordedCalls::Call& call : calls_) {
+      call.make(call.lane == 0 ? stream : *others_[call.lane - 1]);
+    }
+  }
+
+ private:
+  Device& device_;
+  std::vector<RecordedCalls::Call> calls_;
+  std::vector<std::unique_ptr<Stream>> others_;
+};
+
+}  // namespace
+
+RecordedCalls::RecordedCalls(RecordableStream& origin) {
+  lanes_.push_back({&origin, &origin.device(), origin.priority()});
+}
+
+std::size_t RecordedCalls::lane_of(const RecordableStream& stream) const {
+  const auto found = std::find_if(lanes_.begin(), lanes_.end(),
+                                  [&](const Lane& lane) { return lane.stream == &stream; });
+  return static_cast<std::size_t>(found - lanes_.begin());
+}
+
+void RecordedCalls::call(const RecordableStream& stream, std::function<void(Stream&)> make) {
+  const std::size_t number = lane_of(stream);
+  Lane& lane = lanes_[number];
+  ++lane.calls;
+  lane.open = number > 0;
+  calls_.push_back({number, std::move(make)});
+}
+
+std::size_t RecordedCalls::record(RecordableStream& stream) {
+  const std::shared_ptr<Event> event = stream.device().make_event(EventUse::order);
+  call(stream, [event](Stream& again) { again.record(*event); });
+  const std::size_t lane = lane_of(stream);
+  recordings_.push_back({lane, lanes_[lane].calls, event});
+  return recordings_.size() - 1;
+}
+
+void RecordedCalls::wait(RecordableStream& stream, std::size_t recording) {
+  if (lane_of(stream) == lanes_.size()) {
+    lanes_.push_back({&stream, &stream.device(), stream.priority()});
+  }
+  const Recording& awaited = recordings_[recording];
+  call(stream, [event = awaited.event](Stream& again) { again.wait(*event); });
+  Lane& source = lanes_[awaited.lane];
+  if (source.stream != &stream && source.calls == awaited.calls) source.open = false;
+}
+
+std::unique_ptr<Graph> RecordedCalls::graph() {
+  std::vector<std::unique_ptr<Stream>> others;
+  for (std::size_t i = 1; i < lanes_.size(); ++i) {
+    const Lane& lane = lanes_[i];
+    if (lane.open) {
+      throw BadArgument(
+          fmt::format("a capture ends with work on a stream of {} that no event brings back to its "
+                      "first stream",
+                      lane.device->info().name));
+    }
+    others.push_back(lane.device->make_stream({lane.priority}));
+  }
+  return std::make_unique<RecordedGraph>(*lanes_.front().device, std::move(calls_),
+                                         std::move(others));
+}
+
+std::vector<RecordableStream*> RecordedCalls::streams() const {
+  std::vector<RecordableStream*> all;
+  for (const Lane& lane : lanes_) {
+    if (lane.stream != nullptr) all.push_back(lane.stream);
+  }
+  return all;
+}
+
+void RecordedCalls::forget(const RecordableStream& stream) noexcept {
+  for (Lane& lane : lanes_) {
+    if (lane.stream == &stream) lane.stream = nullptr;
+  }
+}
+
+}  // namespace duet
