@@ -141,7 +141,9 @@ class CollectiveCommand : public Command {
     add("-t,--nthreads", threads_, "COUNT", "The same");
     add("-z,--blocking", blocking_, "0",
         "0 only: calls are enqueued and never waited for one by one");
-    add("-G,--cudagraph", graph_, "0", "0 only: calls are not captured");
+    add("-G,--cudagraph", graph_, "COUNT",
+        "Capture the calls of a sample (--loop: those of -n, other modes: one) as a graph, and "
+        "launch it so often a sample; figures are per call; default 0: calls are not captured");
   }
 
   CollectiveOptions parsed() const {
@@ -164,8 +166,19 @@ class CollectiveCommand : public Command {
     if (!checks_.empty()) options.verified = parse_number(checks_, 0, "-c") > 0;
     options.mode = mode();
     require_off("-z", blocking_, "Duet times calls on the device, not the CPU's wait for them");
-    require_off("-G", graph_, "Duet does not measure captured collectives yet");
+    if (!graph_.empty()) capture_calls(parse_number(graph_, 0, "-G"), options);
     return options;
+  }
+
+  // A sample of the loop is then one enqueue, and so is a warm-up.
+  void capture_calls(int launches, CollectiveOptions& options) const {
+    if (launches == 0) return;
+    options.graph.launches = launches;
+    if (options.mode.kind != ModeKind::loop) return;
+    const std::int64_t calls = std::int64_t{launches} * options.mode.iterations;
+    options.graph.calls = std::exchange(options.mode.iterations, 1);
+    options.mode.warm_up_iterations =
+        static_cast<int>((options.mode.warm_up_iterations + calls - 1) / calls);
   }
 
   // Empty: each collective's default.

@@ -31,7 +31,7 @@ struct Call {
   bool in_place = false;
 };
 
-Axes axes(const Call& call, int ranks) {
+Axes axes(const Call& call, const GraphUse& graph, int ranks) {
   const Collective& c = call.collective;
   Axes list = {{"collective", std::string(name(c.kind))}, {"type", std::string(name(c.dtype))}};
   if (reduces(c.kind)) list.emplace_back("op", std::string(name(c.op)));
@@ -40,6 +40,10 @@ Axes axes(const Call& call, int ranks) {
   list.emplace_back("bytes", static_cast<std::int64_t>(size_bytes(c, ranks)));
   list.emplace_back("in_place", call.in_place);
   list.emplace_back("ranks", std::int64_t{ranks});
+  if (graph.launches > 0) {
+    list.emplace_back("graph_launches", std::int64_t{graph.launches});
+    list.emplace_back("graph_calls", std::int64_t{graph.calls});
+  }
   return list;
 }
 
@@ -161,11 +165,12 @@ class Plan {
   }
 
   void add_case(CollectiveEngine& engine, const Call& call) {
-    const CaseId id{"collective", options_.device_name, engine.name(), axes(call, ranks_)};
+    const CaseId id{"collective", options_.device_name, engine.name(),
+                    axes(call, options_.graph, ranks_)};
     const auto run = [sessions = sessions_, &engine, id, call, mode = options_.mode,
-                      verified = options_.verified, stop = stop_] {
+                      verified = options_.verified, graph = options_.graph, stop = stop_] {
       try {
-        return measure(*sessions, engine, id, call, {mode, verified, stop});
+        return measure(*sessions, engine, id, call, {mode, verified, graph, stop});
       } catch (...) {
         sessions->close(engine);
         throw;
@@ -177,6 +182,7 @@ class Plan {
   struct Way {
     Mode mode;
     bool verified = true;
+    GraphUse graph;
     std::function<bool()> stop;
   };
 
@@ -186,8 +192,10 @@ class Plan {
     result.id = id;
     CollectiveSession& session = sessions.session(engine);
     result.skipped = session.unsupported(call.collective, call.in_place);
+    if (!result.skipped && way.graph.launches > 0) result.skipped = session.uncapturable();
     if (result.skipped) return result;
-    CollectiveWork work(sessions.team(), session, call.collective, call.in_place, way.verified);
+    CollectiveWork work(sessions.team(), session, call.collective, call.in_place, way.verified,
+                        way.graph);
     result.sampling = Sampler(sessions.team(), way.stop).measure(work, way.mode);
     result.cost = work.cost();
     if (result.sampling->verified) result.rates.emplace_back("wrong", 0);

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "collectives/collective.h"
+#include "collectives/collective_work.h"
 #include "collectives/skew.h"
 #include "device/machine.h"
 #include "team/processes.h"
@@ -26,6 +26,7 @@ struct CollectiveOptions {
   std::vector<bool> in_place{false, true};     // those that cannot run in place leave it out
   std::vector<Skew> skews{Skew::even};         // of all_to_all_v
   bool verified = true;
+  GraphUse graph;
   Mode mode;
   std::string device_name;  // --device, as the journal shows it
 };

@@ -25,12 +25,13 @@ Span inner(const CollectiveMemory& memory, std::uint64_t bytes) {
 }  // namespace
 
 CollectiveWork::CollectiveWork(Team& team, CollectiveSession& session, const Collective& collective,
-                               bool in_place, bool verified)
+                               bool in_place, bool verified, const GraphUse& graph)
     : team_(team),
       session_(session),
       collective_(collective),
       in_place_(in_place),
       verified_(verified),
+      graph_(graph),
       shares_(static_cast<std::size_t>(team.local_size())) {
   check(collective, team.size());
 }
@@ -106,6 +107,22 @@ void CollectiveWork::prepare(Rank& rank, const Placement& placement) {
   // Meets as well: no rank may call before the others' buffers are filled.
   Known known = learn(rank, own);
   if (rank.local == 0) known_ = std::move(known);
+  if (graph_.launches > 0) capture_calls(rank, own, *stream);
+}
+
+// One call before: what is loaded or connected by a first call is so without a capture. In place a
+// second call starts from what the first has left, so that what is checked is one call.
+void CollectiveWork::capture_calls(Rank& rank, Share& own, Stream& stream) const {
+  if (const auto reason = session_.uncapturable()) throw Unavailable(reason->reason);
+  own.plan->enqueue(stream);
+  stream.synchronize(kDeadline);
+  own.graph = capture(stream, [&] {
+    for (int call = 0; call < graph_.calls; ++call) own.plan->enqueue(stream);
+  });
+  if (in_place_ && graph_.calls > 1) {
+    own.checked = capture(stream, [&] { own.plan->enqueue(stream); });
+  }
+  rank.team.barrier("the other ranks to have captured", kDeadline);
 }
 
 CollectiveWork::Known CollectiveWork::learn(Rank& rank, const Share& own) const {
@@ -134,8 +151,10 @@ void CollectiveWork::enqueue(Rank& rank, Stream& stream) {
   Share& own = share(rank);
   Machine& machine = team_.machine();
   const double begin = machine.now();
-  own.plan->enqueue(stream);
-  if (own.enqueues.size() < kMostEnqueues) own.enqueues.push_back(machine.now() - begin);
+  if (own.graph == nullptr) own.plan->enqueue(stream);
+  for (int launch = 0; launch < graph_.launches; ++launch) own.graph->launch(stream);
+  const double seconds = (machine.now() - begin) / calls();
+  if (own.enqueues.size() < kMostEnqueues) own.enqueues.push_back(seconds);
 }
 
 void CollectiveWork::require(Rank& rank, const Span& span, const Fill& fill,
@@ -185,7 +204,11 @@ std::variant<std::monostate, Skipped> CollectiveWork::verify(Rank& rank) {
   rank.team.barrier("the other ranks to have ended", kDeadline);
   fill(rank, own, *stream);
   rank.team.barrier("the other ranks to have filled their buffers", kDeadline);
-  own.plan->enqueue(*stream);
+  if (own.graph == nullptr) {
+    own.plan->enqueue(*stream);
+  } else {
+    (own.checked != nullptr ? own.checked : own.graph)->launch(*stream);
+  }
   stream->synchronize(kDeadline);
   rank.team.barrier("the other ranks to have called", kDeadline);
   require_results(rank, own);
@@ -199,6 +222,8 @@ std::variant<std::monostate, Skipped> CollectiveWork::verify(Rank& rank) {
 
 void CollectiveWork::release(Rank& rank) noexcept {
   Share& own = share(rank);
+  own.checked.reset();
+  own.graph.reset();
   own.plan.reset();
   own.recv_memory.reset();
   own.send_memory.reset();

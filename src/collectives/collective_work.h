@@ -6,15 +6,23 @@
 #include <vector>
 
 #include "collectives/engine.h"
+#include "device/graph.h"
 #include "timing/work.h"
 
 namespace duet {
+
+// How calls are captured: an enqueue is so many launches of one graph, and each makes so many
+// calls.
+struct GraphUse {
+  int launches = 0;  // 0: calls are enqueued as they are
+  int calls = 1;
+};
 
 class CollectiveWork : public Work {
  public:
   // `verified`: false leaves the checks out, as -c 0 of nccl-tests does.
   CollectiveWork(Team& team, CollectiveSession& session, const Collective& collective,
-                 bool in_place, bool verified = true);
+                 bool in_place, bool verified = true, const GraphUse& graph = {});
 
   std::string name() const override { return "collective"; }
   // Wire bytes: what the engine says leaves its ranks, else the least that must; known after
@@ -22,16 +30,18 @@ class CollectiveWork : public Work {
   Cost cost() const override;
   void prepare(Rank& rank, const Placement& placement) override;
   void enqueue(Rank& rank, Stream& stream) override;
+  int calls() const override { return graph_.launches > 0 ? graph_.launches * graph_.calls : 1; }
   bool host_driven() const override { return known_.host_driven; }
-  // Fills and poisons anew, has every rank call once more, and checks what it received, that its
+  // Fills and poisons anew, has every rank call once more (captured, as many calls as do not change
+  // the result), and checks what it received, that its
   // input is as it was, and 256 bytes around both buffers.
   std::variant<std::monostate, Skipped> verify(Rank& rank) override;
   void release(Rank& rank) noexcept override;
 
   // What rank 0's plan chose; "" before prepare().
   const std::string& algorithm() const { return known_.algorithm; }
-  // The median time of an enqueue on the CPU, a rank each, in seconds. Several processes call it
-  // together, outside of Team::each().
+  // The median time of a call's enqueue on the CPU, a rank each, in seconds. Several processes call
+  // it together, outside of Team::each().
   std::vector<double> enqueue_seconds() const;
 
  private:
@@ -39,7 +49,9 @@ class CollectiveWork : public Work {
     std::unique_ptr<CollectiveMemory> send_memory, recv_memory;  // in place: the first is both
     CollectiveBuffers buffers;
     std::unique_ptr<CollectivePlan> plan;  // uses the memory: declared after it, freed before
-    std::vector<double> enqueues;          // seconds of the CPU's time
+    std::unique_ptr<Graph> graph;          // of the measured calls; null: not captured
+    std::unique_ptr<Graph> checked;  // of the one that is verified, where that is not the same
+    std::vector<double> enqueues;    // seconds of the CPU's time
   };
   // Of all ranks' plans and buffers, also those of other processes.
   struct Known {
@@ -52,6 +64,7 @@ class CollectiveWork : public Work {
   Share& share(const Rank& rank) { return shares_[static_cast<std::size_t>(rank.local)]; }
   void allocate(Rank& rank, Share& own);
   Known learn(Rank& rank, const Share& own) const;
+  void capture_calls(Rank& rank, Share& own, Stream& stream) const;
   void fill(Rank& rank, const Share& own, Stream& stream) const;
   Fill input(int rank) const;
   void require(Rank& rank, const Span& span, const Fill& fill, const char* what) const;
@@ -64,6 +77,7 @@ class CollectiveWork : public Work {
   Collective collective_;
   bool in_place_;
   bool verified_;
+  GraphUse graph_;
   std::vector<Share> shares_;
   Known known_;
 };

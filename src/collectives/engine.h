@@ -22,8 +22,8 @@ struct CollectiveBuffers {
 class CollectivePlan {
  public:
   virtual ~CollectivePlan() = default;
-  // Only enqueues: never blocks, allocates or takes a lock that another rank may hold. All ranks
-  // enqueue a session's plans in the same order.
+  // Only enqueues, also on a stream that is captured: never blocks, allocates or takes a lock that
+  // another rank may hold. All ranks enqueue a session's plans in the same order.
   virtual void enqueue(Stream& stream) = 0;
   virtual std::string algorithm() const { return ""; }  // what was chosen, for the journal
   // Bytes that really leave this rank over a wire in one call; 0: not known.
@@ -39,6 +39,8 @@ class CollectiveSession {
   virtual ~CollectiveSession() = default;
   // Why this engine cannot run the collective, if so; the same on every rank.
   virtual std::optional<Skipped> unsupported(const Collective& collective, bool in_place) const = 0;
+  // Why its calls cannot be captured and launched again, if so.
+  virtual std::optional<Skipped> uncapturable() const { return std::nullopt; }
   // Plain device memory, unless the engine wants another kind.
   virtual std::unique_ptr<CollectiveMemory> allocate(Rank& rank, std::uint64_t bytes);
   // Collective: every rank makes the same call, which may block. Throws BadArgument where ranks ask

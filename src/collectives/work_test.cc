@@ -80,6 +80,25 @@ TEST_P(CollectiveWorkTest, EveryCollectiveIsRight) {
   }
 }
 
+TEST_P(CollectiveWorkTest, CapturedCallsAreRight) {
+  const auto session = engine_named(GetParam().engine, machine_->device(0).info().kind).open(team_);
+  for (const Kind kind : all_collectives()) {
+    for (const bool in_place : {false, true}) {
+      if (in_place && !has_in_place(kind)) continue;
+      const Collective collective = of(kind, DType::bf16, Reduction::sum, team_.size());
+      if (session->unsupported(collective, in_place)) continue;
+      SCOPED_TRACE(std::string(name(kind)) + (in_place ? " in place" : ""));
+      CollectiveWork work(team_, *session, collective, in_place, true, {2, 3});
+      EXPECT_EQ(work.calls(), 6);
+      if (session->uncapturable()) {
+        EXPECT_THROW(Sampler(team_).measure(work, short_mode()), Unavailable);
+        continue;
+      }
+      EXPECT_TRUE(Sampler(team_).measure(work, short_mode()).verified);
+    }
+  }
+}
+
 std::string label(const ::testing::TestParamInfo<Setting>& setting) {
   std::string text = setting.param.engine + "_" + setting.param.device;
   std::replace_if(

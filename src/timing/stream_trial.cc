@@ -136,7 +136,8 @@ void StreamTrial::run_batch(Rank& rank, int samples, int calls) {
   if (!work_.host_driven()) gate_.release(rank, mode_.deadline_seconds);
   own.stream->synchronize(mode_.deadline_seconds);
   for (std::size_t i = 0; i < count; ++i) {
-    own.seconds.push_back(own.ends[i]->seconds_since(*own.starts[i]) / calls);
+    own.seconds.push_back(own.ends[i]->seconds_since(*own.starts[i]) /
+                          (static_cast<double>(calls) * work_.calls()));
   }
 }
 

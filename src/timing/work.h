@@ -40,6 +40,9 @@ class Work {
   // must fork from `stream` and join it again through events.
   virtual void enqueue(Rank& rank, Stream& stream) = 0;
 
+  // How many calls one enqueue() makes: samples are seconds of one of them.
+  virtual int calls() const { return 1; }
+
   // True if enqueue() may block until the device takes the work, as the vendors' copies of pageable
   // memory do. The start gate then holds nothing: a call that blocks behind it would for ever.
   virtual bool host_driven() const { return false; }

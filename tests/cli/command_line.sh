@@ -57,7 +57,7 @@ refuses 'expected -b and -e' collective all_gather -f 2
 refuses 'over 1000 sizes' collective all_gather -b 1K -e 1G -i 1K
 refuses 'at least 16' collective all_gather --device host:4 -b 15
 refuses 'expected 0' collective all_gather -z 1
-refuses 'expected 0' collective all_gather -G 1
+refuses 'whole number of 0' collective all_gather -G some
 refuses 'has 2 devices' collective all_gather --device host:2 -g 8
 refuses 'expected one of them' collective all_gather --loop --mode adaptive
 refuses 'expected out, in or both' collective all_gather --in-place maybe
@@ -154,6 +154,16 @@ grep -q '^  reduce_scatter, GB/s, 3 ranks' out || fail "no table of reduce_scatt
 expect_code 0 collective broadcast --device host:2 --engine dma --loop -n 3 -c 0 -b 4K --json loop.jsonl
 grep -q '"mode":"loop","warm_ups":5' loop.jsonl || fail "--loop: $(cat loop.jsonl)"
 grep -q '1 case: not verified\|2 cases: not verified' out || fail "-c 0: $(cat out)"
+
+# Captured calls: a graph is launched -G times, with the calls of -n; what cannot be captured says why.
+graph=(collective all_gather,all_reduce --device host:3 -b 4K --json /dev/stdout --quiet)
+expect_code 0 "${graph[@]}" -G 3 --loop -n 4 --engine dma,kernel,auto,host
+[[ $(measured '"graph_launches":3,"graph_calls":4.*"verified":true') == 10 ]] || fail "-G 3 --loop: $(cat out)"
+[[ $(measured 'a graph would repeat the count') == 4 ]] || fail "-G 3, engine host: $(cat out)"
+expect_code 0 "${graph[@]}" -G 2 -n 3 -w 1 --engine auto
+[[ $(measured '"graph_launches":2,"graph_calls":1.*"verified":true') == 4 ]] || fail "-G 2: $(cat out)"
+expect_code 0 "${graph[@]}" -G 0 -n 3 --engine auto
+[[ $(measured '"graph_calls"') == 0 ]] || fail "-G 0: $(cat out)"
 
 # On a terminal there is a progress line; a container may have no terminals to give.
 if script -qec true /dev/null > /dev/null 2>&1 < /dev/null; then

@@ -131,6 +131,10 @@ class HostSession : public CollectiveSession {
     return std::nullopt;
   }
 
+  std::optional<Skipped> uncapturable() const override {
+    return Skipped{"its flags count calls, and a graph would repeat the count"};
+  }
+
   std::unique_ptr<CollectivePlan> plan(Rank& rank, const Collective& collective,
                                        const CollectiveBuffers& buffers) override {
     check(collective, rank.size);

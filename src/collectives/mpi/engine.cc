@@ -64,6 +64,10 @@ class Session : public CollectiveSession {
     return reason.empty() ? std::nullopt : std::optional<Skipped>(Skipped{reason});
   }
 
+  std::optional<Skipped> uncapturable() const override {
+    return Skipped{"the CPU makes MPI's calls, which no graph holds"};
+  }
+
   std::unique_ptr<CollectivePlan> plan(Rank& rank, const Collective& collective,
                                        const CollectiveBuffers& buffers) override {
     check(collective, rank.size);

@@ -8,6 +8,7 @@
 #include "collectives/peer/engine.h"
 #include "core/error.h"
 #include "core/random.h"
+#include "device/graph.h"
 
 namespace duet {
 namespace {
@@ -41,8 +42,14 @@ class Calls {
   void enqueue(std::size_t round) {
     stream_->fill(send_.span(), pattern(rank_.index, round));
     plan_->enqueue(*stream_);
-    stream_->copy(
-        {log_.slice(round * recv_.bytes(), recv_.bytes()), recv_.span(), Executor::dma, {}});
+    keep(round);
+  }
+  // The call alone, as a graph.
+  void enqueue_captured(std::size_t round) {
+    if (graph_ == nullptr) graph_ = capture(*stream_, [&] { plan_->enqueue(*stream_); });
+    stream_->fill(send_.span(), pattern(rank_.index, round));
+    graph_->launch(*stream_);
+    keep(round);
   }
   void delay(std::uint64_t microseconds) {
     stream_->run({"delay", {}, [microseconds] {
@@ -61,11 +68,17 @@ class Calls {
   }
 
  private:
+  void keep(std::size_t round) {
+    stream_->copy(
+        {log_.slice(round * recv_.bytes(), recv_.bytes()), recv_.span(), Executor::dma, {}});
+  }
+
   Rank& rank_;
   Collective collective_;
   Buffer send_, recv_, log_;
   std::unique_ptr<Stream> stream_;
   std::unique_ptr<CollectivePlan> plan_;
+  std::unique_ptr<Graph> graph_;
 };
 
 class Dma : public ::testing::TestWithParam<const char*> {
@@ -82,6 +95,23 @@ TEST_P(Dma, AThousandCallsInARowEachLeaveTheirOwn) {
     team_.each([&](Rank& rank) {
       Calls calls(rank, *session, of(kind, 37), kRounds);
       for (std::size_t round = 0; round < kRounds; ++round) calls.enqueue(round);
+      calls.synchronize();
+      for (std::size_t round = 0; round < kRounds; ++round) calls.check(round);
+      team_.barrier("all ranks to have checked");
+    });
+  }
+}
+
+// Of every engine; calls between the launches are beside the graph and not of it.
+TEST_P(Dma, AHundredLaunchesOfAGraphEachLeaveTheirOwn) {
+  constexpr std::size_t kRounds = 100;
+  for (const auto make : {make_dma_collectives, make_kernel_collectives, make_auto_collectives}) {
+    const auto session = make()->open(team_);
+    team_.each([&](Rank& rank) {
+      Calls calls(rank, *session, of(CollectiveKind::all_to_all, 1001), kRounds);
+      for (std::size_t round = 0; round < kRounds; ++round) {
+        round % 10 == 3 ? calls.enqueue(round) : calls.enqueue_captured(round);
+      }
       calls.synchronize();
       for (std::size_t round = 0; round < kRounds; ++round) calls.check(round);
       team_.barrier("all ranks to have checked");
