@@ -1,7 +1,9 @@
-// One process of a run, for collectives.sh: collective_ranks ENGINE DEVICE [fail]. Runs every
-// collective of the engine and compares all bytes with what collective.h says; with `fail`, the
-// last rank fails while the others wait for it. Exit code 0 if all was as it should be.
+// One process of a run, for collectives.sh and dead_rank.sh: collective_ranks ENGINE DEVICE [fail |
+// 'loop COLLECTIVE']. Runs every collective of the engine and compares all bytes with what
+// collective.h says; with `fail`, the last rank fails while the others wait for it; with `loop`,
+// one collective again and again until a process is gone. Exit code 0 if all was as it should be.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdio>
@@ -176,7 +178,27 @@ void fail_once(Team& team, CollectiveSession& session) {
   throw Error("a failed rank was not noticed");
 }
 
-int run(const std::string& name, const std::string& device, bool failing) {
+// The ranks meet on their devices alone, some calls ahead of the CPU.
+void loop(Team& team, CollectiveSession& session, const std::string& word) {
+  constexpr int kAhead = 5;
+  Collective one;
+  one.kind = parse_collective(word);
+  one.count = 1000;
+  team.each([&](Rank& rank) {
+    const auto send = session.allocate(rank, send_bytes(one, rank.index, rank.size));
+    const auto recv = session.allocate(rank, recv_bytes(one, rank.index, rank.size));
+    const auto plan = session.plan(rank, one, {send->span(), recv->span()});
+    const auto stream = rank.device.make_stream();
+    for (bool said = false;; said = true) {
+      for (int call = 0; call < kAhead; ++call) plan->enqueue(*stream);
+      stream->synchronize(kDeadlineSeconds);
+      if (!said) std::printf("looping as pid %d\n", static_cast<int>(getpid()));
+      std::fflush(stdout);
+    }
+  });
+}
+
+int run(const std::string& name, const std::string& device, const std::string& way) {
   const auto processes = Processes::find(10);
   const auto machine = open_machine(device);
   std::vector<int> devices;
@@ -188,7 +210,10 @@ int run(const std::string& name, const std::string& device, bool failing) {
   for (CollectiveEngine* engine : found.engines) {
     if (engine->name() != name) continue;
     const auto session = engine->open(team);
-    failing ? fail_once(team, *session) : run_all(team, *session);
+    constexpr std::size_t kLoop = 5;  // "loop "
+    if (way.empty()) run_all(team, *session);
+    if (way == "fail") fail_once(team, *session);
+    if (way.substr(0, kLoop) == "loop ") loop(team, *session, way.substr(kLoop));
     return 0;
   }
   for (const auto& [module, reason] : found.unavailable) {
@@ -201,8 +226,9 @@ int run(const std::string& name, const std::string& device, bool failing) {
 
 int main(int count, char** arguments) {
   try {
-    if (count < 3) throw UsageError("usage: collective_ranks ENGINE DEVICE [fail]");
-    return run(arguments[1], arguments[2], count > 3);
+    if (count < 3)
+      throw UsageError("usage: collective_ranks ENGINE DEVICE [fail | 'loop COLLECTIVE']");
+    return run(arguments[1], arguments[2], count > 3 ? arguments[3] : "");
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

@@ -39,6 +39,7 @@ double wire_bytes_of(const std::vector<ExchangeItem>& items, int rank, const Pee
 KernelPlan::KernelPlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers,
                        Watchdog& watchdog, const KernelLaunch& launch)
     : watchdog_(watchdog),
+      name_(name(collective.kind)),
       blocks_(launch.blocks > 0 ? launch.blocks : blocks_for(collective, rank.size)),
       words_(rank, blocks_ * rank.size),
       send_(rank, buffers.send, "the other ranks' send buffers"),
@@ -67,7 +68,7 @@ KernelPlan::KernelPlan(Rank& rank, const Collective& collective, const Collectiv
 KernelPlan::~KernelPlan() { watchdog_.remove(&words_); }
 
 void KernelPlan::enqueue(Stream& stream) {
-  watchdog_.require_all_well();
+  watchdog_.require_all_well(name_);
   stream.exchange(*exchange_);
 }
 

@@ -31,6 +31,7 @@ class KernelPlan : public CollectivePlan {
 
  private:
   Watchdog& watchdog_;
+  std::string_view name_;  // of the collective
   int blocks_;
   Words words_;  // of each rank `blocks_` for every rank that writes them, by rank
   PeerMemory send_, recv_;

@@ -25,7 +25,7 @@ constexpr int kOwnThreads = 512;
 
 MovePlan::MovePlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers,
                    Lanes& lanes, int copy_lanes, Watchdog& watchdog)
-    : peers_(rank, buffers.recv), lanes_(lanes), watchdog_(watchdog) {
+    : peers_(rank, buffers.recv), lanes_(lanes), watchdog_(watchdog), name_(name(collective.kind)) {
   deliver(rank, buffers, moves(collective, rank.size));
   lanes_in_use_ = std::max(1, std::min(copy_lanes, static_cast<int>(deliveries_.size())));
   watchdog_.add(&peers_.waiting());
@@ -66,7 +66,7 @@ void MovePlan::deliver(const Rank& rank, const CollectiveBuffers& buffers,
 }
 
 void MovePlan::enqueue(Stream& stream) {
-  watchdog_.require_all_well();
+  watchdog_.require_all_well(name_);
   const int side = lanes_in_use_ - 1;  // lanes beside the caller's stream; the next is for own_
   const int all = side + (own_.empty() ? 0 : 1);
   stream.meet(begin_);

@@ -34,6 +34,7 @@ class MovePlan : public CollectivePlan {
   Peers peers_;
   Lanes& lanes_;
   Watchdog& watchdog_;
+  std::string_view name_;  // of the collective
   int lanes_in_use_ = 1;
   Meeting begin_, end_;
   std::vector<Delivery> deliveries_;  // in the order in which they go

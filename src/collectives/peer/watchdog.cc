@@ -1,6 +1,8 @@
 // A thread that sleeps until a process fails, and then releases waits until nobody needs it.
 #include "collectives/peer/watchdog.h"
 
+#include <fmt/format.h>
+
 #include <chrono>
 
 namespace duet {
@@ -49,6 +51,8 @@ void Watchdog::watch() {
   }
 }
 
-void Watchdog::raise() const { throw PeerFailed(reason_); }
+void Watchdog::raise(std::string_view call) const {
+  throw PeerFailed(fmt::format("{} while waiting for the ranks of {}", reason_, call));
+}
 
 }  // namespace duet

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "team/team.h"
@@ -33,14 +34,14 @@ class Watchdog {
   void add(Waiting* one);
   void remove(Waiting* one);
 
-  // Throws PeerFailed with the reason, once there is one. No lock.
-  void require_all_well() const {
-    if (failed_.load(std::memory_order_acquire)) raise();
+  // Throws PeerFailed with the reason, and the call that was made, once there is one. No lock.
+  void require_all_well(std::string_view call) const {
+    if (failed_.load(std::memory_order_acquire)) raise(call);
   }
 
  private:
   void watch();
-  [[noreturn]] void raise() const;
+  [[noreturn]] void raise(std::string_view call) const;
 
   Processes* processes_;
   int callback_ = 0;
