@@ -45,6 +45,14 @@ void check_item(const ExchangeItem& item, const Exchange& exchange) {
   }
 }
 
+std::size_t spans_of(const Exchange& exchange) {
+  std::size_t spans = 0;
+  for (const ExchangeItem& item : exchange.items) {
+    spans += item.sources.size() + item.destinations.size();
+  }
+  return spans;
+}
+
 void check_words(const Span& words, int blocks) {
   const std::size_t expected = static_cast<std::size_t>(blocks) * sizeof(std::uint64_t);
   if (words.bytes == expected && misalignment(words, sizeof(std::uint64_t)) == 0) return;
@@ -70,6 +78,10 @@ void check_exchange(const Exchange& exchange) {
         fmt::format("exchange: words of {} peers to write and of {} to await: "
                     "expected as many, at most {}",
                     exchange.arrivals.size(), exchange.awaits.size(), kMostPeers));
+  }
+  if (!exchange.awaits.empty() && spans_of(exchange) > kMostSpans) {
+    throw BadArgument(fmt::format("exchange: {} spans: expected at most {} with peers",
+                                  spans_of(exchange), kMostSpans));
   }
   if (!exchange.awaits.empty() && has_flags(exchange)) {
     throw BadArgument("exchange: items with flags: expected an exchange without peers");

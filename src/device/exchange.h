@@ -27,9 +27,10 @@ struct ExchangeItem {
   std::vector<Flag> then = {};
 };
 
-// Block b of the launch handles slice b of every item. With peers it meets block b of each before
-// and after: so no rank starts before all have come to their launch, and when it ends, what the
-// peers wrote has arrived, and nobody still reads. Without peers it is a local kernel.
+// Block b of the launch handles slice b of every item, with peers of all items side by side. With
+// peers it meets block b of each before and after: so no rank starts before all have come to their
+// launch, and when it ends, what the peers wrote has arrived, and nobody still reads. Without peers
+// it is a local kernel.
 struct Exchange {
   std::vector<ExchangeItem> items;
   DType dtype = DType::fp32;  // of what is reduced; nothing to what is copied
@@ -45,20 +46,21 @@ struct Exchange {
 };
 
 inline constexpr std::size_t kMostPeers = 16;  // of one exchange
+inline constexpr std::size_t kMostSpans = 64;  // of all items of an exchange with peers
 inline constexpr int kExchangeThreads = 512;   // of a block
 
-// The piece of `bytes` that is block `block`'s. Cut where every thread has had 16 bytes, and so
-// never within an element.
+// The piece of `bytes` that is block `block`'s. Cut where a vector of 16 bytes and so every element
+// ends, and in pieces that are worth a few warps' while.
 struct ExchangeSlice {
   std::size_t begin = 0;
   std::size_t end = 0;
 };
 
 DUET_HOST_DEVICE inline ExchangeSlice exchange_slice(std::size_t bytes, int block, int blocks) {
-  const std::size_t round = std::size_t{16} * kExchangeThreads;
-  const std::size_t rounds = (bytes + round - 1) / round;
+  constexpr std::size_t kUnit = 2048;
+  const std::size_t units = (bytes + kUnit - 1) / kUnit;
   const std::size_t share =
-      (rounds + static_cast<std::size_t>(blocks) - 1) / static_cast<std::size_t>(blocks) * round;
+      (units + static_cast<std::size_t>(blocks) - 1) / static_cast<std::size_t>(blocks) * kUnit;
   const std::size_t begin = share * static_cast<std::size_t>(block);
   if (begin >= bytes) return {bytes, bytes};
   return {begin, begin + share < bytes ? begin + share : bytes};
@@ -73,7 +75,7 @@ class PreparedExchange {
 
 // What holds on every device: throws BadArgument for an item without sources or destinations or of
 // unequal sizes, for elements that are cut, unaligned or of a type that is not reduced, and for
-// peers whose words do not fit.
+// peers whose words do not fit or beside whom there are more than kMostSpans spans.
 void check_exchange(const Exchange& exchange);
 
 // Does any item wait or signal?

@@ -209,6 +209,8 @@ TEST_P(Exchanges, RefuseWhatDoesNotFit) {
   refuse({{{{a}, {b}, {flag}, {}}}, DType::fp32, Reduction::sum, 1, {word}, {word}});
   const std::vector<Span> many(kMostPeers + 1, word);
   refuse({{}, DType::fp32, Reduction::sum, 1, many, many});
+  refuse(
+      {{{{a}, std::vector<Span>(kMostSpans, b)}}, DType::fp32, Reduction::sum, 1, {word}, {word}});
 }
 
 TEST_P(Exchanges, BelongToTheirDevice) {
@@ -324,6 +326,41 @@ TEST_P(Meetings, EndWhenPeersHaveWritten) {
     streams[i]->synchronize(kDeadline);
     const std::size_t left = (i + streams.size() - 1) % streams.size();
     expect(to[i].span(), pattern(left));
+  }
+}
+
+// Moves of one exchange go on beside each other: more of them than a block has warps, of sizes and
+// alignments of their own.
+TEST_P(Meetings, MakeManyMovesSideBySide) {
+  if (!two_devices()) GTEST_SKIP() << "one device";
+  make_words();
+  constexpr std::size_t kMoves = 31, kRoom = 200000;
+  std::vector<Buffer> from, to;
+  std::vector<std::unique_ptr<Stream>> streams;
+  std::vector<std::unique_ptr<PreparedExchange>> prepared;
+  const auto bytes = [](std::size_t move) { return move * move * 199 % kRoom; };
+  for (int i = 0; i < size(); ++i) {
+    from.push_back(filled(device(i), kMoves * kRoom, pattern(static_cast<std::uint64_t>(i))));
+    to.push_back(filled(device(i), kMoves * kRoom, constant(0)));
+    streams.push_back(device(i).make_stream());
+  }
+  for (int i = 0; i < size(); ++i) {
+    Exchange exchange = meeting(i);
+    const std::size_t right = static_cast<std::size_t>((i + 1) % size());
+    for (std::size_t move = 0; move < kMoves; ++move) {
+      exchange.items.push_back(
+          {{from[static_cast<std::size_t>(i)].slice(move * kRoom, bytes(move))},
+           {to[right].slice(move * kRoom + move % 3, bytes(move))}});
+    }
+    prepared.push_back(device(i).prepare(exchange));
+  }
+  for (std::size_t i = 0; i < streams.size(); ++i) streams[i]->exchange(*prepared[i]);
+  for (std::size_t i = 0; i < streams.size(); ++i) {
+    streams[i]->synchronize(kDeadline);
+    const std::size_t left = (i + streams.size() - 1) % streams.size();
+    for (std::size_t move = 0; move < kMoves; ++move) {
+      expect(to[i].slice(move * kRoom + move % 3, bytes(move)), pattern(left, move * kRoom));
+    }
   }
 }
 

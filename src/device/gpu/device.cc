@@ -43,6 +43,7 @@ GpuDevice::GpuDevice(GpuMachine& machine, int index, int ordinal)
   load_fill_kernels();
   load_digit_kernels();
   load_exchange_kernels();
+  load_peer_exchange_kernels();
   service_ = create_stream(0);
   signals_ = create_stream(info_.priorities - 1);
   DUET_GPU_CHECK(gpuMalloc(reinterpret_cast<void**>(&found_), sizeof *found_));
@@ -79,7 +80,7 @@ std::unique_ptr<Event> GpuDevice::make_event(EventUse use) {
 }
 
 std::unique_ptr<PreparedExchange> GpuDevice::prepare(const Exchange& exchange) {
-  return std::make_unique<GpuExchange>(*this, exchange);
+  return prepare_exchange(*this, exchange);
 }
 
 std::optional<Telemetry> GpuDevice::telemetry() { return read_telemetry(info_.bus); }

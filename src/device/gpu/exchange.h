@@ -1,28 +1,38 @@
-// An exchange of a GPU: its table in device memory, ready for the kernel.
+// An exchange of a GPU, ready for one of two kernels: of items in turn, or beside each other with
+// peers.
 #pragma once
+
+#include <cstdint>
+#include <memory>
 
 #include "device/exchange.h"
 #include "device/gpu/device.h"
-#include "device/gpu/exchange_table.h"
 
 namespace duet::DUET_GPU {
 
 class GpuExchange : public PreparedExchange {
  public:
-  GpuExchange(GpuDevice& device, const Exchange& exchange);
-
   const GpuDevice& device() const { return device_; }
-  void launch(gpuStream_t stream) const;
+  virtual void launch(gpuStream_t stream) const = 0;
 
- private:
-  void check(const Exchange& exchange) const;
+ protected:
+  explicit GpuExchange(GpuDevice& device) : device_(device) {}
 
   GpuDevice& device_;
-  DType dtype_;
-  Reduction op_;
-  int blocks_ = 0;
-  Buffer memory_;  // of all that the table points to
-  gpu::ExchangeTable table_;
 };
+
+// As Device::prepare().
+std::unique_ptr<GpuExchange> prepare_exchange(GpuDevice& device, const Exchange& exchange);
+
+inline std::uintptr_t address(const Span& span) {
+  return reinterpret_cast<std::uintptr_t>(span.data);
+}
+
+// By how many bytes the addresses are alike: 16, 4 or 1. Heads and tails of less than a vector are
+// moved by narrower words.
+std::uint32_t common_width(const ExchangeItem& item);
+
+// The first block's part of the item, in vectors of 16 bytes.
+std::uint32_t first_share(const ExchangeItem& item, int blocks);
 
 }  // namespace duet::DUET_GPU

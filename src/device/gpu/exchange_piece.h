@@ -1,4 +1,4 @@
-// How a block moves or reduces a piece of an item: wide loads and stores, about eight of them in
+// How a block moves or reduces a piece of an item: wide loads and stores, up to eight of them in
 // flight per thread, since what limits it over a link is how many bytes are on their way. Every
 // thread reads all sources of a word before it writes it, so that they may be its destinations.
 #pragma once
@@ -13,6 +13,13 @@ namespace duet::DUET_GPU {
 
 constexpr int kInFlight = 8;  // loads per thread
 
+// The threads that handle a piece, and which of them this one is.
+struct Crew {
+  unsigned thread;
+  unsigned threads;
+};
+__device__ inline Crew whole_block() { return {threadIdx.x, kExchangeThreads}; }
+
 // A piece of an item's slice: `count` words from `offset` bytes on.
 struct Piece {
   unsigned char* const* sources;
@@ -21,6 +28,7 @@ struct Piece {
   int destination_count;
   std::uint64_t offset;
   std::uint64_t count;
+  Crew crew;
 };
 
 // Not through the read-only cache: peers have written here since the kernel began.
@@ -36,7 +44,7 @@ __device__ void store_batch(const Piece& piece, std::uint64_t first, const Word 
     Word* const to = reinterpret_cast<Word*>(piece.destinations[d] + piece.offset);
 #pragma unroll
     for (int k = 0; k < kBatch; ++k) {
-      const std::uint64_t at = first + k * kExchangeThreads;
+      const std::uint64_t at = first + k * piece.crew.threads;
       if (at < piece.count) to[at] = words[k];
     }
   }
@@ -47,14 +55,14 @@ __device__ inline std::uint64_t within(const Piece& piece, std::uint64_t at) {
   return at < piece.count ? at : piece.count - 1;
 }
 
-template <typename Word>
+template <typename Word, int kBatch>
 __device__ void copy_piece(const Piece& piece) {
   const Word* const from = source_words<Word>(piece, 0);
-  for (std::uint64_t first = threadIdx.x; first < piece.count;
-       first += kInFlight * kExchangeThreads) {
-    Word held[kInFlight];
+  for (std::uint64_t first = piece.crew.thread; first < piece.count;
+       first += kBatch * piece.crew.threads) {
+    Word held[kBatch];
 #pragma unroll
-    for (int k = 0; k < kInFlight; ++k) held[k] = from[within(piece, first + k * kExchangeThreads)];
+    for (int k = 0; k < kBatch; ++k) held[k] = from[within(piece, first + k * piece.crew.threads)];
     store_batch(piece, first, held);
   }
 }
@@ -93,11 +101,12 @@ __device__ void reduce_known(const Piece& piece, int divisor) {
   const Word* from[kSources];
 #pragma unroll
   for (int s = 0; s < kSources; ++s) from[s] = source_words<Word>(piece, s);
-  for (std::uint64_t first = threadIdx.x; first < piece.count; first += kBatch * kExchangeThreads) {
+  for (std::uint64_t first = piece.crew.thread; first < piece.count;
+       first += kBatch * piece.crew.threads) {
     Word held[kBatch][kSources];
 #pragma unroll
     for (int k = 0; k < kBatch; ++k) {
-      const std::uint64_t at = within(piece, first + k * kExchangeThreads);
+      const std::uint64_t at = within(piece, first + k * piece.crew.threads);
 #pragma unroll
       for (int s = 0; s < kSources; ++s) held[k][s] = from[s][at];
     }
@@ -119,13 +128,15 @@ template <typename Shape, typename Op>
 __device__ void reduce_any(const Piece& piece, int divisor) {
   using Word = typename Shape::Word;
   constexpr int kBatch = kInFlight / 2;
-  for (std::uint64_t first = threadIdx.x; first < piece.count; first += kBatch * kExchangeThreads) {
+  for (std::uint64_t first = piece.crew.thread; first < piece.count;
+       first += kBatch * piece.crew.threads) {
     typename Shape::Lanes::Value values[kBatch][Shape::kCount];
     for (int s = 0; s < piece.source_count; ++s) {
       const Word* const from = source_words<Word>(piece, s);
       Word held[kBatch];
 #pragma unroll
-      for (int k = 0; k < kBatch; ++k) held[k] = from[within(piece, first + k * kExchangeThreads)];
+      for (int k = 0; k < kBatch; ++k)
+        held[k] = from[within(piece, first + k * piece.crew.threads)];
 #pragma unroll
       for (int k = 0; k < kBatch; ++k) {
         if (s == 0) {

@@ -1,4 +1,5 @@
-// An exchange as its kernel reads it: offsets into lists of addresses, all in device memory.
+// An exchange without peers as its kernel reads it: offsets into lists of addresses, all in device
+// memory.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +16,14 @@ struct TableItem {
   std::uint32_t after = 0;
   std::uint32_t then = 0;
   std::uint32_t width = 0;  // bytes by which all addresses are alike: 16, 4 or 1
+  std::uint32_t share = 0;  // vectors of 16 bytes that are the first block's
 };
 
 struct ExchangeTable {
   const TableItem* items = nullptr;
   unsigned char* const* addresses = nullptr;
-  std::uint64_t* const* arrivals = nullptr;  // by peer: a word for each block
-  std::uint64_t* const* awaits = nullptr;
-  std::uint64_t* calls = nullptr;          // that each block has had
   unsigned long long* finished = nullptr;  // by item with flags: blocks that have done their part
   int item_count = 0;
-  int peers = 0;
   bool averages = false;
 };
 

@@ -3,6 +3,7 @@
 
 #include "device/device.h"
 #include "device/gpu/exchange_table.h"
+#include "device/gpu/peer_exchange_table.h"
 #include "device/gpu/vendor.h"
 
 namespace duet::DUET_GPU {
@@ -13,6 +14,7 @@ void load_copy_kernels();
 void load_fill_kernels();
 void load_digit_kernels();
 void load_exchange_kernels();
+void load_peer_exchange_kernels();
 
 // The shape's grid and block must be set. Addresses and size may be odd.
 void launch_copy(const Copy& copy, gpuStream_t stream);
@@ -28,8 +30,11 @@ void launch_check(const Span& span, const Fill& fill, Difference* found, gpuStre
 void launch_digits(const Span& span, const Fill& fill, gpuStream_t stream);
 void launch_digits_check(const Span& span, const Fill& fill, Difference* found, gpuStream_t stream);
 
-// The table's own memory is device memory. Blocks that meet peers must all be able to run at once.
+// What tables point to is device memory. Blocks that wait for others must all be able to run at
+// once.
 void launch_exchange(const gpu::ExchangeTable& table, DType dtype, Reduction op, int blocks,
                      gpuStream_t stream);
+void launch_peer_exchange(const gpu::PeerExchangeTable& table, DType dtype, Reduction op,
+                          int blocks, gpuStream_t stream);
 
 }  // namespace duet::DUET_GPU

@@ -1,0 +1,41 @@
+// How the blocks of a kernel take turns with copy engines, item by item.
+#pragma once
+
+#include <cstdint>
+
+#include "device/gpu/exchange_table.h"
+#include "device/gpu/system_words.h"
+
+namespace duet::DUET_GPU {
+
+// An item's flags, in the table's list of addresses.
+__device__ inline std::uint64_t* flag_of(unsigned char* const* flags, unsigned i) {
+  return reinterpret_cast<std::uint64_t*>(flags[i]);
+}
+
+// Waits until the item may start. `flags` are those that it waits for and then those that it sets.
+__device__ inline void take_turn(const gpu::TableItem& item, unsigned char* const* flags) {
+  for (unsigned i = threadIdx.x; i < item.after; i += blockDim.x) {
+    while (load_acquire(flag_of(flags, i)) == 0) {
+    }
+  }
+  __syncthreads();
+}
+
+// The last block to be done passes the turn on, for all.
+__device__ inline void pass_turn(const gpu::TableItem& item, unsigned char* const* flags,
+                                 unsigned long long* finished) {
+  finish_stores();
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  __threadfence();
+  if (atomicAdd(finished, 1ULL) + 1 < gridDim.x) return;
+  __threadfence();
+  *finished = 0;
+  for (unsigned i = 0; i < item.after; ++i) *flag_of(flags, i) = 0;
+  for (unsigned i = item.after; i < item.after + item.then; ++i) {
+    store_release(flag_of(flags, i), 1);
+  }
+}
+
+}  // namespace duet::DUET_GPU

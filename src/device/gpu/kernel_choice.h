@@ -1,0 +1,27 @@
+// Which of a family of kernels reduces elements of a type by an operation.
+#pragma once
+
+#include "core/dtype.h"
+#include "core/reduction.h"
+#include "device/gpu/exchange_lanes.h"
+
+namespace duet::DUET_GPU {
+
+// `Family::kernel<Type, Op>` are the kernels.
+template <typename Family, typename Type>
+auto kernel_of(Reduction op) {
+  if (op == Reduction::max) return Family::template kernel<Type, Max>;
+  if (op == Reduction::min) return Family::template kernel<Type, Min>;
+  return Family::template kernel<Type, Sum>;
+}
+
+// What only copies may be of any type, and takes the last.
+template <typename Family>
+auto kernel_for(DType dtype, Reduction op) {
+  if (dtype == DType::fp16) return kernel_of<Family, Fp16Lanes>(op);
+  if (dtype == DType::bf16) return kernel_of<Family, Bf16Lanes>(op);
+  if (dtype == DType::int32) return kernel_of<Family, Int32Lanes>(op);
+  return kernel_of<Family, Fp32Lanes>(op);
+}
+
+}  // namespace duet::DUET_GPU

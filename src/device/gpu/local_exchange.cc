@@ -1,0 +1,80 @@
+// Packing an exchange's table into one allocation.
+#include "device/gpu/local_exchange.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "device/gpu/kernels.h"
+
+namespace duet::DUET_GPU {
+namespace {
+
+constexpr int kDefaultBlocks = 16;
+
+int default_blocks(const Exchange& exchange) {
+  std::size_t largest = 1;
+  for (const ExchangeItem& item : exchange.items) largest = std::max(largest, item_bytes(item));
+  const std::size_t round = std::size_t{16} * kExchangeThreads;
+  return static_cast<int>(
+      std::min(static_cast<std::size_t>(kDefaultBlocks), (largest + round - 1) / round));
+}
+
+// The parts of the table side by side in what becomes one allocation.
+class Packed {
+ public:
+  template <typename Value>
+  std::size_t add(const std::vector<Value>& values) {
+    static_assert(sizeof(Value) % 8 == 0, "parts stay aligned to 8 bytes");
+    const std::size_t offset = bytes_.size();
+    const auto* data = reinterpret_cast<const std::byte*>(values.data());
+    bytes_.insert(bytes_.end(), data, data + values.size() * sizeof(Value));
+    return offset;
+  }
+  const std::vector<std::byte>& bytes() const { return bytes_; }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+void add_addresses(std::vector<std::uint64_t>& to, const std::vector<Span>& spans) {
+  for (const Span& span : spans) to.push_back(address(span));
+}
+
+}  // namespace
+
+LocalExchange::LocalExchange(GpuDevice& device, const Exchange& exchange)
+    : GpuExchange(device), dtype_(exchange.dtype), op_(exchange.op) {
+  blocks_ = exchange.blocks > 0 ? exchange.blocks : default_blocks(exchange);
+  std::vector<gpu::TableItem> items;
+  std::vector<std::uint64_t> addresses;
+  for (const ExchangeItem& item : exchange.items) {
+    items.push_back({item_bytes(item), static_cast<std::uint32_t>(addresses.size()),
+                     static_cast<std::uint32_t>(item.sources.size()),
+                     static_cast<std::uint32_t>(item.destinations.size()),
+                     static_cast<std::uint32_t>(item.after.size()),
+                     static_cast<std::uint32_t>(item.then.size()), common_width(item),
+                     first_share(item, blocks_)});
+    add_addresses(addresses, item.sources);
+    add_addresses(addresses, item.destinations);
+    for (const Flag& flag : item.after) addresses.push_back(address(flag.word));
+    for (const Flag& flag : item.then) addresses.push_back(address(flag.word));
+  }
+  Packed packed;
+  const std::size_t item_at = packed.add(items), address_at = packed.add(addresses),
+                    finished_at = packed.add(std::vector<std::uint64_t>(items.size(), 0));
+  memory_ = device_.allocate(packed.bytes().size());
+  device_.write(memory_.span(), packed.bytes().data());
+
+  std::byte* const base = memory_.span().data;
+  table_.items = reinterpret_cast<const gpu::TableItem*>(base + item_at);
+  table_.addresses = reinterpret_cast<unsigned char* const*>(base + address_at);
+  table_.finished = reinterpret_cast<unsigned long long*>(base + finished_at);
+  table_.item_count = static_cast<int>(items.size());
+  table_.averages = exchange.op == Reduction::avg;
+}
+
+void LocalExchange::launch(gpuStream_t stream) const {
+  launch_exchange(table_, dtype_, op_, blocks_, stream);
+}
+
+}  // namespace duet::DUET_GPU

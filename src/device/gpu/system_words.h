@@ -1,0 +1,39 @@
+// Words of memory that several devices write and read while their kernels run.
+#pragma once
+
+#include <cstdint>
+
+#include "device/gpu/vendor.h"
+
+namespace duet::DUET_GPU {
+
+#ifdef DUET_GPU_HIP
+__device__ inline void store_release(std::uint64_t* word, std::uint64_t value) {
+  __hip_atomic_store(word, value, __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_SYSTEM);
+}
+__device__ inline std::uint64_t load_acquire(const std::uint64_t* word) {
+  return __hip_atomic_load(word, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_SYSTEM);
+}
+__device__ inline void store_relaxed(std::uint64_t* word, std::uint64_t value) {
+  __hip_atomic_store(word, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+}
+// A barrier within a block does not wait for stores on their way to memory, and a release waits for
+// those of its own wave only: each thread sees to its own.
+__device__ inline void finish_stores() { __threadfence_system(); }
+#else
+__device__ inline void store_release(std::uint64_t* word, std::uint64_t value) {
+  asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
+}
+__device__ inline std::uint64_t load_acquire(const std::uint64_t* word) {
+  std::uint64_t value;
+  asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
+  return value;
+}
+__device__ inline void store_relaxed(std::uint64_t* word, std::uint64_t value) {
+  asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
+}
+// A release covers what the barrier has ordered before it, of all threads.
+__device__ inline void finish_stores() {}
+#endif
+
+}  // namespace duet::DUET_GPU
