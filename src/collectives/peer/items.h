@@ -1,4 +1,4 @@
-// What each rank of a collective does in a single exchange of compute units.
+// What each rank of a collective does in exchanges of compute units.
 #pragma once
 
 #include <vector>
@@ -9,10 +9,14 @@
 
 namespace duet {
 
-// Rank `rank`'s items. Where it moves, it pushes its parts; where it reduces, it reads its own part
-// of the result from all, and all_reduce pushes that to all.
-std::vector<ExchangeItem> exchange_items(const Collective& collective, int rank,
-                                         const PeerMemory& send, const PeerMemory& recv);
+// Rank `rank`'s items of each step, an exchange with all others; every rank has as many steps.
+// Where it moves, it pushes its parts; where it reduces, it reads its own part of the result from
+// all, and all_reduce pushes that to all. A large broadcast has two steps: the root deals out a
+// part to each of the others, who pass theirs on among themselves, so that the root sends
+// everything once only.
+using Items = std::vector<ExchangeItem>;
+std::vector<Items> exchange_steps(const Collective& collective, int rank, const PeerMemory& send,
+                                  const PeerMemory& recv);
 
 // The part of `count` elements that is part `part` of `parts`: equal but for the first ones, which
 // have one element more where it does not divide.

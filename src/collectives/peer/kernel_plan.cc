@@ -1,28 +1,28 @@
-// One exchange, bound to the ranks' buffers.
+// An exchange for each step, bound to the ranks' buffers.
 #include "collectives/peer/kernel_plan.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "collectives/peer/items.h"
-
 namespace duet {
 namespace {
 
-constexpr int kMostReducingBlocks = 16;
+constexpr int kReducingBlocks = 16;
+constexpr int kLeastMovingBlocks = 16;
 constexpr int kMostMovingBlocks = 64;
-constexpr std::uint64_t kBytesPerBlock = 64 << 10;  // of what one rank handles
+constexpr std::uint64_t kBytesPerBlock = 16 << 10;  // of what goes from one rank to another
 
-// The same on every rank: as many as the largest part of any rank keeps busy.
+// The same on every rank: as many as the largest part keeps busy.
 int blocks_for(const Collective& c, int ranks) {
-  const std::uint64_t bytes = size_bytes(c, ranks) / static_cast<std::uint64_t>(ranks);
-  const int most = reduces(c.kind) ? kMostReducingBlocks : kMostMovingBlocks;
+  if (reduces(c.kind)) return kReducingBlocks;
+  std::uint64_t largest = 0;
+  for (const Move& move : moves(c, ranks)) largest = std::max(largest, move.bytes);
   return static_cast<int>(
-      std::clamp<std::uint64_t>(bytes / kBytesPerBlock, 4, static_cast<std::uint64_t>(most)));
+      std::clamp<std::uint64_t>(largest / kBytesPerBlock, kLeastMovingBlocks, kMostMovingBlocks));
 }
 
-double wire_bytes_of(const std::vector<ExchangeItem>& items, int rank, const PeerMemory& recv) {
+double wire_bytes_of(const Items& items, int rank, const PeerMemory& recv) {
   double bytes = 0;
   for (const ExchangeItem& item : items) {
     for (const Span& target : item.destinations) {
@@ -41,39 +41,50 @@ KernelPlan::KernelPlan(Rank& rank, const Collective& collective, const Collectiv
     : watchdog_(watchdog),
       name_(name(collective.kind)),
       blocks_(launch.blocks > 0 ? launch.blocks : blocks_for(collective, rank.size)),
-      words_(rank, blocks_ * rank.size),
       send_(rank, buffers.send, "the other ranks' send buffers"),
-      recv_(rank, buffers.recv, "the other ranks' receive buffers") {
-  Exchange exchange;
-  exchange.items = exchange_items(collective, rank.index, send_, recv_);
-  exchange.dtype = collective.dtype;
-  exchange.op = collective.op;
-  exchange.blocks = blocks_;
-  for (int step = 1; step < rank.size; ++step) {
-    const int peer = (rank.index + step) % rank.size;
-    exchange.arrivals.push_back(words_.at(peer, rank.index * blocks_, blocks_));
-    exchange.awaits.push_back(words_.at(rank.index, peer * blocks_, blocks_));
+      recv_(rank, buffers.recv, "the other ranks' receive buffers"),
+      steps_(exchange_steps(collective, rank.index, send_, recv_)),
+      words_(rank, static_cast<int>(steps_.size()) * blocks_ * rank.size) {
+  for (std::size_t step = 0; step < steps_.size(); ++step) {
+    const Exchange exchange = exchange_of(rank, collective, step);
+    exchanges_.push_back(launch.prepare ? launch.prepare(rank.device, exchange)
+                                        : rank.device.prepare(exchange));
+    wire_bytes_ += wire_bytes_of(steps_[step], rank.index, recv_);
   }
-  wire_bytes_ = wire_bytes_of(exchange.items, rank.index, recv_);
   // What a rank reads of others leaves them: of a reduction each rank's part goes to every other.
-  if (reduces(collective.kind) && !exchange.items.empty()) {
+  if (reduces(collective.kind) && !steps_.front().empty()) {
     const double all = static_cast<double>(buffers.send.bytes);
-    wire_bytes_ += all - static_cast<double>(item_bytes(exchange.items.front()));
+    wire_bytes_ += all - static_cast<double>(item_bytes(steps_.front().front()));
   }
-  exchange_ =
-      launch.prepare ? launch.prepare(rank.device, exchange) : rank.device.prepare(exchange);
   watchdog_.add(&words_);
 }
 
 KernelPlan::~KernelPlan() { watchdog_.remove(&words_); }
 
+Exchange KernelPlan::exchange_of(const Rank& rank, const Collective& collective,
+                                 std::size_t step) const {
+  Exchange exchange;
+  exchange.items = steps_[step];
+  exchange.dtype = collective.dtype;
+  exchange.op = collective.op;
+  exchange.blocks = blocks_;
+  const int first = static_cast<int>(step) * rank.size;
+  for (int next = 1; next < rank.size; ++next) {
+    const int peer = (rank.index + next) % rank.size;
+    exchange.arrivals.push_back(words_.at(peer, (first + rank.index) * blocks_, blocks_));
+    exchange.awaits.push_back(words_.at(rank.index, (first + peer) * blocks_, blocks_));
+  }
+  return exchange;
+}
+
 void KernelPlan::enqueue(Stream& stream) {
   watchdog_.require_all_well(name_);
-  stream.exchange(*exchange_);
+  for (const auto& exchange : exchanges_) stream.exchange(*exchange);
 }
 
 std::string KernelPlan::algorithm() const {
-  return fmt::format("one kernel of {} blocks", blocks_);
+  return fmt::format("{} of {} blocks", exchanges_.size() == 1 ? "one kernel" : "two kernels",
+                     blocks_);
 }
 
 }  // namespace duet

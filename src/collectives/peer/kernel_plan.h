@@ -1,17 +1,20 @@
-// A collective in one launch of the compute units over mapped peers: what small sizes want.
+// A collective in launches of the compute units over mapped peers, one or few: what small sizes
+// want.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "collectives/engine.h"
+#include "collectives/peer/items.h"
 #include "collectives/peer/words.h"
 #include "device/exchange.h"
 #include "team/peer_memory.h"
 
 namespace duet {
 
-// How its exchange is launched.
+// How its exchanges are launched.
 struct KernelLaunch {
   int blocks = 0;  // the same on every rank; 0: by the collective's size
   // Device::prepare() unless given.
@@ -30,12 +33,15 @@ class KernelPlan : public CollectivePlan {
   double wire_bytes() const override { return wire_bytes_; }
 
  private:
+  Exchange exchange_of(const Rank& rank, const Collective& collective, std::size_t step) const;
+
   Watchdog& watchdog_;
   std::string_view name_;  // of the collective
   int blocks_;
-  Words words_;  // of each rank `blocks_` for every rank that writes them, by rank
   PeerMemory send_, recv_;
-  std::unique_ptr<PreparedExchange> exchange_;
+  std::vector<Items> steps_;
+  Words words_;  // of each rank, by step `blocks_` for every rank that writes them, by rank
+  std::vector<std::unique_ptr<PreparedExchange>> exchanges_;  // by step
   double wire_bytes_ = 0;
 };
 
