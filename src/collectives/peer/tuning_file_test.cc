@@ -159,11 +159,11 @@ class AutoByFile : public Tuned {
 
 TEST_F(AutoByFile, GoesByTheFile) {
   EXPECT_EQ(chosen(4096), "one kernel");
-  EXPECT_EQ(chosen(16 << 20), "direct pus");
+  EXPECT_EQ(chosen(64 << 20), "direct pus");
   TuningFile(path()).store(setup_, with(Kind::all_gather, 0));
   EXPECT_EQ(chosen(4096), "direct pus");
   TuningFile(path()).store(setup_, with(Kind::all_gather, Thresholds::kNever));
-  EXPECT_EQ(chosen(16 << 20), "one kernel");
+  EXPECT_EQ(chosen(64 << 20), "one kernel");
   TuningFile(path()).store(setup_, with(Kind::all_gather, 8192));
   EXPECT_EQ(chosen(8190), "one kernel");
   EXPECT_EQ(chosen(8192), "direct pus");
