@@ -5,6 +5,7 @@
 
 #include "collectives/peer/kernel_plan.h"
 #include "collectives/peer/move_plan.h"
+#include "collectives/peer/reduce_plan.h"
 #include "collectives/peer/thresholds.h"
 #include "collectives/planning.h"
 
@@ -15,14 +16,15 @@ namespace {
 // a link of its own, each gets a lane.
 constexpr int kLanesOfSharedLink = 2;
 
-int copy_lanes(Team& team) {
+CopyLanes copy_lanes(Team& team) {
   Machine& machine = team.machine();
   const bool shared = team.local_size() > 1 ? machine
                                                   .link(team.device_index(team.first_local()),
                                                         team.device_index(team.first_local() + 1))
                                                   .shared
                                             : machine.device(0).info().kind != "hip";
-  return shared ? kLanesOfSharedLink : std::max(1, team.size() - 1);
+  if (shared) return {kLanesOfSharedLink, true};
+  return {std::max(1, team.size() - 1), false};
 }
 
 enum class Way { dma, kernel, faster };
@@ -37,15 +39,14 @@ class OwnSession : public CollectiveSession {
   OwnSession(Team& team, Way way)
       : way_(way),
         thresholds_(way == Way::faster ? team_thresholds(team) : Thresholds{}),
-        copy_lanes_(copy_lanes(team)),
         watchdog_(team) {
+    const CopyLanes copying = copy_lanes(team);
     for (int local = 0; local < team.local_size(); ++local) {
-      lanes_.push_back(std::make_unique<Lanes>(team.local_rank(local).device, copy_lanes_));
+      lanes_.push_back(std::make_unique<Lanes>(team.local_rank(local).device, copying));
     }
   }
 
   std::optional<Skipped> unsupported(const Collective& collective, bool in_place) const override {
-    if (way_ == Way::dma && reduces(collective.kind)) return Skipped{"copy engines do not reduce"};
     return in_place_exchange(collective, in_place);
   }
 
@@ -58,7 +59,10 @@ class OwnSession : public CollectiveSession {
       return std::make_unique<KernelPlan>(rank, collective, buffers, watchdog_);
     }
     Lanes& lanes = *lanes_[static_cast<std::size_t>(rank.local)];
-    return std::make_unique<MovePlan>(rank, collective, buffers, lanes, copy_lanes_, watchdog_);
+    if (reduces(collective.kind)) {
+      return std::make_unique<ReducePlan>(rank, collective, buffers, lanes, watchdog_);
+    }
+    return std::make_unique<MovePlan>(rank, collective, buffers, lanes, watchdog_);
   }
 
  private:
@@ -69,7 +73,6 @@ class OwnSession : public CollectiveSession {
 
   Way way_;
   Thresholds thresholds_;
-  int copy_lanes_;
   std::vector<std::unique_ptr<Lanes>> lanes_;  // by local rank
   Watchdog watchdog_;
 };

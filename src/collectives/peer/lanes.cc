@@ -3,8 +3,9 @@
 
 namespace duet {
 
-Lanes::Lanes(Device& device, int count) : begin_(device.make_event(EventUse::order)) {
-  for (int i = 0; i < count; ++i) {
+Lanes::Lanes(Device& device, CopyLanes copying)
+    : copying_(copying), begin_(device.make_event(EventUse::order)) {
+  for (int i = 0; i < copying.count; ++i) {
     lanes_.push_back(
         {device.make_stream({device.info().priorities - 1}), device.make_event(EventUse::order)});
   }

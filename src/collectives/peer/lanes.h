@@ -8,11 +8,20 @@
 
 namespace duet {
 
+// How many streams copy at a time, the caller's among them, and whether in a fixed order.
+struct CopyLanes {
+  int count = 1;
+  bool in_order = false;
+};
+
 class Lanes {
  public:
-  // `count` streams of the device, of its highest priority: what they run never waits for compute
-  // units behind a kernel of many waves.
-  Lanes(Device& device, int count);
+  // As many streams of the device as copy besides the caller's, and one more for a kernel. They are
+  // of its highest priority: what they run never waits for compute units behind a kernel of many
+  // waves.
+  Lanes(Device& device, CopyLanes copying);
+
+  CopyLanes copying() const { return copying_; }
 
   Stream& at(int lane) { return *lanes_.at(static_cast<std::size_t>(lane)).stream; }
 
@@ -27,6 +36,7 @@ class Lanes {
     std::unique_ptr<Event> end;
   };
 
+  CopyLanes copying_;
   std::unique_ptr<Event> begin_;
   std::vector<Lane> lanes_;
 };

@@ -24,10 +24,11 @@ constexpr int kOwnThreads = 512;
 }  // namespace
 
 MovePlan::MovePlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers,
-                   Lanes& lanes, int copy_lanes, Watchdog& watchdog)
+                   Lanes& lanes, Watchdog& watchdog)
     : peers_(rank, buffers.recv), lanes_(lanes), watchdog_(watchdog), name_(name(collective.kind)) {
   deliver(rank, buffers, moves(collective, rank.size));
-  lanes_in_use_ = std::max(1, std::min(copy_lanes, static_cast<int>(deliveries_.size())));
+  lanes_in_use_ =
+      std::max(1, std::min(lanes.copying().count, static_cast<int>(deliveries_.size())));
   watchdog_.add(&peers_.waiting());
 }
 

@@ -12,10 +12,10 @@ namespace duet {
 
 class MovePlan : public CollectivePlan {
  public:
-  // Inside Team::each(), by every rank. `copy_lanes`: streams that copy at the same time, the
-  // caller's among them. `lanes` has as many: one of them is for the part that stays on the device.
+  // Inside Team::each(), by every rank. The lanes' one for a kernel is for the part that stays on
+  // the device.
   MovePlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers, Lanes& lanes,
-           int copy_lanes, Watchdog& watchdog);
+           Watchdog& watchdog);
   ~MovePlan() override;
 
   void enqueue(Stream& stream) override;

@@ -1,0 +1,69 @@
+// A reduction whose bytes move by copy engines: pieces go through slots at the rank that reduces
+// them, a kernel of few blocks reduces each when all have come, and of an all_reduce the results go
+// to all while the next pieces come.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "collectives/engine.h"
+#include "collectives/peer/copy_steps.h"
+#include "collectives/peer/pieces.h"
+#include "collectives/peer/staging.h"
+#include "device/exchange.h"
+
+namespace duet {
+
+class ReducePlan : public CollectivePlan {
+ public:
+  // Inside Team::each(), by every rank. The lanes' one for a kernel is for the one that reduces.
+  ReducePlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers,
+             Lanes& lanes, Watchdog& watchdog);
+  ~ReducePlan() override;
+
+  void enqueue(Stream& stream) override;
+  std::string algorithm() const override;
+  double wire_bytes() const override { return wire_bytes_; }
+
+ private:
+  // Where each rank's part lies in what it reduces, and its pieces; in bytes.
+  struct Parts {
+    Parts(const Collective& collective, int ranks);
+    std::uint64_t begin(int rank) const { return begins[static_cast<std::size_t>(rank)]; }
+    const std::vector<PieceOf>& of(int rank) const {
+      return pieces[static_cast<std::size_t>(rank)];
+    }
+
+    std::vector<std::uint64_t> begins;
+    std::vector<std::vector<PieceOf>> pieces;
+    std::size_t most_pieces = 0;  // of any rank
+    std::uint64_t largest_piece = 0;
+  };
+
+  void prepare_spreading(Rank& rank);
+  int slot_of(std::size_t piece) const { return static_cast<int>(piece) % slots_; }
+  Span in_slot(int owner, int source, std::size_t piece, std::uint64_t bytes) const;
+  void add(int step, CopyStep copy);
+  void push(std::size_t piece);
+  ExchangeItem reduced(std::size_t piece) const;
+  Flag result_flag(std::size_t piece, int lane) const;
+  void spread(std::size_t piece);
+
+  Parts parts_;
+  std::string_view name_;  // of the collective
+  CollectiveBuffers buffers_;
+  Lanes& lanes_;
+  Watchdog& watchdog_;
+  int slots_;
+  Staging staging_;
+  std::vector<int> shifts_;           // by rank: how its own part is aligned, in bytes past 16
+  std::unique_ptr<Words> words_;      // of an all_reduce: of each rank one for every other, then
+                                      // of every piece one for each lane that spreads it
+  std::unique_ptr<PeerMemory> recv_;  // of an all_reduce
+  CopySteps copies_;
+  std::unique_ptr<PreparedExchange> reduction_;
+  Meeting end_;
+  double wire_bytes_ = 0;
+};
+
+}  // namespace duet

@@ -1,0 +1,40 @@
+// Slots by source, and their flags.
+#include "collectives/peer/staging.h"
+
+#include <algorithm>
+
+namespace duet {
+namespace {
+
+// Other processes map memory of whole pages fast (docs/collectives.md), and slots begin aligned.
+constexpr std::uint64_t kPage = 64 << 10;
+
+std::uint64_t whole_pages(std::uint64_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
+
+Buffer room_for(Rank& rank, int slots, std::uint64_t slot_bytes) {
+  const auto all = static_cast<std::uint64_t>(slots) * static_cast<std::uint64_t>(rank.size - 1);
+  return rank.device.allocate(all * slot_bytes);
+}
+
+}  // namespace
+
+Staging::Staging(Rank& rank, int slots, std::uint64_t slot_bytes)
+    : rank_(rank.index),
+      ranks_(rank.size),
+      slots_(slots),
+      slot_bytes_(whole_pages(slot_bytes)),
+      words_(rank, 2 * rank.size * slots),
+      own_(room_for(rank, slots, slot_bytes_)),
+      all_(rank, own_.span(), "the other ranks' staging memory") {
+  for (int to = 0; to < ranks_; ++to) {
+    for (int index = 0; index < slots_; ++index) rank.device.signal(hear_free(to, index), 1);
+  }
+}
+
+Span Staging::slot(int owner, int source, int index) const {
+  const int row = (source - owner + ranks_ - 1) % ranks_;
+  return all_.at(owner).slice(static_cast<std::uint64_t>(row * slots_ + index) * slot_bytes_,
+                              slot_bytes_);
+}
+
+}  // namespace duet

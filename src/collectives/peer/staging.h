@@ -1,0 +1,44 @@
+// Memory of a plan's own that the other ranks push into: for each of them a few slots, and flags
+// that say whose turn a slot is.
+#pragma once
+
+#include "collectives/peer/words.h"
+#include "team/peer_memory.h"
+
+namespace duet {
+
+class Staging {
+ public:
+  // Inside Team::each(), by every rank with the same numbers: `slots` for each other rank, of
+  // `slot_bytes` each.
+  Staging(Rank& rank, int slots, std::uint64_t slot_bytes);
+
+  int rank() const { return rank_; }
+  int size() const { return ranks_; }
+  int slots() const { return slots_; }
+
+  // At `owner`, where `source` pushes to.
+  Span slot(int owner, int source, int index) const;
+
+  // Slots are free at first. Who pushes waits until its slot is free; who has used what was pushed
+  // sets it free again.
+  Flag tell_full(int to, int index) const { return word(to, rank_, index); }
+  Flag hear_full(int from, int index) const { return word(rank_, from, index); }
+  Flag tell_free(int from, int index) const { return word(from, ranks_ + rank_, index); }
+  Flag hear_free(int to, int index) const { return word(rank_, ranks_ + to, index); }
+
+  Waiting& waiting() { return words_; }
+
+ private:
+  Flag word(int owner, int row, int index) const {
+    return {words_.at(owner, row * slots_ + index)};
+  }
+
+  int rank_, ranks_, slots_;
+  std::uint64_t slot_bytes_;
+  Words words_;
+  Buffer own_;
+  PeerMemory all_;
+};
+
+}  // namespace duet
