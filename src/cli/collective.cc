@@ -76,7 +76,7 @@ class CollectiveCommand : public Command {
         "all_to_all_v: who sends how much: even, random, one_heavy; default even");
     app_->add_flag("--tune", tune_,
                    "Measure where copy engines overtake the kernel, and have the engine auto go by "
-                   "it from now on (docs/collectives.md); default sizes 64K to 256M (CPUs 16M)");
+                   "it from now on (docs/collectives.md); default sizes 64K to 1G (CPUs 16M)");
     add_nccl_flags();
     add_mode_flags(*app_, mode_);
     add_output_flags(*app_, output_);
@@ -153,7 +153,6 @@ class CollectiveCommand : public Command {
     if (tune_) {
       if (!engines_.empty()) throw UsageError("--tune and --engine: expected one of them");
       options.engines = Tuning::engines();
-      options.kinds = Tuning::kinds(options.kinds, kinds_ == "all");
     }
     options.sizes = sizes();
     if (!types_.empty()) options.dtypes = parse_types(types_);

@@ -59,26 +59,12 @@ Tuning::Tuning(Processes& processes) : processes_(processes) {
 
 std::vector<std::string> Tuning::engines() { return {"kernel", "dma"}; }
 
-std::vector<CollectiveKind> Tuning::kinds(const std::vector<CollectiveKind>& asked, bool all) {
-  std::vector<CollectiveKind> left;
-  for (const CollectiveKind kind : asked) {
-    if (Thresholds::changes_over(kind)) {
-      left.push_back(kind);
-    } else if (!all) {
-      throw UsageError(fmt::format(
-          "--tune: {} goes by kernel at every size: expected a collective without reduction",
-          name(kind)));
-    }
-  }
-  return left;
-}
-
 std::vector<std::uint64_t> Tuning::sizes(const std::vector<std::uint64_t>& asked,
                                          Machine& machine) const {
   if (!asked.empty()) return asked;
   const bool cpu = machine.device(0).info().kind == "host";
   std::vector<std::uint64_t> sizes;
-  for (std::uint64_t bytes = 64 << 10; bytes <= (cpu ? 16u << 20 : 256u << 20); bytes *= 2) {
+  for (std::uint64_t bytes = 64 << 10; bytes <= (cpu ? 16u << 20 : 1u << 30); bytes *= 2) {
     sizes.push_back(bytes);
   }
   return sizes;

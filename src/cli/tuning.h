@@ -22,9 +22,7 @@ class Tuning {
   Tuning& operator=(const Tuning&) = delete;
 
   static std::vector<std::string> engines();
-  // Of `all` those that have two ways; else throws UsageError for one that has not.
-  static std::vector<CollectiveKind> kinds(const std::vector<CollectiveKind>& asked, bool all);
-  // Those that were asked for, else 64 KiB to 256 MiB (on CPUs to 16 MiB) by factors of 2.
+  // Those that were asked for, else 64 KiB to 1 GiB (on CPUs to 16 MiB) by factors of 2.
   std::vector<std::uint64_t> sizes(const std::vector<std::uint64_t>& asked, Machine& machine) const;
 
   // Remembers what the benchmark has measured when it ends. Both must outlive the benchmark.

@@ -84,12 +84,6 @@ Items reductions(const Collective& c, int rank, const PeerMemory& send, const Pe
 
 }  // namespace
 
-Part part_of(std::uint64_t count, int part, int parts) {
-  const auto n = static_cast<std::uint64_t>(parts), i = static_cast<std::uint64_t>(part);
-  const std::uint64_t share = count / n, more = count % n;
-  return {share * i + std::min(i, more), share + (i < more ? 1 : 0)};
-}
-
 std::vector<Items> exchange_steps(const Collective& c, int rank, const PeerMemory& send,
                                   const PeerMemory& recv) {
   if (reduces(c.kind)) return {reductions(c, rank, send, recv)};

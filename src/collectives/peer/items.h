@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "collectives/collective.h"
+#include "collectives/peer/parts.h"
 #include "device/exchange.h"
 #include "team/peer_memory.h"
 
@@ -17,13 +18,5 @@ namespace duet {
 using Items = std::vector<ExchangeItem>;
 std::vector<Items> exchange_steps(const Collective& collective, int rank, const PeerMemory& send,
                                   const PeerMemory& recv);
-
-// The part of `count` elements that is part `part` of `parts`: equal but for the first ones, which
-// have one element more where it does not divide.
-struct Part {
-  std::uint64_t begin = 0;
-  std::uint64_t count = 0;
-};
-Part part_of(std::uint64_t count, int part, int parts);
 
 }  // namespace duet

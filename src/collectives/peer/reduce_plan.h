@@ -1,6 +1,6 @@
-// A reduction whose bytes move by copy engines: pieces go through slots at the rank that reduces
-// them, a kernel of few blocks reduces each when all have come, and of an all_reduce the results go
-// to all while the next pieces come.
+// A reduce_scatter, or the first half of an all_reduce, whose bytes move by copy engines: pieces go
+// through slots at the rank that reduces them, and a kernel of few blocks reduces each when all
+// have come.
 #pragma once
 
 #include <memory>
@@ -40,29 +40,24 @@ class ReducePlan : public CollectivePlan {
     std::uint64_t largest_piece = 0;
   };
 
-  void prepare_spreading(Rank& rank);
+  int copy_lanes(CopyLanes lanes) const;
   int slot_of(std::size_t piece) const { return static_cast<int>(piece) % slots_; }
   Span in_slot(int owner, int source, std::size_t piece, std::uint64_t bytes) const;
   void add(int step, CopyStep copy);
   void push(std::size_t piece);
   ExchangeItem reduced(std::size_t piece) const;
-  Flag result_flag(std::size_t piece, int lane) const;
-  void spread(std::size_t piece);
 
   Parts parts_;
-  std::string_view name_;  // of the collective
+  std::string_view name_;     // of the collective
+  std::uint64_t target_ = 0;  // where in the receive buffer the own part goes, bytes
   CollectiveBuffers buffers_;
   Lanes& lanes_;
   Watchdog& watchdog_;
   int slots_;
   Staging staging_;
-  std::vector<int> shifts_;           // by rank: how its own part is aligned, in bytes past 16
-  std::unique_ptr<Words> words_;      // of an all_reduce: of each rank one for every other, then
-                                      // of every piece one for each lane that spreads it
-  std::unique_ptr<PeerMemory> recv_;  // of an all_reduce
+  std::vector<int> shifts_;  // by rank: how its own part is aligned, in bytes past 16
   CopySteps copies_;
   std::unique_ptr<PreparedExchange> reduction_;
-  Meeting end_;
   double wire_bytes_ = 0;
 };
 

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "collectives/peer/engine.h"
+#include "collectives/peer/spread_plan.h"
 #include "core/random.h"
 
 namespace duet {
@@ -76,12 +77,43 @@ class Rounds {
   std::uint64_t offset_ = 0;  // bytes
 };
 
+// An all_reduce through slots at any size, where `dma` takes another way for small ones.
+class Slots : public CollectiveSession {
+ public:
+  explicit Slots(Team& team) : watchdog_(team) {
+    for (int local = 0; local < team.local_size(); ++local) {
+      lanes_.push_back(std::make_unique<Lanes>(team.local_rank(local).device, CopyLanes{2, true}));
+    }
+  }
+  std::optional<Skipped> unsupported(const Collective&, bool) const override {
+    return std::nullopt;
+  }
+  std::unique_ptr<CollectivePlan> plan(Rank& rank, const Collective& collective,
+                                       const CollectiveBuffers& buffers) override {
+    Lanes& lanes = *lanes_[static_cast<std::size_t>(rank.local)];
+    auto first = std::make_unique<ReducePlan>(rank, collective, buffers, lanes, watchdog_);
+    if (collective.kind == CollectiveKind::reduce_scatter) return first;
+    return std::make_unique<SpreadPlan>(rank, collective, buffers, lanes, watchdog_,
+                                        std::move(first));
+  }
+
+ private:
+  Watchdog watchdog_;
+  std::vector<std::unique_ptr<Lanes>> lanes_;
+};
+
 class Reductions : public ::testing::TestWithParam<const char*> {
  protected:
   void run(const Collective& collective, std::size_t rounds, bool delayed = false) {
-    const auto session = make_dma_collectives()->open(team_);
+    run_in(*make_dma_collectives()->open(team_), collective, rounds, delayed);
+    Slots slots(team_);
+    run_in(slots, collective, rounds, delayed);
+  }
+
+  void run_in(CollectiveSession& session, const Collective& collective, std::size_t rounds,
+              bool delayed) {
     team_.each([&](Rank& rank) {
-      Rounds calls(rank, *session, collective, rounds);
+      Rounds calls(rank, session, collective, rounds);
       for (std::size_t round = 0; round < rounds; ++round) {
         const std::uint64_t dice = random_word(static_cast<std::uint64_t>(rank.index), round);
         if (delayed) calls.delay(dice % 2000);

@@ -33,8 +33,6 @@ class Thresholds {
  public:
   static constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
 
-  // Has `auto` two ways for it?
-  static bool changes_over(CollectiveKind kind);
   static std::uint64_t built_in(CollectiveKind kind);
 
   // From this size_bytes() on copy engines; kNever: at no size. What was not set is built in.

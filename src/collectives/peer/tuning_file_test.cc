@@ -118,11 +118,6 @@ TEST_F(Tuned, ThresholdsTravelAsText) {
   EXPECT_EQ(parse_thresholds(thresholds_text(sent), "text").measured(), sent.measured());
 }
 
-// Reductions have one way, whatever a file says.
-TEST_F(Tuned, ReductionsStayWithTheKernel) {
-  EXPECT_EQ(with(Kind::all_reduce, 1).dma_from(Kind::all_reduce), Thresholds::kNever);
-}
-
 class AutoByFile : public Tuned {
  protected:
   AutoByFile() : before_(std::getenv("DUET_TUNING")) { ::setenv("DUET_TUNING", path().c_str(), 1); }

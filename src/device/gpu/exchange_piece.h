@@ -1,5 +1,5 @@
-// How a block moves or reduces a piece of an item: wide loads and stores, up to eight of them in
-// flight per thread, since what limits it over a link is how many bytes are on their way. Every
+// How a block moves or reduces a piece of an item: wide loads and stores, many of them in flight
+// per thread, since what limits it over a link is how many bytes are on their way. Every
 // thread reads all sources of a word before it writes it, so that they may be its destinations.
 #pragma once
 
@@ -12,6 +12,8 @@
 namespace duet::DUET_GPU {
 
 constexpr int kInFlight = 8;  // loads per thread
+constexpr int kInFlightDeep =
+    16;  // where a piece is long enough to use them: few blocks fill a link
 
 // The threads that handle a piece, and which of them this one is.
 struct Crew {
@@ -94,10 +96,10 @@ __device__ void set(typename Shape::Lanes::Value (&values)[Shape::kCount],
 }
 
 // Of a number of sources that the compiler knows: all their words are on their way at once.
-template <typename Shape, typename Op, int kSources>
-__device__ void reduce_known(const Piece& piece, int divisor) {
+template <typename Shape, typename Op, int kSources, int kLoads>
+__device__ void reduce_batches(const Piece& piece, int divisor) {
   using Word = typename Shape::Word;
-  constexpr int kBatch = kInFlight / kSources;
+  constexpr int kBatch = kLoads / kSources;
   const Word* from[kSources];
 #pragma unroll
   for (int s = 0; s < kSources; ++s) from[s] = source_words<Word>(piece, s);
@@ -120,6 +122,15 @@ __device__ void reduce_known(const Piece& piece, int divisor) {
       results[k] = rounded<Shape>(values, divisor);
     }
     store_batch(piece, first, results);
+  }
+}
+
+template <typename Shape, typename Op, int kSources>
+__device__ void reduce_known(const Piece& piece, int divisor) {
+  if (piece.count >= kInFlightDeep / kSources * piece.crew.threads) {
+    reduce_batches<Shape, Op, kSources, kInFlightDeep>(piece, divisor);
+  } else {
+    reduce_batches<Shape, Op, kSources, kInFlight>(piece, divisor);
   }
 }
 

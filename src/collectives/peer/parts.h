@@ -1,0 +1,25 @@
+// Which part of a reduction is whose.
+#pragma once
+
+#include <cstdint>
+
+#include "collectives/collective.h"
+
+namespace duet {
+
+// The part of `count` elements that is part `part` of `parts`: equal but for the first ones, which
+// have one element more where it does not divide.
+struct Part {
+  std::uint64_t begin = 0;
+  std::uint64_t count = 0;
+};
+Part part_of(std::uint64_t count, int part, int parts);
+
+// What a rank reduces of the send buffers, in bytes.
+struct PartBytes {
+  std::uint64_t begin = 0;
+  std::uint64_t bytes = 0;
+};
+PartBytes part_bytes(const Collective& collective, int rank, int ranks);
+
+}  // namespace duet

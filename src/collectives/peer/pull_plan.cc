@@ -1,0 +1,46 @@
+// One exchange. When it ends, all ranks have read what they needed.
+#include "collectives/peer/pull_plan.h"
+
+#include <fmt/format.h>
+
+#include "collectives/peer/parts.h"
+
+namespace duet {
+namespace {
+
+constexpr int kBlocks = 16;
+
+}  // namespace
+
+PullPlan::PullPlan(Rank& rank, const Collective& c, const CollectiveBuffers& buffers,
+                   Watchdog& watchdog)
+    : watchdog_(watchdog),
+      words_(rank, rank.size * kBlocks),
+      send_(rank, buffers.send, "the other ranks' send buffers") {
+  Exchange exchange;
+  exchange.dtype = c.dtype;
+  exchange.op = c.op;
+  exchange.blocks = kBlocks;
+  const PartBytes own = part_bytes(c, rank.index, rank.size);
+  ExchangeItem item;
+  item.destinations = {buffers.recv.slice(own.begin, own.bytes)};
+  for (int step = 0; step < rank.size; ++step) {
+    const int from = (rank.index + step) % rank.size;
+    item.sources.push_back(send_.at(from).slice(own.begin, own.bytes));
+    if (step == 0) continue;
+    exchange.arrivals.push_back(words_.at(from, rank.index * kBlocks, kBlocks));
+    exchange.awaits.push_back(words_.at(rank.index, from * kBlocks, kBlocks));
+    wire_bytes_ += static_cast<double>(part_bytes(c, from, rank.size).bytes);  // pulled by others
+  }
+  if (own.bytes > 0) exchange.items = {std::move(item)};
+  reduction_ = rank.device.prepare(exchange);
+  watchdog_.add(&words_);
+}
+
+PullPlan::~PullPlan() { watchdog_.remove(&words_); }
+
+std::string PullPlan::algorithm() const {
+  return fmt::format("pulled and reduced by {} blocks", kBlocks);
+}
+
+}  // namespace duet

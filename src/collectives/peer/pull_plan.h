@@ -1,0 +1,32 @@
+// The first half of an all_reduce over mapped peers: a kernel of few blocks reduces each rank's
+// part into its receive buffer.
+#pragma once
+
+#include <memory>
+
+#include "collectives/engine.h"
+#include "collectives/peer/words.h"
+#include "device/exchange.h"
+
+namespace duet {
+
+class PullPlan : public CollectivePlan {
+ public:
+  // Inside Team::each(), by every rank.
+  PullPlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers,
+           Watchdog& watchdog);
+  ~PullPlan() override;
+
+  void enqueue(Stream& stream) override { stream.exchange(*reduction_); }
+  std::string algorithm() const override;
+  double wire_bytes() const override { return wire_bytes_; }
+
+ private:
+  Watchdog& watchdog_;
+  Words words_;  // where the kernels meet: of each rank one for every block
+  PeerMemory send_;
+  std::unique_ptr<PreparedExchange> reduction_;
+  double wire_bytes_ = 0;
+};
+
+}  // namespace duet
