@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "collectives/peer/broadcast_plan.h"
+#include "collectives/peer/broadcast_schedule.h"
 #include "collectives/peer/kernel_plan.h"
 #include "collectives/peer/move_plan.h"
 #include "collectives/peer/pull_plan.h"
@@ -72,6 +74,13 @@ class OwnSession : public CollectiveSession {
     }
     if (reduces(collective.kind)) {
       return std::make_unique<ReducePlan>(rank, collective, buffers, lanes, watchdog_);
+    }
+    if (collective.kind == CollectiveKind::broadcast) {
+      const std::vector<PieceOf> pieces =
+          broadcast_pieces(size_bytes(collective, rank.size), rank.size, lanes.copying());
+      if (!pieces.empty()) {
+        return std::make_unique<BroadcastPlan>(rank, collective, buffers, lanes, watchdog_, pieces);
+      }
     }
     return std::make_unique<MovePlan>(rank, collective, buffers, lanes, watchdog_);
   }

@@ -1,0 +1,59 @@
+// Who pushes which piece to whom in a broadcast, and how it is cut.
+#include "collectives/peer/broadcast_schedule.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <utility>
+
+namespace duet {
+namespace {
+
+TEST(Relay, GivesEveryPieceToEachOnceWhenItsSenderHasIt) {
+  for (int others = 2; others <= 9; ++others) {
+    for (const int pieces : {0, 1, others - 1, 4 * others + 1}) {
+      std::set<std::pair<int, int>> has;  // receiver, piece
+      for (const RelayPush& push : relay_pushes(pieces, others, 2)) {
+        EXPECT_TRUE(push.from == others || has.count({push.from, push.piece}) == 1) << push.from;
+        EXPECT_TRUE(has.insert({push.to, push.piece}).second) << push.to << ", " << push.piece;
+      }
+      EXPECT_EQ(has.size(), static_cast<std::size_t>(pieces * others));
+    }
+  }
+}
+
+// A round's pushes, whose receivers are different: of other j what is d rounds old, and the root's.
+TEST(Relay, HasAReceiverForEverySenderOfARound) {
+  for (int others = 2; others <= 16; ++others) {
+    for (int round = 0; round < others; ++round) {
+      std::set<int> receivers{round};
+      for (int other = 0; other < others; ++other) {
+        const int shift = relay_shift((round - other + others) % others, others);
+        if (shift == 0) continue;
+        EXPECT_TRUE(receivers.insert((other + shift) % others).second) << others << ", " << round;
+      }
+      EXPECT_EQ(receivers.size(), static_cast<std::size_t>(others));
+    }
+  }
+}
+
+TEST(BroadcastPieces, AreAsManyForEachAndCoverTheBuffer) {
+  constexpr std::uint64_t kMiB = 1 << 20;
+  const CopyLanes shared{2, true}, own{7, false};
+  EXPECT_EQ(broadcast_pieces(64 * kMiB, 4, shared).size(), 9u);
+  EXPECT_EQ(broadcast_pieces(64 * kMiB, 8, own).size(), 35u);
+  for (const std::uint64_t bytes : {16 * kMiB, 64 * kMiB + 1, 4096 * kMiB}) {
+    std::uint64_t end = 0;
+    for (const PieceOf& piece : broadcast_pieces(bytes, 4, shared)) {
+      EXPECT_EQ(piece.begin, end);
+      end += piece.bytes;
+    }
+    EXPECT_EQ(end, bytes);
+  }
+  EXPECT_TRUE(broadcast_pieces(0, 4, shared).empty());
+  EXPECT_TRUE(broadcast_pieces(kMiB, 4, shared).empty());
+  EXPECT_TRUE(broadcast_pieces(1024 * kMiB, 2, shared).empty());
+}
+
+}  // namespace
+}  // namespace duet
