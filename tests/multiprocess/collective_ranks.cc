@@ -178,12 +178,13 @@ void fail_once(Team& team, CollectiveSession& session) {
   throw Error("a failed rank was not noticed");
 }
 
-// The ranks meet on their devices alone, some calls ahead of the CPU.
+// The ranks meet on their devices alone, some calls ahead of the CPU. A broadcast is of a size that
+// is passed on in pieces.
 void loop(Team& team, CollectiveSession& session, const std::string& word) {
   constexpr int kAhead = 5;
   Collective one;
   one.kind = parse_collective(word);
-  one.count = 1000;
+  one.count = one.kind == Kind::broadcast ? 4 << 20 : 1000;
   team.each([&](Rank& rank) {
     const auto send = session.allocate(rank, send_bytes(one, rank.index, rank.size));
     const auto recv = session.allocate(rank, recv_bytes(one, rank.index, rank.size));
