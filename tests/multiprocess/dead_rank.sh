@@ -55,7 +55,7 @@ dies() {
 }
 
 for engine; do
-  if [[ $engine != dma ]]; then dies "$engine" $last "rank $last" all_reduce; fi
+  dies "$engine" $last "rank $last" all_reduce
   if [[ $engine == dma ]]; then dies "$engine" 1 "rank 1" broadcast; fi
   dies "$engine" 1 "rank 1" all_gather
   dies "$engine" 0 "process 0" all_to_all
