@@ -64,9 +64,9 @@ find_nccl() {
 
 collectives() {
   find_nccl
-  local engines=${ENGINES:-nccl,nccl-window,nccl-zero-cta,dma}
+  local engines=${ENGINES:-nccl,nccl-window,nccl-zero-cta,dma,auto}
   local collective
-  for collective in ${COLLECTIVES:-all_gather all_to_all}; do
+  for collective in ${COLLECTIVES:-all_gather all_to_all reduce_scatter all_reduce broadcast}; do
     say "$collective"
     must timeout "${LIMIT:-250}" "$duet" collective "$collective" --device cuda --engine "$engines" \
       -d bfloat16 --json "$out/$collective.jsonl" ${COLLECTIVE_OPTIONS:--b 64K -e 8G -f 4 --seconds 0.15}
