@@ -19,6 +19,10 @@ constexpr std::uint64_t kMovesDmaFrom = 64 << 20;
 constexpr std::uint64_t kAllReduceDmaFrom = 64 << 20;
 constexpr std::uint64_t kReduceScatterDmaFrom = 512 << 20;
 
+// A kernel broadcasts 64 MiB on 4 x H200 in 407 us; the pipeline of copy engines has been measured
+// on simulated machines alone.
+constexpr std::uint64_t kBroadcastDmaFrom = Thresholds::kNever;
+
 constexpr double kGatherSeconds = 60;
 
 }  // namespace
@@ -34,8 +38,16 @@ std::string in_words(const TuningSetup& setup) {
 }
 
 std::uint64_t Thresholds::built_in(CollectiveKind kind) {
-  if (kind == CollectiveKind::all_reduce) return kAllReduceDmaFrom;
-  return kind == CollectiveKind::reduce_scatter ? kReduceScatterDmaFrom : kMovesDmaFrom;
+  switch (kind) {
+    case CollectiveKind::all_reduce:
+      return kAllReduceDmaFrom;
+    case CollectiveKind::reduce_scatter:
+      return kReduceScatterDmaFrom;
+    case CollectiveKind::broadcast:
+      return kBroadcastDmaFrom;
+    default:
+      return kMovesDmaFrom;
+  }
 }
 
 std::uint64_t Thresholds::dma_from(CollectiveKind kind) const {
