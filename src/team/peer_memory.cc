@@ -5,7 +5,6 @@
 
 #include <utility>
 
-#include "core/error.h"
 #include "core/packing.h"
 
 namespace duet {
@@ -87,7 +86,7 @@ PeerMemory::PeerMemory(Rank& rank, const Span& mine, const std::string& what,
       }
     }
     for (const std::string& each : rank.team.gather(rank, obstacle, what, deadline_seconds)) {
-      if (!each.empty()) throw Unavailable(fmt::format("{}: {}", what, each));
+      if (!each.empty()) throw Unreachable(fmt::format("{}: {}", what, each));
     }
   } catch (...) {
     if (!own.shared.empty()) device_->withdraw(SharedMemory::parse(own.shared));

@@ -4,9 +4,17 @@
 #include <string>
 #include <vector>
 
+#include "core/error.h"
 #include "team/team.h"
 
 namespace duet {
+
+// Some rank cannot reach another's memory: thrown on all ranks alike, which may then all do
+// without.
+class Unreachable : public Unavailable {
+ public:
+  using Unavailable::Unavailable;
+};
 
 // Move-only; unmaps what it mapped of other processes, the last first. A rank frees or reuses its
 // own span only when no rank has a PeerMemory of it any more: meet at a barrier in between.
@@ -14,7 +22,7 @@ class PeerMemory {
  public:
   // Inside Team::each(), by every rank: `mine` is memory of the rank's device, or empty. Of ranks
   // in this process it gets their spans, of others a mapping. If any rank cannot reach another's,
-  // all throw Unavailable with the reason of the first. Throws as Team::barrier() besides.
+  // all throw Unreachable with the reason of the first. Throws as Team::barrier() besides.
   PeerMemory(Rank& rank, const Span& mine, const std::string& what, double deadline_seconds = 60);
   PeerMemory(PeerMemory&& other) noexcept;
   PeerMemory& operator=(PeerMemory&& other) noexcept;
