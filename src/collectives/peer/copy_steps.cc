@@ -7,8 +7,8 @@ CopySteps::CopySteps(Device& device, int lanes, bool in_order) : in_order_(in_or
   for (int lane = 0; lane < lanes; ++lane) started_.push_back(device.make_event(EventUse::order));
 }
 
-void CopySteps::enqueue(Stream& main, Lanes& lanes) {
-  for (std::size_t i = 0; i < steps_.size(); ++i) {
+void CopySteps::enqueue(Stream& main, Lanes& lanes, std::size_t begin, std::size_t end) {
+  for (std::size_t i = begin; i < end; ++i) {
     const CopyStep& step = steps_[i];
     Stream& stream = step.lane == 0 ? main : lanes.at(step.lane - 1);
     const auto other = [&](const CopyStep& neighbour) {

@@ -32,7 +32,11 @@ class CopySteps {
   int next_lane() const { return static_cast<int>(steps_.size()) % lanes(); }
   void add(CopyStep step) { steps_.push_back(std::move(step)); }
 
-  void enqueue(Stream& main, Lanes& lanes);
+  std::size_t size() const { return steps_.size(); }
+
+  void enqueue(Stream& main, Lanes& lanes) { enqueue(main, lanes, 0, size()); }
+  // Steps `begin` to `end` alone; a call enqueues all of them in the end, one after the other.
+  void enqueue(Stream& main, Lanes& lanes, std::size_t begin, std::size_t end);
 
  private:
   bool in_order_;

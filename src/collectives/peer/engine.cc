@@ -10,6 +10,7 @@
 #include "collectives/peer/pull_plan.h"
 #include "collectives/peer/reduce_plan.h"
 #include "collectives/peer/spread_plan.h"
+#include "collectives/peer/staged_move_plan.h"
 #include "collectives/peer/thresholds.h"
 #include "collectives/planning.h"
 
@@ -38,9 +39,19 @@ constexpr std::uint64_t kSlotsFrom = 512 << 20;
 
 enum class Way { dma, kernel, faster };
 
-std::optional<Skipped> in_place_exchange(const Collective& collective, bool in_place) {
-  if (!in_place || collective.kind != CollectiveKind::all_to_all) return std::nullopt;
-  return Skipped{"in place it would overwrite what it has still to send"};
+// Does what comes in lie where parts for others are sent from?
+bool swaps(const Collective& collective, const CollectiveBuffers& buffers) {
+  if (collective.kind != CollectiveKind::all_to_all || !in_place(buffers)) return false;
+  if (buffers.send.data == buffers.recv.data) return true;
+  throw BadArgument("all_to_all: expected one buffer or two that do not overlap");
+}
+
+// nullptr where it needs memory that some rank cannot reach; the same on all ranks.
+template <class Make>
+std::unique_ptr<CollectivePlan> if_reached(const Make& make) try {
+  return make();
+} catch (const Unreachable&) {
+  return nullptr;
 }
 
 class OwnSession : public CollectiveSession {
@@ -56,49 +67,80 @@ class OwnSession : public CollectiveSession {
   }
 
   std::optional<Skipped> unsupported(const Collective& collective, bool in_place) const override {
-    return in_place_exchange(collective, in_place);
+    if (!in_place) return std::nullopt;
+    const bool swaps = collective.kind == CollectiveKind::all_to_all;
+    if (has_in_place(collective.kind) && !(swaps && way_ == Way::kernel)) return std::nullopt;
+    return Skipped{"in place it would overwrite what it has still to send"};
   }
 
   std::unique_ptr<CollectivePlan> plan(Rank& rank, const Collective& collective,
                                        const CollectiveBuffers& buffers) override {
     check(collective, rank.size);
-    agree(rank, collective, "");
+    bool any_swaps = false;
+    for (const std::string& each :
+         agree(rank, collective, swaps(collective, buffers) ? "in" : "")) {
+      any_swaps = any_swaps || !each.empty();
+    }
     check_buffers(rank, collective, buffers);
-    if (by_kernel(collective, rank.size)) {
+    if (way_ == Way::kernel && any_swaps) {
+      throw Unavailable("kernel: all_to_all in place: expected the engine dma or auto");
+    }
+    const auto kernel = [&] {
       return std::make_unique<KernelPlan>(rank, collective, buffers, watchdog_);
-    }
-    Lanes& lanes = *lanes_[static_cast<std::size_t>(rank.local)];
-    if (collective.kind == CollectiveKind::all_reduce) {
-      return std::make_unique<SpreadPlan>(rank, collective, buffers, lanes, watchdog_,
-                                          first_half(rank, collective, buffers));
-    }
-    if (reduces(collective.kind)) {
-      return std::make_unique<ReducePlan>(rank, collective, buffers, lanes, watchdog_);
-    }
-    if (collective.kind == CollectiveKind::broadcast) {
-      const std::vector<PieceOf> pieces =
-          broadcast_pieces(size_bytes(collective, rank.size), rank.size, lanes.copying());
-      if (!pieces.empty()) {
-        return std::make_unique<BroadcastPlan>(rank, collective, buffers, lanes, watchdog_, pieces);
-      }
-    }
-    return std::make_unique<MovePlan>(rank, collective, buffers, lanes, watchdog_);
+    };
+    if (way_ == Way::kernel) return kernel();
+    std::unique_ptr<CollectivePlan> plan;
+    if (by_kernel(collective, rank.size) && !any_swaps) plan = if_reached(kernel);
+    if (plan) return plan;
+    return reduces(collective.kind) ? reduction(rank, collective, buffers)
+                                    : move(rank, collective, buffers, any_swaps);
   }
 
  private:
-  // Of an all_reduce.
-  std::unique_ptr<CollectivePlan> first_half(Rank& rank, const Collective& collective,
-                                             const CollectiveBuffers& buffers) {
-    if (size_bytes(collective, rank.size) < kSlotsFrom) {
-      return std::make_unique<PullPlan>(rank, collective, buffers, watchdog_);
+  Lanes& lanes(const Rank& rank) const { return *lanes_[static_cast<std::size_t>(rank.local)]; }
+
+  // Of a move, over mapped receive buffers.
+  std::unique_ptr<CollectivePlan> straight(Rank& rank, const Collective& collective,
+                                           const CollectiveBuffers& buffers) {
+    Lanes& own = lanes(rank);
+    std::vector<PieceOf> pieces;
+    if (collective.kind == CollectiveKind::broadcast) {
+      pieces = broadcast_pieces(size_bytes(collective, rank.size), rank.size, own.copying());
     }
-    Lanes& lanes = *lanes_[static_cast<std::size_t>(rank.local)];
-    return std::make_unique<ReducePlan>(rank, collective, buffers, lanes, watchdog_);
+    if (pieces.empty()) {
+      return std::make_unique<MovePlan>(rank, collective, buffers, own, watchdog_);
+    }
+    return std::make_unique<BroadcastPlan>(rank, collective, buffers, own, watchdog_, pieces);
+  }
+
+  std::unique_ptr<CollectivePlan> move(Rank& rank, const Collective& collective,
+                                       const CollectiveBuffers& buffers, bool any_swaps) {
+    std::unique_ptr<CollectivePlan> plan;
+    if (!any_swaps) plan = if_reached([&] { return straight(rank, collective, buffers); });
+    if (plan) return plan;
+    return std::make_unique<StagedMovePlan>(
+        rank, name(collective.kind), moves(collective, rank.size), buffers, lanes(rank), watchdog_);
+  }
+
+  std::unique_ptr<CollectivePlan> reduction(Rank& rank, const Collective& collective,
+                                            const CollectiveBuffers& buffers) {
+    const bool half = collective.kind == CollectiveKind::all_reduce;
+    std::unique_ptr<CollectivePlan> plan;
+    if (half && size_bytes(collective, rank.size) < kSlotsFrom) {
+      plan = if_reached(
+          [&] { return std::make_unique<PullPlan>(rank, collective, buffers, watchdog_); });
+    }
+    if (plan == nullptr) {
+      plan = std::make_unique<ReducePlan>(rank, collective, buffers, lanes(rank), watchdog_);
+    }
+    if (!half) return plan;
+    return std::make_unique<SpreadPlan>(rank, collective, buffers, lanes(rank), watchdog_,
+                                        std::move(plan));
   }
 
   bool by_kernel(const Collective& collective, int ranks) const {
-    if (way_ != Way::faster) return way_ == Way::kernel;
-    return size_bytes(collective, ranks) < thresholds_.dma_from(collective.kind);
+    return way_ == Way::faster &&
+           size_bytes(collective, ranks) < thresholds_.dma_from(collective.kind);
   }
 
   Way way_;

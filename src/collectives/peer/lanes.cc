@@ -4,11 +4,19 @@
 namespace duet {
 
 Lanes::Lanes(Device& device, CopyLanes copying)
-    : copying_(copying), begin_(device.make_event(EventUse::order)) {
+    : device_(device), copying_(copying), begin_(device.make_event(EventUse::order)) {
   for (int i = 0; i < copying.count; ++i) {
     lanes_.push_back(
         {device.make_stream({device.info().priorities - 1}), device.make_event(EventUse::order)});
   }
+}
+
+Lanes& Lanes::draining() {
+  if (draining_ == nullptr) {
+    const CopyLanes lanes{copying_.in_order ? 1 : copying_.count, copying_.in_order};
+    draining_ = std::make_unique<Lanes>(device_, lanes);
+  }
+  return *draining_;
 }
 
 void Lanes::fork(Stream& main, int count) {

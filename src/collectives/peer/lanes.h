@@ -25,6 +25,10 @@ class Lanes {
 
   Stream& at(int lane) { return *lanes_.at(static_cast<std::size_t>(lane)).stream; }
 
+  // Others of the kind, for what comes out of slots: all at() of them copy. Made at the first call,
+  // in planning; one where copies go in order, else as many as copy.
+  Lanes& draining();
+
   // Work that the first `count` lanes get from here on starts after what `main` has got so far.
   void fork(Stream& main, int count);
   // Work that `main` gets from here on starts after all that they have got.
@@ -36,9 +40,11 @@ class Lanes {
     std::unique_ptr<Event> end;
   };
 
+  Device& device_;
   CopyLanes copying_;
   std::unique_ptr<Event> begin_;
   std::vector<Lane> lanes_;
+  std::unique_ptr<Lanes> draining_;
 };
 
 }  // namespace duet

@@ -11,18 +11,10 @@
 
 #include <algorithm>
 
+#include "collectives/peer/own_part.h"
 #include "collectives/planning.h"
 
 namespace duet {
-namespace {
-
-// Blocks of the copy within a device. It must not take longer than the links: 4 blocks were enough
-// beside three transfers of the same size on H200, and 8 leave room for one.
-constexpr int kOwnBlocks = 8;
-constexpr int kOwnThreads = 512;
-
-}  // namespace
-
 MovePlan::MovePlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers,
                    Lanes& lanes, Watchdog& watchdog)
     : peers_(rank, buffers.recv), lanes_(lanes), watchdog_(watchdog), name_(name(collective.kind)) {
@@ -47,8 +39,7 @@ void MovePlan::deliver(const Rank& rank, const CollectiveBuffers& buffers,
       const Span source = buffers.send.slice(move.from_offset, move.bytes);
       const Span target = peers_.recv(to).slice(move.to_offset, move.bytes);
       if (to == rank.index) {
-        const Copy own{target, source, Executor::kernel, {kOwnBlocks, kOwnThreads}};
-        if (source.data != target.data) own_.push_back(own);
+        if (source.data != target.data) own_.push_back(copy_of_own(target, source));
         continue;
       }
       delivery.copies.push_back({target, source, Executor::dma, {}});
@@ -86,7 +77,7 @@ void MovePlan::enqueue(Stream& stream) {
 std::string MovePlan::algorithm() const {
   std::string text =
       fmt::format("direct pushes, {} {}", lanes_in_use_, lanes_in_use_ == 1 ? "lane" : "lanes");
-  if (!own_.empty()) text += fmt::format("; own part by {} blocks", kOwnBlocks);
+  if (!own_.empty()) text += "; " + words_for_own();
   return text;
 }
 

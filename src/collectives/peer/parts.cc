@@ -18,4 +18,17 @@ PartBytes part_bytes(const Collective& c, int rank, int ranks) {
   return {own.begin * size_of(c.dtype), own.count * size_of(c.dtype)};
 }
 
+std::vector<Move> spreading(const Collective& c, int ranks) {
+  std::vector<Move> moves;
+  for (int from = 0; from < ranks; ++from) {
+    const PartBytes part = part_bytes(c, from, ranks);
+    for (int to = 0; to < ranks; ++to) {
+      if (to != from && part.bytes > 0) {
+        moves.push_back({from, to, part.begin, part.begin, part.bytes});
+      }
+    }
+  }
+  return moves;
+}
+
 }  // namespace duet

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "collectives/collective.h"
 
@@ -21,5 +22,8 @@ struct PartBytes {
   std::uint64_t bytes = 0;
 };
 PartBytes part_bytes(const Collective& collective, int rank, int ranks);
+
+// Of an all_reduce: each rank's part, from its receive buffer to all others'.
+std::vector<Move> spreading(const Collective& collective, int ranks);
 
 }  // namespace duet

@@ -5,7 +5,7 @@ namespace duet {
 
 Peers::Peers(Rank& rank, const Span& recv)
     : rank_(rank.index),
-      words_(rank, 2 * rank.size),
-      recv_(rank, recv, "the other ranks' receive buffers") {}
+      recv_(rank, recv, "the other ranks' receive buffers"),
+      words_(rank, 2 * rank.size) {}
 
 }  // namespace duet

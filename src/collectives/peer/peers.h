@@ -29,8 +29,8 @@ class Peers {
   Flag word(int owner, int index) const { return {words_.at(owner, index)}; }
 
   int rank_;
+  PeerMemory recv_;  // before the words: where it fails, no rank has another's mapped
   Words words_;
-  PeerMemory recv_;
 };
 
 }  // namespace duet

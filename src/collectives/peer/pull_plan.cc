@@ -15,8 +15,8 @@ constexpr int kBlocks = 16;
 PullPlan::PullPlan(Rank& rank, const Collective& c, const CollectiveBuffers& buffers,
                    Watchdog& watchdog)
     : watchdog_(watchdog),
-      words_(rank, rank.size * kBlocks),
-      send_(rank, buffers.send, "the other ranks' send buffers") {
+      send_(rank, buffers.send, "the other ranks' send buffers"),
+      words_(rank, rank.size * kBlocks) {
   Exchange exchange;
   exchange.dtype = c.dtype;
   exchange.op = c.op;

@@ -11,15 +11,6 @@
 namespace duet {
 namespace {
 
-// Few large pieces: behind a switch every copy costs some 4 us besides its bytes, and the more of
-// them there are the further ranks drift apart, until they meet at the same receivers. GB/s of a
-// reduce_scatter of 256 MiB, 1 GiB and 4 GiB on 4 x H200 by pieces of at most 32 MiB: 295, 296,
-// 244; of 64 MiB: 297, 345, 271; of 128 MiB: 300, 343, 352. A third slot changes nothing.
-constexpr std::uint64_t kPieceBytes = 128 << 20;
-constexpr int kSlots = 2;
-// Two lanes fill the pauses between copies: 215 instead of 193 GB/s at 64 MiB. For large pieces one
-// lane keeps them in better order.
-constexpr std::uint64_t kOneLaneFrom = 32 << 20;
 // 8 reduce 256 MiB at 224 GB/s where 16 do at 288.
 constexpr int kBlocks = 16;
 constexpr int kVector = 16;  // bytes that a thread reads at once
@@ -43,7 +34,7 @@ ReducePlan::Parts::Parts(const Collective& c, int ranks) {
   for (int rank = 0; rank < ranks; ++rank) {
     const PartBytes own = part_bytes(c, rank, ranks);
     begins.push_back(own.begin);
-    pieces.push_back(pieces_of(own.bytes, kPieceBytes));
+    pieces.push_back(pieces_of(own.bytes, kLargestPiece));
     most_pieces = std::max(most_pieces, pieces.back().size());
     for (const PieceOf& piece : pieces.back()) {
       largest_piece = std::max(largest_piece, piece.bytes);
@@ -58,10 +49,11 @@ ReducePlan::ReducePlan(Rank& rank, const Collective& collective, const Collectiv
       buffers_(buffers),
       lanes_(lanes),
       watchdog_(watchdog),
-      slots_(std::clamp(static_cast<int>(parts_.most_pieces), 1, kSlots)),
+      slots_(slots_for(parts_.most_pieces)),
       staging_(rank, slots_, parts_.largest_piece + kVector),
       shifts_(all_shifts(rank, misalignment(buffers.send, parts_.begin(rank.index)))),
-      copies_(rank.device, copy_lanes(lanes.copying()), lanes.copying().in_order) {
+      copies_(rank.device, lanes_for(lanes.copying(), parts_.largest_piece),
+              lanes.copying().in_order) {
   if (collective.kind == CollectiveKind::all_reduce) target_ = parts_.begin(rank.index);
   Exchange exchange;
   exchange.dtype = collective.dtype;
@@ -77,10 +69,6 @@ ReducePlan::ReducePlan(Rank& rank, const Collective& collective, const Collectiv
 }
 
 ReducePlan::~ReducePlan() { watchdog_.remove(&staging_.waiting()); }
-
-int ReducePlan::copy_lanes(CopyLanes lanes) const {
-  return lanes.in_order && parts_.largest_piece >= kOneLaneFrom ? 1 : lanes.count;
-}
 
 Span ReducePlan::in_slot(int owner, int source, std::size_t piece, std::uint64_t bytes) const {
   const Span slot = staging_.slot(owner, source, slot_of(piece));

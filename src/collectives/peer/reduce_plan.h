@@ -40,7 +40,6 @@ class ReducePlan : public CollectivePlan {
     std::uint64_t largest_piece = 0;
   };
 
-  int copy_lanes(CopyLanes lanes) const;
   int slot_of(std::size_t piece) const { return static_cast<int>(piece) % slots_; }
   Span in_slot(int owner, int source, std::size_t piece, std::uint64_t bytes) const;
   void add(int step, CopyStep copy);

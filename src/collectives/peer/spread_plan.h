@@ -1,11 +1,12 @@
 // An all_reduce in two halves: a plan that leaves each rank's part of the result in its receive
-// buffer, and then pushes of it to all.
+// buffer, and then pushes of it to all, through slots where receive buffers cannot be mapped.
 #pragma once
 
 #include <memory>
 
 #include "collectives/engine.h"
 #include "collectives/peer/copy_steps.h"
+#include "collectives/peer/staged_move_plan.h"
 #include "collectives/peer/words.h"
 
 namespace duet {
@@ -23,13 +24,16 @@ class SpreadPlan : public CollectivePlan {
   double wire_bytes() const override { return wire_bytes_; }
 
  private:
+  void push(const Rank& rank, const Collective& collective);
+
   Lanes& lanes_;
   Watchdog& watchdog_;
   std::unique_ptr<CollectivePlan> first_;
-  Words words_;  // of each rank one for every other
-  PeerMemory recv_;
+  std::unique_ptr<PeerMemory> recv_;  // of the pushes
+  std::unique_ptr<Words> words_;      // the same: of each rank one for every other
   CopySteps copies_;
   Meeting end_;
+  std::unique_ptr<StagedMovePlan> staged_;  // instead of the pushes
   double wire_bytes_ = 0;
 };
 

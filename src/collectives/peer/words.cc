@@ -8,18 +8,18 @@ namespace {
 
 constexpr std::size_t kWord = sizeof(std::uint64_t);
 
-Buffer zeroed(Device& device, int count) {
+}  // namespace
+
+Buffer zeroed_words(Device& device, int count) {
   const std::vector<std::uint64_t> zeros(static_cast<std::size_t>(count), 0);
   Buffer words = device.allocate(zeros.size() * kWord);
-  device.write(words.span(), zeros.data());
+  if (count > 0) device.write(words.span(), zeros.data());
   return words;
 }
 
-}  // namespace
-
 Words::Words(Rank& rank, int count)
     : device_(rank.device),
-      own_(zeroed(rank.device, count)),
+      own_(zeroed_words(rank.device, count)),
       all_(rank, own_.span(), "the other ranks' flags") {}
 
 Span Words::at(int owner, int first, int count) const {

@@ -7,6 +7,9 @@
 
 namespace duet {
 
+// `count` words of a device's, 0 at first.
+Buffer zeroed_words(Device& device, int count);
+
 class Words : public Waiting {
  public:
   // Inside Team::each(), by every rank with the same count: so many words at each rank.

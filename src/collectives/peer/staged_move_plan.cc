@@ -1,0 +1,151 @@
+// Pushing into slots and draining them. In step i of a piece rank r pushes to rank r + i and drains
+// what comes from rank r - i, so that every port has one partner at a time.
+//
+// No wait is for ever. Let all copies of all ranks be ordered by piece, then pushes before drains,
+// then by step. A push of piece p waits for a drain of piece p - slots, a drain of p for a push of
+// p (in place for two, one of them its own rank's), and both for what is before them on their lane:
+// always for something earlier in that order. A rank also enqueues in it, so that this holds where
+// a device runs several lanes through one queue.
+#include "collectives/peer/staged_move_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "collectives/peer/own_part.h"
+
+namespace duet {
+namespace {
+
+int lane_of(const CopySteps& steps, int step) {
+  return steps.in_order() ? steps.next_lane() : (step - 1) % steps.lanes();
+}
+
+}  // namespace
+
+StagedMovePlan::Sizes::Sizes(const std::vector<Move>& moves, std::uint64_t largest_piece) {
+  for (const Move& move : moves) {
+    if (move.from == move.to) continue;
+    const std::vector<PieceOf> pieces = pieces_of(move.bytes, largest_piece);
+    most_pieces = std::max(most_pieces, pieces.size());
+    for (const PieceOf& piece : pieces) largest = std::max(largest, piece.bytes);
+  }
+}
+
+StagedMovePlan::StagedMovePlan(Rank& rank, std::string_view name, const std::vector<Move>& moves,
+                               const CollectiveBuffers& buffers, Lanes& lanes, Watchdog& watchdog,
+                               std::uint64_t largest_piece)
+    : name_(name),
+      lanes_(lanes),
+      watchdog_(watchdog),
+      sizes_(moves, largest_piece),
+      staging_(rank, slots_for(sizes_.most_pieces), sizes_.largest),
+      pushed_(zeroed_words(rank.device, rank.size * static_cast<int>(sizes_.most_pieces))),
+      sent_(static_cast<std::size_t>(rank.size)),
+      received_(static_cast<std::size_t>(rank.size)),
+      pushes_(rank.device, lanes_for(lanes.copying(), sizes_.largest), lanes.copying().in_order),
+      drains_(rank.device, lanes.draining().copying().count, lanes.copying().in_order) {
+  take(moves, buffers, largest_piece);
+  for (std::size_t piece = 0; piece < sizes_.most_pieces; ++piece) {
+    push(piece);
+    drain(piece);
+  }
+  watchdog_.add(&staging_.waiting());
+}
+
+StagedMovePlan::~StagedMovePlan() { watchdog_.remove(&staging_.waiting()); }
+
+void StagedMovePlan::take(const std::vector<Move>& moves, const CollectiveBuffers& buffers,
+                          std::uint64_t largest_piece) {
+  const int rank = staging_.rank();
+  for (const Move& move : moves) {
+    if (move.from != rank && move.to != rank) continue;
+    Span source, target;
+    if (move.from == rank) source = buffers.send.slice(move.from_offset, move.bytes);
+    if (move.to == rank) target = buffers.recv.slice(move.to_offset, move.bytes);
+    const std::vector<PieceOf> pieces = pieces_of(move.bytes, largest_piece);
+    if (move.from == move.to) {
+      if (source.data != target.data) own_.push_back(copy_of_own(target, source));
+    } else if (move.from == rank) {
+      sent_[static_cast<std::size_t>(move.to)] = {source, pieces};
+      wire_bytes_ += static_cast<double>(move.bytes);
+    } else {
+      received_[static_cast<std::size_t>(move.from)] = {target, pieces};
+    }
+  }
+}
+
+// Does what comes from a rank lie where what goes to it is sent from?
+bool StagedMovePlan::swaps(int peer) const {
+  const Span& in = received_[static_cast<std::size_t>(peer)].span;
+  return in.bytes > 0 && in.data == sent_[static_cast<std::size_t>(peer)].span.data;
+}
+
+// One a piece: a slot may be pushed into again before the rank itself has drained so far.
+Flag StagedMovePlan::pushed(int peer, std::size_t piece) const {
+  return flag_at(pushed_, static_cast<std::size_t>(peer) * sizes_.most_pieces + piece);
+}
+
+void StagedMovePlan::push(std::size_t piece) {
+  const int ranks = staging_.size(), rank = staging_.rank(), slot = slot_of(piece);
+  for (int step = 1; step < ranks; ++step) {
+    const int to = (rank + step) % ranks;
+    const Route& route = sent_[static_cast<std::size_t>(to)];
+    CopyStep copy;
+    copy.lane = lane_of(pushes_, step);
+    if (piece < route.pieces.size()) {
+      const PieceOf& now = route.pieces[piece];
+      const Span target = staging_.slot(to, rank, slot).slice(0, now.bytes);
+      copy.waits = {staging_.hear_free(to, slot)};
+      copy.copies = {{target, route.span.slice(now.begin, now.bytes), Executor::dma, {}}};
+      copy.signals = {staging_.tell_full(to, slot)};
+      if (swaps(to)) copy.signals.push_back(pushed(to, piece));
+    }
+    pushes_.add(std::move(copy));
+  }
+}
+
+void StagedMovePlan::drain(std::size_t piece) {
+  const int ranks = staging_.size(), rank = staging_.rank(), slot = slot_of(piece);
+  for (int step = 1; step < ranks; ++step) {
+    const int from = (rank + ranks - step) % ranks;
+    const Route& route = received_[static_cast<std::size_t>(from)];
+    CopyStep copy;
+    copy.lane = lane_of(drains_, step);
+    if (piece < route.pieces.size()) {
+      const PieceOf& now = route.pieces[piece];
+      const Span source = staging_.slot(rank, from, slot).slice(0, now.bytes);
+      copy.waits = {staging_.hear_full(from, slot)};
+      if (swaps(from)) copy.waits.push_back(pushed(from, piece));
+      copy.copies = {{route.span.slice(now.begin, now.bytes), source, Executor::dma, {}}};
+      copy.signals = {staging_.tell_free(from, slot)};
+    }
+    drains_.add(std::move(copy));
+  }
+}
+
+void StagedMovePlan::enqueue(Stream& stream) {
+  watchdog_.require_all_well(name_);
+  Lanes& draining = lanes_.draining();
+  const int beside = pushes_.lanes() - 1 + (own_.empty() ? 0 : 1);
+  const int drains = drains_.lanes();
+  lanes_.fork(stream, beside);
+  draining.fork(stream, drains);
+  for (const Copy& copy : own_) lanes_.at(beside - 1).copy(copy);
+  const auto peers = static_cast<std::size_t>(staging_.size() - 1);
+  for (std::size_t step = 0; step < pushes_.size(); step += peers) {
+    pushes_.enqueue(stream, lanes_, step, step + peers);
+    // The last of these lanes stands where the caller's stream does among the others.
+    drains_.enqueue(draining.at(drains - 1), draining, step, step + peers);
+  }
+  lanes_.join(stream, beside);
+  draining.join(stream, drains);
+}
+
+std::string StagedMovePlan::algorithm() const {
+  std::string text = fmt::format("pushes through {} slots", staging_.slots());
+  if (!own_.empty()) text += "; " + words_for_own();
+  return text;
+}
+
+}  // namespace duet

@@ -1,0 +1,63 @@
+// A collective that only moves, through slots: for receive buffers that the other ranks cannot map,
+// and for buffers that are sent from while they are received into.
+#pragma once
+
+#include <vector>
+
+#include "collectives/collective.h"
+#include "collectives/engine.h"
+#include "collectives/peer/copy_steps.h"
+#include "collectives/peer/pieces.h"
+#include "collectives/peer/staging.h"
+
+namespace duet {
+
+class StagedMovePlan : public CollectivePlan {
+ public:
+  // Inside Team::each(), by every rank with the same moves, at most one for any two ranks, and the
+  // same largest piece, in bytes. `name` is the collective's. What a move brings may lie where the
+  // rank's own move to the same rank is sent from (all_to_all in place); else nothing that is
+  // received overlaps what is sent.
+  StagedMovePlan(Rank& rank, std::string_view name, const std::vector<Move>& moves,
+                 const CollectiveBuffers& buffers, Lanes& lanes, Watchdog& watchdog,
+                 std::uint64_t largest_piece = kLargestPiece);
+  ~StagedMovePlan() override;
+
+  void enqueue(Stream& stream) override;
+  std::string algorithm() const override;
+  double wire_bytes() const override { return wire_bytes_; }
+
+ private:
+  // What goes to one rank or comes from it: the rank's own end of it, cut into pieces.
+  struct Route {
+    Span span;
+    std::vector<PieceOf> pieces;
+  };
+  // What all ranks have alike.
+  struct Sizes {
+    Sizes(const std::vector<Move>& moves, std::uint64_t largest_piece);
+    std::size_t most_pieces = 0;  // of any move
+    std::uint64_t largest = 0;    // piece, in bytes
+  };
+
+  void take(const std::vector<Move>& moves, const CollectiveBuffers& buffers,
+            std::uint64_t largest_piece);
+  int slot_of(std::size_t piece) const { return static_cast<int>(piece) % staging_.slots(); }
+  bool swaps(int peer) const;
+  Flag pushed(int peer, std::size_t piece) const;
+  void push(std::size_t piece);
+  void drain(std::size_t piece);
+
+  std::string_view name_;
+  Lanes& lanes_;
+  Watchdog& watchdog_;
+  Sizes sizes_;
+  Staging staging_;
+  Buffer pushed_;  // flags: that a piece has left the rank, which may be overwritten then
+  std::vector<Route> sent_, received_;  // by the other rank
+  std::vector<Copy> own_;               // within the device
+  CopySteps pushes_, drains_;           // as many of each piece as there are other ranks
+  double wire_bytes_ = 0;
+};
+
+}  // namespace duet
