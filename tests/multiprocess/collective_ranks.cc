@@ -1,6 +1,7 @@
-// One process of a run, for collectives.sh and dead_rank.sh: collective_ranks ENGINE DEVICE [fail |
-// 'loop COLLECTIVE']. Runs every collective of the engine and compares all bytes with what
-// collective.h says; with `fail`, the last rank fails while the others wait for it; with `loop`,
+// One process of a run, for collectives.sh, own_memory.sh and dead_rank.sh: collective_ranks ENGINE
+// DEVICE [fail | own | '[own ]loop COLLECTIVE']. Runs every collective of the engine and compares
+// all bytes with what collective.h says; with `own`, in memory of the program's own, which other
+// processes cannot map; with `fail`, the last rank fails while the others wait for it; with `loop`,
 // one collective again and again until a process is gone. Exit code 0 if all was as it should be.
 #include <fmt/format.h>
 #include <unistd.h>
@@ -84,11 +85,38 @@ CollectiveBuffers buffers_of(const Collective& one, const Rank& rank, const Span
   return {recv.slice(offset, send.bytes), recv};
 }
 
-void run_once(CollectiveSession& session, Rank& rank, const Collective& one, bool in_place) {
-  const auto send = session.allocate(rank, send_bytes(one, rank.index, rank.size));
-  const auto recv = session.allocate(rank, recv_bytes(one, rank.index, rank.size));
+class OwnMemory : public CollectiveMemory {
+ public:
+  OwnMemory(Device& device, std::uint64_t bytes) : bytes_(bytes) {
+    if (bytes > 0) span_ = device.adopt(bytes_.data(), bytes);
+  }
+  Span span() const override { return span_; }
+
+ private:
+  Bytes bytes_;
+  Span span_;
+};
+
+struct Way {
+  bool in_place = false;
+  bool own = false;  // memory of the program's
+};
+
+std::unique_ptr<CollectiveMemory> memory(CollectiveSession& session, Rank& rank, bool own,
+                                         std::uint64_t bytes) {
+  if (own) return std::make_unique<OwnMemory>(rank.device, bytes);
+  return session.allocate(rank, bytes);
+}
+
+void run_once(CollectiveSession& session, Rank& rank, const Collective& one, const Way& way) {
+  const bool in_place = way.in_place;
+  const auto send = memory(session, rank, way.own, send_bytes(one, rank.index, rank.size));
+  const auto recv = memory(session, rank, way.own, recv_bytes(one, rank.index, rank.size));
   const CollectiveBuffers buffers = buffers_of(one, rank, send->span(), recv->span(), in_place);
   const auto plan = session.plan(rank, one, buffers);
+  if (way.own && plan->algorithm().find(" slots") == std::string::npos) {
+    throw Error(fmt::format("{}: expected slots, not {}", name(one.kind), plan->algorithm()));
+  }
   const auto stream = rank.device.make_stream();
   const Bytes input = sent(one, rank.index, rank.size);
   for (int repeat = 0; repeat < 3; ++repeat) {
@@ -109,6 +137,7 @@ void run_once(CollectiveSession& session, Rank& rank, const Collective& one, boo
                                  plan->algorithm()));
     }
   }
+  rank.team.barrier("all ranks to be done with a plan");
 }
 
 // Skewed: rank f has (f + 2 t) % 5 times `unit` elements for rank t.
@@ -138,12 +167,12 @@ std::vector<Collective> list(int ranks) {
   return all;
 }
 
-void run_all(Team& team, CollectiveSession& session) {
+void run_all(Team& team, CollectiveSession& session, bool own) {
   int ran = 0;
   for (const Collective& one : list(team.size())) {
     for (const bool in_place : {false, true}) {
       if (session.unsupported(one, in_place)) continue;
-      team.each([&](Rank& rank) { run_once(session, rank, one, in_place); });
+      team.each([&](Rank& rank) { run_once(session, rank, one, {in_place, own}); });
       ++ran;
     }
   }
@@ -180,14 +209,14 @@ void fail_once(Team& team, CollectiveSession& session) {
 
 // The ranks meet on their devices alone, some calls ahead of the CPU. A broadcast is of a size that
 // is passed on in pieces.
-void loop(Team& team, CollectiveSession& session, const std::string& word) {
+void loop(Team& team, CollectiveSession& session, const std::string& word, bool own) {
   constexpr int kAhead = 5;
   Collective one;
   one.kind = parse_collective(word);
   one.count = one.kind == Kind::broadcast ? 4 << 20 : 1000;
   team.each([&](Rank& rank) {
-    const auto send = session.allocate(rank, send_bytes(one, rank.index, rank.size));
-    const auto recv = session.allocate(rank, recv_bytes(one, rank.index, rank.size));
+    const auto send = memory(session, rank, own, send_bytes(one, rank.index, rank.size));
+    const auto recv = memory(session, rank, own, recv_bytes(one, rank.index, rank.size));
     const auto plan = session.plan(rank, one, {send->span(), recv->span()});
     const auto stream = rank.device.make_stream();
     for (bool said = false;; said = true) {
@@ -211,10 +240,12 @@ int run(const std::string& name, const std::string& device, const std::string& w
   for (CollectiveEngine* engine : found.engines) {
     if (engine->name() != name) continue;
     const auto session = engine->open(team);
-    constexpr std::size_t kLoop = 5;  // "loop "
-    if (way.empty()) run_all(team, *session);
+    const bool own = way.rfind("own", 0) == 0;
+    const std::string word = "loop ";
+    const std::size_t loops = way.find(word);
+    if (way.empty() || way == "own") run_all(team, *session, own);
     if (way == "fail") fail_once(team, *session);
-    if (way.substr(0, kLoop) == "loop ") loop(team, *session, way.substr(kLoop));
+    if (loops != std::string::npos) loop(team, *session, way.substr(loops + word.size()), own);
     return 0;
   }
   for (const auto& [module, reason] : found.unavailable) {
@@ -228,7 +259,8 @@ int run(const std::string& name, const std::string& device, const std::string& w
 int main(int count, char** arguments) {
   try {
     if (count < 3)
-      throw UsageError("usage: collective_ranks ENGINE DEVICE [fail | 'loop COLLECTIVE']");
+      throw UsageError(
+          "usage: collective_ranks ENGINE DEVICE [fail | own | '[own ]loop COLLECTIVE']");
     return run(arguments[1], arguments[2], count > 3 ? arguments[3] : "");
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());

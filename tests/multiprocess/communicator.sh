@@ -25,6 +25,8 @@ both() {
 
 both 0 open auto
 both 0 open kernel
+both 0 own auto
+both 0 own dma
 both 0 throw
 both 0 die
 both 2 open warp

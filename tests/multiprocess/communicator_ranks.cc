@@ -1,5 +1,6 @@
 // One process of a Communicator, for communicator.sh: communicator_ranks SCENARIO [ENGINE].
 //   open    sums on two communicators, each with a port of its own
+//   own     sums in memory of the program's own, which the other process cannot map
 //   die     the last rank ends without a word while the others' streams wait for it
 //   throw   the last rank throws instead of planning
 // Exit code 0 if all was as it should be, else 1; 2 for a UsageError.
@@ -43,6 +44,17 @@ void add_up(LocalRank& rank) {
   rank.retire(std::move(call));
 }
 
+void add_up_own(LocalRank& rank) {
+  std::vector<std::int32_t> values(kCount, rank.index() + 1);
+  CollectiveCall call = rank.plan(sum(), values.data(), values.data());
+  const auto stream = rank.device().make_stream();
+  call.enqueue(*stream);
+  stream->synchronize(kDeadlineSeconds);
+  const std::vector<std::int32_t> expected(kCount, rank.size() * (rank.size() + 1) / 2);
+  if (values != expected) throw Mismatch("a wrong sum");
+  rank.retire(std::move(call));
+}
+
 // What peers' streams may still use when a rank is thrown out goes after each().
 void wait_for_the_dead(Communicator& communicator) {
   std::vector<std::unique_ptr<CollectiveMemory>> buffers(2);
@@ -73,6 +85,7 @@ void run(const std::string& scenario, const CommunicatorOptions& options) {
     second.each(add_up);
     return communicator.each(add_up);
   }
+  if (scenario == "own") return communicator.each(add_up_own);
   try {
     if (scenario == "die") wait_for_the_dead(communicator);
     communicator.each(throw_on_the_last);

@@ -22,15 +22,16 @@ fail() {
 
 running() { [[ $(grep -ls looping out.* | wc -l) == "$WORLD_SIZE" ]]; }
 
-# dies ENGINE INDEX NAME COLLECTIVE: kills process INDEX, which messages call NAME.
+# dies ENGINE INDEX NAME COLLECTIVE [own]: kills process INDEX, which messages call NAME; own: in
+# memory that the others cannot map.
 port=$((32000 + $$ % 700))
 dies() {
-  local what="$1, $4, process $2" rank code
+  local what="$1, $4, process $2${5:+, own memory}" rank code
   rm -f out.* err.*
   export MASTER_PORT=$((++port))
   pids=()
   for ((rank = 0; rank < WORLD_SIZE; ++rank)); do
-    RANK=$rank LOCAL_RANK=$rank timeout -s KILL 60 "$program" "$1" "$device" "loop $4" \
+    RANK=$rank LOCAL_RANK=$rank timeout -s KILL 60 "$program" "$1" "$device" "${5:+own }loop $4" \
       > out.$rank 2> err.$rank &
     pids+=($!)
   done
@@ -59,5 +60,9 @@ for engine; do
   if [[ $engine == dma ]]; then dies "$engine" 1 "rank 1" broadcast; fi
   dies "$engine" 1 "rank 1" all_gather
   dies "$engine" 0 "process 0" all_to_all
+  if [[ $device == host && $engine == dma ]]; then
+    dies dma 1 "rank 1" all_to_all own
+    dies dma 0 "process 0" all_reduce own
+  fi
 done
 exit $((failures > 0))
