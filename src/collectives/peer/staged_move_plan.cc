@@ -17,6 +17,9 @@
 namespace duet {
 namespace {
 
+// Within the device: the driver's choice how, which may take compute units.
+constexpr Executor kDraining = Executor::dma;
+
 int lane_of(const CopySteps& steps, int step) {
   return steps.in_order() ? steps.next_lane() : (step - 1) % steps.lanes();
 }
@@ -117,7 +120,7 @@ void StagedMovePlan::drain(std::size_t piece) {
       const Span source = staging_.slot(rank, from, slot).slice(0, now.bytes);
       copy.waits = {staging_.hear_full(from, slot)};
       if (swaps(from)) copy.waits.push_back(pushed(from, piece));
-      copy.copies = {{route.span.slice(now.begin, now.bytes), source, Executor::dma, {}}};
+      copy.copies = {{route.span.slice(now.begin, now.bytes), source, kDraining, {}}};
       copy.signals = {staging_.tell_free(from, slot)};
     }
     drains_.add(std::move(copy));
