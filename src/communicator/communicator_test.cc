@@ -181,7 +181,7 @@ TEST(Communicator, RefusesBuffersThatDoNotFit) {
 }
 
 TEST(Communicator, RefusesOverlapAndDifferentSizes) {
-  Communicator communicator({"host:2", "dma"});
+  Communicator communicator({"host:2", "kernel"});
   const auto plan = [&](const std::function<Collective(LocalRank&)>& one) {
     communicator.each([&](LocalRank& rank) {
       std::vector<std::int32_t> buffer(100);
@@ -191,7 +191,6 @@ TEST(Communicator, RefusesOverlapAndDifferentSizes) {
   refuses<BadArgument>([&] { plan([](LocalRank&) { return of(Kind::send_recv, 10); }); },
                        "do not overlap");
   EXPECT_THROW(plan([](LocalRank&) { return of(Kind::all_to_all, 10); }), Unavailable);
-  EXPECT_THROW(plan([](LocalRank&) { return of(Kind::all_reduce, 10); }), Unavailable);
   refuses<BadArgument>(
       [&] {
         plan([](LocalRank& rank) {
@@ -199,6 +198,27 @@ TEST(Communicator, RefusesOverlapAndDifferentSizes) {
         });
       },
       "ranks ask for different things");
+}
+
+TEST(Communicator, SwapsAWholeBufferInPlaceAndNoPartOfIt) {
+  Communicator communicator({"host:2", "dma"});
+  communicator.each([](LocalRank& rank) {
+    std::vector<std::int32_t> buffer(2, rank.index());
+    CollectiveCall call = rank.plan(of(Kind::all_to_all, 1), buffer.data(), buffer.data());
+    const auto stream = rank.device().make_stream();
+    call.enqueue(*stream);
+    stream->synchronize(20);
+    EXPECT_EQ(buffer, (std::vector<std::int32_t>{0, 1}));
+    rank.retire(std::move(call));
+  });
+  refuses<BadArgument>(
+      [&] {
+        communicator.each([](LocalRank& rank) {
+          std::vector<std::int32_t> buffer(3);
+          rank.plan(of(Kind::all_to_all, 1), buffer.data(), buffer.data() + 1);
+        });
+      },
+      "one buffer or two that do not overlap");
 }
 
 TEST(Communicator, RefusesACallThatIsNoneAndAnothersStream) {

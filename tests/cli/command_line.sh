@@ -158,7 +158,7 @@ grep -q '1 case: not verified\|2 cases: not verified' out || fail "-c 0: $(cat o
 # Captured calls: a graph is launched -G times, with the calls of -n; what cannot be captured says why.
 graph=(collective all_gather,all_reduce --device host:3 -b 4K --json /dev/stdout --quiet)
 expect_code 0 "${graph[@]}" -G 3 --loop -n 4 --engine dma,kernel,auto,host
-[[ $(measured '"graph_launches":3,"graph_calls":4.*"verified":true') == 10 ]] || fail "-G 3 --loop: $(cat out)"
+[[ $(measured '"graph_launches":3,"graph_calls":4.*"verified":true') == 12 ]] || fail "-G 3 --loop: $(cat out)"
 [[ $(measured 'a graph would repeat the count') == 4 ]] || fail "-G 3, engine host: $(cat out)"
 expect_code 0 "${graph[@]}" -G 2 -n 3 -w 1 --engine auto
 [[ $(measured '"graph_launches":2,"graph_calls":1.*"verified":true') == 4 ]] || fail "-G 2: $(cat out)"
