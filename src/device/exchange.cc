@@ -25,15 +25,18 @@ void check_elements(const Span& span, DType dtype) {
                   name(dtype), size));
 }
 
+void require_reducible(DType dtype) {
+  if (is_reducible(dtype)) return;
+  throw BadArgument(
+      fmt::format("exchange: a reduction of {}: expected fp32, fp16, bf16 or int32", name(dtype)));
+}
+
 void check_item(const ExchangeItem& item, const Exchange& exchange) {
   if (item.sources.empty() || item.destinations.empty()) {
     throw BadArgument("exchange: an item of no sources or no destinations");
   }
   const bool reduces = item.sources.size() > 1;
-  if (reduces && !is_reducible(exchange.dtype)) {
-    throw BadArgument(fmt::format("exchange: a reduction of {}: expected fp32, fp16, bf16 or int32",
-                                  name(exchange.dtype)));
-  }
+  if (reduces) require_reducible(exchange.dtype);
   for (const auto* spans : {&item.sources, &item.destinations}) {
     for (const Span& span : *spans) {
       if (span.bytes != item_bytes(item)) {
@@ -60,6 +63,35 @@ void check_words(const Span& words, int blocks) {
       fmt::format("exchange: words of {} bytes: expected {} for {} blocks, aligned "
                   "to 8",
                   words.bytes, expected, blocks));
+}
+
+void check_staged_span(const Span& span, std::size_t bytes, std::size_t alignment) {
+  if (span.bytes == bytes && misalignment(span, alignment) == 0) return;
+  throw BadArgument(fmt::format("exchange: a staged span of {} bytes: expected {}, aligned to {}",
+                                span.bytes, bytes, alignment));
+}
+
+void check_staged(const Staged& staged, const Exchange& exchange) {
+  const std::size_t bytes = staged.source.bytes;
+  if (bytes == 0 || bytes % kStagedUnit != 0 || bytes > kMostStaged) {
+    throw BadArgument(
+        fmt::format("exchange: staged parts of {} bytes: expected multiples of {}, "
+                    "at most {}",
+                    bytes, kStagedUnit, kMostStaged));
+  }
+  if (staged.peers.empty() || staged.peers.size() != exchange.awaits.size()) {
+    throw BadArgument(fmt::format("exchange: staged parts of {} peers: expected all {}",
+                                  staged.peers.size(), exchange.awaits.size()));
+  }
+  if (staged.reduces) require_reducible(exchange.dtype);
+  check_staged_span(staged.source, bytes, kStagedUnit);
+  check_staged_span(staged.destination, bytes, kStagedUnit);
+  for (const StagedPeer& peer : staged.peers) {
+    check_staged_span(peer.source, bytes, kStagedUnit);
+    check_staged_span(peer.destination, bytes, kStagedUnit);
+    check_staged_span(peer.outbox, staging_bytes(bytes), 2 * kStagedUnit);
+    check_staged_span(peer.inbox, staging_bytes(bytes), 2 * kStagedUnit);
+  }
 }
 
 }  // namespace
@@ -91,6 +123,7 @@ void check_exchange(const Exchange& exchange) {
   }
   for (const Span& words : exchange.arrivals) check_words(words, exchange.blocks);
   for (const Span& words : exchange.awaits) check_words(words, exchange.blocks);
+  if (exchange.staged) check_staged(*exchange.staged, exchange);
 }
 
 }  // namespace duet

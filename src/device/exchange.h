@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/dtype.h"
@@ -27,6 +29,32 @@ struct ExchangeItem {
   std::vector<Flag> then = {};
 };
 
+// What goes between a rank and one peer by way of staging memory. Boxes are 0 when the exchange is
+// prepared and its own from then on, of staging_bytes() each.
+struct StagedPeer {
+  Span source;       // the rank's, for the peer
+  Span outbox;       // at the peer: the rank writes
+  Span inbox;        // the rank's own: the peer writes
+  Span destination;  // the rank's, for what the peer sends; the same of all where it is reduced
+};
+
+// The same work as an exchange's items do, by another way: a rank pushes words that carry the
+// call's number into a box at each peer and takes out of its own what has come, so that nobody
+// meets. A call ends when all that is for the rank has come; then all have come to their launch.
+struct Staged {
+  Span source;  // what stays with the rank: it is copied, or reduced with all that comes
+  Span destination;
+  std::vector<StagedPeer> peers;  // in the order of the awaited words
+  bool reduces = false;
+};
+
+inline constexpr std::size_t kStagedUnit = 8;        // bytes, of which staged parts are multiples
+inline constexpr std::size_t kMostStaged = 1 << 30;  // bytes of a part
+
+// Of a box for parts of `bytes`: two calls' words, half of each word its number. A rank may be a
+// call ahead of a peer but never two, since each call needs what the peer sends in it.
+constexpr std::size_t staging_bytes(std::size_t bytes) { return 4 * bytes; }
+
 // Block b of the launch handles slice b of every item, with peers of all items side by side. With
 // peers it meets block b of each before and after: so no rank starts before all have come to their
 // launch, and when it ends, what the peers wrote has arrived, and nobody still reads. Without peers
@@ -43,6 +71,10 @@ struct Exchange {
   // largest number to an awaited word lets all waits for it go on: the way out when a peer is gone.
   std::vector<Span> arrivals;  // at the peer: this rank writes
   std::vector<Span> awaits;    // its own: the peer writes
+
+  // On all ranks or on none. Devices of one kind either all take this way, and of the words heed
+  // the largest number alone, or all take the items.
+  std::optional<Staged> staged = {};
 };
 
 inline constexpr std::size_t kMostPeers = 16;  // of one exchange
@@ -74,8 +106,9 @@ class PreparedExchange {
 };
 
 // What holds on every device: throws BadArgument for an item without sources or destinations or of
-// unequal sizes, for elements that are cut, unaligned or of a type that is not reduced, and for
-// peers whose words do not fit or beside whom there are more than kMostSpans spans.
+// unequal sizes, for elements that are cut, unaligned or of a type that is not reduced, for peers
+// whose words do not fit or beside whom there are more than kMostSpans spans, and for staged parts
+// that are not whole units of aligned memory or whose boxes do not fit.
 void check_exchange(const Exchange& exchange);
 
 // Does any item wait or signal?

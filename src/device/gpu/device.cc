@@ -44,6 +44,7 @@ GpuDevice::GpuDevice(GpuMachine& machine, int index, int ordinal)
   load_digit_kernels();
   load_exchange_kernels();
   load_peer_exchange_kernels();
+  load_staged_kernels();
   service_ = create_stream(0);
   signals_ = create_stream(info_.priorities - 1);
   DUET_GPU_CHECK(gpuMalloc(reinterpret_cast<void**>(&found_), sizeof *found_));

@@ -8,6 +8,7 @@
 #include "device/gpu/machine.h"
 #include "device/gpu/peer_exchange.h"
 #include "device/gpu/peers.h"
+#include "device/gpu/staged_exchange.h"
 
 namespace duet::DUET_GPU {
 namespace {
@@ -30,6 +31,14 @@ void check(const GpuDevice& device, const Exchange& exchange) {
   }
   reach(exchange.arrivals, "exchange, a peer's words");
   reach(exchange.awaits, "exchange, awaited words");
+  if (exchange.staged) {
+    const Staged& staged = *exchange.staged;
+    reach({staged.source, staged.destination}, "exchange, what stays");
+    for (const StagedPeer& peer : staged.peers) {
+      reach({peer.source, peer.destination}, "exchange, a staged part");
+      reach({peer.outbox, peer.inbox}, "exchange, staging memory");
+    }
+  }
   const int units = device.info().compute_units;
   if ((!exchange.awaits.empty() || has_flags(exchange)) && exchange.blocks > units) {
     throw BadArgument(
@@ -56,6 +65,7 @@ std::uint32_t first_share(const ExchangeItem& item, int blocks) {
 std::unique_ptr<GpuExchange> prepare_exchange(GpuDevice& device, const Exchange& exchange) {
   check(device, exchange);
   if (exchange.awaits.empty()) return std::make_unique<LocalExchange>(device, exchange);
+  if (exchange.staged) return std::make_unique<StagedExchange>(device, exchange);
   return std::make_unique<PeerExchange>(device, exchange);
 }
 

@@ -1,5 +1,5 @@
-// An exchange of a GPU, ready for one of two kernels: of items in turn, or beside each other with
-// peers.
+// An exchange of a GPU, ready for one of three kernels: of items in turn, beside each other with
+// peers, or by way of staging memory.
 #pragma once
 
 #include <cstdint>

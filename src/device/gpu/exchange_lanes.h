@@ -72,6 +72,28 @@ struct Vectors {
     return Quad{words[0], words[1], words[2], words[3]};
   }
 };
+// 8 bytes: what one word of staging memory carries.
+struct alignas(8) Pair {
+  std::uint32_t x, y;
+};
+template <typename Type>
+struct Pairs {
+  using Word = Pair;
+  using Lanes = Type;
+  static constexpr int kCount = 2 * Type::kInWord;
+  static __device__ typename Type::Value get(const Word& word, int i) {
+    return Type::get(i < Type::kInWord ? word.x : word.y, i % Type::kInWord);
+  }
+  static __device__ Word make(const typename Type::Value (&values)[kCount]) {
+    Word word{0, 0};
+#pragma unroll
+    for (int i = 0; i < Type::kInWord; ++i) {
+      word.x |= Type::put(values[i], i);
+      word.y |= Type::put(values[Type::kInWord + i], i);
+    }
+    return word;
+  }
+};
 template <typename Type>
 struct Singles {
   using Word = typename Type::Element;

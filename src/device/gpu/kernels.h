@@ -4,6 +4,7 @@
 #include "device/device.h"
 #include "device/gpu/exchange_table.h"
 #include "device/gpu/peer_exchange_table.h"
+#include "device/gpu/staged_table.h"
 #include "device/gpu/vendor.h"
 
 namespace duet::DUET_GPU {
@@ -15,6 +16,7 @@ void load_fill_kernels();
 void load_digit_kernels();
 void load_exchange_kernels();
 void load_peer_exchange_kernels();
+void load_staged_kernels();
 
 // The shape's grid and block must be set. Addresses and size may be odd.
 void launch_copy(const Copy& copy, gpuStream_t stream);
@@ -36,5 +38,8 @@ void launch_exchange(const gpu::ExchangeTable& table, DType dtype, Reduction op,
                      gpuStream_t stream);
 void launch_peer_exchange(const gpu::PeerExchangeTable& table, DType dtype, Reduction op,
                           int blocks, gpuStream_t stream);
+// Reduces what comes where `reduces` says so, else it only moves.
+void launch_staged(const gpu::StagedTable& table, bool reduces, DType dtype, Reduction op,
+                   int blocks, gpuStream_t stream);
 
 }  // namespace duet::DUET_GPU

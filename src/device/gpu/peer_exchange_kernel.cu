@@ -8,16 +8,10 @@
 #include "device/exchange.h"
 #include "device/gpu/exchange_slices.h"
 #include "device/gpu/kernel_choice.h"
+#include "device/gpu/kernel_parameter.h"
 #include "device/gpu/kernels.h"
 #include "device/gpu/load_kernel.h"
 #include "device/gpu/peer_meeting.h"
-
-// Parameters that are indexed stay where they are, instead of being copied for each thread.
-#ifdef DUET_GPU_HIP
-#define DUET_GPU_PARAMETER
-#else
-#define DUET_GPU_PARAMETER __grid_constant__
-#endif
 
 namespace duet::DUET_GPU {
 namespace {
