@@ -5,17 +5,21 @@
 
 #include <algorithm>
 
+#include "collectives/peer/staged.h"
+
 namespace duet {
 namespace {
 
 constexpr int kReducingBlocks = 16;
 constexpr int kLeastMovingBlocks = 16;
 constexpr int kMostMovingBlocks = 64;
+constexpr int kStagedBlocks = 32;
 constexpr std::uint64_t kBytesPerBlock = 16 << 10;  // of what goes from one rank to another
 
 // The same on every rank: as many as the largest part keeps busy.
-int blocks_for(const Collective& c, int ranks) {
+int blocks_for(const Collective& c, int ranks, bool staged) {
   if (reduces(c.kind)) return kReducingBlocks;
+  if (staged) return kStagedBlocks;
   std::uint64_t largest = 0;
   for (const Move& move : moves(c, ranks)) largest = std::max(largest, move.bytes);
   return static_cast<int>(
@@ -40,11 +44,14 @@ KernelPlan::KernelPlan(Rank& rank, const Collective& collective, const Collectiv
                        Watchdog& watchdog, const KernelLaunch& launch)
     : watchdog_(watchdog),
       name_(name(collective.kind)),
-      blocks_(launch.blocks > 0 ? launch.blocks : blocks_for(collective, rank.size)),
       send_(rank, buffers.send, "the other ranks' send buffers"),
       recv_(rank, buffers.recv, "the other ranks' receive buffers"),
+      staged_bytes_(staged_part(collective, send_, recv_)),
+      blocks_(launch.blocks > 0 ? launch.blocks
+                                : blocks_for(collective, rank.size, staged_bytes_ > 0)),
       steps_(exchange_steps(collective, rank.index, send_, recv_)),
       words_(rank, static_cast<int>(steps_.size()) * blocks_ * rank.size) {
+  if (staged_bytes_ > 0) boxes_.emplace(rank, staging_bytes(staged_bytes_));
   for (std::size_t step = 0; step < steps_.size(); ++step) {
     const Exchange exchange = exchange_of(rank, collective, step);
     exchanges_.push_back(launch.prepare ? launch.prepare(rank.device, exchange)
@@ -74,6 +81,7 @@ Exchange KernelPlan::exchange_of(const Rank& rank, const Collective& collective,
     exchange.arrivals.push_back(words_.at(peer, (first + rank.index) * blocks_, blocks_));
     exchange.awaits.push_back(words_.at(rank.index, (first + peer) * blocks_, blocks_));
   }
+  if (boxes_) exchange.staged = staged_way(collective, rank.index, send_, recv_, *boxes_);
   return exchange;
 }
 

@@ -4,9 +4,11 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "collectives/engine.h"
+#include "collectives/peer/boxes.h"
 #include "collectives/peer/items.h"
 #include "collectives/peer/words.h"
 #include "device/exchange.h"
@@ -37,10 +39,12 @@ class KernelPlan : public CollectivePlan {
 
   Watchdog& watchdog_;
   std::string_view name_;  // of the collective
-  int blocks_;
   PeerMemory send_, recv_;
+  std::uint64_t staged_bytes_;  // of a part that goes by way of boxes; 0: none does
+  int blocks_;
   std::vector<Items> steps_;
   Words words_;  // of each rank, by step `blocks_` for every rank that writes them, by rank
+  std::optional<Boxes> boxes_;                                // of every two ranks
   std::vector<std::unique_ptr<PreparedExchange>> exchanges_;  // by step
   double wire_bytes_ = 0;
 };

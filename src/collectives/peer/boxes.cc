@@ -1,0 +1,27 @@
+// Boxes by source, the owner's own left empty.
+#include "collectives/peer/boxes.h"
+
+#include <vector>
+
+namespace duet {
+namespace {
+
+Buffer zeroed(Device& device, std::uint64_t bytes) {
+  const std::vector<std::byte> zeros(bytes, std::byte{0});
+  Buffer buffer = device.allocate(bytes);
+  device.write(buffer.span(), zeros.data());
+  return buffer;
+}
+
+}  // namespace
+
+Boxes::Boxes(Rank& rank, std::uint64_t bytes)
+    : bytes_(bytes),
+      own_(zeroed(rank.device, bytes * static_cast<std::uint64_t>(rank.size))),
+      all_(rank, own_.span(), "the other ranks' boxes") {}
+
+Span Boxes::at(int owner, int source) const {
+  return all_.at(owner).slice(static_cast<std::uint64_t>(source) * bytes_, bytes_);
+}
+
+}  // namespace duet

@@ -1,0 +1,22 @@
+// Memory of an exchange's own, 0 at first: a box at each rank for every other, who writes there.
+#pragma once
+
+#include "team/peer_memory.h"
+
+namespace duet {
+
+class Boxes {
+ public:
+  // Inside Team::each(), by every rank with the same size of a box, a multiple of 16 bytes.
+  Boxes(Rank& rank, std::uint64_t bytes);
+
+  // At `owner`, where `source` writes.
+  Span at(int owner, int source) const;
+
+ private:
+  std::uint64_t bytes_;
+  Buffer own_;
+  PeerMemory all_;
+};
+
+}  // namespace duet
