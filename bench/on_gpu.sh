@@ -3,6 +3,7 @@
 #   bench/on_gpu.sh check        the gpu tests, every engine verified, compute-sanitizer
 #   bench/on_gpu.sh gemm OUT     the studies' shapes, journals into OUT; beside torch.matmul
 #   bench/on_gpu.sh quick OUT    the suite quick on the GPUs with --check, its journal and report
+#   bench/on_gpu.sh check_collectives   every one checked, captured, by processes of which one dies
 #   bench/on_gpu.sh collectives OUT   Duet's beside NCCL's, journals into OUT; COLLECTIVES names some
 #   bench/on_gpu.sh copy OUT     every copy, journals into OUT; beside plain cudaMemcpyAsync
 # BUILD names the build folder (default: build).
@@ -62,6 +63,22 @@ find_nccl() {
   export LD_LIBRARY_PATH="$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 }
 
+check_collectives() {
+  find_nccl
+  say "every collective, type and operation at odd sizes"
+  must timeout -s KILL 60 "$duet" collective all --device cuda --engine dma,kernel,auto -d all -o all \
+    -b 1000003 -e 50000017 -f 50 -n 3 -w 1 --seconds 0.002 --quiet
+  say "captured as graphs"
+  must timeout -s KILL 60 "$duet" collective all --device cuda --engine dma,kernel,auto,nccl -G 4 \
+    -d bfloat16 -b 64K -e 64M -f 32 --seconds 0.02 --quiet
+  say "a process that dies"
+  PROCESSES=$(nvidia-smi -L | wc -l) must timeout -s KILL 120 \
+    tests/multiprocess/dead_rank.sh "$build/tests/collective_ranks" cuda kernel dma auto
+  say "compute-sanitizer: exchanges"
+  must timeout -s KILL 60 compute-sanitizer --report-api-errors no --error-exitcode 9 \
+    "$build/tests/conformance_test" --gtest_filter='*Exchanges.Reduce*cuda*:*Exchanges.Copy*cuda*' --gtest_brief=1
+}
+
 collectives() {
   find_nccl
   local engines=${ENGINES:-nccl,nccl-window,nccl-zero-cta,dma,auto}
@@ -74,8 +91,8 @@ collectives() {
 }
 
 case "${1:-}" in
-  check | quick | gemm | copy | collectives) "$1" ;;
-  *) echo "usage: bench/on_gpu.sh check | quick OUT | gemm OUT | copy OUT | collectives OUT" >&2; exit 2 ;;
+  check | quick | gemm | copy | check_collectives | collectives) "$1" ;;
+  *) echo "usage: bench/on_gpu.sh check | quick OUT | gemm OUT | copy OUT | check_collectives | collectives OUT" >&2; exit 2 ;;
 esac
 say "done"
 exit "$failed"
