@@ -37,6 +37,7 @@ Loop stream_loop() {
 }  // namespace
 
 void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes, Through through) {
+  if (bytes == 0) return;  // of empty buffers, which have no address
   if (through == Through::caches) {
     std::memcpy(to, from, bytes);
     return;

@@ -26,5 +26,10 @@ TEST(CopyBytes, MovesWhatItShouldAndNothingElse) {
   }
 }
 
+TEST(CopyBytes, OfEmptyBuffersAreNothing) {
+  copy_bytes(nullptr, nullptr, 0, Through::caches);
+  copy_bytes(nullptr, nullptr, 0, Through::memory);
+}
+
 }  // namespace
 }  // namespace duet::host
