@@ -80,10 +80,10 @@ void BroadcastPlan::push_all(const Span& source) {
 
 // A rank's first piece is the first that it pushes to anybody.
 CopyStep BroadcastPlan::step_of(const RelayPush& push, const Span& source) const {
-  const int to = rank_of(push.to), next = (to - peers_.rank() + peers_.size()) % peers_.size() - 1;
+  const int to = rank_of(push.to);
   const PieceOf& now = pieces_[static_cast<std::size_t>(push.piece)];
   CopyStep step;
-  step.lane = copies_.in_order() ? copies_.next_lane() : next % copies_.lanes();
+  step.lane = copies_.lane_for((to - peers_.rank() + peers_.size()) % peers_.size());
   if (push.piece < others()) step.waits.push_back(peers_.hear_ready(to));
   step.copies = {{peers_.recv(to).slice(now.begin, now.bytes),
                   source.slice(now.begin, now.bytes),

@@ -1,28 +1,42 @@
 // Steps in order: each lane tells the next when it has got through its flags.
 #include "collectives/peer/copy_steps.h"
 
+#include <utility>
+
 namespace duet {
 
 CopySteps::CopySteps(Device& device, int lanes, bool in_order) : in_order_(in_order) {
   for (int lane = 0; lane < lanes; ++lane) started_.push_back(device.make_event(EventUse::order));
 }
 
+int CopySteps::lane_for(int step) const {
+  const int turn = in_order_ ? static_cast<int>(steps_.size()) : step - 1;
+  return turn % lanes();
+}
+
+void CopySteps::add(CopyStep step) {
+  steps_.push_back({step.lane,
+                    {{}, std::move(step.waits)},
+                    std::move(step.copies),
+                    {std::move(step.signals), {}}});
+}
+
 void CopySteps::enqueue(Stream& main, Lanes& lanes, std::size_t begin, std::size_t end) {
   for (std::size_t i = begin; i < end; ++i) {
-    const CopyStep& step = steps_[i];
+    const Step& step = steps_[i];
     Stream& stream = step.lane == 0 ? main : lanes.at(step.lane - 1);
-    const auto other = [&](const CopyStep& neighbour) {
+    const auto other = [&](const Step& neighbour) {
       return in_order_ && neighbour.lane != step.lane;
     };
     if (i > 0 && other(steps_[i - 1])) {
       stream.wait(*started_[static_cast<std::size_t>(steps_[i - 1].lane)]);
     }
-    if (!step.waits.empty()) stream.meet({{}, step.waits});
+    if (!step.before.waits.empty()) stream.meet(step.before);
     if (i + 1 < steps_.size() && other(steps_[i + 1])) {
       stream.record(*started_[static_cast<std::size_t>(step.lane)]);
     }
     for (const Copy& copy : step.copies) stream.copy(copy);
-    if (!step.signals.empty()) stream.meet({step.signals, {}});
+    if (!step.after.signals.empty()) stream.meet(step.after);
   }
 }
 

@@ -22,15 +22,16 @@ class CopySteps {
   // `lanes`, the caller's stream among them. In order: no step begins before the one before it has
   // come to its copies, whichever lane it is on. Behind one link copy engines take one copy after
   // the other; the lanes then only hide what lies between two, and which comes first must not
-  // depend on chance: on 4 x H200 ranks whose pushes went in different orders met at the same
-  // receiver, and a reduction of 1 GiB had half of its rate.
+  // depend on chance: ranks whose pushes go in different orders meet at the same receiver,
+  // where each gets half of the rate.
   CopySteps(Device& device, int lanes, bool in_order);
 
   int lanes() const { return static_cast<int>(started_.size()); }
   bool in_order() const { return in_order_; }
-  // Where the next step goes if its turn decides: in order, one lane after the other.
-  int next_lane() const { return static_cast<int>(steps_.size()) % lanes(); }
-  void add(CopyStep step) { steps_.push_back(std::move(step)); }
+  // Where the next step goes, a copy to the `step`th rank from here on, from 1: in order, one lane
+  // after the other; else each rank has its lane.
+  int lane_for(int step) const;
+  void add(CopyStep step);
 
   std::size_t size() const { return steps_.size(); }
 
@@ -39,8 +40,15 @@ class CopySteps {
   void enqueue(Stream& main, Lanes& lanes, std::size_t begin, std::size_t end);
 
  private:
+  struct Step {
+    int lane;
+    Meeting before;  // its waits
+    std::vector<Copy> copies;
+    Meeting after;  // its signals
+  };
+
   bool in_order_;
-  std::vector<CopyStep> steps_;
+  std::vector<Step> steps_;
   std::vector<std::unique_ptr<Event>> started_;  // by lane: its last step has come to its copies
 };
 

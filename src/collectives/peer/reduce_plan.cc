@@ -76,7 +76,7 @@ Span ReducePlan::in_slot(int owner, int source, std::size_t piece, std::uint64_t
 }
 
 void ReducePlan::add(int step, CopyStep copy) {
-  copy.lane = copies_.in_order() ? copies_.next_lane() : (step - 1) % copies_.lanes();
+  copy.lane = copies_.lane_for(step);
   for (const Copy& one : copy.copies) wire_bytes_ += static_cast<double>(one.source.bytes);
   copies_.add(std::move(copy));
 }

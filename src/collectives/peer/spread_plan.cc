@@ -55,7 +55,7 @@ void SpreadPlan::push(const Rank& rank, const Collective& collective) {
     }
     if (own.bytes == 0) continue;
     const Copy copy{recv_->at(to).slice(own.begin, own.bytes), result, Executor::dma, {}};
-    copies_.add({copies_.next_lane(), {}, {copy}, {{words_->at(to, rank.index)}}});
+    copies_.add({copies_.lane_for(step), {}, {copy}, {{words_->at(to, rank.index)}}});
     wire_bytes_ += static_cast<double>(own.bytes);
   }
 }

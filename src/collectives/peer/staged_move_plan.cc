@@ -20,10 +20,6 @@ namespace {
 // Within the device: the driver's choice how, which may take compute units.
 constexpr Executor kDraining = Executor::dma;
 
-int lane_of(const CopySteps& steps, int step) {
-  return steps.in_order() ? steps.next_lane() : (step - 1) % steps.lanes();
-}
-
 }  // namespace
 
 StagedMovePlan::Sizes::Sizes(const std::vector<Move>& moves, std::uint64_t largest_piece) {
@@ -95,7 +91,7 @@ void StagedMovePlan::push(std::size_t piece) {
     const int to = (rank + step) % ranks;
     const Route& route = sent_[static_cast<std::size_t>(to)];
     CopyStep copy;
-    copy.lane = lane_of(pushes_, step);
+    copy.lane = pushes_.lane_for(step);
     if (piece < route.pieces.size()) {
       const PieceOf& now = route.pieces[piece];
       const Span target = staging_.slot(to, rank, slot).slice(0, now.bytes);
@@ -114,7 +110,7 @@ void StagedMovePlan::drain(std::size_t piece) {
     const int from = (rank + ranks - step) % ranks;
     const Route& route = received_[static_cast<std::size_t>(from)];
     CopyStep copy;
-    copy.lane = lane_of(drains_, step);
+    copy.lane = drains_.lane_for(step);
     if (piece < route.pieces.size()) {
       const PieceOf& now = route.pieces[piece];
       const Span source = staging_.slot(rank, from, slot).slice(0, now.bytes);
