@@ -141,7 +141,7 @@ TEST_P(Exchanges, TakeSeveralItems) {
 // A stream of the peer pushes pieces into two slots in turn; items reduce each with the device's
 // own and give the slot back. Over and over, with words that are as they were after each round.
 TEST_P(Exchanges, TakeTurnsWithAnotherStream) {
-  constexpr std::size_t kPieces = 7, kPiece = 40000 * 4, kRounds = 12;
+  constexpr std::size_t kPieces = 15, kPiece = 8192 * 4, kRounds = 30;
   const Buffer words = filled(device(), 2 * sizeof(std::uint64_t), constant(0));
   const Buffer back = filled(peer(), 2 * sizeof(std::uint64_t), constant(0));
   const Buffer own = device().allocate(kPieces * kPiece), slots = device().allocate(2 * kPiece);
@@ -153,6 +153,7 @@ TEST_P(Exchanges, TakeTurnsWithAnotherStream) {
   for (std::size_t round = 0; round < kRounds; ++round) {
     Exchange exchange;
     exchange.dtype = DType::int32;
+    exchange.blocks = 16;  // each has a slice, and goes on to the next item when it is done
     for (std::size_t i = 0; i < kPieces; ++i) {
       const Span to = result.slice((round * kPieces + i) * kPiece, kPiece);
       exchange.items.push_back(

@@ -42,9 +42,9 @@ __global__ void __launch_bounds__(kExchangeThreads) exchange_kernel(gpu::Exchang
     unsigned char* const* const addresses = table.addresses + item.first;
     unsigned char* const* const flags = addresses + item.sources + item.destinations;
     const bool has_flags = item.after + item.then > 0;
-    if (has_flags) take_turn(item, flags);
+    if (has_flags) take_turn(item, flags, table.passed);
     handle<Type, Op>(item, addresses, table.averages);
-    if (has_flags) pass_turn(item, flags, table.finished + i);
+    if (has_flags) pass_turn(table, i, item, flags);
   }
 }
 

@@ -36,6 +36,22 @@ class Packed {
   std::vector<std::byte> bytes_;
 };
 
+bool waits_for_same(const ExchangeItem& one, const ExchangeItem& other) {
+  return std::any_of(one.after.begin(), one.after.end(), [&other](const Flag& flag) {
+    return std::any_of(other.after.begin(), other.after.end(), [&flag](const Flag& theirs) {
+      return theirs.word.data == flag.word.data;
+    });
+  });
+}
+
+// How many items are up to the last one before `item` that waits for one of its flags; 0: none.
+std::uint32_t items_ahead(const std::vector<ExchangeItem>& items, std::size_t item) {
+  for (std::size_t i = item; i > 0; --i) {
+    if (waits_for_same(items[item], items[i - 1])) return static_cast<std::uint32_t>(i);
+  }
+  return 0;
+}
+
 void add_addresses(std::vector<std::uint64_t>& to, const std::vector<Span>& spans) {
   for (const Span& span : spans) to.push_back(address(span));
 }
@@ -53,7 +69,10 @@ LocalExchange::LocalExchange(GpuDevice& device, const Exchange& exchange)
                      static_cast<std::uint32_t>(item.destinations.size()),
                      static_cast<std::uint32_t>(item.after.size()),
                      static_cast<std::uint32_t>(item.then.size()), common_width(item),
-                     first_share(item, blocks_)});
+                     first_share(item, blocks_), items_ahead(exchange.items, items.size())});
+    if (!item.after.empty() || !item.then.empty()) {
+      table_.last_turn = static_cast<int>(items.size());
+    }
     add_addresses(addresses, item.sources);
     add_addresses(addresses, item.destinations);
     for (const Flag& flag : item.after) addresses.push_back(address(flag.word));
@@ -61,7 +80,8 @@ LocalExchange::LocalExchange(GpuDevice& device, const Exchange& exchange)
   }
   Packed packed;
   const std::size_t item_at = packed.add(items), address_at = packed.add(addresses),
-                    finished_at = packed.add(std::vector<std::uint64_t>(items.size(), 0));
+                    finished_at = packed.add(std::vector<std::uint64_t>(items.size(), 0)),
+                    passed_at = packed.add(std::vector<std::uint64_t>(1, 0));
   memory_ = device_.allocate(packed.bytes().size());
   device_.write(memory_.span(), packed.bytes().data());
 
@@ -69,6 +89,7 @@ LocalExchange::LocalExchange(GpuDevice& device, const Exchange& exchange)
   table_.items = reinterpret_cast<const gpu::TableItem*>(base + item_at);
   table_.addresses = reinterpret_cast<unsigned char* const*>(base + address_at);
   table_.finished = reinterpret_cast<unsigned long long*>(base + finished_at);
+  table_.passed = reinterpret_cast<std::uint64_t*>(base + passed_at);
   table_.item_count = static_cast<int>(items.size());
   table_.averages = exchange.op == Reduction::avg;
 }
