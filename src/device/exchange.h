@@ -24,7 +24,8 @@ struct ExchangeItem {
 
   // Flags that are 0 or 1, as of Stream::meet(): the item starts when all of `after` are 1, which
   // it sets back to 0 when it is done, and then sets `then` to 1. For an exchange without peers;
-  // items take their turns in order, and with flags between them may touch the same memory.
+  // items take their turns in order, and with flags between them may touch the same memory. An item
+  // with flags may be without spans.
   std::vector<Flag> after = {};
   std::vector<Flag> then = {};
 };
@@ -72,6 +73,16 @@ struct Exchange {
   std::vector<Span> arrivals;  // at the peer: this rank writes
   std::vector<Span> awaits;    // its own: the peer writes
 
+  // Does it meet before, and after? Not where an exchange before or after it on the same streams
+  // has seen to it. Nothing to an exchange without peers, nor to a staged one.
+  bool opens = true;
+  bool closes = true;
+
+  // Each flag of the items is `blocks` words side by side: block b waits for word b and sets it,
+  // its slice alone in mind. All who share such a flag have as many blocks and items of one size.
+  // Devices that do not work by blocks heed the first word alone.
+  bool flags_by_block = false;
+
   // On all ranks or on none. Devices of one kind either all take this way, and of the words heed
   // the largest number alone, or all take the items.
   std::optional<Staged> staged = {};
@@ -114,7 +125,12 @@ void check_exchange(const Exchange& exchange);
 // Does any item wait or signal?
 bool has_flags(const Exchange& exchange);
 
+// The same exchange for a device that does not work by blocks: each flag is its first word.
+Exchange without_blocks(Exchange exchange);
+
 // Bytes of an item's spans, each.
-inline std::size_t item_bytes(const ExchangeItem& item) { return item.sources.front().bytes; }
+inline std::size_t item_bytes(const ExchangeItem& item) {
+  return item.sources.empty() ? 0 : item.sources.front().bytes;
+}
 
 }  // namespace duet

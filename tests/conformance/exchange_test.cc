@@ -185,6 +185,51 @@ TEST_P(Exchanges, TakeTurnsWithAnotherStream) {
   }
 }
 
+// Pieces go to the peer and, block by block, on from there; over and over, with the same words.
+TEST_P(Exchanges, PassPiecesOnBlockByBlock) {
+  constexpr int kBlocks = 8, kPieces = 5, kRounds = 20;
+  constexpr std::size_t kWords = kBlocks * sizeof(std::uint64_t), kPiece = 100003;
+  const Buffer words = filled(device(), kWords, constant(0));
+  const Buffer there = filled(peer(), (kPieces + 1) * kWords, constant(0));
+  const Buffer back = filled(device(), kPieces * kWords, constant(0));
+  const Buffer from = device().allocate(kPieces * kPiece), at = peer().allocate(kPieces * kPiece),
+               to = device().allocate(kPieces * kPiece);
+  const Flag ready{words.span()}, taken{there.slice(kPieces * kWords, kWords)};
+  Exchange first, second, third;
+  second.items.push_back({{}, {}, {}, {ready}});
+  third.items = {{{}, {}, {}, {taken}}, {}};
+  for (std::size_t i = 0; i < kPieces; ++i) {
+    const Flag come{there.slice(i * kWords, kWords)}, gone{back.slice(i * kWords, kWords)};
+    const auto piece = [i](const Buffer& buffer) { return buffer.slice(i * kPiece, kPiece); };
+    first.items.push_back({{piece(from)}, {piece(at)}, {}, {come}});
+    if (i == 0) first.items.front().after = {ready};
+    second.items.push_back({{piece(at)}, {piece(to)}, {come}, {gone}});
+    if (i == 0) second.items.back().after.push_back(taken);
+    third.items.back().after.push_back(gone);
+  }
+  std::vector<std::unique_ptr<PreparedExchange>> prepared;
+  for (Exchange* exchange : {&first, &second, &third}) {
+    exchange->blocks = kBlocks;
+    exchange->flags_by_block = true;
+    Device& on = exchange == &second ? peer() : device();
+    prepared.push_back(on.prepare(*exchange));
+  }
+  const Buffer kept = device().allocate(kRounds * to.bytes());
+  auto sends = device().make_stream(), passes = peer().make_stream(),
+       receives = device().make_stream();
+  for (std::size_t round = 0; round < kRounds; ++round) {
+    sends->fill(from.span(), pattern(round));
+    sends->exchange(*prepared[0]);
+    passes->exchange(*prepared[1]);
+    receives->exchange(*prepared[2]);
+    receives->copy({kept.slice(round * to.bytes(), to.bytes()), to.span(), Executor::dma, {}});
+  }
+  for (const auto& stream : {&sends, &passes, &receives}) (*stream)->synchronize(kDeadline);
+  for (std::size_t round = 0; round < kRounds; ++round) {
+    expect(kept.slice(round * to.bytes(), to.bytes()), pattern(round));
+  }
+}
+
 TEST_P(Exchanges, RefuseWhatDoesNotFit) {
   const Buffer room = device().allocate(1024);
   const Span a = room.slice(0, 64), b = room.slice(64, 64), c = room.slice(128, 32);

@@ -26,8 +26,9 @@ void check(const GpuDevice& device, const Exchange& exchange) {
   for (const ExchangeItem& item : exchange.items) {
     reach(item.sources, "exchange, source");
     reach(item.destinations, "exchange, destination");
-    for (const Flag& flag : item.after) machine.require_flag(flag, device);
-    for (const Flag& flag : item.then) machine.require_flag(flag, device);
+    for (const auto* flags : {&item.after, &item.then}) {
+      for (const Flag& flag : *flags) reach({flag.word}, "exchange, a flag");
+    }
   }
   reach(exchange.arrivals, "exchange, a peer's words");
   reach(exchange.awaits, "exchange, awaited words");

@@ -39,12 +39,11 @@ template <typename Type, typename Op>
 __global__ void __launch_bounds__(kExchangeThreads) exchange_kernel(gpu::ExchangeTable table) {
   for (int i = 0; i < table.item_count; ++i) {
     const gpu::TableItem item = table.items[i];
-    unsigned char* const* const addresses = table.addresses + item.first;
-    unsigned char* const* const flags = addresses + item.sources + item.destinations;
-    const bool has_flags = item.after + item.then > 0;
-    if (has_flags) take_turn(item, flags, table.passed);
-    handle<Type, Op>(item, addresses, table.averages);
-    if (has_flags) pass_turn(table, i, item, flags);
+    const ItemFlags flags = flags_of(table, item);
+    const bool has_flags = flags.after + flags.then > 0;
+    if (has_flags) take_turn(table, item, flags);
+    handle<Type, Op>(item, table.addresses + item.first, table.averages);
+    if (has_flags) pass_turn(table, i, flags);
   }
 }
 

@@ -15,8 +15,8 @@ struct TableItem {
   std::uint32_t destinations = 0;
   std::uint32_t after = 0;
   std::uint32_t then = 0;
-  std::uint32_t width = 0;  // bytes by which all addresses are alike: 16, 4 or 1
-  std::uint32_t share = 0;  // vectors of 16 bytes that are the first block's
+  std::uint32_t width = 0;   // bytes by which all addresses are alike: 16, 4 or 1
+  std::uint32_t share = 0;   // vectors of 16 bytes that are the first block's
   std::uint32_t behind = 0;  // items up to the last one before it that waits for one of its flags
 };
 
@@ -24,10 +24,11 @@ struct ExchangeTable {
   const TableItem* items = nullptr;
   unsigned char* const* addresses = nullptr;
   unsigned long long* finished = nullptr;  // by item with flags: blocks that have done their part
-  std::uint64_t* passed = nullptr;  // items up to the last one that all blocks have done
+  std::uint64_t* passed = nullptr;         // items up to the last one that all blocks have done
   int item_count = 0;
   int last_turn = 0;  // items up to the last one with flags
   bool averages = false;
+  bool flags_by_block = false;  // each flag is a word for each block
 };
 
 }  // namespace duet::gpu

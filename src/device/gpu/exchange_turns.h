@@ -1,4 +1,5 @@
-// How the blocks of a kernel take turns with copy engines, item by item.
+// How the blocks of a kernel take turns with copy engines or with blocks of other devices, item by
+// item.
 #pragma once
 
 #include <cstdint>
@@ -8,42 +9,67 @@
 
 namespace duet::DUET_GPU {
 
-// An item's flags, in the table's list of addresses.
-__device__ inline std::uint64_t* flag_of(unsigned char* const* flags, unsigned i) {
-  return reinterpret_cast<std::uint64_t*>(flags[i]);
+// An item's flags: those that it waits for and then those that it sets.
+struct ItemFlags {
+  unsigned char* const* words;
+  unsigned after;
+  unsigned then;
+  unsigned block;  // of each flag's words, this block's
+
+  __device__ std::uint64_t* at(unsigned i) const {
+    return reinterpret_cast<std::uint64_t*>(words[i]) + block;
+  }
+};
+
+__device__ inline ItemFlags flags_of(const gpu::ExchangeTable& table, const gpu::TableItem& item) {
+  return {table.addresses + item.first + item.sources + item.destinations, item.after, item.then,
+          table.flags_by_block ? blockIdx.x : 0};
 }
 
-// Waits until the item may start. `flags` are those that it waits for and then those that it sets.
-// One of them may still be 1 for an item before this one that other blocks are not through with.
-__device__ inline void take_turn(const gpu::TableItem& item, unsigned char* const* flags,
-                                 const std::uint64_t* passed) {
-  for (unsigned i = threadIdx.x; i < item.after; i += blockDim.x) {
-    while (load_acquire(passed) < item.behind) {
+// Waits until the item may start. One of its flags may still be 1 for an item before it that other
+// blocks are not through with.
+__device__ inline void take_turn(const gpu::ExchangeTable& table, const gpu::TableItem& item,
+                                 const ItemFlags& flags) {
+  for (unsigned i = threadIdx.x; i < flags.after; i += blockDim.x) {
+    while (load_acquire(table.passed) < item.behind) {
     }
-    while (load_acquire(flag_of(flags, i)) == 0) {
+    while (load_acquire(flags.at(i)) == 0) {
     }
   }
   __syncthreads();
+}
+
+__device__ inline void turn(const ItemFlags& flags) {
+  for (unsigned i = 0; i < flags.after; ++i) *flags.at(i) = 0;
+  for (unsigned i = flags.after; i < flags.after + flags.then; ++i) store_release(flags.at(i), 1);
 }
 
 // The last block to be done with item `index` passes the turn on, for all. Items pass in order,
 // since each block does them in order; after the last one nobody waits any more.
-__device__ inline void pass_turn(const gpu::ExchangeTable& table, int index,
-                                 const gpu::TableItem& item, unsigned char* const* flags) {
+__device__ inline void pass_turn_of_all(const gpu::ExchangeTable& table, int index,
+                                        const ItemFlags& flags) {
   unsigned long long* const finished = table.finished + index;
-  finish_stores();
-  __syncthreads();
-  if (threadIdx.x != 0) return;
   __threadfence();
   if (atomicAdd(finished, 1ULL) + 1 < gridDim.x) return;
   __threadfence();
   *finished = 0;
-  for (unsigned i = 0; i < item.after; ++i) *flag_of(flags, i) = 0;
-  for (unsigned i = item.after; i < item.after + item.then; ++i) {
-    store_release(flag_of(flags, i), 1);
-  }
+  turn(flags);
   const int passed = index + 1;
   store_release(table.passed, passed == table.last_turn ? 0 : static_cast<std::uint64_t>(passed));
+}
+
+__device__ inline void pass_turn(const gpu::ExchangeTable& table, int index,
+                                 const ItemFlags& flags) {
+  finish_stores();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    if (table.flags_by_block) {
+      turn(flags);
+    } else {
+      pass_turn_of_all(table, index, flags);
+    }
+  }
+  __syncthreads();  // another thread may wait for the same word next
 }
 
 }  // namespace duet::DUET_GPU

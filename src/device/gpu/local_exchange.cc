@@ -38,9 +38,8 @@ class Packed {
 
 bool waits_for_same(const ExchangeItem& one, const ExchangeItem& other) {
   return std::any_of(one.after.begin(), one.after.end(), [&other](const Flag& flag) {
-    return std::any_of(other.after.begin(), other.after.end(), [&flag](const Flag& theirs) {
-      return theirs.word.data == flag.word.data;
-    });
+    return std::any_of(other.after.begin(), other.after.end(),
+                       [&flag](const Flag& theirs) { return theirs.word.data == flag.word.data; });
   });
 }
 
@@ -69,7 +68,8 @@ LocalExchange::LocalExchange(GpuDevice& device, const Exchange& exchange)
                      static_cast<std::uint32_t>(item.destinations.size()),
                      static_cast<std::uint32_t>(item.after.size()),
                      static_cast<std::uint32_t>(item.then.size()), common_width(item),
-                     first_share(item, blocks_), items_ahead(exchange.items, items.size())});
+                     first_share(item, blocks_),
+                     exchange.flags_by_block ? 0 : items_ahead(exchange.items, items.size())});
     if (!item.after.empty() || !item.then.empty()) {
       table_.last_turn = static_cast<int>(items.size());
     }
@@ -92,6 +92,7 @@ LocalExchange::LocalExchange(GpuDevice& device, const Exchange& exchange)
   table_.passed = reinterpret_cast<std::uint64_t*>(base + passed_at);
   table_.item_count = static_cast<int>(items.size());
   table_.averages = exchange.op == Reduction::avg;
+  table_.flags_by_block = exchange.flags_by_block;
 }
 
 void LocalExchange::launch(gpuStream_t stream) const {

@@ -27,6 +27,8 @@ PeerExchange::PeerExchange(GpuDevice& device, const Exchange& exchange)
   }
   table_.peers = static_cast<int>(exchange.awaits.size());
   table_.averages = exchange.op == Reduction::avg;
+  table_.opens = exchange.opens;
+  table_.closes = exchange.closes;
   const std::vector<std::uint64_t> zeros(static_cast<std::size_t>(blocks_), 0);
   calls_ = device_.allocate(zeros.size() * sizeof zeros[0]);
   device_.write(calls_.span(), zeros.data());

@@ -39,6 +39,8 @@ struct PeerExchangeTable {
   int peers = 0;
   bool averages = false;
   bool writes_out = false;  // to other memory than this device's own
+  bool opens = true;        // meets before
+  bool closes = true;       // meets after
 };
 
 static_assert(sizeof(PeerExchangeTable) <= 4096, "what a kernel's parameters hold");

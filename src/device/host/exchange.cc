@@ -36,8 +36,8 @@ void run_slice(const ExchangeItem& item, const Exchange& exchange, const Exchang
 }  // namespace
 
 HostExchange::HostExchange(HostDevice& device, const Exchange& exchange)
-    : device_(device), exchange_(exchange) {
-  check_exchange(exchange_);
+    : device_(device), exchange_(without_blocks(exchange)) {
+  check_exchange(exchange);
   const HostMachine& machine = device_.machine();
   for (const ExchangeItem& item : exchange_.items) {
     for (const Span& span : item.sources) machine.require_own(span, "source of an exchange");
@@ -83,6 +83,7 @@ void HostExchange::run_items() const {
 }
 
 void HostExchange::run_item(const ExchangeItem& item) const {
+  if (item_bytes(item) == 0) return;
   const int parts = parts_of(item_bytes(item));
   device_.workers().parallel(parts, [this, &item, parts](int part) {
     run_slice(item, exchange_, exchange_slice(item_bytes(item), part, parts));

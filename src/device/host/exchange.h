@@ -23,6 +23,8 @@ class HostExchange : public PreparedExchange {
   void run_items() const;
 
   const std::vector<ExchangeItem>& items() const { return exchange_.items; }
+  bool opens() const { return exchange_.opens; }
+  bool closes() const { return exchange_.closes; }
   bool takes_turns() const { return has_flags(exchange_); }
   void run_item(const ExchangeItem& item) const;
 

@@ -182,14 +182,15 @@ void HostStream::enqueue_exchange(PreparedExchange& prepared) {
   if (own->takes_turns()) return take_turns(*own);
   if (!own->has_peers()) return workers.push(&queue_, {nullptr, [own] { own->run_items(); }});
   const std::uint64_t come = 2 * own->next_call() + 1, done = come + 1;
-  workers.push(&queue_, {nullptr, [own, come] { own->arrive(come); }});
-  workers.push(&queue_, {[own, come] { return own->have_arrived(come); },
-                         [own, done] {
-                           own->run_items();
-                           own->arrive(done);
-                         },
-                         own->polled()});
-  workers.push(&queue_, {[own, done] { return own->have_arrived(done); }, [] {}, own->polled()});
+  if (own->opens()) {
+    workers.push(&queue_, {nullptr, [own, come] { own->arrive(come); }});
+    workers.push(&queue_, {[own, come] { return own->have_arrived(come); }, [] {}, own->polled()});
+  }
+  workers.push(&queue_, {nullptr, [own] { own->run_items(); }});
+  if (own->closes()) {
+    workers.push(&queue_, {nullptr, [own, done] { own->arrive(done); }});
+    workers.push(&queue_, {[own, done] { return own->have_arrived(done); }, [] {}, own->polled()});
+  }
 }
 
 void HostStream::take_turns(const HostExchange& exchange) {

@@ -39,8 +39,8 @@ std::unique_ptr<PreparedExchange> prepare_as_library(Device& device, const Excha
 }
 
 SimExchange::SimExchange(SimDevice& device, const Exchange& exchange, const LibraryModel* library)
-    : device_(device), exchange_(exchange) {
-  check_exchange(exchange_);
+    : device_(device), exchange_(without_blocks(exchange)) {
+  check_exchange(exchange);
   const Memory& memory = device_.machine().memory();
   for (const ExchangeItem& item : exchange_.items) {
     places_.items.push_back({places_of(memory, item.sources, "exchange's source"),

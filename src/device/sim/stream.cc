@@ -85,9 +85,9 @@ void SimStream::enqueue_exchange(PreparedExchange& prepared) {
   }
   if (has_flags(own->exchange())) return take_turns(*own);
   const std::uint64_t call = own->next_call();
-  meet_peers(*own, 2 * call + 1);
+  if (own->exchange().opens) meet_peers(*own, 2 * call + 1);
   push(ExchangeOp{own, machine_.costs().exchange(own->places(), issuer())});
-  meet_peers(*own, 2 * call + 2);
+  if (own->exchange().closes) meet_peers(*own, 2 * call + 2);
 }
 
 // Within a running kernel: nothing is launched for an item but the first, and what it writes is
