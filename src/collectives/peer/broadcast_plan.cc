@@ -1,11 +1,7 @@
-// Behind one link, a receiver takes as many pushes at a time as a sender has lanes: who has pushed
-// to it tells who comes after. Ranks that go on freely drift until many meet at one receiver: 1 GiB
-// on sim:h200-4 and -8 took 4.4 and 5.0 ms, and takes 3.5 and 3.5.
-//
 // Who may be ahead of whom: a rank writes to another only after that one has come to the same call
 // (`ready`), and it comes to the next call only when it has had everything of this one: each piece
-// of the root's, by `arrived`, for which its own pushes of that piece wait; and from each of the
-// others, by `done`, that all has come. So no push to a rank is still to be made when the rank says
+// that it passes on, by `arrived`, for which its own pushes of that piece wait; and all others by
+// `done` from each who pushes them. So no push to a rank is still to be made when the rank says
 // `ready` once more: the flags for all of them are 0 again, and none is set before. The root may be
 // a call ahead, up to its first push.
 #include "collectives/peer/broadcast_plan.h"
@@ -31,10 +27,11 @@ BroadcastPlan::BroadcastPlan(Rank& rank, const Collective& collective,
       lanes_(lanes),
       watchdog_(watchdog),
       copies_(rank.device, lanes.copying().count, lanes.copying().in_order),
-      pushes_(relay_pushes(static_cast<int>(pieces.size()), others(), copies_.lanes())),
+      pushes_(copies_.in_order() ? passed_round(static_cast<int>(pieces.size()), others())
+                                 : dealt_out(static_cast<int>(pieces.size()), others())),
       parts_(copies_.in_order() ? 1 : others() - 1),
-      arrivals_((static_cast<int>(pieces.size()) / others() + 1) * parts_),
-      words_(rank, arrivals_ + static_cast<int>(pieces.size()) + others()) {
+      words_(rank, static_cast<int>(pieces.size()) * parts_) {
+  note_relays();
   if (rank.index == root_) {
     push_all(buffers.send);
     if (!pieces_.empty() && buffers.send.data != buffers.recv.data) {
@@ -44,8 +41,8 @@ BroadcastPlan::BroadcastPlan(Rank& rank, const Collective& collective,
     }
   } else {
     push_all(buffers.recv);
-    meet_others();
   }
+  meet_others();
   watchdog_.add(&peers_.waiting());
   watchdog_.add(&words_);
 }
@@ -55,48 +52,49 @@ BroadcastPlan::~BroadcastPlan() {
   watchdog_.remove(&peers_.waiting());
 }
 
-Flag BroadcastPlan::arrived(int owner, int piece, int part) const {
-  return {words_.at(owner, piece / others() * parts_ + part)};
+void BroadcastPlan::note_relays() {
+  relays_.assign(static_cast<std::size_t>(peers_.size()) * pieces_.size(), false);
+  for (const RelayPush& push : pushes_) {
+    relays_[static_cast<std::size_t>(push.from) * pieces_.size() +
+            static_cast<std::size_t>(push.piece)] = true;
+  }
 }
 
-Flag BroadcastPlan::turn_of(const RelayPush& push) const {
-  return {words_.at(rank_of(push.from), arrivals_ + push.turn)};
+bool BroadcastPlan::passes_on(int number, int piece) const {
+  return relays_[static_cast<std::size_t>(number) * pieces_.size() +
+                 static_cast<std::size_t>(piece)];
+}
+
+Flag BroadcastPlan::arrived(int owner, int piece, int part) const {
+  return {words_.at(owner, piece * parts_ + part)};
 }
 
 void BroadcastPlan::push_all(const Span& source) {
-  const int rank = peers_.rank(), number = number_of(rank);
+  const int number = number_of(peers_.rank());
   int part = 0, last_piece = -1;
   for (const RelayPush& push : pushes_) {
     if (push.from != number) continue;
     part = push.piece == last_piece ? part + 1 : 0;
     last_piece = push.piece;
-    CopyStep step = step_of(push, source);
-    // In order, the first push of a piece waits for all.
-    if (rank != root_ && part < parts_) step.waits.push_back(arrived(rank, push.piece, part));
-    wire_bytes_ += static_cast<double>(step.copies.front().source.bytes);
-    copies_.add(std::move(step));
+    copies_.add(step_of(push, source, part));
+    wire_bytes_ += static_cast<double>(pieces_[static_cast<std::size_t>(push.piece)].bytes);
   }
 }
 
-// A rank's first piece is the first that it pushes to anybody.
-CopyStep BroadcastPlan::step_of(const RelayPush& push, const Span& source) const {
-  const int to = rank_of(push.to);
+// The `part`th push of its piece by this rank. In order, the first waits for all of them.
+CopyStep BroadcastPlan::step_of(const RelayPush& push, const Span& source, int part) {
+  const int rank = peers_.rank(), to = rank_of(push.to);
   const PieceOf& now = pieces_[static_cast<std::size_t>(push.piece)];
   CopyStep step;
-  step.lane = copies_.lane_for((to - peers_.rank() + peers_.size()) % peers_.size());
-  if (push.piece < others()) step.waits.push_back(peers_.hear_ready(to));
+  step.lane = copies_.lane_for((to - rank + peers_.size()) % peers_.size());
+  if (greeted_.insert(to).second) step.waits.push_back(peers_.hear_ready(to));
+  if (rank != root_ && part < parts_) step.waits.push_back(arrived(rank, push.piece, part));
   step.copies = {{peers_.recv(to).slice(now.begin, now.bytes),
                   source.slice(now.begin, now.bytes),
                   Executor::dma,
                   {}}};
-  for (int part = 0; peers_.rank() == root_ && part < parts_; ++part) {
-    step.signals.push_back(arrived(to, push.piece, part));
-  }
-  if (!copies_.in_order()) return step;
-  const auto at = [&](int index) { return pushes_[static_cast<std::size_t>(index)]; };
-  if (push.before >= 0 && at(push.before).from != push.from) step.waits.push_back(turn_of(push));
-  if (push.after >= 0 && at(push.after).from != push.from) {
-    step.signals.push_back(turn_of(at(push.after)));
+  for (int i = 0; passes_on(push.to, push.piece) && i < parts_; ++i) {
+    step.signals.push_back(arrived(to, push.piece, i));
   }
   return step;
 }
@@ -104,14 +102,16 @@ CopyStep BroadcastPlan::step_of(const RelayPush& push, const Span& source) const
 // `done` comes when all lanes have joined: of two lanes the later push may end first.
 void BroadcastPlan::meet_others() {
   const int number = number_of(peers_.rank());
-  if (is_dealt_to(number)) begin_.signals.push_back(peers_.tell_ready(root_));
-  for (int step = 1; step < others(); ++step) {
-    const int next = (number + step) % others();
-    if (is_dealt_to(number)) end_.signals.push_back(peers_.tell_done(rank_of(next)));
-    if (!is_dealt_to(next)) continue;
-    begin_.signals.push_back(peers_.tell_ready(rank_of(next)));
-    end_.waits.push_back(peers_.hear_done(rank_of(next)));
+  std::set<int> senders, last_senders, last_receivers;  // last: of what is not passed on
+  for (const RelayPush& push : pushes_) {
+    const bool last = !passes_on(push.to, push.piece);
+    if (push.to == number) senders.insert(push.from);
+    if (push.to == number && last) last_senders.insert(push.from);
+    if (push.from == number && last) last_receivers.insert(push.to);
   }
+  for (const int from : senders) begin_.signals.push_back(peers_.tell_ready(rank_of(from)));
+  for (const int to : last_receivers) end_.signals.push_back(peers_.tell_done(rank_of(to)));
+  for (const int from : last_senders) end_.waits.push_back(peers_.hear_done(rank_of(from)));
 }
 
 void BroadcastPlan::enqueue(Stream& stream) {
@@ -127,7 +127,9 @@ void BroadcastPlan::enqueue(Stream& stream) {
 }
 
 std::string BroadcastPlan::algorithm() const {
-  std::string text = fmt::format("{} pieces dealt out and passed on", pieces_.size());
+  std::string text =
+      fmt::format("{} pieces {}", pieces_.size(),
+                  copies_.in_order() ? "passed on from rank to rank" : "dealt out and passed on");
   if (own_) text += fmt::format("; own part by {} blocks", own_->shape.grid);
   return text;
 }

@@ -1,9 +1,10 @@
-// A broadcast by copy engines, as a pipeline: the root deals out pieces, and those who get them
-// pass them on while the next ones come.
+// A broadcast by copy engines, as a pipeline: those who get a piece pass it on while the next ones
+// come.
 #pragma once
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "collectives/engine.h"
@@ -31,13 +32,13 @@ class BroadcastPlan : public CollectivePlan {
   int others() const { return peers_.size() - 1; }
   int number_of(int rank) const { return (rank - root_ + others()) % peers_.size(); }
   int rank_of(int number) const { return (root_ + 1 + number) % peers_.size(); }
-  bool is_dealt_to(int number) const { return number < static_cast<int>(pieces_.size()); }
 
+  void note_relays();
+  bool passes_on(int number, int piece) const;
   void push_all(const Span& source);
-  CopyStep step_of(const RelayPush& push, const Span& source) const;
+  CopyStep step_of(const RelayPush& push, const Span& source, int part);
   void meet_others();
   Flag arrived(int owner, int piece, int part) const;
-  Flag turn_of(const RelayPush& push) const;
 
   const std::vector<PieceOf> pieces_;
   const int root_;
@@ -46,10 +47,10 @@ class BroadcastPlan : public CollectivePlan {
   Watchdog& watchdog_;
   CopySteps copies_;
   std::vector<RelayPush> pushes_;  // of all ranks
-  int parts_;     // flags a piece: in order one for all that passes it on, else one for each push
-  int arrivals_;  // flags for the pieces that a rank is dealt
-  Words words_;   // of each rank these, then one for each of its pushes: of the root as many as
-                  // pieces, of others at most others() more
+  std::vector<bool> relays_;       // by number and piece
+  int parts_;    // flags a piece: in order one for all that passes it on, else one for each push
+  Words words_;  // of each rank these for every piece
+  std::set<int> greeted_;  // ranks whose `ready` a push waits for
   Meeting begin_, end_;
   std::optional<Copy> own_;  // within the root's device
   double wire_bytes_ = 0;

@@ -4,17 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
-#include <thread>
 
+#include "collectives/peer/calls_fixture.h"
 #include "collectives/peer/engine.h"
-#include "core/random.h"
-#include "device/graph.h"
+#include "collectives/peer/relay_plan.h"
 
 namespace duet {
 namespace {
-
-constexpr double kDeadline = 60;  // seconds
 
 std::vector<PieceOf> cut(std::uint64_t bytes, std::uint64_t each) {
   std::vector<PieceOf> pieces;
@@ -31,91 +27,41 @@ struct Setting {
   bool in_place = false;
 };
 
-// Calls in a row, every third by a graph, each with contents of its own, and what each has left.
-class Rounds {
- public:
-  Rounds(Rank& rank, Lanes& lanes, Watchdog& watchdog, const Setting& setting, std::size_t rounds)
-      : bytes_(setting.bytes),
-        device_(rank.device),
-        send_(rank.device.allocate(bytes_)),
-        recv_(rank.device.allocate(bytes_)),
-        log_(rank.device.allocate(rounds * bytes_)),
-        source_(setting.in_place ? recv_.span() : send_.span()),
-        stream_(rank.device.make_stream()) {
-    Collective collective;
-    collective.kind = CollectiveKind::broadcast;
-    collective.dtype = DType::int8;
-    collective.count = bytes_;
-    collective.root = setting.root;
-    plan_ =
-        std::make_unique<BroadcastPlan>(rank, collective, CollectiveBuffers{source_, recv_.span()},
-                                        lanes, watchdog, cut(bytes_, setting.piece));
-    is_root_ = rank.index == setting.root;
-  }
-
-  void enqueue(std::size_t round) {
-    // What is not the root's must not last.
-    const std::uint64_t seed = is_root_ ? round : 1000000 + round;
-    stream_->fill(is_root_ ? source_ : recv_.span(), {Fill::Kind::pattern, seed});
-    enqueue_call(round % 3 == 2);
-    stream_->copy({log_.slice(round * bytes_, bytes_), recv_.span(), Executor::dma, {}});
-  }
-
-  void delay(std::uint64_t microseconds) {
-    stream_->run({"delay", {}, [microseconds] {
-                    std::this_thread::sleep_for(std::chrono::microseconds(microseconds));
-                  }});
-  }
-
-  void check(std::size_t rounds) {
-    stream_->synchronize(kDeadline);
-    for (std::size_t round = 0; round < rounds; ++round) {
-      const Span kept = log_.slice(round * bytes_, bytes_);
-      const auto difference = device_.check(kept, {Fill::Kind::pattern, round});
-      ASSERT_FALSE(difference.has_value())
-          << "round " << round << " from " << difference->first_offset;
-    }
-  }
-
- private:
-  void enqueue_call(bool captured) {
-    if (!captured) return plan_->enqueue(*stream_);
-    if (graph_ == nullptr) graph_ = capture(*stream_, [&] { plan_->enqueue(*stream_); });
-    graph_->launch(*stream_);
-  }
-
-  std::uint64_t bytes_;
-  Device& device_;
-  Buffer send_, recv_, log_;
-  Span source_;
-  bool is_root_ = false;
-  std::unique_ptr<Stream> stream_;
-  std::unique_ptr<CollectivePlan> plan_;
-  std::unique_ptr<Graph> graph_;
-};
-
 class Broadcasts : public ::testing::TestWithParam<const char*> {
  protected:
-  // With one link for all peers and with one for each, whatever the machine has.
-  void run(const Setting& setting, std::size_t rounds, bool delayed = false) {
+  // By copy engines with one link for all peers and with one for each, whatever the machine has,
+  // and by kernels; every third call by a graph.
+  void run(const Setting& setting, std::size_t rounds, std::uint64_t longest_delay = 0) {
+    const Rounds how{rounds, setting.in_place, longest_delay, 3};
+    const Collective c = collective_of(CollectiveKind::broadcast, setting.bytes, setting.root);
     for (const CopyLanes copying : {CopyLanes{2, true}, CopyLanes{team_.size() - 1, false}}) {
-      Watchdog watchdog(team_);
-      team_.each([&](Rank& rank) {
-        Lanes lanes(rank.device, copying);
-        Rounds calls(rank, lanes, watchdog, setting, rounds);
-        for (std::size_t round = 0; round < rounds; ++round) {
-          const std::uint64_t dice = random_word(static_cast<std::uint64_t>(rank.index), round);
-          if (delayed) calls.delay(dice % 2000);
-          calls.enqueue(round);
-        }
-        calls.check(rounds);
-        team_.barrier("all ranks to have checked");
-      });
+      run_calls(team_, by_copies(setting, copying), c, how);
     }
+    if (setting.bytes > 0) run_calls(team_, by_kernels(setting), c, how);
+  }
+
+  MakePlan by_copies(const Setting& setting, CopyLanes copying) {
+    lanes_.clear();
+    for (int local = 0; local < team_.local_size(); ++local) {
+      lanes_.push_back(std::make_unique<Lanes>(team_.local_rank(local).device, copying));
+    }
+    return [this, setting](Rank& rank, const Collective& c, const CollectiveBuffers& buffers) {
+      return std::make_unique<BroadcastPlan>(rank, c, buffers,
+                                             *lanes_[static_cast<std::size_t>(rank.local)],
+                                             watchdog_, cut(setting.bytes, setting.piece));
+    };
+  }
+
+  MakePlan by_kernels(const Setting& setting) {
+    return [this, setting](Rank& rank, const Collective& c, const CollectiveBuffers& buffers) {
+      return std::make_unique<RelayPlan>(rank, c, buffers, watchdog_, setting.piece);
+    };
   }
 
   std::unique_ptr<Machine> machine_ = open_machine(GetParam());
   Team team_{*machine_};
+  Watchdog watchdog_{team_};
+  std::vector<std::unique_ptr<Lanes>> lanes_;
 };
 
 TEST_P(Broadcasts, OfManyPiecesInARow) {
@@ -123,35 +69,31 @@ TEST_P(Broadcasts, OfManyPiecesInARow) {
   run({1000003, 30011, 1, true}, 4);
 }
 
-TEST_P(Broadcasts, OfAFewBytesAThousandTimes) {
+TEST_P(Broadcasts, OfAFewBytesManyTimes) {
   // Of 1 and of 2 pieces not every rank has one.
-  run({1, 1, 0}, 1000);
-  run({2, 1, 1, true}, 1000);
-  run({37, 5, team_.size() - 1}, 1000);
+  run({1, 1, 0}, 500);
+  run({2, 1, 1, true}, 500);
+  run({37, 5, team_.size() - 1}, 500);
 }
 
 TEST_P(Broadcasts, OfNothing) { run({0, 1, 1}, 3); }
 
-// Large enough for the cut of the engine.
-TEST_P(Broadcasts, ByTheEngine) {
-  const auto session = make_dma_collectives()->open(team_);
-  Collective collective;
-  collective.kind = CollectiveKind::broadcast;
-  collective.count = (15 << 18) + 1;
-  collective.root = 2;
-  team_.each([&](Rank& rank) {
-    Buffer send = rank.device.allocate(4 * collective.count);
-    Buffer recv = rank.device.allocate(4 * collective.count);
-    const auto plan = session->plan(rank, collective, {send.span(), recv.span()});
-    EXPECT_NE(plan->algorithm().find("passed on"), std::string::npos) << plan->algorithm();
-    const auto stream = rank.device.make_stream();
-    const std::uint64_t seed = rank.index == collective.root ? 5 : 6;
-    stream->fill(send.span(), {Fill::Kind::pattern, seed});
-    plan->enqueue(*stream);
-    stream->synchronize(kDeadline);
-    EXPECT_FALSE(rank.device.check(recv.span(), {Fill::Kind::pattern, 5}).has_value());
-    team_.barrier("all ranks to have checked");
-  });
+// Large enough for the cut of each engine.
+TEST_P(Broadcasts, ByTheEngines) {
+  for (const auto make : {make_dma_collectives, make_kernel_collectives}) {
+    const auto session = make()->open(team_);
+    const bool one_link = machine_->link(0, 1).shared, kernels = make == make_kernel_collectives;
+    team_.each([&](Rank& rank) {
+      const Collective c = collective_of(CollectiveKind::broadcast, (15 << 20) + 3, 2);
+      Calls calls(rank, plans_of(*session), c, 1);
+      EXPECT_EQ(calls.plan().algorithm().find("passed on") != std::string::npos,
+                one_link || !kernels)
+          << calls.plan().algorithm();
+      calls.enqueue(0);
+      calls.check();
+      team_.barrier("all ranks to have checked");
+    });
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Machines, Broadcasts,
@@ -165,8 +107,8 @@ INSTANTIATE_TEST_SUITE_P(Machines, Broadcasts,
 class LateBroadcasts : public Broadcasts {};
 
 TEST_P(LateBroadcasts, RanksOutOfStepLeaveTheSame) {
-  run({300007, 20011, 1}, 20, true);
-  run({1000, 100, 2, true}, 40, true);
+  run({300007, 20011, 1}, 20, 2000);
+  run({1000, 100, 2, true}, 40, 2000);
 }
 
 INSTANTIATE_TEST_SUITE_P(Host, LateBroadcasts, ::testing::Values("host:3", "host:4"));

@@ -9,10 +9,17 @@ namespace {
 
 constexpr std::uint64_t kGrain = 4 << 10;
 
-// Of `rotations` pieces for each of the others; in the time of a byte.
-double model(double bytes, double push, double others, double rotations, bool shared) {
-  const double rounds = shared ? others * (rotations + 1) : rotations + 1;
-  return rounds * (bytes / (others * rotations) + push);
+// The time of a broadcast in that of a byte: of `turns` pieces, or of as many for each other where
+// each has a link of its own.
+double model(double bytes, double push, double others, double turns, bool shared) {
+  if (shared) return (turns + others - 1) * (bytes / turns + push);
+  return (turns + 1) * (bytes / (others * turns) + push);
+}
+
+// Where that is least.
+double best_turns(double bytes, double push, double others, bool shared) {
+  const double ratio = shared ? bytes * (others - 1) / push : bytes / (others * push);
+  return std::max(1.0, std::round(std::sqrt(ratio)));
 }
 
 }  // namespace
@@ -24,26 +31,22 @@ int relay_shift(int delay, int others) {
   return d < others / 2 ? others - 1 - d : others - d;
 }
 
-std::vector<RelayPush> relay_pushes(int pieces, int others, int at_once) {
+std::vector<RelayPush> passed_round(int pieces, int others) {
   std::vector<RelayPush> pushes;
-  std::vector<int> turns(static_cast<std::size_t>(others) + 1, 0);       // by sender
-  std::vector<std::vector<int>> come(static_cast<std::size_t>(others));  // by receiver
-  const auto add = [&](int from, int to, int piece) {
-    std::vector<int>& before = come[static_cast<std::size_t>(to)];
-    const int index = static_cast<int>(pushes.size()),
-              turn = turns[static_cast<std::size_t>(from)]++;
-    const auto window = static_cast<std::size_t>(at_once);
-    const int one = before.size() < window ? -1 : before[before.size() - window];
-    if (one >= 0) pushes[static_cast<std::size_t>(one)].after = index;
-    pushes.push_back({from, to, piece, turn, one, -1});
-    before.push_back(index);
-  };
+  for (int piece = 0; piece < pieces; ++piece) {
+    for (int to = 0; to < others; ++to) pushes.push_back({to == 0 ? others : to - 1, to, piece});
+  }
+  return pushes;
+}
+
+std::vector<RelayPush> dealt_out(int pieces, int others) {
+  std::vector<RelayPush> pushes;
   for (int round = 0; round < pieces + others; ++round) {
-    if (round < pieces) add(others, round % others, round);
+    if (round < pieces) pushes.push_back({others, round % others, round});
     for (int delay = 1; delay <= std::min(round, others); ++delay) {
       const int piece = round - delay, shift = relay_shift(delay, others);
       if (piece >= pieces || shift == 0) continue;
-      add(piece % others, (piece + shift) % others, piece);
+      pushes.push_back({piece % others, (piece + shift) % others, piece});
     }
   }
   return pushes;
@@ -54,10 +57,10 @@ std::vector<PieceOf> broadcast_pieces(std::uint64_t bytes, int ranks, CopyLanes 
   const bool shared = copying.in_order;
   const auto all = static_cast<double>(bytes), others = static_cast<double>(ranks - 1);
   const auto push = static_cast<double>(shared ? kPushBytesOfSharedLink : kPushBytesOfOwnLink);
-  const double rotations = std::max(1.0, std::round(std::sqrt(all / (others * push))));
+  const double turns = best_turns(all, push, others, shared);
   const double direct = (shared ? others : 1) * (all + push);
-  if (model(all, push, others, rotations, shared) >= direct) return {};
-  const auto count = static_cast<std::uint64_t>(others * rotations);
+  if (model(all, push, others, turns, shared) >= direct) return {};
+  const auto count = static_cast<std::uint64_t>(shared ? turns : others * turns);
   const std::uint64_t each = ((bytes + count - 1) / count + kGrain - 1) / kGrain * kGrain;
   std::vector<PieceOf> pieces;
   for (std::uint64_t begin = 0; begin < bytes; begin += each) {

@@ -10,16 +10,22 @@ namespace duet {
 namespace {
 
 TEST(Relay, GivesEveryPieceToEachOnceWhenItsSenderHasIt) {
-  for (int others = 2; others <= 9; ++others) {
-    for (const int pieces : {0, 1, others - 1, 4 * others + 1}) {
-      std::set<std::pair<int, int>> has;  // receiver, piece
-      for (const RelayPush& push : relay_pushes(pieces, others, 2)) {
-        EXPECT_TRUE(push.from == others || has.count({push.from, push.piece}) == 1) << push.from;
-        EXPECT_TRUE(has.insert({push.to, push.piece}).second) << push.to << ", " << push.piece;
+  for (const auto pushes : {passed_round, dealt_out}) {
+    for (int others = 2; others <= 9; ++others) {
+      for (const int pieces : {0, 1, others - 1, 4 * others + 1}) {
+        std::set<std::pair<int, int>> has;  // receiver, piece
+        for (const RelayPush& push : pushes(pieces, others)) {
+          EXPECT_TRUE(push.from == others || has.count({push.from, push.piece}) == 1) << push.from;
+          EXPECT_TRUE(has.insert({push.to, push.piece}).second) << push.to << ", " << push.piece;
+        }
+        EXPECT_EQ(has.size(), static_cast<std::size_t>(pieces * others));
       }
-      EXPECT_EQ(has.size(), static_cast<std::size_t>(pieces * others));
     }
   }
+}
+
+TEST(Relay, PassedRoundHasOnePartnerForEachPort) {
+  for (const RelayPush& push : passed_round(5, 3)) EXPECT_EQ((push.from + 1) % 4, push.to);
 }
 
 // A round's pushes, whose receivers are different: of other j what is d rounds old, and the root's.
@@ -40,7 +46,7 @@ TEST(Relay, HasAReceiverForEverySenderOfARound) {
 TEST(BroadcastPieces, AreAsManyForEachAndCoverTheBuffer) {
   constexpr std::uint64_t kMiB = 1 << 20;
   const CopyLanes shared{2, true}, own{7, false};
-  EXPECT_EQ(broadcast_pieces(64 * kMiB, 4, shared).size(), 9u);
+  EXPECT_EQ(broadcast_pieces(64 * kMiB, 4, shared).size(), 8u);
   EXPECT_EQ(broadcast_pieces(64 * kMiB, 8, own).size(), 35u);
   for (const std::uint64_t bytes : {16 * kMiB, 64 * kMiB + 1, 4096 * kMiB}) {
     std::uint64_t end = 0;

@@ -9,6 +9,7 @@
 #include "collectives/peer/move_plan.h"
 #include "collectives/peer/pull_plan.h"
 #include "collectives/peer/reduce_plan.h"
+#include "collectives/peer/relay_plan.h"
 #include "collectives/peer/spread_plan.h"
 #include "collectives/peer/staged_move_plan.h"
 #include "collectives/peer/thresholds.h"
@@ -36,6 +37,9 @@ CopyLanes copy_lanes(Team& team) {
 // on 4 x H200 at 256 MiB, 1 GiB and 4 GiB: by slots 297, 345, 352, by a kernel that pulls 318, 326,
 // 327.
 constexpr std::uint64_t kSlotsFrom = 512 << 20;
+
+// From this size on a broadcast by kernels behind a switch is passed on from rank to rank.
+constexpr std::uint64_t kRelayedBytes = 8 << 20;
 
 enum class Way { dma, kernel, faster };
 
@@ -85,9 +89,7 @@ class OwnSession : public CollectiveSession {
     if (way_ == Way::kernel && any_swaps) {
       throw Unavailable("kernel: all_to_all in place: expected the engine dma or auto");
     }
-    const auto kernel = [&] {
-      return std::make_unique<KernelPlan>(rank, collective, buffers, watchdog_);
-    };
+    const auto kernel = [&] { return by_kernels(rank, collective, buffers); };
     if (way_ == Way::kernel) return kernel();
     std::unique_ptr<CollectivePlan> plan;
     if (by_kernel(collective, rank.size) && !any_swaps) plan = if_reached(kernel);
@@ -98,6 +100,17 @@ class OwnSession : public CollectiveSession {
 
  private:
   Lanes& lanes(const Rank& rank) const { return *lanes_[static_cast<std::size_t>(rank.local)]; }
+
+  // Over mapped buffers.
+  std::unique_ptr<CollectivePlan> by_kernels(Rank& rank, const Collective& collective,
+                                             const CollectiveBuffers& buffers) {
+    const std::uint64_t bytes = size_bytes(collective, rank.size);
+    const bool relayed = collective.kind == CollectiveKind::broadcast && rank.size > 2 &&
+                         bytes >= kRelayedBytes && lanes(rank).copying().in_order;
+    if (!relayed) return std::make_unique<KernelPlan>(rank, collective, buffers, watchdog_);
+    return std::make_unique<RelayPlan>(rank, collective, buffers, watchdog_,
+                                       RelayPlan::best_piece(bytes, rank.size - 1));
+  }
 
   // Of a move, over mapped receive buffers.
   std::unique_ptr<CollectivePlan> straight(Rank& rank, const Collective& collective,
@@ -125,17 +138,19 @@ class OwnSession : public CollectiveSession {
   std::unique_ptr<CollectivePlan> reduction(Rank& rank, const Collective& collective,
                                             const CollectiveBuffers& buffers) {
     const bool half = collective.kind == CollectiveKind::all_reduce;
+    bool slots = false;
     std::unique_ptr<CollectivePlan> plan;
     if (half && size_bytes(collective, rank.size) < kSlotsFrom) {
       plan = if_reached(
           [&] { return std::make_unique<PullPlan>(rank, collective, buffers, watchdog_); });
     }
     if (plan == nullptr) {
+      slots = true;
       plan = std::make_unique<ReducePlan>(rank, collective, buffers, lanes(rank), watchdog_);
     }
     if (!half) return plan;
     return std::make_unique<SpreadPlan>(rank, collective, buffers, lanes(rank), watchdog_,
-                                        std::move(plan));
+                                        std::move(plan), slots);
   }
 
   bool by_kernel(const Collective& collective, int ranks) const {

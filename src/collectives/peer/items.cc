@@ -3,12 +3,18 @@
 
 #include <algorithm>
 
+#include "collectives/peer/parts.h"
+
 namespace duet {
 namespace {
 
 // From this size on a second exchange costs less than the root's sending all of it to everyone: on
 // 4 x H200 each costs 6 us, and 1 MiB takes 3 us on the wire.
 constexpr std::uint64_t kDealtBytes = 2 << 20;
+
+// From this size on an all_reduce is two exchanges: few blocks pull and reduce, and more spread. On
+// 4 x H200 64 MiB take 324 us so and 338 us in one, 16 MiB 96 to 98 us both ways, 4 MiB 39 and 35.
+constexpr std::uint64_t kSpreadBytes = 32 << 20;
 
 // Parts that go to several ranks are read once.
 Items pushes(const Collective& collective, int rank, const PeerMemory& send,
@@ -62,23 +68,31 @@ Items forwards(const Collective& c, int rank, const PeerMemory& recv) {
   return {item};
 }
 
-Items reductions(const Collective& c, int rank, const PeerMemory& send, const PeerMemory& recv) {
-  const int ranks = send.size();
-  const std::uint64_t size = size_of(c.dtype);
-  const bool scattered = c.kind == CollectiveKind::reduce_scatter;
-  const Part own = scattered ? Part{c.count * static_cast<std::uint64_t>(rank), c.count}
-                             : part_of(c.count, rank, ranks);
-  if (own.count == 0) return {};
+// To the rank itself or, of an all_reduce, to all at once.
+Items reductions(const Collective& c, int rank, const PeerMemory& send, const PeerMemory& recv,
+                 bool to_all) {
+  const PartBytes own = part_bytes(c, rank, send.size());
+  if (own.bytes == 0) return {};
+  const std::uint64_t target = c.kind == CollectiveKind::reduce_scatter ? 0 : own.begin;
   ExchangeItem item;
-  for (int peer = 0; peer < ranks; ++peer) {
+  for (int step = 0; step < send.size(); ++step) {
     // From the next one on: all read from different ranks at first.
-    const int from = (rank + peer) % ranks;
-    item.sources.push_back(send.at(from).slice(own.begin * size, own.count * size));
-    if (!scattered) {
-      item.destinations.push_back(recv.at(from).slice(own.begin * size, own.count * size));
-    }
+    const int peer = (rank + step) % send.size();
+    item.sources.push_back(send.at(peer).slice(own.begin, own.bytes));
+    if (step == 0 || to_all) item.destinations.push_back(recv.at(peer).slice(target, own.bytes));
   }
-  if (scattered) item.destinations.push_back(recv.at(rank).slice(0, own.count * size));
+  return {item};
+}
+
+Items spreads(const Collective& c, int rank, const PeerMemory& recv) {
+  const PartBytes own = part_bytes(c, rank, recv.size());
+  if (own.bytes == 0) return {};
+  ExchangeItem item{{recv.at(rank).slice(own.begin, own.bytes)}, {}};
+  for (int step = 1; step < recv.size(); ++step) {
+    const int to = (rank + step) % recv.size();
+    item.destinations.push_back(recv.at(to).slice(own.begin, own.bytes));
+  }
+  if (item.destinations.empty()) return {};
   return {item};
 }
 
@@ -86,9 +100,14 @@ Items reductions(const Collective& c, int rank, const PeerMemory& send, const Pe
 
 std::vector<Items> exchange_steps(const Collective& c, int rank, const PeerMemory& send,
                                   const PeerMemory& recv) {
-  if (reduces(c.kind)) return {reductions(c, rank, send, recv)};
-  const bool dealt = c.kind == CollectiveKind::broadcast && recv.size() > 2 &&
-                     c.count * size_of(c.dtype) >= kDealtBytes;
+  const std::uint64_t bytes = size_bytes(c, recv.size());
+  if (c.kind == CollectiveKind::all_reduce && bytes >= kSpreadBytes) {
+    return {reductions(c, rank, send, recv, false), spreads(c, rank, recv)};
+  }
+  if (reduces(c.kind)) {
+    return {reductions(c, rank, send, recv, c.kind == CollectiveKind::all_reduce)};
+  }
+  const bool dealt = c.kind == CollectiveKind::broadcast && recv.size() > 2 && bytes >= kDealtBytes;
   if (dealt) return {deals(c, rank, send, recv), forwards(c, rank, recv)};
   return {pushes(c, rank, send, recv)};
 }

@@ -4,24 +4,31 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
+#include "collectives/peer/parts.h"
 #include "collectives/peer/staged.h"
 
 namespace duet {
 namespace {
 
-constexpr int kReducingBlocks = 16;
+// From this size on twice as many reduce: 64 MiB on 4 x H200 in 169 instead of 173 us.
+constexpr std::uint64_t kManyBytes = 16 << 20;
 constexpr int kLeastMovingBlocks = 16;
 constexpr int kMostMovingBlocks = 64;
 constexpr int kStagedBlocks = 32;
 constexpr std::uint64_t kBytesPerBlock = 16 << 10;  // of what goes from one rank to another
 
-// The same on every rank: as many as the largest part keeps busy.
-int blocks_for(const Collective& c, int ranks, bool staged) {
-  if (reduces(c.kind)) return kReducingBlocks;
+// The same on every rank: as many as the largest part keeps busy. Of an all_reduce the second step
+// moves.
+int blocks_for(const Collective& c, int ranks, bool staged, std::size_t step) {
+  if (reduces(c.kind) && step == 0) {
+    return size_bytes(c, ranks) < kManyBytes ? kReducingBlocks : 2 * kReducingBlocks;
+  }
   if (staged) return kStagedBlocks;
+  const std::vector<Move> all = reduces(c.kind) ? spreading(c, ranks) : moves(c, ranks);
   std::uint64_t largest = 0;
-  for (const Move& move : moves(c, ranks)) largest = std::max(largest, move.bytes);
+  for (const Move& move : all) largest = std::max(largest, move.bytes);
   return static_cast<int>(
       std::clamp<std::uint64_t>(largest / kBytesPerBlock, kLeastMovingBlocks, kMostMovingBlocks));
 }
@@ -47,10 +54,9 @@ KernelPlan::KernelPlan(Rank& rank, const Collective& collective, const Collectiv
       send_(rank, buffers.send, "the other ranks' send buffers"),
       recv_(rank, buffers.recv, "the other ranks' receive buffers"),
       staged_bytes_(staged_part(collective, send_, recv_)),
-      blocks_(launch.blocks > 0 ? launch.blocks
-                                : blocks_for(collective, rank.size, staged_bytes_ > 0)),
       steps_(exchange_steps(collective, rank.index, send_, recv_)),
-      words_(rank, static_cast<int>(steps_.size()) * blocks_ * rank.size) {
+      blocks_(blocks_of_steps(collective, rank.size, launch)),
+      words_(rank, std::accumulate(blocks_.begin(), blocks_.end(), 0) * rank.size) {
   if (staged_bytes_ > 0) boxes_.emplace(rank, staging_bytes(staged_bytes_));
   for (std::size_t step = 0; step < steps_.size(); ++step) {
     const Exchange exchange = exchange_of(rank, collective, step);
@@ -66,6 +72,16 @@ KernelPlan::KernelPlan(Rank& rank, const Collective& collective, const Collectiv
   watchdog_.add(&words_);
 }
 
+std::vector<int> KernelPlan::blocks_of_steps(const Collective& collective, int ranks,
+                                             const KernelLaunch& launch) const {
+  std::vector<int> blocks;
+  for (std::size_t step = 0; step < steps_.size(); ++step) {
+    blocks.push_back(launch.blocks > 0 ? launch.blocks
+                                       : blocks_for(collective, ranks, staged_bytes_ > 0, step));
+  }
+  return blocks;
+}
+
 KernelPlan::~KernelPlan() { watchdog_.remove(&words_); }
 
 Exchange KernelPlan::exchange_of(const Rank& rank, const Collective& collective,
@@ -74,13 +90,15 @@ Exchange KernelPlan::exchange_of(const Rank& rank, const Collective& collective,
   exchange.items = steps_[step];
   exchange.dtype = collective.dtype;
   exchange.op = collective.op;
-  exchange.blocks = blocks_;
-  const int first = static_cast<int>(step) * rank.size;
-  for (int next = 1; next < rank.size; ++next) {
-    const int peer = (rank.index + next) % rank.size;
-    exchange.arrivals.push_back(words_.at(peer, (first + rank.index) * blocks_, blocks_));
-    exchange.awaits.push_back(words_.at(rank.index, (first + peer) * blocks_, blocks_));
-  }
+  exchange.blocks = blocks_[step];
+  // All have come to the first step when one comes to another. What a rank was dealt must have come
+  // when it passes it on, but what it has reduced is its own.
+  const bool last = step + 1 == steps_.size();
+  exchange.opens = step == 0;
+  exchange.closes = last || !reduces(collective.kind);
+  const auto end = blocks_.begin() + static_cast<std::ptrdiff_t>(step);
+  meet_all(exchange, words_, std::accumulate(blocks_.begin(), end, 0) * rank.size, rank.index,
+           rank.size);
   if (boxes_) exchange.staged = staged_way(collective, rank.index, send_, recv_, *boxes_);
   return exchange;
 }
@@ -91,8 +109,8 @@ void KernelPlan::enqueue(Stream& stream) {
 }
 
 std::string KernelPlan::algorithm() const {
-  return fmt::format("{} of {} blocks", exchanges_.size() == 1 ? "one kernel" : "two kernels",
-                     blocks_);
+  if (blocks_.size() == 1) return fmt::format("one kernel of {} blocks", blocks_.front());
+  return fmt::format("kernels of {} blocks", fmt::join(blocks_, " and "));
 }
 
 }  // namespace duet

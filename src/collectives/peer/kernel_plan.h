@@ -35,15 +35,17 @@ class KernelPlan : public CollectivePlan {
   double wire_bytes() const override { return wire_bytes_; }
 
  private:
+  std::vector<int> blocks_of_steps(const Collective& collective, int ranks,
+                                   const KernelLaunch& launch) const;
   Exchange exchange_of(const Rank& rank, const Collective& collective, std::size_t step) const;
 
   Watchdog& watchdog_;
   std::string_view name_;  // of the collective
   PeerMemory send_, recv_;
   std::uint64_t staged_bytes_;  // of a part that goes by way of boxes; 0: none does
-  int blocks_;
   std::vector<Items> steps_;
-  Words words_;  // of each rank, by step `blocks_` for every rank that writes them, by rank
+  std::vector<int> blocks_;  // by step
+  Words words_;  // of each rank, by step so many for every rank that writes them, by rank
   std::optional<Boxes> boxes_;                                // of every two ranks
   std::vector<std::unique_ptr<PreparedExchange>> exchanges_;  // by step
   double wire_bytes_ = 0;

@@ -1,4 +1,4 @@
-// Which part of a reduction is whose.
+// Which part of a reduction is whose, and how many blocks reduce it.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +22,9 @@ struct PartBytes {
   std::uint64_t bytes = 0;
 };
 PartBytes part_bytes(const Collective& collective, int rank, int ranks);
+
+// Of one exchange. On 4 x H200 8 reduce 256 MiB at 224 GB/s where 16 do at 288.
+inline constexpr int kReducingBlocks = 16;
 
 // Of an all_reduce: each rank's part, from its receive buffer to all others'.
 std::vector<Move> spreading(const Collective& collective, int ranks);

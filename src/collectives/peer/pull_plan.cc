@@ -6,21 +6,16 @@
 #include "collectives/peer/parts.h"
 
 namespace duet {
-namespace {
-
-constexpr int kBlocks = 16;
-
-}  // namespace
-
 PullPlan::PullPlan(Rank& rank, const Collective& c, const CollectiveBuffers& buffers,
                    Watchdog& watchdog)
     : watchdog_(watchdog),
       send_(rank, buffers.send, "the other ranks' send buffers"),
-      words_(rank, rank.size * kBlocks) {
+      words_(rank, rank.size * kReducingBlocks) {
   Exchange exchange;
   exchange.dtype = c.dtype;
   exchange.op = c.op;
-  exchange.blocks = kBlocks;
+  exchange.blocks = kReducingBlocks;
+  meet_all(exchange, words_, 0, rank.index, rank.size);
   const PartBytes own = part_bytes(c, rank.index, rank.size);
   ExchangeItem item;
   item.destinations = {buffers.recv.slice(own.begin, own.bytes)};
@@ -28,8 +23,6 @@ PullPlan::PullPlan(Rank& rank, const Collective& c, const CollectiveBuffers& buf
     const int from = (rank.index + step) % rank.size;
     item.sources.push_back(send_.at(from).slice(own.begin, own.bytes));
     if (step == 0) continue;
-    exchange.arrivals.push_back(words_.at(from, rank.index * kBlocks, kBlocks));
-    exchange.awaits.push_back(words_.at(rank.index, from * kBlocks, kBlocks));
     wire_bytes_ += static_cast<double>(part_bytes(c, from, rank.size).bytes);  // pulled by others
   }
   if (own.bytes > 0) exchange.items = {std::move(item)};
@@ -40,7 +33,7 @@ PullPlan::PullPlan(Rank& rank, const Collective& c, const CollectiveBuffers& buf
 PullPlan::~PullPlan() { watchdog_.remove(&words_); }
 
 std::string PullPlan::algorithm() const {
-  return fmt::format("pulled and reduced by {} blocks", kBlocks);
+  return fmt::format("pulled and reduced by {} blocks", kReducingBlocks);
 }
 
 }  // namespace duet

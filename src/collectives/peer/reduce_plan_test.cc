@@ -4,78 +4,12 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <thread>
-
+#include "collectives/peer/calls_fixture.h"
 #include "collectives/peer/engine.h"
 #include "collectives/peer/spread_plan.h"
-#include "core/random.h"
 
 namespace duet {
 namespace {
-
-constexpr double kDeadline = 60;  // seconds
-
-Collective of(CollectiveKind kind, std::uint64_t count) {
-  Collective c;
-  c.kind = kind;
-  c.dtype = DType::int32;
-  c.count = count;
-  return c;
-}
-
-// Calls in a row, each with contents of its own.
-class Rounds {
- public:
-  Rounds(Rank& rank, CollectiveSession& session, const Collective& collective, std::size_t rounds)
-      : rank_(rank),
-        send_(rank.device.allocate(send_bytes(collective, rank.index, rank.size))),
-        recv_(rank.device.allocate(recv_bytes(collective, rank.index, rank.size))),
-        log_(rank.device.allocate(rounds * recv_.bytes())),
-        stream_(rank.device.make_stream()),
-        plan_(session.plan(rank, collective, {send_.span(), recv_.span()})) {
-    const bool scattered = collective.kind == CollectiveKind::reduce_scatter;
-    offset_ = scattered ? recv_.bytes() * static_cast<std::uint64_t>(rank.index) : 0;
-  }
-
-  void enqueue(std::size_t round) {
-    Fill fill{Fill::Kind::digits, seed(round) + static_cast<std::uint64_t>(rank_.index)};
-    fill.dtype = DType::int32;
-    fill.ranks = rank_.size;
-    stream_->fill(send_.span(), fill);
-    plan_->enqueue(*stream_);
-    stream_->copy(
-        {log_.slice(round * recv_.bytes(), recv_.bytes()), recv_.span(), Executor::dma, {}});
-  }
-
-  void delay(std::uint64_t microseconds) {
-    stream_->run({"delay", {}, [microseconds] {
-                    std::this_thread::sleep_for(std::chrono::microseconds(microseconds));
-                  }});
-  }
-
-  void check(std::size_t rounds) {
-    stream_->synchronize(kDeadline);
-    for (std::size_t round = 0; round < rounds; ++round) {
-      Fill fill{Fill::Kind::digits_reduced, seed(round), offset_};
-      fill.dtype = DType::int32;
-      fill.ranks = rank_.size;
-      const Span kept = log_.slice(round * recv_.bytes(), recv_.bytes());
-      const auto difference = rank_.device.check(kept, fill);
-      ASSERT_FALSE(difference.has_value())
-          << "round " << round << " from " << difference->first_offset;
-    }
-  }
-
- private:
-  static std::uint64_t seed(std::size_t round) { return 100 * round; }
-
-  Rank& rank_;
-  Buffer send_, recv_, log_;
-  std::unique_ptr<Stream> stream_;
-  std::unique_ptr<CollectivePlan> plan_;
-  std::uint64_t offset_ = 0;  // bytes
-};
 
 // An all_reduce through slots at any size, where `dma` takes another way for small ones.
 class Slots : public CollectiveSession {
@@ -94,7 +28,7 @@ class Slots : public CollectiveSession {
     auto first = std::make_unique<ReducePlan>(rank, collective, buffers, lanes, watchdog_);
     if (collective.kind == CollectiveKind::reduce_scatter) return first;
     return std::make_unique<SpreadPlan>(rank, collective, buffers, lanes, watchdog_,
-                                        std::move(first));
+                                        std::move(first), true);
   }
 
  private:
@@ -104,24 +38,11 @@ class Slots : public CollectiveSession {
 
 class Reductions : public ::testing::TestWithParam<const char*> {
  protected:
-  void run(const Collective& collective, std::size_t rounds, bool delayed = false) {
-    run_in(*make_dma_collectives()->open(team_), collective, rounds, delayed);
+  void run(CollectiveKind kind, std::uint64_t count, const Rounds& rounds) {
+    run_calls(team_, plans_of(*make_dma_collectives()->open(team_)), collective_of(kind, count),
+              rounds);
     Slots slots(team_);
-    run_in(slots, collective, rounds, delayed);
-  }
-
-  void run_in(CollectiveSession& session, const Collective& collective, std::size_t rounds,
-              bool delayed) {
-    team_.each([&](Rank& rank) {
-      Rounds calls(rank, session, collective, rounds);
-      for (std::size_t round = 0; round < rounds; ++round) {
-        const std::uint64_t dice = random_word(static_cast<std::uint64_t>(rank.index), round);
-        if (delayed) calls.delay(dice % 2000);
-        calls.enqueue(round);
-      }
-      calls.check(rounds);
-      team_.barrier("all ranks to have checked");
-    });
+    run_calls(team_, plans_of(slots), collective_of(kind, count), rounds);
   }
 
   std::unique_ptr<Machine> machine_ = open_machine(GetParam());
@@ -131,15 +52,15 @@ class Reductions : public ::testing::TestWithParam<const char*> {
 TEST_P(Reductions, OfManyPiecesInARow) {
   // As large as a simulated machine keeps the contents of.
   const auto ranks = static_cast<std::uint64_t>(team_.size());
-  run(of(CollectiveKind::reduce_scatter, 4000003 / ranks), 4);
-  run(of(CollectiveKind::all_reduce, 2000003), 2);
+  run(CollectiveKind::reduce_scatter, 4000003 / ranks, {4});
+  run(CollectiveKind::all_reduce, 2000003, {2});
 }
 
 TEST_P(Reductions, OfFewElementsAThousandTimes) {
   // Of 2 elements not every rank has a part, and such a rank may run ahead.
-  run(of(CollectiveKind::all_reduce, 2), 1000);
-  run(of(CollectiveKind::all_reduce, 37), 1000);
-  run(of(CollectiveKind::reduce_scatter, 3), 1000);
+  run(CollectiveKind::all_reduce, 2, {1000});
+  run(CollectiveKind::all_reduce, 37, {1000});
+  run(CollectiveKind::reduce_scatter, 3, {1000});
 }
 
 INSTANTIATE_TEST_SUITE_P(Machines, Reductions,
@@ -153,8 +74,8 @@ INSTANTIATE_TEST_SUITE_P(Machines, Reductions,
 class LateReductions : public Reductions {};
 
 TEST_P(LateReductions, RanksOutOfStepLeaveTheSame) {
-  run(of(CollectiveKind::reduce_scatter, 300007), 20, true);
-  run(of(CollectiveKind::all_reduce, 600011), 10, true);
+  run(CollectiveKind::reduce_scatter, 300007, {20, false, 2000});
+  run(CollectiveKind::all_reduce, 600011, {10, false, 2000});
 }
 
 INSTANTIATE_TEST_SUITE_P(Host, LateReductions, ::testing::Values("host:4"));

@@ -21,15 +21,17 @@ std::unique_ptr<PeerMemory> mapped(Rank& rank, const Span& recv) try {
 }  // namespace
 
 SpreadPlan::SpreadPlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers,
-                       Lanes& lanes, Watchdog& watchdog, std::unique_ptr<CollectivePlan> first)
+                       Lanes& lanes, Watchdog& watchdog, std::unique_ptr<CollectivePlan> first,
+                       bool out_of_step)
     : lanes_(lanes),
       watchdog_(watchdog),
       first_(std::move(first)),
+      out_of_step_(out_of_step && lanes.copying().in_order),
       recv_(mapped(rank, buffers.recv)),
       copies_(rank.device, lanes.copying().count, lanes.copying().in_order),
       wire_bytes_(first_->wire_bytes()) {
   if (recv_) {
-    words_ = std::make_unique<Words>(rank, rank.size);
+    words_ = std::make_unique<Words>(rank, 2 * rank.size);
     push(rank, collective);
     watchdog_.add(words_.get());
     return;
@@ -53,6 +55,10 @@ void SpreadPlan::push(const Rank& rank, const Collective& collective) {
     if (part_bytes(collective, to, rank.size).bytes > 0) {
       end_.waits.push_back({words_->at(rank.index, to)});
     }
+    if (out_of_step_) {
+      middle_.signals.push_back({words_->at(to, rank.size + rank.index)});
+      middle_.waits.push_back({words_->at(rank.index, rank.size + to)});
+    }
     if (own.bytes == 0) continue;
     const Copy copy{recv_->at(to).slice(own.begin, own.bytes), result, Executor::dma, {}};
     copies_.add({copies_.lane_for(step), {}, {copy}, {{words_->at(to, rank.index)}}});
@@ -64,6 +70,7 @@ void SpreadPlan::enqueue(Stream& stream) {
   watchdog_.require_all_well("all_reduce");
   first_->enqueue(stream);
   if (staged_) return staged_->enqueue(stream);
+  if (!middle_.waits.empty()) stream.meet(middle_);
   lanes_.fork(stream, copies_.lanes() - 1);
   copies_.enqueue(stream, lanes_);
   lanes_.join(stream, copies_.lanes() - 1);

@@ -5,103 +5,31 @@
 #include <gtest/gtest.h>
 
 #include <cctype>
-#include <chrono>
-#include <thread>
 
+#include "collectives/peer/calls_fixture.h"
 #include "collectives/peer/engine.h"
-#include "core/random.h"
 
 namespace duet {
 namespace {
 
 using Kind = CollectiveKind;
-using Make = std::function<std::unique_ptr<CollectivePlan>(Rank&, const Collective&,
-                                                           const CollectiveBuffers&)>;
-
-constexpr double kDeadline = 60;  // seconds
-
 Collective of(Kind kind, std::uint64_t count, int ranks) {
-  Collective c;
-  c.kind = kind;
-  c.dtype = DType::int8;
-  c.count = count;
-  c.root = ranks - 1;
+  Collective c = collective_of(kind, count, ranks - 1);
   for (int pair = 0; kind == Kind::all_to_all_v && pair < ranks * ranks; ++pair) {
     c.counts.push_back(count * static_cast<std::uint64_t>((pair / ranks + 2 * pair) % 4));
   }
   return c;
 }
 
-Fill pattern(int rank, std::uint64_t round, std::uint64_t offset = 0) {
-  return {Fill::Kind::pattern, 1000 * round + static_cast<std::uint64_t>(rank), offset};
-}
-
-// A rank's calls of one plan, each with contents of its own, and what each has left.
-class Calls {
- public:
-  Calls(Rank& rank, const Make& make, const Collective& collective, bool in_place,
-        std::size_t rounds)
-      : rank_(rank), collective_(collective) {
-    recv_ = rank.device.allocate(recv_bytes(collective, rank.index, rank.size));
-    log_ = rank.device.allocate(rounds * recv_.bytes());
-    if (!in_place) send_ = rank.device.allocate(send_bytes(collective, rank.index, rank.size));
-    from_ = in_place ? recv_.span() : send_.span();
-    plan_ = make(rank, collective, {from_, recv_.span()});
-  }
-
-  void enqueue(std::size_t round) {
-    if (from_.bytes > 0) stream_->fill(from_, pattern(rank_.index, round));
-    plan_->enqueue(*stream_);
-    const Span kept = log_.slice(round * recv_.bytes(), recv_.bytes());
-    if (kept.bytes > 0) stream_->copy({kept, recv_.span(), Executor::dma, {}});
-  }
-
-  void delay(std::uint64_t microseconds) {
-    stream_->run({"delay", {}, [microseconds] {
-                    std::this_thread::sleep_for(std::chrono::microseconds(microseconds));
-                  }});
-  }
-
-  void check(std::size_t rounds) const {
-    stream_->synchronize(kDeadline);
-    for (std::size_t round = 0; round < rounds; ++round) {
-      for (const Move& move : moves(collective_, rank_.size)) {
-        if (move.to != rank_.index) continue;
-        const Span got = log_.slice(round * recv_.bytes() + move.to_offset, move.bytes);
-        const Fill sent = pattern(move.from, round, move.from_offset);
-        ASSERT_FALSE(rank_.device.check(got, sent).has_value())
-            << name(collective_.kind) << ", round " << round << " from rank " << move.from;
-      }
-    }
-  }
-
- private:
-  Rank& rank_;
-  Collective collective_;
-  Buffer send_, recv_, log_;
-  Span from_;
-  std::unique_ptr<Stream> stream_ = rank_.device.make_stream();
-  std::unique_ptr<CollectivePlan> plan_;
-};
-
 class StagedMoves : public ::testing::TestWithParam<const char*> {
  protected:
-  void run(const Make& make, const Collective& c, bool in_place, std::size_t rounds,
+  void run(const MakePlan& make, const Collective& c, bool in_place, std::size_t rounds,
            std::uint64_t longest_delay = 0) {
-    team_.each([&](Rank& rank) {
-      Calls calls(rank, make, c, in_place, rounds);
-      for (std::size_t round = 0; round < rounds; ++round) {
-        const std::uint64_t dice = random_word(static_cast<std::uint64_t>(rank.index), round);
-        if (longest_delay > 0) calls.delay(dice % longest_delay);
-        calls.enqueue(round);
-      }
-      calls.check(rounds);
-      team_.barrier("all ranks to have checked");
-    });
+    run_calls(team_, make, c, {rounds, in_place, longest_delay});
   }
 
   // The plan itself, on lanes as a session has them.
-  Make in_pieces(std::uint64_t largest, CopyLanes copying) {
+  MakePlan in_pieces(std::uint64_t largest, CopyLanes copying) {
     lanes_.clear();
     for (int local = 0; local < team_.local_size(); ++local) {
       lanes_.push_back(std::make_unique<Lanes>(team_.local_rank(local).device, copying));
@@ -110,12 +38,6 @@ class StagedMoves : public ::testing::TestWithParam<const char*> {
       return std::make_unique<StagedMovePlan>(rank, name(c.kind), moves(c, rank.size), buffers,
                                               *lanes_[static_cast<std::size_t>(rank.local)],
                                               watchdog_, largest);
-    };
-  }
-
-  static Make by(CollectiveSession& session) {
-    return [&session](Rank& rank, const Collective& c, const CollectiveBuffers& buffers) {
-      return session.plan(rank, c, buffers);
     };
   }
 
@@ -143,8 +65,8 @@ TEST_P(StagedMoves, InPlaceOfTheEnginesThatHaveIt) {
   const std::uint64_t large = (16u << 20) / static_cast<std::uint64_t>(team_.size());
   for (const auto make : {make_dma_collectives, make_auto_collectives}) {
     const auto session = make()->open(team_);
-    run(by(*session), of(Kind::all_to_all, large, team_.size()), true, 1);
-    run(by(*session), of(Kind::all_to_all, 37, team_.size()), true, 300);
+    run(plans_of(*session), of(Kind::all_to_all, large, team_.size()), true, 1);
+    run(plans_of(*session), of(Kind::all_to_all, 37, team_.size()), true, 300);
   }
 }
 
@@ -160,15 +82,15 @@ TEST_P(StagedMoves, TwoSessionsRunBesideEachOther) {
   const auto first = make_dma_collectives()->open(team_),
              second = make_dma_collectives()->open(team_);
   team_.each([&](Rank& rank) {
-    Calls one(rank, by(*first), of(Kind::all_to_all, 1001, rank.size), true, kRounds);
-    Calls other(rank, by(*second), of(Kind::all_to_all, 333, rank.size), true, kRounds);
+    Calls one(rank, plans_of(*first), of(Kind::all_to_all, 1001, rank.size), kRounds, true);
+    Calls other(rank, plans_of(*second), of(Kind::all_to_all, 333, rank.size), kRounds, true);
     for (std::size_t round = 0; round < kRounds; ++round) {
       // Not in the same order on all ranks: sessions do not wait for each other.
       (rank.index % 2 == 0 ? one : other).enqueue(round);
       (rank.index % 2 == 0 ? other : one).enqueue(round);
     }
-    one.check(kRounds);
-    other.check(kRounds);
+    one.check();
+    other.check();
     team_.barrier("all ranks to have checked");
   });
 }
@@ -178,9 +100,9 @@ TEST_P(StagedMoves, OfRanksThatAreInPlaceAndRanksThatAreNot) {
   const auto session = make_dma_collectives()->open(team_);
   team_.each([&](Rank& rank) {
     const Collective c = of(Kind::all_to_all, 1001, rank.size);
-    Calls calls(rank, by(*session), c, rank.index == 0, 3);
+    Calls calls(rank, plans_of(*session), c, 3, rank.index == 0);
     for (std::size_t round = 0; round < 3; ++round) calls.enqueue(round);
-    calls.check(3);
+    calls.check();
     team_.barrier("all ranks to have checked");
   });
 }
@@ -201,7 +123,7 @@ class LateStagedMoves : public StagedMoves {};
 
 TEST_P(LateStagedMoves, RanksOutOfStepLeaveTheSame) {
   const auto session = make_dma_collectives()->open(team_);
-  run(by(*session), of(Kind::all_to_all, 5000, team_.size()), true, 60, 500);
+  run(plans_of(*session), of(Kind::all_to_all, 5000, team_.size()), true, 60, 500);
   run(in_pieces(64 << 10, {2, true}), of(Kind::all_to_all, 700001, team_.size()), true, 10, 2000);
 }
 

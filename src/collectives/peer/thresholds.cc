@@ -8,19 +8,18 @@
 namespace duet {
 namespace {
 
-// On 4 x H200 an all-gather of 16 MiB takes 48 us by kernel and 58 us by copy engines, one of 64
-// MiB 155 us and 159 us: as much as makes no difference to who also wants the compute units.
-// All-to-all, gather, scatter and send_recv are much the same.
-constexpr std::uint64_t kMovesDmaFrom = 64 << 20;
+// On 4 x H200 an all-gather of 16 MiB takes 49 us by kernel and 59 us by copy engines, one of 64 MiB
+// 157 and 159, one of 256 MiB 588 and 545. All-to-all, gather, scatter and send_recv are much the
+// same.
+constexpr std::uint64_t kMovesDmaFrom = 72 << 20;
 
-// Bus bandwidth on 4 x H200 at 64 MiB, 256 MiB, 1 GiB and 4 GiB of an all_reduce by kernel: 303,
-// 316, 319, 323 GB/s; where copy engines spread what it has reduced: 306, 342, 355, 359. Of a
-// reduce_scatter by kernel: 293, 318, 326, 327, by copy engines 215, 300, 343, 352.
-constexpr std::uint64_t kAllReduceDmaFrom = 64 << 20;
+// There too, in us by kernel and by copy engines: an all_reduce of 64 MiB 320 and 340, of 256 MiB
+// 1197 and 1184, of 1 GiB 4758 and 4427; a reduce_scatter of 256 MiB 624 and 674, of 1 GiB 2456 and
+// 2356.
+constexpr std::uint64_t kAllReduceDmaFrom = 160 << 20;
 constexpr std::uint64_t kReduceScatterDmaFrom = 512 << 20;
 
-// A kernel broadcasts 64 MiB on 4 x H200 in 407 us; the pipeline of copy engines has been measured
-// on simulated machines alone.
+// And a broadcast of 256 MiB 798 and 983, of 4 GiB 11806 and 12165.
 constexpr std::uint64_t kBroadcastDmaFrom = Thresholds::kNever;
 
 constexpr double kGatherSeconds = 60;

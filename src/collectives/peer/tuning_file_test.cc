@@ -154,7 +154,7 @@ class AutoByFile : public Tuned {
 
 TEST_F(AutoByFile, GoesByTheFile) {
   EXPECT_EQ(chosen(4096), "one kernel");
-  EXPECT_EQ(chosen(64 << 20), "direct pus");
+  EXPECT_EQ(chosen(72 << 20), "direct pus");
   TuningFile(path()).store(setup_, with(Kind::all_gather, 0));
   EXPECT_EQ(chosen(4096), "direct pus");
   TuningFile(path()).store(setup_, with(Kind::all_gather, Thresholds::kNever));

@@ -27,6 +27,15 @@ Span Words::at(int owner, int first, int count) const {
                               static_cast<std::size_t>(count) * kWord);
 }
 
+void meet_all(Exchange& exchange, const Words& words, int first, int rank, int ranks) {
+  const int blocks = exchange.blocks;
+  for (int step = 1; step < ranks; ++step) {
+    const int peer = (rank + step) % ranks;
+    exchange.arrivals.push_back(words.at(peer, first + rank * blocks, blocks));
+    exchange.awaits.push_back(words.at(rank, first + peer * blocks, blocks));
+  }
+}
+
 // GPUs compare in a circle: the largest signed number is above all that a wait is for.
 void Words::release_waits() noexcept {
   constexpr std::uint64_t kReleased = std::numeric_limits<std::int64_t>::max();

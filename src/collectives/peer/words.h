@@ -3,6 +3,7 @@
 #pragma once
 
 #include "collectives/peer/watchdog.h"
+#include "device/exchange.h"
 #include "team/peer_memory.h"
 
 namespace duet {
@@ -25,5 +26,9 @@ class Words : public Waiting {
   Buffer own_;
   PeerMemory all_;
 };
+
+// The exchange meets all other ranks, by its blocks' words that each writes at each from `first`
+// on: so many times `ranks` of them.
+void meet_all(Exchange& exchange, const Words& words, int first, int rank, int ranks);
 
 }  // namespace duet
