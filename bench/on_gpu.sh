@@ -72,8 +72,8 @@ check_collectives() {
   must timeout -s KILL 60 "$duet" collective all --device cuda --engine dma,kernel,auto,nccl -G 4 \
     -d bfloat16 -b 64K -e 64M -f 32 --seconds 0.02 --quiet
   say "a process that dies"
-  PROCESSES=$(nvidia-smi -L | wc -l) must timeout -s KILL 120 \
-    tests/multiprocess/dead_rank.sh "$build/tests/collective_ranks" cuda kernel dma auto
+  PROCESSES=$(nvidia-smi -L | wc -l) must timeout -s KILL 240 \
+    tests/multiprocess/dead_rank.sh "$build/tests/collective_ranks" cuda kernel dma
   say "compute-sanitizer: exchanges"
   must timeout -s KILL 60 compute-sanitizer --report-api-errors no --error-exitcode 9 \
     "$build/tests/conformance_test" --gtest_filter='*Exchanges.Reduce*cuda*:*Exchanges.Copy*cuda*' --gtest_brief=1
@@ -81,12 +81,12 @@ check_collectives() {
 
 collectives() {
   find_nccl
-  local engines=${ENGINES:-nccl,nccl-window,nccl-zero-cta,dma,auto}
+  local engines=${ENGINES:-nccl,nccl-window,nccl-zero-cta,kernel,dma,auto}
   local collective
   for collective in ${COLLECTIVES:-all_gather all_to_all reduce_scatter all_reduce broadcast}; do
     say "$collective"
     must timeout "${LIMIT:-250}" "$duet" collective "$collective" --device cuda --engine "$engines" \
-      -d bfloat16 --json "$out/$collective.jsonl" ${COLLECTIVE_OPTIONS:--b 64K -e 8G -f 4 --seconds 0.15}
+      -d bfloat16 --json "$out/$collective.jsonl" ${COLLECTIVE_OPTIONS:--b 64K -e 4G -f 4 --seconds 0.08}
   done
 }
 
