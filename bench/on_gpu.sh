@@ -74,9 +74,16 @@ check_collectives() {
   say "a process that dies"
   PROCESSES=$(nvidia-smi -L | wc -l) must timeout -s KILL 240 \
     tests/multiprocess/dead_rank.sh "$build/tests/collective_ranks" cuda kernel dma
-  say "compute-sanitizer: exchanges"
-  must timeout -s KILL 60 compute-sanitizer --report-api-errors no --error-exitcode 9 \
-    "$build/tests/conformance_test" --gtest_filter='*Exchanges.Reduce*cuda*:*Exchanges.Copy*cuda*' --gtest_brief=1
+  say "what enqueueing costs"
+  must timeout -s KILL 100 "$build/tests/enqueue_test"
+  say "memory of other kinds"
+  must timeout -s KILL 150 tests/gpu/user_memory.sh "$build/tests/user_memory"
+  local tool
+  for tool in memcheck racecheck; do
+    say "compute-sanitizer: exchanges, $tool"
+    must timeout -s KILL 60 compute-sanitizer --tool $tool --error-exitcode 9 $([[ $tool == memcheck ]] && echo --report-api-errors no) \
+      "$build/tests/conformance_test" --gtest_filter='*Exchanges.Reduce*cuda*:*Exchanges.Copy*cuda*' --gtest_brief=1
+  done
 }
 
 collectives() {
