@@ -21,6 +21,7 @@ MovePlan::MovePlan(Rank& rank, const Collective& collective, const CollectiveBuf
   deliver(rank, buffers, moves(collective, rank.size));
   lanes_in_use_ =
       std::max(1, std::min(lanes.copying().count, static_cast<int>(deliveries_.size())));
+  tell_once_a_lane();
   watchdog_.add(&peers_.waiting());
 }
 
@@ -57,6 +58,17 @@ void MovePlan::deliver(const Rank& rank, const CollectiveBuffers& buffers,
   }
 }
 
+// A lane tells all its peers when it is through: nobody is done before the last push has come, and
+// a call to the driver takes some 1 us.
+void MovePlan::tell_once_a_lane() {
+  for (std::size_t i = 0; i + static_cast<std::size_t>(lanes_in_use_) < deliveries_.size(); ++i) {
+    std::vector<Flag>& now = deliveries_[i].done.signals;
+    std::vector<Flag>& next = deliveries_[i + static_cast<std::size_t>(lanes_in_use_)].done.signals;
+    next.insert(next.begin(), now.begin(), now.end());
+    now.clear();
+  }
+}
+
 void MovePlan::enqueue(Stream& stream) {
   watchdog_.require_all_well(name_);
   const int side = lanes_in_use_ - 1;  // lanes beside the caller's stream; the next is for own_
@@ -68,7 +80,7 @@ void MovePlan::enqueue(Stream& stream) {
     const int lane = static_cast<int>(i) % lanes_in_use_;
     Stream& own = lane == 0 ? stream : lanes_.at(lane - 1);
     for (const Copy& copy : deliveries_[i].copies) own.copy(copy);
-    own.meet(deliveries_[i].done);
+    if (!deliveries_[i].done.signals.empty()) own.meet(deliveries_[i].done);
   }
   lanes_.join(stream, all);
   stream.meet(end_);

@@ -29,6 +29,7 @@ class MovePlan : public CollectivePlan {
     Meeting done;
   };
 
+  void tell_once_a_lane();
   void deliver(const Rank& rank, const CollectiveBuffers& buffers, const std::vector<Move>& list);
 
   Peers peers_;

@@ -1,7 +1,7 @@
 // Pushing after reducing. Both at once are slower, since they want the same links: bus bandwidth on
-// 4 x H200 at 64 MiB, 256 MiB, 1 GiB and 4 GiB, pulled and reduced by a kernel and then pushed:
-// 306, 342, 355, 359 GB/s; in two pieces, of which one is pushed while the next is pulled: 280,
-// 324, 342, 351; all of it by the kernel: 303, 316, 319, 323.
+// 4 x H200 at 64 MiB, 256 MiB, 1 GiB and 4 GiB, reduced (by a kernel that pulls, the last two
+// through slots) and then pushed: 295, 340, 364, 372 GB/s; in two pieces, of which one is pushed
+// while the next is pulled: 280, 324, 342, 351; all of it by one kernel: 303, 316, 319, 323.
 #include "collectives/peer/spread_plan.h"
 
 #include <utility>

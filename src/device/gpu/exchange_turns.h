@@ -23,7 +23,7 @@ struct ItemFlags {
 
 __device__ inline ItemFlags flags_of(const gpu::ExchangeTable& table, const gpu::TableItem& item) {
   return {table.addresses + item.first + item.sources + item.destinations, item.after, item.then,
-          table.flags_by_block ? blockIdx.x : 0};
+          table.flags_by_block ? static_cast<unsigned>(blockIdx.x) : 0U};
 }
 
 // Waits until the item may start. One of its flags may still be 1 for an item before it that other
