@@ -1,0 +1,56 @@
+// Ratios of times.
+#include "overlap/metrics.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+
+namespace duet {
+namespace {
+
+constexpr double kLonger = 1.15;
+
+void require_time(double seconds, const char* what) {
+  if (seconds > 0) return;
+  throw BadArgument(fmt::format("overlap: {} of {} s: expected more than 0", what, seconds));
+}
+
+}  // namespace
+
+OverlapMetrics overlap_metrics(const OverlapTimes& t) {
+  require_time(t.compute, "compute alone");
+  require_time(t.communication, "communication alone");
+  require_time(t.together, "both together");
+  OverlapMetrics metrics;
+  const double serial = t.compute + t.communication;
+  metrics.speedup = serial / t.together;
+  metrics.ideal_speedup = serial / std::max(t.compute, t.communication);
+  metrics.bound = std::max(t.least_compute, t.least_communication) / t.together;
+  metrics.compute_slowdown = t.compute_beside / t.compute;
+  if (t.engine > 0) metrics.communication_slowdown = t.communication_beside / t.engine;
+  const double to_gain = metrics.ideal_speedup - 1;
+  if (to_gain > 0) metrics.fraction_of_ideal = (metrics.speedup - 1) / to_gain;
+  return metrics;
+}
+
+Balance balance(double compute, double communication) {
+  if (compute > kLonger * communication) return Balance::g_long;
+  if (communication > kLonger * compute) return Balance::c_long;
+  return Balance::gc_equal;
+}
+
+std::string_view name(Balance balance) {
+  switch (balance) {
+    case Balance::g_long:
+      return "G-long";
+    case Balance::c_long:
+      return "C-long";
+    case Balance::gc_equal:
+      return "GC-equal";
+  }
+  return "";
+}
+
+}  // namespace duet

@@ -1,0 +1,95 @@
+// Policies by name.
+#include "overlap/policy.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "core/error.h"
+
+namespace duet {
+namespace {
+
+using Kind = OverlapPolicy::Kind;
+
+struct Named {
+  Kind kind;
+  std::string_view name;
+};
+constexpr Named kPolicies[] = {
+    {Kind::serial, "serial"},
+    {Kind::base, "base"},
+    {Kind::priority, "priority"},
+    {Kind::partition, "partition"},
+    {Kind::priority_partition, "priority+partition"},
+    {Kind::zero_cta, "zero-cta"},
+    {Kind::dma, "dma"},
+    {Kind::dma_partition, "dma+partition"},
+};
+
+std::string_view kind_name(Kind kind) {
+  return std::find_if(std::begin(kPolicies), std::end(kPolicies),
+                      [kind](const Named& each) { return each.kind == kind; })
+      ->name;
+}
+
+[[noreturn]] void refuse(std::string_view text) {
+  std::vector<std::string_view> names{"all"};
+  for (const Named& each : kPolicies) names.push_back(each.name);
+  throw UsageError(fmt::format(
+      "policy '{}': expected {}, a partition with ':' and its units where they are given", text,
+      fmt::join(names, ", ")));
+}
+
+int parse_units(std::string_view text, std::string_view whole) {
+  int units = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), units);
+  if (error != std::errc() || end != text.data() + text.size() || units < 1) refuse(whole);
+  return units;
+}
+
+OverlapPolicy parse_policy(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  const std::string_view word = text.substr(0, colon);
+  const auto found = std::find_if(std::begin(kPolicies), std::end(kPolicies),
+                                  [word](const Named& each) { return each.name == word; });
+  if (found == std::end(kPolicies)) refuse(text);
+  if (colon == std::string_view::npos) return {found->kind, 0};
+  if (!has_partition(found->kind)) refuse(text);
+  return {found->kind, parse_units(text.substr(colon + 1), text)};
+}
+
+}  // namespace
+
+bool has_partition(Kind kind) {
+  return kind == Kind::partition || kind == Kind::priority_partition || kind == Kind::dma_partition;
+}
+
+std::string name(const OverlapPolicy& policy) {
+  if (policy.units == 0) return std::string(kind_name(policy.kind));
+  return fmt::format("{}:{}", kind_name(policy.kind), policy.units);
+}
+
+std::vector<OverlapPolicy> parse_policies(std::string_view text) {
+  std::vector<OverlapPolicy> policies;
+  const auto add = [&policies](const OverlapPolicy& policy) {
+    if (std::find(policies.begin(), policies.end(), policy) == policies.end()) {
+      policies.push_back(policy);
+    }
+  };
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string_view word = text.substr(begin, end - begin);
+    if (word == "all") {
+      for (const Named& each : kPolicies) add({each.kind, 0});
+    } else {
+      add(parse_policy(word));
+    }
+    begin = end + 1;
+  }
+  return policies;
+}
+
+}  // namespace duet

@@ -1,0 +1,96 @@
+// Scenarios: those built in, those typed in, and what is said of broken ones.
+#include "overlap/scenario.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "core/error.h"
+
+namespace duet {
+namespace {
+
+std::string refusal(const std::string& text) {
+  try {
+    read_scenarios("mine.toml", text);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Scenarios, OfThePaperAreThirtyAndFitFourAndEightRanks) {
+  const auto paper = scenario_set("paper");
+  ASSERT_EQ(paper.size(), 30u);
+  std::set<std::string> names;
+  for (const OverlapScenario& each : paper) {
+    names.insert(each.name);
+    check_scenario(each, 4);
+    check_scenario(each, 8);
+  }
+  EXPECT_EQ(names.size(), 30u);
+  EXPECT_EQ(paper[12].name, "cb5_1.63G all_gather");
+  EXPECT_EQ(paper[12].bytes, 106496u * 8192u * 2u);
+  EXPECT_EQ(paper[12].compute.m, 106496);
+  EXPECT_EQ(paper[12].source, "LLaMA-405B");
+}
+
+TEST(Scenarios, BuiltInAllFit) {
+  for (const OverlapScenario& each : scenario_set("all")) {
+    for (const int ranks : {2, 4, 8}) check_scenario(each, ranks);
+  }
+  EXPECT_THROW(scenario_set("papers"), UsageError);
+}
+
+TEST(Scenarios, InPiecesShareBothSides) {
+  const OverlapScenario nano = scenario_set("nano").back();
+  EXPECT_EQ(nano.pieces, 8);
+  EXPECT_EQ(problem_of(nano).m, 1024);
+  EXPECT_EQ(size_bytes(collective_of(nano, 4), 4), 939524096u / 8);
+}
+
+TEST(Scenarios, AreTypedIn) {
+  const OverlapScenario mine = parse_scenario("gemm:512x256x128:fp16", "all_reduce:64M");
+  EXPECT_EQ(mine.compute.n, 256);
+  EXPECT_EQ(mine.compute.dtype, DType::fp16);
+  EXPECT_EQ(mine.collective, CollectiveKind::all_reduce);
+  EXPECT_EQ(mine.bytes, 64u << 20);
+  EXPECT_EQ(mine.name, "512x256x128_64M all_reduce");
+  for (const char* text : {"gemm", "conv:1x1x1", "gemm:1x1", "gemm:squares", "gemm:1x1x1:bf16:x"}) {
+    EXPECT_THROW(parse_scenario(text, "all_gather:1M"), UsageError) << text;
+  }
+  for (const char* text : {"all_gather", "gather_all:1M", "all_gather:x", "all_gather:1M:2"}) {
+    EXPECT_THROW(parse_scenario("gemm:64x64x64", text), UsageError) << text;
+  }
+}
+
+TEST(Scenarios, ThatDoNotFitSayWhy) {
+  OverlapScenario mine = parse_scenario("gemm:510x256x128", "all_gather:64M");
+  mine.pieces = 4;
+  EXPECT_THROW(check_scenario(mine, 4), UsageError);
+  mine.pieces = 1;
+  mine.bytes = 1000003;
+  try {
+    check_scenario(mine, 4);
+    FAIL() << "expected a UsageError";
+  } catch (const UsageError& error) {
+    EXPECT_STREQ(error.what(),
+                 "scenario 510x256x128_64M all_gather: 1000003 bytes: expected as many elements of "
+                 "bf16 for each of 4 ranks and 1 pieces");
+  }
+}
+
+TEST(Scenarios, RefuseBrokenFiles) {
+  const std::string good =
+      "[[scenario]]\nname = \"a\"\nsource = \"b\"\ngemm = \"64x64x64\"\nbytes = 65536\n";
+  EXPECT_EQ(read_scenarios("mine.toml", good + "collectives = [\"all_gather\"]\n").size(), 1u);
+  EXPECT_NE(refusal(good), "");
+  EXPECT_NE(refusal(good + "collectives = [\"gather_all\"]\n").find("mine.toml: "),
+            std::string::npos);
+  EXPECT_NE(refusal(good + "collectives = [\"all_gather\"]\ncolor = 3\n").find("color"),
+            std::string::npos);
+  EXPECT_NE(refusal("").find("[[scenario]]"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace duet
