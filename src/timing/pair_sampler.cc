@@ -1,0 +1,181 @@
+// Two gated streams a rank.
+#include "timing/pair_sampler.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "core/error.h"
+#include "timing/prepared.h"
+#include "timing/start_gate.h"
+
+namespace duet {
+namespace {
+
+double slowest(const std::vector<PairSpan>& spans) {
+  double seconds = 0;
+  for (const PairSpan& span : spans) seconds = std::max(seconds, span.end - span.begin);
+  return seconds;
+}
+
+class PairTrial {
+ public:
+  PairTrial(Team& team, Work& first, int first_priority, Work& second, int second_priority,
+            const PairMode& mode)
+      : team_(team), mode_(mode), first_gate_(team), second_gate_(team) {
+    for (int local = 0; local < team.local_size(); ++local) {
+      Device& device = team.local_rank(local).device;
+      lanes_.push_back(
+          {make_side(device, first, first_priority), make_side(device, second, second_priority)});
+    }
+  }
+
+  // Memory must not go while work may still reach it.
+  ~PairTrial() {
+    first_gate_.open();
+    second_gate_.open();
+    for (Lane& lane : lanes_) {
+      for (Side* side : {&lane.first, &lane.second}) {
+        try {
+          side->stream->synchronize(mode_.deadline_seconds);
+        } catch (const std::exception&) {
+          // The error that ended the measurement is on its way already.
+        }
+      }
+    }
+  }
+  PairTrial(const PairTrial&) = delete;
+  PairTrial& operator=(const PairTrial&) = delete;
+
+  void run_ungated() {
+    team_.each([this](Rank& rank) {
+      for (Side* side : {&lane(rank).first, &lane(rank).second}) {
+        side->work.enqueue(rank, *side->stream);
+        side->stream->synchronize(mode_.deadline_seconds);
+      }
+    });
+  }
+
+  PairIteration run() {
+    PairIteration result;
+    result.first.resize(lanes_.size());
+    result.second.resize(lanes_.size());
+    team_.each([&](Rank& rank) {
+      Lane& own = lane(rank);
+      mode_.serial ? run_serially(rank, own) : run_beside(rank, own);
+      const auto index = static_cast<std::size_t>(rank.local);
+      result.first[index] = span(own.first, own);
+      result.second[index] = span(own.second, own);
+    });
+    return result;
+  }
+
+ private:
+  struct Side {
+    Work& work;
+    std::unique_ptr<Stream> stream;
+    std::unique_ptr<Event> begin, end;
+  };
+  struct Lane {  // a rank's
+    Side first, second;
+  };
+
+  static Side make_side(Device& device, Work& work, int priority) {
+    return {work, device.make_stream({priority}), device.make_event(), device.make_event()};
+  }
+
+  Lane& lane(const Rank& rank) { return lanes_[static_cast<std::size_t>(rank.local)]; }
+
+  static void enqueue(Rank& rank, const Side& side, Stream& stream) {
+    stream.record(*side.begin);
+    side.work.enqueue(rank, stream);
+    stream.record(*side.end);
+  }
+
+  static PairSpan span(const Side& side, const Lane& lane) {
+    return {side.begin->seconds_since(*lane.first.begin),
+            side.end->seconds_since(*lane.first.begin)};
+  }
+
+  void run_serially(Rank& rank, Lane& own) {
+    Stream& stream = *own.first.stream;
+    first_gate_.hold(rank, stream, mode_.deadline_seconds);
+    enqueue(rank, own.first, stream);
+    enqueue(rank, own.second, stream);
+    first_gate_.release(rank, mode_.deadline_seconds);
+    stream.synchronize(mode_.deadline_seconds);
+  }
+
+  void run_beside(Rank& rank, Lane& own) {
+    first_gate_.hold(rank, *own.first.stream, mode_.deadline_seconds);
+    second_gate_.hold(rank, *own.second.stream, mode_.deadline_seconds);
+    enqueue(rank, own.first, *own.first.stream);
+    enqueue(rank, own.second, *own.second.stream);
+    first_gate_.release(rank, mode_.deadline_seconds);
+    if (rank.local == 0) wait_for_lag(*own.first.stream);
+    second_gate_.release(rank, mode_.deadline_seconds);
+    own.first.stream->synchronize(mode_.deadline_seconds);
+    own.second.stream->synchronize(mode_.deadline_seconds);
+  }
+
+  // A look takes time on a simulated machine too; a stream that is through needs no more of it.
+  void wait_for_lag(Stream& first) {
+    const double until = team_.machine().now() + mode_.lag_seconds;
+    while (team_.machine().now() < until && !first.idle()) {
+    }
+  }
+
+  Team& team_;
+  PairMode mode_;
+  StartGate first_gate_, second_gate_;
+  std::vector<Lane> lanes_;
+};
+
+}  // namespace
+
+double PairIteration::first_seconds() const { return slowest(first); }
+double PairIteration::second_seconds() const { return slowest(second); }
+
+double PairIteration::together() const {
+  double seconds = 0;
+  for (const auto* side : {&first, &second}) {
+    for (const PairSpan& span : *side) seconds = std::max(seconds, span.end);
+  }
+  return seconds;
+}
+
+PairSampling PairSampler::measure(Work& first, const Placement& first_placement, Work& second,
+                                  const Placement& second_placement, const PairMode& mode) {
+  if (team_.processes() != nullptr) {
+    throw Unavailable("two works beside each other: expected ranks of one process");
+  }
+  const Prepared first_prepared(team_, first, first_placement);
+  const Prepared second_prepared(team_, second, second_placement);
+  for (const Work* work : {&first, &second}) {
+    if (work->host_driven()) {
+      throw BadArgument(work->name() + ": expected work that does not block the host");
+    }
+  }
+  PairSampling sampling;
+  sampling.warm_ups = team_.machine().is_virtual() ? 0 : mode.warm_ups;
+  {
+    PairTrial trial(team_, first, first_placement.priority, second, second_placement.priority,
+                    mode);
+    trial.run_ungated();
+    for (int i = 0; i < sampling.warm_ups + mode.iterations; ++i) {
+      if (stop_ && stop_()) throw Interrupted();
+      PairIteration iteration = trial.run();
+      if (i >= sampling.warm_ups) sampling.iterations.push_back(std::move(iteration));
+    }
+  }
+  for (Work* work : {&first, &second}) {
+    const std::string unverified = verify(team_, *work);
+    if (!unverified.empty()) {
+      sampling.warnings.push_back(work->name() + " not verified: " + unverified);
+    }
+  }
+  sampling.verified = sampling.warnings.empty();
+  return sampling;
+}
+
+}  // namespace duet

@@ -1,0 +1,59 @@
+// Two Works at the same time: what each takes beside the other, and both together.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "timing/work.h"
+
+namespace duet {
+
+struct PairMode {
+  bool serial = false;  // one after the other, on one stream
+  // By how much later the second is let go, so that the first is on the device when it comes.
+  double lag_seconds = 20e-6;
+  int warm_ups = 6;  // of a model none: it does not get warm
+  int iterations = 9;
+  double deadline_seconds = 120;  // for any one wait
+};
+
+// One side of an iteration on a rank, in seconds from when the rank's first side was let go.
+struct PairSpan {
+  double begin = 0, end = 0;
+};
+
+struct PairIteration {
+  std::vector<PairSpan> first, second;  // by rank of this process
+
+  double first_seconds() const;  // the slowest rank's
+  double second_seconds() const;
+  double together() const;  // to the end of the later side
+};
+
+struct PairSampling {
+  std::vector<PairIteration> iterations;
+  int warm_ups = 0;
+  bool verified = false;
+  std::vector<std::string> warnings;
+};
+
+class PairSampler {
+ public:
+  explicit PairSampler(Team& team, std::function<bool()> stop = {})
+      : team_(team), stop_(std::move(stop)) {}
+
+  // Prepares both, runs each once alone (libraries load kernels at their first launch, which waits
+  // for the whole device), warms up, samples, verifies and releases. Each side has a stream of its
+  // placement's priority. Throws what the Works throw, Timeout naming what was waited for,
+  // Interrupted where `stop` says so between iterations, BadArgument for a Work that the host
+  // drives, Unavailable for ranks of several processes.
+  PairSampling measure(Work& first, const Placement& first_placement, Work& second,
+                       const Placement& second_placement, const PairMode& mode);
+
+ private:
+  Team& team_;
+  std::function<bool()> stop_;
+};
+
+}  // namespace duet

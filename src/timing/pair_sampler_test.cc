@@ -1,0 +1,139 @@
+// Two works at once, on real and simulated machines: order, overlap, and works that fail.
+#include "timing/pair_sampler.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cctype>
+
+#include "core/error.h"
+
+namespace duet {
+namespace {
+
+enum class Fault { none, enqueue, verify, never_ends };
+
+// A task of so many FLOP on one unit, or one that goes wrong.
+class Flops : public Work {
+ public:
+  explicit Flops(double flop, Fault fault = Fault::none) : flop_(flop), fault_(fault) {}
+  std::string name() const override { return "flops"; }
+  Cost cost() const override { return {}; }
+  void prepare(Rank& rank, const Placement&) override {
+    if (rank.index == 0) word_ = rank.device.allocate(sizeof(std::uint64_t));
+    const std::uint64_t zero = 0;
+    if (rank.index == 0) rank.device.write(word_.span(), &zero);
+    ++prepared;
+  }
+  void enqueue(Rank& rank, Stream& stream) override {
+    if (fault_ == Fault::enqueue && rank.index == rank.size - 1) throw Mismatch("enqueue");
+    if (fault_ == Fault::never_ends && rank.index == 0) stream.wait(flag_at(word_, 0), 1);
+    stream.run({"flops", {flop_, DType::fp32, 0, 1}, [this] { ++ran; }});
+  }
+  bool host_driven() const override { return blocks; }
+  std::variant<std::monostate, Skipped> verify(Rank&) override {
+    if (fault_ == Fault::verify) throw Mismatch("verify");
+    return {};
+  }
+  void release(Rank&) noexcept override { ++released; }
+
+  bool blocks = false;
+  std::atomic<int> prepared{0}, ran{0}, released{0};
+
+ private:
+  double flop_;
+  Fault fault_;
+  Buffer word_;
+};
+
+class PairSamplerTest : public ::testing::TestWithParam<const char*> {
+ protected:
+  PairSampling measure(Work& first, Work& second) {
+    return PairSampler(team_).measure(first, {}, second, {}, mode_);
+  }
+
+  std::unique_ptr<Machine> machine_ = open_machine(GetParam());
+  Team team_{*machine_};
+  PairMode mode_ = [] {
+    PairMode mode;
+    mode.warm_ups = 2;
+    mode.iterations = 4;
+    mode.deadline_seconds = 20;
+    return mode;
+  }();
+};
+
+TEST_P(PairSamplerTest, RunsBothOnAllRanksEachTime) {
+  Flops first(1e6), second(1e6);
+  const PairSampling s = measure(first, second);
+  ASSERT_EQ(s.iterations.size(), 4u);
+  EXPECT_TRUE(s.verified);
+  for (const Flops* each : {&first, &second}) {
+    EXPECT_EQ(each->ran, team_.size() * (1 + s.warm_ups + 4));
+    EXPECT_EQ(each->released, team_.size());
+  }
+  for (const PairIteration& one : s.iterations) {
+    EXPECT_EQ(one.first.size(), static_cast<std::size_t>(team_.size()));
+    EXPECT_GE(one.together(), one.first_seconds());
+  }
+}
+
+TEST_P(PairSamplerTest, SerialIsOneAfterTheOther) {
+  mode_.serial = true;
+  Flops first(1e6), second(1e6);
+  for (const PairIteration& one : measure(first, second).iterations) {
+    for (std::size_t rank = 0; rank < one.first.size(); ++rank) {
+      EXPECT_GE(one.second[rank].begin, one.first[rank].end);
+    }
+  }
+}
+
+// One unit each of many: both run at once, the second somewhat later.
+TEST_P(PairSamplerTest, BesideIsAtOnceAndInOrder) {
+  if (!machine_->is_virtual()) GTEST_SKIP() << "times of a real machine are not asserted";
+  Flops first(1e9), second(1e9);
+  for (const PairIteration& one : measure(first, second).iterations) {
+    for (std::size_t rank = 0; rank < one.first.size(); ++rank) {
+      EXPECT_GE(one.second[rank].begin, mode_.lag_seconds);
+      EXPECT_LT(one.second[rank].begin, 2 * mode_.lag_seconds);
+      EXPECT_LT(one.second[rank].begin, one.first[rank].end);
+    }
+    EXPECT_LT(one.together(), 0.6 * (one.first_seconds() + one.second_seconds()));
+  }
+}
+
+TEST_P(PairSamplerTest, ReleasesBothAfterAFailureAnywhere) {
+  for (const Fault fault : {Fault::enqueue, Fault::verify}) {
+    Flops sound(1e6), broken(1e6, fault);
+    EXPECT_THROW(measure(sound, broken), Mismatch);
+    EXPECT_THROW(measure(broken, sound), Mismatch);
+    EXPECT_EQ(sound.released, sound.prepared);
+    EXPECT_EQ(broken.released, broken.prepared);
+  }
+}
+
+TEST_P(PairSamplerTest, GivesUpOnAWorkThatNeverEnds) {
+  mode_.deadline_seconds = 0.2;
+  Flops sound(1e6), endless(1e6, Fault::never_ends);
+  EXPECT_THROW(measure(sound, endless), Timeout);
+  EXPECT_EQ(endless.released, team_.size());
+}
+
+TEST_P(PairSamplerTest, RefusesWorkThatBlocksTheHost) {
+  Flops sound(1e6), blocking(1e6);
+  blocking.blocks = true;
+  EXPECT_THROW(measure(sound, blocking), BadArgument);
+}
+
+INSTANTIATE_TEST_SUITE_P(Machines, PairSamplerTest,
+                         ::testing::Values("host", "host:2", "sim:mi300x-8"),
+                         [](const auto& machine) {
+                           std::string text = machine.param;
+                           for (char& c : text) {
+                             c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+                           }
+                           return text;
+                         });
+
+}  // namespace
+}  // namespace duet

@@ -1,0 +1,42 @@
+// Preparing, verifying and releasing by all ranks.
+#include "timing/prepared.h"
+
+#include <mutex>
+
+namespace duet {
+
+Prepared::Prepared(Team& team, Work& work, const Placement& placement) : team_(team), work_(work) {
+  try {
+    team_.each([&](Rank& rank) { work_.prepare(rank, placement); });
+  } catch (...) {
+    release();
+    throw;
+  }
+}
+
+void Prepared::release() noexcept {
+  for (int local = 0; local < team_.local_size(); ++local) {
+    Rank rank = team_.local_rank(local);
+    work_.release(rank);
+  }
+}
+
+std::string verify(Team& team, Work& work) {
+  std::mutex mutex;
+  std::string reason;
+  team.each([&](Rank& rank) {
+    const auto result = work.verify(rank);
+    if (const Skipped* skipped = std::get_if<Skipped>(&result)) {
+      const std::lock_guard<std::mutex> lock(mutex);
+      reason = skipped->reason;
+    }
+  });
+  if (team.processes() == nullptr) return reason;
+  for (const std::string& each :
+       team.processes()->gather_all(reason, "all processes to verify", 60)) {
+    if (!each.empty()) return each;
+  }
+  return "";
+}
+
+}  // namespace duet
