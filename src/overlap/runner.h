@@ -1,0 +1,67 @@
+// Measures a scenario under a policy: each side alone, and both together.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "collectives/open_sessions.h"
+#include "gemm/engine.h"
+#include "overlap/metrics.h"
+#include "overlap/policy.h"
+#include "overlap/scenario.h"
+#include "timing/pair_sampler.h"
+
+namespace duet {
+
+struct OverlapResult {
+  OverlapTimes times;  // medians
+  OverlapMetrics metrics;
+  Balance balance = Balance::gc_equal;
+  std::string engine;     // of the collective
+  PairSampling together;  // where compute is the first side, or not:
+  bool compute_first = true;
+};
+
+// The engines that a kind of device has for overlaps.
+struct OverlapEngines {
+  std::string vendor;    // the library that users take by default: C
+  std::string zero_cta;  // its copy-engine mode; "" where there is none
+  std::string gemm;      // makes the same call each time
+};
+OverlapEngines overlap_engines(const std::string& device_kind);
+
+class OverlapRunner {
+ public:
+  // On all devices of the machine, which must outlive it, in one process. `stop` is asked between
+  // iterations. Throws Unavailable where the device has no engine for GEMMs.
+  explicit OverlapRunner(Machine& machine, const PairMode& mode = {},
+                         std::function<bool()> stop = {});
+
+  // What a side takes alone is measured once a scenario and engine, before it is needed. Throws
+  // UsageError for a scenario that does not fit the ranks, Unavailable for what the machine does
+  // not have, and what the works throw.
+  OverlapResult run(const OverlapScenario& scenario, const OverlapPolicy& policy);
+
+ private:
+  CollectiveEngine& engine(const std::string& name) const;
+  std::string engine_of(const OverlapPolicy& policy) const;
+  double alone(Work& work);
+  double compute_alone(const OverlapScenario& scenario);
+  double communication_alone(const OverlapScenario& scenario, const std::string& engine);
+
+  Machine& machine_;
+  PairMode mode_;
+  std::function<bool()> stop_;
+  OverlapEngines engines_;
+  GemmEngine* gemm_ = nullptr;
+  CollectiveEngines collectives_;
+  OpenSessions sessions_;
+  std::map<std::string, double> compute_;                                // by scenario
+  std::map<std::pair<std::string, std::string>, double> communication_;  // and by engine
+};
+
+}  // namespace duet

@@ -1,0 +1,61 @@
+// Scenarios on simulated machines, where times are exact, and on the CPU, where results are.
+#include "overlap/runner.h"
+
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+
+namespace duet {
+namespace {
+
+using Kind = OverlapPolicy::Kind;
+
+PairMode few() {
+  PairMode mode;
+  mode.warm_ups = 1;
+  mode.iterations = 3;
+  return mode;
+}
+
+TEST(OverlapRunner, FindsThePapersPictureOnASimulatedMachine) {
+  const auto machine = open_machine("sim:mi300x-8");
+  OverlapRunner runner(*machine, few());
+  const OverlapScenario scenario = scenario_set("paper")[12];  // cb5_1.63G all_gather
+  const OverlapResult serial = runner.run(scenario, {Kind::serial, 0});
+  EXPECT_NEAR(*serial.metrics.fraction_of_ideal, 0, 0.05);
+  EXPECT_NEAR(serial.metrics.compute_slowdown, 1, 0.01);
+  EXPECT_EQ(serial.balance, Balance::g_long);
+  const OverlapResult priority = runner.run(scenario, {Kind::priority, 0});
+  const OverlapResult dma = runner.run(scenario, {Kind::dma, 0});
+  EXPECT_EQ(dma.engine, "dma");
+  EXPECT_FALSE(dma.compute_first);
+  // Copy engines leave the compute units alone.
+  EXPECT_GT(*dma.metrics.fraction_of_ideal, *priority.metrics.fraction_of_ideal);
+  EXPECT_LT(dma.metrics.compute_slowdown, priority.metrics.compute_slowdown);
+  EXPECT_LE(dma.metrics.bound, 1.001);
+}
+
+TEST(OverlapRunner, LeavesRightResultsOnTheCpu) {
+  const auto machine = open_machine("host:2");
+  OverlapRunner runner(*machine, few());
+  const OverlapScenario scenario = parse_scenario("gemm:128x96x64:fp32", "all_reduce:256K");
+  for (const Kind kind : {Kind::serial, Kind::base, Kind::priority, Kind::dma}) {
+    const OverlapResult result = runner.run(scenario, {kind, 0});
+    EXPECT_TRUE(result.together.verified) << name(OverlapPolicy{kind, 0});
+    EXPECT_GT(result.times.together, 0);
+  }
+}
+
+TEST(OverlapRunner, SaysWhatItDoesNotHave) {
+  const auto machine = open_machine("host:2");
+  OverlapRunner runner(*machine, few());
+  const OverlapScenario scenario = parse_scenario("gemm:64x64x64:fp32", "all_gather:64K");
+  EXPECT_THROW(runner.run(scenario, {Kind::zero_cta, 0}), Unavailable);
+  EXPECT_THROW(runner.run(scenario, {Kind::partition, 8}), Unavailable);
+  OverlapScenario odd = scenario;
+  odd.bytes = 1001;
+  EXPECT_THROW(runner.run(odd, {Kind::base, 0}), UsageError);
+}
+
+}  // namespace
+}  // namespace duet
