@@ -32,8 +32,8 @@ int run(int argc, char** argv) {
   std::vector<std::unique_ptr<duet::Command>> commands;
   for (const auto make :
        {duet::make_info_command, duet::make_gemm_command, duet::make_copy_command,
-        duet::make_collective_command, duet::make_run_command, duet::make_report_command,
-        duet::make_compare_command, duet::make_docs_command}) {
+        duet::make_collective_command, duet::make_overlap_command, duet::make_run_command,
+        duet::make_report_command, duet::make_compare_command, duet::make_docs_command}) {
     commands.push_back(make(root));
   }
   try {

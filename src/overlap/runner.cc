@@ -44,8 +44,8 @@ void require_built(const OverlapPolicy& policy) {
 OverlapEngines overlap_engines(const std::string& device_kind) {
   if (device_kind == "cuda") return {"nccl", "nccl-zero-cta", "cublas"};
   if (device_kind == "hip") return {"rccl", "rccl-zero-cta", ""};
-  if (device_kind == "sim") return {"vendor-model", "", "model"};
-  return {"kernel", "", "duet"};
+  if (device_kind == "sim") return {"vendor-model", "zero-cta", "model"};
+  return {"kernel", "zero-cta", "duet"};
 }
 
 OverlapRunner::OverlapRunner(Machine& machine, const PairMode& mode, std::function<bool()> stop)
@@ -69,11 +69,9 @@ CollectiveEngine& OverlapRunner::engine(const std::string& name) const {
   throw Unavailable(fmt::format("overlap: {} has no collectives by {}", machine_.name(), name));
 }
 
-std::string OverlapRunner::engine_of(const OverlapPolicy& policy) const {
+std::string OverlapRunner::engine_name(const OverlapPolicy& policy) const {
   if (by_dma(policy.kind)) return "dma";
-  if (policy.kind != Kind::zero_cta) return engines_.vendor;
-  if (!engines_.zero_cta.empty()) return engines_.zero_cta;
-  throw Unavailable(fmt::format("zero-cta: {} has no such library", machine_.name()));
+  return policy.kind == Kind::zero_cta ? engines_.zero_cta : engines_.vendor;
 }
 
 double OverlapRunner::alone(Work& work) {
@@ -106,7 +104,7 @@ OverlapResult OverlapRunner::run(const OverlapScenario& scenario, const OverlapP
   require_built(policy);
   check_scenario(scenario, machine_.size());
   OverlapResult result;
-  result.engine = engine_of(policy);
+  result.engine = engine_name(policy);
   result.compute_first = compute_goes_first(policy.kind);
   OverlapTimes& t = result.times;
   t.compute = t.least_compute = compute_alone(scenario);

@@ -29,7 +29,7 @@ struct OverlapResult {
 // The engines that a kind of device has for overlaps.
 struct OverlapEngines {
   std::string vendor;    // the library that users take by default: C
-  std::string zero_cta;  // its copy-engine mode; "" where there is none
+  std::string zero_cta;  // its copy-engine mode
   std::string gemm;      // makes the same call each time
 };
 OverlapEngines overlap_engines(const std::string& device_kind);
@@ -46,9 +46,11 @@ class OverlapRunner {
   // not have, and what the works throw.
   OverlapResult run(const OverlapScenario& scenario, const OverlapPolicy& policy);
 
+  // Whose collective a policy takes, whether or not the machine has it.
+  std::string engine_name(const OverlapPolicy& policy) const;
+
  private:
   CollectiveEngine& engine(const std::string& name) const;
-  std::string engine_of(const OverlapPolicy& policy) const;
   double alone(Work& work);
   double compute_alone(const OverlapScenario& scenario);
   double communication_alone(const OverlapScenario& scenario, const std::string& engine);

@@ -1,6 +1,8 @@
 // Rates from costs; see rates.h.
 #include "results/rates.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -44,6 +46,17 @@ Rates collective_rates(const Cost& cost, double seconds) {
   return rates;
 }
 
+// "0.97 of ideal, bound 0.95".
+std::string overlap_text(const nlohmann::ordered_json& record) {
+  if (!record.contains("metrics")) return "";
+  const auto& metrics = record["metrics"];
+  std::string text;
+  if (metrics.contains("fraction_of_ideal")) {
+    text = fmt::format("{:.2f} of ideal, ", metrics["fraction_of_ideal"].get<double>());
+  }
+  return text + fmt::format("bound {:.2f}", metrics["bound"].get<double>());
+}
+
 }  // namespace
 
 Rates rates_from(const Cost& cost, double seconds) {
@@ -85,7 +98,7 @@ std::string rate_text(const std::string& rate, double value) {
 }
 
 std::string main_rate(const nlohmann::ordered_json& record) {
-  if (record["rates"].empty()) return "";
+  if (record["rates"].empty()) return overlap_text(record);
   const auto rate = record["rates"].begin();
   return rate_text(rate.key(), rate.value().get<double>()) + " " + rate_heading(rate.key());
 }

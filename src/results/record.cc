@@ -84,6 +84,8 @@ void add_rates(Record& record, const Measurement& measurement) {
   }
   for (const auto& [rate, value] : measurement.rates) rates[rate] = rounded(value);
   record["rates"] = rates;
+  for (const auto& [metric, value] : measurement.metrics)
+    record["metrics"][metric] = rounded(value);
 }
 
 const Record& field(const Record& record, const char* key) {

@@ -31,6 +31,7 @@ struct Measurement {
   std::optional<Sampling> sampling;  // none: skipped, or derived from other measurements
   Cost cost;                         // of one sample's iteration
   std::vector<std::pair<std::string, double>> rates;       // beyond those that follow from the cost
+  std::vector<std::pair<std::string, double>> metrics;     // ratios and the like: no rates
   std::vector<std::pair<std::string, std::string>> notes;  // e.g. the algorithm that was chosen
   std::optional<Skipped> skipped;
   std::vector<std::string> warnings;

@@ -1,0 +1,112 @@
+// `duet overlap`: its flags, as options of the overlap benchmark.
+#include <fstream>
+#include <sstream>
+
+#include "cli/as_one.h"
+#include "cli/command.h"
+#include "cli/flags.h"
+#include "cli/interrupt.h"
+#include "cli/lists.h"
+#include "cli/measure.h"
+#include "core/error.h"
+#include "overlap/cases.h"
+
+namespace duet {
+namespace {
+
+constexpr const char* kDefaultPolicies = "serial,base,priority,zero-cta,dma";
+
+class OverlapCommand : public Command {
+ public:
+  explicit OverlapCommand(CLI::App& root)
+      : app_(root.add_subcommand(
+            "overlap", "Measure a GEMM and a collective at the same time, policy by policy")) {
+    app_->add_option("scenarios", scenarios_,
+                     "Sets of scenarios: paper, training, nano, memory or all, or a TOML file; "
+                     "default paper")
+        ->type_name("LIST")
+        ->check(not_empty());
+    add_device_flags(*app_, devices_, "host:2");
+    add("--compute", compute_, "WORK",
+        "With --communicate, one scenario: gemm:MxNxK or "
+        "gemm:MxNxK:DTYPE");
+    add("--communicate", communicate_, "WORK", "all_gather:896M or another collective");
+    add("--policy", policies_, "LIST",
+        "serial, base, priority, zero-cta, dma, or all; default all of these (docs/overlap.md)");
+    add("--iterations", iterations_, "COUNT",
+        "Measure each case so often; default 9, after 6 more");
+    add_output_flags(*app_, output_);
+  }
+
+  CLI::App& app() override { return *app_; }
+
+  int run(const std::vector<std::string>& line) override {
+    require_one_process("overlap");
+    OverlapOptions options = parsed();
+    const std::vector<std::string> names = device_names(devices_);
+    Plan plan;
+    plan.machines = open_machines(names.empty() ? std::vector<std::string>{"host:2"} : names);
+    for (const auto& machine : plan.machines) {
+      if (machine->size() < 2) {
+        throw UsageError("overlap: " + machine->name() + ": expected two devices or more");
+      }
+      options.device_name = machine->name();
+      add_job(plan, *machine, overlap_benchmark(*machine, options, interrupted));
+    }
+    return measure(plan, output_, line);
+  }
+
+ private:
+  void add(const std::string& flag, std::string& value, const char* type, const char* text) {
+    app_->add_option(flag, value, text)->type_name(type)->check(not_empty());
+  }
+
+  OverlapOptions parsed() const {
+    OverlapOptions options;
+    options.scenarios = scenarios();
+    options.policies = parse_policies(policies_.empty() ? kDefaultPolicies : policies_);
+    if (!iterations_.empty()) {
+      options.mode.iterations = parse_number(iterations_, 1, "--iterations");
+    }
+    return options;
+  }
+
+  std::vector<OverlapScenario> scenarios() const {
+    if (compute_.empty() != communicate_.empty()) {
+      throw UsageError("--compute and --communicate: expected both or none");
+    }
+    std::vector<OverlapScenario> all;
+    if (!compute_.empty()) all.push_back(parse_scenario(compute_, communicate_));
+    if (!compute_.empty() && scenarios_.empty()) return all;
+    for (const std::string& word : split(scenarios_.empty() ? "paper" : scenarios_, ',')) {
+      const auto set = of_word(word);
+      all.insert(all.end(), set.begin(), set.end());
+    }
+    return all;
+  }
+
+  static std::vector<OverlapScenario> of_word(const std::string& word) {
+    const std::string ending = ".toml";
+    const bool file = word.size() > ending.size() &&
+                      word.compare(word.size() - ending.size(), ending.size(), ending) == 0;
+    if (!file) return scenario_set(word);
+    std::ifstream in(word);
+    if (!in) throw UsageError(word + ": cannot be read: expected a file of scenarios");
+    std::ostringstream text;
+    text << in.rdbuf();
+    return read_scenarios(word, text.str());
+  }
+
+  CLI::App* app_;
+  DeviceFlags devices_;
+  OutputFlags output_;
+  std::string scenarios_, compute_, communicate_, policies_, iterations_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_overlap_command(CLI::App& root) {
+  return std::make_unique<OverlapCommand>(root);
+}
+
+}  // namespace duet

@@ -1,0 +1,98 @@
+// Scenarios times policies, as records have them.
+#include "overlap/cases.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "overlap/runner.h"
+
+namespace duet {
+namespace {
+
+CaseId case_id(const OverlapScenario& scenario, const OverlapPolicy& policy,
+               const std::string& engine, int ranks, const std::string& device) {
+  const auto bytes = static_cast<std::int64_t>(scenario.bytes);
+  return {"overlap",
+          device,
+          engine,
+          {{"scenario", scenario.name},
+           {"origin", scenario.source},
+           {"compute", name(scenario.compute)},
+           {"collective", std::string(name(scenario.collective))},
+           {"bytes", bytes},
+           {"pieces", std::int64_t{scenario.pieces}},
+           {"policy", name(policy)},
+           {"ranks", std::int64_t{ranks}}}};
+}
+
+std::vector<std::pair<std::string, double>> metrics_of(const OverlapResult& result) {
+  const OverlapMetrics& m = result.metrics;
+  std::vector<std::pair<std::string, double>> all;
+  if (m.fraction_of_ideal) all.emplace_back("fraction_of_ideal", *m.fraction_of_ideal);
+  all.insert(all.end(), {{"bound", m.bound},
+                         {"speedup", m.speedup},
+                         {"ideal_speedup", m.ideal_speedup},
+                         {"compute_slowdown", m.compute_slowdown},
+                         {"communication_slowdown", m.communication_slowdown},
+                         {"compute_seconds", result.times.compute},
+                         {"communication_seconds", result.times.communication},
+                         {"engine_seconds", result.times.engine}});
+  return all;
+}
+
+// One iteration of a rank, both sides from when the first was let go.
+std::string timeline(const OverlapResult& result) {
+  const PairIteration& last = result.together.iterations.back();
+  const auto& compute = result.compute_first ? last.first : last.second;
+  const auto& communication = result.compute_first ? last.second : last.first;
+  std::string text;
+  for (std::size_t rank = 0; rank < compute.size(); ++rank) {
+    text += fmt::format("{}{:.1f}-{:.1f}/{:.1f}-{:.1f}", rank == 0 ? "" : ", ",
+                        1e6 * compute[rank].begin, 1e6 * compute[rank].end,
+                        1e6 * communication[rank].begin, 1e6 * communication[rank].end);
+  }
+  return text;
+}
+
+Measurement measurement_of(const CaseId& id, const OverlapResult& result) {
+  Measurement measurement;
+  measurement.id = id;
+  Sampling sampling;
+  for (const PairIteration& one : result.together.iterations) {
+    sampling.samples.push_back(one.together());
+  }
+  sampling.stopped_by = "iterations";
+  sampling.mode = "beside";
+  sampling.warm_ups = result.together.warm_ups;
+  sampling.verified = result.together.verified;
+  sampling.warnings = result.together.warnings;
+  measurement.sampling = sampling;
+  measurement.metrics = metrics_of(result);
+  measurement.notes = {{"class", std::string(name(result.balance))},
+                       {"timeline_us", timeline(result)}};
+  return measurement;
+}
+
+}  // namespace
+
+Benchmark overlap_benchmark(Machine& machine, const OverlapOptions& options,
+                            std::function<bool()> stop) {
+  const auto runner = std::make_shared<OverlapRunner>(machine, options.mode, std::move(stop));
+  Benchmark benchmark;
+  for (const OverlapScenario& scenario : options.scenarios) {
+    check_scenario(scenario, machine.size());
+    for (const OverlapPolicy& policy : options.policies) {
+      const CaseId id = case_id(scenario, policy, runner->engine_name(policy), machine.size(),
+                                options.device_name);
+      benchmark.cases.push_back({id,
+                                 [runner, id, scenario, policy] {
+                                   return measurement_of(id, runner->run(scenario, policy));
+                                 },
+                                 std::nullopt});
+    }
+  }
+  return benchmark;
+}
+
+}  // namespace duet
