@@ -52,7 +52,8 @@ std::string overlap_text(const nlohmann::ordered_json& record) {
   const auto& metrics = record["metrics"];
   std::string text;
   if (metrics.contains("fraction_of_ideal")) {
-    text = fmt::format("{:.2f} of ideal, ", metrics["fraction_of_ideal"].get<double>());
+    const double hundredths = std::round(100 * metrics["fraction_of_ideal"].get<double>());
+    text = fmt::format("{:.2f} of ideal, ", hundredths == 0 ? 0 : hundredths / 100);
   }
   return text + fmt::format("bound {:.2f}", metrics["bound"].get<double>());
 }

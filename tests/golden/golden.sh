@@ -12,10 +12,11 @@ export DUET_TUNING=$folder/tuning.json  # not the user's
 
 # golden NAME ARGUMENT...
 golden() {
-  local name=$1
+  local name=$1 warm_up=(--warm-up 0)
   shift
   # No warm-up: virtual time needs none, and real time is saved.
-  "$duet" "$@" --warm-up 0 --iterations 3 --reproducible --json "$name.jsonl" --csv "$name.csv" > "$name.txt"
+  if [[ $1 == overlap ]]; then warm_up=(); fi
+  "$duet" "$@" "${warm_up[@]}" --iterations 3 --reproducible --json "$name.jsonl" --csv "$name.csv" > "$name.txt"
 }
 
 golden copy_pairs copy --device sim:mi300x-8 --kind peer --executor dma --issue push \
@@ -26,6 +27,8 @@ golden gemm gemm --device sim:mi300x-8 --shapes 8192x8192x8192,16384x8192x7168,9
   --dtype bf16,int8 --layout nn,nt
 golden collectives collective all_gather,all_to_all --device sim:mi300x-8 \
   --engine dma,vendor-model -b 1M -e 1G -f 4
+golden overlap overlap training --device sim:mi300x-8 --policy serial,priority,dma,partition:8 \
+  --compute gemm:8192x8192x8192 --communicate all_gather:896M
 
 if [[ $update == --update ]]; then
   cp ./* "$expected"
