@@ -111,9 +111,10 @@ class PairTrial {
     second_gate_.hold(rank, *own.second.stream, mode_.deadline_seconds);
     enqueue(rank, own.first, *own.first.stream);
     enqueue(rank, own.second, *own.second.stream);
-    first_gate_.release(rank, mode_.deadline_seconds);
-    if (rank.local == 0) wait_for_lag(*own.first.stream);
-    second_gate_.release(rank, mode_.deadline_seconds);
+    first_gate_.release(rank, mode_.deadline_seconds, [&] {
+      wait_for_lag(*own.first.stream);
+      second_gate_.let_go();
+    });
     own.first.stream->synchronize(mode_.deadline_seconds);
     own.second.stream->synchronize(mode_.deadline_seconds);
   }

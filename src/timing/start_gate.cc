@@ -56,11 +56,16 @@ void StartGate::hold(Rank& rank, Stream& stream, double deadline_seconds) {
   stream.wait(flag_at(word_, 0), round_ + 1);
 }
 
-void StartGate::release(Rank& rank, double deadline_seconds) {
+void StartGate::let_go() {
+  owner_.signal(flag_at(word_, 0), ++round_);
+  arm(0);
+}
+
+void StartGate::release(Rank& rank, double deadline_seconds, const std::function<void()>& then) {
   team_.barrier("all ranks to reach the start gate", deadline_seconds);
   if (rank.local == 0) {
-    owner_.signal(flag_at(word_, 0), ++round_);
-    arm(0);
+    let_go();
+    if (then) then();
   }
   team_.barrier("all ranks to pass the start gate", deadline_seconds);
   const std::lock_guard<std::mutex> lock(mutex_);

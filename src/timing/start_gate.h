@@ -4,6 +4,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <thread>
 
@@ -24,8 +25,12 @@ class StartGate {
   // which must come within the deadline: a watchdog opens the gate then, so that a call that blocks
   // behind it comes back.
   void hold(Rank& rank, Stream& stream, double deadline_seconds);
-  // Meets the other ranks, then lets all streams go. Throws Timeout if the watchdog had to.
-  void release(Rank& rank, double deadline_seconds);
+  // Meets the other ranks, then lets all streams go; `then` is called right after, by the first
+  // local rank. Throws Timeout if the watchdog had to.
+  void release(Rank& rank, double deadline_seconds, const std::function<void()>& then = {});
+  // Lets all streams go, for the first local rank in another gate's release(), where every rank
+  // has come to hold(): ranks that meet wake up to a millisecond later than they should.
+  void let_go();
   // Opens the gate for good, so that no stream is left waiting after a failure.
   void open() noexcept;
 
