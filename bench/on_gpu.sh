@@ -74,6 +74,8 @@ check_collectives() {
   say "a process that dies"
   PROCESSES=$(nvidia-smi -L | wc -l) must timeout -s KILL 240 \
     tests/multiprocess/dead_rank.sh "$build/tests/collective_ranks" cuda kernel dma
+  say "many calls in a row, two sessions at once, graphs"
+  DUET_TEST_GPUS=1 must timeout -s KILL 120 "$build/tests/collectives_test" --gtest_filter='Machines/*' --gtest_brief=1
   say "what enqueueing costs"
   must timeout -s KILL 100 "$build/tests/enqueue_test"
   say "memory of other kinds"

@@ -29,6 +29,10 @@ struct Setting {
 
 class Broadcasts : public ::testing::TestWithParam<const char*> {
  protected:
+  void SetUp() override {
+    if (team_.size() < 3) GTEST_SKIP() << "fewer than three devices";
+  }
+
   // By copy engines with one link for all peers and with one for each, whatever the machine has,
   // and by kernels; every third call by a graph.
   void run(const Setting& setting, std::size_t rounds, std::uint64_t longest_delay = 0) {
@@ -97,12 +101,8 @@ TEST_P(Broadcasts, ByTheEngines) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Machines, Broadcasts,
-                         ::testing::Values("host:3", "host:8", "sim:h200-4", "sim:mi300x-8"),
-                         [](const auto& machine) {
-                           std::string text = machine.param;
-                           for (char& c : text) c = c == ':' || c == '-' ? '_' : c;
-                           return text;
-                         });
+                         machines_of({"host:3", "host:8", "sim:h200-4", "sim:mi300x-8"}),
+                         machine_label);
 
 class LateBroadcasts : public Broadcasts {};
 

@@ -4,16 +4,34 @@
 
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <chrono>
+#include <cstdlib>
 #include <functional>
 #include <memory>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "collectives/engine.h"
 #include "core/random.h"
 #include "device/graph.h"
 
 namespace duet {
+
+// The machines of a suite; with DUET_TEST_GPUS set the GPUs in their place (the test
+// collectives_gpu).
+inline auto machines_of(std::vector<const char*> machines) {
+  if (std::getenv("DUET_TEST_GPUS") != nullptr) machines = {"cuda"};
+  return ::testing::ValuesIn(machines);
+}
+
+// "host:4" as "host_4".
+inline std::string machine_label(const ::testing::TestParamInfo<const char*>& machine) {
+  std::string text = machine.param;
+  for (char& c : text) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+  return text;
+}
 
 using MakePlan = std::function<std::unique_ptr<CollectivePlan>(Rank&, const Collective&,
                                                                const CollectiveBuffers&)>;

@@ -66,12 +66,8 @@ TEST_P(Dma, RanksThatDisagreeAreToldWhoWantsWhat) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Machines, Dma, ::testing::Values("host:4", "sim:h200-4", "sim:mi300x-8"),
-                         [](const auto& machine) {
-                           return machine.index == 0   ? "host"
-                                  : machine.index == 1 ? "sim_switch"
-                                                       : "sim_mesh";
-                         });
+INSTANTIATE_TEST_SUITE_P(Machines, Dma, machines_of({"host:4", "sim:h200-4", "sim:mi300x-8"}),
+                         machine_label);
 
 TEST(DmaDelays, RanksOutOfStepLeaveTheSame) {
   const auto machine = open_machine("host:4");

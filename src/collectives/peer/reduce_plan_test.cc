@@ -64,12 +64,7 @@ TEST_P(Reductions, OfFewElementsAThousandTimes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Machines, Reductions,
-                         ::testing::Values("host:3", "sim:h200-4", "sim:mi300x-8"),
-                         [](const auto& machine) {
-                           return machine.index == 0   ? "host"
-                                  : machine.index == 1 ? "sim_switch"
-                                                       : "sim_mesh";
-                         });
+                         machines_of({"host:3", "sim:h200-4", "sim:mi300x-8"}), machine_label);
 
 class LateReductions : public Reductions {};
 

@@ -4,8 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cctype>
-
 #include "collectives/peer/calls_fixture.h"
 #include "collectives/peer/engine.h"
 
@@ -107,17 +105,10 @@ TEST_P(StagedMoves, OfRanksThatAreInPlaceAndRanksThatAreNot) {
   });
 }
 
-std::string label(const ::testing::TestParamInfo<const char*>& machine) {
-  std::string text = machine.param;
-  for (char& c : text) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
-  return text;
-}
-
 INSTANTIATE_TEST_SUITE_P(Machines, StagedMoves,
-                         ::testing::Values("host:1", "host:2", "host:3", "host:4", "host:5",
-                                           "host:6", "host:7", "host:8", "sim:h200-4",
-                                           "sim:mi300x-8"),
-                         label);
+                         machines_of({"host:1", "host:2", "host:3", "host:4", "host:5", "host:6",
+                                      "host:7", "host:8", "sim:h200-4", "sim:mi300x-8"}),
+                         machine_label);
 
 class LateStagedMoves : public StagedMoves {};
 
@@ -127,7 +118,7 @@ TEST_P(LateStagedMoves, RanksOutOfStepLeaveTheSame) {
   run(in_pieces(64 << 10, {2, true}), of(Kind::all_to_all, 700001, team_.size()), true, 10, 2000);
 }
 
-INSTANTIATE_TEST_SUITE_P(Host, LateStagedMoves, ::testing::Values("host:4"), label);
+INSTANTIATE_TEST_SUITE_P(Host, LateStagedMoves, ::testing::Values("host:4"), machine_label);
 
 }  // namespace
 }  // namespace duet
