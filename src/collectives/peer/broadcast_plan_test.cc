@@ -75,9 +75,9 @@ TEST_P(Broadcasts, OfManyPiecesInARow) {
 
 TEST_P(Broadcasts, OfAFewBytesManyTimes) {
   // Of 1 and of 2 pieces not every rank has one.
-  run({1, 1, 0}, 500);
-  run({2, 1, 1, true}, 500);
-  run({37, 5, team_.size() - 1}, 500);
+  run({1, 1, 0}, 200);
+  run({2, 1, 1, true}, 200);
+  run({37, 5, team_.size() - 1}, 200);
 }
 
 TEST_P(Broadcasts, OfNothing) { run({0, 1, 1}, 3); }

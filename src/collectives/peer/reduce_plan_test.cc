@@ -52,7 +52,7 @@ class Reductions : public ::testing::TestWithParam<const char*> {
 TEST_P(Reductions, OfManyPiecesInARow) {
   // As large as a simulated machine keeps the contents of.
   const auto ranks = static_cast<std::uint64_t>(team_.size());
-  run(CollectiveKind::reduce_scatter, 4000003 / ranks, {4});
+  run(CollectiveKind::reduce_scatter, 4000003 / ranks, {2});
   run(CollectiveKind::all_reduce, 2000003, {2});
 }
 
