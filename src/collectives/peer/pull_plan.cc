@@ -6,6 +6,7 @@
 #include "collectives/peer/parts.h"
 
 namespace duet {
+
 PullPlan::PullPlan(Rank& rank, const Collective& c, const CollectiveBuffers& buffers,
                    Watchdog& watchdog)
     : watchdog_(watchdog),

@@ -63,6 +63,22 @@ TEST_P(Reductions, OfFewElementsAThousandTimes) {
   run(CollectiveKind::reduce_scatter, 3, {1000});
 }
 
+// Two exchanges of which the second does not wait for all to come, and the first not for all to
+// end.
+TEST(KernelReductions, OfLargeBuffersInTwoSteps) {
+  const auto machine = open_machine("host:3");
+  Team team(*machine);
+  const auto session = make_kernel_collectives()->open(team);
+  const Collective large = collective_of(CollectiveKind::all_reduce, (9 << 20) + 5);
+  team.each([&](Rank& rank) {
+    Calls calls(rank, plans_of(*session), large, 3);
+    EXPECT_EQ(calls.plan().algorithm().find("kernels of"), 0u) << calls.plan().algorithm();
+    for (std::size_t round = 0; round < 3; ++round) calls.enqueue(round);
+    calls.check();
+    team.barrier("all ranks to have checked");
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(Machines, Reductions,
                          machines_of({"host:3", "sim:h200-4", "sim:mi300x-8"}), machine_label);
 

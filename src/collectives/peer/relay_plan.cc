@@ -48,21 +48,21 @@ RelayPlan::RelayPlan(Rank& rank, const Collective& collective, const CollectiveB
       piece_bytes_(piece_bytes),
       pieces_((bytes_ + piece_bytes - 1) / piece_bytes),
       place_((rank.index - collective.root + rank.size) % rank.size),
-      ranks_(rank.size),
       own_(rank.index),
       before_((rank.index + rank.size - 1) % rank.size),
       next_((rank.index + 1) % rank.size),
       blocks_(blocks_for(rank)),
       words_(rank, static_cast<int>(pieces_ + 1) * blocks_) {
-  exchange_.blocks = blocks_;
-  exchange_.flags_by_block = true;
-  if (place_ > 0) exchange_.items.push_back({{}, {}, {}, {ready(before_)}});
-  if (place_ + 1 < ranks_) {
-    pass_on(place_ == 0 ? buffers.send : buffers.recv, buffers);
+  Exchange exchange;
+  exchange.blocks = blocks_;
+  exchange.flags_by_block = true;
+  if (place_ > 0) exchange.items.push_back({{}, {}, {}, {ready(before_)}});
+  if (place_ + 1 < rank.size) {
+    pass_on(place_ == 0 ? buffers.send : buffers.recv, buffers, exchange);
   } else {
-    take_last();
+    take_last(exchange);
   }
-  prepared_ = rank.device.prepare(exchange_);
+  prepared_ = rank.device.prepare(exchange);
   watchdog_.add(&words_);
 }
 
@@ -74,7 +74,7 @@ Flag RelayPlan::arrived(int owner, std::uint64_t piece) const {
 
 Flag RelayPlan::ready(int owner) const { return arrived(owner, pieces_); }
 
-void RelayPlan::pass_on(const Span& source, const CollectiveBuffers& buffers) {
+void RelayPlan::pass_on(const Span& source, const CollectiveBuffers& buffers, Exchange& exchange) {
   for (std::uint64_t piece = 0; piece < pieces_; ++piece) {
     const std::uint64_t begin = piece * piece_bytes_;
     const std::uint64_t bytes = std::min(piece_bytes_, bytes_ - begin);
@@ -84,17 +84,17 @@ void RelayPlan::pass_on(const Span& source, const CollectiveBuffers& buffers) {
     if (piece == 0) item.after.push_back(ready(own_));
     if (place_ > 0) item.after.push_back(arrived(own_, piece));
     item.then.push_back(arrived(next_, piece));
-    exchange_.items.push_back(std::move(item));
+    exchange.items.push_back(std::move(item));
     wire_bytes_ += static_cast<double>(bytes);
   }
 }
 
-void RelayPlan::take_last() {
+void RelayPlan::take_last(Exchange& exchange) const {
   ExchangeItem item;
   for (std::uint64_t piece = 0; piece < pieces_; ++piece) {
     item.after.push_back(arrived(own_, piece));
   }
-  exchange_.items.push_back(std::move(item));
+  exchange.items.push_back(std::move(item));
 }
 
 void RelayPlan::enqueue(Stream& stream) {

@@ -24,8 +24,8 @@ class RelayPlan : public CollectivePlan {
   static std::uint64_t best_piece(std::uint64_t bytes, int others);
 
  private:
-  void pass_on(const Span& source, const CollectiveBuffers& buffers);
-  void take_last();
+  void pass_on(const Span& source, const CollectiveBuffers& buffers, Exchange& exchange);
+  void take_last(Exchange& exchange) const;
   // Flags of a rank, each a word for each block.
   Flag arrived(int owner, std::uint64_t piece) const;
   Flag ready(int owner) const;
@@ -33,11 +33,10 @@ class RelayPlan : public CollectivePlan {
   Watchdog& watchdog_;
   PeerMemory recv_;
   const std::uint64_t bytes_, piece_bytes_, pieces_;
-  int place_, ranks_;        // in the order of ranks from the root on
+  int place_;                // in the order of ranks from the root on
   int own_, before_, next_;  // ranks
   const int blocks_;
   Words words_;
-  Exchange exchange_;
   std::unique_ptr<PreparedExchange> prepared_;
   double wire_bytes_ = 0;
 };

@@ -31,7 +31,7 @@ __device__ inline ItemFlags flags_of(const gpu::ExchangeTable& table, const gpu:
 __device__ inline void take_turn(const gpu::ExchangeTable& table, const gpu::TableItem& item,
                                  const ItemFlags& flags) {
   for (unsigned i = threadIdx.x; i < flags.after; i += blockDim.x) {
-    while (load_acquire(table.passed) < item.behind) {
+    while (item.behind > 0 && load_acquire(table.passed) < item.behind) {
     }
     while (load_acquire(flags.at(i)) == 0) {
     }

@@ -1,0 +1,104 @@
+// Exchanges whose items take turns with other streams and with blocks of other devices.
+#include "exchanges.h"
+
+namespace duet::conformance {
+namespace {
+
+class Turns : public Exchanges {};
+
+// A stream of the peer pushes pieces into two slots in turn; items reduce each with the device's
+// own and give the slot back. Over and over, with words that are as they were after each round.
+TEST_P(Turns, TakeTurnsWithAnotherStream) {
+  constexpr std::size_t kPieces = 15, kPiece = 8192 * 4, kRounds = 30;
+  const Buffer words = filled(device(), 2 * sizeof(std::uint64_t), constant(0));
+  const Buffer back = filled(peer(), 2 * sizeof(std::uint64_t), constant(0));
+  const Buffer own = device().allocate(kPieces * kPiece), slots = device().allocate(2 * kPiece);
+  const Buffer theirs = peer().allocate(kPieces * kPiece);
+  const Buffer result = device().allocate(kRounds * kPieces * kPiece);
+  auto stream = device().make_stream(), pushes = peer().make_stream();
+  for (std::size_t slot = 0; slot < 2; ++slot) peer().signal(flag_at(back, slot), 1);
+  std::vector<std::unique_ptr<PreparedExchange>> prepared;
+  for (std::size_t round = 0; round < kRounds; ++round) {
+    Exchange exchange;
+    exchange.dtype = DType::int32;
+    exchange.blocks = 16;  // each has a slice, and goes on to the next item when it is done
+    for (std::size_t i = 0; i < kPieces; ++i) {
+      const Span to = result.slice((round * kPieces + i) * kPiece, kPiece);
+      exchange.items.push_back(
+          {{own.slice(i * kPiece, kPiece), slots.slice(i % 2 * kPiece, kPiece)},
+           {to},
+           {flag_at(words, i % 2)},
+           {flag_at(back, i % 2)}});
+    }
+    prepared.push_back(device().prepare(exchange));
+  }
+  for (std::size_t round = 0; round < kRounds; ++round) {
+    stream->fill(own.span(), digits(DType::int32, 2, 2 * round));
+    stream->exchange(*prepared[round]);
+    pushes->fill(theirs.span(), digits(DType::int32, 2, 2 * round + 1));
+    for (std::size_t i = 0; i < kPieces; ++i) {
+      pushes->meet({{}, {flag_at(back, i % 2)}});
+      pushes->copy({slots.slice(i % 2 * kPiece, kPiece),
+                    theirs.slice(i * kPiece, kPiece),
+                    Executor::dma,
+                    {}});
+      pushes->meet({{flag_at(words, i % 2)}, {}});
+    }
+  }
+  pushes->synchronize(kDeadline);
+  stream->synchronize(kDeadline);
+  for (std::size_t round = 0; round < kRounds; ++round) {
+    expect(result.slice(round * kPieces * kPiece, kPieces * kPiece),
+           reduced(DType::int32, Reduction::sum, 2, 2 * round));
+  }
+}
+
+// Pieces go to the peer and, block by block, on from there; over and over, with the same words.
+TEST_P(Turns, PassPiecesOnBlockByBlock) {
+  constexpr int kBlocks = 8, kPieces = 5, kRounds = 20;
+  constexpr std::size_t kWords = kBlocks * sizeof(std::uint64_t), kPiece = 100003;
+  const Buffer words = filled(device(), kWords, constant(0));
+  const Buffer there = filled(peer(), (kPieces + 1) * kWords, constant(0));
+  const Buffer back = filled(device(), kPieces * kWords, constant(0));
+  const Buffer from = device().allocate(kPieces * kPiece), at = peer().allocate(kPieces * kPiece),
+               to = device().allocate(kPieces * kPiece);
+  const Flag ready{words.span()}, taken{there.slice(kPieces * kWords, kWords)};
+  Exchange first, second, third;
+  second.items.push_back({{}, {}, {}, {ready}});
+  third.items = {{{}, {}, {}, {taken}}, {}};
+  for (std::size_t i = 0; i < kPieces; ++i) {
+    const Flag come{there.slice(i * kWords, kWords)}, gone{back.slice(i * kWords, kWords)};
+    const auto piece = [i](const Buffer& buffer) { return buffer.slice(i * kPiece, kPiece); };
+    first.items.push_back({{piece(from)}, {piece(at)}, {}, {come}});
+    if (i == 0) first.items.front().after = {ready};
+    second.items.push_back({{piece(at)}, {piece(to)}, {come}, {gone}});
+    if (i == 0) second.items.back().after.push_back(taken);
+    third.items.back().after.push_back(gone);
+  }
+  std::vector<std::unique_ptr<PreparedExchange>> prepared;
+  for (Exchange* exchange : {&first, &second, &third}) {
+    exchange->blocks = kBlocks;
+    exchange->flags_by_block = true;
+    Device& on = exchange == &second ? peer() : device();
+    prepared.push_back(on.prepare(*exchange));
+  }
+  const Buffer kept = device().allocate(kRounds * to.bytes());
+  auto sends = device().make_stream(), passes = peer().make_stream(),
+       receives = device().make_stream();
+  for (std::size_t round = 0; round < kRounds; ++round) {
+    sends->fill(from.span(), pattern(round));
+    sends->exchange(*prepared[0]);
+    passes->exchange(*prepared[1]);
+    receives->exchange(*prepared[2]);
+    receives->copy({kept.slice(round * to.bytes(), to.bytes()), to.span(), Executor::dma, {}});
+  }
+  for (const auto& stream : {&sends, &passes, &receives}) (*stream)->synchronize(kDeadline);
+  for (std::size_t round = 0; round < kRounds; ++round) {
+    expect(kept.slice(round * to.bytes(), to.bytes()), pattern(round));
+  }
+}
+
+DUET_CONFORMANCE(Turns);
+
+}  // namespace
+}  // namespace duet::conformance
