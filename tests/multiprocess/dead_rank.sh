@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Kills one process in the middle of a loop of collectives: [PROCESSES=N] dead_rank.sh PROGRAM DEVICE
-# ENGINE..., of three processes unless said. The others end within seconds and say which rank is gone and in which call they were,
-# also where the waits are a device's own (flags of streams, words of kernels) and nobody meets.
+# ENGINE..., of three processes unless said. The others end within seconds and say which rank is gone
+# and in which call they were, also where the waits are a device's own (flags of streams, words of
+# kernels) and nobody meets. On GPUs the driver takes some of these seconds to take contexts down.
 set -euo pipefail
 program=$(realpath "$1")
 device=$2
@@ -13,6 +14,8 @@ trap 'kill -9 "${pids[@]}" 2> /dev/null || true; rm -rf "$folder"' EXIT
 failures=0
 export MASTER_ADDR=127.0.0.1 WORLD_SIZE=${PROCESSES:-3}
 last=$((WORLD_SIZE - 1))
+limit=5
+[[ $device == host ]] || limit=10
 
 fail() {
   echo "FAIL: $*" >&2
@@ -52,7 +55,7 @@ dies() {
     grep -q "$3 (pid $victim on .*) is gone while waiting for .*$4" err.$rank ||
       fail "$what: process $rank does not say who is gone, and in what"
   done
-  ((SECONDS - begin <= 5)) || fail "$what: took $((SECONDS - begin)) s to end"
+  ((SECONDS - begin <= limit)) || fail "$what: took $((SECONDS - begin)) s to end"
 }
 
 for engine; do
