@@ -1,7 +1,8 @@
-# Writes HEADER and all that it includes of SOURCES, with includes that begin with duet/, to OUTPUT.
+# Writes HEADERS and all that they include of SOURCES, with includes that begin with duet/, to
+# OUTPUT.
 cmake_minimum_required(VERSION 3.25)
 file(REMOVE_RECURSE ${OUTPUT})
-set(waiting ${HEADER})
+set(waiting ${HEADERS})
 set(written)
 while(waiting)
   list(POP_FRONT waiting header)

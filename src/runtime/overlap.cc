@@ -1,0 +1,168 @@
+// Forking from the program's stream and joining it again, by events.
+#include "runtime/overlap.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <limits>
+
+#include "communicator/native_streams.h"
+#include "core/error.h"
+#include "overlap/runner.h"
+
+namespace duet {
+namespace {
+
+using Kind = OverlapPolicy::Kind;
+
+// Goes on after an error and remembers the first.
+class FirstError {
+ public:
+  template <class Function>
+  void of(const Function& function) noexcept {
+    try {
+      function();
+    } catch (...) {
+      if (first_ == nullptr) first_ = std::current_exception();
+    }
+  }
+  void rethrow() const {
+    if (first_ != nullptr) std::rethrow_exception(first_);
+  }
+
+ private:
+  std::exception_ptr first_;
+};
+
+struct NeedsLess {
+  const OverlapWork* works;
+  bool operator()(std::size_t one, std::size_t other) const {
+    return works[one].workgroups < works[other].workgroups;
+  }
+};
+
+void require_built(const OverlapPolicy& policy) {
+  if (!has_partition(policy.kind)) return;
+  throw Unavailable(name(policy) + ": expected a policy without a partition of compute units");
+}
+
+}  // namespace
+
+std::string engine_of(const OverlapPolicy& policy, const std::string& device) {
+  const OverlapEngines engines = overlap_engines(device.substr(0, device.find(':')));
+  if (policy.kind == Kind::dma || policy.kind == Kind::dma_partition) return "dma";
+  return policy.kind == Kind::zero_cta ? engines.zero_cta : engines.vendor;
+}
+
+struct Overlap::Parts {
+  struct Side {
+    std::unique_ptr<Stream> stream;
+    std::unique_ptr<Event> done;
+  };
+
+  Parts(Device& on, const OverlapPolicy& which, int works)
+      : device(on),
+        kind(which.kind),
+        most(static_cast<std::size_t>(std::max(works, 0))),
+        natives(on),
+        fork(on.make_event(EventUse::order)) {
+    require_built(which);
+    if (works < 1) {
+      throw BadArgument(fmt::format("Overlap: expected a work or more, not {}", works));
+    }
+    const int priority = kind == Kind::base ? 0 : device.info().priorities - 1;
+    order.reserve(most);
+    while (kind != Kind::serial && sides.size() + 1 < most) {
+      sides.push_back({device.make_stream({priority}), device.make_event(EventUse::order)});
+      // Devices make an event when it is first recorded: that is not to be in a call.
+      sides.back().stream->record(*sides.back().done);
+      sides.back().stream->record(*fork);
+    }
+  }
+
+  void check(Stream& stream, const OverlapWork* works, std::size_t count) const;
+  void put_in_order(const OverlapWork* works, std::size_t count);
+  void enqueue(Stream& stream, const OverlapWork* works, std::size_t count);
+
+  Device& device;
+  Kind kind;
+  std::size_t most;  // works of a call
+  NativeStreams natives;
+  std::unique_ptr<Event> fork;
+  std::vector<Side> sides;
+  std::vector<std::size_t> order;  // of a call's works; kept, so that no call allocates
+};
+
+void Overlap::Parts::check(Stream& stream, const OverlapWork* works, std::size_t count) const {
+  if (&stream.device() != &device) {
+    throw BadArgument(fmt::format("expected a stream of {}, not of {}", device.info().name,
+                                  stream.device().info().name));
+  }
+  if (count > most) {
+    throw BadArgument(
+        fmt::format("expected at most {} works, for which this Overlap was made", most));
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    if (works[i].enqueue && works[i].workgroups >= 0) continue;
+    throw BadArgument("a work: expected a function and 0 or more workgroups");
+  }
+}
+
+void Overlap::Parts::put_in_order(const OverlapWork* works, std::size_t count) {
+  const bool as_given = kind == Kind::serial || kind == Kind::base;
+  const NeedsLess needs_less{works};
+  order.clear();
+  for (std::size_t i = 0; i < count; ++i) {
+    // Not std::stable_sort, which allocates.
+    order.insert(
+        as_given ? order.end() : std::upper_bound(order.begin(), order.end(), i, needs_less), i);
+  }
+}
+
+void Overlap::Parts::enqueue(Stream& stream, const OverlapWork* works, std::size_t count) {
+  check(stream, works, count);
+  put_in_order(works, count);
+  const std::size_t used = kind == Kind::serial || count == 0 ? 0 : count - 1;
+  // With base too the fork comes before the first work, or the others would wait for that.
+  if (used > 0) stream.record(*fork);
+  for (std::size_t i = 0; i < used; ++i) sides[i].stream->wait(*fork);
+  const auto largest = std::max_element(order.rbegin(), order.rend(), NeedsLess{works});
+  FirstError error;
+  std::size_t next = 0;
+  for (const std::size_t which : order) {
+    const bool own = used == 0 || which == *largest;
+    Stream& chosen = own ? stream : *sides[next++].stream;
+    error.of([&] { works[which].enqueue(chosen); });
+  }
+  for (std::size_t i = 0; i < used; ++i) {
+    error.of([&] {
+      sides[i].stream->record(*sides[i].done);
+      stream.wait(*sides[i].done);
+    });
+  }
+  error.rethrow();
+}
+
+Overlap::Overlap(LocalRank& rank, const OverlapPolicy& policy, int works)
+    : parts_(std::make_unique<Parts>(rank.device(), policy, works)) {}
+Overlap::Overlap(Overlap&& other) noexcept = default;
+Overlap& Overlap::operator=(Overlap&& other) noexcept = default;
+Overlap::~Overlap() = default;
+
+void Overlap::enqueue(Stream& stream, const std::vector<OverlapWork>& works) {
+  parts_->enqueue(stream, works.data(), works.size());
+}
+
+void Overlap::enqueue_pair(Stream& stream, CollectiveCall& call,
+                           const std::function<void(Stream&)>& compute) {
+  constexpr double kAll = std::numeric_limits<double>::infinity();
+  // References: std::function does not allocate for one.
+  const OverlapWork pair[] = {{kAll, std::ref(compute)},
+                              {0, [&call](Stream& side) { call.enqueue(side); }}};
+  parts_->enqueue(stream, pair, 2);
+}
+
+Stream& Overlap::wrapped(void* native_stream) { return parts_->natives.wrapped(native_stream); }
+
+}  // namespace duet
