@@ -43,6 +43,13 @@ for device in host:4 sim:h200-4 host:1; do
   timeout 60 built/all_gather "$device" > out.run 2> err.run || fail "$device: exit $?"
   says out.run "ranks have each other's"
 done
+for device in host:2 sim:h200-4; do
+  timeout 60 built/overlap "$device" > out.run 2> err.run || fail "overlap on $device: exit $?"
+  says out.run "ranks: serial .* us, dma .* us"
+done
+code=0
+timeout 60 built/overlap host:2 zero-cta > out.run 2> err.run || code=$?
+[[ $code == 2 && $(wc -l < err.run) == 1 ]] || fail "a policy without its engine: exit $code"
 code=0
 timeout 60 built/all_gather host:4 warp > out.run 2> err.run || code=$?
 [[ $code == 2 && $(wc -l < err.run) == 1 ]] || fail "an engine that is not there: exit $code"
