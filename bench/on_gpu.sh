@@ -80,6 +80,9 @@ check_collectives() {
   must timeout -s KILL 100 "$build/tests/enqueue_test"
   say "memory of other kinds"
   must timeout -s KILL 150 tests/gpu/user_memory.sh "$build/tests/user_memory"
+  say "compute beside collectives"
+  DUET_TEST_GPUS=1 must timeout -s KILL 120 "$build/tests/runtime_test" --gtest_filter='Machines/*' --gtest_brief=1
+  must timeout -s KILL 60 "$build/tests/overlap_streams"
   local tool
   for tool in memcheck racecheck; do
     say "compute-sanitizer: exchanges, $tool"

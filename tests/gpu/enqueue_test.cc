@@ -7,8 +7,10 @@
 
 #include "collectives/peer/calls_fixture.h"
 #include "collectives/peer/engine.h"
+#include "communicator/communicator.h"
 #include "core/error.h"
 #include "count_allocations.h"
+#include "runtime/overlap.h"
 
 namespace duet {
 namespace {
@@ -83,6 +85,37 @@ INSTANTIATE_TEST_SUITE_P(Every, Enqueue,
                                            CollectiveKind::reduce_scatter,
                                            CollectiveKind::all_reduce, CollectiveKind::broadcast),
                          [](const auto& kind) { return std::string(name(kind.param)); });
+
+// Beside compute that a program's function enqueues.
+TEST(EnqueueOverlap, AllocatesNothing) try {
+  Communicator communicator({"cuda", "dma"});
+  communicator.each([](LocalRank& rank) {
+    const Collective c = collective_of(CollectiveKind::all_gather, 8 << 20);
+    const auto send = rank.allocate(send_bytes(c, rank.index(), rank.size()));
+    const auto recv = rank.allocate(recv_bytes(c, rank.index(), rank.size()));
+    const Buffer from = rank.device().allocate(1 << 20), to = rank.device().allocate(1 << 20);
+    CollectiveCall call = rank.plan(c, send->span(), recv->span());
+    Overlap overlap(rank);
+    const auto stream = rank.device().make_stream();
+    const auto calls = [&] {
+      for (int i = 0; i < kCalls; ++i) {
+        overlap.enqueue(*stream, call, [&](Stream& own) {
+          own.copy({to.span(), from.span(), Executor::kernel, {}});
+        });
+      }
+    };
+    calls();
+    stream->synchronize(60);
+    rank.barrier("all ranks to have warmed up");
+    const long allocated = allocations();
+    calls();
+    EXPECT_EQ(allocations() - allocated, 0);
+    stream->synchronize(60);
+    rank.retire(std::move(call));
+  });
+} catch (const Unavailable& reason) {
+  GTEST_SKIP() << "--device cuda: " << reason.what();
+}
 
 }  // namespace
 }  // namespace duet

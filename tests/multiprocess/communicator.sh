@@ -29,6 +29,8 @@ both 0 own auto
 both 0 own dma
 both 0 throw
 both 0 die
+both 0 beside dma
+both 0 beside kernel
 both 2 open warp
 both 2 open kernel auto
 grep -q "expected one engine: process 0 asks for 'kernel', process 1 for 'auto'" err.0 || {

@@ -2,16 +2,19 @@
 //   open    sums on two communicators, each with a port of its own
 //   own     sums in memory of the program's own, which the other process cannot map
 //   die     the last rank ends without a word while the others' streams wait for it
+//   beside  the same, while the others overlap compute with the call
 //   throw   the last rank throws instead of planning
 // Exit code 0 if all was as it should be, else 1; 2 for a UsageError.
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "communicator/communicator.h"
+#include "runtime/overlap.h"
 
 namespace {
 
@@ -71,6 +74,33 @@ void wait_for_the_dead(Communicator& communicator) {
   });
 }
 
+// What a rank computes is there although its peer is gone, and its stream ends.
+void compute_beside_the_dead(Communicator& communicator) {
+  std::vector<std::unique_ptr<CollectiveMemory>> buffers(2);
+  std::vector<CollectiveCall> calls(2);
+  std::vector<std::unique_ptr<Overlap>> overlaps(2);
+  communicator.each([&](LocalRank& rank) {
+    const auto local = static_cast<std::size_t>(rank.local());
+    buffers[local] = rank.allocate(kCount * 4);
+    calls[local] = rank.plan(sum(), buffers[local]->span(), buffers[local]->span());
+    overlaps[local] = std::make_unique<Overlap>(rank);
+    if (rank.index() == rank.size() - 1) _exit(0);
+    const auto stream = rank.device().make_stream();
+    int tried = 0, computed = 0;
+    const auto compute = [&](Stream& own) { own.run({"compute", {}, [&] { ++computed; }}); };
+    try {
+      for (; tried < 2; stream->synchronize(kDeadlineSeconds)) {
+        ++tried;
+        overlaps[local]->enqueue(*stream, calls[local], compute);
+      }
+    } catch (const PeerFailed&) {
+      stream->synchronize(kDeadlineSeconds);
+      if (computed != tried) throw Mismatch("compute was not run beside a call that failed");
+      throw;
+    }
+  });
+}
+
 void throw_on_the_last(LocalRank& rank) {
   if (rank.index() == rank.size() - 1) throw Mismatch("on purpose");
   add_up(rank);
@@ -88,9 +118,10 @@ void run(const std::string& scenario, const CommunicatorOptions& options) {
   if (scenario == "own") return communicator.each(add_up_own);
   try {
     if (scenario == "die") wait_for_the_dead(communicator);
+    if (scenario == "beside") compute_beside_the_dead(communicator);
     communicator.each(throw_on_the_last);
   } catch (const PeerFailed&) {
-    if (scenario == "die") return;
+    if (scenario == "die" || scenario == "beside") return;
     throw;
   } catch (const Mismatch& error) {
     if (std::string(error.what()).find("on purpose") != std::string::npos) return;
