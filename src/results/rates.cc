@@ -46,16 +46,18 @@ Rates collective_rates(const Cost& cost, double seconds) {
   return rates;
 }
 
-// "0.97 of ideal, bound 0.95".
+// "0.97 of ideal, bound 0.95"; a journal may lack either.
 std::string overlap_text(const nlohmann::ordered_json& record) {
   if (!record.contains("metrics")) return "";
   const auto& metrics = record["metrics"];
   std::string text;
   if (metrics.contains("fraction_of_ideal")) {
     const double hundredths = std::round(100 * metrics["fraction_of_ideal"].get<double>());
-    text = fmt::format("{:.2f} of ideal, ", hundredths == 0 ? 0 : hundredths / 100);
+    text = fmt::format("{:.2f} of ideal", hundredths == 0 ? 0 : hundredths / 100);
   }
-  return text + fmt::format("bound {:.2f}", metrics["bound"].get<double>());
+  if (!metrics.contains("bound")) return text;
+  return text +
+         fmt::format("{}bound {:.2f}", text.empty() ? "" : ", ", metrics["bound"].get<double>());
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 namespace duet {
 namespace {
 
@@ -27,6 +29,17 @@ TEST(Rates, MemoryBytesCountWhereNothingTravels) {
 TEST(Rates, NoTimeOrNoCostGivesNone) {
   EXPECT_TRUE(rates_from({1, 1, 1}, 0).empty());
   EXPECT_TRUE(rates_from({}, 1).empty());
+}
+
+TEST(Rates, WhatAnOverlapKeepsStandsInThePlaceOfARate) {
+  const auto text = [](const char* metrics) {
+    return main_rate(nlohmann::ordered_json::parse(std::string(R"({"rates": {}, "metrics": {)") +
+                                                   metrics + "}}"));
+  };
+  EXPECT_EQ(text(R"("fraction_of_ideal": 0.974, "bound": 0.952)"), "0.97 of ideal, bound 0.95");
+  EXPECT_EQ(text(R"("fraction_of_ideal": -0.001)"), "0.00 of ideal");
+  EXPECT_EQ(text(R"("bound": 0.952)"), "bound 0.95");
+  EXPECT_EQ(text(""), "");
 }
 
 TEST(Rates, HeadingsNameTheUnit) {

@@ -24,10 +24,10 @@ const Fields kSampling = {{"seconds", Kind::object}, {"cost", Kind::object},
                           {"verified", Kind::truth}, {"rates", Kind::object},
                           {"notes", Kind::notes}};
 const Fields kMaybe = {
-    {"seconds", Kind::object}, {"cost", Kind::object},    {"mode", Kind::text},
-    {"flushed", Kind::truth},  {"verified", Kind::truth}, {"rates", Kind::object},
-    {"notes", Kind::notes},    {"warm_ups", Kind::whole}, {"telemetry", Kind::object},
-    {"warnings", Kind::texts}, {"samples", Kind::amounts}};
+    {"seconds", Kind::object}, {"cost", Kind::object},     {"mode", Kind::text},
+    {"flushed", Kind::truth},  {"verified", Kind::truth},  {"rates", Kind::object},
+    {"notes", Kind::notes},    {"warm_ups", Kind::whole},  {"telemetry", Kind::object},
+    {"warnings", Kind::texts}, {"samples", Kind::amounts}, {"metrics", Kind::object}};
 const Fields kDevice = {
     {"kind", Kind::text},         {"model", Kind::text},          {"bus", Kind::text},
     {"numa_node", Kind::whole},   {"compute_units", Kind::whole}, {"memory_bytes", Kind::bytes},
@@ -98,9 +98,12 @@ void check_result(const Record& record) {
     allow(record["cost"], "cost.", kCollectiveCost);
   }
   if (record.contains("telemetry")) check_telemetry(record["telemetry"], "telemetry.");
-  if (!record.contains("rates")) return;
-  for (const auto& [rate, value] : record["rates"].items()) {
-    if (!is(value, Kind::number)) throw Error(fmt::format("\"rates.{}\": expected a number", rate));
+  for (const char* object : {"rates", "metrics"}) {
+    if (!record.contains(object)) continue;
+    for (const auto& [name, value] : record[object].items()) {
+      if (is(value, Kind::number)) continue;
+      throw Error(fmt::format("\"{}.{}\": expected a number", object, name));
+    }
   }
 }
 

@@ -57,6 +57,8 @@ TEST(RecordCheck, EveryFieldOfAResultIsHeldToItsType) {
   const std::vector<Change> changes = {{"/benchmark", "1"},
                                        {"/device", "null"},
                                        {"/engine", "[]"},
+                                       {"/metrics", "[]"},
+                                       {"/metrics", R"({"bound": "0.5"})"},
                                        {"/case", "[]"},
                                        {"/case/bytes", "{}"},
                                        {"/case/bytes", "null"},

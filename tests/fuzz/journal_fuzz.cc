@@ -56,7 +56,8 @@ void write_all(const JournalContents& journal) {
   copy_curves(finished);
   std::ostringstream out;
   ConsoleWriter console(out, /*colour=*/true);
-  CsvWriter csv({section}, [&](std::string_view text) { out << text; });
+  const Section with_metrics{"overlap", "cuda", "8 x Model", {}};
+  CsvWriter csv({section, with_metrics}, [&](std::string_view text) { out << text; });
   console.begin(section);
   for (const Record& record : journal.records) {
     journal_line(record);

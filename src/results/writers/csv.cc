@@ -11,6 +11,12 @@ namespace {
 constexpr const char* kSeconds[] = {"median", "mean", "min",    "p5",
                                     "p95",    "p99",  "ci_low", "ci_high"};
 constexpr const char* kRates[] = {"tflops", "gb_per_s"};
+// Of overlap, in the order of docs/overlap.md.
+constexpr const char* kMetrics[] = {"fraction_of_ideal", "bound",
+                                    "speedup",           "ideal_speedup",
+                                    "compute_slowdown",  "communication_slowdown",
+                                    "compute_seconds",   "communication_seconds",
+                                    "engine_seconds"};
 
 std::string quoted(const std::string& text) {
   if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
@@ -30,13 +36,14 @@ std::string flag(const Record& record, const char* key) {
   return record.contains(key) ? record[key].dump() : "";
 }
 
-// The rates that have no column of their own: "latency_us=1.5; n_half_bytes=65536".
-std::string other_rates(const Record& record) {
+// What has no column of its own: "latency_us=1.5; n_half_bytes=65536".
+template <typename Names>
+std::string others(const Record& record, const char* object, const Names& columns) {
   std::string text;
-  if (!record.contains("rates")) return text;
-  for (const auto& [rate, amount] : record["rates"].items()) {
-    if (std::find(std::begin(kRates), std::end(kRates), rate) != std::end(kRates)) continue;
-    text += (text.empty() ? "" : "; ") + rate + "=" + amount.dump();
+  if (!record.contains(object)) return text;
+  for (const auto& [name, amount] : record[object].items()) {
+    if (std::find(std::begin(columns), std::end(columns), name) != std::end(columns)) continue;
+    text += (text.empty() ? "" : "; ") + name + "=" + amount.dump();
   }
   return text;
 }
@@ -73,6 +80,7 @@ CsvWriter::CsvWriter(const std::vector<Section>& planned,
     : write_(std::move(write)) {
   for (const Section& section : planned) {
     for (const CaseId& id : section.cases) add_axes(axes_, id);
+    metrics_ |= section.benchmark == "overlap";
   }
   std::vector<std::string> header = {"benchmark", "device", "engine"};
   header.insert(header.end(), axes_.begin(), axes_.end());
@@ -80,7 +88,12 @@ CsvWriter::CsvWriter(const std::vector<Section>& planned,
   for (const char* key : kSeconds) header.push_back(std::string(key) + "_seconds");
   header.insert(header.end(), {"n", "stopped_by"});
   for (const char* rate : kRates) header.emplace_back(rate);
-  header.insert(header.end(), {"other_rates", "mode", "flushed", "verified", "reason"});
+  header.emplace_back("other_rates");
+  if (metrics_) {
+    header.insert(header.end(), std::begin(kMetrics), std::end(kMetrics));
+    header.emplace_back("other_metrics");
+  }
+  header.insert(header.end(), {"mode", "flushed", "verified", "reason"});
   write_(csv_line(header));
 }
 
@@ -91,7 +104,11 @@ void CsvWriter::result(const Record& record, bool) {
   cells.push_back(value(record, "seconds", "n"));
   cells.push_back(value(record, "seconds", "stopped_by"));
   for (const char* rate : kRates) cells.push_back(value(record, "rates", rate));
-  cells.push_back(other_rates(record));
+  cells.push_back(others(record, "rates", kRates));
+  if (metrics_) {
+    for (const char* metric : kMetrics) cells.push_back(value(record, "metrics", metric));
+    cells.push_back(others(record, "metrics", kMetrics));
+  }
   cells.push_back(record.value("mode", ""));
   cells.push_back(flag(record, "flushed"));
   cells.push_back(flag(record, "verified"));

@@ -23,7 +23,8 @@ std::vector<std::string> csv_case(const std::vector<std::string>& axes, const Ca
 class CsvWriter : public Writer {
  public:
   // The columns are stable: benchmark, device, engine, a column for each axis of the planned
-  // sections in order of appearance, then outcome, times and rates. `write` takes whole lines.
+  // sections in order of appearance, then outcome, times, rates and, where a section is of the
+  // benchmark overlap, its metrics. `write` takes whole lines.
   CsvWriter(const std::vector<Section>& planned, std::function<void(std::string_view)> write);
 
   void begin(const Section&) override {}
@@ -32,6 +33,7 @@ class CsvWriter : public Writer {
 
  private:
   std::vector<std::string> axes_;
+  bool metrics_ = false;  // whether there are columns for them
   std::function<void(std::string_view)> write_;
 };
 

@@ -133,6 +133,32 @@ TEST(Csv, HasStableColumnsAndQuotes) {
             "\"no, \"\"never\"\"\"\n");
 }
 
+TEST(Csv, HasColumnsForTheMetricsOfOverlap) {
+  const auto id = [](const char* policy) {
+    return CaseId{"overlap", "sim:two", "dma", {{"policy", std::string(policy)}}};
+  };
+  const std::vector<CaseId> cases = {id("dma"), id("base"), id("partition")};
+  Measurement all = copied(cases[0], 0.5);
+  all.metrics = {{"joules", 3}, {"fraction_of_ideal", -0.25}, {"bound", 0.5}};
+  Measurement some = copied(cases[1], 0.5);
+  some.metrics = {{"bound", 0.75}};
+  std::string text;
+  CsvWriter csv({Section{"overlap", "sim:two", "", cases}},
+                [&](std::string_view more) { text += more; });
+  const std::string head = text;
+  csv.result(make_record(all), false);
+  csv.result(make_record(some), false);
+  csv.result(make_record(refused(cases[2], "why")), false);
+  EXPECT_NE(head.find(",other_rates,fraction_of_ideal,bound,speedup,ideal_speedup,compute_slowdown,"
+                      "communication_slowdown,compute_seconds,communication_seconds,"
+                      "engine_seconds,other_metrics,mode,"),
+            std::string::npos)
+      << head;
+  EXPECT_NE(text.find(",2.0,,-0.25,0.5,,,,,,,,joules=3.0,adaptive,"), std::string::npos) << text;
+  EXPECT_NE(text.find(",2.0,,,0.75,,,,,,,,,adaptive,"), std::string::npos) << text;
+  EXPECT_NE(text.find("\noverlap,sim:two,dma,partition,skipped,"), std::string::npos) << text;
+}
+
 TEST(Progress, SaysWhatRunsAndForHowLong) {
   std::ostringstream out;
   double now = 0;
