@@ -1,5 +1,6 @@
 // A chart with all that belongs to it: heading, caption, findings, legend, saving, and its data.
 // It is drawn when it comes near the window, and for paper when the page is printed.
+import { chosenText, choiceFields } from './choices.js';
 import { h } from './dom.js';
 import { legend } from './legend.js';
 import { themes } from './palette.js';
@@ -85,8 +86,17 @@ const scrolling = (panel) => ({
     : {}),
 });
 
-function chart(panel, section) {
+/** A panel that is drawn as is chosen in its fields: `chosen` changes with them. */
+const asChosen = (panel, chosen) => ({
+  ...panel,
+  option: (how) => panel.option({ ...how, chosen }),
+});
+
+function chart(plain, section) {
   const hidden = new Set();
+  const choices = plain.choices ?? [];
+  const chosen = choices.map(({ start }) => start);
+  const panel = asChosen(plain, chosen);
   const box = h('div', {
     class: 'chart',
     role: 'img',
@@ -102,13 +112,15 @@ function chart(panel, section) {
     );
   showLegend(currentTheme());
   onThemeChange(() => showLegend(currentTheme()));
+  const fields = choiceFields(choices, chosen, panel.id, () => drawing.draw());
+  const title = () => [panel.title, ...chosenText(choices, chosen)].join(', ');
   const save = (name, how) =>
     h(
       'button',
       {
         type: 'button',
         'aria-label': `${name}: ${panel.title}`,
-        on: { click: () => how({ ...panel, section }, hidden, currentTheme()) },
+        on: { click: () => how({ ...panel, title: title(), section }, hidden, currentTheme()) },
       },
       name,
     );
@@ -123,7 +135,7 @@ function chart(panel, section) {
       paper.replaceChildren();
     },
   };
-  return { parts: [marks, h('div', scrolling(panel), box), paper, tools, dataBelow(panel)], draws };
+  return { parts: [fields, marks, h('div', scrolling(panel), box), paper, tools, dataBelow(panel)], draws };
 }
 
 /**

@@ -22,6 +22,7 @@ const keysOf = (records, of) => [
 export function csv(records) {
   const axes = keysOf(records, (record) => record.case);
   const rates = keysOf(records, (record) => record.rates);
+  const metrics = keysOf(records, (record) => record.metrics);
   const notes = keysOf(records, (record) => record.notes);
   const head = [
     'journal',
@@ -36,8 +37,9 @@ export function csv(records) {
     'ci_high_seconds',
     'samples',
     ...rates,
-    'expected',
-    'bound',
+    ...metrics,
+    'verdict_expected',
+    'verdict_bound',
     'mode',
     'throttle',
     'reason',
@@ -57,6 +59,7 @@ export function csv(records) {
     record.seconds?.ci_high,
     record.seconds?.n,
     ...rates.map((rate) => record.rates[rate]),
+    ...metrics.map((metric) => record.metrics[metric]),
     record.verdict?.expected,
     record.verdict?.bound,
     record.mode,

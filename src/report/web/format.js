@@ -57,6 +57,10 @@ export function percent(ratio) {
   return `${Math.abs(value) < 10 && value !== 0 ? value.toFixed(1) : value.toFixed(0)}%`;
 }
 
+/** @returns {string} a ratio to the hundredth, as the console has it: 0.97 */
+export const ratio = (value) =>
+  Number.isFinite(value) ? (Math.round(value * 100) / 100 || 0).toFixed(2) : DASH;
+
 const UNITS = {
   tflops: 'TFLOP/s',
   gb_per_s: 'GB/s',
@@ -147,6 +151,15 @@ function collectiveText(c) {
   return [text, c.bytes && bytes(c.bytes), ...where, against].filter(Boolean).join(', ');
 }
 
+function overlapText(c) {
+  const size = c.bytes && bytes(c.bytes);
+  const both = [c.compute, 'beside', words(c.collective), size].filter(Boolean).join(' ');
+  const pieces = c.pieces > 1 && plural(c.pieces, 'piece');
+  const policy = c.policy && `policy ${c.policy}`;
+  const ranks = c.ranks && plural(c.ranks, 'rank');
+  return [c.scenario, both, pieces, policy, ranks].filter(Boolean).join(', ');
+}
+
 /**
  * A case in words; cases of benchmarks that this file does not know show their axes.
  * @param {{benchmark: string, case: Object}} record
@@ -156,6 +169,7 @@ export function caseText({ benchmark, case: c }) {
   if (benchmark.startsWith('copy')) return copyText(c);
   if (benchmark.startsWith('gemm')) return gemmText(c);
   if (benchmark.startsWith('collective')) return collectiveText(c);
+  if (benchmark === 'overlap') return overlapText(c);
   return Object.entries(c)
     .map(([axis, value]) => `${words(axis)} ${words(value)}`)
     .join(', ');

@@ -80,6 +80,7 @@ export function makeModel(data) {
         ...record,
         case: record.case ?? {},
         rates: record.rates ?? {},
+        metrics: record.metrics ?? {},
         place: places.get(record.device),
         id: model.records.length,
       });

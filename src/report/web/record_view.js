@@ -1,5 +1,5 @@
 // The table of records as data: its columns, what filters leave of it, and in which order.
-import { caseText, namedRate, number, percent, seconds } from './format.js';
+import { caseText, namedRate, number, percent, seconds, words } from './format.js';
 import { shareOf, wordOf } from './model.js';
 import { remarksOf } from './remarks.js';
 
@@ -10,6 +10,16 @@ const otherRates = ({ rates }) =>
   Object.entries(rates)
     .filter(([name]) => !COLUMNS.includes(name))
     .map(([name, value]) => namedRate(name, value))
+    .join(', ');
+
+/** Metrics are ratios, or seconds where their names say so. */
+const metricsText = ({ metrics }) =>
+  Object.entries(metrics)
+    .map(([name, value]) =>
+      name.endsWith('_seconds')
+        ? `${words(name.slice(0, -8))} ${seconds(value)}`
+        : `${words(name)} ${number(value)}`,
+    )
     .join(', ');
 
 /** Columns: `value` to sort by, `text` to show (the value, where it is left out). */
@@ -36,6 +46,7 @@ export function columnsOf(records) {
     { name: 'Mode', value: ({ mode }) => mode ?? '' },
     { name: 'Notes', value: remarksOf, wide: true },
     records.some(otherRates) && { name: 'Other rates', value: otherRates, wide: true },
+    records.some(metricsText) && { name: 'Metrics', value: metricsText, wide: true },
   ].filter(Boolean);
 }
 

@@ -10,7 +10,9 @@
 //     height                 (width) => pixels; minWidth: below it the chart scrolls in its own box
 //     legend                 marks (plot/marks.js); their names are those of the series
 //     places                 where its figures come from (model.js): named in a saved picture
-//     option({ width, theme }) -> the chart without its legend; a panel without one is a table
+//     choices                what may be drawn (choices.js): a field each; left out: nothing to choose
+//     option({ width, theme, chosen }) -> the chart without its legend, `chosen` a place in the values
+//                            of each choice; a panel without one is a table
 //     table                  { columns: [{ name, numeric }], rows: [[text]] }: the same in numbers
 //   }]
 // It returns [] where the journals have nothing for it, and its section then does not appear.

@@ -77,13 +77,14 @@ export function decadeAxis(theme, values, name, gap, text) {
 const NICE = [1, 2, 2.5, 5, 10];
 
 /**
- * To a little above the largest value, with about `wanted` ticks; from zero, or, where all values are
- * far from it, from a tick below the smallest: marks show where values stand, not how long they are.
+ * To a little above the largest value, with about `wanted` ticks; from zero or a tick below what is less,
+ * or, where all values are far from zero, from a tick below the smallest: marks show where values
+ * stand, not how long they are. What draws lengths names their base among the values.
  */
 export function linearAxis(theme, values, name, gap, text, wanted) {
   const top = Math.max(...values) * 1.04;
   const lowest = Math.min(...values);
-  const from = lowest > 0.45 * top ? lowest * 0.9 : 0;
+  const from = lowest > 0.45 * top ? lowest * 0.9 : Math.min(0, lowest);
   const unit = 10 ** Math.floor(Math.log10((top - from) / wanted));
   const step = unit * NICE.find((nice) => nice * unit * wanted >= top - from);
   const min = Math.floor(from / step) * step;
@@ -98,4 +99,20 @@ export function rowAxis(theme, names) {
   const own = axis(theme, { min: -0.6, max: names.length - 0.4, ticks, text });
   const axisLabel = { ...own.axisLabel, color: theme.text, hideOverlap: false };
   return { ...own, inverse: true, axisLabel };
+}
+
+const SLANT = 35; // degrees
+const LETTER = 6.2; // pixels, about
+const RADIANS = Math.PI / 180;
+
+/** Columns with names, slanted where `room` pixels a column are too few; `below`: pixels they need. */
+export function columnAxis(theme, names, room) {
+  const longest = Math.max(...names.map((name) => name.length)) * LETTER;
+  const rotate = longest > room - 6 ? SLANT : 0;
+  const ticks = range(0, names.length - 1);
+  const text = (value) => names[value] ?? '';
+  const own = axis(theme, { min: -0.5, max: names.length - 0.5, ticks, text });
+  const axisLabel = { ...own.axisLabel, color: theme.text, hideOverlap: false, rotate };
+  const below = 24 + (rotate ? longest * Math.sin(SLANT * RADIANS) : 0);
+  return { below, xAxis: { ...own, axisLabel, splitLine: { show: false } } };
 }

@@ -1,0 +1,227 @@
+// How much of computing and communicating is kept when both are done at once: a panel for each
+// collective, a group of bars for each scenario, a bar for each policy.
+import { plural, ratio, seconds, words } from '../format.js';
+import { placeLabels, simulatedNote } from '../labels.js';
+import { groupBy } from '../model.js';
+import { columnAxis, linearAxis } from '../plot/axes.js';
+import { columns } from '../plot/bars.js';
+import { common } from '../plot/draw.js';
+import { points, referenceLines, symbolAt } from '../plot/marks.js';
+import {
+  isMeasured,
+  isPoint,
+  lackOf,
+  metric,
+  overlapGroups,
+  policyOf,
+  section,
+  sweepOf,
+} from '../plot/overlap_series.js';
+import { pointTooltip } from '../plot/tooltip.js';
+
+export const order = 25;
+export { section };
+
+const MOST_SCENARIOS = 20; // of a panel; more have a panel for each origin
+const GROUP = 0.84; // of the room of a scenario is for its bars
+const METRICS = [
+  { key: 'fraction_of_ideal', name: 'fraction of ideal', base: 0, line: 'ideal' },
+  { key: 'bound', name: 'bound', base: 0, line: 'as fast as the longer side alone can be' },
+  { key: 'speedup', name: 'speedup', base: 1, line: 'one after the other', position: 'insideEndBottom' },
+];
+
+const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
+const valuesOf = (scenarios, policy, key) =>
+  scenarios.map((one) => metric(one.policies.get(policy), key)).filter((x) => x !== undefined);
+
+/** A mark for each policy, the same in all panels; those without any figure have none. */
+function marksOf({ policies, scenarios, order: all }) {
+  const measured = (policy) => scenarios.some((one) => one.policies.get(policy));
+  return policies.filter(measured).map((name) => {
+    const at = all.indexOf(name);
+    const fractions = valuesOf(scenarios, name, 'fraction_of_ideal');
+    const note = fractions.length ? `${ratio(mean(fractions))} of ideal` : '';
+    return { ...symbolAt(at), colour: at, name, note };
+  });
+}
+
+function describe(record, label) {
+  const rows = METRICS.map(({ key, name }) => [name, ratio(metric(record, key))]);
+  const slowed = (side) => `${ratio(metric(record, `${side}_slowdown`))} of its time alone`;
+  return {
+    title: `${label}, ${policyOf(record)}`,
+    rows: [
+      ...rows,
+      ['ideal speedup', ratio(metric(record, 'ideal_speedup'))],
+      ['both', seconds(record.seconds.median)],
+      ['GEMM', slowed('compute')],
+      [words(record.case.collective), slowed('communication')],
+      ['class', record.notes?.class ?? '–'],
+    ],
+  };
+}
+
+/** What each scenario could gain at most: a short line over its bars. */
+function ideals(scenarios, theme) {
+  const at = scenarios.flatMap(({ fastest }, i) => {
+    const value = metric(fastest, 'ideal_speedup');
+    return value === undefined ? [] : [[i, value]];
+  });
+  const style = { stroke: theme.roof, lineWidth: 1.6 };
+  const line = (_, api) => {
+    const [x, y] = api.coord([api.value(0), api.value(1)]);
+    const half = api.size([0.48, 0])[0];
+    return { type: 'line', shape: { x1: x - half, y1: y, x2: x + half, y2: y }, style };
+  };
+  return { type: 'custom', data: at, renderItem: line, silent: true, z: 5 };
+}
+
+function option({ scenarios, marks }, { width, theme, chosen: [which] }) {
+  const { key, name, base, line, position } = METRICS[which];
+  const room = (width - 68) / scenarios.length;
+  const { below, xAxis } = columnAxis(
+    theme,
+    scenarios.map(({ label }) => label),
+    room,
+  );
+  const slot = GROUP / marks.length;
+  const dataOf = (mark, i) =>
+    scenarios.flatMap(({ policies, label }, at) => {
+      const record = policies.get(mark.name);
+      const value = metric(record, key);
+      const x = at - GROUP / 2 + (i + 0.5) * slot;
+      return value === undefined ? [] : [{ value: [x, value], record, label }];
+    });
+  const data = marks.map(dataOf);
+  const most = key === 'speedup' ? scenarios.map((one) => metric(one.fastest, 'ideal_speedup')) : [];
+  const shown = [base, 1, ...most.filter((x) => x > 0), ...data.flat().map(({ value }) => value[1])];
+  const tip = pointTooltip(theme, ({ data: one }) =>
+    one?.record ? describe(one.record, one.label) : null,
+  );
+  return {
+    ...common(theme),
+    grid: { left: 52, right: 16, top: 14, bottom: below },
+    tooltip: tip,
+    xAxis,
+    yAxis: linearAxis(theme, shown, name, 36, ratio, 6),
+    series: [
+      referenceLines(
+        [
+          ...(base === 1 ? [] : [{ axis: 'y', at: base, label: '' }]),
+          { axis: 'y', at: 1, label: line, position },
+        ],
+        theme,
+      ),
+      ...(key === 'speedup' ? [ideals(scenarios, theme)] : []),
+      ...marks.map((mark, i) => columns(mark, data[i], { base, width: slot * 0.86 }, theme)),
+      ...marks.map((mark, i) => points(mark, data[i], theme, 6)),
+    ],
+  };
+}
+
+const ms = (value) => (value > 0 ? (value * 1e3).toFixed(3) : '–');
+
+function table({ scenarios }) {
+  const numeric = (name) => ({ name, numeric: true });
+  const figures = ['fraction of ideal', 'bound', 'speedup', 'ideal speedup', 'both, ms'];
+  const sides = ['GEMM alone, ms', 'default library alone, ms', 'engine alone, ms'];
+  const slowed = ['GEMM slowdown', 'collective slowdown'];
+  const row = (label, record) => [
+    label,
+    record.notes?.class ?? '–',
+    policyOf(record),
+    ...['fraction_of_ideal', 'bound', 'speedup', 'ideal_speedup'].map((key) =>
+      ratio(metric(record, key)),
+    ),
+    ms(record.seconds?.median),
+    ...['compute', 'communication', 'engine'].map((of) => ms(metric(record, `${of}_seconds`))),
+    ...['compute', 'communication'].map((of) => ratio(metric(record, `${of}_slowdown`))),
+    isMeasured(record) ? '' : lackOf([record]),
+  ];
+  return {
+    columns: [
+      ...['Scenario', 'Class', 'Policy'].map((name) => ({ name })),
+      ...[...figures, ...sides, ...slowed].map(numeric),
+      { name: 'Without a figure' },
+    ],
+    rows: scenarios.flatMap(({ label, records }) => records.map((record) => row(label, record))),
+  };
+}
+
+/** Which policy is the fastest how often, and what it keeps. */
+function leader({ scenarios, marks }) {
+  const counts = groupBy(
+    scenarios.filter(({ fastest }) => fastest),
+    ({ fastest }) => sweepOf(fastest),
+  );
+  if (marks.length < 2 || !counts.size) return [];
+  const [policy, won] = [...counts].reduce((a, b) => (b[1].length > a[1].length ? b : a));
+  const fractions = valuesOf(scenarios, policy, 'fraction_of_ideal');
+  const kept = fractions.length
+    ? `: ${ratio(mean(fractions))} of ideal in the mean, ${ratio(Math.min(...fractions))} at least`
+    : '';
+  return [`${policy} is the fastest in ${won.length} of ${plural(scenarios.length, 'scenario')}${kept}.`];
+}
+
+/** What is not drawn, and why: nothing of it stands at zero. */
+function lacks({ scenarios, policies }) {
+  const reasons = policies.flatMap((policy) =>
+    scenarios.flatMap((one) => {
+      const record = one.policies.get(policy);
+      if (record && METRICS.every(({ key }) => metric(record, key) !== undefined)) return [];
+      const own = one.records.filter((other) => sweepOf(other) === policy);
+      if (!record) return [{ policy, what: 'no bar', why: lackOf(own) }];
+      const missing = METRICS.filter(({ key }) => metric(record, key) === undefined);
+      return [{ policy, what: `no ${missing.map(({ name }) => name).join(', no ')}`, why: '' }];
+    }),
+  );
+  const groups = groupBy(reasons, ({ policy, what, why }) => [policy, what, why].join('\n'));
+  return [...groups.values()].map((some) => {
+    const [{ policy, what, why }] = some;
+    const where = `in ${some.length} of ${plural(scenarios.length, 'scenario')}`;
+    return `${policy}: ${what} ${where}${why && ` (${why})`}.`;
+  });
+}
+
+function panel(group, label) {
+  const marks = marksOf(group);
+  const swept = group.scenarios.some(({ records }) => records.some(isPoint));
+  const told = { ...group, marks };
+  return {
+    id: `overlap-${[group.key, group.origin].filter(Boolean).join('/').replaceAll(/[^\w]+/g, '-')}`,
+    title: [words(group.collective), group.origin, label].filter(Boolean).join(', '),
+    caption: [
+      simulatedNote([group.place]),
+      group.ranks ? `${group.ranks} ranks.` : '',
+      'Bars of speedup begin at 1, and the short lines above them are the ideal.',
+      swept ? 'A policy that was swept shows its fastest point; the data has all.' : '',
+    ]
+      .filter(Boolean)
+      .join(' '),
+    findings: [...leader(told), ...lacks(group)],
+    span: 'full',
+    height: () => 400,
+    minWidth: 70 + group.scenarios.length * (14 + 9 * marks.length),
+    legend: marks,
+    places: [group.place],
+    choices: [{ name: 'Metric', values: METRICS.map(({ name }) => name), start: 0 }],
+    ...(marks.length ? { option: (how) => option(told, how) } : {}),
+    table: table(group),
+  };
+}
+
+/** A collective with many scenarios is told origin by origin. */
+function split(group) {
+  if (group.scenarios.length <= MOST_SCENARIOS) return [group];
+  return [...groupBy(group.scenarios, ({ origin }) => origin)].map(([origin, scenarios]) => ({
+    ...group,
+    origin,
+    scenarios,
+  }));
+}
+
+export function panels(model) {
+  const groups = overlapGroups(model);
+  const labels = placeLabels(groups.map(({ place }) => place));
+  return groups.flatMap(split).map((group) => panel(group, labels.get(group.place)));
+}

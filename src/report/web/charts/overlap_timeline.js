@@ -1,0 +1,231 @@
+// When each side began and ended on each rank, of a scenario and a policy that are chosen: one iteration,
+// beside what each side takes alone.
+import { number, plain, ratio, seconds, words } from '../format.js';
+import { placeLabels, simulatedNote } from '../labels.js';
+import { groupBy } from '../model.js';
+import { linearAxis, rowAxis } from '../plot/axes.js';
+import { spans } from '../plot/bars.js';
+import { common } from '../plot/draw.js';
+import { referenceLines } from '../plot/marks.js';
+import {
+  isMeasured,
+  lackOf,
+  metric,
+  overlapGroups,
+  policyOf,
+  section,
+} from '../plot/overlap_series.js';
+import { timelineOf } from '../plot/timeline.js';
+import { pointTooltip } from '../plot/tooltip.js';
+
+export const order = 26;
+export { section };
+
+const ALONE = 'alone';
+const LINE = 17; // pixels from one line of text to the next
+const TOP = 4 * LINE + 14;
+const ROW = 42; // pixels a rank
+const BAR = 12;
+const LANES = { compute: -0.2, communication: 0.2 };
+const MARKS = [
+  { name: 'compute', colour: 0, symbol: 'rect' },
+  { name: 'communication', colour: 1, symbol: 'rect', hollow: true },
+];
+
+const alone = (record) => ({
+  compute: metric(record, 'compute_seconds'),
+  communication: metric(record, 'engine_seconds'),
+});
+
+/** What the medians of all iterations say, in lines. */
+function told(record, name) {
+  const { compute, communication } = alone(record);
+  const usual = metric(record, 'communication_seconds');
+  const library =
+    usual !== undefined && usual !== communication
+      ? ` (the default library: ${seconds(usual)})`
+      : '';
+  const kept = metric(record, 'fraction_of_ideal');
+  const facts = [
+    `both ${seconds(record.seconds.median)}`,
+    kept === undefined ? 'no fraction of ideal' : `${ratio(kept)} of ideal`,
+    `bound ${ratio(metric(record, 'bound'))}`,
+    record.notes?.class,
+  ];
+  return [
+    `${name}, ${policyOf(record)}: ${facts.filter(Boolean).join(', ')}`,
+    `compute: ${seconds(compute)} alone, slowdown ${number(metric(record, 'compute_slowdown'))}`,
+    `communication by ${record.engine}: ${seconds(communication)} alone${library}, ` +
+      `slowdown ${number(metric(record, 'communication_slowdown'))}`,
+  ];
+}
+
+const lines = (texts, theme) =>
+  texts.map((text, i) => ({
+    type: 'text',
+    silent: true,
+    style: {
+      text,
+      x: 14,
+      y: 8 + i * LINE,
+      fill: i ? theme.muted : theme.text,
+      font: `${i ? '' : '600 '}12px system-ui, sans-serif`,
+    },
+  }));
+
+/** The bars of a side: alone in the first row, then on each rank, with their lengths behind them. */
+function barsOf(side, record, ranks) {
+  const before = alone(record)[side];
+  const first = before > 0 ? [{ row: 0, from: 0, to: before, text: seconds(before) }] : [];
+  const rest = ranks.map((rank, i) => {
+    const [from, to] = rank[side];
+    const slower = before > 0 ? `, x ${ratio((to - from) / before)}` : '';
+    return { row: i + 1, from, to, text: `${seconds(to - from)}${slower}` };
+  });
+  return [...first, ...rest];
+}
+
+const labelled = (bars, mark, scale, theme) => ({
+  type: 'scatter',
+  name: mark.name,
+  data: bars.map(({ to, row, text }) => ({ value: [to * scale, row + LANES[mark.name]], text })),
+  symbolSize: 0.01,
+  silent: true,
+  label: {
+    show: true,
+    position: 'right',
+    formatter: ({ data }) => data.text,
+    color: theme.text,
+    fontSize: 11,
+    textBorderColor: theme.background,
+    textBorderWidth: 3,
+  },
+});
+
+function option(record, name, { theme, width }) {
+  const ranks = timelineOf(record);
+  const texts = told(record, name);
+  if (!ranks) texts.push('The journal has no timeline of it.');
+  const bars = MARKS.map((mark) => barsOf(mark.name, record, ranks ?? []));
+  const last = Math.max(...bars.flat().map(({ to }) => to), 0);
+  const [unit, scale] = last >= 1e-3 ? ['ms', 1e3] : ['us', 1e6];
+  const rows = [ALONE, ...(ranks ?? []).map((_, i) => `rank ${i}`)];
+  const { compute = 0, communication = 0 } = alone(record);
+  const longer = Math.max(compute, communication);
+  const data = bars.map((some, i) =>
+    some.map(({ from, row, to }) => ({
+      value: [from * scale, row + LANES[MARKS[i].name], to * scale],
+      told: { title: `${MARKS[i].name}, ${rows[row]}`, from, to },
+    })),
+  );
+  const tip = pointTooltip(theme, ({ data: one }) =>
+    one?.told
+      ? {
+          title: one.told.title,
+          rows: [
+            ['from', micros(one.told.from)],
+            ['to', micros(one.told.to)],
+          ],
+        }
+      : null,
+  );
+  const values = [0, ...bars.flat().flatMap(({ from, to }) => [from * scale, to * scale])];
+  return {
+    ...common(theme),
+    grid: { left: 62, right: 112, top: TOP, bottom: 46 },
+    graphic: { elements: lines(texts, theme) },
+    tooltip: tip,
+    xAxis: linearAxis(theme, values, `time, ${unit}`, 28, plain, width < 600 ? 4 : 8),
+    yAxis: { ...rowAxis(theme, rows), splitLine: { show: false } },
+    series: [
+      referenceLines(longer > 0 ? [{ axis: 'x', at: longer * scale, label: '' }] : [], theme),
+      ...MARKS.map((mark, i) => spans(mark, data[i], BAR, theme)),
+      ...MARKS.map((mark, i) => labelled(bars[i], mark, scale, theme)),
+    ],
+  };
+}
+
+const micros = (value) => `${(value * 1e6).toFixed(1)} us`;
+
+/** Where nothing was measured the chart says why, and has no axes that would look like a result. */
+const empty = (texts, { theme }) => ({
+  ...common(theme),
+  graphic: { elements: lines(texts, theme) },
+  grid: { top: TOP, bottom: 0 },
+  xAxis: { show: false },
+  yAxis: { show: false },
+  series: [],
+});
+
+function table(scenarios) {
+  const columns = [
+    ...['Scenario', 'Policy', 'Rank'].map((name) => ({ name })),
+    ...['compute from, us', 'to, us', 'communication from, us', 'to, us'].map((name) => ({
+      name,
+      numeric: true,
+    })),
+  ];
+  const us = (value) => (value * 1e6).toFixed(1);
+  const rows = scenarios.flatMap(({ name, records }) =>
+    records.flatMap((record) =>
+      (timelineOf(record) ?? []).map(({ compute, communication }, rank) => [
+        name,
+        policyOf(record),
+        String(rank),
+        ...[...compute, ...communication].map(us),
+      ]),
+    ),
+  );
+  return { columns, rows };
+}
+
+function panel(groups, label) {
+  const scenarios = groups.flatMap((group) => group.scenarios);
+  const policies = [...new Set(scenarios.flatMap(({ records }) => records.map(policyOf)))];
+  const [{ place, ranks }] = groups;
+  const first = scenarios.findIndex(({ fastest }) => fastest);
+  const start = Math.max(first, 0);
+  const policy = scenarios[start].fastest ? policyOf(scenarios[start].fastest) : policies[0];
+  const draw = (how) => {
+    const { name, records } = scenarios[how.chosen[0]];
+    const wanted = policies[how.chosen[1]];
+    const own = records.filter((record) => policyOf(record) === wanted);
+    const record = own.find(isMeasured);
+    return record
+      ? option(record, name, how)
+      : empty([`${name}, ${wanted}`, lackOf(own)], how);
+  };
+  const rows = 1 + Math.max(...scenarios.flatMap(({ records }) => records.map(rankCount)));
+  return {
+    id: `overlap-timeline-${[place.journal.name, place.device, ranks].join('/').replaceAll(/[^\w]+/g, '-')}`,
+    title: ['Both sides on each rank', label].filter(Boolean).join(', '),
+    caption: [
+      simulatedNote([place]),
+      'One iteration, the last; the words above it are of all iterations’ medians.',
+      'Times begin where a rank’s first side is let go; the line is the longer side alone.',
+    ]
+      .filter(Boolean)
+      .join(' '),
+    findings: [],
+    span: 'full',
+    height: () => TOP + 46 + rows * ROW,
+    minWidth: 620,
+    legend: MARKS,
+    places: [place],
+    choices: [
+      { name: 'Scenario', values: scenarios.map(({ name }) => name), start },
+      { name: 'Policy', values: policies, start: policies.indexOf(policy) },
+    ],
+    option: draw,
+    table: table(scenarios),
+  };
+}
+
+const rankCount = (record) => timelineOf(record)?.length ?? 0;
+
+export function panels(model) {
+  const groups = overlapGroups(model);
+  const labels = placeLabels(groups.map(({ place }) => place));
+  const key = ({ place, ranks }) => `${model.places.indexOf(place)}/${ranks}`;
+  return [...groupBy(groups, key).values()].map((some) => panel(some, labels.get(some[0].place)));
+}

@@ -1,0 +1,50 @@
+// Bars as series of rectangles: from a base upwards or downwards, and from a beginning to an end.
+import { markColour } from './marks.js';
+
+const TINT = '8c'; // 55% of the colour: what stands on a bar is seen
+
+const tinted = (mark, theme) => ({ fill: markColour(mark, theme) + TINT });
+
+const outlined = (mark, theme) => ({
+  fill: theme.background,
+  stroke: markColour(mark, theme),
+  lineWidth: 1.4,
+});
+
+const bars = (mark, data, encode, shapeOf, style) => ({
+  type: 'custom',
+  name: mark.name,
+  data,
+  encode,
+  clip: true,
+  renderItem: (_, api) => ({ type: 'rect', shape: shapeOf(api), style }),
+});
+
+/** Upright bars, for marks at their ends. `data`: { value: [x, y] } each; `width` as the x axis has it. */
+export const columns = (mark, data, { base, width }, theme) =>
+  bars(
+    mark,
+    data,
+    { x: 0, y: 1 },
+    (api) => {
+      const [x, y] = api.coord([api.value(0), api.value(1)]);
+      const [, foot] = api.coord([api.value(0), base]);
+      const [wide] = api.size([width, 0]);
+      return { x: x - wide / 2, y: Math.min(y, foot), width: wide, height: Math.abs(foot - y) };
+    },
+    tinted(mark, theme),
+  );
+
+/** Lying bars; those of hollow marks are outlines. `data`: { value: [from, row, to] } each; `height` in pixels. */
+export const spans = (mark, data, height, theme) =>
+  bars(
+    mark,
+    data,
+    { x: [0, 2], y: 1 },
+    (api) => {
+      const [x, y] = api.coord([api.value(0), api.value(1)]);
+      const [end] = api.coord([api.value(2), api.value(1)]);
+      return { x, y: y - height / 2, width: Math.max(1, end - x), height };
+    },
+    mark.hollow ? outlined(mark, theme) : tinted(mark, theme),
+  );

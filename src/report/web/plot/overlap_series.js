@@ -1,0 +1,87 @@
+// Overlap records by scenario and policy. A policy that was swept ("partition:8", "partition:16") counts
+// as one, by its fastest point; the points are told in tables.
+import { groupBy, reasonOf } from '../model.js';
+
+/** The section of all charts of overlap. */
+export const section = {
+  id: 'overlap',
+  title: 'Computing and communicating at once',
+  short: 'Overlap',
+};
+
+/** @returns {string} a record's policy, with the units of a point of a sweep */
+export const policyOf = ({ case: c }) => String(c.policy ?? '');
+
+/** @returns {string} "partition" of "partition:8" */
+export const sweepOf = (record) => policyOf(record).split(':')[0];
+
+export const isPoint = (record) => policyOf(record).includes(':');
+
+/** @returns {boolean} whether both sides were measured at once */
+export const isMeasured = ({ outcome, seconds }) => outcome === 'measured' && seconds?.median > 0;
+
+/** @returns {number|undefined} a metric; undefined where the record has none of that name */
+export const metric = (record, name) => {
+  const value = record?.metrics[name];
+  return Number.isFinite(value) ? value : undefined;
+};
+
+/** The one that takes the least time. @param {Object[]} records not empty */
+export const quickest = (records) =>
+  records.reduce((a, b) => (b.seconds.median < a.seconds.median ? b : a));
+
+/** A policy's record: its own, else the quickest point of its sweep; undefined: nothing was measured. */
+function recordOf(records) {
+  const measured = records.filter(isMeasured);
+  const own = measured.filter((record) => !isPoint(record));
+  if (own.length) return quickest(own);
+  return measured.length ? quickest(measured) : undefined;
+}
+
+function scenarioOf(name, records) {
+  const policies = new Map(
+    [...groupBy(records, sweepOf)].map(([policy, some]) => [policy, recordOf(some)]),
+  );
+  const shown = [...policies.values()].filter(Boolean);
+  const collective = String(records[0].case.collective ?? '');
+  return {
+    name,
+    label: name.endsWith(` ${collective}`) ? name.slice(0, -collective.length - 1) : name,
+    origin: String(records[0].case.origin ?? ''),
+    records,
+    policies,
+    fastest: shown.length ? quickest(shown) : undefined,
+  };
+}
+
+const groupKey = ({ place, device, case: c }) =>
+  [place.journal.name, device, c.ranks, c.collective].join('/');
+
+/**
+ * @returns {Object[]} one a place, number of ranks and collective: { key, place, collective, ranks, policies
+ *     (names in order of appearance), scenarios: [{ name, label, origin, records, policies (a record or
+ *     undefined by name), fastest (a record or undefined) }] }
+ */
+export function overlapGroups(model) {
+  const all = model.records.filter(({ benchmark }) => benchmark === 'overlap');
+  const policies = [...new Set(all.map(sweepOf))];
+  return [...groupBy(all, groupKey)].map(([key, records]) => ({
+    key,
+    place: records[0].place,
+    collective: String(records[0].case.collective ?? ''),
+    ranks: records[0].case.ranks,
+    policies: policies.filter((one) => records.some((record) => sweepOf(record) === one)),
+    scenarios: [...groupBy(records, ({ case: c }) => String(c.scenario ?? ''))].map(
+      ([name, some]) => scenarioOf(name, some),
+    ),
+    order: policies,
+  }));
+}
+
+/** @returns {string} why a policy of a scenario has no figure */
+export function lackOf(records) {
+  if (!records.length) return 'not in the journal';
+  const [record] = records;
+  const reason = reasonOf(record);
+  return reason ? `${record.outcome}: ${reason}` : `${record.outcome}, without a time`;
+}
