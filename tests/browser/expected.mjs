@@ -1,7 +1,8 @@
 // What charts the page must have for some journals, and how many measured marks each of them: counted
 // from the journals themselves.
 
-const LARGEST = { collective: 8.5, copy: 8.5, grid: 8.5, gemm: 13, roofline: 13 }; // pixels; larger marks are of fits
+// Pixels; larger marks are of fits.
+const LARGEST = { collective: 8.5, copy: 8.5, grid: 8.5, gemm: 13, overlap: 9.5, roofline: 13 };
 
 function groupBy(list, key) {
   const groups = new Map();
@@ -76,6 +77,20 @@ function collectiveCharts(collectives) {
   return groupBy(collectives, call).map(([id, some]) => [id, points(some)]);
 }
 
+/** A mark for each policy and scenario that has a fraction of ideal; a sweep is one policy. */
+function overlapCharts(overlaps) {
+  const chart = ({ journal, device, case: c }) =>
+    `overlap-${slug([journal, device, c.ranks, c.collective])}`;
+  const policy = ({ case: c }) => `${c.scenario} ${c.policy.split(':')[0]}`;
+  const drawn = overlaps.filter(({ metrics }) => metrics.fraction_of_ideal !== undefined);
+  const bars = groupBy(drawn, chart).map(([id, some]) => [id, groupBy(some, policy).length]);
+  const timelines = groupBy(
+    overlaps,
+    ({ journal, device, case: c }) => `overlap-timeline-${slug([journal, device, c.ranks])}`,
+  );
+  return [...bars, ...timelines.map(([id]) => [id, 0])];
+}
+
 function rooflineCharts(records) {
   const placed = records.filter(({ cost, rates }) => cost?.memory_bytes > 0 && rates.tflops > 0);
   return groupBy(placed, ({ model }) => `roofline-${slug([model])}`).map(([id, some]) => [
@@ -103,13 +118,14 @@ export function expectedCharts(journals, reported) {
     ...copyCharts(of('copy')),
     ...gridCharts(of('copy')),
     ...collectiveCharts(of('collective')),
+    ...overlapCharts(of('overlap')),
     ...pairCharts(of('copy')),
     ...gemmCharts(of('gemm'), reported),
     ...rooflineCharts(records),
   ];
   return new Map(
     charts
-      .filter(([, marks]) => marks > 0)
+      .filter(([id, marks]) => marks > 0 || id.startsWith('overlap-timeline'))
       .map(([id, marks]) => [id, { marks, largest: LARGEST[id.split('-')[0]] }]),
   );
 }

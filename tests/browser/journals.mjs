@@ -21,7 +21,14 @@ const COLLECTIVE = [
   ...['collective', 'all_gather,all_reduce,send_recv', '--device', 'host:2', '--seconds', '0.02'],
   ...['--engine', 'host', '-b', '4K', '-e', '256K', '-f', '4'],
 ];
+const OVERLAP = [
+  ...['overlap', 'training', '--device', 'sim:mi300x-8', '--iterations', '3'],
+  ...['--policy', 'serial,base,priority,dma,partition:8'],
+];
 const CPU = fileURLToPath(new URL('../../docs/results/epyc-2-cores/gemm-1.jsonl', import.meta.url));
+const H200 = fileURLToPath(
+  new URL('../../docs/results/h200-4/overlap/paper.jsonl', import.meta.url),
+);
 /** TFLOP/s that no MI300X can reach in bf16, of the shape of `HIGH.k` */
 export const HIGH = { tflops: 1500, k: 8192 };
 
@@ -120,6 +127,33 @@ function withSecondEngine(text) {
   return format([environment, ...measured, ...second, crossover]);
 }
 
+/** What the doctored journal of overlap has in which place, by its scenario's. */
+export const OVERLAPS = { withoutFraction: 0, withoutTimeline: 1, swept: 2, points: [8, 16] };
+
+/** A sweep where there is none yet: points of the policy priority, the last of them the fastest. */
+function sweep(record, units, place) {
+  const copy = slower(structuredClone(record), 1 + 0.01 * place);
+  copy.case.policy = `partition:${units}`;
+  for (const name of ['speedup', 'bound']) copy.metrics[name] *= 1 + 0.01 * place;
+  copy.metrics.fraction_of_ideal += 0.01 * place;
+  return copy;
+}
+
+/** Overlap with a sweep, and without some of what a record may have. */
+function doctorOverlap(text) {
+  const [environment, ...records] = parse(text);
+  const scenarios = [...new Set(records.map(({ case: c }) => c.scenario))];
+  const of = (place, policy) =>
+    records.find(({ case: c }) => c.scenario === scenarios[place] && c.policy === policy);
+  const { swept, points, withoutFraction, withoutTimeline } = OVERLAPS;
+  const base = of(swept, 'priority');
+  const sweeps = points.map((units, i) => sweep(base, units, i + 1));
+  delete of(withoutFraction, 'dma').metrics.fraction_of_ideal;
+  of(withoutTimeline, 'dma').notes.timeline_us = '0-1, soon';
+  const kept = records.filter((record) => record !== of(swept, 'partition:8'));
+  return format([environment, ...kept, ...sweeps]);
+}
+
 /** The last record of a text, with a rate above the device's peak. */
 function exaggerate(text) {
   const records = parse(text);
@@ -128,7 +162,7 @@ function exaggerate(text) {
   return format(records);
 }
 
-/** @returns {{good: string[], bad: string[], many: string[]}} files, most of them in `folder` */
+/** @returns {{good: string[], bad: string[], many: string[], overlap: string[]}} files, most of them in `folder` */
 export function makeJournals(duet, folder) {
   const file = (name) => join(folder, name);
   const copy = run(duet, COPY, file('copy.jsonl'));
@@ -140,7 +174,14 @@ export function makeJournals(duet, folder) {
   const bad = file('doctored.jsonl');
   writeFileSync(bad, doctor(readFileSync(copy, 'utf8')));
   writeFileSync(other, exaggerate(readFileSync(other, 'utf8')));
-  return { good: [copy, gemm], bad: [bad], many: [gemm, other, CPU, grid, collective] };
+  const overlap = run(duet, OVERLAP, file('overlap.jsonl'));
+  writeFileSync(overlap, doctorOverlap(readFileSync(overlap, 'utf8')));
+  return {
+    good: [copy, gemm],
+    bad: [bad],
+    many: [gemm, other, CPU, grid, collective],
+    overlap: [overlap, H200],
+  };
 }
 
 /** The report of journals, as `duet report` makes it. @returns {string} its file */

@@ -10,6 +10,7 @@ import { findBrowser, launch, openReport } from './browser.mjs';
 import { chartChecks } from './chart_checks.mjs';
 import { doctoredChecks, manyChecks } from './doctored_checks.mjs';
 import { makeJournals, makeReport, readJournal } from './journals.mjs';
+import { overlapChecks } from './overlap_checks.mjs';
 import { drawAll } from './page_facts.mjs';
 import { textChecks } from './text_checks.mjs';
 
@@ -84,6 +85,7 @@ try {
     ['good', { ...chartChecks, ...textChecks }],
     ['bad', doctoredChecks],
     ['many', manyChecks],
+    ['overlap', overlapChecks],
   ])
     for (const [what, body] of Object.entries(checks)) await check(what, reports[name], body);
   const viewport = { width: 360, height: 740 };
@@ -93,6 +95,8 @@ try {
     ['many', 'light'],
     ['many', 'dark'],
     ['bad', 'dark'],
+    ['overlap', 'light'],
+    ['overlap', 'dark'],
   ]) {
     const options = { colorScheme, bypassCSP: true };
     await check(`axe finds nothing: ${name}, ${colorScheme}`, reports[name], accessible, options);

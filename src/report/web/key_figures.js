@@ -1,10 +1,14 @@
 // The best figures of each device beside its ceilings, and where the ceilings come from.
 import { h } from './dom.js';
-import { caseText, number, percent, plain } from './format.js';
+import { caseText, number, percent, plain, plural, ratio, words } from './format.js';
 import { modeLabel, placeLabels, placeName } from './labels.js';
 import { fastest, groupBy, wordOf } from './model.js';
 import { boundOf, copyTitle, fastestCopy, wayOrder } from './plot/copies.js';
+import { overlapGroups } from './plot/overlap_series.js';
+import { mean, valuesOf } from './plot/overlap_words.js';
 import { dataTable } from './table.js';
+
+const OVERLAP_ORDER = 1000; // behind all copies
 
 /** A best figure that is in doubt says so. */
 const doubt = (record) => (wordOf(record) === 'SUSPECT-HIGH' ? ' (SUSPECT-HIGH)' : '');
@@ -43,6 +47,29 @@ function copyRows(records, mode) {
   });
 }
 
+/** Of each collective beside a GEMM, what the policy that keeps most keeps in the mean. */
+function overlapRows(records) {
+  const kept = ({ scenarios }, policy) => {
+    const fractions = valuesOf(scenarios, policy, 'fraction_of_ideal');
+    const bounds = valuesOf(scenarios, policy, 'bound');
+    return { policy, fraction: mean(fractions), bound: mean(bounds), count: fractions.length };
+  };
+  return overlapGroups({ records }).flatMap((group) => {
+    const all = group.policies.map((policy) => kept(group, policy)).filter(({ count }) => count);
+    if (!all.length) return [];
+    const best = all.reduce((a, b) => (b.fraction > a.fraction ? b : a));
+    return [
+      [
+        OVERLAP_ORDER,
+        `GEMM beside ${words(group.collective)}, mean`,
+        `${ratio(best.fraction)} of ideal`,
+        `bound ${ratio(best.bound)}`,
+        `policy ${best.policy}, ${plural(best.count, 'scenario')}`,
+      ],
+    ];
+  });
+}
+
 /** A table a device model: a row for each figure, and for each of its places that has this figure. */
 function modelTable(name, places, records) {
   const labels = placeLabels(places);
@@ -51,7 +78,11 @@ function modelTable(name, places, records) {
     gemm: modeLabel(own.filter(({ benchmark }) => benchmark === 'gemm')),
     copy: modeLabel(own.filter(({ benchmark }) => benchmark === 'copy')),
   };
-  const rowsOf = (some) => [...gemmRows(some, mode.gemm), ...copyRows(some, mode.copy)];
+  const rowsOf = (some) => [
+    ...gemmRows(some, mode.gemm),
+    ...copyRows(some, mode.copy),
+    ...overlapRows(some),
+  ];
   const found = places.flatMap((place) =>
     rowsOf(own.filter((record) => record.place === place)).map(([order, figure, ...rest]) => ({
       order,
@@ -116,7 +147,7 @@ function ceilingBlock(places, labels) {
   return h(
     'div',
     { class: 'key' },
-    h('h4', {}, title),
+    h('p', { class: 'name' }, title),
     dataTable({ columns, rows: ceilingRows(ceiling) }, `Ceilings: ${title}`),
     sources.length > 0 && h('ul', { class: 'sources' }, sources),
   );

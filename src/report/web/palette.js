@@ -58,10 +58,16 @@ export const themes = {
 /** @returns {string} the colour of a place in the order of series */
 export const seriesColour = (theme, index) => theme.series[index % theme.series.length];
 
+/** @returns {number[]} red, green, blue of "#rrggbb", 0 to 255 */
+const parts = (colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
+
+/** @returns {string} "#rrggbb" that lets 45% of what is behind it through */
+export const tint = (colour) => `rgba(${parts(colour).join(',')},0.55)`;
+
 /** @returns {number} relative luminance of "#rrggbb", as WCAG defines it */
 function luminance(colour) {
-  const [r, g, b] = [1, 3, 5].map((at) => {
-    const c = parseInt(colour.slice(at, at + 2), 16) / 255;
+  const [r, g, b] = parts(colour).map((part) => {
+    const c = part / 255;
     return c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
   });
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;

@@ -1,22 +1,14 @@
 // How much of computing and communicating is kept when both are done at once: a panel for each
 // collective, a group of bars for each scenario, a bar for each policy.
-import { plural, ratio, seconds, words } from '../format.js';
+import { ratio, seconds, words } from '../format.js';
 import { placeLabels, simulatedNote } from '../labels.js';
 import { groupBy } from '../model.js';
 import { columnAxis, linearAxis } from '../plot/axes.js';
 import { columns } from '../plot/bars.js';
 import { common } from '../plot/draw.js';
 import { points, referenceLines, symbolAt } from '../plot/marks.js';
-import {
-  isMeasured,
-  isPoint,
-  lackOf,
-  metric,
-  overlapGroups,
-  policyOf,
-  section,
-  sweepOf,
-} from '../plot/overlap_series.js';
+import { isPoint, metric, overlapGroups, policyOf, section } from '../plot/overlap_series.js';
+import { caseTable, lacks, leader, mean, METRICS, valuesOf } from '../plot/overlap_words.js';
 import { pointTooltip } from '../plot/tooltip.js';
 
 export const order = 25;
@@ -24,16 +16,6 @@ export { section };
 
 const MOST_SCENARIOS = 20; // of a panel; more have a panel for each origin
 const GROUP = 0.84; // of the room of a scenario is for its bars
-const METRICS = [
-  { key: 'fraction_of_ideal', name: 'fraction of ideal', base: 0, line: 'ideal' },
-  { key: 'bound', name: 'bound', base: 0, line: 'as fast as the longer side alone can be' },
-  { key: 'speedup', name: 'speedup', base: 1, line: 'one after the other', position: 'insideEndBottom' },
-];
-
-const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
-const valuesOf = (scenarios, policy, key) =>
-  scenarios.map((one) => metric(one.policies.get(policy), key)).filter((x) => x !== undefined);
-
 /** A mark for each policy, the same in all panels; those without any figure have none. */
 function marksOf({ policies, scenarios, order: all }) {
   const measured = (policy) => scenarios.some((one) => one.policies.get(policy));
@@ -119,70 +101,6 @@ function option({ scenarios, marks }, { width, theme, chosen: [which] }) {
   };
 }
 
-const ms = (value) => (value > 0 ? (value * 1e3).toFixed(3) : '–');
-
-function table({ scenarios }) {
-  const numeric = (name) => ({ name, numeric: true });
-  const figures = ['fraction of ideal', 'bound', 'speedup', 'ideal speedup', 'both, ms'];
-  const sides = ['GEMM alone, ms', 'default library alone, ms', 'engine alone, ms'];
-  const slowed = ['GEMM slowdown', 'collective slowdown'];
-  const row = (label, record) => [
-    label,
-    record.notes?.class ?? '–',
-    policyOf(record),
-    ...['fraction_of_ideal', 'bound', 'speedup', 'ideal_speedup'].map((key) =>
-      ratio(metric(record, key)),
-    ),
-    ms(record.seconds?.median),
-    ...['compute', 'communication', 'engine'].map((of) => ms(metric(record, `${of}_seconds`))),
-    ...['compute', 'communication'].map((of) => ratio(metric(record, `${of}_slowdown`))),
-    isMeasured(record) ? '' : lackOf([record]),
-  ];
-  return {
-    columns: [
-      ...['Scenario', 'Class', 'Policy'].map((name) => ({ name })),
-      ...[...figures, ...sides, ...slowed].map(numeric),
-      { name: 'Without a figure' },
-    ],
-    rows: scenarios.flatMap(({ label, records }) => records.map((record) => row(label, record))),
-  };
-}
-
-/** Which policy is the fastest how often, and what it keeps. */
-function leader({ scenarios, marks }) {
-  const counts = groupBy(
-    scenarios.filter(({ fastest }) => fastest),
-    ({ fastest }) => sweepOf(fastest),
-  );
-  if (marks.length < 2 || !counts.size) return [];
-  const [policy, won] = [...counts].reduce((a, b) => (b[1].length > a[1].length ? b : a));
-  const fractions = valuesOf(scenarios, policy, 'fraction_of_ideal');
-  const kept = fractions.length
-    ? `: ${ratio(mean(fractions))} of ideal in the mean, ${ratio(Math.min(...fractions))} at least`
-    : '';
-  return [`${policy} is the fastest in ${won.length} of ${plural(scenarios.length, 'scenario')}${kept}.`];
-}
-
-/** What is not drawn, and why: nothing of it stands at zero. */
-function lacks({ scenarios, policies }) {
-  const reasons = policies.flatMap((policy) =>
-    scenarios.flatMap((one) => {
-      const record = one.policies.get(policy);
-      if (record && METRICS.every(({ key }) => metric(record, key) !== undefined)) return [];
-      const own = one.records.filter((other) => sweepOf(other) === policy);
-      if (!record) return [{ policy, what: 'no bar', why: lackOf(own) }];
-      const missing = METRICS.filter(({ key }) => metric(record, key) === undefined);
-      return [{ policy, what: `no ${missing.map(({ name }) => name).join(', no ')}`, why: '' }];
-    }),
-  );
-  const groups = groupBy(reasons, ({ policy, what, why }) => [policy, what, why].join('\n'));
-  return [...groups.values()].map((some) => {
-    const [{ policy, what, why }] = some;
-    const where = `in ${some.length} of ${plural(scenarios.length, 'scenario')}`;
-    return `${policy}: ${what} ${where}${why && ` (${why})`}.`;
-  });
-}
-
 function panel(group, label) {
   const marks = marksOf(group);
   const swept = group.scenarios.some(({ records }) => records.some(isPoint));
@@ -198,7 +116,7 @@ function panel(group, label) {
     ]
       .filter(Boolean)
       .join(' '),
-    findings: [...leader(told), ...lacks(group)],
+    findings: [...leader(group), ...lacks(group)],
     span: 'full',
     height: () => 400,
     minWidth: 70 + group.scenarios.length * (14 + 9 * marks.length),
@@ -206,7 +124,7 @@ function panel(group, label) {
     places: [group.place],
     choices: [{ name: 'Metric', values: METRICS.map(({ name }) => name), start: 0 }],
     ...(marks.length ? { option: (how) => option(told, how) } : {}),
-    table: table(group),
+    table: caseTable(group),
   };
 }
 

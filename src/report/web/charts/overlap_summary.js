@@ -11,11 +11,10 @@ import {
   policyOf,
   section,
 } from '../plot/overlap_series.js';
+import { mean } from '../plot/overlap_words.js';
 
 export const order = 24;
 export { section };
-
-const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
 /** The mean and the least of a metric; how many records have it, where not all do. */
 function meanAndLeast(records, key) {

@@ -1,21 +1,15 @@
 // When each side began and ended on each rank, of a scenario and a policy that are chosen: one iteration,
 // beside what each side takes alone.
-import { number, plain, ratio, seconds, words } from '../format.js';
+import { plain, ratio, seconds } from '../format.js';
 import { placeLabels, simulatedNote } from '../labels.js';
 import { groupBy } from '../model.js';
 import { linearAxis, rowAxis } from '../plot/axes.js';
 import { spans } from '../plot/bars.js';
 import { common } from '../plot/draw.js';
 import { referenceLines } from '../plot/marks.js';
-import {
-  isMeasured,
-  lackOf,
-  metric,
-  overlapGroups,
-  policyOf,
-  section,
-} from '../plot/overlap_series.js';
-import { timelineOf } from '../plot/timeline.js';
+import { isMeasured, lackOf, overlapGroups, policyOf, section } from '../plot/overlap_series.js';
+import { alone, medianLines } from '../plot/overlap_words.js';
+import { timelineOf, timelineTable } from '../plot/timeline.js';
 import { pointTooltip } from '../plot/tooltip.js';
 
 export const order = 26;
@@ -31,34 +25,6 @@ const MARKS = [
   { name: 'compute', colour: 0, symbol: 'rect' },
   { name: 'communication', colour: 1, symbol: 'rect', hollow: true },
 ];
-
-const alone = (record) => ({
-  compute: metric(record, 'compute_seconds'),
-  communication: metric(record, 'engine_seconds'),
-});
-
-/** What the medians of all iterations say, in lines. */
-function told(record, name) {
-  const { compute, communication } = alone(record);
-  const usual = metric(record, 'communication_seconds');
-  const library =
-    usual !== undefined && usual !== communication
-      ? ` (the default library: ${seconds(usual)})`
-      : '';
-  const kept = metric(record, 'fraction_of_ideal');
-  const facts = [
-    `both ${seconds(record.seconds.median)}`,
-    kept === undefined ? 'no fraction of ideal' : `${ratio(kept)} of ideal`,
-    `bound ${ratio(metric(record, 'bound'))}`,
-    record.notes?.class,
-  ];
-  return [
-    `${name}, ${policyOf(record)}: ${facts.filter(Boolean).join(', ')}`,
-    `compute: ${seconds(compute)} alone, slowdown ${number(metric(record, 'compute_slowdown'))}`,
-    `communication by ${record.engine}: ${seconds(communication)} alone${library}, ` +
-      `slowdown ${number(metric(record, 'communication_slowdown'))}`,
-  ];
-}
 
 const lines = (texts, theme) =>
   texts.map((text, i) => ({
@@ -104,7 +70,7 @@ const labelled = (bars, mark, scale, theme) => ({
 
 function option(record, name, { theme, width }) {
   const ranks = timelineOf(record);
-  const texts = told(record, name);
+  const texts = medianLines(record, name);
   if (!ranks) texts.push('The journal has no timeline of it.');
   const bars = MARKS.map((mark) => barsOf(mark.name, record, ranks ?? []));
   const last = Math.max(...bars.flat().map(({ to }) => to), 0);
@@ -157,28 +123,6 @@ const empty = (texts, { theme }) => ({
   series: [],
 });
 
-function table(scenarios) {
-  const columns = [
-    ...['Scenario', 'Policy', 'Rank'].map((name) => ({ name })),
-    ...['compute from, us', 'to, us', 'communication from, us', 'to, us'].map((name) => ({
-      name,
-      numeric: true,
-    })),
-  ];
-  const us = (value) => (value * 1e6).toFixed(1);
-  const rows = scenarios.flatMap(({ name, records }) =>
-    records.flatMap((record) =>
-      (timelineOf(record) ?? []).map(({ compute, communication }, rank) => [
-        name,
-        policyOf(record),
-        String(rank),
-        ...[...compute, ...communication].map(us),
-      ]),
-    ),
-  );
-  return { columns, rows };
-}
-
 function panel(groups, label) {
   const scenarios = groups.flatMap((group) => group.scenarios);
   const policies = [...new Set(scenarios.flatMap(({ records }) => records.map(policyOf)))];
@@ -217,7 +161,7 @@ function panel(groups, label) {
       { name: 'Policy', values: policies, start: policies.indexOf(policy) },
     ],
     option: draw,
-    table: table(scenarios),
+    table: timelineTable(scenarios),
   };
 }
 

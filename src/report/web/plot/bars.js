@@ -1,9 +1,8 @@
 // Bars as series of rectangles: from a base upwards or downwards, and from a beginning to an end.
+import { tint } from '../palette.js';
 import { markColour } from './marks.js';
 
-const TINT = '8c'; // 55% of the colour: what stands on a bar is seen
-
-const tinted = (mark, theme) => ({ fill: markColour(mark, theme) + TINT });
+const tinted = (mark, theme) => ({ fill: tint(markColour(mark, theme)) });
 
 const outlined = (mark, theme) => ({
   fill: theme.background,

@@ -1,0 +1,113 @@
+// What overlap records say in words and in tables: the metrics, who is ahead, what is missing, and the times
+// of each side.
+import { number, plural, ratio, seconds } from '../format.js';
+import { groupBy } from '../model.js';
+import { isMeasured, lackOf, metric, policyOf, sweepOf } from './overlap_series.js';
+
+/** Metrics that are drawn: bars begin at `base`, and `line` says what a value of 1 is. */
+export const METRICS = [
+  { key: 'fraction_of_ideal', name: 'fraction of ideal', base: 0, line: 'ideal' },
+  { key: 'bound', name: 'bound', base: 0, line: 'as fast as the longer side alone can be' },
+  { key: 'speedup', name: 'speedup', base: 1, line: 'one after the other', position: 'insideEndBottom' },
+];
+
+/** @param {number[]} values not empty */
+export const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
+
+/** A policy's values of a metric, of the scenarios that have it. */
+export const valuesOf = (scenarios, policy, key) =>
+  scenarios.map((one) => metric(one.policies.get(policy), key)).filter((x) => x !== undefined);
+
+const ms = (value) => (value > 0 ? (value * 1e3).toFixed(3) : '–');
+
+/** Every record of a group, points of sweeps and cases without a figure among them. */
+export function caseTable({ scenarios }) {
+  const numeric = (name) => ({ name, numeric: true });
+  const figures = ['fraction of ideal', 'bound', 'speedup', 'ideal speedup', 'both, ms'];
+  const sides = ['GEMM alone, ms', 'default library alone, ms', 'engine alone, ms'];
+  const slowed = ['GEMM slowdown', 'collective slowdown'];
+  const row = (label, record) => [
+    label,
+    record.notes?.class ?? '–',
+    policyOf(record),
+    ...['fraction_of_ideal', 'bound', 'speedup', 'ideal_speedup'].map((key) =>
+      ratio(metric(record, key)),
+    ),
+    ms(record.seconds?.median),
+    ...['compute', 'communication', 'engine'].map((of) => ms(metric(record, `${of}_seconds`))),
+    ...['compute', 'communication'].map((of) => ratio(metric(record, `${of}_slowdown`))),
+    isMeasured(record) ? '' : lackOf([record]),
+  ];
+  return {
+    columns: [
+      ...['Scenario', 'Class', 'Policy'].map((name) => ({ name })),
+      ...[...figures, ...sides, ...slowed].map(numeric),
+      { name: 'Without a figure' },
+    ],
+    rows: scenarios.flatMap(({ label, records }) => records.map((record) => row(label, record))),
+  };
+}
+
+/** Which policy is the fastest how often, and what it keeps. */
+export function leader({ scenarios, policies }) {
+  const counts = groupBy(
+    scenarios.filter(({ fastest }) => fastest),
+    ({ fastest }) => sweepOf(fastest),
+  );
+  if (policies.length < 2 || !counts.size) return [];
+  const [policy, won] = [...counts].reduce((a, b) => (b[1].length > a[1].length ? b : a));
+  const fractions = valuesOf(scenarios, policy, 'fraction_of_ideal');
+  const kept = fractions.length
+    ? `: ${ratio(mean(fractions))} of ideal in the mean, ${ratio(Math.min(...fractions))} at least`
+    : '';
+  return [`${policy} is the fastest in ${won.length} of ${plural(scenarios.length, 'scenario')}${kept}.`];
+}
+
+/** What is not drawn, and why: nothing of it stands at zero. */
+export function lacks({ scenarios, policies }) {
+  const reasons = policies.flatMap((policy) =>
+    scenarios.flatMap((one) => {
+      const record = one.policies.get(policy);
+      if (record && METRICS.every(({ key }) => metric(record, key) !== undefined)) return [];
+      const own = one.records.filter((other) => sweepOf(other) === policy);
+      if (!record) return [{ policy, what: 'no bar', why: lackOf(own) }];
+      const missing = METRICS.filter(({ key }) => metric(record, key) === undefined);
+      return [{ policy, what: `no ${missing.map(({ name }) => name).join(', no ')}`, why: '' }];
+    }),
+  );
+  const groups = groupBy(reasons, ({ policy, what, why }) => [policy, what, why].join('\n'));
+  return [...groups.values()].map((some) => {
+    const [{ policy, what, why }] = some;
+    const where = `in ${some.length} of ${plural(scenarios.length, 'scenario')}`;
+    return `${policy}: ${what} ${where}${why && ` (${why})`}.`;
+  });
+}
+
+/** Seconds of each side when nothing runs beside it: undefined where the record does not say. */
+export const alone = (record) => ({
+  compute: metric(record, 'compute_seconds'),
+  communication: metric(record, 'engine_seconds'),
+});
+
+/** What the medians of all iterations say, in lines. */
+export function medianLines(record, name) {
+  const { compute, communication } = alone(record);
+  const usual = metric(record, 'communication_seconds');
+  const library =
+    usual !== undefined && usual !== communication
+      ? ` (the default library: ${seconds(usual)})`
+      : '';
+  const kept = metric(record, 'fraction_of_ideal');
+  const facts = [
+    `both ${seconds(record.seconds.median)}`,
+    kept === undefined ? 'no fraction of ideal' : `${ratio(kept)} of ideal`,
+    `bound ${ratio(metric(record, 'bound'))}`,
+    record.notes?.class,
+  ];
+  return [
+    `${name}, ${policyOf(record)}: ${facts.filter(Boolean).join(', ')}`,
+    `compute: ${seconds(compute)} alone, slowdown ${number(metric(record, 'compute_slowdown'))}`,
+    `communication by ${record.engine}: ${seconds(communication)} alone${library}, ` +
+      `slowdown ${number(metric(record, 'communication_slowdown'))}`,
+  ];
+}

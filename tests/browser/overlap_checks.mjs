@@ -1,0 +1,139 @@
+// Checks of the charts of overlap: a report of a doctored journal of a simulated machine, with a sweep and
+// without some figures, and of one of four H200.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { everyFigureIsDrawn } from './chart_checks.mjs';
+import { OVERLAPS } from './journals.mjs';
+import { csvLines, drawnMarks, saved } from './page_facts.mjs';
+
+const MANY = '#overlap-paper-jsonl-cuda-4-all_gather';
+const TIMELINE = '#overlap-timeline-paper-jsonl-cuda-4';
+const MODEL = '#overlap-timeline-overlap-jsonl-sim-mi300x-8-8';
+
+/** The text of a drawn chart. */
+async function drawnText(card) {
+  await card.scrollIntoViewIfNeeded();
+  await card.locator('.chart svg').waitFor();
+  return card.locator('.chart svg').textContent();
+}
+
+const overlapsOf = ({ records }) => records.filter(({ benchmark }) => benchmark === 'overlap');
+
+/** Chooses by the words of a field and of its value. */
+const choose = (card, field, value) => card.getByLabel(field).selectOption(value);
+
+/** Rows of the summary whose cells begin so. */
+async function summaryRows(page, ...begin) {
+  const rows = page.locator('#overlap-policies tbody tr');
+  const cells = await rows.evaluateAll((list) =>
+    list.map((row) => [...row.children].map((cell) => cell.textContent)),
+  );
+  return cells.filter((row) => begin.every((text, i) => row[i].includes(text)));
+}
+
+const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
+
+export const overlapChecks = {
+  'every figure of overlap is drawn': everyFigureIsDrawn,
+  async 'policies in numbers are those of the journal'(page, [, h200]) {
+    const of = (policy) => overlapsOf(h200).filter(({ case: c }) => c.policy === policy);
+    for (const policy of ['serial', 'priority', 'dma']) {
+      const [[, , , count, fraction, least, bound, lowest]] = await summaryRows(
+        page,
+        'H200',
+        'all',
+        policy,
+      );
+      const values = (name) => of(policy).map(({ metrics }) => metrics[name]);
+      const fractions = values('fraction_of_ideal');
+      assert.equal(count, '30');
+      assert.equal(fraction, mean(fractions).toFixed(2));
+      assert.equal(least, Math.min(...fractions).toFixed(2));
+      assert.equal(bound, mean(values('bound')).toFixed(2));
+      assert.equal(lowest, Math.min(...values('bound')).toFixed(2));
+    }
+    const firsts = (await summaryRows(page, 'H200', 'all', '')).filter(([, name]) => name === 'all');
+    assert.deepEqual(Object.fromEntries(firsts.map((row) => [row[2], row.at(-1)])), {
+      ...{ serial: '0', base: '0', priority: '0' },
+      ...{ 'zero-cta': '7', dma: '23' },
+    });
+  },
+  async 'a sweep has one bar and a row for each point'(page, [model]) {
+    const { points, swept } = OVERLAPS;
+    const scenarios = [...new Set(overlapsOf(model).map(({ case: c }) => c.scenario))];
+    const { case: c } = overlapsOf(model).find(({ case: one }) => one.scenario === scenarios[swept]);
+    const card = page.locator(`#overlap-overlap-jsonl-sim-mi300x-8-8-${c.collective}`);
+    const legend = await card.locator('.legend').textContent();
+    assert.ok(legend.includes('partition') && !legend.includes('partition:'), legend);
+    for (const units of points)
+      assert.ok((await summaryRows(page, '', '', `partition:${units}`)).length > 0, `${units}`);
+    const [[, , , count]] = await summaryRows(page, 'MI300X', c.collective.replace('_', ' '), 'partition');
+    assert.equal(count, '1');
+  },
+  async 'what is missing is said and not drawn'(page, [model]) {
+    const said = await page.locator('#overlap .findings').allTextContents();
+    assert.ok(said.some((text) => /partition: no bar in \d of \d scenarios \(skipped: .*not built/.test(text)));
+    assert.ok(said.some((text) => /dma: no fraction of ideal in 1 of \d scenarios/.test(text)), said);
+    const scenarios = [...new Set(overlapsOf(model).map(({ case: c }) => c.scenario))];
+    const card = page.locator(MODEL);
+    await choose(card, 'Scenario', { label: scenarios[OVERLAPS.withoutTimeline] });
+    await choose(card, 'Policy', { label: 'dma' });
+    assert.match(await drawnText(card), /The journal has no timeline of it/);
+    await choose(card, 'Scenario', { label: scenarios[OVERLAPS.withoutFraction] });
+    assert.match(await drawnText(card), /dma: both .*, no fraction of ideal, bound 0\.\d\d/);
+    await choose(card, 'Policy', { label: 'partition:8' });
+    const text = await drawnText(card);
+    assert.match(text, /skipped: .*not built/);
+    assert.ok(!text.includes('rank 0'), text);
+  },
+  async 'a metric is chosen'(page, [, h200]) {
+    const card = page.locator(MANY);
+    const bars = overlapsOf(h200).filter(({ case: c }) => c.collective === 'all_gather').length;
+    assert.match(await drawnText(card), /fraction of ideal/);
+    for (const [name, line] of [
+      ['speedup', 'one after the other'],
+      ['bound', 'as fast as the longer side'],
+    ]) {
+      await choose(card, 'Metric', { label: name });
+      const text = await drawnText(card);
+      assert.ok(text.includes(name) && text.includes(line), text);
+      assert.equal(await drawnMarks(card.locator('.chart'), 9.5), bars, name);
+    }
+    const { name } = await saved(page, `${MANY} .tools button:has-text("SVG")`, readFileSync);
+    assert.match(name, /^overlap-all-gather.*-bound-.*h200.*\.svg$/);
+  },
+  async 'both sides stand on each rank, beside what they take alone'(page, [, h200]) {
+    const card = page.locator(TIMELINE);
+    const record = overlapsOf(h200).find(
+      ({ case: c }) => c.scenario === 'mb1_4G all_to_all' && c.policy === 'priority',
+    );
+    await choose(card, 'Scenario', { label: record.case.scenario });
+    await choose(card, 'Policy', { label: 'priority' });
+    const text = await drawnText(card);
+    const { metrics, notes } = record;
+    const ranks = notes.timeline_us.split(', ').length;
+    assert.ok(text.includes(`rank ${ranks - 1}`) && !text.includes(`rank ${ranks}`), text);
+    for (const side of ['compute', 'communication']) {
+      const alone = metrics[side === 'compute' ? 'compute_seconds' : 'engine_seconds'] * 1e3;
+      const [, said, slowed] = new RegExp(`${side}.*?: ([\\d.]+) ms alone.*?slowdown ([\\d.]+)`).exec(text);
+      assert.ok(Math.abs(said - alone) < 1e-3 * alone, `${said}, not ${alone}`);
+      const slowdown = metrics[`${side}_slowdown`];
+      assert.ok(Math.abs(slowed - slowdown) < 1e-3 * slowdown, `${slowed}, not ${slowdown}`);
+    }
+    const bars = await card
+      .locator('.chart svg path')
+      .evaluateAll((list) => list.map((bar) => bar.getBoundingClientRect()).filter(({ height }) => Math.abs(height - 12) < 2.5).map(({ left, right }) => [left, right]));
+    assert.equal(bars.length, 2 * (1 + ranks));
+  },
+  async 'metrics are in the table and its CSV'(page, [, h200]) {
+    await page.getByLabel('Contains').fill('mb1_896M all_gather dma');
+    assert.equal(await page.locator('.records tbody tr').count(), 1);
+    assert.match(await page.locator('.records tbody tr').textContent(), /fraction of ideal 0\.792/);
+    const { bytes } = await saved(page, 'button:has-text("Save as CSV")', readFileSync);
+    const [line] = csvLines(bytes.toString());
+    const [{ metrics }] = overlapsOf(h200).filter(
+      ({ case: c }) => c.scenario === 'mb1_896M all_gather' && c.policy === 'dma',
+    );
+    for (const [name, value] of Object.entries(metrics)) assert.equal(Number(line[name]), value, name);
+  },
+};
