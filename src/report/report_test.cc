@@ -44,6 +44,20 @@ TEST(ReportData, TheLastRecordOfACaseCountsInItsFirstPlace) {
   EXPECT_FALSE(records[0].contains("samples"));
 }
 
+TEST(ReportData, OverlapKeepsItsMetricsAndItsTimeline) {
+  Measurement measurement;
+  measurement.id = {"overlap", "cuda:0", "dma", {{"scenario", "mb1 all_gather"}}};
+  measurement.sampling.emplace();
+  measurement.sampling->samples = {0.01};
+  measurement.metrics = {{"bound", 0.5}};
+  measurement.notes = {{"class", "G-long"}, {"timeline_us", "0.0-9.0/1.0-10.0"}};
+  const Record data = report_data({{"a.jsonl", {environment(), make_record(measurement)}, {}}});
+  const Record& record = data["journals"][0]["records"][0];
+  EXPECT_EQ(record["metrics"], Record({{"bound", 0.5}}));
+  EXPECT_EQ(record["notes"]["timeline_us"], "0.0-9.0/1.0-10.0");
+  EXPECT_EQ(record["verdict"]["word"], "no expectation");
+}
+
 TEST(ReportData, RecordsKnowTheirRun) {
   const Record data = report_data(
       {{"a.jsonl", {environment(), gemm(8192, 700), environment(), gemm(4096, 700)}, {}}});

@@ -86,6 +86,15 @@ export const overlapChecks = {
     assert.match(text, /skipped: .*not built/);
     assert.ok(!text.includes('rank 0'), text);
   },
+  async 'a bar that leaves the axis has its figure at its end'(page, [model]) {
+    const { place, fraction } = OVERLAPS.far;
+    const scenarios = [...new Set(overlapsOf(model).map(({ case: c }) => c.scenario))];
+    const { case: c } = overlapsOf(model).find(({ case: one }) => one.scenario === scenarios[place]);
+    const text = await drawnText(
+      page.locator(`#overlap-overlap-jsonl-sim-mi300x-8-8-${c.collective}`),
+    );
+    assert.ok(text.includes(fraction.toFixed(2)) && !text.includes('-40.00'), text);
+  },
   async 'a metric is chosen'(page, [, h200]) {
     const card = page.locator(MANY);
     const bars = overlapsOf(h200).filter(({ case: c }) => c.collective === 'all_gather').length;
@@ -100,7 +109,7 @@ export const overlapChecks = {
       assert.equal(await drawnMarks(card.locator('.chart'), 9.5), bars, name);
     }
     const { name } = await saved(page, `${MANY} .tools button:has-text("SVG")`, readFileSync);
-    assert.match(name, /^overlap-all-gather.*-bound-.*h200.*\.svg$/);
+    assert.match(name, /^overlap-gemm-beside-all-gather.*-bound-.*h200.*\.svg$/);
   },
   async 'both sides stand on each rank, beside what they take alone'(page, [, h200]) {
     const card = page.locator(TIMELINE);

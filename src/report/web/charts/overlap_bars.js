@@ -15,6 +15,7 @@ export const order = 25;
 export { section };
 
 const MOST_SCENARIOS = 20; // of a panel; more have a panel for each origin
+const FEW_BARS = 25; // fit in half of the page
 const GROUP = 0.84; // of the room of a scenario is for its bars
 /** A mark for each policy, the same in all panels; those without any figure have none. */
 function marksOf({ policies, scenarios, order: all }) {
@@ -58,42 +59,53 @@ function ideals(scenarios, theme) {
   return { type: 'custom', data: at, renderItem: line, silent: true, z: 5 };
 }
 
-function option({ scenarios, marks }, { width, theme, chosen: [which] }) {
-  const { key, name, base, line, position } = METRICS[which];
-  const room = (width - 68) / scenarios.length;
-  const { below, xAxis } = columnAxis(
-    theme,
-    scenarios.map(({ label }) => label),
-    room,
-  );
+/** The bars of a policy. One that leaves the axis ends with it, and has its figure there. */
+function barsOf(scenarios, mark, left, { key, least, most }, theme) {
+  return scenarios.flatMap(({ policies, label }, at) => {
+    const record = policies.get(mark.name);
+    const figure = metric(record, key);
+    if (figure === undefined) return [];
+    const shown = Math.min(Math.max(figure, least), most);
+    const told = { show: true, formatter: () => ratio(figure), color: theme.text, fontSize: 10 };
+    const position = figure < shown ? 'bottom' : 'top';
+    const beyond = shown === figure ? {} : { label: { ...told, position } };
+    return [{ value: [at + left, shown], record, scenario: label, ...beyond }];
+  });
+}
+
+/** What the axis has to reach: the same for all panels, so that they can be compared. */
+function reachOf(groups, { key, base, least, most }) {
+  const scenarios = groups.flatMap((group) => group.scenarios);
+  const records = scenarios.flatMap(({ policies }) => [...policies.values()]);
+  const names = key === 'speedup' ? [key, 'ideal_speedup'] : [key];
+  const figures = records.flatMap((record) => names.map((name) => metric(record, name)));
+  const known = figures.filter((value) => value !== undefined);
+  return [base, 1, ...known.map((value) => Math.min(Math.max(value, least), most))];
+}
+
+function option({ scenarios, marks, groups }, { width, theme, chosen: [which] }) {
+  const drawn = METRICS[which];
+  const { key, name, base, line, position } = drawn;
+  const labels = scenarios.map(({ label }) => label);
+  const { below, xAxis } = columnAxis(theme, labels, (width - 68) / scenarios.length);
   const slot = GROUP / marks.length;
-  const dataOf = (mark, i) =>
-    scenarios.flatMap(({ policies, label }, at) => {
-      const record = policies.get(mark.name);
-      const value = metric(record, key);
-      const x = at - GROUP / 2 + (i + 0.5) * slot;
-      return value === undefined ? [] : [{ value: [x, value], record, label }];
-    });
-  const data = marks.map(dataOf);
-  const most = key === 'speedup' ? scenarios.map((one) => metric(one.fastest, 'ideal_speedup')) : [];
-  const shown = [base, 1, ...most.filter((x) => x > 0), ...data.flat().map(({ value }) => value[1])];
+  const left = (i) => (i + 0.5) * slot - GROUP / 2;
+  const data = marks.map((mark, i) => barsOf(scenarios, mark, left(i), drawn, theme));
   const tip = pointTooltip(theme, ({ data: one }) =>
-    one?.record ? describe(one.record, one.label) : null,
+    one?.record ? describe(one.record, one.scenario) : null,
   );
+  const lines = [
+    ...(base === 1 ? [] : [{ axis: 'y', at: base, label: '', solid: true }]),
+    { axis: 'y', at: 1, label: line, position },
+  ];
   return {
     ...common(theme),
-    grid: { left: 52, right: 16, top: 14, bottom: below },
+    grid: { left: 52, right: 16, top: 18, bottom: below },
     tooltip: tip,
     xAxis,
-    yAxis: linearAxis(theme, shown, name, 36, ratio, 6),
+    yAxis: linearAxis(theme, reachOf(groups, drawn), name, 36, ratio, 6),
     series: [
-      referenceLines(
-        [
-          ...(base === 1 ? [] : [{ axis: 'y', at: base, label: '' }]),
-          { axis: 'y', at: 1, label: line, position },
-        ],
-        theme,
-      ),
+      referenceLines(lines, theme),
       ...(key === 'speedup' ? [ideals(scenarios, theme)] : []),
       ...marks.map((mark, i) => columns(mark, data[i], { base, width: slot * 0.86 }, theme)),
       ...marks.map((mark, i) => points(mark, data[i], theme, 6)),
@@ -101,13 +113,13 @@ function option({ scenarios, marks }, { width, theme, chosen: [which] }) {
   };
 }
 
-function panel(group, label) {
+function panel(group, groups, label) {
   const marks = marksOf(group);
   const swept = group.scenarios.some(({ records }) => records.some(isPoint));
-  const told = { ...group, marks };
+  const told = { ...group, marks, groups };
   return {
     id: `overlap-${[group.key, group.origin].filter(Boolean).join('/').replaceAll(/[^\w]+/g, '-')}`,
-    title: [words(group.collective), group.origin, label].filter(Boolean).join(', '),
+    title: [`GEMM beside ${words(group.collective)}`, group.origin, label].filter(Boolean).join(', '),
     caption: [
       simulatedNote([group.place]),
       group.ranks ? `${group.ranks} ranks.` : '',
@@ -117,7 +129,7 @@ function panel(group, label) {
       .filter(Boolean)
       .join(' '),
     findings: [...leader(group), ...lacks(group)],
-    span: 'full',
+    span: group.scenarios.length * marks.length > FEW_BARS ? 'full' : 'half',
     height: () => 400,
     minWidth: 70 + group.scenarios.length * (14 + 9 * marks.length),
     legend: marks,
@@ -141,5 +153,5 @@ function split(group) {
 export function panels(model) {
   const groups = overlapGroups(model);
   const labels = placeLabels(groups.map(({ place }) => place));
-  return groups.flatMap(split).map((group) => panel(group, labels.get(group.place)));
+  return groups.flatMap(split).map((group) => panel(group, groups, labels.get(group.place)));
 }

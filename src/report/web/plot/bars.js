@@ -2,6 +2,8 @@
 import { tint } from '../palette.js';
 import { markColour } from './marks.js';
 
+const MOST_WIDE = 28; // pixels of an upright bar
+
 const tinted = (mark, theme) => ({ fill: tint(markColour(mark, theme)) });
 
 const outlined = (mark, theme) => ({
@@ -28,7 +30,7 @@ export const columns = (mark, data, { base, width }, theme) =>
     (api) => {
       const [x, y] = api.coord([api.value(0), api.value(1)]);
       const [, foot] = api.coord([api.value(0), base]);
-      const [wide] = api.size([width, 0]);
+      const wide = Math.min(MOST_WIDE, api.size([width, 0])[0]);
       return { x: x - wide / 2, y: Math.min(y, foot), width: wide, height: Math.abs(foot - y) };
     },
     tinted(mark, theme),

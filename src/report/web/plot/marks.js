@@ -131,7 +131,7 @@ export const lineLabel = (theme, text, position = 'insideStartTop') => ({
 
 /**
  * Straight reference lines with labels, on an invisible series.
- * @param {{axis: 'x'|'y', at: number, label: string, position?: string}[]} lines
+ * @param {{axis: 'x'|'y', at: number, label: string, position?: string, solid?: boolean}[]} lines
  */
 export function referenceLines(lines, theme) {
   return {
@@ -143,9 +143,9 @@ export function referenceLines(lines, theme) {
       symbol: 'none',
       precision: 9,
       animation: false,
-      data: lines.map(({ axis, at, label, position }) => ({
+      data: lines.map(({ axis, at, label, position, solid }) => ({
         [axis === 'x' ? 'xAxis' : 'yAxis']: at,
-        lineStyle: { color: theme.roof, width: 1.4, type: [7, 3, 1, 3] },
+        lineStyle: { color: theme.roof, width: 1.4, type: solid ? 'solid' : [7, 3, 1, 3] },
         label: lineLabel(theme, label, position),
       })),
     },

@@ -4,11 +4,24 @@ import { number, plural, ratio, seconds } from '../format.js';
 import { groupBy } from '../model.js';
 import { isMeasured, lackOf, metric, policyOf, sweepOf } from './overlap_series.js';
 
-/** Metrics that are drawn: bars begin at `base`, and `line` says what a value of 1 is. */
+/**
+ * Metrics that are drawn: bars begin at `base`, and `line` says what a value of 1 is. Where the ideal gains
+ * next to nothing a fraction of it may be of any size: what is under `least` or over `most` is not
+ * drawn at its length.
+ */
 export const METRICS = [
-  { key: 'fraction_of_ideal', name: 'fraction of ideal', base: 0, line: 'ideal' },
-  { key: 'bound', name: 'bound', base: 0, line: 'as fast as the longer side alone can be' },
-  { key: 'speedup', name: 'speedup', base: 1, line: 'one after the other', position: 'insideEndBottom' },
+  {
+    ...{ key: 'fraction_of_ideal', name: 'fraction of ideal', base: 0 },
+    ...{ line: 'ideal', position: 'insideStartTop', least: -1, most: 2 },
+  },
+  {
+    ...{ key: 'bound', name: 'bound', base: 0, line: 'as fast as the longer side alone can be' },
+    ...{ position: 'insideStartTop', least: 0, most: 2 },
+  },
+  {
+    ...{ key: 'speedup', name: 'speedup', base: 1, line: 'one after the other' },
+    ...{ position: 'insideEndBottom', least: 0, most: 4 },
+  },
 ];
 
 /** @param {number[]} values not empty */
