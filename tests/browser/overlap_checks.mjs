@@ -2,7 +2,7 @@
 // without some figures, and of one of four H200.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { everyFigureIsDrawn } from './chart_checks.mjs';
+import { chartChecks, everyFigureIsDrawn } from './chart_checks.mjs';
 import { OVERLAPS } from './journals.mjs';
 import { csvLines, drawnMarks, saved } from './page_facts.mjs';
 
@@ -35,6 +35,7 @@ const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.
 
 export const overlapChecks = {
   'every figure of overlap is drawn': everyFigureIsDrawn,
+  'overlap is printed': chartChecks['paper is light and has every chart'],
   async 'policies in numbers are those of the journal'(page, [, h200]) {
     const of = (policy) => overlapsOf(h200).filter(({ case: c }) => c.policy === policy);
     for (const policy of ['serial', 'priority', 'dma']) {
@@ -52,7 +53,9 @@ export const overlapChecks = {
       assert.equal(bound, mean(values('bound')).toFixed(2));
       assert.equal(lowest, Math.min(...values('bound')).toFixed(2));
     }
-    const firsts = (await summaryRows(page, 'H200', 'all', '')).filter(([, name]) => name === 'all');
+    const firsts = (await summaryRows(page, 'H200', 'all', '')).filter(
+      ([, name]) => name === 'all',
+    );
     assert.deepEqual(Object.fromEntries(firsts.map((row) => [row[2], row.at(-1)])), {
       ...{ serial: '0', base: '0', priority: '0' },
       ...{ 'zero-cta': '7', dma: '23' },
@@ -61,19 +64,33 @@ export const overlapChecks = {
   async 'a sweep has one bar and a row for each point'(page, [model]) {
     const { points, swept } = OVERLAPS;
     const scenarios = [...new Set(overlapsOf(model).map(({ case: c }) => c.scenario))];
-    const { case: c } = overlapsOf(model).find(({ case: one }) => one.scenario === scenarios[swept]);
+    const { case: c } = overlapsOf(model).find(
+      ({ case: one }) => one.scenario === scenarios[swept],
+    );
     const card = page.locator(`#overlap-overlap-jsonl-sim-mi300x-8-8-${c.collective}`);
     const legend = await card.locator('.legend').textContent();
     assert.ok(legend.includes('partition') && !legend.includes('partition:'), legend);
     for (const units of points)
       assert.ok((await summaryRows(page, '', '', `partition:${units}`)).length > 0, `${units}`);
-    const [[, , , count]] = await summaryRows(page, 'MI300X', c.collective.replace('_', ' '), 'partition');
+    const [[, , , count]] = await summaryRows(
+      page,
+      'MI300X',
+      c.collective.replace('_', ' '),
+      'partition',
+    );
     assert.equal(count, '1');
   },
   async 'what is missing is said and not drawn'(page, [model]) {
     const said = await page.locator('#overlap .findings').allTextContents();
-    assert.ok(said.some((text) => /partition: no bar in \d of \d scenarios \(skipped: .*not built/.test(text)));
-    assert.ok(said.some((text) => /dma: no fraction of ideal in 1 of \d scenarios/.test(text)), said);
+    assert.ok(
+      said.some((text) =>
+        /partition: no bar in \d of \d scenarios \(skipped: .*not built/.test(text),
+      ),
+    );
+    assert.ok(
+      said.some((text) => /dma: no fraction of ideal in 1 of \d scenarios/.test(text)),
+      said,
+    );
     const scenarios = [...new Set(overlapsOf(model).map(({ case: c }) => c.scenario))];
     const card = page.locator(MODEL);
     await choose(card, 'Scenario', { label: scenarios[OVERLAPS.withoutTimeline] });
@@ -89,7 +106,9 @@ export const overlapChecks = {
   async 'a bar that leaves the axis has its figure at its end'(page, [model]) {
     const { place, fraction } = OVERLAPS.far;
     const scenarios = [...new Set(overlapsOf(model).map(({ case: c }) => c.scenario))];
-    const { case: c } = overlapsOf(model).find(({ case: one }) => one.scenario === scenarios[place]);
+    const { case: c } = overlapsOf(model).find(
+      ({ case: one }) => one.scenario === scenarios[place],
+    );
     const text = await drawnText(
       page.locator(`#overlap-overlap-jsonl-sim-mi300x-8-8-${c.collective}`),
     );
@@ -124,14 +143,19 @@ export const overlapChecks = {
     assert.ok(text.includes(`rank ${ranks - 1}`) && !text.includes(`rank ${ranks}`), text);
     for (const side of ['compute', 'communication']) {
       const alone = metrics[side === 'compute' ? 'compute_seconds' : 'engine_seconds'] * 1e3;
-      const [, said, slowed] = new RegExp(`${side}.*?: ([\\d.]+) ms alone.*?slowdown ([\\d.]+)`).exec(text);
+      const [, said, slowed] = new RegExp(
+        `${side}.*?: ([\\d.]+) ms alone.*?slowdown ([\\d.]+)`,
+      ).exec(text);
       assert.ok(Math.abs(said - alone) < 1e-3 * alone, `${said}, not ${alone}`);
       const slowdown = metrics[`${side}_slowdown`];
       assert.ok(Math.abs(slowed - slowdown) < 1e-3 * slowdown, `${slowed}, not ${slowdown}`);
     }
-    const bars = await card
-      .locator('.chart svg path')
-      .evaluateAll((list) => list.map((bar) => bar.getBoundingClientRect()).filter(({ height }) => Math.abs(height - 12) < 2.5).map(({ left, right }) => [left, right]));
+    const bars = await card.locator('.chart svg path').evaluateAll((list) =>
+      list
+        .map((bar) => bar.getBoundingClientRect())
+        .filter(({ height }) => Math.abs(height - 12) < 2.5)
+        .map(({ left, right }) => [left, right]),
+    );
     assert.equal(bars.length, 2 * (1 + ranks));
   },
   async 'metrics are in the table and its CSV'(page, [, h200]) {
@@ -143,6 +167,7 @@ export const overlapChecks = {
     const [{ metrics }] = overlapsOf(h200).filter(
       ({ case: c }) => c.scenario === 'mb1_896M all_gather' && c.policy === 'dma',
     );
-    for (const [name, value] of Object.entries(metrics)) assert.equal(Number(line[name]), value, name);
+    for (const [name, value] of Object.entries(metrics))
+      assert.equal(Number(line[name]), value, name);
   },
 };

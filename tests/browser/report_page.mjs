@@ -95,7 +95,6 @@ try {
     ['many', 'light'],
     ['many', 'dark'],
     ['bad', 'dark'],
-    ['overlap', 'light'],
     ['overlap', 'dark'],
   ]) {
     const options = { colorScheme, bypassCSP: true };

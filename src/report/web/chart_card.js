@@ -135,7 +135,10 @@ function chart(plain, section) {
       paper.replaceChildren();
     },
   };
-  return { parts: [fields, marks, h('div', scrolling(panel), box), paper, tools, dataBelow(panel)], draws };
+  return {
+    parts: [fields, marks, h('div', scrolling(panel), box), paper, tools, dataBelow(panel)],
+    draws,
+  };
 }
 
 /**

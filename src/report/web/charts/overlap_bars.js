@@ -118,8 +118,13 @@ function panel(group, groups, label) {
   const swept = group.scenarios.some(({ records }) => records.some(isPoint));
   const told = { ...group, marks, groups };
   return {
-    id: `overlap-${[group.key, group.origin].filter(Boolean).join('/').replaceAll(/[^\w]+/g, '-')}`,
-    title: [`GEMM beside ${words(group.collective)}`, group.origin, label].filter(Boolean).join(', '),
+    id: `overlap-${[group.key, group.origin]
+      .filter(Boolean)
+      .join('/')
+      .replaceAll(/[^\w]+/g, '-')}`,
+    title: [`GEMM beside ${words(group.collective)}`, group.origin, label]
+      .filter(Boolean)
+      .join(', '),
     caption: [
       simulatedNote([group.place]),
       group.ranks ? `${group.ranks} ranks.` : '',

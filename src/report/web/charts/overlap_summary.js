@@ -65,7 +65,9 @@ export function panels(model) {
   const groups = overlapGroups(model);
   if (!groups.length) return [];
   const labels = placeLabels(groups.map(({ place }) => place));
-  const byPlace = [...groupBy(groups, ({ place, ranks }) => `${model.places.indexOf(place)}/${ranks}`)];
+  const byPlace = [
+    ...groupBy(groups, ({ place, ranks }) => `${model.places.indexOf(place)}/${ranks}`),
+  ];
   const several = byPlace.length > 1;
   const where = ({ place, ranks }) =>
     several ? [[labels.get(place), `${ranks} ranks`].filter(Boolean).join(', ')] : [];

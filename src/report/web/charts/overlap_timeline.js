@@ -135,9 +135,7 @@ function panel(groups, label) {
     const wanted = policies[how.chosen[1]];
     const own = records.filter((record) => policyOf(record) === wanted);
     const record = own.find(isMeasured);
-    return record
-      ? option(record, name, how)
-      : empty([`${name}, ${wanted}`, lackOf(own)], how);
+    return record ? option(record, name, how) : empty([`${name}, ${wanted}`, lackOf(own)], how);
   };
   const rows = 1 + Math.max(...scenarios.flatMap(({ records }) => records.map(rankCount)));
   return {

@@ -73,7 +73,9 @@ export function leader({ scenarios, policies }) {
   const kept = fractions.length
     ? `: ${ratio(mean(fractions))} of ideal in the mean, ${ratio(Math.min(...fractions))} at least`
     : '';
-  return [`${policy} is the fastest in ${won.length} of ${plural(scenarios.length, 'scenario')}${kept}.`];
+  return [
+    `${policy} is the fastest in ${won.length} of ${plural(scenarios.length, 'scenario')}${kept}.`,
+  ];
 }
 
 /** What is not drawn, and why: nothing of it stands at zero. */

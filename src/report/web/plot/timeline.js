@@ -12,7 +12,11 @@ const RANK = new RegExp(`^${NUMBER}-${NUMBER}/${NUMBER}-${NUMBER}$`);
 export function timelineOf({ notes }) {
   const text = notes?.timeline_us;
   if (typeof text !== 'string') return null;
-  const ranks = text.split(', ').map((rank) => RANK.exec(rank)?.slice(1).map((us) => us * 1e-6));
+  const ranks = text.split(', ').map((rank) =>
+    RANK.exec(rank)
+      ?.slice(1)
+      .map((us) => us * 1e-6),
+  );
   const isSpan = ([from, to]) => Number.isFinite(from) && Number.isFinite(to) && to >= from;
   if (!ranks.every((one) => one && isSpan(one.slice(0, 2)) && isSpan(one.slice(2)))) return null;
   return ranks.map((one) => ({ compute: one.slice(0, 2), communication: one.slice(2) }));
