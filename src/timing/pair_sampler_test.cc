@@ -5,13 +5,14 @@
 
 #include <atomic>
 #include <cctype>
+#include <chrono>
 
 #include "core/error.h"
 
 namespace duet {
 namespace {
 
-enum class Fault { none, enqueue, verify, never_ends };
+enum class Fault { none, prepare, enqueue, verify, never_ends };
 
 // A task of so many FLOP on one unit, or one that goes wrong.
 class Flops : public Work {
@@ -20,6 +21,7 @@ class Flops : public Work {
   std::string name() const override { return "flops"; }
   Cost cost() const override { return {}; }
   void prepare(Rank& rank, const Placement&) override {
+    if (fault_ == Fault::prepare && rank.index == rank.size - 1) throw Mismatch("prepare");
     if (rank.index == 0) word_ = rank.device.allocate(sizeof(std::uint64_t));
     const std::uint64_t zero = 0;
     if (rank.index == 0) rank.device.write(word_.span(), &zero);
@@ -50,6 +52,12 @@ class PairSamplerTest : public ::testing::TestWithParam<const char*> {
  protected:
   PairSampling measure(Work& first, Work& second) {
     return PairSampler(team_).measure(first, {}, second, {}, mode_);
+  }
+
+  // After whatever went wrong before, on the same team.
+  void expect_usable() {
+    Flops first(1e6), second(1e6);
+    EXPECT_EQ(measure(first, second).iterations.size(), 4u);
   }
 
   std::unique_ptr<Machine> machine_ = open_machine(GetParam());
@@ -102,21 +110,35 @@ TEST_P(PairSamplerTest, BesideIsAtOnceAndInOrder) {
   }
 }
 
+// Ranks that a failure never came to are released as well; a side that was not begun is not.
 TEST_P(PairSamplerTest, ReleasesBothAfterAFailureAnywhere) {
-  for (const Fault fault : {Fault::enqueue, Fault::verify}) {
+  for (const Fault fault : {Fault::prepare, Fault::enqueue, Fault::verify}) {
     Flops sound(1e6), broken(1e6, fault);
     EXPECT_THROW(measure(sound, broken), Mismatch);
     EXPECT_THROW(measure(broken, sound), Mismatch);
     EXPECT_EQ(sound.released, sound.prepared);
-    EXPECT_EQ(broken.released, broken.prepared);
+    EXPECT_EQ(broken.released, 2 * team_.size());
+    expect_usable();
   }
 }
 
 TEST_P(PairSamplerTest, GivesUpOnAWorkThatNeverEnds) {
   mode_.deadline_seconds = 0.2;
   Flops sound(1e6), endless(1e6, Fault::never_ends);
-  EXPECT_THROW(measure(sound, endless), Timeout);
-  EXPECT_EQ(endless.released, team_.size());
+  for (const bool endless_first : {false, true}) {
+    const auto begin = std::chrono::steady_clock::now();
+    try {
+      endless_first ? measure(endless, sound) : measure(sound, endless);
+      FAIL() << "expected a Timeout";
+    } catch (const Timeout& error) {
+      const std::string words = error.what();
+      EXPECT_NE(words.find("stream"), std::string::npos) << words;
+    }
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    EXPECT_LT(took.count(), 20 * mode_.deadline_seconds);
+    expect_usable();
+  }
+  EXPECT_EQ(endless.released, 2 * team_.size());
 }
 
 TEST_P(PairSamplerTest, RefusesWorkThatBlocksTheHost) {

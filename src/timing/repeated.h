@@ -1,0 +1,30 @@
+// A Work so many times in a row as one Work: nano-batches.
+#pragma once
+
+#include "timing/work.h"
+
+namespace duet {
+
+class Repeated : public Work {
+ public:
+  // The piece must outlive it. Throws BadArgument for fewer than one time.
+  Repeated(Work& piece, int times);
+
+  std::string name() const override { return piece_.name(); }
+  // Of all pieces.
+  Cost cost() const override;
+  void prepare(Rank& rank, const Placement& placement) override { piece_.prepare(rank, placement); }
+  // The pieces one after the other, on the same buffers.
+  void enqueue(Rank& rank, Stream& stream) override;
+  // The piece's own, not times as many: a sample is of all pieces.
+  int calls() const override { return piece_.calls(); }
+  bool host_driven() const override { return piece_.host_driven(); }
+  std::variant<std::monostate, Skipped> verify(Rank& rank) override { return piece_.verify(rank); }
+  void release(Rank& rank) noexcept override { piece_.release(rank); }
+
+ private:
+  Work& piece_;
+  int times_;
+};
+
+}  // namespace duet
