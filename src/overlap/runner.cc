@@ -8,6 +8,7 @@
 #include "collectives/collective_work.h"
 #include "core/error.h"
 #include "gemm/gemm_work.h"
+#include "timing/repeated.h"
 #include "timing/sampler.h"
 #include "timing/statistics.h"
 
@@ -25,8 +26,7 @@ double median_of(const PairSampling& sampling, const Seconds& seconds) {
 
 bool by_dma(Kind kind) { return kind == Kind::dma || kind == Kind::dma_partition; }
 
-// A scenario in pieces is one of their GEMMs with its share of the collective, over and over: what
-// overlaps is the same.
+// Of one piece of the scenario.
 GemmWork compute_of(GemmEngine& engine, const OverlapScenario& scenario, int ranks) {
   return GemmWork(engine, problem_of(scenario), {}, ranks);
 }
@@ -74,7 +74,8 @@ std::string OverlapRunner::engine_name(const OverlapPolicy& policy) const {
   return policy.kind == Kind::zero_cta ? engines_.zero_cta : engines_.vendor;
 }
 
-double OverlapRunner::alone(Work& work) {
+double OverlapRunner::alone(Work& piece, int pieces) {
+  Repeated work(piece, pieces);
   Mode mode;
   mode.warm_up_iterations = mode_.warm_ups;
   mode.min_iterations = mode.max_iterations = mode_.iterations;
@@ -87,7 +88,7 @@ double OverlapRunner::compute_alone(const OverlapScenario& scenario) {
   const auto found = compute_.find(scenario.name);
   if (found != compute_.end()) return found->second;
   GemmWork work = compute_of(*gemm_, scenario, machine_.size());
-  return compute_[scenario.name] = alone(work);
+  return compute_[scenario.name] = alone(work, scenario.pieces);
 }
 
 double OverlapRunner::communication_alone(const OverlapScenario& scenario,
@@ -97,12 +98,23 @@ double OverlapRunner::communication_alone(const OverlapScenario& scenario,
   if (found != communication_.end()) return found->second;
   CollectiveWork work(sessions_.team(), sessions_.session(engine(engine_name)),
                       collective_of(scenario, machine_.size()), false);
-  return communication_[key] = alone(work);
+  return communication_[key] = alone(work, scenario.pieces);
 }
 
 OverlapResult OverlapRunner::run(const OverlapScenario& scenario, const OverlapPolicy& policy) {
   require_built(policy);
   check_scenario(scenario, machine_.size());
+  try {
+    return measure(scenario, policy);
+  } catch (const Unavailable&) {
+    throw;
+  } catch (const std::exception&) {
+    sessions_.close();
+    throw;
+  }
+}
+
+OverlapResult OverlapRunner::measure(const OverlapScenario& scenario, const OverlapPolicy& policy) {
   OverlapResult result;
   result.engine = engine_name(policy);
   result.compute_first = compute_goes_first(policy.kind);
@@ -112,9 +124,10 @@ OverlapResult OverlapRunner::run(const OverlapScenario& scenario, const OverlapP
   t.engine = communication_alone(scenario, result.engine);
   t.least_communication = std::min(t.communication, t.engine);
 
-  GemmWork compute = compute_of(*gemm_, scenario, machine_.size());
-  CollectiveWork communication(sessions_.team(), sessions_.session(engine(result.engine)),
-                               collective_of(scenario, machine_.size()), false);
+  GemmWork gemm = compute_of(*gemm_, scenario, machine_.size());
+  CollectiveWork collective(sessions_.team(), sessions_.session(engine(result.engine)),
+                            collective_of(scenario, machine_.size()), false);
+  Repeated compute(gemm, scenario.pieces), communication(collective, scenario.pieces);
   const int highest = machine_.device(0).info().priorities - 1;
   const Placement normal{}, urgent{result.compute_first ? 0 : highest};
   PairMode mode = mode_;

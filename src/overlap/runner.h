@@ -43,15 +43,16 @@ class OverlapRunner {
 
   // What a side takes alone is measured once a scenario and engine, before it is needed. Throws
   // UsageError for a scenario that does not fit the ranks, Unavailable for what the machine does
-  // not have, and what the works throw.
+  // not have, and what the works throw; the next run starts with engines of its own then.
   OverlapResult run(const OverlapScenario& scenario, const OverlapPolicy& policy);
 
   // Whose collective a policy takes, whether or not the machine has it.
   std::string engine_name(const OverlapPolicy& policy) const;
 
  private:
+  OverlapResult measure(const OverlapScenario& scenario, const OverlapPolicy& policy);
   CollectiveEngine& engine(const std::string& name) const;
-  double alone(Work& work);
+  double alone(Work& piece, int pieces);
   double compute_alone(const OverlapScenario& scenario);
   double communication_alone(const OverlapScenario& scenario, const std::string& engine);
 

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "core/error.h"
 
 namespace duet {
@@ -33,6 +35,23 @@ TEST(OverlapRunner, FindsThePapersPictureOnASimulatedMachine) {
   EXPECT_GT(*dma.metrics.fraction_of_ideal, *priority.metrics.fraction_of_ideal);
   EXPECT_LT(dma.metrics.compute_slowdown, priority.metrics.compute_slowdown);
   EXPECT_LE(dma.metrics.bound, 1.001);
+}
+
+TEST(OverlapRunner, MeasuresAllPieces) {
+  const auto machine = open_machine("sim:mi300x-8");
+  OverlapRunner runner(*machine, few());
+  OverlapScenario scenario = parse_scenario("gemm:8192x8192x8192", "all_gather:896M");
+  const OverlapTimes whole = runner.run(scenario, {Kind::dma, 0}).times;
+  scenario.pieces = 4;
+  scenario.name += " in 4";
+  for (const Kind kind : {Kind::serial, Kind::dma}) {
+    const OverlapTimes t = runner.run(scenario, {kind, 0}).times;
+    EXPECT_GT(t.compute, 0.9 * whole.compute);
+    EXPECT_GT(t.communication, 0.9 * whole.communication);
+    EXPECT_LT(t.compute, 1.5 * whole.compute);
+    EXPECT_LT(t.communication, 1.5 * whole.communication);
+    EXPECT_GE(t.together, std::max(t.compute, t.engine));
+  }
 }
 
 TEST(OverlapRunner, LeavesRightResultsOnTheCpu) {

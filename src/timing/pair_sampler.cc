@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "timing/prepared.h"
+#include "timing/run_dry.h"
 #include "timing/start_gate.h"
 
 namespace duet {
@@ -34,15 +35,11 @@ class PairTrial {
   ~PairTrial() {
     first_gate_.open();
     second_gate_.open();
+    std::vector<Stream*> streams;
     for (Lane& lane : lanes_) {
-      for (Side* side : {&lane.first, &lane.second}) {
-        try {
-          side->stream->synchronize(mode_.deadline_seconds);
-        } catch (const std::exception&) {
-          // The error that ended the measurement is on its way already.
-        }
-      }
+      for (Side* side : {&lane.first, &lane.second}) streams.push_back(side->stream.get());
     }
+    run_dry(team_.machine(), streams, mode_.deadline_seconds);
   }
   PairTrial(const PairTrial&) = delete;
   PairTrial& operator=(const PairTrial&) = delete;

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <numeric>
 
+#include "timing/run_dry.h"
+
 namespace duet {
 namespace {
 
@@ -41,13 +43,9 @@ bool StreamTrial::stop() const {
 
 StreamTrial::~StreamTrial() {
   gate_.open();
-  for (Lane& each : lanes_) {
-    try {
-      each.stream->synchronize(mode_.deadline_seconds);
-    } catch (const std::exception&) {
-      // The error that ended the measurement is on its way already.
-    }
-  }
+  std::vector<Stream*> streams;
+  for (Lane& each : lanes_) streams.push_back(each.stream.get());
+  run_dry(team_.machine(), streams, mode_.deadline_seconds);
 }
 
 void StreamTrial::reading(std::vector<Telemetry>& readings) {
