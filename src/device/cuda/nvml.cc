@@ -125,6 +125,14 @@ std::optional<Telemetry> Nvml::telemetry(const std::string& bus) const {
   return reading;
 }
 
+std::optional<double> Nvml::joules(const std::string& bus) const {
+  const std::optional<Handle> device = handle_of(bus);
+  if (!device) return std::nullopt;
+  const double joules = 1e-3 * value_of<unsigned long long>(energy_, *device);
+  if (joules > 0) return joules;
+  return std::nullopt;
+}
+
 std::vector<NvLinkEnd> Nvml::active_links(const std::string& bus) const {
   std::vector<NvLinkEnd> links;
   const std::optional<Handle> device = handle_of(bus);

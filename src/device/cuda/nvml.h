@@ -22,6 +22,7 @@ class Nvml {
   static const Nvml* instance();
 
   std::optional<Telemetry> telemetry(const std::string& bus) const;
+  std::optional<double> joules(const std::string& bus) const;  // the energy counter alone
   std::vector<NvLinkEnd> active_links(const std::string& bus) const;
   std::string driver_version() const;  // "" if unknown
 

@@ -86,6 +86,8 @@ std::unique_ptr<PreparedExchange> GpuDevice::prepare(const Exchange& exchange) {
 
 std::optional<Telemetry> GpuDevice::telemetry() { return read_telemetry(info_.bus); }
 
+std::optional<double> GpuDevice::joules() { return read_joules(info_.bus); }
+
 void GpuDevice::drain(gpuStream_t stream, const char* what) const {
   gpu::wait_until(fmt::format("{} of {}", what, info_.name), kServiceDeadlineSeconds,
                   [stream] { return stream_idle(stream); });

@@ -33,6 +33,7 @@ class GpuDevice : public Device {
   void signal(const Flag& flag, std::uint64_t value) override;
   std::optional<Difference> check(const Span& span, const Fill& fill) override;
   std::optional<Telemetry> telemetry() override;
+  std::optional<double> joules() override;
   Span adopt(void* data, std::uint64_t bytes) override;
   SharedMemory share(const Span& span) override;
   void withdraw(const SharedMemory& shared) noexcept override;

@@ -20,6 +20,7 @@ std::string why_no_devices(gpuError_t error);
 void describe(int ordinal, const gpuDeviceProp_t& properties, DeviceInfo& info);
 
 std::optional<Telemetry> read_telemetry(const std::string& bus);
+std::optional<double> read_joules(const std::string& bus);
 
 // A device as links know it.
 struct Endpoint {

@@ -32,4 +32,7 @@ std::optional<Telemetry> read_telemetry(const std::string& bus) {
   return reading;
 }
 
+// The driver tells power, but counts no energy.
+std::optional<double> read_joules(const std::string&) { return std::nullopt; }
+
 }  // namespace duet::hip

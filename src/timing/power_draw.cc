@@ -1,0 +1,47 @@
+// Iterations while a meter reads.
+#include "timing/power_draw.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "core/error.h"
+
+namespace duet {
+namespace {
+
+// Clocks find their place under the power cap, and what the counter lags behind is past.
+constexpr double kSettleSeconds = 0.3;
+constexpr double kResolution = 0.02;
+
+class Stopwatch {
+ public:
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace
+
+PowerDraw power_draw(const std::vector<EnergyCounter>& counters, double seconds,
+                     double deadline_seconds, const RunAgain& again) {
+  for (const Stopwatch settling; settling.seconds() < kSettleSeconds;) again();
+  const EnergyMeter meter(counters);
+  const Stopwatch watch;
+  double iterations = 0, busy = 0;
+  while (meter.covered() < seconds || meter.resolution() > kResolution) {
+    if (watch.seconds() > seconds + deadline_seconds) {
+      throw Timeout(fmt::format("waited {:.0f} s for the energy counter of {} to change",
+                                watch.seconds(), meter.slowest()));
+    }
+    const Rerun rerun = again();
+    iterations += rerun.iterations;
+    busy += rerun.seconds;
+  }
+  return {meter.watts(), meter.resolution(), watch.seconds() / iterations, busy / iterations};
+}
+
+}  // namespace duet
