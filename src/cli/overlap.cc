@@ -1,5 +1,6 @@
 // `duet overlap`: its flags, as options of the overlap benchmark.
 #include <fstream>
+#include <optional>
 #include <sstream>
 
 #include "cli/as_one.h"
@@ -35,6 +36,13 @@ class OverlapCommand : public Command {
         "serial, base, priority, zero-cta, dma, or all; default all of these (docs/overlap.md)");
     add("--iterations", iterations_, "COUNT",
         "Measure each case so often; default 9, after 6 more");
+    app_->add_flag("--energy", energy_,
+                   "Take joules as well, where the devices count them: of each side alone and of "
+                   "both together, with many more iterations");
+    app_->add_option("--energy-seconds", energy_seconds_,
+                     "With --energy, the least that each reading takes; default 1")
+        ->type_name("SECONDS")
+        ->check(number_above(0, "a number of seconds above 0"));
     add_output_flags(*app_, output_);
   }
 
@@ -68,6 +76,10 @@ class OverlapCommand : public Command {
     if (!iterations_.empty()) {
       options.mode.iterations = parse_number(iterations_, 1, "--iterations");
     }
+    if (!energy_ && energy_seconds_) {
+      throw UsageError("--energy-seconds: expected --energy as well");
+    }
+    if (energy_) options.energy_seconds = energy_seconds_.value_or(1);
     return options;
   }
 
@@ -101,6 +113,8 @@ class OverlapCommand : public Command {
   DeviceFlags devices_;
   OutputFlags output_;
   std::string scenarios_, compute_, communicate_, policies_, iterations_;
+  bool energy_ = false;
+  std::optional<double> energy_seconds_;
 };
 
 }  // namespace

@@ -107,7 +107,8 @@ class Device {
   virtual std::optional<Difference> check(const Span& span, const Fill& fill) = 0;
 
   virtual std::optional<Telemetry> telemetry() { return std::nullopt; }
-  // Telemetry::joules alone, for who reads it every few milliseconds; any thread may. nullopt: none.
+  // Telemetry::joules alone, for who reads it every few milliseconds; any thread may. nullopt:
+  // none.
   virtual std::optional<double> joules() { return std::nullopt; }
 
  private:

@@ -41,6 +41,24 @@ std::vector<std::pair<std::string, double>> metrics_of(const OverlapResult& resu
   return all;
 }
 
+void add_energy(Measurement& measurement, const OverlapDraw& draw) {
+  const OverlapEnergy energy = overlap_energy(draw);
+  auto& all = measurement.metrics;
+  all.insert(all.end(), {{"joules_together", draw.together.joules},
+                         {"joules_compute", draw.compute.joules},
+                         {"joules_communication", draw.communication.joules},
+                         {"joules_transfer", energy.transfer_joules},
+                         {"idle_watts", draw.idle_watts},
+                         {"energy_resolution", draw.resolution}});
+  const auto add = [&all](const char* metric, const std::optional<double>& value) {
+    if (value) all.emplace_back(metric, *value);
+  };
+  add("joules_per_gb", energy.joules_per_gb);
+  add("joules_per_gb_beside", energy.joules_per_gb_beside);
+  add("power_estimate_seconds", energy.power_estimate_seconds);
+  if (draw.watts_limit > 0) all.emplace_back("watts_limit", draw.watts_limit);
+}
+
 // One iteration of a rank, both sides from when the first was let go.
 std::string timeline(const OverlapResult& result) {
   const PairIteration& last = result.together.iterations.back();
@@ -71,6 +89,7 @@ Measurement measurement_of(const CaseId& id, const OverlapResult& result) {
   measurement.metrics = metrics_of(result);
   measurement.notes = {{"class", std::string(name(result.balance))},
                        {"timeline_us", timeline(result)}};
+  if (result.draw) add_energy(measurement, *result.draw);
   return measurement;
 }
 
@@ -79,6 +98,7 @@ Measurement measurement_of(const CaseId& id, const OverlapResult& result) {
 Benchmark overlap_benchmark(Machine& machine, const OverlapOptions& options,
                             std::function<bool()> stop) {
   const auto runner = std::make_shared<OverlapRunner>(machine, options.mode, std::move(stop));
+  if (options.energy_seconds > 0) runner->take_energy(options.energy_seconds);
   Benchmark benchmark;
   for (const OverlapScenario& scenario : options.scenarios) {
     check_scenario(scenario, machine.size());

@@ -17,7 +17,8 @@ struct OverlapOptions {
   std::vector<OverlapScenario> scenarios;
   std::vector<OverlapPolicy> policies;
   PairMode mode;
-  std::string device_name;  // --device, as the journal shows it
+  double energy_seconds = 0;  // of a reading, at least; 0: no energy is taken
+  std::string device_name;    // --device, as the journal shows it
 };
 
 // A case for each scenario and policy. Its time is that of both sides together; what each takes

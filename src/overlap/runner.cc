@@ -24,6 +24,15 @@ double median_of(const PairSampling& sampling, const Seconds& seconds) {
   return summarise(all).median;
 }
 
+// Of what the energy is of.
+std::string compute_name(const std::string& scenario) { return scenario + ", compute"; }
+std::string communication_name(const std::string& scenario, const std::string& engine) {
+  return scenario + ", " + engine;
+}
+std::string together_name(const std::string& scenario, const std::string& policy) {
+  return scenario + ", both, " + policy;
+}
+
 bool by_dma(Kind kind) { return kind == Kind::dma || kind == Kind::dma_partition; }
 
 // Of one piece of the scenario.
@@ -74,21 +83,43 @@ std::string OverlapRunner::engine_name(const OverlapPolicy& policy) const {
   return policy.kind == Kind::zero_cta ? engines_.zero_cta : engines_.vendor;
 }
 
-double OverlapRunner::alone(Work& piece, int pieces) {
+void OverlapRunner::take_energy(double seconds) {
+  energy_ = std::make_unique<EnergyProbe>(energy_source(sessions_.team()), seconds,
+                                          mode_.deadline_seconds, stop_);
+}
+
+AfterSamples OverlapRunner::energy_of(const std::string& name) {
+  return energy_ != nullptr ? energy_->take(name) : AfterSamples();
+}
+
+void OverlapRunner::add_energy(OverlapResult& result, const Work& communication,
+                               const std::string& scenario, const std::string& policy) const {
+  if (!energy_->unavailable().empty()) {
+    result.together.warnings.push_back("no energy: " + energy_->unavailable());
+    return;
+  }
+  result.draw = energy_->draw(together_name(scenario, policy), compute_name(scenario),
+                              communication_name(scenario, result.engine));
+  result.draw->wire_bytes = communication.cost().wire_bytes;
+}
+
+double OverlapRunner::alone(Work& piece, int pieces, const std::string& name) {
   Repeated work(piece, pieces);
   Mode mode;
   mode.warm_up_iterations = mode_.warm_ups;
   mode.min_iterations = mode.max_iterations = mode_.iterations;
   mode.relative_interval = 0;
   mode.deadline_seconds = mode_.deadline_seconds;
-  return summarise(Sampler(sessions_.team(), stop_).measure(work, mode).samples).median;
+  return summarise(
+             Sampler(sessions_.team(), stop_).measure(work, mode, {}, energy_of(name)).samples)
+      .median;
 }
 
 double OverlapRunner::compute_alone(const OverlapScenario& scenario) {
   const auto found = compute_.find(scenario.name);
   if (found != compute_.end()) return found->second;
   GemmWork work = compute_of(*gemm_, scenario, machine_.size());
-  return compute_[scenario.name] = alone(work, scenario.pieces);
+  return compute_[scenario.name] = alone(work, scenario.pieces, compute_name(scenario.name));
 }
 
 double OverlapRunner::communication_alone(const OverlapScenario& scenario,
@@ -98,7 +129,8 @@ double OverlapRunner::communication_alone(const OverlapScenario& scenario,
   if (found != communication_.end()) return found->second;
   CollectiveWork work(sessions_.team(), sessions_.session(engine(engine_name)),
                       collective_of(scenario, machine_.size()), false);
-  return communication_[key] = alone(work, scenario.pieces);
+  return communication_[key] =
+             alone(work, scenario.pieces, communication_name(scenario.name, engine_name));
 }
 
 OverlapResult OverlapRunner::run(const OverlapScenario& scenario, const OverlapPolicy& policy) {
@@ -132,10 +164,11 @@ OverlapResult OverlapRunner::measure(const OverlapScenario& scenario, const Over
   const Placement normal{}, urgent{result.compute_first ? 0 : highest};
   PairMode mode = mode_;
   mode.serial = policy.kind == Kind::serial;
+  const AfterSamples after = energy_of(together_name(scenario.name, name(policy)));
   PairSampler sampler(sessions_.team(), stop_);
   result.together = result.compute_first
-                        ? sampler.measure(compute, normal, communication, urgent, mode)
-                        : sampler.measure(communication, urgent, compute, normal, mode);
+                        ? sampler.measure(compute, normal, communication, urgent, mode, after)
+                        : sampler.measure(communication, urgent, compute, normal, mode, after);
   const auto first = [](const PairIteration& one) { return one.first_seconds(); };
   const auto second = [](const PairIteration& one) { return one.second_seconds(); };
   t.together = median_of(result.together, [](const PairIteration& one) { return one.together(); });
@@ -145,6 +178,7 @@ OverlapResult OverlapRunner::measure(const OverlapScenario& scenario, const Over
       result.compute_first ? median_of(result.together, second) : median_of(result.together, first);
   result.metrics = overlap_metrics(t);
   result.balance = balance(t.compute, t.communication);
+  if (energy_ != nullptr) add_energy(result, communication, scenario.name, name(policy));
   return result;
 }
 

@@ -10,6 +10,7 @@
 
 #include "collectives/open_sessions.h"
 #include "gemm/engine.h"
+#include "overlap/energy_probe.h"
 #include "overlap/metrics.h"
 #include "overlap/policy.h"
 #include "overlap/scenario.h"
@@ -24,6 +25,7 @@ struct OverlapResult {
   std::string engine;     // of the collective
   PairSampling together;  // where compute is the first side, or not:
   bool compute_first = true;
+  std::optional<OverlapDraw> draw;  // where energy is taken, and the devices count it
 };
 
 // The engines that a kind of device has for overlaps.
@@ -46,13 +48,20 @@ class OverlapRunner {
   // not have, and what the works throw; the next run starts with engines of its own then.
   OverlapResult run(const OverlapScenario& scenario, const OverlapPolicy& policy);
 
+  // Takes the energy of every later run as well, in readings of at least so many seconds each. Runs
+  // on devices that count none get a warning that says so.
+  void take_energy(double seconds);
+
   // Whose collective a policy takes, whether or not the machine has it.
   std::string engine_name(const OverlapPolicy& policy) const;
 
  private:
   OverlapResult measure(const OverlapScenario& scenario, const OverlapPolicy& policy);
   CollectiveEngine& engine(const std::string& name) const;
-  double alone(Work& piece, int pieces);
+  double alone(Work& piece, int pieces, const std::string& name);
+  AfterSamples energy_of(const std::string& name);
+  void add_energy(OverlapResult& result, const Work& communication, const std::string& scenario,
+                  const std::string& policy) const;
   double compute_alone(const OverlapScenario& scenario);
   double communication_alone(const OverlapScenario& scenario, const std::string& engine);
 
@@ -63,6 +72,7 @@ class OverlapRunner {
   GemmEngine* gemm_ = nullptr;
   CollectiveEngines collectives_;
   OpenSessions sessions_;
+  std::unique_ptr<EnergyProbe> energy_;                                  // none: not asked for
   std::map<std::string, double> compute_;                                // by scenario
   std::map<std::pair<std::string, std::string>, double> communication_;  // and by engine
 };

@@ -65,6 +65,17 @@ TEST(OverlapRunner, LeavesRightResultsOnTheCpu) {
   }
 }
 
+TEST(OverlapRunner, SaysWhereThereIsNoEnergyToTake) {
+  const auto machine = open_machine("host:2");
+  OverlapRunner runner(*machine, few());
+  runner.take_energy(1);
+  const OverlapResult result =
+      runner.run(parse_scenario("gemm:64x64x64:fp32", "all_gather:64K"), {Kind::dma, 0});
+  EXPECT_FALSE(result.draw);
+  EXPECT_EQ(result.together.warnings,
+            std::vector<std::string>{"no energy: host:0 has no energy counter"});
+}
+
 TEST(OverlapRunner, SaysWhatItDoesNotHave) {
   const auto machine = open_machine("host:2");
   OverlapRunner runner(*machine, few());

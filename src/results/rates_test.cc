@@ -39,6 +39,10 @@ TEST(Rates, WhatAnOverlapKeepsStandsInThePlaceOfARate) {
   EXPECT_EQ(text(R"("fraction_of_ideal": 0.974, "bound": 0.952)"), "0.97 of ideal, bound 0.95");
   EXPECT_EQ(text(R"("fraction_of_ideal": -0.001)"), "0.00 of ideal");
   EXPECT_EQ(text(R"("bound": 0.952)"), "bound 0.95");
+  EXPECT_EQ(text(R"("bound": 0.95, "compute_seconds": 0.01, "engine_seconds": 0.004,
+                    "power_estimate_seconds": 0.0105, "joules_per_gb": 0.238)"),
+            "bound 0.95, least 10.000 ms by compute, 4.000 ms by links, 10.500 ms by power "
+            "(estimate), 0.24 J/GB");
   EXPECT_EQ(text(""), "");
 }
 

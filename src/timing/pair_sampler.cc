@@ -143,7 +143,8 @@ double PairIteration::together() const {
 }
 
 PairSampling PairSampler::measure(Work& first, const Placement& first_placement, Work& second,
-                                  const Placement& second_placement, const PairMode& mode) {
+                                  const Placement& second_placement, const PairMode& mode,
+                                  const AfterSamples& after) {
   if (team_.processes() != nullptr) {
     throw Unavailable("two works beside each other: expected ranks of one process");
   }
@@ -160,11 +161,15 @@ PairSampling PairSampler::measure(Work& first, const Placement& first_placement,
     PairTrial trial(team_, first, first_placement.priority, second, second_placement.priority,
                     mode);
     trial.run_ungated();
-    for (int i = 0; i < sampling.warm_ups + mode.iterations; ++i) {
+    const auto run = [&] {
       if (stop_ && stop_()) throw Interrupted();
-      PairIteration iteration = trial.run();
+      return trial.run();
+    };
+    for (int i = 0; i < sampling.warm_ups + mode.iterations; ++i) {
+      PairIteration iteration = run();
       if (i >= sampling.warm_ups) sampling.iterations.push_back(std::move(iteration));
     }
+    if (after) after([&run] { return Rerun{1, run().together()}; });
   }
   for (Work* work : {&first, &second}) {
     const std::string unverified = verify(team_, *work);

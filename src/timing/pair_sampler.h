@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "timing/rerun.h"
 #include "timing/work.h"
 
 namespace duet {
@@ -47,9 +48,11 @@ class PairSampler {
   // for the whole device), warms up, samples, verifies and releases. Each side has a stream of its
   // placement's priority. Throws what the Works throw, Timeout naming what was waited for,
   // Interrupted where `stop` says so between iterations, BadArgument for a Work that the host
-  // drives, Unavailable for ranks of several processes.
+  // drives, Unavailable for ranks of several processes. `after` may run both again, an iteration at
+  // a time, whose seconds are PairIteration::together().
   PairSampling measure(Work& first, const Placement& first_placement, Work& second,
-                       const Placement& second_placement, const PairMode& mode);
+                       const Placement& second_placement, const PairMode& mode,
+                       const AfterSamples& after = {});
 
  private:
   Team& team_;

@@ -86,6 +86,18 @@ TEST_P(PairSamplerTest, RunsBothOnAllRanksEachTime) {
   }
 }
 
+TEST_P(PairSamplerTest, RunsAgainAfterItsSamples) {
+  Flops first(1e6), second(1e6);
+  PairSampler(team_).measure(first, {}, second, {}, mode_, [&](const RunAgain& again) {
+    const int before = second.ran;
+    const Rerun rerun = again();
+    EXPECT_EQ(rerun.iterations, 1);
+    EXPECT_GT(rerun.seconds, 0);
+    EXPECT_EQ(second.ran, before + team_.size());
+    EXPECT_EQ(second.released, 0);
+  });
+}
+
 TEST_P(PairSamplerTest, SerialIsOneAfterTheOther) {
   mode_.serial = true;
   Flops first(1e6), second(1e6);

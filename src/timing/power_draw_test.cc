@@ -19,7 +19,8 @@ double now() {
 
 // Changes every 20 ms, as those of GPUs do.
 EnergyCounter counter(const std::string& device, double watts) {
-  return {device, [watts] { return std::optional<double>(watts * 0.02 * std::floor(now() / 0.02)); }};
+  return {device,
+          [watts] { return std::optional<double>(watts * 0.02 * std::floor(now() / 0.02)); }};
 }
 
 // Sleeps a millisecond, half of which counts.

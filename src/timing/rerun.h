@@ -1,4 +1,5 @@
-// Running prepared Works again when their samples are taken, for what a sample is too short to show.
+// Running prepared Works again when their samples are taken, for what a sample is too short to
+// show.
 #pragma once
 
 #include <functional>
@@ -6,7 +7,7 @@
 namespace duet {
 
 struct Rerun {
-  int iterations = 0;
+  int iterations = 0;  // of one sample each
   double seconds = 0;  // that they took, all together, without what lies between them
 };
 

@@ -8,6 +8,7 @@
 #include "device/device.h"
 #include "team/team.h"
 #include "timing/mode.h"
+#include "timing/rerun.h"
 #include "timing/statistics.h"
 #include "timing/work.h"
 
@@ -44,8 +45,10 @@ class Sampler {
       : team_(team), stop_(std::move(stop)) {}
 
   // Prepares, warms up, samples, verifies and releases. The result is verified unless the Work
-  // says why it cannot be (a warning then).
-  Sampling measure(Work& work, const Mode& mode, const Placement& placement = {});
+  // says why it cannot be (a warning then). `after` may run it again, some iterations behind one
+  // start gate.
+  Sampling measure(Work& work, const Mode& mode, const Placement& placement = {},
+                   const AfterSamples& after = {});
 
   Team& team() { return team_; }
 

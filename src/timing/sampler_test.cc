@@ -69,6 +69,18 @@ TEST_P(SamplerTest, MeasuresAndReleasesEveryRank) {
   EXPECT_EQ(work.ran, team_.size() * (1 + s.warm_ups + static_cast<int>(s.samples.size())));
 }
 
+TEST_P(SamplerTest, RunsAgainAfterItsSamples) {
+  FragileWork work(Point::nowhere);
+  sampler_.measure(work, mode_, {}, [&](const RunAgain& again) {
+    const int before = work.ran;
+    const Rerun rerun = again();
+    EXPECT_GE(rerun.iterations, 1);
+    EXPECT_GT(rerun.seconds, 0);
+    EXPECT_EQ(work.ran, before + team_.size() * rerun.iterations);
+    EXPECT_EQ(work.released, 0);
+  });
+}
+
 TEST_P(SamplerTest, ReleasesAfterAFailureAnywhere) {
   for (Point point : {Point::prepare, Point::enqueue, Point::body, Point::verify}) {
     FragileWork work(point, team_.size() - 1);

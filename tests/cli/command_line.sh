@@ -165,6 +165,13 @@ expect_code 0 "${graph[@]}" -G 2 -n 3 -w 1 --engine auto
 expect_code 0 "${graph[@]}" -G 0 -n 3 --engine auto
 [[ $(measured '"graph_calls"') == 0 ]] || fail "-G 0: $(cat out)"
 
+# Energy where no device counts it: measured all the same, and said in one line.
+pair=(overlap --device host:2 --compute gemm:64x64x64:fp32 --communicate all_gather:64K --policy dma,serial)
+expect_code 0 "${pair[@]}" --iterations 2 --energy --energy-seconds 0.1
+grep -q '2 cases: no energy: host:0 has no energy counter' out || fail "--energy: $(cat out)"
+refuses 'expected --energy as well' "${pair[@]}" --energy-seconds 1
+refuses 'seconds above 0' "${pair[@]}" --energy --energy-seconds 0
+
 # On a terminal there is a progress line; a container may have no terminals to give.
 if script -qec true /dev/null > /dev/null 2>&1 < /dev/null; then
   script -qec "$duet ${short[*]}" /dev/null > terminal < /dev/null

@@ -1,0 +1,89 @@
+// Readings by name, and one of idle devices.
+#include "overlap/energy_probe.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "core/error.h"
+
+namespace duet {
+namespace {
+
+// After work the clocks stay up for a while.
+constexpr double kRestSeconds = 1;
+
+double watts_limit_of(Team& team) {
+  double sum = 0;
+  for (int local = 0; local < team.local_size(); ++local) {
+    const auto telemetry = team.local_rank(local).device.telemetry();
+    if (!telemetry || telemetry->watts_limit <= 0) return 0;
+    sum += telemetry->watts_limit;
+  }
+  return sum;
+}
+
+}  // namespace
+
+EnergySource energy_source(Team& team) {
+  EnergySource source;
+  try {
+    source.counters = energy_counters(team);
+    source.watts_limit = watts_limit_of(team);
+  } catch (const Unavailable& error) {
+    source.unavailable = error.what();
+  }
+  return source;
+}
+
+EnergyProbe::EnergyProbe(EnergySource source, double seconds, double deadline_seconds,
+                         std::function<bool()> stop)
+    : source_(std::move(source)),
+      seconds_(seconds),
+      deadline_seconds_(deadline_seconds),
+      stop_(std::move(stop)) {}
+
+AfterSamples EnergyProbe::take(const std::string& name) {
+  if (!unavailable().empty()) return {};
+  return [this, name](const RunAgain& again) {
+    measure_idle();
+    taken_[name] = power_draw(source_.counters, seconds_, deadline_seconds_, again);
+  };
+}
+
+// Between the samples of the first Works and their energy: the devices are warm by then.
+void EnergyProbe::measure_idle() {
+  if (idle_.watts > 0) return;
+  const auto rest = [this]() -> Rerun {
+    if (stop_ && stop_()) throw Interrupted();
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return {1, 0};
+  };
+  for (double rested = 0; rested < kRestSeconds; rested += 0.01) rest();
+  idle_ = power_draw(source_.counters, seconds_, deadline_seconds_, rest);
+}
+
+const PowerDraw& EnergyProbe::taken(const std::string& name) const {
+  const auto found = taken_.find(name);
+  if (found == taken_.end()) throw BadArgument("energy of " + name + ": it was not taken");
+  return found->second;
+}
+
+OverlapDraw EnergyProbe::draw(const std::string& together, const std::string& compute,
+                              const std::string& communication) const {
+  OverlapDraw all;
+  all.idle_watts = idle_.watts;
+  all.watts_limit = source_.watts_limit;
+  all.resolution = idle_.resolution;
+  const auto add = [&](const std::string& name, RunEnergy& run) {
+    const PowerDraw& one = taken(name);
+    run = {one.joules(idle_.watts), one.busy};
+    all.resolution = std::max(all.resolution, one.resolution);
+  };
+  add(together, all.together);
+  add(compute, all.compute);
+  add(communication, all.communication);
+  return all;
+}
+
+}  // namespace duet
