@@ -1,4 +1,7 @@
 // `duet overlap`: its flags, as options of the overlap benchmark.
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <fstream>
 #include <optional>
 #include <sstream>
@@ -11,11 +14,10 @@
 #include "cli/measure.h"
 #include "core/error.h"
 #include "overlap/cases.h"
+#include "overlap/engines.h"
 
 namespace duet {
 namespace {
-
-constexpr const char* kDefaultPolicies = "serial,base,priority,zero-cta,dma";
 
 class OverlapCommand : public Command {
  public:
@@ -33,9 +35,13 @@ class OverlapCommand : public Command {
         "gemm:MxNxK:DTYPE");
     add("--communicate", communicate_, "WORK", "all_gather:896M or another collective");
     add("--policy", policies_, "LIST",
-        "serial, base, priority, zero-cta, dma, or all; default all of these (docs/overlap.md)");
+        "serial, base, priority, partition, priority+partition, zero-cta, dma, dma+partition, or "
+        "all, the default (docs/overlap.md)");
+    add("--units", units_, "LIST",
+        "Compute units that partitions keep for communication; default powers of two from 8 to a "
+        "quarter of all, where the device can be split");
     add("--iterations", iterations_, "COUNT",
-        "Measure each case so often; default 9, after 6 more");
+        "Measure each case at least so often; default 9, after 6 more");
     app_->add_flag("--energy", energy_,
                    "Take joules as well, where the devices count them: of each side alone and of "
                    "both together, with many more iterations");
@@ -59,6 +65,7 @@ class OverlapCommand : public Command {
         throw UsageError("overlap: " + machine->name() + ": expected two devices or more");
       }
       options.device_name = machine->name();
+      options.runs.sweep = sweep(machine->device(0).info(), options.policies);
       add_job(plan, *machine, overlap_benchmark(*machine, options, interrupted));
     }
     return measure(plan, output_, line);
@@ -72,15 +79,32 @@ class OverlapCommand : public Command {
   OverlapOptions parsed() const {
     OverlapOptions options;
     options.scenarios = scenarios();
-    options.policies = parse_policies(policies_.empty() ? kDefaultPolicies : policies_);
+    options.policies = parse_policies(policies_.empty() ? "all" : policies_);
     if (!iterations_.empty()) {
-      options.mode.iterations = parse_number(iterations_, 1, "--iterations");
+      options.runs.mode.iterations = parse_number(iterations_, 1, "--iterations");
     }
     if (!energy_ && energy_seconds_) {
       throw UsageError("--energy-seconds: expected --energy as well");
     }
-    if (energy_) options.energy_seconds = energy_seconds_.value_or(1);
+    if (energy_) options.runs.energy_seconds = energy_seconds_.value_or(1);
     return options;
+  }
+
+  // Nothing where no policy asks for one: the GEMM is not measured in partitions then.
+  std::vector<int> sweep(const DeviceInfo& info, const std::vector<OverlapPolicy>& policies) const {
+    const bool swept = std::any_of(policies.begin(), policies.end(), [](const auto& policy) {
+      return has_partition(policy.kind) && policy.units == 0;
+    });
+    if (!swept) return {};
+    if (units_.empty()) return partition_sweep(info);
+    std::vector<int> units;
+    for (const std::string& word : split(units_, ',')) {
+      units.push_back(parse_number(word, 1, "--units"));
+      if (units.back() < info.compute_units) continue;
+      throw UsageError(fmt::format("--units {}: expected fewer than the {} compute units of {}",
+                                   word, info.compute_units, info.name));
+    }
+    return units;
   }
 
   std::vector<OverlapScenario> scenarios() const {
@@ -112,7 +136,7 @@ class OverlapCommand : public Command {
   CLI::App* app_;
   DeviceFlags devices_;
   OutputFlags output_;
-  std::string scenarios_, compute_, communicate_, policies_, iterations_;
+  std::string scenarios_, compute_, communicate_, policies_, units_, iterations_;
   bool energy_ = false;
   std::optional<double> energy_seconds_;
 };

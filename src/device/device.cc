@@ -33,6 +33,19 @@ const char* name(Executor executor) {
   return "?";
 }
 
+void check_units(const DeviceInfo& info, int units) {
+  if (units == 0 || units == info.compute_units) return;
+  if (info.unit_grain == 0) {
+    throw Unavailable(
+        fmt::format("{} cannot keep a stream to some of its compute units", info.name));
+  }
+  const int left_out = info.compute_units - units;
+  if (units > 0 && left_out > 0 && left_out % info.unit_grain == 0) return;
+  throw BadArgument(fmt::format(
+      "{}: a stream on {} of {} compute units: expected multiples of {} to be left to others",
+      info.name, units, info.compute_units, info.unit_grain));
+}
+
 Span Span::slice(std::size_t offset, std::size_t length) const {
   if (offset > bytes || length > bytes - offset) {
     throw BadArgument(fmt::format("[{}, {} + {}) does not lie in a span of {} bytes", offset,

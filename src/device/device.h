@@ -29,6 +29,7 @@ struct DeviceInfo {
   std::uint64_t cache_bytes = 0;  // last-level cache in front of device memory
   int copy_engines = 0;           // 0: unknown
   int priorities = 1;             // distinct stream priorities; priority is clamped to 0..n-1
+  int unit_grain = 0;  // streams can leave multiples of so many compute units to others; 0: none
   bool cpu_addressable = false;   // the CPU may follow Span::data of device memory
   std::map<std::string, std::string> details;  // what else `duet info` shows
 };
@@ -58,6 +59,8 @@ class Device {
   // which it is. Nothing to do where there is no such notion.
   virtual void make_current() {}
 
+  // Throws Unavailable where the device cannot keep a stream to some of its compute units,
+  // BadArgument where it cannot keep it to so many.
   virtual std::unique_ptr<Stream> make_stream(const StreamOptions& options = {}) = 0;
   virtual std::unique_ptr<Event> make_event(EventUse use = EventUse::timing) = 0;
 
@@ -116,6 +119,9 @@ class Device {
   virtual Span acquire(std::uint64_t bytes, MemoryKind kind) = 0;
   virtual void release(const Span& span) noexcept = 0;
 };
+
+// Throws what make_stream() does for so many units.
+void check_units(const DeviceInfo& info, int units);
 
 // How one device of a machine reaches another.
 struct Link {

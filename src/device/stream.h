@@ -22,6 +22,8 @@ const char* name(Executor executor);
 
 struct StreamOptions {
   int priority = 0;  // higher runs sooner; clamped to what the device has (see DeviceInfo)
+  // Compute units that its kernels may run on; 0: all. The others are left to other streams.
+  int units = 0;
 };
 
 // The launch shape of a kernel executor; 0 lets the device choose.

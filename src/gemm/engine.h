@@ -28,10 +28,11 @@ class GemmPlan {
   virtual std::optional<Skipped> unverifiable() const { return std::nullopt; }
 };
 
-// For engines that choose by trying.
+// What engines choose by, by trying or by rule.
 struct Tuning {
   double seconds = 6;    // for a problem, about
   bool flushed = false;  // choose for calls that find the cache flushed, not for calls back to back
+  int units = 0;  // compute units that the stream of the calls will have; 0: all. A hint
 };
 
 class GemmEngine {

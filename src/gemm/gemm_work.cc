@@ -64,11 +64,13 @@ void GemmWork::prepare(Rank& rank, const Placement& placement) {
   own.b = device.allocate(matrix_bytes(problem_.k, problem_.n, problem_.dtype));
   own.c = device.allocate(matrix_bytes(problem_.m, problem_.n, problem_.output));
   const auto stream = device.make_stream({placement.priority});
+  Tuning tuning = tuning_;
+  tuning.units = placement.units;
   const auto seed = static_cast<std::uint64_t>(2 * rank.index + 1);
   stream->fill(own.a.span(), {Fill::Kind::normal, seed, 0, problem_.dtype});
   stream->fill(own.b.span(), {Fill::Kind::normal, seed + 1, 0, problem_.dtype});
   stream->synchronize(kDeadlineSeconds);
-  own.plan = engine_.plan(device, problem_, {own.a.span(), own.b.span(), own.c.span()}, tuning_);
+  own.plan = engine_.plan(device, problem_, {own.a.span(), own.b.span(), own.c.span()}, tuning);
   // After the plan: tuning has left products in C.
   stream->fill(own.c.span(), {Fill::Kind::constant, poison(problem_.output), 0, problem_.output});
   stream->synchronize(kDeadlineSeconds);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "overlap/runner.h"
@@ -88,22 +89,38 @@ Measurement measurement_of(const CaseId& id, const OverlapResult& result) {
   measurement.sampling = sampling;
   measurement.metrics = metrics_of(result);
   measurement.notes = {{"class", std::string(name(result.balance))},
+                       {"measured_policy", name(result.policy)},
+                       {"gemm_algorithm", result.algorithm},
                        {"timeline_us", timeline(result)}};
   if (result.draw) add_energy(measurement, *result.draw);
   return measurement;
+}
+
+std::vector<OverlapPolicy> with_sweeps(const OverlapOptions& options) {
+  std::vector<OverlapPolicy> all;
+  const auto add = [&all](const OverlapPolicy& policy) {
+    if (std::find(all.begin(), all.end(), policy) == all.end()) all.push_back(policy);
+  };
+  for (const OverlapPolicy& policy : options.policies) {
+    const bool swept = has_partition(policy.kind) && policy.units == 0;
+    for (const int units : swept ? options.runs.sweep : std::vector<int>{}) {
+      add({policy.kind, units});
+    }
+    add(policy);
+  }
+  return all;
 }
 
 }  // namespace
 
 Benchmark overlap_benchmark(Machine& machine, const OverlapOptions& options,
                             std::function<bool()> stop) {
-  const auto runner = std::make_shared<OverlapRunner>(machine, options.mode, std::move(stop));
-  if (options.energy_seconds > 0) runner->take_energy(options.energy_seconds);
+  const auto runner = std::make_shared<OverlapRunner>(machine, options.runs, std::move(stop));
   Benchmark benchmark;
   for (const OverlapScenario& scenario : options.scenarios) {
     check_scenario(scenario, machine.size());
-    for (const OverlapPolicy& policy : options.policies) {
-      const CaseId id = case_id(scenario, policy, runner->engine_name(policy), machine.size(),
+    for (const OverlapPolicy& policy : with_sweeps(options)) {
+      const CaseId id = case_id(scenario, policy, runner->engines().of(policy), machine.size(),
                                 options.device_name);
       benchmark.cases.push_back({id,
                                  [runner, id, scenario, policy] {

@@ -7,6 +7,7 @@
 
 #include "device/machine.h"
 #include "overlap/policy.h"
+#include "overlap/runner.h"
 #include "overlap/scenario.h"
 #include "timing/measurement.h"
 #include "timing/pair_sampler.h"
@@ -15,10 +16,10 @@ namespace duet {
 
 struct OverlapOptions {
   std::vector<OverlapScenario> scenarios;
+  // Of a partition that names no units the points of the sweep are cases as well, before their best.
   std::vector<OverlapPolicy> policies;
-  PairMode mode;
-  double energy_seconds = 0;  // of a reading, at least; 0: no energy is taken
-  std::string device_name;    // --device, as the journal shows it
+  OverlapRuns runs;
+  std::string device_name;  // --device, as the journal shows it
 };
 
 // A case for each scenario and policy. Its time is that of both sides together; what each takes

@@ -82,9 +82,10 @@ class OverlapFailures : public ::testing::Test {
     OverlapOptions options;
     options.scenarios = {parse_scenario("gemm:64x64x64:fp32", "all_gather:64K")};
     options.policies = parse_policies("zero-cta,dma");
-    options.mode.warm_ups = 1;
-    options.mode.iterations = 2;
-    options.mode.deadline_seconds = 0.5;
+    options.runs.mode.warm_ups = 1;
+    options.runs.mode.warm_up_seconds = options.runs.mode.seconds = 0;
+    options.runs.mode.iterations = 2;
+    options.runs.mode.deadline_seconds = 0.5;
     benchmark_ = overlap_benchmark(*machine_, options, {});
   }
 

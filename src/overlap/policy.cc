@@ -67,6 +67,8 @@ bool has_partition(Kind kind) {
   return kind == Kind::partition || kind == Kind::priority_partition || kind == Kind::dma_partition;
 }
 
+bool by_dma(Kind kind) { return kind == Kind::dma || kind == Kind::dma_partition; }
+
 std::string name(const OverlapPolicy& policy) {
   if (policy.units == 0) return std::string(kind_name(policy.kind));
   return fmt::format("{}:{}", kind_name(policy.kind), policy.units);

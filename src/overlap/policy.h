@@ -35,5 +35,6 @@ std::string name(const OverlapPolicy& policy);
 std::vector<OverlapPolicy> parse_policies(std::string_view text);
 
 bool has_partition(OverlapPolicy::Kind kind);
+bool by_dma(OverlapPolicy::Kind kind);  // does Duet's engine of that name run the collective?
 
 }  // namespace duet

@@ -1,4 +1,4 @@
-// A policy is an engine for the collective, an order, and priorities of streams.
+// A policy is an engine for the collective, an order, priorities of streams, and units.
 #include "overlap/runner.h"
 
 #include <fmt/format.h>
@@ -9,7 +9,6 @@
 #include "core/error.h"
 #include "gemm/gemm_work.h"
 #include "timing/repeated.h"
-#include "timing/sampler.h"
 #include "timing/statistics.h"
 
 namespace duet {
@@ -24,151 +23,21 @@ double median_of(const PairSampling& sampling, const Seconds& seconds) {
   return summarise(all).median;
 }
 
-// Of what the energy is of.
-std::string compute_name(const std::string& scenario) { return scenario + ", compute"; }
-std::string communication_name(const std::string& scenario, const std::string& engine) {
-  return scenario + ", " + engine;
-}
-std::string together_name(const std::string& scenario, const std::string& policy) {
-  return scenario + ", both, " + policy;
-}
-
-bool by_dma(Kind kind) { return kind == Kind::dma || kind == Kind::dma_partition; }
-
-// Of one piece of the scenario.
-GemmWork compute_of(GemmEngine& engine, const OverlapScenario& scenario, int ranks) {
-  return GemmWork(engine, problem_of(scenario), {}, ranks);
+std::string together_name(const OverlapScenario& scenario, const OverlapPolicy& policy) {
+  return fmt::format("{}, both, {}", scenario.name, name(policy));
 }
 
 // Compute first only where the policy says so: what needs few units comes first, or it waits.
 bool compute_goes_first(Kind kind) { return kind == Kind::serial || kind == Kind::base; }
 
-void require_built(const OverlapPolicy& policy) {
-  if (!has_partition(policy.kind)) return;
-  throw Unavailable(name(policy) + ": partitions of compute units are not built yet");
+// Streams that copy engines work for have it too: their flags and events wait for nobody.
+bool has_priority(Kind kind) {
+  return kind == Kind::priority || kind == Kind::priority_partition || kind == Kind::zero_cta ||
+         by_dma(kind);
 }
 
-}  // namespace
-
-OverlapEngines overlap_engines(const std::string& device_kind) {
-  if (device_kind == "cuda") return {"nccl", "nccl-zero-cta", "cublas"};
-  if (device_kind == "hip") return {"rccl", "rccl-zero-cta", ""};
-  if (device_kind == "sim") return {"vendor-model", "zero-cta", "model"};
-  return {"kernel", "zero-cta", "duet"};
-}
-
-OverlapRunner::OverlapRunner(Machine& machine, const PairMode& mode, std::function<bool()> stop)
-    : machine_(machine),
-      mode_(mode),
-      stop_(std::move(stop)),
-      engines_(overlap_engines(machine.device(0).info().kind)),
-      collectives_(collective_engines(machine.device(0).info().kind)),
-      sessions_(machine, nullptr) {
-  for (GemmEngine* each : gemm_engines(machine.device(0).info().kind).engines) {
-    if (each->name() == engines_.gemm) gemm_ = each;
-  }
-  if (gemm_ != nullptr) return;
-  throw Unavailable(fmt::format("overlap: {} has no engine for GEMMs", machine.name()));
-}
-
-CollectiveEngine& OverlapRunner::engine(const std::string& name) const {
-  for (CollectiveEngine* each : collectives_.engines) {
-    if (each->name() == name) return *each;
-  }
-  throw Unavailable(fmt::format("overlap: {} has no collectives by {}", machine_.name(), name));
-}
-
-std::string OverlapRunner::engine_name(const OverlapPolicy& policy) const {
-  if (by_dma(policy.kind)) return "dma";
-  return policy.kind == Kind::zero_cta ? engines_.zero_cta : engines_.vendor;
-}
-
-void OverlapRunner::take_energy(double seconds) {
-  energy_ = std::make_unique<EnergyProbe>(energy_source(sessions_.team()), seconds,
-                                          mode_.deadline_seconds, stop_);
-}
-
-AfterSamples OverlapRunner::energy_of(const std::string& name) {
-  return energy_ != nullptr ? energy_->take(name) : AfterSamples();
-}
-
-void OverlapRunner::add_energy(OverlapResult& result, const Work& communication,
-                               const std::string& scenario, const std::string& policy) const {
-  if (!energy_->unavailable().empty()) {
-    result.together.warnings.push_back("no energy: " + energy_->unavailable());
-    return;
-  }
-  result.draw = energy_->draw(together_name(scenario, policy), compute_name(scenario),
-                              communication_name(scenario, result.engine));
-  result.draw->wire_bytes = communication.cost().wire_bytes;
-}
-
-double OverlapRunner::alone(Work& piece, int pieces, const std::string& name) {
-  Repeated work(piece, pieces);
-  Mode mode;
-  mode.warm_up_iterations = mode_.warm_ups;
-  mode.min_iterations = mode.max_iterations = mode_.iterations;
-  mode.relative_interval = 0;
-  mode.deadline_seconds = mode_.deadline_seconds;
-  return summarise(
-             Sampler(sessions_.team(), stop_).measure(work, mode, {}, energy_of(name)).samples)
-      .median;
-}
-
-double OverlapRunner::compute_alone(const OverlapScenario& scenario) {
-  const auto found = compute_.find(scenario.name);
-  if (found != compute_.end()) return found->second;
-  GemmWork work = compute_of(*gemm_, scenario, machine_.size());
-  return compute_[scenario.name] = alone(work, scenario.pieces, compute_name(scenario.name));
-}
-
-double OverlapRunner::communication_alone(const OverlapScenario& scenario,
-                                          const std::string& engine_name) {
-  const auto key = std::make_pair(scenario.name, engine_name);
-  const auto found = communication_.find(key);
-  if (found != communication_.end()) return found->second;
-  CollectiveWork work(sessions_.team(), sessions_.session(engine(engine_name)),
-                      collective_of(scenario, machine_.size()), false);
-  return communication_[key] =
-             alone(work, scenario.pieces, communication_name(scenario.name, engine_name));
-}
-
-OverlapResult OverlapRunner::run(const OverlapScenario& scenario, const OverlapPolicy& policy) {
-  require_built(policy);
-  check_scenario(scenario, machine_.size());
-  try {
-    return measure(scenario, policy);
-  } catch (const Unavailable&) {
-    throw;
-  } catch (const std::exception&) {
-    sessions_.close();
-    throw;
-  }
-}
-
-OverlapResult OverlapRunner::measure(const OverlapScenario& scenario, const OverlapPolicy& policy) {
-  OverlapResult result;
-  result.engine = engine_name(policy);
-  result.compute_first = compute_goes_first(policy.kind);
+void take_times(OverlapResult& result) {
   OverlapTimes& t = result.times;
-  t.compute = t.least_compute = compute_alone(scenario);
-  t.communication = communication_alone(scenario, engines_.vendor);
-  t.engine = communication_alone(scenario, result.engine);
-  t.least_communication = std::min(t.communication, t.engine);
-
-  GemmWork gemm = compute_of(*gemm_, scenario, machine_.size());
-  CollectiveWork collective(sessions_.team(), sessions_.session(engine(result.engine)),
-                            collective_of(scenario, machine_.size()), false);
-  Repeated compute(gemm, scenario.pieces), communication(collective, scenario.pieces);
-  const int highest = machine_.device(0).info().priorities - 1;
-  const Placement normal{}, urgent{result.compute_first ? 0 : highest};
-  PairMode mode = mode_;
-  mode.serial = policy.kind == Kind::serial;
-  const AfterSamples after = energy_of(together_name(scenario.name, name(policy)));
-  PairSampler sampler(sessions_.team(), stop_);
-  result.together = result.compute_first
-                        ? sampler.measure(compute, normal, communication, urgent, mode, after)
-                        : sampler.measure(communication, urgent, compute, normal, mode, after);
   const auto first = [](const PairIteration& one) { return one.first_seconds(); };
   const auto second = [](const PairIteration& one) { return one.second_seconds(); };
   t.together = median_of(result.together, [](const PairIteration& one) { return one.together(); });
@@ -178,8 +47,113 @@ OverlapResult OverlapRunner::measure(const OverlapScenario& scenario, const Over
       result.compute_first ? median_of(result.together, second) : median_of(result.together, first);
   result.metrics = overlap_metrics(t);
   result.balance = balance(t.compute, t.communication);
-  if (energy_ != nullptr) add_energy(result, communication, scenario.name, name(policy));
+}
+
+}  // namespace
+
+OverlapRunner::OverlapRunner(Machine& machine, OverlapRuns runs, std::function<bool()> stop)
+    : runs_(std::move(runs)),
+      stop_(std::move(stop)),
+      engines_(machine),
+      energy_(runs_.energy_seconds > 0
+                  ? std::make_unique<EnergyProbe>(energy_source(engines_.team()),
+                                                  runs_.energy_seconds,
+                                                  runs_.mode.deadline_seconds, stop_)
+                  : nullptr),
+      alone_(engines_, runs_.mode, energy_.get(), stop_) {}
+
+void OverlapRunner::add_energy(OverlapResult& result, const OverlapScenario& scenario,
+                               double wire_bytes) const {
+  if (!energy_->unavailable().empty()) {
+    result.together.warnings.push_back("no energy: " + energy_->unavailable());
+    return;
+  }
+  result.draw = energy_->draw(together_name(scenario, result.policy),
+                              AloneTimes::compute_name(scenario),
+                              AloneTimes::communication_name(scenario, result.engine));
+  result.draw->wire_bytes = wire_bytes;
+}
+
+void OverlapRunner::measure_together(const OverlapScenario& scenario, OverlapResult& result) {
+  Team& team = engines_.team();
+  GemmWork gemm(engines_.gemm(), problem_of(scenario), {}, team.size());
+  CollectiveWork collective(team, engines_.session(result.engine),
+                            collective_of(scenario, team.size()), false);
+  Repeated compute(gemm, scenario.pieces), communication(collective, scenario.pieces);
+  const int highest = team.local_rank(0).device.info().priorities - 1;
+  const Placement beside{0, engines_.units_for_compute(result.policy)};
+  const Placement urgent{has_priority(result.policy.kind) ? highest : 0};
+  PairMode mode = runs_.mode;
+  mode.serial = result.policy.kind == Kind::serial;
+  const AfterSamples after = energy_ != nullptr
+                                 ? energy_->take(together_name(scenario, result.policy))
+                                 : AfterSamples();
+  PairSampler sampler(team, stop_);
+  result.together = result.compute_first
+                        ? sampler.measure(compute, beside, communication, urgent, mode, after)
+                        : sampler.measure(communication, urgent, compute, beside, mode, after);
+  result.algorithm = gemm.algorithm();
+  if (energy_ != nullptr) add_energy(result, scenario, communication.cost().wire_bytes);
+}
+
+OverlapResult OverlapRunner::measure(const OverlapScenario& scenario, const OverlapPolicy& policy) {
+  OverlapResult result;
+  result.policy = policy;
+  result.engine = engines_.of(policy);
+  if (has_partition(policy.kind) && !by_dma(policy.kind) && result.engine == engines_.vendor()) {
+    throw Unavailable(fmt::format("{}: {} cannot be kept to some of the compute units",
+                                  name(policy), result.engine));
+  }
+  result.compute_first = compute_goes_first(policy.kind);
+  std::vector<int> left;  // by the partitions
+  for (const int units : runs_.sweep) left.push_back(engines_.units_for_compute({Kind::partition, units}));
+  result.times.compute = alone_.compute(scenario, 0);
+  result.times.least_compute = alone_.least_compute(scenario, left);
+  result.times.communication = alone_.communication(scenario, engines_.vendor());
+  result.times.engine = alone_.communication(scenario, result.engine);
+  result.times.least_communication =
+      std::min(result.times.engine, alone_.least_communication(scenario));
+  measure_together(scenario, result);
+  take_times(result);
   return result;
+}
+
+const OverlapResult& OverlapRunner::point(const OverlapScenario& scenario,
+                                          const OverlapPolicy& policy) {
+  const auto found = points_.find(name(policy));
+  if (found != points_.end()) return found->second;
+  return points_.emplace(name(policy), measure(scenario, policy)).first->second;
+}
+
+OverlapResult OverlapRunner::best_of_sweep(const OverlapScenario& scenario, Kind kind) {
+  if (runs_.sweep.empty()) {
+    throw Unavailable(fmt::format("{}: {} cannot keep a stream to some of its compute units",
+                                  name(OverlapPolicy{kind, 0}),
+                                  engines_.team().local_rank(0).device.info().name));
+  }
+  const OverlapResult* best = nullptr;
+  for (const int units : runs_.sweep) {
+    const OverlapResult& one = point(scenario, {kind, units});
+    if (best == nullptr || one.times.together < best->times.together) best = &one;
+  }
+  return *best;
+}
+
+OverlapResult OverlapRunner::run(const OverlapScenario& scenario, const OverlapPolicy& policy) {
+  check_scenario(scenario, engines_.team().size());
+  if (policy.units > 0) engines_.units_for_compute(policy);  // throws before anything is measured
+  if (scenario_ != scenario.name) points_.clear();
+  scenario_ = scenario.name;
+  alone_.begin(scenario);
+  try {
+    if (!has_partition(policy.kind)) return measure(scenario, policy);
+    return policy.units == 0 ? best_of_sweep(scenario, policy.kind) : point(scenario, policy);
+  } catch (const Unavailable&) {
+    throw;
+  } catch (const std::exception&) {
+    engines_.close();
+    throw;
+  }
 }
 
 }  // namespace duet

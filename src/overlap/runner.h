@@ -6,11 +6,11 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
+#include <vector>
 
-#include "collectives/open_sessions.h"
-#include "gemm/engine.h"
+#include "overlap/alone.h"
 #include "overlap/energy_probe.h"
+#include "overlap/engines.h"
 #include "overlap/metrics.h"
 #include "overlap/policy.h"
 #include "overlap/scenario.h"
@@ -22,59 +22,49 @@ struct OverlapResult {
   OverlapTimes times;  // medians
   OverlapMetrics metrics;
   Balance balance = Balance::gc_equal;
+  OverlapPolicy policy;   // that was measured: of a sweep, its best
   std::string engine;     // of the collective
+  std::string algorithm;  // of the GEMM
   PairSampling together;  // where compute is the first side, or not:
   bool compute_first = true;
   std::optional<OverlapDraw> draw;  // where energy is taken, and the devices count it
 };
 
-// The engines that a kind of device has for overlaps.
-struct OverlapEngines {
-  std::string vendor;    // the library that users take by default: C
-  std::string zero_cta;  // its copy-engine mode
-  std::string gemm;      // makes the same call each time
+struct OverlapRuns {
+  PairMode mode;
+  std::vector<int> sweep;     // units that partitions keep for communication, where none are named
+  double energy_seconds = 0;  // above 0: takes the energy of every run, in readings of so many
+                              // seconds; where devices count none, runs get a warning
 };
-OverlapEngines overlap_engines(const std::string& device_kind);
 
 class OverlapRunner {
  public:
   // On all devices of the machine, which must outlive it, in one process. `stop` is asked between
   // iterations. Throws Unavailable where the device has no engine for GEMMs.
-  explicit OverlapRunner(Machine& machine, const PairMode& mode = {},
-                         std::function<bool()> stop = {});
+  explicit OverlapRunner(Machine& machine, OverlapRuns runs = {}, std::function<bool()> stop = {});
 
-  // What a side takes alone is measured once a scenario and engine, before it is needed. Throws
-  // UsageError for a scenario that does not fit the ranks, Unavailable for what the machine does
-  // not have, and what the works throw; the next run starts with engines of its own then.
+  // What a side takes alone is measured when a scenario first comes, by each engine and in each
+  // partition of the sweep; so is each point of a sweep. Throws UsageError for a scenario that does
+  // not fit the ranks or a partition that does not fit the devices, Unavailable for what the
+  // machine does not have, and what the works throw; the next run opens engines anew then.
   OverlapResult run(const OverlapScenario& scenario, const OverlapPolicy& policy);
 
-  // Takes the energy of every later run as well, in readings of at least so many seconds each. Runs
-  // on devices that count none get a warning that says so.
-  void take_energy(double seconds);
-
-  // Whose collective a policy takes, whether or not the machine has it.
-  std::string engine_name(const OverlapPolicy& policy) const;
+  OverlapEngines& engines() { return engines_; }
 
  private:
   OverlapResult measure(const OverlapScenario& scenario, const OverlapPolicy& policy);
-  CollectiveEngine& engine(const std::string& name) const;
-  double alone(Work& piece, int pieces, const std::string& name);
-  AfterSamples energy_of(const std::string& name);
-  void add_energy(OverlapResult& result, const Work& communication, const std::string& scenario,
-                  const std::string& policy) const;
-  double compute_alone(const OverlapScenario& scenario);
-  double communication_alone(const OverlapScenario& scenario, const std::string& engine);
+  OverlapResult best_of_sweep(const OverlapScenario& scenario, OverlapPolicy::Kind kind);
+  const OverlapResult& point(const OverlapScenario& scenario, const OverlapPolicy& policy);
+  void measure_together(const OverlapScenario& scenario, OverlapResult& result);
+  void add_energy(OverlapResult& result, const OverlapScenario& scenario, double wire_bytes) const;
 
-  Machine& machine_;
-  PairMode mode_;
+  OverlapRuns runs_;
   std::function<bool()> stop_;
   OverlapEngines engines_;
-  GemmEngine* gemm_ = nullptr;
-  CollectiveEngines collectives_;
-  OpenSessions sessions_;
-  std::unique_ptr<EnergyProbe> energy_;                                  // none: not asked for
-  std::map<std::string, double> compute_;                                // by scenario
-  std::map<std::pair<std::string, std::string>, double> communication_;  // and by engine
+  std::unique_ptr<EnergyProbe> energy_;  // none: not asked for
+  AloneTimes alone_;
+  std::string scenario_;
+  std::map<std::string, OverlapResult> points_;  // of the scenario's sweeps, by policy
 };
 
 }  // namespace duet

@@ -12,11 +12,13 @@ namespace {
 
 using Kind = OverlapPolicy::Kind;
 
-PairMode few() {
-  PairMode mode;
-  mode.warm_ups = 1;
-  mode.iterations = 3;
-  return mode;
+OverlapRuns few() {
+  OverlapRuns runs;
+  runs.mode.warm_ups = 1;
+  runs.mode.warm_up_seconds = 0;
+  runs.mode.iterations = 3;
+  runs.mode.seconds = 0;
+  return runs;
 }
 
 TEST(OverlapRunner, FindsThePapersPictureOnASimulatedMachine) {
@@ -54,6 +56,47 @@ TEST(OverlapRunner, MeasuresAllPieces) {
   }
 }
 
+TEST(OverlapRunner, FindsTheBestOfASweep) {
+  const auto machine = open_machine("sim:mi300x-8");
+  EXPECT_EQ(partition_sweep(machine->device(0).info()), (std::vector<int>{8, 16, 32, 64}));
+  OverlapRuns runs = few();
+  runs.sweep = {8, 16, 32, 64};
+  OverlapRunner runner(*machine, runs);
+  const OverlapScenario scenario = scenario_set("paper")[12];
+  for (const Kind kind : {Kind::partition, Kind::priority_partition, Kind::dma_partition}) {
+    const OverlapResult best = runner.run(scenario, {kind, 0});
+    EXPECT_EQ(best.policy.kind, kind);
+    double least = best.times.together;
+    for (const int units : {8, 16, 32, 64}) {
+      const OverlapResult one = runner.run(scenario, {kind, units});
+      EXPECT_EQ(one.policy.units, units);
+      least = std::min(least, one.times.together);
+    }
+    EXPECT_EQ(best.times.together, least) << name(best.policy);
+  }
+}
+
+// A collective with fewer units is slower; a GEMM that leaves more to it is, too.
+TEST(OverlapRunner, KeepsBothSidesToTheirPart) {
+  const auto machine = open_machine("sim:mi300x-8");
+  OverlapRunner runner(*machine, few());
+  const OverlapScenario scenario = scenario_set("paper")[12];
+  const OverlapResult small = runner.run(scenario, {Kind::partition, 8});
+  const OverlapResult large = runner.run(scenario, {Kind::partition, 128});
+  EXPECT_EQ(small.engine, "vendor-model-8cu");
+  EXPECT_GT(small.times.engine, 2 * large.times.engine);
+  EXPECT_GT(large.times.compute_beside, 1.2 * large.times.compute);
+  EXPECT_NEAR(small.times.compute_beside, small.times.compute, 0.05 * small.times.compute);
+  try {
+    runner.run(scenario, {Kind::partition, 304});
+    FAIL() << "a partition of all units was taken";
+  } catch (const UsageError& error) {
+    EXPECT_NE(std::string(error.what()).find("fewer than the 304 compute units"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
 TEST(OverlapRunner, LeavesRightResultsOnTheCpu) {
   const auto machine = open_machine("host:2");
   OverlapRunner runner(*machine, few());
@@ -67,8 +110,9 @@ TEST(OverlapRunner, LeavesRightResultsOnTheCpu) {
 
 TEST(OverlapRunner, SaysWhereThereIsNoEnergyToTake) {
   const auto machine = open_machine("host:2");
-  OverlapRunner runner(*machine, few());
-  runner.take_energy(1);
+  OverlapRuns runs = few();
+  runs.energy_seconds = 1;
+  OverlapRunner runner(*machine, runs);
   const OverlapResult result =
       runner.run(parse_scenario("gemm:64x64x64:fp32", "all_gather:64K"), {Kind::dma, 0});
   EXPECT_FALSE(result.draw);
@@ -81,7 +125,8 @@ TEST(OverlapRunner, SaysWhatItDoesNotHave) {
   OverlapRunner runner(*machine, few());
   const OverlapScenario scenario = parse_scenario("gemm:64x64x64:fp32", "all_gather:64K");
   EXPECT_THROW(runner.run(scenario, {Kind::zero_cta, 0}), Unavailable);
-  EXPECT_THROW(runner.run(scenario, {Kind::partition, 8}), Unavailable);
+  EXPECT_THROW(runner.run(scenario, {Kind::partition, 1}), Unavailable);
+  EXPECT_THROW(runner.run(scenario, {Kind::dma_partition, 0}), Unavailable);
   OverlapScenario odd = scenario;
   odd.bytes = 1001;
   EXPECT_THROW(runner.run(odd, {Kind::base, 0}), UsageError);

@@ -21,13 +21,13 @@ double slowest(const std::vector<PairSpan>& spans) {
 
 class PairTrial {
  public:
-  PairTrial(Team& team, Work& first, int first_priority, Work& second, int second_priority,
-            const PairMode& mode)
+  PairTrial(Team& team, Work& first, const Placement& first_placement, Work& second,
+            const Placement& second_placement, const PairMode& mode)
       : team_(team), mode_(mode), first_gate_(team), second_gate_(team) {
     for (int local = 0; local < team.local_size(); ++local) {
       Device& device = team.local_rank(local).device;
       lanes_.push_back(
-          {make_side(device, first, first_priority), make_side(device, second, second_priority)});
+          {make_side(device, first, first_placement), make_side(device, second, second_placement)});
     }
   }
 
@@ -77,8 +77,9 @@ class PairTrial {
     Side first, second;
   };
 
-  static Side make_side(Device& device, Work& work, int priority) {
-    return {work, device.make_stream({priority}), device.make_event(), device.make_event()};
+  static Side make_side(Device& device, Work& work, const Placement& placement) {
+    return {work, device.make_stream({placement.priority, placement.units}), device.make_event(),
+            device.make_event()};
   }
 
   Lane& lane(const Rank& rank) { return lanes_[static_cast<std::size_t>(rank.local)]; }
@@ -156,18 +157,25 @@ PairSampling PairSampler::measure(Work& first, const Placement& first_placement,
     }
   }
   PairSampling sampling;
-  sampling.warm_ups = team_.machine().is_virtual() ? 0 : mode.warm_ups;
   {
-    PairTrial trial(team_, first, first_placement.priority, second, second_placement.priority,
-                    mode);
+    PairTrial trial(team_, first, first_placement, second, second_placement, mode);
     trial.run_ungated();
     const auto run = [&] {
       if (stop_ && stop_()) throw Interrupted();
       return trial.run();
     };
-    for (int i = 0; i < sampling.warm_ups + mode.iterations; ++i) {
-      PairIteration iteration = run();
-      if (i >= sampling.warm_ups) sampling.iterations.push_back(std::move(iteration));
+    Machine& machine = team_.machine();
+    const bool model = machine.is_virtual();
+    double begin = machine.now();
+    const auto more = [&](int count, int least, double seconds) {
+      return count < least || (!model && machine.now() - begin < seconds);
+    };
+    if (!model) {
+      for (; more(sampling.warm_ups, mode.warm_ups, mode.warm_up_seconds); ++sampling.warm_ups) run();
+    }
+    begin = machine.now();
+    while (more(static_cast<int>(sampling.iterations.size()), mode.iterations, mode.seconds)) {
+      sampling.iterations.push_back(run());
     }
     if (after) after([&run] { return Rerun{1, run().together()}; });
   }

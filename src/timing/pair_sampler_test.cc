@@ -65,6 +65,7 @@ class PairSamplerTest : public ::testing::TestWithParam<const char*> {
   PairMode mode_ = [] {
     PairMode mode;
     mode.warm_ups = 2;
+    mode.warm_up_seconds = mode.seconds = 0;
     mode.iterations = 4;
     mode.deadline_seconds = 20;
     return mode;

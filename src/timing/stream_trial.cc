@@ -22,7 +22,7 @@ StreamTrial::StreamTrial(Team& team, Work& work, const Mode& mode, const Placeme
   for (int rank = 0; rank < team.local_size(); ++rank) {
     Device& device = team.local_rank(rank).device;
     Lane lane;
-    lane.stream = device.make_stream({placement.priority});
+    lane.stream = device.make_stream({placement.priority, placement.units});
     if (mode.flush) lane.flush = device.allocate(flush_bytes(device.info()));
     lanes_.push_back(std::move(lane));
   }

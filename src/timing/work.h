@@ -23,6 +23,7 @@ struct Cost {
 // Where a rank's share of the work runs.
 struct Placement {
   int priority = 0;
+  int units = 0;  // compute units; 0: all
 };
 
 // Every rank makes the same calls in the same order: prepare, enqueue any number of times, verify,

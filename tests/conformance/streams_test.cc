@@ -92,6 +92,24 @@ TEST_P(Streams, TakeAnyPriority) {
   }
 }
 
+TEST_P(Streams, LeaveSomeUnitsToOthers) {
+  const DeviceInfo& info = device().info();
+  if (info.unit_grain == 0) {
+    EXPECT_THROW(device().make_stream({0, info.compute_units + 1}), Unavailable);
+    return;
+  }
+  const Buffer buffer = device().allocate(1 << 20);
+  for (const int left_out : {info.unit_grain, 2 * info.unit_grain}) {
+    auto stream = device().make_stream({0, info.compute_units - left_out});
+    stream->fill(buffer.span(), pattern(1));
+    stream->synchronize(kDeadline);
+    EXPECT_FALSE(device().check(buffer.span(), pattern(1)));
+  }
+  for (const int units : {-1, info.compute_units + 1}) {
+    EXPECT_THROW(device().make_stream({0, units}), BadArgument) << units;
+  }
+}
+
 // On devices that run tasks the order in which two streams get the machine can be seen: where only
 // one can go on, the task of the urgent stream starts first although it was enqueued last.
 TEST_P(Streams, OfHigherPriorityGoFirst) {

@@ -17,6 +17,10 @@ class Engine : public CollectiveEngine {
   std::string name() const override { return kPrefix + mode_.suffix; }
   std::string device_kind() const override { return kDeviceKind; }
 
+  std::unique_ptr<CollectiveEngine> limited(int units) const override {
+    return make_engine(library_, capped(mode_, units));
+  }
+
   std::unique_ptr<CollectiveSession> open(Team& team) override {
     const std::string lack = missing(library_, mode_);
     if (!lack.empty()) throw Unavailable(fmt::format("{} {}", name(), lack));

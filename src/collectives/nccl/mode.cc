@@ -11,14 +11,6 @@ constexpr int kCappedSince = 21700;
 constexpr int kWindowsSince = 22700;
 constexpr int kZeroCtaSince = 22800;
 
-Mode capped(int ctas) {
-  Mode mode;
-  mode.suffix = fmt::format("-{}cta", ctas);
-  mode.words = fmt::format("at most {} CTAs", ctas);
-  mode.max_ctas = ctas;
-  return mode;
-}
-
 int first_version(const Mode& mode) {
   if (mode.zero_cta) return kZeroCtaSince;
   if (mode.windows) return kWindowsSince;
@@ -32,13 +24,22 @@ bool has_windows(const Library& library) {
 
 }  // namespace
 
+Mode capped(const Mode& mode, int ctas) {
+  Mode with = mode;
+  with.suffix += fmt::format("-{}cta", ctas);
+  with.words += fmt::format(", at most {} CTAs", ctas);
+  with.max_ctas = ctas;
+  return with;
+}
+
 std::vector<Mode> modes() {
-  return {{"", "defaults", false, false, 0},
+  const Mode defaults{"", "defaults", false, false, 0};
+  return {defaults,
           {"-window", "symmetric windows", true, false, 0},
           {"-zero-cta", "symmetric windows, CTA policy zero", true, true, 0},
-          capped(4),
-          capped(8),
-          capped(16)};
+          capped(defaults, 4),
+          capped(defaults, 8),
+          capped(defaults, 16)};
 }
 
 std::string missing(const Library& library, const Mode& mode) {

@@ -19,6 +19,9 @@ struct Mode {
 // The library's defaults first. Nothing is tuned: what a framework's user gets.
 std::vector<Mode> modes();
 
+// The same, with kernels of at most so many thread blocks.
+Mode capped(const Mode& mode, int ctas);
+
 // What the library lacks for the mode, in words; "" if nothing.
 std::string missing(const Library& library, const Mode& mode);
 

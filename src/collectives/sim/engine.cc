@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "collectives/peer/kernel_plan.h"
 #include "collectives/planning.h"
 #include "device/sim/sim.h"
@@ -20,17 +22,19 @@ bool by_pairs(Kind kind) {
          kind == Kind::scatter || kind == Kind::send_recv;
 }
 
-KernelLaunch launch_of(Device& device, Kind kind) {
+// `most`: units that its kernels may have; 0: as many as the platform gives them.
+KernelLaunch launch_of(Device& device, Kind kind, int most) {
   const sim::LibraryModel& library = sim::library_of(device);
-  return {by_pairs(kind) ? library.all_to_all_units : library.all_gather_units,
-          sim::prepare_as_library};
+  const int units = by_pairs(kind) ? library.all_to_all_units : library.all_gather_units;
+  return {most > 0 ? std::min(most, units) : units, sim::prepare_as_library};
 }
 
 class ModelledPlan : public KernelPlan {
  public:
   ModelledPlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers,
-               Watchdog& watchdog)
-      : KernelPlan(rank, collective, buffers, watchdog, launch_of(rank.device, collective.kind)),
+               Watchdog& watchdog, int most)
+      : KernelPlan(rank, collective, buffers, watchdog,
+                   launch_of(rank.device, collective.kind, most)),
         library_(sim::library_of(rank.device).name) {}
 
   std::string algorithm() const override {
@@ -43,7 +47,7 @@ class ModelledPlan : public KernelPlan {
 
 class ModelledSession : public CollectiveSession {
  public:
-  explicit ModelledSession(Team& team) : watchdog_(team) {}
+  ModelledSession(Team& team, int most) : watchdog_(team), most_(most) {}
 
   std::optional<Skipped> unsupported(const Collective& collective, bool in_place) const override {
     if (!in_place || collective.kind != Kind::all_to_all) return std::nullopt;
@@ -55,20 +59,31 @@ class ModelledSession : public CollectiveSession {
     check(collective, rank.size);
     agree(rank, collective, "");
     check_buffers(rank, collective, buffers);
-    return std::make_unique<ModelledPlan>(rank, collective, buffers, watchdog_);
+    return std::make_unique<ModelledPlan>(rank, collective, buffers, watchdog_, most_);
   }
 
  private:
   Watchdog watchdog_;
+  int most_;
 };
 
 class VendorModel : public CollectiveEngine {
  public:
-  std::string name() const override { return "vendor-model"; }
-  std::string device_kind() const override { return "sim"; }
-  std::unique_ptr<CollectiveSession> open(Team& team) override {
-    return std::make_unique<ModelledSession>(team);
+  explicit VendorModel(int most = 0) : most_(most) {}
+
+  std::string name() const override {
+    return most_ > 0 ? fmt::format("vendor-model-{}cu", most_) : "vendor-model";
   }
+  std::string device_kind() const override { return "sim"; }
+  std::unique_ptr<CollectiveEngine> limited(int units) const override {
+    return std::make_unique<VendorModel>(units);
+  }
+  std::unique_ptr<CollectiveSession> open(Team& team) override {
+    return std::make_unique<ModelledSession>(team, most_);
+  }
+
+ private:
+  int most_;
 };
 
 }  // namespace

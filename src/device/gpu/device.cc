@@ -45,8 +45,8 @@ GpuDevice::GpuDevice(GpuMachine& machine, int index, int ordinal)
   load_exchange_kernels();
   load_peer_exchange_kernels();
   load_staged_kernels();
-  service_ = create_stream(0);
-  signals_ = create_stream(info_.priorities - 1);
+  service_ = create_stream({});
+  signals_ = create_stream({info_.priorities - 1});
   DUET_GPU_CHECK(gpuMalloc(reinterpret_cast<void**>(&found_), sizeof *found_));
 }
 
@@ -58,13 +58,21 @@ GpuDevice::~GpuDevice() {
   }
 }
 
-gpuStream_t GpuDevice::create_stream(int priority) const {
+gpuStream_t GpuDevice::create_stream(const StreamOptions& options) {
+  check_units(info_, options.units);
   use();
   int least = 0, greatest = 0;  // the vendor's: a lower number is a higher priority
   DUET_GPU_CHECK(gpuDeviceGetStreamPriorityRange(&least, &greatest));
+  const int priority = least - std::clamp(options.priority, 0, info_.priorities - 1);
+  if (options.units > 0 && options.units < info_.compute_units) {
+    const std::lock_guard lock(partitions_mutex_);
+    const int left_out = info_.compute_units - options.units;
+    std::unique_ptr<UnitPartition>& partition = partitions_[left_out];
+    if (partition == nullptr) partition = make_partition(ordinal_, left_out);
+    return partition->make_stream(priority);
+  }
   gpuStream_t stream = nullptr;
-  const int clamped = std::clamp(priority, 0, info_.priorities - 1);
-  DUET_GPU_CHECK(gpuStreamCreateWithPriority(&stream, gpuStreamNonBlocking, least - clamped));
+  DUET_GPU_CHECK(gpuStreamCreateWithPriority(&stream, gpuStreamNonBlocking, priority));
   return stream;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -13,6 +14,7 @@
 namespace duet::DUET_GPU {
 
 class GpuMachine;
+class UnitPartition;
 
 class GpuDevice : public Device {
  public:
@@ -47,7 +49,7 @@ class GpuDevice : public Device {
   void use() const { use_device(ordinal_); }
 
   // A stream that does not wait for the default stream; priority is clamped to what there is.
-  gpuStream_t create_stream(int priority) const;
+  gpuStream_t create_stream(const StreamOptions& options);
 
  private:
   Span acquire(std::uint64_t bytes, MemoryKind kind) override;
@@ -62,6 +64,8 @@ class GpuDevice : public Device {
   int max_block_ = 0;
   DeviceInfo info_;
   std::atomic<int> streams_made_{0};
+  std::mutex partitions_mutex_;
+  std::map<int, std::unique_ptr<UnitPartition>> partitions_;  // by the units they leave out
   Imports imports_;
 
   // For blocking access: a stream and a result of its own, one call at a time.

@@ -54,6 +54,7 @@ DeviceInfo device_info(int ordinal, const gpuDeviceProp_t& properties) {
   info.memory_bytes = properties.totalGlobalMem;
   info.cache_bytes = static_cast<std::uint64_t>(properties.l2CacheSize);
   info.priorities = priorities_of_current_device();
+  info.unit_grain = unit_grain(ordinal);
   int runtime = 0;
   DUET_GPU_CHECK(gpuRuntimeGetVersion(&runtime));
   info.details["runtime version"] = std::to_string(runtime);

@@ -50,7 +50,7 @@ bool stream_idle(gpuStream_t stream) {
 GpuStream::GpuStream(GpuDevice& device, const StreamOptions& options, int number)
     : device_(device),
       name_(fmt::format("stream {} of {}", number, device.info().name)),
-      stream_(device.create_stream(options.priority)) {}
+      stream_(device.create_stream(options)) {}
 
 GpuStream::GpuStream(GpuDevice& device, gpuStream_t users)
     : device_(device),

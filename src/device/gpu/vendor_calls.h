@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -38,6 +39,21 @@ void stream_write(gpuStream_t stream, void* word, std::uint64_t value);
 void stream_wait(gpuStream_t stream, void* word, std::uint64_t value);
 // Both for words of 0 and 1, as Stream::meet() describes.
 void stream_meet(gpuStream_t stream, const Meeting& meeting);
+
+// In multiples of how many a device's compute units can be kept from streams; 0: not at all.
+int unit_grain(int ordinal);
+
+// Some of a device's compute units. Outlives its streams.
+class UnitPartition {
+ public:
+  virtual ~UnitPartition() = default;
+  // One that does not wait for the default stream, with the vendor's number of its priority where
+  // such streams have one.
+  virtual gpuStream_t make_stream(int priority) const = 0;
+};
+
+// All but `left_out` of them, a multiple of the grain.
+std::unique_ptr<UnitPartition> make_partition(int ordinal, int left_out);
 
 // Calls function(data) on a thread of the runtime's when the stream comes to it. The function must
 // not call the runtime.

@@ -84,6 +84,7 @@ HostDevice::HostDevice(HostMachine& machine, DeviceInfo info, std::vector<int> c
       workers_(machine.board(), std::move(cores)) {}
 
 std::unique_ptr<Stream> HostDevice::make_stream(const StreamOptions& options) {
+  check_units(info_, options.units);
   return std::make_unique<HostStream>(*this, options.priority);
 }
 

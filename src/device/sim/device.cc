@@ -21,7 +21,7 @@ SimDevice::SimDevice(SimMachine& machine, DeviceInfo info, int index)
 const DeviceModel& SimDevice::model() const { return machine_.platform().device; }
 
 std::unique_ptr<Stream> SimDevice::make_stream(const StreamOptions& options) {
-  return std::make_unique<SimStream>(*this, options.priority);
+  return std::make_unique<SimStream>(*this, options);
 }
 
 std::unique_ptr<Event> SimDevice::make_event(EventUse) {

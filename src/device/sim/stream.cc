@@ -10,11 +10,14 @@
 
 namespace duet::sim {
 
-SimStream::SimStream(SimDevice& device, int priority)
+SimStream::SimStream(SimDevice& device, const StreamOptions& options)
     : device_(device),
       machine_(device.machine()),
-      priority_(std::clamp(priority, 0, device.info().priorities - 1)),
-      number_(machine_.add(this)) {}
+      priority_(std::clamp(options.priority, 0, device.info().priorities - 1)),
+      units_(options.units > 0 ? options.units : device.info().compute_units) {
+  check_units(device.info(), options.units);
+  number_ = machine_.add(this);
+}
 
 SimStream::~SimStream() {
   machine_.clock().cancel(pending_);
@@ -133,7 +136,9 @@ void SimStream::begin(const Charge& charge) {
   pending_ = machine_.clock().after(charge.latency, [this, &charge] {
     pending_ = 0;
     if (charge.flow.amount <= 0) return end();
-    pending_ = machine_.clock().start(charge.flow, [this] { end(); });
+    Flow flow = charge.flow;
+    flow.occupancy.units = std::min(flow.occupancy.units, units_);
+    pending_ = machine_.clock().start(std::move(flow), [this] { end(); });
   });
 }
 

@@ -42,7 +42,7 @@ class SimEvent : public RecordableEvent {
 
 class SimStream : public RecordableStream {
  public:
-  SimStream(SimDevice& device, int priority);
+  SimStream(SimDevice& device, const StreamOptions& options);
   // What has not ended never happens.
   ~SimStream() override;
 
@@ -153,6 +153,7 @@ class SimStream : public RecordableStream {
   SimDevice& device_;
   SimMachine& machine_;
   int priority_;
+  double units_;  // that its kernels may occupy
   int number_;
   std::deque<Op> operations_;  // the front one stays until it has ended
   bool busy_ = false;          // the front one has started

@@ -1,0 +1,88 @@
+// Some of a GPU's SMs, by green contexts (CUDA Driver API, "Green Contexts"). Their streams take
+// what the runtime launches while the primary context is the current one.
+#include "device/cuda/driver.h"
+#include "device/gpu/vendor_calls.h"
+
+namespace duet::cuda {
+namespace {
+
+// The versions are those in the types' names.
+struct Driver {
+  PFN_cuDeviceGet_v2000 device = entry_point<PFN_cuDeviceGet_v2000>("cuDeviceGet", 2000);
+  PFN_cuDeviceGetDevResource_v12040 resource =
+      entry_point<PFN_cuDeviceGetDevResource_v12040>("cuDeviceGetDevResource", 12040);
+  PFN_cuDevSmResourceSplitByCount_v12040 split =
+      entry_point<PFN_cuDevSmResourceSplitByCount_v12040>("cuDevSmResourceSplitByCount", 12040);
+  PFN_cuDevResourceGenerateDesc_v12040 describe =
+      entry_point<PFN_cuDevResourceGenerateDesc_v12040>("cuDevResourceGenerateDesc", 12040);
+  PFN_cuGreenCtxCreate_v12040 create =
+      entry_point<PFN_cuGreenCtxCreate_v12040>("cuGreenCtxCreate", 12040);
+  PFN_cuGreenCtxDestroy_v12040 destroy =
+      entry_point<PFN_cuGreenCtxDestroy_v12040>("cuGreenCtxDestroy", 12040);
+  PFN_cuGreenCtxStreamCreate_v12050 stream =
+      entry_point<PFN_cuGreenCtxStreamCreate_v12050>("cuGreenCtxStreamCreate", 12050);
+};
+
+const Driver& driver() {
+  static const Driver functions;
+  return functions;
+}
+
+struct Parts {
+  CUdevResource first, rest;
+};
+
+// The first part has at least so many SMs: the driver rounds up to what it can separate.
+Parts split(int ordinal, int count) {
+  CUdevice device = 0;
+  DUET_DRIVER_CHECK(driver().device(&device, ordinal));
+  CUdevResource all{};
+  DUET_DRIVER_CHECK(driver().resource(device, &all, CU_DEV_RESOURCE_TYPE_SM));
+  Parts parts{};
+  unsigned groups = 1;
+  DUET_DRIVER_CHECK(driver().split(&parts.first, &groups, &all, &parts.rest, 0,
+                                   static_cast<unsigned>(count)));
+  return parts;
+}
+
+class GreenContext : public UnitPartition {
+ public:
+  GreenContext(int ordinal, int left_out) {
+    Parts parts = split(ordinal, left_out);
+    CUdevice device = 0;
+    DUET_DRIVER_CHECK(driver().device(&device, ordinal));
+    CUdevResourceDesc description = nullptr;
+    DUET_DRIVER_CHECK(driver().describe(&description, &parts.rest, 1));
+    DUET_DRIVER_CHECK(
+        driver().create(&context_, description, device, CU_GREEN_CTX_DEFAULT_STREAM));
+  }
+  ~GreenContext() override { driver().destroy(context_); }
+  GreenContext(const GreenContext&) = delete;
+  GreenContext& operator=(const GreenContext&) = delete;
+
+  cudaStream_t make_stream(int priority) const override {
+    cudaStream_t stream = nullptr;
+    DUET_DRIVER_CHECK(driver().stream(&stream, context_, CU_STREAM_NON_BLOCKING, priority));
+    return stream;
+  }
+
+ private:
+  CUgreenCtx context_ = nullptr;
+};
+
+}  // namespace
+
+// The smallest part is the grain: 8 SMs on compute capability 9.0. Older drivers have none.
+int unit_grain(int ordinal) {
+  try {
+    return static_cast<int>(split(ordinal, 1).first.sm.smCount);
+  } catch (const Error&) {
+    return 0;
+  }
+}
+
+std::unique_ptr<UnitPartition> make_partition(int ordinal, int left_out) {
+  return std::make_unique<GreenContext>(ordinal, left_out);
+}
+
+}  // namespace duet::cuda

@@ -1,0 +1,89 @@
+// Each side under the conditions of both together: the same warm-up, so that clocks have settled.
+#include "overlap/alone.h"
+
+#include <algorithm>
+
+#include "collectives/collective_work.h"
+#include "core/error.h"
+#include "gemm/gemm_work.h"
+#include "timing/repeated.h"
+#include "timing/sampler.h"
+#include "timing/statistics.h"
+
+namespace duet {
+
+std::string AloneTimes::compute_name(const OverlapScenario& scenario) {
+  return scenario.name + ", compute";
+}
+
+std::string AloneTimes::communication_name(const OverlapScenario& scenario,
+                                           const std::string& engine) {
+  return scenario.name + ", " + engine;
+}
+
+void AloneTimes::begin(const OverlapScenario& scenario) {
+  if (scenario_ == scenario.name) return;
+  scenario_ = scenario.name;
+  compute_.clear();
+  communication_.clear();
+  lacking_.clear();
+}
+
+double AloneTimes::median(Work& piece, const OverlapScenario& scenario, const Placement& placement,
+                          const std::string& name) {
+  Repeated work(piece, scenario.pieces);
+  Mode mode;
+  mode.warm_up_seconds = mode_.warm_up_seconds;
+  if (mode.warm_up_seconds <= 0) mode.warm_up_iterations = mode_.warm_ups;
+  mode.min_iterations = mode_.iterations;
+  if (engines_.team().machine().is_virtual()) mode.max_iterations = mode_.iterations;
+  mode.seconds = mode_.seconds;
+  mode.relative_interval = 0;
+  mode.deadline_seconds = mode_.deadline_seconds;
+  const bool energy = energy_ != nullptr && placement.units == 0;
+  const AfterSamples after = energy ? energy_->take(name) : AfterSamples();
+  return summarise(
+             Sampler(engines_.team(), stop_).measure(work, mode, placement, after).samples)
+      .median;
+}
+
+double AloneTimes::compute(const OverlapScenario& scenario, int units) {
+  const auto found = compute_.find(units);
+  if (found != compute_.end()) return found->second;
+  GemmWork work(engines_.gemm(), problem_of(scenario), {}, engines_.team().size());
+  return compute_[units] = median(work, scenario, {0, units}, compute_name(scenario));
+}
+
+double AloneTimes::communication(const OverlapScenario& scenario, const std::string& engine) {
+  const auto found = communication_.find(engine);
+  if (found != communication_.end()) return found->second;
+  CollectiveWork work(engines_.team(), engines_.session(engine),
+                      collective_of(scenario, engines_.team().size()), false);
+  return communication_[engine] = median(work, scenario, {}, communication_name(scenario, engine));
+}
+
+double AloneTimes::least_compute(const OverlapScenario& scenario, const std::vector<int>& units) {
+  double least = compute(scenario, 0);
+  for (const int each : units) least = std::min(least, compute(scenario, each));
+  return least;
+}
+
+double AloneTimes::least_communication(const OverlapScenario& scenario) {
+  double least = communication(scenario, engines_.vendor());
+  for (const std::string& each : engines_.others()) {
+    if (lacking_.count(each) != 0) continue;
+    try {
+      least = std::min(least, communication(scenario, each));
+    } catch (const Interrupted&) {
+      throw;
+    } catch (const Unavailable&) {
+      lacking_.insert(each);
+    } catch (const std::exception&) {  // told by the case that is that engine's
+      lacking_.insert(each);
+      engines_.close();
+    }
+  }
+  return least;
+}
+
+}  // namespace duet

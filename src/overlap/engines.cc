@@ -1,0 +1,73 @@
+// Engines by name, and the default library's bounded ones, made when a policy first asks for them.
+#include "overlap/engines.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+
+namespace duet {
+
+OverlapEngineNames overlap_engine_names(const std::string& device_kind) {
+  if (device_kind == "cuda") return {"nccl", "nccl-zero-cta", "cublas"};
+  if (device_kind == "hip") return {"rccl", "rccl-zero-cta", ""};
+  if (device_kind == "sim") return {"vendor-model", "zero-cta", "model"};
+  return {"kernel", "zero-cta", "duet"};
+}
+
+std::vector<int> partition_sweep(const DeviceInfo& info) {
+  constexpr int kLeast = 8;  // CUs that the paper's partitions begin with
+  std::vector<int> sweep;
+  if (info.unit_grain == 0) return sweep;
+  for (int units = std::max(kLeast, info.unit_grain); units <= info.compute_units / 4; units *= 2) {
+    sweep.push_back(units);
+  }
+  return sweep;
+}
+
+OverlapEngines::OverlapEngines(Machine& machine)
+    : machine_(machine),
+      names_(overlap_engine_names(machine.device(0).info().kind)),
+      collectives_(collective_engines(machine.device(0).info().kind)),
+      sessions_(machine, nullptr) {
+  for (GemmEngine* each : gemm_engines(machine.device(0).info().kind).engines) {
+    if (each->name() == names_.gemm) gemm_ = each;
+  }
+  if (gemm_ != nullptr) return;
+  throw Unavailable(fmt::format("overlap: {} has no engine for GEMMs", machine.name()));
+}
+
+CollectiveEngine& OverlapEngines::engine(const std::string& name) {
+  const auto bounded = bounded_.find(name);
+  if (bounded != bounded_.end()) return *bounded->second;
+  for (CollectiveEngine* each : collectives_.engines) {
+    if (each->name() == name) return *each;
+  }
+  throw Unavailable(fmt::format("overlap: {} has no collectives by {}", machine_.name(), name));
+}
+
+CollectiveSession& OverlapEngines::session(const std::string& name) {
+  return sessions_.session(engine(name));
+}
+
+std::string OverlapEngines::of(const OverlapPolicy& policy) {
+  if (by_dma(policy.kind)) return "dma";
+  if (policy.kind == OverlapPolicy::Kind::zero_cta) return names_.zero_cta;
+  if (policy.units == 0) return names_.vendor;
+  std::unique_ptr<CollectiveEngine> made = engine(names_.vendor).limited(policy.units);
+  if (made == nullptr) return names_.vendor;
+  const std::string name = made->name();
+  bounded_.emplace(name, std::move(made));
+  return name;
+}
+
+int OverlapEngines::units_for_compute(const OverlapPolicy& policy) const {
+  if (!has_partition(policy.kind)) return 0;
+  const DeviceInfo& info = machine_.device(0).info();
+  if (policy.units < info.compute_units) return info.compute_units - policy.units;
+  throw UsageError(fmt::format("{}: expected fewer than the {} compute units of {}", name(policy),
+                               info.compute_units, info.name));
+}
+
+}  // namespace duet
