@@ -2,17 +2,9 @@
 // "dma_from"}]}.
 #include "collectives/peer/tuning_file.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
@@ -23,11 +15,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int kFormat = 1;
-
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
 
 [[noreturn]] void refuse(const std::string& source, const std::string& expected) {
   throw UsageError(fmt::format("{}: expected {}", source, expected));
@@ -78,16 +65,6 @@ TuningSetup setup_of(const Json& entry, const std::string& source) {
   return {entry["device"], entry["ranks"], entry["several_processes"]};
 }
 
-// Where a new file grows before it takes its place: of one folder, so that renaming is one step.
-std::string part_of(const std::string& path) { return fmt::format("{}.{}", path, ::getpid()); }
-
-[[noreturn]] void cannot_write(const std::string& path) {
-  throw UsageError(
-      fmt::format("tuning file {} cannot be written: {}; expected another in "
-                  "DUET_TUNING",
-                  path, std::strerror(errno)));
-}
-
 }  // namespace
 
 std::string thresholds_text(const Thresholds& thresholds) { return to_json(thresholds).dump(); }
@@ -97,28 +74,20 @@ Thresholds parse_thresholds(const std::string& text, const std::string& source) 
 }
 
 std::string TuningFile::usual_path() {
-  if (const std::string named = variable("DUET_TUNING"); !named.empty()) return named;
-  if (const std::string folder = variable("XDG_CONFIG_HOME"); !folder.empty()) {
-    return folder + "/duet/tuning.json";
-  }
-  const std::string home = variable("HOME");
-  return home.empty() ? "" : home + "/.config/duet/tuning.json";
+  return StoredFile::usual_path("DUET_TUNING", "tuning.json");
 }
 
-TuningFile::TuningFile(std::string path) : path_(std::move(path)) { read(); }
+TuningFile::TuningFile(std::string path)
+    : file_(std::move(path), "tuning file", "DUET_TUNING") {
+  read();
+}
 
 void TuningFile::read() {
   entries_.clear();
-  if (path_.empty()) return;
-  std::error_code ignored;
-  const auto type = std::filesystem::status(path_, ignored).type();
-  if (type == std::filesystem::file_type::not_found) return;
-  const std::string source = "tuning file " + path_;
-  std::ifstream file(path_);
-  require(file.is_open() && type != std::filesystem::file_type::directory, source,
-          "a file that can be read");
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  const Json json = parse(text, source);
+  const std::optional<std::string> text = file_.read();
+  if (!text) return;
+  const std::string source = file_.source();
+  const Json json = parse(*text, source);
   require(json.is_object() && json.contains("format") && json["format"] == kFormat, source,
           fmt::format("\"format\": {}, as duet collective --tune writes it", kFormat));
   require(json.contains("entries") && json["entries"].is_array(), source, "\"entries\", a list");
@@ -141,7 +110,6 @@ void TuningFile::store(const TuningSetup& setup, const Thresholds& thresholds) {
   auto found = std::find_if(entries_.begin(), entries_.end(), same);
   if (found == entries_.end()) found = entries_.insert(entries_.end(), {setup, {}});
   for (const auto& [kind, bytes] : thresholds.measured()) found->second.set(kind, bytes);
-  require_writable();
   write();
 }
 
@@ -153,35 +121,7 @@ void TuningFile::write() const {
                                {"several_processes", setup.several_processes},
                                {"dma_from", to_json(thresholds)}});
   }
-  // A link stays one: what it names is replaced.
-  std::error_code ignored;
-  const std::string target = std::filesystem::weakly_canonical(path_, ignored).string();
-  const std::string part = part_of(target);
-  std::ofstream file(part);
-  file << json.dump(1) << '\n';
-  file.close();
-  if (!file || std::rename(part.c_str(), target.c_str()) != 0) {
-    const int reason = errno;
-    std::remove(part.c_str());
-    errno = reason;
-    cannot_write(path_);
-  }
-}
-
-void TuningFile::require_writable() const {
-  if (path_.empty()) {
-    throw UsageError("no place for the tuning file: expected DUET_TUNING, XDG_CONFIG_HOME or HOME");
-  }
-  std::error_code failed;
-  const std::filesystem::path target = std::filesystem::weakly_canonical(path_, failed);
-  std::filesystem::create_directories(target.parent_path(), failed);
-  errno = std::filesystem::is_directory(target) ? EISDIR : 0;
-  if (errno != 0) cannot_write(path_);
-  const std::string part = part_of(target.string());
-  const int opened = ::open(part.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-  if (opened < 0) cannot_write(path_);
-  ::close(opened);
-  ::unlink(part.c_str());
+  file_.replace(json.dump(1) + '\n');
 }
 
 }  // namespace duet

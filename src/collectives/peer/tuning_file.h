@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "collectives/peer/thresholds.h"
+#include "core/stored_file.h"
 
 namespace duet {
 
@@ -27,7 +28,7 @@ class TuningFile {
   void store(const TuningSetup& setup, const Thresholds& thresholds);
 
   // Throws UsageError where store() could not write; leaves the file as it is.
-  void require_writable() const;
+  void require_writable() const { file_.require_writable(); }
 
  private:
   using Entry = std::pair<TuningSetup, Thresholds>;
@@ -35,7 +36,7 @@ class TuningFile {
   void read();
   void write() const;
 
-  std::string path_;
+  StoredFile file_;
   std::vector<Entry> entries_;
 };
 

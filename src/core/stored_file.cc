@@ -1,0 +1,93 @@
+// Files that are replaced by renaming.
+#include "core/stored_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "core/error.h"
+
+namespace duet {
+namespace {
+
+std::string environment(const std::string& name) {
+  const char* value = std::getenv(name.c_str());
+  return value == nullptr ? "" : value;
+}
+
+// Where a new file grows before it takes its place: of one folder, so that renaming is one step.
+std::string part_of(const std::string& path) { return fmt::format("{}.{}", path, ::getpid()); }
+
+[[noreturn]] void cannot_write(const std::string& source, const std::string& variable) {
+  throw UsageError(fmt::format("{} cannot be written: {}; expected another in {}", source,
+                               std::strerror(errno), variable));
+}
+
+}  // namespace
+
+StoredFile::StoredFile(std::string path, std::string what, std::string variable)
+    : path_(std::move(path)), what_(std::move(what)), variable_(std::move(variable)) {}
+
+std::string StoredFile::usual_path(const std::string& variable, const std::string& name) {
+  if (const std::string named = environment(variable); !named.empty()) return named;
+  if (const std::string folder = environment("XDG_CONFIG_HOME"); !folder.empty()) {
+    return folder + "/duet/" + name;
+  }
+  const std::string home = environment("HOME");
+  return home.empty() ? "" : home + "/.config/duet/" + name;
+}
+
+std::optional<std::string> StoredFile::read() const {
+  if (path_.empty()) return std::nullopt;
+  std::error_code ignored;
+  const auto type = std::filesystem::status(path_, ignored).type();
+  if (type == std::filesystem::file_type::not_found) return std::nullopt;
+  std::ifstream file(path_);
+  if (!file.is_open() || type == std::filesystem::file_type::directory) {
+    throw UsageError(source() + ": expected a file that can be read");
+  }
+  return std::string{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+void StoredFile::replace(const std::string& text) const {
+  require_writable();
+  // A link stays one: what it names is replaced.
+  std::error_code ignored;
+  const std::string target = std::filesystem::weakly_canonical(path_, ignored).string();
+  const std::string part = part_of(target);
+  std::ofstream file(part);
+  file << text;
+  file.close();
+  if (!file || std::rename(part.c_str(), target.c_str()) != 0) {
+    const int reason = errno;
+    std::remove(part.c_str());
+    errno = reason;
+    cannot_write(source(), variable_);
+  }
+}
+
+void StoredFile::require_writable() const {
+  if (path_.empty()) {
+    throw UsageError(fmt::format("no place for the {}: expected {}, XDG_CONFIG_HOME or HOME", what_,
+                                 variable_));
+  }
+  std::error_code failed;
+  const std::filesystem::path target = std::filesystem::weakly_canonical(path_, failed);
+  std::filesystem::create_directories(target.parent_path(), failed);
+  errno = std::filesystem::is_directory(target) ? EISDIR : 0;
+  if (errno != 0) cannot_write(source(), variable_);
+  const std::string part = part_of(target.string());
+  const int opened = ::open(part.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  if (opened < 0) cannot_write(source(), variable_);
+  ::close(opened);
+  ::unlink(part.c_str());
+}
+
+}  // namespace duet
