@@ -1,0 +1,110 @@
+// From measured cases to a table.
+#include "overlap/device_table.h"
+
+#include <algorithm>
+
+namespace duet {
+namespace {
+
+void insert(std::vector<UnitFactor>& factors, UnitFactor one) {
+  const auto place =
+      std::lower_bound(factors.begin(), factors.end(), one.units,
+                       [](const UnitFactor& each, int units) { return each.units < units; });
+  if (place != factors.end() && place->units == one.units) {
+    *place = one;
+  } else {
+    factors.insert(place, one);
+  }
+}
+
+void insert(std::vector<SizeTime>& times, SizeTime one) {
+  const auto place =
+      std::lower_bound(times.begin(), times.end(), one.bytes,
+                       [](const SizeTime& each, std::uint64_t size) { return each.bytes < size; });
+  if (place != times.end() && place->bytes == one.bytes) {
+    *place = one;
+  } else {
+    times.insert(place, one);
+  }
+}
+
+// The entry for which `same` holds, made where there is none.
+template <class Entry, class Same>
+Entry& entry(std::vector<Entry>& entries, const Same& same) {
+  const auto found = std::find_if(entries.begin(), entries.end(), same);
+  return found != entries.end() ? *found : entries.emplace_back();
+}
+
+void add_compute(DeviceTable& table, const OverlapRow& row) {
+  const std::string work = row.word("work");
+  GemmEntry& one =
+      entry(table.gemms, [&](const GemmEntry& each) { return name(each.problem) == work; });
+  one.problem = parse_problem(work);
+  if (row.number("units") == 0) one.seconds = row.seconds;
+  insert(one.taken, {static_cast<int>(row.metric("units_taken")), row.metric("slowdown")});
+}
+
+void add_communication(DeviceTable& table, const OverlapRow& row) {
+  const CollectiveKind kind = parse_collective(row.word("work"));
+  CollectiveEntry& one = entry(table.collectives, [&](const CollectiveEntry& each) {
+    return each.collective == kind && each.engine == row.id.engine;
+  });
+  one.collective = kind;
+  one.engine = row.id.engine;
+  const auto units = static_cast<int>(row.number("units"));
+  const auto bytes = static_cast<std::uint64_t>(row.number("bytes"));
+  if (units == 0) insert(one.times, {bytes, row.seconds});
+  if (units == 0 || bytes < one.granted_bytes) return;
+  if (bytes > one.granted_bytes) one.granted.clear();
+  one.granted_bytes = bytes;
+  insert(one.granted, {units, row.metric("slowdown")});
+}
+
+void add_beside(DeviceTable& table, const OverlapRow& row) {
+  const OverlapScenario scenario = scenario_of(row);
+  BesideEntry one;
+  one.policy = policy_of(row);
+  if (has_partition(one.policy.kind) && one.policy.units == 0) return;  // a best of others
+  one.engine = row.id.engine;
+  one.compute = problem_of(scenario);
+  one.collective = scenario.collective;
+  one.bytes = scenario.bytes / static_cast<std::uint64_t>(scenario.pieces);
+  one.compute_alone = row.metric("compute_seconds");
+  one.engine_alone = row.metric("engine_seconds");
+  one.together = row.seconds;
+  one.compute_slowdown = row.metric("compute_slowdown");
+  one.communication_slowdown = row.metric("communication_slowdown");
+  entry(table.besides, [&](const BesideEntry& each) {
+    return each.policy == one.policy && name(each.compute) == name(one.compute) &&
+           each.collective == one.collective && each.bytes == one.bytes;
+  }) = one;
+}
+
+}  // namespace
+
+void add_rows(DeviceTable& table, const std::vector<OverlapRow>& rows) {
+  for (const OverlapRow& row : rows) {
+    if (row.seconds <= 0) continue;
+    if (row.id.benchmark == "overlap") add_beside(table, row);
+    if (row.id.benchmark != "overlap_isolated") continue;
+    if (row.word("side") == "compute") {
+      add_compute(table, row);
+    } else {
+      add_communication(table, row);
+    }
+  }
+}
+
+double factor_at(const std::vector<UnitFactor>& factors, int units) {
+  if (factors.empty()) return 1;
+  const auto above =
+      std::lower_bound(factors.begin(), factors.end(), units,
+                       [](const UnitFactor& each, int wanted) { return each.units < wanted; });
+  if (above == factors.begin()) return factors.front().factor;
+  if (above == factors.end()) return factors.back().factor;
+  const UnitFactor& low = *(above - 1);
+  const double share = double(units - low.units) / (above->units - low.units);
+  return low.factor + share * (above->factor - low.factor);
+}
+
+}  // namespace duet

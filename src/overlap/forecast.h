@@ -1,0 +1,57 @@
+// Times of works that were not measured, from a device's table, and from what its maker promises
+// where the table has nothing.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "overlap/device_table.h"
+
+namespace duet {
+
+// Per device, as its maker promises; 0 or missing: not known.
+struct DevicePeaks {
+  std::map<DType, double> flop_per_s;  // dense
+  double memory_bytes_per_s = 0;
+  double link_bytes_per_s = 0;  // in one direction, all links together
+};
+
+// What arrives of a promise where nothing was measured: the ConCCL paper's figure (its section V-C).
+inline constexpr double kUsualEfficiency = 0.7;
+
+enum class BoundClass { compute, memory };
+const char* name(BoundClass bound);
+
+class Forecast {
+ public:
+  // Both must outlive it.
+  Forecast(const DeviceTable& table, const DevicePeaks& peaks) : table_(table), peaks_(peaks) {}
+
+  // By FLOP per byte against the ratio of the device's rates.
+  BoundClass bound(const GemmProblem& problem) const;
+
+  // Seconds alone, without `taken` of the units: the roofline of the rates that the table's GEMMs
+  // reached, times the slowdown of the one of the same class. Throws UsageError where neither table
+  // nor promise has a rate.
+  double compute(const GemmProblem& problem, int taken) const;
+
+  // Seconds alone, by so many units (0: all): latency + bytes / bandwidth through the sizes that the
+  // table has. Throws UsageError likewise.
+  double communication(CollectiveKind kind, std::uint64_t bytes, const std::string& engine,
+                       int granted) const;
+
+  // Units that the engine takes if it may: the fewest with which it is within 2% of its best.
+  int units_needed(CollectiveKind kind, const std::string& engine) const;
+
+ private:
+  double flop_rate(DType dtype) const;
+  double memory_rate() const;
+  const CollectiveEntry* entry(CollectiveKind kind, const std::string& engine) const;
+
+  const DeviceTable& table_;
+  const DevicePeaks& peaks_;
+};
+
+}  // namespace duet

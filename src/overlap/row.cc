@@ -1,0 +1,84 @@
+// Axes and metrics by name.
+#include "overlap/row.h"
+
+#include <fmt/format.h>
+
+#include <sstream>
+
+#include "core/error.h"
+#include "gemm/shapes.h"
+#include "timing/statistics.h"
+
+namespace duet {
+namespace {
+
+template <class Value>
+Value axis(const CaseId& id, const std::string& wanted) {
+  for (const auto& [name, value] : id.axes) {
+    const auto* found = std::get_if<Value>(&value);
+    if (name == wanted && found != nullptr) return *found;
+  }
+  throw Error(fmt::format("{}: expected a case with the axis {}", id.benchmark, wanted));
+}
+
+}  // namespace
+
+std::string OverlapRow::word(const std::string& name) const { return axis<std::string>(id, name); }
+
+std::int64_t OverlapRow::number(const std::string& name) const {
+  return axis<std::int64_t>(id, name);
+}
+
+double OverlapRow::metric(const std::string& name) const {
+  const auto found = metrics.find(name);
+  if (found != metrics.end()) return found->second;
+  throw Error(fmt::format("{}: expected a record with the metric {}", id.benchmark, name));
+}
+
+OverlapRow row_of(const Measurement& measurement) {
+  OverlapRow row;
+  row.id = measurement.id;
+  row.metrics = {measurement.metrics.begin(), measurement.metrics.end()};
+  if (measurement.sampling && !measurement.skipped) {
+    row.seconds = summarise(measurement.sampling->samples).median;
+  }
+  return row;
+}
+
+GemmProblem parse_problem(const std::string& text) {
+  std::istringstream words(text);
+  std::string shape, dtype, layout, more;
+  words >> shape >> dtype >> layout;
+  const auto shapes = parse_shapes(shape);
+  if (layout.empty() || words >> more || shapes.size() != 1) {
+    throw UsageError(fmt::format("gemm '{}': expected one like 8192x57344x8192 bf16 nn", text));
+  }
+  GemmProblem problem{shapes[0].m, shapes[0].n, shapes[0].k, parse_dtype(dtype)};
+  problem.output = default_output(problem.dtype);
+  problem.layout = parse_layout(layout);
+  return problem;
+}
+
+OverlapScenario scenario_of(const OverlapRow& row) {
+  OverlapScenario scenario;
+  scenario.name = row.word("scenario");
+  scenario.source = row.word("origin");
+  scenario.pieces = static_cast<int>(row.number("pieces"));
+  const std::int64_t bytes = row.number("bytes");
+  if (scenario.pieces < 1 || bytes < 0) {
+    throw Error(fmt::format("{}: expected 1 piece or more, and 0 bytes or more", scenario.name));
+  }
+  scenario.bytes = static_cast<std::uint64_t>(bytes);
+  // The axis names the whole GEMM; one piece is what was measured.
+  scenario.compute = parse_problem(row.word("compute"));
+  scenario.collective = parse_collective(row.word("collective"));
+  return scenario;
+}
+
+OverlapPolicy policy_of(const OverlapRow& row) {
+  const auto policies = parse_policies(row.word("policy"));
+  if (policies.size() == 1) return policies.front();
+  throw Error(fmt::format("policy '{}': expected one", row.word("policy")));
+}
+
+}  // namespace duet

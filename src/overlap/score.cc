@@ -1,0 +1,88 @@
+// Scenario by scenario: what is advised, and what was measured of it.
+#include "overlap/score.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+
+namespace duet {
+namespace {
+
+constexpr double kRight = 0.01;
+
+struct Measured {
+  OverlapPolicy policy;
+  double seconds = 0;
+};
+
+struct Swept {
+  OverlapScenario scenario;
+  std::vector<Measured> policies;
+};
+
+std::vector<Swept> by_scenario(const std::vector<OverlapRow>& rows) {
+  std::vector<Swept> all;
+  for (const OverlapRow& row : rows) {
+    if (row.id.benchmark != "overlap" || row.seconds <= 0) continue;
+    const OverlapPolicy policy = policy_of(row);
+    if (has_partition(policy.kind) && policy.units == 0) continue;
+    const OverlapScenario scenario = scenario_of(row);
+    auto found = std::find_if(all.begin(), all.end(), [&](const Swept& each) {
+      return each.scenario.name == scenario.name;
+    });
+    if (found == all.end()) found = all.insert(all.end(), {scenario, {}});
+    found->policies.push_back({policy, row.seconds});
+  }
+  if (all.empty()) {
+    throw UsageError("nothing to score: expected a journal of duet overlap, with its policies");
+  }
+  return all;
+}
+
+const Measured* find(const Swept& swept, const OverlapPolicy& policy) {
+  const auto found =
+      std::find_if(swept.policies.begin(), swept.policies.end(),
+                   [&policy](const Measured& each) { return each.policy == policy; });
+  return found == swept.policies.end() ? nullptr : &*found;
+}
+
+ScenarioScore score_of(const DeviceTable& table, const DevicePeaks& peaks, const Swept& swept) {
+  const auto measured = [&](const OverlapPolicy& policy) { return find(swept, policy) != nullptr; };
+  const Advice advice = advise(table, peaks, swept.scenario, measured);
+  const Measured& best =
+      *std::min_element(swept.policies.begin(), swept.policies.end(),
+                        [](const Measured& a, const Measured& b) { return a.seconds < b.seconds; });
+  ScenarioScore one;
+  one.scenario = swept.scenario.name;
+  one.advised = name(advice.policy);
+  one.best = name(best.policy);
+  one.advised_seconds = find(swept, advice.policy)->seconds;
+  one.best_seconds = best.seconds;
+  one.forecast_seconds = advice.seconds;
+  return one;
+}
+
+}  // namespace
+
+int Score::right() const {
+  return static_cast<int>(
+      std::count_if(scenarios.begin(), scenarios.end(),
+                    [](const ScenarioScore& each) { return each.loss() <= kRight; }));
+}
+
+double Score::worst_loss() const {
+  double worst = 0;
+  for (const ScenarioScore& each : scenarios) worst = std::max(worst, each.loss());
+  return worst;
+}
+
+Score score(const DeviceTable& table, const DevicePeaks& peaks,
+            const std::vector<OverlapRow>& sweep) {
+  Score result;
+  for (const Swept& each : by_scenario(sweep)) {
+    result.scenarios.push_back(score_of(table, peaks, each));
+  }
+  return result;
+}
+
+}  // namespace duet
