@@ -75,8 +75,8 @@ void StoredFile::replace(const std::string& text) const {
 
 void StoredFile::require_writable() const {
   if (path_.empty()) {
-    throw UsageError(fmt::format("no place for the {}: expected {}, XDG_CONFIG_HOME or HOME", what_,
-                                 variable_));
+    throw UsageError(
+        fmt::format("no place for the {}: expected {}, XDG_CONFIG_HOME or HOME", what_, variable_));
   }
   std::error_code failed;
   const std::filesystem::path target = std::filesystem::weakly_canonical(path_, failed);

@@ -35,22 +35,32 @@ Entry& entry(std::vector<Entry>& entries, const Same& same) {
   return found != entries.end() ? *found : entries.emplace_back();
 }
 
+GemmEntry& gemm_entry(DeviceTable& table, const GemmProblem& problem) {
+  GemmEntry& one = entry(table.gemms, [&problem](const GemmEntry& each) {
+    return name(each.problem) == name(problem);
+  });
+  one.problem = problem;
+  return one;
+}
+
+CollectiveEntry& collective_entry(DeviceTable& table, CollectiveKind kind,
+                                  const std::string& engine) {
+  CollectiveEntry& one = entry(table.collectives, [&](const CollectiveEntry& each) {
+    return each.collective == kind && each.engine == engine;
+  });
+  one.collective = kind;
+  one.engine = engine;
+  return one;
+}
+
 void add_compute(DeviceTable& table, const OverlapRow& row) {
-  const std::string work = row.word("work");
-  GemmEntry& one =
-      entry(table.gemms, [&](const GemmEntry& each) { return name(each.problem) == work; });
-  one.problem = parse_problem(work);
+  GemmEntry& one = gemm_entry(table, parse_problem(row.word("work")));
   if (row.number("units") == 0) one.seconds = row.seconds;
   insert(one.taken, {static_cast<int>(row.metric("units_taken")), row.metric("slowdown")});
 }
 
 void add_communication(DeviceTable& table, const OverlapRow& row) {
-  const CollectiveKind kind = parse_collective(row.word("work"));
-  CollectiveEntry& one = entry(table.collectives, [&](const CollectiveEntry& each) {
-    return each.collective == kind && each.engine == row.id.engine;
-  });
-  one.collective = kind;
-  one.engine = row.id.engine;
+  CollectiveEntry& one = collective_entry(table, parse_collective(row.word("work")), row.id.engine);
   const auto units = static_cast<int>(row.number("units"));
   const auto bytes = static_cast<std::uint64_t>(row.number("bytes"));
   if (units == 0) insert(one.times, {bytes, row.seconds});
@@ -78,6 +88,9 @@ void add_beside(DeviceTable& table, const OverlapRow& row) {
     return each.policy == one.policy && name(each.compute) == name(one.compute) &&
            each.collective == one.collective && each.bytes == one.bytes;
   }) = one;
+  GemmEntry& compute = gemm_entry(table, one.compute);
+  if (compute.seconds <= 0) compute.seconds = one.compute_alone;
+  insert(collective_entry(table, one.collective, one.engine).times, {one.bytes, one.engine_alone});
 }
 
 }  // namespace
@@ -93,6 +106,9 @@ void add_rows(DeviceTable& table, const std::vector<OverlapRow>& rows) {
       add_communication(table, row);
     }
   }
+  const auto untimed = [](const GemmEntry& each) { return each.seconds <= 0; };
+  table.gemms.erase(std::remove_if(table.gemms.begin(), table.gemms.end(), untimed),
+                    table.gemms.end());
 }
 
 double factor_at(const std::vector<UnitFactor>& factors, int units) {

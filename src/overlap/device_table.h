@@ -52,14 +52,16 @@ struct DeviceTable {
   std::string model;   // "NVIDIA H200", of simulated machines too
   int ranks = 0;
   int compute_units = 0;
-  std::string vendor;  // the engine that users take by default: C is by it
+  std::string vendor;            // the engine that users take by default: C is by it
   std::vector<GemmEntry> gemms;  // one bound by compute, one by memory
   std::vector<CollectiveEntry> collectives;
   std::vector<BesideEntry> besides;
 };
 
-// From cases of the benchmarks overlap_isolated and overlap; others and skipped ones are passed
-// over. Throws Error for a case that lacks what its benchmark has.
+// From cases of the benchmarks overlap_isolated and overlap, which tell of pairs and of what their
+// sides took alone; others and skipped ones are passed over. A GEMM that was measured on a part of
+// the units only has no time, and is left out. Throws Error for a case that lacks what its
+// benchmark has.
 void add_rows(DeviceTable& table, const std::vector<OverlapRow>& rows);
 
 // The factor for so many units, between the measured ones along a line and outside of them that of

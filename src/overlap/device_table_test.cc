@@ -16,7 +16,8 @@ OverlapRow isolated(const std::string& side, const std::string& work, std::int64
             side == "compute" ? "cublas" : "nccl",
             {{"side", side}, {"work", work}, {"bytes", bytes}, {"units", units}}};
   row.seconds = seconds;
-  row.metrics = {{"slowdown", 2 * seconds}, {"units_taken", units == 0 ? 0 : 100.0 - double(units)}};
+  row.metrics = {{"slowdown", 2 * seconds},
+                 {"units_taken", units == 0 ? 0 : 100.0 - double(units)}};
   return row;
 }
 

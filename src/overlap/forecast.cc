@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/error.h"
 
@@ -19,9 +20,10 @@ double promised(const DevicePeaks& peaks, DType dtype) {
 
 double require_rate(double rate, const DeviceTable& table, const std::string& what) {
   if (rate > 0) return rate;
-  throw UsageError(fmt::format("{}: nothing is measured or promised of {}: expected a table made "
-                               "by duet advise --measure",
-                               table.device, what));
+  throw UsageError(
+      fmt::format("{}: nothing is measured or promised of {}: expected a table made "
+                  "by duet advise --measure",
+                  table.device, what));
 }
 
 // Through the smallest and the largest size; below the smallest its time, or what a bandwidth
@@ -42,27 +44,34 @@ const char* name(BoundClass bound) {
   return bound == BoundClass::compute ? "compute-bound" : "memory-bound";
 }
 
-// A rate for one type tells of another by what is promised of both.
+// A rate for one type tells of another by what is promised of both; 0 where it does not.
+double Forecast::flop_rate(const GemmEntry& entry, DType dtype) const {
+  const double rate = flop(entry.problem) / entry.seconds;
+  if (entry.problem.dtype == dtype) return rate;
+  const double its = promised(peaks_, entry.problem.dtype);
+  return its > 0 ? rate * promised(peaks_, dtype) / its : 0;
+}
+
 double Forecast::flop_rate(DType dtype) const {
   double best = 0;
-  for (const GemmEntry& each : table_.gemms) {
-    if (each.seconds <= 0) continue;
-    const double mine = promised(peaks_, dtype), its = promised(peaks_, each.problem.dtype);
-    const bool scales = mine > 0 && its > 0;
-    if (each.problem.dtype != dtype && !scales) continue;
-    best = std::max(best, flop(each.problem) / each.seconds * (scales ? mine / its : 1));
-  }
+  for (const GemmEntry& each : table_.gemms) best = std::max(best, flop_rate(each, dtype));
   if (best <= 0) best = kUsualEfficiency * promised(peaks_, dtype);
   return require_rate(best, table_, fmt::format("its FLOP rate for {}", duet::name(dtype)));
 }
 
+// A GEMM that is bound by compute tells nothing of memory; without a promise that says which are,
+// one GEMM alone does not either.
 double Forecast::memory_rate() const {
   double best = 0;
   for (const GemmEntry& each : table_.gemms) {
-    if (each.seconds > 0) best = std::max(best, bytes(each.problem) / each.seconds);
+    const double balance = peaks_.memory_bytes_per_s > 0
+                               ? promised(peaks_, each.problem.dtype) / peaks_.memory_bytes_per_s
+                               : 0;
+    const bool tells =
+        balance > 0 ? flop(each.problem) / bytes(each.problem) < balance : table_.gemms.size() > 1;
+    if (tells) best = std::max(best, bytes(each.problem) / each.seconds);
   }
-  // One GEMM alone is not bound by memory: its rate tells nothing of it.
-  if (table_.gemms.size() < 2) best = kUsualEfficiency * peaks_.memory_bytes_per_s;
+  if (best <= 0) best = kUsualEfficiency * peaks_.memory_bytes_per_s;
   return require_rate(best, table_, "its memory");
 }
 
@@ -71,15 +80,29 @@ BoundClass Forecast::bound(const GemmProblem& problem) const {
   return flop(problem) / bytes(problem) < balance ? BoundClass::memory : BoundClass::compute;
 }
 
-double Forecast::compute(const GemmProblem& problem, int taken) const {
-  const double alone =
-      std::max(flop(problem) / flop_rate(problem.dtype), bytes(problem) / memory_rate());
-  if (taken == 0) return alone;
-  const BoundClass mine = bound(problem);
+// Of the problem's class; long ones run at other clocks than short ones.
+const GemmEntry* Forecast::nearest(const GemmProblem& problem) const {
+  const auto distance = [&problem](const GemmEntry& each) {
+    return std::abs(std::log(flop(each.problem) / flop(problem)));
+  };
+  const BoundClass wanted = bound(problem);
+  const GemmEntry* found = nullptr;
   for (const GemmEntry& each : table_.gemms) {
-    if (bound(each.problem) == mine) return alone * factor_at(each.taken, taken);
+    if (bound(each.problem) != wanted || flop_rate(each, problem.dtype) <= 0) continue;
+    if (found == nullptr || distance(each) < distance(*found)) found = &each;
   }
-  return alone;
+  return found;
+}
+
+double Forecast::compute(const GemmProblem& problem, int taken) const {
+  const GemmEntry* like = nearest(problem);
+  if (like == nullptr) {
+    return std::max(flop(problem) / flop_rate(problem.dtype), bytes(problem) / memory_rate());
+  }
+  const double alone = bound(problem) == BoundClass::compute
+                           ? flop(problem) / flop_rate(*like, problem.dtype)
+                           : bytes(problem) * like->seconds / bytes(like->problem);
+  return taken == 0 ? alone : alone * factor_at(like->taken, taken);
 }
 
 const CollectiveEntry* Forecast::entry(CollectiveKind kind, const std::string& engine) const {
@@ -94,9 +117,8 @@ double Forecast::communication(CollectiveKind kind, std::uint64_t bytes, const s
   const auto size = static_cast<double>(bytes);
   const CollectiveEntry* found = entry(kind, engine);
   if (found == nullptr) {
-    const double rate =
-        require_rate(kUsualEfficiency * peaks_.link_bytes_per_s, table_,
-                     fmt::format("{} by {}", duet::name(kind), engine));
+    const double rate = require_rate(kUsualEfficiency * peaks_.link_bytes_per_s, table_,
+                                     fmt::format("{} by {}", duet::name(kind), engine));
     return size * bus_factor(kind, table_.ranks) / rate;
   }
   const double alone = along_line(found->times, size);

@@ -18,7 +18,8 @@ struct DevicePeaks {
   double link_bytes_per_s = 0;  // in one direction, all links together
 };
 
-// What arrives of a promise where nothing was measured: the ConCCL paper's figure (its section V-C).
+// What arrives of a promise where nothing was measured: the ConCCL paper's figure (its section
+// V-C).
 inline constexpr double kUsualEfficiency = 0.7;
 
 enum class BoundClass { compute, memory };
@@ -32,13 +33,13 @@ class Forecast {
   // By FLOP per byte against the ratio of the device's rates.
   BoundClass bound(const GemmProblem& problem) const;
 
-  // Seconds alone, without `taken` of the units: the roofline of the rates that the table's GEMMs
-  // reached, times the slowdown of the one of the same class. Throws UsageError where neither table
-  // nor promise has a rate.
+  // Seconds alone, without `taken` of the units: at the rate that the table's GEMM of the same
+  // class reached, of several the nearest in FLOP, times that one's slowdown. Throws UsageError
+  // where neither table nor promise has a rate.
   double compute(const GemmProblem& problem, int taken) const;
 
-  // Seconds alone, by so many units (0: all): latency + bytes / bandwidth through the sizes that the
-  // table has. Throws UsageError likewise.
+  // Seconds alone, by so many units (0: all): latency + bytes / bandwidth through the sizes that
+  // the table has. Throws UsageError likewise.
   double communication(CollectiveKind kind, std::uint64_t bytes, const std::string& engine,
                        int granted) const;
 
@@ -46,8 +47,10 @@ class Forecast {
   int units_needed(CollectiveKind kind, const std::string& engine) const;
 
  private:
-  double flop_rate(DType dtype) const;
+  double flop_rate(const GemmEntry& entry, DType dtype) const;
+  double flop_rate(DType dtype) const;  // the best
   double memory_rate() const;
+  const GemmEntry* nearest(const GemmProblem& problem) const;
   const CollectiveEntry* entry(CollectiveKind kind, const std::string& engine) const;
 
   const DeviceTable& table_;

@@ -46,9 +46,22 @@ const Measured* find(const Swept& swept, const OverlapPolicy& policy) {
   return found == swept.policies.end() ? nullptr : &*found;
 }
 
+// A table may come from the very sweep that is scored: the advisor must not look up its answer.
+DeviceTable without(const DeviceTable& table, const OverlapScenario& scenario) {
+  DeviceTable rest = table;
+  const std::string compute = name(problem_of(scenario));
+  const auto bytes = scenario.bytes / static_cast<std::uint64_t>(scenario.pieces);
+  const auto same = [&](const BesideEntry& each) {
+    return name(each.compute) == compute && each.bytes == bytes;
+  };
+  rest.besides.erase(std::remove_if(rest.besides.begin(), rest.besides.end(), same),
+                     rest.besides.end());
+  return rest;
+}
+
 ScenarioScore score_of(const DeviceTable& table, const DevicePeaks& peaks, const Swept& swept) {
   const auto measured = [&](const OverlapPolicy& policy) { return find(swept, policy) != nullptr; };
-  const Advice advice = advise(table, peaks, swept.scenario, measured);
+  const Advice advice = advise(without(table, swept.scenario), peaks, swept.scenario, measured);
   const Measured& best =
       *std::min_element(swept.policies.begin(), swept.policies.end(),
                         [](const Measured& a, const Measured& b) { return a.seconds < b.seconds; });

@@ -23,7 +23,8 @@ struct Score {
 
 // `sweep`: rows of the benchmark `overlap`; the best of a partition's sweep is passed over for the
 // points it is the best of. The advisor chooses among the policies that were measured and sees
-// none of the sweep's times. Throws UsageError where the sweep has no scenario.
+// nothing of what they took: pairs of the table with the scenario's GEMM and bytes, whatever their
+// collective, are taken out before it is asked. Throws UsageError where the sweep has no scenario.
 Score score(const DeviceTable& table, const DevicePeaks& peaks,
             const std::vector<OverlapRow>& sweep);
 

@@ -31,10 +31,10 @@ OverlapRow row(const std::string& scenario, const std::string& policy, double se
 TEST(Score, HoldsWhatIsAdvisedAgainstTheBestOfTheSweep) {
   DeviceTable table = round_table();
   table.besides = {beside(Kind::priority, "library", 0.3), beside(Kind::dma, "dma", 0.1)};
-  const Score result = score(table, {},
-                             {row("a", "priority", 11e-3), row("a", "dma", 10e-3),
-                              row("b", "priority", 10e-3), row("b", "dma", 10.5e-3),
-                              row("c", "priority", 10e-3), row("c", "dma", 10.05e-3)});
+  const Score result =
+      score(table, {},
+            {row("a", "priority", 11e-3), row("a", "dma", 10e-3), row("b", "priority", 10e-3),
+             row("b", "dma", 10.5e-3), row("c", "priority", 10e-3), row("c", "dma", 10.05e-3)});
   ASSERT_EQ(result.scenarios.size(), 3u);
   EXPECT_EQ(result.scenarios[1].advised, "dma");
   EXPECT_EQ(result.scenarios[1].best, "priority");

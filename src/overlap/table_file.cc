@@ -23,9 +23,8 @@ Json to_json(const std::vector<UnitFactor>& factors) {
 }
 
 Json to_json(const GemmEntry& entry) {
-  return {{"gemm", name(entry.problem)},
-          {"seconds", entry.seconds},
-          {"taken", to_json(entry.taken)}};
+  return {
+      {"gemm", name(entry.problem)}, {"seconds", entry.seconds}, {"taken", to_json(entry.taken)}};
 }
 
 Json to_json(const CollectiveEntry& entry) {
@@ -178,9 +177,7 @@ std::vector<DeviceTable> read_tables(const StoredFile& file) {
 
 }  // namespace
 
-std::string TableFile::usual_path() {
-  return StoredFile::usual_path("DUET_ADVICE", "advice.json");
-}
+std::string TableFile::usual_path() { return StoredFile::usual_path("DUET_ADVICE", "advice.json"); }
 
 TableFile::TableFile(const std::string& path)
     : file_(path, "table file", "DUET_ADVICE"), tables_(read_tables(file_)) {}

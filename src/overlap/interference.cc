@@ -1,0 +1,75 @@
+// Pairs that are alike.
+#include "overlap/interference.h"
+
+namespace duet {
+namespace {
+
+using Kind = OverlapPolicy::Kind;
+
+}  // namespace
+
+int units_taken(const OverlapPolicy& policy) {
+  return has_partition(policy.kind) ? policy.units : 0;
+}
+
+int units_granted(const OverlapPolicy& policy) {
+  return policy.kind == Kind::dma_partition ? 0 : units_taken(policy);
+}
+
+Interference Interferences::of(const OverlapPolicy& policy, const GemmProblem& problem,
+                               CollectiveKind collective, const Sides& sides) const {
+  if (policy.kind == Kind::serial) return {1, 1};
+  Wanted wanted{policy, forecast_.bound(problem), sides.compute_longer(), collective};
+  if (const auto known = mean(wanted)) return *known;
+  wanted.policy = {Kind::dma, 0};
+  const auto known = has_partition(policy.kind) ? mean(wanted) : std::nullopt;
+  return known ? *known : Interference{};
+}
+
+std::optional<Interference> Interferences::mean(const Wanted& wanted) const {
+  int closest = -1, count = 0;
+  Interference sum;
+  for (const BesideEntry& each : table_.besides) {
+    if (each.policy.kind != wanted.policy.kind) continue;
+    const int alike = likeness(each, wanted);
+    if (alike < closest) continue;
+    if (alike > closest) {
+      sum = {0, 0};
+      count = 0;
+    }
+    closest = alike;
+    const Interference one = of(each, wanted.compute_longer);
+    sum = {sum.loss + one.loss, sum.slowdown + one.slowdown};
+    ++count;
+  }
+  if (count == 0) return std::nullopt;
+  return Interference{sum.loss / count, sum.slowdown / count};
+}
+
+int Interferences::likeness(const BesideEntry& pair, const Wanted& wanted) const {
+  const bool bound = forecast_.bound(pair.compute) == wanted.bound;
+  const bool longer = sides(pair).compute_longer() == wanted.compute_longer;
+  const bool collective = pair.collective == wanted.collective;
+  return 8 * bound + 4 * longer + 2 * collective + (pair.policy.units == wanted.policy.units);
+}
+
+// The collective alone was measured on the units that it was granted, the GEMM on all.
+Sides Interferences::sides(const BesideEntry& pair) const {
+  const double fewer = forecast_.compute(pair.compute, units_taken(pair.policy)) /
+                       forecast_.compute(pair.compute, 0);
+  return {pair.compute_alone * fewer, pair.engine_alone};
+}
+
+// The slowdown is that of the pair's shorter side, which had the other beside it all the time; a
+// pair whose other side is the shorter one does not tell it.
+Interference Interferences::of(const BesideEntry& pair, bool compute_longer) const {
+  const Sides alone = sides(pair);
+  Interference both;
+  both.loss = std::max(0.0, (pair.together - alone.longer()) / alone.shorter());
+  if (alone.compute_longer() != compute_longer) return both;
+  both.slowdown = compute_longer ? pair.communication_slowdown
+                                 : pair.compute_slowdown * pair.compute_alone / alone.compute;
+  return both;
+}
+
+}  // namespace duet
