@@ -1,0 +1,110 @@
+// From a side's samples to its figures.
+#include "overlap/isolated_sides.h"
+
+#include <fmt/format.h>
+
+namespace duet {
+namespace {
+
+constexpr std::uint64_t kLatencyBytes = 64 << 10;  // a collective of this size is all latency
+constexpr double kGrown = 2;                       // times that: half of it is bandwidth
+
+CaseId side_id(const std::string& device, const std::string& engine, int ranks, Axes axes) {
+  axes.emplace_back("ranks", std::int64_t{ranks});
+  return {"overlap_isolated", device, engine, std::move(axes)};
+}
+
+double median(const IsolatedResult& result) { return summarise(result.sampling.samples).median; }
+
+}  // namespace
+
+IsolatedSides::IsolatedSides(Machine& machine, const PairMode& mode, const DevicePeaks& peaks,
+                             const std::string& device_name, std::function<bool()> stop)
+    : machine_(machine),
+      peaks_(peaks),
+      device_name_(device_name),
+      runner_(machine, mode, std::move(stop)) {}
+
+CaseId IsolatedSides::compute_id(const GemmProblem& problem, int units) const {
+  return side_id(device_name_, engines().gemm, machine_.size(),
+                 {{"side", std::string("compute")},
+                  {"work", name(problem)},
+                  {"bytes", std::int64_t{0}},
+                  {"units", std::int64_t{units}}});
+}
+
+CaseId IsolatedSides::communication_id(const Collective& collective, const std::string& engine,
+                                       int units) const {
+  return side_id(device_name_, engine, machine_.size(),
+                 {{"side", std::string("communication")},
+                  {"work", std::string(name(collective.kind))},
+                  {"bytes", static_cast<std::int64_t>(size_bytes(collective, machine_.size()))},
+                  {"units", std::int64_t{units}}});
+}
+
+Measurement IsolatedSides::measured(const CaseId& id, const IsolatedResult& result) const {
+  Measurement one;
+  one.id = id;
+  one.sampling = result.sampling;
+  one.cost = result.cost;
+  if (!result.algorithm.empty()) one.notes.emplace_back("algorithm", result.algorithm);
+  return one;
+}
+
+Measurement IsolatedSides::compute(const GemmProblem& problem, int units) {
+  const Run run = [&](int some) { return runner_.compute(problem, some); };
+  const IsolatedResult result = run(units);
+  const double seconds = median(result), intensity = flop(problem) / bytes(problem);
+  const int taken = units == 0 ? 0 : machine_.device(0).info().compute_units - units;
+  Measurement one = measured(compute_id(problem, units), result);
+  one.metrics = {{"slowdown", slowdown(name(problem), units, seconds, run)},
+                 {"units_taken", double(taken)},
+                 {"flop_per_byte", intensity},
+                 {"memory_gb_per_s", bytes(problem) / seconds / 1e9}};
+  if (const auto balance = device_flop_per_byte(problem.dtype)) {
+    one.metrics.emplace_back("device_flop_per_byte", *balance);
+    one.notes.emplace_back("class",
+                           name(intensity < *balance ? BoundClass::memory : BoundClass::compute));
+  }
+  return one;
+}
+
+Measurement IsolatedSides::communication(const Collective& collective, const std::string& engine,
+                                         int units) {
+  const Run run = [&](int some) { return runner_.communication(collective, engine, some); };
+  const IsolatedResult result = run(units);
+  const double seconds = median(result);
+  const std::string side =
+      fmt::format("{} {} by {}", name(collective.kind), collective.count, engine);
+  Measurement one = measured(communication_id(collective, engine, units), result);
+  one.metrics = {{"slowdown", slowdown(side, units, seconds, run)},
+                 {"memory_gb_per_s", 2 * result.cost.bus_bytes / seconds / 1e9}};
+  if (units > 0) return one;
+  const bool grown = seconds > kGrown * latency(collective, engine);
+  one.notes.emplace_back("class", grown ? "bandwidth-bound" : "latency-bound");
+  return one;
+}
+
+// What a resumed run has measured before is measured again here: its records are not at hand.
+double IsolatedSides::slowdown(const std::string& side, int units, double seconds, const Run& run) {
+  double& whole = whole_[side];
+  if (units == 0) whole = seconds;
+  if (whole <= 0) whole = median(run(0));
+  return seconds / whole;
+}
+
+double IsolatedSides::latency(Collective collective, const std::string& engine) {
+  collective.count = count_for(collective.kind, collective.dtype, kLatencyBytes, machine_.size());
+  double& known =
+      whole_[fmt::format("{} {} by {}", name(collective.kind), collective.count, engine)];
+  if (known <= 0) known = median(runner_.communication(collective, engine, 0));
+  return known;
+}
+
+std::optional<double> IsolatedSides::device_flop_per_byte(DType dtype) const {
+  const auto found = peaks_.flop_per_s.find(dtype);
+  if (found == peaks_.flop_per_s.end() || peaks_.memory_bytes_per_s <= 0) return std::nullopt;
+  return found->second / peaks_.memory_bytes_per_s;
+}
+
+}  // namespace duet

@@ -1,0 +1,47 @@
+// The isolated picture's figures of one side, as records have them (docs/overlap.md).
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "overlap/forecast.h"
+#include "overlap/isolated_runner.h"
+#include "timing/measurement.h"
+
+namespace duet {
+
+class IsolatedSides {
+ public:
+  // As IsolatedRunner; classes of GEMMs are judged by what is promised.
+  IsolatedSides(Machine& machine, const PairMode& mode, const DevicePeaks& peaks,
+                const std::string& device_name, std::function<bool()> stop);
+
+  CaseId compute_id(const GemmProblem& problem, int units) const;
+  CaseId communication_id(const Collective& collective, const std::string& engine, int units) const;
+
+  // On so many units (0: all). Throw as the runner does.
+  Measurement compute(const GemmProblem& problem, int units);
+  Measurement communication(const Collective& collective, const std::string& engine, int units);
+
+  const OverlapEngines& engines() const { return runner_.engines(); }
+  Machine& machine() const { return machine_; }
+  const std::string& device_name() const { return device_name_; }
+
+ private:
+  using Run = std::function<IsolatedResult(int units)>;
+
+  Measurement measured(const CaseId& id, const IsolatedResult& result) const;
+  double slowdown(const std::string& side, int units, double seconds, const Run& run);
+  double latency(Collective collective, const std::string& engine);
+  std::optional<double> device_flop_per_byte(DType dtype) const;
+
+  Machine& machine_;
+  DevicePeaks peaks_;
+  std::string device_name_;
+  IsolatedRunner runner_;
+  std::map<std::string, double> whole_;  // seconds on all units, by side
+};
+
+}  // namespace duet
