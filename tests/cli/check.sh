@@ -5,6 +5,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
 export DUET_TUNING=$folder/tuning.json  # not the user's
+export DUET_ADVICE=$folder/advice.json
 failures=0
 
 fail() {

@@ -1,0 +1,144 @@
+// Tables for advice; see advice_tables.h.
+#include "cli/advice_tables.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/interrupt.h"
+#include "cli/measure.h"
+#include "core/error.h"
+#include "core/units.h"
+#include "overlap/runner.h"
+#include "overlap/table_file.h"
+#include "results/record.h"
+#include "verdict/promise.h"
+
+namespace duet {
+namespace {
+
+// The environments' entry of a machine; nullptr: none.
+const Record* machine_named(const std::vector<Record>& records, const std::string& name) {
+  for (const Record& record : records) {
+    if (!record.contains("machines")) continue;
+    for (const Record& machine : record["machines"]) {
+      if (machine.value("name", "") == name) return &machine;
+    }
+  }
+  return nullptr;
+}
+
+DeviceTable table_for(const Record& machine, const std::string& path) {
+  const Record devices = machine.value("devices", Record::array());
+  if (devices.empty()) throw UsageError(path + ": expected a machine with devices");
+  const Record& first = devices.front();
+  DeviceTable table;
+  table.model = first.value("model", "");
+  table.device =
+      table_device(machine.value("virtual_time", false), machine.value("name", ""), table.model);
+  table.ranks = static_cast<int>(devices.size());
+  table.compute_units = first.value("compute_units", 0);
+  table.vendor = overlap_engines(first.value("kind", "")).vendor;
+  return table;
+}
+
+OverlapRow row_of(const Record& record) {
+  OverlapRow row;
+  const Finished finished = finished_of(record);
+  row.id = finished.id;
+  row.seconds = finished.median_seconds;
+  if (record.contains("metrics")) {
+    for (const auto& [name, value] : record["metrics"].items()) {
+      if (value.is_number()) row.metrics[name] = value.get<double>();
+    }
+  }
+  return row;
+}
+
+bool of_overlap(const Record& record) {
+  const std::string benchmark = record.value("benchmark", "");
+  return benchmark == "overlap" || benchmark == "overlap_isolated";
+}
+
+std::string known(const std::vector<DeviceTable>& tables) {
+  std::string text;
+  for (const DeviceTable& each : tables) {
+    text += fmt::format("{}{} x {}", text.empty() ? "" : ", ", each.ranks, each.device);
+  }
+  return text.empty() ? "none" : text;
+}
+
+}  // namespace
+
+DevicePeaks peaks_of(const std::string& model) {
+  DevicePeaks peaks;
+  const Promise* promise = find_promise(model);
+  if (promise == nullptr) return peaks;
+  for (const auto& [dtype, tflops] : promise->tflops) peaks.flop_per_s[dtype] = tflops * 1e12;
+  peaks.memory_bytes_per_s = promise->memory_gb_per_s * 1e9;
+  if (promise->link) peaks.link_bytes_per_s = promise->link->gb_per_s * 1e9;
+  return peaks;
+}
+
+JournalRows rows_of(const std::string& path) {
+  const JournalContents contents = load_journal(path);
+  JournalRows result;
+  std::string machine;
+  for (const std::size_t place : results_that_count(contents.records)) {
+    const Record& record = contents.records[place];
+    if (!of_overlap(record)) continue;
+    result.rows.push_back(row_of(record));
+    const std::string& device = result.rows.back().id.device;
+    if (machine.empty()) machine = device;
+    if (machine == device) continue;
+    throw UsageError(
+        fmt::format("{}: expected figures of one machine, not {} and {}", path, machine, device));
+  }
+  if (machine.empty()) throw UsageError(path + ": expected figures of duet overlap");
+  const Record* entry = machine_named(contents.records, machine);
+  if (entry == nullptr)
+    throw UsageError(fmt::format("{}: expected to be told of {}", path, machine));
+  result.device = table_for(*entry, path);
+  return result;
+}
+
+DeviceTable read_table(const std::string& path, const std::string& device, int ranks) {
+  if (ends_with(path, ".jsonl")) {
+    const JournalRows found = rows_of(path);
+    DeviceTable table = found.device;
+    add_rows(table, found.rows);
+    if (device.empty() || (table.device == device && table.ranks == ranks)) return table;
+    throw UsageError(fmt::format("{}: measured on {} x {}: expected {} x {}", path, table.ranks,
+                                 table.device, ranks, device));
+  }
+  const TableFile file(path);
+  if (device.empty() && file.tables().size() == 1) return file.tables().front();
+  const DeviceTable* found = file.find(device, ranks);
+  if (found != nullptr) return *found;
+  throw UsageError(fmt::format(
+      "table file {}: it has {}: expected {}", path, known(file.tables()),
+      device.empty() ? "one, or --device to choose" : fmt::format("{} x {}", ranks, device)));
+}
+
+DeviceTable measure_table(const std::string& device, ProbeOptions options,
+                          const OutputFlags& output, const std::vector<std::string>& line) {
+  Plan plan;
+  plan.machines = open_machines({device});
+  Machine& machine = *plan.machines.front();
+  options.device_name = machine.name();
+  DeviceTable table = empty_table(machine);
+  options.peaks = peaks_of(table.model);
+  std::vector<OverlapRow> rows;
+  for (const auto make : {isolated_probes, pair_probes}) {
+    Benchmark benchmark = make(machine, options, interrupted);
+    hear(benchmark, rows);
+    add_job(plan, machine, std::move(benchmark));
+  }
+  if (measure(plan, output, line) != 0) {
+    throw Error("no table: expected every case to be measured or skipped");
+  }
+  add_rows(table, rows);
+  return table;
+}
+
+}  // namespace duet

@@ -1,0 +1,14 @@
+// What `duet advise` prints.
+#pragma once
+
+#include <string>
+
+#include "overlap/score.h"
+
+namespace duet {
+
+std::string advice_text(const OverlapScenario& scenario, const DeviceTable& table,
+                        const Advice& advice);
+std::string score_text(const Score& score);
+
+}  // namespace duet

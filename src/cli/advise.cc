@@ -1,0 +1,138 @@
+// `duet advise`: under which policy a GEMM and a collective should run, and how good such advice
+// is.
+#include <fmt/format.h>
+
+#include <iostream>
+
+#include "cli/advice_tables.h"
+#include "cli/advice_text.h"
+#include "cli/as_one.h"
+#include "cli/command.h"
+#include "cli/lists.h"
+#include "core/error.h"
+#include "overlap/table_file.h"
+
+namespace duet {
+namespace {
+
+class AdviseCommand : public Command {
+ public:
+  explicit AdviseCommand(CLI::App& root)
+      : app_(root.add_subcommand(
+            "advise",
+            "Say under which policy a GEMM and a collective should run at once, by a table that "
+            "is measured once a device")) {
+    add_device_flags(*app_, devices_, "host:2");
+    add("--compute", compute_, "WORK", "gemm:MxNxK or gemm:MxNxK:DTYPE");
+    add("--communicate", communicate_, "WORK", "all_gather:896M or another collective");
+    add("--table", table_, "FILE",
+        "The table to go by, or a journal of --measure (*.jsonl); default: what --measure stored, "
+        "else what is needed is measured now");
+    app_->add_flag("--measure", measure_, "Measure the device's table and keep it");
+    add("--score", journal_, "JOURNAL",
+        "Hold the advice against a journal of duet overlap: how often it is right, worst loss");
+    add("--collectives", kinds_, "LIST",
+        "--measure: of which the table tells; default all_gather, all_to_all, reduce_scatter, "
+        "all_reduce");
+    add("--iterations", iterations_, "COUNT",
+        "Measure each case so often; default 9, after 6 more");
+    add("--json", output_.json, "FILE", "Write what is measured to a new journal");
+    app_->add_flag("--quiet", output_.quiet, "Show no cases that are measured");
+  }
+
+  CLI::App& app() override { return *app_; }
+
+  int run(const std::vector<std::string>& line) override {
+    require_one_process("advise");
+    const int tasks = (measure_ ? 1 : 0) + (journal_.empty() ? 0 : 1) + (compute_.empty() ? 0 : 1);
+    if (tasks != 1 || compute_.empty() != communicate_.empty()) {
+      throw UsageError(
+          "advise: expected --compute with --communicate, or --measure, or --score JOURNAL");
+    }
+    if (measure_) return keep_table(line);
+    return journal_.empty() ? advise_pair(line) : score_journal();
+  }
+
+ private:
+  void add(const std::string& flag, std::string& value, const char* type, const char* text) {
+    app_->add_option(flag, value, text)->type_name(type)->check(not_empty());
+  }
+
+  std::string device() const {
+    const std::vector<std::string> names = device_names(devices_);
+    if (names.size() > 1) throw UsageError("advise: expected one machine in --device");
+    return names.empty() ? "host:2" : names.front();
+  }
+
+  ProbeOptions probes() const {
+    ProbeOptions options;
+    options.collectives =
+        parse_list(kinds_.empty() ? "all_gather,all_to_all,reduce_scatter,all_reduce" : kinds_,
+                   parse_collective);
+    if (!iterations_.empty()) {
+      options.mode.iterations = parse_number(iterations_, 1, "--iterations");
+    }
+    return options;
+  }
+
+  int keep_table(const std::vector<std::string>& line) const {
+    const std::string path = table_.empty() ? TableFile::usual_path() : table_;
+    TableFile file(path);
+    file.require_writable();
+    const DeviceTable table = measure_table(device(), probes(), output_, line);
+    file.store(table);
+    if (!output_.quiet) {
+      std::cout << fmt::format("table of {} x {} stored in {}\n", table.ranks, table.device, path);
+    }
+    return 0;
+  }
+
+  int advise_pair(const std::vector<std::string>& line) const {
+    const OverlapScenario scenario = parse_scenario(compute_, communicate_);
+    const DeviceTable table = table_for(scenario, line);
+    check_scenario(scenario, table.ranks);
+    std::cout << advice_text(scenario, table, advise(table, peaks_of(table.model), scenario));
+    return 0;
+  }
+
+  // A file of one table says itself whose it is: no machine is opened then.
+  DeviceTable table_for(const OverlapScenario& scenario,
+                        const std::vector<std::string>& line) const {
+    if (!table_.empty() && device_names(devices_).empty()) return read_table(table_, "", 0);
+    const DeviceTable own = empty_table(*open_machines({device()}).front());
+    check_scenario(scenario, own.ranks);
+    if (!table_.empty()) return read_table(table_, own.device, own.ranks);
+    const TableFile file(TableFile::usual_path());
+    if (const DeviceTable* found = file.find(own.device, own.ranks)) return *found;
+    std::cerr << "duet: no table of this device: measuring what this pair needs; duet advise "
+                 "--measure keeps one\n";
+    ProbeOptions options = probes();
+    options.collectives = {scenario.collective};
+    options.dtype = scenario.compute.dtype;
+    OutputFlags output = output_;
+    output.quiet = true;
+    return measure_table(device(), options, output, line);
+  }
+
+  int score_journal() const {
+    const JournalRows sweep = rows_of(journal_);
+    const DeviceTable table = read_table(table_.empty() ? TableFile::usual_path() : table_,
+                                         sweep.device.device, sweep.device.ranks);
+    std::cout << score_text(score(table, peaks_of(table.model), sweep.rows));
+    return 0;
+  }
+
+  CLI::App* app_;
+  DeviceFlags devices_;
+  OutputFlags output_;
+  std::string compute_, communicate_, table_, journal_, kinds_, iterations_;
+  bool measure_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_advise_command(CLI::App& root) {
+  return std::make_unique<AdviseCommand>(root);
+}
+
+}  // namespace duet
