@@ -115,9 +115,11 @@ DeviceTable read_table(const std::string& path, const std::string& device, int r
   if (device.empty() && file.tables().size() == 1) return file.tables().front();
   const DeviceTable* found = file.find(device, ranks);
   if (found != nullptr) return *found;
-  throw UsageError(fmt::format(
-      "table file {}: it has {}: expected {}", path, known(file.tables()),
-      device.empty() ? "one, or --device to choose" : fmt::format("{} x {}", ranks, device)));
+  const std::string expected =
+      device.empty() ? "one, or --device to choose"
+                     : fmt::format("{} x {} (duet advise --measure makes it)", ranks, device);
+  throw UsageError(
+      fmt::format("table file {}: it has {}: expected {}", path, known(file.tables()), expected));
 }
 
 DeviceTable measure_table(const std::string& device, ProbeOptions options,

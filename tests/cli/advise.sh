@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # duet advise: what it refuses, measures, keeps and says, and how its advice scores.
+paper=$(realpath "$(dirname "$0")/../../docs/results/h200-4/overlap/paper.jsonl")
 source "$(dirname "$0")/check.sh"
 export DUET_ADVICE=$folder/made/by/duet/advice.json
 
@@ -44,7 +45,13 @@ expect_code 0 overlap --device sim:h200-4 "${pair[@]}" --iterations 1 --json swe
   --policy serial,base,priority,dma
 expect_code 0 advise --score sweep.jsonl
 grep -q '^right (within 1% of the best) in 1 of 1, worst loss 0' out || fail "score: $(cat out)"
+# Each scenario by the others: what stands in docs/overlap.md.
+expect_code 0 advise --score "$paper" --table "$paper"
+grep -q '^right (within 1% of the best) in 25 of 30, worst loss 5.1%$' out || fail "H200: $(cat out)"
 refuses 'it has 4 x sim:h200-4: expected 8 x sim:mi300x-8' advise "${pair[@]}" \
   --table "$DUET_ADVICE" --device sim:mi300x-8
+refuses 'expected 4 x NVIDIA H200 (duet advise --measure makes it)' advise --score "$paper"
+refuses 'measured on 4 x NVIDIA H200: expected 4 x sim:h200-4' advise "${pair[@]}" \
+  --table "$paper" --device sim:h200-4
 refuses 'none.jsonl' advise --score none.jsonl
 finish

@@ -77,8 +77,7 @@ std::string TuningFile::usual_path() {
   return StoredFile::usual_path("DUET_TUNING", "tuning.json");
 }
 
-TuningFile::TuningFile(std::string path)
-    : file_(std::move(path), "tuning file", "DUET_TUNING") {
+TuningFile::TuningFile(std::string path) : file_(std::move(path), "tuning file", "DUET_TUNING") {
   read();
 }
 
