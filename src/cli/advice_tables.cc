@@ -9,7 +9,7 @@
 #include "cli/measure.h"
 #include "core/error.h"
 #include "core/units.h"
-#include "overlap/runner.h"
+#include "overlap/engines.h"
 #include "overlap/table_file.h"
 #include "results/record.h"
 #include "verdict/promise.h"
@@ -38,7 +38,7 @@ DeviceTable table_for(const Record& machine, const std::string& path) {
       table_device(machine.value("virtual_time", false), machine.value("name", ""), table.model);
   table.ranks = static_cast<int>(devices.size());
   table.compute_units = first.value("compute_units", 0);
-  table.vendor = overlap_engines(first.value("kind", "")).vendor;
+  table.vendor = overlap_engine_names(first.value("kind", "")).vendor;
   return table;
 }
 

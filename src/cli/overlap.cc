@@ -6,6 +6,7 @@
 #include <optional>
 #include <sstream>
 
+#include "cli/advice_tables.h"
 #include "cli/as_one.h"
 #include "cli/command.h"
 #include "cli/flags.h"
@@ -15,6 +16,7 @@
 #include "core/error.h"
 #include "overlap/cases.h"
 #include "overlap/engines.h"
+#include "overlap/isolated.h"
 
 namespace duet {
 namespace {
@@ -40,6 +42,9 @@ class OverlapCommand : public Command {
     add("--units", units_, "LIST",
         "Compute units that partitions keep for communication; default powers of two from 8 to a "
         "quarter of all, where the device can be split");
+    app_->add_flag("--isolated", isolated_,
+                   "Measure each GEMM and each collective alone instead, on all compute units and "
+                   "on fewer");
     add("--iterations", iterations_, "COUNT",
         "Measure each case at least so often; default 9, after 6 more");
     app_->add_flag("--energy", energy_,
@@ -66,7 +71,9 @@ class OverlapCommand : public Command {
       }
       options.device_name = machine->name();
       options.runs.sweep = sweep(machine->device(0).info(), options.policies);
-      add_job(plan, *machine, overlap_benchmark(*machine, options, interrupted));
+      add_job(plan, *machine,
+              isolated_ ? isolated_benchmark(*machine, sides_of(options, *machine), interrupted)
+                        : overlap_benchmark(*machine, options, interrupted));
     }
     return measure(plan, output_, line);
   }
@@ -77,6 +84,9 @@ class OverlapCommand : public Command {
   }
 
   OverlapOptions parsed() const {
+    if (isolated_ && (!policies_.empty() || energy_)) {
+      throw UsageError("--isolated: expected no --policy and no --energy with it");
+    }
     OverlapOptions options;
     options.scenarios = scenarios();
     options.policies = parse_policies(policies_.empty() ? "all" : policies_);
@@ -105,6 +115,11 @@ class OverlapCommand : public Command {
                                    word, info.compute_units, info.name));
     }
     return units;
+  }
+
+  static IsolatedOptions sides_of(const OverlapOptions& options, Machine& machine) {
+    return {options.scenarios, peaks_of(machine.device(0).info().model), options.runs.mode,
+            options.device_name};
   }
 
   std::vector<OverlapScenario> scenarios() const {
@@ -137,7 +152,7 @@ class OverlapCommand : public Command {
   DeviceFlags devices_;
   OutputFlags output_;
   std::string scenarios_, compute_, communicate_, policies_, units_, iterations_;
-  bool energy_ = false;
+  bool energy_ = false, isolated_ = false;
   std::optional<double> energy_seconds_;
 };
 

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "overlap/isolated_sides.h"
+#include "overlap/metrics.h"
 
 namespace duet {
 namespace {
@@ -37,7 +38,7 @@ void add_communication(Benchmark& benchmark, const Sides& sides, const Collectiv
                                },
                                std::nullopt});
   };
-  const OverlapEngines& engines = sides->engines();
+  const OverlapEngineNames& engines = sides->engines();
   for (const std::string& engine : {engines.vendor, engines.zero_cta, std::string("dma")}) {
     add(engine, 0);
   }

@@ -10,18 +10,7 @@
 namespace duet {
 
 IsolatedRunner::IsolatedRunner(Machine& machine, const PairMode& mode, std::function<bool()> stop)
-    : machine_(machine),
-      mode_(mode),
-      stop_(std::move(stop)),
-      engines_(overlap_engines(machine.device(0).info().kind)),
-      collectives_(collective_engines(machine.device(0).info().kind)),
-      sessions_(machine, nullptr) {
-  for (GemmEngine* each : gemm_engines(machine.device(0).info().kind).engines) {
-    if (each->name() == engines_.gemm) gemm_ = each;
-  }
-  if (gemm_ != nullptr) return;
-  throw Unavailable(fmt::format("overlap: {} has no engine for GEMMs", machine.name()));
-}
+    : machine_(machine), mode_(mode), stop_(std::move(stop)), engines_(machine) {}
 
 Sampling IsolatedRunner::alone(Work& work, const Placement& placement) {
   Mode mode;
@@ -29,7 +18,7 @@ Sampling IsolatedRunner::alone(Work& work, const Placement& placement) {
   mode.min_iterations = mode.max_iterations = mode_.iterations;
   mode.relative_interval = 0;
   mode.deadline_seconds = mode_.deadline_seconds;
-  return Sampler(sessions_.team(), stop_).measure(work, mode, placement);
+  return Sampler(engines_.team(), stop_).measure(work, mode, placement);
 }
 
 IsolatedResult IsolatedRunner::compute(const GemmProblem& problem, int units) {
@@ -38,7 +27,7 @@ IsolatedResult IsolatedRunner::compute(const GemmProblem& problem, int units) {
     throw Unavailable(
         fmt::format("{} cannot keep compute to some of its compute units", info.name));
   }
-  GemmWork work(*gemm_, problem, {}, machine_.size());
+  GemmWork work(engines_.gemm(), problem, {}, machine_.size());
   IsolatedResult result;
   result.sampling = alone(work, {0, units});
   result.cost = work.cost();
@@ -47,29 +36,27 @@ IsolatedResult IsolatedRunner::compute(const GemmProblem& problem, int units) {
 }
 
 IsolatedResult IsolatedRunner::communication(const Collective& collective,
-                                             const std::string& engine_name, int units) {
-  CollectiveWork work(sessions_.team(), sessions_.session(engine(engine_name, units)), collective,
-                      false);
+                                             const std::string& engine, int units) {
+  CollectiveWork work(engines_.team(), engines_.session(bounded(engine, units)), collective, false);
   IsolatedResult result;
-  result.sampling = alone(work, {});
+  try {
+    result.sampling = alone(work, {});
+  } catch (const Unavailable&) {
+    throw;
+  } catch (const std::exception&) {
+    engines_.close();
+    throw;
+  }
   result.cost = work.cost();
   result.algorithm = work.algorithm();
   return result;
 }
 
-CollectiveEngine& IsolatedRunner::engine(const std::string& name, int units) {
-  CollectiveEngine* whole = nullptr;
-  for (CollectiveEngine* each : collectives_.engines) {
-    if (each->name() == name) whole = each;
-  }
-  if (whole == nullptr) {
-    throw Unavailable(fmt::format("overlap: {} has no collectives by {}", machine_.name(), name));
-  }
-  if (units == 0) return *whole;
-  std::unique_ptr<CollectiveEngine>& limited = limited_[{name, units}];
-  if (limited == nullptr) limited = whole->limited(units);
-  if (limited != nullptr) return *limited;
-  throw Unavailable(fmt::format("{} cannot be kept to some of the compute units", name));
+std::string IsolatedRunner::bounded(const std::string& engine, int units) {
+  if (units == 0) return engine;
+  const std::string found = engines_.of({OverlapPolicy::Kind::partition, units});
+  if (engine == engines_.vendor() && found != engine) return found;
+  throw Unavailable(fmt::format("{} cannot be kept to some of the compute units", engine));
 }
 
 }  // namespace duet

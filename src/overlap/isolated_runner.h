@@ -2,13 +2,9 @@
 #pragma once
 
 #include <functional>
-#include <map>
-#include <memory>
 #include <string>
 
-#include "collectives/open_sessions.h"
-#include "gemm/engine.h"
-#include "overlap/runner.h"
+#include "overlap/engines.h"
 #include "timing/pair_sampler.h"
 #include "timing/sampler.h"
 
@@ -25,26 +21,19 @@ class IsolatedRunner {
   // As OverlapRunner.
   IsolatedRunner(Machine& machine, const PairMode& mode, std::function<bool()> stop);
 
-  // On so many units (0: all). Throw Unavailable for what the machine does not have or cannot
-  // limit, and what the works throw.
+  // On so many units (0: all), which of the engines only the default library can be kept to. Throw
+  // Unavailable for what the machine does not have or cannot limit, and what the works throw.
   IsolatedResult compute(const GemmProblem& problem, int units);
   IsolatedResult communication(const Collective& collective, const std::string& engine, int units);
 
-  const OverlapEngines& engines() const { return engines_; }
-
  private:
-  CollectiveEngine& engine(const std::string& name, int units);
   Sampling alone(Work& work, const Placement& placement);
+  std::string bounded(const std::string& engine, int units);
 
   Machine& machine_;
   PairMode mode_;
   std::function<bool()> stop_;
   OverlapEngines engines_;
-  GemmEngine* gemm_ = nullptr;
-  CollectiveEngines collectives_;
-  // Bounded to some units, by name and units; they outlive their sessions.
-  std::map<std::pair<std::string, int>, std::unique_ptr<CollectiveEngine>> limited_;
-  OpenSessions sessions_;
 };
 
 }  // namespace duet

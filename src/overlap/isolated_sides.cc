@@ -23,6 +23,7 @@ IsolatedSides::IsolatedSides(Machine& machine, const PairMode& mode, const Devic
     : machine_(machine),
       peaks_(peaks),
       device_name_(device_name),
+      names_(overlap_engine_names(machine.device(0).info().kind)),
       runner_(machine, mode, std::move(stop)) {}
 
 CaseId IsolatedSides::compute_id(const GemmProblem& problem, int units) const {

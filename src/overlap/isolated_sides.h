@@ -25,7 +25,7 @@ class IsolatedSides {
   Measurement compute(const GemmProblem& problem, int units);
   Measurement communication(const Collective& collective, const std::string& engine, int units);
 
-  const OverlapEngines& engines() const { return runner_.engines(); }
+  const OverlapEngineNames& engines() const { return names_; }
   Machine& machine() const { return machine_; }
   const std::string& device_name() const { return device_name_; }
 
@@ -40,6 +40,7 @@ class IsolatedSides {
   Machine& machine_;
   DevicePeaks peaks_;
   std::string device_name_;
+  OverlapEngineNames names_;
   IsolatedRunner runner_;
   std::map<std::string, double> whole_;  // seconds on all units, by side
 };

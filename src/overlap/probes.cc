@@ -1,7 +1,7 @@
 // Which probes, and under which policies.
 #include "overlap/probes.h"
 
-#include "overlap/runner.h"
+#include "overlap/engines.h"
 
 namespace duet {
 namespace {
@@ -79,7 +79,7 @@ Benchmark pair_probes(Machine& machine, const ProbeOptions& options, std::functi
   const GemmProblem flat = problem(sizes.flat, options.dtype);
   OverlapOptions overlap;
   overlap.policies = policies(machine);
-  overlap.mode = options.mode;
+  overlap.runs.mode = options.mode;
   overlap.device_name = options.device_name;
   for (const CollectiveKind kind : options.collectives) {
     for (const std::uint64_t bytes : sizes.beside_large) {
@@ -109,7 +109,7 @@ DeviceTable empty_table(Machine& machine) {
   table.model = info.model;
   table.ranks = machine.size();
   table.compute_units = info.compute_units;
-  table.vendor = overlap_engines(info.kind).vendor;
+  table.vendor = overlap_engine_names(info.kind).vendor;
   return table;
 }
 
