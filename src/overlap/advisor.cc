@@ -24,7 +24,8 @@ class Advisor {
         interferences_(table, forecast_),
         problem_(problem_of(scenario)),
         kind_(scenario.collective),
-        bytes_(scenario.bytes / static_cast<std::uint64_t>(scenario.pieces)) {}
+        bytes_(scenario.bytes / static_cast<std::uint64_t>(scenario.pieces)),
+        pieces_(scenario.pieces) {}
 
   std::vector<PolicyForecast> all(const std::function<bool(const OverlapPolicy&)>& allowed) const {
     std::vector<PolicyForecast> list;
@@ -85,8 +86,9 @@ class Advisor {
     PolicyForecast one;
     one.policy = policy;
     one.engine = engine(policy.kind);
-    one.compute = forecast_.compute(problem_, units_taken(policy));
-    one.communication = forecast_.communication(kind_, bytes_, one.engine, units_granted(policy));
+    one.compute = pieces_ * forecast_.compute(problem_, units_taken(policy));
+    one.communication =
+        pieces_ * forecast_.communication(kind_, bytes_, one.engine, units_granted(policy));
     const Sides sides{one.compute, one.communication};
     const Interference both = interferences_.of(policy, problem_, kind_, sides);
     one.loss = both.loss;
@@ -106,9 +108,10 @@ class Advisor {
   const DeviceTable& table_;
   Forecast forecast_;
   Interferences interferences_;  // by the forecast
-  GemmProblem problem_;
+  GemmProblem problem_;          // of a piece, as the bytes are
   CollectiveKind kind_;
   std::uint64_t bytes_;
+  int pieces_;
 };
 
 const PolicyForecast& chosen(const std::vector<PolicyForecast>& fastest_first) {

@@ -75,6 +75,17 @@ TEST(Advisor, TakesTheLeastOfWhatItForecasts) {
   EXPECT_NE(advice.why.find("next is priority"), std::string::npos) << advice.why;
 }
 
+TEST(Advisor, TakesPiecesOneAfterTheOther) {
+  DeviceTable table = round_table();
+  table.besides = {beside(Kind::dma, "dma", 0)};
+  OverlapScenario pieces = parse_scenario("gemm:100x10000x5000", "all_gather:1000000");
+  pieces.pieces = 10;
+  const PolicyForecast forecast = of(advise(table, {}, pieces, no_partitions), "dma");
+  // Ten of 100 kB, each with its latency.
+  EXPECT_NEAR(forecast.communication, 10 * 20.8e-6, 1e-9);
+  EXPECT_NEAR(forecast.together, std::max(forecast.compute, forecast.communication), 1e-9);
+}
+
 TEST(Advisor, TakesFewerUnitsOfTwoThatAreAsFast) {
   DeviceTable table = round_table();
   table.besides = {beside(Kind::priority, "library", 0.1), beside(Kind::dma, "dma", 0.12)};

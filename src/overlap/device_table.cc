@@ -79,9 +79,9 @@ void add_beside(DeviceTable& table, const OverlapRow& row) {
   one.compute = problem_of(scenario);
   one.collective = scenario.collective;
   one.bytes = scenario.bytes / static_cast<std::uint64_t>(scenario.pieces);
-  one.compute_alone = row.metric("compute_seconds");
-  one.engine_alone = row.metric("engine_seconds");
-  one.together = row.seconds;
+  one.compute_alone = row.metric("compute_seconds") / scenario.pieces;
+  one.engine_alone = row.metric("engine_seconds") / scenario.pieces;
+  one.together = row.seconds / scenario.pieces;
   one.compute_slowdown = row.metric("compute_slowdown");
   one.communication_slowdown = row.metric("communication_slowdown");
   entry(table.besides, [&](const BesideEntry& each) {

@@ -35,7 +35,7 @@ struct CollectiveEntry {
   std::uint64_t granted_bytes = 0;  // at this size
 };
 
-// A GEMM and a collective at once. Alone are G and C_e.
+// A GEMM and a collective at once; of a scenario in pieces a piece of each. Alone are G and C_e.
 struct BesideEntry {
   OverlapPolicy policy;
   std::string engine;

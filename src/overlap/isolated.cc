@@ -60,8 +60,10 @@ std::vector<Measurement> pairs(const IsolatedSides& sides,
   const std::string& vendor = sides.engines().vendor;
   std::vector<Measurement> all;
   for (const OverlapScenario& each : scenarios) {
-    const double compute = seconds_of(finished, sides.compute_id(problem_of(each), 0));
+    const double compute =
+        each.pieces * seconds_of(finished, sides.compute_id(problem_of(each), 0));
     const double communication =
+        each.pieces *
         seconds_of(finished, sides.communication_id(collective_of(each, ranks), vendor, 0));
     if (compute <= 0 || communication <= 0) continue;
     Measurement one;

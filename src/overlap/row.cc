@@ -69,7 +69,6 @@ OverlapScenario scenario_of(const OverlapRow& row) {
     throw Error(fmt::format("{}: expected 1 piece or more, and 0 bytes or more", scenario.name));
   }
   scenario.bytes = static_cast<std::uint64_t>(bytes);
-  // The axis names the whole GEMM; one piece is what was measured.
   scenario.compute = parse_problem(row.word("compute"));
   scenario.collective = parse_collective(row.word("collective"));
   return scenario;
