@@ -54,8 +54,8 @@ class CollectiveEngine {
   virtual ~CollectiveEngine() = default;
   virtual std::string name() const = 0;         // "dma", "nccl", "nccl-zero-cta", "mpi"
   virtual std::string device_kind() const = 0;  // "cuda"; "" for any
-  // The same with kernels of at most so many compute units, under a name that says so; nullptr where
-  // they cannot be bounded.
+  // The same with kernels of at most so many compute units, under a name that says so; nullptr
+  // where they cannot be bounded.
   virtual std::unique_ptr<CollectiveEngine> limited(int) const { return nullptr; }
   // Throws UsageError where what the user has set for the engine cannot be understood: asked before
   // anything is measured, by all processes, outside of Team::each().

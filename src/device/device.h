@@ -30,7 +30,7 @@ struct DeviceInfo {
   int copy_engines = 0;           // 0: unknown
   int priorities = 1;             // distinct stream priorities; priority is clamped to 0..n-1
   int unit_grain = 0;  // streams can leave multiples of so many compute units to others; 0: none
-  bool cpu_addressable = false;   // the CPU may follow Span::data of device memory
+  bool cpu_addressable = false;                // the CPU may follow Span::data of device memory
   std::map<std::string, std::string> details;  // what else `duet info` shows
 };
 

@@ -32,7 +32,7 @@ class GemmPlan {
 struct Tuning {
   double seconds = 6;    // for a problem, about
   bool flushed = false;  // choose for calls that find the cache flushed, not for calls back to back
-  int units = 0;  // compute units that the stream of the calls will have; 0: all. A hint
+  int units = 0;         // compute units that the stream of the calls will have; 0: all. A hint
 };
 
 class GemmEngine {

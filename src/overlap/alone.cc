@@ -42,8 +42,7 @@ double AloneTimes::median(Work& piece, const OverlapScenario& scenario, const Pl
   mode.deadline_seconds = mode_.deadline_seconds;
   const bool energy = energy_ != nullptr && placement.units == 0;
   const AfterSamples after = energy ? energy_->take(name) : AfterSamples();
-  return summarise(
-             Sampler(engines_.team(), stop_).measure(work, mode, placement, after).samples)
+  return summarise(Sampler(engines_.team(), stop_).measure(work, mode, placement, after).samples)
       .median;
 }
 

@@ -16,7 +16,8 @@ namespace duet {
 
 struct OverlapOptions {
   std::vector<OverlapScenario> scenarios;
-  // Of a partition that names no units the points of the sweep are cases as well, before their best.
+  // Of a partition that names no units the points of the sweep are cases as well, before their
+  // best.
   std::vector<OverlapPolicy> policies;
   OverlapRuns runs;
   std::string device_name;  // --device, as the journal shows it

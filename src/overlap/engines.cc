@@ -16,6 +16,12 @@ OverlapEngineNames overlap_engine_names(const std::string& device_kind) {
   return {"kernel", "zero-cta", "duet"};
 }
 
+std::string overlap_engine(const OverlapPolicy& policy, const std::string& device_kind) {
+  if (by_dma(policy.kind)) return "dma";
+  const OverlapEngineNames names = overlap_engine_names(device_kind);
+  return policy.kind == OverlapPolicy::Kind::zero_cta ? names.zero_cta : names.vendor;
+}
+
 std::vector<int> partition_sweep(const DeviceInfo& info) {
   constexpr int kLeast = 8;  // CUs that the paper's partitions begin with
   std::vector<int> sweep;
@@ -52,11 +58,10 @@ CollectiveSession& OverlapEngines::session(const std::string& name) {
 }
 
 std::string OverlapEngines::of(const OverlapPolicy& policy) {
-  if (by_dma(policy.kind)) return "dma";
-  if (policy.kind == OverlapPolicy::Kind::zero_cta) return names_.zero_cta;
-  if (policy.units == 0) return names_.vendor;
-  std::unique_ptr<CollectiveEngine> made = engine(names_.vendor).limited(policy.units);
-  if (made == nullptr) return names_.vendor;
+  const std::string whole = overlap_engine(policy, machine_.device(0).info().kind);
+  if (policy.units == 0 || by_dma(policy.kind)) return whole;
+  std::unique_ptr<CollectiveEngine> made = engine(whole).limited(policy.units);
+  if (made == nullptr) return whole;
   const std::string name = made->name();
   bounded_.emplace(name, std::move(made));
   return name;
@@ -65,6 +70,10 @@ std::string OverlapEngines::of(const OverlapPolicy& policy) {
 int OverlapEngines::units_for_compute(const OverlapPolicy& policy) const {
   if (!has_partition(policy.kind)) return 0;
   const DeviceInfo& info = machine_.device(0).info();
+  if (info.unit_grain == 0) {
+    throw Unavailable(fmt::format("{}: {} cannot keep a stream to some of its compute units",
+                                  name(policy), info.name));
+  }
   if (policy.units < info.compute_units) return info.compute_units - policy.units;
   throw UsageError(fmt::format("{}: expected fewer than the {} compute units of {}", name(policy),
                                info.compute_units, info.name));

@@ -20,6 +20,9 @@ struct OverlapEngineNames {
 };
 OverlapEngineNames overlap_engine_names(const std::string& device_kind);
 
+// Whose collective a policy takes on a kind of device; of a partition without its bound.
+std::string overlap_engine(const OverlapPolicy& policy, const std::string& device_kind);
+
 // The partitions that are tried where a policy names none: powers of two from 8 units, or what the
 // device can split, to a quarter of all. Empty where it cannot.
 std::vector<int> partition_sweep(const DeviceInfo& info);
@@ -47,7 +50,7 @@ class OverlapEngines {
   void close() { sessions_.close(); }
 
   // How many of the compute units a policy leaves to the GEMM; 0: all. Throws UsageError for a
-  // partition of all of them.
+  // partition of all of them, Unavailable where the devices have no partitions.
   int units_for_compute(const OverlapPolicy& policy) const;
 
  private:

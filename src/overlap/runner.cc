@@ -55,11 +55,10 @@ OverlapRunner::OverlapRunner(Machine& machine, OverlapRuns runs, std::function<b
     : runs_(std::move(runs)),
       stop_(std::move(stop)),
       engines_(machine),
-      energy_(runs_.energy_seconds > 0
-                  ? std::make_unique<EnergyProbe>(energy_source(engines_.team()),
-                                                  runs_.energy_seconds,
-                                                  runs_.mode.deadline_seconds, stop_)
-                  : nullptr),
+      energy_(runs_.energy_seconds > 0 ? std::make_unique<EnergyProbe>(
+                                             energy_source(engines_.team()), runs_.energy_seconds,
+                                             runs_.mode.deadline_seconds, stop_)
+                                       : nullptr),
       alone_(engines_, runs_.mode, energy_.get(), stop_) {}
 
 void OverlapRunner::add_energy(OverlapResult& result, const OverlapScenario& scenario,
@@ -68,9 +67,9 @@ void OverlapRunner::add_energy(OverlapResult& result, const OverlapScenario& sce
     result.together.warnings.push_back("no energy: " + energy_->unavailable());
     return;
   }
-  result.draw = energy_->draw(together_name(scenario, result.policy),
-                              AloneTimes::compute_name(scenario),
-                              AloneTimes::communication_name(scenario, result.engine));
+  result.draw =
+      energy_->draw(together_name(scenario, result.policy), AloneTimes::compute_name(scenario),
+                    AloneTimes::communication_name(scenario, result.engine));
   result.draw->wire_bytes = wire_bytes;
 }
 
@@ -85,9 +84,8 @@ void OverlapRunner::measure_together(const OverlapScenario& scenario, OverlapRes
   const Placement urgent{has_priority(result.policy.kind) ? highest : 0};
   PairMode mode = runs_.mode;
   mode.serial = result.policy.kind == Kind::serial;
-  const AfterSamples after = energy_ != nullptr
-                                 ? energy_->take(together_name(scenario, result.policy))
-                                 : AfterSamples();
+  const AfterSamples after =
+      energy_ != nullptr ? energy_->take(together_name(scenario, result.policy)) : AfterSamples();
   PairSampler sampler(team, stop_);
   result.together = result.compute_first
                         ? sampler.measure(compute, beside, communication, urgent, mode, after)
@@ -106,7 +104,8 @@ OverlapResult OverlapRunner::measure(const OverlapScenario& scenario, const Over
   }
   result.compute_first = compute_goes_first(policy.kind);
   std::vector<int> left;  // by the partitions
-  for (const int units : runs_.sweep) left.push_back(engines_.units_for_compute({Kind::partition, units}));
+  for (const int units : runs_.sweep)
+    left.push_back(engines_.units_for_compute({Kind::partition, units}));
   result.times.compute = alone_.compute(scenario, 0);
   result.times.least_compute = alone_.least_compute(scenario, left);
   result.times.communication = alone_.communication(scenario, engines_.vendor());
@@ -127,9 +126,8 @@ const OverlapResult& OverlapRunner::point(const OverlapScenario& scenario,
 
 OverlapResult OverlapRunner::best_of_sweep(const OverlapScenario& scenario, Kind kind) {
   if (runs_.sweep.empty()) {
-    throw Unavailable(fmt::format("{}: {} cannot keep a stream to some of its compute units",
-                                  name(OverlapPolicy{kind, 0}),
-                                  engines_.team().local_rank(0).device.info().name));
+    engines_.units_for_compute({kind, 0});
+    throw UsageError(name(OverlapPolicy{kind, 0}) + ": expected partitions to try");
   }
   const OverlapResult* best = nullptr;
   for (const int units : runs_.sweep) {

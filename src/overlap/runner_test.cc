@@ -91,8 +91,7 @@ TEST(OverlapRunner, KeepsBothSidesToTheirPart) {
     runner.run(scenario, {Kind::partition, 304});
     FAIL() << "a partition of all units was taken";
   } catch (const UsageError& error) {
-    EXPECT_NE(std::string(error.what()).find("fewer than the 304 compute units"),
-              std::string::npos)
+    EXPECT_NE(std::string(error.what()).find("fewer than the 304 compute units"), std::string::npos)
         << error.what();
   }
 }

@@ -9,7 +9,7 @@
 
 #include "communicator/native_streams.h"
 #include "core/error.h"
-#include "overlap/runner.h"
+#include "overlap/engines.h"
 
 namespace duet {
 namespace {
@@ -50,9 +50,7 @@ void require_built(const OverlapPolicy& policy) {
 }  // namespace
 
 std::string engine_of(const OverlapPolicy& policy, const std::string& device) {
-  const OverlapEngines engines = overlap_engines(device.substr(0, device.find(':')));
-  if (policy.kind == Kind::dma || policy.kind == Kind::dma_partition) return "dma";
-  return policy.kind == Kind::zero_cta ? engines.zero_cta : engines.vendor;
+  return overlap_engine(policy, device.substr(0, device.find(':')));
 }
 
 struct Overlap::Parts {

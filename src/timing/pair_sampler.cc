@@ -171,7 +171,8 @@ PairSampling PairSampler::measure(Work& first, const Placement& first_placement,
       return count < least || (!model && machine.now() - begin < seconds);
     };
     if (!model) {
-      for (; more(sampling.warm_ups, mode.warm_ups, mode.warm_up_seconds); ++sampling.warm_ups) run();
+      for (; more(sampling.warm_ups, mode.warm_ups, mode.warm_up_seconds); ++sampling.warm_ups)
+        run();
     }
     begin = machine.now();
     while (more(static_cast<int>(sampling.iterations.size()), mode.iterations, mode.seconds)) {

@@ -40,8 +40,8 @@ Parts split(int ordinal, int count) {
   DUET_DRIVER_CHECK(driver().resource(device, &all, CU_DEV_RESOURCE_TYPE_SM));
   Parts parts{};
   unsigned groups = 1;
-  DUET_DRIVER_CHECK(driver().split(&parts.first, &groups, &all, &parts.rest, 0,
-                                   static_cast<unsigned>(count)));
+  DUET_DRIVER_CHECK(
+      driver().split(&parts.first, &groups, &all, &parts.rest, 0, static_cast<unsigned>(count)));
   return parts;
 }
 
@@ -53,8 +53,7 @@ class GreenContext : public UnitPartition {
     DUET_DRIVER_CHECK(driver().device(&device, ordinal));
     CUdevResourceDesc description = nullptr;
     DUET_DRIVER_CHECK(driver().describe(&description, &parts.rest, 1));
-    DUET_DRIVER_CHECK(
-        driver().create(&context_, description, device, CU_GREEN_CTX_DEFAULT_STREAM));
+    DUET_DRIVER_CHECK(driver().create(&context_, description, device, CU_GREEN_CTX_DEFAULT_STREAM));
   }
   ~GreenContext() override { driver().destroy(context_); }
   GreenContext(const GreenContext&) = delete;

@@ -29,8 +29,8 @@ class CuMask : public UnitPartition {
 
   hipStream_t make_stream(int) const override {
     hipStream_t stream = nullptr;
-    DUET_GPU_CHECK(hipExtStreamCreateWithCUMask(
-        &stream, static_cast<std::uint32_t>(words_.size()), words_.data()));
+    DUET_GPU_CHECK(hipExtStreamCreateWithCUMask(&stream, static_cast<std::uint32_t>(words_.size()),
+                                                words_.data()));
     return stream;
   }
 

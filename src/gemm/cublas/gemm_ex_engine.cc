@@ -77,7 +77,8 @@ double seconds_of(GemmExPlan& plan, Device& device, Stream& stream) {
 }
 
 // With fewer SMs the library's choice for all of them is at times the better one (16384 x 16384
-// x 8192 on 116 of an H200's 132: 6.9 ms against 7.2), at times not (8192 cubed on 124: 1.8 against 1.6).
+// x 8192 on 116 of an H200's 132: 6.9 ms against 7.2), at times not (8192 cubed on 124: 1.8
+// against 1.6).
 void choose_aim(GemmExPlan& plan, Device& device, Stream& stream, int units) {
   const double for_all = seconds_of(plan, device, stream);
   plan.aim_at(units);
