@@ -36,6 +36,7 @@ class OverlapCommand : public Command {
         "With --communicate, one scenario: gemm:MxNxK or "
         "gemm:MxNxK:DTYPE");
     add("--communicate", communicate_, "WORK", "all_gather:896M or another collective");
+    app_->add_flag("--in-place", in_place_, "Run the collectives in place");
     add("--policy", policies_, "LIST",
         "serial, base, priority, partition, priority+partition, zero-cta, dma, dma+partition, or "
         "all, the default (docs/overlap.md)");
@@ -89,6 +90,9 @@ class OverlapCommand : public Command {
     }
     OverlapOptions options;
     options.scenarios = scenarios();
+    if (in_place_) {
+      for (OverlapScenario& each : options.scenarios) each = in_place(std::move(each));
+    }
     options.policies = parse_policies(policies_.empty() ? "all" : policies_);
     if (!iterations_.empty()) {
       options.runs.mode.iterations = parse_number(iterations_, 1, "--iterations");
@@ -152,7 +156,7 @@ class OverlapCommand : public Command {
   DeviceFlags devices_;
   OutputFlags output_;
   std::string scenarios_, compute_, communicate_, policies_, units_, iterations_;
-  bool energy_ = false, isolated_ = false;
+  bool in_place_ = false, energy_ = false, isolated_ = false;
   std::optional<double> energy_seconds_;
 };
 

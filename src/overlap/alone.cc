@@ -56,8 +56,9 @@ double AloneTimes::compute(const OverlapScenario& scenario, int units) {
 double AloneTimes::communication(const OverlapScenario& scenario, const std::string& engine) {
   const auto found = communication_.find(engine);
   if (found != communication_.end()) return found->second;
-  CollectiveWork work(engines_.team(), engines_.session(engine),
-                      collective_of(scenario, engines_.team().size()), false);
+  const Collective collective = collective_of(scenario, engines_.team().size());
+  CollectiveWork work(engines_.team(), engines_.session(engine, collective, scenario.in_place),
+                      collective, scenario.in_place);
   return communication_[engine] = median(work, scenario, {}, communication_name(scenario, engine));
 }
 

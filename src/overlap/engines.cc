@@ -53,8 +53,13 @@ CollectiveEngine& OverlapEngines::engine(const std::string& name) {
   throw Unavailable(fmt::format("overlap: {} has no collectives by {}", machine_.name(), name));
 }
 
-CollectiveSession& OverlapEngines::session(const std::string& name) {
-  return sessions_.session(engine(name));
+CollectiveSession& OverlapEngines::session(const std::string& name, const Collective& collective,
+                                           bool in_place) {
+  CollectiveSession& session = sessions_.session(engine(name));
+  if (const auto skipped = session.unsupported(collective, in_place)) {
+    throw Unavailable(skipped->reason);
+  }
+  return session;
 }
 
 std::string OverlapEngines::of(const OverlapPolicy& policy) {

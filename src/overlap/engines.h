@@ -44,8 +44,8 @@ class OverlapEngines {
   // Whose collective a policy takes; of a partition the default library with kernels of so many
   // units, where it can be bounded.
   std::string of(const OverlapPolicy& policy);
-  // Throws Unavailable where the machine has no such engine.
-  CollectiveSession& session(const std::string& name);
+  // Throws Unavailable where the machine has no such engine, or the engine not such a collective.
+  CollectiveSession& session(const std::string& name, const Collective& collective, bool in_place);
   // After a failure ranks may have made different calls: what comes next opens anew.
   void close() { sessions_.close(); }
 

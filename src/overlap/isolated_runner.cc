@@ -37,7 +37,8 @@ IsolatedResult IsolatedRunner::compute(const GemmProblem& problem, int units) {
 
 IsolatedResult IsolatedRunner::communication(const Collective& collective,
                                              const std::string& engine, int units) {
-  CollectiveWork work(engines_.team(), engines_.session(bounded(engine, units)), collective, false);
+  CollectiveWork work(engines_.team(), engines_.session(bounded(engine, units), collective, false),
+                      collective, false);
   IsolatedResult result;
   try {
     result.sampling = alone(work, {});

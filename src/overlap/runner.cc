@@ -76,8 +76,9 @@ void OverlapRunner::add_energy(OverlapResult& result, const OverlapScenario& sce
 void OverlapRunner::measure_together(const OverlapScenario& scenario, OverlapResult& result) {
   Team& team = engines_.team();
   GemmWork gemm(engines_.gemm(), problem_of(scenario), {}, team.size());
-  CollectiveWork collective(team, engines_.session(result.engine),
-                            collective_of(scenario, team.size()), false);
+  const Collective asked = collective_of(scenario, team.size());
+  CollectiveWork collective(team, engines_.session(result.engine, asked, scenario.in_place), asked,
+                            scenario.in_place);
   Repeated compute(gemm, scenario.pieces), communication(collective, scenario.pieces);
   const int highest = team.local_rank(0).device.info().priorities - 1;
   const Placement beside{0, engines_.units_for_compute(result.policy)};

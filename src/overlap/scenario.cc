@@ -39,12 +39,13 @@ void add_table(std::vector<OverlapScenario>& scenarios, TomlTable table) {
   scenario.compute = problem(table.text("gemm"), table.has("dtype") ? table.text("dtype") : "bf16");
   scenario.bytes = whole_bytes(table);
   if (table.has("pieces")) scenario.pieces = table.count("pieces", 1);
+  const bool is_in_place = table.has("in_place") && table.truth("in_place");
   const std::vector<std::string> collectives = table.texts("collectives");
   table.finish();
   for (const std::string& each : collectives) {
     scenario.collective = parse_collective(each);
     scenario.name = fmt::format("{} {}", tag, each);
-    scenarios.push_back(scenario);
+    scenarios.push_back(is_in_place ? in_place(scenario) : scenario);
   }
 }
 
@@ -84,6 +85,12 @@ std::vector<OverlapScenario> read_scenarios(const std::string& file, std::string
   root.finish();
   if (scenarios.empty()) throw UsageError(file + ": expected at least one [[scenario]]");
   return scenarios;
+}
+
+OverlapScenario in_place(OverlapScenario scenario) {
+  if (!scenario.in_place) scenario.name += " in place";
+  scenario.in_place = true;
+  return scenario;
 }
 
 std::vector<std::string> scenario_set_names() {

@@ -20,6 +20,7 @@ struct OverlapScenario {
   std::uint64_t bytes = 0;  // S of docs/measuring.md
   // Nano-batches: the GEMM in so many along M, each with a collective of its share of the bytes.
   int pieces = 1;
+  bool in_place = false;  // the collective; " in place" ends the name then
 };
 
 // A file of [[scenario]] tables, one for each collective that a table names. Throws UsageError with
@@ -32,6 +33,9 @@ std::vector<std::string> scenario_set_names();
 
 // "gemm:8192x57344x8192:bf16" beside "all_gather:896M". Throws UsageError.
 OverlapScenario parse_scenario(std::string_view compute, std::string_view communication);
+
+// The same with its collective in place.
+OverlapScenario in_place(OverlapScenario scenario);
 
 // The texts of specs/overlap by name.
 const std::map<std::string, std::string_view>& built_in_scenarios();
