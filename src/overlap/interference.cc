@@ -27,7 +27,8 @@ Interference Interferences::of(const OverlapPolicy& policy, const GemmProblem& p
 }
 
 std::optional<Interference> Interferences::mean(const Wanted& wanted) const {
-  int closest = -1, count = 0;
+  int closest = -1;
+  double weight = 0;  // by the time that may be lost: a short side beside a long one tells little
   Interference sum;
   for (const BesideEntry& each : table_.besides) {
     if (each.policy.kind != wanted.policy.kind) continue;
@@ -35,21 +36,22 @@ std::optional<Interference> Interferences::mean(const Wanted& wanted) const {
     if (alike < closest) continue;
     if (alike > closest) {
       sum = {0, 0};
-      count = 0;
+      weight = 0;
     }
     closest = alike;
     const Interference one = of(each, wanted.compute_longer);
-    sum = {sum.loss + one.loss, sum.slowdown + one.slowdown};
-    ++count;
+    const double shorter = sides(each).shorter();
+    sum = {sum.loss + shorter * one.loss, sum.slowdown + shorter * one.slowdown};
+    weight += shorter;
   }
-  if (count == 0) return std::nullopt;
-  return Interference{sum.loss / count, sum.slowdown / count};
+  if (closest < 0) return std::nullopt;
+  return Interference{sum.loss / weight, sum.slowdown / weight};
 }
 
 int Interferences::likeness(const BesideEntry& pair, const Wanted& wanted) const {
   const bool bound = forecast_.bound(pair.compute) == wanted.bound;
   const bool longer = sides(pair).compute_longer() == wanted.compute_longer;
-  const bool collective = pair.collective == wanted.collective;
+  const bool collective = reduces(pair.collective) == reduces(wanted.collective);
   return 8 * bound + 4 * longer + 2 * collective + (pair.policy.units == wanted.policy.units);
 }
 

@@ -34,8 +34,9 @@ class Interferences {
   Interferences(const DeviceTable& table, const Forecast& forecast)
       : table_(table), forecast_(forecast) {}
 
-  // The mean over the pairs of the policy's kind that are most like this one: of the same class,
-  // then with the same side longer, the same collective, the same units. Partitions without a pair
+  // The mean over the pairs of the policy's kind that are most like this one, by their shorter
+  // sides: of the same class, then with the same side longer, with a collective that reduces or one
+  // that does not, on the same units. Partitions without a pair
   // do as `dma` does: kept units leave memory and power to quarrel about.
   Interference of(const OverlapPolicy& policy, const GemmProblem& problem,
                   CollectiveKind collective, const Sides& sides) const;
