@@ -12,7 +12,7 @@ install(TARGETS ${modules} DESTINATION ${CMAKE_INSTALL_LIBDIR}/duet)
 # Headers include each other as "duet/...": the names of Duet's folders alone could be another
 # project's.
 install(CODE "set(SOURCES ${PROJECT_SOURCE_DIR}/src)
-              set(HEADERS communicator/communicator.h runtime/overlap.h)
+              set(HEADERS communicator/communicator.h runtime/advised.h runtime/overlap.h)
               set(OUTPUT ${PROJECT_BINARY_DIR}/include/duet)")
 install(SCRIPT ${CMAKE_CURRENT_LIST_DIR}/public_headers.cmake)
 install(DIRECTORY ${PROJECT_BINARY_DIR}/include/duet DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "overlap/best.h"
 #include "overlap/runner.h"
 
 namespace duet {
@@ -129,6 +130,7 @@ Benchmark overlap_benchmark(Machine& machine, const OverlapOptions& options,
                                  std::nullopt});
     }
   }
+  benchmark.conclude = fastest_policies;
   return benchmark;
 }
 

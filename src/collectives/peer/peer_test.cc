@@ -23,6 +23,15 @@ TEST_P(Dma, AThousandCallsInARowEachLeaveTheirOwn) {
   }
 }
 
+// What is sent was written by the kernel right before, and fits in a GPU's L2: engines must see
+// what has not reached memory yet.
+TEST_P(Dma, SendsWhatTheKernelBeforeItHasJustWritten) {
+  for (const auto kind : {CollectiveKind::all_gather, CollectiveKind::all_to_all}) {
+    const auto session = engine_->open(team_);
+    run_calls(team_, plans_of(*session), collective_of(kind, 128 << 10), {12});
+  }
+}
+
 // Of every engine; calls between the launches are beside the graph and not of it.
 TEST_P(Dma, AHundredCallsSomeOfAGraphEachLeaveTheirOwn) {
   for (const auto make : {make_dma_collectives, make_kernel_collectives, make_auto_collectives}) {

@@ -1,0 +1,171 @@
+// What copies beside GEMMs cost in time and energy, by how an all-gather is cut: whole parts peer
+// by peer, or pieces that go to all peers before the next one, so that they may be read from cache.
+// bench_gemm_beside_copies [DEVICE [SECONDS]]; on CPUs it shows that it works, not more.
+#include <fmt/format.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "core/error.h"
+#include "device/machine.h"
+#include "gemm/engine.h"
+
+namespace {
+
+using namespace duet;
+
+constexpr double kDeadline = 60, kSettle = 0.4;  // seconds
+constexpr int kGemmsInARow = 4;
+
+struct Trial {
+  bool gemms = false;
+  std::size_t piece = 0;  // bytes of a push; 0: no copies
+};
+
+// One device's matrices and its part of the gather, in a buffer for all parts.
+struct Side {
+  Device& device;
+  Buffer a, b, c, gathered;
+  std::unique_ptr<GemmPlan> plan;
+  std::unique_ptr<Stream> compute;
+  std::vector<std::unique_ptr<Stream>> lanes;
+};
+
+struct Sizes {
+  GemmProblem gemm;
+  std::size_t part;
+  const char* engine;
+};
+
+Sizes sizes_for(const std::string& kind) {
+  GemmProblem gemm;
+  if (kind == "cuda") {
+    gemm.m = gemm.n = 16384;
+    gemm.k = 8192;
+    return {gemm, 256u << 20, "cublas"};
+  }
+  gemm.m = gemm.n = gemm.k = 256;
+  gemm.dtype = gemm.output = DType::fp32;
+  return {gemm, 4u << 20, "duet"};
+}
+
+Side make_side(Device& device, GemmEngine& engine, const Sizes& sizes, std::size_t devices) {
+  const GemmProblem& g = sizes.gemm;
+  const auto bytes = [&](std::int64_t rows, std::int64_t columns) {
+    return static_cast<std::size_t>(rows * columns) * size_of(g.dtype);
+  };
+  Side side{device,
+            device.allocate(bytes(g.m, g.k)),
+            device.allocate(bytes(g.k, g.n)),
+            device.allocate(bytes(g.m, g.n)),
+            device.allocate(sizes.part * devices),
+            nullptr,
+            device.make_stream(),
+            {}};
+  for (const Buffer* each : {&side.a, &side.b}) {
+    side.compute->fill(each->span(), {Fill::Kind::normal, 1, 0, g.dtype});
+  }
+  side.compute->fill(side.gathered.span(), {Fill::Kind::pattern, 2});
+  side.compute->synchronize(kDeadline);
+  side.plan = engine.plan(device, g, {side.a.span(), side.b.span(), side.c.span()}, {});
+  for (int lane = 0; lane < 2; ++lane) {
+    side.lanes.push_back(device.make_stream({device.info().priorities - 1}));
+  }
+  return side;
+}
+
+// A round of pushes: pieces in order, each to all peers.
+std::size_t push(std::vector<Side>& sides, std::size_t mine, std::size_t part, std::size_t piece) {
+  Side& own = sides[mine];
+  std::size_t moved = 0, lane = 0;
+  for (std::size_t offset = 0; offset < part; offset += piece) {
+    for (std::size_t step = 1; step < sides.size(); ++step) {
+      Side& peer = sides[(mine + step) % sides.size()];
+      own.lanes[lane++ % own.lanes.size()]->copy({peer.gathered.slice(mine * part + offset, piece),
+                                                  own.gathered.slice(mine * part + offset, piece),
+                                                  Executor::dma,
+                                                  {}});
+      moved += piece;
+    }
+  }
+  for (const auto& each : own.lanes) each->synchronize(kDeadline);
+  return moved;
+}
+
+double joules(std::vector<Side>& sides) {
+  double sum = 0;
+  for (Side& each : sides) sum += each.device.joules().value_or(0);
+  return sum;
+}
+
+void run(std::vector<Side>& sides, const Trial& trial, std::size_t part, double seconds) {
+  std::atomic<bool> stop{false};
+  std::atomic<std::size_t> gemms{0}, moved{0};
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < sides.size(); ++i) {
+    if (trial.gemms) {
+      threads.emplace_back([&, i] {
+        while (!stop) {
+          for (int k = 0; k < kGemmsInARow; ++k) sides[i].plan->enqueue(*sides[i].compute);
+          sides[i].compute->synchronize(kDeadline);
+          gemms += kGemmsInARow;
+        }
+      });
+    }
+    if (trial.piece > 0) {
+      threads.emplace_back([&, i] {
+        while (!stop) moved += push(sides, i, part, trial.piece);
+      });
+    }
+  }
+  const auto wait = [](double time) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(time));
+  };
+  wait(kSettle);
+  const std::size_t gemms_before = gemms, moved_before = moved;
+  const double joules_before = joules(sides);
+  wait(seconds);
+  const auto count = static_cast<double>(sides.size());
+  const double each = static_cast<double>(gemms - gemms_before) / count;
+  const double gb = static_cast<double>(moved - moved_before) / 1e9 / count;
+  const double watts = (joules(sides) - joules_before) / seconds / count;
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+  fmt::print("{:5} {:>10} {:10.3f} {:10.1f} {:8.1f}\n", trial.gemms ? "yes" : "no",
+             trial.piece > 0 ? fmt::format("{} KiB", trial.piece >> 10) : "none",
+             each > 0 ? 1e3 * seconds / each : 0, gb / seconds, watts);
+}
+
+int measure(const std::string& name, double seconds) {
+  const auto machine = open_machine(name);
+  const Sizes sizes = sizes_for(machine->device(0).info().kind);
+  std::vector<Side> sides;
+  for (GemmEngine* engine : gemm_engines(machine->device(0).info().kind).engines) {
+    if (engine->name() != sizes.engine) continue;
+    for (int i = 0; i < machine->size(); ++i) {
+      sides.push_back(
+          make_side(machine->device(i), *engine, sizes, static_cast<std::size_t>(machine->size())));
+    }
+  }
+  if (sides.size() < 2) throw UsageError(name + ": expected two devices with GEMMs or more");
+  fmt::print("GEMMs     pieces    GEMM ms   GB/s out   W each\n");
+  for (const bool gemms : {false, true}) {
+    run(sides, {gemms, 0}, sizes.part, seconds);
+    for (std::size_t piece = sizes.part; piece >= sizes.part / 64; piece /= 4) {
+      run(sides, {gemms, piece}, sizes.part, seconds);
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) try {
+  return measure(count > 1 ? arguments[1] : "cuda", count > 2 ? std::stod(arguments[2]) : 1.5);
+} catch (const std::exception& error) {
+  fmt::print(stderr, "bench_gemm_beside_copies: {}\n", error.what());
+  return 2;
+}

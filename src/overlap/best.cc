@@ -1,0 +1,82 @@
+// Cases by scenario.
+#include "overlap/best.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace duet {
+namespace {
+
+struct Scenario {
+  std::string name;
+  std::vector<const Finished*> cases;
+};
+
+const AxisValue* axis(const CaseId& id, const std::string& name) {
+  for (const auto& [key, value] : id.axes) {
+    if (key == name) return &value;
+  }
+  return nullptr;
+}
+
+std::string word(const Finished& one, const std::string& name) {
+  const AxisValue* value = axis(one.id, name);
+  const auto* text = value != nullptr ? std::get_if<std::string>(value) : nullptr;
+  return text != nullptr ? *text : "";
+}
+
+std::string kind_of(const Finished& one) {
+  const std::string policy = word(one, "policy");
+  return policy.substr(0, policy.find(':'));
+}
+
+std::vector<Scenario> scenarios_of(const std::vector<Finished>& finished) {
+  std::vector<Scenario> all;
+  for (const Finished& one : finished) {
+    if (one.id.benchmark != "overlap" || one.median_seconds <= 0) continue;
+    const std::string name = word(one, "scenario");
+    const auto same = std::find_if(all.begin(), all.end(),
+                                   [&name](const Scenario& each) { return each.name == name; });
+    if (same != all.end()) {
+      same->cases.push_back(&one);
+    } else {
+      all.push_back({name, {&one}});
+    }
+  }
+  return all;
+}
+
+Measurement best_of(const Scenario& scenario) {
+  const auto faster = [](const Finished* a, const Finished* b) {
+    return a->median_seconds < b->median_seconds;
+  };
+  const Finished& best = **std::min_element(scenario.cases.begin(), scenario.cases.end(), faster);
+  double next = 0;
+  for (const Finished* each : scenario.cases) {
+    if (kind_of(*each) == kind_of(best)) continue;
+    next = next > 0 ? std::min(next, each->median_seconds) : each->median_seconds;
+  }
+  Measurement measurement;
+  measurement.id = {"overlap_best", best.id.device, best.id.engine, {}};
+  for (const char* name : {"scenario", "origin", "collective", "policy", "ranks"}) {
+    if (const AxisValue* value = axis(best.id, name)) {
+      measurement.id.axes.emplace_back(name, *value);
+    }
+  }
+  measurement.rates = {{"best_seconds", best.median_seconds}};
+  if (next > 0) measurement.rates.emplace_back("ahead", next / best.median_seconds);
+  return measurement;
+}
+
+}  // namespace
+
+std::vector<Measurement> fastest_policies(const std::vector<Finished>& finished) {
+  std::vector<Measurement> all;
+  for (const Scenario& scenario : scenarios_of(finished)) {
+    if (scenario.cases.size() > 1) all.push_back(best_of(scenario));
+  }
+  return all;
+}
+
+}  // namespace duet
