@@ -29,6 +29,7 @@ class Forecast {
  public:
   // Both must outlive it.
   Forecast(const DeviceTable& table, const DevicePeaks& peaks) : table_(table), peaks_(peaks) {}
+  Forecast(const DeviceTable& table, DevicePeaks&& peaks) = delete;
 
   // By FLOP per byte against the ratio of the device's rates.
   BoundClass bound(const GemmProblem& problem) const;

@@ -38,7 +38,8 @@ TEST(Probes, MakeATableThatAdvisesAsTheSweepWould) {
   EXPECT_EQ(table.ranks, 8);
   EXPECT_EQ(table.vendor, "vendor-model");
   ASSERT_EQ(table.gemms.size(), 2u);
-  const Forecast forecast(table, {});
+  const DevicePeaks unknown;
+  const Forecast forecast(table, unknown);
   EXPECT_EQ(forecast.bound(table.gemms[0].problem), BoundClass::compute);
   EXPECT_EQ(forecast.bound(table.gemms[1].problem), BoundClass::memory);
   ASSERT_GE(table.collectives.size(), 2u);
