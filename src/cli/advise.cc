@@ -35,7 +35,7 @@ class AdviseCommand : public Command {
         "--measure: of which the table tells; default all_gather, all_to_all, reduce_scatter, "
         "all_reduce");
     add("--iterations", iterations_, "COUNT",
-        "Measure each case so often; default 9, after 6 more");
+        "Measure each case at least so often; default 9, after 6 more");
     add("--json", output_.json, "FILE", "Write what is measured to a new journal");
     app_->add_flag("--quiet", output_.quiet, "Show no cases that are measured");
   }
@@ -54,10 +54,6 @@ class AdviseCommand : public Command {
   }
 
  private:
-  void add(const std::string& flag, std::string& value, const char* type, const char* text) {
-    app_->add_option(flag, value, text)->type_name(type)->check(not_empty());
-  }
-
   std::string device() const {
     const std::vector<std::string> names = device_names(devices_);
     if (names.size() > 1) throw UsageError("advise: expected one machine in --device");

@@ -114,10 +114,6 @@ class CollectiveCommand : public Command {
     return code;
   }
 
-  void add(const std::string& flag, std::string& value, const char* type, const char* text) {
-    app_->add_option(flag, value, text)->type_name(type)->check(not_empty());
-  }
-
   void add_size_flags() {
     add("-b,--minbytes", low_, "BYTES",
         "The smallest size; sizes are those of nccl-tests (docs/measuring.md), K, M and G are "

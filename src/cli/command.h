@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/flags.h"
+
 namespace duet {
 
 class Command {
@@ -15,6 +17,12 @@ class Command {
   virtual CLI::App& app() = 0;
   // Returns the exit code; throws UsageError. `line` is argv, for the journal.
   virtual int run(const std::vector<std::string>& line) = 0;
+
+ protected:
+  // A flag with a text that is not empty; for constructors that have made their app().
+  void add(const std::string& flag, std::string& value, const char* type, const char* text) {
+    app().add_option(flag, value, text)->type_name(type)->check(not_empty());
+  }
 };
 
 // One file a command.

@@ -66,10 +66,6 @@ class CopyCommand : public Command {
   }
 
  private:
-  void add(const std::string& flag, std::string& value, const char* type, const char* text) {
-    app_->add_option(flag, value, text)->type_name(type)->check(not_empty());
-  }
-
   CopyOptions parsed() const {
     CopyOptions options;
     if (!kinds_.empty()) options.kinds = parse_list(kinds_, parse_copy_kind);

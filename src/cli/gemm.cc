@@ -62,10 +62,6 @@ class GemmCommand : public Command {
   }
 
  private:
-  void add(const std::string& flag, std::string& value, const char* type, const char* text) {
-    app_->add_option(flag, value, text)->type_name(type)->check(not_empty());
-  }
-
   GemmOptions parsed() const {
     GemmOptions options;
     if (!dtypes_.empty()) options.dtypes = parse_list(dtypes_, parse_dtype);

@@ -14,6 +14,7 @@
 #include "cli/lists.h"
 #include "cli/measure.h"
 #include "core/error.h"
+#include "core/units.h"
 #include "overlap/cases.h"
 #include "overlap/engines.h"
 #include "overlap/isolated.h"
@@ -80,10 +81,6 @@ class OverlapCommand : public Command {
   }
 
  private:
-  void add(const std::string& flag, std::string& value, const char* type, const char* text) {
-    app_->add_option(flag, value, text)->type_name(type)->check(not_empty());
-  }
-
   OverlapOptions parsed() const {
     if (isolated_ && (!policies_.empty() || energy_)) {
       throw UsageError("--isolated: expected no --policy and no --energy with it");
@@ -141,10 +138,7 @@ class OverlapCommand : public Command {
   }
 
   static std::vector<OverlapScenario> of_word(const std::string& word) {
-    const std::string ending = ".toml";
-    const bool file = word.size() > ending.size() &&
-                      word.compare(word.size() - ending.size(), ending.size(), ending) == 0;
-    if (!file) return scenario_set(word);
+    if (!ends_with(word, ".toml")) return scenario_set(word);
     std::ifstream in(word);
     if (!in) throw UsageError(word + ": cannot be read: expected a file of scenarios");
     std::ostringstream text;

@@ -32,14 +32,7 @@ void AloneTimes::begin(const OverlapScenario& scenario) {
 double AloneTimes::median(Work& piece, const OverlapScenario& scenario, const Placement& placement,
                           const std::string& name) {
   Repeated work(piece, scenario.pieces);
-  Mode mode;
-  mode.warm_up_seconds = mode_.warm_up_seconds;
-  if (mode.warm_up_seconds <= 0) mode.warm_up_iterations = mode_.warm_ups;
-  mode.min_iterations = mode_.iterations;
-  if (engines_.team().machine().is_virtual()) mode.max_iterations = mode_.iterations;
-  mode.seconds = mode_.seconds;
-  mode.relative_interval = 0;
-  mode.deadline_seconds = mode_.deadline_seconds;
+  const Mode mode = alone_mode(mode_, engines_.team().machine());
   const bool energy = energy_ != nullptr && placement.units == 0;
   const AfterSamples after = energy ? energy_->take(name) : AfterSamples();
   return summarise(Sampler(engines_.team(), stop_).measure(work, mode, placement, after).samples)

@@ -13,12 +13,7 @@ IsolatedRunner::IsolatedRunner(Machine& machine, const PairMode& mode, std::func
     : machine_(machine), mode_(mode), stop_(std::move(stop)), engines_(machine) {}
 
 Sampling IsolatedRunner::alone(Work& work, const Placement& placement) {
-  Mode mode;
-  mode.warm_up_iterations = mode_.warm_ups;
-  mode.min_iterations = mode.max_iterations = mode_.iterations;
-  mode.relative_interval = 0;
-  mode.deadline_seconds = mode_.deadline_seconds;
-  return Sampler(engines_.team(), stop_).measure(work, mode, placement);
+  return Sampler(engines_.team(), stop_).measure(work, alone_mode(mode_, machine_), placement);
 }
 
 IsolatedResult IsolatedRunner::compute(const GemmProblem& problem, int units) {

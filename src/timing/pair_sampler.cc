@@ -132,6 +132,18 @@ class PairTrial {
 
 }  // namespace
 
+Mode alone_mode(const PairMode& mode, const Machine& machine) {
+  Mode alone;
+  alone.warm_up_seconds = mode.warm_up_seconds;
+  if (mode.warm_up_seconds <= 0) alone.warm_up_iterations = mode.warm_ups;
+  alone.min_iterations = mode.iterations;
+  if (machine.is_virtual()) alone.max_iterations = mode.iterations;
+  alone.seconds = mode.seconds;
+  alone.relative_interval = 0;
+  alone.deadline_seconds = mode.deadline_seconds;
+  return alone;
+}
+
 double PairIteration::first_seconds() const { return slowest(first); }
 double PairIteration::second_seconds() const { return slowest(second); }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "timing/mode.h"
 #include "timing/rerun.h"
 #include "timing/work.h"
 
@@ -23,6 +24,9 @@ struct PairMode {
   double seconds = 0.15;
   double deadline_seconds = 120;  // for any one wait
 };
+
+// How a side is measured alone, on this machine: as warm, as often and as long.
+Mode alone_mode(const PairMode& mode, const Machine& machine);
 
 // One side of an iteration on a rank, in seconds from when the rank's first side was let go.
 struct PairSpan {

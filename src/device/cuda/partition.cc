@@ -32,12 +32,16 @@ struct Parts {
   CUdevResource first, rest;
 };
 
-// The first part has at least so many SMs: the driver rounds up to what it can separate.
-Parts split(int ordinal, int count) {
+CUdevice device_of(int ordinal) {
   CUdevice device = 0;
   DUET_DRIVER_CHECK(driver().device(&device, ordinal));
+  return device;
+}
+
+// The first part has at least so many SMs: the driver rounds up to what it can separate.
+Parts split(int ordinal, int count) {
   CUdevResource all{};
-  DUET_DRIVER_CHECK(driver().resource(device, &all, CU_DEV_RESOURCE_TYPE_SM));
+  DUET_DRIVER_CHECK(driver().resource(device_of(ordinal), &all, CU_DEV_RESOURCE_TYPE_SM));
   Parts parts{};
   unsigned groups = 1;
   DUET_DRIVER_CHECK(
@@ -49,11 +53,10 @@ class GreenContext : public UnitPartition {
  public:
   GreenContext(int ordinal, int left_out) {
     Parts parts = split(ordinal, left_out);
-    CUdevice device = 0;
-    DUET_DRIVER_CHECK(driver().device(&device, ordinal));
     CUdevResourceDesc description = nullptr;
     DUET_DRIVER_CHECK(driver().describe(&description, &parts.rest, 1));
-    DUET_DRIVER_CHECK(driver().create(&context_, description, device, CU_GREEN_CTX_DEFAULT_STREAM));
+    DUET_DRIVER_CHECK(
+        driver().create(&context_, description, device_of(ordinal), CU_GREEN_CTX_DEFAULT_STREAM));
   }
   ~GreenContext() override { driver().destroy(context_); }
   GreenContext(const GreenContext&) = delete;

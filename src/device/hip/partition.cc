@@ -20,8 +20,8 @@ int units_of(int ordinal) {
 class CuMask : public UnitPartition {
  public:
   CuMask(int ordinal, int left_out) {
-    const int kept = units_of(ordinal) - left_out;
-    words_.resize(static_cast<std::size_t>((kept + kBits - 1) / kBits));
+    const int all = units_of(ordinal), kept = all - left_out;
+    words_.resize(static_cast<std::size_t>((all + kBits - 1) / kBits));
     for (int unit = 0; unit < kept; ++unit) {
       words_[static_cast<std::size_t>(unit / kBits)] |= 1u << (unit % kBits);
     }
