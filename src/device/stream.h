@@ -30,6 +30,9 @@ struct StreamOptions {
 struct KernelShape {
   int grid = 0;
   int block = 0;
+  // Instead of both: on each compute unit one block of a single warp and few registers, which most
+  // kernels leave room for. It runs beside those that have taken all units, at a part of the rate.
+  bool thin = false;
 };
 
 // destination and source have the same size and lie on devices of one machine. The stream's device

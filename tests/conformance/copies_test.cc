@@ -98,6 +98,12 @@ TEST_P(Copies, WithinADevice) {
   for (Executor executor : {Executor::dma, Executor::kernel}) {
     copy_and_check(*stream, source, destination, {{}, {}, executor, {}}, 3, 1, 65000);
   }
+  Copy thin{{}, {}, Executor::kernel, {}};
+  thin.shape.thin = true;
+  for (const Piece& piece : kPieces) {
+    SCOPED_TRACE(piece.bytes);
+    copy_and_check(*stream, source, destination, thin, piece.from, piece.to, piece.bytes);
+  }
 }
 
 TEST_P(Copies, RefuseBadArgumentsAndLeaveTheStreamUsable) {

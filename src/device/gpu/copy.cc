@@ -87,7 +87,9 @@ void GpuStream::copy_by_kernel(const Copy& copy) {
   device_.machine().require_reach(device_, copy.source);
   Copy shaped = copy;
   if (shaped.shape.block == 0) shaped.shape.block = kBlock;
-  if (shaped.shape.grid == 0) {
+  if (copy.shape.thin) {
+    shaped.shape.grid = device_.info().compute_units;
+  } else if (shaped.shape.grid == 0) {
     shaped.shape.grid = default_grid(copy, shaped.shape.block, device_.info().compute_units);
   }
   launch_copy(shaped, stream_);

@@ -13,7 +13,16 @@
 namespace duet::DUET_GPU {
 namespace {
 
+#ifdef DUET_GPU_HIP
+#define DUET_THIN_KERNEL __launch_bounds__(kWarp)
+constexpr int kWarp = 64;
+#else
+#define DUET_THIN_KERNEL __maxnreg__(32)
+constexpr int kWarp = 32;
+#endif
+
 constexpr int kUnroll = 8;         // loads in flight per thread
+constexpr int kThinUnroll = 4;     // likewise
 constexpr int kMaxThreads = 1024;  // per block
 
 // A copy cut into bytes before the first aligned address, `count` vectors, and bytes after.
@@ -33,35 +42,47 @@ __device__ void copy_ends(const Pieces& p, std::uint64_t thread, std::uint64_t s
 }
 
 // Threads of the whole grid stand side by side, so that small copies spread over all units.
-template <typename Vector>
-__global__ void __launch_bounds__(kMaxThreads) copy_kernel(Pieces p) {
+template <typename Vector, int Unroll>
+__device__ void copy_pieces(const Pieces& p) {
   const std::uint64_t thread = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   const std::uint64_t stride = std::uint64_t{gridDim.x} * blockDim.x;
   const Vector* const from = reinterpret_cast<const Vector*>(p.from + p.head);
   Vector* const to = reinterpret_cast<Vector*>(p.to + p.head);
   std::uint64_t i = thread;
-  for (; i + (kUnroll - 1) * stride < p.count; i += kUnroll * stride) {
-    Vector held[kUnroll];
+  for (; i + (Unroll - 1) * stride < p.count; i += Unroll * stride) {
+    Vector held[Unroll];
 #pragma unroll
-    for (int k = 0; k < kUnroll; ++k) held[k] = from[i + k * stride];
+    for (int k = 0; k < Unroll; ++k) held[k] = from[i + k * stride];
 #pragma unroll
-    for (int k = 0; k < kUnroll; ++k) to[i + k * stride] = held[k];
+    for (int k = 0; k < Unroll; ++k) to[i + k * stride] = held[k];
   }
   // What is left of less than a full round, its loads in flight together as well.
-  Vector held[kUnroll];
+  Vector held[Unroll];
 #pragma unroll
-  for (int k = 0; k < kUnroll; ++k) {
+  for (int k = 0; k < Unroll; ++k) {
     if (i + k * stride < p.count) held[k] = from[i + k * stride];
   }
 #pragma unroll
-  for (int k = 0; k < kUnroll; ++k) {
+  for (int k = 0; k < Unroll; ++k) {
     if (i + k * stride < p.count) to[i + k * stride] = held[k];
   }
   copy_ends<Vector>(p, thread, stride);
 }
 
 template <typename Vector>
-void launch(const Copy& copy, gpuStream_t stream) {
+__global__ void __launch_bounds__(kMaxThreads) copy_kernel(Pieces p) {
+  copy_pieces<Vector, kUnroll>(p);
+}
+
+// 32 x 32 registers on NVIDIA: what cuBLAS's GEMMs leave free of a unit's (measured on H200; of
+// shared memory less than 9 KiB).
+template <typename Vector>
+__global__ void DUET_THIN_KERNEL thin_copy_kernel(Pieces p) {
+  copy_pieces<Vector, kThinUnroll>(p);
+}
+
+template <typename Vector>
+Pieces pieces_of(const Copy& copy) {
   const std::uint64_t bytes = copy.destination.bytes;
   auto* const to = reinterpret_cast<unsigned char*>(copy.destination.data);
   const auto* const from = reinterpret_cast<const unsigned char*>(copy.source.data);
@@ -70,10 +91,25 @@ void launch(const Copy& copy, gpuStream_t stream) {
   if (head > bytes) head = bytes;
   const std::uint64_t count = (bytes - head) / sizeof(Vector);
   const std::uint64_t tail = bytes - head - count * sizeof(Vector);
+  return {to, from, head, count, tail};
+}
+
+template <typename Vector>
+void launch(const Copy& copy, gpuStream_t stream) {
   const dim3 grid(static_cast<unsigned>(copy.shape.grid));
-  const dim3 block(static_cast<unsigned>(copy.shape.block));
-  copy_kernel<Vector><<<grid, block, 0, stream>>>(Pieces{to, from, head, count, tail});
+  if (copy.shape.thin) {
+    thin_copy_kernel<Vector><<<grid, dim3(kWarp), 0, stream>>>(pieces_of<Vector>(copy));
+  } else {
+    const dim3 block(static_cast<unsigned>(copy.shape.block));
+    copy_kernel<Vector><<<grid, block, 0, stream>>>(pieces_of<Vector>(copy));
+  }
   DUET_GPU_CHECK(gpuGetLastError());
+}
+
+template <typename Vector>
+void load() {
+  load_kernel(copy_kernel<Vector>);
+  load_kernel(thin_copy_kernel<Vector>);
 }
 
 }  // namespace
@@ -90,11 +126,11 @@ void launch_copy(const Copy& copy, gpuStream_t stream) {
 }
 
 void load_copy_kernels() {
-  load_kernel(copy_kernel<Quad>);
-  load_kernel(copy_kernel<std::uint64_t>);
-  load_kernel(copy_kernel<std::uint32_t>);
-  load_kernel(copy_kernel<std::uint16_t>);
-  load_kernel(copy_kernel<std::uint8_t>);
+  load<Quad>();
+  load<std::uint64_t>();
+  load<std::uint32_t>();
+  load<std::uint16_t>();
+  load<std::uint8_t>();
 }
 
 }  // namespace duet::DUET_GPU

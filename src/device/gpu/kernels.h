@@ -18,7 +18,7 @@ void load_exchange_kernels();
 void load_peer_exchange_kernels();
 void load_staged_kernels();
 
-// The shape's grid and block must be set. Addresses and size may be odd.
+// The shape's grid must be set, and its block unless it is thin. Addresses and size may be odd.
 void launch_copy(const Copy& copy, gpuStream_t stream);
 
 // Elements of a normal fill and of digits must be aligned to their size; bytes after the last whole

@@ -91,9 +91,10 @@ void HostStream::enqueue_copy(const Copy& copy) {
   const std::size_t bytes = copy.source.bytes;
   std::byte* to = copy.destination.data;
   const std::byte* from = copy.source.data;
-  // The kernel executor is every core of the device, or `grid` threads; the others are one.
+  // The kernel executor is every core of the device, or `grid` threads; a thin one and the others
+  // are one.
   int parts = 1;
-  if (copy.executor == Executor::kernel && bytes >= kParallelBytes) {
+  if (copy.executor == Executor::kernel && !copy.shape.thin && bytes >= kParallelBytes) {
     parts = copy.shape.grid > 0 ? std::min(copy.shape.grid, kMostParts) : device_.workers().cores();
   }
   const Through through = bytes >= std::max(kPastCaches, device_.info().cache_bytes)

@@ -48,6 +48,23 @@ TEST_F(Sim, LocalCopiesCountReadingAndWriting) {
   EXPECT_NEAR(2 * rate(8 * kGiB, 0, 0, 0, Executor::kernel), 5300 * 0.8, 20);
 }
 
+TEST_F(Sim, ThinCopiesTakeNoUnits) {
+  open("h200-4");
+  KernelShape thin;
+  thin.thin = true;
+  const double gb = rate(kGiB, 0, 0, 0, Executor::kernel, thin);
+  EXPECT_NEAR(gb, 300, 10);
+  const Task all_units{"all", {1e13, DType::bf16, 0, 0, 1}, {}};
+  const Buffer source = device(0).allocate(kGiB), target = device(0).allocate(kGiB);
+  const auto copies = device(0).make_stream();
+  const double alone = time(0, [&](Stream& stream) { stream.run(all_units); });
+  const double beside = time(0, [&](Stream& stream) {
+    copies->copy({target.span(), source.span(), Executor::kernel, thin});
+    stream.run(all_units);
+  });
+  EXPECT_DOUBLE_EQ(beside, alone);
+}
+
 TEST_F(Sim, HostCopiesGoOverTheHostLink) {
   open("h200-4");
   const auto from_host = [&](MemoryKind kind, Executor executor) {
