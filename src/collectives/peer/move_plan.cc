@@ -11,7 +11,6 @@
 
 #include <algorithm>
 
-#include "collectives/peer/own_part.h"
 #include "collectives/planning.h"
 
 namespace duet {
@@ -19,6 +18,7 @@ MovePlan::MovePlan(Rank& rank, const Collective& collective, const CollectiveBuf
                    Lanes& lanes, Watchdog& watchdog)
     : peers_(rank, buffers.recv), lanes_(lanes), watchdog_(watchdog), name_(name(collective.kind)) {
   deliver(rank, buffers, moves(collective, rank.size));
+  plan_own(rank.device);
   lanes_in_use_ =
       std::max(1, std::min(lanes.copying().count, static_cast<int>(deliveries_.size())));
   tell_once_a_lane();
@@ -40,7 +40,7 @@ void MovePlan::deliver(const Rank& rank, const CollectiveBuffers& buffers,
       const Span source = buffers.send.slice(move.from_offset, move.bytes);
       const Span target = peers_.recv(to).slice(move.to_offset, move.bytes);
       if (to == rank.index) {
-        if (source.data != target.data) own_.push_back(copy_of_own(target, source));
+        if (source.data != target.data) own_.push_back({target, source, Executor::kernel, {}});
         continue;
       }
       delivery.copies.push_back({target, source, Executor::dma, {}});
@@ -56,6 +56,31 @@ void MovePlan::deliver(const Rank& rank, const CollectiveBuffers& buffers,
     delivery.done.signals.push_back(peers_.tell_done(to));
     deliveries_.push_back(std::move(delivery));
   }
+}
+
+void MovePlan::plan_own(Device& device) {
+  if (own_.empty()) return;
+  std::uint64_t bytes = 0;
+  for (const Copy& copy : own_) bytes += copy.source.bytes;
+  own_part_ = own_part(bytes, deliveries_.size());
+  for (Copy& copy : own_) copy = own_part_.copy(copy.destination, copy.source);
+  if (!own_part_.behind_a_push) return;
+  first_push_ = device.make_event(EventUse::order);
+  std::vector<Copy>& pushes = deliveries_.front().copies;
+  const Copy whole = pushes.front();
+  const std::size_t first = std::min(OwnPart::kHeadStart, whole.source.bytes);
+  const std::size_t rest = whole.source.bytes - first;
+  pushes.front().source = whole.source.slice(0, first);
+  pushes.front().destination = whole.destination.slice(0, first);
+  if (rest == 0) return;
+  pushes.insert(
+      pushes.begin() + 1,
+      {whole.destination.slice(first, rest), whole.source.slice(first, rest), whole.executor, {}});
+}
+
+void MovePlan::copy_own(Stream& lane) {
+  if (first_push_ != nullptr) lane.wait(*first_push_);
+  for (const Copy& copy : own_) lane.copy(copy);
 }
 
 // A lane tells all its peers when it is through: nobody is done before the last push has come, and
@@ -75,12 +100,17 @@ void MovePlan::enqueue(Stream& stream) {
   const int all = side + (own_.empty() ? 0 : 1);
   stream.meet(begin_);
   lanes_.fork(stream, all);
-  for (const Copy& copy : own_) lanes_.at(side).copy(copy);
+  if (first_push_ == nullptr && !own_.empty()) copy_own(lanes_.at(side));
   for (std::size_t i = 0; i < deliveries_.size(); ++i) {
     const int lane = static_cast<int>(i) % lanes_in_use_;
-    Stream& own = lane == 0 ? stream : lanes_.at(lane - 1);
-    for (const Copy& copy : deliveries_[i].copies) own.copy(copy);
-    if (!deliveries_[i].done.signals.empty()) own.meet(deliveries_[i].done);
+    Stream& pushing = lane == 0 ? stream : lanes_.at(lane - 1);
+    for (const Copy& copy : deliveries_[i].copies) {
+      pushing.copy(copy);
+      if (first_push_ == nullptr || &copy != &deliveries_.front().copies.front()) continue;
+      pushing.record(*first_push_);
+      copy_own(lanes_.at(side));
+    }
+    if (!deliveries_[i].done.signals.empty()) pushing.meet(deliveries_[i].done);
   }
   lanes_.join(stream, all);
   stream.meet(end_);
@@ -89,7 +119,7 @@ void MovePlan::enqueue(Stream& stream) {
 std::string MovePlan::algorithm() const {
   std::string text =
       fmt::format("direct pushes, {} {}", lanes_in_use_, lanes_in_use_ == 1 ? "lane" : "lanes");
-  if (!own_.empty()) text += "; " + words_for_own();
+  if (!own_.empty()) text += "; " + own_part_.words();
   return text;
 }
 

@@ -2,10 +2,12 @@
 // buffers.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "collectives/engine.h"
 #include "collectives/peer/lanes.h"
+#include "collectives/peer/own_part.h"
 #include "collectives/peer/peers.h"
 
 namespace duet {
@@ -29,6 +31,8 @@ class MovePlan : public CollectivePlan {
     Meeting done;
   };
 
+  void plan_own(Device& device);
+  void copy_own(Stream& lane);
   void tell_once_a_lane();
   void deliver(const Rank& rank, const CollectiveBuffers& buffers, const std::vector<Move>& list);
 
@@ -40,6 +44,8 @@ class MovePlan : public CollectivePlan {
   Meeting begin_, end_;
   std::vector<Delivery> deliveries_;  // in the order in which they go
   std::vector<Copy> own_;             // within the device
+  OwnPart own_part_;
+  std::unique_ptr<Event> first_push_;  // none: own_ does not wait for it
   double wire_bytes_ = 0;
 };
 
