@@ -1,5 +1,6 @@
 // What copies beside GEMMs cost in time and energy, by how an all-gather is cut: whole parts peer
-// by peer, or pieces that go to all peers before the next one, so that they may be read from cache.
+// by peer, or pieces that go to all peers before the next one, so that they may be read from cache;
+// and by what is in the bytes: wires draw power when bits change.
 // bench_gemm_beside_copies [DEVICE [SECONDS]]; on CPUs it shows that it works, not more.
 #include <fmt/format.h>
 
@@ -23,7 +24,14 @@ constexpr int kGemmsInARow = 4;
 struct Trial {
   bool gemms = false;
   std::size_t piece = 0;  // bytes of a push; 0: no copies
+  const char* data = "random bytes";
 };
+
+Fill fill_of(const std::string& data) {
+  if (data == "zeros") return {Fill::Kind::constant, 0};
+  if (data == "normal bf16") return {Fill::Kind::normal, 2, 0, DType::bf16};
+  return {Fill::Kind::pattern, 2};
+}
 
 // One device's matrices and its part of the gather, in a buffer for all parts.
 struct Side {
@@ -68,7 +76,6 @@ Side make_side(Device& device, GemmEngine& engine, const Sizes& sizes, std::size
   for (const Buffer* each : {&side.a, &side.b}) {
     side.compute->fill(each->span(), {Fill::Kind::normal, 1, 0, g.dtype});
   }
-  side.compute->fill(side.gathered.span(), {Fill::Kind::pattern, 2});
   side.compute->synchronize(kDeadline);
   side.plan = engine.plan(device, g, {side.a.span(), side.b.span(), side.c.span()}, {});
   for (int lane = 0; lane < 2; ++lane) {
@@ -102,6 +109,10 @@ double joules(std::vector<Side>& sides) {
 }
 
 void run(std::vector<Side>& sides, const Trial& trial, std::size_t part, double seconds) {
+  for (Side& each : sides) {
+    each.compute->fill(each.gathered.span(), fill_of(trial.data));
+    each.compute->synchronize(kDeadline);
+  }
   std::atomic<bool> stop{false};
   std::atomic<std::size_t> gemms{0}, moved{0};
   std::vector<std::thread> threads;
@@ -134,9 +145,10 @@ void run(std::vector<Side>& sides, const Trial& trial, std::size_t part, double 
   const double watts = (joules(sides) - joules_before) / seconds / count;
   stop = true;
   for (std::thread& thread : threads) thread.join();
-  fmt::print("{:5} {:>10} {:10.3f} {:10.1f} {:8.1f}\n", trial.gemms ? "yes" : "no",
+  fmt::print("{:5} {:>10} {:>12} {:10.3f} {:10.1f} {:8.1f}\n", trial.gemms ? "yes" : "no",
              trial.piece > 0 ? fmt::format("{} KiB", trial.piece >> 10) : "none",
-             each > 0 ? 1e3 * seconds / each : 0, gb / seconds, watts);
+             trial.piece > 0 ? trial.data : "", each > 0 ? 1e3 * seconds / each : 0, gb / seconds,
+             watts);
 }
 
 int measure(const std::string& name, double seconds) {
@@ -151,9 +163,12 @@ int measure(const std::string& name, double seconds) {
     }
   }
   if (sides.size() < 2) throw UsageError(name + ": expected two devices with GEMMs or more");
-  fmt::print("GEMMs     pieces    GEMM ms   GB/s out   W each\n");
+  fmt::print("GEMMs     pieces         data    GEMM ms   GB/s out   W each\n");
   for (const bool gemms : {false, true}) {
     run(sides, {gemms, 0}, sizes.part, seconds);
+    for (const char* data : {"zeros", "normal bf16"}) {
+      run(sides, {gemms, sizes.part, data}, sizes.part, seconds);
+    }
     for (std::size_t piece = sizes.part; piece >= sizes.part / 64; piece /= 4) {
       run(sides, {gemms, piece}, sizes.part, seconds);
     }

@@ -6,6 +6,8 @@
 #   bench/on_gpu.sh check_collectives   every one checked, captured, by processes of which one dies
 #   bench/on_gpu.sh collectives OUT   Duet's beside NCCL's, journals into OUT; COLLECTIVES names some
 #   bench/on_gpu.sh copy OUT     every copy, journals into OUT; beside plain cudaMemcpyAsync
+#   bench/on_gpu.sh overlap OUT  GEMMs beside collectives; SCENARIOS, OVERLAP_OPTIONS choose
+#   bench/on_gpu.sh advise OUT   the advisor's table, scored by JOURNAL; the isolated picture
 # BUILD names the build folder (default: build).
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -102,9 +104,29 @@ collectives() {
   done
 }
 
+overlap() {
+  find_nccl
+  local scenarios=${SCENARIOS:-paper}
+  say "overlap: $scenarios"
+  must timeout "${LIMIT:-580}" "$duet" overlap "$scenarios" --device cuda \
+    --json "$out/$(basename "${scenarios//,/_}" .toml).jsonl" ${OVERLAP_OPTIONS:---units 8,32}
+}
+
+advise() {
+  find_nccl
+  export DUET_ADVICE=$out/advice.json
+  say "the advisor's table"
+  must timeout "${LIMIT:-300}" "$duet" advise --measure --device cuda --json "$out/advise.jsonl" \
+    --collectives "${COLLECTIVES:-all_gather,all_to_all}"
+  must "$duet" advise --table "$out/advise.jsonl" \
+    --score "${JOURNAL:-docs/results/h200-4/overlap/paper.jsonl}"
+  say "the isolated picture"
+  must timeout "${LIMIT:-300}" "$duet" overlap paper --isolated --device cuda --json "$out/isolated.jsonl"
+}
+
 case "${1:-}" in
-  check | quick | gemm | copy | check_collectives | collectives) "$1" ;;
-  *) echo "usage: bench/on_gpu.sh check | quick OUT | gemm OUT | copy OUT | check_collectives | collectives OUT" >&2; exit 2 ;;
+  overlap | advise | check | quick | gemm | copy | check_collectives | collectives) "$1" ;;
+  *) echo "usage: bench/on_gpu.sh advise OUT | overlap OUT | check | quick OUT | gemm OUT | copy OUT | check_collectives | collectives OUT" >&2; exit 2 ;;
 esac
 say "done"
 exit "$failed"
