@@ -9,8 +9,8 @@
 #include "cli/measure.h"
 #include "core/error.h"
 #include "core/units.h"
+#include "overlap/advisor/table_file.h"
 #include "overlap/engines.h"
-#include "overlap/table_file.h"
 #include "results/record.h"
 #include "verdict/promise.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cli/flags.h"
-#include "overlap/probes.h"
+#include "overlap/advisor/probes.h"
 #include "results/journal.h"
 
 namespace duet {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "overlap/score.h"
+#include "overlap/advisor/score.h"
 
 namespace duet {
 

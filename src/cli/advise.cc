@@ -10,7 +10,7 @@
 #include "cli/command.h"
 #include "cli/lists.h"
 #include "core/error.h"
-#include "overlap/table_file.h"
+#include "overlap/advisor/table_file.h"
 
 namespace duet {
 namespace {

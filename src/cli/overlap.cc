@@ -17,7 +17,7 @@
 #include "core/units.h"
 #include "overlap/cases.h"
 #include "overlap/engines.h"
-#include "overlap/isolated.h"
+#include "overlap/isolated/cases.h"
 
 namespace duet {
 namespace {

@@ -5,9 +5,9 @@
 
 #include "core/error.h"
 #include "device/machine.h"
-#include "overlap/advisor.h"
-#include "overlap/probes.h"
-#include "overlap/table_file.h"
+#include "overlap/advisor/advisor.h"
+#include "overlap/advisor/probes.h"
+#include "overlap/advisor/table_file.h"
 
 namespace duet {
 

@@ -7,8 +7,8 @@
 #include <filesystem>
 
 #include "core/error.h"
-#include "overlap/probes.h"
-#include "overlap/table_file.h"
+#include "overlap/advisor/probes.h"
+#include "overlap/advisor/table_file.h"
 
 namespace duet {
 namespace {

@@ -1,5 +1,5 @@
 // Tables through a file, and files that are none.
-#include "overlap/table_file.h"
+#include "overlap/advisor/table_file.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "core/error.h"
-#include "overlap/table_fixture.h"
+#include "overlap/advisor/table_fixture.h"
 
 namespace duet {
 namespace {

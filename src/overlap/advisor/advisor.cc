@@ -1,5 +1,5 @@
 // Forecasts for every policy, and the choice among them.
-#include "overlap/advisor.h"
+#include "overlap/advisor/advisor.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 
 #include "core/error.h"
 #include "core/units.h"
-#include "overlap/interference.h"
+#include "overlap/advisor/interference.h"
 
 namespace duet {
 namespace {

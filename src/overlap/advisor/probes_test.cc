@@ -1,10 +1,10 @@
 // A simulated machine's table, and what is advised by it.
-#include "overlap/probes.h"
+#include "overlap/advisor/probes.h"
 
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "overlap/advisor.h"
+#include "overlap/advisor/advisor.h"
 #include "overlap/runner.h"
 
 namespace duet {

@@ -1,5 +1,5 @@
 // From a side's samples to its figures.
-#include "overlap/isolated_sides.h"
+#include "overlap/isolated/sides.h"
 
 #include <fmt/format.h>
 

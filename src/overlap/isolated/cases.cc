@@ -1,10 +1,10 @@
 // Each side of a set of scenarios, alone.
-#include "overlap/isolated.h"
+#include "overlap/isolated/cases.h"
 
 #include <algorithm>
 #include <memory>
 
-#include "overlap/isolated_sides.h"
+#include "overlap/isolated/sides.h"
 #include "overlap/metrics.h"
 
 namespace duet {

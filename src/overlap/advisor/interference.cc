@@ -1,5 +1,5 @@
 // Pairs that are alike.
-#include "overlap/interference.h"
+#include "overlap/advisor/interference.h"
 
 namespace duet {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/stored_file.h"
-#include "overlap/device_table.h"
+#include "overlap/advisor/device_table.h"
 
 namespace duet {
 

@@ -3,27 +3,17 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 
-#include "overlap/device_table.h"
+#include "overlap/advisor/device_table.h"
+#include "overlap/peaks.h"
 
 namespace duet {
-
-// Per device, as its maker promises; 0 or missing: not known.
-struct DevicePeaks {
-  std::map<DType, double> flop_per_s;  // dense
-  double memory_bytes_per_s = 0;
-  double link_bytes_per_s = 0;  // in one direction, all links together
-};
 
 // What arrives of a promise where nothing was measured: the ConCCL paper's figure (its section
 // V-C).
 inline constexpr double kUsualEfficiency = 0.7;
-
-enum class BoundClass { compute, memory };
-const char* name(BoundClass bound);
 
 class Forecast {
  public:

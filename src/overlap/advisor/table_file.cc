@@ -1,5 +1,5 @@
 // Tables as JSON: {"format": 1, "tables": [...]}, with the fields' names of device_table.h.
-#include "overlap/table_file.h"
+#include "overlap/advisor/table_file.h"
 
 #include <fmt/format.h>
 

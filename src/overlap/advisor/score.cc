@@ -1,5 +1,5 @@
 // Scenario by scenario: what is advised, and what was measured of it.
-#include "overlap/score.h"
+#include "overlap/advisor/score.h"
 
 #include <algorithm>
 

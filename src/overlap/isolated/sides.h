@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "overlap/forecast.h"
-#include "overlap/isolated_runner.h"
+#include "overlap/isolated/runner.h"
+#include "overlap/peaks.h"
 #include "timing/measurement.h"
 
 namespace duet {

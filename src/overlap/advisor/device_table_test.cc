@@ -1,5 +1,5 @@
 // From rows to a table.
-#include "overlap/device_table.h"
+#include "overlap/advisor/device_table.h"
 
 #include <gtest/gtest.h>
 

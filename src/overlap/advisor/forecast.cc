@@ -1,5 +1,5 @@
 // Rooflines and lines.
-#include "overlap/forecast.h"
+#include "overlap/advisor/forecast.h"
 
 #include <fmt/format.h>
 
@@ -39,10 +39,6 @@ double along_line(const std::vector<SizeTime>& times, double bytes) {
 }
 
 }  // namespace
-
-const char* name(BoundClass bound) {
-  return bound == BoundClass::compute ? "compute-bound" : "memory-bound";
-}
 
 // A rate for one type tells of another by what is promised of both; 0 where it does not.
 double Forecast::flop_rate(const GemmEntry& entry, DType dtype) const {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "overlap/forecast.h"
+#include "overlap/advisor/forecast.h"
 
 namespace duet {
 

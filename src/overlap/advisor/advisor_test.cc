@@ -1,10 +1,10 @@
 // Forecasts and choices, against figures told by hand.
-#include "overlap/advisor.h"
+#include "overlap/advisor/advisor.h"
 
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "overlap/table_fixture.h"
+#include "overlap/advisor/table_fixture.h"
 
 namespace duet {
 namespace {

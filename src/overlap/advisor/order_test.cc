@@ -1,5 +1,5 @@
 // Orders of works by what they need.
-#include "overlap/order.h"
+#include "overlap/advisor/order.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
 // Scores of a sweep whose times are made up.
-#include "overlap/score.h"
+#include "overlap/advisor/score.h"
 
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "overlap/table_fixture.h"
+#include "overlap/advisor/table_fixture.h"
 
 namespace duet {
 namespace {

@@ -6,8 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "overlap/advisor/device_table.h"
 #include "overlap/cases.h"
-#include "overlap/isolated.h"
+#include "overlap/isolated/cases.h"
 
 namespace duet {
 

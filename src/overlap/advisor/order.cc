@@ -1,5 +1,5 @@
 // What needs little comes first.
-#include "overlap/order.h"
+#include "overlap/advisor/order.h"
 
 #include <algorithm>
 #include <cmath>

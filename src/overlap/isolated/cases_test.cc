@@ -1,5 +1,5 @@
 // Sides alone: on simulated machines, where units can be limited, and on the CPU, where not.
-#include "overlap/isolated.h"
+#include "overlap/isolated/cases.h"
 
 #include <gtest/gtest.h>
 

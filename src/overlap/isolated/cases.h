@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "device/machine.h"
-#include "overlap/forecast.h"
+#include "overlap/peaks.h"
 #include "overlap/scenario.h"
 #include "timing/measurement.h"
 #include "timing/pair_sampler.h"

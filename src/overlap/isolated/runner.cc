@@ -1,5 +1,5 @@
 // Sides alone; see isolated_runner.h.
-#include "overlap/isolated_runner.h"
+#include "overlap/isolated/runner.h"
 
 #include <fmt/format.h>
 

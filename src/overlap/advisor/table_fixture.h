@@ -1,7 +1,7 @@
 // A small table for tests: round figures, so that forecasts can be told by hand.
 #pragma once
 
-#include "overlap/advisor.h"
+#include "overlap/advisor/advisor.h"
 
 namespace duet {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "overlap/forecast.h"
+#include "overlap/advisor/forecast.h"
 
 namespace duet {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "overlap/advisor.h"
+#include "overlap/advisor/advisor.h"
 
 namespace duet {
 

@@ -1,5 +1,5 @@
 // From measured cases to a table.
-#include "overlap/device_table.h"
+#include "overlap/advisor/device_table.h"
 
 #include <algorithm>
 

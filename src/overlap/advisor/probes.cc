@@ -1,5 +1,5 @@
 // Which probes, and under which policies.
-#include "overlap/probes.h"
+#include "overlap/advisor/probes.h"
 
 #include "overlap/engines.h"
 
