@@ -17,9 +17,9 @@ std::string percent(double share) { return fmt::format("{:.1f}%", 100 * share); 
 
 std::string advice_text(const OverlapScenario& scenario, const DeviceTable& table,
                         const Advice& advice) {
-  std::string text = fmt::format("{} beside {} of {} on {} x {}\n", name(scenario.compute),
-                                 name(scenario.collective), format_bytes(scenario.bytes),
-                                 table.ranks, table.device);
+  std::string text = fmt::format(
+      "{} beside {} of {} on {} x {}\n", name(scenario.compute), name(scenario.communication),
+      format_bytes(bytes_of(scenario.communication)), table.ranks, table.device);
   text += fmt::format("advised: {}, {} expected\n", name(advice.policy),
                       format_seconds(advice.seconds));
   text += fmt::format("because: {}\n\n", advice.why);

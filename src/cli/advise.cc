@@ -85,6 +85,7 @@ class AdviseCommand : public Command {
 
   int advise_pair(const std::vector<std::string>& line) const {
     const OverlapScenario scenario = parse_scenario(compute_, communicate_);
+    gemm_beside_collective(scenario);  // or nothing is measured
     const DeviceTable table = table_for(scenario, line);
     check_scenario(scenario, table.ranks);
     std::cout << advice_text(scenario, table, advise(table, peaks_of(table.model), scenario));
@@ -103,8 +104,8 @@ class AdviseCommand : public Command {
     std::cerr << "duet: no table of this device: measuring what this pair needs; duet advise "
                  "--measure keeps one\n";
     ProbeOptions options = probes();
-    options.collectives = {scenario.collective};
-    options.dtype = scenario.compute.dtype;
+    options.collectives = {gemm_beside_collective(scenario).collective};
+    options.dtype = gemm_beside_collective(scenario).problem.dtype;
     OutputFlags output = output_;
     output.quiet = true;
     return measure_table(device(), options, output, line);

@@ -34,9 +34,9 @@ class OverlapCommand : public Command {
         ->check(not_empty());
     add_device_flags(*app_, devices_, "host:2");
     add("--compute", compute_, "WORK",
-        "With --communicate, one scenario: gemm:MxNxK or "
-        "gemm:MxNxK:DTYPE");
-    add("--communicate", communicate_, "WORK", "all_gather:896M or another collective");
+        "With --communicate, one scenario: gemm:MxNxK or gemm:MxNxK:DTYPE, a collective as "
+        "all_gather:896M, or copy:KIND:BYTES[:EXECUTOR] by every device at once");
+    add("--communicate", communicate_, "WORK", "What stands beside it, of the same kinds");
     app_->add_flag("--in-place", in_place_, "Run the collectives in place");
     add("--policy", policies_, "LIST",
         "serial, base, priority, partition, priority+partition, zero-cta, dma, dma+partition, or "

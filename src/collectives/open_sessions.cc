@@ -1,13 +1,20 @@
 // Sessions by engine; see open_sessions.h.
 #include "collectives/open_sessions.h"
 
-namespace duet {
+#include <limits>
 
-CollectiveSession& OpenSessions::session(CollectiveEngine& engine) {
+namespace duet {
+namespace {
+
+constexpr int kMostNumbers = std::numeric_limits<int>::max();
+
+}  // namespace
+
+CollectiveSession& OpenSessions::session(CollectiveEngine& engine, int number) {
   const std::string name = engine.name();
   const auto refused = reasons_.find(name);
   if (refused != reasons_.end()) throw Unavailable(refused->second);
-  std::unique_ptr<CollectiveSession>& session = sessions_[name];
+  std::unique_ptr<CollectiveSession>& session = sessions_[{name, number}];
   if (session == nullptr) {
     try {
       session = engine.open(team_);
@@ -17,6 +24,11 @@ CollectiveSession& OpenSessions::session(CollectiveEngine& engine) {
     }
   }
   return *session;
+}
+
+void OpenSessions::close(const CollectiveEngine& engine) {
+  const std::string name = engine.name();
+  sessions_.erase(sessions_.lower_bound({name, 0}), sessions_.upper_bound({name, kMostNumbers}));
 }
 
 }  // namespace duet

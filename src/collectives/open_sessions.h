@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "collectives/engine.h"
 
@@ -16,16 +17,17 @@ class OpenSessions {
 
   Team& team() { return team_; }
 
-  // Throws Unavailable where the engine cannot run on this team, again for every later case.
-  CollectiveSession& session(CollectiveEngine& engine);
+  // Of an engine several, by number, for calls at once. Throws Unavailable where the engine cannot
+  // run on this team, again for every later case.
+  CollectiveSession& session(CollectiveEngine& engine, int number = 0);
 
   // After a failure in a case the ranks may have made different calls: the next case opens anew.
-  void close(const CollectiveEngine& engine) { sessions_.erase(engine.name()); }
+  void close(const CollectiveEngine& engine);
   void close() { sessions_.clear(); }
 
  private:
   Team team_;
-  std::map<std::string, std::unique_ptr<CollectiveSession>> sessions_;
+  std::map<std::pair<std::string, int>, std::unique_ptr<CollectiveSession>> sessions_;
   std::map<std::string, std::string> reasons_;  // of engines that could not be opened
 };
 

@@ -17,9 +17,12 @@ Fill payload(std::uint64_t seed) { return {Fill::Kind::pattern, seed, 0, DType::
 }  // namespace
 
 CopyWork::CopyWork(Team& team, const CopyShape& shape, std::uint64_t bytes)
+    : CopyWork(team, shape, transfers(shape, bytes, team.size())) {}
+
+CopyWork::CopyWork(Team& team, const CopyShape& shape, const std::vector<Transfer>& list)
     : team_(team), shape_(shape) {
   std::uint64_t seed = 1;
-  for (const Transfer& transfer : transfers(shape, bytes, team.size())) {
+  for (const Transfer& transfer : list) {
     Lane lane;
     lane.transfer = transfer;
     lane.seed = seed++;

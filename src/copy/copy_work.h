@@ -13,6 +13,8 @@ namespace duet {
 class CopyWork : public Work {
  public:
   CopyWork(Team& team, const CopyShape& shape, std::uint64_t bytes);
+  // Another list of the same kind, executor, kernel and memory.
+  CopyWork(Team& team, const CopyShape& shape, const std::vector<Transfer>& list);
 
   std::string name() const override { return "copy"; }
   // Between devices, or device and host: wire bytes. Within a device: bytes read plus written.

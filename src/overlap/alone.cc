@@ -3,10 +3,8 @@
 
 #include <algorithm>
 
-#include "collectives/collective_work.h"
 #include "core/error.h"
-#include "gemm/gemm_work.h"
-#include "timing/repeated.h"
+#include "overlap/side_work.h"
 #include "timing/sampler.h"
 #include "timing/statistics.h"
 
@@ -29,9 +27,7 @@ void AloneTimes::begin(const OverlapScenario& scenario) {
   lacking_.clear();
 }
 
-double AloneTimes::median(Work& piece, const OverlapScenario& scenario, const Placement& placement,
-                          const std::string& name) {
-  Repeated work(piece, scenario.pieces);
+double AloneTimes::median(Work& work, const Placement& placement, const std::string& name) {
   const Mode mode = alone_mode(mode_, engines_.team().machine());
   const bool energy = energy_ != nullptr && placement.units == 0;
   const AfterSamples after = energy ? energy_->take(name) : AfterSamples();
@@ -42,17 +38,15 @@ double AloneTimes::median(Work& piece, const OverlapScenario& scenario, const Pl
 double AloneTimes::compute(const OverlapScenario& scenario, int units) {
   const auto found = compute_.find(units);
   if (found != compute_.end()) return found->second;
-  GemmWork work(engines_.gemm(), problem_of(scenario), {}, engines_.team().size());
-  return compute_[units] = median(work, scenario, {0, units}, compute_name(scenario));
+  SideWork work = SideWork::computing(engines_, scenario);
+  return compute_[units] = median(work.all(), {0, units}, compute_name(scenario));
 }
 
 double AloneTimes::communication(const OverlapScenario& scenario, const std::string& engine) {
   const auto found = communication_.find(engine);
   if (found != communication_.end()) return found->second;
-  const Collective collective = collective_of(scenario, engines_.team().size());
-  CollectiveWork work(engines_.team(), engines_.session(engine, collective, scenario.in_place),
-                      collective, scenario.in_place);
-  return communication_[engine] = median(work, scenario, {}, communication_name(scenario, engine));
+  SideWork work = SideWork::communicating(engines_, scenario, engine);
+  return communication_[engine] = median(work.all(), {}, communication_name(scenario, engine));
 }
 
 double AloneTimes::least_compute(const OverlapScenario& scenario, const std::vector<int>& units) {
@@ -62,8 +56,8 @@ double AloneTimes::least_compute(const OverlapScenario& scenario, const std::vec
 }
 
 double AloneTimes::least_communication(const OverlapScenario& scenario) {
-  double least = communication(scenario, engines_.vendor());
-  for (const std::string& each : engines_.others()) {
+  double least = communication(scenario, engines_.usual(scenario.communication));
+  for (const std::string& each : engines_.others(scenario.communication)) {
     if (lacking_.count(each) != 0) continue;
     try {
       least = std::min(least, communication(scenario, each));

@@ -31,7 +31,7 @@ class AloneTimes {
 
   // Over all units and those that the partitions leave.
   double least_compute(const OverlapScenario& scenario, const std::vector<int>& units);
-  // Over the default library and all others that the machine has.
+  // Over the usual engine and all others that the machine has.
   double least_communication(const OverlapScenario& scenario);
 
   // What energy is taken under, of a side on all units.
@@ -39,8 +39,7 @@ class AloneTimes {
   static std::string communication_name(const OverlapScenario& scenario, const std::string& engine);
 
  private:
-  double median(Work& piece, const OverlapScenario& scenario, const Placement& placement,
-                const std::string& name);
+  double median(Work& work, const Placement& placement, const std::string& name);
 
   OverlapEngines& engines_;
   PairMode mode_;

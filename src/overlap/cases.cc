@@ -6,22 +6,29 @@
 #include <algorithm>
 #include <memory>
 
+#include "core/units.h"
 #include "overlap/best.h"
 #include "overlap/runner.h"
 
 namespace duet {
 namespace {
 
+// A record has bytes of the other side alone.
+std::string with_bytes(const OverlapSide& side) {
+  const std::uint64_t bytes = bytes_of(side);
+  return bytes > 0 ? fmt::format("{} {}", name(side), format_bytes(bytes)) : name(side);
+}
+
 CaseId case_id(const OverlapScenario& scenario, const OverlapPolicy& policy,
                const std::string& engine, int ranks, const std::string& device) {
-  const auto bytes = static_cast<std::int64_t>(scenario.bytes);
+  const auto bytes = static_cast<std::int64_t>(bytes_of(scenario.communication));
   return {"overlap",
           device,
           engine,
           {{"scenario", scenario.name},
            {"origin", scenario.source},
-           {"compute", name(scenario.compute)},
-           {"collective", std::string(name(scenario.collective))},
+           {"compute", with_bytes(scenario.compute)},
+           {"collective", name(scenario.communication)},
            {"bytes", bytes},
            {"pieces", std::int64_t{scenario.pieces}},
            {"policy", name(policy)},
@@ -93,6 +100,7 @@ Measurement measurement_of(const CaseId& id, const OverlapResult& result) {
                        {"measured_policy", name(result.policy)},
                        {"gemm_algorithm", result.algorithm},
                        {"timeline_us", timeline(result)}};
+  if (result.algorithm.empty()) measurement.notes.erase(measurement.notes.begin() + 2);
   if (result.draw) add_energy(measurement, *result.draw);
   return measurement;
 }
@@ -121,8 +129,9 @@ Benchmark overlap_benchmark(Machine& machine, const OverlapOptions& options,
   for (const OverlapScenario& scenario : options.scenarios) {
     check_scenario(scenario, machine.size());
     for (const OverlapPolicy& policy : with_sweeps(options)) {
-      const CaseId id = case_id(scenario, policy, runner->engines().of(policy), machine.size(),
-                                options.device_name);
+      const CaseId id =
+          case_id(scenario, policy, runner->engines().of(policy, scenario.communication),
+                  machine.size(), options.device_name);
       benchmark.cases.push_back({id,
                                  [runner, id, scenario, policy] {
                                    return measurement_of(id, runner->run(scenario, policy));

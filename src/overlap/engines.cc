@@ -54,8 +54,8 @@ CollectiveEngine& OverlapEngines::engine(const std::string& name) {
 }
 
 CollectiveSession& OverlapEngines::session(const std::string& name, const Collective& collective,
-                                           bool in_place) {
-  CollectiveSession& session = sessions_.session(engine(name));
+                                           bool in_place, int number) {
+  CollectiveSession& session = sessions_.session(engine(name), number);
   if (const auto skipped = session.unsupported(collective, in_place)) {
     throw Unavailable(skipped->reason);
   }
@@ -70,6 +70,21 @@ std::string OverlapEngines::of(const OverlapPolicy& policy) {
   const std::string name = made->name();
   bounded_.emplace(name, std::move(made));
   return name;
+}
+
+std::string OverlapEngines::of(const OverlapPolicy& policy, const OverlapSide& communication) {
+  return std::holds_alternative<CollectiveSide>(communication) ? of(policy) : usual(communication);
+}
+
+std::string OverlapEngines::usual(const OverlapSide& side) const {
+  if (std::holds_alternative<GemmProblem>(side)) return names_.gemm;
+  const auto* copy = std::get_if<CopySide>(&side);
+  return copy != nullptr ? std::string(name(copy->executor)) : names_.vendor;
+}
+
+std::vector<std::string> OverlapEngines::others(const OverlapSide& side) const {
+  if (!std::holds_alternative<CollectiveSide>(side)) return {};
+  return {"dma", names_.zero_cta};
 }
 
 int OverlapEngines::units_for_compute(const OverlapPolicy& policy) const {

@@ -9,6 +9,7 @@
 #include "collectives/open_sessions.h"
 #include "gemm/engine.h"
 #include "overlap/policy.h"
+#include "overlap/side.h"
 
 namespace duet {
 
@@ -36,16 +37,22 @@ class OverlapEngines {
   Team& team() { return sessions_.team(); }
   GemmEngine& gemm() { return *gemm_; }
   const std::string& vendor() const { return names_.vendor; }
+  // Who runs a side where nobody chooses: of a collective the vendor, of a copy its executor.
+  std::string usual(const OverlapSide& side) const;
 
-  // Engines of collectives other than the default one that may be faster alone; the machine may
-  // lack them.
-  std::vector<std::string> others() const { return {"dma", names_.zero_cta}; }
+  // Engines of a side other than the usual one that may be faster alone; the machine may lack them.
+  std::vector<std::string> others(const OverlapSide& side) const;
 
   // Whose collective a policy takes; of a partition the default library with kernels of so many
   // units, where it can be bounded.
   std::string of(const OverlapPolicy& policy);
-  // Throws Unavailable where the machine has no such engine, or the engine not such a collective.
-  CollectiveSession& session(const std::string& name, const Collective& collective, bool in_place);
+  // Who runs the side that communicates: a GEMM and a copy have one engine whatever the policy.
+  std::string of(const OverlapPolicy& policy, const OverlapSide& communication);
+
+  // Collectives of different numbers may run at once. Throws Unavailable where the machine has no
+  // such engine, or the engine not such a collective.
+  CollectiveSession& session(const std::string& name, const Collective& collective, bool in_place,
+                             int number = 0);
   // After a failure ranks may have made different calls: what comes next opens anew.
   void close() { sessions_.close(); }
 

@@ -59,6 +59,20 @@ GemmProblem parse_problem(const std::string& text) {
   return problem;
 }
 
+namespace {
+
+// As name() gives it; of the side that computes its bytes may follow.
+OverlapSide recorded_side(const std::string& text, std::uint64_t bytes) {
+  std::istringstream words(text);
+  std::string first, second;
+  words >> first >> second;
+  if (first == "copy") return CopySide{parse_copy_kind(second), bytes};
+  if (first.find('x') != std::string::npos) return parse_problem(text);
+  return CollectiveSide{parse_collective(first), bytes};
+}
+
+}  // namespace
+
 OverlapScenario scenario_of(const OverlapRow& row) {
   OverlapScenario scenario;
   scenario.name = row.word("scenario");
@@ -68,9 +82,8 @@ OverlapScenario scenario_of(const OverlapRow& row) {
   if (scenario.pieces < 1 || bytes < 0) {
     throw Error(fmt::format("{}: expected 1 piece or more, and 0 bytes or more", scenario.name));
   }
-  scenario.bytes = static_cast<std::uint64_t>(bytes);
-  scenario.compute = parse_problem(row.word("compute"));
-  scenario.collective = parse_collective(row.word("collective"));
+  scenario.compute = recorded_side(row.word("compute"), 0);
+  scenario.communication = recorded_side(row.word("collective"), static_cast<std::uint64_t>(bytes));
   return scenario;
 }
 

@@ -5,10 +5,8 @@
 
 #include <algorithm>
 
-#include "collectives/collective_work.h"
 #include "core/error.h"
-#include "gemm/gemm_work.h"
-#include "timing/repeated.h"
+#include "overlap/side_work.h"
 #include "timing/statistics.h"
 
 namespace duet {
@@ -35,6 +33,8 @@ bool has_priority(Kind kind) {
   return kind == Kind::priority || kind == Kind::priority_partition || kind == Kind::zero_cta ||
          by_dma(kind);
 }
+
+bool chooses_engine(Kind kind) { return kind == Kind::zero_cta || by_dma(kind); }
 
 void take_times(OverlapResult& result) {
   OverlapTimes& t = result.times;
@@ -75,11 +75,8 @@ void OverlapRunner::add_energy(OverlapResult& result, const OverlapScenario& sce
 
 void OverlapRunner::measure_together(const OverlapScenario& scenario, OverlapResult& result) {
   Team& team = engines_.team();
-  GemmWork gemm(engines_.gemm(), problem_of(scenario), {}, team.size());
-  const Collective asked = collective_of(scenario, team.size());
-  CollectiveWork collective(team, engines_.session(result.engine, asked, scenario.in_place), asked,
-                            scenario.in_place);
-  Repeated compute(gemm, scenario.pieces), communication(collective, scenario.pieces);
+  SideWork compute = SideWork::computing(engines_, scenario);
+  SideWork communication = SideWork::communicating(engines_, scenario, result.engine);
   const int highest = team.local_rank(0).device.info().priorities - 1;
   const Placement beside{0, engines_.units_for_compute(result.policy)};
   const Placement urgent{has_priority(result.policy.kind) ? highest : 0};
@@ -88,34 +85,45 @@ void OverlapRunner::measure_together(const OverlapScenario& scenario, OverlapRes
   const AfterSamples after =
       energy_ != nullptr ? energy_->take(together_name(scenario, result.policy)) : AfterSamples();
   PairSampler sampler(team, stop_);
-  result.together = result.compute_first
-                        ? sampler.measure(compute, beside, communication, urgent, mode, after)
-                        : sampler.measure(communication, urgent, compute, beside, mode, after);
-  result.algorithm = gemm.algorithm();
-  if (energy_ != nullptr) add_energy(result, scenario, communication.cost().wire_bytes);
+  result.together =
+      result.compute_first
+          ? sampler.measure(compute.all(), beside, communication.all(), urgent, mode, after)
+          : sampler.measure(communication.all(), urgent, compute.all(), beside, mode, after);
+  result.algorithm = compute.algorithm();
+  if (energy_ != nullptr) add_energy(result, scenario, communication.all().cost().wire_bytes);
 }
 
 OverlapResult OverlapRunner::measure(const OverlapScenario& scenario, const OverlapPolicy& policy) {
   OverlapResult result;
   result.policy = policy;
-  result.engine = engines_.of(policy);
-  if (has_partition(policy.kind) && !by_dma(policy.kind) && result.engine == engines_.vendor()) {
-    throw Unavailable(fmt::format("{}: {} cannot be kept to some of the compute units",
-                                  name(policy), result.engine));
-  }
+  result.engine = engines_.of(policy, scenario.communication);
+  require_possible(policy, scenario, result.engine);
   result.compute_first = compute_goes_first(policy.kind);
   std::vector<int> left;  // by the partitions
   for (const int units : runs_.sweep)
     left.push_back(engines_.units_for_compute({Kind::partition, units}));
   result.times.compute = alone_.compute(scenario, 0);
   result.times.least_compute = alone_.least_compute(scenario, left);
-  result.times.communication = alone_.communication(scenario, engines_.vendor());
+  result.times.communication =
+      alone_.communication(scenario, engines_.usual(scenario.communication));
   result.times.engine = alone_.communication(scenario, result.engine);
   result.times.least_communication =
       std::min(result.times.engine, alone_.least_communication(scenario));
   measure_together(scenario, result);
   take_times(result);
   return result;
+}
+
+void OverlapRunner::require_possible(const OverlapPolicy& policy, const OverlapScenario& scenario,
+                                     const std::string& engine) const {
+  const OverlapSide& side = scenario.communication;
+  if (!std::holds_alternative<CollectiveSide>(side) && chooses_engine(policy.kind)) {
+    throw Unavailable(fmt::format("{}: expected a collective to choose an engine for, not {}",
+                                  name(policy), name(side)));
+  }
+  if (!has_partition(policy.kind) || engine == "dma" || engine != engines_.usual(side)) return;
+  throw Unavailable(
+      fmt::format("{}: {} cannot be kept to some of the compute units", name(policy), engine));
 }
 
 const OverlapResult& OverlapRunner::point(const OverlapScenario& scenario,

@@ -23,8 +23,8 @@ struct OverlapResult {
   OverlapMetrics metrics;
   Balance balance = Balance::gc_equal;
   OverlapPolicy policy;   // that was measured: of a sweep, its best
-  std::string engine;     // of the collective
-  std::string algorithm;  // of the GEMM
+  std::string engine;     // of the side that communicates
+  std::string algorithm;  // of a GEMM that computes
   PairSampling together;  // where compute is the first side, or not:
   bool compute_first = true;
   std::optional<OverlapDraw> draw;  // where energy is taken, and the devices count it
@@ -53,6 +53,8 @@ class OverlapRunner {
 
  private:
   OverlapResult measure(const OverlapScenario& scenario, const OverlapPolicy& policy);
+  void require_possible(const OverlapPolicy& policy, const OverlapScenario& scenario,
+                        const std::string& engine) const;
   OverlapResult best_of_sweep(const OverlapScenario& scenario, OverlapPolicy::Kind kind);
   const OverlapResult& point(const OverlapScenario& scenario, const OverlapPolicy& policy);
   void measure_together(const OverlapScenario& scenario, OverlapResult& result);

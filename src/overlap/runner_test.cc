@@ -127,7 +127,7 @@ TEST(OverlapRunner, SaysWhatItDoesNotHave) {
   EXPECT_THROW(runner.run(scenario, {Kind::partition, 1}), Unavailable);
   EXPECT_THROW(runner.run(scenario, {Kind::dma_partition, 0}), Unavailable);
   OverlapScenario odd = scenario;
-  odd.bytes = 1001;
+  std::get<CollectiveSide>(odd.communication).bytes = 1001;
   EXPECT_THROW(runner.run(odd, {Kind::base, 0}), UsageError);
 }
 

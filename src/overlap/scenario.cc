@@ -9,22 +9,11 @@
 #include "core/error.h"
 #include "core/toml_table.h"
 #include "core/units.h"
-#include "gemm/shapes.h"
 
 namespace duet {
 namespace {
 
 constexpr double kMostBytes = 1e15;  // doubles are whole numbers here
-
-GemmProblem problem(std::string_view shape, std::string_view dtype) {
-  const std::vector<GemmShape> shapes = parse_shapes(shape);
-  if (shapes.size() != 1) {
-    throw UsageError(fmt::format("gemm '{}': expected one shape MxNxK", shape));
-  }
-  GemmProblem problem{shapes[0].m, shapes[0].n, shapes[0].k, parse_dtype(dtype)};
-  problem.output = default_output(problem.dtype);
-  return problem;
-}
 
 std::uint64_t whole_bytes(TomlTable& table) {
   const double bytes = table.positive("bytes");
@@ -32,40 +21,80 @@ std::uint64_t whole_bytes(TomlTable& table) {
   return static_cast<std::uint64_t>(bytes);
 }
 
+OverlapSide compute_side(TomlTable& table) {
+  if (table.has("compute")) return parse_side(table.text("compute"));
+  return parse_gemm(table.text("gemm"), table.has("dtype") ? table.text("dtype") : "bf16");
+}
+
+std::vector<OverlapSide> communication_sides(TomlTable& table) {
+  std::vector<OverlapSide> sides;
+  if (table.has("communicate")) {
+    for (const std::string& each : table.texts("communicate")) sides.push_back(parse_side(each));
+    return sides;
+  }
+  const std::uint64_t bytes = whole_bytes(table);
+  for (const std::string& each : table.texts("collectives")) {
+    sides.emplace_back(CollectiveSide{parse_collective(each), bytes});
+  }
+  return sides;
+}
+
 void add_table(std::vector<OverlapScenario>& scenarios, TomlTable table) {
   OverlapScenario scenario;
   const std::string tag = table.text("name");
   scenario.source = table.text("source");
-  scenario.compute = problem(table.text("gemm"), table.has("dtype") ? table.text("dtype") : "bf16");
-  scenario.bytes = whole_bytes(table);
+  scenario.compute = compute_side(table);
   if (table.has("pieces")) scenario.pieces = table.count("pieces", 1);
   const bool is_in_place = table.has("in_place") && table.truth("in_place");
-  const std::vector<std::string> collectives = table.texts("collectives");
+  const std::vector<OverlapSide> sides = communication_sides(table);
   table.finish();
-  for (const std::string& each : collectives) {
-    scenario.collective = parse_collective(each);
-    scenario.name = fmt::format("{} {}", tag, each);
+  for (const OverlapSide& each : sides) {
+    scenario.communication = each;
+    scenario.name = fmt::format("{} {}", tag, name(each));
     scenarios.push_back(is_in_place ? in_place(scenario) : scenario);
   }
 }
 
-// "gemm:8192x57344x8192:bf16" and "all_gather:896M" after their first word.
-std::vector<std::string> words_of(std::string_view text, std::size_t least, std::size_t most,
-                                  const char* expected) {
-  std::vector<std::string> words{""};
-  for (const char c : text) {
-    if (c == ':') {
-      words.emplace_back();
-    } else {
-      words.back() += c;
-    }
-  }
-  if (words.size() >= least && words.size() <= most) return words;
-  throw UsageError(fmt::format("'{}': expected {}", text, expected));
+// After the first word: "8192x57344x8192:bf16" of "gemm:8192x57344x8192:bf16".
+std::string_view rest(std::string_view text) { return text.substr(text.find(':') + 1); }
+
+std::string name_of(const OverlapScenario& scenario, std::string_view compute,
+                    std::string_view communication) {
+  if (!is_gemm_beside_collective(scenario)) return fmt::format("{} {}", compute, communication);
+  const std::string_view gemm = rest(compute);
+  return fmt::format("{}_{} {}", gemm.substr(0, gemm.find(':')), rest(communication),
+                     name(scenario.communication));
 }
 
 [[noreturn]] void refuse(const OverlapScenario& scenario, const std::string& why) {
   throw UsageError(fmt::format("scenario {}: {}", scenario.name, why));
+}
+
+void check(const OverlapScenario& scenario, const GemmProblem& gemm) {
+  if (gemm.m % scenario.pieces == 0) return;
+  refuse(scenario,
+         fmt::format("M of {}: expected a multiple of its {} pieces", gemm.m, scenario.pieces));
+}
+
+void check(const OverlapScenario& scenario, const CollectiveSide& side, int ranks) {
+  const auto pieces = static_cast<std::uint64_t>(scenario.pieces);
+  const Collective one = collective_of(scenario, side, ranks);
+  if (one.count > 0 && size_bytes(one, ranks) * pieces == side.bytes) return;
+  refuse(scenario, fmt::format("{} bytes: expected as many elements of {} for each of {} ranks "
+                               "and {} pieces",
+                               side.bytes, name(one.dtype), ranks, scenario.pieces));
+}
+
+void check(const OverlapScenario& scenario, const CopySide& side, int ranks) {
+  const auto pieces = static_cast<std::uint64_t>(scenario.pieces);
+  if (side.bytes == 0 || side.bytes % pieces != 0) {
+    refuse(scenario, fmt::format("{} bytes: expected a multiple of its {} pieces", side.bytes,
+                                 scenario.pieces));
+  }
+  if (side.executor == Executor::host) {
+    refuse(scenario, "a copy by host: expected dma or kernel");
+  }
+  if (side.kind == CopyKind::peer && ranks < 2) refuse(scenario, "a copy to a peer: expected one");
 }
 
 }  // namespace
@@ -114,46 +143,57 @@ std::vector<OverlapScenario> scenario_set(std::string_view name) {
 }
 
 OverlapScenario parse_scenario(std::string_view compute, std::string_view communication) {
-  const auto gemm = words_of(compute, 2, 3, "gemm:MxNxK or gemm:MxNxK:DTYPE");
-  if (gemm[0] != "gemm") throw UsageError(fmt::format("'{}': expected gemm:MxNxK", compute));
-  const auto collective = words_of(communication, 2, 2, "COLLECTIVE:BYTES, as all_gather:896M");
   OverlapScenario scenario;
   scenario.source = "custom";
-  scenario.compute = problem(gemm[1], gemm.size() > 2 ? gemm[2] : "bf16");
-  scenario.collective = parse_collective(collective[0]);
-  scenario.bytes = parse_bytes(collective[1]);
-  scenario.name = fmt::format("{}_{} {}", gemm[1], collective[1], collective[0]);
+  scenario.compute = parse_side(compute);
+  scenario.communication = parse_side(communication);
+  scenario.name = name_of(scenario, compute, communication);
   return scenario;
 }
 
 void check_scenario(const OverlapScenario& scenario, int ranks) {
-  const auto pieces = static_cast<std::uint64_t>(scenario.pieces);
-  if (scenario.compute.m % scenario.pieces != 0) {
-    refuse(scenario, fmt::format("M of {}: expected a multiple of its {} pieces",
-                                 scenario.compute.m, scenario.pieces));
-  }
-  const Collective one = collective_of(scenario, ranks);
-  if (one.count == 0 || size_bytes(one, ranks) * pieces != scenario.bytes) {
-    refuse(scenario, fmt::format("{} bytes: expected as many elements of {} for each of {} ranks "
-                                 "and {} pieces",
-                                 scenario.bytes, name(one.dtype), ranks, scenario.pieces));
+  for (const OverlapSide* side : {&scenario.compute, &scenario.communication}) {
+    if (const auto* gemm = std::get_if<GemmProblem>(side)) check(scenario, *gemm);
+    if (const auto* collective = std::get_if<CollectiveSide>(side)) {
+      check(scenario, *collective, ranks);
+    }
+    if (const auto* copy = std::get_if<CopySide>(side)) check(scenario, *copy, ranks);
   }
 }
 
-// All to all by even parts: counts a pair.
-Collective collective_of(const OverlapScenario& scenario, int ranks) {
+// All to all by even parts: counts a pair. Elements are those of the GEMM's result.
+Collective collective_of(const OverlapScenario& scenario, const CollectiveSide& side, int ranks) {
+  const auto* gemm = std::get_if<GemmProblem>(&scenario.compute);
   Collective one;
-  one.kind = scenario.collective;
-  one.dtype = scenario.compute.output;
-  const std::uint64_t bytes = scenario.bytes / static_cast<std::uint64_t>(scenario.pieces);
+  one.kind = side.kind;
+  one.dtype = gemm != nullptr ? gemm->output : DType::bf16;
+  const std::uint64_t bytes = side.bytes / static_cast<std::uint64_t>(scenario.pieces);
   one.count = count_for(one.kind, one.dtype, bytes, ranks);
   return one;
 }
 
-GemmProblem problem_of(const OverlapScenario& scenario) {
-  GemmProblem piece = scenario.compute;
+GemmProblem problem_of(const OverlapScenario& scenario, const GemmProblem& side) {
+  GemmProblem piece = side;
   piece.m /= scenario.pieces;
   return piece;
+}
+
+CopySide copy_of(const OverlapScenario& scenario, const CopySide& side) {
+  CopySide piece = side;
+  piece.bytes /= static_cast<std::uint64_t>(scenario.pieces);
+  return piece;
+}
+
+bool is_gemm_beside_collective(const OverlapScenario& scenario) {
+  return std::holds_alternative<GemmProblem>(scenario.compute) &&
+         std::holds_alternative<CollectiveSide>(scenario.communication);
+}
+
+GemmBesideCollective gemm_beside_collective(const OverlapScenario& scenario) {
+  if (!is_gemm_beside_collective(scenario)) refuse(scenario, "expected a GEMM beside a collective");
+  const auto& side = std::get<CollectiveSide>(scenario.communication);
+  return {problem_of(scenario, std::get<GemmProblem>(scenario.compute)), side.kind,
+          side.bytes / static_cast<std::uint64_t>(scenario.pieces)};
 }
 
 }  // namespace duet

@@ -30,8 +30,8 @@ TEST(Scenarios, OfThePaperAreThirtyAndFitFourAndEightRanks) {
   }
   EXPECT_EQ(names.size(), 30u);
   EXPECT_EQ(paper[12].name, "cb5_1.63G all_gather");
-  EXPECT_EQ(paper[12].bytes, 106496u * 8192u * 2u);
-  EXPECT_EQ(paper[12].compute.m, 106496);
+  EXPECT_EQ(bytes_of(paper[12].communication), 106496u * 8192u * 2u);
+  EXPECT_EQ(std::get<GemmProblem>(paper[12].compute).m, 106496);
   EXPECT_EQ(paper[12].source, "LLaMA-405B");
 }
 
@@ -45,16 +45,17 @@ TEST(Scenarios, BuiltInAllFit) {
 TEST(Scenarios, InPiecesShareBothSides) {
   const OverlapScenario nano = scenario_set("nano").back();
   EXPECT_EQ(nano.pieces, 8);
-  EXPECT_EQ(problem_of(nano).m, 1024);
-  EXPECT_EQ(size_bytes(collective_of(nano, 4), 4), 939524096u / 8);
+  EXPECT_EQ(gemm_beside_collective(nano).problem.m, 1024);
+  EXPECT_EQ(gemm_beside_collective(nano).bytes, 939524096u / 8);
 }
 
 TEST(Scenarios, AreTypedIn) {
   const OverlapScenario mine = parse_scenario("gemm:512x256x128:fp16", "all_reduce:64M");
-  EXPECT_EQ(mine.compute.n, 256);
-  EXPECT_EQ(mine.compute.dtype, DType::fp16);
-  EXPECT_EQ(mine.collective, CollectiveKind::all_reduce);
-  EXPECT_EQ(mine.bytes, 64u << 20);
+  const GemmBesideCollective pair = gemm_beside_collective(mine);
+  EXPECT_EQ(pair.problem.n, 256);
+  EXPECT_EQ(pair.problem.dtype, DType::fp16);
+  EXPECT_EQ(pair.collective, CollectiveKind::all_reduce);
+  EXPECT_EQ(pair.bytes, 64u << 20);
   EXPECT_EQ(mine.name, "512x256x128_64M all_reduce");
   for (const char* text : {"gemm", "conv:1x1x1", "gemm:1x1", "gemm:squares", "gemm:1x1x1:bf16:x"}) {
     EXPECT_THROW(parse_scenario(text, "all_gather:1M"), UsageError) << text;
@@ -64,12 +65,24 @@ TEST(Scenarios, AreTypedIn) {
   }
 }
 
+TEST(Scenarios, OfOtherWorksAreReadToo) {
+  const auto mine = read_scenarios("mine.toml",
+                                   "[[scenario]]\nname = \"offload\"\nsource = \"b\"\n"
+                                   "compute = \"copy:local:1M:kernel\"\n"
+                                   "communicate = [\"copy:device_to_host:2M\", \"gemm:8x8x8\"]\n");
+  ASSERT_EQ(mine.size(), 2u);
+  EXPECT_EQ(mine[0].name, "offload copy device_to_host");
+  EXPECT_EQ(bytes_of(mine[0].communication), 2u << 20);
+  EXPECT_EQ(mine[1].name, "offload 8x8x8 bf16 nn");
+  EXPECT_THROW(gemm_beside_collective(mine[1]), UsageError);
+}
+
 TEST(Scenarios, ThatDoNotFitSayWhy) {
   OverlapScenario mine = parse_scenario("gemm:510x256x128", "all_gather:64M");
   mine.pieces = 4;
   EXPECT_THROW(check_scenario(mine, 4), UsageError);
   mine.pieces = 1;
-  mine.bytes = 1000003;
+  std::get<CollectiveSide>(mine.communication).bytes = 1000003;
   try {
     check_scenario(mine, 4);
     FAIL() << "expected a UsageError";

@@ -22,9 +22,7 @@ class Advisor {
       : table_(table),
         forecast_(table, peaks),
         interferences_(table, forecast_),
-        problem_(problem_of(scenario)),
-        kind_(scenario.collective),
-        bytes_(scenario.bytes / static_cast<std::uint64_t>(scenario.pieces)),
+        pair_(gemm_beside_collective(scenario)),
         pieces_(scenario.pieces) {}
 
   std::vector<PolicyForecast> all(const std::function<bool(const OverlapPolicy&)>& allowed) const {
@@ -58,7 +56,7 @@ class Advisor {
   bool runs(const std::string& engine) const {
     bool others = false;
     for (const CollectiveEntry& each : table_.collectives) {
-      if (each.collective != kind_) continue;
+      if (each.collective != pair_.collective) continue;
       if (each.engine == engine) return true;
       others = true;
     }
@@ -72,7 +70,7 @@ class Advisor {
     };
     for (const BesideEntry& each : table_.besides) add(each.policy);
     for (const CollectiveEntry& each : table_.collectives) {
-      if (each.collective != kind_ || each.engine != table_.vendor) continue;
+      if (each.collective != pair_.collective || each.engine != table_.vendor) continue;
       for (const UnitFactor& one : each.granted) {
         add({Kind::partition, one.units});
         add({Kind::priority_partition, one.units});
@@ -86,11 +84,11 @@ class Advisor {
     PolicyForecast one;
     one.policy = policy;
     one.engine = engine(policy.kind);
-    one.compute = pieces_ * forecast_.compute(problem_, units_taken(policy));
-    one.communication =
-        pieces_ * forecast_.communication(kind_, bytes_, one.engine, units_granted(policy));
+    one.compute = pieces_ * forecast_.compute(pair_.problem, units_taken(policy));
+    one.communication = pieces_ * forecast_.communication(pair_.collective, pair_.bytes, one.engine,
+                                                          units_granted(policy));
     const Sides sides{one.compute, one.communication};
-    const Interference both = interferences_.of(policy, problem_, kind_, sides);
+    const Interference both = interferences_.of(policy, pair_.problem, pair_.collective, sides);
     one.loss = both.loss;
     one.slowdown = both.slowdown;
     const double shorter = std::min(both.slowdown * sides.shorter(), sides.serial());
@@ -102,15 +100,13 @@ class Advisor {
   int units(const OverlapPolicy& policy, const std::string& engine) const {
     if (has_partition(policy.kind)) return policy.units;
     const bool kernels = policy.kind == Kind::base || policy.kind == Kind::priority;
-    return kernels ? forecast_.units_needed(kind_, engine) : 0;
+    return kernels ? forecast_.units_needed(pair_.collective, engine) : 0;
   }
 
   const DeviceTable& table_;
   Forecast forecast_;
   Interferences interferences_;  // by the forecast
-  GemmProblem problem_;          // of a piece, as the bytes are
-  CollectiveKind kind_;
-  std::uint64_t bytes_;
+  GemmBesideCollective pair_;
   int pieces_;
 };
 

@@ -72,13 +72,15 @@ void add_communication(DeviceTable& table, const OverlapRow& row) {
 
 void add_beside(DeviceTable& table, const OverlapRow& row) {
   const OverlapScenario scenario = scenario_of(row);
+  if (!is_gemm_beside_collective(scenario)) return;
+  const GemmBesideCollective pair = gemm_beside_collective(scenario);
   BesideEntry one;
   one.policy = policy_of(row);
   if (has_partition(one.policy.kind) && one.policy.units == 0) return;  // a best of others
   one.engine = row.id.engine;
-  one.compute = problem_of(scenario);
-  one.collective = scenario.collective;
-  one.bytes = scenario.bytes / static_cast<std::uint64_t>(scenario.pieces);
+  one.compute = pair.problem;
+  one.collective = pair.collective;
+  one.bytes = pair.bytes;
   one.compute_alone = row.metric("compute_seconds") / scenario.pieces;
   one.engine_alone = row.metric("engine_seconds") / scenario.pieces;
   one.together = row.seconds / scenario.pieces;

@@ -33,10 +33,10 @@ OverlapScenario scenario(const GemmProblem& gemm, CollectiveKind kind, std::uint
   OverlapScenario one;
   one.source = "probe";
   one.compute = gemm;
-  one.collective = kind;
-  one.bytes = bytes;
-  one.bytes = size_bytes(collective_of(one, ranks), ranks);
-  one.name = name(one.compute) + " " + std::string(name(kind)) + " " + std::to_string(one.bytes);
+  CollectiveSide side{kind, bytes};
+  side.bytes = size_bytes(collective_of(one, side, ranks), ranks);
+  one.communication = side;
+  one.name = name(gemm) + " " + std::string(name(kind)) + " " + std::to_string(side.bytes);
   return one;
 }
 

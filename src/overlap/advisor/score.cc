@@ -27,6 +27,7 @@ std::vector<Swept> by_scenario(const std::vector<OverlapRow>& rows) {
     const OverlapPolicy policy = policy_of(row);
     if (has_partition(policy.kind) && policy.units == 0) continue;
     const OverlapScenario scenario = scenario_of(row);
+    if (!is_gemm_beside_collective(scenario)) continue;
     auto found = std::find_if(all.begin(), all.end(), [&](const Swept& each) {
       return each.scenario.name == scenario.name;
     });
@@ -34,7 +35,8 @@ std::vector<Swept> by_scenario(const std::vector<OverlapRow>& rows) {
     found->policies.push_back({policy, row.seconds});
   }
   if (all.empty()) {
-    throw UsageError("nothing to score: expected a journal of duet overlap, with its policies");
+    throw UsageError(
+        "nothing to score: expected a journal of duet overlap, of GEMMs beside collectives");
   }
   return all;
 }
@@ -49,10 +51,10 @@ const Measured* find(const Swept& swept, const OverlapPolicy& policy) {
 // A table may come from the very sweep that is scored: the advisor must not look up its answer.
 DeviceTable without(const DeviceTable& table, const OverlapScenario& scenario) {
   DeviceTable rest = table;
-  const std::string compute = name(problem_of(scenario));
-  const auto bytes = scenario.bytes / static_cast<std::uint64_t>(scenario.pieces);
+  const GemmBesideCollective pair = gemm_beside_collective(scenario);
+  const std::string compute = name(pair.problem);
   const auto same = [&](const BesideEntry& each) {
-    return name(each.compute) == compute && each.bytes == bytes;
+    return name(each.compute) == compute && each.bytes == pair.bytes;
   };
   rest.besides.erase(std::remove_if(rest.besides.begin(), rest.besides.end(), same),
                      rest.besides.end());

@@ -53,6 +53,10 @@ double seconds_of(const std::vector<Finished>& finished, const CaseId& id) {
   return found == finished.end() ? 0 : found->median_seconds;
 }
 
+Collective piece_of(const OverlapScenario& scenario, int ranks) {
+  return collective_of(scenario, std::get<CollectiveSide>(scenario.communication), ranks);
+}
+
 std::vector<Measurement> pairs(const IsolatedSides& sides,
                                const std::vector<OverlapScenario>& scenarios,
                                const std::vector<Finished>& finished) {
@@ -61,10 +65,11 @@ std::vector<Measurement> pairs(const IsolatedSides& sides,
   std::vector<Measurement> all;
   for (const OverlapScenario& each : scenarios) {
     const double compute =
-        each.pieces * seconds_of(finished, sides.compute_id(problem_of(each), 0));
+        each.pieces *
+        seconds_of(finished, sides.compute_id(gemm_beside_collective(each).problem, 0));
     const double communication =
         each.pieces *
-        seconds_of(finished, sides.communication_id(collective_of(each, ranks), vendor, 0));
+        seconds_of(finished, sides.communication_id(piece_of(each, ranks), vendor, 0));
     if (compute <= 0 || communication <= 0) continue;
     Measurement one;
     one.id = {"overlap_isolated_pair",
@@ -89,10 +94,10 @@ Benchmark isolated_benchmark(Machine& machine, const IsolatedOptions& options,
   Benchmark benchmark;
   for (const OverlapScenario& each : options.scenarios) {
     check_scenario(each, machine.size());
-    add_compute(benchmark, sides, problem_of(each));
+    add_compute(benchmark, sides, gemm_beside_collective(each).problem);
   }
   for (const OverlapScenario& each : options.scenarios) {
-    add_communication(benchmark, sides, collective_of(each, machine.size()));
+    add_communication(benchmark, sides, piece_of(each, machine.size()));
   }
   benchmark.conclude = [sides, scenarios = options.scenarios](const auto& finished) {
     return pairs(*sides, scenarios, finished);

@@ -55,7 +55,8 @@ TEST(Isolated, FindsSlowdownsClassesAndIdealSpeedups) {
   const auto& library = rows["vendor-model"];
   EXPECT_GT(library.at(8).metric("slowdown"), 1.5);
   EXPECT_NEAR(library.at(64).metric("slowdown"), 1, 0.01);
-  const double ring = 2 * 7.0 / 8 * static_cast<double>(scenario.bytes);  // out and in
+  const double ring =
+      2 * 7.0 / 8 * static_cast<double>(bytes_of(scenario.communication));  // out and in
   EXPECT_NEAR(library.at(0).metric("memory_gb_per_s"), ring / library.at(0).seconds / 1e9, 1);
 
   const std::vector<Measurement> pairs = benchmark.conclude(finished);
@@ -86,7 +87,7 @@ TEST(Isolated, SaysWhereUnitsCannotBeLimited) {
 TEST(Isolated, RefusesScenariosThatDoNotFit) {
   const auto machine = open_machine("host:2");
   OverlapScenario scenario = parse_scenario("gemm:64x64x64:fp32", "all_gather:64K");
-  scenario.bytes = 1001;
+  std::get<CollectiveSide>(scenario.communication).bytes = 1001;
   EXPECT_THROW(isolated_benchmark(*machine, options_for(scenario), {}), UsageError);
 }
 

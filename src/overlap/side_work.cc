@@ -1,0 +1,62 @@
+// GEMMs, collectives and copies from what a scenario says of them.
+#include "overlap/side_work.h"
+
+#include <utility>
+
+#include "collectives/collective_work.h"
+#include "copy/copy_work.h"
+#include "gemm/gemm_work.h"
+
+namespace duet {
+namespace {
+
+// Collectives on both sides at once need sessions of their own.
+constexpr int kComputing = 1, kCommunicating = 0;
+
+std::unique_ptr<Work> copies(Team& team, const CopySide& side) {
+  const std::vector<Transfer> list = transfers_of(side, team.size());
+  CopyShape shape;
+  shape.kind = side.kind;
+  shape.executor = side.executor;
+  shape.source = list.front().source;
+  shape.destination = list.front().destination;
+  return std::make_unique<CopyWork>(team, shape, list);
+}
+
+std::unique_ptr<Work> piece_of(OverlapEngines& engines, const OverlapScenario& scenario,
+                               const OverlapSide& side, const std::string& engine, int number) {
+  Team& team = engines.team();
+  if (const auto* gemm = std::get_if<GemmProblem>(&side)) {
+    const GemmProblem problem = problem_of(scenario, *gemm);
+    return std::make_unique<GemmWork>(engines.gemm(), problem, Tuning{}, team.size());
+  }
+  if (const auto* copy = std::get_if<CopySide>(&side)) {
+    return copies(team, copy_of(scenario, *copy));
+  }
+  const Collective asked = collective_of(scenario, std::get<CollectiveSide>(side), team.size());
+  CollectiveSession& session = engines.session(engine, asked, scenario.in_place, number);
+  return std::make_unique<CollectiveWork>(team, session, asked, scenario.in_place);
+}
+
+}  // namespace
+
+SideWork::SideWork(std::unique_ptr<Work> piece, int pieces)
+    : piece_(std::move(piece)), all_(std::make_unique<Repeated>(*piece_, pieces)) {}
+
+SideWork SideWork::computing(OverlapEngines& engines, const OverlapScenario& scenario) {
+  const OverlapSide& side = scenario.compute;
+  return {piece_of(engines, scenario, side, engines.usual(side), kComputing), scenario.pieces};
+}
+
+SideWork SideWork::communicating(OverlapEngines& engines, const OverlapScenario& scenario,
+                                 const std::string& engine) {
+  return {piece_of(engines, scenario, scenario.communication, engine, kCommunicating),
+          scenario.pieces};
+}
+
+std::string SideWork::algorithm() const {
+  const auto* gemm = dynamic_cast<const GemmWork*>(piece_.get());
+  return gemm != nullptr ? gemm->algorithm() : "";
+}
+
+}  // namespace duet
