@@ -2,9 +2,12 @@
 // driver, by few blocks, by a thin kernel. bench_copy_beside_gemm [DEVICE [MIB]]
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "core/error.h"
@@ -40,10 +43,10 @@ class Beside {
         b_(matrix(gemm.k * gemm.n, gemm, 2)),
         c_(matrix(gemm.m * gemm.n, gemm, 3)),
         source_(device.allocate(bytes)),
-        target_(device.allocate(bytes)),
-        plan_(engine.plan(device, gemm, {a_.span(), b_.span(), c_.span()}, {})) {
+        target_(device.allocate(bytes)) {
     compute_->fill(source_.span(), {Fill::Kind::pattern, 4});
     compute_->synchronize(kDeadline);
+    plan_ = engine.plan(device, gemm, {a_.span(), b_.span(), c_.span()}, {});
   }
 
   // Medians of both together, and of when the copy ended, from when the first began; milliseconds.

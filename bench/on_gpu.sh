@@ -25,6 +25,9 @@ check() {
   say "every engine, layout and dtype at odd and small shapes, verified"
   must timeout 200 "$duet" gemm --device cuda:0 --shapes 256x512x128,1000x1000x1000,130x264x72 \
     --dtype fp32,tf32,fp16,bf16,fp8_e4m3,int8 --layout nn,nt --tuning-seconds 0.5 --seconds 0.02
+  say "a copy beside a GEMM"
+  must timeout 60 "$build/tests/thin_copy_test" --gtest_brief=1
+  must timeout 60 "$build/bench/bench_copy_beside_gemm" cuda:0
   # The list without flags: under the sanitizer a launch waits for the one before it, and so for
   # ever behind a stream that waits. Running out of memory is one of its cases, and no error.
   say "compute-sanitizer"
@@ -70,6 +73,18 @@ check_collectives() {
   say "every collective, type and operation at odd sizes"
   must timeout -s KILL 60 "$duet" collective all --device cuda --engine dma,kernel,auto -d all -o all \
     -b 1000003 -e 50000017 -f 50 -n 3 -w 1 --seconds 0.002 --quiet
+  say "own parts that go behind pushes, captured too"
+  must timeout -s KILL 60 "$duet" collective all_gather,all_to_all,gather,scatter --device cuda \
+    --engine dma -d int8,bfloat16 -b 300000000 -e 300000016 -i 16 -n 3 -w 1 --seconds 0.002 --quiet
+  must timeout -s KILL 60 "$duet" collective all_gather,all_to_all --device cuda --engine dma -G 4 \
+    -d bfloat16 -b 256M -e 256M --seconds 0.02 --quiet
+  say "other works beside each other"
+  local pair
+  for pair in "gemm:8192x8192x8192 copy:device_to_host:256M" "copy:local:1G:kernel all_gather:1G" \
+    "all_reduce:64M all_gather:256M"; do
+    must timeout -s KILL 60 "$duet" overlap --device cuda --compute "${pair% *}" \
+      --communicate "${pair#* }" --policy serial,base,priority,dma --quiet
+  done
   say "captured as graphs"
   must timeout -s KILL 60 "$duet" collective all --device cuda --engine dma,kernel,auto,nccl -G 4 \
     -d bfloat16 -b 64K -e 64M -f 32 --seconds 0.02 --quiet

@@ -25,8 +25,9 @@ namespace {
 class OverlapCommand : public Command {
  public:
   explicit OverlapCommand(CLI::App& root)
-      : app_(root.add_subcommand(
-            "overlap", "Measure a GEMM and a collective at the same time, policy by policy")) {
+      : app_(root.add_subcommand("overlap",
+                                 "Measure a GEMM and a collective, or other works, at the same "
+                                 "time, policy by policy")) {
     app_->add_option("scenarios", scenarios_,
                      "Sets of scenarios: paper, training, nano, memory or all, or a TOML file; "
                      "default paper")
@@ -36,7 +37,8 @@ class OverlapCommand : public Command {
     add("--compute", compute_, "WORK",
         "With --communicate, one scenario: gemm:MxNxK or gemm:MxNxK:DTYPE, a collective as "
         "all_gather:896M, or copy:KIND:BYTES[:EXECUTOR] by every device at once");
-    add("--communicate", communicate_, "WORK", "What stands beside it, of the same kinds");
+    add("--communicate", communicate_, "WORK",
+        "What stands beside it: all_gather:896M, or another of these");
     app_->add_flag("--in-place", in_place_, "Run the collectives in place");
     add("--policy", policies_, "LIST",
         "serial, base, priority, partition, priority+partition, zero-cta, dma, dma+partition, or "
@@ -134,6 +136,7 @@ class OverlapCommand : public Command {
       const auto set = of_word(word);
       all.insert(all.end(), set.begin(), set.end());
     }
+    require_different_names(all);
     return all;
   }
 

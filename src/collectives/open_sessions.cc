@@ -11,15 +11,15 @@ constexpr int kMostNumbers = std::numeric_limits<int>::max();
 }  // namespace
 
 CollectiveSession& OpenSessions::session(CollectiveEngine& engine, int number) {
-  const std::string name = engine.name();
-  const auto refused = reasons_.find(name);
+  const std::pair<std::string, int> key{engine.name(), number};
+  const auto refused = reasons_.find(key);
   if (refused != reasons_.end()) throw Unavailable(refused->second);
-  std::unique_ptr<CollectiveSession>& session = sessions_[{name, number}];
+  std::unique_ptr<CollectiveSession>& session = sessions_[key];
   if (session == nullptr) {
     try {
       session = engine.open(team_);
     } catch (const Unavailable& error) {
-      reasons_[name] = error.what();
+      reasons_[key] = error.what();
       throw;
     }
   }

@@ -28,7 +28,7 @@ class OpenSessions {
  private:
   Team team_;
   std::map<std::pair<std::string, int>, std::unique_ptr<CollectiveSession>> sessions_;
-  std::map<std::string, std::string> reasons_;  // of engines that could not be opened
+  std::map<std::pair<std::string, int>, std::string> reasons_;  // of those that could not be opened
 };
 
 }  // namespace duet

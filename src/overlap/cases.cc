@@ -6,18 +6,11 @@
 #include <algorithm>
 #include <memory>
 
-#include "core/units.h"
 #include "overlap/best.h"
 #include "overlap/runner.h"
 
 namespace duet {
 namespace {
-
-// A record has bytes of the other side alone.
-std::string with_bytes(const OverlapSide& side) {
-  const std::uint64_t bytes = bytes_of(side);
-  return bytes > 0 ? fmt::format("{} {}", name(side), format_bytes(bytes)) : name(side);
-}
 
 CaseId case_id(const OverlapScenario& scenario, const OverlapPolicy& policy,
                const std::string& engine, int ranks, const std::string& device) {
@@ -27,7 +20,7 @@ CaseId case_id(const OverlapScenario& scenario, const OverlapPolicy& policy,
           engine,
           {{"scenario", scenario.name},
            {"origin", scenario.source},
-           {"compute", with_bytes(scenario.compute)},
+           {"compute", name_with_bytes(scenario.compute)},
            {"collective", name(scenario.communication)},
            {"bytes", bytes},
            {"pieces", std::int64_t{scenario.pieces}},
@@ -97,10 +90,11 @@ Measurement measurement_of(const CaseId& id, const OverlapResult& result) {
   measurement.sampling = sampling;
   measurement.metrics = metrics_of(result);
   measurement.notes = {{"class", std::string(name(result.balance))},
-                       {"measured_policy", name(result.policy)},
-                       {"gemm_algorithm", result.algorithm},
-                       {"timeline_us", timeline(result)}};
-  if (result.algorithm.empty()) measurement.notes.erase(measurement.notes.begin() + 2);
+                       {"measured_policy", name(result.policy)}};
+  if (!result.algorithm.empty()) {
+    measurement.notes.emplace_back("gemm_algorithm", result.algorithm);
+  }
+  measurement.notes.emplace_back("timeline_us", timeline(result));
   if (result.draw) add_energy(measurement, *result.draw);
   return measurement;
 }

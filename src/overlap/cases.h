@@ -26,7 +26,7 @@ struct OverlapOptions {
 // A case for each scenario and policy. Its time is that of both sides together; what each takes
 // alone is measured once a scenario and engine, before the first case that needs it. The machine
 // must outlive the benchmark; `stop` is asked between iterations. Throws UsageError for scenarios
-// that do not fit the machine's devices, Unavailable where they have no engine for GEMMs.
+// that do not fit the machine's devices.
 Benchmark overlap_benchmark(Machine& machine, const OverlapOptions& options,
                             std::function<bool()> stop);
 

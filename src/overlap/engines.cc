@@ -40,8 +40,11 @@ OverlapEngines::OverlapEngines(Machine& machine)
   for (GemmEngine* each : gemm_engines(machine.device(0).info().kind).engines) {
     if (each->name() == names_.gemm) gemm_ = each;
   }
-  if (gemm_ != nullptr) return;
-  throw Unavailable(fmt::format("overlap: {} has no engine for GEMMs", machine.name()));
+}
+
+GemmEngine& OverlapEngines::gemm() {
+  if (gemm_ != nullptr) return *gemm_;
+  throw Unavailable(fmt::format("overlap: {} has no engine for GEMMs", machine_.name()));
 }
 
 CollectiveEngine& OverlapEngines::engine(const std::string& name) {

@@ -1,4 +1,4 @@
-// Whose GEMM and whose collectives a policy takes on a machine.
+// Whose GEMMs, collectives and copies a policy takes on a machine.
 #pragma once
 
 #include <map>
@@ -30,12 +30,11 @@ std::vector<int> partition_sweep(const DeviceInfo& info);
 
 class OverlapEngines {
  public:
-  // For ranks on all devices of the machine, which must outlive it, in one process. Throws
-  // Unavailable where the device has no engine for GEMMs.
+  // For ranks on all devices of the machine, which must outlive it, in one process.
   explicit OverlapEngines(Machine& machine);
 
   Team& team() { return sessions_.team(); }
-  GemmEngine& gemm() { return *gemm_; }
+  GemmEngine& gemm();  // throws Unavailable where the device has none
   const std::string& vendor() const { return names_.vendor; }
   // Who runs a side where nobody chooses: of a collective the vendor, of a copy its executor.
   std::string usual(const OverlapSide& side) const;

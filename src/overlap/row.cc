@@ -21,6 +21,16 @@ Value axis(const CaseId& id, const std::string& wanted) {
   throw Error(fmt::format("{}: expected a case with the axis {}", id.benchmark, wanted));
 }
 
+// As name() gives it; of the side that computes its bytes may follow.
+OverlapSide recorded_side(const std::string& text, std::uint64_t bytes) {
+  std::istringstream words(text);
+  std::string first, kind, executor;
+  words >> first >> kind >> executor;
+  if (first == "copy") return CopySide{parse_copy_kind(kind), bytes, parse_executor(executor)};
+  if (first.find('x') != std::string::npos) return parse_problem(text);
+  return CollectiveSide{parse_collective(first), bytes};
+}
+
 }  // namespace
 
 std::string OverlapRow::word(const std::string& name) const { return axis<std::string>(id, name); }
@@ -58,20 +68,6 @@ GemmProblem parse_problem(const std::string& text) {
   problem.layout = parse_layout(layout);
   return problem;
 }
-
-namespace {
-
-// As name() gives it; of the side that computes its bytes may follow.
-OverlapSide recorded_side(const std::string& text, std::uint64_t bytes) {
-  std::istringstream words(text);
-  std::string first, second;
-  words >> first >> second;
-  if (first == "copy") return CopySide{parse_copy_kind(second), bytes};
-  if (first.find('x') != std::string::npos) return parse_problem(text);
-  return CollectiveSide{parse_collective(first), bytes};
-}
-
-}  // namespace
 
 OverlapScenario scenario_of(const OverlapRow& row) {
   OverlapScenario scenario;

@@ -1,4 +1,4 @@
-// A policy is an engine for the collective, an order, priorities of streams, and units.
+// A policy is an engine for a collective, an order, priorities of streams, and units.
 #include "overlap/runner.h"
 
 #include <fmt/format.h>
@@ -116,12 +116,13 @@ OverlapResult OverlapRunner::measure(const OverlapScenario& scenario, const Over
 
 void OverlapRunner::require_possible(const OverlapPolicy& policy, const OverlapScenario& scenario,
                                      const std::string& engine) const {
-  const OverlapSide& side = scenario.communication;
-  if (!std::holds_alternative<CollectiveSide>(side) && chooses_engine(policy.kind)) {
-    throw Unavailable(fmt::format("{}: expected a collective to choose an engine for, not {}",
-                                  name(policy), name(side)));
+  const bool collective = std::holds_alternative<CollectiveSide>(scenario.communication);
+  if (!collective && (chooses_engine(policy.kind) || has_partition(policy.kind))) {
+    throw Unavailable(
+        fmt::format("{}: expected a collective to choose an engine or units for, not {}",
+                    name(policy), name(scenario.communication)));
   }
-  if (!has_partition(policy.kind) || engine == "dma" || engine != engines_.usual(side)) return;
+  if (!has_partition(policy.kind) || by_dma(policy.kind) || engine != engines_.vendor()) return;
   throw Unavailable(
       fmt::format("{}: {} cannot be kept to some of the compute units", name(policy), engine));
 }

@@ -40,7 +40,7 @@ struct OverlapRuns {
 class OverlapRunner {
  public:
   // On all devices of the machine, which must outlive it, in one process. `stop` is asked between
-  // iterations. Throws Unavailable where the device has no engine for GEMMs.
+  // iterations.
   explicit OverlapRunner(Machine& machine, OverlapRuns runs = {}, std::function<bool()> stop = {});
 
   // What a side takes alone is measured when a scenario first comes, by each engine and in each

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <cmath>
+#include <set>
 
 #include "core/error.h"
 #include "core/toml_table.h"
@@ -46,11 +47,12 @@ void add_table(std::vector<OverlapScenario>& scenarios, TomlTable table) {
   scenario.compute = compute_side(table);
   if (table.has("pieces")) scenario.pieces = table.count("pieces", 1);
   const bool is_in_place = table.has("in_place") && table.truth("in_place");
+  const bool short_names = !table.has("communicate");  // all of one size
   const std::vector<OverlapSide> sides = communication_sides(table);
   table.finish();
   for (const OverlapSide& each : sides) {
     scenario.communication = each;
-    scenario.name = fmt::format("{} {}", tag, name(each));
+    scenario.name = fmt::format("{} {}", tag, short_names ? name(each) : name_with_bytes(each));
     scenarios.push_back(is_in_place ? in_place(scenario) : scenario);
   }
 }
@@ -88,16 +90,25 @@ void check(const OverlapScenario& scenario, const CollectiveSide& side, int rank
 void check(const OverlapScenario& scenario, const CopySide& side, int ranks) {
   const auto pieces = static_cast<std::uint64_t>(scenario.pieces);
   if (side.bytes == 0 || side.bytes % pieces != 0) {
-    refuse(scenario, fmt::format("{} bytes: expected a multiple of its {} pieces", side.bytes,
-                                 scenario.pieces));
+    refuse(scenario,
+           fmt::format("a copy of {} bytes: expected a multiple of its {} pieces, above 0",
+                       side.bytes, scenario.pieces));
   }
   if (side.executor == Executor::host) {
     refuse(scenario, "a copy by host: expected dma or kernel");
   }
-  if (side.kind == CopyKind::peer && ranks < 2) refuse(scenario, "a copy to a peer: expected one");
+  if (side.kind == CopyKind::peer && ranks < 2)
+    refuse(scenario, "a copy to a peer: expected two devices or more");
 }
 
 }  // namespace
+
+void require_different_names(const std::vector<OverlapScenario>& scenarios) {
+  std::set<std::string> names;
+  for (const OverlapScenario& each : scenarios) {
+    if (!names.insert(each.name).second) refuse(each, "expected a name of its own: two have it");
+  }
+}
 
 std::vector<OverlapScenario> read_scenarios(const std::string& file, std::string_view text) {
   const toml::table parsed = TomlTable::parse(file, text);
@@ -113,12 +124,15 @@ std::vector<OverlapScenario> read_scenarios(const std::string& file, std::string
   }
   root.finish();
   if (scenarios.empty()) throw UsageError(file + ": expected at least one [[scenario]]");
+  require_different_names(scenarios);
   return scenarios;
 }
 
 OverlapScenario in_place(OverlapScenario scenario) {
-  if (!scenario.in_place) scenario.name += " in place";
-  scenario.in_place = true;
+  const bool any = std::holds_alternative<CollectiveSide>(scenario.compute) ||
+                   std::holds_alternative<CollectiveSide>(scenario.communication);
+  if (any && !scenario.in_place) scenario.name += " in place";
+  scenario.in_place = any;
   return scenario;
 }
 

@@ -25,6 +25,9 @@ struct OverlapScenario {
 // with the file, the key and what was expected.
 std::vector<OverlapScenario> read_scenarios(const std::string& file, std::string_view text);
 
+// Throws UsageError: figures of a scenario are kept under its name.
+void require_different_names(const std::vector<OverlapScenario>& scenarios);
+
 // Those built in, by the name of their set; `all` is all of them. Throws UsageError.
 std::vector<OverlapScenario> scenario_set(std::string_view name);
 std::vector<std::string> scenario_set_names();

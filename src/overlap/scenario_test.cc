@@ -71,7 +71,7 @@ TEST(Scenarios, OfOtherWorksAreReadToo) {
                                    "compute = \"copy:local:1M:kernel\"\n"
                                    "communicate = [\"copy:device_to_host:2M\", \"gemm:8x8x8\"]\n");
   ASSERT_EQ(mine.size(), 2u);
-  EXPECT_EQ(mine[0].name, "offload copy device_to_host");
+  EXPECT_EQ(mine[0].name, "offload copy device_to_host dma 2 MiB");
   EXPECT_EQ(bytes_of(mine[0].communication), 2u << 20);
   EXPECT_EQ(mine[1].name, "offload 8x8x8 bf16 nn");
   EXPECT_THROW(gemm_beside_collective(mine[1]), UsageError);
@@ -103,6 +103,9 @@ TEST(Scenarios, RefuseBrokenFiles) {
   EXPECT_NE(refusal(good + "collectives = [\"all_gather\"]\ncolor = 3\n").find("color"),
             std::string::npos);
   EXPECT_NE(refusal("").find("[[scenario]]"), std::string::npos);
+  const std::string once = good + "collectives = [\"all_gather\"]\n";
+  EXPECT_NE(refusal(once + once).find("a all_gather: expected a name of its own"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -64,9 +64,14 @@ OverlapSide parse_side(std::string_view text) {
 std::string name(const OverlapSide& side) {
   if (const auto* gemm = std::get_if<GemmProblem>(&side)) return name(*gemm);
   if (const auto* copy = std::get_if<CopySide>(&side)) {
-    return fmt::format("copy {}", name(copy->kind));
+    return fmt::format("copy {} {}", name(copy->kind), name(copy->executor));
   }
   return std::string(name(std::get<CollectiveSide>(side).kind));
+}
+
+std::string name_with_bytes(const OverlapSide& side) {
+  const std::uint64_t bytes = bytes_of(side);
+  return bytes > 0 ? fmt::format("{} {}", name(side), format_bytes(bytes)) : name(side);
 }
 
 std::uint64_t bytes_of(const OverlapSide& side) {

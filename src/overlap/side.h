@@ -34,8 +34,10 @@ OverlapSide parse_side(std::string_view text);
 // One GEMM: "8192x57344x8192", "bf16". Throws UsageError.
 GemmProblem parse_gemm(std::string_view shape, std::string_view dtype);
 
-// As records have them: "8192x57344x8192 bf16 nn", "all_gather", "copy host_to_device".
+// As records have them: "8192x57344x8192 bf16 nn", "all_gather", "copy host_to_device dma".
 std::string name(const OverlapSide& side);
+// The same with its bytes: "copy host_to_device dma 1 GiB".
+std::string name_with_bytes(const OverlapSide& side);
 std::uint64_t bytes_of(const OverlapSide& side);  // 0: a GEMM
 
 // A list of copies as CopyWork takes it.

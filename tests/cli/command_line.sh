@@ -165,13 +165,15 @@ expect_code 0 "${graph[@]}" -G 2 -n 3 -w 1 --engine auto
 expect_code 0 "${graph[@]}" -G 0 -n 3 --engine auto
 [[ $(measured '"graph_calls"') == 0 ]] || fail "-G 0: $(cat out)"
 
-# Energy where no device counts it: measured all the same, and said in one line.
+# Other works than a GEMM and a collective.
 offload=(--compute gemm:64x64x64:fp32 --communicate copy:device_to_host:64K)
 expect_code 0 overlap --device host:2 "${offload[@]}" --policy priority,dma --iterations 1
-grep -q 'skipped: dma: expected a collective to choose an engine for' out || fail "dma of a copy: $(cat out)"
+grep -q 'skipped: dma: expected a collective to choose an engine or units for' out || fail "dma of a copy: $(cat out)"
 refuses 'expected a GEMM beside a collective' overlap --device host:2 "${offload[@]}" --isolated
 refuses 'expected a GEMM beside a collective' advise --device host:2 "${offload[@]}"
 refuses 'expected gemm:MxNxK' overlap --device host:2 --compute copy:peer --communicate gemm:8x8x8
+
+# Energy where no device counts it: measured all the same, and said in one line.
 pair=(overlap --device host:2 --compute gemm:64x64x64:fp32 --communicate all_gather:64K --policy dma,serial)
 expect_code 0 "${pair[@]}" --iterations 2 --energy --energy-seconds 0.1
 grep -q '2 cases: no energy: host:0 has no energy counter' out || fail "--energy: $(cat out)"

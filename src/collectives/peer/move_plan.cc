@@ -14,11 +14,27 @@
 #include "collectives/planning.h"
 
 namespace duet {
+namespace {
+
+// Of one of more bytes it makes two, the first with so many.
+void cut(std::vector<Copy>& copies, std::size_t index, std::size_t bytes) {
+  const Copy whole = copies[index];
+  if (whole.source.bytes <= bytes) return;
+  const std::size_t rest = whole.source.bytes - bytes;
+  copies[index].source = whole.source.slice(0, bytes);
+  copies[index].destination = whole.destination.slice(0, bytes);
+  copies.insert(copies.begin() + static_cast<std::ptrdiff_t>(index) + 1,
+                {whole.destination.slice(bytes, rest), whole.source.slice(bytes, rest),
+                 whole.executor, whole.shape});
+}
+
+}  // namespace
+
 MovePlan::MovePlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers,
-                   Lanes& lanes, Watchdog& watchdog)
+                   Lanes& lanes, Watchdog& watchdog, std::size_t head_start)
     : peers_(rank, buffers.recv), lanes_(lanes), watchdog_(watchdog), name_(name(collective.kind)) {
   deliver(rank, buffers, moves(collective, rank.size));
-  plan_own(rank.device);
+  plan_own(rank.device, head_start);
   lanes_in_use_ =
       std::max(1, std::min(lanes.copying().count, static_cast<int>(deliveries_.size())));
   tell_once_a_lane();
@@ -58,28 +74,24 @@ void MovePlan::deliver(const Rank& rank, const CollectiveBuffers& buffers,
   }
 }
 
-void MovePlan::plan_own(Device& device) {
+void MovePlan::plan_own(Device& device, std::size_t head_start) {
   if (own_.empty()) return;
-  std::uint64_t bytes = 0;
-  for (const Copy& copy : own_) bytes += copy.source.bytes;
-  own_part_ = own_part(bytes, deliveries_.size());
-  for (Copy& copy : own_) copy = own_part_.copy(copy.destination, copy.source);
-  if (!own_part_.behind_a_push) return;
-  first_push_ = device.make_event(EventUse::order);
-  std::vector<Copy>& pushes = deliveries_.front().copies;
-  const Copy whole = pushes.front();
-  const std::size_t first = std::min(OwnPart::kHeadStart, whole.source.bytes);
-  const std::size_t rest = whole.source.bytes - first;
-  pushes.front().source = whole.source.slice(0, first);
-  pushes.front().destination = whole.destination.slice(0, first);
-  if (rest == 0) return;
-  pushes.insert(
-      pushes.begin() + 1,
-      {whole.destination.slice(first, rest), whole.source.slice(first, rest), whole.executor, {}});
+  own_way_ = own_part(own_, !deliveries_.empty(), head_start);
+  for (Copy& copy : own_) copy.shape = shape_of(own_way_);
+  if (own_way_ != OwnPart::thin_later) return;
+  before_own_ = device.make_event(EventUse::order);
+  std::size_t left = head_start;
+  for (Delivery& delivery : deliveries_) {
+    for (std::size_t i = 0; left > 0 && i < delivery.copies.size(); ++i) {
+      cut(delivery.copies, i, left);
+      left -= delivery.copies[i].source.bytes;
+      ++pushes_before_own_;
+    }
+  }
 }
 
 void MovePlan::copy_own(Stream& lane) {
-  if (first_push_ != nullptr) lane.wait(*first_push_);
+  if (before_own_ != nullptr) lane.wait(*before_own_);
   for (const Copy& copy : own_) lane.copy(copy);
 }
 
@@ -100,14 +112,15 @@ void MovePlan::enqueue(Stream& stream) {
   const int all = side + (own_.empty() ? 0 : 1);
   stream.meet(begin_);
   lanes_.fork(stream, all);
-  if (first_push_ == nullptr && !own_.empty()) copy_own(lanes_.at(side));
+  if (before_own_ == nullptr && !own_.empty()) copy_own(lanes_.at(side));
+  std::size_t pushed = 0;
   for (std::size_t i = 0; i < deliveries_.size(); ++i) {
     const int lane = static_cast<int>(i) % lanes_in_use_;
     Stream& pushing = lane == 0 ? stream : lanes_.at(lane - 1);
     for (const Copy& copy : deliveries_[i].copies) {
       pushing.copy(copy);
-      if (first_push_ == nullptr || &copy != &deliveries_.front().copies.front()) continue;
-      pushing.record(*first_push_);
+      if (++pushed != pushes_before_own_) continue;
+      pushing.record(*before_own_);
       copy_own(lanes_.at(side));
     }
     if (!deliveries_[i].done.signals.empty()) pushing.meet(deliveries_[i].done);
@@ -119,7 +132,7 @@ void MovePlan::enqueue(Stream& stream) {
 std::string MovePlan::algorithm() const {
   std::string text =
       fmt::format("direct pushes, {} {}", lanes_in_use_, lanes_in_use_ == 1 ? "lane" : "lanes");
-  if (!own_.empty()) text += "; " + own_part_.words();
+  if (!own_.empty()) text += "; " + words(own_way_);
   return text;
 }
 

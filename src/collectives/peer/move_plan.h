@@ -15,9 +15,9 @@ namespace duet {
 class MovePlan : public CollectivePlan {
  public:
   // Inside Team::each(), by every rank. The lanes' one for a kernel is for the part that stays on
-  // the device.
+  // the device, which comes behind so many bytes of pushes where it has more.
   MovePlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers, Lanes& lanes,
-           Watchdog& watchdog);
+           Watchdog& watchdog, std::size_t head_start = kHeadStart);
   ~MovePlan() override;
 
   void enqueue(Stream& stream) override;
@@ -31,7 +31,7 @@ class MovePlan : public CollectivePlan {
     Meeting done;
   };
 
-  void plan_own(Device& device);
+  void plan_own(Device& device, std::size_t head_start);
   void copy_own(Stream& lane);
   void tell_once_a_lane();
   void deliver(const Rank& rank, const CollectiveBuffers& buffers, const std::vector<Move>& list);
@@ -44,8 +44,9 @@ class MovePlan : public CollectivePlan {
   Meeting begin_, end_;
   std::vector<Delivery> deliveries_;  // in the order in which they go
   std::vector<Copy> own_;             // within the device
-  OwnPart own_part_;
-  std::unique_ptr<Event> first_push_;  // none: own_ does not wait for it
+  OwnPart own_way_ = OwnPart::thin;
+  std::size_t pushes_before_own_ = 0;
+  std::unique_ptr<Event> before_own_;  // behind these; none: own_ comes at once
   double wire_bytes_ = 0;
 };
 

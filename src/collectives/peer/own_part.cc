@@ -1,36 +1,44 @@
-// Thin or not, and when. On 4 x H200 a thin kernel copies 410 GB/s, beside a GEMM 300, and a third
-// of the links' 391 is enough; 8 blocks of 512 threads copy 255 and take 8 units from the GEMM.
+// Thin or not, and when. On 4 x H200 a thin kernel copies 410 GB/s, beside a GEMM 300: more than
+// the third of the links' 391 that four ranks need, less than the 391 that two do. 8 blocks of 512
+// threads copy 255, take 8 units from the GEMM, and wait where it has taken all.
 //
 // A GEMM needs all registers of a unit when it starts, and waits for a thin kernel that came first;
-// once it runs, it leaves room for one. So it comes behind the first bytes of a push: what a
+// once it runs, it leaves room for one. So it comes behind the first bytes of pushes: what a
 // program enqueues beside a collective runs by then. It is a single kernel: of several in a row
 // only the first, or two, find room beside the same GEMM.
 #include "collectives/peer/own_part.h"
 
-#include <fmt/format.h>
+#include <algorithm>
+#include <cstdint>
 
 namespace duet {
 namespace {
 
-// It must not take longer than the links: 4 blocks were enough beside three transfers of the same
-// size on H200, and 8 leave room for one.
-constexpr KernelShape kFewBlocks{8, 512, false};
-constexpr KernelShape kThin{0, 0, true};
+// Only words of 16 bytes put enough of them in flight with so few threads.
+bool aligned_alike(const Copy& copy) {
+  constexpr std::uintptr_t kWord = 16;
+  const auto to = reinterpret_cast<std::uintptr_t>(copy.destination.data);
+  return (to - reinterpret_cast<std::uintptr_t>(copy.source.data)) % kWord == 0;
+}
 
 }  // namespace
 
-OwnPart own_part(std::uint64_t bytes, std::size_t pushes) {
-  if (bytes <= OwnPart::kHeadStart) return {true, false};
-  return pushes == 0 ? OwnPart{false, false} : OwnPart{true, true};
+OwnPart own_part(const std::vector<Copy>& copies, bool pushes, std::size_t head_start) {
+  std::size_t bytes = 0;
+  for (const Copy& each : copies) bytes += each.source.bytes;
+  if (!std::all_of(copies.begin(), copies.end(), aligned_alike)) return OwnPart::few_blocks;
+  if (bytes <= head_start) return OwnPart::thin;
+  return pushes ? OwnPart::thin_later : OwnPart::few_blocks;
 }
 
-Copy OwnPart::copy(const Span& target, const Span& source) const {
-  return {target, source, Executor::kernel, thin ? kThin : kFewBlocks};
+KernelShape shape_of(OwnPart way) {
+  return way == OwnPart::few_blocks ? KernelShape{8, 512, false} : KernelShape{0, 0, true};
 }
 
-std::string OwnPart::words() const {
-  if (!thin) return fmt::format("own part by {} blocks", kFewBlocks.grid);
-  return behind_a_push ? "own part by a warp a unit, a little later" : "own part by a warp a unit";
+std::string words(OwnPart way) {
+  if (way == OwnPart::few_blocks) return "own part by 8 blocks";
+  return way == OwnPart::thin ? "own part by a warp a unit"
+                              : "own part by a warp a unit, a little later";
 }
 
 }  // namespace duet

@@ -2,27 +2,27 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "device/stream.h"
 
 namespace duet {
 
 // How a kernel copies it, on a lane of the highest priority.
-struct OwnPart {
-  // A thin kernel runs beside another that has taken all units. Else few blocks, which wait for it.
-  bool thin = false;
-  bool behind_a_push = false;  // of kHeadStart bytes
-
-  // What links send, and a thin kernel copies, in 40 us.
-  static constexpr std::size_t kHeadStart = 16u << 20;
-
-  Copy copy(const Span& target, const Span& source) const;
-  std::string words() const;  // for algorithm()
+enum class OwnPart {
+  few_blocks,  // they wait where another kernel has taken all units
+  thin,        // a thin kernel, at once, which runs beside such a kernel
+  thin_later   // the same behind kHeadStart bytes of pushes
 };
 
-// For so many bytes of it beside so many pushes of as many.
-OwnPart own_part(std::uint64_t bytes, std::size_t pushes);
+// What links send, and a thin kernel copies, in 40 us.
+inline constexpr std::size_t kHeadStart = 16u << 20;
+
+// For these copies; `pushes`: there are some that they can go behind.
+OwnPart own_part(const std::vector<Copy>& copies, bool pushes, std::size_t head_start = kHeadStart);
+
+KernelShape shape_of(OwnPart way);
+std::string words(OwnPart way);  // for algorithm()
 
 }  // namespace duet

@@ -64,7 +64,8 @@ void StagedMovePlan::take(const std::vector<Move>& moves, const CollectiveBuffer
     if (move.to == rank) target = buffers.recv.slice(move.to_offset, move.bytes);
     const std::vector<PieceOf> pieces = pieces_of(move.bytes, largest_piece);
     if (move.from == move.to) {
-      if (source.data != target.data) own_.push_back(own_part(move.bytes, 0).copy(target, source));
+      if (source.data != target.data)
+        own_.push_back({target, source, Executor::kernel, shape_of(OwnPart::few_blocks)});
     } else if (move.from == rank) {
       sent_[static_cast<std::size_t>(move.to)] = {source, pieces};
       wire_bytes_ += static_cast<double>(move.bytes);
@@ -143,7 +144,7 @@ void StagedMovePlan::enqueue(Stream& stream) {
 
 std::string StagedMovePlan::algorithm() const {
   std::string text = fmt::format("pushes through {} slots", staging_.slots());
-  if (!own_.empty()) text += "; " + own_part(own_.front().source.bytes, 0).words();
+  if (!own_.empty()) text += "; " + words(OwnPart::few_blocks);
   return text;
 }
 

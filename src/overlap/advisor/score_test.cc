@@ -43,6 +43,31 @@ TEST(Score, HoldsWhatIsAdvisedAgainstTheBestOfTheSweep) {
   EXPECT_NEAR(result.worst_loss(), 0.05, 1e-9);
 }
 
+// Rows of other works, as records have them, are read and passed over.
+TEST(Score, IsOfGemmsBesideCollectives) {
+  DeviceTable table = round_table();
+  table.besides = {beside(Kind::priority, "library", 0.3), beside(Kind::dma, "dma", 0.1)};
+  const auto other = [](const std::string& compute, const std::string& communicates) {
+    OverlapRow one = row("other", "priority", 1e-3);
+    one.id.axes[2].second = compute;
+    one.id.axes[3].second = communicates;
+    return one;
+  };
+  const auto copy =
+      std::get<CopySide>(scenario_of(other("64x64x64 bf16 nn", "copy peer kernel")).communication);
+  EXPECT_EQ(copy.kind, CopyKind::peer);
+  EXPECT_EQ(copy.executor, Executor::kernel);
+  EXPECT_EQ(copy.bytes, 400000000u);
+  const std::vector<OverlapRow> rows{other("all_reduce 64 MiB", "all_gather"),
+                                     other("64x64x64 bf16 nn", "copy host_to_device dma"),
+                                     other("copy local kernel 1 GiB", "64x64x64 bf16 nn"),
+                                     row("a", "dma", 10e-3)};
+  EXPECT_EQ(score(table, {}, rows).scenarios.size(), 1u);
+  DeviceTable fresh;
+  add_rows(fresh, {rows.begin(), rows.end() - 1});
+  EXPECT_TRUE(fresh.besides.empty());
+}
+
 TEST(Score, ChoosesOnlyWhatWasMeasured) {
   DeviceTable table = round_table();
   table.besides = {beside(Kind::priority, "library", 0.3), beside(Kind::dma, "dma", 0.1)};

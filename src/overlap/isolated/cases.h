@@ -16,7 +16,7 @@ namespace duet {
 struct IsolatedOptions {
   std::vector<OverlapScenario> scenarios;  // whose sides are measured, each once
   DevicePeaks peaks;                       // what classes are judged by
-  PairMode mode;                           // its warm-ups, iterations and deadline count
+  PairMode mode;                           // of a side alone
   std::string device_name;
 };
 

@@ -1,4 +1,4 @@
-// Sides alone; see isolated_runner.h.
+// Sides alone; see isolated/runner.h.
 #include "overlap/isolated/runner.h"
 
 #include <fmt/format.h>

@@ -47,7 +47,7 @@ function copyRows(records, mode) {
   });
 }
 
-/** Of each collective beside a GEMM, what the policy that keeps most keeps in the mean. */
+/** Of each collective beside a GEMM, and of other pairs, what the policy that keeps most keeps in the mean. */
 function overlapRows(records) {
   const kept = ({ scenarios }, policy) => {
     const fractions = valuesOf(scenarios, policy, 'fraction_of_ideal');
@@ -61,7 +61,7 @@ function overlapRows(records) {
     return [
       [
         OVERLAP_ORDER,
-        `GEMM beside ${words(group.collective)}, mean`,
+        `${words(group.computing)} beside ${words(group.collective)}, mean`,
         `${ratio(best.fraction)} of ideal`,
         `bound ${ratio(best.bound)}`,
         `policy ${best.policy}, ${plural(best.count, 'scenario')}`,

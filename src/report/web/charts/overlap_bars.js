@@ -122,7 +122,7 @@ function panel(group, groups, label) {
       .filter(Boolean)
       .join('/')
       .replaceAll(/[^\w]+/g, '-')}`,
-    title: [`GEMM beside ${words(group.collective)}`, group.origin, label]
+    title: [`${words(group.computing)} beside ${words(group.collective)}`, group.origin, label]
       .filter(Boolean)
       .join(', '),
     caption: [

@@ -54,13 +54,23 @@ function scenarioOf(name, records) {
   };
 }
 
-const groupKey = ({ place, device, case: c }) =>
-  [place.journal.name, device, c.ranks, c.collective].join('/');
+/** @returns {string} what computes: "GEMM", or another work without its bytes, as "copy local kernel" */
+function computingOf({ case: c }) {
+  const text = String(c.compute ?? '');
+  return text === '' || /^\d/.test(text) ? 'GEMM' : text.replace(/ \d\S*( \w*B)?$/, '');
+}
+
+function groupKey(record) {
+  const { place, device, case: c } = record;
+  const computing = computingOf(record);
+  const other = computing === 'GEMM' ? [] : [computing];
+  return [place.journal.name, device, c.ranks, ...other, c.collective].join('/');
+}
 
 /**
- * @returns {Object[]} one a place, number of ranks and collective: { key, place, collective, ranks, policies
- *     (names in order of appearance), scenarios: [{ name, label, origin, records, policies (a record or
- *     undefined by name), fastest (a record or undefined) }] }
+ * @returns {Object[]} one a place, number of ranks and pair of kinds of work: { key, place, computing,
+ *     collective (what communicates), ranks, policies (names in order of appearance), scenarios: [{ name,
+ *     label, origin, records, policies (a record or undefined by name), fastest (a record or undefined) }] }
  */
 export function overlapGroups(model) {
   const all = model.records.filter(({ benchmark }) => benchmark === 'overlap');
@@ -68,6 +78,7 @@ export function overlapGroups(model) {
   return [...groupBy(all, groupKey)].map(([key, records]) => ({
     key,
     place: records[0].place,
+    computing: computingOf(records[0]),
     collective: String(records[0].case.collective ?? ''),
     ranks: records[0].case.ranks,
     policies: policies.filter((one) => records.some((record) => sweepOf(record) === one)),

@@ -1,0 +1,78 @@
+// Moves straight into peers' memory, with the own part at once and behind some bytes of pushes.
+#include "collectives/peer/move_plan.h"
+
+#include <gtest/gtest.h>
+
+#include "collectives/peer/calls_fixture.h"
+
+namespace duet {
+namespace {
+
+using Kind = CollectiveKind;
+
+class Moves : public ::testing::TestWithParam<const char*> {
+ protected:
+  Moves() {
+    for (int local = 0; local < team_.local_size(); ++local) {
+      lanes_.push_back(std::make_unique<Lanes>(team_.local_rank(local).device, CopyLanes{2, true}));
+    }
+  }
+
+  MakePlan behind(std::size_t head_start) {
+    return [this, head_start](Rank& rank, const Collective& c, const CollectiveBuffers& buffers) {
+      return std::make_unique<MovePlan>(
+          rank, c, buffers, *lanes_[static_cast<std::size_t>(rank.local)], watchdog_, head_start);
+    };
+  }
+
+  std::unique_ptr<Machine> machine_ = open_machine(GetParam());
+  Team team_{*machine_};
+  Watchdog watchdog_{team_};
+  std::vector<std::unique_ptr<Lanes>> lanes_;
+};
+
+TEST_P(Moves, WithTheOwnPartBehindPushes) {
+  for (const Kind kind : {Kind::all_gather, Kind::all_to_all, Kind::gather, Kind::scatter}) {
+    for (const std::uint64_t count : {16, 4096, 300000, 300007}) {
+      for (const std::size_t head_start : {1, 64, 5000, 1 << 20}) {
+        run_calls(team_, behind(head_start), collective_of(kind, count), {3});
+      }
+    }
+  }
+}
+
+TEST_P(Moves, CapturedWithTheOwnPartBehindPushes) {
+  run_calls(team_, behind(1000), collective_of(Kind::all_gather, 65536), {30, false, 0, 3});
+  run_calls(team_, behind(1000), collective_of(Kind::all_to_all, 65536), {30, false, 0, 3});
+}
+
+TEST_P(Moves, OfUnevenPartsOneOfThemFirst) {
+  Collective c = collective_of(Kind::all_to_all_v, 1);
+  const int ranks = team_.size();
+  for (int pair = 0; pair < ranks * ranks; ++pair) {
+    const bool own = pair / ranks == pair % ranks;
+    c.counts.push_back(own ? 8192 : static_cast<std::uint64_t>(pair % 3) * 700);
+  }
+  for (const std::size_t head_start : {1, 1000, 8000}) {
+    run_calls(team_, behind(head_start), c, {3});
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Machines, Moves,
+                         machines_of({"host:2", "host:3", "sim:h200-4", "sim:mi300x-8"}),
+                         machine_label);
+
+TEST(OwnPartOf, CallsIsCopiedByWhatSuitsThem) {
+  const auto machine = open_machine("host");
+  const Buffer buffer = machine->device(0).allocate(4096);
+  const auto copies = [&](std::size_t to) {
+    return std::vector<Copy>{{buffer.slice(to, 1024), buffer.slice(0, 1024), Executor::kernel, {}}};
+  };
+  EXPECT_EQ(own_part(copies(2048), true, 1024), OwnPart::thin);
+  EXPECT_EQ(own_part(copies(2048), true, 1000), OwnPart::thin_later);
+  EXPECT_EQ(own_part(copies(2048), false, 1000), OwnPart::few_blocks);
+  EXPECT_EQ(own_part(copies(2049), true, 1000), OwnPart::few_blocks);
+}
+
+}  // namespace
+}  // namespace duet
