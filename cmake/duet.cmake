@@ -24,14 +24,6 @@ if(DUET_SANITIZE)
   add_link_options(-fsanitize=${DUET_SANITIZE})
 endif()
 
-# The folder's loops run over data: also fast where the rest is built without optimisation, which
-# takes half the time, for a sanitizer.
-macro(duet_fast)
-  if(DUET_SANITIZE)
-    add_compile_options(-O2)
-  endif()
-endmacro()
-
 # duet_part(NAME source...): one folder of libduet.
 function(duet_part name)
   add_library(duet_${name} OBJECT ${ARGN})
