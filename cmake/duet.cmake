@@ -24,6 +24,16 @@ if(DUET_SANITIZE)
   add_link_options(-fsanitize=${DUET_SANITIZE})
 endif()
 
+# duet_file_by_file(TARGET...): where files have names of their own in common. The sanitize preset
+# builds the others several files at a time, in half the time.
+function(duet_file_by_file)
+  foreach(target ${ARGN})
+    if(TARGET ${target})
+      set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
+    endif()
+  endforeach()
+endfunction()
+
 # duet_part(NAME source...): one folder of libduet.
 function(duet_part name)
   add_library(duet_${name} OBJECT ${ARGN})

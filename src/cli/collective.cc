@@ -94,7 +94,7 @@ class CollectiveCommand : public Command {
     CollectiveOptions options = parsed();
     std::vector<std::string> devices = device_names(devices_);
     if (devices.empty()) devices = {processes.size() == 1 ? "host:4" : "host"};
-    std::optional<Tuning> tuning;  // outlives the jobs, which tell it what they measured
+    std::optional<CollectiveTuning> tuning;  // outlives the jobs, which tell it what they measured
     if (tune_) tuning.emplace(processes);
     Plan plan;
     open_own_machines(plan, devices, processes);
@@ -148,7 +148,7 @@ class CollectiveCommand : public Command {
     if (!engines_.empty()) options.engines = split(engines_, ',');
     if (tune_) {
       if (!engines_.empty()) throw UsageError("--tune and --engine: expected one of them");
-      options.engines = Tuning::engines();
+      options.engines = CollectiveTuning::engines();
     }
     options.sizes = sizes();
     if (!types_.empty()) options.dtypes = parse_types(types_);

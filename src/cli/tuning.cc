@@ -51,16 +51,16 @@ std::string store_in(TuningFile& file, const TuningSetup& setup, const Threshold
 
 }  // namespace
 
-Tuning::Tuning(Processes& processes) : processes_(processes) {
+CollectiveTuning::CollectiveTuning(Processes& processes) : processes_(processes) {
   run_together(processes_, [&] {
     if (processes_.index() == 0) TuningFile(TuningFile::usual_path()).require_writable();
   });
 }
 
-std::vector<std::string> Tuning::engines() { return {"kernel", "dma"}; }
+std::vector<std::string> CollectiveTuning::engines() { return {"kernel", "dma"}; }
 
-std::vector<std::uint64_t> Tuning::sizes(const std::vector<std::uint64_t>& asked,
-                                         Machine& machine) const {
+std::vector<std::uint64_t> CollectiveTuning::sizes(const std::vector<std::uint64_t>& asked,
+                                                   Machine& machine) const {
   if (!asked.empty()) return asked;
   const bool cpu = machine.device(0).info().kind == "host";
   std::vector<std::uint64_t> sizes;
@@ -70,7 +70,7 @@ std::vector<std::uint64_t> Tuning::sizes(const std::vector<std::uint64_t>& asked
   return sizes;
 }
 
-void Tuning::hear(Machine& machine, Benchmark& benchmark) {
+void CollectiveTuning::hear(Machine& machine, Benchmark& benchmark) {
   Heard& heard = heard_.emplace_back(Heard{machine, {}});
   benchmark.conclude = [&heard, inner = benchmark.conclude](const std::vector<Finished>& finished) {
     heard.finished = finished;
@@ -78,7 +78,7 @@ void Tuning::hear(Machine& machine, Benchmark& benchmark) {
   };
 }
 
-void Tuning::store(bool quiet) const {
+void CollectiveTuning::store(bool quiet) const {
   if (processes_.index() != 0) return;
   TuningFile file(TuningFile::usual_path());
   for (const Heard& heard : heard_) {

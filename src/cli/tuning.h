@@ -13,13 +13,13 @@
 
 namespace duet {
 
-class Tuning {
+class CollectiveTuning {
  public:
   // Called by all processes. Throws UsageError, in all, where process 0's tuning file is damaged or
   // cannot be written.
-  explicit Tuning(Processes& processes);
-  Tuning(const Tuning&) = delete;
-  Tuning& operator=(const Tuning&) = delete;
+  explicit CollectiveTuning(Processes& processes);
+  CollectiveTuning(const CollectiveTuning&) = delete;
+  CollectiveTuning& operator=(const CollectiveTuning&) = delete;
 
   static std::vector<std::string> engines();
   // Those that were asked for, else 64 KiB to 1 GiB (on CPUs to 16 MiB) by factors of 2.

@@ -6,20 +6,12 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "overlap/few_runs.h"
 
 namespace duet {
 namespace {
 
 using Kind = OverlapPolicy::Kind;
-
-OverlapRuns few() {
-  OverlapRuns runs;
-  runs.mode.warm_ups = 1;
-  runs.mode.warm_up_seconds = 0;
-  runs.mode.iterations = 3;
-  runs.mode.seconds = 0;
-  return runs;
-}
 
 TEST(OverlapRunner, FindsThePapersPictureOnASimulatedMachine) {
   const auto machine = open_machine("sim:mi300x-8");

@@ -4,21 +4,12 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "overlap/runner.h"
+#include "overlap/few_runs.h"
 
 namespace duet {
 namespace {
 
 using Kind = OverlapPolicy::Kind;
-
-OverlapRuns few() {
-  OverlapRuns runs;
-  runs.mode.warm_ups = 1;
-  runs.mode.warm_up_seconds = 0;
-  runs.mode.iterations = 3;
-  runs.mode.seconds = 0;
-  return runs;
-}
 
 TEST(Sides, AreParsed) {
   EXPECT_EQ(name(parse_side("gemm:64x32x16:fp16")), "64x32x16 fp16 nn");

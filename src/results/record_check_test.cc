@@ -46,7 +46,7 @@ std::string complaint(Record record, const std::string& pointer, const std::stri
   }
 }
 
-using Change = std::pair<std::string, std::string>;
+using Edit = std::pair<std::string, std::string>;
 
 TEST(RecordCheck, WholeRecordsPass) {
   EXPECT_NO_THROW(check_record(kResult));
@@ -54,7 +54,7 @@ TEST(RecordCheck, WholeRecordsPass) {
 }
 
 TEST(RecordCheck, EveryFieldOfAResultIsHeldToItsType) {
-  const std::vector<Change> changes = {{"/benchmark", "1"},
+  const std::vector<Edit> changes = {{"/benchmark", "1"},
                                        {"/device", "null"},
                                        {"/engine", "[]"},
                                        {"/metrics", "[]"},
@@ -102,7 +102,7 @@ TEST(RecordCheck, EveryFieldOfAResultIsHeldToItsType) {
 
 TEST(RecordCheck, EveryFieldOfAnEnvironmentIsHeldToItsType) {
   const std::string device = "/machines/0/devices/0", link = "/machines/0/links/0";
-  const std::vector<Change> changes = {{"/machines", "{}"},
+  const std::vector<Edit> changes = {{"/machines", "{}"},
                                        {"/machines/0", "5"},
                                        {"/machines/0/name", "5"},
                                        {"/machines/0/virtual_time", "1"},
