@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "overlap/few_runs.h"
+#include "overlap/runner_fixture.h"
 
 namespace duet {
 namespace {

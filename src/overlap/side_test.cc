@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "overlap/few_runs.h"
+#include "overlap/runner_fixture.h"
 
 namespace duet {
 namespace {
