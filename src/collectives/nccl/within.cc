@@ -17,14 +17,20 @@ void within(double deadline_seconds, const std::string& what, const std::functio
   constexpr std::chrono::milliseconds kTick(20);  // how late a given-up call is noticed
   std::packaged_task<void()> task(std::move(call));
   std::future<void> done = task.get_future();
-  std::thread(std::move(task)).detach();
+  std::thread thread(std::move(task));
   const auto deadline = Clock::now() + std::chrono::duration<double>(deadline_seconds);
-  while (done.wait_for(kTick) != std::future_status::ready) {
-    if (given_up()) throw Error(fmt::format("{}: given up, since another rank failed", what));
-    if (Clock::now() > deadline) {
-      throw Timeout(fmt::format("{}: not done after {:.0f} s", what, deadline_seconds));
+  try {
+    while (done.wait_for(kTick) != std::future_status::ready) {
+      if (given_up()) throw Error(fmt::format("{}: given up, since another rank failed", what));
+      if (Clock::now() > deadline) {
+        throw Timeout(fmt::format("{}: not done after {:.0f} s", what, deadline_seconds));
+      }
     }
+  } catch (...) {
+    thread.detach();
+    throw;
   }
+  thread.join();  // done, it still has to let go of what the call owned
   done.get();
 }
 

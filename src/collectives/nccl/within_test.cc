@@ -1,0 +1,42 @@
+// Calls with a deadline.
+#include "collectives/nccl/within.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "core/error.h"
+
+namespace duet::nccl {
+namespace {
+
+const auto kNever = [] { return false; };
+
+// A call may own a stream, which must go before its machine does.
+TEST(Within, ReturnsWhenWhatTheCallOwnedIsGone) {
+  std::atomic<bool> gone{false};
+  const auto slowly = [&gone](int* what) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    delete what;
+    gone = true;
+  };
+  std::shared_ptr<int> owned(new int, slowly);
+  within(60, "a call", kNever, [owned = std::move(owned)] {});
+  EXPECT_TRUE(gone);
+}
+
+TEST(Within, RethrowsAndGivesUp) {
+  EXPECT_THROW(within(60, "a call", kNever, [] { throw BadArgument("no"); }), BadArgument);
+  const auto sleep = [] { std::this_thread::sleep_for(std::chrono::milliseconds(200)); };
+  EXPECT_THROW(within(0.01, "a call", kNever, sleep), Timeout);
+  EXPECT_THROW(within(
+                   60, "a call", [] { return true; }, sleep),
+               Error);
+}
+
+}  // namespace
+}  // namespace duet::nccl
