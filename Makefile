@@ -10,7 +10,7 @@ run: packages build/build.ninja
 	  $$(test -e build/src/report/page.html && echo --report)
 
 test: packages build
-	ctest --test-dir build --output-on-failure --timeout 300
+	ctest --test-dir build --output-on-failure --timeout 300 -j 2
 
 build: build/build.ninja
 	cmake --build build

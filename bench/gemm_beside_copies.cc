@@ -21,17 +21,19 @@ using namespace duet;
 constexpr double kDeadline = 60, kSettle = 0.4;  // seconds
 constexpr int kGemmsInARow = 4;
 
+struct Data {
+  const char* name;
+  Fill fill;
+};
+const Data kRandom{"random bytes", {Fill::Kind::pattern, 2}};
+const Data kOthers[] = {{"zeros", {Fill::Kind::constant, 0}},
+                        {"normal bf16", {Fill::Kind::normal, 2, 0, DType::bf16}}};
+
 struct Trial {
   bool gemms = false;
   std::size_t piece = 0;  // bytes of a push; 0: no copies
-  const char* data = "random bytes";
+  Data data = kRandom;
 };
-
-Fill fill_of(const std::string& data) {
-  if (data == "zeros") return {Fill::Kind::constant, 0};
-  if (data == "normal bf16") return {Fill::Kind::normal, 2, 0, DType::bf16};
-  return {Fill::Kind::pattern, 2};
-}
 
 // One device's matrices and its part of the gather, in a buffer for all parts.
 struct Side {
@@ -110,7 +112,7 @@ double joules(std::vector<Side>& sides) {
 
 void run(std::vector<Side>& sides, const Trial& trial, std::size_t part, double seconds) {
   for (Side& each : sides) {
-    each.compute->fill(each.gathered.span(), fill_of(trial.data));
+    each.compute->fill(each.gathered.span(), trial.data.fill);
     each.compute->synchronize(kDeadline);
   }
   std::atomic<bool> stop{false};
@@ -147,8 +149,8 @@ void run(std::vector<Side>& sides, const Trial& trial, std::size_t part, double 
   for (std::thread& thread : threads) thread.join();
   fmt::print("{:5} {:>10} {:>12} {:10.3f} {:10.1f} {:8.1f}\n", trial.gemms ? "yes" : "no",
              trial.piece > 0 ? fmt::format("{} KiB", trial.piece >> 10) : "none",
-             trial.piece > 0 ? trial.data : "", each > 0 ? 1e3 * seconds / each : 0, gb / seconds,
-             watts);
+             trial.piece > 0 ? trial.data.name : "", each > 0 ? 1e3 * seconds / each : 0,
+             gb / seconds, watts);
 }
 
 int measure(const std::string& name, double seconds) {
@@ -166,7 +168,7 @@ int measure(const std::string& name, double seconds) {
   fmt::print("GEMMs     pieces         data    GEMM ms   GB/s out   W each\n");
   for (const bool gemms : {false, true}) {
     run(sides, {gemms, 0}, sizes.part, seconds);
-    for (const char* data : {"zeros", "normal bf16"}) {
+    for (const Data& data : kOthers) {
       run(sides, {gemms, sizes.part, data}, sizes.part, seconds);
     }
     for (std::size_t piece = sizes.part; piece >= sizes.part / 64; piece /= 4) {

@@ -104,8 +104,9 @@ class AdviseCommand : public Command {
     std::cerr << "duet: no table of this device: measuring what this pair needs; duet advise "
                  "--measure keeps one\n";
     ProbeOptions options = probes();
-    options.collectives = {gemm_beside_collective(scenario).collective};
-    options.dtype = gemm_beside_collective(scenario).problem.dtype;
+    const GemmBesideCollective pair = gemm_beside_collective(scenario);
+    options.collectives = {pair.collective};
+    options.dtype = pair.problem.dtype;
     OutputFlags output = output_;
     output.quiet = true;
     return measure_table(device(), options, output, line);

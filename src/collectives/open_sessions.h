@@ -22,12 +22,12 @@ class OpenSessions {
   CollectiveSession& session(CollectiveEngine& engine, int number = 0);
 
   // After a failure in a case the ranks may have made different calls: the next case opens anew.
-  void close(const CollectiveEngine& engine);
+  void close(const CollectiveEngine& engine) { sessions_.erase(engine.name()); }
   void close() { sessions_.clear(); }
 
  private:
   Team team_;
-  std::map<std::pair<std::string, int>, std::unique_ptr<CollectiveSession>> sessions_;
+  std::map<std::string, std::map<int, std::unique_ptr<CollectiveSession>>> sessions_;
   std::map<std::pair<std::string, int>, std::string> reasons_;  // of those that could not be opened
 };
 

@@ -1,12 +1,15 @@
 // Thin or not, and when. On 4 x H200 a thin kernel copies 410 GB/s, beside a GEMM 300: more than
 // the third of the links' 391 that four ranks need, less than the 391 that two do. 8 blocks of 512
-// threads copy 255, take 8 units from the GEMM, and wait where it has taken all.
+// threads copy 255, take 8 units from the GEMM, and wait where it has taken all
+// (bench_copy_beside_gemm).
 //
 // A GEMM needs all registers of a unit when it starts, and waits for a thin kernel that came first;
 // once it runs, it leaves room for one. So it comes behind the first bytes of pushes: what a
 // program enqueues beside a collective runs by then. It is a single kernel: of several in a row
 // only the first, or two, find room beside the same GEMM.
 #include "collectives/peer/own_part.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -36,7 +39,7 @@ KernelShape shape_of(OwnPart way) {
 }
 
 std::string words(OwnPart way) {
-  if (way == OwnPart::few_blocks) return "own part by 8 blocks";
+  if (way == OwnPart::few_blocks) return fmt::format("own part by {} blocks", shape_of(way).grid);
   return way == OwnPart::thin ? "own part by a warp a unit"
                               : "own part by a warp a unit, a little later";
 }

@@ -74,8 +74,8 @@ __global__ void __launch_bounds__(kMaxThreads) copy_kernel(Pieces p) {
   copy_pieces<Vector, kUnroll>(p);
 }
 
-// 32 x 32 registers on NVIDIA: what cuBLAS's GEMMs leave free of a unit's (measured on H200; of
-// shared memory less than 9 KiB).
+// 32 x 32 registers on NVIDIA: what cuBLAS's GEMMs leave free of a unit's
+// (tests/gpu/thin_copy_test.cc).
 template <typename Vector>
 __global__ void DUET_THIN_KERNEL thin_copy_kernel(Pieces p) {
   copy_pieces<Vector, kThinUnroll>(p);

@@ -23,7 +23,6 @@
 namespace duet::host {
 namespace {
 
-constexpr std::size_t kHugePage = 2 << 20;
 constexpr int kMostDevices = 64;
 
 std::string cpu_model() {

@@ -10,9 +10,6 @@
 namespace duet::host {
 namespace {
 
-// Below this it is not worth handing to other workers.
-constexpr std::size_t kParallelBytes = 1 << 20;
-
 std::uint64_t* first_word(const Span& words) {
   return reinterpret_cast<std::uint64_t*>(words.data);
 }

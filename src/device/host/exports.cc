@@ -14,8 +14,6 @@
 namespace duet::host {
 namespace {
 
-constexpr std::size_t kHugePage = 2 << 20;
-
 // Large files are mapped at multiples of a huge page, which the kernel uses only there.
 std::byte* map_file(int descriptor, std::size_t bytes) {
   const std::size_t spare = bytes >= kHugePage ? kHugePage : 0;

@@ -13,6 +13,8 @@
 
 namespace duet::host {
 
+inline constexpr std::size_t kHugePage = 2 << 20;
+
 class Exports {
  public:
   // nullptr where there is no memory or no descriptor left.

@@ -14,8 +14,6 @@
 namespace duet::host {
 namespace {
 
-// Below this a copy is not worth handing to other workers.
-constexpr std::size_t kParallelBytes = 1 << 20;
 constexpr std::uint64_t kPastCaches = 32 << 20;  // or the last-level cache, if that is larger
 constexpr int kMostParts = 1024;                 // of one copy
 

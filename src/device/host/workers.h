@@ -3,6 +3,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstddef>
 #include <deque>
 #include <exception>
 #include <functional>
@@ -12,6 +13,9 @@
 #include <vector>
 
 namespace duet::host {
+
+// Below this it is not worth handing bytes to other workers.
+inline constexpr std::size_t kParallelBytes = 1 << 20;
 
 struct Operation {
   std::function<bool()> ready;  // empty: always; called with the lock held, must be quick
