@@ -78,7 +78,7 @@ TEST(OverlapRunner, KeepsBothSidesToTheirPart) {
   EXPECT_EQ(small.engine, "vendor-model-8cu");
   EXPECT_GT(small.times.engine, 2 * large.times.engine);
   EXPECT_GT(large.times.compute_beside, 1.2 * large.times.compute);
-  EXPECT_NEAR(small.times.compute_beside, small.times.compute, 0.05 * small.times.compute);
+  EXPECT_LT(small.times.compute_beside, 1.1 * small.times.compute);
   try {
     runner.run(scenario, {Kind::partition, 304});
     FAIL() << "a partition of all units was taken";

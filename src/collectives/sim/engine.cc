@@ -25,8 +25,11 @@ bool by_pairs(Kind kind) {
 // `most`: units that its kernels may have; 0: as many as the platform gives them.
 KernelLaunch launch_of(Device& device, Kind kind, int most) {
   const sim::LibraryModel& library = sim::library_of(device);
-  const int units = by_pairs(kind) ? library.all_to_all_units : library.all_gather_units;
-  return {most > 0 ? std::min(most, units) : units, sim::prepare_as_library};
+  const sim::LibraryKernel& kernel = by_pairs(kind) ? library.all_to_all : library.all_gather;
+  return {most > 0 ? std::min(most, kernel.units) : kernel.units,
+          [&kernel](Device& on, const Exchange& exchange) {
+            return sim::prepare_as_library(on, exchange, kernel);
+          }};
 }
 
 class ModelledPlan : public KernelPlan {

@@ -24,6 +24,20 @@ struct Occupancy {
   // Cut into this many equal workgroups, which run in waves: 5 on 4 units take as long as 8. 0:
   // divisible at will.
   double workgroups = 0;
+  double unit_draw = std::numeric_limits<double>::infinity();  // of each use, per second and unit
+  // What runs at the same time shares a cache: on more than so many units progress takes more of
+  // each use, on all of them 1 + crowding times what it takes on so many.
+  double uncrowded_units = std::numeric_limits<double>::infinity();
+  double crowding = 0;
+};
+
+// Flows of the other kind slow a flow down before a resource is full, as waiting for memory grows
+// with what is asked of it: to 1 / (1 + slope x their share of the resource) of what it would do
+// without them.
+struct Load {
+  int resource = -1;  // -1: none
+  double slope = 0;
+  bool transfer = false;  // the flow's kind: it moves data, or it computes
 };
 
 struct Flow {
@@ -33,6 +47,7 @@ struct Flow {
   int priority = 0;  // for the occupancy alone; bandwidth knows no priorities
   std::vector<Use> uses;
   Occupancy occupancy;
+  Load load;
 };
 
 // Not thread-safe. Events at one time happen in the order in which they were asked for.
@@ -46,6 +61,10 @@ class VirtualClock {
   Id after(double seconds, Action action);
   Id start(Flow flow, Action done);
   void cancel(Id id);  // no-op if it has happened
+  // Lets `reached` happen when no more than `left` of a flow's amount is left; the flow goes on.
+  // One at a time for a flow: a later one replaces it.
+  void watch(Id flow, double left, Action reached);
+  double left(Id flow) const;  // of its amount, now; 0 if it has ended
 
   // The time of the next event; infinity if there is none. Flows that get no rate make no event.
   double next();
@@ -62,7 +81,9 @@ class VirtualClock {
     Flow flow;
     Action action;
     double rate = 0;
-    double since = 0;           // flow.amount was left at this time
+    double since = 0;    // flow.amount was left at this time
+    double watched = 0;  // what is left when `reached` is to happen
+    Action reached;
     std::uint32_t version = 0;  // of its entry in the heap; older entries are void
     bool seen = false;
   };
@@ -81,7 +102,11 @@ class VirtualClock {
 
   std::uint32_t new_slot();
   Slot* find(Id id);
+  const Slot* find(Id id) const { return const_cast<VirtualClock*>(this)->find(id); }
   void push(std::uint32_t slot, double time);
+  double event_time(const Slot& slot) const;
+  void bring_up_to_now(Slot& slot);
+  bool pass_watch(std::uint32_t slot);
   bool is_void(const Entry& entry) const;
   void drop_void();
   void take_out(std::uint32_t slot);
@@ -89,9 +114,19 @@ class VirtualClock {
   void gather();
   void share_units();
   void set_rates();
+  void crowd(const Flow& flow, double given, std::size_t place);
+  void solve_rates();
+  bool has_interference() const;
+  void solve_alone();
+  void count_loads();
+  void slow_by_load();
+  double share_of_others(const Flow& flow) const;
 
   template <typename Visit>
-  void each_resource(const Flow& flow, Visit visit);
+  static void each_resource(const Flow& flow, Visit visit) {
+    for (const Use& use : flow.uses) visit(static_cast<std::size_t>(use.resource));
+    if (flow.occupancy.resource >= 0) visit(static_cast<std::size_t>(flow.occupancy.resource));
+  }
 
   double now_ = 0;
   Id sequence_ = 0;
@@ -107,7 +142,12 @@ class VirtualClock {
   std::vector<std::uint32_t> component_;      // working memory of settle()
   std::vector<Share> shares_;
   std::vector<std::vector<Use>> unit_uses_;
+  std::vector<std::vector<Use>> crowded_;      // uses, as the units given make them
+  std::vector<const std::vector<Use>*> uses_;  // of each flow: its own, or crowded ones
   std::vector<double> caps_;
+  std::vector<double> alone_;                     // what a flow would do without the other kind
+  std::vector<double> others_;                    // the other kind's share of what slows it
+  std::vector<std::pair<double, double>> loads_;  // by resource: of computing, of transfers
   MaxMin max_min_;
 };
 

@@ -159,6 +159,109 @@ TEST(VirtualClock, UnitsAreHeldWhateverTheRate) {
   EXPECT_DOUBLE_EQ(compute, 4);  // eight workgroups on the two units that are left
 }
 
+TEST(VirtualClock, TellsWhenAFlowHasSoMuchLeft) {
+  VirtualClock clock;
+  const int link = clock.add_resource(10);
+  double reached = 0, again = 0, end = 0;
+  const auto id = clock.start(over(link, 100), [&] { end = clock.now(); });
+  clock.watch(id, 40, [&] {
+    reached = clock.now();
+    EXPECT_DOUBLE_EQ(clock.left(id), 40);
+    clock.watch(id, 10, [&] { again = clock.now(); });
+  });
+  clock.after(2, [&] { clock.start(over(link, 10), [] {}); });  // slows it from 2 to 4
+  run(clock);
+  EXPECT_DOUBLE_EQ(reached, 7);
+  EXPECT_DOUBLE_EQ(again, 10);
+  EXPECT_DOUBLE_EQ(end, 11);
+  EXPECT_EQ(clock.left(id), 0);
+}
+
+TEST(VirtualClock, WatchingWhatHasPassedHappensNow) {
+  VirtualClock clock;
+  const int link = clock.add_resource(10);
+  double reached = -1;
+  const auto id = clock.start(over(link, 100), [] {});
+  clock.after(5, [&] { clock.watch(id, 60, [&] { reached = clock.now(); }); });
+  run(clock);
+  EXPECT_EQ(reached, 5);
+}
+
+TEST(VirtualClock, AWatchGoesWithItsFlow) {
+  VirtualClock clock;
+  const int link = clock.add_resource(10);
+  bool reached = false;
+  VirtualClock::Id id = 0;
+  clock.after(5, [&] { clock.cancel(id); });  // at the very time
+  id = clock.start(over(link, 100), [] {});
+  clock.watch(id, 50, [&] { reached = true; });
+  run(clock);
+  EXPECT_FALSE(reached);
+}
+
+// A unit draws 3 a second: 4 units 12 of the 20 that memory has, at 2 a piece.
+TEST(VirtualClock, AUnitDrawsNoMoreThanItCan) {
+  VirtualClock clock;
+  const int pool = clock.add_resource(4), memory = clock.add_resource(20);
+  Flow flow = over(memory, 12);
+  flow.uses.front().amount = 2;
+  flow.occupancy = {pool, 4, 100, 0, 3};
+  double end = 0;
+  clock.start(flow, [&] { end = clock.now(); });
+  run(clock);
+  EXPECT_DOUBLE_EQ(end, 2);
+}
+
+// Uses are given as on all 4 units; on 2 or fewer a piece takes 1 / 1.5 of that.
+TEST(VirtualClock, FewerUnitsCrowdACacheLess) {
+  const auto seconds = [](double units) {
+    VirtualClock clock;
+    const int pool = clock.add_resource(4), memory = clock.add_resource(3);
+    Flow flow = over(memory, 12);
+    flow.occupancy = {pool, units, 100, 0};
+    flow.occupancy.uncrowded_units = 2;
+    flow.occupancy.crowding = 0.5;
+    double end = 0;
+    clock.start(flow, [&] { end = clock.now(); });
+    run(clock);
+    return end;
+  };
+  EXPECT_DOUBLE_EQ(seconds(4), 4);
+  EXPECT_DOUBLE_EQ(seconds(3), 4 * 1.25 / 1.5);
+  EXPECT_DOUBLE_EQ(seconds(2), 4 / 1.5);
+  EXPECT_DOUBLE_EQ(seconds(1), 4 / 1.5);
+}
+
+Flow loading(int memory, double rate, double slope, bool transfer) {
+  Flow flow = over(memory, 1000);
+  flow.cap = rate;
+  flow.load = {memory, slope, transfer};
+  return flow;
+}
+
+TEST(VirtualClock, EachKindIsSlowedByWhatTheOtherTakes) {
+  VirtualClock clock;
+  const int memory = clock.add_resource(10);
+  const auto computing = clock.start(loading(memory, 4, 0.5, false), [] {});
+  const auto moving = clock.start(loading(memory, 4, 2, true), [] {});
+  clock.after(1, [] {});
+  clock.step(1);
+  const double x = 1000 - clock.left(computing), y = 1000 - clock.left(moving);
+  EXPECT_NEAR(x, 4 / (1 + 0.5 * y / 10), 1e-6);
+  EXPECT_NEAR(y, 4 / (1 + 2 * x / 10), 1e-6);
+  EXPECT_LT(y, x);
+}
+
+TEST(VirtualClock, AKindIsNotSlowedByItself) {
+  VirtualClock clock;
+  const int memory = clock.add_resource(10);
+  const auto one = clock.start(loading(memory, 4, 3, true), [] {});
+  clock.start(loading(memory, 4, 3, true), [] {});
+  clock.after(1, [] {});
+  clock.step(1);
+  EXPECT_DOUBLE_EQ(clock.left(one), 996);
+}
+
 // 8 ranks, each to 7 peers, sizes that all differ: the same to the bit each time, and fast.
 double ragged_all_to_all(int rounds, int& flows) {
   VirtualClock clock;

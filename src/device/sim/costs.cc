@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/error.h"
 
@@ -98,7 +99,11 @@ Occupancy CostModel::copy_units(const KernelShape& shape, bool to_peer, Issuer i
   const double units = std::min(grid, all);
   const double threads = block * grid / units;  // on each of them
   const double share = std::min(1.0, threads / kernel.unit_threads);
-  return {of(issuer.device).units, units, kernel.unit_copy_rate * share, 0};
+  Occupancy occupancy;
+  occupancy.resource = of(issuer.device).units;
+  occupancy.units = units;
+  occupancy.unit_rate = kernel.unit_copy_rate * share;
+  return occupancy;
 }
 
 Charge CostModel::copy(const Copy& copy, Place source, Place destination, Issuer issuer) const {
@@ -113,16 +118,19 @@ Charge CostModel::copy(const Copy& copy, Place source, Place destination, Issuer
   charge.flow.amount = static_cast<double>(copy.source.bytes);
   charge.flow.priority = issuer.priority;
   charge.flow.uses = path(copy, source, destination, issuer);
+  charge.flow.load = {of(issuer.device).memory, 0, true};
   if (is_peer_copy(source, destination)) charge.latency += platform_.link.latency;
   if (touches_host(source, destination)) charge.latency += host.link_latency;
   switch (copy.executor) {
     case Executor::dma:
       charge.latency += platform_.device.dma.latency;
       charge.flow.cap = platform_.device.dma.engine_rate;
+      charge.flow.load.slope = platform_.device.dma.load_slope;
       charge.takes_engine = true;
       break;
     case Executor::kernel:
       charge.latency += platform_.device.kernel.launch;
+      charge.flow.load.slope = platform_.device.kernel.load_slope;
       if (copy.shape.thin) {
         charge.flow.cap =
             kThinShare * platform_.device.kernel.unit_copy_rate * platform_.device.compute_units;
@@ -153,6 +161,7 @@ Charge CostModel::fill(double bytes, Place place, Issuer issuer) const {
   }
   charge.latency = platform_.device.kernel.launch;
   charge.flow.occupancy = copy_units({}, false, issuer);
+  charge.flow.load = {of(issuer.device).memory, platform_.device.kernel.load_slope, true};
   if (place.kind == MemoryKind::pinned) {
     charge.flow.uses.push_back({of(issuer.device).host_out, 1 / platform_.host.pinned_rate});
   } else {
@@ -178,7 +187,7 @@ Charge CostModel::task(const Task& task, Issuer issuer) const {
 
   Charge charge;
   charge.latency = device.kernel.launch;
-  double seconds = 0;  // of one unit, for the whole
+  double seconds = 0;  // of one unit, for all FLOP
   if (demand.flop > 0) {
     const auto peak = device.peak.find(demand.dtype);
     if (peak == device.peak.end()) {
@@ -187,17 +196,24 @@ Charge CostModel::task(const Task& task, Issuer issuer) const {
     }
     seconds = demand.flop * device.compute_units / (peak->second * demand.efficiency);
   }
-  // A unit that copies a byte reads it and writes it.
-  seconds = std::max(seconds, demand.memory_bytes / (2 * device.kernel.unit_copy_rate));
-  if (seconds <= 0) return charge;
+  if (seconds <= 0 && demand.memory_bytes <= 0) return charge;
 
   const double pieces = demand.workgroups > 0 ? demand.workgroups : 1;
   const double all = device.compute_units;
-  const double units = demand.workgroups > 0 ? std::min(all, demand.workgroups) : all;
   charge.flow.amount = pieces;
   charge.flow.priority = issuer.priority;
-  charge.flow.occupancy = {of(issuer.device).units, units, pieces / seconds, demand.workgroups};
   charge.flow.uses.push_back({of(issuer.device).memory, demand.memory_bytes / pieces});
+  charge.flow.load = {of(issuer.device).memory, device.gemm.load_slope, false};
+  Occupancy& occupancy = charge.flow.occupancy;
+  occupancy.resource = of(issuer.device).units;
+  occupancy.units = demand.workgroups > 0 ? std::min(all, demand.workgroups) : all;
+  occupancy.unit_rate = seconds > 0 ? pieces / seconds : std::numeric_limits<double>::infinity();
+  occupancy.workgroups = demand.workgroups;
+  occupancy.unit_draw = device.unit_memory_rate;
+  if (demand.workgroups > 0 && device.gemm.uncrowded_units < device.compute_units) {
+    occupancy.uncrowded_units = device.gemm.uncrowded_units;
+    occupancy.crowding = device.gemm.crowding;
+  }
   return charge;
 }
 

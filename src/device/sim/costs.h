@@ -15,6 +15,7 @@ struct Charge {
   double latency = 0;
   Flow flow;
   bool takes_engine = false;  // one of the issuer's DMA engines, from before the latency to the end
+  bool resident = false;      // a part of a kernel that has its units already
 };
 
 // Who issues an operation.
@@ -39,8 +40,11 @@ struct ExchangePlaces {
   std::vector<Item> items;
   std::vector<Place> arrivals;
   int blocks = 0;
-  double latency = 0;     // beyond the launch
-  double link_share = 1;  // of what a kernel gets of a link
+  // Where a library's kernel runs it:
+  double latency = 0;         // beyond the launch
+  double link_share = 1;      // of what a kernel gets of a link
+  double unit_copy_rate = 0;  // 0: the device's own
+  double memory = 1;          // traffic, times what is read and written
 };
 
 class CostModel {
@@ -73,7 +77,7 @@ class CostModel {
   std::vector<Use> path(const Copy& copy, Place source, Place destination, Issuer issuer) const;
   void add_link(std::vector<Use>& uses, int from, int to, double rate) const;
   void add_traffic(std::map<int, double>& load, Place place, double bytes, bool reads,
-                   double link_share, Issuer issuer) const;
+                   const ExchangePlaces& places, Issuer issuer) const;
   Occupancy copy_units(const KernelShape& shape, bool to_peer, Issuer issuer) const;
 
   const Platform& platform_;

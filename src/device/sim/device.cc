@@ -16,7 +16,8 @@ SimDevice::SimDevice(SimMachine& machine, DeviceInfo info, int index)
     : machine_(machine),
       info_(std::move(info)),
       index_(index),
-      free_engines_(machine.platform().device.dma.engines) {}
+      free_engines_(machine.platform().device.dma.engines),
+      dispatcher_(machine.clock(), machine.platform().device) {}
 
 const DeviceModel& SimDevice::model() const { return machine_.platform().device; }
 

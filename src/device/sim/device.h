@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "device/device.h"
+#include "device/sim/dispatcher.h"
 #include "device/sim/platform.h"
 
 namespace duet::sim {
@@ -37,6 +38,7 @@ class SimDevice : public Device {
   bool take_engine(SimStream* stream);
   void return_engine();
   void forget(SimStream* stream);  // it no longer wants one
+  Dispatcher& dispatcher() { return dispatcher_; }
 
  private:
   Span acquire(std::uint64_t bytes, MemoryKind kind) override;
@@ -46,6 +48,7 @@ class SimDevice : public Device {
   DeviceInfo info_;
   int index_;
   int free_engines_;
+  Dispatcher dispatcher_;
   std::deque<SimStream*> want_engine_;
 };
 

@@ -34,11 +34,12 @@ const LibraryModel& library_of(Device& device) {
   return simulated(device).machine().platform().library;
 }
 
-std::unique_ptr<PreparedExchange> prepare_as_library(Device& device, const Exchange& exchange) {
-  return std::make_unique<SimExchange>(simulated(device), exchange, &library_of(device));
+std::unique_ptr<PreparedExchange> prepare_as_library(Device& device, const Exchange& exchange,
+                                                     const LibraryKernel& kernel) {
+  return std::make_unique<SimExchange>(simulated(device), exchange, &kernel);
 }
 
-SimExchange::SimExchange(SimDevice& device, const Exchange& exchange, const LibraryModel* library)
+SimExchange::SimExchange(SimDevice& device, const Exchange& exchange, const LibraryKernel* kernel)
     : device_(device), exchange_(without_blocks(exchange)) {
   check_exchange(exchange);
   const Memory& memory = device_.machine().memory();
@@ -56,9 +57,12 @@ SimExchange::SimExchange(SimDevice& device, const Exchange& exchange, const Libr
   for (const Span& words : exchange_.awaits) awaits_.push_back(first_word(memory, words));
   reduced_.resize(exchange_.items.size());
   places_.blocks = exchange_.blocks;
-  if (library != nullptr) {
-    places_.latency = library->latency;
-    places_.link_share = library->link_share;
+  if (kernel != nullptr) {
+    const LibraryModel& library = device_.machine().platform().library;
+    places_.latency = library.latency;
+    places_.link_share = library.link_share;
+    places_.unit_copy_rate = library.unit_copy_rate;
+    places_.memory = kernel->memory;
   }
   device_.machine().costs().exchange(places_, {device_.index(), 0});  // throws what it must
 }

@@ -14,8 +14,8 @@ class SimDevice;
 
 class SimExchange : public PreparedExchange {
  public:
-  // `library`: as its kernel would run it; nullptr: as the device's own.
-  SimExchange(SimDevice& device, const Exchange& exchange, const LibraryModel* library = nullptr);
+  // `kernel`: as this one of the platform's library would run it; nullptr: as the device's own.
+  SimExchange(SimDevice& device, const Exchange& exchange, const LibraryKernel* kernel = nullptr);
 
   const SimDevice& device() const { return device_; }
   const Exchange& exchange() const { return exchange_; }

@@ -28,12 +28,13 @@ Charge CostModel::turn(const ExchangePlaces& places, std::size_t item, Issuer is
   alone.items = {places.items[item]};
   alone.blocks = places.blocks;
   Charge charge = exchange(alone, issuer);
+  charge.resident = item > 0;
   if (item > 0) charge.latency -= platform_.device.kernel.launch;
   return charge;
 }
 
 void CostModel::add_traffic(std::map<int, double>& load, Place place, double bytes, bool reads,
-                            double link_share, Issuer issuer) const {
+                            const ExchangePlaces& places, Issuer issuer) const {
   if (place.kind == MemoryKind::plain) {
     throw BadArgument("exchange: plain memory is out of a kernel's reach");
   }
@@ -42,13 +43,15 @@ void CostModel::add_traffic(std::map<int, double>& load, Place place, double byt
     load[reads ? own.host_in : own.host_out] += bytes / platform_.host.pinned_rate;
     return;
   }
-  load[of(place.device).memory] += bytes;
+  load[of(place.device).memory] += bytes * places.memory;
   if (place.device == issuer.device) return;
   std::vector<Use> link;
   if (reads) {
-    add_link(link, place.device, issuer.device, link_share * platform_.link.kernel_pull_rate);
+    add_link(link, place.device, issuer.device,
+             places.link_share * platform_.link.kernel_pull_rate);
   } else {
-    add_link(link, issuer.device, place.device, link_share * platform_.link.kernel_push_rate);
+    add_link(link, issuer.device, place.device,
+             places.link_share * platform_.link.kernel_push_rate);
   }
   for (const Use& use : link) load[use.resource] += use.amount * bytes;
 }
@@ -61,7 +64,7 @@ Charge CostModel::exchange(const ExchangePlaces& places, Issuer issuer) const {
   bool touches_peer = false;
   const auto add = [&](const std::vector<Place>& spans, double each, bool reads) {
     for (const Place& place : spans) {
-      add_traffic(load, place, each, reads, places.link_share, issuer);
+      add_traffic(load, place, each, reads, places, issuer);
       touches_peer = touches_peer || place.device != issuer.device;
       bytes += each;
     }
@@ -78,8 +81,12 @@ Charge CostModel::exchange(const ExchangePlaces& places, Issuer issuer) const {
   if (bytes <= 0) return charge;
   const int blocks = places.blocks > 0 ? places.blocks : kDefaultBlocks;
   const double units = std::min(blocks, platform_.device.compute_units);
-  charge.flow.occupancy = {of(issuer.device).units, units, platform_.device.kernel.unit_copy_rate,
-                           0};
+  const KernelModel& kernel = platform_.device.kernel;
+  charge.flow.occupancy.resource = of(issuer.device).units;
+  charge.flow.occupancy.units = units;
+  charge.flow.occupancy.unit_rate =
+      places.unit_copy_rate > 0 ? places.unit_copy_rate : kernel.unit_copy_rate;
+  charge.flow.load = {of(issuer.device).memory, kernel.load_slope, true};
   for (const auto& [resource, amount] : load) {
     charge.flow.uses.push_back({resource, amount / charge.flow.amount});
   }

@@ -1,12 +1,28 @@
 // What a GEMM asks of a simulated device.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/error.h"
 #include "device/sim/sim.h"
 
 namespace duet::sim {
+namespace {
+
+// Of a shape that has no figure of its own, no more than if each workgroup read its rows and
+// columns from memory.
+double traffic(const GemmModel& gemm, const GemmSize& size, double tiles) {
+  const auto known =
+      gemm.shape_traffic.find(fmt::format("{:.0f}x{:.0f}x{:.0f}", size.m, size.n, size.k));
+  if (known != gemm.shape_traffic.end()) return known->second;
+  const double output = size.m * size.n;
+  const double unshared = tiles * (gemm.tile_m + gemm.tile_n) * size.k + output;
+  const double once = (size.m + size.n) * size.k + output;
+  return std::min(gemm.traffic, std::max(1.0, unshared / once));
+}
+
+}  // namespace
 
 // A workgroup computes a whole tile, also where the matrix ends inside it, and fills and drains its
 // pipeline once; both lower the share of the peak that the FLOP asked for are done at.
@@ -20,7 +36,7 @@ Demand gemm_demand(const DeviceModel& model, const GemmSize& size) {
   Demand demand;
   demand.flop = 2 * size.m * size.n * size.k;
   demand.dtype = size.dtype;
-  demand.memory_bytes = size.memory_bytes;
+  demand.memory_bytes = size.memory_bytes * traffic(model.gemm, size, tiles);
   demand.workgroups = tiles;
   if (demand.flop <= 0) return demand;
   const double unit_rate = peak->second / model.compute_units;

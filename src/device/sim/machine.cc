@@ -26,7 +26,7 @@ DeviceInfo describe(const Platform& platform, int index) {
   info.cache_bytes = model.cache_bytes;
   info.copy_engines = model.dma.engines;
   info.priorities = model.priorities;
-  info.unit_grain = 1;
+  info.unit_grain = model.unit_grain;
   info.details["platform"] = platform.description;
   info.details["memory"] = fmt::format("{:.0f} GB/s, of which {:.0f}% arrives",
                                        model.memory_rate / 1e9, 100 * model.memory_efficiency);

@@ -25,6 +25,14 @@ GemmModel read_gemm(TomlTable table) {
   std::tie(gemm.tile_m, gemm.tile_n) = table.pair("tile");
   gemm.workgroup_seconds = kMicro * table.number("workgroup_us");
   gemm.efficiency = table.table("efficiency").by_dtype(&TomlTable::fraction, 1);
+  gemm.traffic = table.positive("traffic");
+  for (TomlTable shape : table.tables("shape")) {
+    gemm.shape_traffic[shape.text("size")] = shape.positive("traffic");
+    shape.finish();
+  }
+  gemm.uncrowded_units = table.count("uncrowded_units", 1);
+  gemm.crowding = table.number("crowding");
+  gemm.load_slope = table.number("load_slope");
   table.finish();
   return gemm;
 }
@@ -34,6 +42,7 @@ DmaModel read_dma(TomlTable table) {
   dma.engines = table.count("engines", 1);
   dma.engine_rate = kGiga * table.positive("engine_gb_per_s");
   dma.latency = kMicro * table.number("latency_us");
+  dma.load_slope = table.number("load_slope");
   table.finish();
   return dma;
 }
@@ -42,6 +51,7 @@ KernelModel read_kernel(TomlTable table) {
   KernelModel kernel;
   kernel.launch = kMicro * table.number("launch_us");
   kernel.unit_copy_rate = kGiga * table.positive("unit_copy_gb_per_s");
+  kernel.load_slope = table.number("load_slope");
   kernel.unit_threads = table.count("unit_threads", 1);
   kernel.copy_grid = table.count("copy_grid", 1);
   kernel.copy_block = table.count("copy_block", 1);
@@ -53,11 +63,16 @@ DeviceModel read_device(TomlTable table) {
   DeviceModel device;
   device.model = table.text("model");
   device.compute_units = table.count("compute_units", 1);
+  device.unit_grain = table.count("unit_grain", 1);
+  device.dispatch = table.word("dispatch", {"in order", "mixed"}) == "mixed"
+                        ? DispatchOrder::mixed
+                        : DispatchOrder::in_order;
   device.priorities = table.count("priorities", 1);
   device.memory_bytes = static_cast<std::uint64_t>(kGiB * table.positive("memory_gib"));
   device.cache_bytes = static_cast<std::uint64_t>(kMiB * table.number("cache_mib"));
   device.memory_rate = kGiga * table.positive("memory_gb_per_s");
   device.memory_efficiency = table.fraction("memory_efficiency");
+  device.unit_memory_rate = kGiga * table.positive("unit_memory_gb_per_s");
   device.signal_latency = kMicro * table.number("signal_us");
   device.wait_latency = kMicro * table.number("wait_us");
   device.peak = table.table("peak_tflops").by_dtype(&TomlTable::positive, kTera);
@@ -109,11 +124,20 @@ HostModel read_host(TomlTable table) {
   return host;
 }
 
+LibraryKernel read_library_kernel(TomlTable table) {
+  LibraryKernel kernel;
+  kernel.units = table.count("units", 1);
+  kernel.memory = table.positive("memory");
+  table.finish();
+  return kernel;
+}
+
 LibraryModel read_library(TomlTable table) {
   LibraryModel library;
   library.name = table.text("name");
-  library.all_gather_units = table.count("all_gather_units", 1);
-  library.all_to_all_units = table.count("all_to_all_units", 1);
+  library.all_gather = read_library_kernel(table.table("all_gather"));
+  library.all_to_all = read_library_kernel(table.table("all_to_all"));
+  library.unit_copy_rate = kGiga * table.positive("unit_copy_gb_per_s");
   library.latency = kMicro * table.number("latency_us");
   library.link_share = table.fraction("link_share");
   table.finish();

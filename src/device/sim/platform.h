@@ -13,21 +13,36 @@
 namespace duet::sim {
 
 // Rates are per second, in bytes or FLOP; times in seconds.
+// A slope says how much slower something gets as others load the memory: at full load from the
+// other side (computing or moving data) to 1 / (1 + slope).
 struct GemmModel {
   int tile_m = 0, tile_n = 0;          // of C that one workgroup computes
   double workgroup_seconds = 0;        // to fill and drain a workgroup's pipeline, beside its FLOP
   std::map<DType, double> efficiency;  // share of the peak that the inner loop sustains
+  double traffic = 1;  // memory traffic, as a multiple of reading A and B and writing C once
+  std::map<std::string, double> shape_traffic;  // the same of single shapes, "8192x57344x8192"
+  int uncrowded_units = 0;                      // on more at once the caches are too small,
+  double crowding = 0;                          // and on all of them traffic is by this share more
+  double load_slope = 0;
 };
 
 struct DmaModel {
   int engines = 0;
   double engine_rate = 0;
   double latency = 0;  // of one copy
+  double load_slope = 0;
+};
+
+// Whose workgroups get the units that come free, of kernels of equal priority.
+enum class DispatchOrder {
+  in_order,  // those of the kernel that came first, until none of them waits
+  mixed      // those of all kernels, in proportion to how many of them wait
 };
 
 struct KernelModel {
   double launch = 0;          // latency of one kernel
   double unit_copy_rate = 0;  // bytes that one compute unit can copy, with enough threads
+  double load_slope = 0;      // of copies and collectives
   int unit_threads = 0;       // threads on a compute unit that reach it
   int copy_grid = 0;          // launch shape of a copy to a peer where none is given
   int copy_block = 0;
@@ -36,11 +51,14 @@ struct KernelModel {
 struct DeviceModel {
   std::string model;
   int compute_units = 0;
+  int unit_grain = 1;  // of what a stream can be given, and of what is dispatched together
+  DispatchOrder dispatch = DispatchOrder::in_order;
   int priorities = 1;
   std::uint64_t memory_bytes = 0;
   std::uint64_t cache_bytes = 0;
   double memory_rate = 0;        // peak
   double memory_efficiency = 0;  // share of it that arrives
+  double unit_memory_rate = 0;   // that one compute unit can draw
   std::map<DType, double> peak;  // dense FLOP per second
   GemmModel gemm;
   DmaModel dma;
@@ -78,13 +96,20 @@ struct HostModel {
   double link_latency = 0;
 };
 
+// One of the kernels of a collective library.
+struct LibraryKernel {
+  int units = 0;      // compute units that it runs on
+  double memory = 0;  // traffic, times what the collective itself reads and writes: it stages
+};
+
 // The vendor's collective library: kernels that move straight from rank to rank.
 struct LibraryModel {
   std::string name;
-  int all_gather_units = 0;  // compute units of its kernel, of all but the next
-  int all_to_all_units = 0;  // of all_to_all, all_to_all_v, gather, scatter and send_recv
-  double latency = 0;        // of a call, beyond a kernel's launch and its meetings
-  double link_share = 0;     // of what kernels get of a link
+  LibraryKernel all_gather;   // for all but the next
+  LibraryKernel all_to_all;   // for all_to_all, all_to_all_v, gather, scatter and send_recv
+  double unit_copy_rate = 0;  // bytes that one compute unit can copy
+  double latency = 0;         // of a call, beyond a kernel's launch and its meetings
+  double link_share = 0;      // of what kernels get of a link
 };
 
 struct Platform {

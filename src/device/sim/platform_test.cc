@@ -77,7 +77,7 @@ TEST(Platform, MissingKeysAreNamed) {
                {"my.toml", "'device.compute_units' is missing", "a whole number from 1"});
   expect_parts(message_of(""), {"my.toml", "'description' is missing"});
   expect_parts(message_of(with("[link]", "[lnik]")), {"my.toml", "'link' is missing", "a table"});
-  expect_parts(message_of(with("bf16 = 0.504", "")), {"'device.gemm.efficiency.bf16' is missing"});
+  expect_parts(message_of(with("bf16 = 0.642", "")), {"'device.gemm.efficiency.bf16' is missing"});
 }
 
 TEST(Platform, WrongTypesAndFiguresAreNamed) {

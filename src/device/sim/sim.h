@@ -32,9 +32,10 @@ struct GemmSize {
 Demand gemm_demand(const DeviceModel& model, const GemmSize& size);
 
 // Of a simulated device's platform; throw BadArgument for any other device. The exchange costs what
-// it does in the kernel of the vendor's collective library.
+// it does in that kernel of the vendor's collective library.
 const LibraryModel& library_of(Device& device);
-std::unique_ptr<PreparedExchange> prepare_as_library(Device& device, const Exchange& exchange);
+std::unique_ptr<PreparedExchange> prepare_as_library(Device& device, const Exchange& exchange,
+                                                     const LibraryKernel& kernel);
 
 }  // namespace sim
 }  // namespace duet

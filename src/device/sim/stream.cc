@@ -21,6 +21,7 @@ SimStream::SimStream(SimDevice& device, const StreamOptions& options)
 
 SimStream::~SimStream() {
   machine_.clock().cancel(pending_);
+  device_.dispatcher().cancel(kernel_);
   machine_.remove(this);
   device_.forget(this);
   if (!operations_.empty()) {
@@ -138,7 +139,11 @@ void SimStream::begin(const Charge& charge) {
     if (charge.flow.amount <= 0) return end();
     Flow flow = charge.flow;
     flow.occupancy.units = std::min(flow.occupancy.units, units_);
-    pending_ = machine_.clock().start(std::move(flow), [this] { end(); });
+    if (flow.occupancy.resource < 0 || charge.resident) {
+      pending_ = machine_.clock().start(std::move(flow), [this] { end(); });
+    } else {
+      kernel_ = device_.dispatcher().start(std::move(flow), [this] { end(); });
+    }
   });
 }
 
@@ -200,6 +205,7 @@ void SimStream::go_on_after_flag() {
 // The front operation is over: what it leaves behind is there, and the next one starts.
 void SimStream::end() {
   pending_ = 0;
+  kernel_ = 0;
   std::visit([this](const auto& op) { leave_behind(op); }, operations_.front());
   operations_.pop_front();
   busy_ = false;

@@ -161,6 +161,7 @@ class SimStream : public RecordableStream {
   bool holds_engine_ = false;
   bool waits_for_flag_ = false;
   VirtualClock::Id pending_ = 0;  // timer or flow of the front one
+  Dispatcher::Id kernel_ = 0;     // of the front one
   std::exception_ptr error_;      // of the first task that threw; later work still runs
 };
 
