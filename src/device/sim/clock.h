@@ -16,7 +16,7 @@ namespace duet::sim {
 using Action = std::function<void()>;
 
 // Compute units that a flow occupies while it runs, however fast it gets on: they are shared out
-// first (higher priority first, then max-min by weight), and what a flow is given limits its rate.
+// first (higher priority first, then max-min), and what a flow is given limits its rate.
 struct Occupancy {
   int resource = -1;     // -1: none
   double units = 0;      // that it can occupy
@@ -40,14 +40,24 @@ struct Load {
   bool transfer = false;  // the flow's kind: it moves data, or it computes
 };
 
+// Units run slower the more power is drawn: at all of them computing, and nothing else drawing, at
+// `frequency` of their full clock; with a share u of them, and a share p of the power drawn by
+// others, at frequency x ((1 - p) / u)^(1/3) of it, for power goes with the clock's third power.
+struct Throttle {
+  int power = -1;        // the resource that others draw from; -1: none
+  double frequency = 1;  // rates of what computes are given at this one, others' at the full clock
+};
+
 struct Flow {
   double amount = 0;  // to be done; its unit is the uses'
-  double weight = 1;
+  double weight = 1;  // rates rise together in proportion to it: flows whose progress is counted
+                      // in different units need it to share alike
   double cap = std::numeric_limits<double>::infinity();  // per second
   int priority = 0;  // for the occupancy alone; bandwidth knows no priorities
   std::vector<Use> uses;
   Occupancy occupancy;
   Load load;
+  Throttle throttle;  // of a flow that occupies units
 };
 
 // Not thread-safe. Events at one time happen in the order in which they were asked for.
@@ -114,9 +124,12 @@ class VirtualClock {
   void gather();
   void share_units();
   void set_rates();
+  double frequency(const Flow& flow, double drawn) const;
   void crowd(const Flow& flow, double given, std::size_t place);
   void solve_rates();
+  void count_busy();
   bool has_interference() const;
+  double slowed(const Flow& flow, double alone, double unit_cap, double others) const;
   void solve_alone();
   void count_loads();
   void slow_by_load();
@@ -145,6 +158,8 @@ class VirtualClock {
   std::vector<std::vector<Use>> crowded_;      // uses, as the units given make them
   std::vector<const std::vector<Use>*> uses_;  // of each flow: its own, or crowded ones
   std::vector<double> caps_;
+  std::vector<double> unit_caps_;                 // of the units given
+  std::vector<double> busy_;                      // by resource: units that compute
   std::vector<double> alone_;                     // what a flow would do without the other kind
   std::vector<double> others_;                    // the other kind's share of what slows it
   std::vector<std::pair<double, double>> loads_;  // by resource: of computing, of transfers

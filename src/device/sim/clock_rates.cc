@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-// Each kind's rates follow from the other's: solved in turns until shares hold still.
+// Each kind's rates follow from the other's: solved in turns until they hold still.
 constexpr int kRounds = 60, kUndamped = 10;
 constexpr double kStill = 1e-7;
 
@@ -23,8 +23,9 @@ double useful_units(const Occupancy& occupancy, double given) {
   return std::min(given, occupancy.workgroups / waves);
 }
 
-double unit_rate(const Occupancy& occupancy, const std::vector<Use>& uses) {
-  double rate = occupancy.unit_rate;
+// Progress of a unit that draws as much as it can.
+double unit_draw(const Occupancy& occupancy, const std::vector<Use>& uses) {
+  double rate = kNever;
   for (const Use& use : uses) rate = std::min(rate, occupancy.unit_draw / use.amount);
   return rate;
 }
@@ -81,18 +82,41 @@ void VirtualClock::share_units() {
     uses_[i] = &flow.uses;
     if (flow.occupancy.resource < 0) continue;
     unit_uses_[i].assign(1, Use{flow.occupancy.resource, 1});
-    shares_.push_back({flow.weight, flow.occupancy.units, flow.priority, &unit_uses_[i], 0});
+    shares_.push_back({1, flow.occupancy.units, flow.priority, &unit_uses_[i], 0});
   }
   max_min_.solve(capacities_, shares_);
+  count_busy();
   std::size_t share = 0;
   for (std::size_t i = 0; i < component_.size(); ++i) {
     const Flow& flow = slots_[component_[i]].flow;
     if (flow.occupancy.resource < 0) continue;
     const double given = shares_[share++].rate;
     crowd(flow, given, i);
-    caps_[i] = std::min(flow.cap,
-                        useful_units(flow.occupancy, given) * unit_rate(flow.occupancy, *uses_[i]));
+    const double rate = std::min(flow.occupancy.unit_rate * frequency(flow, 0),
+                                 unit_draw(flow.occupancy, *uses_[i]));
+    caps_[i] = std::min(flow.cap, useful_units(flow.occupancy, given) * rate);
   }
+}
+
+void VirtualClock::count_busy() {
+  busy_.assign(capacities_.size(), 0);
+  std::size_t share = 0;
+  for (std::uint32_t index : component_) {
+    const Flow& flow = slots_[index].flow;
+    if (flow.occupancy.resource < 0) continue;
+    const double given = shares_[share++].rate;
+    if (!flow.load.transfer) busy_[static_cast<std::size_t>(flow.occupancy.resource)] += given;
+  }
+}
+
+// Of the clock at which the flow's rate is given, while others draw that share of the power.
+double VirtualClock::frequency(const Flow& flow, double drawn) const {
+  const std::size_t units = static_cast<std::size_t>(flow.occupancy.resource);
+  const double share = busy_[units] / capacities_[units];
+  const double given_at = flow.load.transfer ? 1 : flow.throttle.frequency;
+  if (flow.throttle.power < 0 || share <= 0) return 1;
+  const double clock = flow.throttle.frequency * std::cbrt(std::max(0.0, 1 - drawn) / share);
+  return std::min(1.0, clock) / given_at;
 }
 
 // What progress takes of each resource while the flow has that many units; uses are those of all.
@@ -155,7 +179,19 @@ void VirtualClock::solve_alone() {
   }
 }
 
+// What the other kind leaves of a flow's rate: it loads memory, and draws power.
+double VirtualClock::slowed(const Flow& flow, double alone, double unit_cap, double others) const {
+  double cap = alone;
+  if (flow.throttle.power >= 0) {
+    const std::size_t power = static_cast<std::size_t>(flow.throttle.power);
+    const double drawn = loads_[power].second / capacities_[power];
+    cap = std::min(cap, unit_cap * frequency(flow, drawn) / frequency(flow, 0));
+  }
+  return cap / (1 + flow.load.slope * others);
+}
+
 void VirtualClock::slow_by_load() {
+  unit_caps_ = caps_;
   others_.assign(component_.size(), 0);
   double moved = kNever;
   for (int round = 0; round < kRounds && moved > kStill; ++round) {
@@ -163,11 +199,13 @@ void VirtualClock::slow_by_load() {
     moved = 0;
     for (std::size_t i = 0; i < component_.size(); ++i) {
       const Flow& flow = slots_[component_[i]].flow;
-      if (flow.load.slope <= 0) continue;
-      const double others = share_of_others(flow);
-      moved = std::max(moved, std::abs(others - others_[i]));
-      others_[i] = round < kUndamped ? others : (others + others_[i]) / 2;
-      caps_[i] = alone_[i] / (1 + flow.load.slope * others_[i]);
+      if (flow.load.slope <= 0 && flow.throttle.power < 0) continue;
+      double others = share_of_others(flow);
+      if (round >= kUndamped) others = (others + others_[i]) / 2;
+      others_[i] = others;
+      const double cap = slowed(flow, alone_[i], unit_caps_[i], others);
+      moved = std::max(moved, std::abs(cap - caps_[i]) / unit_caps_[i]);
+      caps_[i] = cap;
     }
     solve_rates();
   }
@@ -178,7 +216,7 @@ bool VirtualClock::has_interference() const {
   bool minds = false, computing = false, transfers = false;
   for (std::uint32_t index : component_) {
     const Load& load = slots_[index].flow.load;
-    minds |= load.slope > 0;
+    minds |= load.slope > 0 || slots_[index].flow.throttle.power >= 0;
     (load.transfer ? transfers : computing) = true;
   }
   return minds && computing && transfers;

@@ -43,6 +43,7 @@ CostModel::CostModel(const Platform& platform, VirtualClock& clock) : platform_(
     Resources resources{};
     resources.units = clock.add_resource(device.compute_units);
     resources.memory = clock.add_resource(device.memory_rate * device.memory_efficiency);
+    resources.power = clock.add_resource(device.power.watts);
     resources.host_in = clock.add_resource(1);
     resources.host_out = clock.add_resource(1);
     resources.port_in = mesh ? -1 : clock.add_resource(1);
@@ -61,6 +62,18 @@ void CostModel::add_link(std::vector<Use>& uses, int from, int to, double rate) 
     uses.push_back({of(from).port_out, 1 / rate});
     uses.push_back({of(to).port_in, 1 / rate});
   }
+}
+
+// Of a byte, half at each end.
+void CostModel::add_power(std::vector<Use>& uses, int from, int to, double joules) const {
+  if (joules <= 0) return;
+  uses.push_back({of(from).power, joules / 2});
+  uses.push_back({of(to).power, joules / 2});
+}
+
+Throttle CostModel::throttle(Issuer issuer) const {
+  const PowerModel& power = platform_.device.power;
+  return {power.gemm_frequency < 1 ? of(issuer.device).power : -1, power.gemm_frequency};
 }
 
 std::vector<Use> CostModel::path(const Copy& copy, Place source, Place destination,
@@ -82,6 +95,9 @@ std::vector<Use> CostModel::path(const Copy& copy, Place source, Place destinati
     const double by_kernel = push ? link.kernel_push_rate : link.kernel_pull_rate;
     add_link(uses, source.device, destination.device,
              copy.executor == Executor::dma ? by_engine : by_kernel);
+    const PowerModel& power = platform_.device.power;
+    add_power(uses, source.device, destination.device,
+              copy.executor == Executor::dma ? power.dma_joules : power.kernel_joules);
     return uses;
   }
   // Through the host: the CPU itself moves a peer copy by way of its own memory.
@@ -203,7 +219,10 @@ Charge CostModel::task(const Task& task, Issuer issuer) const {
   charge.flow.amount = pieces;
   charge.flow.priority = issuer.priority;
   charge.flow.uses.push_back({of(issuer.device).memory, demand.memory_bytes / pieces});
+  // Memory is shared by bytes, as copies count their progress.
+  if (demand.memory_bytes > 0) charge.flow.weight = pieces / demand.memory_bytes;
   charge.flow.load = {of(issuer.device).memory, device.gemm.load_slope, false};
+  charge.flow.throttle = throttle(issuer);
   Occupancy& occupancy = charge.flow.occupancy;
   occupancy.resource = of(issuer.device).units;
   occupancy.units = demand.workgroups > 0 ? std::min(all, demand.workgroups) : all;

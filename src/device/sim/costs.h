@@ -70,12 +70,14 @@ class CostModel {
 
  private:
   struct Resources {  // of one device
-    int units, memory, host_in, host_out, port_in, port_out;
+    int units, memory, power, host_in, host_out, port_in, port_out;
   };
 
   const Resources& of(int device) const { return devices_[static_cast<std::size_t>(device)]; }
   std::vector<Use> path(const Copy& copy, Place source, Place destination, Issuer issuer) const;
   void add_link(std::vector<Use>& uses, int from, int to, double rate) const;
+  void add_power(std::vector<Use>& uses, int from, int to, double joules) const;
+  Throttle throttle(Issuer issuer) const;
   void add_traffic(std::map<int, double>& load, Place place, double bytes, bool reads,
                    const ExchangePlaces& places, Issuer issuer) const;
   Occupancy copy_units(const KernelShape& shape, bool to_peer, Issuer issuer) const;

@@ -61,7 +61,7 @@ SimExchange::SimExchange(SimDevice& device, const Exchange& exchange, const Libr
     const LibraryModel& library = device_.machine().platform().library;
     places_.latency = library.latency;
     places_.link_share = library.link_share;
-    places_.unit_copy_rate = library.unit_copy_rate;
+    places_.unit_copy_rate = kernel->unit_copy_rate;
     places_.memory = kernel->memory;
   }
   device_.machine().costs().exchange(places_, {device_.index(), 0});  // throws what it must

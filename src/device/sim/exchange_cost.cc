@@ -53,6 +53,7 @@ void CostModel::add_traffic(std::map<int, double>& load, Place place, double byt
     add_link(link, issuer.device, place.device,
              places.link_share * platform_.link.kernel_push_rate);
   }
+  add_power(link, place.device, issuer.device, platform_.device.power.kernel_joules);
   for (const Use& use : link) load[use.resource] += use.amount * bytes;
 }
 
@@ -87,6 +88,7 @@ Charge CostModel::exchange(const ExchangePlaces& places, Issuer issuer) const {
   charge.flow.occupancy.unit_rate =
       places.unit_copy_rate > 0 ? places.unit_copy_rate : kernel.unit_copy_rate;
   charge.flow.load = {of(issuer.device).memory, kernel.load_slope, true};
+  charge.flow.throttle = throttle(issuer);
   for (const auto& [resource, amount] : load) {
     charge.flow.uses.push_back({resource, amount / charge.flow.amount});
   }

@@ -17,7 +17,9 @@ double traffic(const GemmModel& gemm, const GemmSize& size, double tiles) {
       gemm.shape_traffic.find(fmt::format("{:.0f}x{:.0f}x{:.0f}", size.m, size.n, size.k));
   if (known != gemm.shape_traffic.end()) return known->second;
   const double output = size.m * size.n;
-  const double unshared = tiles * (gemm.tile_m + gemm.tile_n) * size.k + output;
+  const double rows = std::min<double>(gemm.tile_m, size.m);
+  const double columns = std::min<double>(gemm.tile_n, size.n);
+  const double unshared = tiles * (rows + columns) * size.k + output;
   const double once = (size.m + size.n) * size.k + output;
   return std::min(gemm.traffic, std::max(1.0, unshared / once));
 }

@@ -59,6 +59,16 @@ KernelModel read_kernel(TomlTable table) {
   return kernel;
 }
 
+PowerModel read_power(TomlTable table) {
+  PowerModel power;
+  power.watts = table.positive("watts");
+  power.gemm_frequency = table.fraction("gemm_frequency");
+  power.dma_joules = table.number("dma_joules_per_gb") / kGiga;
+  power.kernel_joules = table.number("kernel_joules_per_gb") / kGiga;
+  table.finish();
+  return power;
+}
+
 DeviceModel read_device(TomlTable table) {
   DeviceModel device;
   device.model = table.text("model");
@@ -79,6 +89,7 @@ DeviceModel read_device(TomlTable table) {
   device.gemm = read_gemm(table.table("gemm"));
   device.dma = read_dma(table.table("dma"));
   device.kernel = read_kernel(table.table("kernel"));
+  device.power = read_power(table.table("power"));
   table.finish();
   for (const auto& [type, peak] : device.peak) {
     if (device.gemm.efficiency.count(type) == 0) {
@@ -127,6 +138,7 @@ HostModel read_host(TomlTable table) {
 LibraryKernel read_library_kernel(TomlTable table) {
   LibraryKernel kernel;
   kernel.units = table.count("units", 1);
+  kernel.unit_copy_rate = kGiga * table.positive("unit_copy_gb_per_s");
   kernel.memory = table.positive("memory");
   table.finish();
   return kernel;
@@ -137,7 +149,6 @@ LibraryModel read_library(TomlTable table) {
   library.name = table.text("name");
   library.all_gather = read_library_kernel(table.table("all_gather"));
   library.all_to_all = read_library_kernel(table.table("all_to_all"));
-  library.unit_copy_rate = kGiga * table.positive("unit_copy_gb_per_s");
   library.latency = kMicro * table.number("latency_us");
   library.link_share = table.fraction("link_share");
   table.finish();

@@ -48,6 +48,14 @@ struct KernelModel {
   int copy_block = 0;
 };
 
+// A device whose clock falls with what is drawn. Frequency 1 and no joules: it never falls.
+struct PowerModel {
+  double watts = 0;           // that may be drawn, above what an idle device draws
+  double gemm_frequency = 1;  // share of the full clock that a GEMM on all units runs at
+  double dma_joules = 0;      // that moving a byte between devices takes, half of it at each end
+  double kernel_joules = 0;
+};
+
 struct DeviceModel {
   std::string model;
   int compute_units = 0;
@@ -63,6 +71,7 @@ struct DeviceModel {
   GemmModel gemm;
   DmaModel dma;
   KernelModel kernel;
+  PowerModel power;
   double signal_latency = 0;
   double wait_latency = 0;
 };
@@ -98,18 +107,18 @@ struct HostModel {
 
 // One of the kernels of a collective library.
 struct LibraryKernel {
-  int units = 0;      // compute units that it runs on
+  int units = 0;              // compute units that it runs on
+  double unit_copy_rate = 0;  // bytes that each of them can copy
   double memory = 0;  // traffic, times what the collective itself reads and writes: it stages
 };
 
 // The vendor's collective library: kernels that move straight from rank to rank.
 struct LibraryModel {
   std::string name;
-  LibraryKernel all_gather;   // for all but the next
-  LibraryKernel all_to_all;   // for all_to_all, all_to_all_v, gather, scatter and send_recv
-  double unit_copy_rate = 0;  // bytes that one compute unit can copy
-  double latency = 0;         // of a call, beyond a kernel's launch and its meetings
-  double link_share = 0;      // of what kernels get of a link
+  LibraryKernel all_gather;  // for all but the next
+  LibraryKernel all_to_all;  // for all_to_all, all_to_all_v, gather, scatter and send_recv
+  double latency = 0;        // of a call, beyond a kernel's launch and its meetings
+  double link_share = 0;     // of what kernels get of a link
 };
 
 struct Platform {

@@ -1,0 +1,267 @@
+// The ConCCL paper's figures beside those of its 30 scenarios on a simulated MI300X node:
+// bench_simulated_paper [PLATFORM] [--sensitivity]
+// With --sensitivity also how far they move when each fitted figure of the platform moves by 20%.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "device/machine.h"
+#include "device/sim/platform.h"
+#include "overlap/runner.h"
+
+namespace {
+
+using namespace duet;
+
+struct Range {
+  double low = 0, high = 0;
+};
+
+// What the paper gives, in per cent of ideal.
+struct Paper {
+  const char* policy;
+  const char* as;  // there
+  double mean;
+  Range all_gather, all_to_all;  // over the classes; both 0 where it gives none
+};
+const std::vector<Paper> kPaper{
+    {"base", "c3_base", 21, {24, 46}, {0, 13}},
+    {"priority", "c3_sp", 42, {38, 67}, {27, 46}},
+    {"partition", "c3_rp", 41, {}, {}},
+    {"best", "c3_best", 48, {}, {}},
+    {"dma", "ConCCL", 66, {}, {}},
+    {"dma+partition", "ConCCL_rp", 72, {}, {}},
+};
+constexpr Range kIdealMean{1.45, 1.65};
+constexpr double kNear = 5;  // points
+
+// Table II, and which GEMMs are memory-bound by their name.
+const std::map<std::string, Balance> kClasses{
+    {"mb1_896M", Balance::g_long},  {"mb2_3.25G", Balance::g_long},
+    {"mb1_4G", Balance::g_long},    {"mb1_6G", Balance::g_long},
+    {"cb3_512M", Balance::g_long},  {"cb4_512M", Balance::g_long},
+    {"cb5_1.63G", Balance::g_long}, {"cb4_1G", Balance::g_long},
+    {"mb1_13G", Balance::c_long},   {"cb2_3.25G", Balance::c_long},
+    {"cb4_2.5G", Balance::c_long},  {"cb1_896M", Balance::c_long},
+    {"cb5_20G", Balance::c_long},   {"mb2_26.5G", Balance::gc_equal},
+    {"cb5_13G", Balance::gc_equal},
+};
+
+struct Outcome {
+  std::string tag;  // "mb1_896M"
+  bool all_gather = false;
+  Balance balance = Balance::gc_equal;
+  double ideal = 0;
+  std::map<std::string, double> percent;  // of ideal, by policy
+};
+
+// As the paper has them: the best of all without DMA engines, and DMA engines with units taken from
+// GEMMs that are bound by memory only.
+void derive(Outcome& one) {
+  double best = -1e9;
+  for (const char* policy : {"base", "priority", "partition", "priority+partition"}) {
+    best = std::max(best, one.percent.at(policy));
+  }
+  one.percent["best"] = best;
+  if (one.tag.compare(0, 2, "mb") != 0) one.percent["dma+partition"] = one.percent.at("dma");
+}
+
+std::vector<Outcome> simulate(const std::string& platform) {
+  const auto machine = open_machine("sim:" + platform);
+  OverlapRuns runs;
+  runs.mode.iterations = 1;
+  runs.sweep = partition_sweep(machine->device(0).info());
+  OverlapRunner runner(*machine, runs);
+  std::vector<Outcome> all;
+  for (const OverlapScenario& scenario : scenario_set("paper")) {
+    Outcome one;
+    const std::size_t space = scenario.name.find(' ');
+    one.tag = scenario.name.substr(0, space);
+    one.all_gather = scenario.name.substr(space + 1) == "all_gather";
+    for (const OverlapPolicy& policy :
+         parse_policies("base,priority,partition,priority+partition,dma,dma+partition")) {
+      const OverlapResult result = runner.run(scenario, policy);
+      one.balance = result.balance;
+      one.ideal = result.metrics.ideal_speedup;
+      one.percent[name(policy)] = 100 * result.metrics.fraction_of_ideal.value_or(0);
+    }
+    derive(one);
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
+double mean(const std::vector<Outcome>& all, const std::function<double(const Outcome&)>& of,
+            const std::function<bool(const Outcome&)>& which = {}) {
+  double sum = 0;
+  int count = 0;
+  for (const Outcome& one : all) {
+    if (which && !which(one)) continue;
+    sum += of(one);
+    ++count;
+  }
+  return sum / count;
+}
+
+double mean_percent(const std::vector<Outcome>& all, const std::string& policy) {
+  return mean(all, [&](const Outcome& one) { return one.percent.at(policy); });
+}
+
+// The least and the greatest of the means of Table II's three classes.
+Range over_classes(const std::vector<Outcome>& all, const std::string& policy, bool all_gather) {
+  Range range{1e9, -1e9};
+  for (const Balance balance : {Balance::g_long, Balance::c_long, Balance::gc_equal}) {
+    const double each = mean(
+        all, [&](const Outcome& one) { return one.percent.at(policy); },
+        [&](const Outcome& one) {
+          return one.all_gather == all_gather && kClasses.at(one.tag) == balance;
+        });
+    range = {std::min(range.low, each), std::max(range.high, each)};
+  }
+  return range;
+}
+
+int classes_right(const std::vector<Outcome>& all) {
+  return static_cast<int>(std::count_if(all.begin(), all.end(), [](const Outcome& one) {
+    return kClasses.at(one.tag) == one.balance;
+  }));
+}
+
+bool overlap(const Range& a, const Range& b) { return a.low <= b.high && b.low <= a.high; }
+
+std::string text(const Range& range) {
+  return fmt::format("{:.0f} to {:.0f}", range.low, range.high);
+}
+
+// True if all is as near as it should be.
+bool print_accuracy(const std::vector<Outcome>& all) {
+  bool near = true;
+  fmt::print(
+      "| policy | paper | mean % of ideal, paper | simulated | all_gather, paper | simulated "
+      "| all_to_all, paper | simulated |\n|---|---|---|---|---|---|---|---|\n");
+  for (const Paper& paper : kPaper) {
+    const double simulated = mean_percent(all, paper.policy);
+    near &= std::abs(simulated - paper.mean) <= kNear;
+    fmt::print("| {} | {} | {:.0f} | {:.0f} |", paper.policy, paper.as, paper.mean, simulated);
+    for (const bool gather : {true, false}) {
+      const Range& given = gather ? paper.all_gather : paper.all_to_all;
+      const Range found = over_classes(all, paper.policy, gather);
+      const bool has = given.high > 0;
+      near &= !has || overlap(given, found);
+      fmt::print(" {} | {} |", has ? text(given) : "", text(found));
+    }
+    fmt::print("\n");
+  }
+  const double ideal = mean(all, [](const Outcome& one) { return one.ideal; });
+  const auto [least, most] = std::minmax_element(
+      all.begin(), all.end(), [](const Outcome& a, const Outcome& b) { return a.ideal < b.ideal; });
+  near &= ideal >= kIdealMean.low && ideal <= kIdealMean.high && classes_right(all) == 30;
+  fmt::print(
+      "\nideal speedup {:.2f} on average ({} to {} wanted), {:.2f} to {:.2f}; classes of "
+      "Table II right in {} of {}\n",
+      ideal, kIdealMean.low, kIdealMean.high, least->ideal, most->ideal, classes_right(all),
+      all.size());
+  return near;
+}
+
+struct Fitted {
+  std::size_t line = 0;
+  std::string name;  // "device.gemm.load_slope"
+  std::string key;
+  double value = 0;
+};
+
+std::vector<std::string> lines_of(const std::string& platform) {
+  std::vector<std::string> lines;
+  std::istringstream text{std::string(sim::built_in_platforms().at(platform))};
+  for (std::string line; std::getline(text, line);) lines.push_back(line);
+  return lines;
+}
+
+// Figures whose comment says that they are fitted.
+std::vector<Fitted> fitted_of(const std::vector<std::string>& lines) {
+  std::vector<Fitted> all;
+  std::string section;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const std::string& line = lines[i];
+    if (!line.empty() && line[0] == '[') {
+      const std::size_t begin = line.find_first_not_of('[');
+      section = line.substr(begin, line.find(']') - begin);
+    }
+    const std::size_t equals = line.find(" = ");
+    if (equals == std::string::npos || line.find("# fitted") == std::string::npos) continue;
+    std::istringstream number(line.substr(equals + 3));
+    double value = 0;
+    if (!(number >> value)) continue;  // a word
+    all.push_back({i, section + "." + line.substr(0, equals), line.substr(0, equals), value});
+  }
+  return all;
+}
+
+std::vector<Outcome> simulate_with(std::vector<std::string> lines, const Fitted& figure,
+                                   double factor) {
+  double value = figure.value * factor;
+  if (figure.key == "link_share" || figure.key == "bf16") value = std::min(value, 1.0);
+  lines[figure.line] = fmt::format("{} = {}", figure.key, value);
+  const auto path = std::filesystem::temp_directory_path() /
+                    fmt::format("duet-simulated-paper-{}.toml", getpid());
+  {
+    std::ofstream file(path);
+    for (const std::string& line : lines) file << line << '\n';
+  }
+  const auto remove = [](const std::filesystem::path* p) { std::filesystem::remove(*p); };
+  const std::unique_ptr<const std::filesystem::path, decltype(remove)> keep(&path, remove);
+  return simulate(path.string());
+}
+
+void print_sensitivity(const std::string& platform, const std::vector<Outcome>& all) {
+  fmt::print(
+      "\nPoints of ideal by which the means move when a fitted figure moves by -20% / +20%, "
+      "and scenarios that leave their class:\n\n| figure | value |");
+  for (const Paper& paper : kPaper) fmt::print(" {} |", paper.policy);
+  fmt::print(" classes |\n|---|---|---|---|---|---|---|---|---|\n");
+  const std::vector<std::string> lines = lines_of(platform);
+  for (const Fitted& figure : fitted_of(lines)) {
+    const std::vector<Outcome> less = simulate_with(lines, figure, 0.8);
+    const std::vector<Outcome> more = simulate_with(lines, figure, 1.2);
+    fmt::print("| {} | {} |", figure.name, figure.value);
+    for (const Paper& paper : kPaper) {
+      const double now = mean_percent(all, paper.policy);
+      fmt::print(" {:+.1f} / {:+.1f} |", mean_percent(less, paper.policy) - now,
+                 mean_percent(more, paper.policy) - now);
+    }
+    fmt::print(" {} / {} |\n", all.size() - static_cast<std::size_t>(classes_right(less)),
+               all.size() - static_cast<std::size_t>(classes_right(more)));
+    std::fflush(stdout);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  std::string platform = "mi300x-8";
+  bool sensitivity = false;
+  for (int i = 1; i < argc; ++i) {
+    if (std::string(argv[i]) == "--sensitivity") {
+      sensitivity = true;
+    } else {
+      platform = argv[i];
+    }
+  }
+  const std::vector<Outcome> all = simulate(platform);
+  const bool near = print_accuracy(all);
+  if (sensitivity) print_sensitivity(platform, all);
+  return near ? 0 : 1;
+} catch (const std::exception& error) {
+  fmt::print(stderr, "bench_simulated_paper: {}\n", error.what());
+  return 2;
+}
