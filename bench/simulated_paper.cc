@@ -8,14 +8,16 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <limits>
 #include <map>
-#include <sstream>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "core/error.h"
 #include "device/machine.h"
 #include "device/sim/platform.h"
+#include "device/sim/platform_text.h"
 #include "overlap/runner.h"
 
 namespace {
@@ -173,51 +175,12 @@ bool print_accuracy(const std::vector<Outcome>& all) {
   return near;
 }
 
-struct Fitted {
-  std::size_t line = 0;
-  std::string name;  // "device.gemm.load_slope"
-  std::string key;
-  double value = 0;
-};
-
-std::vector<std::string> lines_of(const std::string& platform) {
-  std::vector<std::string> lines;
-  std::istringstream text{std::string(sim::built_in_platforms().at(platform))};
-  for (std::string line; std::getline(text, line);) lines.push_back(line);
-  return lines;
-}
-
-// Figures whose comment says that they are fitted.
-std::vector<Fitted> fitted_of(const std::vector<std::string>& lines) {
-  std::vector<Fitted> all;
-  std::string section;
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    const std::string& line = lines[i];
-    if (!line.empty() && line[0] == '[') {
-      const std::size_t begin = line.find_first_not_of('[');
-      section = line.substr(begin, line.find(']') - begin);
-    }
-    const std::size_t equals = line.find(" = ");
-    if (equals == std::string::npos || line.find("# fitted") == std::string::npos) continue;
-    std::istringstream number(line.substr(equals + 3));
-    double value = 0;
-    if (!(number >> value)) continue;  // a word
-    all.push_back({i, section + "." + line.substr(0, equals), line.substr(0, equals), value});
-  }
-  return all;
-}
-
-std::vector<Outcome> simulate_with(std::vector<std::string> lines, const Fitted& figure,
-                                   double factor) {
-  double value = figure.value * factor;
-  if (figure.key == "link_share" || figure.key == "bf16") value = std::min(value, 1.0);
-  lines[figure.line] = fmt::format("{} = {}", figure.key, value);
+std::vector<Outcome> simulate_with(sim::PlatformText platform, const std::string& key,
+                                   double value) {
+  platform.set(key, value, "varied");
   const auto path = std::filesystem::temp_directory_path() /
                     fmt::format("duet-simulated-paper-{}.toml", getpid());
-  {
-    std::ofstream file(path);
-    for (const std::string& line : lines) file << line << '\n';
-  }
+  std::ofstream(path) << platform.text();
   const auto remove = [](const std::filesystem::path* p) { std::filesystem::remove(*p); };
   const std::unique_ptr<const std::filesystem::path, decltype(remove)> keep(&path, remove);
   return simulate(path.string());
@@ -229,11 +192,14 @@ void print_sensitivity(const std::string& platform, const std::vector<Outcome>& 
       "and scenarios that leave their class:\n\n| figure | value |");
   for (const Paper& paper : kPaper) fmt::print(" {} |", paper.policy);
   fmt::print(" classes |\n|---|---|---|---|---|---|---|---|---|\n");
-  const std::vector<std::string> lines = lines_of(platform);
-  for (const Fitted& figure : fitted_of(lines)) {
-    const std::vector<Outcome> less = simulate_with(lines, figure, 0.8);
-    const std::vector<Outcome> more = simulate_with(lines, figure, 1.2);
-    fmt::print("| {} | {} |", figure.name, figure.value);
+  const sim::PlatformText text(sim::built_in_platforms().at(platform));
+  for (const sim::PlatformText::Figure& figure : text.figures()) {
+    if (figure.comment.compare(0, 6, "fitted") != 0) continue;
+    const bool share = figure.key.find("efficiency") != std::string::npos;
+    const double most = share ? 1 : std::numeric_limits<double>::infinity();
+    const auto less = simulate_with(text, figure.key, 0.8 * figure.value);
+    const auto more = simulate_with(text, figure.key, std::min(most, 1.2 * figure.value));
+    fmt::print("| {} | {} |", figure.key, figure.value);
     for (const Paper& paper : kPaper) {
       const double now = mean_percent(all, paper.policy);
       fmt::print(" {:+.1f} / {:+.1f} |", mean_percent(less, paper.policy) - now,

@@ -74,6 +74,10 @@ OverlapScenario scenario_of(const OverlapRow& row) {
   scenario.name = row.word("scenario");
   scenario.source = row.word("origin");
   scenario.pieces = static_cast<int>(row.number("pieces"));
+  const std::string in_place = " in place";
+  scenario.in_place =
+      scenario.name.size() > in_place.size() &&
+      scenario.name.compare(scenario.name.size() - in_place.size(), in_place.size(), in_place) == 0;
   const std::int64_t bytes = row.number("bytes");
   if (scenario.pieces < 1 || bytes < 0) {
     throw Error(fmt::format("{}: expected 1 piece or more, and 0 bytes or more", scenario.name));

@@ -45,6 +45,7 @@ struct ExchangePlaces {
   double link_share = 1;      // of what a kernel gets of a link
   double unit_copy_rate = 0;  // 0: the device's own
   double memory = 1;          // traffic, times what is read and written
+  double ramp_bytes = 0;      // LibraryModel's
 };
 
 class CostModel {
@@ -78,8 +79,13 @@ class CostModel {
   void add_link(std::vector<Use>& uses, int from, int to, double rate) const;
   void add_power(std::vector<Use>& uses, int from, int to, double joules) const;
   Throttle throttle(Issuer issuer) const;
+  struct Shares {
+    double link = 1;    // of what a kernel gets of a link
+    double memory = 1;  // traffic, times what is read and written
+  };
+  Shares shares_of(const ExchangePlaces& places, Issuer issuer) const;
   void add_traffic(std::map<int, double>& load, Place place, double bytes, bool reads,
-                   const ExchangePlaces& places, Issuer issuer) const;
+                   const Shares& shares, Issuer issuer) const;
   Occupancy copy_units(const KernelShape& shape, bool to_peer, Issuer issuer) const;
 
   const Platform& platform_;

@@ -63,6 +63,7 @@ SimExchange::SimExchange(SimDevice& device, const Exchange& exchange, const Libr
     places_.link_share = library.link_share;
     places_.unit_copy_rate = kernel->unit_copy_rate;
     places_.memory = kernel->memory;
+    places_.ramp_bytes = library.ramp_bytes;
   }
   device_.machine().costs().exchange(places_, {device_.index(), 0});  // throws what it must
 }

@@ -34,7 +34,7 @@ Charge CostModel::turn(const ExchangePlaces& places, std::size_t item, Issuer is
 }
 
 void CostModel::add_traffic(std::map<int, double>& load, Place place, double bytes, bool reads,
-                            const ExchangePlaces& places, Issuer issuer) const {
+                            const Shares& shares, Issuer issuer) const {
   if (place.kind == MemoryKind::plain) {
     throw BadArgument("exchange: plain memory is out of a kernel's reach");
   }
@@ -43,29 +43,44 @@ void CostModel::add_traffic(std::map<int, double>& load, Place place, double byt
     load[reads ? own.host_in : own.host_out] += bytes / platform_.host.pinned_rate;
     return;
   }
-  load[of(place.device).memory] += bytes * places.memory;
+  load[of(place.device).memory] += bytes * shares.memory;
   if (place.device == issuer.device) return;
   std::vector<Use> link;
   if (reads) {
-    add_link(link, place.device, issuer.device,
-             places.link_share * platform_.link.kernel_pull_rate);
+    add_link(link, place.device, issuer.device, shares.link * platform_.link.kernel_pull_rate);
   } else {
-    add_link(link, issuer.device, place.device,
-             places.link_share * platform_.link.kernel_push_rate);
+    add_link(link, issuer.device, place.device, shares.link * platform_.link.kernel_push_rate);
   }
   add_power(link, place.device, issuer.device, platform_.device.power.kernel_joules);
   for (const Use& use : link) load[use.resource] += use.amount * bytes;
 }
 
+// A library's rate rises with what it moves: from half of the limit to all of it.
+CostModel::Shares CostModel::shares_of(const ExchangePlaces& places, Issuer issuer) const {
+  Shares shares{places.link_share, places.memory};
+  if (places.ramp_bytes <= 0) return shares;
+  double wire = 0;
+  for (const ExchangePlaces::Item& item : places.items) {
+    for (const auto* side : {&item.sources, &item.destinations}) {
+      for (const Place& place : *side) {
+        if (place.device != issuer.device) wire += item.bytes;
+      }
+    }
+  }
+  shares.link /= 1 + places.ramp_bytes / (places.ramp_bytes + wire);
+  return shares;
+}
+
 // Progress is counted in bytes that a unit copies: it reads and writes each. A block is taken to be
 // what a unit wants.
 Charge CostModel::exchange(const ExchangePlaces& places, Issuer issuer) const {
+  const Shares shares = shares_of(places, issuer);
   std::map<int, double> load;  // of the whole, by resource
   double bytes = 0;
   bool touches_peer = false;
   const auto add = [&](const std::vector<Place>& spans, double each, bool reads) {
     for (const Place& place : spans) {
-      add_traffic(load, place, each, reads, places, issuer);
+      add_traffic(load, place, each, reads, shares, issuer);
       touches_peer = touches_peer || place.device != issuer.device;
       bytes += each;
     }

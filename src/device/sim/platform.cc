@@ -151,6 +151,7 @@ LibraryModel read_library(TomlTable table) {
   library.all_to_all = read_library_kernel(table.table("all_to_all"));
   library.latency = kMicro * table.number("latency_us");
   library.link_share = table.fraction("link_share");
+  library.ramp_bytes = kMiB * table.number("ramp_mib");
   table.finish();
   return library;
 }
@@ -191,8 +192,8 @@ Platform parse_platform(const std::string& name, std::string_view text) {
   return platform;
 }
 
-Platform load_platform(const std::string& name) {
-  if (is_path(name)) return parse_platform(name, read_file(name));
+std::string platform_toml(const std::string& name) {
+  if (is_path(name)) return read_file(name);
   const auto& known = built_in_platforms();
   const auto found = known.find(name);
   if (found == known.end()) {
@@ -202,7 +203,11 @@ Platform load_platform(const std::string& name) {
         fmt::format("unknown platform '{}': expected one of {}, or a file with its path or .toml",
                     name, names));
   }
-  return parse_platform(name, found->second);
+  return std::string(found->second);
+}
+
+Platform load_platform(const std::string& name) {
+  return parse_platform(name, platform_toml(name));
 }
 
 }  // namespace duet::sim

@@ -118,7 +118,9 @@ struct LibraryModel {
   LibraryKernel all_gather;  // for all but the next
   LibraryKernel all_to_all;  // for all_to_all, all_to_all_v, gather, scatter and send_recv
   double latency = 0;        // of a call, beyond a kernel's launch and its meetings
-  double link_share = 0;     // of what kernels get of a link
+  double link_share = 0;     // of what kernels get of a link, of many bytes
+  // b bytes that leave a rank take as long as b + r b / (r + b) would: the first are slower.
+  double ramp_bytes = 0;
 };
 
 struct Platform {
@@ -137,7 +139,10 @@ Platform parse_platform(const std::string& name, std::string_view toml);
 // Those built in, by name.
 const std::map<std::string, std::string_view>& built_in_platforms();
 
-// A built-in platform, or a file's (a name with a slash or ending in .toml). Throws UsageError.
+// The text of a built-in platform, or of a file (a name with a slash or ending in .toml). Throws
+// UsageError.
+std::string platform_toml(const std::string& name);
+
 Platform load_platform(const std::string& name);
 
 }  // namespace duet::sim

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "device/machine.h"
+#include "device/sim/platform_text.h"
 
 namespace duet::sim {
 namespace {
@@ -66,6 +67,20 @@ TEST(Platform, EveryFigureHasASource) {
       begin = end + 1;
     }
   }
+}
+
+TEST(Platform, FiguresAreChangedOneByOne) {
+  PlatformText text(good());
+  EXPECT_EQ(text.value("device.compute_units"), 304);
+  EXPECT_EQ(text.value("library.all_to_all.units"), 56);
+  text.set("device.gemm.efficiency.bf16", 0.5, "mine");
+  text.set("device.gemm.shape.2.traffic", 3, "mine");
+  const Platform changed = parse_platform("my.toml", text.text());
+  EXPECT_EQ(changed.device.gemm.efficiency.at(DType::bf16), 0.5);
+  EXPECT_EQ(changed.device.gemm.shape_traffic.at("16384x106496x8192"), 3);
+  EXPECT_EQ(changed.device.gemm.shape_traffic.at("8192x57344x8192"), 57);
+  EXPECT_EQ(PlatformText(text.text()).text(), text.text());
+  EXPECT_THROW(text.set("device.gemm.colour", 1, ""), Error);
 }
 
 TEST(Platform, SyntaxErrorsNameTheLine) {

@@ -1,0 +1,123 @@
+// Reading records; what a record does not have is not told.
+#include "calibration/evidence.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "overlap/row.h"
+#include "results/journal.h"
+
+namespace duet {
+namespace {
+
+// Of the device's units while a case ran; 0: not known.
+double megahertz(const Record& record) {
+  const Record telemetry = record.value("telemetry", Record::object());
+  const Record clock = telemetry.value("compute_mhz", Record::object());
+  return clock.value("mean", 0.0);
+}
+
+void add_device(Evidence& evidence, const std::string& journal, const Record& environment) {
+  for (const Record& machine : environment["machines"]) {
+    const Record devices = machine.value("devices", Record::array());
+    if (devices.empty()) continue;
+    const std::string model = devices.front().value("model", "");
+    if (!evidence.model.empty() &&
+        (evidence.model != model || evidence.devices != static_cast<int>(devices.size()))) {
+      throw UsageError(fmt::format("{}: expected figures of {} x {}, as the others: it has {} x {}",
+                                   journal, evidence.devices, evidence.model, devices.size(),
+                                   model));
+    }
+    evidence.model = model;
+    evidence.devices = static_cast<int>(devices.size());
+    evidence.compute_units = devices.front().value("compute_units", 0);
+    const Record details = devices.front().value("details", Record::object());
+    const std::string clock = details.value("maximum compute clock", "");
+    if (!clock.empty()) evidence.full_megahertz = std::strtod(clock.c_str(), nullptr);
+  }
+}
+
+void add_isolated(Evidence& evidence, const OverlapRow& row, const Record& record) {
+  const int units = static_cast<int>(row.number("units"));
+  const std::string work = row.word("work");
+  if (row.word("side") == "compute") {
+    evidence.gemms.push_back({parse_problem(work), units, row.seconds, megahertz(record)});
+    return;
+  }
+  evidence.collectives.push_back({parse_collective(work), row.id.engine,
+                                  static_cast<std::uint64_t>(row.number("bytes")),
+                                  static_cast<int>(row.number("ranks")), units, row.seconds});
+}
+
+void add_energy(Evidence& evidence, const OverlapRow& row) {
+  const auto joules = row.metrics.find("joules_per_gb");
+  if (joules == row.metrics.end()) return;
+  const double devices = static_cast<double>(row.number("ranks"));
+  evidence.idle_watts = row.metric("idle_watts") / devices;
+  const auto cap = row.metrics.find("watts_limit");
+  if (cap != row.metrics.end()) evidence.cap_watts = cap->second / devices;
+  const OverlapPolicy::Kind kind = policy_of(row).kind;
+  if (by_dma(kind)) evidence.dma_joules = joules->second / 1e9;
+  if (kind == OverlapPolicy::Kind::priority || kind == OverlapPolicy::Kind::base) {
+    evidence.kernel_joules = joules->second / 1e9;
+  }
+}
+
+bool truth(const CaseId& id, const std::string& axis) {
+  for (const auto& [name, value] : id.axes) {
+    if (name == axis && std::holds_alternative<bool>(value)) return std::get<bool>(value);
+  }
+  return false;
+}
+
+void add_copy(Evidence& evidence, const OverlapRow& row) {
+  if (row.word("pattern") != "pair" || truth(row.id, "bidirectional")) return;
+  evidence.copies.push_back({row.word("kind"), row.word("executor"), row.word("issue"),
+                             static_cast<std::uint64_t>(row.number("bytes")), row.seconds});
+}
+
+void add_collective(Evidence& evidence, const OverlapRow& row) {
+  if (truth(row.id, "in_place")) return;
+  evidence.collectives.push_back({parse_collective(row.word("collective")), row.id.engine,
+                                  static_cast<std::uint64_t>(row.number("bytes")),
+                                  static_cast<int>(row.number("ranks")), 0, row.seconds});
+}
+
+OverlapRow row_of(const Record& record) {
+  const Finished finished = finished_of(record);
+  OverlapRow row;
+  row.id = finished.id;
+  row.seconds = finished.median_seconds;
+  if (!record.contains("metrics")) return row;
+  for (const auto& [name, value] : record["metrics"].items()) {
+    if (value.is_number()) row.metrics[name] = value.get<double>();
+  }
+  return row;
+}
+
+void add_result(Evidence& evidence, const Record& record) {
+  const OverlapRow row = row_of(record);
+  if (row.seconds <= 0) return;
+  if (row.id.benchmark == "overlap_isolated") return add_isolated(evidence, row, record);
+  if (row.id.benchmark == "overlap") return add_energy(evidence, row);
+  if (row.id.benchmark == "copy") return add_copy(evidence, row);
+  if (row.id.benchmark == "collective") return add_collective(evidence, row);
+}
+
+}  // namespace
+
+void add_evidence(Evidence& evidence, const std::string& journal,
+                  const std::vector<Record>& records) {
+  for (const Record& record : records) {
+    if (record.contains("machines")) add_device(evidence, journal, record);
+  }
+  for (const std::size_t place : results_that_count(records)) {
+    add_result(evidence, records[place]);
+  }
+}
+
+}  // namespace duet

@@ -1,0 +1,55 @@
+// What journals of isolated measurements tell of a machine.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "collectives/collective.h"
+#include "gemm/problem.h"
+#include "results/record.h"
+
+namespace duet {
+
+// One measured case; seconds are medians.
+struct GemmTime {
+  GemmProblem problem;
+  int units = 0;  // 0: all
+  double seconds = 0;
+  double megahertz = 0;  // of the units meanwhile; 0: not known
+};
+struct CollectiveTime {
+  CollectiveKind kind = CollectiveKind::all_gather;
+  std::string engine;
+  std::uint64_t bytes = 0;
+  int ranks = 0;
+  int units = 0;  // that it was granted; 0: as many as the engine takes
+  double seconds = 0;
+};
+struct CopyTime {
+  std::string kind, executor, issue;  // "peer", "dma", "push"
+  std::uint64_t bytes = 0;
+  double seconds = 0;
+};
+
+struct Evidence {
+  std::string model;  // of the device
+  int devices = 0;
+  int compute_units = 0;
+  double full_megahertz = 0;  // 0: not known
+  double idle_watts = 0;      // of a device; 0: not known
+  double cap_watts = 0;       // likewise
+  std::vector<GemmTime> gemms;
+  std::vector<CollectiveTime> collectives;
+  std::vector<CopyTime> copies;  // one way, of one pair
+  double dma_joules = 0;         // a byte, above idle; 0: not known
+  double kernel_joules = 0;
+};
+
+// Adds what one journal's records tell: of `duet overlap --isolated`, `duet overlap --energy`,
+// `duet collective` and `duet copy`. Of works that ran beside each other only their energy alone is
+// taken. Throws UsageError, naming the journal, where it is of another device than what is there
+// already.
+void add_evidence(Evidence& evidence, const std::string& journal,
+                  const std::vector<Record>& records);
+
+}  // namespace duet

@@ -1,0 +1,101 @@
+// `duet calibrate`: a simulated platform from journals of the machine that it is to stand for.
+#include <fmt/format.h>
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "calibration/calibration.h"
+#include "cli/as_one.h"
+#include "cli/command.h"
+#include "core/error.h"
+#include "device/sim/platform_text.h"
+#include "results/journal.h"
+#include "results/output_file.h"
+#include "results/writers/text_table.h"
+
+namespace duet {
+namespace {
+
+constexpr const char* kIndent = "  ";
+
+class CalibrateCommand : public Command {
+ public:
+  explicit CalibrateCommand(CLI::App& root)
+      : app_(root.add_subcommand(
+            "calibrate",
+            "Make a simulated platform from journals of isolated measurements: of duet overlap "
+            "--isolated, copy, collective, and overlap --energy")) {
+    app_->add_option("JOURNALS", journals_, "What was measured on the machine")
+        ->required()
+        ->check(not_empty());
+    add("--base", base_, "NAME",
+        "The platform whose other figures are kept: a name or a file; default: the built-in one "
+        "of the same devices");
+    add("--out", out_, "FILE", "The platform to write, a new TOML file");
+  }
+
+  CLI::App& app() override { return *app_; }
+
+  int run(const std::vector<std::string>&) override {
+    require_one_process("calibrate");
+    Evidence evidence;
+    for (const std::string& path : journals_) {
+      const JournalContents contents = load_journal(path);
+      for (const std::string& warning : contents.warnings) std::cerr << warning << '\n';
+      add_evidence(evidence, path, contents.records);
+    }
+    const std::string base = base_.empty() ? built_in_of(evidence) : base_;
+    sim::PlatformText text(sim::platform_toml(base));
+    const auto figures = calibrate(sim::parse_platform(base, text.text()), evidence);
+    if (figures.empty()) {
+      throw UsageError(
+          "calibrate: the journals tell nothing: expected those of duet overlap "
+          "--isolated, copy, collective or overlap --energy");
+    }
+    std::optional<OutputFile> file;
+    if (!out_.empty()) file.emplace(OutputFile::create(out_, "give the name of a new file"));
+    show_and_set(text, figures);
+    sim::parse_platform(base, text.text());
+    if (file) {
+      file->write(text.text());
+      std::cout << fmt::format("\n{} written: duet predict JOURNAL --device sim:{}\n", out_, out_);
+    }
+    return 0;
+  }
+
+ private:
+  static std::string built_in_of(const Evidence& evidence) {
+    for (const auto& [name, toml] : sim::built_in_platforms()) {
+      const sim::Platform platform = sim::parse_platform(name, toml);
+      if (platform.device.model == evidence.model && platform.devices == evidence.devices) {
+        return name;
+      }
+    }
+    throw UsageError(fmt::format("calibrate: no platform of {} x {} is built in: expected --base",
+                                 evidence.devices, evidence.model));
+  }
+
+  static void show_and_set(sim::PlatformText& text, const std::vector<CalibratedFigure>& figures) {
+    std::vector<std::vector<std::string>> rows;
+    for (const CalibratedFigure& each : figures) {
+      rows.push_back({each.key, fmt::format("{:.4g}", text.value(each.key)),
+                      fmt::format("{:.4g}", each.value), each.from});
+      text.set(each.key, each.value, "calibrated: " + each.from);
+    }
+    std::cout << table({{"figure"}, {"base", Align::right}, {"now", Align::right}, {"from"}}, rows,
+                       kIndent);
+  }
+
+  CLI::App* app_;
+  std::vector<std::string> journals_;
+  std::string base_, out_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_calibrate_command(CLI::App& root) {
+  return std::make_unique<CalibrateCommand>(root);
+}
+
+}  // namespace duet

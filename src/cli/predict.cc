@@ -1,0 +1,95 @@
+// `duet predict`: what a simulated machine makes of a measured journal.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <iostream>
+
+#include "cli/advice_tables.h"
+#include "cli/as_one.h"
+#include "cli/command.h"
+#include "cli/interrupt.h"
+#include "core/error.h"
+#include "core/units.h"
+#include "overlap/prediction/prediction.h"
+#include "results/writers/text_table.h"
+
+namespace duet {
+namespace {
+
+constexpr const char* kIndent = "  ";
+
+std::string fraction(double value) { return std::isnan(value) ? "" : fmt::format("{:.2f}", value); }
+
+std::string cases_text(const Prediction& prediction) {
+  std::vector<std::vector<std::string>> rows;
+  for (const PredictedCase& each : prediction.cases) {
+    rows.push_back({each.scenario, name(each.policy), format_seconds(each.measured),
+                    format_seconds(each.predicted), fmt::format("{:+.1f}%", 100 * each.error()),
+                    fraction(each.measured_fraction), fraction(each.predicted_fraction)});
+  }
+  return table({{"scenario"},
+                {"policy"},
+                {"measured", Align::right},
+                {"predicted", Align::right},
+                {"error", Align::right},
+                {"of ideal", Align::right},
+                {"predicted", Align::right}},
+               rows, kIndent) +
+         "\n";
+}
+
+std::string errors_text(const Prediction& prediction) {
+  std::vector<std::vector<std::string>> rows;
+  for (const PredictionError& each : prediction.errors()) {
+    rows.push_back({each.policy, std::to_string(each.cases),
+                    fmt::format("{:.1f}%", 100 * each.seconds),
+                    fmt::format("{:.3f}", each.fraction)});
+  }
+  std::string text = "mean absolute errors:\n" + table({{"policy"},
+                                                        {"cases", Align::right},
+                                                        {"time", Align::right},
+                                                        {"fraction of ideal", Align::right}},
+                                                       rows, kIndent);
+  for (const std::string& each : prediction.missing) text += "not simulated: " + each + "\n";
+  return text;
+}
+
+class PredictCommand : public Command {
+ public:
+  explicit PredictCommand(CLI::App& root)
+      : app_(root.add_subcommand("predict",
+                                 "Simulate the cases of a journal of duet overlap, and say how "
+                                 "near to what was measured it comes")) {
+    app_->add_option("JOURNAL", journal_, "What was measured")->required()->check(not_empty());
+    add_device_flags(*app_, devices_, "sim:h200-4");
+    app_->add_flag("--quiet", quiet_, "Show the errors alone, not each case");
+  }
+
+  CLI::App& app() override { return *app_; }
+
+  int run(const std::vector<std::string>&) override {
+    require_one_process("predict");
+    const std::vector<std::string> names = device_names(devices_);
+    if (names.size() > 1) throw UsageError("predict: expected one machine in --device");
+    const auto machines = open_machines({names.empty() ? "sim:h200-4" : names.front()});
+    const Prediction prediction =
+        predict(*machines.front(), rows_of(journal_).rows, [] { return interrupted(); });
+    if (!quiet_) std::cout << cases_text(prediction);
+    std::cout << errors_text(prediction);
+    return 0;
+  }
+
+ private:
+  CLI::App* app_;
+  DeviceFlags devices_;
+  std::string journal_;
+  bool quiet_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_predict_command(CLI::App& root) {
+  return std::make_unique<PredictCommand>(root);
+}
+
+}  // namespace duet
