@@ -262,6 +262,29 @@ TEST(VirtualClock, AKindIsNotSlowedByItself) {
   EXPECT_DOUBLE_EQ(clock.left(one), 996);
 }
 
+// Whoever comes and goes: a resource that somebody wants is never idle, and does no more than it
+// can, so that the last flow ends when all has been done at its capacity.
+TEST(VirtualClock, ConservesWork) {
+  std::uint32_t state = 7;
+  const auto random = [&](std::uint32_t count) {
+    return ((state = state * 1664525u + 1013904223u) >> 8) % count;
+  };
+  for (int round = 0; round < 1000; ++round) {
+    VirtualClock clock;
+    const int link = clock.add_resource(10);
+    double total = 0, last = 0;
+    for (std::uint32_t i = 0, count = 1 + random(20); i < count; ++i) {
+      Flow flow = over(link, 1 + random(100));
+      flow.weight = 1 + random(4);
+      const double when = total / 10 * random(10) / 10;  // while there is something to do
+      total += flow.amount;
+      clock.after(when, [&, flow] { clock.start(flow, [&] { last = clock.now(); }); });
+    }
+    run(clock);
+    ASSERT_NEAR(last, total / 10, 1e-9 * total) << "round " << round;
+  }
+}
+
 // 8 ranks, each to 7 peers, sizes that all differ: the same to the bit each time, and fast.
 double ragged_all_to_all(int rounds, int& flows) {
   VirtualClock clock;

@@ -67,6 +67,105 @@ TEST(MaxMin, NoCapacityGivesNoRate) {
   EXPECT_EQ(solve({0, 5}, {{{{0, 1}, {1, 1}}}, {{{1, 1}}}}), (std::vector<double>{0, 5}));
 }
 
+struct Net {
+  std::vector<double> capacities;
+  std::vector<Case> cases;
+};
+
+class Random {
+ public:
+  explicit Random(std::uint32_t state) : state_(state) {}
+  std::uint32_t below(std::uint32_t count) {
+    state_ = state_ * 1664525u + 1013904223u;
+    return (state_ >> 8) % count;
+  }
+
+ private:
+  std::uint32_t state_;
+};
+
+Net random_net(Random& random) {
+  Net net;
+  const std::uint32_t resources = 1 + random.below(6), flows = 1 + random.below(12);
+  for (std::uint32_t r = 0; r < resources; ++r) net.capacities.push_back(1 + random.below(50));
+  for (std::uint32_t f = 0; f < flows; ++f) {
+    Case one;
+    for (std::uint32_t r = 0; r < resources; ++r) {
+      if (random.below(3) == 0) one.uses.push_back({static_cast<int>(r), 0.5 + random.below(4)});
+    }
+    one.weight = 1 + random.below(3);
+    one.cap = 1 + random.below(20);
+    one.priority = static_cast<int>(random.below(2));
+    net.cases.push_back(one);
+  }
+  return net;
+}
+
+std::vector<double> loads(const Net& net, const std::vector<double>& rates) {
+  std::vector<double> load(net.capacities.size(), 0);
+  for (std::size_t f = 0; f < net.cases.size(); ++f) {
+    for (const Use& use : net.cases[f].uses) {
+      load[static_cast<std::size_t>(use.resource)] += use.amount * rates[f];
+    }
+  }
+  return load;
+}
+
+bool fits(const Net& net, const std::vector<double>& rates, double slack) {
+  const std::vector<double> load = loads(net, rates);
+  for (std::size_t r = 0; r < load.size(); ++r) {
+    if (load[r] > net.capacities[r] + slack) return false;
+  }
+  return true;
+}
+
+// The highest common level of the open flows, by halving what is between a level that fits and one
+// that does not; those that cannot rise further by themselves are closed, until none is open.
+void raise(const Net& net, int priority, std::vector<double>& rates) {
+  std::vector<std::size_t> open;
+  for (std::size_t f = 0; f < net.cases.size(); ++f) {
+    if (net.cases[f].priority == priority) open.push_back(f);
+  }
+  const auto at = [&](double level) {
+    std::vector<double> trial = rates;
+    for (std::size_t f : open) {
+      trial[f] = std::min(net.cases[f].cap, level * net.cases[f].weight);
+    }
+    return trial;
+  };
+  while (!open.empty()) {
+    double low = 0, high = 100;
+    for (int i = 0; i < 60; ++i) {
+      const double middle = (low + high) / 2;
+      (fits(net, at(middle), 1e-9) ? low : high) = middle;
+    }
+    rates = at(low);
+    std::vector<std::size_t> still;
+    for (std::size_t f : open) {
+      std::vector<double> more = rates;
+      more[f] += 1e-6;
+      if (rates[f] < net.cases[f].cap - 1e-7 && fits(net, more, 1e-8)) still.push_back(f);
+    }
+    if (still.size() == open.size()) break;
+    open = still;
+  }
+}
+
+// 10,000 nets: no resource over its capacity, and the rates that brute force finds.
+TEST(MaxMin, IsWhatBruteForceFinds) {
+  Random random(2025);
+  for (int round = 0; round < 10000; ++round) {
+    const Net net = random_net(random);
+    const std::vector<double> rates = solve(net.capacities, net.cases);
+    ASSERT_TRUE(fits(net, rates, 1e-9)) << "round " << round;
+    std::vector<double> expected(net.cases.size(), 0);
+    for (const int priority : {1, 0}) raise(net, priority, expected);
+    for (std::size_t f = 0; f < rates.size(); ++f) {
+      ASSERT_NEAR(rates[f], expected[f], 1e-4) << "round " << round << " flow " << f;
+    }
+  }
+}
+
 // What defines weighted max-min: no resource is over its capacity, and every flow is either at its
 // cap or has a full resource on which no other flow has a higher rate per weight.
 TEST(MaxMin, HoldsTheDefinitionOnARandomNet) {
