@@ -1,5 +1,5 @@
-// What the simulator's clock costs as flows grow: so many flows between random pairs of ports behind
-// a switch, of equal size and of random sizes, started at once. bench_simulated_flows [MOST]
+// What the simulator's clock costs as flows grow: so many flows between random pairs of ports
+// behind a switch, of equal size and of random sizes, started at once. bench_simulated_flows [MOST]
 #include <fmt/format.h>
 
 #include <chrono>

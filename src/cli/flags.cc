@@ -128,6 +128,7 @@ void add_device_flags(CLI::App& app, DeviceFlags& flags, const std::string& defa
                  "CPU's cores), cuda, cuda:0,1, hip, sim:mi300x-8, sim:FILE.toml; default: " +
                      default_text)
       ->type_name("DEVICE")
+      ->allow_extra_args(false)  // what follows a device is the command's
       ->take_all();
 }
 

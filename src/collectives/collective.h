@@ -90,5 +90,6 @@ struct Move {
 // All that a collective without reduction moves, in the order of senders, then of receivers; empty
 // moves left out.
 std::vector<Move> moves(const Collective& collective, int ranks);
+std::vector<Move> moves_from(const Collective& collective, int from, int ranks);
 
 }  // namespace duet

@@ -130,6 +130,7 @@ struct Link {
   double gb_per_s = 0;       // one direction, as the hardware promises; 0: unknown
   bool peer_access = false;  // kernels and copy engines reach the peer's memory directly
   bool shared = false;       // a device reaches all its peers through this one link, by a switch
+  bool beyond_node = false;  // through a network
 };
 
 }  // namespace duet

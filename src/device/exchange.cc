@@ -115,18 +115,18 @@ Exchange without_blocks(Exchange exchange) {
   return exchange;
 }
 
-void check_exchange(const Exchange& exchange) {
+void check_exchange(const Exchange& exchange, const ExchangeLimits& limits) {
   for (const ExchangeItem& item : exchange.items) check_item(item, exchange);
   if (exchange.blocks < 0) throw BadArgument("exchange: expected a number of blocks from 0");
-  if (exchange.arrivals.size() != exchange.awaits.size() || exchange.awaits.size() > kMostPeers) {
+  if (exchange.arrivals.size() != exchange.awaits.size() || exchange.awaits.size() > limits.peers) {
     throw BadArgument(
         fmt::format("exchange: words of {} peers to write and of {} to await: "
                     "expected as many, at most {}",
-                    exchange.arrivals.size(), exchange.awaits.size(), kMostPeers));
+                    exchange.arrivals.size(), exchange.awaits.size(), limits.peers));
   }
-  if (!exchange.awaits.empty() && spans_of(exchange) > kMostSpans) {
+  if (!exchange.awaits.empty() && spans_of(exchange) > limits.spans) {
     throw BadArgument(fmt::format("exchange: {} spans: expected at most {} with peers",
-                                  spans_of(exchange), kMostSpans));
+                                  spans_of(exchange), limits.spans));
   }
   if (!exchange.awaits.empty() && has_flags(exchange)) {
     throw BadArgument("exchange: items with flags: expected an exchange without peers");

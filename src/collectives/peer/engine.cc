@@ -58,10 +58,21 @@ std::unique_ptr<CollectivePlan> if_reached(const Make& make) try {
   return nullptr;
 }
 
+bool within_a_node(Team& team) {
+  for (int local = 1; local < team.local_size(); ++local) {
+    const int first = team.first_local();
+    const Link link =
+        team.machine().link(team.device_index(first), team.device_index(first + local));
+    if (link.beyond_node) return false;
+  }
+  return true;
+}
+
 class OwnSession : public CollectiveSession {
  public:
   OwnSession(Team& team, Way way)
       : way_(way),
+        within_a_node_(within_a_node(team)),
         thresholds_(way == Way::faster ? team_thresholds(team) : Thresholds{}),
         watchdog_(team) {
     const CopyLanes copying = copy_lanes(team);
@@ -71,6 +82,9 @@ class OwnSession : public CollectiveSession {
   }
 
   std::optional<Skipped> unsupported(const Collective& collective, bool in_place) const override {
+    if (!within_a_node_) {
+      return Skipped{"ranks of several nodes: its kernels and copy engines reach one node's"};
+    }
     if (!in_place) return std::nullopt;
     const bool swaps = collective.kind == CollectiveKind::all_to_all;
     if (has_in_place(collective.kind) && !(swaps && way_ == Way::kernel)) return std::nullopt;
@@ -159,6 +173,7 @@ class OwnSession : public CollectiveSession {
   }
 
   Way way_;
+  bool within_a_node_;
   Thresholds thresholds_;
   std::vector<std::unique_ptr<Lanes>> lanes_;  // by local rank
   Watchdog watchdog_;

@@ -21,8 +21,7 @@ Items pushes(const Collective& collective, int rank, const PeerMemory& send,
              const PeerMemory& recv) {
   Items items;
   std::uint64_t last_offset = 0;
-  for (const Move& move : moves(collective, recv.size())) {
-    if (move.from != rank) continue;
+  for (const Move& move : moves_from(collective, rank, recv.size())) {
     const Span source = send.at(rank).slice(move.from_offset, move.bytes);
     const Span target = recv.at(move.to).slice(move.to_offset, move.bytes);
     if (move.to == rank && source.data == target.data) continue;

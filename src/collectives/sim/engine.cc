@@ -22,13 +22,18 @@ bool by_pairs(Kind kind) {
          kind == Kind::scatter || kind == Kind::send_recv;
 }
 
+sim::Between crosses_nodes(Kind kind) {
+  if (by_pairs(kind)) return sim::Between::direct;
+  return reduces(kind) ? sim::Between::hierarchical : sim::Between::ring;
+}
+
 // `most`: units that its kernels may have; 0: as many as the platform gives them.
 KernelLaunch launch_of(Device& device, Kind kind, int most) {
   const sim::LibraryModel& library = sim::library_of(device);
   const sim::LibraryKernel& kernel = by_pairs(kind) ? library.all_to_all : library.all_gather;
   return {most > 0 ? std::min(most, kernel.units) : kernel.units,
-          [&kernel](Device& on, const Exchange& exchange) {
-            return sim::prepare_as_library(on, exchange, kernel);
+          [&kernel, between = crosses_nodes(kind)](Device& on, const Exchange& exchange) {
+            return sim::prepare_as_library(on, exchange, kernel, between);
           }};
 }
 

@@ -48,20 +48,31 @@ CostModel::CostModel(const Platform& platform, VirtualClock& clock) : platform_(
     resources.host_out = clock.add_resource(1);
     resources.port_in = mesh ? -1 : clock.add_resource(1);
     resources.port_out = mesh ? -1 : clock.add_resource(1);
+    resources.network_in = clock.add_resource(1);
+    resources.network_out = clock.add_resource(1);
     devices_.push_back(resources);
   }
-  const int links = mesh ? platform.devices * platform.devices : 0;
+  const int links = mesh ? platform.devices * platform.node_devices : 0;
   for (int i = 0; i < links; ++i) links_.push_back(clock.add_resource(1));
 }
 
 void CostModel::add_link(std::vector<Use>& uses, int from, int to, double rate) const {
-  if (platform_.link.topology == Topology::mesh) {
-    const int link = from * platform_.devices + to;
+  if (!same_node(from, to)) {
+    const NetworkModel& network = platform_.network;
+    const double seconds = 1 / (network.rails * network.rail_rate * network.efficiency);
+    uses.push_back({of(from).network_out, seconds});
+    uses.push_back({of(to).network_in, seconds});
+  } else if (platform_.link.topology == Topology::mesh) {
+    const int link = from * platform_.node_devices + to % platform_.node_devices;
     uses.push_back({links_[static_cast<std::size_t>(link)], 1 / rate});
   } else {
     uses.push_back({of(from).port_out, 1 / rate});
     uses.push_back({of(to).port_in, 1 / rate});
   }
+}
+
+double CostModel::link_latency(int from, int to) const {
+  return same_node(from, to) ? platform_.link.latency : platform_.network.latency;
 }
 
 // Of a byte, half at each end.
@@ -135,7 +146,9 @@ Charge CostModel::copy(const Copy& copy, Place source, Place destination, Issuer
   charge.flow.priority = issuer.priority;
   charge.flow.uses = path(copy, source, destination, issuer);
   charge.flow.load = {of(issuer.device).memory, 0, true};
-  if (is_peer_copy(source, destination)) charge.latency += platform_.link.latency;
+  if (is_peer_copy(source, destination)) {
+    charge.latency += link_latency(source.device, destination.device);
+  }
   if (touches_host(source, destination)) charge.latency += host.link_latency;
   switch (copy.executor) {
     case Executor::dma:
@@ -239,7 +252,7 @@ Charge CostModel::task(const Task& task, Issuer issuer) const {
 double CostModel::signal(Place word, Issuer issuer) const {
   const double device = platform_.device.signal_latency;
   if (word.kind != MemoryKind::device) return device + platform_.host.link_latency;
-  return word.device == issuer.device ? device : device + platform_.link.latency;
+  return word.device == issuer.device ? device : device + link_latency(issuer.device, word.device);
 }
 
 }  // namespace duet::sim

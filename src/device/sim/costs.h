@@ -41,6 +41,7 @@ struct ExchangePlaces {
   std::vector<Place> arrivals;
   int blocks = 0;
   // Where a library's kernel runs it:
+  Between between = Between::direct;
   double latency = 0;         // beyond the launch
   double link_share = 1;      // of what a kernel gets of a link
   double unit_copy_rate = 0;  // 0: the device's own
@@ -67,22 +68,30 @@ class CostModel {
   // The same of all its peers' words.
   double arrive(const ExchangePlaces& places, Issuer issuer) const;
   double signal(Place word, Issuer issuer) const;
+  bool same_node(int a, int b) const {
+    return a / platform_.node_devices == b / platform_.node_devices;
+  }
   double wait() const { return platform_.device.wait_latency; }
 
  private:
   struct Resources {  // of one device
-    int units, memory, power, host_in, host_out, port_in, port_out;
+    int units, memory, power, host_in, host_out, port_in, port_out, network_in, network_out;
   };
 
   const Resources& of(int device) const { return devices_[static_cast<std::size_t>(device)]; }
   std::vector<Use> path(const Copy& copy, Place source, Place destination, Issuer issuer) const;
   void add_link(std::vector<Use>& uses, int from, int to, double rate) const;
+  double link_latency(int from, int to) const;
   void add_power(std::vector<Use>& uses, int from, int to, double joules) const;
   Throttle throttle(Issuer issuer) const;
   struct Shares {
     double link = 1;    // of what a kernel gets of a link
     double memory = 1;  // traffic, times what is read and written
+    // Of what goes straight to each peer, within the node and beyond it.
+    double inside = 1, beyond = 1;
   };
+  void cross_nodes(Shares& shares, const ExchangePlaces& places) const;
+  double steps(Between between) const;
   Shares shares_of(const ExchangePlaces& places, Issuer issuer) const;
   void add_traffic(std::map<int, double>& load, Place place, double bytes, bool reads,
                    const Shares& shares, Issuer issuer) const;

@@ -1,6 +1,8 @@
 // Binding an exchange to simulated memory, and its contents.
 #include "device/sim/exchange.h"
 
+#include <limits>
+
 #include "core/error.h"
 #include "device/sim/device.h"
 #include "device/sim/machine.h"
@@ -35,13 +37,15 @@ const LibraryModel& library_of(Device& device) {
 }
 
 std::unique_ptr<PreparedExchange> prepare_as_library(Device& device, const Exchange& exchange,
-                                                     const LibraryKernel& kernel) {
-  return std::make_unique<SimExchange>(simulated(device), exchange, &kernel);
+                                                     const LibraryKernel& kernel, Between between) {
+  return std::make_unique<SimExchange>(simulated(device), exchange, &kernel, between);
 }
 
-SimExchange::SimExchange(SimDevice& device, const Exchange& exchange, const LibraryKernel* kernel)
+SimExchange::SimExchange(SimDevice& device, const Exchange& exchange, const LibraryKernel* kernel,
+                         Between between)
     : device_(device), exchange_(without_blocks(exchange)) {
-  check_exchange(exchange);
+  const std::size_t any = std::numeric_limits<std::size_t>::max();
+  check_exchange(exchange, kernel != nullptr ? ExchangeLimits{any, any} : ExchangeLimits{});
   const Memory& memory = device_.machine().memory();
   for (const ExchangeItem& item : exchange_.items) {
     places_.items.push_back({places_of(memory, item.sources, "exchange's source"),
@@ -59,6 +63,7 @@ SimExchange::SimExchange(SimDevice& device, const Exchange& exchange, const Libr
   places_.blocks = exchange_.blocks;
   if (kernel != nullptr) {
     const LibraryModel& library = device_.machine().platform().library;
+    places_.between = between;
     places_.latency = library.latency;
     places_.link_share = library.link_share;
     places_.unit_copy_rate = kernel->unit_copy_rate;

@@ -15,7 +15,8 @@ class SimDevice;
 class SimExchange : public PreparedExchange {
  public:
   // `kernel`: as this one of the platform's library would run it; nullptr: as the device's own.
-  SimExchange(SimDevice& device, const Exchange& exchange, const LibraryKernel* kernel = nullptr);
+  SimExchange(SimDevice& device, const Exchange& exchange, const LibraryKernel* kernel = nullptr,
+              Between between = Between::direct);
 
   const SimDevice& device() const { return device_; }
   const Exchange& exchange() const { return exchange_; }

@@ -14,7 +14,7 @@ constexpr int kDefaultBlocks = 16;  // as on a GPU
 
 double CostModel::write(Place word, Issuer issuer) const {
   if (word.kind != MemoryKind::device) return platform_.host.link_latency;
-  return word.device == issuer.device ? 0 : platform_.link.latency;
+  return word.device == issuer.device ? 0 : link_latency(issuer.device, word.device);
 }
 
 double CostModel::arrive(const ExchangePlaces& places, Issuer issuer) const {
@@ -52,12 +52,36 @@ void CostModel::add_traffic(std::map<int, double>& load, Place place, double byt
     add_link(link, issuer.device, place.device, shares.link * platform_.link.kernel_push_rate);
   }
   add_power(link, place.device, issuer.device, platform_.device.power.kernel_joules);
-  for (const Use& use : link) load[use.resource] += use.amount * bytes;
+  const double share = same_node(place.device, issuer.device) ? shares.inside : shares.beyond;
+  for (const Use& use : link) load[use.resource] += use.amount * bytes * share;
+}
+
+// A ring passes all on through one device of each node after the other, as many rings at a time as
+// a node has devices; in a hierarchy nodes gather or reduce first, and each device crosses with its
+// part.
+void CostModel::cross_nodes(Shares& shares, const ExchangePlaces& places) const {
+  const double all = platform_.devices, node = platform_.node_devices;
+  if (platform_.nodes == 1 || places.between == Between::direct) return;
+  if (places.between == Between::ring) {
+    shares.inside = (all - 1) / node;
+    shares.beyond = (all - 1) / (node * (all - node));
+  } else {
+    shares.inside = platform_.library.reduce_links * all / node;
+    shares.beyond = 1 / node / platform_.library.reduce_network;
+  }
+}
+
+double CostModel::steps(Between between) const {
+  if (platform_.nodes == 1 || between == Between::direct) return 0;
+  return between == Between::ring ? platform_.devices - 1 : platform_.nodes - 1;
 }
 
 // A library's rate rises with what it moves: from half of the limit to all of it.
 CostModel::Shares CostModel::shares_of(const ExchangePlaces& places, Issuer issuer) const {
-  Shares shares{places.link_share, places.memory};
+  Shares shares;
+  shares.link = places.link_share;
+  shares.memory = places.memory;
+  cross_nodes(shares, places);
   if (places.ramp_bytes <= 0) return shares;
   double wire = 0;
   for (const ExchangePlaces::Item& item : places.items) {
@@ -92,6 +116,7 @@ Charge CostModel::exchange(const ExchangePlaces& places, Issuer issuer) const {
   Charge charge;
   charge.latency = platform_.device.kernel.launch + places.latency;
   if (touches_peer) charge.latency += platform_.link.latency;
+  charge.latency += steps(places.between) * platform_.library.step_latency;
   charge.flow.amount = bytes / 2;
   charge.flow.priority = issuer.priority;
   if (bytes <= 0) return charge;

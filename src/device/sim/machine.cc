@@ -41,7 +41,8 @@ DeviceInfo describe(const Platform& platform, int index) {
 
 SimMachine::SimMachine(Platform platform)
     : platform_(std::move(platform)),
-      name_("sim:" + platform_.name),
+      name_("sim:" + platform_.name +
+            (platform_.nodes > 1 ? fmt::format(":nodes={}", platform_.nodes) : "")),
       turns_(clock_, [this] { return blocked(); }),
       costs_(platform_, clock_),
       devices_([this] {
@@ -61,6 +62,10 @@ std::vector<Device*> SimMachine::raw_devices() const {
 
 Link SimMachine::link(int from, int to) const {
   if (from == to) return {"memory", 1, platform_.device.memory_rate / 1e9, true};
+  if (!costs_.same_node(from, to)) {
+    const NetworkModel& network = platform_.network;
+    return {network.kind, network.rails, network.rails * network.rail_rate / 1e9, true, true, true};
+  }
   return {platform_.link.kind, platform_.link.count, platform_.link.raw_rate / 1e9, true,
           platform_.link.topology != Topology::mesh};
 }
@@ -124,7 +129,7 @@ std::string SimMachine::blocked() const {
 
 namespace {
 
-// NAME, NAME:nodes=1 or a path.
+// NAME, a path, or either with :nodes=N behind it.
 std::unique_ptr<Machine> open_sim(const std::string& argument) {
   if (argument.empty()) {
     std::string names;
@@ -134,17 +139,21 @@ std::unique_ptr<Machine> open_sim(const std::string& argument) {
     throw UsageError(fmt::format(
         "--device sim: expected a platform, as in sim:mi300x-8: one of {}, or a TOML file", names));
   }
+  constexpr int kMostNodes = 1024;
+  int nodes = 0;
   std::string name = argument;
   const std::string option = ":nodes=";
   const std::size_t at = name.find(option);
   if (at != std::string::npos) {
-    if (name.substr(at + option.size()) != "1") {
-      throw UsageError(fmt::format(
-          "--device sim:{}: expected nodes=1: several nodes are not simulated", argument));
+    const char* end = name.data() + name.size();
+    const auto [last, error] = std::from_chars(name.data() + at + option.size(), end, nodes);
+    if (error != std::errc() || last != end || nodes < 1 || nodes > kMostNodes) {
+      throw UsageError(
+          fmt::format("--device sim:{}: expected nodes from 1 to {}", argument, kMostNodes));
     }
     name.resize(at);
   }
-  return std::make_unique<SimMachine>(load_platform(name));
+  return std::make_unique<SimMachine>(load_platform(name, nodes));
 }
 
 }  // namespace

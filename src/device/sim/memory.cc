@@ -52,7 +52,8 @@ Span Memory::allocate(Device& owner, std::uint64_t bytes, MemoryKind kind) {
                                   owner.info().name, bytes, name(kind), from.used, from.capacity));
   }
   std::uintptr_t address = next_phantom_;
-  const bool real = bytes <= kRealBuffer && rounded(bytes) <= kRealTotal - real_bytes_;
+  const bool room = real_bytes_ <= kRealTotal && rounded(bytes) <= kRealTotal - real_bytes_;
+  const bool real = bytes <= kAlwaysReal || (bytes <= kRealBuffer && room);
   if (real) {
     void* data = std::aligned_alloc(kAlignment, rounded(bytes));
     if (data == nullptr) throw OutOfMemory(fmt::format("{}: {} bytes", owner.info().name, bytes));

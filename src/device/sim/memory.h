@@ -15,6 +15,7 @@ namespace duet::sim {
 // Above either limit a buffer is phantom: a machine of 8 x 192 GB must run on a small host.
 inline constexpr std::uint64_t kRealBuffer = 16ull << 20;
 inline constexpr std::uint64_t kRealTotal = 2ull << 30;
+inline constexpr std::uint64_t kAlwaysReal = 1ull << 20;  // flags and the like: whatever the total
 
 // What memory holds that was never written, and what a copy from a phantom buffer leaves.
 inline constexpr unsigned char kUnknownByte = 0xDB;

@@ -135,6 +135,17 @@ HostModel read_host(TomlTable table) {
   return host;
 }
 
+NetworkModel read_network(TomlTable table) {
+  NetworkModel network;
+  network.kind = table.text("kind");
+  network.rails = table.count("rails", 1);
+  network.rail_rate = kGiga * table.positive("rail_gb_per_s");
+  network.efficiency = table.fraction("efficiency");
+  network.latency = kMicro * table.number("latency_us");
+  table.finish();
+  return network;
+}
+
 LibraryKernel read_library_kernel(TomlTable table) {
   LibraryKernel kernel;
   kernel.units = table.count("units", 1);
@@ -152,6 +163,9 @@ LibraryModel read_library(TomlTable table) {
   library.latency = kMicro * table.number("latency_us");
   library.link_share = table.fraction("link_share");
   library.ramp_bytes = kMiB * table.number("ramp_mib");
+  library.step_latency = kMicro * table.number("step_us");
+  library.reduce_links = table.positive("reduce_links");
+  library.reduce_network = table.fraction("reduce_network");
   table.finish();
   return library;
 }
@@ -176,16 +190,19 @@ bool is_path(const std::string& name) {
 
 }  // namespace
 
-Platform parse_platform(const std::string& name, std::string_view text) {
+Platform parse_platform(const std::string& name, std::string_view text, int nodes) {
   const toml::table parsed = TomlTable::parse(name, text);
   TomlTable table(name, "", parsed);
   Platform platform;
   platform.name = name;
   platform.description = table.text("description");
-  if (table.count("nodes", 1) != 1) table.fail("nodes", "1: several nodes are not simulated");
-  platform.devices = table.count("devices", 1);
+  platform.nodes = table.count("nodes", 1);
+  if (nodes > 0) platform.nodes = nodes;
+  platform.node_devices = table.count("devices", 1);
+  platform.devices = platform.nodes * platform.node_devices;
   platform.device = read_device(table.table("device"));
   platform.link = read_link(table.table("link"));
+  platform.network = read_network(table.table("network"));
   platform.host = read_host(table.table("host"));
   platform.library = read_library(table.table("library"));
   table.finish();
@@ -206,8 +223,8 @@ std::string platform_toml(const std::string& name) {
   return std::string(found->second);
 }
 
-Platform load_platform(const std::string& name) {
-  return parse_platform(name, platform_toml(name));
+Platform load_platform(const std::string& name, int nodes) {
+  return parse_platform(name, platform_toml(name), nodes);
 }
 
 }  // namespace duet::sim

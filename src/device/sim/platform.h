@@ -105,6 +105,22 @@ struct HostModel {
   double link_latency = 0;
 };
 
+// Between nodes: every device has so many NICs of its own, and a switch that is never full.
+struct NetworkModel {
+  std::string kind;
+  int rails = 1;          // NICs of a device
+  double rail_rate = 0;   // raw, one direction
+  double efficiency = 0;  // share of it that arrives
+  double latency = 0;
+};
+
+// How a collective of a library crosses nodes.
+enum class Between {
+  direct,       // every rank with every other
+  ring,         // through all ranks, one after the other
+  hierarchical  // within the nodes first
+};
+
 // One of the kernels of a collective library.
 struct LibraryKernel {
   int units = 0;              // compute units that it runs on
@@ -121,20 +137,28 @@ struct LibraryModel {
   double link_share = 0;     // of what kernels get of a link, of many bytes
   // b bytes that leave a rank take as long as b + r b / (r + b) would: the first are slower.
   double ramp_bytes = 0;
+  double step_latency = 0;  // of each step of a ring between nodes
+  double reduce_links =
+      1;  // of a reduction's bytes within a node: what a switch reduces is sent once
+  double reduce_network = 1;  // share of the network's rate that reductions between nodes get
 };
 
 struct Platform {
   std::string name;  // "mi300x-8", or the path of the file
   std::string description;
-  int devices = 0;
+  int nodes = 1;
+  int node_devices = 0;
+  int devices = 0;  // of all nodes
   DeviceModel device;
   LinkModel link;
+  NetworkModel network;
   HostModel host;
   LibraryModel library;
 };
 
 // Throws UsageError: one line with the file, the key and what was expected.
-Platform parse_platform(const std::string& name, std::string_view toml);
+// `nodes`: instead of the file's; 0: the file's.
+Platform parse_platform(const std::string& name, std::string_view toml, int nodes = 0);
 
 // Those built in, by name.
 const std::map<std::string, std::string_view>& built_in_platforms();
@@ -143,6 +167,6 @@ const std::map<std::string, std::string_view>& built_in_platforms();
 // UsageError.
 std::string platform_toml(const std::string& name);
 
-Platform load_platform(const std::string& name);
+Platform load_platform(const std::string& name, int nodes = 0);
 
 }  // namespace duet::sim

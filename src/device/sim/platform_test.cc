@@ -41,11 +41,11 @@ void expect_parts(const std::string& message, const std::vector<std::string>& pa
 }
 
 TEST(Platform, BuiltInOnesAreSound) {
-  EXPECT_EQ(built_in_platforms().size(), 4u);
+  EXPECT_EQ(built_in_platforms().size(), 5u);
   for (const auto& [name, text] : built_in_platforms()) {
     const Platform platform = load_platform(name);
     EXPECT_EQ(platform.name, name);
-    EXPECT_EQ(platform.devices, name.back() - '0');
+    EXPECT_EQ(platform.devices, platform.nodes * platform.node_devices);
   }
   EXPECT_EQ(load_platform("mi300x-8").device.compute_units, 304);
   EXPECT_EQ(load_platform("mi350x-8").device.compute_units, 256);
@@ -107,7 +107,7 @@ TEST(Platform, WrongTypesAndFiguresAreNamed) {
   expect_parts(message_of(with("topology", "topology = \"ring\"")),
                {"'link.topology' is", "ring", "\"mesh\" or \"switch\""});
   expect_parts(message_of(with("devices = 8", "devices = 1.5")), {"'devices' is 1.5", "whole"});
-  expect_parts(message_of(with("nodes", "nodes = 4")), {"'nodes' is 4", "expected 1"});
+  expect_parts(message_of(with("nodes", "nodes = 0")), {"'nodes' is 0", "whole number from 1"});
   expect_parts(message_of(with("dma_push_gb_per_s", "dma_push_gb_per_s = 65")),
                {"'link.dma_push_gb_per_s' is 65", "at most raw_gb_per_s"});
   expect_parts(message_of(with("raw_gb_per_s", "raw_gb_per_s = inf")), {"'link.raw_gb_per_s'"});
@@ -123,6 +123,13 @@ TEST(Platform, UnknownKeysAreNamed) {
 TEST(Platform, OpensByNameAndByFile) {
   EXPECT_EQ(open_machine("sim:h200-4")->size(), 4);
   EXPECT_EQ(open_machine("sim:h200-8:nodes=1")->size(), 8);
+  EXPECT_EQ(open_machine("sim:h200-8:nodes=1")->name(), "sim:h200-8");
+  const auto cluster = open_machine("sim:p5-48xlarge:nodes=3");
+  EXPECT_EQ(cluster->size(), 24);
+  EXPECT_EQ(cluster->name(), "sim:p5-48xlarge:nodes=3");
+  EXPECT_EQ(cluster->link(0, 7).kind, "NVLink");
+  EXPECT_EQ(cluster->link(0, 8).kind, "EFA");
+  EXPECT_EQ(cluster->link(0, 8).gb_per_s, 50);
   const std::string path = ::testing::TempDir() + "/duet_platform_test.toml";
   std::ofstream(path) << good();
   EXPECT_EQ(open_machine("sim:" + path)->device(7).info().name, "sim:" + path + ":7");
@@ -131,7 +138,7 @@ TEST(Platform, OpensByNameAndByFile) {
 
 TEST(Platform, WhatCannotBeOpenedSaysWhatCan) {
   for (const char* device : {"sim", "sim:", "sim:mi301x", "sim:/nowhere/x.toml", "sim:/",
-                             "sim:h200-4:nodes=2", "sim:h200-4:nodes=x"}) {
+                             "sim:h200-4:nodes=0", "sim:h200-4:nodes=x", "sim:h200-4:nodes=2000"}) {
     try {
       open_machine(device);
       ADD_FAILURE() << device;

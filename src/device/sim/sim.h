@@ -35,7 +35,7 @@ Demand gemm_demand(const DeviceModel& model, const GemmSize& size);
 // it does in that kernel of the vendor's collective library.
 const LibraryModel& library_of(Device& device);
 std::unique_ptr<PreparedExchange> prepare_as_library(Device& device, const Exchange& exchange,
-                                                     const LibraryKernel& kernel);
+                                                     const LibraryKernel& kernel, Between between);
 
 }  // namespace sim
 }  // namespace duet

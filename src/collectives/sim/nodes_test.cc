@@ -1,0 +1,75 @@
+// Collectives over nodes of p5.48xlarge, beside what nccl-tests measured there at the largest size
+// (docs/simulation.md): GB/s of bus bandwidth within 20%, and the same shape.
+#include <gtest/gtest.h>
+
+#include "collectives/collective_work.h"
+#include "collectives/sim/engine.h"
+#include "core/error.h"
+#include "timing/sampler.h"
+
+namespace duet {
+namespace {
+
+constexpr std::uint64_t kBytes = 8ull << 30;
+
+class OverNodes : public ::testing::Test {
+ protected:
+  double bus(CollectiveKind kind, int nodes, std::uint64_t bytes = kBytes) {
+    const auto machine = open_machine("sim:p5-48xlarge:nodes=" + std::to_string(nodes));
+    Team team(*machine);
+    Collective collective;
+    collective.kind = kind;
+    collective.dtype = DType::bf16;
+    collective.count = count_for(kind, collective.dtype, bytes, team.size());
+    Mode mode;
+    mode.warm_up_seconds = 0;
+    mode.min_iterations = mode.max_iterations = 1;
+    const auto engine = make_vendor_model_collectives();
+    const auto session = engine->open(team);
+    CollectiveWork work(team, *session, collective, false, true);
+    const double seconds = Sampler(team).measure(work, mode).samples.back();
+    return work.cost().bus_bytes / seconds / 1e9;
+  }
+
+  void expect_near(CollectiveKind kind, const std::vector<double>& measured) {
+    double before = 1e9;
+    int nodes = 2;
+    for (const double each : measured) {
+      const double simulated = bus(kind, nodes);
+      EXPECT_NEAR(simulated, each, 0.2 * each) << nodes << " nodes";
+      EXPECT_LT(simulated, before) << nodes << " nodes";
+      before = simulated;
+      nodes *= 2;
+    }
+  }
+};
+
+TEST_F(OverNodes, AllToAllFallsSteadily) {
+  expect_near(CollectiveKind::all_to_all, {79.3, 54.1, 49.6, 44.2});
+}
+
+TEST_F(OverNodes, AllGatherFallsGently) {
+  expect_near(CollectiveKind::all_gather, {328.6, 330.9, 293.7, 265.2});
+  EXPECT_GT(bus(CollectiveKind::all_gather, 16), 0.85 * bus(CollectiveKind::all_gather, 2));
+}
+
+TEST_F(OverNodes, AllReduceFallsFromTwoNodesOn) {
+  expect_near(CollectiveKind::all_reduce, {477.7, 357, 355, 356});
+}
+
+// What is moved and reduced across nodes is checked like any other: the sampler verifies.
+TEST_F(OverNodes, LeavesWhatItShould) {
+  for (const CollectiveKind kind :
+       {CollectiveKind::all_gather, CollectiveKind::all_to_all, CollectiveKind::reduce_scatter,
+        CollectiveKind::all_reduce, CollectiveKind::broadcast}) {
+    EXPECT_GT(bus(kind, 3, 1 << 18), 0) << name(kind);
+  }
+}
+
+TEST_F(OverNodes, OneNodeIsAsFastAsByItself) {
+  const double one = bus(CollectiveKind::all_gather, 1);
+  EXPECT_NEAR(one, 0.96 * 368, 10);
+}
+
+}  // namespace
+}  // namespace duet
