@@ -17,8 +17,6 @@
 namespace duet {
 namespace {
 
-constexpr const char* kIndent = "  ";
-
 class CalibrateCommand : public Command {
  public:
   explicit CalibrateCommand(CLI::App& root)
@@ -84,7 +82,7 @@ class CalibrateCommand : public Command {
       text.set(each.key, each.value, "calibrated: " + each.from);
     }
     std::cout << table({{"figure"}, {"base", Align::right}, {"now", Align::right}, {"from"}}, rows,
-                       kIndent);
+                       "  ");
   }
 
   CLI::App* app_;

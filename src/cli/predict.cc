@@ -16,8 +16,6 @@
 namespace duet {
 namespace {
 
-constexpr const char* kIndent = "  ";
-
 std::string fraction(double value) { return std::isnan(value) ? "" : fmt::format("{:.2f}", value); }
 
 std::string cases_text(const Prediction& prediction) {
@@ -34,7 +32,7 @@ std::string cases_text(const Prediction& prediction) {
                 {"error", Align::right},
                 {"of ideal", Align::right},
                 {"predicted", Align::right}},
-               rows, kIndent) +
+               rows, "  ") +
          "\n";
 }
 
@@ -49,7 +47,7 @@ std::string errors_text(const Prediction& prediction) {
                                                         {"cases", Align::right},
                                                         {"time", Align::right},
                                                         {"fraction of ideal", Align::right}},
-                                                       rows, kIndent);
+                                                       rows, "  ");
   for (const std::string& each : prediction.missing) text += "not simulated: " + each + "\n";
   return text;
 }

@@ -4,11 +4,6 @@
 #include <algorithm>
 
 namespace duet::sim {
-namespace {
-
-constexpr double kNever = std::numeric_limits<double>::infinity();
-
-}  // namespace
 
 int VirtualClock::add_resource(double capacity_per_second) {
   capacities_.push_back(capacity_per_second);

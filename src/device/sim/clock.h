@@ -15,6 +15,8 @@ namespace duet::sim {
 
 using Action = std::function<void()>;
 
+inline constexpr double kNever = std::numeric_limits<double>::infinity();
+
 // Compute units that a flow occupies while it runs, however fast it gets on: they are shared out
 // first (higher priority first, then max-min), and what a flow is given limits its rate.
 struct Occupancy {

@@ -9,8 +9,6 @@
 namespace duet::sim {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
-
 // Each kind's rates follow from the other's: solved in turns until they hold still.
 constexpr int kRounds = 60, kUndamped = 10;
 constexpr double kStill = 1e-7;
