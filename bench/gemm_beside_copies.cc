@@ -1,6 +1,7 @@
 // What copies beside GEMMs cost in time and energy, by how an all-gather is cut: whole parts peer
 // by peer, or pieces that go to all peers before the next one, so that they may be read from cache;
-// and by what is in the bytes: wires draw power when bits change.
+// by what is in the bytes: wires draw power when bits change; by how fast they go; and beside the
+// GEMM that is fastest while power is short, where an engine finds one.
 // bench_gemm_beside_copies [DEVICE [SECONDS]]; on CPUs it shows that it works, not more.
 #include <fmt/format.h>
 
@@ -18,7 +19,7 @@ namespace {
 
 using namespace duet;
 
-constexpr double kDeadline = 60, kSettle = 0.4;  // seconds
+constexpr double kDeadline = 60, kSettle = 0.4, kTuning = 6;  // seconds
 constexpr int kGemmsInARow = 4;
 
 struct Data {
@@ -33,6 +34,8 @@ struct Trial {
   bool gemms = false;
   std::size_t piece = 0;  // bytes of a push; 0: no copies
   Data data = kRandom;
+  double rate = 0;     // bytes a second that a device sends; 0: as fast as it can
+  bool tuned = false;  // the GEMM
 };
 
 // One device's matrices and its part of the gather, in a buffer for all parts.
@@ -40,6 +43,7 @@ struct Side {
   Device& device;
   Buffer a, b, c, gathered;
   std::unique_ptr<GemmPlan> plan;
+  std::unique_ptr<GemmPlan> tuned;  // nullptr: no engine tunes here
   std::unique_ptr<Stream> compute;
   std::vector<std::unique_ptr<Stream>> lanes;
 };
@@ -48,6 +52,7 @@ struct Sizes {
   GemmProblem gemm;
   std::size_t part;
   const char* engine;
+  const char* tuning;  // the engine that looks for a faster algorithm; "": none
 };
 
 Sizes sizes_for(const std::string& kind) {
@@ -55,11 +60,11 @@ Sizes sizes_for(const std::string& kind) {
   if (kind == "cuda") {
     gemm.m = gemm.n = 16384;
     gemm.k = 8192;
-    return {gemm, 256u << 20, "cublas"};
+    return {gemm, 256u << 20, "cublas", "cublaslt-tuned"};
   }
   gemm.m = gemm.n = gemm.k = 256;
   gemm.dtype = gemm.output = DType::fp32;
-  return {gemm, 4u << 20, "duet"};
+  return {gemm, 4u << 20, "duet", ""};
 }
 
 Side make_side(Device& device, GemmEngine& engine, const Sizes& sizes, std::size_t devices) {
@@ -72,6 +77,7 @@ Side make_side(Device& device, GemmEngine& engine, const Sizes& sizes, std::size
             device.allocate(bytes(g.k, g.n)),
             device.allocate(bytes(g.m, g.n)),
             device.allocate(sizes.part * devices),
+            nullptr,
             nullptr,
             device.make_stream(),
             {}};
@@ -86,11 +92,23 @@ Side make_side(Device& device, GemmEngine& engine, const Sizes& sizes, std::size
   return side;
 }
 
-// A round of pushes: pieces in order, each to all peers.
-std::size_t push(std::vector<Side>& sides, std::size_t mine, std::size_t part, std::size_t piece) {
+void synchronize_lanes(Side& side) {
+  for (const auto& each : side.lanes) each->synchronize(kDeadline);
+}
+
+// A round of pushes: pieces in order, each to all peers. Held to a rate, a piece is waited for, and
+// the next one starts when the rate allows it.
+std::size_t push(std::vector<Side>& sides, std::size_t mine, std::size_t part, const Trial& trial) {
   Side& own = sides[mine];
+  const std::size_t piece = trial.piece;
   std::size_t moved = 0, lane = 0;
+  const auto begin = std::chrono::steady_clock::now();
   for (std::size_t offset = 0; offset < part; offset += piece) {
+    if (trial.rate > 0 && moved > 0) {
+      synchronize_lanes(own);
+      const std::chrono::duration<double> due(static_cast<double>(moved) / trial.rate);
+      std::this_thread::sleep_until(begin + due);
+    }
     for (std::size_t step = 1; step < sides.size(); ++step) {
       Side& peer = sides[(mine + step) % sides.size()];
       own.lanes[lane++ % own.lanes.size()]->copy({peer.gathered.slice(mine * part + offset, piece),
@@ -100,7 +118,11 @@ std::size_t push(std::vector<Side>& sides, std::size_t mine, std::size_t part, s
       moved += piece;
     }
   }
-  for (const auto& each : own.lanes) each->synchronize(kDeadline);
+  synchronize_lanes(own);
+  if (trial.rate > 0) {
+    const std::chrono::duration<double> due(static_cast<double>(moved) / trial.rate);
+    std::this_thread::sleep_until(begin + due);
+  }
   return moved;
 }
 
@@ -122,7 +144,8 @@ void run(std::vector<Side>& sides, const Trial& trial, std::size_t part, double 
     if (trial.gemms) {
       threads.emplace_back([&, i] {
         while (!stop) {
-          for (int k = 0; k < kGemmsInARow; ++k) sides[i].plan->enqueue(*sides[i].compute);
+          for (int k = 0; k < kGemmsInARow; ++k)
+            (trial.tuned ? sides[i].tuned : sides[i].plan)->enqueue(*sides[i].compute);
           sides[i].compute->synchronize(kDeadline);
           gemms += kGemmsInARow;
         }
@@ -130,7 +153,7 @@ void run(std::vector<Side>& sides, const Trial& trial, std::size_t part, double 
     }
     if (trial.piece > 0) {
       threads.emplace_back([&, i] {
-        while (!stop) moved += push(sides, i, part, trial.piece);
+        while (!stop) moved += push(sides, i, part, trial);
       });
     }
   }
@@ -147,10 +170,24 @@ void run(std::vector<Side>& sides, const Trial& trial, std::size_t part, double 
   const double watts = (joules(sides) - joules_before) / seconds / count;
   stop = true;
   for (std::thread& thread : threads) thread.join();
-  fmt::print("{:5} {:>10} {:>12} {:10.3f} {:10.1f} {:8.1f}\n", trial.gemms ? "yes" : "no",
+  const char* kind = trial.tuned ? "tuned" : "yes";
+  fmt::print("{:5} {:>10} {:>12} {:10.3f} {:10.1f} {:8.1f}\n", trial.gemms ? kind : "no",
              trial.piece > 0 ? fmt::format("{} KiB", trial.piece >> 10) : "none",
              trial.piece > 0 ? trial.data.name : "", each > 0 ? 1e3 * seconds / each : 0,
              gb / seconds, watts);
+}
+
+// For the first device; the others are given what was found.
+void tune(std::vector<Side>& sides, const Sizes& sizes, const std::vector<GemmEngine*>& engines) {
+  for (GemmEngine* engine : engines) {
+    if (engine->name() != sizes.tuning) continue;
+    Tuning tuning;
+    tuning.seconds = kTuning;
+    for (Side& side : sides) {
+      side.tuned = engine->plan(side.device, sizes.gemm,
+                                {side.a.span(), side.b.span(), side.c.span()}, tuning);
+    }
+  }
 }
 
 int measure(const std::string& name, double seconds) {
@@ -174,6 +211,15 @@ int measure(const std::string& name, double seconds) {
     for (std::size_t piece = sizes.part; piece >= sizes.part / 64; piece /= 4) {
       run(sides, {gemms, piece}, sizes.part, seconds);
     }
+    for (const double rate : {200e9, 100e9, 50e9}) {
+      run(sides, {gemms, sizes.part / 16, kRandom, rate}, sizes.part, seconds);
+    }
+  }
+  tune(sides, sizes, gemm_engines(machine->device(0).info().kind).engines);
+  if (sides.front().tuned == nullptr) return 0;
+  for (const std::size_t piece : {std::size_t{0}, sizes.part}) {
+    run(sides, {true, piece, kRandom, 0, true}, sizes.part, seconds);
+    run(sides, {true, piece, kRandom, 0, false}, sizes.part, seconds);
   }
   return 0;
 }

@@ -89,14 +89,7 @@ void add_collective(Evidence& evidence, const OverlapRow& row) {
 
 OverlapRow row_of(const Record& record) {
   const Finished finished = finished_of(record);
-  OverlapRow row;
-  row.id = finished.id;
-  row.seconds = finished.median_seconds;
-  if (!record.contains("metrics")) return row;
-  for (const auto& [name, value] : record["metrics"].items()) {
-    if (value.is_number()) row.metrics[name] = value.get<double>();
-  }
-  return row;
+  return {finished.id, finished.median_seconds, metrics_of(record)};
 }
 
 void add_result(Evidence& evidence, const Record& record) {

@@ -43,16 +43,8 @@ DeviceTable table_for(const Record& machine, const std::string& path) {
 }
 
 OverlapRow row_of(const Record& record) {
-  OverlapRow row;
   const Finished finished = finished_of(record);
-  row.id = finished.id;
-  row.seconds = finished.median_seconds;
-  if (record.contains("metrics")) {
-    for (const auto& [name, value] : record["metrics"].items()) {
-      if (value.is_number()) row.metrics[name] = value.get<double>();
-    }
-  }
-  return row;
+  return {finished.id, finished.median_seconds, metrics_of(record)};
 }
 
 bool of_overlap(const Record& record) {

@@ -229,37 +229,45 @@ std::uint64_t count_for(CollectiveKind kind, DType dtype, std::uint64_t bytes, i
 
 namespace {
 
-// Elements that `to` has received from the ranks before `from`.
-std::uint64_t received_before(const Collective& c, int from, int to, int ranks) {
-  const bool from_all = c.kind == Kind::all_gather || c.kind == Kind::all_to_all;
-  if (from_all) return c.count * static_cast<std::uint64_t>(from);
-  std::uint64_t count = 0;
-  for (int earlier = 0; earlier < from; ++earlier) count += pair_count(c, earlier, to, ranks);
-  return count;
+// One sender's; `received` has what each rank got from the senders before it, in bytes, and what it
+// has then.
+void add_moves(const Collective& c, int from, std::vector<std::uint64_t>& received,
+               std::vector<Move>& list) {
+  const int ranks = static_cast<int>(received.size());
+  const std::uint64_t size = size_of(c.dtype);
+  std::uint64_t sent = 0;
+  for (int to = 0; to < ranks; ++to) {
+    const std::uint64_t bytes = pair_count(c, from, to, ranks) * size;
+    std::uint64_t& filled = received[static_cast<std::size_t>(to)];
+    if (bytes > 0) list.push_back({from, to, sends_the_same(c.kind) ? 0 : sent, filled, bytes});
+    sent += bytes;
+    filled += bytes;
+  }
+}
+
+// By the ranks before `from`.
+std::vector<std::uint64_t> received_before(const Collective& c, int from, int ranks) {
+  const bool by_all = c.kind == Kind::all_gather || c.kind == Kind::all_to_all;
+  const std::uint64_t even = by_all ? c.count * size_of(c.dtype) * whole(from) : 0;
+  std::vector<std::uint64_t> received(whole(ranks), even);
+  std::vector<Move> earlier;
+  for (int rank = 0; !by_all && rank < from; ++rank) add_moves(c, rank, received, earlier);
+  return received;
 }
 
 }  // namespace
 
 std::vector<Move> moves_from(const Collective& c, int from, int ranks) {
+  std::vector<std::uint64_t> received = received_before(c, from, ranks);
   std::vector<Move> list;
-  const std::uint64_t size = size_of(c.dtype);
-  std::uint64_t sent = 0;
-  for (int to = 0; to < ranks; ++to) {
-    const std::uint64_t bytes = pair_count(c, from, to, ranks) * size;
-    if (bytes == 0) continue;
-    const std::uint64_t place = received_before(c, from, to, ranks) * size;
-    list.push_back({from, to, sends_the_same(c.kind) ? 0 : sent, place, bytes});
-    sent += bytes;
-  }
+  add_moves(c, from, received, list);
   return list;
 }
 
 std::vector<Move> moves(const Collective& c, int ranks) {
+  std::vector<std::uint64_t> received(whole(ranks), 0);
   std::vector<Move> list;
-  for (int from = 0; from < ranks; ++from) {
-    const std::vector<Move> own = moves_from(c, from, ranks);
-    list.insert(list.end(), own.begin(), own.end());
-  }
+  for (int from = 0; from < ranks; ++from) add_moves(c, from, received, list);
   return list;
 }
 

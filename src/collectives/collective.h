@@ -90,6 +90,7 @@ struct Move {
 // All that a collective without reduction moves, in the order of senders, then of receivers; empty
 // moves left out.
 std::vector<Move> moves(const Collective& collective, int ranks);
+// Those of one sender.
 std::vector<Move> moves_from(const Collective& collective, int from, int ranks);
 
 }  // namespace duet

@@ -116,14 +116,16 @@ class PreparedExchange {
   virtual ~PreparedExchange() = default;
 };
 
-// What holds on every device: throws BadArgument for an item without sources or destinations or of
-// unequal sizes, for elements that are cut, unaligned or of a type that is not reduced, for peers
-// whose words do not fit or who are more, or beside whom there are more spans, than the limits say,
-// and for staged parts that are not whole units of aligned memory or whose boxes do not fit.
+// Of one exchange; the defaults are what kernels on GPUs hold.
 struct ExchangeLimits {
   std::size_t peers = kMostPeers;
   std::size_t spans = kMostSpans;
 };
+
+// What holds on every device: throws BadArgument for an item without sources or destinations or of
+// unequal sizes, for elements that are cut, unaligned or of a type that is not reduced, for peers
+// whose words do not fit or who are more, or beside whom there are more spans, than the limits say,
+// and for staged parts that are not whole units of aligned memory or whose boxes do not fit.
 void check_exchange(const Exchange& exchange, const ExchangeLimits& limits = {});
 
 // Does any item wait or signal?

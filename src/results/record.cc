@@ -209,6 +209,15 @@ Finished finished_of(const Record& record) {
   return finished;
 }
 
+std::map<std::string, double> metrics_of(const Record& record) {
+  std::map<std::string, double> metrics;
+  if (!record.contains("metrics")) return metrics;
+  for (const auto& [name, value] : record["metrics"].items()) {
+    if (value.is_number()) metrics[name] = value.get<double>();
+  }
+  return metrics;
+}
+
 std::string reason_of(const Record& record) {
   for (const char* key : {"skipped", "failed"}) {
     if (record.contains(key)) return get<std::string>(record[key], "reason");

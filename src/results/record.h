@@ -2,6 +2,7 @@
 // writers, resuming and comparing all read records; docs/results.md is their schema.
 #pragma once
 
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -35,6 +36,7 @@ Record make_record(const CaseId& id, const Failure& failure);
 Outcome outcome_of(const Record& record);
 CaseId case_of(const Record& record);
 Finished finished_of(const Record& record);
+std::map<std::string, double> metrics_of(const Record& record);  // those that are numbers
 std::string reason_of(const Record& record);  // of a skipped or failed case, else ""
 
 // What resuming compares: benchmark, device, engine and axes, the axes in any order.

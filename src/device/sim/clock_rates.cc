@@ -97,7 +97,11 @@ void VirtualClock::share_units() {
 }
 
 void VirtualClock::count_busy() {
-  busy_.assign(capacities_.size(), 0);
+  busy_.resize(capacities_.size());
+  for (std::uint32_t index : component_) {
+    const int units = slots_[index].flow.occupancy.resource;
+    if (units >= 0) busy_[static_cast<std::size_t>(units)] = 0;
+  }
   std::size_t share = 0;
   for (std::uint32_t index : component_) {
     const Flow& flow = slots_[index].flow;
