@@ -62,7 +62,8 @@ struct Flow {
   Throttle throttle;  // of a flow that occupies units
 };
 
-// Not thread-safe. Events at one time happen in the order in which they were asked for.
+// Not thread-safe. Events at one time happen in the order in which they were asked for. While there
+// are more than 2048 flows, one may end late by 1/512 of the time that it takes.
 class VirtualClock {
  public:
   using Id = std::uint64_t;  // of a pending timer or flow; never used again
@@ -93,6 +94,7 @@ class VirtualClock {
     Flow flow;
     Action action;
     double rate = 0;
+    double begun = 0;
     double since = 0;    // flow.amount was left at this time
     double watched = 0;  // what is left when `reached` is to happen
     Action reached;
@@ -147,6 +149,7 @@ class VirtualClock {
   Id sequence_ = 0;
   std::deque<Slot> slots_;
   std::vector<std::uint32_t> free_;
+  std::size_t flows_ = 0;  // that have not ended
   std::vector<Entry> heap_;
   std::vector<double> capacities_;                 // by resource
   std::vector<std::vector<std::uint32_t>> users_;  // by resource: flows, in order of arrival

@@ -285,6 +285,30 @@ TEST(VirtualClock, ConservesWork) {
   }
 }
 
+// Ends that are near fall together, so that as many rates are worked out as there are steps, and
+// nobody ends before it may. Exact: the smaller ones have ended, all others have as much.
+TEST(VirtualClock, ManyFlowsEndTogetherAndAreLittleLate) {
+  constexpr int kFlows = 6000;
+  VirtualClock clock;
+  const int link = clock.add_resource(1e9);
+  std::vector<double> ends(kFlows, 0);
+  for (std::size_t i = 0; i < kFlows; ++i) {
+    const double amount = 1e6 + 100 * static_cast<double>(i);
+    clock.start(over(link, amount), [&, i] { ends[i] = clock.now(); });
+  }
+  int times = 0;
+  while (clock.step()) ++times;
+  double exact = 0, before = 0;
+  for (std::size_t i = 0; i < kFlows; ++i) {
+    const double amount = 1e6 + 100 * static_cast<double>(i);
+    exact += (amount - before) * static_cast<double>(kFlows - i) / 1e9;
+    before = amount;
+    ASSERT_GE(ends[i], exact * (1 - 1e-9)) << i;
+    ASSERT_LE(ends[i], exact * 1.004) << i;
+  }
+  EXPECT_LT(times, 2048 + 600);  // the last ones end one by one
+}
+
 // 8 ranks, each to 7 peers, sizes that all differ: the same to the bit each time, and fast.
 double ragged_all_to_all(int rounds, int& flows) {
   VirtualClock clock;

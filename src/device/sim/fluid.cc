@@ -1,9 +1,10 @@
 // Progressive filling: raise the level of all shares until a resource is full or a cap is reached,
-// freeze what cannot rise further, go on with the rest.
+// freeze what cannot rise further, go on with the rest. What stops next is on top of a heap.
 #include "device/sim/fluid.h"
 
 #include <algorithm>
-#include <cmath>
+#include <functional>
+#include <utility>
 
 namespace duet::sim {
 namespace {
@@ -21,7 +22,7 @@ void MaxMin::solve(const std::vector<double>& capacities, std::vector<Share>& sh
     for (const Use& use : *share.uses) {
       Load& load = loads_[static_cast<std::size_t>(use.resource)];
       if (load.seen) continue;
-      load = {capacities[static_cast<std::size_t>(use.resource)], 0, 0, true};
+      load = {capacities[static_cast<std::size_t>(use.resource)], 0, 0, true, 0, 0};
       touched_.push_back(use.resource);
     }
     if (std::find(priorities.begin(), priorities.end(), share.priority) == priorities.end()) {
@@ -41,52 +42,109 @@ void MaxMin::solve(const std::vector<double>& capacities, std::vector<Share>& sh
 }
 
 void MaxMin::fill(std::vector<Share>& shares, const std::vector<std::size_t>& group) {
+  list_users(shares, group);
+  list_stops(shares, group);
+  while (next_stops()) {
+    const double level = reached_.front().level;
+    for (const Stop& stop : reached_) {
+      if (stop.which < 0) {
+        freeze(shares, static_cast<std::size_t>(-1 - stop.which), level);
+        continue;
+      }
+      const Load& full = loads_[static_cast<std::size_t>(stop.which)];
+      for (std::size_t i = full.users; i < full.users_end; ++i) {
+        freeze(shares, users_[i], level);
+      }
+    }
+  }
+}
+
+void MaxMin::list_users(const std::vector<Share>& shares, const std::vector<std::size_t>& group) {
+  for (int resource : touched_) {
+    Load& each = loads_[static_cast<std::size_t>(resource)];
+    each.slope = each.unfrozen = 0;
+  }
+  frozen_.assign(shares.size(), true);
+  for (std::size_t i : group) {
+    frozen_[i] = false;
+    for (const Use& use : *shares[i].uses) {
+      if (use.amount <= 0) continue;
+      load(use).slope += use.amount * shares[i].weight;
+      ++load(use).unfrozen;
+    }
+  }
+  std::size_t end = 0;
+  for (int resource : touched_) {
+    Load& each = loads_[static_cast<std::size_t>(resource)];
+    each.users = each.users_end = end;
+    end += static_cast<std::size_t>(each.unfrozen);
+  }
+  users_.resize(end);
   for (std::size_t i : group) {
     for (const Use& use : *shares[i].uses) {
-      Load& load = loads_[static_cast<std::size_t>(use.resource)];
-      load.slope += use.amount * shares[i].weight;
-      ++load.unfrozen;
+      if (use.amount > 0) users_[load(use).users_end++] = i;
     }
-  }
-  unfrozen_ = group;
-  while (!unfrozen_.empty()) {
-    const double level = next_level(shares);
-    const auto held_back = [&](const Share& share) {
-      if (share.cap <= share.weight * level * kTie) return true;
-      return std::any_of(share.uses->begin(), share.uses->end(), [&](const Use& use) {
-        const Load& load = loads_[static_cast<std::size_t>(use.resource)];
-        return use.amount > 0 && load.left <= load.slope * level * kTie;
-      });
-    };
-    // Decide for all before freezing any: freezing changes what the decision looks at.
-    const auto rest = std::stable_partition(unfrozen_.begin(), unfrozen_.end(),
-                                            [&](std::size_t i) { return !held_back(shares[i]); });
-    const bool stuck = rest == unfrozen_.end();  // only if the input holds NaN: end all the same
-    for (auto it = stuck ? unfrozen_.begin() : rest; it != unfrozen_.end(); ++it) {
-      Share& share = shares[*it];
-      share.rate = std::min(share.cap, share.weight * level);
-      freeze(share);
-    }
-    unfrozen_.erase(stuck ? unfrozen_.begin() : rest, unfrozen_.end());
   }
 }
 
-double MaxMin::next_level(const std::vector<Share>& shares) const {
-  double level = std::numeric_limits<double>::infinity();
+void MaxMin::list_stops(std::vector<Share>& shares, const std::vector<std::size_t>& group) {
+  stops_.clear();
   for (int resource : touched_) {
-    const Load& load = loads_[static_cast<std::size_t>(resource)];
-    if (load.unfrozen > 0 && load.slope > 0) level = std::min(level, load.left / load.slope);
+    const Stop stop{0, resource};
+    if (!is_over(stop)) stops_.push_back({level_of(stop), resource});
   }
-  for (std::size_t i : unfrozen_) level = std::min(level, shares[i].cap / shares[i].weight);
-  return level;
+  for (std::size_t i : group) {
+    Share& share = shares[i];
+    share.rate = share.cap;  // unless something stops it before
+    if (share.cap == std::numeric_limits<double>::infinity()) continue;
+    stops_.push_back({share.cap / share.weight, -1 - static_cast<std::ptrdiff_t>(i)});
+  }
+  std::make_heap(stops_.begin(), stops_.end(), std::greater<>());
 }
 
-void MaxMin::freeze(const Share& share) {
+// Nobody is left whom it could hold back.
+bool MaxMin::is_over(const Stop& stop) const {
+  if (stop.which < 0) return frozen_[static_cast<std::size_t>(-1 - stop.which)];
+  return loads_[static_cast<std::size_t>(stop.which)].unfrozen == 0;
+}
+
+double MaxMin::level_of(const Stop& stop) const {
+  if (stop.which < 0) return stop.level;
+  const Load& load = loads_[static_cast<std::size_t>(stop.which)];
+  return load.left / load.slope;
+}
+
+// All that stop at the lowest level, before any share is frozen there: freezing changes what the
+// others' levels are.
+bool MaxMin::next_stops() {
+  reached_.clear();
+  while (!stops_.empty()) {
+    const Stop lowest = stops_.front();
+    if (!reached_.empty() && lowest.level > reached_.front().level * kTie) break;
+    std::pop_heap(stops_.begin(), stops_.end(), std::greater<>());
+    stops_.pop_back();
+    if (is_over(lowest)) continue;
+    const double level = level_of(lowest);
+    if (level > lowest.level * kTie) {
+      stops_.push_back({level, lowest.which});
+      std::push_heap(stops_.begin(), stops_.end(), std::greater<>());
+      continue;
+    }
+    reached_.push_back({std::min(level, lowest.level), lowest.which});
+  }
+  return !reached_.empty();
+}
+
+void MaxMin::freeze(std::vector<Share>& shares, std::size_t index, double level) {
+  if (std::exchange(frozen_[index], true)) return;
+  Share& share = shares[index];
+  share.rate = std::min(share.cap, share.weight * level);
   for (const Use& use : *share.uses) {
-    Load& load = loads_[static_cast<std::size_t>(use.resource)];
-    load.left = std::max(0.0, load.left - use.amount * share.rate);
+    if (use.amount <= 0) continue;
+    Load& each = load(use);
+    each.left = std::max(0.0, each.left - use.amount * share.rate);
     // With nobody left the slope is nought, whatever rounding has made of it.
-    load.slope = --load.unfrozen == 0 ? 0 : load.slope - use.amount * share.weight;
+    each.slope = --each.unfrozen == 0 ? 0 : each.slope - use.amount * share.weight;
   }
 }
 

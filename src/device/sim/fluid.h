@@ -23,7 +23,8 @@ struct Share {
 };
 
 // Keeps its working memory between calls. Equal input gives equal output to the bit: everything is
-// visited in the order of `shares` and of their uses.
+// visited in the order of `shares` and of their uses. The time grows with the number of uses, and
+// with its logarithm where all levels differ.
 class MaxMin {
  public:
   // Sets the rate of every share; `capacities` is indexed by resource, per second. A share that
@@ -36,15 +37,34 @@ class MaxMin {
     double slope = 0;  // what the unfrozen shares take more of when the level rises by one
     int unfrozen = 0;
     bool seen = false;
+    std::size_t users = 0;  // where they begin, and end, in users_
+    std::size_t users_end = 0;
+  };
+  // What stops some shares from rising further: a resource at the level at which it is full, or a
+  // share, counted from -1 down, at that of its cap.
+  struct Stop {
+    double level;
+    std::ptrdiff_t which;
+    bool operator>(const Stop& other) const {
+      return level != other.level ? level > other.level : which > other.which;
+    }
   };
 
+  Load& load(const Use& use) { return loads_[static_cast<std::size_t>(use.resource)]; }
   void fill(std::vector<Share>& shares, const std::vector<std::size_t>& group);
-  double next_level(const std::vector<Share>& shares) const;
-  void freeze(const Share& share);
+  void list_users(const std::vector<Share>& shares, const std::vector<std::size_t>& group);
+  void list_stops(std::vector<Share>& shares, const std::vector<std::size_t>& group);
+  bool is_over(const Stop& stop) const;
+  double level_of(const Stop& stop) const;
+  bool next_stops();
+  void freeze(std::vector<Share>& shares, std::size_t share, double level);
 
-  std::vector<Load> loads_;            // by resource
-  std::vector<int> touched_;           // resources that any share uses
-  std::vector<std::size_t> unfrozen_;  // shares of the class that is being filled
+  std::vector<Load> loads_;         // by resource
+  std::vector<int> touched_;        // resources that any share uses
+  std::vector<std::size_t> users_;  // shares of the class that is being filled, by resource
+  std::vector<char> frozen_;        // by share
+  std::vector<Stop> stops_;         // a heap; a resource's level may have risen since
+  std::vector<Stop> reached_;       // at the level that is being filled to
 };
 
 }  // namespace duet::sim
