@@ -125,15 +125,20 @@ void CollectiveWork::capture_calls(Rank& rank, Share& own, Stream& stream) const
   rank.team.barrier("the other ranks to have captured", kDeadline);
 }
 
+bool CollectiveWork::has_contents(const Rank& rank, const Share& own) {
+  return rank.device.has_contents(own.send_memory->span()) &&
+         (own.recv_memory == nullptr || rank.device.has_contents(own.recv_memory->span()));
+}
+
 CollectiveWork::Known CollectiveWork::learn(Rank& rank, const Share& own) const {
-  const bool has_contents =
-      rank.device.has_contents(own.send_memory->span()) &&
-      (own.recv_memory == nullptr || rank.device.has_contents(own.recv_memory->span()));
   const std::string mine =
-      pack({fmt::format("{}", own.plan->wire_bytes()), has_contents ? "contents" : "",
+      pack({fmt::format("{}", own.plan->wire_bytes()), has_contents(rank, own) ? "contents" : "",
             own.plan->host_driven() ? "host driven" : "", own.plan->algorithm()});
-  const std::vector<std::string> all =
-      rank.team.gather(rank, mine, "the other ranks to have prepared", kDeadline);
+  return *rank.team.gather_as<Known>(rank, mine, "the other ranks to have prepared", known_of,
+                                     kDeadline);
+}
+
+CollectiveWork::Known CollectiveWork::known_of(const std::vector<std::string>& all) {
   Known known;
   known.algorithm = unpack(all.front()).at(3);
   for (const std::string& each : all) {
@@ -211,6 +216,10 @@ std::variant<std::monostate, Skipped> CollectiveWork::verify(Rank& rank) {
   }
   stream->synchronize(kDeadline);
   rank.team.barrier("the other ranks to have called", kDeadline);
+  if (!has_contents(rank, own)) {
+    return Skipped{
+        "what was sent passed through memory that has no contents on a simulated machine"};
+  }
   require_results(rank, own);
   const std::uint64_t most = std::max(own.buffers.send.bytes, own.buffers.recv.bytes);
   require_guards(rank, *own.send_memory, in_place_ ? most : own.buffers.send.bytes);

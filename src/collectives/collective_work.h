@@ -63,7 +63,9 @@ class CollectiveWork : public Work {
 
   Share& share(const Rank& rank) { return shares_[static_cast<std::size_t>(rank.local)]; }
   void allocate(Rank& rank, Share& own);
+  static bool has_contents(const Rank& rank, const Share& own);
   Known learn(Rank& rank, const Share& own) const;
+  static Known known_of(const std::vector<std::string>& all);
   void capture_calls(Rank& rank, Share& own, Stream& stream) const;
   void fill(Rank& rank, const Share& own, Stream& stream) const;
   Fill input(int rank) const;

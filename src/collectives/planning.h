@@ -17,7 +17,7 @@ bool in_place(const CollectiveBuffers& buffers);
 
 // Collective, inside Team::each(): what every rank brings, by rank, once all are known to ask for
 // the same collective; throws BadArgument on all ranks where they do not.
-std::vector<std::string> agree(Rank& rank, const Collective& collective, const std::string& mine,
-                               double deadline_seconds = 60);
+Team::Gathered agree(Rank& rank, const Collective& collective, const std::string& mine,
+                     double deadline_seconds = 60);
 
 }  // namespace duet

@@ -32,6 +32,12 @@ Offer offer_of(const std::string& text) {
           items.at(4)};
 }
 
+std::vector<Offer> offers_of(const std::vector<std::string>& texts) {
+  std::vector<Offer> offers;
+  for (const std::string& text : texts) offers.push_back(offer_of(text));
+  return offers;
+}
+
 Offer make_offer(const Rank& rank, const Span& mine) {
   if (mine.bytes > 0 && mine.owner != &rank.device) {
     throw BadArgument(fmt::format("peer memory: the span is not of {}", rank.device.info().name));
@@ -72,8 +78,9 @@ PeerMemory::PeerMemory(Rank& rank, const Span& mine, const std::string& what,
   const Offer own = make_offer(rank, mine);
   std::string obstacle;
   try {
-    for (const std::string& text : rank.team.gather(rank, text_of(own), what, deadline_seconds)) {
-      const Offer offer = offer_of(text);
+    const auto offers = rank.team.gather_as<std::vector<Offer>>(rank, text_of(own), what, offers_of,
+                                                                deadline_seconds);
+    for (const Offer& offer : *offers) {
       const int owner = size();
       spans_.push_back(Span{});
       if (offer.span.bytes == 0 || !obstacle.empty()) continue;
@@ -85,7 +92,8 @@ PeerMemory::PeerMemory(Rank& rank, const Span& mine, const std::string& what,
         obstacle = fmt::format("rank {}: memory of rank {}: {}", rank.index, owner, error.what());
       }
     }
-    for (const std::string& each : rank.team.gather(rank, obstacle, what, deadline_seconds)) {
+    const auto obstacles = rank.team.gather(rank, obstacle, what, deadline_seconds);
+    for (const std::string& each : *obstacles) {
       if (!each.empty()) throw Unreachable(fmt::format("{}: {}", what, each));
     }
   } catch (...) {

@@ -86,7 +86,7 @@ TEST(Processes, TeamsOfUnequalMachinesMeet) {
     for (int repeat = 0; repeat < 2; ++repeat) {
       team.each([&](Rank& rank) {
         const auto all = team.gather(rank, std::to_string(rank.index), "ranks", 20);
-        EXPECT_EQ(all, std::vector<std::string>({"0", "1", "2", "3", "4"}));
+        EXPECT_EQ(*all, std::vector<std::string>({"0", "1", "2", "3", "4"}));
         team.barrier("a test's barrier", 20);
       });
       EXPECT_THROW(team.each([&](Rank& rank) {

@@ -160,21 +160,21 @@ void Team::barrier(const std::string& what, double deadline_seconds) {
   meet(what, deadline_seconds, [&](double left) { processes_->barrier(what, left); });
 }
 
-std::vector<std::string> Team::gather(Rank& rank, std::string mine, const std::string& what,
-                                      double deadline_seconds) {
+std::shared_ptr<const void> Team::gather_any(Rank& rank, std::string mine, const std::string& what,
+                                             double deadline_seconds, const ReadAny& read) {
   parts_[static_cast<std::size_t>(rank.local)] = std::move(mine);
   meet(what, deadline_seconds, [&](double left) {
     if (processes_ == nullptr) {
-      gathered_ = std::make_shared<const std::vector<std::string>>(parts_);
+      gathered_ = read(parts_);
       return;
     }
     std::vector<std::string> all;
     for (const std::string& process : processes_->gather_all(pack(parts_), what, left)) {
       for (std::string& part : unpack(process)) all.push_back(std::move(part));
     }
-    gathered_ = std::make_shared<const std::vector<std::string>>(std::move(all));
+    gathered_ = read(std::move(all));
   });
-  return *gathered_;
+  return gathered_;
 }
 
 }  // namespace duet

@@ -67,11 +67,30 @@ class Team {
   // `what`.
   void barrier(const std::string& what, double deadline_seconds = 60);
 
-  // Inside each(): every rank's bytes, by rank. Throws as barrier().
-  std::vector<std::string> gather(Rank& rank, std::string mine, const std::string& what,
-                                  double deadline_seconds = 60);
+  // Inside each(): every rank's bytes, by rank; shared by the ranks of a process, so that a
+  // thousand of them do not keep a million strings. Throws as barrier().
+  using Gathered = std::shared_ptr<const std::vector<std::string>>;
+  Gathered gather(Rank& rank, std::string mine, const std::string& what,
+                  double deadline_seconds = 60) {
+    return gather_as<std::vector<std::string>>(
+        rank, std::move(mine), what, [](std::vector<std::string> all) { return all; },
+        deadline_seconds);
+  }
+  // The same, read once in each process: as the T that `read` makes of them.
+  template <typename T, typename Read>
+  std::shared_ptr<const T> gather_as(Rank& rank, std::string mine, const std::string& what,
+                                     Read read, double deadline_seconds = 60) {
+    return std::static_pointer_cast<const T>(
+        gather_any(rank, std::move(mine), what, deadline_seconds,
+                   [&](std::vector<std::string> all) -> std::shared_ptr<const void> {
+                     return std::make_shared<const T>(read(std::move(all)));
+                   }));
+  }
 
  private:
+  using ReadAny = std::function<std::shared_ptr<const void>(std::vector<std::string>)>;
+  std::shared_ptr<const void> gather_any(Rank& rank, std::string mine, const std::string& what,
+                                         double deadline_seconds, const ReadAny& read);
   void meet(const std::string& what, double deadline_seconds,
             const std::function<void(double)>& speak);
   void wait_for(const std::string& what, double deadline_seconds, const long& count, long goal);
@@ -92,7 +111,7 @@ class Team {
 
   // Of a gathering: each written by its rank before a meeting, then by the one that speaks.
   std::vector<std::string> parts_;
-  std::shared_ptr<const std::vector<std::string>> gathered_;
+  std::shared_ptr<const void> gathered_;
 };
 
 }  // namespace duet

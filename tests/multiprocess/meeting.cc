@@ -60,9 +60,9 @@ void meet(Team& team) {
       for (int round = 0; round < 20; ++round) {
         team.barrier("a test's barrier", 10);
         const auto all = team.gather(rank, piece(rank.index, round), "a test's gathering", 10);
-        require(static_cast<int>(all.size()) == rank.size, "a gathering lacks ranks");
+        require(static_cast<int>(all->size()) == rank.size, "a gathering lacks ranks");
         for (int i = 0; i < rank.size; ++i) {
-          require(all[static_cast<std::size_t>(i)] == piece(i, round),
+          require((*all)[static_cast<std::size_t>(i)] == piece(i, round),
                   "a gathering of other bytes");
         }
       }

@@ -39,7 +39,7 @@ UniqueId agreed_id(const Library& library, Rank& rank) {
   const auto all =
       rank.team.gather(rank, std::string(id.bytes, sizeof id.bytes),
                        fmt::format("rank 0 to tell {}'s unique id", library.product), kMeetSeconds);
-  all.front().copy(id.bytes, sizeof id.bytes);
+  all->front().copy(id.bytes, sizeof id.bytes);
   return id;
 }
 

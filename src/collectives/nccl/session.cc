@@ -73,7 +73,7 @@ std::unique_ptr<CollectivePlan> Session::plan(Rank& rank, const Collective& coll
   }
   const WindowRequests mine =
       mode_.windows ? window_requests(*allocations_, collective.kind, buffers) : WindowRequests{};
-  const auto requests = unpacked(agree(rank, collective, packed(mine)));
+  const auto requests = unpacked(*agree(rank, collective, packed(mine)));
   std::unique_ptr<Windows> windows;
   if (mode_.windows) {
     windows = std::make_unique<Windows>(communicators_, rank, buffers, requests);

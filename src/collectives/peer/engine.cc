@@ -95,10 +95,8 @@ class OwnSession : public CollectiveSession {
                                        const CollectiveBuffers& buffers) override {
     check(collective, rank.size);
     bool any_swaps = false;
-    for (const std::string& each :
-         agree(rank, collective, swaps(collective, buffers) ? "in" : "")) {
-      any_swaps = any_swaps || !each.empty();
-    }
+    const auto all = agree(rank, collective, swaps(collective, buffers) ? "in" : "");
+    for (const std::string& each : *all) any_swaps = any_swaps || !each.empty();
     check_buffers(rank, collective, buffers);
     if (way_ == Way::kernel && any_swaps) {
       throw Unavailable("kernel: all_to_all in place: expected the engine dma or auto");

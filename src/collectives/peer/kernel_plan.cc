@@ -53,15 +53,20 @@ KernelPlan::KernelPlan(Rank& rank, const Collective& collective, const Collectiv
       name_(name(collective.kind)),
       send_(rank, buffers.send, "the other ranks' send buffers"),
       recv_(rank, buffers.recv, "the other ranks' receive buffers"),
-      staged_bytes_(staged_part(collective, send_, recv_)),
+      staged_bytes_(launch.prepare ? 0 : staged_part(collective, send_, recv_)),
       steps_(exchange_steps(collective, rank.index, send_, recv_)),
       blocks_(blocks_of_steps(collective, rank.size, launch)),
-      words_(rank, std::accumulate(blocks_.begin(), blocks_.end(), 0) * rank.size) {
+      words_(rank,
+             launch.prepare ? 0 : std::accumulate(blocks_.begin(), blocks_.end(), 0) * rank.size) {
   if (staged_bytes_ > 0) boxes_.emplace(rank, staging_bytes(staged_bytes_));
   for (std::size_t step = 0; step < steps_.size(); ++step) {
-    const Exchange exchange = exchange_of(rank, collective, step);
-    exchanges_.push_back(launch.prepare ? launch.prepare(rank.device, exchange)
-                                        : rank.device.prepare(exchange));
+    Exchange exchange = exchange_of(rank, collective, step);
+    if (launch.prepare) {
+      exchanges_.push_back(launch.prepare(rank.device, exchange));
+    } else {
+      meet(exchange, rank, step);
+      exchanges_.push_back(rank.device.prepare(exchange));
+    }
     wire_bytes_ += wire_bytes_of(steps_[step], rank.index, recv_);
   }
   // What a rank reads of others leaves them: of a reduction each rank's part goes to every other.
@@ -96,11 +101,14 @@ Exchange KernelPlan::exchange_of(const Rank& rank, const Collective& collective,
   const bool last = step + 1 == steps_.size();
   exchange.opens = step == 0;
   exchange.closes = last || !reduces(collective.kind);
+  if (boxes_) exchange.staged = staged_way(collective, rank.index, send_, recv_, *boxes_);
+  return exchange;
+}
+
+void KernelPlan::meet(Exchange& exchange, const Rank& rank, std::size_t step) const {
   const auto end = blocks_.begin() + static_cast<std::ptrdiff_t>(step);
   meet_all(exchange, words_, std::accumulate(blocks_.begin(), end, 0) * rank.size, rank.index,
            rank.size);
-  if (boxes_) exchange.staged = staged_way(collective, rank.index, send_, recv_, *boxes_);
-  return exchange;
 }
 
 void KernelPlan::enqueue(Stream& stream) {

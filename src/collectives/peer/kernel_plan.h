@@ -19,7 +19,7 @@ namespace duet {
 // How its exchanges are launched.
 struct KernelLaunch {
   int blocks = 0;  // the same on every rank; 0: by the collective's size
-  // Device::prepare() unless given.
+  // Device::prepare() unless given; then it also sees to how the ranks meet.
   std::function<std::unique_ptr<PreparedExchange>(Device&, const Exchange&)> prepare;
 };
 
@@ -38,6 +38,7 @@ class KernelPlan : public CollectivePlan {
   std::vector<int> blocks_of_steps(const Collective& collective, int ranks,
                                    const KernelLaunch& launch) const;
   Exchange exchange_of(const Rank& rank, const Collective& collective, std::size_t step) const;
+  void meet(Exchange& exchange, const Rank& rank, std::size_t step) const;
 
   Watchdog& watchdog_;
   std::string_view name_;  // of the collective

@@ -19,8 +19,8 @@ int misalignment(const Span& span, std::uint64_t offset) {
 
 std::vector<int> all_shifts(Rank& rank, int mine) {
   std::vector<int> shifts;
-  for (const std::string& text :
-       rank.team.gather(rank, std::to_string(mine), "all ranks to plan a reduction")) {
+  const auto all = rank.team.gather(rank, std::to_string(mine), "all ranks to plan a reduction");
+  for (const std::string& text : *all) {
     shifts.push_back(std::stoi(text));
   }
   return shifts;

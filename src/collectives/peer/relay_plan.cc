@@ -20,9 +20,9 @@ constexpr std::uint64_t kGrain = 2048 * kMostBlocks;  // a slice's unit for ever
 // The same on every rank: all of a kernel's blocks must run at once.
 int blocks_for(Rank& rank) {
   int blocks = kMostBlocks;
-  for (const std::string& units :
-       rank.team.gather(rank, std::to_string(rank.device.info().compute_units),
-                        "all ranks to plan a broadcast")) {
+  const auto all = rank.team.gather(rank, std::to_string(rank.device.info().compute_units),
+                                    "all ranks to plan a broadcast");
+  for (const std::string& units : *all) {
     blocks = std::min(blocks, std::stoi(units));
   }
   return blocks;

@@ -6,6 +6,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <memory>
+#include <vector>
 
 #include "collectives/peer/kernel_plan.h"
 #include "collectives/planning.h"
@@ -27,22 +30,47 @@ sim::Between crosses_nodes(Kind kind) {
   return reduces(kind) ? sim::Between::hierarchical : sim::Between::ring;
 }
 
+// The words of the meetings that the ranks of a team prepare, in the same order on each: a word is
+// made by the first that comes to a meeting, and forgotten with the last.
+class Meetings {
+ public:
+  explicit Meetings(int ranks) : prepared_(static_cast<std::size_t>(ranks), 0) {}
+
+  sim::Meeting next(const Rank& rank) {
+    const int ranks = static_cast<int>(prepared_.size());
+    const std::size_t number = prepared_[static_cast<std::size_t>(rank.index)]++;
+    Open& open = open_[number];
+    if (open.taken++ == 0) open.count = std::make_shared<Buffer>(zeroed_words(rank.device, 1));
+    sim::Meeting meeting{open.count, ranks};
+    if (open.taken == ranks) open_.erase(number);
+    return meeting;
+  }
+
+ private:
+  struct Open {
+    std::shared_ptr<Buffer> count;
+    int taken = 0;
+  };
+  std::vector<std::size_t> prepared_;  // by rank
+  std::map<std::size_t, Open> open_;   // by number
+};
+
 // `most`: units that its kernels may have; 0: as many as the platform gives them.
-KernelLaunch launch_of(Device& device, Kind kind, int most) {
-  const sim::LibraryModel& library = sim::library_of(device);
+KernelLaunch launch_of(Rank& rank, Kind kind, int most, Meetings& meetings) {
+  const sim::LibraryModel& library = sim::library_of(rank.device);
   const sim::LibraryKernel& kernel = by_pairs(kind) ? library.all_to_all : library.all_gather;
   return {most > 0 ? std::min(most, kernel.units) : kernel.units,
-          [&kernel, between = crosses_nodes(kind)](Device& on, const Exchange& exchange) {
-            return sim::prepare_as_library(on, exchange, kernel, between);
+          [&, between = crosses_nodes(kind)](Device& on, const Exchange& exchange) {
+            return sim::prepare_as_library(on, exchange, kernel, between, meetings.next(rank));
           }};
 }
 
 class ModelledPlan : public KernelPlan {
  public:
   ModelledPlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers,
-               Watchdog& watchdog, int most)
+               Watchdog& watchdog, int most, Meetings& meetings)
       : KernelPlan(rank, collective, buffers, watchdog,
-                   launch_of(rank.device, collective.kind, most)),
+                   launch_of(rank, collective.kind, most, meetings)),
         library_(sim::library_of(rank.device).name) {}
 
   std::string algorithm() const override {
@@ -55,7 +83,7 @@ class ModelledPlan : public KernelPlan {
 
 class ModelledSession : public CollectiveSession {
  public:
-  ModelledSession(Team& team, int most) : watchdog_(team), most_(most) {}
+  ModelledSession(Team& team, int most) : watchdog_(team), meetings_(team.size()), most_(most) {}
 
   std::optional<Skipped> unsupported(const Collective& collective, bool in_place) const override {
     if (!in_place || collective.kind != Kind::all_to_all) return std::nullopt;
@@ -67,11 +95,12 @@ class ModelledSession : public CollectiveSession {
     check(collective, rank.size);
     agree(rank, collective, "");
     check_buffers(rank, collective, buffers);
-    return std::make_unique<ModelledPlan>(rank, collective, buffers, watchdog_, most_);
+    return std::make_unique<ModelledPlan>(rank, collective, buffers, watchdog_, most_, meetings_);
   }
 
  private:
   Watchdog watchdog_;
+  Meetings meetings_;
   int most_;
 };
 

@@ -69,6 +69,14 @@ TEST_F(OverNodes, LeavesWhatItShould) {
   }
 }
 
+// A ring of 1,024 takes a step for each, and knows its neighbours alone.
+TEST_F(OverNodes, ARingOfAThousand) {
+  const double of_256 = bus(CollectiveKind::all_gather, 32);
+  const double of_1024 = bus(CollectiveKind::all_gather, 128);
+  EXPECT_LT(of_1024, of_256);
+  EXPECT_GT(of_1024, of_256 / 2);
+}
+
 TEST_F(OverNodes, OneNodeIsAsFastAsByItself) {
   const double one = bus(CollectiveKind::all_gather, 1);
   EXPECT_NEAR(one, 0.96 * 368, 10);

@@ -134,7 +134,8 @@ void VirtualClock::take_out(std::uint32_t index) {
     --flows_;
     each_resource(slot.flow, [&](std::size_t resource) {
       auto& users = users_[resource];
-      users.erase(std::find(users.begin(), users.end(), index));
+      *std::find(users.begin(), users.end(), index) = users.back();
+      users.pop_back();
       if (!dirty_[resource]) dirty_list_.push_back(static_cast<int>(resource));
       dirty_[resource] = 1;
     });

@@ -152,7 +152,7 @@ class VirtualClock {
   std::size_t flows_ = 0;  // that have not ended
   std::vector<Entry> heap_;
   std::vector<double> capacities_;                 // by resource
-  std::vector<std::vector<std::uint32_t>> users_;  // by resource: flows, in order of arrival
+  std::vector<std::vector<std::uint32_t>> users_;  // by resource: flows
   std::vector<char> dirty_;                        // by resource
   std::vector<int> dirty_list_;
   std::vector<Id> free_flows_;                // new flows that use no resource

@@ -89,12 +89,15 @@ class CostModel {
     double memory = 1;  // traffic, times what is read and written
     // Of what goes straight to each peer, within the node and beyond it.
     double inside = 1, beyond = 1;
+    bool ring = false;  // all goes to two neighbours instead
   };
   void cross_nodes(Shares& shares, const ExchangePlaces& places) const;
   double steps(Between between) const;
   Shares shares_of(const ExchangePlaces& places, Issuer issuer) const;
   void add_traffic(std::map<int, double>& load, Place place, double bytes, bool reads,
                    const Shares& shares, Issuer issuer) const;
+  void pass_on(std::map<int, double>& load, double bytes, const Shares& shares,
+               Issuer issuer) const;
   Occupancy copy_units(const KernelShape& shape, bool to_peer, Issuer issuer) const;
 
   const Platform& platform_;

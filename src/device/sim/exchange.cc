@@ -37,13 +37,15 @@ const LibraryModel& library_of(Device& device) {
 }
 
 std::unique_ptr<PreparedExchange> prepare_as_library(Device& device, const Exchange& exchange,
-                                                     const LibraryKernel& kernel, Between between) {
-  return std::make_unique<SimExchange>(simulated(device), exchange, &kernel, between);
+                                                     const LibraryKernel& kernel, Between between,
+                                                     Meeting meeting) {
+  return std::make_unique<SimExchange>(simulated(device), exchange, &kernel, between,
+                                       std::move(meeting));
 }
 
 SimExchange::SimExchange(SimDevice& device, const Exchange& exchange, const LibraryKernel* kernel,
-                         Between between)
-    : device_(device), exchange_(without_blocks(exchange)) {
+                         Between between, Meeting meeting)
+    : device_(device), exchange_(without_blocks(exchange)), meeting_(std::move(meeting)) {
   const std::size_t any = std::numeric_limits<std::size_t>::max();
   check_exchange(exchange, kernel != nullptr ? ExchangeLimits{any, any} : ExchangeLimits{});
   const Memory& memory = device_.machine().memory();
@@ -58,6 +60,7 @@ SimExchange::SimExchange(SimDevice& device, const Exchange& exchange, const Libr
     arrivals_.push_back(first_word(memory, words));
     places_.arrivals.push_back(memory.require_own(words, "peer's words"));
   }
+  if (meeting_.count != nullptr) count_by(meeting_.count->span());
   for (const Span& words : exchange_.awaits) awaits_.push_back(first_word(memory, words));
   reduced_.resize(exchange_.items.size());
   places_.blocks = exchange_.blocks;
@@ -70,7 +73,26 @@ SimExchange::SimExchange(SimDevice& device, const Exchange& exchange, const Libr
     places_.memory = kernel->memory;
     places_.ramp_bytes = library.ramp_bytes;
   }
-  device_.machine().costs().exchange(places_, {device_.index(), 0});  // throws what it must
+  charge_ = device_.machine().costs().exchange(places_, {device_.index(), 0});
+}
+
+// Who meets is whom the items reach.
+void SimExchange::count_by(const Span& word) {
+  count_ = first_word(device_.machine().memory(), word);
+  for (const ExchangePlaces::Item& item : places_.items) {
+    for (const auto* side : {&item.sources, &item.destinations}) {
+      for (const Place& place : *side) {
+        if (place.device != device_.index()) places_.arrivals.push_back(place);
+      }
+    }
+  }
+}
+
+bool SimExchange::arrive() const {
+  Memory& memory = device_.machine().memory();
+  const std::uint64_t count = memory.flag(*count_) + 1;
+  memory.set_flag(*count_, count);
+  return count % static_cast<std::uint64_t>(meeting_.ranks) == 0;
 }
 
 void SimExchange::leave_behind() {

@@ -56,19 +56,28 @@ void CostModel::add_traffic(std::map<int, double>& load, Place place, double byt
   for (const Use& use : link) load[use.resource] += use.amount * bytes * share;
 }
 
-// A ring passes all on through one device of each node after the other, as many rings at a time as
-// a node has devices; in a hierarchy nodes gather or reduce first, and each device crosses with its
-// part.
+// In a hierarchy nodes gather or reduce first, and each device crosses with its part.
 void CostModel::cross_nodes(Shares& shares, const ExchangePlaces& places) const {
   const double all = platform_.devices, node = platform_.node_devices;
   if (platform_.nodes == 1 || places.between == Between::direct) return;
-  if (places.between == Between::ring) {
-    shares.inside = (all - 1) / node;
-    shares.beyond = (all - 1) / (node * (all - node));
-  } else {
+  shares.ring = places.between == Between::ring;
+  if (!shares.ring) {
     shares.inside = platform_.library.reduce_links * all / node;
     shares.beyond = 1 / node / platform_.library.reduce_network;
   }
+}
+
+// A ring goes through all devices of a node after the other, and as many rings at a time as those
+// are: one of them leaves the node behind each device.
+void CostModel::pass_on(std::map<int, double>& load, double bytes, const Shares& shares,
+                        Issuer issuer) const {
+  const int node = platform_.node_devices, first = issuer.device / node * node;
+  const int next = first + (issuer.device + 1) % node;
+  const int beyond = (issuer.device + node) % platform_.devices;
+  const double leaving = bytes / node;
+  add_traffic(load, {beyond, MemoryKind::device}, leaving, false, shares, issuer);
+  if (node == 1) return;
+  add_traffic(load, {next, MemoryKind::device}, bytes - leaving, false, shares, issuer);
 }
 
 double CostModel::steps(Between between) const {
@@ -101,11 +110,17 @@ Charge CostModel::exchange(const ExchangePlaces& places, Issuer issuer) const {
   const Shares shares = shares_of(places, issuer);
   std::map<int, double> load;  // of the whole, by resource
   double bytes = 0;
+  double passed_on = 0;
   bool touches_peer = false;
   const auto add = [&](const std::vector<Place>& spans, double each, bool reads) {
     for (const Place& place : spans) {
-      add_traffic(load, place, each, reads, shares, issuer);
-      touches_peer = touches_peer || place.device != issuer.device;
+      const bool is_peer = place.device != issuer.device;
+      if (is_peer && shares.ring) {
+        passed_on += each;
+      } else {
+        add_traffic(load, place, each, reads, shares, issuer);
+      }
+      touches_peer = touches_peer || is_peer;
       bytes += each;
     }
   };
@@ -113,6 +128,7 @@ Charge CostModel::exchange(const ExchangePlaces& places, Issuer issuer) const {
     add(item.sources, item.bytes, true);
     add(item.destinations, item.bytes, false);
   }
+  if (passed_on > 0) pass_on(load, passed_on, shares, issuer);
   Charge charge;
   charge.latency = platform_.device.kernel.launch + places.latency;
   if (touches_peer) charge.latency += platform_.link.latency;

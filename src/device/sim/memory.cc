@@ -23,9 +23,12 @@ std::uint64_t rounded(std::uint64_t bytes) {
 
 }  // namespace
 
-Memory::Memory(std::vector<Device*> devices, std::uint64_t host_bytes)
-    : devices_(std::move(devices)), next_phantom_(kFirstPhantom) {
-  for (const Device* device : devices_) pools_.push_back({0, device->info().memory_bytes});
+Memory::Memory(const std::vector<Device*>& devices, std::uint64_t host_bytes)
+    : next_phantom_(kFirstPhantom) {
+  for (const Device* device : devices) {
+    devices_[device] = static_cast<int>(pools_.size());
+    pools_.push_back({0, device->info().memory_bytes});
+  }
   pools_.push_back({0, host_bytes});
 }
 
@@ -36,8 +39,8 @@ Memory::~Memory() {
 }
 
 int Memory::index_of(const Device* owner) const {
-  const auto found = std::find(devices_.begin(), devices_.end(), owner);
-  return found == devices_.end() ? -1 : static_cast<int>(found - devices_.begin());
+  const auto found = devices_.find(owner);
+  return found == devices_.end() ? -1 : found->second;
 }
 
 Memory::Pool& Memory::pool(const Device& owner, MemoryKind kind) {
@@ -52,19 +55,20 @@ Span Memory::allocate(Device& owner, std::uint64_t bytes, MemoryKind kind) {
                                   owner.info().name, bytes, name(kind), from.used, from.capacity));
   }
   std::uintptr_t address = next_phantom_;
-  const bool room = real_bytes_ <= kRealTotal && rounded(bytes) <= kRealTotal - real_bytes_;
+  const std::uint64_t most_real = kRealTotal / devices_.size();
+  const bool room = from.real <= most_real && rounded(bytes) <= most_real - from.real;
   const bool real = bytes <= kAlwaysReal || (bytes <= kRealBuffer && room);
   if (real) {
     void* data = std::aligned_alloc(kAlignment, rounded(bytes));
     if (data == nullptr) throw OutOfMemory(fmt::format("{}: {} bytes", owner.info().name, bytes));
     std::memset(data, kUnknownByte, rounded(bytes));
     address = reinterpret_cast<std::uintptr_t>(data);
-    real_bytes_ += rounded(bytes);
+    from.real += rounded(bytes);
   } else {
     next_phantom_ += rounded(bytes);
   }
   from.used += rounded(bytes);
-  blocks_[address] = {bytes, kind, &owner, real, ++versions_, {}};
+  blocks_[address] = {bytes, kind, &owner, real, false, ++versions_, {}};
   return {&owner, reinterpret_cast<std::byte*>(address), bytes, kind};
 }
 
@@ -72,9 +76,10 @@ void Memory::release(const Span& span) noexcept {
   const auto found = blocks_.find(reinterpret_cast<std::uintptr_t>(span.data));
   if (found == blocks_.end()) return;
   const Block& block = found->second;
-  pool(*block.owner, block.kind).used -= rounded(block.bytes);
+  Pool& from = pool(*block.owner, block.kind);
+  from.used -= rounded(block.bytes);
   if (block.real) {
-    real_bytes_ -= rounded(block.bytes);
+    from.real -= rounded(block.bytes);
     std::free(span.data);
   }
   blocks_.erase(found);
@@ -119,12 +124,13 @@ Place Memory::require_flag(const Flag& flag) const {
 
 bool Memory::has_contents(const Span& span) const {
   const Block* block = find(span);
-  return block != nullptr && block->real;
+  return block != nullptr && block->real && !block->lost;
 }
 
 void Memory::require_contents(const Span& span, const char* what) const {
   require_own(span, what);
-  if (span.bytes > 0 && !has_contents(span)) {
+  const Block* block = find(span);
+  if (span.bytes > 0 && !(block != nullptr && block->real)) {
     throw BadArgument(fmt::format(
         "{}: the {} lies in a buffer that is only accounted for: over {} bytes there are no "
         "contents",
@@ -139,8 +145,10 @@ void Memory::move(const Span& to, const Span& from) {
   if (!source->real) {
     std::memset(to.data, kUnknownByte, to.bytes);
     target->version = ++versions_;
+    target->lost = true;
     return;
   }
+  target->lost |= source->lost;
   // A benchmark repeats one copy thousands of times: what is there already is not moved again. The
   // CPU may write to host memory unseen, so that only device memory can be trusted.
   Moved& last = target->moved;
@@ -159,6 +167,7 @@ void Memory::fill(const Span& span, const Fill& fill) {
   Block* block = find(span);
   if (span.bytes == 0 || block == nullptr || !block->real) return;
   write_fill(fill, span.data, 0, span.bytes);
+  if (span.bytes == block->bytes) block->lost = false;
   block->version = ++versions_;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "device/device.h"
@@ -12,7 +13,9 @@
 
 namespace duet::sim {
 
-// Above either limit a buffer is phantom: a machine of 8 x 192 GB must run on a small host.
+// Above either limit a buffer is phantom: a machine of 8 x 192 GB must run on a small host. What is
+// real in all is the devices' in equal parts, so that what they do alike is real on each or on
+// none.
 inline constexpr std::uint64_t kRealBuffer = 16ull << 20;
 inline constexpr std::uint64_t kRealTotal = 2ull << 30;
 inline constexpr std::uint64_t kAlwaysReal = 1ull << 20;  // flags and the like: whatever the total
@@ -26,7 +29,7 @@ using Reduced = std::vector<std::uint64_t>;
 
 class Memory {
  public:
-  Memory(std::vector<Device*> devices, std::uint64_t host_bytes);
+  Memory(const std::vector<Device*>& devices, std::uint64_t host_bytes);
   ~Memory();
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
@@ -39,6 +42,8 @@ class Memory {
   // Throws BadArgument unless it is also an aligned word with contents.
   Place require_flag(const Flag& flag) const;
   void require_contents(const Span& span, const char* what) const;  // throws BadArgument
+  // Of a buffer that is not phantom, and into which nothing came by way of one that is since it was
+  // filled whole.
   bool has_contents(const Span& span) const;
 
   // What operations leave behind when they end. Nothing happens to phantom memory.
@@ -55,6 +60,7 @@ class Memory {
  private:
   struct Pool {
     std::uint64_t used = 0, capacity = 0;
+    std::uint64_t real = 0;  // bytes with contents
   };
   // That `source` was the last thing moved to here, and nothing has changed since.
   struct Moved {
@@ -68,6 +74,7 @@ class Memory {
     MemoryKind kind = MemoryKind::device;
     Device* owner = nullptr;
     bool real = false;
+    bool lost = false;          // something came that was not held on its way
     std::uint64_t version = 0;  // grows whenever contents may have changed
     Moved moved;
   };
@@ -80,11 +87,10 @@ class Memory {
   const Block* find(const Span& span) const;
   Block* find(const Span& span);
 
-  std::vector<Device*> devices_;
-  std::vector<Pool> pools_;  // by device; the last is the host's
-  Blocks blocks_;            // by address, to look up and never to walk: addresses vary by run
+  std::unordered_map<const Device*, int> devices_;  // their numbers
+  std::vector<Pool> pools_;                         // by device; the last is the host's
+  Blocks blocks_;  // by address, to look up and never to walk: addresses vary by run
   std::uintptr_t next_phantom_;
-  std::uint64_t real_bytes_ = 0;
   std::uint64_t versions_ = 0;
   std::uint64_t epoch_ = 0;
 };

@@ -43,18 +43,26 @@ bool Memory::can_remember(const ExchangeItem& item) const {
 void Memory::reduce(const ExchangeItem& item, DType dtype, Reduction op, Reduced& last) {
   const std::size_t bytes = item_bytes(item);
   const auto real = [this](const Span& span) { return has_contents(span); };
-  if (bytes == 0 || std::none_of(item.destinations.begin(), item.destinations.end(), real)) return;
+  const bool seen =
+      std::any_of(item.destinations.begin(), item.destinations.end(), [this](const Span& span) {
+        const Block* block = find(span);
+        return block != nullptr && block->real;
+      });
+  if (bytes == 0 || !seen) return;
   if (can_remember(item) && last == state_of(item)) return;
   std::vector<std::byte> result(bytes, std::byte{kUnknownByte});
-  if (std::all_of(item.sources.begin(), item.sources.end(), real)) {
+  const bool held = std::all_of(item.sources.begin(), item.sources.end(), real);
+  if (held) {
     std::vector<const std::byte*> inputs;
     for (const Span& source : item.sources) inputs.push_back(source.data);
     duet::reduce(dtype, op, inputs, result.data(), bytes / size_of(dtype));
   }
   for (const Span& to : item.destinations) {
-    if (!real(to)) continue;
+    Block* block = find(to);
+    if (block == nullptr || !block->real) continue;
     std::memcpy(to.data, result.data(), bytes);
-    find(to)->version = ++versions_;
+    block->version = ++versions_;
+    block->lost |= !held;
   }
   last = state_of(item);
 }

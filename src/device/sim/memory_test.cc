@@ -26,6 +26,46 @@ TEST_F(Sim, LargeBuffersArePhantom) {
   EXPECT_FALSE(device(0).check(small.span(), {Fill::Kind::constant, 0xDB, 0, DType::fp32}));
 }
 
+// What passes through a phantom buffer is lost, and whoever got it says so until it is filled anew.
+TEST_F(Sim, WhatWasLostOnItsWayIsNotHeld) {
+  open("h200-4");
+  const Buffer from = device(0).allocate(4096), way = device(1).allocate(kGiB);
+  const Buffer to = device(1).allocate(4096), next = device(1).allocate(4096);
+  auto first = device(0).make_stream();
+  first->fill(from.span(), {});
+  first->copy({way.slice(0, 4096), from.span(), Executor::dma, {}});
+  first->synchronize(kDeadline);
+  auto second = device(1).make_stream();
+  second->copy({to.span(), way.slice(0, 4096), Executor::dma, {}});
+  second->copy({next.span(), to.span(), Executor::kernel, {}});
+  second->synchronize(kDeadline);
+  EXPECT_TRUE(device(0).has_contents(from.span()));
+  EXPECT_FALSE(device(1).has_contents(to.span()));
+  EXPECT_FALSE(device(1).has_contents(next.span()));
+  second->fill(to.slice(0, 64), {});
+  second->fill(next.span(), {});
+  second->synchronize(kDeadline);
+  EXPECT_FALSE(device(1).has_contents(to.span()));
+  EXPECT_TRUE(device(1).has_contents(next.span()));
+}
+
+// So that what ranks do alike is held on each or on none.
+TEST_F(Sim, DevicesHoldEqualParts) {
+  open("p5-48xlarge:nodes=8");
+  std::vector<Buffer> buffers;
+  int real = 0;
+  for (int i = 0; i < 64; ++i) {
+    bool all = true;
+    for (int k = 0; k < 5; ++k) {
+      buffers.push_back(device(i).allocate(8 << 20));
+      real += device(i).has_contents(buffers.back().span());
+      all = all && device(i).has_contents(buffers.back().span());
+    }
+    EXPECT_FALSE(all) << i;
+  }
+  EXPECT_EQ(real, 64 * 4);
+}
+
 TEST_F(Sim, SpansMustLieInABufferOfTheMachine) {
   open("h200-4");
   const Buffer buffer = device(0).allocate(4096);

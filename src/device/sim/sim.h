@@ -31,11 +31,18 @@ struct GemmSize {
 // efficiency. The dtype must have a peak in the model; throws Unavailable otherwise.
 Demand gemm_demand(const DeviceModel& model, const GemmSize& size);
 
-// Of a simulated device's platform; throw BadArgument for any other device. The exchange costs what
-// it does in that kernel of the vendor's collective library.
+// What the ranks of a library's kernel meet by: a word, 0 at first, on which each counts itself.
+struct Meeting {
+  std::shared_ptr<Buffer> count;
+  int ranks = 1;
+};
+
+// Of a simulated device's platform; throw BadArgument for any other device. The exchange, which has
+// no words of its own, costs what it does in that kernel of the vendor's collective library.
 const LibraryModel& library_of(Device& device);
 std::unique_ptr<PreparedExchange> prepare_as_library(Device& device, const Exchange& exchange,
-                                                     const LibraryKernel& kernel, Between between);
+                                                     const LibraryKernel& kernel, Between between,
+                                                     Meeting meeting);
 
 }  // namespace sim
 }  // namespace duet

@@ -90,7 +90,9 @@ void SimStream::enqueue_exchange(PreparedExchange& prepared) {
   if (has_flags(own->exchange())) return take_turns(*own);
   const std::uint64_t call = own->next_call();
   if (own->exchange().opens) meet_peers(*own, 2 * call + 1);
-  push(ExchangeOp{own, machine_.costs().exchange(own->places(), issuer())});
+  Charge charge = own->charge();
+  charge.flow.priority = priority_;
+  push(ExchangeOp{own, std::move(charge)});
   if (own->exchange().closes) meet_peers(*own, 2 * call + 2);
 }
 
@@ -110,7 +112,12 @@ void SimStream::take_turns(SimExchange& exchange) {
 }
 
 // A running kernel polls: it sees a word as soon as that has come.
-void SimStream::meet_peers(const SimExchange& exchange, std::uint64_t value) {
+void SimStream::meet_peers(SimExchange& exchange, std::uint64_t value) {
+  if (const auto count = exchange.count()) {
+    push(ArriveOp{&exchange, 0, machine_.costs().arrive(exchange.places(), issuer())});
+    push(FlagOp{*count, exchange.next_count(), 0});
+    return;
+  }
   if (exchange.awaits().empty()) return;
   push(ArriveOp{&exchange, value, machine_.costs().arrive(exchange.places(), issuer())});
   for (const Flag& flag : exchange.awaits()) push(FlagOp{flag, value, 0});
@@ -229,6 +236,10 @@ void SimStream::leave_behind(const SignalOp& op) {
 }
 
 void SimStream::leave_behind(const ArriveOp& op) {
+  if (const auto count = op.exchange->count()) {
+    if (op.exchange->arrive()) machine_.written(count->word);
+    return;
+  }
   for (const Flag& flag : op.exchange->arrivals()) {
     machine_.memory().set_flag(flag, op.value);
     machine_.written(flag.word);

@@ -121,7 +121,7 @@ class SimStream : public RecordableStream {
 
   Issuer issuer() const { return {device_.index(), priority_}; }
   void take_turns(SimExchange& exchange);
-  void meet_peers(const SimExchange& exchange, std::uint64_t value);
+  void meet_peers(SimExchange& exchange, std::uint64_t value);
   void push(Op op);
   void pump();
   void begin(const Charge& charge);
