@@ -274,6 +274,14 @@ TEST_F(Expectations, LinksThatNobodyPromisesHaveNoBound) {
   EXPECT_NE(expectation.unknown.find("NVLink"), std::string::npos);
 }
 
+TEST_F(Expectations, ANetworkBetweenNodesIsNotPromised) {
+  machine_["links"] = Record::array();
+  machine_["links"].push_back({{"from", 0}, {"to", 1}, {"kind", "EFA"}, {"count", 4}});
+  const Expectation expectation = expect_copy(peer(256 * kMiB), site());
+  EXPECT_FALSE(expectation.expected.has_value());
+  EXPECT_NE(expectation.unknown.find("EFA"), std::string::npos);
+}
+
 TEST_F(Expectations, AWarmGemmThatFitsInTheCacheIsNotBoundByMemory) {
   Record warm = gemm(512, 8192, 2048);  // 44 MB of operands, 50 MiB of cache
   EXPECT_DOUBLE_EQ(*expect_gemm(warm, site()).bound, 1000);

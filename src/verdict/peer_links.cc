@@ -50,14 +50,21 @@ int links_without_switch(const LinkPromise& promised, const std::vector<Way>& wa
   return divided && std::all_of(ways.begin(), ways.end(), same) ? count : 0;
 }
 
-Bound over_host(const Record& record, const Site& site, std::size_t devices) {
+// Why there is no bound, if one of the ways is of a kind that is not promised, such as a network's;
+// "" if none is. PCIe is where promised links are down.
+template <typename Concerns>
+std::string not_promised(const Site& site, Concerns concerns) {
+  const std::string promised = site.promise->link ? site.promise->link->kind : "";
   for (const Way& way : ways_of(site)) {
     const bool linked = way.kind != "" && way.kind != "none" && way.kind != "PCIe";
-    if (linked && concerns(way, record)) {
-      return {
-          0, fmt::format("the journal tells of {} links, for which nothing is promised", way.kind)};
+    if (linked && way.kind != promised && concerns(way)) {
+      return fmt::format("the journal tells of {} links, for which nothing is promised", way.kind);
     }
   }
+  return "";
+}
+
+Bound over_host(const Record& record, const Site& site, std::size_t devices) {
   // Each device has its own way up and down; what is between is not promised.
   const bool both = axis_true(record, "bidirectional");
   const double ways = all_pairs(record) ? static_cast<double>(devices) : both ? 2 : 1;
@@ -69,6 +76,8 @@ Bound over_host(const Record& record, const Site& site, std::size_t devices) {
 
 Bound sending_bound(const Site& site, bool to_one) {
   if (!site.promise->link) return {0, "nothing is promised between the devices"};
+  const std::string unknown = not_promised(site, [](const Way&) { return true; });
+  if (!unknown.empty()) return {0, unknown};
   const LinkPromise& link = *site.promise->link;
   const std::size_t devices = devices_of(site.machine).size();
   const int divided = links_without_switch(link, ways_of(site), devices);
@@ -81,6 +90,9 @@ Bound sending_bound(const Site& site, bool to_one) {
 }
 
 Bound peer_bound(const Record& record, const Site& site) {
+  const std::string unknown =
+      not_promised(site, [&](const Way& way) { return concerns(way, record); });
+  if (!unknown.empty()) return {0, unknown};
   const std::size_t devices = devices_of(site.machine).size();
   if (!site.promise->link) return over_host(record, site, devices);
   const LinkPromise& link = *site.promise->link;

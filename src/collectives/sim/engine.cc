@@ -27,7 +27,7 @@ bool by_pairs(Kind kind) {
 
 sim::Between crosses_nodes(Kind kind) {
   if (by_pairs(kind)) return sim::Between::direct;
-  return reduces(kind) ? sim::Between::hierarchical : sim::Between::ring;
+  return kind == Kind::all_reduce ? sim::Between::tree : sim::Between::ring;
 }
 
 // The words of the meetings that the ranks of a team prepare, in the same order on each: a word is

@@ -31,6 +31,32 @@ TEST_F(Sim, H200PeersGetWhatWasMeasured) {
   EXPECT_NEAR(rate(large, 2, 5, 2, Executor::kernel), 367.5, 2.5);
 }
 
+// The EFA study's two ways to use four cards: one buffer gets the rate of all where it is split,
+// and of one where each has its own; many buffers get all of it both ways.
+TEST_F(Sim, RailsAreSplitOrTakenInTurns) {
+  const auto gbit = [this](const std::string& name, std::size_t buffers) {
+    open(name);
+    std::vector<Buffer> memory;
+    std::vector<std::unique_ptr<Stream>> streams;
+    for (std::size_t i = 0; i < buffers; ++i) {
+      memory.push_back(device(0).allocate(256 * kMiB));
+      memory.push_back(device(8).allocate(256 * kMiB));
+      streams.push_back(device(0).make_stream());
+    }
+    const double begin = machine_->now();
+    for (std::size_t i = 0; i < buffers; ++i) {
+      streams[i]->copy({memory[2 * i + 1].span(), memory[2 * i].span(), Executor::dma, {}});
+    }
+    for (const auto& stream : streams) stream->synchronize(kDeadline);
+    return 8e-9 * static_cast<double>(buffers * 256 * kMiB) / (machine_->now() - begin);
+  };
+  EXPECT_NEAR(gbit("p5-48xlarge", 1), 388, 2);
+  EXPECT_NEAR(gbit("p5-48xlarge", 8), 388, 2);
+  EXPECT_NEAR(gbit("p5-48xlarge:rails=round-robin", 1), 97, 0.5);
+  EXPECT_NEAR(gbit("p5-48xlarge:rails=round-robin", 2), 194, 1);
+  EXPECT_NEAR(gbit("p5-48xlarge:rails=round-robin", 8), 388, 2);
+}
+
 TEST_F(Sim, KernelCopiesGrowWithGridAndBlockUntilTheLinkIsFull) {
   open("h200-4");
   const auto at = [&](int grid, int block) {

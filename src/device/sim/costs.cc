@@ -50,18 +50,27 @@ CostModel::CostModel(const Platform& platform, VirtualClock& clock) : platform_(
     resources.port_out = mesh ? -1 : clock.add_resource(1);
     resources.network_in = clock.add_resource(1);
     resources.network_out = clock.add_resource(1);
+    for (int rail = 0; platform.nodes > 1 && rail < platform.network.rails; ++rail) {
+      resources.rails_in.push_back(clock.add_resource(1));
+      resources.rails_out.push_back(clock.add_resource(1));
+    }
     devices_.push_back(resources);
   }
   const int links = mesh ? platform.devices * platform.node_devices : 0;
   for (int i = 0; i < links; ++i) links_.push_back(clock.add_resource(1));
 }
 
-void CostModel::add_link(std::vector<Use>& uses, int from, int to, double rate) const {
+// What is split over all rails takes of them together; what has one takes of both, so that the two
+// kinds share alike.
+void CostModel::add_link(std::vector<Use>& uses, int from, int to, double rate, int rail) const {
   if (!same_node(from, to)) {
     const NetworkModel& network = platform_.network;
-    const double seconds = 1 / (network.rails * network.rail_rate * network.efficiency);
-    uses.push_back({of(from).network_out, seconds});
-    uses.push_back({of(to).network_in, seconds});
+    const double seconds = 1 / (network.rail_rate * network.efficiency);
+    uses.push_back({of(from).network_out, seconds / network.rails});
+    uses.push_back({of(to).network_in, seconds / network.rails});
+    if (rail < 0) return;
+    uses.push_back({of(from).rails_out[static_cast<std::size_t>(rail)], seconds});
+    uses.push_back({of(to).rails_in[static_cast<std::size_t>(rail)], seconds});
   } else if (platform_.link.topology == Topology::mesh) {
     const int link = from * platform_.node_devices + to % platform_.node_devices;
     uses.push_back({links_[static_cast<std::size_t>(link)], 1 / rate});
@@ -105,7 +114,7 @@ std::vector<Use> CostModel::path(const Copy& copy, Place source, Place destinati
     const double by_engine = push ? link.dma_push_rate : link.dma_pull_rate;
     const double by_kernel = push ? link.kernel_push_rate : link.kernel_pull_rate;
     add_link(uses, source.device, destination.device,
-             copy.executor == Executor::dma ? by_engine : by_kernel);
+             copy.executor == Executor::dma ? by_engine : by_kernel, issuer.rail);
     const PowerModel& power = platform_.device.power;
     add_power(uses, source.device, destination.device,
               copy.executor == Executor::dma ? power.dma_joules : power.kernel_joules);
@@ -150,9 +159,13 @@ Charge CostModel::copy(const Copy& copy, Place source, Place destination, Issuer
     charge.latency += link_latency(source.device, destination.device);
   }
   if (touches_host(source, destination)) charge.latency += host.link_latency;
+  // NICs read and write the devices' memory by themselves.
+  const bool by_nics =
+      !same_node(source.device, destination.device) && !touches_host(source, destination);
   switch (copy.executor) {
     case Executor::dma:
       charge.latency += platform_.device.dma.latency;
+      if (by_nics) break;
       charge.flow.cap = platform_.device.dma.engine_rate;
       charge.flow.load.slope = platform_.device.dma.load_slope;
       charge.takes_engine = true;

@@ -22,6 +22,7 @@ struct Charge {
 struct Issuer {
   int device = 0;
   int priority = 0;
+  int rail = -1;  // of those of the device, for what goes to another node; -1: all of them
 };
 
 // Where a side of a copy lies.
@@ -47,6 +48,7 @@ struct ExchangePlaces {
   double unit_copy_rate = 0;  // 0: the device's own
   double memory = 1;          // traffic, times what is read and written
   double ramp_bytes = 0;      // LibraryModel's
+  double network_share = 1;   // likewise
 };
 
 class CostModel {
@@ -76,11 +78,12 @@ class CostModel {
  private:
   struct Resources {  // of one device
     int units, memory, power, host_in, host_out, port_in, port_out, network_in, network_out;
+    std::vector<int> rails_in, rails_out;
   };
 
   const Resources& of(int device) const { return devices_[static_cast<std::size_t>(device)]; }
   std::vector<Use> path(const Copy& copy, Place source, Place destination, Issuer issuer) const;
-  void add_link(std::vector<Use>& uses, int from, int to, double rate) const;
+  void add_link(std::vector<Use>& uses, int from, int to, double rate, int rail = -1) const;
   double link_latency(int from, int to) const;
   void add_power(std::vector<Use>& uses, int from, int to, double joules) const;
   Throttle throttle(Issuer issuer) const;
@@ -92,7 +95,7 @@ class CostModel {
     bool ring = false;  // all goes to two neighbours instead
   };
   void cross_nodes(Shares& shares, const ExchangePlaces& places) const;
-  double steps(Between between) const;
+  double steps(Between between, int ways) const;
   Shares shares_of(const ExchangePlaces& places, Issuer issuer) const;
   void add_traffic(std::map<int, double>& load, Place place, double bytes, bool reads,
                    const Shares& shares, Issuer issuer) const;

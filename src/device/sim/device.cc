@@ -89,6 +89,12 @@ void SimDevice::forget(SimStream* stream) {
                      want_engine_.end());
 }
 
+int SimDevice::next_rail() {
+  const NetworkModel& network = machine_.platform().network;
+  if (network.use == Rails::split) return -1;
+  return std::exchange(next_rail_, (next_rail_ + 1) % network.rails);
+}
+
 const DeviceModel* model_of(const Device& device) {
   const auto* simulated = dynamic_cast<const SimDevice*>(&device);
   return simulated == nullptr ? nullptr : &simulated->model();

@@ -39,6 +39,8 @@ class SimDevice : public Device {
   void return_engine();
   void forget(SimStream* stream);  // it no longer wants one
   Dispatcher& dispatcher() { return dispatcher_; }
+  // Of the next copy to another node: -1 where each is split over all.
+  int next_rail();
 
  private:
   Span acquire(std::uint64_t bytes, MemoryKind kind) override;
@@ -48,6 +50,7 @@ class SimDevice : public Device {
   DeviceInfo info_;
   int index_;
   int free_engines_;
+  int next_rail_ = 0;
   Dispatcher dispatcher_;
   std::deque<SimStream*> want_engine_;
 };

@@ -72,6 +72,7 @@ SimExchange::SimExchange(SimDevice& device, const Exchange& exchange, const Libr
     places_.unit_copy_rate = kernel->unit_copy_rate;
     places_.memory = kernel->memory;
     places_.ramp_bytes = library.ramp_bytes;
+    places_.network_share = library.network_share;
   }
   charge_ = device_.machine().costs().exchange(places_, {device_.index(), 0});
 }

@@ -1,5 +1,6 @@
 // What an exchange costs: one flow through everything that it touches, each by its share.
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "core/error.h"
@@ -56,15 +57,18 @@ void CostModel::add_traffic(std::map<int, double>& load, Place place, double byt
   for (const Use& use : link) load[use.resource] += use.amount * bytes * share;
 }
 
-// In a hierarchy nodes gather or reduce first, and each device crosses with its part.
+// By trees the devices of a node reduce first, and each crosses with its part. There are two trees,
+// so that who has two nodes below it in one has none in the other: each node sends all bytes once
+// on the way up, half of them in each tree, and once on the way down, half of them to each of the
+// two below it. Of two nodes each sends half as much.
 void CostModel::cross_nodes(Shares& shares, const ExchangePlaces& places) const {
-  const double all = platform_.devices, node = platform_.node_devices;
-  if (platform_.nodes == 1 || places.between == Between::direct) return;
+  if (platform_.nodes == 1) return;
   shares.ring = places.between == Between::ring;
-  if (!shares.ring) {
-    shares.inside = platform_.library.reduce_links * all / node;
-    shares.beyond = 1 / node / platform_.library.reduce_network;
-  }
+  shares.beyond = 1 / places.network_share;
+  if (places.between != Between::tree) return;
+  const double nodes = platform_.nodes, node = platform_.node_devices;
+  shares.inside = platform_.library.reduce_links * nodes;
+  shares.beyond = (nodes > 2 ? nodes / (nodes - 1) : 1) / node / platform_.library.reduce_network;
 }
 
 // A ring goes through all devices of a node after the other, and as many rings at a time as those
@@ -80,9 +84,11 @@ void CostModel::pass_on(std::map<int, double>& load, double bytes, const Shares&
   add_traffic(load, {next, MemoryKind::device}, bytes - leaving, false, shares, issuer);
 }
 
-double CostModel::steps(Between between) const {
+// Of a tree: up, down, or both.
+double CostModel::steps(Between between, int ways) const {
   if (platform_.nodes == 1 || between == Between::direct) return 0;
-  return between == Between::ring ? platform_.devices - 1 : platform_.nodes - 1;
+  if (between == Between::ring) return platform_.devices - 1;
+  return ways * std::ceil(std::log2(platform_.nodes));
 }
 
 // A library's rate rises with what it moves: from half of the limit to all of it.
@@ -111,7 +117,7 @@ Charge CostModel::exchange(const ExchangePlaces& places, Issuer issuer) const {
   std::map<int, double> load;  // of the whole, by resource
   double bytes = 0;
   double passed_on = 0;
-  bool touches_peer = false;
+  bool pulls = false, pushes = false;
   const auto add = [&](const std::vector<Place>& spans, double each, bool reads) {
     for (const Place& place : spans) {
       const bool is_peer = place.device != issuer.device;
@@ -120,7 +126,7 @@ Charge CostModel::exchange(const ExchangePlaces& places, Issuer issuer) const {
       } else {
         add_traffic(load, place, each, reads, shares, issuer);
       }
-      touches_peer = touches_peer || is_peer;
+      (reads ? pulls : pushes) |= is_peer;
       bytes += each;
     }
   };
@@ -131,8 +137,8 @@ Charge CostModel::exchange(const ExchangePlaces& places, Issuer issuer) const {
   if (passed_on > 0) pass_on(load, passed_on, shares, issuer);
   Charge charge;
   charge.latency = platform_.device.kernel.launch + places.latency;
-  if (touches_peer) charge.latency += platform_.link.latency;
-  charge.latency += steps(places.between) * platform_.library.step_latency;
+  if (pulls || pushes) charge.latency += platform_.link.latency;
+  charge.latency += steps(places.between, pulls + pushes) * platform_.library.step_latency;
   charge.flow.amount = bytes / 2;
   charge.flow.priority = issuer.priority;
   if (bytes <= 0) return charge;

@@ -42,7 +42,8 @@ DeviceInfo describe(const Platform& platform, int index) {
 SimMachine::SimMachine(Platform platform)
     : platform_(std::move(platform)),
       name_("sim:" + platform_.name +
-            (platform_.nodes > 1 ? fmt::format(":nodes={}", platform_.nodes) : "")),
+            (platform_.nodes > 1 ? fmt::format(":nodes={}", platform_.nodes) : "") +
+            (platform_.network.use == Rails::round_robin ? ":rails=round-robin" : "")),
       turns_(clock_, [this] { return blocked(); }),
       costs_(platform_, clock_),
       devices_([this] {
@@ -129,7 +130,34 @@ std::string SimMachine::blocked() const {
 
 namespace {
 
-// NAME, a path, or either with :nodes=N behind it.
+// How a platform is opened: what stands behind its name.
+struct Options {
+  int nodes = 0;  // 0: as many as the platform says
+  Rails rails = Rails::split;
+};
+
+void read_option(Options& options, const std::string& key, const std::string& value,
+                 const std::string& argument) {
+  constexpr int kMostNodes = 1024;
+  if (key == "nodes") {
+    const char* end = value.data() + value.size();
+    const auto [last, error] = std::from_chars(value.data(), end, options.nodes);
+    if (error == std::errc() && last == end && options.nodes >= 1 && options.nodes <= kMostNodes) {
+      return;
+    }
+    throw UsageError(
+        fmt::format("--device sim:{}: expected nodes from 1 to {}", argument, kMostNodes));
+  }
+  const bool split = value == "split";
+  if (key != "rails" || (!split && value != "round-robin")) {
+    throw UsageError(fmt::format(
+        "--device sim:{}: expected nodes=N, rails=split or rails=round-robin, not {}={}", argument,
+        key, value));
+  }
+  options.rails = split ? Rails::split : Rails::round_robin;
+}
+
+// NAME, a path, or either with :KEY=VALUE behind it.
 std::unique_ptr<Machine> open_sim(const std::string& argument) {
   if (argument.empty()) {
     std::string names;
@@ -139,21 +167,18 @@ std::unique_ptr<Machine> open_sim(const std::string& argument) {
     throw UsageError(fmt::format(
         "--device sim: expected a platform, as in sim:mi300x-8: one of {}, or a TOML file", names));
   }
-  constexpr int kMostNodes = 1024;
-  int nodes = 0;
+  Options options;
   std::string name = argument;
-  const std::string option = ":nodes=";
-  const std::size_t at = name.find(option);
-  if (at != std::string::npos) {
-    const char* end = name.data() + name.size();
-    const auto [last, error] = std::from_chars(name.data() + at + option.size(), end, nodes);
-    if (error != std::errc() || last != end || nodes < 1 || nodes > kMostNodes) {
-      throw UsageError(
-          fmt::format("--device sim:{}: expected nodes from 1 to {}", argument, kMostNodes));
-    }
+  for (std::size_t at = name.rfind(':'); at != std::string::npos; at = name.rfind(':')) {
+    const std::string option = name.substr(at + 1);
+    const std::size_t equals = option.find('=');
+    if (equals == std::string::npos) break;
+    read_option(options, option.substr(0, equals), option.substr(equals + 1), argument);
     name.resize(at);
   }
-  return std::make_unique<SimMachine>(load_platform(name, nodes));
+  Platform platform = load_platform(name, options.nodes);
+  platform.network.use = options.rails;
+  return std::make_unique<SimMachine>(std::move(platform));
 }
 
 }  // namespace

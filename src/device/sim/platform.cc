@@ -166,6 +166,7 @@ LibraryModel read_library(TomlTable table) {
   library.step_latency = kMicro * table.number("step_us");
   library.reduce_links = table.positive("reduce_links");
   library.reduce_network = table.fraction("reduce_network");
+  library.network_share = table.fraction("network_share");
   table.finish();
   return library;
 }

@@ -105,6 +105,12 @@ struct HostModel {
   double link_latency = 0;
 };
 
+// How copies to another node use a device's NICs.
+enum class Rails {
+  split,       // each over all of them
+  round_robin  // each over one, in turns
+};
+
 // Between nodes: every device has so many NICs of its own, and a switch that is never full.
 struct NetworkModel {
   std::string kind;
@@ -112,13 +118,14 @@ struct NetworkModel {
   double rail_rate = 0;   // raw, one direction
   double efficiency = 0;  // share of it that arrives
   double latency = 0;
+  Rails use = Rails::split;
 };
 
 // How a collective of a library crosses nodes.
 enum class Between {
-  direct,       // every rank with every other
-  ring,         // through all ranks, one after the other
-  hierarchical  // within the nodes first
+  direct,  // every rank with every other
+  ring,    // through all ranks, one after the other
+  tree     // within the nodes, and two trees of nodes, each of half of the bytes
 };
 
 // One of the kernels of a collective library.
@@ -137,10 +144,11 @@ struct LibraryModel {
   double link_share = 0;     // of what kernels get of a link, of many bytes
   // b bytes that leave a rank take as long as b + r b / (r + b) would: the first are slower.
   double ramp_bytes = 0;
-  double step_latency = 0;  // of each step of a ring between nodes
-  double reduce_links =
-      1;  // of a reduction's bytes within a node: what a switch reduces is sent once
-  double reduce_network = 1;  // share of the network's rate that reductions between nodes get
+  double step_latency = 0;  // of each step of a ring or a tree between nodes
+  // Of an all_reduce's bytes within a node: what a switch reduces is sent once.
+  double reduce_links = 1;
+  // Shares of the network's rate: of trees, and of all else.
+  double reduce_network = 1, network_share = 1;
 };
 
 struct Platform {

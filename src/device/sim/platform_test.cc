@@ -127,6 +127,8 @@ TEST(Platform, OpensByNameAndByFile) {
   const auto cluster = open_machine("sim:p5-48xlarge:nodes=3");
   EXPECT_EQ(cluster->size(), 24);
   EXPECT_EQ(cluster->name(), "sim:p5-48xlarge:nodes=3");
+  EXPECT_EQ(open_machine("sim:p5-48xlarge:rails=round-robin:nodes=3")->name(),
+            "sim:p5-48xlarge:nodes=3:rails=round-robin");
   EXPECT_EQ(cluster->link(0, 7).kind, "NVLink");
   EXPECT_EQ(cluster->link(0, 8).kind, "EFA");
   EXPECT_EQ(cluster->link(0, 8).gb_per_s, 50);
@@ -138,7 +140,8 @@ TEST(Platform, OpensByNameAndByFile) {
 
 TEST(Platform, WhatCannotBeOpenedSaysWhatCan) {
   for (const char* device : {"sim", "sim:", "sim:mi301x", "sim:/nowhere/x.toml", "sim:/",
-                             "sim:h200-4:nodes=0", "sim:h200-4:nodes=x", "sim:h200-4:nodes=2000"}) {
+                             "sim:h200-4:nodes=0", "sim:h200-4:nodes=x", "sim:h200-4:rails=one",
+                             "sim:h200-4:node=2", "sim:h200-4:nodes=2000"}) {
     try {
       open_machine(device);
       ADD_FAILURE() << device;

@@ -59,7 +59,9 @@ void SimStream::enqueue_copy(const Copy& copy) {
                                   device_.info().name, copy.source.owner->info().name,
                                   copy.destination.owner->info().name));
   }
-  push(CopyOp{copy, machine_.costs().copy(copy, source, destination, issuer())});
+  Issuer by = issuer();
+  if (!machine_.costs().same_node(source.device, destination.device)) by.rail = device_.next_rail();
+  push(CopyOp{copy, machine_.costs().copy(copy, source, destination, by)});
 }
 
 void SimStream::enqueue_fill(const Span& span, const Fill& fill) {
