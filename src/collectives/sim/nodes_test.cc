@@ -14,8 +14,9 @@ constexpr std::uint64_t kBytes = 8ull << 30;
 
 class OverNodes : public ::testing::Test {
  protected:
-  double bus(CollectiveKind kind, int nodes, std::uint64_t bytes = kBytes) {
-    const auto machine = open_machine("sim:p5-48xlarge:nodes=" + std::to_string(nodes));
+  double bus(CollectiveKind kind, int nodes, std::uint64_t bytes = kBytes,
+             const std::string& platform = "p5-48xlarge") {
+    const auto machine = open_machine("sim:" + platform + ":nodes=" + std::to_string(nodes));
     Team team(*machine);
     Collective collective;
     collective.kind = kind;
@@ -92,6 +93,12 @@ TEST_F(OverNodes, ARingOfAThousand) {
   const double of_1024 = bus(CollectiveKind::all_gather, 128);
   EXPECT_LT(of_1024, of_256);
   EXPECT_GT(of_1024, of_256 / 2);
+}
+
+// Seven links of 50 GB/s within a node, a NIC of 50 GB/s a device between them: eight rings use
+// all.
+TEST_F(OverNodes, RingsUseAllLinksOfAMesh) {
+  EXPECT_GT(bus(CollectiveKind::all_gather, 4, kBytes, "mi300x-8"), 200);
 }
 
 TEST_F(OverNodes, OneNodeIsAsFastAsByItself) {

@@ -72,16 +72,19 @@ void CostModel::cross_nodes(Shares& shares, const ExchangePlaces& places) const 
 }
 
 // A ring goes through all devices of a node after the other, and as many rings at a time as those
-// are: one of them leaves the node behind each device.
+// are: one of them leaves the node behind each device. In a mesh each goes another way, so that
+// they use all links; to a switch all ways are one.
 void CostModel::pass_on(std::map<int, double>& load, double bytes, const Shares& shares,
                         Issuer issuer) const {
   const int node = platform_.node_devices, first = issuer.device / node * node;
-  const int next = first + (issuer.device + 1) % node;
   const int beyond = (issuer.device + node) % platform_.devices;
   const double leaving = bytes / node;
   add_traffic(load, {beyond, MemoryKind::device}, leaving, false, shares, issuer);
-  if (node == 1) return;
-  add_traffic(load, {next, MemoryKind::device}, bytes - leaving, false, shares, issuer);
+  const int ways = platform_.link.topology == Topology::mesh ? node - 1 : std::min(1, node - 1);
+  for (int step = 1; step <= ways; ++step) {
+    const int next = first + (issuer.device + step) % node;
+    add_traffic(load, {next, MemoryKind::device}, (bytes - leaving) / ways, false, shares, issuer);
+  }
 }
 
 // Of a tree: up, down, or both.
