@@ -16,10 +16,9 @@ namespace {
 constexpr int kFailed = 1;
 constexpr int kBadUsage = 2;
 constexpr const char* kNoCommand =
-    "expected a command, info, gemm, copy, collective, overlap, advise, calibrate, predict, run, "
-    "report or "
-    "compare "
-    "(see duet --help)";
+    "expected a command, info, gemm, copy, collective, fabric, overlap, advise, calibrate, "
+    "predict, "
+    "run, report or compare (see duet --help)";
 
 int bad_usage(const std::string& message) {
   std::cerr << "duet: " << message << '\n';
@@ -35,9 +34,10 @@ int run(int argc, char** argv) {
   std::vector<std::unique_ptr<duet::Command>> commands;
   for (const auto make :
        {duet::make_info_command, duet::make_gemm_command, duet::make_copy_command,
-        duet::make_collective_command, duet::make_overlap_command, duet::make_advise_command,
-        duet::make_calibrate_command, duet::make_predict_command, duet::make_run_command,
-        duet::make_report_command, duet::make_compare_command, duet::make_docs_command}) {
+        duet::make_collective_command, duet::make_fabric_command, duet::make_overlap_command,
+        duet::make_advise_command, duet::make_calibrate_command, duet::make_predict_command,
+        duet::make_run_command, duet::make_report_command, duet::make_compare_command,
+        duet::make_docs_command}) {
     commands.push_back(make(root));
   }
   try {

@@ -18,7 +18,9 @@ struct Unit {
 };
 
 // Longer suffixes first: "gb_per_s" also ends in "_s".
-constexpr std::array<Unit, 7> kUnits = {{{"gb_per_s", "GB/s"},
+constexpr std::array<Unit, 9> kUnits = {{{"gb_per_s", "GB/s"},
+                                         {"gbit_per_s", "Gbit/s"},
+                                         {"percent_of_link", "% of link"},
                                          {"tflops", "TFLOP/s"},
                                          {"gflops", "GFLOP/s"},
                                          {"percent", "%"},
@@ -42,6 +44,15 @@ Rates collective_rates(const Cost& cost, double seconds) {
                  {"algbw_gb_per_s", cost.algorithm_bytes / seconds / 1e9}};
   if (cost.busiest_wire_bytes > 0) {
     rates.emplace_back("wire_gb_per_s", cost.busiest_wire_bytes / seconds / 1e9);
+  }
+  return rates;
+}
+
+Rates network_rates(const Cost& cost, double seconds) {
+  const double gbit_per_s = 8 * cost.network_bytes / seconds / 1e9;
+  Rates rates = {{"gbit_per_s", gbit_per_s}};
+  if (cost.link_gbit_per_s > 0) {
+    rates.emplace_back("percent_of_link", 100 * gbit_per_s / cost.link_gbit_per_s);
   }
   return rates;
 }
@@ -78,6 +89,7 @@ std::string overlap_text(const nlohmann::ordered_json& record) {
 Rates rates_from(const Cost& cost, double seconds) {
   if (!(seconds > 0)) return {};
   if (cost.algorithm_bytes > 0) return collective_rates(cost, seconds);
+  if (cost.network_bytes > 0) return network_rates(cost, seconds);
   if (cost.flop > 0) return {{"tflops", cost.flop / seconds / 1e12}};
   const double bytes = cost.wire_bytes > 0 ? cost.wire_bytes : cost.memory_bytes;
   if (bytes > 0) return {{"gb_per_s", bytes / seconds / 1e9}};

@@ -15,7 +15,8 @@ using Rates = std::vector<std::pair<std::string, double>>;
 
 // "tflops" where there are FLOP, else "gb_per_s" of the bytes between devices, or of device
 // memory where nothing travels; of a collective "busbw_gb_per_s", "algbw_gb_per_s" and, where it is
-// known what leaves the busiest rank, "wire_gb_per_s". Empty if seconds is not positive.
+// known what leaves the busiest rank, "wire_gb_per_s"; of what goes over a network "gbit_per_s"
+// and, where the links' speed is known, "percent_of_link". Empty if seconds is not positive.
 Rates rates_from(const Cost& cost, double seconds);
 
 // How a column of this rate is headed: "TFLOP/s", "GB/s"; a rate of a benchmark's own by its name

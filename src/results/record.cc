@@ -68,6 +68,12 @@ void add_sampling(Record& record, const Sampling& sampling) {
   if (!sampling.telemetry.empty()) record["telemetry"] = telemetry_to_json(sampling.telemetry);
 }
 
+void add_network_cost(Record& record, const Cost& cost) {
+  if (cost.network_bytes <= 0) return;
+  record["network_bytes"] = cost.network_bytes;
+  record["link_gbit_per_s"] = cost.link_gbit_per_s;
+}
+
 void add_collective_cost(Record& record, const Cost& cost) {
   if (cost.algorithm_bytes <= 0) return;
   record["algorithm_bytes"] = cost.algorithm_bytes;
@@ -140,6 +146,7 @@ Record make_record(const Measurement& measurement) {
                         {"memory_bytes", measurement.cost.memory_bytes},
                         {"wire_bytes", measurement.cost.wire_bytes}};
       add_collective_cost(record["cost"], measurement.cost);
+      add_network_cost(record["cost"], measurement.cost);
     }
   }
   Record notes = Record::object();
@@ -199,12 +206,14 @@ Finished finished_of(const Record& record) {
   finished.cost.flop = get<double>(cost, "flop");
   finished.cost.memory_bytes = get<double>(cost, "memory_bytes");
   finished.cost.wire_bytes = get<double>(cost, "wire_bytes");
-  const std::pair<const char*, double*> collective[] = {
+  const std::pair<const char*, double*> some[] = {
       {"algorithm_bytes", &finished.cost.algorithm_bytes},
       {"bus_bytes", &finished.cost.bus_bytes},
-      {"busiest_wire_bytes", &finished.cost.busiest_wire_bytes}};
-  for (const auto& [key, bytes] : collective) {
-    if (cost.contains(key)) *bytes = get<double>(cost, key);
+      {"busiest_wire_bytes", &finished.cost.busiest_wire_bytes},
+      {"network_bytes", &finished.cost.network_bytes},
+      {"link_gbit_per_s", &finished.cost.link_gbit_per_s}};
+  for (const auto& [key, amount] : some) {
+    if (cost.contains(key)) *amount = get<double>(cost, key);
   }
   return finished;
 }

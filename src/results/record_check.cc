@@ -19,6 +19,7 @@ const Fields kCost = {
 const Fields kCollectiveCost = {{"algorithm_bytes", Kind::amount},
                                 {"bus_bytes", Kind::amount},
                                 {"busiest_wire_bytes", Kind::amount}};
+const Fields kNetworkCost = {{"network_bytes", Kind::amount}, {"link_gbit_per_s", Kind::amount}};
 const Fields kSampling = {{"seconds", Kind::object}, {"cost", Kind::object},
                           {"mode", Kind::text},      {"flushed", Kind::truth},
                           {"verified", Kind::truth}, {"rates", Kind::object},
@@ -96,6 +97,7 @@ void check_result(const Record& record) {
   if (record.contains("cost")) {
     require_all(record["cost"], "cost.", kCost);
     allow(record["cost"], "cost.", kCollectiveCost);
+    allow(record["cost"], "cost.", kNetworkCost);
   }
   if (record.contains("telemetry")) check_telemetry(record["telemetry"], "telemetry.");
   for (const char* object : {"rates", "metrics"}) {

@@ -18,6 +18,9 @@ struct Cost {
   // Of collectives, as nccl-tests counts them (docs/measuring.md): the size by which the algorithm
   // bandwidth counts, that times the bus factor, and what leaves the busiest rank (0: not known).
   double algorithm_bytes = 0, bus_bytes = 0, busiest_wire_bytes = 0;
+  // Of what goes over a network, which counts in bits: what one message carries, and what the links
+  // that it may use promise (0: unknown).
+  double network_bytes = 0, link_gbit_per_s = 0;
 };
 
 // Where a rank's share of the work runs.

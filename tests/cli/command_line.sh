@@ -8,7 +8,7 @@ short=(copy --device sim:mi300x-8 --kind local --executor dma --sizes 64K)
 expect_code 0 --help
 expect_code 0 --version
 grep -q '^duet [0-9]' out || fail "--version: $(cat out)"
-for command in info gemm copy collective run; do expect_code 0 "$command" --help; done
+for command in info gemm copy collective fabric run; do expect_code 0 "$command" --help; done
 [[ $(awk 'length > 100' out | wc -l) == 0 ]] || fail "--help is wider than 100 columns"
 expect_code 0 run
 grep -q '^quick' out || fail "run does not list quick"
@@ -67,6 +67,22 @@ refuses 'has 2 devices' collective all_gather --device host:2 -g 8
 refuses 'expected one of them' collective all_gather --loop --mode adaptive
 refuses 'expected out, in or both' collective all_gather --in-place maybe
 refuses 'even, random or one_heavy' collective all_to_all_v --skew odd
+refuses 'expected one of send_recv, write, write_imm, read' fabric put
+refuses 'expected one of single, split, round_robin' fabric --rail-mode all
+refuses 'expected host or pinned' fabric --memory paper
+refuses 'expected one-way, two-way or both' fabric --direction sideways
+refuses 'whole number of 1' fabric --window 0
+refuses 'whole number of 1' fabric --messages some
+refuses 'Gbit/s above 0' fabric --link-gbit none
+refuses 'seconds above 0' fabric --stall 0
+if [[ -e $(dirname "$duet")/modules/duet_libfabric.so ]]; then
+  refuses 'shm' fabric --provider abacus
+  refuses "there is no 'eth99'" fabric --rails eth99
+  refuses 'expected host, cuda or hip' fabric --provider shm --device sim:mi300x-8
+else
+  expect_code 1 fabric
+  grep -q 'needs libfabric' err || fail "fabric without libfabric: $(cat err)"
+fi
 refuses 'expected quick or seed' run slow
 refuses 'expected host, cuda, hip or sim' run quick --device abacus
 refuses 'FILE' "${short[@]}" --json

@@ -1,0 +1,152 @@
+// `duet fabric`: its flags, as options of the fabric benchmark.
+#include <cstdlib>
+
+#include "cli/as_one.h"
+#include "cli/both_ends.h"
+#include "cli/command.h"
+#include "cli/flags.h"
+#include "cli/interrupt.h"
+#include "cli/lists.h"
+#include "cli/measure.h"
+#include "cli/own_machines.h"
+#include "core/error.h"
+#include "core/units.h"
+#include "fabric/cases.h"
+
+namespace duet {
+namespace {
+
+MemoryKind parse_fabric_memory(const std::string& text) {
+  if (text == "host") return MemoryKind::plain;
+  if (text == "pinned") return MemoryKind::pinned;
+  throw UsageError("--memory: unknown memory '" + text + "': expected host or pinned");
+}
+
+std::vector<bool> parse_directions(const std::string& text) {
+  if (text == "both") return {false, true};
+  if (text == "one-way") return {false};
+  if (text == "two-way") return {true};
+  throw UsageError("--direction: unknown '" + text + "': expected one-way, two-way or both");
+}
+
+class FabricCommand : public Command {
+ public:
+  explicit FabricCommand(CLI::App& root)
+      : app_(root.add_subcommand(
+            "fabric",
+            "Measure messages between two processes over the network, by libfabric, on "
+            "one rail or several")) {
+    app_->add_option("operations", operations_,
+                     "send_recv (there and back), write, write_imm, read, several between commas, "
+                     "or all; default all")
+        ->type_name("LIST")
+        ->check(not_empty());
+    add_device_flags(*app_, devices_, "host");
+    add("--provider", options_.settings.provider, "NAME",
+        "libfabric's provider: tcp;ofi_rxm (or tcp), shm, efa; default tcp;ofi_rxm");
+    add("--sizes", sizes_, "LIST",
+        "Bytes of a message: 64K, 1M or a range 4K..2G by powers of two; default 256K..1G");
+    add("--window", windows_, "LIST", "Messages in flight; default 1,8");
+    add("--messages", messages_, "COUNT",
+        "Messages of an iteration, each with memory of its own; default: as many windows as fit "
+        "into 32 MiB, from 1 to 32");
+    add("--chunk", chunk_, "BYTES",
+        "Cut a message into pieces of so many bytes; 0: as few as there are rails; default 1M");
+    add("--direction", directions_, "WHICH",
+        "one-way, two-way (both at once) or both; default one-way");
+    add("--memory", memory_, "LIST",
+        "Where messages lie: host, pinned (registered with the GPU of --device); default host");
+    add("--memory-limit", limit_, "BYTES",
+        "Skip cases that need more for one direction of a process; default 2G");
+    add_rail_flags();
+    add_mode_flags(*app_, mode_);
+    add_output_flags(*app_, output_);
+  }
+
+  CLI::App& app() override { return *app_; }
+
+  int run(const std::vector<std::string>& line) override {
+    FabricOptions options = parsed();
+    const BothEnds both;
+    const auto processes = Processes::find(meet_seconds_);
+    return as_one(*processes, [&] { return run_in(*processes, options, line); });
+  }
+
+ private:
+  void add_rail_flags() {
+    add("--rails", options_.settings.rails, "LIST",
+        "NICs by name or address between commas (interfaces for tcp), a number (so many of the "
+        "nearest) or all; default 1");
+    add("--rail-mode", modes_, "LIST",
+        "single (the first rail), split (a message over all), round_robin (message by message); "
+        "default: all that differ");
+    app_->add_option("--link-gbit", options_.settings.link_gbit,
+                     "Gbit/s of one rail, one direction; default: as the link says")
+        ->type_name("GBIT")
+        ->check(number_above(0, "a number of Gbit/s above 0"));
+    app_->add_option("--stall", options_.settings.stall_seconds,
+                     "A rail on which nothing ends for so long is stalled; default 10")
+        ->type_name("SECONDS")
+        ->check(number_above(0, "a number of seconds above 0"));
+    app_->add_flag("--failover", options_.settings.failover,
+                   "Send what a lost rail leaves over the others (not send_recv); else its case "
+                   "fails");
+    app_->add_option("--meet", meet_seconds_, "Wait so long for the other process; default 60")
+        ->type_name("SECONDS")
+        ->check(number_above(0, "a number of seconds above 0"));
+  }
+
+  int run_in(Processes& processes, FabricOptions& options, const std::vector<std::string>& line) {
+    std::vector<std::string> devices = device_names(devices_);
+    if (devices.empty()) devices = {"host"};
+    Plan plan;
+    open_own_machines(plan, devices, processes);
+    for (std::size_t i = 0; i < plan.machines.size(); ++i) {
+      Machine& machine = *plan.machines[i];
+      if (machine.is_virtual()) {
+        throw UsageError("duet fabric --device " + machine.name() +
+                         ": expected host, cuda or hip: a simulated machine has no network");
+      }
+      options.device_name = plan.names[i];
+      add_job(plan, machine, fabric_benchmark(machine, options, interrupted, processes),
+              plan.names[i]);
+    }
+    return measure(plan, output_, line);
+  }
+
+  FabricOptions parsed() const {
+    FabricOptions options = options_;
+    if (options.settings.provider == "tcp") options.settings.provider = "tcp;ofi_rxm";
+    if (!operations_.empty() && operations_ != "all") {
+      options.operations = parse_list(operations_, parse_fabric_operation);
+    }
+    if (!sizes_.empty()) options.sizes = parse_sizes(sizes_);
+    if (!modes_.empty()) options.modes = parse_list(modes_, parse_rail_mode);
+    if (!memory_.empty()) options.memory = parse_list(memory_, parse_fabric_memory);
+    if (!directions_.empty()) options.directions = parse_directions(directions_);
+    const auto window = [](const std::string& text) { return parse_number(text, 1, "--window"); };
+    if (!windows_.empty()) options.windows = parse_list(windows_, window);
+    if (!messages_.empty()) options.messages = parse_number(messages_, 1, "--messages");
+    if (!chunk_.empty()) options.chunk = parse_bytes(chunk_);
+    if (!limit_.empty()) options.memory_limit = parse_bytes(limit_);
+    options.mode = mode_of(mode_);
+    return options;
+  }
+
+  CLI::App* app_;
+  FabricOptions options_;
+  DeviceFlags devices_;
+  ModeFlags mode_;
+  OutputFlags output_;
+  std::string operations_, sizes_, windows_, messages_, chunk_, directions_, memory_, limit_,
+      modes_;
+  double meet_seconds_ = 60;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_fabric_command(CLI::App& root) {
+  return std::make_unique<FabricCommand>(root);
+}
+
+}  // namespace duet

@@ -1,0 +1,24 @@
+// What libfabric has on this machine: its providers, and each one's NICs or interfaces.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "fabric/libfabric/check.h"
+#include "fabric/rail.h"
+
+namespace duet::libfabric {
+
+// Providers whose endpoints have all that Duet's rails need.
+std::vector<std::string> usable_providers();
+
+struct Candidate {
+  RailInfo info;
+  Info fi;  // opens it
+};
+
+// One a NIC or address, in libfabric's order; empty where the provider is not usable here. `why`
+// then says why, in libfabric's words.
+std::vector<Candidate> candidates(const std::string& provider, std::string& why);
+
+}  // namespace duet::libfabric

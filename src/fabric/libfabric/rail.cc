@@ -1,0 +1,158 @@
+// Posting and polling by libfabric; see rail.h.
+#include "fabric/libfabric/rail.h"
+
+#include <fmt/format.h>
+#include <rdma/fi_rma.h>
+#include <rdma/fi_tagged.h>
+
+#include "core/error.h"
+#include "fabric/libfabric/memory.h"
+
+namespace duet::libfabric {
+namespace {
+
+constexpr std::size_t kMostEvents = 64;  // read from the queue at once
+
+}  // namespace
+
+EndpointRail::EndpointRail(RailInfo rail, Info info)
+    : rail_(std::move(rail)), domain_(std::make_shared<Domain>(std::move(info))) {
+  open_endpoint();
+}
+
+// The endpoint goes first: what it has under way must not reach the contexts.
+EndpointRail::~EndpointRail() { endpoint_.reset(); }
+
+void EndpointRail::open_endpoint() {
+  fi_info* info = const_cast<fi_info*>(&domain_->info());
+  fi_cq_attr queue_attributes{};
+  queue_attributes.format = FI_CQ_FORMAT_TAGGED;
+  queue_attributes.wait_obj = FI_WAIT_NONE;
+  fid_cq* queue = nullptr;
+  DUET_FI_CHECK(fi_cq_open(domain_->get(), &queue_attributes, &queue, nullptr));
+  queue_.reset(queue);
+  fi_av_attr address_attributes{};
+  address_attributes.type = FI_AV_TABLE;
+  fid_av* addresses = nullptr;
+  DUET_FI_CHECK(fi_av_open(domain_->get(), &address_attributes, &addresses, nullptr));
+  addresses_.reset(addresses);
+  fid_ep* endpoint = nullptr;
+  DUET_FI_CHECK(fi_endpoint(domain_->get(), info, &endpoint, nullptr));
+  endpoint_.reset(endpoint);
+  DUET_FI_CHECK(fi_ep_bind(endpoint, &queue->fid, FI_TRANSMIT | FI_RECV));
+  DUET_FI_CHECK(fi_ep_bind(endpoint, &addresses->fid, 0));
+  DUET_FI_CHECK(fi_enable(endpoint));
+}
+
+std::string EndpointRail::endpoint() const {
+  std::size_t bytes = 256;
+  std::string name(bytes, '\0');
+  DUET_FI_CHECK(fi_getname(&endpoint_->fid, name.data(), &bytes));
+  name.resize(bytes);
+  return name;
+}
+
+void EndpointRail::connect(int peer, const std::string& endpoint) {
+  fi_addr_t address = FI_ADDR_UNSPEC;
+  if (fi_av_insert(addresses_.get(), endpoint.data(), 1, &address, 0, nullptr) != 1) {
+    throw Error(fmt::format("{}: fi_av_insert refused the peer's address", rail_.name));
+  }
+  peers_[peer] = address;
+}
+
+std::unique_ptr<RailMemory> EndpointRail::register_memory(std::byte* data, std::uint64_t bytes) {
+  return std::make_unique<Memory>(domain_, data, bytes);
+}
+
+EndpointRail::Context* EndpointRail::take_context(std::uint64_t id) {
+  if (free_.empty()) {
+    contexts_.push_back(std::make_unique<Context>());
+    free_.push_back(contexts_.back().get());
+  }
+  Context* context = free_.back();
+  free_.pop_back();
+  context->id = id;
+  return context;
+}
+
+bool EndpointRail::post(const RailPost& post) {
+  Context* context = take_context(post.id);
+  const long result = start(post, context);
+  if (result == 0) return true;
+  free_.push_back(context);
+  if (result == -FI_EAGAIN) return false;
+  throw Error(fmt::format("{}: {}", rail_.name, words(result)));
+}
+
+long EndpointRail::start(const RailPost& post, void* context) {
+  void* descriptor = static_cast<const Memory*>(post.memory)->descriptor();
+  const bool message = post.call == RailCall::send || post.call == RailCall::receive;
+  return message ? start_message(post, descriptor, context)
+                 : start_remote(post, descriptor, context);
+}
+
+long EndpointRail::start_message(const RailPost& post, void* descriptor, void* context) {
+  const fi_addr_t peer = peers_.at(post.peer);
+  if (post.call == RailCall::receive) {
+    return fi_trecv(endpoint_.get(), post.data, post.bytes, descriptor, peer, post.tag, 0, context);
+  }
+  return fi_tsend(endpoint_.get(), post.data, post.bytes, descriptor, peer, post.tag, context);
+}
+
+// Without FI_DELIVERY_COMPLETE a write may end while its data are still on their way.
+long EndpointRail::start_remote(const RailPost& post, void* descriptor, void* context) {
+  iovec local{post.data, post.bytes};
+  fi_rma_iov remote{post.remote.base + post.remote_offset, post.bytes, post.remote.key};
+  fi_msg_rma message{};
+  message.msg_iov = &local;
+  message.desc = &descriptor;
+  message.iov_count = 1;
+  message.addr = peers_.at(post.peer);
+  message.rma_iov = &remote;
+  message.rma_iov_count = 1;
+  message.context = context;
+  message.data = post.immediate;
+  if (post.call == RailCall::read) return fi_readmsg(endpoint_.get(), &message, FI_COMPLETION);
+  const std::uint64_t immediate = post.call == RailCall::write_imm ? FI_REMOTE_CQ_DATA : 0;
+  return fi_writemsg(endpoint_.get(), &message, FI_COMPLETION | FI_DELIVERY_COMPLETE | immediate);
+}
+
+void EndpointRail::poll(std::vector<RailEvent>& events) {
+  events.clear();
+  fi_cq_tagged_entry entries[kMostEvents];
+  const ssize_t count = fi_cq_read(queue_.get(), entries, kMostEvents);
+  if (count == -FI_EAGAIN) return;
+  if (count == -FI_EAVAIL) {
+    events.push_back(read_error());
+    return;
+  }
+  DUET_FI_CHECK(count);
+  for (ssize_t i = 0; i < count; ++i) {
+    const fi_cq_tagged_entry& entry = entries[i];
+    RailEvent event;
+    event.arrived = (entry.flags & FI_REMOTE_CQ_DATA) != 0;
+    event.immediate = static_cast<std::uint32_t>(entry.data);
+    if (!event.arrived) {
+      auto* context = static_cast<Context*>(entry.op_context);
+      event.id = context->id;
+      free_.push_back(context);
+    }
+    events.push_back(std::move(event));
+  }
+}
+
+RailEvent EndpointRail::read_error() {
+  fi_cq_err_entry entry{};
+  DUET_FI_CHECK(fi_cq_readerr(queue_.get(), &entry, 0));
+  RailEvent event;
+  event.error = words(-entry.err);
+  if (entry.op_context == nullptr) {
+    throw Error(fmt::format("{}: {}", rail_.name, event.error));
+  }
+  auto* context = static_cast<Context*>(entry.op_context);
+  event.id = context->id;
+  free_.push_back(context);
+  return event;
+}
+
+}  // namespace duet::libfabric

@@ -1,0 +1,55 @@
+// A rail as a reliable datagram endpoint of libfabric with its own completion queue.
+#pragma once
+
+#include <rdma/fi_cm.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fabric/libfabric/domain.h"
+#include "fabric/rail.h"
+
+namespace duet::libfabric {
+
+class EndpointRail : public Rail {
+ public:
+  // Throws Error.
+  EndpointRail(RailInfo rail, Info info);
+  ~EndpointRail() override;
+
+  const RailInfo& info() const override { return rail_; }
+  std::string endpoint() const override;
+  void connect(int peer, const std::string& endpoint) override;
+  std::unique_ptr<RailMemory> register_memory(std::byte* data, std::uint64_t bytes) override;
+  bool post(const RailPost& post) override;
+  void poll(std::vector<RailEvent>& events) override;
+
+ private:
+  // What libfabric keeps of an operation until it has ended; `space` is first and libfabric's own.
+  struct Context {
+    fi_context2 space;
+    std::uint64_t id = 0;
+  };
+
+  void open_endpoint();
+  Context* take_context(std::uint64_t id);
+  long start(const RailPost& post, void* context);
+  long start_message(const RailPost& post, void* descriptor, void* context);
+  long start_remote(const RailPost& post, void* descriptor, void* context);
+  RailEvent read_error();
+
+  RailInfo rail_;
+  std::shared_ptr<Domain> domain_;
+  Handle<fid_cq> queue_;
+  Handle<fid_av> addresses_;
+  Handle<fid_ep> endpoint_;
+  std::map<int, fi_addr_t> peers_;
+  std::vector<std::unique_ptr<Context>> contexts_;  // all that were ever made
+  std::vector<Context*> free_;
+};
+
+}  // namespace duet::libfabric

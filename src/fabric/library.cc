@@ -1,0 +1,27 @@
+// The one fabric library; see library.h.
+#include "fabric/library.h"
+
+#include "core/error.h"
+#include "core/module.h"
+
+namespace duet {
+namespace {
+
+std::unique_ptr<FabricLibrary>& registered() {
+  static std::unique_ptr<FabricLibrary> library;
+  return library;
+}
+
+}  // namespace
+
+void register_fabric(std::unique_ptr<FabricLibrary> library) { registered() = std::move(library); }
+
+const FabricLibrary& fabric_library() {
+  const ModuleState& state = load_module("libfabric");
+  if (!state.loaded || registered() == nullptr) {
+    throw Unavailable("the fabric needs libfabric, whose module is " + state.reason);
+  }
+  return *registered();
+}
+
+}  // namespace duet

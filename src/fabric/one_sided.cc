@@ -1,0 +1,86 @@
+// One-sided operations; see one_sided.h.
+#include "fabric/one_sided.h"
+
+#include <algorithm>
+
+namespace duet {
+namespace {
+
+RailCall call_of(FabricOperation operation, bool last) {
+  if (operation == FabricOperation::read) return RailCall::read;
+  const bool told = operation == FabricOperation::write_imm && last;
+  return told ? RailCall::write_imm : RailCall::write;
+}
+
+}  // namespace
+
+OneSided::OneSided(Traffic& traffic, RailSet& rails, const FabricLoad& load, const Region& here,
+                   const Region& there, std::function<double()> now)
+    : traffic_(traffic),
+      rails_(rails),
+      load_(load),
+      here_(here),
+      there_(there),
+      now_(std::move(now)),
+      open_(load.messages.size()) {
+  latencies_.reserve(load.messages.size());
+}
+
+void OneSided::start() {
+  const auto window = static_cast<std::size_t>(load_.window);
+  while (opened_ < std::min(window, load_.messages.size())) open_next();
+}
+
+void OneSided::open_next() {
+  const std::size_t message = opened_++;
+  const auto pieces =
+      cut_message(load_.bytes, message, load_.mode, rails_.all_living(), load_.chunk);
+  open_[message] = {now_(), pieces.size()};
+  for (const MessagePiece& piece : pieces) queue({message, piece});
+}
+
+void OneSided::queue(const Part& part) {
+  if (free_.empty()) {
+    free_.push_back(parts_.size());
+    parts_.emplace_back();
+  }
+  const std::uint64_t token = free_.back();
+  free_.pop_back();
+  parts_[token] = part;
+  const Message& message = load_.messages[part.message];
+  const int rail = part.piece.rail;
+  RailPost post;
+  post.call = call_of(load_.operation, part.piece.last);
+  post.peer = message.peer;
+  post.data = here_.data() + message.local + part.piece.offset;
+  post.bytes = part.piece.bytes;
+  post.memory = here_.memory(rail);
+  post.immediate = static_cast<std::uint32_t>(part.message);
+  post.remote_offset = message.remote + part.piece.offset;
+  post.remote = there_.remote(message.peer, rail);
+  traffic_.queue(rail, post, *this, token, true);
+}
+
+void OneSided::ended(std::uint64_t token) {
+  const std::uint64_t message = parts_[token].message;
+  free_.push_back(token);
+  Open& open = open_[message];
+  if (--open.pieces > 0) return;
+  latencies_.push_back(now_() - open.begin);
+  ++ended_;
+  if (opened_ < load_.messages.size()) open_next();
+}
+
+bool OneSided::lost(int, const std::vector<std::uint64_t>& tokens) {
+  const std::vector<int> living = rails_.all_living();
+  std::size_t turn = 0;
+  for (const std::uint64_t token : tokens) {
+    Part part = parts_[token];
+    free_.push_back(token);
+    part.piece.rail = living[turn++ % living.size()];
+    queue(part);
+  }
+  return true;
+}
+
+}  // namespace duet

@@ -1,0 +1,62 @@
+// Names of operations and modes.
+#include "fabric/operation.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "core/error.h"
+
+namespace duet {
+namespace {
+
+constexpr std::pair<FabricOperation, std::string_view> kOperations[] = {
+    {FabricOperation::send_recv, "send_recv"},
+    {FabricOperation::write, "write"},
+    {FabricOperation::write_imm, "write_imm"},
+    {FabricOperation::read, "read"}};
+
+constexpr std::pair<RailMode, std::string_view> kRailModes[] = {
+    {RailMode::single, "single"},
+    {RailMode::split, "split"},
+    {RailMode::round_robin, "round_robin"}};
+
+}  // namespace
+
+std::string_view name(FabricOperation operation) {
+  for (const auto& [each, word] : kOperations) {
+    if (each == operation) return word;
+  }
+  return "";
+}
+
+std::string_view name(RailMode mode) {
+  for (const auto& [each, word] : kRailModes) {
+    if (each == mode) return word;
+  }
+  return "";
+}
+
+FabricOperation parse_fabric_operation(std::string_view text) {
+  for (const auto& [each, word] : kOperations) {
+    if (word == text) return each;
+  }
+  throw UsageError(fmt::format(
+      "unknown operation '{}': expected one of send_recv, write, write_imm, read", text));
+}
+
+RailMode parse_rail_mode(std::string_view text) {
+  for (const auto& [each, word] : kRailModes) {
+    if (word == text) return each;
+  }
+  throw UsageError(fmt::format(
+      "--rail-mode: unknown mode '{}': expected one of single, split, round_robin", text));
+}
+
+std::vector<FabricOperation> all_fabric_operations() {
+  std::vector<FabricOperation> all;
+  for (const auto& each : kOperations) all.push_back(each.first);
+  return all;
+}
+
+}  // namespace duet

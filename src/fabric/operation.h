@@ -1,0 +1,31 @@
+// What is measured over the fabric, and how messages are laid over its rails.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace duet {
+
+enum class FabricOperation {
+  send_recv,  // a message there and one back
+  write,      // into the peer's memory
+  write_imm,  // the same, and the peer's queue tells of its arrival
+  read,       // from the peer's memory
+};
+
+enum class RailMode {
+  single,       // the first rail alone
+  split,        // every message over all rails, the remainder over the last
+  round_robin,  // message i over rail i modulo their number
+};
+
+std::string_view name(FabricOperation operation);
+std::string_view name(RailMode mode);
+
+// Throw UsageError that lists the known names.
+FabricOperation parse_fabric_operation(std::string_view text);
+RailMode parse_rail_mode(std::string_view text);
+
+std::vector<FabricOperation> all_fabric_operations();
+
+}  // namespace duet

@@ -1,0 +1,23 @@
+// How a message is cut: over rails, and on each rail into chunks.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "fabric/operation.h"
+
+namespace duet {
+
+struct MessagePiece {
+  int rail = 0;
+  std::uint64_t offset = 0, bytes = 0;  // in the message
+  bool last = false;                    // of its message on its rail
+};
+
+// The pieces of message number `message`, together all of its bytes, in the order to post them:
+// rail after rail by turns, so that all have something to do from the start. `rails`: those to use,
+// at least one. `chunk`: bytes of a piece at most; 0: a rail's part in one piece.
+std::vector<MessagePiece> cut_message(std::uint64_t bytes, std::uint64_t message, RailMode mode,
+                                      const std::vector<int>& rails, std::uint64_t chunk);
+
+}  // namespace duet

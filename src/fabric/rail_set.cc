@@ -1,0 +1,27 @@
+// Keeping rails; see rail_set.h.
+#include "fabric/rail_set.h"
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+
+namespace duet {
+
+Rail& RailSet::at(int rail) {
+  if (!living(rail)) throw BadArgument(fmt::format("rail {} is lost", name(rail)));
+  return *rails_[static_cast<std::size_t>(rail)];
+}
+
+std::vector<int> RailSet::all_living() const {
+  std::vector<int> living_ones;
+  for (int i = 0; i < size(); ++i) {
+    if (living(i)) living_ones.push_back(i);
+  }
+  return living_ones;
+}
+
+std::string rail_name(const RailInfo& rail) {
+  return rail.address.empty() ? rail.name : fmt::format("{} ({})", rail.name, rail.address);
+}
+
+}  // namespace duet

@@ -1,0 +1,39 @@
+// The open rails of a process, and which of them are lost.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fabric/rail.h"
+
+namespace duet {
+
+class RailSet {
+ public:
+  // `names` are for messages; a rail that is null is lost from the start.
+  RailSet(std::vector<std::unique_ptr<Rail>> rails, std::vector<std::string> names)
+      : rails_(std::move(rails)), names_(std::move(names)) {}
+
+  int size() const { return static_cast<int>(rails_.size()); }
+  // Throws BadArgument for one that is lost.
+  Rail& at(int rail);
+  bool living(int rail) const { return rails_[static_cast<std::size_t>(rail)] != nullptr; }
+  std::vector<int> all_living() const;
+
+  // Closes the rail for good: what it has under way reaches this process's memory no more.
+  void lose(int rail) { rails_[static_cast<std::size_t>(rail)] = nullptr; }
+
+  // "r2 (10.0.2.1)", of a lost one as well.
+  const std::string& name(int rail) const { return names_[static_cast<std::size_t>(rail)]; }
+
+ private:
+  std::vector<std::unique_ptr<Rail>> rails_;  // null: lost
+  std::vector<std::string> names_;
+};
+
+// "r2 (10.0.2.1)", "shm".
+std::string rail_name(const RailInfo& rail);
+
+}  // namespace duet

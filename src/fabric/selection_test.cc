@@ -1,0 +1,48 @@
+// Rails by name, by number and by nearness.
+#include "fabric/selection.h"
+
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+
+namespace duet {
+namespace {
+
+std::vector<RailInfo> some() {
+  return {{"lo", "127.0.0.1", 0, -1},
+          {"far", "10.0.0.1", 100, 1},
+          {"near", "10.0.1.1", 100, 0},
+          {"any", "10.0.2.1", 100, -1}};
+}
+
+std::string chosen(const std::string& wanted, int node = 0) {
+  std::string names;
+  for (const RailInfo& rail : select_rails(some(), wanted, node)) names += rail.name + " ";
+  return names;
+}
+
+TEST(Selection, TheNearestComeFirst) {
+  EXPECT_EQ(chosen(""), "near ");
+  EXPECT_EQ(chosen("", 1), "far ");
+  EXPECT_EQ(chosen("", -1), "far ");
+  EXPECT_EQ(chosen("2"), "near any ");
+  EXPECT_EQ(chosen("all"), "near any far ");
+}
+
+TEST(Selection, NamesAndAddressesKeepTheirOrder) {
+  EXPECT_EQ(chosen("far, 10.0.1.1,lo"), "far near lo ");
+}
+
+TEST(Selection, TheLoopbackIsTakenWhereThereIsNothingElse) {
+  EXPECT_EQ(select_rails({{"lo", "127.0.0.1", 0, -1}}, "", 0).size(), 1u);
+  EXPECT_EQ(select_rails({{"lo", "127.0.0.1", 0, -1}}, "all", 0).size(), 1u);
+}
+
+TEST(Selection, WhatIsNotThereIsRefused) {
+  for (const char* wanted : {"eth9", "0", "5", "near,near", "near,10.0.1.1", "near,", "-1"}) {
+    EXPECT_THROW(chosen(wanted), UsageError) << wanted;
+  }
+}
+
+}  // namespace
+}  // namespace duet

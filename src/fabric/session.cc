@@ -1,0 +1,167 @@
+// Opening and connecting; see session.h.
+#include "fabric/session.h"
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/packing.h"
+#include "fabric/clock.h"
+#include "fabric/library.h"
+#include "fabric/selection.h"
+#include "team/agreement.h"
+
+namespace duet {
+namespace {
+
+constexpr double kMeetSeconds = 60;
+
+std::string process_name(int index) { return fmt::format("process {}", index); }
+
+std::string packed(const std::map<int, std::string>& losses) {
+  std::vector<std::string> items;
+  for (const auto& [rail, words] : losses) {
+    items.push_back(std::to_string(rail));
+    items.push_back(words);
+  }
+  return pack(items);
+}
+
+std::vector<RailInfo> chosen_rails(const FabricSettings& settings, int numa_node) {
+  std::vector<RailInfo> there = fabric_library().rails(settings.provider);
+  for (RailInfo& rail : there) rail.numa_node = numa_node_of(rail.name);
+  std::vector<RailInfo> chosen = select_rails(std::move(there), settings.rails, numa_node);
+  for (RailInfo& rail : chosen) {
+    if (rail.gbit_per_s <= 0) rail.gbit_per_s = interface_gbit_per_s(rail.name);
+    if (settings.link_gbit > 0) rail.gbit_per_s = settings.link_gbit;
+  }
+  return chosen;
+}
+
+}  // namespace
+
+FabricSession::FabricSession(Processes& processes, const FabricSettings& settings, int numa_node)
+    : processes_(processes), settings_(settings) {
+  std::vector<std::string> counts;
+  run_together(processes_, [&] {
+    infos_ = chosen_rails(settings_, numa_node);
+    counts = processes_.gather_all(std::to_string(infos_.size()), "all processes to find rails",
+                                   kMeetSeconds);
+  });
+  for (std::size_t i = 1; i < counts.size(); ++i) {
+    if (counts[i] == counts[0]) continue;
+    throw UsageError(fmt::format("process 0 has {} rails and process {} has {}: expected as many",
+                                 counts[0], i, counts[i]));
+  }
+}
+
+FabricSession::~FabricSession() { close(); }
+
+std::vector<int> FabricSession::peers() const {
+  std::vector<int> others;
+  for (int i = 0; i < processes_.size(); ++i) {
+    if (i != processes_.index()) others.push_back(i);
+  }
+  return others;
+}
+
+void FabricSession::open() {
+  if (rails_ != nullptr) return;
+  share_losses();
+  std::vector<std::unique_ptr<Rail>> open;
+  std::vector<std::string> names;
+  for (int i = 0; i < rail_count(); ++i) {
+    const RailInfo& info = infos_[static_cast<std::size_t>(i)];
+    const bool lost = lost_.count(i) > 0;
+    open.push_back(lost ? nullptr : fabric_library().open(settings_.provider, info));
+    names.push_back(rail_name(info));
+  }
+  rails_ = std::make_unique<RailSet>(std::move(open), std::move(names));
+  greetings_ = 0;
+  exchange_endpoints();
+  TrafficOptions options;
+  options.stall_seconds = settings_.stall_seconds;
+  options.failover = settings_.failover;
+  options.now = steady_now;
+  options.peer_name = process_name;
+  traffic_ = std::make_unique<Traffic>(*rails_, options);
+  greeting_ = std::make_unique<Greeting>(*traffic_, *rails_);
+}
+
+// A process that failed for a rail may have been the only one that saw why.
+void FabricSession::share_losses() {
+  for (const std::string& each :
+       processes_.gather_all(packed(lost_), "all processes to open rails", kMeetSeconds)) {
+    add_losses(each);
+  }
+}
+
+void FabricSession::add_losses(const std::string& packed) {
+  const std::vector<std::string> items = unpack(packed);
+  for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
+    lost_.emplace(std::stoi(items[i]), items[i + 1]);
+  }
+}
+
+void FabricSession::exchange_endpoints() {
+  std::vector<std::string> own;
+  for (int i = 0; i < rail_count(); ++i) {
+    own.push_back(rails_->living(i) ? rails_->at(i).endpoint() : "");
+  }
+  const auto all = processes_.gather_all(pack(own), "all processes to open rails", kMeetSeconds);
+  for (const int peer : peers()) {
+    const std::vector<std::string> theirs = unpack(all.at(static_cast<std::size_t>(peer)));
+    for (const int rail : rails_->all_living()) {
+      rails_->at(rail).connect(peer, theirs.at(static_cast<std::size_t>(rail)));
+    }
+  }
+}
+
+// Rails first: what they have under way knows of the others.
+void FabricSession::close() noexcept {
+  if (rails_ == nullptr) return;
+  remember_losses();
+  for (const int rail : rails_->all_living()) rails_->lose(rail);
+  greeting_.reset();
+  traffic_.reset();
+  rails_.reset();
+}
+
+void FabricSession::remember_losses() noexcept {
+  if (traffic_ == nullptr) return;
+  for (const auto& [rail, words] : traffic_->losses()) lost_.emplace(rail, words);
+}
+
+double FabricSession::link_gbit(RailMode mode) const {
+  double sum = 0;
+  for (const RailInfo& info : infos_) {
+    if (info.gbit_per_s <= 0) return 0;
+    sum += info.gbit_per_s;
+    if (mode == RailMode::single) break;
+  }
+  return sum;
+}
+
+std::string FabricSession::losses() const { return packed(traffic_->losses()); }
+
+void FabricSession::agree(const std::string& losses) {
+  add_losses(losses);
+  for (const auto& [rail, words] : lost_) rails_->lose(rail);
+  if (rails_->all_living().empty()) {
+    throw Timeout("no rail is left: " + lost_.begin()->second);
+  }
+}
+
+void FabricSession::require(RailMode mode) const {
+  if (settings_.failover) return;
+  for (const auto& [rail, words] : lost_) {
+    if (mode != RailMode::single || rail == 0) throw Error("lost before: " + words);
+  }
+}
+
+std::vector<std::string> FabricSession::lost_in_words() const {
+  std::vector<std::string> all;
+  for (const auto& [rail, words] : lost_) all.push_back(words);
+  return all;
+}
+
+}  // namespace duet

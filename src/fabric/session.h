@@ -1,0 +1,78 @@
+// The rails of all processes of a run, opened and connected to each other.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fabric/greeting.h"
+#include "fabric/operation.h"
+#include "fabric/rail_set.h"
+#include "fabric/traffic.h"
+#include "team/processes.h"
+
+namespace duet {
+
+struct FabricSettings {
+  std::string provider = "tcp;ofi_rxm";
+  std::string rails;     // as select_rails() takes them
+  double link_gbit = 0;  // of one rail, one direction; 0: as the link says
+  double stall_seconds = 10;
+  bool failover = false;
+};
+
+class FabricSession {
+ public:
+  // Chooses the rails; opens none. All processes make one, and from then on the same calls.
+  // `numa_node`: of the device, -1: unknown. Throws UsageError where a process has other rails than
+  // can be meant, and Unavailable where there is no fabric library.
+  FabricSession(Processes& processes, const FabricSettings& settings, int numa_node);
+  ~FabricSession();
+
+  Processes& processes() { return processes_; }
+  const FabricSettings& settings() const { return settings_; }
+  std::vector<int> peers() const;  // the other processes
+
+  // Opens and connects what is not lost; nothing to do where that is so already. Throws Error.
+  void open();
+  // What was under way reaches this process's memory no more. Rails that were lost stay so.
+  void close() noexcept;
+
+  RailSet& rails() { return *rails_; }
+  Traffic& traffic() { return *traffic_; }
+  Greeting& greeting() { return *greeting_; }
+  // Counts from the opening, in all processes alike.
+  std::uint64_t next_greeting() { return ++greetings_; }
+
+  int rail_count() const { return static_cast<int>(infos_.size()); }
+  const std::vector<RailInfo>& infos() const { return infos_; }
+  // Of all rails of a mode, one direction; 0: unknown.
+  double link_gbit(RailMode mode) const;
+
+  // Which rails this process lost, and taking over what another's losses() said. Throws Timeout
+  // where none is left.
+  std::string losses() const;
+  void agree(const std::string& losses);
+  // Throws Error naming a rail that the mode needs, has lost, and may not replace.
+  void require(RailMode mode) const;
+  // Every loss since the session began, in words.
+  std::vector<std::string> lost_in_words() const;
+
+ private:
+  void share_losses();
+  void add_losses(const std::string& packed);
+  void exchange_endpoints();
+  void remember_losses() noexcept;
+
+  Processes& processes_;
+  FabricSettings settings_;
+  std::vector<RailInfo> infos_;
+  std::map<int, std::string> lost_;  // by rail, in words
+  std::unique_ptr<RailSet> rails_;   // null: closed
+  std::unique_ptr<Traffic> traffic_;
+  std::unique_ptr<Greeting> greeting_;
+  std::uint64_t greetings_ = 0;
+};
+
+}  // namespace duet

@@ -1,0 +1,136 @@
+// Queues, ends and stalls; see traffic.h.
+#include "fabric/traffic.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/units.h"
+
+namespace duet {
+namespace {
+
+constexpr double kSlowestBytesPerSecond = 100e6 / 8;
+constexpr int kMostUnderWay = 256;   // on a rail
+constexpr int kTurnsPerWatch = 256;  // a look at the clock is dearer than a turn
+
+}  // namespace
+
+Traffic::Traffic(RailSet& rails, TrafficOptions options)
+    : rails_(rails), options_(std::move(options)), lanes_(static_cast<std::size_t>(rails.size())) {}
+
+void Traffic::queue(int rail, const RailPost& post, Sender& sender, std::uint64_t token,
+                    bool watched) {
+  Lane& lane = lanes_[static_cast<std::size_t>(rail)];
+  if (watched && lane.watched++ == 0) lane.progress = options_.now();
+  lane.largest = std::max(lane.largest, post.bytes);
+  lane.waiting.push_back({post, &sender, token, watched, true});
+  post_waiting(rail, lane);
+}
+
+void Traffic::post_waiting(int rail, Lane& lane) {
+  while (!lane.waiting.empty() && lane.under_way < kMostUnderWay) {
+    if (lane.free.empty()) {
+      lane.free.push_back(lane.flights.size());
+      lane.flights.emplace_back();
+    }
+    const std::uint64_t id = lane.free.back();
+    Flight& flight = lane.waiting.front();
+    flight.post.id = id;
+    if (!rails_.at(rail).post(flight.post)) return;
+    lane.free.pop_back();
+    lane.flights[id] = flight;
+    lane.waiting.pop_front();
+    ++lane.under_way;
+  }
+}
+
+void Traffic::take(Lane& lane, const RailEvent& event) {
+  if (event.arrived) {
+    if (on_arrival) on_arrival(event.immediate);
+    return;
+  }
+  if (!event.error.empty()) throw Error(event.error);
+  const Flight flight = lane.flights.at(event.id);
+  lane.flights[event.id].used = false;
+  lane.free.push_back(event.id);
+  --lane.under_way;
+  if (flight.watched) --lane.watched;
+  lane.progress = options_.now();
+  flight.sender->ended(flight.token);
+}
+
+void Traffic::turn() {
+  for (int rail = 0; rail < rails_.size(); ++rail) {
+    if (!rails_.living(rail)) continue;
+    Lane& lane = lanes_[static_cast<std::size_t>(rail)];
+    try {
+      rails_.at(rail).poll(events_);
+      for (const RailEvent& event : events_) take(lane, event);
+      if (!lane.waiting.empty()) post_waiting(rail, lane);
+    } catch (const Timeout&) {
+      throw;
+    } catch (const Error& error) {
+      lose(rail, error.what(), false);
+    }
+  }
+  if (++turns_ % kTurnsPerWatch == 0) watch();
+}
+
+void Traffic::watch() {
+  const double now = options_.now();
+  for (int rail = 0; rail < rails_.size(); ++rail) {
+    const Lane& lane = lanes_[static_cast<std::size_t>(rail)];
+    if (!rails_.living(rail) || lane.watched == 0) continue;
+    const double largest = static_cast<double>(lane.largest);
+    const double idle = now - lane.progress;
+    if (idle < options_.stall_seconds + largest / kSlowestBytesPerSecond) continue;
+    lose(rail, fmt::format("nothing has ended for {:.3g} s", idle), true);
+  }
+}
+
+std::string Traffic::describe(int rail, const std::string& reason) const {
+  const Lane& lane = lanes_[static_cast<std::size_t>(rail)];
+  std::uint64_t bytes = 0;
+  int peer = -1;
+  const auto add = [&](const Flight& flight) {
+    if (!flight.used || !flight.watched) return;
+    bytes += flight.post.bytes;
+    peer = flight.post.peer;
+  };
+  for (const Flight& flight : lane.flights) add(flight);
+  for (const Flight& flight : lane.waiting) add(flight);
+  const std::string to = peer < 0 ? "" : " to " + options_.peer_name(peer);
+  return fmt::format("rail {}{}: {} ({} in {} operations left)", rails_.name(rail), to, reason,
+                     format_bytes(bytes), lane.watched);
+}
+
+// Closed first: what is posted on other rails must not come twice into memory that is used anew.
+void Traffic::lose(int rail, const std::string& reason, bool stalled) {
+  const std::string text = describe(rail, reason);
+  Lane& lane = lanes_[static_cast<std::size_t>(rail)];
+  std::vector<std::pair<Sender*, std::vector<std::uint64_t>>> unfinished;
+  const auto add = [&](const Flight& flight) {
+    if (!flight.used || !flight.watched) return;
+    const auto same = [&](const auto& each) { return each.first == flight.sender; };
+    auto found = std::find_if(unfinished.begin(), unfinished.end(), same);
+    if (found == unfinished.end()) {
+      unfinished.push_back({flight.sender, {}});
+      found = unfinished.end() - 1;
+    }
+    found->second.push_back(flight.token);
+  };
+  for (const Flight& flight : lane.flights) add(flight);
+  for (const Flight& flight : lane.waiting) add(flight);
+  lane = Lane{};
+  rails_.lose(rail);
+  losses_.emplace(rail, text);
+  bool saved = options_.failover && !rails_.all_living().empty();
+  for (const auto& [sender, tokens] : unfinished) saved = saved && sender->lost(rail, tokens);
+  if (saved) return;
+  if (stalled) throw Timeout(text);
+  throw Error(text);
+}
+
+}  // namespace duet

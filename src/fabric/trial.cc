@@ -1,0 +1,226 @@
+// One iteration after the other; see trial.h.
+#include "fabric/trial.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <optional>
+
+#include "core/error.h"
+#include "core/packing.h"
+#include "core/units.h"
+#include "device/contents.h"
+#include "fabric/clock.h"
+#include "fabric/gather_beside.h"
+#include "fabric/one_sided.h"
+#include "fabric/two_sided.h"
+
+namespace duet {
+namespace {
+
+constexpr double kMeetSeconds = 60;
+constexpr double kSlowestBytesPerSecond = 1e6;  // of a load that makes progress at all
+constexpr int kTurnsPerLook = 1024;
+
+}  // namespace
+
+FabricTrial::FabricTrial(FabricSession& session, const FabricTask& task, Device& device,
+                         std::function<bool()> stop)
+    : session_(session), task_(task), stop_(std::move(stop)), self_(session.processes().index()) {
+  session_.open();
+  session_.require(task_.mode);
+  const std::uint64_t bytes = task_.bytes * static_cast<std::uint64_t>(task_.messages);
+  if (sends()) out_memory_ = device.allocate(bytes, task_.memory);
+  if (receives()) in_memory_ = device.allocate(bytes, task_.memory);
+  out_ = std::make_unique<Region>(session_.rails(), out_memory_.span());
+  in_ = std::make_unique<Region>(session_.rails(), in_memory_.span());
+  Processes& processes = session_.processes();
+  const auto all = processes.gather_all(pack({out_->say(), in_->say()}),
+                                        "all processes to register memory", kMeetSeconds);
+  std::vector<std::string> outs, ins;
+  for (const std::string& each : all) {
+    outs.push_back(unpack(each).at(0));
+    ins.push_back(unpack(each).at(1));
+  }
+  out_->hear(outs);
+  in_->hear(ins);
+  since_ = steady_now();
+}
+
+FabricTrial::~FabricTrial() {
+  if (!clean_) session_.close();
+}
+
+bool FabricTrial::moves() const { return self_ == 0 || task_.bidirectional; }
+
+bool FabricTrial::sends() const {
+  if (task_.bidirectional || task_.operation == FabricOperation::send_recv) return true;
+  return (task_.operation == FabricOperation::read) != (self_ == 0);
+}
+
+bool FabricTrial::receives() const {
+  if (task_.bidirectional || task_.operation == FabricOperation::send_recv) return true;
+  return (task_.operation == FabricOperation::read) == (self_ == 0);
+}
+
+FabricLoad FabricTrial::load() const {
+  FabricLoad load{task_.operation, task_.mode, task_.bytes, task_.chunk, task_.window, {}};
+  for (int i = 0; i < task_.messages; ++i) {
+    const std::uint64_t offset = task_.bytes * static_cast<std::uint64_t>(i);
+    load.messages.push_back({1 - self_, offset, offset});
+  }
+  return load;
+}
+
+// Of a process's outgoing data in this iteration: in no other one are they the same.
+Fill FabricTrial::pattern(int process) const {
+  return {Fill::Kind::pattern, 2 * number_ + static_cast<std::uint64_t>(process), 0, DType::int8};
+}
+
+void FabricTrial::fill() {
+  number_ = session_.next_greeting();
+  if (sends()) write_fill(pattern(self_), out_->data(), 0, out_->bytes());
+  if (receives()) std::memset(in_->data(), static_cast<int>(number_ & 0xFF), in_->bytes());
+  arrived_.assign(static_cast<std::size_t>(task_.messages), false);
+}
+
+std::vector<double> FabricTrial::run(int iterations, bool grouped) {
+  std::vector<double> samples;
+  for (int i = 0; i < iterations; ++i) samples.push_back(iterate());
+  if (!grouped) return samples;
+  return {std::accumulate(samples.begin(), samples.end(), 0.0) / iterations};
+}
+
+double FabricTrial::iterate() {
+  fill();
+  session_.processes().barrier("all processes to fill their buffers", kMeetSeconds);
+  clean_ = false;
+  agree(move());
+  clean_ = true;
+  check();
+  return slowest_;
+}
+
+// Polls, and now and then looks whether the others are still there.
+void FabricTrial::turn() {
+  session_.traffic().turn();
+  if (++turns_ % kTurnsPerLook != 0) return;
+  const std::string failure = session_.processes().failure();
+  if (!failure.empty()) throw PeerFailed(failure);
+}
+
+void FabricTrial::wait_for_peers() {
+  Greeting& greeting = session_.greeting();
+  RailSet& rails = session_.rails();
+  std::vector<int> used = rails.all_living();
+  if (task_.mode == RailMode::single && !session_.settings().failover) used.resize(1);
+  const std::vector<int> peers = session_.peers();
+  greeting.expect(number_, moves() ? peers : std::vector<int>{}, used);
+  if (!moves() || task_.bidirectional) greeting.tell(number_, peers, used);
+  const double give_up = steady_now() + session_.settings().stall_seconds;
+  while (!greeting.complete()) {
+    turn();
+    if (steady_now() < give_up) continue;
+    std::string names;
+    for (const int rail : used) names += (names.empty() ? "" : ", ") + rails.name(rail);
+    throw Timeout(fmt::format("rail {}: nothing came from process {} for {:.3g} s", names,
+                              *greeting.missing().begin(), session_.settings().stall_seconds));
+  }
+}
+
+// Seconds of this process's own load; 0 where it only answers.
+double FabricTrial::move() {
+  const FabricLoad all = load();
+  Traffic& traffic = session_.traffic();
+  RailSet& rails = session_.rails();
+  traffic.on_arrival = [this](std::uint32_t message) {
+    if (message < arrived_.size()) arrived_[message] = true;
+  };
+  const bool reads = task_.operation == FabricOperation::read;
+  OneSided one_sided(traffic, rails, all, reads ? *in_ : *out_, reads ? *out_ : *in_, steady_now);
+  const auto side = moves() ? TwoSided::Side::asks : TwoSided::Side::answers;
+  TwoSided two_sided(side, traffic, rails, all, *out_, *in_, steady_now);
+  const bool two = task_.operation == FabricOperation::send_recv;
+  if (two) two_sided.post_receives();
+  wait_for_peers();
+  const double begin = steady_now();
+  if (two && moves()) two_sided.start();
+  if (!two && moves()) one_sided.start();
+  if (two) {
+    while (!two_sided.done()) turn();
+  } else if (moves()) {
+    while (!one_sided.done()) turn();
+  }
+  const double seconds = moves() ? steady_now() - begin : 0;
+  if (moves()) latencies_.push_back(two ? two_sided.latencies() : one_sided.latencies());
+  return seconds;
+}
+
+// Meets the others while polling, since they may still be moving data; what the measuring loop
+// decides by is then the same in all.
+void FabricTrial::agree(double seconds) {
+  const double bytes = static_cast<double>(task_.bytes) * task_.messages;
+  const double wall = steady_now() - since_;
+  const bool stop = stop_ && stop_();
+  GatherBeside others(
+      session_.processes(),
+      pack({fmt::format("{} {} {}", seconds, wall, stop ? 1 : 0), session_.losses()}),
+      "all processes to move their data", kMeetSeconds + bytes / kSlowestBytesPerSecond);
+  while (!others.done()) turn();
+  slowest_ = 0;
+  double longest = 0;
+  for (const std::string& each : others.take()) {
+    const std::vector<std::string> items = unpack(each);
+    double their_seconds = 0, their_wall = 0;
+    int their_stop = 0;
+    if (std::sscanf(items.at(0).c_str(), "%lf %lf %d", &their_seconds, &their_wall, &their_stop) !=
+        3) {
+      throw Error("processes do not understand each other's times");
+    }
+    slowest_ = std::max(slowest_, their_seconds / task_.messages);
+    longest = std::max(longest, their_wall);
+    stop_agreed_ = stop_agreed_ || their_stop != 0;
+    session_.agree(items.at(1));
+  }
+  agreed_seconds_ += longest;
+  wait_for_arrivals();
+  since_ = steady_now();
+}
+
+// The data are there; the queue may hold what tells of them.
+void FabricTrial::wait_for_arrivals() {
+  if (task_.operation != FabricOperation::write_imm || !receives()) return;
+  const double give_up = steady_now() + session_.settings().stall_seconds;
+  for (auto missing = arrived_.begin(); missing != arrived_.end();) {
+    missing = std::find(missing, arrived_.end(), false);
+    if (missing == arrived_.end()) return;
+    if (steady_now() > give_up) {
+      throw Mismatch(fmt::format("iteration {}: the immediate value of message {} never came",
+                                 number_, missing - arrived_.begin()));
+    }
+    turn();
+  }
+}
+
+void FabricTrial::check() {
+  if (!receives()) return;
+  const Difference found = compare_fill(pattern(1 - self_), in_->data(), 0, in_->bytes());
+  if (found.count > 0) {
+    throw Mismatch(
+        fmt::format("iteration {}: {} of {} bytes from process {} are wrong, the first "
+                    "at {}",
+                    number_, found.count, in_->bytes(), 1 - self_, found.first_offset));
+  }
+}
+
+std::vector<double> FabricTrial::latencies(int without) const {
+  std::vector<double> all;
+  for (std::size_t i = static_cast<std::size_t>(without); i < latencies_.size(); ++i) {
+    all.insert(all.end(), latencies_[i].begin(), latencies_[i].end());
+  }
+  return all;
+}
+
+}  // namespace duet

@@ -1,0 +1,80 @@
+// Iterations of one case over the fabric: filled, moved, timed and checked to the byte, each with
+// contents of its own.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "device/device.h"
+#include "fabric/load.h"
+#include "fabric/region.h"
+#include "fabric/session.h"
+#include "timing/sampler.h"
+
+namespace duet {
+
+// Two processes: 0 moves data to (read: from) 1; both ways at once where `bidirectional`.
+struct FabricTask {
+  FabricOperation operation = FabricOperation::write;
+  RailMode mode = RailMode::single;
+  std::uint64_t bytes = 0;  // of a message
+  std::uint64_t chunk = 0;  // of a piece at most; 0: a rail's part in one piece
+  int window = 1;           // messages in flight at most
+  int messages = 1;         // of an iteration, each with memory of its own
+  bool bidirectional = false;
+  MemoryKind memory = MemoryKind::plain;
+};
+
+class FabricTrial : public Trial {
+ public:
+  // Opens the session, allocates and registers; the session and the device must outlive it. All
+  // processes make one together and make the same calls. Throws OutOfMemory and Error.
+  FabricTrial(FabricSession& session, const FabricTask& task, Device& device,
+              std::function<bool()> stop);
+  // After a failure closes the session: memory must not go while peers may write to it.
+  ~FabricTrial() override;
+  FabricTrial(const FabricTrial&) = delete;
+  FabricTrial& operator=(const FabricTrial&) = delete;
+
+  // Seconds of a message: from the first one's post to the last one's proven end, by their number.
+  // Throws Mismatch, Timeout naming rail and peer, PeerFailed.
+  std::vector<double> run(int iterations, bool grouped) override;
+  double now() override { return agreed_seconds_; }  // the same in all processes
+  // Whether the user of any process wants to end.
+  bool stop() const { return stop_agreed_; }
+  // Seconds of each message of process 0, but for those of the first iterations.
+  std::vector<double> latencies(int without) const;
+
+ private:
+  double iterate();
+  void fill();
+  void wait_for_peers();
+  double move();
+  void agree(double seconds);
+  void wait_for_arrivals();
+  void check();
+  bool moves() const;  // is this process the one that posts?
+  bool sends() const;  // do its data go out?
+  bool receives() const;
+  Fill pattern(int process) const;
+  void turn();
+  FabricLoad load() const;
+
+  FabricSession& session_;
+  FabricTask task_;
+  std::function<bool()> stop_;
+  int self_;
+  Buffer out_memory_, in_memory_;
+  std::unique_ptr<Region> out_, in_;
+  std::vector<bool> arrived_;  // by message: its immediate value
+  std::vector<std::vector<double>> latencies_;
+  std::uint64_t number_ = 0;  // of the iteration, in all processes the same
+  double since_ = 0, agreed_seconds_ = 0, slowest_ = 0;
+  int turns_ = 0;
+  bool stop_agreed_ = false;
+  bool clean_ = true;  // nothing is under way
+};
+
+}  // namespace duet
