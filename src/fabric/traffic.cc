@@ -26,7 +26,6 @@ void Traffic::queue(int rail, const RailPost& post, Sender& sender, std::uint64_
   if (watched && lane.watched++ == 0) lane.progress = options_.now();
   lane.largest = std::max(lane.largest, post.bytes);
   lane.waiting.push_back({post, &sender, token, watched, true});
-  post_waiting(rail, lane);
 }
 
 void Traffic::post_waiting(int rail, Lane& lane) {
@@ -61,14 +60,17 @@ void Traffic::take(Lane& lane, const RailEvent& event) {
   flight.sender->ended(flight.token);
 }
 
-void Traffic::turn() {
+bool Traffic::turn() {
+  bool any = false;
   for (int rail = 0; rail < rails_.size(); ++rail) {
     if (!rails_.living(rail)) continue;
     Lane& lane = lanes_[static_cast<std::size_t>(rail)];
     try {
+      post_waiting(rail, lane);
       rails_.at(rail).poll(events_);
+      any = any || !events_.empty();
       for (const RailEvent& event : events_) take(lane, event);
-      if (!lane.waiting.empty()) post_waiting(rail, lane);
+      post_waiting(rail, lane);
     } catch (const Timeout&) {
       throw;
     } catch (const Error& error) {
@@ -76,6 +78,7 @@ void Traffic::turn() {
     }
   }
   if (++turns_ % kTurnsPerWatch == 0) watch();
+  return any;
 }
 
 void Traffic::watch() {

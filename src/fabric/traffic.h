@@ -37,16 +37,16 @@ class Traffic {
   // The rails must outlive it.
   Traffic(RailSet& rails, TrafficOptions options);
 
-  // Posts as soon as the rail takes it. `watched`: must end without the peer's doing anything but
-  // polling, so that a rail on which it does not is stalled.
+  // Posted by turn(), as soon as the rail takes it. `watched`: must end without the peer's doing
+  // anything but polling, so that a rail on which it does not is stalled.
   void queue(int rail, const RailPost& post, Sender& sender, std::uint64_t token, bool watched);
 
   // Called with the immediate value of every write_imm of a peer.
   std::function<void(std::uint32_t)> on_arrival;
 
-  // Posts and polls once. Throws Timeout naming rail and peer where a rail is stalled, and Error
-  // where it fails, unless failover finds other rails.
-  void turn();
+  // Posts and polls once; whether anything ended. Throws Timeout naming rail and peer where a rail
+  // is stalled, and Error where it fails, unless failover finds other rails.
+  bool turn();
 
   // The rails that were lost, and why in words.
   const std::map<int, std::string>& losses() const { return losses_; }

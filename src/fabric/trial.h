@@ -72,7 +72,7 @@ class FabricTrial : public Trial {
   std::vector<std::vector<double>> latencies_;
   std::uint64_t number_ = 0;  // of the iteration, in all processes the same
   double since_ = 0, agreed_seconds_ = 0, slowest_ = 0;
-  int turns_ = 0;
+  int turns_ = 0, idle_turns_ = 0;
   bool stop_agreed_ = false;
   bool clean_ = true;  // nothing is under way
 };

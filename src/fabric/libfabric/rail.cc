@@ -16,29 +16,35 @@ constexpr std::size_t kMostEvents = 64;  // read from the queue at once
 }  // namespace
 
 EndpointRail::EndpointRail(RailInfo rail, Info info)
-    : rail_(std::move(rail)), domain_(std::make_shared<Domain>(std::move(info))) {
+    : rail_(std::move(rail)), opened_(std::make_unique<Opened>()) {
+  opened_->domain = std::make_shared<Domain>(std::move(info));
   open_endpoint();
 }
 
-// The endpoint goes first: what it has under way must not reach the contexts.
-EndpointRail::~EndpointRail() { endpoint_.reset(); }
+// tcp of libfabric 1.17 crashes when it closes an endpoint that has reads under way. Where nothing
+// moves unless it is polled, one that nobody polls any more may as well stay open.
+EndpointRail::~EndpointRail() {
+  const bool idle = free_.size() == opened_->contexts.size();
+  const auto progress = opened_->domain->info().domain_attr->data_progress;
+  if (!idle && progress == FI_PROGRESS_MANUAL) static_cast<void>(opened_.release());
+}
 
 void EndpointRail::open_endpoint() {
-  fi_info* info = const_cast<fi_info*>(&domain_->info());
+  fi_info* info = const_cast<fi_info*>(&opened_->domain->info());
   fi_cq_attr queue_attributes{};
   queue_attributes.format = FI_CQ_FORMAT_TAGGED;
   queue_attributes.wait_obj = FI_WAIT_NONE;
   fid_cq* queue = nullptr;
-  DUET_FI_CHECK(fi_cq_open(domain_->get(), &queue_attributes, &queue, nullptr));
-  queue_.reset(queue);
+  DUET_FI_CHECK(fi_cq_open(opened_->domain->get(), &queue_attributes, &queue, nullptr));
+  opened_->queue.reset(queue);
   fi_av_attr address_attributes{};
   address_attributes.type = FI_AV_TABLE;
   fid_av* addresses = nullptr;
-  DUET_FI_CHECK(fi_av_open(domain_->get(), &address_attributes, &addresses, nullptr));
-  addresses_.reset(addresses);
+  DUET_FI_CHECK(fi_av_open(opened_->domain->get(), &address_attributes, &addresses, nullptr));
+  opened_->addresses.reset(addresses);
   fid_ep* endpoint = nullptr;
-  DUET_FI_CHECK(fi_endpoint(domain_->get(), info, &endpoint, nullptr));
-  endpoint_.reset(endpoint);
+  DUET_FI_CHECK(fi_endpoint(opened_->domain->get(), info, &endpoint, nullptr));
+  opened_->endpoint.reset(endpoint);
   DUET_FI_CHECK(fi_ep_bind(endpoint, &queue->fid, FI_TRANSMIT | FI_RECV));
   DUET_FI_CHECK(fi_ep_bind(endpoint, &addresses->fid, 0));
   DUET_FI_CHECK(fi_enable(endpoint));
@@ -47,27 +53,27 @@ void EndpointRail::open_endpoint() {
 std::string EndpointRail::endpoint() const {
   std::size_t bytes = 256;
   std::string name(bytes, '\0');
-  DUET_FI_CHECK(fi_getname(&endpoint_->fid, name.data(), &bytes));
+  DUET_FI_CHECK(fi_getname(&opened_->endpoint->fid, name.data(), &bytes));
   name.resize(bytes);
   return name;
 }
 
 void EndpointRail::connect(int peer, const std::string& endpoint) {
   fi_addr_t address = FI_ADDR_UNSPEC;
-  if (fi_av_insert(addresses_.get(), endpoint.data(), 1, &address, 0, nullptr) != 1) {
+  if (fi_av_insert(opened_->addresses.get(), endpoint.data(), 1, &address, 0, nullptr) != 1) {
     throw Error(fmt::format("{}: fi_av_insert refused the peer's address", rail_.name));
   }
   peers_[peer] = address;
 }
 
 std::unique_ptr<RailMemory> EndpointRail::register_memory(std::byte* data, std::uint64_t bytes) {
-  return std::make_unique<Memory>(domain_, data, bytes);
+  return std::make_unique<Memory>(opened_->domain, data, bytes);
 }
 
 EndpointRail::Context* EndpointRail::take_context(std::uint64_t id) {
   if (free_.empty()) {
-    contexts_.push_back(std::make_unique<Context>());
-    free_.push_back(contexts_.back().get());
+    opened_->contexts.push_back(std::make_unique<Context>());
+    free_.push_back(opened_->contexts.back().get());
   }
   Context* context = free_.back();
   free_.pop_back();
@@ -81,7 +87,7 @@ bool EndpointRail::post(const RailPost& post) {
   if (result == 0) return true;
   free_.push_back(context);
   if (result == -FI_EAGAIN) return false;
-  throw Error(fmt::format("{}: {}", rail_.name, words(result)));
+  throw Error(words(result));
 }
 
 long EndpointRail::start(const RailPost& post, void* context) {
@@ -94,9 +100,11 @@ long EndpointRail::start(const RailPost& post, void* context) {
 long EndpointRail::start_message(const RailPost& post, void* descriptor, void* context) {
   const fi_addr_t peer = peers_.at(post.peer);
   if (post.call == RailCall::receive) {
-    return fi_trecv(endpoint_.get(), post.data, post.bytes, descriptor, peer, post.tag, 0, context);
+    return fi_trecv(opened_->endpoint.get(), post.data, post.bytes, descriptor, peer, post.tag, 0,
+                    context);
   }
-  return fi_tsend(endpoint_.get(), post.data, post.bytes, descriptor, peer, post.tag, context);
+  return fi_tsend(opened_->endpoint.get(), post.data, post.bytes, descriptor, peer, post.tag,
+                  context);
 }
 
 // Without FI_DELIVERY_COMPLETE a write may end while its data are still on their way.
@@ -112,15 +120,17 @@ long EndpointRail::start_remote(const RailPost& post, void* descriptor, void* co
   message.rma_iov_count = 1;
   message.context = context;
   message.data = post.immediate;
-  if (post.call == RailCall::read) return fi_readmsg(endpoint_.get(), &message, FI_COMPLETION);
+  if (post.call == RailCall::read)
+    return fi_readmsg(opened_->endpoint.get(), &message, FI_COMPLETION);
   const std::uint64_t immediate = post.call == RailCall::write_imm ? FI_REMOTE_CQ_DATA : 0;
-  return fi_writemsg(endpoint_.get(), &message, FI_COMPLETION | FI_DELIVERY_COMPLETE | immediate);
+  return fi_writemsg(opened_->endpoint.get(), &message,
+                     FI_COMPLETION | FI_DELIVERY_COMPLETE | immediate);
 }
 
 void EndpointRail::poll(std::vector<RailEvent>& events) {
   events.clear();
   fi_cq_tagged_entry entries[kMostEvents];
-  const ssize_t count = fi_cq_read(queue_.get(), entries, kMostEvents);
+  const ssize_t count = fi_cq_read(opened_->queue.get(), entries, kMostEvents);
   if (count == -FI_EAGAIN) return;
   if (count == -FI_EAVAIL) {
     events.push_back(read_error());
@@ -143,12 +153,10 @@ void EndpointRail::poll(std::vector<RailEvent>& events) {
 
 RailEvent EndpointRail::read_error() {
   fi_cq_err_entry entry{};
-  DUET_FI_CHECK(fi_cq_readerr(queue_.get(), &entry, 0));
+  DUET_FI_CHECK(fi_cq_readerr(opened_->queue.get(), &entry, 0));
   RailEvent event;
   event.error = words(-entry.err);
-  if (entry.op_context == nullptr) {
-    throw Error(fmt::format("{}: {}", rail_.name, event.error));
-  }
+  if (entry.op_context == nullptr) throw Error(event.error);
   auto* context = static_cast<Context*>(entry.op_context);
   event.id = context->id;
   free_.push_back(context);

@@ -42,13 +42,18 @@ class EndpointRail : public Rail {
   long start_remote(const RailPost& post, void* descriptor, void* context);
   RailEvent read_error();
 
+  // What libfabric may reach until the endpoint is closed, which is first.
+  struct Opened {
+    std::shared_ptr<Domain> domain;
+    std::vector<std::unique_ptr<Context>> contexts;  // all that were ever made
+    Handle<fid_cq> queue;
+    Handle<fid_av> addresses;
+    Handle<fid_ep> endpoint;
+  };
+
   RailInfo rail_;
-  std::shared_ptr<Domain> domain_;
-  Handle<fid_cq> queue_;
-  Handle<fid_av> addresses_;
-  Handle<fid_ep> endpoint_;
+  std::unique_ptr<Opened> opened_;
   std::map<int, fi_addr_t> peers_;
-  std::vector<std::unique_ptr<Context>> contexts_;  // all that were ever made
   std::vector<Context*> free_;
 };
 

@@ -1,0 +1,187 @@
+// Stalls, errors and failover on rails that do what a test tells them.
+#include "fabric/traffic.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <set>
+
+#include "core/error.h"
+#include "fabric/one_sided.h"
+
+namespace duet {
+namespace {
+
+class NoMemory : public RailMemory {
+ public:
+  RemoteMemory remote() const override { return {}; }
+};
+
+// What becomes of a rail's posts.
+struct Behaviour {
+  bool stalls = false;   // nothing ends any more
+  bool refuses = false;  // nothing is taken any more
+  std::string error;     // of the next end
+  int posted = 0;
+  std::set<std::uint64_t> written;  // offsets at the peer, of what ended
+};
+
+class FakeRail : public Rail {
+ public:
+  FakeRail(std::string name, Behaviour& behaviour) : behaviour_(behaviour) {
+    info_.name = std::move(name);
+  }
+  const RailInfo& info() const override { return info_; }
+  std::string endpoint() const override { return ""; }
+  void connect(int, const std::string&) override {}
+  std::unique_ptr<RailMemory> register_memory(std::byte*, std::uint64_t) override {
+    return std::make_unique<NoMemory>();
+  }
+  bool post(const RailPost& post) override {
+    if (behaviour_.refuses) return false;
+    ++behaviour_.posted;
+    under_way_.push_back(post);
+    return true;
+  }
+  void poll(std::vector<RailEvent>& events) override {
+    events.clear();
+    if (under_way_.empty() || behaviour_.stalls) return;
+    events.push_back({false, under_way_.front().id, 0, behaviour_.error});
+    behaviour_.written.insert(under_way_.front().remote_offset);
+    under_way_.pop_front();
+  }
+
+ private:
+  RailInfo info_;
+  Behaviour& behaviour_;
+  std::deque<RailPost> under_way_;
+};
+
+class TrafficTest : public testing::Test {
+ protected:
+  // So many messages of 1000 bytes in pieces of 100, split over three rails.
+  void open(bool failover, int messages = 4) {
+    std::vector<std::unique_ptr<Rail>> open;
+    for (std::size_t i = 0; i < 3; ++i) {
+      open.push_back(std::make_unique<FakeRail>("r" + std::to_string(i), behaviours_[i]));
+    }
+    rails_ = std::make_unique<RailSet>(std::move(open), std::vector<std::string>{"r0", "r1", "r2"});
+    TrafficOptions options;
+    options.stall_seconds = 5;
+    options.failover = failover;
+    options.now = [this] { return now_; };
+    options.peer_name = [](int peer) { return "process " + std::to_string(peer); };
+    traffic_ = std::make_unique<Traffic>(*rails_, options);
+    memory_.resize(1000 * static_cast<std::size_t>(messages));
+    region_ = std::make_unique<Region>(*rails_, Span{nullptr, memory_.data(), memory_.size(), {}});
+    region_->hear({region_->say(), region_->say()});
+    load_ = {FabricOperation::write, RailMode::split, 1000, 100, 2, {}};
+    for (int i = 0; i < messages; ++i) {
+      const std::uint64_t offset = 1000 * static_cast<std::uint64_t>(i);
+      load_.messages.push_back({1, offset, offset});
+    }
+    writes_ = std::make_unique<OneSided>(*traffic_, *rails_, load_, *region_, *region_,
+                                         [this] { return now_; });
+    writes_->start();
+  }
+
+  // Until all is written, while the clock runs.
+  void finish() {
+    for (int i = 0; i < 100000 && !writes_->done(); ++i) {
+      traffic_->turn();
+      now_ += 1e-3;
+    }
+  }
+
+  std::set<std::uint64_t> written() const {
+    std::set<std::uint64_t> all;
+    for (const Behaviour& each : behaviours_) all.insert(each.written.begin(), each.written.end());
+    return all;
+  }
+
+  double now_ = 100;
+  Behaviour behaviours_[3];
+  std::unique_ptr<RailSet> rails_;
+  std::unique_ptr<Traffic> traffic_;
+  std::vector<std::byte> memory_;
+  std::unique_ptr<Region> region_;
+  FabricLoad load_;
+  std::unique_ptr<OneSided> writes_;
+};
+
+template <typename Kind, typename Call>
+std::string message_of(Call call) {
+  try {
+    call();
+  } catch (const Kind& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+TEST_F(TrafficTest, EveryPieceIsWrittenAndEveryMessageTimed) {
+  open(false);
+  finish();
+  ASSERT_TRUE(writes_->done());
+  EXPECT_EQ(writes_->latencies().size(), 4u);
+  EXPECT_EQ(written().size(), 4u * 12u);  // rails of 320, 320 and 360 bytes: 4 pieces each
+  for (const Behaviour& each : behaviours_) EXPECT_EQ(each.posted, 16);
+}
+
+TEST_F(TrafficTest, AStalledRailIsNamedWithItsPeer) {
+  open(false);
+  behaviours_[1].stalls = true;
+  const std::string message = message_of<Timeout>([&] { finish(); });
+  EXPECT_NE(message.find("rail r1 to process 1: nothing has ended for"), std::string::npos)
+      << message;
+  EXPECT_FALSE(rails_->living(1));
+}
+
+TEST_F(TrafficTest, ARailThatTakesNothingIsStalledToo) {
+  behaviours_[2].refuses = true;
+  open(false);
+  const std::string message = message_of<Timeout>([&] { finish(); });
+  EXPECT_NE(message.find("rail r2 to process 1"), std::string::npos) << message;
+}
+
+TEST_F(TrafficTest, ARailWithoutWorkIsNotStalled) {
+  open(false);
+  finish();
+  behaviours_[0].stalls = true;
+  now_ += 1000;
+  for (int i = 0; i < 1000; ++i) traffic_->turn();
+  EXPECT_TRUE(rails_->living(0));
+}
+
+TEST_F(TrafficTest, FailoverFinishesOnTheOtherRails) {
+  open(true, 20);
+  for (int i = 0; i < 3; ++i) traffic_->turn();
+  behaviours_[0].stalls = true;
+  finish();
+  ASSERT_TRUE(writes_->done());
+  for (std::uint64_t message = 0; message < 20; ++message) {
+    EXPECT_EQ(written().count(1000 * message), 1u) << "the first bytes of message " << message;
+  }
+  EXPECT_EQ(rails_->all_living(), (std::vector<int>{1, 2}));
+  ASSERT_EQ(traffic_->losses().size(), 1u);
+  EXPECT_NE(traffic_->losses().at(0).find("rail r0"), std::string::npos);
+}
+
+TEST_F(TrafficTest, AnErrorOfTheLibraryIsTheRails) {
+  open(false);
+  behaviours_[1].error = "Connection timed out (110)";
+  const std::string message = message_of<Error>([&] { finish(); });
+  EXPECT_NE(message.find("rail r1 to process 1: Connection timed out (110)"), std::string::npos)
+      << message;
+}
+
+TEST_F(TrafficTest, FailoverEndsWithTheLastRail) {
+  open(true);
+  for (Behaviour& each : behaviours_) each.stalls = true;
+  message_of<Timeout>([&] { finish(); });
+  EXPECT_FALSE(writes_->done());
+  EXPECT_TRUE(rails_->all_living().empty());
+}
+
+}  // namespace
+}  // namespace duet

@@ -1,0 +1,44 @@
+# Sourced by the tests over rails: PROGRAM, a scratch folder, and what a run's table says. Skips
+# (exit 77) with its reason where there can be no rails.
+set -euo pipefail
+duet=$(realpath "$1")
+source "$(dirname "$0")/rails.sh"
+folder=$(mktemp -d)
+cd "$folder"
+failures=0
+
+reason=$(why_no_rails)
+[[ -e $(dirname "$duet")/modules/duet_libfabric.so ]] || reason="needs the libfabric module"
+if [[ -n $reason ]]; then
+  echo "skipped: $reason"
+  exit 77
+fi
+
+fail() {
+  echo "FAIL: $*" >&2
+  tail -n +1 out.* err.* >&2 2> /dev/null || true
+  failures=$((failures + 1))
+}
+
+ended_with() {  # CODE0 CODE1 WHAT
+  [[ ${codes[0]} == "$1" && ${codes[1]} == "$2" ]] ||
+    fail "$3: the processes ended with ${codes[*]}, expected $1 $2"
+}
+
+says() {  # FILE TEXT WHAT
+  grep -qE -- "$2" "$1" || fail "$3: expected '$2' in $1"
+}
+
+# column TABLE NAME [ROW]: of a table that --csv wrote, without quoted cells before the column.
+column() {
+  awk -F, -v name="$2" -v row="${3:-1}" '
+    NR == 1 { for (i = 1; i <= NF; ++i) if ($i == name) at = i }
+    NR == row + 1 { print $at }' "$1"
+}
+
+# rate TABLE NAME [ROW]: of other_rates.
+rate() {
+  awk -v name="$2" -v row="${3:-1}" '
+    NR == row + 1 && match($0, "[,; ]" name "=[0-9.e+-]+") {
+      print substr($0, RSTART + length(name) + 2, RLENGTH - length(name) - 2) }' "$1"
+}

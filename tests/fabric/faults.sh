@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# What `duet fabric` does when rails or processes fail: faults.sh PROGRAM. Never a hang, never wrong
+# data: a run that ends with 0 has checked every byte of every iteration, others say what failed.
+source "$(dirname "$0")/check.sh"
+open_rails 1gbit 64k
+
+# Some seconds of split buffers, one after the other.
+long=(--rails r0,r1,r2,r3 --link-gbit 1 --rail-mode split --sizes 32M --window 1 --messages 4
+  --warm-up 0 --seconds 100)
+
+# during WHAT SECONDS_AT_MOST BREAK MEND ARGUMENT...: starts both ends, breaks after 2 s, mends
+# 3 s later ("" : does not), and waits.
+during() {
+  local what=$1 most=$2 break=$3 mend=$4 begin=$SECONDS
+  shift 4
+  rm -f table.csv
+  start_both "$@" "${long[@]}" --csv table.csv
+  sleep 2
+  eval "$break"
+  if [[ -n $mend ]]; then
+    sleep 3
+    eval "$mend"
+  fi
+  wait_both
+  echo "$what: ended with ${codes[*]} after $((SECONDS - begin)) s"
+  ((SECONDS - begin <= most)) || fail "$what: took $((SECONDS - begin)) s"
+}
+
+verified() {
+  ended_with 0 0 "$1"
+  [[ $(column table.csv verified) == true ]] || fail "$1: not verified"
+}
+
+down() { ip -n "$left" link set "$1" down; }
+up() {
+  ip -n "$left" link set "$1" up
+  wait_for_carriers
+}
+
+# Before: libfabric shows no interface without a carrier.
+down r2
+both_ends write "${long[@]}" --iterations 3
+ended_with 2 2 "rail down before"
+says err.0 "there is no 'r2': expected .*r3" "rail down before"
+up r2
+
+during "rail down" 20 "down r2" "" write --stall 2 --iterations 20
+ended_with 1 1 "rail down"
+says out.0 "failed: .*rail r2 \(10.77.2.1\) to process 1: nothing has ended for" "rail down"
+up r2
+
+during "rail down, failover" 30 "down r2" "" write --stall 2 --iterations 20 --failover
+verified "rail down, failover"
+says out.0 "rail r2 .*the other rails took over" "rail down, failover"
+up r2
+
+during "first rail down, failover of reads both ways" 30 "down r0" "" read --stall 2 --direction two-way \
+  --iterations 20 --failover
+verified "first rail down, failover of reads both ways"
+up r0
+
+during "rail down for 3 s" 40 "down r1" "up r1" write --iterations 20
+verified "rail down for 3 s"
+
+during "address removed" 20 "ip -n $left addr del 10.77.3.1/24 dev r3" "" write --stall 2 --iterations 20
+ended_with 1 1 "address removed"
+says out.0 "failed: .*rail r3 \(10.77.3.1\) to process 1" "address removed"
+ip -n "$left" addr add 10.77.3.1/24 dev r3
+
+during "rail slowed tenfold" 60 "shape $left r1 100mbit 64k" "" write --stall 2 --iterations 8
+verified "rail slowed tenfold"
+shape "$left" r1 1gbit 64k
+
+if command -v nft > /dev/null; then
+  lossy="table inet loss { chain in { type filter hook input priority 0;
+    iifname r1 numgen random mod 100 < 1 drop; }; }"
+  during "1% loss" 40 "ip netns exec $right nft '$lossy'" "" write --iterations 10
+  verified "1% loss"
+  ip netns exec "$right" nft delete table inet loss
+else
+  echo "left out: 1% loss needs nft"
+fi
+
+during "peer killed" 10 'pkill -9 -P "${pids[1]}"' "" write --iterations 100
+[[ ${codes[0]} == 1 ]] || fail "peer killed: process 0 ended with ${codes[0]}"
+says err.0 "process 1 \(pid .*\) is gone" "peer killed"
+
+rm -f out.* err.*
+SECONDS=0
+start "$left" 0 write --provider tcp --rails r0 --sizes 1M --meet 2
+codes=(0)
+wait "${pids[0]}" || codes[0]=$?
+[[ ${codes[0]} == 1 ]] || fail "peer never comes: ended with ${codes[0]}"
+((SECONDS <= 5)) || fail "peer never comes: took $SECONDS s"
+says err.0 "process 1 of 2 has not connected" "peer never comes"
+exit $((failures > 0))
