@@ -24,6 +24,10 @@ OneSided::OneSided(Traffic& traffic, RailSet& rails, const FabricLoad& load, con
       now_(std::move(now)),
       open_(load.messages.size()) {
   latencies_.reserve(load.messages.size());
+  const std::vector<int> living = rails.all_living();
+  for (std::size_t i = 0; i < load.messages.size(); ++i) {
+    pieces_.push_back(cut_message(load.bytes, i, load.mode, living, load.chunk));
+  }
 }
 
 void OneSided::start() {
@@ -33,13 +37,20 @@ void OneSided::start() {
 
 void OneSided::open_next() {
   const std::size_t message = opened_++;
-  const auto pieces =
-      cut_message(load_.bytes, message, load_.mode, rails_.all_living(), load_.chunk);
+  const std::vector<MessagePiece>& pieces = pieces_[message];
   open_[message] = {now_(), pieces.size()};
   for (const MessagePiece& piece : pieces) queue({message, piece});
 }
 
-void OneSided::queue(const Part& part) {
+// Itself, or in its place those that are left by turns.
+int OneSided::living_rail(int rail) {
+  if (rails_.living(rail)) return rail;
+  const std::vector<int> living = rails_.all_living();
+  return living[replaced_++ % living.size()];
+}
+
+void OneSided::queue(Part part) {
+  part.piece.rail = living_rail(part.piece.rail);
   if (free_.empty()) {
     free_.push_back(parts_.size());
     parts_.emplace_back();
@@ -72,13 +83,9 @@ void OneSided::ended(std::uint64_t token) {
 }
 
 bool OneSided::lost(int, const std::vector<std::uint64_t>& tokens) {
-  const std::vector<int> living = rails_.all_living();
-  std::size_t turn = 0;
   for (const std::uint64_t token : tokens) {
-    Part part = parts_[token];
     free_.push_back(token);
-    part.piece.rail = living[turn++ % living.size()];
-    queue(part);
+    queue(Part(parts_[token]));
   }
   return true;
 }

@@ -40,7 +40,8 @@ class OneSided : public Sender {
   };
 
   void open_next();
-  void queue(const Part& part);
+  void queue(Part part);
+  int living_rail(int rail);
 
   Traffic& traffic_;
   RailSet& rails_;
@@ -48,9 +49,11 @@ class OneSided : public Sender {
   const Region& here_;
   const Region& there_;
   std::function<double()> now_;
-  std::vector<Part> parts_;  // by token
+  std::vector<std::vector<MessagePiece>> pieces_;  // by message, as all rails were living
+  std::vector<Part> parts_;                        // by token
   std::vector<std::uint64_t> free_;
   std::vector<Open> open_;  // by message
+  std::size_t replaced_ = 0;
   std::size_t opened_ = 0, ended_ = 0;
   std::vector<double> latencies_;
 };

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "core/error.h"
 #include "core/units.h"
@@ -23,7 +24,7 @@ Traffic::Traffic(RailSet& rails, TrafficOptions options)
 void Traffic::queue(int rail, const RailPost& post, Sender& sender, std::uint64_t token,
                     bool watched) {
   Lane& lane = lanes_[static_cast<std::size_t>(rail)];
-  if (watched && lane.watched++ == 0) lane.progress = options_.now();
+  if (watched && lane.watched++ == 0) lane.moved = true;
   lane.largest = std::max(lane.largest, post.bytes);
   lane.waiting.push_back({post, &sender, token, watched, true});
 }
@@ -56,7 +57,7 @@ void Traffic::take(Lane& lane, const RailEvent& event) {
   lane.free.push_back(event.id);
   --lane.under_way;
   if (flight.watched) --lane.watched;
-  lane.progress = options_.now();
+  lane.moved = true;
   flight.sender->ended(flight.token);
 }
 
@@ -84,7 +85,8 @@ bool Traffic::turn() {
 void Traffic::watch() {
   const double now = options_.now();
   for (int rail = 0; rail < rails_.size(); ++rail) {
-    const Lane& lane = lanes_[static_cast<std::size_t>(rail)];
+    Lane& lane = lanes_[static_cast<std::size_t>(rail)];
+    if (std::exchange(lane.moved, false)) lane.progress = now;
     if (!rails_.living(rail) || lane.watched == 0) continue;
     const double largest = static_cast<double>(lane.largest);
     const double idle = now - lane.progress;

@@ -65,7 +65,8 @@ class Traffic {
     std::vector<std::uint64_t> free;
     int under_way = 0;
     int watched = 0;      // under way or waiting
-    double progress = 0;  // when something last ended, or began with nothing under way
+    bool moved = false;   // since the last look at the clock something ended, or began
+    double progress = 0;  // when that was seen
     std::uint64_t largest = 0;
   };
 

@@ -18,17 +18,16 @@ TwoSided::TwoSided(Side side, Traffic& traffic, RailSet& rails, const FabricLoad
                    const Region& out, const Region& in, std::function<double()> now)
     : side_(side),
       traffic_(traffic),
-      rails_(rails),
       load_(load),
       out_(out),
       in_(in),
       now_(std::move(now)),
       states_(load.messages.size()) {
   latencies_.reserve(load.messages.size());
-}
-
-std::vector<MessagePiece> TwoSided::pieces(std::size_t message) const {
-  return cut_message(load_.bytes, message, load_.mode, rails_.all_living(), load_.chunk);
+  const std::vector<int> living = rails.all_living();
+  for (std::size_t i = 0; i < load.messages.size(); ++i) {
+    pieces_.push_back(cut_message(load.bytes, i, load.mode, living, load.chunk));
+  }
 }
 
 // Twice the window: the next one's buffers wait while this one's are being answered.
@@ -43,13 +42,13 @@ void TwoSided::start() {
 }
 
 void TwoSided::expect(std::size_t message) {
-  const std::vector<MessagePiece> all = pieces(message);
+  const std::vector<MessagePiece>& all = pieces_[message];
   states_[message].to_receive = all.size();
   for (std::size_t i = 0; i < all.size(); ++i) queue(message, i, all[i], false);
 }
 
 void TwoSided::send(std::size_t message) {
-  const std::vector<MessagePiece> all = pieces(message);
+  const std::vector<MessagePiece>& all = pieces_[message];
   states_[message].begin = now_();
   states_[message].to_send = all.size();
   for (std::size_t i = 0; i < all.size(); ++i) queue(message, i, all[i], true);

@@ -42,16 +42,15 @@ class TwoSided : public Sender {
   void expect(std::size_t message);
   void send(std::size_t message);
   void queue(std::size_t message, std::size_t index, const MessagePiece& piece, bool sends);
-  std::vector<MessagePiece> pieces(std::size_t message) const;
   void finish(std::size_t message);
 
   Side side_;
   Traffic& traffic_;
-  RailSet& rails_;
   const FabricLoad& load_;
   const Region& out_;
   const Region& in_;
   std::function<double()> now_;
+  std::vector<std::vector<MessagePiece>> pieces_;  // by message
   std::vector<State> states_;
   std::size_t expected_ = 0, sent_ = 0, ended_ = 0;
   std::vector<double> latencies_;

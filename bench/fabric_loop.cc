@@ -1,0 +1,146 @@
+// The plainest writes by libfabric, without Duet: fabric_loop PROVIDER BYTES WINDOW MESSAGES
+// ROUNDS. Two processes of this machine; prints the median over rounds of the seconds a message
+// takes, each message with memory of its own and delivered when it counts (FI_DELIVERY_COMPLETE).
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_rma.h>
+#include <sched.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+namespace {
+
+void check(long result, const char* what) {
+  if (result >= 0) return;
+  std::fprintf(stderr, "%s: %s\n", what, fi_strerror(static_cast<int>(-result)));
+  std::exit(1);
+}
+
+struct Told {  // to the other process
+  char name[256];
+  size_t length;
+  std::uint64_t address, key;
+};
+
+struct End {
+  fid_ep* endpoint;
+  fid_cq* queue;
+  fid_av* addresses;
+  fid_mr* region;
+  fi_addr_t peer;
+  std::vector<char> memory;
+  Told theirs;
+};
+
+End open(const char* provider, size_t bytes, int other) {
+  End end{};
+  end.memory.assign(bytes, 1);
+  fi_info* hints = fi_allocinfo();
+  hints->caps = FI_MSG | FI_TAGGED | FI_RMA;
+  hints->mode = FI_CONTEXT | FI_CONTEXT2;
+  hints->ep_attr->type = FI_EP_RDM;
+  hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+  hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
+  hints->fabric_attr->prov_name = strdup(provider);
+  fi_info* info = nullptr;
+  fid_fabric* fabric = nullptr;
+  fid_domain* domain = nullptr;
+  fi_cq_attr queue{};
+  queue.format = FI_CQ_FORMAT_TAGGED;
+  fi_av_attr addresses{};
+  addresses.type = FI_AV_TABLE;
+  check(fi_getinfo(FI_VERSION(1, 14), nullptr, nullptr, 0, hints, &info), "fi_getinfo");
+  check(fi_fabric(info->fabric_attr, &fabric, nullptr), "fi_fabric");
+  check(fi_domain(fabric, info, &domain, nullptr), "fi_domain");
+  check(fi_endpoint(domain, info, &end.endpoint, nullptr), "fi_endpoint");
+  check(fi_cq_open(domain, &queue, &end.queue, nullptr), "fi_cq_open");
+  check(fi_av_open(domain, &addresses, &end.addresses, nullptr), "fi_av_open");
+  check(fi_ep_bind(end.endpoint, &end.queue->fid, FI_TRANSMIT | FI_RECV), "fi_ep_bind");
+  check(fi_ep_bind(end.endpoint, &end.addresses->fid, 0), "fi_ep_bind");
+  check(fi_enable(end.endpoint), "fi_enable");
+  check(fi_mr_reg(domain, end.memory.data(), bytes, FI_WRITE | FI_REMOTE_WRITE, 0, 7, 0,
+                  &end.region, nullptr),
+        "fi_mr_reg");
+  const bool by_address = (info->domain_attr->mr_mode & FI_MR_VIRT_ADDR) != 0;
+  Told mine{{}, sizeof mine.name, 0, fi_mr_key(end.region)};
+  if (by_address) mine.address = reinterpret_cast<std::uintptr_t>(end.memory.data());
+  check(fi_getname(&end.endpoint->fid, mine.name, &mine.length), "fi_getname");
+  if (write(other, &mine, sizeof mine) != sizeof mine) std::exit(1);
+  if (recv(other, &end.theirs, sizeof end.theirs, MSG_WAITALL) != sizeof end.theirs) std::exit(1);
+  check(fi_av_insert(end.addresses, end.theirs.name, 1, &end.peer, 0, nullptr) - 1, "fi_av_insert");
+  return end;
+}
+
+// Takes what has ended from the queue.
+int poll(End& end) {
+  fi_cq_tagged_entry entries[64];
+  const ssize_t count = fi_cq_read(end.queue, entries, 64);
+  if (count == -FI_EAGAIN) return 0;
+  check(count, "fi_cq_read");
+  return static_cast<int>(count);
+}
+
+// Seconds of a message of one round.
+double round_of(End& end, size_t bytes, int window, int messages, fi_context2* contexts) {
+  const auto begin = std::chrono::steady_clock::now();
+  for (int posted = 0, ended = 0; ended < messages; ended += poll(end)) {
+    for (; posted < messages && posted - ended < window; ++posted) {
+      const size_t offset = bytes * static_cast<size_t>(posted);
+      iovec local{end.memory.data() + offset, bytes};
+      fi_rma_iov remote{end.theirs.address + offset, bytes, end.theirs.key};
+      void* descriptor = fi_mr_desc(end.region);
+      fi_msg_rma write{&local, &descriptor, 1, end.peer, &remote, 1, contexts + posted, 0};
+      const ssize_t result =
+          fi_writemsg(end.endpoint, &write, FI_COMPLETION | FI_DELIVERY_COMPLETE);
+      if (result == -FI_EAGAIN) break;
+      check(result, "fi_writemsg");
+    }
+  }
+  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
+  return spent.count() / messages;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (count != 6) {
+    std::fprintf(stderr, "usage: fabric_loop PROVIDER BYTES WINDOW MESSAGES ROUNDS\n");
+    return 2;
+  }
+  const size_t bytes = std::strtoull(arguments[2], nullptr, 10);
+  const int window = std::atoi(arguments[3]), messages = std::atoi(arguments[4]);
+  int pair[2];
+  check(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), "socketpair");
+  const pid_t child = fork();
+  End end = open(arguments[1], bytes * static_cast<size_t>(messages), pair[child == 0 ? 1 : 0]);
+  if (child == 0) {  // polls until it is told to end
+    char byte = 0;
+    for (int turn = 0; turn % 1024 != 0 || recv(pair[1], &byte, 1, MSG_DONTWAIT) != 1; ++turn) {
+      poll(end);
+      if (turn % 256 == 255) sched_yield();
+    }
+    std::_Exit(0);
+  }
+  std::vector<fi_context2> contexts(static_cast<size_t>(messages));
+  std::vector<double> seconds;
+  for (int round = 0; round <= std::atoi(arguments[5]); ++round) {  // the first one connects
+    seconds.push_back(round_of(end, bytes, window, messages, contexts.data()));
+  }
+  seconds.erase(seconds.begin());
+  std::nth_element(seconds.begin(), seconds.begin() + static_cast<long>(seconds.size() / 2),
+                   seconds.end());
+  std::printf("%.9g\n", seconds[seconds.size() / 2]);
+  if (write(pair[0], "", 1) != 1) return 1;
+  waitpid(child, nullptr, 0);
+  return 0;
+}
