@@ -10,7 +10,8 @@ build=(
   libfmt-dev nlohmann-json3-dev libcli11-dev libtomlplusplus-dev libhwloc-dev libgtest-dev
   libdnnl-dev libopenblas-openmp-dev
 )
-checks=(libopenmpi-dev openmpi-bin libfabric-dev libfabric-bin nftables iproute2 hipcc libamdhip64-dev clang-format chromium)
+checks=(libopenmpi-dev openmpi-bin libfabric-dev libfabric-bin nftables iproute2 slurm-wlm munge
+  hipcc libamdhip64-dev clang-format chromium)
 
 wanted=("${build[@]}")
 if [[ "${1:-}" == checks ]]; then wanted+=("${checks[@]}"); fi

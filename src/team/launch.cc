@@ -78,13 +78,12 @@ Launch by_address() {
 }  // namespace
 
 LaunchedBy launched_by() {
-  const char* by = launcher();
-  const bool slurm = by != nullptr && std::string(by) == "SLURM_PROCID";
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "WORLD_SIZE"}) {
     if (has(name)) return {name, number(name, 1, kMostProcesses)};
   }
-  return slurm ? LaunchedBy{"SLURM_NTASKS", number("SLURM_NTASKS", 1, kMostProcesses)}
-               : LaunchedBy{};
+  // srun tells how many there are whichever way it connects them, by PMIx as well.
+  if (launcher() == nullptr || !has("SLURM_NTASKS")) return {};
+  return {"SLURM_NTASKS", number("SLURM_NTASKS", 1, kMostProcesses)};
 }
 
 void register_mpi(std::function<Launch()> find) { mpi() = std::move(find); }

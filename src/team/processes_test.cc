@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdlib>
+#include <map>
 #include <thread>
 
+#include "team/launch.h"
 #include "team/team.h"
 
 namespace duet {
@@ -30,6 +33,39 @@ void run_processes(int size, const std::function<void(Processes&)>& fn) {
     });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+// What a launcher sets; nothing of it is left behind.
+class Environment {
+ public:
+  explicit Environment(const std::map<std::string, std::string>& variables) {
+    for (const auto& [name, value] : variables) {
+      setenv(name.c_str(), value.c_str(), 1);
+      names_.push_back(name);
+    }
+  }
+  ~Environment() {
+    for (const std::string& name : names_) unsetenv(name.c_str());
+  }
+
+ private:
+  std::vector<std::string> names_;
+};
+
+TEST(LaunchedBy, CountsSrunsTasksHoweverTheyAreConnected) {
+  const std::map<std::string, std::string> task{
+      {"SLURM_PROCID", "1"}, {"SLURM_STEP_ID", "0"}, {"SLURM_NTASKS", "2"}};
+  {
+    const Environment plain(task);
+    EXPECT_EQ(launched_by().variable, "SLURM_NTASKS");
+    EXPECT_EQ(launched_by().size, 2);
+    const Environment by_pmix(std::map<std::string, std::string>{{"PMIX_RANK", "1"}});
+    EXPECT_EQ(launched_by().variable, "SLURM_NTASKS");
+    EXPECT_EQ(launched_by().size, 2);
+  }
+  const Environment batch(
+      std::map<std::string, std::string>{{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "2"}});
+  EXPECT_EQ(launched_by().variable, "");
 }
 
 TEST(Processes, AloneNeedsNoOthers) {

@@ -24,7 +24,10 @@ why_no_rails() {
 
 close_rails() {
   local pid
-  for pid in "${pids[@]}"; do kill -9 "$pid" 2> /dev/null || true; done
+  for pid in "${pids[@]}"; do
+    kill -9 "$pid" 2> /dev/null || true
+    wait "$pid" 2> /dev/null || true
+  done
   ip netns del "$left" 2> /dev/null || true
   ip netns del "$right" 2> /dev/null || true
 }

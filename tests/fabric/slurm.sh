@@ -1,0 +1,129 @@
+#!/usr/bin/env bash
+# `srun -N 2 duet fabric` under a real Slurm, a node in each of two network namespaces that four
+# rails of 1 Gbit/s join, and the job of deploy/slurm: slurm.sh PROGRAM.
+job=$(realpath "$(dirname "$0")/../../deploy/slurm/duet.sbatch")
+source "$(dirname "$0")/check.sh"
+for each in munged slurmctld slurmd srun scontrol; do
+  command -v "$each" > /dev/null || { echo "skipped: needs $each"; exit 77; }
+done
+[[ -e $(dirname "$duet")/modules/duet_mpi.so ]] || { echo "skipped: needs the MPI module"; exit 77; }
+open_rails 1gbit 64k
+
+# One cluster of this folder's own: nothing of the machine's Slurm is touched.
+write_configuration() {
+  chmod 755 "$folder"  # munge wants everybody to reach its socket
+  mkdir state node0 node1 node
+  cat > slurm.conf << END
+ClusterName=duet
+SlurmctldHost=node0(10.77.9.1)
+SlurmctldPort=$((meeting_port + 1))
+SlurmUser=root
+AuthType=auth/munge
+AuthInfo=socket=$folder/munge.socket
+StateSaveLocation=$folder/state
+SlurmctldPidFile=$folder/slurmctld.pid
+SlurmctldLogFile=$folder/slurmctld.log
+SlurmdSpoolDir=$folder/node
+SlurmdPidFile=$folder/node/slurmd.pid
+SlurmdLogFile=$folder/node/slurmd.log
+TmpFS=$folder/node
+SlurmdParameters=config_overrides
+MailProg=/bin/true
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SelectType=select/cons_tres
+MpiDefault=pmix
+SwitchType=switch/none
+ReturnToService=2
+NodeName=node0 NodeAddr=10.77.9.1 Port=$((meeting_port + 2)) CPUs=2
+NodeName=node1 NodeAddr=10.77.9.2 Port=$((meeting_port + 3)) CPUs=2
+PartitionName=all Nodes=node0,node1 Default=YES MaxTime=INFINITE State=UP
+END
+  export SLURM_CONF=$folder/slurm.conf
+}
+
+# within NODE COMMAND...: in its network, under its name, and with a folder of its own in the place
+# where each node has one: the plug-in pmix takes that of another node to be the same path. Not by
+# `ip netns exec`, which hides the control groups that slurmd looks for.
+within() { (enter "$@"); }
+
+enter() {  # in place of this shell
+  local node=$1 namespace=$left
+  shift
+  [[ $node == node0 ]] || namespace=$right
+  exec nsenter --net="/run/netns/$namespace" unshare --uts --mount bash -c \
+    'mount --bind "$1/$0" "$1/node" && hostname "$0" && shift && exec "$@"' "$node" "$folder" "$@"
+}
+
+# Daemons in the foreground of a background job, so that all of it ends with the script.
+start_daemons() {
+  dd if=/dev/urandom of=munge.key bs=1 count=1024 status=none
+  chmod 400 munge.key
+  munged --foreground --force --key-file="$folder/munge.key" --socket="$folder/munge.socket" \
+    --pid-file="$folder/munged.pid" --seed-file="$folder/munged.seed" &> munged.log &
+  pids+=($!)
+  enter node0 slurmctld -D -c &> ctld.out &
+  pids+=($!)
+  enter node0 slurmd -D -N node0 &> node0.out &
+  pids+=($!)
+  enter node1 slurmd -D -N node1 &> node1.out &
+  pids+=($!)
+}
+
+wait_for_nodes() {
+  local tries=50
+  until within node0 timeout 2 sinfo -h -o '%T %D' 2> /dev/null | grep -q '^idle 2'; do
+    if ((--tries == 0)); then
+      echo "FAIL: the nodes did not come" >&2
+      tail -n 20 ./*.out >&2
+      exit 1
+    fi
+    sleep 0.2
+  done
+}
+
+# MPI goes over the line on which the processes meet; it refuses root's unless told otherwise.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self OMPI_MCA_btl_tcp_if_include=c
+common=(--rails r0,r1,r2,r3 --link-gbit 1 --warm-up 0)
+
+across() {
+  within node0 timeout 100 srun --mpi=pmix -N 2 --ntasks-per-node=1 "$@"
+}
+
+# reaches WHAT LOW ARGUMENT...: tried again as in targets.sh.
+reaches() {
+  local what=$1 low=$2 try percent
+  shift 2
+  for try in 1 2 3; do
+    rm -f table.csv
+    across "$duet" fabric "${common[@]}" --csv table.csv "$@" > out.0 2> err.0 ||
+      fail "$what: srun ended with $?"
+    percent=$(rate table.csv percent_of_link)
+    echo "$what: $percent% of the links, expected at least $low%"
+    awk -v p="$percent" -v l="$low" 'BEGIN { exit !(p >= l && p <= 101) }' && return
+  done
+  fail "$what: $percent% of the links"
+}
+
+# submits NAME CODE ARGUMENT...: the job, to its end.
+submits() {
+  local what=$1 code=$2 ended=0
+  shift 2
+  DUET=$duet DUET_RESULTS=$folder within node0 timeout 100 sbatch --wait --quiet -N 2 \
+    --output="$folder/out.0" --error="$folder/err.0" "$job" "$@" || ended=$?
+  [[ $ended == "$code" ]] || fail "$what: the job ended with $ended, expected $code"
+}
+
+write_configuration
+start_daemons
+wait_for_nodes
+[[ $(across "$duet" --version | wc -l) == 2 ]] || fail "srun starts one process a node"
+reaches "one rail" 96 write --rail-mode single --sizes 64M --window 1 --iterations 5
+reaches "split, one buffer of 256 MB" 97 \
+  write --rail-mode split --sizes 256MB --window 1 --iterations 5
+submits "the job" 0 fabric write "${common[@]}" --rail-mode split --sizes 16M --iterations 3
+[[ $(grep -c '"percent_of_link"' fabric-*.jsonl) == 2 ]] || fail "the job's journal"
+submits "a job of nothing" 2 nonsense
+says err.0 "expected fabric or collectives, not 'nonsense'" "a job of nothing"
+exit $((failures > 0))
