@@ -58,6 +58,13 @@ class FabricCommand : public Command {
         "Where messages lie: host, pinned (registered with the GPU of --device); default host");
     add("--memory-limit", limit_, "BYTES",
         "Skip cases that need more for one direction of a process; default 2G");
+    add("--issue", issues_, "LIST",
+        "Who posts writes: direct, or a proxy thread for producers that wait after each message "
+        "(blocking) or after the last (nonblocking, with --window of them in flight); default "
+        "direct");
+    add("--producers", producers_, "LIST", "Threads that push to the proxy; default 1");
+    app_->add_flag("--fifo", options_.fifo,
+                   "Measure the fifo between producers and proxy alone as well");
     add_rail_flags();
     add_mode_flags(*app_, mode_);
     add_output_flags(*app_, output_);
@@ -126,6 +133,11 @@ class FabricCommand : public Command {
     if (!directions_.empty()) options.directions = parse_directions(directions_);
     const auto window = [](const std::string& text) { return parse_number(text, 1, "--window"); };
     if (!windows_.empty()) options.windows = parse_list(windows_, window);
+    const auto threads = [](const std::string& text) {
+      return parse_number(text, 1, "--producers");
+    };
+    if (!producers_.empty()) options.producers = parse_list(producers_, threads);
+    if (!issues_.empty()) options.issues = parse_list(issues_, parse_rail_issue);
     if (!messages_.empty()) options.messages = parse_number(messages_, 1, "--messages");
     if (!chunk_.empty()) options.chunk = parse_bytes(chunk_);
     if (!limit_.empty()) options.memory_limit = parse_bytes(limit_);
@@ -139,7 +151,7 @@ class FabricCommand : public Command {
   ModeFlags mode_;
   OutputFlags output_;
   std::string operations_, sizes_, windows_, messages_, chunk_, directions_, memory_, limit_,
-      modes_;
+      modes_, issues_, producers_;
   double meet_seconds_ = 60;
 };
 

@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/units.h"
+#include "fabric/proxy/fifo_cases.h"
 #include "fabric/recommendation.h"
 #include "fabric/trial.h"
 #include "team/agreement.h"
@@ -58,6 +59,12 @@ class Plan {
         }
       }
     }
+    if (options_.fifo) {
+      for (Case& each : fifo_cases(device_, options_.device_name, options_.producers, options_.mode,
+                                   stop_, session_->processes())) {
+        cases_.push_back(std::move(each));
+      }
+    }
     // The rails go when the last case has run.
     const auto conclude = [session = session_](const std::vector<Finished>& finished) {
       session->close();
@@ -77,6 +84,23 @@ class Plan {
         task.bidirectional = bidirectional;
         for (const RailMode mode : options_.modes) {
           task.mode = mode;
+          add_issues(task);
+        }
+      }
+    }
+  }
+
+  void add_issues(FabricTask task) {
+    const bool writes =
+        task.operation == FabricOperation::write || task.operation == FabricOperation::write_imm;
+    for (const RailIssue issue : options_.issues) {
+      task.issue = issue;
+      if (issue == RailIssue::direct) {
+        task.producers = 0;
+        add_case(task);
+      } else if (writes && !task.bidirectional) {
+        for (const int producers : options_.producers) {
+          task.producers = producers;
           add_case(task);
         }
       }
@@ -84,17 +108,22 @@ class Plan {
   }
 
   Axes axes(const FabricTask& task) const {
-    return {{"operation", std::string(name(task.operation))},
-            {"memory", std::string(memory_name(task.memory))},
-            {"provider", options_.settings.provider},
-            {"nodes", std::int64_t{2}},
-            {"rails", std::int64_t{session_->rail_count()}},
-            {"bytes", static_cast<std::int64_t>(task.bytes)},
-            {"window", std::int64_t{task.window}},
-            {"messages", std::int64_t{task.messages}},
-            {"chunk", static_cast<std::int64_t>(task.chunk)},
-            {"bidirectional", task.bidirectional},
-            {"mode", std::string(name(task.mode))}};
+    Axes list = {{"operation", std::string(name(task.operation))},
+                 {"memory", std::string(memory_name(task.memory))},
+                 {"provider", options_.settings.provider},
+                 {"nodes", std::int64_t{2}},
+                 {"rails", std::int64_t{session_->rail_count()}},
+                 {"bytes", static_cast<std::int64_t>(task.bytes)},
+                 {"window", std::int64_t{task.window}},
+                 {"messages", std::int64_t{task.messages}},
+                 {"chunk", static_cast<std::int64_t>(task.chunk)},
+                 {"bidirectional", task.bidirectional},
+                 {"mode", std::string(name(task.mode))}};
+    if (task.issue != RailIssue::direct || options_.issues.size() > 1) {
+      list.emplace_back("issue", std::string(name(task.issue)));
+      list.emplace_back("producers", std::int64_t{task.producers});
+    }
+    return list;
   }
 
   void add_case(const FabricTask& task) {
@@ -132,6 +161,7 @@ class Plan {
     result.cost.network_bytes = ways * static_cast<double>(task.bytes);
     result.cost.link_gbit_per_s = ways * session.link_gbit(task.mode);
     add_latencies(trial.latencies(result.sampling->warm_ups), result);
+    add_proxy_times(trial.proxy_times(), result);
     std::vector<std::string> rails;
     for (const RailInfo& rail : session.infos()) rails.push_back(rail_name(rail));
     result.notes.emplace_back("rails", fmt::format("{}", fmt::join(rails, ", ")));
@@ -149,6 +179,17 @@ class Plan {
         {"latency_p50_us", 0.5}, {"latency_p95_us", 0.95}, {"latency_p99_us", 0.99}};
     for (const auto& [rate, q] : wanted)
       result.rates.emplace_back(rate, 1e6 * quantile(seconds, q));
+  }
+
+  static void add_proxy_times(const ProxyTimes& times, Measurement& result) {
+    const std::pair<const char*, const std::vector<double>*> parts[] = {
+        {"push_us", &times.push},
+        {"poll_us", &times.poll},
+        {"post_us", &times.post},
+        {"completion_us", &times.completion}};
+    for (const auto& [rate, seconds] : parts) {
+      if (!seconds->empty()) result.rates.emplace_back(rate, 1e6 * summarise(*seconds).median);
+    }
   }
 
   FabricOptions options_;

@@ -25,7 +25,10 @@ struct FabricOptions {
   std::uint64_t chunk = 1 << 20;        // 0: a rail's part in one piece
   std::vector<bool> directions{false};  // both ways at once
   std::vector<MemoryKind> memory{MemoryKind::plain};
-  std::uint64_t memory_limit = 2ull << 30;  // of a process's buffers of one direction
+  std::vector<RailIssue> issues{RailIssue::direct};  // of writes one way
+  std::vector<int> producers{1};                     // threads that push to a proxy
+  bool fifo = false;                                 // measure the proxy's fifo alone as well
+  std::uint64_t memory_limit = 2ull << 30;           // of a process's buffers of one direction
   Mode mode;
   std::string device_name;  // --device, as the journal shows it
 };

@@ -22,8 +22,9 @@ OneSided::OneSided(Traffic& traffic, RailSet& rails, const FabricLoad& load, con
       here_(here),
       there_(there),
       now_(std::move(now)),
-      open_(load.messages.size()) {
+      progress_(load.messages.size()) {
   latencies_.reserve(load.messages.size());
+  ends_.reserve(load.messages.size());
   const std::vector<int> living = rails.all_living();
   for (std::size_t i = 0; i < load.messages.size(); ++i) {
     pieces_.push_back(cut_message(load.bytes, i, load.mode, living, load.chunk));
@@ -31,14 +32,14 @@ OneSided::OneSided(Traffic& traffic, RailSet& rails, const FabricLoad& load, con
 }
 
 void OneSided::start() {
+  started_ = true;
   const auto window = static_cast<std::size_t>(load_.window);
-  while (opened_ < std::min(window, load_.messages.size())) open_next();
+  while (next_ < std::min(window, size())) open(next_++);
 }
 
-void OneSided::open_next() {
-  const std::size_t message = opened_++;
+void OneSided::open(std::size_t message) {
   const std::vector<MessagePiece>& pieces = pieces_[message];
-  open_[message] = {now_(), pieces.size()};
+  progress_[message] = {now_(), pieces.size()};
   for (const MessagePiece& piece : pieces) queue({message, piece});
 }
 
@@ -73,13 +74,13 @@ void OneSided::queue(Part part) {
 }
 
 void OneSided::ended(std::uint64_t token) {
-  const std::uint64_t message = parts_[token].message;
+  const std::size_t message = parts_[token].message;
   free_.push_back(token);
-  Open& open = open_[message];
-  if (--open.pieces > 0) return;
-  latencies_.push_back(now_() - open.begin);
-  ++ended_;
-  if (opened_ < load_.messages.size()) open_next();
+  Progress& progress = progress_[message];
+  if (--progress.pieces > 0) return;
+  latencies_.push_back(now_() - progress.begin);
+  ends_.push_back(message);
+  if (started_ && next_ < size()) open(next_++);
 }
 
 bool OneSided::lost(int, const std::vector<std::uint64_t>& tokens) {

@@ -20,9 +20,14 @@ class OneSided : public Sender {
   OneSided(Traffic& traffic, RailSet& rails, const FabricLoad& load, const Region& here,
            const Region& there, std::function<double()> now);
 
-  // Opens the first messages; each that ends opens the next.
+  // Opens the first messages; each that ends opens the next. Or, by whoever knows an order of their
+  // own, each message once.
   void start();
-  bool done() const { return ended_ == load_.messages.size(); }
+  void open(std::size_t message);
+  bool done() const { return ends_.size() == load_.messages.size(); }
+  std::size_t size() const { return load_.messages.size(); }
+  // The messages that have ended, in that order.
+  const std::vector<std::size_t>& ends() const { return ends_; }
   // Of each message, from its first post to the end of its last piece, in the order of their ends.
   const std::vector<double>& latencies() const { return latencies_; }
 
@@ -34,12 +39,11 @@ class OneSided : public Sender {
     std::uint64_t message = 0;
     MessagePiece piece;
   };
-  struct Open {
+  struct Progress {
     double begin = 0;
     std::size_t pieces = 0;  // not ended
   };
 
-  void open_next();
   void queue(Part part);
   int living_rail(int rail);
 
@@ -52,9 +56,11 @@ class OneSided : public Sender {
   std::vector<std::vector<MessagePiece>> pieces_;  // by message, as all rails were living
   std::vector<Part> parts_;                        // by token
   std::vector<std::uint64_t> free_;
-  std::vector<Open> open_;  // by message
+  std::vector<Progress> progress_;  // by message
   std::size_t replaced_ = 0;
-  std::size_t opened_ = 0, ended_ = 0;
+  std::size_t next_ = 0;  // to open when one ends
+  bool started_ = false;
+  std::vector<std::size_t> ends_;
   std::vector<double> latencies_;
 };
 

@@ -21,6 +21,11 @@ constexpr std::pair<RailMode, std::string_view> kRailModes[] = {
     {RailMode::split, "split"},
     {RailMode::round_robin, "round_robin"}};
 
+constexpr std::pair<RailIssue, std::string_view> kIssues[] = {
+    {RailIssue::direct, "direct"},
+    {RailIssue::blocking, "blocking"},
+    {RailIssue::nonblocking, "nonblocking"}};
+
 }  // namespace
 
 std::string_view name(FabricOperation operation) {
@@ -33,6 +38,13 @@ std::string_view name(FabricOperation operation) {
 std::string_view name(RailMode mode) {
   for (const auto& [each, word] : kRailModes) {
     if (each == mode) return word;
+  }
+  return "";
+}
+
+std::string_view name(RailIssue issue) {
+  for (const auto& [each, word] : kIssues) {
+    if (each == issue) return word;
   }
   return "";
 }
@@ -51,6 +63,14 @@ RailMode parse_rail_mode(std::string_view text) {
   }
   throw UsageError(fmt::format(
       "--rail-mode: unknown mode '{}': expected one of single, split, round_robin", text));
+}
+
+RailIssue parse_rail_issue(std::string_view text) {
+  for (const auto& [each, word] : kIssues) {
+    if (word == text) return each;
+  }
+  throw UsageError(fmt::format(
+      "--issue: unknown way '{}': expected one of direct, blocking, nonblocking", text));
 }
 
 std::vector<FabricOperation> all_fabric_operations() {

@@ -19,12 +19,21 @@ enum class RailMode {
   round_robin,  // message i over rail i modulo their number
 };
 
+// Who posts writes.
+enum class RailIssue {
+  direct,       // the process itself
+  blocking,     // producers by a proxy, each waiting for the end of every message of its own
+  nonblocking,  // the same, waiting for the end of the last one
+};
+
 std::string_view name(FabricOperation operation);
 std::string_view name(RailMode mode);
+std::string_view name(RailIssue issue);
 
 // Throw UsageError that lists the known names.
 FabricOperation parse_fabric_operation(std::string_view text);
 RailMode parse_rail_mode(std::string_view text);
+RailIssue parse_rail_issue(std::string_view text);
 
 std::vector<FabricOperation> all_fabric_operations();
 

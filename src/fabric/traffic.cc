@@ -61,22 +61,34 @@ void Traffic::take(Lane& lane, const RailEvent& event) {
   flight.sender->ended(flight.token);
 }
 
+template <typename Call>
+void Traffic::on_rail(int rail, Call call) {
+  if (!rails_.living(rail)) return;
+  try {
+    call(lanes_[static_cast<std::size_t>(rail)]);
+  } catch (const Timeout&) {
+    throw;
+  } catch (const Error& error) {
+    lose(rail, error.what(), false);
+  }
+}
+
+void Traffic::post() {
+  for (int rail = 0; rail < rails_.size(); ++rail) {
+    on_rail(rail, [&](Lane& lane) { post_waiting(rail, lane); });
+  }
+}
+
 bool Traffic::turn() {
   bool any = false;
   for (int rail = 0; rail < rails_.size(); ++rail) {
-    if (!rails_.living(rail)) continue;
-    Lane& lane = lanes_[static_cast<std::size_t>(rail)];
-    try {
+    on_rail(rail, [&](Lane& lane) {
       post_waiting(rail, lane);
       rails_.at(rail).poll(events_);
       any = any || !events_.empty();
       for (const RailEvent& event : events_) take(lane, event);
       post_waiting(rail, lane);
-    } catch (const Timeout&) {
-      throw;
-    } catch (const Error& error) {
-      lose(rail, error.what(), false);
-    }
+    });
   }
   if (++turns_ % kTurnsPerWatch == 0) watch();
   return any;

@@ -44,6 +44,8 @@ class Traffic {
   // Called with the immediate value of every write_imm of a peer.
   std::function<void(std::uint32_t)> on_arrival;
 
+  // Posts what the rails take. Throws as turn() does.
+  void post();
   // Posts and polls once; whether anything ended. Throws Timeout naming rail and peer where a rail
   // is stalled, and Error where it fails, unless failover finds other rails.
   bool turn();
@@ -70,6 +72,9 @@ class Traffic {
     std::uint64_t largest = 0;
   };
 
+  // Where the call throws, the rail is lost.
+  template <typename Call>
+  void on_rail(int rail, Call call);
   void post_waiting(int rail, Lane& lane);
   void take(Lane& lane, const RailEvent& event);
   void watch();

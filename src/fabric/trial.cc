@@ -15,6 +15,7 @@
 #include "fabric/clock.h"
 #include "fabric/gather_beside.h"
 #include "fabric/one_sided.h"
+#include "fabric/proxy/producers.h"
 #include "fabric/two_sided.h"
 
 namespace duet {
@@ -22,6 +23,7 @@ namespace {
 
 constexpr double kAgreeSeconds = 60;
 constexpr double kSlowestLoad = 1e6;  // of a load that makes progress at all
+constexpr std::size_t kFifoCapacity = 128;
 constexpr int kTurnsPerLook = 1024;
 constexpr int kIdleTurns = 200;  // a few times the latency of shared memory
 
@@ -35,6 +37,9 @@ FabricTrial::FabricTrial(FabricSession& session, const FabricTask& task, Device&
   const std::uint64_t bytes = task_.bytes * static_cast<std::uint64_t>(task_.messages);
   if (sends()) out_memory_ = device.allocate(bytes, task_.memory);
   if (receives()) in_memory_ = device.allocate(bytes, task_.memory);
+  if (task_.issue != RailIssue::direct) {
+    fifo_memory_ = device.allocate(Fifo::bytes(kFifoCapacity), MemoryKind::pinned);
+  }
   out_ = std::make_unique<Region>(session_.rails(), out_memory_.span());
   in_ = std::make_unique<Region>(session_.rails(), in_memory_.span());
   Processes& processes = session_.processes();
@@ -136,30 +141,57 @@ void FabricTrial::wait_for_peers() {
 
 // Seconds of this process's own load; 0 where it only answers.
 double FabricTrial::move() {
-  const FabricLoad all = load();
-  Traffic& traffic = session_.traffic();
-  RailSet& rails = session_.rails();
-  traffic.on_arrival = [this](std::uint32_t message) {
+  session_.traffic().on_arrival = [this](std::uint32_t message) {
     if (message < arrived_.size()) arrived_[message] = true;
   };
-  const bool reads = task_.operation == FabricOperation::read;
-  OneSided one_sided(traffic, rails, all, reads ? *in_ : *out_, reads ? *out_ : *in_, steady_now);
+  const FabricLoad all = load();
+  return task_.operation == FabricOperation::send_recv ? move_two_sided(all) : move_one_sided(all);
+}
+
+double FabricTrial::move_two_sided(const FabricLoad& all) {
   const auto side = moves() ? TwoSided::Side::asks : TwoSided::Side::answers;
-  TwoSided two_sided(side, traffic, rails, all, *out_, *in_, steady_now);
-  const bool two = task_.operation == FabricOperation::send_recv;
-  if (two) two_sided.post_receives();
+  TwoSided messages(side, session_.traffic(), session_.rails(), all, *out_, *in_, steady_now);
+  messages.post_receives();
   wait_for_peers();
   const double begin = steady_now();
-  if (two && moves()) two_sided.start();
-  if (!two && moves()) one_sided.start();
-  if (two) {
-    while (!two_sided.done()) turn();
-  } else if (moves()) {
-    while (!one_sided.done()) turn();
+  if (moves()) messages.start();
+  while (!messages.done()) turn();
+  if (!moves()) return 0;
+  latencies_.push_back(messages.latencies());
+  return steady_now() - begin;
+}
+
+double FabricTrial::move_one_sided(const FabricLoad& all) {
+  const bool reads = task_.operation == FabricOperation::read;
+  OneSided messages(session_.traffic(), session_.rails(), all, reads ? *in_ : *out_,
+                    reads ? *out_ : *in_, steady_now);
+  if (moves() && task_.issue != RailIssue::direct) return move_by_proxy(messages);
+  wait_for_peers();
+  if (!moves()) return 0;
+  const double begin = steady_now();
+  messages.start();
+  while (!messages.done()) turn();
+  latencies_.push_back(messages.latencies());
+  return steady_now() - begin;
+}
+
+// This thread is the proxy; the producers' data lie ready.
+double FabricTrial::move_by_proxy(OneSided& writes) {
+  Fifo fifo(fifo_memory_.span().data, kFifoCapacity);
+  Proxy proxy(fifo, session_.traffic(), writes, task_.window);
+  Producers producers(fifo, task_.producers, writes.size(), task_.issue == RailIssue::blocking);
+  wait_for_peers();
+  const double begin = steady_now();
+  producers.begin();
+  while (!producers.ended()) {
+    proxy.turn();
+    turn();
   }
-  const double seconds = moves() ? steady_now() - begin : 0;
-  if (moves()) latencies_.push_back(two ? two_sided.latencies() : one_sided.latencies());
-  return seconds;
+  latencies_.push_back(writes.latencies());
+  proxy_times_ = proxy.times();
+  proxy_times_.push = producers.push_seconds();
+  proxy_times_.completion = writes.latencies();
+  return producers.end() - begin;
 }
 
 // Meets the others while polling, since they may still be moving data; what the measuring loop

@@ -9,6 +9,7 @@
 
 #include "device/device.h"
 #include "fabric/load.h"
+#include "fabric/proxy/proxy.h"
 #include "fabric/region.h"
 #include "fabric/session.h"
 #include "timing/sampler.h"
@@ -25,6 +26,8 @@ struct FabricTask {
   int messages = 1;         // of an iteration, each with memory of its own
   bool bidirectional = false;
   MemoryKind memory = MemoryKind::plain;
+  RailIssue issue = RailIssue::direct;  // others: of write and write_imm, one way
+  int producers = 1;                    // of a proxy
 };
 
 class FabricTrial : public Trial {
@@ -46,12 +49,17 @@ class FabricTrial : public Trial {
   bool stop() const { return stop_agreed_; }
   // Seconds of each message of process 0, but for those of the first iterations.
   std::vector<double> latencies(int without) const;
+  // Of a proxy's last iteration.
+  const ProxyTimes& proxy_times() const { return proxy_times_; }
 
  private:
   double iterate();
   void fill();
   void wait_for_peers();
   double move();
+  double move_two_sided(const FabricLoad& all);
+  double move_one_sided(const FabricLoad& all);
+  double move_by_proxy(OneSided& writes);
   void agree(double seconds);
   void wait_for_arrivals();
   void check();
@@ -68,6 +76,8 @@ class FabricTrial : public Trial {
   int self_;
   Buffer out_memory_, in_memory_;
   std::unique_ptr<Region> out_, in_;
+  Buffer fifo_memory_;
+  ProxyTimes proxy_times_;
   std::vector<bool> arrived_;  // by message: its immediate value
   std::vector<std::vector<double>> latencies_;
   std::uint64_t number_ = 0;  // of the iteration, in all processes the same

@@ -39,6 +39,24 @@ reaches "256 KiB, window 1" 20 101 \
 reaches "256 KiB, window 8" 90 101 \
   write --rail-mode single --sizes 256K --window 8 --messages 64 --iterations 9
 
+# A proxy that posts for producers: as fast as direct writes where they wait once, slower where they
+# wait for each message.
+for try in 1 2 3; do
+  rm -f table.csv
+  both_ends "${common[@]}" write --rail-mode split --sizes 1M --window 8 --messages 64 \
+    --issue direct,blocking,nonblocking --iterations 9 --csv table.csv
+  ended_with 0 0 "proxy"
+  direct=$(rate table.csv percent_of_link 1)
+  blocking=$(rate table.csv percent_of_link 2)
+  nonblocking=$(rate table.csv percent_of_link 3)
+  echo "proxy, 1 MiB: direct $direct%, blocking $blocking%, nonblocking $nonblocking%"
+  proxied=yes
+  awk -v d="$direct" -v b="$blocking" -v n="$nonblocking" \
+    'BEGIN { exit !(n >= 0.99 * d && b <= 0.95 * d) }' && break
+  proxied=no
+done
+[[ $proxied == yes ]] || fail "proxy: expected nonblocking from 0.99 of direct, blocking below 0.95"
+
 # The recommendation follows from the run: split for one large buffer, round_robin for many.
 rm -f table.csv
 both_ends "${common[@]}" write --sizes 16M --window 1,8 --messages 8 --iterations 3 --csv table.csv

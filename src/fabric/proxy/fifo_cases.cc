@@ -1,0 +1,98 @@
+// Pushing and popping as fast as it goes; see fifo_cases.h.
+#include "fabric/proxy/fifo_cases.h"
+
+#include <numeric>
+#include <thread>
+
+#include "core/error.h"
+#include "fabric/clock.h"
+#include "fabric/proxy/producers.h"
+#include "team/agreement.h"
+#include "timing/sampler.h"
+#include "timing/statistics.h"
+
+namespace duet {
+namespace {
+
+constexpr std::size_t kCapacity = 128;
+constexpr std::uint64_t kCommands = 50000;  // an iteration
+
+class FifoTrial : public Trial {
+ public:
+  FifoTrial(Device& device, int producers)
+      : producers_(producers),
+        memory_(device.allocate(Fifo::bytes(kCapacity), MemoryKind::pinned)) {}
+
+  std::vector<double> run(int iterations, bool grouped) override {
+    std::vector<double> samples;
+    for (int i = 0; i < iterations; ++i) samples.push_back(once());
+    if (!grouped) return samples;
+    return {std::accumulate(samples.begin(), samples.end(), 0.0) / iterations};
+  }
+  double now() override { return steady_now(); }
+
+ private:
+  // Seconds of a command, from the first push until all are popped and told to be done.
+  double once() {
+    Fifo fifo(memory_.span().data, kCapacity);
+    Producers producers(fifo, producers_, kCommands, false);
+    std::vector<bool> seen(kCommands);
+    const double begin = steady_now();
+    producers.begin();
+    std::uint64_t popped = 0;
+    for (ProxyCommand command; !producers.ended();) {
+      if (fifo.pop(command)) {
+        if (seen.at(command.message)) throw Mismatch("a command came out of the fifo twice");
+        seen[command.message] = true;
+        fifo.complete(++popped);
+      } else {
+        std::this_thread::yield();
+      }
+    }
+    if (popped != kCommands) throw Mismatch("commands were lost in the fifo");
+    return (producers.end() - begin) / static_cast<double>(kCommands);
+  }
+
+  int producers_;
+  Buffer memory_;
+};
+
+Measurement measure_fifo(Device& device, const CaseId& id, int producers, const Mode& mode,
+                         const std::function<bool()>& stop) {
+  Measurement result;
+  result.id = id;
+  FifoTrial trial(device, producers);
+  result.sampling = sample(trial, mode, stop);
+  result.sampling->verified = true;
+  const double seconds = summarise(result.sampling->samples).median;
+  result.rates.emplace_back("million_per_s", 1e-6 / seconds);
+  return result;
+}
+
+}  // namespace
+
+std::vector<Case> fifo_cases(Device& device, const std::string& device_name,
+                             const std::vector<int>& producers, const Mode& mode,
+                             std::function<bool()> stop, Processes& processes) {
+  std::vector<Case> cases;
+  for (const int threads : producers) {
+    const CaseId id{"fabric_fifo",
+                    device_name,
+                    "duet",
+                    {{"memory", std::string("pinned")},
+                     {"capacity", static_cast<std::int64_t>(kCapacity)},
+                     {"producers", std::int64_t{threads}}}};
+    const auto run = [&device, &processes, id, threads, mode, stop] {
+      Measurement result;
+      result.id = id;
+      run_together(processes, [&] {
+        if (processes.index() == 0) result = measure_fifo(device, id, threads, mode, stop);
+      });
+      return result;
+    };
+    cases.push_back({id, run, mode});
+  }
+  return cases;
+}
+
+}  // namespace duet

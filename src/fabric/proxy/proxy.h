@@ -1,0 +1,46 @@
+// The thread that moves what producers ask for: takes commands from the fifo, posts their messages,
+// and says when they are done.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "fabric/one_sided.h"
+#include "fabric/proxy/fifo.h"
+
+namespace duet {
+
+// Where the time of each message goes, in seconds.
+struct ProxyTimes {
+  std::vector<double> push;        // the producer's: to have a slot and fill it
+  std::vector<double> poll;        // from the push's begin to the pop
+  std::vector<double> post;        // to hand the message to the rails' queues and post what fits
+  std::vector<double> completion;  // from then to its proven end
+};
+
+class Proxy {
+ public:
+  // `writes` are those of the load, not started; at most `depth` of them are in flight. All must
+  // outlive it.
+  Proxy(Fifo& fifo, Traffic& traffic, OneSided& writes, int depth);
+
+  // Takes what fits from the fifo and tells of what has ended; between turns of the traffic.
+  void turn();
+  const ProxyTimes& times() const { return times_; }
+
+ private:
+  void take(const ProxyCommand& command, std::uint64_t ticket, double now);
+
+  Fifo& fifo_;
+  Traffic& traffic_;
+  OneSided& writes_;
+  std::uint64_t depth_;
+  std::uint64_t popped_ = 0;
+  std::vector<bool> done_;              // by ticket
+  std::uint64_t done_in_order_ = 0;     // all up to this one
+  std::vector<std::uint64_t> tickets_;  // by message
+  std::size_t told_ = 0;                // of the writes' ends
+  ProxyTimes times_;
+};
+
+}  // namespace duet
