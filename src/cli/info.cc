@@ -39,6 +39,21 @@ Record libraries_to_json(const std::vector<LibraryState>& states) {
   return out;
 }
 
+Record fabric_to_json(const FabricOverview& fabric) {
+  Record out = {{"library", fabric.library}, {"reason", fabric.reason}};
+  out["rails"] = Record::array();
+  for (const auto& provider : fabric.providers) {
+    for (const RailInfo& rail : provider.rails) {
+      out["rails"].push_back({{"provider", provider.name},
+                              {"name", rail.name},
+                              {"address", rail.address},
+                              {"gbit_per_s", rail.gbit_per_s},
+                              {"numa_node", rail.numa_node}});
+    }
+  }
+  return out;
+}
+
 class InfoCommand : public Command {
  public:
   explicit InfoCommand(CLI::App& root)
@@ -55,11 +70,13 @@ class InfoCommand : public Command {
     std::vector<BackendState> states = backends();
     const auto machines = chosen(states);
     const std::vector<LibraryState> found = libraries(LibrarySearch::load);
+    const FabricOverview fabric = fabric_overview();
     if (json_) {
       Record out = {{"duet", version()}, {"revision", revision()}, {"host", host_to_json()}};
       out["backends"] = backends_to_json(states);
       out["machines"] = Record::array();
       for (const auto& machine : machines) out["machines"].push_back(machine_to_json(*machine));
+      out["fabric"] = fabric_to_json(fabric);
       out["libraries"] = libraries_to_json(found);
       std::cout << out.dump(2) << '\n';
       return 0;
@@ -69,7 +86,7 @@ class InfoCommand : public Command {
     for (const auto& machine : machines) {
       std::cout << '\n' << machine_text(*machine) << tuning_text(*machine);
     }
-    std::cout << '\n' << libraries_text(found);
+    std::cout << '\n' << fabric_text(fabric) << '\n' << libraries_text(found);
     return 0;
   }
 

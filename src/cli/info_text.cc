@@ -129,6 +129,21 @@ std::string machine_text(Machine& machine) {
          table_of_some(columns, rows) + details_text(machine) + links_text(machine);
 }
 
+std::string fabric_text(const FabricOverview& fabric) {
+  if (!fabric.reason.empty()) return "Fabric\n" + (kIndent + fabric.reason) + "\n";
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& provider : fabric.providers) {
+    for (const RailInfo& rail : provider.rails) {
+      rows.push_back({provider.name, rail.name, rail.address,
+                      rail.gbit_per_s > 0 ? format_rate(rail.gbit_per_s) : "",
+                      rail.numa_node < 0 ? "" : std::to_string(rail.numa_node)});
+    }
+  }
+  const std::vector<Column> columns = {
+      {"provider"}, {"rail"}, {"address"}, {"Gbit/s", Align::right}, {"NUMA", Align::right}};
+  return fmt::format("Fabric by {}\n", fabric.library) + table_of_some(columns, rows);
+}
+
 std::string libraries_text(const std::vector<LibraryState>& states) {
   std::vector<std::vector<std::string>> rows;
   for (const LibraryState& state : states) {

@@ -1,0 +1,23 @@
+// What the fabric has on this machine, for `duet info`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "fabric/rail.h"
+
+namespace duet {
+
+struct FabricOverview {
+  std::string library;  // "libfabric 1.17"; "" where there is none
+  std::string reason;   // why there is none
+  struct Provider {
+    std::string name;
+    std::vector<RailInfo> rails;  // with the speed that the interface says, where it does
+  };
+  std::vector<Provider> providers;  // that can be used
+};
+
+FabricOverview fabric_overview();
+
+}  // namespace duet
