@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# `duet fabric` with both ends on this machine, over shared memory and the loopback: local.sh PROGRAM.
+# Figures are not looked at: what is checked is that all of it runs, is right, and is written down.
+set -euo pipefail
+duet=$(realpath "$1")
+modules=$(dirname "$duet")/modules
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder"
+failures=0
+unset RANK WORLD_SIZE LOCAL_RANK MASTER_ADDR MASTER_PORT
+if [[ ! -e $modules/duet_libfabric.so ]]; then
+  echo "skipped: needs the libfabric module"
+  exit 77
+fi
+
+fail() {
+  echo "FAIL: $*" >&2
+  cat out err >&2 2> /dev/null || true
+  failures=$((failures + 1))
+}
+
+# measured CASES ARGUMENT...: all of them, verified, in a journal.
+measured() {
+  local cases=$1
+  shift
+  rm -f journal.jsonl
+  timeout 100 "$duet" fabric --json journal.jsonl --iterations 3 --warm-up 0 "$@" > out 2> err ||
+    fail "$*: exit $?"
+  [[ $(grep -c '"outcome":"measured"' journal.jsonl) == "$cases" ]] || fail "$*: not $cases cases"
+  [[ $(grep -c '"verified":true' journal.jsonl) == "$cases" ]] || fail "$*: not verified"
+}
+
+# Every operation; sizes that are no multiple of anything; pieces of a byte, and messages in one.
+for provider in shm tcp; do
+  measured 8 --provider $provider --sizes 64,100K --window 1 --messages 3
+  measured 6 write,write_imm,read --provider $provider --sizes 999 --window 1,5 --messages 7 --chunk 10
+  measured 3 write,write_imm,read --provider $provider --sizes 3M --window 2 --chunk 0 \
+    --direction two-way
+  measured 5 write --provider $provider --sizes 5000 --window 3 --messages 40 \
+    --issue direct,blocking,nonblocking --producers 1,3
+done
+grep -q '"latency_p99_us"' journal.jsonl || fail "no latencies"
+grep -q '"completion_us"' journal.jsonl || fail "no times of the proxy"
+grep -q '"provider":"tcp;ofi_rxm"' journal.jsonl || fail "no provider"
+grep -q '"processes":2' journal.jsonl || fail "no processes"
+
+# Several rails over one interface's addresses are several rails.
+if [[ $("$duet" info | grep -c 'tcp;ofi_rxm') -ge 2 ]]; then
+  measured 6 write --rails 2 --sizes 1M --window 1,4 --messages 4
+  [[ $(grep -c '"benchmark":"fabric_recommendation"' journal.jsonl) == 2 ]] || fail "recommendation"
+fi
+
+measured 2 write --provider shm --sizes 64K --window 1 --fifo
+grep -q '"million_per_s"' journal.jsonl || fail "no fifo"
+
+# A link whose speed is known.
+measured 1 write --provider shm --sizes 64K --window 1 --link-gbit 100
+grep -q '"percent_of_link"' journal.jsonl || fail "no percent of the link"
+
+# Resuming measures what is missing only.
+measured 2 write --provider shm --sizes 64K,128K --window 1
+sed -i '$d' journal.jsonl
+"$duet" fabric write --provider shm --sizes 64K,128K --window 1 --iterations 3 --warm-up 0 \
+  --json journal.jsonl --resume > out 2> err || fail "resume: exit $?"
+grep -q "2 cases: 2 measured (1 by the earlier run)" out || fail "resume"
+
+# Too much memory is a reason, and the run goes on.
+"$duet" fabric write --provider shm --sizes 64K,4G --window 1 --iterations 3 > out 2> err ||
+  fail "memory limit: exit $?"
+grep -q "skipped: .*--memory-limit" out || fail "memory limit"
+
+code=0
+RANK=0 WORLD_SIZE=1 "$duet" fabric > out 2> err || code=$?
+[[ $code == 2 ]] && grep -q "between two processes, not 1" err || fail "one process: exit $code"
+
+if command -v mpirun > /dev/null && [[ -e $modules/duet_mpi.so ]]; then
+  export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  timeout 100 mpirun --oversubscribe --bind-to none -n 2 "$duet" fabric write --provider shm \
+    --sizes 64K --iterations 3 > out 2> err || fail "mpirun: exit $?"
+  grep -q "2 cases: 2 measured" out || fail "mpirun"
+fi
+exit $((failures > 0))
