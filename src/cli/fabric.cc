@@ -2,13 +2,13 @@
 #include <cstdlib>
 
 #include "cli/as_one.h"
-#include "cli/both_ends.h"
 #include "cli/command.h"
 #include "cli/flags.h"
 #include "cli/interrupt.h"
 #include "cli/lists.h"
 #include "cli/measure.h"
 #include "cli/own_machines.h"
+#include "cli/own_processes.h"
 #include "core/error.h"
 #include "core/units.h"
 #include "fabric/cases.h"
@@ -37,8 +37,8 @@ class FabricCommand : public Command {
             "Measure messages between two processes over the network, by libfabric, on "
             "one rail or several")) {
     app_->add_option("operations", operations_,
-                     "send_recv (there and back), write, write_imm, read, several between commas, "
-                     "or all; default all")
+                     "send_recv (there and back), write, write_imm, read, between two processes; "
+                     "all_to_all, between any number; several between commas, or all; default all")
         ->type_name("LIST")
         ->check(not_empty());
     add_device_flags(*app_, devices_, "host");
@@ -63,6 +63,8 @@ class FabricCommand : public Command {
         "(blocking) or after the last (nonblocking, with --window of them in flight); default "
         "direct");
     add("--producers", producers_, "LIST", "Threads that push to the proxy; default 1");
+    add("--nodes", nodes_, "COUNT",
+        "Start so many processes on this machine, where no launcher has; default 2");
     app_->add_flag("--fifo", options_.fifo,
                    "Measure the fifo between producers and proxy alone as well");
     add_rail_flags();
@@ -74,7 +76,10 @@ class FabricCommand : public Command {
 
   int run(const std::vector<std::string>& line) override {
     FabricOptions options = parsed();
-    const BothEnds both;
+    if (OwnProcesses::told() && !nodes_.empty()) {
+      throw UsageError("--nodes: expected without several processes: it starts them itself");
+    }
+    const OwnProcesses processes_made(nodes_.empty() ? 2 : parse_number(nodes_, 2, "--nodes"));
     const auto processes = Processes::find(meet_seconds_);
     return as_one(*processes, [&] { return run_in(*processes, options, line); });
   }
@@ -151,7 +156,7 @@ class FabricCommand : public Command {
   ModeFlags mode_;
   OutputFlags output_;
   std::string operations_, sizes_, windows_, messages_, chunk_, directions_, memory_, limit_,
-      modes_, issues_, producers_;
+      modes_, issues_, producers_, nodes_;
   double meet_seconds_ = 60;
 };
 

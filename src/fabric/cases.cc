@@ -3,18 +3,16 @@
 #include "fabric/cases.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <memory>
 
 #include "core/error.h"
 #include "core/units.h"
+#include "fabric/measured.h"
 #include "fabric/proxy/fifo_cases.h"
 #include "fabric/recommendation.h"
-#include "fabric/trial.h"
 #include "team/agreement.h"
-#include "timing/statistics.h"
 
 namespace duet {
 namespace {
@@ -31,10 +29,7 @@ class Plan {
  public:
   Plan(Machine& machine, FabricOptions options, std::function<bool()> stop, Processes& processes)
       : options_(std::move(options)), stop_(std::move(stop)), device_(machine.device(0)) {
-    if (processes.size() != 2) {
-      throw UsageError(
-          fmt::format("duet fabric runs between two processes, not {}", processes.size()));
-    }
+    choose_operations(processes.size());
     session_ =
         std::make_shared<FabricSession>(processes, options_.settings, device_.info().numa_node);
     if (options_.sizes.empty()) options_.sizes = default_sizes();
@@ -53,6 +48,10 @@ class Plan {
       task.memory = memory;
       for (const FabricOperation operation : options_.operations) {
         task.operation = operation;
+        if (operation == FabricOperation::all_to_all) {
+          add_all_to_all(task);
+          continue;
+        }
         for (const int window : options_.windows) {
           task.window = window;
           add_curve(task);
@@ -74,6 +73,32 @@ class Plan {
   }
 
  private:
+  void choose_operations(int processes) {
+    if (processes < 2) {
+      throw UsageError("duet fabric runs between two processes or more, not in one");
+    }
+    if (options_.operations.empty()) options_.operations = fabric_operations(processes);
+    for (const FabricOperation operation : options_.operations) {
+      if (processes == 2 || operation == FabricOperation::all_to_all) continue;
+      throw UsageError(fmt::format("{} runs between two processes, not {}: expected all_to_all",
+                                   name(operation), processes));
+    }
+  }
+
+  // All of its messages are in flight at once.
+  void add_all_to_all(FabricTask task) {
+    task.window = task.messages = session_->processes().size() - 1;
+    task.bidirectional = true;
+    task.producers = 0;
+    for (const std::uint64_t bytes : options_.sizes) {
+      task.bytes = bytes;
+      for (const RailMode mode : options_.modes) {
+        task.mode = mode;
+        add_case(task);
+      }
+    }
+  }
+
   void add_curve(FabricTask task) {
     for (const std::uint64_t bytes : options_.sizes) {
       task.bytes = bytes;
@@ -111,7 +136,7 @@ class Plan {
     Axes list = {{"operation", std::string(name(task.operation))},
                  {"memory", std::string(memory_name(task.memory))},
                  {"provider", options_.settings.provider},
-                 {"nodes", std::int64_t{2}},
+                 {"nodes", std::int64_t{session_->processes().size()}},
                  {"rails", std::int64_t{session_->rail_count()}},
                  {"bytes", static_cast<std::int64_t>(task.bytes)},
                  {"window", std::int64_t{task.window}},
@@ -132,7 +157,7 @@ class Plan {
                       limit = options_.memory_limit, stop = stop_] {
       Measurement result;
       result.id = id;
-      const std::uint64_t needed = task.bytes * static_cast<std::uint64_t>(task.messages);
+      const std::uint64_t needed = buffer_bytes(task, session->processes().size());
       if (needed > limit) {
         result.skipped =
             Skipped{fmt::format("{} messages of {} need {}: more than --memory-limit",
@@ -141,7 +166,7 @@ class Plan {
       }
       try {
         run_together(session->processes(),
-                     [&] { measure(*session, task, device, mode, stop, result); });
+                     [&] { measure_fabric(*session, task, device, mode, stop, result); });
       } catch (...) {
         session->close();
         throw;
@@ -149,47 +174,6 @@ class Plan {
       return result;
     };
     cases_.push_back({id, run, options_.mode});
-  }
-
-  static void measure(FabricSession& session, const FabricTask& task, Device& device,
-                      const Mode& mode, const std::function<bool()>& stop, Measurement& result) {
-    const std::size_t lost = session.lost_in_words().size();
-    FabricTrial trial(session, task, device, stop);
-    result.sampling = sample(trial, mode, [&] { return trial.stop(); });
-    result.sampling->verified = true;
-    const double ways = task.bidirectional ? 2 : 1;
-    result.cost.network_bytes = ways * static_cast<double>(task.bytes);
-    result.cost.link_gbit_per_s = ways * session.link_gbit(task.mode);
-    add_latencies(trial.latencies(result.sampling->warm_ups), result);
-    add_proxy_times(trial.proxy_times(), result);
-    std::vector<std::string> rails;
-    for (const RailInfo& rail : session.infos()) rails.push_back(rail_name(rail));
-    result.notes.emplace_back("rails", fmt::format("{}", fmt::join(rails, ", ")));
-    const std::vector<std::string> all = session.lost_in_words();
-    for (std::size_t i = lost; i < all.size(); ++i) {
-      result.warnings.push_back(all[i] + "; the other rails took over");
-    }
-  }
-
-  // Process 0's; in the other, which keeps no records, there may be none.
-  static void add_latencies(std::vector<double> seconds, Measurement& result) {
-    if (seconds.empty()) return;
-    std::sort(seconds.begin(), seconds.end());
-    const std::pair<const char*, double> wanted[] = {
-        {"latency_p50_us", 0.5}, {"latency_p95_us", 0.95}, {"latency_p99_us", 0.99}};
-    for (const auto& [rate, q] : wanted)
-      result.rates.emplace_back(rate, 1e6 * quantile(seconds, q));
-  }
-
-  static void add_proxy_times(const ProxyTimes& times, Measurement& result) {
-    const std::pair<const char*, const std::vector<double>*> parts[] = {
-        {"push_us", &times.push},
-        {"poll_us", &times.poll},
-        {"post_us", &times.post},
-        {"completion_us", &times.completion}};
-    for (const auto& [rate, seconds] : parts) {
-      if (!seconds->empty()) result.rates.emplace_back(rate, 1e6 * summarise(*seconds).median);
-    }
   }
 
   FabricOptions options_;

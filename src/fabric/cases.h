@@ -17,13 +17,13 @@ namespace duet {
 
 struct FabricOptions {
   FabricSettings settings;
-  std::vector<FabricOperation> operations = all_fabric_operations();
-  std::vector<std::uint64_t> sizes;     // of a message; empty: 256 KiB to 1 GiB by factors of 2
-  std::vector<RailMode> modes;          // empty: single, and of several rails all
-  std::vector<int> windows{1, 8};       // messages in flight
-  int messages = 0;                     // of an iteration; 0: messages_of()
-  std::uint64_t chunk = 1 << 20;        // 0: a rail's part in one piece
-  std::vector<bool> directions{false};  // both ways at once
+  std::vector<FabricOperation> operations;  // empty: fabric_operations()
+  std::vector<std::uint64_t> sizes;         // of a message; empty: 256 KiB to 1 GiB by factors of 2
+  std::vector<RailMode> modes;              // empty: single, and of several rails all
+  std::vector<int> windows{1, 8};           // messages in flight
+  int messages = 0;                         // of an iteration; 0: messages_of()
+  std::uint64_t chunk = 1 << 20;            // 0: a rail's part in one piece
+  std::vector<bool> directions{false};      // both ways at once
   std::vector<MemoryKind> memory{MemoryKind::plain};
   std::vector<RailIssue> issues{RailIssue::direct};  // of writes one way
   std::vector<int> producers{1};                     // threads that push to a proxy
@@ -36,8 +36,8 @@ struct FabricOptions {
 // Messages of an iteration: as many windows as fit into 32 MiB, from 1 to 32.
 int messages_of(std::uint64_t bytes, int window);
 
-// Between two processes, which both make the same call and run its cases in the same order; machine
-// and processes must outlive it. Throws UsageError for another number of processes, and for what
+// All processes make the same call and run its cases in the same order; machine and processes must
+// outlive it. Throws UsageError for operations that so many processes cannot run, and for what
 // FabricSession refuses; Unavailable without a fabric library.
 Benchmark fabric_benchmark(Machine& machine, const FabricOptions& options,
                            std::function<bool()> stop, Processes& processes);

@@ -12,8 +12,9 @@ constexpr std::uint64_t kNoPeer = (1ull << kPeerBits) - 1;
 
 }  // namespace
 
-Greeting::Greeting(Traffic& traffic, RailSet& rails)
+Greeting::Greeting(Traffic& traffic, RailSet& rails, int self)
     : traffic_(traffic),
+      self_(self),
       region_(rails, {nullptr, words_.data(), words_.size(), MemoryKind::plain}) {}
 
 RailPost Greeting::post(RailCall call, std::uint64_t number, int peer, int rail) {
@@ -23,7 +24,8 @@ RailPost Greeting::post(RailCall call, std::uint64_t number, int peer, int rail)
   post.data = words_.data() + (call == RailCall::receive ? kReceived : 0);
   post.bytes = kWordBytes;
   post.memory = region_.memory(rail);
-  post.tag = number;
+  const int sender = call == RailCall::receive ? peer : self_;
+  post.tag = number << kPeerBits | static_cast<std::uint64_t>(sender);
   return post;
 }
 

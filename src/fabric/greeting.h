@@ -14,8 +14,8 @@ namespace duet {
 
 class Greeting : public Sender {
  public:
-  // Traffic and rails must outlive it.
-  Greeting(Traffic& traffic, RailSet& rails);
+  // Of process `self`; traffic and rails must outlive it.
+  Greeting(Traffic& traffic, RailSet& rails, int self);
 
   // Every greeting has a number of its own, the same in all processes. expect(): these peers' words
   // will come; tell(): sends them this process's. Over each of `rails`; one that comes is enough.
@@ -32,6 +32,7 @@ class Greeting : public Sender {
   RailPost post(RailCall call, std::uint64_t number, int peer, int rail);
 
   Traffic& traffic_;
+  int self_;
   alignas(64) std::array<std::byte, 128> words_{};  // nobody reads what was sent
   Region region_;
   std::uint64_t number_ = 0;

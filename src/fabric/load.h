@@ -11,6 +11,7 @@ namespace duet {
 struct Message {
   int peer = 0;
   std::uint64_t local = 0, remote = 0;  // offsets in the region here and in the peer's
+  std::uint64_t turn = 0;               // round_robin: which rail's it is
 };
 
 struct FabricLoad {

@@ -14,7 +14,8 @@ constexpr std::pair<FabricOperation, std::string_view> kOperations[] = {
     {FabricOperation::send_recv, "send_recv"},
     {FabricOperation::write, "write"},
     {FabricOperation::write_imm, "write_imm"},
-    {FabricOperation::read, "read"}};
+    {FabricOperation::read, "read"},
+    {FabricOperation::all_to_all, "all_to_all"}};
 
 constexpr std::pair<RailMode, std::string_view> kRailModes[] = {
     {RailMode::single, "single"},
@@ -54,7 +55,8 @@ FabricOperation parse_fabric_operation(std::string_view text) {
     if (word == text) return each;
   }
   throw UsageError(fmt::format(
-      "unknown operation '{}': expected one of send_recv, write, write_imm, read", text));
+      "unknown operation '{}': expected one of send_recv, write, write_imm, read, all_to_all",
+      text));
 }
 
 RailMode parse_rail_mode(std::string_view text) {
@@ -73,10 +75,12 @@ RailIssue parse_rail_issue(std::string_view text) {
       "--issue: unknown way '{}': expected one of direct, blocking, nonblocking", text));
 }
 
-std::vector<FabricOperation> all_fabric_operations() {
-  std::vector<FabricOperation> all;
-  for (const auto& each : kOperations) all.push_back(each.first);
-  return all;
+std::vector<FabricOperation> fabric_operations(int processes) {
+  std::vector<FabricOperation> list;
+  for (const auto& [each, word] : kOperations) {
+    if (processes == 2 || each == FabricOperation::all_to_all) list.push_back(each);
+  }
+  return list;
 }
 
 }  // namespace duet

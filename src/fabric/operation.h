@@ -7,10 +7,11 @@
 namespace duet {
 
 enum class FabricOperation {
-  send_recv,  // a message there and one back
-  write,      // into the peer's memory
-  write_imm,  // the same, and the peer's queue tells of its arrival
-  read,       // from the peer's memory
+  send_recv,   // a message there and one back
+  write,       // into the peer's memory
+  write_imm,   // the same, and the peer's queue tells of its arrival
+  read,        // from the peer's memory
+  all_to_all,  // a write from every process to every other one
 };
 
 enum class RailMode {
@@ -35,6 +36,7 @@ FabricOperation parse_fabric_operation(std::string_view text);
 RailMode parse_rail_mode(std::string_view text);
 RailIssue parse_rail_issue(std::string_view text);
 
-std::vector<FabricOperation> all_fabric_operations();
+// Those that so many processes can run: of two all, of more all_to_all.
+std::vector<FabricOperation> fabric_operations(int processes);
 
 }  // namespace duet

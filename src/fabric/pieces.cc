@@ -14,11 +14,11 @@ struct Part {
   std::uint64_t begin = 0, end = 0;
 };
 
-std::vector<Part> parts_of(std::uint64_t bytes, std::uint64_t message, RailMode mode,
+std::vector<Part> parts_of(std::uint64_t bytes, std::uint64_t turn, RailMode mode,
                            const std::vector<int>& rails) {
   const std::uint64_t count = rails.size();
   if (mode == RailMode::single) return {{rails.front(), 0, bytes}};
-  if (mode == RailMode::round_robin) return {{rails[message % count], 0, bytes}};
+  if (mode == RailMode::round_robin) return {{rails[turn % count], 0, bytes}};
   const std::uint64_t share = bytes / count / kGrain * kGrain;
   if (share == 0) return {{rails.back(), 0, bytes}};
   std::vector<Part> parts;
@@ -30,9 +30,9 @@ std::vector<Part> parts_of(std::uint64_t bytes, std::uint64_t message, RailMode 
 
 }  // namespace
 
-std::vector<MessagePiece> cut_message(std::uint64_t bytes, std::uint64_t message, RailMode mode,
+std::vector<MessagePiece> cut_message(std::uint64_t bytes, std::uint64_t turn, RailMode mode,
                                       const std::vector<int>& rails, std::uint64_t chunk) {
-  std::vector<Part> parts = parts_of(bytes, message, mode, rails);
+  std::vector<Part> parts = parts_of(bytes, turn, mode, rails);
   std::vector<MessagePiece> pieces;
   for (bool more = true; more;) {
     more = false;

@@ -14,10 +14,12 @@ struct MessagePiece {
   bool last = false;                    // of its message on its rail
 };
 
-// The pieces of message number `message`, together all of its bytes, in the order to post them:
+// The pieces of a message, together all of its bytes, in the order to post them:
 // rail after rail by turns, so that all have something to do from the start. `rails`: those to use,
-// at least one. `chunk`: bytes of a piece at most; 0: a rail's part in one piece.
-std::vector<MessagePiece> cut_message(std::uint64_t bytes, std::uint64_t message, RailMode mode,
+// at least one. `turn`: which of
+// them it is that round_robin takes. `chunk`: bytes of a piece at most; 0: a rail's part in one
+// piece.
+std::vector<MessagePiece> cut_message(std::uint64_t bytes, std::uint64_t turn, RailMode mode,
                                       const std::vector<int>& rails, std::uint64_t chunk);
 
 }  // namespace duet

@@ -84,7 +84,7 @@ void FabricSession::open() {
   options.now = steady_now;
   options.peer_name = process_name;
   traffic_ = std::make_unique<Traffic>(*rails_, options);
-  greeting_ = std::make_unique<Greeting>(*traffic_, *rails_);
+  greeting_ = std::make_unique<Greeting>(*traffic_, *rails_, processes_.index());
 }
 
 // A process that failed for a rail may have been the only one that saw why.

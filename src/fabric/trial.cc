@@ -29,12 +29,18 @@ constexpr int kIdleTurns = 200;  // a few times the latency of shared memory
 
 }  // namespace
 
+// Each process has a place for every one, its own as well, so that all have the same places.
+std::uint64_t buffer_bytes(const FabricTask& task, int processes) {
+  const bool all = task.operation == FabricOperation::all_to_all;
+  return task.bytes * static_cast<std::uint64_t>(all ? processes : task.messages);
+}
+
 FabricTrial::FabricTrial(FabricSession& session, const FabricTask& task, Device& device,
                          std::function<bool()> stop)
     : session_(session), task_(task), stop_(std::move(stop)), self_(session.processes().index()) {
   session_.open();
   session_.require(task_.mode);
-  const std::uint64_t bytes = task_.bytes * static_cast<std::uint64_t>(task_.messages);
+  const std::uint64_t bytes = buffer_bytes(task_, session_.processes().size());
   if (sends()) out_memory_ = device.allocate(bytes, task_.memory);
   if (receives()) in_memory_ = device.allocate(bytes, task_.memory);
   if (task_.issue != RailIssue::direct) {
@@ -73,16 +79,26 @@ bool FabricTrial::receives() const {
 
 FabricLoad FabricTrial::load() const {
   FabricLoad load{task_.operation, task_.mode, task_.bytes, task_.chunk, task_.window, {}};
+  const int size = session_.processes().size();
   for (int i = 0; i < task_.messages; ++i) {
-    const std::uint64_t offset = task_.bytes * static_cast<std::uint64_t>(i);
-    load.messages.push_back({1 - self_, offset, offset});
+    const auto number = static_cast<std::uint64_t>(i);
+    const auto peer = static_cast<std::uint64_t>((self_ + 1 + i) % size);
+    const auto self = static_cast<std::uint64_t>(self_);
+    if (all_to_all()) {
+      load.messages.push_back(
+          {static_cast<int>(peer), peer * task_.bytes, self * task_.bytes, peer + self});
+    } else {
+      load.messages.push_back({1 - self_, number * task_.bytes, number * task_.bytes, number});
+    }
   }
   return load;
 }
 
 // Of a process's outgoing data in this iteration: in no other one are they the same.
 Fill FabricTrial::pattern(int process) const {
-  return {Fill::Kind::pattern, 2 * number_ + static_cast<std::uint64_t>(process), 0, DType::int8};
+  const auto size = static_cast<std::uint64_t>(session_.processes().size());
+  return {Fill::Kind::pattern, size * number_ + static_cast<std::uint64_t>(process), 0,
+          DType::int8};
 }
 
 void FabricTrial::fill() {
@@ -215,7 +231,7 @@ void FabricTrial::agree(double seconds) {
         3) {
       throw Error("processes do not understand each other's times");
     }
-    slowest_ = std::max(slowest_, their_seconds / task_.messages);
+    slowest_ = std::max(slowest_, all_to_all() ? their_seconds : their_seconds / task_.messages);
     longest = std::max(longest, their_wall);
     stop_agreed_ = stop_agreed_ || their_stop != 0;
     session_.agree(items.at(1));
@@ -242,13 +258,21 @@ void FabricTrial::wait_for_arrivals() {
 
 void FabricTrial::check() {
   if (!receives()) return;
-  const Difference found = compare_fill(pattern(1 - self_), in_->data(), 0, in_->bytes());
-  if (found.count > 0) {
-    throw Mismatch(
-        fmt::format("iteration {}: {} of {} bytes from process {} are wrong, the first "
-                    "at {}",
-                    number_, found.count, in_->bytes(), 1 - self_, found.first_offset));
+  if (!all_to_all()) return check_from(1 - self_, 0, in_->bytes());
+  for (const int sender : session_.peers()) {
+    check_from(sender, static_cast<std::uint64_t>(sender) * task_.bytes, task_.bytes);
   }
+}
+
+// What came from a process lies at `offset` here; there, where this process's place is.
+void FabricTrial::check_from(int sender, std::uint64_t offset, std::uint64_t bytes) {
+  const std::uint64_t there = all_to_all() ? static_cast<std::uint64_t>(self_) * task_.bytes : 0;
+  const Difference found = compare_fill(pattern(sender), in_->data() + offset, there, bytes);
+  if (found.count == 0) return;
+  throw Mismatch(
+      fmt::format("iteration {}: {} of {} bytes from process {} are wrong, the first at "
+                  "{}",
+                  number_, found.count, bytes, sender, found.first_offset - there));
 }
 
 std::vector<double> FabricTrial::latencies(int without) const {

@@ -16,7 +16,8 @@
 
 namespace duet {
 
-// Two processes: 0 moves data to (read: from) 1; both ways at once where `bidirectional`.
+// Two processes: 0 moves data to (read: from) 1; both ways at once where `bidirectional`. Of an
+// all_to_all any number, each to every other; `bidirectional`, with a message for each.
 struct FabricTask {
   FabricOperation operation = FabricOperation::write;
   RailMode mode = RailMode::single;
@@ -30,6 +31,9 @@ struct FabricTask {
   int producers = 1;                    // of a proxy
 };
 
+// Of a process's memory for one direction.
+std::uint64_t buffer_bytes(const FabricTask& task, int processes);
+
 class FabricTrial : public Trial {
  public:
   // Opens the session, allocates and registers; the session and the device must outlive it. All
@@ -41,7 +45,8 @@ class FabricTrial : public Trial {
   FabricTrial(const FabricTrial&) = delete;
   FabricTrial& operator=(const FabricTrial&) = delete;
 
-  // Seconds of a message: from the first one's post to the last one's proven end, by their number.
+  // Seconds of a message: from the first one's post to the last one's proven end, by their number;
+  // of an all_to_all of all of them.
   // Throws Mismatch, Timeout naming rail and peer, PeerFailed.
   std::vector<double> run(int iterations, bool grouped) override;
   double now() override { return agreed_seconds_; }  // the same in all processes
@@ -69,6 +74,8 @@ class FabricTrial : public Trial {
   Fill pattern(int process) const;
   void turn();
   FabricLoad load() const;
+  bool all_to_all() const { return task_.operation == FabricOperation::all_to_all; }
+  void check_from(int sender, std::uint64_t offset, std::uint64_t bytes);
 
   FabricSession& session_;
   FabricTask task_;

@@ -25,8 +25,8 @@ TwoSided::TwoSided(Side side, Traffic& traffic, RailSet& rails, const FabricLoad
       states_(load.messages.size()) {
   latencies_.reserve(load.messages.size());
   const std::vector<int> living = rails.all_living();
-  for (std::size_t i = 0; i < load.messages.size(); ++i) {
-    pieces_.push_back(cut_message(load.bytes, i, load.mode, living, load.chunk));
+  for (const Message& message : load.messages) {
+    pieces_.push_back(cut_message(load.bytes, message.turn, load.mode, living, load.chunk));
   }
 }
 

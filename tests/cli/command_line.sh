@@ -67,7 +67,7 @@ refuses 'has 2 devices' collective all_gather --device host:2 -g 8
 refuses 'expected one of them' collective all_gather --loop --mode adaptive
 refuses 'expected out, in or both' collective all_gather --in-place maybe
 refuses 'even, random or one_heavy' collective all_to_all_v --skew odd
-refuses 'expected one of send_recv, write, write_imm, read' fabric put
+refuses 'expected one of send_recv, write, write_imm, read, all_to_all' fabric put
 refuses 'expected one of single, split, round_robin' fabric --rail-mode all
 refuses 'expected host or pinned' fabric --memory paper
 refuses 'expected one-way, two-way or both' fabric --direction sideways
@@ -77,6 +77,8 @@ refuses 'Gbit/s above 0' fabric --link-gbit none
 refuses 'seconds above 0' fabric --stall 0
 if [[ -e $(dirname "$duet")/modules/duet_libfabric.so ]]; then
   refuses 'shm' fabric --provider abacus
+  refuses 'expected all_to_all' fabric write --nodes 3
+  refuses 'whole number of 2' fabric --nodes 1
   refuses "there is no 'eth99'" fabric --rails eth99
   refuses 'expected host, cuda or hip' fabric --provider shm --device sim:mi300x-8
 else

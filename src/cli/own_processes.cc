@@ -1,5 +1,5 @@
-// Becoming two processes; see both_ends.h.
-#include "cli/both_ends.h"
+// Becoming several processes; see own_processes.h.
+#include "cli/own_processes.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -28,7 +28,7 @@ int free_port() {
   const bool bound = socket_fd >= 0 && bind(socket_fd, any, length) == 0 &&
                      getsockname(socket_fd, any, &length) == 0;
   if (socket_fd >= 0) close(socket_fd);
-  if (!bound) throw Error("no free port on 127.0.0.1 for both processes of the run to meet");
+  if (!bound) throw Error("no free port on 127.0.0.1 for the processes of the run to meet");
   return ntohs(address.sin_port);
 }
 
@@ -36,23 +36,35 @@ void set(const char* name, const std::string& value) { setenv(name, value.c_str(
 
 }  // namespace
 
-BothEnds::BothEnds() {
-  const bool told = std::getenv("RANK") != nullptr || std::getenv("MASTER_ADDR") != nullptr;
-  if (told || !launched_by().variable.empty()) return;
+OwnProcesses::OwnProcesses(int count) {
+  if (told()) return;
   set("MASTER_ADDR", "127.0.0.1");
   set("MASTER_PORT", std::to_string(free_port()));
-  set("WORLD_SIZE", "2");
+  set("WORLD_SIZE", std::to_string(count));
   const pid_t parent = getpid();
-  child_ = fork();
-  if (child_ < 0) throw Error("the second process of the run could not be made by fork()");
-  set("RANK", child_ == 0 ? "1" : "0");
-  if (child_ != 0) return;
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) std::_Exit(1);  // the parent ended before that was said
+  for (int index = 1; index < count; ++index) {
+    const pid_t child = fork();
+    if (child < 0) throw Error("the processes of the run could not be made by fork()");
+    if (child > 0) {
+      children_.push_back(child);
+      continue;
+    }
+    children_.clear();
+    set("RANK", std::to_string(index));
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) std::_Exit(1);  // the parent ended before that was said
+    return;
+  }
+  set("RANK", "0");
 }
 
-BothEnds::~BothEnds() {
-  if (child_ > 0) waitpid(child_, nullptr, 0);
+OwnProcesses::~OwnProcesses() {
+  for (const pid_t child : children_) waitpid(child, nullptr, 0);
+}
+
+bool OwnProcesses::told() {
+  const bool by_address = std::getenv("RANK") != nullptr || std::getenv("MASTER_ADDR") != nullptr;
+  return by_address || !launched_by().variable.empty();
 }
 
 }  // namespace duet
