@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# all_to_all between 2, 4 and 8 nodes, which are network namespaces on four switches (bridges) with
+# links of 100 Mbit/s both ways: all_to_all.sh PROGRAM. Prints the curve over the nodes; a target
+# that is missed is tried again, twice.
+source "$(dirname "$0")/check.sh"
+hub=duet-hub-$$
+nodes=()
+
+close_cluster() {
+  local name pid
+  for pid in "${pids[@]}"; do kill -9 "$pid" 2> /dev/null || true; done
+  for name in "${nodes[@]}" "$hub"; do ip netns del "$name" 2> /dev/null || true; done
+}
+
+# plug NODE NUMBER INTERFACE SUBNET: a link to the switch of that name.
+plug() {
+  ip -n "$1" link add "$3" type veth peer name "$3-$2" netns "$hub"
+  ip -n "$hub" link set "$3-$2" mtu 9000 master "$3" up
+  ip -n "$1" addr add "$4.$2/24" dev "$3"
+  ip -n "$1" link set "$3" mtu 9000 up
+}
+
+open_cluster() {  # NODES
+  local k i name
+  trap close_cluster EXIT
+  ip netns add "$hub"
+  for name in c r0 r1 r2 r3; do
+    ip -n "$hub" link add "$name" type bridge
+    ip -n "$hub" link set "$name" mtu 9000 up
+  done
+  for ((k = 1; k <= $1; ++k)); do
+    name=duet-node-$$-$k
+    nodes+=("$name")
+    ip netns add "$name"
+    ip -n "$name" link set lo up
+    plug "$name" "$k" c 10.78.9
+    for i in 0 1 2 3; do
+      plug "$name" "$k" "r$i" "10.78.$i"
+      shape "$name" "r$i" 100mbit 32k
+      shape "$hub" "r$i-$k" 100mbit 32k
+    done
+  done
+  left=${nodes[0]}
+  right=${nodes[-1]}
+  wait_for_carriers
+}
+
+# run COUNT ARGUMENT...: in the first COUNT nodes; the exit codes go to `codes`.
+run() {
+  local count=$1 rank
+  shift
+  meeting_port=$((meeting_port + 1))
+  rm -f out.* err.*
+  for ((rank = 0; rank < count; ++rank)); do
+    ip netns exec "${nodes[rank]}" env MASTER_ADDR=10.78.9.1 MASTER_PORT="$meeting_port" \
+      RANK="$rank" WORLD_SIZE="$count" timeout 100 "$duet" fabric "$@" \
+      > "out.$rank" 2> "err.$rank" &
+    pids[rank]=$!
+  done
+  codes=()
+  for ((rank = 0; rank < count; ++rank)); do
+    codes[rank]=0
+    wait "${pids[$rank]}" || codes[rank]=$?
+  done
+  pids=()
+}
+
+open_cluster 8
+for count in 2 4 8; do
+  for try in 1 2 3; do
+    rm -f table.csv
+    run $count all_to_all --rails r0,r1,r2,r3 --link-gbit 0.1 --sizes 1M --chunk 256K --warm-up 0 \
+      --iterations 3 --csv table.csv
+    [[ "${codes[*]}" =~ ^(0 ?)+$ ]] || fail "$count nodes: ended with ${codes[*]}"
+    single=$(rate table.csv gbit_per_s 1)
+    split=$(rate table.csv gbit_per_s 2)
+    round_robin=$(rate table.csv gbit_per_s 3)
+    echo "$count nodes, Gbit/s that leave each: single $single, split $split," \
+      "round_robin $round_robin"
+    reached=yes
+    awk -v a="$single" -v b="$split" 'BEGIN { exit !(a >= 0.07 && b >= 0.25 && b >= 2.8 * a) }' && break
+    reached=no
+  done
+  [[ $reached == yes ]] || fail "$count nodes: expected 0.07 on one rail, 0.25 and 2.8 times that split"
+done
+exit $((failures > 0))
