@@ -4,14 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
+#include <cstdio>
 #include <numeric>
 #include <thread>
 
 #include "core/error.h"
 #include "core/packing.h"
-#include "core/units.h"
-#include "device/contents.h"
 #include "fabric/clock.h"
 #include "fabric/gather_beside.h"
 #include "fabric/one_sided.h"
@@ -29,83 +27,20 @@ constexpr int kIdleTurns = 200;  // a few times the latency of shared memory
 
 }  // namespace
 
-// Each process has a place for every one, its own as well, so that all have the same places.
-std::uint64_t buffer_bytes(const FabricTask& task, int processes) {
-  const bool all = task.operation == FabricOperation::all_to_all;
-  return task.bytes * static_cast<std::uint64_t>(all ? processes : task.messages);
-}
-
 FabricTrial::FabricTrial(FabricSession& session, const FabricTask& task, Device& device,
                          std::function<bool()> stop)
     : session_(session), task_(task), stop_(std::move(stop)), self_(session.processes().index()) {
   session_.open();
   session_.require(task_.mode);
-  const std::uint64_t bytes = buffer_bytes(task_, session_.processes().size());
-  if (sends()) out_memory_ = device.allocate(bytes, task_.memory);
-  if (receives()) in_memory_ = device.allocate(bytes, task_.memory);
+  memory_ = std::make_unique<FabricMemory>(session_, task_, device);
   if (task_.issue != RailIssue::direct) {
     fifo_memory_ = device.allocate(Fifo::bytes(kFifoCapacity), MemoryKind::pinned);
   }
-  out_ = std::make_unique<Region>(session_.rails(), out_memory_.span());
-  in_ = std::make_unique<Region>(session_.rails(), in_memory_.span());
-  Processes& processes = session_.processes();
-  const auto all = processes.gather_all(pack({out_->say(), in_->say()}),
-                                        "all processes to register memory", kAgreeSeconds);
-  std::vector<std::string> outs, ins;
-  for (const std::string& each : all) {
-    outs.push_back(unpack(each).at(0));
-    ins.push_back(unpack(each).at(1));
-  }
-  out_->hear(outs);
-  in_->hear(ins);
   since_ = steady_now();
 }
 
 FabricTrial::~FabricTrial() {
   if (!clean_) session_.close();
-}
-
-bool FabricTrial::moves() const { return self_ == 0 || task_.bidirectional; }
-
-bool FabricTrial::sends() const {
-  if (task_.bidirectional || task_.operation == FabricOperation::send_recv) return true;
-  return (task_.operation == FabricOperation::read) != (self_ == 0);
-}
-
-bool FabricTrial::receives() const {
-  if (task_.bidirectional || task_.operation == FabricOperation::send_recv) return true;
-  return (task_.operation == FabricOperation::read) == (self_ == 0);
-}
-
-FabricLoad FabricTrial::load() const {
-  FabricLoad load{task_.operation, task_.mode, task_.bytes, task_.chunk, task_.window, {}};
-  const int size = session_.processes().size();
-  for (int i = 0; i < task_.messages; ++i) {
-    const auto number = static_cast<std::uint64_t>(i);
-    const auto peer = static_cast<std::uint64_t>((self_ + 1 + i) % size);
-    const auto self = static_cast<std::uint64_t>(self_);
-    if (all_to_all()) {
-      load.messages.push_back(
-          {static_cast<int>(peer), peer * task_.bytes, self * task_.bytes, peer + self});
-    } else {
-      load.messages.push_back({1 - self_, number * task_.bytes, number * task_.bytes, number});
-    }
-  }
-  return load;
-}
-
-// Of a process's outgoing data in this iteration: in no other one are they the same.
-Fill FabricTrial::pattern(int process) const {
-  const auto size = static_cast<std::uint64_t>(session_.processes().size());
-  return {Fill::Kind::pattern, size * number_ + static_cast<std::uint64_t>(process), 0,
-          DType::int8};
-}
-
-void FabricTrial::fill() {
-  number_ = session_.next_greeting();
-  if (sends()) write_fill(pattern(self_), out_->data(), 0, out_->bytes());
-  if (receives()) std::memset(in_->data(), static_cast<int>(number_ & 0xFF), in_->bytes());
-  arrived_.assign(static_cast<std::size_t>(task_.messages), false);
 }
 
 std::vector<double> FabricTrial::run(int iterations, bool grouped) {
@@ -116,12 +51,14 @@ std::vector<double> FabricTrial::run(int iterations, bool grouped) {
 }
 
 double FabricTrial::iterate() {
-  fill();
+  number_ = session_.next_greeting();
+  memory_->fill(number_);
+  arrived_.assign(static_cast<std::size_t>(task_.messages), false);
   session_.processes().barrier("all processes to fill their buffers", kAgreeSeconds);
   clean_ = false;
   agree(move());
   clean_ = true;
-  check();
+  memory_->check(number_);
   return slowest_;
 }
 
@@ -160,35 +97,39 @@ double FabricTrial::move() {
   session_.traffic().on_arrival = [this](std::uint32_t message) {
     if (message < arrived_.size()) arrived_[message] = true;
   };
-  const FabricLoad all = load();
+  const FabricLoad all = load_of(task_, self_, session_.processes().size());
   return task_.operation == FabricOperation::send_recv ? move_two_sided(all) : move_one_sided(all);
 }
 
 double FabricTrial::move_two_sided(const FabricLoad& all) {
   const auto side = moves() ? TwoSided::Side::asks : TwoSided::Side::answers;
-  TwoSided messages(side, session_.traffic(), session_.rails(), all, *out_, *in_, steady_now);
+  TwoSided messages(side, session_.traffic(), session_.rails(), all, memory_->out(), memory_->in(),
+                    steady_now);
   messages.post_receives();
   wait_for_peers();
   const double begin = steady_now();
   if (moves()) messages.start();
   while (!messages.done()) turn();
   if (!moves()) return 0;
+  const double seconds = steady_now() - begin;
   latencies_.push_back(messages.latencies());
-  return steady_now() - begin;
+  return seconds;
 }
 
 double FabricTrial::move_one_sided(const FabricLoad& all) {
   const bool reads = task_.operation == FabricOperation::read;
-  OneSided messages(session_.traffic(), session_.rails(), all, reads ? *in_ : *out_,
-                    reads ? *out_ : *in_, steady_now);
+  OneSided messages(session_.traffic(), session_.rails(), all,
+                    reads ? memory_->in() : memory_->out(), reads ? memory_->out() : memory_->in(),
+                    steady_now);
   if (moves() && task_.issue != RailIssue::direct) return move_by_proxy(messages);
   wait_for_peers();
   if (!moves()) return 0;
   const double begin = steady_now();
   messages.start();
   while (!messages.done()) turn();
+  const double seconds = steady_now() - begin;
   latencies_.push_back(messages.latencies());
-  return steady_now() - begin;
+  return seconds;
 }
 
 // This thread is the proxy; the producers' data lie ready.
@@ -231,7 +172,8 @@ void FabricTrial::agree(double seconds) {
         3) {
       throw Error("processes do not understand each other's times");
     }
-    slowest_ = std::max(slowest_, all_to_all() ? their_seconds : their_seconds / task_.messages);
+    slowest_ =
+        std::max(slowest_, task_.all_to_all() ? their_seconds : their_seconds / task_.messages);
     longest = std::max(longest, their_wall);
     stop_agreed_ = stop_agreed_ || their_stop != 0;
     session_.agree(items.at(1));
@@ -243,7 +185,7 @@ void FabricTrial::agree(double seconds) {
 
 // The data are there; the queue may hold what tells of them.
 void FabricTrial::wait_for_arrivals() {
-  if (task_.operation != FabricOperation::write_imm || !receives()) return;
+  if (task_.operation != FabricOperation::write_imm || !task_.receives(self_)) return;
   const double give_up = steady_now() + session_.settings().stall_seconds;
   for (auto missing = arrived_.begin(); missing != arrived_.end();) {
     missing = std::find(missing, arrived_.end(), false);
@@ -254,25 +196,6 @@ void FabricTrial::wait_for_arrivals() {
     }
     turn();
   }
-}
-
-void FabricTrial::check() {
-  if (!receives()) return;
-  if (!all_to_all()) return check_from(1 - self_, 0, in_->bytes());
-  for (const int sender : session_.peers()) {
-    check_from(sender, static_cast<std::uint64_t>(sender) * task_.bytes, task_.bytes);
-  }
-}
-
-// What came from a process lies at `offset` here; there, where this process's place is.
-void FabricTrial::check_from(int sender, std::uint64_t offset, std::uint64_t bytes) {
-  const std::uint64_t there = all_to_all() ? static_cast<std::uint64_t>(self_) * task_.bytes : 0;
-  const Difference found = compare_fill(pattern(sender), in_->data() + offset, there, bytes);
-  if (found.count == 0) return;
-  throw Mismatch(
-      fmt::format("iteration {}: {} of {} bytes from process {} are wrong, the first at "
-                  "{}",
-                  number_, found.count, bytes, sender, found.first_offset - there));
 }
 
 std::vector<double> FabricTrial::latencies(int without) const {

@@ -1,5 +1,4 @@
-// Iterations of one case over the fabric: filled, moved, timed and checked to the byte, each with
-// contents of its own.
+// Iterations of one case over the fabric: filled, moved, timed and checked to the byte.
 #pragma once
 
 #include <functional>
@@ -8,31 +7,13 @@
 #include <vector>
 
 #include "device/device.h"
-#include "fabric/load.h"
+#include "fabric/memory.h"
 #include "fabric/proxy/proxy.h"
-#include "fabric/region.h"
 #include "fabric/session.h"
+#include "fabric/task.h"
 #include "timing/sampler.h"
 
 namespace duet {
-
-// Two processes: 0 moves data to (read: from) 1; both ways at once where `bidirectional`. Of an
-// all_to_all any number, each to every other; `bidirectional`, with a message for each.
-struct FabricTask {
-  FabricOperation operation = FabricOperation::write;
-  RailMode mode = RailMode::single;
-  std::uint64_t bytes = 0;  // of a message
-  std::uint64_t chunk = 0;  // of a piece at most; 0: a rail's part in one piece
-  int window = 1;           // messages in flight at most
-  int messages = 1;         // of an iteration, each with memory of its own
-  bool bidirectional = false;
-  MemoryKind memory = MemoryKind::plain;
-  RailIssue issue = RailIssue::direct;  // others: of write and write_imm, one way
-  int producers = 1;                    // of a proxy
-};
-
-// Of a process's memory for one direction.
-std::uint64_t buffer_bytes(const FabricTask& task, int processes);
 
 class FabricTrial : public Trial {
  public:
@@ -46,8 +27,7 @@ class FabricTrial : public Trial {
   FabricTrial& operator=(const FabricTrial&) = delete;
 
   // Seconds of a message: from the first one's post to the last one's proven end, by their number;
-  // of an all_to_all of all of them.
-  // Throws Mismatch, Timeout naming rail and peer, PeerFailed.
+  // of an all_to_all of all of them. Throws Mismatch, Timeout naming rail and peer, PeerFailed.
   std::vector<double> run(int iterations, bool grouped) override;
   double now() override { return agreed_seconds_; }  // the same in all processes
   // Whether the user of any process wants to end.
@@ -59,7 +39,6 @@ class FabricTrial : public Trial {
 
  private:
   double iterate();
-  void fill();
   void wait_for_peers();
   double move();
   double move_two_sided(const FabricLoad& all);
@@ -67,22 +46,14 @@ class FabricTrial : public Trial {
   double move_by_proxy(OneSided& writes);
   void agree(double seconds);
   void wait_for_arrivals();
-  void check();
-  bool moves() const;  // is this process the one that posts?
-  bool sends() const;  // do its data go out?
-  bool receives() const;
-  Fill pattern(int process) const;
   void turn();
-  FabricLoad load() const;
-  bool all_to_all() const { return task_.operation == FabricOperation::all_to_all; }
-  void check_from(int sender, std::uint64_t offset, std::uint64_t bytes);
+  bool moves() const { return task_.moves(self_); }
 
   FabricSession& session_;
   FabricTask task_;
   std::function<bool()> stop_;
   int self_;
-  Buffer out_memory_, in_memory_;
-  std::unique_ptr<Region> out_, in_;
+  std::unique_ptr<FabricMemory> memory_;
   Buffer fifo_memory_;
   ProxyTimes proxy_times_;
   std::vector<bool> arrived_;  // by message: its immediate value

@@ -59,6 +59,11 @@ during "first rail down, failover of reads both ways" 30 "down r0" "" read --sta
 verified "first rail down, failover of reads both ways"
 up r0
 
+during "rail down, failover of a proxy" 30 "down r1" "" write_imm --issue blocking --stall 2 \
+  --iterations 12 --failover
+verified "rail down, failover of a proxy"
+up r1
+
 during "rail down for 3 s" 40 "down r1" "up r1" write --iterations 20
 verified "rail down for 3 s"
 
@@ -84,6 +89,10 @@ fi
 during "peer killed" 10 'pkill -9 -P "${pids[1]}"' "" write --iterations 100
 [[ ${codes[0]} == 1 ]] || fail "peer killed: process 0 ended with ${codes[0]}"
 says err.0 "process 1 \(pid .*\) is gone" "peer killed"
+
+during "process 0 killed" 10 'pkill -9 -P "${pids[0]}"' "" write --iterations 100
+[[ ${codes[1]} == 1 ]] || fail "process 0 killed: process 1 ended with ${codes[1]}"
+says err.1 "process 0 \(pid .*\) is gone" "process 0 killed"
 
 rm -f out.* err.*
 SECONDS=0

@@ -1,0 +1,69 @@
+// Allocating, filling and comparing; see memory.h.
+#include "fabric/memory.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "core/error.h"
+#include "core/packing.h"
+#include "device/contents.h"
+
+namespace duet {
+namespace {
+
+constexpr double kTellSeconds = 60;
+
+}  // namespace
+
+FabricMemory::FabricMemory(FabricSession& session, const FabricTask& task, Device& device)
+    : task_(task), self_(session.processes().index()), processes_(session.processes().size()) {
+  const std::uint64_t bytes = buffer_bytes(task_, processes_);
+  if (task_.sends(self_)) out_buffer_ = device.allocate(bytes, task_.memory);
+  if (task_.receives(self_)) in_buffer_ = device.allocate(bytes, task_.memory);
+  out_ = std::make_unique<Region>(session.rails(), out_buffer_.span());
+  in_ = std::make_unique<Region>(session.rails(), in_buffer_.span());
+  const auto all = session.processes().gather_all(pack({out_->say(), in_->say()}),
+                                                  "all processes to register memory", kTellSeconds);
+  std::vector<std::string> outs, ins;
+  for (const std::string& each : all) {
+    outs.push_back(unpack(each).at(0));
+    ins.push_back(unpack(each).at(1));
+  }
+  out_->hear(outs);
+  in_->hear(ins);
+}
+
+Fill FabricMemory::pattern(std::uint64_t number, int process) const {
+  const auto size = static_cast<std::uint64_t>(processes_);
+  return {Fill::Kind::pattern, size * number + static_cast<std::uint64_t>(process), 0, DType::int8};
+}
+
+void FabricMemory::fill(std::uint64_t number) {
+  if (out_->bytes() > 0) write_fill(pattern(number, self_), out_->data(), 0, out_->bytes());
+  if (in_->bytes() > 0) std::memset(in_->data(), static_cast<int>(number & 0xFF), in_->bytes());
+}
+
+void FabricMemory::check(std::uint64_t number) const {
+  if (in_->bytes() == 0) return;
+  if (!task_.all_to_all()) return check_from(number, 1 - self_, 0, in_->bytes());
+  for (int sender = 0; sender < processes_; ++sender) {
+    if (sender == self_) continue;
+    check_from(number, sender, static_cast<std::uint64_t>(sender) * task_.bytes, task_.bytes);
+  }
+}
+
+// What came from a process lies at `offset` here; there, where this process's place is.
+void FabricMemory::check_from(std::uint64_t number, int sender, std::uint64_t offset,
+                              std::uint64_t bytes) const {
+  const std::uint64_t there =
+      task_.all_to_all() ? static_cast<std::uint64_t>(self_) * task_.bytes : 0;
+  const Difference found =
+      compare_fill(pattern(number, sender), in_->data() + offset, there, bytes);
+  if (found.count == 0) return;
+  throw Mismatch(
+      fmt::format("iteration {}: {} of {} bytes from process {} are wrong, the first at {}", number,
+                  found.count, bytes, sender, found.first_offset - there));
+}
+
+}  // namespace duet

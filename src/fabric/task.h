@@ -1,0 +1,40 @@
+// What a case moves, and what of it is a process's own.
+#pragma once
+
+#include <cstdint>
+
+#include "device/buffer.h"
+#include "fabric/load.h"
+#include "fabric/operation.h"
+
+namespace duet {
+
+// Two processes: 0 moves data to (read: from) 1; both ways at once where `bidirectional`. Of an
+// all_to_all any number, each to every other; `bidirectional`, with a message for each.
+struct FabricTask {
+  FabricOperation operation = FabricOperation::write;
+  RailMode mode = RailMode::single;
+  std::uint64_t bytes = 0;  // of a message
+  std::uint64_t chunk = 0;  // of a piece at most; 0: a rail's part in one piece
+  int window = 1;           // messages in flight at most
+  int messages = 1;         // of an iteration, each with memory of its own
+  bool bidirectional = false;
+  MemoryKind memory = MemoryKind::plain;
+  RailIssue issue = RailIssue::direct;  // others: of write and write_imm, one way
+  int producers = 1;                    // of a proxy
+
+  bool all_to_all() const { return operation == FabricOperation::all_to_all; }
+  // Is the process one that posts? Do its data go out, does it receive any?
+  bool moves(int process) const { return process == 0 || bidirectional; }
+  bool sends(int process) const;
+  bool receives(int process) const;
+};
+
+// Of a process's memory for one direction: each has a place for every one, its own as well, so that
+// all have the same places.
+std::uint64_t buffer_bytes(const FabricTask& task, int processes);
+
+// The messages of a process, whether it posts them or answers.
+FabricLoad load_of(const FabricTask& task, int process, int processes);
+
+}  // namespace duet
