@@ -19,7 +19,8 @@ namespace {
 MemoryKind parse_fabric_memory(const std::string& text) {
   if (text == "host") return MemoryKind::plain;
   if (text == "pinned") return MemoryKind::pinned;
-  throw UsageError("--memory: unknown memory '" + text + "': expected host or pinned");
+  if (text == "device") return MemoryKind::device;
+  throw UsageError("--memory: unknown memory '" + text + "': expected host, pinned or device");
 }
 
 std::vector<bool> parse_directions(const std::string& text) {
@@ -55,7 +56,8 @@ class FabricCommand : public Command {
     add("--direction", directions_, "WHICH",
         "one-way, two-way (both at once) or both; default one-way");
     add("--memory", memory_, "LIST",
-        "Where messages lie: host, pinned (registered with the GPU of --device); default host");
+        "Where messages lie: host, pinned (registered with the GPU of --device), device (its own, "
+        "where the provider reaches it); default host");
     add("--memory-limit", limit_, "BYTES",
         "Skip cases that need more for one direction of a process; default 2G");
     add("--issue", issues_, "LIST",

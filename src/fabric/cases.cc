@@ -17,7 +17,7 @@
 namespace duet {
 namespace {
 
-const char* memory_name(MemoryKind kind) { return kind == MemoryKind::pinned ? "pinned" : "host"; }
+const char* memory_name(MemoryKind kind) { return kind == MemoryKind::plain ? "host" : name(kind); }
 
 std::vector<std::uint64_t> default_sizes() {
   std::vector<std::uint64_t> sizes;
@@ -30,6 +30,10 @@ class Plan {
   Plan(Machine& machine, FabricOptions options, std::function<bool()> stop, Processes& processes)
       : options_(std::move(options)), stop_(std::move(stop)), device_(machine.device(0)) {
     choose_operations(processes.size());
+    for (const MemoryKind kind : options_.memory) {
+      const bool gpu = kind == MemoryKind::device && !device_.info().cpu_addressable;
+      options_.settings.gpu_memory = options_.settings.gpu_memory || gpu;
+    }
     session_ =
         std::make_shared<FabricSession>(processes, options_.settings, device_.info().numa_node);
     if (options_.sizes.empty()) options_.sizes = default_sizes();

@@ -3,21 +3,22 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
-
 #include "core/error.h"
 #include "core/packing.h"
-#include "device/contents.h"
 
 namespace duet {
 namespace {
 
-constexpr double kTellSeconds = 60;
+constexpr double kTellSeconds = 60, kFillSeconds = 60;
 
 }  // namespace
 
 FabricMemory::FabricMemory(FabricSession& session, const FabricTask& task, Device& device)
-    : task_(task), self_(session.processes().index()), processes_(session.processes().size()) {
+    : task_(task),
+      self_(session.processes().index()),
+      processes_(session.processes().size()),
+      device_(device),
+      stream_(device.make_stream()) {
   const std::uint64_t bytes = buffer_bytes(task_, processes_);
   if (task_.sends(self_)) out_buffer_ = device.allocate(bytes, task_.memory);
   if (task_.receives(self_)) in_buffer_ = device.allocate(bytes, task_.memory);
@@ -40,13 +41,15 @@ Fill FabricMemory::pattern(std::uint64_t number, int process) const {
 }
 
 void FabricMemory::fill(std::uint64_t number) {
-  if (out_->bytes() > 0) write_fill(pattern(number, self_), out_->data(), 0, out_->bytes());
-  if (in_->bytes() > 0) std::memset(in_->data(), static_cast<int>(number & 0xFF), in_->bytes());
+  const Fill poison{Fill::Kind::constant, number & 0xFF, 0, DType::int8};
+  if (out_buffer_.bytes() > 0) stream_->fill(out_buffer_.span(), pattern(number, self_));
+  if (in_buffer_.bytes() > 0) stream_->fill(in_buffer_.span(), poison);
+  stream_->synchronize(kFillSeconds);
 }
 
 void FabricMemory::check(std::uint64_t number) const {
-  if (in_->bytes() == 0) return;
-  if (!task_.all_to_all()) return check_from(number, 1 - self_, 0, in_->bytes());
+  if (in_buffer_.bytes() == 0) return;
+  if (!task_.all_to_all()) return check_from(number, 1 - self_, 0, in_buffer_.bytes());
   for (int sender = 0; sender < processes_; ++sender) {
     if (sender == self_) continue;
     check_from(number, sender, static_cast<std::uint64_t>(sender) * task_.bytes, task_.bytes);
@@ -58,12 +61,13 @@ void FabricMemory::check_from(std::uint64_t number, int sender, std::uint64_t of
                               std::uint64_t bytes) const {
   const std::uint64_t there =
       task_.all_to_all() ? static_cast<std::uint64_t>(self_) * task_.bytes : 0;
-  const Difference found =
-      compare_fill(pattern(number, sender), in_->data() + offset, there, bytes);
-  if (found.count == 0) return;
+  Fill expected = pattern(number, sender);
+  expected.offset = there;
+  const auto found = device_.check(in_buffer_.slice(offset, bytes), expected);
+  if (!found) return;
   throw Mismatch(
       fmt::format("iteration {}: {} of {} bytes from process {} are wrong, the first at {}", number,
-                  found.count, bytes, sender, found.first_offset - there));
+                  found->count, bytes, sender, found->first_offset));
 }
 
 }  // namespace duet

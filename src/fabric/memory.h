@@ -32,6 +32,8 @@ class FabricMemory {
 
   FabricTask task_;
   int self_, processes_;
+  Device& device_;
+  std::unique_ptr<Stream> stream_;  // fills
   Buffer out_buffer_, in_buffer_;
   std::unique_ptr<Region> out_, in_;  // gone before the buffers
 };

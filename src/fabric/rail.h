@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "device/buffer.h"
+
 namespace duet {
 
 struct RailInfo {
@@ -63,8 +65,8 @@ class Rail {
   // From now on `peer` is reached, with whatever connection that takes being made by the first
   // post. Throws Error.
   virtual void connect(int peer, const std::string& endpoint) = 0;
-  // Throws Error with the library's reason.
-  virtual std::unique_ptr<RailMemory> register_memory(std::byte* data, std::uint64_t bytes) = 0;
+  // Of a span without owner: the CPU's. Throws Error with the library's reason.
+  virtual std::unique_ptr<RailMemory> register_memory(const Span& span) = 0;
 
   // False: not now, poll() first. The end of a write says that its data lie at the peer; that of a
   // send says that the buffer is free. Throws Error.

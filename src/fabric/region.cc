@@ -10,7 +10,7 @@ namespace duet {
 Region::Region(RailSet& rails, const Span& span) : span_(span) {
   for (int rail = 0; rail < rails.size(); ++rail) {
     const bool usable = rails.living(rail) && span.bytes > 0;
-    memory_.push_back(usable ? rails.at(rail).register_memory(span.data, span.bytes) : nullptr);
+    memory_.push_back(usable ? rails.at(rail).register_memory(span) : nullptr);
   }
 }
 

@@ -27,7 +27,7 @@ std::string packed(const std::map<int, std::string>& losses) {
 }
 
 std::vector<RailInfo> chosen_rails(const FabricSettings& settings, int numa_node) {
-  std::vector<RailInfo> there = fabric_library().rails(settings.provider);
+  std::vector<RailInfo> there = fabric_library().rails(settings.provider, settings.gpu_memory);
   for (RailInfo& rail : there) rail.numa_node = numa_node_of(rail.name);
   std::vector<RailInfo> chosen = select_rails(std::move(there), settings.rails, numa_node);
   for (RailInfo& rail : chosen) {
@@ -72,7 +72,8 @@ void FabricSession::open() {
   for (int i = 0; i < rail_count(); ++i) {
     const RailInfo& info = infos_[static_cast<std::size_t>(i)];
     const bool lost = lost_.count(i) > 0;
-    open.push_back(lost ? nullptr : fabric_library().open(settings_.provider, info));
+    open.push_back(lost ? nullptr
+                        : fabric_library().open(settings_.provider, info, settings_.gpu_memory));
     names.push_back(rail_name(info));
   }
   rails_ = std::make_unique<RailSet>(std::move(open), std::move(names));

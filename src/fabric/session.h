@@ -20,6 +20,7 @@ struct FabricSettings {
   double link_gbit = 0;  // of one rail, one direction; 0: as the link says
   double stall_seconds = 10;
   bool failover = false;
+  bool gpu_memory = false;  // messages lie in memory that only a GPU follows
 };
 
 class FabricSession {

@@ -34,7 +34,7 @@ class FakeRail : public Rail {
   const RailInfo& info() const override { return info_; }
   std::string endpoint() const override { return ""; }
   void connect(int, const std::string&) override {}
-  std::unique_ptr<RailMemory> register_memory(std::byte*, std::uint64_t) override {
+  std::unique_ptr<RailMemory> register_memory(const Span&) override {
     return std::make_unique<NoMemory>();
   }
   bool post(const RailPost& post) override {

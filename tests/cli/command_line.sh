@@ -69,7 +69,7 @@ refuses 'expected out, in or both' collective all_gather --in-place maybe
 refuses 'even, random or one_heavy' collective all_to_all_v --skew odd
 refuses 'expected one of send_recv, write, write_imm, read, all_to_all' fabric put
 refuses 'expected one of single, split, round_robin' fabric --rail-mode all
-refuses 'expected host or pinned' fabric --memory paper
+refuses 'expected host, pinned or device' fabric --memory paper
 refuses 'expected one-way, two-way or both' fabric --direction sideways
 refuses 'whole number of 1' fabric --window 0
 refuses 'whole number of 1' fabric --messages some

@@ -59,6 +59,9 @@ grep -q '"nodes":3' journal.jsonl || fail "nodes"
 measured 2 write --provider shm --sizes 64K --window 1 --fifo
 grep -q '"million_per_s"' journal.jsonl || fail "no fifo"
 
+measured 6 write,read --provider shm --memory host,pinned,device --sizes 64K --window 1
+[[ $(grep -c '"memory":"device"' journal.jsonl) == 2 ]] || fail "device memory"
+
 # A link whose speed is known.
 measured 1 write --provider shm --sizes 64K --window 1 --link-gbit 100
 grep -q '"percent_of_link"' journal.jsonl || fail "no percent of the link"

@@ -17,12 +17,16 @@ namespace {
 // What can be asked for by name; any of them may be missing here.
 constexpr const char* kProviders[] = {"efa", "verbs;ofi_rxm", "tcp;ofi_rxm", "shm"};
 
-Info hints_for(const std::string& provider) {
+Info hints_for(const std::string& provider, bool gpu_memory) {
   Info hints(fi_allocinfo());
   hints->caps = FI_MSG | FI_TAGGED | FI_RMA;
   hints->mode = FI_CONTEXT | FI_CONTEXT2;
   hints->ep_attr->type = FI_EP_RDM;
   hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+  if (gpu_memory) {
+    hints->caps |= FI_HMEM;
+    hints->domain_attr->mr_mode |= FI_MR_HMEM;
+  }
   hints->domain_attr->threading = FI_THREAD_DOMAIN;
   hints->domain_attr->control_progress = FI_PROGRESS_MANUAL;
   hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
@@ -81,13 +85,13 @@ std::vector<std::string> usable_providers() {
   std::vector<std::string> usable;
   std::string why;
   for (const char* provider : kProviders) {
-    if (!candidates(provider, why).empty()) usable.emplace_back(provider);
+    if (!candidates(provider, false, why).empty()) usable.emplace_back(provider);
   }
   return usable;
 }
 
-std::vector<Candidate> candidates(const std::string& provider, std::string& why) {
-  const Info hints = hints_for(provider);
+std::vector<Candidate> candidates(const std::string& provider, bool gpu_memory, std::string& why) {
+  const Info hints = hints_for(provider, gpu_memory);
   fi_info* list = nullptr;
   const int result = fi_getinfo(api_version(), nullptr, nullptr, 0, hints.get(), &list);
   if (result != 0) {

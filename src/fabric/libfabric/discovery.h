@@ -17,8 +17,8 @@ struct Candidate {
   Info fi;  // opens it
 };
 
-// One a NIC or address, in libfabric's order; empty where the provider is not usable here. `why`
-// then says why, in libfabric's words.
-std::vector<Candidate> candidates(const std::string& provider, std::string& why);
+// One a NIC or address, in libfabric's order; `gpu_memory`: only those that reach it. Empty where
+// the provider is not usable here. `why` then says why, in libfabric's words.
+std::vector<Candidate> candidates(const std::string& provider, bool gpu_memory, std::string& why);
 
 }  // namespace duet::libfabric

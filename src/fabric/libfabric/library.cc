@@ -21,14 +21,15 @@ class Library : public FabricLibrary {
 
   std::vector<std::string> providers() const override { return usable_providers(); }
 
-  std::vector<RailInfo> rails(const std::string& provider) const override {
+  std::vector<RailInfo> rails(const std::string& provider, bool gpu_memory) const override {
     std::vector<RailInfo> list;
-    for (const Candidate& each : found(provider)) list.push_back(each.info);
+    for (const Candidate& each : found(provider, gpu_memory)) list.push_back(each.info);
     return list;
   }
 
-  std::unique_ptr<Rail> open(const std::string& provider, const RailInfo& rail) const override {
-    std::vector<Candidate> all = found(provider);
+  std::unique_ptr<Rail> open(const std::string& provider, const RailInfo& rail,
+                             bool gpu_memory) const override {
+    std::vector<Candidate> all = found(provider, gpu_memory);
     const auto chosen = std::find_if(all.begin(), all.end(), [&](const Candidate& each) {
       return each.info.name == rail.name && each.info.address == rail.address;
     });
@@ -39,12 +40,13 @@ class Library : public FabricLibrary {
   }
 
  private:
-  std::vector<Candidate> found(const std::string& provider) const {
+  std::vector<Candidate> found(const std::string& provider, bool gpu_memory) const {
     std::string why;
-    std::vector<Candidate> all = candidates(provider, why);
+    std::vector<Candidate> all = candidates(provider, gpu_memory, why);
     if (all.empty()) {
-      throw UsageError(fmt::format("--provider {}: {} cannot use it here ({}): expected one of {}",
-                                   provider, name(), why, fmt::join(usable_providers(), ", ")));
+      throw UsageError(fmt::format(
+          "--provider {}: {} cannot use it here{} ({}): expected one of {}", provider, name(),
+          gpu_memory ? " for memory of GPUs" : "", why, fmt::join(usable_providers(), ", ")));
     }
     return all;
   }

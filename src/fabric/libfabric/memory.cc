@@ -1,17 +1,39 @@
 // Registering memory; see memory.h.
 #include "fabric/libfabric/memory.h"
 
-namespace duet::libfabric {
+#include "device/device.h"
 
-Memory::Memory(std::shared_ptr<Domain> domain, std::byte* data, std::uint64_t bytes)
-    : domain_(std::move(domain)) {
-  constexpr std::uint64_t kAccess =
-      FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+namespace duet::libfabric {
+namespace {
+
+// Whose memory it is. libfabric asks the GPU's driver itself for what its NIC needs, a dmabuf where
+// there is one.
+void set_owner(fi_mr_attr& attributes, const Span& span) {
+  attributes.iface = FI_HMEM_SYSTEM;
+  if (span.owner == nullptr || span.kind != MemoryKind::device) return;
+  const DeviceInfo& info = span.owner->info();
+  if (info.kind == "cuda") {
+    attributes.iface = FI_HMEM_CUDA;
+    attributes.device.cuda = info.ordinal;
+  } else if (info.kind == "hip") {
+    attributes.iface = FI_HMEM_ROCR;
+  }
+}
+
+}  // namespace
+
+Memory::Memory(std::shared_ptr<Domain> domain, const Span& span) : domain_(std::move(domain)) {
+  const iovec place{span.data, span.bytes};
+  fi_mr_attr attributes{};
+  attributes.mr_iov = &place;
+  attributes.iov_count = 1;
+  attributes.access = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+  attributes.requested_key = domain_->next_key();
+  set_owner(attributes, span);
   fid_mr* region = nullptr;
-  DUET_FI_CHECK(
-      fi_mr_reg(domain_->get(), data, bytes, kAccess, 0, domain_->next_key(), 0, &region, nullptr));
+  DUET_FI_CHECK(fi_mr_regattr(domain_->get(), &attributes, 0, &region));
   region_.reset(region);
-  remote_.base = domain_->asks(FI_MR_VIRT_ADDR) ? reinterpret_cast<std::uintptr_t>(data) : 0;
+  if (domain_->asks(FI_MR_VIRT_ADDR)) remote_.base = reinterpret_cast<std::uintptr_t>(span.data);
   remote_.key = fi_mr_key(region);
 }
 

@@ -11,7 +11,7 @@ namespace duet::libfabric {
 class Memory : public RailMemory {
  public:
   // For every call of RailCall. Throws Error.
-  Memory(std::shared_ptr<Domain> domain, std::byte* data, std::uint64_t bytes);
+  Memory(std::shared_ptr<Domain> domain, const Span& span);
 
   RemoteMemory remote() const override { return remote_; }
   void* descriptor() const { return fi_mr_desc(region_.get()); }

@@ -66,8 +66,8 @@ void EndpointRail::connect(int peer, const std::string& endpoint) {
   peers_[peer] = address;
 }
 
-std::unique_ptr<RailMemory> EndpointRail::register_memory(std::byte* data, std::uint64_t bytes) {
-  return std::make_unique<Memory>(opened_->domain, data, bytes);
+std::unique_ptr<RailMemory> EndpointRail::register_memory(const Span& span) {
+  return std::make_unique<Memory>(opened_->domain, span);
 }
 
 EndpointRail::Context* EndpointRail::take_context(std::uint64_t id) {

@@ -24,7 +24,7 @@ class EndpointRail : public Rail {
   const RailInfo& info() const override { return rail_; }
   std::string endpoint() const override;
   void connect(int peer, const std::string& endpoint) override;
-  std::unique_ptr<RailMemory> register_memory(std::byte* data, std::uint64_t bytes) override;
+  std::unique_ptr<RailMemory> register_memory(const Span& span) override;
   bool post(const RailPost& post) override;
   void poll(std::vector<RailEvent>& events) override;
 
