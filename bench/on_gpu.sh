@@ -7,6 +7,7 @@
 #   bench/on_gpu.sh collectives OUT   Duet's beside NCCL's, journals into OUT; COLLECTIVES names some
 #   bench/on_gpu.sh copy OUT     every copy, journals into OUT; beside plain cudaMemcpyAsync
 #   bench/on_gpu.sh overlap OUT  GEMMs beside collectives; SCENARIOS, OVERLAP_OPTIONS choose
+#   bench/on_gpu.sh fabric OUT   writes between two processes, direct and by a proxy for GPU threads
 #   bench/on_gpu.sh advise OUT   the advisor's table, scored by JOURNAL; the isolated picture
 # BUILD names the build folder (default: build).
 set -uo pipefail
@@ -139,9 +140,26 @@ advise() {
   must timeout "${LIMIT:-300}" "$duet" overlap paper --isolated --device cuda --json "$out/isolated.jsonl"
 }
 
+# Both processes on the first GPU: what is measured is who posts, and from which memory.
+fabric() {
+  say "threads that push"
+  must timeout -s KILL 100 "$build/tests/producers_test" --gtest_brief=1
+  local provider
+  for provider in shm tcp; do
+    say "writes over $provider"
+    must timeout "${LIMIT:-200}" "$duet" fabric write --device cuda:0 --provider $provider $([[ $provider == tcp ]] && echo --rails lo) \
+      --memory host,pinned,device --sizes 256K,1M,16M,256M --window 1,8 \
+      --issue direct,blocking,nonblocking --producers 1,16,128 --seconds 0.3 --warm-up 0.05 \
+      --json "$out/fabric-$provider.jsonl" ${FABRIC_OPTIONS:-}
+  done
+  say "the fifo alone"
+  must timeout 60 "$duet" fabric write --device cuda:0 --provider shm --sizes 1M --window 1 --fifo \
+    --producers 1,4,16,64,128 --seconds 0.3 --json "$out/fabric-fifo.jsonl"
+}
+
 case "${1:-}" in
-  overlap | advise | check | quick | gemm | copy | check_collectives | collectives) "$1" ;;
-  *) echo "usage: bench/on_gpu.sh advise OUT | overlap OUT | check | quick OUT | gemm OUT | copy OUT | check_collectives | collectives OUT" >&2; exit 2 ;;
+  overlap | advise | fabric | check | quick | gemm | copy | check_collectives | collectives) "$1" ;;
+  *) echo "usage: bench/on_gpu.sh fabric OUT | advise OUT | overlap OUT | check | quick OUT | gemm OUT | copy OUT | check_collectives | collectives OUT" >&2; exit 2 ;;
 esac
 say "done"
 exit "$failed"

@@ -89,6 +89,10 @@ std::unique_ptr<Stream> Device::wrap(void*) {
   throw Unavailable(fmt::format("{}: it has no native streams to wrap", info().name));
 }
 
+void Stream::push_commands(const CommandPushes&) {
+  throw Unavailable(device().info().name + " has no threads but the CPU's to push commands");
+}
+
 void Stream::meet(const Meeting& meeting) {
   for (const Flag& flag : meeting.signals) signal(flag, 1);
   for (const Flag& flag : meeting.waits) wait(flag, 1);

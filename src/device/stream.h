@@ -96,6 +96,7 @@ struct Meeting {
 
 class Device;
 class PreparedExchange;
+struct CommandPushes;
 
 class Stream {
  public:
@@ -124,6 +125,10 @@ class Stream {
 
   // Throws Unavailable on devices that run only their own kernels (cuda, hip).
   virtual void run(const Task& task) = 0;
+
+  // The device's threads push commands into a fifo (device/command_fifo.h), whose memory must live
+  // until they have ended. Throws Unavailable on devices whose own threads the CPU's are.
+  virtual void push_commands(const CommandPushes& pushes);
 
   // From begin to end, what this stream and those that fork from it by events are given is kept and
   // not run; capture() in device/graph.h ends it whatever happens. Between the two the streams are

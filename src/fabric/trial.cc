@@ -29,7 +29,11 @@ constexpr int kIdleTurns = 200;  // a few times the latency of shared memory
 
 FabricTrial::FabricTrial(FabricSession& session, const FabricTask& task, Device& device,
                          std::function<bool()> stop)
-    : session_(session), task_(task), stop_(std::move(stop)), self_(session.processes().index()) {
+    : session_(session),
+      task_(task),
+      device_(device),
+      stop_(std::move(stop)),
+      self_(session.processes().index()) {
   session_.open();
   session_.require(task_.mode);
   memory_ = std::make_unique<FabricMemory>(session_, task_, device);
@@ -136,19 +140,21 @@ double FabricTrial::move_one_sided(const FabricLoad& all) {
 double FabricTrial::move_by_proxy(OneSided& writes) {
   Fifo fifo(fifo_memory_.span().data, kFifoCapacity);
   Proxy proxy(fifo, session_.traffic(), writes, task_.window);
-  Producers producers(fifo, task_.producers, writes.size(), task_.issue == RailIssue::blocking);
+  const auto producers = make_producers(
+      device_, fifo, {task_.producers, writes.size(), task_.issue == RailIssue::blocking});
   wait_for_peers();
   const double begin = steady_now();
-  producers.begin();
-  while (!producers.ended()) {
+  producers->begin();
+  while (!producers->ended()) {
     proxy.turn();
     turn();
   }
   latencies_.push_back(writes.latencies());
   proxy_times_ = proxy.times();
-  proxy_times_.push = producers.push_seconds();
+  for (double& seconds : proxy_times_.poll) seconds -= producers->clock_offset();
+  proxy_times_.push = producers->push_seconds();
   proxy_times_.completion = writes.latencies();
-  return producers.end() - begin;
+  return producers->end() - begin;
 }
 
 // Meets the others while polling, since they may still be moving data; what the measuring loop

@@ -51,6 +51,7 @@ class FabricTrial : public Trial {
 
   FabricSession& session_;
   FabricTask task_;
+  Device& device_;
   std::function<bool()> stop_;
   int self_;
   std::unique_ptr<FabricMemory> memory_;

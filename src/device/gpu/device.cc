@@ -45,6 +45,7 @@ GpuDevice::GpuDevice(GpuMachine& machine, int index, int ordinal)
   load_exchange_kernels();
   load_peer_exchange_kernels();
   load_staged_kernels();
+  load_push_kernel();
   service_ = create_stream({});
   signals_ = create_stream({info_.priorities - 1});
   DUET_GPU_CHECK(gpuMalloc(reinterpret_cast<void**>(&found_), sizeof *found_));

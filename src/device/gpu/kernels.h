@@ -1,6 +1,7 @@
 // Duet's own kernels: copying, filling, comparing. Launches only; arguments are checked before.
 #pragma once
 
+#include "device/command_fifo.h"
 #include "device/device.h"
 #include "device/gpu/exchange_table.h"
 #include "device/gpu/peer_exchange_table.h"
@@ -17,6 +18,7 @@ void load_digit_kernels();
 void load_exchange_kernels();
 void load_peer_exchange_kernels();
 void load_staged_kernels();
+void load_push_kernel();
 
 // The shape's grid must be set, and its block unless it is thin. Addresses and size may be odd.
 void launch_copy(const Copy& copy, gpuStream_t stream);
@@ -41,5 +43,8 @@ void launch_peer_exchange(const gpu::PeerExchangeTable& table, DType dtype, Redu
 // Reduces what comes where `reduces` says so, else it only moves.
 void launch_staged(const gpu::StagedTable& table, bool reduces, DType dtype, Reduction op,
                    int blocks, gpuStream_t stream);
+
+// The words must be within reach of the device.
+void launch_pushes(const CommandPushes& pushes, gpuStream_t stream);
 
 }  // namespace duet::DUET_GPU

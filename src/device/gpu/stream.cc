@@ -115,6 +115,11 @@ void GpuStream::exchange(PreparedExchange& prepared) {
   own->launch(stream_);
 }
 
+void GpuStream::push_commands(const CommandPushes& pushes) {
+  device_.use();
+  launch_pushes(pushes, stream_);
+}
+
 void GpuStream::run(const Task& task) {
   throw Unavailable(fmt::format("{} runs only its own kernels, not the function '{}'",
                                 device_.info().name, task.name));

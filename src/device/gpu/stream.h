@@ -36,6 +36,7 @@ class GpuStream : public Stream {
   void meet(const Meeting& meeting) override;
   void exchange(PreparedExchange& prepared) override;
   [[noreturn]] void run(const Task& task) override;
+  void push_commands(const CommandPushes& pushes) override;
   void begin_capture() override;
   std::unique_ptr<Graph> end_capture() override;
   void abandon_capture() noexcept override;

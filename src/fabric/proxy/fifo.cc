@@ -31,11 +31,13 @@ bool wait_for(const std::uint64_t& word, std::uint64_t least, const Fifo::Patien
 
 }  // namespace
 
-std::size_t Fifo::bytes(std::size_t capacity) { return sizeof(Counters) + capacity * sizeof(Slot); }
+std::size_t Fifo::bytes(std::size_t capacity) {
+  return sizeof(FifoCounters) + capacity * sizeof(FifoSlot);
+}
 
 Fifo::Fifo(std::byte* memory, std::size_t capacity)
-    : counters_(reinterpret_cast<Counters*>(memory)),
-      slots_(reinterpret_cast<Slot*>(memory + sizeof(Counters))),
+    : counters_(reinterpret_cast<FifoCounters*>(memory)),
+      slots_(reinterpret_cast<FifoSlot*>(memory + sizeof(FifoCounters))),
       capacity_(capacity) {
   if (capacity == 0 || (capacity & (capacity - 1)) != 0) {
     throw BadArgument("a fifo's capacity is a power of two");
@@ -47,7 +49,7 @@ std::uint64_t Fifo::push(const ProxyCommand& command, const Patience& wait) {
   const std::uint64_t number = __atomic_fetch_add(&counters_->head, 1, __ATOMIC_RELAXED);
   // The slot's last command must have been popped.
   if (number >= capacity_ && !wait_for(counters_->tail, number - capacity_ + 1, wait)) return 0;
-  Slot& mine = slot(number);
+  FifoSlot& mine = slot(number);
   mine.command = command;
   store_release(mine.sequence, number + 1);
   return number + 1;
@@ -59,7 +61,7 @@ bool Fifo::quiet(std::uint64_t ticket, const Patience& wait) const {
 
 bool Fifo::pop(ProxyCommand& command) {
   const std::uint64_t number = counters_->tail;
-  Slot& next = slot(number);
+  FifoSlot& next = slot(number);
   if (load_acquire(next.sequence) != number + 1) return false;
   command = next.command;
   store_release(counters_->tail, number + 1);

@@ -1,20 +1,15 @@
 // The queue between those who want data moved and the thread that moves them: bounded, of any
-// number of producers and one consumer, in memory that both reach. Its layout is plain words, so
-// that producers may be a GPU's threads: `head` is added to, `sequence` is stored with release
-// order after the rest of a slot, `tail` and `done` are read with acquire order, all of them
-// system-wide.
+// number of producers and one consumer, in memory that both reach. Its words are those of
+// device/command_fifo.h, so that producers may be a GPU's threads.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 
-namespace duet {
+#include "device/command_fifo.h"
 
-struct ProxyCommand {
-  std::uint64_t message = 0;
-  double pushed = 0;  // seconds, when the producer began to push
-};
+namespace duet {
 
 class Fifo {
  public:
@@ -37,22 +32,16 @@ class Fifo {
   // All of the first `count` commands are done.
   void complete(std::uint64_t count);
 
+  // For producers that push by themselves.
+  FifoCounters* counters() const { return counters_; }
+  FifoSlot* slots() const { return slots_; }
+  std::uint64_t capacity() const { return capacity_; }
+
  private:
-  struct Slot {
-    std::uint64_t sequence;  // its command's ticket; less: it holds an older one
-    ProxyCommand command;
-    std::uint64_t padding;
-  };
-  struct Counters {  // each on cache lines of its own
-    alignas(128) std::uint64_t head;
-    alignas(128) std::uint64_t tail;
-    alignas(128) std::uint64_t done;
-  };
+  FifoSlot& slot(std::uint64_t number) const { return slots_[number & (capacity_ - 1)]; }
 
-  Slot& slot(std::uint64_t number) const { return slots_[number & (capacity_ - 1)]; }
-
-  Counters* counters_;
-  Slot* slots_;
+  FifoCounters* counters_;
+  FifoSlot* slots_;
   std::uint64_t capacity_;
 };
 

@@ -20,7 +20,8 @@ constexpr std::uint64_t kCommands = 50000;  // an iteration
 class FifoTrial : public Trial {
  public:
   FifoTrial(Device& device, int producers)
-      : producers_(producers),
+      : device_(device),
+        producers_(producers),
         memory_(device.allocate(Fifo::bytes(kCapacity), MemoryKind::pinned)) {}
 
   std::vector<double> run(int iterations, bool grouped) override {
@@ -35,12 +36,12 @@ class FifoTrial : public Trial {
   // Seconds of a command, from the first push until all are popped and told to be done.
   double once() {
     Fifo fifo(memory_.span().data, kCapacity);
-    Producers producers(fifo, producers_, kCommands, false);
+    const auto producers = make_producers(device_, fifo, {producers_, kCommands, false});
     std::vector<bool> seen(kCommands);
     const double begin = steady_now();
-    producers.begin();
+    producers->begin();
     std::uint64_t popped = 0;
-    for (ProxyCommand command; !producers.ended();) {
+    for (ProxyCommand command; !producers->ended();) {
       if (fifo.pop(command)) {
         if (seen.at(command.message)) throw Mismatch("a command came out of the fifo twice");
         seen[command.message] = true;
@@ -50,9 +51,10 @@ class FifoTrial : public Trial {
       }
     }
     if (popped != kCommands) throw Mismatch("commands were lost in the fifo");
-    return (producers.end() - begin) / static_cast<double>(kCommands);
+    return (producers->end() - begin) / static_cast<double>(kCommands);
   }
 
+  Device& device_;
   int producers_;
   Buffer memory_;
 };

@@ -1,46 +1,39 @@
-// CPU threads that stand for a GPU's blocks: they push commands for messages that lie ready, and
-// wait for them to be done after each (blocking) or after the last one.
+// Who pushes commands to a proxy: for messages that lie ready, waiting for them to be done after
+// each (blocking) or after the last one.
 #pragma once
 
-#include <atomic>
-#include <thread>
+#include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "device/device.h"
 #include "fabric/proxy/fifo.h"
 
 namespace duet {
 
+// Message i is producer i's modulo their number.
+struct ProducerTask {
+  int producers = 1;
+  std::uint64_t messages = 0;
+  bool blocking = false;
+};
+
+// They wait for begin(). Going, they let all waits end.
 class Producers {
  public:
-  // Message i is pushed by thread i modulo their number. The threads wait for begin().
-  Producers(Fifo& fifo, int threads, std::uint64_t messages, bool blocking);
-  // Lets the threads go, whatever they wait for.
-  ~Producers();
-  Producers(const Producers&) = delete;
-  Producers& operator=(const Producers&) = delete;
-
-  void begin() { begun_.store(true, std::memory_order_release); }
-  // Have all threads seen their last command done?
-  bool ended() const { return running_.load(std::memory_order_acquire) == 0; }
+  virtual ~Producers() = default;
+  virtual void begin() = 0;
+  // Have all seen their last command done? Throws where they no longer run.
+  virtual bool ended() = 0;
   // Then: when the last one did, in seconds, and how long each push took.
-  double end() const;
-  std::vector<double> push_seconds() const;
-
- private:
-  struct Share {
-    double end = 0;
-    std::vector<double> pushes;
-  };
-
-  void produce(std::uint64_t first, Share& own);
-
-  Fifo& fifo_;
-  const std::uint64_t messages_;
-  const bool blocking_;
-  std::vector<Share> shares_;  // by thread
-  std::atomic<bool> begun_{false}, stopped_{false};
-  std::atomic<int> running_;
-  std::vector<std::thread> threads_;
+  virtual double end() const = 0;
+  virtual std::vector<double> push_seconds() const = 0;
+  // To be added to ProxyCommand::pushed, to have it by this process's clock.
+  virtual double clock_offset() const { return 0; }
 };
+
+// The device's own threads, a block each, where it has some; else threads of the CPU that stand for
+// them. Fifo and device must outlive them. Throws Timeout where the device does not answer.
+std::unique_ptr<Producers> make_producers(Device& device, Fifo& fifo, const ProducerTask& task);
 
 }  // namespace duet

@@ -1,5 +1,5 @@
-// Threads that push; see producers.h.
-#include "fabric/proxy/producers.h"
+// Threads that push; see thread_producers.h.
+#include "fabric/proxy/thread_producers.h"
 
 #include <algorithm>
 
@@ -7,45 +7,44 @@
 
 namespace duet {
 
-Producers::Producers(Fifo& fifo, int threads, std::uint64_t messages, bool blocking)
+ThreadProducers::ThreadProducers(Fifo& fifo, const ProducerTask& task)
     : fifo_(fifo),
-      messages_(messages),
-      blocking_(blocking),
-      shares_(static_cast<std::size_t>(threads)),
-      running_(threads) {
+      task_(task),
+      shares_(static_cast<std::size_t>(task.producers)),
+      running_(task.producers) {
   for (std::size_t i = 0; i < shares_.size(); ++i) {
-    shares_[i].pushes.reserve(messages / shares_.size() + 1);
+    shares_[i].pushes.reserve(task.messages / shares_.size() + 1);
     threads_.emplace_back([this, i] { produce(i, shares_[i]); });
   }
 }
 
-Producers::~Producers() {
+ThreadProducers::~ThreadProducers() {
   stopped_.store(true);
   for (std::thread& thread : threads_) thread.join();
 }
 
-void Producers::produce(std::uint64_t first, Share& own) {
+void ThreadProducers::produce(std::uint64_t first, Share& own) {
   const Fifo::Patience wait = [this] { return !stopped_.load(); };
   while (!begun_.load(std::memory_order_acquire) && wait()) std::this_thread::yield();
   std::uint64_t ticket = 0;
-  for (std::uint64_t i = first; i < messages_ && wait(); i += shares_.size()) {
+  for (std::uint64_t i = first; i < task_.messages && wait(); i += shares_.size()) {
     const double begin = steady_now();
     ticket = fifo_.push({i, begin}, wait);
     own.pushes.push_back(steady_now() - begin);
-    if (blocking_) fifo_.quiet(ticket, wait);
+    if (task_.blocking) fifo_.quiet(ticket, wait);
   }
   fifo_.quiet(ticket, wait);
   own.end = steady_now();
   running_.fetch_sub(1, std::memory_order_release);
 }
 
-double Producers::end() const {
+double ThreadProducers::end() const {
   double latest = 0;
   for (const Share& share : shares_) latest = std::max(latest, share.end);
   return latest;
 }
 
-std::vector<double> Producers::push_seconds() const {
+std::vector<double> ThreadProducers::push_seconds() const {
   std::vector<double> all;
   for (const Share& share : shares_)
     all.insert(all.end(), share.pushes.begin(), share.pushes.end());

@@ -1,0 +1,19 @@
+// A clock that all threads of a GPU share.
+#pragma once
+
+#include <cstdint>
+
+namespace duet::DUET_GPU {
+
+#ifdef DUET_GPU_HIP
+// The constant clock of AMD's Instinct GPUs runs at 100 MHz.
+__device__ inline std::uint64_t nanoseconds() { return 10 * wall_clock64(); }
+#else
+__device__ inline std::uint64_t nanoseconds() {
+  std::uint64_t value;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(value)::"memory");
+  return value;
+}
+#endif
+
+}  // namespace duet::DUET_GPU

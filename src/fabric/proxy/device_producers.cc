@@ -1,0 +1,108 @@
+// Words between this process and a kernel that pushes; see device_producers.h.
+#include "fabric/proxy/device_producers.h"
+
+#include <cstring>
+#include <limits>
+
+#include "core/error.h"
+#include "fabric/clock.h"
+#include "fabric/proxy/thread_producers.h"
+
+namespace duet {
+namespace {
+
+constexpr int kPings = 32;
+constexpr double kAnswerSeconds = 10;
+constexpr int kLooksPerQuestion = 4096;  // to ask the stream costs more than a look
+
+std::uint64_t load(const std::uint64_t& word) { return __atomic_load_n(&word, __ATOMIC_ACQUIRE); }
+void store(std::uint64_t& word, std::uint64_t value) {
+  __atomic_store_n(&word, value, __ATOMIC_RELEASE);
+}
+
+}  // namespace
+
+DeviceProducers::DeviceProducers(Device& device, Fifo& fifo, const ProducerTask& task)
+    : task_(task),
+      control_(device.allocate(sizeof(PushControl), MemoryKind::pinned)),
+      push_nanoseconds_(device.allocate(task.messages * sizeof(std::uint64_t), MemoryKind::pinned)),
+      head_(device.allocate(sizeof(std::uint64_t))),
+      stream_(device.make_stream()) {
+  std::memset(control_.span().data, 0, sizeof(PushControl));
+  const std::uint64_t none = 0;
+  device.write(head_.span(), &none);
+  CommandPushes pushes;
+  pushes.counters = fifo.counters();
+  pushes.slots = fifo.slots();
+  pushes.head = reinterpret_cast<std::uint64_t*>(head_.span().data);
+  pushes.capacity = fifo.capacity();
+  pushes.commands = task.messages;
+  pushes.blocks = task.producers;
+  pushes.blocking = task.blocking;
+  pushes.control = &control();
+  pushes.push_nanoseconds = reinterpret_cast<std::uint64_t*>(push_nanoseconds_.span().data);
+  stream_->push_commands(pushes);
+  try {
+    compare_clocks();
+  } catch (...) {
+    store(control().stop, 1);
+    throw;
+  }
+}
+
+DeviceProducers::~DeviceProducers() {
+  store(control().stop, 1);
+  try {
+    stream_->synchronize(kAnswerSeconds);
+  } catch (const std::exception&) {
+    // The device is lost, and its memory with it.
+  }
+}
+
+// Of the fastest answer: half of its time passed before the device read its clock.
+void DeviceProducers::compare_clocks() {
+  double fastest = std::numeric_limits<double>::infinity();
+  for (std::uint64_t ping = 1; ping <= kPings; ++ping) {
+    const double asked = steady_now();
+    store(control().ping, ping);
+    double answered = asked;
+    while (load(control().pong) != ping) {
+      if (answered - asked > kAnswerSeconds) {
+        throw Timeout("waited 10 s for the device's producers to start");
+      }
+      answered = steady_now();
+    }
+    answered = steady_now();
+    if (answered - asked >= fastest) continue;
+    fastest = answered - asked;
+    offset_ = (asked + answered) / 2 - 1e-9 * static_cast<double>(control().pong_nanoseconds);
+  }
+}
+
+void DeviceProducers::begin() { store(control().begin, 1); }
+
+bool DeviceProducers::ended() {
+  if (load(control().ended) == static_cast<std::uint64_t>(task_.producers)) {
+    if (end_ == 0) end_ = steady_now();
+    return true;
+  }
+  // Throws what the kernel failed of.
+  if (++looks_ % kLooksPerQuestion == 0) static_cast<void>(stream_->idle());
+  return false;
+}
+
+std::vector<double> DeviceProducers::push_seconds() const {
+  const auto* nanoseconds = reinterpret_cast<const std::uint64_t*>(push_nanoseconds_.span().data);
+  std::vector<double> all;
+  for (std::uint64_t i = 0; i < task_.messages; ++i) {
+    all.push_back(1e-9 * static_cast<double>(nanoseconds[i]));
+  }
+  return all;
+}
+
+std::unique_ptr<Producers> make_producers(Device& device, Fifo& fifo, const ProducerTask& task) {
+  if (device.info().cpu_addressable) return std::make_unique<ThreadProducers>(fifo, task);
+  return std::make_unique<DeviceProducers>(device, fifo, task);
+}
+
+}  // namespace duet

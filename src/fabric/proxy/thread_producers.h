@@ -1,0 +1,40 @@
+// Threads of the CPU that push; see producers.h.
+#pragma once
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "fabric/proxy/producers.h"
+
+namespace duet {
+
+class ThreadProducers : public Producers {
+ public:
+  ThreadProducers(Fifo& fifo, const ProducerTask& task);
+  ~ThreadProducers() override;
+  ThreadProducers(const ThreadProducers&) = delete;
+  ThreadProducers& operator=(const ThreadProducers&) = delete;
+
+  void begin() override { begun_.store(true, std::memory_order_release); }
+  bool ended() override { return running_.load(std::memory_order_acquire) == 0; }
+  double end() const override;
+  std::vector<double> push_seconds() const override;
+
+ private:
+  struct Share {
+    double end = 0;
+    std::vector<double> pushes;
+  };
+
+  void produce(std::uint64_t first, Share& own);
+
+  Fifo& fifo_;
+  const ProducerTask task_;
+  std::vector<Share> shares_;  // by thread
+  std::atomic<bool> begun_{false}, stopped_{false};
+  std::atomic<int> running_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace duet
