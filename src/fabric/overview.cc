@@ -14,10 +14,7 @@ FabricOverview fabric_overview() {
     overview.library = library.name();
     for (const std::string& name : library.providers()) {
       overview.providers.push_back({name, library.rails(name, false)});
-      for (RailInfo& rail : overview.providers.back().rails) {
-        rail.numa_node = numa_node_of(rail.name);
-        if (rail.gbit_per_s <= 0) rail.gbit_per_s = interface_gbit_per_s(rail.name);
-      }
+      describe_rails(overview.providers.back().rails);
     }
   } catch (const Error& error) {
     overview.reason = error.what();

@@ -13,7 +13,7 @@ struct FabricOverview {
   std::string reason;   // why there is none
   struct Provider {
     std::string name;
-    std::vector<RailInfo> rails;  // with the speed that the interface says, where it does
+    std::vector<RailInfo> rails;
   };
   std::vector<Provider> providers;  // that can be used
 };

@@ -60,6 +60,22 @@ std::vector<RailInfo> named(const std::vector<RailInfo>& there, const std::strin
   return chosen;
 }
 
+double interface_gbit_per_s(const std::string& interface) {
+  std::ifstream file("/sys/class/net/" + interface + "/speed");
+  double mbit = 0;
+  return file >> mbit && mbit > 0 ? mbit / 1e3 : 0;
+}
+
+int numa_node_of(hwloc_topology_t topology, const std::string& nic) {
+  for (hwloc_obj_t each = nullptr; (each = hwloc_get_next_osdev(topology, each)) != nullptr;) {
+    if (each->name == nullptr || nic != each->name) continue;
+    const hwloc_obj_t parent = hwloc_get_non_io_ancestor_obj(topology, each);
+    const bool one = parent != nullptr && hwloc_bitmap_weight(parent->nodeset) == 1;
+    if (one) return hwloc_bitmap_first(parent->nodeset);
+  }
+  return -1;
+}
+
 }  // namespace
 
 std::vector<RailInfo> select_rails(std::vector<RailInfo> there, const std::string& wanted,
@@ -79,28 +95,17 @@ std::vector<RailInfo> select_rails(std::vector<RailInfo> there, const std::strin
   return named(there, wanted);
 }
 
-double interface_gbit_per_s(const std::string& interface) {
-  std::ifstream file("/sys/class/net/" + interface + "/speed");
-  double mbit = 0;
-  return file >> mbit && mbit > 0 ? mbit / 1e3 : 0;
-}
-
-int numa_node_of(const std::string& nic) {
+void describe_rails(std::vector<RailInfo>& rails) {
+  for (RailInfo& rail : rails) {
+    if (rail.gbit_per_s <= 0) rail.gbit_per_s = interface_gbit_per_s(rail.name);
+  }
   hwloc_topology_t topology = nullptr;
-  if (hwloc_topology_init(&topology) != 0) return -1;
+  if (hwloc_topology_init(&topology) != 0) return;
   hwloc_topology_set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
-  int node = -1;
   if (hwloc_topology_load(topology) == 0) {
-    for (hwloc_obj_t each = nullptr; (each = hwloc_get_next_osdev(topology, each)) != nullptr;) {
-      if (each->name == nullptr || nic != each->name) continue;
-      const hwloc_obj_t parent = hwloc_get_non_io_ancestor_obj(topology, each);
-      if (parent != nullptr && hwloc_bitmap_weight(parent->nodeset) == 1) {
-        node = hwloc_bitmap_first(parent->nodeset);
-      }
-    }
+    for (RailInfo& rail : rails) rail.numa_node = numa_node_of(topology, rail.name);
   }
   hwloc_topology_destroy(topology);
-  return node;
 }
 
 }  // namespace duet

@@ -15,10 +15,8 @@ namespace duet {
 std::vector<RailInfo> select_rails(std::vector<RailInfo> there, const std::string& wanted,
                                    int numa_node);
 
-// Of a network interface, as its driver says it (what ethtool shows); 0: unknown.
-double interface_gbit_per_s(const std::string& interface);
-
-// The NUMA node of a network interface or NIC by hwloc; -1: unknown.
-int numa_node_of(const std::string& nic);
+// Adds what this machine knows of the rails' NICs: the speed of a network interface, as its driver
+// says it (what ethtool shows), where the library did not; and the NUMA node, by hwloc.
+void describe_rails(std::vector<RailInfo>& rails);
 
 }  // namespace duet

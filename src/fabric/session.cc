@@ -28,10 +28,9 @@ std::string packed(const std::map<int, std::string>& losses) {
 
 std::vector<RailInfo> chosen_rails(const FabricSettings& settings, int numa_node) {
   std::vector<RailInfo> there = fabric_library().rails(settings.provider, settings.gpu_memory);
-  for (RailInfo& rail : there) rail.numa_node = numa_node_of(rail.name);
+  describe_rails(there);
   std::vector<RailInfo> chosen = select_rails(std::move(there), settings.rails, numa_node);
   for (RailInfo& rail : chosen) {
-    if (rail.gbit_per_s <= 0) rail.gbit_per_s = interface_gbit_per_s(rail.name);
     if (settings.link_gbit > 0) rail.gbit_per_s = settings.link_gbit;
   }
   return chosen;

@@ -46,7 +46,17 @@ TEST(Rates, WhatAnOverlapKeepsStandsInThePlaceOfARate) {
   EXPECT_EQ(text(""), "");
 }
 
+TEST(Rates, NetworksCountInBitsAndAgainstTheirLinks) {
+  Cost cost;
+  cost.network_bytes = 125e6;
+  EXPECT_EQ(rates_from(cost, 0.5), (Rates{{"gbit_per_s", 2.0}}));
+  cost.link_gbit_per_s = 4;
+  EXPECT_EQ(rates_from(cost, 0.5), (Rates{{"gbit_per_s", 2.0}, {"percent_of_link", 50.0}}));
+}
+
 TEST(Rates, HeadingsNameTheUnit) {
+  EXPECT_EQ(rate_heading("gbit_per_s"), "Gbit/s");
+  EXPECT_EQ(rate_heading("percent_of_link"), "% of link");
   EXPECT_EQ(rate_heading("gb_per_s"), "GB/s");
   EXPECT_EQ(rate_heading("tflops"), "TFLOP/s");
   EXPECT_EQ(rate_heading("asymptotic_gb_per_s"), "limit GB/s");
