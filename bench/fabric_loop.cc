@@ -110,6 +110,25 @@ double round_of(End& end, size_t bytes, int window, int messages, fi_context2* c
   return spent.count() / messages;
 }
 
+// Polls; writes over its memory and says so when it is told 'p', ends when the other has.
+[[noreturn]] void serve(End& end, int other) {
+  for (unsigned turn = 1;; ++turn) {
+    poll(end);
+    if (turn % 256 == 0) sched_yield();
+    char order = 0;
+    if (turn % 1024 != 0 || recv(other, &order, 1, MSG_DONTWAIT) < 0) continue;
+    if (order != 'p') std::_Exit(0);
+    std::memset(end.memory.data(), 2, end.memory.size());
+    if (write(other, "d", 1) != 1) std::_Exit(1);
+  }
+}
+
+void prepare(End& end, int other) {
+  char answer = 0;
+  std::memset(end.memory.data(), 1, end.memory.size());
+  if (write(other, "p", 1) != 1 || read(other, &answer, 1) != 1) std::exit(1);
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -123,24 +142,18 @@ int main(int count, char** arguments) {
   check(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), "socketpair");
   const pid_t child = fork();
   End end = open(arguments[1], bytes * static_cast<size_t>(messages), pair[child == 0 ? 1 : 0]);
-  if (child == 0) {  // polls until it is told to end
-    char byte = 0;
-    for (int turn = 0; turn % 1024 != 0 || recv(pair[1], &byte, 1, MSG_DONTWAIT) != 1; ++turn) {
-      poll(end);
-      if (turn % 256 == 255) sched_yield();
-    }
-    std::_Exit(0);
-  }
+  if (child == 0) serve(end, pair[1]);
   std::vector<fi_context2> contexts(static_cast<size_t>(messages));
   std::vector<double> seconds;
   for (int round = 0; round <= std::atoi(arguments[5]); ++round) {  // the first one connects
+    prepare(end, pair[0]);
     seconds.push_back(round_of(end, bytes, window, messages, contexts.data()));
   }
   seconds.erase(seconds.begin());
   std::nth_element(seconds.begin(), seconds.begin() + static_cast<long>(seconds.size() / 2),
                    seconds.end());
   std::printf("%.9g\n", seconds[seconds.size() / 2]);
-  if (write(pair[0], "", 1) != 1) return 1;
+  if (write(pair[0], "e", 1) != 1) return 1;
   waitpid(child, nullptr, 0);
   return 0;
 }
