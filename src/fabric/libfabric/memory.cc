@@ -1,6 +1,7 @@
 // Registering memory; see memory.h.
 #include "fabric/libfabric/memory.h"
 
+#include "core/error.h"
 #include "device/device.h"
 
 namespace duet::libfabric {
@@ -31,7 +32,12 @@ Memory::Memory(std::shared_ptr<Domain> domain, const Span& span) : domain_(std::
   attributes.requested_key = domain_->next_key();
   set_owner(attributes, span);
   fid_mr* region = nullptr;
-  DUET_FI_CHECK(fi_mr_regattr(domain_->get(), &attributes, 0, &region));
+  const int result = fi_mr_regattr(domain_->get(), &attributes, 0, &region);
+  if (result == -FI_ENOSYS && attributes.iface != FI_HMEM_SYSTEM) {
+    throw Unavailable(span.owner->info().name +
+                      ": its own memory: libfabric here is built without the GPU's runtime");
+  }
+  DUET_FI_CHECK(result);
   region_.reset(region);
   if (domain_->asks(FI_MR_VIRT_ADDR)) remote_.base = reinterpret_cast<std::uintptr_t>(span.data);
   remote_.key = fi_mr_key(region);
