@@ -147,11 +147,13 @@ fabric() {
   local provider
   for provider in shm tcp; do
     say "writes over $provider"
-    must timeout "${LIMIT:-200}" "$duet" fabric write --device cuda:0 --provider $provider $([[ $provider == tcp ]] && echo --rails lo) \
-      --memory host,pinned,device --sizes 256K,1M,16M,256M --window 1,8 \
-      --issue direct,blocking,nonblocking --producers 1,16,128 --seconds 0.3 --warm-up 0.05 \
+    must timeout "${LIMIT:-200}" "$duet" fabric write --device cuda:0 --provider $provider \
+      $([[ $provider == tcp ]] && echo --rails lo) --memory host,pinned --sizes 256K,1M,16M,256M --window 8 \
+      --issue direct,blocking,nonblocking --producers 1,16,128 --seconds 0.2 --warm-up 0.05 \
       --json "$out/fabric-$provider.jsonl" ${FABRIC_OPTIONS:-}
   done
+  say "the GPU's own memory"
+  "$duet" fabric write --device cuda:0 --provider shm --memory device --sizes 1M --window 8
   say "the fifo alone"
   must timeout 60 "$duet" fabric write --device cuda:0 --provider shm --sizes 1M --window 1 --fifo \
     --producers 1,4,16,64,128 --seconds 0.3 --json "$out/fabric-fifo.jsonl"

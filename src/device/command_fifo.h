@@ -31,7 +31,7 @@ struct PushControl {
   alignas(128) std::uint64_t stop;   // not 0: leave, whatever is waited for
   alignas(128) std::uint64_t pong;
   std::uint64_t pong_nanoseconds;    // of the device's clock
-  alignas(128) std::uint64_t ended;  // blocks that have seen their last command done, or left
+  alignas(128) std::uint64_t ended;  // not 0: all blocks have seen their last command done, or left
 };
 
 // What a device's blocks push, a thread each: command i is block i modulo their number's. Times are
@@ -39,8 +39,11 @@ struct PushControl {
 struct CommandPushes {
   FifoCounters* counters = nullptr;
   FifoSlot* slots = nullptr;
-  std::uint64_t* head = nullptr;  // instead of the counters' own: in the device's memory
-  std::uint64_t capacity = 0;     // a power of two
+  // In the device's memory, 0 at first, since few machines let its threads add to the CPU's: the
+  // head, instead of the counters' own, and how many blocks have ended.
+  std::uint64_t* head = nullptr;
+  std::uint64_t* left = nullptr;
+  std::uint64_t capacity = 0;  // a power of two
   std::uint64_t commands = 0;
   int blocks = 1;
   bool blocking = false;  // wait after each command for it to be done, else after the last one

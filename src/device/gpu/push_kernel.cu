@@ -73,7 +73,8 @@ __global__ void push_kernel(CommandPushes pushes) {
   if (threadIdx.x != 0) return;
   if (wait_to_begin(pushes)) produce(pushes);
   __threadfence_system();
-  atomicAdd_system(reinterpret_cast<unsigned long long*>(&pushes.control->ended), 1ull);
+  const auto before = atomicAdd(reinterpret_cast<unsigned long long*>(pushes.left), 1ull);
+  if (before + 1 == gridDim.x) store_release(&pushes.control->ended, 1);
 }
 
 }  // namespace

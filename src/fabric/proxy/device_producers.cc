@@ -26,15 +26,16 @@ DeviceProducers::DeviceProducers(Device& device, Fifo& fifo, const ProducerTask&
     : task_(task),
       control_(device.allocate(sizeof(PushControl), MemoryKind::pinned)),
       push_nanoseconds_(device.allocate(task.messages * sizeof(std::uint64_t), MemoryKind::pinned)),
-      head_(device.allocate(sizeof(std::uint64_t))),
+      counts_(device.allocate(2 * sizeof(std::uint64_t))),
       stream_(device.make_stream()) {
   std::memset(control_.span().data, 0, sizeof(PushControl));
-  const std::uint64_t none = 0;
-  device.write(head_.span(), &none);
+  const std::uint64_t none[2] = {0, 0};
+  device.write(counts_.span(), none);
   CommandPushes pushes;
   pushes.counters = fifo.counters();
   pushes.slots = fifo.slots();
-  pushes.head = reinterpret_cast<std::uint64_t*>(head_.span().data);
+  pushes.head = reinterpret_cast<std::uint64_t*>(counts_.span().data);
+  pushes.left = pushes.head + 1;
   pushes.capacity = fifo.capacity();
   pushes.commands = task.messages;
   pushes.blocks = task.producers;
@@ -82,7 +83,7 @@ void DeviceProducers::compare_clocks() {
 void DeviceProducers::begin() { store(control().begin, 1); }
 
 bool DeviceProducers::ended() {
-  if (load(control().ended) == static_cast<std::uint64_t>(task_.producers)) {
+  if (load(control().ended) != 0) {
     if (end_ == 0) end_ = steady_now();
     return true;
   }

@@ -27,7 +27,7 @@ class DeviceProducers : public Producers {
 
   ProducerTask task_;
   Buffer control_, push_nanoseconds_;  // pinned
-  Buffer head_;                        // the device's own
+  Buffer counts_;                      // the device's own
   std::unique_ptr<Stream> stream_;
   double offset_ = 0, end_ = 0;
   int looks_ = 0;
