@@ -68,9 +68,13 @@ function(duet_test name)
   target_link_libraries(${name}_test PRIVATE libduet GTest::gtest_main)
   target_compile_options(${name}_test PRIVATE ${DUET_WARNINGS})
   add_test(NAME ${name} COMMAND ${name}_test)
+  set(seconds 300)
+  if(DUET_SANITIZE)
+    set(seconds 900)
+  endif()
   # Never there: tests go by what is built in, whatever the user has tuned.
   set_tests_properties(${name} PROPERTIES
-    TIMEOUT 300 ENVIRONMENT DUET_TUNING=${PROJECT_BINARY_DIR}/tests/untuned.json)
+    TIMEOUT ${seconds} ENVIRONMENT DUET_TUNING=${PROJECT_BINARY_DIR}/tests/untuned.json)
 endfunction()
 
 # duet_embed(OUTPUT FILES HEADER NAMESPACE FUNCTION): sets OUTPUT to a source file that defines

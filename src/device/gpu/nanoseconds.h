@@ -7,7 +7,7 @@ namespace duet::DUET_GPU {
 
 #ifdef DUET_GPU_HIP
 // The constant clock of AMD's Instinct GPUs runs at 100 MHz.
-__device__ inline std::uint64_t nanoseconds() { return 10 * wall_clock64(); }
+__device__ inline std::uint64_t nanoseconds() { return 10 * __builtin_amdgcn_s_memrealtime(); }
 #else
 __device__ inline std::uint64_t nanoseconds() {
   std::uint64_t value;
