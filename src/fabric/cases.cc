@@ -172,7 +172,7 @@ class Plan {
         run_together(session->processes(),
                      [&] { measure_fabric(*session, task, device, mode, stop, result); });
       } catch (...) {
-        session->close();
+        session->abandon();
         throw;
       }
       return result;

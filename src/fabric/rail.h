@@ -71,6 +71,9 @@ class Rail {
   // False: not now, poll() first. The end of a write says that its data lie at the peer; that of a
   // send says that the buffer is free. Throws Error.
   virtual bool post(const RailPost& post) = 0;
+  // To be said before the rail goes where peers may still be moving data over it.
+  virtual void abandon() noexcept {}
+
   // Replaces `events` by what has ended, perhaps nothing. Throws Error where the rail is lost.
   virtual void poll(std::vector<RailEvent>& events) = 0;
 };

@@ -23,7 +23,16 @@ class RailSet {
   std::vector<int> all_living() const;
 
   // Closes the rail for good: what it has under way reaches this process's memory no more.
-  void lose(int rail) { rails_[static_cast<std::size_t>(rail)] = nullptr; }
+  // Peers may still be moving data over it.
+  void lose(int rail) {
+    std::unique_ptr<Rail>& lost = rails_[static_cast<std::size_t>(rail)];
+    if (lost != nullptr) lost->abandon();
+    lost = nullptr;
+  }
+  // All of them, when nothing is under way.
+  void close() {
+    for (std::unique_ptr<Rail>& rail : rails_) rail = nullptr;
+  }
 
   // "r2 (10.0.2.1)", of a lost one as well.
   const std::string& name(int rail) const { return names_[static_cast<std::size_t>(rail)]; }

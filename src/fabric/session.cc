@@ -117,10 +117,16 @@ void FabricSession::exchange_endpoints() {
 }
 
 // Rails first: what they have under way knows of the others.
+void FabricSession::abandon() noexcept {
+  if (rails_ == nullptr) return;
+  for (const int rail : rails_->all_living()) rails_->lose(rail);
+  close();
+}
+
 void FabricSession::close() noexcept {
   if (rails_ == nullptr) return;
   remember_losses();
-  for (const int rail : rails_->all_living()) rails_->lose(rail);
+  rails_->close();
   greeting_.reset();
   traffic_.reset();
   rails_.reset();

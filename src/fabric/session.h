@@ -39,6 +39,8 @@ class FabricSession {
   void open();
   // What was under way reaches this process's memory no more. Rails that were lost stay so.
   void close() noexcept;
+  // The same after a failure, when peers may still be moving data.
+  void abandon() noexcept;
 
   RailSet& rails() { return *rails_; }
   Traffic& traffic() { return *traffic_; }

@@ -44,7 +44,7 @@ FabricTrial::FabricTrial(FabricSession& session, const FabricTask& task, Device&
 }
 
 FabricTrial::~FabricTrial() {
-  if (!clean_) session_.close();
+  if (!clean_) session_.abandon();
 }
 
 std::vector<double> FabricTrial::run(int iterations, bool grouped) {

@@ -21,10 +21,11 @@ EndpointRail::EndpointRail(RailInfo rail, Info info)
   open_endpoint();
 }
 
-// tcp of libfabric 1.17 crashes when it closes an endpoint that has reads under way. Where nothing
-// moves unless it is polled, one that nobody polls any more may as well stay open.
+// tcp of libfabric 1.17 crashes when it closes an endpoint that has operations under way, a peer's
+// writes as well. Where nothing moves unless it is polled, one that nobody polls any more may as
+// well stay open.
 EndpointRail::~EndpointRail() {
-  const bool idle = free_.size() == opened_->contexts.size();
+  const bool idle = !abandoned_ && free_.size() == opened_->contexts.size();
   const auto progress = opened_->domain->info().domain_attr->data_progress;
   if (!idle && progress == FI_PROGRESS_MANUAL) static_cast<void>(opened_.release());
 }

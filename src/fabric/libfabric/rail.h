@@ -26,6 +26,7 @@ class EndpointRail : public Rail {
   void connect(int peer, const std::string& endpoint) override;
   std::unique_ptr<RailMemory> register_memory(const Span& span) override;
   bool post(const RailPost& post) override;
+  void abandon() noexcept override { abandoned_ = true; }
   void poll(std::vector<RailEvent>& events) override;
 
  private:
@@ -52,6 +53,7 @@ class EndpointRail : public Rail {
   };
 
   RailInfo rail_;
+  bool abandoned_ = false;
   std::unique_ptr<Opened> opened_;
   std::map<int, fi_addr_t> peers_;
   std::vector<Context*> free_;
