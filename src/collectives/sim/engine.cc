@@ -30,20 +30,20 @@ sim::Between crosses_nodes(Kind kind) {
   return kind == Kind::all_reduce ? sim::Between::tree : sim::Between::ring;
 }
 
-// The words of the meetings that the ranks of a team prepare, in the same order on each: a word is
-// made by the first that comes to a meeting, and forgotten with the last.
-class Meetings {
+// The words of the roll calls that the ranks of a team prepare, in the same order on each: a word
+// is made by the first that comes to one, and forgotten with the last.
+class RollCalls {
  public:
-  explicit Meetings(int ranks) : prepared_(static_cast<std::size_t>(ranks), 0) {}
+  explicit RollCalls(int ranks) : prepared_(static_cast<std::size_t>(ranks), 0) {}
 
-  sim::Meeting next(const Rank& rank) {
+  sim::RollCall next(const Rank& rank) {
     const int ranks = static_cast<int>(prepared_.size());
     const std::size_t number = prepared_[static_cast<std::size_t>(rank.index)]++;
     Open& open = open_[number];
     if (open.taken++ == 0) open.count = std::make_shared<Buffer>(zeroed_words(rank.device, 1));
-    sim::Meeting meeting{open.count, ranks};
+    sim::RollCall roll_call{open.count, ranks};
     if (open.taken == ranks) open_.erase(number);
-    return meeting;
+    return roll_call;
   }
 
  private:
@@ -56,21 +56,21 @@ class Meetings {
 };
 
 // `most`: units that its kernels may have; 0: as many as the platform gives them.
-KernelLaunch launch_of(Rank& rank, Kind kind, int most, Meetings& meetings) {
+KernelLaunch launch_of(Rank& rank, Kind kind, int most, RollCalls& roll_calls) {
   const sim::LibraryModel& library = sim::library_of(rank.device);
   const sim::LibraryKernel& kernel = by_pairs(kind) ? library.all_to_all : library.all_gather;
   return {most > 0 ? std::min(most, kernel.units) : kernel.units,
           [&, between = crosses_nodes(kind)](Device& on, const Exchange& exchange) {
-            return sim::prepare_as_library(on, exchange, kernel, between, meetings.next(rank));
+            return sim::prepare_as_library(on, exchange, kernel, between, roll_calls.next(rank));
           }};
 }
 
 class ModelledPlan : public KernelPlan {
  public:
   ModelledPlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers,
-               Watchdog& watchdog, int most, Meetings& meetings)
+               Watchdog& watchdog, int most, RollCalls& roll_calls)
       : KernelPlan(rank, collective, buffers, watchdog,
-                   launch_of(rank, collective.kind, most, meetings)),
+                   launch_of(rank, collective.kind, most, roll_calls)),
         library_(sim::library_of(rank.device).name) {}
 
   std::string algorithm() const override {
@@ -83,7 +83,7 @@ class ModelledPlan : public KernelPlan {
 
 class ModelledSession : public CollectiveSession {
  public:
-  ModelledSession(Team& team, int most) : watchdog_(team), meetings_(team.size()), most_(most) {}
+  ModelledSession(Team& team, int most) : watchdog_(team), roll_calls_(team.size()), most_(most) {}
 
   std::optional<Skipped> unsupported(const Collective& collective, bool in_place) const override {
     if (!in_place || collective.kind != Kind::all_to_all) return std::nullopt;
@@ -95,12 +95,12 @@ class ModelledSession : public CollectiveSession {
     check(collective, rank.size);
     agree(rank, collective, "");
     check_buffers(rank, collective, buffers);
-    return std::make_unique<ModelledPlan>(rank, collective, buffers, watchdog_, most_, meetings_);
+    return std::make_unique<ModelledPlan>(rank, collective, buffers, watchdog_, most_, roll_calls_);
   }
 
  private:
   Watchdog watchdog_;
-  Meetings meetings_;
+  RollCalls roll_calls_;
   int most_;
 };
 

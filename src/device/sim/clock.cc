@@ -13,8 +13,10 @@ namespace {
 constexpr std::size_t kMany = 2048;
 constexpr double kSteps = 512;
 
-// The first multiple, from then on, of a power of two that is not above the step.
+// The first multiple, from then on, of a power of two that is not above the step. Late on the clock
+// a short flow may take no time at all.
 double rounded_up(double time, double step) {
+  if (step <= 0) return time;
   int exponent = 0;
   std::frexp(step, &exponent);
   const double grid = std::ldexp(0.5, exponent);

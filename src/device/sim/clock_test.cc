@@ -309,6 +309,17 @@ TEST(VirtualClock, ManyFlowsEndTogetherAndAreLittleLate) {
   EXPECT_LT(times, 2048 + 600);  // the last ones end one by one
 }
 
+TEST(VirtualClock, ManyFlowsThatTakeNoTimeEndAtOnce) {
+  VirtualClock clock;
+  const int link = clock.add_resource(1e9);
+  clock.skip_to(1000);
+  int ended = 0;
+  for (int i = 0; i < 3000; ++i) clock.start(over(link, 1e-9), [&] { ++ended; });
+  run(clock);
+  EXPECT_EQ(ended, 3000);
+  EXPECT_EQ(clock.now(), 1000);
+}
+
 // 8 ranks, each to 7 peers, sizes that all differ: the same to the bit each time, and fast.
 double ragged_all_to_all(int rounds, int& flows) {
   VirtualClock clock;

@@ -38,14 +38,14 @@ const LibraryModel& library_of(Device& device) {
 
 std::unique_ptr<PreparedExchange> prepare_as_library(Device& device, const Exchange& exchange,
                                                      const LibraryKernel& kernel, Between between,
-                                                     Meeting meeting) {
+                                                     RollCall roll_call) {
   return std::make_unique<SimExchange>(simulated(device), exchange, &kernel, between,
-                                       std::move(meeting));
+                                       std::move(roll_call));
 }
 
 SimExchange::SimExchange(SimDevice& device, const Exchange& exchange, const LibraryKernel* kernel,
-                         Between between, Meeting meeting)
-    : device_(device), exchange_(without_blocks(exchange)), meeting_(std::move(meeting)) {
+                         Between between, RollCall roll_call)
+    : device_(device), exchange_(without_blocks(exchange)), roll_call_(std::move(roll_call)) {
   const std::size_t any = std::numeric_limits<std::size_t>::max();
   check_exchange(exchange, kernel != nullptr ? ExchangeLimits{any, any} : ExchangeLimits{});
   const Memory& memory = device_.machine().memory();
@@ -60,7 +60,7 @@ SimExchange::SimExchange(SimDevice& device, const Exchange& exchange, const Libr
     arrivals_.push_back(first_word(memory, words));
     places_.arrivals.push_back(memory.require_own(words, "peer's words"));
   }
-  if (meeting_.count != nullptr) count_by(meeting_.count->span());
+  if (roll_call_.count != nullptr) count_by(roll_call_.count->span());
   for (const Span& words : exchange_.awaits) awaits_.push_back(first_word(memory, words));
   reduced_.resize(exchange_.items.size());
   places_.blocks = exchange_.blocks;
@@ -93,7 +93,7 @@ bool SimExchange::arrive() const {
   Memory& memory = device_.machine().memory();
   const std::uint64_t count = memory.flag(*count_) + 1;
   memory.set_flag(*count_, count);
-  return count % static_cast<std::uint64_t>(meeting_.ranks) == 0;
+  return count % static_cast<std::uint64_t>(roll_call_.ranks) == 0;
 }
 
 void SimExchange::leave_behind() {

@@ -18,7 +18,7 @@ class SimExchange : public PreparedExchange {
  public:
   // `kernel`: as this one of the platform's library would run it; nullptr: as the device's own.
   SimExchange(SimDevice& device, const Exchange& exchange, const LibraryKernel* kernel = nullptr,
-              Between between = Between::direct, Meeting meeting = {});
+              Between between = Between::direct, RollCall roll_call = {});
 
   const SimDevice& device() const { return device_; }
   const Exchange& exchange() const { return exchange_; }
@@ -30,7 +30,7 @@ class SimExchange : public PreparedExchange {
   // The word on which all ranks count themselves, if they do; how far it comes at the next meeting;
   // and a rank's arrival, true if it is the last one's.
   std::optional<Flag> count() const { return count_; }
-  std::uint64_t next_count() { return static_cast<std::uint64_t>(meeting_.ranks) * ++meetings_; }
+  std::uint64_t next_count() { return static_cast<std::uint64_t>(roll_call_.ranks) * ++meetings_; }
   bool arrive() const;
 
   // What the items leave in memory, when their time has passed.
@@ -47,7 +47,7 @@ class SimExchange : public PreparedExchange {
   std::vector<Flag> arrivals_;
   std::vector<Flag> awaits_;
   std::vector<Reduced> reduced_;  // by item
-  Meeting meeting_;
+  RollCall roll_call_;
   std::optional<Flag> count_;
   std::uint64_t calls_ = 0, meetings_ = 0;
 };

@@ -32,7 +32,7 @@ struct GemmSize {
 Demand gemm_demand(const DeviceModel& model, const GemmSize& size);
 
 // What the ranks of a library's kernel meet by: a word, 0 at first, on which each counts itself.
-struct Meeting {
+struct RollCall {
   std::shared_ptr<Buffer> count;
   int ranks = 1;
 };
@@ -42,7 +42,7 @@ struct Meeting {
 const LibraryModel& library_of(Device& device);
 std::unique_ptr<PreparedExchange> prepare_as_library(Device& device, const Exchange& exchange,
                                                      const LibraryKernel& kernel, Between between,
-                                                     Meeting meeting);
+                                                     RollCall roll_call);
 
 }  // namespace sim
 }  // namespace duet
