@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -16,6 +15,7 @@
 #include "cli/interrupt.h"
 #include "cli/lockstep.h"
 #include "cli/outputs.h"
+#include "core/clock.h"
 #include "results/environment.h"
 #include "results/writers/console.h"
 #include "results/writers/csv.h"
@@ -40,11 +40,6 @@ int terminal_width() {
   winsize size{};
   const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20;
   return known ? size.ws_col : 80;
-}
-
-double seconds_now() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration<double>(now).count();
 }
 
 std::string tally_text(const Tally& tally) {
@@ -176,7 +171,7 @@ int measure(const Plan& plan, const OutputFlags& asked, const std::vector<std::s
   views.push_back(&verdicts);
   if (!outputs.report.empty()) views.push_back(&report);
 
-  Progress progress(std::cerr, terminal_width(), seconds_now);
+  Progress progress(std::cerr, terminal_width(), steady_now);
   RunnerOptions options;
   options.earlier = outputs.earlier.by_case();
   options.stop = interrupted;

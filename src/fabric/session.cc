@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
+#include "core/clock.h"
 #include "core/error.h"
 #include "core/packing.h"
-#include "fabric/clock.h"
 #include "fabric/library.h"
 #include "fabric/selection.h"
 #include "team/agreement.h"

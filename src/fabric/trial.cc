@@ -8,9 +8,9 @@
 #include <numeric>
 #include <thread>
 
+#include "core/clock.h"
 #include "core/error.h"
 #include "core/packing.h"
-#include "fabric/clock.h"
 #include "fabric/gather_beside.h"
 #include "fabric/one_sided.h"
 #include "fabric/proxy/producers.h"

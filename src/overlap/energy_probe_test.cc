@@ -7,19 +7,17 @@
 #include <cmath>
 #include <thread>
 
+#include "core/clock.h"
 #include "core/error.h"
 
 namespace duet {
 namespace {
 
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 // 500 W, whatever runs; changes every 10 ms.
 EnergySource steady_source() {
   EnergySource source;
-  source.counters = {{"fake", [] { return std::optional<double>(5 * std::floor(100 * now())); }}};
+  source.counters = {
+      {"fake", [] { return std::optional<double>(5 * std::floor(100 * steady_now())); }}};
   source.watts_limit = 700;
   return source;
 }
@@ -27,9 +25,9 @@ EnergySource steady_source() {
 // So many milliseconds, all of which count.
 RunAgain sleeping(int milliseconds) {
   return [milliseconds]() -> Rerun {
-    const double begin = now();
+    const double begin = steady_now();
     std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
-    return {1, now() - begin};
+    return {1, steady_now() - begin};
   };
 }
 

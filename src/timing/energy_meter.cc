@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "core/clock.h"
 #include "core/error.h"
 
 namespace duet {
@@ -12,10 +13,6 @@ namespace {
 // A reading takes the driver's attention for some 10 us a device; counters change every 20 to
 // 100 ms.
 constexpr std::chrono::milliseconds kInterval{3};
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 }  // namespace
 
@@ -45,9 +42,9 @@ EnergyMeter::~EnergyMeter() {
 
 void EnergyMeter::read() {
   for (std::size_t i = 0; i < counters_.size(); ++i) {
-    const double begin = now();
+    const double begin = steady_now();
     const std::optional<double> joules = counters_[i].joules();
-    const double end = now();
+    const double end = steady_now();
     const std::lock_guard<std::mutex> lock(mutex_);
     if (joules) {
       traces_[i].add(begin, end, *joules);

@@ -8,19 +8,17 @@
 #include <cmath>
 #include <thread>
 
+#include "core/clock.h"
 #include "core/error.h"
 
 namespace duet {
 namespace {
 
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 // Changes every 20 ms, as those of GPUs do.
 EnergyCounter counter(const std::string& device, double watts) {
-  return {device,
-          [watts] { return std::optional<double>(watts * 0.02 * std::floor(now() / 0.02)); }};
+  return {device, [watts] {
+            return std::optional<double>(watts * 0.02 * std::floor(steady_now() / 0.02));
+          }};
 }
 
 // Sleeps a millisecond, half of which counts.

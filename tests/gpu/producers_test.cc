@@ -6,9 +6,9 @@
 
 #include <thread>
 
+#include "core/clock.h"
 #include "core/error.h"
 #include "device/machine.h"
-#include "fabric/clock.h"
 
 namespace duet {
 namespace {

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <limits>
 
+#include "core/clock.h"
 #include "core/error.h"
-#include "fabric/clock.h"
 #include "fabric/proxy/thread_producers.h"
 
 namespace duet {

@@ -4,8 +4,8 @@
 #include <numeric>
 #include <thread>
 
+#include "core/clock.h"
 #include "core/error.h"
-#include "fabric/clock.h"
 #include "fabric/proxy/producers.h"
 #include "team/agreement.h"
 #include "timing/sampler.h"

@@ -1,7 +1,7 @@
 // Between fifo and rails; see proxy.h.
 #include "fabric/proxy/proxy.h"
 
-#include "fabric/clock.h"
+#include "core/clock.h"
 
 namespace duet {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "fabric/clock.h"
+#include "core/clock.h"
 
 namespace duet {
 

@@ -1,11 +1,11 @@
-// Seconds of the host; see clock.h.
-#include "fabric/clock.h"
+// Seconds of the host's steady clock, from a time that is the machine's.
+#pragma once
 
 #include <chrono>
 
 namespace duet {
 
-double steady_now() {
+inline double steady_now() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   return std::chrono::duration<double>(now).count();
 }
