@@ -14,12 +14,16 @@ struct Message {
   std::uint64_t turn = 0;               // round_robin: which rail's it is
 };
 
-struct FabricLoad {
+// How messages are moved.
+struct MessageShape {
   FabricOperation operation = FabricOperation::write;
   RailMode mode = RailMode::single;
   std::uint64_t bytes = 0;  // of a message
   std::uint64_t chunk = 0;  // of a piece at most; 0: a rail's part in one piece
   int window = 1;           // messages in flight at most
+};
+
+struct FabricLoad : MessageShape {
   std::vector<Message> messages;
 };
 

@@ -18,7 +18,7 @@ std::uint64_t buffer_bytes(const FabricTask& task, int processes) {
 }
 
 FabricLoad load_of(const FabricTask& task, int process, int processes) {
-  FabricLoad load{task.operation, task.mode, task.bytes, task.chunk, task.window, {}};
+  FabricLoad load{task, {}};
   const auto self = static_cast<std::uint64_t>(process);
   for (int i = 0; i < task.messages; ++i) {
     const auto number = static_cast<std::uint64_t>(i);

@@ -11,13 +11,8 @@ namespace duet {
 
 // Two processes: 0 moves data to (read: from) 1; both ways at once where `bidirectional`. Of an
 // all_to_all any number, each to every other; `bidirectional`, with a message for each.
-struct FabricTask {
-  FabricOperation operation = FabricOperation::write;
-  RailMode mode = RailMode::single;
-  std::uint64_t bytes = 0;  // of a message
-  std::uint64_t chunk = 0;  // of a piece at most; 0: a rail's part in one piece
-  int window = 1;           // messages in flight at most
-  int messages = 1;         // of an iteration, each with memory of its own
+struct FabricTask : MessageShape {
+  int messages = 1;  // of an iteration, each with memory of its own
   bool bidirectional = false;
   MemoryKind memory = MemoryKind::plain;
   RailIssue issue = RailIssue::direct;  // others: of write and write_imm, one way

@@ -23,6 +23,7 @@ struct Behaviour {
   bool refuses = false;  // nothing is taken any more
   std::string error;     // of the next end
   int posted = 0;
+  bool abandoned = false;
   std::set<std::uint64_t> written;  // offsets at the peer, of what ended
 };
 
@@ -37,6 +38,7 @@ class FakeRail : public Rail {
   std::unique_ptr<RailMemory> register_memory(const Span&) override {
     return std::make_unique<NoMemory>();
   }
+  void abandon() noexcept override { behaviour_.abandoned = true; }
   bool post(const RailPost& post) override {
     if (behaviour_.refuses) return false;
     ++behaviour_.posted;
@@ -125,7 +127,11 @@ TEST_F(TrafficTest, EveryPieceIsWrittenAndEveryMessageTimed) {
   ASSERT_TRUE(writes_->done());
   EXPECT_EQ(writes_->latencies().size(), 4u);
   EXPECT_EQ(written().size(), 4u * 12u);  // rails of 320, 320 and 360 bytes: 4 pieces each
-  for (const Behaviour& each : behaviours_) EXPECT_EQ(each.posted, 16);
+  rails_->close();
+  for (const Behaviour& each : behaviours_) {
+    EXPECT_EQ(each.posted, 16);
+    EXPECT_FALSE(each.abandoned);
+  }
 }
 
 TEST_F(TrafficTest, AStalledRailIsNamedWithItsPeer) {
@@ -135,6 +141,7 @@ TEST_F(TrafficTest, AStalledRailIsNamedWithItsPeer) {
   EXPECT_NE(message.find("rail r1 to process 1: nothing has ended for"), std::string::npos)
       << message;
   EXPECT_FALSE(rails_->living(1));
+  EXPECT_TRUE(behaviours_[1].abandoned);
 }
 
 TEST_F(TrafficTest, ARailThatTakesNothingIsStalledToo) {
@@ -163,6 +170,8 @@ TEST_F(TrafficTest, FailoverFinishesOnTheOtherRails) {
     EXPECT_EQ(written().count(1000 * message), 1u) << "the first bytes of message " << message;
   }
   EXPECT_EQ(rails_->all_living(), (std::vector<int>{1, 2}));
+  EXPECT_TRUE(behaviours_[0].abandoned);  // its peer may still write
+  EXPECT_FALSE(behaviours_[1].abandoned);
   ASSERT_EQ(traffic_->losses().size(), 1u);
   EXPECT_NE(traffic_->losses().at(0).find("rail r0"), std::string::npos);
 }
