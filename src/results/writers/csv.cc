@@ -93,7 +93,7 @@ CsvWriter::CsvWriter(const std::vector<Section>& planned,
     header.insert(header.end(), std::begin(kMetrics), std::end(kMetrics));
     header.emplace_back("other_metrics");
   }
-  header.insert(header.end(), {"mode", "flushed", "verified", "reason"});
+  header.insert(header.end(), {"sampling", "flushed", "verified", "reason"});
   write_(csv_line(header));
 }
 

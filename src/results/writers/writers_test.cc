@@ -121,16 +121,17 @@ TEST(Csv, HasStableColumnsAndQuotes) {
                 [&](std::string_view more) { text += more; });
   csv.result(make_record(copied(cases[0], 0.5)), false);
   csv.result(make_record(refused(cases[1], "no, \"never\"")), false);
-  EXPECT_EQ(text,
-            "benchmark,device,engine,kind,pattern,bytes,source,destination,bidirectional,outcome,"
-            "median_seconds,mean_seconds,min_seconds,p5_seconds,p95_seconds,p99_seconds,"
-            "ci_low_seconds,ci_high_seconds,n,stopped_by,tflops,gb_per_s,other_rates,mode,flushed,"
-            "verified,reason\n"
-            "copy,sim:two,duet,peer,pair,4096,sim:two:0,sim:two:1,false,measured,0.5,0.5,0.5,0.5,0."
-            "5,0.5,0.5,0.5,1,"
-            "iterations,,2.0,,adaptive,false,false,\n"
-            "copy,sim:two,duet,peer,pair,4096,sim:two:1,sim:two:0,false,skipped,,,,,,,,,,,,,,,,,"
-            "\"no, \"\"never\"\"\"\n");
+  EXPECT_EQ(
+      text,
+      "benchmark,device,engine,kind,pattern,bytes,source,destination,bidirectional,outcome,"
+      "median_seconds,mean_seconds,min_seconds,p5_seconds,p95_seconds,p99_seconds,"
+      "ci_low_seconds,ci_high_seconds,n,stopped_by,tflops,gb_per_s,other_rates,sampling,flushed,"
+      "verified,reason\n"
+      "copy,sim:two,duet,peer,pair,4096,sim:two:0,sim:two:1,false,measured,0.5,0.5,0.5,0.5,0."
+      "5,0.5,0.5,0.5,1,"
+      "iterations,,2.0,,adaptive,false,false,\n"
+      "copy,sim:two,duet,peer,pair,4096,sim:two:1,sim:two:0,false,skipped,,,,,,,,,,,,,,,,,"
+      "\"no, \"\"never\"\"\"\n");
 }
 
 TEST(Csv, HasColumnsForTheMetricsOfOverlap) {
@@ -151,7 +152,7 @@ TEST(Csv, HasColumnsForTheMetricsOfOverlap) {
   csv.result(make_record(refused(cases[2], "why")), false);
   EXPECT_NE(head.find(",other_rates,fraction_of_ideal,bound,speedup,ideal_speedup,compute_slowdown,"
                       "communication_slowdown,compute_seconds,communication_seconds,"
-                      "engine_seconds,other_metrics,mode,"),
+                      "engine_seconds,other_metrics,sampling,"),
             std::string::npos)
       << head;
   EXPECT_NE(text.find(",2.0,,-0.25,0.5,,,,,,,,joules=3.0,adaptive,"), std::string::npos) << text;
