@@ -25,6 +25,35 @@ ended_with() {  # CODE0 CODE1 WHAT
     fail "$3: the processes ended with ${codes[*]}, expected $1 $2"
 }
 
+# thrice WHAT COMMAND...: until it succeeds, since two cores run both processes, the rails and
+# whatever else is there.
+thrice() {
+  local what=$1 try
+  shift
+  for try in 1 2 3; do
+    if "$@"; then return; fi
+  done
+  fail "$what"
+}
+
+holds() {  # EXPRESSION of numbers
+  awk "BEGIN { exit !($1) }"
+}
+
+# reaches WHAT LOW HIGH COMMAND...: percent of the links in the table.csv that it writes, of its only
+# case.
+reaches() { thrice "$1" reaches_once "$@"; }
+
+reaches_once() {
+  local what=$1 low=$2 high=$3 percent
+  shift 3
+  rm -f table.csv
+  "$@" || fail "$what: ended with $?"
+  percent=$(rate table.csv percent_of_link)
+  echo "$what: $percent% of the links, expected $low to $high%"
+  holds "$percent >= $low && $percent <= $high"
+}
+
 says() {  # FILE TEXT WHAT
   grep -qE -- "$2" "$1" || fail "$3: expected '$2' in $1"
 }
