@@ -10,16 +10,17 @@ namespace duet {
 class Device;
 
 enum class MemoryKind {
-  device,  // on the device itself
-  pinned,  // host memory that the device's engines reach directly
-  plain,   // pageable host memory
-  peer,    // another process's device memory, mapped by Device::map()
+  device,   // on the device itself
+  pinned,   // host memory that the device's engines reach directly
+  managed,  // at one address for CPU and device; its pages move to who uses them
+  plain,    // pageable host memory
+  peer,     // another process's device memory, mapped by Device::map()
 };
 
 const char* name(MemoryKind kind);
 
 // `data` is an address of the owner's own (of peer memory: the device that mapped it); only where
-// the device says so (host devices, pinned and plain memory) may the CPU follow it.
+// the device says so (host devices, pinned, managed and plain memory) may the CPU follow it.
 struct Span {
   Device* owner = nullptr;
   std::byte* data = nullptr;

@@ -13,6 +13,8 @@ const char* name(MemoryKind kind) {
       return "device";
     case MemoryKind::pinned:
       return "pinned";
+    case MemoryKind::managed:
+      return "managed";
     case MemoryKind::plain:
       return "plain";
     case MemoryKind::peer:
@@ -79,6 +81,34 @@ SharedMemory Device::share(const Span&) {
 
 Span Device::map(const SharedMemory&) {
   throw Unavailable(fmt::format("{}: it cannot map other processes' memory", info().name));
+}
+
+namespace {
+
+class OwnView : public CpuView {
+ public:
+  explicit OwnView(const Span& span) : span_(span) {}
+  std::byte* data() const override { return span_.data; }
+
+ private:
+  Span span_;
+};
+
+}  // namespace
+
+std::unique_ptr<CpuView> Device::view(const Span& span) {
+  if (span.kind != MemoryKind::device || info().cpu_addressable) {
+    return std::make_unique<OwnView>(span);
+  }
+  return view_own(span);
+}
+
+std::unique_ptr<CpuView> Device::view_own(const Span&) {
+  throw Unavailable(fmt::format("{}: the CPU cannot follow its memory", info().name));
+}
+
+Dmabuf Device::export_dmabuf(const Span&) {
+  throw Unavailable(fmt::format("{}: its memory has no dmabuf", info().name));
 }
 
 Span Device::adopt(void*, std::uint64_t) {

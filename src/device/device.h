@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "device/buffer.h"
+#include "device/cpu_view.h"
+#include "device/dmabuf.h"
 #include "device/event.h"
 #include "device/exchange.h"
 #include "device/shared_memory.h"
@@ -88,6 +90,13 @@ class Device {
   virtual Span map(const SharedMemory& shared);
   virtual void unmap(const Span&) noexcept {}
 
+  // A span of device memory for the drivers of other devices. Throws Unavailable with the reason.
+  virtual Dmabuf export_dmabuf(const Span& span);
+
+  // A span as the CPU follows it while this is kept, in pinned and plain memory where it lies, of a
+  // GPU's own over the bus: a load is then a trip over it. Throws Unavailable with the reason.
+  std::unique_ptr<CpuView> view(const Span& span);
+
   // Binds an exchange to its spans, for streams of this device; blocking: it may allocate, upload
   // and load. Throws BadArgument for what does not fit (device/exchange.h), Unavailable where a
   // span is out of the compute units' reach.
@@ -116,6 +125,8 @@ class Device {
 
  private:
   friend class Buffer;
+  // Of device memory that the CPU does not follow as it is.
+  virtual std::unique_ptr<CpuView> view_own(const Span& span);
   virtual Span acquire(std::uint64_t bytes, MemoryKind kind) = 0;
   virtual void release(const Span& span) noexcept = 0;
 };

@@ -10,7 +10,8 @@ namespace {
 class Memory : public DeviceTest {};
 
 TEST_P(Memory, ReadsBackWhatWasWritten) {
-  for (MemoryKind kind : {MemoryKind::device, MemoryKind::pinned, MemoryKind::plain}) {
+  for (MemoryKind kind :
+       {MemoryKind::device, MemoryKind::pinned, MemoryKind::managed, MemoryKind::plain}) {
     const Buffer buffer = device().allocate(1000, kind);
     std::vector<unsigned char> out(1000), in(1000);
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<unsigned char>(i * 7);
@@ -20,6 +21,36 @@ TEST_P(Memory, ReadsBackWhatWasWritten) {
     device().read(buffer.slice(13, 100), in.data());
     EXPECT_EQ(std::memcmp(in.data(), out.data() + 13, 100), 0);
   }
+}
+
+// Where the CPU cannot follow it, there is a reason.
+TEST_P(Memory, IsTheSameSeenByTheCpu) {
+  for (MemoryKind kind : {MemoryKind::device, MemoryKind::pinned, MemoryKind::managed}) {
+    const Buffer buffer = filled(device(), 1000, pattern(3), kind);
+    if (!device().has_contents(buffer.span())) continue;
+    try {
+      const auto view = device().view(buffer.slice(100, 500));
+      for (std::size_t i = 0; i < 500; ++i) {
+        ASSERT_EQ(std::to_integer<unsigned char>(view->data()[i]), pattern_byte(3, 100 + i)) << i;
+      }
+    } catch (const Unavailable& error) {
+      EXPECT_EQ(kind, MemoryKind::device);
+      EXPECT_NE(std::string(error.what()), "");
+    }
+  }
+}
+
+TEST_P(Memory, IsADmabufOrSaysWhyNot) {
+  const Buffer buffer = device().allocate(200000);
+  try {
+    const Dmabuf exported = device().export_dmabuf(buffer.slice(100000, 1000));
+    EXPECT_GE(lseek(exported.descriptor(), 0, SEEK_END),
+              static_cast<off_t>(exported.offset() + 1000));
+  } catch (const Unavailable& error) {
+    EXPECT_NE(std::string(error.what()), "");
+  }
+  EXPECT_THROW(device().export_dmabuf(device().allocate(64, MemoryKind::pinned).span()),
+               Unavailable);
 }
 
 TEST_P(Memory, IsAlignedAndKnowsItself) {

@@ -107,4 +107,22 @@ void close_memory(int ordinal, std::byte* data, const SharedMemory& shared) {
   forget(cudaIpcCloseMemHandle(data));
 }
 
+// The range begins and ends where pages of the host do.
+Dmabuf dmabuf_of(int ordinal, const Span& span) {
+  static const auto handle_for =
+      entry_point<PFN_cuMemGetHandleForAddressRange_v11070>("cuMemGetHandleForAddressRange", 11070);
+  const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  const std::uint64_t begin = reinterpret_cast<std::uintptr_t>(span.data);
+  const std::uint64_t from = begin / page * page;
+  const std::uint64_t to = (begin + span.bytes + page - 1) / page * page;
+  int descriptor = -1;
+  const CUresult result =
+      handle_for(&descriptor, from, to - from, CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0);
+  if (result != CUDA_SUCCESS) {
+    throw Unavailable(
+        fmt::format("cuda:{}: its memory has no dmabuf: {}", ordinal, words_for(result)));
+  }
+  return {descriptor, begin - from};
+}
+
 }  // namespace duet::cuda

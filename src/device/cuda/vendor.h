@@ -37,6 +37,8 @@
 #define gpuHostAllocPortable cudaHostAllocPortable
 #define gpuFreeHost cudaFreeHost
 #define gpuMalloc cudaMalloc
+#define gpuMallocManaged cudaMallocManaged
+#define gpuMemAttachGlobal cudaMemAttachGlobal
 #define gpuMemcpyAsync cudaMemcpyAsync
 #define gpuMemcpyDefault cudaMemcpyDefault
 #define gpuMemcpyPeerAsync cudaMemcpyPeerAsync

@@ -41,6 +41,7 @@ class GpuDevice : public Device {
   void withdraw(const SharedMemory& shared) noexcept override;
   Span map(const SharedMemory& shared) override;
   void unmap(const Span& span) noexcept override;
+  Dmabuf export_dmabuf(const Span& span) override;
 
   GpuMachine& machine() const { return machine_; }
   int index() const { return index_; }
@@ -55,6 +56,7 @@ class GpuDevice : public Device {
   Span acquire(std::uint64_t bytes, MemoryKind kind) override;
   void release(const Span& span) noexcept override;
   Span acquire_plain(std::uint64_t bytes);
+  std::unique_ptr<CpuView> view_own(const Span& span) override;
   void drain(gpuStream_t stream, const char* what) const;
   void transfer(void* to, const void* from, std::size_t bytes);
 

@@ -30,6 +30,17 @@ std::string shortage(const DeviceInfo& info, std::uint64_t bytes, MemoryKind kin
   return fmt::format("{}: no {} bytes of {} memory", info.name, bytes, name(kind));
 }
 
+gpuError_t allocate_as(MemoryKind kind, void** data, std::uint64_t bytes) {
+  switch (kind) {
+    case MemoryKind::device:
+      return gpuMalloc(data, whole_pages(bytes));
+    case MemoryKind::managed:
+      return gpuMallocManaged(data, bytes, gpuMemAttachGlobal);
+    default:
+      return gpuHostAlloc(data, bytes, gpuHostAllocPortable | gpuHostAllocMapped);
+  }
+}
+
 }  // namespace
 
 Span GpuDevice::acquire_plain(std::uint64_t bytes) {
@@ -47,10 +58,7 @@ Span GpuDevice::acquire(std::uint64_t bytes, MemoryKind kind) {
   if (kind == MemoryKind::plain) return acquire_plain(bytes);
   use();
   void* data = nullptr;
-  const gpuError_t result =
-      kind == MemoryKind::device
-          ? gpuMalloc(&data, whole_pages(bytes))
-          : gpuHostAlloc(&data, bytes, gpuHostAllocPortable | gpuHostAllocMapped);
+  const gpuError_t result = allocate_as(kind, &data, bytes);
   // Some absurd sizes are called invalid.
   if (result == gpuErrorMemoryAllocation || result == gpuErrorInvalidValue) {
     forget(result);
@@ -68,7 +76,7 @@ void GpuDevice::release(const Span& span) noexcept {
     return;
   }
   forget(gpuSetDevice(ordinal_));
-  forget(span.kind == MemoryKind::device ? gpuFree(span.data) : gpuFreeHost(span.data));
+  forget(span.kind == MemoryKind::pinned ? gpuFreeHost(span.data) : gpuFree(span.data));
 }
 
 }  // namespace duet::DUET_GPU

@@ -34,6 +34,20 @@ Span GpuDevice::map(const SharedMemory& shared) {
   return {this, imports_.map(shared), shared.bytes, MemoryKind::peer};
 }
 
+std::unique_ptr<CpuView> GpuDevice::view_own(const Span& span) {
+  machine_.require_own(span, "view");
+  use();
+  return view_memory(ordinal_, span);
+}
+
+Dmabuf GpuDevice::export_dmabuf(const Span& span) {
+  if (span.owner != this || span.kind != MemoryKind::device) {
+    throw Unavailable(fmt::format("{}: {} memory has no dmabuf", info_.name, name(span.kind)));
+  }
+  use();
+  return dmabuf_of(ordinal_, span);
+}
+
 void GpuDevice::unmap(const Span& span) noexcept { imports_.unmap(span.data); }
 
 }  // namespace duet::DUET_GPU

@@ -3,8 +3,11 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 
 #include "device/buffer.h"
+#include "device/cpu_view.h"
+#include "device/dmabuf.h"
 #include "device/gpu/vendor.h"
 #include "device/shared_memory.h"
 
@@ -22,5 +25,11 @@ void withdraw_memory(const SharedMemory& shared) noexcept;
 // Throws Unavailable with the reason.
 std::byte* open_memory(int ordinal, const SharedMemory& shared);
 void close_memory(int ordinal, std::byte* data, const SharedMemory& shared);
+
+// Of device memory. Throws Unavailable with the reason.
+Dmabuf dmabuf_of(int ordinal, const Span& span);
+
+// Device memory as the CPU follows it over the bus. Throws Unavailable with the reason.
+std::unique_ptr<CpuView> view_memory(int ordinal, const Span& span);
 
 }  // namespace duet::DUET_GPU

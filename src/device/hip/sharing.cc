@@ -67,4 +67,14 @@ void close_memory(int ordinal, std::byte* data, const SharedMemory&) {
   forget(hipIpcCloseMemHandle(data));
 }
 
+// The runtime's own call for it came after those that Duet is compiled against; libfabric asks the
+// GPU's driver itself.
+Dmabuf dmabuf_of(int ordinal, const Span&) {
+  throw Unavailable(fmt::format("hip:{}: Duet takes no dmabuf of its memory", ordinal));
+}
+
+std::unique_ptr<CpuView> view_memory(int ordinal, const Span&) {
+  throw Unavailable(fmt::format("hip:{}: Duet does not map its memory for the CPU", ordinal));
+}
+
 }  // namespace duet::hip

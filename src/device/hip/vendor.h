@@ -37,6 +37,8 @@
 #define gpuHostAllocPortable hipHostMallocPortable
 #define gpuFreeHost hipHostFree
 #define gpuMalloc hipMalloc
+#define gpuMallocManaged hipMallocManaged
+#define gpuMemAttachGlobal hipMemAttachGlobal
 #define gpuMemcpyAsync hipMemcpyAsync
 #define gpuMemcpyDefault hipMemcpyDefault
 #define gpuMemcpyPeerAsync hipMemcpyPeerAsync
