@@ -7,7 +7,7 @@
 namespace duet {
 namespace {
 
-constexpr std::uint64_t kGrain = 4 << 10;
+constexpr std::uint64_t kBroadcastGrain = 4 << 10;
 
 // The time of a broadcast in that of a byte: of `turns` pieces, or of as many for each other where
 // each has a link of its own.
@@ -61,7 +61,8 @@ std::vector<PieceOf> broadcast_pieces(std::uint64_t bytes, int ranks, CopyLanes 
   const double direct = (shared ? others : 1) * (all + push);
   if (model(all, push, others, turns, shared) >= direct) return {};
   const auto count = static_cast<std::uint64_t>(shared ? turns : others * turns);
-  const std::uint64_t each = ((bytes + count - 1) / count + kGrain - 1) / kGrain * kGrain;
+  const std::uint64_t each =
+      ((bytes + count - 1) / count + kBroadcastGrain - 1) / kBroadcastGrain * kBroadcastGrain;
   std::vector<PieceOf> pieces;
   for (std::uint64_t begin = 0; begin < bytes; begin += each) {
     pieces.push_back({begin, std::min(each, bytes - begin)});

@@ -15,7 +15,7 @@ namespace {
 // 1 GiB on 4 x H200: 32 blocks 315 GB/s, 64 348, 128 357; 64 MiB: 269, 266, 264.
 constexpr int kMostBlocks = 128;
 constexpr std::uint64_t kMostPieces = 256;
-constexpr std::uint64_t kGrain = 2048 * kMostBlocks;  // a slice's unit for every block
+constexpr std::uint64_t kRelayGrain = 2048 * kMostBlocks;  // a slice's unit for every block
 
 // The same on every rank: all of a kernel's blocks must run at once.
 int blocks_for(Rank& rank) {
@@ -37,7 +37,7 @@ std::uint64_t RelayPlan::best_piece(std::uint64_t bytes, int others) {
   const auto best =
       static_cast<std::uint64_t>(std::sqrt(static_cast<double>(bytes) * kTurnBytes / passes));
   const std::uint64_t piece = std::max(best, bytes / kMostPieces + 1);
-  return (piece + kGrain - 1) / kGrain * kGrain;
+  return (piece + kRelayGrain - 1) / kRelayGrain * kRelayGrain;
 }
 
 RelayPlan::RelayPlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers,

@@ -16,10 +16,10 @@
 namespace duet {
 namespace {
 
-constexpr double kDeadline = 120;  // seconds for filling one buffer, or for one copy
-constexpr int kTries = 2;          // of a loop; the faster one counts
+constexpr double kPeakDeadline = 120;  // seconds for filling one buffer, or for one copy
+constexpr int kTries = 2;              // of a loop; the faster one counts
 constexpr Fill kPayload{Fill::Kind::pattern, 1, 0, DType::fp32};
-constexpr Fill kPoison{Fill::Kind::constant, 0xDB, 0, DType::fp32};
+constexpr Fill kPeakPoison{Fill::Kind::constant, 0xDB, 0, DType::fp32};
 
 #define DUET_COPY_LOOP(NAME, TARGET, VECTOR, LOAD, STORE)                                        \
   __attribute__((target(TARGET))) void NAME(std::byte* to, const std::byte* from,                \
@@ -76,7 +76,7 @@ void CopyPeakWork::prepare(Rank& rank, const Placement&) {
   destination_ = rank.device.allocate(bytes_);
   auto stream = rank.device.make_stream();
   stream->fill(source_.span(), kPayload);
-  stream->fill(destination_.span(), kPoison);
+  stream->fill(destination_.span(), kPeakPoison);
   double best = std::numeric_limits<double>::infinity();
   for (const CopyLoop& loop : copy_loops()) {
     for (int i = 0; i < kTries; ++i) {
@@ -86,8 +86,8 @@ void CopyPeakWork::prepare(Rank& rank, const Placement&) {
       loop_ = loop;
     }
   }
-  stream->fill(destination_.span(), kPoison);  // else verify() would see what the tries left
-  stream->synchronize(kDeadline);
+  stream->fill(destination_.span(), kPeakPoison);  // else verify() would see what the tries left
+  stream->synchronize(kPeakDeadline);
 }
 
 double CopyPeakWork::seconds(Device& device, Stream& stream, const CopyLoop& loop) const {
@@ -95,7 +95,7 @@ double CopyPeakWork::seconds(Device& device, Stream& stream, const CopyLoop& loo
   stream.record(*begin);
   stream.run({name(), {}, [this, &loop] { copy(loop); }});
   stream.record(*end);
-  stream.synchronize(kDeadline);
+  stream.synchronize(kPeakDeadline);
   return end->seconds_since(*begin);
 }
 

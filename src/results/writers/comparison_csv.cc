@@ -8,7 +8,7 @@
 namespace duet {
 namespace {
 
-constexpr const char* kFigures[] = {"median", "ci_low", "ci_high", "n"};
+constexpr const char* kTimes[] = {"median", "ci_low", "ci_high", "n"};
 
 bool is_measured(const Record* record) {
   return record != nullptr && outcome_of(*record) == Outcome::measured;
@@ -39,7 +39,7 @@ void add_side(std::vector<std::string>& cells, const Record* record, const std::
   cells.emplace_back(record == nullptr ? "" : name(outcome_of(*record)));
   const bool rated = measured && (*record)["rates"].contains(rate);
   cells.push_back(rated ? (*record)["rates"][rate].dump() : "");
-  for (const char* figure : kFigures) {
+  for (const char* figure : kTimes) {
     cells.push_back(measured ? (*record)["seconds"][figure].dump() : "");
   }
 }
