@@ -1,6 +1,6 @@
 // What a result should be: from what its device promises or, on a CPU, from the peaks that Duet
-// measured on it. One file a benchmark (gemm.cc, copy.cc, collective.cc); docs/verdicts.md is the
-// reasoning.
+// measured on it. One file a benchmark (gemm.cc, copy.cc, collective.cc, fabric.cc);
+// docs/verdicts.md is the reasoning.
 #pragma once
 
 #include <map>
@@ -45,6 +45,7 @@ struct Expectation {
 Expectation expect_gemm(const Record& record, const Site& site);
 Expectation expect_copy(const Record& record, const Site& site);
 Expectation expect_collective(const Record& record, const Site& site);
+Expectation expect_fabric(const Record& record, const Site& site);
 
 // The machine's devices; an empty array if it tells of none.
 const Record& devices_of(const Record& machine);

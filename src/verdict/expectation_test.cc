@@ -325,6 +325,51 @@ TEST_F(Expectations, ACpuIsHeldAgainstItsMeasuredPeaks) {
   EXPECT_FALSE(expect_copy(local("dma", 256 * kMiB), cpu).expected.has_value());
 }
 
+// Of one way, over four rails of 100 Gbit/s or one of them.
+Record message(const char* operation, const char* mode, double bytes, int window) {
+  Record record = result("fabric",
+                         {{"operation", operation},
+                          {"mode", mode},
+                          {"rails", 4},
+                          {"bytes", bytes},
+                          {"window", window},
+                          {"messages", 8}},
+                         {});
+  record["cost"]["network_bytes"] = bytes;
+  record["cost"]["link_gbit_per_s"] = std::string(mode) == "single" ? 100.0 : 400.0;
+  return record;
+}
+
+TEST_F(Expectations, MessagesAreHeldAgainstTheirLinks) {
+  const auto expected = [&](const char* operation, const char* mode, double bytes, int window) {
+    return expect_fabric(message(operation, mode, bytes, window), site()).expected;
+  };
+  EXPECT_DOUBLE_EQ(*expected("write", "single", 64 * kMiB, 1), 97);
+  EXPECT_DOUBLE_EQ(*expected("write", "split", 64 * kMiB, 1), 380);
+  EXPECT_DOUBLE_EQ(*expected("read", "round_robin", 64 * kMiB, 8), 380);
+  EXPECT_DOUBLE_EQ(*expected("read", "round_robin", 64 * kMiB, 1), 95);  // one rail at a time
+  EXPECT_DOUBLE_EQ(*expected("send_recv", "single", 64 * kMiB, 1), 48);
+  EXPECT_DOUBLE_EQ(*expected("write", "single", kMiB, 8), 97);
+  EXPECT_FALSE(expected("write", "single", kMiB, 4).has_value());
+  EXPECT_FALSE(expected("all_to_all", "split", 64 * kMiB, 8).has_value());
+  EXPECT_DOUBLE_EQ(*expect_fabric(message("write", "single", 1, 1), site()).bound, 100);
+}
+
+TEST_F(Expectations, MessagesThatTakeAnotherWayHaveNone) {
+  Record record = message("write", "single", 64 * kMiB, 1);
+  record["case"]["path"] = "staged";
+  EXPECT_FALSE(expect_fabric(record, site()).expected.has_value());
+  record["case"]["path"] = "direct";
+  EXPECT_TRUE(expect_fabric(record, site()).expected.has_value());
+  record["case"]["issue"] = "blocking";
+  EXPECT_FALSE(expect_fabric(record, site()).expected.has_value());
+  record["case"]["issue"] = "nonblocking";
+  record["cost"]["link_gbit_per_s"] = 0;
+  const Expectation unknown = expect_fabric(record, site());
+  EXPECT_FALSE(unknown.bound.has_value());
+  EXPECT_NE(unknown.unknown.find("--link-gbit"), std::string::npos);
+}
+
 TEST(Promises, EveryFileOfSpecsDevicesIsReadAndNamesItsModelsOnce) {
   std::map<std::string, std::string> files;
   for (const Promise& promise : promises()) {

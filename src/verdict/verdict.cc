@@ -17,7 +17,8 @@ constexpr struct {
 } kExpectations[] = {{"gemm", expect_gemm},
                      {"gemm_search", expect_gemm},
                      {"copy", expect_copy},
-                     {"collective", expect_collective}};
+                     {"collective", expect_collective},
+                     {"fabric", expect_fabric}};
 
 std::string text_of(const Record& object, const char* key) {
   const auto found = object.find(key);

@@ -1,0 +1,55 @@
+// What messages over a network's rails should reach of its links.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "verdict/expectation.h"
+
+namespace duet {
+namespace {
+
+// Of what the links can carry, as measured on EFA (p5.48xlarge, 32 NICs of 100 Gbit/s; messages of
+// 8 MiB and more): writes 97 Gbit/s on one NIC and 380 split over four, send and receive 48 on one.
+constexpr double kOneRail = 0.97, kSeveralRails = 0.95, kThereAndBack = 0.48;
+constexpr double kBytesInFlight = 8 << 20;
+
+// Why there is no figure, if so.
+std::string unjudged(const Record& record, double in_flight) {
+  if (finished_of(record).cost.link_gbit_per_s <= 0) {
+    return "the link's speed is not known: --link-gbit says it";
+  }
+  const std::string path = axis_word(record, "path");
+  if (path == "ipc" || path == "staged") return "the data take another way than the link alone";
+  if (axis_word(record, "issue") == "blocking") return "producers wait after each message";
+  if (axis_word(record, "operation") == "all_to_all") {
+    return "what switches leave to all at once is not known";
+  }
+  return in_flight < kBytesInFlight ? "little is in flight: latency decides" : "";
+}
+
+}  // namespace
+
+Expectation expect_fabric(const Record& record, const Site&) {
+  Expectation expectation;
+  const double bytes = axis_number(record, "bytes");
+  const double window = std::min(axis_number(record, "window"), axis_number(record, "messages"));
+  const double link = finished_of(record).cost.link_gbit_per_s;
+  if (link > 0) expectation.bound = link;
+  expectation.unknown = unjudged(record, bytes * window);
+  if (!expectation.unknown.empty()) return expectation;
+  const double rails = axis_number(record, "rails");
+  const std::string mode = axis_word(record, "mode");
+  const bool there_and_back = axis_word(record, "operation") == "send_recv";
+  double share = mode == "single" || rails < 2 ? kOneRail : kSeveralRails;
+  if (there_and_back) share *= kThereAndBack / kOneRail;
+  if (mode == "round_robin") share *= std::min(window, rails) / rails;  // so many are in use
+  expectation.expected = share * link;
+  expectation.basis = fmt::format("{:.0f}% of the links' {:.4g} Gbit/s{}", 100 * share, link,
+                                  there_and_back ? ", there and back one after the other" : "");
+  expectation.advice =
+      "look at each rail alone (--rails NAME --rail-mode single) and at a larger --window; on "
+      "Ethernet MTU 9000 carries more of the data than 1500";
+  return expectation;
+}
+
+}  // namespace duet
