@@ -23,6 +23,14 @@ MemoryKind parse_fabric_memory(const std::string& text) {
   throw UsageError("--memory: unknown memory '" + text + "': expected host, pinned or device");
 }
 
+MemoryKind parse_fifo_memory(const std::string& text) {
+  for (const MemoryKind kind : {MemoryKind::pinned, MemoryKind::managed, MemoryKind::device}) {
+    if (text == name(kind)) return kind;
+  }
+  throw UsageError("--fifo-memory: unknown memory '" + text +
+                   "': expected pinned, managed or device");
+}
+
 std::vector<bool> parse_directions(const std::string& text) {
   if (text == "both") return {false, true};
   if (text == "one-way") return {false};
@@ -56,8 +64,12 @@ class FabricCommand : public Command {
     add("--direction", directions_, "WHICH",
         "one-way, two-way (both at once) or both; default one-way");
     add("--memory", memory_, "LIST",
-        "Where messages lie: host, pinned (registered with the GPU of --device), device (its own, "
-        "where the provider reaches it); default host");
+        "Where messages lie: host, pinned (registered with the GPU of --device), device (its own); "
+        "default host");
+    add("--memory-path", path_, "PATH",
+        "How the device's own memory is reached: direct (by the provider), ipc (copies between "
+        "GPUs of one machine), staged (through pinned memory) or auto, the first of these that "
+        "works; default auto");
     add("--memory-limit", limit_, "BYTES",
         "Skip cases that need more for one direction of a process; default 2G");
     add("--issue", issues_, "LIST",
@@ -65,6 +77,9 @@ class FabricCommand : public Command {
         "(blocking) or after the last (nonblocking, with --window of them in flight); default "
         "direct");
     add("--producers", producers_, "LIST", "Threads that push to the proxy; default 1");
+    add("--fifo-memory", fifo_memory_, "LIST",
+        "Where the proxy's fifo lies: pinned, managed, device (the GPU's own, where the CPU can "
+        "follow it, as by gdrcopy); default pinned");
     add("--nodes", nodes_, "COUNT",
         "Start so many processes on this machine, where no launcher has; default 2");
     app_->add_flag("--fifo", options_.fifo,
@@ -137,6 +152,7 @@ class FabricCommand : public Command {
     if (!sizes_.empty()) options.sizes = parse_sizes(sizes_);
     if (!modes_.empty()) options.modes = parse_list(modes_, parse_rail_mode);
     if (!memory_.empty()) options.memory = parse_list(memory_, parse_fabric_memory);
+    if (!path_.empty() && path_ != "auto") options.path = parse_memory_path(path_);
     if (!directions_.empty()) options.directions = parse_directions(directions_);
     const auto window = [](const std::string& text) { return parse_number(text, 1, "--window"); };
     if (!windows_.empty()) options.windows = parse_list(windows_, window);
@@ -144,6 +160,9 @@ class FabricCommand : public Command {
       return parse_number(text, 1, "--producers");
     };
     if (!producers_.empty()) options.producers = parse_list(producers_, threads);
+    if (!fifo_memory_.empty()) {
+      options.fifo_memory = parse_list(fifo_memory_, parse_fifo_memory);
+    }
     if (!issues_.empty()) options.issues = parse_list(issues_, parse_rail_issue);
     if (!messages_.empty()) options.messages = parse_number(messages_, 1, "--messages");
     if (!chunk_.empty()) options.chunk = parse_bytes(chunk_);
@@ -157,8 +176,8 @@ class FabricCommand : public Command {
   DeviceFlags devices_;
   ModeFlags mode_;
   OutputFlags output_;
-  std::string operations_, sizes_, windows_, messages_, chunk_, directions_, memory_, limit_,
-      modes_, issues_, producers_, nodes_;
+  std::string operations_, sizes_, windows_, messages_, chunk_, directions_, memory_, path_, limit_,
+      modes_, issues_, producers_, fifo_memory_, nodes_;
   double meet_seconds_ = 60;
 };
 

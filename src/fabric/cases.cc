@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/units.h"
+#include "fabric/detour/choose.h"
 #include "fabric/measured.h"
 #include "fabric/proxy/fifo_cases.h"
 #include "fabric/recommendation.h"
@@ -30,12 +31,9 @@ class Plan {
   Plan(Machine& machine, FabricOptions options, std::function<bool()> stop, Processes& processes)
       : options_(std::move(options)), stop_(std::move(stop)), device_(machine.device(0)) {
     choose_operations(processes.size());
-    for (const MemoryKind kind : options_.memory) {
-      const bool gpu = kind == MemoryKind::device && !device_.info().cpu_addressable;
-      options_.settings.gpu_memory = options_.settings.gpu_memory || gpu;
-    }
     session_ =
         std::make_shared<FabricSession>(processes, options_.settings, device_.info().numa_node);
+    choose_path(machine, processes);
     if (options_.sizes.empty()) options_.sizes = default_sizes();
     if (options_.modes.empty()) {
       options_.modes = {RailMode::single};
@@ -50,6 +48,7 @@ class Plan {
     task.chunk = options_.chunk;
     for (const MemoryKind memory : options_.memory) {
       task.memory = memory;
+      task.path = memory == MemoryKind::device ? path_ : MemoryPath::direct;
       for (const FabricOperation operation : options_.operations) {
         task.operation = operation;
         if (operation == FabricOperation::all_to_all) {
@@ -63,8 +62,9 @@ class Plan {
       }
     }
     if (options_.fifo) {
-      for (Case& each : fifo_cases(device_, options_.device_name, options_.producers, options_.mode,
-                                   stop_, session_->processes())) {
+      for (Case& each :
+           fifo_cases(device_, options_.device_name, options_.fifo_memory, options_.producers,
+                      options_.mode, stop_, session_->processes())) {
         cases_.push_back(std::move(each));
       }
     }
@@ -87,6 +87,13 @@ class Plan {
       throw UsageError(fmt::format("{} runs between two processes, not {}: expected all_to_all",
                                    name(operation), processes));
     }
+  }
+
+  void choose_path(Machine& machine, Processes& processes) {
+    const auto& memory = options_.memory;
+    if (std::find(memory.begin(), memory.end(), MemoryKind::device) == memory.end()) return;
+    path_ = choose_memory_path(processes, options_.settings.provider, device_, options_.path);
+    if (path_ == MemoryPath::ipc) machine.make_shareable();
   }
 
   // All of its messages are in flight at once.
@@ -128,10 +135,17 @@ class Plan {
         task.producers = 0;
         add_case(task);
       } else if (writes && !task.bidirectional) {
-        for (const int producers : options_.producers) {
-          task.producers = producers;
-          add_case(task);
-        }
+        add_proxies(task);
+      }
+    }
+  }
+
+  void add_proxies(FabricTask task) {
+    for (const MemoryKind fifo : options_.fifo_memory) {
+      task.fifo = fifo;
+      for (const int producers : options_.producers) {
+        task.producers = producers;
+        add_case(task);
       }
     }
   }
@@ -148,9 +162,16 @@ class Plan {
                  {"chunk", static_cast<std::int64_t>(task.chunk)},
                  {"bidirectional", task.bidirectional},
                  {"mode", std::string(name(task.mode))}};
+    const bool followed = task.memory != MemoryKind::device || device_.info().cpu_addressable;
+    if (!followed || task.path != MemoryPath::direct) {
+      list.insert(list.begin() + 2, {"path", std::string(name(task.path))});
+    }
     if (task.issue != RailIssue::direct || options_.issues.size() > 1) {
       list.emplace_back("issue", std::string(name(task.issue)));
       list.emplace_back("producers", std::int64_t{task.producers});
+      if (options_.fifo_memory != FabricOptions().fifo_memory) {
+        list.emplace_back("fifo", std::string(name(task.fifo)));
+      }
     }
     return list;
   }
@@ -183,6 +204,7 @@ class Plan {
   FabricOptions options_;
   std::function<bool()> stop_;
   Device& device_;
+  MemoryPath path_ = MemoryPath::direct;  // of its own memory
   std::shared_ptr<FabricSession> session_;
   std::vector<Case> cases_;
 };

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,10 +26,12 @@ struct FabricOptions {
   std::uint64_t chunk = 1 << 20;            // 0: a rail's part in one piece
   std::vector<bool> directions{false};      // both ways at once
   std::vector<MemoryKind> memory{MemoryKind::plain};
+  std::optional<MemoryPath> path;  // of the device's own; none: choose_memory_path()
   std::vector<RailIssue> issues{RailIssue::direct};  // of writes one way
   std::vector<int> producers{1};                     // threads that push to a proxy
-  bool fifo = false;                                 // measure the proxy's fifo alone as well
-  std::uint64_t memory_limit = 2ull << 30;           // of a process's buffers of one direction
+  std::vector<MemoryKind> fifo_memory{MemoryKind::pinned};
+  bool fifo = false;                        // measure the proxy's fifo alone as well
+  std::uint64_t memory_limit = 2ull << 30;  // of a process's buffers of one direction
   Mode mode;
   std::string device_name;  // --device, as the journal shows it
 };

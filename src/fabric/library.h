@@ -15,10 +15,11 @@ class FabricLibrary {
   virtual std::string name() const = 0;  // "libfabric 1.17"
   // Providers that can be used here, in the order in which they are asked.
   virtual std::vector<std::string> providers() const = 0;
-  // The rails that a provider has here, unopened. `gpu_memory`: only those that reach it. Throws
-  // UsageError naming the providers that can be used, where this one cannot.
-  virtual std::vector<RailInfo> rails(const std::string& provider, bool gpu_memory) const = 0;
-  // A rail that rails() named. Throws Unavailable with the library's reason.
+  // The rails that a provider has here, unopened. Throws UsageError naming the providers that can
+  // be used, where this one cannot.
+  virtual std::vector<RailInfo> rails(const std::string& provider) const = 0;
+  // A rail that rails() named. `gpu_memory`: it must be able to reach that. Throws Unavailable with
+  // the library's reason.
   virtual std::unique_ptr<Rail> open(const std::string& provider, const RailInfo& rail,
                                      bool gpu_memory) const = 0;
 };

@@ -42,6 +42,14 @@ void add_proxy_times(const ProxyTimes& times, Measurement& result) {
   }
 }
 
+// What the EFA study calls an all_to_all of such memory over such rails; "" where it has none.
+std::string name_in_the_study(const FabricTask& task) {
+  if (!task.all_to_all() || task.memory == MemoryKind::plain) return "";
+  const bool own = task.memory == MemoryKind::device;
+  if (task.mode == RailMode::round_robin) return own ? "RoundRobinDMA" : "";
+  return std::string(task.mode == RailMode::single ? "Single" : "Multi") + (own ? "DMA" : "Pin");
+}
+
 }  // namespace
 
 void measure_fabric(FabricSession& session, const FabricTask& task, Device& device,
@@ -53,9 +61,16 @@ void measure_fabric(FabricSession& session, const FabricTask& task, Device& devi
   result.cost = cost_of(session, task);
   add_latencies(trial.latencies(result.sampling->warm_ups), result);
   add_proxy_times(trial.proxy_times(), result);
+  if (!trial.memory_how().empty()) result.notes.emplace_back("memory", trial.memory_how());
+  const std::string known_as = name_in_the_study(task);
+  if (!known_as.empty()) result.notes.emplace_back("known_as", known_as);
   std::vector<std::string> rails;
   for (const RailInfo& rail : session.infos()) rails.push_back(rail_name(rail));
   result.notes.emplace_back("rails", fmt::format("{}", fmt::join(rails, ", ")));
+  for (const int rail : session.rails().all_living()) {
+    const std::string remark = session.rails().at(rail).remark();
+    if (!remark.empty()) result.warnings.push_back(session.rails().name(rail) + ": " + remark);
+  }
   const std::vector<std::string> all = session.lost_in_words();
   for (std::size_t i = lost; i < all.size(); ++i) {
     result.warnings.push_back(all[i] + "; the other rails took over");

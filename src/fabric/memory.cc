@@ -9,12 +9,13 @@
 namespace duet {
 namespace {
 
-constexpr double kTellSeconds = 60, kFillSeconds = 60;
+constexpr double kTellSeconds = 60, kFillSeconds = 60, kUnmapSeconds = 10;
 
 }  // namespace
 
 FabricMemory::FabricMemory(FabricSession& session, const FabricTask& task, Device& device)
-    : task_(task),
+    : session_(session),
+      task_(task),
       self_(session.processes().index()),
       processes_(session.processes().size()),
       device_(device),
@@ -22,8 +23,8 @@ FabricMemory::FabricMemory(FabricSession& session, const FabricTask& task, Devic
   const std::uint64_t bytes = buffer_bytes(task_, processes_);
   if (task_.sends(self_)) out_buffer_ = device.allocate(bytes, task_.memory);
   if (task_.receives(self_)) in_buffer_ = device.allocate(bytes, task_.memory);
-  out_ = std::make_unique<Region>(session.rails(), out_buffer_.span());
-  in_ = std::make_unique<Region>(session.rails(), in_buffer_.span());
+  out_ = std::make_unique<Region>(session.rails(), out_buffer_.span(), self_);
+  in_ = std::make_unique<Region>(session.rails(), in_buffer_.span(), self_);
   const auto all = session.processes().gather_all(pack({out_->say(), in_->say()}),
                                                   "all processes to register memory", kTellSeconds);
   std::vector<std::string> outs, ins;
@@ -33,6 +34,16 @@ FabricMemory::FabricMemory(FabricSession& session, const FabricTask& task, Devic
   }
   out_->hear(outs);
   in_->hear(ins);
+}
+
+FabricMemory::~FabricMemory() {
+  if (task_.path != MemoryPath::ipc) return;
+  in_.reset();
+  out_.reset();
+  try {
+    session_.processes().barrier("all processes to unmap memory", kUnmapSeconds);
+  } catch (const Error&) {  // the case has failed, which is said elsewhere
+  }
 }
 
 Fill FabricMemory::pattern(std::uint64_t number, int process) const {

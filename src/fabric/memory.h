@@ -16,6 +16,10 @@ class FabricMemory {
   // Allocates, registers with the session's rails, and tells all other processes. Session and
   // device must outlive it. Throws OutOfMemory and Error.
   FabricMemory(FabricSession& session, const FabricTask& task, Device& device);
+  // Where others have mapped it, waits until they have not; a failure of theirs ends that.
+  ~FabricMemory();
+  FabricMemory(const FabricMemory&) = delete;
+  FabricMemory& operator=(const FabricMemory&) = delete;
 
   const Region& out() const { return *out_; }
   const Region& in() const { return *in_; }
@@ -30,6 +34,7 @@ class FabricMemory {
   void check_from(std::uint64_t number, int sender, std::uint64_t offset,
                   std::uint64_t bytes) const;
 
+  FabricSession& session_;
   FabricTask task_;
   int self_, processes_;
   Device& device_;

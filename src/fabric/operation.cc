@@ -27,6 +27,9 @@ constexpr std::pair<RailIssue, std::string_view> kIssues[] = {
     {RailIssue::blocking, "blocking"},
     {RailIssue::nonblocking, "nonblocking"}};
 
+constexpr std::pair<MemoryPath, std::string_view> kPaths[] = {
+    {MemoryPath::direct, "direct"}, {MemoryPath::ipc, "ipc"}, {MemoryPath::staged, "staged"}};
+
 }  // namespace
 
 std::string_view name(FabricOperation operation) {
@@ -46,6 +49,13 @@ std::string_view name(RailMode mode) {
 std::string_view name(RailIssue issue) {
   for (const auto& [each, word] : kIssues) {
     if (each == issue) return word;
+  }
+  return "";
+}
+
+std::string_view name(MemoryPath path) {
+  for (const auto& [each, word] : kPaths) {
+    if (each == path) return word;
   }
   return "";
 }
@@ -73,6 +83,14 @@ RailIssue parse_rail_issue(std::string_view text) {
   }
   throw UsageError(fmt::format(
       "--issue: unknown way '{}': expected one of direct, blocking, nonblocking", text));
+}
+
+MemoryPath parse_memory_path(std::string_view text) {
+  for (const auto& [each, word] : kPaths) {
+    if (word == text) return each;
+  }
+  throw UsageError(fmt::format(
+      "--memory-path: unknown path '{}': expected one of auto, direct, ipc, staged", text));
 }
 
 std::vector<FabricOperation> fabric_operations(int processes) {

@@ -27,14 +27,23 @@ enum class RailIssue {
   nonblocking,  // the same, waiting for the end of the last one
 };
 
+// How data in memory that the CPU does not follow come to a rail and from it.
+enum class MemoryPath {
+  direct,  // the rail's library reaches the memory itself
+  ipc,     // GPUs of one machine copy between each other's memory; rails carry words alone
+  staged,  // copied to pinned memory, moved by rails, and copied on at the other end
+};
+
 std::string_view name(FabricOperation operation);
 std::string_view name(RailMode mode);
 std::string_view name(RailIssue issue);
+std::string_view name(MemoryPath path);
 
 // Throw UsageError that lists the known names.
 FabricOperation parse_fabric_operation(std::string_view text);
 RailMode parse_rail_mode(std::string_view text);
 RailIssue parse_rail_issue(std::string_view text);
+MemoryPath parse_memory_path(std::string_view text);
 
 // Those that so many processes can run: of two all, of more all_to_all.
 std::vector<FabricOperation> fabric_operations(int processes);

@@ -13,7 +13,7 @@ FabricOverview fabric_overview() {
     const FabricLibrary& library = fabric_library();
     overview.library = library.name();
     for (const std::string& name : library.providers()) {
-      overview.providers.push_back({name, library.rails(name, false)});
+      overview.providers.push_back({name, library.rails(name)});
       describe_rails(overview.providers.back().rails);
     }
   } catch (const Error& error) {

@@ -23,13 +23,17 @@ struct RailInfo {
 struct RemoteMemory {
   std::uint64_t base = 0;  // the address of its first byte, as the rail counts
   std::uint64_t key = 0;
+  std::uint64_t number = 0;  // of the memory among its process's, where the rail speaks of it so
 };
 
 // Memory that a rail may use, until this goes; it must outlive the rail's operations on it.
 class RailMemory {
  public:
   virtual ~RailMemory() = default;
-  virtual RemoteMemory remote() const = 0;
+  // What peers must be told of it; bytes for Rail::reach().
+  virtual std::string said() const = 0;
+  // How the library reaches it, in its own words: "FI_HMEM_CUDA by dmabuf"; "" of the CPU's.
+  virtual std::string how() const { return ""; }
 };
 
 enum class RailCall { send, receive, write, write_imm, read };
@@ -67,6 +71,11 @@ class Rail {
   virtual void connect(int peer, const std::string& endpoint) = 0;
   // Of a span without owner: the CPU's. Throws Error with the library's reason.
   virtual std::unique_ptr<RailMemory> register_memory(const Span& span) = 0;
+  // A peer's memory by what it said, for posts while this is kept. Throws Error.
+  virtual std::shared_ptr<const RemoteMemory> reach(int peer, const std::string& said) = 0;
+
+  // What of its figures is not the NIC's own, in words; "" if nothing is.
+  virtual std::string remark() const { return ""; }
 
   // False: not now, poll() first. The end of a write says that its data lie at the peer; that of a
   // send says that the buffer is free. Throws Error.

@@ -12,24 +12,31 @@ namespace duet {
 
 class Region {
  public:
-  // Registers the span with every living rail; span and rails must outlive it. Throws Error.
-  Region(RailSet& rails, const Span& span);
+  // Of process `self`. Registers the span with every living rail; span and rails must outlive it.
+  // Throws Error.
+  Region(RailSet& rails, const Span& span, int self);
 
   std::byte* data() const { return span_.data; }
   std::uint64_t bytes() const { return span_.bytes; }
   const RailMemory* memory(int rail) const { return memory_[static_cast<std::size_t>(rail)].get(); }
 
+  // How the first rail's library reaches it, in its words; "" of the CPU's memory.
+  std::string how() const;
+
   // What the others need of it, and theirs, by process, as they said it.
   std::string say() const;
   void hear(const std::vector<std::string>& all);
-  RemoteMemory remote(int peer, int rail) const {
-    return remote_.at(static_cast<std::size_t>(peer)).at(static_cast<std::size_t>(rail));
+  const RemoteMemory& remote(int peer, int rail) const {
+    return *remote_.at(static_cast<std::size_t>(peer)).at(static_cast<std::size_t>(rail));
   }
 
  private:
+  RailSet& rails_;
   Span span_;
+  int self_;
   std::vector<std::unique_ptr<RailMemory>> memory_;  // by rail; null: lost
-  std::vector<std::vector<RemoteMemory>> remote_;    // by process, by rail
+  // By process, by rail; null: lost, or this process's own.
+  std::vector<std::vector<std::shared_ptr<const RemoteMemory>>> remote_;
 };
 
 }  // namespace duet

@@ -6,6 +6,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/packing.h"
+#include "fabric/detour/ipc_rail.h"
 #include "fabric/library.h"
 #include "fabric/selection.h"
 #include "team/agreement.h"
@@ -27,7 +28,7 @@ std::string packed(const std::map<int, std::string>& losses) {
 }
 
 std::vector<RailInfo> chosen_rails(const FabricSettings& settings, int numa_node) {
-  std::vector<RailInfo> there = fabric_library().rails(settings.provider, settings.gpu_memory);
+  std::vector<RailInfo> there = fabric_library().rails(settings.provider);
   describe_rails(there);
   std::vector<RailInfo> chosen = select_rails(std::move(there), settings.rails, numa_node);
   for (RailInfo& rail : chosen) {
@@ -63,16 +64,34 @@ std::vector<int> FabricSession::peers() const {
   return others;
 }
 
-void FabricSession::open() {
-  if (rails_ != nullptr) return;
+std::unique_ptr<Rail> FabricSession::open_rail(const RailInfo& info, const Use& use,
+                                               const std::shared_ptr<Mirrors>& mirrors) const {
+  auto rail = fabric_library().open(settings_.provider, info, use.gpu_memory);
+  switch (use.path) {
+    case MemoryPath::ipc:
+      return std::make_unique<IpcRail>(std::move(rail), *use.device, processes_.index());
+    case MemoryPath::staged:
+      return std::make_unique<StagedRail>(std::move(rail), *use.device, processes_.index(),
+                                          mirrors);
+    default:
+      return rail;
+  }
+}
+
+void FabricSession::open(Device& device, MemoryKind memory, MemoryPath path) {
+  const bool followed = memory != MemoryKind::device || device.info().cpu_addressable;
+  const Use use{&device, path, path == MemoryPath::direct && !followed};
+  if (rails_ != nullptr && use == use_) return;
+  close();
+  use_ = use;
   share_losses();
+  const auto mirrors = std::make_shared<Mirrors>();
   std::vector<std::unique_ptr<Rail>> open;
   std::vector<std::string> names;
   for (int i = 0; i < rail_count(); ++i) {
     const RailInfo& info = infos_[static_cast<std::size_t>(i)];
     const bool lost = lost_.count(i) > 0;
-    open.push_back(lost ? nullptr
-                        : fabric_library().open(settings_.provider, info, settings_.gpu_memory));
+    open.push_back(lost ? nullptr : open_rail(info, use, mirrors));
     names.push_back(rail_name(info));
   }
   rails_ = std::make_unique<RailSet>(std::move(open), std::move(names));

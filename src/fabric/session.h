@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "fabric/detour/staged_rail.h"
 #include "fabric/greeting.h"
 #include "fabric/operation.h"
 #include "fabric/rail_set.h"
@@ -20,7 +21,6 @@ struct FabricSettings {
   double link_gbit = 0;  // of one rail, one direction; 0: as the link says
   double stall_seconds = 10;
   bool failover = false;
-  bool gpu_memory = false;  // messages lie in memory that only a GPU follows
 };
 
 class FabricSession {
@@ -35,8 +35,10 @@ class FabricSession {
   const FabricSettings& settings() const { return settings_; }
   std::vector<int> peers() const;  // the other processes
 
-  // Opens and connects what is not lost; nothing to do where that is so already. Throws Error.
-  void open();
+  // Opens and connects what is not lost, for messages in such memory of the device; nothing to do
+  // where that is so already. The device must outlive the session. Throws Error, Unavailable where
+  // the path leads to no such memory.
+  void open(Device& device, MemoryKind memory, MemoryPath path);
   // What was under way reaches this process's memory no more. Rails that were lost stay so.
   void close() noexcept;
   // The same after a failure, when peers may still be moving data.
@@ -63,6 +65,19 @@ class FabricSession {
   std::vector<std::string> lost_in_words() const;
 
  private:
+  // What open() opens rails for.
+  struct Use {
+    Device* device = nullptr;
+    MemoryPath path = MemoryPath::direct;
+    bool gpu_memory = false;  // the library is to reach it
+
+    bool operator==(const Use& other) const {
+      return device == other.device && path == other.path && gpu_memory == other.gpu_memory;
+    }
+  };
+
+  std::unique_ptr<Rail> open_rail(const RailInfo& info, const Use& use,
+                                  const std::shared_ptr<Mirrors>& mirrors) const;
   void share_losses();
   void add_losses(const std::string& packed);
   void exchange_endpoints();
@@ -72,7 +87,8 @@ class FabricSession {
   FabricSettings settings_;
   std::vector<RailInfo> infos_;
   std::map<int, std::string> lost_;  // by rail, in words
-  std::unique_ptr<RailSet> rails_;   // null: closed
+  Use use_;
+  std::unique_ptr<RailSet> rails_;  // null: closed
   std::unique_ptr<Traffic> traffic_;
   std::unique_ptr<Greeting> greeting_;
   std::uint64_t greetings_ = 0;

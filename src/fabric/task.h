@@ -15,8 +15,10 @@ struct FabricTask : MessageShape {
   int messages = 1;  // of an iteration, each with memory of its own
   bool bidirectional = false;
   MemoryKind memory = MemoryKind::plain;
-  RailIssue issue = RailIssue::direct;  // others: of write and write_imm, one way
-  int producers = 1;                    // of a proxy
+  MemoryPath path = MemoryPath::direct;
+  RailIssue issue = RailIssue::direct;   // others: of write and write_imm, one way
+  int producers = 1;                     // of a proxy
+  MemoryKind fifo = MemoryKind::pinned;  // where its fifo lies
 
   bool all_to_all() const { return operation == FabricOperation::all_to_all; }
   // Is the process one that posts? Do its data go out, does it receive any?

@@ -14,7 +14,7 @@ namespace {
 
 class NoMemory : public RailMemory {
  public:
-  RemoteMemory remote() const override { return {}; }
+  std::string said() const override { return "memory"; }
 };
 
 // What becomes of a rail's posts.
@@ -37,6 +37,9 @@ class FakeRail : public Rail {
   void connect(int, const std::string&) override {}
   std::unique_ptr<RailMemory> register_memory(const Span&) override {
     return std::make_unique<NoMemory>();
+  }
+  std::shared_ptr<const RemoteMemory> reach(int, const std::string&) override {
+    return std::make_shared<RemoteMemory>();
   }
   void abandon() noexcept override { behaviour_.abandoned = true; }
   bool post(const RailPost& post) override {
@@ -75,7 +78,8 @@ class TrafficTest : public testing::Test {
     options.peer_name = [](int peer) { return "process " + std::to_string(peer); };
     traffic_ = std::make_unique<Traffic>(*rails_, options);
     memory_.resize(1000 * static_cast<std::size_t>(messages));
-    region_ = std::make_unique<Region>(*rails_, Span{nullptr, memory_.data(), memory_.size(), {}});
+    region_ =
+        std::make_unique<Region>(*rails_, Span{nullptr, memory_.data(), memory_.size(), {}}, 0);
     region_->hear({region_->say(), region_->say()});
     load_ = {FabricOperation::write, RailMode::split, 1000, 100, 2, {}};
     for (int i = 0; i < messages; ++i) {

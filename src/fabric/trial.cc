@@ -34,11 +34,11 @@ FabricTrial::FabricTrial(FabricSession& session, const FabricTask& task, Device&
       device_(device),
       stop_(std::move(stop)),
       self_(session.processes().index()) {
-  session_.open();
+  session_.open(device, task_.memory, task_.path);
   session_.require(task_.mode);
   memory_ = std::make_unique<FabricMemory>(session_, task_, device);
   if (task_.issue != RailIssue::direct) {
-    fifo_memory_ = device.allocate(Fifo::bytes(kFifoCapacity), MemoryKind::pinned);
+    fifo_ = std::make_unique<FifoMemory>(device, task_.fifo, kFifoCapacity);
   }
   since_ = steady_now();
 }
@@ -138,7 +138,7 @@ double FabricTrial::move_one_sided(const FabricLoad& all) {
 
 // This thread is the proxy; the producers' data lie ready.
 double FabricTrial::move_by_proxy(OneSided& writes) {
-  Fifo fifo(fifo_memory_.span().data, kFifoCapacity);
+  Fifo fifo = fifo_->fifo();
   Proxy proxy(fifo, session_.traffic(), writes, task_.window);
   const auto producers = make_producers(
       device_, fifo, {task_.producers, writes.size(), task_.issue == RailIssue::blocking});
@@ -202,6 +202,11 @@ void FabricTrial::wait_for_arrivals() {
     }
     turn();
   }
+}
+
+std::string FabricTrial::memory_how() const {
+  const std::string out = memory_->out().how();
+  return out.empty() ? memory_->in().how() : out;
 }
 
 std::vector<double> FabricTrial::latencies(int without) const {

@@ -8,6 +8,7 @@
 
 #include "device/device.h"
 #include "fabric/memory.h"
+#include "fabric/proxy/fifo_memory.h"
 #include "fabric/proxy/proxy.h"
 #include "fabric/session.h"
 #include "fabric/task.h"
@@ -34,6 +35,8 @@ class FabricTrial : public Trial {
   bool stop() const { return stop_agreed_; }
   // Seconds of each message of process 0, but for those of the first iterations.
   std::vector<double> latencies(int without) const;
+  // How the rails' library reaches the memory, in its words; "" of the CPU's.
+  std::string memory_how() const;
   // Of a proxy's last iteration.
   const ProxyTimes& proxy_times() const { return proxy_times_; }
 
@@ -55,7 +58,7 @@ class FabricTrial : public Trial {
   std::function<bool()> stop_;
   int self_;
   std::unique_ptr<FabricMemory> memory_;
-  Buffer fifo_memory_;
+  std::unique_ptr<FifoMemory> fifo_;
   ProxyTimes proxy_times_;
   std::vector<bool> arrived_;  // by message: its immediate value
   std::vector<std::vector<double>> latencies_;

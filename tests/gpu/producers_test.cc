@@ -9,6 +9,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "device/machine.h"
+#include "fabric/proxy/fifo_memory.h"
 
 namespace duet {
 namespace {
@@ -23,7 +24,7 @@ class ProducersTest : public ::testing::Test {
     } catch (const Error& error) {
       GTEST_SKIP() << "--device cuda: " << error.what();
     }
-    memory_ = machine_->device(0).allocate(Fifo::bytes(kCapacity), MemoryKind::pinned);
+    memory_ = std::make_unique<FifoMemory>(machine_->device(0), MemoryKind::pinned, kCapacity);
   }
 
   std::unique_ptr<Producers> make(Fifo& fifo, const ProducerTask& task) {
@@ -32,7 +33,7 @@ class ProducersTest : public ::testing::Test {
 
   // Pops all that come until the producers have ended.
   void pass(const ProducerTask& task) {
-    Fifo fifo(memory_.span().data, kCapacity);
+    Fifo fifo = memory_->fifo();
     const auto producers = make(fifo, task);
     const auto blocks = static_cast<std::uint64_t>(task.producers);
     std::vector<std::uint64_t> next;
@@ -56,7 +57,7 @@ class ProducersTest : public ::testing::Test {
   }
 
   std::unique_ptr<Machine> machine_;
-  Buffer memory_;
+  std::unique_ptr<FifoMemory> memory_;
 };
 
 TEST_F(ProducersTest, OneBlock) { pass({1, 5000, false}); }
@@ -65,15 +66,31 @@ TEST_F(ProducersTest, ManyBlocks) { pass({128, 20000, false}); }
 TEST_F(ProducersTest, ManyBlocksThatWaitForEach) { pass({128, 2000, true}); }
 TEST_F(ProducersTest, MoreBlocksThanRunAtOnce) { pass({4000, 8000, false}); }
 
+TEST_F(ProducersTest, ByManagedMemory) {
+  memory_ = std::make_unique<FifoMemory>(machine_->device(0), MemoryKind::managed, kCapacity);
+  pass({16, 2000, false});
+  pass({16, 200, true});
+}
+
+TEST_F(ProducersTest, ByTheDevicesOwnMemory) {
+  try {
+    memory_ = std::make_unique<FifoMemory>(machine_->device(0), MemoryKind::device, kCapacity);
+  } catch (const Unavailable& error) {
+    GTEST_SKIP() << error.what();
+  }
+  pass({16, 5000, false});
+  pass({16, 500, true});
+}
+
 TEST_F(ProducersTest, LeaveBeforeTheyBegin) {
-  Fifo fifo(memory_.span().data, kCapacity);
+  Fifo fifo = memory_->fifo();
   const double begin = steady_now();
   make(fifo, {16, 1000, false}).reset();
   EXPECT_LT(steady_now() - begin, 5);
 }
 
 TEST_F(ProducersTest, LeaveWhileTheyWait) {
-  Fifo fifo(memory_.span().data, kCapacity);
+  Fifo fifo = memory_->fifo();
   auto producers = make(fifo, {16, 1000, false});
   producers->begin();
   std::this_thread::sleep_for(std::chrono::milliseconds(50));

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "fabric/libfabric/discovery.h"
 #include "fabric/libfabric/rail.h"
+#include "fabric/rail_set.h"
 
 namespace duet::libfabric {
 namespace {
@@ -21,34 +22,30 @@ class Library : public FabricLibrary {
 
   std::vector<std::string> providers() const override { return usable_providers(); }
 
-  std::vector<RailInfo> rails(const std::string& provider, bool gpu_memory) const override {
+  std::vector<RailInfo> rails(const std::string& provider) const override {
+    std::string why;
     std::vector<RailInfo> list;
-    for (const Candidate& each : found(provider, gpu_memory)) list.push_back(each.info);
-    return list;
+    for (const Candidate& each : candidates(provider, false, why)) list.push_back(each.info);
+    if (!list.empty()) return list;
+    throw UsageError(fmt::format("--provider {}: {} cannot use it here ({}): expected one of {}",
+                                 provider, name(), why, fmt::join(usable_providers(), ", ")));
   }
 
   std::unique_ptr<Rail> open(const std::string& provider, const RailInfo& rail,
                              bool gpu_memory) const override {
-    std::vector<Candidate> all = found(provider, gpu_memory);
+    std::string why;
+    std::vector<Candidate> all = candidates(provider, gpu_memory, why);
+    if (all.empty()) {
+      throw Unavailable(fmt::format("{}: {} cannot use it here{} ({})", provider, name(),
+                                    gpu_memory ? " for memory of GPUs" : "", why));
+    }
     const auto chosen = std::find_if(all.begin(), all.end(), [&](const Candidate& each) {
       return each.info.name == rail.name && each.info.address == rail.address;
     });
     if (chosen == all.end()) {
-      throw Unavailable(fmt::format("{} ({}) is not there any more", rail.name, rail.address));
+      throw Error(fmt::format("rail {} is not there any more", rail_name(rail)));
     }
     return std::make_unique<EndpointRail>(rail, std::move(chosen->fi));
-  }
-
- private:
-  std::vector<Candidate> found(const std::string& provider, bool gpu_memory) const {
-    std::string why;
-    std::vector<Candidate> all = candidates(provider, gpu_memory, why);
-    if (all.empty()) {
-      throw UsageError(fmt::format(
-          "--provider {}: {} cannot use it here{} ({}): expected one of {}", provider, name(),
-          gpu_memory ? " for memory of GPUs" : "", why, fmt::join(usable_providers(), ", ")));
-    }
-    return all;
   }
 };
 

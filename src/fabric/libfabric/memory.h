@@ -13,13 +13,22 @@ class Memory : public RailMemory {
   // For every call of RailCall. Throws Error.
   Memory(std::shared_ptr<Domain> domain, const Span& span);
 
-  RemoteMemory remote() const override { return remote_; }
+  std::string said() const override;
+  std::string how() const override { return how_; }
+  // What a peer's memory said.
+  static RemoteMemory parse(const std::string& said);
   void* descriptor() const { return fi_mr_desc(region_.get()); }
 
  private:
+  // libfabric's result.
+  int register_with(const fi_mr_attr& attributes, std::uint64_t flags);
+  // False where that cannot be had; another way may.
+  bool register_dmabuf(fi_mr_attr attributes, const Span& span);
+
   std::shared_ptr<Domain> domain_;  // outlives the region
   Handle<fid_mr> region_;
   RemoteMemory remote_;
+  std::string how_;
 };
 
 }  // namespace duet::libfabric

@@ -6,6 +6,7 @@
 #include <rdma/fi_tagged.h>
 
 #include "core/error.h"
+#include "fabric/libfabric/efa.h"
 #include "fabric/libfabric/memory.h"
 
 namespace duet::libfabric {
@@ -21,11 +22,11 @@ EndpointRail::EndpointRail(RailInfo rail, Info info)
   open_endpoint();
 }
 
-// tcp of libfabric 1.17 crashes when it closes an endpoint that has operations under way, a peer's
-// writes as well. Where nothing moves unless it is polled, one that nobody polls any more may as
-// well stay open.
+// tcp of libfabric 1.17 crashes when it closes an endpoint that moves data, a peer's writes as
+// well; receives may wait. Where nothing moves unless it is polled, one that nobody polls any more
+// may as well stay open.
 EndpointRail::~EndpointRail() {
-  const bool idle = !abandoned_ && free_.size() == opened_->contexts.size();
+  const bool idle = !abandoned_ && free_.size() + receiving_ == opened_->contexts.size();
   const auto progress = opened_->domain->info().domain_attr->data_progress;
   if (!idle && progress == FI_PROGRESS_MANUAL) static_cast<void>(opened_.release());
 }
@@ -71,22 +72,37 @@ std::unique_ptr<RailMemory> EndpointRail::register_memory(const Span& span) {
   return std::make_unique<Memory>(opened_->domain, span);
 }
 
-EndpointRail::Context* EndpointRail::take_context(std::uint64_t id) {
+std::shared_ptr<const RemoteMemory> EndpointRail::reach(int, const std::string& said) {
+  return std::make_shared<RemoteMemory>(Memory::parse(said));
+}
+
+std::string EndpointRail::remark() const {
+  return emulated_by_efa(opened_->domain->info(), opened_->endpoint.get());
+}
+
+EndpointRail::Context* EndpointRail::take_context(const RailPost& post) {
   if (free_.empty()) {
     opened_->contexts.push_back(std::make_unique<Context>());
     free_.push_back(opened_->contexts.back().get());
   }
   Context* context = free_.back();
   free_.pop_back();
-  context->id = id;
+  context->id = post.id;
+  context->receives = post.call == RailCall::receive;
+  if (context->receives) ++receiving_;
   return context;
 }
 
+void EndpointRail::give_back(Context* context) {
+  if (context->receives) --receiving_;
+  free_.push_back(context);
+}
+
 bool EndpointRail::post(const RailPost& post) {
-  Context* context = take_context(post.id);
+  Context* context = take_context(post);
   const long result = start(post, context);
   if (result == 0) return true;
-  free_.push_back(context);
+  give_back(context);
   if (result == -FI_EAGAIN) return false;
   throw Error(words(result));
 }
@@ -146,7 +162,7 @@ void EndpointRail::poll(std::vector<RailEvent>& events) {
     if (!event.arrived) {
       auto* context = static_cast<Context*>(entry.op_context);
       event.id = context->id;
-      free_.push_back(context);
+      give_back(context);
     }
     events.push_back(std::move(event));
   }
@@ -160,7 +176,7 @@ RailEvent EndpointRail::read_error() {
   if (entry.op_context == nullptr) throw Error(event.error);
   auto* context = static_cast<Context*>(entry.op_context);
   event.id = context->id;
-  free_.push_back(context);
+  give_back(context);
   return event;
 }
 

@@ -25,7 +25,9 @@ class EndpointRail : public Rail {
   std::string endpoint() const override;
   void connect(int peer, const std::string& endpoint) override;
   std::unique_ptr<RailMemory> register_memory(const Span& span) override;
+  std::shared_ptr<const RemoteMemory> reach(int peer, const std::string& said) override;
   bool post(const RailPost& post) override;
+  std::string remark() const override;
   void abandon() noexcept override { abandoned_ = true; }
   void poll(std::vector<RailEvent>& events) override;
 
@@ -34,10 +36,12 @@ class EndpointRail : public Rail {
   struct Context {
     fi_context2 space;
     std::uint64_t id = 0;
+    bool receives = false;
   };
 
   void open_endpoint();
-  Context* take_context(std::uint64_t id);
+  Context* take_context(const RailPost& post);
+  void give_back(Context* context);
   long start(const RailPost& post, void* context);
   long start_message(const RailPost& post, void* descriptor, void* context);
   long start_remote(const RailPost& post, void* descriptor, void* context);
@@ -57,6 +61,7 @@ class EndpointRail : public Rail {
   std::unique_ptr<Opened> opened_;
   std::map<int, fi_addr_t> peers_;
   std::vector<Context*> free_;
+  std::size_t receiving_ = 0;  // of those that are not free
 };
 
 }  // namespace duet::libfabric

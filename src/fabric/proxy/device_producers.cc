@@ -32,8 +32,8 @@ DeviceProducers::DeviceProducers(Device& device, Fifo& fifo, const ProducerTask&
   const std::uint64_t none[2] = {0, 0};
   device.write(counts_.span(), none);
   CommandPushes pushes;
-  pushes.counters = fifo.counters();
-  pushes.slots = fifo.slots();
+  pushes.counters = fifo.device_counters();
+  pushes.slots = fifo.device_slots();
   pushes.head = reinterpret_cast<std::uint64_t*>(counts_.span().data);
   pushes.left = pushes.head + 1;
   pushes.capacity = fifo.capacity();

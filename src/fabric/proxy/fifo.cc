@@ -1,6 +1,7 @@
 // The queue's words; see fifo.h.
 #include "fabric/proxy/fifo.h"
 
+#include <atomic>
 #include <cstring>
 #include <thread>
 
@@ -35,14 +36,16 @@ std::size_t Fifo::bytes(std::size_t capacity) {
   return sizeof(FifoCounters) + capacity * sizeof(FifoSlot);
 }
 
-Fifo::Fifo(std::byte* memory, std::size_t capacity)
-    : counters_(reinterpret_cast<FifoCounters*>(memory)),
-      slots_(reinterpret_cast<FifoSlot*>(memory + sizeof(FifoCounters))),
-      capacity_(capacity) {
+Fifo::Fifo(std::byte* memory, std::size_t capacity, std::byte* as_device)
+    : counters_(counters_at(memory)),
+      slots_(slots_at(memory)),
+      capacity_(capacity),
+      as_device_(as_device == nullptr ? memory : as_device) {
   if (capacity == 0 || (capacity & (capacity - 1)) != 0) {
     throw BadArgument("a fifo's capacity is a power of two");
   }
   std::memset(memory, 0, bytes(capacity));
+  std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
 std::uint64_t Fifo::push(const ProxyCommand& command, const Patience& wait) {
@@ -60,14 +63,21 @@ bool Fifo::quiet(std::uint64_t ticket, const Patience& wait) const {
 }
 
 bool Fifo::pop(ProxyCommand& command) {
-  const std::uint64_t number = counters_->tail;
-  FifoSlot& next = slot(number);
-  if (load_acquire(next.sequence) != number + 1) return false;
+  FifoSlot& next = slot(popped_);
+  if (load_acquire(next.sequence) != popped_ + 1) return false;
   command = next.command;
-  store_release(counters_->tail, number + 1);
+  tell(counters_->tail, ++popped_);
   return true;
 }
 
-void Fifo::complete(std::uint64_t count) { store_release(counters_->done, count); }
+void Fifo::complete(std::uint64_t count) { tell(counters_->done, count); }
+
+// What goes over the bus may be kept back, to be combined with later writes.
+void Fifo::tell(std::uint64_t& word, std::uint64_t value) {
+  store_release(word, value);
+  if (as_device_ != reinterpret_cast<std::byte*>(counters_)) {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+  }
+}
 
 }  // namespace duet

@@ -18,9 +18,10 @@ class Fifo {
 
   static std::size_t bytes(std::size_t capacity);
 
-  // On memory of bytes(capacity), aligned to 128, which must outlive it. Throws BadArgument for a
-  // capacity that is no power of two.
-  Fifo(std::byte* memory, std::size_t capacity);
+  // Empty, on memory of bytes(capacity), aligned to 128, which must outlive it. `as_device`: the
+  // address by which producers know it that push by themselves; nullptr: the same. Throws
+  // BadArgument for a capacity that is no power of two.
+  Fifo(std::byte* memory, std::size_t capacity, std::byte* as_device = nullptr);
 
   // By any thread: waits for room. Returns the command's ticket, from 1 on; 0: patience ended.
   std::uint64_t push(const ProxyCommand& command, const Patience& wait);
@@ -33,16 +34,25 @@ class Fifo {
   void complete(std::uint64_t count);
 
   // For producers that push by themselves.
-  FifoCounters* counters() const { return counters_; }
-  FifoSlot* slots() const { return slots_; }
+  FifoCounters* device_counters() const { return counters_at(as_device_); }
+  FifoSlot* device_slots() const { return slots_at(as_device_); }
   std::uint64_t capacity() const { return capacity_; }
 
  private:
+  static FifoCounters* counters_at(std::byte* memory) {
+    return reinterpret_cast<FifoCounters*>(memory);
+  }
+  static FifoSlot* slots_at(std::byte* memory) {
+    return reinterpret_cast<FifoSlot*>(memory + sizeof(FifoCounters));
+  }
+  void tell(std::uint64_t& word, std::uint64_t value);
   FifoSlot& slot(std::uint64_t number) const { return slots_[number & (capacity_ - 1)]; }
 
   FifoCounters* counters_;
   FifoSlot* slots_;
   std::uint64_t capacity_;
+  std::byte* as_device_;
+  std::uint64_t popped_ = 0;
 };
 
 }  // namespace duet

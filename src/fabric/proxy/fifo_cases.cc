@@ -6,6 +6,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "fabric/proxy/fifo_memory.h"
 #include "fabric/proxy/producers.h"
 #include "team/agreement.h"
 #include "timing/sampler.h"
@@ -19,10 +20,8 @@ constexpr std::uint64_t kCommands = 50000;  // an iteration
 
 class FifoTrial : public Trial {
  public:
-  FifoTrial(Device& device, int producers)
-      : device_(device),
-        producers_(producers),
-        memory_(device.allocate(Fifo::bytes(kCapacity), MemoryKind::pinned)) {}
+  FifoTrial(Device& device, MemoryKind memory, int producers)
+      : device_(device), producers_(producers), memory_(device, memory, kCapacity) {}
 
   std::vector<double> run(int iterations, bool grouped) override {
     std::vector<double> samples;
@@ -35,7 +34,7 @@ class FifoTrial : public Trial {
  private:
   // Seconds of a command, from the first push until all are popped and told to be done.
   double once() {
-    Fifo fifo(memory_.span().data, kCapacity);
+    Fifo fifo = memory_.fifo();
     const auto producers = make_producers(device_, fifo, {producers_, kCommands, false});
     std::vector<bool> seen(kCommands);
     const double begin = steady_now();
@@ -56,14 +55,14 @@ class FifoTrial : public Trial {
 
   Device& device_;
   int producers_;
-  Buffer memory_;
+  FifoMemory memory_;
 };
 
-Measurement measure_fifo(Device& device, const CaseId& id, int producers, const Mode& mode,
-                         const std::function<bool()>& stop) {
+Measurement measure_fifo(Device& device, const CaseId& id, MemoryKind memory, int producers,
+                         const Mode& mode, const std::function<bool()>& stop) {
   Measurement result;
   result.id = id;
-  FifoTrial trial(device, producers);
+  FifoTrial trial(device, memory, producers);
   result.sampling = sample(trial, mode, stop);
   result.sampling->verified = true;
   const double seconds = summarise(result.sampling->samples).median;
@@ -71,28 +70,38 @@ Measurement measure_fifo(Device& device, const CaseId& id, int producers, const 
   return result;
 }
 
+Case fifo_case(Device& device, const CaseId& id, MemoryKind memory, int producers, const Mode& mode,
+               const std::function<bool()>& stop, Processes& processes) {
+  const auto run = [&device, &processes, id, memory, producers, mode, stop] {
+    Measurement result;
+    result.id = id;
+    run_together(processes, [&] {
+      if (processes.index() == 0) {
+        result = measure_fifo(device, id, memory, producers, mode, stop);
+      }
+    });
+    return result;
+  };
+  return {id, run, mode};
+}
+
 }  // namespace
 
 std::vector<Case> fifo_cases(Device& device, const std::string& device_name,
+                             const std::vector<MemoryKind>& memory,
                              const std::vector<int>& producers, const Mode& mode,
-                             std::function<bool()> stop, Processes& processes) {
+                             const std::function<bool()>& stop, Processes& processes) {
   std::vector<Case> cases;
-  for (const int threads : producers) {
-    const CaseId id{"fabric_fifo",
-                    device_name,
-                    "duet",
-                    {{"memory", std::string("pinned")},
-                     {"capacity", static_cast<std::int64_t>(kCapacity)},
-                     {"producers", std::int64_t{threads}}}};
-    const auto run = [&device, &processes, id, threads, mode, stop] {
-      Measurement result;
-      result.id = id;
-      run_together(processes, [&] {
-        if (processes.index() == 0) result = measure_fifo(device, id, threads, mode, stop);
-      });
-      return result;
-    };
-    cases.push_back({id, run, mode});
+  for (const MemoryKind kind : memory) {
+    for (const int threads : producers) {
+      const CaseId id{"fabric_fifo",
+                      device_name,
+                      "duet",
+                      {{"memory", std::string(name(kind))},
+                       {"capacity", static_cast<std::int64_t>(kCapacity)},
+                       {"producers", std::int64_t{threads}}}};
+      cases.push_back(fifo_case(device, id, kind, threads, mode, stop, processes));
+    }
   }
   return cases;
 }

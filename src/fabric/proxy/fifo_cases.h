@@ -15,7 +15,8 @@ namespace duet {
 // A case for each number of producers, which process 0 runs while the others wait. The device must
 // outlive them.
 std::vector<Case> fifo_cases(Device& device, const std::string& device_name,
+                             const std::vector<MemoryKind>& memory,
                              const std::vector<int>& producers, const Mode& mode,
-                             std::function<bool()> stop, Processes& processes);
+                             const std::function<bool()>& stop, Processes& processes);
 
 }  // namespace duet

@@ -1,0 +1,79 @@
+// Places for words, and their posts; see words.h.
+#include "fabric/detour/words.h"
+
+#include "core/error.h"
+
+namespace duet {
+namespace {
+
+constexpr std::size_t kWordsInBlock = 64;  // and so many receives wait for each peer's
+
+}  // namespace
+
+std::size_t Words::add_block() {
+  const std::size_t first = slots_.size();
+  auto block = std::make_unique<Block>();
+  block->words.resize(kWordsInBlock);
+  auto* data = reinterpret_cast<std::byte*>(block->words.data());
+  block->memory =
+      rail_.register_memory({nullptr, data, kWordsInBlock * sizeof(Word), MemoryKind::plain});
+  blocks_.push_back(std::move(block));
+  slots_.resize(first + kWordsInBlock);
+  return first;
+}
+
+void Words::open(int peer) {
+  const std::size_t first = add_block();
+  for (std::size_t place = first; place < slots_.size(); ++place) {
+    slots_[place] = {true, peer};
+    waiting_.push_back(place);
+  }
+}
+
+void Words::send(int peer, const Word& word) {
+  if (free_.empty()) {
+    const std::size_t first = add_block();
+    for (std::size_t place = first; place < slots_.size(); ++place) free_.push_back(place);
+  }
+  const std::size_t place = free_.back();
+  free_.pop_back();
+  slots_[place] = {false, peer};
+  word_at(place) = word;
+  waiting_.push_back(place);
+}
+
+Word& Words::word_at(std::size_t place) {
+  return blocks_[place / kWordsInBlock]->words[place % kWordsInBlock];
+}
+
+RailPost Words::post(std::size_t place) {
+  RailPost post;
+  post.call = slots_[place].receives ? RailCall::receive : RailCall::send;
+  post.peer = slots_[place].peer;
+  post.data = reinterpret_cast<std::byte*>(&word_at(place));
+  post.bytes = sizeof(Word);
+  post.memory = blocks_[place / kWordsInBlock]->memory.get();
+  post.tag = kTag | static_cast<std::uint64_t>(slots_[place].receives ? post.peer : self_);
+  post.id = kIds | place;
+  return post;
+}
+
+void Words::turn() {
+  while (!waiting_.empty() && rail_.post(post(waiting_.front()))) waiting_.pop_front();
+}
+
+void Words::ended(const RailEvent& event) {
+  if (!event.error.empty()) throw Error(event.error);
+  const std::size_t place = event.id & ~kIds;
+  const Slot& slot = slots_.at(place);
+  if (!slot.receives) {
+    free_.push_back(place);
+    return;
+  }
+  heard_.emplace_back(slot.peer, word_at(place));
+  waiting_.push_back(place);
+}
+
+std::vector<Words::Heard> Words::take() { return std::exchange(heard_, {}); }
+
+}  // namespace duet
