@@ -8,6 +8,7 @@
 #   bench/on_gpu.sh copy OUT     every copy, journals into OUT; beside plain cudaMemcpyAsync
 #   bench/on_gpu.sh overlap OUT  GEMMs beside collectives; SCENARIOS, OVERLAP_OPTIONS choose
 #   bench/on_gpu.sh fabric OUT   writes between two processes, direct and by a proxy for GPU threads
+#   bench/on_gpu.sh fabric_memory OUT   of it what is between GPUs' own memory
 #   bench/on_gpu.sh advise OUT   the advisor's table, scored by JOURNAL; the isolated picture
 # BUILD names the build folder (default: build).
 set -uo pipefail
@@ -152,15 +153,32 @@ fabric() {
       --issue direct,blocking,nonblocking --producers 1,16,128 --seconds 0.2 --warm-up 0.05 \
       --json "$out/fabric-$provider.jsonl" ${FABRIC_OPTIONS:-}
   done
-  say "the GPU's own memory"
-  "$duet" fabric write --device cuda:0 --provider shm --memory device --sizes 1M --window 8
+  fabric_memory
   say "the fifo alone"
-  must timeout 60 "$duet" fabric write --device cuda:0 --provider shm --sizes 1M --window 1 --fifo \
-    --producers 1,4,16,64,128 --seconds 0.3 --json "$out/fabric-fifo.jsonl"
+  must timeout 100 "$duet" fabric write --device cuda:0 --provider shm --sizes 1M --window 1 --fifo \
+    --producers 1,4,16,64,128 --fifo-memory pinned,managed,device --seconds 0.3 \
+    --json "$out/fabric-fifo.jsonl"
+}
+
+# The GPU's own memory, by each way that there is; and pushed by blocks of the GPU.
+fabric_memory() {
+  local way
+  for way in shm:auto shm:staged tcp:auto shm:direct; do
+    say "the GPU's own memory, $way"
+    must timeout "${LIMIT:-200}" "$duet" fabric send_recv,write,write_imm,read \
+      --device "${FABRIC_DEVICE:-cuda:0}" --provider "${way%:*}" \
+      $([[ ${way%:*} == tcp ]] && echo --rails lo) --memory device --memory-path "${way#*:}" \
+      --sizes 64K,1M,16M,256M --window 1,8 --seconds 0.2 --warm-up 0.05 \
+      --json "$out/fabric-memory-${way/:/-}.jsonl"
+  done
+  say "the GPU's own memory, pushed by its blocks"
+  must timeout "${LIMIT:-200}" "$duet" fabric write --device "${FABRIC_DEVICE:-cuda:0}" \
+    --provider shm --memory device --sizes 256K,1M,16M --window 8 --seconds 0.2 --warm-up 0.05 \
+    --issue direct,blocking,nonblocking --producers 1,16,128 --json "$out/fabric-memory-proxy.jsonl"
 }
 
 case "${1:-}" in
-  overlap | advise | fabric | check | quick | gemm | copy | check_collectives | collectives) "$1" ;;
+  overlap | advise | fabric | fabric_memory | check | quick | gemm | copy | check_collectives | collectives) "$1" ;;
   *) echo "usage: bench/on_gpu.sh fabric OUT | advise OUT | overlap OUT | check | quick OUT | gemm OUT | copy OUT | check_collectives | collectives OUT" >&2; exit 2 ;;
 esac
 say "done"
