@@ -164,7 +164,7 @@ class Plan {
                  {"mode", std::string(name(task.mode))}};
     const bool followed = task.memory != MemoryKind::device || device_.info().cpu_addressable;
     if (!followed || task.path != MemoryPath::direct) {
-      list.insert(list.begin() + 2, {"path", std::string(name(task.path))});
+      list.insert(list.begin() + 2, {"memory_path", std::string(name(task.path))});
     }
     if (task.issue != RailIssue::direct || options_.issues.size() > 1) {
       list.emplace_back("issue", std::string(name(task.issue)));

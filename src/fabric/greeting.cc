@@ -36,7 +36,7 @@ void Greeting::expect(std::uint64_t number, const std::vector<int>& peers,
   for (const int peer : peers) {
     const std::uint64_t token = number << kPeerBits | static_cast<std::uint64_t>(peer);
     for (const int rail : rails) {
-      traffic_.queue(rail, post(RailCall::receive, number, peer, rail), *this, token, false);
+      traffic_.queue_word(rail, post(RailCall::receive, number, peer, rail), *this, token);
     }
   }
 }
@@ -45,7 +45,7 @@ void Greeting::tell(std::uint64_t number, const std::vector<int>& peers,
                     const std::vector<int>& rails) {
   for (const int peer : peers) {
     for (const int rail : rails) {
-      traffic_.queue(rail, post(RailCall::send, number, peer, rail), *this, kNoPeer, false);
+      traffic_.queue_word(rail, post(RailCall::send, number, peer, rail), *this, kNoPeer);
     }
   }
 }

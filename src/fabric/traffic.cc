@@ -13,7 +13,7 @@ namespace duet {
 namespace {
 
 constexpr double kSlowestBytesPerSecond = 100e6 / 8;
-constexpr int kMostUnderWay = 256;   // on a rail
+constexpr int kMostUnderWay = 256;   // on a rail, receives and others each
 constexpr int kTurnsPerWatch = 256;  // a look at the clock is dearer than a turn
 
 }  // namespace
@@ -21,28 +21,48 @@ constexpr int kTurnsPerWatch = 256;  // a look at the clock is dearer than a tur
 Traffic::Traffic(RailSet& rails, TrafficOptions options)
     : rails_(rails), options_(std::move(options)), lanes_(static_cast<std::size_t>(rails.size())) {}
 
+Traffic::Queue& Traffic::queue_of(Lane& lane, const RailPost& post) {
+  return post.call == RailCall::receive ? lane.receives : lane.others;
+}
+
 void Traffic::queue(int rail, const RailPost& post, Sender& sender, std::uint64_t token,
                     bool watched) {
   Lane& lane = lanes_[static_cast<std::size_t>(rail)];
   if (watched && lane.watched++ == 0) lane.moved = true;
   lane.largest = std::max(lane.largest, post.bytes);
-  lane.waiting.push_back({post, &sender, token, watched, true});
+  queue_of(lane, post).data.push_back({post, &sender, token, watched, false, true});
+}
+
+void Traffic::queue_word(int rail, const RailPost& post, Sender& sender, std::uint64_t token) {
+  Lane& lane = lanes_[static_cast<std::size_t>(rail)];
+  queue_of(lane, post).words.push_back({post, &sender, token, false, true, true});
+}
+
+// False where the rail does not take it.
+bool Traffic::post_first(int rail, Lane& lane, std::deque<Flight>& waiting) {
+  if (lane.free.empty()) {
+    lane.free.push_back(lane.flights.size());
+    lane.flights.emplace_back();
+  }
+  const std::uint64_t id = lane.free.back();
+  Flight& flight = waiting.front();
+  flight.post.id = id;
+  if (!rails_.at(rail).post(flight.post)) return false;
+  lane.free.pop_back();
+  lane.flights[id] = flight;
+  waiting.pop_front();
+  return true;
 }
 
 void Traffic::post_waiting(int rail, Lane& lane) {
-  while (!lane.waiting.empty() && lane.under_way < kMostUnderWay) {
-    if (lane.free.empty()) {
-      lane.free.push_back(lane.flights.size());
-      lane.flights.emplace_back();
+  for (Queue* queue : {&lane.receives, &lane.others}) {
+    while (!queue->words.empty() && post_first(rail, lane, queue->words)) {
     }
-    const std::uint64_t id = lane.free.back();
-    Flight& flight = lane.waiting.front();
-    flight.post.id = id;
-    if (!rails_.at(rail).post(flight.post)) return;
-    lane.free.pop_back();
-    lane.flights[id] = flight;
-    lane.waiting.pop_front();
-    ++lane.under_way;
+    if (!queue->words.empty()) continue;
+    while (!queue->data.empty() && queue->under_way < kMostUnderWay &&
+           post_first(rail, lane, queue->data)) {
+      ++queue->under_way;
+    }
   }
 }
 
@@ -55,7 +75,7 @@ void Traffic::take(Lane& lane, const RailEvent& event) {
   const Flight flight = lane.flights.at(event.id);
   lane.flights[event.id].used = false;
   lane.free.push_back(event.id);
-  --lane.under_way;
+  if (!flight.word) --queue_of(lane, flight.post).under_way;
   if (flight.watched) --lane.watched;
   lane.moved = true;
   flight.sender->ended(flight.token);
@@ -117,7 +137,9 @@ std::string Traffic::describe(int rail, const std::string& reason) const {
     peer = flight.post.peer;
   };
   for (const Flight& flight : lane.flights) add(flight);
-  for (const Flight& flight : lane.waiting) add(flight);
+  for (const Queue* queue : {&lane.receives, &lane.others}) {
+    for (const Flight& flight : queue->data) add(flight);
+  }
   const std::string to = peer < 0 ? "" : " to " + options_.peer_name(peer);
   return fmt::format("rail {}{}: {} ({} in {} operations left)", rails_.name(rail), to, reason,
                      format_bytes(bytes), lane.watched);
@@ -139,7 +161,9 @@ void Traffic::lose(int rail, const std::string& reason, bool stalled) {
     found->second.push_back(flight.token);
   };
   for (const Flight& flight : lane.flights) add(flight);
-  for (const Flight& flight : lane.waiting) add(flight);
+  for (const Queue* queue : {&lane.receives, &lane.others}) {
+    for (const Flight& flight : queue->data) add(flight);
+  }
   lane = Lane{};
   rails_.lose(rail);
   losses_.emplace(rail, text);

@@ -40,6 +40,9 @@ class Traffic {
   // Posted by turn(), as soon as the rail takes it. `watched`: must end without the peer's doing
   // anything but polling, so that a rail on which it does not is stalled.
   void queue(int rail, const RailPost& post, Sender& sender, std::uint64_t token, bool watched);
+  // The same ahead of all else and however much is under way, for what the rest waits for. Not
+  // watched.
+  void queue_word(int rail, const RailPost& post, Sender& sender, std::uint64_t token);
 
   // Called with the immediate value of every write_imm of a peer.
   std::function<void(std::uint32_t)> on_arrival;
@@ -59,13 +62,17 @@ class Traffic {
     Sender* sender = nullptr;
     std::uint64_t token = 0;
     bool watched = false;
+    bool word = false;
     bool used = false;
   };
+  struct Queue {
+    std::deque<Flight> words, data;
+    int under_way = 0;  // of the data
+  };
   struct Lane {
-    std::deque<Flight> waiting;
+    Queue receives, others;       // receives end when peers send, and must not hold up the rest
     std::vector<Flight> flights;  // by id
     std::vector<std::uint64_t> free;
-    int under_way = 0;
     int watched = 0;      // under way or waiting
     bool moved = false;   // since the last look at the clock something ended, or began
     double progress = 0;  // when that was seen
@@ -75,6 +82,8 @@ class Traffic {
   // Where the call throws, the rail is lost.
   template <typename Call>
   void on_rail(int rail, Call call);
+  static Queue& queue_of(Lane& lane, const RailPost& post);
+  bool post_first(int rail, Lane& lane, std::deque<Flight>& waiting);
   void post_waiting(int rail, Lane& lane);
   void take(Lane& lane, const RailEvent& event);
   void watch();

@@ -45,6 +45,7 @@ class FakeRail : public Rail {
   bool post(const RailPost& post) override {
     if (behaviour_.refuses) return false;
     ++behaviour_.posted;
+    if (post.call == RailCall::receive) return true;  // nobody sends
     under_way_.push_back(post);
     return true;
   }
@@ -178,6 +179,21 @@ TEST_F(TrafficTest, FailoverFinishesOnTheOtherRails) {
   EXPECT_FALSE(behaviours_[1].abandoned);
   ASSERT_EQ(traffic_->losses().size(), 1u);
   EXPECT_NE(traffic_->losses().at(0).find("rail r0"), std::string::npos);
+}
+
+// Receives end by what others do.
+TEST_F(TrafficTest, ReceivesThatWaitHoldUpNothingElse) {
+  open(false);
+  RailPost receive;
+  receive.call = RailCall::receive;
+  for (std::uint64_t i = 0; i < 1000; ++i) traffic_->queue(0, receive, *writes_, i, false);
+  finish();
+  EXPECT_TRUE(writes_->done());
+  // Nor do data hold up the words before them.
+  const int posted = behaviours_[0].posted;
+  traffic_->queue_word(0, receive, *writes_, 0);
+  traffic_->turn();
+  EXPECT_EQ(behaviours_[0].posted, posted + 1);
 }
 
 TEST_F(TrafficTest, AnErrorOfTheLibraryIsTheRails) {

@@ -357,9 +357,9 @@ TEST_F(Expectations, MessagesAreHeldAgainstTheirLinks) {
 
 TEST_F(Expectations, MessagesThatTakeAnotherWayHaveNone) {
   Record record = message("write", "single", 64 * kMiB, 1);
-  record["case"]["path"] = "staged";
+  record["case"]["memory_path"] = "staged";
   EXPECT_FALSE(expect_fabric(record, site()).expected.has_value());
-  record["case"]["path"] = "direct";
+  record["case"]["memory_path"] = "direct";
   EXPECT_TRUE(expect_fabric(record, site()).expected.has_value());
   record["case"]["issue"] = "blocking";
   EXPECT_FALSE(expect_fabric(record, site()).expected.has_value());

@@ -18,7 +18,7 @@ std::string unjudged(const Record& record, double in_flight) {
   if (finished_of(record).cost.link_gbit_per_s <= 0) {
     return "the link's speed is not known: --link-gbit says it";
   }
-  const std::string path = axis_word(record, "path");
+  const std::string path = axis_word(record, "memory_path");
   if (path == "ipc" || path == "staged") return "the data take another way than the link alone";
   if (axis_word(record, "issue") == "blocking") return "producers wait after each message";
   if (axis_word(record, "operation") == "all_to_all") {

@@ -45,6 +45,9 @@ grep -q '"completion_us"' journal.jsonl || fail "no times of the proxy"
 grep -q '"provider":"tcp;ofi_rxm"' journal.jsonl || fail "no provider"
 grep -q '"processes":2' journal.jsonl || fail "no processes"
 
+# More pieces than a rail has under way.
+measured 2 send_recv,write --provider tcp --sizes 1M --chunk 1K --window 1
+
 # Several rails over one interface's addresses are several rails.
 if [[ $("$duet" info | grep -c 'tcp;ofi_rxm') -ge 2 ]]; then
   measured 6 write --rails 2 --sizes 1M --window 1,4 --messages 4
@@ -67,7 +70,7 @@ for detour in ipc staged; do
   for provider in shm tcp; do
     measured 10 all --provider $provider --memory device --memory-path $detour --sizes 4K,300K \
       --window 3 --messages 9 --chunk 100K --direction one-way
-    [[ $(grep -c "\"path\":\"$detour\"" journal.jsonl) == 10 ]] || fail "path $detour"
+    [[ $(grep -c "\"memory_path\":\"$detour\"" journal.jsonl) == 10 ]] || fail "path $detour"
   done
   measured 4 write_imm,read --provider shm --memory device --memory-path $detour --sizes 64K \
     --window 1,4 --direction two-way

@@ -58,13 +58,16 @@ bool DetourRail::post(const RailPost& post) {
 }
 
 void DetourRail::pass_on(std::uint64_t operation, const RailPost& post) {
-  waiting_.push_back(post);
-  waiting_.back().id = kPassed | operation;
+  auto& waiting = post.call == RailCall::receive ? receives_ : others_;
+  waiting.push_back(post);
+  waiting.back().id = kPassed | operation;
 }
 
 void DetourRail::post_passed() {
   words_.turn();
-  while (!waiting_.empty() && rail_->post(waiting_.front())) waiting_.pop_front();
+  for (auto* waiting : {&receives_, &others_}) {
+    while (!waiting->empty() && rail_->post(waiting->front())) waiting->pop_front();
+  }
 }
 
 void DetourRail::end(std::uint64_t operation) {

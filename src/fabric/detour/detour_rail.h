@@ -74,7 +74,8 @@ class DetourRail : public Rail {
   CopyQueue out_, in_;
   std::vector<RailPost> operations_;
   std::vector<std::uint64_t> free_;
-  std::deque<RailPost> waiting_;     // for the library's rail
+  // For the library's rail; what it does not take must not hold up receives, nor they it.
+  std::deque<RailPost> receives_, others_;
   std::vector<RailEvent> straight_;  // its events
   std::vector<RailEvent> ended_;     // this rail's own
 };

@@ -26,7 +26,7 @@ void Words::open(int peer) {
   const std::size_t first = add_block();
   for (std::size_t place = first; place < slots_.size(); ++place) {
     slots_[place] = {true, peer};
-    waiting_.push_back(place);
+    receives_.push_back(place);
   }
 }
 
@@ -39,7 +39,7 @@ void Words::send(int peer, const Word& word) {
   free_.pop_back();
   slots_[place] = {false, peer};
   word_at(place) = word;
-  waiting_.push_back(place);
+  sends_.push_back(place);
 }
 
 Word& Words::word_at(std::size_t place) {
@@ -59,7 +59,9 @@ RailPost Words::post(std::size_t place) {
 }
 
 void Words::turn() {
-  while (!waiting_.empty() && rail_.post(post(waiting_.front()))) waiting_.pop_front();
+  for (auto* waiting : {&receives_, &sends_}) {
+    while (!waiting->empty() && rail_.post(post(waiting->front()))) waiting->pop_front();
+  }
 }
 
 void Words::ended(const RailEvent& event) {
@@ -71,7 +73,7 @@ void Words::ended(const RailEvent& event) {
     return;
   }
   heard_.emplace_back(slot.peer, word_at(place));
-  waiting_.push_back(place);
+  receives_.push_back(place);
 }
 
 std::vector<Words::Heard> Words::take() { return std::exchange(heard_, {}); }

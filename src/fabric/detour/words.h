@@ -69,7 +69,7 @@ class Words {
   std::vector<std::unique_ptr<Block>> blocks_;
   std::vector<Slot> slots_;  // by place
   std::vector<std::size_t> free_;
-  std::deque<std::size_t> waiting_;  // places not posted yet
+  std::deque<std::size_t> receives_, sends_;  // places not posted yet
   std::vector<Heard> heard_;
 };
 
