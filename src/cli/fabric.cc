@@ -60,7 +60,8 @@ class FabricCommand : public Command {
         "Messages of an iteration, each with memory of its own; default: as many windows as fit "
         "into 32 MiB, from 1 to 32");
     add("--chunk", chunk_, "BYTES",
-        "Cut a message into pieces of so many bytes; 0: as few as there are rails; default 1M");
+        "Cut a message into pieces of so many bytes; 0: as few as there are rails; default 1M, of "
+        "--memory-path ipc 0");
     add("--direction", directions_, "WHICH",
         "one-way, two-way (both at once) or both; default one-way");
     add("--memory", memory_, "LIST",
@@ -96,6 +97,7 @@ class FabricCommand : public Command {
     if (OwnProcesses::told() && !nodes_.empty()) {
       throw UsageError("--nodes: expected without several processes: it starts them itself");
     }
+    started_ = !OwnProcesses::told();
     const OwnProcesses processes_made(nodes_.empty() ? 2 : parse_number(nodes_, 2, "--nodes"));
     const auto processes = Processes::find(meet_seconds_);
     return as_one(*processes, [&] { return run_in(*processes, options, line); });
@@ -137,6 +139,7 @@ class FabricCommand : public Command {
                          ": expected host, cuda or hip: a simulated machine has no network");
       }
       options.device_name = plan.names[i];
+      options.device = started_ ? processes.index() % machine.size() : 0;
       add_job(plan, machine, fabric_benchmark(machine, options, interrupted, processes),
               plan.names[i]);
     }
@@ -179,6 +182,7 @@ class FabricCommand : public Command {
   std::string operations_, sizes_, windows_, messages_, chunk_, directions_, memory_, path_, limit_,
       modes_, issues_, producers_, fifo_memory_, nodes_;
   double meet_seconds_ = 60;
+  bool started_ = false;  // the processes, by this command: all of them are on this machine
 };
 
 }  // namespace

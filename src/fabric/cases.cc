@@ -29,7 +29,9 @@ std::vector<std::uint64_t> default_sizes() {
 class Plan {
  public:
   Plan(Machine& machine, FabricOptions options, std::function<bool()> stop, Processes& processes)
-      : options_(std::move(options)), stop_(std::move(stop)), device_(machine.device(0)) {
+      : options_(std::move(options)),
+        stop_(std::move(stop)),
+        device_(machine.device(options_.device)) {
     choose_operations(processes.size());
     session_ =
         std::make_shared<FabricSession>(processes, options_.settings, device_.info().numa_node);
@@ -45,10 +47,12 @@ class Plan {
 
   Benchmark benchmark() {
     FabricTask task;
-    task.chunk = options_.chunk;
     for (const MemoryKind memory : options_.memory) {
       task.memory = memory;
       task.path = memory == MemoryKind::device ? path_ : MemoryPath::direct;
+      // To start a copy takes as long as 1 MiB takes over NVLink.
+      const std::uint64_t usual = task.path == MemoryPath::ipc ? 0 : 1 << 20;
+      task.chunk = options_.chunk.value_or(usual);
       for (const FabricOperation operation : options_.operations) {
         task.operation = operation;
         if (operation == FabricOperation::all_to_all) {

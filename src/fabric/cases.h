@@ -23,8 +23,9 @@ struct FabricOptions {
   std::vector<RailMode> modes;              // empty: single, and of several rails all
   std::vector<int> windows{1, 8};           // messages in flight
   int messages = 0;                         // of an iteration; 0: messages_of()
-  std::uint64_t chunk = 1 << 20;            // 0: a rail's part in one piece
-  std::vector<bool> directions{false};      // both ways at once
+  // 0: a rail's part in one piece; none: 1 MiB, of what goes by ipc 0.
+  std::optional<std::uint64_t> chunk;
+  std::vector<bool> directions{false};  // both ways at once
   std::vector<MemoryKind> memory{MemoryKind::plain};
   std::optional<MemoryPath> path;  // of the device's own; none: choose_memory_path()
   std::vector<RailIssue> issues{RailIssue::direct};  // of writes one way
@@ -34,6 +35,7 @@ struct FabricOptions {
   std::uint64_t memory_limit = 2ull << 30;  // of a process's buffers of one direction
   Mode mode;
   std::string device_name;  // --device, as the journal shows it
+  int device = 0;           // of the machine's, this process's own
 };
 
 // Messages of an iteration: as many windows as fit into 32 MiB, from 1 to 32.

@@ -64,6 +64,7 @@ void measure_fabric(FabricSession& session, const FabricTask& task, Device& devi
   if (!trial.memory_how().empty()) result.notes.emplace_back("memory", trial.memory_how());
   const std::string known_as = name_in_the_study(task);
   if (!known_as.empty()) result.notes.emplace_back("known_as", known_as);
+  result.notes.emplace_back("from", device.info().name);
   std::vector<std::string> rails;
   for (const RailInfo& rail : session.infos()) rails.push_back(rail_name(rail));
   result.notes.emplace_back("rails", fmt::format("{}", fmt::join(rails, ", ")));
