@@ -34,15 +34,24 @@ struct PushControl {
   alignas(128) std::uint64_t ended;  // not 0: all blocks have seen their last command done, or left
 };
 
+// In the device's own memory, all 0 at first: few machines let its threads add to the CPU's, and
+// one of them looks over the bus for all.
+struct PushCounts {
+  alignas(
+      128) std::uint64_t head;  // added to: commands that have a slot, instead of the fifo's own
+  alignas(128) std::uint64_t left;        // added to: blocks that have ended
+  alignas(128) std::uint64_t seen_begin;  // what was seen of the CPU's words
+  std::uint64_t seen_stop;
+  alignas(128) std::uint64_t seen_tail;
+  alignas(128) std::uint64_t seen_done;
+};
+
 // What a device's blocks push, a thread each: command i is block i modulo their number's. Times are
 // nanoseconds of the device's clock.
 struct CommandPushes {
   FifoCounters* counters = nullptr;
   FifoSlot* slots = nullptr;
-  // In the device's memory, 0 at first, since few machines let its threads add to the CPU's: the
-  // head, instead of the counters' own, and how many blocks have ended.
-  std::uint64_t* head = nullptr;
-  std::uint64_t* left = nullptr;
+  PushCounts* counts = nullptr;
   std::uint64_t capacity = 0;  // a power of two
   std::uint64_t commands = 0;
   int blocks = 1;

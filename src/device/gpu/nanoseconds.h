@@ -16,14 +16,4 @@ __device__ inline std::uint64_t nanoseconds() {
 }
 #endif
 
-// Leaves the memory to others for about so long.
-__device__ inline void rest(unsigned for_nanoseconds) {
-#ifdef DUET_GPU_HIP
-  const std::uint64_t end = nanoseconds() + for_nanoseconds;
-  while (nanoseconds() < end) __builtin_amdgcn_s_sleep(1);
-#else
-  __nanosleep(for_nanoseconds);
-#endif
-}
-
 }  // namespace duet::DUET_GPU

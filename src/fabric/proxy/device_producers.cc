@@ -26,16 +26,15 @@ DeviceProducers::DeviceProducers(Device& device, Fifo& fifo, const ProducerTask&
     : task_(task),
       control_(device.allocate(sizeof(PushControl), MemoryKind::pinned)),
       push_nanoseconds_(device.allocate(task.messages * sizeof(std::uint64_t), MemoryKind::pinned)),
-      counts_(device.allocate(2 * sizeof(std::uint64_t))),
+      counts_(device.allocate(sizeof(PushCounts))),
       stream_(device.make_stream()) {
   std::memset(control_.span().data, 0, sizeof(PushControl));
-  const std::uint64_t none[2] = {0, 0};
-  device.write(counts_.span(), none);
+  const PushCounts none{};
+  device.write(counts_.span(), &none);
   CommandPushes pushes;
   pushes.counters = fifo.device_counters();
   pushes.slots = fifo.device_slots();
-  pushes.head = reinterpret_cast<std::uint64_t*>(counts_.span().data);
-  pushes.left = pushes.head + 1;
+  pushes.counts = reinterpret_cast<PushCounts*>(counts_.span().data);
   pushes.capacity = fifo.capacity();
   pushes.commands = task.messages;
   pushes.blocks = task.producers;
