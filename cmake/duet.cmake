@@ -15,8 +15,10 @@ set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
 include(GNUInstallDirs)
 set(CMAKE_INSTALL_RPATH "$ORIGIN;$ORIGIN/../${CMAKE_INSTALL_LIBDIR};$ORIGIN/..")
 
+set(DUET_TEST_OPTIMISATION -O1)  # what takes time in a test is the library's code
 set(DUET_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Werror)
 if(DUET_SANITIZE)
+  set(DUET_TEST_OPTIMISATION -O0)
   add_compile_options(-fsanitize=${DUET_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   # The first two the address sanitizer sees itself; all four are a third of the building.
   if(DUET_SANITIZE MATCHES "address")
@@ -67,8 +69,7 @@ function(duet_test name)
   add_executable(${name}_test ${ARGN})
   set_target_properties(${name}_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   target_link_libraries(${name}_test PRIVATE libduet GTest::gtest_main)
-  # What takes time in a test is the library's code.
-  target_compile_options(${name}_test PRIVATE ${DUET_WARNINGS} $<IF:$<BOOL:${DUET_SANITIZE}>,-O0,-O1>)
+  target_compile_options(${name}_test PRIVATE ${DUET_WARNINGS} ${DUET_TEST_OPTIMISATION})
   add_test(NAME ${name} COMMAND ${name}_test)
   set(seconds 300)
   if(DUET_SANITIZE)

@@ -13,7 +13,16 @@
 namespace duet::DUET_GPU {
 namespace {
 
-constexpr unsigned kPatience = 64;  // looks at a word between looks at `seen_stop`
+constexpr unsigned kPatience = 64;  // looks at a word between looks at `stop`
+
+// With this clock's time, what the CPU has asked since.
+__device__ void answer(PushControl& control, std::uint64_t& answered) {
+  const std::uint64_t ping = load_acquire(&control.ping);
+  if (ping == answered) return;
+  store_relaxed(&control.pong_nanoseconds, nanoseconds());
+  store_release(&control.pong, ping);
+  answered = ping;
+}
 
 // The first block. A look at the CPU's words is a read over the bus, by which copy engines fetch
 // their work as well: where 16 blocks looked for themselves, copies of 1 MiB between two H200 took
@@ -23,18 +32,17 @@ __device__ void watch(const CommandPushes& pushes) {
   PushCounts& counts = *pushes.counts;
   const auto blocks = static_cast<std::uint64_t>(pushes.blocks);
   std::uint64_t answered = 0;
-  while (load_acquire(&counts.left) < blocks) {
-    store_release(&counts.seen_stop, load_acquire(&control.stop));
-    store_release(&counts.seen_tail, load_acquire(&pushes.counters->tail));
-    store_release(&counts.seen_done, load_acquire(&pushes.counters->done));
-    if (counts.seen_begin != 0) continue;
-    const std::uint64_t ping = load_acquire(&control.ping);
-    if (ping != answered) {
-      store_relaxed(&control.pong_nanoseconds, nanoseconds());
-      store_release(&control.pong, ping);
-      answered = ping;
+  bool begun = false;
+  for (unsigned looks = 1; load_acquire(&counts.left) < blocks; ++looks) {
+    if (looks % kPatience == 0) store_release(&counts.seen_stop, load_acquire(&control.stop));
+    if (begun) {
+      store_release(&counts.seen_tail, load_acquire(&pushes.counters->tail));
+      store_release(&counts.seen_done, load_acquire(&pushes.counters->done));
+      continue;
     }
-    store_release(&counts.seen_begin, load_acquire(&control.begin));
+    answer(control, answered);
+    begun = load_acquire(&control.begin) != 0;
+    if (begun) store_release(&counts.seen_begin, 1);
   }
 }
 
