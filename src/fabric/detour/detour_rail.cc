@@ -87,7 +87,7 @@ void DetourRail::tell_arrival(std::uint32_t immediate) {
 void DetourRail::take(const RailEvent& event, std::vector<RailEvent>& events) {
   if (event.arrived) {
     events.push_back(event);
-  } else if (Words::owns(event.id)) {
+  } else if (RailWords::owns(event.id)) {
     words_.ended(event);
   } else if ((event.id & kPassed) == 0) {
     events.push_back(event);

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "fabric/detour/copy_queue.h"
-#include "fabric/detour/words.h"
+#include "fabric/detour/rail_words.h"
 #include "fabric/rail.h"
 
 namespace duet {
@@ -70,7 +70,7 @@ class DetourRail : public Rail {
 
   Device& device_;
   std::unique_ptr<Rail> rail_;
-  Words words_;
+  RailWords words_;
   CopyQueue out_, in_;
   std::vector<RailPost> operations_;
   std::vector<std::uint64_t> free_;

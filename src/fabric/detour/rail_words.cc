@@ -1,5 +1,5 @@
 // Places for words, and their posts; see words.h.
-#include "fabric/detour/words.h"
+#include "fabric/detour/rail_words.h"
 
 #include "core/error.h"
 
@@ -10,7 +10,7 @@ constexpr std::size_t kWordsInBlock = 64;  // and so many receives wait for each
 
 }  // namespace
 
-std::size_t Words::add_block() {
+std::size_t RailWords::add_block() {
   const std::size_t first = slots_.size();
   auto block = std::make_unique<Block>();
   block->words.resize(kWordsInBlock);
@@ -22,7 +22,7 @@ std::size_t Words::add_block() {
   return first;
 }
 
-void Words::open(int peer) {
+void RailWords::open(int peer) {
   const std::size_t first = add_block();
   for (std::size_t place = first; place < slots_.size(); ++place) {
     slots_[place] = {true, peer};
@@ -30,7 +30,7 @@ void Words::open(int peer) {
   }
 }
 
-void Words::send(int peer, const Word& word) {
+void RailWords::send(int peer, const Word& word) {
   if (free_.empty()) {
     const std::size_t first = add_block();
     for (std::size_t place = first; place < slots_.size(); ++place) free_.push_back(place);
@@ -42,11 +42,11 @@ void Words::send(int peer, const Word& word) {
   sends_.push_back(place);
 }
 
-Word& Words::word_at(std::size_t place) {
+Word& RailWords::word_at(std::size_t place) {
   return blocks_[place / kWordsInBlock]->words[place % kWordsInBlock];
 }
 
-RailPost Words::post(std::size_t place) {
+RailPost RailWords::post(std::size_t place) {
   RailPost post;
   post.call = slots_[place].receives ? RailCall::receive : RailCall::send;
   post.peer = slots_[place].peer;
@@ -58,13 +58,13 @@ RailPost Words::post(std::size_t place) {
   return post;
 }
 
-void Words::turn() {
+void RailWords::turn() {
   for (auto* waiting : {&receives_, &sends_}) {
     while (!waiting->empty() && rail_.post(post(waiting->front()))) waiting->pop_front();
   }
 }
 
-void Words::ended(const RailEvent& event) {
+void RailWords::ended(const RailEvent& event) {
   if (!event.error.empty()) throw Error(event.error);
   const std::size_t place = event.id & ~kIds;
   const Slot& slot = slots_.at(place);
@@ -76,6 +76,6 @@ void Words::ended(const RailEvent& event) {
   receives_.push_back(place);
 }
 
-std::vector<Words::Heard> Words::take() { return std::exchange(heard_, {}); }
+std::vector<RailWords::Heard> RailWords::take() { return std::exchange(heard_, {}); }
 
 }  // namespace duet

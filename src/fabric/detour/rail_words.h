@@ -25,13 +25,13 @@ struct Word {
   std::uint64_t operation = 0;  // of who asked; comes back with the answer
 };
 
-class Words {
+class RailWords {
  public:
   using Heard = std::pair<int, Word>;  // from this peer
 
   // Of process `self`. The rail must outlive it, and take no posts with these ids and tags from
   // anybody else.
-  Words(Rail& rail, int self) : rail_(rail), self_(self) {}
+  RailWords(Rail& rail, int self) : rail_(rail), self_(self) {}
 
   // From now on the peer's words can come, and words go to it. Throws Error.
   void open(int peer);
