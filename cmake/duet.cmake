@@ -61,23 +61,38 @@ function(duet_module name)
     $<$<COMPILE_LANGUAGE:CXX>:${DUET_WARNINGS}>)
 endfunction()
 
-# duet_test(NAME source...): a GoogleTest program of one folder.
+# duet_test(NAME [PARTS n] source...): a GoogleTest program of one folder; as n tests, where it is
+# long, that can run at once.
 function(duet_test name)
   if(NOT DUET_TESTS)
     return()
   endif()
-  add_executable(${name}_test ${ARGN})
+  cmake_parse_arguments(test "" "PARTS" "" ${ARGN})
+  add_executable(${name}_test ${test_UNPARSED_ARGUMENTS})
   set_target_properties(${name}_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   target_link_libraries(${name}_test PRIVATE libduet GTest::gtest_main)
   target_compile_options(${name}_test PRIVATE ${DUET_WARNINGS} ${DUET_TEST_OPTIMISATION})
-  add_test(NAME ${name} COMMAND ${name}_test)
+  if(NOT test_PARTS)
+    duet_add_gtest(${name} ${name})
+    return()
+  endif()
+  foreach(part RANGE 1 ${test_PARTS})
+    math(EXPR index "${part} - 1")
+    duet_add_gtest(${name}_${part} ${name} GTEST_TOTAL_SHARDS=${test_PARTS} GTEST_SHARD_INDEX=${index})
+    set_tests_properties(${name}_${part} PROPERTIES COST 100)  # begin early
+  endforeach()
+endfunction()
+
+# duet_add_gtest(TEST NAME variable...): NAME's program as a test, in an environment.
+function(duet_add_gtest test name)
+  add_test(NAME ${test} COMMAND ${name}_test)
   set(seconds 300)
   if(DUET_SANITIZE)
     set(seconds 900)
   endif()
   # Never there: tests go by what is built in, whatever the user has tuned.
-  set_tests_properties(${name} PROPERTIES
-    TIMEOUT ${seconds} ENVIRONMENT DUET_TUNING=${PROJECT_BINARY_DIR}/tests/untuned.json)
+  set_tests_properties(${test} PROPERTIES TIMEOUT ${seconds}
+    ENVIRONMENT "DUET_TUNING=${PROJECT_BINARY_DIR}/tests/untuned.json;${ARGN}")
 endfunction()
 
 # duet_embed(OUTPUT FILES HEADER NAMESPACE FUNCTION): sets OUTPUT to a source file that defines
