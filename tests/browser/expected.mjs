@@ -2,7 +2,7 @@
 // from the journals themselves.
 
 // Pixels; larger marks are of fits.
-const LARGEST = { collective: 8.5, copy: 8.5, grid: 8.5, gemm: 13, overlap: 9.5, roofline: 13 };
+const LARGEST = { collective: 8.5, copy: 8.5, fabric: 8.5, grid: 8.5, gemm: 13, overlap: 9.5, roofline: 13 };
 
 function groupBy(list, key) {
   const groups = new Map();
@@ -77,6 +77,18 @@ function collectiveCharts(collectives) {
   return groupBy(collectives, call).map(([id, some]) => [id, points(some)]);
 }
 
+/** Curves over two sizes or more, one for each window. */
+function fabricCharts(messages) {
+  const chart = ({ case: c }) =>
+    `fabric-${slug([c.operation, c.bidirectional ? 'two-way' : 'one-way', c.memory, c.memory_path, c.provider])}`;
+  const points = (some) =>
+    groupBy(some, ({ journal, case: c }) => `${journal} ${c.window}`)
+      .map(([, ofOne]) => ofOne.length)
+      .filter((sizes) => sizes > 1)
+      .reduce((sum, sizes) => sum + sizes, 0);
+  return groupBy(messages, chart).map(([id, some]) => [id, points(some)]);
+}
+
 /** A mark for each policy and scenario that has a fraction of ideal; a sweep is one policy. */
 function overlapCharts(overlaps) {
   const chart = ({ journal, device, case: c }) =>
@@ -118,6 +130,7 @@ export function expectedCharts(journals, reported) {
     ...copyCharts(of('copy')),
     ...gridCharts(of('copy')),
     ...collectiveCharts(of('collective')),
+    ...fabricCharts(of('fabric')),
     ...overlapCharts(of('overlap')),
     ...pairCharts(of('copy')),
     ...gemmCharts(of('gemm'), reported),

@@ -29,6 +29,9 @@ const CPU = fileURLToPath(new URL('../../docs/results/epyc-2-cores/gemm-1.jsonl'
 const H200 = fileURLToPath(
   new URL('../../docs/results/h200-4/overlap/paper.jsonl', import.meta.url),
 );
+const FABRIC = fileURLToPath(
+  new URL('../../docs/results/h200-2/fabric/memory-shm-ipc.jsonl', import.meta.url),
+);
 /** TFLOP/s that no MI300X can reach in bf16, of the shape of `HIGH.k` */
 export const HIGH = { tflops: 1500, k: 8192 };
 
@@ -182,7 +185,7 @@ export function makeJournals(duet, folder) {
   return {
     good: [copy, gemm],
     bad: [bad],
-    many: [gemm, other, CPU, grid, collective],
+    many: [gemm, other, CPU, grid, collective, FABRIC],
     overlap: [overlap, H200],
   };
 }

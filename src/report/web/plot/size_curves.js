@@ -1,0 +1,102 @@
+// A panel of curves of a rate over size: what such charts have in common.
+import { bytes, number, plain } from '../format.js';
+import { decadeAxis, sizeAxis } from './axes.js';
+import { common } from './draw.js';
+import { curve, doubtMarks, doubtRings, referenceLines, symbolAt, tellable } from './marks.js';
+import { nearOnes, span, valuesOf } from './peaks.js';
+import { columnTooltip } from './tooltip.js';
+
+/** A curve: records in `points`, its `name`, `place` and `best` rate, and its `bound`, if known. */
+
+/**
+ * @param {{rateOf: (record: Object) => number, unit: string, name: string, size: string,
+ *     roof: string}} what is drawn: `name` of the rate, `size` whose it is, `roof` what bounds it
+ */
+export function sizeCurves({ rateOf, unit, name, size, roof }) {
+  const pointData = (record) => [Math.log2(record.case.bytes), Math.log10(rateOf(record))];
+  const withRecord = (record) => ({ value: pointData(record), record });
+
+  const roofs = (curves) =>
+    nearOnes(curves.filter(({ bound }) => bound > 0).map(({ bound }) => ({ at: bound }))).flatMap(
+      (group) =>
+        valuesOf(group).map((at, i, { length }) => ({
+          axis: 'y',
+          at: Math.log10(at),
+          label: i === length - 1 ? `${roof} ${span(group)} ${unit}` : '',
+        })),
+    );
+
+  return {
+    /** Gives the curves that can be told apart, the fastest, their looks. */
+    tell(curves) {
+      const some = tellable(
+        curves,
+        ({ best }) => best,
+        ({ place }) => place,
+      );
+      some.forEach((one, i) => {
+        const note = `${number(one.best)} ${unit}`;
+        one.mark = { ...symbolAt(i), colour: i, name: one.name, note, line: true };
+      });
+      return some;
+    },
+
+    legend: (curves) => [
+      ...curves.map((one) => one.mark),
+      ...doubtMarks(curves.flatMap((one) => one.points)),
+    ],
+
+    /** `sizes`: of the axis; `lines`: further ones to refer to. */
+    option(curves, sizes, lines, { width, theme }) {
+      const rates = curves.flatMap(({ points, bound }) => [...points.map(rateOf), bound ?? 0]);
+      const tip = columnTooltip(theme, (list) => {
+        const rows = list.filter(({ seriesType }) => seriesType === 'line');
+        if (!rows.length) return null;
+        const text = ({ value, seriesName }) => [seriesName, `${number(10 ** value[1])} ${unit}`];
+        return { title: bytes(Math.round(2 ** rows[0].value[0])), rows: rows.map(text) };
+      });
+      return {
+        ...common(theme),
+        grid: { left: 52, right: 16, top: 14, bottom: 48 },
+        tooltip: tip,
+        xAxis: sizeAxis(theme, sizes, bytes, size),
+        yAxis: decadeAxis(theme, rates, width < 420 ? unit : `${name}, ${unit}`, 36, plain),
+        series: [
+          referenceLines([...roofs(curves), ...lines], theme),
+          ...curves.map((one) => curve(one.mark, one.points.map(pointData), theme)),
+          ...curves.flatMap((one) => doubtRings(one.name, one.points.map(withRecord), theme)),
+        ],
+      };
+    },
+
+    /** A row a size; `columns` of a curve by their units, and `cells` of its record. */
+    table(curves, columns, cells) {
+      const sizes = [...new Set(curves.flatMap(({ points }) => points.map((r) => r.case.bytes)))];
+      const at = ({ points }, one) => points.find((record) => record.case.bytes === one);
+      const none = columns.map(() => '–');
+      return {
+        columns: [
+          { name: 'Size' },
+          ...curves.flatMap((one) =>
+            columns.map((column) => ({ name: `${one.name}, ${column}`, numeric: true })),
+          ),
+        ],
+        rows: sizes
+          .sort((a, b) => a - b)
+          .map((one) => [
+            bytes(one),
+            ...curves.flatMap((curve) => {
+              const record = at(curve, one);
+              return record ? cells(record) : none;
+            }),
+          ]),
+      };
+    },
+  };
+}
+
+/** Of all panels, so that they can be compared. */
+export const sizesOf = (groups) =>
+  groups.flatMap(({ curves }) =>
+    curves.flatMap(({ points }) => points.map((record) => record.case.bytes)),
+  );
