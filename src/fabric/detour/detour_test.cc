@@ -129,6 +129,11 @@ class DetourTest : public testing::TestWithParam<const char*> {
     fill(1, 2);
   }
 
+  // Both rails before any memory: copies may be under way, into the other end's as well.
+  void TearDown() override {
+    for (End& end : ends_) end.rail.reset();
+  }
+
   static Fill pattern(std::uint64_t seed) { return {Fill::Kind::pattern, seed, 0, DType::int8}; }
   void fill(int end, std::uint64_t seed) {
     const auto stream = machine_->device(0).make_stream();
