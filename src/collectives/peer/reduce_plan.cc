@@ -28,11 +28,11 @@ std::vector<int> all_shifts(Rank& rank, int mine) {
 
 }  // namespace
 
-ReducePlan::Parts::Parts(const Collective& c, int ranks) {
+ReducePlan::Parts::Parts(const Collective& c, int ranks, std::uint64_t largest) {
   for (int rank = 0; rank < ranks; ++rank) {
     const PartBytes own = part_bytes(c, rank, ranks);
     begins.push_back(own.begin);
-    pieces.push_back(pieces_of(own.bytes, kLargestPiece));
+    pieces.push_back(pieces_of(own.bytes, largest));
     most_pieces = std::max(most_pieces, pieces.back().size());
     for (const PieceOf& piece : pieces.back()) {
       largest_piece = std::max(largest_piece, piece.bytes);
@@ -41,14 +41,15 @@ ReducePlan::Parts::Parts(const Collective& c, int ranks) {
 }
 
 ReducePlan::ReducePlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers,
-                       Lanes& lanes, Watchdog& watchdog)
-    : parts_(collective, rank.size),
+                       Lanes& lanes, Watchdog& watchdog, std::uint64_t largest_piece)
+    : parts_(collective, rank.size, largest_piece),
       name_(name(collective.kind)),
       buffers_(buffers),
       lanes_(lanes),
       watchdog_(watchdog),
       slots_(slots_for(parts_.most_pieces)),
-      staging_(rank, slots_, parts_.largest_piece + kVector),
+      staging_(rank, slots_, parts_.largest_piece + kVector,
+               takes_turns(lanes.copying(), parts_.most_pieces)),
       shifts_(all_shifts(rank, misalignment(buffers.send, parts_.begin(rank.index)))),
       copies_(rank.device, lanes_for(lanes.copying(), parts_.largest_piece),
               lanes.copying().in_order) {
@@ -83,13 +84,13 @@ void ReducePlan::push(std::size_t piece) {
   const int ranks = staging_.size(), rank = staging_.rank(), slot = slot_of(piece);
   for (int step = 1; step < ranks; ++step) {
     const int to = (rank + step) % ranks;
-    CopyStep copy;
+    CopyStep copy{0, staging_.hear_turn(to), {}, staging_.pass_turn(to)};
     if (piece < parts_.of(to).size()) {
       const PieceOf& now = parts_.of(to)[piece];
       const Span source = buffers_.send.slice(parts_.begin(to) + now.begin, now.bytes);
-      copy.waits = {staging_.hear_free(to, slot)};
+      copy.waits.push_back(staging_.hear_free(to, slot));
       copy.copies = {{in_slot(to, rank, piece, now.bytes), source, Executor::dma, {}}};
-      copy.signals = {staging_.tell_full(to, slot)};
+      copy.signals.push_back(staging_.tell_full(to, slot));
     }
     add(step, std::move(copy));
   }

@@ -18,7 +18,7 @@ class ReducePlan : public CollectivePlan {
  public:
   // Inside Team::each(), by every rank. The lanes' one for a kernel is for the one that reduces.
   ReducePlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers,
-             Lanes& lanes, Watchdog& watchdog);
+             Lanes& lanes, Watchdog& watchdog, std::uint64_t largest_piece = kLargestPiece);
   ~ReducePlan() override;
 
   void enqueue(Stream& stream) override;
@@ -28,7 +28,7 @@ class ReducePlan : public CollectivePlan {
  private:
   // Where each rank's part lies in what it reduces, and its pieces; in bytes.
   struct Parts {
-    Parts(const Collective& collective, int ranks);
+    Parts(const Collective& collective, int ranks, std::uint64_t largest);
     std::uint64_t begin(int rank) const { return begins[static_cast<std::size_t>(rank)]; }
     const std::vector<PieceOf>& of(int rank) const {
       return pieces[static_cast<std::size_t>(rank)];

@@ -11,10 +11,11 @@
 namespace duet {
 namespace {
 
-// An all_reduce through slots at any size, where `dma` takes another way for small ones.
+// An all_reduce through slots at any size, where `dma` takes another way for small ones, in pieces
+// of at most so many bytes.
 class Slots : public CollectiveSession {
  public:
-  explicit Slots(Team& team) : watchdog_(team) {
+  Slots(Team& team, std::uint64_t largest) : watchdog_(team), largest_(largest) {
     for (int local = 0; local < team.local_size(); ++local) {
       lanes_.push_back(std::make_unique<Lanes>(team.local_rank(local).device, CopyLanes{2, true}));
     }
@@ -25,7 +26,8 @@ class Slots : public CollectiveSession {
   std::unique_ptr<CollectivePlan> plan(Rank& rank, const Collective& collective,
                                        const CollectiveBuffers& buffers) override {
     Lanes& lanes = *lanes_[static_cast<std::size_t>(rank.local)];
-    auto first = std::make_unique<ReducePlan>(rank, collective, buffers, lanes, watchdog_);
+    auto first =
+        std::make_unique<ReducePlan>(rank, collective, buffers, lanes, watchdog_, largest_);
     if (collective.kind == CollectiveKind::reduce_scatter) return first;
     return std::make_unique<SpreadPlan>(rank, collective, buffers, lanes, watchdog_,
                                         std::move(first), true);
@@ -33,6 +35,7 @@ class Slots : public CollectiveSession {
 
  private:
   Watchdog watchdog_;
+  std::uint64_t largest_;
   std::vector<std::unique_ptr<Lanes>> lanes_;
 };
 
@@ -41,8 +44,10 @@ class Reductions : public ::testing::TestWithParam<const char*> {
   void run(CollectiveKind kind, std::uint64_t count, const Rounds& rounds) {
     run_calls(team_, plans_of(*make_dma_collectives()->open(team_)), collective_of(kind, count),
               rounds);
-    Slots slots(team_);
-    run_calls(team_, plans_of(slots), collective_of(kind, count), rounds);
+    for (const std::uint64_t largest : {kLargestPiece, std::uint64_t{64} << 10}) {
+      Slots slots(team_, largest);
+      run_calls(team_, plans_of(slots), collective_of(kind, count), rounds);
+    }
   }
 
   std::unique_ptr<Machine> machine_ = open_machine(GetParam());

@@ -25,6 +25,7 @@ constexpr Executor kDraining = Executor::dma;
 StagedMovePlan::Sizes::Sizes(const std::vector<Move>& moves, std::uint64_t largest_piece) {
   for (const Move& move : moves) {
     if (move.from == move.to) continue;
+    ++moved;
     const std::vector<PieceOf> pieces = pieces_of(move.bytes, largest_piece);
     most_pieces = std::max(most_pieces, pieces.size());
     for (const PieceOf& piece : pieces) largest = std::max(largest, piece.bytes);
@@ -38,7 +39,9 @@ StagedMovePlan::StagedMovePlan(Rank& rank, std::string_view name, const std::vec
       lanes_(lanes),
       watchdog_(watchdog),
       sizes_(moves, largest_piece),
-      staging_(rank, slots_for(sizes_.most_pieces), sizes_.largest),
+      staging_(rank, slots_for(sizes_.most_pieces), sizes_.largest,
+               sizes_.moved == rank.size * (rank.size - 1) &&
+                   takes_turns(lanes.copying(), sizes_.most_pieces)),
       pushed_(zeroed_words(rank.device, rank.size * static_cast<int>(sizes_.most_pieces))),
       sent_(static_cast<std::size_t>(rank.size)),
       received_(static_cast<std::size_t>(rank.size)),
@@ -91,14 +94,13 @@ void StagedMovePlan::push(std::size_t piece) {
   for (int step = 1; step < ranks; ++step) {
     const int to = (rank + step) % ranks;
     const Route& route = sent_[static_cast<std::size_t>(to)];
-    CopyStep copy;
-    copy.lane = pushes_.lane_for(step);
+    CopyStep copy{pushes_.lane_for(step), staging_.hear_turn(to), {}, staging_.pass_turn(to)};
     if (piece < route.pieces.size()) {
       const PieceOf& now = route.pieces[piece];
       const Span target = staging_.slot(to, rank, slot).slice(0, now.bytes);
-      copy.waits = {staging_.hear_free(to, slot)};
+      copy.waits.push_back(staging_.hear_free(to, slot));
       copy.copies = {{target, route.span.slice(now.begin, now.bytes), Executor::dma, {}}};
-      copy.signals = {staging_.tell_full(to, slot)};
+      copy.signals.push_back(staging_.tell_full(to, slot));
       if (swaps(to)) copy.signals.push_back(pushed(to, piece));
     }
     pushes_.add(std::move(copy));

@@ -38,6 +38,7 @@ class StagedMovePlan : public CollectivePlan {
     Sizes(const std::vector<Move>& moves, std::uint64_t largest_piece);
     std::size_t most_pieces = 0;  // of any move
     std::uint64_t largest = 0;    // piece, in bytes
+    int moved = 0;                // from one rank to another
   };
 
   void take(const std::vector<Move>& moves, const CollectiveBuffers& buffers,

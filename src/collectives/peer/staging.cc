@@ -13,6 +13,8 @@ constexpr std::uint64_t kPage = 64 << 10;
 // instead of 193 GB/s. For large pieces one lane keeps them in better order.
 constexpr std::uint64_t kOneLaneFrom = 32 << 20;
 
+constexpr std::size_t kTurnsFrom = 5;  // pieces; staging.h says why
+
 std::uint64_t whole_pages(std::uint64_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
 Buffer room_for(Rank& rank, int slots, std::uint64_t slot_bytes) {
@@ -30,17 +32,35 @@ int lanes_for(CopyLanes lanes, std::uint64_t largest_piece) {
   return lanes.in_order && largest_piece >= kOneLaneFrom ? 1 : lanes.count;
 }
 
-Staging::Staging(Rank& rank, int slots, std::uint64_t slot_bytes)
+bool takes_turns(CopyLanes lanes, std::size_t pieces) {
+  return lanes.in_order && pieces >= kTurnsFrom;
+}
+
+Staging::Staging(Rank& rank, int slots, std::uint64_t slot_bytes, bool turns)
     : rank_(rank.index),
       ranks_(rank.size),
       slots_(slots),
+      turns_(turns && rank.size > 2),
       slot_bytes_(whole_pages(slot_bytes)),
-      words_(rank, 2 * rank.size * slots),
+      words_(rank, 3 * rank.size * slots),
       own_(room_for(rank, slots, slot_bytes_)),
       all_(rank, own_.span(), "the other ranks' staging memory") {
   for (int to = 0; to < ranks_; ++to) {
     for (int index = 0; index < slots_; ++index) rank.device.signal(hear_free(to, index), 1);
   }
+  if (turns_) rank.device.signal(turn(rank_, (rank_ + 1) % ranks_), 1);
+}
+
+std::vector<Flag> Staging::hear_turn(int to) const {
+  if (!turns_) return {};
+  return {turn(rank_, to)};
+}
+
+// Rank to - 1 is the first of a piece, to + 1 the last.
+std::vector<Flag> Staging::pass_turn(int to) const {
+  if (!turns_) return {};
+  const int before = (rank_ + ranks_ - 1) % ranks_;
+  return {turn(before == to ? (to + ranks_ - 1) % ranks_ : before, to)};
 }
 
 Span Staging::slot(int owner, int source, int index) const {

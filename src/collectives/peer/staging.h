@@ -11,7 +11,9 @@ namespace duet {
 // Few large pieces: behind a switch every copy costs some 4 us besides its bytes, and the more of
 // them there are the further ranks drift apart, until they meet at the same receivers. GB/s of a
 // reduce_scatter of 256 MiB, 1 GiB and 4 GiB on 4 x H200 by pieces of at most 32 MiB: 295, 296,
-// 244; of 64 MiB: 297, 345, 271; of 128 MiB: 300, 343, 352. A third slot changes nothing.
+// 244; of 64 MiB: 297, 345, 271; of 128 MiB: 300, 343, 352. A third slot changes nothing. Of large
+// buffers ranks therefore push in turns: 13 GiB (26 pieces) 292 without, 373 with them, 4 GiB (9)
+// 351 and 364; but 1 GiB (4) 343 and 337, since whoever's turn it is hears of it late.
 inline constexpr std::uint64_t kLargestPiece = 128 << 20;
 inline constexpr int kMostSlots = 2;
 
@@ -21,11 +23,14 @@ int slots_for(std::size_t pieces);
 // How many of the lanes push pieces of at most so many bytes.
 int lanes_for(CopyLanes lanes, std::uint64_t largest_piece);
 
+// Should ranks that each push so many pieces to each other one do so in turns?
+bool takes_turns(CopyLanes lanes, std::size_t pieces);
+
 class Staging {
  public:
-  // Inside Team::each(), by every rank with the same numbers: `slots` for each other rank, of
-  // `slot_bytes` each.
-  Staging(Rank& rank, int slots, std::uint64_t slot_bytes);
+  // Inside Team::each(), by every rank with the same arguments: `slots` for each other rank, of
+  // `slot_bytes` each; in turns or not.
+  Staging(Rank& rank, int slots, std::uint64_t slot_bytes, bool turns);
 
   int rank() const { return rank_; }
   int size() const { return ranks_; }
@@ -41,14 +46,23 @@ class Staging {
   Flag tell_free(int from, int index) const { return word(from, ranks_ + rank_, index); }
   Flag hear_free(int to, int index) const { return word(rank_, ranks_ + to, index); }
 
+  // In turns, what step i of a piece, the push to rank + i = `to`, waits for besides: that step
+  // i - 1 of the next rank, which goes there too, has ended. And what it tells: whose turn it is
+  // then. A step without bytes does both as well. Empty where there are no turns.
+  std::vector<Flag> hear_turn(int to) const;
+  std::vector<Flag> pass_turn(int to) const;
+
   Waiting& waiting() { return words_; }
 
  private:
   Flag word(int owner, int row, int index) const {
     return {words_.at(owner, row * slots_ + index)};
   }
+  // At a rank: it may push to `to`.
+  Flag turn(int owner, int to) const { return word(owner, 2 * ranks_ + to, 0); }
 
   int rank_, ranks_, slots_;
+  bool turns_;
   std::uint64_t slot_bytes_;
   Words words_;
   Buffer own_;
