@@ -9,6 +9,7 @@
 #   bench/on_gpu.sh overlap OUT  GEMMs beside collectives; SCENARIOS, OVERLAP_OPTIONS choose
 #   bench/on_gpu.sh fabric OUT   writes between two processes, direct and by a proxy for GPU threads
 #   bench/on_gpu.sh fabric_memory OUT   of it what is between GPUs' own memory
+#   bench/on_gpu.sh node OUT     a whole node at once: all pairs, collectives to 13 GiB, the paper's overlap
 #   bench/on_gpu.sh advise OUT   the advisor's table, scored by JOURNAL; the isolated picture
 # BUILD names the build folder (default: build).
 set -uo pipefail
@@ -129,6 +130,33 @@ overlap() {
     --json "$out/$(basename "${scenarios//,/_}" .toml).jsonl" ${OVERLAP_OPTIONS:---units 8,32}
 }
 
+# Each of its parts fits into ten minutes on eight GPUs; PARTS names some.
+node() {
+  find_nccl
+  local part
+  for part in ${PARTS:-pairs collectives large overlap}; do
+    case $part in
+      pairs)
+        say "copies: one way, both ways, every pair, all at once"
+        must timeout "${LIMIT:-400}" "$duet" copy --device cuda --kind peer --seconds 0.05 \
+          --json "$out/copy.jsonl"
+        ;;
+      collectives)
+        COLLECTIVES=${COLLECTIVES:-all_gather all_to_all reduce_scatter all_reduce} collectives
+        ;;
+      large)
+        say "collectives of 13 GiB"
+        must timeout "${LIMIT:-250}" "$duet" collective all_gather,all_to_all,reduce_scatter,all_reduce \
+          --device cuda --engine nccl,nccl-window,nccl-zero-cta,dma,auto -d bfloat16 -b 13G -e 13G \
+          --seconds 0.3 --json "$out/13GiB.jsonl"
+        ;;
+      overlap)
+        OVERLAP_OPTIONS=${OVERLAP_OPTIONS:---policy base,priority,zero-cta,dma,dma+partition --units 8} overlap
+        ;;
+    esac
+  done
+}
+
 advise() {
   find_nccl
   export DUET_ADVICE=$out/advice.json
@@ -178,8 +206,8 @@ fabric_memory() {
 }
 
 case "${1:-}" in
-  overlap | advise | fabric | fabric_memory | check | quick | gemm | copy | check_collectives | collectives) "$1" ;;
-  *) echo "usage: bench/on_gpu.sh fabric OUT | advise OUT | overlap OUT | check | quick OUT | gemm OUT | copy OUT | check_collectives | collectives OUT" >&2; exit 2 ;;
+  overlap | node | advise | fabric | fabric_memory | check | quick | gemm | copy | check_collectives | collectives) "$1" ;;
+  *) echo "usage: bench/on_gpu.sh fabric OUT | advise OUT | node OUT | overlap OUT | check | quick OUT | gemm OUT | copy OUT | check_collectives | collectives OUT" >&2; exit 2 ;;
 esac
 say "done"
 exit "$failed"
