@@ -1,6 +1,7 @@
 # make run: installs what is missing, builds, measures this machine in under two minutes, and writes
 # journal and report to results/.
-# make test: the same set-up, then every test. make build: only builds, to build/duet.
+# make test: the same set-up, then every test, three at once, of which one mostly waits.
+# make build: only builds, to build/duet.
 .PHONY: run test build packages format clean
 
 run: packages build/build.ninja
@@ -10,7 +11,7 @@ run: packages build/build.ninja
 	  $$(test -e build/src/report/page.html && echo --report)
 
 test: packages build
-	ctest --test-dir build --output-on-failure --timeout 300 -j 2
+	ctest --test-dir build --output-on-failure --timeout 300 -j 3
 
 build: build/build.ninja
 	cmake --build build

@@ -25,13 +25,14 @@ ended_with() {  # CODE0 CODE1 WHAT
     fail "$3: the processes ended with ${codes[*]}, expected $1 $2"
 }
 
-# thrice WHAT COMMAND...: until it succeeds, since two cores run both processes, the rails and
-# whatever else is there.
+# thrice WHAT COMMAND...: until it succeeds, with a rest between, since two cores run both processes,
+# the rails and whatever else is there.
 thrice() {
   local what=$1 try
   shift
   for try in 1 2 3; do
     if "$@"; then return; fi
+    sleep "$((5 * try))"
   done
   fail "$what"
 }
