@@ -45,6 +45,23 @@ grep -q '"completion_us"' journal.jsonl || fail "no times of the proxy"
 grep -q '"provider":"tcp;ofi_rxm"' journal.jsonl || fail "no provider"
 grep -q '"processes":2' journal.jsonl || fail "no processes"
 
+# What killed processes leave of shared memory is in nobody's way, and goes.
+"$duet" fabric write --provider shm --sizes 1M --seconds 30 --quiet &> killed &
+run=$!
+for ((try = 0; try < 100; ++try)); do
+  compgen -G '/dev/shm/duet-*' > /dev/null && break
+  sleep 0.1
+done
+compgen -G '/dev/shm/duet-*' > /dev/null || fail "shm: no file of shared memory"
+pkill -KILL -P "$run" || true
+kill -KILL "$run" || true
+wait "$run" 2> /dev/null || true
+measured 1 write --provider shm --sizes 1M --window 1
+for left in /dev/shm/duet-*; do
+  pid=${left#/dev/shm/duet-}
+  [[ ! -e $left || -e /proc/${pid%%-*} ]] || fail "shm: $left was left"
+done
+
 # More pieces than a rail has under way.
 measured 2 send_recv,write --provider tcp --sizes 1M --chunk 1K --window 1
 

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "fabric/libfabric/efa.h"
 #include "fabric/libfabric/memory.h"
+#include "fabric/libfabric/shm_name.h"
 
 namespace duet::libfabric {
 namespace {
@@ -47,6 +48,7 @@ void EndpointRail::open_endpoint() {
   fid_ep* endpoint = nullptr;
   DUET_FI_CHECK(fi_endpoint(opened_->domain->get(), info, &endpoint, nullptr));
   opened_->endpoint.reset(endpoint);
+  if (rail_.name == "shm") name_shm_endpoint(endpoint);
   DUET_FI_CHECK(fi_ep_bind(endpoint, &queue->fid, FI_TRANSMIT | FI_RECV));
   DUET_FI_CHECK(fi_ep_bind(endpoint, &addresses->fid, 0));
   DUET_FI_CHECK(fi_enable(endpoint));
