@@ -60,23 +60,23 @@ ended_with 1 1 "rail down"
 says out.0 "failed: .*rail r2 \(10.77.2.1\) to process 1: nothing has ended for" "rail down"
 up r2
 
-during "rail down, failover" 30 "down r2" "" write --stall 2 --iterations 20 --failover
+during "rail down, failover" 60 "down r2" "" write --stall 2 --iterations 20 --failover
 verified "rail down, failover"
 says out.0 "rail r2 .*the other rails took over" "rail down, failover"
 up r2
 
-during "first rail down, failover of reads both ways" 30 "down r0" "" read --stall 2 --direction two-way \
+during "first rail down, failover of reads both ways" 60 "down r0" "" read --stall 2 --direction two-way \
   --iterations 20 --failover
 verified "first rail down, failover of reads both ways"
 up r0
 
-during "rail down, failover of a proxy" 30 "down r1" "" write_imm --issue blocking --stall 2 \
+during "rail down, failover of a proxy" 60 "down r1" "" write_imm --issue blocking --stall 2 \
   --iterations 12 --failover
 verified "rail down, failover of a proxy"
 up r1
 
 # As messages in a GPU's memory go where the library does not reach it.
-during "rail down, failover of what is staged" 30 "down r3" "" write --memory device \
+during "rail down, failover of what is staged" 60 "down r3" "" write --memory device \
   --memory-path staged --stall 2 --iterations 8 --failover
 verified "rail down, failover of what is staged"
 up r3
