@@ -58,7 +58,7 @@ kill -KILL "$run" || true
 wait "$run" 2> /dev/null || true
 measured 1 write --provider shm --sizes 1M --window 1
 for left in /dev/shm/duet-*; do
-  pid=${left#/dev/shm/duet-}
+  pid=${left#/dev/shm/duet-*-}
   [[ ! -e $left || -e /proc/${pid%%-*} ]] || fail "shm: $left was left"
 done
 

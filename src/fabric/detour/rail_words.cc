@@ -1,4 +1,4 @@
-// Places for words, and their posts; see words.h.
+// Places for words, and their posts; see rail_words.h.
 #include "fabric/detour/rail_words.h"
 
 #include "core/error.h"

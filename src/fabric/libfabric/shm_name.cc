@@ -1,9 +1,10 @@
-// "duet-<process>-<random>"; see shm_name.h.
+// "duet-<namespace>-<process>-<random>"; see shm_name.h.
 #include "fabric/libfabric/shm_name.h"
 
 #include <fmt/format.h>
 #include <rdma/fi_cm.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -21,11 +22,20 @@ constexpr const char* kFolder = "/dev/shm";  // where shm_open() keeps files
 
 bool gone(int process) { return kill(process, 0) != 0 && errno == ESRCH; }
 
-void remove_left_files() {
+// Containers may share the folder, and count processes each for itself.
+std::string own_prefix() {
+  struct stat counted {};
+  static_cast<void>(stat("/proc/self/ns/pid", &counted));
+  return fmt::format("duet-{}-", counted.st_ino);
+}
+
+void remove_left_files(const std::string& prefix) {
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(kFolder, ignored)) {
+    const std::string name = entry.path().filename();
     int process = 0;
-    if (std::sscanf(entry.path().filename().c_str(), "duet-%d-", &process) != 1) continue;
+    if (name.compare(0, prefix.size(), prefix) != 0) continue;
+    if (std::sscanf(name.c_str() + prefix.size(), "%d-", &process) != 1) continue;
     if (gone(process)) std::filesystem::remove(entry.path(), ignored);
   }
 }
@@ -33,8 +43,9 @@ void remove_left_files() {
 }  // namespace
 
 void name_shm_endpoint(fid_ep* endpoint) {
-  remove_left_files();
-  std::string name = fmt::format("fi_shm://duet-{}-{:08x}", getpid(), std::random_device()());
+  const std::string prefix = own_prefix();
+  remove_left_files(prefix);
+  std::string name = fmt::format("fi_shm://{}{}-{:08x}", prefix, getpid(), std::random_device()());
   DUET_FI_CHECK(fi_setname(&endpoint->fid, name.data(), name.size() + 1));
 }
 
