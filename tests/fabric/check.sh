@@ -31,8 +31,8 @@ thrice() {
   local what=$1 try
   shift
   for try in 1 2 3; do
+    ((try == 1)) || sleep "$((5 * (try - 1)))"
     if "$@"; then return; fi
-    sleep "$((5 * try))"
   done
   fail "$what"
 }
