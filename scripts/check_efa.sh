@@ -7,8 +7,10 @@ sources=$(realpath "$(dirname "$0")/../src")
 
 if [[ ! -e $folder/usr/include/rdma/fi_ext_efa.h ]]; then
   mkdir -p "$folder/lists/partial"
+  archive=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' |
+    head -n 1)
   echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]" \
-    "http://deb.debian.org/debian trixie main" > "$folder/sources.list"
+    "${archive:?apt names no archive of Debian} trixie main" > "$folder/sources.list"
   apt=(-qq -o "Dir::Etc::sourcelist=$folder/sources.list" -o Dir::Etc::sourceparts=/dev/null
     -o "Dir::State::lists=$folder/lists" -o APT::Sandbox::User=root)
   apt-get "${apt[@]}" update
