@@ -25,12 +25,12 @@ ended_with() {  # CODE0 CODE1 WHAT
     fail "$3: the processes ended with ${codes[*]}, expected $1 $2"
 }
 
-# thrice WHAT COMMAND...: until it succeeds, with a rest between, since two cores run both processes,
-# the rails and whatever else is there.
-thrice() {
+# eventually WHAT COMMAND...: until it succeeds, up to five times with a rest between, since two cores
+# run both processes, the rails and whatever else is there.
+eventually() {
   local what=$1 try
   shift
-  for try in 1 2 3; do
+  for try in 1 2 3 4 5; do
     ((try == 1)) || sleep "$((5 * (try - 1)))"
     if "$@"; then return; fi
   done
@@ -43,7 +43,7 @@ holds() {  # EXPRESSION of numbers
 
 # reaches WHAT LOW HIGH COMMAND...: percent of the links in the table.csv that it writes, of its only
 # case.
-reaches() { thrice "$1" reaches_once "$@"; }
+reaches() { eventually "$1" reaches_once "$@"; }
 
 reaches_once() {
   local what=$1 low=$2 high=$3 percent

@@ -37,22 +37,27 @@ windows() {
   echo "1 KiB: window 1 $one%, window 8 $eight% of the link"
   holds "$eight >= 1.2 * $one"
 }
-thrice "1 KiB: expected 1.2 times as much with a window of 8" windows
+eventually "1 KiB: expected 1.2 times as much with a window of 8" windows
 
-# A proxy that posts for producers: as fast as direct writes where they wait once, slower where they
-# wait for each message.
-proxied() {
+# A proxy that posts for producers, percent of the links: posted WAY.
+posted() {
   rm -f table.csv
-  ends write --rail-mode split --sizes 1M --window 8 --messages 64 \
-    --issue direct,blocking,nonblocking --iterations 9 || fail "proxy: ended with ${codes[*]}"
-  local direct blocking nonblocking
+  ends write --rail-mode split --sizes 1M --window 8 --messages 64 --issue "direct,$1" \
+    --iterations 9 || fail "proxy: ended with ${codes[*]}"
   direct=$(rate table.csv percent_of_link 1)
-  blocking=$(rate table.csv percent_of_link 2)
-  nonblocking=$(rate table.csv percent_of_link 3)
-  echo "proxy, 1 MiB: direct $direct%, blocking $blocking%, nonblocking $nonblocking%"
-  holds "$nonblocking >= 0.99 * $direct && $blocking <= 0.95 * $direct"
+  proxied=$(rate table.csv percent_of_link 2)
+  echo "proxy, 1 MiB: direct $direct%, $1 $proxied%"
 }
-thrice "proxy: expected nonblocking from 0.99 of direct, blocking below 0.95" proxied
+
+waits_once() { posted nonblocking && holds "$proxied >= 0.99 * $direct"; }
+
+waits_for_each() { posted blocking && holds "$proxied <= 0.95 * $direct"; }
+
+eventually "proxy: expected nonblocking from 0.99 of direct" waits_once
+# The bursts so far make up for a pause of half a millisecond, and would hide the waits.
+shape_rails 1gbit 16k
+eventually "proxy: expected blocking below 0.95 of direct" waits_for_each
+shape_rails 1gbit 64k
 
 # The recommendation follows from the run: split for one large buffer, any use of all rails for many.
 recommended() {
@@ -64,5 +69,5 @@ recommended() {
     [[ $(column table.csv window 7) == 1 && $(column table.csv mode 7) == split ]] &&
     [[ $(column table.csv window 8) == 8 && $(column table.csv mode 8) != single ]]
 }
-thrice "recommendation: expected split for one buffer, split or round_robin for many" recommended
+eventually "recommendation: expected split for one buffer, split or round_robin for many" recommended
 exit $((failures > 0))
