@@ -34,12 +34,14 @@ OneSided::OneSided(Traffic& traffic, RailSet& rails, const FabricLoad& load, con
 void OneSided::start() {
   started_ = true;
   const auto window = static_cast<std::size_t>(load_.window);
-  while (next_ < std::min(window, size())) open(next_++);
+  while (next_ < std::min(window, size())) begin(next_++, now_());
 }
 
-void OneSided::open(std::size_t message) {
+void OneSided::open(std::size_t message) { begin(message, now_()); }
+
+void OneSided::begin(std::size_t message, double now) {
   const std::vector<MessagePiece>& pieces = pieces_[message];
-  progress_[message] = {now_(), pieces.size()};
+  progress_[message] = {now, pieces.size()};
   for (const MessagePiece& piece : pieces) queue({message, piece});
 }
 
@@ -78,9 +80,10 @@ void OneSided::ended(std::uint64_t token) {
   free_.push_back(token);
   Progress& progress = progress_[message];
   if (--progress.pieces > 0) return;
-  latencies_.push_back(now_() - progress.begin);
+  const double now = now_();
+  latencies_.push_back(now - progress.begin);
   ends_.push_back(message);
-  if (started_ && next_ < size()) open(next_++);
+  if (started_ && next_ < size()) begin(next_++, now);
 }
 
 bool OneSided::lost(int, const std::vector<std::uint64_t>& tokens) {

@@ -44,6 +44,7 @@ class OneSided : public Sender {
     std::size_t pieces = 0;  // not ended
   };
 
+  void begin(std::size_t message, double now);
   void queue(Part part);
   int living_rail(int rail);
 

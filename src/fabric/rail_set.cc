@@ -7,9 +7,8 @@
 
 namespace duet {
 
-Rail& RailSet::at(int rail) {
-  if (!living(rail)) throw BadArgument(fmt::format("rail {} is lost", name(rail)));
-  return *rails_[static_cast<std::size_t>(rail)];
+void RailSet::refuse(int rail) const {
+  throw BadArgument(fmt::format("rail {} is lost", name(rail)));
 }
 
 std::vector<int> RailSet::all_living() const {

@@ -18,7 +18,10 @@ class RailSet {
 
   int size() const { return static_cast<int>(rails_.size()); }
   // Throws BadArgument for one that is lost.
-  Rail& at(int rail);
+  Rail& at(int rail) {
+    if (!living(rail)) refuse(rail);
+    return *rails_[static_cast<std::size_t>(rail)];
+  }
   bool living(int rail) const { return rails_[static_cast<std::size_t>(rail)] != nullptr; }
   std::vector<int> all_living() const;
 
@@ -38,6 +41,8 @@ class RailSet {
   const std::string& name(int rail) const { return names_[static_cast<std::size_t>(rail)]; }
 
  private:
+  [[noreturn]] void refuse(int rail) const;
+
   std::vector<std::unique_ptr<Rail>> rails_;  // null: lost
   std::vector<std::string> names_;
 };

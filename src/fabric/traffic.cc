@@ -30,11 +30,13 @@ void Traffic::queue(int rail, const RailPost& post, Sender& sender, std::uint64_
   Lane& lane = lanes_[static_cast<std::size_t>(rail)];
   if (watched && lane.watched++ == 0) lane.moved = true;
   lane.largest = std::max(lane.largest, post.bytes);
+  ++lane.waiting;
   queue_of(lane, post).data.push_back({post, &sender, token, watched, false, true});
 }
 
 void Traffic::queue_word(int rail, const RailPost& post, Sender& sender, std::uint64_t token) {
   Lane& lane = lanes_[static_cast<std::size_t>(rail)];
+  ++lane.waiting;
   queue_of(lane, post).words.push_back({post, &sender, token, false, true, true});
 }
 
@@ -51,11 +53,13 @@ bool Traffic::post_first(int rail, Lane& lane, std::deque<Flight>& waiting) {
   lane.free.pop_back();
   lane.flights[id] = flight;
   waiting.pop_front();
+  --lane.waiting;
   return true;
 }
 
 void Traffic::post_waiting(int rail, Lane& lane) {
-  for (Queue* queue : {&lane.receives, &lane.others}) {
+  if (lane.waiting == 0) return;
+  for (Queue* queue : {&lane.others, &lane.receives}) {  // receives are posted ahead, and can wait
     while (!queue->words.empty() && post_first(rail, lane, queue->words)) {
     }
     if (!queue->words.empty()) continue;
@@ -105,7 +109,8 @@ bool Traffic::turn() {
     on_rail(rail, [&](Lane& lane) {
       post_waiting(rail, lane);
       rails_.at(rail).poll(events_);
-      any = any || !events_.empty();
+      if (events_.empty()) return;
+      any = true;
       for (const RailEvent& event : events_) take(lane, event);
       post_waiting(rail, lane);
     });

@@ -73,6 +73,7 @@ class Traffic {
     Queue receives, others;       // receives end when peers send, and must not hold up the rest
     std::vector<Flight> flights;  // by id
     std::vector<std::uint64_t> free;
+    int waiting = 0;      // in both queues
     int watched = 0;      // under way or waiting
     bool moved = false;   // since the last look at the clock something ended, or began
     double progress = 0;  // when that was seen

@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <numeric>
-#include <thread>
-#include <utility>
 
 #include "core/clock.h"
 #include "core/error.h"
@@ -24,8 +22,6 @@ constexpr double kAgreeSeconds = 60;
 constexpr double kSlowestLoad = 1e6;  // of a load that makes progress at all
 constexpr std::size_t kFifoCapacity = 128;
 constexpr int kTurnsPerLook = 1024;
-constexpr int kTurnsPerGlance = 16;
-constexpr double kPatience = 15e-6;  // of polling in vain; to leave the core costs 0.6
 
 }  // namespace
 
@@ -70,25 +66,14 @@ double FabricTrial::iterate() {
 
 // Polls, and now and then looks whether the others are still there.
 void FabricTrial::turn() {
-  moved_ = session_.traffic().turn() || moved_;
-  if (++turns_ % kTurnsPerGlance == 0) leave_core_if_idle();
-  if (turns_ % kTurnsPerLook != 0) return;
+  core_.polled(session_.traffic().turn());
+  if (++turns_ % kTurnsPerLook != 0) return;
   const std::string failure = session_.processes().failure();
   if (!failure.empty()) throw PeerFailed(failure);
 }
 
-// Where processes and the kernel's network share cores, who only polls holds up who moves; where
-// none waits for the core, to leave it after each poll would hold up the poller. Others' time on the
-// core counts as idle: it is left again at the next glance.
-void FabricTrial::leave_core_if_idle() {
-  const double now = steady_now();
-  if (std::exchange(moved_, false)) idle_since_ = now;
-  if (now - idle_since_ < kPatience) return;
-  idle_since_ = now;
-  std::this_thread::yield();
-}
-
 void FabricTrial::wait_for_peers() {
+  core_.settle([this] { turn(); });
   Greeting& greeting = session_.greeting();
   RailSet& rails = session_.rails();
   std::vector<int> used = rails.all_living();

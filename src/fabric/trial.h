@@ -8,6 +8,7 @@
 
 #include "device/device.h"
 #include "fabric/memory.h"
+#include "fabric/polling_core.h"
 #include "fabric/proxy/fifo_memory.h"
 #include "fabric/proxy/proxy.h"
 #include "fabric/session.h"
@@ -50,7 +51,6 @@ class FabricTrial : public Trial {
   void agree(double seconds);
   void wait_for_arrivals();
   void turn();
-  void leave_core_if_idle();
   bool moves() const { return task_.moves(self_); }
 
   FabricSession& session_;
@@ -65,9 +65,8 @@ class FabricTrial : public Trial {
   std::vector<std::vector<double>> latencies_;
   std::uint64_t number_ = 0;  // of the iteration, in all processes the same
   double since_ = 0, agreed_seconds_ = 0, slowest_ = 0;
-  double idle_since_ = 0;
+  PollingCore core_;
   int turns_ = 0;
-  bool moved_ = false;  // since the last glance at the clock
   bool stop_agreed_ = false;
   bool clean_ = true;  // nothing is under way
 };

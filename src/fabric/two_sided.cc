@@ -36,9 +36,14 @@ void TwoSided::post_receives() {
   while (expected_ < std::min(ended_ + ahead, load_.messages.size())) expect(expected_++);
 }
 
-void TwoSided::start() {
+void TwoSided::start() { ask(now_()); }
+
+void TwoSided::ask(double now) {
   const auto window = static_cast<std::size_t>(load_.window);
-  while (sent_ < std::min(ended_ + window, load_.messages.size())) send(sent_++);
+  while (sent_ < std::min(ended_ + window, load_.messages.size())) {
+    states_[sent_].begin = now;
+    send(sent_++);
+  }
 }
 
 void TwoSided::expect(std::size_t message) {
@@ -49,7 +54,6 @@ void TwoSided::expect(std::size_t message) {
 
 void TwoSided::send(std::size_t message) {
   const std::vector<MessagePiece>& all = pieces_[message];
-  states_[message].begin = now_();
   states_[message].to_send = all.size();
   for (std::size_t i = 0; i < all.size(); ++i) queue(message, i, all[i], true);
 }
@@ -82,9 +86,11 @@ void TwoSided::ended(std::uint64_t token) {
 
 void TwoSided::finish(std::size_t message) {
   ++ended_;
-  if (side_ == Side::asks) latencies_.push_back(now_() - states_[message].begin);
   post_receives();
-  if (side_ == Side::asks) start();
+  if (side_ == Side::answers) return;
+  const double now = now_();
+  latencies_.push_back(now - states_[message].begin);
+  ask(now);
 }
 
 }  // namespace duet

@@ -40,6 +40,8 @@ class TwoSided : public Sender {
   };
 
   void expect(std::size_t message);
+  // Sends what the window allows, at that time.
+  void ask(double now);
   void send(std::size_t message);
   void queue(std::size_t message, std::size_t index, const MessagePiece& piece, bool sends);
   void finish(std::size_t message);
