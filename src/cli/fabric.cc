@@ -57,8 +57,11 @@ class FabricCommand : public Command {
         "Bytes of a message: 64K, 1M or a range 4K..2G by powers of two; default 256K..1G");
     add("--window", windows_, "LIST", "Messages in flight; default 1,8");
     add("--messages", messages_, "COUNT",
-        "Messages of an iteration, each with memory of its own; default: as many windows as fit "
-        "into 32 MiB, from 1 to 32");
+        "Messages of an iteration; default: as many windows as fit into 32 MiB, from 1 to 32");
+    add("--places", places_, "COUNT",
+        "Places in memory, which messages use by turns (1: all one buffer, which stays in the "
+        "cache; "
+        "what came last into each is checked); default: each message has its own");
     add("--chunk", chunk_, "BYTES",
         "Cut a message into pieces of so many bytes; 0: as few as there are rails; default 1M, of "
         "--memory-path ipc 0");
@@ -168,6 +171,7 @@ class FabricCommand : public Command {
     }
     if (!issues_.empty()) options.issues = parse_list(issues_, parse_rail_issue);
     if (!messages_.empty()) options.messages = parse_number(messages_, 1, "--messages");
+    if (!places_.empty()) options.places = parse_number(places_, 1, "--places");
     if (!chunk_.empty()) options.chunk = parse_bytes(chunk_);
     if (!limit_.empty()) options.memory_limit = parse_bytes(limit_);
     options.mode = mode_of(mode_);
@@ -179,8 +183,8 @@ class FabricCommand : public Command {
   DeviceFlags devices_;
   ModeFlags mode_;
   OutputFlags output_;
-  std::string operations_, sizes_, windows_, messages_, chunk_, directions_, memory_, path_, limit_,
-      modes_, issues_, producers_, fifo_memory_, nodes_;
+  std::string operations_, sizes_, windows_, messages_, places_, chunk_, directions_, memory_,
+      path_, limit_, modes_, issues_, producers_, fifo_memory_, nodes_;
   double meet_seconds_ = 60;
   bool started_ = false;  // the processes, by this command: all of them are on this machine
 };

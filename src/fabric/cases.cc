@@ -117,6 +117,7 @@ class Plan {
   void add_curve(FabricTask task) {
     for (const std::uint64_t bytes : options_.sizes) {
       task.bytes = bytes;
+      task.places = options_.places;
       task.messages = options_.messages > 0 ? options_.messages : messages_of(bytes, task.window);
       for (const bool bidirectional : options_.directions) {
         // Messages there and back go both ways already.
@@ -170,6 +171,7 @@ class Plan {
     if (!followed || task.path != MemoryPath::direct) {
       list.insert(list.begin() + 2, {"memory_path", std::string(name(task.path))});
     }
+    if (task.places > 0) list.emplace_back("places", std::int64_t{task.places});
     if (task.issue != RailIssue::direct || options_.issues.size() > 1) {
       list.emplace_back("issue", std::string(name(task.issue)));
       list.emplace_back("producers", std::int64_t{task.producers});

@@ -1,6 +1,8 @@
 // Who moves what; see task.h.
 #include "fabric/task.h"
 
+#include <algorithm>
+
 namespace duet {
 
 bool FabricTask::sends(int process) const {
@@ -13,8 +15,16 @@ bool FabricTask::receives(int process) const {
   return (operation == FabricOperation::read) == (process == 0);
 }
 
+namespace {
+
+int places_of(const FabricTask& task) {
+  return task.places > 0 ? std::min(task.places, task.messages) : task.messages;
+}
+
+}  // namespace
+
 std::uint64_t buffer_bytes(const FabricTask& task, int processes) {
-  return task.bytes * static_cast<std::uint64_t>(task.all_to_all() ? processes : task.messages);
+  return task.bytes * static_cast<std::uint64_t>(task.all_to_all() ? processes : places_of(task));
 }
 
 FabricLoad load_of(const FabricTask& task, int process, int processes) {
@@ -27,7 +37,8 @@ FabricLoad load_of(const FabricTask& task, int process, int processes) {
     if (task.all_to_all()) {
       load.messages.push_back({next, peer * task.bytes, self * task.bytes, peer + self});
     } else {
-      load.messages.push_back({1 - process, number * task.bytes, number * task.bytes, number});
+      const std::uint64_t place = number % static_cast<std::uint64_t>(places_of(task)) * task.bytes;
+      load.messages.push_back({1 - process, place, place, number});
     }
   }
   return load;

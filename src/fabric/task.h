@@ -12,7 +12,10 @@ namespace duet {
 // Two processes: 0 moves data to (read: from) 1; both ways at once where `bidirectional`. Of an
 // all_to_all any number, each to every other; `bidirectional`, with a message for each.
 struct FabricTask : MessageShape {
-  int messages = 1;  // of an iteration, each with memory of its own
+  int messages = 1;  // of an iteration
+  // Places for messages in memory, which they use by turns: with fewer than there are messages,
+  // only what came last into each is checked. 0: each has its own.
+  int places = 0;
   bool bidirectional = false;
   MemoryKind memory = MemoryKind::plain;
   MemoryPath path = MemoryPath::direct;

@@ -42,6 +42,19 @@ TEST(Task, EachMessageHasMemoryOfItsOwn) {
   }
 }
 
+TEST(Task, MessagesUseFewerPlacesByTurns) {
+  FabricTask task = task_of(FabricOperation::write);
+  task.places = 2;
+  EXPECT_EQ(buffer_bytes(task, 2), 2000u);
+  const FabricLoad load = load_of(task, 0, 2);
+  EXPECT_EQ(load.messages[1].remote, 1000u);
+  EXPECT_EQ(load.messages[2].local, 0u);
+  EXPECT_EQ(load.messages[2].remote, 0u);
+  EXPECT_EQ(load.messages[2].turn, 2u);
+  task.places = 9;
+  EXPECT_EQ(buffer_bytes(task, 2), 3000u);
+}
+
 TEST(Task, AllToAllLeavesEveryPairAPlaceAndARail) {
   constexpr int kProcesses = 4;
   FabricTask task = task_of(FabricOperation::all_to_all, true);

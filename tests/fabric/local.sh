@@ -40,6 +40,10 @@ for provider in shm tcp; do
   measured 5 write --provider $provider --sizes 5000 --window 3 --messages 40 \
     --issue direct,blocking,nonblocking --producers 1,3
 done
+measured 2 write,send_recv --provider shm --sizes 5000 --window 3 --messages 40 --places 1
+grep -q '"places":1' journal.jsonl || fail "no places"
+measured 3 write --provider tcp --sizes 5000 --window 3 --messages 40 \
+  --issue direct,blocking,nonblocking --producers 1
 grep -q '"latency_p99_us"' journal.jsonl || fail "no latencies"
 grep -q '"completion_us"' journal.jsonl || fail "no times of the proxy"
 grep -q '"provider":"tcp;ofi_rxm"' journal.jsonl || fail "no provider"
