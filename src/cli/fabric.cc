@@ -59,9 +59,8 @@ class FabricCommand : public Command {
     add("--messages", messages_, "COUNT",
         "Messages of an iteration; default: as many windows as fit into 32 MiB, from 1 to 32");
     add("--places", places_, "COUNT",
-        "Places in memory, which messages use by turns (1: all one buffer, which stays in the "
-        "cache; "
-        "what came last into each is checked); default: each message has its own");
+        "Places in memory, which messages use by turns (1: one buffer, which stays in the cache); "
+        "what came last into each is checked; default: each message has its own");
     add("--chunk", chunk_, "BYTES",
         "Cut a message into pieces of so many bytes; 0: as few as there are rails; default 1M, of "
         "--memory-path ipc 0");
