@@ -5,8 +5,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/error.h"
-
 namespace duet {
 namespace {
 
@@ -368,48 +366,6 @@ TEST_F(Expectations, MessagesThatTakeAnotherWayHaveNone) {
   const Expectation unknown = expect_fabric(record, site());
   EXPECT_FALSE(unknown.bound.has_value());
   EXPECT_NE(unknown.unknown.find("--link-gbit"), std::string::npos);
-}
-
-TEST(Promises, EveryFileOfSpecsDevicesIsReadAndNamesItsModelsOnce) {
-  std::map<std::string, std::string> files;
-  for (const Promise& promise : promises()) {
-    for (const std::string& model : promise.models) {
-      EXPECT_TRUE(files.emplace(model, promise.file).second) << model;
-      EXPECT_EQ(find_promise(model), &promise);
-    }
-    EXPECT_NE(promise.sources, "") << promise.file;
-    for (const auto& [dtype, efficiency] : promise.efficiency) {
-      EXPECT_EQ(promise.tflops.count(dtype), 1u) << promise.file << ": " << name(dtype);
-    }
-  }
-  for (const char* model : {"AMD Instinct MI300X", "AMD Instinct MI350X", "AMD Instinct MI355X",
-                            "NVIDIA H100 80GB HBM3", "NVIDIA H200", "NVIDIA B200",
-                            "NVIDIA A100-SXM4-80GB", "NVIDIA L40S"}) {
-    EXPECT_EQ(files.count(model), 1u) << model;
-  }
-  EXPECT_EQ(find_promise("Some GPU"), nullptr);
-}
-
-TEST(Promises, BadTextsAreRefusedByName) {
-  const auto complaint = [](const std::string& from, const std::string& to) {
-    std::string text = kSwitched;
-    text.replace(text.find(from), from.size(), to);
-    try {
-      parse_promise("one.toml", text);
-      return std::string();
-    } catch (const UsageError& error) {
-      return std::string(error.what());
-    }
-  };
-  EXPECT_NE(complaint("gb_per_s = 4000", "gb_per_s = -1").find("memory.gb_per_s"),
-            std::string::npos);
-  EXPECT_NE(complaint("bf16 = 1000", "bfloat = 1").find("bfloat"), std::string::npos);
-  EXPECT_NE(complaint("\"switch\"", "\"ring\"").find("mesh"), std::string::npos);
-  EXPECT_NE(complaint("executor = \"dma\"", "mover = \"dma\"").find("unknown key"),
-            std::string::npos);
-  EXPECT_NE(complaint("efficiency = 0.85", "efficiency = 1.5").find("at most 1"),
-            std::string::npos);
-  EXPECT_NE(complaint("[\"One\", \"One 80GB\"]", "[]").find("a list of texts"), std::string::npos);
 }
 
 }  // namespace
