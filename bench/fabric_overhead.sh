@@ -3,8 +3,8 @@
 # Prints the medians over the turns, and that of the turns' ratios: above 1 where Duet is faster.
 # Writes are held against bench/fabric_loop.cc, messages there and back against fi_pingpong, which has
 # one buffer for all. Each turn's figure is a mean: fi_pingpong says no other, and times over tcp fall
-# into two heaps, between which a median would leap. A round is long, since on two cores the threads by
-# which Duet's processes agree on its end interrupt those that poll.
+# into two heaps, between which a median would leap. Rounds are long: what Duet does once a round, as
+# its processes agree on the end, counts for more in shorter ones.
 set -euo pipefail
 duet=$(realpath "$1")
 loop=$(realpath "$2")

@@ -13,8 +13,8 @@ class PollingCore {
   void polled(bool found);
 
   // Polls until nothing else has run on the core for a fifth of a millisecond, 10 ms at most.
-  // Threads that have just been woken, as by a barrier, may share a core for some milliseconds
-  // while another is idle: until the kernel's next look at its cores.
+  // Threads that have just been woken, as by a barrier, may share a core while another is idle,
+  // until the kernel moves one; where that takes longer, they still share it afterwards.
   void settle(const std::function<void()>& poll);
 
  private:
