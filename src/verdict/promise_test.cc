@@ -25,6 +25,11 @@ kind = "Bridge"
 topology = "switch"
 count = 18
 gb_per_s = 450
+[host_link]
+kind = "PCIe 5.0 x16"
+gb_per_s = 63
+[power]
+watts = 700
 [[copy]]
 kind = "peer"
 executor = "dma"
