@@ -33,8 +33,8 @@ RunAgain sleeping(int milliseconds) {
 
 TEST(EnergyProbe, TakesEachUnderItsName) {
   EnergyProbe probe(steady_source(), 0.3, 20, {});
-  probe.take("both")(sleeping(12));
-  probe.take("compute")(sleeping(10));
+  probe.take("both")(sleeping(60));
+  probe.take("compute")(sleeping(50));
   probe.take("communication")(sleeping(4));
   const OverlapDraw draw = probe.draw("both", "compute", "communication");
   const double watts = 500, off = 3 * draw.resolution;
@@ -43,8 +43,8 @@ TEST(EnergyProbe, TakesEachUnderItsName) {
   for (const RunEnergy& run : {draw.together, draw.compute, draw.communication}) {
     EXPECT_NEAR(run.joules, watts * run.seconds, off * watts * run.seconds);
   }
-  EXPECT_GE(draw.together.seconds, 0.012);
-  EXPECT_LT(draw.communication.seconds, draw.compute.seconds);
+  EXPECT_GE(draw.together.seconds, 0.06);
+  EXPECT_LT(draw.communication.seconds, draw.compute.seconds);  // sleep is late on a busy machine
   EXPECT_EQ(draw.watts_limit, 700);
   EXPECT_THROW(probe.draw("both", "compute", "others"), BadArgument);
 }
