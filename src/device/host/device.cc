@@ -2,7 +2,6 @@
 #include "device/host/device.h"
 
 #include <fmt/format.h>
-#include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "core/affinity.h"
 #include "core/error.h"
 #include "core/units.h"
 #include "device/contents.h"
@@ -31,19 +31,6 @@ std::string cpu_model() {
     if (line.rfind("model name", 0) == 0) return trim(line.substr(line.find(':') + 1));
   }
   return "unknown CPU";
-}
-
-std::vector<int> allowed_cores() {
-  cpu_set_t mask;
-  CPU_ZERO(&mask);
-  std::vector<int> cores;
-  if (sched_getaffinity(0, sizeof mask, &mask) == 0) {
-    for (int core = 0; core < CPU_SETSIZE; ++core) {
-      if (CPU_ISSET(static_cast<std::size_t>(core), &mask)) cores.push_back(core);
-    }
-  }
-  if (cores.empty()) cores.push_back(0);
-  return cores;
 }
 
 // Consecutive cores to each device; where there are more devices than cores, they share.

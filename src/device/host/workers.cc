@@ -1,10 +1,10 @@
 // Scheduling of host streams onto worker threads.
 #include "device/host/workers.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <chrono>
+
+#include "core/affinity.h"
 
 namespace duet::host {
 namespace {
@@ -146,11 +146,7 @@ bool Workers::take_operation(std::unique_lock<std::mutex>& lock) {
 }
 
 void Workers::loop(Worker& self) {
-  cpu_set_t mask;
-  CPU_ZERO(&mask);
-  for (int core : cores_) CPU_SET(static_cast<std::size_t>(core), &mask);
-  sched_setaffinity(0, sizeof mask, &mask);  // best effort: unbound where it is not allowed
-
+  bind_to(cores_);
   std::unique_lock<std::mutex> lock(board_.mutex);
   while (!stop_) {
     if (take_part(lock) || take_operation(lock)) continue;

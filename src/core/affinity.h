@@ -1,0 +1,15 @@
+// The cores that a thread may run on, as the kernel numbers them.
+#pragma once
+
+#include <vector>
+
+namespace duet {
+
+// This thread's; never empty.
+std::vector<int> allowed_cores();
+
+// Binds this thread, and those it makes from then on, to these. No more than a wish: where the
+// kernel does not allow it the thread runs where it did.
+void bind_to(const std::vector<int>& cores);
+
+}  // namespace duet
