@@ -22,13 +22,10 @@ OneSided::OneSided(Traffic& traffic, RailSet& rails, const FabricLoad& load, con
       here_(here),
       there_(there),
       now_(std::move(now)),
+      cuts_(load, rails.all_living()),
       progress_(load.messages.size()) {
   latencies_.reserve(load.messages.size());
   ends_.reserve(load.messages.size());
-  const std::vector<int> living = rails.all_living();
-  for (const Message& message : load.messages) {
-    pieces_.push_back(cut_message(load.bytes, message.turn, load.mode, living, load.chunk));
-  }
 }
 
 void OneSided::start() {
@@ -40,7 +37,7 @@ void OneSided::start() {
 void OneSided::open(std::size_t message) { begin(message, now_()); }
 
 void OneSided::begin(std::size_t message, double now) {
-  const std::vector<MessagePiece>& pieces = pieces_[message];
+  const std::vector<MessagePiece>& pieces = cuts_.of(load_.messages[message].turn);
   progress_[message] = {now, pieces.size()};
   for (const MessagePiece& piece : pieces) queue({message, piece});
 }

@@ -54,8 +54,8 @@ class OneSided : public Sender {
   const Region& here_;
   const Region& there_;
   std::function<double()> now_;
-  std::vector<std::vector<MessagePiece>> pieces_;  // by message, as all rails were living
-  std::vector<Part> parts_;                        // by token
+  MessageCuts cuts_;         // for the rails that were living at first
+  std::vector<Part> parts_;  // by token
   std::vector<std::uint64_t> free_;
   std::vector<Progress> progress_;  // by message
   std::size_t replaced_ = 0;

@@ -48,4 +48,11 @@ std::vector<MessagePiece> cut_message(std::uint64_t bytes, std::uint64_t turn, R
   return pieces;
 }
 
+MessageCuts::MessageCuts(const MessageShape& shape, const std::vector<int>& rails) {
+  const std::size_t different = shape.mode == RailMode::round_robin ? rails.size() : 1;
+  for (std::size_t turn = 0; turn < different; ++turn) {
+    cuts_.push_back(cut_message(shape.bytes, turn, shape.mode, rails, shape.chunk));
+  }
+}
+
 }  // namespace duet

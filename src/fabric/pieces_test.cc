@@ -65,5 +65,25 @@ TEST(Pieces, AllRailsBeginAtOnce) {
   for (int i = 0; i < 4; ++i) EXPECT_EQ(pieces[static_cast<std::size_t>(i)].rail, i);
 }
 
+TEST(Pieces, OfALoadAreThoseOfEachMessage) {
+  const std::vector<int> rails = {0, 2, 5};
+  MessageShape shape;
+  shape.bytes = 1027;
+  shape.chunk = 256;
+  for (const RailMode mode : {RailMode::single, RailMode::split, RailMode::round_robin}) {
+    shape.mode = mode;
+    const MessageCuts cuts(shape, rails);
+    for (std::uint64_t turn = 0; turn < 7; ++turn) {
+      const auto expected = cut_message(shape.bytes, turn, mode, rails, shape.chunk);
+      ASSERT_EQ(cuts.of(turn).size(), expected.size());
+      for (std::size_t i = 0; i < expected.size(); ++i) {
+        EXPECT_EQ(cuts.of(turn)[i].rail, expected[i].rail);
+        EXPECT_EQ(cuts.of(turn)[i].offset, expected[i].offset);
+        EXPECT_EQ(cuts.of(turn)[i].bytes, expected[i].bytes);
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace duet

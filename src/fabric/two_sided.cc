@@ -22,12 +22,9 @@ TwoSided::TwoSided(Side side, Traffic& traffic, RailSet& rails, const FabricLoad
       out_(out),
       in_(in),
       now_(std::move(now)),
+      cuts_(load, rails.all_living()),
       states_(load.messages.size()) {
   latencies_.reserve(load.messages.size());
-  const std::vector<int> living = rails.all_living();
-  for (const Message& message : load.messages) {
-    pieces_.push_back(cut_message(load.bytes, message.turn, load.mode, living, load.chunk));
-  }
 }
 
 // Twice the window: the next one's buffers wait while this one's are being answered.
@@ -47,13 +44,13 @@ void TwoSided::ask(double now) {
 }
 
 void TwoSided::expect(std::size_t message) {
-  const std::vector<MessagePiece>& all = pieces_[message];
+  const std::vector<MessagePiece>& all = cuts_.of(load_.messages[message].turn);
   states_[message].to_receive = all.size();
   for (std::size_t i = 0; i < all.size(); ++i) queue(message, i, all[i], false);
 }
 
 void TwoSided::send(std::size_t message) {
-  const std::vector<MessagePiece>& all = pieces_[message];
+  const std::vector<MessagePiece>& all = cuts_.of(load_.messages[message].turn);
   states_[message].to_send = all.size();
   for (std::size_t i = 0; i < all.size(); ++i) queue(message, i, all[i], true);
 }

@@ -52,7 +52,7 @@ class TwoSided : public Sender {
   const Region& out_;
   const Region& in_;
   std::function<double()> now_;
-  std::vector<std::vector<MessagePiece>> pieces_;  // by message
+  MessageCuts cuts_;
   std::vector<State> states_;
   std::size_t expected_ = 0, sent_ = 0, ended_ = 0;
   std::vector<double> latencies_;
