@@ -62,12 +62,16 @@ std::string SharedMemory::key() const {
   return key;
 }
 
-std::string this_place() {
+std::string this_boot() {
   std::string boot;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  return boot;
+}
+
+std::string this_place() {
   char space[64] = "";
   static_cast<void>(readlink("/proc/self/ns/pid", space, sizeof space - 1) < 0);
-  return boot + " " + space;
+  return this_boot() + " " + space;
 }
 
 void require_mappable(const SharedMemory& shared, const std::string& kind) {

@@ -34,6 +34,9 @@ struct SharedMemory {
   std::string key() const;
 };
 
+// The same in all processes of this machine, in whichever container; "" where the kernel hides it.
+std::string this_boot();
+
 // The same in processes that can map each other's memory.
 std::string this_place();
 

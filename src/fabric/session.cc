@@ -6,6 +6,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/packing.h"
+#include "fabric/core_choice.h"
 #include "fabric/detour/ipc_rail.h"
 #include "fabric/library.h"
 #include "fabric/selection.h"
@@ -42,16 +43,23 @@ std::vector<RailInfo> chosen_rails(const FabricSettings& settings, int numa_node
 FabricSession::FabricSession(Processes& processes, const FabricSettings& settings, int numa_node)
     : processes_(processes), settings_(settings) {
   std::vector<std::string> counts;
+  std::vector<UsableCores> cores;
   run_together(processes_, [&] {
     infos_ = chosen_rails(settings_, numa_node);
-    counts = processes_.gather_all(std::to_string(infos_.size()), "all processes to find rails",
-                                   kMeetSeconds);
+    const std::string mine = pack({std::to_string(infos_.size()), usable_cores(numa_node).say()});
+    for (const std::string& each :
+         processes_.gather_all(mine, "all processes to find rails", kMeetSeconds)) {
+      const std::vector<std::string> items = unpack(each);
+      counts.push_back(items.at(0));
+      cores.push_back(UsableCores::parse(items.at(1)));
+    }
   });
   for (std::size_t i = 1; i < counts.size(); ++i) {
     if (counts[i] == counts[0]) continue;
     throw UsageError(fmt::format("process 0 has {} rails and process {} has {}: expected as many",
                                  counts[0], i, counts[i]));
   }
+  core_ = choose_core(cores, static_cast<std::size_t>(processes_.index()));
 }
 
 FabricSession::~FabricSession() { close(); }

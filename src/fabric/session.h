@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,8 @@ class FabricSession {
   Processes& processes() { return processes_; }
   const FabricSettings& settings() const { return settings_; }
   std::vector<int> peers() const;  // the other processes
+  // What this process may poll on alone, as choose_core() says.
+  std::optional<int> core() const { return core_; }
 
   // Opens and connects what is not lost, for messages in such memory of the device; nothing to do
   // where that is so already. The device must outlive the session. Throws Error, Unavailable where
@@ -86,6 +89,7 @@ class FabricSession {
   Processes& processes_;
   FabricSettings settings_;
   std::vector<RailInfo> infos_;
+  std::optional<int> core_;
   std::map<int, std::string> lost_;  // by rail, in words
   Use use_;
   std::unique_ptr<RailSet> rails_;  // null: closed

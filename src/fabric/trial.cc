@@ -31,7 +31,8 @@ FabricTrial::FabricTrial(FabricSession& session, const FabricTask& task, Device&
       task_(task),
       device_(device),
       stop_(std::move(stop)),
-      self_(session.processes().index()) {
+      self_(session.processes().index()),
+      core_(session.core()) {
   session_.open(device, task_.memory, task_.path);
   session_.require(task_.mode);
   memory_ = std::make_unique<FabricMemory>(session_, task_, device);
@@ -73,7 +74,7 @@ void FabricTrial::turn() {
 }
 
 void FabricTrial::wait_for_peers() {
-  core_.settle([this] { turn(); });
+  core_.hold();
   Greeting& greeting = session_.greeting();
   RailSet& rails = session_.rails();
   std::vector<int> used = rails.all_living();
@@ -159,6 +160,7 @@ void FabricTrial::agree(double seconds) {
   const double bytes = static_cast<double>(task_.bytes) * task_.messages;
   const double wall = steady_now() - since_;
   const bool stop = stop_ && stop_();
+  core_.release();  // of which the gathering thread gets none
   GatherBeside others(
       session_.processes(),
       pack({fmt::format("{} {} {}", seconds, wall, stop ? 1 : 0), session_.losses()}),
