@@ -3,8 +3,9 @@
 # Prints the medians over the turns, and that of the turns' ratios: above 1 where Duet is faster.
 # Writes are held against bench/fabric_loop.cc, messages there and back against fi_pingpong, which has
 # one buffer for all. Each turn's figure is a mean: fi_pingpong says no other, and times over tcp fall
-# into two heaps, between which a median would leap. Rounds are long: what Duet does once a round, as
-# its processes agree on the end, counts for more in shorter ones.
+# into two heaps, between which a median would leap. The peers' processes are bound to cores of their
+# own, as Duet's are: whether they share one is luck, and no overhead. Rounds are long: what Duet does
+# once a round, as its processes agree on the end, counts for more in shorter ones.
 set -euo pipefail
 duet=$(realpath "$1")
 loop=$(realpath "$2")
@@ -12,6 +13,10 @@ turns=${3:-15}
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
+
+# What this script may run on; the peers take the first two.
+mapfile -t cores < <(taskset -cp $$ | sed 's/.*: //' | tr , '\n' |
+  awk -F- '{ for (i = $1; i <= $NF; ++i) print i }')
 
 median() { sort -g | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
 
@@ -25,10 +30,10 @@ ours() {
 
 # pingpong PROVIDER BYTES: seconds there and back.
 pingpong() {
-  local port=$((20000 + RANDOM % 10000))
-  timeout 60 fi_pingpong -p "$1" -e rdm -S "$2" -I 3000 -B $port > /dev/null 2>&1 &
+  local port=$((20000 + RANDOM % 10000)) end=(fi_pingpong -p "$1" -e rdm -S "$2" -I 3000)
+  timeout 60 taskset -c "${cores[0]}" "${end[@]}" -B $port > /dev/null 2>&1 &
   sleep 0.3
-  timeout 60 fi_pingpong -p "$1" -e rdm -S "$2" -I 3000 -P $port 127.0.0.1 2> /dev/null |
+  timeout 60 taskset -c "${cores[1]}" "${end[@]}" -P $port 127.0.0.1 2> /dev/null |
     awk 'NR == 2 { print 2e-6 * $(NF - 1) }'
   wait
 }
