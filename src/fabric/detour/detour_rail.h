@@ -50,14 +50,14 @@ class DetourRail : public Rail {
   virtual void begin(std::uint64_t operation) = 0;
   // What pass_on() gave to the library's rail has ended.
   virtual void passed(std::uint64_t operation) = 0;
-  virtual void heard(int peer, const Word& word) = 0;
+  virtual void heard(int peer, const RailWord& word) = 0;
 
   Rail& straight() { return *rail_; }
   Device& device() { return device_; }
   // Of the device's memory out to peers, and in from them.
   CopyQueue& out() { return out_; }
   CopyQueue& in() { return in_; }
-  void send(int peer, const Word& word) { words_.send(peer, word); }
+  void send(int peer, const RailWord& word) { words_.send(peer, word); }
   const RailPost& operation(std::uint64_t operation) const { return operations_.at(operation); }
   // To the library's rail; `post` must not be of memory that takes the detour.
   void pass_on(std::uint64_t operation, const RailPost& post);

@@ -81,8 +81,8 @@ void IpcRail::begin(std::uint64_t operation) {
 void IpcRail::written(std::uint64_t operation) {
   const RailPost& post = this->operation(operation);
   if (post.call == RailCall::write_imm) {
-    Word word;
-    word.kind = Word::Kind::arrived;
+    RailWord word;
+    word.kind = RailWord::Kind::arrived;
     word.immediate = post.immediate;
     send(post.peer, word);
   }
@@ -92,8 +92,8 @@ void IpcRail::written(std::uint64_t operation) {
 void IpcRail::offer(std::uint64_t operation) {
   const RailPost& post = this->operation(operation);
   const Place& place = place_of(post);
-  Word word;
-  word.kind = Word::Kind::offered;
+  RailWord word;
+  word.kind = RailWord::Kind::offered;
   word.memory = place.number;
   word.offset = static_cast<std::uint64_t>(post.data - place.span.data);
   word.bytes = post.bytes;
@@ -102,7 +102,7 @@ void IpcRail::offer(std::uint64_t operation) {
   send(post.peer, word);
 }
 
-void IpcRail::pull(std::uint64_t operation, const Word& offered) {
+void IpcRail::pull(std::uint64_t operation, const RailWord& offered) {
   const RailPost& post = this->operation(operation);
   const auto found = reached_.find({post.peer, offered.memory});
   if (found == reached_.end() || offered.bytes > post.bytes) {
@@ -112,15 +112,15 @@ void IpcRail::pull(std::uint64_t operation, const Word& offered) {
   to.bytes = offered.bytes;
   in().start(to, theirs(found->second, offered.offset, offered.bytes),
              [this, operation, peer = post.peer, word = offered]() mutable {
-               word.kind = Word::Kind::taken;
+               word.kind = RailWord::Kind::taken;
                send(peer, word);
                end(operation);
              });
 }
 
-void IpcRail::heard(int peer, const Word& word) {
-  if (word.kind == Word::Kind::arrived) return tell_arrival(word.immediate);
-  if (word.kind == Word::Kind::taken) return end(word.operation);
+void IpcRail::heard(int peer, const RailWord& word) {
+  if (word.kind == RailWord::Kind::arrived) return tell_arrival(word.immediate);
+  if (word.kind == RailWord::Kind::taken) return end(word.operation);
   const auto waiting = receives_.find({peer, word.tag});
   if (waiting == receives_.end()) {
     offers_[{peer, word.tag}] = word;

@@ -19,17 +19,17 @@ class IpcRail : public DetourRail {
   std::shared_ptr<const RemoteMemory> reach_place(int peer, const std::string& said) override;
   void begin(std::uint64_t operation) override;
   void passed(std::uint64_t) override {}
-  void heard(int peer, const Word& word) override;
+  void heard(int peer, const RailWord& word) override;
 
   Span own(const RailPost& post);
   Span theirs(const RemoteMemory& remote, std::uint64_t offset, std::uint64_t bytes);
   void written(std::uint64_t operation);
   void offer(std::uint64_t operation);
-  void pull(std::uint64_t operation, const Word& offered);
+  void pull(std::uint64_t operation, const RailWord& offered);
 
   std::map<std::pair<int, std::uint64_t>, RemoteMemory> reached_;  // by peer and number
   std::map<Message, std::uint64_t> receives_;  // operations that wait for an offer
-  std::map<Message, Word> offers_;             // that wait for a receive
+  std::map<Message, RailWord> offers_;         // that wait for a receive
   std::uint64_t numbers_ = 0;
 };
 

@@ -16,7 +16,7 @@ std::size_t RailWords::add_block() {
   block->words.resize(kWordsInBlock);
   auto* data = reinterpret_cast<std::byte*>(block->words.data());
   block->memory =
-      rail_.register_memory({nullptr, data, kWordsInBlock * sizeof(Word), MemoryKind::plain});
+      rail_.register_memory({nullptr, data, kWordsInBlock * sizeof(RailWord), MemoryKind::plain});
   blocks_.push_back(std::move(block));
   slots_.resize(first + kWordsInBlock);
   return first;
@@ -30,7 +30,7 @@ void RailWords::open(int peer) {
   }
 }
 
-void RailWords::send(int peer, const Word& word) {
+void RailWords::send(int peer, const RailWord& word) {
   if (free_.empty()) {
     const std::size_t first = add_block();
     for (std::size_t place = first; place < slots_.size(); ++place) free_.push_back(place);
@@ -42,7 +42,7 @@ void RailWords::send(int peer, const Word& word) {
   sends_.push_back(place);
 }
 
-Word& RailWords::word_at(std::size_t place) {
+RailWord& RailWords::word_at(std::size_t place) {
   return blocks_[place / kWordsInBlock]->words[place % kWordsInBlock];
 }
 
@@ -51,7 +51,7 @@ RailPost RailWords::post(std::size_t place) {
   post.call = slots_[place].receives ? RailCall::receive : RailCall::send;
   post.peer = slots_[place].peer;
   post.data = reinterpret_cast<std::byte*>(&word_at(place));
-  post.bytes = sizeof(Word);
+  post.bytes = sizeof(RailWord);
   post.memory = blocks_[place / kWordsInBlock]->memory.get();
   post.tag = kTag | static_cast<std::uint64_t>(slots_[place].receives ? post.peer : self_);
   post.id = kIds | place;

@@ -12,7 +12,7 @@
 
 namespace duet {
 
-struct Word {
+struct RailWord {
   enum class Kind : std::uint32_t { arrived, settled, wanted, ready, offered, taken };
   Kind kind = Kind::arrived;
   std::uint32_t told = 0;       // arrived: is there an immediate value for the user?
@@ -27,7 +27,7 @@ struct Word {
 
 class RailWords {
  public:
-  using Heard = std::pair<int, Word>;  // from this peer
+  using Heard = std::pair<int, RailWord>;  // from this peer
 
   // Of process `self`. The rail must outlive it, and take no posts with these ids and tags from
   // anybody else.
@@ -35,7 +35,7 @@ class RailWords {
 
   // From now on the peer's words can come, and words go to it. Throws Error.
   void open(int peer);
-  void send(int peer, const Word& word);
+  void send(int peer, const RailWord& word);
 
   // Posts what the rail takes. Throws Error.
   void turn();
@@ -56,13 +56,13 @@ class RailWords {
   };
   // Places for words, registered together.
   struct Block {
-    std::vector<Word> words;
+    std::vector<RailWord> words;
     std::unique_ptr<RailMemory> memory;
   };
 
   std::size_t add_block();  // of its first place
   RailPost post(std::size_t place);
-  Word& word_at(std::size_t place);
+  RailWord& word_at(std::size_t place);
 
   Rail& rail_;
   int self_;

@@ -61,7 +61,7 @@ StagedRail::Stretch StagedRail::stretch_of(std::uint64_t operation) const {
 void StagedRail::begin(std::uint64_t operation) {
   switch (this->operation(operation).call) {
     case RailCall::read:
-      return ask(operation, Word::Kind::wanted);
+      return ask(operation, RailWord::Kind::wanted);
     case RailCall::receive:
       return pass_mirror_on(operation);
     default:
@@ -87,7 +87,7 @@ void StagedRail::passed(std::uint64_t operation) {
     case RailCall::read:
       return copy_in(operation);
     default:
-      return ask(operation, Word::Kind::arrived);
+      return ask(operation, RailWord::Kind::arrived);
   }
 }
 
@@ -96,9 +96,9 @@ void StagedRail::copy_in(std::uint64_t operation) {
   in().start(stretch.memory, stretch.mirror, [this, operation] { end(operation); });
 }
 
-void StagedRail::ask(std::uint64_t operation, Word::Kind kind) {
+void StagedRail::ask(std::uint64_t operation, RailWord::Kind kind) {
   const RailPost& post = this->operation(operation);
-  Word word;
+  RailWord word;
   word.kind = kind;
   word.told = post.call == RailCall::write_imm ? 1 : 0;
   word.immediate = post.immediate;
@@ -109,29 +109,29 @@ void StagedRail::ask(std::uint64_t operation, Word::Kind kind) {
   send(post.peer, word);
 }
 
-void StagedRail::heard(int peer, const Word& word) {
-  if (word.kind == Word::Kind::settled) return end(word.operation);
-  if (word.kind == Word::Kind::ready) return pass_mirror_on(word.operation);
+void StagedRail::heard(int peer, const RailWord& word) {
+  if (word.kind == RailWord::Kind::settled) return end(word.operation);
+  if (word.kind == RailWord::Kind::ready) return pass_mirror_on(word.operation);
   const auto known = known_->find(word.memory);
   if (known == known_->end()) return;  // gone after a failure: nobody waits any more
   const Stretch stretch = stretch_of(*known->second, word.offset, word.bytes);
-  if (word.kind == Word::Kind::arrived) return copy_in_for(peer, word, stretch);
+  if (word.kind == RailWord::Kind::arrived) return copy_in_for(peer, word, stretch);
   copy_out_for(peer, word, stretch);
 }
 
-void StagedRail::copy_in_for(int peer, const Word& word, const Stretch& stretch) {
+void StagedRail::copy_in_for(int peer, const RailWord& word, const Stretch& stretch) {
   in().start(stretch.memory, stretch.mirror, [this, peer, word] {
     if (word.told != 0) tell_arrival(word.immediate);
-    Word answer = word;
-    answer.kind = Word::Kind::settled;
+    RailWord answer = word;
+    answer.kind = RailWord::Kind::settled;
     send(peer, answer);
   });
 }
 
-void StagedRail::copy_out_for(int peer, const Word& word, const Stretch& stretch) {
+void StagedRail::copy_out_for(int peer, const RailWord& word, const Stretch& stretch) {
   out().start(stretch.mirror, stretch.memory, [this, peer, word] {
-    Word answer = word;
-    answer.kind = Word::Kind::ready;
+    RailWord answer = word;
+    answer.kind = RailWord::Kind::ready;
     send(peer, answer);
   });
 }

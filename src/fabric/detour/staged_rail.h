@@ -34,15 +34,15 @@ class StagedRail : public DetourRail {
   std::shared_ptr<const RemoteMemory> reach_place(int peer, const std::string& said) override;
   void begin(std::uint64_t operation) override;
   void passed(std::uint64_t operation) override;
-  void heard(int peer, const Word& word) override;
+  void heard(int peer, const RailWord& word) override;
 
   static Stretch stretch_of(const Mirrored& place, std::uint64_t offset, std::uint64_t bytes);
   Stretch stretch_of(std::uint64_t operation) const;
   void pass_mirror_on(std::uint64_t operation);
   void copy_in(std::uint64_t operation);
-  void ask(std::uint64_t operation, Word::Kind kind);
-  void copy_in_for(int peer, const Word& word, const Stretch& stretch);
-  void copy_out_for(int peer, const Word& word, const Stretch& stretch);
+  void ask(std::uint64_t operation, RailWord::Kind kind);
+  void copy_in_for(int peer, const RailWord& word, const Stretch& stretch);
+  void copy_out_for(int peer, const RailWord& word, const Stretch& stretch);
 
   std::shared_ptr<Mirrors> mirrors_;
   std::shared_ptr<Known> known_ = std::make_shared<Known>();  // a place may outlive the rail
