@@ -9,7 +9,7 @@
 namespace duet {
 namespace {
 
-constexpr const char* kIndent = "  ";
+constexpr const char* kTextIndent = "  ";
 
 std::string percent(double share) { return fmt::format("{:.1f}%", 100 * share); }
 
@@ -38,7 +38,7 @@ std::string advice_text(const OverlapScenario& scenario, const DeviceTable& tabl
                              {"slowdown", Align::right},
                              {"together", Align::right},
                              {"units", Align::right}},
-                            rows, kIndent);
+                            rows, kTextIndent);
 }
 
 std::string score_text(const Score& score) {
@@ -55,7 +55,7 @@ std::string score_text(const Score& score) {
                 {"best"},
                 {"measured", Align::right},
                 {"loss", Align::right}},
-               rows, kIndent) +
+               rows, kTextIndent) +
          fmt::format("\nright (within 1% of the best) in {} of {}, worst loss {}\n", score.right(),
                      score.scenarios.size(), percent(score.worst_loss()));
 }

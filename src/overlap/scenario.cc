@@ -14,11 +14,12 @@
 namespace duet {
 namespace {
 
-constexpr double kMostBytes = 1e15;  // doubles are whole numbers here
+constexpr double kMostWholeBytes = 1e15;  // doubles are whole numbers here
 
 std::uint64_t whole_bytes(TomlTable& table) {
   const double bytes = table.positive("bytes");
-  if (bytes != std::floor(bytes) || bytes > kMostBytes) table.fail("bytes", "a number of bytes");
+  if (bytes != std::floor(bytes) || bytes > kMostWholeBytes)
+    table.fail("bytes", "a number of bytes");
   return static_cast<std::uint64_t>(bytes);
 }
 

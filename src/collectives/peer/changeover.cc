@@ -35,18 +35,18 @@ std::string call_of(const CaseId& id) {
   return text;
 }
 
-struct Call {
+struct MeasuredCall {
   CollectiveKind kind;
   WayTimes times;
 };
 
-std::map<std::string, Call> calls_of(const std::vector<Finished>& finished) {
-  std::map<std::string, Call> calls;
+std::map<std::string, MeasuredCall> calls_of(const std::vector<Finished>& finished) {
+  std::map<std::string, MeasuredCall> calls;
   for (const Finished& one : finished) {
     const auto* kind = axis<std::string>(one.id, "collective");
     const auto* bytes = axis<std::int64_t>(one.id, "bytes");
     if (one.id.benchmark != "collective" || kind == nullptr || bytes == nullptr) continue;
-    Call& call = calls[call_of(one.id)];
+    MeasuredCall& call = calls[call_of(one.id)];
     call.kind = parse_collective(*kind);
     call.times.bytes = static_cast<std::uint64_t>(*bytes);
     if (one.id.engine == "kernel") call.times.kernel_seconds = one.median_seconds;

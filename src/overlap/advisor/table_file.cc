@@ -84,10 +84,10 @@ Whole whole(const Json& value, std::uint64_t most) {
 }
 
 constexpr std::uint64_t kMostUnits = 1000000;
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 60;
+constexpr std::uint64_t kMostTableBytes = std::uint64_t{1} << 60;
 
 int units(const Json& value) { return whole<int>(value, kMostUnits); }
-std::uint64_t bytes(const Json& value) { return whole<std::uint64_t>(value, kMostBytes); }
+std::uint64_t bytes(const Json& value) { return whole<std::uint64_t>(value, kMostTableBytes); }
 
 std::vector<UnitFactor> factors(const Json& json) {
   std::vector<UnitFactor> all;
