@@ -19,6 +19,10 @@ enum class MemoryKind {
 
 const char* name(MemoryKind kind);
 
+// What so much of the CPU's memory is aligned to. From a page on to a page: who pins it or copies
+// it between processes goes by pages, of which 4 KiB would else touch two.
+constexpr std::size_t host_alignment(std::uint64_t bytes) { return bytes < 4096 ? 256 : 4096; }
+
 // `data` is an address of the owner's own (of peer memory: the device that mapped it); only where
 // the device says so (host devices, pinned, managed and plain memory) may the CPU follow it.
 struct Span {

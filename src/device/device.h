@@ -71,8 +71,9 @@ class Device {
   // wrapped in. Throws Unavailable where the device has no streams but Duet's.
   virtual std::unique_ptr<Stream> wrap(void* native);
 
-  // Uninitialised memory, aligned to 256 bytes. 0 bytes give an empty buffer. Throws OutOfMemory,
-  // and the device stays usable.
+  // Uninitialised memory, aligned to 256 bytes; plain memory as host_alignment() says, but for a
+  // simulated device's. 0 bytes give an empty buffer. Throws OutOfMemory, and the device stays
+  // usable.
   Buffer allocate(std::uint64_t bytes, MemoryKind kind = MemoryKind::device);
 
   // The user's own memory as a span of this device; it stays the user's. Throws BadArgument where

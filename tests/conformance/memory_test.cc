@@ -58,6 +58,9 @@ TEST_P(Memory, IsAlignedAndKnowsItself) {
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer.span().data) % 256, 0u);
   EXPECT_EQ(buffer.span().owner, &device());
   EXPECT_EQ(buffer.bytes(), 77u);
+  if (device().info().kind == "sim") return;
+  const Buffer page = device().allocate(4097, MemoryKind::plain);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(page.span().data) % 4096, 0u);
 }
 
 TEST_P(Memory, OfNoBytesIsNotAnError) {

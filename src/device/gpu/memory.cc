@@ -10,8 +10,6 @@
 namespace duet::DUET_GPU {
 namespace {
 
-constexpr std::size_t kAlignment = 256;
-
 // Whole pages of 64 KiB: another process maps an allocation that ends within one in small pages
 // throughout, and its copy engines then reach 262 GB/s of 382 (four H200 pushing to each other).
 constexpr std::uint64_t kPage = 64 << 10;
@@ -44,8 +42,9 @@ gpuError_t allocate_as(MemoryKind kind, void** data, std::uint64_t bytes) {
 }  // namespace
 
 Span GpuDevice::acquire_plain(std::uint64_t bytes) {
-  const std::size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-  void* data = std::aligned_alloc(kAlignment, rounded);
+  const std::size_t alignment = host_alignment(bytes);
+  const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
+  void* data = std::aligned_alloc(alignment, rounded);
   if (data == nullptr) throw OutOfMemory(shortage(info_, bytes, MemoryKind::plain));
   return {this, static_cast<std::byte*>(data), bytes, MemoryKind::plain};
 }

@@ -89,7 +89,7 @@ Span HostDevice::acquire(std::uint64_t bytes, MemoryKind kind) {
   }
   // Pages of 2 MiB where the kernel has them: large copies and GEMMs miss the TLB less.
   const bool huge = kind != MemoryKind::plain && bytes >= kHugePage;
-  const std::size_t alignment = huge ? kHugePage : 256;
+  const std::size_t alignment = huge ? kHugePage : host_alignment(bytes);
   const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
   const bool shared = kind == MemoryKind::device && machine_.shareable();
   void* data = shared ? exports_.allocate(rounded) : std::aligned_alloc(alignment, rounded);
