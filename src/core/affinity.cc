@@ -20,6 +20,8 @@ std::vector<int> allowed_cores() {
   return cores;
 }
 
+int current_core() { return sched_getcpu(); }
+
 void bind_to(const std::vector<int>& cores) {
   cpu_set_t mask;
   CPU_ZERO(&mask);

@@ -8,6 +8,9 @@ namespace duet {
 // This thread's; never empty.
 std::vector<int> allowed_cores();
 
+// The one it is on, which may be another by the time this returns; -1: unknown.
+int current_core();
+
 // Binds this thread, and those it makes from then on, to these. No more than a wish: where the
 // kernel does not allow it the thread runs where it did.
 void bind_to(const std::vector<int>& cores);

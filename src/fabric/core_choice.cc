@@ -53,8 +53,14 @@ UsableCores UsableCores::parse(const std::string& said) {
   return usable;
 }
 
+std::vector<int> beginning_with(int core, std::vector<int> cores) {
+  const auto found = std::find(cores.begin(), cores.end(), core);
+  if (found != cores.end()) std::rotate(cores.begin(), found, cores.end());
+  return cores;
+}
+
 UsableCores usable_cores(int numa_node) {
-  UsableCores usable{this_boot(), allowed_cores()};
+  UsableCores usable{this_boot(), beginning_with(current_core(), allowed_cores())};
   sort_by_distance(usable.cores, numa_node);
   return usable;
 }

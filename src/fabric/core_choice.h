@@ -16,8 +16,12 @@ struct UsableCores {
   static UsableCores parse(const std::string& said);  // throws Error
 };
 
+// These and in their order, but that one, where it is among them, and what follows it come first.
+std::vector<int> beginning_with(int core, std::vector<int> cores);
+
 // This thread's. Those of the NUMA node (-1: any) come first, and of each physical core one
-// hardware thread before any second one.
+// hardware thread before any second one; of equals the one that the thread is on and those after
+// it, so that runs beside each other do not all take the machine's first cores.
 UsableCores usable_cores(int numa_node);
 
 // One process's of all, by index: in turn each takes the first that none before it has taken.

@@ -44,6 +44,11 @@ TEST(CoreChoice, IsOfWhatThisThreadMayRunOn) {
   EXPECT_EQ(heard.cores, usable.cores);
 }
 
+TEST(CoreChoice, BeginsWithTheCoreThatAThreadIsOn) {
+  EXPECT_EQ(beginning_with(4, {0, 1, 4, 5}), (std::vector<int>{4, 5, 0, 1}));
+  EXPECT_EQ(beginning_with(-1, {0, 1}), (std::vector<int>{0, 1}));
+}
+
 TEST(PollingCore, BindsItsThreadUntilItIsReleased) {
   const std::vector<int> before = allowed_cores();
   {
