@@ -7,37 +7,10 @@
 #include <string>
 
 #include "core/error.h"
+#include "verdict/promise_fixture.h"
 
 namespace duet {
 namespace {
-
-constexpr const char* kPromised = R"(
-name = "Maker One"
-models = ["One", "One 80GB"]
-compute_units = 100
-[compute.tflops]
-bf16 = 1000
-[memory]
-gib = 80
-gb_per_s = 4000
-[link]
-kind = "Bridge"
-topology = "switch"
-count = 18
-gb_per_s = 450
-[host_link]
-kind = "PCIe 5.0 x16"
-gb_per_s = 63
-[power]
-watts = 700
-[[copy]]
-kind = "peer"
-executor = "dma"
-efficiency = 0.9
-[[copy]]
-kind = "local"
-efficiency = 0.85
-)";
 
 TEST(Promises, EveryFileOfSpecsDevicesIsReadAndNamesItsModelsOnce) {
   std::map<std::string, std::string> files;
@@ -61,7 +34,7 @@ TEST(Promises, EveryFileOfSpecsDevicesIsReadAndNamesItsModelsOnce) {
 
 TEST(Promises, BadTextsAreRefusedByName) {
   const auto complaint = [](const std::string& from, const std::string& to) {
-    std::string text = kPromised;
+    std::string text = kMakerOne;
     text.replace(text.find(from), from.size(), to);
     try {
       parse_promise("one.toml", text);
