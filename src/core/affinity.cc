@@ -11,12 +11,10 @@ std::vector<int> allowed_cores() {
   cpu_set_t mask;
   CPU_ZERO(&mask);
   std::vector<int> cores;
-  if (sched_getaffinity(0, sizeof mask, &mask) == 0) {
-    for (int core = 0; core < CPU_SETSIZE; ++core) {
-      if (CPU_ISSET(static_cast<std::size_t>(core), &mask)) cores.push_back(core);
-    }
+  if (sched_getaffinity(0, sizeof mask, &mask) != 0) return cores;
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (CPU_ISSET(static_cast<std::size_t>(core), &mask)) cores.push_back(core);
   }
-  if (cores.empty()) cores.push_back(0);
   return cores;
 }
 

@@ -5,7 +5,7 @@
 
 namespace duet {
 
-// This thread's; never empty.
+// This thread's; none where the kernel does not say, as on machines with more than 1024.
 std::vector<int> allowed_cores();
 
 // The one it is on, which may be another by the time this returns; -1: unknown.

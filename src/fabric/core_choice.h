@@ -13,7 +13,7 @@ struct UsableCores {
   std::vector<int> cores;  // as the kernel numbers them, the best ones first
 
   std::string say() const;
-  static UsableCores parse(const std::string& said);  // throws Error
+  static UsableCores parse(const std::string& said);  // what say() said
 };
 
 // These and in their order, but that one, where it is among them, and what follows it come first.

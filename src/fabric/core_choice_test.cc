@@ -5,9 +5,6 @@
 
 #include <set>
 
-#include "core/affinity.h"
-#include "fabric/polling_core.h"
-
 namespace duet {
 namespace {
 
@@ -47,23 +44,6 @@ TEST(CoreChoice, IsOfWhatThisThreadMayRunOn) {
 TEST(CoreChoice, BeginsWithTheCoreThatAThreadIsOn) {
   EXPECT_EQ(beginning_with(4, {0, 1, 4, 5}), (std::vector<int>{4, 5, 0, 1}));
   EXPECT_EQ(beginning_with(-1, {0, 1}), (std::vector<int>{0, 1}));
-}
-
-TEST(PollingCore, BindsItsThreadUntilItIsReleased) {
-  const std::vector<int> before = allowed_cores();
-  {
-    PollingCore core(before.back());
-    core.hold();
-    EXPECT_EQ(allowed_cores(), std::vector<int>{before.back()});
-    core.hold();
-    core.release();
-    EXPECT_EQ(allowed_cores(), before);
-    core.hold();
-  }
-  EXPECT_EQ(allowed_cores(), before);
-  PollingCore none(std::nullopt);
-  none.hold();
-  EXPECT_EQ(allowed_cores(), before);
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ constexpr double kPatience = 15e-6;  // to leave a core that none waits for cost
 void PollingCore::hold() {
   if (!core_ || !before_.empty()) return;
   before_ = allowed_cores();
-  bind_to({*core_});
+  if (!before_.empty()) bind_to({*core_});
 }
 
 void PollingCore::release() {

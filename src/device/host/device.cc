@@ -164,7 +164,8 @@ std::optional<Difference> HostDevice::check(const Span& span, const Fill& fill) 
 
 HostMachine::HostMachine(int devices)
     : name_(devices == 1 ? "host" : fmt::format("host:{}", devices)), turns_(make_thread_turns()) {
-  const std::vector<int> cores = allowed_cores();
+  std::vector<int> cores = allowed_cores();
+  if (cores.empty()) cores.push_back(0);
   const std::uint64_t memory = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
                                static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   for (int i = 0; i < devices; ++i) {
