@@ -17,6 +17,7 @@ cd "$folder"
 # What this script may run on; the peers take the first two.
 mapfile -t cores < <(taskset -cp $$ | sed 's/.*: //' | tr , '\n' |
   awk -F- '{ for (i = $1; i <= $NF; ++i) print i }')
+((${#cores[@]} > 1)) || { echo "needs two cores, may use ${cores[*]}" >&2; exit 1; }
 
 median() { sort -g | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
 
