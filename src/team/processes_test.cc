@@ -8,6 +8,7 @@
 #include <map>
 #include <thread>
 
+#include "core/error.h"
 #include "team/launch.h"
 #include "team/team.h"
 
@@ -51,6 +52,26 @@ class Environment {
  private:
   std::vector<std::string> names_;
 };
+
+// A port that outgoing connections are given as well: Linux gives them the even ones.
+int even_port() {
+  for (int port = 40000;; port += 2) {
+    try {
+      return Socket::listen(port).port();
+    } catch (const UsageError&) {
+    }
+  }
+}
+
+// Without a listener, a connection that is given the very port it asks for reaches itself.
+TEST(Socket, IsNeverItsOwnPeer) {
+  const int port = even_port();
+  std::string reason;
+  for (int attempt = 0; attempt < 60000; ++attempt) {
+    ASSERT_FALSE(Socket::connect("127.0.0.1", port, reason).open()) << "attempt " << attempt;
+  }
+  EXPECT_NO_THROW(Socket::listen(port));
+}
 
 TEST(LaunchedBy, CountsSrunsTasksHoweverTheyAreConnected) {
   const std::map<std::string, std::string> task{

@@ -71,6 +71,22 @@ bool connect_in_time(int descriptor, const addrinfo& to) {
   return false;
 }
 
+// While nobody listens at a port, a connection may be given that port as its own and so reach
+// itself (RFC 9293, 3.5, simultaneous open), and then hold it against the one who is to listen.
+bool reached_itself(int descriptor) {
+  sockaddr_storage own{}, peer{};
+  socklen_t own_length = sizeof own, peer_length = sizeof peer;
+  if (getsockname(descriptor, reinterpret_cast<sockaddr*>(&own), &own_length) != 0 ||
+      getpeername(descriptor, reinterpret_cast<sockaddr*>(&peer), &peer_length) != 0 ||
+      own_length != peer_length || std::memcmp(&own, &peer, own_length) != 0) {
+    return false;
+  }
+  const linger reset{1, 0};  // the port is free at once, not after a minute
+  setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+  errno = ECONNREFUSED;
+  return true;
+}
+
 }  // namespace
 
 Socket& Socket::operator=(Socket&& other) noexcept {
@@ -122,7 +138,8 @@ Socket Socket::connect(const std::string& address, int port, std::string& reason
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> list(found, freeaddrinfo);
   for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
     Socket socket(::socket(each->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (socket.open() && connect_in_time(socket.descriptor_, *each)) {
+    if (socket.open() && connect_in_time(socket.descriptor_, *each) &&
+        !reached_itself(socket.descriptor_)) {
       prepare(socket.descriptor_);
       return socket;
     }

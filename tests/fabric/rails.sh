@@ -6,7 +6,8 @@
 # Expects the program in `duet`.
 left=duet-left-$$
 right=duet-right-$$
-meeting_port=$((33000 + $$ % 2000))
+source "$(dirname "$0")/../ports.sh"
+meeting_port=$port
 pids=()
 codes=()
 

@@ -3,6 +3,7 @@
 # PROGRAM. Exit 77 where there are no two GPUs.
 set -euo pipefail
 program=$(realpath "$1")
+source "$(dirname "$0")/../ports.sh"
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
@@ -10,7 +11,6 @@ gpus=$(nvidia-smi -L 2> /dev/null | wc -l) || true
 ((gpus > 1)) || exit 77
 unset RANK WORLD_SIZE LOCAL_RANK
 failures=0
-port=$((36000 + $$ % 2000))
 
 fail() {
   echo "FAIL: $*" >&2

@@ -2,6 +2,7 @@
 # Installs a build, moves what was installed elsewhere, builds the examples against it there and
 # runs them: install.sh BUILD EXAMPLES COMPILER.
 set -euo pipefail
+source "$(dirname "$0")/../ports.sh"
 build=$(realpath "$1") examples=$(realpath "$2") compiler=$3
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -55,7 +56,7 @@ timeout 60 built/all_gather host:4 warp > out.run 2> err.run || code=$?
 [[ $code == 2 && $(wc -l < err.run) == 1 ]] || fail "an engine that is not there: exit $code"
 
 # Two processes of two ranks each.
-export MASTER_ADDR=127.0.0.1 MASTER_PORT=$((40000 + $$ % 10000)) WORLD_SIZE=2
+export MASTER_ADDR=127.0.0.1 MASTER_PORT=$port WORLD_SIZE=2
 RANK=1 timeout 60 built/all_gather host:2 > out.1 2> err.1 & other=$!
 RANK=0 timeout 60 built/all_gather host:2 > out.0 2> err.0 || fail "process 0: exit $?"
 wait $other || fail "process 1: exit $?"

@@ -2,13 +2,13 @@
 # Runs communicator_ranks as two processes of two ranks: communicator.sh PROGRAM.
 set -euo pipefail
 program=$(realpath "$1")
+source "$(dirname "$0")/../ports.sh"
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
 failures=0
 unset RANK WORLD_SIZE LOCAL_RANK
 export MASTER_ADDR=127.0.0.1
-port=$((33000 + $$ % 2000))
 
 # both CODE SCENARIO [ENGINE [ENGINE OF PROCESS 1]]: both processes end with CODE.
 both() {

@@ -5,6 +5,7 @@
 # kernels) and nobody meets. On GPUs the driver takes some of these seconds to take contexts down.
 set -euo pipefail
 program=$(realpath "$1")
+source "$(dirname "$0")/../ports.sh"
 device=$2
 shift 2
 folder=$(mktemp -d)
@@ -27,7 +28,6 @@ running() { [[ $(grep -ls looping out.* | wc -l) == "$WORLD_SIZE" ]]; }
 
 # dies ENGINE INDEX NAME COLLECTIVE [own]: kills process INDEX, which messages call NAME; own: in
 # memory that the others cannot map.
-port=$((32000 + $$ % 700))
 dies() {
   local what="$1, $4, process $2${5:+, own memory}" rank code
   rm -f out.* err.*

@@ -3,6 +3,7 @@
 # where mpirun is not there.
 set -euo pipefail
 program=$(realpath "$1")
+source "$(dirname "$0")/../ports.sh"
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
@@ -17,7 +18,6 @@ fail() {
 }
 
 # start SIZE ARGUMENT...: that many processes by their variables, in the background; pids in pids.
-port=$((30000 + $$ % 2000))
 start() {
   local size=$1 rank
   shift

@@ -3,6 +3,7 @@
 # collective_ranks. dma and auto send through slots; kernel says why it cannot.
 set -euo pipefail
 program=$(realpath "$1")
+source "$(dirname "$0")/../ports.sh"
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
@@ -10,7 +11,6 @@ failures=0
 unset LOCAL_RANK
 export MASTER_ADDR=127.0.0.1
 export DUET_TUNING=/nowhere/tuning.json  # not the user's
-port=$((34000 + $$ % 2000))
 
 # all_end_with CODE PROCESSES ENGINE
 all_end_with() {

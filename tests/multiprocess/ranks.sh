@@ -3,6 +3,7 @@
 # only what is of interest there.
 set -euo pipefail
 program=$(realpath "$1")
+source "$(dirname "$0")/../ports.sh"
 device=${2:-host}
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -18,7 +19,6 @@ fail() {
 }
 
 # A port of its own for every run: one that was used may still be closing.
-port=$((20000 + $$ % 10000))
 new_run() {
   rm -f err.*
   export MASTER_PORT=$((++port))
