@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <future>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -31,11 +32,12 @@ TEST(Within, ReturnsWhenWhatTheCallOwnedIsGone) {
 
 TEST(Within, RethrowsAndGivesUp) {
   EXPECT_THROW(within(60, "a call", kNever, [] { throw BadArgument("no"); }), BadArgument);
-  const auto sleep = [] { std::this_thread::sleep_for(std::chrono::milliseconds(200)); };
-  EXPECT_THROW(within(0.01, "a call", kNever, sleep), Timeout);
-  EXPECT_THROW(within(
-                   60, "a call", [] { return true; }, sleep),
-               Error);
+  std::promise<void> enough;
+  const auto wait = [may_end = enough.get_future().share()] { may_end.wait(); };
+  EXPECT_THROW(within(0.01, "a call", kNever, wait), Timeout);
+  const auto always = [] { return true; };
+  EXPECT_THROW(within(60, "a call", always, wait), Error);
+  enough.set_value();  // to the threads that were left
 }
 
 }  // namespace
