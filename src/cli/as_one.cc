@@ -7,6 +7,7 @@
 #include <iostream>
 #include <optional>
 
+#include "cli/interrupt.h"
 #include "core/error.h"
 #include "team/agreement.h"
 #include "team/launch.h"
@@ -38,6 +39,7 @@ int fail(Processes& processes, const std::string& text, int code) {
 
 int as_one(Processes& processes, const std::function<int()>& command) {
   if (processes.size() == 1) return command();
+  processes.stop_when(interrupted);
   std::optional<int> code;
   try {
     run_together(processes, [&] { code = command(); });

@@ -46,10 +46,13 @@ int Lockstep::decided(int mine, const std::string& what) {
   return std::stoi(processes_->gather_all(std::to_string(mine), what, kDeadlineSeconds).front());
 }
 
-void Lockstep::require_all() const {
+void Lockstep::require_all(const std::string& seen) const {
   if (processes_ == nullptr) return;
   const std::string reason = processes_->failure();
-  if (!reason.empty()) throw PeerFailed(reason);
+  if (reason.empty()) return;
+  // What only heard of it begins so.
+  const bool same = seen.empty() || seen.rfind(reason, 0) == 0;
+  throw PeerFailed(same ? reason : fmt::format("{}; before that: {}", reason, seen));
 }
 
 }  // namespace duet

@@ -26,8 +26,9 @@ class Lockstep {
   bool decided(bool mine, const std::string& what);
   int decided(int mine, const std::string& what);
 
-  // Throws PeerFailed where a process is gone: what it did to a case is not the case's failure.
-  void require_all() const;
+  // Throws PeerFailed where a process is gone: what it did to a case is not the case's failure. Its
+  // text ends with what was seen of it here.
+  void require_all(const std::string& seen) const;
 
  private:
   Processes* processes_;

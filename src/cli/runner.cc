@@ -33,6 +33,7 @@ class Runner {
   Record measure(const Case& one);
   Record repeated(const Case& one, const Record& first);
   std::optional<Record> fresh(const Case& one);
+  void require_all(const Record& record);
   bool doubtful(const Record& record);
   void count(Outcome outcome);
 
@@ -117,14 +118,18 @@ std::optional<Record> Runner::fresh(const Case& one) {
   std::optional<Record> record;
   try {
     record = measure(one);
-    lockstep_.require_all();
+    require_all(*record);
     if (doubtful(*record)) record = repeated(one, *record);
-    lockstep_.require_all();
+    require_all(*record);
   } catch (const Interrupted&) {
     tally_.interrupted = true;
   }
   if (options_.progress != nullptr) options_.progress->done();
   return record;
+}
+
+void Runner::require_all(const Record& record) {
+  lockstep_.require_all(outcome_of(record) == Outcome::failed ? reason_of(record) : "");
 }
 
 bool Runner::doubtful(const Record& record) {

@@ -7,6 +7,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 
@@ -19,9 +20,10 @@ constexpr std::size_t kLongestHello = 4096;
 
 }  // namespace
 
-Hub::Hub(int port, int size, std::string token)
+Hub::Hub(int port, int size, std::string token, double patience_seconds)
     : size_(size),
       token_(std::move(token)),
+      patience_(patience_seconds),
       listener_(Socket::listen(port)),
       wake_(eventfd(0, EFD_CLOEXEC)),
       members_(static_cast<std::size_t>(size)) {
@@ -42,7 +44,7 @@ void Hub::serve() {
     std::vector<pollfd> all{{wake_, POLLIN, 0}, {listener_.descriptor(), POLLIN, 0}};
     for (const Member& member : members_) all.push_back({member.socket.descriptor(), POLLIN, 0});
     for (const Socket& socket : unknown_) all.push_back({socket.descriptor(), POLLIN, 0});
-    if (poll(all.data(), all.size(), -1) < 0 && errno != EINTR) return;
+    if (poll(all.data(), all.size(), milliseconds_left()) < 0 && errno != EINTR) return;
     const auto ready = [&](std::size_t i) { return all[i].revents != 0; };
     if (ready(0)) break;
     std::vector<Socket> unknown = std::move(unknown_);
@@ -61,6 +63,7 @@ void Hub::serve() {
       Socket socket = listener_.accept();
       if (socket.open()) unknown_.push_back(std::move(socket));
     }
+    give_up_on_silent();
   }
   tell_all({"ended", members_.front().name + " has ended"});
 }
@@ -100,6 +103,7 @@ void Hub::listen_to(Member& member) {
   const auto frame = member.socket.receive();
   if (!frame || frame->empty()) return leave(member, "gone", member.name + " is gone");
   try {
+    member.asked.reset();
     take(member, *frame);
   } catch (const std::exception& error) {  // no process of this program sends such a frame
     leave(member, "gone", fmt::format("{} is not understood: {}", member.name, error.what()));
@@ -116,6 +120,11 @@ void Hub::take(Member& member, const Frame& frame) {
     member.socket.send({"who", missing({std::stol(frame.at(1)), std::stol(frame.at(2))})});
   } else if (kind == "fail") {
     tell_all({"fail", frame.at(1), frame.at(2)});
+  } else if (kind == "call") {
+    member.socket.send({"here"});
+    call_all();
+  } else if (kind == "here") {
+    return;
   } else if (kind == "bye") {
     leave(member, "ended", member.name + " has ended");
   } else {
@@ -133,6 +142,37 @@ void Hub::gather(int index, const Frame& frame) {
   // What all have passed nobody waits for any more, failed rounds of earlier epochs among it.
   gatherings_.erase(gatherings_.begin(), gatherings_.upper_bound(round));
   tell_all(all);
+}
+
+// A process that is stopped, or whose machine is gone without a word, keeps its connection.
+void Hub::call_all() {
+  for (Member& member : members_) {
+    if (!member.socket.open() || member.asked) continue;
+    member.asked = Clock::now();
+    member.socket.send({"call"});
+  }
+}
+
+int Hub::milliseconds_left() const {
+  std::optional<Clock::time_point> first;
+  for (const Member& member : members_) {
+    if (member.socket.open() && member.asked && (!first || *member.asked < *first)) {
+      first = member.asked;
+    }
+  }
+  if (!first) return -1;
+  const std::chrono::duration<double, std::milli> left = *first + patience_ - Clock::now();
+  return std::max(0, static_cast<int>(left.count()) + 1);
+}
+
+void Hub::give_up_on_silent() {
+  for (Member& member : members_) {
+    if (!member.socket.open() || !member.asked || Clock::now() < *member.asked + patience_)
+      continue;
+    leave(member, "gone",
+          fmt::format("{} has not answered for {:.3g} s and counts as gone", member.name,
+                      patience_.count()));
+  }
 }
 
 void Hub::leave(Member& member, const char* kind, const std::string& text) {

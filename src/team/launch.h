@@ -15,6 +15,7 @@ struct Launch {
   int port = 0;                        // of process 0's hub; 0: any free one, told by `broadcast`
   std::string token;                   // the same in all processes of a run
   std::optional<int> local_index;      // among the processes of this node
+  double patience_seconds = 10;        // who answers nothing for so long is gone
   // Where a launcher connects the processes: gives everyone what process 0 brings, at most 4 KiB;
   // called once, by all. Empty where port and addresses are known.
   std::function<std::string(const std::string&)> broadcast;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "team/rendezvous.h"
@@ -11,9 +12,8 @@
 namespace duet {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr double kAnswerSeconds = 2;  // the hub answers at once or never
+constexpr std::chrono::milliseconds kLookAtStop{250};
 
 }  // namespace
 
@@ -25,6 +25,7 @@ Processes::Processes(Launch launch, double deadline_seconds)
     : index_(launch.index),
       size_(launch.size),
       local_index_(launch.local_index),
+      patience_(launch.patience_seconds),
       place_(fmt::format("pid {} on {}", getpid(), host_name())),
       label_(fmt::format("process {}", launch.index)) {
   if (size_ == 1) {
@@ -52,6 +53,7 @@ Processes::~Processes() {
 void Processes::meet(const Launch& launch, double deadline_seconds) {
   const auto begin = Clock::now();
   socket_ = connect_to_hub(launch, deadline_seconds);
+  hub_place_ = fmt::format("{}:{}", fmt::join(launch.addresses, ", "), launch.port);
   send({"hello", launch.token, std::to_string(index_), std::to_string(size_), name()});
   listener_ = std::thread([this] { listen(); });
   const double spent = std::chrono::duration<double>(Clock::now() - begin).count();
@@ -95,9 +97,9 @@ std::vector<std::string> Processes::gather_all(const std::string& mine, const st
   lock.unlock();
   send({"gather", std::to_string(round.first), std::to_string(round.second), mine});
   lock.lock();
-  const bool in_time =
-      changed_.wait_for(lock, std::chrono::duration<double>(deadline_seconds),
-                        [&] { return gathered_.count(round) > 0 || !failure_locked().empty(); });
+  const bool in_time = wait(lock, deadline_seconds, [&] {
+    return gathered_.count(round) > 0 || !failure_locked().empty();
+  });
   if (const auto found = gathered_.find(round); found != gathered_.end()) {
     std::vector<std::string> all = std::move(found->second);
     gathered_.erase(found);
@@ -115,6 +117,43 @@ void Processes::barrier(const std::string& what, double deadline_seconds) {
   gather_all("", what, deadline_seconds);
 }
 
+// Until `done`, or so long: false. Asks now and then who is still there.
+bool Processes::wait(std::unique_lock<std::mutex>& lock, double seconds,
+                     const std::function<bool()>& done) {
+  const auto after = [](Clock::time_point begin, std::chrono::duration<double> passed) {
+    return begin + std::chrono::duration_cast<Clock::duration>(passed);
+  };
+  const auto begin = Clock::now();
+  const auto end = after(begin, std::chrono::duration<double>(seconds));
+  auto ask = after(begin, patience_);
+  std::optional<Clock::time_point> stopped;
+  for (;;) {
+    auto look = std::min(end, called_ ? after(*called_, patience_) : ask);
+    if (stop_) look = std::min(look, Clock::now() + kLookAtStop);
+    if (changed_.wait_until(lock, look, done)) return true;
+    const auto now = Clock::now();
+    if (now >= end) return false;
+    if (called_ && now >= after(*called_, patience_)) {
+      called_.reset();
+      silent_ = true;
+      socket_.shut();  // the listener says so
+    } else if (!called_ && now >= ask) {
+      call(lock);
+      ask = after(now, patience_);
+    }
+    if (!stop_ || !stop_()) continue;
+    if (!stopped) stopped = now;
+    if (now >= after(*stopped, patience_)) throw Interrupted();
+  }
+}
+
+void Processes::call(std::unique_lock<std::mutex>& lock) {
+  if (!called_) called_ = Clock::now();
+  lock.unlock();
+  send({"call"});
+  lock.lock();
+}
+
 std::string Processes::missing(std::unique_lock<std::mutex>& lock, const Round& round) {
   missing_.reset();
   lock.unlock();
@@ -122,7 +161,7 @@ std::string Processes::missing(std::unique_lock<std::mutex>& lock, const Round& 
   lock.lock();
   changed_.wait_for(lock, std::chrono::duration<double>(kAnswerSeconds),
                     [&] { return missing_.has_value(); });
-  return missing_.value_or("and process 0 does not answer");
+  return missing_.value_or(fmt::format("process 0 ({}) does not answer", hub_place_));
 }
 
 void Processes::fail(const std::string& text) {
@@ -132,8 +171,10 @@ void Processes::fail(const std::string& text) {
     const std::lock_guard<std::mutex> lock(mutex_);
     epoch = epoch_;
   }
-  if (size_ > 1) return send({"fail", std::to_string(epoch), reason});
-  take({"fail", std::to_string(epoch), reason});
+  if (size_ == 1) return take({"fail", std::to_string(epoch), reason});
+  send({"fail", std::to_string(epoch), reason});
+  std::unique_lock<std::mutex> lock(mutex_);
+  call(lock);
 }
 
 void Processes::begin_epoch() {
@@ -192,13 +233,18 @@ void Processes::listen() {
   try {
     while (const auto frame = socket_.receive()) {
       if (frame->at(0) == "gone") died();
-      take(*frame);
+      if (frame->at(0) == "call") {
+        send({"here"});
+      } else {
+        take(*frame);
+      }
     }
   } catch (const std::exception& error) {
     end = fmt::format("is not understood: {}", error.what());
   }
   {
     const std::lock_guard<std::mutex> lock(mutex_);
+    if (silent_) end = fmt::format("has not answered for {:.3g} s", patience_.count());
     lost_ = gone_.empty() && !closing_;
     died_ = died_ || lost_;
   }
@@ -218,6 +264,8 @@ void Processes::take(const Frame& frame) {
       if (round.first >= epoch_) gathered_[round] = {frame.begin() + 3, frame.end()};
     } else if (kind == "who") {
       missing_ = frame.at(1);
+    } else if (kind == "here") {
+      called_.reset();
     } else if (kind == "fail") {
       const long epoch = std::stol(frame.at(1));
       if (epoch >= epoch_ && failures_.emplace(epoch, frame.at(2)).second) reason = frame.at(2);

@@ -3,6 +3,7 @@
 // asked for, so that nothing runs beside a measurement.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <map>
@@ -46,13 +47,19 @@ class Processes {
 
   // Everyone's bytes, by process. Every process calls it in the same order, from one thread at a
   // time. `what` ends the sentence "waiting for ...". Throws PeerFailed naming the process that is
-  // gone or failed, Timeout naming those that did not come; a Timeout is a failure for all.
+  // gone or failed, Timeout naming those that did not come; a Timeout is a failure for all. Who
+  // waits long, and who failed, has all others asked whether they are still there: one that does
+  // not answer for Launch::patience_seconds is gone.
   std::vector<std::string> gather_all(const std::string& mine, const std::string& what,
                                       double deadline_seconds);
   void barrier(const std::string& what, double deadline_seconds);
 
   // Ends everyone's waits, now and until the next epoch, with this process's name and the text.
   void fail(const std::string& text);
+
+  // From now on waits throw Interrupted once `stop` has been true for a launch's patience: those
+  // who are asked to stop as well have come by then. For one thread, while no other waits.
+  void stop_when(std::function<bool()> stop) { stop_ = std::move(stop); }
 
   // Waits of a failed epoch throw; those of the next one do not know of it. Every process begins
   // the same epochs; one that is gone has left all that follow.
@@ -75,6 +82,7 @@ class Processes {
 
  private:
   using Round = std::pair<long, long>;  // epoch, sequence
+  using Clock = std::chrono::steady_clock;
 
   void meet(const Launch& launch, double deadline_seconds);
   void listen();
@@ -82,6 +90,8 @@ class Processes {
   void take(const Frame& frame);
   void tell(const std::string& reason);
   void send(const Frame& frame);
+  void call(std::unique_lock<std::mutex>& lock);
+  bool wait(std::unique_lock<std::mutex>& lock, double seconds, const std::function<bool()>& done);
   std::string failure_locked() const;
   void raise(const std::string& what) const;
   std::string missing(std::unique_lock<std::mutex>& lock, const Round& round);
@@ -89,10 +99,12 @@ class Processes {
   const int index_;
   const int size_;
   const std::optional<int> local_index_;
+  const std::chrono::duration<double> patience_;
   const std::string place_;   // "pid 4711 on node1"
   std::unique_ptr<Hub> hub_;  // in process 0
   Socket socket_;
   std::thread listener_;
+  std::function<bool()> stop_;
 
   std::mutex sending_;
 
@@ -101,11 +113,13 @@ class Processes {
   std::string label_;
   long epoch_ = 0, sequence_ = 0;
   std::map<Round, std::vector<std::string>> gathered_;
-  std::map<long, std::string> failures_;  // by epoch
-  std::string gone_;                      // for good: who ended, and how
-  std::optional<std::string> missing_;    // the hub's answer
-  std::string hub_place_;                 // process 0's
-  bool refused_ = false;                  // by the hub, with the reason in gone_
+  std::map<long, std::string> failures_;     // by epoch
+  std::string gone_;                         // for good: who ended, and how
+  std::optional<std::string> missing_;       // the hub's answer
+  std::string hub_place_;                    // process 0's; before it is known its address
+  std::optional<Clock::time_point> called_;  // the hub, which has not answered so far
+  bool silent_ = false;                      // it never did
+  bool refused_ = false;                     // by the hub, with the reason in gone_
   bool closing_ = false;
   bool closed_ = false;  // the listener has ended
   bool lost_ = false;    // and process 0 had not said that it would

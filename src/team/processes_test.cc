@@ -133,6 +133,101 @@ TEST(Processes, AFailureIsToldAndForgottenInTheNextEpoch) {
   });
 }
 
+// Process `index` of two, which loses its patience soon.
+Launch impatient(int index, int port, double seconds = 0.2) {
+  Launch launch;
+  launch.index = index;
+  launch.size = 2;
+  launch.addresses = {"127.0.0.1"};
+  launch.port = port;
+  launch.patience_seconds = seconds;
+  return launch;
+}
+
+// What process 0 says while the other one has come and is silent: stopped, or its machine lost.
+std::string beside_a_silent_process(const std::function<void(Processes&)>& fn) {
+  const int port = free_port();
+  std::string said;
+  std::thread process_0([&] {
+    Processes processes(impatient(0, port), 20);
+    try {
+      fn(processes);
+    } catch (const PeerFailed& error) {
+      said = error.what();
+    }
+    EXPECT_TRUE(processes.lost_any());
+  });
+  std::string reason;
+  Socket silent;
+  while (!silent.open()) silent = Socket::connect("127.0.0.1", port, reason);
+  silent.send({"hello", "", "1", "2", "process 1 (a test's)"});
+  silent.send({"gather", "0", "0", "a test's"});
+  process_0.join();
+  return said;
+}
+
+TEST(Processes, WhoDoesNotAnswerIsGone) {
+  const std::string waited = beside_a_silent_process(
+      [](Processes& processes) { processes.barrier("what never comes", 20); });
+  EXPECT_EQ(waited,
+            "process 1 (a test's) has not answered for 0.2 s and counts as gone while waiting for "
+            "what never comes");
+  const std::string failed = beside_a_silent_process([](Processes& processes) {
+    processes.fail("no luck");
+    processes.begin_epoch();
+    processes.barrier("the next epoch", 20);
+  });
+  EXPECT_NE(failed.find("has not answered"), std::string::npos) << failed;
+}
+
+TEST(Processes, WhoAnswersMayTakeItsTime) {
+  const int port = free_port();
+  const auto run = [&](int index) {
+    Processes processes(impatient(index, port, 1), 20);
+    if (index == 1) std::this_thread::sleep_for(std::chrono::seconds(4));
+    processes.barrier("the slower one", 20);
+  };
+  std::thread other([&] { EXPECT_NO_THROW(run(1)); });
+  EXPECT_NO_THROW(run(0));
+  other.join();
+}
+
+TEST(Processes, Process0MayBeTheSilentOne) {
+  const Socket listener = Socket::listen(0);
+  std::thread process_0([&] {
+    const Socket socket = listener.accept();
+    socket.receive();
+    socket.receive();
+    socket.send({"all", "0", "0", "a test's", "mine"});
+    while (socket.receive()) continue;
+  });
+  Processes processes(impatient(1, listener.port()), 20);
+  try {
+    processes.barrier("what never comes", 20);
+    ADD_FAILURE() << "nothing was noticed";
+  } catch (const PeerFailed& error) {
+    EXPECT_STREQ(error.what(),
+                 "process 0 (a test's) has not answered for 0.2 s while waiting for what never "
+                 "comes");
+  }
+  EXPECT_TRUE(processes.lost_process_0());
+  process_0.join();
+}
+
+TEST(Processes, AWaitEndsWhenAskedTo) {
+  const int port = free_port();
+  std::atomic<bool> over{false};
+  std::thread other([&] {
+    Processes processes(impatient(1, port), 20);
+    while (!over) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  });
+  Processes processes(impatient(0, port), 20);
+  processes.stop_when([] { return true; });
+  EXPECT_THROW(processes.barrier("what never comes", 20), Interrupted);
+  over = true;
+  other.join();
+}
+
 TEST(Processes, TeamsOfUnequalMachinesMeet) {
   run_processes(3, [](Processes& processes) {
     const auto machine = open_machine(processes.index() == 1 ? "host:3" : "host");

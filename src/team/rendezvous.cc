@@ -39,7 +39,9 @@ std::string host_name() {
 std::unique_ptr<Hub> open_hub(Launch& launch) {
   std::unique_ptr<Hub> hub;
   if (launch.broadcast && launch.index == 0) launch.token = random_token();
-  if (launch.index == 0) hub = std::make_unique<Hub>(launch.port, launch.size, launch.token);
+  if (launch.index == 0) {
+    hub = std::make_unique<Hub>(launch.port, launch.size, launch.token, launch.patience_seconds);
+  }
   if (launch.broadcast) {
     std::string text;
     if (hub) {

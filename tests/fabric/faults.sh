@@ -111,6 +111,26 @@ during "process 0 killed" 10 'pkill -9 -P "${pids[0]}"' "" write --iterations 10
 [[ ${codes[1]} == 1 ]] || fail "process 0 killed: process 1 ended with ${codes[1]}"
 says err.1 "process 0 \(pid .*\) is gone" "process 0 killed"
 
+# Connections that stay as they were, to nobody who answers.
+kill_after_process_0() {
+  while kill -0 "${pids[0]}" 2> /dev/null; do sleep 0.1; done
+  pkill -9 -P "${pids[1]}"
+}
+
+during "peer stopped" 30 'pkill -STOP -P "${pids[1]}"' kill_after_process_0 write --stall 2 --iterations 100
+[[ ${codes[0]} == 1 ]] || fail "peer stopped: process 0 ended with ${codes[0]}"
+says err.0 "process 1 .* has not answered for 10 s .*: rail r[0-3] .* to process 1: nothing has ended" "peer stopped"
+
+during "node lost" 30 'down c; down r0; down r1; down r2; down r3' "" write --stall 2 --iterations 100
+ended_with 1 1 "node lost"
+says err.0 "process 1 .* has not answered for 10 s .*: rail r[0-3] .* to process 1: nothing has ended" "node lost"
+says err.1 "process 0 .* has not answered for 10 s" "node lost"
+for rail in c r0 r1 r2 r3; do ip -n "$left" link set "$rail" up; done
+wait_for_carriers
+
+during "meeting line down" 60 'down c' 'up c' write --iterations 10
+verified "meeting line down for 3 s"
+
 rm -f out.* err.*
 SECONDS=0
 start "$left" 0 write --provider tcp --rails r0 --sizes 1M --meet 2
