@@ -33,8 +33,7 @@ class Plan {
         stop_(std::move(stop)),
         device_(machine.device(options_.device)) {
     choose_operations(processes.size());
-    session_ =
-        std::make_shared<FabricSession>(processes, options_.settings, device_.info().numa_node);
+    session_ = std::make_shared<FabricSession>(processes, options_.settings, device_.info());
     choose_path(machine, processes);
     if (options_.sizes.empty()) options_.sizes = default_sizes();
     if (options_.modes.empty()) {

@@ -2,8 +2,8 @@
 #include "fabric/overview.h"
 
 #include "core/error.h"
+#include "fabric/description.h"
 #include "fabric/library.h"
-#include "fabric/selection.h"
 
 namespace duet {
 

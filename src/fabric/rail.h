@@ -17,6 +17,7 @@ struct RailInfo {
   std::string address;    // as people write it: "10.0.0.1"; "" where there is none
   double gbit_per_s = 0;  // of the link, one direction; 0: unknown
   int numa_node = -1;     // of the NIC; -1: unknown
+  int pci_hops = -1;      // from the device that sends, over PCIe; -1: unknown
 };
 
 // What a peer must know to write to or read from registered memory.

@@ -2,12 +2,12 @@
 #include "fabric/selection.h"
 
 #include <fmt/format.h>
-#include <hwloc.h>
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
+#include <climits>
 #include <sstream>
+#include <utility>
 
 #include "core/error.h"
 #include "core/units.h"
@@ -16,11 +16,13 @@
 namespace duet {
 namespace {
 
-int distance(const RailInfo& rail, int numa_node) {
+// By node, then by the way to the device.
+std::pair<int, int> distance(const RailInfo& rail, int numa_node) {
   constexpr const char* kLoopback = "lo";
-  if (rail.name == kLoopback) return 3;
-  if (rail.numa_node < 0 || numa_node < 0) return 1;
-  return rail.numa_node == numa_node ? 0 : 2;
+  const int hops = rail.pci_hops < 0 ? INT_MAX : rail.pci_hops;
+  if (rail.name == kLoopback) return {3, hops};
+  if (rail.numa_node < 0 || numa_node < 0) return {1, hops};
+  return {rail.numa_node == numa_node ? 0 : 2, hops};
 }
 
 std::string list(const std::vector<RailInfo>& rails) {
@@ -60,22 +62,6 @@ std::vector<RailInfo> named(const std::vector<RailInfo>& there, const std::strin
   return chosen;
 }
 
-double interface_gbit_per_s(const std::string& interface) {
-  std::ifstream file("/sys/class/net/" + interface + "/speed");
-  double mbit = 0;
-  return file >> mbit && mbit > 0 ? mbit / 1e3 : 0;
-}
-
-int numa_node_of(hwloc_topology_t topology, const std::string& nic) {
-  for (hwloc_obj_t each = nullptr; (each = hwloc_get_next_osdev(topology, each)) != nullptr;) {
-    if (each->name == nullptr || nic != each->name) continue;
-    const hwloc_obj_t parent = hwloc_get_non_io_ancestor_obj(topology, each);
-    const bool one = parent != nullptr && hwloc_bitmap_weight(parent->nodeset) == 1;
-    if (one) return hwloc_bitmap_first(parent->nodeset);
-  }
-  return -1;
-}
-
 }  // namespace
 
 std::vector<RailInfo> select_rails(std::vector<RailInfo> there, const std::string& wanted,
@@ -93,19 +79,6 @@ std::vector<RailInfo> select_rails(std::vector<RailInfo> there, const std::strin
   const auto [rest, error] = std::from_chars(wanted.data(), end, count);
   if (error == std::errc() && rest == end) return first(std::move(there), count);
   return named(there, wanted);
-}
-
-void describe_rails(std::vector<RailInfo>& rails) {
-  for (RailInfo& rail : rails) {
-    if (rail.gbit_per_s <= 0) rail.gbit_per_s = interface_gbit_per_s(rail.name);
-  }
-  hwloc_topology_t topology = nullptr;
-  if (hwloc_topology_init(&topology) != 0) return;
-  hwloc_topology_set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
-  if (hwloc_topology_load(topology) == 0) {
-    for (RailInfo& rail : rails) rail.numa_node = numa_node_of(topology, rail.name);
-  }
-  hwloc_topology_destroy(topology);
 }
 
 }  // namespace duet

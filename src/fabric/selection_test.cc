@@ -29,6 +29,16 @@ TEST(Selection, TheNearestComeFirst) {
   EXPECT_EQ(chosen("all"), "near any far ");
 }
 
+TEST(Selection, OnOneNodeTheShorterWayCounts) {
+  std::vector<RailInfo> rails = some();
+  for (RailInfo& rail : rails) rail.numa_node = 0;
+  rails[1].pci_hops = 5;
+  rails[3].pci_hops = 2;
+  std::string names;
+  for (const RailInfo& rail : select_rails(rails, "all", 0)) names += rail.name + " ";
+  EXPECT_EQ(names, "any far near ");
+}
+
 TEST(Selection, NamesAndAddressesKeepTheirOrder) {
   EXPECT_EQ(chosen("far, 10.0.1.1,lo"), "far near lo ");
 }

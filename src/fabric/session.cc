@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/packing.h"
 #include "fabric/core_choice.h"
+#include "fabric/description.h"
 #include "fabric/detour/ipc_rail.h"
 #include "fabric/library.h"
 #include "fabric/selection.h"
@@ -28,10 +29,10 @@ std::string packed(const std::map<int, std::string>& losses) {
   return pack(items);
 }
 
-std::vector<RailInfo> chosen_rails(const FabricSettings& settings, int numa_node) {
+std::vector<RailInfo> chosen_rails(const FabricSettings& settings, const DeviceInfo& device) {
   std::vector<RailInfo> there = fabric_library().rails(settings.provider);
-  describe_rails(there);
-  std::vector<RailInfo> chosen = select_rails(std::move(there), settings.rails, numa_node);
+  describe_rails(there, device.bus);
+  std::vector<RailInfo> chosen = select_rails(std::move(there), settings.rails, device.numa_node);
   for (RailInfo& rail : chosen) {
     if (settings.link_gbit > 0) rail.gbit_per_s = settings.link_gbit;
   }
@@ -40,13 +41,15 @@ std::vector<RailInfo> chosen_rails(const FabricSettings& settings, int numa_node
 
 }  // namespace
 
-FabricSession::FabricSession(Processes& processes, const FabricSettings& settings, int numa_node)
+FabricSession::FabricSession(Processes& processes, const FabricSettings& settings,
+                             const DeviceInfo& device)
     : processes_(processes), settings_(settings) {
   std::vector<std::string> counts;
   std::vector<UsableCores> cores;
   run_together(processes_, [&] {
-    infos_ = chosen_rails(settings_, numa_node);
-    const std::string mine = pack({std::to_string(infos_.size()), usable_cores(numa_node).say()});
+    infos_ = chosen_rails(settings_, device);
+    const std::string mine =
+        pack({std::to_string(infos_.size()), usable_cores(device.numa_node).say()});
     for (const std::string& each :
          processes_.gather_all(mine, "all processes to find rails", kMeetSeconds)) {
       const std::vector<std::string> items = unpack(each);

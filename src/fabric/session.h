@@ -27,9 +27,9 @@ struct FabricSettings {
 class FabricSession {
  public:
   // Chooses the rails; opens none. All processes make one, and from then on the same calls.
-  // `numa_node`: of the device, -1: unknown. Throws UsageError where a process has other rails than
+  // `device`: the nearest to it come first. Throws UsageError where a process has other rails than
   // can be meant, and Unavailable where there is no fabric library.
-  FabricSession(Processes& processes, const FabricSettings& settings, int numa_node);
+  FabricSession(Processes& processes, const FabricSettings& settings, const DeviceInfo& device);
   ~FabricSession();
 
   Processes& processes() { return processes_; }
