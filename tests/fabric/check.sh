@@ -2,6 +2,7 @@
 # (exit 77) with its reason where there can be no rails.
 set -euo pipefail
 duet=$(realpath "$1")
+here=$(realpath "$(dirname "$0")")
 source "$(dirname "$0")/rails.sh"
 folder=$(mktemp -d)
 cd "$folder"

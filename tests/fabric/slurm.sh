@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # `srun -N 2 duet fabric` under a real Slurm, a node in each of two network namespaces that four
 # rails of 1 Gbit/s join, and the job of deploy/slurm: slurm.sh PROGRAM.
-job=$(realpath "$(dirname "$0")/../../deploy/slurm/duet.sbatch")
 source "$(dirname "$0")/check.sh"
+job=$(realpath "$here/../../deploy/slurm/duet.sbatch")
 for each in munged slurmctld slurmd srun scontrol; do
   command -v "$each" > /dev/null || { echo "skipped: needs $each"; exit 77; }
 done
@@ -91,7 +91,7 @@ across() {
   within node0 timeout 100 srun --mpi=pmix -N 2 --ntasks-per-node=1 "$@"
 }
 
-measured() {  # ARGUMENT...
+ends() {
   across "$duet" fabric "${common[@]}" --csv table.csv "$@" > out.0 2> err.0
 }
 
@@ -108,11 +108,13 @@ write_configuration
 start_daemons
 wait_for_nodes
 [[ $(across "$duet" --version | wc -l) == 2 ]] || fail "srun starts one process a node"
-reaches "one rail" 96 101 measured write --rail-mode single --sizes 64M --window 1 --iterations 3
-reaches "split, one buffer of 256 MB" 97 101 \
-  measured write --rail-mode split --sizes 256MB --window 1 --iterations 3
+source "$here/expected_rates.sh"
 submits "the job" 0 fabric write "${common[@]}" --rail-mode split --sizes 16M --iterations 3
 [[ $(grep -c '"percent_of_link"' fabric-*.jsonl) == 2 ]] || fail "the job's journal"
+DUET_GPUS=1 submits "a job of GPUs where there is none" 2 collectives -b 1M -e 1M
+says err.0 "cuda" "a job of GPUs where there is none"
+DUET_GPUS=1 submits "collectives" 0 collectives --device host --engine mpi -b 1M -e 1M --seconds 0.1
+[[ $(grep -c '"verified":true' collectives-*.jsonl) == 7 ]] || fail "the collectives' journal"
 submits "a job of nothing" 2 nonsense
 says err.0 "expected fabric or collectives, not 'nonsense'" "a job of nothing"
 exit $((failures > 0))
