@@ -1,5 +1,8 @@
 // `duet fabric`: its flags, as options of the fabric benchmark.
+#include <fmt/format.h>
+
 #include <cstdlib>
+#include <utility>
 
 #include "cli/as_one.h"
 #include "cli/command.h"
@@ -15,6 +18,11 @@
 
 namespace duet {
 namespace {
+
+constexpr int kMostNodes = 256;  // processes of this machine
+constexpr int kMostMessages = 1 << 20;
+constexpr int kMostWindow = 1 << 16;
+constexpr int kMostProducers = 4096;
 
 MemoryKind parse_fabric_memory(const std::string& text) {
   if (text == "host") return MemoryKind::plain;
@@ -60,7 +68,8 @@ class FabricCommand : public Command {
         "Messages of an iteration; default: as many windows as fit into 32 MiB, from 1 to 32");
     add("--places", places_, "COUNT",
         "Places in memory, which messages use by turns (1: one buffer, which stays in the cache); "
-        "what came last into each is checked; default: each message has its own");
+        "what came last into each is checked; default: each message has its own, of what "
+        "--memory-limit has room for");
     add("--chunk", chunk_, "BYTES",
         "Cut a message into pieces of so many bytes; 0: as few as there are rails; default 1M, of "
         "--memory-path ipc 0");
@@ -100,7 +109,8 @@ class FabricCommand : public Command {
       throw UsageError("--nodes: expected without several processes: it starts them itself");
     }
     started_ = !OwnProcesses::told();
-    const OwnProcesses processes_made(nodes_.empty() ? 2 : parse_number(nodes_, 2, "--nodes"));
+    const OwnProcesses processes_made(
+        nodes_.empty() ? 2 : parse_number(nodes_, 2, "--nodes", kMostNodes));
     const auto processes = Processes::find(meet_seconds_);
     return as_one(*processes, [&] { return run_in(*processes, options, line); });
   }
@@ -159,22 +169,43 @@ class FabricCommand : public Command {
     if (!memory_.empty()) options.memory = parse_list(memory_, parse_fabric_memory);
     if (!path_.empty() && path_ != "auto") options.path = parse_memory_path(path_);
     if (!directions_.empty()) options.directions = parse_directions(directions_);
-    const auto window = [](const std::string& text) { return parse_number(text, 1, "--window"); };
+    const auto window = [](const std::string& text) {
+      return parse_number(text, 1, "--window", kMostWindow);
+    };
     if (!windows_.empty()) options.windows = parse_list(windows_, window);
     const auto threads = [](const std::string& text) {
-      return parse_number(text, 1, "--producers");
+      return parse_number(text, 1, "--producers", kMostProducers);
     };
     if (!producers_.empty()) options.producers = parse_list(producers_, threads);
     if (!fifo_memory_.empty()) {
       options.fifo_memory = parse_list(fifo_memory_, parse_fifo_memory);
     }
     if (!issues_.empty()) options.issues = parse_list(issues_, parse_rail_issue);
-    if (!messages_.empty()) options.messages = parse_number(messages_, 1, "--messages");
-    if (!places_.empty()) options.places = parse_number(places_, 1, "--places");
+    if (!messages_.empty()) {
+      options.messages = parse_number(messages_, 1, "--messages", kMostMessages);
+    }
+    if (!places_.empty()) options.places = parse_number(places_, 1, "--places", kMostMessages);
     if (!chunk_.empty()) options.chunk = parse_bytes(chunk_);
     if (!limit_.empty()) options.memory_limit = parse_bytes(limit_);
     options.mode = mode_of(mode_);
+    require_effect(options);
     return options;
+  }
+
+  // A flag that nothing of what was asked for looks at is a misunderstanding.
+  void require_effect(const FabricOptions& options) const {
+    const auto& operations = options.operations;
+    const bool alone = operations.size() == 1 && operations[0] == FabricOperation::all_to_all;
+    const std::pair<const char*, const std::string&> flags[] = {{"--window", windows_},
+                                                                {"--messages", messages_},
+                                                                {"--places", places_},
+                                                                {"--direction", directions_},
+                                                                {"--issue", issues_}};
+    for (const auto& [flag, text] : flags) {
+      if (!alone || text.empty()) continue;
+      throw UsageError(fmt::format(
+          "{}: expected without all_to_all alone, which posts all of its messages at once", flag));
+    }
   }
 
   CLI::App* app_;

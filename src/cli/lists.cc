@@ -88,12 +88,14 @@ std::vector<std::pair<int, int>> parse_pairs(const std::string& text) {
   return pairs;
 }
 
-int parse_number(const std::string& text, int low, const std::string& what) {
+int parse_number(const std::string& text, int low, const std::string& what, int high) {
   int value = 0;
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || stop != end || value < low) {
-    throw UsageError(fmt::format("{}: '{}' is not a whole number of {} or more", what, text, low));
+  if (error != std::errc() || stop != end || value < low || value > high) {
+    const std::string range = high == INT_MAX ? fmt::format("of {} or more", low)
+                                              : fmt::format("from {} to {}", low, high);
+    throw UsageError(fmt::format("{}: '{}' is not a whole number {}", what, text, range));
   }
   return value;
 }

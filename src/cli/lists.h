@@ -1,6 +1,7 @@
 // Lists as flags take them: words between commas, and sizes as ranges.
 #pragma once
 
+#include <climits>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -31,7 +32,7 @@ std::vector<std::uint64_t> size_range(std::uint64_t low, std::uint64_t high, std
 // "0-1,2-3". Throws UsageError.
 std::vector<std::pair<int, int>> parse_pairs(const std::string& text);
 
-// A whole number of at least `low`; `what` names the flag. Throws UsageError.
-int parse_number(const std::string& text, int low, const std::string& what);
+// A whole number from `low` to `high`; `what` names the flag. Throws UsageError.
+int parse_number(const std::string& text, int low, const std::string& what, int high = INT_MAX);
 
 }  // namespace duet

@@ -38,6 +38,8 @@ TEST(Lists, Numbers) {
   for (const char* text : {"", "0", "-5", "1k", "99999999999"}) {
     EXPECT_THROW(parse_number(text, 1, "--block"), UsageError) << text;
   }
+  EXPECT_EQ(parse_number("8", 1, "--window", 8), 8);
+  EXPECT_THROW(parse_number("9", 1, "--window", 8), UsageError);
 }
 
 TEST(Flags, ACommaAndALetterStartAnotherDevice) {

@@ -30,7 +30,7 @@ Lockstep::Step Lockstep::next(const std::string& key, const Step& mine) {
       first = fields.at(0);
       step.done = !fields.at(2).empty();
     } else if (fields.at(0) != first) {
-      throw Error(
+      throw UsageError(
           fmt::format("processes have different cases next, {} and {}: expected the same "
                       "command, kinds of device and engines everywhere",
                       first, fields.at(0)));

@@ -19,7 +19,7 @@ class Lockstep {
   };
 
   // Before each case, by all processes. Throws PeerFailed naming a process that failed or is gone,
-  // and Error where another process has another case next.
+  // and UsageError where another process has another case next.
   Step next(const std::string& key, const Step& mine);
 
   // What process 0 says.

@@ -55,7 +55,7 @@ class Plan {
       for (const FabricOperation operation : options_.operations) {
         task.operation = operation;
         if (operation == FabricOperation::all_to_all) {
-          add_all_to_all(task);
+          if (posts_directly()) add_all_to_all(task);
           continue;
         }
         for (const int window : options_.windows) {
@@ -70,6 +70,11 @@ class Plan {
                       options_.mode, stop_, session_->processes())) {
         cases_.push_back(std::move(each));
       }
+    }
+    if (cases_.empty()) {
+      throw UsageError(
+          "nothing to measure: a proxy (--issue) posts write and write_imm one-way, and send_recv "
+          "goes both ways without --direction");
     }
     // The rails go when the last case has run.
     const auto conclude = [session = session_](const std::vector<Finished>& finished) {
@@ -99,6 +104,18 @@ class Plan {
     if (path_ == MemoryPath::ipc) machine.make_shareable();
   }
 
+  bool posts_directly() const {
+    const auto& issues = options_.issues;
+    return std::find(issues.begin(), issues.end(), RailIssue::direct) != issues.end();
+  }
+
+  // Each message has its own, or as many as there is room for take turns in them.
+  int places_of(std::uint64_t bytes, int messages) const {
+    const std::uint64_t room = std::max<std::uint64_t>(options_.memory_limit / bytes, 1);
+    if (options_.places > 0 || static_cast<std::uint64_t>(messages) <= room) return options_.places;
+    return static_cast<int>(room);
+  }
+
   // All of its messages are in flight at once.
   void add_all_to_all(FabricTask task) {
     task.window = task.messages = session_->processes().size() - 1;
@@ -116,8 +133,8 @@ class Plan {
   void add_curve(FabricTask task) {
     for (const std::uint64_t bytes : options_.sizes) {
       task.bytes = bytes;
-      task.places = options_.places;
       task.messages = options_.messages > 0 ? options_.messages : messages_of(bytes, task.window);
+      task.places = places_of(bytes, task.messages);
       for (const bool bidirectional : options_.directions) {
         // Messages there and back go both ways already.
         if (bidirectional && task.operation == FabricOperation::send_recv) continue;

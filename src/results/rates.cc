@@ -125,6 +125,21 @@ std::string rate_text(const std::string& rate, double value) {
   return format_rate(value);
 }
 
+std::string network_text(const nlohmann::ordered_json& record) {
+  const auto& rates = record["rates"];
+  if (!rates.contains("latency_p50_us")) return "";
+  std::string text;
+  if (rates.contains("percent_of_link")) {
+    text = fmt::format("{:.0f}% of link, ", rates["percent_of_link"].get<double>());
+  }
+  const auto time = [&](const char* rate) { return format_seconds(1e-6 * rates.value(rate, 0.0)); };
+  text += fmt::format("p50 {}, p95 {}, p99 {}", time("latency_p50_us"), time("latency_p95_us"),
+                      time("latency_p99_us"));
+  if (!rates.contains("push_us")) return text;
+  return text + fmt::format("; push {}, poll {}, post {}, completion {}", time("push_us"),
+                            time("poll_us"), time("post_us"), time("completion_us"));
+}
+
 std::string main_rate(const nlohmann::ordered_json& record) {
   if (record["rates"].empty()) return overlap_text(record);
   const auto rate = record["rates"].begin();

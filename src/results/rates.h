@@ -29,4 +29,8 @@ std::string rate_text(const std::string& rate, double value);
 // The first rate of a record that has "rates", with its unit: "49.98 GB/s"; "" if there is none.
 std::string main_rate(const nlohmann::ordered_json& record);
 
+// What a table says behind it of messages over a network: "98% of link, p50 2.11 ms, p95 2.13 ms,
+// p99 2.20 ms", and the parts of a proxy's work; "" of anything else.
+std::string network_text(const nlohmann::ordered_json& record);
+
 }  // namespace duet

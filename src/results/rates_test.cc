@@ -54,6 +54,23 @@ TEST(Rates, NetworksCountInBitsAndAgainstTheirLinks) {
   EXPECT_EQ(rates_from(cost, 0.5), (Rates{{"gbit_per_s", 2.0}, {"percent_of_link", 50.0}}));
 }
 
+TEST(Rates, MessagesHaveLatenciesBehindTheirRate) {
+  nlohmann::ordered_json record;
+  record["rates"] = {{"gbit_per_s", 98.0}};
+  EXPECT_EQ(network_text(record), "");
+  record["rates"]["latency_p50_us"] = 20;
+  record["rates"]["latency_p95_us"] = 30;
+  record["rates"]["latency_p99_us"] = 1500;
+  EXPECT_EQ(network_text(record), "p50 20.00 us, p95 30.00 us, p99 1.500 ms");
+  record["rates"]["percent_of_link"] = 98.04;
+  for (const char* part : {"push_us", "poll_us", "post_us", "completion_us"}) {
+    record["rates"][part] = 2;
+  }
+  EXPECT_EQ(network_text(record),
+            "98% of link, p50 20.00 us, p95 30.00 us, p99 1.500 ms; push 2.00 us, poll 2.00 us, "
+            "post 2.00 us, completion 2.00 us");
+}
+
 TEST(Rates, HeadingsNameTheUnit) {
   EXPECT_EQ(rate_heading("gbit_per_s"), "Gbit/s");
   EXPECT_EQ(rate_heading("percent_of_link"), "% of link");

@@ -71,14 +71,14 @@ refuses 'expected one of send_recv, write, write_imm, read, all_to_all' fabric p
 refuses 'expected one of single, split, round_robin' fabric --rail-mode all
 refuses 'expected host, pinned or device' fabric --memory paper
 refuses 'expected one-way, two-way or both' fabric --direction sideways
-refuses 'whole number of 1' fabric --window 0
-refuses 'whole number of 1' fabric --messages some
+refuses 'whole number from 1 to' fabric --window 0
+refuses 'whole number from 1 to' fabric --messages some
 refuses 'Gbit/s above 0' fabric --link-gbit none
 refuses 'seconds above 0' fabric --stall 0
 if [[ -e $(dirname "$duet")/modules/duet_libfabric.so ]]; then
   refuses 'shm' fabric --provider abacus
   refuses 'expected all_to_all' fabric write --nodes 3
-  refuses 'whole number of 2' fabric --nodes 1
+  refuses 'whole number from 2 to 256' fabric --nodes 1
   refuses "there is no 'eth99'" fabric --rails eth99
   refuses 'expected host, cuda or hip' fabric --provider shm --device sim:mi300x-8
 else

@@ -4,6 +4,7 @@
 set -euo pipefail
 duet=$(realpath "$1")
 modules=$(dirname "$duet")/modules
+source "$(dirname "$0")/../ports.sh"
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
@@ -103,6 +104,7 @@ done
 # A link whose speed is known.
 measured 1 write --provider shm --sizes 64K --window 1 --link-gbit 100
 grep -q '"percent_of_link"' journal.jsonl || fail "no percent of the link"
+grep -qE '[0-9]+% of link, p50 .*s, p95 .*s, p99 .*s' out || fail "no latencies in the table"
 
 # Resuming measures what is missing only.
 measured 2 write --provider shm --sizes 64K,128K --window 1
@@ -115,6 +117,34 @@ grep -q "2 cases: 2 measured (1 by the earlier run)" out || fail "resume"
 "$duet" fabric write --provider shm --sizes 64K,4G --window 1 --iterations 3 > out 2> err ||
   fail "memory limit: exit $?"
 grep -q "skipped: .*--memory-limit" out || fail "memory limit"
+
+# Messages share what memory there is.
+measured 1 write --provider shm --sizes 1M --window 8 --messages 8 --memory-limit 3M
+grep -q '"places":3' journal.jsonl || fail "places by the memory limit"
+
+# refused TEXT ARGUMENT...: one line, at once.
+refused() {
+  local text=$1 code=0
+  shift
+  timeout 10 "$duet" fabric "$@" > out 2> err || code=$?
+  [[ $code == 2 && $(wc -l < err) == 1 ]] && grep -q -- "$text" err || fail "$*: exit $code, expected '$text'"
+}
+refused "--nodes: .* from 2 to 256" all_to_all --nodes 100000
+refused "--window: .* from 1 to" write --window 2000000000 --sizes 1
+refused "--messages: .* from 1 to" write --messages 2147483647 --sizes 1
+refused "a proxy (--issue) posts write" read --issue blocking
+refused "send_recv goes both ways" send_recv --direction two-way
+refused "--issue: expected without all_to_all" all_to_all --issue blocking
+refused "--window: expected without all_to_all" all_to_all --window 4
+
+# What one end asks for, both must.
+export MASTER_ADDR=127.0.0.1 MASTER_PORT="$port" WORLD_SIZE=2
+RANK=1 timeout 20 "$duet" fabric write --provider shm --sizes 64K --window 1 > out.1 2> err.1 &
+code=0
+RANK=0 timeout 20 "$duet" fabric write --provider shm --sizes 128K --window 1 > out 2> err || code=$?
+wait $! || true
+[[ $code == 2 ]] && grep -q "different cases next" err || fail "different sizes: exit $code"
+unset MASTER_ADDR MASTER_PORT WORLD_SIZE
 
 code=0
 RANK=0 WORLD_SIZE=1 "$duet" fabric > out 2> err || code=$?

@@ -83,6 +83,7 @@ void ConsoleWriter::result(const Record& record, bool) {
       cells.push_back(interval(record["seconds"]));
       // A search's answer is the shape that it found.
       if (record["notes"].contains("shape")) cells.push_back(record["notes"]["shape"]);
+      if (const std::string text = network_text(record); !text.empty()) cells.push_back(text);
       out_ << "  " << table_row(columns_, cells) << std::endl;
       break;
     }
