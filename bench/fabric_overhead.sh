@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Duet's messages beside the plainest ones, in turns: fabric_overhead.sh DUET FABRIC_LOOP [TURNS].
+# Duet's messages beside the plainest ones, in turns: fabric_overhead.sh DUET FABRIC_LOOP [TURNS [ROWS]].
+# ROWS is a pattern of the rows wanted, such as '^write shm'.
 # Prints the medians over the turns, and that of the turns' ratios: above 1 where Duet is faster.
 # Writes are held against bench/fabric_loop.cc, messages there and back against fi_pingpong, which has
 # one buffer for all. Each turn's figure is a mean: fi_pingpong says no other, and times over tcp fall
@@ -10,6 +11,7 @@ set -euo pipefail
 duet=$(realpath "$1")
 loop=$(realpath "$2")
 turns=${3:-15}
+rows=${4:-.}
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
@@ -42,6 +44,7 @@ pingpong() {
 # beside WHAT THEIRS OURS: two commands, in turns.
 beside() {
   local turn
+  [[ $1 =~ $rows ]] || return 0
   rm -f both
   for ((turn = 0; turn < turns; ++turn)); do echo "$($2) $($3)" >> both; done
   awk -v what="$1" -v theirs="$(awk '{ print $1 }' both | median)" \

@@ -74,6 +74,7 @@ measured 2 send_recv,write --provider tcp --sizes 1M --chunk 1K --window 1
 if [[ $("$duet" info | grep -c 'tcp;ofi_rxm') -ge 2 ]]; then
   measured 6 write --rails 2 --sizes 1M --window 1,4 --messages 4
   [[ $(grep -c '"benchmark":"fabric_recommendation"' journal.jsonl) == 2 ]] || fail "recommendation"
+  grep -A1 fabric_recommendation out | grep -qE '^ *window +mode +times as fast$' || fail "no mode is recommended"
 fi
 
 # More processes, each to every other.

@@ -89,7 +89,7 @@ std::string case_text(const CaseId& id) {
   return text;
 }
 
-AxisColumns::AxisColumns(const std::vector<CaseId>& cases) {
+AxisColumns::AxisColumns(const std::vector<CaseId>& cases, const std::string& answer) {
   for (const std::string& name : axis_names(cases)) {
     Column column{heading(name), Align::left, 0};
     bool varies = false;
@@ -102,7 +102,7 @@ AxisColumns::AxisColumns(const std::vector<CaseId>& cases) {
       numeric &= text.empty() || is_number(id, name);
       column.width = std::max(column.width, text.size());
     }
-    if (varies) {
+    if (varies || name == answer) {
       column.align = numeric ? Align::right : Align::left;
       names_.push_back(name);
       columns_.push_back(column);

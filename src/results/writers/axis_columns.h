@@ -11,7 +11,8 @@ namespace duet {
 
 class AxisColumns {
  public:
-  explicit AxisColumns(const std::vector<CaseId>& cases);
+  // `answer`: an axis that has a column of its own where all cases share it, too.
+  explicit AxisColumns(const std::vector<CaseId>& cases, const std::string& answer = "");
 
   // "dtype bf16, layout nn, engine model": what all cases share, without zeros and blanks.
   const std::string& shared() const { return shared_; }

@@ -116,7 +116,7 @@ std::string ConsoleWriter::summary(const std::string& benchmark) const {
       }
     }
   }
-  const AxisColumns axes(cases);
+  const AxisColumns axes(cases, benchmark == "fabric_recommendation" ? "mode" : "");
   std::vector<Column> columns = axes.columns();
   for (const std::string& rate : rates) columns.push_back({rate_heading(rate), Align::right});
   std::vector<std::vector<std::string>> rows;

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# That Duet's messages cost little more than a bare loop's and fi_pingpong's: overhead.sh PROGRAM LOOP.
+# A few short turns may be off by a tenth: held is 0.85, what is reached is measured by
+# bench/fabric_overhead.sh with more of them.
+set -euo pipefail
+duet=$(realpath "$1")
+loop=$(realpath "$2")
+bench=$(realpath "$(dirname "$0")/../../bench/fabric_overhead.sh")
+if [[ ! -e $(dirname "$duet")/modules/duet_libfabric.so ]] || ! command -v fi_pingpong > /dev/null; then
+  echo "skipped: needs the libfabric module and fi_pingpong"
+  exit 77
+fi
+
+least() {  # ROW: over three turns
+  "$bench" "$duet" "$loop" 3 "$1" | awk '{ print } $NF < 0.85 { low = 1 } END { exit low || NR != 1 }'
+}
+
+for row in "write shm 1048576" "write tcp.* 65536 window 16" "send_recv shm 64$"; do
+  least "$row" || least "$row" || least "$row" || { echo "FAIL: $row" >&2; exit 1; }
+done
