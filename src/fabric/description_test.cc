@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <optional>
 
 namespace duet {
 namespace {
@@ -47,9 +48,17 @@ class Description : public ::testing::Test {
     const std::string file = ::testing::TempDir() + "description_test.xml";
     std::ofstream(file) << kMachine;
     setenv("HWLOC_XMLFILE", file.c_str(), 1);
+    if (const char* before = std::getenv(kComponents)) components_ = before;
+    setenv(kComponents, "xml,stop", 1);  // nothing else, whatever it was
   }
-  ~Description() override { unsetenv("HWLOC_XMLFILE"); }
+  ~Description() override {
+    unsetenv("HWLOC_XMLFILE");
+    unsetenv(kComponents);
+    if (components_) setenv(kComponents, components_->c_str(), 1);
+  }
 
+  static constexpr const char* kComponents = "HWLOC_COMPONENTS";
+  std::optional<std::string> components_;
   std::vector<RailInfo> rails_{{"far0", "", 100}, {"near0", "", 100}, {"shm", "", 0}};
 };
 

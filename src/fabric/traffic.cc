@@ -172,11 +172,14 @@ void Traffic::lose(int rail, const std::string& reason, bool stalled) {
   lane = Lane{};
   rails_.lose(rail);
   losses_.emplace(rail, text);
-  bool saved = options_.failover && !rails_.all_living().empty();
+  const bool others = options_.failover && !rails_.all_living().empty();
+  bool saved = others;
   for (const auto& [sender, tokens] : unfinished) saved = saved && sender->lost(rail, tokens);
   if (saved) return;
-  if (stalled) throw Timeout(text);
-  throw Error(text);
+  const std::string why =
+      others ? text + "; messages there and back cannot go on without it" : text;
+  if (stalled) throw Timeout(why);
+  throw Error(why);
 }
 
 }  // namespace duet

@@ -204,6 +204,25 @@ TEST_F(TrafficTest, AnErrorOfTheLibraryIsTheRails) {
       << message;
 }
 
+// As messages there and back are.
+class Bound : public Sender {
+ public:
+  void ended(std::uint64_t) override {}
+  bool lost(int, const std::vector<std::uint64_t>&) override { return false; }
+};
+
+TEST_F(TrafficTest, FailoverSaysWhatItCannotHelp) {
+  open(true);
+  Bound bound;
+  RailPost send;
+  send.call = RailCall::send;
+  send.peer = 1;
+  traffic_->queue(0, send, bound, 0, true);
+  behaviours_[0].stalls = true;
+  const std::string text = message_of<Timeout>([&] { finish(); });
+  EXPECT_NE(text.find("there and back cannot go on without it"), std::string::npos) << text;
+}
+
 TEST_F(TrafficTest, FailoverEndsWithTheLastRail) {
   open(true);
   for (Behaviour& each : behaviours_) each.stalls = true;
