@@ -167,8 +167,8 @@ int Hub::milliseconds_left() const {
 
 void Hub::give_up_on_silent() {
   for (Member& member : members_) {
-    if (!member.socket.open() || !member.asked || Clock::now() < *member.asked + patience_)
-      continue;
+    const bool asked = member.socket.open() && member.asked;
+    if (!asked || Clock::now() < *member.asked + patience_) continue;
     leave(member, "gone",
           fmt::format("{} has not answered for {:.3g} s and counts as gone", member.name,
                       patience_.count()));

@@ -134,13 +134,13 @@ TEST(Processes, AFailureIsToldAndForgottenInTheNextEpoch) {
 }
 
 // Process `index` of two, which loses its patience soon.
-Launch impatient(int index, int port, double seconds = 0.2) {
+Launch impatient(int index, int port) {
   Launch launch;
   launch.index = index;
   launch.size = 2;
   launch.addresses = {"127.0.0.1"};
   launch.port = port;
-  launch.patience_seconds = seconds;
+  launch.patience_seconds = 1;
   return launch;
 }
 
@@ -170,7 +170,7 @@ TEST(Processes, WhoDoesNotAnswerIsGone) {
   const std::string waited = beside_a_silent_process(
       [](Processes& processes) { processes.barrier("what never comes", 20); });
   EXPECT_EQ(waited,
-            "process 1 (a test's) has not answered for 0.2 s and counts as gone while waiting for "
+            "process 1 (a test's) has not answered for 1 s and counts as gone while waiting for "
             "what never comes");
   const std::string failed = beside_a_silent_process([](Processes& processes) {
     processes.fail("no luck");
@@ -183,7 +183,7 @@ TEST(Processes, WhoDoesNotAnswerIsGone) {
 TEST(Processes, WhoAnswersMayTakeItsTime) {
   const int port = free_port();
   const auto run = [&](int index) {
-    Processes processes(impatient(index, port, 1), 20);
+    Processes processes(impatient(index, port), 20);
     if (index == 1) std::this_thread::sleep_for(std::chrono::seconds(4));
     processes.barrier("the slower one", 20);
   };
@@ -207,7 +207,7 @@ TEST(Processes, Process0MayBeTheSilentOne) {
     ADD_FAILURE() << "nothing was noticed";
   } catch (const PeerFailed& error) {
     EXPECT_STREQ(error.what(),
-                 "process 0 (a test's) has not answered for 0.2 s while waiting for what never "
+                 "process 0 (a test's) has not answered for 1 s while waiting for what never "
                  "comes");
   }
   EXPECT_TRUE(processes.lost_process_0());

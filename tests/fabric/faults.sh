@@ -60,24 +60,24 @@ ended_with 1 1 "rail down"
 says out.0 "failed: .*rail r2 \(10.77.2.1\) to process 1: nothing has ended for" "rail down"
 up r2
 
-during "rail down, failover" 60 "down r2" "" write --stall 2 --iterations 20 --failover
+during "rail down, failover" 60 "down r2" "" write --stall 2 --iterations 8 --failover
 verified "rail down, failover"
 says out.0 "rail r2 .*the other rails took over" "rail down, failover"
 up r2
 
 during "first rail down, failover of reads both ways" 60 "down r0" "" read --stall 2 --direction two-way \
-  --iterations 20 --failover
+  --iterations 8 --failover
 verified "first rail down, failover of reads both ways"
 up r0
 
 during "rail down, failover of a proxy" 60 "down r1" "" write_imm --issue blocking --stall 2 \
-  --iterations 12 --failover
+  --iterations 6 --failover
 verified "rail down, failover of a proxy"
 up r1
 
 # As messages in a GPU's memory go where the library does not reach it.
 during "rail down, failover of what is staged" 60 "down r3" "" write --memory device \
-  --memory-path staged --stall 2 --iterations 8 --failover
+  --memory-path staged --stall 2 --iterations 6 --failover
 verified "rail down, failover of what is staged"
 up r3
 
@@ -89,7 +89,7 @@ ended_with 1 1 "address removed"
 says out.0 "failed: .*rail r3 \(10.77.3.1\) to process 1" "address removed"
 ip -n "$left" addr add 10.77.3.1/24 dev r3
 
-during "rail slowed tenfold" 60 "shape $left r1 100mbit 64k" "" write --stall 2 --iterations 4
+during "rail slowed tenfold" 60 "shape $left r1 100mbit 64k" "" write --stall 2 --iterations 2
 verified "rail slowed tenfold"
 shape "$left" r1 1gbit 64k
 

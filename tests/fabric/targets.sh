@@ -11,12 +11,12 @@ ends() {
 source "$here/expected_rates.sh"
 reaches "read, split" 90 101 ends read --rail-mode split --sizes 64M --window 1 --iterations 3
 reaches "write_imm, both ways" 90 101 \
-  ends write_imm --rail-mode split --sizes 64M --window 1 --direction two-way --iterations 3
+  ends write_imm --rail-mode split --sizes 64M --window 1 --direction two-way --iterations 9
 
 # The recommendation follows from the run: split for one large buffer, any use of all rails for many.
 recommended() {
   rm -f table.csv
-  ends write --sizes 16M --window 1,8 --messages 8 --iterations 3 || fail "recommendation: ${codes[*]}"
+  ends write --sizes 4M --window 1,8 --messages 8 --iterations 3 || fail "recommendation: ${codes[*]}"
   echo "recommended: window $(column table.csv window 7) $(column table.csv mode 7)," \
     "window $(column table.csv window 8) $(column table.csv mode 8)"
   [[ $(column table.csv benchmark 8) == fabric_recommendation ]] &&
