@@ -68,7 +68,7 @@ class FabricCommand : public Command {
         "Messages of an iteration; default: as many windows as fit into 32 MiB, from 1 to 32");
     add("--places", places_, "COUNT",
         "Places in memory, which messages use by turns (1: one buffer, which stays in the cache); "
-        "what came last into each is checked; default: each message has its own, of what "
+        "what came last into each is checked; default: one for each message, or as many as "
         "--memory-limit has room for");
     add("--chunk", chunk_, "BYTES",
         "Cut a message into pieces of so many bytes; 0: as few as there are rails; default 1M, of "

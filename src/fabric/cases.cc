@@ -110,7 +110,7 @@ class Plan {
   }
 
   // Each message has its own, or as many as there is room for take turns in them.
-  int places_of(std::uint64_t bytes, int messages) const {
+  int places_within_limit(std::uint64_t bytes, int messages) const {
     const std::uint64_t room = std::max<std::uint64_t>(options_.memory_limit / bytes, 1);
     if (options_.places > 0 || static_cast<std::uint64_t>(messages) <= room) return options_.places;
     return static_cast<int>(room);
@@ -134,7 +134,7 @@ class Plan {
     for (const std::uint64_t bytes : options_.sizes) {
       task.bytes = bytes;
       task.messages = options_.messages > 0 ? options_.messages : messages_of(bytes, task.window);
-      task.places = places_of(bytes, task.messages);
+      task.places = places_within_limit(bytes, task.messages);
       for (const bool bidirectional : options_.directions) {
         // Messages there and back go both ways already.
         if (bidirectional && task.operation == FabricOperation::send_recv) continue;

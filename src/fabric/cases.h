@@ -23,7 +23,7 @@ struct FabricOptions {
   std::vector<RailMode> modes;              // empty: single, and of several rails all
   std::vector<int> windows{1, 8};           // messages in flight
   int messages = 0;                         // of an iteration; 0: messages_of()
-  int places = 0;  // in memory; 0: one for each message, of what memory_limit has room for
+  int places = 0;  // in memory; 0: one for each message, or what memory_limit has room for
   // 0: a rail's part in one piece; none: 1 MiB, of what goes by ipc 0.
   std::optional<std::uint64_t> chunk;
   std::vector<bool> directions{false};  // both ways at once

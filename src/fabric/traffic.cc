@@ -176,8 +176,7 @@ void Traffic::lose(int rail, const std::string& reason, bool stalled) {
   bool saved = others;
   for (const auto& [sender, tokens] : unfinished) saved = saved && sender->lost(rail, tokens);
   if (saved) return;
-  const std::string why =
-      others ? text + "; messages there and back cannot go on without it" : text;
+  const std::string why = others ? text + "; what it carried cannot go over other rails" : text;
   if (stalled) throw Timeout(why);
   throw Error(why);
 }

@@ -1,5 +1,5 @@
-// The hub's thread: sleeps until a connection has something, and never looks otherwise, so that it
-// takes nothing from what is being measured.
+// The hub's thread: sleeps until a connection has something, or somebody who was asked has been
+// silent for too long, so that it takes nothing from what is being measured.
 #include "team/hub.h"
 
 #include <fmt/format.h>

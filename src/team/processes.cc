@@ -13,7 +13,7 @@ namespace duet {
 namespace {
 
 constexpr double kAnswerSeconds = 2;  // the hub answers at once or never
-constexpr std::chrono::milliseconds kLookAtStop{250};
+constexpr std::chrono::seconds kLookAtStop{1};
 
 }  // namespace
 

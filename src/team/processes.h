@@ -1,6 +1,6 @@
 // This process among those of a run: what they tell each other, and how they learn that one failed
 // or is gone. All of it goes over one TCP connection to process 0; nothing is sent but what is
-// asked for, so that nothing runs beside a measurement.
+// asked for, and a call after ten seconds of waiting: next to nothing runs beside a measurement.
 #pragma once
 
 #include <chrono>

@@ -111,7 +111,7 @@ wait_for_nodes
 source "$here/expected_rates.sh"
 submits "the job" 0 fabric write "${common[@]}" --rail-mode split --sizes 16M --iterations 3
 [[ $(grep -c '"percent_of_link"' fabric-*.jsonl) == 2 ]] || fail "the job's journal"
-DUET_GPUS=1 submits "a job of GPUs where there is none" 2 collectives -b 1M -e 1M
+CUDA_VISIBLE_DEVICES= DUET_GPUS=1 submits "a job of GPUs where there is none" 2 collectives -b 1M -e 1M
 says err.0 "cuda" "a job of GPUs where there is none"
 DUET_GPUS=1 submits "collectives" 0 collectives --device host --engine mpi -b 1M -e 1M --seconds 0.1
 [[ $(grep -c '"verified":true' collectives-*.jsonl) == 7 ]] || fail "the collectives' journal"

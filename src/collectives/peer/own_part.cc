@@ -11,6 +11,7 @@
 // Other head starts lose, on 2 x H200 beside GEMMs enqueued right behind an all-gather: parts of
 // 256 MiB behind 1 to 8 MiB of pushes cost 4 to 9% of the time of both (a GEMM of 11 ms); parts of
 // 16 MiB behind 1 MiB gain nothing over at once, behind 4 MiB they cost 2 to 8% (0.2 to 0.7 ms).
+// The figures are in docs/results/h200-2/overlap/head_start.txt.
 #include "collectives/peer/own_part.h"
 
 #include <fmt/format.h>
