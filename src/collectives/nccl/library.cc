@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <initializer_list>
+#include <string_view>
 
 #include "collectives/nccl/vendor.h"
 #include "core/error.h"
@@ -12,6 +13,8 @@
 
 namespace duet::nccl {
 namespace {
+
+constexpr const char* kNvls = "NCCL_NVLS_ENABLE";
 
 template <typename Function>
 void need(const duet::Library& file, const char* name, Function& function) {
@@ -65,10 +68,11 @@ void load_memory(const duet::Library& file, Library& nccl) {
 }
 
 Library open_library() {
-  setenv("NCCL_NVLS_ENABLE", "0", 0);  // the library reads its environment at its first call
+  setenv(kNvls, "0", 0);  // the library reads its environment at its first call
   const duet::Library file({kFile});
   Library nccl;
   nccl.product = kProduct;
+  nccl.nvls_off = !kIsRccl && std::string_view(std::getenv(kNvls)) == "0";
   load_communicators(file, nccl);
   load_collectives(file, nccl);
   load_memory(file, nccl);

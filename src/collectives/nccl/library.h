@@ -10,8 +10,9 @@ namespace duet::nccl {
 
 // What is marked "may be null" is missing from older libraries.
 struct Library {
-  std::string product;  // "NCCL", "RCCL"
-  int version = 0;      // as ncclGetVersion has it: 22809 is 2.28.9
+  std::string product;    // "NCCL", "RCCL"
+  int version = 0;        // as ncclGetVersion has it: 22809 is 2.28.9
+  bool nvls_off = false;  // NCCL_NVLS_ENABLE=0: no NVLink multicast, no reduction in the switch
 
   Result (*get_version)(int*) = nullptr;
   Result (*get_unique_id)(UniqueId*) = nullptr;
@@ -50,8 +51,9 @@ struct Library {
 };
 
 // Opens the library, once for the process, and sets NCCL_NVLS_ENABLE=0 unless the user has set it:
-// multicast objects are not granted everywhere, and are no part of what is compared. Throws
-// Unavailable where the library or one of its indispensable functions is missing.
+// multicast objects are not granted everywhere. Plans' algorithms then say "NVLS off", since NCCL's
+// own default is to use it. Throws Unavailable where the library or one of
+// its indispensable functions is missing.
 const Library& library();
 
 // "2.28.9"

@@ -80,7 +80,8 @@ std::unique_ptr<CollectivePlan> Session::plan(Rank& rank, const Collective& coll
   }
   auto plan = std::make_unique<Plan>(
       communicators_, rank, collective, buffers, std::move(windows),
-      fmt::format("{} {}, {}", library_.product, version_text(library_.version), mode_.words));
+      fmt::format("{} {}, {}{}", library_.product, version_text(library_.version), mode_.words,
+                  library_.nvls_off ? ", NVLS off" : ""));
   plan->first_call(rank, collective.kind);
   return plan;
 }

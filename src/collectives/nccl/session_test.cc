@@ -68,6 +68,22 @@ TEST_F(NcclSessionTest, OneCommunicatorARankEndsWithTheSession) {
   EXPECT_EQ(asked().aborted, 0);
 }
 
+// NCCL's own default is to use NVLS: a journal says where it could not.
+TEST_F(NcclSessionTest, AlgorithmSaysThatNvlsIsOff) {
+  for (const bool off : {false, true}) {
+    nccl_.nvls_off = off;
+    Session session(nccl_, mode(""), team_);
+    team_.each([&](Rank& rank) {
+      const Collective one = make(Kind::all_reduce);
+      const auto send = session.allocate(rank, send_bytes(one, rank.index, rank.size));
+      const auto recv = session.allocate(rank, recv_bytes(one, rank.index, rank.size));
+      const auto plan = session.plan(rank, one, {send->span(), recv->span()});
+      EXPECT_EQ(plan->algorithm(),
+                off ? "NCCL 2.28.9, defaults, NVLS off" : "NCCL 2.28.9, defaults");
+    });
+  }
+}
+
 TEST_F(NcclSessionTest, ModesConfigure) {
   Session(nccl_, mode("-8cta"), team_);
   EXPECT_EQ(asked().max_ctas, 8);
