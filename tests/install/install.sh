@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Installs a build, moves what was installed elsewhere, builds the examples against it there and
-# runs them: install.sh BUILD EXAMPLES COMPILER.
+# Installs a build, moves what was installed elsewhere, builds the examples and the programs of
+# docs/library.md against it there and runs them: install.sh BUILD EXAMPLES COMPILER PAGE.
 set -euo pipefail
 source "$(dirname "$0")/../ports.sh"
-build=$(realpath "$1") examples=$(realpath "$2") compiler=$3
+build=$(realpath "$1") examples=$(realpath "$2") compiler=$3 page=$(realpath "$4")
+warnings="-Wall -Wextra -Wpedantic -Wshadow -Werror"
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
@@ -37,7 +38,7 @@ diff <(sed 's/[0-9]//g' info.build) <(sed 's/[0-9]//g' info.moved) || fail "duet
    $(ls moved/*/duet/*.so | xargs -n 1 basename) ]] || fail "modules"
 
 cmake -S "$examples" -B built -DCMAKE_PREFIX_PATH="$folder/moved" -DCMAKE_CXX_COMPILER="$compiler" \
-  -DCMAKE_CXX_FLAGS="-Wall -Wextra -Wpedantic -Wshadow -Werror" > out.configure
+  -DCMAKE_CXX_FLAGS="$warnings" > out.configure
 cmake --build built > out.build
 
 for device in host:4 sim:h200-4 host:1; do
@@ -61,4 +62,41 @@ RANK=1 timeout 60 built/all_gather host:2 > out.1 2> err.1 & other=$!
 RANK=0 timeout 60 built/all_gather host:2 > out.0 2> err.0 || fail "process 0: exit $?"
 wait $other || fail "process 1: exit $?"
 says out.0 "4 ranks have each other's"
+unset RANK WORLD_SIZE MASTER_ADDR MASTER_PORT
+
+# The page's code is whole files, which are named in their first lines: none is left out.
+mkdir page
+awk '
+  /^```(cpp|cmake)$/ { within = 1; next }
+  /^```/ { within = 0; file = ""; next }
+  within && file == "" {
+    if ($0 !~ /^(\/\/|#) [A-Za-z_]+\.(cc|txt)(:.*)?$/) { print "no file name: " $0; exit 1 }
+    file = "page/" $2; sub(/:$/, "", file)
+    print $2
+  }
+  within { print > file }
+' "$page" > out.page || fail "$page: a block that does not begin with its file name"
+for file in CMakeLists.txt gather.cc gather_cuda.cc beside.cc; do
+  [[ -s page/$file ]] || fail "$page: no $file"
+done
+if [[ $failures == 0 ]]; then
+  cat >> page/CMakeLists.txt << 'end'
+add_executable(beside beside.cc)
+target_link_libraries(beside PRIVATE duet::duet)
+find_package(CUDAToolkit QUIET)
+if(CUDAToolkit_FOUND)
+  add_executable(gather_cuda gather_cuda.cc)
+  target_link_libraries(gather_cuda PRIVATE duet::duet CUDA::cudart)
+endif()
+end
+  cmake -S page -B page/built -DCMAKE_PREFIX_PATH="$folder/moved" -DCMAKE_CXX_COMPILER="$compiler" \
+    -DCMAKE_CXX_FLAGS="$warnings" > out.configure
+  cmake --build page/built > out.build || fail "the programs of $page do not compile"
+  timeout 60 page/built/gather > out.run 2> err.run || fail "gather: exit $?"
+  says out.run "rank 3 of 4 received 1 2 3 4"
+  for device in host:2 sim:h200-4; do
+    timeout 60 page/built/beside "$device" > out.run 2> err.run || fail "beside on $device: exit $?"
+    says out.run "both are done"
+  done
+fi
 exit $((failures > 0))
