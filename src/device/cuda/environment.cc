@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "device/cuda/nvml.h"
+#include "device/gpu/built_for.h"
 #include "device/gpu/vendor_calls.h"
 
 namespace duet::cuda {
@@ -40,6 +41,12 @@ std::string why_no_devices(cudaError_t error) {
   }
   return fmt::format("no NVIDIA GPU can be used: {} ({})", cudaGetErrorString(error),
                      cudaGetErrorName(error));
+}
+
+void require_code(const cudaDeviceProp& properties) {
+  if (gpu::has_cuda_code(DUET_ARCHITECTURES, properties.major, properties.minor)) return;
+  throw Unavailable(
+      gpu::no_cuda_code(DUET_ARCHITECTURES, properties.name, properties.major, properties.minor));
 }
 
 void describe(int, const cudaDeviceProp& properties, DeviceInfo& info) {

@@ -37,6 +37,7 @@ GpuDevice::GpuDevice(GpuMachine& machine, int index, int ordinal)
   use();
   gpuDeviceProp_t properties{};
   DUET_GPU_CHECK(gpuGetDeviceProperties(&properties, ordinal));
+  require_code(properties);
   info_ = device_info(ordinal, properties);
   max_block_ = properties.maxThreadsPerBlock;
   load_copy_kernels();

@@ -14,6 +14,9 @@ namespace duet::DUET_GPU {
 // Before the runtime's first call. Throws Unavailable where the environment cannot work.
 void prepare_environment();
 
+// Throws Unavailable where the module has no code that runs on the device, naming what to set.
+void require_code(const gpuDeviceProp_t& properties);
+
 // Why the runtime counts no devices, in one line.
 std::string why_no_devices(gpuError_t error);
 

@@ -3,6 +3,8 @@
 
 #include <cstdlib>
 
+#include "core/error.h"
+#include "device/gpu/built_for.h"
 #include "device/gpu/vendor_calls.h"
 
 namespace duet::hip {
@@ -23,6 +25,11 @@ std::string why_no_devices(hipError_t error) {
   }
   return fmt::format("no AMD GPU can be used: {} ({})", hipGetErrorString(error),
                      hipGetErrorName(error));
+}
+
+void require_code(const hipDeviceProp_t& properties) {
+  if (gpu::has_hip_code(DUET_ARCHITECTURES, properties.gcnArchName)) return;
+  throw Unavailable(gpu::no_hip_code(DUET_ARCHITECTURES, properties.name, properties.gcnArchName));
 }
 
 // The runtime does not tell the number of SDMA engines: it stays unknown.
