@@ -9,10 +9,10 @@
 namespace duet::gpu {
 namespace {
 
-std::vector<std::string_view> split_at(std::string_view text, char separator) {
+std::vector<std::string_view> entries(std::string_view text) {
   std::vector<std::string_view> parts;
   while (true) {
-    const std::size_t end = text.find(separator);
+    const std::size_t end = text.find(',');
     if (end != 0 && !text.empty()) parts.push_back(text.substr(0, end));
     if (end == std::string_view::npos) return parts;
     text.remove_prefix(end + 1);
@@ -49,7 +49,7 @@ bool runs_on(const CudaTarget& target, int device) {
 }  // namespace
 
 bool has_cuda_code(std::string_view architectures, int major, int minor) {
-  for (const std::string_view entry : split_at(architectures, ';')) {
+  for (const std::string_view entry : entries(architectures)) {
     if (runs_on(parse_target(entry), 10 * major + minor)) return true;
   }
   return false;
@@ -58,7 +58,7 @@ bool has_cuda_code(std::string_view architectures, int major, int minor) {
 std::string no_cuda_code(std::string_view architectures, std::string_view model, int major,
                          int minor) {
   std::string built;
-  for (const std::string_view entry : split_at(architectures, ';')) {
+  for (const std::string_view entry : entries(architectures)) {
     const std::string_view name = entry.substr(0, entry.find('-'));
     if (!built.empty()) built += ", ";
     built += name;
@@ -73,7 +73,7 @@ std::string no_cuda_code(std::string_view architectures, std::string_view model,
 
 bool has_hip_code(std::string_view architectures, std::string_view device) {
   const std::string_view processor = device.substr(0, device.find(':'));
-  for (const std::string_view entry : split_at(architectures, ';')) {
+  for (const std::string_view entry : entries(architectures)) {
     if (entry.find("generic") != std::string_view::npos) return true;
     if (entry.substr(0, entry.find(':')) == processor) return true;
   }
@@ -85,7 +85,7 @@ std::string no_hip_code(std::string_view architectures, std::string_view model,
   const std::string_view processor = device.substr(0, device.find(':'));
   return fmt::format(
       "{} ({}): this build has code for {}; configure with -DDUET_HIP_ARCHITECTURES={}", model,
-      processor, fmt::join(split_at(architectures, ';'), ", "), processor);
+      processor, fmt::join(entries(architectures), ", "), processor);
 }
 
 }  // namespace duet::gpu

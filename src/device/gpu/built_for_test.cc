@@ -25,14 +25,14 @@ TEST(BuiltFor, CodeOfOneArchitectureRunsThereAlone) {
 }
 
 TEST(BuiltFor, VirtualCodeRunsOnAllThatFollow) {
-  EXPECT_TRUE(has_cuda_code("90a-real;90-virtual", 12, 0));
-  EXPECT_FALSE(has_cuda_code("90a-real;90-virtual", 8, 9));
+  EXPECT_TRUE(has_cuda_code("90a-real,90-virtual", 12, 0));
+  EXPECT_FALSE(has_cuda_code("90a-real,90-virtual", 8, 9));
   EXPECT_TRUE(has_cuda_code("80", 12, 0));
 }
 
 TEST(BuiltFor, AListRunsWhereOneOfItDoes) {
-  EXPECT_TRUE(has_cuda_code("80-real;90a-real", 8, 0));
-  EXPECT_FALSE(has_cuda_code("80-real;90a-real", 7, 5));
+  EXPECT_TRUE(has_cuda_code("80-real,90a-real", 8, 0));
+  EXPECT_FALSE(has_cuda_code("80-real,90a-real", 7, 5));
   EXPECT_TRUE(has_cuda_code("all-major", 7, 5));
   EXPECT_FALSE(has_cuda_code("", 9, 0));
 }
@@ -41,13 +41,13 @@ TEST(BuiltFor, NamesTheGpuAndWhatToSet) {
   EXPECT_EQ(no_cuda_code("90a-real", "NVIDIA A100", 8, 0),
             "NVIDIA A100 (compute capability 8.0): this build has code for 90a; configure with "
             "-DDUET_CUDA_ARCHITECTURES=80-real");
-  EXPECT_EQ(no_cuda_code("90a-real;90-virtual", "NVIDIA L40S", 8, 9),
+  EXPECT_EQ(no_cuda_code("90a-real,90-virtual", "NVIDIA L40S", 8, 9),
             "NVIDIA L40S (compute capability 8.9): this build has code for 90a, 90 and newer; "
             "configure with -DDUET_CUDA_ARCHITECTURES=89-real");
 }
 
 TEST(BuiltFor, HipCodeRunsOnItsProcessor) {
-  EXPECT_TRUE(has_hip_code("gfx90a;gfx942", "gfx942:sramecc+:xnack-"));
+  EXPECT_TRUE(has_hip_code("gfx90a,gfx942", "gfx942:sramecc+:xnack-"));
   EXPECT_TRUE(has_hip_code("gfx90a:xnack-", "gfx90a:sramecc+:xnack-"));
   EXPECT_FALSE(has_hip_code("gfx90a", "gfx942:sramecc+:xnack-"));
   EXPECT_TRUE(has_hip_code("gfx9-4-generic", "gfx942"));
