@@ -5,6 +5,7 @@
 #   bench/on_gpu.sh quick OUT    the suite quick on the GPUs with --check, its journal and report
 #   bench/on_gpu.sh check_collectives   every one checked, captured, by processes of which one dies
 #   bench/on_gpu.sh collectives OUT   Duet's beside NCCL's, journals into OUT; COLLECTIVES names some
+#   bench/on_gpu.sh auto OUT     how near the engine auto comes to the better of dma and kernel
 #   bench/on_gpu.sh copy OUT     every copy, journals into OUT; beside plain cudaMemcpyAsync
 #   bench/on_gpu.sh overlap OUT  GEMMs beside collectives; SCENARIOS, OVERLAP_OPTIONS choose
 #   bench/on_gpu.sh fabric OUT   writes between two processes, direct and by a proxy for GPU threads
@@ -122,6 +123,11 @@ collectives() {
   done
 }
 
+auto() {
+  say "auto beside dma and kernel"
+  must bench/auto_against_best.sh "$duet" cuda "$out"
+}
+
 overlap() {
   find_nccl
   local scenarios=${SCENARIOS:-paper}
@@ -206,8 +212,8 @@ fabric_memory() {
 }
 
 case "${1:-}" in
-  overlap | node | advise | fabric | fabric_memory | check | quick | gemm | copy | check_collectives | collectives) "$1" ;;
-  *) echo "usage: bench/on_gpu.sh fabric OUT | advise OUT | node OUT | overlap OUT | check | quick OUT | gemm OUT | copy OUT | check_collectives | collectives OUT" >&2; exit 2 ;;
+  auto | overlap | node | advise | fabric | fabric_memory | check | quick | gemm | copy | check_collectives | collectives) "$1" ;;
+  *) echo "usage: bench/on_gpu.sh auto OUT | fabric OUT | advise OUT | node OUT | overlap OUT | check | quick OUT | gemm OUT | copy OUT | check_collectives | collectives OUT" >&2; exit 2 ;;
 esac
 say "done"
 exit "$failed"

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <iostream>
 
+#include "collectives/peer/built_in_tuning.h"
 #include "collectives/peer/changeover.h"
 #include "collectives/peer/tuning_file.h"
 #include "core/error.h"
@@ -21,12 +22,11 @@ std::string way(std::uint64_t dma_from) {
   return fmt::format("by kernel below {}", format_bytes(dma_from));
 }
 
-std::string line(CollectiveKind kind, const Thresholds& before, const Thresholds& now) {
-  const std::uint64_t from = now.dma_from(kind);
+std::string line(CollectiveKind kind, std::uint64_t from, std::uint64_t before, bool measured) {
   const bool changes = from != 0 && from != Thresholds::kNever;
   return fmt::format("auto: {} {}{} (was {}, {})\n", name(kind), way(from),
-                     changes ? ", by dma from there on" : "", way(before.dma_from(kind)),
-                     before.measured().count(kind) > 0 ? "measured" : "built in");
+                     changes ? ", by dma from there on" : "", way(before),
+                     measured ? "measured" : "built in");
 }
 
 int ranks_of(const Finished& one) {
@@ -38,13 +38,16 @@ int ranks_of(const Finished& one) {
 
 // What was stored, in words.
 std::string store_in(TuningFile& file, const TuningSetup& setup, const Thresholds& measured) {
-  if (measured.measured().empty()) {
+  if (measured.all().empty()) {
     return "auto: nothing stored: no collective was measured by both kernel and dma\n";
   }
-  const Thresholds before = file.thresholds(setup);
+  const Thresholds before = file.thresholds(setup), built_in = built_in_thresholds(setup);
   file.store(setup, measured);
   std::string text;
-  for (const auto& [kind, bytes] : measured.measured()) text += line(kind, before, measured);
+  for (const auto& [kind, bytes] : measured.all()) {
+    const bool known = before.all().count(kind) > 0;
+    text += line(kind, bytes, (known ? before : built_in).dma_from(kind), known);
+  }
   return text +
          fmt::format("auto: stored for {} in {}\n", in_words(setup), TuningFile::usual_path());
 }
@@ -97,7 +100,7 @@ std::string tuning_text(Machine& machine) {
     const Thresholds found =
         TuningFile(path).thresholds(tuning_setup(machine, machine.size(), false));
     std::string measured;
-    for (const auto& [kind, bytes] : found.measured()) {
+    for (const auto& [kind, bytes] : found.all()) {
       measured += fmt::format("{}{} {}", measured.empty() ? "" : ", ", name(kind), way(bytes));
     }
     const std::string what =

@@ -32,7 +32,7 @@ Json parse(const std::string& text, const std::string& source) {
 
 Json to_json(const Thresholds& thresholds) {
   Json json = Json::object();
-  for (const auto& [kind, bytes] : thresholds.measured()) {
+  for (const auto& [kind, bytes] : thresholds.all()) {
     json[std::string(name(kind))] = bytes == Thresholds::kNever ? Json() : Json(bytes);
   }
   return json;
@@ -108,7 +108,7 @@ void TuningFile::store(const TuningSetup& setup, const Thresholds& thresholds) {
   const auto same = [&](const Entry& entry) { return entry.first == setup; };
   auto found = std::find_if(entries_.begin(), entries_.end(), same);
   if (found == entries_.end()) found = entries_.insert(entries_.end(), {setup, {}});
-  for (const auto& [kind, bytes] : thresholds.measured()) found->second.set(kind, bytes);
+  for (const auto& [kind, bytes] : thresholds.all()) found->second.set(kind, bytes);
   write();
 }
 

@@ -1,0 +1,99 @@
+// Reading specs/tuning, and choosing of it.
+#include "collectives/peer/built_in_tuning.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "core/error.h"
+#include "core/toml_table.h"
+#include "core/units.h"
+
+namespace duet {
+namespace {
+
+constexpr const char* kUsualTable = "h200-sxm";
+constexpr const char* kNever = "never";
+
+std::uint64_t read_size(TomlTable& table, const char* key) {
+  const std::string text = table.text(key);
+  if (text == kNever) return Thresholds::kNever;
+  try {
+    return parse_bytes(text);
+  } catch (const UsageError&) {
+    table.fail(key, "a size such as \"256M\" or \"never\"");
+  }
+}
+
+Thresholds read_thresholds(TomlTable table) {
+  Thresholds thresholds;
+  for (const CollectiveKind kind : all_collectives()) {
+    thresholds.set(kind, read_size(table, std::string(name(kind)).c_str()));
+  }
+  table.finish();
+  return thresholds;
+}
+
+bool names(const TuningTable& table, const std::string& model) {
+  return std::find(table.models.begin(), table.models.end(), model) != table.models.end();
+}
+
+const TuningTable& table_for(const TuningSetup& setup) {
+  const std::vector<TuningTable>& all = tuning_tables();
+  const auto find = [&](const auto& fits) { return std::find_if(all.begin(), all.end(), fits); };
+  auto found = find([&](const TuningTable& one) {
+    return names(one, setup.model) && one.simulated == setup.simulated;
+  });
+  if (found == all.end()) {
+    found = find([&](const TuningTable& one) { return names(one, setup.model); });
+  }
+  if (found == all.end()) {
+    found = find([](const TuningTable& one) { return one.file == kUsualTable; });
+  }
+  return *found;
+}
+
+}  // namespace
+
+TuningTable parse_tuning_table(const std::string& file, std::string_view text) {
+  const toml::table parsed = TomlTable::parse(file, text);
+  TomlTable table(file, "", parsed);
+  TuningTable result;
+  result.file = file;
+  result.models = table.texts("models");
+  result.simulated = table.truth("simulated");
+  for (TomlTable& row : table.tables("row")) {
+    const int ranks = row.count("ranks", 2);
+    row.text("source");
+    if (!result.by_ranks.emplace(ranks, read_thresholds(row.table("dma_from"))).second) {
+      row.fail("ranks", "one row for each number of ranks");
+    }
+    row.finish();
+  }
+  if (result.by_ranks.empty()) table.fail("row", "tables headed [[row]]");
+  table.finish();
+  return result;
+}
+
+const std::vector<TuningTable>& tuning_tables() {
+  static const std::vector<TuningTable> all = [] {
+    std::vector<TuningTable> list;
+    for (const auto& [file, text] : built_in_tuning()) {
+      list.push_back(parse_tuning_table(file, text));
+    }
+    return list;
+  }();
+  return all;
+}
+
+Thresholds built_in_thresholds(const TuningSetup& setup) {
+  const auto& rows = table_for(setup).by_ranks;
+  const auto away = [&](const auto& row) {
+    return std::abs(std::log(static_cast<double>(row.first) / std::max(1, setup.ranks)));
+  };
+  return std::min_element(rows.begin(), rows.end(),
+                          [&](const auto& a, const auto& b) { return away(a) < away(b); })
+      ->second;
+}
+
+}  // namespace duet

@@ -1,0 +1,87 @@
+// Which table and row hold for a machine that was not tuned, and what a file must have.
+#include "collectives/peer/built_in_tuning.h"
+
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+
+namespace duet {
+namespace {
+
+using Kind = CollectiveKind;
+
+TuningSetup setup(const std::string& model, bool simulated, int ranks) {
+  return {"somewhere", ranks, false, model, simulated};
+}
+
+std::string row(int ranks, const std::string& all_gather) {
+  std::string text = "[[row]]\nranks = " + std::to_string(ranks) +
+                     "\nsource = \"a journal\"\n[row.dma_from]\nall_gather = \"" + all_gather +
+                     "\"\n";
+  for (const Kind kind : all_collectives()) {
+    if (kind != Kind::all_gather) text += std::string(name(kind)) + " = \"1M\"\n";
+  }
+  return text;
+}
+
+const std::string kHead = "models = [\"One\"]\nsimulated = false\n";
+
+TEST(BuiltInTuning, HasEveryCollectiveForTwoFourAndEightRanks) {
+  EXPECT_GE(tuning_tables().size(), 4u);
+  for (const TuningTable& table : tuning_tables()) {
+    for (const int ranks : {2, 4, 8}) {
+      ASSERT_EQ(table.by_ranks.count(ranks), 1u) << table.file;
+      EXPECT_EQ(table.by_ranks.at(ranks).all().size(), all_collectives().size()) << table.file;
+    }
+  }
+}
+
+TEST(BuiltInTuning, ASimulatedMachineGoesByItsOwnTable) {
+  const auto of = [](bool simulated) {
+    return built_in_thresholds(setup("NVIDIA H200", simulated, 4)).all();
+  };
+  EXPECT_NE(of(true), of(false));
+  const auto only_simulated = [](bool simulated) {
+    return built_in_thresholds(setup("AMD Instinct MI300X", simulated, 8)).all();
+  };
+  EXPECT_EQ(only_simulated(true), only_simulated(false));
+}
+
+TEST(BuiltInTuning, UnknownModelsGoByTheUsualTable) {
+  EXPECT_EQ(built_in_thresholds(setup("A GPU that nobody sells", true, 4)).all(),
+            built_in_thresholds(setup("NVIDIA H200", false, 4)).all());
+}
+
+TEST(BuiltInTuning, OtherNumbersOfRanksGoByTheNearest) {
+  const auto of = [](int ranks) {
+    return built_in_thresholds(setup("NVIDIA H200", false, ranks)).all();
+  };
+  EXPECT_EQ(of(1), of(2));
+  EXPECT_EQ(of(3), of(4));
+  EXPECT_EQ(of(5), of(4));
+  EXPECT_EQ(of(6), of(8));
+  EXPECT_EQ(of(64), of(8));
+  EXPECT_NE(of(2), of(4));
+  EXPECT_NE(of(4), of(8));
+}
+
+TEST(BuiltInTuning, ReadsSizesAndNever) {
+  const TuningTable table =
+      parse_tuning_table("one", kHead + row(2, "64M") + row(4, "never") + row(8, "0"));
+  EXPECT_EQ(table.by_ranks.at(2).dma_from(Kind::all_gather), 64u << 20);
+  EXPECT_EQ(table.by_ranks.at(4).dma_from(Kind::all_gather), Thresholds::kNever);
+  EXPECT_EQ(table.by_ranks.at(8).dma_from(Kind::all_gather), 0u);
+  EXPECT_EQ(table.by_ranks.at(8).dma_from(Kind::scatter), 1u << 20);
+}
+
+TEST(BuiltInTuning, RefusesWhatItDoesNotKnow) {
+  for (const std::string& text :
+       {kHead, kHead + row(2, "soon"), kHead + row(2, "1M") + row(2, "1M"), kHead + row(1, "1M"),
+        kHead + row(2, "1M") + "all_reuce = \"1M\"\n", "models = [\"One\"]\n" + row(2, "1M"),
+        kHead + "[[row]]\nranks = 2\nsource = \"a\"\n[row.dma_from]\nall_gather = \"1M\"\n"}) {
+    EXPECT_THROW(parse_tuning_table("one", text), UsageError) << text;
+  }
+}
+
+}  // namespace
+}  // namespace duet
