@@ -99,6 +99,14 @@ function(duet_add_gtest test name)
     ENVIRONMENT "DUET_TUNING=${PROJECT_BINARY_DIR}/tests/untuned.json;${ARGN}")
 endfunction()
 
+# duet_device_test(TEST DEVICE PROGRAM argument...): skipped with the reason where the device cannot
+# be opened; a failure on it is one.
+function(duet_device_test test device program)
+  add_test(NAME ${test} COMMAND ${PROJECT_SOURCE_DIR}/tests/on_device.sh $<TARGET_FILE:duet> ${device}
+                                $<TARGET_FILE:${program}> ${ARGN})
+  set_tests_properties(${test} PROPERTIES LABELS gpu RUN_SERIAL ON TIMEOUT 300 SKIP_RETURN_CODE 77)
+endfunction()
+
 # duet_embed(OUTPUT FILES HEADER NAMESPACE FUNCTION): sets OUTPUT to a source file that defines
 # FUNCTION, a map from a file's name to its text; FILES is a glob expression, and what it finds
 # later is a change as well. Files that are built follow as further arguments.

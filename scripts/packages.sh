@@ -1,20 +1,26 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that Duet needs, where any is missing. They are named here and
 # nowhere else.
-#   packages.sh          what `make run` and `make test` need
-#   packages.sh checks   and what CI's further checks need (HIP compile, formatting, browser)
+#   packages.sh          what `make run` needs: all that a machine without GPUs can measure
+#   packages.sh tests    and what `make test` needs: networks, Slurm and a browser to test with
+#   packages.sh checks   and what CI's further checks need (HIP compile, formatting)
 set -euo pipefail
 
 build=(
   g++ cmake ninja-build pkgconf git
   libfmt-dev nlohmann-json3-dev libcli11-dev libtomlplusplus-dev libhwloc-dev libgtest-dev
-  libdnnl-dev libopenblas-openmp-dev
+  libdnnl-dev libopenblas-openmp-dev libopenmpi-dev openmpi-bin libfabric-dev
 )
-checks=(libopenmpi-dev openmpi-bin libfabric-dev libfabric-bin nftables iproute2 slurm-wlm munge
-  hipcc libamdhip64-dev clang-format chromium)
+tests=(libfabric-bin nftables iproute2 slurm-wlm munge chromium)
+checks=(hipcc libamdhip64-dev clang-format)
 
 wanted=("${build[@]}")
-if [[ "${1:-}" == checks ]]; then wanted+=("${checks[@]}"); fi
+case "${1:-}" in
+  "") ;;
+  tests) wanted+=("${tests[@]}") ;;
+  checks) wanted+=("${tests[@]}" "${checks[@]}") ;;
+  *) echo "packages.sh: expected nothing, tests or checks, not '$1'" >&2; exit 2 ;;
+esac
 
 # For the report page, without which everything else builds. Node.js from elsewhere brings its own
 # npm, beside which Debian's cannot be.

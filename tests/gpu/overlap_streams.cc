@@ -93,7 +93,10 @@ void run(duet::LocalRank& rank) {
 
 int main(int count, char** arguments) try {
   int devices = 0;
-  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) return 77;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
+    std::puts("skipped: needs an NVIDIA GPU");
+    return 77;
+  }
   duet::Communicator communicator({"cuda", count > 1 ? arguments[1] : "dma"});
   communicator.each(run);
 } catch (const std::exception& error) {

@@ -8,7 +8,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
 gpus=$(nvidia-smi -L 2> /dev/null | wc -l) || true
-((gpus > 1)) || exit 77
+((gpus > 1)) || { echo "skipped: needs two NVIDIA GPUs"; exit 77; }
 unset RANK WORLD_SIZE LOCAL_RANK
 failures=0
 

@@ -9,7 +9,7 @@ unset RANK WORLD_SIZE LOCAL_RANK MASTER_ADDR MASTER_PORT
 export DUET_TUNING=/nowhere/tuning.json  # not the user's
 
 if ! command -v mpirun > /dev/null || [[ ! -e $(dirname "$program")/../modules/duet_mpi.so ]]; then
-  echo "no mpirun, or built without MPI"
+  echo "skipped: needs mpirun and the MPI module"
   exit 77
 fi
 for processes in ${4:-2 3 4}; do

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# That scripts/run_tests.sh keeps ctest's words and exit code, and gives each skipped test with its
+# reason: run_tests.sh SOURCE.
+set -euo pipefail
+script=$(realpath "$1")/scripts/run_tests.sh
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder"
+failures=0
+
+fail() {
+  echo "FAIL: $*" >&2
+  cat out >&2
+  failures=$((failures + 1))
+}
+
+says() { grep -qE -- "$1" out || fail "expected '$1'"; }
+
+cat > CTestTestfile.cmake << 'end'
+add_test(passes sh -c "echo skipped: not this one")
+add_test(by_code sh -c "echo first; echo 'skipped: needs <two> & \"more\" GPUs'; exit 77")
+add_test(silent sh -c "exit 77")
+add_test(by_words sh -c "printf '%s\\n' 'a_test.cc:7: Skipped' '--device cuda: no NVIDIA driver' '' '[  SKIPPED ] 1 test'")
+set_tests_properties(by_code silent PROPERTIES SKIP_RETURN_CODE 77)
+set_tests_properties(by_words PROPERTIES SKIP_REGULAR_EXPRESSION "--device cuda")
+end
+"$script" . > out 2>&1 || fail "exit $? where nothing failed"
+says "^100% tests passed, 0 tests failed out of 4$"
+says "^Total Test time"
+says "^3 tests skipped:$"
+says '^  by_code  +needs <two> & "more" GPUs$'
+says "^  by_words  +--device cuda: no NVIDIA driver$"
+says "^  silent  +it does not say why$"
+! grep -qE "^  passes" out || fail "a test that passed is listed"
+[[ $(tail -n 1 out) == "  by_words"* ]] || fail "the list is not the end"
+
+echo 'add_test(fails sh -c "exit 3")' >> CTestTestfile.cmake
+code=0
+"$script" . > out 2>&1 || code=$?
+[[ $code == 8 ]] || fail "exit $code, ctest's is 8"
+says "^3 tests skipped:$"
+
+"$script" . -R passes > out 2>&1 || fail "exit $?"
+! grep -q "skipped:$" out || fail "a list of nothing"
+exit $((failures > 0))
