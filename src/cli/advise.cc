@@ -9,6 +9,7 @@
 #include "cli/as_one.h"
 #include "cli/command.h"
 #include "cli/lists.h"
+#include "cli/outputs.h"
 #include "core/error.h"
 #include "overlap/advisor/table_file.h"
 
@@ -78,7 +79,8 @@ class AdviseCommand : public Command {
     const DeviceTable table = measure_table(device(), probes(), output_, line);
     file.store(table);
     if (!output_.quiet) {
-      std::cout << fmt::format("table of {} x {} stored in {}\n", table.ranks, table.device, path);
+      text_stream(output_) << fmt::format("table of {} x {} stored in {}\n", table.ranks,
+                                          table.device, path);
     }
     return 0;
   }
@@ -88,7 +90,8 @@ class AdviseCommand : public Command {
     gemm_beside_collective(scenario);  // or nothing is measured
     const DeviceTable table = table_for(scenario, line);
     check_scenario(scenario, table.ranks);
-    std::cout << advice_text(scenario, table, advise(table, peaks_of(table.model), scenario));
+    text_stream(output_) << advice_text(scenario, table,
+                                        advise(table, peaks_of(table.model), scenario));
     return 0;
   }
 
@@ -116,7 +119,7 @@ class AdviseCommand : public Command {
     const JournalRows sweep = rows_of(journal_);
     const DeviceTable table = read_table(table_.empty() ? TableFile::usual_path() : table_,
                                          sweep.device.device, sweep.device.ranks);
-    std::cout << score_text(score(table, peaks_of(table.model), sweep.rows));
+    text_stream(output_) << score_text(score(table, peaks_of(table.model), sweep.rows));
     return 0;
   }
 

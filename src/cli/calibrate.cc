@@ -8,6 +8,7 @@
 #include "calibration/calibration.h"
 #include "cli/as_one.h"
 #include "cli/command.h"
+#include "cli/standard_output.h"
 #include "core/error.h"
 #include "device/sim/platform_text.h"
 #include "results/journal.h"
@@ -30,7 +31,7 @@ class CalibrateCommand : public Command {
     add("--base", base_, "NAME",
         "The platform whose other figures are kept: a name or a file; default: the built-in one "
         "of the same devices");
-    add("--out", out_, "FILE", "The platform to write, a new TOML file");
+    add("--out", out_, "FILE", "The platform to write, a new TOML file; -: standard output");
   }
 
   CLI::App& app() override { return *app_; }
@@ -53,10 +54,12 @@ class CalibrateCommand : public Command {
     }
     std::optional<OutputFile> file;
     if (!out_.empty()) file.emplace(OutputFile::create(out_, "give the name of a new file"));
-    show_and_set(text, figures);
+    const bool on_stdout = names_standard_output(out_);
+    show_and_set(text, figures, on_stdout ? std::cerr : std::cout);
     sim::parse_platform(base, text.text());
     if (file) {
       file->write(text.text());
+      if (on_stdout) return 0;
       std::cout << fmt::format("\n{} written: duet predict JOURNAL --device sim:{}\n", out_, out_);
     }
     return 0;
@@ -74,15 +77,15 @@ class CalibrateCommand : public Command {
                                  evidence.devices, evidence.model));
   }
 
-  static void show_and_set(sim::PlatformText& text, const std::vector<CalibratedFigure>& figures) {
+  static void show_and_set(sim::PlatformText& text, const std::vector<CalibratedFigure>& figures,
+                           std::ostream& out) {
     std::vector<std::vector<std::string>> rows;
     for (const CalibratedFigure& each : figures) {
       rows.push_back({each.key, fmt::format("{:.4g}", text.value(each.key)),
                       fmt::format("{:.4g}", each.value), each.from});
       text.set(each.key, each.value, "calibrated: " + each.from);
     }
-    std::cout << table({{"figure"}, {"base", Align::right}, {"now", Align::right}, {"from"}}, rows,
-                       "  ");
+    out << table({{"figure"}, {"base", Align::right}, {"now", Align::right}, {"from"}}, rows, "  ");
   }
 
   CLI::App* app_;

@@ -9,6 +9,7 @@
 #include "cli/interrupt.h"
 #include "cli/lists.h"
 #include "cli/measure.h"
+#include "cli/outputs.h"
 #include "cli/own_machines.h"
 #include "cli/tuning.h"
 #include "collectives/cases.h"
@@ -110,7 +111,8 @@ class CollectiveCommand : public Command {
       add_job(plan, machine, std::move(benchmark), plan.names[i]);
     }
     const int code = measure(plan, output_, line);
-    if (tuning) tuning->store(output_.quiet);
+    std::ostream nowhere(nullptr);
+    if (tuning) tuning->store(output_.quiet ? nowhere : text_stream(output_));
     return code;
   }
 

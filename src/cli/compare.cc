@@ -9,6 +9,7 @@
 
 #include "cli/command.h"
 #include "cli/flags.h"
+#include "cli/standard_output.h"
 #include "core/error.h"
 #include "results/journal_machines.h"
 #include "results/output_file.h"
@@ -66,7 +67,8 @@ class CompareCommand : public Command {
         ->type_name("PERCENT")
         ->check(percentage());
     app_->add_flag("--all", all_, "Also show the cases that have not changed");
-    app_->add_option("--csv", csv_, "Write a table: a line a case, changed or not")
+    app_->add_option("--csv", csv_,
+                     "Write a table: a line a case, changed or not; -: to standard output")
         ->type_name("FILE")
         ->check(not_empty());
     app_->add_flag("--across-devices", across_devices_,
@@ -88,21 +90,21 @@ class CompareCommand : public Command {
     }
     show(base, now, cases);
     const bool regressed = !tolerated_.empty() && gate(cases);
-    if (!std::cout) std::cerr << "duet: standard output could not be written\n";
-    return regressed || !std::cout ? 1 : 0;
+    return regressed ? 1 : 0;
   }
 
  private:
   void show(const JournalContents& base, const JournalContents& now,
             const std::vector<ComparedCase>& cases) const {
-    std::cout << fmt::format("base: {} on {}\nnew:  {} on {}\n\n", base.name,
-                             machines_text(machines_in(base.records)), now.name,
-                             machines_text(machines_in(now.records)));
+    std::ostream& out = names_standard_output(csv_) ? std::cerr : std::cout;
+    out << fmt::format("base: {} on {}\nnew:  {} on {}\n\n", base.name,
+                       machines_text(machines_in(base.records)), now.name,
+                       machines_text(machines_in(now.records)));
     const std::string table = comparison_table(cases, all_);
-    if (!table.empty()) std::cout << table << '\n';
-    std::cout << comparison_counts(cases);
-    if (!csv_.empty()) std::cout << "; table: " << csv_;
-    std::cout << std::endl;
+    if (!table.empty()) out << table << '\n';
+    out << comparison_counts(cases);
+    if (!csv_.empty() && !names_standard_output(csv_)) out << "; table: " << csv_;
+    out << std::endl;
   }
 
   // Is there a regression? Says which.

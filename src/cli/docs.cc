@@ -13,12 +13,17 @@ std::string flag_line(const CLI::Option& option) {
   return fmt::format("- `{}`: {}\n", flag_names(option), option.get_description());
 }
 
+bool of_every_command(const CLI::App& app, const CLI::Option* option) {
+  return option == app.get_help_ptr() || option == app.get_version_ptr();
+}
+
 std::string command_page(const CLI::App& app) {
   std::string text = fmt::format("\n## duet {}\n\n{}\n", app.get_name(), app.get_description());
   for (const std::string& group : app.get_groups()) {
     std::string lines;
     for (const CLI::Option* option : app.get_options()) {
-      if (option->get_group() == group && option != app.get_help_ptr()) lines += flag_line(*option);
+      if (option->get_group() == group && !of_every_command(app, option))
+        lines += flag_line(*option);
     }
     if (group.empty() || lines.empty()) continue;
     text += (group == "Options" ? "" : fmt::format("\n{}:\n", group)) + "\n" + lines;
@@ -41,8 +46,8 @@ class DocsCommand : public Command {
               << "Exit codes: 0 fine; 1 something was wrong, failed, was interrupted, is in doubt "
                  "(--check) "
                  "or slower (compare --fail-on-regression); 2 bad usage.\n\n"
-              << "- `--help`: of `duet` and of every command\n- `--version`: version and git "
-                 "revision\n";
+              << "Of `duet` and of every command:\n\n- `-h, --help`: what it does, and its flags\n"
+              << "- `-V, --version`: version and git revision\n";
     for (const CLI::App* command : root_.get_subcommands([](const CLI::App*) { return true; })) {
       if (!command->get_group().empty()) std::cout << command_page(*command);
     }

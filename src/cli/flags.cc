@@ -48,11 +48,12 @@ CLI::Option* add_yes_no(CLI::App& app, const std::string& names, std::optional<b
 
 void add_output_flags(CLI::App& app, OutputFlags& flags) {
   app.add_option("--json", flags.json,
-                 "Write a journal: a JSON record a line, after every case (docs/results.md)")
+                 "Write a journal: a JSON record a line, after every case (docs/results.md); -: to "
+                 "standard output, and all else to standard error")
       ->type_name("FILE")
       ->check(not_empty())
       ->group("Output");
-  app.add_option("--csv", flags.csv, "Write a table: a line a case")
+  app.add_option("--csv", flags.csv, "Write a table: a line a case; -: to standard output")
       ->type_name("FILE")
       ->check(not_empty())
       ->group("Output");
@@ -74,6 +75,10 @@ void add_output_flags(CLI::App& app, OutputFlags& flags) {
                "Go on with the journal of --json: what is finished there is not measured again")
       ->group("Output");
   app.add_flag("--quiet", flags.quiet, "No table and no progress; errors only")->group("Output");
+  app.add_flag("--verbose", flags.verbose,
+               "A line a case as soon as it is known, and every table in full; default: a table a "
+               "benchmark, shortened where it is long")
+      ->group("Output");
   app.add_flag("--reproducible", flags.reproducible,
                "Leave out of the journal what differs from run to run: time, host, command line, "
                "versions")

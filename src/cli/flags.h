@@ -17,6 +17,7 @@ struct OutputFlags {
   std::string json;
   std::string csv;
   bool quiet = false;
+  bool verbose = false;
   bool resume = false;
   bool reproducible = false;
   bool check = false;

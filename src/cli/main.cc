@@ -8,6 +8,7 @@
 
 #include "cli/command.h"
 #include "cli/help.h"
+#include "cli/standard_output.h"
 #include "core/error.h"
 #include "results/version.h"
 
@@ -27,9 +28,7 @@ int bad_usage(const std::string& message) {
 
 int run(int argc, char** argv) {
   CLI::App root("Measures how fast GPUs compute and how fast they talk.", "duet");
-  root.set_help_flag("--help", "Show this help");
-  root.set_version_flag("--version", fmt::format("duet {} ({})", duet::version(), duet::revision()),
-                        "Show version and git revision");
+  root.set_help_flag("-h,--help", "Show this help");
   root.formatter(std::make_shared<duet::HelpFormatter>());  // shared: CLI11 asks for it
   std::vector<std::unique_ptr<duet::Command>> commands;
   for (const auto make :
@@ -39,6 +38,11 @@ int run(int argc, char** argv) {
         duet::make_run_command, duet::make_report_command, duet::make_compare_command,
         duet::make_docs_command}) {
     commands.push_back(make(root));
+  }
+  const std::string version = fmt::format("duet {} ({})", duet::version(), duet::revision());
+  root.set_version_flag("-V,--version", version, "Show version and git revision");
+  for (const auto& command : commands) {
+    command->app().set_version_flag("-V,--version", version, "Show version and git revision");
   }
   try {
     root.parse(argc, argv);
@@ -58,11 +62,16 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a reader that has gone is an error of the stream, not the end
+  duet::StandardOutput output;
   try {
-    return run(argc, argv);
+    const int code = run(argc, argv);
+    output.finish();
+    return code;
   } catch (const duet::UsageError& error) {
+    output.drop();
     return bad_usage(error.what());
   } catch (const std::exception& error) {
+    output.drop();
     std::cerr << "duet: " << error.what() << '\n';
     return kFailed;
   }

@@ -15,6 +15,7 @@
 #include "cli/interrupt.h"
 #include "cli/lockstep.h"
 #include "cli/outputs.h"
+#include "cli/standard_output.h"
 #include "core/clock.h"
 #include "results/environment.h"
 #include "results/writers/console.h"
@@ -52,13 +53,16 @@ std::string tally_text(const Tally& tally) {
   return text;
 }
 
-// What was measured and where it lies, on standard output.
+bool is_file(const std::string& path) { return !path.empty() && !names_standard_output(path); }
+
+// What was measured and where it lies.
 void say_results(const Tally& tally, const VerdictSummary& verdicts, const OutputFlags& flags) {
   if (flags.quiet) return;
-  std::cout << '\n' << verdicts.text() << tally_text(tally);
-  if (!flags.json.empty()) std::cout << "; journal: " << flags.json;
-  if (!flags.csv.empty()) std::cout << "; table: " << flags.csv;
-  std::cout << std::endl;
+  std::ostream& out = text_stream(flags);
+  out << '\n' << verdicts.text() << tally_text(tally);
+  if (is_file(flags.json)) out << "; journal: " << flags.json;
+  if (is_file(flags.csv)) out << "; table: " << flags.csv;
+  out << std::endl;
 }
 
 // What went wrong, on standard error.
@@ -66,9 +70,9 @@ void say_troubles(const Tally& tally, const VerdictSummary& verdicts, const Outp
                   const std::vector<std::string>& command) {
   if (tally.interrupted) {
     const int done = tally.measured + tally.skipped + tally.wrong + tally.failed;
-    std::string line = flags.json.empty() ? std::string("with --json FILE it could be resumed")
-                                          : "resume with: " + quote_command(command);
-    if (!flags.json.empty() && !flags.resume) line += " --resume";
+    std::string line = is_file(flags.json) ? "resume with: " + quote_command(command)
+                                           : std::string("with --json FILE it could be resumed");
+    if (is_file(flags.json) && !flags.resume) line += " --resume";
     std::cerr << fmt::format("duet: {} after {} of {} cases; {}\n",
                              tally.lost.empty() ? "interrupted" : tally.lost, done, tally.cases,
                              line);
@@ -76,7 +80,6 @@ void say_troubles(const Tally& tally, const VerdictSummary& verdicts, const Outp
     std::cerr << fmt::format("duet: of {} cases {} left wrong data and {} failed\n", tally.cases,
                              tally.wrong, tally.failed);
   }
-  if (!std::cout) std::cerr << "duet: standard output could not be written\n";
   if (!flags.check) return;
   if (verdicts.doubts() > 0) {
     std::cerr << fmt::format(
@@ -89,7 +92,7 @@ void say_troubles(const Tally& tally, const VerdictSummary& verdicts, const Outp
 }
 
 int exit_code(const Tally& tally, const VerdictSummary& verdicts, const OutputFlags& flags) {
-  const bool bad = tally.interrupted || tally.wrong + tally.failed > 0 || !std::cout;
+  const bool bad = tally.interrupted || tally.wrong + tally.failed > 0;
   return bad || (flags.check && verdicts.doubts() > 0) ? 1 : 0;
 }
 
@@ -161,13 +164,15 @@ int measure(const Plan& plan, const OutputFlags& asked, const std::vector<std::s
   }
   if (!flags.quiet) {
     // mpirun gives its processes a terminal, whatever its own output is.
-    const bool colour = processes_of(plan) == 1 && isatty(STDOUT_FILENO) != 0;
-    writers.push_back(std::make_unique<ConsoleWriter>(std::cout, colour));
+    std::ostream& out = text_stream(flags);
+    const int file = &out == &std::cout ? STDOUT_FILENO : STDERR_FILENO;
+    const bool colour = processes_of(plan) == 1 && isatty(file) != 0;
+    writers.push_back(std::make_unique<ConsoleWriter>(out, colour));
   }
   std::vector<Writer*> views;
   for (const auto& writer : writers) views.push_back(writer.get());
   VerdictSummary verdicts(environment);
-  ReportWriter report(flags.json.empty() ? "this run" : flags.json, outputs, environment);
+  ReportWriter report(is_file(flags.json) ? flags.json : "this run", outputs, environment);
   views.push_back(&verdicts);
   if (!outputs.report.empty()) views.push_back(&report);
 
@@ -184,7 +189,7 @@ int measure(const Plan& plan, const OutputFlags& asked, const std::vector<std::s
   if (speaks(plan)) say_troubles(tally, verdicts, flags, command);
   if (!outputs.report.empty()) {
     report.finish();
-    if (!flags.quiet) std::cout << "report: " << outputs.report << std::endl;
+    if (!flags.quiet) text_stream(flags) << "report: " << outputs.report << std::endl;
   }
   const int code = exit_code(tally, verdicts, flags);
   if (!tally.lost.empty()) return code;

@@ -2,8 +2,10 @@
 #include "cli/outputs.h"
 
 #include <filesystem>
+#include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "cli/standard_output.h"
 #include "core/error.h"
 #include "core/units.h"
 #include "report/report.h"
@@ -27,7 +29,7 @@ std::string report_path(const OutputFlags& flags) {
     check_report_name("--report", *flags.report);
     return *flags.report;
   }
-  if (flags.json.empty()) return kDefaultReport;
+  if (flags.json.empty() || names_standard_output(flags.json)) return kDefaultReport;
   const std::string ending = ".jsonl";
   const std::size_t stem = flags.json.size() - (ends_with(flags.json, ending) ? ending.size() : 0);
   return flags.json.substr(0, stem) + kReportEnding;
@@ -37,6 +39,12 @@ void check(const OutputFlags& flags) {
   if (flags.resume && flags.json.empty()) {
     throw UsageError("--resume needs a journal to go on with: expected --json FILE");
   }
+  if (flags.resume && names_standard_output(flags.json)) {
+    throw UsageError("--resume: expected a journal in a file, not --json " + flags.json);
+  }
+  if (names_standard_output(flags.json) && names_standard_output(flags.csv)) {
+    throw UsageError("--json and --csv: expected one of them on standard output, not both");
+  }
   if (flags.report && !has_report_page()) {
     throw UsageError("--report: " + no_report_page());
   }
@@ -45,7 +53,7 @@ void check(const OutputFlags& flags) {
 void open_csv(Outputs& outputs, const OutputFlags& flags) {
   if (flags.csv.empty()) return;
   // The journal has all that a table of an earlier run had.
-  if (flags.resume) {
+  if (flags.resume && !names_standard_output(flags.csv)) {
     outputs.csv.emplace(OutputFile::replace(flags.csv, kCsvHead));
   } else {
     outputs.csv.emplace(OutputFile::create(flags.csv, "expected another name"));
@@ -56,6 +64,11 @@ void open_csv(Outputs& outputs, const OutputFlags& flags) {
 }
 
 }  // namespace
+
+std::ostream& text_stream(const OutputFlags& flags) {
+  const bool taken = names_standard_output(flags.json) || names_standard_output(flags.csv);
+  return taken ? std::cerr : std::cout;
+}
 
 Outputs open_outputs(const OutputFlags& flags, const Record& environment) {
   check(flags);

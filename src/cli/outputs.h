@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,10 @@ struct Outputs {
   std::optional<OutputFile> csv;
   std::string report;  // path; "": none
 };
+
+// Where tables, counts and advice go: standard output, or standard error where the journal or the
+// table has standard output to itself.
+std::ostream& text_stream(const OutputFlags& flags);
 
 // Throws UsageError, and then has left no file behind.
 Outputs open_outputs(const OutputFlags& flags, const Record& environment);

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iostream>
 
 #include "collectives/peer/built_in_tuning.h"
 #include "collectives/peer/changeover.h"
@@ -81,7 +80,7 @@ void CollectiveTuning::hear(Machine& machine, Benchmark& benchmark) {
   };
 }
 
-void CollectiveTuning::store(bool quiet) const {
+void CollectiveTuning::store(std::ostream& out) const {
   if (processes_.index() != 0) return;
   TuningFile file(TuningFile::usual_path());
   for (const Heard& heard : heard_) {
@@ -89,7 +88,7 @@ void CollectiveTuning::store(bool quiet) const {
     const TuningSetup setup =
         tuning_setup(heard.machine, ranks_of(heard.finished.front()), processes_.size() > 1);
     const std::string text = store_in(file, setup, changeovers(heard.finished));
-    if (!quiet) std::cout << text << std::flush;
+    out << text << std::flush;
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -27,8 +28,8 @@ class CollectiveTuning {
 
   // Remembers what the benchmark has measured when it ends. Both must outlive the benchmark.
   void hear(Machine& machine, Benchmark& benchmark);
-  // In process 0: puts thresholds into the tuning file and, unless `quiet`, says them.
-  void store(bool quiet) const;
+  // In process 0: puts thresholds into the tuning file and says them.
+  void store(std::ostream& out) const;
 
  private:
   struct Heard {

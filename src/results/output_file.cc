@@ -44,7 +44,14 @@ OutputFile::~OutputFile() {
   if (file_ >= 0) ::close(file_);
 }
 
+OutputFile OutputFile::standard_output() {
+  const int file = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+  if (file < 0) refuse("standard output");
+  return {"standard output", file, false};
+}
+
 OutputFile OutputFile::create(const std::string& path, const std::string& advice) {
+  if (path == kStandardOutput) return standard_output();
   bool made = false;
   const int file = open_for_append(path, made);
   OutputFile output(path, file, made);
@@ -130,7 +137,7 @@ void OutputFile::write(std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(file_, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) throw Error("writing " + path_ + " failed: " + std::strerror(errno));
+    if (written < 0) throw Error(path_ + " cannot be written: " + std::strerror(errno));
     text.remove_prefix(static_cast<std::size_t>(written));
   }
 }

@@ -11,8 +11,10 @@ namespace duet {
 // Move-only; closes the file.
 class OutputFile {
  public:
+  // The path that stands for standard output.
+  static constexpr const char* kStandardOutput = "-";
   // A new file. Throws UsageError if it has contents already or cannot be written; `advice` ends
-  // the message in the first case. Pipes and devices such as /dev/stdout are written to.
+  // the message in the first case. Pipes, devices and standard output are written to.
   static OutputFile create(const std::string& path, const std::string& advice);
   // Goes on behind the first `keep_bytes` of a file, and makes it if it is not there.
   static OutputFile continue_after(const std::string& path, std::uint64_t keep_bytes);
@@ -40,6 +42,7 @@ class OutputFile {
 
  private:
   OutputFile(std::string path, int file, bool made);
+  static OutputFile standard_output();
   std::string path_;
   int file_ = -1;
   bool made_ = false;
