@@ -50,11 +50,28 @@ class AdviseCommand : public Command {
       throw UsageError(
           "advise: expected --compute with --communicate, or --measure, or --score JOURNAL");
     }
+    require_effect();
     if (measure_) return keep_table(line);
     return journal_.empty() ? advise_pair(line) : score_journal();
   }
 
  private:
+  // A flag that the task does not look at is a misunderstanding.
+  void require_effect() const {
+    if (!measure_) {
+      refuse_given({{"--collectives", !kinds_.empty()}}, "expected --measure as well");
+    }
+    const bool measures = measure_ || (journal_.empty() && table_.empty());
+    if (!measures) {
+      refuse_given({{"--iterations", !iterations_.empty()}, {"--json", !output_.json.empty()}},
+                   "expected without --score or --table, by which nothing is measured");
+    }
+    if (!journal_.empty()) {
+      refuse_given({{"--device", !devices_.devices.empty()}},
+                   "expected without --score: the journal names its machine");
+    }
+  }
+
   std::string device() const {
     const std::vector<std::string> names = device_names(devices_);
     if (names.size() > 1) throw UsageError("advise: expected one machine in --device");

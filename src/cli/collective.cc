@@ -1,6 +1,7 @@
 // `duet collective`: nccl-tests' flags with their meaning, as options of the collective benchmark.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "cli/as_one.h"
@@ -14,6 +15,7 @@
 #include "cli/tuning.h"
 #include "collectives/cases.h"
 #include "core/error.h"
+#include "core/suggestion.h"
 #include "core/units.h"
 #include "team/agreement.h"
 
@@ -26,15 +28,17 @@ std::vector<DType> parse_types(const std::string& text) {
       {"float", DType::fp32},  {"fp32", DType::fp32},     {"half", DType::fp16},
       {"fp16", DType::fp16},   {"bfloat16", DType::bf16}, {"bf16", DType::bf16},
       {"int32", DType::int32}, {"uint8", DType::int8},    {"int8", DType::int8}};
+  std::vector<std::string_view> words;
+  for (const auto& [name, type] : known) words.emplace_back(name);
   if (text == "all") return {DType::fp32, DType::fp16, DType::bf16, DType::int32, DType::int8};
   return parse_list(text, [&](const std::string& word) {
     for (const auto& [name, type] : known) {
       if (word == name) return type;
     }
     throw UsageError(
-        fmt::format("-d: unknown type '{}': expected float (fp32), half (fp16), "
+        fmt::format("-d: unknown type '{}'{}: expected float (fp32), half (fp16), "
                     "bfloat16 (bf16), int32, uint8 (int8) or all",
-                    word));
+                    word, did_you_mean(word, words)));
   });
 }
 
@@ -50,6 +54,11 @@ void require_off(const std::string& flag, const std::string& value, const std::s
   if (!value.empty() && value != "0") {
     throw UsageError(fmt::format("{} {}: expected 0: {}", flag, value, why));
   }
+}
+
+bool is_rooted(CollectiveKind kind) {
+  return kind == CollectiveKind::broadcast || kind == CollectiveKind::gather ||
+         kind == CollectiveKind::scatter;
 }
 
 class CollectiveCommand : public Command {
@@ -160,11 +169,28 @@ class CollectiveCommand : public Command {
     if (!root_.empty()) options.root = parse_number(root_, 0, "-r");
     if (!places_.empty()) options.in_place = parse_places(places_);
     if (!skews_.empty()) options.skews = parse_list(skews_, parse_skew);
-    if (!checks_.empty()) options.verified = parse_number(checks_, 0, "-c") > 0;
+    if (!checks_.empty()) options.verified = parse_number(checks_, 0, "-c", 1) > 0;
     options.mode = mode();
     require_off("-z", blocking_, "Duet times calls on the device, not the CPU's wait for them");
     if (!graph_.empty()) capture_calls(parse_number(graph_, 0, "-G"), options);
+    require_effect(options);
     return options;
+  }
+
+  // A flag that none of the collectives looks at is a misunderstanding.
+  void require_effect(const CollectiveOptions& options) const {
+    const auto any = [&](auto has) {
+      return std::any_of(options.kinds.begin(), options.kinds.end(), has);
+    };
+    if (!any(reduces)) {
+      refuse_given({{"-o", !ops_.empty()}}, "expected reduce_scatter or all_reduce as well");
+    }
+    if (!any(is_rooted)) {
+      refuse_given({{"-r", !root_.empty()}}, "expected broadcast, gather or scatter as well");
+    }
+    if (!any([](CollectiveKind kind) { return kind == CollectiveKind::all_to_all_v; })) {
+      refuse_given({{"--skew", !skews_.empty()}}, "expected all_to_all_v as well");
+    }
   }
 
   // A sample of the loop is then one enqueue, and so is a warm-up.
@@ -185,6 +211,9 @@ class CollectiveCommand : public Command {
       if (step_.empty() && factor_.empty()) return {};
       throw UsageError("-i and -f need a range: expected -b and -e as well");
     }
+    if (high_.empty() && !(step_.empty() && factor_.empty())) {
+      throw UsageError("-i and -f need a range: expected -e as well");
+    }
     constexpr std::uint64_t kLow = 64 << 10;
     const std::uint64_t high = parse_bytes(high_.empty() ? low_ : high_);
     const std::uint64_t low = low_.empty() ? std::min(kLow, high) : parse_bytes(low_);
@@ -200,6 +229,12 @@ class CollectiveCommand : public Command {
       throw UsageError("--loop and --mode " + flags.mode + ": expected one of them");
     }
     if (loop_) flags.mode = "loop";
+    if (!iterations_.empty() && flags.iterations) {
+      throw UsageError("-n and --iterations: expected one of them");
+    }
+    if (!warm_ups_.empty() && flags.warm_up_seconds) {
+      throw UsageError("-w and --warm-up: expected one of them");
+    }
     if (!iterations_.empty()) flags.iterations = parse_number(iterations_, 1, "-n");
     Mode mode = mode_of(flags);
     constexpr int kWarmUps = 5;  // nccl-tests'

@@ -1,4 +1,6 @@
 // `duet copy`: its flags, as options of the copy benchmark.
+#include <algorithm>
+
 #include "cli/as_one.h"
 #include "cli/command.h"
 #include "cli/flags.h"
@@ -7,15 +9,19 @@
 #include "cli/measure.h"
 #include "copy/cases.h"
 #include "core/error.h"
+#include "core/suggestion.h"
 #include "core/units.h"
 
 namespace duet {
 namespace {
 
+constexpr int kMostThreads = 65536;  // of a block, or blocks of a grid
+
 MemoryKind parse_host_memory(const std::string& text) {
   if (text == "pinned") return MemoryKind::pinned;
   if (text == "pageable") return MemoryKind::plain;
-  throw UsageError("--host-memory: unknown memory '" + text + "': expected pinned or pageable");
+  throw UsageError("--host-memory: unknown memory '" + text + "'" +
+                   did_you_mean(text, {"pinned", "pageable"}) + ": expected pinned or pageable");
 }
 
 class CopyCommand : public Command {
@@ -78,12 +84,44 @@ class CopyCommand : public Command {
     if (bidirectional_) options.directions = {*bidirectional_};
     if (!host_memory_.empty()) options.host_memory = parse_list(host_memory_, parse_host_memory);
     const auto number = [](const char* flag) {
-      return [flag](const std::string& text) { return parse_number(text, 1, flag); };
+      return [flag](const std::string& text) { return parse_number(text, 1, flag, kMostThreads); };
     };
     if (!grids_.empty()) options.grids = parse_list(grids_, number("--grid"));
     if (!blocks_.empty()) options.blocks = parse_list(blocks_, number("--block"));
     options.mode = mode_of(mode_);
+    require_effect(options);
     return options;
+  }
+
+  // A flag that no case of the kinds that were chosen looks at is a misunderstanding.
+  void require_effect(const CopyOptions& options) const {
+    const auto has = [](const auto& list, auto value) {
+      return std::find(list.begin(), list.end(), value) != list.end();
+    };
+    const auto chosen = [&](CopyKind kind) { return kinds_.empty() || has(options.kinds, kind); };
+    const bool pairs = has(options.patterns, Pattern::pair);
+    if (!chosen(CopyKind::peer)) {
+      refuse_given({{"--issue", !issues_.empty()},
+                    {"--pattern", !patterns_.empty()},
+                    {"--pairs", !pairs_.empty()},
+                    {"--matrix", !matrix_.empty()},
+                    {"--bidirectional or --one-way", bidirectional_.has_value()}},
+                   "expected peer in --kind as well");
+    }
+    if (!pairs) {
+      refuse_given({{"--pairs", !pairs_.empty()},
+                    {"--matrix", !matrix_.empty()},
+                    {"--bidirectional or --one-way", bidirectional_.has_value()}},
+                   "expected pair in --pattern as well");
+    }
+    if (!chosen(CopyKind::host_to_device) && !chosen(CopyKind::device_to_host)) {
+      refuse_given({{"--host-memory", !host_memory_.empty()}},
+                   "expected host_to_device or device_to_host in --kind as well");
+    }
+    if (!executors_.empty() && !has(options.executors, Executor::kernel)) {
+      refuse_given({{"--grid", !grids_.empty()}, {"--block", !blocks_.empty()}},
+                   "expected kernel in --executor as well");
+    }
   }
 
   CLI::App* app_;

@@ -1,6 +1,7 @@
 // `duet fabric`: its flags, as options of the fabric benchmark.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
@@ -13,6 +14,7 @@
 #include "cli/own_machines.h"
 #include "cli/own_processes.h"
 #include "core/error.h"
+#include "core/suggestion.h"
 #include "core/units.h"
 #include "fabric/cases.h"
 
@@ -23,27 +25,33 @@ constexpr int kMostNodes = 256;  // processes of this machine
 constexpr int kMostMessages = 1 << 20;
 constexpr int kMostWindow = 1 << 16;
 constexpr int kMostProducers = 4096;
+constexpr double kMostGbit = 1e6;  // of one rail
 
 MemoryKind parse_fabric_memory(const std::string& text) {
   if (text == "host") return MemoryKind::plain;
   if (text == "pinned") return MemoryKind::pinned;
   if (text == "device") return MemoryKind::device;
-  throw UsageError("--memory: unknown memory '" + text + "': expected host, pinned or device");
+  throw UsageError("--memory: unknown memory '" + text + "'" +
+                   did_you_mean(text, {"host", "pinned", "device"}) +
+                   ": expected host, pinned or device");
 }
 
 MemoryKind parse_fifo_memory(const std::string& text) {
   for (const MemoryKind kind : {MemoryKind::pinned, MemoryKind::managed, MemoryKind::device}) {
     if (text == name(kind)) return kind;
   }
-  throw UsageError("--fifo-memory: unknown memory '" + text +
-                   "': expected pinned, managed or device");
+  throw UsageError("--fifo-memory: unknown memory '" + text + "'" +
+                   did_you_mean(text, {"pinned", "managed", "device"}) +
+                   ": expected pinned, managed or device");
 }
 
 std::vector<bool> parse_directions(const std::string& text) {
   if (text == "both") return {false, true};
   if (text == "one-way") return {false};
   if (text == "two-way") return {true};
-  throw UsageError("--direction: unknown '" + text + "': expected one-way, two-way or both");
+  throw UsageError("--direction: unknown '" + text + "'" +
+                   did_you_mean(text, {"one-way", "two-way", "both"}) +
+                   ": expected one-way, two-way or both");
 }
 
 class FabricCommand : public Command {
@@ -126,17 +134,17 @@ class FabricCommand : public Command {
     app_->add_option("--link-gbit", options_.settings.link_gbit,
                      "Gbit/s of one rail, one direction; default: as the link says")
         ->type_name("GBIT")
-        ->check(number_above(0, "a number of Gbit/s above 0"));
+        ->check(number_above_0("--link-gbit", kMostGbit, "Gbit/s"));
     app_->add_option("--stall", options_.settings.stall_seconds,
                      "A rail on which nothing ends for so long is stalled; default 10")
         ->type_name("SECONDS")
-        ->check(number_above(0, "a number of seconds above 0"));
+        ->check(seconds_above_0("--stall"));
     app_->add_flag("--failover", options_.settings.failover,
                    "Send what a lost rail leaves over the others (not send_recv); else its case "
                    "fails");
     app_->add_option("--meet", meet_seconds_, "Wait so long for the other process; default 60")
         ->type_name("SECONDS")
-        ->check(number_above(0, "a number of seconds above 0"));
+        ->check(seconds_above_0("--meet"));
   }
 
   int run_in(Processes& processes, FabricOptions& options, const std::vector<std::string>& line) {
@@ -205,6 +213,25 @@ class FabricCommand : public Command {
       if (!alone || text.empty()) continue;
       throw UsageError(fmt::format(
           "{}: expected without all_to_all alone, which posts all of its messages at once", flag));
+    }
+    const auto& issues = options.issues;
+    const bool proxy = std::any_of(issues.begin(), issues.end(),
+                                   [](RailIssue issue) { return issue != RailIssue::direct; });
+    if (!proxy && !options.fifo) {
+      refuse_given({{"--producers", !producers_.empty()}, {"--fifo-memory", !fifo_memory_.empty()}},
+                   "expected a proxy as well: --issue blocking or nonblocking, or --fifo");
+    }
+    const auto& memory = options.memory;
+    if (std::find(memory.begin(), memory.end(), MemoryKind::device) == memory.end()) {
+      refuse_given({{"--memory-path", !path_.empty()}}, "expected --memory device as well");
+    }
+    const std::string& rails = options.settings.rails;
+    if (options.settings.failover && (rails.empty() || rails == "1")) {
+      throw UsageError("--failover: expected several rails as well: --rails");
+    }
+    if (operations.size() == 1 && operations[0] == FabricOperation::send_recv) {
+      refuse_given({{"--direction", !directions_.empty()}},
+                   "expected another operation as well: send_recv goes both ways");
     }
   }
 

@@ -1,8 +1,11 @@
 // Shared flags; see flags.h.
 #include "cli/flags.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <cstdlib>
 
 #include "cli/lists.h"
@@ -11,26 +14,64 @@
 namespace duet {
 namespace {
 
-CLI::Validator whole_number(const std::string& what) {
-  const auto check = [what](const std::string& text) -> std::string {
-    const bool digits =
-        !text.empty() && text.size() < 10 &&
-        std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
-    return digits && text != "0" ? "" : "'" + text + "' is not " + what;
+std::optional<double> number_in(const std::string& text) {
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  const bool number = !text.empty() && *end == '\0' && std::isfinite(value);
+  return number ? std::optional<double>(value) : std::nullopt;
+}
+
+CLI::Validator not_negative_seconds(const std::string& flag) {
+  const auto check = [flag](const std::string& text) -> std::string {
+    const std::optional<double> value = number_in(text);
+    if (value && *value >= 0 && *value <= kMostSeconds) return "";
+    throw UsageError(
+        fmt::format("{} {}: expected a number of seconds from 0 to {}", flag, text, kMostSeconds));
   };
   return CLI::Validator(check, "");
 }
 
-}  // namespace
-
-CLI::Validator number_above(double low, const std::string& what) {
-  const auto check = [low, what](const std::string& text) -> std::string {
-    char* end = nullptr;
-    const double value = std::strtod(text.c_str(), &end);
-    const bool number = !text.empty() && *end == '\0' && value > low && value < 1e9;
-    return number ? "" : "'" + text + "' is not " + what;
+CLI::Validator count(const std::string& flag) {
+  const auto check = [flag](const std::string& text) -> std::string {
+    parse_number(text, 1, flag);
+    return "";
   };
   return CLI::Validator(check, "");
+}
+
+// A flag that the mode does not look at.
+void check_mode_flags(const ModeFlags& flags, const Mode& mode) {
+  if (mode.kind == ModeKind::loop && flags.seconds) {
+    throw UsageError("--seconds: expected without the mode loop, whose length --iterations sets");
+  }
+  const bool by_time = mode.kind == ModeKind::at_least || mode.kind == ModeKind::sustained;
+  if (by_time && flags.iterations) {
+    throw UsageError(
+        fmt::format("--iterations: expected without the mode {}, whose length --seconds sets",
+                    name(mode.kind)));
+  }
+}
+
+}  // namespace
+
+CLI::Validator number_above_0(const std::string& flag, double high, const std::string& unit) {
+  const auto check = [=](const std::string& text) -> std::string {
+    const std::optional<double> value = number_in(text);
+    if (value && *value > 0 && *value <= high) return "";
+    throw UsageError(
+        fmt::format("{} {}: expected a number of {} above 0, at most {}", flag, text, unit, high));
+  };
+  return CLI::Validator(check, "");
+}
+
+CLI::Validator seconds_above_0(const std::string& flag) {
+  return number_above_0(flag, kMostSeconds, "seconds");
+}
+
+void refuse_given(const std::vector<std::pair<const char*, bool>>& flags, const std::string& why) {
+  for (const auto& [flag, given] : flags) {
+    if (given) throw UsageError(fmt::format("{}: {}", flag, why));
+  }
 }
 
 CLI::Validator not_empty() {
@@ -42,7 +83,16 @@ CLI::Validator not_empty() {
 
 CLI::Option* add_yes_no(CLI::App& app, const std::string& names, std::optional<bool>& value,
                         const std::string& text) {
-  const auto take = [&value](std::int64_t count) { value = count > 0; };
+  const std::size_t comma = names.find(',');
+  const std::string yes = names.substr(0, comma), no = names.substr(comma + 2);
+  const auto take = [&app, &value, yes, no](std::int64_t count) {
+    // As many of one as of the other add up to nothing, and more of one hide the other.
+    const auto given = static_cast<std::int64_t>(app.get_option(yes)->count());
+    if (given != std::abs(count)) {
+      throw UsageError(fmt::format("{} and {}: expected one of them", yes, no));
+    }
+    value = count > 0;
+  };
   return app.add_flag_function(names, take, text);
 }
 
@@ -94,18 +144,18 @@ void add_mode_flags(CLI::App& app, ModeFlags& flags) {
       ->group("Measuring");
   app.add_option("--warm-up", flags.warm_up_seconds, "Warm up for so long; default: the mode's")
       ->type_name("SECONDS")
-      ->check(number_above(-1e-12, "a number of seconds, 0 or more"))
+      ->check(not_negative_seconds("--warm-up"))
       ->group("Measuring");
   app.add_option("--seconds", flags.seconds,
                  "Measure a case for so long: at most (adaptive, do_bench), at least (at_least, "
                  "sustained); default: the mode's")
       ->type_name("SECONDS")
-      ->check(number_above(0, "a number of seconds above 0"))
+      ->check(seconds_above_0("--seconds"))
       ->group("Measuring");
   app.add_option("--iterations", flags.iterations,
                  "loop: calls a sample; adaptive, do_bench: at most so many samples")
       ->type_name("COUNT")
-      ->check(whole_number("a whole number from 1 to 999999999"))
+      ->check(count("--iterations"))
       ->group("Measuring");
   add_yes_no(app, "--flush,!--no-flush", flags.flush,
              "Write over the last-level cache before each iteration, or do not; default: the "
@@ -115,6 +165,7 @@ void add_mode_flags(CLI::App& app, ModeFlags& flags) {
 
 Mode mode_of(const ModeFlags& flags) {
   Mode mode = flags.mode.empty() ? Mode{} : parse_mode(flags.mode);
+  check_mode_flags(flags, mode);
   if (flags.warm_up_seconds) mode.warm_up_seconds = *flags.warm_up_seconds;
   if (flags.seconds) mode.seconds = *flags.seconds;
   if (flags.iterations && mode.kind == ModeKind::loop) {

@@ -56,7 +56,17 @@ CLI::Option* add_yes_no(CLI::App& app, const std::string& names, std::optional<b
 // Refuses "": an empty list is no default.
 CLI::Validator not_empty();
 
-// Accepts numbers above `low`; else says that the text is not `what`, as CLI11's own checks do not.
-CLI::Validator number_above(double low, const std::string& what);
+// Times in flags end here, at a day.
+inline constexpr double kMostSeconds = 86400;
+
+// Accepts numbers above 0 up to `high`, of `unit` ("seconds"); throws UsageError, with the limits,
+// where the value of `flag` is another.
+CLI::Validator number_above_0(const std::string& flag, double high, const std::string& unit);
+CLI::Validator seconds_above_0(const std::string& flag);
+
+// What of `names`, flags with whether they are given, is there without any effect: throws
+// UsageError
+// "--flag: `why`" for the first that is given.
+void refuse_given(const std::vector<std::pair<const char*, bool>>& flags, const std::string& why);
 
 }  // namespace duet

@@ -33,7 +33,7 @@ class GemmCommand : public Command {
         "Keep what the tuned engines chose in FILE and use it again; default: in memory only");
     app_->add_option("--tuning-seconds", tuning_seconds_, "Tune a problem for about so long")
         ->type_name("S")
-        ->check(number_above(0, "a time in seconds above 0"))
+        ->check(seconds_above_0("--tuning-seconds"))
         ->capture_default_str();
     app_->add_flag("--search", search_, "Also search for the shape with the highest rate");
     app_->add_flag("--each-device", each_device_,

@@ -93,9 +93,8 @@ int parse_number(const std::string& text, int low, const std::string& what, int 
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
   if (error != std::errc() || stop != end || value < low || value > high) {
-    const std::string range = high == INT_MAX ? fmt::format("of {} or more", low)
-                                              : fmt::format("from {} to {}", low, high);
-    throw UsageError(fmt::format("{}: '{}' is not a whole number {}", what, text, range));
+    throw UsageError(
+        fmt::format("{} {}: expected a whole number from {} to {}", what, text, low, high));
   }
   return value;
 }

@@ -1,7 +1,6 @@
 // Lists as flags take them: words between commas, and sizes as ranges.
 #pragma once
 
-#include <climits>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -32,7 +31,10 @@ std::vector<std::uint64_t> size_range(std::uint64_t low, std::uint64_t high, std
 // "0-1,2-3". Throws UsageError.
 std::vector<std::pair<int, int>> parse_pairs(const std::string& text);
 
+// Counts in flags end here where nothing else limits them.
+inline constexpr int kMostCount = 1000000;
+
 // A whole number from `low` to `high`; `what` names the flag. Throws UsageError.
-int parse_number(const std::string& text, int low, const std::string& what, int high = INT_MAX);
+int parse_number(const std::string& text, int low, const std::string& what, int high = kMostCount);
 
 }  // namespace duet

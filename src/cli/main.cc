@@ -2,7 +2,9 @@
 // by one (runner); each becomes a record, which the writers store and show (results/). What they
 // measure is Work on streams of devices (timing/, device/); nothing here knows which.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <csignal>
 #include <iostream>
 
@@ -10,24 +12,64 @@
 #include "cli/help.h"
 #include "cli/standard_output.h"
 #include "core/error.h"
+#include "core/suggestion.h"
 #include "results/version.h"
 
 namespace {
 
 constexpr int kFailed = 1;
 constexpr int kBadUsage = 2;
-constexpr const char* kNoCommand =
-    "expected a command, info, gemm, copy, collective, fabric, overlap, advise, calibrate, "
-    "predict, "
-    "run, report or compare (see duet --help)";
-
 int bad_usage(const std::string& message) {
   std::cerr << "duet: " << message << '\n';
   return kBadUsage;
 }
 
+// "info, gemm, copy": the commands that --help lists.
+std::vector<std::string> command_names(const CLI::App& root) {
+  std::vector<std::string> names;
+  for (const CLI::App* each : root.get_subcommands([](const CLI::App*) { return true; })) {
+    if (!each->get_group().empty()) names.push_back(each->get_name());
+  }
+  return names;
+}
+
+std::vector<std::string> flags_of(const CLI::App& app) {
+  std::vector<std::string> flags;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_snames()) flags.push_back("-" + name);
+    for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
+  }
+  return flags;
+}
+
+// What is wrong with the words that `app` did not take, "" where there are none.
+std::string unexpected(const CLI::App& app) {
+  const std::vector<std::string> left = app.remaining();
+  const auto is_flag = [](const std::string& word) { return word.size() > 1 && word[0] == '-'; };
+  const auto flag = std::find_if(left.begin(), left.end(), is_flag);
+  if (flag != left.end()) {
+    const std::string name = flag->substr(0, flag->find('='));
+    return fmt::format("unknown flag '{}'{}", name, duet::did_you_mean(name, flags_of(app)));
+  }
+  return left.empty() ? "" : fmt::format("unexpected word '{}'", left.front());
+}
+
+// Of a command line without a command that Duet knows.
+int no_command(const CLI::App& root) {
+  const std::vector<std::string> names = command_names(root);
+  std::string what = unexpected(root);
+  const std::vector<std::string> left = root.remaining();
+  if (!left.empty() && left.front()[0] != '-') {
+    what = fmt::format("unknown command '{}'{}", left.front(),
+                       duet::did_you_mean(left.front(), names));
+  }
+  return bad_usage(fmt::format("{}{}expected a command, one of {} (see duet --help)", what,
+                               what.empty() ? "" : ": ", fmt::join(names, ", ")));
+}
+
 int run(int argc, char** argv) {
   CLI::App root("Measures how fast GPUs compute and how fast they talk.", "duet");
+  root.require_subcommand(0, 1);
   root.set_help_flag("-h,--help", "Show this help");
   root.formatter(std::make_shared<duet::HelpFormatter>());  // shared: CLI11 asks for it
   std::vector<std::unique_ptr<duet::Command>> commands;
@@ -49,13 +91,15 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return root.exit(error);  // --help, --version
     const auto chosen = root.get_subcommands();
-    if (chosen.empty()) return bad_usage(kNoCommand + std::string(": ") + error.what());
-    return bad_usage(fmt::format("{} (see duet {} --help)", error.what(), chosen[0]->get_name()));
+    if (chosen.empty()) return no_command(root);
+    const std::string extra = unexpected(*chosen[0]);
+    return bad_usage(fmt::format("{} (see duet {} --help)", extra.empty() ? error.what() : extra,
+                                 chosen[0]->get_name()));
   }
   for (const auto& command : commands) {
     if (command->app().parsed()) return command->run({argv, argv + argc});
   }
-  return bad_usage(kNoCommand);
+  return no_command(root);
 }
 
 }  // namespace

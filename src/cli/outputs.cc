@@ -36,6 +36,12 @@ std::string report_path(const OutputFlags& flags) {
 }
 
 void check(const OutputFlags& flags) {
+  if (flags.quiet && flags.verbose) {
+    throw UsageError("--quiet and --verbose: expected one of them");
+  }
+  if (flags.reproducible && flags.json.empty() && !flags.report) {
+    throw UsageError("--reproducible: expected --json or --report as well");
+  }
   if (flags.resume && flags.json.empty()) {
     throw UsageError("--resume needs a journal to go on with: expected --json FILE");
   }

@@ -57,7 +57,7 @@ class OverlapCommand : public Command {
     app_->add_option("--energy-seconds", energy_seconds_,
                      "With --energy, the least that each reading takes; default 1")
         ->type_name("SECONDS")
-        ->check(number_above(0, "a number of seconds above 0"));
+        ->check(seconds_above_0("--energy-seconds"));
     add_output_flags(*app_, output_);
   }
 
@@ -84,8 +84,10 @@ class OverlapCommand : public Command {
 
  private:
   OverlapOptions parsed() const {
-    if (isolated_ && (!policies_.empty() || energy_)) {
-      throw UsageError("--isolated: expected no --policy and no --energy with it");
+    if (isolated_) {
+      refuse_given(
+          {{"--policy", !policies_.empty()}, {"--energy", energy_}, {"--units", !units_.empty()}},
+          "expected without --isolated, which runs each side alone");
     }
     OverlapOptions options;
     options.scenarios = scenarios();
@@ -93,6 +95,12 @@ class OverlapCommand : public Command {
       for (OverlapScenario& each : options.scenarios) each = in_place(std::move(each));
     }
     options.policies = parse_policies(policies_.empty() ? "all" : policies_);
+    const auto swept = [](const auto& policy) {
+      return has_partition(policy.kind) && policy.units == 0;
+    };
+    if (std::none_of(options.policies.begin(), options.policies.end(), swept)) {
+      refuse_given({{"--units", !units_.empty()}}, "expected a policy with a partition as well");
+    }
     if (!iterations_.empty()) {
       options.runs.mode.iterations = parse_number(iterations_, 1, "--iterations");
     }
@@ -129,9 +137,14 @@ class OverlapCommand : public Command {
     if (compute_.empty() != communicate_.empty()) {
       throw UsageError("--compute and --communicate: expected both or none");
     }
+    if (!compute_.empty() && !scenarios_.empty()) {
+      throw UsageError(fmt::format(
+          "'{}' and --compute with --communicate: expected sets of scenarios or the one that the "
+          "flags make",
+          scenarios_));
+    }
+    if (!compute_.empty()) return {parse_scenario(compute_, communicate_)};
     std::vector<OverlapScenario> all;
-    if (!compute_.empty()) all.push_back(parse_scenario(compute_, communicate_));
-    if (!compute_.empty() && scenarios_.empty()) return all;
     for (const std::string& word : split(scenarios_.empty() ? "paper" : scenarios_, ',')) {
       const auto set = of_word(word);
       all.insert(all.end(), set.begin(), set.end());

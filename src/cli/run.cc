@@ -12,6 +12,7 @@
 #include "cli/suites.h"
 #include "collectives/engine.h"
 #include "core/error.h"
+#include "core/suggestion.h"
 
 namespace duet {
 namespace {
@@ -112,9 +113,9 @@ class RunCommand : public Command {
         entries.push_back(entry);
       }
       if (entries.size() > before) continue;
-      throw UsageError(
-          fmt::format("--device {}: suite {} has nothing for it: expected host, cuda, hip or sim",
-                      device, suite.name));
+      throw UsageError(fmt::format(
+          "--device {}{}: suite {} has nothing for it: expected host, cuda, hip or sim", device,
+          did_you_mean(kind_of(device), {"host", "cuda", "hip", "sim"}), suite.name));
     }
     return entries;
   }

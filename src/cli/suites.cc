@@ -2,6 +2,7 @@
 #include "cli/suites.h"
 
 #include "core/error.h"
+#include "core/suggestion.h"
 
 namespace duet {
 namespace {
@@ -120,7 +121,10 @@ Suite find_suite(const std::string& name) {
   for (const Suite& suite : suites()) {
     if (suite.name == name) return suite;
   }
-  throw UsageError("unknown suite '" + name + "': expected " + known_suites());
+  std::vector<std::string> names;
+  for (const Suite& suite : suites()) names.push_back(suite.name);
+  throw UsageError("unknown suite '" + name + "'" + did_you_mean(name, names) + ": expected " +
+                   known_suites());
 }
 
 std::string known_suites() {

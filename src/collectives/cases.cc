@@ -13,6 +13,7 @@
 #include "collectives/open_sessions.h"
 #include "copy/cases.h"
 #include "core/error.h"
+#include "core/suggestion.h"
 #include "timing/sampler.h"
 
 namespace duet {
@@ -98,9 +99,9 @@ class Plan {
       const auto same = [&](CollectiveEngine* engine) { return engine->name() == asked; };
       const auto found = std::find_if(known.engines.begin(), known.engines.end(), same);
       if (found == known.engines.end()) {
-        throw UsageError(
-            fmt::format("unknown collective engine '{}': {} has {}", asked, machine_.name(),
-                        names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
+        throw UsageError(fmt::format(
+            "unknown collective engine '{}'{}: {} has {}", asked, did_you_mean(asked, names),
+            machine_.name(), names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
       }
       engines_.push_back(*found);
     }

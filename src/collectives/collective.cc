@@ -8,6 +8,7 @@
 #include <array>
 
 #include "core/error.h"
+#include "core/suggestion.h"
 
 namespace duet {
 namespace {
@@ -92,8 +93,8 @@ CollectiveKind parse_collective(std::string_view text) {
     if (each.text == text) return each.kind;
     known.push_back(each.text);
   }
-  throw UsageError(
-      fmt::format("unknown collective '{}': expected one of {}", text, fmt::join(known, ", ")));
+  throw UsageError(fmt::format("unknown collective '{}'{}: expected one of {}", text,
+                               did_you_mean(text, known), fmt::join(known, ", ")));
 }
 
 bool reduces(CollectiveKind kind) {

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/random.h"
+#include "core/suggestion.h"
 
 namespace duet {
 namespace {
@@ -39,8 +40,8 @@ Skew parse_skew(std::string_view text) {
   for (const Skew skew : {Skew::even, Skew::random, Skew::one_heavy}) {
     if (name(skew) == text) return skew;
   }
-  throw UsageError(
-      fmt::format("--skew: unknown skew '{}': expected even, random or one_heavy", text));
+  throw UsageError(fmt::format("--skew: unknown skew '{}'{}: expected even, random or one_heavy",
+                               text, did_you_mean(text, {"even", "random", "one_heavy"})));
 }
 
 std::vector<std::uint64_t> skewed_counts(Skew skew, DType dtype, std::uint64_t bytes, int ranks) {

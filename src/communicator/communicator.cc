@@ -8,6 +8,7 @@
 
 #include "collectives/engine.h"
 #include "communicator/native_streams.h"
+#include "core/suggestion.h"
 #include "team/agreement.h"
 #include "team/own_device.h"
 
@@ -33,8 +34,8 @@ CollectiveEngine& engine_named(const std::string& name, Machine& machine) {
     if (engine->name() == name) return *engine;
     known.push_back(engine->name());
   }
-  std::string text = fmt::format("unknown collective engine '{}': {} has {}", name, machine.name(),
-                                 fmt::join(known, ", "));
+  std::string text = fmt::format("unknown collective engine '{}'{}: {} has {}", name,
+                                 did_you_mean(name, known), machine.name(), fmt::join(known, ", "));
   for (const auto& [module, reason] : found.unavailable) {
     text += fmt::format("; {}: {}", module, reason);
   }

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "core/error.h"
+#include "core/suggestion.h"
 
 namespace duet {
 namespace {
@@ -38,8 +39,8 @@ Value parse_in(const Names<Value, n>& names, std::string_view what, std::string_
     if (word == text) return value;
     known.push_back(word);
   }
-  throw UsageError(
-      fmt::format("unknown {} '{}': expected one of {}", what, text, fmt::join(known, ", ")));
+  throw UsageError(fmt::format("unknown {} '{}'{}: expected one of {}", what, text,
+                               did_you_mean(text, known), fmt::join(known, ", ")));
 }
 
 Transfer transfer(Endpoint source, Endpoint destination, Issue issue, std::uint64_t bytes) {

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/module.h"
 #include "core/random.h"
+#include "core/suggestion.h"
 #include "core/units.h"
 
 namespace duet {
@@ -38,6 +39,17 @@ TEST(Units, PrintsExactSizesAndTimes) {
   EXPECT_EQ(format_seconds(0.0123), "12.300 ms");
   EXPECT_EQ(format_seconds(1.5e-6), "1.50 us");
   EXPECT_EQ(format_rate(391.24), "391.2");
+}
+
+TEST(Suggestion, IsTheNearestWordWhereOneIsNear) {
+  const std::vector<std::string> known = {"copy", "compare", "collective", "gemm", "-n"};
+  EXPECT_EQ(did_you_mean("cpy", known), " (did you mean 'copy'?)");
+  EXPECT_EQ(did_you_mean("gmem", known), " (did you mean 'gemm'?)");
+  EXPECT_EQ(did_you_mean("colective", known), " (did you mean 'collective'?)");
+  EXPECT_EQ(did_you_mean("dance", known), "");
+  EXPECT_EQ(did_you_mean("", known), "");
+  EXPECT_EQ(did_you_mean("-q", known), " (did you mean '-n'?)");
+  EXPECT_EQ(did_you_mean("xx", known), "");
 }
 
 TEST(DTypes, NamesRoundTrip) {

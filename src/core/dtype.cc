@@ -2,6 +2,7 @@
 #include "core/dtype.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 #include <cmath>
@@ -9,6 +10,7 @@
 #include <limits>
 
 #include "core/error.h"
+#include "core/suggestion.h"
 
 namespace duet {
 namespace {
@@ -103,13 +105,14 @@ std::string_view name(DType type) { return entry(type).name; }
 std::size_t size_of(DType type) { return entry(type).size; }
 
 DType parse_dtype(std::string_view text) {
-  std::string known;
+  std::vector<std::string_view> known;
   for (const Entry& e : kTypes) {
     if (e.type == DType::int32) continue;  // only ever the output of int8
     if (e.name == text || (e.type == DType::fp8_e4m3 && text == "fp8")) return e.type;
-    known += (known.empty() ? "" : ", ") + std::string(e.name);
+    known.push_back(e.name);
   }
-  throw UsageError(fmt::format("unknown dtype '{}': expected one of {}", text, known));
+  throw UsageError(fmt::format("unknown dtype '{}'{}: expected one of {}", text,
+                               did_you_mean(text, known), fmt::join(known, ", ")));
 }
 
 std::vector<DType> all_dtypes() {

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "core/error.h"
+#include "core/suggestion.h"
 
 namespace duet {
 
@@ -32,8 +33,8 @@ Reduction parse_reduction(std::string_view text) {
     if (name(op) == text) return op;
     known.push_back(name(op));
   }
-  throw UsageError(
-      fmt::format("unknown reduction '{}': expected one of {}", text, fmt::join(known, ", ")));
+  throw UsageError(fmt::format("unknown reduction '{}'{}: expected one of {}", text,
+                               did_you_mean(text, known), fmt::join(known, ", ")));
 }
 
 }  // namespace duet

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "core/error.h"
+#include "core/suggestion.h"
 
 namespace duet {
 namespace {
@@ -180,8 +181,9 @@ void TomlTable::finish() const {
     if (std::find(asked_.begin(), asked_.end(), name) != asked_.end()) continue;
     std::string known;
     for (const std::string& one : asked_) known += (known.empty() ? "" : ", ") + one;
-    throw UsageError(fmt::format("{}:{}: unknown key '{}{}': expected one of {}", file_,
-                                 key.source().begin.line, path_, name, known));
+    throw UsageError(fmt::format("{}:{}: unknown key '{}{}'{}: expected one of {}", file_,
+                                 key.source().begin.line, path_, name, did_you_mean(name, asked_),
+                                 known));
   }
 }
 

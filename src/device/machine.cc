@@ -2,11 +2,13 @@
 #include "device/machine.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "core/error.h"
 #include "core/module.h"
+#include "core/suggestion.h"
 #include "device/host/host.h"
 #include "device/sim/sim.h"
 
@@ -70,9 +72,9 @@ std::vector<BackendState> backends() {
 std::unique_ptr<Machine> open_machine(const std::string& device) {
   const std::size_t colon = device.find(':');
   const std::string kind = device.substr(0, colon);
-  std::string known;
+  std::vector<std::string_view> known;
   for (const Kind& each : kKinds) {
-    known += (known.empty() ? "" : ", ") + std::string(each.name);
+    known.emplace_back(each.name);
     if (kind == each.name && each.is_module && !load_module(kind).loaded) {
       throw UsageError(fmt::format("--device {}: the {} device is not available: {}", device, kind,
                                    load_module(kind).reason));
@@ -80,8 +82,8 @@ std::unique_ptr<Machine> open_machine(const std::string& device) {
   }
   const Backend* backend = find(kind);
   if (backend == nullptr) {
-    throw UsageError(
-        fmt::format("--device {}: unknown kind '{}': expected one of {}", device, kind, known));
+    throw UsageError(fmt::format("--device {}: unknown kind '{}'{}: expected one of {}", device,
+                                 kind, did_you_mean(kind, known), fmt::join(known, ", ")));
   }
   try {
     return backend->open(colon == std::string::npos ? "" : device.substr(colon + 1));

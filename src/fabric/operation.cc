@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/suggestion.h"
 
 namespace duet {
 namespace {
@@ -65,32 +66,35 @@ FabricOperation parse_fabric_operation(std::string_view text) {
     if (word == text) return each;
   }
   throw UsageError(fmt::format(
-      "unknown operation '{}': expected one of send_recv, write, write_imm, read, all_to_all",
-      text));
+      "unknown operation '{}'{}: expected one of send_recv, write, write_imm, read, all_to_all",
+      text, did_you_mean(text, {"send_recv", "write", "write_imm", "read", "all_to_all"})));
 }
 
 RailMode parse_rail_mode(std::string_view text) {
   for (const auto& [each, word] : kRailModes) {
     if (word == text) return each;
   }
-  throw UsageError(fmt::format(
-      "--rail-mode: unknown mode '{}': expected one of single, split, round_robin", text));
+  throw UsageError(
+      fmt::format("--rail-mode: unknown mode '{}'{}: expected one of single, split, round_robin",
+                  text, did_you_mean(text, {"single", "split", "round_robin"})));
 }
 
 RailIssue parse_rail_issue(std::string_view text) {
   for (const auto& [each, word] : kIssues) {
     if (word == text) return each;
   }
-  throw UsageError(fmt::format(
-      "--issue: unknown way '{}': expected one of direct, blocking, nonblocking", text));
+  throw UsageError(
+      fmt::format("--issue: unknown way '{}'{}: expected one of direct, blocking, nonblocking",
+                  text, did_you_mean(text, {"direct", "blocking", "nonblocking"})));
 }
 
 MemoryPath parse_memory_path(std::string_view text) {
   for (const auto& [each, word] : kPaths) {
     if (word == text) return each;
   }
-  throw UsageError(fmt::format(
-      "--memory-path: unknown path '{}': expected one of auto, direct, ipc, staged", text));
+  throw UsageError(
+      fmt::format("--memory-path: unknown path '{}'{}: expected one of auto, direct, ipc, staged",
+                  text, did_you_mean(text, {"auto", "direct", "ipc", "staged"})));
 }
 
 std::vector<FabricOperation> fabric_operations(int processes) {

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "core/error.h"
+#include "core/suggestion.h"
 #include "gemm/cpu/peak.h"
 #include "gemm/gemm_work.h"
 #include "gemm/search.h"
@@ -134,9 +135,9 @@ class Plan {
     const auto names = gemm_engine_names(machine_.device(site.device).info().kind);
     for (const std::string& engine : options_.engines) {
       if (std::find(names.begin(), names.end(), engine) != names.end()) continue;
-      throw UsageError(
-          fmt::format("unknown GEMM engine '{}': {} has {}", engine, site.name,
-                      names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
+      throw UsageError(fmt::format(
+          "unknown GEMM engine '{}'{}: {} has {}", engine, did_you_mean(engine, names), site.name,
+          names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
     }
   }
 

@@ -8,6 +8,7 @@
 #include <charconv>
 
 #include "core/error.h"
+#include "core/suggestion.h"
 #include "core/units.h"
 
 namespace duet {
@@ -58,8 +59,8 @@ const std::vector<ShapeSet>& shape_sets() {
 
 [[noreturn]] void refuse(std::string_view text, const char* why) {
   throw UsageError(
-      fmt::format("shape '{}': {}; expected MxNxK (4096x4096x512) or one of the sets {}", text, why,
-                  fmt::join(shape_set_names(), ", ")));
+      fmt::format("shape '{}'{}: {}; expected MxNxK (4096x4096x512) or one of the sets {}", text,
+                  did_you_mean(text, shape_set_names()), why, fmt::join(shape_set_names(), ", ")));
 }
 
 std::int64_t parse_side(std::string_view side, std::string_view shape) {

@@ -8,6 +8,7 @@
 #include <charconv>
 
 #include "core/error.h"
+#include "core/suggestion.h"
 
 namespace duet {
 namespace {
@@ -39,8 +40,8 @@ std::string_view kind_name(Kind kind) {
   std::vector<std::string_view> names{"all"};
   for (const Named& each : kPolicies) names.push_back(each.name);
   throw UsageError(fmt::format(
-      "policy '{}': expected {}, a partition with ':' and its units where they are given", text,
-      fmt::join(names, ", ")));
+      "policy '{}'{}: expected {}, a partition with ':' and its units where they are given", text,
+      did_you_mean(text, names), fmt::join(names, ", ")));
 }
 
 int parse_units(std::string_view text, std::string_view whole) {

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "core/suggestion.h"
 #include "core/toml_table.h"
 #include "core/units.h"
 
@@ -151,7 +152,8 @@ std::vector<OverlapScenario> scenario_set(std::string_view name) {
     all.insert(all.end(), set.begin(), set.end());
   }
   if (all.empty()) {
-    throw UsageError(fmt::format("scenarios '{}': expected all, {} or a file", name,
+    throw UsageError(fmt::format("scenarios '{}'{}: expected all, {} or a file", name,
+                                 did_you_mean(name, scenario_set_names()),
                                  fmt::join(scenario_set_names(), ", ")));
   }
   return all;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/suggestion.h"
 
 namespace duet {
 
@@ -68,7 +69,8 @@ Mode parse_mode(std::string_view text) {
   if (text == "at_least") return at_least_mode();
   if (text == "sustained") return sustained_mode();
   throw UsageError(fmt::format(
-      "unknown mode '{}': expected adaptive, do_bench, loop, at_least or sustained", text));
+      "unknown mode '{}'{}: expected adaptive, do_bench, loop, at_least or sustained", text,
+      did_you_mean(text, {"adaptive", "do_bench", "loop", "at_least", "sustained"})));
 }
 
 }  // namespace duet

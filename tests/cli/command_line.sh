@@ -56,13 +56,13 @@ refuses 'expected one of fp32' collective all_reduce -d uint8
 refuses 'expected one of fp32' collective all_gather,all_reduce -d uint8
 refuses 'expected 0 to 1' collective broadcast --device host:2 -r 2
 refuses 'not below -b' collective all_gather -b 2M -e 1M
-refuses 'whole number of 2' collective all_gather -b 1M -e 2M -f 1
+refuses 'whole number from 2' collective all_gather -b 1M -e 2M -f 1
 refuses 'expected one of them' collective all_gather -b 1M -e 2M -f 2 -i 1M
 refuses 'expected -b and -e' collective all_gather -f 2
 refuses 'over 1000 sizes' collective all_gather -b 1K -e 1G -i 1K
 refuses 'at least 16' collective all_gather --device host:4 -b 15
 refuses 'expected 0' collective all_gather -z 1
-refuses 'whole number of 0' collective all_gather -G some
+refuses 'whole number from 0' collective all_gather -G some
 refuses 'has 2 devices' collective all_gather --device host:2 -g 8
 refuses 'expected one of them' collective all_gather --loop --mode adaptive
 refuses 'expected out, in or both' collective all_gather --in-place maybe

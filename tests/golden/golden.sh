@@ -27,8 +27,7 @@ golden gemm gemm --device sim:mi300x-8 --shapes 8192x8192x8192,16384x8192x7168,9
   --dtype bf16,int8 --layout nn,nt
 golden collectives collective all_gather,all_to_all --device sim:mi300x-8 \
   --engine dma,vendor-model -b 1M -e 1G -f 4
-golden overlap overlap training --device sim:mi300x-8 --policy serial,priority,dma,partition:8 \
-  --compute gemm:8192x8192x8192 --communicate all_gather:896M
+golden overlap overlap training --device sim:mi300x-8 --policy serial,priority,dma,partition:8
 golden isolated overlap --isolated --device sim:mi300x-8 --compute gemm:8192x8192x8192 \
   --communicate all_gather:896M
 

@@ -2,6 +2,7 @@
 #include "device/sim/platform.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <fstream>
@@ -9,6 +10,7 @@
 #include <tuple>
 
 #include "core/error.h"
+#include "core/suggestion.h"
 #include "core/toml_table.h"
 
 namespace duet::sim {
@@ -215,11 +217,11 @@ std::string platform_toml(const std::string& name) {
   const auto& known = built_in_platforms();
   const auto found = known.find(name);
   if (found == known.end()) {
-    std::string names;
-    for (const auto& [each, text] : known) names += (names.empty() ? "" : ", ") + each;
+    std::vector<std::string> names;
+    for (const auto& [each, text] : known) names.push_back(each);
     throw UsageError(
-        fmt::format("unknown platform '{}': expected one of {}, or a file with its path or .toml",
-                    name, names));
+        fmt::format("unknown platform '{}'{}: expected one of {}, or a file with its path or .toml",
+                    name, did_you_mean(name, names), fmt::join(names, ", ")));
   }
   return std::string(found->second);
 }

@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# What contradicts itself, has no effect or is mistyped is refused in one line that says what was
+# expected, with its limits and the word that was perhaps meant.
+source "$(dirname "$0")/check.sh"
+
+local_copy=(copy --device sim:mi300x-8 --kind local --executor dma --sizes 64K)
+pair=(--compute gemm:64x64x64:fp32 --communicate all_gather:64K)
+
+# Of the program and of every command.
+for command in "" info gemm copy collective fabric overlap advise calibrate predict run report compare; do
+  expect_code 0 $command -h
+  expect_code 0 $command --help
+  for flag in -V --version; do
+    expect_code 0 $command $flag
+    grep -q '^duet [0-9]' out || fail "duet $command $flag: $(cat out)"
+  done
+done
+
+# Too much.
+refuses "unexpected word 'copy'" gemm copy
+refuses "unexpected word 'extra'" "${local_copy[@]}" extra
+refuses "unexpected word 'host'" info host
+refuses "unexpected word 'more'" run quick more
+refuses '--flush and --no-flush: expected one of them' "${local_copy[@]}" --flush --no-flush
+refuses '--flush and --no-flush: expected one of them' "${local_copy[@]}" --flush --flush --no-flush
+refuses '--bidirectional and --one-way: expected one of them' copy --bidirectional --one-way
+refuses '--quiet and --verbose: expected one of them' "${local_copy[@]}" --quiet --verbose
+refuses '-n and --iterations: expected one of them' collective all_gather -n 3 --iterations 3
+refuses '-w and --warm-up: expected one of them' collective all_gather -w 3 --warm-up 1
+refuses '-i and -f: expected one of them' collective all_gather -b 1M -e 2M -f 2 -i 1M
+refuses '--loop and --mode adaptive: expected one of them' collective all_gather --loop --mode adaptive
+refuses "'paper' and --compute with --communicate" overlap paper "${pair[@]}"
+
+# Without effect.
+refuses '--reproducible: expected --json or --report as well' "${local_copy[@]}" --reproducible
+refuses '--seconds: expected without the mode loop' "${local_copy[@]}" --mode loop --seconds 1
+refuses '--seconds: expected without the mode loop' collective all_gather --loop --seconds 1
+refuses '--iterations: expected without the mode sustained' "${local_copy[@]}" --mode sustained --iterations 3
+refuses '--issue: expected peer in --kind as well' "${local_copy[@]}" --issue push
+refuses '--matrix: expected peer in --kind as well' "${local_copy[@]}" --matrix 1M
+refuses '--pairs: expected pair in --pattern as well' copy --pattern all_pairs --pairs 0-1
+refuses '--bidirectional or --one-way: expected peer' "${local_copy[@]}" --one-way
+refuses '--host-memory: expected host_to_device or device_to_host' "${local_copy[@]}" --host-memory pinned
+refuses '--grid: expected kernel in --executor as well' "${local_copy[@]}" --grid 4
+refuses '-f need a range: expected -e as well' collective all_gather -b 64K -f 4
+refuses '-o: expected reduce_scatter or all_reduce as well' collective all_gather -o sum
+refuses '-r: expected broadcast, gather or scatter as well' collective all_gather -r 1
+refuses '--skew: expected all_to_all_v as well' collective all_gather --skew even
+refuses '--producers: expected a proxy as well' fabric write --producers 2
+refuses '--fifo-memory: expected a proxy as well' fabric write --fifo-memory pinned
+refuses '--memory-path: expected --memory device as well' fabric --memory-path staged
+refuses '--failover: expected several rails as well' fabric --failover
+refuses '--direction: expected another operation as well' fabric send_recv --direction two-way
+refuses '--policy: expected without --isolated' overlap "${pair[@]}" --isolated --policy dma
+refuses '--units: expected without --isolated' overlap "${pair[@]}" --isolated --units 8
+refuses '--units: expected a policy with a partition' overlap "${pair[@]}" --policy dma --units 8
+refuses '--collectives: expected --measure as well' advise "${pair[@]}" --collectives all_gather
+refuses '--json: expected without --score or --table' advise "${pair[@]}" --table t.json --json a.jsonl
+refuses '--device: expected without --score' advise --score a.jsonl --device host:2
+
+# Limits.
+refuses '--iterations 0: expected a whole number from 1 to 1000000' "${local_copy[@]}" --iterations 0
+refuses '--iterations 1000001: expected a whole number from 1 to' "${local_copy[@]}" --iterations 1000001
+refuses '--iterations 1.5: expected a whole number from 1 to' "${local_copy[@]}" --iterations 1.5
+refuses '--seconds 0: expected a number of seconds above 0, at most 86400' "${local_copy[@]}" --seconds 0
+refuses '--seconds 1e9: expected a number of seconds above 0, at most 86400' "${local_copy[@]}" --seconds 1e9
+refuses '--seconds nan: expected a number of seconds' "${local_copy[@]}" --seconds nan
+refuses '--warm-up -1: expected a number of seconds from 0 to 86400' "${local_copy[@]}" --warm-up -1
+refuses '-c 2: expected a whole number from 0 to 1' collective all_gather -c 2
+refuses '-n 0: expected a whole number from 1 to 1000000' collective all_gather -n 0
+refuses '--grid 0: expected a whole number from 1 to 65536' copy --grid 0
+refuses '--link-gbit 0: expected a number of Gbit/s above 0, at most' fabric --link-gbit 0
+
+# Mistyped.
+refuses "unknown command 'cpy' (did you mean 'copy'?): expected a command, one of info, gemm" cpy
+refuses "unknown flag '--iteratons' (did you mean '--iterations'?)" "${local_copy[@]}" --iteratons 3
+refuses "unknown flag '--iteratons' (did you mean '--iterations'?)" "${local_copy[@]}" --iteratons=3
+refuses "unknown flag '--versoin' (did you mean '--version'?)" --versoin
+refuses "unknown kind 'hots' (did you mean 'host'?)" gemm --device hots
+refuses "(did you mean 'mi300x-8'?)" gemm --device sim:mi300x8
+refuses "(did you mean 'llama'?)" gemm --set lama
+refuses "(did you mean 'bf16'?)" gemm --dtype bf61
+refuses "(did you mean 'model'?)" gemm --device sim:mi300x-8 --engine modl
+refuses "(did you mean 'do_bench'?)" gemm --mode dobench
+refuses "(did you mean 'kernel'?)" copy --executor kernle
+refuses "(did you mean 'all_gather'?)" collective allgather --device host:2
+refuses "(did you mean 'kernel'?)" collective all_gather --device host:2 --engine kernl
+refuses "(did you mean 'bfloat16'?)" collective all_gather -d bflaot16
+refuses "(did you mean 'sum'?)" collective all_reduce -o sun
+refuses "(did you mean 'training'?)" overlap traning
+refuses "(did you mean 'priority'?)" overlap --policy priorty
+refuses "(did you mean 'write_imm'?)" fabric write_im
+refuses "(did you mean 'quick'?)" run quik
+refuses "(did you mean 'cuda'?)" run quick --device cud
+finish
