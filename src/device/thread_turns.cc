@@ -2,6 +2,7 @@
 // their waits.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <exception>
@@ -14,6 +15,8 @@
 
 namespace duet {
 namespace {
+
+constexpr double kLongestSeconds = 1e9;  // more does not fit a point in time
 
 class ThreadTurns : public Turns {
  public:
@@ -33,8 +36,9 @@ class ThreadTurns : public Turns {
             const std::function<bool()>& ready) override {
     std::unique_lock<std::mutex> lock(mutex_);
     const auto over = [&] { return error_ != nullptr || ready(); };
-    const bool in_time =
-        changed_.wait_for(lock, std::chrono::duration<double>(deadline_seconds), over);
+    const std::chrono::duration<double> most(std::min(deadline_seconds, kLongestSeconds));
+    const bool in_time = changed_.wait_for(lock, most, over);
+    if (ready()) return;
     if (error_ != nullptr) throw Error(fmt::format("{}: another rank failed", what));
     if (!in_time) throw Timeout(fmt::format("{}: gave up after {} s", what, deadline_seconds));
   }

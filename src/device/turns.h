@@ -17,7 +17,8 @@ class Turns {
   virtual void run(int ranks, const std::function<void(int)>& body) = 0;
 
   // Blocks the calling rank until ready() holds; `ready` is called with the turns' lock held and
-  // must not wait. Throws Timeout naming `what`, or Error if another rank failed.
+  // must not wait. Where it does not hold throws Timeout naming `what`, or Error if another rank
+  // failed.
   virtual void wait(const std::string& what, double deadline_seconds,
                     const std::function<bool()>& ready) = 0;
 

@@ -72,14 +72,18 @@ Span in_another(const Rank& rank, const Offer& offer) {
 
 }  // namespace
 
-PeerMemory::PeerMemory(Rank& rank, const Span& mine, const std::string& what,
+PeerMemory::PeerMemory(Rank& rank, const std::function<Span()>& make, const std::string& what,
                        double deadline_seconds)
     : device_(&rank.device) {
-  const Offer own = make_offer(rank, mine);
+  Offer own;
   std::string obstacle;
+  const auto offer_own = [&] {
+    own = make_offer(rank, make());
+    return text_of(own);
+  };
   try {
-    const auto offers = rank.team.gather_as<std::vector<Offer>>(rank, text_of(own), what, offers_of,
-                                                                deadline_seconds);
+    const auto offers = rank.team.gather_as<std::vector<Offer>>(rank, Team::Make(offer_own), what,
+                                                                offers_of, deadline_seconds);
     for (const Offer& offer : *offers) {
       const int owner = size();
       spans_.push_back(Span{});

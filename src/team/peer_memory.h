@@ -1,6 +1,7 @@
 // One span of every rank, as streams of this rank's device reach them.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -11,7 +12,7 @@ namespace duet {
 
 // Some rank cannot reach another's memory: thrown on all ranks alike, which may then all do
 // without.
-class Unreachable : public Unavailable {
+class Unreachable : public Unavailable, public OnAllRanks {
  public:
   using Unavailable::Unavailable;
 };
@@ -22,8 +23,14 @@ class PeerMemory {
  public:
   // Inside Team::each(), by every rank: `mine` is memory of the rank's device, or empty. Of ranks
   // in this process it gets their spans, of others a mapping. If any rank cannot reach another's,
-  // all throw Unreachable with the reason of the first. Throws as Team::barrier() besides.
-  PeerMemory(Rank& rank, const Span& mine, const std::string& what, double deadline_seconds = 60);
+  // all throw Unreachable with the reason of the first. Throws as Team's meetings besides.
+  PeerMemory(Rank& rank, const Span& mine, const std::string& what, double deadline_seconds = 60)
+      : PeerMemory(
+            rank, [&mine] { return mine; }, what, deadline_seconds) {}
+  // The same of memory that `make` allocates first: where that throws on any rank, it throws on all
+  // as Team::all_or_none() does.
+  PeerMemory(Rank& rank, const std::function<Span()>& make, const std::string& what,
+             double deadline_seconds = 60);
   PeerMemory(PeerMemory&& other) noexcept;
   PeerMemory& operator=(PeerMemory&& other) noexcept;
   ~PeerMemory() { reset(); }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "core/packing.h"
 #include "team/rendezvous.h"
 
 namespace duet {
@@ -88,9 +89,27 @@ void Processes::send(const Frame& frame) {
   socket_.send(frame);  // where the hub is gone, the listener says so
 }
 
-std::vector<std::string> Processes::gather_all(const std::string& mine, const std::string& what,
-                                               double deadline_seconds) {
+std::vector<std::string> Processes::gather_all(const std::string& mine, const std::string& call,
+                                               const std::string& what, double deadline_seconds) {
   if (size_ == 1) return {mine};
+  std::vector<std::string> all;
+  std::string first, difference;
+  for (const std::string& each : gather_bytes(pack({call, mine}), what, deadline_seconds)) {
+    std::vector<std::string> fields = unpack(each);
+    if (all.empty()) first = fields.at(0);
+    if (fields.at(0) != first && difference.empty()) {
+      difference = fmt::format(
+          "processes have come to different calls: process 0 waits for {}, process {} for {}",
+          first, all.size(), fields.at(0));
+    }
+    all.push_back(std::move(fields.at(1)));
+  }
+  if (!difference.empty()) throw BadArgument(difference);
+  return all;
+}
+
+std::vector<std::string> Processes::gather_bytes(const std::string& mine, const std::string& what,
+                                                 double deadline_seconds) {
   std::unique_lock<std::mutex> lock(mutex_);
   raise(what);
   const Round round{epoch_, sequence_++};
@@ -124,7 +143,9 @@ bool Processes::wait(std::unique_lock<std::mutex>& lock, double seconds,
     return begin + std::chrono::duration_cast<Clock::duration>(passed);
   };
   const auto begin = Clock::now();
-  const auto end = after(begin, std::chrono::duration<double>(seconds));
+  constexpr double kForEver = 1e9;  // more does not fit a point in time
+  const auto end = seconds < kForEver ? after(begin, std::chrono::duration<double>(seconds))
+                                      : Clock::time_point::max();
   auto ask = after(begin, patience_);
   std::optional<Clock::time_point> stopped;
   for (;;) {

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -20,6 +21,9 @@
 #include "team/launch.h"
 
 namespace duet {
+
+// For waits that nothing ends but their end or the loss of a process.
+inline constexpr double kNoDeadline = std::numeric_limits<double>::infinity();
 
 class Processes {
  public:
@@ -46,12 +50,18 @@ class Processes {
   void set_label(const std::string& label);
 
   // Everyone's bytes, by process. Every process calls it in the same order, from one thread at a
-  // time. `what` ends the sentence "waiting for ...". Throws PeerFailed naming the process that is
-  // gone or failed, Timeout naming those that did not come; a Timeout is a failure for all. Who
-  // waits long, and who failed, has all others asked whether they are still there: one that does
-  // not answer for Launch::patience_seconds is gone.
+  // time. `what` ends the sentence "waiting for ..." and is equal in all processes: where they have
+  // come to different calls, all throw BadArgument naming them, and may go on. Throws PeerFailed
+  // naming the process that is gone or failed, Timeout naming those that did not come; a Timeout is
+  // a failure for all. Who waits long, and who failed, has all others asked whether they are still
+  // there: one that does not answer for Launch::patience_seconds is gone.
   std::vector<std::string> gather_all(const std::string& mine, const std::string& what,
-                                      double deadline_seconds);
+                                      double deadline_seconds) {
+    return gather_all(mine, what, what, deadline_seconds);
+  }
+  // The same where `call` is what is equal in all processes.
+  std::vector<std::string> gather_all(const std::string& mine, const std::string& call,
+                                      const std::string& what, double deadline_seconds);
   void barrier(const std::string& what, double deadline_seconds);
 
   // Ends everyone's waits, now and until the next epoch, with this process's name and the text.
@@ -91,6 +101,8 @@ class Processes {
   void tell(const std::string& reason);
   void send(const Frame& frame);
   void call(std::unique_lock<std::mutex>& lock);
+  std::vector<std::string> gather_bytes(const std::string& mine, const std::string& what,
+                                        double deadline_seconds);
   bool wait(std::unique_lock<std::mutex>& lock, double seconds, const std::function<bool()>& done);
   std::string failure_locked() const;
   void raise(const std::string& what) const;

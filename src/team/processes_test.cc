@@ -9,6 +9,8 @@
 #include <thread>
 
 #include "core/error.h"
+#include "core/packing.h"
+#include "team/agreement.h"
 #include "team/launch.h"
 #include "team/team.h"
 
@@ -144,6 +146,11 @@ Launch impatient(int index, int port) {
   return launch;
 }
 
+// What a process brings to the first gathering of a run.
+std::string first_part(const std::string& place) {
+  return pack({"all processes of the run to come", place});
+}
+
 // What process 0 says while the other one has come and is silent: stopped, or its machine lost.
 std::string beside_a_silent_process(const std::function<void(Processes&)>& fn) {
   const int port = free_port();
@@ -161,7 +168,7 @@ std::string beside_a_silent_process(const std::function<void(Processes&)>& fn) {
   Socket silent;
   while (!silent.open()) silent = Socket::connect("127.0.0.1", port, reason);
   silent.send({"hello", "", "1", "2", "process 1 (a test's)"});
-  silent.send({"gather", "0", "0", "a test's"});
+  silent.send({"gather", "0", "0", first_part("a test's")});
   process_0.join();
   return said;
 }
@@ -192,13 +199,72 @@ TEST(Processes, WhoAnswersMayTakeItsTime) {
   other.join();
 }
 
+TEST(Processes, AWaitWithoutADeadlineEndsWithItsEndOrALoss) {
+  const int port = free_port();
+  const auto run = [&](int index) {
+    Processes processes(impatient(index, port), 20);
+    if (index == 1) std::this_thread::sleep_for(std::chrono::seconds(3));
+    processes.gather_all("", "the slower one", kNoDeadline);
+    run_together(processes, [&] {
+      if (index == 1) std::this_thread::sleep_for(std::chrono::seconds(3));
+    });
+  };
+  std::thread other([&] { EXPECT_NO_THROW(run(1)); });
+  EXPECT_NO_THROW(run(0));
+  other.join();
+  const std::string silent =
+      beside_a_silent_process([](Processes& processes) { run_together(processes, [] {}); });
+  EXPECT_NE(silent.find("has not answered for 1 s"), std::string::npos) << silent;
+}
+
+TEST(Processes, InDifferentCallsAreToldSoAndGoOn) {
+  run_processes(3, [](Processes& processes) {
+    try {
+      processes.gather_all("", processes.index() == 2 ? "a letter" : "a number", 20);
+      FAIL() << "nothing was noticed";
+    } catch (const BadArgument& error) {
+      EXPECT_STREQ(error.what(),
+                   "processes have come to different calls: process 0 waits for a number, process "
+                   "2 for a letter");
+    }
+    EXPECT_EQ(processes.gather_all("mine", "all to go on", 20).size(), 3u);
+  });
+}
+
+TEST(Processes, RanksOfSeveralInDifferentCallsAreToldSoAndGoOn) {
+  run_processes(2, [](Processes& processes) {
+    const auto machine = open_machine(processes.index() == 1 ? "host:2" : "host");
+    Team team(*machine, {}, &processes);
+    team.each([&](Rank& rank) {
+      try {
+        team.barrier(rank.index == 2 ? "the end" : "the begin", 20);
+        ADD_FAILURE() << "nothing was noticed";
+      } catch (const BadArgument& error) {
+        EXPECT_STREQ(error.what(),
+                     "ranks have come to different calls: rank 0 waits for the begin, rank 2 for "
+                     "the end");
+      }
+      try {
+        team.all_or_none(rank, "a step", [&] {
+          if (rank.index == 1) throw Unavailable("not here");
+          team.barrier("within the step", 20);
+        });
+        ADD_FAILURE() << "nothing was noticed";
+      } catch (const Unavailable& error) {
+        EXPECT_STREQ(error.what(), rank.index == 1 ? "not here" : "rank 1: not here");
+      }
+      EXPECT_EQ(team.gather(rank, "", "all to go on", 20)->size(), 3u);
+    });
+  });
+}
+
 TEST(Processes, Process0MayBeTheSilentOne) {
   const Socket listener = Socket::listen(0);
   std::thread process_0([&] {
     const Socket socket = listener.accept();
     socket.receive();
     socket.receive();
-    socket.send({"all", "0", "0", "a test's", "mine"});
+    socket.send({"all", "0", "0", first_part("a test's"), first_part("mine")});
     while (socket.receive()) continue;
   });
   Processes processes(impatient(1, listener.port()), 20);

@@ -17,6 +17,17 @@ namespace {
 constexpr double kGraceSeconds = 5;
 constexpr double kJoinSeconds = 60;
 
+// What processes wait for when their ranks meet; which meeting it is stands in the ranks' parts.
+const char* const kMeeting = "all ranks to meet";
+
+// The local rank that each() runs on this thread; -1: none.
+thread_local int running_rank = -1;
+
+struct RunningRank {
+  explicit RunningRank(int local) { running_rank = local; }
+  ~RunningRank() { running_rank = -1; }
+};
+
 void check_devices(const Machine& machine, const std::vector<int>& devices) {
   for (int device : devices) {
     if (device < 0 || device >= machine.size()) {
@@ -86,12 +97,13 @@ void Team::together(const std::function<void()>& fn) {
 // A failure of an earlier each() has been told before that one ended.
 void Team::each(const std::function<void(Rank&)>& fn) {
   arrived_ = released_ = 0;
+  machine_.turns().update([&] { failure_.clear(); });
   const auto run_rank = [&](int local) {
+    const RunningRank running(local);
     Rank rank = local_rank(local);
     fn(rank);
   };
   if (processes_ == nullptr) return machine_.turns().run(local_size(), run_rank);
-  machine_.turns().update([&] { failure_.clear(); });
   if (const std::string reason = processes_->failure(); !reason.empty()) {
     machine_.turns().update([&] { failure_ = reason; });
   }
@@ -124,22 +136,89 @@ void Team::each(const std::function<void(Rank&)>& fn) {
 }
 
 // Arrivals are numbered; the round that this one belongs to is full at the next multiple of the
-// number of local ranks, whoever comes early to the round after it. The last to arrive speaks, with
-// what others have written before.
-void Team::meet(const std::string& what, double deadline_seconds,
-                const std::function<void(double)>& speak) {
+// number of local ranks, whoever comes early to the round after it. The last to arrive concludes
+// the meeting with what others have brought before.
+std::shared_ptr<const void> Team::meet(int local, Part mine, const std::string& what,
+                                       double deadline_seconds, const ReadAny& read) {
   long own = 0, full = 0;
+  std::string failure;
   machine_.turns().update([&] {
+    failure = failure_;
+    if (!failure.empty()) return;
+    parts_[static_cast<std::size_t>(local)] = std::move(mine);
     own = ++arrived_;
     full = (own + local_size() - 1) / local_size() * local_size();
   });
-  if (!speak) return wait_for(what, deadline_seconds, arrived_, full);
+  if (!failure.empty()) throw PeerFailed(fmt::format("{} while waiting for {}", failure, what));
   if (own < full) {
-    wait_for(what, deadline_seconds, arrived_, full);
-    return wait_for(what, deadline_seconds + kGraceSeconds, released_, full);
+    const bool alone = processes_ == nullptr;
+    if (!alone) wait_for(what, deadline_seconds, arrived_, full);
+    wait_for(what, deadline_seconds + (alone ? 0 : kGraceSeconds), released_, full);
+  } else {
+    conclude(what, deadline_seconds, read);
+    machine_.turns().update([&] { released_ = full; });
   }
-  speak(deadline_seconds);
-  machine_.turns().update([&] { released_ = full; });
+  if (outcome_.fine()) return gathered_;
+  if (broken_) raise(outcome_);
+  raise_on_all_ranks(outcome_);
+}
+
+// Its errors are those of all local ranks.
+void Team::conclude(const std::string& what, double deadline_seconds,
+                    const ReadAny& read) noexcept {
+  outcome_ = {};
+  broken_ = false;
+  gathered_ = nullptr;
+  try {
+    std::vector<Part> parts = all_parts(what, deadline_seconds);
+    outcome_ = verdict_on(parts);
+    if (!outcome_.fine() || !read) return;
+    std::vector<std::string> bytes;
+    for (Part& part : parts) bytes.push_back(std::move(part.bytes));
+    gathered_ = read(std::move(bytes));
+  } catch (const std::exception& error) {
+    outcome_ = outcome_of(std::current_exception());
+    // That processes are in different calls is known to all of them, and so is what is read.
+    broken_ =
+        outcome_.kind == "peer" || outcome_.kind == "timeout" || outcome_.kind == "interrupted";
+    if (broken_) give_up(error.what());
+  }
+}
+
+std::vector<Team::Part> Team::all_parts(const std::string& what, double deadline_seconds) {
+  if (processes_ == nullptr) return parts_;
+  std::vector<std::string> mine;
+  for (const Part& part : parts_) {
+    mine.push_back(
+        pack({part.call, part.result, part.outcome.kind, part.outcome.text, part.bytes}));
+  }
+  std::vector<Part> all;
+  for (const std::string& process :
+       processes_->gather_all(pack(mine), kMeeting, what, deadline_seconds)) {
+    for (const std::string& part : unpack(process)) {
+      const std::vector<std::string> fields = unpack(part);
+      all.push_back({fields.at(0), fields.at(1), {fields.at(2), fields.at(3)}, fields.at(4)});
+    }
+  }
+  return all;
+}
+
+// A rank that failed comes before ranks that have come to different meetings: it is the reason.
+ShareOutcome Team::verdict_on(const std::vector<Part>& parts) {
+  for (std::size_t rank = 0; rank < parts.size(); ++rank) {
+    const ShareOutcome& outcome = parts[rank].outcome;
+    if (!outcome.fine()) return {outcome.kind, fmt::format("rank {}: {}", rank, outcome.text)};
+  }
+  const Part& first = parts.front();
+  for (std::size_t rank = 1; rank < parts.size(); ++rank) {
+    const Part& part = parts[rank];
+    if (part.call == first.call && part.result == first.result) continue;
+    return {"argument",
+            fmt::format("ranks have come to different calls: rank 0 waits for {}, rank {} for {}{}",
+                        first.call, rank, part.call,
+                        part.call == first.call ? ", of another result" : "")};
+  }
+  return {};
 }
 
 // A meeting that all came to is over for all of this process, even where a failure is told before
@@ -147,34 +226,66 @@ void Team::meet(const std::string& what, double deadline_seconds,
 void Team::wait_for(const std::string& what, double deadline_seconds, const long& count,
                     long goal) {
   std::string failure;
-  machine_.turns().wait(what, deadline_seconds, [&] {
-    if (count >= goal) return true;
-    failure = failure_;
-    return !failure_.empty();
-  });
+  try {
+    machine_.turns().wait(what, deadline_seconds, [&] {
+      if (count >= goal) return true;
+      failure = failure_;
+      return !failure_.empty();
+    });
+  } catch (const Timeout& error) {
+    const std::string reason =
+        fmt::format("rank {} gave up: {}", first_local_ + running_rank, error.what());
+    give_up(reason);
+    if (processes_ != nullptr) processes_->fail(reason);
+    throw;
+  }
   if (!failure.empty()) throw PeerFailed(fmt::format("{} while waiting for {}", failure, what));
 }
 
-void Team::barrier(const std::string& what, double deadline_seconds) {
-  if (processes_ == nullptr) return meet(what, deadline_seconds, {});
-  meet(what, deadline_seconds, [&](double left) { processes_->barrier(what, left); });
+// Ranks no longer come to the same meetings.
+void Team::give_up(const std::string& reason) {
+  machine_.turns().update([&] {
+    if (failure_.empty()) failure_ = reason;
+  });
 }
 
-std::shared_ptr<const void> Team::gather_any(Rank& rank, std::string mine, const std::string& what,
-                                             double deadline_seconds, const ReadAny& read) {
-  parts_[static_cast<std::size_t>(rank.local)] = std::move(mine);
-  meet(what, deadline_seconds, [&](double left) {
-    if (processes_ == nullptr) {
-      gathered_ = read(parts_);
-      return;
-    }
-    std::vector<std::string> all;
-    for (const std::string& process : processes_->gather_all(pack(parts_), what, left)) {
-      for (std::string& part : unpack(process)) all.push_back(std::move(part));
-    }
-    gathered_ = read(std::move(all));
-  });
-  return gathered_;
+void Team::barrier(const std::string& what, double deadline_seconds) {
+  if (running_rank < 0) throw BadArgument(fmt::format("{}: ranks meet inside of each()", what));
+  meet(running_rank, {what, "", {}, ""}, what, deadline_seconds, {});
+}
+
+void Team::all_or_none(Rank& rank, const std::string& what, const std::function<void()>& step,
+                       double deadline_seconds) {
+  const auto make = [&] {
+    step();
+    return std::string();
+  };
+  meet_with(rank, {what, "", {}, ""}, make, deadline_seconds, {});
+}
+
+// A rank whose part cannot be made comes to the meeting as well, or to the one within `make` where
+// the others are.
+std::shared_ptr<const void> Team::meet_with(Rank& rank, Part mine, const Make& make,
+                                            double deadline_seconds, const ReadAny& read) {
+  std::exception_ptr own;
+  try {
+    mine.bytes = make();
+  } catch (const OnAllRanks&) {
+    throw;
+  } catch (...) {
+    own = std::current_exception();
+  }
+  const ShareOutcome outcome = mine.outcome = outcome_of(own);
+  const std::string what = mine.call;
+  if (own == nullptr) return meet(rank.local, std::move(mine), what, deadline_seconds, read);
+  try {
+    meet(rank.local, std::move(mine), what, deadline_seconds, read);
+  } catch (const OnAllRanks&) {
+    raise_on_all_ranks(outcome);
+  } catch (const std::exception&) {
+    // Nobody can be told any more, and the own error is the cause of that or better known.
+  }
+  std::rethrow_exception(own);
 }
 
 }  // namespace duet

@@ -5,10 +5,12 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <typeinfo>
 #include <vector>
 
 #include "device/machine.h"
 #include "team/processes.h"
+#include "team/share_outcome.h"
 
 namespace duet {
 
@@ -63,12 +65,25 @@ class Team {
   // Runs fn once in every process, outside of each(); where it throws in one, it throws in all.
   void together(const std::function<void()>& fn);
 
-  // Inside each(): returns when every rank of every process has come here. Throws Timeout naming
-  // `what`.
+  // The meetings of ranks, inside each(): all ranks of all processes come to the same ones in the
+  // same order, with an equal `what`, which ends the sentence "waiting for ...". Where ranks have
+  // come to different ones, or to one of another result, all of them throw BadArgument naming both.
+  // Where a rank's all_or_none() failed, all throw its error. After these errors all ranks may go
+  // on. Throw Timeout naming `what`, and PeerFailed where another rank gave up or another process
+  // failed or is gone; after that every meeting of this each() throws.
+
+  // Returns when every rank of every process has come here.
   void barrier(const std::string& what, double deadline_seconds = 60);
 
-  // Inside each(): every rank's bytes, by rank; shared by the ranks of a process, so that a
-  // thousand of them do not keep a million strings. Throws as barrier().
+  // Runs `step`, which may meet the others, and returns when it has succeeded on all ranks. Where
+  // it threw on any it throws on all: on a rank whose own step failed its own error, on the others
+  // the first one's by rank, of the same type, with the number of that rank. So nobody goes on to
+  // what comes next while another is told that it may not.
+  void all_or_none(Rank& rank, const std::string& what, const std::function<void()>& step,
+                   double deadline_seconds = 60);
+
+  // Every rank's bytes, by rank; shared by the ranks of a process, so that a thousand of them do
+  // not keep a million strings.
   using Gathered = std::shared_ptr<const std::vector<std::string>>;
   Gathered gather(Rank& rank, std::string mine, const std::string& what,
                   double deadline_seconds = 60) {
@@ -80,20 +95,45 @@ class Team {
   template <typename T, typename Read>
   std::shared_ptr<const T> gather_as(Rank& rank, std::string mine, const std::string& what,
                                      Read read, double deadline_seconds = 60) {
-    return std::static_pointer_cast<const T>(
-        gather_any(rank, std::move(mine), what, deadline_seconds,
-                   [&](std::vector<std::string> all) -> std::shared_ptr<const void> {
-                     return std::make_shared<const T>(read(std::move(all)));
-                   }));
+    return std::static_pointer_cast<const T>(meet(rank.local,
+                                                  {what, typeid(T).name(), {}, std::move(mine)},
+                                                  what, deadline_seconds, reading<T>(read)));
+  }
+  // The same of bytes that are made first; where that throws on any rank, it throws on all as
+  // all_or_none() does.
+  using Make = std::function<std::string()>;
+  template <typename T, typename Read>
+  std::shared_ptr<const T> gather_as(Rank& rank, const Make& make, const std::string& what,
+                                     Read read, double deadline_seconds = 60) {
+    return std::static_pointer_cast<const T>(meet_with(rank, {what, typeid(T).name(), {}, ""}, make,
+                                                       deadline_seconds, reading<T>(read)));
   }
 
  private:
+  // What a rank brings to a meeting.
+  struct Part {
+    std::string call;      // what the meeting is for
+    std::string result;    // the type of what it makes of all ranks' bytes
+    ShareOutcome outcome;  // of the rank's step before; one that failed comes to any meeting
+    std::string bytes;
+  };
   using ReadAny = std::function<std::shared_ptr<const void>(std::vector<std::string>)>;
-  std::shared_ptr<const void> gather_any(Rank& rank, std::string mine, const std::string& what,
-                                         double deadline_seconds, const ReadAny& read);
-  void meet(const std::string& what, double deadline_seconds,
-            const std::function<void(double)>& speak);
+
+  template <typename T, typename Read>
+  static ReadAny reading(Read& read) {
+    return [&read](std::vector<std::string> all) -> std::shared_ptr<const void> {
+      return std::make_shared<const T>(read(std::move(all)));
+    };
+  }
+  std::shared_ptr<const void> meet_with(Rank& rank, Part mine, const Make& make,
+                                        double deadline_seconds, const ReadAny& read);
+  std::shared_ptr<const void> meet(int local, Part mine, const std::string& what,
+                                   double deadline_seconds, const ReadAny& read);
+  void conclude(const std::string& what, double deadline_seconds, const ReadAny& read) noexcept;
+  std::vector<Part> all_parts(const std::string& what, double deadline_seconds);
+  static ShareOutcome verdict_on(const std::vector<Part>& parts);
   void wait_for(const std::string& what, double deadline_seconds, const long& count, long goal);
+  void give_up(const std::string& reason);
   void join_processes();
 
   Machine& machine_;
@@ -109,9 +149,12 @@ class Team {
   long released_ = 0;
   std::string failure_;
 
-  // Of a gathering: each written by its rank before a meeting, then by the one that speaks.
-  std::vector<std::string> parts_;
+  // Of a meeting: each part written by its rank before it comes, the rest by the one that comes
+  // last before it lets the others go on.
+  std::vector<Part> parts_;
   std::shared_ptr<const void> gathered_;
+  ShareOutcome outcome_;
+  bool broken_ = false;  // outcome_ is not that of all ranks
 };
 
 }  // namespace duet

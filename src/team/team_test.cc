@@ -55,6 +55,121 @@ TEST_P(TeamTest, AFailingRankEndsTheOthersWaitsAndIsRethrown) {
   team_.each([&](Rank&) { team_.barrier("a barrier after the failure"); });
 }
 
+// What a call throws on every rank; they go on from there, as many as before.
+template <typename Error>
+std::vector<std::string> thrown(Team& team, const std::function<void(Rank&)>& call) {
+  std::vector<std::string> texts(static_cast<std::size_t>(team.size()));
+  team.each([&](Rank& rank) {
+    try {
+      call(rank);
+    } catch (const Error& error) {
+      texts[static_cast<std::size_t>(rank.index)] = error.what();
+    }
+    for (int round = 0; round < 3; ++round) {
+      const auto all = team.gather(rank, std::to_string(rank.index), "all ranks to go on", 5);
+      EXPECT_EQ(all->size(), static_cast<std::size_t>(team.size()));
+      EXPECT_EQ(all->back(), std::to_string(team.size() - 1));
+    }
+  });
+  return texts;
+}
+
+TEST_P(TeamTest, RanksInDifferentCallsAreToldSo) {
+  const auto texts = thrown<BadArgument>(team_, [&](Rank& rank) {
+    if (rank.index == 1) {
+      team_.gather(rank, "bytes", "everyone's bytes", 5);
+    } else {
+      team_.barrier("a test's barrier", 5);
+    }
+  });
+  for (const std::string& text : texts) {
+    EXPECT_EQ(text,
+              "ranks have come to different calls: rank 0 waits for a test's barrier, rank 1 for "
+              "everyone's bytes");
+  }
+}
+
+TEST_P(TeamTest, NoResultIsTakenForOneOfAnotherType) {
+  const auto texts = thrown<BadArgument>(team_, [&](Rank& rank) {
+    const auto count = [](const std::vector<std::string>& all) { return all.size(); };
+    if (rank.index == 1) {
+      team_.gather_as<std::size_t>(rank, "bytes", "everyone's bytes", count, 5);
+    } else {
+      team_.gather(rank, "bytes", "everyone's bytes", 5);
+    }
+  });
+  for (const std::string& text : texts) {
+    EXPECT_EQ(text,
+              "ranks have come to different calls: rank 0 waits for everyone's bytes, rank 1 for "
+              "everyone's bytes, of another result");
+  }
+}
+
+TEST_P(TeamTest, AnErrorInReadingIsThatOfAllRanks) {
+  const auto texts = thrown<Mismatch>(team_, [&](Rank& rank) {
+    const auto refuse = [](const std::vector<std::string>&) -> int { throw Mismatch("unread"); };
+    team_.gather_as<int>(rank, "bytes", "everyone's bytes", refuse, 5);
+  });
+  EXPECT_EQ(texts, std::vector<std::string>(texts.size(), "unread"));
+}
+
+// Before, between and behind the meetings of a step.
+TEST_P(TeamTest, AStepThatFailsOnOneRankFailsOnAll) {
+  for (int place = 0; place < 3; ++place) {
+    const auto texts = thrown<OutOfMemory>(team_, [&](Rank& rank) {
+      const auto fail_at = [&](int now) {
+        if (rank.index == 1 && now == place) throw OutOfMemory("no room");
+      };
+      team_.all_or_none(
+          rank, "all ranks to take a step",
+          [&] {
+            fail_at(0);
+            team_.barrier("a first meeting", 5);
+            fail_at(1);
+            team_.gather(rank, "bytes", "a second meeting", 5);
+            fail_at(2);
+          },
+          5);
+    });
+    for (std::size_t rank = 0; rank < texts.size(); ++rank) {
+      EXPECT_EQ(texts[rank], rank == 1 ? "no room" : "rank 1: no room") << "place " << place;
+    }
+  }
+}
+
+TEST_P(TeamTest, StepsWithinStepsFailOnce) {
+  const auto texts = thrown<Unavailable>(team_, [&](Rank& rank) {
+    team_.all_or_none(
+        rank, "the outer step",
+        [&] {
+          team_.all_or_none(
+              rank, "the inner step",
+              [&] {
+                if (rank.index != 0) throw Unavailable("not here");
+                team_.barrier("a meeting", 5);
+              },
+              5);
+        },
+        5);
+  });
+  EXPECT_EQ(texts[0], "rank 1: not here");
+  EXPECT_EQ(texts[1], "not here");
+}
+
+// Whoever gave up and comes again would else count as one that never came.
+TEST_P(TeamTest, AfterATimeoutNoMeetingPairsUp) {
+  EXPECT_THROW(team_.each([&](Rank& rank) {
+    if (rank.index == 1) return;
+    EXPECT_THROW(team_.barrier("the barrier that rank 1 never reaches", 0.05), Error);
+    for (int again = 0; again < team_.size(); ++again) {
+      EXPECT_THROW(team_.barrier("the barrier that rank 1 never reaches", 0.05), PeerFailed);
+    }
+    throw Mismatch("the end");
+  }),
+               Mismatch);
+  team_.each([&](Rank&) { team_.barrier("a barrier after the failure", 5); });
+}
+
 INSTANTIATE_TEST_SUITE_P(Machines, TeamTest, ::testing::Values("host:2", "sim:mi300x-8"),
                          [](const auto& machine) { return machine.index == 0 ? "host" : "sim"; });
 
@@ -65,6 +180,12 @@ TEST(Team, ABarrierThatARankNeverReachesTimesOut) {
     if (rank.index == 0) team.barrier("a lonely barrier", 0.05);
   }),
                Timeout);
+}
+
+TEST(Team, RanksMeetInsideOfEach) {
+  auto machine = open_machine("host:2");
+  Team team(*machine);
+  EXPECT_THROW(team.barrier("nobody"), BadArgument);
 }
 
 TEST(Team, RefusesDevicesThatAreNotThere) {

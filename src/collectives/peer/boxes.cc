@@ -17,8 +17,13 @@ Buffer zeroed(Device& device, std::uint64_t bytes) {
 
 Boxes::Boxes(Rank& rank, std::uint64_t bytes)
     : bytes_(bytes),
-      own_(zeroed(rank.device, bytes * static_cast<std::uint64_t>(rank.size))),
-      all_(rank, own_.span(), "the other ranks' boxes") {}
+      all_(
+          rank,
+          [&] {
+            own_ = zeroed(rank.device, bytes * static_cast<std::uint64_t>(rank.size));
+            return own_.span();
+          },
+          "the other ranks' boxes") {}
 
 Span Boxes::at(int owner, int source) const {
   return all_.at(owner).slice(static_cast<std::uint64_t>(source) * bytes_, bytes_);

@@ -19,8 +19,13 @@ Buffer zeroed_words(Device& device, int count) {
 
 Words::Words(Rank& rank, int count)
     : device_(rank.device),
-      own_(zeroed_words(rank.device, count)),
-      all_(rank, own_.span(), "the other ranks' flags") {}
+      all_(
+          rank,
+          [&] {
+            own_ = zeroed_words(rank.device, count);
+            return own_.span();
+          },
+          "the other ranks' flags") {}
 
 Span Words::at(int owner, int first, int count) const {
   return all_.at(owner).slice(static_cast<std::size_t>(first) * kWord,

@@ -116,12 +116,13 @@ bool SimTurns::give_turn_to_ready() {
   return false;
 }
 
-// After a failure every other rank leaves its wait with an error of its own.
+// After a failure every other rank leaves its wait, with an error of its own unless what it waits
+// for is there.
 bool SimTurns::give_turn_to_failing() {
   for (std::size_t next = 0; next < ranks_.size(); ++next) {
     Rank& rank = ranks_[next];
     if (!rank.alive) continue;
-    if (rank.waiting) {
+    if (!is_ready(rank)) {
       rank.error = std::make_exception_ptr(Error(rank.what + ": another rank failed"));
     }
     turn_ = next;
