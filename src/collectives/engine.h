@@ -43,10 +43,25 @@ class CollectiveSession {
   virtual std::optional<Skipped> uncapturable() const { return std::nullopt; }
   // Plain device memory, unless the engine wants another kind.
   virtual std::unique_ptr<CollectiveMemory> allocate(Rank& rank, std::uint64_t bytes);
-  // Collective: every rank makes the same call, which may block. Throws BadArgument where ranks ask
-  // for different things.
-  virtual std::unique_ptr<CollectivePlan> plan(Rank& rank, const Collective& collective,
-                                               const CollectiveBuffers& buffers) = 0;
+  // Collective: every rank makes the same call, which may block. It succeeds on all ranks or throws
+  // on all, as Team::all_or_none() does, and all may then plan again: BadArgument where the ranks
+  // ask for different things, where a buffer is too small or of another device, and where send and
+  // receive overlap otherwise than in place (collective.h); Unavailable for what unsupported()
+  // says.
+  std::unique_ptr<CollectivePlan> plan(Rank& rank, const Collective& collective,
+                                       const CollectiveBuffers& buffers);
+
+ protected:
+  // What a rank brings to a plan beside the collective, for all ranks to know before any of them
+  // makes its own. The buffers are checked, and hold no more than the collective uses of them.
+  virtual std::string request(const Rank&, const Collective&, const CollectiveBuffers&) {
+    return "";
+  }
+  // The rank's own plan, with all ranks' requests. It may meet the others, and what it throws on
+  // one rank is thrown on all.
+  virtual std::unique_ptr<CollectivePlan> make_plan(Rank& rank, const Collective& collective,
+                                                    const CollectiveBuffers& buffers,
+                                                    const std::vector<std::string>& requests) = 0;
 };
 
 class CollectiveEngine {

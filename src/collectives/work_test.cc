@@ -168,8 +168,11 @@ class DamagingSession : public CollectiveSession {
  public:
   DamagingSession(Team& team, Damage damage) : sound_(host_engine().open(team)), damage_(damage) {}
   std::optional<Skipped> unsupported(const Collective&, bool) const override { return {}; }
-  std::unique_ptr<CollectivePlan> plan(Rank& rank, const Collective& collective,
-                                       const CollectiveBuffers& buffers) override {
+
+ protected:
+  std::unique_ptr<CollectivePlan> make_plan(Rank& rank, const Collective& collective,
+                                            const CollectiveBuffers& buffers,
+                                            const std::vector<std::string>&) override {
     auto plan = sound_->plan(rank, collective, buffers);
     if (rank.index != 1) return plan;
     return std::make_unique<DamagedPlan>(std::move(plan), buffers, damage_);

@@ -218,7 +218,118 @@ TEST(Communicator, SwapsAWholeBufferInPlaceAndNoPartOfIt) {
           rank.plan(of(Kind::all_to_all, 1), buffer.data(), buffer.data() + 1);
         });
       },
-      "one buffer or two that do not overlap");
+      "in place, the send buffer at byte 0 of the receive buffer, not at -4");
+}
+
+// Where rank 1 has its buffers in one allocation, the receive buffer so many elements behind the
+// send buffer. 2 ranks, chunks of 2 elements, root 1.
+struct Placing {
+  int shift = 0;
+  bool overlaps = false;
+  bool in_place = false;  // as collective.h says
+};
+
+Placing placing(const Collective& one, int shift) {
+  const int sent = static_cast<int>(send_bytes(one, 1, 2) / 4);
+  const int received = static_cast<int>(recv_bytes(one, 1, 2) / 4);
+  const int chunk = static_cast<int>(in_place_offset(one, 1) / 4);
+  const bool in_send = one.kind == Kind::reduce_scatter || one.kind == Kind::scatter;
+  return {shift, shift < sent && -shift < received,
+          has_in_place(one.kind) && shift == (in_send ? chunk : -chunk)};
+}
+
+// Nobody is left in a call that another was refused: the same ranks plan again and again.
+class Placings : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Placings, OverlapIsInPlaceOrRefusedOnAllRanks) {
+  constexpr int kMost = 4;  // elements of a buffer
+  Communicator communicator({"host:2", GetParam()});
+  communicator.each([&](LocalRank& rank) {
+    std::vector<std::int32_t> memory(3 * kMost), apart(kMost);
+    for (const Kind kind : all_collectives()) {
+      Collective one = of(kind, 2);
+      one.root = 1;
+      if (kind == Kind::all_to_all_v) one.counts = {1, 2, 2, 1};
+      for (int shift = -kMost; shift <= kMost; ++shift) {
+        const Placing own = placing(one, shift);
+        std::int32_t *send = memory.data() + kMost, *recv = send + shift;
+        if (rank.index() == 0) recv = apart.data();
+        const auto plan = [&] { rank.plan(one, send, recv); };
+        SCOPED_TRACE(std::string(name(kind)) + " " + std::to_string(shift));
+        if (own.overlaps && !own.in_place) {
+          EXPECT_THROW(plan(), BadArgument);
+        } else if (own.overlaps && kind == Kind::all_to_all && GetParam() != std::string("dma")) {
+          EXPECT_THROW(plan(), Unavailable);
+        } else {
+          EXPECT_NO_THROW(plan());
+        }
+      }
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Communicator, Placings, ::testing::Values("dma", "kernel"));
+
+// The engines get no more of a buffer than the collective uses.
+TEST(Communicator, LeavesWhatLiesBehindABuffer) {
+  for (const char* engine : {"host", "dma", "kernel"}) {
+    Communicator communicator({"host:2", engine});
+    communicator.each([&](LocalRank& rank) {
+      const auto send = rank.allocate(400), recv = rank.allocate(400);
+      put(rank, send->span(), rank.index() + 1);
+      put(rank, recv->span(), -1);
+      CollectiveCall sum = rank.plan(of(Kind::all_reduce, 10), send->span(), recv->span());
+      rank.barrier("all ranks to have filled their buffers", kDeadline);
+      const auto stream = rank.device().make_stream();
+      sum.enqueue(*stream);
+      stream->synchronize(kDeadline);
+      std::vector<std::int32_t> expected(100, -1);
+      std::fill_n(expected.begin(), 10, 3);
+      EXPECT_EQ(contents(rank, recv->span()), expected) << engine;
+      rank.retire(std::move(sum));
+    });
+  }
+}
+
+// One rank's buffer is too small: it is told what was expected, the others whose it was, and all
+// plan again.
+TEST_P(EveryEngine, ARankThatIsRefusedLeavesNobodyBehind) {
+  const auto [engine, device] = GetParam();
+  Communicator communicator({device, engine});
+  communicator.each([](LocalRank& rank) {
+    const int last = rank.size() - 1;
+    const auto own = rank.allocate(400);
+    const auto all = rank.allocate(400 * static_cast<std::uint64_t>(rank.size()));
+    for (int attempt = 0; attempt < 6; ++attempt) {
+      const bool small = attempt % 2 == 0;
+      const Span recv = small && rank.index() == last ? all->span().slice(0, 100) : all->span();
+      std::string refused;
+      try {
+        CollectiveCall call = rank.plan(of(Kind::all_gather, 100), own->span(), recv);
+        rank.retire(std::move(call));
+      } catch (const BadArgument& error) {
+        refused = error.what();
+      }
+      const std::string whose =
+          rank.index() == last ? "all_gather: receive buffer: expected "
+                               : "rank " + std::to_string(last) + ": all_gather: receive buffer";
+      EXPECT_EQ(refused.substr(0, whose.size()), small ? whose : "") << refused;
+    }
+  });
+}
+
+TEST(Communicator, RanksInDifferentCallsAreToldWhich) {
+  Communicator communicator({"host:2", "dma"});
+  communicator.each([](LocalRank& rank) {
+    const auto own = rank.allocate(40), all = rank.allocate(80);
+    const auto refused = [&](const std::function<void()>& call) {
+      refuses<BadArgument>(call,
+                           "rank 0 waits for all ranks to plan a collective, rank 1 for a barrier");
+    };
+    const auto plan = [&] { rank.plan(of(Kind::all_gather, 10), own->span(), all->span()); };
+    refused([&] { rank.index() == 0 ? plan() : rank.barrier("a barrier", kDeadline); });
+    EXPECT_NO_THROW(plan());
+  });
 }
 
 TEST(Communicator, RefusesACallThatIsNoneAndAnothersStream) {

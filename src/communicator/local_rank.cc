@@ -1,10 +1,7 @@
 // Planning on an engine's session, with the user's memory as spans.
 #include "communicator/local_rank.h"
 
-#include <fmt/format.h>
-
 #include "collectives/engine.h"
-#include "collectives/planning.h"
 
 namespace duet {
 
@@ -21,17 +18,7 @@ std::unique_ptr<CollectiveMemory> LocalRank::allocate(std::uint64_t bytes) {
 }
 
 CollectiveCall LocalRank::plan(const Collective& collective, const Span& send, const Span& recv) {
-  check(collective, rank_.size);
-  const CollectiveBuffers buffers{send, recv};
-  const bool overlap = in_place(buffers);
-  if (overlap && !has_in_place(collective.kind)) {
-    throw BadArgument(
-        fmt::format("{}: expected buffers that do not overlap", duet::name(collective.kind)));
-  }
-  if (const auto skipped = session_.unsupported(collective, overlap)) {
-    throw Unavailable(fmt::format("{}: {}", duet::name(collective.kind), skipped->reason));
-  }
-  return {session_.plan(rank_, collective, buffers), streams_};
+  return {session_.plan(rank_, collective, {send, recv}), streams_};
 }
 
 Span LocalRank::adopt(void* data, std::uint64_t bytes) const {
@@ -39,10 +26,14 @@ Span LocalRank::adopt(void* data, std::uint64_t bytes) const {
 }
 
 CollectiveCall LocalRank::plan(const Collective& collective, const void* send, void* recv) {
-  check(collective, rank_.size);
-  return plan(collective,
-              adopt(const_cast<void*>(send), send_bytes(collective, rank_.index, rank_.size)),
-              adopt(recv, recv_bytes(collective, rank_.index, rank_.size)));
+  CollectiveCall call;
+  rank_.team.all_or_none(rank_, "all ranks to have planned on their own memory", [&] {
+    check(collective, rank_.size);
+    call = plan(collective,
+                adopt(const_cast<void*>(send), send_bytes(collective, rank_.index, rank_.size)),
+                adopt(recv, recv_bytes(collective, rank_.index, rank_.size)));
+  });
+  return call;
 }
 
 // The second meeting: a peer's memory is freed only when nobody has it mapped any more.

@@ -17,8 +17,9 @@ class CollectiveSession;
 struct Rank;
 
 // Used by the thread that each() gave it to, until each() ends. What says "all ranks" is made by
-// the ranks of all processes, in the same order; it throws Timeout naming what it waited for, and
-// PeerFailed where another process failed or is gone.
+// the ranks of all processes, in the same order: where some have come to another call, all throw
+// BadArgument naming both. It throws Timeout naming what it waited for, and PeerFailed where
+// another rank gave up or another process failed or is gone.
 class LocalRank {
  public:
   LocalRank(Rank& rank, CollectiveSession& session, NativeStreams& streams);
@@ -35,8 +36,10 @@ class LocalRank {
 
   // All ranks, with equal values of `collective`: binds it to the rank's buffers (collective.h has
   // the table). Blocks, may allocate, and leaves the buffers as they are (NCCL's engines overwrite
-  // `recv`). Throws BadArgument where the ranks ask for different things or a buffer does not fit,
-  // Unavailable where the engine cannot run this or a rank cannot reach another's memory.
+  // `recv`). Throws BadArgument where the ranks ask for different things, a buffer does not fit, or
+  // send and receive overlap otherwise than in place; Unavailable where the engine cannot run this
+  // or a rank cannot reach another's memory. An error of one rank is one of all: on the others it
+  // names that rank, and all may plan again.
   CollectiveCall plan(const Collective& collective, const Span& send, const Span& recv);
   // On the user's own memory of the rank's device (cudaMalloc), of the sizes that send_bytes() and
   // recv_bytes() say; nullptr where the rank has no such buffer.
@@ -46,7 +49,8 @@ class LocalRank {
   // has synchronised its streams). From then on the buffers may be freed or used for anything.
   void retire(CollectiveCall call);
 
-  // All ranks: returns when all have come. `what` ends the sentence "waiting for ...".
+  // All ranks, with an equal `what`, which ends the sentence "waiting for ...": returns when all
+  // have come. Throws BadArgument on all ranks where some have come to another call.
   void barrier(const std::string& what = "the other ranks", double deadline_seconds = 60);
 
  private:

@@ -48,8 +48,11 @@ class FaultySession : public CollectiveSession {
   std::optional<Skipped> unsupported(const Collective& collective, bool in_place) const override {
     return sound_->unsupported(collective, in_place);
   }
-  std::unique_ptr<CollectivePlan> plan(Rank& rank, const Collective& collective,
-                                       const CollectiveBuffers& buffers) override {
+
+ protected:
+  std::unique_ptr<CollectivePlan> make_plan(Rank& rank, const Collective& collective,
+                                            const CollectiveBuffers& buffers,
+                                            const std::vector<std::string>&) override {
     if (rank.index == rank.size - 1 && fault == Fault::prepare) throw Error("prepare");
     return std::make_unique<FaultyPlan>(rank, sound_->plan(rank, collective, buffers),
                                         buffers.recv);

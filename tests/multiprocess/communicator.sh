@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs communicator_ranks as two processes of two ranks: communicator.sh PROGRAM.
+# Runs communicator_ranks as two processes of two ranks, or of two and one: communicator.sh PROGRAM.
 set -euo pipefail
 program=$(realpath "$1")
 source "$(dirname "$0")/../ports.sh"
@@ -10,12 +10,14 @@ failures=0
 unset RANK WORLD_SIZE LOCAL_RANK
 export MASTER_ADDR=127.0.0.1
 
+device_1=host:2  # of process 1
+
 # both CODE SCENARIO [ENGINE [ENGINE OF PROCESS 1]]: both processes end with CODE.
 both() {
   local code=$1 scenario=$2 first=${3:-auto} ends=(0 0) begin=$SECONDS other
   export MASTER_PORT=$((port += 2)) WORLD_SIZE=2
   RANK=0 timeout 60 "$program" "$scenario" "$first" 2> err.0 & other=$!
-  RANK=1 timeout 60 "$program" "$scenario" "${4:-$first}" 2> err.1 || ends[1]=$?
+  RANK=1 timeout 60 "$program" "$scenario" "${4:-$first}" "$device_1" 2> err.1 || ends[1]=$?
   wait $other || ends[0]=$?
   [[ ${ends[*]} == "$code $code" ]] && ((SECONDS - begin <= 15)) && return
   echo "FAIL: $*: exit ${ends[*]} after $((SECONDS - begin)) s" >&2
@@ -28,9 +30,19 @@ both 0 open kernel
 both 0 own auto
 both 0 own dma
 both 0 throw
+both 0 refuse dma
+both 0 refuse kernel
 both 0 die
 both 0 beside dma
 both 0 beside kernel
+
+# What one process sees of its links is not what the other sees.
+device_1=host
+for engine in dma kernel auto; do both 0 large $engine; done
+both 0 open dma
+both 0 own dma
+device_1=host:2
+
 both 2 open warp
 both 2 open kernel auto
 grep -q "expected one engine: process 0 asks for 'kernel', process 1 for 'auto'" err.0 || {

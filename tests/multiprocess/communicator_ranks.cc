@@ -1,9 +1,12 @@
-// One process of a Communicator, for communicator.sh: communicator_ranks SCENARIO [ENGINE].
+// One process of a Communicator, for communicator.sh: communicator_ranks SCENARIO [ENGINE
+// [DEVICE]].
 //   open    sums on two communicators, each with a port of its own
 //   own     sums in memory of the program's own, which the other process cannot map
 //   die     the last rank ends without a word while the others' streams wait for it
 //   beside  the same, while the others overlap compute with the call
 //   throw   the last rank throws instead of planning
+//   refuse  the last rank's buffer is too small at first, and all plan again
+//   large   a broadcast that is cut into pieces, and passed on, from the last rank
 // Exit code 0 if all was as it should be, else 1; 2 for a UsageError.
 #include <unistd.h>
 
@@ -106,6 +109,49 @@ void throw_on_the_last(LocalRank& rank) {
   add_up(rank);
 }
 
+// The last rank knows why it is refused, the others whose fault it is.
+void plan_again(LocalRank& rank) {
+  const int last = rank.size() - 1;
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    const auto buffer = rank.allocate(kCount * 4);
+    const Span small = buffer->span().slice(0, 100);
+    try {
+      rank.plan(sum(), buffer->span(), rank.index() == last ? small : buffer->span());
+    } catch (const BadArgument& error) {
+      const std::string text = error.what(), whose = "rank " + std::to_string(last) + ": ";
+      if ((text.rfind(whose, 0) == 0) != (rank.index() != last)) throw;
+      add_up(rank);
+      continue;
+    }
+    throw Error("a buffer that is too small was accepted");
+  }
+}
+
+void send_large(LocalRank& rank) {
+  Collective one;
+  one.kind = CollectiveKind::broadcast;
+  one.dtype = DType::int32;
+  one.count = 3000001;
+  one.root = rank.size() - 1;
+  const auto buffer = rank.allocate(one.count * 4);
+  CollectiveCall call = rank.plan(one, buffer->span(), buffer->span());
+  const auto stream = rank.device().make_stream();
+  for (int round = 1; round < 4; ++round) {
+    std::vector<std::int32_t> values(one.count, -1), expected(one.count);
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      expected[i] = static_cast<std::int32_t>(i) * round;
+    }
+    rank.device().write(buffer->span(), (rank.index() == one.root ? expected : values).data());
+    rank.barrier("all ranks to have filled their buffers");
+    call.enqueue(*stream);
+    stream->synchronize(kDeadlineSeconds);
+    rank.device().read(buffer->span(), values.data());
+    if (values != expected) throw Mismatch("a wrong broadcast, by " + call.algorithm());
+    rank.barrier("all ranks to have looked");
+  }
+  rank.retire(std::move(call));
+}
+
 void run(const std::string& scenario, const CommunicatorOptions& options) {
   Communicator communicator(options);
   if (scenario == "open") {
@@ -115,6 +161,8 @@ void run(const std::string& scenario, const CommunicatorOptions& options) {
     second.each(add_up);
     return communicator.each(add_up);
   }
+  if (scenario == "refuse") return communicator.each(plan_again);
+  if (scenario == "large") return communicator.each(send_large);
   if (scenario == "own") return communicator.each(add_up_own);
   try {
     if (scenario == "die") wait_for_the_dead(communicator);
@@ -134,8 +182,9 @@ void run(const std::string& scenario, const CommunicatorOptions& options) {
 
 int main(int count, char** arguments) {
   try {
-    if (count < 2) throw UsageError("usage: communicator_ranks SCENARIO [ENGINE]");
-    const CommunicatorOptions options{"host:2", count > 2 ? arguments[2] : "auto", 0, 10};
+    if (count < 2) throw UsageError("usage: communicator_ranks SCENARIO [ENGINE [DEVICE]]");
+    const std::string device = count > 3 ? arguments[3] : "host:2";
+    const CommunicatorOptions options{device, count > 2 ? arguments[2] : "auto", 0, 10};
     run(arguments[1], options);
     return 0;
   } catch (const UsageError& error) {

@@ -5,27 +5,18 @@
 
 #include <fmt/format.h>
 
+#include "collectives/planning.h"
 #include "device/device.h"
 #include "device/reduce.h"
 
 namespace duet {
 namespace {
 
-bool same(const Collective& a, const Collective& b) {
-  return a.kind == b.kind && a.dtype == b.dtype && a.op == b.op && a.count == b.count &&
-         a.root == b.root && a.counts == b.counts;
-}
-
-bool overlap(const Span& a, const Span& b) {
-  return a.bytes > 0 && b.bytes > 0 && a.data < b.data + b.bytes && b.data < a.data + a.bytes;
-}
-
 // What a rank shows the others of its session. Counters only grow, one step a call.
 struct Member {
-  Buffer words;                            // two flags
-  std::uint64_t calls = 0;                 // of the rank's own thread
-  const Collective* collective = nullptr;  // while a plan is made
-  Span source;                             // the same
+  Buffer words;             // two flags
+  std::uint64_t calls = 0;  // of the rank's own thread
+  Span source;              // while a plan is made
   Flag ready() const { return flag_at(words, 0); }
   Flag done() const { return flag_at(words, 1); }
 };
@@ -35,16 +26,12 @@ class HostPlan : public CollectivePlan {
   HostPlan(Rank& rank, std::vector<Member>& members, const Collective& collective,
            const CollectiveBuffers& buffers)
       : me_(rank.index), members_(members), collective_(collective), buffers_(buffers) {
-    if (overlap(buffers.send, buffers.recv)) staged_ = rank.device.allocate(buffers.send.bytes);
+    if (in_place(buffers)) staged_ = rank.device.allocate(buffers.send.bytes);
     Member& own = member(me_);
-    own.collective = &collective_;
     own.source = staged_.bytes() > 0 ? staged_.span() : buffers.send;
     rank.team.barrier("the other ranks' buffers");
     for (const Member& each : members_) sources_.push_back(each.source);
-    bool agree = true;
-    for (const Member& each : members_) agree = agree && same(*each.collective, collective_);
     rank.team.barrier("the other ranks to have seen the buffers");
-    if (!agree) throw BadArgument("the ranks ask for different collectives");
     if (!reduces(collective_.kind)) moves_ = moves(collective_, ranks());
   }
 
@@ -135,9 +122,10 @@ class HostSession : public CollectiveSession {
     return Skipped{"its flags count calls, and a graph would repeat the count"};
   }
 
-  std::unique_ptr<CollectivePlan> plan(Rank& rank, const Collective& collective,
-                                       const CollectiveBuffers& buffers) override {
-    check(collective, rank.size);
+ protected:
+  std::unique_ptr<CollectivePlan> make_plan(Rank& rank, const Collective& collective,
+                                            const CollectiveBuffers& buffers,
+                                            const std::vector<std::string>&) override {
     return std::make_unique<HostPlan>(rank, members_, collective, buffers);
   }
 

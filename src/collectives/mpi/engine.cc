@@ -10,7 +10,6 @@
 #include "collectives/mpi/check.h"
 #include "collectives/mpi/plan.h"
 #include "collectives/mpi/waiting.h"
-#include "collectives/planning.h"
 
 namespace duet::mpi {
 namespace {
@@ -68,14 +67,10 @@ class Session : public CollectiveSession {
     return Skipped{"the CPU makes MPI's calls, which no graph holds"};
   }
 
-  std::unique_ptr<CollectivePlan> plan(Rank& rank, const Collective& collective,
-                                       const CollectiveBuffers& buffers) override {
-    check(collective, rank.size);
-    check_buffers(rank, collective, buffers);
-    if (const auto skipped = unsupported(collective, in_place(buffers))) {
-      throw BadArgument(skipped->reason);
-    }
-    agree(rank, collective, "");
+ protected:
+  std::unique_ptr<CollectivePlan> make_plan(Rank& rank, const Collective& collective,
+                                            const CollectiveBuffers& buffers,
+                                            const std::vector<std::string>&) override {
     const DeviceInfo& info = rank.device.info();
     const bool direct = reaches(info);
     const char* way = !direct                ? "staged through pinned memory"
@@ -95,6 +90,12 @@ class Engine : public CollectiveEngine {
   std::string device_kind() const override { return ""; }
 
   std::unique_ptr<CollectiveSession> open(Team& team) override {
+    team.together([&] { require_one_rank_a_process(team); });
+    return std::make_unique<Session>(team);
+  }
+
+ private:
+  static void require_one_rank_a_process(const Team& team) {
     int initialized = 0, finalized = 0, size = 0, rank = -1;
     DUET_MPI_CHECK(MPI_Initialized(&initialized));
     DUET_MPI_CHECK(MPI_Finalized(&finalized));
@@ -111,7 +112,6 @@ class Engine : public CollectiveEngine {
     if (threads < MPI_THREAD_SERIALIZED) {
       throw Unavailable("mpi: this MPI is for one thread only, which ranks are not");
     }
-    return std::make_unique<Session>(team);
   }
 };
 

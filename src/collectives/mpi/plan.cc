@@ -15,15 +15,6 @@ bool mpi_runs() {
   return MPI_Finalized(&finalized) == MPI_SUCCESS && finalized == 0;
 }
 
-// The buffers without what callers may have left behind them.
-CollectiveBuffers trimmed(const CollectiveBuffers& buffers, const Collective& collective,
-                          const Rank& rank) {
-  const auto send = send_bytes(collective, rank.index, rank.size);
-  const auto recv = recv_bytes(collective, rank.index, rank.size);
-  return {send > 0 ? buffers.send.slice(0, send) : Span{},
-          recv > 0 ? buffers.recv.slice(0, recv) : Span{}};
-}
-
 }  // namespace
 
 // Freeing is collective; after a failure the peers may not take part.
@@ -38,7 +29,7 @@ Plan::Plan(std::shared_ptr<Communicator> communicator, Rank& rank, const Collect
       rank_(rank.index),
       kind_(collective.kind),
       broadcasts_(kind_ == CollectiveKind::broadcast && rank.index == collective.root),
-      buffers_(trimmed(buffers, collective, rank)),
+      buffers_(buffers),
       staging_(rank.device, buffers_, direct),
       requests_(communicator_->comm, collective),
       algorithm_(std::move(algorithm)) {}

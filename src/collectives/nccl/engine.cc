@@ -22,8 +22,10 @@ class Engine : public CollectiveEngine {
   }
 
   std::unique_ptr<CollectiveSession> open(Team& team) override {
-    const std::string lack = missing(library_, mode_);
-    if (!lack.empty()) throw Unavailable(fmt::format("{} {}", name(), lack));
+    team.together([&] {
+      const std::string lack = missing(library_, mode_);
+      if (!lack.empty()) throw Unavailable(fmt::format("{} {}", name(), lack));
+    });
     return std::make_unique<Session>(library_, mode_, team);
   }
 

@@ -7,7 +7,6 @@
 
 #include "collectives/nccl/plan.h"
 #include "collectives/nccl/windows.h"
-#include "collectives/planning.h"
 #include "core/error.h"
 
 namespace duet::nccl {
@@ -64,19 +63,17 @@ std::unique_ptr<CollectiveMemory> Session::allocate(Rank& rank, std::uint64_t by
   return std::make_unique<WindowMemory>(library_, rank.device, bytes, allocations_);
 }
 
-std::unique_ptr<CollectivePlan> Session::plan(Rank& rank, const Collective& collective,
-                                              const CollectiveBuffers& buffers) {
-  check(collective, rank.size);
-  check_buffers(rank, collective, buffers);
-  if (const auto skipped = unsupported(collective, in_place(buffers))) {
-    throw BadArgument(skipped->reason);
-  }
-  const WindowRequests mine =
-      mode_.windows ? window_requests(*allocations_, collective.kind, buffers) : WindowRequests{};
-  const auto requests = unpacked(*agree(rank, collective, packed(mine)));
+std::string Session::request(const Rank&, const Collective& collective,
+                             const CollectiveBuffers& buffers) {
+  return mode_.windows ? packed(window_requests(*allocations_, collective.kind, buffers)) : "";
+}
+
+std::unique_ptr<CollectivePlan> Session::make_plan(Rank& rank, const Collective& collective,
+                                                   const CollectiveBuffers& buffers,
+                                                   const std::vector<std::string>& requests) {
   std::unique_ptr<Windows> windows;
   if (mode_.windows) {
-    windows = std::make_unique<Windows>(communicators_, rank, buffers, requests);
+    windows = std::make_unique<Windows>(communicators_, rank, buffers, unpacked(requests));
   }
   auto plan = std::make_unique<Plan>(
       communicators_, rank, collective, buffers, std::move(windows),

@@ -3,6 +3,8 @@
 
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "collectives/engine.h"
 #include "collectives/nccl/communicators.h"
@@ -20,10 +22,14 @@ class Session : public CollectiveSession {
   std::optional<Skipped> unsupported(const Collective& collective, bool in_place) const override;
   std::unique_ptr<CollectiveMemory> allocate(Rank& rank, std::uint64_t bytes) override;
 
+ protected:
+  std::string request(const Rank& rank, const Collective& collective,
+                      const CollectiveBuffers& buffers) override;
   // Makes the first call, in which NCCL connects the ranks and chooses: it overwrites the receive
   // buffer.
-  std::unique_ptr<CollectivePlan> plan(Rank& rank, const Collective& collective,
-                                       const CollectiveBuffers& buffers) override;
+  std::unique_ptr<CollectivePlan> make_plan(Rank& rank, const Collective& collective,
+                                            const CollectiveBuffers& buffers,
+                                            const std::vector<std::string>& requests) override;
 
  private:
   const Library& library_;

@@ -59,19 +59,25 @@ Windows::Windows(std::shared_ptr<Communicators> communicators, Rank& rank,
     : communicators_(std::move(communicators)),
       allocations_(std::make_shared<Allocations>()),
       comm_(communicators_->seat(rank).comm) {
+  Side send, recv;
+  // Before NCCL is called: a rank that has no memory for it would leave the others waiting there.
+  rank.team.all_or_none(rank, "all ranks to have memory for windows", [&] {
+    send = side_of(rank, kSend, buffers.send, requests);
+    recv = side_of(rank, kRecv, buffers.recv, requests);
+  });
   try {
-    add(rank, kSend, buffers.send, requests);
-    add(rank, kRecv, buffers.recv, requests);
+    add(rank, send);
+    add(rank, recv);
   } catch (...) {
     deregister();
     throw;
   }
 }
 
-void Windows::add(Rank& rank, std::size_t side, const Span& span,
-                  const std::vector<WindowRequests>& requests) {
+Windows::Side Windows::side_of(Rank& rank, std::size_t side, const Span& span,
+                               const std::vector<WindowRequests>& requests) {
   const WindowRequest shape = agreed(requests, side);
-  if (shape.bytes == 0) return;
+  if (shape.bytes == 0) return {};
   const WindowRequest& mine = requests[static_cast<std::size_t>(rank.index)][side];
   std::byte* base = span.data - mine.offset;
   if (mine.bytes == 0) {
@@ -80,14 +86,18 @@ void Windows::add(Rank& rank, std::size_t side, const Span& span,
     base = stand_ins_.back()->span().data;
     if (span.bytes == 0) stand_in_at_[side] = base + shape.offset;
   }
+  return {base, shape.bytes};
+}
+
+void Windows::add(Rank& rank, const Side& side) {
+  if (side.bytes == 0) return;
   const auto window = std::make_shared<Window>(nullptr);
   communicators_->together(
       rank, "all ranks to register a window",
-      [window, base, shape, comm = comm_, &library = communicators_->library(),
-       &device = rank.device] {
+      [window, side, comm = comm_, &library = communicators_->library(), &device = rank.device] {
         device.make_current();
-        DUET_NCCL_CHECK(library,
-                        window_register(comm, base, shape.bytes, window.get(), kWindowSymmetric));
+        DUET_NCCL_CHECK(
+            library, window_register(comm, side.base, side.bytes, window.get(), kWindowSymmetric));
       });
   // Success without a window: the library has no symmetric memory here and would go on without.
   if (*window == nullptr) {

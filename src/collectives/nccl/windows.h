@@ -38,8 +38,15 @@ class Windows {
   std::byte* stand_in(std::size_t side) const { return stand_in_at_[side]; }
 
  private:
-  void add(Rank& rank, std::size_t side, const Span& span,
-           const std::vector<WindowRequests>& requests);
+  // What a rank registers for a side.
+  struct Side {
+    std::byte* base = nullptr;
+    std::uint64_t bytes = 0;  // 0: no rank has it
+  };
+
+  Side side_of(Rank& rank, std::size_t side, const Span& span,
+               const std::vector<WindowRequests>& requests);
+  void add(Rank& rank, const Side& side);
   void deregister() noexcept;
 
   std::shared_ptr<Communicators> communicators_;

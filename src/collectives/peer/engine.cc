@@ -1,8 +1,6 @@
 // A session: each local rank's lanes, and the watchdog over all of its plans.
 #include "collectives/peer/engine.h"
 
-#include <algorithm>
-
 #include "collectives/peer/broadcast_plan.h"
 #include "collectives/peer/broadcast_schedule.h"
 #include "collectives/peer/kernel_plan.h"
@@ -12,26 +10,12 @@
 #include "collectives/peer/relay_plan.h"
 #include "collectives/peer/spread_plan.h"
 #include "collectives/peer/staged_move_plan.h"
+#include "collectives/peer/team_links.h"
 #include "collectives/peer/thresholds.h"
 #include "collectives/planning.h"
 
 namespace duet {
 namespace {
-
-// Where all peers are behind one link, a second lane fills the pauses of the first; where each has
-// a link of its own, each gets a lane.
-constexpr int kLanesOfSharedLink = 2;
-
-CopyLanes copy_lanes(Team& team) {
-  Machine& machine = team.machine();
-  const bool shared = team.local_size() > 1 ? machine
-                                                  .link(team.device_index(team.first_local()),
-                                                        team.device_index(team.first_local() + 1))
-                                                  .shared
-                                            : machine.device(0).info().kind != "hip";
-  if (shared) return {kLanesOfSharedLink, true};
-  return {std::max(1, team.size() - 1), false};
-}
 
 // From this size on an all_reduce's first half goes through slots. GB/s of a reduce_scatter's bus
 // on 4 x H200 at 256 MiB, 1 GiB and 4 GiB: by slots 297, 345, 352, by a kernel that pulls 318, 326,
@@ -45,9 +29,7 @@ enum class Way { dma, kernel, faster };
 
 // Does what comes in lie where parts for others are sent from?
 bool swaps(const Collective& collective, const CollectiveBuffers& buffers) {
-  if (collective.kind != CollectiveKind::all_to_all || !in_place(buffers)) return false;
-  if (buffers.send.data == buffers.recv.data) return true;
-  throw BadArgument("all_to_all: expected one buffer or two that do not overlap");
+  return collective.kind == CollectiveKind::all_to_all && in_place(buffers);
 }
 
 // nullptr where it needs memory that some rank cannot reach; the same on all ranks.
@@ -58,31 +40,22 @@ std::unique_ptr<CollectivePlan> if_reached(const Make& make) try {
   return nullptr;
 }
 
-bool within_a_node(Team& team) {
-  for (int local = 1; local < team.local_size(); ++local) {
-    const int first = team.first_local();
-    const Link link =
-        team.machine().link(team.device_index(first), team.device_index(first + local));
-    if (link.beyond_node) return false;
-  }
-  return true;
-}
-
 class OwnSession : public CollectiveSession {
  public:
   OwnSession(Team& team, Way way)
       : way_(way),
-        within_a_node_(within_a_node(team)),
+        links_(team_links(team)),
         thresholds_(way == Way::faster ? team_thresholds(team) : Thresholds{}),
         watchdog_(team) {
-    const CopyLanes copying = copy_lanes(team);
-    for (int local = 0; local < team.local_size(); ++local) {
-      lanes_.push_back(std::make_unique<Lanes>(team.local_rank(local).device, copying));
-    }
+    team.together([&] {
+      for (int local = 0; local < team.local_size(); ++local) {
+        lanes_.push_back(std::make_unique<Lanes>(team.local_rank(local).device, links_.copying));
+      }
+    });
   }
 
   std::optional<Skipped> unsupported(const Collective& collective, bool in_place) const override {
-    if (!within_a_node_) {
+    if (!links_.within_a_node) {
       return Skipped{"ranks of several nodes: its kernels and copy engines reach one node's"};
     }
     if (!in_place) return std::nullopt;
@@ -91,16 +64,17 @@ class OwnSession : public CollectiveSession {
     return Skipped{"in place it would overwrite what it has still to send"};
   }
 
-  std::unique_ptr<CollectivePlan> plan(Rank& rank, const Collective& collective,
-                                       const CollectiveBuffers& buffers) override {
-    check(collective, rank.size);
+ protected:
+  std::string request(const Rank&, const Collective& collective,
+                      const CollectiveBuffers& buffers) override {
+    return swaps(collective, buffers) ? "in place" : "";
+  }
+
+  std::unique_ptr<CollectivePlan> make_plan(Rank& rank, const Collective& collective,
+                                            const CollectiveBuffers& buffers,
+                                            const std::vector<std::string>& requests) override {
     bool any_swaps = false;
-    const auto all = agree(rank, collective, swaps(collective, buffers) ? "in" : "");
-    for (const std::string& each : *all) any_swaps = any_swaps || !each.empty();
-    check_buffers(rank, collective, buffers);
-    if (way_ == Way::kernel && any_swaps) {
-      throw Unavailable("kernel: all_to_all in place: expected the engine dma or auto");
-    }
+    for (const std::string& each : requests) any_swaps = any_swaps || !each.empty();
     const auto kernel = [&] { return by_kernels(rank, collective, buffers); };
     if (way_ == Way::kernel) return kernel();
     std::unique_ptr<CollectivePlan> plan;
@@ -118,7 +92,7 @@ class OwnSession : public CollectiveSession {
                                              const CollectiveBuffers& buffers) {
     const std::uint64_t bytes = size_bytes(collective, rank.size);
     const bool relayed = collective.kind == CollectiveKind::broadcast && rank.size > 2 &&
-                         bytes >= kRelayedBytes && lanes(rank).copying().in_order;
+                         bytes >= kRelayedBytes && links_.copying.in_order;
     if (!relayed) return std::make_unique<KernelPlan>(rank, collective, buffers, watchdog_);
     return std::make_unique<RelayPlan>(rank, collective, buffers, watchdog_,
                                        RelayPlan::best_piece(bytes, rank.size - 1));
@@ -171,7 +145,7 @@ class OwnSession : public CollectiveSession {
   }
 
   Way way_;
-  bool within_a_node_;
+  TeamLinks links_;
   Thresholds thresholds_;
   std::vector<std::unique_ptr<Lanes>> lanes_;  // by local rank
   Watchdog watchdog_;

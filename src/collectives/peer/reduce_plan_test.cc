@@ -23,8 +23,11 @@ class Slots : public CollectiveSession {
   std::optional<Skipped> unsupported(const Collective&, bool) const override {
     return std::nullopt;
   }
-  std::unique_ptr<CollectivePlan> plan(Rank& rank, const Collective& collective,
-                                       const CollectiveBuffers& buffers) override {
+
+ protected:
+  std::unique_ptr<CollectivePlan> make_plan(Rank& rank, const Collective& collective,
+                                            const CollectiveBuffers& buffers,
+                                            const std::vector<std::string>&) override {
     Lanes& lanes = *lanes_[static_cast<std::size_t>(rank.local)];
     auto first =
         std::make_unique<ReducePlan>(rank, collective, buffers, lanes, watchdog_, largest_);

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "collectives/peer/kernel_plan.h"
-#include "collectives/planning.h"
 #include "device/sim/sim.h"
 
 namespace duet {
@@ -90,11 +89,10 @@ class ModelledSession : public CollectiveSession {
     return Skipped{"in place it would overwrite what it has still to send"};
   }
 
-  std::unique_ptr<CollectivePlan> plan(Rank& rank, const Collective& collective,
-                                       const CollectiveBuffers& buffers) override {
-    check(collective, rank.size);
-    agree(rank, collective, "");
-    check_buffers(rank, collective, buffers);
+ protected:
+  std::unique_ptr<CollectivePlan> make_plan(Rank& rank, const Collective& collective,
+                                            const CollectiveBuffers& buffers,
+                                            const std::vector<std::string>&) override {
     return std::make_unique<ModelledPlan>(rank, collective, buffers, watchdog_, most_, roll_calls_);
   }
 
