@@ -81,14 +81,20 @@ void say_troubles(const Tally& tally, const VerdictSummary& verdicts, const Outp
                              tally.wrong, tally.failed);
   }
   if (!flags.check) return;
-  if (verdicts.doubts() > 0) {
-    std::cerr << fmt::format(
-        "duet: --check: of {} figures with an expectation {} are LOW or "
-        "SUSPECT-HIGH\n",
-        verdicts.judged(), verdicts.doubts());
-  } else if (verdicts.judged() == 0) {
+  if (verdicts.judged() == 0) {
     std::cerr << "duet: --check: there was an expectation for none of the figures\n";
+    return;
   }
+  const int simulated = verdicts.passed(true);
+  std::string line =
+      fmt::format("duet: --check: of {} figures with an expectation ", verdicts.judged());
+  if (verdicts.doubts() > 0) {
+    line += fmt::format("{} are LOW or SUSPECT-HIGH, ", verdicts.doubts());
+  }
+  line += fmt::format("{} PASS", verdicts.passed(false));
+  if (simulated > 0)
+    line += fmt::format(", {} PASS on simulated machines, which measures none", simulated);
+  std::cerr << line << '\n';
 }
 
 int exit_code(const Tally& tally, const VerdictSummary& verdicts, const OutputFlags& flags) {

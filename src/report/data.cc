@@ -47,6 +47,7 @@ class Builder {
  public:
   Record build(const ReportJournal& journal, const std::string& name) {
     std::vector<Record> shown;
+    for (const Record& record : journal.records) judge_.see(record);  // all engines of each case
     for (const Record& record : journal.records) shown.push_back(take(record));
     Record records = Record::array();
     for (const std::size_t i : results_that_count(journal.records)) records.push_back(shown[i]);

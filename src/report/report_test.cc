@@ -44,6 +44,19 @@ TEST(ReportData, TheLastRecordOfACaseCountsInItsFirstPlace) {
   EXPECT_FALSE(records[0].contains("samples"));
 }
 
+TEST(ReportData, EnginesThatComeLaterCount) {
+  const auto by = [](const char* engine, double tflops) {
+    Record record = gemm(8192, tflops);
+    record["engine"] = engine;
+    return record;
+  };
+  const Record data =
+      report_data({{"a.jsonl", {environment(), by("cublas", 300), by("cublaslt", 710)}, {}}});
+  const Record& records = data["journals"][0]["records"];
+  EXPECT_EQ(records[0]["verdict"]["word"], "no expectation");
+  EXPECT_EQ(records[1]["verdict"]["word"], "PASS");
+}
+
 TEST(ReportData, OverlapKeepsItsMetricsAndItsTimeline) {
   Measurement measurement;
   measurement.id = {"overlap", "cuda:0", "dma", {{"scenario", "mb1 all_gather"}}};

@@ -10,11 +10,15 @@
 namespace duet {
 namespace {
 
+bool among(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
 bool fits(const CollectiveRule& rule, const Record& record) {
-  const auto& names = rule.collectives;
-  const bool named =
-      std::find(names.begin(), names.end(), axis_word(record, "collective")) != names.end();
-  return named && (!rule.engine || *rule.engine == record["engine"]);
+  return among(rule.collectives, axis_word(record, "collective")) &&
+         (rule.engines.empty() || among(rule.engines, record["engine"])) &&
+         (rule.most_ranks == 0 || axis_number(record, "ranks") <= rule.most_ranks) &&
+         (!rule.in_place || *rule.in_place == axis_true(record, "in_place"));
 }
 
 // A switch that reduces and multiplies has each rank of an all_reduce send and receive its buffer
@@ -39,6 +43,33 @@ std::string unjudged(const Record& record, const Site& site) {
   return finished_of(record).cost.bus_bytes > 0 ? "" : "the record has no bus bytes";
 }
 
+// Sets what is expected under a bound that is known, or why it is not known.
+void by_rules(Expectation& expectation, const Record& record, const Site& site,
+              const Bound& sending) {
+  const auto& rules = site.promise->collectives;
+  const auto rule = std::find_if(rules.begin(), rules.end(),
+                                 [&](const CollectiveRule& one) { return fits(one, record); });
+  const double bytes = finished_of(record).cost.bus_bytes;
+  if (rule == rules.end()) {
+    expectation.unknown =
+        fmt::format("what arrives of {} in {} by {} is not known", sending.words,
+                    axis_word(record, "collective"), record["engine"].get<std::string>());
+  } else if (bytes < rule->from_bytes) {
+    expectation.unknown = "the collective is small: latency decides";
+  } else if (axis_number(record, "graph_launches") > 0) {
+    expectation.unknown = "what arrives in calls that are captured is not known";
+  } else {
+    const double seconds =
+        rule->latency_us * 1e-6 + bytes / (rule->efficiency * sending.gb_per_s) / 1e9;
+    expectation.expected = bytes / seconds / 1e9;
+    expectation.basis =
+        fmt::format("{:.0f}% of {} after {:.4g} us, by {}", 100 * rule->efficiency, sending.words,
+                    rule->latency_us, record["engine"].get<std::string>());
+    expectation.advice =
+        "look at all pairs of `duet copy`, which use the same links without a collective's order";
+  }
+}
+
 }  // namespace
 
 Expectation expect_collective(const Record& record, const Site& site) {
@@ -50,20 +81,7 @@ Expectation expect_collective(const Record& record, const Site& site) {
   expectation.unknown = sending.words;
   if (sending.gb_per_s <= 0) return expectation;
   expectation.bound = most(collective, site, axis_number(record, "ranks"), sending.gb_per_s);
-  const auto& rules = site.promise->collectives;
-  const auto rule = std::find_if(rules.begin(), rules.end(),
-                                 [&](const CollectiveRule& one) { return fits(one, record); });
-  if (rule == rules.end()) {
-    expectation.unknown =
-        fmt::format("what arrives of {} in {} is not known", sending.words, collective);
-  } else if (finished_of(record).cost.bus_bytes < rule->from_bytes) {
-    expectation.unknown = "the collective is small: latency decides";
-  } else {
-    expectation.expected = rule->efficiency * sending.gb_per_s;
-    expectation.basis = fmt::format("{:.0f}% of {}", 100 * rule->efficiency, sending.words);
-    expectation.advice =
-        "look at all pairs of `duet copy`, which use the same links without a collective's order";
-  }
+  by_rules(expectation, record, site, sending);
   return expectation;
 }
 

@@ -127,22 +127,39 @@ Record collective(const char* kind, double bus_bytes, int ranks = 4) {
 }
 
 TEST_F(Expectations, CollectivesAreHeldAgainstWhatADeviceSends) {
-  promise_.collectives = {{{"all_gather", "all_reduce"}, std::nullopt, 0.8, 64 * kMiB}};
+  promise_.collectives = {{{"all_gather", "all_reduce"}, {}, 0, std::nullopt, 0.8, 20, 64 * kMiB}};
+  const double expected = 64 * kMiB / (20e-6 + 64 * kMiB / 360e9) / 1e9;
   const Expectation large = expect_collective(collective("all_gather", 64 * kMiB), site());
   EXPECT_DOUBLE_EQ(*large.bound, 450);
-  EXPECT_DOUBLE_EQ(*large.expected, 360);
-  EXPECT_EQ(large.basis, "80% of the 450 GB/s of 18 x Bridge");
+  EXPECT_DOUBLE_EQ(*large.expected, expected);
+  EXPECT_EQ(large.basis, "80% of the 450 GB/s of 18 x Bridge after 20 us, by duet");
   // A switch may reduce: each rank then sends its buffer once.
   const Expectation reduced = expect_collective(collective("all_reduce", 64 * kMiB), site());
   EXPECT_DOUBLE_EQ(*reduced.bound, 1.5 * 450);
-  EXPECT_DOUBLE_EQ(*reduced.expected, 360);
+  EXPECT_DOUBLE_EQ(*reduced.expected, expected);
   const Expectation small = expect_collective(collective("all_gather", kMiB), site());
   EXPECT_TRUE(small.bound.has_value());
   EXPECT_FALSE(small.expected.has_value());
   const Expectation unruled = expect_collective(collective("broadcast", 64 * kMiB), site());
   EXPECT_TRUE(unruled.bound.has_value());
   EXPECT_EQ(unruled.unknown,
-            "what arrives of the 450 GB/s of 18 x Bridge in broadcast is not known");
+            "what arrives of the 450 GB/s of 18 x Bridge in broadcast by duet is not known");
+}
+
+TEST_F(Expectations, TheFirstRowOfTheEngineRanksAndPlaceCounts) {
+  promise_.collectives = {{{"all_gather"}, {"other"}, 0, std::nullopt, 0.1, 0, 0},
+                          {{"all_gather"}, {}, 2, std::nullopt, 0.2, 0, 0},
+                          {{"all_gather"}, {"duet"}, 4, true, 0.4, 0, 0},
+                          {{"all_gather"}, {"other", "duet"}, 4, false, 0.5, 0, 0},
+                          {{"all_gather"}, {}, 0, std::nullopt, 0.8, 0, 0}};
+  Record record = collective("all_gather", 64 * kMiB);
+  EXPECT_DOUBLE_EQ(*expect_collective(record, site()).expected, 225);
+  record["case"]["in_place"] = true;
+  EXPECT_DOUBLE_EQ(*expect_collective(record, site()).expected, 180);
+  record["engine"] = "third";
+  EXPECT_DOUBLE_EQ(*expect_collective(record, site()).expected, 360);
+  record["case"]["graph_launches"] = 4;
+  EXPECT_FALSE(expect_collective(record, site()).expected.has_value());
 }
 
 TEST_F(Expectations, CollectivesOnAMeshUseAllItsLinksButASendOne) {
@@ -270,7 +287,7 @@ TEST_F(Expectations, ACpuIsHeldAgainstItsMeasuredPeaks) {
                  nullptr,
                  {{{"fp32", {0.48, 0.5, 0}}}, {{"kernel", {40.0, 60.0, 256 * kMiB}}}},
                  {}};
-  EXPECT_DOUBLE_EQ(*expect_gemm(gemm(2048, 2048, 2048, "fp32"), cpu).expected, 0.40);
+  EXPECT_DOUBLE_EQ(*expect_gemm(gemm(2048, 2048, 2048, "fp32"), cpu).expected, 0.36);
   EXPECT_TRUE(expect_gemm(gemm(2048, 2048, 2048, "fp32"), cpu).measured_bound);
   EXPECT_FALSE(expect_gemm(gemm(256, 2048, 2048, "fp32"), cpu).expected.has_value());
   EXPECT_FALSE(expect_gemm(gemm(2048, 2048, 2048), cpu).bound.has_value());

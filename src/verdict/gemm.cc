@@ -13,7 +13,7 @@ namespace {
 constexpr double kWaves = 2;           // of the smallest tiles; with fewer, libraries split K
 constexpr double kShortest = 30e-6;    // seconds; shorter works are launch latency
 constexpr double kMemoryShare = 0.80;  // of the promised bandwidth, what a streaming kernel gets
-constexpr double kCpuShare = 0.80;  // of the measured peak; docs/results/epyc-2-cores: 0.74 to 0.95
+constexpr double kCpuShare = 0.72;  // of the measured peak; docs/results/epyc-2-cores: 0.67 to 0.95
 constexpr double kCpuSmallest = 1024;  // of M, N and K
 
 // What libraries cut C into, and the share of their large tile's rate that each reaches (an

@@ -40,8 +40,11 @@ CopyRule read_rule(TomlTable table) {
 CollectiveRule read_collective(TomlTable table) {
   CollectiveRule rule;
   rule.collectives = table.texts("collectives");
-  if (table.has("engine")) rule.engine = table.text("engine");
+  if (table.has("engines")) rule.engines = table.texts("engines");
+  if (table.has("most_ranks")) rule.most_ranks = table.count("most_ranks", 2);
+  if (table.has("in_place")) rule.in_place = table.truth("in_place");
   rule.efficiency = table.fraction("efficiency");
+  if (table.has("latency_us")) rule.latency_us = table.number("latency_us");
   rule.from_bytes = table.number("from_bytes");
   table.finish();
   return rule;

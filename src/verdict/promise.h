@@ -29,11 +29,15 @@ struct CopyRule {
   double from_bytes = 0;  // smaller copies are not judged
 };
 
-// What arrives of a device's links in a collective, as bus bandwidth.
+// What arrives of a device's links in a collective: seconds = latency + bus bytes / (efficiency x
+// what a device can send). What is not given fits any.
 struct CollectiveRule {
   std::vector<std::string> collectives;
-  std::optional<std::string> engine;  // none: any
+  std::vector<std::string> engines;  // empty: any
+  int most_ranks = 0;                // 0: any
+  std::optional<bool> in_place;
   double efficiency = 0;
+  double latency_us = 0;
   double from_bytes = 0;  // of bus bytes; smaller ones are not judged
 };
 

@@ -18,46 +18,90 @@ std::string shown(const CaseId& id) {
   return fmt::format("{} {} ({} on {})", id.benchmark, case_text(id), id.engine, id.device);
 }
 
+std::string counts_text(const char* head, const std::map<Word, int>& counts) {
+  std::string text;
+  for (const auto& [word, number] : counts) {
+    text += fmt::format("{}{} {}", text.empty() ? head : ", ", number, name(word));
+  }
+  return text.empty() ? "" : text + '\n';
+}
+
+int judged_of(const std::map<Word, int>& counts) {
+  int sum = 0;
+  for (const auto& [word, number] : counts) sum += word == Word::no_expectation ? 0 : number;
+  return sum;
+}
+
+int of(const std::map<Word, int>& counts, Word word) {
+  const auto found = counts.find(word);
+  return found == counts.end() ? 0 : found->second;
+}
+
 }  // namespace
 
 void VerdictSummary::result(const Record& record, bool) {
   if (outcome_of(record) != Outcome::measured) return;
   judge_.see(record);
   const Verdict verdict = judge_.judge(record);
-  ++counts_[verdict.word];
-  if (!is_doubt(verdict.word)) return;
-  doubts_.push_back({shown(case_of(record)), verdict});
-  const auto first = record["notes"].find(kFirstMedian);
-  if (first == record["notes"].end() || !first->is_string()) return;
-  doubts_.back().verdict.sentence +=
-      "; measured twice, the first time in " + first->get<std::string>();
+  if (is_doubt(verdict.word)) {
+    doubtful_.push_back(record);
+  } else {
+    ++(verdict.simulated ? settled_.simulated : settled_.measured)[verdict.word];
+  }
 }
 
 bool VerdictSummary::doubtful(const Record& record) const {
   return outcome_of(record) == Outcome::measured && is_doubt(judge_.judge(record).word);
 }
 
+VerdictSummary::Count VerdictSummary::count() const {
+  Count counts = settled_;
+  for (const Record& record : doubtful_) {
+    const Verdict verdict = judge_.judge(record);
+    ++(verdict.simulated ? counts.simulated : counts.measured)[verdict.word];
+  }
+  return counts;
+}
+
+std::vector<VerdictSummary::Doubt> VerdictSummary::open_doubts() const {
+  std::vector<Doubt> doubts;
+  for (const Record& record : doubtful_) {
+    Verdict verdict = judge_.judge(record);
+    if (!is_doubt(verdict.word)) continue;
+    const auto first = record["notes"].find(kFirstMedian);
+    if (first != record["notes"].end() && first->is_string()) {
+      verdict.sentence += "; measured twice, the first time in " + first->get<std::string>();
+    }
+    doubts.push_back({shown(case_of(record)), std::move(verdict)});
+  }
+  return doubts;
+}
+
 int VerdictSummary::judged() const {
-  int count = 0;
-  for (const auto& [word, number] : counts_) count += word == Word::no_expectation ? 0 : number;
-  return count;
+  const Count counts = count();
+  return judged_of(counts.measured) + judged_of(counts.simulated);
+}
+
+int VerdictSummary::doubts() const { return static_cast<int>(open_doubts().size()); }
+
+int VerdictSummary::passed(bool simulated) const {
+  const Count counts = count();
+  return of(simulated ? counts.simulated : counts.measured, Word::pass);
 }
 
 std::string VerdictSummary::text() const {
-  if (counts_.empty()) return "";
-  std::string text;
-  for (const auto& [word, count] : counts_) {
-    text += fmt::format("{}{} {}", text.empty() ? "verdicts: " : ", ", count, name(word));
-  }
-  text += '\n';
-  for (std::size_t i = 0; i < std::min(doubts_.size(), kShown); ++i) {
-    const Verdict& verdict = doubts_[i].verdict;
-    text += fmt::format("  {}: {}\n    {}\n", name(verdict.word), doubts_[i].case_text,
+  const Count counts = count();
+  std::string text = counts_text("verdicts: ", counts.measured) +
+                     counts_text("verdicts on simulated machines: ", counts.simulated);
+  const std::vector<Doubt> doubts = open_doubts();
+  for (std::size_t i = 0; i < std::min(doubts.size(), kShown); ++i) {
+    const Verdict& verdict = doubts[i].verdict;
+    text += fmt::format("  {}: {}\n    {}\n", name(verdict.word), doubts[i].case_text,
                         verdict.sentence);
     if (!verdict.advice.empty()) text += fmt::format("    to try: {}\n", verdict.advice);
   }
-  if (doubts_.size() > kShown) {
-    text += fmt::format("  and {} more; duet report shows them all\n", doubts_.size() - kShown);
+  if (doubts.size() > kShown) {
+    text += fmt::format("  and {} more; duet report shows them all\n", doubts.size() - kShown);
   }
   return text;
 }

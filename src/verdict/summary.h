@@ -21,22 +21,32 @@ class VerdictSummary : public Writer {
 
   // Would this record, of a case of the run, be LOW or SUSPECT-HIGH?
   bool doubtful(const Record& record) const;
-  // Figures that are LOW or SUSPECT-HIGH.
-  int doubts() const { return static_cast<int>(doubts_.size()); }
+  // How many figures had an expectation, and how many of them are LOW or SUSPECT-HIGH.
   int judged() const;
+  int doubts() const;
+  // How many are as they should be; those of simulated machines are a model's, and counted apart.
+  int passed(bool simulated) const;
 
-  // A line of counts, and a line with the reason for each doubt (at most 20). Ends in a newline; ""
-  // where nothing was measured.
+  // A line of counts, one more for simulated machines, and a line with the reason for each doubt
+  // (at most 20). Ends in a newline; "" where nothing was measured.
   std::string text() const;
 
  private:
+  struct Count {
+    std::map<Word, int> measured, simulated;
+  };
   struct Doubt {
     std::string case_text;
     Verdict verdict;
   };
+  // What has come so far, with what is known now: engines that were measured later settle some
+  // doubts.
+  Count count() const;
+  std::vector<Doubt> open_doubts() const;
+
   Judge judge_;
-  std::map<Word, int> counts_;
-  std::vector<Doubt> doubts_;
+  Count settled_;
+  std::vector<Record> doubtful_;
 };
 
 }  // namespace duet

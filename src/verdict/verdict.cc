@@ -20,6 +20,8 @@ constexpr struct {
                      {"collective", expect_collective},
                      {"fabric", expect_fabric}};
 
+constexpr const char* kComparison = "no verdict on the machine, where another engine passes";
+
 std::string text_of(const Record& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
@@ -59,6 +61,20 @@ Verdict without(const Record& record, const std::string& reason) {
   verdict.rate = rates[0].first;
   verdict.value = rates[0].second;
   return verdict;
+}
+
+std::string key_without_engine(const Record& record) {
+  CaseId id = case_of(record);
+  id.engine.clear();
+  return case_key(id);
+}
+
+// What LOW becomes where another engine of the case is as it should be.
+void compare(Verdict& verdict, const std::string& other, double reached) {
+  verdict.word = Word::no_expectation;
+  verdict.sentence = fmt::format("{}: {}, and {} reaches {}", kComparison, verdict.sentence, other,
+                                 shown(verdict.rate, reached));
+  verdict.advice.clear();
 }
 
 void weigh(Verdict& verdict, const Expectation& expectation) {
@@ -125,6 +141,10 @@ void Judge::see(const Record& record) {
   const auto place = places_.find(record["device"].get<std::string>());
   if (place == places_.end() || outcome_of(record) != Outcome::measured) return;
   take_peak(place->second.peaks, record);
+  const Verdict alone = judge_alone(record);
+  auto& passed = passed_[key_without_engine(record)];
+  passed.erase(record["engine"]);
+  if (alone.word == Word::pass) passed[record["engine"]] = alone.value;
 }
 
 Site Judge::site(const Place& place) const {
@@ -132,6 +152,19 @@ Site Judge::site(const Place& place) const {
 }
 
 Verdict Judge::judge(const Record& record) const {
+  Verdict verdict = judge_alone(record);
+  const auto place = places_.find(record["device"].get<std::string>());
+  verdict.simulated = place != places_.end() && place->second.machine.value("virtual_time", false);
+  const auto passed = passed_.find(key_without_engine(record));
+  if (verdict.word != Word::low || passed == passed_.end()) return verdict;
+  const auto best =
+      std::max_element(passed->second.begin(), passed->second.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (best != passed->second.end()) compare(verdict, best->first, best->second);
+  return verdict;
+}
+
+Verdict Judge::judge_alone(const Record& record) const {
   const auto place = places_.find(record["device"].get<std::string>());
   if (place == places_.end()) return without(record, "the journal does not describe the device");
   const std::string benchmark = record["benchmark"];
@@ -181,6 +214,7 @@ Record verdict_to_json(const Verdict& verdict) {
   if (verdict.bound) json["bound"] = *verdict.bound;
   json["sentence"] = verdict.sentence;
   if (!verdict.advice.empty()) json["advice"] = verdict.advice;
+  if (verdict.simulated) json["simulated"] = true;
   return json;
 }
 

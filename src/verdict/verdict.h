@@ -28,7 +28,8 @@ struct Verdict {
   double value = 0;
   std::optional<double> expected, bound;  // in that rate's unit
   std::string sentence;
-  std::string advice;  // "" where nothing is to be done
+  std::string advice;      // "" where nothing is to be done
+  bool simulated = false;  // the machine has virtual time: nothing was measured
 };
 
 // What is known of the ceilings of a device: for charts that draw a roof.
@@ -39,13 +40,17 @@ struct Ceilings {
   double link_gb_per_s = 0;  // one pair, one way; 0: not promised
 };
 
-// Knows the environments and the peaks of a journal's records in order, as a run writes them.
+// Knows the environments and the peaks of a journal's records in order, as a run writes them, and
+// which engines reached what they should. A verdict is about the machine: where one engine of a
+// case is under what is expected of it and another is not, the first gets no verdict but a
+// comparison.
 class Judge {
  public:
-  // Takes in an environment record or a result (a CPU's peaks). Records that were checked by the
-  // journal's reader, or made by this program.
+  // Takes in an environment record or a result (a CPU's peaks, an engine beside others). Records
+  // that were checked by the journal's reader, or made by this program.
   void see(const Record& record);
-  // Of a record with outcome `measured`, after all it depends on was seen.
+  // Of a record with outcome `measured`, after all it depends on was seen. The same case by other
+  // engines may be seen later, and then changes LOW to no expectation.
   Verdict judge(const Record& record) const;
   // By the record's device, over all that was seen.
   std::map<std::string, Ceilings> ceilings() const;
@@ -58,8 +63,11 @@ class Judge {
   };
   void see_environment(const Record& environment);
   Site site(const Place& place) const;
+  Verdict judge_alone(const Record& record) const;
 
   std::map<std::string, Place> places_;  // by device
+  // Of each case, by its key without the engine: the engines that passed last, with their rates.
+  std::map<std::string, std::map<std::string, double>> passed_;
   std::map<std::string, std::string> variables_;
 };
 

@@ -77,6 +77,54 @@ TEST(Verdicts, ASlowLinkIsLowWithAReasonAndAdvice) {
   EXPECT_NE(verdict.advice.find("pair matrix"), std::string::npos);
 }
 
+TEST(Verdicts, AnEngineBesideOneThatPassesIsCompared) {
+  Judge judge;
+  judge.see(environment("host", "host", "CPU"));
+  judge.see(cpu_gemm("gemm_peak", "fma-peak", 1.0));
+  const Record slow = cpu_gemm("gemm", "slow", 0.5), fast = cpu_gemm("gemm", "fast", 0.9);
+  judge.see(slow);
+  EXPECT_EQ(judge.judge(slow).word, Word::low);  // alone
+  judge.see(fast);
+  const Verdict compared = judge.judge(slow);
+  EXPECT_EQ(compared.word, Word::no_expectation);
+  EXPECT_NE(compared.sentence.find("fast reaches 0.9 TFLOP/s"), std::string::npos)
+      << compared.sentence;
+  EXPECT_EQ(compared.advice, "");
+  EXPECT_EQ(judge.judge(fast).word, Word::pass);
+  judge.see(cpu_gemm("gemm", "fast", 0.5));  // measured again, and now as slow
+  EXPECT_EQ(judge.judge(slow).word, Word::low);
+}
+
+TEST(Verdicts, ASummarySettlesDoubtsByLaterEngines) {
+  VerdictSummary summary(environment("host", "host", "CPU"));
+  summary.result(cpu_gemm("gemm_peak", "fma-peak", 1.0), false);
+  summary.result(cpu_gemm("gemm", "slow", 0.5), false);
+  EXPECT_EQ(summary.doubts(), 1);
+  summary.result(cpu_gemm("gemm", "fast", 0.9), false);
+  EXPECT_EQ(summary.doubts(), 0);
+  EXPECT_EQ(summary.judged(), 1);
+  EXPECT_EQ(summary.text(), "verdicts: 1 PASS, 2 no expectation\n");
+}
+
+TEST(Verdicts, PassesOfSimulatedMachinesAreCountedApart) {
+  Record both = environment("cuda", "cuda", "NVIDIA H200");
+  Record simulated = environment("sim", "sim", "NVIDIA H200")["machines"][0];
+  simulated["virtual_time"] = true;
+  both["machines"].push_back(simulated);
+  VerdictSummary summary(both);
+  summary.result(copy("cuda", 392), false);
+  summary.result(copy("sim", 392), false);
+  summary.result(copy("sim", 391), false);
+  EXPECT_EQ(summary.passed(false), 1);
+  EXPECT_EQ(summary.passed(true), 2);
+  EXPECT_EQ(summary.judged(), 3);
+  EXPECT_EQ(summary.text(), "verdicts: 1 PASS\nverdicts on simulated machines: 2 PASS\n");
+  Judge judge;
+  judge.see(both);
+  EXPECT_TRUE(verdict_to_json(judge.judge(copy("sim", 392)))["simulated"]);
+  EXPECT_FALSE(verdict_to_json(judge.judge(copy("cuda", 392))).contains("simulated"));
+}
+
 TEST(Verdicts, FasterThanPhysicsIsSuspect) {
   EXPECT_NE(h200().judge(copy("cuda", 450)).word, Word::suspect_high);
   const Verdict verdict = h200().judge(copy("cuda", 480));

@@ -7,19 +7,39 @@ copy=(copy --kind peer --executor dma --issue push --pattern pair --one-way --si
   --warm-up 0 --iterations 3)
 
 expect_code 0 "${copy[@]}" --device sim:mi300x-8 --check
-grep -q '^verdicts: 1 PASS$' out || fail "a healthy link does not pass: $(cat out)"
+grep -q '^verdicts on simulated machines: 1 PASS$' out || fail "a healthy link does not pass: $(cat out)"
+grep -q '^duet: --check: of 1 figures with an expectation 0 PASS, 1 PASS on simulated machines' err ||
+  fail "a simulated PASS counts as measured: $(cat err)"
 
 # The same machine with links that carry half of what they should.
 sed 's/^dma_push_gb_per_s = .*/dma_push_gb_per_s = 25/' "$platform" > slow.toml
 cmp -s slow.toml "$platform" && fail "the platform's figure was not found"
 expect_code 0 "${copy[@]}" --device sim:slow.toml
-grep -q '^verdicts: 1 LOW$' out || fail "a slow link is not LOW: $(cat out)"
+grep -q '^verdicts on simulated machines: 1 LOW$' out || fail "a slow link is not LOW: $(cat out)"
 grep -q 'to try: ' out || fail "no advice: $(cat out)"
 expect_code 1 "${copy[@]}" --device sim:slow.toml --check --json slow.jsonl
 grep -q 'check: of 1 figures with an expectation 1 are LOW' err || fail "--check: $(cat err)"
 grep -q 'measured twice, the first time in' out || fail "no word of the repeat: $(cat out)"
 grep -q '"first_median":' slow.jsonl || fail "the case was not repeated: $(cat slow.jsonl)"
 [[ $(grep -c '"type":"result"' slow.jsonl) == 1 ]] || fail "one case has several records"
+
+# Collectives and GEMMs of a machine that is well, of one with half its links and of a throttled one.
+platforms=$(dirname "$platform")
+collectives=(collective all_gather,all_to_all,reduce_scatter,all_reduce,broadcast --engine dma,kernel,auto
+  -d bfloat16 --loop -n 1 -w 0 -c 0 --in-place out --check)
+gemms=(gemm --shapes 8192x8192x8192,16384x8192x7168 --dtype bf16 --layout nn --warm-up 0 --iterations 3 --check)
+for well in h200-4 h200-8; do
+  expect_code 0 "${collectives[@]}" --device sim:$well -b 64K -e 4G -f 16
+  grep -q 'machines: [0-9]* PASS, [0-9]* no expectation$' out || fail "$well: $(grep -A9 ^verdicts out)"
+  sed -E '/^\[link\]/,/^\[network\]/ s/^((raw|dma_push|dma_pull|kernel_push|kernel_pull)_gb_per_s) = ([0-9]+)/\1 = 0.5e0 # \3/' \
+    "$platforms/$well.toml" | awk '/= 0.5e0 # /{sub(/0.5e0 # [0-9]+/, $5 / 2)} {print}' > half.toml
+  expect_code 1 "${collectives[@]}" --device sim:half.toml -b 256M -e 4G -f 4
+  grep -q 'machines: [0-9]* LOW\(, [0-9]* no expectation\)\?$' out || fail "half of $well: $(grep -A9 ^verdicts out)"
+done
+expect_code 0 "${gemms[@]}" --device sim:h200-4
+sed 's/^bf16 = 989.4/bf16 = 594/' "$platforms/h200-4.toml" > throttled.toml
+expect_code 1 "${gemms[@]}" --device sim:throttled.toml
+grep -q '^verdicts on simulated machines: 2 LOW$' out || fail "throttled: $(grep -A9 ^verdicts out)"
 
 # A link that is faster than its maker's: the measurement, or the name, is wrong.
 sed 's/^dma_push_gb_per_s = .*/dma_push_gb_per_s = 100/; s/^raw_gb_per_s = .*/raw_gb_per_s = 128/; s/^engine_gb_per_s = .*/engine_gb_per_s = 128/' \

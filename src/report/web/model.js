@@ -24,6 +24,7 @@
  * @property {string} [rate] name of the rate that is judged
  * @property {number} [value] @property {number} [expected] @property {number} [bound]
  * @property {string} [sentence] @property {string} [advice]
+ * @property {boolean} [simulated] nothing was measured: a model's figure
  *
  * @typedef {Object} Model
  * @property {Data} data

@@ -10,11 +10,13 @@ import { wordMark } from './word.js';
 const WORDS = ['PASS', 'LOW', 'SUSPECT-HIGH', 'no expectation', 'wrong', 'failed', 'skipped'];
 const BAD = ['wrong', 'failed', 'LOW', 'SUSPECT-HIGH'];
 
+/** How many of each word; `simulated` of PASS are a model's, and no measurement. */
 function tally(records) {
-  const counts = Object.fromEntries(WORDS.map((word) => [word, 0]));
+  const counts = { ...Object.fromEntries(WORDS.map((word) => [word, 0])), simulated: 0 };
   for (const record of records) {
     const word = wordOf(record);
     if (word in counts) counts[word] += 1;
+    if (word === 'PASS' && record.verdict.simulated) counts.simulated += 1;
   }
   return counts;
 }
@@ -27,7 +29,9 @@ const unjudgedRecords = (model) =>
 /** Records without a verdict by the reason, the most frequent first. */
 function reasons(model) {
   const reason = ({ verdict }) =>
-    verdict?.sentence?.replace(/^no expectation: /, '') || 'no reason given';
+    verdict?.sentence
+      ?.replace(/^no expectation: /, '')
+      .replace(/^(no verdict on the machine, [^:]*): .*$/, '$1') || 'no reason given';
   return [...groupBy(unjudgedRecords(model), reason)].sort(([, a], [, b]) => b.length - a.length);
 }
 
@@ -68,24 +72,25 @@ export function headline(model, counts) {
     return counts.skipped
       ? `Nothing was measured: ${plural(counts.skipped, 'case')} skipped.`
       : 'Nothing was measured.';
-  if (!parts.length)
-    parts.push(
+  if (!parts.length) {
+    const well =
       judged === 1
         ? 'The one figure that has an expectation meets it'
-        : `All ${count(judged)} figures that have an expectation meet it`,
-    );
+        : `All ${count(judged)} figures that have an expectation meet it`;
+    const { simulated } = counts;
+    const all = simulated === judged ? 'simulated, not measured' : `${count(simulated)} simulated`;
+    parts.push(simulated ? `${well} (${all})` : well);
+  }
   return `${parts.join('; ')}.`;
 }
 
-function tiles(counts) {
-  const tile = (word) =>
-    h(
-      'div',
-      { class: counts[word] ? null : 'none' },
-      h('dt', {}, wordMark(word)),
-      h('dd', {}, count(counts[word])),
-    );
-  return h('dl', { class: 'tiles' }, WORDS.map(tile));
+function tiles({ simulated, ...counts }) {
+  const tile = (number, ...label) =>
+    h('div', { class: number ? null : 'none' }, h('dt', {}, ...label), h('dd', {}, count(number)));
+  const measured = { ...counts, PASS: counts.PASS - simulated };
+  const list = WORDS.map((word) => tile(measured[word], wordMark(word)));
+  if (simulated) list.splice(1, 0, tile(simulated, wordMark('PASS'), ' simulated'));
+  return h('dl', { class: 'tiles' }, list);
 }
 
 function remarks(model) {

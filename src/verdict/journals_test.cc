@@ -1,0 +1,158 @@
+// Verdicts over all journals of docs/results: none is LOW on a machine that is well, and each is
+// once the machine would be at half its rate.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "results/journal.h"
+#include "verdict/verdict.h"
+
+namespace duet {
+namespace {
+
+// Journals of machines that were not well.
+const std::map<std::string, std::string> kKnownFaults = {
+    {"h100/disturbed.jsonl", "another process copied within the device's memory"}};
+
+std::vector<std::string> journals() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(DUET_RESULTS)) {
+    if (entry.path().extension() != ".jsonl") continue;
+    names.push_back(std::filesystem::relative(entry.path(), DUET_RESULTS).string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::vector<Record> records_of(const std::string& name) {
+  return load_journal(std::string(DUET_RESULTS) + "/" + name).records;
+}
+
+struct Judged {
+  Record record;
+  Verdict verdict;
+};
+
+std::vector<Judged> judged(const std::vector<Record>& records) {
+  Judge judge;
+  std::vector<Judged> all;
+  for (const Record& record : records) judge.see(record);
+  for (const std::size_t place : results_that_count(records)) {
+    const Record& record = records[place];
+    if (outcome_of(record) == Outcome::measured) all.push_back({record, judge.judge(record)});
+  }
+  return all;
+}
+
+// What the record is of, and what was said of it.
+std::string words(const Judged& one) {
+  return one.record["benchmark"].dump() + one.record["engine"].dump() + one.record["case"].dump() +
+         ": " + one.verdict.sentence;
+}
+
+void slow_down(Record& record, double times) {
+  for (auto& [name, value] : record["seconds"].items()) {
+    if (value.is_number() && name != "n") value = value.get<double>() * times;
+  }
+}
+
+class JournalsOfHealthyMachines : public ::testing::TestWithParam<std::string> {
+ protected:
+  bool healthy() const { return kKnownFaults.count(GetParam()) == 0; }
+};
+
+TEST_P(JournalsOfHealthyMachines, HaveNoLow) {
+  int doubts = 0;
+  for (const Judged& one : judged(records_of(GetParam()))) {
+    const bool doubt = one.verdict.word == Word::low || one.verdict.word == Word::suspect_high;
+    doubts += doubt;
+    EXPECT_FALSE(doubt && healthy()) << words(one);
+  }
+  EXPECT_TRUE(doubts > 0 || healthy()) << kKnownFaults.at(GetParam());
+}
+
+// An expectation that half the rate would pass finds nothing. Of a CPU the peaks are halved with
+// all else: there only what is judged by itself can be found.
+TEST_P(JournalsOfHealthyMachines, AreLowAtHalfTheRate) {
+  std::vector<Record> records = records_of(GetParam());
+  std::vector<Judged> before = judged(records);
+  for (Record& record : records) {
+    const bool peak = record["type"] == "result" &&
+                      (record["benchmark"] == "gemm_peak" || record["benchmark"] == "copy_peak");
+    if (record["type"] == "result" && !peak && outcome_of(record) == Outcome::measured) {
+      slow_down(record, 2);
+    }
+  }
+  const std::vector<Judged> after = judged(records);
+  ASSERT_EQ(before.size(), after.size());
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    if (before[i].verdict.word == Word::no_expectation) continue;
+    EXPECT_EQ(after[i].verdict.word, Word::low) << words(after[i]);
+  }
+}
+
+// Which judged figures become LOW where some of a journal's records are slower; every one of those
+// that `planted` names must, and no other may.
+void expect_found(const std::string& journal, double times,
+                  const std::function<bool(const Record&)>& planted) {
+  std::vector<Record> records = records_of(journal);
+  for (Record& record : records) {
+    if (record["type"] == "result" && planted(record)) slow_down(record, times);
+  }
+  int found = 0;
+  for (const Judged& one : judged(records)) {
+    if (one.verdict.word == Word::no_expectation) continue;
+    const bool slow = planted(one.record);
+    found += slow;
+    EXPECT_EQ(one.verdict.word, slow ? Word::low : Word::pass) << words(one);
+  }
+  EXPECT_GT(found, 0) << journal;
+}
+
+bool measured(const Record& record, const std::string& benchmark) {
+  return outcome_of(record) == Outcome::measured && record["benchmark"] == benchmark;
+}
+
+TEST(PlantedFaults, ASlowPairIsFound) {
+  const auto slow = [](const Record& record) {
+    return measured(record, "copy") && axis_word(record, "source") == "cuda:1" &&
+           axis_word(record, "destination") == "cuda:2";
+  };
+  expect_found("h200-4/copy.jsonl", 1.5, slow);
+  expect_found("h200-4/quick.jsonl", 1.5, slow);
+}
+
+TEST(PlantedFaults, AThrottledGpuIsFound) {
+  for (const char* journal : {"h200-4/gemm-bf16-cold.jsonl", "h200-4/gemm-fp16-cold.jsonl",
+                              "h100/gemm-bf16-sustained.jsonl", "h100/gemm-fp16-sustained.jsonl"}) {
+    expect_found(journal, 1.5, [](const Record& record) { return measured(record, "gemm"); });
+  }
+}
+
+TEST(PlantedFaults, HalfTheLinksAreFound) {
+  for (const char* journal : {"h200-2/collectives/loop.jsonl",
+                              "h200-4/collectives/all_reduce.jsonl", "h200-8/all_to_all.jsonl"}) {
+    expect_found(journal, 2, [](const Record& record) { return measured(record, "collective"); });
+  }
+}
+
+std::string test_name(const ::testing::TestParamInfo<std::string>& info) {
+  std::string name = info.param;
+  for (char& c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+  }
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Results, JournalsOfHealthyMachines, ::testing::ValuesIn(journals()),
+                         test_name);
+
+}  // namespace
+}  // namespace duet
