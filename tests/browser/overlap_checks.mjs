@@ -50,6 +50,15 @@ function firstsOf(journal) {
 const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
 export const overlapChecks = {
+  async 'without verdicts the headline says what was measured, and how good it is'(page, journals) {
+    const text = await page.locator('.headline').textContent();
+    const measured = journals
+      .flatMap(({ records }) => records)
+      .filter(({ outcome }) => outcome === 'measured').length;
+    assert.match(text, new RegExp(`^${measured} overlap cases measured\\. Best: GEMM beside`));
+    assert.match(text, /: [\d.]+ of ideal \(bound [\d.]+; policy [\w-]+, \d+ scenarios?\)/);
+    assert.match(text, /No verdicts: nothing is promised for overlap\.$/);
+  },
   'every figure of overlap is drawn': everyFigureIsDrawn,
   'overlap is printed': chartChecks['paper is light and has every chart'],
   async 'policies in numbers are those of the journal'(page, [, h200]) {

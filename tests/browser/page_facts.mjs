@@ -67,13 +67,25 @@ export const pictureFacts = (page, bytes, colour) =>
     { data: [...bytes], wanted: [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16)) },
   );
 
-/** @returns {boolean} whether texts are numbers in order, the empty ones last */
+/**
+ * @param {string[]} texts "391.8 GB/s", or ""
+ * @returns {boolean} whether figures of a unit stand together and in order, the empty ones last
+ */
 export function isSorted(texts, direction) {
-  const numbers = texts.map((text) => (text === '' ? null : Number(text.replaceAll(',', ''))));
-  const filled = numbers.filter((value) => value !== null);
+  const filled = texts.filter((text) => text !== '');
+  const emptyLast = texts.slice(filled.length).every((text) => text === '');
+  const unitOf = (text) => text.replace(/^[-\d.,]+ /, '');
+  const runs = filled.filter((text, i) => i === 0 || unitOf(text) !== unitOf(filled[i - 1]));
+  const together = runs.length === new Set(runs.map(unitOf)).size;
+  const value = (text) => parseFloat(text.replaceAll(',', ''));
   const sign = direction === 'ascending' ? 1 : -1;
-  const emptyLast = numbers.slice(filled.length).every((value) => value === null);
-  return emptyLast && filled.every((value, i) => i === 0 || sign * (value - filled[i - 1]) >= 0);
+  const inOrder = filled.every(
+    (text, i) =>
+      i === 0 ||
+      unitOf(text) !== unitOf(filled[i - 1]) ||
+      sign * (value(text) - value(filled[i - 1])) >= 0,
+  );
+  return emptyLast && together && inOrder;
 }
 
 /** What the Tab key stops at, as "tag:text"; fields by their id. */

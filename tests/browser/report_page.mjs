@@ -12,6 +12,7 @@ import { doctoredChecks, manyChecks } from './doctored_checks.mjs';
 import { makeJournals, makeReport, readJournal } from './journals.mjs';
 import { overlapChecks } from './overlap_checks.mjs';
 import { drawAll } from './page_facts.mjs';
+import { plainChecks } from './plain_checks.mjs';
 import { textChecks } from './text_checks.mjs';
 
 const [duet, nodeModules] = process.argv.slice(2);
@@ -80,7 +81,48 @@ async function fitsPhone(page) {
   assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 360);
 }
 
+/** What a record is and what came of it can be read without scrolling; what cannot says so. */
+async function figuresInSight(page) {
+  const width = page.viewportSize().width;
+  await page.locator('#records').scrollIntoViewIfNeeded();
+  for (const name of ['Case', 'Result', 'Figure']) {
+    const heading = page.locator('.records thead th', { hasText: name }).first();
+    const place = await heading.evaluate((cell) => cell.cellIndex);
+    const cells = page.locator(`.records tbody td:nth-child(${place + 1})`);
+    const edges = await cells.evaluateAll((list) =>
+      list.map((cell) => {
+        const range = document.createRange();
+        range.selectNodeContents(cell);
+        const { left, right } = range.getBoundingClientRect();
+        return [left, right];
+      }),
+    );
+    assert.ok(edges.length > 0, name);
+    for (const [left, right] of edges)
+      assert.ok(left >= 0 && right <= width, `${name} from ${left} to ${right} of ${width}`);
+  }
+  await drawAll(page);
+  const untold = await page.locator('.scroll, .chart-box').evaluateAll((boxes) =>
+    boxes
+      .filter((box) => {
+        const hint = box.closest('.scrolls').querySelector(':scope > .scroll-hint');
+        const shown = getComputedStyle(hint).display !== 'none';
+        return box.checkVisibility() && shown !== box.scrollWidth - box.clientWidth > 1;
+      })
+      .map((box) => box.getAttribute('aria-label') ?? box.className),
+  );
+  assert.deepEqual(untold, []);
+}
+
+/** At the end of what scrolls the hint is gone. */
+async function hintEnds(page) {
+  const around = page.locator('#records .scrolls');
+  await around.locator('.scroll').evaluate((box) => box.scrollTo({ left: box.scrollWidth }));
+  await around.locator(':scope > .scroll-hint').waitFor({ state: 'hidden', timeout: 5000 });
+}
+
 try {
+  plainChecks();
   for (const [name, checks] of [
     ['good', { ...chartChecks, ...textChecks }],
     ['bad', doctoredChecks],
@@ -91,6 +133,15 @@ try {
   const viewport = { width: 360, height: 740 };
   for (const [name, report] of Object.entries(reports))
     await check(`a phone does not scroll sideways: ${name}`, report, fitsPhone, { viewport });
+  for (const [width, height] of [
+    [1300, 900],
+    [390, 844],
+  ])
+    for (const [name, report] of Object.entries(reports))
+      await check(`figures are in sight at ${width}: ${name}`, report, figuresInSight, {
+        viewport: { width, height },
+      });
+  await check('a hint ends with what it is about', reports.good, hintEnds, { viewport });
   for (const [name, colorScheme] of [
     ['many', 'light'],
     ['many', 'dark'],

@@ -6,6 +6,7 @@ import { legend } from './legend.js';
 import { themes } from './palette.js';
 import { chartIn, hiding, svgText } from './plot/draw.js';
 import { savePng, saveSvg } from './save.js';
+import { withHint } from './scroll_hint.js';
 import { dataTable } from './table.js';
 import { currentTheme, onThemeChange } from './theme.js';
 
@@ -136,7 +137,7 @@ function chart(plain, section) {
     },
   };
   return {
-    parts: [fields, marks, h('div', scrolling(panel), box), paper, tools, dataBelow(panel)],
+    parts: [fields, marks, withHint(h('div', scrolling(panel), box)), paper, tools, dataBelow(panel)],
     draws,
   };
 }

@@ -1,7 +1,7 @@
 // The environment of every journal and run: the exact command, host, devices, links, libraries,
 // variables, clocks and power at the start, warnings.
 import { h } from './dom.js';
-import { bytes, minute, number, plural } from './format.js';
+import { fittedBytes, minute, number, plural } from './format.js';
 import { groupBy } from './model.js';
 import { copyButton } from './save.js';
 import { dataTable } from './table.js';
@@ -42,8 +42,8 @@ function deviceGroups(machine) {
         'each',
         [
           one.compute_units && plural(one.compute_units, 'compute unit'),
-          one.memory_bytes && `${bytes(one.memory_bytes)} memory`,
-          one.cache_bytes && `${bytes(one.cache_bytes)} last-level cache`,
+          one.memory_bytes && `${fittedBytes(one.memory_bytes)} memory`,
+          one.cache_bytes && `${fittedBytes(one.cache_bytes)} last-level cache`,
           one.copy_engines && plural(one.copy_engines, 'copy engine'),
           ...Object.entries(one.details ?? {}).map(([name, text]) => `${name} ${text}`),
         ]
@@ -80,7 +80,7 @@ function host(one) {
     one.kernel,
     one.cpu,
     ...cores,
-    one.memory_bytes && `${bytes(one.memory_bytes)} memory`,
+    one.memory_bytes && `${fittedBytes(one.memory_bytes)} memory`,
     one.numa?.length && plural(one.numa.length, 'NUMA node'),
   ]
     .filter(Boolean)

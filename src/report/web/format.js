@@ -22,32 +22,44 @@ export const count = (value) => Number(value).toLocaleString('en-US');
 /** @param {number} n @returns {string} "1 case", "3 cases" */
 export const plural = (n, word, words = `${word}s`) => `${count(n)} ${n === 1 ? word : words}`;
 
-/** @param {number} value bytes @returns {string} 4 KiB, 1.957 GiB; 0 or less: a dash */
+const SIZES = [
+  ['GiB', 2 ** 30],
+  ['MiB', 2 ** 20],
+  ['KiB', 2 ** 10],
+];
+const ROUNDED = 1e-8; // journals' rates have nine digits
+
+/**
+ * A size as the console has it: in the largest unit that it is a multiple of.
+ * @param {number} value bytes @returns {string} 4 KiB, 2004 MiB, 1000 B; 0 or less: a dash
+ */
 export function bytes(value) {
   if (!(value > 0)) return DASH;
-  for (const [unit, size] of [
-    ['TiB', 2 ** 40],
-    ['GiB', 2 ** 30],
-    ['MiB', 2 ** 20],
-    ['KiB', 2 ** 10],
-  ]) {
-    if (value >= size)
-      return `${Number.isInteger(value / size) ? value / size : number(value / size)} ${unit}`;
+  for (const [unit, size] of SIZES) {
+    const times = Math.round(value / size);
+    if (times > 0 && Math.abs(value / size - times) <= ROUNDED * times) return `${times} ${unit}`;
   }
   return `${Math.round(value)} B`;
 }
 
-/** @param {number} value seconds @returns {string} 8.128 us, 3.272 ms */
+/** @returns {string} a size that follows from a fit, as the console has it: 400.4 KiB */
+export function fittedBytes(value) {
+  const [unit, size] = SIZES.find(([, least]) => value >= least) ?? ['B', 1];
+  return value > 0 && value % size ? `${number(value / size)} ${unit}` : bytes(value);
+}
+
+const TIMES = [
+  ['s', 1, 3],
+  ['ms', 1e-3, 3],
+  ['us', 1e-6, 2],
+  ['ns', 1e-9, 1],
+];
+
+/** @param {number} value seconds @returns {string} as the console has it: 8.13 us, 3.272 ms */
 export function seconds(value) {
   if (!Number.isFinite(value)) return DASH;
-  for (const [unit, size] of [
-    ['s', 1],
-    ['ms', 1e-3],
-    ['us', 1e-6],
-  ]) {
-    if (value >= size) return `${number(value / size)} ${unit}`;
-  }
-  return `${number(value * 1e9)} ns`;
+  const [unit, size, digits] = TIMES.find(([, least]) => Math.abs(value) >= least) ?? TIMES.at(-1);
+  return `${(value / size).toFixed(digits)} ${unit}`;
 }
 
 /** @param {number} ratio @returns {string} 0.873 -> 87%; below 10%: one digit more */
@@ -66,6 +78,8 @@ const UNITS = {
   gb_per_s: 'GB/s',
   gb_per_s_each: 'GB/s each',
   busbw_gb_per_s: 'GB/s',
+  gbit_per_s: 'Gbit/s',
+  percent_of_link: '% of link',
   latency_us: 'us',
 };
 
@@ -83,7 +97,7 @@ const BYTES = /^bytes_|_bytes$/;
  * @returns {string} "latency 8.128 us", "n half 4 MiB", "90 percent 64 MiB", "12.30 GB/s each"
  */
 export function namedRate(name, value) {
-  if (BYTES.test(name)) return `${words(name.replace(BYTES, ''))} ${bytes(value)}`;
+  if (BYTES.test(name)) return `${words(name.replace(BYTES, ''))} ${fittedBytes(value)}`;
   if (name.endsWith('_us')) return `${words(name.slice(0, -3))} ${number(value)} us`;
   if (name.endsWith('_gb_per_s')) return `${words(name.slice(0, -9))} ${number(value)} GB/s`;
   if (name in UNITS) return rateText(name, value);
@@ -160,6 +174,26 @@ function overlapText(c) {
   return [c.scenario, both, pieces, policy, ranks].filter(Boolean).join(', ');
 }
 
+function fabricText(c) {
+  const memory = c.memory && `${c.memory} memory${c.memory_path ? ` ${c.memory_path}` : ''}`;
+  const parts = [
+    c.operation && words(c.operation),
+    c.bytes && bytes(c.bytes),
+    c.bidirectional && c.operation !== 'all_to_all' && 'both ways',
+    memory,
+    c.provider,
+    c.nodes > 2 && `${c.nodes} nodes`,
+    c.rails && plural(c.rails, 'rail'),
+    c.mode && c.rails !== 1 && words(c.mode),
+    c.window && `window ${c.window}`,
+    c.chunk > 0 && c.chunk < c.bytes && `pieces of ${bytes(c.chunk)}`,
+    c.issue && c.issue !== 'direct' && words(c.issue),
+    c.producers > 0 && plural(c.producers, 'producer'),
+    c.fifo && `fifo ${c.fifo}`,
+  ];
+  return parts.filter(Boolean).join(', ');
+}
+
 /**
  * A case in words; cases of benchmarks that this file does not know show their axes.
  * @param {{benchmark: string, case: Object}} record
@@ -170,6 +204,7 @@ export function caseText({ benchmark, case: c }) {
   if (benchmark.startsWith('gemm')) return gemmText(c);
   if (benchmark.startsWith('collective')) return collectiveText(c);
   if (benchmark === 'overlap') return overlapText(c);
+  if (benchmark === 'fabric' || benchmark === 'fabric_recommendation') return fabricText(c);
   return Object.entries(c)
     .map(([axis, value]) => `${words(axis)} ${words(value)}`)
     .join(', ');

@@ -1,74 +1,10 @@
 // The best figures of each device beside its ceilings, and where the ceilings come from.
 import { h } from './dom.js';
-import { caseText, number, percent, plain, plural, ratio, words } from './format.js';
+import { plain } from './format.js';
+import { keyRows } from './key_rows.js';
 import { modeLabel, placeLabels, placeName } from './labels.js';
-import { fastest, groupBy, wordOf } from './model.js';
-import { boundOf, copyTitle, fastestCopy, wayOrder } from './plot/copies.js';
-import { overlapGroups } from './plot/overlap_series.js';
-import { mean, valuesOf } from './plot/overlap_words.js';
+import { groupBy } from './model.js';
 import { dataTable } from './table.js';
-
-const OVERLAP_ORDER = 1000; // behind all copies
-
-/** A best figure that is in doubt says so. */
-const doubt = (record) => (wordOf(record) === 'SUSPECT-HIGH' ? ' (SUSPECT-HIGH)' : '');
-
-/** Rows of a table: the order, the figure, its value, of the ceiling, reached by. */
-function gemmRows(records, mode) {
-  const gemms = records.filter((r) => r.benchmark === 'gemm' && r.rates.tflops > 0);
-  return [...groupBy(gemms, (record) => record.case.dtype)].map(([dtype, some]) => {
-    const top = fastest(some, 'tflops');
-    const peak = top.place.ceiling.tflops?.[dtype];
-    const kind = top.place.ceiling.source === 'measured' ? 'measured peak' : 'dense peak';
-    const of = peak > 0 ? `${percent(top.rates.tflops / peak)} of ${kind} ${plain(peak)}` : '–';
-    return [
-      -1,
-      `GEMM, ${dtype}`,
-      `${number(top.rates.tflops)} TFLOP/s${doubt(top)}`,
-      of,
-      [caseText(top), top.engine, mode(top)].filter(Boolean).join(', '),
-    ];
-  });
-}
-
-function copyRows(records, mode) {
-  const copies = records.filter((r) => r.benchmark === 'copy' && r.rates.gb_per_s > 0);
-  const groups = groupBy(copies, ({ case: c }) => `${copyTitle(c)}, by ${c.executor}`);
-  return [...groups].map(([name, some]) => {
-    const top = fastestCopy(some);
-    const bound = boundOf(top);
-    return [
-      wayOrder(top.case),
-      name,
-      `${number(top.rates.gb_per_s)} GB/s${doubt(top)}`,
-      bound ? `${percent(top.rates.gb_per_s / bound)} of ${plain(bound)}` : '–',
-      [caseText(top), mode(top)].filter(Boolean).join(', '),
-    ];
-  });
-}
-
-/** Of each collective beside a GEMM, and of other pairs, what the policy that keeps most keeps in the mean. */
-function overlapRows(records) {
-  const kept = ({ scenarios }, policy) => {
-    const fractions = valuesOf(scenarios, policy, 'fraction_of_ideal');
-    const bounds = valuesOf(scenarios, policy, 'bound');
-    return { policy, fraction: mean(fractions), bound: mean(bounds), count: fractions.length };
-  };
-  return overlapGroups({ records }).flatMap((group) => {
-    const all = group.policies.map((policy) => kept(group, policy)).filter(({ count }) => count);
-    if (!all.length) return [];
-    const best = all.reduce((a, b) => (b.fraction > a.fraction ? b : a));
-    return [
-      [
-        OVERLAP_ORDER,
-        `${words(group.computing)} beside ${words(group.collective)}, mean`,
-        `${ratio(best.fraction)} of ideal`,
-        `bound ${ratio(best.bound)}`,
-        `policy ${best.policy}, ${plural(best.count, 'scenario')}`,
-      ],
-    ];
-  });
-}
 
 /** A table a device model: a row for each figure, and for each of its places that has this figure. */
 function modelTable(name, places, records) {
@@ -78,18 +14,11 @@ function modelTable(name, places, records) {
     gemm: modeLabel(own.filter(({ benchmark }) => benchmark === 'gemm')),
     copy: modeLabel(own.filter(({ benchmark }) => benchmark === 'copy')),
   };
-  const rowsOf = (some) => [
-    ...gemmRows(some, mode.gemm),
-    ...copyRows(some, mode.copy),
-    ...overlapRows(some),
-  ];
   const found = places.flatMap((place) =>
-    rowsOf(own.filter((record) => record.place === place)).map(([order, figure, ...rest]) => ({
-      order,
-      figure,
-      place,
-      rest,
-    })),
+    keyRows(
+      own.filter((record) => record.place === place),
+      mode,
+    ).map(([order, figure, ...rest]) => ({ order, figure, place, rest })),
   );
   const figures = [...new Set(found.map(({ figure }) => figure))];
   const several = found.length > figures.length;

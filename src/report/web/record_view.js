@@ -1,14 +1,41 @@
 // The table of records as data: its columns, what filters leave of it, and in which order.
-import { caseText, namedRate, number, percent, seconds, words } from './format.js';
+import {
+  caseText,
+  namedRate,
+  number,
+  percent,
+  rateText,
+  ratio,
+  seconds,
+  words,
+} from './format.js';
 import { shareOf, wordOf } from './model.js';
 import { remarksOf } from './remarks.js';
 
-const COLUMNS = ['tflops', 'gb_per_s']; // rates that have columns of their own
+/** What a record's figure is, the first that it has. */
+const RATES = ['tflops', 'gb_per_s', 'busbw_gb_per_s', 'gbit_per_s'];
+const rateNameOf = ({ rates }) => RATES.find((name) => name in rates);
+
+/** A record's own figure with its unit; "" for what has none of its own. */
+function figureText(record) {
+  const name = rateNameOf(record);
+  if (name) return rateText(name, record.rates[name]);
+  const kept = record.metrics.fraction_of_ideal;
+  return kept === undefined ? '' : `${ratio(kept)} of ideal`;
+}
+
+const APART = 1e9; // no rate is as large: sorted, figures of one unit stand together
+
+function figureOrder(record) {
+  const name = rateNameOf(record);
+  const value = name ? record.rates[name] : record.metrics.fraction_of_ideal;
+  return value === undefined ? undefined : APART * (RATES.indexOf(name) + 1) + value;
+}
 
 /** Rates of any other name, as "name value". */
-const otherRates = ({ rates }) =>
-  Object.entries(rates)
-    .filter(([name]) => !COLUMNS.includes(name))
+const otherRates = (record) =>
+  Object.entries(record.rates)
+    .filter(([name]) => name !== rateNameOf(record))
     .map(([name, value]) => namedRate(name, value))
     .join(', ');
 
@@ -22,9 +49,12 @@ const metricsText = ({ metrics }) =>
     )
     .join(', ');
 
-/** Columns: `value` to sort by, `text` to show (the value, where it is left out). */
+/**
+ * Columns: `value` to sort by, `text` to show (the value, where it is left out), `kind` how. What a record is and
+ * what came of it stand first and fit a window without scrolling; on a phone, where there is room for
+ * three columns, those of the kind `beside` stand below the case.
+ */
 export function columnsOf(records) {
-  const has = (rate) => records.some((record) => rate in record.rates);
   const several = new Set(records.map(({ place }) => place.journal.name)).size > 1;
   const numeric = (name, value, text) => ({
     name,
@@ -32,21 +62,21 @@ export function columnsOf(records) {
     value,
     text: (record) => (value(record) === undefined ? '' : text(value(record))),
   });
+  const beside = (name, value) => ({ name, value, kind: 'beside' });
   return [
-    several && { name: 'Journal', value: ({ place }) => place.journal.name },
-    { name: 'Benchmark', value: (record) => record.benchmark },
-    { name: 'Device', value: (record) => record.device },
-    { name: 'Engine', value: (record) => record.engine },
-    { name: 'Case', value: caseText },
-    { name: 'Result', value: wordOf, word: true },
-    numeric('Median', (record) => record.seconds?.median, seconds),
-    has('tflops') && numeric('TFLOP/s', (record) => record.rates.tflops, number),
-    has('gb_per_s') && numeric('GB/s', (record) => record.rates.gb_per_s, number),
+    { name: 'Case', value: caseText, kind: 'case' },
+    beside('Engine', (record) => record.engine),
+    beside('Device', (record) => record.device),
+    { name: 'Result', value: wordOf, kind: 'result' },
+    { name: 'Figure', numeric: true, value: figureOrder, text: figureText },
     numeric('of expected', shareOf, percent),
+    numeric('Median', (record) => record.seconds?.median, seconds),
+    { name: 'Benchmark', value: (record) => record.benchmark },
+    several && { name: 'Journal', value: ({ place }) => place.journal.name },
     { name: 'Mode', value: ({ mode }) => mode ?? '' },
-    { name: 'Notes', value: remarksOf, wide: true },
-    records.some(otherRates) && { name: 'Other rates', value: otherRates, wide: true },
-    records.some(metricsText) && { name: 'Metrics', value: metricsText, wide: true },
+    { name: 'Notes', value: remarksOf, kind: 'wide' },
+    records.some(otherRates) && { name: 'Other rates', value: otherRates, kind: 'wide' },
+    records.some(metricsText) && { name: 'Metrics', value: metricsText, kind: 'wide' },
   ].filter(Boolean);
 }
 

@@ -14,10 +14,18 @@ const CHUNK = 100; // rows made at a time
 function row(record, columns) {
   const cells = columns.map((column) => {
     const text = (column.text ?? column.value)(record);
-    const content = column.word ? wordMark(text) : text;
-    return h('td', { class: column.numeric ? 'number' : column.wide ? 'wide' : null }, content);
+    return h('td', { class: kindOf(column) }, contentOf(column, text, record, columns));
   });
   return h('tr', {}, cells);
+}
+
+const kindOf = ({ numeric, kind }) => (numeric ? 'number' : (kind ?? null));
+
+function contentOf(column, text, record, columns) {
+  if (column.kind === 'result') return wordMark(text);
+  if (column.kind !== 'case') return text;
+  const others = columns.filter(({ kind }) => kind === 'beside').map(({ value }) => value(record));
+  return [text, h('span', { class: 'below' }, others.filter(Boolean).join(', '))];
 }
 
 function heading(column, view, changed) {
@@ -29,7 +37,7 @@ function heading(column, view, changed) {
   );
   const cell = h(
     'th',
-    { scope: 'col', class: column.numeric ? 'number' : null, 'aria-sort': 'none' },
+    { scope: 'col', class: kindOf(column), 'aria-sort': 'none' },
     button,
   );
   button.addEventListener('click', () => {
@@ -144,8 +152,7 @@ export function recordsTable(model) {
     h('button', { type: 'button', on: { click: fill.all } }, 'Show all rows'),
   );
   changed();
-  const box = scrollBox([table, end], 'All records');
-  box.classList.add('tall');
+  const box = scrollBox([table, end], 'All records', 'tall');
   return h(
     'div',
     {},

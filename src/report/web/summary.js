@@ -1,9 +1,10 @@
 // The summary: how many figures are as they should be, in one sentence and in numbers, what is not,
 // and the key figures.
 import { h } from './dom.js';
-import { count, plural } from './format.js';
+import { count, plural, words } from './format.js';
 import { faultList } from './faults.js';
 import { ceilings, keyFigures } from './key_figures.js';
+import { bestFigures } from './key_rows.js';
 import { groupBy, wordOf } from './model.js';
 import { wordMark } from './word.js';
 
@@ -44,6 +45,15 @@ function whyNone(model) {
   return names ? `no expectation for ${names}` : why;
 }
 
+/** What was measured, the best of it, and why nothing of it has a verdict. */
+function withoutVerdicts(model) {
+  const measured = unjudgedRecords(model);
+  const kinds = [...new Set(measured.map(({ benchmark }) => words(benchmark)))];
+  const what = plural(measured.length, kinds.length === 1 ? `${kinds[0]} case` : 'case');
+  const best = bestFigures(measured);
+  return `${what} measured${best && `. Best: ${best}`}. No verdicts: ${whyNone(model)}`;
+}
+
 /**
  * The summary in one sentence. It says that all is well only of figures that were held against an
  * expectation.
@@ -63,11 +73,7 @@ export function headline(model, counts) {
       `${count(high)}${counts.LOW ? '' : ` of ${plural(judged, 'figure')}`} ${are(high)} higher than the ceiling`,
     );
   }
-  if (!judged && counts['no expectation']) {
-    parts.push(
-      `${parts.length ? 'nothing to hold the rest' : 'Nothing to hold it'} against: ${whyNone(model)}`,
-    );
-  }
+  if (!judged && counts['no expectation']) parts.push(withoutVerdicts(model));
   if (!parts.length && !judged)
     return counts.skipped
       ? `Nothing was measured: ${plural(counts.skipped, 'case')} skipped.`

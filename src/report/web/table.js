@@ -1,5 +1,6 @@
 // Tables of the page: a caption or a label, headings with scope, numbers to the right.
 import { h } from './dom.js';
+import { withHint } from './scroll_hint.js';
 
 /**
  * A table in a box of its own that scrolls sideways where the page is narrow.
@@ -23,7 +24,13 @@ export function dataTable({ columns, rows }, label) {
   return scrollBox(table, label);
 }
 
-/** A box that scrolls and can be reached with the keyboard. */
-export function scrollBox(content, label) {
-  return h('div', { class: 'scroll', tabindex: '0', role: 'group', 'aria-label': label }, content);
+/** A box that scrolls, says so, and can be reached with the keyboard; `kind` is a further class. */
+export function scrollBox(content, label, kind = '') {
+  return withHint(
+    h(
+      'div',
+      { class: `scroll ${kind}`.trim(), tabindex: '0', role: 'group', 'aria-label': label },
+      content,
+    ),
+  );
 }

@@ -1,8 +1,10 @@
 // Bus bandwidth of collectives against size: a panel for each call, in place and not, a curve for each
-// engine, and where one engine passes another.
+// engine, and where another one becomes the fastest of all.
 import { bytes, number, words } from '../format.js';
 import { modeLabel, placeLabels, simulatedNote } from '../labels.js';
+import { groupBy } from '../model.js';
 import { collectiveCurves } from '../plot/collective_series.js';
+import { fastestRanges } from '../plot/fastest.js';
 import { sizeCurves, sizesOf } from '../plot/size_curves.js';
 
 export const order = 20;
@@ -33,21 +35,33 @@ function named(curves) {
   return curves;
 }
 
-/** Where an engine passes another within the sizes that both were measured at. */
-const passes = ({ rates }) => rates.crossover_bytes > rates.smallest_bytes;
+/** The ranges of each place and number of ranks, whose engines can be held against each other. */
+const rangesOf = (curves) =>
+  [...groupBy(curves, ({ place, case: c }) => `${place.journal.name}/${place.device}/${c.ranks}`)]
+    .map(([, some]) => fastestRanges(some))
+    .filter((ranges) => ranges.length);
 
-const crossings = (crossovers) =>
-  crossovers.filter(passes).map(({ engine, rates }) => ({
-    axis: 'x',
-    at: Math.log2(rates.crossover_bytes),
-    label: `${engine} from ${bytes(rates.crossover_bytes)}`,
-    position: 'insideStartTop',
-  }));
+/** Lines where another engine becomes the fastest of all. */
+const changes = (groups) =>
+  groups.flatMap((ranges) =>
+    ranges.slice(1).map(({ curve, from }) => ({
+      axis: 'x',
+      at: Math.log2(from),
+      label: `${curve.name} fastest from ${bytes(from)}`,
+      position: 'insideStartTop',
+    })),
+  );
 
-const sentence = ({ engine, case: c, rates }) =>
-  `${engine} is at least as fast as ${c.against} ` +
-  `${passes({ rates }) ? `from ${bytes(rates.crossover_bytes)} on` : 'at every size'}: ` +
-  `${number(rates.times_as_fast)} times at ${bytes(rates.largest_bytes)}.`;
+function sentence(ranges) {
+  const [{ curve }, ...others] = ranges;
+  if (!others.length) return `${curve.name} is the fastest at every size, or as fast as any.`;
+  const range = ({ curve: one, from, to }, i, { length }) => {
+    if (i === 0) return `${one.name} up to ${bytes(to)}`;
+    if (i === length - 1) return `${one.name} from ${bytes(from)} on`;
+    return `${one.name} from ${bytes(from)} to ${bytes(to)}`;
+  };
+  return `The fastest, or as fast as any: ${ranges.map(range).join(', ')}.`;
+}
 
 function titleOf({ case: c }) {
   const what = [words(c.collective), c.type, c.op, c.layout && words(c.layout)];
@@ -55,8 +69,9 @@ function titleOf({ case: c }) {
   return `${what.filter(Boolean).join(' ')}${root}, ${c.in_place ? 'in place' : 'out of place'}`;
 }
 
-function panel({ key, curves: all, crossovers }, sizes) {
+function panel({ key, curves: all }, sizes) {
   const curves = drawn.tell(named(all));
+  const ranges = rangesOf(all);
   const places = curves.map((one) => one.place);
   const ranks = [...new Set(curves.map((one) => one.case.ranks))];
   const left = all.length - curves.length;
@@ -70,12 +85,12 @@ function panel({ key, curves: all, crossovers }, sizes) {
     ]
       .filter(Boolean)
       .join(' '),
-    findings: crossovers.map(sentence),
+    findings: ranges.map(sentence),
     span: 'half',
     height: (width) => (width < 420 ? 270 : 320),
     legend: drawn.legend(curves),
     places,
-    option: (how) => drawn.option(curves, sizes, crossings(crossovers), how),
+    option: (how) => drawn.option(curves, sizes, changes(ranges), how),
     table: drawn.table(curves, ['us', 'GB/s'], (record) => [
       number(record.seconds.median * 1e6),
       number(rateOf(record)),

@@ -1,6 +1,6 @@
 // The lines fitted through copies' curves, in numbers: latency, limit, and from which size on a copy
 // comes near the limit.
-import { bytes, launch, number, percent } from '../format.js';
+import { fittedBytes, launch, number, percent } from '../format.js';
 import { modeLabel, placeLabels } from '../labels.js';
 import { copyTitle } from '../plot/copies.js';
 import { copyCurves } from '../plot/copy_series.js';
@@ -33,7 +33,7 @@ export function panels(model) {
   }));
   const rows = all.map((one) => {
     const { latency_us: latency, asymptotic_gb_per_s: limit, ...sizes } = one.fit.rates;
-    const from = [50, 80, 90].map((share) => bytes(sizes[`bytes_${share}_percent`]));
+    const from = [50, 80, 90].map((share) => fittedBytes(sizes[`bytes_${share}_percent`]));
     const by = [one.case.executor, one.case.issue, launch(one.case), mode(one)]
       .filter(Boolean)
       .join(' ');
@@ -43,7 +43,7 @@ export function panels(model) {
       by,
       number(latency),
       number(limit) + (above(one) ? ' *' : ''),
-      bytes(sizes.n_half_bytes),
+      fittedBytes(sizes.n_half_bytes),
       ...from,
       number(one.best),
       one.bound ? percent(one.best / one.bound) : '–',

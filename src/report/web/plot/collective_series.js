@@ -1,4 +1,4 @@
-// Collectives as curves over size: which records make one, and where one engine passes another.
+// Collectives as curves over size: which records make one.
 import { groupBy } from '../model.js';
 
 const RATE = 'busbw_gb_per_s';
@@ -27,19 +27,14 @@ function curvesOf(records) {
 }
 
 /**
- * @returns {{key: string, curves: Object[], crossovers: Object[]}[]} the curves of each call, a place,
- *     engine, mode and number of ranks each, and the collective_crossover records between them
+ * @returns {{key: string, curves: Object[]}[]} the curves of each call, a place, engine, mode and
+ *     number of ranks each
  */
 export function collectiveCurves(model) {
   const measured = model.records.filter(
     (r) => r.benchmark === 'collective' && r.case.bytes > 0 && r.rates[RATE] > 0,
   );
-  const crossovers = model.records.filter((r) => r.benchmark === 'collective_crossover');
   return [...groupBy(measured, callKey)]
-    .map(([key, records]) => ({
-      key,
-      curves: curvesOf(records),
-      crossovers: crossovers.filter((one) => callKey(one) === key),
-    }))
+    .map(([key, records]) => ({ key, curves: curvesOf(records) }))
     .filter(({ curves }) => curves.length);
 }

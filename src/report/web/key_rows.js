@@ -1,0 +1,145 @@
+// The best figures of some records, one a kind of work: rows of the key figures' table, each its order,
+// the figure, its value, of the ceiling, reached by.
+import { bytes, caseText, number, percent, plain, plural, ratio, words } from './format.js';
+import { fastest, groupBy, wordOf } from './model.js';
+import { boundOf, copyTitle, fastestCopy, wayOrder } from './plot/copies.js';
+import { overlapGroups } from './plot/overlap_series.js';
+import { mean, valuesOf } from './plot/overlap_words.js';
+
+const COLLECTIVE_ORDER = 1000; // behind all copies
+const OVERLAP_ORDER = 1001;
+const FABRIC_ORDER = 1002;
+
+/** A best figure that is in doubt says so. */
+const doubt = (record) => (wordOf(record) === 'SUSPECT-HIGH' ? ' (SUSPECT-HIGH)' : '');
+
+function gemmRows(records, mode) {
+  const gemms = records.filter((r) => r.benchmark === 'gemm' && r.rates.tflops > 0);
+  return [...groupBy(gemms, (record) => record.case.dtype)].map(([dtype, some]) => {
+    const top = fastest(some, 'tflops');
+    const peak = top.place.ceiling.tflops?.[dtype];
+    const kind = top.place.ceiling.source === 'measured' ? 'measured peak' : 'dense peak';
+    const of = peak > 0 ? `${percent(top.rates.tflops / peak)} of ${kind} ${plain(peak)}` : '–';
+    return [
+      -1,
+      `GEMM, ${dtype}`,
+      `${number(top.rates.tflops)} TFLOP/s${doubt(top)}`,
+      of,
+      [caseText(top), top.engine, mode(top)].filter(Boolean).join(', '),
+    ];
+  });
+}
+
+function copyRows(records, mode) {
+  const copies = records.filter((r) => r.benchmark === 'copy' && r.rates.gb_per_s > 0);
+  const groups = groupBy(copies, ({ case: c }) => `${copyTitle(c)}, by ${c.executor}`);
+  return [...groups].map(([name, some]) => {
+    const top = fastestCopy(some);
+    const bound = boundOf(top);
+    return [
+      wayOrder(top.case),
+      name,
+      `${number(top.rates.gb_per_s)} GB/s${doubt(top)}`,
+      bound ? `${percent(top.rates.gb_per_s / bound)} of ${plain(bound)}` : '–',
+      [caseText(top), mode(top)].filter(Boolean).join(', '),
+    ];
+  });
+}
+
+/** Of each collective, over all sizes, in place and not. */
+function collectiveRows(records) {
+  const some = records.filter((r) => r.benchmark === 'collective' && r.rates.busbw_gb_per_s > 0);
+  const call = ({ case: c }) =>
+    [words(c.collective), c.type, plural(c.ranks, 'rank')].filter(Boolean).join(', ');
+  return [...groupBy(some, call)].map(([name, calls]) => {
+    const top = fastest(calls, 'busbw_gb_per_s');
+    const { bound } = top.verdict ?? {};
+    const { bytes: size, in_place: inPlace } = top.case;
+    return [
+      COLLECTIVE_ORDER,
+      name,
+      `${number(top.rates.busbw_gb_per_s)} GB/s${doubt(top)}`,
+      bound > 0 ? `${percent(top.rates.busbw_gb_per_s / bound)} of ${plain(bound)}` : '–',
+      [top.engine, bytes(size), inPlace && 'in place'].filter(Boolean).join(', '),
+    ];
+  });
+}
+
+/** Of each operation over the network and the memory that it is between. */
+function fabricRows(records) {
+  const some = records.filter((r) => r.benchmark === 'fabric' && r.rates.gbit_per_s > 0);
+  const way = ({ case: c }) =>
+    [words(c.operation), c.bidirectional && c.operation !== 'all_to_all' && 'both ways']
+      .concat(c.memory_path ? `GPU memory ${c.memory_path}` : `${c.memory} memory`, c.provider)
+      .filter(Boolean)
+      .join(', ');
+  return [...groupBy(some, way)].map(([name, messages]) => {
+    const top = fastest(messages, 'gbit_per_s');
+    const share = top.rates.percent_of_link;
+    return [
+      FABRIC_ORDER,
+      name,
+      `${number(top.rates.gbit_per_s)} Gbit/s${doubt(top)}`,
+      share > 0 ? `${percent(share / 100)} of the link` : '–',
+      [
+        bytes(top.case.bytes),
+        plural(top.case.rails, 'rail'),
+        top.case.window && `window ${top.case.window}`,
+      ]
+        .filter(Boolean)
+        .join(', '),
+    ];
+  });
+}
+
+/** Of each collective beside a GEMM, and of other pairs, what the policy that keeps most keeps in the mean. */
+function overlapRows(records) {
+  const kept = ({ scenarios }, policy) => {
+    const fractions = valuesOf(scenarios, policy, 'fraction_of_ideal');
+    const bounds = valuesOf(scenarios, policy, 'bound');
+    return { policy, fraction: mean(fractions), bound: mean(bounds), count: fractions.length };
+  };
+  return overlapGroups({ records }).flatMap((group) => {
+    const all = group.policies.map((policy) => kept(group, policy)).filter(({ count }) => count);
+    if (!all.length) return [];
+    const best = all.reduce((a, b) => (b.fraction > a.fraction ? b : a));
+    return [
+      [
+        OVERLAP_ORDER,
+        `${words(group.computing)} beside ${words(group.collective)}, mean`,
+        `${ratio(best.fraction)} of ideal`,
+        `bound ${ratio(best.bound)}`,
+        `policy ${best.policy}, ${plural(best.count, 'scenario')}`,
+      ],
+    ];
+  });
+}
+
+const same = () => '';
+
+/**
+ * @param {Object[]} records that were measured
+ * @param {{gemm: Function, copy: Function}} [mode] how a record was sampled, where that differs
+ */
+export const keyRows = (records, mode = { gemm: same, copy: same }) => [
+  ...gemmRows(records, mode.gemm),
+  ...copyRows(records, mode.copy),
+  ...collectiveRows(records),
+  ...overlapRows(records),
+  ...fabricRows(records),
+];
+
+const SENTENCE_ROWS = 2;
+
+/** @returns {string} the best of the key figures in words, those of different works first */
+export function bestFigures(records) {
+  const rows = keyRows(records);
+  const first = [...groupBy(rows, ([order]) => order)].map(([, [row]]) => row);
+  const chosen = [...new Set([...first, ...rows])].slice(0, SENTENCE_ROWS);
+  return chosen
+    .map(([, figure, value, of, by]) => {
+      const facts = [of !== '–' && of, by].filter(Boolean).join('; ');
+      return `${figure}: ${value}${facts && ` (${facts})`}`;
+    })
+    .join('; ');
+}

@@ -1,0 +1,20 @@
+// What scrolls sideways says so: a shade at the edge behind which more is, and a line below.
+import { h } from './dom.js';
+
+/**
+ * @param {HTMLElement} box scrolls sideways where it is too narrow for what is in it
+ * @returns {HTMLElement} the box and its hint, which is shown only where there is more to the right
+ */
+export function withHint(box) {
+  const hint = h('p', { class: 'scroll-hint', 'aria-hidden': 'true' }, 'Scroll sideways for more');
+  const around = h('div', { class: 'scrolls' }, h('div', { class: 'shaded' }, box), hint);
+  const look = () => {
+    const left = box.scrollWidth - box.clientWidth - box.scrollLeft;
+    around.classList.toggle('more', left > 1);
+  };
+  box.addEventListener('scroll', look, { passive: true });
+  const sizes = new ResizeObserver(look);
+  sizes.observe(box);
+  for (const child of box.children) sizes.observe(child);
+  return around;
+}

@@ -1,0 +1,69 @@
+// Checks of what needs no browser: numbers as texts, and who is the fastest.
+import assert from 'node:assert/strict';
+import { bytes, caseText, fittedBytes, seconds } from '../../src/report/web/format.js';
+import { fastestRanges } from '../../src/report/web/plot/fastest.js';
+
+/** As format_bytes and format_seconds of src/core/units.cc have them. */
+function unitsAreTheConsoles() {
+  for (const [value, text] of [
+    [65536, '64 KiB'],
+    [1572864, '1536 KiB'],
+    [2101346304, '2004 MiB'],
+    [13 * 2 ** 30, '13 GiB'],
+    [4294967300, '4 GiB'], // nine digits of a journal's rate
+    [1000, '1000 B'],
+    [1048577, '1048577 B'],
+    [0, '–'],
+  ])
+    assert.equal(bytes(value), text);
+  assert.equal(fittedBytes(410009.6), '400.4 KiB');
+  assert.equal(fittedBytes(65536), '64 KiB');
+  for (const [value, text] of [
+    [1.5, '1.500 s'],
+    [0.0054271, '5.427 ms'],
+    [0.00040389, '403.89 us'],
+    [9.51e-6, '9.51 us'],
+    [2.5e-8, '25.0 ns'],
+  ])
+    assert.equal(seconds(value), text);
+}
+
+/** A curve of medians in us by size, each 1% wide on either side. */
+const curve = (name, times) => ({
+  name,
+  points: Object.entries(times).map(([size, us]) => ({
+    case: { bytes: Number(size) },
+    seconds: { median: us, ci_low: 0.99 * us, ci_high: 1.01 * us },
+  })),
+});
+
+const ranges = (...curves) =>
+  fastestRanges(curves).map(({ curve: one, from, to }) => `${one.name} ${from}-${to}`);
+
+function theFastestOfAllIsMarked() {
+  const kernel = curve('kernel', { 1: 10, 2: 12, 4: 30, 8: 60 });
+  const dma = curve('dma', { 1: 20, 2: 20, 4: 20, 8: 40 });
+  const slow = curve('slow', { 1: 90, 2: 90, 4: 90, 8: 90 });
+  assert.deepEqual(ranges(kernel, dma, slow), ['kernel 1-2', 'dma 4-8']);
+  // What is within the noise is no change: one engine that is as fast as any goes on.
+  const both = curve('auto', { 1: 10.1, 2: 12.1, 4: 20.1, 8: 40.2 });
+  assert.deepEqual(ranges(kernel, dma, both), ['auto 1-8']);
+  assert.deepEqual(ranges(kernel), []);
+  assert.deepEqual(ranges(kernel, curve('other', { 16: 1 })), []);
+}
+
+function messagesHaveWords() {
+  const message = { operation: 'write', memory: 'host', provider: 'shm', nodes: 2, rails: 1 };
+  const rest = { bytes: 65536, window: 8, messages: 9, chunk: 1048576, mode: 'single' };
+  assert.equal(
+    caseText({ benchmark: 'fabric', case: { ...message, ...rest, bidirectional: false } }),
+    'write, 64 KiB, host memory, shm, 1 rail, window 8',
+  );
+}
+
+export function plainChecks() {
+  unitsAreTheConsoles();
+  theFastestOfAllIsMarked();
+  messagesHaveWords();
+  console.log('ok: numbers as texts, the fastest of all, cases in words');
+}
