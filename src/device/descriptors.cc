@@ -4,6 +4,7 @@
 #include "device/descriptors.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -11,10 +12,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
+#include <chrono>
 #include <cstddef>
 #include <cstring>
-#include <optional>
 #include <random>
+#include <vector>
 
 #include "core/error.h"
 
@@ -23,6 +26,11 @@ namespace {
 
 constexpr int kSeconds = 5;  // for any one call
 constexpr std::size_t kLongestLoan = 100;
+constexpr std::size_t kLongestTail = 8;  // of a socket's name, behind the process
+constexpr std::size_t kMostAsking = 64;
+constexpr int kPauseMilliseconds = 100;
+
+std::string prefix_of(int process) { return fmt::format("duet-{}-", process); }
 
 int unix_socket() {
   const int descriptor = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -44,11 +52,12 @@ socklen_t address_of(const std::string& name, sockaddr_un& address) {
   return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
 }
 
-bool same_user(int connection) {
+// Is the other end of this user, and of that process (0: of any)?
+bool is_of(int connection, int process) {
   ucred peer{};
   socklen_t length = sizeof peer;
   return getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 &&
-         peer.uid == geteuid();
+         peer.uid == geteuid() && (process == 0 || peer.pid == process);
 }
 
 union Control {
@@ -70,10 +79,16 @@ void send_descriptor(int connection, int descriptor) {
   header->cmsg_type = SCM_RIGHTS;
   header->cmsg_len = CMSG_LEN(sizeof descriptor);
   std::memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
-  sendmsg(connection, &message, MSG_NOSIGNAL);
+  sendmsg(connection, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-int receive_descriptor(int connection) {
+struct Answer {
+  int descriptor = -1;
+  bool final = false;  // there is no other way to get it
+  std::string trouble;
+};
+
+Answer receive_descriptor(int connection) {
   char byte = 0;
   iovec data{&byte, 1};
   Control control{};
@@ -82,27 +97,38 @@ int receive_descriptor(int connection) {
   message.msg_iovlen = 1;
   message.msg_control = control.room;
   message.msg_controllen = sizeof control.room;
-  if (recvmsg(connection, &message, MSG_CMSG_CLOEXEC) != 1) return -1;
+  const ssize_t got = recvmsg(connection, &message, MSG_CMSG_CLOEXEC);
+  if (got < 0) {
+    return {-1, false,
+            fmt::format("no answer within {} s (no descriptor may be left there: ulimit -n)",
+                        kSeconds)};
+  }
   const cmsghdr* header = CMSG_FIRSTHDR(&message);
-  if (header == nullptr || header->cmsg_type != SCM_RIGHTS) return -1;
-  int descriptor = -1;
-  std::memcpy(&descriptor, CMSG_DATA(header), sizeof descriptor);
-  return descriptor;
+  if (got == 1 && (message.msg_flags & MSG_CTRUNC) != 0) {
+    return {-1, true, "no descriptor is left here (ulimit -n)"};
+  }
+  if (got != 1 || header == nullptr || header->cmsg_level != SOL_SOCKET ||
+      header->cmsg_type != SCM_RIGHTS || header->cmsg_len != CMSG_LEN(sizeof(int))) {
+    return {-1, true, "it no longer lends this memory"};
+  }
+  Answer answer;
+  std::memcpy(&answer.descriptor, CMSG_DATA(header), sizeof answer.descriptor);
+  return answer;
 }
 
-// Nothing where the socket cannot be reached, -1 where the loan is not there.
-std::optional<int> ask(const std::string& name, const std::string& loan) {
+Answer ask(int process, const std::string& name, const std::string& loan) {
   const int connection = unix_socket();
+  if (connection < 0) return {-1, true, std::strerror(errno)};
   limit_receiving(connection);
   sockaddr_un address{};
   const socklen_t length = address_of(name, address);
-  std::optional<int> descriptor;
+  Answer answer{-1, false, "its socket cannot be reached"};
   if (connect(connection, reinterpret_cast<sockaddr*>(&address), length) == 0 &&
-      send(connection, loan.data(), loan.size(), MSG_NOSIGNAL) > 0) {
-    descriptor = receive_descriptor(connection);
+      is_of(connection, process) && send(connection, loan.data(), loan.size(), MSG_NOSIGNAL) > 0) {
+    answer = receive_descriptor(connection);
   }
   close(connection);
-  return descriptor;
+  return answer;
 }
 
 int copy_by_kernel(int process, int descriptor) {
@@ -122,7 +148,7 @@ Lender& Lender::instance() {
   return lender;
 }
 
-Lender::Lender() : name_(fmt::format("duet-{}-{:x}", getpid(), std::random_device{}())) {
+Lender::Lender() : name_(fmt::format("{}{:x}", prefix_of(getpid()), std::random_device{}())) {
   listener_ = unix_socket();
   sockaddr_un address{};
   const socklen_t length = address_of(name_, address);
@@ -136,7 +162,8 @@ Lender::Lender() : name_(fmt::format("duet-{}-{:x}", getpid(), std::random_devic
 }
 
 Lender::~Lender() {
-  shutdown(listener_, SHUT_RDWR);  // accept() returns
+  ends_ = true;
+  shutdown(listener_, SHUT_RDWR);  // poll() returns
   thread_.join();
   close(listener_);
   for (const auto& [loan, descriptor] : lent_) close(descriptor);
@@ -158,14 +185,39 @@ void Lender::take_back(const std::string& loan) noexcept {
 }
 
 void Lender::serve() {
-  for (;;) {
-    const int connection = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
-    if (connection < 0 && errno == EINTR) continue;
-    if (connection < 0) return;
-    limit_receiving(connection);
-    if (same_user(connection)) answer(connection);
-    close(connection);
+  std::deque<int> asking;  // connected, the longest first
+  for (bool accepts = true; !ends_;) {
+    std::vector<pollfd> all{{accepts ? listener_ : -1, POLLIN, 0}};
+    for (const int connection : asking) all.push_back({connection, POLLIN, 0});
+    if (poll(all.data(), all.size(), accepts ? -1 : kPauseMilliseconds) < 0) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(kPauseMilliseconds));
+      continue;
+    }
+    for (std::size_t i = all.size(); i-- > 1;) {
+      if (all[i].revents == 0) continue;
+      answer(all[i].fd);
+      close(all[i].fd);
+      asking.erase(asking.begin() + static_cast<std::ptrdiff_t>(i - 1));
+    }
+    accepts = all[0].revents == 0 || accept_one(asking);
   }
+  for (const int connection : asking) close(connection);
+}
+
+bool Lender::accept_one(std::deque<int>& asking) {
+  const int connection = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  if (connection < 0) return errno == EINTR || errno == ECONNABORTED || errno == EAGAIN;
+  if (!is_of(connection, 0)) {
+    close(connection);
+    return true;
+  }
+  // Who asks does so at once; one of many that wait says nothing.
+  if (asking.size() == kMostAsking) {
+    close(asking.front());
+    asking.pop_front();
+  }
+  asking.push_back(connection);
+  return true;
 }
 
 void Lender::answer(int connection) {
@@ -177,17 +229,32 @@ void Lender::answer(int connection) {
   if (found != lent_.end()) send_descriptor(connection, found->second);
 }
 
+int descriptor_number(const std::string& text) {
+  int number = -1;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || rest != end || number < 0) {
+    throw Unavailable("memory of another process: expected a descriptor's number");
+  }
+  return number;
+}
+
 int borrow(int process, const std::string& loan) {
   const std::size_t blank = loan.find(' ');
   if (blank == std::string::npos) throw Unavailable("memory is lent by no socket");
-  const std::optional<int> lent = ask(loan.substr(blank + 1), loan);
-  if (lent && *lent < 0) {
-    throw Unavailable(fmt::format("process {} no longer lends this memory", process));
+  const int number = descriptor_number(loan.substr(0, blank));
+  const std::string name = loan.substr(blank + 1);
+  const std::string prefix = prefix_of(process);
+  if (name.size() > prefix.size() + kLongestTail || name.compare(0, prefix.size(), prefix) != 0 ||
+      name.find_first_not_of("0123456789abcdef", prefix.size()) != std::string::npos) {
+    throw Unavailable(fmt::format("memory of process {} is not lent by its socket", process));
   }
-  const int descriptor = lent ? *lent : copy_by_kernel(process, std::stoi(loan));
-  if (descriptor >= 0) return descriptor;
-  throw Unavailable(
-      fmt::format("process {} cannot lend its memory: {}", process, std::strerror(errno)));
+  const Answer answer = ask(process, name, loan);
+  if (answer.descriptor >= 0) return answer.descriptor;
+  const int copy = answer.final ? -1 : copy_by_kernel(process, number);
+  if (copy >= 0) return copy;
+  throw Unavailable(fmt::format("process {} cannot lend its memory: {}{}", process, answer.trouble,
+                                answer.final ? "" : fmt::format("; {}", std::strerror(errno))));
 }
 
 }  // namespace duet

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <charconv>
 #include <fstream>
+#include <limits>
 
 #include "core/error.h"
 #include "core/packing.h"
@@ -12,12 +14,31 @@
 namespace duet {
 namespace {
 
-std::uint64_t number(const std::string& text) {
-  try {
-    return std::stoull(text);
-  } catch (const std::exception&) {
-    throw Error(fmt::format("shared memory: expected a number, not '{}'", text));
+// More than any machine has; sums of such numbers do not overflow.
+constexpr std::uint64_t kMostBytes = 1ull << 52;
+constexpr std::size_t kMostSegments = 1 << 10;
+constexpr std::uint64_t kAny = std::numeric_limits<std::uint64_t>::max();
+
+// A peer's text: digits alone, of a number from `least` to `most`.
+std::uint64_t number(const std::string& text, std::uint64_t least, std::uint64_t most) {
+  std::uint64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || rest != end || value < least || value > most) {
+    throw Error(fmt::format("shared memory: expected a number from {} to {}", least, most));
   }
+  return value;
+}
+
+SharedMemory::Segment segment_of(const std::string& text) {
+  const std::vector<std::string> fields = unpack(text);
+  if (fields.size() != 4) throw Error("shared memory: a segment's description is not whole");
+  const SharedMemory::Segment segment{number(fields[0], 0, kAny), number(fields[1], 1, kMostBytes),
+                                      number(fields[2], 0, kAny), fields[3]};
+  if (segment.bytes > kAny - segment.base) {
+    throw Error("shared memory: a segment ends beyond all addresses");
+  }
+  return segment;
 }
 
 }  // namespace
@@ -35,13 +56,15 @@ std::string SharedMemory::text() const {
 SharedMemory SharedMemory::parse(const std::string& text) {
   const std::vector<std::string> items = unpack(text);
   if (items.size() < 6) throw Error("shared memory: its description is not whole");
-  SharedMemory shared{items[0],         items[1],         static_cast<int>(number(items[2])),
-                      number(items[3]), number(items[4]), {}};
-  for (std::size_t i = 5; i < items.size(); ++i) {
-    const std::vector<std::string> fields = unpack(items[i]);
-    if (fields.size() != 4) throw Error("shared memory: a segment's description is not whole");
-    shared.segments.push_back({number(fields[0]), number(fields[1]), number(fields[2]), fields[3]});
-  }
+  if (items.size() > 5 + kMostSegments) throw Error("shared memory: too many segments");
+  constexpr auto kMostProcess = std::numeric_limits<int>::max();
+  SharedMemory shared{items[0],
+                      items[1],
+                      static_cast<int>(number(items[2], 1, kMostProcess)),
+                      number(items[3], 0, kAny),
+                      number(items[4], 0, kAny),
+                      {}};
+  for (std::size_t i = 5; i < items.size(); ++i) shared.segments.push_back(segment_of(items[i]));
   const std::uint64_t all = shared.mapped_bytes();
   if (shared.offset > all || shared.bytes > all - shared.offset) {
     throw Error("shared memory: the span is not in its segments");

@@ -25,7 +25,8 @@ struct SharedMemory {
   std::vector<Segment> segments;
 
   std::string text() const;
-  // Throws Error where the text is not what text() makes.
+  // Of a peer's text. Throws Error where it is not what text() makes, and where numbers are not of
+  // any memory; the handle is for who opens it to judge.
   static SharedMemory parse(const std::string& text);
 
   // Of the segments, taken together.

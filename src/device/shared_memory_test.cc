@@ -1,10 +1,23 @@
 // Shared memory's description, mappings counted, and lent descriptors.
 #include "device/shared_memory.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <fstream>
+#include <thread>
+
 #include "core/error.h"
+#include "core/packing.h"
 #include "device/descriptors.h"
 #include "device/imports.h"
 #include "device/machine.h"
@@ -30,6 +43,90 @@ TEST(SharedMemory, RefusesOtherText) {
   EXPECT_THROW(SharedMemory::parse(""), Error);
   EXPECT_THROW(SharedMemory::parse(example(7).text().substr(0, 60)), Error);
   EXPECT_THROW(SharedMemory::parse(example(7, 113).text()), Error);
+}
+
+TEST(SharedMemory, RefusesNumbersThatAreNone) {
+  const auto refused = [](std::size_t field, const std::string& text) {
+    std::vector<std::string> items = unpack(example(7).text());
+    items[field] = text;
+    EXPECT_THROW(SharedMemory::parse(pack(items)), Error) << field << " " << text;
+  };
+  for (const char* text : {"", "-1", "+1", " 1", "1 ", "0x10", "1e3", "99999999999999999999"}) {
+    for (const std::size_t field : {2u, 3u, 4u}) refused(field, text);
+  }
+  refused(2, "0");
+  refused(2, "4294967297");  // 1, cut to 32 bits
+  const auto with = [](std::uint64_t base, std::uint64_t bytes, std::uint64_t more) {
+    SharedMemory shared = example(7, 0);
+    shared.segments = {{base, bytes, 7, ""}, {8192, more, 7, ""}};
+    return shared.text();
+  };
+  EXPECT_THROW(SharedMemory::parse(with(4096, ~0ull - 4096, 4098)), Error);  // a sum of 1
+  EXPECT_THROW(SharedMemory::parse(with(~0ull - 10, 64, 64)), Error);
+  EXPECT_THROW(SharedMemory::parse(with(4096, 0, 64)), Error);
+}
+
+// Another process of this user, until this goes: what its descriptors are is a peer's to say.
+class Other {
+ public:
+  Other() : process_(fork()) {
+    if (process_ == 0) {
+      for (;;) pause();
+    }
+  }
+  ~Other() {
+    kill(process_, SIGKILL);
+    waitpid(process_, nullptr, 0);
+  }
+  int process() const { return process_; }
+
+ private:
+  pid_t process_;
+};
+
+class Handles : public ::testing::Test {
+ protected:
+  // What a peer says: descriptor or path `handle` of the other process.
+  static bool mapped(const Other& other, const std::string& handle, std::uint64_t bytes) {
+    const auto machine = open_machine("host");
+    const SharedMemory said{"host", this_place(), other.process(),
+                            0,      bytes,        {{4096, bytes, 1, handle}}};
+    try {
+      machine->device(0).unmap(machine->device(0).map(SharedMemory::parse(said.text())));
+      return true;
+    } catch (const Unavailable&) {
+      return false;
+    }
+  }
+};
+
+TEST_F(Handles, AreNumbersOfDescriptors) {
+  const std::string path = ::testing::TempDir() + "duet-handle-" + std::to_string(getpid());
+  std::ofstream(path) << std::string(4096, 'x');
+  const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  const Other other;
+  EXPECT_FALSE(mapped(other, "../../.." + path, 4096));
+  EXPECT_FALSE(mapped(other, std::to_string(file), 4096));
+  EXPECT_FALSE(mapped(other, std::to_string(file) + " ", 4096));
+  unlink(path.c_str());
+  EXPECT_FALSE(mapped(other, std::to_string(file), 4096));
+  close(file);
+}
+
+TEST_F(Handles, AreOfMemoryThatKeepsItsSize) {
+  const auto machine = open_machine("host");
+  machine->make_shareable();
+  const Buffer memory = machine->device(0).allocate(8192);
+  const std::string handle = machine->device(0).share(memory.span()).segments.at(0).handle;
+  const int loose = memfd_create("duet", MFD_ALLOW_SEALING);
+  ASSERT_EQ(ftruncate(loose, 8192), 0);
+  const Other other;
+  EXPECT_TRUE(mapped(other, handle, 8192));
+  EXPECT_FALSE(mapped(other, handle, 4096));
+  EXPECT_FALSE(mapped(other, handle, 1 << 20));
+  EXPECT_FALSE(mapped(other, std::to_string(loose), 8192));
+  EXPECT_NE(ftruncate(std::stoi(handle), 0), 0);
+  close(loose);
 }
 
 TEST(SharedMemory, IsOfAnotherProcessOfThisMachine) {
@@ -96,6 +193,83 @@ TEST(Lender, LendsUntilItTakesBack) {
   Lender::instance().take_back(loan);
   EXPECT_THROW(borrow(getpid(), loan), Unavailable);
   close(copy);
+  close(ends[0]);
+}
+
+// A peer's text names neither another's socket nor what is no descriptor.
+TEST(Lender, IsTheProcessThatIsSaidToLend) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const std::string loan = Lender::instance().lend(ends[1]);
+  EXPECT_THROW(borrow(getppid(), loan), Unavailable);
+  const std::string name = loan.substr(loan.find(' '));
+  for (const std::string& text :
+       std::vector<std::string>{"x" + name, "-1" + name, "1x" + name, name, "1 @/tmp/.X11-unix/X0",
+                                loan + "/x", "1 " + std::string(200, 'a'), std::string("1")}) {
+    EXPECT_THROW(borrow(getpid(), text), Unavailable) << text;
+  }
+  Lender::instance().take_back(loan);
+  close(ends[0]);
+}
+
+TEST(Lender, AnswersBesideThoseWhoSayNothing) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const std::string loan = Lender::instance().lend(ends[1]);
+  const std::string name = loan.substr(loan.find(' ') + 1);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  name.copy(address.sun_path + 1, sizeof address.sun_path - 1);
+  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  std::vector<int> silent;
+  for (int i = 0; i < 100; ++i) {
+    silent.push_back(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    ASSERT_EQ(connect(silent.back(), reinterpret_cast<sockaddr*>(&address), length), 0);
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  close(borrow(getpid(), loan));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(3));
+  for (const int each : silent) close(each);
+  Lender::instance().take_back(loan);
+  close(ends[0]);
+}
+
+// While this process has no descriptor left, one asks that has.
+TEST(Lender, OutlivesALackOfDescriptors) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const std::string loan = Lender::instance().lend(ends[1]);
+  const int lender = getpid();
+  rlimit before{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  const auto asks = [&] {
+    const pid_t child = fork();
+    if (child == 0) {
+      setrlimit(RLIMIT_NOFILE, &before);
+      try {
+        borrow(lender, loan);
+        _exit(0);
+      } catch (...) {
+        _exit(1);
+      }
+    }
+    return child;
+  };
+  rlimit none = before;
+  none.rlim_cur = 8;
+  setrlimit(RLIMIT_NOFILE, &none);
+  std::vector<int> copies;
+  for (int copy = dup(0); copy >= 0; copy = dup(0)) copies.push_back(copy);
+  const pid_t during = asks();
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  for (const int copy : copies) close(copy);
+  setrlimit(RLIMIT_NOFILE, &before);
+  for (const pid_t child : {during, asks()}) {
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+  }
+  Lender::instance().take_back(loan);
   close(ends[0]);
 }
 

@@ -4,12 +4,14 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 
 #include "core/error.h"
+#include "device/descriptors.h"
 
 namespace duet::host {
 namespace {
@@ -40,14 +42,47 @@ std::size_t whole_pages(std::size_t bytes) {
   return (bytes + page - 1) / page * page;
 }
 
+// Memory without a name, of this user and of the size that was said?
+bool is_such_memory(int place, std::size_t bytes) {
+  struct stat facts {};
+  return fstat(place, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_nlink == 0 &&
+         facts.st_uid == geteuid() && static_cast<std::size_t>(facts.st_size) == bytes;
+}
+
+// And nobody can shrink it under a mapping.
+bool keeps_its_size(int descriptor) {
+  const int seals = fcntl(descriptor, F_GET_SEALS);
+  return seals >= 0 && (seals & F_SEAL_SHRINK) != 0;
+}
+
+// The path is a peer's word for any descriptor of any process that this user may look into. So the
+// file is looked at before it is opened, which could do something to another one.
+int open_export(const std::string& path, std::size_t bytes, std::string& problem) {
+  const int place = open(path.c_str(), O_PATH | O_CLOEXEC);
+  problem = std::strerror(errno);
+  if (place < 0) return -1;
+  int descriptor = -1;
+  if (is_such_memory(place, bytes)) {
+    descriptor = open(fmt::format("/proc/self/fd/{}", place).c_str(), O_RDWR | O_CLOEXEC);
+  }
+  close(place);
+  if (descriptor >= 0 && keeps_its_size(descriptor)) return descriptor;
+  if (descriptor >= 0) close(descriptor);
+  problem = "this is no memory that a process of Duet shares";
+  return -1;
+}
+
 }  // namespace
 
 void* Exports::allocate(std::size_t bytes) {
   const std::size_t rounded = whole_pages(bytes);
-  const int descriptor = memfd_create("duet", MFD_CLOEXEC);
+  const int descriptor = memfd_create("duet", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (descriptor < 0) return nullptr;
   std::byte* data = nullptr;
-  if (ftruncate(descriptor, static_cast<off_t>(rounded)) == 0) data = map_file(descriptor, rounded);
+  if (ftruncate(descriptor, static_cast<off_t>(rounded)) == 0 &&
+      fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0) {
+    data = map_file(descriptor, rounded);
+  }
   if (data == nullptr) {
     close(descriptor);
     return nullptr;
@@ -89,15 +124,18 @@ SharedMemory Exports::share(const Span& span, const std::string& device) {
 }
 
 std::byte* open_shared(const SharedMemory& shared) {
-  const SharedMemory::Segment& segment = shared.segments.at(0);
-  const std::string path = fmt::format("/proc/{}/fd/{}", shared.process, segment.handle);
-  const int descriptor = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (shared.segments.size() != 1) throw Unavailable("memory of a host device is one segment");
+  const SharedMemory::Segment& segment = shared.segments.front();
+  const int number = descriptor_number(segment.handle);
+  const std::string path = fmt::format("/proc/{}/fd/{}", shared.process, number);
+  std::string problem;
+  const int descriptor = open_export(path, segment.bytes, problem);
   std::byte* data = descriptor < 0 ? nullptr : map_file(descriptor, segment.bytes);
-  const int error = errno;
+  if (descriptor >= 0 && data == nullptr) problem = std::strerror(errno);
   if (descriptor >= 0) close(descriptor);
   if (data == nullptr) {
     throw Unavailable(fmt::format("memory of process {} cannot be mapped: {}: {}", shared.process,
-                                  path, std::strerror(error)));
+                                  path, problem));
   }
   return data;
 }
