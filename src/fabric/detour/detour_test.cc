@@ -10,6 +10,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/packing.h"
 #include "device/machine.h"
 #include "fabric/detour/ipc_rail.h"
 #include "fabric/detour/staged_rail.h"
@@ -194,6 +195,18 @@ class DetourTest : public testing::TestWithParam<const char*> {
   End ends_[2];
   std::function<void(int, const RailEvent&)> on_event;
 };
+
+// What another process says may be this one's number and any address.
+TEST_P(DetourTest, NoPeerNamesMemoryOfThisProcessThatIsNotShared) {
+  if (GetParam() == std::string("staged")) return;  // the rail beneath judges its own addresses
+  SharedMemory forged = machine_->device(0).share(ends_[1].buffer.span());
+  forged.segments.at(0).base = reinterpret_cast<std::uintptr_t>(&ends_);
+  const std::string said = "+" + pack({"7", forged.text()});
+  EXPECT_THROW(ends_[0].rail->reach(1, said), Error);
+  RailPost beyond = post_of(0, RailCall::write, kPieces - 1);
+  beyond.remote_offset += 1;
+  EXPECT_THROW(ends_[0].rail->post(beyond), Error);
+}
 
 TEST_P(DetourTest, WritesLieThereWhenTheyEnd) {
   on_event = [this](int, const RailEvent& event) { EXPECT_TRUE(holds(1, event.id, 1)); };

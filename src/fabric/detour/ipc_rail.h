@@ -22,14 +22,20 @@ class IpcRail : public DetourRail {
   void heard(int peer, const RailWord& word) override;
 
   Span own(const RailPost& post);
-  Span theirs(const RemoteMemory& remote, std::uint64_t offset, std::uint64_t bytes);
+  // Throws Error where a part of it is not in the memory that was reached.
+  Span theirs(int peer, std::uint64_t number, std::uint64_t offset, std::uint64_t bytes);
   void written(std::uint64_t operation);
   void offer(std::uint64_t operation);
   void pull(std::uint64_t operation, const RailWord& offered);
 
-  std::map<std::pair<int, std::uint64_t>, RemoteMemory> reached_;  // by peer and number
-  std::map<Message, std::uint64_t> receives_;  // operations that wait for an offer
-  std::map<Message, RailWord> offers_;         // that wait for a receive
+  struct Reached {
+    RemoteMemory memory;
+    std::uint64_t bytes = 0;
+  };
+
+  std::map<std::pair<int, std::uint64_t>, Reached> reached_;  // by peer and number
+  std::map<Message, std::uint64_t> receives_;                 // operations that wait for an offer
+  std::map<Message, RailWord> offers_;                        // that wait for a receive
   std::uint64_t numbers_ = 0;
 };
 
