@@ -1,18 +1,16 @@
 // Files that are replaced by renaming.
 #include "core/stored_file.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 
 #include "core/error.h"
+#include "core/part_file.h"
 
 namespace duet {
 namespace {
@@ -21,9 +19,6 @@ std::string environment(const std::string& name) {
   const char* value = std::getenv(name.c_str());
   return value == nullptr ? "" : value;
 }
-
-// Where a new file grows before it takes its place: of one folder, so that renaming is one step.
-std::string part_of(const std::string& path) { return fmt::format("{}.{}", path, ::getpid()); }
 
 [[noreturn]] void cannot_write(const std::string& source, const std::string& variable) {
   throw UsageError(fmt::format("{} cannot be written: {}; expected another in {}", source,
@@ -61,16 +56,8 @@ void StoredFile::replace(const std::string& text) const {
   // A link stays one: what it names is replaced.
   std::error_code ignored;
   const std::string target = std::filesystem::weakly_canonical(path_, ignored).string();
-  const std::string part = part_of(target);
-  std::ofstream file(part);
-  file << text;
-  file.close();
-  if (!file || std::rename(part.c_str(), target.c_str()) != 0) {
-    const int reason = errno;
-    std::remove(part.c_str());
-    errno = reason;
-    cannot_write(source(), variable_);
-  }
+  PartFile file(target);
+  if (!file.write(text) || !file.put_in_place()) cannot_write(source(), variable_);
 }
 
 void StoredFile::require_writable() const {
@@ -83,11 +70,7 @@ void StoredFile::require_writable() const {
   std::filesystem::create_directories(target.parent_path(), failed);
   errno = std::filesystem::is_directory(target) ? EISDIR : 0;
   if (errno != 0) cannot_write(source(), variable_);
-  const std::string part = part_of(target.string());
-  const int opened = ::open(part.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-  if (opened < 0) cannot_write(source(), variable_);
-  ::close(opened);
-  ::unlink(part.c_str());
+  if (!PartFile(target.string()).open()) cannot_write(source(), variable_);
 }
 
 }  // namespace duet

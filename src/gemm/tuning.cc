@@ -3,12 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/part_file.h"
 
 namespace duet {
 namespace {
@@ -83,12 +83,8 @@ std::optional<TunedChoice> TuningCache::find(const std::string& key) const {
 void TuningCache::store(const std::string& key, const TunedChoice& choice) {
   choices_[key] = choice;
   if (path_.empty()) return;
-  const std::string temporary = path_ + ".new";
-  std::ofstream file(temporary);
-  file << to_json(choices_).dump(1) << '\n';
-  file.close();
-  if (!file || std::rename(temporary.c_str(), path_.c_str()) != 0) {
-    std::remove(temporary.c_str());
+  PartFile file(path_);
+  if (!file.write(to_json(choices_).dump(1) + "\n") || !file.put_in_place()) {
     throw Error(fmt::format("tuning cache {}: cannot be written", path_));
   }
 }
@@ -100,11 +96,8 @@ std::string tuning_key(const TuningKey& key, const GemmProblem& problem, bool fl
 
 void set_tuning_cache(const std::string& path) {
   if (!path.empty()) {
-    const bool there = std::filesystem::exists(path + ".new");
-    const bool writable =
-        !std::filesystem::is_directory(path) && std::ofstream(path + ".new", std::ios::app);
+    const bool writable = !std::filesystem::is_directory(path) && PartFile(path).open();
     if (!writable) throw UsageError(fmt::format("tuning cache {}: cannot be written", path));
-    if (!there) std::remove((path + ".new").c_str());
   }
   process_cache() = TuningCache(path);
 }

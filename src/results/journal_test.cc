@@ -184,10 +184,24 @@ TEST_F(Journal, AWholeFileIsReplacedOnlyIfItBeginsAsItShould) {
   OutputFile::replace_whole(path_, head, head + "one");
   OutputFile::replace_whole(path_, head, head + "two");
   EXPECT_EQ(stored(), head + "two");
-  EXPECT_FALSE(std::filesystem::exists(path_ + ".part"));
   store("precious\n");
   EXPECT_THROW(OutputFile::replace_whole(path_, head, head), UsageError);
   EXPECT_EQ(stored(), "precious\n");
+}
+
+// A name that is known before could be somebody's link.
+TEST_F(Journal, AWholeFileIsWrittenThroughNoLink) {
+  const std::string precious = path_ + ".precious";
+  std::ofstream(precious) << "precious\n";
+  std::filesystem::create_symlink(precious, path_ + ".part");
+  const std::string head = "<!-- page -->\n";
+  OutputFile::replace_whole(path_, head, head + "one");
+  EXPECT_EQ(stored(), head + "one");
+  std::string text;
+  std::getline(std::ifstream(precious), text);
+  EXPECT_EQ(text, "precious");
+  std::filesystem::remove(path_ + ".part");
+  std::filesystem::remove(precious);
 }
 
 TEST_F(Journal, DiscardRemovesOnlyWhatWasMade) {

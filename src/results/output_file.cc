@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/part_file.h"
 
 namespace duet {
 namespace {
@@ -93,10 +94,13 @@ void OutputFile::check_replaceable(const std::string& path, const std::string& h
   if (file.gcount() > 0 && start != head) {
     throw UsageError(path + " exists and is not what would be written anew: expected another name");
   }
+  if (!std::filesystem::exists(path, ignored)) {
+    if (!PartFile(path).open()) refuse(path);
+    return;
+  }
   bool made = false;
   const int opened = open_for_append(path, made);
   OutputFile output(path, opened, made);
-  if (made) output.discard();
 }
 
 OutputFile OutputFile::replace(const std::string& path, const std::string& head) {
@@ -112,17 +116,9 @@ void OutputFile::replace_whole(const std::string& path, const std::string& head,
     return;
   }
   const std::filesystem::path target = std::filesystem::weakly_canonical(path);  // not a link to it
-  const std::string part = target.string() + ".part";
-  OutputFile file = continue_after(part, 0);
-  try {
-    file.write(text);
-    std::filesystem::rename(part, target);
-  } catch (const std::filesystem::filesystem_error& error) {
-    ::unlink(part.c_str());
-    throw Error("writing " + path + " failed: " + error.code().message());
-  } catch (...) {
-    ::unlink(part.c_str());
-    throw;
+  PartFile file(target.string());
+  if (!file.write(text) || !file.put_in_place()) {
+    throw Error("writing " + path + " failed: " + std::strerror(errno));
   }
 }
 

@@ -1,0 +1,101 @@
+// Files that are replaced as a whole, by one writer or several.
+#include "core/part_file.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <thread>
+#include <vector>
+
+#include "core/stored_file.h"
+
+namespace duet {
+namespace {
+
+class PartFiles : public ::testing::Test {
+ protected:
+  PartFiles() : folder_(::testing::TempDir() + "duet-part-" + std::to_string(getpid())) {
+    std::filesystem::create_directory(folder_);
+  }
+  ~PartFiles() override { std::filesystem::remove_all(folder_); }
+
+  std::string target() const { return folder_ + "/target"; }
+  static std::string text_of(const std::string& path) {
+    std::ifstream file(path);
+    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  }
+  long files() const {
+    return std::distance(std::filesystem::directory_iterator(folder_),
+                         std::filesystem::directory_iterator());
+  }
+
+  std::string folder_;
+};
+
+TEST_F(PartFiles, TakeTheirPlaceAsAWhole) {
+  std::ofstream(target()) << "old";
+  chmod(target().c_str(), 0600);
+  {
+    PartFile file(target());
+    ASSERT_TRUE(file.write("new"));
+    EXPECT_EQ(text_of(target()), "old");
+    ASSERT_TRUE(file.put_in_place());
+  }
+  EXPECT_EQ(text_of(target()), "new");
+  struct stat facts {};
+  ASSERT_EQ(stat(target().c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 0777, 0600u);
+  EXPECT_EQ(files(), 1);
+}
+
+TEST_F(PartFiles, AreNotLeftBehind) {
+  { EXPECT_TRUE(PartFile(target()).write("not in its place")); }
+  EXPECT_EQ(files(), 0);
+  std::filesystem::create_directory(target());
+  PartFile file(target());
+  EXPECT_TRUE(file.write("a folder's place"));
+  EXPECT_FALSE(file.put_in_place());
+  EXPECT_EQ(errno, EISDIR);
+  EXPECT_EQ(files(), 1);
+  EXPECT_FALSE(PartFile("/nowhere/at/all").open());
+}
+
+TEST_F(PartFiles, OfSeveralWritersAreEachWhole) {
+  std::atomic<bool> over{false};
+  const auto text = [](int writer) { return std::string(100000, static_cast<char>('a' + writer)); };
+  std::vector<std::thread> writers;
+  for (int writer = 0; writer < 3; ++writer) {
+    writers.emplace_back([&, writer] {
+      const StoredFile file(target(), "test's file", "NONE");
+      for (int i = 0; i < 100; ++i) file.replace(text(writer));
+    });
+  }
+  std::thread reader([&] {
+    while (!over) {
+      const std::string found = text_of(target());
+      EXPECT_TRUE(found.empty() || found == text(found[0] - 'a')) << found.size();
+    }
+  });
+  for (std::thread& each : writers) each.join();
+  over = true;
+  reader.join();
+  EXPECT_EQ(text_of(target()).size(), 100000u);
+  EXPECT_EQ(files(), 1);
+}
+
+TEST_F(PartFiles, AreWrittenThroughNoLink) {
+  std::ofstream(folder_ + "/precious") << "precious";
+  std::filesystem::create_symlink("precious", target() + "." + std::to_string(getpid()));
+  StoredFile(target(), "test's file", "NONE").replace("text");
+  EXPECT_EQ(text_of(folder_ + "/precious"), "precious");
+  EXPECT_EQ(text_of(target()), "text");
+}
+
+}  // namespace
+}  // namespace duet
