@@ -4,7 +4,8 @@
 include(CMakePackageConfigHelpers)
 
 install(TARGETS duet DESTINATION ${CMAKE_INSTALL_BINDIR})
-set_target_properties(libduet PROPERTIES EXPORT_NAME duet)
+set_target_properties(duet PROPERTIES INSTALL_RPATH "$ORIGIN;$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+set_target_properties(libduet PROPERTIES EXPORT_NAME duet INSTALL_RPATH "")
 install(TARGETS libduet EXPORT duet DESTINATION ${CMAKE_INSTALL_LIBDIR})
 get_property(modules GLOBAL PROPERTY DUET_MODULES)
 install(TARGETS ${modules} DESTINATION ${CMAKE_INSTALL_LIBDIR}/duet)

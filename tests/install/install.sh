@@ -25,6 +25,13 @@ cmake --install "$build" --prefix "$folder/first" > out.install
 mv first moved
 duet=moved/bin/duet
 
+# Libraries are looked for beside what needs them. An empty entry would be the current folder.
+for file in "$build"/{duet,libduet.so,modules/*.so,tests/*_test} $duet moved/*/libduet.so moved/*/duet/*.so; do
+  [[ -f $file ]] || continue
+  path=$(readelf -d "$file" | sed -n 's/.*R\(UN\)\?PATH.*\[\(.*\)\]/\2/p')
+  [[ -z $path || :$path: =~ ^(:(\$ORIGIN|/)[^:]*)+:$ ]] || fail "$file: its search path is '$path'"
+done
+
 # Nothing of the build or of the first place is needed or named.
 ldd "$duet" > out.ldd
 says out.ldd "libduet.*$folder/moved/"
