@@ -8,7 +8,7 @@ set -euo pipefail
 
 build=(
   g++ cmake ninja-build pkgconf git
-  libfmt-dev nlohmann-json3-dev libcli11-dev libtomlplusplus-dev libhwloc-dev libgtest-dev
+  libfmt-dev nlohmann-json3-dev libcli11-dev libtomlplusplus-dev libhwloc-dev libssl-dev libgtest-dev
   libdnnl-dev libopenblas-openmp-dev libopenmpi-dev openmpi-bin libfabric-dev
 )
 tests=(libfabric-bin nftables iproute2 slurm-wlm munge chromium)

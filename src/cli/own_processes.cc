@@ -14,6 +14,7 @@
 
 #include "core/error.h"
 #include "team/launch.h"
+#include "team/secret.h"
 
 namespace duet {
 namespace {
@@ -41,6 +42,8 @@ OwnProcesses::OwnProcesses(int count) {
   set("MASTER_ADDR", "127.0.0.1");
   set("MASTER_PORT", std::to_string(free_port()));
   set("WORLD_SIZE", std::to_string(count));
+  // Other users of this machine reach the port as well.
+  if (find_secret().empty()) set("DUET_TOKEN", make_secret());
   const pid_t parent = getpid();
   for (int index = 1; index < count; ++index) {
     const pid_t child = fork();

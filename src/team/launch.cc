@@ -8,6 +8,8 @@
 
 #include "core/error.h"
 #include "core/module.h"
+#include "team/address.h"
+#include "team/secret.h"
 
 namespace duet {
 namespace {
@@ -72,6 +74,14 @@ Launch by_address() {
   }
   launch.addresses = {std::getenv("MASTER_ADDR")};
   launch.port = has("MASTER_PORT") ? number("MASTER_PORT", 1, 65535) : kDefaultPort;
+  launch.secret = find_secret();
+  if (launch.secret.empty() && !is_loopback(launch.addresses.front())) {
+    throw UsageError(
+        fmt::format("MASTER_ADDR={}: expected DUET_TOKEN or DUET_TOKEN_FILE, a secret that all "
+                    "processes of the "
+                    "run have, since others reach that address as well (docs/security.md)",
+                    launch.addresses.front()));
+  }
   return launch;
 }
 

@@ -13,7 +13,8 @@ struct Launch {
   int size = 1;
   std::vector<std::string> addresses;  // of process 0, in the order to try them
   int port = 0;                        // of process 0's hub; 0: any free one, told by `broadcast`
-  std::string token;                   // the same in all processes of a run
+  std::string secret;                  // the same in all processes of a run; "": none
+  bool one_node = false;               // loopback reaches all processes; told by MPI
   std::optional<int> local_index;      // among the processes of this node
   double patience_seconds = 10;        // who answers nothing for so long is gone
   // Where a launcher connects the processes: gives everyone what process 0 brings, at most 4 KiB;
@@ -21,8 +22,9 @@ struct Launch {
   std::function<std::string(const std::string&)> broadcast;
 };
 
-// Asks the launcher (mpirun, srun), else MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE, else says
-// that this process is alone. Throws UsageError naming what was expected.
+// Asks the launcher (mpirun, srun), else MASTER_ADDR, MASTER_PORT, RANK, WORLD_SIZE and DUET_TOKEN
+// or DUET_TOKEN_FILE, else says that this process is alone. Throws UsageError naming what was
+// expected; a secret is, unless MASTER_ADDR means this machine alone.
 Launch find_launch();
 
 // What the environment says of the number of processes, without asking the launcher.

@@ -8,6 +8,7 @@
 #include <chrono>
 
 #include "core/packing.h"
+#include "team/hub.h"
 #include "team/rendezvous.h"
 
 namespace duet {
@@ -15,6 +16,7 @@ namespace {
 
 constexpr double kAnswerSeconds = 2;  // the hub answers at once or never
 constexpr std::chrono::seconds kLookAtStop{1};
+constexpr std::chrono::seconds kDelay{1};  // of a wait's end: more is no wait
 
 }  // namespace
 
@@ -53,9 +55,8 @@ Processes::~Processes() {
 
 void Processes::meet(const Launch& launch, double deadline_seconds) {
   const auto begin = Clock::now();
-  socket_ = connect_to_hub(launch, deadline_seconds);
+  socket_ = connect_to_hub(launch, name(), deadline_seconds);
   hub_place_ = fmt::format("{}:{}", fmt::join(launch.addresses, ", "), launch.port);
-  send({"hello", launch.token, std::to_string(index_), std::to_string(size_), name()});
   listener_ = std::thread([this] { listen(); });
   const double spent = std::chrono::duration<double>(Clock::now() - begin).count();
   try {
@@ -63,10 +64,9 @@ void Processes::meet(const Launch& launch, double deadline_seconds) {
         gather_all(place_, "all processes of the run to come", deadline_seconds - spent);
     const std::lock_guard<std::mutex> lock(mutex_);
     hub_place_ = places.front();
-  } catch (const Error& error) {
+  } catch (...) {
     socket_.shut();
     listener_.join();
-    if (refused_) throw UsageError(gone_);
     throw;
   }
 }
@@ -86,7 +86,8 @@ void Processes::set_label(const std::string& label) {
 
 void Processes::send(const Frame& frame) {
   const std::lock_guard<std::mutex> lock(sending_);
-  socket_.send(frame);  // where the hub is gone, the listener says so
+  // Where the hub is gone, the listener says so; behind half a frame nothing can be sent.
+  if (!socket_.send(frame)) socket_.shut();
 }
 
 std::vector<std::string> Processes::gather_all(const std::string& mine, const std::string& call,
@@ -114,6 +115,10 @@ std::vector<std::string> Processes::gather_bytes(const std::string& mine, const 
   raise(what);
   const Round round{epoch_, sequence_++};
   lock.unlock();
+  if (mine.size() > kLongestPart) {
+    throw Error(
+        fmt::format("{} bytes for {}: expected {} at most", mine.size(), what, kLongestPart));
+  }
   send({"gather", std::to_string(round.first), std::to_string(round.second), mine});
   lock.lock();
   const bool in_time = wait(lock, deadline_seconds, [&] {
@@ -153,6 +158,8 @@ bool Processes::wait(std::unique_lock<std::mutex>& lock, double seconds,
     if (stop_) look = std::min(look, Clock::now() + kLookAtStop);
     if (changed_.wait_until(lock, look, done)) return true;
     const auto now = Clock::now();
+    // While this process was stopped, no answer could be read.
+    if (called_ && now - look > kDelay) *called_ += now - look;
     if (now >= end) return false;
     if (called_ && now >= after(*called_, patience_)) {
       called_.reset();
@@ -282,6 +289,7 @@ void Processes::take(const Frame& frame) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (kind == "all") {
       const Round round{std::stol(frame.at(1)), std::stol(frame.at(2))};
+      if (frame.size() != static_cast<std::size_t>(size_) + 3) throw Error("parts are missing");
       if (round.first >= epoch_) gathered_[round] = {frame.begin() + 3, frame.end()};
     } else if (kind == "who") {
       missing_ = frame.at(1);
@@ -290,9 +298,8 @@ void Processes::take(const Frame& frame) {
     } else if (kind == "fail") {
       const long epoch = std::stol(frame.at(1));
       if (epoch >= epoch_ && failures_.emplace(epoch, frame.at(2)).second) reason = frame.at(2);
-    } else if (kind == "gone" || kind == "ended" || kind == "wrong") {
+    } else if (kind == "gone" || kind == "ended") {
       if (gone_.empty()) gone_ = frame.at(1);
-      refused_ = refused_ || kind == "wrong";
       if (kind == "gone" && !closing_) reason = frame.at(1);
     }
     changed_.notify_all();

@@ -17,10 +17,12 @@
 #include <vector>
 
 #include "core/error.h"
-#include "team/hub.h"
 #include "team/launch.h"
+#include "team/socket.h"
 
 namespace duet {
+
+class Hub;
 
 // For waits that nothing ends but their end or the loss of a process.
 inline constexpr double kNoDeadline = std::numeric_limits<double>::infinity();
@@ -131,7 +133,6 @@ class Processes {
   std::string hub_place_;                    // process 0's; before it is known its address
   std::optional<Clock::time_point> called_;  // the hub, which has not answered so far
   bool silent_ = false;                      // it never did
-  bool refused_ = false;                     // by the hub, with the reason in gone_
   bool closing_ = false;
   bool closed_ = false;  // the listener has ended
   bool lost_ = false;    // and process 0 had not said that it would

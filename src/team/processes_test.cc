@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/packing.h"
 #include "team/agreement.h"
+#include "team/handshake.h"
 #include "team/launch.h"
 #include "team/team.h"
 
@@ -167,7 +168,7 @@ std::string beside_a_silent_process(const std::function<void(Processes&)>& fn) {
   std::string reason;
   Socket silent;
   while (!silent.open()) silent = Socket::connect("127.0.0.1", port, reason);
-  silent.send({"hello", "", "1", "2", "process 1 (a test's)"});
+  EXPECT_TRUE(join(silent, "", {1, 2, "process 1 (a test's)"}, 10).welcome);
   silent.send({"gather", "0", "0", first_part("a test's")});
   process_0.join();
   return said;
@@ -262,7 +263,9 @@ TEST(Processes, Process0MayBeTheSilentOne) {
   const Socket listener = Socket::listen(0);
   std::thread process_0([&] {
     const Socket socket = listener.accept();
-    socket.receive();
+    const Challenge challenge("");
+    socket.send(challenge.frame());
+    socket.send(challenge.welcome(socket.receive().value()));
     socket.receive();
     socket.send({"all", "0", "0", first_part("a test's"), first_part("mine")});
     while (socket.receive()) continue;

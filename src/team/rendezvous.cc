@@ -2,13 +2,14 @@
 #include "team/rendezvous.h"
 
 #include <fmt/format.h>
-#include <sys/random.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
 #include "core/error.h"
+#include "team/secret.h"
 
 namespace duet {
 namespace {
@@ -16,16 +17,24 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kRetry{50};
+constexpr const char* kLoopback = "127.0.0.1";
 
-std::string random_token() {
-  unsigned long bits = 0;
-  if (getrandom(&bits, sizeof bits, 0) != sizeof bits) bits = static_cast<unsigned long>(getpid());
-  return fmt::format("{:x}", bits);
-}
+// A hub answers at once; one that takes connections from thousands has to be asked again.
+constexpr double kHandshakeSeconds = 10;
 
 std::vector<std::string> addresses_from(const std::string& host, const Frame& theirs) {
-  if (host == host_name()) return {"127.0.0.1"};
+  if (host == host_name()) return {kLoopback};
   return theirs;
+}
+
+Listeners listeners_for(const Launch& launch) {
+  if (launch.broadcast && !launch.one_node) return listen_everywhere(launch.port);
+  const std::string address = launch.broadcast ? kLoopback : launch.addresses.front();
+  return listen_at(address, launch.port, !launch.secret.empty());
+}
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
 }  // namespace
@@ -38,14 +47,15 @@ std::string host_name() {
 
 std::unique_ptr<Hub> open_hub(Launch& launch) {
   std::unique_ptr<Hub> hub;
-  if (launch.broadcast && launch.index == 0) launch.token = random_token();
+  if (launch.broadcast && launch.index == 0) launch.secret = make_secret();
   if (launch.index == 0) {
-    hub = std::make_unique<Hub>(launch.port, launch.size, launch.token, launch.patience_seconds);
+    hub = std::make_unique<Hub>(listeners_for(launch), launch.size, launch.secret,
+                                launch.patience_seconds);
   }
   if (launch.broadcast) {
     std::string text;
     if (hub) {
-      text = fmt::format("{} {} {}", host_name(), hub->port(), launch.token);
+      text = fmt::format("{} {} {}", host_name(), hub->port(), launch.secret);
       for (const std::string& address : own_addresses()) text += " " + address;
     }
     Frame words{""};
@@ -55,23 +65,29 @@ std::unique_ptr<Hub> open_hub(Launch& launch) {
     }
     if (words.size() < 3) throw Error("the launcher did not tell where process 0 listens");
     launch.port = std::stoi(words[1]);
-    launch.token = words[2];
+    launch.secret = words[2];
     launch.addresses = addresses_from(words[0], {words.begin() + 3, words.end()});
+    if (launch.one_node) launch.addresses = {kLoopback};
   }
-  if (hub) launch.addresses = {"127.0.0.1"};
+  if (hub && hub->everywhere()) launch.addresses = {kLoopback};
   return hub;
 }
 
-Socket connect_to_hub(const Launch& launch, double deadline_seconds) {
+Socket connect_to_hub(const Launch& launch, const std::string& name, double deadline_seconds) {
   const auto begin = Clock::now();
   std::string reason = "no address";
   for (;;) {
     for (const std::string& address : launch.addresses) {
       Socket socket = Socket::connect(address, launch.port, reason);
-      if (socket.open()) return socket;
+      if (!socket.open()) continue;
+      const double left = deadline_seconds - seconds_since(begin);
+      const Joined joined = join(socket, launch.secret, {launch.index, launch.size, name},
+                                 std::clamp(left, 0.1, kHandshakeSeconds));
+      if (joined.welcome) return socket;
+      if (!joined.refused.empty()) throw UsageError(joined.refused);
+      reason = joined.reason;
     }
-    const auto waited = Clock::now() - begin;
-    if (std::chrono::duration<double>(waited).count() >= deadline_seconds) {
+    if (seconds_since(begin) >= deadline_seconds) {
       throw Timeout(fmt::format("waiting for process 0 at {} port {}: gave up after {} s: {}",
                                 fmt::join(launch.addresses, ", "), launch.port, deadline_seconds,
                                 reason));

@@ -15,7 +15,8 @@ std::string host_name();
 // where it is. Called by all processes. Throws UsageError where the port is taken.
 std::unique_ptr<Hub> open_hub(Launch& launch);
 
-// Tries until the hub is there. Throws Timeout saying where it was looked for.
-Socket connect_to_hub(const Launch& launch, double deadline_seconds);
+// Tries until the hub is there and has let this process in. Throws Timeout saying where it was
+// looked for, and UsageError with the hub's reason where it does not.
+Socket connect_to_hub(const Launch& launch, const std::string& name, double deadline_seconds);
 
 }  // namespace duet

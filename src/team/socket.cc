@@ -1,21 +1,18 @@
 // TCP by the system's calls.
 #include "team/socket.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
-#include <ifaddrs.h>
-#include <net/if.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
-#include <memory>
 
 #include "core/error.h"
 #include "core/packing.h"
@@ -26,6 +23,8 @@ namespace {
 constexpr int kConnectMilliseconds = 2000;
 constexpr int kStallSeconds = 10;
 
+constexpr std::size_t kFirstBytes = 64 << 10;  // then as many as have come
+
 bool send_all(int descriptor, const char* data, std::size_t bytes) {
   while (bytes > 0) {
     const ssize_t sent = ::send(descriptor, data, bytes, MSG_NOSIGNAL);
@@ -33,23 +32,6 @@ bool send_all(int descriptor, const char* data, std::size_t bytes) {
     if (sent <= 0) return false;
     data += sent;
     bytes -= static_cast<std::size_t>(sent);
-  }
-  return true;
-}
-
-// The first byte may take for ever, the rest of a frame may not stall.
-bool receive_all(int descriptor, char* data, std::size_t bytes, bool begun) {
-  while (bytes > 0) {
-    pollfd ready{descriptor, POLLIN, 0};
-    const int count = ::poll(&ready, 1, begun ? kStallSeconds * 1000 : -1);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return false;
-    const ssize_t got = ::recv(descriptor, data, bytes, 0);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return false;
-    begun = true;
-    data += got;
-    bytes -= static_cast<std::size_t>(got);
   }
   return true;
 }
@@ -63,10 +45,10 @@ void prepare(int descriptor) {
 
 // connect() with a limit: an address that nothing answers for would take minutes. A limit on
 // sending is one on connecting as well.
-bool connect_in_time(int descriptor, const addrinfo& to) {
+bool connect_in_time(int descriptor, const SocketAddress& to) {
   const timeval limit{kConnectMilliseconds / 1000, 0};
   setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-  if (::connect(descriptor, to.ai_addr, to.ai_addrlen) == 0) return true;
+  if (::connect(descriptor, to.get(), to.length) == 0) return true;
   if (errno == EINPROGRESS) errno = ETIMEDOUT;
   return false;
 }
@@ -87,7 +69,52 @@ bool reached_itself(int descriptor) {
   return true;
 }
 
+int port_of(const SocketAddress& address) {
+  sockaddr_in6 either{};  // the port stands at the same place in an IPv4 address
+  std::memcpy(&either, &address.storage, sizeof either);
+  return ntohs(either.sin6_port);
+}
+
 }  // namespace
+
+std::string packed_frame(const Frame& frame) { return pack({pack(frame)}); }
+
+// How long receiving may take: the whole of it so many seconds, or the first byte for ever and then
+// no pause of kStallSeconds.
+class Socket::Limit {
+ public:
+  Limit() = default;
+  explicit Limit(double seconds)
+      : end_(Clock::now() +
+             std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds))) {}
+
+  bool receive(int descriptor, char* data, std::size_t bytes, bool begun) const {
+    while (bytes > 0) {
+      pollfd ready{descriptor, POLLIN, 0};
+      const int count = ::poll(&ready, 1, milliseconds(begun));
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) return false;
+      const ssize_t got = ::recv(descriptor, data, bytes, 0);
+      if (got < 0 && errno == EINTR) continue;
+      if (got <= 0) return false;
+      begun = true;
+      data += got;
+      bytes -= static_cast<std::size_t>(got);
+    }
+    return true;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  int milliseconds(bool begun) const {
+    if (!end_) return begun ? kStallSeconds * 1000 : -1;
+    const std::chrono::duration<double, std::milli> left = *end_ - Clock::now();
+    return std::max(0, static_cast<int>(left.count()));
+  }
+
+  std::optional<Clock::time_point> end_;
+};
 
 Socket& Socket::operator=(Socket&& other) noexcept {
   if (this != &other) {
@@ -102,43 +129,27 @@ void Socket::close() {
   descriptor_ = -1;
 }
 
-Socket Socket::listen(int port) {
-  Socket socket(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const bool six = socket.open();
-  if (!six) socket = Socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+Socket Socket::listen(const SocketAddress& address) {
+  Socket socket(::socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!socket.open()) return socket;
   const int on = 1, off = 0;
   setsockopt(socket.descriptor_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  if (six) setsockopt(socket.descriptor_, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
-  sockaddr_in6 any6{};
-  any6.sin6_family = AF_INET6;
-  any6.sin6_port = htons(static_cast<std::uint16_t>(port));
-  sockaddr_in any4{};
-  any4.sin_family = AF_INET;
-  any4.sin_port = any6.sin6_port;
-  const auto* address =
-      six ? reinterpret_cast<sockaddr*>(&any6) : reinterpret_cast<sockaddr*>(&any4);
-  const socklen_t length = six ? sizeof any6 : sizeof any4;
-  if (::bind(socket.descriptor_, address, length) != 0 ||
-      ::listen(socket.descriptor_, SOMAXCONN) != 0) {
-    throw UsageError(fmt::format("expected port {} to be free for the run's processes: {}", port,
-                                 std::strerror(errno)));
+  if (address.storage.ss_family == AF_INET6) {
+    setsockopt(socket.descriptor_, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
   }
-  return socket;
+  if (::bind(socket.descriptor_, address.get(), address.length) == 0 &&
+      ::listen(socket.descriptor_, SOMAXCONN) == 0) {
+    return socket;
+  }
+  if (errno == EADDRNOTAVAIL) return {};
+  throw UsageError(fmt::format("expected port {} to be free for the run's processes: {}",
+                               port_of(address), std::strerror(errno)));
 }
 
-Socket Socket::connect(const std::string& address, int port, std::string& reason) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  const int result = getaddrinfo(address.c_str(), std::to_string(port).c_str(), &hints, &found);
-  if (result != 0) {
-    reason = gai_strerror(result);
-    return {};
-  }
-  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> list(found, freeaddrinfo);
-  for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
-    Socket socket(::socket(each->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (socket.open() && connect_in_time(socket.descriptor_, *each) &&
+Socket Socket::connect(const std::string& name, int port, std::string& reason) {
+  for (const SocketAddress& each : resolve(name, port, reason)) {
+    Socket socket(::socket(each.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (socket.open() && connect_in_time(socket.descriptor_, each) &&
         !reached_itself(socket.descriptor_)) {
       prepare(socket.descriptor_);
       return socket;
@@ -149,10 +160,10 @@ Socket Socket::connect(const std::string& address, int port, std::string& reason
 }
 
 int Socket::port() const {
-  sockaddr_in6 address{};  // the larger of the two; the port stands at the same place in both
-  socklen_t length = sizeof address;
-  getsockname(descriptor_, reinterpret_cast<sockaddr*>(&address), &length);
-  return ntohs(address.sin6_port);
+  SocketAddress address;
+  address.length = sizeof address.storage;
+  getsockname(descriptor_, reinterpret_cast<sockaddr*>(&address.storage), &address.length);
+  return port_of(address);
 }
 
 Socket Socket::accept() const {
@@ -162,16 +173,29 @@ Socket Socket::accept() const {
 }
 
 bool Socket::send(const Frame& frame) const {
-  const std::string packed = pack({pack(frame)});
+  const std::string packed = packed_frame(frame);
   return send_all(descriptor_, packed.data(), packed.size());
 }
 
-std::optional<Frame> Socket::receive(std::size_t most) const {
+std::optional<Frame> Socket::receive(std::size_t most) const { return receive(most, Limit()); }
+
+std::optional<Frame> Socket::receive_within(double seconds, std::size_t most) const {
+  return receive(most, Limit(seconds));
+}
+
+std::optional<Frame> Socket::receive(std::size_t most, const Limit& limit) const {
   std::uint64_t length = 0;
-  if (!receive_all(descriptor_, reinterpret_cast<char*>(&length), sizeof length, false)) return {};
-  if (length > most) return {};
-  std::string packed(length, '\0');
-  if (!receive_all(descriptor_, packed.data(), packed.size(), true)) return {};
+  if (!limit.receive(descriptor_, reinterpret_cast<char*>(&length), sizeof length, false) ||
+      length > most) {
+    return {};
+  }
+  std::string packed;
+  while (packed.size() < length) {
+    const std::size_t begin = packed.size();
+    const std::size_t next = std::min<std::size_t>(length - begin, std::max(kFirstBytes, begin));
+    packed.resize(begin + next);
+    if (!limit.receive(descriptor_, packed.data() + begin, next, true)) return {};
+  }
   try {
     return unpack(packed);
   } catch (const Error&) {
@@ -181,23 +205,6 @@ std::optional<Frame> Socket::receive(std::size_t most) const {
 
 void Socket::shut() const {
   if (descriptor_ >= 0) ::shutdown(descriptor_, SHUT_RDWR);
-}
-
-std::vector<std::string> own_addresses() {
-  std::vector<std::string> addresses;
-  ifaddrs* found = nullptr;
-  if (getifaddrs(&found) != 0) return addresses;
-  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> list(found, freeifaddrs);
-  for (const ifaddrs* each = found; each != nullptr; each = each->ifa_next) {
-    if (each->ifa_addr == nullptr || (each->ifa_flags & IFF_LOOPBACK) != 0) continue;
-    if (each->ifa_addr->sa_family != AF_INET) continue;
-    char text[INET_ADDRSTRLEN] = "";
-    const auto* address = reinterpret_cast<const sockaddr_in*>(each->ifa_addr);
-    if (inet_ntop(AF_INET, &address->sin_addr, text, sizeof text) != nullptr) {
-      addresses.emplace_back(text);
-    }
-  }
-  return addresses;
 }
 
 }  // namespace duet

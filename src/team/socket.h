@@ -1,14 +1,20 @@
 // A TCP connection that carries frames: lists of byte strings, each sent as a whole.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "team/address.h"
+
 namespace duet {
 
 using Frame = std::vector<std::string>;
+
+// As it is sent: the length of what follows, and the items.
+std::string packed_frame(const Frame& frame);
 
 // Move-only; closes its descriptor.
 class Socket {
@@ -19,11 +25,13 @@ class Socket {
   Socket& operator=(Socket&& other) noexcept;
   ~Socket() { close(); }
 
-  // Listens on every address of this machine; port 0: any free one. Throws UsageError where the
-  // port is taken.
-  static Socket listen(int port);
+  // Listens; port 0: any free one. Throws UsageError where the port is taken, and gives no open
+  // socket where the address is not this machine's.
+  static Socket listen(const SocketAddress& address);
+  // On every address of this machine.
+  static Socket listen(int port) { return listen(any_address(port)); }
   // One attempt, of two seconds at most; no open socket, and `reason` set, where it fails.
-  static Socket connect(const std::string& address, int port, std::string& reason);
+  static Socket connect(const std::string& name, int port, std::string& reason);
 
   bool open() const { return descriptor_ >= 0; }
   int descriptor() const { return descriptor_; }
@@ -34,19 +42,22 @@ class Socket {
   // False where the other end is gone or takes nothing for ten seconds.
   bool send(const Frame& frame) const;
   // Blocks until a whole frame is there. Nothing where the other end is gone, stops within a frame
-  // for ten seconds, or announces more than `most` bytes.
+  // for ten seconds, or announces more than `most` bytes. Memory grows as bytes come, not as they
+  // are announced.
   std::optional<Frame> receive(std::size_t most = std::size_t{1} << 32) const;
+  // The same of a whole frame within so many seconds.
+  std::optional<Frame> receive_within(double seconds, std::size_t most) const;
 
   // Ends both directions, so that a receive() on another thread returns.
   void shut() const;
 
  private:
+  class Limit;
+
   void close();
+  std::optional<Frame> receive(std::size_t most, const Limit& limit) const;
 
   int descriptor_ = -1;
 };
-
-// This machine's addresses but for loopback.
-std::vector<std::string> own_addresses();
 
 }  // namespace duet

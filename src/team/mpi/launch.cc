@@ -38,9 +38,11 @@ Launch find() {
   MPI_Comm_size(MPI_COMM_WORLD, &launch.size);
   MPI_Comm node = MPI_COMM_NULL;
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-  int local = 0;
+  int local = 0, here = 0;
   MPI_Comm_rank(node, &local);
+  MPI_Comm_size(node, &here);
   launch.local_index = local;
+  launch.one_node = here == launch.size;
   MPI_Comm_free(&node);
   launch.broadcast = tell_everyone;
   return launch;

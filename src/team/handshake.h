@@ -1,0 +1,49 @@
+// How a connection to the hub begins. Each end shows that it knows the run's secret, and sends
+// nothing that tells it:
+//   the hub:      challenge NONCE
+//   the process:  hello INDEX SIZE NAME NONCE PROOF
+//   the hub:      welcome PROOF, or wrong TEXT
+// A proof is the HMAC of both nonces and of what the hello says, so that neither an old
+// connection's words nor the other end's can be sent again. Without a secret it proves nothing.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "team/socket.h"
+
+namespace duet {
+
+constexpr std::size_t kLongestGreeting = 4096;  // any of these frames
+
+struct Hello {
+  int index = 0;
+  int size = 1;
+  std::string name;  // "process 2 (pid 4711 on node1)"
+};
+
+// The hub's part.
+class Challenge {
+ public:
+  explicit Challenge(std::string secret);
+
+  Frame frame() const { return {"challenge", nonce_}; }
+  // Nothing where the frame is not a hello of this program.
+  static std::optional<Hello> understood(const Frame& hello);
+  bool proven(const Frame& hello) const;
+  Frame welcome(const Frame& hello) const;
+
+ private:
+  std::string secret_, nonce_;
+};
+
+// The process's part, over a connection that has just been made.
+struct Joined {
+  bool welcome = false;
+  std::string refused;  // by the hub, for good: its reason
+  std::string reason;   // why this was no hub, or not now
+};
+Joined join(const Socket& socket, const std::string& secret, const Hello& hello, double seconds);
+
+}  // namespace duet

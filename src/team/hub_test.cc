@@ -1,0 +1,237 @@
+// Strangers, and members that do not do as they should, at the hub's port.
+#include "team/hub.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+#include <fstream>
+
+#include "team/processes.h"
+
+namespace duet {
+namespace {
+
+const std::string kRunsSecret = "the secret of a test's run";
+
+Hub make_hub(int size, double patience_seconds = 10) {
+  return Hub(listen_at("127.0.0.1", 0, true), size, kRunsSecret, patience_seconds);
+}
+
+Socket connected(int port) {
+  std::string reason;
+  Socket socket = Socket::connect("127.0.0.1", port, reason);
+  EXPECT_TRUE(socket.open()) << reason;
+  return socket;
+}
+
+void send_bytes(const Socket& socket, const std::string& bytes) {
+  ::send(socket.descriptor(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+}
+
+std::string announced(std::uint64_t bytes) {
+  std::string text(sizeof bytes, '\0');
+  std::memcpy(text.data(), &bytes, sizeof bytes);
+  return text;
+}
+
+Socket member(const Hub& hub, int index, int size) {
+  Socket socket = connected(hub.port());
+  const Joined joined = join(socket, kRunsSecret, {index, size, "a test's"}, 10);
+  EXPECT_TRUE(joined.welcome) << joined.refused << joined.reason;
+  return socket;
+}
+
+// Round `sequence` of all members ends.
+void expect_round(const std::vector<Socket>& members, int sequence) {
+  for (const Socket& each : members) each.send({"gather", "0", std::to_string(sequence), "part"});
+  for (const Socket& each : members) {
+    const auto frame = each.receive_within(10, 4096);
+    ASSERT_TRUE(frame.has_value());
+    EXPECT_EQ(frame->front(), "all");
+    EXPECT_EQ(frame->size(), 3 + members.size());
+  }
+}
+
+// Is the connection closed by the hub, whatever it says before?
+bool is_dropped(const Socket& socket) {
+  while (const auto frame = socket.receive_within(20, 4096)) continue;
+  char byte = 0;
+  return recv(socket.descriptor(), &byte, 1, MSG_DONTWAIT) == 0 || errno == ECONNRESET;
+}
+
+std::size_t resident_bytes() {
+  std::size_t all = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> all >> resident;
+  return resident * 4096;
+}
+
+TEST(Hub, IsNotDelayedByStrangers) {
+  const Hub hub = make_hub(2);
+  std::vector<Socket> strangers;
+  for (int i = 0; i < 20; ++i) strangers.push_back(connected(hub.port()));
+  for (int i = 0; i < 10; ++i) send_bytes(strangers[static_cast<std::size_t>(i)], announced(64));
+  for (int i = 5; i < 15; ++i) send_bytes(strangers[static_cast<std::size_t>(i)], "G");
+  std::vector<Socket> members;
+  for (int i = 0; i < 2; ++i) members.push_back(member(hub, i, 2));
+  const auto begin = std::chrono::steady_clock::now();
+  expect_round(members, 0);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+}
+
+TEST(Hub, DropsWhoSaysNoProperHello) {
+  const Hub hub = make_hub(2);
+  const Socket silent = connected(hub.port());
+  const Socket scanner = connected(hub.port());
+  const Socket huge = connected(hub.port());
+  const Socket empty = connected(hub.port());
+  send_bytes(scanner, "GET / HTTP/1.1\r\n\r\n");
+  send_bytes(huge, announced((1ull << 32) - 1));
+  send_bytes(empty, announced(0));
+  EXPECT_TRUE(is_dropped(scanner));
+  EXPECT_TRUE(is_dropped(huge));
+  EXPECT_TRUE(is_dropped(empty));
+  EXPECT_TRUE(is_dropped(silent));
+}
+
+TEST(Hub, TakesItsMembersAmongManyStrangers) {
+  const Hub hub = make_hub(2);
+  std::vector<Socket> strangers;
+  for (int i = 0; i < 600; ++i) strangers.push_back(connected(hub.port()));
+  std::vector<Socket> members;
+  for (int i = 0; i < 2; ++i) members.push_back(member(hub, i, 2));
+  expect_round(members, 0);
+}
+
+TEST(Hub, RefusesWhoDoesNotKnowTheSecret) {
+  const Hub hub = make_hub(1);
+  const Joined joined = join(connected(hub.port()), "", {0, 1, "a stranger"}, 10);
+  EXPECT_NE(joined.refused.find("expected this run's secret"), std::string::npos) << joined.reason;
+  std::vector<Socket> members;
+  members.push_back(member(hub, 0, 1));
+  expect_round(members, 0);
+}
+
+TEST(Hub, AllocatesWhatComesNotWhatIsAnnounced) {
+  const Hub hub = make_hub(2);
+  std::vector<Socket> members;
+  for (int i = 0; i < 2; ++i) members.push_back(member(hub, i, 2));
+  const std::size_t before = resident_bytes();
+  send_bytes(members[1], announced(kLongestPart) + "some of it");
+  members[0].send({"call"});  // answered behind what the other one has sent
+  EXPECT_EQ(members[0].receive_within(10, 4096)->front(), "here");
+  EXPECT_LT(resident_bytes(), before + (32 << 20));
+}
+
+TEST(Hub, EndsWithWhoAnnouncesTooMuch) {
+  const Hub hub = make_hub(2);
+  std::vector<Socket> members;
+  for (int i = 0; i < 2; ++i) members.push_back(member(hub, i, 2));
+  send_bytes(members[1], announced((1ull << 32) - 1));
+  const auto told = members[0].receive_within(10, 4096);
+  ASSERT_TRUE(told.has_value());
+  EXPECT_EQ(told->front(), "gone");
+  EXPECT_NE(told->at(1).find("a frame of 4294967295 bytes"), std::string::npos) << told->at(1);
+}
+
+TEST(Hub, IsNotDelayedByAMemberThatDoesNotRead) {
+  const Hub hub = make_hub(3);
+  std::vector<Socket> members;
+  for (int i = 0; i < 3; ++i) members.push_back(member(hub, i, 3));
+  const std::string part(4 << 20, 'x');
+  const auto begin = std::chrono::steady_clock::now();
+  for (int round = 0; round < 5; ++round) {
+    std::thread unread([&] { members[2].send({"gather", "0", std::to_string(round), "unread"}); });
+    std::thread other([&] { members[1].send({"gather", "0", std::to_string(round), "part"}); });
+    members[0].send({"gather", "0", std::to_string(round), part});
+    for (int i = 0; i < 2; ++i) {
+      const auto all = members[static_cast<std::size_t>(i)].receive_within(10, 64 << 20);
+      ASSERT_TRUE(all.has_value());
+      EXPECT_EQ(all->at(3), part);
+    }
+    unread.join();
+    other.join();
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(8));
+}
+
+// No descriptor is left while this lives.
+class NoDescriptorLeft {
+ public:
+  NoDescriptorLeft() {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    rlimit few = before_;
+    few.rlim_cur = 64;  // poll() takes no more than that either
+    setrlimit(RLIMIT_NOFILE, &few);
+    for (int copy = dup(0); copy >= 0; copy = dup(0)) copies_.push_back(copy);
+  }
+  ~NoDescriptorLeft() {
+    for (const int copy : copies_) close(copy);
+    setrlimit(RLIMIT_NOFILE, &before_);
+  }
+
+ private:
+  rlimit before_{};
+  std::vector<int> copies_;
+};
+
+TEST(Hub, OutlivesALackOfDescriptors) {
+  const Hub hub = make_hub(2);
+  std::vector<Socket> members;
+  members.push_back(member(hub, 0, 2));
+  // Its connection waits in the kernel.
+  const Socket early(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  std::string reason;
+  const SocketAddress at = resolve("127.0.0.1", hub.port(), reason).front();
+  {
+    const NoDescriptorLeft now;
+    ASSERT_EQ(connect(early.descriptor(), at.get(), at.length), 0);
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    members[0].send({"who", "0", "0"});
+    const auto who = members[0].receive_within(10, 4096);
+    ASSERT_TRUE(who.has_value());
+    EXPECT_NE(who->at(1).find("cannot take a connection: Too many open files"), std::string::npos)
+        << who->at(1);
+  }
+  EXPECT_TRUE(join(early, kRunsSecret, {1, 2, "a test's"}, 10).welcome);
+}
+
+// One byte now and then, for ever, from several.
+TEST(Hub, BlamesNobodyBesideSlowStrangers) {
+  const int port = Socket::listen(0).port();
+  std::atomic<bool> over{false};
+  std::thread strangers([&] {
+    std::vector<Socket> all;
+    while (!over) {
+      std::string reason;
+      all.push_back(Socket::connect("127.0.0.1", port, reason));
+      for (const Socket& each : all) {
+        if (each.open()) send_bytes(each, "@");
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+  });
+  const auto run = [&](int index) {
+    Launch launch;
+    launch.index = index;
+    launch.size = 2;
+    launch.addresses = {"127.0.0.1"};
+    launch.port = port;
+    launch.patience_seconds = 1;
+    Processes processes(launch, 20);
+    if (index == 1) std::this_thread::sleep_for(std::chrono::seconds(4));
+    processes.barrier("the slower one", 20);
+    EXPECT_FALSE(processes.lost_any());
+  };
+  std::thread other([&] { EXPECT_NO_THROW(run(1)); });
+  EXPECT_NO_THROW(run(0));
+  other.join();
+  over = true;
+  strangers.join();
+}
+
+}  // namespace
+}  // namespace duet
