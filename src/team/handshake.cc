@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "core/packing.h"
+#include "team/peer_user.h"
 #include "team/secret.h"
 
 namespace duet {
@@ -58,15 +59,23 @@ Frame Challenge::welcome(const Frame& hello) const {
   return {"welcome", hub_proof(secret_, nonce_, hello)};
 }
 
+Frame hello_frame(const std::string& secret, const std::string& nonce, const Hello& hello) {
+  Frame frame{"hello", std::to_string(hello.index), std::to_string(hello.size), hello.name,
+              make_secret()};
+  frame.push_back(process_proof(secret, nonce, frame));
+  return frame;
+}
+
 Joined join(const Socket& socket, const std::string& secret, const Hello& hello, double seconds) {
   const auto challenge = socket.receive_within(seconds, kLongestGreeting);
   if (!challenge || challenge->size() != 2 || challenge->front() != "challenge") {
     return {false, "", "who listens there does not greet as process 0 of a run does"};
   }
+  if (secret.empty() && !peer_is_this_user(socket.descriptor())) {
+    return {false, "another user listens there: expected DUET_TOKEN in all processes", ""};
+  }
   const std::string& nonce = challenge->at(1);
-  Frame answer{"hello", std::to_string(hello.index), std::to_string(hello.size), hello.name,
-               make_secret()};
-  answer.push_back(process_proof(secret, nonce, answer));
+  const Frame answer = hello_frame(secret, nonce, hello);
   socket.send(answer);
   const auto said = socket.receive_within(seconds, kLongestGreeting);
   if (!said || said->size() != 2) return {false, "", "process 0 closed the connection"};

@@ -4,7 +4,8 @@
 //   the process:  hello INDEX SIZE NAME NONCE PROOF
 //   the hub:      welcome PROOF, or wrong TEXT
 // A proof is the HMAC of both nonces and of what the hello says, so that neither an old
-// connection's words nor the other end's can be sent again. Without a secret it proves nothing.
+// connection's words nor the other end's can be sent again. Without a secret it proves nothing, and
+// both ends must be of one user on one machine (peer_user.h).
 #pragma once
 
 #include <cstddef>
@@ -38,7 +39,10 @@ class Challenge {
   std::string secret_, nonce_;
 };
 
-// The process's part, over a connection that has just been made.
+// The process's answer to a challenge.
+Frame hello_frame(const std::string& secret, const std::string& nonce, const Hello& hello);
+
+// All of the process's part, over a connection that has just been made.
 struct Joined {
   bool welcome = false;
   std::string refused;  // by the hub, for good: its reason

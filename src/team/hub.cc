@@ -15,6 +15,7 @@
 #include <memory>
 
 #include "core/error.h"
+#include "team/peer_user.h"
 
 namespace duet {
 namespace {
@@ -187,6 +188,9 @@ std::string Hub::refusal(const Stranger& stranger, const Frame& frame, const Hel
   if (!stranger.challenge.proven(frame)) {
     return "expected this run's secret: another run listens there, or DUET_TOKEN is not the same "
            "in all processes";
+  }
+  if (secret_.empty() && !peer_is_this_user(stranger.connection.descriptor())) {
+    return "expected a process of the user whose process 0 is, or DUET_TOKEN in all processes";
   }
   if (hello.size != size_) {
     return fmt::format("expected the number of processes that process 0 has, {}, not {}", size_,

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -113,6 +114,26 @@ TEST(Hub, RefusesWhoDoesNotKnowTheSecret) {
   std::vector<Socket> members;
   members.push_back(member(hub, 0, 1));
   expect_round(members, 0);
+}
+
+// As root, for another user has to be had.
+TEST(Hub, IsOfOneUserWithoutASecret) {
+  if (geteuid() != 0) GTEST_SKIP() << "not root";
+  const Hub hub(listen_at("127.0.0.1", 0, false), 1, "", 10);
+  const pid_t child = fork();
+  if (child == 0) {
+    if (setuid(65534) != 0) _exit(2);
+    std::string reason;
+    const Socket socket = Socket::connect("127.0.0.1", hub.port(), reason);
+    const Frame challenge = socket.receive_within(10, kLongestGreeting).value();
+    socket.send(hello_frame("", challenge.at(1), {0, 1, "another user's"}));
+    const Frame said = socket.receive_within(10, kLongestGreeting).value();
+    _exit(said.at(0) == "wrong" ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(join(connected(hub.port()), "", {0, 1, "a test's"}, 10).welcome);
 }
 
 TEST(Hub, AllocatesWhatComesNotWhatIsAnnounced) {

@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kAnswerSeconds = 2;  // the hub answers at once or never
 constexpr std::chrono::seconds kLookAtStop{1};
-constexpr std::chrono::seconds kDelay{1};  // of a wait's end: more is no wait
+constexpr std::chrono::seconds kHeldUp{1};  // of a wait's end: more is no wait
 
 }  // namespace
 
@@ -159,7 +159,7 @@ bool Processes::wait(std::unique_lock<std::mutex>& lock, double seconds,
     if (changed_.wait_until(lock, look, done)) return true;
     const auto now = Clock::now();
     // While this process was stopped, no answer could be read.
-    if (called_ && now - look > kDelay) *called_ += now - look;
+    if (called_ && now - look > kHeldUp) *called_ += now - look;
     if (now >= end) return false;
     if (called_ && now >= after(*called_, patience_)) {
       called_.reset();
