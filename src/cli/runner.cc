@@ -137,11 +137,17 @@ bool Runner::doubtful(const Record& record) {
          lockstep_.decided(options_.doubtful(record), "process 0 to judge a figure");
 }
 
+// What processes have alike of a case: they may have different numbers of devices of one kind.
+std::string shared_key(CaseId id) {
+  id.device = id.device.substr(0, id.device.find(':'));
+  return case_key(id);
+}
+
 // nullopt where the run stops, and in the other processes where process 0 has a record already.
 std::optional<Record> Runner::record_of(const Case& one) {
   const Record* before = earlier(one);
   const bool stop = tally_.interrupted || (options_.stop && options_.stop());
-  const Lockstep::Step step = lockstep_.next(case_key(one.id), {stop, before != nullptr});
+  const Lockstep::Step step = lockstep_.next(shared_key(one.id), {stop, before != nullptr});
   tally_.interrupted = step.stop;
   if (step.stop) return std::nullopt;
   std::optional<Record> record;

@@ -4,28 +4,83 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <sstream>
+
+#include "core/packing.h"
+
 namespace duet {
 namespace {
 
-// Without a line's end, which closes it in what ranks tell each other.
 std::string in_words(const Collective& c) {
   return fmt::format("{} of {} x {}, {}, root {}, counts [{}]", name(c.kind), c.count,
                      name(c.dtype), name(c.op), c.root, fmt::join(c.counts, ","));
 }
 
-// What all ranks bring beside the collective, which is one.
+// Where a rank's buffers lie: addresses mean something among the ranks of a process.
+struct Place {
+  int process = 0;
+  std::uintptr_t begin = 0;
+  std::uint64_t bytes = 0;
+
+  bool overlaps(const Place& other) const {
+    return process == other.process && bytes > 0 && other.bytes > 0 &&
+           begin < other.begin + other.bytes && other.begin < begin + bytes;
+  }
+};
+
+struct Places {
+  Place send, recv;
+};
+
+std::string text_of(const Rank& rank, const CollectiveBuffers& buffers) {
+  const Processes* processes = rank.team.processes();
+  return fmt::format("{} {} {} {} {}", processes == nullptr ? 0 : processes->index(),
+                     reinterpret_cast<std::uintptr_t>(buffers.send.data), buffers.send.bytes,
+                     reinterpret_cast<std::uintptr_t>(buffers.recv.data), buffers.recv.bytes);
+}
+
+Places places_of(const std::string& text) {
+  std::istringstream in(text);
+  Places places;
+  in >> places.send.process >> places.send.begin >> places.send.bytes >> places.recv.begin >>
+      places.recv.bytes;
+  places.recv.process = places.send.process;
+  return places;
+}
+
+// Ranks of one process may send from the same memory, but none may receive where another sends or
+// receives.
+void require_apart(const std::vector<Places>& all) {
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    for (std::size_t other = 0; other < all.size(); ++other) {
+      if (other == rank) continue;
+      const bool sends = all[rank].recv.overlaps(all[other].send);
+      if (!sends && (rank > other || !all[rank].recv.overlaps(all[other].recv))) continue;
+      throw BadArgument(
+          fmt::format("expected buffers of each rank's own: the receive buffer of rank {} overlaps "
+                      "the {} buffer of rank {}",
+                      rank, sends ? "send" : "receive", other));
+    }
+  }
+}
+
+// What all ranks bring beside the collective, which is one, and beside their buffers' places.
 std::vector<std::string> requests_of(const std::vector<std::string>& all) {
   std::vector<std::string> requests;
-  const std::string first = all.front().substr(0, all.front().find('\n'));
+  std::vector<Places> places;
+  std::string first;
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    const std::size_t end = all[rank].find('\n');
-    const std::string theirs = all[rank].substr(0, end);
+    const std::vector<std::string> fields = unpack(all[rank]);
+    const std::string& theirs = fields.at(0);
+    if (rank == 0) first = theirs;
     if (theirs != first) {
       throw BadArgument(fmt::format("ranks ask for different things: rank 0 for {}, rank {} for {}",
                                     first, rank, theirs));
     }
-    requests.push_back(all[rank].substr(end + 1));
+    places.push_back(places_of(fields.at(1)));
+    requests.push_back(fields.at(2));
   }
+  require_apart(places);
   return requests;
 }
 
@@ -59,8 +114,8 @@ void check_overlap(const Rank& rank, const Collective& c, const CollectiveBuffer
       name(c.kind), in_send ? "receive" : "send", expected, in_send ? "send" : "receive", offset));
 }
 
-}  // namespace
-
+// The buffers without what callers have behind them, large enough, of the rank's own device, and
+// apart from each other or in place.
 CollectiveBuffers checked_buffers(const Rank& rank, const Collective& collective,
                                   const CollectiveBuffers& buffers) {
   check(collective, rank.size);
@@ -72,16 +127,11 @@ CollectiveBuffers checked_buffers(const Rank& rank, const Collective& collective
   return own;
 }
 
+}  // namespace
+
 bool in_place(const CollectiveBuffers& buffers) {
   const Span &a = buffers.send, &b = buffers.recv;
   return a.bytes > 0 && b.bytes > 0 && a.data < b.data + b.bytes && b.data < a.data + a.bytes;
-}
-
-Team::Gathered agree(Rank& rank, const Collective& collective, const Team::Make& make,
-                     double deadline_seconds) {
-  const Team::Make bring = [&] { return in_words(collective) + '\n' + make(); };
-  return rank.team.gather_as<std::vector<std::string>>(
-      rank, bring, "all ranks to plan a collective", requests_of, deadline_seconds);
 }
 
 std::unique_ptr<CollectivePlan> CollectiveSession::plan(Rank& rank, const Collective& collective,
@@ -89,13 +139,15 @@ std::unique_ptr<CollectivePlan> CollectiveSession::plan(Rank& rank, const Collec
   std::unique_ptr<CollectivePlan> made;
   rank.team.all_or_none(rank, "all ranks to have planned a collective", [&] {
     CollectiveBuffers own;
-    const auto requests = agree(rank, collective, [&] {
+    const Team::Make bring = [&] {
       own = checked_buffers(rank, collective, buffers);
       if (const auto skipped = unsupported(collective, in_place(own))) {
         throw Unavailable(fmt::format("{}: {}", name(collective.kind), skipped->reason));
       }
-      return request(rank, collective, own);
-    });
+      return pack({in_words(collective), text_of(rank, own), request(rank, collective, own)});
+    };
+    const auto requests = rank.team.gather_as<std::vector<std::string>>(
+        rank, bring, "all ranks to plan a collective", requests_of);
     made = make_plan(rank, collective, own, *requests);
   });
   return made;

@@ -270,6 +270,36 @@ TEST_P(Placings, OverlapIsInPlaceOrRefusedOnAllRanks) {
 
 INSTANTIATE_TEST_SUITE_P(Communicator, Placings, ::testing::Values("dma", "kernel"));
 
+// Where a rank receives no other may send or receive; all may send from the same memory.
+TEST(Communicator, RefusesToReceiveIntoAnotherRanksBuffer) {
+  Communicator communicator({"host:3", "dma"});
+  std::vector<std::int32_t> sent(10, 7), shared(50);
+  const auto refused = [&](std::int32_t* of_rank_1, std::int32_t* of_rank_2,
+                           const std::string& text) {
+    communicator.each([&](LocalRank& rank) {
+      std::vector<std::int32_t> own(30);
+      std::int32_t* const received[] = {own.data(), of_rank_1, of_rank_2};
+      refuses<BadArgument>(
+          [&] { rank.plan(of(Kind::all_gather, 10), sent.data(), received[rank.index()]); }, text);
+      EXPECT_NO_THROW(rank.plan(of(Kind::all_gather, 10), sent.data(), own.data()));
+    });
+  };
+  refused(shared.data(), shared.data() + 20,
+          "the receive buffer of rank 1 overlaps the receive buffer of rank 2");
+  sent.resize(40);
+  refused(shared.data(), sent.data() + 9, "in place, the send buffer at byte 80");
+  communicator.each([&](LocalRank& rank) {
+    std::vector<std::int32_t> own(30), whole(30);
+    const std::int32_t* send = rank.index() == 1 ? shared.data() : own.data();
+    refuses<BadArgument>(
+        [&] {
+          rank.plan(of(Kind::all_gather, 10), send,
+                    rank.index() == 2 ? shared.data() + 9 : whole.data());
+        },
+        "the receive buffer of rank 2 overlaps the send buffer of rank 1");
+  });
+}
+
 // The engines get no more of a buffer than the collective uses.
 TEST(Communicator, LeavesWhatLiesBehindABuffer) {
   for (const char* engine : {"host", "dma", "kernel"}) {

@@ -17,17 +17,21 @@ fail() {
   failures=$((failures + 1))
 }
 
+devices=()  # by process, where they differ
+
 # start SIZE ARGUMENT...: that many processes by their variables, in the background; pids in pids.
 start() {
-  local size=$1 rank
+  local size=$1 rank device
   shift
   rm -f out.* err.*
   port=$((port + 1))
   pids=()
   for ((rank = 0; rank < size; ++rank)); do
+    device=()
+    [[ ${#devices[@]} == 0 ]] || device=(--device "${devices[rank]}")
     MASTER_ADDR=127.0.0.1 MASTER_PORT=$port RANK=$rank WORLD_SIZE=$size \
       DUET_TUNING=$folder/tuning.$rank.json \
-      timeout 100 "$program" collective "$@" > out.$rank 2> err.$rank &
+      timeout 100 "$program" collective "$@" "${device[@]}" > out.$rank 2> err.$rank &
     pids+=($!)
   done
 }
@@ -60,6 +64,15 @@ says out.0 "threads of one process, not 3"
 [[ $(grep -c '"type":"environment"' a.jsonl) == 1 ]] || fail "one environment"
 [[ $(grep -c '"outcome":"skipped"' a.jsonl) == 2 ]] || fail "a record a case"
 says a.jsonl '"processes":3'
+
+# What the processes see of their links differs: all go by the same.
+devices=(host:2 host)
+start 2 broadcast,reduce_scatter --engine dma,kernel -b 9M --iterations 3 --warm-up 0 \
+  --json unequal.jsonl
+all_end_with 0
+spoken_once
+[[ $(grep -c '"ranks":3.*"verified":true' unequal.jsonl) == 8 ]] || fail "unequal devices"
+devices=()
 
 # Process 0 tunes, and its file holds for all: that of another process is not even read.
 start 2 all_gather --tune -b 64K -e 128K --iterations 3 --warm-up 0
