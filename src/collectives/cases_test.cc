@@ -79,21 +79,78 @@ Finished finished_at(const char* engine, std::int64_t bytes, double seconds) {
           cost};
 }
 
-TEST(Crossover, IsWhereOneStaysAhead) {
-  const std::vector<Measurement> results = conclude_collectives(
-      {finished_at("a", 1, 1), finished_at("b", 1, 2), finished_at("a", 2, 2),
-       finished_at("b", 2, 2), finished_at("a", 4, 4), finished_at("b", 4, 5),
-       finished_at("a", 8, 8), finished_at("b", 8, 8), finished_at("a", 16, 16),
-       finished_at("b", 16, 8), finished_at("b", 32, 16)});
-  ASSERT_GE(results.size(), 1u);
-  EXPECT_EQ(results[0].id.benchmark, "collective_crossover");
-  EXPECT_EQ(results[0].id.engine, "b");
-  EXPECT_EQ(std::get<std::string>(results[0].id.axes.back().second), "a");
-  const auto& rates = results[0].rates;
-  EXPECT_EQ(rates[0], (std::pair<std::string, double>{"crossover_bytes", 8}));
-  EXPECT_EQ(rates[1].second, 1);
-  EXPECT_EQ(rates[2].second, 16);
-  EXPECT_EQ(rates[3].second, 2);
+struct LeadSeen {
+  std::string engine, against;
+  std::int64_t first, last;
+  double times;
+};
+
+std::vector<LeadSeen> leads(const std::vector<Finished>& finished) {
+  std::vector<LeadSeen> seen;
+  for (const Measurement& one : conclude_collectives(finished)) {
+    if (one.id.benchmark != "collective_crossover") continue;
+    EXPECT_EQ(one.rates[0].first, "crossover_bytes");
+    EXPECT_EQ(one.rates[1].first, "last_bytes");
+    EXPECT_EQ(one.rates[4].first, "times_as_fast");
+    seen.push_back({one.id.engine, std::get<std::string>(one.id.axes.back().second),
+                    static_cast<std::int64_t>(one.rates[0].second),
+                    static_cast<std::int64_t>(one.rates[1].second), one.rates[4].second});
+  }
+  return seen;
+}
+
+void expect_lead(const LeadSeen& seen, const LeadSeen& expected) {
+  EXPECT_EQ(seen.engine, expected.engine);
+  EXPECT_EQ(seen.against, expected.against);
+  EXPECT_EQ(seen.first, expected.first);
+  EXPECT_EQ(seen.last, expected.last);
+  EXPECT_DOUBLE_EQ(seen.times, expected.times);
+}
+
+TEST(Crossover, IsWhereOneIsTheFastest) {
+  const auto seen = leads({finished_at("a", 1, 1), finished_at("b", 1, 2), finished_at("a", 2, 2),
+                           finished_at("b", 2, 2), finished_at("a", 4, 4), finished_at("b", 4, 5),
+                           finished_at("a", 8, 8), finished_at("b", 8, 8), finished_at("a", 16, 16),
+                           finished_at("b", 16, 8), finished_at("b", 32, 16)});
+  ASSERT_EQ(seen.size(), 2u);
+  expect_lead(seen[0], {"a", "b", 1, 4, 1.25});
+  expect_lead(seen[1], {"b", "a", 16, 16, 2});
+}
+
+TEST(Crossover, IsAgainstTheFastestOther) {
+  const auto seen = leads({finished_at("a", 1, 9), finished_at("b", 1, 6), finished_at("c", 1, 3),
+                           finished_at("a", 2, 2), finished_at("b", 2, 6), finished_at("c", 2, 8)});
+  ASSERT_EQ(seen.size(), 2u);
+  expect_lead(seen[0], {"c", "b", 1, 1, 2});
+  expect_lead(seen[1], {"a", "b", 2, 2, 3});
+}
+
+TEST(Crossover, EndsWhereTheLeaderFallsBehind) {
+  // At 2 two others are level, and the leader of 1 and 4 is far behind them.
+  const auto seen = leads({finished_at("a", 1, 1), finished_at("b", 1, 2), finished_at("c", 1, 2),
+                           finished_at("a", 2, 4), finished_at("b", 2, 2), finished_at("c", 2, 2),
+                           finished_at("a", 4, 1), finished_at("b", 4, 2), finished_at("c", 4, 2)});
+  ASSERT_EQ(seen.size(), 2u);
+  EXPECT_EQ(seen[0].last, 1);
+  EXPECT_EQ(seen[1].first, 4);
+}
+
+TEST(Crossover, NeedsMoreThanTheIntervalsAndOnePerCent) {
+  Finished wide = finished_at("b", 1, 1.2);
+  wide.low_seconds = 0.99;
+  wide.high_seconds = 1.3;
+  EXPECT_TRUE(leads({finished_at("a", 1, 1), wide}).empty());
+  wide.low_seconds = 1.1;
+  EXPECT_EQ(leads({finished_at("a", 1, 1), wide}).size(), 1u);
+  EXPECT_TRUE(leads({finished_at("a", 1, 1), finished_at("b", 1, 1.005)}).empty());
+}
+
+TEST(Crossover, LeavesOutAutoBesideWhatItChooses) {
+  const auto seen =
+      leads({finished_at("auto", 1, 1), finished_at("dma", 1, 1), finished_at("nccl", 1, 2)});
+  ASSERT_EQ(seen.size(), 1u);
+  expect_lead(seen[0], {"dma", "nccl", 1, 1, 2});
+  EXPECT_EQ(leads({finished_at("auto", 1, 1), finished_at("nccl", 1, 2)}).size(), 1u);
 }
 
 TEST(Crossover, CurvesHaveLatencyAndBandwidth) {

@@ -1,7 +1,9 @@
-// Curves by everything but the size, and two engines' held against each other; see crossover.h.
+// Curves by everything but the size, and who leads at which sizes; see crossover.h.
 #include "collectives/crossover.h"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -10,9 +12,11 @@
 namespace duet {
 namespace {
 
+constexpr double kLeastLead = 1.01;
+
 struct Point {
   double bytes = 0;
-  double seconds = 0;
+  double seconds = 0, low = 0, high = 0;  // the median and its interval
   double bus_bytes = 0;
 };
 
@@ -41,7 +45,9 @@ std::vector<Curve> curves_of(const std::vector<Finished>& finished) {
   std::vector<Curve> curves;
   for (const Finished& one : finished) {
     if (one.id.benchmark != "collective" || one.median_seconds <= 0) continue;
-    Point point{0, one.median_seconds, one.cost.bus_bytes};
+    const bool known = one.high_seconds > 0;
+    Point point{0, one.median_seconds, known ? one.low_seconds : one.median_seconds,
+                known ? one.high_seconds : one.median_seconds, one.cost.bus_bytes};
     const CaseId id = without_bytes(one.id, point.bytes);
     const auto same = [&](const Curve& c) {
       return c.id.engine == id.engine && same_call(c.id, id);
@@ -57,48 +63,97 @@ std::vector<Curve> curves_of(const std::vector<Finished>& finished) {
   return curves;
 }
 
-// The times of two engines at the sizes that both have.
-struct Pair {
-  double bytes = 0, first = 0, second = 0;
+// One engine at one size.
+struct Entry {
+  const Curve* curve = nullptr;
+  Point point;
 };
-std::vector<Pair> common(const Curve& first, const Curve& second) {
-  std::vector<Pair> pairs;
-  for (const Point& a : first.points) {
-    for (const Point& b : second.points) {
-      if (a.bytes == b.bytes) pairs.push_back({a.bytes, a.seconds, b.seconds});
-    }
-  }
-  return pairs;
+
+bool ahead(const Point& first, const Point& second) {
+  return first.high < second.low && second.seconds >= kLeastLead * first.seconds;
 }
 
-// `pairs` have the winner's times first.
-Measurement crossover(const CaseId& winner, const std::string& against,
-                      const std::vector<Pair>& pairs) {
-  std::size_t from = pairs.size() - 1;
-  while (from > 0 && pairs[from - 1].first <= pairs[from - 1].second) --from;
-  Measurement result;
-  result.id = winner;
-  result.id.benchmark = "collective_crossover";
-  result.id.axes.emplace_back("against", against);
-  result.rates = {{"crossover_bytes", pairs[from].bytes},
-                  {"smallest_bytes", pairs.front().bytes},
-                  {"largest_bytes", pairs.back().bytes},
-                  {"times_as_fast", pairs.back().second / pairs.back().first}};
-  return result;
+// All engines of a call at each size that several were measured at, the fastest first.
+std::map<double, std::vector<Entry>> ranking(const std::vector<const Curve*>& call) {
+  std::map<double, std::vector<Entry>> sizes;
+  for (const Curve* curve : call) {
+    for (const Point& point : curve->points) sizes[point.bytes].push_back({curve, point});
+  }
+  for (auto size = sizes.begin(); size != sizes.end();) {
+    std::sort(size->second.begin(), size->second.end(),
+              [](const Entry& a, const Entry& b) { return a.point.seconds < b.point.seconds; });
+    size = size->second.size() < 2 ? sizes.erase(size) : std::next(size);
+  }
+  return sizes;
+}
+
+// Sizes over which one engine leads.
+struct Lead {
+  const Curve* leader = nullptr;
+  double first = 0, last = 0;
+  const Curve* other = nullptr;  // the fastest other at the last size
+  double times = 0;
+};
+
+// Does the leader keep up with the fastest of a size at which nobody is ahead?
+bool keeps_up(const Lead& lead, const std::vector<Entry>& entries) {
+  const auto own = std::find_if(entries.begin(), entries.end(),
+                                [&](const Entry& one) { return one.curve == lead.leader; });
+  return own != entries.end() && !ahead(entries[0].point, own->point);
+}
+
+std::vector<Lead> leads_of(const std::map<double, std::vector<Entry>>& sizes) {
+  std::vector<Lead> leads;
+  bool going_on = false;
+  for (const auto& [bytes, entries] : sizes) {
+    const Entry &best = entries[0], &second = entries[1];
+    if (!ahead(best.point, second.point)) {
+      going_on = going_on && keeps_up(leads.back(), entries);
+      continue;
+    }
+    if (!going_on || leads.back().leader != best.curve) leads.push_back({best.curve, bytes});
+    going_on = true;
+    leads.back().last = bytes;
+    leads.back().other = second.curve;
+    leads.back().times = second.point.seconds / best.point.seconds;
+  }
+  return leads;
+}
+
+bool has_engine(const std::vector<const Curve*>& call, const char* engine) {
+  return std::any_of(call.begin(), call.end(),
+                     [&](const Curve* one) { return one->id.engine == engine; });
+}
+
+std::vector<const Curve*> competitors(const std::vector<Curve>& curves, const Curve& first) {
+  std::vector<const Curve*> call;
+  for (const Curve& curve : curves) {
+    if (same_call(curve.id, first.id)) call.push_back(&curve);
+  }
+  if (has_engine(call, "dma") || has_engine(call, "kernel")) {
+    call.erase(std::remove_if(call.begin(), call.end(),
+                              [](const Curve* one) { return one->id.engine == "auto"; }),
+               call.end());
+  }
+  return call;
 }
 
 void add_crossovers(const std::vector<Curve>& curves, std::vector<Measurement>& results) {
-  for (std::size_t i = 0; i < curves.size(); ++i) {
-    for (std::size_t j = i + 1; j < curves.size(); ++j) {
-      if (!same_call(curves[i].id, curves[j].id)) continue;
-      std::vector<Pair> pairs = common(curves[i], curves[j]);
-      if (pairs.empty()) continue;
-      const bool first = pairs.back().first <= pairs.back().second;
-      if (!first) {
-        for (Pair& each : pairs) std::swap(each.first, each.second);
-      }
-      const Curve& winner = curves[first ? i : j];
-      results.push_back(crossover(winner.id, curves[first ? j : i].id.engine, pairs));
+  for (const Curve& curve : curves) {
+    const auto same = [&](const Curve& one) { return same_call(one.id, curve.id); };
+    if (&*std::find_if(curves.begin(), curves.end(), same) != &curve) continue;  // done already
+    const auto sizes = ranking(competitors(curves, curve));
+    for (const Lead& lead : leads_of(sizes)) {
+      Measurement result;
+      result.id = lead.leader->id;
+      result.id.benchmark = "collective_crossover";
+      result.id.axes.emplace_back("against", lead.other->id.engine);
+      result.rates = {{"crossover_bytes", lead.first},
+                      {"last_bytes", lead.last},
+                      {"smallest_bytes", sizes.begin()->first},
+                      {"largest_bytes", sizes.rbegin()->first},
+                      {"times_as_fast", lead.times}};
+      results.push_back(std::move(result));
     }
   }
 }
@@ -115,8 +170,16 @@ void add_fit(const Curve& curve, std::vector<Measurement>& results) {
   Measurement result;
   result.id = curve.id;
   result.id.benchmark = "collective_curve";
+  const std::string refused = refusal(*fit, size);
+  if (!refused.empty()) {
+    result.notes = {{"no_fit", refused}};
+    results.push_back(std::move(result));
+    return;
+  }
   result.rates = {{"latency_us", fit->latency_seconds * 1e6},
                   {"asymptotic_gb_per_s", fit->bytes_per_second / 1e9},
+                  {"miss_percent", 100 * fit->worst_miss},
+                  {"beyond_best_percent", 100 * fit->beyond_best},
                   {"n_half_bytes", size * fit->half_bytes}};
   results.push_back(std::move(result));
 }

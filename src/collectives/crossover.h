@@ -1,5 +1,5 @@
-// What finished collectives say together: from which size on one engine is faster than another, and
-// the latency and bandwidth of each.
+// What finished collectives say together: which engine is the fastest at which sizes, and the
+// latency and bandwidth of each.
 #pragma once
 
 #include <vector>
@@ -8,11 +8,13 @@
 
 namespace duet {
 
-// collective_crossover: for each two engines the one that is ahead at the largest size, `against`
-// the other; crossover_bytes is the smallest measured size from which on it is at least as fast and
-// stays so, smallest_bytes and largest_bytes are the sizes that both were measured at, and
-// times_as_fast how far it is ahead at the largest. collective_curve: latency_us and the limit of
-// the bus bandwidth of each engine, as copy_curve (copy/fit.h).
+// collective_crossover: of each call, for each range of sizes, the engine that is the fastest of
+// all, `against` the fastest other. crossover_bytes and last_bytes are the first and the last
+// measured size of the range, at both of which it is ahead beyond the intervals of the two medians
+// and by 1% at least, and never behind so between them; smallest_bytes and largest_bytes are the
+// sizes that several engines were measured at, and times_as_fast how far it is ahead at the last.
+// `auto` does as another engine does, and takes no part where `dma` or `kernel` is there.
+// collective_curve: the line through each engine's bus bandwidth, as copy_curve (copy/fit.h).
 std::vector<Measurement> conclude_collectives(const std::vector<Finished>& finished);
 
 }  // namespace duet

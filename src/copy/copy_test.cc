@@ -61,6 +61,45 @@ TEST(Fit, FindsLatencyAndBandwidthOfAnExactLine) {
   EXPECT_LT(fit->bytes_50, fit->bytes_80);
 }
 
+TEST(Fit, SaysHowFarItIsFromItsPoints) {
+  std::vector<CopyPoint> points;
+  for (double bytes = 4096; bytes < 1e9; bytes *= 4) points.push_back({bytes, 8e-6 + bytes / 50e9});
+  const auto exact = fit_copy(points);
+  EXPECT_LT(exact->worst_miss, 1e-9);
+  EXPECT_LT(exact->beyond_best, 0.01);
+  EXPECT_EQ(refusal(*exact), "");
+  points[4].seconds *= 1.5;
+  const auto bent = fit_copy(points);
+  EXPECT_GT(bent->worst_miss, 0.1);
+  EXPECT_EQ(bent->worst_bytes, points[4].bytes);
+  EXPECT_EQ(refusal(*bent).find("the line misses 1 MiB by "), 0u) << refusal(*bent);
+  EXPECT_EQ(refusal(*bent, 2).find("the line misses 2 MiB by "), 0u) << refusal(*bent, 2);
+}
+
+TEST(Fit, IsRefusedFarBeyondItsPointsOrWithoutLatency) {
+  std::vector<CopyPoint> small, large;
+  for (double bytes = 4096; bytes < 1e5; bytes *= 2) small.push_back({bytes, 8e-6 + bytes / 50e9});
+  EXPECT_NE(refusal(*fit_copy(small)).find("times the best that was measured"), std::string::npos);
+  for (double bytes = 1e8; bytes < 2e9; bytes *= 2) large.push_back({bytes, 8e-6 + bytes / 50e9});
+  EXPECT_NE(refusal(*fit_copy(large)).find("no latency shows"), std::string::npos);
+  for (CopyPoint& point : large) point.seconds = std::pow(point.bytes, 1.02) / 50e9;
+  EXPECT_NE(refusal(*fit_copy(large)).find("no latency shows"), std::string::npos);
+}
+
+TEST(Curves, WithoutALineSayWhy) {
+  std::vector<Finished> finished;
+  for (std::int64_t bytes = 4096; bytes < 1 << 28; bytes *= 2) {
+    const double rate = bytes > 1 << 24 ? 5e9 : 50e9;  // slower once it leaves a cache
+    finished.push_back(
+        {{"copy", "somewhere", "duet", {{"bytes", bytes}}}, static_cast<double>(bytes) / rate, {}});
+  }
+  const auto curves = copy_curves(finished);
+  ASSERT_EQ(curves.size(), 1u);
+  EXPECT_TRUE(curves[0].rates.empty());
+  ASSERT_EQ(curves[0].notes.size(), 1u);
+  EXPECT_EQ(curves[0].notes[0].first, "no_fit");
+}
+
 TEST(Fit, NeedsACurve) {
   EXPECT_FALSE(fit_copy({{1, 1}, {2, 2}, {4, 4}}).has_value());
   EXPECT_FALSE(fit_copy({{8, 1}, {8, 1}, {8, 1}, {8, 1}}).has_value());

@@ -45,8 +45,15 @@ Measurement measurement(const Curve& curve, const CopyFit& fit) {
   Measurement result;
   result.id = curve.id;
   result.id.benchmark = "copy_curve";
+  const std::string refused = refusal(fit);
+  if (!refused.empty()) {
+    result.notes = {{"no_fit", refused}};
+    return result;
+  }
   result.rates = {{"latency_us", fit.latency_seconds * 1e6},
                   {"asymptotic_gb_per_s", curve.moved * fit.bytes_per_second / 1e9},
+                  {"miss_percent", 100 * fit.worst_miss},
+                  {"beyond_best_percent", 100 * fit.beyond_best},
                   {"n_half_bytes", fit.half_bytes}};
   const std::pair<const char*, double> shares[] = {{"bytes_50_percent", fit.bytes_50},
                                                    {"bytes_80_percent", fit.bytes_80},

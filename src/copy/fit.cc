@@ -1,13 +1,20 @@
 // The latency-bandwidth line through a curve of copies.
 #include "copy/fit.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+
+#include "core/units.h"
 
 namespace duet {
 namespace {
 
 constexpr std::size_t kFewestPoints = 4;
+constexpr double kMostMiss = 0.10;
+constexpr double kMostBeyond = 0.50;
+constexpr double kLeastLatency = 0.02;  // of the smallest size's time
 
 double rate(const CopyPoint& point) { return point.bytes / point.seconds; }
 
@@ -19,6 +26,24 @@ double size_reaching(const std::vector<CopyPoint>& points, double wanted) {
   const CopyPoint &below = points[first - 1], &above = points[first];
   const double share = (wanted - rate(below)) / (rate(above) - rate(below));
   return std::exp(std::log(below.bytes) + share * std::log(above.bytes / below.bytes));
+}
+
+// Shares to 0.01%.
+double rounded(double share) { return std::round(1e4 * share) / 1e4; }
+
+void hold_against(const std::vector<CopyPoint>& points, CopyFit& fit) {
+  double best = 0;
+  for (const CopyPoint& p : points) {
+    best = std::max(best, rate(p));
+    const double line = fit.latency_seconds + p.bytes / fit.bytes_per_second;
+    const double miss = std::abs(line / p.seconds - 1);
+    if (miss < fit.worst_miss) continue;
+    fit.worst_miss = miss;
+    fit.worst_bytes = p.bytes;
+  }
+  fit.worst_miss = rounded(fit.worst_miss);
+  fit.beyond_best = rounded(std::max(0.0, fit.bytes_per_second / best - 1));
+  fit.smallest_seconds = points.front().seconds;
 }
 
 }  // namespace
@@ -56,7 +81,26 @@ std::optional<CopyFit> fit_copy(std::vector<CopyPoint> points) {
   fit.bytes_50 = size_reaching(points, 0.5 / slope);
   fit.bytes_80 = size_reaching(points, 0.8 / slope);
   fit.bytes_90 = size_reaching(points, 0.9 / slope);
+  hold_against(points, fit);
   return fit;
+}
+
+std::string refusal(const CopyFit& fit, double size) {
+  if (fit.worst_miss > kMostMiss) {
+    return fmt::format(
+        "the line misses {} by {:.0f}%, where {:.0f}% is the most",
+        format_bytes(static_cast<std::uint64_t>(std::llround(size * fit.worst_bytes))),
+        100 * fit.worst_miss, 100 * kMostMiss);
+  }
+  if (fit.beyond_best > kMostBeyond) {
+    return fmt::format(
+        "its limit is {:.1f} times the best that was measured, where {:.1f} is the most: larger "
+        "sizes are needed",
+        1 + fit.beyond_best, 1 + kMostBeyond);
+  }
+  const double least = std::max(fit.worst_miss, kLeastLatency) * fit.smallest_seconds;
+  if (fit.latency_seconds < least) return "no latency shows: smaller sizes are needed";
+  return "";
 }
 
 }  // namespace duet

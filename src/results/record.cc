@@ -201,7 +201,10 @@ Finished finished_of(const Record& record) {
   Finished finished;
   finished.id = case_of(record);
   if (outcome_of(record) != Outcome::measured) return finished;
-  finished.median_seconds = get<double>(field(record, "seconds"), "median");
+  const Record& seconds = field(record, "seconds");
+  finished.median_seconds = get<double>(seconds, "median");
+  finished.low_seconds = get<double>(seconds, "ci_low");
+  finished.high_seconds = get<double>(seconds, "ci_high");
   const Record& cost = field(record, "cost");
   finished.cost.flop = get<double>(cost, "flop");
   finished.cost.memory_bytes = get<double>(cost, "memory_bytes");

@@ -49,6 +49,8 @@ struct Finished {
   CaseId id;
   double median_seconds = 0;  // 0: skipped
   Cost cost;
+  // The median's confidence interval; 0: not known.
+  double low_seconds = 0, high_seconds = 0;
 };
 
 // What a benchmark registers: its cases, and what follows from them when they are done (a fitted

@@ -126,6 +126,20 @@ class Sheet {
   std::vector<Row> rows_;
 };
 
+// "from 64 KiB to 1 MiB", of the sizes of a collective_crossover.
+std::string range_text(const Record& rates) {
+  const auto bytes = [&](const char* name) { return rates.value(name, 0.0); };
+  const auto shown = [&](const char* name) { return rate_text(name, bytes(name)); };
+  const bool from_smallest = bytes("crossover_bytes") <= bytes("smallest_bytes");
+  const bool to_largest = bytes("last_bytes") >= bytes("largest_bytes");
+  if (from_smallest && to_largest) return "at every size";
+  if (bytes("crossover_bytes") == bytes("last_bytes"))
+    return "at " + shown("last_bytes") + " alone";
+  if (to_largest) return "from " + shown("crossover_bytes") + " on";
+  if (from_smallest) return "up to " + shown("last_bytes");
+  return "from " + shown("crossover_bytes") + " to " + shown("last_bytes");
+}
+
 }  // namespace
 
 std::string collective_tables(const std::vector<Record>& results) {
@@ -156,14 +170,11 @@ std::string crossover_lines(const std::vector<Record>& results) {
       call += (call.empty() || word.empty() ? "" : " ") + word;
     }
     if (axis(id, "in_place", "false") == "true") call += " in place";
-    const auto bytes = [&](const char* name) { return record["rates"].value(name, 0.0); };
-    const bool always = bytes("crossover_bytes") <= bytes("smallest_bytes");
-    const std::string from =
-        always ? "at every size"
-               : "from " + rate_text("crossover_bytes", bytes("crossover_bytes")) + " on";
-    text += fmt::format("  {}: {} is at least as fast as {} {}, {:.2f} times at {}\n", call,
-                        id.engine, axis(id, "against", ""), from, bytes("times_as_fast"),
-                        rate_text("largest_bytes", bytes("largest_bytes")));
+    const Record& rates = record["rates"];
+    text +=
+        fmt::format("  {}: {} is the fastest {}, {:.2f} times {} at {}\n", call, id.engine,
+                    range_text(rates), rates.value("times_as_fast", 0.0), axis(id, "against", ""),
+                    rate_text("last_bytes", rates.value("last_bytes", 0.0)));
   }
   return text.empty() ? "" : "\n" + text;
 }

@@ -26,6 +26,19 @@ std::string interval(const Record& seconds) {
   return median > 0 ? fmt::format("{:.1f}%", 50 * width / median) : "";
 }
 
+// Of a curve that no line describes: what it is of, and why.
+std::string no_fit_line(const AxisColumns& axes, const Record& record) {
+  const std::vector<Column> columns = axes.columns();
+  const std::vector<std::string> cells = axes.cells(case_of(record));
+  std::string of;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (!cells[i].empty())
+      of += fmt::format("{}{} {}", of.empty() ? "" : ", ", columns[i].heading, cells[i]);
+  }
+  return fmt::format("  no fit{}{}: {}\n", of.empty() ? "" : " of ", of,
+                     record["notes"]["no_fit"].get<std::string>());
+}
+
 std::string without_numbers(const std::string& text) {
   std::string out;
   bool in_number = false;
@@ -117,10 +130,15 @@ std::string ConsoleWriter::summary(const std::string& benchmark) const {
     }
   }
   const AxisColumns axes(cases, benchmark == "fabric_recommendation" ? "mode" : "");
+  std::string without;
   std::vector<Column> columns = axes.columns();
   for (const std::string& rate : rates) columns.push_back({rate_heading(rate), Align::right});
   std::vector<std::vector<std::string>> rows;
   for (const Record* record : derived) {
+    if ((*record)["notes"].contains("no_fit")) {
+      without += no_fit_line(axes, *record);
+      continue;
+    }
     rows.push_back(axes.cells(case_of(*record)));
     for (const std::string& rate : rates) {
       const auto found = (*record)["rates"].find(rate);
@@ -128,7 +146,8 @@ std::string ConsoleWriter::summary(const std::string& benchmark) const {
       rows.back().push_back(there ? rate_text(rate, found->get<double>()) : "");
     }
   }
-  return fmt::format("\n  {}: {}\n", benchmark, axes.shared()) + table(columns, rows, "  ");
+  return fmt::format("\n  {}: {}\n", benchmark, axes.shared()) +
+         (rows.empty() ? "" : table(columns, rows, "  ")) + without;
 }
 
 std::string ConsoleWriter::summaries() const {

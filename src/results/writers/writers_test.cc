@@ -112,6 +112,13 @@ TEST(Console, ShowsWhatFollowsFromCases) {
                       " 512.0 KiB\n"),
             std::string::npos)
       << text;
+  fit.rates.clear();
+  fit.notes = {{"no_fit", "no latency shows"}};
+  const std::string without =
+      shown({make_record(copied(copy_case(4096, 0, 1), 0.5)), make_record(fit)});
+  EXPECT_NE(without.find("  copy_curve: engine duet, kind peer\n  no fit: no latency shows\n"),
+            std::string::npos)
+      << without;
 }
 
 TEST(Csv, HasStableColumnsAndQuotes) {
@@ -200,6 +207,7 @@ TEST(CollectiveTable, HasEnginesBesideEachOther) {
   crossover["case"] = {
       {"collective", "all_gather"}, {"type", "fp32"}, {"in_place", false}, {"against", "nccl"}};
   crossover["rates"] = {{"crossover_bytes", 8192},
+                        {"last_bytes", 1048576},
                         {"smallest_bytes", 4096},
                         {"largest_bytes", 1048576},
                         {"times_as_fast", 1.5}};
@@ -218,7 +226,7 @@ TEST(CollectiveTable, HasEnginesBesideEachOther) {
   EXPECT_EQ(collective_tables(records),
             "\n  all_gather, GB/s, 2 ranks\n" + lines[0] + lines[1] + lines[2]);
   EXPECT_EQ(crossover_lines(records),
-            "\n  all_gather fp32: dma is at least as fast as nccl from 8.000 KiB on, 1.50 times at "
+            "\n  all_gather fp32: dma is the fastest from 8.000 KiB on, 1.50 times nccl at "
             "1.000 MiB\n");
 }
 

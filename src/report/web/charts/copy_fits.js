@@ -11,8 +11,12 @@ export { section };
 
 const above = ({ fit, bound }) => bound > 0 && fit.rates.asymptotic_gb_per_s > bound;
 
+const byOf = (one, mode) =>
+  [one.case.executor, one.case.issue, launch(one.case), mode(one)].filter(Boolean).join(' ');
+
 export function panels(model) {
-  const all = copyCurves(model).flatMap(([, curves]) => curves.filter((one) => one.fit));
+  const curves = copyCurves(model).flatMap(([, some]) => some);
+  const all = curves.filter((one) => one.fit);
   if (!all.length) return [];
   const labels = placeLabels(all.map((one) => one.place));
   const several = labels.size > 1;
@@ -20,6 +24,7 @@ export function panels(model) {
   const names = [
     'Latency, us',
     'Limit, GB/s',
+    'Worst miss',
     'n1/2',
     '50% from',
     '80% from',
@@ -34,15 +39,13 @@ export function panels(model) {
   const rows = all.map((one) => {
     const { latency_us: latency, asymptotic_gb_per_s: limit, ...sizes } = one.fit.rates;
     const from = [50, 80, 90].map((share) => fittedBytes(sizes[`bytes_${share}_percent`]));
-    const by = [one.case.executor, one.case.issue, launch(one.case), mode(one)]
-      .filter(Boolean)
-      .join(' ');
     return [
       ...(several ? [labels.get(one.place)] : []),
       copyTitle(one.case),
-      by,
+      byOf(one, mode),
       number(latency),
       number(limit) + (above(one) ? ' *' : ''),
+      percent(one.miss),
       fittedBytes(sizes.n_half_bytes),
       ...from,
       number(one.best),
@@ -50,7 +53,8 @@ export function panels(model) {
     ];
   });
   const caption =
-    'seconds = latency + bytes / limit, fitted to each curve; n1/2 is the size that reaches half of ' +
+    'seconds = latency + bytes / limit, fitted to each curve and within 10% of all its points (worst ' +
+    'miss), with a limit at most 50% over the best that was measured; n1/2 is the size that reaches half of ' +
     'the limit, and from the other sizes on the measured curve stays above that share of it.' +
     (all.some(above) ? ' * Above the roofline: the line does not fit the largest copies.' : '');
   return [
@@ -58,7 +62,9 @@ export function panels(model) {
       id: 'copy-fits',
       title: 'Fitted lines',
       caption,
-      findings: [],
+      findings: curves
+        .filter((one) => one.noFit)
+        .map((one) => `No line through ${copyTitle(one.case)} by ${byOf(one, mode)}: ${one.noFit}.`),
       span: 'full',
       table: { columns, rows },
     },

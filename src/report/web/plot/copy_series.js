@@ -1,5 +1,5 @@
 // Copies as curves over size: which records make one, and the line that was fitted through it.
-import { pathText } from '../format.js';
+import { number, pathText, percent } from '../format.js';
 import { groupBy } from '../model.js';
 import { boundOf, fastestCopy, hostMemory, wayOrder } from './copies.js';
 
@@ -37,11 +37,31 @@ function fitOf(fits, record) {
   return fits.find((fit) => key(fit) === key(record));
 }
 
+const MOST_MISS = 0.1;
+const MOST_BEYOND = 0.5;
+
+/**
+ * A line is shown where it is near its points: journals of earlier builds have others as well.
+ * @returns {{fit?: Object, miss?: number, noFit?: string}} the record, the largest relative distance
+ *     of the line from a point, or why there is no line
+ */
+function believed(fit, points, best) {
+  if (!fit || fit.notes?.no_fit) return { noFit: fit?.notes.no_fit };
+  const { latency_us: latency, asymptotic_gb_per_s: limit } = fit.rates;
+  const missOf = ({ rates, seconds }) =>
+    Math.abs(latency / 1e6 / seconds.median + rates.gb_per_s / limit - 1);
+  const miss = Math.max(...points.map(missOf));
+  if (miss > MOST_MISS) return { noFit: `the line misses a size by ${percent(miss)}` };
+  if (limit > (1 + MOST_BEYOND) * best)
+    return { noFit: `its limit is ${number(limit / best)} times the best that was measured` };
+  return latency > 0 ? { fit, miss } : { noFit: 'no latency shows' };
+}
+
 /**
  * A curve a place, executor, issue and launch.
- * @returns {Object[]} { place, case, mode, path, points, best, bound, fit }: `points` are records
- *     by size, `best` GB/s, `bound` that of the largest copy that has one, `fit` a copy_curve record
- *     or undefined
+ * @returns {Object[]} { place, case, mode, path, points, best, bound, fit, miss, noFit }: `points`
+ *     are records by size, `best` GB/s, `bound` that of the largest copy that has one, `fit` a
+ *     copy_curve record that describes them within `miss`, or undefined, and `noFit` says why
  */
 function curvesOf(records, fits) {
   const curves = [];
@@ -49,15 +69,16 @@ function curvesOf(records, fits) {
     const { path, records: points } = longestPath(some);
     if (points.length < 2) continue;
     const last = points.at(-1);
+    const best = fastestCopy(points).rates.gb_per_s;
     curves.push({
       place: last.place,
       case: last.case,
       mode: last.mode,
       path,
       points,
-      best: fastestCopy(points).rates.gb_per_s,
+      best,
       bound: points.map(boundOf).filter(Boolean).at(-1),
-      fit: fitOf(fits, last),
+      ...believed(fitOf(fits, last), points, best),
     });
   }
   return curves;
