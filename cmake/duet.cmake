@@ -18,6 +18,11 @@ set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
 set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
 set(CMAKE_INSTALL_RPATH "$ORIGIN;$ORIGIN/..")  # programs beside libduet, tests and modules below it
 
+# What has no loops over data; make builds it with -O1, in a quarter less time.
+set(DUET_PLAIN_PARTS "^(calibration|overlap|report|results|verdict)$")
+set(DUET_PLAIN_OPTIMISATION "" CACHE STRING
+    "How the command line and parts without loops over data are optimised; empty: as all else")
+
 set(DUET_TEST_OPTIMISATION -O1)  # what takes time in a test is the library's code
 set(DUET_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Werror)
 if(DUET_SANITIZE)
@@ -48,6 +53,9 @@ function(duet_part name)
   target_compile_options(duet_${name} PRIVATE ${DUET_WARNINGS})
   target_link_libraries(duet_${name} PRIVATE fmt::fmt nlohmann_json::nlohmann_json)
   target_link_libraries(libduet PRIVATE duet_${name})
+  if(name MATCHES "${DUET_PLAIN_PARTS}")
+    target_compile_options(duet_${name} PRIVATE ${DUET_PLAIN_OPTIMISATION})
+  endif()
   if(DUET_SANITIZE AND name MATCHES "^(calibration|fabric|overlap|report|results|verdict)$")
     target_compile_options(duet_${name} PRIVATE -O0)  # built in half the time, and no loops over data
   endif()
