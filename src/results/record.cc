@@ -53,9 +53,11 @@ Record start(const CaseId& id) {
 double rounded(double value) { return std::strtod(fmt::format("{:.9g}", value).c_str(), nullptr); }
 
 Record seconds_to_json(const Summary& s, const std::string& stopped_by) {
-  return {{"median", rounded(s.median)}, {"mean", rounded(s.mean)},       {"min", rounded(s.min)},
-          {"p5", rounded(s.p5)},         {"p95", rounded(s.p95)},         {"p99", rounded(s.p99)},
-          {"ci_low", rounded(s.ci_low)}, {"ci_high", rounded(s.ci_high)}, {"n", s.n},
+  return {{"median", rounded(s.median)},     {"mean", rounded(s.mean)},
+          {"min", rounded(s.min)},           {"p5", rounded(s.p5)},
+          {"p95", rounded(s.p95)},           {"p99", rounded(s.p99)},
+          {"ci_low", rounded(s.ci_low)},     {"ci_high", rounded(s.ci_high)},
+          {"widening", rounded(s.widening)}, {"n", s.n},
           {"stopped_by", stopped_by}};
 }
 

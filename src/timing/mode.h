@@ -21,6 +21,9 @@ struct Mode {
   int warm_up_iterations = 0;  // above 0: so many, instead of the seconds
   double seconds = 0.5;        // of measuring, at most (at_least, sustained: at least)
   int min_iterations = 9;
+  // adaptive: taken also past `seconds`, up to four times of it. Of fewer samples the interval is
+  // wide, since they do not show how alike neighbours are.
+  int fair_iterations = 24;
   int max_iterations = 2000;
   int iterations = 20;              // loop: calls a sample
   double relative_interval = 0.02;  // adaptive: stop when (ci_high - ci_low) / median is under this

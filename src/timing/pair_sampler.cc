@@ -136,7 +136,7 @@ Mode alone_mode(const PairMode& mode, const Machine& machine) {
   Mode alone;
   alone.warm_up_seconds = mode.warm_up_seconds;
   if (mode.warm_up_seconds <= 0) alone.warm_up_iterations = mode.warm_ups;
-  alone.min_iterations = mode.iterations;
+  alone.min_iterations = alone.fair_iterations = mode.iterations;
   if (machine.is_virtual()) alone.max_iterations = mode.iterations;
   alone.seconds = mode.seconds;
   alone.relative_interval = 0;

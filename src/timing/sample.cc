@@ -1,5 +1,6 @@
 // The measuring loop: warm up, sample, stop. It knows neither devices nor streams.
 #include <algorithm>
+#include <cmath>
 
 #include "timing/sampler.h"
 
@@ -14,6 +15,7 @@ constexpr double kGroupSeconds = 0.05;  // of calls between two events
 constexpr int kGroupIterations = 64;
 constexpr int kFewestSamples = 3;       // of works so slow that they overrun their time at once
 constexpr double kPatience = 10;        // times the time limit, before min_iterations is given up
+constexpr double kGrace = 4;            // times the time limit, before fair_iterations is given up
 constexpr double kWindowSeconds = 0.1;  // of one sample of a sustained run
 
 using Stop = std::function<bool()>;
@@ -80,12 +82,18 @@ void warm_up(Pace& pace, const Mode& mode, Sampling& out) {
   } while (!pace.over());
 }
 
-// The bootstrap costs a thousand sorts: asked only when the samples have grown by a quarter.
-bool worth_asking(std::size_t before, std::size_t now) { return 4 * now >= 5 * before; }
+// Each look at the interval is one more chance to stop while it is narrow by luck: the fewer, the
+// better.
+bool worth_asking(std::size_t before, std::size_t now) { return 2 * now >= 3 * before; }
+
+// A short series does not show what changes slowly, and looks steadier than it is. So many samples
+// may stop at the width that was asked for; fewer have to be narrower than that.
+constexpr double kSamplesForAskedWidth = 1024;
 
 bool narrow_enough(const std::vector<double>& samples, const Mode& mode) {
   const Summary s = summarise(samples);
-  return s.ci_high - s.ci_low <= mode.relative_interval * s.median;
+  const double share = std::sqrt(std::min(1.0, static_cast<double>(s.n) / kSamplesForAskedWidth));
+  return s.ci_high - s.ci_low <= share * mode.relative_interval * s.median;
 }
 
 // Why to stop, or "" to go on.
@@ -95,7 +103,8 @@ std::string reason_to_stop(const std::vector<double>& samples, double spent, con
   if (n >= mode.max_iterations) return "iterations";
   if (n >= kFewestSamples && spent >= kPatience * mode.seconds) return "time";
   if (n < mode.min_iterations) return "";
-  if (spent >= mode.seconds) return "time";
+  const bool enough = n >= mode.fair_iterations || spent >= kGrace * mode.seconds;
+  if (spent >= mode.seconds && enough) return "time";
   return ask_interval && narrow_enough(samples, mode) ? "interval" : "";
 }
 

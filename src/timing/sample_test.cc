@@ -65,6 +65,26 @@ TEST(Sample, NoisyWorkStopsByTime) {
   EXPECT_NEAR(static_cast<double>(s.samples.size()), 500, 60);
 }
 
+TEST(Sample, SlowWorkGetsAFairNumberOfSamplesWithinFourTimesItsTime) {
+  FakeTrial slow(0.05, 0.1), slower(0.15, 0.1);
+  const Sampling fair = sample(slow, Mode{});
+  EXPECT_EQ(fair.samples.size(), 24u);
+  EXPECT_EQ(fair.stopped_by, "time");
+  const Sampling few = sample(slower, Mode{});
+  EXPECT_LT(few.samples.size(), 24u);
+  EXPECT_GT(few.samples.size(), 9u);
+  EXPECT_EQ(few.stopped_by, "time");
+}
+
+TEST(Sample, FewSamplesStopOnlyWhereTheyAreMuchNarrowerThanAsked) {
+  FakeTrial steady(2e-3, 0.0005), noisy(2e-3, 0.01);
+  const Sampling few = sample(steady, Mode{}), many = sample(noisy, Mode{});
+  EXPECT_EQ(few.stopped_by, "interval");
+  EXPECT_LT(few.samples.size(), 64u);
+  EXPECT_EQ(many.stopped_by, "interval");
+  EXPECT_GT(many.samples.size(), 64u);
+}
+
 TEST(Sample, MaxIterationsHold) {
   FakeTrial trial(1e-6, 0.3);
   Mode mode;

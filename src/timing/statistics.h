@@ -11,14 +11,17 @@ struct Summary {
   double median = 0, mean = 0, min = 0, max = 0;
   double p5 = 0, p95 = 0, p99 = 0;
   double ci_low = 0, ci_high = 0;  // 95% confidence interval of the median
+  // The interval's width over that for as many independent samples: what their correlation, or the
+  // doubt about it, costs.
+  double widening = 0;
 };
 
 // Quantile q in [0, 1] of sorted values, by linear interpolation between order statistics (type 7
 // of Hyndman and Fan, Sample quantiles in statistical packages, 1996). Throws BadArgument if empty.
 double quantile(const std::vector<double>& sorted, double q);
 
-// Empty samples give an all-zero summary with n = 0. The interval is a percentile bootstrap with
-// 1,000 resamples of a fixed seed, so that equal samples give equal summaries.
+// Empty samples give an all-zero summary with n = 0. The samples are in the order in which they
+// were taken: the interval depends on it (median_interval.h).
 Summary summarise(std::vector<double> samples);
 
 }  // namespace duet

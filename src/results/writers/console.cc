@@ -23,7 +23,8 @@ constexpr const char* kRed = "31";
 std::string interval(const Record& seconds) {
   const double median = seconds["median"].get<double>();
   const double width = seconds["ci_high"].get<double>() - seconds["ci_low"].get<double>();
-  return median > 0 ? fmt::format("{:.1f}%", 50 * width / median) : "";
+  if (median <= 0) return "";
+  return width < 2 * median ? fmt::format("{:.1f}%", 50 * width / median) : ">100%";
 }
 
 // Of a curve that no line describes: what it is of, and why.
