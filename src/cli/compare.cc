@@ -1,8 +1,9 @@
-// `duet compare`: what changed between two journals.
+// `duet compare`: what changed between two sides of one or several journals.
 #include "results/compare.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -11,6 +12,7 @@
 #include "cli/flags.h"
 #include "cli/standard_output.h"
 #include "core/error.h"
+#include "results/host_load.h"
 #include "results/journal_machines.h"
 #include "results/output_file.h"
 #include "results/writers/axis_columns.h"
@@ -21,6 +23,7 @@ namespace duet {
 namespace {
 
 constexpr double kMostPercent = 100;
+constexpr double kPlainPercent = 10;  // a change that a comparison should see
 
 CLI::Validator percentage() {
   const auto check = [](const std::string& text) -> std::string {
@@ -52,15 +55,91 @@ void report_uncompared(const std::vector<ComparedCase>& cases) {
   if (uncompared > 0) std::cerr << fmt::format("duet: cases not comparable: {}\n", uncompared);
 }
 
+constexpr const char* kExpectedSides =
+    "expected BASE NEW, several a side as BASE... : NEW..., or --base FILE --new FILE";
+
+// The journals' names of both sides, from words with a ":" between the sides or from flags.
+struct SideNames {
+  std::vector<std::string> base, now;
+};
+
+SideNames names_of_words(const std::vector<std::string>& words) {
+  const auto colon = std::find(words.begin(), words.end(), ":");
+  if (colon == words.end() && words.size() == 2) return {{words[0]}, {words[1]}};
+  if (colon == words.end()) {
+    throw UsageError(fmt::format("compare: {}; {} given", kExpectedSides, words.size()));
+  }
+  return {{words.begin(), colon}, {colon + 1, words.end()}};
+}
+
+void check_names(const SideNames& names) {
+  for (const auto* side : {&names.base, &names.now}) {
+    if (side->empty()) throw UsageError(fmt::format("compare: {}", kExpectedSides));
+    for (auto one = side->begin(); one != side->end(); ++one) {
+      if (*one == ":") throw UsageError(fmt::format("compare: two ':': {}", kExpectedSides));
+      if (std::find(one + 1, side->end(), *one) == side->end()) continue;
+      throw UsageError(fmt::format(
+          "compare: {} is there twice on one side: expected journals of different runs", *one));
+    }
+  }
+}
+
+std::vector<JournalContents> load_journals(const std::vector<std::string>& names) {
+  std::vector<JournalContents> journals;
+  for (const std::string& name : names) journals.push_back(load_journal(name));
+  return journals;
+}
+
+JournalSide side_of(const std::vector<JournalContents>& journals) {
+  JournalSide side;
+  for (const JournalContents& journal : journals) side.push_back(&journal);
+  return side;
+}
+
+// What others had of the CPU while the journal's runs were made.
+void report_load(const JournalContents& journal) {
+  for (const Record& end : journal.ends) {
+    if (!end.contains("load")) continue;
+    const LoadShare load{end["load"].value("others", 0.0), end["load"].value("steal", 0.0)};
+    if (!is_high(load)) continue;
+    std::cerr << fmt::format("duet: {}: the machine was busy: {}\n", journal.name, load_text(load));
+    return;
+  }
+}
+
+// Cases whose noise hides what the gate is for.
+void report_blind(const std::vector<ComparedCase>& cases, double tolerated) {
+  const auto measured = std::count_if(cases.begin(), cases.end(),
+                                      [](const auto& one) { return one.noise.has_value(); });
+  const auto blind = std::count_if(cases.begin(), cases.end(), [&](const auto& one) {
+    return one.noise && *one.noise > std::max(tolerated, kPlainPercent);
+  });
+  if (blind == 0) return;
+  std::cerr << fmt::format(
+      "duet: in {} of {} cases the noise is above {:.0f}%: several journals a side make it "
+      "smaller\n",
+      blind, measured, std::max(tolerated, kPlainPercent));
+}
+
 class CompareCommand : public Command {
  public:
   explicit CompareCommand(CLI::App& root)
       : app_(root.add_subcommand(
             "compare",
-            "Compare two journals case by case; changed is what the 95% intervals of "
-            "the medians leave no doubt about")) {
-    app_->add_option("base", base_, "The journal to compare with")->type_name("FILE")->required();
-    app_->add_option("new", new_, "The journal that is compared")->type_name("FILE")->required();
+            "Compare journals case by case, one or several runs a side; changed is what "
+            "runs of one program do not differ by")) {
+    app_->add_option("journals", words_,
+                     "The journal to compare with and the one that is compared: BASE NEW; several "
+                     "runs a side show how much runs differ: BASE... : NEW...")
+        ->type_name("FILE");
+    app_->add_option("--base", names_.base, "A journal to compare with, instead of a word")
+        ->type_name("FILE")
+        ->allow_extra_args(false)
+        ->check(not_empty());
+    app_->add_option("--new", names_.now, "A journal that is compared, instead of a word")
+        ->type_name("FILE")
+        ->allow_extra_args(false)
+        ->check(not_empty());
     app_->add_option("--fail-on-regression", tolerated_,
                      "Exit with 1 if a case is worse by more than this, or became wrong or failed: "
                      "5%")
@@ -79,12 +158,18 @@ class CompareCommand : public Command {
   CLI::App& app() override { return *app_; }
 
   int run(const std::vector<std::string>&) override {
-    const JournalContents base = load_journal(base_);
-    const JournalContents now = load_journal(new_);
-    for (const JournalContents* journal : {&base, &now}) {
-      for (const std::string& warning : journal->warnings) std::cerr << "duet: " << warning << '\n';
+    const SideNames names = sides();
+    const std::vector<JournalContents> base = load_journals(names.base);
+    const std::vector<JournalContents> now = load_journals(names.now);
+    for (const auto* side : {&base, &now}) {
+      for (const JournalContents& journal : *side) {
+        for (const std::string& warning : journal.warnings) {
+          std::cerr << "duet: " << warning << '\n';
+        }
+        report_load(journal);
+      }
     }
-    const std::vector<ComparedCase> cases = compare(base, now, across_devices_);
+    const std::vector<ComparedCase> cases = compare(side_of(base), side_of(now), across_devices_);
     if (!csv_.empty()) {
       OutputFile::create(csv_, "expected another name").write(comparison_csv(cases));
     }
@@ -94,23 +179,45 @@ class CompareCommand : public Command {
   }
 
  private:
-  void show(const JournalContents& base, const JournalContents& now,
+  SideNames sides() const {
+    const bool flags = !names_.base.empty() || !names_.now.empty();
+    if (flags && !words_.empty()) {
+      throw UsageError("compare: journals as words and by --base or --new: expected one of both");
+    }
+    const SideNames names = flags ? names_ : names_of_words(words_);
+    check_names(names);
+    return names;
+  }
+
+  static void show_side(std::ostream& out, const char* side,
+                        const std::vector<JournalContents>& journals) {
+    for (const JournalContents& journal : journals) {
+      out << fmt::format("{} {} on {}\n", side, journal.name,
+                         machines_text(machines_in(journal.records)));
+    }
+  }
+
+  void show(const std::vector<JournalContents>& base, const std::vector<JournalContents>& now,
             const std::vector<ComparedCase>& cases) const {
     std::ostream& out = names_standard_output(csv_) ? std::cerr : std::cout;
-    out << fmt::format("base: {} on {}\nnew:  {} on {}\n\n", base.name,
-                       machines_text(machines_in(base.records)), now.name,
-                       machines_text(machines_in(now.records)));
+    show_side(out, "base:", base);
+    show_side(out, "new: ", now);
+    out << '\n';
     const std::string table = comparison_table(cases, all_);
     if (!table.empty()) out << table << '\n';
     out << comparison_counts(cases);
     if (!csv_.empty() && !names_standard_output(csv_)) out << "; table: " << csv_;
+    const std::string noise = comparison_noise(cases);
+    if (!noise.empty()) out << '\n' << noise;
     out << std::endl;
   }
 
   // Is there a regression? Says which.
   bool gate(const std::vector<ComparedCase>& cases) const {
+    const double tolerated = std::strtod(tolerated_.c_str(), nullptr);
     report_uncompared(cases);
-    const auto found = regressions(cases, std::strtod(tolerated_.c_str(), nullptr));
+    report_blind(cases, tolerated);
+    const auto found = regressions(cases, tolerated);
     if (!found.empty()) {
       std::cerr << fmt::format("duet: worse by more than {}, or broken: {}\n", tolerated_,
                                found.size());
@@ -120,7 +227,8 @@ class CompareCommand : public Command {
   }
 
   CLI::App* app_;
-  std::string base_, new_;
+  std::vector<std::string> words_;
+  SideNames names_;        // by flags
   std::string tolerated_;  // "5%"; "": no gate
   std::string csv_;
   bool all_ = false;

@@ -97,6 +97,14 @@ void say_troubles(const Tally& tally, const VerdictSummary& verdicts, const Outp
   std::cerr << line << '\n';
 }
 
+// On standard error.
+void say_load(const LoadMeter& load) {
+  const auto share = load.share();
+  if (!share || !is_high(*share)) return;
+  std::cerr << fmt::format("duet: the machine was busy: {}: figures of the CPU suffer\n",
+                           load_text(*share));
+}
+
 int exit_code(const Tally& tally, const VerdictSummary& verdicts, const OutputFlags& flags) {
   const bool bad = tally.interrupted || tally.wrong + tally.failed > 0;
   return bad || (flags.check && verdicts.doubts() > 0) ? 1 : 0;
@@ -104,6 +112,13 @@ int exit_code(const Tally& tally, const VerdictSummary& verdicts, const OutputFl
 
 int processes_of(const Plan& plan) {
   return plan.processes != nullptr ? plan.processes->size() : 1;
+}
+
+// What else the CPU did is part of what a run on a real machine measured.
+bool keeps_load(const Plan& plan, const OutputFlags& flags) {
+  const auto& machines = plan.machines;
+  return !flags.reproducible && !std::all_of(machines.begin(), machines.end(),
+                                             [](const auto& one) { return one->is_virtual(); });
 }
 
 bool speaks(const Plan& plan) { return plan.processes == nullptr || plan.processes->index() == 0; }
@@ -189,10 +204,17 @@ int measure(const Plan& plan, const OutputFlags& asked, const std::vector<std::s
   options.processes = plan.processes;
   if (flags.check) options.doubtful = [&](const Record& one) { return verdicts.doubtful(one); };
   if (!flags.quiet && isatty(STDERR_FILENO) != 0) options.progress = &progress;
+  // Several processes are others to each other.
+  options.load = keeps_load(plan, flags) && processes_of(plan) == 1;
+  const LoadMeter load;
   const Tally tally = run_jobs(plan.jobs, views, options);
+  if (outputs.journal && keeps_load(plan, flags)) {
+    outputs.journal->write(journal_line(make_end(options.load ? &load : nullptr)));
+  }
   // Everything is said before the page is made: it may fail to be written.
   say_results(tally, verdicts, flags);
   if (speaks(plan)) say_troubles(tally, verdicts, flags, command);
+  if (options.load && !flags.quiet) say_load(load);
   if (!outputs.report.empty()) {
     report.finish();
     if (!flags.quiet) text_stream(flags) << "report: " << outputs.report << std::endl;

@@ -8,6 +8,7 @@
 #include "cli/lockstep.h"
 #include "core/error.h"
 #include "core/units.h"
+#include "results/host_load.h"
 
 namespace duet {
 namespace {
@@ -86,7 +87,11 @@ Record Runner::measure(const Case& one) {
     return make_record(measurement);
   };
   try {
-    return make_record(one.run());
+    const LoadMeter meter;
+    Record record = make_record(one.run());
+    if (!options_.load) return record;
+    if (const auto share = meter.share()) record["load"] = load_to_json(*share);
+    return record;
   } catch (const Interrupted&) {
     throw;
   } catch (const Unavailable& error) {

@@ -26,6 +26,7 @@ struct RunnerOptions {
   // Asked of every record: true has the case measured once more, unless it was already. The second
   // record counts, with the first one's median in its notes.
   std::function<bool(const Record&)> doubtful;
+  bool load = false;  // keep in each record how busy the host was with others
   Progress* progress = nullptr;
   // Where there are several, all run the same jobs, and process 0's journal, doubts and interrupts
   // of any decide for all. nullptr: this one alone.

@@ -5,43 +5,104 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "results/noise.h"
 #include "results/rates.h"
 #include "results/renaming.h"
 
 namespace duet {
 namespace {
 
-struct CaseRecord {
-  std::string key;
-  CaseId id;
-  const Record* record;
+// What a machine of a journal is measured with.
+struct Place {
+  std::string kind;  // of its devices
+  bool virtual_time = false;
 };
 
-std::vector<CaseRecord> cases_of(const JournalContents& journal, const Renaming& renaming) {
-  std::vector<CaseRecord> cases;
-  for (const std::size_t place : results_that_count(journal.records)) {
-    const Record& record = journal.records[place];
-    if (outcome_of(record) == Outcome::derived) continue;
-    CaseId id = renaming(case_of(record));
-    std::string key = case_key(id);
-    cases.push_back({std::move(key), std::move(id), &record});
+std::map<std::string, Place> places_of(const JournalContents& journal) {
+  std::map<std::string, Place> places;
+  for (const Record& record : journal.records) {
+    if (record["type"] != "environment") continue;
+    for (const Record& machine : record["machines"]) {
+      Place& place = places[machine["name"].get<std::string>()];
+      place.virtual_time = machine.value("virtual_time", false);
+      if (machine.contains("devices") && !machine["devices"].empty()) {
+        place.kind = machine["devices"][0].value("kind", "");
+      }
+    }
   }
-  return cases;
+  return places;
 }
 
-struct Interval {
-  double low, high;  // seconds
+struct SideRun {
+  const Record* record;
+  Place place;
 };
 
-// An interval never excludes its own median, so that what is worse is never faster.
-Interval interval_of(const Record& seconds) {
+// A case of both sides, before it is judged.
+struct Pair {
+  CaseId id;
+  std::vector<SideRun> base, now;
+};
+
+double seconds_of(const Record& record) { return record["seconds"]["median"].get<double>(); }
+
+bool is_measured(const SideRun& run) { return outcome_of(*run.record) == Outcome::measured; }
+
+// The run that stands for a side; see ComparedCase. There is one.
+const Record* representative(const std::vector<SideRun>& runs) {
+  std::vector<const Record*> measured;
+  for (const SideRun& run : runs) {
+    const Outcome outcome = outcome_of(*run.record);
+    if (outcome == Outcome::wrong || outcome == Outcome::failed) return run.record;
+    if (outcome == Outcome::measured) measured.push_back(run.record);
+  }
+  if (measured.empty()) return runs.front().record;
+  std::sort(measured.begin(), measured.end(),
+            [](const Record* a, const Record* b) { return seconds_of(*a) < seconds_of(*b); });
+  return measured[(measured.size() - 1) / 2];
+}
+
+// Of the median's logarithm, by the interval within the run; 0 where one sample gives none.
+double deviation_of(const Record& seconds) {
+  constexpr double kLeast = 1e-3;  // of the median: an interval may go down to 0
+  constexpr double kQuantile = 1.96;
+  if (seconds["n"] == 1) return 0;
   const double median = seconds["median"].get<double>();
-  if (seconds["n"] == 1) return {median, median};
-  return {std::min(median, seconds["ci_low"].get<double>()),
-          std::max(median, seconds["ci_high"].get<double>())};
+  const double low = std::max(seconds["ci_low"].get<double>(), kLeast * median);
+  const double high = seconds["ci_high"].get<double>();
+  return std::max({0.0, std::log(median / low), std::log(high / median)}) / kQuantile;
+}
+
+double load_of(const SideRun& run) {
+  const Record& record = *run.record;
+  if (run.place.kind != "host" || run.place.virtual_time || !record.contains("load")) return 0;
+  return record["load"].value("others", 0.0) + record["load"].value("steal", 0.0);
+}
+
+std::vector<RunFigure> figures_of(const std::vector<SideRun>& runs) {
+  std::vector<RunFigure> figures;
+  for (const SideRun& run : runs) {
+    if (!is_measured(run)) continue;
+    figures.push_back(
+        {seconds_of(*run.record), deviation_of((*run.record)["seconds"]), load_of(run)});
+  }
+  return figures;
+}
+
+UsualNoise usual_of(const Pair& pair) {
+  UsualNoise usual;
+  for (const auto* side : {&pair.base, &pair.now}) {
+    for (const SideRun& run : *side) {
+      const UsualNoise one = usual_noise(run.place.kind, run.place.virtual_time);
+      usual = {std::max(usual.share, one.share), std::max(usual.seconds, one.seconds)};
+    }
+  }
+  return usual;
 }
 
 bool same_work(const Record& base, const Record& now) {
@@ -62,33 +123,50 @@ std::string obstacle(const Record& base, const Record& now) {
     return now["flushed"].get<bool>() ? "cache flushed now" : "cache no longer flushed";
   }
   if (!same_work(base, now)) return "not the same work";
-  const double ratio =
-      base["seconds"]["median"].get<double>() / now["seconds"]["median"].get<double>();
+  const double ratio = seconds_of(base) / seconds_of(now);
   return std::isfinite(ratio) && ratio > 0 ? "" : "a median of 0";
 }
 
-void compare_times(ComparedCase& one) {
-  const Record& base = (*one.base)["seconds"];
-  const Record& now = (*one.now)["seconds"];
-  one.reason = obstacle(*one.base, *one.now);
-  if (!one.reason.empty()) {
-    one.change = Change::not_comparable;
-    return;
+// Why the runs cannot be compared: each with the first one of BASE.
+std::string obstacle(const Pair& pair) {
+  const Record* first = nullptr;
+  for (const auto* side : {&pair.base, &pair.now}) {
+    for (const SideRun& run : *side) {
+      if (!is_measured(run)) continue;
+      if (first == nullptr) first = run.record;
+      const std::string reason = obstacle(*first, *run.record);
+      if (!reason.empty()) return reason;
+    }
   }
-  one.percent = 100 * (base["median"].get<double>() / now["median"].get<double>() - 1);
-  one.one_sample = base["n"] == 1 || now["n"] == 1;
-  const Interval before = interval_of(base);
-  const Interval after = interval_of(now);
-  if (after.low > before.high) one.change = Change::worse;
-  if (after.high < before.low) one.change = Change::better;
+  return "";
+}
+
+bool is_one_sample(const ComparedCase& one) {
+  return (*one.base)["seconds"]["n"] == 1 || (*one.now)["seconds"]["n"] == 1;
+}
+
+// Two figures that are the same but for the rounding of a journal's digits.
+constexpr double kSameFigure = 1e-8;
+
+void take_shift(ComparedCase& one, const Shift& shift) {
+  one.percent = 100 * std::expm1(shift.log_ratio);
+  one.noise = -100 * std::expm1(-shift.half_width);
+  one.one_sample = is_one_sample(one);
+  if (std::fabs(shift.log_ratio) <= shift.half_width + kSameFigure) return;
+  one.change = shift.log_ratio < 0 ? Change::worse : Change::better;
 }
 
 bool is_broken(Outcome outcome) { return outcome == Outcome::wrong || outcome == Outcome::failed; }
 
-void judge(ComparedCase& one) {
+// True if there are times to compare; else the case is judged.
+bool judge(ComparedCase& one, const Pair& pair) {
   const Outcome before = outcome_of(*one.base);
   const Outcome after = outcome_of(*one.now);
-  if (before == Outcome::measured && after == Outcome::measured) return compare_times(one);
+  if (before == Outcome::measured && after == Outcome::measured) {
+    one.reason = obstacle(pair);
+    if (!one.reason.empty()) one.change = Change::not_comparable;
+    return one.reason.empty();
+  }
   if (is_broken(after) && !is_broken(before)) {
     one.change = Change::worse;
     one.broke = true;
@@ -100,6 +178,45 @@ void judge(ComparedCase& one) {
     one.reason = before == after ? fmt::format("{} in both", name(before))
                                  : fmt::format("{}, now {}", name(before), name(after));
   }
+  return false;
+}
+
+Renaming renaming_to(const JournalContents& base, const JournalContents& one, bool across) {
+  return across ? Renaming::by_place(base, one) : Renaming::same_devices(base, one);
+}
+
+// The cases of all journals by the names of BASE's first one.
+std::vector<Pair> pairs_of(const JournalSide& base, const JournalSide& now, bool across) {
+  std::vector<Pair> pairs;
+  std::map<std::string, std::size_t> places;
+  const auto take = [&](const JournalContents& journal, std::vector<SideRun> Pair::*side) {
+    const Renaming renaming = renaming_to(*base.front(), journal, across);
+    const auto machines = places_of(journal);
+    for (const std::size_t at : results_that_count(journal.records)) {
+      const Record& record = journal.records[at];
+      if (outcome_of(record) == Outcome::derived) continue;
+      const CaseId own = case_of(record);
+      const CaseId id = renaming(own);
+      const auto [place, fresh] = places.emplace(case_key(id), pairs.size());
+      if (fresh) pairs.push_back({id, {}, {}});
+      const auto machine = machines.find(own.device);
+      (pairs[place->second].*side)
+          .push_back({&record, machine == machines.end() ? Place{} : machine->second});
+    }
+  };
+  for (const JournalContents* journal : base) take(*journal, &Pair::base);
+  for (const JournalContents* journal : now) take(*journal, &Pair::now);
+  return pairs;
+}
+
+ComparedCase unjudged(const Pair& pair) {
+  ComparedCase one;
+  one.id = pair.id;
+  one.base_runs = static_cast<int>(pair.base.size());
+  one.now_runs = static_cast<int>(pair.now.size());
+  if (!pair.base.empty()) one.base = representative(pair.base);
+  if (!pair.now.empty()) one.now = representative(pair.now);
+  return one;
 }
 
 }  // namespace
@@ -124,34 +241,36 @@ const char* name(Change change) {
   return "";
 }
 
-std::vector<ComparedCase> compare(const JournalContents& base, const JournalContents& now,
+std::vector<ComparedCase> compare(const JournalSide& base, const JournalSide& now,
                                   bool across_devices) {
-  const Renaming renaming =
-      across_devices ? Renaming::by_place(base, now) : Renaming::same_devices(base, now);
   std::vector<ComparedCase> compared;
-  std::map<std::string, std::size_t> places;
-  for (const CaseRecord& one : cases_of(base, {})) {
-    places[one.key] = compared.size();
-    compared.push_back({one.id, one.record, nullptr, Change::missing, false, {}, false, ""});
-  }
+  std::vector<CaseRuns> measured;
+  std::vector<std::size_t> measured_at;
   bool common = false;
-  for (const CaseRecord& one : cases_of(now, renaming)) {
-    const auto place = places.find(one.key);
-    if (place == places.end()) {
-      compared.push_back({one.id, nullptr, one.record, Change::added, false, {}, false, ""});
-      continue;
+  for (const Pair& pair : pairs_of(base, now, across_devices)) {
+    ComparedCase one = unjudged(pair);
+    if (one.now == nullptr) {
+      one.change = Change::missing;
+    } else if (one.base == nullptr) {
+      one.change = Change::added;
+    } else {
+      common = true;
+      if (judge(one, pair)) {
+        measured.push_back({figures_of(pair.base), figures_of(pair.now), usual_of(pair)});
+        measured_at.push_back(compared.size());
+      }
     }
-    ComparedCase& both = compared[place->second];
-    both.now = one.record;
-    both.change = Change::unchanged;
-    judge(both);
-    common = true;
+    compared.push_back(std::move(one));
   }
-  if (common) return compared;
-  throw UsageError(
-      fmt::format("{} and {} have no case in common: expected journals of the same "
-                  "benchmarks",
-                  base.name, now.name));
+  if (!common) {
+    throw UsageError(
+        fmt::format("{} and {} have no case in common: expected journals of the same "
+                    "benchmarks",
+                    base.front()->name, now.front()->name));
+  }
+  const std::vector<Shift> shifts = shifts_of(measured);
+  for (std::size_t i = 0; i < shifts.size(); ++i) take_shift(compared[measured_at[i]], shifts[i]);
+  return compared;
 }
 
 std::vector<const ComparedCase*> regressions(const std::vector<ComparedCase>& cases,

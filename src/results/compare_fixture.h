@@ -13,7 +13,8 @@ inline Record environment(const std::string& machine, const std::string& model, 
   Record one = {{"name", machine}};
   one["devices"] = Record::array();
   for (int i = 0; i < devices; ++i) {
-    one["devices"].push_back({{"name", machine + ":" + std::to_string(i)}, {"model", model}});
+    one["devices"].push_back(
+        {{"name", machine + ":" + std::to_string(i)}, {"kind", machine}, {"model", model}});
   }
   Record record = {{"type", "environment"}, {"schema", kJournalSchema}};
   record["machines"] = Record::array();

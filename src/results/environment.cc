@@ -150,7 +150,16 @@ Record make_environment(const std::vector<Machine*>& machines, const Environment
                    {"host", host_to_json()},
                    {"libraries", libraries_to_json()},
                    {"variables", variables()},
-                   {"telemetry", telemetry(machines)}};
+                   {"telemetry", telemetry(machines)},
+                   {"load", load_average_to_json()}};
+  return record;
+}
+
+Record make_end(const LoadMeter* load) {
+  Record record = {{"type", "end"}, {"schema", kJournalSchema}, {"time_utc", time_utc()}};
+  record["load"] = load_average_to_json();
+  const auto share = load != nullptr ? load->share() : std::nullopt;
+  if (share) record["load"].update(load_to_json(*share));
   return record;
 }
 

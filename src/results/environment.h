@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "device/machine.h"
+#include "results/host_load.h"
 #include "results/record.h"
 
 namespace duet {
@@ -19,6 +20,10 @@ struct EnvironmentOptions {
 };
 
 Record make_environment(const std::vector<Machine*>& machines, const EnvironmentOptions& options);
+
+// The record that a run writes last: when, and how busy the host was meanwhile. `load` was made
+// when the run began; nullptr where its other processes would count as others.
+Record make_end(const LoadMeter* load);
 
 // One machine: its devices with all that they say of themselves, and the links between them.
 Record machine_to_json(Machine& machine);

@@ -94,7 +94,8 @@ JournalContents parse_journal(const std::string& name, std::string_view text) {
       }
       if (record.is_discarded()) throw Error("not a JSON record");
       check_record(record);
-      contents.records.push_back(std::move(record));
+      auto& kept = record["type"] == "end" ? contents.ends : contents.records;
+      kept.push_back(std::move(record));
     } catch (const Error& error) {
       throw UsageError(fmt::format("{}:{}: {}", name, line, error.what()));
     }

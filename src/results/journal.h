@@ -16,6 +16,7 @@ namespace duet {
 struct JournalContents {
   std::string name;                   // as messages call it: the path
   std::vector<Record> records;        // environments and results
+  std::vector<Record> ends;           // of runs that came to one
   std::vector<std::string> warnings;  // a last line that was cut short
   std::uint64_t good_bytes = 0;       // up to the end of the last whole record
   bool newline_missing = false;       // the last record is whole, but its newline is not there

@@ -28,7 +28,8 @@ const Fields kMaybe = {
     {"seconds", Kind::object}, {"cost", Kind::object},     {"mode", Kind::text},
     {"flushed", Kind::truth},  {"verified", Kind::truth},  {"rates", Kind::object},
     {"notes", Kind::notes},    {"warm_ups", Kind::whole},  {"telemetry", Kind::object},
-    {"warnings", Kind::texts}, {"samples", Kind::amounts}, {"metrics", Kind::object}};
+    {"warnings", Kind::texts}, {"samples", Kind::amounts}, {"metrics", Kind::object},
+    {"load", Kind::object}};
 const Fields kDevice = {
     {"kind", Kind::text},         {"model", Kind::text},          {"bus", Kind::text},
     {"numa_node", Kind::whole},   {"compute_units", Kind::whole}, {"memory_bytes", Kind::bytes},
@@ -38,10 +39,10 @@ const Fields kLink = {{"kind", Kind::text},
                       {"count", Kind::whole},
                       {"gb_per_s", Kind::amount},
                       {"peer_access", Kind::truth}};
-const Fields kRun = {{"duet", Kind::text},       {"revision", Kind::text},
-                     {"command", Kind::text},    {"time_utc", Kind::text},
-                     {"host", Kind::object},     {"libraries", Kind::notes},
-                     {"variables", Kind::notes}, {"telemetry", Kind::object}};
+const Fields kRun = {
+    {"duet", Kind::text},       {"revision", Kind::text},    {"command", Kind::text},
+    {"time_utc", Kind::text},   {"host", Kind::object},      {"libraries", Kind::notes},
+    {"variables", Kind::notes}, {"telemetry", Kind::object}, {"load", Kind::object}};
 const Fields kHost = {
     {"name", Kind::text},     {"system", Kind::text},        {"kernel", Kind::text},
     {"cpu", Kind::text},      {"sockets", Kind::whole},      {"cores", Kind::whole},
@@ -74,10 +75,16 @@ void check_telemetry(const Record& telemetry, const std::string& at) {
   }
 }
 
+void check_load(const Record& parent, const std::string& at) {
+  if (!parent.contains("load")) return;
+  allow(parent["load"], at + "load.",
+        {{"average", Kind::amount}, {"others", Kind::amount}, {"steal", Kind::amount}});
+}
+
 void check_seconds(const Record& seconds) {
   require_all(seconds, "seconds.", kFigures);
   require(seconds, "seconds.", Field{"n", Kind::whole});
-  allow(seconds, "seconds.", {{"stopped_by", Kind::text}});
+  allow(seconds, "seconds.", {{"stopped_by", Kind::text}, {"widening", Kind::amount}});
   if (seconds["n"] < 1) throw Error("\"seconds.n\": expected 1 or more");
   if (seconds["ci_low"] > seconds["ci_high"]) {
     throw Error("\"seconds.ci_low\" is above \"seconds.ci_high\"");
@@ -100,6 +107,7 @@ void check_result(const Record& record) {
     allow(record["cost"], "cost.", kNetworkCost);
   }
   if (record.contains("telemetry")) check_telemetry(record["telemetry"], "telemetry.");
+  check_load(record, "");
   for (const char* object : {"rates", "metrics"}) {
     if (!record.contains(object)) continue;
     for (const auto& [name, value] : record[object].items()) {
@@ -132,6 +140,7 @@ void check_machine(const Record& machine, const std::string& at) {
 
 void check_run(const Record& run) {
   allow(run, "run.", kRun);
+  check_load(run, "run.");
   if (run.contains("host")) {
     allow(run["host"], "run.host.", kHost);
     each_object(run["host"], "run.host.", "numa", [](const Record& node, const std::string& at) {
@@ -164,8 +173,11 @@ void check_record(const Record& record) {
     each_object(record, "", "machines", check_machine);
     allow(record, "", {{"run", Kind::object}, {"processes", Kind::whole}});
     if (record.contains("run")) check_run(record["run"]);
+  } else if (record["type"] == "end") {
+    allow(record, "", {{"time_utc", Kind::text}, {"load", Kind::object}});
+    check_load(record, "");
   } else {
-    throw Error(fmt::format("unknown type {}: expected \"environment\" or \"result\"",
+    throw Error(fmt::format("unknown type {}: expected \"environment\", \"result\" or \"end\"",
                             record["type"].dump()));
   }
 }

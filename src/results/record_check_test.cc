@@ -17,7 +17,8 @@ const Record kResult = Record::parse(R"({
   "type": "result", "schema": 1, "benchmark": "copy", "device": "cuda", "engine": "duet",
   "case": {"bytes": 4096, "sets": ["seed"]}, "outcome": "measured",
   "seconds": {"median": 1, "mean": 1, "min": 1, "p5": 1, "p95": 1, "p99": 1, "ci_low": 1,
-              "ci_high": 1, "n": 3, "stopped_by": "time"},
+              "ci_high": 1, "widening": 1.5, "n": 3, "stopped_by": "time"},
+  "load": {"others": 0.1, "steal": 0},
   "mode": "adaptive", "warm_ups": 4, "flushed": false, "verified": true,
   "telemetry": {"readings": 2, "watts": {"mean": 1, "min": 1, "max": 1}, "throttle": ["power"]},
   "rates": {"gb_per_s": 1}, "cost": {"flop": 0, "memory_bytes": 0, "wire_bytes": 1},
@@ -33,7 +34,11 @@ const Record kEnvironment = Record::parse(R"({
   "run": {"duet": "0.1.0", "revision": "x", "command": "duet", "time_utc": "2026",
           "host": {"name": "vm", "sockets": 1, "numa": [{"node": 0, "cores": 2}]},
           "libraries": {"a": "1"}, "variables": {"B": "2"},
-          "telemetry": {"cuda:0": {"readings": 1}}}})");
+          "telemetry": {"cuda:0": {"readings": 1}}, "load": {"average": 0.5}}})");
+
+const Record kEnd = Record::parse(R"({
+  "type": "end", "schema": 1, "time_utc": "2026",
+  "load": {"average": 0.5, "others": 0.1, "steal": 0}})");
 
 // What reading says of the record with the value at `pointer` replaced.
 std::string complaint(Record record, const std::string& pointer, const std::string& value) {
@@ -51,6 +56,17 @@ using Edit = std::pair<std::string, std::string>;
 TEST(RecordCheck, WholeRecordsPass) {
   EXPECT_NO_THROW(check_record(kResult));
   EXPECT_NO_THROW(check_record(kEnvironment));
+  EXPECT_NO_THROW(check_record(kEnd));
+}
+
+TEST(RecordCheck, AnEndIsKeptApart) {
+  const JournalContents journal = parse_journal("j", kResult.dump() + "\n" + kEnd.dump() + "\n");
+  EXPECT_EQ(journal.records.size(), 1u);
+  ASSERT_EQ(journal.ends.size(), 1u);
+  EXPECT_EQ(journal.ends[0], kEnd);
+  EXPECT_NE(complaint(kEnd, "/load", "1"), "");
+  EXPECT_NE(complaint(kEnd, "/load/others", "null"), "");
+  EXPECT_NE(complaint(kEnd, "/time_utc", "1"), "");
 }
 
 TEST(RecordCheck, EveryFieldOfAResultIsHeldToItsType) {
@@ -74,6 +90,10 @@ TEST(RecordCheck, EveryFieldOfAResultIsHeldToItsType) {
                                      {"/seconds/p99", "null"},
                                      {"/seconds/ci_low", "2"},
                                      {"/seconds/stopped_by", "1"},
+                                     {"/seconds/widening", "\"2\""},
+                                     {"/load", "0.5"},
+                                     {"/load/others", "-1"},
+                                     {"/load/steal", "\"\""},
                                      {"/mode", "1"},
                                      {"/warm_ups", "[]"},
                                      {"/flushed", "\"no\""},
@@ -147,7 +167,7 @@ TEST(RecordCheck, MessagesNameTheFieldAndWhatWasExpected) {
   EXPECT_EQ(complaint(kResult, "/case/bytes", "18446744073709551615"),
             "j:1: axis \"bytes\" is above 2^63 - 1");
   EXPECT_EQ(complaint(kResult, "/type", "\"odd\""),
-            "j:1: unknown type \"odd\": expected \"environment\" or \"result\"");
+            "j:1: unknown type \"odd\": expected \"environment\", \"result\" or \"end\"");
 }
 
 TEST(RecordCheck, UnknownFieldsMayBeAnything) {

@@ -29,7 +29,7 @@ expect_code 0 compare base.jsonl base.jsonl --all
 
 # A change is no error unless it was asked for.
 expect_code 0 compare base.jsonl slow.jsonl --csv table.csv
-grep -qE 'copy +duet +local .* -10\.0% +worse' out || fail "slower: $(cat out)"
+grep -qE 'copy +duet +local .* -10\.0% +0\.0% +worse' out || fail "slower: $(cat out)"
 grep -q '^2 cases: 1 worse, 0 better, 1 unchanged; table: table.csv$' out || fail "slower: $(cat out)"
 [[ $(wc -l < table.csv) == 3 ]] || fail "--csv: $(cat table.csv)"
 refuses 'exists' compare base.jsonl slow.jsonl --csv table.csv
@@ -41,6 +41,43 @@ expect_code 0 compare slow.jsonl base.jsonl --fail-on-regression 5%
 expect_code 0 compare base.jsonl wrong.jsonl
 expect_code 1 compare base.jsonl wrong.jsonl --fail-on-regression 50%
 grep -q 'wrong: byte 7 differs' err || fail "a case that became wrong: $(cat err)"
+
+# Several runs a side, as words or as flags.
+cp base.jsonl again.jsonl
+cp slow.jsonl slower.jsonl
+expect_code 1 compare base.jsonl again.jsonl : slow.jsonl slower.jsonl --fail-on-regression 5%
+cp out words
+grep -qx 'new:  slower.jsonl on sim:mi300x-8 (8 x AMD Instinct MI300X)' out || fail "sides: $(cat out)"
+expect_code 1 compare --base base.jsonl --base again.jsonl --new slow.jsonl --new slower.jsonl \
+  --fail-on-regression 5%
+diff words out || fail "words and flags differ"
+expect_code 0 compare base.jsonl again.jsonl : base.jsonl --fail-on-regression 0%
+
+# A run on a real machine keeps how busy it was; going on with it adds its own end.
+copy_host() {
+  expect_code 0 copy --device host --kind local --executor dma --sizes 64K --seconds 0.02 --quiet "$@"
+}
+copy_host --json host.jsonl
+tail -n 1 host.jsonl | grep -q '^{"type":"end","schema":1,"time_utc":".*"load":{"average":' ||
+  fail "a run's end: $(tail -n 1 host.jsonl)"
+copy_host --json host.jsonl --resume
+[[ $(grep -c '"type":"end"' host.jsonl) == 2 ]] || fail "the ends of two runs: $(cat host.jsonl)"
+expect_code 0 compare host.jsonl host.jsonl --fail-on-regression 0%
+copy_host --json same.jsonl --reproducible
+grep -q '"end"\|"load"' same.jsonl && fail "--reproducible keeps the load: $(cat same.jsonl)"
+
+# A machine that was busy is told of, and cases that the noise hides.
+host() { sed 's/"kind":"sim"/"kind":"host"/; s/"virtual_time":true/"virtual_time":false/' "$1"; }
+host base.jsonl > calm.jsonl
+{
+  host slow.jsonl
+  echo '{"type":"end","schema":1,"load":{"average":9.5,"others":0.63,"steal":0.02}}'
+} > busy.jsonl
+expect_code 0 compare calm.jsonl busy.jsonl --fail-on-regression 5%
+grep -qx 'duet: busy.jsonl: the machine was busy: others used 63% of the CPU, 2% was stolen' err ||
+  fail "load: $(cat err)"
+grep -q 'cases the noise is above 10%: several journals a side make it smaller' err ||
+  fail "noise: $(cat err)"
 
 # What is missing does not fail the gate, but is said.
 expect_code 0 compare base.jsonl part.jsonl
@@ -61,7 +98,14 @@ expect_code 0 compare base.jsonl cut.jsonl
 grep -q '^duet: cut.jsonl:4: the last record was cut short' err || fail "cut short: $(cat err)"
 
 # Files that are no journals, or not whole.
-refuses 'required' compare base.jsonl
+refuses 'expected BASE NEW, several a side as BASE... : NEW' compare base.jsonl
+refuses '3 given' compare base.jsonl slow.jsonl base.jsonl
+refuses 'expected BASE NEW' compare
+refuses 'expected BASE NEW' compare base.jsonl :
+refuses 'expected BASE NEW' compare --base base.jsonl
+refuses "two ':'" compare base.jsonl : slow.jsonl : base.jsonl
+refuses 'base.jsonl is there twice on one side' compare base.jsonl base.jsonl : slow.jsonl
+refuses 'expected one of both' compare base.jsonl slow.jsonl --new base.jsonl
 refuses 'nowhere.jsonl: no such file: expected a journal, as --json writes' compare base.jsonl nowhere.jsonl
 refuses 'cannot be read as a journal' compare base.jsonl .
 : > empty.jsonl

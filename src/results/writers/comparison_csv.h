@@ -1,4 +1,4 @@
-// Two journals' comparison as comma-separated values: a line a case, whatever became of it.
+// A comparison as comma-separated values: a line a case, whatever became of it.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 namespace duet {
 
 // Columns: benchmark, device, engine, the axes in order of appearance, verdict, change_percent,
-// one_sample, reason, rate (its name), then base_... and new_... for outcome, rate, median_seconds,
-// ci_low_seconds, ci_high_seconds and n. Device and axes are BASE's.
+// noise_percent, one_sample, reason, rate (its name), then base_... and new_... for runs, outcome,
+// rate, median_seconds, ci_low_seconds, ci_high_seconds and n. Device and axes are BASE's.
 std::string comparison_csv(const std::vector<ComparedCase>& cases);
 
 }  // namespace duet

@@ -54,6 +54,21 @@ std::string change_text(const ComparedCase& one) {
   return one.percent ? fmt::format("{:+.1f}%", *one.percent) : "";
 }
 
+std::string noise_text(const ComparedCase& one) {
+  return one.noise ? fmt::format("{:.1f}%", *one.noise) : "";
+}
+
+std::string comparison_noise(const std::vector<ComparedCase>& cases) {
+  std::vector<double> all;
+  for (const ComparedCase& one : cases) {
+    if (one.noise) all.push_back(*one.noise);
+  }
+  if (all.empty()) return "";
+  std::sort(all.begin(), all.end());
+  return fmt::format("noise: a case is worse from {:.1f}% on in the median, {:.1f}% at most",
+                     all[all.size() / 2], all.back());
+}
+
 std::string comparison_table(const std::vector<ComparedCase>& cases, bool all) {
   std::vector<const ComparedCase*> shown;
   for (const ComparedCase& one : cases) {
@@ -69,7 +84,8 @@ std::string comparison_table(const std::vector<ComparedCase>& cases, bool all) {
   for (const ComparedCase* one : shown) {
     const std::string where = several ? one->id.device + ": " : "";
     rows.push_back({one->id.benchmark, one->id.engine, where + case_text(one->id),
-                    figure(one->base), figure(one->now), change_text(*one), verdict_text(*one)});
+                    figure(one->base), figure(one->now), change_text(*one), noise_text(*one),
+                    verdict_text(*one)});
   }
   return table({{"benchmark"},
                 {"engine"},
@@ -77,6 +93,7 @@ std::string comparison_table(const std::vector<ComparedCase>& cases, bool all) {
                 {"base", Align::right},
                 {"new", Align::right},
                 {"change", Align::right},
+                {"noise", Align::right},
                 {"verdict"}},
                rows, "  ");
 }

@@ -19,33 +19,42 @@ TEST(ComparisonTable, ShowsTheWorstFirst) {
               make_record(copy_case(5), Failure{true, "byte 7 differs"})});
   const auto cases = compare(base, now, false);
   EXPECT_EQ(comparison_table(cases, false),
-            "  benchmark  engine  case                    base         new   change  verdict\n"
-            "  copy       duet    peer 5 B 0 > 1    1.000 GB/s       wrong           worse: wrong: "
-            "byte 7 differs\n"
-            "  copy       duet    peer 1 MiB 0 > 1  1.000 GB/s  0.500 GB/s   -50.0%  worse\n"
-            "  copy       duet    peer 1 B 0 > 1    1.000 GB/s  0.800 GB/s   -20.0%  worse\n"
-            "  copy       duet    peer 1 KiB 0 > 1  1.000 GB/s  2.000 GB/s  +100.0%  better (one "
-            "sample)\n"
-            "  copy       duet    peer 6 B 0 > 1    1.000 GB/s           -           missing\n");
+            "  benchmark  engine  case                    base         new   change  noise  "
+            "verdict\n"
+            "  copy       duet    peer 5 B 0 > 1    1.000 GB/s       wrong                  worse: "
+            "wrong: byte 7 differs\n"
+            "  copy       duet    peer 1 MiB 0 > 1  1.000 GB/s  0.500 GB/s   -50.0%   3.5%  worse\n"
+            "  copy       duet    peer 1 B 0 > 1    1.000 GB/s  0.800 GB/s   -20.0%   3.5%  worse\n"
+            "  copy       duet    peer 1 KiB 0 > 1  1.000 GB/s  2.000 GB/s  +100.0%   3.5%  better "
+            "(one sample)\n"
+            "  copy       duet    peer 6 B 0 > 1    1.000 GB/s           -                  "
+            "missing\n");
+  EXPECT_EQ(comparison_noise(cases),
+            "noise: a case is worse from 3.5% on in the median, 3.5% at most");
+  EXPECT_EQ(comparison_noise({}), "");
   EXPECT_EQ(comparison_counts(cases), "6 cases: 3 worse, 1 better, 1 unchanged, 1 missing");
   const std::string all = comparison_table(cases, true);
-  EXPECT_NE(all.find("peer 4 B 0 > 1    1.000 GB/s  1.000 GB/s    +0.0%  unchanged\n"),
+  EXPECT_NE(all.find("peer 4 B 0 > 1    1.000 GB/s  1.000 GB/s    +0.0%   3.5%  unchanged\n"),
             std::string::npos)
       << all;
   EXPECT_EQ(comparison_table({}, true), "");
 }
 
 TEST(ComparisonCsv, HasALineACase) {
-  const JournalContents base = journal("base", {measured(kCase, 1, 0.9, 1.1)});
-  const JournalContents now = journal("new", {measured(kCase, 2, 1.5, 2.5), skipped(copy_case(1))});
-  EXPECT_EQ(comparison_csv(compare(base, now, false)),
-            "benchmark,device,engine,kind,bytes,source,destination,bidirectional,sets,verdict,"
-            "change_percent,one_sample,reason,rate,base_outcome,base_rate,base_median_seconds,"
-            "base_ci_low_seconds,base_ci_high_seconds,base_n,new_outcome,new_rate,"
-            "new_median_seconds,new_ci_low_seconds,new_ci_high_seconds,new_n\n"
-            "copy,cuda,duet,peer,4096,cuda:0,cuda:1,false,label,worse,-50.0,false,,gb_per_s,"
-            "measured,1.0,1.0,0.9,1.1,2,measured,0.5,2.0,1.5,2.5,2\n"
-            "copy,cuda,duet,peer,1,cuda:0,cuda:1,false,label,new,,false,,,,,,,,,skipped,,,,,\n");
+  const JournalContents base = journal("base", {measured(kCase, 1, 1, 1)});
+  const JournalContents now = journal("new", {measured(kCase, 2, 2, 2), skipped(copy_case(1))});
+  auto cases = compare(base, now, false);
+  cases[0].noise = 3.5;
+  EXPECT_EQ(
+      comparison_csv(cases),
+      "benchmark,device,engine,kind,bytes,source,destination,bidirectional,sets,verdict,"
+      "change_percent,noise_percent,one_sample,reason,rate,base_runs,base_outcome,base_rate,"
+      "base_median_seconds,"
+      "base_ci_low_seconds,base_ci_high_seconds,base_n,new_runs,new_outcome,new_rate,"
+      "new_median_seconds,new_ci_low_seconds,new_ci_high_seconds,new_n\n"
+      "copy,cuda,duet,peer,4096,cuda:0,cuda:1,false,label,worse,-50.0,3.5,false,,gb_per_s,"
+      "1,measured,1.0,1.0,1.0,1.0,2,1,measured,0.5,2.0,2.0,2.0,2\n"
+      "copy,cuda,duet,peer,1,cuda:0,cuda:1,false,label,new,,,false,,,0,,,,,,,1,skipped,,,,,\n");
 }
 
 }  // namespace

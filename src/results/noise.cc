@@ -1,0 +1,108 @@
+// Noise between runs; see noise.h.
+#include "results/noise.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#include "timing/student.h"
+
+namespace duet {
+namespace {
+
+constexpr double kOutside = 0.05;   // of all intervals together
+constexpr double kUsualWeight = 4;  // degrees of freedom
+constexpr double kMostLoad = 0.95;
+
+double square(double value) { return value * value; }
+
+// What others' share of the CPU does to a time, as a logarithm: half of the CPU gone, twice the
+// time.
+double slowdown(double load) { return -std::log1p(-std::clamp(load, 0.0, kMostLoad)); }
+
+double mean_log(const std::vector<RunFigure>& runs) {
+  double sum = 0;
+  for (const RunFigure& run : runs) sum += std::log(run.seconds);
+  return sum / static_cast<double>(runs.size());
+}
+
+double mean_slowdown(const std::vector<RunFigure>& runs) {
+  double sum = 0;
+  for (const RunFigure& run : runs) sum += slowdown(run.load);
+  return sum / static_cast<double>(runs.size());
+}
+
+double squares_about_mean(const std::vector<RunFigure>& runs) {
+  const double mean = mean_log(runs);
+  double sum = 0;
+  for (const RunFigure& run : runs) sum += square(std::log(run.seconds) - mean);
+  return sum;
+}
+
+double freedom_of(const CaseRuns& one) {
+  return static_cast<double>(one.base.size() + one.now.size()) - 2;
+}
+
+// Of the logarithm of one run's time.
+double variance_between_runs(const CaseRuns& one) {
+  return (squares_about_mean(one.base) + squares_about_mean(one.now)) / freedom_of(one);
+}
+
+double usual_variance(const CaseRuns& one) {
+  const double seconds = std::exp((mean_log(one.base) + mean_log(one.now)) / 2);
+  return square(one.usual.share) + square(one.usual.seconds / seconds);
+}
+
+// The median case's, of those that were repeated; 0 where none was.
+double typical_variance(const std::vector<CaseRuns>& cases) {
+  std::vector<double> all;
+  for (const CaseRuns& one : cases) {
+    if (freedom_of(one) > 0) all.push_back(variance_between_runs(one));
+  }
+  if (all.empty()) return 0;
+  const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
+  std::nth_element(all.begin(), middle, all.end());
+  return *middle;
+}
+
+double half_width_of_single_runs(const CaseRuns& one, double outside) {
+  double variance = 2 * usual_variance(one);
+  for (const RunFigure& run : {one.base.front(), one.now.front()}) {
+    variance += square(run.deviation) + square(slowdown(run.load));
+  }
+  return student_quantile(outside, HUGE_VAL) * std::sqrt(variance);
+}
+
+double half_width_of_repeats(const CaseRuns& one, double typical, double outside) {
+  const double freedom = freedom_of(one);
+  const double usual = std::max(usual_variance(one), typical);
+  const double variance =
+      (kUsualWeight * usual + freedom * variance_between_runs(one)) / (kUsualWeight + freedom);
+  const double of_means = variance * (1 / static_cast<double>(one.base.size()) +
+                                      1 / static_cast<double>(one.now.size()));
+  // Load that both sides had alike is in the repeats.
+  const double load = mean_slowdown(one.base) - mean_slowdown(one.now);
+  return student_quantile(outside, kUsualWeight + freedom) * std::sqrt(of_means + square(load));
+}
+
+}  // namespace
+
+UsualNoise usual_noise(const std::string& kind, bool virtual_time) {
+  if (virtual_time) return {};
+  if (kind == "cuda" || kind == "hip") return {0.01, 0.5e-6};
+  return {0.03, 0.5e-6};
+}
+
+std::vector<Shift> shifts_of(const std::vector<CaseRuns>& cases) {
+  const double outside = kOutside / static_cast<double>(std::max<std::size_t>(1, cases.size()));
+  const double typical = typical_variance(cases);
+  std::vector<Shift> shifts;
+  for (const CaseRuns& one : cases) {
+    const double half = freedom_of(one) > 0 ? half_width_of_repeats(one, typical, outside)
+                                            : half_width_of_single_runs(one, outside);
+    shifts.push_back({mean_log(one.base) - mean_log(one.now), half});
+  }
+  return shifts;
+}
+
+}  // namespace duet
