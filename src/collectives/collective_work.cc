@@ -99,6 +99,7 @@ void CollectiveWork::fill(Rank& rank, const Share& own, Stream& stream) const {
 
 void CollectiveWork::prepare(Rank& rank, const Placement& placement) {
   Share& own = share(rank);
+  rank.team.free_retired(rank);  // of plans before this
   allocate(rank, own);
   const auto stream = rank.device.make_stream({placement.priority});
   fill(rank, own, *stream);

@@ -41,6 +41,9 @@ class CollectiveSession {
   virtual std::optional<Skipped> unsupported(const Collective& collective, bool in_place) const = 0;
   // Why its calls cannot be captured and launched again, if so.
   virtual std::optional<Skipped> uncapturable() const { return std::nullopt; }
+  // Can it make plans that work? Not for ever after a failure of any rank; then another is opened.
+  // The same in all processes, outside of Team::each().
+  virtual bool usable() const { return true; }
   // Plain device memory, unless the engine wants another kind.
   virtual std::unique_ptr<CollectiveMemory> allocate(Rank& rank, std::uint64_t bytes);
   // Collective: every rank makes the same call, which may block. It succeeds on all ranks or throws

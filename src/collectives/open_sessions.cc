@@ -8,6 +8,7 @@ CollectiveSession& OpenSessions::session(CollectiveEngine& engine, int number) {
   const auto refused = reasons_.find({name, number});
   if (refused != reasons_.end()) throw Unavailable(refused->second);
   std::unique_ptr<CollectiveSession>& session = sessions_[name][number];
+  if (session != nullptr && !session->usable()) session.reset();
   if (session == nullptr) {
     try {
       session = engine.open(team_);

@@ -12,9 +12,10 @@ namespace duet {
 class CollectivePlan;
 class NativeStreams;
 
-// Bound to its buffers and made by LocalRank::plan(). Move-only. One that holds memory of its peers
-// ends by LocalRank::retire(), or in its destructor when the work it enqueued is done on all ranks;
-// it must not outlive its communicator or its buffers.
+// Bound to its buffers and made by LocalRank::plan(). Move-only. Ends by LocalRank::retire(), or in
+// its destructor when the work that this rank enqueued is done: memory of its own, which peers may
+// still use, is then freed by a later plan() or retire(), or with the communicator. It must not
+// outlive that or its buffers.
 class CollectiveCall {
  public:
   // Holds nothing; only to be assigned to.
@@ -31,7 +32,7 @@ class CollectiveCall {
   // thread at a time, in LocalRank's each() or (except on a simulated machine) outside of it.
   //
   // Throws BadArgument for a stream of another device and where the call holds nothing, PeerFailed
-  // once another process failed or is gone.
+  // once another rank failed or a process is gone.
   void enqueue(Stream& stream);
   // On a cudaStream_t or hipStream_t of the rank's device; nullptr is its (legacy) default stream.
   // Throws Unavailable where the device has no such streams.

@@ -23,9 +23,10 @@ struct CommunicatorOptions {
 // equal options, and one thread of each makes the calls below. It is closed by its destructor, in
 // all processes, when its calls have ended.
 //
-// After an error in each() of several processes, or once one is gone, its calls throw PeerFailed:
-// close it. Where MASTER_ADDR is used, every communicator of a process has a port of its own, also
-// one that follows another: that one's may still be closing.
+// After an error in each() the calls that were planned before throw PeerFailed (NCCL's engines:
+// plan nothing more either); once a process is gone all do: close it. Where MASTER_ADDR is used,
+// every communicator of a process has a port of its own, also one that follows another: that one's
+// may still be closing.
 class Communicator {
  public:
   // Blocks until all processes have come. Throws UsageError for a device, engine or environment
@@ -43,8 +44,8 @@ class Communicator {
   // Runs fn for every rank of this process, the first on the calling thread and each other on one
   // of its own, and returns when those of all processes have ended. Where one threw, the others'
   // meetings throw and the first error is thrown on. Its peers' streams may then still use its
-  // buffers: those that are declared outside of fn live long enough. Streams that wait for a rank
-  // of the same process are not woken: synchronise with a deadline.
+  // buffers: those that are declared outside of fn, or come from allocate(), live long enough.
+  // Streams that wait for others are let go; what they leave in buffers is no result.
   void each(const std::function<void(LocalRank&)>& fn);
 
  private:

@@ -36,11 +36,11 @@ CollectiveCall LocalRank::plan(const Collective& collective, const void* send, v
   return call;
 }
 
-// The second meeting: a peer's memory is freed only when nobody has it mapped any more.
+// The second meeting is that in which memory is freed: nobody has it mapped any more.
 void LocalRank::retire(CollectiveCall call) {
   barrier("the other ranks to be done with a call");
   call = {};
-  barrier("the other ranks to have ended a call");
+  rank_.team.free_retired(rank_);
 }
 
 void LocalRank::barrier(const std::string& what, double deadline_seconds) {

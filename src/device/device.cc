@@ -107,6 +107,8 @@ std::unique_ptr<CpuView> Device::view_own(const Span&) {
   throw Unavailable(fmt::format("{}: the CPU cannot follow its memory", info().name));
 }
 
+void Device::finish(double) {}
+
 Dmabuf Device::export_dmabuf(const Span&) {
   throw Unavailable(fmt::format("{}: its memory has no dmabuf", info().name));
 }

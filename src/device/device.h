@@ -114,6 +114,10 @@ class Device {
   // False for memory of a simulated machine that is only accounted for.
   virtual bool has_contents(const Span& span) const { return span.data != nullptr; }
 
+  // Returns when the device has done all that streams were given, also those that are destroyed by
+  // now. Streams of host and simulated devices take with them what has not begun. Throws Timeout.
+  virtual void finish(double deadline_seconds);
+
   // Compares device-side with what fill() would write; blocking; nullopt if equal. Not for normal
   // fills, of which devices differ in the last place (BadArgument). Averages of digits may be off
   // by what rounding them in another order makes (device/digits.h); all else is exact.

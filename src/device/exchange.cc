@@ -52,14 +52,6 @@ void check_item(const ExchangeItem& item, const Exchange& exchange) {
   }
 }
 
-std::size_t spans_of(const Exchange& exchange) {
-  std::size_t spans = 0;
-  for (const ExchangeItem& item : exchange.items) {
-    spans += item.sources.size() + item.destinations.size();
-  }
-  return spans;
-}
-
 void check_words(const Span& words, int blocks) {
   const std::size_t expected = static_cast<std::size_t>(blocks) * sizeof(std::uint64_t);
   if (words.bytes == expected && misalignment(words, sizeof(std::uint64_t)) == 0) return;
@@ -83,9 +75,10 @@ void check_staged(const Staged& staged, const Exchange& exchange) {
                     "at most {}",
                     bytes, kStagedUnit, kMostStaged));
   }
-  if (staged.peers.empty() || staged.peers.size() != exchange.awaits.size()) {
-    throw BadArgument(fmt::format("exchange: staged parts of {} peers: expected all {}",
-                                  staged.peers.size(), exchange.awaits.size()));
+  const std::size_t peers = staged.peers.size();
+  if (peers == 0 || peers != exchange.awaits.size() || peers > kMostStagedPeers) {
+    throw BadArgument(fmt::format("exchange: staged parts of {} peers: expected all {}, at most {}",
+                                  peers, exchange.awaits.size(), kMostStagedPeers));
   }
   if (staged.reduces) require_reducible(exchange.dtype);
   check_staged_span(staged.source, bytes, kStagedUnit);
@@ -115,18 +108,14 @@ Exchange without_blocks(Exchange exchange) {
   return exchange;
 }
 
-void check_exchange(const Exchange& exchange, const ExchangeLimits& limits) {
+void check_exchange(const Exchange& exchange) {
   for (const ExchangeItem& item : exchange.items) check_item(item, exchange);
   if (exchange.blocks < 0) throw BadArgument("exchange: expected a number of blocks from 0");
-  if (exchange.arrivals.size() != exchange.awaits.size() || exchange.awaits.size() > limits.peers) {
+  if (exchange.arrivals.size() != exchange.awaits.size()) {
     throw BadArgument(
         fmt::format("exchange: words of {} peers to write and of {} to await: "
-                    "expected as many, at most {}",
-                    exchange.arrivals.size(), exchange.awaits.size(), limits.peers));
-  }
-  if (!exchange.awaits.empty() && spans_of(exchange) > limits.spans) {
-    throw BadArgument(fmt::format("exchange: {} spans: expected at most {} with peers",
-                                  spans_of(exchange), limits.spans));
+                    "expected as many",
+                    exchange.arrivals.size(), exchange.awaits.size()));
   }
   if (!exchange.awaits.empty() && has_flags(exchange)) {
     throw BadArgument("exchange: items with flags: expected an exchange without peers");

@@ -88,9 +88,8 @@ struct Exchange {
   std::optional<Staged> staged = {};
 };
 
-inline constexpr std::size_t kMostPeers = 16;  // of one exchange
-inline constexpr std::size_t kMostSpans = 64;  // of all items of an exchange with peers
-inline constexpr int kExchangeThreads = 512;   // of a block
+inline constexpr std::size_t kMostStagedPeers = 16;  // of an exchange with staged parts
+inline constexpr int kExchangeThreads = 512;         // of a block
 
 // The piece of `bytes` that is block `block`'s. Cut where a vector of 16 bytes and so every element
 // ends, and in pieces that are worth a few warps' while.
@@ -116,17 +115,11 @@ class PreparedExchange {
   virtual ~PreparedExchange() = default;
 };
 
-// Of one exchange; the defaults are what kernels on GPUs hold.
-struct ExchangeLimits {
-  std::size_t peers = kMostPeers;
-  std::size_t spans = kMostSpans;
-};
-
 // What holds on every device: throws BadArgument for an item without sources or destinations or of
 // unequal sizes, for elements that are cut, unaligned or of a type that is not reduced, for peers
-// whose words do not fit or who are more, or beside whom there are more spans, than the limits say,
-// and for staged parts that are not whole units of aligned memory or whose boxes do not fit.
-void check_exchange(const Exchange& exchange, const ExchangeLimits& limits = {});
+// whose words do not fit, and for staged parts of too many peers, that are not whole units of
+// aligned memory or whose boxes do not fit. Peers and spans may be any number.
+void check_exchange(const Exchange& exchange);
 
 // Does any item wait or signal?
 bool has_flags(const Exchange& exchange);

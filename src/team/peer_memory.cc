@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "core/packing.h"
@@ -15,12 +16,13 @@ struct Offer {
   Span span;             // without its owner
   std::string shared;    // SharedMemory, where there are other processes
   std::string obstacle;  // why the span cannot be shared
+  std::uint64_t number = 0;
 };
 
 std::string text_of(const Offer& offer) {
   return pack({std::to_string(reinterpret_cast<std::uintptr_t>(offer.span.data)),
                std::to_string(offer.span.bytes), std::to_string(static_cast<int>(offer.span.kind)),
-               offer.shared, offer.obstacle});
+               offer.shared, offer.obstacle, std::to_string(offer.number)});
 }
 
 Offer offer_of(const std::string& text) {
@@ -29,7 +31,8 @@ Offer offer_of(const std::string& text) {
   return {{nullptr, reinterpret_cast<std::byte*>(address), std::stoull(items.at(1)),
            static_cast<MemoryKind>(std::stoi(items.at(2)))},
           items.at(3),
-          items.at(4)};
+          items.at(4),
+          std::stoull(items.at(5))};
 }
 
 std::vector<Offer> offers_of(const std::vector<std::string>& texts) {
@@ -42,7 +45,7 @@ Offer make_offer(const Rank& rank, const Span& mine) {
   if (mine.bytes > 0 && mine.owner != &rank.device) {
     throw BadArgument(fmt::format("peer memory: the span is not of {}", rank.device.info().name));
   }
-  Offer offer{mine, "", ""};
+  Offer offer{mine, "", "", rank.team.next_number(rank)};
   if (mine.bytes == 0 || rank.team.processes() == nullptr) return offer;
   try {
     offer.shared = rank.device.share(mine).text();
@@ -84,6 +87,8 @@ PeerMemory::PeerMemory(Rank& rank, const std::function<Span()>& make, const std:
   try {
     const auto offers = rank.team.gather_as<std::vector<Offer>>(rank, Team::Make(offer_own), what,
                                                                 offers_of, deadline_seconds);
+    for (const Offer& offer : *offers) number_ = std::max(number_, offer.number);
+    rank.team.take_number(rank, number_);
     for (const Offer& offer : *offers) {
       const int owner = size();
       spans_.push_back(Span{});
@@ -110,6 +115,7 @@ PeerMemory::PeerMemory(Rank& rank, const std::function<Span()>& make, const std:
 
 PeerMemory::PeerMemory(PeerMemory&& other) noexcept
     : device_(other.device_),
+      number_(other.number_),
       spans_(std::exchange(other.spans_, {})),
       mapped_(std::exchange(other.mapped_, {})) {}
 
@@ -117,6 +123,7 @@ PeerMemory& PeerMemory::operator=(PeerMemory&& other) noexcept {
   if (this == &other) return *this;
   reset();
   device_ = other.device_;
+  number_ = other.number_;
   spans_ = std::exchange(other.spans_, {});
   mapped_ = std::exchange(other.mapped_, {});
   return *this;

@@ -1,6 +1,7 @@
 // One span of every rank, as streams of this rank's device reach them.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -39,10 +40,14 @@ class PeerMemory {
   // Throws BadArgument for a rank that is not there.
   const Span& at(int rank) const;
 
+  // The same on all ranks, and of no other PeerMemory of the team.
+  std::uint64_t number() const { return number_; }
+
  private:
   void reset() noexcept;
 
   Device* device_ = nullptr;
+  std::uint64_t number_ = 0;
   std::vector<Span> spans_;
   std::vector<Span> mapped_;
 };

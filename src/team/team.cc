@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "core/error.h"
@@ -45,12 +46,14 @@ void check_devices(const Machine& machine, const std::vector<int>& devices) {
 Team::Team(Machine& machine, std::vector<int> devices, Processes* processes)
     : machine_(machine),
       devices_(std::move(devices)),
-      processes_(processes != nullptr && processes->size() > 1 ? processes : nullptr) {
+      processes_(processes != nullptr && processes->size() > 1 ? processes : nullptr),
+      retired_(devices_.empty() ? static_cast<std::size_t>(machine.size()) : devices_.size()) {
   if (devices_.empty()) {
     for (int i = 0; i < machine_.size(); ++i) devices_.push_back(i);
   }
   size_ = local_size();
   parts_.resize(devices_.size());
+  numbered_.resize(devices_.size());
   together([&] {
     check_devices(machine_, devices_);
     if (processes_ != nullptr && machine_.is_virtual()) {
@@ -94,16 +97,60 @@ void Team::together(const std::function<void()>& fn) {
   run_together(*processes_, fn);
 }
 
+int Team::on_failure(std::function<void(const std::string&)> tell) {
+  return processes_ != nullptr ? processes_->on_failure(std::move(tell))
+                               : failures_.on_failure(std::move(tell));
+}
+
+void Team::forget(int number) {
+  return processes_ != nullptr ? processes_->forget(number) : failures_.forget(number);
+}
+
+void Team::fail(int rank, const std::string& what) {
+  const std::string reason = fmt::format("rank {}: {}", rank, what);
+  if (processes_ != nullptr) return processes_->fail(reason);
+  failures_.fail(rank, reason);
+}
+
+std::string Team::failure() const {
+  return processes_ != nullptr ? processes_->failure() : failures_.failure();
+}
+
+// In one process nobody else tells of the failure. The first rank's error is the cause of the
+// others', one of which may come to the turns before it.
+void Team::run_alone(const std::function<void(int)>& run_rank) {
+  std::vector<std::exception_ptr> errors(devices_.size());
+  const auto tell_failure = [&](int local) {
+    try {
+      run_rank(local);
+    } catch (const std::exception& error) {
+      errors[static_cast<std::size_t>(local)] = std::current_exception();
+      fail(local, error.what());
+      throw;
+    }
+  };
+  try {
+    machine_.turns().run(local_size(), tell_failure);
+  } catch (const std::exception&) {
+    const int first = failures_.failed_rank();
+    const auto cause = first < 0 ? nullptr : errors[static_cast<std::size_t>(first)];
+    if (cause != nullptr) std::rethrow_exception(cause);
+    throw;
+  }
+}
+
 // A failure of an earlier each() has been told before that one ended.
 void Team::each(const std::function<void(Rank&)>& fn) {
   arrived_ = released_ = 0;
   machine_.turns().update([&] { failure_.clear(); });
+  ++eaches_;
+  failures_.clear();
   const auto run_rank = [&](int local) {
     const RunningRank running(local);
     Rank rank = local_rank(local);
     fn(rank);
   };
-  if (processes_ == nullptr) return machine_.turns().run(local_size(), run_rank);
+  if (processes_ == nullptr) return run_alone(run_rank);
   if (const std::string reason = processes_->failure(); !reason.empty()) {
     machine_.turns().update([&] { failure_ = reason; });
   }
@@ -286,6 +333,25 @@ std::shared_ptr<const void> Team::meet_with(Rank& rank, Part mine, const Make& m
     // Nobody can be told any more, and the own error is the cause of that or better known.
   }
   std::rethrow_exception(own);
+}
+
+void Team::free_retired(Rank& rank, double deadline_seconds) {
+  const auto in_all = [](const std::vector<std::string>& all) { return numbers_in_all(all); };
+  const auto numbers = gather_as<std::vector<std::uint64_t>>(
+      rank, numbers_text(retired_.retired(rank.local)), "all ranks to free what they have retired",
+      in_all, deadline_seconds);
+  retired_.free(rank.local, *numbers);
+}
+
+std::uint64_t Team::next_number(const Rank& rank) {
+  constexpr int kNumberBits = 32;
+  std::uint64_t& last = numbered_[static_cast<std::size_t>(rank.local)];
+  last = std::max(last + 1, eaches_ << kNumberBits);
+  return last;
+}
+
+void Team::take_number(const Rank& rank, std::uint64_t number) {
+  numbered_[static_cast<std::size_t>(rank.local)] = number;
 }
 
 }  // namespace duet

@@ -2,6 +2,7 @@
 // simulated machine). They may be spread over several processes, those of a process consecutive.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -9,7 +10,9 @@
 #include <vector>
 
 #include "device/machine.h"
+#include "team/failures.h"
 #include "team/processes.h"
+#include "team/retired_memory.h"
 #include "team/share_outcome.h"
 
 namespace duet {
@@ -62,6 +65,17 @@ class Team {
   // another process with the name of that rank's.
   void each(const std::function<void(Rank&)>& fn);
 
+  // Calls `tell` with the reason, on any thread and perhaps more than once, when a rank of any
+  // process fails in each() or a process is gone: for those who must release waits on devices. It
+  // must neither wait for ranks nor call forget(). Called at once where it is so already.
+  int on_failure(std::function<void(const std::string&)> tell);
+  // Afterwards it is not called any more. The number is on_failure()'s.
+  void forget(int number);
+  // As if this rank's function had thrown already: for what must not wait until it has.
+  void fail(int rank, const std::string& what);
+  // Why the current each() has failed, or who is gone; "" if it is well.
+  std::string failure() const;
+
   // Runs fn once in every process, outside of each(); where it throws in one, it throws in all.
   void together(const std::function<void()>& fn);
 
@@ -109,6 +123,15 @@ class Team {
                                                        deadline_seconds, reading<T>(read)));
   }
 
+  // Memory of local ranks that other ranks may still have mapped.
+  RetiredMemory& retired() { return retired_; }
+  // Inside each(), by every rank: frees of it what no rank needs any more.
+  void free_retired(Rank& rank, double deadline_seconds = 60);
+  // Inside each(): a number that the rank has never had, and which one it takes instead: the
+  // largest of all ranks', so that it is the same on all and new to each.
+  std::uint64_t next_number(const Rank& rank);
+  void take_number(const Rank& rank, std::uint64_t number);
+
  private:
   // What a rank brings to a meeting.
   struct Part {
@@ -136,6 +159,8 @@ class Team {
   void give_up(const std::string& reason);
   void join_processes();
 
+  void run_alone(const std::function<void(int)>& run_rank);
+
   Machine& machine_;
   std::vector<int> devices_;
   Processes* processes_;
@@ -155,6 +180,11 @@ class Team {
   std::shared_ptr<const void> gathered_;
   ShareOutcome outcome_;
   bool broken_ = false;  // outcome_ is not that of all ranks
+
+  Failures failures_;                    // of a single process's ranks
+  std::uint64_t eaches_ = 0;             // that have begun
+  std::vector<std::uint64_t> numbered_;  // by local rank: its last number
+  RetiredMemory retired_;
 };
 
 }  // namespace duet

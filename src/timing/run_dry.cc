@@ -12,6 +12,7 @@ void run_dry(Machine& machine, const std::vector<Stream*>& streams,
   for (Stream* stream : streams) {
     try {
       stream->synchronize(std::max(0.0, until - machine.now()));
+      stream->device().finish(std::max(0.0, until - machine.now()));
     } catch (const std::exception&) {
       // The error that ended the measurement is on its way already.
     }

@@ -7,7 +7,8 @@
 
 namespace duet {
 
-// Waits until all streams are idle, all together for no longer than the deadline.
+// Waits until all streams and their devices are idle, for no longer than the deadline each: what a
+// call that failed has left on streams of its own counts as well.
 void run_dry(Machine& machine, const std::vector<Stream*>& streams,
              double deadline_seconds) noexcept;
 

@@ -22,9 +22,11 @@ StartGate::StartGate(Team& team)
   const std::uint64_t zero = 0;
   owner_.write(word_.span(), &zero);
   if (!team_.machine().is_virtual()) watchdog_ = std::thread([this] { watch(); });
+  on_failure_ = team_.on_failure([this](const std::string&) { open(); });
 }
 
 StartGate::~StartGate() {
+  team_.forget(on_failure_);
   if (!watchdog_.joinable()) return;
   {
     const std::lock_guard<std::mutex> lock(mutex_);

@@ -31,7 +31,7 @@ class StartGate {
   // Lets all streams go, for the first local rank in another gate's release(), where every rank
   // has come to hold(): ranks that meet wake up to a millisecond later than they should.
   void let_go();
-  // Opens the gate for good, so that no stream is left waiting after a failure.
+  // Opens the gate for good, so that no stream is left waiting. A failure of the team does as much.
   void open() noexcept;
 
  private:
@@ -41,6 +41,7 @@ class StartGate {
   Team& team_;
   Device& owner_;
   Buffer word_;
+  int on_failure_ = 0;
   std::uint64_t round_ = 0;  // written by the first local rank between two meetings of all ranks
 
   std::mutex mutex_;  // guards what follows

@@ -115,10 +115,38 @@ TEST_P(Exchanges, RefuseWhatDoesNotFit) {
   refuse({{}, DType::fp32, Reduction::sum, 1, {word}, {}});
   const Flag flag{word};
   refuse({{{{a}, {b}, {flag}, {}}}, DType::fp32, Reduction::sum, 1, {word}, {word}});
-  const std::vector<Span> many(kMostPeers + 1, word);
-  refuse({{}, DType::fp32, Reduction::sum, 1, many, many});
-  refuse(
-      {{{{a}, std::vector<Span>(kMostSpans, b)}}, DType::fp32, Reduction::sum, 1, {word}, {word}});
+}
+
+// Words that await peers are as if all had come, to both meetings.
+TEST_P(Exchanges, MeetAnyNumberOfPeers) {
+  constexpr int kPeers = 40, kBlocks = 2, kRanks = kPeers + 1;
+  constexpr std::size_t kWords = kBlocks * sizeof(std::uint64_t), kCount = 3001;
+  const std::vector<std::uint64_t> come(kPeers * kBlocks, 2);
+  const Buffer awaited = device().allocate(kPeers * kWords);
+  device().write(awaited.span(), come.data());
+  const Buffer told = filled(peer(), kPeers * kWords, constant(0));
+  Exchange exchange{{}, DType::int32, Reduction::sum, kBlocks, {}, {}};
+  for (std::size_t i = 0; i < kPeers; ++i) {
+    exchange.arrivals.push_back(told.slice(i * kWords, kWords));
+    exchange.awaits.push_back(awaited.slice(i * kWords, kWords));
+  }
+  const Buffer sums = filled(peer(), kRanks * kCount * 4, constant(0));
+  const Buffer bytes = filled(device(), 999, pattern(3));
+  const Buffer copies = filled(peer(), kRanks * 1000, constant(0));
+  ExchangeItem sum{inputs(DType::int32, kRanks, kCount, 0), {}}, copy{{bytes.span()}, {}};
+  for (std::size_t i = 0; i < kRanks; ++i) {
+    sum.destinations.push_back(sums.slice(i * kCount * 4, kCount * 4));
+    copy.destinations.push_back(copies.slice(i * 1000, 999));
+  }
+  exchange.items = {sum, copy};
+  run(device(), exchange);
+  for (const Span& each : sum.destinations) {
+    expect(each, reduced(DType::int32, Reduction::sum, kRanks));
+  }
+  for (const Span& each : copy.destinations) expect(each, pattern(3));
+  std::vector<std::uint64_t> words(come.size());
+  peer().read(told.span(), words.data());
+  for (std::size_t i = 0; i < kPeers; ++i) EXPECT_EQ(words[i * kBlocks], 2u) << "peer " << i;
 }
 
 TEST_P(Exchanges, BelongToTheirDevice) {

@@ -30,6 +30,7 @@ both 0 open kernel
 both 0 own auto
 both 0 own dma
 both 0 throw
+for engine in dma kernel; do both 0 frees $engine; done
 both 0 refuse dma
 both 0 refuse kernel
 both 0 die

@@ -6,12 +6,15 @@
 //   beside  the same, while the others overlap compute with the call
 //   throw   the last rank throws instead of planning
 //   refuse  the last rank's buffer is too small at first, and all plan again
+//   frees   process 0 ends its calls first: nothing is freed that the others have mapped
 //   large   a broadcast that is cut into pieces, and passed on, from the last rank
 // Exit code 0 if all was as it should be, else 1; 2 for a UsageError.
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -104,6 +107,62 @@ void compute_beside_the_dead(Communicator& communicator) {
   });
 }
 
+// Of this process: allocations that others can map, which are files without a name, or mappings of
+// such files, its own among them.
+std::size_t own_allocations() {
+  std::size_t count = 0;
+  for (const auto& each : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    const std::string target = std::filesystem::read_symlink(each.path(), gone).string();
+    count += target.rfind("/memfd:duet", 0) == 0 ? 1 : 0;
+  }
+  return count;
+}
+
+std::size_t mappings() {
+  std::size_t count = 0;
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    count += line.find("/memfd:duet") != std::string::npos ? 1 : 0;
+  }
+  return count;
+}
+
+// Between two barriers, by the first rank of the process.
+void require_counts(LocalRank& rank, bool holds, const char* what) {
+  rank.barrier();
+  if (rank.local() == 0 && !holds) throw Mismatch(what);
+  rank.barrier();
+}
+
+void free_in_order(LocalRank& rank) {
+  const auto buffer = rank.allocate(kCount * 4);
+  rank.barrier();
+  const std::size_t allocated = own_allocations(), mapped = mappings();
+  rank.barrier();
+  CollectiveCall call = rank.plan(sum(), buffer->span(), buffer->span());
+  rank.barrier();
+  const std::size_t with_call = own_allocations(), mapped_with_call = mappings();
+  require_counts(rank, with_call > allocated && mapped_with_call > mapped, "no memory of its own");
+  const auto stream = rank.device().make_stream();
+  call.enqueue(*stream);
+  stream->synchronize(kDeadlineSeconds);
+  rank.barrier();
+  const bool first = rank.index() < 2;  // of the first process
+  if (first) call = {};
+  rank.barrier();
+  require_counts(rank, own_allocations() == with_call, "freed before the others have ended");
+  require_counts(rank, !first || mappings() < mapped_with_call, "mapped after its end");
+  call = {};
+  CollectiveCall next = rank.plan(sum(), buffer->span(), buffer->span());
+  rank.barrier();
+  require_counts(rank, own_allocations() == with_call, "the next plan does not free");
+  rank.retire(std::move(next));
+  rank.barrier();
+  require_counts(rank, own_allocations() == allocated, "not freed in the end");
+  require_counts(rank, mappings() == mapped, "mapped in the end");
+}
+
 void throw_on_the_last(LocalRank& rank) {
   if (rank.index() == rank.size() - 1) throw Mismatch("on purpose");
   add_up(rank);
@@ -163,6 +222,7 @@ void run(const std::string& scenario, const CommunicatorOptions& options) {
   }
   if (scenario == "refuse") return communicator.each(plan_again);
   if (scenario == "large") return communicator.each(send_large);
+  if (scenario == "frees") return communicator.each(free_in_order);
   if (scenario == "own") return communicator.each(add_up_own);
   try {
     if (scenario == "die") wait_for_the_dead(communicator);

@@ -46,9 +46,7 @@ UniqueId agreed_id(const Library& library, Rank& rank) {
 }  // namespace
 
 Communicators::Communicators(const Library& library, const Mode& mode, Team& team)
-    : library_(library),
-      processes_(team.processes()),
-      comms_(static_cast<std::size_t>(team.local_size()), nullptr) {
+    : library_(library), team_(team), comms_(static_cast<std::size_t>(team.local_size()), nullptr) {
   try {
     team.each([&](Rank& rank) { connect(rank, mode); });
   } catch (...) {
@@ -56,9 +54,7 @@ Communicators::Communicators(const Library& library, const Mode& mode, Team& tea
     throw;
   }
   // What waits on a device for a rank that is gone ends by aborting alone.
-  if (processes_ != nullptr) {
-    on_failure_ = processes_->on_failure([this](const std::string&) { give_up(); });
-  }
+  on_failure_ = team_.on_failure([this](const std::string&) { give_up(); });
 }
 
 void Communicators::connect(Rank& rank, const Mode& mode) {
@@ -118,7 +114,7 @@ bool Communicators::healthy() const {
 
 // One after another: the ranks of a process need not leave at the same time.
 Communicators::~Communicators() {
-  if (processes_ != nullptr) processes_->forget(on_failure_);
+  team_.forget(on_failure_);
   if (given_up_ || !healthy()) {
     give_up();
     return;

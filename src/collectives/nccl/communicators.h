@@ -13,8 +13,8 @@
 
 namespace duet::nccl {
 
-// Once any call has failed, or another process of the run has, all are given up: what ranks have
-// enqueued may then never end.
+// Once any call has failed, a rank in Team::each(), or another process of the run, all are given
+// up: what ranks have enqueued may then never end.
 class Communicators {
  public:
   // Collective, outside Team::each(). Throws Error, or Timeout where ranks do not come.
@@ -43,7 +43,7 @@ class Communicators {
   bool healthy() const;
 
   const Library& library_;
-  Processes* const processes_;  // nullptr where there is one
+  Team& team_;
   int on_failure_ = 0;
   std::mutex mutex_;  // aborting happens once
   bool aborted_ = false;

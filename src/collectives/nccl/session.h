@@ -19,6 +19,7 @@ class Session : public CollectiveSession {
   // Throws Error or Timeout where the ranks do not come together.
   Session(const Library& library, Mode mode, Team& team);
 
+  bool usable() const override { return communicators_->usable(); }
   std::optional<Skipped> unsupported(const Collective& collective, bool in_place) const override;
   std::unique_ptr<CollectiveMemory> allocate(Rank& rank, std::uint64_t bytes) override;
 

@@ -18,11 +18,7 @@ Buffer zeroed(Device& device, std::uint64_t bytes) {
 Boxes::Boxes(Rank& rank, std::uint64_t bytes)
     : bytes_(bytes),
       all_(
-          rank,
-          [&] {
-            own_ = zeroed(rank.device, bytes * static_cast<std::uint64_t>(rank.size));
-            return own_.span();
-          },
+          rank, [&] { return zeroed(rank.device, bytes * static_cast<std::uint64_t>(rank.size)); },
           "the other ranks' boxes") {}
 
 Span Boxes::at(int owner, int source) const {

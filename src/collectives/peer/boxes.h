@@ -1,7 +1,7 @@
 // Memory of an exchange's own, 0 at first: a box at each rank for every other, who writes there.
 #pragma once
 
-#include "team/peer_memory.h"
+#include "team/offered_memory.h"
 
 namespace duet {
 
@@ -15,8 +15,7 @@ class Boxes {
 
  private:
   std::uint64_t bytes_;
-  Buffer own_;
-  PeerMemory all_;
+  OfferedMemory all_;
 };
 
 }  // namespace duet

@@ -115,7 +115,6 @@ void BroadcastPlan::meet_others() {
 }
 
 void BroadcastPlan::enqueue(Stream& stream) {
-  watchdog_.require_all_well(name(CollectiveKind::broadcast));
   const int side = copies_.lanes() - 1;  // lanes beside the caller's stream; the next is for own_
   const int all = side + (own_ ? 1 : 0);
   if (!begin_.signals.empty()) stream.meet(begin_);

@@ -1,4 +1,4 @@
-// A session: each local rank's lanes, and the watchdog over all of its plans.
+// A session: each local rank's lanes, and all of its plans.
 #include "collectives/peer/engine.h"
 
 #include "collectives/peer/broadcast_plan.h"
@@ -8,6 +8,7 @@
 #include "collectives/peer/pull_plan.h"
 #include "collectives/peer/reduce_plan.h"
 #include "collectives/peer/relay_plan.h"
+#include "collectives/peer/session_plans.h"
 #include "collectives/peer/spread_plan.h"
 #include "collectives/peer/staged_move_plan.h"
 #include "collectives/peer/team_links.h"
@@ -40,16 +41,52 @@ std::unique_ptr<CollectivePlan> if_reached(const Make& make) try {
   return nullptr;
 }
 
+class OwnMemory : public CollectiveMemory {
+ public:
+  OwnMemory(const std::shared_ptr<SessionPlans>& plans, Buffer buffer)
+      : plans_(plans), buffer_(std::move(buffer)) {}
+  ~OwnMemory() override {
+    if (const auto plans = plans_.lock()) plans->end(std::move(buffer_));
+  }
+  OwnMemory(const OwnMemory&) = delete;
+  OwnMemory& operator=(const OwnMemory&) = delete;
+  Span span() const override { return buffer_.span(); }
+
+ private:
+  std::weak_ptr<SessionPlans> plans_;
+  Buffer buffer_;
+};
+
+// After a failure a lane may wait for ever, where a program's stream has taken the rest of a call
+// with it: later plans have others.
+class RankLanes {
+ public:
+  RankLanes(Device& device, CopyLanes copying)
+      : device_(device), lanes_(std::make_unique<Lanes>(device, copying)) {}
+
+  // For a plan that is made after so many failures.
+  Lanes& after(int failures) {
+    if (failures != failures_) lanes_ = std::make_unique<Lanes>(device_, lanes_->copying());
+    failures_ = failures;
+    return *lanes_;
+  }
+
+ private:
+  Device& device_;
+  int failures_ = 0;
+  std::unique_ptr<Lanes> lanes_;
+};
+
 class OwnSession : public CollectiveSession {
  public:
   OwnSession(Team& team, Way way)
       : way_(way),
         links_(team_links(team)),
         thresholds_(way == Way::faster ? team_thresholds(team) : Thresholds{}),
-        watchdog_(team) {
+        plans_(std::make_shared<SessionPlans>(team)) {
     team.together([&] {
       for (int local = 0; local < team.local_size(); ++local) {
-        lanes_.push_back(std::make_unique<Lanes>(team.local_rank(local).device, links_.copying));
+        lanes_.emplace_back(team.local_rank(local).device, links_.copying);
       }
     });
   }
@@ -64,6 +101,10 @@ class OwnSession : public CollectiveSession {
     return Skipped{"in place it would overwrite what it has still to send"};
   }
 
+  std::unique_ptr<CollectiveMemory> allocate(Rank& rank, std::uint64_t bytes) override {
+    return std::make_unique<OwnMemory>(plans_, rank.device.allocate(bytes));
+  }
+
  protected:
   std::string request(const Rank&, const Collective& collective,
                       const CollectiveBuffers& buffers) override {
@@ -73,6 +114,16 @@ class OwnSession : public CollectiveSession {
   std::unique_ptr<CollectivePlan> make_plan(Rank& rank, const Collective& collective,
                                             const CollectiveBuffers& buffers,
                                             const std::vector<std::string>& requests) override {
+    lanes(rank);                   // nothing of what is kept is on them any more,
+    rank.team.free_retired(rank);  // on any rank's
+    plans_->free_kept();
+    return plans_->in_use(rank, choose(rank, collective, buffers, requests), name(collective.kind));
+  }
+
+ private:
+  std::unique_ptr<CollectivePlan> choose(Rank& rank, const Collective& collective,
+                                         const CollectiveBuffers& buffers,
+                                         const std::vector<std::string>& requests) {
     bool any_swaps = false;
     for (const std::string& each : requests) any_swaps = any_swaps || !each.empty();
     const auto kernel = [&] { return by_kernels(rank, collective, buffers); };
@@ -84,8 +135,10 @@ class OwnSession : public CollectiveSession {
                                     : move(rank, collective, buffers, any_swaps);
   }
 
- private:
-  Lanes& lanes(const Rank& rank) const { return *lanes_[static_cast<std::size_t>(rank.local)]; }
+  Watchdog& watchdog() { return plans_->watchdog(); }
+  Lanes& lanes(const Rank& rank) {
+    return lanes_[static_cast<std::size_t>(rank.local)].after(watchdog().failures());
+  }
 
   // Over mapped buffers.
   std::unique_ptr<CollectivePlan> by_kernels(Rank& rank, const Collective& collective,
@@ -93,8 +146,8 @@ class OwnSession : public CollectiveSession {
     const std::uint64_t bytes = size_bytes(collective, rank.size);
     const bool relayed = collective.kind == CollectiveKind::broadcast && rank.size > 2 &&
                          bytes >= kRelayedBytes && links_.copying.in_order;
-    if (!relayed) return std::make_unique<KernelPlan>(rank, collective, buffers, watchdog_);
-    return std::make_unique<RelayPlan>(rank, collective, buffers, watchdog_,
+    if (!relayed) return std::make_unique<KernelPlan>(rank, collective, buffers, watchdog());
+    return std::make_unique<RelayPlan>(rank, collective, buffers, watchdog(),
                                        RelayPlan::best_piece(bytes, rank.size - 1));
   }
 
@@ -107,9 +160,9 @@ class OwnSession : public CollectiveSession {
       pieces = broadcast_pieces(size_bytes(collective, rank.size), rank.size, own.copying());
     }
     if (pieces.empty()) {
-      return std::make_unique<MovePlan>(rank, collective, buffers, own, watchdog_);
+      return std::make_unique<MovePlan>(rank, collective, buffers, own, watchdog());
     }
-    return std::make_unique<BroadcastPlan>(rank, collective, buffers, own, watchdog_, pieces);
+    return std::make_unique<BroadcastPlan>(rank, collective, buffers, own, watchdog(), pieces);
   }
 
   std::unique_ptr<CollectivePlan> move(Rank& rank, const Collective& collective,
@@ -117,8 +170,9 @@ class OwnSession : public CollectiveSession {
     std::unique_ptr<CollectivePlan> plan;
     if (!any_swaps) plan = if_reached([&] { return straight(rank, collective, buffers); });
     if (plan) return plan;
-    return std::make_unique<StagedMovePlan>(
-        rank, name(collective.kind), moves(collective, rank.size), buffers, lanes(rank), watchdog_);
+    return std::make_unique<StagedMovePlan>(rank, name(collective.kind),
+                                            moves(collective, rank.size), buffers, lanes(rank),
+                                            watchdog());
   }
 
   std::unique_ptr<CollectivePlan> reduction(Rank& rank, const Collective& collective,
@@ -128,14 +182,14 @@ class OwnSession : public CollectiveSession {
     std::unique_ptr<CollectivePlan> plan;
     if (half && size_bytes(collective, rank.size) < kSlotsFrom) {
       plan = if_reached(
-          [&] { return std::make_unique<PullPlan>(rank, collective, buffers, watchdog_); });
+          [&] { return std::make_unique<PullPlan>(rank, collective, buffers, watchdog()); });
     }
     if (plan == nullptr) {
       slots = true;
-      plan = std::make_unique<ReducePlan>(rank, collective, buffers, lanes(rank), watchdog_);
+      plan = std::make_unique<ReducePlan>(rank, collective, buffers, lanes(rank), watchdog());
     }
     if (!half) return plan;
-    return std::make_unique<SpreadPlan>(rank, collective, buffers, lanes(rank), watchdog_,
+    return std::make_unique<SpreadPlan>(rank, collective, buffers, lanes(rank), watchdog(),
                                         std::move(plan), slots);
   }
 
@@ -147,8 +201,9 @@ class OwnSession : public CollectiveSession {
   Way way_;
   TeamLinks links_;
   Thresholds thresholds_;
-  std::vector<std::unique_ptr<Lanes>> lanes_;  // by local rank
-  Watchdog watchdog_;
+  std::shared_ptr<SessionPlans> plans_;
+  // By local rank. They go before the plans, whose work they may still have.
+  std::vector<RankLanes> lanes_;
 };
 
 class OwnEngine : public CollectiveEngine {

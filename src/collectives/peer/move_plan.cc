@@ -107,7 +107,6 @@ void MovePlan::tell_once_a_lane() {
 }
 
 void MovePlan::enqueue(Stream& stream) {
-  watchdog_.require_all_well(name_);
   const int side = lanes_in_use_ - 1;  // lanes beside the caller's stream; the next is for own_
   const int all = side + (own_.empty() ? 0 : 1);
   stream.meet(begin_);

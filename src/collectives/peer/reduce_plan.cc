@@ -113,7 +113,6 @@ ExchangeItem ReducePlan::reduced(std::size_t piece) const {
 }
 
 void ReducePlan::enqueue(Stream& stream) {
-  watchdog_.require_all_well(name_);
   const int copying = copies_.lanes() - 1;
   lanes_.fork(stream, copying + 1);
   if (reduction_) lanes_.at(copying).exchange(*reduction_);

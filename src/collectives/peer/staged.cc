@@ -45,7 +45,7 @@ std::uint64_t staged_part(const Collective& collective, const PeerMemory& send,
                           const PeerMemory& recv) {
   const int ranks = send.size();
   if (ranks < 2 || !is_aligned(send) || !is_aligned(recv)) return 0;
-  if (static_cast<std::size_t>(ranks) > kMostPeers + 1) return 0;
+  if (static_cast<std::size_t>(ranks) > kMostStagedPeers + 1) return 0;
   const std::vector<Move> all = even_moves(collective, ranks);
   if (all.empty()) return 0;
   const std::uint64_t bytes = all.front().bytes;

@@ -127,7 +127,6 @@ void StagedMovePlan::drain(std::size_t piece) {
 }
 
 void StagedMovePlan::enqueue(Stream& stream) {
-  watchdog_.require_all_well(name_);
   Lanes& draining = lanes_.draining();
   const int beside = pushes_.lanes() - 1 + (own_.empty() ? 0 : 1);
   const int drains = drains_.lanes();

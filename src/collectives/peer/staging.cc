@@ -44,11 +44,7 @@ Staging::Staging(Rank& rank, int slots, std::uint64_t slot_bytes, bool turns)
       slot_bytes_(whole_pages(slot_bytes)),
       words_(rank, 3 * rank.size * slots),
       all_(
-          rank,
-          [&] {
-            own_ = room_for(rank, slots, slot_bytes_);
-            return own_.span();
-          },
+          rank, [&] { return room_for(rank, slots, slot_bytes_); },
           "the other ranks' staging memory") {
   for (int to = 0; to < ranks_; ++to) {
     for (int index = 0; index < slots_; ++index) rank.device.signal(hear_free(to, index), 1);

@@ -4,7 +4,7 @@
 
 #include "collectives/peer/lanes.h"
 #include "collectives/peer/words.h"
-#include "team/peer_memory.h"
+#include "team/offered_memory.h"
 
 namespace duet {
 
@@ -65,8 +65,7 @@ class Staging {
   bool turns_;
   std::uint64_t slot_bytes_;
   Words words_;
-  Buffer own_;
-  PeerMemory all_;
+  OfferedMemory all_;
 };
 
 }  // namespace duet

@@ -1,27 +1,21 @@
-// A thread that sleeps until a process fails, and then releases waits until nobody needs it.
+// A thread that sleeps until something fails, and then releases waits until nobody needs it.
 #include "collectives/peer/watchdog.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 
 namespace duet {
 
-Watchdog::Watchdog(Team& team) : processes_(team.processes()) {
-  if (processes_ == nullptr) return;
-  thread_ = std::thread([this] { watch(); });
-  callback_ = processes_->on_failure([this](const std::string& reason) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (failed_) return;
-    reason_ = reason;
-    failed_.store(true, std::memory_order_release);
-    changed_.notify_all();
-  });
+Watchdog::Watchdog(Team& team) : team_(team) {
+  if (!team.machine().is_virtual()) thread_ = std::thread([this] { watch(); });
+  callback_ = team_.on_failure([this](const std::string& reason) { fail(reason); });
 }
 
 Watchdog::~Watchdog() {
-  if (processes_ == nullptr) return;
-  processes_->forget(callback_);
+  team_.forget(callback_);
+  if (!thread_.joinable()) return;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     stop_ = true;
@@ -30,9 +24,11 @@ Watchdog::~Watchdog() {
   thread_.join();
 }
 
+// What comes after the failure of its own each() waits for ranks that do not come.
 void Watchdog::add(Waiting* one) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  watched_.insert(one);
+  watched_[one] = !team_.failure().empty();
+  changed_.notify_all();
 }
 
 void Watchdog::remove(Waiting* one) {
@@ -40,19 +36,43 @@ void Watchdog::remove(Waiting* one) {
   watched_.erase(one);
 }
 
+void Watchdog::fail(const std::string& reason) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  reason_ = reason;
+  failures_.fetch_add(1, std::memory_order_release);
+  for (auto& [one, failed] : watched_) failed = true;
+  changed_.notify_all();
+}
+
+int Watchdog::failures() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return team_.failure().empty() ? failures_.load() : kFailed;
+}
+
 // A wait that is released sets its flag back, and the next call in the queue waits again.
 void Watchdog::watch() {
-  constexpr std::chrono::milliseconds kPeriod{20};
+  constexpr std::chrono::milliseconds kPeriod{2};
+  const auto any_failed = [this] {
+    return std::any_of(watched_.begin(), watched_.end(),
+                       [](const auto& each) { return each.second; });
+  };
   std::unique_lock<std::mutex> lock(mutex_);
-  changed_.wait(lock, [this] { return stop_ || failed_; });
   while (!stop_) {
-    for (Waiting* one : watched_) one->release_waits();
-    changed_.wait_for(lock, kPeriod, [this] { return stop_; });
+    for (const auto& [one, failed] : watched_) {
+      if (failed) one->release_waits();
+    }
+    if (any_failed()) {
+      changed_.wait_for(lock, kPeriod, [this] { return stop_; });
+    } else {
+      changed_.wait(lock, [&] { return stop_ || any_failed(); });
+    }
   }
 }
 
 void Watchdog::raise(std::string_view call) const {
-  throw PeerFailed(fmt::format("{} while waiting for the ranks of {}", reason_, call));
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::string reason = reason_.empty() ? team_.failure() : reason_;
+  throw PeerFailed(fmt::format("{} while waiting for the ranks of {}", reason, call));
 }
 
 }  // namespace duet

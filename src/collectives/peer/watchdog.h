@@ -1,11 +1,11 @@
-// Ends a rank's device-side waits when another process fails or is gone, so that no stream waits
+// Ends device-side waits when a rank has failed or another process is gone, so that no stream waits
 // for ever.
 #pragma once
 
 #include <atomic>
 #include <condition_variable>
+#include <map>
 #include <mutex>
-#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -23,9 +23,12 @@ class Waiting {
   virtual void release_waits() noexcept = 0;
 };
 
+// A failure is one of all that waits at that time: it is released again and again from then on.
+// What begins to wait later does not know of it. On a simulated machine nothing is released: nobody
+// hangs there.
 class Watchdog {
  public:
-  // Watches the team's other processes; with none there is nothing to watch.
+  // Watches the team's ranks and its other processes.
   explicit Watchdog(Team& team);
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
@@ -34,23 +37,32 @@ class Watchdog {
   void add(Waiting* one);
   void remove(Waiting* one);
 
-  // Throws PeerFailed with the reason, and the call that was made, once there is one. No lock.
-  void require_all_well(std::string_view call) const {
-    if (failed_.load(std::memory_order_acquire)) raise(call);
+  // As if a rank had failed.
+  void fail(const std::string& reason);
+
+  // Counts failures. What was made when the count was `since` is well while it is the same; kFailed
+  // is that of what is made in an each() that has failed.
+  static constexpr int kFailed = -1;
+  int failures() const;
+  bool well(int since) const { return failures_.load(std::memory_order_acquire) == since; }
+  // Throws PeerFailed with the reason, and the call that was made, where it is not well. No lock
+  // where it is.
+  void require_well(int since, std::string_view call) const {
+    if (!well(since)) raise(call);
   }
 
  private:
   void watch();
   [[noreturn]] void raise(std::string_view call) const;
 
-  Processes* processes_;
+  Team& team_;
   int callback_ = 0;
-  std::atomic<bool> failed_{false};
+  std::atomic<int> failures_{0};  // changed with the lock held
 
-  std::mutex mutex_;  // guards what follows; `reason_` does not change once failed_ is set
+  mutable std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
-  std::set<Waiting*> watched_;
-  std::string reason_;
+  std::map<Waiting*, bool> watched_;  // has it failed?
+  std::string reason_;                // of the last failure
   bool stop_ = false;
   std::thread thread_;
 };

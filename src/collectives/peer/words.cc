@@ -20,12 +20,7 @@ Buffer zeroed_words(Device& device, int count) {
 Words::Words(Rank& rank, int count)
     : device_(rank.device),
       all_(
-          rank,
-          [&] {
-            own_ = zeroed_words(rank.device, count);
-            return own_.span();
-          },
-          "the other ranks' flags") {}
+          rank, [&] { return zeroed_words(rank.device, count); }, "the other ranks' flags") {}
 
 Span Words::at(int owner, int first, int count) const {
   return all_.at(owner).slice(static_cast<std::size_t>(first) * kWord,
@@ -44,9 +39,9 @@ void meet_all(Exchange& exchange, const Words& words, int first, int rank, int r
 // GPUs compare in a circle: the largest signed number is above all that a wait is for.
 void Words::release_waits() noexcept {
   constexpr std::uint64_t kReleased = std::numeric_limits<std::int64_t>::max();
-  for (std::size_t word = 0; word < own_.bytes() / kWord; ++word) {
+  for (std::size_t word = 0; word < all_.own().bytes() / kWord; ++word) {
     try {
-      device_.signal(flag_at(own_, word), kReleased);
+      device_.signal(flag_at(all_.own(), word), kReleased);
     } catch (const std::exception&) {
       return;  // the device is gone, and its streams with it
     }

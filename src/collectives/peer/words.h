@@ -4,7 +4,7 @@
 
 #include "collectives/peer/watchdog.h"
 #include "device/exchange.h"
-#include "team/peer_memory.h"
+#include "team/offered_memory.h"
 
 namespace duet {
 
@@ -23,8 +23,7 @@ class Words : public Waiting {
 
  private:
   Device& device_;
-  Buffer own_;
-  PeerMemory all_;
+  OfferedMemory all_;
 };
 
 // The exchange meets all other ranks, by its blocks' words that each writes at each from `first`

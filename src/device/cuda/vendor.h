@@ -26,6 +26,7 @@
 #define gpuDeviceGetAttribute cudaDeviceGetAttribute
 #define gpuDeviceGetPCIBusId cudaDeviceGetPCIBusId
 #define gpuDeviceGetStreamPriorityRange cudaDeviceGetStreamPriorityRange
+#define gpuDeviceSynchronize cudaDeviceSynchronize
 #define gpuGetDeviceCount cudaGetDeviceCount
 #define gpuGetDeviceProperties cudaGetDeviceProperties
 #define gpuRuntimeGetVersion cudaRuntimeGetVersion

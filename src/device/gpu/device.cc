@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <memory>
+#include <thread>
 
 #include "core/error.h"
 #include "device/contents.h"
@@ -110,6 +113,17 @@ void GpuDevice::transfer(void* to, const void* from, std::size_t bytes) {
   use();
   DUET_GPU_CHECK(gpuMemcpyAsync(to, from, bytes, gpuMemcpyDefault, service_));
   drain(service_, "blocking access to memory");
+}
+
+// The vendor's call has no deadline: past it, its thread is left to itself.
+void GpuDevice::finish(double deadline_seconds) {
+  const auto done = std::make_shared<std::atomic<bool>>(false);
+  std::thread([done, ordinal = ordinal_] {
+    forget(gpuSetDevice(ordinal));
+    forget(gpuDeviceSynchronize());
+    *done = true;
+  }).detach();
+  gpu::wait_until("all work of " + info_.name, deadline_seconds, [&done] { return done->load(); });
 }
 
 void GpuDevice::read(const Span& from, void* to) {

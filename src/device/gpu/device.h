@@ -42,6 +42,7 @@ class GpuDevice : public Device {
   Span map(const SharedMemory& shared) override;
   void unmap(const Span& span) noexcept override;
   Dmabuf export_dmabuf(const Span& span) override;
+  void finish(double deadline_seconds) override;
 
   GpuMachine& machine() const { return machine_; }
   int index() const { return index_; }

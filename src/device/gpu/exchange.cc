@@ -40,6 +40,11 @@ void check(const GpuDevice& device, const Exchange& exchange) {
       reach({peer.outbox, peer.inbox}, "exchange, staging memory");
     }
   }
+  if (exchange.awaits.size() > kExchangeThreads) {
+    throw BadArgument(
+        fmt::format("exchange: {} peers: expected at most {}, a thread of a block each",
+                    exchange.awaits.size(), kExchangeThreads));
+  }
   const int units = device.info().compute_units;
   if ((!exchange.awaits.empty() || has_flags(exchange)) && exchange.blocks > units) {
     throw BadArgument(

@@ -38,8 +38,10 @@ void launch_digits_check(const Span& span, const Fill& fill, Difference* found, 
 // once.
 void launch_exchange(const gpu::ExchangeTable& table, DType dtype, Reduction op, int blocks,
                      gpuStream_t stream);
-void launch_peer_exchange(const gpu::PeerExchangeTable& table, DType dtype, Reduction op,
-                          int blocks, gpuStream_t stream);
+void launch_peer_exchange(const gpu::FewPeersTable& table, DType dtype, Reduction op, int blocks,
+                          gpuStream_t stream);
+void launch_peer_exchange(const gpu::ManyPeersTable& table, DType dtype, Reduction op, int blocks,
+                          gpuStream_t stream);
 // Reduces what comes where `reduces` says so, else it only moves.
 void launch_staged(const gpu::StagedTable& table, bool reduces, DType dtype, Reduction op,
                    int blocks, gpuStream_t stream);

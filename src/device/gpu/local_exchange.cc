@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "device/gpu/kernels.h"
+#include "device/gpu/packed.h"
 
 namespace duet::DUET_GPU {
 namespace {
@@ -18,23 +19,6 @@ int default_blocks(const Exchange& exchange) {
   return static_cast<int>(
       std::min(static_cast<std::size_t>(kDefaultBlocks), (largest + round - 1) / round));
 }
-
-// The parts of the table side by side in what becomes one allocation.
-class Packed {
- public:
-  template <typename Value>
-  std::size_t add(const std::vector<Value>& values) {
-    static_assert(sizeof(Value) % 8 == 0, "parts stay aligned to 8 bytes");
-    const std::size_t offset = bytes_.size();
-    const auto* data = reinterpret_cast<const std::byte*>(values.data());
-    bytes_.insert(bytes_.end(), data, data + values.size() * sizeof(Value));
-    return offset;
-  }
-  const std::vector<std::byte>& bytes() const { return bytes_; }
-
- private:
-  std::vector<std::byte> bytes_;
-};
 
 bool waits_for_same(const ExchangeItem& one, const ExchangeItem& other) {
   return std::any_of(one.after.begin(), one.after.end(), [&other](const Flag& flag) {
@@ -78,7 +62,7 @@ LocalExchange::LocalExchange(GpuDevice& device, const Exchange& exchange)
     for (const Flag& flag : item.after) addresses.push_back(address(flag.word));
     for (const Flag& flag : item.then) addresses.push_back(address(flag.word));
   }
-  Packed packed;
+  gpu::Packed packed;
   const std::size_t item_at = packed.add(items), address_at = packed.add(addresses),
                     finished_at = packed.add(std::vector<std::uint64_t>(items.size(), 0)),
                     passed_at = packed.add(std::vector<std::uint64_t>(1, 0));

@@ -22,7 +22,8 @@ constexpr int kMovesInFlight = 4;  // loads per thread: enough, with 64 blocks, 
 
 // The moves of a launch go on beside each other, each by its share of the block's warps, so that
 // all links are busy from the start and none is everybody's target at the same time.
-__device__ void move_all(const gpu::PeerExchangeTable& table) {
+template <typename Table>
+__device__ void move_all(const Table& table) {
   const unsigned moves = static_cast<unsigned>(table.move_count);
   if (moves == 0) return;
   const unsigned crews = moves < kWarps ? moves : kWarps;
@@ -30,7 +31,7 @@ __device__ void move_all(const gpu::PeerExchangeTable& table) {
   const unsigned warps = (kWarps - own + crews - 1) / crews;
   const Crew crew{warp / crews * kWarp + threadIdx.x % kWarp, warps * kWarp};
   for (unsigned i = own; i < moves; i += crews) {
-    const gpu::PeerMove& move = table.moves[i];
+    const auto& move = table.moves[i];
     const ExchangeSlice slice = own_slice(move.bytes, move.share);
     if (slice.begin == slice.end) continue;
     const Piece piece{table.addresses + move.source,
@@ -44,24 +45,28 @@ __device__ void move_all(const gpu::PeerExchangeTable& table) {
   }
 }
 
-template <typename Type, typename Op>
-__device__ void reduce_all(const gpu::PeerExchangeTable& table) {
+template <typename Type, typename Op, typename Table>
+__device__ void reduce_all(const Table& table) {
   for (int i = 0; i < table.reduction_count; ++i) {
-    const gpu::PeerReduction& item = table.reductions[i];
+    const auto& item = table.reductions[i];
     const ExchangeSlice slice = own_slice(item.bytes, item.share);
     if (slice.begin == slice.end) continue;
     unsigned char* const* const addresses = table.addresses + item.first;
-    const Piece piece{
-        addresses,    addresses + item.sources, item.sources, item.destinations, slice.begin, 0,
-        whole_block()};
+    const Piece piece{addresses,
+                      addresses + item.sources,
+                      static_cast<int>(item.sources),
+                      static_cast<int>(item.destinations),
+                      slice.begin,
+                      0,
+                      whole_block()};
     reduce_slice<Type, Op>(piece, slice.end - slice.begin, item.width,
                            table.averages ? piece.source_count : 1);
   }
 }
 
-template <typename Type, typename Op>
+template <typename Table, typename Type, typename Op>
 __global__ void __launch_bounds__(kExchangeThreads)
-    peer_exchange_kernel(const DUET_GPU_PARAMETER gpu::PeerExchangeTable table) {
+    peer_exchange_kernel(const DUET_GPU_PARAMETER Table table) {
   const std::uint64_t call = table.calls[blockIdx.x];
   meet_to_start(table, 2 * call + 1);
   move_all(table);
@@ -71,8 +76,9 @@ __global__ void __launch_bounds__(kExchangeThreads)
 }
 
 // What only moves: fewer registers.
+template <typename Table>
 __global__ void __launch_bounds__(kExchangeThreads)
-    peer_moves_kernel(const DUET_GPU_PARAMETER gpu::PeerExchangeTable table) {
+    peer_moves_kernel(const DUET_GPU_PARAMETER Table table) {
   const std::uint64_t call = table.calls[blockIdx.x];
   meet_to_start(table, 2 * call + 1);
   move_all(table);
@@ -80,26 +86,43 @@ __global__ void __launch_bounds__(kExchangeThreads)
   if (threadIdx.x == 0) table.calls[blockIdx.x] = call + 1;
 }
 
+template <typename Table>
 struct Kernels {
   template <typename Type, typename Op>
-  static constexpr auto kernel = peer_exchange_kernel<Type, Op>;
+  static constexpr auto kernel = peer_exchange_kernel<Table, Type, Op>;
 };
 
-}  // namespace
-
-void launch_peer_exchange(const gpu::PeerExchangeTable& table, DType dtype, Reduction op,
-                          int blocks, gpuStream_t stream) {
+template <typename Table>
+void launch(const Table& table, DType dtype, Reduction op, int blocks, gpuStream_t stream) {
   const auto kernel =
-      table.reduction_count > 0 ? kernel_for<Kernels>(dtype, op) : peer_moves_kernel;
+      table.reduction_count > 0 ? kernel_for<Kernels<Table>>(dtype, op) : peer_moves_kernel<Table>;
   kernel<<<dim3(static_cast<unsigned>(blocks)), dim3(kExchangeThreads), 0, stream>>>(table);
   DUET_GPU_CHECK(gpuGetLastError());
 }
 
-void load_peer_exchange_kernels() {
-  load_kernel(peer_moves_kernel);
+template <typename Table>
+void load() {
+  load_kernel(peer_moves_kernel<Table>);
   for (const DType dtype : all_dtypes()) {
-    for (const Reduction op : all_reductions()) load_kernel(kernel_for<Kernels>(dtype, op));
+    for (const Reduction op : all_reductions()) load_kernel(kernel_for<Kernels<Table>>(dtype, op));
   }
+}
+
+}  // namespace
+
+void launch_peer_exchange(const gpu::FewPeersTable& table, DType dtype, Reduction op, int blocks,
+                          gpuStream_t stream) {
+  launch(table, dtype, op, blocks, stream);
+}
+
+void launch_peer_exchange(const gpu::ManyPeersTable& table, DType dtype, Reduction op, int blocks,
+                          gpuStream_t stream) {
+  launch(table, dtype, op, blocks, stream);
+}
+
+void load_peer_exchange_kernels() {
+  load<gpu::FewPeersTable>();
+  load<gpu::ManyPeersTable>();
 }
 
 }  // namespace duet::DUET_GPU

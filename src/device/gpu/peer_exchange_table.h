@@ -1,38 +1,40 @@
-// An exchange with peers as its kernel reads it: in the kernel's parameters, since each step from
-// one table in memory to the next would take longer than a meeting's flight over the link.
+// An exchange with peers as its kernel reads it. That of few peers is the kernel's parameter, since
+// each step from one table in memory to the next would take longer than a meeting's flight over the
+// link; of many peers the lists are in device memory.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "device/exchange.h"
 
 namespace duet::gpu {
 
-// One source to one destination. Places are in the list of addresses.
+inline constexpr std::size_t kFewPeers = 16;
+inline constexpr std::size_t kFewSpans = 64;  // of all items
+
+// One source to one destination. A `Place` is one in the list of addresses.
+template <typename Place>
 struct PeerMove {
   std::uint64_t bytes = 0;
   std::uint32_t share = 0;  // vectors of 16 bytes that are the first block's
-  std::uint8_t source = 0;
-  std::uint8_t destination = 0;
-  std::uint8_t width = 0;  // bytes by which both addresses are alike: 16, 4 or 1
+  Place source = 0;
+  Place destination = 0;
+  Place width = 0;  // bytes by which both addresses are alike: 16, 4 or 1
 };
 
 // The addresses from `first` on are those of the sources, after them the destinations'.
+template <typename Place>
 struct PeerReduction {
   std::uint64_t bytes = 0;
   std::uint32_t share = 0;  // as above
-  std::uint8_t first = 0;
-  std::uint8_t sources = 0;
-  std::uint8_t destinations = 0;
-  std::uint8_t width = 0;  // of all addresses
+  Place first = 0;
+  Place sources = 0;
+  Place destinations = 0;
+  Place width = 0;  // of all addresses
 };
 
-struct PeerExchangeTable {
-  unsigned char* addresses[kMostSpans] = {};
-  PeerMove moves[kMostSpans - 1];
-  PeerReduction reductions[kMostSpans / 3];
-  std::uint64_t* arrivals[kMostPeers] = {};  // by peer: a word for each block
-  std::uint64_t* awaits[kMostPeers] = {};
+struct PeerExchangeHead {
   std::uint64_t* calls = nullptr;  // that each block has had, in device memory
   int move_count = 0;
   int reduction_count = 0;
@@ -43,6 +45,23 @@ struct PeerExchangeTable {
   bool closes = true;       // meets after
 };
 
-static_assert(sizeof(PeerExchangeTable) <= 4096, "what a kernel's parameters hold");
+// arrivals and awaits by peer: a word for each block.
+struct FewPeersTable : PeerExchangeHead {
+  unsigned char* addresses[kFewSpans] = {};
+  PeerMove<std::uint8_t> moves[kFewSpans - 1];
+  PeerReduction<std::uint8_t> reductions[kFewSpans / 3];
+  std::uint64_t* arrivals[kFewPeers] = {};
+  std::uint64_t* awaits[kFewPeers] = {};
+};
+
+static_assert(sizeof(FewPeersTable) <= 4096, "what a kernel's parameters hold");
+
+struct ManyPeersTable : PeerExchangeHead {
+  unsigned char* const* addresses = nullptr;
+  const PeerMove<std::uint32_t>* moves = nullptr;
+  const PeerReduction<std::uint32_t>* reductions = nullptr;
+  std::uint64_t* const* arrivals = nullptr;
+  std::uint64_t* const* awaits = nullptr;
+};
 
 }  // namespace duet::gpu

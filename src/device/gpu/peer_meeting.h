@@ -4,13 +4,13 @@
 
 #include <cstdint>
 
-#include "device/gpu/peer_exchange_table.h"
 #include "device/gpu/system_words.h"
 
 namespace duet::DUET_GPU {
 
-// A thread a peer; kMostPeers is less than they are.
-__device__ inline void wait_for_peers(const gpu::PeerExchangeTable& table, std::uint64_t value) {
+// A thread a peer, of which there are at most kExchangeThreads.
+template <typename Table>
+__device__ void wait_for_peers(const Table& table, std::uint64_t value) {
   if (static_cast<int>(threadIdx.x) < table.peers) {
     const std::uint64_t* const word = table.awaits[threadIdx.x] + blockIdx.x;
     while (load_acquire(word) < value) {
@@ -22,7 +22,8 @@ __device__ inline void wait_for_peers(const gpu::PeerExchangeTable& table, std::
 // Before anything is touched. All threads of the block call. What came before the kernel on its
 // stream is in memory when the kernel starts: on NVIDIA nothing is left that a release would have
 // to wait for, and it would take 0.7 us, with 64 blocks 1.6 us.
-__device__ inline void meet_to_start(const gpu::PeerExchangeTable& table, std::uint64_t value) {
+template <typename Table>
+__device__ void meet_to_start(const Table& table, std::uint64_t value) {
   if (!table.opens) return;
   if (static_cast<int>(threadIdx.x) < table.peers) {
     std::uint64_t* const word = table.arrivals[threadIdx.x] + blockIdx.x;
@@ -37,7 +38,8 @@ __device__ inline void meet_to_start(const gpu::PeerExchangeTable& table, std::u
 
 // After all has been moved. Who has only read from peers has nothing to release either: what it
 // loaded has come, or it could not have been added up.
-__device__ inline void meet_to_end(const gpu::PeerExchangeTable& table, std::uint64_t value) {
+template <typename Table>
+__device__ void meet_to_end(const Table& table, std::uint64_t value) {
   if (!table.closes) return;
   if (table.writes_out) finish_stores();
   __syncthreads();

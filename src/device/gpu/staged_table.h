@@ -23,7 +23,7 @@ struct StagedTable {
   std::uint32_t units = 0;  // of a part
   std::int32_t peers = 0;
   bool averages = false;
-  StagedPlaces by_peer[kMostPeers];
+  StagedPlaces by_peer[kMostStagedPeers];
 };
 
 }  // namespace duet::gpu

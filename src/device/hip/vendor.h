@@ -26,6 +26,7 @@
 #define gpuDeviceGetAttribute hipDeviceGetAttribute
 #define gpuDeviceGetPCIBusId hipDeviceGetPCIBusId
 #define gpuDeviceGetStreamPriorityRange hipDeviceGetStreamPriorityRange
+#define gpuDeviceSynchronize hipDeviceSynchronize
 #define gpuGetDeviceCount hipGetDeviceCount
 #define gpuGetDeviceProperties hipGetDeviceProperties
 #define gpuRuntimeGetVersion hipRuntimeGetVersion

@@ -1,8 +1,6 @@
 // Binding an exchange to simulated memory, and its contents.
 #include "device/sim/exchange.h"
 
-#include <limits>
-
 #include "core/error.h"
 #include "device/sim/device.h"
 #include "device/sim/machine.h"
@@ -46,8 +44,7 @@ std::unique_ptr<PreparedExchange> prepare_as_library(Device& device, const Excha
 SimExchange::SimExchange(SimDevice& device, const Exchange& exchange, const LibraryKernel* kernel,
                          Between between, RollCall roll_call)
     : device_(device), exchange_(without_blocks(exchange)), roll_call_(std::move(roll_call)) {
-  const std::size_t any = std::numeric_limits<std::size_t>::max();
-  check_exchange(exchange, kernel != nullptr ? ExchangeLimits{any, any} : ExchangeLimits{});
+  check_exchange(exchange);
   const Memory& memory = device_.machine().memory();
   for (const ExchangeItem& item : exchange_.items) {
     places_.items.push_back({places_of(memory, item.sources, "exchange's source"),

@@ -1,0 +1,217 @@
+// One rank fails while the streams of others wait for it: all ends with its error, nobody waits for
+// the deadline, and what is planned next works.
+#include <gtest/gtest.h>
+
+#include "collectives/collective_work.h"
+#include "collectives/peer/calls_fixture.h"
+#include "collectives/peer/engine.h"
+#include "core/error.h"
+#include "timing/sampler.h"
+
+namespace duet {
+namespace {
+
+using Kind = CollectiveKind;
+
+constexpr double kDeadline = 60;  // seconds; a test takes less than one
+
+// A stream that throws instead of taking its n-th call, from 0.
+class FaultyStream : public Stream {
+ public:
+  FaultyStream(Stream& stream, int fault) : stream_(stream), left_(fault) {}
+
+  Device& device() override { return stream_.device(); }
+  void copy(const Copy& copy) override { next().copy(copy); }
+  void fill(const Span& span, const Fill& fill) override { next().fill(span, fill); }
+  void record(Event& event) override { next().record(event); }
+  void wait(Event& event) override { next().wait(event); }
+  void signal(const Flag& flag, std::uint64_t value) override { next().signal(flag, value); }
+  void wait(const Flag& flag, std::uint64_t value) override { next().wait(flag, value); }
+  void meet(const Meeting& meeting) override { next().meet(meeting); }
+  void exchange(PreparedExchange& prepared) override { next().exchange(prepared); }
+  void run(const Task& task) override { next().run(task); }
+  void begin_capture() override { stream_.begin_capture(); }
+  std::unique_ptr<Graph> end_capture() override { return stream_.end_capture(); }
+  void abandon_capture() noexcept override { stream_.abandon_capture(); }
+  bool idle() override { return stream_.idle(); }
+  void synchronize(double seconds) override { stream_.synchronize(seconds); }
+
+ private:
+  Stream& next() {
+    if (left_-- == 0) throw Error("on purpose");
+    return stream_;
+  }
+
+  Stream& stream_;
+  int left_;
+};
+
+struct Fault {
+  Kind kind;
+  CollectiveEngine& engine;
+  int calls = 0;  // that the failing rank enqueues before
+  int call = 0;   // of the stream that fails in the next; -1: it throws before
+};
+
+// What a rank has: it outlives each(), so that nothing is freed under way.
+struct Own {
+  std::unique_ptr<CollectiveMemory> send, recv;
+  std::unique_ptr<Stream> stream;
+  std::unique_ptr<CollectivePlan> plan;
+};
+
+class Failing : public ::testing::TestWithParam<const char*> {
+ protected:
+  static constexpr int kCalls = 5;
+
+  Own make(Rank& rank, CollectiveSession& session, const Collective& c) {
+    Own own;
+    own.send = session.allocate(rank, send_bytes(c, rank.index, rank.size));
+    own.recv = session.allocate(rank, recv_bytes(c, rank.index, rank.size));
+    own.stream = rank.device.make_stream();
+    own.plan = session.plan(rank, c, {own.send->span(), own.recv->span()});
+    return own;
+  }
+
+  // The last rank fails, when all others wait for it. False where the fault is beyond what a call
+  // enqueues.
+  bool fail(CollectiveSession& session, const Fault& fault) {
+    const Collective c = collective_of(fault.kind, 3 << 10);
+    std::vector<Own> all(static_cast<std::size_t>(team_.size()));
+    bool thrown = true;
+    try {
+      team_.each([&](Rank& rank) {
+        Own& own = all[static_cast<std::size_t>(rank.index)];
+        own = make(rank, session, c);
+        const bool last = rank.index == rank.size - 1;
+        for (int i = 0; i < (last ? fault.calls : kCalls); ++i) own.plan->enqueue(*own.stream);
+        team_.barrier("all ranks to have enqueued");
+        if (last && fault.call < 0) throw Error("on purpose");
+        FaultyStream faulty(*own.stream, fault.call);
+        if (last) own.plan->enqueue(faulty);
+        own.stream->synchronize(kDeadline);
+      });
+      thrown = false;
+    } catch (const Timeout&) {
+      ADD_FAILURE() << "a stream was not let go";
+    } catch (const Error& error) {
+      EXPECT_STREQ(error.what(), "on purpose");
+    }
+    for (Own& own : all) {
+      if (thrown) {
+        EXPECT_THROW(own.plan->enqueue(*own.stream), PeerFailed);
+      }
+      let_go(own);
+    }
+    return thrown;
+  }
+
+  // In this order a program frees what it has; on GPUs it waits for all streams of the device.
+  static void let_go(Own& own) {
+    own.recv.reset();
+    own.send.reset();
+    own.plan.reset();
+    own.stream.reset();
+  }
+
+  void expect_next_calls_right(CollectiveSession& session, Kind kind) {
+    run_calls(team_, plans_of(session), collective_of(kind, 1 << 10), {2});
+  }
+
+  std::unique_ptr<Machine> machine_ = open_machine(GetParam());
+  Team team_{*machine_};
+};
+
+TEST_P(Failing, ARankThatThrowsLetsTheOthersGo) {
+  for (const auto make : {make_dma_collectives, make_kernel_collectives, make_auto_collectives}) {
+    const auto engine = make();
+    const auto session = engine->open(team_);
+    for (const Kind kind : {Kind::all_gather, Kind::all_to_all, Kind::reduce_scatter,
+                            Kind::all_reduce, Kind::broadcast}) {
+      SCOPED_TRACE(engine->name() + ", " + std::string(name(kind)));
+      fail(*session, {kind, *engine, 0, -1});
+      fail(*session, {kind, *engine, 2, -1});
+      expect_next_calls_right(*session, kind);
+    }
+  }
+}
+
+TEST_P(Failing, AnEnqueueThatThrowsHalfWayLetsTheOthersGo) {
+  for (const auto make : {make_dma_collectives, make_kernel_collectives}) {
+    const auto engine = make();
+    for (const Kind kind : {Kind::all_to_all, Kind::reduce_scatter, Kind::all_reduce}) {
+      SCOPED_TRACE(engine->name() + ", " + std::string(name(kind)));
+      auto session = engine->open(team_);
+      for (int call = 0; fail(*session, {kind, *engine, kCalls - 1, call}); ++call) {
+        session = call % 2 == 0 ? engine->open(team_) : std::move(session);
+      }
+      expect_next_calls_right(*session, kind);
+    }
+  }
+}
+
+// All that is of a rank goes in its function, as the stack unwinds.
+TEST_P(Failing, WhatIsUnwoundUnderWayIsFreedInTheEnd) {
+  for (const auto make_engine : {make_dma_collectives, make_kernel_collectives}) {
+    const auto session = make_engine()->open(team_);
+    for (const Kind kind : {Kind::all_gather, Kind::reduce_scatter, Kind::all_reduce}) {
+      const Collective c = collective_of(kind, 3 << 10);
+      EXPECT_THROW(team_.each([&](Rank& rank) {
+        const Own own = make(rank, *session, c);
+        const bool last = rank.index == rank.size - 1;
+        for (int i = 0; i < kCalls - (last ? 1 : 0); ++i) own.plan->enqueue(*own.stream);
+        team_.barrier("all ranks to have enqueued");
+        if (last) {
+          FaultyStream faulty(*own.stream, 1);
+          own.plan->enqueue(faulty);
+          throw Error("on purpose");
+        }
+        own.stream->synchronize(kDeadline);
+        team_.barrier("a rank that fails");
+      }),
+                   Error);
+      expect_next_calls_right(*session, kind);
+    }
+  }
+}
+
+// The last rank's, in the midst of a measurement.
+class ThrowingWork : public CollectiveWork {
+ public:
+  using CollectiveWork::CollectiveWork;
+  void enqueue(Rank& rank, Stream& stream) override {
+    if (rank.index == rank.size - 1 && ++calls_ > 3) throw Error("on purpose");
+    CollectiveWork::enqueue(rank, stream);
+  }
+
+ private:
+  int calls_ = 0;
+};
+
+TEST_P(Failing, AMeasurementEndsWithTheErrorOfOneRank) {
+  Mode mode;
+  mode.warm_up_seconds = 0;
+  mode.min_iterations = mode.max_iterations = 5;
+  mode.deadline_seconds = kDeadline;
+  for (const auto make_engine : {make_dma_collectives, make_kernel_collectives}) {
+    const auto session = make_engine()->open(team_);
+    for (const Kind kind : {Kind::all_to_all, Kind::all_reduce}) {
+      Collective c = collective_of(kind, 3 << 10);
+      ThrowingWork failing(team_, *session, c, false);
+      try {
+        Sampler(team_).measure(failing, mode);
+        FAIL() << "the error was lost";
+      } catch (const Error& error) {
+        EXPECT_STREQ(error.what(), "on purpose");
+      }
+      CollectiveWork next(team_, *session, c, false);
+      Sampler(team_).measure(next, mode);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Machines, Failing, machines_of({"host:3", "sim:h200-4", "sim:mi300x-8"}),
+                         machine_label);
+
+}  // namespace
+}  // namespace duet

@@ -1,0 +1,114 @@
+// What stands between a plan and its user, and the end of plans that have failed.
+#include "collectives/peer/session_plans.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <utility>
+
+namespace duet {
+namespace {
+
+constexpr double kFinishSeconds = 30;  // seconds for a device whose waits are released
+
+}  // namespace
+
+class PlanInUse : public CollectivePlan {
+ public:
+  PlanInUse(SessionPlans& plans, const Rank& rank, std::unique_ptr<CollectivePlan> plan,
+            std::string_view call)
+      : plans_(plans),
+        rank_(rank.index),
+        device_(rank.device),
+        plan_(std::move(plan)),
+        call_(call),
+        made_at_(plans.watchdog_.failures()) {
+    const std::lock_guard<std::mutex> lock(plans_.mutex_);
+    plans_.in_use_.insert(this);
+  }
+  ~PlanInUse() override {
+    const bool keeps = in_doubt();
+    if (!keeps) plan_.reset();
+    const std::lock_guard<std::mutex> lock(plans_.mutex_);
+    plans_.in_use_.erase(this);
+    if (keeps) plans_.kept_.push_back(std::move(plan_));
+  }
+  PlanInUse(const PlanInUse&) = delete;
+  PlanInUse& operator=(const PlanInUse&) = delete;
+
+  // What it has enqueued before it threw may wait for peers, and they for what is missing.
+  void enqueue(Stream& stream) override {
+    plans_.watchdog_.require_well(made_at_, call_);
+    has_enqueued_.store(true, std::memory_order_relaxed);
+    try {
+      plan_->enqueue(stream);
+    } catch (const std::exception& error) {
+      let_go(error.what());
+      throw;
+    }
+  }
+
+  // Whoever unwinds may have left work under way that nobody knows to have failed yet.
+  bool in_doubt() const {
+    const bool well = plans_.watchdog_.well(made_at_) && std::uncaught_exceptions() == 0;
+    return !well && has_enqueued_.load(std::memory_order_relaxed);
+  }
+
+  std::string algorithm() const override { return plan_->algorithm(); }
+  double wire_bytes() const override { return plan_->wire_bytes(); }
+  bool host_driven() const override { return plan_->host_driven(); }
+
+ private:
+  void let_go(const char* what) {
+    plans_.team_.fail(rank_, what);
+    try {
+      device_.finish(kFinishSeconds);
+    } catch (const std::exception&) {
+      // The first error is on its way already.
+    }
+  }
+
+  SessionPlans& plans_;
+  const int rank_;
+  Device& device_;
+  std::unique_ptr<CollectivePlan> plan_;
+  const std::string_view call_;
+  const int made_at_;
+  std::atomic<bool> has_enqueued_{false};
+};
+
+SessionPlans::~SessionPlans() {
+  free_kept();
+  for (auto& plan : kept_) static_cast<void>(plan.release());
+  if (!kept_memory_.empty()) new std::vector<Buffer>(std::move(kept_memory_));
+}
+
+std::unique_ptr<CollectivePlan> SessionPlans::in_use(const Rank& rank,
+                                                     std::unique_ptr<CollectivePlan> plan,
+                                                     std::string_view call) {
+  return std::make_unique<PlanInUse>(*this, rank, std::move(plan), call);
+}
+
+void SessionPlans::end(Buffer memory) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const bool in_doubt =
+      !kept_.empty() || std::any_of(in_use_.begin(), in_use_.end(),
+                                    [](const PlanInUse* plan) { return plan->in_doubt(); });
+  if (in_doubt) kept_memory_.push_back(std::move(memory));
+}
+
+void SessionPlans::free_kept() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (kept_.empty() && kept_memory_.empty()) return;
+  try {
+    for (int local = 0; local < team_.local_size(); ++local) {
+      team_.local_rank(local).device.finish(kFinishSeconds);
+    }
+  } catch (const std::exception&) {
+    return;
+  }
+  kept_.clear();
+  kept_memory_.clear();
+}
+
+}  // namespace duet

@@ -1,0 +1,32 @@
+// Who is told when a rank of this process has failed.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+
+namespace duet {
+
+class Failures {
+ public:
+  // As Team's of the same names.
+  int on_failure(std::function<void(const std::string&)> tell);
+  void forget(int number);
+  std::string failure() const;
+
+  // The first since clear() is told to all who asked; those that follow from it are not.
+  void fail(int rank, const std::string& reason);
+  int failed_rank() const;  // the first; -1: none has failed
+  void clear();
+
+ private:
+  std::mutex telling_;  // held while a callback runs
+  std::map<int, std::function<void(const std::string&)>> callbacks_;
+  int callbacks_made_ = 0;
+  int rank_ = -1;             // guarded as what follows
+  mutable std::mutex mutex_;  // guards what follows
+  std::string reason_;
+};
+
+}  // namespace duet
