@@ -188,7 +188,8 @@ int measure(const Plan& plan, const OutputFlags& asked, const std::vector<std::s
     std::ostream& out = text_stream(flags);
     const int file = &out == &std::cout ? STDOUT_FILENO : STDERR_FILENO;
     const bool colour = processes_of(plan) == 1 && isatty(file) != 0;
-    writers.push_back(std::make_unique<ConsoleWriter>(out, colour));
+    writers.push_back(std::make_unique<ConsoleWriter>(
+        out, colour, flags.verbose ? Detail::every_case : Detail::short_tables));
   }
   std::vector<Writer*> views;
   for (const auto& writer : writers) views.push_back(writer.get());

@@ -140,6 +140,24 @@ std::string network_text(const nlohmann::ordered_json& record) {
                             time("poll_us"), time("post_us"), time("completion_us"));
 }
 
+std::string interval_text(const nlohmann::ordered_json& seconds) {
+  const double median = seconds["median"].get<double>();
+  const double width = seconds["ci_high"].get<double>() - seconds["ci_low"].get<double>();
+  if (median <= 0) return "";
+  return width < 2 * median ? fmt::format("{:.1f}%", 50 * width / median) : ">100%";
+}
+
+std::string collective_text(const nlohmann::ordered_json& record) {
+  const auto& rates = record["rates"];
+  if (!rates.contains("algbw_gb_per_s")) return "";
+  const auto rate = [&rates](const char* name) { return format_rate(rates.value(name, 0.0)); };
+  std::string text = fmt::format("algbw {} GB/s", rate("algbw_gb_per_s"));
+  if (rates.contains("wire_gb_per_s")) text += fmt::format(", wire {} GB/s", rate("wire_gb_per_s"));
+  if (rates.contains("wrong")) text += fmt::format(", wrong {:.0f}", rates.value("wrong", 0.0));
+  const bool counted = record.contains("notes") && record["notes"].contains("count");
+  return counted ? text + ", count " + record["notes"]["count"].get<std::string>() : text;
+}
+
 std::string main_rate(const nlohmann::ordered_json& record) {
   if (record["rates"].empty()) return overlap_text(record);
   const auto rate = record["rates"].begin();

@@ -29,6 +29,13 @@ std::string rate_text(const std::string& rate, double value);
 // The first rate of a record that has "rates", with its unit: "49.98 GB/s"; "" if there is none.
 std::string main_rate(const nlohmann::ordered_json& record);
 
+// Half the confidence interval of the median, relative to it: "0.3%"; of a record's "seconds".
+std::string interval_text(const nlohmann::ordered_json& seconds);
+
+// What a list says behind it of a collective: "algbw 1.817 GB/s, wire 1.363 GB/s, wrong 0, count
+// 65536"; "" of anything else.
+std::string collective_text(const nlohmann::ordered_json& record);
+
 // What a table says behind it of messages over a network: "98% of link, p50 2.11 ms, p95 2.13 ms,
 // p99 2.20 ms", and the parts of a proxy's work; "" of anything else.
 std::string network_text(const nlohmann::ordered_json& record);

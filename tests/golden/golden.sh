@@ -20,7 +20,7 @@ golden() {
 }
 
 golden copy_pairs copy --device sim:mi300x-8 --kind peer --executor dma --issue push \
-  --sizes 64K,4M --matrix 1M --one-way
+  --sizes 64K,4M --matrix 1M --one-way --verbose
 golden copy_curves copy --device sim:h200-4 --kind peer,host_to_device --pattern pair --issue pull \
   --one-way --matrix 0 --sizes 4K,64K,1M,4M --grid 1,16 --block 256
 golden gemm gemm --device sim:mi300x-8 --shapes 8192x8192x8192,16384x8192x7168,96x80x64 \

@@ -9,8 +9,9 @@
 
 #include "core/units.h"
 #include "results/rates.h"
-#include "results/writers/collective_table.h"
+#include "results/writers/crossover_text.h"
 #include "results/writers/pivot.h"
+#include "results/writers/short_table.h"
 
 namespace duet {
 namespace {
@@ -19,13 +20,7 @@ constexpr const char* kBold = "1";
 constexpr const char* kDim = "2";
 constexpr const char* kRed = "31";
 
-// Half the confidence interval of the median, relative to it.
-std::string interval(const Record& seconds) {
-  const double median = seconds["median"].get<double>();
-  const double width = seconds["ci_high"].get<double>() - seconds["ci_low"].get<double>();
-  if (median <= 0) return "";
-  return width < 2 * median ? fmt::format("{:.1f}%", 50 * width / median) : ">100%";
-}
+constexpr std::size_t kShortDerived = 6;  // lines of what follows from cases
 
 // Of a curve that no line describes: what it is of, and why.
 std::string no_fit_line(const AxisColumns& axes, const Record& record) {
@@ -40,16 +35,12 @@ std::string no_fit_line(const AxisColumns& axes, const Record& record) {
                      record["notes"]["no_fit"].get<std::string>());
 }
 
-std::string without_numbers(const std::string& text) {
-  std::string out;
-  bool in_number = false;
-  for (const char c : text) {
-    const bool digit = c >= '0' && c <= '9';
-    if (!digit) out += c;
-    if (digit && !in_number) out += "...";
-    in_number = digit;
+std::size_t widest(const std::string& text) {
+  std::size_t width = 0;
+  for (std::size_t at = 0, end; (end = text.find('\n', at)) != std::string::npos; at = end + 1) {
+    width = std::max(width, end - at);
   }
-  return out;
+  return width;
 }
 
 }  // namespace
@@ -60,7 +51,7 @@ std::string ConsoleWriter::paint(const char* code, const std::string& text) cons
 
 void ConsoleWriter::begin(const Section& section) {
   results_.clear();
-  collectives_ = section.benchmark == "collective";
+  benchmark_ = section.benchmark;
   matrix_only_ = matrix_only(section.cases);
   axes_ = AxisColumns(section.cases);
   columns_ = axes_.columns();
@@ -72,7 +63,8 @@ void ConsoleWriter::begin(const Section& section) {
   out_ << paint(kBold, section.benchmark + " on " + section.machine);
   out_ << (section.hardware.empty() ? "" : " (" + section.hardware + ")") << '\n';
   if (!axes_.shared().empty()) out_ << axes_.shared() << '\n';
-  out_ << "\n  " << paint(kDim, table_header(columns_)) << std::endl;
+  if (detail_ == Detail::every_case) out_ << "\n  " << paint(kDim, table_header(columns_)) << '\n';
+  out_.flush();
 }
 
 // A line of the table whose result is words instead of numbers.
@@ -88,16 +80,22 @@ void ConsoleWriter::say(const Record& record, const char* code, const std::strin
 
 void ConsoleWriter::result(const Record& record, bool) {
   results_.push_back(record);
+  if (detail_ == Detail::every_case) show(record);
+}
+
+void ConsoleWriter::show(const Record& record) {
   switch (outcome_of(record)) {
     case Outcome::measured: {
       if (matrix_only_.count(case_key(case_of(record))) > 0) break;
       std::vector<std::string> cells = axes_.cells(case_of(record));
       cells.push_back(format_seconds(record["seconds"]["median"].get<double>()));
       cells.push_back(main_rate(record));
-      cells.push_back(interval(record["seconds"]));
+      cells.push_back(interval_text(record["seconds"]));
       // A search's answer is the shape that it found.
       if (record["notes"].contains("shape")) cells.push_back(record["notes"]["shape"]);
-      if (const std::string text = network_text(record); !text.empty()) cells.push_back(text);
+      for (const auto more : {network_text, collective_text}) {
+        if (const std::string text = more(record); !text.empty()) cells.push_back(text);
+      }
       out_ << "  " << table_row(columns_, cells) << std::endl;
       break;
     }
@@ -160,7 +158,11 @@ std::string ConsoleWriter::summaries() const {
   }
   std::string text;
   for (const std::string& kind : kinds) {
-    text += kind == "collective_crossover" ? crossover_lines(results_) : summary(kind);
+    const std::string part =
+        kind == "collective_crossover" ? crossover_lines(results_) : summary(kind);
+    const auto lines = static_cast<std::size_t>(std::count(part.begin(), part.end(), '\n'));
+    const bool is_short = lines <= kShortDerived + 3 && widest(part) <= kShortWidth;
+    if (detail_ == Detail::every_case || is_short) text += part;
   }
   return text;
 }
@@ -189,11 +191,17 @@ std::string ConsoleWriter::warnings() const {
 }
 
 void ConsoleWriter::end() {
-  if (!matrix_only_.empty()) {
-    out_ << fmt::format("  and {} pairs, in the matrix below\n", matrix_only_.size());
+  if (detail_ == Detail::every_case) {
+    if (!matrix_only_.empty()) {
+      out_ << fmt::format("  and {} pairs, in the matrix below\n", matrix_only_.size());
+    }
+    out_ << pair_matrices(results_);
+  } else {
+    const std::string figures = short_table(benchmark_, results_);
+    const std::string missing = missing_lines(results_);
+    out_ << figures << (missing.empty() ? "" : "\n") << missing;
   }
-  out_ << (collectives_ ? collective_tables(results_) : compare_engines(results_))
-       << pair_matrices(results_) << summaries() << warnings();
+  out_ << summaries() << warnings();
   out_.flush();
 }
 

@@ -1,5 +1,4 @@
-// Results as tables for people: a heading a benchmark, a line a case as soon as it is known, and
-// what can be said across cases below.
+// Results as tables for people, under a heading a benchmark.
 #pragma once
 
 #include <ostream>
@@ -12,16 +11,23 @@
 
 namespace duet {
 
+enum class Detail {
+  short_tables,  // when a section ends: one table, shortened, and what else fits into a few lines
+  every_case     // a line a case as soon as it is known, and below all that follows from cases
+};
+
 class ConsoleWriter : public Writer {
  public:
   // `colour`: the stream is a terminal.
-  ConsoleWriter(std::ostream& out, bool colour) : out_(out), colour_(colour) {}
+  ConsoleWriter(std::ostream& out, bool colour, Detail detail)
+      : out_(out), colour_(colour), detail_(detail) {}
 
   void begin(const Section& section) override;
   void result(const Record& record, bool resumed) override;
   void end() override;
 
  private:
+  void show(const Record& record);
   void say(const Record& record, const char* code, const std::string& words);
   std::string warnings() const;
   std::string summaries() const;
@@ -30,8 +36,9 @@ class ConsoleWriter : public Writer {
 
   std::ostream& out_;
   bool colour_;
+  Detail detail_;
   bool first_ = true;
-  bool collectives_ = false;  // the section is of collectives
+  std::string benchmark_;  // the section's
   AxisColumns axes_{{}};
   std::vector<Column> columns_;
   std::set<std::string> matrix_only_;  // keys of cases that have no line of their own

@@ -1,4 +1,4 @@
-// Engine comparison and pair matrix; see pivot.h.
+// The pair matrix; see pivot.h.
 #include "results/writers/pivot.h"
 
 #include <algorithm>
@@ -53,21 +53,6 @@ std::string text_of(const Result& result) {
   return result.value ? rate_text(result.rate, *result.value) : "-";
 }
 
-void mark_best(std::vector<std::string>& cells, const std::vector<double>& values) {
-  const auto best = std::max_element(values.begin(), values.end());
-  const bool several =
-      std::count_if(values.begin(), values.end(), [](double v) { return v > 0; }) > 1;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const bool is_best = several && static_cast<std::ptrdiff_t>(i) == best - values.begin();
-    cells[cells.size() - values.size() + i] += is_best ? "*" : " ";
-  }
-}
-
-CaseId without_engine(CaseId id) {
-  id.engine.clear();
-  return id;
-}
-
 std::string axis(const CaseId& id, const std::string& name) {
   for (const auto& [key, value] : id.axes) {
     if (key == name) return axis_text(value);
@@ -119,55 +104,7 @@ std::string matrix(const std::string& title, const std::vector<Result>& cells) {
 using Size = std::pair<const std::int64_t, std::vector<Result>>;
 bool fewer_pairs(const Size& a, const Size& b) { return a.second.size() < b.second.size(); }
 
-// The results of the cases that several engines were to run, without engines that measured none.
-std::vector<Result> comparable(const std::vector<Result>& results) {
-  std::map<std::string, int> planned;
-  for (const Result& result : results) ++planned[case_key(without_engine(result.id))];
-  const auto several = [&](const Result& result) {
-    return planned[case_key(without_engine(result.id))] > 1;
-  };
-  std::set<std::string> engines;
-  for (const Result& result : results) {
-    if (result.value && several(result)) engines.insert(result.id.engine);
-  }
-  std::vector<Result> kept;
-  for (const Result& result : results) {
-    if (several(result) && engines.count(result.id.engine) > 0) kept.push_back(result);
-  }
-  return kept;
-}
-
 }  // namespace
-
-std::string compare_engines(const std::vector<Record>& records) {
-  const std::vector<Result> results = comparable(results_of(records));
-  std::vector<std::string> engines, keys;
-  std::vector<CaseId> cases;
-  for (const Result& result : results) {
-    index_of(engines, result.id.engine);
-    const CaseId id = without_engine(result.id);
-    if (index_of(keys, case_key(id)) == static_cast<int>(cases.size())) cases.push_back(id);
-  }
-  if (engines.size() < 2) return "";
-  const AxisColumns axes(cases);
-  std::vector<Column> columns = axes.columns();
-  for (const std::string& engine : engines) columns.push_back({engine + " ", Align::right});
-  std::vector<std::vector<std::string>> rows;
-  std::vector<std::vector<double>> values(cases.size(), std::vector<double>(engines.size(), 0));
-  for (const CaseId& id : cases) {
-    rows.push_back(axes.cells(id));
-    rows.back().resize(columns.size());
-  }
-  for (const Result& result : results) {
-    const auto row = static_cast<std::size_t>(index_of(keys, case_key(without_engine(result.id))));
-    const auto engine = static_cast<std::size_t>(index_of(engines, result.id.engine));
-    rows[row][axes.columns().size() + engine] = text_of(result);
-    values[row][engine] = result.value.value_or(0);
-  }
-  for (std::size_t i = 0; i < rows.size(); ++i) mark_best(rows[i], values[i]);
-  return "\n  Engines, " + rate_heading(rate_of(results)) + " (* the best of a line)\n" +
-         table(columns, rows, "  ");
-}
 
 std::string pair_matrices(const std::vector<Record>& records) {
   std::vector<std::string> groups;

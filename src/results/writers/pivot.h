@@ -1,4 +1,4 @@
-// Tables across cases: engines beside each other, and the matrix of a machine's pairs.
+// The matrix of a machine's pairs.
 #pragma once
 
 #include <set>
@@ -9,14 +9,10 @@
 
 namespace duet {
 
-// Both take the results of one section and return whole lines, "" where there is nothing to
-// compare. A case that was skipped or failed is "-".
-
-// A line a case, a column an engine; the best of a line is marked with *.
-std::string compare_engines(const std::vector<Record>& results);
-
-// Source by destination, for the copies of the pattern `pair`, at the size at which most pairs of a
-// group of cases were measured that differ in nothing else.
+// Takes the results of one section and returns whole lines, "" where there are fewer than two
+// pairs. A case that was skipped or failed is "-". Source by destination, for the copies of the
+// pattern `pair`, at the size at which most pairs of a group of cases were measured that differ in
+// nothing else.
 std::string pair_matrices(const std::vector<Record>& results);
 
 // The keys of the cases that are there for a matrix alone: pairs at one size, among at least three.

@@ -1,13 +1,15 @@
 // The writers on fixed records, compared with the exact text.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "results/writers/collective_table.h"
 #include "results/writers/console.h"
+#include "results/writers/crossover_text.h"
 #include "results/writers/csv.h"
 #include "results/writers/progress.h"
+#include "results/writers/short_table.h"
 
 namespace duet {
 namespace {
@@ -44,13 +46,13 @@ Measurement refused(const CaseId& id, const std::string& reason) {
   return measurement;
 }
 
-std::string shown(const std::vector<Record>& records) {
-  Section section{"copy", "sim:two", "2 x Model", {}};
+std::string shown(const std::vector<Record>& records, Detail detail = Detail::every_case) {
+  Section section{records.front()["benchmark"], "sim:two", "2 x Model", {}};
   for (const Record& record : records) {
     if (outcome_of(record) != Outcome::derived) section.cases.push_back(case_of(record));
   }
   std::ostringstream out;
-  ConsoleWriter console(out, /*colour=*/false);
+  ConsoleWriter console(out, /*colour=*/false, detail);
   console.begin(section);
   for (const Record& record : records) console.result(record, false);
   console.end();
@@ -89,17 +91,101 @@ TEST(Console, AReasonMayBeEmptyOrEndInBlanks) {
             std::string::npos);
 }
 
-TEST(Console, ComparesEngines) {
-  const std::string text = shown({make_record(copied(copy_case(4096, 0, 1, "a"), 0.5)),
-                                  make_record(copied(copy_case(8192, 0, 1, "a"), 0.25)),
-                                  make_record(copied(copy_case(4096, 0, 1, "b"), 0.25)),
-                                  make_record(refused(copy_case(8192, 0, 1, "b"), "too large"))});
-  EXPECT_NE(text.find("\n  Engines, GB/s (* the best of a line)\n"
-                      "  bytes      a       b\n"
-                      "  4 KiB  2.000   4.000*\n"
-                      "  8 KiB  4.000       -\n"),
+// All lines are as short as they should be.
+void expect_short(const std::string& text) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), kShortWidth) << line;
+}
+
+Measurement multiplied(const std::string& engine, std::int64_t m, double seconds) {
+  Measurement measurement = copied({"gemm",
+                                    "sim:two",
+                                    engine,
+                                    {{"M", m},
+                                     {"N", std::int64_t{64}},
+                                     {"K", std::int64_t{64}},
+                                     {"sets", std::vector<std::string>{"custom"}}}},
+                                   seconds);
+  measurement.cost = {};
+  measurement.cost.flop = 1e12;
+  return measurement;
+}
+
+TEST(ShortTable, HasEnginesBesideEachOther) {
+  const CaseId large = multiplied("b", 256, 1).id;
+  const std::string text =
+      shown({make_record(multiplied("a", 128, 0.5)), make_record(multiplied("a", 256, 0.25)),
+             make_record(multiplied("b", 128, 0.25)), make_record(refused(large, "too large"))},
+            Detail::short_tables);
+  EXPECT_EQ(text,
+            "gemm on sim:two (2 x Model)\n"
+            "N 64, K 64, sets custom\n"
+            "\n"
+            "  TFLOP/s (* the best of a line)\n"
+            "    M      a       b\n"
+            "  128  2.000   4.000*\n"
+            "  256  4.000*      -\n"
+            "\n"
+            "  1 case skipped: too large\n");
+}
+
+TEST(ShortTable, OfManyLinesShowsSomeAndSaysSo) {
+  std::vector<Record> records;
+  for (std::int64_t m = 1; m <= 100; ++m) {
+    records.push_back(make_record(multiplied("a", m, 0.5)));
+  }
+  const std::string text = short_table("gemm", records);
+  const auto lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+  EXPECT_EQ(lines, kShortRows + 3) << text;  // a blank one, the heading, what was left out
+  EXPECT_NE(text.find("\n    1  500.000 ms"), std::string::npos) << text;
+  EXPECT_NE(text.find("\n  100  500.000 ms"), std::string::npos) << text;
+  EXPECT_NE(text.find("  30 of 100 lines; all: --verbose, --csv FILE or --report\n"),
             std::string::npos)
       << text;
+}
+
+TEST(ShortTable, IsNarrowHoweverManyEnginesAndSizes) {
+  std::vector<Record> records;
+  for (const char* kind : {"peer", "local", "host_to_device", "device_to_host"}) {
+    for (std::int64_t bytes = 4096; bytes <= 1 << 30; bytes *= 2) {
+      CaseId id = copy_case(bytes, 0, 1);
+      id.axes[0].second = std::string(kind);
+      records.push_back(make_record(copied(id, 0.5)));
+    }
+  }
+  const std::string sizes = short_table("copy", records);
+  expect_short(sizes);
+  EXPECT_NE(sizes.find("host_to_device  2.000"), std::string::npos) << sizes;
+  records.clear();
+  for (int engine = 0; engine < 12; ++engine) {
+    const std::string name = "an-engine-with-a-long-name-" + std::to_string(engine);
+    records.push_back(make_record(multiplied(name, 128, 0.5)));
+  }
+  const std::string engines = short_table("gemm", records);
+  expect_short(engines);
+  EXPECT_NE(engines.find("2.000 TFLOP/s"), std::string::npos) << engines;
+}
+
+TEST(ShortTable, APairMatrixIsALine) {
+  std::vector<Record> records;
+  for (int from = 0; from < 4; ++from) {
+    for (int to = 0; to < 4; ++to) {
+      if (from == to) continue;
+      const double seconds = from == 2 && to == 3 ? 1 : 0.5;
+      records.push_back(make_record(copied(copy_case(1 << 20, from, to), seconds)));
+    }
+  }
+  EXPECT_EQ(short_table("copy", records),
+            "\n  12 pairs, peer pair 1 MiB: 1.000 (2 > 3) to 2.000 GB/s\n"
+            "  the matrix of all pairs: --verbose or --report\n");
+}
+
+TEST(ShortTable, ReasonsThatDifferInNumbersAreOne) {
+  EXPECT_EQ(missing_lines({make_record(refused(copy_case(4096, 0, 1), "needs 3 GiB")),
+                           make_record(refused(copy_case(8192, 0, 1), "needs 4 GiB")),
+                           make_record(copy_case(4096, 1, 0), Failure{true, "byte 7"})}),
+            "  2 cases skipped: needs ... GiB\n"
+            "  1 case WRONG (duet peer pair 4 KiB 1 > 0): byte 7\n");
 }
 
 TEST(Console, ShowsWhatFollowsFromCases) {
@@ -200,7 +286,26 @@ Record collective(const char* engine, bool in_place, double seconds) {
   return make_record(m);
 }
 
-TEST(CollectiveTable, HasEnginesBesideEachOther) {
+TEST(ShortTable, HasEachCollectiveFigureOnce) {
+  const std::vector<Record> records = {
+      collective("dma", false, 1e-6), collective("nccl", false, 2e-6),
+      collective("dma", true, 4e-6),
+      make_record(case_of(collective("nccl", true, 1e-6)), Failure{true, "wrong"})};
+  EXPECT_EQ(shown(records, Detail::short_tables),
+            "collective on sim:two (2 x Model)\n"
+            "collective all_gather, type fp32, bytes 4 KiB, ranks 2\n"
+            "\n"
+            "  busbw GB/s (* the best of a line)\n"
+            "    dma    nccl        dma\n"
+            "    out     out   in place\n"
+            "  2.048*  1.024      0.512\n"
+            "\n"
+            "  1 case WRONG (nccl all_gather fp32 4 KiB in_place ranks 2): wrong\n");
+  EXPECT_NE(shown(records).find("algbw 4.096 GB/s, wire 2.048 GB/s, wrong 0, count 512"),
+            std::string::npos);
+}
+
+TEST(CrossoverText, SaysFromWhereOn) {
   Record crossover = collective("dma", false, 1e-6);
   crossover["benchmark"] = "collective_crossover";
   crossover["outcome"] = "derived";
@@ -211,21 +316,7 @@ TEST(CollectiveTable, HasEnginesBesideEachOther) {
                         {"smallest_bytes", 4096},
                         {"largest_bytes", 1048576},
                         {"times_as_fast", 1.5}};
-  const std::vector<Record> records = {
-      collective("dma", false, 1e-6), collective("nccl", false, 2e-6),
-      collective("dma", true, 4e-6),
-      make_record(case_of(collective("nccl", true, 1e-6)), Failure{true, "wrong"}), crossover};
-  const std::vector<std::string> lines = {
-      "  size  count  type    op  root   dma                       in place                        "
-      " "
-      "     nccl                       in place\n",
-      "                                   us  algbw  busbw  wrong        us  algbw  busbw  wrong   "
-      "wire    us  algbw  busbw  wrong        us  algbw  busbw  wrong   wire\n",
-      "  4096    512  fp32  none    -1  1.00  4.096  2.048      0      4.00  1.024  0.512      0  "
-      "2.048  2.00  2.048  1.024      0         -      -      -  WRONG  1.024\n"};
-  EXPECT_EQ(collective_tables(records),
-            "\n  all_gather, GB/s, 2 ranks\n" + lines[0] + lines[1] + lines[2]);
-  EXPECT_EQ(crossover_lines(records),
+  EXPECT_EQ(crossover_lines({crossover}),
             "\n  all_gather fp32: dma is the fastest from 8.000 KiB on, 1.50 times nccl at "
             "1.000 MiB\n");
 }

@@ -1,0 +1,57 @@
+// Crossovers as sentences; see crossover_text.h.
+#include "results/writers/crossover_text.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/units.h"
+#include "results/rates.h"
+
+namespace duet {
+namespace {
+
+std::string axis(const CaseId& id, const std::string& name, const char* otherwise) {
+  for (const auto& [key, value] : id.axes) {
+    if (key == name) return axis_text(value);
+  }
+  return otherwise;
+}
+
+// "from 64 KiB to 1 MiB", of the sizes of a collective_crossover.
+std::string range_text(const Record& rates) {
+  const auto bytes = [&](const char* name) { return rates.value(name, 0.0); };
+  const auto shown = [&](const char* name) { return rate_text(name, bytes(name)); };
+  const bool from_smallest = bytes("crossover_bytes") <= bytes("smallest_bytes");
+  const bool to_largest = bytes("last_bytes") >= bytes("largest_bytes");
+  if (from_smallest && to_largest) return "at every size";
+  if (bytes("crossover_bytes") == bytes("last_bytes"))
+    return "at " + shown("last_bytes") + " alone";
+  if (to_largest) return "from " + shown("crossover_bytes") + " on";
+  if (from_smallest) return "up to " + shown("last_bytes");
+  return "from " + shown("crossover_bytes") + " to " + shown("last_bytes");
+}
+
+}  // namespace
+
+std::string crossover_lines(const std::vector<Record>& results) {
+  std::string text;
+  for (const Record& record : results) {
+    if (record["benchmark"] != "collective_crossover") continue;
+    const CaseId id = case_of(record);
+    std::string call;
+    for (const char* part : {"collective", "type", "op", "layout"}) {
+      const std::string word = axis(id, part, "");
+      call += (call.empty() || word.empty() ? "" : " ") + word;
+    }
+    if (axis(id, "in_place", "false") == "true") call += " in place";
+    const Record& rates = record["rates"];
+    text +=
+        fmt::format("  {}: {} is the fastest {}, {:.2f} times {} at {}\n", call, id.engine,
+                    range_text(rates), rates.value("times_as_fast", 0.0), axis(id, "against", ""),
+                    rate_text("last_bytes", rates.value("last_bytes", 0.0)));
+  }
+  return text.empty() ? "" : "\n" + text;
+}
+
+}  // namespace duet

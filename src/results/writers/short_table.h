@@ -1,0 +1,27 @@
+// A section's results as one table that a terminal shows whole: engines, sizes or policies beside
+// each other where they fit, no more than some lines of it, and what is not in it said below.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "results/record.h"
+
+namespace duet {
+
+inline constexpr std::size_t kShortWidth = 100;
+inline constexpr std::size_t kShortRows = 30;
+
+// Takes the results of one section, whose benchmark ("gemm") decides what stands beside each other,
+// and returns whole lines, "" where nothing was measured. Of more than kShortRows lines as many are
+// shown, evenly spread from the first to the last.
+std::string short_table(const std::string& benchmark, const std::vector<Record>& results);
+
+// The cases that have no figure, a line a reason: "12 cases skipped: REASON"; reasons that differ
+// in numbers alone are one. At most a few lines.
+std::string missing_lines(const std::vector<Record>& results);
+
+// `text` with "..." for each number in it.
+std::string without_numbers(const std::string& text);
+
+}  // namespace duet
