@@ -16,6 +16,7 @@
 #include "cli/lockstep.h"
 #include "cli/outputs.h"
 #include "cli/standard_output.h"
+#include "cli/suite_summary.h"
 #include "core/clock.h"
 #include "results/environment.h"
 #include "results/writers/console.h"
@@ -24,6 +25,8 @@
 
 namespace duet {
 namespace {
+
+constexpr std::size_t kDoubtsOfSuite = 2;  // with their reasons
 
 // "8 x AMD Instinct MI300X".
 std::string hardware(Machine& machine) {
@@ -56,10 +59,11 @@ std::string tally_text(const Tally& tally) {
 bool is_file(const std::string& path) { return !path.empty() && !names_standard_output(path); }
 
 // What was measured and where it lies.
-void say_results(const Tally& tally, const VerdictSummary& verdicts, const OutputFlags& flags) {
+void say_results(const Tally& tally, const VerdictSummary& verdicts, const OutputFlags& flags,
+                 std::size_t most_doubts) {
   if (flags.quiet) return;
   std::ostream& out = text_stream(flags);
-  out << '\n' << verdicts.text() << tally_text(tally);
+  out << '\n' << verdicts.text(most_doubts) << tally_text(tally);
   if (is_file(flags.json)) out << "; journal: " << flags.json;
   if (is_file(flags.csv)) out << "; table: " << flags.csv;
   out << std::endl;
@@ -188,8 +192,12 @@ int measure(const Plan& plan, const OutputFlags& asked, const std::vector<std::s
     std::ostream& out = text_stream(flags);
     const int file = &out == &std::cout ? STDOUT_FILENO : STDERR_FILENO;
     const bool colour = processes_of(plan) == 1 && isatty(file) != 0;
-    writers.push_back(std::make_unique<ConsoleWriter>(
-        out, colour, flags.verbose ? Detail::every_case : Detail::short_tables));
+    if (plan.suite && !flags.verbose) {
+      writers.push_back(std::make_unique<SuiteSummary>(out, environment));
+    } else {
+      writers.push_back(std::make_unique<ConsoleWriter>(
+          out, colour, flags.verbose ? Detail::every_case : Detail::short_tables));
+    }
   }
   std::vector<Writer*> views;
   for (const auto& writer : writers) views.push_back(writer.get());
@@ -213,7 +221,8 @@ int measure(const Plan& plan, const OutputFlags& asked, const std::vector<std::s
     outputs.journal->write(journal_line(make_end(options.load ? &load : nullptr)));
   }
   // Everything is said before the page is made: it may fail to be written.
-  say_results(tally, verdicts, flags);
+  say_results(tally, verdicts, flags,
+              plan.suite && !flags.verbose ? kDoubtsOfSuite : VerdictSummary::kMostDoubts);
   if (speaks(plan)) say_troubles(tally, verdicts, flags, command);
   if (options.load && !flags.quiet) say_load(load);
   if (!outputs.report.empty()) {

@@ -15,6 +15,7 @@ struct Plan {
   std::vector<Job> jobs;
   Processes* processes = nullptr;  // of the run, where the command may have several
   std::vector<std::string> names;  // of the machines, where they are not their own
+  bool suite = false;              // shows a line a benchmark, unless --verbose asks for tables
 };
 
 // A benchmark on a machine of the plan as a job of it; `name` is the machine's unless given.

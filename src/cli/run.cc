@@ -13,6 +13,7 @@
 #include "collectives/engine.h"
 #include "core/error.h"
 #include "core/suggestion.h"
+#include "fabric/both_ends.h"
 
 namespace duet {
 namespace {
@@ -43,6 +44,21 @@ class Opened {
   std::map<std::string, Machine*> by_name_;
 };
 
+// Where the fabric cannot be opened, one case that says why.
+Benchmark fabric_of_suite(Machine& machine, const std::string& device, FabricOptions options) {
+  options.device_name = machine.name();
+  try {
+    return both_ends_benchmark(machine, open_machine(device), options, interrupted);
+  } catch (const Error& error) {
+    Measurement skipped;
+    skipped.id = {"fabric", machine.name(), "libfabric", {}};
+    skipped.skipped = Skipped{error.what()};
+    Benchmark benchmark;
+    benchmark.cases.push_back({skipped.id, [skipped] { return skipped; }, {}});
+    return benchmark;
+  }
+}
+
 void add_entry(Plan& plan, Machine& machine, const SuiteEntry& entry) {
   if (const auto* gemm = std::get_if<GemmOptions>(&entry.options)) {
     GemmOptions options = *gemm;
@@ -52,6 +68,13 @@ void add_entry(Plan& plan, Machine& machine, const SuiteEntry& entry) {
     CopyOptions options = *copy;
     options.device_name = machine.name();
     add_job(plan, machine, copy_benchmark(machine, options, interrupted));
+  } else if (const auto* overlap = std::get_if<OverlapOptions>(&entry.options)) {
+    OverlapOptions options = *overlap;
+    options.device_name = machine.name();
+    if (machine.size() > 1)
+      add_job(plan, machine, overlap_benchmark(machine, options, interrupted));
+  } else if (const auto* fabric = std::get_if<FabricOptions>(&entry.options)) {
+    add_job(plan, machine, fabric_of_suite(machine, entry.device, *fabric));
   } else {
     CollectiveOptions options = std::get<CollectiveOptions>(entry.options);
     options.device_name = machine.name();
@@ -88,6 +111,7 @@ class RunCommand : public Command {
       return 0;
     }
     Plan plan;
+    plan.suite = true;
     Opened opened(plan);
     for (const SuiteEntry& entry : chosen(find_suite(suite_))) {
       Machine* machine = opened.find(entry.device, entry.if_there);
@@ -106,9 +130,11 @@ class RunCommand : public Command {
       std::string first;  // a kind that the suite has on several machines is run on one
       for (SuiteEntry entry : suite.entries) {
         if (kind_of(entry.device) != kind_of(device)) continue;
+        // What needs several devices of a CPU has them whatever else runs on one.
+        const bool split = entry.device.rfind("host:", 0) == 0;
         if (first.empty()) first = entry.device;
-        if (entry.device != first) continue;
-        entry.device = device;
+        if (entry.device != first && !split) continue;
+        if (!split || device != "host") entry.device = device;
         entry.if_there = false;
         entries.push_back(entry);
       }

@@ -73,17 +73,62 @@ CollectiveOptions short_collectives() {
   return options;
 }
 
+// The best of the CPU's engines, at a small size and at a large one.
+CollectiveOptions cpu_collectives() {
+  CollectiveOptions options;
+  options.kinds = {CollectiveKind::all_gather, CollectiveKind::all_reduce};
+  options.sizes = {64ull << 10, 4ull << 20};
+  options.in_place = {false};
+  options.mode.seconds = 0.1;
+  return options;
+}
+
+CollectiveOptions sim_collectives() {
+  CollectiveOptions options;
+  options.kinds = {CollectiveKind::all_gather, CollectiveKind::all_reduce};
+  options.engines = {"dma", "vendor-model"};
+  options.sizes = {256ull << 20, 1ull << 30};
+  options.in_place = {false};
+  return options;
+}
+
+// One scenario under the policies that every machine has.
+OverlapOptions one_overlap(const char* compute, const char* communication) {
+  OverlapOptions options;
+  options.scenarios = {parse_scenario(compute, communication)};
+  options.policies = parse_policies("serial,base,priority,dma");
+  return options;
+}
+
+FabricOptions short_fabric() {
+  FabricOptions options;
+  options.operations = {FabricOperation::send_recv, FabricOperation::write};
+  options.sizes = {64ull << 10, 1ull << 20, 16ull << 20};
+  options.windows = {8};
+  options.mode.seconds = 0.2;
+  return options;
+}
+
+constexpr const char* kCpuGemm = "gemm:512x512x512:fp32";
+constexpr const char* kGpuGemm = "gemm:8192x57344x8192:bf16";
+
 Suite quick() {
   return {"quick",
-          "GEMM and copies on the CPU, the studies' shapes and sizes on sim:mi300x-8 and on GPUs "
-          "where there are any, with collectives on NVIDIA's; under two minutes",
+          "Each kind of benchmark, shortened: on the CPU, between two ends of the network on this "
+          "machine, on sim:mi300x-8 and on GPUs where there are any; under two minutes",
           {{"host", false, cpu_gemm("quick")},
            {"host", false, cpu_copy()},
+           {"host:2", false, cpu_collectives()},
+           {"host:2", false, one_overlap(kCpuGemm, "all_gather:4M")},
+           {"host", false, short_fabric()},
            {"sim:mi300x-8", false, study_gemm("seed,llama")},
            {"sim:mi300x-8", false, study_copy()},
+           {"sim:mi300x-8", false, sim_collectives()},
+           {"sim:mi300x-8", false, one_overlap(kGpuGemm, "all_gather:896M")},
            {"cuda", true, short_gpu_gemm()},
            {"cuda", true, short_gpu_copy()},
            {"cuda", true, short_collectives()},
+           {"cuda", true, one_overlap(kGpuGemm, "all_gather:896M")},
            {"hip", true, short_gpu_gemm()},
            {"hip", true, short_gpu_copy()}}};
 }

@@ -7,14 +7,16 @@
 
 #include "collectives/cases.h"
 #include "copy/cases.h"
+#include "fabric/cases.h"
 #include "gemm/cases.h"
+#include "overlap/cases.h"
 
 namespace duet {
 
 struct SuiteEntry {
   std::string device;     // as in --device
   bool if_there = false;  // left out where the device cannot be opened
-  std::variant<GemmOptions, CopyOptions, CollectiveOptions> options;
+  std::variant<GemmOptions, CopyOptions, CollectiveOptions, OverlapOptions, FabricOptions> options;
 };
 
 struct Suite {

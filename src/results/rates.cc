@@ -158,6 +158,12 @@ std::string collective_text(const nlohmann::ordered_json& record) {
   return counted ? text + ", count " + record["notes"]["count"].get<std::string>() : text;
 }
 
+std::optional<double> main_value(const nlohmann::ordered_json& record) {
+  if (!record["rates"].empty()) return record["rates"].begin().value().get<double>();
+  if (!record.contains("metrics") || !record["metrics"].contains("fraction_of_ideal")) return {};
+  return record["metrics"]["fraction_of_ideal"].get<double>();
+}
+
 std::string main_rate(const nlohmann::ordered_json& record) {
   if (record["rates"].empty()) return overlap_text(record);
   const auto rate = record["rates"].begin();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,6 +36,9 @@ std::string interval_text(const nlohmann::ordered_json& seconds);
 // What a list says behind it of a collective: "algbw 1.817 GB/s, wire 1.363 GB/s, wrong 0, count
 // 65536"; "" of anything else.
 std::string collective_text(const nlohmann::ordered_json& record);
+
+// The number of that rate; of an overlap, which has none, its fraction of the ideal.
+std::optional<double> main_value(const nlohmann::ordered_json& record);
 
 // What a table says behind it of messages over a network: "98% of link, p50 2.11 ms, p95 2.13 ms,
 // p99 2.20 ms", and the parts of a proxy's work; "" of anything else.

@@ -10,8 +10,6 @@
 namespace duet {
 namespace {
 
-constexpr std::size_t kShown = 20;
-
 bool is_doubt(Word word) { return word == Word::low || word == Word::suspect_high; }
 
 std::string shown(const CaseId& id) {
@@ -89,19 +87,19 @@ int VerdictSummary::passed(bool simulated) const {
   return of(simulated ? counts.simulated : counts.measured, Word::pass);
 }
 
-std::string VerdictSummary::text() const {
+std::string VerdictSummary::text(std::size_t most) const {
   const Count counts = count();
   std::string text = counts_text("verdicts: ", counts.measured) +
                      counts_text("verdicts on simulated machines: ", counts.simulated);
   const std::vector<Doubt> doubts = open_doubts();
-  for (std::size_t i = 0; i < std::min(doubts.size(), kShown); ++i) {
+  for (std::size_t i = 0; i < std::min(doubts.size(), most); ++i) {
     const Verdict& verdict = doubts[i].verdict;
     text += fmt::format("  {}: {}\n    {}\n", name(verdict.word), doubts[i].case_text,
                         verdict.sentence);
     if (!verdict.advice.empty()) text += fmt::format("    to try: {}\n", verdict.advice);
   }
-  if (doubts.size() > kShown) {
-    text += fmt::format("  and {} more; duet report shows them all\n", doubts.size() - kShown);
+  if (doubts.size() > most) {
+    text += fmt::format("  and {} more; duet report shows them all\n", doubts.size() - most);
   }
   return text;
 }

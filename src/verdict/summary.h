@@ -12,6 +12,8 @@ namespace duet {
 
 class VerdictSummary : public Writer {
  public:
+  static constexpr std::size_t kMostDoubts = 20;
+
   // The environment of the run.
   explicit VerdictSummary(const Record& environment) { judge_.see(environment); }
 
@@ -28,8 +30,8 @@ class VerdictSummary : public Writer {
   int passed(bool simulated) const;
 
   // A line of counts, one more for simulated machines, and a line with the reason for each doubt
-  // (at most 20). Ends in a newline; "" where nothing was measured.
-  std::string text() const;
+  // (at most `most`). Ends in a newline; "" where nothing was measured.
+  std::string text(std::size_t most = kMostDoubts) const;
 
  private:
   struct Count {

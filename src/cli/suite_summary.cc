@@ -1,0 +1,87 @@
+// Best figures as lines; see suite_summary.h.
+#include "cli/suite_summary.h"
+
+#include <fmt/format.h>
+
+#include "results/rates.h"
+#include "results/writers/axis_columns.h"
+#include "results/writers/short_table.h"
+#include "results/writers/text_table.h"
+
+namespace duet {
+namespace {
+
+// Wide enough for what suites hold: a line is shown when its section ends, before the next is
+// known.
+const std::vector<Column>& columns() {
+  static const std::vector<Column> all = {{"benchmark", Align::left, 10},
+                                          {"on", Align::left, 12},
+                                          {"best", Align::left, 16},
+                                          {"verdict", Align::left, 14},
+                                          {"of"}};
+  return all;
+}
+
+std::string cut_to(std::string text, std::size_t width) {
+  return text.size() <= width ? text : text.substr(0, width - 2) + "..";
+}
+
+// "0.97 of ideal" of "0.97 of ideal, bound 0.95".
+std::string figure_text(const Record& record) {
+  const std::string rate = main_rate(record);
+  return rate.substr(0, rate.find(','));
+}
+
+}  // namespace
+
+SuiteSummary::SuiteSummary(std::ostream& out, const Record& environment) : out_(out) {
+  judge_.see(environment);
+}
+
+void SuiteSummary::begin(const Section& section) {
+  if (first_) out_ << "  " << table_header(columns()) << std::endl;
+  first_ = false;
+  benchmark_ = section.benchmark;
+  machine_ = section.machine;
+  best_.reset();
+  doubts_ = 0;
+  why_nothing_.clear();
+}
+
+void SuiteSummary::result(const Record& record, bool) {
+  const Outcome outcome = outcome_of(record);
+  if (outcome == Outcome::derived) return;
+  if (outcome != Outcome::measured) {
+    if (why_nothing_.empty())
+      why_nothing_ = fmt::format("{}: {}", name(outcome), reason_of(record));
+    return;
+  }
+  judge_.see(record);
+  const Word word = judge_.judge(record).word;
+  doubts_ += word == Word::low || word == Word::suspect_high ? 1 : 0;
+  const std::optional<double> value = main_value(record);
+  if (!value || record["benchmark"] != benchmark_)
+    return;  // a peak is what others are held against
+  if (!best_ || *value > best_->value) best_ = Best{*value, record, word};
+}
+
+std::string SuiteSummary::verdict_text() const {
+  if (best_->word == Word::no_expectation && doubts_ == 0) return "-";
+  const std::string own = best_->word == Word::no_expectation ? "-" : name(best_->word);
+  return doubts_ == 0 ? own : fmt::format("{}; {} in doubt", own, doubts_);
+}
+
+void SuiteSummary::end() {
+  std::vector<std::string> cells = {benchmark_, machine_};
+  if (best_) {
+    const CaseId id = case_of(best_->record);
+    cells.insert(cells.end(),
+                 {figure_text(best_->record), verdict_text(), id.engine + ", " + case_text(id)});
+    out_ << "  " << cut_to(table_row(columns(), cells), kShortWidth - 2) << std::endl;
+    return;
+  }
+  cells.push_back(why_nothing_.empty() ? "nothing measured" : why_nothing_);
+  out_ << "  " << table_row(columns(), cells) << std::endl;
+}
+
+}  // namespace duet

@@ -1,0 +1,20 @@
+// The cases of `duet fabric` with both ends in this process: what one program can say of the
+// network of its machine without being started twice.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "device/machine.h"
+#include "fabric/cases.h"
+#include "timing/measurement.h"
+
+namespace duet {
+
+// The cases of fabric_benchmark() between this thread and one that is made for each case, which
+// meet over the loopback; the second end drives `there`. Cases may be run in any order, or left
+// out. `here` must outlive the benchmark. Throws as fabric_benchmark() does.
+Benchmark both_ends_benchmark(Machine& here, std::unique_ptr<Machine> there,
+                              const FabricOptions& options, const std::function<bool()>& stop);
+
+}  // namespace duet
