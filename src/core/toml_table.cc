@@ -4,23 +4,47 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
+#include <optional>
 #include <sstream>
 
 #include "core/error.h"
 #include "core/suggestion.h"
+#include "core/units.h"
 
 namespace duet {
 namespace {
 
 std::string shown(const toml::node& node) {
   if (node.is_table()) return "a table";
+  if (const auto real = node.value_exact<double>()) return fmt::format("{}", *real);
   std::ostringstream out;
   node.visit([&](const auto& value) { out << value; });
   std::string text = out.str();
   std::replace(text.begin(), text.end(), '\n', ' ');
   return text;
+}
+
+std::string expected_of(const Range& range) {
+  const std::string of = range.unit[0] == 0 ? "" : fmt::format(" of {}", range.unit);
+  return fmt::format("a number{} from {} to {}", of, range.least, range.most);
+}
+
+// Of whole numbers those that a double holds; nothing of truths and texts.
+std::optional<double> real(const toml::node& found) {
+  return found.is_number() ? found.value<double>() : std::nullopt;
+}
+
+// False for what is no number.
+bool inside(double value, const Range& range) {
+  return value >= range.least && value <= range.most;
+}
+
+std::optional<double> bytes_of(const std::string& text) {
+  try {
+    return static_cast<double>(parse_bytes(text));
+  } catch (const UsageError&) {
+    return std::nullopt;
+  }
 }
 
 }  // namespace
@@ -109,60 +133,53 @@ std::string TomlTable::word(const char* key, const std::vector<std::string>& all
   return *value;
 }
 
-double TomlTable::real(const char* key, const char* expected) {
-  const toml::node& found = node(key, expected);
-  if (!found.is_number()) fail(key, expected);
-  const double value = *found.value<double>();
-  if (!std::isfinite(value)) fail(key, expected);
-  return value;
+double TomlTable::number(const char* key, const Range& range) {
+  const std::string expected = expected_of(range);
+  const toml::node& found = node(key, expected.c_str());
+  const auto value = real(found);
+  if (!value || !inside(*value, range)) fail(key, expected);
+  return *value;
 }
 
-double TomlTable::number(const char* key) {
-  const char* expected = "a number from 0";
-  const double value = real(key, expected);
-  if (value < 0) fail(key, expected);
-  return value;
+double TomlTable::bytes(const char* key, double unit_bytes, const Range& range) {
+  const std::string expected = expected_of(range) + ", or a text as \"384M\"";
+  const toml::node& found = node(key, expected.c_str());
+  std::optional<double> bytes;
+  if (const auto text = found.value_exact<std::string>()) {
+    bytes = bytes_of(*text);
+  } else if (const auto value = real(found)) {
+    bytes = *value * unit_bytes;
+  }
+  if (!bytes || !inside(*bytes / unit_bytes, range)) fail(key, expected);
+  return *bytes;
 }
 
-double TomlTable::positive(const char* key) {
-  const char* expected = "a number above 0";
-  const double value = real(key, expected);
-  if (value <= 0) fail(key, expected);
-  return value;
-}
-
-double TomlTable::fraction(const char* key) {
-  const char* expected = "a number above 0 and at most 1";
-  const double value = real(key, expected);
-  if (value <= 0 || value > 1) fail(key, expected);
-  return value;
-}
-
-int TomlTable::count(const char* key, int least) {
-  const std::string expected = fmt::format("a whole number from {}", least);
+int TomlTable::count(const char* key, int least, int most) {
+  const std::string expected = fmt::format("a whole number from {} to {}", least, most);
   const auto value = node(key, expected.c_str()).value_exact<std::int64_t>();
-  if (!value || *value < least || *value > std::numeric_limits<int>::max()) fail(key, expected);
+  if (!value || *value < least || *value > most) fail(key, expected);
   return static_cast<int>(*value);
 }
 
-std::pair<int, int> TomlTable::pair(const char* key) {
-  const char* expected = "two whole numbers from 1, as in [256, 128]";
-  const toml::array* array = node(key, expected).as_array();
+std::pair<int, int> TomlTable::pair(const char* key, int most) {
+  const std::string expected =
+      fmt::format("two whole numbers from 1 to {}, as in [256, 128]", most);
+  const toml::array* array = node(key, expected.c_str()).as_array();
   if (array == nullptr || array->size() != 2) fail(key, expected);
   int values[2] = {};
   for (std::size_t i = 0; i < 2; ++i) {
     const auto value = (*array)[i].value_exact<std::int64_t>();
-    if (!value || *value < 1 || *value > std::numeric_limits<int>::max()) fail(key, expected);
+    if (!value || *value < 1 || *value > most) fail(key, expected);
     values[i] = static_cast<int>(*value);
   }
   return {values[0], values[1]};
 }
 
-std::map<DType, double> TomlTable::by_dtype(double (TomlTable::*read)(const char*), double scale) {
+std::map<DType, double> TomlTable::by_dtype(const Range& range, double scale) {
   std::map<DType, double> figures;
   for (DType type : all_dtypes()) {
     const std::string key(name(type));
-    if (has(key.c_str())) figures[type] = scale * (this->*read)(key.c_str());
+    if (has(key.c_str())) figures[type] = scale * number(key.c_str(), range);
   }
   std::string known;
   for (DType type : all_dtypes()) known += (known.empty() ? "" : ", ") + std::string(name(type));

@@ -14,6 +14,13 @@
 
 namespace duet {
 
+// What a figure may be: outside of it no machine is, and what counts with it may not come to an
+// end.
+struct Range {
+  double least = 0, most = 0;
+  const char* unit = "";  // as messages name it: "GB/s"
+};
+
 class TomlTable {
  public:
   // Throws UsageError with the line of a syntax error.
@@ -28,14 +35,14 @@ class TomlTable {
   std::vector<std::string> texts(const char* key);  // at least one
   std::string word(const char* key, const std::vector<std::string>& allowed);
   bool truth(const char* key);
-  double number(const char* key);    // >= 0
-  double positive(const char* key);  // > 0
-  double fraction(const char* key);  // > 0 and <= 1
-  int count(const char* key, int least);
-  std::pair<int, int> pair(const char* key);  // of whole numbers from 1
-  // One figure for each element type that the table names, read by one of the above, times `scale`;
-  // checks that there is nothing else.
-  std::map<DType, double> by_dtype(double (TomlTable::*read)(const char*), double scale);
+  double number(const char* key, const Range& range);
+  int count(const char* key, int least, int most);
+  std::pair<int, int> pair(const char* key, int most);  // of whole numbers from 1
+  // Bytes: a number of `unit_bytes` each, as the range has it, or a text with its unit as "384M".
+  double bytes(const char* key, double unit_bytes, const Range& range);
+  // One figure for each element type that the table names, times `scale`; checks that there is
+  // nothing else.
+  std::map<DType, double> by_dtype(const Range& range, double scale);
   bool has(const char* key) const { return table_.contains(key); }
 
   // Throws if the table has a key that nobody asked for.
@@ -44,7 +51,6 @@ class TomlTable {
 
  private:
   const toml::node& node(const char* key, const char* expected);
-  double real(const char* key, const char* expected);
 
   std::string file_;
   std::string path_;  // "device.gemm."; "" for the whole file

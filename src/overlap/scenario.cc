@@ -15,12 +15,12 @@
 namespace duet {
 namespace {
 
-constexpr double kMostWholeBytes = 1e15;  // doubles are whole numbers here
+constexpr Range kBytes{1, 1e15, "bytes"};  // doubles are whole numbers here
+constexpr int kMostPieces = 1 << 20;
 
 std::uint64_t whole_bytes(TomlTable& table) {
-  const double bytes = table.positive("bytes");
-  if (bytes != std::floor(bytes) || bytes > kMostWholeBytes)
-    table.fail("bytes", "a number of bytes");
+  const double bytes = table.bytes("bytes", 1, kBytes);
+  if (bytes != std::floor(bytes)) table.fail("bytes", "a whole number of bytes");
   return static_cast<std::uint64_t>(bytes);
 }
 
@@ -47,7 +47,7 @@ void add_table(std::vector<OverlapScenario>& scenarios, TomlTable table) {
   const std::string tag = table.text("name");
   scenario.source = table.text("source");
   scenario.compute = compute_side(table);
-  if (table.has("pieces")) scenario.pieces = table.count("pieces", 1);
+  if (table.has("pieces")) scenario.pieces = table.count("pieces", 1, kMostPieces);
   const bool is_in_place = table.has("in_place") && table.truth("in_place");
   const bool short_names = !table.has("communicate");  // all of one size
   const std::vector<OverlapSide> sides = communication_sides(table);

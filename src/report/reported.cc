@@ -7,13 +7,16 @@
 namespace duet {
 namespace {
 
+constexpr int kMostElements = 1 << 30;
+constexpr Range kTflops{0.1, 1e6, "TFLOP/s"};
+
 Record row_of(TomlTable row) {
   Record json = {{"device", row.text("device")}, {"dtype", row.text("dtype")}};
   // A row without a shape is the best of a study's shapes.
   if (row.has("m")) {
-    for (const char* axis : {"m", "n", "k"}) json[axis] = row.count(axis, 1);
+    for (const char* axis : {"m", "n", "k"}) json[axis] = row.count(axis, 1, kMostElements);
   }
-  json["tflops"] = row.positive("tflops");
+  json["tflops"] = row.number("tflops", kTflops);
   json["source"] = row.text("source");
   row.finish();
   return json;

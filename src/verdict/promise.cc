@@ -9,12 +9,26 @@
 namespace duet {
 namespace {
 
+// What a maker may promise.
+constexpr Range kShare{1e-3, 1, ""};
+constexpr Range kGbPerS{0.1, 1e6, "GB/s"};
+constexpr Range kTflops{0.1, 1e6, "TFLOP/s"};
+constexpr Range kMicroseconds{0, 1e5, "us"};
+constexpr Range kWatts{1, 1e6, "W"};
+constexpr Range kMemoryGib{0.0625, 1e6, "GiB"};
+constexpr Range kCacheMib{0.01, 1e6, "MiB"};
+constexpr Range kFromBytes{0, 1e15, "bytes"};
+constexpr int kMostUnits = 100000;
+constexpr int kMostLinks = 1024;
+constexpr int kMostRanks = 1000000;
+constexpr double kMiB = 1 << 20;
+
 LinkPromise read_link(TomlTable table) {
   LinkPromise link;
   link.kind = table.text("kind");
   link.mesh = table.word("topology", {"switch", "mesh"}) == "mesh";
-  link.count = table.count("count", 1);
-  link.gb_per_s = table.positive("gb_per_s");
+  link.count = table.count("count", 1, kMostLinks);
+  link.gb_per_s = table.number("gb_per_s", kGbPerS);
   table.finish();
   return link;
 }
@@ -30,9 +44,9 @@ CopyRule read_rule(TomlTable table) {
   rule.pattern = word("pattern", {"pair", "all_pairs"});
   rule.memory = word("memory", {"pinned", "pageable"});
   if (table.has("bidirectional")) rule.bidirectional = table.truth("bidirectional");
-  rule.efficiency = table.fraction("efficiency");
-  if (table.has("latency_us")) rule.latency_us = table.number("latency_us");
-  if (table.has("from_bytes")) rule.from_bytes = table.number("from_bytes");
+  rule.efficiency = table.number("efficiency", kShare);
+  if (table.has("latency_us")) rule.latency_us = table.number("latency_us", kMicroseconds);
+  if (table.has("from_bytes")) rule.from_bytes = table.bytes("from_bytes", 1, kFromBytes);
   table.finish();
   return rule;
 }
@@ -41,38 +55,38 @@ CollectiveRule read_collective(TomlTable table) {
   CollectiveRule rule;
   rule.collectives = table.texts("collectives");
   if (table.has("engines")) rule.engines = table.texts("engines");
-  if (table.has("most_ranks")) rule.most_ranks = table.count("most_ranks", 2);
+  if (table.has("most_ranks")) rule.most_ranks = table.count("most_ranks", 2, kMostRanks);
   if (table.has("in_place")) rule.in_place = table.truth("in_place");
-  rule.efficiency = table.fraction("efficiency");
-  if (table.has("latency_us")) rule.latency_us = table.number("latency_us");
-  rule.from_bytes = table.number("from_bytes");
+  rule.efficiency = table.number("efficiency", kShare);
+  if (table.has("latency_us")) rule.latency_us = table.number("latency_us", kMicroseconds);
+  rule.from_bytes = table.bytes("from_bytes", 1, kFromBytes);
   table.finish();
   return rule;
 }
 
 void read_compute(Promise& promise, TomlTable table) {
-  promise.tflops = table.table("tflops").by_dtype(&TomlTable::positive, 1);
+  promise.tflops = table.table("tflops").by_dtype(kTflops, 1);
   if (table.has("efficiency")) {
-    promise.efficiency = table.table("efficiency").by_dtype(&TomlTable::fraction, 1);
+    promise.efficiency = table.table("efficiency").by_dtype(kShare, 1);
   }
   table.finish();
 }
 
 void read_memory(Promise& promise, TomlTable table) {
-  table.positive("gib");
-  promise.memory_gb_per_s = table.positive("gb_per_s");
-  if (table.has("cache_mib")) promise.cache_bytes = table.positive("cache_mib") * (1 << 20);
+  table.bytes("gib", kMiB * 1024, kMemoryGib);
+  promise.memory_gb_per_s = table.number("gb_per_s", kGbPerS);
+  if (table.has("cache_mib")) promise.cache_bytes = table.bytes("cache_mib", kMiB, kCacheMib);
   table.finish();
 }
 
 void read_host_link(Promise& promise, TomlTable table) {
   promise.host_link = table.text("kind");
-  promise.host_link_gb_per_s = table.positive("gb_per_s");
+  promise.host_link_gb_per_s = table.number("gb_per_s", kGbPerS);
   table.finish();
 }
 
 double read_power(TomlTable table) {
-  const double watts = table.positive("watts");
+  const double watts = table.number("watts", kWatts);
   table.finish();
   return watts;
 }
@@ -101,7 +115,7 @@ Promise parse_promise(const std::string& file, std::string_view text) {
   promise.sources = opening_sources(text);
   promise.name = table.text("name");
   promise.models = table.texts("models");
-  promise.compute_units = table.count("compute_units", 1);
+  promise.compute_units = table.count("compute_units", 1, kMostUnits);
   read_compute(promise, table.table("compute"));
   read_memory(promise, table.table("memory"));
   if (table.has("link")) promise.link = read_link(table.table("link"));

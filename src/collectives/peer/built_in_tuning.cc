@@ -12,6 +12,8 @@
 namespace duet {
 namespace {
 
+constexpr int kMostRowRanks = 1000000;
+
 constexpr const char* kUsualTable = "h200-sxm";
 constexpr const char* kNever = "never";
 
@@ -63,7 +65,7 @@ TuningTable parse_tuning_table(const std::string& file, std::string_view text) {
   result.models = table.texts("models");
   result.simulated = table.truth("simulated");
   for (TomlTable& row : table.tables("row")) {
-    const int ranks = row.count("ranks", 2);
+    const int ranks = row.count("ranks", 2, kMostRowRanks);
     row.text("source");
     if (!result.by_ranks.emplace(ranks, read_thresholds(row.table("dma_from"))).second) {
       row.fail("ranks", "one row for each number of ranks");

@@ -138,7 +138,6 @@ struct Options {
 
 void read_option(Options& options, const std::string& key, const std::string& value,
                  const std::string& argument) {
-  constexpr int kMostNodes = 1024;
   if (key == "nodes") {
     const char* end = value.data() + value.size();
     const auto [last, error] = std::from_chars(value.data(), end, options.nodes);

@@ -22,51 +22,75 @@ constexpr double kMicro = 1e-6;
 constexpr double kMiB = 1024.0 * 1024.0;
 constexpr double kGiB = 1024.0 * kMiB;
 
+// What machines have, or may have for a long while. Figures far beyond would make virtual time
+// stand still, or run past every deadline.
+constexpr Range kShare{1e-3, 1, ""};
+constexpr Range kMultiple{0.01, 1e4, ""};
+constexpr Range kSlope{0, 100, ""};
+constexpr Range kMicroseconds{0, 1e5, "us"};
+constexpr Range kPollMicroseconds{0.1, 1000, "us"};
+constexpr Range kGbPerS{0.1, 1e6, "GB/s"};
+constexpr Range kTflops{0.1, 1e6, "TFLOP/s"};
+constexpr Range kMemoryGib{0.0625, 1e6, "GiB"};
+constexpr Range kCacheMib{0, 1e6, "MiB"};
+constexpr Range kWatts{1, 1e6, "W"};
+constexpr Range kJoulesPerGb{0, 1000, "J/GB"};
+
+constexpr int kMostUnits = 100000;
+constexpr int kMostThreads = 65536;  // of a compute unit, and of blocks of a launch
+constexpr int kMostBlock = 1024;     // threads
+constexpr int kMostTile = 65536;     // elements
+constexpr int kMostEngines = 1024;
+constexpr int kMostPriorities = 64;
+constexpr int kMostLinks = 1024;
+constexpr int kMostNodeDevices = 1024;
+constexpr int kMostDevices = 8192;  // of all nodes: each is a thread
+
 GemmModel read_gemm(TomlTable table) {
   GemmModel gemm;
-  std::tie(gemm.tile_m, gemm.tile_n) = table.pair("tile");
-  gemm.workgroup_seconds = kMicro * table.number("workgroup_us");
-  gemm.efficiency = table.table("efficiency").by_dtype(&TomlTable::fraction, 1);
-  gemm.traffic = table.positive("traffic");
+  std::tie(gemm.tile_m, gemm.tile_n) = table.pair("tile", kMostTile);
+  gemm.workgroup_seconds = kMicro * table.number("workgroup_us", kMicroseconds);
+  gemm.efficiency = table.table("efficiency").by_dtype(kShare, 1);
+  gemm.traffic = table.number("traffic", kMultiple);
   for (TomlTable shape : table.tables("shape")) {
-    gemm.shape_traffic[shape.text("size")] = shape.positive("traffic");
+    gemm.shape_traffic[shape.text("size")] = shape.number("traffic", kMultiple);
     shape.finish();
   }
-  gemm.uncrowded_units = table.count("uncrowded_units", 1);
-  gemm.crowding = table.number("crowding");
-  gemm.load_slope = table.number("load_slope");
+  gemm.uncrowded_units = table.count("uncrowded_units", 1, kMostUnits);
+  gemm.crowding = table.number("crowding", kSlope);
+  gemm.load_slope = table.number("load_slope", kSlope);
   table.finish();
   return gemm;
 }
 
 DmaModel read_dma(TomlTable table) {
   DmaModel dma;
-  dma.engines = table.count("engines", 1);
-  dma.engine_rate = kGiga * table.positive("engine_gb_per_s");
-  dma.latency = kMicro * table.number("latency_us");
-  dma.load_slope = table.number("load_slope");
+  dma.engines = table.count("engines", 1, kMostEngines);
+  dma.engine_rate = kGiga * table.number("engine_gb_per_s", kGbPerS);
+  dma.latency = kMicro * table.number("latency_us", kMicroseconds);
+  dma.load_slope = table.number("load_slope", kSlope);
   table.finish();
   return dma;
 }
 
 KernelModel read_kernel(TomlTable table) {
   KernelModel kernel;
-  kernel.launch = kMicro * table.number("launch_us");
-  kernel.unit_copy_rate = kGiga * table.positive("unit_copy_gb_per_s");
-  kernel.load_slope = table.number("load_slope");
-  kernel.unit_threads = table.count("unit_threads", 1);
-  kernel.copy_grid = table.count("copy_grid", 1);
-  kernel.copy_block = table.count("copy_block", 1);
+  kernel.launch = kMicro * table.number("launch_us", kMicroseconds);
+  kernel.unit_copy_rate = kGiga * table.number("unit_copy_gb_per_s", kGbPerS);
+  kernel.load_slope = table.number("load_slope", kSlope);
+  kernel.unit_threads = table.count("unit_threads", 1, kMostThreads);
+  kernel.copy_grid = table.count("copy_grid", 1, kMostThreads);
+  kernel.copy_block = table.count("copy_block", 1, kMostBlock);
   table.finish();
   return kernel;
 }
 
 PowerModel read_power(TomlTable table) {
   PowerModel power;
-  power.watts = table.positive("watts");
-  power.gemm_frequency = table.fraction("gemm_frequency");
-  power.dma_joules = table.number("dma_joules_per_gb") / kGiga;
-  power.kernel_joules = table.number("kernel_joules_per_gb") / kGiga;
+  power.watts = table.number("watts", kWatts);
+  power.gemm_frequency = table.number("gemm_frequency", kShare);
+  power.dma_joules = table.number("dma_joules_per_gb", kJoulesPerGb) / kGiga;
+  power.kernel_joules = table.number("kernel_joules_per_gb", kJoulesPerGb) / kGiga;
   table.finish();
   return power;
 }
@@ -74,20 +98,20 @@ PowerModel read_power(TomlTable table) {
 DeviceModel read_device(TomlTable table) {
   DeviceModel device;
   device.model = table.text("model");
-  device.compute_units = table.count("compute_units", 1);
-  device.unit_grain = table.count("unit_grain", 1);
+  device.compute_units = table.count("compute_units", 1, kMostUnits);
+  device.unit_grain = table.count("unit_grain", 1, kMostUnits);
   device.dispatch = table.word("dispatch", {"in order", "mixed"}) == "mixed"
                         ? DispatchOrder::mixed
                         : DispatchOrder::in_order;
-  device.priorities = table.count("priorities", 1);
-  device.memory_bytes = static_cast<std::uint64_t>(kGiB * table.positive("memory_gib"));
-  device.cache_bytes = static_cast<std::uint64_t>(kMiB * table.number("cache_mib"));
-  device.memory_rate = kGiga * table.positive("memory_gb_per_s");
-  device.memory_efficiency = table.fraction("memory_efficiency");
-  device.unit_memory_rate = kGiga * table.positive("unit_memory_gb_per_s");
-  device.signal_latency = kMicro * table.number("signal_us");
-  device.wait_latency = kMicro * table.number("wait_us");
-  device.peak = table.table("peak_tflops").by_dtype(&TomlTable::positive, kTera);
+  device.priorities = table.count("priorities", 1, kMostPriorities);
+  device.memory_bytes = static_cast<std::uint64_t>(table.bytes("memory_gib", kGiB, kMemoryGib));
+  device.cache_bytes = static_cast<std::uint64_t>(table.bytes("cache_mib", kMiB, kCacheMib));
+  device.memory_rate = kGiga * table.number("memory_gb_per_s", kGbPerS);
+  device.memory_efficiency = table.number("memory_efficiency", kShare);
+  device.unit_memory_rate = kGiga * table.number("unit_memory_gb_per_s", kGbPerS);
+  device.signal_latency = kMicro * table.number("signal_us", kMicroseconds);
+  device.wait_latency = kMicro * table.number("wait_us", kMicroseconds);
+  device.peak = table.table("peak_tflops").by_dtype(kTflops, kTera);
   device.gemm = read_gemm(table.table("gemm"));
   device.dma = read_dma(table.table("dma"));
   device.kernel = read_kernel(table.table("kernel"));
@@ -106,10 +130,10 @@ LinkModel read_link(TomlTable table) {
   const std::string topology = table.word("topology", {"mesh", "switch"});
   link.topology = topology == "mesh" ? Topology::mesh : Topology::switched;
   link.kind = table.text("kind");
-  link.count = table.count("count", 1);
-  link.raw_rate = kGiga * table.positive("raw_gb_per_s");
+  link.count = table.count("count", 1, kMostLinks);
+  link.raw_rate = kGiga * table.number("raw_gb_per_s", kGbPerS);
   const auto arriving = [&](const char* key) {
-    const double rate = kGiga * table.positive(key);
+    const double rate = kGiga * table.number(key, kGbPerS);
     if (rate > link.raw_rate) table.fail(key, "at most raw_gb_per_s");
     return rate;
   };
@@ -117,22 +141,22 @@ LinkModel read_link(TomlTable table) {
   link.dma_pull_rate = arriving("dma_pull_gb_per_s");
   link.kernel_push_rate = arriving("kernel_push_gb_per_s");
   link.kernel_pull_rate = arriving("kernel_pull_gb_per_s");
-  link.latency = kMicro * table.number("latency_us");
+  link.latency = kMicro * table.number("latency_us", kMicroseconds);
   table.finish();
   return link;
 }
 
 HostModel read_host(TomlTable table) {
   HostModel host;
-  host.memory_bytes = static_cast<std::uint64_t>(kGiB * table.positive("memory_gib"));
-  host.copy_rate = kGiga * table.positive("copy_gb_per_s");
-  host.copy_latency = kMicro * table.number("copy_us");
-  host.poll_seconds = kMicro * table.positive("poll_us");
+  host.memory_bytes = static_cast<std::uint64_t>(table.bytes("memory_gib", kGiB, kMemoryGib));
+  host.copy_rate = kGiga * table.number("copy_gb_per_s", kGbPerS);
+  host.copy_latency = kMicro * table.number("copy_us", kMicroseconds);
+  host.poll_seconds = kMicro * table.number("poll_us", kPollMicroseconds);
   host.link_kind = table.text("link_kind");
-  host.link_raw_rate = kGiga * table.positive("link_raw_gb_per_s");
-  host.pinned_rate = kGiga * table.positive("pinned_gb_per_s");
-  host.pageable_rate = kGiga * table.positive("pageable_gb_per_s");
-  host.link_latency = kMicro * table.number("link_us");
+  host.link_raw_rate = kGiga * table.number("link_raw_gb_per_s", kGbPerS);
+  host.pinned_rate = kGiga * table.number("pinned_gb_per_s", kGbPerS);
+  host.pageable_rate = kGiga * table.number("pageable_gb_per_s", kGbPerS);
+  host.link_latency = kMicro * table.number("link_us", kMicroseconds);
   table.finish();
   return host;
 }
@@ -140,19 +164,19 @@ HostModel read_host(TomlTable table) {
 NetworkModel read_network(TomlTable table) {
   NetworkModel network;
   network.kind = table.text("kind");
-  network.rails = table.count("rails", 1);
-  network.rail_rate = kGiga * table.positive("rail_gb_per_s");
-  network.efficiency = table.fraction("efficiency");
-  network.latency = kMicro * table.number("latency_us");
+  network.rails = table.count("rails", 1, kMostLinks);
+  network.rail_rate = kGiga * table.number("rail_gb_per_s", kGbPerS);
+  network.efficiency = table.number("efficiency", kShare);
+  network.latency = kMicro * table.number("latency_us", kMicroseconds);
   table.finish();
   return network;
 }
 
 LibraryKernel read_library_kernel(TomlTable table) {
   LibraryKernel kernel;
-  kernel.units = table.count("units", 1);
-  kernel.unit_copy_rate = kGiga * table.positive("unit_copy_gb_per_s");
-  kernel.memory = table.positive("memory");
+  kernel.units = table.count("units", 1, kMostUnits);
+  kernel.unit_copy_rate = kGiga * table.number("unit_copy_gb_per_s", kGbPerS);
+  kernel.memory = table.number("memory", kMultiple);
   table.finish();
   return kernel;
 }
@@ -162,13 +186,13 @@ LibraryModel read_library(TomlTable table) {
   library.name = table.text("name");
   library.all_gather = read_library_kernel(table.table("all_gather"));
   library.all_to_all = read_library_kernel(table.table("all_to_all"));
-  library.latency = kMicro * table.number("latency_us");
-  library.link_share = table.fraction("link_share");
-  library.ramp_bytes = kMiB * table.number("ramp_mib");
-  library.step_latency = kMicro * table.number("step_us");
-  library.reduce_links = table.positive("reduce_links");
-  library.reduce_network = table.fraction("reduce_network");
-  library.network_share = table.fraction("network_share");
+  library.latency = kMicro * table.number("latency_us", kMicroseconds);
+  library.link_share = table.number("link_share", kShare);
+  library.ramp_bytes = table.bytes("ramp_mib", kMiB, kCacheMib);
+  library.step_latency = kMicro * table.number("step_us", kMicroseconds);
+  library.reduce_links = table.number("reduce_links", kMultiple);
+  library.reduce_network = table.number("reduce_network", kShare);
+  library.network_share = table.number("network_share", kShare);
   table.finish();
   return library;
 }
@@ -199,10 +223,14 @@ Platform parse_platform(const std::string& name, std::string_view text, int node
   Platform platform;
   platform.name = name;
   platform.description = table.text("description");
-  platform.nodes = table.count("nodes", 1);
+  platform.nodes = table.count("nodes", 1, kMostNodes);
   if (nodes > 0) platform.nodes = nodes;
-  platform.node_devices = table.count("devices", 1);
+  platform.node_devices = table.count("devices", 1, kMostNodeDevices);
   platform.devices = platform.nodes * platform.node_devices;
+  if (platform.devices > kMostDevices) {
+    table.fail("devices",
+               fmt::format("at most {} on {} nodes together", kMostDevices, platform.nodes));
+  }
   platform.device = read_device(table.table("device"));
   platform.link = read_link(table.table("link"));
   platform.network = read_network(table.table("network"));

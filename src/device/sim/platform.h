@@ -164,7 +164,9 @@ struct Platform {
   LibraryModel library;
 };
 
-// Throws UsageError: one line with the file, the key and what was expected.
+constexpr int kMostNodes = 1024;
+
+// Throws UsageError: one line with the file, the key and what was expected, with its unit.
 // `nodes`: instead of the file's; 0: the file's.
 Platform parse_platform(const std::string& name, std::string_view toml, int nodes = 0);
 

@@ -14,9 +14,9 @@
 namespace duet::sim {
 namespace {
 
-std::string message_of(const std::string& toml) {
+std::string message_of(const std::string& toml, int nodes = 0) {
   try {
-    parse_platform("my.toml", toml);
+    parse_platform("my.toml", toml, nodes);
   } catch (const UsageError& error) {
     return error.what();
   }
@@ -96,12 +96,13 @@ TEST(Platform, MissingKeysAreNamed) {
 }
 
 TEST(Platform, WrongTypesAndFiguresAreNamed) {
-  expect_parts(message_of(with("memory_gb_per_s", "memory_gb_per_s = \"fast\"")),
-               {"my.toml:", "'device.memory_gb_per_s' is", "fast", "a number above 0"});
+  expect_parts(
+      message_of(with("memory_gb_per_s", "memory_gb_per_s = \"fast\"")),
+      {"my.toml:", "'device.memory_gb_per_s' is", "fast", "a number of GB/s from 0.1 to 1000000"});
   expect_parts(message_of(with("latency_us = 7.5", "latency_us = -7.5")),
-               {"'device.dma.latency_us' is -7.5", "a number from 0"});
+               {"'device.dma.latency_us' is -7.5", "a number of us from 0 to 100000"});
   expect_parts(message_of(with("memory_efficiency", "memory_efficiency = 80")),
-               {"'device.memory_efficiency' is 80", "at most 1"});
+               {"'device.memory_efficiency' is 80", "from 0.001 to 1"});
   expect_parts(message_of(with("tile", "tile = [256]")),
                {"'device.gemm.tile'", "two whole numbers"});
   expect_parts(message_of(with("topology", "topology = \"ring\"")),
@@ -111,6 +112,25 @@ TEST(Platform, WrongTypesAndFiguresAreNamed) {
   expect_parts(message_of(with("dma_push_gb_per_s", "dma_push_gb_per_s = 65")),
                {"'link.dma_push_gb_per_s' is 65", "at most raw_gb_per_s"});
   expect_parts(message_of(with("raw_gb_per_s", "raw_gb_per_s = inf")), {"'link.raw_gb_per_s'"});
+  expect_parts(message_of(with("poll_us", "poll_us = 1e-9")),
+               {"'host.poll_us' is 1e-09", "a number of us from 0.1 to 1000"});
+  expect_parts(message_of(with("devices = 8", "devices = 9223372036854775807")),
+               {"'devices' is 9223372036854775807", "from 1 to 1024"});
+  expect_parts(message_of(with("devices = 8", "devices = 1024"), 9),
+               {"'devices' is 1024", "at most 8192 on 9 nodes together"});
+}
+
+TEST(Platform, BytesTakeUnits) {
+  const auto cache = [](const std::string& line) {
+    return parse_platform("my.toml", with("cache_mib", line)).device.cache_bytes;
+  };
+  EXPECT_EQ(cache("cache_mib = 384"), 384u << 20);
+  EXPECT_EQ(cache("cache_mib = \"384M\""), 384u << 20);
+  EXPECT_EQ(cache("cache_mib = \"384 MB\""), 384000000u);
+  for (const char* wrong : {"\"much\"", "\"16777217G\"", "-1", "1e308", "true", "\"\""}) {
+    expect_parts(message_of(with("cache_mib", std::string("cache_mib = ") + wrong)),
+                 {"'device.cache_mib' is", "a number of MiB from 0 to 1000000, or a text as"});
+  }
 }
 
 TEST(Platform, UnknownKeysAreNamed) {
