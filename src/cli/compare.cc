@@ -44,6 +44,18 @@ std::string one_line(const ComparedCase& one) {
   return one.broke ? where + ": " + verdict_text(one) : where + ": " + change_text(one);
 }
 
+// Is there a case that has a figure on both sides, or broke? Says where there is none: two journals
+// of skipped cases are not alike.
+bool compared_any(const std::vector<ComparedCase>& cases) {
+  for (const ComparedCase& one : cases) {
+    const bool figures = one.change == Change::worse || one.change == Change::better ||
+                         one.change == Change::unchanged;
+    if (figures) return true;
+  }
+  std::cerr << "duet: nothing was compared: no case has a figure in both journals\n";
+  return false;
+}
+
 // What a gate must not pass over in silence, although it does not fail for it.
 void report_uncompared(const std::vector<ComparedCase>& cases) {
   int missing = 0, uncompared = 0;
@@ -175,7 +187,7 @@ class CompareCommand : public Command {
     }
     show(base, now, cases);
     const bool regressed = !tolerated_.empty() && gate(cases);
-    return regressed ? 1 : 0;
+    return regressed || !compared_any(cases) ? 1 : 0;
   }
 
  private:

@@ -43,9 +43,9 @@ class DocsCommand : public Command {
   int run(const std::vector<std::string>&) override {
     std::cout << "# The command line\n\nWritten by `duet docs > docs/cli.md`; do not edit.\n\n"
               << root_.get_description() << "\n\n"
-              << "Exit codes: 0 fine; 1 something was wrong, failed, was interrupted, is in doubt "
-                 "(--check) "
-                 "or slower (compare --fail-on-regression); 2 bad usage.\n\n"
+              << "Exit codes: 0 fine; 1 nothing was measured, something was wrong, failed, was "
+                 "interrupted, is in doubt (--check) or slower (compare --fail-on-regression); 2 "
+                 "bad usage.\n\n"
               << "Of `duet` and of every command:\n\n- `-h, --help`: what it does, and its flags\n"
               << "- `-V, --version`: version and git revision\n";
     for (const CLI::App* command : root_.get_subcommands([](const CLI::App*) { return true; })) {

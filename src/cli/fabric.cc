@@ -151,6 +151,7 @@ class FabricCommand : public Command {
     std::vector<std::string> devices = device_names(devices_);
     if (devices.empty()) devices = {"host"};
     Plan plan;
+    plan.own_processes = started_;
     open_own_machines(plan, devices, processes);
     for (std::size_t i = 0; i < plan.machines.size(); ++i) {
       Machine& machine = *plan.machines[i];

@@ -21,6 +21,7 @@
 #include "results/environment.h"
 #include "results/writers/console.h"
 #include "results/writers/csv.h"
+#include "team/launch.h"
 #include "verdict/summary.h"
 
 namespace duet {
@@ -69,22 +70,50 @@ void say_results(const Tally& tally, const VerdictSummary& verdicts, const Outpu
   out << std::endl;
 }
 
+// Everything was skipped: a run that was to measure has not done so.
+bool nothing_measured(const Tally& tally) {
+  return tally.measured + tally.wrong + tally.failed == 0 && !tally.interrupted;
+}
+
+// The reasons of what was skipped, the most frequent ones first.
+std::string reasons_text(const Tally& tally) {
+  constexpr std::size_t kMost = 3;
+  std::vector<std::pair<int, std::string>> sorted;
+  for (const auto& [reason, count] : tally.reasons) sorted.emplace_back(-count, reason);
+  std::sort(sorted.begin(), sorted.end());
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kMost, sorted.size()); ++i) {
+    text += fmt::format("{}{} ({})", i > 0 ? "; " : "", sorted[i].second, -sorted[i].first);
+  }
+  if (sorted.size() > kMost) text += fmt::format("; and {} more reasons", sorted.size() - kMost);
+  return text;
+}
+
+// How to go on with a run that was interrupted.
+std::string how_to_resume(const Plan& plan, const OutputFlags& flags,
+                          const std::vector<std::string>& command) {
+  if (!is_file(flags.json)) return "with --json FILE it could be resumed";
+  return fmt::format("resume with: {}{}{}", plan.own_processes ? "" : launch_prefix(),
+                     quote_command(command), flags.resume ? "" : " --resume");
+}
+
 // What went wrong, on standard error.
 void say_troubles(const Tally& tally, const VerdictSummary& verdicts, const OutputFlags& flags,
-                  const std::vector<std::string>& command) {
+                  const std::string& resume) {
   if (tally.interrupted) {
     const int done = tally.measured + tally.skipped + tally.wrong + tally.failed;
-    std::string line = is_file(flags.json) ? "resume with: " + quote_command(command)
-                                           : std::string("with --json FILE it could be resumed");
-    if (is_file(flags.json) && !flags.resume) line += " --resume";
     std::cerr << fmt::format("duet: {} after {} of {} cases; {}\n",
                              tally.lost.empty() ? "interrupted" : tally.lost, done, tally.cases,
-                             line);
+                             resume);
   } else if (tally.wrong + tally.failed > 0) {
     std::cerr << fmt::format("duet: of {} cases {} left wrong data and {} failed\n", tally.cases,
                              tally.wrong, tally.failed);
+  } else if (nothing_measured(tally)) {
+    std::cerr << fmt::format("duet: nothing was measured: {} skipped: {}\n", tally.skipped,
+                             reasons_text(tally));
   }
   if (!flags.check) return;
+  if (nothing_measured(tally)) return;
   if (verdicts.judged() == 0) {
     std::cerr << "duet: --check: there was an expectation for none of the figures\n";
     return;
@@ -110,7 +139,7 @@ void say_load(const LoadMeter& load) {
 }
 
 int exit_code(const Tally& tally, const VerdictSummary& verdicts, const OutputFlags& flags) {
-  const bool bad = tally.interrupted || tally.wrong + tally.failed > 0;
+  const bool bad = tally.interrupted || tally.wrong + tally.failed > 0 || nothing_measured(tally);
   return bad || (flags.check && verdicts.doubts() > 0) ? 1 : 0;
 }
 
@@ -168,7 +197,8 @@ int measure(const Plan& plan, const OutputFlags& asked, const std::vector<std::s
   if (plan.jobs.empty()) {
     throw UsageError("nothing to measure: the devices have no case of the kinds that were chosen");
   }
-  catch_interrupts();
+  const std::string resume = how_to_resume(plan, flags, command);
+  catch_interrupts(speaks(plan));
   std::vector<Machine*> machines;
   for (const auto& machine : plan.machines) machines.push_back(machine.get());
   const Record environment =
@@ -176,6 +206,7 @@ int measure(const Plan& plan, const OutputFlags& asked, const std::vector<std::s
   Outputs outputs = open_outputs(flags, environment);
   for (const std::string& warning : outputs.earlier.warnings)
     std::cerr << "duet: " << warning << '\n';
+  set_last_words("duet: stopped; " + resume);
 
   // The journal comes first: what a console shows is stored.
   std::vector<std::unique_ptr<Writer>> writers;
@@ -223,7 +254,7 @@ int measure(const Plan& plan, const OutputFlags& asked, const std::vector<std::s
   // Everything is said before the page is made: it may fail to be written.
   say_results(tally, verdicts, flags,
               plan.suite && !flags.verbose ? kDoubtsOfSuite : VerdictSummary::kMostDoubts);
-  if (speaks(plan)) say_troubles(tally, verdicts, flags, command);
+  if (speaks(plan)) say_troubles(tally, verdicts, flags, resume);
   if (options.load && !flags.quiet) say_load(load);
   if (!outputs.report.empty()) {
     report.finish();

@@ -16,6 +16,7 @@ struct Plan {
   Processes* processes = nullptr;  // of the run, where the command may have several
   std::vector<std::string> names;  // of the machines, where they are not their own
   bool suite = false;              // shows a line a benchmark, unless --verbose asks for tables
+  bool own_processes = false;      // the command itself starts the others
 };
 
 // A benchmark on a machine of the plan as a job of it; `name` is the machine's unless given.

@@ -5,6 +5,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "cli/interrupt.h"
 #include "cli/standard_output.h"
 #include "core/error.h"
 #include "core/units.h"
@@ -18,8 +19,9 @@ namespace {
 bool same_file(const std::string& a, const std::string& b) {
   namespace fs = std::filesystem;
   std::error_code ignored;
-  return !b.empty() && fs::weakly_canonical(fs::absolute(a), ignored) ==
-                           fs::weakly_canonical(fs::absolute(b), ignored);
+  return !a.empty() && !b.empty() &&
+         fs::weakly_canonical(fs::absolute(a), ignored) ==
+             fs::weakly_canonical(fs::absolute(b), ignored);
 }
 
 // The journal's name with .html for its own ending.
@@ -51,6 +53,9 @@ void check(const OutputFlags& flags) {
   if (names_standard_output(flags.json) && names_standard_output(flags.csv)) {
     throw UsageError("--json and --csv: expected one of them on standard output, not both");
   }
+  if (same_file(flags.csv, flags.json) && !OutputFile::is_special(flags.json)) {
+    throw UsageError("--json and --csv both name " + flags.json + ": expected two files");
+  }
   if (flags.report && !has_report_page()) {
     throw UsageError("--report: " + no_report_page());
   }
@@ -60,13 +65,23 @@ void open_csv(Outputs& outputs, const OutputFlags& flags) {
   if (flags.csv.empty()) return;
   // The journal has all that a table of an earlier run had.
   if (flags.resume && !names_standard_output(flags.csv)) {
-    outputs.csv.emplace(OutputFile::replace(flags.csv, kCsvHead));
+    outputs.csv.emplace(OutputFile::replace(flags.csv, kCsvHead, interrupted));
   } else {
-    outputs.csv.emplace(OutputFile::create(flags.csv, "expected another name"));
+    outputs.csv.emplace(OutputFile::create(flags.csv, "expected another name", interrupted));
   }
-  if (outputs.journal && outputs.journal->is(*outputs.csv)) {
-    throw UsageError("--json and --csv both name " + flags.json + ": expected two files");
+}
+
+// The journal is opened before it is read: nobody else adds to it meanwhile.
+void open_own_journal(Outputs& outputs, const OutputFlags& flags, const Record& environment) {
+  if (flags.json.empty()) return;
+  if (!flags.resume) {
+    outputs.journal.emplace(create_journal(flags.json, interrupted));
+    return;
   }
+  outputs.journal.emplace(open_journal(flags.json));
+  outputs.earlier = read_journal(flags.json);
+  check_same_processes(flags.json, outputs.earlier, environment);
+  check_same_devices(flags.json, outputs.earlier, environment);
 }
 
 }  // namespace
@@ -87,20 +102,14 @@ Outputs open_outputs(const OutputFlags& flags, const Record& environment) {
     }
     OutputFile::check_replaceable(outputs.report, kReportHead);
   }
-  if (flags.resume) {
-    outputs.earlier = read_journal(flags.json);
-    check_same_devices(flags.json, outputs.earlier, environment);
-  }
-  if (!flags.json.empty()) {
-    outputs.journal.emplace(flags.resume ? resume_journal(flags.json, outputs.earlier)
-                                         : create_journal(flags.json));
-  }
   try {
+    open_own_journal(outputs, flags, environment);
     open_csv(outputs, flags);
   } catch (...) {
     if (outputs.journal) outputs.journal->discard();
     throw;
   }
+  if (flags.resume) resume_journal(*outputs.journal, outputs.earlier);
   return outputs;
 }
 
@@ -121,7 +130,7 @@ void ReportWriter::result(const Record& record, bool resumed) {
 }
 
 void ReportWriter::finish() {
-  OutputFile::replace_whole(path_, kReportHead, report_page({journal_}));
+  OutputFile::replace_whole(path_, kReportHead, report_page({journal_}), interrupted);
 }
 
 }  // namespace duet

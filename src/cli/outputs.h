@@ -26,7 +26,7 @@ struct Outputs {
 // table has standard output to itself.
 std::ostream& text_stream(const OutputFlags& flags);
 
-// Throws UsageError, and then has left no file behind.
+// Throws UsageError, and Interrupted while nobody reads a FIFO, and then has left no file behind.
 Outputs open_outputs(const OutputFlags& flags, const Record& environment);
 
 // Stores each new record, and flushes it to the file system's hands.

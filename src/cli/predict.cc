@@ -74,7 +74,9 @@ class PredictCommand : public Command {
         predict(*machines.front(), rows_of(journal_).rows, [] { return interrupted(); });
     if (!quiet_) std::cout << cases_text(prediction);
     std::cout << errors_text(prediction);
-    return 0;
+    if (!prediction.cases.empty()) return 0;
+    std::cerr << "duet: nothing was simulated of " << journal_ << '\n';
+    return 1;
   }
 
  private:

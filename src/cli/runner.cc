@@ -36,7 +36,7 @@ class Runner {
   std::optional<Record> fresh(const Case& one);
   void require_all(const Record& record);
   bool doubtful(const Record& record);
-  void count(Outcome outcome);
+  void count(const Record& record);
 
   // The record of an earlier run, if it need not be repeated.
   const Record* earlier(const Case& one) const {
@@ -71,7 +71,9 @@ class Runner {
   Tally tally_;
 };
 
-void Runner::count(Outcome outcome) {
+void Runner::count(const Record& record) {
+  const Outcome outcome = outcome_of(record);
+  if (outcome == Outcome::skipped) ++tally_.reasons[reason_of(record)];
   tally_.measured += outcome == Outcome::measured ? 1 : 0;
   tally_.skipped += outcome == Outcome::skipped ? 1 : 0;
   tally_.wrong += outcome == Outcome::wrong ? 1 : 0;
@@ -163,7 +165,7 @@ std::optional<Record> Runner::record_of(const Case& one) {
   }
   if (!record) return std::nullopt;
   tally_.resumed += before != nullptr ? 1 : 0;
-  count(outcome_of(*record));
+  count(*record);
   write(*record, before != nullptr);
   return record;
 }

@@ -38,6 +38,7 @@ struct Tally {
   int resumed = 0;                                       // of the journal
   int measured = 0, skipped = 0, wrong = 0, failed = 0;  // the journal's included
   bool interrupted = false;
+  std::map<std::string, int> reasons;  // of what was skipped, and how often
   std::string lost;  // the process without which the run could not go on, in words
 };
 

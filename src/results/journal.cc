@@ -55,6 +55,10 @@ Record parse_line(std::string_view line) {
   return Record::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
 }
 
+std::string count_text(int processes) {
+  return processes == 1 ? "1 process" : fmt::format("{} processes", processes);
+}
+
 }  // namespace
 
 std::vector<std::size_t> results_that_count(const std::vector<Record>& records) {
@@ -152,14 +156,35 @@ void check_same_devices(const std::string& path, const JournalContents& contents
   }
 }
 
-OutputFile create_journal(const std::string& path) {
-  return OutputFile::create(path, "give --resume to go on with it, or another name");
+void check_same_processes(const std::string& path, const JournalContents& contents,
+                          const Record& environment) {
+  const int now = environment.value("processes", 1);
+  for (const Record& record : contents.records) {
+    if (record["type"] != "environment") continue;
+    const int before = record.value("processes", 1);
+    if (before == now) continue;
+    throw UsageError(
+        fmt::format("--resume: {} is of a run of {}, this run is of {}: expected as many", path,
+                    count_text(before), count_text(now)));
+  }
 }
 
-OutputFile resume_journal(const std::string& path, const JournalContents& contents) {
-  OutputFile file = OutputFile::continue_after(path, contents.good_bytes);
+OutputFile create_journal(const std::string& path, const OutputFile::Stop& stop) {
+  return OutputFile::create(path, "give --resume to go on with it, or another name", stop);
+}
+
+OutputFile open_journal(const std::string& path) {
+  if (OutputFile::is_special(path)) {
+    throw UsageError(path +
+                     " is a pipe or a device, whose contents cannot be gone on with: "
+                     "expected a file");
+  }
+  return OutputFile::open(path);
+}
+
+void resume_journal(OutputFile& file, const JournalContents& contents) {
+  file.keep(contents.good_bytes);
   if (contents.newline_missing) file.write("\n");
-  return file;
 }
 
 // File names and variables may hold bytes that are not UTF-8: they are replaced.

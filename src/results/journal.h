@@ -47,9 +47,17 @@ JournalContents load_journal(const std::string& path);
 void check_same_devices(const std::string& path, const JournalContents& contents,
                         const Record& environment);
 
-// The file for a new journal, or for going on with one that was read.
-OutputFile create_journal(const std::string& path);
-OutputFile resume_journal(const std::string& path, const JournalContents& contents);
+// Throws UsageError if one of the journal's runs was of another number of processes: the same case
+// is another then, of other ranks or by other ways.
+void check_same_processes(const std::string& path, const JournalContents& contents,
+                          const Record& environment);
+
+// The file for a new journal.
+OutputFile create_journal(const std::string& path, const OutputFile::Stop& stop = {});
+// The journal that is gone on with, opened before it is read so that no other run adds to it, and
+// without what is not whole in it.
+OutputFile open_journal(const std::string& path);
+void resume_journal(OutputFile& file, const JournalContents& contents);
 
 std::string journal_line(const Record& record);
 

@@ -78,7 +78,9 @@ TEST_F(Journal, ALineCutShortIsDroppedAndResumingRemovesIt) {
   EXPECT_EQ(contents.records.size(), 1u);
   ASSERT_EQ(contents.warnings.size(), 1u);
   EXPECT_NE(contents.warnings[0].find(path_ + ":2:"), std::string::npos);
-  resume_journal(path_, contents).write(journal_line(skipped(2, "b")));
+  OutputFile file = open_journal(path_);
+  resume_journal(file, contents);
+  file.write(journal_line(skipped(2, "b")));
   EXPECT_EQ(stored(), whole + journal_line(skipped(2, "b")));
 }
 
@@ -87,7 +89,9 @@ TEST_F(Journal, ALastRecordWithoutItsNewlineIsKept) {
   store(whole.substr(0, whole.size() - 1));
   const JournalContents contents = read_journal(path_);
   EXPECT_EQ(contents.records.size(), 1u);
-  resume_journal(path_, contents).write(journal_line(skipped(2, "b")));
+  OutputFile file = open_journal(path_);
+  resume_journal(file, contents);
+  file.write(journal_line(skipped(2, "b")));
   EXPECT_EQ(stored(), whole + journal_line(skipped(2, "b")));
 }
 
@@ -219,6 +223,24 @@ TEST_F(Journal, OtherDevicesAreRefused) {
   EXPECT_THROW(check_same_devices(path_, contents, environment("cuda:0", "NVIDIA H100")),
                UsageError);
   EXPECT_THROW(check_same_devices(path_, contents, environment("host", "CPU")), UsageError);
+}
+
+TEST_F(Journal, AnotherNumberOfProcessesIsRefused) {
+  const Record alone = environment("host", "CPU");
+  Record pair = alone;
+  pair["processes"] = 2;
+  store(journal_line(pair));
+  const JournalContents contents = read_journal(path_);
+  EXPECT_NO_THROW(check_same_processes(path_, contents, pair));
+  EXPECT_THROW(check_same_processes(path_, contents, alone), UsageError);
+  pair["processes"] = 3;
+  EXPECT_THROW(check_same_processes(path_, contents, pair), UsageError);
+}
+
+TEST_F(Journal, InUseByAnotherFileOfThisProcessIsRefused) {
+  const OutputFile first = create_journal(path_);
+  EXPECT_THROW(create_journal(path_), UsageError);
+  EXPECT_THROW(open_journal(path_), UsageError);
 }
 
 }  // namespace

@@ -2,13 +2,19 @@
 #include "results/output_file.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
+#include <thread>
 #include <utility>
 
 #include "core/error.h"
@@ -21,16 +27,78 @@ namespace {
   throw UsageError(path + " cannot be written: " + std::strerror(errno));
 }
 
+constexpr std::chrono::seconds kReaderDeadline{60};
+constexpr std::chrono::milliseconds kReaderPeriod{50};
+
+bool is_fifo(const std::string& path) {
+  struct stat facts {};
+  return ::stat(path.c_str(), &facts) == 0 && S_ISFIFO(facts.st_mode);
+}
+
+// What is there, without waiting for a FIFO's reader: -1 with ENXIO then.
+int open_now(const std::string& path) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK);
+  if (file >= 0) ::fcntl(file, F_SETFL, O_APPEND);  // writes wait for a reader that is slow
+  return file;
+}
+
+// A FIFO opens once somebody reads it.
+int open_there(const std::string& path, const OutputFile::Stop& stop) {
+  const auto deadline = std::chrono::steady_clock::now() + kReaderDeadline;
+  for (;;) {
+    const int file = open_now(path);
+    if (file >= 0 || errno != ENXIO || !is_fifo(path)) return file;
+    if (stop && stop()) throw Interrupted();
+    if (std::chrono::steady_clock::now() > deadline) {
+      throw UsageError(fmt::format("{} is a pipe that nobody has read for {} s: expected a reader",
+                                   path, kReaderDeadline.count()));
+    }
+    std::this_thread::sleep_for(kReaderPeriod);
+  }
+}
+
 // Opens for appending; `made` tells whether the file was not there before.
-int open_for_append(const std::string& path, bool& made) {
+int open_for_append(const std::string& path, bool& made, const OutputFile::Stop& stop) {
   made = true;
   int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_CREAT | O_EXCL, 0666);
   if (file < 0 && errno == EEXIST) {
     made = false;
-    file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+    file = open_there(path, stop);
   }
   if (file < 0) refuse(path);
   return file;
+}
+
+// Of the process that has locked the file, as /proc/locks lists it: "1: FLOCK ADVISORY WRITE 4242
+// 08:01:131 0 EOF". 0 where it is not told (another host's, another container's).
+pid_t holder_of(const struct stat& facts) {
+  const std::string place =
+      fmt::format("{:02x}:{:02x}:{}", major(facts.st_dev), minor(facts.st_dev), facts.st_ino);
+  std::ifstream locks("/proc/locks");
+  for (std::string line; std::getline(locks, line);) {
+    std::istringstream words(line);
+    std::string number, kind, advisory, access, where;
+    pid_t process = 0;
+    if (!(words >> number >> kind >> advisory >> access >> process >> where)) continue;
+    if (kind == "FLOCK" && where == place) return process;
+  }
+  return 0;
+}
+
+// File systems without locks let everybody go on.
+void lock(int file, const std::string& path) {
+  struct stat facts {};
+  if (::fstat(file, &facts) != 0) refuse(path);
+  if (!S_ISREG(facts.st_mode) || ::flock(file, LOCK_EX | LOCK_NB) == 0) return;
+  if (errno != EWOULDBLOCK) return;
+  const pid_t holder = holder_of(facts);
+  if (holder == ::getpid()) {
+    throw UsageError(path + " is an output of this run already: expected two files");
+  }
+  const std::string who =
+      holder > 0 ? fmt::format("process {}", holder) : std::string("another process");
+  throw UsageError(
+      fmt::format("{} is in use by {}: expected another file, or that to end", path, who));
 }
 
 }  // namespace
@@ -51,28 +119,33 @@ OutputFile OutputFile::standard_output() {
   return {"standard output", file, false};
 }
 
-OutputFile OutputFile::create(const std::string& path, const std::string& advice) {
-  if (path == kStandardOutput) return standard_output();
+OutputFile OutputFile::open(const std::string& path, const Stop& stop) {
   bool made = false;
-  const int file = open_for_append(path, made);
+  const int file = open_for_append(path, made, stop);
   OutputFile output(path, file, made);
+  lock(file, path);
+  return output;
+}
+
+OutputFile OutputFile::create(const std::string& path, const std::string& advice,
+                              const Stop& stop) {
+  if (path == kStandardOutput) return standard_output();
+  OutputFile output = open(path, stop);
   struct stat facts {};
-  if (::fstat(file, &facts) != 0) refuse(path);
+  if (::fstat(output.file_, &facts) != 0) refuse(path);
   if (S_ISREG(facts.st_mode) && facts.st_size > 0) {
     throw UsageError(path + " exists: " + advice);
   }
   return output;
 }
 
-OutputFile OutputFile::continue_after(const std::string& path, std::uint64_t keep_bytes) {
-  bool made = false;
-  const int file = open_for_append(path, made);
-  OutputFile output(path, file, made);
+void OutputFile::keep(std::uint64_t bytes) {
   struct stat facts {};
-  const auto keep = static_cast<off_t>(keep_bytes);
-  if (::fstat(file, &facts) != 0) refuse(path);
-  if (S_ISREG(facts.st_mode) && facts.st_size > keep && ::ftruncate(file, keep) != 0) refuse(path);
-  return output;
+  const auto kept = static_cast<off_t>(bytes);
+  if (::fstat(file_, &facts) != 0) refuse(path_);
+  if (S_ISREG(facts.st_mode) && facts.st_size > kept && ::ftruncate(file_, kept) != 0) {
+    refuse(path_);
+  }
 }
 
 bool OutputFile::is_special(const std::string& path) {
@@ -98,21 +171,21 @@ void OutputFile::check_replaceable(const std::string& path, const std::string& h
     if (!PartFile(path).open()) refuse(path);
     return;
   }
-  bool made = false;
-  const int opened = open_for_append(path, made);
-  OutputFile output(path, opened, made);
+  open(path);
 }
 
-OutputFile OutputFile::replace(const std::string& path, const std::string& head) {
+OutputFile OutputFile::replace(const std::string& path, const std::string& head, const Stop& stop) {
   check_replaceable(path, head);
-  return continue_after(path, 0);
+  OutputFile output = open(path, stop);
+  output.keep(0);
+  return output;
 }
 
 void OutputFile::replace_whole(const std::string& path, const std::string& head,
-                               std::string_view text) {
+                               std::string_view text, const Stop& stop) {
   check_replaceable(path, head);
   if (is_special(path)) {
-    continue_after(path, 0).write(text);
+    open(path, stop).write(text);
     return;
   }
   const std::filesystem::path target = std::filesystem::weakly_canonical(path);  // not a link to it
@@ -120,13 +193,6 @@ void OutputFile::replace_whole(const std::string& path, const std::string& head,
   if (!file.write(text) || !file.put_in_place()) {
     throw Error("writing " + path + " failed: " + std::strerror(errno));
   }
-}
-
-bool OutputFile::is(const OutputFile& other) const {
-  struct stat mine {};
-  struct stat theirs {};
-  if (::fstat(file_, &mine) != 0 || ::fstat(other.file_, &theirs) != 0) return false;
-  return S_ISREG(mine.st_mode) && mine.st_dev == theirs.st_dev && mine.st_ino == theirs.st_ino;
 }
 
 void OutputFile::write(std::string_view text) {

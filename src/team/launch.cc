@@ -96,6 +96,19 @@ LaunchedBy launched_by() {
   return {"SLURM_NTASKS", number("SLURM_NTASKS", 1, kMostProcesses)};
 }
 
+std::string launch_prefix() {
+  const LaunchedBy by = launched_by();
+  if (by.size <= 1) return "";
+  // Hydra of MPICH's says the same under srun as without.
+  const bool by_srun =
+      by.variable == "SLURM_NTASKS" || (by.variable == "PMI_SIZE" && has("SLURM_PROCID"));
+  if (by_srun) return fmt::format("srun -n {} ", by.size);
+  if (by.variable != "WORLD_SIZE") return fmt::format("mpirun -n {} ", by.size);
+  const char* address = std::getenv("MASTER_ADDR");
+  return fmt::format("MASTER_ADDR={} WORLD_SIZE={} RANK=<0 to {}> ",
+                     address == nullptr ? "" : address, by.size, by.size - 1);
+}
+
 void register_mpi(std::function<Launch()> find) { mpi() = std::move(find); }
 
 Launch find_launch() {

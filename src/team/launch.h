@@ -35,6 +35,10 @@ struct LaunchedBy {
 // Throws UsageError where the variable is no number.
 LaunchedBy launched_by();
 
+// What stands before a command line that starts as many processes in the same way: "mpirun -n 2 ";
+// "" for one process. Where the environment alone says it, what that has to say.
+std::string launch_prefix();
+
 // What the module `mpi` brings: the launch as MPI knows it.
 void register_mpi(std::function<Launch()> find);
 

@@ -92,6 +92,15 @@ expect_code 0 compare base.jsonl other.jsonl --across-devices
 grep -q '^2 cases: ' out || fail "--across-devices: $(cat out)"
 refuses 'no case in common' compare base.jsonl gemm.jsonl
 
+# Two journals of skipped cases have nothing to compare.
+{
+  head -n -2 base.jsonl
+  tail -n 2 base.jsonl | sed 's/"outcome":"measured"/"outcome":"skipped","skipped":{"reason":"no"}/'
+} > skipped.jsonl
+expect_code 1 compare base.jsonl skipped.jsonl
+grep -qx 'duet: nothing was compared: no case has a figure in both journals' err ||
+  fail "skipped in one: $(cat err)"
+
 # A line that was cut short is warned of.
 { cat base.jsonl; printf '{"type":"result","sch'; } > cut.jsonl
 expect_code 0 compare base.jsonl cut.jsonl

@@ -59,7 +59,8 @@ spoken_once() {
 
 short=(-b 64K --iterations 3 --warm-up 0)
 start 3 all_gather --engine host "${short[@]}" --json a.jsonl
-all_end_with 0
+all_end_with 1
+says err.0 "nothing was measured: 2 skipped: .*threads of one process, not 3.* (2)$"
 says out.0 "threads of one process, not 3"
 [[ $(grep -c '"type":"environment"' a.jsonl) == 1 ]] || fail "one environment"
 [[ $(grep -c '"outcome":"skipped"' a.jsonl) == 2 ]] || fail "a record a case"
@@ -145,6 +146,10 @@ for processes in 2 3; do
   says out.0 "6 cases: 6 measured (5 by the earlier run)"
 done
 
+# A journal of other processes is not gone on with.
+many 2 "${short[@]}" --json 3.jsonl --resume && fail "a journal of 3 processes gone on with by 2"
+says err.0 "3.jsonl is of a run of 3 processes, this run is of 2 processes: expected as many"
+
 # Ctrl-C in one stops all in order.
 sustained=(-b 64K --mode sustained --seconds 20 --warm-up 0)
 code=0
@@ -155,7 +160,7 @@ begin=$SECONDS
 wait $run || code=$?
 [[ $code == 1 ]] || fail "interrupted: exit $code"
 ((SECONDS - begin <= 15)) || fail "interrupted: took $((SECONDS - begin)) s"
-says err.0 "interrupted after 0 of 6 cases; resume with: .* --resume"
+says err.0 "interrupted after 0 of 6 cases; resume with: mpirun -n 2 $program .* --resume$"
 
 # One that is killed ends all, by mpirun or by its own connection; the journal is kept.
 code=0

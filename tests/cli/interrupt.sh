@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# Signals during a long call and a slow open, and journals that another run writes.
+source "$(dirname "$0")/check.sh"
+
+# One call takes seconds on one core.
+taskset -pc "$(taskset -pc $$ | grep -oE '[0-9]+' | tail -n 1)" $$ > /dev/null
+long=(gemm --device host --engine duet --dtype fp32 --shapes 8192x8192x4096)
+stopping='duet: stopping after this call; again to stop now'
+
+# until COMMAND...: waits until it succeeds.
+until_true() {
+  for _ in $(seq 600); do
+    if "$@" 2> /dev/null; then return; fi
+    sleep 0.05
+  done
+  fail "never came true: $*"
+}
+has_lines() { [[ $(wc -l < "$2") -ge $1 ]]; }
+ends_with() {  # CODE PID
+  code=0
+  wait "$2" || code=$?
+  [[ $code == "$1" ]] || fail "exit $code, expected $1: $(cat err)"
+}
+
+# The first signal is answered at once, the second ends the run and says how to go on.
+for signals in 'INT INT' 'TERM INT' 'INT TERM'; do
+  rm -f journal.jsonl
+  "$duet" "${long[@]}" --json journal.jsonl > out 2> err &
+  process=$!
+  until_true has_lines 1 journal.jsonl
+  sleep 0.2
+  kill -"${signals% *}" "$process"
+  until_true grep -qxF "$stopping" err
+  kill -"${signals#* }" "$process"
+  ends_with 1 "$process"
+  grep -qE "^duet: stopped; resume with: .*duet gemm .* --json journal.jsonl --resume$" err ||
+    fail "the second signal says not how to go on: $(cat err)"
+  [[ $(wc -l < err) == 2 ]] || fail "$signals: $(cat err)"
+  [[ $(tail -c 1 journal.jsonl) == '' ]] || fail "the journal's last line is not whole"
+done
+"$duet" "${long[@]}" > out 2> err &
+process=$!
+sleep 1
+kill -INT "$process"
+until_true grep -qxF "$stopping" err
+kill -INT "$process"
+ends_with 1 "$process"
+grep -qx 'duet: stopped; with --json FILE it could be resumed' err || fail "no journal: $(cat err)"
+
+# A pipe that nobody reads: the wait ends at the first signal, and leaves no file behind.
+mkfifo pipe
+for outputs in '--json pipe' '--json other.jsonl --csv pipe'; do
+  # shellcheck disable=SC2086
+  "$duet" "${long[@]}" $outputs > out 2> err &
+  process=$!
+  sleep 1
+  kill -INT "$process"
+  ends_with 1 "$process"
+  grep -qxF "$stopping" err || fail "$outputs: $(cat err)"
+  [[ ! -e other.jsonl ]] || fail "$outputs: left a journal behind"
+done
+short=(copy --device sim:mi300x-8 --kind local --executor dma --sizes 64K --quiet)
+cat pipe > through &
+reader=$!
+expect_code 0 "${short[@]}" --json pipe
+wait "$reader"
+[[ $(grep -c '^{"type"' through) == 2 ]] || fail "a pipe that is read: $(cat through)"
+refuses 'expected a file' "${short[@]}" --json pipe --resume
+
+# A journal that another run writes is its own.
+rm -f journal.jsonl
+"$duet" "${long[@]}" --json journal.jsonl > long.out 2> long.err &
+process=$!
+until_true has_lines 1 journal.jsonl
+cp journal.jsonl before.jsonl
+refuses "journal.jsonl is in use by process $process" "${long[@]}" --json journal.jsonl --resume
+refuses "journal.jsonl is in use by process $process" "${long[@]}" --json journal.jsonl
+ln -s journal.jsonl link.jsonl
+refuses "link.jsonl is in use by process $process" "${long[@]}" --json link.jsonl --resume
+refuses "journal.jsonl is in use by process $process" "${long[@]}" --csv journal.jsonl
+cmp journal.jsonl before.jsonl || fail "a refused run changed a journal in use"
+kill -KILL "$process"
+wait "$process" 2> /dev/null || true
+expect_code 0 "${short[@]}" --json whole.jsonl
+expect_code 0 "${short[@]}" --json whole.jsonl --resume  # nobody's any more
+finish
