@@ -7,12 +7,14 @@
 #include <algorithm>
 #include <csignal>
 #include <iostream>
+#include <new>
 
 #include "cli/command.h"
 #include "cli/help.h"
 #include "cli/standard_output.h"
 #include "core/error.h"
 #include "core/suggestion.h"
+#include "core/thread.h"
 #include "results/version.h"
 
 namespace {
@@ -114,6 +116,10 @@ int main(int argc, char** argv) {
   } catch (const duet::UsageError& error) {
     output.drop();
     return bad_usage(error.what());
+  } catch (const std::bad_alloc&) {
+    output.drop();
+    std::cerr << "duet: out of memory (" << duet::limits_text() << ")\n";
+    return kFailed;
   } catch (const std::exception& error) {
     output.drop();
     std::cerr << "duet: " << error.what() << '\n';

@@ -88,26 +88,30 @@ class Plan {
 
  private:
   void choose_engines() {
-    const CollectiveEngines known = collective_engines(machine_.device(0).info().kind);
-    std::vector<std::string> names;
-    for (CollectiveEngine* engine : known.engines) names.push_back(engine->name());
-    for (const auto& [missing, reason] : known.unavailable) {
-      names.push_back(fmt::format("no {} ({})", missing, reason));
-    }
+    const std::string kind = machine_.device(0).info().kind;
+    const CollectiveEngines known = collective_engines(kind, options_.engines);
     if (options_.engines.empty()) engines_ = known.engines;
     for (const std::string& asked : options_.engines) {
       const auto same = [&](CollectiveEngine* engine) { return engine->name() == asked; };
       const auto found = std::find_if(known.engines.begin(), known.engines.end(), same);
-      if (found == known.engines.end()) {
-        throw UsageError(fmt::format(
-            "unknown collective engine '{}'{}: {} has {}", asked, did_you_mean(asked, names),
-            machine_.name(), names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
-      }
+      if (found == known.engines.end()) refuse_engine(asked, kind);
       engines_.push_back(*found);
     }
     if (engines_.empty()) {
       throw UsageError(fmt::format("{} has no collective engine", machine_.name()));
     }
+  }
+
+  [[noreturn]] void refuse_engine(const std::string& asked, const std::string& kind) const {
+    const CollectiveEngines known = collective_engines(kind);
+    std::vector<std::string> names;
+    for (CollectiveEngine* engine : known.engines) names.push_back(engine->name());
+    for (const auto& [missing, reason] : known.unavailable) {
+      names.push_back(fmt::format("no {} ({})", missing, reason));
+    }
+    throw UsageError(fmt::format(
+        "unknown collective engine '{}'{}: {} has {}", asked, did_you_mean(asked, names),
+        machine_.name(), names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
   }
 
   std::vector<Reduction> ops_of(Kind kind) const {

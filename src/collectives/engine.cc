@@ -1,6 +1,7 @@
 // The registry of collective engines, and what engines have in common.
 #include "collectives/engine.h"
 
+#include <algorithm>
 #include <mutex>
 
 #include "collectives/cpu/engine.h"
@@ -38,12 +39,23 @@ class PlainMemory : public CollectiveMemory {
   Buffer buffer_;
 };
 
-// The modules that bring engines for a kind of device.
-std::vector<std::string> modules_for(const std::string& device_kind) {
-  if (device_kind == "cuda") return {"nccl", "collectives_mpi"};
-  if (device_kind == "hip") return {"rccl", "collectives_mpi"};
-  if (device_kind == "host") return {"collectives_mpi"};
+struct EngineModule {
+  std::string name;
+  std::string word;  // that the names of its engines begin with
+};
+
+// Those that bring engines for a kind of device.
+std::vector<EngineModule> modules_for(const std::string& device_kind) {
+  const EngineModule mpi{"collectives_mpi", "mpi"};
+  if (device_kind == "cuda") return {{"nccl", "nccl"}, mpi};
+  if (device_kind == "hip") return {{"rccl", "rccl"}, mpi};
+  if (device_kind == "host") return {mpi};
   return {};
+}
+
+bool brings(const EngineModule& module, const std::vector<std::string>& wanted) {
+  const auto its_own = [&](const std::string& name) { return name.rfind(module.word, 0) == 0; };
+  return wanted.empty() || std::any_of(wanted.begin(), wanted.end(), its_own);
 }
 
 }  // namespace
@@ -58,12 +70,14 @@ void register_collective_engine(std::unique_ptr<CollectiveEngine> engine) {
   all.engines.push_back(std::move(engine));
 }
 
-CollectiveEngines collective_engines(const std::string& device_kind) {
+CollectiveEngines collective_engines(const std::string& device_kind,
+                                     const std::vector<std::string>& wanted) {
   CollectiveEngines found;
   // Loading registers, and so must not hold the registry's lock.
-  for (const std::string& module : modules_for(device_kind)) {
-    const ModuleState& state = load_module(module);
-    if (!state.loaded) found.unavailable.emplace_back(module, state.reason);
+  for (const EngineModule& module : modules_for(device_kind)) {
+    if (!brings(module, wanted)) continue;
+    const ModuleState& state = load_module(module.name);
+    if (!state.loaded) found.unavailable.emplace_back(module.name, state.reason);
   }
   Registry& all = registry();
   const std::lock_guard<std::mutex> lock(all.mutex);

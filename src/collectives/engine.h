@@ -85,12 +85,14 @@ class CollectiveEngine {
 
 void register_collective_engine(std::unique_ptr<CollectiveEngine> engine);
 
-// The engines for a kind of device, in the order they registered, with modules loaded; the second
-// list names those that could not be loaded and why.
+// The engines for a kind of device, in the order they registered; the second list names modules
+// that could not be loaded and why. Of the modules only those are loaded that bring an engine of
+// `wanted`, all if it names none: a library that nobody asked for may take memory and threads.
 struct CollectiveEngines {
   std::vector<CollectiveEngine*> engines;
   std::vector<std::pair<std::string, std::string>> unavailable;
 };
-CollectiveEngines collective_engines(const std::string& device_kind);
+CollectiveEngines collective_engines(const std::string& device_kind,
+                                     const std::vector<std::string>& wanted = {});
 
 }  // namespace duet

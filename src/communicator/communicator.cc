@@ -28,12 +28,13 @@ std::unique_ptr<Machine> open_own(const std::string& device, Processes& processe
 }
 
 CollectiveEngine& engine_named(const std::string& name, Machine& machine) {
-  const CollectiveEngines found = collective_engines(machine.device(0).info().kind);
-  std::vector<std::string> known;
-  for (CollectiveEngine* engine : found.engines) {
+  const std::string kind = machine.device(0).info().kind;
+  for (CollectiveEngine* engine : collective_engines(kind, {name}).engines) {
     if (engine->name() == name) return *engine;
-    known.push_back(engine->name());
   }
+  const CollectiveEngines found = collective_engines(kind);
+  std::vector<std::string> known;
+  for (CollectiveEngine* engine : found.engines) known.push_back(engine->name());
   std::string text = fmt::format("unknown collective engine '{}'{}: {} has {}", name,
                                  did_you_mean(name, known), machine.name(), fmt::join(known, ", "));
   for (const auto& [module, reason] : found.unavailable) {

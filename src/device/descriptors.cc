@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/thread.h"
 
 namespace duet {
 namespace {
@@ -158,7 +159,12 @@ Lender::Lender() : name_(fmt::format("{}{:x}", prefix_of(getpid()), std::random_
     close(listener_);
     throw Unavailable(fmt::format("no socket to lend memory by: {}", std::strerror(error)));
   }
-  thread_ = std::thread([this] { serve(); });
+  try {
+    thread_ = start_thread("the thread that lends memory", [this] { serve(); });
+  } catch (...) {
+    close(listener_);
+    throw;
+  }
 }
 
 Lender::~Lender() {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/thread.h"
 #include "device/turns.h"
 
 namespace duet {
@@ -22,11 +23,22 @@ class ThreadTurns : public Turns {
  public:
   void run(int ranks, const std::function<void(int)>& body) override {
     error_ = nullptr;
+    start_ = Start::held;
     std::vector<std::thread> threads;
-    threads.reserve(static_cast<std::size_t>(ranks));
-    for (int rank = 1; rank < ranks; ++rank) {
-      threads.emplace_back([this, rank, &body] { guard(rank, body); });
+    try {
+      threads.reserve(static_cast<std::size_t>(ranks));
+      for (int rank = 1; rank < ranks; ++rank) {
+        threads.push_back(start_thread(fmt::format("thread {} of {}, one a rank", rank + 1, ranks),
+                                       [this, rank, &body] {
+                                         if (begins()) guard(rank, body);
+                                       }));
+      }
+    } catch (...) {
+      update([this] { start_ = Start::given_up; });
+      for (std::thread& thread : threads) thread.join();
+      throw;
     }
+    update([this] { start_ = Start::begun; });
     guard(0, body);
     for (std::thread& thread : threads) thread.join();
     if (error_ != nullptr) std::rethrow_exception(std::exchange(error_, nullptr));
@@ -50,6 +62,15 @@ class ThreadTurns : public Turns {
   }
 
  private:
+  // Ranks wait for each other: none begins before all threads are there.
+  enum class Start { held, begun, given_up };
+
+  bool begins() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [this] { return start_ != Start::held; });
+    return start_ == Start::begun;
+  }
+
   void guard(int rank, const std::function<void(int)>& body) {
     try {
       body(rank);
@@ -62,7 +83,8 @@ class ThreadTurns : public Turns {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::exception_ptr error_;  // of the first rank that failed; guarded by mutex_
+  Start start_ = Start::held;  // guarded by mutex_
+  std::exception_ptr error_;   // of the first rank that failed; guarded by mutex_
 };
 
 }  // namespace

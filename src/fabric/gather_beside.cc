@@ -3,19 +3,22 @@
 
 #include <utility>
 
+#include "core/thread.h"
+
 namespace duet {
 
 GatherBeside::GatherBeside(Processes& processes, std::string mine, std::string what,
                            double deadline_seconds)
     : processes_(processes),
-      thread_([this, mine = std::move(mine), what = std::move(what), deadline_seconds] {
+      thread_(start_thread("the thread that gathers", [this, mine = std::move(mine),
+                                                       what = std::move(what), deadline_seconds] {
         try {
           all_ = processes_.gather_all(mine, what, deadline_seconds);
         } catch (...) {
           error_ = std::current_exception();
         }
         done_.store(true, std::memory_order_release);
-      }) {}
+      })) {}
 
 GatherBeside::~GatherBeside() {
   if (!thread_.joinable()) return;

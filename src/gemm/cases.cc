@@ -97,8 +97,8 @@ class Plan {
   void add_device(int device) {
     const DeviceInfo& info = machine_.device(device).info();
     const Site site{machine_, device, options_.each_device ? info.name : options_.device_name};
-    const GemmEngines found = gemm_engines(info.kind);
     require_known(site);
+    const GemmEngines found = gemm_engines(info.kind, options_.engines);
     if (info.kind == "host" && wanted(kPeakEngine)) {
       for (DType dtype : options_.dtypes) add_peak(site, dtype);
     }
@@ -269,10 +269,7 @@ class Plan {
 }  // namespace
 
 std::vector<std::string> gemm_engine_names(const std::string& device_kind) {
-  const GemmEngines found = gemm_engines(device_kind);
-  std::vector<std::string> names;
-  for (const GemmEngine* engine : found.engines) names.push_back(engine->name());
-  for (const auto& missing : found.unavailable) names.push_back(missing.first);
+  std::vector<std::string> names = gemm_engine_names_of(device_kind);
   if (device_kind == "host") names.push_back(kPeakEngine);
   return names;
 }

@@ -4,9 +4,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 
+#include "core/address_space.h"
 #include "core/module.h"
 #include "gemm/cpu/engine.h"
 #include "gemm/reference.h"
@@ -33,11 +35,34 @@ Registry& registry() {
   return instance;
 }
 
-// The modules that bring engines for a kind of device.
+// The modules that bring engines for a kind of device: on host one each, of the module's name.
 std::vector<std::string> modules_for(const std::string& device_kind) {
   if (device_kind == "host") return {"onednn", "openblas"};
   if (device_kind == "cuda" || device_kind == "hip") return {device_kind};
   return {};
+}
+
+// Nothing where it is loaded, else why not.
+std::string load(const std::string& module) {
+  if (module == "openblas") {
+    static const std::string no_room = no_room_for(kOpenBlasBytes);  // before it is loaded
+    if (!no_room.empty()) return no_room;
+  }
+  return load_module(module).reason;
+}
+
+std::vector<GemmEngine*> registered(const std::string& device_kind) {
+  Registry& all = registry();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  std::vector<GemmEngine*> found;
+  for (const auto& engine : all.engines) {
+    if (engine->device_kind() == device_kind) found.push_back(engine.get());
+  }
+  return found;
+}
+
+bool has(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 }  // namespace
@@ -54,19 +79,28 @@ void register_gemm_reference(const std::string& device_kind, GemmReference refer
   all.references[device_kind] = std::move(reference);
 }
 
-GemmEngines gemm_engines(const std::string& device_kind) {
+GemmEngines gemm_engines(const std::string& device_kind, const std::vector<std::string>& wanted) {
   GemmEngines found;
   // Loading registers, and so must not hold the registry's lock.
   for (const std::string& module : modules_for(device_kind)) {
-    const ModuleState& state = load_module(module);
-    if (!state.loaded) found.unavailable.emplace_back(module, state.reason);
+    if (device_kind == "host" && !wanted.empty() && !has(wanted, module)) continue;
+    const std::string reason = load(module);
+    if (!reason.empty()) found.unavailable.emplace_back(module, reason);
   }
-  Registry& all = registry();
-  const std::lock_guard<std::mutex> lock(all.mutex);
-  for (const auto& engine : all.engines) {
-    if (engine->device_kind() == device_kind) found.engines.push_back(engine.get());
-  }
+  found.engines = registered(device_kind);
   return found;
+}
+
+std::vector<std::string> gemm_engine_names_of(const std::string& device_kind) {
+  // A vendor's module brings several, and was loaded for its devices.
+  if (device_kind != "host") gemm_engines(device_kind);
+  std::vector<std::string> names;
+  for (const GemmEngine* engine : registered(device_kind)) names.push_back(engine->name());
+  for (const std::string& module : modules_for(device_kind)) {
+    const bool known = device_kind != "host" && load(module).empty();
+    if (!known && !has(names, module)) names.push_back(module);
+  }
+  return names;
 }
 
 const GemmReference& gemm_reference(const std::string& device_kind) {

@@ -56,13 +56,17 @@ using GemmReference = std::function<std::vector<double>(
 void register_gemm_engine(std::unique_ptr<GemmEngine> engine);
 void register_gemm_reference(const std::string& device_kind, GemmReference reference);
 
-// The engines for a kind of device, in the order they registered, with modules loaded; the second
-// list names those that could not be loaded and why.
+// The engines for a kind of device, in the order they registered; the second list names those whose
+// modules could not be loaded and why. Of the modules only those are loaded that bring an engine of
+// `wanted`, all if it names none: a library that nobody asked for may take memory and threads.
 struct GemmEngines {
   std::vector<GemmEngine*> engines;
   std::vector<std::pair<std::string, std::string>> unavailable;
 };
-GemmEngines gemm_engines(const std::string& device_kind);
+GemmEngines gemm_engines(const std::string& device_kind,
+                         const std::vector<std::string>& wanted = {});
+// The same names, without loading what brings one engine alone.
+std::vector<std::string> gemm_engine_names_of(const std::string& device_kind);
 const GemmReference& gemm_reference(const std::string& device_kind);  // throws Unavailable
 
 }  // namespace duet

@@ -35,9 +35,10 @@ std::vector<int> partition_sweep(const DeviceInfo& info) {
 OverlapEngines::OverlapEngines(Machine& machine)
     : machine_(machine),
       names_(overlap_engine_names(machine.device(0).info().kind)),
-      collectives_(collective_engines(machine.device(0).info().kind)),
+      collectives_(
+          collective_engines(machine.device(0).info().kind, {names_.vendor, names_.zero_cta})),
       sessions_(machine, nullptr) {
-  for (GemmEngine* each : gemm_engines(machine.device(0).info().kind).engines) {
+  for (GemmEngine* each : gemm_engines(machine.device(0).info().kind, {names_.gemm}).engines) {
     if (each->name() == names_.gemm) gemm_ = each;
   }
 }

@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <string_view>
 
+#include "core/address_space.h"
+
 namespace duet {
 namespace {
 
@@ -143,6 +145,9 @@ std::string why_not(const char* file) {
 
 LibraryState look(const Known& library, LibrarySearch search) {
   LibraryState state{library.name, library.purpose, false, "", ""};
+  if (search == LibrarySearch::load && library.name == std::string("OpenBLAS")) {
+    if (state.reason = no_room_for(kOpenBlasBytes); !state.reason.empty()) return state;
+  }
   const int how = RTLD_LAZY | RTLD_LOCAL | (search == LibrarySearch::loaded ? RTLD_NOLOAD : 0);
   for (const char* file : library.files) {
     // Never closed: vendors' runtimes register exit handlers.

@@ -15,6 +15,7 @@
 #include <memory>
 
 #include "core/error.h"
+#include "core/thread.h"
 #include "team/peer_user.h"
 
 namespace duet {
@@ -50,7 +51,7 @@ Hub::Hub(Listeners listeners, int size, std::string secret, double patience_seco
     members_[static_cast<std::size_t>(i)].name = fmt::format("process {} of {}", i, size);
   }
   try {
-    thread_ = std::thread([this] { serve(); });
+    thread_ = start_thread("the hub's thread", [this] { serve(); });
   } catch (...) {
     close(wake_);
     throw;

@@ -8,6 +8,7 @@
 #include <chrono>
 
 #include "core/packing.h"
+#include "core/thread.h"
 #include "team/hub.h"
 #include "team/rendezvous.h"
 
@@ -57,7 +58,7 @@ void Processes::meet(const Launch& launch, double deadline_seconds) {
   const auto begin = Clock::now();
   socket_ = connect_to_hub(launch, name(), deadline_seconds);
   hub_place_ = fmt::format("{}:{}", fmt::join(launch.addresses, ", "), launch.port);
-  listener_ = std::thread([this] { listen(); });
+  listener_ = start_thread("the thread that listens to the hub", [this] { listen(); });
   const double spent = std::chrono::duration<double>(Clock::now() - begin).count();
   try {
     const Frame places =

@@ -6,6 +6,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/thread.h"
 
 namespace duet {
 namespace {
@@ -28,12 +29,14 @@ std::vector<EnergyCounter> energy_counters(Team& team) {
 }
 
 EnergyMeter::EnergyMeter(std::vector<EnergyCounter> counters)
-    : counters_(std::move(counters)), traces_(counters_.size()), reader_([this] {
+    : counters_(std::move(counters)),
+      traces_(counters_.size()),
+      reader_(start_thread("the thread that reads energy counters", [this] {
         while (!stop_) {
           read();
           std::this_thread::sleep_for(kInterval);
         }
-      }) {}
+      })) {}
 
 EnergyMeter::~EnergyMeter() {
   stop_ = true;

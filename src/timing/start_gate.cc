@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/error.h"
+#include "core/thread.h"
 
 namespace duet {
 namespace {
@@ -21,7 +22,9 @@ StartGate::StartGate(Team& team)
       word_(owner_.allocate(sizeof(std::uint64_t), MemoryKind::pinned)) {
   const std::uint64_t zero = 0;
   owner_.write(word_.span(), &zero);
-  if (!team_.machine().is_virtual()) watchdog_ = std::thread([this] { watch(); });
+  if (!team_.machine().is_virtual()) {
+    watchdog_ = start_thread("the watchdog of the start gate", [this] { watch(); });
+  }
   on_failure_ = team_.on_failure([this](const std::string&) { open(); });
 }
 

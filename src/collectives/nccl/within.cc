@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "core/error.h"
+#include "core/thread.h"
 
 namespace duet::nccl {
 
@@ -17,7 +18,7 @@ void within(double deadline_seconds, const std::string& what, const std::functio
   constexpr std::chrono::milliseconds kTick(20);  // how late a given-up call is noticed
   std::packaged_task<void()> task(std::move(call));
   std::future<void> done = task.get_future();
-  std::thread thread(std::move(task));
+  std::thread thread = start_thread("the thread for " + what, std::move(task));
   const auto deadline = Clock::now() + std::chrono::duration<double>(deadline_seconds);
   try {
     while (done.wait_for(kTick) != std::future_status::ready) {

@@ -6,10 +6,15 @@
 #include <algorithm>
 #include <chrono>
 
+#include "core/thread.h"
+
 namespace duet {
 
 Watchdog::Watchdog(Team& team) : team_(team) {
-  if (!team.machine().is_virtual()) thread_ = std::thread([this] { watch(); });
+  if (!team.machine().is_virtual()) {
+    thread_ =
+        start_thread("the thread that releases waits once a rank has failed", [this] { watch(); });
+  }
   callback_ = team_.on_failure([this](const std::string& reason) { fail(reason); });
 }
 

@@ -67,7 +67,7 @@ HostDevice::HostDevice(HostMachine& machine, DeviceInfo info, std::vector<int> c
     : machine_(machine),
       info_(std::move(info)),
       imports_(open_shared, close_shared),
-      workers_(machine.board(), std::move(cores)) {}
+      workers_(machine.board(), std::move(cores), info_.name) {}
 
 std::unique_ptr<Stream> HostDevice::make_stream(const StreamOptions& options) {
   check_units(info_, options.units);

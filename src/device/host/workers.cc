@@ -1,10 +1,14 @@
 // Scheduling of host streams onto worker threads.
 #include "device/host/workers.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
+#include <new>
 
 #include "core/affinity.h"
+#include "core/thread.h"
 
 namespace duet::host {
 namespace {
@@ -20,25 +24,38 @@ void Board::poke(const Workers* own) {
   }
 }
 
-Workers::Workers(Board& board, std::vector<int> cores) : board_(board), cores_(std::move(cores)) {
-  const std::lock_guard<std::mutex> lock(board_.mutex);
-  board_.pools_.push_back(this);
+Workers::Workers(Board& board, std::vector<int> cores, const std::string& device)
+    : board_(board), cores_(std::move(cores)) {
   // One more than a single-core device has cores, so that a copy can run beside a task.
   const int count = std::max(2, this->cores());
-  for (int i = 0; i < count; ++i) {
-    workers_.push_back(std::make_unique<Worker>());
-    Worker& worker = *workers_.back();
-    worker.thread = std::thread([this, &worker] { loop(worker); });
+  try {
+    for (int i = 0; i < count; ++i) {
+      workers_.push_back(std::make_unique<Worker>());
+      Worker& worker = *workers_.back();
+      worker.thread = start_thread(fmt::format("thread {} of {} of {}", i + 1, count, device),
+                                   [this, &worker] { loop(worker); });
+    }
+    const std::lock_guard<std::mutex> lock(board_.mutex);
+    board_.pools_.push_back(this);
+  } catch (...) {
+    stop();
+    throw;
   }
 }
 
-Workers::~Workers() {
+void Workers::stop() {
   {
     const std::lock_guard<std::mutex> lock(board_.mutex);
     stop_ = true;
     for (auto& worker : workers_) worker->wake.notify_one();
   }
-  for (auto& worker : workers_) worker->thread.join();
+  for (auto& worker : workers_) {
+    if (worker->thread.joinable()) worker->thread.join();
+  }
+}
+
+Workers::~Workers() {
+  stop();
   const std::lock_guard<std::mutex> lock(board_.mutex);
   auto& pools = board_.pools_;
   pools.erase(std::remove(pools.begin(), pools.end(), this), pools.end());
@@ -68,18 +85,25 @@ void Workers::push(Queue* queue, Operation operation) {
 }
 
 void Workers::parallel(int parts, const std::function<void(int)>& part) {
-  int left = parts - 1;  // guarded by the lock
+  int left = 0;    // guarded by the lock
+  int handed = 1;  // the first is the caller's
   std::unique_lock<std::mutex> lock(board_.mutex);
-  for (int i = 1; i < parts; ++i) {
-    parts_.push_back([this, i, &part, &left] {
-      part(i);
-      const std::lock_guard<std::mutex> done(board_.mutex);
-      if (--left == 0) board_.changed.notify_all();
-    });
-    wake_one();
+  try {
+    for (; handed < parts; ++handed) {
+      parts_.push_back([this, handed, &part, &left] {
+        part(handed);
+        const std::lock_guard<std::mutex> done(board_.mutex);
+        if (--left == 0) board_.changed.notify_all();
+      });
+      ++left;
+      wake_one();
+    }
+  } catch (const std::bad_alloc&) {
+    // What no worker could be given is the caller's too.
   }
   lock.unlock();
   part(0);
+  for (int own = handed; own < parts; ++own) part(own);
   lock.lock();
   while (left > 0) {
     if (!take_part(lock)) board_.changed.wait(lock);

@@ -51,7 +51,8 @@ class Board {
 // single stream keeps to one worker and OpenMP to one team.
 class Workers {
  public:
-  Workers(Board& board, std::vector<int> cores);
+  // `device` names them in messages. Throws Error where threads cannot start.
+  Workers(Board& board, std::vector<int> cores, const std::string& device);
   ~Workers();
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
@@ -74,6 +75,7 @@ class Workers {
     bool idle = false;
   };
 
+  void stop();
   void loop(Worker& self);
   bool take_part(std::unique_lock<std::mutex>& lock);
   bool take_operation(std::unique_lock<std::mutex>& lock);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/thread.h"
 #include "core/units.h"
 
 namespace duet::sim {
@@ -25,17 +26,32 @@ void SimTurns::run(int ranks, const std::function<void(int)>& body) {
   running_ = true;
   ranks_.clear();
   for (int rank = 0; rank < ranks; ++rank) ranks_.emplace_back();
-  turn_ = 0;
+  turn_ = ranks_.size();  // nobody's until all threads are there
   std::vector<std::thread> threads;
-  for (int rank = 0; rank < ranks; ++rank) {
-    threads.emplace_back([this, rank, &body] { live(rank, body); });
+  try {
+    threads.reserve(ranks_.size());
+    for (int rank = 0; rank < ranks; ++rank) {
+      threads.push_back(start_thread(fmt::format("thread {} of {}, one a rank", rank + 1, ranks),
+                                     [this, rank, &body] { live(rank, body); }));
+    }
+  } catch (...) {
+    failed_ = std::current_exception();
   }
+  begin(threads.size());
   for (std::thread& thread : threads) thread.join();
   ranks_.clear();
   ranks_.emplace_back();
   turn_ = 0;
   running_ = false;
   if (failed_ != nullptr) std::rethrow_exception(std::exchange(failed_, nullptr));
+}
+
+// Gives the first rank its turn; where some have no thread, those that have one end.
+void SimTurns::begin(std::size_t threads) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (std::size_t i = threads; i < ranks_.size(); ++i) ranks_[i].alive = false;
+  turn_ = 0;
+  ranks_.front().wake.notify_one();
 }
 
 void SimTurns::live(int rank, const std::function<void(int)>& body) {

@@ -43,6 +43,7 @@ class SimTurns : public Turns {
     std::condition_variable wake;
   };
 
+  void begin(std::size_t threads);
   void live(int rank, const std::function<void(int)>& body);
   void hand_on();
   bool give_turn_to_ready();

@@ -1,9 +1,12 @@
 // Threads that push; see thread_producers.h.
 #include "fabric/proxy/thread_producers.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "core/clock.h"
+#include "core/thread.h"
 
 namespace duet {
 
@@ -12,13 +15,23 @@ ThreadProducers::ThreadProducers(Fifo& fifo, const ProducerTask& task)
       task_(task),
       shares_(static_cast<std::size_t>(task.producers)),
       running_(task.producers) {
-  for (std::size_t i = 0; i < shares_.size(); ++i) {
-    shares_[i].pushes.reserve(task.messages / shares_.size() + 1);
-    threads_.emplace_back([this, i] { produce(i, shares_[i]); });
+  try {
+    threads_.reserve(shares_.size());
+    for (std::size_t i = 0; i < shares_.size(); ++i) {
+      shares_[i].pushes.reserve(task.messages / shares_.size() + 1);
+      threads_.push_back(
+          start_thread(fmt::format("thread {} of {}, one a producer", i + 1, shares_.size()),
+                       [this, i] { produce(i, shares_[i]); }));
+    }
+  } catch (...) {
+    stop();
+    throw;
   }
 }
 
-ThreadProducers::~ThreadProducers() {
+ThreadProducers::~ThreadProducers() { stop(); }
+
+void ThreadProducers::stop() {
   stopped_.store(true);
   for (std::thread& thread : threads_) thread.join();
 }

@@ -27,6 +27,7 @@ class ThreadProducers : public Producers {
     std::vector<double> pushes;
   };
 
+  void stop();
   void produce(std::uint64_t first, Share& own);
 
   Fifo& fifo_;
