@@ -8,6 +8,7 @@
 #include "cli/advice_text.h"
 #include "cli/as_one.h"
 #include "cli/command.h"
+#include "cli/complain.h"
 #include "cli/lists.h"
 #include "cli/outputs.h"
 #include "core/error.h"
@@ -121,8 +122,9 @@ class AdviseCommand : public Command {
     if (!table_.empty()) return read_table(table_, own.device, own.ranks);
     const TableFile file(TableFile::usual_path());
     if (const DeviceTable* found = file.find(own.device, own.ranks)) return *found;
-    std::cerr << "duet: no table of this device: measuring what this pair needs; duet advise "
-                 "--measure keeps one\n";
+    complain(
+        "no table of this device: measuring what this pair needs; duet advise "
+        "--measure keeps one");
     ProbeOptions options = probes();
     const GemmBesideCollective pair = gemm_beside_collective(scenario);
     options.collectives = {pair.collective};

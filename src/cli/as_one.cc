@@ -7,6 +7,7 @@
 #include <iostream>
 #include <optional>
 
+#include "cli/complain.h"
 #include "cli/interrupt.h"
 #include "core/error.h"
 #include "team/agreement.h"
@@ -30,7 +31,7 @@ void wait_for_last_words(Processes& processes) {
 }
 
 int fail(Processes& processes, const std::string& text, int code) {
-  if (processes.index() == 0) std::cerr << "duet: " << text << std::endl;
+  if (processes.index() == 0) complain(text);
   wait_for_last_words(processes);
   return code;
 }
@@ -47,7 +48,7 @@ int as_one(Processes& processes, const std::function<int()>& command) {
     code = fail(processes, error.what(), kBadUsage);
   } catch (const PeerFailed& error) {
     // A command that returned has said so.
-    if (processes.lost_process_0()) std::cerr << "duet: " << error.what() << std::endl;
+    if (processes.lost_process_0()) complain(error.what());
     if (!code) code = fail(processes, error.what(), kFailed);
   } catch (const std::exception& error) {
     code = fail(processes, error.what(), kFailed);

@@ -8,6 +8,7 @@
 #include "calibration/calibration.h"
 #include "cli/as_one.h"
 #include "cli/command.h"
+#include "cli/complain.h"
 #include "cli/standard_output.h"
 #include "core/error.h"
 #include "device/sim/platform_text.h"
@@ -41,7 +42,7 @@ class CalibrateCommand : public Command {
     Evidence evidence;
     for (const std::string& path : journals_) {
       const JournalContents contents = load_journal(path);
-      for (const std::string& warning : contents.warnings) std::cerr << warning << '\n';
+      for (const std::string& warning : contents.warnings) complain(warning);
       add_evidence(evidence, path, contents.records);
     }
     const std::string base = base_.empty() ? built_in_of(evidence) : base_;

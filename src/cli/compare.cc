@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/complain.h"
 #include "cli/flags.h"
 #include "cli/standard_output.h"
 #include "core/error.h"
@@ -52,7 +53,7 @@ bool compared_any(const std::vector<ComparedCase>& cases) {
                          one.change == Change::unchanged;
     if (figures) return true;
   }
-  std::cerr << "duet: nothing was compared: no case has a figure in both journals\n";
+  complain("nothing was compared: no case has a figure in both journals");
   return false;
 }
 
@@ -63,8 +64,8 @@ void report_uncompared(const std::vector<ComparedCase>& cases) {
     missing += one.change == Change::missing ? 1 : 0;
     uncompared += one.change == Change::not_comparable ? 1 : 0;
   }
-  if (missing > 0) std::cerr << fmt::format("duet: cases of BASE missing in NEW: {}\n", missing);
-  if (uncompared > 0) std::cerr << fmt::format("duet: cases not comparable: {}\n", uncompared);
+  if (missing > 0) complain(fmt::format("cases of BASE missing in NEW: {}", missing));
+  if (uncompared > 0) complain(fmt::format("cases not comparable: {}", uncompared));
 }
 
 constexpr const char* kExpectedSides =
@@ -114,7 +115,7 @@ void report_load(const JournalContents& journal) {
     if (!end.contains("load")) continue;
     const LoadShare load{end["load"].value("others", 0.0), end["load"].value("steal", 0.0)};
     if (!is_high(load)) continue;
-    std::cerr << fmt::format("duet: {}: the machine was busy: {}\n", journal.name, load_text(load));
+    complain(fmt::format("{}: the machine was busy: {}", journal.name, load_text(load)));
     return;
   }
 }
@@ -127,10 +128,10 @@ void report_blind(const std::vector<ComparedCase>& cases, double tolerated) {
     return one.noise && *one.noise > std::max(tolerated, kPlainPercent);
   });
   if (blind == 0) return;
-  std::cerr << fmt::format(
-      "duet: in {} of {} cases the noise is above {:.0f}%: several journals a side make it "
-      "smaller\n",
-      blind, measured, std::max(tolerated, kPlainPercent));
+  complain(
+      fmt::format("in {} of {} cases the noise is above {:.0f}%: several journals a side make it "
+                  "smaller",
+                  blind, measured, std::max(tolerated, kPlainPercent)));
 }
 
 class CompareCommand : public Command {
@@ -176,7 +177,7 @@ class CompareCommand : public Command {
     for (const auto* side : {&base, &now}) {
       for (const JournalContents& journal : *side) {
         for (const std::string& warning : journal.warnings) {
-          std::cerr << "duet: " << warning << '\n';
+          complain(warning);
         }
         report_load(journal);
       }
@@ -231,10 +232,9 @@ class CompareCommand : public Command {
     report_blind(cases, tolerated);
     const auto found = regressions(cases, tolerated);
     if (!found.empty()) {
-      std::cerr << fmt::format("duet: worse by more than {}, or broken: {}\n", tolerated_,
-                               found.size());
+      complain(fmt::format("worse by more than {}, or broken: {}", tolerated_, found.size()));
     }
-    for (const ComparedCase* one : found) std::cerr << "duet: " << one_line(*one) << '\n';
+    for (const ComparedCase* one : found) complain(one_line(*one));
     return !found.empty();
   }
 

@@ -10,10 +10,12 @@
 #include <new>
 
 #include "cli/command.h"
+#include "cli/complain.h"
 #include "cli/help.h"
 #include "cli/standard_output.h"
 #include "core/error.h"
 #include "core/suggestion.h"
+#include "core/terminal.h"
 #include "core/thread.h"
 #include "results/version.h"
 
@@ -22,7 +24,7 @@ namespace {
 constexpr int kFailed = 1;
 constexpr int kBadUsage = 2;
 int bad_usage(const std::string& message) {
-  std::cerr << "duet: " << message << '\n';
+  duet::complain(message);
   return kBadUsage;
 }
 
@@ -109,6 +111,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a reader that has gone is an error of the stream, not the end
   duet::StandardOutput output;
+  const duet::PlainStream plain_output(std::cout), plain_errors(std::cerr);
   try {
     const int code = run(argc, argv);
     output.finish();
@@ -122,7 +125,7 @@ int main(int argc, char** argv) {
     return kFailed;
   } catch (const std::exception& error) {
     output.drop();
-    std::cerr << "duet: " << error.what() << '\n';
+    duet::complain(error.what());
     return kFailed;
   }
 }

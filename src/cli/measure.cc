@@ -12,12 +12,15 @@
 #include <optional>
 #include <set>
 
+#include "cli/complain.h"
 #include "cli/interrupt.h"
 #include "cli/lockstep.h"
 #include "cli/outputs.h"
 #include "cli/standard_output.h"
 #include "cli/suite_summary.h"
 #include "core/clock.h"
+#include "core/plain_text.h"
+#include "core/terminal.h"
 #include "results/environment.h"
 #include "results/writers/console.h"
 #include "results/writers/csv.h"
@@ -102,40 +105,38 @@ void say_troubles(const Tally& tally, const VerdictSummary& verdicts, const Outp
                   const std::string& resume) {
   if (tally.interrupted) {
     const int done = tally.measured + tally.skipped + tally.wrong + tally.failed;
-    std::cerr << fmt::format("duet: {} after {} of {} cases; {}\n",
-                             tally.lost.empty() ? "interrupted" : tally.lost, done, tally.cases,
-                             resume);
+    complain(fmt::format("{} after {} of {} cases; {}",
+                         tally.lost.empty() ? "interrupted" : tally.lost, done, tally.cases,
+                         resume));
   } else if (tally.wrong + tally.failed > 0) {
-    std::cerr << fmt::format("duet: of {} cases {} left wrong data and {} failed\n", tally.cases,
-                             tally.wrong, tally.failed);
+    complain(fmt::format("of {} cases {} left wrong data and {} failed", tally.cases, tally.wrong,
+                         tally.failed));
   } else if (nothing_measured(tally)) {
-    std::cerr << fmt::format("duet: nothing was measured: {} skipped: {}\n", tally.skipped,
-                             reasons_text(tally));
+    complain(
+        fmt::format("nothing was measured: {} skipped: {}", tally.skipped, reasons_text(tally)));
   }
   if (!flags.check) return;
   if (nothing_measured(tally)) return;
   if (verdicts.judged() == 0) {
-    std::cerr << "duet: --check: there was an expectation for none of the figures\n";
+    complain("--check: there was an expectation for none of the figures");
     return;
   }
   const int simulated = verdicts.passed(true);
-  std::string line =
-      fmt::format("duet: --check: of {} figures with an expectation ", verdicts.judged());
+  std::string line = fmt::format("--check: of {} figures with an expectation ", verdicts.judged());
   if (verdicts.doubts() > 0) {
     line += fmt::format("{} are LOW or SUSPECT-HIGH, ", verdicts.doubts());
   }
   line += fmt::format("{} PASS", verdicts.passed(false));
   if (simulated > 0)
     line += fmt::format(", {} PASS on simulated machines, which measures none", simulated);
-  std::cerr << line << '\n';
+  complain(line);
 }
 
 // On standard error.
 void say_load(const LoadMeter& load) {
   const auto share = load.share();
   if (!share || !is_high(*share)) return;
-  std::cerr << fmt::format("duet: the machine was busy: {}: figures of the CPU suffer\n",
-                           load_text(*share));
+  complain(fmt::format("the machine was busy: {}: figures of the CPU suffer", load_text(*share)));
 }
 
 int exit_code(const Tally& tally, const VerdictSummary& verdicts, const OutputFlags& flags) {
@@ -204,9 +205,8 @@ int measure(const Plan& plan, const OutputFlags& asked, const std::vector<std::s
   const Record environment =
       make_environment(machines, {command, flags.reproducible, processes_of(plan), plan.names});
   Outputs outputs = open_outputs(flags, environment);
-  for (const std::string& warning : outputs.earlier.warnings)
-    std::cerr << "duet: " << warning << '\n';
-  set_last_words("duet: stopped; " + resume);
+  for (const std::string& warning : outputs.earlier.warnings) complain(warning);
+  set_last_words(one_line("duet: stopped; " + resume));
 
   // The journal comes first: what a console shows is stored.
   std::vector<std::unique_ptr<Writer>> writers;
@@ -222,7 +222,7 @@ int measure(const Plan& plan, const OutputFlags& asked, const std::vector<std::s
     // mpirun gives its processes a terminal, whatever its own output is.
     std::ostream& out = text_stream(flags);
     const int file = &out == &std::cout ? STDOUT_FILENO : STDERR_FILENO;
-    const bool colour = processes_of(plan) == 1 && isatty(file) != 0;
+    const bool colour = processes_of(plan) == 1 && has_colours(file);
     if (plan.suite && !flags.verbose) {
       writers.push_back(std::make_unique<SuiteSummary>(out, environment));
     } else {
@@ -243,7 +243,7 @@ int measure(const Plan& plan, const OutputFlags& asked, const std::vector<std::s
   options.stop = interrupted;
   options.processes = plan.processes;
   if (flags.check) options.doubtful = [&](const Record& one) { return verdicts.doubtful(one); };
-  if (!flags.quiet && isatty(STDERR_FILENO) != 0) options.progress = &progress;
+  if (!flags.quiet && has_cursor(STDERR_FILENO)) options.progress = &progress;
   // Several processes are others to each other.
   options.load = keeps_load(plan, flags) && processes_of(plan) == 1;
   const LoadMeter load;

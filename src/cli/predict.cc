@@ -7,6 +7,7 @@
 #include "cli/advice_tables.h"
 #include "cli/as_one.h"
 #include "cli/command.h"
+#include "cli/complain.h"
 #include "cli/interrupt.h"
 #include "core/error.h"
 #include "core/units.h"
@@ -75,7 +76,7 @@ class PredictCommand : public Command {
     if (!quiet_) std::cout << cases_text(prediction);
     std::cout << errors_text(prediction);
     if (!prediction.cases.empty()) return 0;
-    std::cerr << "duet: nothing was simulated of " << journal_ << '\n';
+    complain("nothing was simulated of " + journal_);
     return 1;
   }
 

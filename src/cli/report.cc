@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/complain.h"
 #include "cli/flags.h"
 #include "core/error.h"
 #include "results/journal.h"
@@ -38,7 +39,7 @@ class ReportCommand : public Command {
     std::vector<ReportJournal> journals;
     for (const std::string& path : journals_) {
       JournalContents contents = load_journal(path);
-      for (const std::string& warning : contents.warnings) std::cerr << "duet: " << warning << '\n';
+      for (const std::string& warning : contents.warnings) complain(warning);
       journals.push_back({path, std::move(contents.records), contents.warnings});
     }
     OutputFile::replace_whole(output_, kReportHead, report_page(journals));

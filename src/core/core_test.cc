@@ -4,12 +4,16 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <sstream>
 
 #include "core/dtype.h"
 #include "core/error.h"
 #include "core/module.h"
+#include "core/plain_text.h"
 #include "core/random.h"
 #include "core/suggestion.h"
+#include "core/terminal.h"
+#include "core/thread.h"
 #include "core/units.h"
 
 namespace duet {
@@ -123,6 +127,44 @@ TEST(Modules, SayWhyTheyAreNotThere) {
   EXPECT_FALSE(state.loaded);
   EXPECT_EQ(state.reason, "not built in");
   EXPECT_THROW(Library({"libduet-no-such-thing.so.1"}), Unavailable);
+}
+
+TEST(PlainText, EscapesWhatATerminalWouldObey) {
+  EXPECT_EQ(plain_text("a b\n\tc"), "a b\n\tc");
+  EXPECT_EQ(plain_text("\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80"),
+            "\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80");
+  EXPECT_EQ(plain_text("\x1b[2J\r\x7f"), "\\u001b[2J\\u000d\\u007f");
+  EXPECT_EQ(plain_text(std::string(1, '\0')), "\\u0000");
+  EXPECT_EQ(plain_text("\xc2\x9b"), "\\u009b");      // C1
+  EXPECT_EQ(plain_text("\xe2\x80\xae"), "\\u202e");  // right to left
+  EXPECT_EQ(plain_text("\xff\xc3"), "\\xff\\xc3");   // no UTF-8, and half of a character
+  EXPECT_EQ(plain_text("\xc0\x9b"), "\\xc0\\x9b");   // too long a form
+  EXPECT_EQ(plain_text("\xed\xa0\x80"), "\\xed\\xa0\\x80");
+  EXPECT_EQ(one_line("a\nb\tc"), "a\\nb\\tc");
+}
+
+TEST(PlainText, StreamsKeepCharactersTogetherAndCommandsRaw) {
+  std::ostringstream out;
+  {
+    const PlainStream plain(out);
+    out << "\xe2"
+        << "\x82"
+        << "\xac" << Painted{"1", "bold\x1b"} << "\xc3";
+    command_terminal(out, "\r");
+    out << Painted{"", "as it is"} << "\xc3";
+  }
+  EXPECT_EQ(out.str(), "\xe2\x82\xac\x1b[1mbold\\u001b\x1b[0m\\xc3\ras it is\\xc3");
+}
+
+TEST(Threads, StartAndSayWhyNot) {
+  bool ran = false;
+  start_thread("a thread", [&] { ran = true; }).join();
+  EXPECT_TRUE(ran);
+  try {
+    cannot_start("thread 3 of 4", std::make_error_code(std::errc::resource_unavailable_try_again));
+  } catch (const Error& error) {
+    EXPECT_EQ(std::string(error.what()).find("cannot start thread 3 of 4: Resource temp"), 0u);
+  }
 }
 
 }  // namespace

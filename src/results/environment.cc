@@ -1,12 +1,15 @@
 // Environment records; see environment.h.
 #include "results/environment.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cstdlib>
 #include <ctime>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "core/plain_text.h"
 #include "results/host_facts.h"
 #include "results/libraries.h"
 #include "results/telemetry_summary.h"
@@ -81,6 +84,16 @@ Record telemetry(const std::vector<Machine*>& machines) {
   return out;
 }
 
+// As bash takes what a terminal should not see: $'\x1b[2J'.
+std::string quoted_by_number(std::string_view text) {
+  std::string quoted = "$'";
+  for (const char c : text) {
+    const bool plain = c >= ' ' && c <= '~' && c != '\'' && c != '\\';
+    quoted += plain ? std::string(1, c) : fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+  }
+  return quoted + "'";
+}
+
 }  // namespace
 
 std::string quote_command(const std::vector<std::string>& arguments) {
@@ -91,11 +104,13 @@ std::string quote_command(const std::vector<std::string>& arguments) {
     line += line.empty() ? "" : " ";
     if (!argument.empty() && argument.find_first_not_of(kPlain) == std::string::npos) {
       line += argument;
-      continue;
+    } else if (one_line(argument) != argument) {
+      line += quoted_by_number(argument);
+    } else {
+      line += '\'';
+      for (const char c : argument) line += c == '\'' ? std::string("'\\''") : std::string(1, c);
+      line += '\'';
     }
-    line += '\'';
-    for (const char c : argument) line += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    line += '\'';
   }
   return line;
 }

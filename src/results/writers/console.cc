@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "core/plain_text.h"
 #include "core/units.h"
 #include "results/rates.h"
 #include "results/writers/crossover_text.h"
@@ -45,8 +46,8 @@ std::size_t widest(const std::string& text) {
 
 }  // namespace
 
-std::string ConsoleWriter::paint(const char* code, const std::string& text) const {
-  return colour_ ? fmt::format("\033[{}m{}\033[0m", code, text) : text;
+Painted ConsoleWriter::paint(const char* code, const std::string& text) const {
+  return {colour_ ? code : "", text};
 }
 
 void ConsoleWriter::begin(const Section& section) {
@@ -60,9 +61,9 @@ void ConsoleWriter::begin(const Section& section) {
   columns_.push_back({"+-", Align::right, 5});
   out_ << (first_ ? "" : "\n");
   first_ = false;
-  out_ << paint(kBold, section.benchmark + " on " + section.machine);
-  out_ << (section.hardware.empty() ? "" : " (" + section.hardware + ")") << '\n';
-  if (!axes_.shared().empty()) out_ << axes_.shared() << '\n';
+  out_ << paint(kBold, one_line(section.benchmark + " on " + section.machine));
+  out_ << (section.hardware.empty() ? "" : " (" + one_line(section.hardware) + ")") << '\n';
+  if (!axes_.shared().empty()) out_ << one_line(axes_.shared()) << '\n';
   if (detail_ == Detail::every_case) out_ << "\n  " << paint(kDim, table_header(columns_)) << '\n';
   out_.flush();
 }
@@ -72,7 +73,8 @@ void ConsoleWriter::say(const Record& record, const char* code, const std::strin
   std::vector<Column> columns = axes_.columns();
   columns.push_back({});
   std::vector<std::string> cells = axes_.cells(case_of(record));
-  cells.push_back(trim(words + ": " + reason_of(record)));  // as a row ends without blanks
+  cells.push_back(
+      one_line(trim(words + ": " + reason_of(record))));  // as a row ends without blanks
   std::string line = table_row(columns, cells);
   const std::size_t at = line.size() - cells.back().size();
   out_ << "  " << line.substr(0, at) << paint(code, line.substr(at)) << std::endl;
@@ -145,7 +147,7 @@ std::string ConsoleWriter::summary(const std::string& benchmark) const {
       rows.back().push_back(there ? rate_text(rate, found->get<double>()) : "");
     }
   }
-  return fmt::format("\n  {}: {}\n", benchmark, axes.shared()) +
+  return fmt::format("\n  {}: {}\n", benchmark, one_line(axes.shared())) +
          (rows.empty() ? "" : table(columns, rows, "  ")) + without;
 }
 
@@ -185,7 +187,8 @@ std::string ConsoleWriter::warnings() const {
   }
   std::string text = seen.empty() ? "" : "\n";
   for (const auto& [key, one] : seen) {
-    text += fmt::format("  {} {}: {}\n", one.count, one.count == 1 ? "case" : "cases", one.text);
+    text += fmt::format("  {} {}: {}\n", one.count, one.count == 1 ? "case" : "cases",
+                        one_line(one.text));
   }
   return text;
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/terminal.h"
 #include "results/writers/axis_columns.h"
 #include "results/writers/writer.h"
 
@@ -18,7 +19,7 @@ enum class Detail {
 
 class ConsoleWriter : public Writer {
  public:
-  // `colour`: the stream is a terminal.
+  // `colour`: the stream is a terminal that has them.
   ConsoleWriter(std::ostream& out, bool colour, Detail detail)
       : out_(out), colour_(colour), detail_(detail) {}
 
@@ -32,7 +33,7 @@ class ConsoleWriter : public Writer {
   std::string warnings() const;
   std::string summaries() const;
   std::string summary(const std::string& benchmark) const;
-  std::string paint(const char* code, const std::string& text) const;
+  Painted paint(const char* code, const std::string& text) const;
 
   std::ostream& out_;
   bool colour_;

@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "core/plain_text.h"
+#include "core/terminal.h"
 #include "results/writers/axis_columns.h"
 
 namespace duet {
@@ -27,9 +29,12 @@ void Progress::start(const CaseId& id) {
   started_ = now_();
   std::string text = fmt::format("[{}/{}] ", done_ + 1, done_ + left_);
   if (done_ > 0) text += fmt::format("about {} left: ", duration(spent_ / done_ * left_));
-  text += id.benchmark + " on " + id.device + ", " + id.engine + ", " + case_text(id);
+  text += one_line(id.benchmark + " on " + id.device + ", " + id.engine + ", " + case_text(id));
   // One column stays free: a full line would scroll.
-  out_ << '\r' << text.substr(0, static_cast<std::size_t>(width_ - 1)) << "\033[K" << std::flush;
+  command_terminal(out_, "\r");
+  out_ << text.substr(0, static_cast<std::size_t>(width_ - 1));
+  command_terminal(out_, "\033[K");
+  out_ << std::flush;
   shown_ = true;
 }
 
@@ -41,7 +46,9 @@ void Progress::done() {
 }
 
 void Progress::clear() {
-  if (shown_) out_ << "\r\033[K" << std::flush;
+  if (!shown_) return;
+  command_terminal(out_, "\r\033[K");
+  out_ << std::flush;
   shown_ = false;
 }
 

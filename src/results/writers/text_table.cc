@@ -3,31 +3,20 @@
 
 #include <algorithm>
 
+#include "core/plain_text.h"
+
 namespace duet {
-namespace {
-
-// A journal's words may hold anything; a terminal takes control characters for commands.
-std::string printable(std::string text) {
-  for (char& c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f) c = '?';
-  }
-  return text;
-}
-
-}  // namespace
-
 std::string table_row(const std::vector<Column>& columns, const std::vector<std::string>& cells) {
   std::string line;
   for (std::size_t i = 0; i < cells.size(); ++i) {
+    const std::string cell = one_line(cells[i]);
     if (i > 0) line += "  ";
     std::size_t padding = 0;
     const bool right = i < columns.size() && columns[i].align == Align::right;
     if (i < columns.size()) {
       const std::size_t width = std::max(columns[i].width, columns[i].heading.size());
-      padding = width - std::min(width, cells[i].size());
+      padding = width - std::min(width, cell.size());
     }
-    const std::string cell = printable(cells[i]);
     line += right ? std::string(padding, ' ') + cell : cell + std::string(padding, ' ');
   }
   line.erase(line.find_last_not_of(' ') + 1);
@@ -44,7 +33,7 @@ std::string table(std::vector<Column> columns, const std::vector<std::vector<std
                   const std::string& indent) {
   for (const auto& row : rows) {
     for (std::size_t i = 0; i < std::min(row.size(), columns.size()); ++i) {
-      columns[i].width = std::max(columns[i].width, row[i].size());
+      columns[i].width = std::max(columns[i].width, one_line(row[i]).size());
     }
   }
   std::string text = indent + table_header(columns) + "\n";
