@@ -41,22 +41,36 @@ void add_device(Evidence& evidence, const std::string& journal, const Record& en
   }
 }
 
+// A whole number of a record that others count by.
+int small(const OverlapRow& row, const std::string& axis) {
+  constexpr int kMost = 1000000;
+  const std::int64_t value = row.number(axis);
+  if (value >= 0 && value <= kMost) return static_cast<int>(value);
+  throw UsageError(fmt::format("{}: {} is {}: expected a whole number from 0 to {}",
+                               row.id.benchmark, axis, value, kMost));
+}
+
+std::uint64_t bytes_of(const OverlapRow& row) {
+  const std::int64_t value = row.number("bytes");
+  if (value >= 0) return static_cast<std::uint64_t>(value);
+  throw UsageError(fmt::format("{}: bytes is {}: expected 0 or more", row.id.benchmark, value));
+}
+
 void add_isolated(Evidence& evidence, const OverlapRow& row, const Record& record) {
-  const int units = static_cast<int>(row.number("units"));
+  const int units = small(row, "units");
   const std::string work = row.word("work");
   if (row.word("side") == "compute") {
     evidence.gemms.push_back({parse_problem(work), units, row.seconds, megahertz(record)});
     return;
   }
-  evidence.collectives.push_back({parse_collective(work), row.id.engine,
-                                  static_cast<std::uint64_t>(row.number("bytes")),
-                                  static_cast<int>(row.number("ranks")), units, row.seconds});
+  evidence.collectives.push_back({parse_collective(work), row.id.engine, bytes_of(row),
+                                  small(row, "ranks"), units, row.seconds});
 }
 
 void add_energy(Evidence& evidence, const OverlapRow& row) {
   const auto joules = row.metrics.find("joules_per_gb");
   if (joules == row.metrics.end()) return;
-  const double devices = static_cast<double>(row.number("ranks"));
+  const double devices = std::max(1, small(row, "ranks"));
   evidence.idle_watts = row.metric("idle_watts") / devices;
   const auto cap = row.metrics.find("watts_limit");
   if (cap != row.metrics.end()) evidence.cap_watts = cap->second / devices;
@@ -76,15 +90,14 @@ bool truth(const CaseId& id, const std::string& axis) {
 
 void add_copy(Evidence& evidence, const OverlapRow& row) {
   if (row.word("pattern") != "pair" || truth(row.id, "bidirectional")) return;
-  evidence.copies.push_back({row.word("kind"), row.word("executor"), row.word("issue"),
-                             static_cast<std::uint64_t>(row.number("bytes")), row.seconds});
+  evidence.copies.push_back(
+      {row.word("kind"), row.word("executor"), row.word("issue"), bytes_of(row), row.seconds});
 }
 
 void add_collective(Evidence& evidence, const OverlapRow& row) {
   if (truth(row.id, "in_place")) return;
   evidence.collectives.push_back({parse_collective(row.word("collective")), row.id.engine,
-                                  static_cast<std::uint64_t>(row.number("bytes")),
-                                  static_cast<int>(row.number("ranks")), 0, row.seconds});
+                                  bytes_of(row), small(row, "ranks"), 0, row.seconds});
 }
 
 OverlapRow row_of(const Record& record) {

@@ -57,7 +57,12 @@ class CalibrateCommand : public Command {
     if (!out_.empty()) file.emplace(OutputFile::create(out_, "give the name of a new file"));
     const bool on_stdout = names_standard_output(out_);
     show_and_set(text, figures, on_stdout ? std::cerr : std::cout);
-    sim::parse_platform(base, text.text());
+    try {
+      sim::parse_platform(base, text.text());
+    } catch (const UsageError&) {  // a journal's figures are no machine's
+      if (file) file->discard();
+      throw;
+    }
     if (file) {
       file->write(text.text());
       if (on_stdout) return 0;

@@ -24,19 +24,9 @@ std::string shown(const toml::node& node) {
   return text;
 }
 
-std::string expected_of(const Range& range) {
-  const std::string of = range.unit[0] == 0 ? "" : fmt::format(" of {}", range.unit);
-  return fmt::format("a number{} from {} to {}", of, range.least, range.most);
-}
-
 // Of whole numbers those that a double holds; nothing of truths and texts.
 std::optional<double> real(const toml::node& found) {
   return found.is_number() ? found.value<double>() : std::nullopt;
-}
-
-// False for what is no number.
-bool inside(double value, const Range& range) {
-  return value >= range.least && value <= range.most;
 }
 
 std::optional<double> bytes_of(const std::string& text) {
@@ -134,15 +124,15 @@ std::string TomlTable::word(const char* key, const std::vector<std::string>& all
 }
 
 double TomlTable::number(const char* key, const Range& range) {
-  const std::string expected = expected_of(range);
+  const std::string expected = range.text();
   const toml::node& found = node(key, expected.c_str());
   const auto value = real(found);
-  if (!value || !inside(*value, range)) fail(key, expected);
+  if (!value || !range.has(*value)) fail(key, expected);
   return *value;
 }
 
 double TomlTable::bytes(const char* key, double unit_bytes, const Range& range) {
-  const std::string expected = expected_of(range) + ", or a text as \"384M\"";
+  const std::string expected = range.text() + ", or a text as \"384M\"";
   const toml::node& found = node(key, expected.c_str());
   std::optional<double> bytes;
   if (const auto text = found.value_exact<std::string>()) {
@@ -150,7 +140,7 @@ double TomlTable::bytes(const char* key, double unit_bytes, const Range& range) 
   } else if (const auto value = real(found)) {
     bytes = *value * unit_bytes;
   }
-  if (!bytes || !inside(*bytes / unit_bytes, range)) fail(key, expected);
+  if (!bytes || !range.has(*bytes / unit_bytes)) fail(key, expected);
   return *bytes;
 }
 

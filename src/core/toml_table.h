@@ -11,15 +11,9 @@
 #include <vector>
 
 #include "core/dtype.h"
+#include "core/range.h"
 
 namespace duet {
-
-// What a figure may be: outside of it no machine is, and what counts with it may not come to an
-// end.
-struct Range {
-  double least = 0, most = 0;
-  const char* unit = "";  // as messages name it: "GB/s"
-};
 
 class TomlTable {
  public:

@@ -14,6 +14,7 @@ namespace duet {
 namespace {
 
 constexpr int kFormat = 1;
+constexpr std::uint64_t kMostWorkspace = std::uint64_t{1} << 40;
 
 std::string to_hex(const std::vector<std::uint8_t>& data) {
   std::string text;
@@ -46,9 +47,13 @@ std::map<std::string, TunedChoice> from_json(const nlohmann::json& file) {
   if (file.at("format").get<int>() != kFormat) throw Error("written in another format");
   std::map<std::string, TunedChoice> choices;
   for (const auto& [key, entry] : file.at("entries").items()) {
+    const auto& workspace = entry.at("workspace_bytes");
+    if (!workspace.is_number_unsigned() || workspace.get<std::uint64_t>() > kMostWorkspace) {
+      throw Error(fmt::format("\"workspace_bytes\" is {}: expected bytes from 0 to {}",
+                              workspace.dump(), kMostWorkspace));
+    }
     choices[key] = {from_hex(entry.at("algorithm").get<std::string>()),
-                    entry.at("workspace_bytes").get<std::uint64_t>(),
-                    entry.at("description").get<std::string>()};
+                    workspace.get<std::uint64_t>(), entry.at("description").get<std::string>()};
   }
   return choices;
 }

@@ -15,6 +15,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int kFormat = 1;
+constexpr std::uint64_t kMostTunedBytes = std::uint64_t{1} << 60;
+constexpr int kMostTunedRanks = 1000000;
 
 [[noreturn]] void refuse(const std::string& source, const std::string& expected) {
   throw UsageError(fmt::format("{}: expected {}", source, expected));
@@ -46,8 +48,10 @@ Thresholds thresholds_of(const Json& json, const std::string& source) {
     const auto same = [&text = word](CollectiveKind kind) { return name(kind) == text; };
     const auto kind = std::find_if(kinds.begin(), kinds.end(), same);
     require(kind != kinds.end(), source, fmt::format("a collective, not \"{}\"", word));
-    require(bytes.is_null() || bytes.is_number_unsigned(), source,
-            fmt::format("bytes or null (never) for {}", word));
+    const bool fits = bytes.is_number_unsigned() && bytes.get<std::uint64_t>() <= kMostTunedBytes;
+    require(bytes.is_null() || fits, source,
+            fmt::format("bytes from 0 to {} or null (never) for {}, not {}", kMostTunedBytes, word,
+                        bytes.dump()));
     thresholds.set(*kind, bytes.is_null() ? Thresholds::kNever : bytes.get<std::uint64_t>());
   }
   return thresholds;
@@ -57,8 +61,8 @@ TuningSetup setup_of(const Json& entry, const std::string& source) {
   require(entry.is_object() && entry.contains("device") && entry["device"].is_string(), source,
           "\"device\", a text");
   require(entry.contains("ranks") && entry["ranks"].is_number_integer() && entry["ranks"] > 0 &&
-              entry["ranks"] < 1000000,
-          source, "\"ranks\", a whole number from 1");
+              entry["ranks"] <= kMostTunedRanks,
+          source, fmt::format("\"ranks\", a whole number from 1 to {}", kMostTunedRanks));
   require(entry.contains("several_processes") && entry["several_processes"].is_boolean(), source,
           "\"several_processes\", true or false");
   require(entry.contains("dma_from"), source, "\"dma_from\" with bytes by collective");

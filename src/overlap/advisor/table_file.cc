@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/range.h"
 
 namespace duet {
 namespace {
@@ -70,36 +70,48 @@ Json to_json(const DeviceTable& table) {
           {"besides", list(table.besides)}};
 }
 
-double above_zero(const Json& value) {
-  const auto number = value.get<double>();
-  if (number > 0 && std::isfinite(number)) return number;
-  throw Error(fmt::format("{} is not above 0", number));
+double inside(const Json& value, const std::string& what, const Range& range) {
+  if (value.is_number() && range.has(value.get<double>())) return value.get<double>();
+  throw Error(fmt::format("{} is {}: expected {}", what, value.dump(), range.text()));
+}
+
+constexpr Range kSeconds{1e-9, 1e6, "s"};
+constexpr Range kFactor{1e-3, 1e6, ""};
+
+double seconds(const Json& json, const char* key) {
+  return inside(json.at(key), fmt::format("\"{}\"", key), kSeconds);
+}
+
+double factor(const Json& json, const char* key) {
+  return inside(json.at(key), fmt::format("\"{}\"", key), kFactor);
 }
 
 // JSON's own conversion would take a sign or a fraction without a word.
 template <class Whole>
-Whole whole(const Json& value, std::uint64_t most) {
-  if (value.is_number_unsigned() && value.get<std::uint64_t>() <= most) return value.get<Whole>();
-  throw Error(fmt::format("{} is no whole number from 0 to {}", value.dump(), most));
+Whole whole(const Json& value, std::uint64_t least, std::uint64_t most) {
+  const bool is_whole = value.is_number_unsigned() && value.get<std::uint64_t>() >= least &&
+                        value.get<std::uint64_t>() <= most;
+  if (is_whole) return value.get<Whole>();
+  throw Error(fmt::format("{} is no whole number from {} to {}", value.dump(), least, most));
 }
 
 constexpr std::uint64_t kMostUnits = 1000000;
 constexpr std::uint64_t kMostTableBytes = std::uint64_t{1} << 60;
 
-int units(const Json& value) { return whole<int>(value, kMostUnits); }
-std::uint64_t bytes(const Json& value) { return whole<std::uint64_t>(value, kMostTableBytes); }
+int units(const Json& value) { return whole<int>(value, 0, kMostUnits); }
+std::uint64_t bytes(const Json& value) { return whole<std::uint64_t>(value, 0, kMostTableBytes); }
 
 std::vector<UnitFactor> factors(const Json& json) {
   std::vector<UnitFactor> all;
-  for (const Json& each : json) all.push_back({units(each.at(0)), above_zero(each.at(1))});
+  for (const Json& each : json)
+    all.push_back({units(each.at(0)), inside(each.at(1), "a slowdown", kFactor)});
   const auto rising = [](const UnitFactor& a, const UnitFactor& b) { return a.units >= b.units; };
   if (std::adjacent_find(all.begin(), all.end(), rising) == all.end()) return all;
   throw Error("units do not rise");
 }
 
 GemmEntry gemm(const Json& json) {
-  return {parse_problem(json.at("gemm")), above_zero(json.at("seconds")),
-          factors(json.at("taken"))};
+  return {parse_problem(json.at("gemm")), seconds(json, "seconds"), factors(json.at("taken"))};
 }
 
 CollectiveEntry collective(const Json& json) {
@@ -107,7 +119,7 @@ CollectiveEntry collective(const Json& json) {
   entry.collective = parse_collective(json.at("collective").get<std::string>());
   entry.engine = json.at("engine");
   for (const Json& each : json.at("times")) {
-    entry.times.push_back({bytes(each.at(0)), above_zero(each.at(1))});
+    entry.times.push_back({bytes(each.at(0)), inside(each.at(1), "a time", kSeconds)});
     const auto count = entry.times.size();
     if (count > 1 && entry.times[count - 2].bytes >= entry.times[count - 1].bytes) {
       throw Error("sizes do not rise");
@@ -127,11 +139,11 @@ BesideEntry beside(const Json& json) {
   entry.compute = parse_problem(json.at("gemm"));
   entry.collective = parse_collective(json.at("collective").get<std::string>());
   entry.bytes = bytes(json.at("bytes"));
-  entry.compute_alone = above_zero(json.at("compute_alone"));
-  entry.engine_alone = above_zero(json.at("engine_alone"));
-  entry.together = above_zero(json.at("together"));
-  entry.compute_slowdown = above_zero(json.at("compute_slowdown"));
-  entry.communication_slowdown = above_zero(json.at("communication_slowdown"));
+  entry.compute_alone = seconds(json, "compute_alone");
+  entry.engine_alone = seconds(json, "engine_alone");
+  entry.together = seconds(json, "together");
+  entry.compute_slowdown = factor(json, "compute_slowdown");
+  entry.communication_slowdown = factor(json, "communication_slowdown");
   return entry;
 }
 
@@ -139,7 +151,7 @@ DeviceTable table_of(const Json& json) {
   DeviceTable table;
   table.device = json.at("device");
   table.model = json.at("model");
-  table.ranks = units(json.at("ranks"));
+  table.ranks = whole<int>(json.at("ranks"), 1, kMostUnits);
   table.compute_units = units(json.at("compute_units"));
   table.vendor = json.at("vendor");
   for (const Json& each : json.at("gemms")) table.gemms.push_back(gemm(each));

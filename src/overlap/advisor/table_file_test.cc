@@ -62,11 +62,15 @@ TEST_F(TableFileTest, SaysWhatIsWrong) {
   says(R"({"format": 1})", "tables");
   says(R"({"format": 1, "tables": [{"device": 3}]})", "table 1");
   says(R"({"format": 1, "tables": [{"device": "a", "model": "a", "ranks": -1}]})",
-       "-1 is no whole number");
+       "-1 is no whole number from 1 to 1000000");
   const std::string head =
       R"({"format": 1, "tables": [{"device": "a", "model": "a", "ranks": 2, "compute_units": 8, "vendor": "v",)";
   says(head + R"("gemms": [{"gemm": "64x64x64 bf16 nn", "seconds": 0, "taken": []}]}]})",
-       "not above 0");
+       "\"seconds\" is 0: expected a number of s from 1e-09 to 1000000");
+  says(head + R"("gemms": [{"gemm": "64x64x64 bf16 nn", "seconds": 1e308, "taken": []}]}]})",
+       "\"seconds\" is 1e+308");
+  says(head + R"("gemms": [{"gemm": "64x64x64 bf16 nn", "seconds": 1, "taken": [[8, -1]]}]}]})",
+       "a slowdown is -1: expected a number from 0.001 to 1000000");
   says(head + R"("gemms": [{"gemm": "64x64 bf16 nn", "seconds": 1, "taken": []}]}]})", "64x64");
   EXPECT_THROW(TableFile("").store(round_table()), UsageError);
 }
