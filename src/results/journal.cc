@@ -55,7 +55,7 @@ Record parse_line(std::string_view line) {
   return Record::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
 }
 
-std::string count_text(int processes) {
+std::string count_text(std::int64_t processes) {
   return processes == 1 ? "1 process" : fmt::format("{} processes", processes);
 }
 
@@ -158,10 +158,10 @@ void check_same_devices(const std::string& path, const JournalContents& contents
 
 void check_same_processes(const std::string& path, const JournalContents& contents,
                           const Record& environment) {
-  const int now = environment.value("processes", 1);
+  const auto now = environment.value("processes", std::int64_t{1});
   for (const Record& record : contents.records) {
     if (record["type"] != "environment") continue;
-    const int before = record.value("processes", 1);
+    const auto before = record.value("processes", std::int64_t{1});
     if (before == now) continue;
     throw UsageError(
         fmt::format("--resume: {} is of a run of {}, this run is of {}: expected as many", path,

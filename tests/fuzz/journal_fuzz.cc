@@ -93,6 +93,7 @@ void use(const JournalContents& journal, const JournalContents& whole, bool page
     judge_all(journal, record);
   }
   may_refuse([&] { check_same_devices(journal.name, journal, whole.records.front()); });
+  may_refuse([&] { check_same_processes(journal.name, journal, whole.records.front()); });
   if (page) make_page(journal);
 }
 
