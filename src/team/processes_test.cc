@@ -92,6 +92,22 @@ TEST(LaunchedBy, CountsSrunsTasksHoweverTheyAreConnected) {
   EXPECT_EQ(launched_by().variable, "");
 }
 
+TEST(LaunchPrefix, StartsAsManyProcessesInTheSameWay) {
+  using Variables = std::map<std::string, std::string>;
+  EXPECT_EQ(launch_prefix(), "");
+  const auto prefix = [](const Variables& variables) {
+    const Environment environment(variables);
+    return launch_prefix();
+  };
+  EXPECT_EQ(prefix({{"OMPI_COMM_WORLD_SIZE", "2"}}), "mpirun -n 2 ");
+  EXPECT_EQ(prefix({{"OMPI_COMM_WORLD_SIZE", "1"}}), "");
+  EXPECT_EQ(prefix({{"PMI_SIZE", "4"}}), "mpirun -n 4 ");
+  EXPECT_EQ(prefix({{"SLURM_PROCID", "0"}, {"SLURM_STEP_ID", "0"}, {"SLURM_NTASKS", "8"}}),
+            "srun -n 8 ");
+  EXPECT_EQ(prefix({{"MASTER_ADDR", "node1"}, {"RANK", "1"}, {"WORLD_SIZE", "3"}}),
+            "MASTER_ADDR=node1 WORLD_SIZE=3 RANK=<0 to 2> ");
+}
+
 TEST(Processes, AloneNeedsNoOthers) {
   Processes processes{Launch{}};
   EXPECT_EQ(processes.gather_all("mine", "nobody", 1), std::vector<std::string>{"mine"});
