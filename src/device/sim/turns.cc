@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <new>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -132,15 +133,22 @@ bool SimTurns::give_turn_to_ready() {
   return false;
 }
 
+// Where there is no memory for words of its own it is the first error itself.
+std::exception_ptr SimTurns::error_of_waiting(const Rank& rank) const {
+  try {
+    return std::make_exception_ptr(Error(rank.what + ": another rank failed"));
+  } catch (const std::bad_alloc&) {
+    return failed_;
+  }
+}
+
 // After a failure every other rank leaves its wait, with an error of its own unless what it waits
 // for is there.
 bool SimTurns::give_turn_to_failing() {
   for (std::size_t next = 0; next < ranks_.size(); ++next) {
     Rank& rank = ranks_[next];
     if (!rank.alive) continue;
-    if (!is_ready(rank)) {
-      rank.error = std::make_exception_ptr(Error(rank.what + ": another rank failed"));
-    }
+    if (!is_ready(rank)) rank.error = error_of_waiting(rank);
     turn_ = next;
     rank.wake.notify_one();
     return true;

@@ -48,6 +48,7 @@ class SimTurns : public Turns {
   void hand_on();
   bool give_turn_to_ready();
   bool give_turn_to_failing();
+  std::exception_ptr error_of_waiting(const Rank& rank) const;
   void advance();
   bool is_ready(Rank& rank);
   Rank* most_urgent();
