@@ -41,7 +41,6 @@ ends 300000 info
 
 # From too little for the loader to enough.
 for kib in 60000 90000 120000 160000 220000 300000 450000 700000; do
-  ends "$kib" collective all_reduce --device sim:mi300x-8 -b 64K -e 64K
   ends "$kib" copy --device host:2 --sizes 4M --iterations 3
 done
 finish
