@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "core/error.h"
 #include "core/packing.h"
@@ -16,7 +17,19 @@ namespace {
 constexpr double kDeadline = 120;            // seconds for any wait outside the samples
 constexpr std::uint64_t kGuard = 256;        // bytes before and after each buffer
 constexpr std::size_t kMostEnqueues = 4096;  // that are remembered of a rank
+constexpr int kCheckedCalls = 4;
+constexpr std::uint64_t kFills = kCheckedCalls + 3;  // of a Work; numbered from 1
+constexpr std::uint64_t kMostAside = 64 << 20;       // bytes of results that a rank sets aside
+// A late rank writes so many bytes before its call, in at most so many pieces of work.
+constexpr std::uint64_t kDelayBytes = 64 << 20;
+constexpr std::uint64_t kMostDelays = 32;
 constexpr Fill kPoison{Fill::Kind::constant, 0xDB, 0, DType::fp32};
+
+// Seeds for `calls` fills that no other Work of this process has.
+std::uint64_t fresh_seeds(std::uint64_t calls) {
+  static std::atomic<std::uint64_t> made{1};
+  return made.fetch_add(calls);
+}
 
 Span inner(const CollectiveMemory& memory, std::uint64_t bytes) {
   return memory.span().slice(kGuard, bytes);
@@ -80,21 +93,23 @@ void CollectiveWork::allocate(Rank& rank, Share& own) {
   own.buffers.recv = received < sent ? whole.slice(offset, received) : whole;
 }
 
-Fill CollectiveWork::input(int rank) const {
+// Of a rank's fill of that number. Reduced digits have the seeds of consecutive ranks.
+Fill CollectiveWork::input(int rank, std::uint64_t fills) const {
   Fill fill;
   fill.kind = reduces(collective_.kind) ? Fill::Kind::digits : Fill::Kind::pattern;
-  fill.seed = static_cast<std::uint64_t>(rank) + 1;
+  fill.seed = (known_.first_seed + fills) * static_cast<std::uint64_t>(team_.size()) +
+              static_cast<std::uint64_t>(rank);
   fill.dtype = collective_.dtype;
   fill.ranks = team_.size();
   return fill;
 }
 
 // Poison first: in place, what is sent lies in it.
-void CollectiveWork::fill(Rank& rank, const Share& own, Stream& stream) const {
+void CollectiveWork::fill(Rank& rank, Share& own, Stream& stream) const {
+  ++own.fills;
   stream.fill(own.send_memory->span(), kPoison);
   if (own.recv_memory != nullptr) stream.fill(own.recv_memory->span(), kPoison);
-  if (own.buffers.send.bytes > 0) stream.fill(own.buffers.send, input(rank.index));
-  stream.synchronize(kDeadline);
+  if (own.buffers.send.bytes > 0) stream.fill(own.buffers.send, input(rank.index, own.fills));
 }
 
 void CollectiveWork::prepare(Rank& rank, const Placement& placement) {
@@ -103,6 +118,7 @@ void CollectiveWork::prepare(Rank& rank, const Placement& placement) {
   allocate(rank, own);
   const auto stream = rank.device.make_stream({placement.priority});
   fill(rank, own, *stream);
+  stream->synchronize(kDeadline);
   own.plan = session_.plan(rank, collective_, own.buffers);
   own.enqueues.reserve(kMostEnqueues);
   // Meets as well: no rank may call before the others' buffers are filled.
@@ -134,14 +150,17 @@ bool CollectiveWork::has_contents(const Rank& rank, const Share& own) {
 CollectiveWork::Known CollectiveWork::learn(Rank& rank, const Share& own) const {
   const std::string mine =
       pack({fmt::format("{}", own.plan->wire_bytes()), has_contents(rank, own) ? "contents" : "",
-            own.plan->host_driven() ? "host driven" : "", own.plan->algorithm()});
+            own.plan->host_driven() ? "host driven" : "", own.plan->algorithm(),
+            rank.index == 0 ? std::to_string(fresh_seeds(kFills)) : ""});
   return *rank.team.gather_as<Known>(rank, mine, "the other ranks to have prepared", known_of,
                                      kDeadline);
 }
 
 CollectiveWork::Known CollectiveWork::known_of(const std::vector<std::string>& all) {
   Known known;
-  known.algorithm = unpack(all.front()).at(3);
+  const std::vector<std::string> first = unpack(all.front());
+  known.algorithm = first.at(3);
+  known.first_seed = std::stoull(first.at(4));
   for (const std::string& each : all) {
     const std::vector<std::string> fields = unpack(each);
     const double bytes = std::stod(fields.at(0));
@@ -182,21 +201,68 @@ void CollectiveWork::require_guards(Rank& rank, const CollectiveMemory& memory,
   require(rank, memory.span().slice(kGuard + bytes, kGuard), kPoison, "what lies behind a buffer");
 }
 
-void CollectiveWork::require_results(Rank& rank, const Share& own) const {
+void CollectiveWork::require_results(Rank& rank, const Span& received, std::uint64_t fills) const {
   if (reduces(collective_.kind)) {
-    Fill result = input(0);
+    Fill result = input(0, fills);
     result.kind = Fill::Kind::digits_reduced;
     result.op = collective_.op;
     if (collective_.kind == CollectiveKind::reduce_scatter) {
-      result.offset = own.buffers.recv.bytes * static_cast<std::uint64_t>(rank.index);
+      result.offset = received.bytes * static_cast<std::uint64_t>(rank.index);
     }
-    return require(rank, own.buffers.recv, result, "what it received");
+    return require(rank, received, result, "what it received");
   }
   for (const Move& move : moves(collective_, rank.size)) {
     if (move.to != rank.index) continue;
-    Fill sent = input(move.from);
+    Fill sent = input(move.from, fills);
     sent.offset = move.from_offset;
-    require(rank, own.buffers.recv.slice(move.to_offset, move.bytes), sent, "what it received");
+    require(rank, received.slice(move.to_offset, move.bytes), sent, "what it received");
+  }
+}
+
+void CollectiveWork::require_rest(Rank& rank, const Share& own) const {
+  const std::uint64_t most = std::max(own.buffers.send.bytes, own.buffers.recv.bytes);
+  require_guards(rank, *own.send_memory, in_place_ ? most : own.buffers.send.bytes);
+  if (in_place_) return;
+  require_guards(rank, *own.recv_memory, own.buffers.recv.bytes);
+  require(rank, own.buffers.send, input(rank.index, own.fills), "what it sent");
+}
+
+// Does a call after another, on what that one left, leave the same?
+bool CollectiveWork::repeatable() const {
+  const bool overwrites_input =
+      reduces(collective_.kind) || collective_.kind == CollectiveKind::all_to_all;
+  return !in_place_ || !overwrites_input;
+}
+
+void CollectiveWork::renew(Rank& rank) {
+  if (!verified_ || !repeatable()) return;  // verify() makes calls of its own
+  Share& own = share(rank);
+  const auto stream = rank.device.make_stream();
+  fill(rank, own, *stream);
+  stream->synchronize(kDeadline);
+  own.renewed = true;
+}
+
+void CollectiveWork::call_once(Share& own, Stream& stream) const {
+  if (own.graph == nullptr) return own.plan->enqueue(stream);
+  (own.checked != nullptr ? own.checked : own.graph)->launch(stream);
+}
+
+// Before call 1 one rank is late, before 2 all but one are, before 3 another one is.
+void CollectiveWork::delay(const Rank& rank, const Share& own, int call, Stream& stream) const {
+  const auto turn = static_cast<int>(known_.first_seed % static_cast<std::uint64_t>(rank.size));
+  const bool chosen = rank.index == (turn + call) % rank.size;
+  if (call == 0 || chosen == (call == 2)) return;
+  const Span span = own.send_memory->span();
+  const std::uint64_t times = std::clamp<std::uint64_t>(kDelayBytes / span.bytes, 1, kMostDelays);
+  for (std::uint64_t i = 0; i < times; ++i) stream.fill(span, kPoison);
+}
+
+// For the results of every checked call; none where they are large.
+void CollectiveWork::allocate_aside(Rank& rank, Share& own) const {
+  if (own.buffers.recv.bytes * kCheckedCalls > kMostAside) return;
+  for (int call = 0; call < kCheckedCalls; ++call) {
+    own.aside.push_back(rank.device.allocate(own.buffers.recv.bytes));
   }
 }
 
@@ -206,27 +272,39 @@ std::variant<std::monostate, Skipped> CollectiveWork::verify(Rank& rank) {
     return Skipped{"buffers of this size have no contents on a simulated machine"};
   }
   Share& own = share(rank);
+  if (own.renewed && has_contents(rank, own)) require_results(rank, own.buffers.recv, own.fills);
   const auto stream = rank.device.make_stream();
+  allocate_aside(rank, own);
   rank.team.barrier("the other ranks to have ended", kDeadline);
-  fill(rank, own, *stream);
-  rank.team.barrier("the other ranks to have filled their buffers", kDeadline);
-  if (own.graph == nullptr) {
-    own.plan->enqueue(*stream);
-  } else {
-    (own.checked != nullptr ? own.checked : own.graph)->launch(*stream);
+  own.plan->poison_staging();
+  rank.team.barrier("the other ranks to have poisoned their staging memory", kDeadline);
+  const std::uint64_t first = own.fills + 1;
+  bool has_results = true;
+  for (int call = 0; call < kCheckedCalls; ++call) {
+    delay(rank, own, call, *stream);
+    fill(rank, own, *stream);
+    call_once(own, *stream);
+    if (!own.aside.empty()) {
+      const Span to = own.aside[static_cast<std::size_t>(call)].span();
+      if (to.bytes > 0) stream->copy({to, own.buffers.recv, Executor::kernel, {}});
+      continue;
+    }
+    stream->synchronize(kDeadline);
+    has_results = has_results && has_contents(rank, own);
+    if (has_results) require_results(rank, own.buffers.recv, own.fills);
   }
   stream->synchronize(kDeadline);
-  rank.team.barrier("the other ranks to have called", kDeadline);
-  if (!has_contents(rank, own)) {
+  for (std::size_t call = 0; call < own.aside.size(); ++call) {
+    const Span& span = own.aside[call].span();
+    has_results = has_results && has_contents(rank, own) &&
+                  (span.bytes == 0 || rank.device.has_contents(span));
+    if (has_results) require_results(rank, span, first + call);
+  }
+  if (!has_results) {
     return Skipped{
         "what was sent passed through memory that has no contents on a simulated machine"};
   }
-  require_results(rank, own);
-  const std::uint64_t most = std::max(own.buffers.send.bytes, own.buffers.recv.bytes);
-  require_guards(rank, *own.send_memory, in_place_ ? most : own.buffers.send.bytes);
-  if (in_place_) return {};
-  require_guards(rank, *own.recv_memory, own.buffers.recv.bytes);
-  require(rank, own.buffers.send, input(rank.index), "what it sent");
+  require_rest(rank, own);
   return {};
 }
 
@@ -235,6 +313,7 @@ void CollectiveWork::release(Rank& rank) noexcept {
   own.checked.reset();
   own.graph.reset();
   own.plan.reset();
+  own.aside.clear();
   own.recv_memory.reset();
   own.send_memory.reset();
 }

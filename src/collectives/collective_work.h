@@ -32,9 +32,13 @@ class CollectiveWork : public Work {
   void enqueue(Rank& rank, Stream& stream) override;
   int calls() const override { return graph_.launches > 0 ? graph_.launches * graph_.calls : 1; }
   bool host_driven() const override { return known_.host_driven; }
-  // Fills and poisons anew, has every rank call once more (captured, as many calls as do not change
-  // the result), and checks what it received, that its
-  // input is as it was, and 256 bytes around both buffers.
+  void renew(Rank& rank) override;
+  // Checks what the last iteration left where it had new input, then kCheckedCalls calls more in a
+  // row. Before each its input is filled with new contents and all else poisoned, on the stream;
+  // behind each, also on the stream, its results are set aside, or checked at once where memory for
+  // that would be large. Ranks do not wait for each other between the calls and are late in turn,
+  // so that a call which ends before its data have come, or starts to write while they are still
+  // read, is found. Checked too: that its input is as it was, and 256 bytes around both buffers.
   std::variant<std::monostate, Skipped> verify(Rank& rank) override;
   void release(Rank& rank) noexcept override;
 
@@ -48,10 +52,13 @@ class CollectiveWork : public Work {
   struct Share {                                                 // a local rank's
     std::unique_ptr<CollectiveMemory> send_memory, recv_memory;  // in place: the first is both
     CollectiveBuffers buffers;
+    std::vector<Buffer> aside;             // results of checked calls
     std::unique_ptr<CollectivePlan> plan;  // uses the memory: declared after it, freed before
     std::unique_ptr<Graph> graph;          // of the measured calls; null: not captured
     std::unique_ptr<Graph> checked;  // of the one that is verified, where that is not the same
     std::vector<double> enqueues;    // seconds of the CPU's time
+    std::uint64_t fills = 0;         // of its input, each with a seed of its own
+    bool renewed = false;            // before the last iteration
   };
   // Of all ranks' plans and buffers, also those of other processes.
   struct Known {
@@ -59,6 +66,7 @@ class CollectiveWork : public Work {
     bool has_contents = true;
     bool host_driven = false;
     std::string algorithm;
+    std::uint64_t first_seed = 0;  // of this Work
   };
 
   Share& share(const Rank& rank) { return shares_[static_cast<std::size_t>(rank.local)]; }
@@ -67,10 +75,15 @@ class CollectiveWork : public Work {
   Known learn(Rank& rank, const Share& own) const;
   static Known known_of(const std::vector<std::string>& all);
   void capture_calls(Rank& rank, Share& own, Stream& stream) const;
-  void fill(Rank& rank, const Share& own, Stream& stream) const;
-  Fill input(int rank) const;
+  void fill(Rank& rank, Share& own, Stream& stream) const;
+  bool repeatable() const;
+  Fill input(int rank, std::uint64_t fills) const;
+  void call_once(Share& own, Stream& stream) const;
+  void delay(const Rank& rank, const Share& own, int call, Stream& stream) const;
+  void allocate_aside(Rank& rank, Share& own) const;
   void require(Rank& rank, const Span& span, const Fill& fill, const char* what) const;
-  void require_results(Rank& rank, const Share& own) const;
+  void require_results(Rank& rank, const Span& received, std::uint64_t fills) const;
+  void require_rest(Rank& rank, const Share& own) const;
   void require_guards(Rank& rank, const CollectiveMemory& memory, std::uint64_t bytes) const;
   double least_wire_bytes() const;
 

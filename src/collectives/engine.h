@@ -26,6 +26,9 @@ class CollectivePlan {
   // another rank may hold. All ranks enqueue a session's plans in the same order.
   virtual void enqueue(Stream& stream) = 0;
   virtual std::string algorithm() const { return ""; }  // what was chosen, for the journal
+  // Blocking, while no rank is in a call: overwrites what earlier calls have left in staging memory
+  // of the plan's own, for checks that stale contents must not pass.
+  virtual void poison_staging() {}
   // Bytes that really leave this rank over a wire in one call; 0: not known.
   virtual double wire_bytes() const { return 0; }
   // Does enqueue() block until peers have done their part? The start gate then holds nothing.

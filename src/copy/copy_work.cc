@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
+
 #include "core/error.h"
 
 namespace duet {
@@ -11,6 +13,12 @@ namespace {
 
 constexpr double kDeadline = 120;  // seconds for filling one buffer
 constexpr Fill kPoison{Fill::Kind::constant, 0xDB, 0, DType::fp32};
+
+// Never twice in a process: memory may still hold what an earlier transfer left there.
+std::uint64_t fresh_seed() {
+  static std::atomic<std::uint64_t> made{0};
+  return ++made;
+}
 
 Fill payload(std::uint64_t seed) { return {Fill::Kind::pattern, seed, 0, DType::fp32}; }
 
@@ -21,11 +29,9 @@ CopyWork::CopyWork(Team& team, const CopyShape& shape, std::uint64_t bytes)
 
 CopyWork::CopyWork(Team& team, const CopyShape& shape, const std::vector<Transfer>& list)
     : team_(team), shape_(shape) {
-  std::uint64_t seed = 1;
   for (const Transfer& transfer : list) {
     Lane lane;
     lane.transfer = transfer;
-    lane.seed = seed++;
     lanes_.push_back(std::move(lane));
   }
 }
@@ -42,15 +48,20 @@ Cost CopyWork::cost() const {
   return cost;
 }
 
+void CopyWork::allocate(Lane& lane) {
+  const Transfer& t = lane.transfer;
+  lane.source = team_.device(t.source.rank).allocate(t.bytes, t.source.memory);
+  lane.destination = team_.device(t.destination.rank).allocate(t.bytes, t.destination.memory);
+}
+
 void CopyWork::fill(Lane& lane) {
+  lane.seed = fresh_seed();
   const auto fill_at = [this](const Buffer& buffer, int rank, const Fill& contents) {
     auto stream = team_.device(rank).make_stream();
     stream->fill(buffer.span(), contents);
     stream->synchronize(kDeadline);
   };
   const Transfer& t = lane.transfer;
-  lane.source = team_.device(t.source.rank).allocate(t.bytes, t.source.memory);
-  lane.destination = team_.device(t.destination.rank).allocate(t.bytes, t.destination.memory);
   fill_at(lane.source, t.source.rank, payload(lane.seed));
   fill_at(lane.destination, t.destination.rank, kPoison);
 }
@@ -59,6 +70,7 @@ void CopyWork::prepare(Rank& rank, const Placement& placement) {
   bool first = true;
   for (Lane& lane : lanes_) {
     if (lane.transfer.issuer != rank.index) continue;
+    allocate(lane);
     fill(lane);
     if (first) {
       lane.begin = rank.device.make_event();
@@ -93,6 +105,12 @@ void CopyWork::enqueue(Rank& rank, Stream& stream) {
   }
   for (Lane& lane : lanes_) {
     if (lane.transfer.issuer == rank.index && lane.stream != nullptr) stream.wait(*lane.end);
+  }
+}
+
+void CopyWork::renew(Rank& rank) {
+  for (Lane& lane : lanes_) {
+    if (lane.transfer.issuer == rank.index) fill(lane);
   }
 }
 

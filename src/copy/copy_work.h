@@ -22,6 +22,7 @@ class CopyWork : public Work {
   void prepare(Rank& rank, const Placement& placement) override;
   void enqueue(Rank& rank, Stream& stream) override;
   bool host_driven() const override;
+  void renew(Rank& rank) override;
   std::variant<std::monostate, Skipped> verify(Rank& rank) override;
   void release(Rank& rank) noexcept override;
 
@@ -36,6 +37,7 @@ class CopyWork : public Work {
     std::unique_ptr<Event> begin, end;
   };
 
+  void allocate(Lane& lane);
   void fill(Lane& lane);
 
   Team& team_;

@@ -66,15 +66,24 @@ void GemmWork::prepare(Rank& rank, const Placement& placement) {
   const auto stream = device.make_stream({placement.priority});
   Tuning tuning = tuning_;
   tuning.units = placement.units;
-  const auto seed = static_cast<std::uint64_t>(2 * rank.index + 1);
-  stream->fill(own.a.span(), {Fill::Kind::normal, seed, 0, problem_.dtype});
-  stream->fill(own.b.span(), {Fill::Kind::normal, seed + 1, 0, problem_.dtype});
+  fill_inputs(rank, own, *stream);
   stream->synchronize(kDeadlineSeconds);
   own.plan = engine_.plan(device, problem_, {own.a.span(), own.b.span(), own.c.span()}, tuning);
-  // After the plan: tuning has left products in C.
+  if (rank.index == 0) algorithm_ = own.plan->algorithm();
+}
+
+void GemmWork::fill_inputs(const Rank& rank, Share& own, Stream& stream) const {
+  const auto seed = 2 * (own.fills++ * shares_.size() + static_cast<std::uint64_t>(rank.index)) + 1;
+  stream.fill(own.a.span(), {Fill::Kind::normal, seed, 0, problem_.dtype});
+  stream.fill(own.b.span(), {Fill::Kind::normal, seed + 1, 0, problem_.dtype});
+}
+
+void GemmWork::renew(Rank& rank) {
+  Share& own = share(rank);
+  const auto stream = rank.device.make_stream();
+  fill_inputs(rank, own, *stream);
   stream->fill(own.c.span(), {Fill::Kind::constant, poison(problem_.output), 0, problem_.output});
   stream->synchronize(kDeadlineSeconds);
-  if (rank.index == 0) algorithm_ = own.plan->algorithm();
 }
 
 void GemmWork::enqueue(Rank& rank, Stream& stream) { share(rank).plan->enqueue(stream); }

@@ -21,6 +21,7 @@ class GemmWork : public Work {
   Cost cost() const override;
   void prepare(Rank& rank, const Placement& placement) override;
   void enqueue(Rank& rank, Stream& stream) override;
+  void renew(Rank& rank) override;
   std::variant<std::monostate, Skipped> verify(Rank& rank) override;
   void release(Rank& rank) noexcept override;
 
@@ -30,10 +31,12 @@ class GemmWork : public Work {
  private:
   struct Share {  // a rank's
     Buffer a, b, c;
+    std::uint64_t fills = 0;  // of the inputs, each with seeds of its own
     std::unique_ptr<GemmPlan> plan;  // uses the buffers: declared after them, freed before
   };
 
   Share& share(const Rank& rank) { return shares_.at(static_cast<std::size_t>(rank.index)); }
+  void fill_inputs(const Rank& rank, Share& own, Stream& stream) const;
   void require_written(Device& device, const Span& c) const;
   void require_rows(Device& device, const GemmBuffers& buffers) const;
 

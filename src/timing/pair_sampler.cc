@@ -191,6 +191,11 @@ PairSampling PairSampler::measure(Work& first, const Placement& first_placement,
       sampling.iterations.push_back(run());
     }
     if (after) after([&run] { return Rerun{1, run().together()}; });
+    team_.each([&](Rank& rank) {
+      first.renew(rank);
+      second.renew(rank);
+    });
+    trial.run();
   }
   for (Work* work : {&first, &second}) {
     const std::string unverified = verify(team_, *work);

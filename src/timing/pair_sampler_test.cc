@@ -33,6 +33,7 @@ class Flops : public Work {
     stream.run({"flops", {flop_, DType::fp32, 0, 1}, [this] { ++ran; }});
   }
   bool host_driven() const override { return blocks; }
+  void renew(Rank&) override {}
   std::variant<std::monostate, Skipped> verify(Rank&) override {
     if (fault_ == Fault::verify) throw Mismatch("verify");
     return {};

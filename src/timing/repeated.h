@@ -19,6 +19,7 @@ class Repeated : public Work {
   // The piece's own, not times as many: a sample is of all pieces.
   int calls() const override { return piece_.calls(); }
   bool host_driven() const override { return piece_.host_driven(); }
+  void renew(Rank& rank) override { piece_.renew(rank); }
   std::variant<std::monostate, Skipped> verify(Rank& rank) override { return piece_.verify(rank); }
   void release(Rank& rank) noexcept override { piece_.release(rank); }
 

@@ -23,6 +23,7 @@ class Piece : public Work {
     }
   }
   int calls() const override { return calls_; }
+  void renew(Rank&) override {}
   std::variant<std::monostate, Skipped> verify(Rank&) override { return {}; }
   void release(Rank&) noexcept override { ++released; }
 

@@ -30,13 +30,14 @@ class FragileWork : public Work {
                   if (point_ == Point::body && index == rank_) throw Mismatch("body");
                 }});
   }
+  void renew(Rank&) override { ++renewed; }
   std::variant<std::monostate, Skipped> verify(Rank& rank) override {
     fail(rank, Point::verify);
     return {};
   }
   void release(Rank&) noexcept override { ++released; }
 
-  std::atomic<int> prepared{0}, ran{0}, released{0};
+  std::atomic<int> prepared{0}, ran{0}, renewed{0}, released{0};
 
  private:
   void fail(const Rank& rank, Point here) const {
@@ -66,7 +67,8 @@ TEST_P(SamplerTest, MeasuresAndReleasesEveryRank) {
   EXPECT_TRUE(s.verified);
   EXPECT_EQ(work.prepared, team_.size());
   EXPECT_EQ(work.released, team_.size());
-  EXPECT_EQ(work.ran, team_.size() * (1 + s.warm_ups + static_cast<int>(s.samples.size())));
+  EXPECT_EQ(work.ran, team_.size() * (2 + s.warm_ups + static_cast<int>(s.samples.size())));
+  EXPECT_EQ(work.renewed, team_.size());
 }
 
 TEST_P(SamplerTest, RunsAgainAfterItsSamples) {

@@ -29,8 +29,8 @@ struct Placement {
   int units = 0;  // compute units; 0: all
 };
 
-// Every rank makes the same calls in the same order: prepare, enqueue any number of times, verify,
-// release. Errors end the case.
+// Every rank makes the same calls in the same order: prepare, enqueue any number of times, renew,
+// enqueue once more, verify, release. Errors end the case.
 class Work {
  public:
   virtual ~Work() = default;
@@ -50,6 +50,11 @@ class Work {
   // True if enqueue() may block until the device takes the work, as the vendors' copies of pageable
   // memory do. The start gate then holds nothing: a call that blocks behind it would for ever.
   virtual bool host_driven() const { return false; }
+
+  // Blocking, while no iteration runs: gives every input contents that it never had and poisons every
+  // output, so that verify() passes only if the iteration between the two did the work. Results of
+  // earlier iterations, of another Work in the same memory too, must not pass for its own.
+  virtual void renew(Rank& rank) = 0;
 
   // Checks what the last iteration left, after the stream is idle. Throws Mismatch. Skipped where
   // the machine holds no contents to check.

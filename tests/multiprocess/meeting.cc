@@ -22,6 +22,7 @@ class Counting : public Work {
                   usleep(200u * static_cast<unsigned>(1 + index));
                 }});
   }
+  void renew(Rank&) override {}
   std::variant<std::monostate, Skipped> verify(Rank& rank) override {
     if (fails && rank.index == rank.size - 1) throw Mismatch("a wrong byte");
     return {};

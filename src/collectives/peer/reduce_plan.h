@@ -22,6 +22,7 @@ class ReducePlan : public CollectivePlan {
   ~ReducePlan() override;
 
   void enqueue(Stream& stream) override;
+  void poison_staging() override { staging_.poison(); }
   std::string algorithm() const override;
   double wire_bytes() const override { return wire_bytes_; }
 

@@ -76,6 +76,11 @@ void SpreadPlan::enqueue(Stream& stream) {
   stream.meet(end_);
 }
 
+void SpreadPlan::poison_staging() {
+  first_->poison_staging();
+  if (staged_) staged_->poison_staging();
+}
+
 std::string SpreadPlan::algorithm() const {
   return first_->algorithm() + ", spread by " + (staged_ ? staged_->algorithm() : "pushes");
 }

@@ -23,6 +23,7 @@ class SpreadPlan : public CollectivePlan {
   ~SpreadPlan() override;
 
   void enqueue(Stream& stream) override;
+  void poison_staging() override;
   std::string algorithm() const override;
   double wire_bytes() const override { return wire_bytes_; }
 

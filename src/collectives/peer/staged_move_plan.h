@@ -24,6 +24,7 @@ class StagedMovePlan : public CollectivePlan {
   ~StagedMovePlan() override;
 
   void enqueue(Stream& stream) override;
+  void poison_staging() override { staging_.poison(); }
   std::string algorithm() const override;
   double wire_bytes() const override { return wire_bytes_; }
 

@@ -13,7 +13,8 @@ constexpr std::uint64_t kPage = 64 << 10;
 // instead of 193 GB/s. For large pieces one lane keeps them in better order.
 constexpr std::uint64_t kOneLaneFrom = 32 << 20;
 
-constexpr std::size_t kTurnsFrom = 5;  // pieces; staging.h says why
+constexpr double kPoisonDeadline = 60;  // seconds
+constexpr std::size_t kTurnsFrom = 5;   // pieces; staging.h says why
 
 std::uint64_t whole_pages(std::uint64_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
@@ -37,7 +38,8 @@ bool takes_turns(CopyLanes lanes, std::size_t pieces) {
 }
 
 Staging::Staging(Rank& rank, int slots, std::uint64_t slot_bytes, bool turns)
-    : rank_(rank.index),
+    : device_(rank.device),
+      rank_(rank.index),
       ranks_(rank.size),
       slots_(slots),
       turns_(turns && rank.size > 2),
@@ -62,6 +64,12 @@ std::vector<Flag> Staging::pass_turn(int to) const {
   if (!turns_) return {};
   const int before = (rank_ + ranks_ - 1) % ranks_;
   return {turn(before == to ? (to + ranks_ - 1) % ranks_ : before, to)};
+}
+
+void Staging::poison() {
+  const auto stream = device_.make_stream();
+  stream->fill(own_.span(), {Fill::Kind::constant, 0xDB, 0, DType::fp32});
+  stream->synchronize(kPoisonDeadline);
 }
 
 Span Staging::slot(int owner, int source, int index) const {

@@ -54,6 +54,9 @@ class Staging {
 
   Waiting& waiting() { return words_; }
 
+  // Blocking, while no rank is in a call: overwrites this rank's slots.
+  void poison();
+
  private:
   Flag word(int owner, int row, int index) const {
     return {words_.at(owner, row * slots_ + index)};
@@ -61,6 +64,7 @@ class Staging {
   // At a rank: it may push to `to`.
   Flag turn(int owner, int to) const { return word(owner, 2 * ranks_ + to, 0); }
 
+  Device& device_;
   int rank_, ranks_, slots_;
   bool turns_;
   std::uint64_t slot_bytes_;

@@ -18,7 +18,6 @@ namespace {
 
 constexpr double kPeakDeadline = 120;  // seconds for filling one buffer, or for one copy
 constexpr int kTries = 2;              // of a loop; the faster one counts
-constexpr Fill kPayload{Fill::Kind::pattern, 1, 0, DType::fp32};
 constexpr Fill kPeakPoison{Fill::Kind::constant, 0xDB, 0, DType::fp32};
 
 #define DUET_COPY_LOOP(NAME, TARGET, VECTOR, LOAD, STORE)                                        \
@@ -75,7 +74,7 @@ void CopyPeakWork::prepare(Rank& rank, const Placement&) {
   source_ = rank.device.allocate(bytes_);
   destination_ = rank.device.allocate(bytes_);
   auto stream = rank.device.make_stream();
-  stream->fill(source_.span(), kPayload);
+  stream->fill(source_.span(), payload());
   stream->fill(destination_.span(), kPeakPoison);
   double best = std::numeric_limits<double>::infinity();
   for (const CopyLoop& loop : copy_loops()) {
@@ -86,9 +85,9 @@ void CopyPeakWork::prepare(Rank& rank, const Placement&) {
       loop_ = loop;
     }
   }
-  stream->fill(destination_.span(), kPeakPoison);  // else verify() would see what the tries left
-  stream->synchronize(kPeakDeadline);
 }
+
+Fill CopyPeakWork::payload() const { return {Fill::Kind::pattern, seed_, 0, DType::fp32}; }
 
 double CopyPeakWork::seconds(Device& device, Stream& stream, const CopyLoop& loop) const {
   const auto begin = device.make_event(), end = device.make_event();
@@ -116,8 +115,16 @@ void CopyPeakWork::copy(const CopyLoop& loop) const {
   }
 }
 
+void CopyPeakWork::renew(Rank& rank) {
+  ++seed_;
+  auto stream = rank.device.make_stream();
+  stream->fill(source_.span(), payload());
+  stream->fill(destination_.span(), kPeakPoison);
+  stream->synchronize(kPeakDeadline);
+}
+
 std::variant<std::monostate, Skipped> CopyPeakWork::verify(Rank& rank) {
-  const auto difference = rank.device.check(destination_.span(), kPayload);
+  const auto difference = rank.device.check(destination_.span(), payload());
   if (!difference) return std::monostate{};
   throw Mismatch(fmt::format("{}: {} of {} bytes are wrong, the first at {}", loop_.name,
                              difference->count, bytes_, difference->first_offset));

@@ -33,17 +33,20 @@ class CopyPeakWork : public Work {
   // Tries every loop, and keeps the fastest.
   void prepare(Rank& rank, const Placement& placement) override;
   void enqueue(Rank& rank, Stream& stream) override;
+  void renew(Rank& rank) override;
   std::variant<std::monostate, Skipped> verify(Rank& rank) override;
   void release(Rank& rank) noexcept override;
 
   const CopyLoop& loop() const { return loop_; }  // after prepare()
 
  private:
+  Fill payload() const;
   void copy(const CopyLoop& loop) const;
   double seconds(Device& device, Stream& stream, const CopyLoop& loop) const;
 
   std::uint64_t bytes_;
   int threads_;
+  std::uint64_t seed_ = 1;
   CopyLoop loop_;
   Buffer source_, destination_;
 };

@@ -50,6 +50,7 @@ TEST(CopyPeak, AnUntouchedDestinationIsAMismatch) {
   team.each([](Rank& rank) {
     CopyPeakWork work(1 << 20, 1);
     work.prepare(rank, {});
+    work.renew(rank);
     EXPECT_THROW(work.verify(rank), Mismatch);
     work.release(rank);
   });

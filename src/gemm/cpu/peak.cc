@@ -114,6 +114,8 @@ void PeakWork::enqueue(Rank&, Stream& stream) {
               }});
 }
 
+void PeakWork::renew(Rank&) { got_ = 0; }
+
 std::variant<std::monostate, Skipped> PeakWork::verify(Rank&) {
   // Each product is 1 x 1, and a sum of at most 2^24 of them is exact in fp32.
   const double expected = cost().flop / 2;
