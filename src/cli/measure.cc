@@ -158,7 +158,7 @@ bool keeps_load(const Plan& plan, const OutputFlags& flags) {
 bool speaks(const Plan& plan) { return plan.processes == nullptr || plan.processes->index() == 0; }
 
 // Of a process that does not speak: what changes which calls it makes.
-OutputFlags silent(const OutputFlags& flags) {
+OutputFlags without_output(const OutputFlags& flags) {
   OutputFlags left;
   left.quiet = true;
   left.check = flags.check;
@@ -194,7 +194,7 @@ void add_job(Plan& plan, Machine& machine, Benchmark benchmark, const std::strin
 }
 
 int measure(const Plan& plan, const OutputFlags& asked, const std::vector<std::string>& command) {
-  const OutputFlags flags = speaks(plan) ? asked : silent(asked);
+  const OutputFlags flags = speaks(plan) ? asked : without_output(asked);
   if (plan.jobs.empty()) {
     throw UsageError("nothing to measure: the devices have no case of the kinds that were chosen");
   }

@@ -13,7 +13,7 @@
 namespace duet {
 namespace {
 
-constexpr double kMeetSeconds = 20;
+constexpr double kEndsMeetSeconds = 20;
 
 struct End {
   std::unique_ptr<Processes> processes;
@@ -88,7 +88,7 @@ class BothEnds {
       if (index == 0) told_.set_value(text);
       return heard_.get();
     };
-    end.processes = std::make_unique<Processes>(launch, kMeetSeconds);
+    end.processes = std::make_unique<Processes>(launch, kEndsMeetSeconds);
     end.benchmark = fabric_benchmark(machine, options, stop, *end.processes);
   }
 

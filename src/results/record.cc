@@ -205,8 +205,9 @@ Finished finished_of(const Record& record) {
   if (outcome_of(record) != Outcome::measured) return finished;
   const Record& seconds = field(record, "seconds");
   finished.median_seconds = get<double>(seconds, "median");
-  finished.low_seconds = get<double>(seconds, "ci_low");
-  finished.high_seconds = get<double>(seconds, "ci_high");
+  finished.low_seconds = finished.high_seconds = finished.median_seconds;
+  if (seconds.contains("ci_low")) finished.low_seconds = get<double>(seconds, "ci_low");
+  if (seconds.contains("ci_high")) finished.high_seconds = get<double>(seconds, "ci_high");
   const Record& cost = field(record, "cost");
   finished.cost.flop = get<double>(cost, "flop");
   finished.cost.memory_bytes = get<double>(cost, "memory_bytes");

@@ -46,7 +46,7 @@ void compare_both(const JournalContents& base, const JournalContents& now, bool 
   regressions(cases, 5);
 }
 
-void write_all(const JournalContents& journal) {
+void write_all(const JournalContents& journal, Detail detail) {
   Section section{"copy", "cuda", "8 x Model", {}};
   std::vector<Finished> finished;
   for (const auto& [key, record] : journal.by_case()) {
@@ -55,7 +55,7 @@ void write_all(const JournalContents& journal) {
   }
   copy_curves(finished);
   std::ostringstream out;
-  ConsoleWriter console(out, /*colour=*/true);
+  ConsoleWriter console(out, /*colour=*/true, detail);
   const Section with_metrics{"overlap", "cuda", "8 x Model", {}};
   CsvWriter csv({section, with_metrics}, [&](std::string_view text) { out << text; });
   console.begin(section);
@@ -84,7 +84,7 @@ void judge_all(const JournalContents& journal, const Record& environment) {
 // What Duet does with journals that the reader has accepted. Whatever else takes a journal is
 // called here as well.
 void use(const JournalContents& journal, const JournalContents& whole, bool page) {
-  write_all(journal);
+  for (const Detail detail : {Detail::short_tables, Detail::every_case}) write_all(journal, detail);
   may_refuse([&] { compare_both(journal, whole, /*across=*/false); });
   may_refuse([&] { compare_both(whole, journal, /*across=*/true); });
   for (const Record& record : journal.records) {
