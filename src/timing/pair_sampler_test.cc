@@ -79,7 +79,7 @@ TEST_P(PairSamplerTest, RunsBothOnAllRanksEachTime) {
   ASSERT_EQ(s.iterations.size(), 4u);
   EXPECT_TRUE(s.verified);
   for (const Flops* each : {&first, &second}) {
-    EXPECT_EQ(each->ran, team_.size() * (1 + s.warm_ups + 4));
+    EXPECT_EQ(each->ran, team_.size() * (2 + s.warm_ups + 4));
     EXPECT_EQ(each->released, team_.size());
   }
   for (const PairIteration& one : s.iterations) {

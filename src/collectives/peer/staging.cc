@@ -68,7 +68,7 @@ std::vector<Flag> Staging::pass_turn(int to) const {
 
 void Staging::poison() {
   const auto stream = device_.make_stream();
-  stream->fill(own_.span(), {Fill::Kind::constant, 0xDB, 0, DType::fp32});
+  stream->fill(all_.own().span(), {Fill::Kind::constant, 0xDB, 0, DType::fp32});
   stream->synchronize(kPoisonDeadline);
 }
 
