@@ -31,7 +31,7 @@ class GemmWork : public Work {
  private:
   struct Share {  // a rank's
     Buffer a, b, c;
-    std::uint64_t fills = 0;  // of the inputs, each with seeds of its own
+    std::uint64_t fills = 0;         // of the inputs, each with seeds of its own
     std::unique_ptr<GemmPlan> plan;  // uses the buffers: declared after them, freed before
   };
 

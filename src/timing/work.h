@@ -51,9 +51,10 @@ class Work {
   // memory do. The start gate then holds nothing: a call that blocks behind it would for ever.
   virtual bool host_driven() const { return false; }
 
-  // Blocking, while no iteration runs: gives every input contents that it never had and poisons every
-  // output, so that verify() passes only if the iteration between the two did the work. Results of
-  // earlier iterations, of another Work in the same memory too, must not pass for its own.
+  // Blocking, while no iteration runs: gives every input contents that it never had and poisons
+  // every output, so that verify() passes only if the iteration between the two did the work.
+  // Results of earlier iterations, of another Work in the same memory too, must not pass for its
+  // own.
   virtual void renew(Rank& rank) = 0;
 
   // Checks what the last iteration left, after the stream is idle. Throws Mismatch. Skipped where
