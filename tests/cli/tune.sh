@@ -45,9 +45,9 @@ grep -q 'engine auto: all_gather by kernel below 256 KiB, gather by kernel at ev
 # Damage is said, where it matters.
 echo "$entry{\"all_gather\":-1}}]}" > "$DUET_TUNING"
 auto=(collective all_gather --device host:2 -b 4K -n 1 -w 0 --engine)
-refuses "tuning file $DUET_TUNING, entry 1: expected bytes or null (never) for all_gather" "${auto[@]}" auto
-refuses 'expected bytes or null' "${sim[@]}"
+refuses "tuning file $DUET_TUNING, entry 1: expected bytes from 0 to 1152921504606846976 or null (never) for all_gather, not -1" "${auto[@]}" auto
+refuses 'expected bytes from 0' "${sim[@]}"
 expect_code 0 "${auto[@]}" dma
 expect_code 0 info --device host:2
-grep -q 'expected bytes or null' out || fail "info hides the damage: $(cat out)"
+grep -q 'expected bytes from 0' out || fail "info hides the damage: $(cat out)"
 finish
