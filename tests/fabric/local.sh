@@ -72,7 +72,7 @@ measured 2 send_recv,write --provider tcp --sizes 1M --chunk 1K --window 1
 
 # Several rails over one interface's addresses are several rails.
 if [[ $("$duet" info | grep -c 'tcp;ofi_rxm') -ge 2 ]]; then
-  measured 6 write --rails 2 --sizes 1M --window 1,4 --messages 4
+  measured 6 write --rails 2 --sizes 1M --window 1,4 --messages 4 --verbose
   [[ $(grep -c '"benchmark":"fabric_recommendation"' journal.jsonl) == 2 ]] || fail "recommendation"
   grep -A1 fabric_recommendation out | grep -qE '^ *window +mode +times as fast$' || fail "no mode is recommended"
 fi
@@ -103,13 +103,14 @@ for detour in ipc staged; do
 done
 
 # A link whose speed is known.
-measured 1 write --provider shm --sizes 64K --window 1 --link-gbit 100
+measured 1 write --provider shm --sizes 64K --window 1 --link-gbit 100 --verbose
 grep -q '"percent_of_link"' journal.jsonl || fail "no percent of the link"
 grep -qE '[0-9]+% of link, p50 .*s, p95 .*s, p99 .*s' out || fail "no latencies in the table"
 
 # Resuming measures what is missing only.
 measured 2 write --provider shm --sizes 64K,128K --window 1
-sed -i '$d' journal.jsonl
+last=$(grep -n '"type":"result"' journal.jsonl | tail -1 | cut -d: -f1)
+sed -i "$last,\$d" journal.jsonl
 "$duet" fabric write --provider shm --sizes 64K,128K --window 1 --iterations 3 --warm-up 0 \
   --json journal.jsonl --resume > out 2> err || fail "resume: exit $?"
 grep -q "2 cases: 2 measured (1 by the earlier run)" out || fail "resume"
@@ -130,9 +131,9 @@ refused() {
   timeout 10 "$duet" fabric "$@" > out 2> err || code=$?
   [[ $code == 2 && $(wc -l < err) == 1 ]] && grep -q -- "$text" err || fail "$*: exit $code, expected '$text'"
 }
-refused "--nodes: .* from 2 to 256" all_to_all --nodes 100000
-refused "--window: .* from 1 to" write --window 2000000000 --sizes 1
-refused "--messages: .* from 1 to" write --messages 2147483647 --sizes 1
+refused "--nodes 100000: .* from 2 to 256" all_to_all --nodes 100000
+refused "--window 2000000000: .* from 1 to" write --window 2000000000 --sizes 1
+refused "--messages 2147483647: .* from 1 to" write --messages 2147483647 --sizes 1
 refused "a proxy (--issue) posts write" read --issue blocking
 refused "send_recv goes both ways" send_recv --direction two-way
 refused "--issue: expected without all_to_all" all_to_all --issue blocking

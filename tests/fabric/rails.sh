@@ -86,7 +86,7 @@ start() {
   local namespace=$1 rank=$2
   shift 2
   ip netns exec "$namespace" env MASTER_ADDR=10.77.9.1 MASTER_PORT="$meeting_port" RANK="$rank" \
-    WORLD_SIZE=2 timeout 100 "$duet" fabric "$@" > "out.$rank" 2> "err.$rank" &
+    WORLD_SIZE=2 timeout 100 "$duet" fabric --verbose "$@" > "out.$rank" 2> "err.$rank" &
   pids[rank]=$!
 }
 
