@@ -141,7 +141,8 @@ for processes in 2 3; do
   [[ $(grep -c '"type":"environment"' $journal) == 1 ]] || fail "one environment"
   [[ $(grep -c '"verified":true' $journal) == 6 ]] || fail "each case once, verified"
   [[ $(grep -c "\"ranks\":$processes" $journal) == 6 ]] || fail "all ranks"
-  sed -i '$d' $journal
+  last=$(grep -n '"type":"result"' "$journal" | tail -1 | cut -d: -f1)
+  sed -i "$last,\$d" "$journal"
   many $processes "${short[@]}" --json $journal --resume || fail "resume"
   says out.0 "6 cases: 6 measured (5 by the earlier run)"
 done
