@@ -16,18 +16,18 @@ reaches "256 KiB, window 8" 95 101 \
   ends write --rail-mode single --sizes 256K --window 8 --messages 64 --iterations 5
 
 # One message at a time leaves the rail idle while its end is told, eight do not. Here a message of
-# 256 KiB takes 150 times as long as the telling; at 100 Gbit/s it takes as long as one of 2.6 KB here.
+# 256 KiB takes 150 times as long as the telling; at 100 Gbit/s it takes as long as one of 2.6 KB here; of 1 KiB a fast CPU still fills the rail.
 windows() {
   rm -f table.csv
-  ends write --rail-mode single --sizes 1K --window 1,8 --messages 512 --iterations 9 ||
+  ends write --rail-mode single --sizes 256 --window 1,8 --messages 2048 --iterations 9 ||
     fail "windows: ended with another code than 0"
   local one eight
   one=$(rate table.csv percent_of_link 1)
   eight=$(rate table.csv percent_of_link 2)
-  echo "1 KiB: window 1 $one%, window 8 $eight% of the link"
+  echo "256 B: window 1 $one%, window 8 $eight% of the link"
   holds "$eight >= 1.2 * $one"
 }
-eventually "1 KiB: expected 1.2 times as much with a window of 8" windows
+eventually "256 B: expected 1.2 times as much with a window of 8" windows
 
 # A proxy that posts for producers, percent of the links: posted WAY SIZE MESSAGES ITERATIONS.
 posted() {
