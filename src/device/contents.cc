@@ -71,6 +71,7 @@ Difference compare_digits(const Fill& fill, const std::byte* data, std::size_t o
 }  // namespace
 
 void write_fill(const Fill& fill, std::byte* data, std::size_t offset, std::size_t bytes) {
+  if (bytes == 0) return;
   switch (fill.kind) {
     case Fill::Kind::pattern:
       return write_pattern(fill.seed, data, fill.offset + offset, bytes);
