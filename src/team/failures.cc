@@ -1,4 +1,4 @@
-// Callbacks, and the first reason.
+// The first reason, and who is told of it.
 #include "team/failures.h"
 
 #include <utility>
@@ -6,17 +6,10 @@
 namespace duet {
 
 int Failures::on_failure(std::function<void(const std::string&)> tell) {
-  const std::lock_guard<std::mutex> telling(telling_);
-  const std::string reason = failure();
-  if (!reason.empty()) tell(reason);
-  callbacks_.emplace(++callbacks_made_, std::move(tell));
-  return callbacks_made_;
+  return callbacks_.add(std::move(tell), [this] { return failure(); });
 }
 
-void Failures::forget(int number) {
-  const std::lock_guard<std::mutex> telling(telling_);
-  callbacks_.erase(number);
-}
+void Failures::forget(int number) { callbacks_.remove(number); }
 
 std::string Failures::failure() const {
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -35,8 +28,7 @@ void Failures::fail(int rank, const std::string& reason) {
     rank_ = rank;
     reason_ = reason;
   }
-  const std::lock_guard<std::mutex> telling(telling_);
-  for (const auto& [number, callback] : callbacks_) callback(reason);
+  callbacks_.call(reason);
 }
 
 void Failures::clear() {

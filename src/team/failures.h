@@ -2,9 +2,10 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <mutex>
 #include <string>
+
+#include "team/failure_callbacks.h"
 
 namespace duet {
 
@@ -21,11 +22,9 @@ class Failures {
   void clear();
 
  private:
-  std::mutex telling_;  // held while a callback runs
-  std::map<int, std::function<void(const std::string&)>> callbacks_;
-  int callbacks_made_ = 0;
-  int rank_ = -1;             // guarded as what follows
+  FailureCallbacks callbacks_;
   mutable std::mutex mutex_;  // guards what follows
+  int rank_ = -1;
   std::string reason_;
 };
 

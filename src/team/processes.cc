@@ -215,17 +215,10 @@ void Processes::begin_epoch() {
 }
 
 int Processes::on_failure(std::function<void(const std::string&)> tell) {
-  const std::lock_guard<std::mutex> telling(telling_);
-  const std::string reason = failure();
-  if (!reason.empty()) tell(reason);
-  callbacks_.emplace(++callbacks_made_, std::move(tell));
-  return callbacks_made_;
+  return callbacks_.add(std::move(tell), [this] { return failure(); });
 }
 
-void Processes::forget(int number) {
-  const std::lock_guard<std::mutex> telling(telling_);
-  callbacks_.erase(number);
-}
+void Processes::forget(int number) { callbacks_.remove(number); }
 
 std::string Processes::failure() const {
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -308,9 +301,6 @@ void Processes::take(const Frame& frame) {
   if (!reason.empty()) tell(reason);
 }
 
-void Processes::tell(const std::string& reason) {
-  const std::lock_guard<std::mutex> telling(telling_);
-  for (const auto& [number, callback] : callbacks_) callback(reason);
-}
+void Processes::tell(const std::string& reason) { callbacks_.call(reason); }
 
 }  // namespace duet

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "team/failure_callbacks.h"
 #include "team/launch.h"
 #include "team/socket.h"
 
@@ -138,9 +139,7 @@ class Processes {
   bool lost_ = false;    // and process 0 had not said that it would
   bool died_ = false;    // somebody ended so
 
-  std::mutex telling_;  // held while a callback runs
-  std::map<int, std::function<void(const std::string&)>> callbacks_;
-  int callbacks_made_ = 0;
+  FailureCallbacks callbacks_;
 };
 
 }  // namespace duet
