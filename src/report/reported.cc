@@ -1,6 +1,7 @@
 // Reading what studies report.
 #include <nlohmann/json.hpp>
 
+#include "core/device_ranges.h"
 #include "core/toml_table.h"
 #include "report/data.h"
 
@@ -8,7 +9,6 @@ namespace duet {
 namespace {
 
 constexpr int kMostElements = 1 << 30;
-constexpr Range kTflops{0.1, 1e6, "TFLOP/s"};
 
 Record row_of(TomlTable row) {
   Record json = {{"device", row.text("device")}, {"dtype", row.text("dtype")}};
@@ -16,7 +16,7 @@ Record row_of(TomlTable row) {
   if (row.has("m")) {
     for (const char* axis : {"m", "n", "k"}) json[axis] = row.count(axis, 1, kMostElements);
   }
-  json["tflops"] = row.number("tflops", kTflops);
+  json["tflops"] = row.number("tflops", kTflopsRange);
   json["source"] = row.text("source");
   row.finish();
   return json;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/device_ranges.h"
 #include "core/toml_table.h"
 #include "core/units.h"
 
@@ -10,16 +11,8 @@ namespace duet {
 namespace {
 
 // What a maker may promise.
-constexpr Range kShare{1e-3, 1, ""};
-constexpr Range kGbPerS{0.1, 1e6, "GB/s"};
-constexpr Range kTflops{0.1, 1e6, "TFLOP/s"};
-constexpr Range kMicroseconds{0, 1e5, "us"};
-constexpr Range kWatts{1, 1e6, "W"};
-constexpr Range kMemoryGib{0.0625, 1e6, "GiB"};
 constexpr Range kCacheMib{0.01, 1e6, "MiB"};
 constexpr Range kFromBytes{0, 1e15, "bytes"};
-constexpr int kMostUnits = 100000;
-constexpr int kMostLinks = 1024;
 constexpr int kMostRanks = 1000000;
 constexpr double kMiB = 1 << 20;
 
@@ -28,7 +21,7 @@ LinkPromise read_link(TomlTable table) {
   link.kind = table.text("kind");
   link.mesh = table.word("topology", {"switch", "mesh"}) == "mesh";
   link.count = table.count("count", 1, kMostLinks);
-  link.gb_per_s = table.number("gb_per_s", kGbPerS);
+  link.gb_per_s = table.number("gb_per_s", kGbPerSRange);
   table.finish();
   return link;
 }
@@ -44,8 +37,8 @@ CopyRule read_rule(TomlTable table) {
   rule.pattern = word("pattern", {"pair", "all_pairs"});
   rule.memory = word("memory", {"pinned", "pageable"});
   if (table.has("bidirectional")) rule.bidirectional = table.truth("bidirectional");
-  rule.efficiency = table.number("efficiency", kShare);
-  if (table.has("latency_us")) rule.latency_us = table.number("latency_us", kMicroseconds);
+  rule.efficiency = table.number("efficiency", kShareRange);
+  if (table.has("latency_us")) rule.latency_us = table.number("latency_us", kMicrosecondsRange);
   if (table.has("from_bytes")) rule.from_bytes = table.bytes("from_bytes", 1, kFromBytes);
   table.finish();
   return rule;
@@ -57,36 +50,36 @@ CollectiveRule read_collective(TomlTable table) {
   if (table.has("engines")) rule.engines = table.texts("engines");
   if (table.has("most_ranks")) rule.most_ranks = table.count("most_ranks", 2, kMostRanks);
   if (table.has("in_place")) rule.in_place = table.truth("in_place");
-  rule.efficiency = table.number("efficiency", kShare);
-  if (table.has("latency_us")) rule.latency_us = table.number("latency_us", kMicroseconds);
+  rule.efficiency = table.number("efficiency", kShareRange);
+  if (table.has("latency_us")) rule.latency_us = table.number("latency_us", kMicrosecondsRange);
   rule.from_bytes = table.bytes("from_bytes", 1, kFromBytes);
   table.finish();
   return rule;
 }
 
 void read_compute(Promise& promise, TomlTable table) {
-  promise.tflops = table.table("tflops").by_dtype(kTflops, 1);
+  promise.tflops = table.table("tflops").by_dtype(kTflopsRange, 1);
   if (table.has("efficiency")) {
-    promise.efficiency = table.table("efficiency").by_dtype(kShare, 1);
+    promise.efficiency = table.table("efficiency").by_dtype(kShareRange, 1);
   }
   table.finish();
 }
 
 void read_memory(Promise& promise, TomlTable table) {
-  table.bytes("gib", kMiB * 1024, kMemoryGib);
-  promise.memory_gb_per_s = table.number("gb_per_s", kGbPerS);
+  table.bytes("gib", kMiB * 1024, kMemoryGibRange);
+  promise.memory_gb_per_s = table.number("gb_per_s", kGbPerSRange);
   if (table.has("cache_mib")) promise.cache_bytes = table.bytes("cache_mib", kMiB, kCacheMib);
   table.finish();
 }
 
 void read_host_link(Promise& promise, TomlTable table) {
   promise.host_link = table.text("kind");
-  promise.host_link_gb_per_s = table.number("gb_per_s", kGbPerS);
+  promise.host_link_gb_per_s = table.number("gb_per_s", kGbPerSRange);
   table.finish();
 }
 
 double read_power(TomlTable table) {
-  const double watts = table.number("watts", kWatts);
+  const double watts = table.number("watts", kWattsRange);
   table.finish();
   return watts;
 }

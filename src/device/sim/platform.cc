@@ -9,6 +9,7 @@
 #include <sstream>
 #include <tuple>
 
+#include "core/device_ranges.h"
 #include "core/error.h"
 #include "core/suggestion.h"
 #include "core/toml_table.h"
@@ -22,35 +23,25 @@ constexpr double kMicro = 1e-6;
 constexpr double kMiB = 1024.0 * 1024.0;
 constexpr double kGiB = 1024.0 * kMiB;
 
-// What machines have, or may have for a long while. Figures far beyond would make virtual time
-// stand still, or run past every deadline.
-constexpr Range kShare{1e-3, 1, ""};
 constexpr Range kMultiple{0.01, 1e4, ""};
 constexpr Range kSlope{0, 100, ""};
-constexpr Range kMicroseconds{0, 1e5, "us"};
 constexpr Range kPollMicroseconds{0.1, 1000, "us"};
-constexpr Range kGbPerS{0.1, 1e6, "GB/s"};
-constexpr Range kTflops{0.1, 1e6, "TFLOP/s"};
-constexpr Range kMemoryGib{0.0625, 1e6, "GiB"};
 constexpr Range kCacheMib{0, 1e6, "MiB"};
-constexpr Range kWatts{1, 1e6, "W"};
 constexpr Range kJoulesPerGb{0, 1000, "J/GB"};
 
-constexpr int kMostUnits = 100000;
 constexpr int kMostThreads = 65536;  // of a compute unit, and of blocks of a launch
 constexpr int kMostBlock = 1024;     // threads
 constexpr int kMostTile = 65536;     // elements
 constexpr int kMostEngines = 1024;
 constexpr int kMostPriorities = 64;
-constexpr int kMostLinks = 1024;
 constexpr int kMostNodeDevices = 1024;
 constexpr int kMostDevices = 8192;  // of all nodes: each is a thread
 
 GemmModel read_gemm(TomlTable table) {
   GemmModel gemm;
   std::tie(gemm.tile_m, gemm.tile_n) = table.pair("tile", kMostTile);
-  gemm.workgroup_seconds = kMicro * table.number("workgroup_us", kMicroseconds);
-  gemm.efficiency = table.table("efficiency").by_dtype(kShare, 1);
+  gemm.workgroup_seconds = kMicro * table.number("workgroup_us", kMicrosecondsRange);
+  gemm.efficiency = table.table("efficiency").by_dtype(kShareRange, 1);
   gemm.traffic = table.number("traffic", kMultiple);
   for (TomlTable shape : table.tables("shape")) {
     gemm.shape_traffic[shape.text("size")] = shape.number("traffic", kMultiple);
@@ -66,8 +57,8 @@ GemmModel read_gemm(TomlTable table) {
 DmaModel read_dma(TomlTable table) {
   DmaModel dma;
   dma.engines = table.count("engines", 1, kMostEngines);
-  dma.engine_rate = kGiga * table.number("engine_gb_per_s", kGbPerS);
-  dma.latency = kMicro * table.number("latency_us", kMicroseconds);
+  dma.engine_rate = kGiga * table.number("engine_gb_per_s", kGbPerSRange);
+  dma.latency = kMicro * table.number("latency_us", kMicrosecondsRange);
   dma.load_slope = table.number("load_slope", kSlope);
   table.finish();
   return dma;
@@ -75,8 +66,8 @@ DmaModel read_dma(TomlTable table) {
 
 KernelModel read_kernel(TomlTable table) {
   KernelModel kernel;
-  kernel.launch = kMicro * table.number("launch_us", kMicroseconds);
-  kernel.unit_copy_rate = kGiga * table.number("unit_copy_gb_per_s", kGbPerS);
+  kernel.launch = kMicro * table.number("launch_us", kMicrosecondsRange);
+  kernel.unit_copy_rate = kGiga * table.number("unit_copy_gb_per_s", kGbPerSRange);
   kernel.load_slope = table.number("load_slope", kSlope);
   kernel.unit_threads = table.count("unit_threads", 1, kMostThreads);
   kernel.copy_grid = table.count("copy_grid", 1, kMostThreads);
@@ -87,8 +78,8 @@ KernelModel read_kernel(TomlTable table) {
 
 PowerModel read_power(TomlTable table) {
   PowerModel power;
-  power.watts = table.number("watts", kWatts);
-  power.gemm_frequency = table.number("gemm_frequency", kShare);
+  power.watts = table.number("watts", kWattsRange);
+  power.gemm_frequency = table.number("gemm_frequency", kShareRange);
   power.dma_joules = table.number("dma_joules_per_gb", kJoulesPerGb) / kGiga;
   power.kernel_joules = table.number("kernel_joules_per_gb", kJoulesPerGb) / kGiga;
   table.finish();
@@ -104,14 +95,15 @@ DeviceModel read_device(TomlTable table) {
                         ? DispatchOrder::mixed
                         : DispatchOrder::in_order;
   device.priorities = table.count("priorities", 1, kMostPriorities);
-  device.memory_bytes = static_cast<std::uint64_t>(table.bytes("memory_gib", kGiB, kMemoryGib));
+  device.memory_bytes =
+      static_cast<std::uint64_t>(table.bytes("memory_gib", kGiB, kMemoryGibRange));
   device.cache_bytes = static_cast<std::uint64_t>(table.bytes("cache_mib", kMiB, kCacheMib));
-  device.memory_rate = kGiga * table.number("memory_gb_per_s", kGbPerS);
-  device.memory_efficiency = table.number("memory_efficiency", kShare);
-  device.unit_memory_rate = kGiga * table.number("unit_memory_gb_per_s", kGbPerS);
-  device.signal_latency = kMicro * table.number("signal_us", kMicroseconds);
-  device.wait_latency = kMicro * table.number("wait_us", kMicroseconds);
-  device.peak = table.table("peak_tflops").by_dtype(kTflops, kTera);
+  device.memory_rate = kGiga * table.number("memory_gb_per_s", kGbPerSRange);
+  device.memory_efficiency = table.number("memory_efficiency", kShareRange);
+  device.unit_memory_rate = kGiga * table.number("unit_memory_gb_per_s", kGbPerSRange);
+  device.signal_latency = kMicro * table.number("signal_us", kMicrosecondsRange);
+  device.wait_latency = kMicro * table.number("wait_us", kMicrosecondsRange);
+  device.peak = table.table("peak_tflops").by_dtype(kTflopsRange, kTera);
   device.gemm = read_gemm(table.table("gemm"));
   device.dma = read_dma(table.table("dma"));
   device.kernel = read_kernel(table.table("kernel"));
@@ -131,9 +123,9 @@ LinkModel read_link(TomlTable table) {
   link.topology = topology == "mesh" ? Topology::mesh : Topology::switched;
   link.kind = table.text("kind");
   link.count = table.count("count", 1, kMostLinks);
-  link.raw_rate = kGiga * table.number("raw_gb_per_s", kGbPerS);
+  link.raw_rate = kGiga * table.number("raw_gb_per_s", kGbPerSRange);
   const auto arriving = [&](const char* key) {
-    const double rate = kGiga * table.number(key, kGbPerS);
+    const double rate = kGiga * table.number(key, kGbPerSRange);
     if (rate > link.raw_rate) table.fail(key, "at most raw_gb_per_s");
     return rate;
   };
@@ -141,22 +133,22 @@ LinkModel read_link(TomlTable table) {
   link.dma_pull_rate = arriving("dma_pull_gb_per_s");
   link.kernel_push_rate = arriving("kernel_push_gb_per_s");
   link.kernel_pull_rate = arriving("kernel_pull_gb_per_s");
-  link.latency = kMicro * table.number("latency_us", kMicroseconds);
+  link.latency = kMicro * table.number("latency_us", kMicrosecondsRange);
   table.finish();
   return link;
 }
 
 HostModel read_host(TomlTable table) {
   HostModel host;
-  host.memory_bytes = static_cast<std::uint64_t>(table.bytes("memory_gib", kGiB, kMemoryGib));
-  host.copy_rate = kGiga * table.number("copy_gb_per_s", kGbPerS);
-  host.copy_latency = kMicro * table.number("copy_us", kMicroseconds);
+  host.memory_bytes = static_cast<std::uint64_t>(table.bytes("memory_gib", kGiB, kMemoryGibRange));
+  host.copy_rate = kGiga * table.number("copy_gb_per_s", kGbPerSRange);
+  host.copy_latency = kMicro * table.number("copy_us", kMicrosecondsRange);
   host.poll_seconds = kMicro * table.number("poll_us", kPollMicroseconds);
   host.link_kind = table.text("link_kind");
-  host.link_raw_rate = kGiga * table.number("link_raw_gb_per_s", kGbPerS);
-  host.pinned_rate = kGiga * table.number("pinned_gb_per_s", kGbPerS);
-  host.pageable_rate = kGiga * table.number("pageable_gb_per_s", kGbPerS);
-  host.link_latency = kMicro * table.number("link_us", kMicroseconds);
+  host.link_raw_rate = kGiga * table.number("link_raw_gb_per_s", kGbPerSRange);
+  host.pinned_rate = kGiga * table.number("pinned_gb_per_s", kGbPerSRange);
+  host.pageable_rate = kGiga * table.number("pageable_gb_per_s", kGbPerSRange);
+  host.link_latency = kMicro * table.number("link_us", kMicrosecondsRange);
   table.finish();
   return host;
 }
@@ -165,9 +157,9 @@ NetworkModel read_network(TomlTable table) {
   NetworkModel network;
   network.kind = table.text("kind");
   network.rails = table.count("rails", 1, kMostLinks);
-  network.rail_rate = kGiga * table.number("rail_gb_per_s", kGbPerS);
-  network.efficiency = table.number("efficiency", kShare);
-  network.latency = kMicro * table.number("latency_us", kMicroseconds);
+  network.rail_rate = kGiga * table.number("rail_gb_per_s", kGbPerSRange);
+  network.efficiency = table.number("efficiency", kShareRange);
+  network.latency = kMicro * table.number("latency_us", kMicrosecondsRange);
   table.finish();
   return network;
 }
@@ -175,7 +167,7 @@ NetworkModel read_network(TomlTable table) {
 LibraryKernel read_library_kernel(TomlTable table) {
   LibraryKernel kernel;
   kernel.units = table.count("units", 1, kMostUnits);
-  kernel.unit_copy_rate = kGiga * table.number("unit_copy_gb_per_s", kGbPerS);
+  kernel.unit_copy_rate = kGiga * table.number("unit_copy_gb_per_s", kGbPerSRange);
   kernel.memory = table.number("memory", kMultiple);
   table.finish();
   return kernel;
@@ -186,13 +178,13 @@ LibraryModel read_library(TomlTable table) {
   library.name = table.text("name");
   library.all_gather = read_library_kernel(table.table("all_gather"));
   library.all_to_all = read_library_kernel(table.table("all_to_all"));
-  library.latency = kMicro * table.number("latency_us", kMicroseconds);
-  library.link_share = table.number("link_share", kShare);
+  library.latency = kMicro * table.number("latency_us", kMicrosecondsRange);
+  library.link_share = table.number("link_share", kShareRange);
   library.ramp_bytes = table.bytes("ramp_mib", kMiB, kCacheMib);
-  library.step_latency = kMicro * table.number("step_us", kMicroseconds);
+  library.step_latency = kMicro * table.number("step_us", kMicrosecondsRange);
   library.reduce_links = table.number("reduce_links", kMultiple);
-  library.reduce_network = table.number("reduce_network", kShare);
-  library.network_share = table.number("network_share", kShare);
+  library.reduce_network = table.number("reduce_network", kShareRange);
+  library.network_share = table.number("network_share", kShareRange);
   table.finish();
   return library;
 }
