@@ -11,6 +11,7 @@
 #include "core/units.h"
 #include "results/rates.h"
 #include "results/writers/crossover_text.h"
+#include "results/writers/missing_lines.h"
 #include "results/writers/pivot.h"
 #include "results/writers/short_table.h"
 

@@ -22,7 +22,6 @@ using Words = std::vector<std::string>;
 
 constexpr const char* kIndentOfTable = "  ";
 constexpr std::size_t kMostSizes = 6;      // beside each other
-constexpr std::size_t kMostReasons = 6;    // lines of missing_lines()
 constexpr std::size_t kShortestCell = 10;  // what a long cell may be cut to
 
 struct Figure {
@@ -376,49 +375,6 @@ std::string short_table(const std::string& benchmark, const std::vector<Record>&
   if (!pairs.empty())
     text += pair_lines(pairs) + "  the matrix of all pairs: --verbose or --report\n";
   return text == "\n" ? "" : text;
-}
-
-std::string without_numbers(const std::string& text) {
-  std::string out;
-  bool in_number = false;
-  for (const char c : text) {
-    const bool digit = c >= '0' && c <= '9';
-    if (!digit) out += c;
-    if (digit && !in_number) out += "...";
-    in_number = digit;
-  }
-  return out;
-}
-
-std::string missing_lines(const std::vector<Record>& results) {
-  struct Reason {
-    std::string word, text, first;
-    int count = 0;
-  };
-  Words keys;
-  std::vector<Reason> reasons;
-  for (const Record& record : results) {
-    const Outcome outcome = outcome_of(record);
-    if (outcome == Outcome::measured || outcome == Outcome::derived) continue;
-    const std::string word = outcome == Outcome::wrong ? "WRONG" : name(outcome);
-    const std::string text = reason_of(record);
-    const std::size_t at = index_of_word(keys, word + without_numbers(text));
-    const CaseId id = case_of(record);
-    if (at == reasons.size()) reasons.push_back({word, text, id.engine + " " + case_text(id), 0});
-    ++reasons[at].count;
-    if (reasons[at].text != text) reasons[at].text = without_numbers(text);
-  }
-  std::string text;
-  for (std::size_t i = 0; i < std::min(reasons.size(), kMostReasons); ++i) {
-    const Reason& each = reasons[i];
-    text +=
-        fmt::format("  {} {} {}{}: {}\n", each.count, each.count == 1 ? "case" : "cases", each.word,
-                    each.word == "skipped" ? "" : " (" + each.first + ")", each.text);
-  }
-  if (reasons.size() > kMostReasons) {
-    text += fmt::format("  and {} reasons more: --verbose\n", reasons.size() - kMostReasons);
-  }
-  return text;
 }
 
 }  // namespace duet

@@ -17,11 +17,4 @@ inline constexpr std::size_t kShortRows = 30;
 // shown, evenly spread from the first to the last.
 std::string short_table(const std::string& benchmark, const std::vector<Record>& results);
 
-// The cases that have no figure, a line a reason: "12 cases skipped: REASON"; reasons that differ
-// in numbers alone are one. At most a few lines.
-std::string missing_lines(const std::vector<Record>& results);
-
-// `text` with "..." for each number in it.
-std::string without_numbers(const std::string& text);
-
 }  // namespace duet

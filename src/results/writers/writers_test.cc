@@ -8,6 +8,7 @@
 #include "results/writers/console.h"
 #include "results/writers/crossover_text.h"
 #include "results/writers/csv.h"
+#include "results/writers/missing_lines.h"
 #include "results/writers/progress.h"
 #include "results/writers/short_table.h"
 
