@@ -14,9 +14,10 @@ namespace duet {
 
 // A ceiling that was measured on a device, by a gemm_peak or a copy_peak.
 struct MeasuredPeak {
-  double usual = 0;    // of the median
-  double fastest = 0;  // of the fastest sample
-  double bytes = 0;    // that the copy peak moved; 0: of a gemm_peak
+  double usual = 0;       // of the median
+  double fastest = 0;     // of the fastest sample
+  double bytes = 0;       // that the copy peak moved; 0: of a gemm_peak
+  bool by_tiles = false;  // a gemm_peak of AMX
 };
 struct MeasuredPeaks {
   std::map<std::string, MeasuredPeak> tflops;    // by dtype

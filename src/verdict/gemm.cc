@@ -14,6 +14,7 @@ constexpr double kWaves = 2;           // of the smallest tiles; with fewer, lib
 constexpr double kShortest = 30e-6;    // seconds; shorter works are launch latency
 constexpr double kMemoryShare = 0.80;  // of the promised bandwidth, what a streaming kernel gets
 constexpr double kCpuShare = 0.72;  // of the measured peak; docs/results/epyc-2-cores: 0.67 to 0.95
+constexpr double kAmxShare = 0.15;  // of that of AMX; docs/results/xeon-2-cores: 0.17 to 0.28
 constexpr double kCpuSmallest = 1024;  // of M, N and K
 
 // What libraries cut C into, and the share of their large tile's rate that each reaches (an
@@ -80,11 +81,12 @@ Expectation on_cpu(const Record& record, const Site& site) {
     expectation.unknown = "the shape is small: packing and threads decide, not the units";
     return expectation;
   }
-  expectation.expected = kCpuShare * peak->second.fastest;
+  const double share = peak->second.by_tiles ? kAmxShare : kCpuShare;
+  expectation.expected = share * peak->second.fastest;
   expectation.basis = fmt::format(
-      "{:.0f}% of the {:.4g} TFLOP/s that this CPU's multiply-add peak "
+      "{:.0f}% of the {:.4g} TFLOP/s that this CPU's multiply-add peak{} "
       "measured",
-      100 * kCpuShare, peak->second.fastest);
+      100 * share, peak->second.fastest, peak->second.by_tiles ? " (AMX)" : "");
   expectation.advice = cpu_advice(record, site);
   return expectation;
 }

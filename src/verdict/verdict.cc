@@ -43,7 +43,11 @@ void take_peak(MeasuredPeaks& peaks, const Record& record) {
   const Rates usual = rates_from(cost, record["seconds"]["median"].get<double>());
   const Rates fastest = rates_from(cost, record["seconds"]["min"].get<double>());
   if (usual.empty() || fastest.empty()) return;
-  const MeasuredPeak peak{usual[0].second, fastest[0].second, axis_number(record, "bytes")};
+  const Record& notes = record["notes"];
+  const bool by_tiles =
+      notes.is_object() && notes.value("instruction", "").find("tiles") != std::string::npos;
+  const MeasuredPeak peak{usual[0].second, fastest[0].second, axis_number(record, "bytes"),
+                          by_tiles};
   if (record["benchmark"] == "gemm_peak") peaks.tflops[axis_word(record, "dtype")] = peak;
   if (record["benchmark"] == "copy_peak") peaks.gb_per_s[axis_word(record, "executor")] = peak;
 }

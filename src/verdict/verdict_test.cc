@@ -156,6 +156,17 @@ TEST(Verdicts, ACpuIsHeldAgainstThePeakOfItsRun) {
   EXPECT_EQ(judge.judge(cpu_gemm("gemm_peak", "fma-peak", 0.5)).word, Word::no_expectation);
 }
 
+TEST(Verdicts, ShareOfAPeakOfTilesIsAnother) {
+  Judge judge;
+  judge.see(environment("host", "host", "Some CPU"));
+  Record peak = cpu_gemm("gemm_peak", "fma-peak", 7.0);
+  peak["notes"]["instruction"] = "tdpbf16ps, tiles of 16 x 64 bytes";
+  judge.see(peak);
+  EXPECT_EQ(judge.judge(cpu_gemm("gemm", "onednn", 1.4)).word, Word::pass);
+  EXPECT_EQ(judge.judge(cpu_gemm("gemm", "onednn", 0.7)).word, Word::low);
+  EXPECT_EQ(judge.judge(cpu_gemm("gemm", "onednn", 7.5)).word, Word::suspect_high);
+}
+
 TEST(Verdicts, PeaksOfAnotherModelDoNotCount) {
   Judge judge;
   judge.see(environment("host", "host", "Some CPU"));

@@ -1,11 +1,15 @@
 // Multiply-add loops with 16 independent sums: enough for four cycles of latency on two pipes, and
-// few enough for AVX2's 16 registers less the two factors (12 there).
+// few enough for AVX2's 16 registers less the two factors (12 there). Those of AMX use its eight
+// tiles: six sums and two factors.
 #include "gemm/cpu/peak.h"
 
 #include <fmt/format.h>
 #include <omp.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cmath>
+#include <cstring>
 
 // See pack.cc: GCC bug 105593.
 #pragma GCC diagnostic ignored "-Wuninitialized"
@@ -15,9 +19,13 @@
 namespace duet {
 namespace {
 
-constexpr long kSteps = 1000000;  // about 2 ms: long beside the start of the threads
+// About 2 ms: long beside the start of the threads. A sum stays below 2^25, up to which adding
+// pairs of products of one is exact in fp32.
+constexpr long kVectorSteps = 1000000;
+constexpr long kAmxSteps = 50000;  // an instruction is 16 cycles
 constexpr int kSums512 = 16;
 constexpr int kSums256 = 12;
+constexpr int kAmxSums = 6;
 
 // The factors are 1 and `seed`, hidden from the compiler, which would else take them out.
 #define DUET_PEAK_LOOP(NAME, TARGET, VECTOR, FACTOR, SUMS, SET, ZERO, STEP, TOTAL)       \
@@ -67,9 +75,91 @@ DUET_PEAK_LOOP(bf16_avx512, "avx512f,avx512bf16", __m512, __m512bh, kSums512, DU
 DUET_PEAK_LOOP(int8_avx512, "avx512f,avx512vnni", __m512i, __m512i, kSums512, DUET_SET_INT8,
                _mm512_setzero_si512(), DUET_DOT_INT8, _mm512_reduce_add_epi32)
 
-// One step is SUMS instructions of (multiply + add) x elements.
+constexpr int kAmxRows = 16;
+constexpr int kAmxRowBytes = 64;
+constexpr int kAmxTileBytes = kAmxRows * kAmxRowBytes;
+
+// What LDTILECFG reads (Intel's manual, volume 1, 18.3): here eight tiles of the greatest size.
+struct alignas(64) AmxTileConfig {
+  std::uint8_t palette = 1;
+  std::uint8_t start_row = 0;
+  std::uint8_t reserved[14] = {};
+  std::uint16_t row_bytes[16] = {};
+  std::uint8_t rows[16] = {};
+};
+
+AmxTileConfig full_amx_tiles() {
+  AmxTileConfig config;
+  for (int i = 0; i < kAmxSums + 2; ++i) {
+    config.row_bytes[i] = kAmxRowBytes;
+    config.rows[i] = kAmxRows;
+  }
+  return config;
+}
+
+// Linux gives a process the tiles' state when it asks (arch_prctl(2), ARCH_REQ_XCOMP_PERM).
+bool may_use_amx() {
+  constexpr int kRequestPermission = 0x1023;
+  constexpr int kTileData = 18;
+  static const bool granted = syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+  return granted;
+}
+
+// Adds the elements of the sums' tiles, which are of type T. Every factor is the word `one`.
+#define DUET_TILE_PEAK_LOOP(NAME, TARGET, T, STEP)                             \
+  __attribute__((target(TARGET))) double NAME(long steps, std::uint32_t one) { \
+    std::uint32_t factors[kAmxTileBytes / sizeof(one)];                        \
+    for (auto& word : factors) word = one;                                     \
+    const AmxTileConfig config = full_amx_tiles();                             \
+    _tile_loadconfig(&config);                                                 \
+    _tile_loadd(6, factors, kAmxRowBytes);                                     \
+    _tile_loadd(7, factors, kAmxRowBytes);                                     \
+    _tile_zero(0);                                                             \
+    _tile_zero(1);                                                             \
+    _tile_zero(2);                                                             \
+    _tile_zero(3);                                                             \
+    _tile_zero(4);                                                             \
+    _tile_zero(5);                                                             \
+    for (long i = 0; i < steps; ++i) {                                         \
+      STEP(0, 6, 7);                                                           \
+      STEP(1, 6, 7);                                                           \
+      STEP(2, 6, 7);                                                           \
+      STEP(3, 6, 7);                                                           \
+      STEP(4, 6, 7);                                                           \
+      STEP(5, 6, 7);                                                           \
+    }                                                                          \
+    T sums[kAmxSums][kAmxTileBytes / sizeof(T)];                               \
+    _tile_stored(0, sums[0], kAmxRowBytes);                                    \
+    _tile_stored(1, sums[1], kAmxRowBytes);                                    \
+    _tile_stored(2, sums[2], kAmxRowBytes);                                    \
+    _tile_stored(3, sums[3], kAmxRowBytes);                                    \
+    _tile_stored(4, sums[4], kAmxRowBytes);                                    \
+    _tile_stored(5, sums[5], kAmxRowBytes);                                    \
+    _tile_release();                                                           \
+    double total = 0;                                                          \
+    for (const auto& tile : sums) {                                            \
+      for (T sum : tile) total += static_cast<double>(sum);                    \
+    }                                                                          \
+    return total;                                                              \
+  }
+
+DUET_TILE_PEAK_LOOP(tile_sums_bf16, "amx-tile,amx-bf16", float, _tile_dpbf16ps)
+DUET_TILE_PEAK_LOOP(tile_sums_int8, "amx-tile,amx-int8", std::int32_t, _tile_dpbusd)
+
+double bf16_amx(long steps, double seed) { return tile_sums_bf16(steps, bf16_pair(seed)); }
+double int8_amx(long steps, double seed) {
+  return tile_sums_int8(steps, static_cast<std::uint8_t>(seed) * 0x01010101u);
+}
+
+// One step is `sums` instructions, each of `products` multiplications and as many additions.
 PeakLoop loop(const char* instruction, int sums, int products, double (*run)(long, double)) {
-  return {instruction, 2.0 * sums * products, run};
+  return {instruction, kVectorSteps, 2.0 * sums * products, run};
+}
+
+// A row of one factor with each column of the other.
+PeakLoop tile_loop(const char* instruction, int element_bytes, double (*run)(long, double)) {
+  const int depth = kAmxRowBytes / element_bytes;
+  return {instruction, kAmxSteps, 2.0 * kAmxSums * kAmxRows * kAmxRows * depth, run};
 }
 
 }  // namespace
@@ -83,8 +173,14 @@ std::variant<PeakLoop, Skipped> peak_loop(DType dtype) {
       return loop("vfmadd231ps, 256 bits", kSums256, 8, fp32_avx2);
     }
   }
+  if (dtype == DType::bf16 && __builtin_cpu_supports("amx-bf16") && may_use_amx()) {
+    return tile_loop("tdpbf16ps, tiles of 16 x 64 bytes", 2, bf16_amx);
+  }
   if (dtype == DType::bf16 && __builtin_cpu_supports("avx512bf16")) {
     return loop("vdpbf16ps, 512 bits", kSums512, 32, bf16_avx512);
+  }
+  if (dtype == DType::int8 && __builtin_cpu_supports("amx-int8") && may_use_amx()) {
+    return tile_loop("tdpbusd, tiles of 16 x 64 bytes", 1, int8_amx);
   }
   if (dtype == DType::int8 && __builtin_cpu_supports("avx512vnni")) {
     return loop("vpdpbusd, 512 bits", kSums512, 64, int8_avx512);
@@ -99,7 +195,7 @@ PeakWork::PeakWork(const PeakLoop& loop, int threads) : loop_(loop), threads_(th
 
 Cost PeakWork::cost() const {
   Cost cost;
-  cost.flop = loop_.flop_per_step * static_cast<double>(kSteps) * threads_;
+  cost.flop = loop_.flop_per_step * static_cast<double>(loop_.steps) * threads_;
   return cost;
 }
 
@@ -109,7 +205,7 @@ void PeakWork::enqueue(Rank&, Stream& stream) {
   stream.run({"fma-peak", {}, [this] {
                 double total = 0;
 #pragma omp parallel num_threads(threads_) reduction(+ : total)
-                total += loop_.run(kSteps, 1.0);
+                total += loop_.run(loop_.steps, 1.0);
                 got_ = total;
               }});
 }
@@ -117,7 +213,7 @@ void PeakWork::enqueue(Rank&, Stream& stream) {
 void PeakWork::renew(Rank&) { got_ = 0; }
 
 std::variant<std::monostate, Skipped> PeakWork::verify(Rank&) {
-  // Each product is 1 x 1, and a sum of at most 2^24 of them is exact in fp32.
+  // Each product is 1 x 1: the sums are exact (see kVectorSteps).
   const double expected = cost().flop / 2;
   if (std::abs(got_ - expected) <= 1e-6 * expected) return std::monostate{};
   throw Mismatch(

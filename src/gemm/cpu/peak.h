@@ -13,7 +13,8 @@ namespace duet {
 
 // The loop for a dtype on this CPU.
 struct PeakLoop {
-  std::string instruction;                           // "vfmadd231ps zmm"
+  std::string instruction;                           // "vfmadd231ps, 512 bits"
+  long steps = 0;                                    // of a run: about 2 ms
   double flop_per_step = 0;                          // multiply and add count two
   double (*run)(long steps, double seed) = nullptr;  // returns the sums' total
 };
