@@ -26,17 +26,18 @@ std::string cut_to(std::string text, std::size_t width) {
   return text.size() <= width ? text : text.substr(0, width - 2) + "..";
 }
 
-// "0.97 of ideal" of "0.97 of ideal, bound 0.95".
-std::string figure_text(const Record& record) {
+// "0.97 of ideal" of "0.97 of ideal, bound 0.95"; of an overlap that is no faster than one after
+// the other "no gain (-0.04)".
+std::string figure_text(const Record& record, double value) {
+  if (record["benchmark"] == "overlap" && value <= 0) return fmt::format("no gain ({:.2f})", value);
   const std::string rate = main_rate(record);
   return rate.substr(0, rate.find(','));
 }
 
 }  // namespace
 
-SuiteSummary::SuiteSummary(std::ostream& out, const Record& environment) : out_(out) {
-  judge_.see(environment);
-}
+SuiteSummary::SuiteSummary(std::ostream& out, const Record& environment)
+    : out_(out), verdicts_(environment) {}
 
 void SuiteSummary::begin(const Section& section) {
   if (first_) out_ << "  " << table_header(columns()) << std::endl;
@@ -44,11 +45,11 @@ void SuiteSummary::begin(const Section& section) {
   benchmark_ = section.benchmark;
   machine_ = section.machine;
   best_.reset();
-  doubts_ = 0;
+  doubts_before_ = verdicts_.doubts();
   why_nothing_.clear();
 }
 
-void SuiteSummary::result(const Record& record, bool) {
+void SuiteSummary::result(const Record& record, bool resumed) {
   const Outcome outcome = outcome_of(record);
   if (outcome == Outcome::derived) return;
   if (outcome != Outcome::measured) {
@@ -56,27 +57,26 @@ void SuiteSummary::result(const Record& record, bool) {
       why_nothing_ = fmt::format("{}: {}", name(outcome), reason_of(record));
     return;
   }
-  judge_.see(record);
-  const Word word = judge_.judge(record).word;
-  doubts_ += word == Word::low || word == Word::suspect_high ? 1 : 0;
+  verdicts_.result(record, resumed);
   const std::optional<double> value = main_value(record);
   if (!value || record["benchmark"] != benchmark_)
     return;  // a peak is what others are held against
-  if (!best_ || *value > best_->value) best_ = Best{*value, record, word};
+  if (!best_ || *value > best_->value) best_ = Best{*value, record};
 }
 
 std::string SuiteSummary::verdict_text() const {
-  if (best_->word == Word::no_expectation && doubts_ == 0) return "-";
-  const std::string own = best_->word == Word::no_expectation ? "-" : name(best_->word);
-  return doubts_ == 0 ? own : fmt::format("{}; {} in doubt", own, doubts_);
+  const Word word = verdicts_.word(best_->record);
+  const std::string own = word == Word::no_expectation ? "-" : name(word);
+  const int doubts = verdicts_.doubts() - doubts_before_;
+  return doubts == 0 ? own : fmt::format("{}; {} in doubt", own, doubts);
 }
 
 void SuiteSummary::end() {
   std::vector<std::string> cells = {benchmark_, machine_};
   if (best_) {
     const CaseId id = case_of(best_->record);
-    cells.insert(cells.end(),
-                 {figure_text(best_->record), verdict_text(), id.engine + ", " + case_text(id)});
+    cells.insert(cells.end(), {figure_text(best_->record, best_->value), verdict_text(),
+                               id.engine + ", " + case_text(id)});
     out_ << "  " << cut_to(table_row(columns(), cells), kShortWidth - 2) << std::endl;
     return;
   }

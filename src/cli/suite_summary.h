@@ -6,7 +6,7 @@
 #include <string>
 
 #include "results/writers/writer.h"
-#include "verdict/verdict.h"
+#include "verdict/summary.h"
 
 namespace duet {
 
@@ -23,17 +23,16 @@ class SuiteSummary : public Writer {
   struct Best {
     double value = 0;
     Record record;
-    Word word = Word::no_expectation;
   };
   std::string verdict_text() const;
 
   std::ostream& out_;
-  Judge judge_;
+  VerdictSummary verdicts_;
   bool first_ = true;
   // Of the section:
   std::string benchmark_, machine_;
   std::optional<Best> best_;
-  int doubts_ = 0;           // figures that are LOW or SUSPECT-HIGH
+  int doubts_before_ = 0;    // of the sections before
   std::string why_nothing_;  // the first case without a figure, and its reason
 };
 

@@ -48,9 +48,11 @@ void VerdictSummary::result(const Record& record, bool) {
   }
 }
 
-bool VerdictSummary::doubtful(const Record& record) const {
-  return outcome_of(record) == Outcome::measured && is_doubt(judge_.judge(record).word);
+Word VerdictSummary::word(const Record& record) const {
+  return outcome_of(record) == Outcome::measured ? judge_.judge(record).word : Word::no_expectation;
 }
+
+bool VerdictSummary::doubtful(const Record& record) const { return is_doubt(word(record)); }
 
 VerdictSummary::Count VerdictSummary::count() const {
   Count counts = settled_;

@@ -21,7 +21,9 @@ class VerdictSummary : public Writer {
   void result(const Record& record, bool resumed) override;
   void end() override {}
 
-  // Would this record, of a case of the run, be LOW or SUSPECT-HIGH?
+  // What this record, of a case of the run, is held to be by what is known now.
+  Word word(const Record& record) const;
+  // Is that LOW or SUSPECT-HIGH?
   bool doubtful(const Record& record) const;
   // How many figures had an expectation, and how many of them are LOW or SUSPECT-HIGH.
   int judged() const;
