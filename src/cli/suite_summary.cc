@@ -29,8 +29,10 @@ std::string cut_to(std::string text, std::size_t width) {
 // "0.97 of ideal" of "0.97 of ideal, bound 0.95"; of an overlap that is no faster than one after
 // the other "no gain (-0.04)".
 std::string figure_text(const Record& record, double value) {
-  if (record["benchmark"] == "overlap" && value <= 0) return fmt::format("no gain ({:.2f})", value);
   const std::string rate = main_rate(record);
+  if (record["benchmark"] == "overlap" && value <= 0) {
+    return fmt::format("no gain ({})", rate.substr(0, rate.find(' ')));
+  }
   return rate.substr(0, rate.find(','));
 }
 

@@ -59,6 +59,7 @@ TEST(SuiteSummary, DoubtsThatALaterEngineSettlesAreNotCounted) {
 TEST(SuiteSummary, AnOverlapWithoutGainSaysSo) {
   EXPECT_NE(line_of("overlap", {overlap(0.9)}).find("0.90 of ideal"), std::string::npos);
   EXPECT_NE(line_of("overlap", {overlap(-0.04)}).find("no gain (-0.04)"), std::string::npos);
+  EXPECT_NE(line_of("overlap", {overlap(-0.001)}).find("no gain (0.00)"), std::string::npos);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ constexpr double kWaves = 2;           // of the smallest tiles; with fewer, lib
 constexpr double kShortest = 30e-6;    // seconds; shorter works are launch latency
 constexpr double kMemoryShare = 0.80;  // of the promised bandwidth, what a streaming kernel gets
 constexpr double kCpuShare = 0.72;  // of the measured peak; docs/results/epyc-2-cores: 0.67 to 0.95
-constexpr double kAmxShare = 0.15;  // of that of AMX; docs/results/xeon-2-cores: 0.17 to 0.28
+constexpr double kAmxShare = 0.15;  // of that of AMX; docs/results/xeon-2-cores: 0.17 to 0.29
 constexpr double kCpuSmallest = 1024;  // of M, N and K
 
 // What libraries cut C into, and the share of their large tile's rate that each reaches (an
