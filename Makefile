@@ -1,4 +1,4 @@
-# make run: installs what is missing, builds, measures this machine in under two minutes, and writes
+# make run: installs what is missing, builds, measures this machine in half a minute, and writes
 # journal and report to results/.
 # make test: installs what tests need as well, builds all, and runs every test, three at once, of
 # which one mostly waits; at its end stands which were skipped and why.
