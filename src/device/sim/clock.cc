@@ -23,16 +23,29 @@ double rounded_up(double time, double step) {
   return std::ceil(time / grid) * grid;
 }
 
+// That many elements more take no memory.
+template <typename T>
+void make_room(std::vector<T>& vector, std::size_t more) {
+  const std::size_t size = vector.size() + more;
+  if (size > vector.capacity()) vector.reserve(std::max(size, 2 * vector.capacity()));
+}
+
 }  // namespace
 
 int VirtualClock::add_resource(double capacity_per_second) {
+  make_room(dirty_list_, capacities_.size() + 1);
   capacities_.push_back(capacity_per_second);
   users_.emplace_back();
   dirty_.push_back(0);
   return static_cast<int>(capacities_.size()) - 1;
 }
 
+// With room for what its events need: an entry of the heap, one in the batch for what is watched
+// and one for its end, and its place among the free ones.
 std::uint32_t VirtualClock::new_slot() {
+  make_room(heap_, 1);
+  make_room(batch_, 2 * (slots_.size() + 1));
+  make_room(free_, slots_.size() + 1);
   std::uint32_t index = static_cast<std::uint32_t>(slots_.size());
   if (free_.empty()) {
     slots_.emplace_back();
@@ -58,13 +71,15 @@ VirtualClock::Id VirtualClock::after(double seconds, Action action) {
 }
 
 VirtualClock::Id VirtualClock::start(Flow flow, Action done) {
+  auto& uses = flow.uses;
+  uses.erase(std::remove_if(uses.begin(), uses.end(), [](const Use& u) { return u.amount <= 0; }),
+             uses.end());
+  each_resource(flow, [&](std::size_t resource) { make_room(users_[resource], uses.size() + 1); });
+  make_room(free_flows_, 1);
   const std::uint32_t index = new_slot();
   Slot& slot = slots_[index];
   slot.is_flow = true;
   slot.flow = std::move(flow);
-  auto& uses = slot.flow.uses;
-  uses.erase(std::remove_if(uses.begin(), uses.end(), [](const Use& u) { return u.amount <= 0; }),
-             uses.end());
   slot.action = std::move(done);
   slot.rate = 0;
   slot.since = slot.begun = now_;
@@ -80,7 +95,7 @@ VirtualClock::Id VirtualClock::start(Flow flow, Action done) {
   return slot.id;
 }
 
-void VirtualClock::cancel(Id id) {
+void VirtualClock::cancel(Id id) noexcept {
   if (id == 0) return;
   if (find(id) != nullptr) take_out(static_cast<std::uint32_t>(id & kSlotMask));
   for (auto& [happening, action] : batch_) {
@@ -91,6 +106,7 @@ void VirtualClock::cancel(Id id) {
 void VirtualClock::watch(Id id, double left, Action reached) {
   Slot* slot = find(id);
   if (slot == nullptr) return;
+  make_room(heap_, 1);
   slot->watched = left;
   slot->reached = std::move(reached);
   push(static_cast<std::uint32_t>(id & kSlotMask), event_time(*slot));
@@ -123,6 +139,7 @@ void VirtualClock::bring_up_to_now(Slot& slot) {
 bool VirtualClock::pass_watch(std::uint32_t index) {
   Slot& slot = slots_[index];
   if (!slot.reached) return false;
+  make_room(heap_, 1);
   bring_up_to_now(slot);
   slot.flow.amount = std::min(slot.flow.amount, slot.watched);
   batch_.emplace_back(slot.id, std::exchange(slot.reached, nullptr));
@@ -130,7 +147,7 @@ bool VirtualClock::pass_watch(std::uint32_t index) {
   return true;
 }
 
-void VirtualClock::take_out(std::uint32_t index) {
+void VirtualClock::take_out(std::uint32_t index) noexcept {
   Slot& slot = slots_[index];
   if (slot.is_flow) {
     --flows_;

@@ -63,7 +63,8 @@ struct Flow {
 };
 
 // Not thread-safe. Events at one time happen in the order in which they were asked for. While there
-// are more than 2048 flows, one may end late by 1/512 of the time that it takes.
+// are more than 2048 flows, one may end late by 1/512 of the time that it takes. Where memory is
+// short after(), start() and watch() throw and leave nothing behind; cancel() never throws.
 class VirtualClock {
  public:
   using Id = std::uint64_t;  // of a pending timer or flow; never used again
@@ -73,7 +74,7 @@ class VirtualClock {
 
   Id after(double seconds, Action action);
   Id start(Flow flow, Action done);
-  void cancel(Id id);  // no-op if it has happened
+  void cancel(Id id) noexcept;  // no-op if it has happened
   // Lets `reached` happen when no more than `left` of a flow's amount is left; the flow goes on.
   // One at a time for a flow: a later one replaces it.
   void watch(Id flow, double left, Action reached);
@@ -123,8 +124,10 @@ class VirtualClock {
   bool pass_watch(std::uint32_t slot);
   bool is_void(const Entry& entry) const;
   void drop_void();
-  void take_out(std::uint32_t slot);
+  void take_out(std::uint32_t slot) noexcept;
   void settle();  // rates for all flows that share anything with a flow that came or went
+  void settle_rates();
+  void mark_all_dirty() noexcept;
   void gather();
   void share_units();
   void set_rates();

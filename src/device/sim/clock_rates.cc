@@ -31,6 +31,24 @@ double unit_draw(const Occupancy& occupancy, const std::vector<Use>& uses) {
 }  // namespace
 
 void VirtualClock::settle() {
+  try {
+    settle_rates();
+  } catch (...) {
+    mark_all_dirty();
+    throw;
+  }
+}
+
+// Where memory is short rates are half worked out: all are when there is some again.
+void VirtualClock::mark_all_dirty() noexcept {
+  for (Slot& slot : slots_) slot.seen = false;
+  for (std::size_t resource = 0; resource < capacities_.size(); ++resource) {
+    if (!dirty_[resource]) dirty_list_.push_back(static_cast<int>(resource));
+    dirty_[resource] = 1;
+  }
+}
+
+void VirtualClock::settle_rates() {
   for (Id id : free_flows_) {
     const Slot* slot = find(id);
     if (slot == nullptr) continue;  // cancelled meanwhile

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <new>
 #include <utility>
 
 namespace duet::sim {
@@ -63,10 +64,11 @@ Dispatcher::Id Dispatcher::start(Flow flow, Action done) {
   kernel.group.occupancy.units /= groups;
   kernel.waiting = static_cast<int>(groups);
   kernel.done = std::move(done);
-  if (queues) {
-    queue_behind(*before, kernel);
-  } else {
-    start_group(id);
+  try {
+    queues ? queue_behind(*before, kernel) : start_group(id);
+  } catch (...) {
+    kernels_.erase(id);
+    throw;
   }
   return id;
 }
@@ -116,9 +118,10 @@ void Dispatcher::start_group(Id id) {
   const auto found = kernels_.find(id);
   if (found == kernels_.end() || found->second.waiting == 0) return;  // cancelled meanwhile
   Kernel& kernel = found->second;
+  kernel.started.push_back(0);  // first what may throw
+  kernel.started.back() = clock_.start(kernel.group, [this, id] { group_ended(id); });
   --kernel.waiting;
   ++kernel.running;
-  kernel.started.push_back(clock_.start(kernel.group, [this, id] { group_ended(id); }));
 }
 
 void Dispatcher::group_ended(Id id) {
@@ -134,13 +137,17 @@ void Dispatcher::start_all_behind(const Kernel& ended) {
   for (const auto& [turn, id] : ended.turns) start_group(id);
 }
 
-void Dispatcher::cancel(Id id) {
+void Dispatcher::cancel(Id id) noexcept {
   const auto found = kernels_.find(id);
   if (found == kernels_.end()) return;
   const Kernel cancelled = std::move(found->second);
   kernels_.erase(found);
   for (const VirtualClock::Id flow : cancelled.started) clock_.cancel(flow);
-  start_all_behind(cancelled);
+  try {
+    start_all_behind(cancelled);
+  } catch (const std::bad_alloc&) {
+    // They do not start; who waits for them hears that nothing is pending.
+  }
 }
 
 }  // namespace duet::sim

@@ -23,7 +23,7 @@ class Dispatcher {
   Dispatcher(VirtualClock& clock, const DeviceModel& model);
 
   Id start(Flow kernel, Action done);
-  void cancel(Id id);  // no-op if it has ended
+  void cancel(Id id) noexcept;  // no-op if it has ended
 
  private:
   struct Kernel {

@@ -14,16 +14,18 @@ constexpr double kTie = 1 + 1e-12;
 
 }  // namespace
 
+// What the call before has left, which may have ended for want of memory, is cleared first.
 void MaxMin::solve(const std::vector<double>& capacities, std::vector<Share>& shares) {
   loads_.resize(capacities.size());
+  for (int resource : touched_) loads_[static_cast<std::size_t>(resource)].seen = false;
   touched_.clear();
   std::vector<int> priorities;
   for (const Share& share : shares) {
     for (const Use& use : *share.uses) {
       Load& load = loads_[static_cast<std::size_t>(use.resource)];
       if (load.seen) continue;
-      load = {capacities[static_cast<std::size_t>(use.resource)], 0, 0, true, 0, 0};
       touched_.push_back(use.resource);
+      load = {capacities[static_cast<std::size_t>(use.resource)], 0, 0, true, 0, 0};
     }
     if (std::find(priorities.begin(), priorities.end(), share.priority) == priorities.end()) {
       priorities.push_back(share.priority);
@@ -38,7 +40,6 @@ void MaxMin::solve(const std::vector<double>& capacities, std::vector<Share>& sh
     }
     fill(shares, group);
   }
-  for (int resource : touched_) loads_[static_cast<std::size_t>(resource)].seen = false;
 }
 
 void MaxMin::fill(std::vector<Share>& shares, const std::vector<std::size_t>& group) {
