@@ -2,11 +2,13 @@
 #include "cli/runner.h"
 
 #include <exception>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "cli/lockstep.h"
 #include "core/error.h"
+#include "core/thread.h"
 #include "core/units.h"
 #include "results/host_load.h"
 
@@ -102,6 +104,8 @@ Record Runner::measure(const Case& one) {
     return skip(error);
   } catch (const Mismatch& error) {
     return make_record(one.id, Failure{true, error.what()});
+  } catch (const std::bad_alloc&) {
+    return make_record(one.id, Failure{false, "out of host memory (" + limits_text() + ")"});
   } catch (const std::exception& error) {
     return make_record(one.id, Failure{false, error.what()});
   }

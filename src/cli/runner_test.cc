@@ -64,17 +64,20 @@ TEST_F(RunnerTest, EveryEndBecomesARecordAndTheRunGoesOn) {
       [](const CaseId&) -> Measurement { throw Mismatch("byte 7"); },
       [](const CaseId&) -> Measurement { throw std::runtime_error("launch failed"); },
       [](const CaseId&) -> Measurement { throw OutOfMemory("2 GiB do not fit"); },
+      [](const CaseId&) -> Measurement { throw std::bad_alloc(); },
       [](const CaseId&) -> Measurement { throw Unavailable("no peer access"); },
       one_second,
   }));
-  EXPECT_EQ(log.text, "begin fake\nmeasured\nwrong\nfailed\nskipped\nskipped\nmeasured\nend\n");
+  EXPECT_EQ(log.text,
+            "begin fake\nmeasured\nwrong\nfailed\nskipped\nfailed\nskipped\nmeasured\nend\n");
   EXPECT_EQ(reason_of(log.records[1]), "byte 7");
   EXPECT_EQ(reason_of(log.records[3]), "2 GiB do not fit");
-  EXPECT_EQ(tally.cases, 6);
+  EXPECT_EQ(reason_of(log.records[4]).find("out of host memory ("), 0u);
+  EXPECT_EQ(tally.cases, 7);
   EXPECT_EQ(tally.measured, 2);
   EXPECT_EQ(tally.skipped, 2);
   EXPECT_EQ(tally.wrong, 1);
-  EXPECT_EQ(tally.failed, 1);
+  EXPECT_EQ(tally.failed, 2);
   EXPECT_FALSE(tally.interrupted);
 }
 
