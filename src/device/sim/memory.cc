@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 
 #include "core/error.h"
 #include "device/contents.h"
@@ -54,21 +55,25 @@ Span Memory::allocate(Device& owner, std::uint64_t bytes, MemoryKind kind) {
     throw OutOfMemory(fmt::format("{}: {} bytes of {} memory asked for, {} of {} in use",
                                   owner.info().name, bytes, name(kind), from.used, from.capacity));
   }
+  std::unique_ptr<void, decltype(&std::free)> data{nullptr, &std::free};
   std::uintptr_t address = next_phantom_;
   const std::uint64_t most_real = kRealTotal / devices_.size();
   const bool room = from.real <= most_real && rounded(bytes) <= most_real - from.real;
   const bool real = bytes <= kAlwaysReal || (bytes <= kRealBuffer && room);
   if (real) {
-    void* data = std::aligned_alloc(kAlignment, rounded(bytes));
-    if (data == nullptr) throw OutOfMemory(fmt::format("{}: {} bytes", owner.info().name, bytes));
-    std::memset(data, kUnknownByte, rounded(bytes));
-    address = reinterpret_cast<std::uintptr_t>(data);
+    data.reset(std::aligned_alloc(kAlignment, rounded(bytes)));
+    if (!data) throw OutOfMemory(fmt::format("{}: {} bytes", owner.info().name, bytes));
+    std::memset(data.get(), kUnknownByte, rounded(bytes));
+    address = reinterpret_cast<std::uintptr_t>(data.get());
+  }
+  blocks_[address] = {bytes, kind, &owner, real, false, ++versions_, {}};
+  static_cast<void>(data.release());  // the block's
+  if (real) {
     from.real += rounded(bytes);
   } else {
     next_phantom_ += rounded(bytes);
   }
   from.used += rounded(bytes);
-  blocks_[address] = {bytes, kind, &owner, real, false, ++versions_, {}};
   return {&owner, reinterpret_cast<std::byte*>(address), bytes, kind};
 }
 
