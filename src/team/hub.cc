@@ -131,10 +131,10 @@ int Hub::milliseconds_left() const {
 
 // While this process was stopped, nobody's answer could be read.
 void Hub::allow_for_delay(Clock::time_point due) {
-  const auto late = Clock::now() - due;
-  if (late < kDelay) return;
+  const auto now = Clock::now();
+  if (now - due < kDelay) return;
   for (Member& member : members_) {
-    if (member.asked) *member.asked += late;
+    if (member.asked) member.asked = now;
   }
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <cstring>
 #include <fstream>
 
@@ -39,12 +40,14 @@ std::string announced(std::uint64_t bytes) {
   return text;
 }
 
-Socket member(const Hub& hub, int index, int size) {
-  Socket socket = connected(hub.port());
+Socket member_at(int port, int index, int size) {
+  Socket socket = connected(port);
   const Joined joined = join(socket, kRunsSecret, {index, size, "a test's"}, 10);
   EXPECT_TRUE(joined.welcome) << joined.refused << joined.reason;
   return socket;
 }
+
+Socket member(const Hub& hub, int index, int size) { return member_at(hub.port(), index, size); }
 
 // Round `sequence` of all members ends.
 void expect_round(const std::vector<Socket>& members, int sequence) {
@@ -221,6 +224,50 @@ TEST(Hub, OutlivesALackOfDescriptors) {
 }
 
 // One byte now and then, for ever, from several.
+// A process with a hub alone, for two members, of whom one that does not answer for 2 s is gone.
+pid_t hub_of_its_own(int& port) {
+  int ends[2];
+  if (::pipe(ends) != 0) return -1;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const Hub hub = make_hub(2, 2);
+    port = hub.port();
+    if (::write(ends[1], &port, sizeof port) != sizeof port) ::_exit(1);
+    for (;;) ::pause();
+  }
+  const bool told = ::read(ends[0], &port, sizeof port) == sizeof port;
+  ::close(ends[0]);
+  ::close(ends[1]);
+  return told ? child : -1;
+}
+
+TEST(Hub, BlamesNobodyForTheTimeThatItWasStopped) {
+  int port = 0;
+  const pid_t hub = hub_of_its_own(port);
+  ASSERT_GT(hub, 0);
+  const Socket asking = member_at(port, 0, 2), asked = member_at(port, 1, 2);
+  asking.send({"call"});
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  ::kill(hub, SIGSTOP);
+  std::this_thread::sleep_for(std::chrono::seconds(4));
+  ::kill(hub, SIGCONT);
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  for (const Socket* each : {&asking, &asked}) {
+    each->send({"here"});
+    each->send({"gather", "0", "0", "part"});
+  }
+  for (const Socket* each : {&asking, &asked}) {
+    std::string kind = "here";
+    while (kind == "here" || kind == "call") {
+      const auto frame = each->receive_within(10, 4096);
+      kind = frame ? frame->front() : "nothing";
+    }
+    EXPECT_EQ(kind, "all");
+  }
+  ::kill(hub, SIGKILL);
+  ::waitpid(hub, nullptr, 0);
+}
+
 TEST(Hub, BlamesNobodyBesideSlowStrangers) {
   const int port = Socket::listen(0).port();
   std::atomic<bool> over{false};

@@ -160,7 +160,7 @@ bool Processes::wait(std::unique_lock<std::mutex>& lock, double seconds,
     if (changed_.wait_until(lock, look, done)) return true;
     const auto now = Clock::now();
     // While this process was stopped, no answer could be read.
-    if (called_ && now - look > kHeldUp) *called_ += now - look;
+    if (called_ && now - look > kHeldUp) called_ = now;
     if (now >= end) return false;
     if (called_ && now >= after(*called_, patience_)) {
       called_.reset();
@@ -200,7 +200,9 @@ void Processes::fail(const std::string& text) {
     const std::lock_guard<std::mutex> lock(mutex_);
     epoch = epoch_;
   }
-  if (size_ == 1) return take({"fail", std::to_string(epoch), reason});
+  // At once and not with the hub's echo, which the next epoch may overtake.
+  take({"fail", std::to_string(epoch), reason});
+  if (size_ == 1) return;
   send({"fail", std::to_string(epoch), reason});
   std::unique_lock<std::mutex> lock(mutex_);
   call(lock);
@@ -290,8 +292,11 @@ void Processes::take(const Frame& frame) {
     } else if (kind == "here") {
       called_.reset();
     } else if (kind == "fail") {
+      // Of the epoch before: another process has failed while this one had ended its share.
       const long epoch = std::stol(frame.at(1));
-      if (epoch >= epoch_ && failures_.emplace(epoch, frame.at(2)).second) reason = frame.at(2);
+      if (epoch >= epoch_) failures_.emplace(epoch, frame.at(2));
+      if (epoch >= epoch_ - 1 && epoch > told_) reason = frame.at(2);
+      told_ = std::max(told_, epoch);
     } else if (kind == "gone" || kind == "ended") {
       if (gone_.empty()) gone_ = frame.at(1);
       if (kind == "gone" && !closing_) reason = frame.at(1);

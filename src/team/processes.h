@@ -127,6 +127,7 @@ class Processes {
   std::condition_variable changed_;
   std::string label_;
   long epoch_ = 0, sequence_ = 0;
+  long told_ = -1;  // the last epoch whose failure the callbacks have heard of
   std::map<Round, std::vector<std::string>> gathered_;
   std::map<long, std::string> failures_;     // by epoch
   std::string gone_;                         // for good: who ended, and how

@@ -152,6 +152,22 @@ TEST(Processes, AFailureIsToldAndForgottenInTheNextEpoch) {
   });
 }
 
+TEST(Processes, AFailureIsToldToWhoHasEndedItsShareBefore) {
+  run_processes(2, [](Processes& processes) {
+    std::atomic<int> told{0};
+    const int number = processes.on_failure([&](const std::string&) { ++told; });
+    if (processes.index() == 1) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+      processes.fail("late");
+      EXPECT_EQ(told, 1);  // its own callbacks at once
+    }
+    processes.begin_epoch();
+    processes.barrier("all processes to end their share", 20);
+    EXPECT_EQ(told, 1);
+    processes.forget(number);
+  });
+}
+
 // Process `index` of two, which loses its patience soon.
 Launch impatient(int index, int port) {
   Launch launch;
