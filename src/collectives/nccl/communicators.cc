@@ -46,7 +46,10 @@ UniqueId agreed_id(const Library& library, Rank& rank) {
 }  // namespace
 
 Communicators::Communicators(const Library& library, const Mode& mode, Team& team)
-    : library_(library), team_(team), comms_(static_cast<std::size_t>(team.local_size()), nullptr) {
+    : library_(library),
+      team_(team),
+      comms_(static_cast<std::size_t>(team.local_size()), nullptr),
+      enqueuing_(comms_.size()) {
   try {
     team.each([&](Rank& rank) { connect(rank, mode); });
   } catch (...) {
@@ -85,6 +88,12 @@ void Communicators::together(Rank& rank, const std::string& what, std::function<
   }
 }
 
+void Communicators::enqueue(int local, const std::function<void()>& call) {
+  const std::lock_guard<std::mutex> lock(enqueuing_[static_cast<std::size_t>(local)]);
+  require_usable();
+  call();
+}
+
 void Communicators::require_usable() const {
   if (given_up_.load(std::memory_order_relaxed)) {
     throw Error(fmt::format("{} was given up after an error", library_.product));
@@ -96,8 +105,9 @@ void Communicators::give_up() noexcept {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (aborted_) return;
   aborted_ = true;
-  for (const Comm comm : comms_) {
-    if (comm != nullptr) forget(library_.comm_abort(comm));
+  for (std::size_t local = 0; local < comms_.size(); ++local) {
+    const std::lock_guard<std::mutex> not_in_use(enqueuing_[local]);
+    if (comms_[local] != nullptr) forget(library_.comm_abort(comms_[local]));
   }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <functional>
 #include <mutex>
 #include <string>
@@ -31,6 +32,10 @@ class Communicators {
   // deadline. `call` must own what it uses (within.h).
   void together(Rank& rank, const std::string& what, std::function<void()> call);
 
+  // A call that only enqueues on a local rank's communicator, which give_up() aborts
+  // after it. Throws what require_usable() does.
+  void enqueue(int local, const std::function<void()>& call);
+
   bool usable() const { return !given_up_; }
   // Throws Error if it is not.
   void require_usable() const;
@@ -48,7 +53,8 @@ class Communicators {
   std::mutex mutex_;  // aborting happens once
   bool aborted_ = false;
   std::atomic<bool> given_up_{false};
-  std::vector<Comm> comms_;  // of the local ranks
+  std::vector<Comm> comms_;           // of the local ranks
+  std::deque<std::mutex> enqueuing_;  // likewise: held while one is used, and while it is aborted
 };
 
 }  // namespace duet::nccl

@@ -21,6 +21,7 @@ Plan::Plan(std::shared_ptr<Communicators> communicators, const Rank& rank,
            const Collective& collective, const CollectiveBuffers& buffers,
            std::unique_ptr<Windows> windows, std::string algorithm)
     : communicators_(std::move(communicators)),
+      local_(rank.local),
       windows_(std::move(windows)),
       calls_(std::make_shared<Calls>(communicators_->library(), communicators_->seat(rank),
                                      collective)),
@@ -47,10 +48,9 @@ void Plan::first_call(Rank& rank, CollectiveKind kind) {
 }
 
 void Plan::enqueue(Stream& stream) {
-  communicators_->require_usable();
   stream.device().make_current();
   try {
-    calls_->enqueue(send_, recv_, stream.native());
+    communicators_->enqueue(local_, [&] { calls_->enqueue(send_, recv_, stream.native()); });
   } catch (...) {
     communicators_->give_up();
     throw;

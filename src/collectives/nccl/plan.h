@@ -25,6 +25,7 @@ class Plan : public CollectivePlan {
 
  private:
   std::shared_ptr<Communicators> communicators_;
+  const int local_;
   std::unique_ptr<Windows> windows_;  // ends before the communicators
   std::shared_ptr<const Calls> calls_;
   const void* send_ = nullptr;
