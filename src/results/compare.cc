@@ -17,7 +17,7 @@
 namespace duet {
 namespace {
 
-// What a machine of a journal is measured with.
+// What a machine or a device of a journal is measured with.
 struct Place {
   std::string kind;  // of its devices
   bool virtual_time = false;
@@ -28,10 +28,12 @@ std::map<std::string, Place> places_of(const JournalContents& journal) {
   for (const Record& record : journal.records) {
     if (record["type"] != "environment") continue;
     for (const Record& machine : record["machines"]) {
-      Place& place = places[machine["name"].get<std::string>()];
-      place.virtual_time = machine.value("virtual_time", false);
-      if (machine.contains("devices") && !machine["devices"].empty()) {
-        place.kind = machine["devices"][0].value("kind", "");
+      const bool virtual_time = machine.value("virtual_time", false);
+      const Record devices = machine.value("devices", Record::array());
+      const std::string kind = devices.empty() ? "" : devices[0].value("kind", "");
+      places[machine["name"].get<std::string>()] = {kind, virtual_time};
+      for (const Record& device : devices) {
+        places[device.value("name", "")] = {device.value("kind", ""), virtual_time};
       }
     }
   }

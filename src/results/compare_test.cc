@@ -119,6 +119,17 @@ TEST(Compare, LoadOfTheCpuIsNoRegressionOfIt) {
   EXPECT_EQ(change(busy), Change::unchanged);
 }
 
+TEST(Compare, DevicesAreOfTheirMachinesKind) {
+  const Record where = environment("host", "CPU");
+  const std::string name = where["machines"][0]["devices"][0]["name"].get<std::string>();
+  const CaseId id = copy_case(4096, name.c_str());
+  const Record base = measured(id, 1, 1, 1);
+  Record busy = measured(id, 1.8, 1.8, 1.8);
+  busy["load"] = {{"others", 0.5}, {"steal", 0.0}};
+  const auto cases = compare(journal("base", {base}, where), journal("new", {busy}, where), false);
+  EXPECT_EQ(cases.front().change, Change::unchanged);
+}
+
 TEST(Compare, OneSampleIsAPoint) {
   const ComparedCase worse = *One(one_sample(kCase, 1.0), one_sample(kCase, 1.1));
   EXPECT_EQ(worse.change, Change::worse);

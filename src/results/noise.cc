@@ -73,13 +73,23 @@ double half_width_of_single_runs(const CaseRuns& one, double outside) {
   return student_quantile(outside, HUGE_VAL) * std::sqrt(variance);
 }
 
+// Of a side's mean, by the runs' own intervals.
+double variance_within_runs(const std::vector<RunFigure>& runs) {
+  double sum = 0;
+  for (const RunFigure& run : runs) sum += square(run.deviation);
+  return sum / square(static_cast<double>(runs.size()));
+}
+
 double half_width_of_repeats(const CaseRuns& one, double typical, double outside) {
   const double freedom = freedom_of(one);
   const double usual = std::max(usual_variance(one), typical);
   const double variance =
       (kUsualWeight * usual + freedom * variance_between_runs(one)) / (kUsualWeight + freedom);
-  const double of_means = variance * (1 / static_cast<double>(one.base.size()) +
-                                      1 / static_cast<double>(one.now.size()));
+  const double between = variance * (1 / static_cast<double>(one.base.size()) +
+                                     1 / static_cast<double>(one.now.size()));
+  // A side of one run shows nothing between runs: its own interval counts.
+  const double within = variance_within_runs(one.base) + variance_within_runs(one.now);
+  const double of_means = std::max(between, within);
   // Load that both sides had alike is in the repeats.
   const double load = mean_slowdown(one.base) - mean_slowdown(one.now);
   return student_quantile(outside, kUsualWeight + freedom) * std::sqrt(of_means + square(load));

@@ -35,7 +35,7 @@ struct Shift {
 // The cases' shifts. Their intervals hold all at once with 95%, however many cases there are
 // (Bonferroni). From repeats the noise is estimated, with four runs' weight for what is usual: for
 // the device, and for the cases of this comparison. Without, what is usual stands for it, with the
-// runs' own intervals and what load explains.
+// runs' own intervals and what load explains. No interval is narrower than the runs' own allow.
 std::vector<Shift> shifts_of(const std::vector<CaseRuns>& cases);
 
 }  // namespace duet

@@ -58,6 +58,13 @@ TEST(Noise, RepeatsShowWhatACaseDiffersBy) {
             shifts_of({{{{1, 0, 0}}, {{1, 0, 0}}, kHost}}).front().half_width);
 }
 
+TEST(Noise, ARunThatIsNotSureOfItselfStaysSoBesideRepeats) {
+  const UsualNoise gpu = usual_noise("cuda", false);
+  const RunFigure unsure{1.5, 0.3, 0};
+  EXPECT_FALSE(is_worse(shifts_of({{{{1, 0, 0}}, {unsure}, gpu}}).front()));
+  EXPECT_FALSE(is_worse(shifts_of({{{{1, 0, 0}, {1.001, 0, 0}}, {unsure}, gpu}}).front()));
+}
+
 TEST(Noise, LoadThatOnlyOneSideHadIsNotInItsRepeats) {
   CaseRuns one{runs(3, 1, 0.01, 1), runs(3, 1.5, 0.01, 2), kHost};
   EXPECT_TRUE(is_worse(shifts_of({one}).front()));
