@@ -22,6 +22,7 @@
 #include "core/plain_text.h"
 #include "core/terminal.h"
 #include "results/environment.h"
+#include "results/output_file.h"
 #include "results/writers/console.h"
 #include "results/writers/csv.h"
 #include "team/launch.h"

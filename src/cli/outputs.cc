@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/interrupt.h"
-#include "cli/standard_output.h"
 #include "core/error.h"
 #include "core/units.h"
 #include "report/report.h"

@@ -67,8 +67,4 @@ void StandardOutput::write_out() {
   }
 }
 
-bool names_standard_output(const std::string& path) {
-  return path == OutputFile::kStandardOutput || path == "/dev/stdout";
-}
-
 }  // namespace duet

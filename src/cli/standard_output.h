@@ -33,7 +33,4 @@ class StandardOutput : public std::streambuf {
   bool failed_ = false;
 };
 
-// Does a flag's value stand for standard output ("-" or /dev/stdout)?
-bool names_standard_output(const std::string& path);
-
 }  // namespace duet

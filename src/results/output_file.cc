@@ -119,6 +119,8 @@ OutputFile OutputFile::standard_output() {
   return {"standard output", file, false};
 }
 
+bool names_standard_output(const std::string& path) { return path == "-" || path == "/dev/stdout"; }
+
 OutputFile OutputFile::open(const std::string& path, const Stop& stop) {
   bool made = false;
   const int file = open_for_append(path, made, stop);
@@ -129,7 +131,7 @@ OutputFile OutputFile::open(const std::string& path, const Stop& stop) {
 
 OutputFile OutputFile::create(const std::string& path, const std::string& advice,
                               const Stop& stop) {
-  if (path == kStandardOutput) return standard_output();
+  if (names_standard_output(path)) return standard_output();
   OutputFile output = open(path, stop);
   struct stat facts {};
   if (::fstat(output.file_, &facts) != 0) refuse(path);

@@ -9,6 +9,9 @@
 
 namespace duet {
 
+// Does a path stand for standard output ("-" or /dev/stdout)?
+bool names_standard_output(const std::string& path);
+
 // Move-only; closes the file. A regular file is locked while it is open: where another run writes
 // it (or this one, by another name), opening throws UsageError "FILE is in use by process N". A
 // FIFO is opened once somebody reads it: Interrupted where `stop` says so first, UsageError after a
@@ -17,8 +20,6 @@ class OutputFile {
  public:
   using Stop = std::function<bool()>;
 
-  // The path that stands for standard output.
-  static constexpr const char* kStandardOutput = "-";
   // A new file. Throws UsageError if it has contents already or cannot be written; `advice` ends
   // the message in the first case. Pipes, devices and standard output are written to.
   static OutputFile create(const std::string& path, const std::string& advice,

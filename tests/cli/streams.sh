@@ -75,6 +75,9 @@ expect_code 0 "${short[@]}" --json - --csv table.csv --quiet
 [[ $(wc -l < out) == 2 && $(wc -l < table.csv) == 2 && ! -s err ]] || fail "--json - --csv: $(cat out err)"
 expect_code 0 "${short[@]}" --json /dev/stdout
 [[ $(grep -vc '^{"type":' out) == 0 ]] || fail "--json /dev/stdout has text between: $(cat out)"
+# Behind what stands there already.
+{ echo before; "$duet" "${short[@]}" --quiet --json /dev/stdout; } > both || fail "--json /dev/stdout behind other text"
+[[ $(wc -l < both) == 3 && $(head -n 1 both) == before ]] || fail "--json /dev/stdout: $(cat both)"
 expect_code 0 collective all_gather --device host:2 -b 64K --tune --json -
 [[ $(grep -vc '^{"type":' out) == 0 ]] || fail "--tune --json -: $(cat out)"
 expect_code 0 advise --device sim:h200-4 "${pair[@]}" --json -
