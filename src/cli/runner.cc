@@ -1,6 +1,7 @@
 // The run itself; see runner.h.
 #include "cli/runner.h"
 
+#include <algorithm>
 #include <exception>
 #include <new>
 #include <nlohmann/json.hpp>
@@ -14,6 +15,14 @@
 
 namespace duet {
 namespace {
+
+// By its command, and not because it could not be.
+bool left_unverified(const Record& record) {
+  if (outcome_of(record) != Outcome::measured || record.value("verified", false)) return false;
+  const Record warnings = record.value("warnings", Record::array());
+  return std::find(warnings.begin(), warnings.end(),
+                   std::string("not verified: ") + kNotToBeVerified) != warnings.end();
+}
 
 class Runner {
  public:
@@ -52,7 +61,7 @@ class Runner {
     const bool same_way = outcome != Outcome::measured || !one.mode ||
                           (record.value("mode", "") == name(one.mode->kind) &&
                            record.value("flushed", false) == one.mode->flush);
-    return same_way ? found->second : nullptr;
+    return same_way && !(one.verified && left_unverified(record)) ? found->second : nullptr;
   }
 
   int left(const std::vector<Job>& jobs) const {

@@ -99,6 +99,22 @@ TEST_F(RunnerTest, WhatIsFinishedIsNotRepeatedAndWhatFailedIs) {
   EXPECT_EQ(tally.measured, 4);
 }
 
+TEST_F(RunnerTest, WhatWasNotToBeVerifiedIsRepeatedWhereItIs) {
+  Measurement unchecked = one_second(case_id(0));
+  unchecked.sampling->verified = false;
+  unchecked.sampling->warnings = {std::string("not verified: ") + kNotToBeVerified};
+  const Record before = make_record(unchecked);
+  RunnerOptions options;
+  options.earlier[case_key(case_id(0))] = &before;
+  auto jobs = job({one_second});
+  jobs[0].benchmark.cases[0].verified = false;
+  run(jobs, options);
+  EXPECT_EQ(ran, 0);
+  jobs[0].benchmark.cases[0].verified = true;
+  run(jobs, options);
+  EXPECT_EQ(ran, 1);
+}
+
 TEST_F(RunnerTest, ConclusionsSeeResumedAndNewCases) {
   const Record before = make_record(one_second(case_id(0)));
   RunnerOptions options;

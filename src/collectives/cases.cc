@@ -181,7 +181,7 @@ class Plan {
         throw;
       }
     };
-    cases_.push_back({id, run, options_.mode});
+    cases_.push_back({id, run, options_.mode, options_.verified});
   }
 
   struct Way {

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/packing.h"
+#include "timing/measurement.h"
 #include "timing/statistics.h"
 
 namespace duet {
@@ -267,7 +268,7 @@ void CollectiveWork::allocate_aside(Rank& rank, Share& own) const {
 }
 
 std::variant<std::monostate, Skipped> CollectiveWork::verify(Rank& rank) {
-  if (!verified_) return Skipped{"the command says so (-c 0)"};
+  if (!verified_) return Skipped{kNotToBeVerified};
   if (!known_.has_contents) {
     return Skipped{"buffers of this size have no contents on a simulated machine"};
   }

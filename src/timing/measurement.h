@@ -37,11 +37,17 @@ struct Measurement {
   std::vector<std::string> warnings;
 };
 
+// Why results are not verified where the command says so.
+inline constexpr const char* kNotToBeVerified = "the command says so (-c 0)";
+
 struct Case {
   CaseId id;
   std::function<Measurement()> run;
   // A journal's figure taken in another mode does not count as this case; none: any does.
   std::optional<Mode> mode;
+  // Results are verified where they can be; one that was left unverified then does not count
+  // either.
+  bool verified = true;
 };
 
 // A finished case as summaries need it; also read back from a journal.
