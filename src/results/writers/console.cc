@@ -161,11 +161,18 @@ std::string ConsoleWriter::summaries() const {
   }
   std::string text;
   for (const std::string& kind : kinds) {
-    const std::string part =
-        kind == "collective_crossover" ? crossover_lines(results_) : summary(kind);
+    const bool sentences = kind == "collective_crossover";
+    const std::string part = sentences ? crossover_lines(results_) : summary(kind);
+    const std::size_t heading = sentences ? 1 : 3;  // lines
     const auto lines = static_cast<std::size_t>(std::count(part.begin(), part.end(), '\n'));
-    const bool is_short = lines <= kShortDerived + 3 && widest(part) <= kShortWidth;
-    if (detail_ == Detail::every_case || is_short) text += part;
+    const bool is_short =
+        lines <= kShortDerived + heading && (sentences || widest(part) <= kShortWidth);
+    if (detail_ == Detail::every_case || is_short) {
+      text += part;
+    } else {
+      text += fmt::format("\n  {}: {} {}: --verbose\n", kind, lines - heading,
+                          lines - heading == 1 ? "line" : "lines");
+    }
   }
   return text;
 }
