@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { everyFigureIsDrawn } from './chart_checks.mjs';
-import { BAD, FORMULA, HIGH, HOSTILE } from './journals.mjs';
+import { BAD, FORMULA, HIGH, HOSTILE, NO_FIT } from './journals.mjs';
 import { csvLines, saved } from './page_facts.mjs';
 import { rowIsRecord } from './text_checks.mjs';
 
@@ -22,6 +22,15 @@ export const doctoredChecks = {
       alerts[0],
       new RegExp(`^${BAD.from} > ${BAD.to} moves [\\d.]+ GB/s, [34]\\d% under`),
     );
+  },
+  async 'curves without lines say why'(page) {
+    const card = page.locator('#copy-fits');
+    assert.equal(await card.locator('table').count(), 0);
+    const reasons = await card.locator('.findings li').allTextContents();
+    assert.ok(reasons.length > 0);
+    for (const reason of reasons) {
+      assert.ok(reason.startsWith('No line through ') && reason.endsWith(`: ${NO_FIT}.`), reason);
+    }
   },
   async 'hostile words are words'(page) {
     assert.ok((await page.locator('h1').textContent()).includes(HOSTILE));

@@ -150,7 +150,7 @@ function chart(plain, section) {
 export function chartCard(panel, section) {
   const { parts, draws } = panel.option
     ? chart(panel, section)
-    : { parts: [dataTable(panel.table, panel.title)], draws: null };
+    : { parts: panel.table ? [dataTable(panel.table, panel.title)] : [], draws: null };
   const element = h(
     'figure',
     { class: `card ${panel.span}`, id: panel.id },

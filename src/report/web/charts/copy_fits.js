@@ -17,7 +17,7 @@ const byOf = (one, mode) =>
 export function panels(model) {
   const curves = copyCurves(model).flatMap(([, some]) => some);
   const all = curves.filter((one) => one.fit);
-  if (!all.length) return [];
+  if (!curves.some(({ fit, noFit }) => fit || noFit)) return [];
   const labels = placeLabels(all.map((one) => one.place));
   const several = labels.size > 1;
   const mode = modeLabel(all);
@@ -66,7 +66,7 @@ export function panels(model) {
         .filter((one) => one.noFit)
         .map((one) => `No line through ${copyTitle(one.case)} by ${byOf(one, mode)}: ${one.noFit}.`),
       span: 'full',
-      table: { columns, rows },
+      table: rows.length ? { columns, rows } : undefined, // with none, findings alone
     },
   ];
 }
