@@ -13,11 +13,16 @@ here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 work=${1:?usage: mutants.sh WORK [PATTERN]}
 pattern=${2:-.}
-deadline=180 # seconds for a mutant's test: one that waits for ever is caught as well
+deadline=180 # seconds for the unchanged tests
 
 mkdir -p "$work/source"
 work=$(cd "$work" && pwd)
-(cd "$root" && git ls-files -z --cached --others --exclude-standard) | tar -C "$root" --null -T - -c | tar -C "$work/source" -x
+# What differs is copied and so is newer than its objects: a run that was cut off leaves a mutant.
+while IFS= read -r -d '' path; do
+  cmp -s "$root/$path" "$work/source/$path" && continue
+  mkdir -p "$work/source/$(dirname "$path")"
+  cp "$root/$path" "$work/source/$path"
+done < <(cd "$root" && git ls-files -z --cached --others --exclude-standard)
 cmake -S "$work/source" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DDUET_CUDA=OFF \
   -DDUET_REPORT=OFF ${DUET_MUTANT_CMAKE:-} >"$work/configure.log"
 
@@ -36,11 +41,11 @@ while IFS= read -r line; do
   esac
 done <"$here/mutants.txt"
 
-# test: TARGET FILTER
+# SECONDS, and a test: TARGET FILTER
 run_test() {
-  local target=${1%% *} filter=${1#* }
-  timeout "$deadline" "$work/build/tests/$target" --gtest_filter="$filter" --gtest_brief=1 \
-    >"$work/test.log" 2>&1
+  local target=${2%% *} filter=${2#* }
+  timeout "$1" "$work/build/tests/$target" --gtest_filter="$filter" --gtest_brief=1 \
+    --gtest_fail_fast >"$work/test.log" 2>&1
 }
 
 build() { ninja -C "$work/build" "$1" >"$work/build.log" 2>&1; }
@@ -61,9 +66,12 @@ done
 [[ ${#chosen[@]} -gt 0 ]] || { echo "no mutant matches: $pattern" >&2 && exit 2; }
 
 mapfile -t distinct < <(for i in "${chosen[@]}"; do echo "${tests[$i]}"; done | sort -u)
+declare -A limits # of a test with a mutant: one that waits for ever is caught as well
 for test in "${distinct[@]}"; do
   build "${test%% *}" || { tail -20 "$work/build.log" && exit 1; }
-  run_test "$test" || { echo "fails without a mutant: $test" && tail -20 "$work/test.log" && exit 1; }
+  begin=$SECONDS
+  run_test "$deadline" "$test" || { echo "fails without a mutant: $test" && tail -20 "$work/test.log" && exit 1; }
+  limits[$test]=$((20 + 4 * (SECONDS - begin)))
 done
 echo "unchanged: ${#distinct[@]} tests pass"
 
@@ -76,7 +84,7 @@ for i in "${chosen[@]}"; do
     verdict="DOES NOT APPLY"
   elif ! build "${tests[$i]%% *}"; then
     verdict="DOES NOT BUILD"
-  elif ! run_test "${tests[$i]}"; then
+  elif ! run_test "${limits[${tests[$i]}]}" "${tests[$i]}"; then
     verdict="caught"
   fi
   cp "$work/original" "$file"
