@@ -3,11 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <deque>
+#include <memory>
 #include <set>
 
 #include "core/error.h"
 #include "fabric/one_sided.h"
+#include "fabric/proxy/proxy.h"
 
 namespace duet {
 namespace {
@@ -23,6 +27,7 @@ struct Behaviour {
   bool refuses = false;  // nothing is taken any more
   std::string error;     // of the next end
   int posted = 0;
+  std::size_t most = 0;  // under way at a time
   bool abandoned = false;
   std::set<std::uint64_t> written;  // offsets at the peer, of what ended
 };
@@ -47,6 +52,7 @@ class FakeRail : public Rail {
     ++behaviour_.posted;
     if (post.call == RailCall::receive) return true;  // nobody sends
     under_way_.push_back(post);
+    behaviour_.most = std::max(behaviour_.most, under_way_.size());
     return true;
   }
   void poll(std::vector<RailEvent>& events) override {
@@ -65,8 +71,13 @@ class FakeRail : public Rail {
 
 class TrafficTest : public testing::Test {
  protected:
-  // So many messages of 1000 bytes in pieces of 100, split over three rails.
+  // So many messages of 1000 bytes in pieces of 100, split over three rails, two at a time.
   void open(bool failover, int messages = 4) {
+    make(failover, messages, RailMode::split);
+    writes_->start();
+  }
+
+  void make(bool failover, int messages, RailMode mode) {
     std::vector<std::unique_ptr<Rail>> open;
     for (std::size_t i = 0; i < 3; ++i) {
       open.push_back(std::make_unique<FakeRail>("r" + std::to_string(i), behaviours_[i]));
@@ -82,14 +93,13 @@ class TrafficTest : public testing::Test {
     region_ =
         std::make_unique<Region>(*rails_, Span{nullptr, memory_.data(), memory_.size(), {}}, 0);
     region_->hear({region_->say(), region_->say()});
-    load_ = {FabricOperation::write, RailMode::split, 1000, 100, 2, {}};
+    load_ = {FabricOperation::write, mode, 1000, 100, 2, {}};
     for (int i = 0; i < messages; ++i) {
-      const std::uint64_t offset = 1000 * static_cast<std::uint64_t>(i);
-      load_.messages.push_back({1, offset, offset});
+      const auto turn = static_cast<std::uint64_t>(i);
+      load_.messages.push_back({1, 1000 * turn, 1000 * turn, turn});
     }
     writes_ = std::make_unique<OneSided>(*traffic_, *rails_, load_, *region_, *region_,
                                          [this] { return now_; });
-    writes_->start();
   }
 
   // Until all is written, while the clock runs.
@@ -115,6 +125,41 @@ class TrafficTest : public testing::Test {
   FabricLoad load_;
   std::unique_ptr<OneSided> writes_;
 };
+
+TEST_F(TrafficTest, NoMoreIsUnderWayThanTheWindow) {
+  open(false, 12);
+  finish();
+  ASSERT_TRUE(writes_->done());
+  for (const Behaviour& each : behaviours_) EXPECT_EQ(each.most, 2u * 4u);  // pieces
+}
+
+// Messages go by turns over the rails, and that of the first stands still.
+TEST_F(TrafficTest, AProxyTellsWhatIsDoneInOrder) {
+  make(false, 3, RailMode::round_robin);
+  constexpr std::size_t kCapacity = 4;
+  const std::unique_ptr<std::byte, decltype(&std::free)> memory{
+      static_cast<std::byte*>(std::aligned_alloc(128, (Fifo::bytes(kCapacity) + 127) / 128 * 128)),
+      &std::free};
+  Fifo fifo(memory.get(), kCapacity);
+  const auto at_once = [] { return false; };
+  for (std::uint64_t message = 0; message < 3; ++message) {
+    EXPECT_EQ(fifo.push({message, 0}, at_once), message + 1);
+  }
+  Proxy proxy(fifo, *traffic_, *writes_, 3);
+  const auto turns = [&] {
+    for (int i = 0; i < 100; ++i) {
+      proxy.turn();
+      traffic_->turn();
+    }
+  };
+  behaviours_[0].stalls = true;
+  turns();
+  EXPECT_EQ(writes_->ends().size(), 2u);
+  EXPECT_FALSE(fifo.quiet(1, at_once));
+  behaviours_[0].stalls = false;
+  turns();
+  EXPECT_TRUE(fifo.quiet(3, at_once));
+}
 
 template <typename Kind, typename Call>
 std::string message_of(Call call) {

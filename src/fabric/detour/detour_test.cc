@@ -2,9 +2,11 @@
 // said to have ended before it has.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <set>
 #include <thread>
 
@@ -90,6 +92,27 @@ class NearRail : public Rail {
 };
 
 constexpr std::uint64_t kPieces = 200, kPiece = 1000;
+
+// Work on all cores of a device of the CPU: nothing else of it goes on while this lives.
+class BusyCores {
+ public:
+  explicit BusyCores(Device& device) {
+    for (int i = 0; i < device.info().compute_units; ++i) {
+      streams_.push_back(device.make_stream());
+      streams_.back()->run({"busy", {}, [this] {
+                              ++begun_;
+                              while (!over_) std::this_thread::yield();
+                            }});
+    }
+    while (begun_ < device.info().compute_units) std::this_thread::yield();
+  }
+  ~BusyCores() { over_ = true; }
+
+ private:
+  std::atomic<int> begun_{0};
+  std::atomic<bool> over_{false};
+  std::vector<std::unique_ptr<Stream>> streams_;  // end first, when it is over
+};
 
 class DetourTest : public testing::TestWithParam<const char*> {
  protected:
@@ -248,6 +271,30 @@ TEST_P(DetourTest, SendsWaitForReceives) {
   turn_until(0, kPieces);
   turn_until(1, kPieces);
   for (std::uint64_t piece = 0; piece < kPieces; ++piece) EXPECT_TRUE(holds(1, piece, 1)) << piece;
+}
+
+// Whatever needs a copy waits for it: nothing ends before, and what leaves is what was copied.
+TEST_P(DetourTest, NothingEndsWhileCopiesStandStill) {
+  constexpr std::uint64_t kEach = 4;
+  constexpr RailCall kCalls[] = {RailCall::write, RailCall::read, RailCall::send};
+  {
+    const BusyCores busy(machine_->device(0));
+    for (std::uint64_t piece = 0; piece < 3 * kEach; ++piece) {
+      const RailCall call = kCalls[piece / kEach];
+      if (call == RailCall::send) {
+        while (!ends_[1].rail->post(post_of(1, RailCall::receive, piece))) turn();
+      }
+      while (!ends_[0].rail->post(post_of(0, call, piece))) turn();
+    }
+    for (int i = 0; i < 1000; ++i) turn();
+    EXPECT_TRUE(ends_[0].events.empty() && ends_[1].events.empty());
+  }
+  turn_until(0, 3 * kEach);
+  turn_until(1, kEach);
+  for (std::uint64_t piece = 0; piece < 3 * kEach; ++piece) {
+    const bool reads = kCalls[piece / kEach] == RailCall::read;
+    EXPECT_TRUE(reads ? holds(0, piece, 2) : holds(1, piece, 1)) << piece;
+  }
 }
 
 TEST_P(DetourTest, BothWaysAtOnce) {
