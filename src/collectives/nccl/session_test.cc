@@ -4,6 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
+#include "collectives/nccl/communicators.h"
 #include "collectives/nccl/engine.h"
 #include "collectives/nccl/fake.h"
 #include "core/error.h"
@@ -158,6 +162,19 @@ TEST_F(NcclSessionTest, AFailedCallAbortsInsteadOfWaiting) {
   }
   EXPECT_EQ(asked().aborted, 3);
   EXPECT_EQ(asked().destroyed, 0);
+}
+
+TEST_F(NcclSessionTest, NoCommunicatorIsAbortedUnderACall) {
+  Communicators communicators(nccl_, mode(""), team_);
+  std::thread giving_up;
+  communicators.enqueue(1, [&] {
+    giving_up = std::thread([&] { communicators.give_up(); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    EXPECT_EQ(asked().aborted, 1);  // that of rank 0
+  });
+  giving_up.join();
+  EXPECT_EQ(asked().aborted, 3);
+  EXPECT_THROW(communicators.enqueue(1, [] {}), Error);
 }
 
 }  // namespace
