@@ -92,8 +92,8 @@ class Failing : public ::testing::TestWithParam<const char*> {
         own.stream->synchronize(kDeadline);
       });
       thrown = false;
-    } catch (const Timeout&) {
-      ADD_FAILURE() << "a stream was not let go";
+    } catch (const Timeout& error) {
+      ADD_FAILURE() << "a stream was not let go: " << error.what();
     } catch (const Error& error) {
       EXPECT_STREQ(error.what(), "on purpose");
     }
