@@ -21,14 +21,15 @@ int Failures::failed_rank() const {
   return rank_;
 }
 
-void Failures::fail(int rank, const std::string& reason) {
+bool Failures::fail(int rank, const std::string& reason) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (rank_ >= 0) return;
+    if (rank_ >= 0) return false;
     rank_ = rank;
     reason_ = reason;
   }
   callbacks_.call(reason);
+  return true;
 }
 
 void Failures::clear() {

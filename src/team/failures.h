@@ -16,8 +16,8 @@ class Failures {
   void forget(int number);
   std::string failure() const;
 
-  // The first since clear() is told to all who asked; those that follow from it are not.
-  void fail(int rank, const std::string& reason);
+  // The first since clear() is told to all who asked; those that follow from it are not (false).
+  bool fail(int rank, const std::string& reason);
   int failed_rank() const;  // the first; -1: none has failed
   void clear();
 

@@ -108,35 +108,45 @@ void Team::forget(int number) {
 
 void Team::fail(int rank, const std::string& what) {
   const std::string reason = fmt::format("rank {}: {}", rank, what);
-  if (processes_ != nullptr) return processes_->fail(reason);
   failures_.fail(rank, reason);
+  if (processes_ != nullptr) processes_->fail(reason);
 }
 
 std::string Team::failure() const {
   return processes_ != nullptr ? processes_->failure() : failures_.failure();
 }
 
-// In one process nobody else tells of the failure. The first rank's error is the cause of the
-// others', one of which may come to the turns before it.
-void Team::run_alone(const std::function<void(int)>& run_rank) {
+// The error of the rank that failed first is the cause of the others', one of which may end before
+// it does.
+void Team::run_ranks(const std::function<void(Rank&)>& fn) {
   std::vector<std::exception_ptr> errors(devices_.size());
-  const auto tell_failure = [&](int local) {
+  const auto run_rank = [&](int local) {
+    const RunningRank running(local);
+    Rank rank = local_rank(local);
     try {
-      run_rank(local);
+      fn(rank);
     } catch (const std::exception& error) {
       errors[static_cast<std::size_t>(local)] = std::current_exception();
-      fail(local, error.what());
+      note_failure(rank.index, error);
       throw;
     }
   };
   try {
-    machine_.turns().run(local_size(), tell_failure);
+    machine_.turns().run(local_size(), run_rank);
   } catch (const std::exception&) {
     const int first = failures_.failed_rank();
-    const auto cause = first < 0 ? nullptr : errors[static_cast<std::size_t>(first)];
+    const auto cause = first < 0 ? nullptr : errors[static_cast<std::size_t>(first - first_local_)];
     if (cause != nullptr) std::rethrow_exception(cause);
     throw;
   }
+}
+
+// The other processes know of what came from them, and need no consequence of what they know.
+void Team::note_failure(int rank, const std::exception& error) {
+  const std::string reason = fmt::format("rank {}: {}", rank, error.what());
+  const bool first = failures_.fail(rank, reason);
+  const bool from_others = dynamic_cast<const PeerFailed*>(&error) != nullptr;
+  if (processes_ != nullptr && first && !from_others) processes_->fail(reason);
 }
 
 // A failure of an earlier each() has been told before that one ended.
@@ -145,41 +155,11 @@ void Team::each(const std::function<void(Rank&)>& fn) {
   machine_.turns().update([&] { failure_.clear(); });
   ++eaches_;
   failures_.clear();
-  const auto run_rank = [&](int local) {
-    const RunningRank running(local);
-    Rank rank = local_rank(local);
-    fn(rank);
-  };
-  if (processes_ == nullptr) return run_alone(run_rank);
-  if (const std::string reason = processes_->failure(); !reason.empty()) {
-    machine_.turns().update([&] { failure_ = reason; });
+  if (processes_ != nullptr) {
+    const std::string reason = processes_->failure();
+    if (!reason.empty()) machine_.turns().update([&] { failure_ = reason; });
   }
-  // The first error of this process is the cause of its others, also of those that come back from
-  // the other processes.
-  std::exception_ptr cause;
-  const auto tell_failure = [&](int local) {
-    try {
-      run_rank(local);
-    } catch (const std::exception& error) {
-      bool first = false;
-      machine_.turns().update([&] {
-        first = cause == nullptr;
-        if (first) cause = std::current_exception();
-      });
-      if (first && dynamic_cast<const PeerFailed*>(&error) == nullptr) {
-        processes_->fail(fmt::format("rank {}: {}", first_local_ + local, error.what()));
-      }
-      throw;
-    }
-  };
-  together([&] {
-    try {
-      machine_.turns().run(local_size(), tell_failure);
-    } catch (const std::exception&) {
-      if (cause != nullptr) std::rethrow_exception(cause);
-      throw;
-    }
-  });
+  together([&] { run_ranks(fn); });
 }
 
 // Arrivals are numbered; the round that this one belongs to is full at the next multiple of the
@@ -198,9 +178,12 @@ std::shared_ptr<const void> Team::meet(int local, Part mine, const std::string& 
   });
   if (!failure.empty()) throw PeerFailed(fmt::format("{} while waiting for {}", failure, what));
   if (own < full) {
-    const bool alone = processes_ == nullptr;
-    if (!alone) wait_for(what, deadline_seconds, arrived_, full);
-    wait_for(what, deadline_seconds + (alone ? 0 : kGraceSeconds), released_, full);
+    if (processes_ == nullptr) {
+      wait_for(what, deadline_seconds, released_, full);
+    } else {
+      wait_for(what, deadline_seconds, arrived_, full);
+      wait_for_conclusion(what, deadline_seconds + kGraceSeconds, full);
+    }
   } else {
     conclude(what, deadline_seconds, read);
     machine_.turns().update([&] { released_ = full; });
@@ -273,20 +256,29 @@ ShareOutcome Team::verdict_on(const std::vector<Part>& parts) {
 void Team::wait_for(const std::string& what, double deadline_seconds, const long& count,
                     long goal) {
   std::string failure;
+  wait_until(what, deadline_seconds, [&] {
+    if (count >= goal) return true;
+    failure = failure_;
+    return !failure_.empty();
+  });
+  if (!failure.empty()) throw PeerFailed(fmt::format("{} while waiting for {}", failure, what));
+}
+
+// The rank that concludes hears of a failure as well; where it is the one that failed, the outcome
+// says so with its own error.
+void Team::wait_for_conclusion(const std::string& what, double deadline_seconds, long full) {
+  wait_until(what, deadline_seconds, [&] { return released_ >= full; });
+}
+
+void Team::wait_until(const std::string& what, double deadline_seconds,
+                      const std::function<bool()>& done) {
   try {
-    machine_.turns().wait(what, deadline_seconds, [&] {
-      if (count >= goal) return true;
-      failure = failure_;
-      return !failure_.empty();
-    });
+    machine_.turns().wait(what, deadline_seconds, done);
   } catch (const Timeout& error) {
-    const std::string reason =
-        fmt::format("rank {} gave up: {}", first_local_ + running_rank, error.what());
-    give_up(reason);
-    if (processes_ != nullptr) processes_->fail(reason);
+    fail(first_local_ + running_rank, error.what());
+    give_up(fmt::format("rank {}: {}", first_local_ + running_rank, error.what()));
     throw;
   }
-  if (!failure.empty()) throw PeerFailed(fmt::format("{} while waiting for {}", failure, what));
 }
 
 // Ranks no longer come to the same meetings.

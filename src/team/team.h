@@ -156,10 +156,14 @@ class Team {
   std::vector<Part> all_parts(const std::string& what, double deadline_seconds);
   static ShareOutcome verdict_on(const std::vector<Part>& parts);
   void wait_for(const std::string& what, double deadline_seconds, const long& count, long goal);
+  void wait_for_conclusion(const std::string& what, double deadline_seconds, long full);
+  void wait_until(const std::string& what, double deadline_seconds,
+                  const std::function<bool()>& done);
   void give_up(const std::string& reason);
   void join_processes();
 
-  void run_alone(const std::function<void(int)>& run_rank);
+  void run_ranks(const std::function<void(Rank&)>& fn);
+  void note_failure(int rank, const std::exception& error);
 
   Machine& machine_;
   std::vector<int> devices_;
@@ -181,7 +185,7 @@ class Team {
   ShareOutcome outcome_;
   bool broken_ = false;  // outcome_ is not that of all ranks
 
-  Failures failures_;                    // of a single process's ranks
+  Failures failures_;                    // of this process's ranks
   std::uint64_t eaches_ = 0;             // that have begun
   std::vector<std::uint64_t> numbered_;  // by local rank: its last number
   RetiredMemory retired_;

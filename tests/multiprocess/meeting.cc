@@ -86,11 +86,25 @@ void fail(Team& team) {
       });
     });
   }
+  // Told before it is thrown: the ranks of its own process hear of it first.
+  expect<Mismatch>("a wrong byte", [&] {
+    team.each([&](Rank& rank) {
+      if (rank.index == rank.size - 1) {
+        team.fail(rank.index, "a wrong byte");
+        usleep(100'000);
+        throw Mismatch("a wrong byte");
+      }
+      team.barrier("a barrier that one rank never reaches", 30);
+    });
+  });
+  // The rank that gives up is slow to say so: those that wait beside it hear of it first.
+  const int slow = team.on_failure([](const std::string&) { usleep(200'000); });
   expect<Timeout>("gave up after 0.2 s", [&] {
     team.each([&](Rank& rank) {
       if (rank.index > 0) team.barrier("a lonely barrier", 0.2);
     });
   });
+  team.forget(slow);
   meet(team);
 }
 
