@@ -1,9 +1,13 @@
-// Several processes' ends in one process, each on a thread of its own.
+// Several processes' ends in one process, each on a thread of its own, but for those that are
+// stopped.
 #include "team/processes.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <cstdlib>
 #include <map>
 #include <thread>
@@ -248,6 +252,46 @@ TEST(Processes, AWaitWithoutADeadlineEndsWithItsEndOrALoss) {
   const std::string silent =
       beside_a_silent_process([](Processes& processes) { run_together(processes, [] {}); });
   EXPECT_NE(silent.find("has not answered for 1 s"), std::string::npos) << silent;
+}
+
+// Meets the other after so many seconds; exits with 0 if nobody was lost.
+pid_t process_of_its_own(Launch launch, int seconds) {
+  const pid_t child = ::fork();
+  if (child != 0) return child;
+  bool well = false;
+  try {
+    Processes processes(launch, 20);
+    std::this_thread::sleep_for(std::chrono::seconds(seconds));
+    processes.barrier("the other process", 20);
+    well = !processes.lost_any();
+  } catch (const std::exception&) {
+  }
+  ::_exit(well ? 0 : 1);
+}
+
+// Both are stopped, after process 1 has asked process 0 and before the answer.
+TEST(Processes, WhoWasStoppedWaitsForTheAnswerAnew) {
+  const auto sleep = [](int milliseconds) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+  };
+  const int port = free_port();
+  Launch hub = impatient(0, port), member = impatient(1, port);
+  hub.patience_seconds = 30;
+  member.patience_seconds = 2;
+  const pid_t asked = process_of_its_own(hub, 3), asking = process_of_its_own(member, 0);
+  sleep(1000);
+  ::kill(asked, SIGSTOP);
+  sleep(2000);
+  ::kill(asking, SIGSTOP);
+  sleep(3000);
+  ::kill(asking, SIGCONT);
+  sleep(500);
+  ::kill(asked, SIGCONT);
+  for (const pid_t process : {asked, asking}) {
+    int status = 0;
+    ::waitpid(process, &status, 0);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  }
 }
 
 TEST(Processes, InDifferentCallsAreToldSoAndGoOn) {
