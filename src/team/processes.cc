@@ -292,7 +292,7 @@ void Processes::take(const Frame& frame) {
     } else if (kind == "here") {
       called_.reset();
     } else if (kind == "fail") {
-      // Of the epoch before: another process has failed while this one had ended its share.
+      // One of the epoch before counts for the callbacks: this process had ended its share already.
       const long epoch = std::stol(frame.at(1));
       if (epoch >= epoch_) failures_.emplace(epoch, frame.at(2));
       if (epoch >= epoch_ - 1 && epoch > told_) reason = frame.at(2);
@@ -303,9 +303,7 @@ void Processes::take(const Frame& frame) {
     }
     changed_.notify_all();
   }
-  if (!reason.empty()) tell(reason);
+  if (!reason.empty()) callbacks_.call(reason);
 }
-
-void Processes::tell(const std::string& reason) { callbacks_.call(reason); }
 
 }  // namespace duet

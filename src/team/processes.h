@@ -101,7 +101,6 @@ class Processes {
   void listen();
   void died();
   void take(const Frame& frame);
-  void tell(const std::string& reason);
   void send(const Frame& frame);
   void call(std::unique_lock<std::mutex>& lock);
   std::vector<std::string> gather_bytes(const std::string& mine, const std::string& what,

@@ -45,8 +45,8 @@ struct Case {
   std::function<Measurement()> run;
   // A journal's figure taken in another mode does not count as this case; none: any does.
   std::optional<Mode> mode;
-  // Results are verified where they can be; one that was left unverified then does not count
-  // either.
+  // False: the command turns verification off. Where it is on, a journal's figure that a command
+  // left unverified does not count as this case.
   bool verified = true;
 };
 

@@ -66,7 +66,7 @@ std::string cpu_advice(const Record& record, const Site& site) {
 }
 
 // Of the peak of AMX, by the smallest of M, N and K: nine tenths of what oneDNN 2.6 reaches in
-// docs/results/xeon-2-cores, 0.25, 0.21 and 0.17 in bf16. Its tiles wait for the caches.
+// docs/results/xeon-2-cores: 0.25, 0.21 and 0.17 in bf16.
 double amx_share(double smallest) {
   if (smallest >= 4096) return 0.15;
   return smallest >= 2048 ? 0.19 : 0.22;

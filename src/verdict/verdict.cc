@@ -43,6 +43,7 @@ void take_peak(MeasuredPeaks& peaks, const Record& record) {
   const Rates usual = rates_from(cost, record["seconds"]["median"].get<double>());
   const Rates fastest = rates_from(cost, record["seconds"]["min"].get<double>());
   if (usual.empty() || fastest.empty()) return;
+  // "tdpbf16ps, tiles of 16 x 64 bytes"; other instructions work on vectors.
   const Record& notes = record["notes"];
   const bool by_tiles =
       notes.is_object() && notes.value("instruction", "").find("tiles") != std::string::npos;

@@ -19,8 +19,8 @@
 namespace duet {
 namespace {
 
-// About 2 ms: long beside the start of the threads. A sum stays below 2^25, up to which adding
-// pairs of products of one is exact in fp32.
+// About 2 ms: long beside the start of the threads. Every sum stays below 2^24, so that adding ones
+// is exact in fp32.
 constexpr long kVectorSteps = 1000000;
 constexpr long kAmxSteps = 50000;  // an instruction is 16 cycles
 constexpr int kSums512 = 16;
@@ -79,7 +79,8 @@ constexpr int kAmxRows = 16;
 constexpr int kAmxRowBytes = 64;
 constexpr int kAmxTileBytes = kAmxRows * kAmxRowBytes;
 
-// What LDTILECFG reads (Intel's manual, volume 1, 18.3): here eight tiles of the greatest size.
+// What LDTILECFG reads (Intel's Software Developer's Manual, volume 1, chapter 18): eight tiles of
+// the greatest size.
 struct alignas(64) AmxTileConfig {
   std::uint8_t palette = 1;
   std::uint8_t start_row = 0;
