@@ -12,7 +12,7 @@
 #include "overlap/advisor/table_file.h"
 #include "overlap/engines.h"
 #include "results/record.h"
-#include "verdict/promise.h"
+#include "verdict/device_spec.h"
 
 namespace duet {
 namespace {
@@ -64,11 +64,11 @@ std::string known(const std::vector<DeviceTable>& tables) {
 
 DevicePeaks peaks_of(const std::string& model) {
   DevicePeaks peaks;
-  const Promise* promise = find_promise(model);
-  if (promise == nullptr) return peaks;
-  for (const auto& [dtype, tflops] : promise->tflops) peaks.flop_per_s[dtype] = tflops * 1e12;
-  peaks.memory_bytes_per_s = promise->memory_gb_per_s * 1e9;
-  if (promise->link) peaks.link_bytes_per_s = promise->link->gb_per_s * 1e9;
+  const DeviceSpec* spec = find_device_spec(model);
+  if (spec == nullptr) return peaks;
+  for (const auto& [dtype, tflops] : spec->tflops) peaks.flop_per_s[dtype] = tflops * 1e12;
+  peaks.memory_bytes_per_s = spec->memory_gb_per_s * 1e9;
+  if (spec->link) peaks.link_bytes_per_s = spec->link->gb_per_s * 1e9;
   return peaks;
 }
 

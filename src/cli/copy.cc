@@ -19,7 +19,7 @@ constexpr int kMostThreads = 65536;  // of a block, or blocks of a grid
 
 MemoryKind parse_host_memory(const std::string& text) {
   if (text == "pinned") return MemoryKind::pinned;
-  if (text == "pageable") return MemoryKind::plain;
+  if (text == "pageable") return MemoryKind::pageable;
   throw UsageError("--host-memory: unknown memory '" + text + "'" +
                    did_you_mean(text, {"pinned", "pageable"}) + ": expected pinned or pageable");
 }

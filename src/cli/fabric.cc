@@ -28,7 +28,7 @@ constexpr int kMostProducers = 4096;
 constexpr double kMostGbit = 1e6;  // of one rail
 
 MemoryKind parse_fabric_memory(const std::string& text) {
-  if (text == "host") return MemoryKind::plain;
+  if (text == "host") return MemoryKind::pageable;
   if (text == "pinned") return MemoryKind::pinned;
   if (text == "device") return MemoryKind::device;
   throw UsageError("--memory: unknown memory '" + text + "'" +

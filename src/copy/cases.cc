@@ -25,7 +25,7 @@ bool has(const std::vector<Value>& list, Value value) {
 
 std::string place(Machine& machine, const Endpoint& endpoint) {
   if (endpoint.memory == MemoryKind::pinned) return "pinned";
-  if (endpoint.memory == MemoryKind::plain) return "pageable";
+  if (endpoint.memory == MemoryKind::pageable) return "pageable";
   return machine.device(endpoint.rank).info().name;
 }
 
@@ -171,7 +171,7 @@ class Plan {
 
   void add_case(const CopyShape& shape, std::uint64_t bytes) {
     const CaseId id{"copy", options_.device_name, "duet", axes(machine_, shape, bytes)};
-    if (shape.executor == Executor::kernel && uses(shape, MemoryKind::plain)) {
+    if (shape.executor == Executor::kernel && uses(shape, MemoryKind::pageable)) {
       return add_skipped(id, "kernels do not reach pageable memory; pinned memory they do");
     }
     cases_.push_back({id,

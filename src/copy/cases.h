@@ -19,7 +19,7 @@ struct CopyOptions {
   std::vector<Executor> executors;                      // empty: dma and kernel
   std::vector<Issue> issues{Issue::push, Issue::pull};  // of peer copies
   std::vector<Pattern> patterns{Pattern::pair, Pattern::all_pairs};
-  std::vector<MemoryKind> host_memory{MemoryKind::pinned, MemoryKind::plain};
+  std::vector<MemoryKind> host_memory{MemoryKind::pinned, MemoryKind::pageable};
   std::vector<bool> directions{false, true};  // one way, both ways
   std::vector<std::uint64_t> sizes;           // empty: seed_sizes()
   // Ordered pairs of devices whose whole curve is measured; empty: device 0 to device 1.

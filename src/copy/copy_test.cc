@@ -173,7 +173,7 @@ TEST(Cases, SayWhyKernelsDoNotCopyPageableMemory) {
   CopyOptions options;
   options.kinds = {CopyKind::host_to_device};
   options.executors = {Executor::kernel};
-  options.host_memory = {MemoryKind::plain};
+  options.host_memory = {MemoryKind::pageable};
   options.sizes = {4096};
   const Benchmark benchmark = copy_benchmark(*machine, options, {});
   ASSERT_EQ(benchmark.cases.size(), 1u);

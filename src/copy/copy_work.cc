@@ -84,8 +84,8 @@ void CopyWork::prepare(Rank& rank, const Placement& placement) {
 
 bool CopyWork::host_driven() const {
   if (team_.device(0).info().cpu_addressable) return false;
-  return shape_.source.memory == MemoryKind::plain ||
-         shape_.destination.memory == MemoryKind::plain;
+  return shape_.source.memory == MemoryKind::pageable ||
+         shape_.destination.memory == MemoryKind::pageable;
 }
 
 void CopyWork::enqueue(Rank& rank, Stream& stream) {

@@ -10,11 +10,11 @@ namespace duet {
 class Device;
 
 enum class MemoryKind {
-  device,   // on the device itself
-  pinned,   // host memory that the device's engines reach directly
-  managed,  // at one address for CPU and device; its pages move to who uses them
-  plain,    // pageable host memory
-  peer,     // another process's device memory, mapped by Device::map()
+  device,    // on the device itself
+  pinned,    // host memory that the device's engines reach directly
+  managed,   // at one address for CPU and device; its pages move to who uses them
+  pageable,  // host memory that the driver has to stage
+  peer,      // another process's device memory, mapped by Device::map()
 };
 
 const char* name(MemoryKind kind);
@@ -56,11 +56,11 @@ class Buffer {
 
 // A 64-bit word in a buffer that streams signal and wait for. Aligned to 8 bytes. A wait is
 // for >=.
-struct Flag {
+struct Semaphore {
   Span word;
 };
 
 // Word `index` of the buffer. Throws BadArgument outside it.
-Flag flag_at(const Buffer& buffer, std::size_t index);
+Semaphore semaphore_at(const Buffer& buffer, std::size_t index);
 
 }  // namespace duet

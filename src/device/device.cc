@@ -15,7 +15,7 @@ const char* name(MemoryKind kind) {
       return "pinned";
     case MemoryKind::managed:
       return "managed";
-    case MemoryKind::plain:
+    case MemoryKind::pageable:
       return "plain";
     case MemoryKind::peer:
       return "peer";
@@ -125,13 +125,13 @@ void Stream::push_commands(const CommandPushes&) {
   throw Unavailable(device().info().name + " has no threads but the CPU's to push commands");
 }
 
-void Stream::meet(const Meeting& meeting) {
-  for (const Flag& flag : meeting.signals) signal(flag, 1);
-  for (const Flag& flag : meeting.waits) wait(flag, 1);
-  for (const Flag& flag : meeting.waits) signal(flag, 0);
+void Stream::handshake(const Handshake& handshake) {
+  for (const Semaphore& semaphore : handshake.signals) signal(semaphore, 1);
+  for (const Semaphore& semaphore : handshake.waits) wait(semaphore, 1);
+  for (const Semaphore& semaphore : handshake.waits) signal(semaphore, 0);
 }
 
-Flag flag_at(const Buffer& buffer, std::size_t index) {
+Semaphore semaphore_at(const Buffer& buffer, std::size_t index) {
   return {buffer.slice(index * sizeof(std::uint64_t), sizeof(std::uint64_t))};
 }
 

@@ -83,9 +83,9 @@ class Device {
   // Memory between processes. share(): what another process needs to map the allocations in which a
   // span of device memory lies; withdraw(): frees what is held for those who would still map it,
   // when all have. map(): another process's memory as memory that streams of this device copy to
-  // and from and flag; its kind is MemoryKind::peer, its owner this device; unmap() takes such a
-  // span, when no stream uses it. The memory must outlive its mappings. Throw Unavailable with the
-  // reason.
+  // and from and semaphore; its kind is MemoryKind::peer, its owner this device; unmap() takes such
+  // a span, when no stream uses it. The memory must outlive its mappings. Throw Unavailable with
+  // the reason.
   virtual SharedMemory share(const Span& span);
   virtual void withdraw(const SharedMemory&) noexcept {}
   virtual Span map(const SharedMemory& shared);
@@ -108,8 +108,8 @@ class Device {
   virtual void read(const Span& from, void* to) = 0;
   virtual void write(const Span& to, const void* from) = 0;
 
-  // Host-side write of a flag, visible to streams that wait. Never blocks on them.
-  virtual void signal(const Flag& flag, std::uint64_t value) = 0;
+  // Host-side write of a semaphore, visible to streams that wait. Never blocks on them.
+  virtual void signal(const Semaphore& semaphore, std::uint64_t value) = 0;
 
   // False for memory of a simulated machine that is only accounted for.
   virtual bool has_contents(const Span& span) const { return span.data != nullptr; }

@@ -31,11 +31,11 @@ void require_reducible(DType dtype) {
       fmt::format("exchange: a reduction of {}: expected fp32, fp16, bf16 or int32", name(dtype)));
 }
 
-bool has_flags(const ExchangeItem& item) { return !item.after.empty() || !item.then.empty(); }
+bool has_semaphores(const ExchangeItem& item) { return !item.after.empty() || !item.then.empty(); }
 
 void check_item(const ExchangeItem& item, const Exchange& exchange) {
   const bool is_bare = item.sources.empty() && item.destinations.empty();
-  if (is_bare && has_flags(item)) return;
+  if (is_bare && has_semaphores(item)) return;
   if (item.sources.empty() || item.destinations.empty()) {
     throw BadArgument("exchange: an item of no sources or no destinations");
   }
@@ -93,18 +93,19 @@ void check_staged(const Staged& staged, const Exchange& exchange) {
 
 }  // namespace
 
-bool has_flags(const Exchange& exchange) {
+bool has_semaphores(const Exchange& exchange) {
   return std::any_of(exchange.items.begin(), exchange.items.end(),
-                     [](const ExchangeItem& item) { return has_flags(item); });
+                     [](const ExchangeItem& item) { return has_semaphores(item); });
 }
 
 Exchange without_blocks(Exchange exchange) {
   for (ExchangeItem& item : exchange.items) {
-    for (auto* flags : {&item.after, &item.then}) {
-      for (Flag& flag : *flags) flag.word = flag.word.slice(0, sizeof(std::uint64_t));
+    for (auto* semaphores : {&item.after, &item.then}) {
+      for (Semaphore& semaphore : *semaphores)
+        semaphore.word = semaphore.word.slice(0, sizeof(std::uint64_t));
     }
   }
-  exchange.flags_by_block = false;
+  exchange.semaphores_by_block = false;
   return exchange;
 }
 
@@ -117,19 +118,19 @@ void check_exchange(const Exchange& exchange) {
                     "expected as many",
                     exchange.arrivals.size(), exchange.awaits.size()));
   }
-  if (!exchange.awaits.empty() && has_flags(exchange)) {
-    throw BadArgument("exchange: items with flags: expected an exchange without peers");
+  if (!exchange.awaits.empty() && has_semaphores(exchange)) {
+    throw BadArgument("exchange: items with semaphores: expected an exchange without peers");
   }
   if (!exchange.awaits.empty() && exchange.blocks == 0) {
     throw BadArgument("exchange: with peers, expected a number of blocks that all agree on");
   }
-  if (exchange.flags_by_block && exchange.blocks == 0) {
-    throw BadArgument("exchange: with flags by block, expected a number of blocks");
+  if (exchange.semaphores_by_block && exchange.blocks == 0) {
+    throw BadArgument("exchange: with semaphores by block, expected a number of blocks");
   }
   for (const ExchangeItem& item : exchange.items) {
-    const int words = exchange.flags_by_block ? exchange.blocks : 1;
-    for (const Flag& flag : item.after) check_words(flag.word, words);
-    for (const Flag& flag : item.then) check_words(flag.word, words);
+    const int words = exchange.semaphores_by_block ? exchange.blocks : 1;
+    for (const Semaphore& semaphore : item.after) check_words(semaphore.word, words);
+    for (const Semaphore& semaphore : item.then) check_words(semaphore.word, words);
   }
   for (const Span& words : exchange.arrivals) check_words(words, exchange.blocks);
   for (const Span& words : exchange.awaits) check_words(words, exchange.blocks);

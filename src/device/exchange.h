@@ -22,16 +22,16 @@ struct ExchangeItem {
   std::vector<Span> sources;
   std::vector<Span> destinations;
 
-  // Flags that are 0 or 1, as of Stream::meet(): the item starts when all of `after` are 1, which
-  // it sets back to 0 when it is done, and then sets `then` to 1. For an exchange without peers;
-  // items take their turns in order, and with flags between them may touch the same memory. An item
-  // with flags may be without spans.
-  std::vector<Flag> after = {};
-  std::vector<Flag> then = {};
+  // Semaphores that are 0 or 1, as of Stream::handshake(): the item starts when all of `after` are
+  // 1, which it sets back to 0 when it is done, and then sets `then` to 1. For an exchange without
+  // peers; items take their turns in order, and with semaphores between them may touch the same
+  // memory. An item with semaphores may be without spans.
+  std::vector<Semaphore> after = {};
+  std::vector<Semaphore> then = {};
 };
 
-// What goes between a rank and one peer by way of staging memory. Boxes are 0 when the exchange is
-// prepared and its own from then on, of staging_bytes() each.
+// What goes between a rank and one peer by way of staging memory. PacketBuffers are 0 when the
+// exchange is prepared and its own from then on, of staging_bytes() each.
 struct StagedPeer {
   Span source;       // the rank's, for the peer
   Span outbox;       // at the peer: the rank writes
@@ -78,10 +78,10 @@ struct Exchange {
   bool opens = true;
   bool closes = true;
 
-  // Each flag of the items is `blocks` words side by side: block b waits for word b and sets it,
-  // its slice alone in mind. All who share such a flag have as many blocks and items of one size.
-  // Devices that do not work by blocks heed the first word alone.
-  bool flags_by_block = false;
+  // Each semaphore of the items is `blocks` words side by side: block b waits for word b and sets
+  // it, its slice alone in mind. All who share such a semaphore have as many blocks and items of
+  // one size. Devices that do not work by blocks heed the first word alone.
+  bool semaphores_by_block = false;
 
   // On all ranks or on none. Devices of one kind either all take this way, and of the words heed
   // the largest number alone, or all take the items.
@@ -122,9 +122,9 @@ class PreparedExchange {
 void check_exchange(const Exchange& exchange);
 
 // Does any item wait or signal?
-bool has_flags(const Exchange& exchange);
+bool has_semaphores(const Exchange& exchange);
 
-// The same exchange for a device that does not work by blocks: each flag is its first word.
+// The same exchange for a device that does not work by blocks: each semaphore is its first word.
 Exchange without_blocks(Exchange exchange);
 
 // Bytes of an item's spans, each.

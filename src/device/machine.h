@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "device/device.h"
-#include "device/turns.h"
+#include "device/rank_scheduler.h"
 
 namespace duet {
 
@@ -20,7 +20,7 @@ class Machine {
   virtual Link link(int from, int to) const = 0;
   virtual double now() = 0;                          // seconds; virtual on a simulated machine
   virtual bool is_virtual() const { return false; }  // do its times cost no real time?
-  virtual Turns& turns() = 0;
+  virtual RankScheduler& scheduler() = 0;
 
   // From now on device memory is made so that Device::share() works, where that has to be known.
   virtual void make_shareable() {}

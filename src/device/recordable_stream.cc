@@ -21,14 +21,14 @@ void RecordableStream::fill(const Span& span, const Fill& fill) {
   capture_->call(*this, [span, fill](Stream& stream) { stream.fill(span, fill); });
 }
 
-void RecordableStream::signal(const Flag& flag, std::uint64_t value) {
-  if (capture_ == nullptr) return enqueue_signal(flag, value);
-  capture_->call(*this, [flag, value](Stream& stream) { stream.signal(flag, value); });
+void RecordableStream::signal(const Semaphore& semaphore, std::uint64_t value) {
+  if (capture_ == nullptr) return enqueue_signal(semaphore, value);
+  capture_->call(*this, [semaphore, value](Stream& stream) { stream.signal(semaphore, value); });
 }
 
-void RecordableStream::wait(const Flag& flag, std::uint64_t value) {
-  if (capture_ == nullptr) return enqueue_wait(flag, value);
-  capture_->call(*this, [flag, value](Stream& stream) { stream.wait(flag, value); });
+void RecordableStream::wait(const Semaphore& semaphore, std::uint64_t value) {
+  if (capture_ == nullptr) return enqueue_wait(semaphore, value);
+  capture_->call(*this, [semaphore, value](Stream& stream) { stream.wait(semaphore, value); });
 }
 
 void RecordableStream::exchange(PreparedExchange& prepared) {

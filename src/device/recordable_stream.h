@@ -28,8 +28,8 @@ class RecordableStream : public Stream {
   void fill(const Span& span, const Fill& fill) final;
   void record(Event& event) final;
   void wait(Event& event) final;
-  void signal(const Flag& flag, std::uint64_t value) final;
-  void wait(const Flag& flag, std::uint64_t value) final;
+  void signal(const Semaphore& semaphore, std::uint64_t value) final;
+  void wait(const Semaphore& semaphore, std::uint64_t value) final;
   void exchange(PreparedExchange& prepared) final;
   void run(const Task& task) final;
 
@@ -48,8 +48,8 @@ class RecordableStream : public Stream {
   virtual void enqueue_fill(const Span& span, const Fill& fill) = 0;
   virtual void enqueue_record(Event& event) = 0;
   virtual void enqueue_wait(Event& event) = 0;
-  virtual void enqueue_signal(const Flag& flag, std::uint64_t value) = 0;
-  virtual void enqueue_wait(const Flag& flag, std::uint64_t value) = 0;
+  virtual void enqueue_signal(const Semaphore& semaphore, std::uint64_t value) = 0;
+  virtual void enqueue_wait(const Semaphore& semaphore, std::uint64_t value) = 0;
   virtual void enqueue_exchange(PreparedExchange& prepared) = 0;
   virtual void enqueue_run(const Task& task) = 0;
 

@@ -32,7 +32,7 @@ struct KernelShape {
   int block = 0;
   // Instead of both: on each compute unit one block of a single warp and few registers, which most
   // kernels leave room for. It runs beside those that have taken all units, at a part of the rate.
-  bool thin = false;
+  bool one_warp_per_sm = false;
 };
 
 // destination and source have the same size and lie on devices of one machine. The stream's device
@@ -86,12 +86,12 @@ struct Task {
   std::function<void()> body;
 };
 
-// Flags that are 0 or 1, between streams that answer each other: whoever waits for a flag sets it
-// back before it answers. Nothing in it changes from call to call, so that a captured one can be
+// Flags that are 0 or 1, between streams that answer each other: whoever waits for a semaphore sets
+// it back before it answers. Nothing in it changes from call to call, so that a captured one can be
 // replayed.
-struct Meeting {
-  std::vector<Flag> signals;  // become 1
-  std::vector<Flag> waits;    // are waited for to be 1, and become 0
+struct Handshake {
+  std::vector<Semaphore> signals;  // become 1
+  std::vector<Semaphore> waits;    // are waited for to be 1, and become 0
 };
 
 class Device;
@@ -110,14 +110,14 @@ class Stream {
   virtual void record(Event& event) = 0;  // the event must be of this machine
   virtual void wait(Event& event) = 0;    // for its last record(); no-op if never recorded
 
-  // After all earlier work of the stream is visible, writes `value` to the flag's word, which may
-  // lie on a peer; streams that wait see data that was written before the signal.
-  virtual void signal(const Flag& flag, std::uint64_t value) = 0;
+  // After all earlier work of the stream is visible, writes `value` to the semaphore's word, which
+  // may lie on a peer; streams that wait see data that was written before the signal.
+  virtual void signal(const Semaphore& semaphore, std::uint64_t value) = 0;
   // Later work of the stream starts when the word is >= value.
-  virtual void wait(const Flag& flag, std::uint64_t value) = 0;
+  virtual void wait(const Semaphore& semaphore, std::uint64_t value) = 0;
 
   // Signals all, as signal() does; then waits for all. In one go where the device can.
-  virtual void meet(const Meeting& meeting);
+  virtual void handshake(const Handshake& handshake);
 
   // Runs what this stream's device has prepared, which must live until it is done. Throws
   // BadArgument for another device's.

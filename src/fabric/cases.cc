@@ -18,7 +18,9 @@
 namespace duet {
 namespace {
 
-const char* memory_name(MemoryKind kind) { return kind == MemoryKind::plain ? "host" : name(kind); }
+const char* memory_name(MemoryKind kind) {
+  return kind == MemoryKind::pageable ? "host" : name(kind);
+}
 
 std::vector<std::uint64_t> default_sizes() {
   std::vector<std::uint64_t> sizes;

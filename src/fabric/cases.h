@@ -27,7 +27,7 @@ struct FabricOptions {
   // 0: a rail's part in one piece; none: 1 MiB, of what goes by ipc 0.
   std::optional<std::uint64_t> chunk;
   std::vector<bool> directions{false};  // both ways at once
-  std::vector<MemoryKind> memory{MemoryKind::plain};
+  std::vector<MemoryKind> memory{MemoryKind::pageable};
   std::optional<MemoryPath> path;  // of the device's own; none: choose_memory_path()
   std::vector<RailIssue> issues{RailIssue::direct};  // of writes one way
   std::vector<int> producers{1};                     // threads that push to a proxy

@@ -15,7 +15,7 @@ constexpr std::uint64_t kNoPeer = (1ull << kPeerBits) - 1;
 Greeting::Greeting(Traffic& traffic, RailSet& rails, int self)
     : traffic_(traffic),
       self_(self),
-      region_(rails, {nullptr, words_.data(), words_.size(), MemoryKind::plain}, self) {}
+      region_(rails, {nullptr, words_.data(), words_.size(), MemoryKind::pageable}, self) {}
 
 RailPost Greeting::post(RailCall call, std::uint64_t number, int peer, int rail) {
   RailPost post;

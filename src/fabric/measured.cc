@@ -44,7 +44,7 @@ void add_proxy_times(const ProxyTimes& times, Measurement& result) {
 
 // What the EFA study calls an all_to_all of such memory over such rails; "" where it has none.
 std::string name_in_the_study(const FabricTask& task) {
-  if (!task.all_to_all() || task.memory == MemoryKind::plain) return "";
+  if (!task.all_to_all() || task.memory == MemoryKind::pageable) return "";
   const bool own = task.memory == MemoryKind::device;
   if (task.mode == RailMode::round_robin) return own ? "RoundRobinDMA" : "";
   return std::string(task.mode == RailMode::single ? "Single" : "Multi") + (own ? "DMA" : "Pin");

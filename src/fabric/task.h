@@ -17,7 +17,7 @@ struct FabricTask : MessageShape {
   // only what came last into each is checked. 0: each has its own.
   int places = 0;
   bool bidirectional = false;
-  MemoryKind memory = MemoryKind::plain;
+  MemoryKind memory = MemoryKind::pageable;
   MemoryPath path = MemoryPath::direct;
   RailIssue issue = RailIssue::direct;   // others: of write and write_imm, one way
   int producers = 1;                     // of a proxy

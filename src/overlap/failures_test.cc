@@ -30,7 +30,7 @@ class FaultyPlan : public CollectivePlan {
 
   void enqueue(Stream& stream) override {
     if (last_ && fault == Fault::enqueue) throw Error("enqueue");
-    if (last_ && fault == Fault::never_ends) stream.wait(flag_at(word_, 0), 1);
+    if (last_ && fault == Fault::never_ends) stream.wait(semaphore_at(word_, 0), 1);
     sound_->enqueue(stream);
     if (last_ && fault == Fault::wrong) stream.fill(received_, {Fill::Kind::constant, 1});
   }

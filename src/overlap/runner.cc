@@ -28,7 +28,7 @@ std::string together_name(const OverlapScenario& scenario, const OverlapPolicy& 
 // Compute first only where the policy says so: what needs few units comes first, or it waits.
 bool compute_goes_first(Kind kind) { return kind == Kind::serial || kind == Kind::base; }
 
-// Streams that copy engines work for have it too: their flags and events wait for nobody.
+// Streams that copy engines work for have it too: their semaphores and events wait for nobody.
 bool has_priority(Kind kind) {
   return kind == Kind::priority || kind == Kind::priority_partition || kind == Kind::zero_cta ||
          by_dma(kind);

@@ -18,17 +18,16 @@ namespace {
 
 Record ceilings_to_json(const Ceilings& ceilings) {
   Record json = {{"model", ceilings.model}};
-  if (ceilings.promise != nullptr) {
-    const Promise& promise = *ceilings.promise;
-    json["name"] = promise.name;
+  if (ceilings.spec != nullptr) {
+    const DeviceSpec& spec = *ceilings.spec;
+    json["name"] = spec.name;
     json["source"] = "promised";
-    json["sources"] = {promise.sources, "specs/devices/" + promise.file + ".toml"};
-    for (const auto& [dtype, rate] : promise.tflops)
-      json["tflops"][std::string(name(dtype))] = rate;
-    json["memory_gb_per_s"] = promise.memory_gb_per_s;
+    json["sources"] = {spec.sources, "specs/devices/" + spec.file + ".toml"};
+    for (const auto& [dtype, rate] : spec.tflops) json["tflops"][std::string(name(dtype))] = rate;
+    json["memory_gb_per_s"] = spec.memory_gb_per_s;
     if (ceilings.link_gb_per_s > 0) json["link_gb_per_s"] = ceilings.link_gb_per_s;
-    json["host_link_gb_per_s"] = promise.host_link_gb_per_s;
-    json["watts"] = promise.watts;
+    json["host_link_gb_per_s"] = spec.host_link_gb_per_s;
+    json["watts"] = spec.watts;
     return json;
   }
   const MeasuredPeaks& peaks = ceilings.peaks;
@@ -47,12 +46,14 @@ class Builder {
  public:
   Record build(const ReportJournal& journal, const std::string& name) {
     std::vector<Record> shown;
-    for (const Record& record : journal.records) judge_.see(record);  // all engines of each case
+    for (const Record& record : journal.records)
+      evaluator_.see(record);  // all engines of each case
     for (const Record& record : journal.records) shown.push_back(take(record));
     Record records = Record::array();
     for (const std::size_t i : results_that_count(journal.records)) records.push_back(shown[i]);
     Record ceilings = Record::object();
-    for (const auto& [device, one] : judge_.ceilings()) ceilings[device] = ceilings_to_json(one);
+    for (const auto& [device, one] : evaluator_.ceilings())
+      ceilings[device] = ceilings_to_json(one);
     return {{"name", name},
             {"environments", environments_},
             {"ceilings", ceilings},
@@ -65,18 +66,18 @@ class Builder {
   Record take(const Record& record) {
     const bool environment = record["type"] == "environment";
     if (environment) environments_.push_back(record);
-    judge_.see(record);
+    evaluator_.see(record);
     if (environment) return nullptr;
     Record shown = record;
     shown.erase("samples");
     shown["environment"] = environments_.empty() ? 0 : environments_.size() - 1;
     if (outcome_of(record) == Outcome::measured) {
-      shown["verdict"] = verdict_to_json(judge_.judge(record));
+      shown["verdict"] = verdict_to_json(evaluator_.evaluate(record));
     }
     return shown;
   }
 
-  Judge judge_;
+  Evaluator evaluator_;
   Record environments_ = Record::array();
 };
 

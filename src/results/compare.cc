@@ -161,7 +161,7 @@ void take_shift(ComparedCase& one, const Shift& shift) {
 bool is_broken(Outcome outcome) { return outcome == Outcome::wrong || outcome == Outcome::failed; }
 
 // True if there are times to compare; else the case is judged.
-bool judge(ComparedCase& one, const Pair& pair) {
+bool evaluate(ComparedCase& one, const Pair& pair) {
   const Outcome before = outcome_of(*one.base);
   const Outcome after = outcome_of(*one.now);
   if (before == Outcome::measured && after == Outcome::measured) {
@@ -257,7 +257,7 @@ std::vector<ComparedCase> compare(const JournalSide& base, const JournalSide& no
       one.change = Change::added;
     } else {
       common = true;
-      if (judge(one, pair)) {
+      if (evaluate(one, pair)) {
         measured.push_back({figures_of(pair.base), figures_of(pair.now), usual_of(pair)});
         measured_at.push_back(compared.size());
       }

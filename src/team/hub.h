@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "team/authentication.h"
 #include "team/connection.h"
-#include "team/handshake.h"
 #include "team/listeners.h"
 
 namespace duet {

@@ -21,7 +21,7 @@ class NotingDevice : public Device {
   std::unique_ptr<PreparedExchange> prepare(const Exchange&) override { return nullptr; }
   void read(const Span&, void*) override {}
   void write(const Span&, const void*) override {}
-  void signal(const Flag&, std::uint64_t) override {}
+  void signal(const Semaphore&, std::uint64_t) override {}
   std::optional<Difference> check(const Span&, const Fill&) override { return std::nullopt; }
 
   std::size_t live() const {
@@ -59,7 +59,7 @@ class NotingMachine : public Machine {
   Device& device(int index) override { return *devices_.at(static_cast<std::size_t>(index)); }
   Link link(int from, int to) const override { return real_->link(from, to); }
   double now() override { return real_->now(); }
-  Turns& turns() override { return real_->turns(); }
+  RankScheduler& scheduler() override { return real_->scheduler(); }
 
   // Allocations that are not freed, of each device.
   std::vector<std::size_t> live() const {

@@ -15,7 +15,7 @@
 #include "core/error.h"
 #include "core/packing.h"
 #include "team/agreement.h"
-#include "team/handshake.h"
+#include "team/authentication.h"
 #include "team/launch.h"
 #include "team/team.h"
 

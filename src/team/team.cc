@@ -80,8 +80,9 @@ void Team::join_processes() {
                                           : fmt::format("ranks {} to {}", first_local_,
                                                         first_local_ + local_size() - 1));
   machine_.make_shareable();
-  on_failure_ = processes_->on_failure(
-      [this](const std::string& reason) { machine_.turns().update([&] { failure_ = reason; }); });
+  on_failure_ = processes_->on_failure([this](const std::string& reason) {
+    machine_.scheduler().update([&] { failure_ = reason; });
+  });
 }
 
 int Team::device_index(int rank) const {
@@ -132,7 +133,7 @@ void Team::run_ranks(const std::function<void(Rank&)>& fn) {
     }
   };
   try {
-    machine_.turns().run(local_size(), run_rank);
+    machine_.scheduler().run(local_size(), run_rank);
   } catch (const std::exception&) {
     const int first = failures_.failed_rank();
     const auto cause = first < 0 ? nullptr : errors[static_cast<std::size_t>(first - first_local_)];
@@ -152,12 +153,12 @@ void Team::note_failure(int rank, const std::exception& error) {
 // A failure of an earlier each() has been told before that one ended.
 void Team::each(const std::function<void(Rank&)>& fn) {
   arrived_ = released_ = 0;
-  machine_.turns().update([&] { failure_.clear(); });
+  machine_.scheduler().update([&] { failure_.clear(); });
   ++eaches_;
   failures_.clear();
   if (processes_ != nullptr) {
     const std::string reason = processes_->failure();
-    if (!reason.empty()) machine_.turns().update([&] { failure_ = reason; });
+    if (!reason.empty()) machine_.scheduler().update([&] { failure_ = reason; });
   }
   together([&] { run_ranks(fn); });
 }
@@ -169,7 +170,7 @@ std::shared_ptr<const void> Team::meet(int local, Part mine, const std::string& 
                                        double deadline_seconds, const ReadAny& read) {
   long own = 0, full = 0;
   std::string failure;
-  machine_.turns().update([&] {
+  machine_.scheduler().update([&] {
     failure = failure_;
     if (!failure.empty()) return;
     parts_[static_cast<std::size_t>(local)] = std::move(mine);
@@ -186,7 +187,7 @@ std::shared_ptr<const void> Team::meet(int local, Part mine, const std::string& 
     }
   } else {
     conclude(what, deadline_seconds, read);
-    machine_.turns().update([&] { released_ = full; });
+    machine_.scheduler().update([&] { released_ = full; });
   }
   if (outcome_.fine()) return gathered_;
   if (broken_) raise(outcome_);
@@ -273,7 +274,7 @@ void Team::wait_for_conclusion(const std::string& what, double deadline_seconds,
 void Team::wait_until(const std::string& what, double deadline_seconds,
                       const std::function<bool()>& done) {
   try {
-    machine_.turns().wait(what, deadline_seconds, done);
+    machine_.scheduler().wait(what, deadline_seconds, done);
   } catch (const Timeout& error) {
     fail(first_local_ + running_rank, error.what());
     give_up(fmt::format("rank {}: {}", first_local_ + running_rank, error.what()));
@@ -283,7 +284,7 @@ void Team::wait_until(const std::string& what, double deadline_seconds,
 
 // Ranks no longer come to the same meetings.
 void Team::give_up(const std::string& reason) {
-  machine_.turns().update([&] {
+  machine_.scheduler().update([&] {
     if (failure_.empty()) failure_ = reason;
   });
 }

@@ -172,8 +172,8 @@ class Team {
   int first_local_ = 0;
   int on_failure_ = 0;
 
-  // Guarded by turns(): local ranks that ever came to a meeting in this each(), those that may go
-  // on from it, and why there is nothing to wait for any more.
+  // Guarded by scheduler(): local ranks that ever came to a meeting in this each(), those that may
+  // go on from it, and why there is nothing to wait for any more.
   long arrived_ = 0;
   long released_ = 0;
   std::string failure_;

@@ -29,7 +29,7 @@ class Flops : public Work {
   }
   void enqueue(Rank& rank, Stream& stream) override {
     if (fault_ == Fault::enqueue && rank.index == rank.size - 1) throw Mismatch("enqueue");
-    if (fault_ == Fault::never_ends && rank.index == 0) stream.wait(flag_at(word_, 0), 1);
+    if (fault_ == Fault::never_ends && rank.index == 0) stream.wait(semaphore_at(word_, 0), 1);
     stream.run({"flops", {flop_, DType::fp32, 0, 1}, [this] { ++ran; }});
   }
   bool host_driven() const override { return blocks; }

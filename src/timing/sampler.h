@@ -1,4 +1,4 @@
-// Turns a Work into samples. The only place in Duet that times anything.
+// RankScheduler a Work into samples. The only place in Duet that times anything.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// The start gate: a flag that only grows, and a watchdog over it.
+// The start gate: a semaphore that only grows, and a watchdog over it.
 #include "timing/start_gate.h"
 
 #include <chrono>
@@ -58,11 +58,11 @@ void StartGate::arm(double deadline_seconds) {
 
 void StartGate::hold(Rank& rank, Stream& stream, double deadline_seconds) {
   if (rank.local == 0) arm(deadline_seconds);
-  stream.wait(flag_at(word_, 0), round_ + 1);
+  stream.wait(semaphore_at(word_, 0), round_ + 1);
 }
 
 void StartGate::let_go() {
-  owner_.signal(flag_at(word_, 0), ++round_);
+  owner_.signal(semaphore_at(word_, 0), ++round_);
   arm(0);
 }
 
@@ -80,7 +80,7 @@ void StartGate::release(Rank& rank, double deadline_seconds, const std::function
 
 void StartGate::open() noexcept {
   try {
-    owner_.signal(flag_at(word_, 0), std::numeric_limits<std::int64_t>::max());
+    owner_.signal(semaphore_at(word_, 0), std::numeric_limits<std::int64_t>::max());
   } catch (const std::exception&) {
     // The device is gone, and its streams with it.
   }

@@ -25,13 +25,13 @@ bool fits(const CollectiveRule& rule, const Record& record) {
 // once, which the bus bandwidth counts 2 (n - 1) / n times. All others send or receive what it
 // counts, whoever reduces.
 double most(const std::string& collective, const Site& site, double ranks, double sending) {
-  const bool in_switch = collective == "all_reduce" && !site.promise->link->mesh;
+  const bool in_switch = collective == "all_reduce" && !site.spec->link->mesh;
   return in_switch ? std::max(1.0, 2 * (ranks - 1) / ranks) * sending : sending;
 }
 
 // Why there is no figure, if so.
 std::string unjudged(const Record& record, const Site& site) {
-  if (site.promise == nullptr) return "what a CPU should reach in a collective is not known";
+  if (site.spec == nullptr) return "what a CPU should reach in a collective is not known";
   const double ranks = axis_number(record, "ranks");
   if (ranks < 2) return "one rank sends nothing";
   if (static_cast<std::size_t>(ranks) != devices_of(site.machine).size()) {
@@ -46,7 +46,7 @@ std::string unjudged(const Record& record, const Site& site) {
 // Sets what is expected under a bound that is known, or why it is not known.
 void by_rules(Expectation& expectation, const Record& record, const Site& site,
               const Bound& sending) {
-  const auto& rules = site.promise->collectives;
+  const auto& rules = site.spec->collectives;
   const auto rule = std::find_if(rules.begin(), rules.end(),
                                  [&](const CollectiveRule& one) { return fits(one, record); });
   const double bytes = finished_of(record).cost.bus_bytes;

@@ -34,17 +34,17 @@ bool fits(const CopyRule& rule, const Record& record) {
 }
 
 Bound bound_of(const Record& record, const Site& site) {
-  const Promise& promise = *site.promise;
+  const DeviceSpec& spec = *site.spec;
   const std::string kind = axis_word(record, "kind");
   if (kind == "peer") return peer_bound(record, site);
   if (kind == "local") {
     // What fits in the cache is not bound by memory.
     if (bytes_of(record) <= cache_bytes(site)) return {0, "the copy fits in the cache"};
-    return {promise.memory_gb_per_s,
-            fmt::format("the {:.4g} GB/s of its memory", promise.memory_gb_per_s)};
+    return {spec.memory_gb_per_s,
+            fmt::format("the {:.4g} GB/s of its memory", spec.memory_gb_per_s)};
   }
-  return {promise.host_link_gb_per_s,
-          fmt::format("the {:.4g} GB/s of {}", promise.host_link_gb_per_s, promise.host_link)};
+  return {spec.host_link_gb_per_s,
+          fmt::format("the {:.4g} GB/s of {}", spec.host_link_gb_per_s, spec.host_link)};
 }
 
 std::string advice(const Record& record, const Site& site) {
@@ -84,7 +84,7 @@ Expectation on_cpu(const Record& record, const Site& site) {
 Expectation by_rules(const Record& record, const Site& site, const Bound& bound) {
   Expectation expectation;
   expectation.bound = bound.gb_per_s;
-  const auto& rules = site.promise->copies;
+  const auto& rules = site.spec->copies;
   const auto rule = std::find_if(rules.begin(), rules.end(),
                                  [&](const CopyRule& one) { return fits(one, record); });
   if (rule == rules.end()) {
@@ -114,8 +114,8 @@ Expectation by_rules(const Record& record, const Site& site, const Bound& bound)
 Expectation expect_copy(const Record& record, const Site& site) {
   Expectation expectation;
   const bool chosen = axis_number(record, "grid") > 0 || axis_number(record, "block") > 0;
-  if (site.promise == nullptr && !chosen) return on_cpu(record, site);
-  if (site.promise != nullptr) {
+  if (site.spec == nullptr && !chosen) return on_cpu(record, site);
+  if (site.spec != nullptr) {
     const Bound bound = bound_of(record, site);
     if (bound.gb_per_s > 0) expectation = by_rules(record, site, bound);
     if (bound.gb_per_s <= 0) expectation.unknown = bound.words;

@@ -25,7 +25,7 @@ const Record& devices_of(const Record& machine) {
 double cache_bytes(const Site& site) {
   const Record& devices = devices_of(site.machine);
   const double told = devices.empty() ? 0.0 : devices[0].value("cache_bytes", 0.0);
-  return std::max(told, site.promise->cache_bytes);
+  return std::max(told, site.spec->cache_bytes);
 }
 
 std::string axis_word(const Record& record, const char* name) {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "results/record.h"
-#include "verdict/promise.h"
+#include "verdict/device_spec.h"
 
 namespace duet {
 
@@ -28,7 +28,7 @@ struct MeasuredPeaks {
 struct Site {
   const Record& machine;
   std::string model;                 // of all its devices
-  const Promise* promise = nullptr;  // none: nothing is known of the model
+  const DeviceSpec* spec = nullptr;  // none: nothing is known of the model
   MeasuredPeaks peaks;
   std::map<std::string, std::string> variables;  // of the environment, that change a result
 };
@@ -52,7 +52,7 @@ Expectation expect_fabric(const Record& record, const Site& site);
 const Record& devices_of(const Record& machine);
 
 // Of the last-level cache in front of a device's memory: the larger of what the device tells and
-// its maker promises. The site must have a promise.
+// its maker promises. The site must have a spec.
 double cache_bytes(const Site& site);
 
 // An axis of the record's case; "", 0 or false where it has none of that type.

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "verdict/promise_fixture.h"
+#include "verdict/device_spec_fixture.h"
 
 namespace duet {
 namespace {
@@ -55,9 +55,9 @@ Record peer(double bytes, const char* pattern = "pair", bool both = false) {
 
 class Expectations : public ::testing::Test {
  protected:
-  Site site() const { return {machine_, "One", &promise_, {}, {}}; }
+  Site site() const { return {machine_, "One", &spec_, {}, {}}; }
 
-  Promise promise_ = parse_promise("one", kMakerOne);
+  DeviceSpec spec_ = parse_device_spec("one", kMakerOne);
   Record machine_ = machine(4);
 };
 
@@ -104,7 +104,7 @@ TEST_F(Expectations, APairThroughASwitchHasAllLinks) {
 }
 
 TEST_F(Expectations, AMeshGivesOneLinkToEachPeer) {
-  promise_.link = LinkPromise{"Fabric", true, 7, 448};
+  spec_.link = LinkSpec{"Fabric", true, 7, 448};
   machine_ = machine(8);
   EXPECT_DOUBLE_EQ(*expect_copy(peer(256 * kMiB), site()).bound, 64);
   EXPECT_DOUBLE_EQ(*expect_copy(peer(256 * kMiB, "all_pairs"), site()).bound, 8 * 448);
@@ -127,7 +127,7 @@ Record collective(const char* kind, double bus_bytes, int ranks = 4) {
 }
 
 TEST_F(Expectations, CollectivesAreHeldAgainstWhatADeviceSends) {
-  promise_.collectives = {{{"all_gather", "all_reduce"}, {}, 0, std::nullopt, 0.8, 20, 64 * kMiB}};
+  spec_.collectives = {{{"all_gather", "all_reduce"}, {}, 0, std::nullopt, 0.8, 20, 64 * kMiB}};
   const double expected = 64 * kMiB / (20e-6 + 64 * kMiB / 360e9) / 1e9;
   const Expectation large = expect_collective(collective("all_gather", 64 * kMiB), site());
   EXPECT_DOUBLE_EQ(*large.bound, 450);
@@ -147,11 +147,11 @@ TEST_F(Expectations, CollectivesAreHeldAgainstWhatADeviceSends) {
 }
 
 TEST_F(Expectations, TheFirstRowOfTheEngineRanksAndPlaceCounts) {
-  promise_.collectives = {{{"all_gather"}, {"other"}, 0, std::nullopt, 0.1, 0, 0},
-                          {{"all_gather"}, {}, 2, std::nullopt, 0.2, 0, 0},
-                          {{"all_gather"}, {"duet"}, 4, true, 0.4, 0, 0},
-                          {{"all_gather"}, {"other", "duet"}, 4, false, 0.5, 0, 0},
-                          {{"all_gather"}, {}, 0, std::nullopt, 0.8, 0, 0}};
+  spec_.collectives = {{{"all_gather"}, {"other"}, 0, std::nullopt, 0.1, 0, 0},
+                       {{"all_gather"}, {}, 2, std::nullopt, 0.2, 0, 0},
+                       {{"all_gather"}, {"duet"}, 4, true, 0.4, 0, 0},
+                       {{"all_gather"}, {"other", "duet"}, 4, false, 0.5, 0, 0},
+                       {{"all_gather"}, {}, 0, std::nullopt, 0.8, 0, 0}};
   Record record = collective("all_gather", 64 * kMiB);
   EXPECT_DOUBLE_EQ(*expect_collective(record, site()).expected, 225);
   record["case"]["in_place"] = true;
@@ -163,7 +163,7 @@ TEST_F(Expectations, TheFirstRowOfTheEngineRanksAndPlaceCounts) {
 }
 
 TEST_F(Expectations, CollectivesOnAMeshUseAllItsLinksButASendOne) {
-  promise_.link = LinkPromise{"Fabric", true, 7, 448};
+  spec_.link = LinkSpec{"Fabric", true, 7, 448};
   machine_ = machine(8);
   EXPECT_DOUBLE_EQ(*expect_collective(collective("all_reduce", kMiB, 8), site()).bound, 448);
   EXPECT_DOUBLE_EQ(*expect_collective(collective("send_recv", kMiB, 8), site()).bound, 64);
@@ -180,12 +180,12 @@ TEST_F(Expectations, CollectivesWithoutLinksRanksOrSharesAreNotJudged) {
   unjudged(collective("all_gather", 64 * kMiB, 1));
   unjudged(collective("all_gather", 64 * kMiB, 3));
   unjudged(collective("all_gather", 0));
-  promise_.link.reset();
+  spec_.link.reset();
   unjudged(collective("all_gather", 64 * kMiB));
 }
 
 TEST_F(Expectations, WithoutLinksPeersGoOverTheHost) {
-  promise_.link.reset();
+  spec_.link.reset();
   EXPECT_DOUBLE_EQ(*expect_copy(peer(256 * kMiB), site()).bound, 63);
 }
 
@@ -241,7 +241,7 @@ TEST_F(Expectations, ABoardWithoutSwitchDividesItsLinks) {
 }
 
 TEST_F(Expectations, LinksThatNobodyPromisesHaveNoBound) {
-  promise_.link.reset();
+  spec_.link.reset();
   machine_["links"] = Record::array();
   machine_["links"].push_back({{"from", 0}, {"to", 1}, {"kind", "NVLink"}, {"count", 12}});
   const Expectation expectation = expect_copy(peer(256 * kMiB), site());
@@ -270,7 +270,7 @@ TEST_F(Expectations, AMakersCacheCountsWhereTheDriverTellsOfLess) {
   const Record local = result(
       "copy", {{"kind", "local"}, {"executor", "dma"}, {"bytes", 128 * kMiB}}, {0, 256 * kMiB, 0});
   EXPECT_TRUE(expect_copy(local, site()).bound.has_value());
-  promise_.cache_bytes = 256 * kMiB;
+  spec_.cache_bytes = 256 * kMiB;
   EXPECT_FALSE(expect_copy(local, site()).bound.has_value());
 }
 

@@ -113,7 +113,7 @@ double seconds_of_memory(const Record& record, const Site& site) {
   const double bytes = record["cost"]["memory_bytes"].get<double>();
   const bool cold = record.value("flushed", false);
   if (!cold && bytes <= cache_bytes(site)) return 0;
-  return bytes / site.promise->memory_gb_per_s / 1e9;
+  return bytes / site.spec->memory_gb_per_s / 1e9;
 }
 
 std::string gpu_advice(const Record& record) {
@@ -131,35 +131,34 @@ std::string gpu_advice(const Record& record) {
 }  // namespace
 
 Expectation expect_gemm(const Record& record, const Site& site) {
-  if (site.promise == nullptr) return on_cpu(record, site);
-  const Promise& promise = *site.promise;
+  if (site.spec == nullptr) return on_cpu(record, site);
+  const DeviceSpec& spec = *site.spec;
   const auto dtype = dtype_of(record);
-  const auto peak = dtype ? promise.tflops.find(*dtype) : promise.tflops.end();
-  if (peak == promise.tflops.end()) {
-    return unknown(
-        fmt::format("{} promises no peak in {}", promise.name, axis_word(record, "dtype")));
+  const auto peak = dtype ? spec.tflops.find(*dtype) : spec.tflops.end();
+  if (peak == spec.tflops.end()) {
+    return unknown(fmt::format("{} promises no peak in {}", spec.name, axis_word(record, "dtype")));
   }
   const double flop = record["cost"]["flop"].get<double>();
   const double bytes = record["cost"]["memory_bytes"].get<double>();
   const double shortest = std::max(flop / peak->second / 1e12, seconds_of_memory(record, site));
   Expectation expectation;
   expectation.bound = flop / shortest / 1e12;
-  const auto efficiency = promise.efficiency.find(*dtype);
+  const auto efficiency = spec.efficiency.find(*dtype);
   if (record["benchmark"] == "gemm_search") {
     expectation.unknown = "a search looks for the highest rate there is";
     return expectation;
   }
-  if (efficiency == promise.efficiency.end()) {
+  if (efficiency == spec.efficiency.end()) {
     expectation.unknown =
-        fmt::format("what a library reaches in {} on {} is not known", name(*dtype), promise.name);
+        fmt::format("what a library reaches in {} on {} is not known", name(*dtype), spec.name);
     return expectation;
   }
-  const double waves = wave_share(record, promise.compute_units);
+  const double waves = wave_share(record, spec.compute_units);
   const double computing = flop / (waves * efficiency->second * peak->second) / 1e12;
-  const double moving = bytes / (kMemoryShare * promise.memory_gb_per_s) / 1e9;
+  const double moving = bytes / (kMemoryShare * spec.memory_gb_per_s) / 1e9;
   const double seconds = std::max(computing, moving);
   const double smallest_tiles = tiles_of(record, kTiles[std::size(kTiles) - 1]);
-  if (smallest_tiles < kWaves * promise.compute_units || seconds < kShortest) {
+  if (smallest_tiles < kWaves * spec.compute_units || seconds < kShortest) {
     expectation.unknown = "the shape is small: launch and the last wave decide, not the units";
     return expectation;
   }
@@ -168,7 +167,7 @@ Expectation expect_gemm(const Record& record, const Site& site) {
                           ? fmt::format("{:.0f}% of the dense {} peak of {:.4g} TFLOP/s",
                                         100 * efficiency->second, name(*dtype), peak->second)
                           : fmt::format("{:.0f}% of the {:.4g} GB/s of its memory",
-                                        100 * kMemoryShare, promise.memory_gb_per_s);
+                                        100 * kMemoryShare, spec.memory_gb_per_s);
   expectation.advice = gpu_advice(record);
   return expectation;
 }

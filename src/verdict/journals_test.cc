@@ -41,12 +41,13 @@ struct Judged {
 };
 
 std::vector<Judged> judged(const std::vector<Record>& records) {
-  Judge judge;
+  Evaluator evaluator;
   std::vector<Judged> all;
-  for (const Record& record : records) judge.see(record);
+  for (const Record& record : records) evaluator.see(record);
   for (const std::size_t place : results_that_count(records)) {
     const Record& record = records[place];
-    if (outcome_of(record) == Outcome::measured) all.push_back({record, judge.judge(record)});
+    if (outcome_of(record) == Outcome::measured)
+      all.push_back({record, evaluator.evaluate(record)});
   }
   return all;
 }

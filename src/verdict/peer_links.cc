@@ -39,7 +39,7 @@ bool concerns(const Way& way, const Record& record) {
 
 // The links between every two devices of a board that has no switch, although its model's usual
 // board has: each device's links are divided among its peers. 0: it is no such board.
-int links_without_switch(const LinkPromise& promised, const std::vector<Way>& ways,
+int links_without_switch(const LinkSpec& promised, const std::vector<Way>& ways,
                          std::size_t devices) {
   if (promised.mesh || ways.empty()) return 0;
   const int count = ways.front().count;
@@ -54,7 +54,7 @@ int links_without_switch(const LinkPromise& promised, const std::vector<Way>& wa
 // "" if none is. PCIe is where promised links are down.
 template <typename Concerns>
 std::string not_promised(const Site& site, Concerns concerns) {
-  const std::string promised = site.promise->link ? site.promise->link->kind : "";
+  const std::string promised = site.spec->link ? site.spec->link->kind : "";
   for (const Way& way : ways_of(site)) {
     const bool linked = way.kind != "" && way.kind != "none" && way.kind != "PCIe";
     if (linked && way.kind != promised && concerns(way)) {
@@ -68,17 +68,17 @@ Bound over_host(const Record& record, const Site& site, std::size_t devices) {
   // Each device has its own way up and down; what is between is not promised.
   const bool both = axis_true(record, "bidirectional");
   const double ways = all_pairs(record) ? static_cast<double>(devices) : both ? 2 : 1;
-  const double rate = ways * site.promise->host_link_gb_per_s;
-  return {rate, fmt::format("the {:.4g} GB/s of {}", rate, site.promise->host_link)};
+  const double rate = ways * site.spec->host_link_gb_per_s;
+  return {rate, fmt::format("the {:.4g} GB/s of {}", rate, site.spec->host_link)};
 }
 
 }  // namespace
 
 Bound sending_bound(const Site& site, bool to_one) {
-  if (!site.promise->link) return {0, "nothing is promised between the devices"};
+  if (!site.spec->link) return {0, "nothing is promised between the devices"};
   const std::string unknown = not_promised(site, [](const Way&) { return true; });
   if (!unknown.empty()) return {0, unknown};
-  const LinkPromise& link = *site.promise->link;
+  const LinkSpec& link = *site.spec->link;
   const std::size_t devices = devices_of(site.machine).size();
   const int divided = links_without_switch(link, ways_of(site), devices);
   const int to_peer = divided > 0 ? divided : link.mesh ? 1 : link.count;
@@ -94,8 +94,8 @@ Bound peer_bound(const Record& record, const Site& site) {
       not_promised(site, [&](const Way& way) { return concerns(way, record); });
   if (!unknown.empty()) return {0, unknown};
   const std::size_t devices = devices_of(site.machine).size();
-  if (!site.promise->link) return over_host(record, site, devices);
-  const LinkPromise& link = *site.promise->link;
+  if (!site.spec->link) return over_host(record, site, devices);
+  const LinkSpec& link = *site.spec->link;
   const int divided = links_without_switch(link, ways_of(site), devices);
   const int links = divided > 0 ? divided : link.mesh ? 1 : link.count;  // of a pair
   const double pair = link.gb_per_s / link.count * links;
@@ -111,10 +111,10 @@ Bound peer_bound(const Record& record, const Site& site) {
 }
 
 std::string missing_links(const Record& record, const Site& site) {
-  if (!site.promise->link || site.promise->link->mesh) return "";
-  const int promised = site.promise->link->count;
+  if (!site.spec->link || site.spec->link->mesh) return "";
+  const int promised = site.spec->link->count;
   const std::vector<Way> ways = ways_of(site);
-  if (links_without_switch(*site.promise->link, ways, devices_of(site.machine).size()) > 0) {
+  if (links_without_switch(*site.spec->link, ways, devices_of(site.machine).size()) > 0) {
     return "";
   }
   for (const Way& way : ways) {

@@ -39,8 +39,8 @@ int of(const std::map<Word, int>& counts, Word word) {
 
 void VerdictSummary::result(const Record& record, bool) {
   if (outcome_of(record) != Outcome::measured) return;
-  judge_.see(record);
-  const Verdict verdict = judge_.judge(record);
+  evaluator_.see(record);
+  const Verdict verdict = evaluator_.evaluate(record);
   if (is_doubt(verdict.word)) {
     doubtful_.push_back(record);
   } else {
@@ -49,7 +49,8 @@ void VerdictSummary::result(const Record& record, bool) {
 }
 
 Word VerdictSummary::word(const Record& record) const {
-  return outcome_of(record) == Outcome::measured ? judge_.judge(record).word : Word::no_expectation;
+  return outcome_of(record) == Outcome::measured ? evaluator_.evaluate(record).word
+                                                 : Word::no_expectation;
 }
 
 bool VerdictSummary::doubtful(const Record& record) const { return is_doubt(word(record)); }
@@ -57,7 +58,7 @@ bool VerdictSummary::doubtful(const Record& record) const { return is_doubt(word
 VerdictSummary::Count VerdictSummary::count() const {
   Count counts = settled_;
   for (const Record& record : doubtful_) {
-    const Verdict verdict = judge_.judge(record);
+    const Verdict verdict = evaluator_.evaluate(record);
     ++(verdict.simulated ? counts.simulated : counts.measured)[verdict.word];
   }
   return counts;
@@ -66,7 +67,7 @@ VerdictSummary::Count VerdictSummary::count() const {
 std::vector<VerdictSummary::Doubt> VerdictSummary::open_doubts() const {
   std::vector<Doubt> doubts;
   for (const Record& record : doubtful_) {
-    Verdict verdict = judge_.judge(record);
+    Verdict verdict = evaluator_.evaluate(record);
     if (!is_doubt(verdict.word)) continue;
     const auto first = record["notes"].find(kFirstMedian);
     if (first != record["notes"].end() && first->is_string()) {

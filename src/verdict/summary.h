@@ -15,7 +15,7 @@ class VerdictSummary : public Writer {
   static constexpr std::size_t kMostDoubts = 20;
 
   // The environment of the run.
-  explicit VerdictSummary(const Record& environment) { judge_.see(environment); }
+  explicit VerdictSummary(const Record& environment) { evaluator_.see(environment); }
 
   void begin(const Section&) override {}
   void result(const Record& record, bool resumed) override;
@@ -48,7 +48,7 @@ class VerdictSummary : public Writer {
   Count count() const;
   std::vector<Doubt> open_doubts() const;
 
-  Judge judge_;
+  Evaluator evaluator_;
   Count settled_;
   std::vector<Record> doubtful_;
 };

@@ -125,7 +125,7 @@ const char* name(Word word) {
   return "";
 }
 
-void Judge::see_environment(const Record& environment) {
+void Evaluator::see_environment(const Record& environment) {
   for (const Record& machine : environment["machines"]) {
     Place& place = places_[machine["name"].get<std::string>()];
     const std::string model = model_of(machine);
@@ -141,23 +141,23 @@ void Judge::see_environment(const Record& environment) {
   }
 }
 
-void Judge::see(const Record& record) {
+void Evaluator::see(const Record& record) {
   if (record["type"] == "environment") return see_environment(record);
   const auto place = places_.find(record["device"].get<std::string>());
   if (place == places_.end() || outcome_of(record) != Outcome::measured) return;
   take_peak(place->second.peaks, record);
-  const Verdict alone = judge_alone(record);
+  const Verdict alone = evaluate_alone(record);
   auto& passed = passed_[key_without_engine(record)];
   passed.erase(record["engine"]);
   if (alone.word == Word::pass) passed[record["engine"]] = alone.value;
 }
 
-Site Judge::site(const Place& place) const {
-  return {place.machine, place.model, find_promise(place.model), place.peaks, variables_};
+Site Evaluator::site(const Place& place) const {
+  return {place.machine, place.model, find_device_spec(place.model), place.peaks, variables_};
 }
 
-Verdict Judge::judge(const Record& record) const {
-  Verdict verdict = judge_alone(record);
+Verdict Evaluator::evaluate(const Record& record) const {
+  Verdict verdict = evaluate_alone(record);
   const auto place = places_.find(record["device"].get<std::string>());
   verdict.simulated = place != places_.end() && place->second.machine.value("virtual_time", false);
   const auto passed = passed_.find(key_without_engine(record));
@@ -169,7 +169,7 @@ Verdict Judge::judge(const Record& record) const {
   return verdict;
 }
 
-Verdict Judge::judge_alone(const Record& record) const {
+Verdict Evaluator::evaluate_alone(const Record& record) const {
   const auto place = places_.find(record["device"].get<std::string>());
   if (place == places_.end()) return without(record, "the journal does not describe the device");
   const std::string benchmark = record["benchmark"];
@@ -184,7 +184,7 @@ Verdict Judge::judge_alone(const Record& record) const {
   const Record& devices = devices_of(place->second.machine);
   const bool cpu = !devices.empty() && text_of(devices[0], "kind") == "host";
   const Site where = site(place->second);
-  if (where.promise == nullptr && !cpu) {
+  if (where.spec == nullptr && !cpu) {
     return without(record, fmt::format("specs/devices has no \"{}\"", where.model));
   }
   Verdict verdict = without(record, "the work moved and computed nothing");
@@ -196,12 +196,12 @@ Verdict Judge::judge_alone(const Record& record) const {
   return verdict;
 }
 
-std::map<std::string, Ceilings> Judge::ceilings() const {
+std::map<std::string, Ceilings> Evaluator::ceilings() const {
   std::map<std::string, Ceilings> all;
   for (const auto& [device, place] : places_) {
-    Ceilings one{place.model, find_promise(place.model), place.peaks, 0};
-    if (one.promise != nullptr && one.promise->link) {
-      const LinkPromise& link = *one.promise->link;
+    Ceilings one{place.model, find_device_spec(place.model), place.peaks, 0};
+    if (one.spec != nullptr && one.spec->link) {
+      const LinkSpec& link = *one.spec->link;
       one.link_gb_per_s = link.mesh ? link.gb_per_s / link.count : link.gb_per_s;
     }
     all.emplace(device, std::move(one));

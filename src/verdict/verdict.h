@@ -35,7 +35,7 @@ struct Verdict {
 // What is known of the ceilings of a device: for charts that draw a roof.
 struct Ceilings {
   std::string model;                 // of the environment record
-  const Promise* promise = nullptr;  // of the model
+  const DeviceSpec* spec = nullptr;  // of the model
   MeasuredPeaks peaks;
   double link_gb_per_s = 0;  // one pair, one way; 0: not promised
 };
@@ -44,14 +44,14 @@ struct Ceilings {
 // which engines reached what they should. A verdict is about the machine: where one engine of a
 // case is under what is expected of it and another is not, the first gets no verdict but a
 // comparison.
-class Judge {
+class Evaluator {
  public:
   // Takes in an environment record or a result (a CPU's peaks, an engine beside others). Records
   // that were checked by the journal's reader, or made by this program.
   void see(const Record& record);
   // Of a record with outcome `measured`, after all it depends on was seen. The same case by other
   // engines may be seen later, and then changes LOW to no expectation.
-  Verdict judge(const Record& record) const;
+  Verdict evaluate(const Record& record) const;
   // By the record's device, over all that was seen.
   std::map<std::string, Ceilings> ceilings() const;
 
@@ -63,7 +63,7 @@ class Judge {
   };
   void see_environment(const Record& environment);
   Site site(const Place& place) const;
-  Verdict judge_alone(const Record& record) const;
+  Verdict evaluate_alone(const Record& record) const;
 
   std::map<std::string, Place> places_;  // by device
   // Of each case, by its key without the engine: the engines that passed last, with their rates.

@@ -55,14 +55,14 @@ Record cpu_gemm(const char* benchmark, const char* engine, double tflops) {
                 {flop, 0, 0}, flop / tflops / 1e12);
 }
 
-Judge h200() {
-  Judge judge;
-  judge.see(environment("cuda", "cuda", "NVIDIA H200"));
-  return judge;
+Evaluator h200() {
+  Evaluator evaluator;
+  evaluator.see(environment("cuda", "cuda", "NVIDIA H200"));
+  return evaluator;
 }
 
 TEST(Verdicts, AHealthyLinkPasses) {
-  const Verdict verdict = h200().judge(copy("cuda", 392));
+  const Verdict verdict = h200().evaluate(copy("cuda", 392));
   EXPECT_EQ(verdict.word, Word::pass) << verdict.sentence;
   EXPECT_EQ(verdict.rate, "gb_per_s");
   EXPECT_DOUBLE_EQ(*verdict.bound, 450);
@@ -70,7 +70,7 @@ TEST(Verdicts, AHealthyLinkPasses) {
 }
 
 TEST(Verdicts, ASlowLinkIsLowWithAReasonAndAdvice) {
-  const Verdict verdict = h200().judge(copy("cuda", 243));
+  const Verdict verdict = h200().evaluate(copy("cuda", 243));
   EXPECT_EQ(verdict.word, Word::low);
   EXPECT_NE(verdict.sentence.find("243 GB/s is 0.6"), std::string::npos) << verdict.sentence;
   EXPECT_NE(verdict.sentence.find("NVLink"), std::string::npos) << verdict.sentence;
@@ -78,21 +78,21 @@ TEST(Verdicts, ASlowLinkIsLowWithAReasonAndAdvice) {
 }
 
 TEST(Verdicts, AnEngineBesideOneThatPassesIsCompared) {
-  Judge judge;
-  judge.see(environment("host", "host", "CPU"));
-  judge.see(cpu_gemm("gemm_peak", "fma-peak", 1.0));
+  Evaluator evaluator;
+  evaluator.see(environment("host", "host", "CPU"));
+  evaluator.see(cpu_gemm("gemm_peak", "fma-peak", 1.0));
   const Record slow = cpu_gemm("gemm", "slow", 0.5), fast = cpu_gemm("gemm", "fast", 0.9);
-  judge.see(slow);
-  EXPECT_EQ(judge.judge(slow).word, Word::low);  // alone
-  judge.see(fast);
-  const Verdict compared = judge.judge(slow);
+  evaluator.see(slow);
+  EXPECT_EQ(evaluator.evaluate(slow).word, Word::low);  // alone
+  evaluator.see(fast);
+  const Verdict compared = evaluator.evaluate(slow);
   EXPECT_EQ(compared.word, Word::no_expectation);
   EXPECT_NE(compared.sentence.find("fast reaches 0.9 TFLOP/s"), std::string::npos)
       << compared.sentence;
   EXPECT_EQ(compared.advice, "");
-  EXPECT_EQ(judge.judge(fast).word, Word::pass);
-  judge.see(cpu_gemm("gemm", "fast", 0.5));  // measured again, and now as slow
-  EXPECT_EQ(judge.judge(slow).word, Word::low);
+  EXPECT_EQ(evaluator.evaluate(fast).word, Word::pass);
+  evaluator.see(cpu_gemm("gemm", "fast", 0.5));  // measured again, and now as slow
+  EXPECT_EQ(evaluator.evaluate(slow).word, Word::low);
 }
 
 TEST(Verdicts, ASummarySettlesDoubtsByLaterEngines) {
@@ -119,72 +119,72 @@ TEST(Verdicts, PassesOfSimulatedMachinesAreCountedApart) {
   EXPECT_EQ(summary.passed(true), 2);
   EXPECT_EQ(summary.judged(), 3);
   EXPECT_EQ(summary.text(), "verdicts: 1 PASS\nverdicts on simulated machines: 2 PASS\n");
-  Judge judge;
-  judge.see(both);
-  EXPECT_TRUE(verdict_to_json(judge.judge(copy("sim", 392)))["simulated"]);
-  EXPECT_FALSE(verdict_to_json(judge.judge(copy("cuda", 392))).contains("simulated"));
+  Evaluator evaluator;
+  evaluator.see(both);
+  EXPECT_TRUE(verdict_to_json(evaluator.evaluate(copy("sim", 392)))["simulated"]);
+  EXPECT_FALSE(verdict_to_json(evaluator.evaluate(copy("cuda", 392))).contains("simulated"));
 }
 
 TEST(Verdicts, FasterThanPhysicsIsSuspect) {
-  EXPECT_NE(h200().judge(copy("cuda", 450)).word, Word::suspect_high);
-  const Verdict verdict = h200().judge(copy("cuda", 480));
+  EXPECT_NE(h200().evaluate(copy("cuda", 450)).word, Word::suspect_high);
+  const Verdict verdict = h200().evaluate(copy("cuda", 480));
   EXPECT_EQ(verdict.word, Word::suspect_high);
   EXPECT_NE(verdict.sentence.find("1.07 times the bound of 450"), std::string::npos)
       << verdict.sentence;
 }
 
 TEST(Verdicts, AnUnknownDeviceNeverPasses) {
-  Judge judge;
-  judge.see(environment("cuda", "cuda", "NVIDIA Z1"));
-  const Verdict verdict = judge.judge(copy("cuda", 1e6));
+  Evaluator evaluator;
+  evaluator.see(environment("cuda", "cuda", "NVIDIA Z1"));
+  const Verdict verdict = evaluator.evaluate(copy("cuda", 1e6));
   EXPECT_EQ(verdict.word, Word::no_expectation);
   EXPECT_NE(verdict.sentence.find("specs/devices has no \"NVIDIA Z1\""), std::string::npos);
-  EXPECT_EQ(Judge().judge(copy("cuda", 392)).word, Word::no_expectation);
+  EXPECT_EQ(Evaluator().evaluate(copy("cuda", 392)).word, Word::no_expectation);
 }
 
 TEST(Verdicts, ACpuIsHeldAgainstThePeakOfItsRun) {
-  Judge judge;
-  judge.see(environment("host", "host", "Some CPU"));
-  EXPECT_EQ(judge.judge(cpu_gemm("gemm", "onednn", 0.48)).word, Word::no_expectation);
-  judge.see(cpu_gemm("gemm_peak", "fma-peak", 0.5));
-  EXPECT_EQ(judge.judge(cpu_gemm("gemm", "onednn", 0.48)).word, Word::pass);
-  EXPECT_EQ(judge.judge(cpu_gemm("gemm", "onednn", 0.52)).word, Word::pass);
-  EXPECT_EQ(judge.judge(cpu_gemm("gemm", "onednn", 0.54)).word, Word::suspect_high);
-  const Verdict low = judge.judge(cpu_gemm("gemm", "openblas", 0.25));
+  Evaluator evaluator;
+  evaluator.see(environment("host", "host", "Some CPU"));
+  EXPECT_EQ(evaluator.evaluate(cpu_gemm("gemm", "onednn", 0.48)).word, Word::no_expectation);
+  evaluator.see(cpu_gemm("gemm_peak", "fma-peak", 0.5));
+  EXPECT_EQ(evaluator.evaluate(cpu_gemm("gemm", "onednn", 0.48)).word, Word::pass);
+  EXPECT_EQ(evaluator.evaluate(cpu_gemm("gemm", "onednn", 0.52)).word, Word::pass);
+  EXPECT_EQ(evaluator.evaluate(cpu_gemm("gemm", "onednn", 0.54)).word, Word::suspect_high);
+  const Verdict low = evaluator.evaluate(cpu_gemm("gemm", "openblas", 0.25));
   EXPECT_EQ(low.word, Word::low);
   EXPECT_NE(low.advice.find("OPENBLAS_CORETYPE=Haswell"), std::string::npos) << low.advice;
-  EXPECT_EQ(judge.judge(cpu_gemm("gemm_peak", "fma-peak", 0.5)).word, Word::no_expectation);
+  EXPECT_EQ(evaluator.evaluate(cpu_gemm("gemm_peak", "fma-peak", 0.5)).word, Word::no_expectation);
 }
 
 TEST(Verdicts, ShareOfAPeakOfTilesIsAnother) {
-  Judge judge;
-  judge.see(environment("host", "host", "Some CPU"));
+  Evaluator evaluator;
+  evaluator.see(environment("host", "host", "Some CPU"));
   Record peak = cpu_gemm("gemm_peak", "fma-peak", 7.0);
   peak["notes"]["instruction"] = "tdpbf16ps, tiles of 16 x 64 bytes";
-  judge.see(peak);
-  EXPECT_EQ(judge.judge(cpu_gemm("gemm", "onednn", 1.4)).word, Word::pass);
-  EXPECT_EQ(judge.judge(cpu_gemm("gemm", "onednn", 0.7)).word, Word::low);
-  EXPECT_EQ(judge.judge(cpu_gemm("gemm", "onednn", 7.5)).word, Word::suspect_high);
+  evaluator.see(peak);
+  EXPECT_EQ(evaluator.evaluate(cpu_gemm("gemm", "onednn", 1.4)).word, Word::pass);
+  EXPECT_EQ(evaluator.evaluate(cpu_gemm("gemm", "onednn", 0.7)).word, Word::low);
+  EXPECT_EQ(evaluator.evaluate(cpu_gemm("gemm", "onednn", 7.5)).word, Word::suspect_high);
 }
 
 TEST(Verdicts, PeaksOfAnotherModelDoNotCount) {
-  Judge judge;
-  judge.see(environment("host", "host", "Some CPU"));
-  judge.see(cpu_gemm("gemm_peak", "fma-peak", 0.5));
-  judge.see(environment("host", "host", "Some CPU"));  // a resumed run
-  EXPECT_EQ(judge.judge(cpu_gemm("gemm", "onednn", 0.48)).word, Word::pass);
-  judge.see(environment("host", "host", "Another CPU"));
-  EXPECT_EQ(judge.judge(cpu_gemm("gemm", "onednn", 0.48)).word, Word::no_expectation);
+  Evaluator evaluator;
+  evaluator.see(environment("host", "host", "Some CPU"));
+  evaluator.see(cpu_gemm("gemm_peak", "fma-peak", 0.5));
+  evaluator.see(environment("host", "host", "Some CPU"));  // a resumed run
+  EXPECT_EQ(evaluator.evaluate(cpu_gemm("gemm", "onednn", 0.48)).word, Word::pass);
+  evaluator.see(environment("host", "host", "Another CPU"));
+  EXPECT_EQ(evaluator.evaluate(cpu_gemm("gemm", "onednn", 0.48)).word, Word::no_expectation);
 }
 
 TEST(Verdicts, AdviceIsOfTheRunAndNotOfOneBefore) {
-  Judge judge;
-  judge.see(environment("host", "host", "Some CPU"));
+  Evaluator evaluator;
+  evaluator.see(environment("host", "host", "Some CPU"));
   Record later = environment("host", "host", "Some CPU");
   later["run"]["variables"] = Record::object();
-  judge.see(later);
-  judge.see(cpu_gemm("gemm_peak", "fma-peak", 0.5));
-  const Verdict low = judge.judge(cpu_gemm("gemm", "openblas", 0.2));
+  evaluator.see(later);
+  evaluator.see(cpu_gemm("gemm_peak", "fma-peak", 0.5));
+  const Verdict low = evaluator.evaluate(cpu_gemm("gemm", "openblas", 0.2));
   EXPECT_EQ(low.word, Word::low);
   EXPECT_EQ(low.advice.find("OPENBLAS_CORETYPE"), std::string::npos) << low.advice;
 }
@@ -192,9 +192,9 @@ TEST(Verdicts, AdviceIsOfTheRunAndNotOfOneBefore) {
 TEST(Verdicts, FiguresFollowFromCostAndTime) {
   Record lying = copy("cuda", 243);
   lying["rates"]["gb_per_s"] = 392.0;
-  EXPECT_EQ(h200().judge(lying).word, Word::low);
+  EXPECT_EQ(h200().evaluate(lying).word, Word::low);
   lying["cost"]["wire_bytes"] = 0.0;
-  EXPECT_EQ(h200().judge(lying).word, Word::no_expectation);
+  EXPECT_EQ(h200().evaluate(lying).word, Word::no_expectation);
 }
 
 TEST(VerdictSummaries, CountAndNameWhatIsNotAsItShouldBe) {

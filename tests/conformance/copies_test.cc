@@ -55,7 +55,7 @@ TEST_P(Copies, OfOddSizesAndOffsetsToPeersPushedAndPulled) {
 }
 
 TEST_P(Copies, BetweenHostAndDevice) {
-  for (MemoryKind kind : {MemoryKind::pinned, MemoryKind::plain}) {
+  for (MemoryKind kind : {MemoryKind::pinned, MemoryKind::pageable}) {
     SCOPED_TRACE(name(kind));
     auto stream = device().make_stream();
     const Buffer host = filled(device(), kBytes, pattern(7), kind);
@@ -99,7 +99,7 @@ TEST_P(Copies, WithinADevice) {
     copy_and_check(*stream, source, destination, {{}, {}, executor, {}}, 3, 1, 65000);
   }
   Copy thin{{}, {}, Executor::kernel, {}};
-  thin.shape.thin = true;
+  thin.shape.one_warp_per_sm = true;
   for (const Piece& piece : kPieces) {
     SCOPED_TRACE(piece.bytes);
     copy_and_check(*stream, source, destination, thin, piece.from, piece.to, piece.bytes);

@@ -57,11 +57,11 @@ TEST_P(Events, WaitIsForTheLastRecordAtTheCall) {
   auto event = device().make_event();
   stream->record(*event);
   other->wait(*event);
-  stream->wait(flag_at(gate, 0), 1);
+  stream->wait(semaphore_at(gate, 0), 1);
   stream->record(*event);  // the wait above is not for this one
   other->synchronize(kDeadline);
   EXPECT_FALSE(event->done());
-  device().signal(flag_at(gate, 0), 1);
+  device().signal(semaphore_at(gate, 0), 1);
   event->synchronize(kDeadline);
 }
 
@@ -69,12 +69,12 @@ TEST_P(Events, GiveUpAtTheDeadline) {
   const Buffer gate = filled(device(), 8, constant(0), MemoryKind::pinned);
   auto stream = device().make_stream();
   auto event = device().make_event();
-  stream->wait(flag_at(gate, 0), 1);
+  stream->wait(semaphore_at(gate, 0), 1);
   stream->record(*event);
   EXPECT_FALSE(event->done());
   // A simulated machine sees that nothing can come and says so at once, with another Error.
   EXPECT_THROW(event->synchronize(0.05), Error);
-  device().signal(flag_at(gate, 0), 1);
+  device().signal(semaphore_at(gate, 0), 1);
   event->synchronize(kDeadline);
   EXPECT_TRUE(event->done());
 }

@@ -113,8 +113,8 @@ TEST_P(Exchanges, RefuseWhatDoesNotFit) {
   refuse({{}, DType::fp32, Reduction::sum, 0, {word}, {word}});
   refuse({{}, DType::fp32, Reduction::sum, 2, {word}, {word}});
   refuse({{}, DType::fp32, Reduction::sum, 1, {word}, {}});
-  const Flag flag{word};
-  refuse({{{{a}, {b}, {flag}, {}}}, DType::fp32, Reduction::sum, 1, {word}, {word}});
+  const Semaphore semaphore{word};
+  refuse({{{{a}, {b}, {semaphore}, {}}}, DType::fp32, Reduction::sum, 1, {word}, {word}});
 }
 
 // Words that await peers are as if all had come, to both meetings.

@@ -42,7 +42,7 @@ TEST_P(Graphs, RunNothingUntilTheyAreLaunched) {
   }
 }
 
-// Two lanes beside the first stream, and two ranks' worth of flags: a meeting of two graphs.
+// Two lanes beside the first stream, and two ranks' worth of semaphores: a meeting of two graphs.
 TEST_P(Graphs, ForkJoinAndMeet) {
   constexpr int kRounds = 20;
   const Buffer words = filled(device(), 64, constant(0)), there = filled(peer(), 64, constant(0));
@@ -51,20 +51,20 @@ TEST_P(Graphs, ForkJoinAndMeet) {
   auto sender = device().make_stream(), lane = device().make_stream();
   auto receiver = peer().make_stream();
   const auto fork = device().make_event(EventUse::order), join = device().make_event();
-  const Meeting ask{{}, {flag_at(words, 0)}}, tell{{flag_at(there, 1)}, {}};
+  const Handshake ask{{}, {semaphore_at(words, 0)}}, tell{{semaphore_at(there, 1)}, {}};
   const auto sent = captured(*sender, [&] {
-    sender->meet(ask);
+    sender->handshake(ask);
     sender->record(*fork);
     lane->wait(*fork);
     lane->copy({landing.slice(0, kBytes), source.span(), Executor::dma, {}});
     sender->copy({landing.slice(kBytes, kBytes), source.span(), Executor::dma, {}});
     lane->record(*join);
     sender->wait(*join);
-    sender->meet(tell);
+    sender->handshake(tell);
   });
   if (sent == nullptr) return;
   const auto received = captured(*receiver, [&] {
-    receiver->meet({{flag_at(words, 0)}, {flag_at(there, 1)}});
+    receiver->handshake({{semaphore_at(words, 0)}, {semaphore_at(there, 1)}});
   });
   ASSERT_NE(received, nullptr);
   for (std::size_t round = 0; round < kRounds; ++round) {

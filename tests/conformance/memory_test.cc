@@ -11,7 +11,7 @@ class Memory : public DeviceTest {};
 
 TEST_P(Memory, ReadsBackWhatWasWritten) {
   for (MemoryKind kind :
-       {MemoryKind::device, MemoryKind::pinned, MemoryKind::managed, MemoryKind::plain}) {
+       {MemoryKind::device, MemoryKind::pinned, MemoryKind::managed, MemoryKind::pageable}) {
     const Buffer buffer = device().allocate(1000, kind);
     std::vector<unsigned char> out(1000), in(1000);
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<unsigned char>(i * 7);
@@ -59,7 +59,7 @@ TEST_P(Memory, IsAlignedAndKnowsItself) {
   EXPECT_EQ(buffer.span().owner, &device());
   EXPECT_EQ(buffer.bytes(), 77u);
   if (device().info().kind == "sim") return;
-  const Buffer page = device().allocate(4097, MemoryKind::plain);
+  const Buffer page = device().allocate(4097, MemoryKind::pageable);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(page.span().data) % 4096, 0u);
 }
 

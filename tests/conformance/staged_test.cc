@@ -13,7 +13,7 @@ constexpr std::size_t kWordBytes = kBlocks * sizeof(std::uint64_t);
 
 std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
 
-class StagedMeetings : public DeviceTest {
+class PacketExchanges : public DeviceTest {
  protected:
   Device& device_of(int rank) { return device(rank % machine_->size()); }
 
@@ -101,7 +101,7 @@ class StagedMeetings : public DeviceTest {
 
 std::uint64_t seed(int round, int rank) { return static_cast<std::uint64_t>(1000 * round + rank); }
 
-TEST_P(StagedMeetings, KeepRoundsOfMovesApart) {
+TEST_P(PacketExchanges, KeepRoundsOfMovesApart) {
   const auto contents = [](int round, int rank) { return pattern(seed(round, rank)); };
   for (const std::size_t bytes : {8u, 1000u, 16408u}) {
     make_ranks(bytes);
@@ -118,7 +118,7 @@ TEST_P(StagedMeetings, KeepRoundsOfMovesApart) {
   }
 }
 
-TEST_P(StagedMeetings, KeepRoundsOfReductionsApart) {
+TEST_P(PacketExchanges, KeepRoundsOfReductionsApart) {
   constexpr int kRounds = 100;
   const auto contents = [](int round, int rank) {
     return Fill{Fill::Kind::digits, seed(round, rank), 0, DType::bf16, Reduction::sum, kRanks};
@@ -140,7 +140,7 @@ TEST_P(StagedMeetings, KeepRoundsOfReductionsApart) {
   }
 }
 
-TEST_P(StagedMeetings, GoOnWhenPeersAreGone) {
+TEST_P(PacketExchanges, GoOnWhenPeersAreGone) {
   make_ranks(4096);
   const auto prepared = device().prepare(exchange_of(0, false));
   streams_[0]->exchange(*prepared);
@@ -154,7 +154,7 @@ TEST_P(StagedMeetings, GoOnWhenPeersAreGone) {
   streams_[0]->synchronize(kDeadline);
 }
 
-TEST_P(StagedMeetings, RefuseWhatDoesNotFit) {
+TEST_P(PacketExchanges, RefuseWhatDoesNotFit) {
   make_ranks(64);
   const auto refuse = [&](void (*spoil)(Staged&)) {
     Exchange exchange = exchange_of(0, false);
@@ -167,7 +167,7 @@ TEST_P(StagedMeetings, RefuseWhatDoesNotFit) {
   refuse([](Staged& staged) { staged.peers[1].inbox = staged.peers[1].inbox.slice(0, 64); });
 }
 
-DUET_CONFORMANCE(StagedMeetings);
+DUET_CONFORMANCE(PacketExchanges);
 
 }  // namespace
 }  // namespace duet::conformance

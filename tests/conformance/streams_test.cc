@@ -58,10 +58,10 @@ TEST_P(Streams, EnqueueWithoutBlocking) {
   const Buffer gate = filled(device(), 8, constant(0), MemoryKind::pinned);
   const Buffer buffer = device().allocate(1 << 16);
   auto stream = device().make_stream();
-  stream->wait(flag_at(gate, 0), 1);
+  stream->wait(semaphore_at(gate, 0), 1);
   for (int i = 0; i < 100; ++i) stream->fill(buffer.span(), pattern(static_cast<unsigned>(i)));
   EXPECT_FALSE(stream->idle());  // and we are here: nothing blocked
-  device().signal(flag_at(gate, 0), 1);
+  device().signal(semaphore_at(gate, 0), 1);
   stream->synchronize(kDeadline);
   EXPECT_TRUE(stream->idle());
   EXPECT_FALSE(device().check(buffer.span(), pattern(99)).has_value());
@@ -70,7 +70,7 @@ TEST_P(Streams, EnqueueWithoutBlocking) {
 TEST_P(Streams, GiveUpAtTheDeadlineAndSayWhere) {
   const Buffer gate = filled(device(), 8, constant(0), MemoryKind::pinned);
   auto stream = device().make_stream();
-  stream->wait(flag_at(gate, 0), 1);
+  stream->wait(semaphore_at(gate, 0), 1);
   try {
     stream->synchronize(0.05);
     FAIL() << "a wait without end came back";
@@ -78,7 +78,7 @@ TEST_P(Streams, GiveUpAtTheDeadlineAndSayWhere) {
     EXPECT_NE(std::string(error.what()).find(device().info().name.substr(0, 3)), std::string::npos)
         << error.what();
   }
-  device().signal(flag_at(gate, 0), 1);
+  device().signal(semaphore_at(gate, 0), 1);
   stream->synchronize(kDeadline);
 }
 
@@ -125,11 +125,11 @@ TEST_P(Streams, OfHigherPriorityGoFirst) {
                   order += who;
                 }};
   };
-  low->wait(flag_at(gate, 0), 1);
-  high->wait(flag_at(gate, 0), 1);
+  low->wait(semaphore_at(gate, 0), 1);
+  high->wait(semaphore_at(gate, 0), 1);
   low->run(task('l'));
   high->run(task('h'));
-  device().signal(flag_at(gate, 0), 1);
+  device().signal(semaphore_at(gate, 0), 1);
   low->synchronize(kDeadline);
   high->synchronize(kDeadline);
   EXPECT_EQ(order, "hl");

@@ -75,7 +75,7 @@ void make_page(const JournalContents& journal) {
 }
 
 // As a run in this environment that goes on with the journal does.
-void judge_all(const JournalContents& journal, const Record& environment) {
+void evaluate_all(const JournalContents& journal, const Record& environment) {
   VerdictSummary summary(environment);
   for (const auto& [key, record] : journal.by_case()) summary.result(*record, true);
   summary.text();
@@ -90,7 +90,7 @@ void use(const JournalContents& journal, const JournalContents& whole, bool page
   for (const Record& record : journal.records) {
     if (record["type"] != "environment") continue;
     may_refuse([&] { check_same_devices(whole.name, whole, record); });
-    judge_all(journal, record);
+    evaluate_all(journal, record);
   }
   may_refuse([&] { check_same_devices(journal.name, journal, whole.records.front()); });
   may_refuse([&] { check_same_processes(journal.name, journal, whole.records.front()); });

@@ -1,4 +1,4 @@
-// Meeting, gathering, failing.
+// Handshake, gathering, failing.
 #include <fmt/format.h>
 #include <unistd.h>
 

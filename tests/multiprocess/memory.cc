@@ -18,24 +18,25 @@ struct Exchange {
       : count(static_cast<std::size_t>(rank.size)),
         out(rank.device.allocate(kBytes)),
         in(rank.device.allocate(count * kBytes)),
-        flags(rank.device.allocate(2 * count * sizeof(std::uint64_t))),
+        semaphores(rank.device.allocate(2 * count * sizeof(std::uint64_t))),
         stream(rank.device.make_stream()) {
-    stream->fill(flags.span(), {Fill::Kind::constant, 0, 0, DType::fp32});
+    stream->fill(semaphores.span(), {Fill::Kind::constant, 0, 0, DType::fp32});
     stream->synchronize(kDeadline);
   }
   std::size_t count;
-  Buffer out, in, flags;  // flags: of each rank, that its bytes came; that it has read mine
+  Buffer out, in,
+      semaphores;  // semaphores: of each rank, that its bytes came; that it has read mine
   std::unique_ptr<Stream> stream;
 };
 
-Flag flag_of(const Span& words, std::size_t index) { return {words.slice(8 * index, 8)}; }
+Semaphore semaphore_of(const Span& words, std::size_t index) { return {words.slice(8 * index, 8)}; }
 
 Fill pattern(int rank, std::uint64_t round) {
   return {Fill::Kind::pattern, round * 100 + static_cast<std::uint64_t>(rank), 0, DType::fp32};
 }
 
 // Puts this rank's pattern into everyone's memory, waits for everyone's, checks, and says so.
-void run_round(Rank& rank, Exchange& own, const PeerMemory& in, const PeerMemory& flags,
+void run_round(Rank& rank, Exchange& own, const PeerMemory& in, const PeerMemory& semaphores,
                std::uint64_t round) {
   const auto self = static_cast<std::size_t>(rank.index);
   Stream& stream = *own.stream;
@@ -43,18 +44,19 @@ void run_round(Rank& rank, Exchange& own, const PeerMemory& in, const PeerMemory
   for (int i = 0; i < rank.size; ++i) {
     const int peer = (rank.index + i) % rank.size;
     const auto index = static_cast<std::size_t>(peer);
-    stream.wait(flag_of(own.flags.span(), own.count + index), round - 1);
+    stream.wait(semaphore_of(own.semaphores.span(), own.count + index), round - 1);
     const Executor by = round % 2 == 0 ? Executor::dma : Executor::kernel;
     stream.copy({in.at(peer).slice(self * kBytes, kBytes), own.out.span(), by, {}});
-    stream.signal(flag_of(flags.at(peer), self), round);
+    stream.signal(semaphore_of(semaphores.at(peer), self), round);
   }
-  for (std::size_t i = 0; i < own.count; ++i) stream.wait(flag_of(own.flags.span(), i), round);
+  for (std::size_t i = 0; i < own.count; ++i)
+    stream.wait(semaphore_of(own.semaphores.span(), i), round);
   stream.synchronize(kDeadline);
   for (int i = 0; i < rank.size; ++i) {
     const Span bytes = own.in.slice(static_cast<std::size_t>(i) * kBytes, kBytes);
     require(!rank.device.check(bytes, pattern(i, round)).has_value(),
             fmt::format("round {}: rank {} has other bytes of rank {}", round, rank.index, i));
-    stream.signal(flag_of(flags.at(i), own.count + self), round);
+    stream.signal(semaphore_of(semaphores.at(i), own.count + self), round);
   }
   stream.synchronize(kDeadline);
 }
@@ -67,11 +69,12 @@ void memory(Team& team) {
     const PeerMemory in(rank, own.in.span(), "memory to write to", kDeadline);
     PeerMemory again(rank, own.in.slice(8, 80), "a part of the same memory", kDeadline);
     {
-      const PeerMemory flags(rank, own.flags.span(), "flags", kDeadline);
-      for (std::uint64_t round = 1; round <= 200; ++round) run_round(rank, own, in, flags, round);
+      const PeerMemory semaphores(rank, own.semaphores.span(), "semaphores", kDeadline);
+      for (std::uint64_t round = 1; round <= 200; ++round)
+        run_round(rank, own, in, semaphores, round);
       again = PeerMemory(rank, Span{}, "memory of no bytes", kDeadline);
       require(again.at(0).bytes == 0, "an empty span became one");
-      team.barrier("all ranks to be done with the flags", kDeadline);
+      team.barrier("all ranks to be done with the semaphores", kDeadline);
     }
     const Buffer pinned = rank.device.allocate(64, MemoryKind::pinned);
     const bool one = rank.size == team.local_size();
@@ -85,13 +88,13 @@ void memory(Team& team) {
   });
 }
 
-// Streams that wait for a dead rank's flag are let go when its death is told.
-void wait_at_flag(Team& team) {
+// Streams that wait for a dead rank's semaphore are let go when its death is told.
+void wait_at_semaphore(Team& team) {
   team.each([&](Rank& rank) {
     Exchange own(rank);
-    const PeerMemory flags(rank, own.flags.span(), "flags", kDeadline);
+    const PeerMemory semaphores(rank, own.semaphores.span(), "semaphores", kDeadline);
     if (rank.index == rank.size - 1) return idle(team);
-    const Flag awaited = flag_of(own.flags.span(), own.count - 1);
+    const Semaphore awaited = semaphore_of(own.semaphores.span(), own.count - 1);
     const int told =
         team.processes()->on_failure([&](const std::string&) { rank.device.signal(awaited, 1); });
     own.stream->wait(awaited, 1);

@@ -89,7 +89,7 @@ for scenario in meet fail sample memory; do
 done
 
 dies barrier 2 "rank 2"
-dies flag 2 "rank 2"
+dies semaphore 2 "rank 2"
 dies barrier 0 "process 0"
 
 start 3 meet host host  # the third never comes

@@ -7,12 +7,12 @@ namespace duet::multiprocess {
 
 inline constexpr double kMeetSeconds = 5;  // for all processes to come
 
-void meet(Team& team);             // barriers, and gatherings of odd sizes
-void fail(Team& team);             // errors of one rank, and going on after them
-void sample(Team& team);           // the sampler takes the same decisions everywhere
-void memory(Team& team);           // every rank writes to all others' memory, by streams and flags
-void wait_at_barrier(Team& team);  // all but the last rank, which sleeps, wait for it on the CPU
-void wait_at_flag(Team& team);     // likewise on their devices
+void meet(Team& team);    // barriers, and gatherings of odd sizes
+void fail(Team& team);    // errors of one rank, and going on after them
+void sample(Team& team);  // the sampler takes the same decisions everywhere
+void memory(Team& team);  // every rank writes to all others' memory, by streams and semaphores
+void wait_at_barrier(Team& team);    // all but the last rank, which sleeps, wait for it on the CPU
+void wait_at_semaphore(Team& team);  // likewise on their devices
 
 // Does nothing for 30 s, or until another process fails.
 void idle(Team& team);

@@ -12,8 +12,12 @@ namespace {
 int run(const std::string& scenario, const std::string& device) {
   using namespace duet::multiprocess;
   static const std::map<std::string, void (*)(duet::Team&)> scenarios{
-      {"meet", meet},     {"fail", fail},         {"sample", sample},
-      {"memory", memory}, {"flag", wait_at_flag}, {"barrier", wait_at_barrier}};
+      {"meet", meet},
+      {"fail", fail},
+      {"sample", sample},
+      {"memory", memory},
+      {"semaphore", wait_at_semaphore},
+      {"barrier", wait_at_barrier}};
   const auto found = scenarios.find(scenario);
   if (found == scenarios.end()) throw duet::UsageError("unknown scenario '" + scenario + "'");
   const auto processes = duet::Processes::find(kMeetSeconds);

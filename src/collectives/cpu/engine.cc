@@ -14,11 +14,11 @@ namespace {
 
 // What a rank shows the others of its session. Counters only grow, one step a call.
 struct Member {
-  Buffer words;             // two flags
+  Buffer words;             // two semaphores
   std::uint64_t calls = 0;  // of the rank's own thread
   Span source;              // while a plan is made
-  Flag ready() const { return flag_at(words, 0); }
-  Flag done() const { return flag_at(words, 1); }
+  Semaphore ready() const { return semaphore_at(words, 0); }
+  Semaphore done() const { return semaphore_at(words, 1); }
 };
 
 class HostPlan : public CollectivePlan {
@@ -119,7 +119,7 @@ class HostSession : public CollectiveSession {
   }
 
   std::optional<Skipped> uncapturable() const override {
-    return Skipped{"its flags count calls, and a graph would repeat the count"};
+    return Skipped{"its semaphores count calls, and a graph would repeat the count"};
   }
 
  protected:

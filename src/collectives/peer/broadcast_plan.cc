@@ -2,8 +2,8 @@
 // (`ready`), and it comes to the next call only when it has had everything of this one: each piece
 // that it passes on, by `arrived`, for which its own pushes of that piece wait; and all others by
 // `done` from each who pushes them. So no push to a rank is still to be made when the rank says
-// `ready` once more: the flags for all of them are 0 again, and none is set before. The root may be
-// a call ahead, up to its first push.
+// `ready` once more: the semaphores for all of them are 0 again, and none is set before. The root
+// may be a call ahead, up to its first push.
 #include "collectives/peer/broadcast_plan.h"
 
 #include <fmt/format.h>
@@ -65,7 +65,7 @@ bool BroadcastPlan::passes_on(int number, int piece) const {
                  static_cast<std::size_t>(piece)];
 }
 
-Flag BroadcastPlan::arrived(int owner, int piece, int part) const {
+Semaphore BroadcastPlan::arrived(int owner, int piece, int part) const {
   return {words_.at(owner, piece * parts_ + part)};
 }
 
@@ -87,7 +87,7 @@ CopyStep BroadcastPlan::step_of(const RelayPush& push, const Span& source, int p
   const PieceOf& now = pieces_[static_cast<std::size_t>(push.piece)];
   CopyStep step;
   step.lane = copies_.lane_for((to - rank + peers_.size()) % peers_.size());
-  if (greeted_.insert(to).second) step.waits.push_back(peers_.hear_ready(to));
+  if (greeted_.insert(to).second) step.waits.push_back(peers_.ready_from(to));
   if (rank != root_ && part < parts_) step.waits.push_back(arrived(rank, push.piece, part));
   step.copies = {{peers_.recv(to).slice(now.begin, now.bytes),
                   source.slice(now.begin, now.bytes),
@@ -109,20 +109,20 @@ void BroadcastPlan::meet_others() {
     if (push.to == number && last) last_senders.insert(push.from);
     if (push.from == number && last) last_receivers.insert(push.to);
   }
-  for (const int from : senders) begin_.signals.push_back(peers_.tell_ready(rank_of(from)));
-  for (const int to : last_receivers) end_.signals.push_back(peers_.tell_done(rank_of(to)));
-  for (const int from : last_senders) end_.waits.push_back(peers_.hear_done(rank_of(from)));
+  for (const int from : senders) begin_.signals.push_back(peers_.ready_to(rank_of(from)));
+  for (const int to : last_receivers) end_.signals.push_back(peers_.done_to(rank_of(to)));
+  for (const int from : last_senders) end_.waits.push_back(peers_.done_from(rank_of(from)));
 }
 
 void BroadcastPlan::enqueue(Stream& stream) {
   const int side = copies_.lanes() - 1;  // lanes beside the caller's stream; the next is for own_
   const int all = side + (own_ ? 1 : 0);
-  if (!begin_.signals.empty()) stream.meet(begin_);
+  if (!begin_.signals.empty()) stream.handshake(begin_);
   lanes_.fork(stream, all);
   if (own_) lanes_.at(side).copy(*own_);
   copies_.enqueue(stream, lanes_);
   lanes_.join(stream, all);
-  if (!end_.signals.empty() || !end_.waits.empty()) stream.meet(end_);
+  if (!end_.signals.empty() || !end_.waits.empty()) stream.handshake(end_);
 }
 
 std::string BroadcastPlan::algorithm() const {

@@ -10,7 +10,7 @@
 #include "collectives/engine.h"
 #include "collectives/peer/broadcast_schedule.h"
 #include "collectives/peer/copy_steps.h"
-#include "collectives/peer/peers.h"
+#include "collectives/peer/peer_channels.h"
 
 namespace duet {
 
@@ -38,20 +38,20 @@ class BroadcastPlan : public CollectivePlan {
   void push_all(const Span& source);
   CopyStep step_of(const RelayPush& push, const Span& source, int part);
   void meet_others();
-  Flag arrived(int owner, int piece, int part) const;
+  Semaphore arrived(int owner, int piece, int part) const;
 
   const std::vector<PieceOf> pieces_;
   const int root_;
-  Peers peers_;
+  PeerChannels peers_;
   Lanes& lanes_;
   Watchdog& watchdog_;
   CopySteps copies_;
   std::vector<RelayPush> pushes_;  // of all ranks
   std::vector<bool> relays_;       // by number and piece
-  int parts_;    // flags a piece: in order one for all that passes it on, else one for each push
-  Words words_;  // of each rank these for every piece
+  int parts_;  // semaphores a piece: in order one for all that passes it on, else one for each push
+  Semaphores words_;       // of each rank these for every piece
   std::set<int> greeted_;  // ranks whose `ready` a push waits for
-  Meeting begin_, end_;
+  Handshake begin_, end_;
   std::optional<Copy> own_;  // within the root's device
   double wire_bytes_ = 0;
 };

@@ -46,8 +46,9 @@ std::vector<RelayPush> passed_round(int pieces, int others);
 std::vector<RelayPush> dealt_out(int pieces, int others);
 int relay_shift(int delay, int others);
 
-// What goes over a link while a push costs time besides its bytes, flags included, in bytes: some
-// 5 us at 400 GB/s where all peers are behind one link, 8 us at 50 GB/s where each has its own.
+// What goes over a link while a push costs time besides its bytes, semaphores included, in bytes:
+// some 5 us at 400 GB/s where all peers are behind one link, 8 us at 50 GB/s where each has its
+// own.
 inline constexpr std::uint64_t kPushBytesOfSharedLink = 2 << 20;
 inline constexpr std::uint64_t kPushBytesOfOwnLink = 400 << 10;
 

@@ -1,4 +1,4 @@
-// Steps in order: each lane tells the next when it has got through its flags.
+// Steps in order: each lane tells the next when it has got through its semaphores.
 #include "collectives/peer/copy_steps.h"
 
 #include <utility>
@@ -31,12 +31,12 @@ void CopySteps::enqueue(Stream& main, Lanes& lanes, std::size_t begin, std::size
     if (i > 0 && other(steps_[i - 1])) {
       stream.wait(*started_[static_cast<std::size_t>(steps_[i - 1].lane)]);
     }
-    if (!step.before.waits.empty()) stream.meet(step.before);
+    if (!step.before.waits.empty()) stream.handshake(step.before);
     if (i + 1 < steps_.size() && other(steps_[i + 1])) {
       stream.record(*started_[static_cast<std::size_t>(step.lane)]);
     }
     for (const Copy& copy : step.copies) stream.copy(copy);
-    if (!step.after.signals.empty()) stream.meet(step.after);
+    if (!step.after.signals.empty()) stream.handshake(step.after);
   }
 }
 

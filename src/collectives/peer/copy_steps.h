@@ -1,4 +1,4 @@
-// The copies of a plan and the flags around them, dealt out to a few streams.
+// The copies of a plan and the semaphores around them, dealt out to a few streams.
 #pragma once
 
 #include <memory>
@@ -8,13 +8,13 @@
 
 namespace duet {
 
-// A lane waits for flags (which are 0 again then), copies, and sets flags to 1. Lane 0 is the
-// caller's stream, lane i > 0 is number i - 1 of the lanes beside it.
+// A lane waits for semaphores (which are 0 again then), copies, and sets semaphores to 1. Lane 0 is
+// the caller's stream, lane i > 0 is number i - 1 of the lanes beside it.
 struct CopyStep {
   int lane = 0;
-  std::vector<Flag> waits;
+  std::vector<Semaphore> waits;
   std::vector<Copy> copies;
-  std::vector<Flag> signals;
+  std::vector<Semaphore> signals;
 };
 
 class CopySteps {
@@ -42,9 +42,9 @@ class CopySteps {
  private:
   struct Step {
     int lane;
-    Meeting before;  // its waits
+    Handshake before;  // its waits
     std::vector<Copy> copies;
-    Meeting after;  // its signals
+    Handshake after;  // its signals
   };
 
   bool in_order_;

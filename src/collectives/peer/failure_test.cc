@@ -25,9 +25,13 @@ class FaultyStream : public Stream {
   void fill(const Span& span, const Fill& fill) override { next().fill(span, fill); }
   void record(Event& event) override { next().record(event); }
   void wait(Event& event) override { next().wait(event); }
-  void signal(const Flag& flag, std::uint64_t value) override { next().signal(flag, value); }
-  void wait(const Flag& flag, std::uint64_t value) override { next().wait(flag, value); }
-  void meet(const Meeting& meeting) override { next().meet(meeting); }
+  void signal(const Semaphore& semaphore, std::uint64_t value) override {
+    next().signal(semaphore, value);
+  }
+  void wait(const Semaphore& semaphore, std::uint64_t value) override {
+    next().wait(semaphore, value);
+  }
+  void handshake(const Handshake& handshake) override { next().handshake(handshake); }
   void exchange(PreparedExchange& prepared) override { next().exchange(prepared); }
   void run(const Task& task) override { next().run(task); }
   void begin_capture() override { stream_.begin_capture(); }

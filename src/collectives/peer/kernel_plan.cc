@@ -58,7 +58,7 @@ KernelPlan::KernelPlan(Rank& rank, const Collective& collective, const Collectiv
       blocks_(blocks_of_steps(collective, rank.size, launch)),
       words_(rank,
              launch.prepare ? 0 : std::accumulate(blocks_.begin(), blocks_.end(), 0) * rank.size) {
-  if (staged_bytes_ > 0) boxes_.emplace(rank, staging_bytes(staged_bytes_));
+  if (staged_bytes_ > 0) packet_buffers_.emplace(rank, staging_bytes(staged_bytes_));
   for (std::size_t step = 0; step < steps_.size(); ++step) {
     Exchange exchange = exchange_of(rank, collective, step);
     if (launch.prepare) {
@@ -101,7 +101,8 @@ Exchange KernelPlan::exchange_of(const Rank& rank, const Collective& collective,
   const bool last = step + 1 == steps_.size();
   exchange.opens = step == 0;
   exchange.closes = last || !reduces(collective.kind);
-  if (boxes_) exchange.staged = staged_way(collective, rank.index, send_, recv_, *boxes_);
+  if (packet_buffers_)
+    exchange.staged = staged_way(collective, rank.index, send_, recv_, *packet_buffers_);
   return exchange;
 }
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "collectives/engine.h"
-#include "collectives/peer/boxes.h"
 #include "collectives/peer/items.h"
-#include "collectives/peer/words.h"
+#include "collectives/peer/packet_buffers.h"
+#include "collectives/peer/semaphores.h"
 #include "device/exchange.h"
 #include "team/peer_memory.h"
 
@@ -46,8 +46,8 @@ class KernelPlan : public CollectivePlan {
   std::uint64_t staged_bytes_;  // of a part that goes by way of boxes; 0: none does
   std::vector<Items> steps_;
   std::vector<int> blocks_;  // by step
-  Words words_;  // of each rank, by step so many for every rank that writes them, by rank
-  std::optional<Boxes> boxes_;                                // of every two ranks
+  Semaphores words_;  // of each rank, by step so many for every rank that writes them, by rank
+  std::optional<PacketBuffers> packet_buffers_;               // of every two ranks
   std::vector<std::unique_ptr<PreparedExchange>> exchanges_;  // by step
   double wire_bytes_ = 0;
 };

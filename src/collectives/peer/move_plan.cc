@@ -31,13 +31,13 @@ void cut(std::vector<Copy>& copies, std::size_t index, std::size_t bytes) {
 }  // namespace
 
 MovePlan::MovePlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers,
-                   Lanes& lanes, Watchdog& watchdog, std::size_t head_start)
+                   Lanes& lanes, Watchdog& watchdog, std::size_t defer_bytes)
     : peers_(rank, buffers.recv), lanes_(lanes), watchdog_(watchdog), name_(name(collective.kind)) {
   deliver(rank, buffers, moves(collective, rank.size));
-  plan_own(rank.device, head_start);
+  plan_own(rank.device, defer_bytes);
   lanes_in_use_ =
       std::max(1, std::min(lanes.copying().count, static_cast<int>(deliveries_.size())));
-  tell_once_a_lane();
+  signal_once_per_lane();
   watchdog_.add(&peers_.waiting());
 }
 
@@ -64,23 +64,23 @@ void MovePlan::deliver(const Rank& rank, const CollectiveBuffers& buffers,
     }
     if (step == 0) continue;
     if (comes) {
-      begin_.signals.push_back(peers_.tell_ready(from));
-      end_.waits.push_back(peers_.hear_done(from));
+      begin_.signals.push_back(peers_.ready_to(from));
+      end_.waits.push_back(peers_.done_from(from));
     }
     if (delivery.copies.empty()) continue;
-    begin_.waits.push_back(peers_.hear_ready(to));
-    delivery.done.signals.push_back(peers_.tell_done(to));
+    begin_.waits.push_back(peers_.ready_from(to));
+    delivery.done.signals.push_back(peers_.done_to(to));
     deliveries_.push_back(std::move(delivery));
   }
 }
 
-void MovePlan::plan_own(Device& device, std::size_t head_start) {
+void MovePlan::plan_own(Device& device, std::size_t defer_bytes) {
   if (own_.empty()) return;
-  own_way_ = own_part(own_, !deliveries_.empty(), head_start);
+  own_way_ = local_copy(own_, !deliveries_.empty(), defer_bytes);
   for (Copy& copy : own_) copy.shape = shape_of(own_way_);
-  if (own_way_ != OwnPart::thin_later) return;
+  if (own_way_ != LocalCopy::one_warp_per_sm_deferred) return;
   before_own_ = device.make_event(EventUse::order);
-  std::size_t left = head_start;
+  std::size_t left = defer_bytes;
   for (Delivery& delivery : deliveries_) {
     for (std::size_t i = 0; left > 0 && i < delivery.copies.size(); ++i) {
       cut(delivery.copies, i, left);
@@ -97,10 +97,11 @@ void MovePlan::copy_own(Stream& lane) {
 
 // A lane tells all its peers when it is through: nobody is done before the last push has come, and
 // a call to the driver takes some 1 us.
-void MovePlan::tell_once_a_lane() {
+void MovePlan::signal_once_per_lane() {
   for (std::size_t i = 0; i + static_cast<std::size_t>(lanes_in_use_) < deliveries_.size(); ++i) {
-    std::vector<Flag>& now = deliveries_[i].done.signals;
-    std::vector<Flag>& next = deliveries_[i + static_cast<std::size_t>(lanes_in_use_)].done.signals;
+    std::vector<Semaphore>& now = deliveries_[i].done.signals;
+    std::vector<Semaphore>& next =
+        deliveries_[i + static_cast<std::size_t>(lanes_in_use_)].done.signals;
     next.insert(next.begin(), now.begin(), now.end());
     now.clear();
   }
@@ -109,7 +110,7 @@ void MovePlan::tell_once_a_lane() {
 void MovePlan::enqueue(Stream& stream) {
   const int side = lanes_in_use_ - 1;  // lanes beside the caller's stream; the next is for own_
   const int all = side + (own_.empty() ? 0 : 1);
-  stream.meet(begin_);
+  stream.handshake(begin_);
   lanes_.fork(stream, all);
   if (before_own_ == nullptr && !own_.empty()) copy_own(lanes_.at(side));
   std::size_t pushed = 0;
@@ -122,10 +123,10 @@ void MovePlan::enqueue(Stream& stream) {
       pushing.record(*before_own_);
       copy_own(lanes_.at(side));
     }
-    if (!deliveries_[i].done.signals.empty()) pushing.meet(deliveries_[i].done);
+    if (!deliveries_[i].done.signals.empty()) pushing.handshake(deliveries_[i].done);
   }
   lanes_.join(stream, all);
-  stream.meet(end_);
+  stream.handshake(end_);
 }
 
 std::string MovePlan::algorithm() const {

@@ -7,8 +7,8 @@
 
 #include "collectives/engine.h"
 #include "collectives/peer/lanes.h"
-#include "collectives/peer/own_part.h"
-#include "collectives/peer/peers.h"
+#include "collectives/peer/local_copy.h"
+#include "collectives/peer/peer_channels.h"
 
 namespace duet {
 
@@ -17,7 +17,7 @@ class MovePlan : public CollectivePlan {
   // Inside Team::each(), by every rank. The lanes' one for a kernel is for the part that stays on
   // the device, which comes behind so many bytes of pushes where it has more.
   MovePlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers, Lanes& lanes,
-           Watchdog& watchdog, std::size_t head_start = kHeadStart);
+           Watchdog& watchdog, std::size_t defer_bytes = kDeferLocalCopyBytes);
   ~MovePlan() override;
 
   void enqueue(Stream& stream) override;
@@ -28,23 +28,23 @@ class MovePlan : public CollectivePlan {
   // What goes to one peer.
   struct Delivery {
     std::vector<Copy> copies;
-    Meeting done;
+    Handshake done;
   };
 
-  void plan_own(Device& device, std::size_t head_start);
+  void plan_own(Device& device, std::size_t defer_bytes);
   void copy_own(Stream& lane);
-  void tell_once_a_lane();
+  void signal_once_per_lane();
   void deliver(const Rank& rank, const CollectiveBuffers& buffers, const std::vector<Move>& list);
 
-  Peers peers_;
+  PeerChannels peers_;
   Lanes& lanes_;
   Watchdog& watchdog_;
   std::string_view name_;  // of the collective
   int lanes_in_use_ = 1;
-  Meeting begin_, end_;
+  Handshake begin_, end_;
   std::vector<Delivery> deliveries_;  // in the order in which they go
   std::vector<Copy> own_;             // within the device
-  OwnPart own_way_ = OwnPart::thin;
+  LocalCopy own_way_ = LocalCopy::one_warp_per_sm;
   std::size_t pushes_before_own_ = 0;
   std::unique_ptr<Event> before_own_;  // behind these; none: own_ comes at once
   double wire_bytes_ = 0;

@@ -18,10 +18,10 @@ class Moves : public ::testing::TestWithParam<const char*> {
     }
   }
 
-  MakePlan behind(std::size_t head_start) {
-    return [this, head_start](Rank& rank, const Collective& c, const CollectiveBuffers& buffers) {
+  MakePlan behind(std::size_t defer_bytes) {
+    return [this, defer_bytes](Rank& rank, const Collective& c, const CollectiveBuffers& buffers) {
       return std::make_unique<MovePlan>(
-          rank, c, buffers, *lanes_[static_cast<std::size_t>(rank.local)], watchdog_, head_start);
+          rank, c, buffers, *lanes_[static_cast<std::size_t>(rank.local)], watchdog_, defer_bytes);
     };
   }
 
@@ -34,8 +34,8 @@ class Moves : public ::testing::TestWithParam<const char*> {
 TEST_P(Moves, WithTheOwnPartBehindPushes) {
   for (const Kind kind : {Kind::all_gather, Kind::all_to_all, Kind::gather, Kind::scatter}) {
     for (const std::uint64_t count : {16, 4096, 300000, 300007}) {
-      for (const std::size_t head_start : {1, 64, 5000, 1 << 20}) {
-        run_calls(team_, behind(head_start), collective_of(kind, count), {3});
+      for (const std::size_t defer_bytes : {1, 64, 5000, 1 << 20}) {
+        run_calls(team_, behind(defer_bytes), collective_of(kind, count), {3});
       }
     }
   }
@@ -53,8 +53,8 @@ TEST_P(Moves, OfUnevenPartsOneOfThemFirst) {
     const bool own = pair / ranks == pair % ranks;
     c.counts.push_back(own ? 8192 : static_cast<std::uint64_t>(pair % 3) * 700);
   }
-  for (const std::size_t head_start : {1, 1000, 8000}) {
-    run_calls(team_, behind(head_start), c, {3});
+  for (const std::size_t defer_bytes : {1, 1000, 8000}) {
+    run_calls(team_, behind(defer_bytes), c, {3});
   }
 }
 
@@ -68,10 +68,10 @@ TEST(OwnPartOf, CallsIsCopiedByWhatSuitsThem) {
   const auto copies = [&](std::size_t to) {
     return std::vector<Copy>{{buffer.slice(to, 1024), buffer.slice(0, 1024), Executor::kernel, {}}};
   };
-  EXPECT_EQ(own_part(copies(2048), true, 1024), OwnPart::thin);
-  EXPECT_EQ(own_part(copies(2048), true, 1000), OwnPart::thin_later);
-  EXPECT_EQ(own_part(copies(2048), false, 1000), OwnPart::few_blocks);
-  EXPECT_EQ(own_part(copies(2049), true, 1000), OwnPart::few_blocks);
+  EXPECT_EQ(local_copy(copies(2048), true, 1024), LocalCopy::one_warp_per_sm);
+  EXPECT_EQ(local_copy(copies(2048), true, 1000), LocalCopy::one_warp_per_sm_deferred);
+  EXPECT_EQ(local_copy(copies(2048), false, 1000), LocalCopy::few_blocks);
+  EXPECT_EQ(local_copy(copies(2049), true, 1000), LocalCopy::few_blocks);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "collectives/engine.h"
-#include "collectives/peer/words.h"
+#include "collectives/peer/semaphores.h"
 #include "device/exchange.h"
 
 namespace duet {
@@ -23,8 +23,8 @@ class PullPlan : public CollectivePlan {
 
  private:
   Watchdog& watchdog_;
-  PeerMemory send_;  // before the words: where it fails, no rank has another's mapped
-  Words words_;      // where the kernels meet: of each rank one for every block
+  PeerMemory send_;   // before the words: where it fails, no rank has another's mapped
+  Semaphores words_;  // where the kernels meet: of each rank one for every block
   std::unique_ptr<PreparedExchange> reduction_;
   double wire_bytes_ = 0;
 };

@@ -49,7 +49,7 @@ ReducePlan::ReducePlan(Rank& rank, const Collective& collective, const Collectiv
       watchdog_(watchdog),
       slots_(slots_for(parts_.most_pieces)),
       staging_(rank, slots_, parts_.largest_piece + kVector,
-               takes_turns(lanes.copying(), parts_.most_pieces)),
+               needs_send_token(lanes.copying(), parts_.most_pieces)),
       shifts_(all_shifts(rank, misalignment(buffers.send, parts_.begin(rank.index)))),
       copies_(rank.device, lanes_for(lanes.copying(), parts_.largest_piece),
               lanes.copying().in_order) {
@@ -84,13 +84,13 @@ void ReducePlan::push(std::size_t piece) {
   const int ranks = staging_.size(), rank = staging_.rank(), slot = slot_of(piece);
   for (int step = 1; step < ranks; ++step) {
     const int to = (rank + step) % ranks;
-    CopyStep copy{0, staging_.hear_turn(to), {}, staging_.pass_turn(to)};
+    CopyStep copy{0, staging_.wait_send_token(to), {}, staging_.pass_send_token(to)};
     if (piece < parts_.of(to).size()) {
       const PieceOf& now = parts_.of(to)[piece];
       const Span source = buffers_.send.slice(parts_.begin(to) + now.begin, now.bytes);
-      copy.waits.push_back(staging_.hear_free(to, slot));
+      copy.waits.push_back(staging_.free_from(to, slot));
       copy.copies = {{in_slot(to, rank, piece, now.bytes), source, Executor::dma, {}}};
-      copy.signals.push_back(staging_.tell_full(to, slot));
+      copy.signals.push_back(staging_.full_to(to, slot));
     }
     add(step, std::move(copy));
   }
@@ -106,8 +106,8 @@ ExchangeItem ReducePlan::reduced(std::size_t piece) const {
   for (int step = 1; step < ranks; ++step) {
     const int from = (rank + step) % ranks;
     item.sources.push_back(in_slot(rank, from, piece, now.bytes));
-    item.after.push_back(staging_.hear_full(from, slot));
-    item.then.push_back(staging_.tell_free(from, slot));
+    item.after.push_back(staging_.full_from(from, slot));
+    item.then.push_back(staging_.free_to(from, slot));
   }
   return item;
 }

@@ -1,6 +1,6 @@
 // Who may be ahead of whom: a rank writes to the next only after that one has come to the same call
 // (`ready`), which sets `ready` again only when it has had every piece, and so after the rank
-// before it has set `ready` back; nor is a piece's flag set again before its reader has set it
+// before it has set `ready` back; nor is a piece's semaphore set again before its reader has set it
 // back.
 #include "collectives/peer/relay_plan.h"
 
@@ -55,7 +55,7 @@ RelayPlan::RelayPlan(Rank& rank, const Collective& collective, const CollectiveB
       words_(rank, static_cast<int>(pieces_ + 1) * blocks_) {
   Exchange exchange;
   exchange.blocks = blocks_;
-  exchange.flags_by_block = true;
+  exchange.semaphores_by_block = true;
   if (place_ > 0) exchange.items.push_back({{}, {}, {}, {ready(before_)}});
   if (place_ + 1 < rank.size) {
     pass_on(place_ == 0 ? buffers.send : buffers.recv, buffers, exchange);
@@ -68,11 +68,11 @@ RelayPlan::RelayPlan(Rank& rank, const Collective& collective, const CollectiveB
 
 RelayPlan::~RelayPlan() { watchdog_.remove(&words_); }
 
-Flag RelayPlan::arrived(int owner, std::uint64_t piece) const {
+Semaphore RelayPlan::arrived(int owner, std::uint64_t piece) const {
   return {words_.at(owner, static_cast<int>(piece) * blocks_, blocks_)};
 }
 
-Flag RelayPlan::ready(int owner) const { return arrived(owner, pieces_); }
+Semaphore RelayPlan::ready(int owner) const { return arrived(owner, pieces_); }
 
 void RelayPlan::pass_on(const Span& source, const CollectiveBuffers& buffers, Exchange& exchange) {
   for (std::uint64_t piece = 0; piece < pieces_; ++piece) {

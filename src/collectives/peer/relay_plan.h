@@ -3,7 +3,7 @@
 #pragma once
 
 #include "collectives/engine.h"
-#include "collectives/peer/words.h"
+#include "collectives/peer/semaphores.h"
 #include "device/exchange.h"
 #include "team/peer_memory.h"
 
@@ -27,8 +27,8 @@ class RelayPlan : public CollectivePlan {
   void pass_on(const Span& source, const CollectiveBuffers& buffers, Exchange& exchange);
   void take_last(Exchange& exchange) const;
   // Flags of a rank, each a word for each block.
-  Flag arrived(int owner, std::uint64_t piece) const;
-  Flag ready(int owner) const;
+  Semaphore arrived(int owner, std::uint64_t piece) const;
+  Semaphore ready(int owner) const;
 
   Watchdog& watchdog_;
   PeerMemory recv_;
@@ -36,7 +36,7 @@ class RelayPlan : public CollectivePlan {
   int place_;                // in the order of ranks from the root on
   int own_, before_, next_;  // ranks
   const int blocks_;
-  Words words_;
+  Semaphores words_;
   std::unique_ptr<PreparedExchange> prepared_;
   double wire_bytes_ = 0;
 };

@@ -31,7 +31,7 @@ SpreadPlan::SpreadPlan(Rank& rank, const Collective& collective, const Collectiv
       copies_(rank.device, lanes.copying().count, lanes.copying().in_order),
       wire_bytes_(first_->wire_bytes()) {
   if (recv_) {
-    words_ = std::make_unique<Words>(rank, 2 * rank.size);
+    words_ = std::make_unique<Semaphores>(rank, 2 * rank.size);
     push(rank, collective);
     watchdog_.add(words_.get());
     return;
@@ -69,11 +69,11 @@ void SpreadPlan::push(const Rank& rank, const Collective& collective) {
 void SpreadPlan::enqueue(Stream& stream) {
   first_->enqueue(stream);
   if (staged_) return staged_->enqueue(stream);
-  if (!middle_.waits.empty()) stream.meet(middle_);
+  if (!middle_.waits.empty()) stream.handshake(middle_);
   lanes_.fork(stream, copies_.lanes() - 1);
   copies_.enqueue(stream, lanes_);
   lanes_.join(stream, copies_.lanes() - 1);
-  stream.meet(end_);
+  stream.handshake(end_);
 }
 
 void SpreadPlan::poison_staging() {

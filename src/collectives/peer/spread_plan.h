@@ -6,8 +6,8 @@
 
 #include "collectives/engine.h"
 #include "collectives/peer/copy_steps.h"
+#include "collectives/peer/semaphores.h"
 #include "collectives/peer/staged_move_plan.h"
-#include "collectives/peer/words.h"
 
 namespace duet {
 
@@ -34,10 +34,10 @@ class SpreadPlan : public CollectivePlan {
   Watchdog& watchdog_;
   std::unique_ptr<CollectivePlan> first_;
   const bool out_of_step_;
-  std::unique_ptr<PeerMemory> recv_;  // of the pushes
-  std::unique_ptr<Words> words_;      // the same: of each rank two for every other
+  std::unique_ptr<PeerMemory> recv_;   // of the pushes
+  std::unique_ptr<Semaphores> words_;  // the same: of each rank two for every other
   CopySteps copies_;
-  Meeting middle_, end_;
+  Handshake middle_, end_;
   std::unique_ptr<StagedMovePlan> staged_;  // instead of the pushes
   double wire_bytes_ = 0;
 };

@@ -54,7 +54,7 @@ std::uint64_t staged_part(const Collective& collective, const PeerMemory& send,
 }
 
 Staged staged_way(const Collective& collective, int rank, const PeerMemory& send,
-                  const PeerMemory& recv, const Boxes& boxes) {
+                  const PeerMemory& recv, const PacketBuffers& boxes) {
   const int ranks = send.size();
   const std::vector<Move> all = even_moves(collective, ranks);
   const auto move = [&](int from, int to) {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "collectives/collective.h"
-#include "collectives/peer/boxes.h"
+#include "collectives/peer/packet_buffers.h"
 #include "device/exchange.h"
 #include "team/peer_memory.h"
 
@@ -15,6 +15,6 @@ std::uint64_t staged_part(const Collective& collective, const PeerMemory& send,
 
 // Rank `rank`'s side of it, for a collective that has such parts.
 Staged staged_way(const Collective& collective, int rank, const PeerMemory& send,
-                  const PeerMemory& recv, const Boxes& boxes);
+                  const PeerMemory& recv, const PacketBuffers& boxes);
 
 }  // namespace duet

@@ -12,7 +12,7 @@
 
 #include <algorithm>
 
-#include "collectives/peer/own_part.h"
+#include "collectives/peer/local_copy.h"
 
 namespace duet {
 namespace {
@@ -41,8 +41,8 @@ StagedMovePlan::StagedMovePlan(Rank& rank, std::string_view name, const std::vec
       sizes_(moves, largest_piece),
       staging_(rank, slots_for(sizes_.most_pieces), sizes_.largest,
                sizes_.moved == rank.size * (rank.size - 1) &&
-                   takes_turns(lanes.copying(), sizes_.most_pieces)),
-      pushed_(zeroed_words(rank.device, rank.size * static_cast<int>(sizes_.most_pieces))),
+                   needs_send_token(lanes.copying(), sizes_.most_pieces)),
+      pushed_(zeroed_semaphores(rank.device, rank.size * static_cast<int>(sizes_.most_pieces))),
       sent_(static_cast<std::size_t>(rank.size)),
       received_(static_cast<std::size_t>(rank.size)),
       pushes_(rank.device, lanes_for(lanes.copying(), sizes_.largest), lanes.copying().in_order),
@@ -68,7 +68,7 @@ void StagedMovePlan::take(const std::vector<Move>& moves, const CollectiveBuffer
     const std::vector<PieceOf> pieces = pieces_of(move.bytes, largest_piece);
     if (move.from == move.to) {
       if (source.data != target.data)
-        own_.push_back({target, source, Executor::kernel, shape_of(OwnPart::few_blocks)});
+        own_.push_back({target, source, Executor::kernel, shape_of(LocalCopy::few_blocks)});
     } else if (move.from == rank) {
       sent_[static_cast<std::size_t>(move.to)] = {source, pieces};
       wire_bytes_ += static_cast<double>(move.bytes);
@@ -85,8 +85,8 @@ bool StagedMovePlan::swaps(int peer) const {
 }
 
 // One a piece: a slot may be pushed into again before the rank itself has drained so far.
-Flag StagedMovePlan::pushed(int peer, std::size_t piece) const {
-  return flag_at(pushed_, static_cast<std::size_t>(peer) * sizes_.most_pieces + piece);
+Semaphore StagedMovePlan::pushed(int peer, std::size_t piece) const {
+  return semaphore_at(pushed_, static_cast<std::size_t>(peer) * sizes_.most_pieces + piece);
 }
 
 void StagedMovePlan::push(std::size_t piece) {
@@ -94,13 +94,14 @@ void StagedMovePlan::push(std::size_t piece) {
   for (int step = 1; step < ranks; ++step) {
     const int to = (rank + step) % ranks;
     const Route& route = sent_[static_cast<std::size_t>(to)];
-    CopyStep copy{pushes_.lane_for(step), staging_.hear_turn(to), {}, staging_.pass_turn(to)};
+    CopyStep copy{
+        pushes_.lane_for(step), staging_.wait_send_token(to), {}, staging_.pass_send_token(to)};
     if (piece < route.pieces.size()) {
       const PieceOf& now = route.pieces[piece];
       const Span target = staging_.slot(to, rank, slot).slice(0, now.bytes);
-      copy.waits.push_back(staging_.hear_free(to, slot));
+      copy.waits.push_back(staging_.free_from(to, slot));
       copy.copies = {{target, route.span.slice(now.begin, now.bytes), Executor::dma, {}}};
-      copy.signals.push_back(staging_.tell_full(to, slot));
+      copy.signals.push_back(staging_.full_to(to, slot));
       if (swaps(to)) copy.signals.push_back(pushed(to, piece));
     }
     pushes_.add(std::move(copy));
@@ -117,10 +118,10 @@ void StagedMovePlan::drain(std::size_t piece) {
     if (piece < route.pieces.size()) {
       const PieceOf& now = route.pieces[piece];
       const Span source = staging_.slot(rank, from, slot).slice(0, now.bytes);
-      copy.waits = {staging_.hear_full(from, slot)};
+      copy.waits = {staging_.full_from(from, slot)};
       if (swaps(from)) copy.waits.push_back(pushed(from, piece));
       copy.copies = {{route.span.slice(now.begin, now.bytes), source, kDraining, {}}};
-      copy.signals = {staging_.tell_free(from, slot)};
+      copy.signals = {staging_.free_to(from, slot)};
     }
     drains_.add(std::move(copy));
   }
@@ -145,7 +146,7 @@ void StagedMovePlan::enqueue(Stream& stream) {
 
 std::string StagedMovePlan::algorithm() const {
   std::string text = fmt::format("pushes through {} slots", staging_.slots());
-  if (!own_.empty()) text += "; " + words(OwnPart::few_blocks);
+  if (!own_.empty()) text += "; " + words(LocalCopy::few_blocks);
   return text;
 }
 

@@ -46,7 +46,7 @@ class StagedMovePlan : public CollectivePlan {
             std::uint64_t largest_piece);
   int slot_of(std::size_t piece) const { return static_cast<int>(piece) % staging_.slots(); }
   bool swaps(int peer) const;
-  Flag pushed(int peer, std::size_t piece) const;
+  Semaphore pushed(int peer, std::size_t piece) const;
   void push(std::size_t piece);
   void drain(std::size_t piece);
 
@@ -55,7 +55,7 @@ class StagedMovePlan : public CollectivePlan {
   Watchdog& watchdog_;
   Sizes sizes_;
   Staging staging_;
-  Buffer pushed_;  // flags: that a piece has left the rank, which may be overwritten then
+  Buffer pushed_;  // semaphores: that a piece has left the rank, which may be overwritten then
   std::vector<Route> sent_, received_;  // by the other rank
   std::vector<Copy> own_;               // within the device
   CopySteps pushes_, drains_;           // as many of each piece as there are other ranks

@@ -70,11 +70,11 @@ TEST_P(StagedMoves, RanksPushInTurns) {
     for (int step = 1; step < ranks; ++step) {
       const int now = (to + ranks - step) % ranks;
       const int next = step + 1 < ranks ? now - 1 : to - 1;
-      EXPECT_EQ(at(now).pass_turn(to).at(0).word.data,
-                at((next + ranks) % ranks).hear_turn(to).at(0).word.data);
+      EXPECT_EQ(at(now).pass_send_token(to).at(0).word.data,
+                at((next + ranks) % ranks).wait_send_token(to).at(0).word.data);
     }
   }
-  EXPECT_EQ(at(0).hear_turn(1).size(), ranks > 2 ? 1u : 0u);
+  EXPECT_EQ(at(0).wait_send_token(1).size(), ranks > 2 ? 1u : 0u);
 }
 
 TEST_P(StagedMoves, InPlaceOfTheEnginesThatHaveIt) {

@@ -72,7 +72,7 @@ TEST(Staged, WhatOneSendsIsWhatTheOtherTakes) {
       const Buffer recv = rank.device.allocate(recv_bytes(c, rank.index, kRanks));
       const PeerMemory sends(rank, send.span(), "send buffers");
       const PeerMemory recvs(rank, recv.span(), "receive buffers");
-      const Boxes boxes(rank, staging_bytes(part));
+      const PacketBuffers boxes(rank, staging_bytes(part));
       const Staged way = staged_way(c, rank.index, sends, recvs, boxes);
       ways[static_cast<std::size_t>(rank.index)] = way;
       const auto at = [&](int i) { return part * static_cast<std::uint64_t>(i); };

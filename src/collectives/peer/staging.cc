@@ -1,4 +1,4 @@
-// Slots by source, and their flags.
+// Slots by source, and their semaphores.
 #include "collectives/peer/staging.h"
 
 #include <algorithm>
@@ -13,8 +13,8 @@ constexpr std::uint64_t kPage = 64 << 10;
 // instead of 193 GB/s. For large pieces one lane keeps them in better order.
 constexpr std::uint64_t kOneLaneFrom = 32 << 20;
 
-constexpr double kPoisonDeadline = 60;  // seconds
-constexpr std::size_t kTurnsFrom = 5;   // pieces; staging.h says why
+constexpr double kPoisonDeadline = 60;           // seconds
+constexpr std::size_t kSendTokenFromPieces = 5;  // pieces; staging.h says why
 
 std::uint64_t whole_pages(std::uint64_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
@@ -33,8 +33,8 @@ int lanes_for(CopyLanes lanes, std::uint64_t largest_piece) {
   return lanes.in_order && largest_piece >= kOneLaneFrom ? 1 : lanes.count;
 }
 
-bool takes_turns(CopyLanes lanes, std::size_t pieces) {
-  return lanes.in_order && pieces >= kTurnsFrom;
+bool needs_send_token(CopyLanes lanes, std::size_t pieces) {
+  return lanes.in_order && pieces >= kSendTokenFromPieces;
 }
 
 Staging::Staging(Rank& rank, int slots, std::uint64_t slot_bytes, bool turns)
@@ -49,18 +49,18 @@ Staging::Staging(Rank& rank, int slots, std::uint64_t slot_bytes, bool turns)
           rank, [&] { return room_for(rank, slots, slot_bytes_); },
           "the other ranks' staging memory") {
   for (int to = 0; to < ranks_; ++to) {
-    for (int index = 0; index < slots_; ++index) rank.device.signal(hear_free(to, index), 1);
+    for (int index = 0; index < slots_; ++index) rank.device.signal(free_from(to, index), 1);
   }
   if (turns_) rank.device.signal(turn(rank_, (rank_ + 1) % ranks_), 1);
 }
 
-std::vector<Flag> Staging::hear_turn(int to) const {
+std::vector<Semaphore> Staging::wait_send_token(int to) const {
   if (!turns_) return {};
   return {turn(rank_, to)};
 }
 
 // Rank to - 1 is the first of a piece, to + 1 the last.
-std::vector<Flag> Staging::pass_turn(int to) const {
+std::vector<Semaphore> Staging::pass_send_token(int to) const {
   if (!turns_) return {};
   const int before = (rank_ + ranks_ - 1) % ranks_;
   return {turn(before == to ? (to + ranks_ - 1) % ranks_ : before, to)};

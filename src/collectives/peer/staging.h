@@ -1,9 +1,9 @@
-// Memory of a plan's own that the other ranks push into: for each of them a few slots, and flags
-// that say whose turn a slot is.
+// Memory of a plan's own that the other ranks push into: for each of them a few slots, and
+// semaphores that say whose turn a slot is.
 #pragma once
 
 #include "collectives/peer/lanes.h"
-#include "collectives/peer/words.h"
+#include "collectives/peer/semaphores.h"
 #include "team/offered_memory.h"
 
 namespace duet {
@@ -24,7 +24,7 @@ int slots_for(std::size_t pieces);
 int lanes_for(CopyLanes lanes, std::uint64_t largest_piece);
 
 // Should ranks that each push so many pieces to each other one do so in turns?
-bool takes_turns(CopyLanes lanes, std::size_t pieces);
+bool needs_send_token(CopyLanes lanes, std::size_t pieces);
 
 class Staging {
  public:
@@ -41,16 +41,16 @@ class Staging {
 
   // Slots are free at first. Who pushes waits until its slot is free; who has used what was pushed
   // sets it free again.
-  Flag tell_full(int to, int index) const { return word(to, rank_, index); }
-  Flag hear_full(int from, int index) const { return word(rank_, from, index); }
-  Flag tell_free(int from, int index) const { return word(from, ranks_ + rank_, index); }
-  Flag hear_free(int to, int index) const { return word(rank_, ranks_ + to, index); }
+  Semaphore full_to(int to, int index) const { return word(to, rank_, index); }
+  Semaphore full_from(int from, int index) const { return word(rank_, from, index); }
+  Semaphore free_to(int from, int index) const { return word(from, ranks_ + rank_, index); }
+  Semaphore free_from(int to, int index) const { return word(rank_, ranks_ + to, index); }
 
   // In turns, what step i of a piece, the push to rank + i = `to`, waits for besides: that step
   // i - 1 of the next rank, which goes there too, has ended. And what it tells: whose turn it is
   // then. A step without bytes does both as well. Empty where there are no turns.
-  std::vector<Flag> hear_turn(int to) const;
-  std::vector<Flag> pass_turn(int to) const;
+  std::vector<Semaphore> wait_send_token(int to) const;
+  std::vector<Semaphore> pass_send_token(int to) const;
 
   Waiting& waiting() { return words_; }
 
@@ -58,17 +58,17 @@ class Staging {
   void poison();
 
  private:
-  Flag word(int owner, int row, int index) const {
+  Semaphore word(int owner, int row, int index) const {
     return {words_.at(owner, row * slots_ + index)};
   }
   // At a rank: it may push to `to`.
-  Flag turn(int owner, int to) const { return word(owner, 2 * ranks_ + to, 0); }
+  Semaphore turn(int owner, int to) const { return word(owner, 2 * ranks_ + to, 0); }
 
   Device& device_;
   int rank_, ranks_, slots_;
   bool turns_;
   std::uint64_t slot_bytes_;
-  Words words_;
+  Semaphores words_;
   OfferedMemory all_;
 };
 

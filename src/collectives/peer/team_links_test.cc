@@ -20,7 +20,7 @@ class Renamed : public Machine {
   Device& device(int) override { return shown_; }
   Link link(int from, int to) const override { return real_->link(from, to); }
   double now() override { return real_->now(); }
-  Turns& turns() override { return real_->turns(); }
+  RankScheduler& scheduler() override { return real_->scheduler(); }
 
  private:
   class Shown : public Device {
@@ -38,7 +38,9 @@ class Renamed : public Machine {
     }
     void read(const Span& from, void* to) override { real_.read(from, to); }
     void write(const Span& to, const void* from) override { real_.write(to, from); }
-    void signal(const Flag& flag, std::uint64_t value) override { real_.signal(flag, value); }
+    void signal(const Semaphore& semaphore, std::uint64_t value) override {
+      real_.signal(semaphore, value);
+    }
     std::optional<Difference> check(const Span& span, const Fill& fill) override {
       return real_.check(span, fill);
     }

@@ -54,7 +54,7 @@ int Watchdog::failures() const {
   return team_.failure().empty() ? failures_.load() : kFailed;
 }
 
-// A wait that is released sets its flag back, and the next call in the queue waits again.
+// A wait that is released sets its semaphore back, and the next call in the queue waits again.
 void Watchdog::watch() {
   constexpr std::chrono::milliseconds kPeriod{2};
   const auto any_failed = [this] {

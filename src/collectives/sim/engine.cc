@@ -39,7 +39,7 @@ class RollCalls {
     const int ranks = static_cast<int>(prepared_.size());
     const std::size_t number = prepared_[static_cast<std::size_t>(rank.index)]++;
     Open& open = open_[number];
-    if (open.taken++ == 0) open.count = std::make_shared<Buffer>(zeroed_words(rank.device, 1));
+    if (open.taken++ == 0) open.count = std::make_shared<Buffer>(zeroed_semaphores(rank.device, 1));
     sim::RollCall roll_call{open.count, ranks};
     if (open.taken == ranks) open_.erase(number);
     return roll_call;

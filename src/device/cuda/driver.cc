@@ -59,17 +59,17 @@ class Batch {
  public:
   explicit Batch(cudaStream_t stream) : stream_(stream) {}
 
-  void write(const Flag& flag, std::uint64_t value) {
+  void write(const Semaphore& semaphore, std::uint64_t value) {
     auto& operation = next().writeValue;
     operation.operation = CU_STREAM_MEM_OP_WRITE_VALUE_64;
-    operation.address = address_of(flag.word.data);
+    operation.address = address_of(semaphore.word.data);
     operation.value64 = value;
     operation.flags = CU_STREAM_WRITE_VALUE_DEFAULT;
   }
-  void wait(const Flag& flag, std::uint64_t value) {
+  void wait(const Semaphore& semaphore, std::uint64_t value) {
     auto& operation = next().waitValue;
     operation.operation = CU_STREAM_MEM_OP_WAIT_VALUE_64;
-    operation.address = address_of(flag.word.data);
+    operation.address = address_of(semaphore.word.data);
     operation.value64 = value;
     operation.flags = CU_STREAM_WAIT_VALUE_GEQ;
   }
@@ -91,11 +91,11 @@ class Batch {
 
 }  // namespace
 
-void stream_meet(cudaStream_t stream, const Meeting& meeting) {
+void stream_handshake(cudaStream_t stream, const Handshake& handshake) {
   Batch batch(stream);
-  for (const Flag& flag : meeting.signals) batch.write(flag, 1);
-  for (const Flag& flag : meeting.waits) batch.wait(flag, 1);
-  for (const Flag& flag : meeting.waits) batch.write(flag, 0);
+  for (const Semaphore& semaphore : handshake.signals) batch.write(semaphore, 1);
+  for (const Semaphore& semaphore : handshake.waits) batch.wait(semaphore, 1);
+  for (const Semaphore& semaphore : handshake.waits) batch.write(semaphore, 0);
   batch.flush();
 }
 

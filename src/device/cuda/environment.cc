@@ -16,8 +16,8 @@ constexpr const char* kConnections = "CUDA_DEVICE_MAX_CONNECTIONS";
 
 }  // namespace
 
-// A stream that waits for a flag blocks the streams that share its hardware queue, among them the
-// one that would release it. CUDA's default is 8 queues, 32 is the most (CUDA C++ Programming
+// A stream that waits for a semaphore blocks the streams that share its hardware queue, among them
+// the one that would release it. CUDA's default is 8 queues, 32 is the most (CUDA C++ Programming
 // Guide, environment variables); it is read once, at the first call.
 void prepare_environment() {
   setenv(kConnections, "32", 0);

@@ -87,7 +87,7 @@ void GpuStream::copy_by_kernel(const Copy& copy) {
   device_.machine().require_reach(device_, copy.source);
   Copy shaped = copy;
   if (shaped.shape.block == 0) shaped.shape.block = kBlock;
-  if (copy.shape.thin) {
+  if (copy.shape.one_warp_per_sm) {
     shaped.shape.grid = device_.info().compute_units;
   } else if (shaped.shape.grid == 0) {
     shaped.shape.grid = default_grid(copy, shaped.shape.block, device_.info().compute_units);

@@ -22,7 +22,7 @@ constexpr int kWarp = 32;
 #endif
 
 constexpr int kUnroll = 8;         // loads in flight per thread
-constexpr int kThinUnroll = 4;     // likewise
+constexpr int kOneWarpUnroll = 4;  // likewise
 constexpr int kMaxThreads = 1024;  // per block
 
 // A copy cut into bytes before the first aligned address, `count` vectors, and bytes after.
@@ -77,8 +77,8 @@ __global__ void __launch_bounds__(kMaxThreads) copy_kernel(Pieces p) {
 // 32 x 32 registers on NVIDIA: what cuBLAS's GEMMs leave free of a unit's
 // (tests/gpu/thin_copy_test.cc).
 template <typename Vector>
-__global__ void DUET_THIN_KERNEL thin_copy_kernel(Pieces p) {
-  copy_pieces<Vector, kThinUnroll>(p);
+__global__ void DUET_THIN_KERNEL one_warp_copy_kernel(Pieces p) {
+  copy_pieces<Vector, kOneWarpUnroll>(p);
 }
 
 template <typename Vector>
@@ -97,8 +97,8 @@ Pieces pieces_of(const Copy& copy) {
 template <typename Vector>
 void launch(const Copy& copy, gpuStream_t stream) {
   const dim3 grid(static_cast<unsigned>(copy.shape.grid));
-  if (copy.shape.thin) {
-    thin_copy_kernel<Vector><<<grid, dim3(kWarp), 0, stream>>>(pieces_of<Vector>(copy));
+  if (copy.shape.one_warp_per_sm) {
+    one_warp_copy_kernel<Vector><<<grid, dim3(kWarp), 0, stream>>>(pieces_of<Vector>(copy));
   } else {
     const dim3 block(static_cast<unsigned>(copy.shape.block));
     copy_kernel<Vector><<<grid, block, 0, stream>>>(pieces_of<Vector>(copy));
@@ -109,7 +109,7 @@ void launch(const Copy& copy, gpuStream_t stream) {
 template <typename Vector>
 void load() {
   load_kernel(copy_kernel<Vector>);
-  load_kernel(thin_copy_kernel<Vector>);
+  load_kernel(one_warp_copy_kernel<Vector>);
 }
 
 }  // namespace

@@ -140,15 +140,16 @@ void GpuDevice::write(const Span& to, const void* from) {
   std::memcpy(to.data, from, to.bytes);
 }
 
-void GpuDevice::signal(const Flag& flag, std::uint64_t value) {
-  machine_.require_flag(flag, *this);
-  if (flag.word.kind == MemoryKind::pinned) {
-    __atomic_store_n(reinterpret_cast<std::uint64_t*>(flag.word.data), value, __ATOMIC_RELEASE);
+void GpuDevice::signal(const Semaphore& semaphore, std::uint64_t value) {
+  machine_.require_semaphore(semaphore, *this);
+  if (semaphore.word.kind == MemoryKind::pinned) {
+    __atomic_store_n(reinterpret_cast<std::uint64_t*>(semaphore.word.data), value,
+                     __ATOMIC_RELEASE);
     return;
   }
   const std::lock_guard<std::mutex> lock(signal_mutex_);
   use();
-  stream_write(signals_, flag.word.data, value);
+  stream_write(signals_, semaphore.word.data, value);
   drain(signals_, "a signal from the host");
 }
 
@@ -157,7 +158,7 @@ std::optional<Difference> GpuDevice::check(const Span& span, const Fill& fill) {
   if (fill.kind == Fill::Kind::normal)
     throw BadArgument("check: normal fills differ from device to device");
   if (span.bytes == 0) return std::nullopt;
-  if (span.kind == MemoryKind::plain) {
+  if (span.kind == MemoryKind::pageable) {
     const Difference found = compare_fill(fill, span.data, 0, span.bytes);
     return found.count > 0 ? std::optional<Difference>(found) : std::nullopt;
   }

@@ -32,7 +32,7 @@ class GpuDevice : public Device {
   std::unique_ptr<PreparedExchange> prepare(const Exchange& exchange) override;
   void read(const Span& from, void* to) override;
   void write(const Span& to, const void* from) override;
-  void signal(const Flag& flag, std::uint64_t value) override;
+  void signal(const Semaphore& semaphore, std::uint64_t value) override;
   std::optional<Difference> check(const Span& span, const Fill& fill) override;
   std::optional<Telemetry> telemetry() override;
   std::optional<double> joules() override;

@@ -26,8 +26,9 @@ void check(const GpuDevice& device, const Exchange& exchange) {
   for (const ExchangeItem& item : exchange.items) {
     reach(item.sources, "exchange, source");
     reach(item.destinations, "exchange, destination");
-    for (const auto* flags : {&item.after, &item.then}) {
-      for (const Flag& flag : *flags) reach({flag.word}, "exchange, a flag");
+    for (const auto* semaphores : {&item.after, &item.then}) {
+      for (const Semaphore& semaphore : *semaphores)
+        reach({semaphore.word}, "exchange, a semaphore");
     }
   }
   reach(exchange.arrivals, "exchange, a peer's words");
@@ -46,7 +47,7 @@ void check(const GpuDevice& device, const Exchange& exchange) {
                     exchange.awaits.size(), kExchangeThreads));
   }
   const int units = device.info().compute_units;
-  if ((!exchange.awaits.empty() || has_flags(exchange)) && exchange.blocks > units) {
+  if ((!exchange.awaits.empty() || has_semaphores(exchange)) && exchange.blocks > units) {
     throw BadArgument(
         fmt::format("exchange: {} blocks that wait for others: expected at most {}, the "
                     "compute units of {}",

@@ -39,11 +39,11 @@ template <typename Type, typename Op>
 __global__ void __launch_bounds__(kExchangeThreads) exchange_kernel(gpu::ExchangeTable table) {
   for (int i = 0; i < table.item_count; ++i) {
     const gpu::TableItem item = table.items[i];
-    const ItemFlags flags = flags_of(table, item);
-    const bool has_flags = flags.after + flags.then > 0;
-    if (has_flags) take_turn(table, item, flags);
+    const ItemSemaphores semaphores = semaphores_of(table, item);
+    const bool has_semaphores = semaphores.after + semaphores.then > 0;
+    if (has_semaphores) take_turn(table, item, semaphores);
     handle<Type, Op>(item, table.addresses + item.first, table.averages);
-    if (has_flags) pass_turn(table, i, flags);
+    if (has_semaphores) pass_turn(table, i, semaphores);
   }
 }
 

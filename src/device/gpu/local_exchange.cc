@@ -21,13 +21,15 @@ int default_blocks(const Exchange& exchange) {
 }
 
 bool waits_for_same(const ExchangeItem& one, const ExchangeItem& other) {
-  return std::any_of(one.after.begin(), one.after.end(), [&other](const Flag& flag) {
-    return std::any_of(other.after.begin(), other.after.end(),
-                       [&flag](const Flag& theirs) { return theirs.word.data == flag.word.data; });
+  return std::any_of(one.after.begin(), one.after.end(), [&other](const Semaphore& semaphore) {
+    return std::any_of(
+        other.after.begin(), other.after.end(),
+        [&semaphore](const Semaphore& theirs) { return theirs.word.data == semaphore.word.data; });
   });
 }
 
-// How many items are up to the last one before `item` that waits for one of its flags; 0: none.
+// How many items are up to the last one before `item` that waits for one of its semaphores; 0:
+// none.
 std::uint32_t items_ahead(const std::vector<ExchangeItem>& items, std::size_t item) {
   for (std::size_t i = item; i > 0; --i) {
     if (waits_for_same(items[item], items[i - 1])) return static_cast<std::uint32_t>(i);
@@ -53,14 +55,14 @@ LocalExchange::LocalExchange(GpuDevice& device, const Exchange& exchange)
                      static_cast<std::uint32_t>(item.after.size()),
                      static_cast<std::uint32_t>(item.then.size()), common_width(item),
                      first_share(item, blocks_),
-                     exchange.flags_by_block ? 0 : items_ahead(exchange.items, items.size())});
+                     exchange.semaphores_by_block ? 0 : items_ahead(exchange.items, items.size())});
     if (!item.after.empty() || !item.then.empty()) {
       table_.last_turn = static_cast<int>(items.size());
     }
     add_addresses(addresses, item.sources);
     add_addresses(addresses, item.destinations);
-    for (const Flag& flag : item.after) addresses.push_back(address(flag.word));
-    for (const Flag& flag : item.then) addresses.push_back(address(flag.word));
+    for (const Semaphore& semaphore : item.after) addresses.push_back(address(semaphore.word));
+    for (const Semaphore& semaphore : item.then) addresses.push_back(address(semaphore.word));
   }
   gpu::Packed packed;
   const std::size_t item_at = packed.add(items), address_at = packed.add(addresses),
@@ -76,7 +78,7 @@ LocalExchange::LocalExchange(GpuDevice& device, const Exchange& exchange)
   table_.passed = reinterpret_cast<std::uint64_t*>(base + passed_at);
   table_.item_count = static_cast<int>(items.size());
   table_.averages = exchange.op == Reduction::avg;
-  table_.flags_by_block = exchange.flags_by_block;
+  table_.semaphores_by_block = exchange.semaphores_by_block;
 }
 
 void LocalExchange::launch(gpuStream_t stream) const {

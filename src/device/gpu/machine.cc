@@ -14,7 +14,7 @@ namespace duet::DUET_GPU {
 
 GpuMachine::GpuMachine(std::string name, const std::vector<int>& ordinals)
     : name_(std::move(name)),
-      turns_(make_thread_turns()),
+      scheduler_(make_thread_scheduler()),
       peers_(static_cast<int>(ordinals.size())) {
   for (const int ordinal : ordinals) {
     devices_.push_back(std::make_unique<GpuDevice>(*this, size(), ordinal));
@@ -77,16 +77,16 @@ void GpuMachine::require_own(const Span& span, const char* what) const {
   }
 }
 
-void GpuMachine::require_flag(const Flag& flag, const GpuDevice& from) const {
-  require_own(flag.word, "flag");
-  if (flag.word.bytes != sizeof(std::uint64_t) ||
-      reinterpret_cast<std::uintptr_t>(flag.word.data) % sizeof(std::uint64_t) != 0) {
-    throw BadArgument("flag: expected one word of 8 bytes, aligned to 8");
+void GpuMachine::require_semaphore(const Semaphore& semaphore, const GpuDevice& from) const {
+  require_own(semaphore.word, "semaphore");
+  if (semaphore.word.bytes != sizeof(std::uint64_t) ||
+      reinterpret_cast<std::uintptr_t>(semaphore.word.data) % sizeof(std::uint64_t) != 0) {
+    throw BadArgument("semaphore: expected one word of 8 bytes, aligned to 8");
   }
-  if (flag.word.kind == MemoryKind::plain) {
-    throw BadArgument("flag: expected device or pinned memory");
+  if (semaphore.word.kind == MemoryKind::pageable) {
+    throw BadArgument("semaphore: expected device or pinned memory");
   }
-  require_reach(from, flag.word);
+  require_reach(from, semaphore.word);
 }
 
 bool GpuMachine::reaches(const GpuDevice& from, const Span& span) const {
@@ -97,7 +97,7 @@ bool GpuMachine::reaches(const GpuDevice& from, const Span& span) const {
 
 void GpuMachine::require_reach(const GpuDevice& from, const Span& span) const {
   if (reaches(from, span)) return;
-  if (span.kind == MemoryKind::plain) {
+  if (span.kind == MemoryKind::pageable) {
     throw Unavailable("kernels do not reach plain host memory; pinned memory they do");
   }
   const auto* owner = static_cast<const GpuDevice*>(span.owner);

@@ -21,12 +21,12 @@ class GpuMachine : public Machine {
   Device& device(int index) override { return at(index); }
   Link link(int from, int to) const override;
   double now() override;
-  Turns& turns() override { return *turns_; }
+  RankScheduler& scheduler() override { return *scheduler_; }
 
-  // Throw BadArgument unless the span is memory of this machine; unless the flag is a word that
-  // streams of `from` can signal and wait for. The latter may also throw as require_reach().
+  // Throw BadArgument unless the span is memory of this machine; unless the semaphore is a word
+  // that streams of `from` can signal and wait for. The latter may also throw as require_reach().
   void require_own(const Span& span, const char* what) const;
-  void require_flag(const Flag& flag, const GpuDevice& from) const;
+  void require_semaphore(const Semaphore& semaphore, const GpuDevice& from) const;
 
   // Throws Unavailable unless kernels and memory operations of `from` can address the span.
   void require_reach(const GpuDevice& from, const Span& span) const;
@@ -37,7 +37,7 @@ class GpuMachine : public Machine {
   void enable_peer_access(int from, int to);
 
   std::string name_;
-  std::unique_ptr<Turns> turns_;
+  std::unique_ptr<RankScheduler> scheduler_;
   std::vector<std::unique_ptr<GpuDevice>> devices_;
   gpu::Peers peers_;
 };

@@ -45,8 +45,8 @@ Span GpuDevice::acquire_plain(std::uint64_t bytes) {
   const std::size_t alignment = host_alignment(bytes);
   const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
   void* data = std::aligned_alloc(alignment, rounded);
-  if (data == nullptr) throw OutOfMemory(shortage(info_, bytes, MemoryKind::plain));
-  return {this, static_cast<std::byte*>(data), bytes, MemoryKind::plain};
+  if (data == nullptr) throw OutOfMemory(shortage(info_, bytes, MemoryKind::pageable));
+  return {this, static_cast<std::byte*>(data), bytes, MemoryKind::pageable};
 }
 
 Span GpuDevice::acquire(std::uint64_t bytes, MemoryKind kind) {
@@ -54,7 +54,7 @@ Span GpuDevice::acquire(std::uint64_t bytes, MemoryKind kind) {
   if (kind != MemoryKind::device && bytes > host_memory_bytes()) {
     throw OutOfMemory(shortage(info_, bytes, kind));
   }
-  if (kind == MemoryKind::plain) return acquire_plain(bytes);
+  if (kind == MemoryKind::pageable) return acquire_plain(bytes);
   use();
   void* data = nullptr;
   const gpuError_t result = allocate_as(kind, &data, bytes);
@@ -68,9 +68,9 @@ Span GpuDevice::acquire(std::uint64_t bytes, MemoryKind kind) {
 }
 
 // The vendor's free waits for the whole device: it must not be called while a stream of the device
-// waits for a flag that only the calling thread would write.
+// waits for a semaphore that only the calling thread would write.
 void GpuDevice::release(const Span& span) noexcept {
-  if (span.kind == MemoryKind::plain) {
+  if (span.kind == MemoryKind::pageable) {
     std::free(span.data);
     return;
   }

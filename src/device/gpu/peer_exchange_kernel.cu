@@ -11,7 +11,7 @@
 #include "device/gpu/kernel_parameter.h"
 #include "device/gpu/kernels.h"
 #include "device/gpu/load_kernel.h"
-#include "device/gpu/peer_meeting.h"
+#include "device/gpu/peer_barrier.h"
 
 namespace duet::DUET_GPU {
 namespace {

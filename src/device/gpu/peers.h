@@ -10,7 +10,7 @@
 namespace duet::gpu {
 
 inline bool is_host_memory(const Span& span) {
-  return span.kind == MemoryKind::pinned || span.kind == MemoryKind::plain;
+  return span.kind == MemoryKind::pinned || span.kind == MemoryKind::pageable;
 }
 
 class Peers {

@@ -1,4 +1,4 @@
-// A stream's events, flags, fills and waits; its copies are in copy.cc.
+// A stream's events, semaphores, fills and waits; its copies are in copy.cc.
 #include "device/gpu/stream.h"
 
 #include <fmt/format.h>
@@ -70,7 +70,7 @@ void GpuStream::fill(const Span& span, const Fill& fill) {
   check_elements(span, fill);
   if (span.bytes == 0) return;
   device_.use();
-  if (span.kind == MemoryKind::plain) {
+  if (span.kind == MemoryKind::pageable) {
     call_on_host(stream_, [span, fill] { write_fill(fill, span.data, 0, span.bytes); });
     return;
   }
@@ -87,23 +87,25 @@ void GpuStream::wait(Event& event) {
   DUET_GPU_CHECK(gpuStreamWaitEvent(stream_, own.handle(), 0));
 }
 
-void GpuStream::signal(const Flag& flag, std::uint64_t value) {
-  device_.machine().require_flag(flag, device_);
+void GpuStream::signal(const Semaphore& semaphore, std::uint64_t value) {
+  device_.machine().require_semaphore(semaphore, device_);
   device_.use();
-  stream_write(stream_, flag.word.data, value);
+  stream_write(stream_, semaphore.word.data, value);
 }
 
-void GpuStream::wait(const Flag& flag, std::uint64_t value) {
-  device_.machine().require_flag(flag, device_);
+void GpuStream::wait(const Semaphore& semaphore, std::uint64_t value) {
+  device_.machine().require_semaphore(semaphore, device_);
   device_.use();
-  stream_wait(stream_, flag.word.data, value);
+  stream_wait(stream_, semaphore.word.data, value);
 }
 
-void GpuStream::meet(const Meeting& meeting) {
-  for (const Flag& flag : meeting.signals) device_.machine().require_flag(flag, device_);
-  for (const Flag& flag : meeting.waits) device_.machine().require_flag(flag, device_);
+void GpuStream::handshake(const Handshake& handshake) {
+  for (const Semaphore& semaphore : handshake.signals)
+    device_.machine().require_semaphore(semaphore, device_);
+  for (const Semaphore& semaphore : handshake.waits)
+    device_.machine().require_semaphore(semaphore, device_);
   device_.use();
-  stream_meet(stream_, meeting);
+  stream_handshake(stream_, handshake);
 }
 
 void GpuStream::exchange(PreparedExchange& prepared) {

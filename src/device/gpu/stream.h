@@ -31,9 +31,9 @@ class GpuStream : public Stream {
   void fill(const Span& span, const Fill& fill) override;
   void record(Event& event) override;
   void wait(Event& event) override;
-  void signal(const Flag& flag, std::uint64_t value) override;
-  void wait(const Flag& flag, std::uint64_t value) override;
-  void meet(const Meeting& meeting) override;
+  void signal(const Semaphore& semaphore, std::uint64_t value) override;
+  void wait(const Semaphore& semaphore, std::uint64_t value) override;
+  void handshake(const Handshake& handshake) override;
   void exchange(PreparedExchange& prepared) override;
   [[noreturn]] void run(const Task& task) override;
   void push_commands(const CommandPushes& pushes) override;

@@ -40,8 +40,8 @@ Link direct_link(const Endpoint& from, const Endpoint& to);
 // the word >= value; the write comes after all earlier work of the stream is visible.
 void stream_write(gpuStream_t stream, void* word, std::uint64_t value);
 void stream_wait(gpuStream_t stream, void* word, std::uint64_t value);
-// Both for words of 0 and 1, as Stream::meet() describes.
-void stream_meet(gpuStream_t stream, const Meeting& meeting);
+// Both for words of 0 and 1, as Stream::handshake() describes.
+void stream_handshake(gpuStream_t stream, const Handshake& handshake);
 
 // In multiples of how many a device's compute units can be kept from streams; 0: not at all.
 int unit_grain(int ordinal);

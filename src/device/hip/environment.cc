@@ -14,8 +14,8 @@ constexpr const char* kQueues = "GPU_MAX_HW_QUEUES";
 
 }  // namespace
 
-// A stream that waits for a flag blocks the streams that share its hardware queue, among them the
-// one that would release it. HIP's default is 4 queues (ROCm documentation, environment
+// A stream that waits for a semaphore blocks the streams that share its hardware queue, among them
+// the one that would release it. HIP's default is 4 queues (ROCm documentation, environment
 // variables); it is read once, at the first call.
 void prepare_environment() { setenv(kQueues, "24", 0); }
 

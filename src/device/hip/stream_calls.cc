@@ -28,10 +28,10 @@ void stream_wait(hipStream_t stream, void* word, std::uint64_t value) {
 }
 
 // One by one: HIP 5.2 has no batches of them.
-void stream_meet(hipStream_t stream, const Meeting& meeting) {
-  for (const Flag& flag : meeting.signals) stream_write(stream, flag.word.data, 1);
-  for (const Flag& flag : meeting.waits) stream_wait(stream, flag.word.data, 1);
-  for (const Flag& flag : meeting.waits) stream_write(stream, flag.word.data, 0);
+void stream_handshake(hipStream_t stream, const Handshake& handshake) {
+  for (const Semaphore& semaphore : handshake.signals) stream_write(stream, semaphore.word.data, 1);
+  for (const Semaphore& semaphore : handshake.waits) stream_wait(stream, semaphore.word.data, 1);
+  for (const Semaphore& semaphore : handshake.waits) stream_write(stream, semaphore.word.data, 0);
 }
 
 // HIP 5.2 has no hipLaunchHostFunc; its older callback also gets the stream and its status.

@@ -88,7 +88,7 @@ Span HostDevice::acquire(std::uint64_t bytes, MemoryKind kind) {
                                   in_use_.load(), info_.memory_bytes));
   }
   // Pages of 2 MiB where the kernel has them: large copies and GEMMs miss the TLB less.
-  const bool huge = kind != MemoryKind::plain && bytes >= kHugePage;
+  const bool huge = kind != MemoryKind::pageable && bytes >= kHugePage;
   const std::size_t alignment = huge ? kHugePage : host_alignment(bytes);
   const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
   const bool shared = kind == MemoryKind::device && machine_.shareable();
@@ -133,10 +133,10 @@ void HostDevice::write(const Span& to, const void* from) {
   std::memcpy(to.data, from, to.bytes);
 }
 
-void HostDevice::signal(const Flag& flag, std::uint64_t value) {
-  machine_.require_own(flag.word, "flag");
+void HostDevice::signal(const Semaphore& semaphore, std::uint64_t value) {
+  machine_.require_own(semaphore.word, "semaphore");
   const std::lock_guard<std::mutex> lock(machine_.board().mutex);
-  __atomic_store_n(reinterpret_cast<std::uint64_t*>(flag.word.data), value, __ATOMIC_RELEASE);
+  __atomic_store_n(reinterpret_cast<std::uint64_t*>(semaphore.word.data), value, __ATOMIC_RELEASE);
   machine_.board().poke();
 }
 
@@ -163,7 +163,8 @@ std::optional<Difference> HostDevice::check(const Span& span, const Fill& fill) 
 }
 
 HostMachine::HostMachine(int devices)
-    : name_(devices == 1 ? "host" : fmt::format("host:{}", devices)), turns_(make_thread_turns()) {
+    : name_(devices == 1 ? "host" : fmt::format("host:{}", devices)),
+      scheduler_(make_thread_scheduler()) {
   std::vector<int> cores = allowed_cores();
   if (cores.empty()) cores.push_back(0);
   const std::uint64_t memory = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *

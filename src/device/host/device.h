@@ -25,7 +25,7 @@ class HostDevice : public Device {
   std::unique_ptr<PreparedExchange> prepare(const Exchange& exchange) override;
   void read(const Span& from, void* to) override;
   void write(const Span& to, const void* from) override;
-  void signal(const Flag& flag, std::uint64_t value) override;
+  void signal(const Semaphore& semaphore, std::uint64_t value) override;
   std::optional<Difference> check(const Span& span, const Fill& fill) override;
   Span adopt(void* data, std::uint64_t bytes) override;
   SharedMemory share(const Span& span) override;
@@ -56,7 +56,7 @@ class HostMachine : public Machine {
   Device& device(int index) override;
   Link link(int from, int to) const override;
   double now() override;
-  Turns& turns() override { return *turns_; }
+  RankScheduler& scheduler() override { return *scheduler_; }
 
   void make_shareable() override { shareable_ = true; }
 
@@ -71,7 +71,7 @@ class HostMachine : public Machine {
   std::string name_;
   std::atomic<bool> shareable_{false};
   Board board_;
-  std::unique_ptr<Turns> turns_;
+  std::unique_ptr<RankScheduler> scheduler_;
   std::vector<std::unique_ptr<HostDevice>> devices_;
 };
 

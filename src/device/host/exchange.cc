@@ -41,8 +41,9 @@ HostExchange::HostExchange(HostDevice& device, const Exchange& exchange)
     for (const Span& span : item.destinations) {
       machine.require_own(span, "destination of an exchange");
     }
-    for (const Flag& flag : item.after) machine.require_own(flag.word, "awaited flag");
-    for (const Flag& flag : item.then) machine.require_own(flag.word, "flag");
+    for (const Semaphore& semaphore : item.after)
+      machine.require_own(semaphore.word, "awaited semaphore");
+    for (const Semaphore& semaphore : item.then) machine.require_own(semaphore.word, "semaphore");
     bytes_ += item_bytes(item);
   }
   for (const Span& words : exchange_.arrivals) {

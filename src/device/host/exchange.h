@@ -25,7 +25,7 @@ class HostExchange : public PreparedExchange {
   const std::vector<ExchangeItem>& items() const { return exchange_.items; }
   bool opens() const { return exchange_.opens; }
   bool closes() const { return exchange_.closes; }
-  bool takes_turns() const { return has_flags(exchange_); }
+  bool takes_turns() const { return has_semaphores(exchange_); }
   void run_item(const ExchangeItem& item) const;
 
  private:

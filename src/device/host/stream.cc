@@ -25,13 +25,13 @@ HostEvent& own(Event& event, const HostDevice& device, Board& board) {
   return *host;
 }
 
-std::uint64_t* word_of(const Flag& flag, HostMachine& machine) {
-  machine.require_own(flag.word, "flag");
-  if (flag.word.bytes != sizeof(std::uint64_t) ||
-      reinterpret_cast<std::uintptr_t>(flag.word.data) % sizeof(std::uint64_t) != 0) {
-    throw BadArgument("a flag is an aligned word of 8 bytes");
+std::uint64_t* word_of(const Semaphore& semaphore, HostMachine& machine) {
+  machine.require_own(semaphore.word, "semaphore");
+  if (semaphore.word.bytes != sizeof(std::uint64_t) ||
+      reinterpret_cast<std::uintptr_t>(semaphore.word.data) % sizeof(std::uint64_t) != 0) {
+    throw BadArgument("a semaphore is an aligned word of 8 bytes");
   }
-  return reinterpret_cast<std::uint64_t*>(flag.word.data);
+  return reinterpret_cast<std::uint64_t*>(semaphore.word.data);
 }
 
 }  // namespace
@@ -92,7 +92,7 @@ void HostStream::enqueue_copy(const Copy& copy) {
   // The kernel executor is every core of the device, or `grid` threads; a thin one and the others
   // are one.
   int parts = 1;
-  if (copy.executor == Executor::kernel && !copy.shape.thin && bytes >= kParallelBytes) {
+  if (copy.executor == Executor::kernel && !copy.shape.one_warp_per_sm && bytes >= kParallelBytes) {
     parts = copy.shape.grid > 0 ? std::min(copy.shape.grid, kMostParts) : device_.workers().cores();
   }
   const Through through = bytes >= std::max(kPastCaches, device_.info().cache_bytes)
@@ -154,17 +154,17 @@ void HostStream::enqueue_wait(Event& event) {
   device_.workers().push(&queue_, {[moment, number] { return moment->reached >= number; }, [] {}});
 }
 
-void HostStream::enqueue_signal(const Flag& flag, std::uint64_t value) {
-  std::uint64_t* word = word_of(flag, device_.machine());
+void HostStream::enqueue_signal(const Semaphore& semaphore, std::uint64_t value) {
+  std::uint64_t* word = word_of(semaphore, device_.machine());
   device_.workers().push(
       &queue_, {nullptr, [word, value] { __atomic_store_n(word, value, __ATOMIC_RELEASE); }});
 }
 
-void HostStream::enqueue_wait(const Flag& flag, std::uint64_t value) {
-  const std::uint64_t* word = word_of(flag, device_.machine());
+void HostStream::enqueue_wait(const Semaphore& semaphore, std::uint64_t value) {
+  const std::uint64_t* word = word_of(semaphore, device_.machine());
   device_.workers().push(
       &queue_, {[word, value] { return __atomic_load_n(word, __ATOMIC_ACQUIRE) >= value; }, [] {},
-                device_.machine().is_shared(flag.word)});
+                device_.machine().is_shared(semaphore.word)});
 }
 
 void HostStream::enqueue_run(const Task& task) {
@@ -194,10 +194,10 @@ void HostStream::enqueue_exchange(PreparedExchange& prepared) {
 
 void HostStream::take_turns(const HostExchange& exchange) {
   for (const ExchangeItem& item : exchange.items()) {
-    for (const Flag& flag : item.after) wait(flag, 1);
+    for (const Semaphore& semaphore : item.after) wait(semaphore, 1);
     device_.workers().push(&queue_, {nullptr, [&exchange, &item] { exchange.run_item(item); }});
-    for (const Flag& flag : item.after) signal(flag, 0);
-    for (const Flag& flag : item.then) signal(flag, 1);
+    for (const Semaphore& semaphore : item.after) signal(semaphore, 0);
+    for (const Semaphore& semaphore : item.then) signal(semaphore, 1);
   }
 }
 

@@ -49,8 +49,8 @@ class HostStream : public RecordableStream {
   void enqueue_fill(const Span& span, const Fill& fill) override;
   void enqueue_record(Event& event) override;
   void enqueue_wait(Event& event) override;
-  void enqueue_signal(const Flag& flag, std::uint64_t value) override;
-  void enqueue_wait(const Flag& flag, std::uint64_t value) override;
+  void enqueue_signal(const Semaphore& semaphore, std::uint64_t value) override;
+  void enqueue_wait(const Semaphore& semaphore, std::uint64_t value) override;
   void enqueue_run(const Task& task) override;
   void enqueue_exchange(PreparedExchange& prepared) override;
   void take_turns(const HostExchange& exchange);

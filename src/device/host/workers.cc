@@ -162,7 +162,7 @@ bool Workers::take_operation(std::unique_lock<std::mutex>& lock) {
   if (queue->operations.front().polled) --polled_;
   queue->operations.pop_front();
   queue->running = false;
-  // An event or a flag may have let another queue go on; one of this pool's is taken by this
+  // An event or a semaphore may have let another queue go on; one of this pool's is taken by this
   // worker.
   board_.poke(this);
   if (queue->operations.empty()) board_.changed.notify_all();

@@ -1,5 +1,6 @@
 // The threads of the host devices. A stream is a queue and not a thread: a worker takes the first
-// operation of the most urgent queue that can go on, and a queue that waits for a flag holds none.
+// operation of the most urgent queue that can go on, and a queue that waits for a semaphore holds
+// none.
 #pragma once
 
 #include <condition_variable>

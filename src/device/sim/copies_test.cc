@@ -77,7 +77,7 @@ TEST_F(Sim, LocalCopiesCountReadingAndWriting) {
 TEST_F(Sim, ThinCopiesTakeNoUnits) {
   open("h200-4");
   KernelShape thin;
-  thin.thin = true;
+  thin.one_warp_per_sm = true;
   const double gb = rate(kGiB, 0, 0, 0, Executor::kernel, thin);
   EXPECT_NEAR(gb, 300, 10);
   const Task all_units{"all", {1e13, DType::bf16, 0, 0, 1}, {}};
@@ -101,9 +101,9 @@ TEST_F(Sim, HostCopiesGoOverTheHostLink) {
   };
   EXPECT_NEAR(from_host(MemoryKind::pinned, Executor::dma), 55, 0.1);
   EXPECT_NEAR(from_host(MemoryKind::pinned, Executor::kernel), 55, 0.1);
-  EXPECT_NEAR(from_host(MemoryKind::plain, Executor::dma), 10, 0.1);
+  EXPECT_NEAR(from_host(MemoryKind::pageable, Executor::dma), 10, 0.1);
   EXPECT_NEAR(from_host(MemoryKind::pinned, Executor::host), 12, 0.1);
-  EXPECT_THROW(from_host(MemoryKind::plain, Executor::kernel), BadArgument);
+  EXPECT_THROW(from_host(MemoryKind::pageable, Executor::kernel), BadArgument);
 }
 
 // All ordered pairs at once: a mesh has a link for each, a switch shares each port among seven.

@@ -15,7 +15,7 @@ namespace {
 
 // What a thin copy gets of what all units could copy, and it takes none: fitted to H200, where 132
 // warps beside a GEMM copy 300 GB/s.
-constexpr double kThinShare = 0.1;
+constexpr double kOneWarpShare = 0.1;
 
 bool is_peer_copy(Place source, Place destination) {
   return source.kind == MemoryKind::device && destination.kind == MemoryKind::device &&
@@ -27,7 +27,7 @@ bool touches_host(Place source, Place destination) {
 }
 
 bool touches_plain(Place source, Place destination) {
-  return source.kind == MemoryKind::plain || destination.kind == MemoryKind::plain;
+  return source.kind == MemoryKind::pageable || destination.kind == MemoryKind::pageable;
 }
 
 void require(bool holds, const Task& task, const char* expected) {
@@ -173,9 +173,9 @@ Charge CostModel::copy(const Copy& copy, Place source, Place destination, Issuer
     case Executor::kernel:
       charge.latency += platform_.device.kernel.launch;
       charge.flow.load.slope = platform_.device.kernel.load_slope;
-      if (copy.shape.thin) {
+      if (copy.shape.one_warp_per_sm) {
         charge.flow.cap =
-            kThinShare * platform_.device.kernel.unit_copy_rate * platform_.device.compute_units;
+            kOneWarpShare * platform_.device.kernel.unit_copy_rate * platform_.device.compute_units;
       } else {
         charge.flow.occupancy = copy_units(copy.shape, is_peer_copy(source, destination), issuer);
       }
@@ -196,7 +196,7 @@ Charge CostModel::fill(double bytes, Place place, Issuer issuer) const {
   Charge charge;
   charge.flow.amount = bytes;
   charge.flow.priority = issuer.priority;
-  if (place.kind == MemoryKind::plain) {
+  if (place.kind == MemoryKind::pageable) {
     charge.latency = platform_.host.copy_latency;
     charge.flow.cap = platform_.host.copy_rate;
     return charge;

@@ -46,10 +46,10 @@ void SimDevice::write(const Span& to, const void* from) {
   machine_.written(to);
 }
 
-void SimDevice::signal(const Flag& flag, std::uint64_t value) {
-  machine_.memory().require_flag(flag);
-  machine_.memory().set_flag(flag, value);
-  machine_.written(flag.word);
+void SimDevice::signal(const Semaphore& semaphore, std::uint64_t value) {
+  machine_.memory().require_semaphore(semaphore);
+  machine_.memory().set_semaphore(semaphore, value);
+  machine_.written(semaphore.word);
 }
 
 bool SimDevice::has_contents(const Span& span) const {

@@ -25,7 +25,7 @@ class SimDevice : public Device {
   std::unique_ptr<PreparedExchange> prepare(const Exchange& exchange) override;
   void read(const Span& from, void* to) override;
   void write(const Span& to, const void* from) override;
-  void signal(const Flag& flag, std::uint64_t value) override;
+  void signal(const Semaphore& semaphore, std::uint64_t value) override;
   bool has_contents(const Span& span) const override;
   std::optional<Difference> check(const Span& span, const Fill& fill) override;
 

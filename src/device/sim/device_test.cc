@@ -4,24 +4,24 @@
 namespace duet::sim {
 namespace {
 
-TEST_F(Sim, DeadlocksNameTheFlag) {
+TEST_F(Sim, DeadlocksNameTheSemaphore) {
   open("h200-4");
   const Buffer words = device(0).allocate(64);
   const std::uint64_t four = 4;
   device(0).write(words.slice(0, 8), &four);
   auto stream = device(0).make_stream();
-  stream->wait(flag_at(words, 0), 5);
+  stream->wait(semaphore_at(words, 0), 5);
   try {
     stream->synchronize(kDeadline);
     FAIL();
   } catch (const Timeout& error) {
     const std::string text = error.what();
     EXPECT_NE(text.find("deadlock"), std::string::npos) << text;
-    EXPECT_NE(text.find("stream 0 of sim:h200-4:0 waits for a flag to be >= 5, which is 4"),
+    EXPECT_NE(text.find("stream 0 of sim:h200-4:0 waits for a semaphore to be >= 5, which is 4"),
               std::string::npos)
         << text;
   }
-  device(0).signal(flag_at(words, 0), 5);
+  device(0).signal(semaphore_at(words, 0), 5);
   stream->synchronize(kDeadline);
 }
 
@@ -54,9 +54,9 @@ TEST_F(Sim, ManyInstantOperationsDoNotPileUp) {
   const Buffer words = device(0).allocate(8);
   const std::uint64_t zero = 0;
   device(0).write(words.span(), &zero);
-  stream->wait(flag_at(words, 0), 1);
+  stream->wait(semaphore_at(words, 0), 1);
   for (int i = 0; i < 300000; ++i) stream->record(*event);
-  device(0).signal(flag_at(words, 0), 1);
+  device(0).signal(semaphore_at(words, 0), 1);
   stream->synchronize(kDeadline);
   EXPECT_TRUE(event->done());
 }
@@ -70,7 +70,7 @@ std::vector<double> all_gather(const std::string& platform) {
   std::vector<Buffer> chunks(size), gathered(size), words(size);
   std::vector<double> times;
   int arrived = 0;
-  machine->turns().run(n, [&](int rank) {
+  machine->scheduler().run(n, [&](int rank) {
     const std::size_t r = static_cast<std::size_t>(rank);
     Device& device = machine->device(rank);
     auto stream = device.make_stream();
@@ -80,14 +80,14 @@ std::vector<double> all_gather(const std::string& platform) {
     stream->fill(words[r].span(), {Fill::Kind::constant, 0, 0, DType::fp32});
     stream->fill(chunks[r].span(), {Fill::Kind::pattern, r, 0, DType::fp32});
     stream->synchronize(kDeadline);
-    machine->turns().update([&] { ++arrived; });
-    machine->turns().wait("everybody's buffers", kDeadline, [&] { return arrived == n; });
+    machine->scheduler().update([&] { ++arrived; });
+    machine->scheduler().wait("everybody's buffers", kDeadline, [&] { return arrived == n; });
     for (std::size_t step = 0; step < size; ++step) {
       const std::size_t peer = (r + step) % size;
       stream->copy({gathered[peer].slice(r * kChunk, kChunk), chunks[r].span(), Executor::dma, {}});
-      stream->signal(flag_at(words[peer], r), 1);
+      stream->signal(semaphore_at(words[peer], r), 1);
     }
-    for (std::size_t from = 0; from < size; ++from) stream->wait(flag_at(words[r], from), 1);
+    for (std::size_t from = 0; from < size; ++from) stream->wait(semaphore_at(words[r], from), 1);
     stream->synchronize(kDeadline);
     times.push_back(machine->now());
     for (std::size_t from = 0; from < size; ++from) {

@@ -22,13 +22,13 @@ SimEvent::SimEvent(SimMachine& machine) : machine_(machine), moment_(std::make_s
 }
 
 bool SimEvent::done() {
-  return machine_.sim_turns().look(machine_.platform().host.poll_seconds,
-                                   [this] { return moment_->reached == moment_->recorded; });
+  return machine_.sim_scheduler().look(machine_.platform().host.poll_seconds,
+                                       [this] { return moment_->reached == moment_->recorded; });
 }
 
 void SimEvent::synchronize(double deadline_seconds) {
-  machine_.turns().wait(fmt::format("an event of {}", machine_.name()), deadline_seconds,
-                        [this] { return moment_->reached == moment_->recorded; });
+  machine_.scheduler().wait(fmt::format("an event of {}", machine_.name()), deadline_seconds,
+                            [this] { return moment_->reached == moment_->recorded; });
 }
 
 double SimEvent::seconds_since(const Event& earlier) const {

@@ -16,10 +16,10 @@ std::vector<Place> places_of(const Memory& memory, const std::vector<Span>& span
   return places;
 }
 
-Flag first_word(const Memory& memory, const Span& words) {
-  const Flag flag{words.slice(0, sizeof(std::uint64_t))};
-  memory.require_flag(flag);
-  return flag;
+Semaphore first_word(const Memory& memory, const Span& words) {
+  const Semaphore semaphore{words.slice(0, sizeof(std::uint64_t))};
+  memory.require_semaphore(semaphore);
+  return semaphore;
 }
 
 SimDevice& simulated(Device& device) {
@@ -50,8 +50,8 @@ SimExchange::SimExchange(SimDevice& device, const Exchange& exchange, const Libr
     places_.items.push_back({places_of(memory, item.sources, "exchange's source"),
                              places_of(memory, item.destinations, "exchange's destination"),
                              static_cast<double>(item_bytes(item))});
-    for (const Flag& flag : item.after) memory.require_flag(flag);
-    for (const Flag& flag : item.then) memory.require_flag(flag);
+    for (const Semaphore& semaphore : item.after) memory.require_semaphore(semaphore);
+    for (const Semaphore& semaphore : item.then) memory.require_semaphore(semaphore);
   }
   for (const Span& words : exchange_.arrivals) {
     arrivals_.push_back(first_word(memory, words));
@@ -88,8 +88,8 @@ void SimExchange::count_by(const Span& word) {
 
 bool SimExchange::arrive() const {
   Memory& memory = device_.machine().memory();
-  const std::uint64_t count = memory.flag(*count_) + 1;
-  memory.set_flag(*count_, count);
+  const std::uint64_t count = memory.semaphore(*count_) + 1;
+  memory.set_semaphore(*count_, count);
   return count % static_cast<std::uint64_t>(roll_call_.ranks) == 0;
 }
 

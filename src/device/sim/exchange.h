@@ -24,12 +24,12 @@ class SimExchange : public PreparedExchange {
   const Exchange& exchange() const { return exchange_; }
   const ExchangePlaces& places() const { return places_; }
   const Charge& charge() const { return charge_; }  // of a call at the lowest priority
-  const std::vector<Flag>& arrivals() const { return arrivals_; }
-  const std::vector<Flag>& awaits() const { return awaits_; }
+  const std::vector<Semaphore>& arrivals() const { return arrivals_; }
+  const std::vector<Semaphore>& awaits() const { return awaits_; }
   std::uint64_t next_call() { return calls_++; }
   // The word on which all ranks count themselves, if they do; how far it comes at the next meeting;
   // and a rank's arrival, true if it is the last one's.
-  std::optional<Flag> count() const { return count_; }
+  std::optional<Semaphore> count() const { return count_; }
   std::uint64_t next_count() { return static_cast<std::uint64_t>(roll_call_.ranks) * ++meetings_; }
   bool arrive() const;
 
@@ -44,11 +44,11 @@ class SimExchange : public PreparedExchange {
   Exchange exchange_;
   ExchangePlaces places_;
   Charge charge_;
-  std::vector<Flag> arrivals_;
-  std::vector<Flag> awaits_;
+  std::vector<Semaphore> arrivals_;
+  std::vector<Semaphore> awaits_;
   std::vector<Reduced> reduced_;  // by item
   RollCall roll_call_;
-  std::optional<Flag> count_;
+  std::optional<Semaphore> count_;
   std::uint64_t calls_ = 0, meetings_ = 0;
 };
 

@@ -36,7 +36,7 @@ Charge CostModel::turn(const ExchangePlaces& places, std::size_t item, Issuer is
 
 void CostModel::add_traffic(std::map<int, double>& load, Place place, double bytes, bool reads,
                             const Shares& shares, Issuer issuer) const {
-  if (place.kind == MemoryKind::plain) {
+  if (place.kind == MemoryKind::pageable) {
     throw BadArgument("exchange: plain memory is out of a kernel's reach");
   }
   if (place.kind == MemoryKind::pinned) {

@@ -64,7 +64,7 @@ TEST_F(SimExchanges, SeeChangesOfTheirSources) {
 
 TEST_F(SimExchanges, DoNotReachPlainMemory) {
   open("mi300x-8");
-  const Buffer plain = device(0).allocate(64, MemoryKind::plain), here = device(0).allocate(64);
+  const Buffer plain = device(0).allocate(64, MemoryKind::pageable), here = device(0).allocate(64);
   EXPECT_THROW(device(0).prepare(
                    {{{{plain.span()}, {here.span()}}}, DType::fp32, Reduction::sum, 0, {}, {}}),
                BadArgument);

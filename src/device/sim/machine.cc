@@ -44,7 +44,7 @@ SimMachine::SimMachine(Platform platform)
       name_("sim:" + platform_.name +
             (platform_.nodes > 1 ? fmt::format(":nodes={}", platform_.nodes) : "") +
             (platform_.network.use == Rails::round_robin ? ":rails=round-robin" : "")),
-      turns_(clock_, [this] { return blocked(); }),
+      scheduler_(clock_, [this] { return blocked(); }),
       costs_(platform_, clock_),
       devices_([this] {
         std::vector<std::unique_ptr<SimDevice>> devices;
@@ -83,8 +83,8 @@ void SimMachine::remove(SimStream* stream) {
   }
 }
 
-void SimMachine::wait_for(const Flag& flag, SimStream* stream) {
-  waiting_.emplace(reinterpret_cast<std::uintptr_t>(flag.word.data), stream);
+void SimMachine::wait_for(const Semaphore& semaphore, SimStream* stream) {
+  waiting_.emplace(reinterpret_cast<std::uintptr_t>(semaphore.word.data), stream);
 }
 
 void SimMachine::written(const Span& span) {
@@ -109,10 +109,10 @@ void SimMachine::tell(std::vector<SimStream*> streams) {
   std::sort(streams.begin(), streams.end(),
             [](const SimStream* a, const SimStream* b) { return a->number() < b->number(); });
   for (SimStream* stream : streams) {
-    if (!stream->flag_reached()) continue;
+    if (!stream->semaphore_reached()) continue;
     const auto is_it = [&](const auto& entry) { return entry.second == stream; };
     waiting_.erase(std::find_if(waiting_.begin(), waiting_.end(), is_it));
-    stream->go_on_after_flag();
+    stream->go_on_after_semaphore();
   }
 }
 

@@ -12,7 +12,7 @@
 #include "device/sim/device.h"
 #include "device/sim/memory.h"
 #include "device/sim/platform.h"
-#include "device/sim/turns.h"
+#include "device/sim/scheduler.h"
 
 namespace duet::sim {
 
@@ -26,18 +26,19 @@ class SimMachine : public Machine {
   Link link(int from, int to) const override;
   double now() override { return clock_.now(); }
   bool is_virtual() const override { return true; }
-  Turns& turns() override { return turns_; }
+  RankScheduler& scheduler() override { return scheduler_; }
 
   const Platform& platform() const { return platform_; }
   VirtualClock& clock() { return clock_; }
-  SimTurns& sim_turns() { return turns_; }
+  SimScheduler& sim_scheduler() { return scheduler_; }
   const CostModel& costs() const { return costs_; }
   Memory& memory() { return memory_; }
 
-  // Streams make themselves known, and are told when a flag that they wait for may have changed.
+  // Streams make themselves known, and are told when a semaphore that they wait for may have
+  // changed.
   int add(SimStream* stream);
   void remove(SimStream* stream);
-  void wait_for(const Flag& flag, SimStream* stream);
+  void wait_for(const Semaphore& semaphore, SimStream* stream);
   void written(const Span& span);
   void written_anywhere();
 
@@ -49,13 +50,13 @@ class SimMachine : public Machine {
   Platform platform_;
   std::string name_;
   VirtualClock clock_;
-  SimTurns turns_;
+  SimScheduler scheduler_;
   CostModel costs_;
   std::vector<std::unique_ptr<SimDevice>> devices_;
   Memory memory_;
   std::map<int, SimStream*> streams_;  // by number
   int last_stream_ = -1;
-  std::multimap<std::uintptr_t, SimStream*> waiting_;  // by the flag's address
+  std::multimap<std::uintptr_t, SimStream*> waiting_;  // by the semaphore's address
 };
 
 }  // namespace duet::sim

@@ -117,13 +117,13 @@ Place Memory::require_own(const Span& span, const char* what) const {
   return {device, span.kind};
 }
 
-Place Memory::require_flag(const Flag& flag) const {
-  const Place place = require_own(flag.word, "flag");
-  const std::uintptr_t address = reinterpret_cast<std::uintptr_t>(flag.word.data);
-  if (flag.word.bytes != sizeof(std::uint64_t) || address % sizeof(std::uint64_t) != 0) {
-    throw BadArgument("a flag is an aligned word of 8 bytes");
+Place Memory::require_semaphore(const Semaphore& semaphore) const {
+  const Place place = require_own(semaphore.word, "semaphore");
+  const std::uintptr_t address = reinterpret_cast<std::uintptr_t>(semaphore.word.data);
+  if (semaphore.word.bytes != sizeof(std::uint64_t) || address % sizeof(std::uint64_t) != 0) {
+    throw BadArgument("a semaphore is an aligned word of 8 bytes");
   }
-  require_contents(flag.word, "flag");
+  require_contents(semaphore.word, "semaphore");
   return place;
 }
 
@@ -188,16 +188,16 @@ void Memory::read(const Span& from, void* to) const {
   if (from.bytes > 0) std::memcpy(to, from.data, from.bytes);
 }
 
-std::uint64_t Memory::flag(const Flag& flag) const {
+std::uint64_t Memory::semaphore(const Semaphore& semaphore) const {
   std::uint64_t value = 0;
-  if (find(flag.word) != nullptr) std::memcpy(&value, flag.word.data, sizeof value);
+  if (find(semaphore.word) != nullptr) std::memcpy(&value, semaphore.word.data, sizeof value);
   return value;
 }
 
-void Memory::set_flag(const Flag& flag, std::uint64_t value) {
-  Block* block = find(flag.word);
+void Memory::set_semaphore(const Semaphore& semaphore, std::uint64_t value) {
+  Block* block = find(semaphore.word);
   if (block == nullptr) return;
-  std::memcpy(flag.word.data, &value, sizeof value);
+  std::memcpy(semaphore.word.data, &value, sizeof value);
   block->version = ++versions_;
 }
 

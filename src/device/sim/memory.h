@@ -18,7 +18,8 @@ namespace duet::sim {
 // none.
 inline constexpr std::uint64_t kRealBuffer = 16ull << 20;
 inline constexpr std::uint64_t kRealTotal = 2ull << 30;
-inline constexpr std::uint64_t kAlwaysReal = 1ull << 20;  // flags and the like: whatever the total
+inline constexpr std::uint64_t kAlwaysReal = 1ull
+                                             << 20;  // semaphores and the like: whatever the total
 
 // What memory holds that was never written, and what a copy from a phantom buffer leaves.
 inline constexpr unsigned char kUnknownByte = 0xDB;
@@ -40,7 +41,7 @@ class Memory {
   // Where the span lies. Throws BadArgument unless it is within one buffer of this machine.
   Place require_own(const Span& span, const char* what) const;
   // Throws BadArgument unless it is also an aligned word with contents.
-  Place require_flag(const Flag& flag) const;
+  Place require_semaphore(const Semaphore& semaphore) const;
   void require_contents(const Span& span, const char* what) const;  // throws BadArgument
   // Of a buffer that is not phantom, and into which nothing came by way of one that is since it was
   // filled whole.
@@ -53,8 +54,8 @@ class Memory {
   void fill(const Span& span, const Fill& fill);
   void write(const Span& to, const void* from);
   void read(const Span& from, void* to) const;
-  std::uint64_t flag(const Flag& flag) const;
-  void set_flag(const Flag& flag, std::uint64_t value);
+  std::uint64_t semaphore(const Semaphore& semaphore) const;
+  void set_semaphore(const Semaphore& semaphore, std::uint64_t value);
   void changed_anywhere() { ++epoch_; }  // code of the program's own ran
 
  private:

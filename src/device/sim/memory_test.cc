@@ -16,9 +16,9 @@ TEST_F(Sim, LargeBuffersArePhantom) {
   EXPECT_THROW(device(0).read(large.slice(5, 1), &byte), BadArgument);
   EXPECT_THROW(device(0).write(large.slice(5, 1), &byte), BadArgument);
   EXPECT_THROW(device(0).check(large.span(), {}), BadArgument);
-  EXPECT_THROW(device(0).signal(flag_at(large, 0), 1), BadArgument);
+  EXPECT_THROW(device(0).signal(semaphore_at(large, 0), 1), BadArgument);
   auto stream = device(0).make_stream();
-  EXPECT_THROW(stream->wait(flag_at(large, 0), 1), BadArgument);
+  EXPECT_THROW(stream->wait(semaphore_at(large, 0), 1), BadArgument);
   stream->fill(large.span(), {});
   stream->copy({large.slice(0, 4096), small.span(), Executor::dma, {}});
   stream->copy({small.span(), large.slice(7, 4096), Executor::dma, {}});

@@ -91,15 +91,15 @@ TEST(ShortMemory, EndsARunOfRanksWithAnError) {
         Device& second = machine->device(1);
         const Buffer source = first.allocate(kMiB), target = second.allocate(kMiB);
         const Buffer word = second.allocate(sizeof(std::uint64_t));
-        machine->turns().run(2, [&](int rank) {
+        machine->scheduler().run(2, [&](int rank) {
           const auto stream = machine->device(rank).make_stream();
           if (rank == 1) {
-            stream->wait(flag_at(word, 0), 1);
+            stream->wait(semaphore_at(word, 0), 1);
             stream->run({"task", {1e9, DType::fp32, 0, 100}, {}});
           } else {
             stream->copy({target.span(), source.span(), Executor::dma, {}});
             stream->copy({target.span(), source.span(), Executor::kernel, {}});
-            stream->signal(flag_at(word, 0), 1);
+            stream->signal(semaphore_at(word, 0), 1);
           }
           stream->synchronize(kDeadline);
         });

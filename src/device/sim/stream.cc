@@ -39,9 +39,9 @@ std::string SimStream::name() const {
 
 std::string SimStream::blocked() const {
   if (!busy_ || operations_.empty()) return "";
-  if (const auto* op = std::get_if<FlagOp>(&operations_.front()); op && waits_for_flag_) {
-    return fmt::format("a flag to be >= {}, which is {}", op->value,
-                       machine_.memory().flag(op->flag));
+  if (const auto* op = std::get_if<SemaphoreOp>(&operations_.front()); op && waits_for_semaphore_) {
+    return fmt::format("a semaphore to be >= {}, which is {}", op->value,
+                       machine_.memory().semaphore(op->semaphore));
   }
   if (std::holds_alternative<AwaitOp>(operations_.front())) return "an event";
   return "";
@@ -74,14 +74,14 @@ void SimStream::enqueue_run(const Task& task) {
   push(TaskOp{task, machine_.costs().task(task, issuer())});
 }
 
-void SimStream::enqueue_signal(const Flag& flag, std::uint64_t value) {
-  const Place word = machine_.memory().require_flag(flag);
-  push(SignalOp{flag, value, machine_.costs().signal(word, issuer())});
+void SimStream::enqueue_signal(const Semaphore& semaphore, std::uint64_t value) {
+  const Place word = machine_.memory().require_semaphore(semaphore);
+  push(SignalOp{semaphore, value, machine_.costs().signal(word, issuer())});
 }
 
-void SimStream::enqueue_wait(const Flag& flag, std::uint64_t value) {
-  machine_.memory().require_flag(flag);
-  push(FlagOp{flag, value, machine_.costs().wait()});
+void SimStream::enqueue_wait(const Semaphore& semaphore, std::uint64_t value) {
+  machine_.memory().require_semaphore(semaphore);
+  push(SemaphoreOp{semaphore, value, machine_.costs().wait()});
 }
 
 void SimStream::enqueue_exchange(PreparedExchange& prepared) {
@@ -89,7 +89,7 @@ void SimStream::enqueue_exchange(PreparedExchange& prepared) {
   if (own == nullptr || &own->device() != &device_) {
     throw BadArgument(fmt::format("{}: another device's exchange", device_.info().name));
   }
-  if (has_flags(own->exchange())) return take_turns(*own);
+  if (has_semaphores(own->exchange())) return take_turns(*own);
   const std::uint64_t call = own->next_call();
   if (own->exchange().opens) meet_peers(*own, 2 * call + 1);
   Charge charge = own->charge();
@@ -103,12 +103,12 @@ void SimStream::enqueue_exchange(PreparedExchange& prepared) {
 void SimStream::take_turns(SimExchange& exchange) {
   const std::vector<ExchangeItem>& items = exchange.exchange().items;
   for (std::size_t i = 0; i < items.size(); ++i) {
-    for (const Flag& flag : items[i].after) push(FlagOp{flag, 1, 0});
+    for (const Semaphore& semaphore : items[i].after) push(SemaphoreOp{semaphore, 1, 0});
     push(TurnOp{&exchange, i, machine_.costs().turn(exchange.places(), i, issuer())});
-    for (const Flag& flag : items[i].after) push(SignalOp{flag, 0, 0});
-    for (const Flag& flag : items[i].then) {
-      const Place word = machine_.memory().require_flag(flag);
-      push(SignalOp{flag, 1, machine_.costs().write(word, issuer())});
+    for (const Semaphore& semaphore : items[i].after) push(SignalOp{semaphore, 0, 0});
+    for (const Semaphore& semaphore : items[i].then) {
+      const Place word = machine_.memory().require_semaphore(semaphore);
+      push(SignalOp{semaphore, 1, machine_.costs().write(word, issuer())});
     }
   }
 }
@@ -117,12 +117,12 @@ void SimStream::take_turns(SimExchange& exchange) {
 void SimStream::meet_peers(SimExchange& exchange, std::uint64_t value) {
   if (const auto count = exchange.count()) {
     push(ArriveOp{&exchange, 0, machine_.costs().arrive(exchange.places(), issuer())});
-    push(FlagOp{*count, exchange.next_count(), 0});
+    push(SemaphoreOp{*count, exchange.next_count(), 0});
     return;
   }
   if (exchange.awaits().empty()) return;
   push(ArriveOp{&exchange, value, machine_.costs().arrive(exchange.places(), issuer())});
-  for (const Flag& flag : exchange.awaits()) push(FlagOp{flag, value, 0});
+  for (const Semaphore& semaphore : exchange.awaits()) push(SemaphoreOp{semaphore, value, 0});
 }
 
 void SimStream::push(Op op) {
@@ -195,20 +195,20 @@ void SimStream::event_reached() {
   end();
 }
 
-void SimStream::start(const FlagOp& op) {
-  if (flag_reached()) return pass(op.latency);
-  waits_for_flag_ = true;
-  machine_.wait_for(op.flag, this);
+void SimStream::start(const SemaphoreOp& op) {
+  if (semaphore_reached()) return pass(op.latency);
+  waits_for_semaphore_ = true;
+  machine_.wait_for(op.semaphore, this);
 }
 
-bool SimStream::flag_reached() const {
-  const FlagOp& op = std::get<FlagOp>(operations_.front());
-  return machine_.memory().flag(op.flag) >= op.value;
+bool SimStream::semaphore_reached() const {
+  const SemaphoreOp& op = std::get<SemaphoreOp>(operations_.front());
+  return machine_.memory().semaphore(op.semaphore) >= op.value;
 }
 
-void SimStream::go_on_after_flag() {
-  waits_for_flag_ = false;
-  pass(std::get<FlagOp>(operations_.front()).latency);
+void SimStream::go_on_after_semaphore() {
+  waits_for_semaphore_ = false;
+  pass(std::get<SemaphoreOp>(operations_.front()).latency);
 }
 
 // The front operation is over: what it leaves behind is there, and the next one starts.
@@ -233,8 +233,8 @@ void SimStream::leave_behind(const FillOp& op) {
 }
 
 void SimStream::leave_behind(const SignalOp& op) {
-  machine_.memory().set_flag(op.flag, op.value);
-  machine_.written(op.flag.word);
+  machine_.memory().set_semaphore(op.semaphore, op.value);
+  machine_.written(op.semaphore.word);
 }
 
 void SimStream::leave_behind(const ArriveOp& op) {
@@ -242,9 +242,9 @@ void SimStream::leave_behind(const ArriveOp& op) {
     if (op.exchange->arrive()) machine_.written(count->word);
     return;
   }
-  for (const Flag& flag : op.exchange->arrivals()) {
-    machine_.memory().set_flag(flag, op.value);
-    machine_.written(flag.word);
+  for (const Semaphore& semaphore : op.exchange->arrivals()) {
+    machine_.memory().set_semaphore(semaphore, op.value);
+    machine_.written(semaphore.word);
   }
 }
 
@@ -262,15 +262,15 @@ void SimStream::leave_behind(const TaskOp& op) {
 bool SimStream::idle() {
   require_not_captured();
   if (error_ != nullptr) std::rethrow_exception(std::exchange(error_, nullptr));
-  const bool over = machine_.sim_turns().look(machine_.platform().host.poll_seconds,
-                                              [this] { return operations_.empty(); });
+  const bool over = machine_.sim_scheduler().look(machine_.platform().host.poll_seconds,
+                                                  [this] { return operations_.empty(); });
   if (error_ != nullptr) std::rethrow_exception(std::exchange(error_, nullptr));
   return over;
 }
 
 void SimStream::synchronize(double deadline_seconds) {
   require_not_captured();
-  machine_.turns().wait(name(), deadline_seconds, [this] { return operations_.empty(); });
+  machine_.scheduler().wait(name(), deadline_seconds, [this] { return operations_.empty(); });
   if (error_ != nullptr) std::rethrow_exception(std::exchange(error_, nullptr));
 }
 

@@ -56,8 +56,8 @@ class SimStream : public RecordableStream {
   std::string blocked() const;  // what it waits for that no time brings; "" if nothing
 
   // Of the machine and the device, when what the stream waits for is there.
-  bool flag_reached() const;
-  void go_on_after_flag();
+  bool semaphore_reached() const;
+  void go_on_after_semaphore();
   void has_engine();
   void event_reached();
 
@@ -66,8 +66,8 @@ class SimStream : public RecordableStream {
   void enqueue_fill(const Span& span, const Fill& fill) override;
   void enqueue_record(Event& event) override;
   void enqueue_wait(Event& event) override;
-  void enqueue_signal(const Flag& flag, std::uint64_t value) override;
-  void enqueue_wait(const Flag& flag, std::uint64_t value) override;
+  void enqueue_signal(const Semaphore& semaphore, std::uint64_t value) override;
+  void enqueue_wait(const Semaphore& semaphore, std::uint64_t value) override;
   void enqueue_run(const Task& task) override;
   void enqueue_exchange(PreparedExchange& prepared) override;
 
@@ -93,12 +93,12 @@ class SimStream : public RecordableStream {
     std::uint64_t number;
   };
   struct SignalOp {
-    Flag flag;
+    Semaphore semaphore;
     std::uint64_t value;
     double latency;
   };
-  struct FlagOp {
-    Flag flag;
+  struct SemaphoreOp {
+    Semaphore semaphore;
     std::uint64_t value;
     double latency;  // after the word has come
   };
@@ -116,8 +116,8 @@ class SimStream : public RecordableStream {
     std::size_t item;
     Charge charge;
   };
-  using Op = std::variant<CopyOp, FillOp, TaskOp, RecordOp, AwaitOp, SignalOp, FlagOp, ArriveOp,
-                          ExchangeOp, TurnOp>;
+  using Op = std::variant<CopyOp, FillOp, TaskOp, RecordOp, AwaitOp, SignalOp, SemaphoreOp,
+                          ArriveOp, ExchangeOp, TurnOp>;
 
   Issuer issuer() const { return {device_.index(), priority_}; }
   void take_turns(SimExchange& exchange);
@@ -134,7 +134,7 @@ class SimStream : public RecordableStream {
   void start(const RecordOp& op);
   void start(const AwaitOp& op);
   void start(const SignalOp& op) { pass(op.latency); }
-  void start(const FlagOp& op);
+  void start(const SemaphoreOp& op);
   void start(const ArriveOp& op) { pass(op.latency); }
   void start(const ExchangeOp& op) { begin(op.charge); }
   void start(const TurnOp& op) { begin(op.charge); }
@@ -145,7 +145,7 @@ class SimStream : public RecordableStream {
   void leave_behind(const RecordOp&) {}
   void leave_behind(const AwaitOp&) {}
   void leave_behind(const SignalOp& op);
-  void leave_behind(const FlagOp&) {}
+  void leave_behind(const SemaphoreOp&) {}
   void leave_behind(const ArriveOp& op);
   void leave_behind(const ExchangeOp& op) { op.exchange->leave_behind(); }
   void leave_behind(const TurnOp& op) { op.exchange->leave_behind(op.item); }
@@ -159,7 +159,7 @@ class SimStream : public RecordableStream {
   bool busy_ = false;          // the front one has started
   bool pumping_ = false;
   bool holds_engine_ = false;
-  bool waits_for_flag_ = false;
+  bool waits_for_semaphore_ = false;
   VirtualClock::Id pending_ = 0;  // timer or flow of the front one
   Dispatcher::Id kernel_ = 0;     // of the front one
   std::exception_ptr error_;      // of the first task that threw; later work still runs

@@ -313,8 +313,10 @@ TEST_P(DetourTest, BothWaysAtOnce) {
 
 TEST_P(DetourTest, MemoryThatTheCpuFollowsGoesStraight) {
   std::vector<std::byte> mine(100, std::byte{7}), yours(100);
-  const auto out = ends_[0].rail->register_memory({nullptr, mine.data(), 100, MemoryKind::plain});
-  const auto in = ends_[1].rail->register_memory({nullptr, yours.data(), 100, MemoryKind::plain});
+  const auto out =
+      ends_[0].rail->register_memory({nullptr, mine.data(), 100, MemoryKind::pageable});
+  const auto in =
+      ends_[1].rail->register_memory({nullptr, yours.data(), 100, MemoryKind::pageable});
   const auto reached = ends_[0].rail->reach(1, in->said());
   RailPost post = post_of(0, RailCall::write, 0);
   post.data = mine.data();

@@ -15,8 +15,8 @@ std::size_t RailWords::add_block() {
   auto block = std::make_unique<Block>();
   block->words.resize(kWordsInBlock);
   auto* data = reinterpret_cast<std::byte*>(block->words.data());
-  block->memory =
-      rail_.register_memory({nullptr, data, kWordsInBlock * sizeof(RailWord), MemoryKind::plain});
+  block->memory = rail_.register_memory(
+      {nullptr, data, kWordsInBlock * sizeof(RailWord), MemoryKind::pageable});
   blocks_.push_back(std::move(block));
   slots_.resize(first + kWordsInBlock);
   return first;

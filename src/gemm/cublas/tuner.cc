@@ -1,12 +1,13 @@
-// Heats over the library's ranking, then over the neighbours of the leaders, then the final.
+// CandidateSearchRounds over the library's ranking, then over the neighbours of the leaders, then
+// the final.
 #include "gemm/cublas/tuner.h"
 
 #include <algorithm>
 #include <chrono>
 #include <vector>
 
+#include "gemm/candidate_search.h"
 #include "gemm/cublas/candidates.h"
-#include "gemm/race.h"
 
 namespace duet::cuda {
 namespace {
@@ -22,7 +23,7 @@ constexpr double kRestShare = 0.05;
 constexpr double kSemiFinalShare = 0.2;
 constexpr double kFinalShare = 0.35;
 
-class Track : public RaceTrack {
+class Track : public CandidateTimer {
  public:
   Track(GpuDevice& device, const LtProblem& problem, const GemmBuffers& buffers, bool flushed)
       : candidates(problem),
@@ -90,10 +91,10 @@ class Track : public RaceTrack {
   Buffer workspace_, flush_;
 };
 
-// What has been added since `raced` runs its heat.
-void heat_new(Race& race, const Track& track, int& raced, double seconds) {
-  race.heat(raced, track.candidates.size(), seconds);
-  raced = track.candidates.size();
+// What has been added since `timed` runs its heat.
+void time_new(CandidateSearch& search, const Track& track, int& timed, double seconds) {
+  search.first_round(timed, track.candidates.size(), seconds);
+  timed = track.candidates.size();
 }
 
 }  // namespace
@@ -101,20 +102,20 @@ void heat_new(Race& race, const Track& track, int& raced, double seconds) {
 LtAlgorithm tune(GpuDevice& device, const LtProblem& problem, const GemmBuffers& buffers,
                  const Tuning& tuning) {
   Track track(device, problem, buffers, tuning.flushed);
-  RaceOptions options;
-  options.semi_final_seconds = kSemiFinalShare * tuning.seconds;
-  options.final_seconds = kFinalShare * tuning.seconds;
-  Race race(track, options);
-  int raced = 0;
+  SearchRounds options;
+  options.second_round_seconds = kSemiFinalShare * tuning.seconds;
+  options.final_round_seconds = kFinalShare * tuning.seconds;
+  CandidateSearch search(track, options);
+  int timed = 0;
   track.candidates.add_heuristics();
-  heat_new(race, track, raced, kRankingShare * tuning.seconds);
+  time_new(search, track, timed, kRankingShare * tuning.seconds);
   for (int generation = 0; generation < kGenerations; ++generation) {
-    for (int parent : race.leaders(kParents)) track.candidates.add_neighbours(parent);
-    heat_new(race, track, raced, kGenerationShare * tuning.seconds);
+    for (int parent : search.leaders(kParents)) track.candidates.add_neighbours(parent);
+    time_new(search, track, timed, kGenerationShare * tuning.seconds);
   }
   track.candidates.add_all();
-  heat_new(race, track, raced, kRestShare * tuning.seconds);
-  const int winner = race.final();
+  time_new(search, track, timed, kRestShare * tuning.seconds);
+  const int winner = search.final_round();
   if (winner < 0)
     throw Unavailable("cuBLASLt has no algorithm that runs " + name(problem.problem()));
   return track.candidates[winner];

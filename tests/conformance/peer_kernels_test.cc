@@ -5,7 +5,7 @@ namespace duet::conformance {
 namespace {
 
 // All devices of a machine, each with words that the others write.
-class Meetings : public Exchanges {
+class PeerKernels : public Exchanges {
  protected:
   static constexpr int kBlocks = 4;
   static constexpr std::size_t kWordBytes = kBlocks * sizeof(std::uint64_t);
@@ -25,7 +25,7 @@ class Meetings : public Exchanges {
                                                       kWordBytes);
   }
 
-  Exchange meeting(int rank) const {
+  Exchange peer_kernel(int rank) const {
     Exchange exchange;
     exchange.blocks = kBlocks;
     for (int i = 0; i < size(); ++i) {
@@ -41,7 +41,7 @@ class Meetings : public Exchanges {
 
 // Every rank reduces what all have, over and over: each round it fills its input anew, so that a
 // rank that starts too soon reads the last round's, and one that ends too soon is overwritten.
-TEST_P(Meetings, KeepRoundsApart) {
+TEST_P(PeerKernels, KeepRoundsApart) {
   make_words();
   constexpr std::size_t kCount = 20000;
   constexpr int kRounds = 200;
@@ -55,7 +55,7 @@ TEST_P(Meetings, KeepRoundsApart) {
     streams.push_back(device(i).make_stream());
   }
   for (int i = 0; i < size(); ++i) {
-    Exchange exchange = meeting(i);
+    Exchange exchange = peer_kernel(i);
     ExchangeItem item;
     for (const Buffer& each : from) item.sources.push_back(each.span());
     item.destinations = {to[static_cast<std::size_t>(i)].span()};
@@ -87,7 +87,7 @@ TEST_P(Meetings, KeepRoundsApart) {
 }
 
 // What is pushed to a peer has arrived when the peer's own exchange ends.
-TEST_P(Meetings, EndWhenPeersHaveWritten) {
+TEST_P(PeerKernels, EndWhenPeersHaveWritten) {
   if (!two_devices()) GTEST_SKIP() << "one device";
   make_words();
   constexpr std::size_t kBytes = 3 << 20;
@@ -101,7 +101,7 @@ TEST_P(Meetings, EndWhenPeersHaveWritten) {
   }
   for (int i = 0; i < size(); ++i) {
     const std::size_t right = static_cast<std::size_t>((i + 1) % size());
-    Exchange exchange = meeting(i);
+    Exchange exchange = peer_kernel(i);
     exchange.items = {{{from[static_cast<std::size_t>(i)].span()}, {to[right].span()}}};
     prepared.push_back(device(i).prepare(exchange));
   }
@@ -115,7 +115,7 @@ TEST_P(Meetings, EndWhenPeersHaveWritten) {
 
 // Moves of one exchange go on beside each other: more of them than a block has warps, of sizes and
 // alignments of their own.
-TEST_P(Meetings, MakeManyMovesSideBySide) {
+TEST_P(PeerKernels, MakeManyMovesSideBySide) {
   if (!two_devices()) GTEST_SKIP() << "one device";
   make_words();
   constexpr std::size_t kMoves = 31, kRoom = 200000;
@@ -129,7 +129,7 @@ TEST_P(Meetings, MakeManyMovesSideBySide) {
     streams.push_back(device(i).make_stream());
   }
   for (int i = 0; i < size(); ++i) {
-    Exchange exchange = meeting(i);
+    Exchange exchange = peer_kernel(i);
     const std::size_t right = static_cast<std::size_t>((i + 1) % size());
     for (std::size_t move = 0; move < kMoves; ++move) {
       exchange.items.push_back(
@@ -148,10 +148,10 @@ TEST_P(Meetings, MakeManyMovesSideBySide) {
   }
 }
 
-TEST_P(Meetings, GoOnWhenThePeerIsGone) {
+TEST_P(PeerKernels, GoOnWhenThePeerIsGone) {
   if (!two_devices()) GTEST_SKIP() << "one device";
   make_words();
-  const auto prepared = device().prepare(meeting(0));
+  const auto prepared = device().prepare(peer_kernel(0));
   auto stream = device().make_stream();
   stream->exchange(*prepared);
   EXPECT_FALSE(stream->idle());
@@ -164,7 +164,7 @@ TEST_P(Meetings, GoOnWhenThePeerIsGone) {
   stream->synchronize(kDeadline);
 }
 
-DUET_CONFORMANCE(Meetings);
+DUET_CONFORMANCE(PeerKernels);
 
 }  // namespace
 }  // namespace duet::conformance

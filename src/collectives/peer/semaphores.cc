@@ -1,5 +1,5 @@
-// Words of every rank, and how waits for them are let go.
-#include "collectives/peer/words.h"
+// Semaphores of every rank, and how waits for them are let go.
+#include "collectives/peer/semaphores.h"
 
 #include <limits>
 
@@ -10,24 +10,25 @@ constexpr std::size_t kWord = sizeof(std::uint64_t);
 
 }  // namespace
 
-Buffer zeroed_words(Device& device, int count) {
+Buffer zeroed_semaphores(Device& device, int count) {
   const std::vector<std::uint64_t> zeros(static_cast<std::size_t>(count), 0);
   Buffer words = device.allocate(zeros.size() * kWord);
   if (count > 0) device.write(words.span(), zeros.data());
   return words;
 }
 
-Words::Words(Rank& rank, int count)
+Semaphores::Semaphores(Rank& rank, int count)
     : device_(rank.device),
       all_(
-          rank, [&] { return zeroed_words(rank.device, count); }, "the other ranks' flags") {}
+          rank, [&] { return zeroed_semaphores(rank.device, count); },
+          "the other ranks' semaphores") {}
 
-Span Words::at(int owner, int first, int count) const {
+Span Semaphores::at(int owner, int first, int count) const {
   return all_.at(owner).slice(static_cast<std::size_t>(first) * kWord,
                               static_cast<std::size_t>(count) * kWord);
 }
 
-void meet_all(Exchange& exchange, const Words& words, int first, int rank, int ranks) {
+void meet_all(Exchange& exchange, const Semaphores& words, int first, int rank, int ranks) {
   const int blocks = exchange.blocks;
   for (int step = 1; step < ranks; ++step) {
     const int peer = (rank + step) % ranks;
@@ -37,11 +38,11 @@ void meet_all(Exchange& exchange, const Words& words, int first, int rank, int r
 }
 
 // GPUs compare in a circle: the largest signed number is above all that a wait is for.
-void Words::release_waits() noexcept {
+void Semaphores::release_waits() noexcept {
   constexpr std::uint64_t kReleased = std::numeric_limits<std::int64_t>::max();
   for (std::size_t word = 0; word < all_.own().bytes() / kWord; ++word) {
     try {
-      device_.signal(flag_at(all_.own(), word), kReleased);
+      device_.signal(semaphore_at(all_.own(), word), kReleased);
     } catch (const std::exception&) {
       return;  // the device is gone, and its streams with it
     }

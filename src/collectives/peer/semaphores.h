@@ -1,5 +1,5 @@
-// Words of 64 bits that ranks write for each other to wait for, 0 at first. A word lies at the rank
-// that waits for it, so that nobody polls over a wire.
+// Semaphores of 64 bits that ranks write for each other to wait for, 0 at first. A word lies at the
+// rank that waits for it, so that nobody polls over a wire.
 #pragma once
 
 #include "collectives/peer/watchdog.h"
@@ -9,12 +9,12 @@
 namespace duet {
 
 // `count` words of a device's, 0 at first.
-Buffer zeroed_words(Device& device, int count);
+Buffer zeroed_semaphores(Device& device, int count);
 
-class Words : public Waiting {
+class Semaphores : public Waiting {
  public:
   // Inside Team::each(), by every rank with the same count: so many words at each rank.
-  Words(Rank& rank, int count);
+  Semaphores(Rank& rank, int count);
 
   // `count` words of a rank's, from `first` on.
   Span at(int owner, int first, int count = 1) const;
@@ -28,6 +28,6 @@ class Words : public Waiting {
 
 // The exchange meets all other ranks, by its blocks' words that each writes at each from `first`
 // on: so many times `ranks` of them.
-void meet_all(Exchange& exchange, const Words& words, int first, int rank, int ranks);
+void meet_all(Exchange& exchange, const Semaphores& words, int first, int rank, int ranks);
 
 }  // namespace duet

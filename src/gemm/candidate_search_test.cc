@@ -1,5 +1,5 @@
 // The race between candidates, on a track without hardware; and the search over shapes.
-#include "gemm/race.h"
+#include "gemm/candidate_search.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@ namespace duet {
 namespace {
 
 // Candidates with known times. A hot device slows some of them: that shows in long bursts only.
-class FakeTrack : public RaceTrack {
+class FakeTrack : public CandidateTimer {
  public:
   struct Entry {
     double brief = 0;
@@ -34,42 +34,42 @@ class FakeTrack : public RaceTrack {
   int asked = 0;
 };
 
-TEST(Race, TheSustainedOrderDecides) {
+TEST(CandidateSearch, TheSustainedOrderDecides) {
   FakeTrack track({{1.0e-3, 1.2e-3}, {1.1e-3, 1.1e-3}, {2.0e-3, 1.0e-3}});
-  RaceOptions options;
-  options.semi_finalists = 2;
-  Race race(track, options);
-  race.heat(0, 3, 1);
-  EXPECT_EQ(race.leaders(3), (std::vector<int>{0, 1, 2}));
-  EXPECT_EQ(race.final(), 1);
+  SearchRounds options;
+  options.second_round_candidates = 2;
+  CandidateSearch search(track, options);
+  search.first_round(0, 3, 1);
+  EXPECT_EQ(search.leaders(3), (std::vector<int>{0, 1, 2}));
+  EXPECT_EQ(search.final_round(), 1);
 }
 
-TEST(Race, ThoseThatCannotRunAreOut) {
+TEST(CandidateSearch, ThoseThatCannotRunAreOut) {
   FakeTrack track({{1e-4, 1e-4, false}, {1e-3, 1e-3}, {1e-5, 1e-5, false}});
-  Race race(track, {});
-  race.heat(0, 3, 1);
-  EXPECT_EQ(race.ran(), 1);
-  EXPECT_EQ(race.final(), 1);
+  CandidateSearch search(track, {});
+  search.first_round(0, 3, 1);
+  EXPECT_EQ(search.ran(), 1);
+  EXPECT_EQ(search.final_round(), 1);
 }
 
-TEST(Race, WithoutRunnersNobodyWins) {
+TEST(CandidateSearch, WithoutRunnersNobodyWins) {
   FakeTrack track({{1, 1, false}});
-  Race race(track, {});
-  race.heat(0, 1, 1);
-  EXPECT_EQ(race.final(), -1);
+  CandidateSearch search(track, {});
+  search.first_round(0, 1, 1);
+  EXPECT_EQ(search.final_round(), -1);
 }
 
-TEST(Race, KeepsToItsTime) {
+TEST(CandidateSearch, KeepsToItsTime) {
   FakeTrack track(std::vector<FakeTrack::Entry>(1000, {0.01, 0.01}));
-  RaceOptions options;
-  options.semi_final_seconds = 1;
-  options.final_seconds = 2;
-  Race race(track, options);
-  race.heat(0, 1000, 0.295);
-  EXPECT_EQ(race.ran(), 15);  // two calls each, since they are long
-  race.heat(0, 1000, 0);
-  EXPECT_EQ(race.ran(), 15);
-  race.final();
+  SearchRounds options;
+  options.second_round_seconds = 1;
+  options.final_round_seconds = 2;
+  CandidateSearch search(track, options);
+  search.first_round(0, 1000, 0.295);
+  EXPECT_EQ(search.ran(), 15);  // two calls each, since they are long
+  search.first_round(0, 1000, 0);
+  EXPECT_EQ(search.ran(), 15);
+  search.final_round();
   EXPECT_LT(track.clock, 0.3 + 0.03 + 1 + 15 * 0.01 + 2 + 4 * 0.05 + 1e-9);
 }
 

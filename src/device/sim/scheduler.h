@@ -10,15 +10,15 @@
 #include <mutex>
 #include <string>
 
+#include "device/rank_scheduler.h"
 #include "device/sim/clock.h"
-#include "device/turns.h"
 
 namespace duet::sim {
 
-class SimTurns : public Turns {
+class SimScheduler : public RankScheduler {
  public:
   // `blocked` says what the machine itself waits for; it goes into the message of a deadlock.
-  SimTurns(VirtualClock& clock, std::function<std::string()> blocked);
+  SimScheduler(VirtualClock& clock, std::function<std::string()> blocked);
 
   void run(int ranks, const std::function<void(int)>& body) override;
 

@@ -12,7 +12,7 @@
 namespace duet {
 
 // Between the devices of a node; rates are of one direction, in 10^9 bytes a second.
-struct LinkPromise {
+struct LinkSpec {
   std::string kind;   // "NVLink"
   bool mesh = false;  // an equal share to each peer; else a switch gives all of it to any one peer
   int count = 0;
@@ -41,7 +41,7 @@ struct CollectiveRule {
   double from_bytes = 0;  // of bus bytes; smaller ones are not judged
 };
 
-struct Promise {
+struct DeviceSpec {
   std::string file;                 // "h200-sxm", of specs/devices
   std::string name;                 // "NVIDIA H200 SXM"
   std::string sources;              // what the file's opening comment says of them
@@ -51,7 +51,7 @@ struct Promise {
   std::map<DType, double> efficiency;  // of the peak, what the vendor's library reaches
   double memory_gb_per_s = 0;
   double cache_bytes = 0;  // in front of memory, where drivers tell of a smaller one; else 0
-  std::optional<LinkPromise> link;
+  std::optional<LinkSpec> link;
   std::string host_link;  // "PCIe 5.0 x16"
   double host_link_gb_per_s = 0;
   double watts = 0;
@@ -60,13 +60,13 @@ struct Promise {
 };
 
 // Throws UsageError that names the file, the key and what was expected.
-Promise parse_promise(const std::string& file, std::string_view text);
+DeviceSpec parse_device_spec(const std::string& file, std::string_view text);
 
 // All of specs/devices, and the one for a model; nullptr where nothing is promised.
-const std::vector<Promise>& promises();
-const Promise* find_promise(const std::string& model);
+const std::vector<DeviceSpec>& device_specs();
+const DeviceSpec* find_device_spec(const std::string& model);
 
 // The texts of specs/devices by file name.
-const std::map<std::string, std::string_view>& built_in_promises();
+const std::map<std::string, std::string_view>& built_in_device_specs();
 
 }  // namespace duet

@@ -5,10 +5,10 @@
 
 namespace duet {
 
-class Boxes {
+class PacketBuffers {
  public:
   // Inside Team::each(), by every rank with the same size of a box, a multiple of 16 bytes.
-  Boxes(Rank& rank, std::uint64_t bytes);
+  PacketBuffers(Rank& rank, std::uint64_t bytes);
 
   // At `owner`, where `source` writes.
   Span at(int owner, int source) const;

@@ -1,34 +1,34 @@
-// Flags: signals and waits across streams, devices and the CPU.
+// Semaphores: signals and waits across streams, devices and the CPU.
 #include "devices.h"
 
 namespace duet::conformance {
 namespace {
 
-class Flags : public DeviceTest {};
+class Semaphores : public DeviceTest {};
 
-TEST_P(Flags, HoldAStreamUntilTheCpuSignals) {
+TEST_P(Semaphores, HoldAStreamUntilTheCpuSignals) {
   for (MemoryKind kind : {MemoryKind::device, MemoryKind::pinned}) {
     const Buffer words = filled(device(), 64, constant(0), kind);
     auto stream = device().make_stream();
-    stream->wait(flag_at(words, 3), 5);
+    stream->wait(semaphore_at(words, 3), 5);
     EXPECT_FALSE(stream->idle());
-    device().signal(flag_at(words, 3), 4);
+    device().signal(semaphore_at(words, 3), 4);
     EXPECT_FALSE(stream->idle());
-    device().signal(flag_at(words, 3), 5);
+    device().signal(semaphore_at(words, 3), 5);
     stream->synchronize(kDeadline);
   }
 }
 
-TEST_P(Flags, AreWaitedForWithGreaterOrEqual) {
+TEST_P(Semaphores, AreWaitedForWithGreaterOrEqual) {
   const Buffer words = filled(device(), 64, constant(0), MemoryKind::pinned);
   auto stream = device().make_stream();
-  device().signal(flag_at(words, 0), 100);
-  stream->wait(flag_at(words, 0), 7);
-  stream->wait(flag_at(words, 0), 100);
+  device().signal(semaphore_at(words, 0), 100);
+  stream->wait(semaphore_at(words, 0), 7);
+  stream->wait(semaphore_at(words, 0), 100);
   stream->synchronize(kDeadline);
 }
 
-TEST_P(Flags, CarryDataToAPeer) {
+TEST_P(Semaphores, CarryDataToAPeer) {
   constexpr std::size_t kBytes = 2 << 20;
   const Buffer source = device().allocate(kBytes);
   const Buffer landing = peer().allocate(kBytes), result = peer().allocate(kBytes);
@@ -36,11 +36,11 @@ TEST_P(Flags, CarryDataToAPeer) {
   auto sender = device().make_stream();
   auto receiver = peer().make_stream();
   for (std::uint64_t round = 1; round <= 8; ++round) {
-    receiver->wait(flag_at(words, 1), round);
+    receiver->wait(semaphore_at(words, 1), round);
     receiver->copy({result.span(), landing.span(), Executor::kernel, {}});
     sender->fill(source.span(), pattern(round));
     sender->copy({landing.span(), source.span(), Executor::dma, {}});
-    sender->signal(flag_at(words, 1), round);
+    sender->signal(semaphore_at(words, 1), round);
     receiver->synchronize(kDeadline);
     ASSERT_FALSE(peer().check(result.span(), pattern(round)).has_value()) << round;
     sender->synchronize(kDeadline);
@@ -48,7 +48,7 @@ TEST_P(Flags, CarryDataToAPeer) {
 }
 
 // Each device signals its right neighbour and waits for its left one: a barrier on the devices.
-TEST_P(Flags, GoRoundARing) {
+TEST_P(Semaphores, GoRoundARing) {
   const int n = machine_->size();
   std::vector<Buffer> words;
   std::vector<std::unique_ptr<Stream>> streams;
@@ -59,19 +59,19 @@ TEST_P(Flags, GoRoundARing) {
   for (std::uint64_t round = 1; round <= 10; ++round) {
     for (int i = 0; i < n; ++i) {
       Stream& stream = *streams[static_cast<std::size_t>(i)];
-      stream.signal(flag_at(words[static_cast<std::size_t>((i + 1) % n)], 0), round);
-      stream.wait(flag_at(words[static_cast<std::size_t>(i)], 0), round);
+      stream.signal(semaphore_at(words[static_cast<std::size_t>((i + 1) % n)], 0), round);
+      stream.wait(semaphore_at(words[static_cast<std::size_t>(i)], 0), round);
     }
   }
   for (auto& stream : streams) stream->synchronize(kDeadline);
 }
 
-TEST_P(Flags, AWaitingStreamDoesNotHoldUpOthers) {
+TEST_P(Semaphores, AWaitingStreamDoesNotHoldUpOthers) {
   const Buffer words = filled(device(), 64, constant(0), MemoryKind::pinned);
   std::vector<std::unique_ptr<Stream>> waiting;
   for (std::size_t i = 0; i < 4; ++i) {
     waiting.push_back(device().make_stream());
-    waiting.back()->wait(flag_at(words, i), 1);
+    waiting.back()->wait(semaphore_at(words, i), 1);
   }
   auto working = device().make_stream();
   const Buffer buffer = device().allocate(1 << 20);
@@ -79,24 +79,24 @@ TEST_P(Flags, AWaitingStreamDoesNotHoldUpOthers) {
   working->synchronize(kDeadline);
   for (std::size_t i = 0; i < 4; ++i) {
     EXPECT_FALSE(waiting[i]->idle());
-    working->signal(flag_at(words, i), 1);
+    working->signal(semaphore_at(words, i), 1);
     waiting[i]->synchronize(kDeadline);
   }
 }
 
-TEST_P(Flags, RefuseWhatIsNoFlag) {
+TEST_P(Semaphores, RefuseWhatIsNoSemaphore) {
   const Buffer words = filled(device(), 64, constant(0));
   auto stream = device().make_stream();
-  EXPECT_THROW(flag_at(words, 8), BadArgument);
-  EXPECT_THROW(stream->signal(Flag{words.slice(4, 8)}, 1), BadArgument);
-  EXPECT_THROW(stream->wait(Flag{words.slice(0, 4)}, 1), BadArgument);
+  EXPECT_THROW(semaphore_at(words, 8), BadArgument);
+  EXPECT_THROW(stream->signal(Semaphore{words.slice(4, 8)}, 1), BadArgument);
+  EXPECT_THROW(stream->wait(Semaphore{words.slice(0, 4)}, 1), BadArgument);
   auto other = open_machine("host");
   const Buffer foreign = other->device(0).allocate(8);
-  EXPECT_THROW(stream->wait(flag_at(foreign, 0), 1), BadArgument);
+  EXPECT_THROW(stream->wait(semaphore_at(foreign, 0), 1), BadArgument);
   stream->synchronize(kDeadline);
 }
 
-DUET_CONFORMANCE(Flags);
+DUET_CONFORMANCE(Semaphores);
 
 }  // namespace
 }  // namespace duet::conformance

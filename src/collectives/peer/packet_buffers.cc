@@ -1,5 +1,5 @@
-// Boxes by source, the owner's own left empty.
-#include "collectives/peer/boxes.h"
+// PacketBuffers by source, the owner's own left empty.
+#include "collectives/peer/packet_buffers.h"
 
 #include <vector>
 
@@ -15,13 +15,13 @@ Buffer zeroed(Device& device, std::uint64_t bytes) {
 
 }  // namespace
 
-Boxes::Boxes(Rank& rank, std::uint64_t bytes)
+PacketBuffers::PacketBuffers(Rank& rank, std::uint64_t bytes)
     : bytes_(bytes),
       all_(
           rank, [&] { return zeroed(rank.device, bytes * static_cast<std::uint64_t>(rank.size)); },
           "the other ranks' boxes") {}
 
-Span Boxes::at(int owner, int source) const {
+Span PacketBuffers::at(int owner, int source) const {
   return all_.at(owner).slice(static_cast<std::uint64_t>(source) * bytes_, bytes_);
 }
 

@@ -1,5 +1,5 @@
 // Challenges, answers and their proofs; see handshake.h.
-#include "team/handshake.h"
+#include "team/authentication.h"
 
 #include <algorithm>
 #include <charconv>

@@ -12,14 +12,14 @@
 
 #include "core/error.h"
 #include "core/thread.h"
-#include "device/turns.h"
+#include "device/rank_scheduler.h"
 
 namespace duet {
 namespace {
 
 constexpr double kLongestSeconds = 1e9;  // more does not fit a point in time
 
-class ThreadTurns : public Turns {
+class ThreadScheduler : public RankScheduler {
  public:
   void run(int ranks, const std::function<void(int)>& body) override {
     error_ = nullptr;
@@ -89,6 +89,8 @@ class ThreadTurns : public Turns {
 
 }  // namespace
 
-std::unique_ptr<Turns> make_thread_turns() { return std::make_unique<ThreadTurns>(); }
+std::unique_ptr<RankScheduler> make_thread_scheduler() {
+  return std::make_unique<ThreadScheduler>();
+}
 
 }  // namespace duet

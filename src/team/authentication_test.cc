@@ -1,5 +1,5 @@
 // Proofs of both ends of a new connection.
-#include "team/handshake.h"
+#include "team/authentication.h"
 
 #include <gtest/gtest.h>
 

@@ -11,8 +11,8 @@
 // Other head starts lose, on 2 x H200 beside GEMMs enqueued right behind an all-gather: parts of
 // 256 MiB behind 1 to 8 MiB of pushes cost 4 to 9% of the time of both (a GEMM of 11 ms); parts of
 // 16 MiB behind 1 MiB gain nothing over at once, behind 4 MiB they cost 2 to 8% (0.2 to 0.7 ms).
-// The figures are in docs/results/h200-2/overlap/head_start.txt.
-#include "collectives/peer/own_part.h"
+// The figures are in docs/results/h200-2/overlap/defer_bytes.txt.
+#include "collectives/peer/local_copy.h"
 
 #include <fmt/format.h>
 
@@ -31,22 +31,22 @@ bool aligned_alike(const Copy& copy) {
 
 }  // namespace
 
-OwnPart own_part(const std::vector<Copy>& copies, bool pushes, std::size_t head_start) {
+LocalCopy local_copy(const std::vector<Copy>& copies, bool pushes, std::size_t defer_bytes) {
   std::size_t bytes = 0;
   for (const Copy& each : copies) bytes += each.source.bytes;
-  if (!std::all_of(copies.begin(), copies.end(), aligned_alike)) return OwnPart::few_blocks;
-  if (bytes <= head_start) return OwnPart::thin;
-  return pushes ? OwnPart::thin_later : OwnPart::few_blocks;
+  if (!std::all_of(copies.begin(), copies.end(), aligned_alike)) return LocalCopy::few_blocks;
+  if (bytes <= defer_bytes) return LocalCopy::one_warp_per_sm;
+  return pushes ? LocalCopy::one_warp_per_sm_deferred : LocalCopy::few_blocks;
 }
 
-KernelShape shape_of(OwnPart way) {
-  return way == OwnPart::few_blocks ? KernelShape{8, 512, false} : KernelShape{0, 0, true};
+KernelShape shape_of(LocalCopy way) {
+  return way == LocalCopy::few_blocks ? KernelShape{8, 512, false} : KernelShape{0, 0, true};
 }
 
-std::string words(OwnPart way) {
-  if (way == OwnPart::few_blocks) return fmt::format("own part by {} blocks", shape_of(way).grid);
-  return way == OwnPart::thin ? "own part by a warp a unit"
-                              : "own part by a warp a unit, a little later";
+std::string words(LocalCopy way) {
+  if (way == LocalCopy::few_blocks) return fmt::format("own part by {} blocks", shape_of(way).grid);
+  return way == LocalCopy::one_warp_per_sm ? "own part by a warp a unit"
+                                           : "own part by a warp a unit, a little later";
 }
 
 }  // namespace duet

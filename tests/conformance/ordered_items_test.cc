@@ -4,11 +4,11 @@
 namespace duet::conformance {
 namespace {
 
-class Turns : public Exchanges {};
+class RankScheduler : public Exchanges {};
 
 // A stream of the peer pushes pieces into two slots in turn; items reduce each with the device's
 // own and give the slot back. Over and over, with words that are as they were after each round.
-TEST_P(Turns, TakeTurnsWithAnotherStream) {
+TEST_P(RankScheduler, TakeTurnsWithAnotherStream) {
   constexpr std::size_t kPieces = 15, kPiece = 8192 * 4, kRounds = 30;
   const Buffer words = filled(device(), 2 * sizeof(std::uint64_t), constant(0));
   const Buffer back = filled(peer(), 2 * sizeof(std::uint64_t), constant(0));
@@ -16,7 +16,7 @@ TEST_P(Turns, TakeTurnsWithAnotherStream) {
   const Buffer theirs = peer().allocate(kPieces * kPiece);
   const Buffer result = device().allocate(kRounds * kPieces * kPiece);
   auto stream = device().make_stream(), pushes = peer().make_stream();
-  for (std::size_t slot = 0; slot < 2; ++slot) peer().signal(flag_at(back, slot), 1);
+  for (std::size_t slot = 0; slot < 2; ++slot) peer().signal(semaphore_at(back, slot), 1);
   std::vector<std::unique_ptr<PreparedExchange>> prepared;
   for (std::size_t round = 0; round < kRounds; ++round) {
     Exchange exchange;
@@ -27,8 +27,8 @@ TEST_P(Turns, TakeTurnsWithAnotherStream) {
       exchange.items.push_back(
           {{own.slice(i * kPiece, kPiece), slots.slice(i % 2 * kPiece, kPiece)},
            {to},
-           {flag_at(words, i % 2)},
-           {flag_at(back, i % 2)}});
+           {semaphore_at(words, i % 2)},
+           {semaphore_at(back, i % 2)}});
     }
     prepared.push_back(device().prepare(exchange));
   }
@@ -37,12 +37,12 @@ TEST_P(Turns, TakeTurnsWithAnotherStream) {
     stream->exchange(*prepared[round]);
     pushes->fill(theirs.span(), digits(DType::int32, 2, 2 * round + 1));
     for (std::size_t i = 0; i < kPieces; ++i) {
-      pushes->meet({{}, {flag_at(back, i % 2)}});
+      pushes->handshake({{}, {semaphore_at(back, i % 2)}});
       pushes->copy({slots.slice(i % 2 * kPiece, kPiece),
                     theirs.slice(i * kPiece, kPiece),
                     Executor::dma,
                     {}});
-      pushes->meet({{flag_at(words, i % 2)}, {}});
+      pushes->handshake({{semaphore_at(words, i % 2)}, {}});
     }
   }
   pushes->synchronize(kDeadline);
@@ -54,7 +54,7 @@ TEST_P(Turns, TakeTurnsWithAnotherStream) {
 }
 
 // Pieces go to the peer and, block by block, on from there; over and over, with the same words.
-TEST_P(Turns, PassPiecesOnBlockByBlock) {
+TEST_P(RankScheduler, PassPiecesOnBlockByBlock) {
   constexpr int kBlocks = 8, kPieces = 5, kRounds = 20;
   constexpr std::size_t kWords = kBlocks * sizeof(std::uint64_t), kPiece = 100003;
   const Buffer words = filled(device(), kWords, constant(0));
@@ -62,12 +62,12 @@ TEST_P(Turns, PassPiecesOnBlockByBlock) {
   const Buffer back = filled(device(), kPieces * kWords, constant(0));
   const Buffer from = device().allocate(kPieces * kPiece), at = peer().allocate(kPieces * kPiece),
                to = device().allocate(kPieces * kPiece);
-  const Flag ready{words.span()}, taken{there.slice(kPieces * kWords, kWords)};
+  const Semaphore ready{words.span()}, taken{there.slice(kPieces * kWords, kWords)};
   Exchange first, second, third;
   second.items.push_back({{}, {}, {}, {ready}});
   third.items = {{{}, {}, {}, {taken}}, {}};
   for (std::size_t i = 0; i < kPieces; ++i) {
-    const Flag come{there.slice(i * kWords, kWords)}, gone{back.slice(i * kWords, kWords)};
+    const Semaphore come{there.slice(i * kWords, kWords)}, gone{back.slice(i * kWords, kWords)};
     const auto piece = [i](const Buffer& buffer) { return buffer.slice(i * kPiece, kPiece); };
     first.items.push_back({{piece(from)}, {piece(at)}, {}, {come}});
     if (i == 0) first.items.front().after = {ready};
@@ -78,7 +78,7 @@ TEST_P(Turns, PassPiecesOnBlockByBlock) {
   std::vector<std::unique_ptr<PreparedExchange>> prepared;
   for (Exchange* exchange : {&first, &second, &third}) {
     exchange->blocks = kBlocks;
-    exchange->flags_by_block = true;
+    exchange->semaphores_by_block = true;
     Device& on = exchange == &second ? peer() : device();
     prepared.push_back(on.prepare(*exchange));
   }
@@ -98,7 +98,7 @@ TEST_P(Turns, PassPiecesOnBlockByBlock) {
   }
 }
 
-DUET_CONFORMANCE(Turns);
+DUET_CONFORMANCE(RankScheduler);
 
 }  // namespace
 }  // namespace duet::conformance

@@ -1,5 +1,5 @@
-// What devices promise: the built-in files, and which texts are refused.
-#include "verdict/promise.h"
+// What devices spec: the built-in files, and which texts are refused.
+#include "verdict/device_spec.h"
 
 #include <gtest/gtest.h>
 
@@ -7,21 +7,21 @@
 #include <string>
 
 #include "core/error.h"
-#include "verdict/promise_fixture.h"
+#include "verdict/device_spec_fixture.h"
 
 namespace duet {
 namespace {
 
 TEST(Promises, EveryFileOfSpecsDevicesIsReadAndNamesItsModelsOnce) {
   std::map<std::string, std::string> files;
-  for (const Promise& promise : promises()) {
-    for (const std::string& model : promise.models) {
-      EXPECT_TRUE(files.emplace(model, promise.file).second) << model;
-      EXPECT_EQ(find_promise(model), &promise);
+  for (const DeviceSpec& spec : device_specs()) {
+    for (const std::string& model : spec.models) {
+      EXPECT_TRUE(files.emplace(model, spec.file).second) << model;
+      EXPECT_EQ(find_device_spec(model), &spec);
     }
-    EXPECT_NE(promise.sources, "") << promise.file;
-    for (const auto& [dtype, efficiency] : promise.efficiency) {
-      EXPECT_EQ(promise.tflops.count(dtype), 1u) << promise.file << ": " << name(dtype);
+    EXPECT_NE(spec.sources, "") << spec.file;
+    for (const auto& [dtype, efficiency] : spec.efficiency) {
+      EXPECT_EQ(spec.tflops.count(dtype), 1u) << spec.file << ": " << name(dtype);
     }
   }
   for (const char* model : {"AMD Instinct MI300X", "AMD Instinct MI350X", "AMD Instinct MI355X",
@@ -29,7 +29,7 @@ TEST(Promises, EveryFileOfSpecsDevicesIsReadAndNamesItsModelsOnce) {
                             "NVIDIA A100-SXM4-80GB", "NVIDIA L40S"}) {
     EXPECT_EQ(files.count(model), 1u) << model;
   }
-  EXPECT_EQ(find_promise("Some GPU"), nullptr);
+  EXPECT_EQ(find_device_spec("Some GPU"), nullptr);
 }
 
 TEST(Promises, BadTextsAreRefusedByName) {
@@ -37,7 +37,7 @@ TEST(Promises, BadTextsAreRefusedByName) {
     std::string text = kMakerOne;
     text.replace(text.find(from), from.size(), to);
     try {
-      parse_promise("one.toml", text);
+      parse_device_spec("one.toml", text);
       return std::string();
     } catch (const UsageError& error) {
       return std::string(error.what());

@@ -1,9 +1,9 @@
 // Flags and buffers between ranks.
-#include "collectives/peer/peers.h"
+#include "collectives/peer/peer_channels.h"
 
 namespace duet {
 
-Peers::Peers(Rank& rank, const Span& recv)
+PeerChannels::PeerChannels(Rank& rank, const Span& recv)
     : rank_(rank.index),
       recv_(rank, recv, "the other ranks' receive buffers"),
       words_(rank, 2 * rank.size) {}

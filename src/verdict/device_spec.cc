@@ -1,5 +1,5 @@
-// Reading what devices promise.
-#include "verdict/promise.h"
+// Reads specs/devices.
+#include "verdict/device_spec.h"
 
 #include <algorithm>
 
@@ -10,14 +10,14 @@
 namespace duet {
 namespace {
 
-// What a maker may promise.
+// Ranges of the figures.
 constexpr Range kCacheMib{0.01, 1e6, "MiB"};
 constexpr Range kFromBytes{0, 1e15, "bytes"};
 constexpr int kMostRanks = 1000000;
 constexpr double kMiB = 1 << 20;
 
-LinkPromise read_link(TomlTable table) {
-  LinkPromise link;
+LinkSpec read_link(TomlTable table) {
+  LinkSpec link;
   link.kind = table.text("kind");
   link.mesh = table.word("topology", {"switch", "mesh"}) == "mesh";
   link.count = table.count("count", 1, kMostLinks);
@@ -57,24 +57,24 @@ CollectiveRule read_collective(TomlTable table) {
   return rule;
 }
 
-void read_compute(Promise& promise, TomlTable table) {
-  promise.tflops = table.table("tflops").by_dtype(kTflopsRange, 1);
+void read_compute(DeviceSpec& spec, TomlTable table) {
+  spec.tflops = table.table("tflops").by_dtype(kTflopsRange, 1);
   if (table.has("efficiency")) {
-    promise.efficiency = table.table("efficiency").by_dtype(kShareRange, 1);
+    spec.efficiency = table.table("efficiency").by_dtype(kShareRange, 1);
   }
   table.finish();
 }
 
-void read_memory(Promise& promise, TomlTable table) {
+void read_memory(DeviceSpec& spec, TomlTable table) {
   table.bytes("gib", kMiB * 1024, kMemoryGibRange);
-  promise.memory_gb_per_s = table.number("gb_per_s", kGbPerSRange);
-  if (table.has("cache_mib")) promise.cache_bytes = table.bytes("cache_mib", kMiB, kCacheMib);
+  spec.memory_gb_per_s = table.number("gb_per_s", kGbPerSRange);
+  if (table.has("cache_mib")) spec.cache_bytes = table.bytes("cache_mib", kMiB, kCacheMib);
   table.finish();
 }
 
-void read_host_link(Promise& promise, TomlTable table) {
-  promise.host_link = table.text("kind");
-  promise.host_link_gb_per_s = table.number("gb_per_s", kGbPerSRange);
+void read_host_link(DeviceSpec& spec, TomlTable table) {
+  spec.host_link = table.text("kind");
+  spec.host_link_gb_per_s = table.number("gb_per_s", kGbPerSRange);
   table.finish();
 }
 
@@ -100,41 +100,42 @@ std::string opening_sources(std::string_view text) {
 
 }  // namespace
 
-Promise parse_promise(const std::string& file, std::string_view text) {
+DeviceSpec parse_device_spec(const std::string& file, std::string_view text) {
   const toml::table parsed = TomlTable::parse(file, text);
   TomlTable table(file, "", parsed);
-  Promise promise;
-  promise.file = file;
-  promise.sources = opening_sources(text);
-  promise.name = table.text("name");
-  promise.models = table.texts("models");
-  promise.compute_units = table.count("compute_units", 1, kMostUnits);
-  read_compute(promise, table.table("compute"));
-  read_memory(promise, table.table("memory"));
-  if (table.has("link")) promise.link = read_link(table.table("link"));
-  read_host_link(promise, table.table("host_link"));
-  promise.watts = read_power(table.table("power"));
-  for (const TomlTable& rule : table.tables("copy")) promise.copies.push_back(read_rule(rule));
+  DeviceSpec spec;
+  spec.file = file;
+  spec.sources = opening_sources(text);
+  spec.name = table.text("name");
+  spec.models = table.texts("models");
+  spec.compute_units = table.count("compute_units", 1, kMostUnits);
+  read_compute(spec, table.table("compute"));
+  read_memory(spec, table.table("memory"));
+  if (table.has("link")) spec.link = read_link(table.table("link"));
+  read_host_link(spec, table.table("host_link"));
+  spec.watts = read_power(table.table("power"));
+  for (const TomlTable& rule : table.tables("copy")) spec.copies.push_back(read_rule(rule));
   for (const TomlTable& rule : table.tables("collective")) {
-    promise.collectives.push_back(read_collective(rule));
+    spec.collectives.push_back(read_collective(rule));
   }
   table.finish();
-  return promise;
+  return spec;
 }
 
-const std::vector<Promise>& promises() {
-  static const std::vector<Promise> all = [] {
-    std::vector<Promise> list;
-    for (const auto& [name, text] : built_in_promises()) list.push_back(parse_promise(name, text));
+const std::vector<DeviceSpec>& device_specs() {
+  static const std::vector<DeviceSpec> all = [] {
+    std::vector<DeviceSpec> list;
+    for (const auto& [name, text] : built_in_device_specs())
+      list.push_back(parse_device_spec(name, text));
     return list;
   }();
   return all;
 }
 
-const Promise* find_promise(const std::string& model) {
-  for (const Promise& promise : promises()) {
-    const auto& models = promise.models;
-    if (std::find(models.begin(), models.end(), model) != models.end()) return &promise;
+const DeviceSpec* find_device_spec(const std::string& model) {
+  for (const DeviceSpec& spec : device_specs()) {
+    const auto& models = spec.models;
+    if (std::find(models.begin(), models.end(), model) != models.end()) return &spec;
   }
   return nullptr;
 }

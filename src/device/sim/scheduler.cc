@@ -1,5 +1,5 @@
 // Who has the turn, and when the clock moves on.
-#include "device/sim/turns.h"
+#include "device/sim/scheduler.h"
 
 #include <fmt/format.h>
 
@@ -16,12 +16,12 @@
 
 namespace duet::sim {
 
-SimTurns::SimTurns(VirtualClock& clock, std::function<std::string()> blocked)
+SimScheduler::SimScheduler(VirtualClock& clock, std::function<std::string()> blocked)
     : clock_(clock), blocked_(std::move(blocked)) {
   ranks_.emplace_back();
 }
 
-void SimTurns::run(int ranks, const std::function<void(int)>& body) {
+void SimScheduler::run(int ranks, const std::function<void(int)>& body) {
   if (running_) throw BadArgument("ranks of a simulated machine run already");
   if (ranks < 1) return;
   running_ = true;
@@ -48,14 +48,14 @@ void SimTurns::run(int ranks, const std::function<void(int)>& body) {
 }
 
 // Gives the first rank its turn; where some have no thread, those that have one end.
-void SimTurns::begin(std::size_t threads) {
+void SimScheduler::begin(std::size_t threads) {
   const std::lock_guard<std::mutex> lock(mutex_);
   for (std::size_t i = threads; i < ranks_.size(); ++i) ranks_[i].alive = false;
   turn_ = 0;
   ranks_.front().wake.notify_one();
 }
 
-void SimTurns::live(int rank, const std::function<void(int)>& body) {
+void SimScheduler::live(int rank, const std::function<void(int)>& body) {
   const std::size_t index = static_cast<std::size_t>(rank);
   std::unique_lock<std::mutex> lock(mutex_);
   Rank& self = ranks_[index];
@@ -75,8 +75,8 @@ void SimTurns::live(int rank, const std::function<void(int)>& body) {
   hand_on();
 }
 
-void SimTurns::wait(const std::string& what, double deadline_seconds,
-                    const std::function<bool()>& ready) {
+void SimScheduler::wait(const std::string& what, double deadline_seconds,
+                        const std::function<bool()>& ready) {
   if (evaluating_) throw BadArgument(fmt::format("{}: waiting inside a condition or task", what));
   std::unique_lock<std::mutex> lock(mutex_);
   const std::size_t index = turn_;
@@ -91,13 +91,13 @@ void SimTurns::wait(const std::string& what, double deadline_seconds,
   if (self.error != nullptr) std::rethrow_exception(std::exchange(self.error, nullptr));
 }
 
-void SimTurns::update(const std::function<void()>& change) {
+void SimScheduler::update(const std::function<void()>& change) {
   if (evaluating_) return change();  // with the lock held already
   const std::lock_guard<std::mutex> lock(mutex_);
   change();
 }
 
-bool SimTurns::look(double seconds, const std::function<bool()>& ready) {
+bool SimScheduler::look(double seconds, const std::function<bool()>& ready) {
   if (ready()) return true;
   if (evaluating_) return false;
   bool over = false;
@@ -113,7 +113,7 @@ bool SimTurns::look(double seconds, const std::function<bool()>& ready) {
 }
 
 // With the lock held, by the rank that had the turn: it waits or has ended.
-void SimTurns::hand_on() {
+void SimScheduler::hand_on() {
   const auto lives = [](const Rank& rank) { return rank.alive; };
   while (std::any_of(ranks_.begin(), ranks_.end(), lives)) {
     if (failed_ != nullptr ? give_turn_to_failing() : give_turn_to_ready()) return;
@@ -121,7 +121,7 @@ void SimTurns::hand_on() {
   }
 }
 
-bool SimTurns::give_turn_to_ready() {
+bool SimScheduler::give_turn_to_ready() {
   for (std::size_t i = 1; i <= ranks_.size(); ++i) {
     const std::size_t next = (turn_ + i) % ranks_.size();
     Rank& rank = ranks_[next];
@@ -134,7 +134,7 @@ bool SimTurns::give_turn_to_ready() {
 }
 
 // Where there is no memory for words of its own it is the first error itself.
-std::exception_ptr SimTurns::error_of_waiting(const Rank& rank) const {
+std::exception_ptr SimScheduler::error_of_waiting(const Rank& rank) const {
   try {
     return std::make_exception_ptr(Error(rank.what + ": another rank failed"));
   } catch (const std::bad_alloc&) {
@@ -144,7 +144,7 @@ std::exception_ptr SimTurns::error_of_waiting(const Rank& rank) const {
 
 // After a failure every other rank leaves its wait, with an error of its own unless what it waits
 // for is there.
-bool SimTurns::give_turn_to_failing() {
+bool SimScheduler::give_turn_to_failing() {
   for (std::size_t next = 0; next < ranks_.size(); ++next) {
     Rank& rank = ranks_[next];
     if (!rank.alive) continue;
@@ -156,7 +156,7 @@ bool SimTurns::give_turn_to_failing() {
   return false;
 }
 
-bool SimTurns::is_ready(Rank& rank) {
+bool SimScheduler::is_ready(Rank& rank) {
   if (!rank.waiting || rank.error != nullptr) return true;
   evaluating_ = true;
   bool ready = true;
@@ -169,7 +169,7 @@ bool SimTurns::is_ready(Rank& rank) {
   return ready;
 }
 
-SimTurns::Rank* SimTurns::most_urgent() {
+SimScheduler::Rank* SimScheduler::most_urgent() {
   Rank* urgent = nullptr;
   for (Rank& rank : ranks_) {
     if (rank.alive && (urgent == nullptr || rank.deadline < urgent->deadline)) urgent = &rank;
@@ -178,7 +178,7 @@ SimTurns::Rank* SimTurns::most_urgent() {
 }
 
 // Everybody waits: lets the next thing happen, or ends a wait.
-void SimTurns::advance() {
+void SimScheduler::advance() {
   Rank& urgent = *most_urgent();
   evaluating_ = true;
   try {
@@ -199,7 +199,7 @@ void SimTurns::advance() {
   evaluating_ = false;
 }
 
-std::string SimTurns::everybody() const {
+std::string SimScheduler::everybody() const {
   if (!running_) return fmt::format("the program waits for {}", ranks_.front().what);
   std::string text;
   for (std::size_t i = 0; i < ranks_.size(); ++i) {

@@ -1,5 +1,5 @@
-// Heats and final.
-#include "gemm/race.h"
+// CandidateSearchRounds and final.
+#include "gemm/candidate_search.h"
 
 #include <algorithm>
 #include <cmath>
@@ -19,7 +19,7 @@ double median(std::vector<double> values) {
 
 }  // namespace
 
-void Race::heat(int first, int last, double seconds) {
+void CandidateSearch::first_round(int first, int last, double seconds) {
   const double end = track_.now() + seconds;
   for (int candidate = first; candidate < last && track_.now() < end; ++candidate) {
     // The first call loads the kernel.
@@ -32,7 +32,7 @@ void Race::heat(int first, int last, double seconds) {
   sort(ran());
 }
 
-std::vector<int> Race::leaders(int count) const {
+std::vector<int> CandidateSearch::leaders(int count) const {
   std::vector<int> candidates;
   for (const Time& time : times_) {
     if (static_cast<int>(candidates.size()) == count) break;
@@ -41,7 +41,7 @@ std::vector<int> Race::leaders(int count) const {
   return candidates;
 }
 
-void Race::compete(int count, const Rounds& rounds) {
+void CandidateSearch::compete(int count, const Rounds& rounds) {
   const std::size_t entries = std::min(times_.size(), static_cast<std::size_t>(count));
   if (entries < 2) return;
   std::vector<std::vector<double>> bursts(entries);
@@ -58,16 +58,16 @@ void Race::compete(int count, const Rounds& rounds) {
   sort(static_cast<int>(entries));
 }
 
-int Race::final() {
+int CandidateSearch::final_round() {
   if (times_.empty()) return -1;
-  compete(options_.semi_finalists,
-          {options_.semi_final_seconds, options_.semi_final_burst_seconds});
-  compete(std::min(options_.finalists, options_.semi_finalists),
-          {options_.final_seconds, options_.final_burst_seconds});
+  compete(options_.second_round_candidates,
+          {options_.second_round_seconds, options_.second_round_burst_seconds});
+  compete(std::min(options_.final_round_candidates, options_.second_round_candidates),
+          {options_.final_round_seconds, options_.final_round_burst_seconds});
   return times_.front().candidate;
 }
 
-void Race::sort(int count) {
+void CandidateSearch::sort(int count) {
   const auto end =
       times_.begin() + std::min<std::ptrdiff_t>(count, std::distance(times_.begin(), times_.end()));
   std::stable_sort(times_.begin(), end,

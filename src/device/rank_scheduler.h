@@ -8,9 +8,9 @@
 
 namespace duet {
 
-class Turns {
+class RankScheduler {
  public:
-  virtual ~Turns() = default;
+  virtual ~RankScheduler() = default;
 
   // Runs body(0) .. body(ranks - 1) beside each other and returns when all have ended. If some
   // threw, the others' waits throw too, and the first error is rethrown. Not reentrant.
@@ -27,6 +27,6 @@ class Turns {
 };
 
 // Ranks as threads.
-std::unique_ptr<Turns> make_thread_turns();
+std::unique_ptr<RankScheduler> make_thread_scheduler();
 
 }  // namespace duet

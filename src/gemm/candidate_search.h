@@ -8,37 +8,38 @@
 namespace duet {
 
 // Runs candidates; they are known by number.
-class RaceTrack {
+class CandidateTimer {
  public:
-  virtual ~RaceTrack() = default;
+  virtual ~CandidateTimer() = default;
   // Seconds a call, over `calls` calls back to back; nullopt if the candidate cannot run.
   virtual std::optional<double> time(int candidate, int calls) = 0;
   virtual double now() = 0;  // seconds
 };
 
-struct RaceOptions {
-  double semi_final_seconds = 0.8;
-  double semi_final_burst_seconds = 0.01;  // one candidate's turn
-  int semi_finalists = 16;
-  double final_seconds = 2.0;
-  double final_burst_seconds = 0.05;  // long enough for a capped device to settle its clock
-  int finalists = 4;
+struct SearchRounds {
+  double second_round_seconds = 0.8;
+  double second_round_burst_seconds = 0.01;  // one candidate's turn
+  int second_round_candidates = 16;
+  double final_round_seconds = 2.0;
+  double final_round_burst_seconds = 0.05;  // long enough for a capped device to settle its clock
+  int final_round_candidates = 4;
 };
 
-class Race {
+class CandidateSearch {
  public:
-  Race(RaceTrack& track, const RaceOptions& options) : track_(track), options_(options) {}
+  CandidateSearch(CandidateTimer& track, const SearchRounds& options)
+      : track_(track), options_(options) {}
 
   // Times the candidates first .. last - 1 briefly, in order, for about so long: what did not get
   // its turn is out.
-  void heat(int first, int last, double seconds);
+  void first_round(int first, int last, double seconds);
 
   // Those that ran, fastest first.
   std::vector<int> leaders(int count) const;
 
   // Short bursts in turns of the leaders, then long ones of the best of them; the smallest median
   // wins. -1 if none ran.
-  int final();
+  int final_round();
 
   int ran() const { return static_cast<int>(times_.size()); }
 
@@ -56,8 +57,8 @@ class Race {
   void compete(int count, const Rounds& rounds);
   void sort(int count);  // the first `count` by their times
 
-  RaceTrack& track_;
-  RaceOptions options_;
+  CandidateTimer& track_;
+  SearchRounds options_;
   std::vector<Time> times_;  // sorted, but for what did not compete with the first
 };
 
