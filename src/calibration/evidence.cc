@@ -81,21 +81,14 @@ void add_energy(Evidence& evidence, const OverlapRow& row) {
   }
 }
 
-bool truth(const CaseId& id, const std::string& axis) {
-  for (const auto& [name, value] : id.axes) {
-    if (name == axis && std::holds_alternative<bool>(value)) return std::get<bool>(value);
-  }
-  return false;
-}
-
 void add_copy(Evidence& evidence, const OverlapRow& row) {
-  if (row.word("pattern") != "pair" || truth(row.id, "bidirectional")) return;
+  if (row.word("pattern") != "pair" || row.id.axes.flag("bidirectional").value_or(false)) return;
   evidence.copies.push_back(
       {row.word("kind"), row.word("executor"), row.word("issue"), bytes_of(row), row.seconds});
 }
 
 void add_collective(Evidence& evidence, const OverlapRow& row) {
-  if (truth(row.id, "in_place")) return;
+  if (row.id.axes.flag("in_place").value_or(false)) return;
   evidence.collectives.push_back({parse_collective(row.word("collective")), row.id.engine,
                                   bytes_of(row), small(row, "ranks"), 0, row.seconds});
 }

@@ -29,10 +29,7 @@ std::string line(CollectiveKind kind, std::uint64_t from, std::uint64_t before, 
 }
 
 int ranks_of(const Finished& one) {
-  for (const auto& [axis, value] : one.id.axes) {
-    if (axis == "ranks") return static_cast<int>(std::get<std::int64_t>(value));
-  }
-  return 0;
+  return static_cast<int>(one.id.axes.number("ranks").value_or(0));
 }
 
 // What was stored, in words.

@@ -35,15 +35,15 @@ struct Call {
 Axes axes(const Call& call, const GraphUse& graph, int ranks) {
   const Collective& c = call.collective;
   Axes list = {{"collective", std::string(name(c.kind))}, {"type", std::string(name(c.dtype))}};
-  if (reduces(c.kind)) list.emplace_back("op", std::string(name(c.op)));
-  if (has_root(c.kind)) list.emplace_back("root", std::int64_t{c.root});
-  if (c.kind == Kind::all_to_all_v) list.emplace_back("layout", std::string(name(call.skew)));
-  list.emplace_back("bytes", static_cast<std::int64_t>(size_bytes(c, ranks)));
-  list.emplace_back("in_place", call.in_place);
-  list.emplace_back("ranks", std::int64_t{ranks});
+  if (reduces(c.kind)) list.set("op", std::string(name(c.op)));
+  if (has_root(c.kind)) list.set("root", std::int64_t{c.root});
+  if (c.kind == Kind::all_to_all_v) list.set("layout", std::string(name(call.skew)));
+  list.set("bytes", static_cast<std::int64_t>(size_bytes(c, ranks)));
+  list.set("in_place", call.in_place);
+  list.set("ranks", std::int64_t{ranks});
   if (graph.launches > 0) {
-    list.emplace_back("graph_launches", std::int64_t{graph.launches});
-    list.emplace_back("graph_calls", std::int64_t{graph.calls});
+    list.set("graph_launches", std::int64_t{graph.launches});
+    list.set("graph_calls", std::int64_t{graph.calls});
   }
   return list;
 }

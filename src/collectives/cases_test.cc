@@ -92,7 +92,7 @@ std::vector<LeadSeen> leads(const std::vector<Finished>& finished) {
     EXPECT_EQ(one.rates[0].first, "crossover_bytes");
     EXPECT_EQ(one.rates[1].first, "last_bytes");
     EXPECT_EQ(one.rates[4].first, "times_as_fast");
-    seen.push_back({one.id.engine, std::get<std::string>(one.id.axes.back().second),
+    seen.push_back({one.id.engine, one.id.axes.text("against").value(),
                     static_cast<std::int64_t>(one.rates[0].second),
                     static_cast<std::int64_t>(one.rates[1].second), one.rates[4].second});
   }

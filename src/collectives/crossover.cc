@@ -27,12 +27,8 @@ struct Curve {
 
 // Sets `bytes` and returns the case without it.
 CaseId without_bytes(CaseId id, double& bytes) {
-  const auto is_size = [](const auto& axis) { return axis.first == "bytes"; };
-  const auto found = std::find_if(id.axes.begin(), id.axes.end(), is_size);
-  if (found == id.axes.end()) return id;
-  const auto* value = std::get_if<std::int64_t>(&found->second);
-  bytes = value == nullptr ? 0 : static_cast<double>(*value);
-  id.axes.erase(found);
+  bytes = static_cast<double>(id.axes.number("bytes").value_or(0));
+  id.axes = id.axes.without({"bytes"});
   return id;
 }
 
@@ -147,7 +143,7 @@ void add_crossovers(const std::vector<Curve>& curves, std::vector<Measurement>& 
       Measurement result;
       result.id = lead.leader->id;
       result.id.benchmark = "collective_crossover";
-      result.id.axes.emplace_back("against", lead.other->id.engine);
+      result.id.axes.set("against", lead.other->id.engine);
       result.rates = {{"crossover_bytes", lead.first},
                       {"last_bytes", lead.last},
                       {"smallest_bytes", sizes.begin()->first},

@@ -15,32 +15,6 @@ struct Curve {
   double moved = 1;  // bytes that count for the rate, for each byte of a case's size
 };
 
-double size_of_case(const CaseId& id) {
-  for (const auto& [axis, value] : id.axes) {
-    const auto* bytes = std::get_if<std::int64_t>(&value);
-    if (axis == "bytes" && bytes != nullptr) return static_cast<double>(*bytes);
-  }
-  return 0;
-}
-
-std::string text(const AxisValue& value) {
-  if (const auto* word = std::get_if<std::string>(&value)) return *word;
-  if (const auto* number = std::get_if<std::int64_t>(&value)) return std::to_string(*number);
-  if (const auto* truth = std::get_if<bool>(&value)) return *truth ? "true" : "false";
-  return "";
-}
-
-// Everything but the size, as a key and as the curve's own axes.
-std::string key_without_bytes(const CaseId& id, Axes& rest) {
-  std::string key = id.device + "|" + id.engine;
-  for (const auto& [axis, value] : id.axes) {
-    if (axis == "bytes") continue;
-    key += "|" + text(value);
-    rest.emplace_back(axis, value);
-  }
-  return key;
-}
-
 Measurement measurement(const Curve& curve, const CopyFit& fit) {
   Measurement result;
   result.id = curve.id;
@@ -72,13 +46,13 @@ std::vector<Measurement> copy_curves(const std::vector<Finished>& finished) {
   for (const Finished& one : finished) {
     if (one.id.benchmark != "copy" || one.median_seconds <= 0) continue;
     Curve curve{one.id, {}, 1};
-    curve.id.axes.clear();
-    const std::string key = key_without_bytes(one.id, curve.id.axes);
+    curve.id.axes = one.id.axes.without({"bytes"});
+    const std::string key = one.id.device + "|" + one.id.engine + "|" + curve.id.axes.key();
     if (curves.find(key) == curves.end()) {
       order.push_back(key);
       curves.emplace(key, std::move(curve));
     }
-    const double size = size_of_case(one.id);
+    const auto size = static_cast<double>(one.id.axes.number("bytes").value_or(0));
     if (size <= 0) continue;
     curves.at(key).points.push_back({size, one.median_seconds});
     const double counted = one.cost.wire_bytes > 0 ? one.cost.wire_bytes : one.cost.memory_bytes;

@@ -175,26 +175,26 @@ class Plan {
 
   Axes axes(const FabricTask& task) const {
     Axes list = {{"operation", std::string(name(task.operation))},
-                 {"memory", std::string(memory_name(task.memory))},
-                 {"provider", options_.settings.provider},
-                 {"nodes", std::int64_t{session_->processes().size()}},
-                 {"rails", std::int64_t{session_->rail_count()}},
-                 {"bytes", static_cast<std::int64_t>(task.bytes)},
-                 {"window", std::int64_t{task.window}},
-                 {"messages", std::int64_t{task.messages}},
-                 {"chunk", static_cast<std::int64_t>(task.chunk)},
-                 {"bidirectional", task.bidirectional},
-                 {"mode", std::string(name(task.mode))}};
+                 {"memory", std::string(memory_name(task.memory))}};
     const bool followed = task.memory != MemoryKind::device || device_.info().cpu_addressable;
     if (!followed || task.path != MemoryPath::direct) {
-      list.insert(list.begin() + 2, {"memory_path", std::string(name(task.path))});
+      list.set("memory_path", std::string(name(task.path)));
     }
-    if (task.places > 0) list.emplace_back("places", std::int64_t{task.places});
+    list.set("provider", options_.settings.provider);
+    list.set("nodes", std::int64_t{session_->processes().size()});
+    list.set("rails", std::int64_t{session_->rail_count()});
+    list.set("bytes", static_cast<std::int64_t>(task.bytes));
+    list.set("window", std::int64_t{task.window});
+    list.set("messages", std::int64_t{task.messages});
+    list.set("chunk", static_cast<std::int64_t>(task.chunk));
+    list.set("bidirectional", task.bidirectional);
+    list.set("mode", std::string(name(task.mode)));
+    if (task.places > 0) list.set("places", std::int64_t{task.places});
     if (task.issue != RailIssue::direct || options_.issues.size() > 1) {
-      list.emplace_back("issue", std::string(name(task.issue)));
-      list.emplace_back("producers", std::int64_t{task.producers});
+      list.set("issue", std::string(name(task.issue)));
+      list.set("producers", std::int64_t{task.producers});
       if (options_.fifo_memory != FabricOptions().fifo_memory) {
-        list.emplace_back("fifo", std::string(name(task.fifo)));
+        list.set("fifo", std::string(name(task.fifo)));
       }
     }
     return list;

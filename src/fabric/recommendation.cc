@@ -26,26 +26,19 @@ int posts(RailMode mode) {
   return mode == RailMode::single ? 0 : mode == RailMode::round_robin ? 1 : 2;
 }
 
-// Takes the mode out of the axes.
-RailMode take_mode(Axes& axes) {
-  const auto found =
-      std::find_if(axes.begin(), axes.end(), [](const auto& axis) { return axis.first == "mode"; });
-  const RailMode mode = parse_rail_mode(std::get<std::string>(found->second));
-  axes.erase(found);
-  return mode;
-}
-
 std::vector<Group> groups_of(const std::vector<Finished>& finished) {
   std::vector<Group> groups;
   for (const Finished& each : finished) {
     if (each.id.benchmark != "fabric" || each.median_seconds <= 0) continue;
+    const auto mode = each.id.axes.text("mode");
+    if (!mode) continue;
     Group group{each.id, {}};
-    const RailMode mode = take_mode(group.id.axes);
+    group.id.axes = each.id.axes.without({"mode"});
     auto found = std::find_if(groups.begin(), groups.end(), [&](const Group& other) {
       return other.id.axes == group.id.axes && other.id.device == group.id.device;
     });
     if (found == groups.end()) found = groups.insert(groups.end(), group);
-    found->modes.push_back({mode, each.median_seconds});
+    found->modes.push_back({parse_rail_mode(*mode), each.median_seconds});
   }
   return groups;
 }
@@ -63,7 +56,7 @@ Measurement recommended(const Group& group) {
   Measurement result;
   result.id = group.id;
   result.id.benchmark = "fabric_recommendation";
-  result.id.axes.emplace_back("mode", std::string(name(chosen.mode)));
+  result.id.axes.set("mode", std::string(name(chosen.mode)));
   result.rates.emplace_back("times_as_fast", against / chosen.seconds);
   return result;
 }

@@ -17,7 +17,7 @@ Finished timed(const std::string& mode, std::int64_t window, double seconds) {
 }
 
 std::string mode_of(const Measurement& measurement) {
-  return std::get<std::string>(measurement.id.axes.back().second);
+  return measurement.id.axes.text("mode").value();
 }
 
 TEST(Recommendation, SplitForOneBufferAndRoundRobinForMany) {

@@ -13,21 +13,8 @@ struct Scenario {
   std::vector<const Finished*> cases;
 };
 
-const AxisValue* axis(const CaseId& id, const std::string& name) {
-  for (const auto& [key, value] : id.axes) {
-    if (key == name) return &value;
-  }
-  return nullptr;
-}
-
-std::string word(const Finished& one, const std::string& name) {
-  const AxisValue* value = axis(one.id, name);
-  const auto* text = value != nullptr ? std::get_if<std::string>(value) : nullptr;
-  return text != nullptr ? *text : "";
-}
-
 std::string kind_of(const Finished& one) {
-  const std::string policy = word(one, "policy");
+  const std::string policy = one.id.axes.text("policy").value_or("");
   return policy.substr(0, policy.find(':'));
 }
 
@@ -35,7 +22,7 @@ std::vector<Scenario> scenarios_of(const std::vector<Finished>& finished) {
   std::vector<Scenario> all;
   for (const Finished& one : finished) {
     if (one.id.benchmark != "overlap" || one.median_seconds <= 0) continue;
-    const std::string name = word(one, "scenario");
+    const std::string name = one.id.axes.text("scenario").value_or("");
     const auto same = std::find_if(all.begin(), all.end(),
                                    [&name](const Scenario& each) { return each.name == name; });
     if (same != all.end()) {
@@ -60,9 +47,7 @@ Measurement best_of(const Scenario& scenario) {
   Measurement measurement;
   measurement.id = {"overlap_best", best.id.device, best.id.engine, {}};
   for (const char* name : {"scenario", "origin", "collective", "policy", "ranks"}) {
-    if (const AxisValue* value = axis(best.id, name)) {
-      measurement.id.axes.emplace_back(name, *value);
-    }
+    if (const AxisValue* value = best.id.axes.find(name)) measurement.id.axes.set(name, *value);
   }
   measurement.rates = {{"best_seconds", best.median_seconds}};
   if (next > 0) measurement.rates.emplace_back("ahead", next / best.median_seconds);

@@ -23,10 +23,10 @@ TEST(OverlapBest, IsTheFastestOfEachScenario) {
   ASSERT_EQ(best.size(), 2u);
   EXPECT_EQ(best[0].id.benchmark, "overlap_best");
   EXPECT_EQ(best[0].id.engine, "by dma");
-  EXPECT_EQ(std::get<std::string>(best[0].id.axes[1].second), "dma");
+  EXPECT_EQ(best[0].id.axes.text("policy"), "dma");
   EXPECT_EQ(best[0].rates[0].second, 2);
   EXPECT_EQ(best[0].rates[1].second, 2.5 / 2);
-  EXPECT_EQ(std::get<std::string>(best[1].id.axes[1].second), "base");
+  EXPECT_EQ(best[1].id.axes.text("policy"), "base");
   EXPECT_EQ(best[1].rates[1].second, 4);
 }
 

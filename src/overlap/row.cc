@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <sstream>
 
 #include "core/error.h"
@@ -13,12 +14,9 @@ namespace duet {
 namespace {
 
 template <class Value>
-Value axis(const CaseId& id, const std::string& wanted) {
-  for (const auto& [name, value] : id.axes) {
-    const auto* found = std::get_if<Value>(&value);
-    if (name == wanted && found != nullptr) return *found;
-  }
-  throw Error(fmt::format("{}: expected a case with the axis {}", id.benchmark, wanted));
+Value require(const std::optional<Value>& value, const CaseId& id, const std::string& axis) {
+  if (value) return *value;
+  throw Error(fmt::format("{}: expected a case with the axis {}", id.benchmark, axis));
 }
 
 // As name() gives it; of the side that computes its bytes may follow.
@@ -33,10 +31,12 @@ OverlapSide recorded_side(const std::string& text, std::uint64_t bytes) {
 
 }  // namespace
 
-std::string OverlapRow::word(const std::string& name) const { return axis<std::string>(id, name); }
+std::string OverlapRow::word(const std::string& axis) const {
+  return require(id.axes.text(axis), id, axis);
+}
 
-std::int64_t OverlapRow::number(const std::string& name) const {
-  return axis<std::int64_t>(id, name);
+std::int64_t OverlapRow::number(const std::string& axis) const {
+  return require(id.axes.number(axis), id, axis);
 }
 
 double OverlapRow::metric(const std::string& name) const {

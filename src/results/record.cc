@@ -4,10 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <type_traits>
 
 #include "results/rates.h"
 #include "results/telemetry_summary.h"
@@ -112,6 +110,14 @@ T get(const Record& record, const char* key) {
   }
 }
 
+// nullptr if the record has none.
+const Record* axis_of(const Record& record, const char* name) {
+  const auto axes = record.find("case");
+  if (axes == record.end() || !axes->is_object()) return nullptr;
+  const auto found = axes->find(name);
+  return found == axes->end() ? nullptr : &*found;
+}
+
 }  // namespace
 
 const char* name(Outcome outcome) {
@@ -189,7 +195,7 @@ CaseId case_of(const Record& record) {
   if (!axes.is_object()) throw Error("\"case\" is not an object");
   for (const auto& [axis, value] : axes.items()) {
     try {
-      id.axes.emplace_back(axis, axis_from_json(value));
+      id.axes.set(axis, axis_from_json(value));
     } catch (const nlohmann::json::exception&) {
       throw Error("axis \"" + axis + "\" is neither a number, a word nor a list of words");
     } catch (const Error& error) {
@@ -240,18 +246,23 @@ std::string reason_of(const Record& record) {
   return "";
 }
 
-// Lists of words are labels: shown, and no part of what a case is.
-constexpr std::size_t kLabels = 4;
-static_assert(
-    std::is_same_v<std::variant_alternative_t<kLabels, AxisValue>, std::vector<std::string>>);
-
 std::string case_key(const CaseId& id) {
-  Axes axes;
-  const auto coordinate = [](const auto& axis) { return axis.second.index() != kLabels; };
-  std::copy_if(id.axes.begin(), id.axes.end(), std::back_inserter(axes), coordinate);
-  std::sort(axes.begin(), axes.end(),
-            [](const auto& a, const auto& b) { return a.first < b.first; });
-  return Record{id.benchmark, id.device, id.engine, axes_to_json(axes)}.dump();
+  return Record{id.benchmark, id.device, id.engine, id.axes.key()}.dump();
+}
+
+std::string axis_word(const Record& record, const char* name) {
+  const Record* value = axis_of(record, name);
+  return value != nullptr && value->is_string() ? value->get<std::string>() : "";
+}
+
+double axis_number(const Record& record, const char* name) {
+  const Record* value = axis_of(record, name);
+  return value != nullptr && value->is_number() ? value->get<double>() : 0;
+}
+
+bool axis_true(const Record& record, const char* name) {
+  const Record* value = axis_of(record, name);
+  return value != nullptr && value->is_boolean() && value->get<bool>();
 }
 
 std::string axis_text(const AxisValue& value) {

@@ -42,6 +42,12 @@ std::string reason_of(const Record& record);  // of a skipped or failed case, el
 // What resuming compares: benchmark, device, engine and axes, the axes in any order.
 std::string case_key(const CaseId& id);
 
+// One axis of a record's case, of any record of a journal: "", 0 or false where it has none of that
+// type.
+std::string axis_word(const Record& record, const char* name);
+double axis_number(const Record& record, const char* name);
+bool axis_true(const Record& record, const char* name);
+
 // An axis's value as tables and CSV show it: "8192", "true", "seed,llama".
 std::string axis_text(const AxisValue& value);
 

@@ -74,11 +74,8 @@ CaseId Renaming::operator()(CaseId id) const {
   // A machine of one device may have that device's name.
   const bool machine = machines_.count(id.device) > 0;
   id.device = renamed(machine ? machines_ : devices_, id.device);
-  for (auto& [axis, value] : id.axes) {
-    auto* word = std::get_if<std::string>(&value);
-    if (word != nullptr && (axis == "source" || axis == "destination")) {
-      *word = renamed(devices_, *word);
-    }
+  for (const char* end : {"source", "destination"}) {
+    if (const auto device = id.axes.text(end)) id.axes.set(end, renamed(devices_, *device));
   }
   return id;
 }

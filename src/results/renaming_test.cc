@@ -26,7 +26,7 @@ TEST(Renaming, OtherDevicesNeedTheFlag) {
 
 TEST(Renaming, ADeviceThatBaseLacksIsNoneOfIts) {
   CaseId far = copy_case(4096, "sim:h200-4");
-  std::get<std::string>(far.axes[3].second) = "sim:h200-4:3";
+  far.axes.set("destination", std::string("sim:h200-4:3"));
   const JournalContents real = journal("real", {measured(kCase, 1, 1, 1)});
   const JournalContents model =
       journal("model", {measured(copy_case(4096, "sim:h200-4"), 1, 1, 1), measured(far, 1, 1, 1)},
@@ -34,7 +34,7 @@ TEST(Renaming, ADeviceThatBaseLacksIsNoneOfIts) {
   const auto cases = compare(real, model, true);
   ASSERT_EQ(cases.size(), 2u);
   EXPECT_EQ(cases[1].change, Change::added);
-  EXPECT_EQ(std::get<std::string>(cases[1].id.axes[3].second), "sim:h200-4:3 of NEW");
+  EXPECT_EQ(cases[1].id.axes.text("destination"), "sim:h200-4:3 of NEW");
 }
 
 TEST(Renaming, JournalsSayWhereTheyAreFrom) {

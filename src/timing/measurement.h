@@ -2,22 +2,17 @@
 // both; results/ writes them, and computes every rate from cost and samples.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "core/error.h"
+#include "timing/axes.h"
 #include "timing/sampler.h"
 
 namespace duet {
-
-using AxisValue = std::variant<std::int64_t, double, bool, std::string, std::vector<std::string>>;
-// Lists of words are labels (the sets that a shape is in): shown, but no part of what a case is.
-using Axes = std::vector<std::pair<std::string, AxisValue>>;  // in the order they are shown
 
 struct CaseId {
   std::string benchmark;  // "gemm", "copy"

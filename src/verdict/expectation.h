@@ -55,9 +55,4 @@ const Record& devices_of(const Record& machine);
 // its maker promises. The site must have a spec.
 double cache_bytes(const Site& site);
 
-// An axis of the record's case; "", 0 or false where it has none of that type.
-std::string axis_word(const Record& record, const char* axis);
-double axis_number(const Record& record, const char* axis);
-bool axis_true(const Record& record, const char* axis);
-
 }  // namespace duet

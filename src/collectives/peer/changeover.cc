@@ -14,39 +14,19 @@ std::uint64_t rounded(double bytes) {
   return static_cast<std::uint64_t>(std::llround(bytes / unit) * std::llround(unit));
 }
 
-template <typename Value>
-const Value* axis(const CaseId& id, const std::string& wanted) {
-  for (const auto& [name, value] : id.axes) {
-    if (name == wanted) return std::get_if<Value>(&value);
-  }
-  return nullptr;
-}
-
-// A call without its engine: the other axes, as text in their order.
-std::string call_of(const CaseId& id) {
-  std::string text;
-  for (const auto& [name, value] : id.axes) {
-    text += name + '=';
-    if (const auto* number = std::get_if<std::int64_t>(&value)) text += std::to_string(*number);
-    if (const auto* flag = std::get_if<bool>(&value)) text += *flag ? "yes" : "no";
-    if (const auto* word = std::get_if<std::string>(&value)) text += *word;
-    text += '\n';
-  }
-  return text;
-}
-
 struct MeasuredCall {
   CollectiveKind kind;
   WayTimes times;
 };
 
+// By call: what differs between two is the engine.
 std::map<std::string, MeasuredCall> calls_of(const std::vector<Finished>& finished) {
   std::map<std::string, MeasuredCall> calls;
   for (const Finished& one : finished) {
-    const auto* kind = axis<std::string>(one.id, "collective");
-    const auto* bytes = axis<std::int64_t>(one.id, "bytes");
-    if (one.id.benchmark != "collective" || kind == nullptr || bytes == nullptr) continue;
-    MeasuredCall& call = calls[call_of(one.id)];
+    const auto kind = one.id.axes.text("collective");
+    const auto bytes = one.id.axes.number("bytes");
+    if (one.id.benchmark != "collective" || !kind || !bytes) continue;
+    MeasuredCall& call = calls[one.id.axes.key()];
     call.kind = parse_collective(*kind);
     call.times.bytes = static_cast<std::uint64_t>(*bytes);
     if (one.id.engine == "kernel") call.times.kernel_seconds = one.median_seconds;

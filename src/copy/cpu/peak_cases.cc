@@ -19,14 +19,8 @@ std::int64_t peak_bytes(const DeviceInfo& info) {
 }
 
 bool held_against_peak(const Case& copy, std::int64_t bytes) {
-  bool local = false, large = false;
-  for (const auto& [axis, value] : copy.id.axes) {
-    if (axis == "kind") {
-      local = std::get<std::string>(value) == name(CopyKind::local);
-    }
-    if (axis == "bytes") large = std::get<std::int64_t>(value) >= bytes;
-  }
-  return local && large;
+  return copy.id.axes.text("kind") == name(CopyKind::local) &&
+         copy.id.axes.number("bytes").value_or(0) >= bytes;
 }
 
 Measurement measure(Machine& machine, const CaseId& id, int threads,

@@ -70,8 +70,8 @@ TEST(CopyPeakCases, AreForLargeCopiesOnTheCpuOneAnExecutor) {
   const auto found = peaks("host", options);
   ASSERT_EQ(found.size(), 2u);
   EXPECT_EQ(found[0].engine, "nt-copy");
-  EXPECT_EQ(std::get<std::string>(found[0].axes.at(0).second), "dma");
-  EXPECT_EQ(std::get<std::string>(found[1].axes.at(0).second), "kernel");
+  EXPECT_EQ(found[0].axes.text("executor"), "dma");
+  EXPECT_EQ(found[1].axes.text("executor"), "kernel");
   EXPECT_EQ(peaks("host:2", options).size(), 2u);
   EXPECT_TRUE(peaks("sim:mi300x-8", options).empty());
   options.sizes = {1 << 20};

@@ -57,7 +57,7 @@ TEST(DeviceTable, NamesWhatARowLacks) {
   OverlapRow row = isolated("compute", "64x64x64 bf16 nn", 0, 0, 1);
   row.metrics.clear();
   EXPECT_THROW(add_rows(table, {row}), Error);
-  row.id.axes.clear();
+  row.id.axes = {};
   EXPECT_THROW(add_rows(table, {row}), Error);
   EXPECT_THROW(parse_problem("64x64x64 bf16"), UsageError);
   EXPECT_THROW(parse_problem("64x64x64 bf16 nn more"), UsageError);

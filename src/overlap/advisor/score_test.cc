@@ -49,8 +49,8 @@ TEST(Score, IsOfGemmsBesideCollectives) {
   table.besides = {beside(Kind::priority, "library", 0.3), beside(Kind::dma, "dma", 0.1)};
   const auto other = [](const std::string& compute, const std::string& communicates) {
     OverlapRow one = row("other", "priority", 1e-3);
-    one.id.axes[2].second = compute;
-    one.id.axes[3].second = communicates;
+    one.id.axes.set("compute", compute);
+    one.id.axes.set("collective", communicates);
     return one;
   };
   const auto copy =

@@ -10,7 +10,7 @@ constexpr std::uint64_t kLatencyBytes = 64 << 10;  // a collective of this size 
 constexpr double kGrown = 2;                       // times that: half of it is bandwidth
 
 CaseId side_id(const std::string& device, const std::string& engine, int ranks, Axes axes) {
-  axes.emplace_back("ranks", std::int64_t{ranks});
+  axes.set("ranks", std::int64_t{ranks});
   return {"overlap_isolated", device, engine, std::move(axes)};
 }
 

@@ -10,13 +10,6 @@
 namespace duet {
 namespace {
 
-const AxisValue* find(const CaseId& id, const std::string& axis) {
-  for (const auto& [name, value] : id.axes) {
-    if (name == axis) return &value;
-  }
-  return nullptr;
-}
-
 // In the order of their first appearance, with `path` for source and destination.
 std::vector<std::string> axis_names(const std::vector<CaseId>& cases) {
   std::vector<std::string> names = {"device", "engine"};
@@ -31,7 +24,7 @@ std::vector<std::string> axis_names(const std::vector<CaseId>& cases) {
 }
 
 bool is_number(const CaseId& id, const std::string& axis) {
-  const AxisValue* value = find(id, axis);
+  const AxisValue* value = id.axes.find(axis);
   return value != nullptr &&
          (std::holds_alternative<std::int64_t>(*value) || std::holds_alternative<double>(*value));
 }
@@ -55,7 +48,7 @@ std::string axis_cell(const CaseId& id, const std::string& axis) {
     const std::string to = axis_cell(id, "destination");
     return from == to ? from : from + " > " + to;
   }
-  const AxisValue* value = find(id, axis);
+  const AxisValue* value = id.axes.find(axis);
   if (value == nullptr) return "";
   if (const auto* yes = std::get_if<bool>(value)) return *yes ? "yes" : "no";
   const auto* number = std::get_if<std::int64_t>(value);
@@ -74,9 +67,8 @@ std::string case_text(const CaseId& id) {
   std::string text;
   bool after_dimension = false;
   for (const auto& [name, value] : id.axes) {
-    const bool label = std::holds_alternative<std::vector<std::string>>(value);
     const bool path = name == "source" || name == "destination";
-    if (label || (name == "destination" && find(id, "source") != nullptr)) continue;
+    if (is_label(value) || (name == "destination" && id.axes.find("source") != nullptr)) continue;
     std::string cell = axis_cell(id, path ? "path" : name);
     if (!path && says_nothing(cell)) continue;  // device 0 is a place
     const bool dimension = name.size() == 1 && std::holds_alternative<std::int64_t>(value);

@@ -11,13 +11,6 @@
 namespace duet {
 namespace {
 
-std::string axis(const CaseId& id, const std::string& name, const char* otherwise) {
-  for (const auto& [key, value] : id.axes) {
-    if (key == name) return axis_text(value);
-  }
-  return otherwise;
-}
-
 // "from 64 KiB to 1 MiB", of the sizes of a collective_crossover.
 std::string range_text(const Record& rates) {
   const auto bytes = [&](const char* name) { return rates.value(name, 0.0); };
@@ -41,15 +34,15 @@ std::string crossover_lines(const std::vector<Record>& results) {
     const CaseId id = case_of(record);
     std::string call;
     for (const char* part : {"collective", "type", "op", "layout"}) {
-      const std::string word = axis(id, part, "");
+      const std::string word = id.axes.text(part).value_or("");
       call += (call.empty() || word.empty() ? "" : " ") + word;
     }
-    if (axis(id, "in_place", "false") == "true") call += " in place";
+    if (id.axes.flag("in_place").value_or(false)) call += " in place";
     const Record& rates = record["rates"];
-    text +=
-        fmt::format("  {}: {} is the fastest {}, {:.2f} times {} at {}\n", call, id.engine,
-                    range_text(rates), rates.value("times_as_fast", 0.0), axis(id, "against", ""),
-                    rate_text("last_bytes", rates.value("last_bytes", 0.0)));
+    text += fmt::format("  {}: {} is the fastest {}, {:.2f} times {} at {}\n", call, id.engine,
+                        range_text(rates), rates.value("times_as_fast", 0.0),
+                        id.axes.text("against").value_or(""),
+                        rate_text("last_bytes", rates.value("last_bytes", 0.0)));
   }
   return text.empty() ? "" : "\n" + text;
 }

@@ -66,11 +66,8 @@ void add_axes(std::vector<std::string>& axes, const CaseId& id) {
 std::vector<std::string> csv_case(const std::vector<std::string>& axes, const CaseId& id) {
   std::vector<std::string> cells = {id.benchmark, id.device, id.engine};
   for (const std::string& axis : axes) {
-    std::string text;
-    for (const auto& [name, axis_value] : id.axes) {
-      if (name == axis) text = axis_text(axis_value);
-    }
-    cells.push_back(text);
+    const AxisValue* found = id.axes.find(axis);
+    cells.push_back(found == nullptr ? "" : axis_text(*found));
   }
   return cells;
 }

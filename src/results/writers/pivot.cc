@@ -2,7 +2,6 @@
 #include "results/writers/pivot.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -53,22 +52,16 @@ std::string text_of(const Result& result) {
   return result.value ? rate_text(result.rate, *result.value) : "-";
 }
 
-std::string axis(const CaseId& id, const std::string& name) {
-  for (const auto& [key, value] : id.axes) {
-    if (key == name) return axis_text(value);
-  }
-  return "";
-}
+std::int64_t bytes_of(const CaseId& id) { return id.axes.number("bytes").value_or(0); }
 
 bool is_pair(const CaseId& id) {
-  return axis(id, "kind") == "peer" && axis(id, "pattern") == "pair";
+  return id.axes.text("kind") == "peer" && id.axes.text("pattern") == "pair";
 }
 
 // What a matrix's pairs have in common, as its title; the size apart.
 std::string group_of(const CaseId& id) {
   std::string text;
-  for (const auto& [key, value] : id.axes) {
-    if (key == "source" || key == "destination" || key == "bytes" || key == "pattern") continue;
+  for (const auto& [key, value] : id.axes.without({"source", "destination", "bytes", "pattern"})) {
     std::string word = axis_text(value);
     if (word.empty() || word == "0" || word == "false") continue;
     if (word == "true") word = key;
@@ -114,7 +107,7 @@ std::string pair_matrices(const std::vector<Record>& records) {
     if (!is_pair(result.id)) continue;
     const auto group = static_cast<std::size_t>(index_of(groups, group_of(result.id)));
     by_size.resize(groups.size());
-    const std::int64_t bytes = std::atoll(axis(result.id, "bytes").c_str());
+    const std::int64_t bytes = bytes_of(result.id);
     by_size[group][bytes].push_back(result);
   }
   std::string text;
@@ -132,7 +125,9 @@ std::string pair_matrices(const std::vector<Record>& records) {
 std::set<std::string> matrix_only(const std::vector<CaseId>& cases) {
   const auto group = [](const CaseId& id) { return id.engine + group_of(id); };
   const auto path = [&](const CaseId& id) { return group(id) + " " + axis_cell(id, "path"); };
-  const auto size = [&](const CaseId& id) { return group(id) + " " + axis(id, "bytes"); };
+  const auto size = [&](const CaseId& id) {
+    return group(id) + " " + std::to_string(bytes_of(id));
+  };
   std::map<std::string, int> sizes_of, pairs_at;
   for (const CaseId& id : cases) {
     if (!is_pair(id)) continue;

@@ -66,20 +66,12 @@ std::vector<std::size_t> spread(std::size_t count, std::size_t most) {
 }
 
 bool is_word(const AxisValue& value) { return std::holds_alternative<std::string>(value); }
-bool is_label(const AxisValue& value) {
-  return std::holds_alternative<std::vector<std::string>>(value);
-}
 
 // The ids of lines: without the axes that stand beside each other, without labels, and without
 // words that another word before them implies (a scenario its model and its shapes).
 std::vector<CaseId> line_ids(std::vector<CaseId> ids, const Words& beside) {
   const auto drop = [&](const std::string& axis) {
-    for (CaseId& id : ids) {
-      auto& axes = id.axes;
-      axes.erase(std::remove_if(axes.begin(), axes.end(),
-                                [&](const auto& each) { return each.first == axis; }),
-                 axes.end());
-    }
+    for (CaseId& id : ids) id.axes = id.axes.without({axis});
   };
   const bool policies = std::find(beside.begin(), beside.end(), "policy") != beside.end();
   for (const std::string& axis : beside) drop(axis);
@@ -308,11 +300,7 @@ std::string pair_lines(const std::vector<Figure>& pairs) {
   std::map<std::string, std::vector<const Figure*>> groups;
   for (const Figure& each : pairs) {
     CaseId id = each.id;
-    auto& axes = id.axes;
-    const auto is_end = [](const auto& axis) {
-      return axis.first == "source" || axis.first == "destination";
-    };
-    axes.erase(std::remove_if(axes.begin(), axes.end(), is_end), axes.end());
+    id.axes = id.axes.without({"source", "destination"});
     groups[case_text(id)].push_back(&each);
   }
   std::string text;

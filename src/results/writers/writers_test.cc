@@ -150,7 +150,7 @@ TEST(ShortTable, IsNarrowHoweverManyEnginesAndSizes) {
   for (const char* kind : {"peer", "local", "host_to_device", "device_to_host"}) {
     for (std::int64_t bytes = 4096; bytes <= 1 << 30; bytes *= 2) {
       CaseId id = copy_case(bytes, 0, 1);
-      id.axes[0].second = std::string(kind);
+      id.axes.set("kind", std::string(kind));
       records.push_back(make_record(copied(id, 0.5)));
     }
   }
