@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "device/buffer.h"
+#include "device/collective_kernel.h"
 #include "device/cpu_view.h"
 #include "device/dmabuf.h"
 #include "device/event.h"
-#include "device/exchange.h"
 #include "device/shared_memory.h"
 #include "device/stream.h"
 
@@ -98,10 +98,10 @@ class Device {
   // GPU's own over the bus: a load is then a trip over it. Throws Unavailable with the reason.
   std::unique_ptr<CpuView> view(const Span& span);
 
-  // Binds an exchange to its spans, for streams of this device; blocking: it may allocate, upload
-  // and load. Throws BadArgument for what does not fit (device/exchange.h), Unavailable where a
-  // span is out of the compute units' reach.
-  virtual std::unique_ptr<PreparedExchange> prepare(const Exchange& exchange) = 0;
+  // Binds a kernel to its spans, for streams of this device; blocking: it may allocate, upload
+  // and load. Throws BadArgument for what does not fit (device/collective_kernel.h), Unavailable
+  // where a span is out of the compute units' reach.
+  virtual std::unique_ptr<PreparedKernel> prepare(const CollectiveKernel& kernel) = 0;
 
   // Blocking access of the CPU to a span, for setting up and verifying; ordered after nothing:
   // synchronise the streams first. Throws BadArgument where the span has no contents.

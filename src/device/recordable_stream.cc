@@ -31,9 +31,9 @@ void RecordableStream::wait(const Semaphore& semaphore, std::uint64_t value) {
   capture_->call(*this, [semaphore, value](Stream& stream) { stream.wait(semaphore, value); });
 }
 
-void RecordableStream::exchange(PreparedExchange& prepared) {
-  if (capture_ == nullptr) return enqueue_exchange(prepared);
-  capture_->call(*this, [&prepared](Stream& stream) { stream.exchange(prepared); });
+void RecordableStream::launch(PreparedKernel& prepared) {
+  if (capture_ == nullptr) return enqueue_launch(prepared);
+  capture_->call(*this, [&prepared](Stream& stream) { stream.launch(prepared); });
 }
 
 void RecordableStream::run(const Task& task) {

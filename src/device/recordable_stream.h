@@ -30,7 +30,7 @@ class RecordableStream : public Stream {
   void wait(Event& event) final;
   void signal(const Semaphore& semaphore, std::uint64_t value) final;
   void wait(const Semaphore& semaphore, std::uint64_t value) final;
-  void exchange(PreparedExchange& prepared) final;
+  void launch(PreparedKernel& prepared) final;
   void run(const Task& task) final;
 
   void begin_capture() final;
@@ -50,7 +50,7 @@ class RecordableStream : public Stream {
   virtual void enqueue_wait(Event& event) = 0;
   virtual void enqueue_signal(const Semaphore& semaphore, std::uint64_t value) = 0;
   virtual void enqueue_wait(const Semaphore& semaphore, std::uint64_t value) = 0;
-  virtual void enqueue_exchange(PreparedExchange& prepared) = 0;
+  virtual void enqueue_launch(PreparedKernel& prepared) = 0;
   virtual void enqueue_run(const Task& task) = 0;
 
   std::shared_ptr<RecordedCalls> capture_;  // in which it takes part

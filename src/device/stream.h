@@ -95,7 +95,7 @@ struct Handshake {
 };
 
 class Device;
-class PreparedExchange;
+class PreparedKernel;
 struct CommandPushes;
 
 class Stream {
@@ -121,7 +121,7 @@ class Stream {
 
   // Runs what this stream's device has prepared, which must live until it is done. Throws
   // BadArgument for another device's.
-  virtual void exchange(PreparedExchange& prepared) = 0;
+  virtual void launch(PreparedKernel& prepared) = 0;
 
   // Throws Unavailable on devices that run only their own kernels (cuda, hip).
   virtual void run(const Task& task) = 0;

@@ -18,7 +18,7 @@ class NotingDevice : public Device {
   const DeviceInfo& info() const override { return real_.info(); }
   std::unique_ptr<Stream> make_stream(const StreamOptions&) override { return nullptr; }
   std::unique_ptr<Event> make_event(EventUse) override { return nullptr; }
-  std::unique_ptr<PreparedExchange> prepare(const Exchange&) override { return nullptr; }
+  std::unique_ptr<PreparedKernel> prepare(const CollectiveKernel&) override { return nullptr; }
   void read(const Span&, void*) override {}
   void write(const Span&, const void*) override {}
   void signal(const Semaphore&, std::uint64_t) override {}

@@ -1,5 +1,5 @@
 // Graphs: what a stream and its forks were given, launched again and again.
-#include "device/exchange.h"
+#include "device/collective_kernel.h"
 #include "device/graph.h"
 #include "devices.h"
 
@@ -81,7 +81,7 @@ TEST_P(Graphs, ForkJoinAndMeet) {
   }
 }
 
-TEST_P(Graphs, HoldExchangesThatMeet) {
+TEST_P(Graphs, HoldPeerKernels) {
   if (!two_devices()) GTEST_SKIP() << "needs two devices";
   constexpr std::size_t kCalls = 2;
   Device* const ends[2] = {&device(), &peer()};
@@ -91,26 +91,26 @@ TEST_P(Graphs, HoldExchangesThatMeet) {
     sources.push_back(end->allocate(kBytes));
     targets.push_back(filled(*end, kBytes, constant(0)));
   }
-  std::vector<std::unique_ptr<PreparedExchange>> exchanges;
+  std::vector<std::unique_ptr<PreparedKernel>> kernels;
   std::vector<std::unique_ptr<Stream>> streams;
   std::vector<std::unique_ptr<Graph>> graphs;
   for (std::size_t i = 0; i < 2; ++i) {
-    Exchange exchange;
-    exchange.items.push_back({{sources[i].span()}, {targets[1 - i].span()}});
-    exchange.blocks = 1;
-    exchange.arrivals = {words[1 - i].span()};
-    exchange.awaits = {words[i].span()};
-    exchanges.push_back(ends[i]->prepare(exchange));
+    PeerKernel kernel;
+    kernel.items.push_back({{sources[i].span()}, {targets[1 - i].span()}});
+    kernel.blocks = 1;
+    kernel.arrivals = {words[1 - i].span()};
+    kernel.awaits = {words[i].span()};
+    kernels.push_back(ends[i]->prepare(kernel));
     streams.push_back(ends[i]->make_stream());
     graphs.push_back(captured(*streams[i], [&] {
-      for (std::size_t call = 0; call < kCalls; ++call) streams[i]->exchange(*exchanges[i]);
+      for (std::size_t call = 0; call < kCalls; ++call) streams[i]->launch(*kernels[i]);
     }));
     if (graphs.back() == nullptr) return;
   }
   for (std::uint64_t round = 0; round < 5; ++round) {
     for (std::size_t i = 0; i < 2; ++i) streams[i]->fill(sources[i].span(), pattern(round + i));
     for (std::size_t i = 0; i < 2; ++i) graphs[i]->launch(*streams[i]);
-    for (std::size_t i = 0; i < 2; ++i) streams[i]->exchange(*exchanges[i]);  // beside the graph's
+    for (std::size_t i = 0; i < 2; ++i) streams[i]->launch(*kernels[i]);  // beside the graph's
     for (auto& stream : streams) stream->synchronize(kDeadline);
     for (std::size_t i = 0; i < 2; ++i) {
       const auto difference = ends[i]->check(targets[i].span(), pattern(round + 1 - i));

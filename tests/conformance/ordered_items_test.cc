@@ -1,14 +1,14 @@
-// Exchanges whose items take turns with other streams and with blocks of other devices.
-#include "exchanges.h"
+// Kernels whose items take turns with other streams and with blocks of other devices.
+#include "kernels.h"
 
 namespace duet::conformance {
 namespace {
 
-class RankScheduler : public Exchanges {};
+class OrderedItems : public Kernels {};
 
 // A stream of the peer pushes pieces into two slots in turn; items reduce each with the device's
 // own and give the slot back. Over and over, with words that are as they were after each round.
-TEST_P(RankScheduler, TakeTurnsWithAnotherStream) {
+TEST_P(OrderedItems, SynchroniseWithAnotherStream) {
   constexpr std::size_t kPieces = 15, kPiece = 8192 * 4, kRounds = 30;
   const Buffer words = filled(device(), 2 * sizeof(std::uint64_t), constant(0));
   const Buffer back = filled(peer(), 2 * sizeof(std::uint64_t), constant(0));
@@ -17,24 +17,23 @@ TEST_P(RankScheduler, TakeTurnsWithAnotherStream) {
   const Buffer result = device().allocate(kRounds * kPieces * kPiece);
   auto stream = device().make_stream(), pushes = peer().make_stream();
   for (std::size_t slot = 0; slot < 2; ++slot) peer().signal(semaphore_at(back, slot), 1);
-  std::vector<std::unique_ptr<PreparedExchange>> prepared;
+  std::vector<std::unique_ptr<PreparedKernel>> prepared;
   for (std::size_t round = 0; round < kRounds; ++round) {
-    Exchange exchange;
-    exchange.dtype = DType::int32;
-    exchange.blocks = 16;  // each has a slice, and goes on to the next item when it is done
+    LocalKernel kernel;
+    kernel.dtype = DType::int32;
+    kernel.blocks = 16;  // each has a slice, and goes on to the next item when it is done
     for (std::size_t i = 0; i < kPieces; ++i) {
       const Span to = result.slice((round * kPieces + i) * kPiece, kPiece);
-      exchange.items.push_back(
-          {{own.slice(i * kPiece, kPiece), slots.slice(i % 2 * kPiece, kPiece)},
-           {to},
+      kernel.items.push_back(
+          {{{own.slice(i * kPiece, kPiece), slots.slice(i % 2 * kPiece, kPiece)}, {to}},
            {semaphore_at(words, i % 2)},
            {semaphore_at(back, i % 2)}});
     }
-    prepared.push_back(device().prepare(exchange));
+    prepared.push_back(device().prepare(kernel));
   }
   for (std::size_t round = 0; round < kRounds; ++round) {
     stream->fill(own.span(), digits(DType::int32, 2, 2 * round));
-    stream->exchange(*prepared[round]);
+    stream->launch(*prepared[round]);
     pushes->fill(theirs.span(), digits(DType::int32, 2, 2 * round + 1));
     for (std::size_t i = 0; i < kPieces; ++i) {
       pushes->handshake({{}, {semaphore_at(back, i % 2)}});
@@ -54,7 +53,7 @@ TEST_P(RankScheduler, TakeTurnsWithAnotherStream) {
 }
 
 // Pieces go to the peer and, block by block, on from there; over and over, with the same words.
-TEST_P(RankScheduler, PassPiecesOnBlockByBlock) {
+TEST_P(OrderedItems, PassPiecesOnBlockByBlock) {
   constexpr int kBlocks = 8, kPieces = 5, kRounds = 20;
   constexpr std::size_t kWords = kBlocks * sizeof(std::uint64_t), kPiece = 100003;
   const Buffer words = filled(device(), kWords, constant(0));
@@ -63,33 +62,33 @@ TEST_P(RankScheduler, PassPiecesOnBlockByBlock) {
   const Buffer from = device().allocate(kPieces * kPiece), at = peer().allocate(kPieces * kPiece),
                to = device().allocate(kPieces * kPiece);
   const Semaphore ready{words.span()}, taken{there.slice(kPieces * kWords, kWords)};
-  Exchange first, second, third;
-  second.items.push_back({{}, {}, {}, {ready}});
-  third.items = {{{}, {}, {}, {taken}}, {}};
+  LocalKernel first, second, third;
+  second.items.push_back({{}, {}, {ready}});
+  third.items = {{{}, {}, {taken}}, {}};
   for (std::size_t i = 0; i < kPieces; ++i) {
     const Semaphore come{there.slice(i * kWords, kWords)}, gone{back.slice(i * kWords, kWords)};
     const auto piece = [i](const Buffer& buffer) { return buffer.slice(i * kPiece, kPiece); };
-    first.items.push_back({{piece(from)}, {piece(at)}, {}, {come}});
-    if (i == 0) first.items.front().after = {ready};
-    second.items.push_back({{piece(at)}, {piece(to)}, {come}, {gone}});
-    if (i == 0) second.items.back().after.push_back(taken);
-    third.items.back().after.push_back(gone);
+    first.items.push_back({{{piece(from)}, {piece(at)}}, {}, {come}});
+    if (i == 0) first.items.front().waits = {ready};
+    second.items.push_back({{{piece(at)}, {piece(to)}}, {come}, {gone}});
+    if (i == 0) second.items.back().waits.push_back(taken);
+    third.items.back().waits.push_back(gone);
   }
-  std::vector<std::unique_ptr<PreparedExchange>> prepared;
-  for (Exchange* exchange : {&first, &second, &third}) {
-    exchange->blocks = kBlocks;
-    exchange->semaphores_by_block = true;
-    Device& on = exchange == &second ? peer() : device();
-    prepared.push_back(on.prepare(*exchange));
+  std::vector<std::unique_ptr<PreparedKernel>> prepared;
+  for (LocalKernel* kernel : {&first, &second, &third}) {
+    kernel->blocks = kBlocks;
+    kernel->semaphores_by_block = true;
+    Device& on = kernel == &second ? peer() : device();
+    prepared.push_back(on.prepare(*kernel));
   }
   const Buffer kept = device().allocate(kRounds * to.bytes());
   auto sends = device().make_stream(), passes = peer().make_stream(),
        receives = device().make_stream();
   for (std::size_t round = 0; round < kRounds; ++round) {
     sends->fill(from.span(), pattern(round));
-    sends->exchange(*prepared[0]);
-    passes->exchange(*prepared[1]);
-    receives->exchange(*prepared[2]);
+    sends->launch(*prepared[0]);
+    passes->launch(*prepared[1]);
+    receives->launch(*prepared[2]);
     receives->copy({kept.slice(round * to.bytes(), to.bytes()), to.span(), Executor::dma, {}});
   }
   for (const auto& stream : {&sends, &passes, &receives}) (*stream)->synchronize(kDeadline);
@@ -98,7 +97,7 @@ TEST_P(RankScheduler, PassPiecesOnBlockByBlock) {
   }
 }
 
-DUET_CONFORMANCE(RankScheduler);
+DUET_CONFORMANCE(OrderedItems);
 
 }  // namespace
 }  // namespace duet::conformance

@@ -1,11 +1,11 @@
-// Exchanges of devices that meet.
-#include "exchanges.h"
+// Kernels of devices that meet.
+#include "kernels.h"
 
 namespace duet::conformance {
 namespace {
 
 // All devices of a machine, each with words that the others write.
-class PeerKernels : public Exchanges {
+class PeerKernels : public Kernels {
  protected:
   static constexpr int kBlocks = 4;
   static constexpr std::size_t kWordBytes = kBlocks * sizeof(std::uint64_t);
@@ -25,15 +25,15 @@ class PeerKernels : public Exchanges {
                                                       kWordBytes);
   }
 
-  Exchange peer_kernel(int rank) const {
-    Exchange exchange;
-    exchange.blocks = kBlocks;
+  PeerKernel peer_kernel(int rank) const {
+    PeerKernel kernel;
+    kernel.blocks = kBlocks;
     for (int i = 0; i < size(); ++i) {
       if (i == rank) continue;
-      exchange.arrivals.push_back(words(i, rank));
-      exchange.awaits.push_back(words(rank, i));
+      kernel.arrivals.push_back(words(i, rank));
+      kernel.awaits.push_back(words(rank, i));
     }
-    return exchange;
+    return kernel;
   }
 
   std::vector<Buffer> words_;
@@ -47,7 +47,7 @@ TEST_P(PeerKernels, KeepRoundsApart) {
   constexpr int kRounds = 200;
   std::vector<Buffer> from, to, results;
   std::vector<std::unique_ptr<Stream>> streams;
-  std::vector<std::unique_ptr<PreparedExchange>> prepared;
+  std::vector<std::unique_ptr<PreparedKernel>> prepared;
   for (int i = 0; i < size(); ++i) {
     from.push_back(device(i).allocate(kCount * 4));
     to.push_back(device(i).allocate(kCount * 4));
@@ -55,13 +55,13 @@ TEST_P(PeerKernels, KeepRoundsApart) {
     streams.push_back(device(i).make_stream());
   }
   for (int i = 0; i < size(); ++i) {
-    Exchange exchange = peer_kernel(i);
-    ExchangeItem item;
+    PeerKernel kernel = peer_kernel(i);
+    KernelItem item;
     for (const Buffer& each : from) item.sources.push_back(each.span());
     item.destinations = {to[static_cast<std::size_t>(i)].span()};
-    exchange.items = {item};
-    exchange.dtype = DType::int32;
-    prepared.push_back(device(i).prepare(exchange));
+    kernel.items = {item};
+    kernel.dtype = DType::int32;
+    prepared.push_back(device(i).prepare(kernel));
   }
   const auto seed = [&](int round, int rank) {
     return static_cast<std::uint64_t>(1000 * round + rank);
@@ -70,7 +70,7 @@ TEST_P(PeerKernels, KeepRoundsApart) {
     for (std::size_t i = 0; i < streams.size(); ++i) {
       streams[i]->fill(from[i].span(),
                        digits(DType::int32, size(), seed(round, static_cast<int>(i))));
-      streams[i]->exchange(*prepared[i]);
+      streams[i]->launch(*prepared[i]);
       const Span keep = results[i].slice(kCount * 4 * static_cast<std::size_t>(round), kCount * 4);
       streams[i]->copy({keep, to[i].span(), Executor::kernel, {}});
     }
@@ -86,14 +86,14 @@ TEST_P(PeerKernels, KeepRoundsApart) {
   }
 }
 
-// What is pushed to a peer has arrived when the peer's own exchange ends.
+// What is pushed to a peer has arrived when the peer's own kernel ends.
 TEST_P(PeerKernels, EndWhenPeersHaveWritten) {
   if (!two_devices()) GTEST_SKIP() << "one device";
   make_words();
   constexpr std::size_t kBytes = 3 << 20;
   std::vector<Buffer> from, to;
   std::vector<std::unique_ptr<Stream>> streams;
-  std::vector<std::unique_ptr<PreparedExchange>> prepared;
+  std::vector<std::unique_ptr<PreparedKernel>> prepared;
   for (int i = 0; i < size(); ++i) {
     from.push_back(filled(device(i), kBytes, pattern(static_cast<std::uint64_t>(i))));
     to.push_back(filled(device(i), kBytes, constant(0)));
@@ -101,11 +101,11 @@ TEST_P(PeerKernels, EndWhenPeersHaveWritten) {
   }
   for (int i = 0; i < size(); ++i) {
     const std::size_t right = static_cast<std::size_t>((i + 1) % size());
-    Exchange exchange = peer_kernel(i);
-    exchange.items = {{{from[static_cast<std::size_t>(i)].span()}, {to[right].span()}}};
-    prepared.push_back(device(i).prepare(exchange));
+    PeerKernel kernel = peer_kernel(i);
+    kernel.items = {{{from[static_cast<std::size_t>(i)].span()}, {to[right].span()}}};
+    prepared.push_back(device(i).prepare(kernel));
   }
-  for (std::size_t i = 0; i < streams.size(); ++i) streams[i]->exchange(*prepared[i]);
+  for (std::size_t i = 0; i < streams.size(); ++i) streams[i]->launch(*prepared[i]);
   for (std::size_t i = 0; i < streams.size(); ++i) {
     streams[i]->synchronize(kDeadline);
     const std::size_t left = (i + streams.size() - 1) % streams.size();
@@ -113,7 +113,7 @@ TEST_P(PeerKernels, EndWhenPeersHaveWritten) {
   }
 }
 
-// Moves of one exchange go on beside each other: more of them than a block has warps, of sizes and
+// Copies of one kernel run beside each other: more of them than a block has warps, of sizes and
 // alignments of their own.
 TEST_P(PeerKernels, MakeManyMovesSideBySide) {
   if (!two_devices()) GTEST_SKIP() << "one device";
@@ -121,7 +121,7 @@ TEST_P(PeerKernels, MakeManyMovesSideBySide) {
   constexpr std::size_t kMoves = 31, kRoom = 200000;
   std::vector<Buffer> from, to;
   std::vector<std::unique_ptr<Stream>> streams;
-  std::vector<std::unique_ptr<PreparedExchange>> prepared;
+  std::vector<std::unique_ptr<PreparedKernel>> prepared;
   const auto bytes = [](std::size_t move) { return move * move * 199 % kRoom; };
   for (int i = 0; i < size(); ++i) {
     from.push_back(filled(device(i), kMoves * kRoom, pattern(static_cast<std::uint64_t>(i))));
@@ -129,16 +129,15 @@ TEST_P(PeerKernels, MakeManyMovesSideBySide) {
     streams.push_back(device(i).make_stream());
   }
   for (int i = 0; i < size(); ++i) {
-    Exchange exchange = peer_kernel(i);
+    PeerKernel kernel = peer_kernel(i);
     const std::size_t right = static_cast<std::size_t>((i + 1) % size());
     for (std::size_t move = 0; move < kMoves; ++move) {
-      exchange.items.push_back(
-          {{from[static_cast<std::size_t>(i)].slice(move * kRoom, bytes(move))},
-           {to[right].slice(move * kRoom + move % 3, bytes(move))}});
+      kernel.items.push_back({{from[static_cast<std::size_t>(i)].slice(move * kRoom, bytes(move))},
+                              {to[right].slice(move * kRoom + move % 3, bytes(move))}});
     }
-    prepared.push_back(device(i).prepare(exchange));
+    prepared.push_back(device(i).prepare(kernel));
   }
-  for (std::size_t i = 0; i < streams.size(); ++i) streams[i]->exchange(*prepared[i]);
+  for (std::size_t i = 0; i < streams.size(); ++i) streams[i]->launch(*prepared[i]);
   for (std::size_t i = 0; i < streams.size(); ++i) {
     streams[i]->synchronize(kDeadline);
     const std::size_t left = (i + streams.size() - 1) % streams.size();
@@ -153,7 +152,7 @@ TEST_P(PeerKernels, GoOnWhenThePeerIsGone) {
   make_words();
   const auto prepared = device().prepare(peer_kernel(0));
   auto stream = device().make_stream();
-  stream->exchange(*prepared);
+  stream->launch(*prepared);
   EXPECT_FALSE(stream->idle());
   for (int by = 1; by < size(); ++by) {
     for (int block = 0; block < kBlocks; ++block) {

@@ -32,7 +32,7 @@ class FaultyStream : public Stream {
     next().wait(semaphore, value);
   }
   void handshake(const Handshake& handshake) override { next().handshake(handshake); }
-  void exchange(PreparedExchange& prepared) override { next().exchange(prepared); }
+  void launch(PreparedKernel& prepared) override { next().launch(prepared); }
   void run(const Task& task) override { next().run(task); }
   void begin_capture() override { stream_.begin_capture(); }
   std::unique_ptr<Graph> end_capture() override { return stream_.end_capture(); }

@@ -1,4 +1,3 @@
-// Collectives as items of exchanges.
 #include "collectives/peer/items.h"
 
 #include <algorithm>
@@ -8,11 +7,11 @@
 namespace duet {
 namespace {
 
-// From this size on a second exchange costs less than the root's sending all of it to everyone: on
+// From this size on a second kernel costs less than the root's sending all of it to everyone: on
 // 4 x H200 each costs 6 us, and 1 MiB takes 3 us on the wire.
 constexpr std::uint64_t kDealtBytes = 2 << 20;
 
-// From this size on an all_reduce is two exchanges: few blocks pull and reduce, and more spread. On
+// From this size on an all_reduce is two kernels: few blocks pull and reduce, and more spread. On
 // 4 x H200 64 MiB take 324 us so and 338 us in one, 16 MiB 96 to 98 us both ways, 4 MiB 39 and 35.
 constexpr std::uint64_t kSpreadBytes = 32 << 20;
 
@@ -59,7 +58,7 @@ Items deals(const Collective& c, int rank, const PeerMemory& send, const PeerMem
 Items forwards(const Collective& c, int rank, const PeerMemory& recv) {
   if (rank == c.root) return {};
   const Part part = dealt_to(rank, c, recv.size());
-  ExchangeItem item{{recv.at(rank).slice(part.begin, part.count)}, {}};
+  KernelItem item{{recv.at(rank).slice(part.begin, part.count)}, {}};
   for (int step = 1; step < recv.size(); ++step) {
     const int to = (rank + step) % recv.size();
     if (to != c.root) item.destinations.push_back(recv.at(to).slice(part.begin, part.count));
@@ -73,7 +72,7 @@ Items reductions(const Collective& c, int rank, const PeerMemory& send, const Pe
   const PartBytes own = part_bytes(c, rank, send.size());
   if (own.bytes == 0) return {};
   const std::uint64_t target = c.kind == CollectiveKind::reduce_scatter ? 0 : own.begin;
-  ExchangeItem item;
+  KernelItem item;
   for (int step = 0; step < send.size(); ++step) {
     // From the next one on: all read from different ranks at first.
     const int peer = (rank + step) % send.size();
@@ -86,7 +85,7 @@ Items reductions(const Collective& c, int rank, const PeerMemory& send, const Pe
 Items spreads(const Collective& c, int rank, const PeerMemory& recv) {
   const PartBytes own = part_bytes(c, rank, recv.size());
   if (own.bytes == 0) return {};
-  ExchangeItem item{{recv.at(rank).slice(own.begin, own.bytes)}, {}};
+  KernelItem item{{recv.at(rank).slice(own.begin, own.bytes)}, {}};
   for (int step = 1; step < recv.size(); ++step) {
     const int to = (rank + step) % recv.size();
     item.destinations.push_back(recv.at(to).slice(own.begin, own.bytes));
@@ -97,8 +96,8 @@ Items spreads(const Collective& c, int rank, const PeerMemory& recv) {
 
 }  // namespace
 
-std::vector<Items> exchange_steps(const Collective& c, int rank, const PeerMemory& send,
-                                  const PeerMemory& recv) {
+std::vector<Items> kernel_steps(const Collective& c, int rank, const PeerMemory& send,
+                                const PeerMemory& recv) {
   const std::uint64_t bytes = size_bytes(c, recv.size());
   if (c.kind == CollectiveKind::all_reduce && bytes >= kSpreadBytes) {
     return {reductions(c, rank, send, recv, false), spreads(c, rank, recv)};

@@ -1,4 +1,3 @@
-// An exchange for each step, bound to the ranks' buffers.
 #include "collectives/peer/kernel_plan.h"
 
 #include <fmt/format.h>
@@ -6,8 +5,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "collectives/peer/packets.h"
 #include "collectives/peer/parts.h"
-#include "collectives/peer/staged.h"
 
 namespace duet {
 namespace {
@@ -16,16 +15,16 @@ namespace {
 constexpr std::uint64_t kManyBytes = 16 << 20;
 constexpr int kLeastMovingBlocks = 16;
 constexpr int kMostMovingBlocks = 64;
-constexpr int kStagedBlocks = 32;
+constexpr int kPacketBlocks = 32;
 constexpr std::uint64_t kBytesPerBlock = 16 << 10;  // of what goes from one rank to another
 
 // The same on every rank: as many as the largest part keeps busy. Of an all_reduce the second step
 // moves.
-int blocks_for(const Collective& c, int ranks, bool staged, std::size_t step) {
+int blocks_for(const Collective& c, int ranks, bool packets, std::size_t step) {
   if (reduces(c.kind) && step == 0) {
     return size_bytes(c, ranks) < kManyBytes ? kReducingBlocks : 2 * kReducingBlocks;
   }
-  if (staged) return kStagedBlocks;
+  if (packets) return kPacketBlocks;
   const std::vector<Move> all = reduces(c.kind) ? spreading(c, ranks) : moves(c, ranks);
   std::uint64_t largest = 0;
   for (const Move& move : all) largest = std::max(largest, move.bytes);
@@ -35,7 +34,7 @@ int blocks_for(const Collective& c, int ranks, bool staged, std::size_t step) {
 
 double wire_bytes_of(const Items& items, int rank, const PeerMemory& recv) {
   double bytes = 0;
-  for (const ExchangeItem& item : items) {
+  for (const KernelItem& item : items) {
     for (const Span& target : item.destinations) {
       const Span& own = recv.at(rank);
       const bool here = target.data >= own.data && target.data < own.data + own.bytes;
@@ -53,20 +52,15 @@ KernelPlan::KernelPlan(Rank& rank, const Collective& collective, const Collectiv
       name_(name(collective.kind)),
       send_(rank, buffers.send, "the other ranks' send buffers"),
       recv_(rank, buffers.recv, "the other ranks' receive buffers"),
-      staged_bytes_(launch.prepare ? 0 : staged_part(collective, send_, recv_)),
-      steps_(exchange_steps(collective, rank.index, send_, recv_)),
+      packet_bytes_(launch.prepare ? 0 : packet_part(collective, send_, recv_)),
+      steps_(kernel_steps(collective, rank.index, send_, recv_)),
       blocks_(blocks_of_steps(collective, rank.size, launch)),
-      words_(rank,
-             launch.prepare ? 0 : std::accumulate(blocks_.begin(), blocks_.end(), 0) * rank.size) {
-  if (staged_bytes_ > 0) packet_buffers_.emplace(rank, staging_bytes(staged_bytes_));
+      semaphores_(rank, launch.prepare
+                            ? 0
+                            : std::accumulate(blocks_.begin(), blocks_.end(), 0) * rank.size) {
+  if (packet_bytes_ > 0) packet_buffers_.emplace(rank, packet_buffer_bytes(packet_bytes_));
   for (std::size_t step = 0; step < steps_.size(); ++step) {
-    Exchange exchange = exchange_of(rank, collective, step);
-    if (launch.prepare) {
-      exchanges_.push_back(launch.prepare(rank.device, exchange));
-    } else {
-      meet(exchange, rank, step);
-      exchanges_.push_back(rank.device.prepare(exchange));
-    }
+    kernels_.push_back(prepare(rank, collective, launch, step));
     wire_bytes_ += wire_bytes_of(steps_[step], rank.index, recv_);
   }
   // What a rank reads of others leaves them: of a reduction each rank's part goes to every other.
@@ -74,7 +68,7 @@ KernelPlan::KernelPlan(Rank& rank, const Collective& collective, const Collectiv
     const double all = static_cast<double>(buffers.send.bytes);
     wire_bytes_ += all - static_cast<double>(item_bytes(steps_.front().front()));
   }
-  watchdog_.add(&words_);
+  watchdog_.add(&semaphores_);
 }
 
 std::vector<int> KernelPlan::blocks_of_steps(const Collective& collective, int ranks,
@@ -82,38 +76,46 @@ std::vector<int> KernelPlan::blocks_of_steps(const Collective& collective, int r
   std::vector<int> blocks;
   for (std::size_t step = 0; step < steps_.size(); ++step) {
     blocks.push_back(launch.blocks > 0 ? launch.blocks
-                                       : blocks_for(collective, ranks, staged_bytes_ > 0, step));
+                                       : blocks_for(collective, ranks, packet_bytes_ > 0, step));
   }
   return blocks;
 }
 
-KernelPlan::~KernelPlan() { watchdog_.remove(&words_); }
+KernelPlan::~KernelPlan() { watchdog_.remove(&semaphores_); }
 
-Exchange KernelPlan::exchange_of(const Rank& rank, const Collective& collective,
-                                 std::size_t step) const {
-  Exchange exchange;
-  exchange.items = steps_[step];
-  exchange.dtype = collective.dtype;
-  exchange.op = collective.op;
-  exchange.blocks = blocks_[step];
-  // All have come to the first step when one comes to another. What a rank was dealt must have come
-  // when it passes it on, but what it has reduced is its own.
+// The first step's opening barrier holds for all. A broadcast passes on what other ranks have dealt
+// out, so that each of its steps closes with a barrier; what a rank has reduced is its own.
+PeerKernel KernelPlan::peer_kernel(const Collective& collective, std::size_t step) const {
+  PeerKernel kernel;
+  kernel.items = steps_[step];
+  kernel.dtype = collective.dtype;
+  kernel.op = collective.op;
+  kernel.blocks = blocks_[step];
   const bool last = step + 1 == steps_.size();
-  exchange.opens = step == 0;
-  exchange.closes = last || !reduces(collective.kind);
-  if (packet_buffers_)
-    exchange.staged = staged_way(collective, rank.index, send_, recv_, *packet_buffers_);
-  return exchange;
+  kernel.opens = step == 0;
+  kernel.closes = last || !reduces(collective.kind);
+  return kernel;
 }
 
-void KernelPlan::meet(Exchange& exchange, const Rank& rank, std::size_t step) const {
+void KernelPlan::set_semaphores(PeerKernel& kernel, const Rank& rank, std::size_t step) const {
   const auto end = blocks_.begin() + static_cast<std::ptrdiff_t>(step);
-  meet_all(exchange, words_, std::accumulate(blocks_.begin(), end, 0) * rank.size, rank.index,
-           rank.size);
+  set_peers(kernel, semaphores_, std::accumulate(blocks_.begin(), end, 0) * rank.size, rank.index,
+            rank.size);
+}
+
+std::unique_ptr<PreparedKernel> KernelPlan::prepare(const Rank& rank, const Collective& collective,
+                                                    const KernelLaunch& launch,
+                                                    std::size_t step) const {
+  PeerKernel kernel = peer_kernel(collective, step);
+  if (launch.prepare) return launch.prepare(rank.device, kernel);
+  set_semaphores(kernel, rank, step);
+  if (!packet_buffers_) return rank.device.prepare(kernel);
+  return rank.device.prepare(
+      packet_kernel(std::move(kernel), collective, rank.index, send_, recv_, *packet_buffers_));
 }
 
 void KernelPlan::enqueue(Stream& stream) {
-  for (const auto& exchange : exchanges_) stream.exchange(*exchange);
+  for (const auto& kernel : kernels_) stream.launch(*kernel);
 }
 
 std::string KernelPlan::algorithm() const {

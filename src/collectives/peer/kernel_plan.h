@@ -1,5 +1,4 @@
-// A collective in launches of the compute units over mapped peers, one or few: what small sizes
-// want.
+// A collective by one or two kernels over mapped peers: the fastest way for small sizes.
 #pragma once
 
 #include <functional>
@@ -11,16 +10,17 @@
 #include "collectives/peer/items.h"
 #include "collectives/peer/packet_buffers.h"
 #include "collectives/peer/semaphores.h"
-#include "device/exchange.h"
+#include "device/collective_kernel.h"
 #include "team/peer_memory.h"
 
 namespace duet {
 
-// How its exchanges are launched.
+// How its kernels are launched.
 struct KernelLaunch {
   int blocks = 0;  // the same on every rank; 0: by the collective's size
-  // Device::prepare() unless given; then it also sees to how the ranks meet.
-  std::function<std::unique_ptr<PreparedExchange>(Device&, const Exchange&)> prepare;
+  // Device::prepare() unless given. What is given also synchronises the ranks: the kernel has no
+  // peers' words.
+  std::function<std::unique_ptr<PreparedKernel>(Device&, const PeerKernel&)> prepare;
 };
 
 class KernelPlan : public CollectivePlan {
@@ -37,18 +37,20 @@ class KernelPlan : public CollectivePlan {
  private:
   std::vector<int> blocks_of_steps(const Collective& collective, int ranks,
                                    const KernelLaunch& launch) const;
-  Exchange exchange_of(const Rank& rank, const Collective& collective, std::size_t step) const;
-  void meet(Exchange& exchange, const Rank& rank, std::size_t step) const;
+  PeerKernel peer_kernel(const Collective& collective, std::size_t step) const;
+  void set_semaphores(PeerKernel& kernel, const Rank& rank, std::size_t step) const;
+  std::unique_ptr<PreparedKernel> prepare(const Rank& rank, const Collective& collective,
+                                          const KernelLaunch& launch, std::size_t step) const;
 
   Watchdog& watchdog_;
   std::string_view name_;  // of the collective
   PeerMemory send_, recv_;
-  std::uint64_t staged_bytes_;  // of a part that goes by way of boxes; 0: none does
+  std::uint64_t packet_bytes_;  // of a part that goes by way of packet_buffers; 0: none does
   std::vector<Items> steps_;
   std::vector<int> blocks_;  // by step
-  Semaphores words_;  // of each rank, by step so many for every rank that writes them, by rank
-  std::optional<PacketBuffers> packet_buffers_;               // of every two ranks
-  std::vector<std::unique_ptr<PreparedExchange>> exchanges_;  // by step
+  Semaphores semaphores_;  // of each rank, by step so many for every rank that writes them, by rank
+  std::optional<PacketBuffers> packet_buffers_;           // of every two ranks
+  std::vector<std::unique_ptr<PreparedKernel>> kernels_;  // by step
   double wire_bytes_ = 0;
 };
 

@@ -19,7 +19,7 @@ PacketBuffers::PacketBuffers(Rank& rank, std::uint64_t bytes)
     : bytes_(bytes),
       all_(
           rank, [&] { return zeroed(rank.device, bytes * static_cast<std::uint64_t>(rank.size)); },
-          "the other ranks' boxes") {}
+          "the other ranks' packet_buffers") {}
 
 Span PacketBuffers::at(int owner, int source) const {
   return all_.at(owner).slice(static_cast<std::uint64_t>(source) * bytes_, bytes_);

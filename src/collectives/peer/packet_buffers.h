@@ -1,4 +1,4 @@
-// Memory of an exchange's own, 0 at first: a box at each rank for every other, who writes there.
+// Packet buffers, 0 at first: one at each rank for every other rank, which writes it.
 #pragma once
 
 #include "team/offered_memory.h"
@@ -7,7 +7,7 @@ namespace duet {
 
 class PacketBuffers {
  public:
-  // Inside Team::each(), by every rank with the same size of a box, a multiple of 16 bytes.
+  // Inside Team::each(), by every rank with the same size of a buffer, a multiple of 16 bytes.
   PacketBuffers(Rank& rank, std::uint64_t bytes);
 
   // At `owner`, where `source` writes.

@@ -1,4 +1,3 @@
-// One exchange. When it ends, all ranks have read what they needed.
 #include "collectives/peer/pull_plan.h"
 
 #include <fmt/format.h>
@@ -12,13 +11,13 @@ PullPlan::PullPlan(Rank& rank, const Collective& c, const CollectiveBuffers& buf
     : watchdog_(watchdog),
       send_(rank, buffers.send, "the other ranks' send buffers"),
       words_(rank, rank.size * kReducingBlocks) {
-  Exchange exchange;
-  exchange.dtype = c.dtype;
-  exchange.op = c.op;
-  exchange.blocks = kReducingBlocks;
-  meet_all(exchange, words_, 0, rank.index, rank.size);
+  PeerKernel kernel;
+  kernel.dtype = c.dtype;
+  kernel.op = c.op;
+  kernel.blocks = kReducingBlocks;
+  set_peers(kernel, words_, 0, rank.index, rank.size);
   const PartBytes own = part_bytes(c, rank.index, rank.size);
-  ExchangeItem item;
+  KernelItem item;
   item.destinations = {buffers.recv.slice(own.begin, own.bytes)};
   for (int step = 0; step < rank.size; ++step) {
     const int from = (rank.index + step) % rank.size;
@@ -26,8 +25,8 @@ PullPlan::PullPlan(Rank& rank, const Collective& c, const CollectiveBuffers& buf
     if (step == 0) continue;
     wire_bytes_ += static_cast<double>(part_bytes(c, from, rank.size).bytes);  // pulled by others
   }
-  if (own.bytes > 0) exchange.items = {std::move(item)};
-  reduction_ = rank.device.prepare(exchange);
+  if (own.bytes > 0) kernel.items = {std::move(item)};
+  reduction_ = rank.device.prepare(kernel);
   watchdog_.add(&words_);
 }
 

@@ -6,7 +6,7 @@
 
 #include "collectives/engine.h"
 #include "collectives/peer/semaphores.h"
-#include "device/exchange.h"
+#include "device/collective_kernel.h"
 
 namespace duet {
 
@@ -17,7 +17,7 @@ class PullPlan : public CollectivePlan {
            Watchdog& watchdog);
   ~PullPlan() override;
 
-  void enqueue(Stream& stream) override { stream.exchange(*reduction_); }
+  void enqueue(Stream& stream) override { stream.launch(*reduction_); }
   std::string algorithm() const override;
   double wire_bytes() const override { return wire_bytes_; }
 
@@ -25,7 +25,7 @@ class PullPlan : public CollectivePlan {
   Watchdog& watchdog_;
   PeerMemory send_;   // before the words: where it fails, no rank has another's mapped
   Semaphores words_;  // where the kernels meet: of each rank one for every block
-  std::unique_ptr<PreparedExchange> reduction_;
+  std::unique_ptr<PreparedKernel> reduction_;
   double wire_bytes_ = 0;
 };
 

@@ -54,16 +54,16 @@ ReducePlan::ReducePlan(Rank& rank, const Collective& collective, const Collectiv
       copies_(rank.device, lanes_for(lanes.copying(), parts_.largest_piece),
               lanes.copying().in_order) {
   if (collective.kind == CollectiveKind::all_reduce) target_ = parts_.begin(rank.index);
-  Exchange exchange;
-  exchange.dtype = collective.dtype;
-  exchange.op = collective.op;
-  exchange.blocks = kReducingBlocks;
+  LocalKernel kernel;
+  kernel.dtype = collective.dtype;
+  kernel.op = collective.op;
+  kernel.blocks = kReducingBlocks;
   const std::size_t own = parts_.of(rank.index).size();
   for (std::size_t piece = 0; piece < parts_.most_pieces; ++piece) {
     push(piece);
-    if (piece < own) exchange.items.push_back(reduced(piece));
+    if (piece < own) kernel.items.push_back(reduced(piece));
   }
-  if (!exchange.items.empty()) reduction_ = rank.device.prepare(exchange);
+  if (!kernel.items.empty()) reduction_ = rank.device.prepare(kernel);
   watchdog_.add(&staging_.waiting());
 }
 
@@ -96,18 +96,18 @@ void ReducePlan::push(std::size_t piece) {
   }
 }
 
-ExchangeItem ReducePlan::reduced(std::size_t piece) const {
+LocalKernelItem ReducePlan::reduced(std::size_t piece) const {
   const int ranks = staging_.size(), rank = staging_.rank(), slot = slot_of(piece);
   const PieceOf& now = parts_.of(rank)[piece];
   const std::uint64_t begin = parts_.begin(rank) + now.begin;
-  ExchangeItem item;
+  LocalKernelItem item;
   item.sources.push_back(buffers_.send.slice(begin, now.bytes));
   item.destinations.push_back(buffers_.recv.slice(target_ + now.begin, now.bytes));
   for (int step = 1; step < ranks; ++step) {
     const int from = (rank + step) % ranks;
     item.sources.push_back(in_slot(rank, from, piece, now.bytes));
-    item.after.push_back(staging_.full_from(from, slot));
-    item.then.push_back(staging_.free_to(from, slot));
+    item.waits.push_back(staging_.full_from(from, slot));
+    item.signals.push_back(staging_.free_to(from, slot));
   }
   return item;
 }
@@ -115,7 +115,7 @@ ExchangeItem ReducePlan::reduced(std::size_t piece) const {
 void ReducePlan::enqueue(Stream& stream) {
   const int copying = copies_.lanes() - 1;
   lanes_.fork(stream, copying + 1);
-  if (reduction_) lanes_.at(copying).exchange(*reduction_);
+  if (reduction_) lanes_.at(copying).launch(*reduction_);
   copies_.enqueue(stream, lanes_);
   lanes_.join(stream, copying + 1);
 }

@@ -10,7 +10,7 @@
 #include "collectives/peer/copy_steps.h"
 #include "collectives/peer/pieces.h"
 #include "collectives/peer/staging.h"
-#include "device/exchange.h"
+#include "device/collective_kernel.h"
 
 namespace duet {
 
@@ -45,7 +45,7 @@ class ReducePlan : public CollectivePlan {
   Span in_slot(int owner, int source, std::size_t piece, std::uint64_t bytes) const;
   void add(int step, CopyStep copy);
   void push(std::size_t piece);
-  ExchangeItem reduced(std::size_t piece) const;
+  LocalKernelItem reduced(std::size_t piece) const;
 
   Parts parts_;
   std::string_view name_;     // of the collective
@@ -57,7 +57,7 @@ class ReducePlan : public CollectivePlan {
   Staging staging_;
   std::vector<int> shifts_;  // by rank: how its own part is aligned, in bytes past 16
   CopySteps copies_;
-  std::unique_ptr<PreparedExchange> reduction_;
+  std::unique_ptr<PreparedKernel> reduction_;
   double wire_bytes_ = 0;
 };
 

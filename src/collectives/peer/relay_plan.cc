@@ -53,16 +53,16 @@ RelayPlan::RelayPlan(Rank& rank, const Collective& collective, const CollectiveB
       next_((rank.index + 1) % rank.size),
       blocks_(blocks_for(rank)),
       words_(rank, static_cast<int>(pieces_ + 1) * blocks_) {
-  Exchange exchange;
-  exchange.blocks = blocks_;
-  exchange.semaphores_by_block = true;
-  if (place_ > 0) exchange.items.push_back({{}, {}, {}, {ready(before_)}});
+  LocalKernel kernel;
+  kernel.blocks = blocks_;
+  kernel.semaphores_by_block = true;
+  if (place_ > 0) kernel.items.push_back({{}, {}, {ready(before_)}});
   if (place_ + 1 < rank.size) {
-    pass_on(place_ == 0 ? buffers.send : buffers.recv, buffers, exchange);
+    pass_on(place_ == 0 ? buffers.send : buffers.recv, buffers, kernel);
   } else {
-    take_last(exchange);
+    take_last(kernel);
   }
-  prepared_ = rank.device.prepare(exchange);
+  prepared_ = rank.device.prepare(kernel);
   watchdog_.add(&words_);
 }
 
@@ -74,30 +74,32 @@ Semaphore RelayPlan::arrived(int owner, std::uint64_t piece) const {
 
 Semaphore RelayPlan::ready(int owner) const { return arrived(owner, pieces_); }
 
-void RelayPlan::pass_on(const Span& source, const CollectiveBuffers& buffers, Exchange& exchange) {
+void RelayPlan::pass_on(const Span& source, const CollectiveBuffers& buffers, LocalKernel& kernel) {
   for (std::uint64_t piece = 0; piece < pieces_; ++piece) {
     const std::uint64_t begin = piece * piece_bytes_;
     const std::uint64_t bytes = std::min(piece_bytes_, bytes_ - begin);
-    ExchangeItem item{{source.slice(begin, bytes)}, {recv_.at(next_).slice(begin, bytes)}};
+    LocalKernelItem item;
+    item.sources = {source.slice(begin, bytes)};
+    item.destinations = {recv_.at(next_).slice(begin, bytes)};
     const bool out_of_place = source.data != buffers.recv.data;
     if (out_of_place) item.destinations.push_back(buffers.recv.slice(begin, bytes));
-    if (piece == 0) item.after.push_back(ready(own_));
-    if (place_ > 0) item.after.push_back(arrived(own_, piece));
-    item.then.push_back(arrived(next_, piece));
-    exchange.items.push_back(std::move(item));
+    if (piece == 0) item.waits.push_back(ready(own_));
+    if (place_ > 0) item.waits.push_back(arrived(own_, piece));
+    item.signals.push_back(arrived(next_, piece));
+    kernel.items.push_back(std::move(item));
     wire_bytes_ += static_cast<double>(bytes);
   }
 }
 
-void RelayPlan::take_last(Exchange& exchange) const {
-  ExchangeItem item;
+void RelayPlan::take_last(LocalKernel& kernel) const {
+  LocalKernelItem item;
   for (std::uint64_t piece = 0; piece < pieces_; ++piece) {
-    item.after.push_back(arrived(own_, piece));
+    item.waits.push_back(arrived(own_, piece));
   }
-  exchange.items.push_back(std::move(item));
+  kernel.items.push_back(std::move(item));
 }
 
-void RelayPlan::enqueue(Stream& stream) { stream.exchange(*prepared_); }
+void RelayPlan::enqueue(Stream& stream) { stream.launch(*prepared_); }
 
 std::string RelayPlan::algorithm() const {
   return fmt::format("{} pieces passed on from rank to rank by {} blocks", pieces_, blocks_);

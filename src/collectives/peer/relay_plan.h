@@ -4,7 +4,7 @@
 
 #include "collectives/engine.h"
 #include "collectives/peer/semaphores.h"
-#include "device/exchange.h"
+#include "device/collective_kernel.h"
 #include "team/peer_memory.h"
 
 namespace duet {
@@ -24,8 +24,8 @@ class RelayPlan : public CollectivePlan {
   static std::uint64_t best_piece(std::uint64_t bytes, int others);
 
  private:
-  void pass_on(const Span& source, const CollectiveBuffers& buffers, Exchange& exchange);
-  void take_last(Exchange& exchange) const;
+  void pass_on(const Span& source, const CollectiveBuffers& buffers, LocalKernel& kernel);
+  void take_last(LocalKernel& kernel) const;
   // Flags of a rank, each a word for each block.
   Semaphore arrived(int owner, std::uint64_t piece) const;
   Semaphore ready(int owner) const;
@@ -37,7 +37,7 @@ class RelayPlan : public CollectivePlan {
   int own_, before_, next_;  // ranks
   const int blocks_;
   Semaphores words_;
-  std::unique_ptr<PreparedExchange> prepared_;
+  std::unique_ptr<PreparedKernel> prepared_;
   double wire_bytes_ = 0;
 };
 

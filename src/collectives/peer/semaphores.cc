@@ -28,12 +28,12 @@ Span Semaphores::at(int owner, int first, int count) const {
                               static_cast<std::size_t>(count) * kWord);
 }
 
-void meet_all(Exchange& exchange, const Semaphores& words, int first, int rank, int ranks) {
-  const int blocks = exchange.blocks;
+void set_peers(PeerKernel& kernel, const Semaphores& words, int first, int rank, int ranks) {
+  const int blocks = kernel.blocks;
   for (int step = 1; step < ranks; ++step) {
     const int peer = (rank + step) % ranks;
-    exchange.arrivals.push_back(words.at(peer, first + rank * blocks, blocks));
-    exchange.awaits.push_back(words.at(rank, first + peer * blocks, blocks));
+    kernel.arrivals.push_back(words.at(peer, first + rank * blocks, blocks));
+    kernel.awaits.push_back(words.at(rank, first + peer * blocks, blocks));
   }
 }
 

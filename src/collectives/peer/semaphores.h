@@ -3,7 +3,7 @@
 #pragma once
 
 #include "collectives/peer/watchdog.h"
-#include "device/exchange.h"
+#include "device/collective_kernel.h"
 #include "team/offered_memory.h"
 
 namespace duet {
@@ -26,8 +26,8 @@ class Semaphores : public Waiting {
   OfferedMemory all_;
 };
 
-// The exchange meets all other ranks, by its blocks' words that each writes at each from `first`
-// on: so many times `ranks` of them.
-void meet_all(Exchange& exchange, const Semaphores& words, int first, int rank, int ranks);
+// Gives the kernel its words for the barriers with all other ranks: `ranks` times `kernel.blocks`
+// at each rank from word `first` on, by the rank that writes them.
+void set_peers(PeerKernel& kernel, const Semaphores& words, int first, int rank, int ranks);
 
 }  // namespace duet

@@ -33,8 +33,8 @@ class Renamed : public Machine {
       return real_.make_stream(options);
     }
     std::unique_ptr<Event> make_event(EventUse use) override { return real_.make_event(use); }
-    std::unique_ptr<PreparedExchange> prepare(const Exchange& exchange) override {
-      return real_.prepare(exchange);
+    std::unique_ptr<PreparedKernel> prepare(const CollectiveKernel& kernel) override {
+      return real_.prepare(kernel);
     }
     void read(const Span& from, void* to) override { real_.read(from, to); }
     void write(const Span& to, const void* from) override { real_.write(to, from); }

@@ -1,4 +1,4 @@
-// An exchange over all ranks with the compute units, the latency and the share of the links that
+// A kernel over all ranks with the compute units, the latency and the share of the links that
 // the platform gives the library. What it moves and reduces really happens, and shares links,
 // memory and units with all else that runs.
 #include "collectives/sim/engine.h"
@@ -59,8 +59,8 @@ KernelLaunch launch_of(Rank& rank, Kind kind, int most, RollCalls& roll_calls) {
   const sim::LibraryModel& library = sim::library_of(rank.device);
   const sim::LibraryKernel& kernel = by_pairs(kind) ? library.all_to_all : library.all_gather;
   return {most > 0 ? std::min(most, kernel.units) : kernel.units,
-          [&, between = crosses_nodes(kind)](Device& on, const Exchange& exchange) {
-            return sim::prepare_as_library(on, exchange, kernel, between, roll_calls.next(rank));
+          [&, between = crosses_nodes(kind)](Device& on, const PeerKernel& peers) {
+            return sim::prepare_as_library(on, peers, kernel, between, roll_calls.next(rank));
           }};
 }
 

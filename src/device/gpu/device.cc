@@ -11,8 +11,8 @@
 
 #include "core/error.h"
 #include "device/contents.h"
+#include "device/gpu/collective_kernel.h"
 #include "device/gpu/event.h"
-#include "device/gpu/exchange.h"
 #include "device/gpu/kernels.h"
 #include "device/gpu/machine.h"
 #include "device/gpu/polling.h"
@@ -46,9 +46,9 @@ GpuDevice::GpuDevice(GpuMachine& machine, int index, int ordinal)
   load_copy_kernels();
   load_fill_kernels();
   load_digit_kernels();
-  load_exchange_kernels();
-  load_peer_exchange_kernels();
-  load_staged_kernels();
+  load_local_kernels();
+  load_peer_kernels();
+  load_packet_kernels();
   load_push_kernel();
   service_ = create_stream({});
   signals_ = create_stream({info_.priorities - 1});
@@ -93,8 +93,8 @@ std::unique_ptr<Event> GpuDevice::make_event(EventUse use) {
   return std::make_unique<GpuEvent>(*this, use);
 }
 
-std::unique_ptr<PreparedExchange> GpuDevice::prepare(const Exchange& exchange) {
-  return prepare_exchange(*this, exchange);
+std::unique_ptr<PreparedKernel> GpuDevice::prepare(const CollectiveKernel& kernel) {
+  return prepare_kernel(*this, kernel);
 }
 
 std::optional<Telemetry> GpuDevice::telemetry() { return read_telemetry(info_.bus); }

@@ -1,4 +1,4 @@
-// A function that a stream calls on the CPU in its turn.
+// A function that a stream calls on the CPU, in stream order.
 #pragma once
 
 #include <memory>

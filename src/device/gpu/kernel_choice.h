@@ -3,7 +3,7 @@
 
 #include "core/dtype.h"
 #include "core/reduction.h"
-#include "device/gpu/exchange_lanes.h"
+#include "device/gpu/reduction_words.h"
 
 namespace duet::DUET_GPU {
 

@@ -3,9 +3,9 @@
 
 #include "device/command_fifo.h"
 #include "device/device.h"
-#include "device/gpu/exchange_table.h"
-#include "device/gpu/peer_exchange_table.h"
-#include "device/gpu/staged_table.h"
+#include "device/gpu/local_kernel_table.h"
+#include "device/gpu/packet_kernel_table.h"
+#include "device/gpu/peer_kernel_table.h"
 #include "device/gpu/vendor.h"
 
 namespace duet::DUET_GPU {
@@ -15,9 +15,9 @@ namespace duet::DUET_GPU {
 void load_copy_kernels();
 void load_fill_kernels();
 void load_digit_kernels();
-void load_exchange_kernels();
-void load_peer_exchange_kernels();
-void load_staged_kernels();
+void load_local_kernels();
+void load_peer_kernels();
+void load_packet_kernels();
 void load_push_kernel();
 
 // The shape's grid must be set, and its block unless it is thin. Addresses and size may be odd.
@@ -36,15 +36,15 @@ void launch_digits_check(const Span& span, const Fill& fill, Difference* found, 
 
 // What tables point to is device memory. Blocks that wait for others must all be able to run at
 // once.
-void launch_exchange(const gpu::ExchangeTable& table, DType dtype, Reduction op, int blocks,
-                     gpuStream_t stream);
-void launch_peer_exchange(const gpu::FewPeersTable& table, DType dtype, Reduction op, int blocks,
-                          gpuStream_t stream);
-void launch_peer_exchange(const gpu::ManyPeersTable& table, DType dtype, Reduction op, int blocks,
-                          gpuStream_t stream);
+void launch_local_kernel(const gpu::LocalKernelTable& table, DType dtype, Reduction op, int blocks,
+                         gpuStream_t stream);
+void launch_peer_kernel(const gpu::FewPeersTable& table, DType dtype, Reduction op, int blocks,
+                        gpuStream_t stream);
+void launch_peer_kernel(const gpu::ManyPeersTable& table, DType dtype, Reduction op, int blocks,
+                        gpuStream_t stream);
 // Reduces what comes where `reduces` says so, else it only moves.
-void launch_staged(const gpu::StagedTable& table, bool reduces, DType dtype, Reduction op,
-                   int blocks, gpuStream_t stream);
+void launch_packet_kernel(const gpu::PacketKernelTable& table, bool reduces, DType dtype,
+                          Reduction op, int blocks, gpuStream_t stream);
 
 // The words must be within reach of the device.
 void launch_pushes(const CommandPushes& pushes, gpuStream_t stream);

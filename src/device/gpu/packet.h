@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "device/gpu/exchange_lanes.h"
+#include "device/gpu/reduction_words.h"
 #include "device/gpu/vendor.h"
 
 namespace duet::DUET_GPU {

@@ -1,5 +1,5 @@
-// How blocks of kernels on several devices meet: each writes a word at every peer and waits for the
-// words that the peers write here.
+// A barrier between block b of kernels on several devices: each writes a word at every peer and
+// waits for the words that the peers write here.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace duet::DUET_GPU {
 
-// A thread a peer, of which there are at most kExchangeThreads.
+// A thread a peer, of which there are at most kKernelThreads.
 template <typename Table>
 __device__ void wait_for_peers(const Table& table, std::uint64_t value) {
   if (static_cast<int>(threadIdx.x) < table.peers) {
@@ -23,7 +23,7 @@ __device__ void wait_for_peers(const Table& table, std::uint64_t value) {
 // stream is in memory when the kernel starts: on NVIDIA nothing is left that a release would have
 // to wait for, and it would take 0.7 us, with 64 blocks 1.6 us.
 template <typename Table>
-__device__ void meet_to_start(const Table& table, std::uint64_t value) {
+__device__ void barrier_before(const Table& table, std::uint64_t value) {
   if (!table.opens) return;
   if (static_cast<int>(threadIdx.x) < table.peers) {
     std::uint64_t* const word = table.arrivals[threadIdx.x] + blockIdx.x;
@@ -39,7 +39,7 @@ __device__ void meet_to_start(const Table& table, std::uint64_t value) {
 // After all has been moved. Who has only read from peers has nothing to release either: what it
 // loaded has come, or it could not have been added up.
 template <typename Table>
-__device__ void meet_to_end(const Table& table, std::uint64_t value) {
+__device__ void barrier_after(const Table& table, std::uint64_t value) {
   if (!table.closes) return;
   if (table.writes_out) finish_stores();
   __syncthreads();

@@ -6,8 +6,8 @@
 #include "core/error.h"
 #include "device/contents.h"
 #include "device/digits.h"
+#include "device/gpu/collective_kernel.h"
 #include "device/gpu/event.h"
-#include "device/gpu/exchange.h"
 #include "device/gpu/host_call.h"
 #include "device/gpu/kernels.h"
 #include "device/gpu/machine.h"
@@ -108,10 +108,10 @@ void GpuStream::handshake(const Handshake& handshake) {
   stream_handshake(stream_, handshake);
 }
 
-void GpuStream::exchange(PreparedExchange& prepared) {
-  const auto* own = dynamic_cast<const GpuExchange*>(&prepared);
+void GpuStream::launch(PreparedKernel& prepared) {
+  const auto* own = dynamic_cast<const GpuKernel*>(&prepared);
   if (own == nullptr || &own->device() != &device_) {
-    throw BadArgument(fmt::format("{}: another device's exchange", device_.info().name));
+    throw BadArgument(fmt::format("{}: another device's kernel", device_.info().name));
   }
   device_.use();
   own->launch(stream_);

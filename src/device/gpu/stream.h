@@ -34,7 +34,7 @@ class GpuStream : public Stream {
   void signal(const Semaphore& semaphore, std::uint64_t value) override;
   void wait(const Semaphore& semaphore, std::uint64_t value) override;
   void handshake(const Handshake& handshake) override;
-  void exchange(PreparedExchange& prepared) override;
+  void launch(PreparedKernel& prepared) override;
   [[noreturn]] void run(const Task& task) override;
   void push_commands(const CommandPushes& pushes) override;
   void begin_capture() override;

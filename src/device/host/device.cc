@@ -16,8 +16,8 @@
 #include "core/error.h"
 #include "core/units.h"
 #include "device/contents.h"
-#include "device/host/exchange.h"
 #include "device/host/host.h"
+#include "device/host/kernel.h"
 #include "device/host/stream.h"
 
 namespace duet::host {
@@ -78,8 +78,8 @@ std::unique_ptr<Event> HostDevice::make_event(EventUse) {
   return std::make_unique<HostEvent>(*this);
 }
 
-std::unique_ptr<PreparedExchange> HostDevice::prepare(const Exchange& exchange) {
-  return std::make_unique<HostExchange>(*this, exchange);
+std::unique_ptr<PreparedKernel> HostDevice::prepare(const CollectiveKernel& kernel) {
+  return std::make_unique<HostKernel>(*this, kernel);
 }
 
 Span HostDevice::acquire(std::uint64_t bytes, MemoryKind kind) {

@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "device/contents.h"
 #include "device/host/copy_bytes.h"
-#include "device/host/exchange.h"
+#include "device/host/kernel.h"
 
 namespace duet::host {
 namespace {
@@ -172,14 +172,13 @@ void HostStream::enqueue_run(const Task& task) {
   device_.workers().push(&queue_, {nullptr, task.body});
 }
 
-void HostStream::enqueue_exchange(PreparedExchange& prepared) {
-  auto* own = dynamic_cast<HostExchange*>(&prepared);
+void HostStream::enqueue_launch(PreparedKernel& prepared) {
+  auto* own = dynamic_cast<HostKernel*>(&prepared);
   if (own == nullptr || &own->device() != &device_) {
-    throw BadArgument(fmt::format("{}: another device's exchange", device_.info().name));
+    throw BadArgument(fmt::format("{}: another device's kernel", device_.info().name));
   }
   Workers& workers = device_.workers();
-  if (own->takes_turns()) return take_turns(*own);
-  if (!own->has_peers()) return workers.push(&queue_, {nullptr, [own] { own->run_items(); }});
+  if (own->is_ordered()) return push_ordered_items(*own);
   const std::uint64_t come = 2 * own->next_call() + 1, done = come + 1;
   if (own->opens()) {
     workers.push(&queue_, {nullptr, [own, come] { own->arrive(come); }});
@@ -192,12 +191,12 @@ void HostStream::enqueue_exchange(PreparedExchange& prepared) {
   }
 }
 
-void HostStream::take_turns(const HostExchange& exchange) {
-  for (const ExchangeItem& item : exchange.items()) {
-    for (const Semaphore& semaphore : item.after) wait(semaphore, 1);
-    device_.workers().push(&queue_, {nullptr, [&exchange, &item] { exchange.run_item(item); }});
-    for (const Semaphore& semaphore : item.after) signal(semaphore, 0);
-    for (const Semaphore& semaphore : item.then) signal(semaphore, 1);
+void HostStream::push_ordered_items(const HostKernel& kernel) {
+  for (const LocalKernelItem& item : kernel.items()) {
+    for (const Semaphore& semaphore : item.waits) wait(semaphore, 1);
+    device_.workers().push(&queue_, {nullptr, [&kernel, &item] { kernel.run_item(item); }});
+    for (const Semaphore& semaphore : item.waits) signal(semaphore, 0);
+    for (const Semaphore& semaphore : item.signals) signal(semaphore, 1);
   }
 }
 

@@ -32,7 +32,7 @@ class HostEvent : public RecordableEvent {
   std::shared_ptr<Moment> moment_;
 };
 
-class HostExchange;
+class HostKernel;
 
 class HostStream : public RecordableStream {
  public:
@@ -52,8 +52,8 @@ class HostStream : public RecordableStream {
   void enqueue_signal(const Semaphore& semaphore, std::uint64_t value) override;
   void enqueue_wait(const Semaphore& semaphore, std::uint64_t value) override;
   void enqueue_run(const Task& task) override;
-  void enqueue_exchange(PreparedExchange& prepared) override;
-  void take_turns(const HostExchange& exchange);
+  void enqueue_launch(PreparedKernel& prepared) override;
+  void push_ordered_items(const HostKernel& kernel);
   void rethrow();
 
   HostDevice& device_;

@@ -31,8 +31,8 @@ struct Place {
   MemoryKind kind = MemoryKind::device;
 };
 
-// Where an exchange's items and its peers' words lie.
-struct ExchangePlaces {
+// Where a kernel's items and its peers' words lie.
+struct KernelPlaces {
   struct Item {
     std::vector<Place> sources;
     std::vector<Place> destinations;
@@ -61,14 +61,14 @@ class CostModel {
   Charge fill(double bytes, Place place, Issuer issuer) const;
   // Throws BadArgument for a demand that makes no sense, Unavailable for a dtype without a rate.
   Charge task(const Task& task, Issuer issuer) const;
-  // Without its meetings. Throws BadArgument as copy().
-  Charge exchange(const ExchangePlaces& places, Issuer issuer) const;
-  // Of one item, by itself: the first one's launches the kernel.
-  Charge turn(const ExchangePlaces& places, std::size_t item, Issuer issuer) const;
+  // Without its barriers. Throws BadArgument as copy().
+  Charge kernel(const KernelPlaces& places, Issuer issuer) const;
+  // Of one item by itself; the first one includes the launch.
+  Charge item(const KernelPlaces& places, std::size_t item, Issuer issuer) const;
   // From a kernel's writing a word to its being seen.
   double write(Place word, Issuer issuer) const;
   // The same of all its peers' words.
-  double arrive(const ExchangePlaces& places, Issuer issuer) const;
+  double arrive(const KernelPlaces& places, Issuer issuer) const;
   double signal(Place word, Issuer issuer) const;
   bool same_node(int a, int b) const {
     return a / platform_.node_devices == b / platform_.node_devices;
@@ -94,9 +94,9 @@ class CostModel {
     double inside = 1, beyond = 1;
     bool ring = false;  // all goes to two neighbours instead
   };
-  void cross_nodes(Shares& shares, const ExchangePlaces& places) const;
+  void cross_nodes(Shares& shares, const KernelPlaces& places) const;
   double steps(Between between, int ways) const;
-  Shares shares_of(const ExchangePlaces& places, Issuer issuer) const;
+  Shares shares_of(const KernelPlaces& places, Issuer issuer) const;
   void add_traffic(std::map<int, double>& load, Place place, double bytes, bool reads,
                    const Shares& shares, Issuer issuer) const;
   void pass_on(std::map<int, double>& load, double bytes, const Shares& shares,

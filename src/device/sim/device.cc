@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 #include "device/contents.h"
-#include "device/sim/exchange.h"
+#include "device/sim/kernel.h"
 #include "device/sim/machine.h"
 #include "device/sim/sim.h"
 #include "device/sim/stream.h"
@@ -29,8 +29,8 @@ std::unique_ptr<Event> SimDevice::make_event(EventUse) {
   return std::make_unique<SimEvent>(machine_);
 }
 
-std::unique_ptr<PreparedExchange> SimDevice::prepare(const Exchange& exchange) {
-  return std::make_unique<SimExchange>(*this, exchange);
+std::unique_ptr<PreparedKernel> SimDevice::prepare(const CollectiveKernel& kernel) {
+  return std::make_unique<SimKernel>(*this, kernel);
 }
 
 Span SimDevice::acquire(std::uint64_t bytes, MemoryKind kind) {

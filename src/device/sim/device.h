@@ -22,7 +22,7 @@ class SimDevice : public Device {
   const DeviceInfo& info() const override { return info_; }
   std::unique_ptr<Stream> make_stream(const StreamOptions& options) override;
   std::unique_ptr<Event> make_event(EventUse use = EventUse::timing) override;
-  std::unique_ptr<PreparedExchange> prepare(const Exchange& exchange) override;
+  std::unique_ptr<PreparedKernel> prepare(const CollectiveKernel& kernel) override;
   void read(const Span& from, void* to) override;
   void write(const Span& to, const void* from) override;
   void signal(const Semaphore& semaphore, std::uint64_t value) override;

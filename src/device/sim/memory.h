@@ -50,7 +50,7 @@ class Memory {
   // What operations leave behind when they end. Nothing happens to phantom memory.
   void move(const Span& to, const Span& from);
   // `last`: the caller's memory of this item's last time, empty at first.
-  void reduce(const ExchangeItem& item, DType dtype, Reduction op, Reduced& last);
+  void reduce(const KernelItem& item, DType dtype, Reduction op, Reduced& last);
   void fill(const Span& span, const Fill& fill);
   void write(const Span& to, const void* from);
   void read(const Span& from, void* to) const;
@@ -81,8 +81,8 @@ class Memory {
   };
   using Blocks = std::map<std::uintptr_t, Block>;
 
-  Reduced state_of(const ExchangeItem& item) const;
-  bool can_remember(const ExchangeItem& item) const;
+  Reduced state_of(const KernelItem& item) const;
+  bool can_remember(const KernelItem& item) const;
   Pool& pool(const Device& owner, MemoryKind kind);
   int index_of(const Device* owner) const;  // -1: not of this machine
   const Block* find(const Span& span) const;

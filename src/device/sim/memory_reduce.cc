@@ -9,7 +9,7 @@ namespace duet::sim {
 namespace {
 
 // All spans of an item: its sources, then its destinations.
-std::vector<Span> spans_of(const ExchangeItem& item) {
+std::vector<Span> spans_of(const KernelItem& item) {
   std::vector<Span> spans = item.sources;
   spans.insert(spans.end(), item.destinations.begin(), item.destinations.end());
   return spans;
@@ -17,7 +17,7 @@ std::vector<Span> spans_of(const ExchangeItem& item) {
 
 }  // namespace
 
-Reduced Memory::state_of(const ExchangeItem& item) const {
+Reduced Memory::state_of(const KernelItem& item) const {
   Reduced state;
   state.push_back(epoch_);
   for (const Span& span : spans_of(item)) {
@@ -29,7 +29,7 @@ Reduced Memory::state_of(const ExchangeItem& item) const {
 
 // As with what is moved: the CPU may write to host memory unseen, and a block that is read and
 // written here is another one each time.
-bool Memory::can_remember(const ExchangeItem& item) const {
+bool Memory::can_remember(const KernelItem& item) const {
   const std::vector<Span> spans = spans_of(item);
   const bool all_device = std::all_of(
       spans.begin(), spans.end(), [](const Span& span) { return span.kind == MemoryKind::device; });
@@ -40,7 +40,7 @@ bool Memory::can_remember(const ExchangeItem& item) const {
   return all_device && std::none_of(item.destinations.begin(), item.destinations.end(), is_source);
 }
 
-void Memory::reduce(const ExchangeItem& item, DType dtype, Reduction op, Reduced& last) {
+void Memory::reduce(const KernelItem& item, DType dtype, Reduction op, Reduced& last) {
   const std::size_t bytes = item_bytes(item);
   const auto real = [this](const Span& span) { return has_contents(span); };
   const bool seen =

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "device/exchange.h"
+#include "device/collective_kernel.h"
 #include "device/sim/platform.h"
 #include "device/stream.h"
 
@@ -31,18 +31,18 @@ struct GemmSize {
 // efficiency. The dtype must have a peak in the model; throws Unavailable otherwise.
 Demand gemm_demand(const DeviceModel& model, const GemmSize& size);
 
-// What the ranks of a library's kernel meet by: a word, 0 at first, on which each counts itself.
+// How the ranks of a library's kernel synchronise: each counts itself on one word, 0 at first.
 struct RollCall {
   std::shared_ptr<Buffer> count;
   int ranks = 1;
 };
 
-// Of a simulated device's platform; throw BadArgument for any other device. The exchange, which has
-// no words of its own, costs what it does in that kernel of the vendor's collective library.
+// Of a simulated device's platform; both throw BadArgument for any other device. The kernel has no
+// peers' words of its own; it costs what it does in that kernel of the vendor's collective library.
 const LibraryModel& library_of(Device& device);
-std::unique_ptr<PreparedExchange> prepare_as_library(Device& device, const Exchange& exchange,
-                                                     const LibraryKernel& kernel, Between between,
-                                                     RollCall roll_call);
+std::unique_ptr<PreparedKernel> prepare_as_library(Device& device, const PeerKernel& kernel,
+                                                   const LibraryKernel& library, Between between,
+                                                   RollCall roll_call);
 
 }  // namespace sim
 }  // namespace duet

@@ -84,29 +84,29 @@ void SimStream::enqueue_wait(const Semaphore& semaphore, std::uint64_t value) {
   push(SemaphoreOp{semaphore, value, machine_.costs().wait()});
 }
 
-void SimStream::enqueue_exchange(PreparedExchange& prepared) {
-  auto* own = dynamic_cast<SimExchange*>(&prepared);
+void SimStream::enqueue_launch(PreparedKernel& prepared) {
+  auto* own = dynamic_cast<SimKernel*>(&prepared);
   if (own == nullptr || &own->device() != &device_) {
-    throw BadArgument(fmt::format("{}: another device's exchange", device_.info().name));
+    throw BadArgument(fmt::format("{}: another device's kernel", device_.info().name));
   }
-  if (has_semaphores(own->exchange())) return take_turns(*own);
+  if (own->is_ordered()) return push_ordered_items(*own);
   const std::uint64_t call = own->next_call();
-  if (own->exchange().opens) meet_peers(*own, 2 * call + 1);
+  if (own->opens()) push_barrier(*own, 2 * call + 1);
   Charge charge = own->charge();
   charge.flow.priority = priority_;
-  push(ExchangeOp{own, std::move(charge)});
-  if (own->exchange().closes) meet_peers(*own, 2 * call + 2);
+  push(KernelOp{own, std::move(charge)});
+  if (own->closes()) push_barrier(*own, 2 * call + 2);
 }
 
 // Within a running kernel: nothing is launched for an item but the first, and what it writes is
 // seen after a link's latency.
-void SimStream::take_turns(SimExchange& exchange) {
-  const std::vector<ExchangeItem>& items = exchange.exchange().items;
+void SimStream::push_ordered_items(SimKernel& kernel) {
+  const std::vector<LocalKernelItem>& items = kernel.items();
   for (std::size_t i = 0; i < items.size(); ++i) {
-    for (const Semaphore& semaphore : items[i].after) push(SemaphoreOp{semaphore, 1, 0});
-    push(TurnOp{&exchange, i, machine_.costs().turn(exchange.places(), i, issuer())});
-    for (const Semaphore& semaphore : items[i].after) push(SignalOp{semaphore, 0, 0});
-    for (const Semaphore& semaphore : items[i].then) {
+    for (const Semaphore& semaphore : items[i].waits) push(SemaphoreOp{semaphore, 1, 0});
+    push(ItemOp{&kernel, i, machine_.costs().item(kernel.places(), i, issuer())});
+    for (const Semaphore& semaphore : items[i].waits) push(SignalOp{semaphore, 0, 0});
+    for (const Semaphore& semaphore : items[i].signals) {
       const Place word = machine_.memory().require_semaphore(semaphore);
       push(SignalOp{semaphore, 1, machine_.costs().write(word, issuer())});
     }
@@ -114,15 +114,15 @@ void SimStream::take_turns(SimExchange& exchange) {
 }
 
 // A running kernel polls: it sees a word as soon as that has come.
-void SimStream::meet_peers(SimExchange& exchange, std::uint64_t value) {
-  if (const auto count = exchange.count()) {
-    push(ArriveOp{&exchange, 0, machine_.costs().arrive(exchange.places(), issuer())});
-    push(SemaphoreOp{*count, exchange.next_count(), 0});
+void SimStream::push_barrier(SimKernel& kernel, std::uint64_t value) {
+  if (const auto count = kernel.count()) {
+    push(ArriveOp{&kernel, 0, machine_.costs().arrive(kernel.places(), issuer())});
+    push(SemaphoreOp{*count, kernel.next_count(), 0});
     return;
   }
-  if (exchange.awaits().empty()) return;
-  push(ArriveOp{&exchange, value, machine_.costs().arrive(exchange.places(), issuer())});
-  for (const Semaphore& semaphore : exchange.awaits()) push(SemaphoreOp{semaphore, value, 0});
+  if (kernel.awaits().empty()) return;
+  push(ArriveOp{&kernel, value, machine_.costs().arrive(kernel.places(), issuer())});
+  for (const Semaphore& semaphore : kernel.awaits()) push(SemaphoreOp{semaphore, value, 0});
 }
 
 void SimStream::push(Op op) {
@@ -238,11 +238,11 @@ void SimStream::leave_behind(const SignalOp& op) {
 }
 
 void SimStream::leave_behind(const ArriveOp& op) {
-  if (const auto count = op.exchange->count()) {
-    if (op.exchange->arrive()) machine_.written(count->word);
+  if (const auto count = op.kernel->count()) {
+    if (op.kernel->arrive()) machine_.written(count->word);
     return;
   }
-  for (const Semaphore& semaphore : op.exchange->arrivals()) {
+  for (const Semaphore& semaphore : op.kernel->arrivals()) {
     machine_.memory().set_semaphore(semaphore, op.value);
     machine_.written(semaphore.word);
   }

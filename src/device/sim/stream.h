@@ -11,7 +11,7 @@
 
 #include "device/recordable_stream.h"
 #include "device/sim/costs.h"
-#include "device/sim/exchange.h"
+#include "device/sim/kernel.h"
 #include "device/sim/machine.h"
 
 namespace duet::sim {
@@ -69,7 +69,7 @@ class SimStream : public RecordableStream {
   void enqueue_signal(const Semaphore& semaphore, std::uint64_t value) override;
   void enqueue_wait(const Semaphore& semaphore, std::uint64_t value) override;
   void enqueue_run(const Task& task) override;
-  void enqueue_exchange(PreparedExchange& prepared) override;
+  void enqueue_launch(PreparedKernel& prepared) override;
 
   struct CopyOp {
     Copy copy;
@@ -102,26 +102,26 @@ class SimStream : public RecordableStream {
     std::uint64_t value;
     double latency;  // after the word has come
   };
-  struct ArriveOp {  // at a meeting of an exchange
-    const SimExchange* exchange;
+  struct ArriveOp {  // at a kernel's barrier
+    const SimKernel* kernel;
     std::uint64_t value;
     double latency;
   };
-  struct ExchangeOp {
-    SimExchange* exchange;
+  struct KernelOp {
+    SimKernel* kernel;
     Charge charge;
   };
-  struct TurnOp {  // one item of an exchange whose items take turns
-    SimExchange* exchange;
+  struct ItemOp {  // one item of an ordered kernel
+    SimKernel* kernel;
     std::size_t item;
     Charge charge;
   };
   using Op = std::variant<CopyOp, FillOp, TaskOp, RecordOp, AwaitOp, SignalOp, SemaphoreOp,
-                          ArriveOp, ExchangeOp, TurnOp>;
+                          ArriveOp, KernelOp, ItemOp>;
 
   Issuer issuer() const { return {device_.index(), priority_}; }
-  void take_turns(SimExchange& exchange);
-  void meet_peers(SimExchange& exchange, std::uint64_t value);
+  void push_ordered_items(SimKernel& kernel);
+  void push_barrier(SimKernel& kernel, std::uint64_t value);
   void push(Op op);
   void pump();
   void begin(const Charge& charge);
@@ -136,8 +136,8 @@ class SimStream : public RecordableStream {
   void start(const SignalOp& op) { pass(op.latency); }
   void start(const SemaphoreOp& op);
   void start(const ArriveOp& op) { pass(op.latency); }
-  void start(const ExchangeOp& op) { begin(op.charge); }
-  void start(const TurnOp& op) { begin(op.charge); }
+  void start(const KernelOp& op) { begin(op.charge); }
+  void start(const ItemOp& op) { begin(op.charge); }
 
   void leave_behind(const CopyOp& op);
   void leave_behind(const FillOp& op);
@@ -147,8 +147,8 @@ class SimStream : public RecordableStream {
   void leave_behind(const SignalOp& op);
   void leave_behind(const SemaphoreOp&) {}
   void leave_behind(const ArriveOp& op);
-  void leave_behind(const ExchangeOp& op) { op.exchange->leave_behind(); }
-  void leave_behind(const TurnOp& op) { op.exchange->leave_behind(op.item); }
+  void leave_behind(const KernelOp& op) { op.kernel->leave_behind(); }
+  void leave_behind(const ItemOp& op) { op.kernel->leave_behind(op.item); }
 
   SimDevice& device_;
   SimMachine& machine_;

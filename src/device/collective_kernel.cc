@@ -1,0 +1,153 @@
+#include "device/collective_kernel.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "core/error.h"
+#include "device/reduce.h"
+
+namespace duet {
+namespace {
+
+std::size_t misalignment(const Span& span, std::size_t alignment) {
+  return reinterpret_cast<std::uintptr_t>(span.data) % alignment;
+}
+
+void check_elements(const Span& span, DType dtype) {
+  const std::size_t size = size_of(dtype);
+  if (span.bytes % size == 0 && misalignment(span, size) == 0) return;
+  throw BadArgument(fmt::format(
+      "kernel: a reduction of {}: expected spans of whole elements, aligned to {} bytes",
+      name(dtype), size));
+}
+
+void require_reducible(DType dtype) {
+  if (is_reducible(dtype)) return;
+  throw BadArgument(
+      fmt::format("kernel: a reduction of {}: expected fp32, fp16, bf16 or int32", name(dtype)));
+}
+
+void check_item(const KernelItem& item, DType dtype) {
+  if (item.sources.empty() || item.destinations.empty()) {
+    throw BadArgument("kernel: an item of no sources or no destinations");
+  }
+  const bool reduces = item.sources.size() > 1;
+  if (reduces) require_reducible(dtype);
+  for (const auto* spans : {&item.sources, &item.destinations}) {
+    for (const Span& span : *spans) {
+      if (span.bytes != item_bytes(item)) {
+        throw BadArgument(fmt::format("kernel: spans of {} and {} bytes in one item",
+                                      item_bytes(item), span.bytes));
+      }
+      if (reduces) check_elements(span, dtype);
+    }
+  }
+}
+
+void check_blocks(int blocks) {
+  if (blocks < 0) throw BadArgument("kernel: expected a number of blocks from 0");
+}
+
+void check_words(const Span& words, int blocks) {
+  const std::size_t expected = static_cast<std::size_t>(blocks) * sizeof(std::uint64_t);
+  if (words.bytes == expected && misalignment(words, sizeof(std::uint64_t)) == 0) return;
+  throw BadArgument(
+      fmt::format("kernel: semaphores of {} bytes: expected {} for {} blocks, aligned to 8",
+                  words.bytes, expected, blocks));
+}
+
+void check_packet_span(const Span& span, std::size_t bytes, std::size_t alignment) {
+  if (span.bytes == bytes && misalignment(span, alignment) == 0) return;
+  throw BadArgument(fmt::format("kernel: a packet span of {} bytes: expected {}, aligned to {}",
+                                span.bytes, bytes, alignment));
+}
+
+}  // namespace
+
+bool has_semaphores(const LocalKernelItem& item) {
+  return !item.waits.empty() || !item.signals.empty();
+}
+
+bool has_semaphores(const LocalKernel& kernel) {
+  return std::any_of(kernel.items.begin(), kernel.items.end(),
+                     [](const LocalKernelItem& item) { return has_semaphores(item); });
+}
+
+LocalKernel without_blocks(LocalKernel kernel) {
+  for (LocalKernelItem& item : kernel.items) {
+    for (auto* semaphores : {&item.waits, &item.signals}) {
+      for (Semaphore& semaphore : *semaphores) {
+        semaphore.word = semaphore.word.slice(0, sizeof(std::uint64_t));
+      }
+    }
+  }
+  kernel.semaphores_by_block = false;
+  return kernel;
+}
+
+LocalKernel without_peers(const PeerKernel& kernel) {
+  LocalKernel local;
+  for (const KernelItem& item : kernel.items) local.items.push_back({item, {}, {}});
+  local.dtype = kernel.dtype;
+  local.op = kernel.op;
+  local.blocks = kernel.blocks;
+  return local;
+}
+
+void check_kernel(const LocalKernel& kernel) {
+  check_blocks(kernel.blocks);
+  if (kernel.semaphores_by_block && kernel.blocks == 0) {
+    throw BadArgument("kernel: with semaphores by block, expected a number of blocks");
+  }
+  const int words = kernel.semaphores_by_block ? kernel.blocks : 1;
+  for (const LocalKernelItem& item : kernel.items) {
+    const bool no_spans = item.sources.empty() && item.destinations.empty();
+    if (!no_spans || !has_semaphores(item)) check_item(item, kernel.dtype);
+    for (const Semaphore& semaphore : item.waits) check_words(semaphore.word, words);
+    for (const Semaphore& semaphore : item.signals) check_words(semaphore.word, words);
+  }
+}
+
+void check_kernel(const PeerKernel& kernel) {
+  check_blocks(kernel.blocks);
+  for (const KernelItem& item : kernel.items) check_item(item, kernel.dtype);
+  if (kernel.arrivals.size() != kernel.awaits.size()) {
+    throw BadArgument(
+        fmt::format("kernel: semaphores of {} peers to signal and of {} to wait for: expected as "
+                    "many",
+                    kernel.arrivals.size(), kernel.awaits.size()));
+  }
+  if (!kernel.awaits.empty() && kernel.blocks == 0) {
+    throw BadArgument("kernel: with peers, expected a number of blocks, the same on all ranks");
+  }
+  for (const Span& words : kernel.arrivals) check_words(words, kernel.blocks);
+  for (const Span& words : kernel.awaits) check_words(words, kernel.blocks);
+}
+
+void check_kernel(const PacketKernel& kernel) {
+  check_kernel(kernel.barrier);
+  const std::size_t bytes = kernel.source.bytes;
+  if (bytes == 0 || bytes % kPacketDataBytes != 0 || bytes > kMostPacketPart) {
+    throw BadArgument(
+        fmt::format("kernel: packet parts of {} bytes: expected multiples of {}, at most {}", bytes,
+                    kPacketDataBytes, kMostPacketPart));
+  }
+  const std::size_t peers = kernel.peers.size();
+  if (peers == 0 || peers != kernel.barrier.awaits.size() || peers > kMostPacketPeers) {
+    throw BadArgument(fmt::format("kernel: packet parts of {} peers: expected all {}, at most {}",
+                                  peers, kernel.barrier.awaits.size(), kMostPacketPeers));
+  }
+  if (kernel.reduces) require_reducible(kernel.barrier.dtype);
+  check_packet_span(kernel.source, bytes, kPacketDataBytes);
+  check_packet_span(kernel.destination, bytes, kPacketDataBytes);
+  for (const PacketPeer& peer : kernel.peers) {
+    check_packet_span(peer.source, bytes, kPacketDataBytes);
+    check_packet_span(peer.destination, bytes, kPacketDataBytes);
+    check_packet_span(peer.to_peer, packet_buffer_bytes(bytes), 2 * kPacketDataBytes);
+    check_packet_span(peer.from_peer, packet_buffer_bytes(bytes), 2 * kPacketDataBytes);
+  }
+}
+
+}  // namespace duet

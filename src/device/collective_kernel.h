@@ -1,0 +1,152 @@
+// The kernels that collectives are made of. Each is one launch of the compute units that copies and
+// reduces; they differ in how they synchronise with what else runs:
+//   LocalKernel   by semaphores before and after single items, or not at all;
+//   PeerKernel    by a barrier with all peers' launches before the items and one after them;
+//   PacketKernel  by packets that carry the number of their call, without a barrier (NCCL's LL).
+// The work is shared out by blocks: block b of the launch handles slice b of every item.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <variant>
+#include <vector>
+
+#include "core/dtype.h"
+#include "core/random.h"
+#include "core/reduction.h"
+#include "device/buffer.h"
+
+namespace duet {
+
+// All spans have one size. One source is copied to every destination. Several sources are reduced
+// element by element, and the result is written to every destination. A destination may be one of
+// the item's own sources; apart from that, nothing that an item writes may overlap what it or
+// another item of the launch touches. Spans may lie on peers whose memory the device reaches.
+struct KernelItem {
+  std::vector<Span> sources;
+  std::vector<Span> destinations;
+};
+
+// Starts when all `waits` are 1. When it is done it sets them back to 0 and then sets `signals`
+// to 1. An item with semaphores may have no spans.
+struct LocalKernelItem : KernelItem {
+  std::vector<Semaphore> waits;
+  std::vector<Semaphore> signals;
+};
+
+// Items run in order, and those with semaphores between them may touch the same memory.
+struct LocalKernel {
+  std::vector<LocalKernelItem> items;
+  DType dtype = DType::fp32;      // of what is reduced; copies ignore it
+  Reduction op = Reduction::sum;  // likewise
+  int blocks = 0;                 // 0: the device chooses
+  // Each semaphore is `blocks` words side by side: block b waits for word b and sets it, for its
+  // own slice. All kernels that share such a semaphore have as many blocks, and items of one size.
+  // Devices that do not work by blocks use the first word alone.
+  bool semaphores_by_block = false;
+};
+
+// Block b synchronises with block b of every peer before the items and after them: no rank starts
+// before all have launched; when the kernel ends, what peers wrote has arrived, and no peer still
+// reads. Items run beside each other.
+struct PeerKernel {
+  std::vector<KernelItem> items;
+  DType dtype = DType::fp32;
+  Reduction op = Reduction::sum;
+  int blocks = 0;  // the same number on every rank; 0 only without peers
+
+  // For each peer `blocks` 64-bit words, in one order of peers. They are 0 when the kernel is
+  // prepared, and its own from then on: call n (from 0) writes 2n + 1 before and 2n + 2 after. The
+  // largest signed number, written to an awaited word, releases all waits for it: for a peer that
+  // is gone.
+  std::vector<Span> arrivals;  // at the peer; this rank writes them
+  std::vector<Span> awaits;    // at this rank; the peer writes them
+
+  // Whether there is a barrier before and after. One is left out where a kernel before or after
+  // this one on the same streams has it.
+  bool opens = true;
+  bool closes = true;
+};
+
+// What goes between this rank and one peer. Packet buffers are 0 when the kernel is prepared, and
+// its own from then on; each has packet_buffer_bytes().
+struct PacketPeer {
+  Span source;       // this rank's part for the peer
+  Span to_peer;      // packet buffer at the peer; this rank writes it
+  Span from_peer;    // packet buffer at this rank; the peer writes it
+  Span destination;  // for the peer's part; where parts are reduced, the same for all peers
+};
+
+// Each rank pushes packets into a buffer at every peer and polls its own buffers for the number of
+// the call. A call ends when everything for this rank has arrived; then all peers have launched it.
+struct PacketKernel {
+  // The same work with a barrier: for devices without packets (host, sim). Devices with packets use
+  // its dtype, operation and blocks, and of its awaited words only the number that releases waits.
+  PeerKernel barrier;
+
+  Span source;  // this rank's part for itself: copied, or reduced with all that arrive
+  Span destination;
+  std::vector<PacketPeer> peers;  // in the order of barrier.awaits
+  bool reduces = false;
+};
+
+using CollectiveKernel = std::variant<LocalKernel, PeerKernel, PacketKernel>;
+
+inline constexpr std::size_t kPacketDataBytes = 8;       // parts are multiples of it, aligned to it
+inline constexpr std::size_t kMostPacketPart = 1 << 30;  // bytes
+inline constexpr std::size_t kMostPacketPeers = 16;
+inline constexpr int kKernelThreads = 512;  // of a block
+
+// Of a packet buffer for parts of `bytes`: packets of two calls, half of each packet its number. A
+// rank may be one call ahead of a peer but never two, since each call needs the peer's part.
+constexpr std::size_t packet_buffer_bytes(std::size_t bytes) { return 4 * bytes; }
+
+// The slice of `bytes` that a block handles. Slices begin at multiples of 2 KiB: no vector of 16
+// bytes and no element is cut, and a slice is worth the work of a few warps.
+struct BlockSlice {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+};
+
+DUET_HOST_DEVICE inline BlockSlice block_slice(std::size_t bytes, int block, int blocks) {
+  constexpr std::size_t kUnit = 2048;
+  const std::size_t units = (bytes + kUnit - 1) / kUnit;
+  const std::size_t share =
+      (units + static_cast<std::size_t>(blocks) - 1) / static_cast<std::size_t>(blocks) * kUnit;
+  const std::size_t begin = share * static_cast<std::size_t>(block);
+  if (begin >= bytes) return {bytes, bytes};
+  return {begin, begin + share < bytes ? begin + share : bytes};
+}
+
+// A kernel bound to its spans, made by Device::prepare(). One stream at a time launches it, since
+// its calls are counted. It and the spans must live until its launches are done.
+class PreparedKernel {
+ public:
+  virtual ~PreparedKernel() = default;
+};
+
+// The checks that hold on every device. Throw BadArgument for an item without sources or
+// destinations or of unequal sizes; for elements that are cut, unaligned or of a type that is not
+// reduced; for words that do not fit the number of blocks; and for packet parts with too many
+// peers, that are not whole units of aligned memory, or whose buffers do not fit. There may be any
+// number of items, spans and, without packets, peers.
+void check_kernel(const LocalKernel& kernel);
+void check_kernel(const PeerKernel& kernel);
+void check_kernel(const PacketKernel& kernel);
+
+bool has_semaphores(const LocalKernelItem& item);
+// Whether any item waits or signals.
+bool has_semaphores(const LocalKernel& kernel);
+
+// The same kernel for a device that does not work by blocks: each semaphore is its first word.
+LocalKernel without_blocks(LocalKernel kernel);
+
+// The same kernel where there are no peers to synchronise with.
+LocalKernel without_peers(const PeerKernel& kernel);
+
+// Bytes of each of an item's spans.
+inline std::size_t item_bytes(const KernelItem& item) {
+  return item.sources.empty() ? 0 : item.sources.front().bytes;
+}
+
+}  // namespace duet

@@ -1,0 +1,181 @@
+// How a block moves or reduces a piece of an item: wide loads and stores, many of them in flight
+// per thread, since what limits it over a link is how many bytes are on their way. Every
+// thread reads all sources of a word before it writes it, so that they may be its destinations.
+#pragma once
+
+#include <cstdint>
+
+#include "device/collective_kernel.h"
+#include "device/gpu/reduction_words.h"
+#include "device/gpu/vendor.h"
+
+namespace duet::DUET_GPU {
+
+constexpr int kInFlight = 8;  // loads per thread
+constexpr int kInFlightDeep =
+    16;  // where a piece is long enough to use them: few blocks fill a link
+
+// The threads that handle a piece, and which of them this one is.
+struct Crew {
+  unsigned thread;
+  unsigned threads;
+};
+__device__ inline Crew whole_block() { return {threadIdx.x, kKernelThreads}; }
+
+// A piece of an item's slice: `count` words from `offset` bytes on.
+struct Piece {
+  unsigned char* const* sources;
+  unsigned char* const* destinations;
+  int source_count;
+  int destination_count;
+  std::uint64_t offset;
+  std::uint64_t count;
+  Crew crew;
+};
+
+// Not through the read-only cache: peers have written here since the kernel began.
+template <typename Word>
+__device__ const Word* source_words(const Piece& piece, int source) {
+  return reinterpret_cast<const Word*>(piece.sources[source] + piece.offset);
+}
+
+// Stores what of the batch lies within the piece.
+template <typename Word, int kBatch>
+__device__ void store_batch(const Piece& piece, std::uint64_t first, const Word (&words)[kBatch]) {
+  for (int d = 0; d < piece.destination_count; ++d) {
+    Word* const to = reinterpret_cast<Word*>(piece.destinations[d] + piece.offset);
+#pragma unroll
+    for (int k = 0; k < kBatch; ++k) {
+      const std::uint64_t at = first + k * piece.crew.threads;
+      if (at < piece.count) to[at] = words[k];
+    }
+  }
+}
+
+// Loads never branch, so that they go out together: past the end they take the last word again.
+__device__ inline std::uint64_t within(const Piece& piece, std::uint64_t at) {
+  return at < piece.count ? at : piece.count - 1;
+}
+
+template <typename Word, int kBatch>
+__device__ void copy_piece(const Piece& piece) {
+  const Word* const from = source_words<Word>(piece, 0);
+  for (std::uint64_t first = piece.crew.thread; first < piece.count;
+       first += kBatch * piece.crew.threads) {
+    Word held[kBatch];
+#pragma unroll
+    for (int k = 0; k < kBatch; ++k) held[k] = from[within(piece, first + k * piece.crew.threads)];
+    store_batch(piece, first, held);
+  }
+}
+
+template <typename Shape>
+__device__ typename Shape::Word rounded(typename Shape::Lanes::Value (&values)[Shape::kCount],
+                                        int divisor) {
+  if (divisor > 1) {
+#pragma unroll
+    for (int i = 0; i < Shape::kCount; ++i) {
+      values[i] /= static_cast<typename Shape::Lanes::Value>(divisor);
+    }
+  }
+  return Shape::make(values);
+}
+
+template <typename Shape, typename Op>
+__device__ void add(typename Shape::Lanes::Value (&values)[Shape::kCount],
+                    const typename Shape::Word& word) {
+#pragma unroll
+  for (int i = 0; i < Shape::kCount; ++i) values[i] = Op::of(values[i], Shape::get(word, i));
+}
+
+template <typename Shape>
+__device__ void set(typename Shape::Lanes::Value (&values)[Shape::kCount],
+                    const typename Shape::Word& word) {
+#pragma unroll
+  for (int i = 0; i < Shape::kCount; ++i) values[i] = Shape::get(word, i);
+}
+
+// Of a number of sources that the compiler knows: all their words are on their way at once.
+template <typename Shape, typename Op, int kSources, int kLoads>
+__device__ void reduce_batches(const Piece& piece, int divisor) {
+  using Word = typename Shape::Word;
+  constexpr int kBatch = kLoads / kSources;
+  const Word* from[kSources];
+#pragma unroll
+  for (int s = 0; s < kSources; ++s) from[s] = source_words<Word>(piece, s);
+  for (std::uint64_t first = piece.crew.thread; first < piece.count;
+       first += kBatch * piece.crew.threads) {
+    Word held[kBatch][kSources];
+#pragma unroll
+    for (int k = 0; k < kBatch; ++k) {
+      const std::uint64_t at = within(piece, first + k * piece.crew.threads);
+#pragma unroll
+      for (int s = 0; s < kSources; ++s) held[k][s] = from[s][at];
+    }
+    Word results[kBatch];
+#pragma unroll
+    for (int k = 0; k < kBatch; ++k) {
+      typename Shape::Lanes::Value values[Shape::kCount];
+      set<Shape>(values, held[k][0]);
+#pragma unroll
+      for (int s = 1; s < kSources; ++s) add<Shape, Op>(values, held[k][s]);
+      results[k] = rounded<Shape>(values, divisor);
+    }
+    store_batch(piece, first, results);
+  }
+}
+
+template <typename Shape, typename Op, int kSources>
+__device__ void reduce_known(const Piece& piece, int divisor) {
+  if (piece.count >= kInFlightDeep / kSources * piece.crew.threads) {
+    reduce_batches<Shape, Op, kSources, kInFlightDeep>(piece, divisor);
+  } else {
+    reduce_batches<Shape, Op, kSources, kInFlight>(piece, divisor);
+  }
+}
+
+// Of any number: half a batch of each source in flight, one source after the other.
+template <typename Shape, typename Op>
+__device__ void reduce_any(const Piece& piece, int divisor) {
+  using Word = typename Shape::Word;
+  constexpr int kBatch = kInFlight / 2;
+  for (std::uint64_t first = piece.crew.thread; first < piece.count;
+       first += kBatch * piece.crew.threads) {
+    typename Shape::Lanes::Value values[kBatch][Shape::kCount];
+    for (int s = 0; s < piece.source_count; ++s) {
+      const Word* const from = source_words<Word>(piece, s);
+      Word held[kBatch];
+#pragma unroll
+      for (int k = 0; k < kBatch; ++k)
+        held[k] = from[within(piece, first + k * piece.crew.threads)];
+#pragma unroll
+      for (int k = 0; k < kBatch; ++k) {
+        if (s == 0) {
+          set<Shape>(values[k], held[k]);
+        } else {
+          add<Shape, Op>(values[k], held[k]);
+        }
+      }
+    }
+    Word results[kBatch];
+#pragma unroll
+    for (int k = 0; k < kBatch; ++k) results[k] = rounded<Shape>(values[k], divisor);
+    store_batch(piece, first, results);
+  }
+}
+
+template <typename Type, typename Op>
+__device__ void reduce_vectors(const Piece& piece, int divisor) {
+  switch (piece.source_count) {
+    case 2:
+      return reduce_known<Vectors<Type>, Op, 2>(piece, divisor);
+    case 4:
+      return reduce_known<Vectors<Type>, Op, 4>(piece, divisor);
+    case 8:
+      return reduce_known<Vectors<Type>, Op, 8>(piece, divisor);
+    default:
+      return reduce_any<Vectors<Type>, Op>(piece, divisor);
+  }
+}
+
+}  // namespace duet::DUET_GPU

@@ -1,0 +1,78 @@
+// How the blocks of a LocalKernel wait for and signal the semaphores of its items.
+#pragma once
+
+#include <cstdint>
+
+#include "device/gpu/local_kernel_table.h"
+#include "device/gpu/system_words.h"
+
+namespace duet::DUET_GPU {
+
+// An item's semaphores: those that it waits for, then those that it signals.
+struct ItemSemaphores {
+  unsigned char* const* words;
+  unsigned waits;
+  unsigned signals;
+  unsigned block;  // of each semaphore's words, this block's
+
+  __device__ std::uint64_t* at(unsigned i) const {
+    return reinterpret_cast<std::uint64_t*>(words[i]) + block;
+  }
+};
+
+__device__ inline ItemSemaphores semaphores_of(const gpu::LocalKernelTable& table,
+                                               const gpu::LocalTableItem& item) {
+  return {table.addresses + item.first + item.sources + item.destinations, item.waits, item.signals,
+          table.semaphores_by_block ? static_cast<unsigned>(blockIdx.x) : 0U};
+}
+
+// Waits until the item may start. One of its semaphores may still be 1 for an earlier item that
+// other blocks have not finished.
+__device__ inline void wait_for_item(const gpu::LocalKernelTable& table,
+                                     const gpu::LocalTableItem& item,
+                                     const ItemSemaphores& semaphores) {
+  for (unsigned i = threadIdx.x; i < semaphores.waits; i += blockDim.x) {
+    while (item.behind > 0 && load_acquire(table.passed) < item.behind) {
+    }
+    while (load_acquire(semaphores.at(i)) == 0) {
+    }
+  }
+  __syncthreads();
+}
+
+__device__ inline void reset_and_signal(const ItemSemaphores& semaphores) {
+  for (unsigned i = 0; i < semaphores.waits; ++i) *semaphores.at(i) = 0;
+  for (unsigned i = semaphores.waits; i < semaphores.waits + semaphores.signals; ++i)
+    store_release(semaphores.at(i), 1);
+}
+
+// The last block to finish item `index` resets and signals for all of them. Items finish in order,
+// since each block runs them in order; after the last one no block waits any more.
+__device__ inline void signal_item_of_all_blocks(const gpu::LocalKernelTable& table, int index,
+                                                 const ItemSemaphores& semaphores) {
+  unsigned long long* const finished = table.finished + index;
+  __threadfence();
+  if (atomicAdd(finished, 1ULL) + 1 < gridDim.x) return;
+  __threadfence();
+  *finished = 0;
+  reset_and_signal(semaphores);
+  const int passed = index + 1;
+  store_release(table.passed,
+                passed == table.ordered_items ? 0 : static_cast<std::uint64_t>(passed));
+}
+
+__device__ inline void signal_item(const gpu::LocalKernelTable& table, int index,
+                                   const ItemSemaphores& semaphores) {
+  finish_stores();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    if (table.semaphores_by_block) {
+      reset_and_signal(semaphores);
+    } else {
+      signal_item_of_all_blocks(table, index, semaphores);
+    }
+  }
+  __syncthreads();  // another thread may wait for the same semaphore next
+}
+
+}  // namespace duet::DUET_GPU

@@ -1,0 +1,127 @@
+// The elements in a word of memory, as kernels reduce them: floating point in fp32 and rounded
+// once, integers exactly.
+#pragma once
+
+#include <cstdint>
+
+#include "device/gpu/element.h"
+#include "device/gpu/quad.h"
+#include "device/gpu/vendor.h"
+
+namespace duet::DUET_GPU {
+
+__device__ inline std::uint32_t quarter(const Quad& quad, int i) {
+  return i == 0 ? quad.x : i == 1 ? quad.y : i == 2 ? quad.z : quad.w;
+}
+
+// A type's elements in 32 bits: how many, what they add up in, and how one is taken and put.
+struct Fp32Lanes {
+  using Element = std::uint32_t;
+  using Value = float;
+  static constexpr int kInWord = 1;
+  static __device__ Value get(std::uint32_t word, int) { return gpu::from_bits(word); }
+  static __device__ std::uint32_t put(Value value, int) { return gpu::float_bits(value); }
+};
+struct Fp16Lanes {
+  using Element = std::uint16_t;
+  using Value = float;
+  static constexpr int kInWord = 2;
+  static __device__ Value get(std::uint32_t word, int lane) {
+    return gpu::from_fp16(static_cast<std::uint16_t>(word >> (16 * lane)));
+  }
+  static __device__ std::uint32_t put(Value value, int lane) {
+    return std::uint32_t{gpu::to_fp16(value)} << (16 * lane);
+  }
+};
+struct Bf16Lanes {
+  using Element = std::uint16_t;
+  using Value = float;
+  static constexpr int kInWord = 2;
+  static __device__ Value get(std::uint32_t word, int lane) {
+    return gpu::from_bf16(static_cast<std::uint16_t>(word >> (16 * lane)));
+  }
+  static __device__ std::uint32_t put(Value value, int lane) {
+    return std::uint32_t{gpu::to_bf16(value)} << (16 * lane);
+  }
+};
+struct Int32Lanes {
+  using Element = std::uint32_t;
+  using Value = long long;  // a sum that does not fit is divided before it is cut
+  static constexpr int kInWord = 1;
+  static __device__ Value get(std::uint32_t word, int) { return static_cast<std::int32_t>(word); }
+  static __device__ std::uint32_t put(Value value, int) {
+    return static_cast<std::uint32_t>(value);
+  }
+};
+
+// What one thread takes at a time: 16 bytes, or where those are not aligned one element.
+template <typename Type>
+struct Vectors {
+  using Word = Quad;
+  using Lanes = Type;
+  static constexpr int kCount = 4 * Type::kInWord;
+  static __device__ typename Type::Value get(const Word& word, int i) {
+    return Type::get(quarter(word, i / Type::kInWord), i % Type::kInWord);
+  }
+  static __device__ Word make(const typename Type::Value (&values)[kCount]) {
+    std::uint32_t words[4] = {0, 0, 0, 0};
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      words[i / Type::kInWord] |= Type::put(values[i], i % Type::kInWord);
+    }
+    return Quad{words[0], words[1], words[2], words[3]};
+  }
+};
+// 8 bytes: the data of one packet.
+struct alignas(8) Pair {
+  std::uint32_t x, y;
+};
+template <typename Type>
+struct Pairs {
+  using Word = Pair;
+  using Lanes = Type;
+  static constexpr int kCount = 2 * Type::kInWord;
+  static __device__ typename Type::Value get(const Word& word, int i) {
+    return Type::get(i < Type::kInWord ? word.x : word.y, i % Type::kInWord);
+  }
+  static __device__ Word make(const typename Type::Value (&values)[kCount]) {
+    Word word{0, 0};
+#pragma unroll
+    for (int i = 0; i < Type::kInWord; ++i) {
+      word.x |= Type::put(values[i], i);
+      word.y |= Type::put(values[Type::kInWord + i], i);
+    }
+    return word;
+  }
+};
+template <typename Type>
+struct Singles {
+  using Word = typename Type::Element;
+  using Lanes = Type;
+  static constexpr int kCount = 1;
+  static __device__ typename Type::Value get(const Word& word, int) { return Type::get(word, 0); }
+  static __device__ Word make(const typename Type::Value (&values)[1]) {
+    return static_cast<Word>(Type::put(values[0], 0));
+  }
+};
+
+struct Sum {
+  template <typename Value>
+  static __device__ Value of(Value a, Value b) {
+    return a + b;
+  }
+};
+struct Max {
+  template <typename Value>
+  static __device__ Value of(Value a, Value b) {
+    return a < b ? b : a;
+  }
+};
+struct Min {
+  template <typename Value>
+  static __device__ Value of(Value a, Value b) {
+    return b < a ? b : a;
+  }
+};
+
+}  // namespace duet::DUET_GPU

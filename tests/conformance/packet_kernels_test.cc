@@ -1,0 +1,176 @@
+// Kernels of small parts, by way of staging memory where a device takes it.
+#include <cstdint>
+#include <limits>
+
+#include "devices.h"
+
+namespace duet::conformance {
+namespace {
+
+constexpr int kBlocks = 4;
+constexpr int kRanks = 6;  // in turn on the devices there are
+constexpr std::size_t kWordBytes = kBlocks * sizeof(std::uint64_t);
+
+std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
+
+class PacketKernels : public DeviceTest {
+ protected:
+  Device& device_of(int rank) { return device(rank % machine_->size()); }
+
+  void make_ranks(std::size_t part) {
+    part_ = part;
+    send_.clear(), recv_.clear(), buffers_.clear(), words_.clear(), streams_.clear();
+    for (int rank = 0; rank < kRanks; ++rank) {
+      Device& on = device_of(rank);
+      send_.push_back(on.allocate(kRanks * part));
+      recv_.push_back(filled(on, kRanks * part, constant(0)));
+      buffers_.push_back(filled(on, kRanks * packet_buffer_bytes(part), constant(0)));
+      words_.push_back(filled(on, kRanks * kWordBytes, constant(0)));
+      streams_.push_back(on.make_stream());
+    }
+  }
+
+  Span part(const std::vector<Buffer>& of, int rank, int i) const {
+    return of[index(rank)].slice(index(i) * part_, part_);
+  }
+  // At `at`, what `by` writes.
+  Span words(int at, int by) const {
+    return words_[index(at)].slice(index(by) * kWordBytes, kWordBytes);
+  }
+  Span buffer(int at, int by) const {
+    return buffers_[index(at)].slice(index(by) * packet_buffer_bytes(part_),
+                                     packet_buffer_bytes(part_));
+  }
+
+  // Part t of every rank goes to rank t: side by side, or reduced to one.
+  PacketKernel kernel_of(int rank, bool reduces) const {
+    PacketKernel kernel{
+        {}, part(send_, rank, rank), part(recv_, rank, reduces ? 0 : rank), {}, reduces};
+    PeerKernel& barrier = kernel.barrier;
+    barrier.blocks = kBlocks;
+    barrier.dtype = DType::bf16;
+    KernelItem reduction;
+    for (int other = 0; other < kRanks; ++other) {
+      reduction.sources.push_back(part(send_, other, rank));
+      if (reduces) continue;
+      barrier.items.push_back({{part(send_, rank, other)}, {part(recv_, other, rank)}});
+    }
+    reduction.destinations = {part(recv_, rank, 0)};
+    if (reduces) barrier.items = {reduction};
+    for (int other = 0; other < kRanks; ++other) {
+      if (other == rank) continue;
+      barrier.arrivals.push_back(words(other, rank));
+      barrier.awaits.push_back(words(rank, other));
+      kernel.peers.push_back({part(send_, rank, other), buffer(other, rank), buffer(rank, other),
+                              part(recv_, rank, reduces ? 0 : other)});
+    }
+    return kernel;
+  }
+
+  // Every round with contents of its own, and what it has left, in a log a rank.
+  std::vector<Buffer> log_of(int rounds, bool reduces, Fill (*contents)(int round, int rank)) {
+    std::vector<std::unique_ptr<PreparedKernel>> prepared;
+    std::vector<Buffer> logs;
+    for (int rank = 0; rank < kRanks; ++rank) {
+      prepared.push_back(device_of(rank).prepare(kernel_of(rank, reduces)));
+      logs.push_back(device_of(rank).allocate(index(rounds) * kRanks * part_));
+    }
+    for (int round = 0; round < rounds; ++round) {
+      for (int rank = 0; rank < kRanks; ++rank) {
+        Stream& stream = *streams_[index(rank)];
+        stream.fill(send_[index(rank)].span(), contents(round, rank));
+        stream.launch(*prepared[index(rank)]);
+        const Span kept = logs[index(rank)].slice(index(round) * kRanks * part_, kRanks * part_);
+        stream.copy({kept, recv_[index(rank)].span(), Executor::kernel, {}});
+      }
+    }
+    for (auto& stream : streams_) stream->synchronize(kDeadline);
+    return logs;
+  }
+
+  void expect(const Span& span, const Fill& fill, int round) {
+    const auto difference = span.owner->check(span, fill);
+    EXPECT_FALSE(difference.has_value())
+        << "round " << round << ", " << span.bytes << " bytes, from "
+        << (difference ? difference->first_offset : 0);
+  }
+
+  std::size_t part_ = 0;
+  std::vector<Buffer> send_, recv_, buffers_, words_;
+  std::vector<std::unique_ptr<Stream>> streams_;
+};
+
+std::uint64_t seed(int round, int rank) { return static_cast<std::uint64_t>(1000 * round + rank); }
+
+TEST_P(PacketKernels, KeepRoundsOfMovesApart) {
+  const auto contents = [](int round, int rank) { return pattern(seed(round, rank)); };
+  for (const std::size_t bytes : {8u, 1000u, 16408u}) {
+    make_ranks(bytes);
+    const int rounds = bytes > 1000 ? 100 : 300;
+    const std::vector<Buffer> logs = log_of(rounds, false, contents);
+    for (int round = 0; round < rounds; ++round) {
+      for (int rank = 0; rank < kRanks; ++rank) {
+        for (int from = 0; from < kRanks; ++from) {
+          const Span got = part(logs, rank, round * kRanks + from);
+          expect(got, pattern(seed(round, from), index(rank) * bytes), round);
+        }
+      }
+    }
+  }
+}
+
+TEST_P(PacketKernels, KeepRoundsOfReductionsApart) {
+  constexpr int kRounds = 100;
+  const auto contents = [](int round, int rank) {
+    return Fill{Fill::Kind::digits, seed(round, rank), 0, DType::bf16, Reduction::sum, kRanks};
+  };
+  for (const std::size_t bytes : {8u, 1000u, 16408u}) {
+    make_ranks(bytes);
+    const std::vector<Buffer> logs = log_of(kRounds, true, contents);
+    for (int round = 0; round < kRounds; ++round) {
+      for (int rank = 0; rank < kRanks; ++rank) {
+        const Fill sum{Fill::Kind::digits_reduced,
+                       seed(round, 0),
+                       index(rank) * bytes,
+                       DType::bf16,
+                       Reduction::sum,
+                       kRanks};
+        expect(part(logs, rank, round * kRanks), sum, round);
+      }
+    }
+  }
+}
+
+TEST_P(PacketKernels, GoOnWhenPeersAreGone) {
+  make_ranks(4096);
+  const auto prepared = device().prepare(kernel_of(0, false));
+  streams_[0]->launch(*prepared);
+  streams_[0]->launch(*prepared);
+  EXPECT_FALSE(streams_[0]->idle());
+  for (int by = 1; by < kRanks; ++by) {
+    for (std::size_t block = 0; block < kBlocks; ++block) {
+      device().signal({words(0, by).slice(block * 8, 8)}, std::numeric_limits<std::int64_t>::max());
+    }
+  }
+  streams_[0]->synchronize(kDeadline);
+}
+
+TEST_P(PacketKernels, RefuseWhatDoesNotFit) {
+  make_ranks(64);
+  const auto refuse = [&](void (*spoil)(PacketKernel&)) {
+    PacketKernel kernel = kernel_of(0, false);
+    spoil(kernel);
+    EXPECT_THROW(device().prepare(kernel), BadArgument);
+  };
+  refuse([](PacketKernel& kernel) { kernel.peers.pop_back(); });
+  refuse([](PacketKernel& kernel) { kernel.source = kernel.source.slice(0, 60); });
+  refuse([](PacketKernel& kernel) { kernel.destination = kernel.destination.slice(0, 56); });
+  refuse([](PacketKernel& kernel) {
+    kernel.peers[1].from_peer = kernel.peers[1].from_peer.slice(0, 64);
+  });
+}
+
+DUET_CONFORMANCE(PacketKernels);
+
+}  // namespace
+}  // namespace duet::conformance
