@@ -42,8 +42,7 @@ __device__ const Pair& pair_at(const unsigned char* part, unsigned unit) {
   return reinterpret_cast<const Pair*>(part)[unit];
 }
 
-__device__ void push(const gpu::PacketKernelTable& table, const PacketCall& packets,
-                     unsigned unit) {
+__device__ void push(const gpu::PacketKernelTable& table, const PacketCall& call, unsigned unit) {
   for (int first = 0; first < table.peers; first += kTogether) {
     Pair held[kTogether] = {};
 #pragma unroll
@@ -53,8 +52,8 @@ __device__ void push(const gpu::PacketKernelTable& table, const PacketCall& pack
 #pragma unroll
     for (int k = 0; k < kTogether; ++k) {
       if (first + k >= table.peers) continue;
-      store_packet(table.by_peer[first + k].to_peer + packets.half + unit * kPacketBytes,
-                   packet_of(held[k], packets.number));
+      store_packet(table.by_peer[first + k].to_peer + call.half + unit * kPacketBytes,
+                   packet_of(held[k], call.number));
     }
   }
 }
@@ -69,7 +68,7 @@ __device__ unsigned gone_peers(const gpu::PacketKernelTable& table, int first) {
 }
 
 // Waits for the unit of kTogether peers from `first` on; what lies beyond the last stays as it is.
-__device__ void pull(const gpu::PacketKernelTable& table, const PacketCall& packets, unsigned unit,
+__device__ void pull(const gpu::PacketKernelTable& table, const PacketCall& call, unsigned unit,
                      int first, Pair (&data)[kTogether]) {
   unsigned gone = 0;
   for (unsigned looks = 1;; ++looks) {
@@ -78,13 +77,13 @@ __device__ void pull(const gpu::PacketKernelTable& table, const PacketCall& pack
     for (int k = 0; k < kTogether; ++k) {
       if (first + k >= table.peers) continue;
       packets[k] =
-          load_packet(table.by_peer[first + k].from_peer + packets.half + unit * kPacketBytes);
+          load_packet(table.by_peer[first + k].from_peer + call.half + unit * kPacketBytes);
     }
     bool come = true;
 #pragma unroll
     for (int k = 0; k < kTogether; ++k) {
       if (first + k >= table.peers) continue;
-      come = come && (is_of(packets[k], packets.number) || (gone >> k & 1U) != 0);
+      come = come && (is_of(packets[k], call.number) || (gone >> k & 1U) != 0);
       data[k] = data_of(packets[k]);
     }
     if (come) return;
@@ -93,14 +92,14 @@ __device__ void pull(const gpu::PacketKernelTable& table, const PacketCall& pack
 }
 
 struct Moving {
-  static __device__ void take(const gpu::PacketKernelTable& table, const PacketCall& packets,
+  static __device__ void take(const gpu::PacketKernelTable& table, const PacketCall& call,
                               unsigned unit) {
     if (table.source != table.destination) {
       pair_at(table.destination, unit) = pair_at(table.source, unit);
     }
     for (int first = 0; first < table.peers; first += kTogether) {
       Pair data[kTogether];
-      pull(table, packets, unit, first, data);
+      pull(table, call, unit, first, data);
 #pragma unroll
       for (int k = 0; k < kTogether; ++k) {
         if (first + k < table.peers) {
@@ -113,14 +112,14 @@ struct Moving {
 
 template <typename Type, typename Op>
 struct Reducing {
-  static __device__ void take(const gpu::PacketKernelTable& table, const PacketCall& packets,
+  static __device__ void take(const gpu::PacketKernelTable& table, const PacketCall& call,
                               unsigned unit) {
     using Shape = Pairs<Type>;
     typename Type::Value values[Shape::kCount];
     set<Shape>(values, pair_at(table.source, unit));
     for (int first = 0; first < table.peers; first += kTogether) {
       Pair data[kTogether];
-      pull(table, packets, unit, first, data);
+      pull(table, call, unit, first, data);
 #pragma unroll
       for (int k = 0; k < kTogether; ++k) {
         if (first + k < table.peers) add<Shape, Op>(values, data[k]);
@@ -132,16 +131,16 @@ struct Reducing {
 
 // A warp's units lie side by side, those of the next warp are another block's: a small part keeps
 // all blocks busy. Everything is pushed before anything is waited for.
-template <typename Way>
+template <typename Take>
 __device__ void push_and_take(const gpu::PacketKernelTable& table) {
-  const std::uint64_t call = table.calls[blockIdx.x];
-  const PacketCall packets = packet_call(table, call);
+  const std::uint64_t number = table.calls[blockIdx.x];
+  const PacketCall call = packet_call(table, number);
   const unsigned own = (threadIdx.x / kWarp * gridDim.x + blockIdx.x) * kWarp + threadIdx.x % kWarp;
   const unsigned step = gridDim.x * blockDim.x;
-  for (unsigned unit = own; unit < table.units; unit += step) push(table, packets, unit);
-  for (unsigned unit = own; unit < table.units; unit += step) Way::take(table, packets, unit);
-  __syncthreads();  // all have read the call
-  if (threadIdx.x == 0) table.calls[blockIdx.x] = call + 1;
+  for (unsigned unit = own; unit < table.units; unit += step) push(table, call, unit);
+  for (unsigned unit = own; unit < table.units; unit += step) Take::take(table, call, unit);
+  __syncthreads();  // all threads have read the number
+  if (threadIdx.x == 0) table.calls[blockIdx.x] = number + 1;
 }
 
 template <typename Type, typename Op>
