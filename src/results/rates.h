@@ -1,5 +1,6 @@
-// Every rate that Duet reports is made here, from what a work costs and how long it took, and so
-// are the headings that name a rate's unit. No benchmark divides bytes by seconds.
+// Rates that follow from what a work costs and how long it took, and the headings that name their
+// units. A benchmark adds only rates that its cost does not give, such as a fitted line's
+// (Measurement::rates).
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

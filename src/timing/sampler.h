@@ -1,4 +1,5 @@
-// RankScheduler a Work into samples. The only place in Duet that times anything.
+// Turns a Work into samples. Two Works at once are timed by pair_sampler.h, messages by src/fabric;
+// a time that only chooses (a tuner's candidate, the fastest loop of a CPU's peak) is no sample.
 #pragma once
 
 #include <functional>
