@@ -106,9 +106,9 @@ check_collectives() {
   must timeout -s KILL 60 "$build/tests/overlap_streams"
   local tool
   for tool in memcheck racecheck; do
-    say "compute-sanitizer: exchanges, $tool"
+    say "compute-sanitizer: kernels, $tool"
     must timeout -s KILL 60 compute-sanitizer --tool $tool --error-exitcode 9 $([[ $tool == memcheck ]] && echo --report-api-errors no) \
-      "$build/tests/conformance_test" --gtest_filter='*Exchanges.Reduce*cuda*:*Exchanges.Copy*cuda*' --gtest_brief=1
+      "$build/tests/conformance_test" --gtest_filter='*/Kernels.Reduce*cuda*:*/Kernels.Copy*cuda*' --gtest_brief=1
   done
 }
 

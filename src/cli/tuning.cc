@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
-#include "collectives/peer/built_in_tuning.h"
-#include "collectives/peer/changeover.h"
-#include "collectives/peer/tuning_file.h"
+#include "collectives/tuning/built_in_tuning.h"
+#include "collectives/tuning/changeover.h"
+#include "collectives/tuning/tuning_file.h"
 #include "core/error.h"
 #include "core/units.h"
 #include "team/agreement.h"

@@ -20,17 +20,18 @@ KernelShape own_shape(bool shared_link) { return {shared_link ? 16 : 32, 1024}; 
 
 BroadcastPlan::BroadcastPlan(Rank& rank, const Collective& collective,
                              const CollectiveBuffers& buffers, Lanes& lanes, Watchdog& watchdog,
-                             const std::vector<PieceOf>& pieces)
+                             const std::vector<ByteRange>& pieces)
     : pieces_(pieces),
       root_(collective.root),
       peers_(rank, buffers.recv),
       lanes_(lanes),
-      watchdog_(watchdog),
       copies_(rank.device, lanes.copying().count, lanes.copying().in_order),
       pushes_(copies_.in_order() ? passed_round(static_cast<int>(pieces.size()), others())
                                  : dealt_out(static_cast<int>(pieces.size()), others())),
       parts_(copies_.in_order() ? 1 : others() - 1),
-      words_(rank, static_cast<int>(pieces.size()) * parts_) {
+      words_(rank, static_cast<int>(pieces.size()) * parts_),
+      watched_channels_(watchdog, peers_.waits()),
+      watched_words_(watchdog, words_) {
   note_relays();
   if (rank.index == root_) {
     push_all(buffers.send);
@@ -43,13 +44,6 @@ BroadcastPlan::BroadcastPlan(Rank& rank, const Collective& collective,
     push_all(buffers.recv);
   }
   meet_others();
-  watchdog_.add(&peers_.waiting());
-  watchdog_.add(&words_);
-}
-
-BroadcastPlan::~BroadcastPlan() {
-  watchdog_.remove(&words_);
-  watchdog_.remove(&peers_.waiting());
 }
 
 void BroadcastPlan::note_relays() {
@@ -77,14 +71,14 @@ void BroadcastPlan::push_all(const Span& source) {
     part = push.piece == last_piece ? part + 1 : 0;
     last_piece = push.piece;
     copies_.add(step_of(push, source, part));
-    wire_bytes_ += static_cast<double>(pieces_[static_cast<std::size_t>(push.piece)].bytes);
+    add_wire_bytes(pieces_[static_cast<std::size_t>(push.piece)].bytes);
   }
 }
 
 // The `part`th push of its piece by this rank. In order, the first waits for all of them.
 CopyStep BroadcastPlan::step_of(const RelayPush& push, const Span& source, int part) {
   const int rank = peers_.rank(), to = rank_of(push.to);
-  const PieceOf& now = pieces_[static_cast<std::size_t>(push.piece)];
+  const ByteRange& now = pieces_[static_cast<std::size_t>(push.piece)];
   CopyStep step;
   step.lane = copies_.lane_for((to - rank + peers_.size()) % peers_.size());
   if (greeted_.insert(to).second) step.waits.push_back(peers_.ready_from(to));
@@ -129,7 +123,7 @@ std::string BroadcastPlan::algorithm() const {
   std::string text =
       fmt::format("{} pieces {}", pieces_.size(),
                   copies_.in_order() ? "passed on from rank to rank" : "dealt out and passed on");
-  if (own_) text += fmt::format("; own part by {} blocks", own_->shape.grid);
+  if (own_) text += fmt::format("; local copy by {} blocks", own_->shape.grid);
   return text;
 }
 

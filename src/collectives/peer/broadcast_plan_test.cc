@@ -12,8 +12,8 @@
 namespace duet {
 namespace {
 
-std::vector<PieceOf> cut(std::uint64_t bytes, std::uint64_t each) {
-  std::vector<PieceOf> pieces;
+std::vector<ByteRange> cut(std::uint64_t bytes, std::uint64_t each) {
+  std::vector<ByteRange> pieces;
   for (std::uint64_t begin = 0; begin < bytes; begin += each) {
     pieces.push_back({begin, std::min(each, bytes - begin)});
   }

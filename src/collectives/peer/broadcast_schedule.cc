@@ -52,7 +52,7 @@ std::vector<RelayPush> dealt_out(int pieces, int others) {
   return pushes;
 }
 
-std::vector<PieceOf> broadcast_pieces(std::uint64_t bytes, int ranks, CopyLanes copying) {
+std::vector<ByteRange> broadcast_pieces(std::uint64_t bytes, int ranks, CopyLanes copying) {
   if (ranks < 3 || bytes == 0) return {};
   const bool shared = copying.in_order;
   const auto all = static_cast<double>(bytes), others = static_cast<double>(ranks - 1);
@@ -63,7 +63,7 @@ std::vector<PieceOf> broadcast_pieces(std::uint64_t bytes, int ranks, CopyLanes 
   const auto count = static_cast<std::uint64_t>(shared ? turns : others * turns);
   const std::uint64_t each =
       ((bytes + count - 1) / count + kBroadcastGrain - 1) / kBroadcastGrain * kBroadcastGrain;
-  std::vector<PieceOf> pieces;
+  std::vector<ByteRange> pieces;
   for (std::uint64_t begin = 0; begin < bytes; begin += each) {
     pieces.push_back({begin, std::min(each, bytes - begin)});
   }

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "collectives/peer/lanes.h"
-#include "collectives/peer/pieces.h"
+#include "collectives/peer/partition.h"
 
 namespace duet {
 
@@ -55,6 +55,6 @@ inline constexpr std::uint64_t kPushBytesOfOwnLink = 400 << 10;
 // As many pieces as by what is said above take the shortest time, with a link for each peer as many
 // for each of the others; they begin at multiples of 4 KiB. None where the root's pushing
 // everything to everyone takes no longer, as for one or two ranks.
-std::vector<PieceOf> broadcast_pieces(std::uint64_t bytes, int ranks, CopyLanes copying);
+std::vector<ByteRange> broadcast_pieces(std::uint64_t bytes, int ranks, CopyLanes copying);
 
 }  // namespace duet

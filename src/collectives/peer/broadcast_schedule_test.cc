@@ -50,7 +50,7 @@ TEST(BroadcastPieces, AreAsManyForEachAndCoverTheBuffer) {
   EXPECT_EQ(broadcast_pieces(64 * kMiB, 8, own).size(), 35u);
   for (const std::uint64_t bytes : {16 * kMiB, 64 * kMiB + 1, 4096 * kMiB}) {
     std::uint64_t end = 0;
-    for (const PieceOf& piece : broadcast_pieces(bytes, 4, shared)) {
+    for (const ByteRange& piece : broadcast_pieces(bytes, 4, shared)) {
       EXPECT_EQ(piece.begin, end);
       end += piece.bytes;
     }

@@ -1,19 +1,18 @@
 // A session: each local rank's lanes, and all of its plans.
 #include "collectives/peer/engine.h"
 
+#include "collectives/peer/all_reduce_plans.h"
 #include "collectives/peer/broadcast_plan.h"
 #include "collectives/peer/broadcast_schedule.h"
 #include "collectives/peer/kernel_plan.h"
 #include "collectives/peer/move_plan.h"
-#include "collectives/peer/pull_plan.h"
 #include "collectives/peer/reduce_plan.h"
 #include "collectives/peer/relay_plan.h"
 #include "collectives/peer/session_plans.h"
-#include "collectives/peer/spread_plan.h"
 #include "collectives/peer/staged_move_plan.h"
 #include "collectives/peer/team_links.h"
-#include "collectives/peer/thresholds.h"
 #include "collectives/planning.h"
+#include "collectives/tuning/thresholds.h"
 
 namespace duet {
 namespace {
@@ -155,7 +154,7 @@ class OwnSession : public CollectiveSession {
   std::unique_ptr<CollectivePlan> straight(Rank& rank, const Collective& collective,
                                            const CollectiveBuffers& buffers) {
     Lanes& own = lanes(rank);
-    std::vector<PieceOf> pieces;
+    std::vector<ByteRange> pieces;
     if (collective.kind == CollectiveKind::broadcast) {
       pieces = broadcast_pieces(size_bytes(collective, rank.size), rank.size, own.copying());
     }
@@ -170,9 +169,8 @@ class OwnSession : public CollectiveSession {
     std::unique_ptr<CollectivePlan> plan;
     if (!any_swaps) plan = if_reached([&] { return straight(rank, collective, buffers); });
     if (plan) return plan;
-    return std::make_unique<StagedMovePlan>(rank, name(collective.kind),
-                                            moves(collective, rank.size), buffers, lanes(rank),
-                                            watchdog());
+    return std::make_unique<StagedMovePlan>(rank, moves(collective, rank.size), buffers,
+                                            lanes(rank), watchdog());
   }
 
   std::unique_ptr<CollectivePlan> reduction(Rank& rank, const Collective& collective,

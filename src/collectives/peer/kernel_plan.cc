@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "collectives/peer/packets.h"
-#include "collectives/peer/parts.h"
+#include "collectives/peer/kernel_items.h"
+#include "collectives/peer/partition.h"
 
 namespace duet {
 namespace {
@@ -25,20 +25,20 @@ int blocks_for(const Collective& c, int ranks, bool packets, std::size_t step) {
     return size_bytes(c, ranks) < kManyBytes ? kReducingBlocks : 2 * kReducingBlocks;
   }
   if (packets) return kPacketBlocks;
-  const std::vector<Move> all = reduces(c.kind) ? spreading(c, ranks) : moves(c, ranks);
+  const std::vector<Move> all = reduces(c.kind) ? part_to_all(c, ranks) : moves(c, ranks);
   std::uint64_t largest = 0;
   for (const Move& move : all) largest = std::max(largest, move.bytes);
   return static_cast<int>(
       std::clamp<std::uint64_t>(largest / kBytesPerBlock, kLeastMovingBlocks, kMostMovingBlocks));
 }
 
-double wire_bytes_of(const Items& items, int rank, const PeerMemory& recv) {
-  double bytes = 0;
+std::uint64_t wire_bytes_of(const Items& items, int rank, const PeerMemory& recv) {
+  std::uint64_t bytes = 0;
   for (const KernelItem& item : items) {
     for (const Span& target : item.destinations) {
       const Span& own = recv.at(rank);
       const bool here = target.data >= own.data && target.data < own.data + own.bytes;
-      if (!here) bytes += static_cast<double>(target.bytes);
+      if (!here) bytes += target.bytes;
     }
   }
   return bytes;
@@ -48,27 +48,24 @@ double wire_bytes_of(const Items& items, int rank, const PeerMemory& recv) {
 
 KernelPlan::KernelPlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers,
                        Watchdog& watchdog, const KernelLaunch& launch)
-    : watchdog_(watchdog),
-      name_(name(collective.kind)),
-      send_(rank, buffers.send, "the other ranks' send buffers"),
+    : send_(rank, buffers.send, "the other ranks' send buffers"),
       recv_(rank, buffers.recv, "the other ranks' receive buffers"),
       packet_bytes_(launch.prepare ? 0 : packet_part(collective, send_, recv_)),
       steps_(kernel_steps(collective, rank.index, send_, recv_)),
       blocks_(blocks_of_steps(collective, rank.size, launch)),
       semaphores_(rank, launch.prepare
                             ? 0
-                            : std::accumulate(blocks_.begin(), blocks_.end(), 0) * rank.size) {
+                            : std::accumulate(blocks_.begin(), blocks_.end(), 0) * rank.size),
+      watched_(watchdog, semaphores_) {
   if (packet_bytes_ > 0) packet_buffers_.emplace(rank, packet_buffer_bytes(packet_bytes_));
   for (std::size_t step = 0; step < steps_.size(); ++step) {
     kernels_.push_back(prepare(rank, collective, launch, step));
-    wire_bytes_ += wire_bytes_of(steps_[step], rank.index, recv_);
+    add_wire_bytes(wire_bytes_of(steps_[step], rank.index, recv_));
   }
   // What a rank reads of others leaves them: of a reduction each rank's part goes to every other.
   if (reduces(collective.kind) && !steps_.front().empty()) {
-    const double all = static_cast<double>(buffers.send.bytes);
-    wire_bytes_ += all - static_cast<double>(item_bytes(steps_.front().front()));
+    add_wire_bytes(buffers.send.bytes - item_bytes(steps_.front().front()));
   }
-  watchdog_.add(&semaphores_);
 }
 
 std::vector<int> KernelPlan::blocks_of_steps(const Collective& collective, int ranks,
@@ -80,8 +77,6 @@ std::vector<int> KernelPlan::blocks_of_steps(const Collective& collective, int r
   }
   return blocks;
 }
-
-KernelPlan::~KernelPlan() { watchdog_.remove(&semaphores_); }
 
 // The first step's opening barrier holds for all. A broadcast passes on what other ranks have dealt
 // out, so that each of its steps closes with a barrier; what a rank has reduced is its own.

@@ -6,10 +6,9 @@
 #include <optional>
 #include <vector>
 
-#include "collectives/engine.h"
-#include "collectives/peer/items.h"
-#include "collectives/peer/packet_buffers.h"
-#include "collectives/peer/semaphores.h"
+#include "collectives/peer/kernel_items.h"
+#include "collectives/peer/peer_channels.h"
+#include "collectives/peer/peer_plan.h"
 #include "device/collective_kernel.h"
 #include "team/peer_memory.h"
 
@@ -23,16 +22,14 @@ struct KernelLaunch {
   std::function<std::unique_ptr<PreparedKernel>(Device&, const PeerKernel&)> prepare;
 };
 
-class KernelPlan : public CollectivePlan {
+class KernelPlan : public PeerPlan {
  public:
   // Inside Team::each(), by every rank.
   KernelPlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers,
              Watchdog& watchdog, const KernelLaunch& launch = {});
-  ~KernelPlan() override;
 
   void enqueue(Stream& stream) override;
   std::string algorithm() const override;
-  double wire_bytes() const override { return wire_bytes_; }
 
  private:
   std::vector<int> blocks_of_steps(const Collective& collective, int ranks,
@@ -42,16 +39,15 @@ class KernelPlan : public CollectivePlan {
   std::unique_ptr<PreparedKernel> prepare(const Rank& rank, const Collective& collective,
                                           const KernelLaunch& launch, std::size_t step) const;
 
-  Watchdog& watchdog_;
-  std::string_view name_;  // of the collective
   PeerMemory send_, recv_;
   std::uint64_t packet_bytes_;  // of a part that goes by way of packet_buffers; 0: none does
   std::vector<Items> steps_;
   std::vector<int> blocks_;  // by step
-  Semaphores semaphores_;  // of each rank, by step so many for every rank that writes them, by rank
+  PeerSemaphores
+      semaphores_;  // of each rank, by step so many for every rank that writes them, by rank
   std::optional<PacketBuffers> packet_buffers_;           // of every two ranks
   std::vector<std::unique_ptr<PreparedKernel>> kernels_;  // by step
-  double wire_bytes_ = 0;
+  Watched watched_;
 };
 
 }  // namespace duet

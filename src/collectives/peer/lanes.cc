@@ -1,5 +1,6 @@
-// Forking and joining by events.
 #include "collectives/peer/lanes.h"
+
+#include <utility>
 
 namespace duet {
 
@@ -11,12 +12,12 @@ Lanes::Lanes(Device& device, CopyLanes copying)
   }
 }
 
-Lanes& Lanes::draining() {
-  if (draining_ == nullptr) {
+Lanes& Lanes::copying_out() {
+  if (copying_out_ == nullptr) {
     const CopyLanes lanes{copying_.in_order ? 1 : copying_.count, copying_.in_order};
-    draining_ = std::make_unique<Lanes>(device_, lanes);
+    copying_out_ = std::make_unique<Lanes>(device_, lanes);
   }
-  return *draining_;
+  return *copying_out_;
 }
 
 void Lanes::fork(Stream& main, int count) {
@@ -27,9 +28,44 @@ void Lanes::fork(Stream& main, int count) {
 
 void Lanes::join(Stream& main, int count) {
   for (int i = 0; i < count; ++i) {
-    Lane& lane = lanes_[static_cast<std::size_t>(i)];
+    LaneStream& lane = lanes_[static_cast<std::size_t>(i)];
     lane.stream->record(*lane.end);
     main.wait(*lane.end);
+  }
+}
+
+CopySteps::CopySteps(Device& device, int lanes, bool in_order) : in_order_(in_order) {
+  for (int lane = 0; lane < lanes; ++lane) started_.push_back(device.make_event(EventUse::order));
+}
+
+int CopySteps::lane_for(int step) const {
+  const int number = in_order_ ? static_cast<int>(steps_.size()) : step - 1;
+  return number % lanes();
+}
+
+void CopySteps::add(CopyStep step) {
+  steps_.push_back({step.lane,
+                    {{}, std::move(step.waits)},
+                    std::move(step.copies),
+                    {std::move(step.signals), {}}});
+}
+
+void CopySteps::enqueue(Stream& main, Lanes& lanes, std::size_t begin, std::size_t end) {
+  for (std::size_t i = begin; i < end; ++i) {
+    const PreparedStep& step = steps_[i];
+    Stream& stream = step.lane == 0 ? main : lanes.at(step.lane - 1);
+    const auto other = [&](const PreparedStep& neighbour) {
+      return in_order_ && neighbour.lane != step.lane;
+    };
+    if (i > 0 && other(steps_[i - 1])) {
+      stream.wait(*started_[static_cast<std::size_t>(steps_[i - 1].lane)]);
+    }
+    if (!step.before.waits.empty()) stream.handshake(step.before);
+    if (i + 1 < steps_.size() && other(steps_[i + 1])) {
+      stream.record(*started_[static_cast<std::size_t>(step.lane)]);
+    }
+    for (const Copy& copy : step.copies) stream.copy(copy);
+    if (!step.after.signals.empty()) stream.handshake(step.after);
   }
 }
 

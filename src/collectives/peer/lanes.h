@@ -1,4 +1,4 @@
-// Streams of a rank's own beside the caller's: they fork from it and join it again.
+// A plan's streams beside the caller's, and copies dealt out to them.
 #pragma once
 
 #include <memory>
@@ -14,10 +14,11 @@ struct CopyLanes {
   bool in_order = false;
 };
 
+// Streams that fork from the caller's and join it again.
 class Lanes {
  public:
-  // As many streams of the device as copy besides the caller's, and one more for a kernel. They are
-  // of its highest priority: what they run never waits for compute units behind a kernel of many
+  // The streams that copy besides the caller's, and one more for a kernel. They have the device's
+  // highest priority, so that what they run never waits for compute units behind a kernel of many
   // waves.
   Lanes(Device& device, CopyLanes copying);
 
@@ -25,9 +26,9 @@ class Lanes {
 
   Stream& at(int lane) { return *lanes_.at(static_cast<std::size_t>(lane)).stream; }
 
-  // Others of the kind, for what comes out of slots: all at() of them copy. Made at the first call,
-  // in planning; one where copies go in order, else as many as copy.
-  Lanes& draining();
+  // Further lanes for copies out of staging slots: one where copies go in order, else as many as
+  // copy. All at() of them copy. Made by the first call, which is in planning.
+  Lanes& copying_out();
 
   // Work that the first `count` lanes get from here on starts after what `main` has got so far.
   void fork(Stream& main, int count);
@@ -35,7 +36,7 @@ class Lanes {
   void join(Stream& main, int count);
 
  private:
-  struct Lane {
+  struct LaneStream {
     std::unique_ptr<Stream> stream;
     std::unique_ptr<Event> end;
   };
@@ -43,8 +44,52 @@ class Lanes {
   Device& device_;
   CopyLanes copying_;
   std::unique_ptr<Event> begin_;
-  std::vector<Lane> lanes_;
-  std::unique_ptr<Lanes> draining_;
+  std::vector<LaneStream> lanes_;
+  std::unique_ptr<Lanes> copying_out_;
+};
+
+// A lane waits for semaphores, which sets them back to 0, copies, and signals semaphores. Lane 0 is
+// the caller's stream, lane i > 0 is Lanes::at(i - 1).
+struct CopyStep {
+  int lane = 0;
+  std::vector<Semaphore> waits;
+  std::vector<Copy> copies;
+  std::vector<Semaphore> signals;
+};
+
+class CopySteps {
+ public:
+  // `lanes` counts the caller's stream. In order: a step begins its copies only after the step
+  // before it has, whichever lane it is on. Behind one link copy engines run one copy after the
+  // other, and lanes only hide what lies between two. Which copy comes first must then not depend
+  // on chance: ranks that push in different orders send to the same receiver at a time, and each
+  // gets half of the rate.
+  CopySteps(Device& device, int lanes, bool in_order);
+
+  int lanes() const { return static_cast<int>(started_.size()); }
+  bool in_order() const { return in_order_; }
+  // The lane of the next step, a copy to the `step`th rank after this one (from 1): in order, one
+  // lane after the other; else each rank has its lane.
+  int lane_for(int step) const;
+  void add(CopyStep step);
+
+  std::size_t size() const { return steps_.size(); }
+
+  void enqueue(Stream& main, Lanes& lanes) { enqueue(main, lanes, 0, size()); }
+  // Steps [begin, end) alone; a call must enqueue all steps in the end, in order.
+  void enqueue(Stream& main, Lanes& lanes, std::size_t begin, std::size_t end);
+
+ private:
+  struct PreparedStep {
+    int lane;
+    Handshake before;  // its waits
+    std::vector<Copy> copies;
+    Handshake after;  // its signals
+  };
+
+  bool in_order_;
+  std::vector<PreparedStep> steps_;
+  std::vector<std::unique_ptr<Event>> started_;  // by lane: its last step begins to copy
 };
 
 }  // namespace duet

@@ -44,9 +44,10 @@ KernelShape shape_of(LocalCopy way) {
 }
 
 std::string words(LocalCopy way) {
-  if (way == LocalCopy::few_blocks) return fmt::format("own part by {} blocks", shape_of(way).grid);
-  return way == LocalCopy::one_warp_per_sm ? "own part by a warp a unit"
-                                           : "own part by a warp a unit, a little later";
+  if (way == LocalCopy::few_blocks)
+    return fmt::format("local copy by {} blocks", shape_of(way).grid);
+  return way == LocalCopy::one_warp_per_sm ? "local copy by one warp per SM"
+                                           : "deferred local copy by one warp per SM";
 }
 
 }  // namespace duet

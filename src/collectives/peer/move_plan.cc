@@ -32,16 +32,13 @@ void cut(std::vector<Copy>& copies, std::size_t index, std::size_t bytes) {
 
 MovePlan::MovePlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers,
                    Lanes& lanes, Watchdog& watchdog, std::size_t defer_bytes)
-    : peers_(rank, buffers.recv), lanes_(lanes), watchdog_(watchdog), name_(name(collective.kind)) {
+    : peers_(rank, buffers.recv), lanes_(lanes), watched_(watchdog, peers_.waits()) {
   deliver(rank, buffers, moves(collective, rank.size));
   plan_own(rank.device, defer_bytes);
   lanes_in_use_ =
       std::max(1, std::min(lanes.copying().count, static_cast<int>(deliveries_.size())));
   signal_once_per_lane();
-  watchdog_.add(&peers_.waiting());
 }
-
-MovePlan::~MovePlan() { watchdog_.remove(&peers_.waiting()); }
 
 void MovePlan::deliver(const Rank& rank, const CollectiveBuffers& buffers,
                        const std::vector<Move>& list) {
@@ -60,7 +57,7 @@ void MovePlan::deliver(const Rank& rank, const CollectiveBuffers& buffers,
         continue;
       }
       delivery.copies.push_back({target, source, Executor::dma, {}});
-      wire_bytes_ += static_cast<double>(move.bytes);
+      add_wire_bytes(move.bytes);
     }
     if (step == 0) continue;
     if (comes) {

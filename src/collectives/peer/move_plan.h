@@ -5,24 +5,22 @@
 #include <memory>
 #include <vector>
 
-#include "collectives/engine.h"
 #include "collectives/peer/lanes.h"
 #include "collectives/peer/local_copy.h"
 #include "collectives/peer/peer_channels.h"
+#include "collectives/peer/peer_plan.h"
 
 namespace duet {
 
-class MovePlan : public CollectivePlan {
+class MovePlan : public PeerPlan {
  public:
   // Inside Team::each(), by every rank. The lanes' one for a kernel is for the part that stays on
   // the device, which comes behind so many bytes of pushes where it has more.
   MovePlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers, Lanes& lanes,
            Watchdog& watchdog, std::size_t defer_bytes = kDeferLocalCopyBytes);
-  ~MovePlan() override;
 
   void enqueue(Stream& stream) override;
   std::string algorithm() const override;
-  double wire_bytes() const override { return wire_bytes_; }
 
  private:
   // What goes to one peer.
@@ -38,8 +36,6 @@ class MovePlan : public CollectivePlan {
 
   PeerChannels peers_;
   Lanes& lanes_;
-  Watchdog& watchdog_;
-  std::string_view name_;  // of the collective
   int lanes_in_use_ = 1;
   Handshake begin_, end_;
   std::vector<Delivery> deliveries_;  // in the order in which they go
@@ -47,7 +43,7 @@ class MovePlan : public CollectivePlan {
   LocalCopy own_way_ = LocalCopy::one_warp_per_sm;
   std::size_t pushes_before_own_ = 0;
   std::unique_ptr<Event> before_own_;  // behind these; none: own_ comes at once
-  double wire_bytes_ = 0;
+  Watched watched_;
 };
 
 }  // namespace duet

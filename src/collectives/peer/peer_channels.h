@@ -1,36 +1,85 @@
-// What one rank's plan has of its peers: their receive buffers, and semaphores between every two.
+// What a plan has of the other ranks: semaphores in both directions, their receive buffers and
+// buffers for packets, all mapped here. A semaphore lies at the rank that waits for it, so that
+// nothing is polled over a link.
 #pragma once
 
-#include "collectives/peer/semaphores.h"
+#include "collectives/peer/watchdog.h"
+#include "device/collective_kernel.h"
+#include "team/offered_memory.h"
 #include "team/peer_memory.h"
 
 namespace duet {
 
-// Flags are 0 between two calls. `ready` says that a receive buffer may be written, `done` that it
-// was.
+// `count` semaphores of the device's, 0 at first.
+Buffer zeroed_semaphores(Device& device, int count);
+
+// As many semaphores at each rank, 0 at first, that every rank can signal.
+class PeerSemaphores : public DeviceWaits {
+ public:
+  // Collective: every rank constructs it inside Team::each() with the same count.
+  PeerSemaphores(Rank& rank, int count);
+
+  // `count` of a rank's, side by side, from `first` on.
+  Span at(int owner, int first, int count = 1) const;
+
+  void release_waits() noexcept override;
+
+ private:
+  Device& device_;
+  OfferedMemory all_;
+};
+
+// Gives the kernel its words for the barriers with all other ranks: `ranks` times `kernel.blocks`
+// at each rank from semaphore `first` on, by the rank that signals them.
+void set_peers(PeerKernel& kernel, const PeerSemaphores& semaphores, int first, int rank,
+               int ranks);
+
+// For each peer its receive buffer, and two semaphores in each direction.
+//
+//   receiver  --ready-->  sender     "you may write my receive buffer"
+//   sender    --done--->  receiver   "your data have arrived"
+//
+// Invariant: between calls every semaphore is 0. The rank that waits for one sets it back, so that
+// a captured call can be replayed.
 class PeerChannels {
  public:
-  // Inside Team::each(), by every rank.
-  PeerChannels(Rank& rank, const Span& recv);
+  // Collective: every rank constructs it inside Team::each(). Throws Unreachable on all ranks if
+  // one cannot map another's receive buffer.
+  PeerChannels(Rank& rank, const Span& receive_buffer);
 
   int rank() const { return rank_; }
   int size() const { return recv_.size(); }
   const Span& recv(int peer) const { return recv_.at(peer); }
 
-  // That this rank tells `peer`, and that it hears from it.
-  Semaphore ready_to(int peer) const { return word(peer, rank_); }
-  Semaphore ready_from(int peer) const { return word(rank_, peer); }
-  Semaphore done_to(int peer) const { return word(peer, size() + rank_); }
-  Semaphore done_from(int peer) const { return word(rank_, size() + peer); }
+  // Signalled by this rank, and awaited by this rank.
+  Semaphore ready_to(int peer) const { return semaphore(peer, rank_); }
+  Semaphore ready_from(int peer) const { return semaphore(rank_, peer); }
+  Semaphore done_to(int peer) const { return semaphore(peer, size() + rank_); }
+  Semaphore done_from(int peer) const { return semaphore(rank_, size() + peer); }
 
-  Waiting& waiting() { return words_; }
+  DeviceWaits& waits() { return semaphores_; }
 
  private:
-  Semaphore word(int owner, int index) const { return {words_.at(owner, index)}; }
+  Semaphore semaphore(int owner, int index) const { return {semaphores_.at(owner, index)}; }
 
   int rank_;
-  PeerMemory recv_;  // before the words: where it fails, no rank has another's mapped
-  Semaphores words_;
+  PeerMemory recv_;  // before the semaphores: where it fails, no rank has mapped another's
+  PeerSemaphores semaphores_;
+};
+
+// A packet buffer at each rank for every other rank, which writes it; 0 at first.
+class PacketBuffers {
+ public:
+  // Collective: every rank constructs it inside Team::each() with the same size of a buffer, a
+  // multiple of 16 bytes.
+  PacketBuffers(Rank& rank, std::uint64_t bytes);
+
+  // At `owner`; `source` writes it.
+  Span at(int owner, int source) const;
+
+ private:
+  std::uint64_t bytes_;
+  OfferedMemory all_;
 };
 
 }  // namespace duet

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "collectives/peer/parts.h"
+#include "collectives/peer/partition.h"
 
 namespace duet {
 namespace {
@@ -30,11 +30,11 @@ std::vector<int> all_shifts(Rank& rank, int mine) {
 
 ReducePlan::Parts::Parts(const Collective& c, int ranks, std::uint64_t largest) {
   for (int rank = 0; rank < ranks; ++rank) {
-    const PartBytes own = part_bytes(c, rank, ranks);
+    const ByteRange own = reduced_part(c, rank, ranks);
     begins.push_back(own.begin);
-    pieces.push_back(pieces_of(own.bytes, largest));
+    pieces.push_back(cut_into_pieces(own.bytes, largest));
     most_pieces = std::max(most_pieces, pieces.back().size());
-    for (const PieceOf& piece : pieces.back()) {
+    for (const ByteRange& piece : pieces.back()) {
       largest_piece = std::max(largest_piece, piece.bytes);
     }
   }
@@ -43,16 +43,15 @@ ReducePlan::Parts::Parts(const Collective& c, int ranks, std::uint64_t largest) 
 ReducePlan::ReducePlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers,
                        Lanes& lanes, Watchdog& watchdog, std::uint64_t largest_piece)
     : parts_(collective, rank.size, largest_piece),
-      name_(name(collective.kind)),
       buffers_(buffers),
       lanes_(lanes),
-      watchdog_(watchdog),
       slots_(slots_for(parts_.most_pieces)),
       staging_(rank, slots_, parts_.largest_piece + kVector,
                needs_send_token(lanes.copying(), parts_.most_pieces)),
       shifts_(all_shifts(rank, misalignment(buffers.send, parts_.begin(rank.index)))),
       copies_(rank.device, lanes_for(lanes.copying(), parts_.largest_piece),
-              lanes.copying().in_order) {
+              lanes.copying().in_order),
+      watched_(watchdog, staging_.waits()) {
   if (collective.kind == CollectiveKind::all_reduce) target_ = parts_.begin(rank.index);
   LocalKernel kernel;
   kernel.dtype = collective.dtype;
@@ -64,10 +63,7 @@ ReducePlan::ReducePlan(Rank& rank, const Collective& collective, const Collectiv
     if (piece < own) kernel.items.push_back(reduced(piece));
   }
   if (!kernel.items.empty()) reduction_ = rank.device.prepare(kernel);
-  watchdog_.add(&staging_.waiting());
 }
-
-ReducePlan::~ReducePlan() { watchdog_.remove(&staging_.waiting()); }
 
 Span ReducePlan::in_slot(int owner, int source, std::size_t piece, std::uint64_t bytes) const {
   const Span slot = staging_.slot(owner, source, slot_of(piece));
@@ -76,7 +72,7 @@ Span ReducePlan::in_slot(int owner, int source, std::size_t piece, std::uint64_t
 
 void ReducePlan::add(int step, CopyStep copy) {
   copy.lane = copies_.lane_for(step);
-  for (const Copy& one : copy.copies) wire_bytes_ += static_cast<double>(one.source.bytes);
+  for (const Copy& one : copy.copies) add_wire_bytes(one.source.bytes);
   copies_.add(std::move(copy));
 }
 
@@ -86,7 +82,7 @@ void ReducePlan::push(std::size_t piece) {
     const int to = (rank + step) % ranks;
     CopyStep copy{0, staging_.wait_send_token(to), {}, staging_.pass_send_token(to)};
     if (piece < parts_.of(to).size()) {
-      const PieceOf& now = parts_.of(to)[piece];
+      const ByteRange& now = parts_.of(to)[piece];
       const Span source = buffers_.send.slice(parts_.begin(to) + now.begin, now.bytes);
       copy.waits.push_back(staging_.free_from(to, slot));
       copy.copies = {{in_slot(to, rank, piece, now.bytes), source, Executor::dma, {}}};
@@ -98,7 +94,7 @@ void ReducePlan::push(std::size_t piece) {
 
 LocalKernelItem ReducePlan::reduced(std::size_t piece) const {
   const int ranks = staging_.size(), rank = staging_.rank(), slot = slot_of(piece);
-  const PieceOf& now = parts_.of(rank)[piece];
+  const ByteRange& now = parts_.of(rank)[piece];
   const std::uint64_t begin = parts_.begin(rank) + now.begin;
   LocalKernelItem item;
   item.sources.push_back(buffers_.send.slice(begin, now.bytes));

@@ -6,37 +6,35 @@
 #include <memory>
 #include <vector>
 
-#include "collectives/engine.h"
-#include "collectives/peer/copy_steps.h"
-#include "collectives/peer/pieces.h"
+#include "collectives/peer/lanes.h"
+#include "collectives/peer/partition.h"
+#include "collectives/peer/peer_plan.h"
 #include "collectives/peer/staging.h"
 #include "device/collective_kernel.h"
 
 namespace duet {
 
-class ReducePlan : public CollectivePlan {
+class ReducePlan : public PeerPlan {
  public:
   // Inside Team::each(), by every rank. The lanes' one for a kernel is for the one that reduces.
   ReducePlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers,
              Lanes& lanes, Watchdog& watchdog, std::uint64_t largest_piece = kLargestPiece);
-  ~ReducePlan() override;
 
   void enqueue(Stream& stream) override;
   void poison_staging() override { staging_.poison(); }
   std::string algorithm() const override;
-  double wire_bytes() const override { return wire_bytes_; }
 
  private:
   // Where each rank's part lies in what it reduces, and its pieces; in bytes.
   struct Parts {
     Parts(const Collective& collective, int ranks, std::uint64_t largest);
     std::uint64_t begin(int rank) const { return begins[static_cast<std::size_t>(rank)]; }
-    const std::vector<PieceOf>& of(int rank) const {
+    const std::vector<ByteRange>& of(int rank) const {
       return pieces[static_cast<std::size_t>(rank)];
     }
 
     std::vector<std::uint64_t> begins;
-    std::vector<std::vector<PieceOf>> pieces;
+    std::vector<std::vector<ByteRange>> pieces;
     std::size_t most_pieces = 0;  // of any rank
     std::uint64_t largest_piece = 0;
   };
@@ -48,17 +46,15 @@ class ReducePlan : public CollectivePlan {
   LocalKernelItem reduced(std::size_t piece) const;
 
   Parts parts_;
-  std::string_view name_;     // of the collective
   std::uint64_t target_ = 0;  // where in the receive buffer the own part goes, bytes
   CollectiveBuffers buffers_;
   Lanes& lanes_;
-  Watchdog& watchdog_;
   int slots_;
   Staging staging_;
   std::vector<int> shifts_;  // by rank: how its own part is aligned, in bytes past 16
   CopySteps copies_;
   std::unique_ptr<PreparedKernel> reduction_;
-  double wire_bytes_ = 0;
+  Watched watched_;
 };
 
 }  // namespace duet

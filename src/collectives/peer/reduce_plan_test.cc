@@ -4,9 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include "collectives/peer/all_reduce_plans.h"
 #include "collectives/peer/calls_fixture.h"
 #include "collectives/peer/engine.h"
-#include "collectives/peer/spread_plan.h"
 
 namespace duet {
 namespace {
@@ -102,16 +102,16 @@ INSTANTIATE_TEST_SUITE_P(Host, LateReductions, ::testing::Values("host:4"));
 TEST(Pieces, AreSmallAtTheEndAndLeaveNothingOut) {
   for (const std::uint64_t bytes : {1ull, 4096ull, 700000ull, 5000000ull, 1ull << 30}) {
     std::uint64_t begin = 0;
-    for (const PieceOf& piece : pieces_of(bytes, 4 << 20)) {
+    for (const ByteRange& piece : cut_into_pieces(bytes, 4 << 20)) {
       EXPECT_EQ(piece.begin, begin);
       EXPECT_LE(piece.bytes, 4u << 20);
       begin += piece.bytes;
     }
     EXPECT_EQ(begin, bytes);
   }
-  EXPECT_TRUE(pieces_of(0, 4 << 20).empty());
-  EXPECT_EQ(pieces_of(64 << 20, 4 << 20).back().bytes, 1u << 20);
-  EXPECT_EQ(pieces_of(3 << 20, 4 << 20).size(), 3u);
+  EXPECT_TRUE(cut_into_pieces(0, 4 << 20).empty());
+  EXPECT_EQ(cut_into_pieces(64 << 20, 4 << 20).back().bytes, 1u << 20);
+  EXPECT_EQ(cut_into_pieces(3 << 20, 4 << 20).size(), 3u);
 }
 
 }  // namespace

@@ -42,8 +42,7 @@ std::uint64_t RelayPlan::best_piece(std::uint64_t bytes, int others) {
 
 RelayPlan::RelayPlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers,
                      Watchdog& watchdog, std::uint64_t piece_bytes)
-    : watchdog_(watchdog),
-      recv_(rank, buffers.recv, "the other ranks' receive buffers"),
+    : recv_(rank, buffers.recv, "the other ranks' receive buffers"),
       bytes_(collective.count * size_of(collective.dtype)),
       piece_bytes_(piece_bytes),
       pieces_((bytes_ + piece_bytes - 1) / piece_bytes),
@@ -52,7 +51,8 @@ RelayPlan::RelayPlan(Rank& rank, const Collective& collective, const CollectiveB
       before_((rank.index + rank.size - 1) % rank.size),
       next_((rank.index + 1) % rank.size),
       blocks_(blocks_for(rank)),
-      words_(rank, static_cast<int>(pieces_ + 1) * blocks_) {
+      words_(rank, static_cast<int>(pieces_ + 1) * blocks_),
+      watched_(watchdog, words_) {
   LocalKernel kernel;
   kernel.blocks = blocks_;
   kernel.semaphores_by_block = true;
@@ -63,10 +63,7 @@ RelayPlan::RelayPlan(Rank& rank, const Collective& collective, const CollectiveB
     take_last(kernel);
   }
   prepared_ = rank.device.prepare(kernel);
-  watchdog_.add(&words_);
 }
-
-RelayPlan::~RelayPlan() { watchdog_.remove(&words_); }
 
 Semaphore RelayPlan::arrived(int owner, std::uint64_t piece) const {
   return {words_.at(owner, static_cast<int>(piece) * blocks_, blocks_)};
@@ -87,7 +84,7 @@ void RelayPlan::pass_on(const Span& source, const CollectiveBuffers& buffers, Lo
     if (place_ > 0) item.waits.push_back(arrived(own_, piece));
     item.signals.push_back(arrived(next_, piece));
     kernel.items.push_back(std::move(item));
-    wire_bytes_ += static_cast<double>(bytes);
+    add_wire_bytes(bytes);
   }
 }
 

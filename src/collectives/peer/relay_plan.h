@@ -2,23 +2,21 @@
 // kernel handing its slices on to the same block of the next rank's.
 #pragma once
 
-#include "collectives/engine.h"
-#include "collectives/peer/semaphores.h"
+#include "collectives/peer/peer_channels.h"
+#include "collectives/peer/peer_plan.h"
 #include "device/collective_kernel.h"
 #include "team/peer_memory.h"
 
 namespace duet {
 
-class RelayPlan : public CollectivePlan {
+class RelayPlan : public PeerPlan {
  public:
   // Inside Team::each(), by every rank of at least 2; the pieces are all of the buffer.
   RelayPlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers,
             Watchdog& watchdog, std::uint64_t piece_bytes);
-  ~RelayPlan() override;
 
   void enqueue(Stream& stream) override;
   std::string algorithm() const override;
-  double wire_bytes() const override { return wire_bytes_; }
 
   // By which a broadcast of so many bytes to so many others takes the least time.
   static std::uint64_t best_piece(std::uint64_t bytes, int others);
@@ -30,15 +28,14 @@ class RelayPlan : public CollectivePlan {
   Semaphore arrived(int owner, std::uint64_t piece) const;
   Semaphore ready(int owner) const;
 
-  Watchdog& watchdog_;
   PeerMemory recv_;
   const std::uint64_t bytes_, piece_bytes_, pieces_;
   int place_;                // in the order of ranks from the root on
   int own_, before_, next_;  // ranks
   const int blocks_;
-  Semaphores words_;
+  PeerSemaphores words_;
   std::unique_ptr<PreparedKernel> prepared_;
-  double wire_bytes_ = 0;
+  Watched watched_;
 };
 
 }  // namespace duet

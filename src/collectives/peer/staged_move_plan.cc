@@ -18,7 +18,7 @@ namespace duet {
 namespace {
 
 // Within the device: the driver's choice how, which may take compute units.
-constexpr Executor kDraining = Executor::dma;
+constexpr Executor kCopyOutExecutor = Executor::dma;
 
 }  // namespace
 
@@ -26,18 +26,16 @@ StagedMovePlan::Sizes::Sizes(const std::vector<Move>& moves, std::uint64_t large
   for (const Move& move : moves) {
     if (move.from == move.to) continue;
     ++moved;
-    const std::vector<PieceOf> pieces = pieces_of(move.bytes, largest_piece);
+    const std::vector<ByteRange> pieces = cut_into_pieces(move.bytes, largest_piece);
     most_pieces = std::max(most_pieces, pieces.size());
-    for (const PieceOf& piece : pieces) largest = std::max(largest, piece.bytes);
+    for (const ByteRange& piece : pieces) largest = std::max(largest, piece.bytes);
   }
 }
 
-StagedMovePlan::StagedMovePlan(Rank& rank, std::string_view name, const std::vector<Move>& moves,
+StagedMovePlan::StagedMovePlan(Rank& rank, const std::vector<Move>& moves,
                                const CollectiveBuffers& buffers, Lanes& lanes, Watchdog& watchdog,
                                std::uint64_t largest_piece)
-    : name_(name),
-      lanes_(lanes),
-      watchdog_(watchdog),
+    : lanes_(lanes),
       sizes_(moves, largest_piece),
       staging_(rank, slots_for(sizes_.most_pieces), sizes_.largest,
                sizes_.moved == rank.size * (rank.size - 1) &&
@@ -46,16 +44,14 @@ StagedMovePlan::StagedMovePlan(Rank& rank, std::string_view name, const std::vec
       sent_(static_cast<std::size_t>(rank.size)),
       received_(static_cast<std::size_t>(rank.size)),
       pushes_(rank.device, lanes_for(lanes.copying(), sizes_.largest), lanes.copying().in_order),
-      drains_(rank.device, lanes.draining().copying().count, lanes.copying().in_order) {
+      copies_out_(rank.device, lanes.copying_out().copying().count, lanes.copying().in_order),
+      watched_(watchdog, staging_.waits()) {
   take(moves, buffers, largest_piece);
   for (std::size_t piece = 0; piece < sizes_.most_pieces; ++piece) {
     push(piece);
-    drain(piece);
+    copy_out_of_slots(piece);
   }
-  watchdog_.add(&staging_.waiting());
 }
-
-StagedMovePlan::~StagedMovePlan() { watchdog_.remove(&staging_.waiting()); }
 
 void StagedMovePlan::take(const std::vector<Move>& moves, const CollectiveBuffers& buffers,
                           std::uint64_t largest_piece) {
@@ -65,13 +61,13 @@ void StagedMovePlan::take(const std::vector<Move>& moves, const CollectiveBuffer
     Span source, target;
     if (move.from == rank) source = buffers.send.slice(move.from_offset, move.bytes);
     if (move.to == rank) target = buffers.recv.slice(move.to_offset, move.bytes);
-    const std::vector<PieceOf> pieces = pieces_of(move.bytes, largest_piece);
+    const std::vector<ByteRange> pieces = cut_into_pieces(move.bytes, largest_piece);
     if (move.from == move.to) {
       if (source.data != target.data)
         own_.push_back({target, source, Executor::kernel, shape_of(LocalCopy::few_blocks)});
     } else if (move.from == rank) {
       sent_[static_cast<std::size_t>(move.to)] = {source, pieces};
-      wire_bytes_ += static_cast<double>(move.bytes);
+      add_wire_bytes(move.bytes);
     } else {
       received_[static_cast<std::size_t>(move.from)] = {target, pieces};
     }
@@ -97,7 +93,7 @@ void StagedMovePlan::push(std::size_t piece) {
     CopyStep copy{
         pushes_.lane_for(step), staging_.wait_send_token(to), {}, staging_.pass_send_token(to)};
     if (piece < route.pieces.size()) {
-      const PieceOf& now = route.pieces[piece];
+      const ByteRange& now = route.pieces[piece];
       const Span target = staging_.slot(to, rank, slot).slice(0, now.bytes);
       copy.waits.push_back(staging_.free_from(to, slot));
       copy.copies = {{target, route.span.slice(now.begin, now.bytes), Executor::dma, {}}};
@@ -108,40 +104,40 @@ void StagedMovePlan::push(std::size_t piece) {
   }
 }
 
-void StagedMovePlan::drain(std::size_t piece) {
+void StagedMovePlan::copy_out_of_slots(std::size_t piece) {
   const int ranks = staging_.size(), rank = staging_.rank(), slot = slot_of(piece);
   for (int step = 1; step < ranks; ++step) {
     const int from = (rank + ranks - step) % ranks;
     const Route& route = received_[static_cast<std::size_t>(from)];
     CopyStep copy;
-    copy.lane = drains_.lane_for(step);
+    copy.lane = copies_out_.lane_for(step);
     if (piece < route.pieces.size()) {
-      const PieceOf& now = route.pieces[piece];
+      const ByteRange& now = route.pieces[piece];
       const Span source = staging_.slot(rank, from, slot).slice(0, now.bytes);
       copy.waits = {staging_.full_from(from, slot)};
       if (swaps(from)) copy.waits.push_back(pushed(from, piece));
-      copy.copies = {{route.span.slice(now.begin, now.bytes), source, kDraining, {}}};
+      copy.copies = {{route.span.slice(now.begin, now.bytes), source, kCopyOutExecutor, {}}};
       copy.signals = {staging_.free_to(from, slot)};
     }
-    drains_.add(std::move(copy));
+    copies_out_.add(std::move(copy));
   }
 }
 
 void StagedMovePlan::enqueue(Stream& stream) {
-  Lanes& draining = lanes_.draining();
+  Lanes& out = lanes_.copying_out();
   const int beside = pushes_.lanes() - 1 + (own_.empty() ? 0 : 1);
-  const int drains = drains_.lanes();
+  const int out_lanes = copies_out_.lanes();
   lanes_.fork(stream, beside);
-  draining.fork(stream, drains);
+  out.fork(stream, out_lanes);
   for (const Copy& copy : own_) lanes_.at(beside - 1).copy(copy);
   const auto peers = static_cast<std::size_t>(staging_.size() - 1);
   for (std::size_t step = 0; step < pushes_.size(); step += peers) {
     pushes_.enqueue(stream, lanes_, step, step + peers);
     // The last of these lanes stands where the caller's stream does among the others.
-    drains_.enqueue(draining.at(drains - 1), draining, step, step + peers);
+    copies_out_.enqueue(out.at(out_lanes - 1), out, step, step + peers);
   }
   lanes_.join(stream, beside);
-  draining.join(stream, drains);
+  out.join(stream, out_lanes);
 }
 
 std::string StagedMovePlan::algorithm() const {

@@ -5,34 +5,31 @@
 #include <vector>
 
 #include "collectives/collective.h"
-#include "collectives/engine.h"
-#include "collectives/peer/copy_steps.h"
-#include "collectives/peer/pieces.h"
+#include "collectives/peer/lanes.h"
+#include "collectives/peer/partition.h"
+#include "collectives/peer/peer_plan.h"
 #include "collectives/peer/staging.h"
 
 namespace duet {
 
-class StagedMovePlan : public CollectivePlan {
+class StagedMovePlan : public PeerPlan {
  public:
   // Inside Team::each(), by every rank with the same moves, at most one for any two ranks, and the
-  // same largest piece, in bytes. `name` is the collective's. What a move brings may lie where the
+  // same largest piece, in bytes. What a move brings may lie where the
   // rank's own move to the same rank is sent from (all_to_all in place); else nothing that is
   // received overlaps what is sent.
-  StagedMovePlan(Rank& rank, std::string_view name, const std::vector<Move>& moves,
-                 const CollectiveBuffers& buffers, Lanes& lanes, Watchdog& watchdog,
-                 std::uint64_t largest_piece = kLargestPiece);
-  ~StagedMovePlan() override;
+  StagedMovePlan(Rank& rank, const std::vector<Move>& moves, const CollectiveBuffers& buffers,
+                 Lanes& lanes, Watchdog& watchdog, std::uint64_t largest_piece = kLargestPiece);
 
   void enqueue(Stream& stream) override;
   void poison_staging() override { staging_.poison(); }
   std::string algorithm() const override;
-  double wire_bytes() const override { return wire_bytes_; }
 
  private:
   // What goes to one rank or comes from it: the rank's own end of it, cut into pieces.
   struct Route {
     Span span;
-    std::vector<PieceOf> pieces;
+    std::vector<ByteRange> pieces;
   };
   // What all ranks have alike.
   struct Sizes {
@@ -48,18 +45,16 @@ class StagedMovePlan : public CollectivePlan {
   bool swaps(int peer) const;
   Semaphore pushed(int peer, std::size_t piece) const;
   void push(std::size_t piece);
-  void drain(std::size_t piece);
+  void copy_out_of_slots(std::size_t piece);
 
-  std::string_view name_;
   Lanes& lanes_;
-  Watchdog& watchdog_;
   Sizes sizes_;
   Staging staging_;
   Buffer pushed_;  // semaphores: that a piece has left the rank, which may be overwritten then
   std::vector<Route> sent_, received_;  // by the other rank
   std::vector<Copy> own_;               // within the device
-  CopySteps pushes_, drains_;           // as many of each piece as there are other ranks
-  double wire_bytes_ = 0;
+  CopySteps pushes_, copies_out_;       // each has one of a piece for every other rank
+  Watched watched_;
 };
 
 }  // namespace duet

@@ -33,7 +33,7 @@ class StagedMoves : public ::testing::TestWithParam<const char*> {
       lanes_.push_back(std::make_unique<Lanes>(team_.local_rank(local).device, copying));
     }
     return [this, largest](Rank& rank, const Collective& c, const CollectiveBuffers& buffers) {
-      return std::make_unique<StagedMovePlan>(rank, name(c.kind), moves(c, rank.size), buffers,
+      return std::make_unique<StagedMovePlan>(rank, moves(c, rank.size), buffers,
                                               *lanes_[static_cast<std::size_t>(rank.local)],
                                               watchdog_, largest);
     };

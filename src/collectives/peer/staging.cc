@@ -37,12 +37,12 @@ bool needs_send_token(CopyLanes lanes, std::size_t pieces) {
   return lanes.in_order && pieces >= kSendTokenFromPieces;
 }
 
-Staging::Staging(Rank& rank, int slots, std::uint64_t slot_bytes, bool turns)
+Staging::Staging(Rank& rank, int slots, std::uint64_t slot_bytes, bool with_send_token)
     : device_(rank.device),
       rank_(rank.index),
       ranks_(rank.size),
       slots_(slots),
-      turns_(turns && rank.size > 2),
+      has_token_(with_send_token && rank.size > 2),
       slot_bytes_(whole_pages(slot_bytes)),
       words_(rank, 3 * rank.size * slots),
       all_(
@@ -51,19 +51,19 @@ Staging::Staging(Rank& rank, int slots, std::uint64_t slot_bytes, bool turns)
   for (int to = 0; to < ranks_; ++to) {
     for (int index = 0; index < slots_; ++index) rank.device.signal(free_from(to, index), 1);
   }
-  if (turns_) rank.device.signal(turn(rank_, (rank_ + 1) % ranks_), 1);
+  if (has_token_) rank.device.signal(send_token(rank_, (rank_ + 1) % ranks_), 1);
 }
 
 std::vector<Semaphore> Staging::wait_send_token(int to) const {
-  if (!turns_) return {};
-  return {turn(rank_, to)};
+  if (!has_token_) return {};
+  return {send_token(rank_, to)};
 }
 
 // Rank to - 1 is the first of a piece, to + 1 the last.
 std::vector<Semaphore> Staging::pass_send_token(int to) const {
-  if (!turns_) return {};
+  if (!has_token_) return {};
   const int before = (rank_ + ranks_ - 1) % ranks_;
-  return {turn(before == to ? (to + ranks_ - 1) % ranks_ : before, to)};
+  return {send_token(before == to ? (to + ranks_ - 1) % ranks_ : before, to)};
 }
 
 void Staging::poison() {

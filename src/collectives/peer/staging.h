@@ -3,7 +3,7 @@
 #pragma once
 
 #include "collectives/peer/lanes.h"
-#include "collectives/peer/semaphores.h"
+#include "collectives/peer/peer_channels.h"
 #include "team/offered_memory.h"
 
 namespace duet {
@@ -30,7 +30,7 @@ class Staging {
  public:
   // Inside Team::each(), by every rank with the same arguments: `slots` for each other rank, of
   // `slot_bytes` each; in turns or not.
-  Staging(Rank& rank, int slots, std::uint64_t slot_bytes, bool turns);
+  Staging(Rank& rank, int slots, std::uint64_t slot_bytes, bool with_send_token);
 
   int rank() const { return rank_; }
   int size() const { return ranks_; }
@@ -52,7 +52,7 @@ class Staging {
   std::vector<Semaphore> wait_send_token(int to) const;
   std::vector<Semaphore> pass_send_token(int to) const;
 
-  Waiting& waiting() { return words_; }
+  DeviceWaits& waits() { return words_; }
 
   // Blocking, while no rank is in a call: overwrites this rank's slots.
   void poison();
@@ -62,13 +62,13 @@ class Staging {
     return {words_.at(owner, row * slots_ + index)};
   }
   // At a rank: it may push to `to`.
-  Semaphore turn(int owner, int to) const { return word(owner, 2 * ranks_ + to, 0); }
+  Semaphore send_token(int owner, int to) const { return word(owner, 2 * ranks_ + to, 0); }
 
   Device& device_;
   int rank_, ranks_, slots_;
-  bool turns_;
+  bool has_token_;
   std::uint64_t slot_bytes_;
-  Semaphores words_;
+  PeerSemaphores words_;
   OfferedMemory all_;
 };
 

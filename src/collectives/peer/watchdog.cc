@@ -30,22 +30,22 @@ Watchdog::~Watchdog() {
 }
 
 // What comes after the failure of its own each() waits for ranks that do not come.
-void Watchdog::add(Waiting* one) {
+void Watchdog::add(DeviceWaits* waits) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  watched_[one] = !team_.failure().empty();
+  watched_[waits] = !team_.failure().empty();
   changed_.notify_all();
 }
 
-void Watchdog::remove(Waiting* one) {
+void Watchdog::remove(DeviceWaits* waits) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  watched_.erase(one);
+  watched_.erase(waits);
 }
 
 void Watchdog::fail(const std::string& reason) {
   const std::lock_guard<std::mutex> lock(mutex_);
   reason_ = reason;
   failures_.fetch_add(1, std::memory_order_release);
-  for (auto& [one, failed] : watched_) failed = true;
+  for (auto& [waits, failed] : watched_) failed = true;
   changed_.notify_all();
 }
 
@@ -63,8 +63,8 @@ void Watchdog::watch() {
   };
   std::unique_lock<std::mutex> lock(mutex_);
   while (!stop_) {
-    for (const auto& [one, failed] : watched_) {
-      if (failed) one->release_waits();
+    for (const auto& [waits, failed] : watched_) {
+      if (failed) waits->release_waits();
     }
     if (any_failed()) {
       changed_.wait_for(lock, kPeriod, [this] { return stop_; });

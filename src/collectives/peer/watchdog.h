@@ -14,18 +14,18 @@
 
 namespace duet {
 
-// Something that waits on a device for other ranks.
-class Waiting {
+// Waits of streams and kernels for other ranks.
+class DeviceWaits {
  public:
-  virtual ~Waiting() = default;
-  // Lets every wait go on, those of the calls still queued at the next time it is called. On any
-  // thread.
+  virtual ~DeviceWaits() = default;
+  // Releases every wait that has begun. A queued call whose waits begin later needs another
+  // release. May be called on any thread.
   virtual void release_waits() noexcept = 0;
 };
 
-// A failure is one of all that waits at that time: it is released again and again from then on.
-// What begins to wait later does not know of it. On a simulated machine nothing is released: nobody
-// hangs there.
+// After a failure, all waits that are watched at that time are released again and again. Waits that
+// are added later belong to no failure. On a simulated machine nothing is released: a wait that
+// nothing ends is a deadlock there, which its scheduler reports.
 class Watchdog {
  public:
   // Watches the team's ranks and its other processes.
@@ -34,8 +34,8 @@ class Watchdog {
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-  void add(Waiting* one);
-  void remove(Waiting* one);
+  void add(DeviceWaits* waits);
+  void remove(DeviceWaits* waits);
 
   // As if a rank had failed.
   void fail(const std::string& reason);
@@ -61,10 +61,26 @@ class Watchdog {
 
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
-  std::map<Waiting*, bool> watched_;  // has it failed?
-  std::string reason_;                // of the last failure
+  std::map<DeviceWaits*, bool> watched_;  // has it failed?
+  std::string reason_;                    // of the last failure
   bool stop_ = false;
   std::thread thread_;
+};
+
+// Has waits watched while it lives. A plan has it behind its semaphores, so that they are watched
+// no more when they end.
+class Watched {
+ public:
+  Watched(Watchdog& watchdog, DeviceWaits& waits) : watchdog_(watchdog), waits_(waits) {
+    watchdog_.add(&waits_);
+  }
+  ~Watched() { watchdog_.remove(&waits_); }
+  Watched(const Watched&) = delete;
+  Watched& operator=(const Watched&) = delete;
+
+ private:
+  Watchdog& watchdog_;
+  DeviceWaits& waits_;
 };
 
 }  // namespace duet

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "collectives/peer/thresholds.h"
+#include "collectives/tuning/thresholds.h"
 
 namespace duet {
 

@@ -1,5 +1,5 @@
 // Crossing curves; see changeover.h.
-#include "collectives/peer/changeover.h"
+#include "collectives/tuning/changeover.h"
 
 #include <algorithm>
 #include <cmath>

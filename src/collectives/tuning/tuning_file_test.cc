@@ -1,6 +1,6 @@
 // The tuning file: what is stored is found again and nothing else is lost; damage is said; `auto`
 // goes by it.
-#include "collectives/peer/tuning_file.h"
+#include "collectives/tuning/tuning_file.h"
 
 #include <gtest/gtest.h>
 

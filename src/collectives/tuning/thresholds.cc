@@ -1,10 +1,10 @@
 // Thresholds of a machine and of a team.
-#include "collectives/peer/thresholds.h"
+#include "collectives/tuning/thresholds.h"
 
 #include <fmt/format.h>
 
-#include "collectives/peer/built_in_tuning.h"
-#include "collectives/peer/tuning_file.h"
+#include "collectives/tuning/built_in_tuning.h"
+#include "collectives/tuning/tuning_file.h"
 
 namespace duet {
 namespace {

@@ -1,6 +1,6 @@
 // The tuning file's form: {"format": 1, "entries": [{"device", "ranks", "several_processes",
 // "dma_from"}]}.
-#include "collectives/peer/tuning_file.h"
+#include "collectives/tuning/tuning_file.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // Reading specs/tuning, and choosing of it.
-#include "collectives/peer/built_in_tuning.h"
+#include "collectives/tuning/built_in_tuning.h"
 
 #include <algorithm>
 #include <cmath>

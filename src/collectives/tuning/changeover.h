@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "collectives/peer/thresholds.h"
+#include "collectives/tuning/thresholds.h"
 #include "timing/measurement.h"
 
 namespace duet {

@@ -1,5 +1,5 @@
 // Which collectives go by way of packet_buffers, and that what a rank sends is what its peer takes.
-#include "collectives/peer/packets.h"
+#include "collectives/peer/kernel_items.h"
 
 #include <gtest/gtest.h>
 

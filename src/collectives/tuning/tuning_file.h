@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "collectives/peer/thresholds.h"
+#include "collectives/tuning/thresholds.h"
 #include "core/stored_file.h"
 
 namespace duet {

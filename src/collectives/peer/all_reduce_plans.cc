@@ -2,11 +2,13 @@
 // 4 x H200 at 64 MiB, 256 MiB, 1 GiB and 4 GiB, reduced (by a kernel that pulls, the last two
 // through slots) and then pushed: 295, 340, 364, 372 GB/s; in two pieces, of which one is pushed
 // while the next is pulled: 280, 324, 342, 351; all of it by one kernel: 303, 316, 319, 323.
-#include "collectives/peer/spread_plan.h"
+#include "collectives/peer/all_reduce_plans.h"
+
+#include <fmt/format.h>
 
 #include <utility>
 
-#include "collectives/peer/parts.h"
+#include "collectives/peer/partition.h"
 
 namespace duet {
 namespace {
@@ -20,39 +22,61 @@ std::unique_ptr<PeerMemory> mapped(Rank& rank, const Span& recv) try {
 
 }  // namespace
 
+PullPlan::PullPlan(Rank& rank, const Collective& c, const CollectiveBuffers& buffers,
+                   Watchdog& watchdog)
+    : send_(rank, buffers.send, "the other ranks' send buffers"),
+      words_(rank, rank.size * kReducingBlocks),
+      watched_(watchdog, words_) {
+  PeerKernel kernel;
+  kernel.dtype = c.dtype;
+  kernel.op = c.op;
+  kernel.blocks = kReducingBlocks;
+  set_peers(kernel, words_, 0, rank.index, rank.size);
+  const ByteRange own = reduced_part(c, rank.index, rank.size);
+  KernelItem item;
+  item.destinations = {buffers.recv.slice(own.begin, own.bytes)};
+  for (int step = 0; step < rank.size; ++step) {
+    const int from = (rank.index + step) % rank.size;
+    item.sources.push_back(send_.at(from).slice(own.begin, own.bytes));
+    if (step == 0) continue;
+    add_wire_bytes(reduced_part(c, from, rank.size).bytes);  // pulled by others
+  }
+  if (own.bytes > 0) kernel.items = {std::move(item)};
+  reduction_ = rank.device.prepare(kernel);
+}
+
+std::string PullPlan::algorithm() const {
+  return fmt::format("pulled and reduced by {} blocks", kReducingBlocks);
+}
+
 SpreadPlan::SpreadPlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers,
                        Lanes& lanes, Watchdog& watchdog, std::unique_ptr<CollectivePlan> first,
                        bool out_of_step)
     : lanes_(lanes),
-      watchdog_(watchdog),
       first_(std::move(first)),
       out_of_step_(out_of_step && lanes.copying().in_order),
       recv_(mapped(rank, buffers.recv)),
-      copies_(rank.device, lanes.copying().count, lanes.copying().in_order),
-      wire_bytes_(first_->wire_bytes()) {
+      copies_(rank.device, lanes.copying().count, lanes.copying().in_order) {
+  add_wire_bytes(static_cast<std::uint64_t>(first_->wire_bytes()));
   if (recv_) {
-    words_ = std::make_unique<Semaphores>(rank, 2 * rank.size);
+    words_ = std::make_unique<PeerSemaphores>(rank, 2 * rank.size);
     push(rank, collective);
-    watchdog_.add(words_.get());
+    watched_.emplace(watchdog, *words_);
     return;
   }
   const CollectiveBuffers results{buffers.recv, buffers.recv};
-  staged_ = std::make_unique<StagedMovePlan>(
-      rank, name(collective.kind), spreading(collective, rank.size), results, lanes_, watchdog_);
-  wire_bytes_ += staged_->wire_bytes();
-}
-
-SpreadPlan::~SpreadPlan() {
-  if (words_) watchdog_.remove(words_.get());
+  staged_ = std::make_unique<StagedMovePlan>(rank, part_to_all(collective, rank.size), results,
+                                             lanes_, watchdog);
+  add_wire_bytes(static_cast<std::uint64_t>(staged_->wire_bytes()));
 }
 
 void SpreadPlan::push(const Rank& rank, const Collective& collective) {
-  const PartBytes own = part_bytes(collective, rank.index, rank.size);
+  const ByteRange own = reduced_part(collective, rank.index, rank.size);
   const Span result = recv_->at(rank.index).slice(own.begin, own.bytes);
   for (int step = 1; step < rank.size; ++step) {
     const int to = (rank.index + step) % rank.size;
     // A rank without a part has nothing to tell, and would run ahead of those that wait for it.
-    if (part_bytes(collective, to, rank.size).bytes > 0) {
+    if (reduced_part(collective, to, rank.size).bytes > 0) {
       end_.waits.push_back({words_->at(rank.index, to)});
     }
     if (out_of_step_) {
@@ -62,7 +86,7 @@ void SpreadPlan::push(const Rank& rank, const Collective& collective) {
     if (own.bytes == 0) continue;
     const Copy copy{recv_->at(to).slice(own.begin, own.bytes), result, Executor::dma, {}};
     copies_.add({copies_.lane_for(step), {}, {copy}, {{words_->at(to, rank.index)}}});
-    wire_bytes_ += static_cast<double>(own.bytes);
+    add_wire_bytes(own.bytes);
   }
 }
 

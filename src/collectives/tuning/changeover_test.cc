@@ -1,5 +1,5 @@
 // Where curves cross, and which figures of a run count.
-#include "collectives/peer/changeover.h"
+#include "collectives/tuning/changeover.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,39 @@
+// How a collective's bytes are divided: a part for each rank, and pieces of a part that follow each
+// other through staging slots.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "collectives/collective.h"
+
+namespace duet {
+
+struct ElementRange {
+  std::uint64_t begin = 0;
+  std::uint64_t count = 0;
+};
+struct ByteRange {
+  std::uint64_t begin = 0;
+  std::uint64_t bytes = 0;
+};
+
+// Part `part` of `parts` of `count` elements. Where the count does not divide, the first parts have
+// one element more.
+ElementRange part_of(std::uint64_t count, int part, int parts);
+
+// What a rank reduces of the send buffers.
+ByteRange reduced_part(const Collective& collective, int rank, int ranks);
+
+// The second half of an all_reduce: each rank's part, from its receive buffer to all others'.
+std::vector<Move> part_to_all(const Collective& collective, int ranks);
+
+// Of a kernel that reduces. On 4 x H200 8 blocks reduce 256 MiB at 224 GB/s, 16 at 288.
+inline constexpr int kReducingBlocks = 16;
+
+// Pieces of at most `largest` bytes; all but the last two are of one size. There are at least three
+// where each is still worth a copy, so that copying one hides what is done with another. The last
+// piece is small, since nothing hides what is done with it. Pieces begin at multiples of 64 KiB.
+std::vector<ByteRange> cut_into_pieces(std::uint64_t bytes, std::uint64_t largest);
+
+}  // namespace duet

@@ -1,0 +1,22 @@
+// What the plans of Duet's own engines share.
+#pragma once
+
+#include <cstdint>
+
+#include "collectives/engine.h"
+#include "collectives/peer/watchdog.h"
+
+namespace duet {
+
+class PeerPlan : public CollectivePlan {
+ public:
+  double wire_bytes() const override { return wire_bytes_; }
+
+ protected:
+  void add_wire_bytes(std::uint64_t bytes) { wire_bytes_ += static_cast<double>(bytes); }
+
+ private:
+  double wire_bytes_ = 0;
+};
+
+}  // namespace duet
