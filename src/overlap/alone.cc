@@ -11,17 +11,17 @@
 namespace duet {
 
 std::string AloneTimes::compute_name(const OverlapScenario& scenario) {
-  return scenario.name + ", compute";
+  return full_name(scenario) + ", compute";
 }
 
 std::string AloneTimes::communication_name(const OverlapScenario& scenario,
                                            const std::string& engine) {
-  return scenario.name + ", " + engine;
+  return full_name(scenario) + ", " + engine;
 }
 
 void AloneTimes::begin(const OverlapScenario& scenario) {
-  if (scenario_ == scenario.name) return;
-  scenario_ = scenario.name;
+  if (scenario_ == full_name(scenario)) return;
+  scenario_ = full_name(scenario);
   compute_.clear();
   communication_.clear();
   lacking_.clear();

@@ -10,6 +10,7 @@ namespace {
 
 struct Scenario {
   std::string name;
+  bool in_place;
   std::vector<const Finished*> cases;
 };
 
@@ -23,12 +24,14 @@ std::vector<Scenario> scenarios_of(const std::vector<Finished>& finished) {
   for (const Finished& one : finished) {
     if (one.id.benchmark != "overlap" || one.median_seconds <= 0) continue;
     const std::string name = one.id.axes.text("scenario").value_or("");
-    const auto same = std::find_if(all.begin(), all.end(),
-                                   [&name](const Scenario& each) { return each.name == name; });
+    const bool in_place = one.id.axes.flag("in_place").value_or(false);
+    const auto same = std::find_if(all.begin(), all.end(), [&](const Scenario& each) {
+      return each.name == name && each.in_place == in_place;
+    });
     if (same != all.end()) {
       same->cases.push_back(&one);
     } else {
-      all.push_back({name, {&one}});
+      all.push_back({name, in_place, {&one}});
     }
   }
   return all;
@@ -46,7 +49,7 @@ Measurement best_of(const Scenario& scenario) {
   }
   Measurement measurement;
   measurement.id = {"overlap_best", best.id.device, best.id.engine, {}};
-  for (const char* name : {"scenario", "origin", "collective", "policy", "ranks"}) {
+  for (const char* name : {"scenario", "origin", "collective", "in_place", "policy", "ranks"}) {
     if (const AxisValue* value = best.id.axes.find(name)) measurement.id.axes.set(name, *value);
   }
   measurement.rates = {{"best_seconds", best.median_seconds}};

@@ -30,6 +30,17 @@ TEST(OverlapBest, IsTheFastestOfEachScenario) {
   EXPECT_EQ(best[1].rates[1].second, 4);
 }
 
+TEST(OverlapBest, InPlaceIsAScenarioOfItsOwn) {
+  Finished base = finished("one", "base", 3), dma = finished("one", "dma", 2);
+  for (Finished* each : {&base, &dma}) each->id.axes.set("in_place", true);
+  const auto best =
+      fastest_policies({base, finished("one", "base", 1), dma, finished("one", "dma", 4)});
+  ASSERT_EQ(best.size(), 2u);
+  EXPECT_EQ(best[0].id.axes.flag("in_place"), true);
+  EXPECT_EQ(best[0].id.axes.text("policy"), "dma");
+  EXPECT_EQ(best[1].id.axes.text("policy"), "base");
+}
+
 // Of one kind; and a scenario with one case has no best.
 TEST(OverlapBest, IsNotAheadOfItsOwnSweep) {
   const auto best =

@@ -1,8 +1,6 @@
 // Scenarios times policies, as records have them.
 #include "overlap/cases.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <memory>
 
@@ -23,6 +21,7 @@ CaseId case_id(const OverlapScenario& scenario, const OverlapPolicy& policy,
            {"compute", name_with_bytes(scenario.compute)},
            {"collective", name(scenario.communication)},
            {"bytes", bytes},
+           {"in_place", scenario.in_place},
            {"pieces", std::int64_t{scenario.pieces}},
            {"policy", name(policy)},
            {"ranks", std::int64_t{ranks}}}};
@@ -61,18 +60,15 @@ void add_energy(Measurement& measurement, const OverlapDraw& draw) {
   if (draw.watts_limit > 0) all.emplace_back("watts_limit", draw.watts_limit);
 }
 
-// One iteration of a rank, both sides from when the first was let go.
-std::string timeline(const OverlapResult& result) {
+std::vector<RankTimeline> timeline(const OverlapResult& result) {
   const PairIteration& last = result.together.iterations.back();
   const auto& compute = result.compute_first ? last.first : last.second;
   const auto& communication = result.compute_first ? last.second : last.first;
-  std::string text;
+  std::vector<RankTimeline> ranks;
   for (std::size_t rank = 0; rank < compute.size(); ++rank) {
-    text += fmt::format("{}{:.1f}-{:.1f}/{:.1f}-{:.1f}", rank == 0 ? "" : ", ",
-                        1e6 * compute[rank].begin, 1e6 * compute[rank].end,
-                        1e6 * communication[rank].begin, 1e6 * communication[rank].end);
+    ranks.push_back({compute[rank], communication[rank]});
   }
-  return text;
+  return ranks;
 }
 
 Measurement measurement_of(const CaseId& id, const OverlapResult& result) {
@@ -94,7 +90,7 @@ Measurement measurement_of(const CaseId& id, const OverlapResult& result) {
   if (!result.algorithm.empty()) {
     measurement.notes.emplace_back("gemm_algorithm", result.algorithm);
   }
-  measurement.notes.emplace_back("timeline_us", timeline(result));
+  measurement.timeline = timeline(result);
   if (result.draw) add_energy(measurement, *result.draw);
   return measurement;
 }

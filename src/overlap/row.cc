@@ -74,13 +74,11 @@ OverlapScenario scenario_of(const OverlapRow& row) {
   scenario.name = row.word("scenario");
   scenario.source = row.word("origin");
   scenario.pieces = static_cast<int>(row.number("pieces"));
-  const std::string in_place = " in place";
-  scenario.in_place =
-      scenario.name.size() > in_place.size() &&
-      scenario.name.compare(scenario.name.size() - in_place.size(), in_place.size(), in_place) == 0;
+  scenario.in_place = row.id.axes.flag("in_place").value_or(false);
   const std::int64_t bytes = row.number("bytes");
   if (scenario.pieces < 1 || bytes < 0) {
-    throw Error(fmt::format("{}: expected 1 piece or more, and 0 bytes or more", scenario.name));
+    throw Error(
+        fmt::format("{}: expected 1 piece or more, and 0 bytes or more", full_name(scenario)));
   }
   scenario.compute = recorded_side(row.word("compute"), 0);
   scenario.communication = recorded_side(row.word("collective"), static_cast<std::uint64_t>(bytes));

@@ -22,7 +22,7 @@ double median_of(const PairSampling& sampling, const Seconds& seconds) {
 }
 
 std::string together_name(const OverlapScenario& scenario, const OverlapPolicy& policy) {
-  return fmt::format("{}, both, {}", scenario.name, name(policy));
+  return fmt::format("{}, both, {}", full_name(scenario), name(policy));
 }
 
 // Compute first only where the policy says so: what needs few units comes first, or it waits.
@@ -150,8 +150,8 @@ OverlapResult OverlapRunner::best_of_sweep(const OverlapScenario& scenario, Kind
 OverlapResult OverlapRunner::run(const OverlapScenario& scenario, const OverlapPolicy& policy) {
   check_scenario(scenario, engines_.team().size());
   if (policy.units > 0) engines_.units_for_compute(policy);  // throws before anything is measured
-  if (scenario_ != scenario.name) points_.clear();
-  scenario_ = scenario.name;
+  if (scenario_ != full_name(scenario)) points_.clear();
+  scenario_ = full_name(scenario);
   alone_.begin(scenario);
   try {
     if (!has_partition(policy.kind)) return measure(scenario, policy);

@@ -71,7 +71,7 @@ std::string name_of(const OverlapScenario& scenario, std::string_view compute,
 }
 
 [[noreturn]] void refuse(const OverlapScenario& scenario, const std::string& why) {
-  throw UsageError(fmt::format("scenario {}: {}", scenario.name, why));
+  throw UsageError(fmt::format("scenario {}: {}", full_name(scenario), why));
 }
 
 void check(const OverlapScenario& scenario, const GemmProblem& gemm) {
@@ -108,7 +108,8 @@ void check(const OverlapScenario& scenario, const CopySide& side, int ranks) {
 void require_different_names(const std::vector<OverlapScenario>& scenarios) {
   std::set<std::string> names;
   for (const OverlapScenario& each : scenarios) {
-    if (!names.insert(each.name).second) refuse(each, "expected a name of its own: two have it");
+    if (!names.insert(full_name(each)).second)
+      refuse(each, "expected a name of its own: two have it");
   }
 }
 
@@ -130,10 +131,13 @@ std::vector<OverlapScenario> read_scenarios(const std::string& file, std::string
   return scenarios;
 }
 
+std::string full_name(const OverlapScenario& scenario) {
+  return scenario.in_place ? scenario.name + " in place" : scenario.name;
+}
+
 OverlapScenario in_place(OverlapScenario scenario) {
   const bool any = std::holds_alternative<CollectiveSide>(scenario.compute) ||
                    std::holds_alternative<CollectiveSide>(scenario.communication);
-  if (any && !scenario.in_place) scenario.name += " in place";
   scenario.in_place = any;
   return scenario;
 }

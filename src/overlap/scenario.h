@@ -18,14 +18,17 @@ struct OverlapScenario {
   OverlapSide communication = CollectiveSide{};
   // Nano-batches: both sides in so many, a GEMM along M, the others by bytes.
   int pieces = 1;
-  bool in_place = false;  // the collectives; " in place" ends the name then
+  bool in_place = false;  // the collectives
 };
+
+// Of each scenario of a run its own: "cb5_1.63G all_gather in place".
+std::string full_name(const OverlapScenario& scenario);
 
 // A file of [[scenario]] tables, one for each work that a table communicates. Throws UsageError
 // with the file, the key and what was expected.
 std::vector<OverlapScenario> read_scenarios(const std::string& file, std::string_view text);
 
-// Throws UsageError: figures of a scenario are kept under its name.
+// Throws UsageError for two scenarios of one full name: their figures could not be told apart.
 void require_different_names(const std::vector<OverlapScenario>& scenarios);
 
 // Those built in, by the name of their set; `all` is all of them. Throws UsageError.

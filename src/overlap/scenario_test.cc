@@ -77,6 +77,14 @@ TEST(Scenarios, OfOtherWorksAreReadToo) {
   EXPECT_THROW(gemm_beside_collective(mine[1]), UsageError);
 }
 
+TEST(Scenarios, InPlaceKeepTheirName) {
+  const OverlapScenario mine = in_place(parse_scenario("gemm:512x256x128", "all_gather:64M"));
+  EXPECT_TRUE(mine.in_place);
+  EXPECT_EQ(mine.name, "512x256x128_64M all_gather");
+  EXPECT_EQ(full_name(mine), "512x256x128_64M all_gather in place");
+  EXPECT_FALSE(in_place(parse_scenario("gemm:512x256x128", "gemm:8x8x8")).in_place);
+}
+
 TEST(Scenarios, ThatDoNotFitSayWhy) {
   OverlapScenario mine = parse_scenario("gemm:510x256x128", "all_gather:64M");
   mine.pieces = 4;

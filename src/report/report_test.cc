@@ -63,11 +63,12 @@ TEST(ReportData, OverlapKeepsItsMetricsAndItsTimeline) {
   measurement.sampling.emplace();
   measurement.sampling->samples = {0.01};
   measurement.metrics = {{"bound", 0.5}};
-  measurement.notes = {{"class", "G-long"}, {"timeline_us", "0.0-9.0/1.0-10.0"}};
+  measurement.notes = {{"class", "G-long"}};
+  measurement.timeline = {{{0, 0.009}, {0.001, 0.01}}};
   const Record data = report_data({{"a.jsonl", {environment(), make_record(measurement)}, {}}});
   const Record& record = data["journals"][0]["records"][0];
   EXPECT_EQ(record["metrics"], Record({{"bound", 0.5}}));
-  EXPECT_EQ(record["notes"]["timeline_us"], "0.0-9.0/1.0-10.0");
+  EXPECT_EQ(record["timeline"].dump(), R"([{"compute":[0.0,0.009],"communication":[0.001,0.01]}])");
   EXPECT_EQ(record["verdict"]["word"], "no expectation");
 }
 

@@ -38,6 +38,8 @@ const char* expected(Kind kind) {
       return "a list of texts";
     case Kind::amounts:
       return "a list of numbers, 0 or more";
+    case Kind::span:
+      return "two rising numbers";
     case Kind::notes:
       return "an object of texts";
   }
@@ -73,6 +75,8 @@ bool is(const Record& value, Kind kind) {
       return value.is_array() && all(Kind::text);
     case Kind::amounts:
       return value.is_array() && all(Kind::amount);
+    case Kind::span:
+      return value.is_array() && value.size() == 2 && all(Kind::number) && value[0] <= value[1];
     case Kind::notes:
       return value.is_object() && all(Kind::text);
   }

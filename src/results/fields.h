@@ -21,6 +21,7 @@ enum class Kind {
   list,
   texts,    // a list
   amounts,  // a list
+  span,     // begin and end: two numbers, the second at least the first
   notes     // an object of texts
 };
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "results/rates.h"
 #include "results/telemetry_summary.h"
@@ -110,6 +111,29 @@ T get(const Record& record, const char* key) {
   }
 }
 
+Record span_to_json(const PairSpan& span) { return {rounded(span.begin), rounded(span.end)}; }
+
+Record timeline_to_json(const std::vector<RankTimeline>& timeline) {
+  Record ranks = Record::array();
+  for (const RankTimeline& rank : timeline) {
+    ranks.push_back({{"compute", span_to_json(rank.compute)},
+                     {"communication", span_to_json(rank.communication)}});
+  }
+  return ranks;
+}
+
+// Journals of overlap from before `in_place` was an axis say it at the end of the scenario's name.
+CaseId as_of_today(CaseId id) {
+  constexpr std::string_view kInPlace = " in place";
+  const auto scenario = id.axes.text("scenario");
+  if (!scenario || id.axes.find("in_place") != nullptr) return id;
+  const std::size_t rest = scenario->size() - std::min(scenario->size(), kInPlace.size());
+  const bool in_place = scenario->compare(rest, std::string::npos, kInPlace) == 0;
+  if (in_place) id.axes.set("scenario", scenario->substr(0, rest));
+  id.axes.set("in_place", in_place);
+  return id;
+}
+
 // nullptr if the record has none.
 const Record* axis_of(const Record& record, const char* name) {
   const auto axes = record.find("case");
@@ -156,6 +180,7 @@ Record make_record(const Measurement& measurement) {
       add_collective_cost(record["cost"], measurement.cost);
       add_network_cost(record["cost"], measurement.cost);
     }
+    if (!measurement.timeline.empty()) record["timeline"] = timeline_to_json(measurement.timeline);
   }
   Record notes = Record::object();
   for (const auto& [note, text] : measurement.notes) notes[note] = text;
@@ -207,7 +232,7 @@ CaseId case_of(const Record& record) {
 
 Finished finished_of(const Record& record) {
   Finished finished;
-  finished.id = case_of(record);
+  finished.id = as_of_today(case_of(record));
   if (outcome_of(record) != Outcome::measured) return finished;
   const Record& seconds = field(record, "seconds");
   finished.median_seconds = get<double>(seconds, "median");
@@ -247,7 +272,7 @@ std::string reason_of(const Record& record) {
 }
 
 std::string case_key(const CaseId& id) {
-  return Record{id.benchmark, id.device, id.engine, id.axes.key()}.dump();
+  return Record{id.benchmark, id.device, id.engine, as_of_today(id).axes.key()}.dump();
 }
 
 std::string axis_word(const Record& record, const char* name) {

@@ -34,12 +34,13 @@ Record make_record(const CaseId& id, const Failure& failure);
 
 // Reading back. Throw Error naming the field that is missing or of another type.
 Outcome outcome_of(const Record& record);
-CaseId case_of(const Record& record);
-Finished finished_of(const Record& record);
+CaseId case_of(const Record& record);        // as the record has it
+Finished finished_of(const Record& record);  // its case as today's journals have it
 std::map<std::string, double> metrics_of(const Record& record);  // those that are numbers
 std::string reason_of(const Record& record);  // of a skipped or failed case, else ""
 
-// What resuming compares: benchmark, device, engine and axes, the axes in any order.
+// What tells cases apart: benchmark, device, engine and axes, the axes in any order. The same for a
+// case of an older journal and today's.
 std::string case_key(const CaseId& id);
 
 // One axis of a record's case, of any record of a journal: "", 0 or false where it has none of that

@@ -108,6 +108,9 @@ void check_result(const Record& record) {
   }
   if (record.contains("telemetry")) check_telemetry(record["telemetry"], "telemetry.");
   check_load(record, "");
+  each_object(record, "", "timeline", [](const Record& rank, const std::string& at) {
+    require_all(rank, at, {{"compute", Kind::span}, {"communication", Kind::span}});
+  });
   for (const char* object : {"rates", "metrics"}) {
     if (!record.contains(object)) continue;
     for (const auto& [name, value] : record[object].items()) {

@@ -22,6 +22,7 @@ const Record kResult = Record::parse(R"({
   "mode": "adaptive", "warm_ups": 4, "flushed": false, "verified": true,
   "telemetry": {"readings": 2, "watts": {"mean": 1, "min": 1, "max": 1}, "throttle": ["power"]},
   "rates": {"gb_per_s": 1}, "cost": {"flop": 0, "memory_bytes": 0, "wire_bytes": 1},
+  "timeline": [{"compute": [0, 1], "communication": [0.5, 2]}],
   "notes": {"algorithm": "7"}, "warnings": ["warm"], "samples": [1, 1, 1]})");
 
 const Record kEnvironment = Record::parse(R"({
@@ -106,6 +107,10 @@ TEST(RecordCheck, EveryFieldOfAResultIsHeldToItsType) {
                                      {"/rates/gb_per_s", "\"1\""},
                                      {"/cost", "null"},
                                      {"/cost/flop", "-1"},
+                                     {"/timeline", "\"0.0-1.0\""},
+                                     {"/timeline/0", "[]"},
+                                     {"/timeline/0/compute", "[1]"},
+                                     {"/timeline/0/communication", "[1, 0]"},
                                      {"/notes", "[]"},
                                      {"/notes/algorithm", "7"},
                                      {"/warnings", "\"\""},

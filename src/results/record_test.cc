@@ -111,6 +111,24 @@ TEST(Record, KeysDoNotDependOnTheOrderOfAxes) {
   EXPECT_NE(case_key(text), case_key(gemm_case()));
 }
 
+TEST(Record, OlderJournalsHaveInPlaceInTheScenariosName) {
+  const auto overlap = [](const std::string& scenario, Axes more) {
+    Axes axes = {{"scenario", scenario}};
+    for (const auto& [name, value] : more) axes.set(name, value);
+    return CaseId{"overlap", "cuda", "dma", axes};
+  };
+  const CaseId out = overlap("mb1 all_gather", {{"in_place", false}});
+  const CaseId in = overlap("mb1 all_gather", {{"in_place", true}});
+  EXPECT_EQ(case_key(overlap("mb1 all_gather", {})), case_key(out));
+  EXPECT_EQ(case_key(overlap("mb1 all_gather in place", {})), case_key(in));
+  EXPECT_NE(case_key(in), case_key(out));
+  Measurement old;
+  old.id = overlap("mb1 all_gather in place", {});
+  const Record record = make_record(old);
+  EXPECT_EQ(finished_of(record).id.axes, in.axes);
+  EXPECT_EQ(case_of(record).axes, old.id.axes) << "shown as it was written";
+}
+
 TEST(Record, KeysSurviveTheJournal) {
   const Record record = Record::parse(make_record(measured()).dump());
   EXPECT_EQ(case_key(case_of(record)), case_key(gemm_case()));

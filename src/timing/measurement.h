@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "timing/axes.h"
+#include "timing/pair_sampler.h"
 #include "timing/sampler.h"
 
 namespace duet {
@@ -21,6 +22,12 @@ struct CaseId {
   Axes axes;
 };
 
+// One rank's part of the last iteration of two works at once, in seconds from when its first was
+// let go.
+struct RankTimeline {
+  PairSpan compute, communication;
+};
+
 struct Measurement {
   CaseId id;
   std::optional<Sampling> sampling;  // none: skipped, or derived from other measurements
@@ -28,6 +35,7 @@ struct Measurement {
   std::vector<std::pair<std::string, double>> rates;       // beyond those that follow from the cost
   std::vector<std::pair<std::string, double>> metrics;     // ratios and the like: no rates
   std::vector<std::pair<std::string, std::string>> notes;  // e.g. the algorithm that was chosen
+  std::vector<RankTimeline> timeline;                      // by rank; of overlap alone
   std::optional<Skipped> skipped;
   std::vector<std::string> warnings;
 };

@@ -152,6 +152,7 @@ function doctorOverlap(text) {
   const sweeps = points.map((units, i) => sweep(base, units, i + 1));
   delete of(withoutFraction, 'dma').metrics.fraction_of_ideal;
   of(far.place, far.policy).metrics.fraction_of_ideal = far.fraction;
+  delete of(withoutTimeline, 'dma').timeline;
   of(withoutTimeline, 'dma').notes.timeline_us = '0-1, soon';
   return format([environment, ...records, ...sweeps]);
 }

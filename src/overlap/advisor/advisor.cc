@@ -148,8 +148,8 @@ Advice advise(const DeviceTable& table, const DevicePeaks& peaks, const OverlapS
   Advice advice;
   advice.forecasts = Advisor(table, peaks, scenario).all(allowed);
   if (advice.forecasts.empty()) {
-    throw UsageError(
-        fmt::format("{}: the table knows none of the policies to choose from", scenario.name));
+    throw UsageError(fmt::format("{}: the table knows none of the policies to choose from",
+                                 full_name(scenario)));
   }
   const PolicyForecast& best = chosen(advice.forecasts);
   advice.policy = best.policy;

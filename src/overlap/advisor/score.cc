@@ -29,7 +29,7 @@ std::vector<Swept> by_scenario(const std::vector<OverlapRow>& rows) {
     const OverlapScenario scenario = scenario_of(row);
     if (!is_gemm_beside_collective(scenario)) continue;
     auto found = std::find_if(all.begin(), all.end(), [&](const Swept& each) {
-      return each.scenario.name == scenario.name;
+      return full_name(each.scenario) == full_name(scenario);
     });
     if (found == all.end()) found = all.insert(all.end(), {scenario, {}});
     found->policies.push_back({policy, row.seconds});
@@ -68,7 +68,7 @@ ScenarioScore score_of(const DeviceTable& table, const DevicePeaks& peaks, const
       *std::min_element(swept.policies.begin(), swept.policies.end(),
                         [](const Measured& a, const Measured& b) { return a.seconds < b.seconds; });
   ScenarioScore one;
-  one.scenario = swept.scenario.name;
+  one.scenario = full_name(swept.scenario);
   one.advised = name(advice.policy);
   one.best = name(best.policy);
   one.advised_seconds = find(swept, advice.policy)->seconds;

@@ -75,7 +75,10 @@ std::vector<Measurement> pairs(const IsolatedSides& sides,
     one.id = {"overlap_isolated_pair",
               sides.device_name(),
               vendor,
-              {{"scenario", each.name}, {"origin", each.source}, {"ranks", std::int64_t{ranks}}}};
+              {{"scenario", each.name},
+               {"origin", each.source},
+               {"in_place", each.in_place},
+               {"ranks", std::int64_t{ranks}}}};
     one.rates = {{"ideal_speedup", (compute + communication) / std::max(compute, communication)}};
     one.metrics = {{"compute_seconds", compute}, {"communication_seconds", communication}};
     one.notes = {{"class", std::string(name(balance(compute, communication)))}};

@@ -28,7 +28,7 @@ bool to_predict(const OverlapRow& row, const OverlapPolicy& policy) {
 PredictedCase case_of(const OverlapRow& row, const OverlapPolicy& policy,
                       const OverlapResult& result) {
   PredictedCase one;
-  one.scenario = row.word("scenario");
+  one.scenario = full_name(scenario_of(row));
   one.policy = policy;
   one.measured = row.seconds;
   one.predicted = result.times.together;

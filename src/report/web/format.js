@@ -165,13 +165,17 @@ function collectiveText(c) {
   return [text, c.bytes && bytes(c.bytes), ...where, against].filter(Boolean).join(', ');
 }
 
+/** @returns {string} a scenario of overlap, in place or not; older journals have it in the name */
+export const scenarioName = (c) =>
+  [c.scenario, c.in_place && 'in place'].filter(Boolean).join(' ');
+
 function overlapText(c) {
   const size = c.bytes && bytes(c.bytes);
   const both = [c.compute, 'beside', words(c.collective), size].filter(Boolean).join(' ');
   const pieces = c.pieces > 1 && plural(c.pieces, 'piece');
   const policy = c.policy && `policy ${c.policy}`;
   const ranks = c.ranks && plural(c.ranks, 'rank');
-  return [c.scenario, both, pieces, policy, ranks].filter(Boolean).join(', ');
+  return [scenarioName(c), both, pieces, policy, ranks].filter(Boolean).join(', ');
 }
 
 function fabricText(c) {

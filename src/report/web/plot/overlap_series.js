@@ -1,5 +1,6 @@
 // Overlap records by scenario and policy. A policy that was swept ("partition:8", "partition:16") counts
 // as one, by its fastest point; the points are told in tables.
+import { scenarioName } from '../format.js';
 import { groupBy, reasonOf } from '../model.js';
 
 /** The section of all charts of overlap. */
@@ -82,7 +83,7 @@ export function overlapGroups(model) {
     collective: String(records[0].case.collective ?? ''),
     ranks: records[0].case.ranks,
     policies: policies.filter((one) => records.some((record) => sweepOf(record) === one)),
-    scenarios: [...groupBy(records, ({ case: c }) => String(c.scenario ?? ''))].map(
+    scenarios: [...groupBy(records, ({ case: c }) => scenarioName(c))].map(
       ([name, some]) => scenarioOf(name, some),
     ),
     order: policies,

@@ -1,25 +1,32 @@
-// The note timeline_us of an overlap record: "0.0-980.6/20.8-1263.8, ..." are microseconds from when a
-// rank's first side is let go, computing before the slash, communicating behind it, a rank each.
+// When each rank of an overlap record computed and communicated: the field `timeline`, in seconds from when
+// the rank's first side was let go. Older journals have it in microseconds in the note timeline_us:
+// "0.0-980.6/20.8-1263.8, ..." is computing, then communicating, a rank each.
 import { policyOf } from './overlap_series.js';
 
 const NUMBER = '(-?\\d+(?:\\.\\d+)?)';
 const RANK = new RegExp(`^${NUMBER}-${NUMBER}/${NUMBER}-${NUMBER}$`);
 
-/**
- * @returns {{compute: number[], communication: number[]}[]|null} [begin, end] in seconds, a rank each;
- *     null where the record has no such note, or one of another form
- */
-export function timelineOf({ notes }) {
-  const text = notes?.timeline_us;
+function fromNote(text) {
   if (typeof text !== 'string') return null;
   const ranks = text.split(', ').map((rank) =>
     RANK.exec(rank)
       ?.slice(1)
       .map((us) => us * 1e-6),
   );
-  const isSpan = ([from, to]) => Number.isFinite(from) && Number.isFinite(to) && to >= from;
-  if (!ranks.every((one) => one && isSpan(one.slice(0, 2)) && isSpan(one.slice(2)))) return null;
+  if (!ranks.every(Boolean)) return null;
   return ranks.map((one) => ({ compute: one.slice(0, 2), communication: one.slice(2) }));
+}
+
+const isSpan = ([from, to]) => Number.isFinite(from) && Number.isFinite(to) && to >= from;
+
+/**
+ * @returns {{compute: number[], communication: number[]}[]|null} [begin, end] in seconds, a rank each;
+ *     null where the record has no timeline, or one of another form
+ */
+export function timelineOf({ timeline, notes }) {
+  const ranks = timeline ?? fromNote(notes?.timeline_us);
+  const whole = ranks?.every((one) => isSpan(one.compute) && isSpan(one.communication));
+  return whole ? ranks : null;
 }
 
 /** The timelines of all records in microseconds, a row a rank. */
