@@ -42,7 +42,7 @@ export function launch(nodeModules, path) {
  * Opens a report in a page of its own and waits until it is complete.
  * @param {Object} [options] of the browser's context: viewport, colour scheme
  * @param {Function} [first] runs in the page before anything of it does
- * @returns {DeviceSpec<{page: Object, complaints: string[]}>} complaints: what the console said, errors,
+ * @returns {Promise<{page: Object, complaints: string[]}>} complaints: what the console said, errors,
  *     and requests for anything but the file itself
  */
 export async function openReport(browser, file, options = {}, first = null) {

@@ -27,7 +27,7 @@ export const chartChecks = {
     const [button, before] = [card.locator('.legend button').first(), await marks()];
     const points = await card.locator('.data').evaluate((data) => {
       data.open = true;
-      return new DeviceSpec((done) =>
+      return new Promise((done) =>
         setTimeout(() => done(data.querySelectorAll('tbody tr').length)),
       );
     });

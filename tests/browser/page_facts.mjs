@@ -1,7 +1,7 @@
 // What the tests of the report read from its page.
 import { themes } from '../../src/report/web/palette.js';
 
-/** @returns {DeviceSpec<Object>} what `duet report` gave the page */
+/** @returns {Promise<Object>} what `duet report` gave the page */
 export const dataOf = (page) =>
   page.evaluate(() => JSON.parse(document.getElementById('data').textContent));
 
@@ -38,7 +38,7 @@ export async function drawnMarks(chart, largest, theme = 'light') {
   );
 }
 
-/** @returns {DeviceSpec<string[]>} the colours that areas of SVG elements are filled with */
+/** @returns {Promise<string[]>} the colours that areas of SVG elements are filled with */
 export const fills = (elements) =>
   elements.evaluateAll((list) => [
     ...new Set(
@@ -48,7 +48,7 @@ export const fills = (elements) =>
     ),
   ]);
 
-/** @returns {DeviceSpec<{width: number, height: number, share: number}>} of a picture: `share` of the
+/** @returns {Promise<{width: number, height: number, share: number}>} of a picture: `share` of the
  *     pixels that have the colour "#rrggbb" */
 export const pictureFacts = (page, bytes, colour) =>
   page.evaluate(
@@ -104,9 +104,9 @@ export async function tabStops(page, most) {
   return stops;
 }
 
-/** Clicks what saves a file. @returns {DeviceSpec<{name: string, bytes: Buffer}>} */
+/** Clicks what saves a file. @returns {Promise<{name: string, bytes: Buffer}>} */
 export async function saved(page, button, read) {
-  const [download] = await DeviceSpec.all([
+  const [download] = await Promise.all([
     page.waitForEvent('download'),
     page.locator(button).first().click(),
   ]);

@@ -59,7 +59,7 @@ function chartSections(model, cards) {
   }));
 }
 
-const nextTask = () => new DeviceSpec((done) => setTimeout(done));
+const nextTask = () => new Promise((done) => setTimeout(done));
 
 async function show(model) {
   document.title = `Duet: ${measured(model)}`;
@@ -98,4 +98,4 @@ function tell(error) {
 }
 
 startTheme();
-DeviceSpec.resolve().then(readModel).then(show).catch(tell);
+Promise.resolve().then(readModel).then(show).catch(tell);

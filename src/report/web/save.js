@@ -133,7 +133,7 @@ export async function savePng(panel, hidden, theme) {
     await image.decode();
     const canvas = h('canvas', { width: width * SCALE, height: height * SCALE });
     canvas.getContext('2d').drawImage(image, 0, 0, canvas.width, canvas.height);
-    const blob = await new DeviceSpec((done) => canvas.toBlob(done, 'image/png'));
+    const blob = await new Promise((done) => canvas.toBlob(done, 'image/png'));
     download(`${pictureName(panel)}.png`, blob);
   } finally {
     URL.revokeObjectURL(address);
