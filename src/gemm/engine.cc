@@ -10,7 +10,6 @@
 
 #include "core/address_space.h"
 #include "core/module.h"
-#include "gemm/cpu/engine.h"
 #include "gemm/reference.h"
 #include "gemm/sim/engine.h"
 
@@ -19,7 +18,6 @@ namespace {
 
 struct Registry {
   Registry() {
-    engines.push_back(make_cpu_engine());
     engines.push_back(make_model_engine());
     references["host"] = reference_by_cpu;
     references["sim"] = reference_by_cpu;

@@ -13,7 +13,7 @@ OverlapEngineNames overlap_engine_names(const std::string& device_kind) {
   if (device_kind == "cuda") return {"nccl", "nccl-zero-cta", "cublas"};
   if (device_kind == "hip") return {"rccl", "rccl-zero-cta", ""};
   if (device_kind == "sim") return {"vendor-model", "zero-cta", "model"};
-  return {"kernel", "zero-cta", "duet"};
+  return {"kernel", "zero-cta", "onednn"};
 }
 
 std::string overlap_engine(const OverlapPolicy& policy, const std::string& device_kind) {
@@ -38,14 +38,17 @@ OverlapEngines::OverlapEngines(Machine& machine)
       collectives_(
           collective_engines(machine.device(0).info().kind, {names_.vendor, names_.zero_cta})),
       sessions_(machine, nullptr) {
-  for (GemmEngine* each : gemm_engines(machine.device(0).info().kind, {names_.gemm}).engines) {
+  const GemmEngines found = gemm_engines(machine.device(0).info().kind, {names_.gemm});
+  for (GemmEngine* each : found.engines) {
     if (each->name() == names_.gemm) gemm_ = each;
   }
+  for (const auto& [name, reason] : found.unavailable) gemm_missing_ += fmt::format(": {}", reason);
 }
 
 GemmEngine& OverlapEngines::gemm() {
   if (gemm_ != nullptr) return *gemm_;
-  throw Unavailable(fmt::format("overlap: {} has no engine for GEMMs", machine_.name()));
+  throw Unavailable(
+      fmt::format("overlap: {} has no engine for GEMMs{}", machine_.name(), gemm_missing_));
 }
 
 CollectiveEngine& OverlapEngines::engine(const std::string& name) {

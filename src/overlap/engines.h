@@ -65,6 +65,7 @@ class OverlapEngines {
   Machine& machine_;
   OverlapEngineNames names_;
   GemmEngine* gemm_ = nullptr;
+  std::string gemm_missing_;  // why there is none, from ":" on
   CollectiveEngines collectives_;
   std::map<std::string, std::unique_ptr<CollectiveEngine>> bounded_;  // outlive their sessions
   OpenSessions sessions_;
