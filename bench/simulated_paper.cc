@@ -192,7 +192,7 @@ void print_sensitivity(const std::string& platform, const std::vector<Outcome>& 
       "and scenarios that leave their class:\n\n| figure | value |");
   for (const Paper& paper : kPaper) fmt::print(" {} |", paper.policy);
   fmt::print(" classes |\n|---|---|---|---|---|---|---|---|---|\n");
-  const sim::PlatformText text(sim::built_in_platforms().at(platform));
+  const sim::PlatformText text(sim::platform_toml(platform));
   for (const sim::PlatformText::Figure& figure : text.figures()) {
     if (figure.comment.compare(0, 6, "fitted") != 0) continue;
     const bool share = figure.key.find("efficiency") != std::string::npos;

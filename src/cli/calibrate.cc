@@ -45,9 +45,9 @@ class CalibrateCommand : public Command {
       for (const std::string& warning : contents.warnings) complain(warning);
       add_evidence(evidence, path, contents.records);
     }
-    const std::string base = base_.empty() ? built_in_of(evidence) : base_;
-    sim::PlatformText text(sim::platform_toml(base));
-    const auto figures = calibrate(sim::parse_platform(base, text.text()), evidence);
+    const BasePlatform base = base_.empty() ? built_in_of(evidence) : BasePlatform{base_, {}};
+    sim::PlatformText text(sim::platform_toml(base.name, base.options));
+    const auto figures = calibrate(sim::load_platform(base.name, base.options), evidence);
     if (figures.empty()) {
       throw UsageError(
           "calibrate: the journals tell nothing: expected those of duet overlap "
@@ -58,7 +58,7 @@ class CalibrateCommand : public Command {
     const bool on_stdout = names_standard_output(out_);
     show_and_set(text, figures, on_stdout ? std::cerr : std::cout);
     try {
-      sim::parse_platform(base, text.text());
+      sim::parse_platform(base.name, text.text());
     } catch (const UsageError&) {  // a journal's figures are no machine's
       if (file) file->discard();
       throw;
@@ -72,11 +72,20 @@ class CalibrateCommand : public Command {
   }
 
  private:
-  static std::string built_in_of(const Evidence& evidence) {
+  struct BasePlatform {
+    std::string name;
+    sim::PlatformOptions options;
+  };
+
+  // That of the same device model, with as many devices on its node or nodes.
+  static BasePlatform built_in_of(const Evidence& evidence) {
     for (const auto& [name, toml] : sim::built_in_platforms()) {
-      const sim::Platform platform = sim::parse_platform(name, toml);
-      if (platform.device.model == evidence.model && platform.devices == evidence.devices) {
-        return name;
+      const sim::Platform platform = sim::load_platform(name);
+      if (platform.device.model != evidence.model) continue;
+      if (platform.devices == evidence.devices) return {name, {}};
+      const bool one_node = platform.nodes == 1 && evidence.devices > 0;
+      if (one_node && evidence.devices <= platform.most_devices) {
+        return {name, {evidence.devices}};
       }
     }
     throw UsageError(fmt::format("calibrate: no platform of {} x {} is built in: expected --base",

@@ -181,9 +181,8 @@ Mode mode_of(const ModeFlags& flags) {
 void add_device_flags(CLI::App& app, DeviceFlags& flags, const std::string& default_text) {
   app.add_option("--device", flags.devices,
                  "Where to measure; may be given several times: host, host:4 (four devices of the "
-                 "CPU's cores), cuda, cuda:0,1, hip, sim:mi300x-8, sim:FILE.toml, with :nodes=N "
-                 "(and :rails=round-robin) a "
-                 "cluster; default: " +
+                 "CPU's cores), cuda, cuda:0,1, hip, sim:h200:devices=4 (or sim:h200-4, the same), "
+                 "sim:FILE.toml, with :nodes=N (and :rails=round-robin) a cluster; default: " +
                      default_text)
       ->type_name("DEVICE")
       ->allow_extra_args(false)  // what follows a device is the command's

@@ -56,8 +56,11 @@ void TomlTable::fail(const std::string& key, const std::string& expected) const 
     throw UsageError(
         fmt::format("{}: '{}{}' is missing: expected {}", file_, path_, key, expected));
   }
-  throw UsageError(fmt::format("{}:{}: '{}{}' is {}: expected {}", file_,
-                               found->source().begin.line, path_, key, shown(*found), expected));
+  const toml::source_region& source = found->source();
+  const bool own = source.path == nullptr || *source.path == file_;
+  throw UsageError(fmt::format("{}: '{}{}' is {}: expected {}",
+                               own ? fmt::format("{}:{}", file_, source.begin.line) : *source.path,
+                               path_, key, shown(*found), expected));
 }
 
 const toml::node& TomlTable::node(const char* key, const char* expected) {
@@ -180,6 +183,12 @@ std::map<DType, double> TomlTable::by_dtype(const Range& range, double scale) {
     }
   }
   return figures;
+}
+
+std::vector<std::string> TomlTable::keys() const {
+  std::vector<std::string> all;
+  for (const auto& [key, value] : table_) all.emplace_back(key.str());
+  return all;
 }
 
 void TomlTable::finish() const {

@@ -1,5 +1,6 @@
 // Typed access to a table of a TOML file that must be there, and nothing else in it. Errors name
-// the file, the key and what was expected.
+// the file, the key and what was expected; of a figure that was merged in from elsewhere the name
+// that it was parsed under.
 #pragma once
 
 #include <toml++/toml.h>
@@ -37,6 +38,7 @@ class TomlTable {
   // One figure for each element type that the table names, times `scale`; checks that there is
   // nothing else.
   std::map<DType, double> by_dtype(const Range& range, double scale);
+  std::vector<std::string> keys() const;
   bool has(const char* key) const { return table_.contains(key); }
 
   // Throws if the table has a key that nobody asked for.

@@ -1,4 +1,6 @@
-// What the maker of a device promises, and what is known to arrive of it: specs/devices/*.toml.
+// What the maker of a device states, and what verdicts expect to arrive of it:
+// specs/devices/*.toml. The tables [simulation] of those files are read by
+// device/sim/platform_composition.h.
 #pragma once
 
 #include <map>
@@ -50,7 +52,7 @@ struct DeviceSpec {
   std::map<DType, double> tflops;      // dense peaks; TOP/s of integers
   std::map<DType, double> efficiency;  // of the peak, what the vendor's library reaches
   double memory_gb_per_s = 0;
-  double cache_bytes = 0;  // in front of memory, where drivers tell of a smaller one; else 0
+  double cache_bytes = 0;  // of the last level; 0: as the driver says. Drivers may tell of less
   std::optional<LinkSpec> link;
   std::string host_link;  // "PCIe 5.0 x16"
   double host_link_gb_per_s = 0;
@@ -65,8 +67,5 @@ DeviceSpec parse_device_spec(const std::string& file, std::string_view text);
 // All of specs/devices, and the one for a model; nullptr where nothing is promised.
 const std::vector<DeviceSpec>& device_specs();
 const DeviceSpec* find_device_spec(const std::string& model);
-
-// The texts of specs/devices by file name.
-const std::map<std::string, std::string_view>& built_in_device_specs();
 
 }  // namespace duet

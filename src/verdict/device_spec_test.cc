@@ -44,6 +44,7 @@ TEST(Promises, BadTextsAreRefusedByName) {
     }
   };
   EXPECT_EQ(complaint("bf16 = 1000", "bf16 = 1000"), "");
+  EXPECT_EQ(complaint("watts = 700", "watts = 700\n[simulation]\nsignal_us = 1"), "");
   EXPECT_NE(complaint("gb_per_s = 4000", "gb_per_s = -1").find("memory.gb_per_s"),
             std::string::npos);
   EXPECT_NE(complaint("bf16 = 1000", "bfloat = 1").find("bfloat"), std::string::npos);

@@ -4,21 +4,19 @@
 root=$(realpath "$(dirname "$0")/../..")
 source "$(dirname "$0")/check.sh"
 
-# near NAME DEVICES: the platform NAME with so many devices.
+# near PLATFORM DEVICES
 near() {
-  local file=$1-$2.toml
-  sed "s/^devices = .*/devices = $2/" "$root/specs/platforms/$1.toml" > "$file"
   ROUNDS=1 OPTIONS="-b 64K -e 4G -f 4 --loop -n 1 -w 0" \
-    "$root/bench/auto_against_best.sh" "$duet" "sim:$file" "$folder/$1-$2" > "$file.txt" ||
-    fail "$2 x $1: $(grep -e UNDER -e under "$file.txt")"
-  [[ $(grep -c ' [01]\.[0-9]*$' "$file.txt") -ge 72 ]] || fail "$2 x $1: $(cat "$file.txt")"
+    "$root/bench/auto_against_best.sh" "$duet" "sim:$1:devices=$2" "$folder/$1-$2" > "$1-$2.txt" ||
+    fail "$2 x $1: $(grep -e UNDER -e under "$1-$2.txt")"
+  [[ $(grep -c ' [01]\.[0-9]*$' "$1-$2.txt") -ge 72 ]] || fail "$2 x $1: $(cat "$1-$2.txt")"
 }
 
-near h200-4 2
-near h200-4 4
-near h200-8 8
-near mi300x-8 2
-near mi300x-8 4
-near mi300x-8 8
-near mi350x-8 8
+near h200 2
+near h200 4
+near h200 8
+near mi300x 2
+near mi300x 4
+near mi300x 8
+near mi350x 8
 finish

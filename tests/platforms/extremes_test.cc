@@ -26,7 +26,7 @@ struct Line {
 };
 
 std::vector<std::string> lines() {
-  std::istringstream text{std::string(sim::built_in_platforms().at(kPlatform))};
+  std::istringstream text{sim::platform_toml(kPlatform)};
   std::vector<std::string> all;
   for (std::string line; std::getline(text, line);) {
     all.push_back(line.rfind("devices = ", 0) == 0 ? "devices = 2  # quick" : line);

@@ -2,6 +2,7 @@
 #include "device/sim/machine.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -37,13 +38,19 @@ DeviceInfo describe(const Platform& platform, int index) {
   return info;
 }
 
+// As --device takes it.
+std::string machine_name(const Platform& platform) {
+  std::string name = "sim:" + platform.name;
+  if (platform.nodes > 1) name += fmt::format(":nodes={}", platform.nodes);
+  if (platform.network.use == Rails::round_robin) name += ":rails=round-robin";
+  return name;
+}
+
 }  // namespace
 
 SimMachine::SimMachine(Platform platform)
     : platform_(std::move(platform)),
-      name_("sim:" + platform_.name +
-            (platform_.nodes > 1 ? fmt::format(":nodes={}", platform_.nodes) : "") +
-            (platform_.network.use == Rails::round_robin ? ":rails=round-robin" : "")),
+      name_(machine_name(platform_)),
       scheduler_(clock_, [this] { return blocked(); }),
       costs_(platform_, clock_),
       devices_([this] {
@@ -130,54 +137,57 @@ std::string SimMachine::blocked() const {
 
 namespace {
 
-// How a platform is opened: what stands behind its name.
-struct Options {
-  int nodes = 0;  // 0: as many as the platform says
-  Rails rails = Rails::split;
+struct PlatformOption {
+  std::string key, value;
 };
 
-void read_option(Options& options, const std::string& key, const std::string& value,
+int read_number(const PlatformOption& option, int most, const std::string& argument) {
+  int number = 0;
+  const char* end = option.value.data() + option.value.size();
+  const auto [last, error] = std::from_chars(option.value.data(), end, number);
+  if (error != std::errc() || last != end || number < 1 || number > most) {
+    throw UsageError(fmt::format("--device sim:{}: expected {} from 1 to {}, not '{}'", argument,
+                                 option.key, most, option.value));
+  }
+  return number;
+}
+
+void read_option(PlatformOptions& options, const PlatformOption& option, const std::string& name,
                  const std::string& argument) {
-  if (key == "nodes") {
-    const char* end = value.data() + value.size();
-    const auto [last, error] = std::from_chars(value.data(), end, options.nodes);
-    if (error == std::errc() && last == end && options.nodes >= 1 && options.nodes <= kMostNodes) {
-      return;
-    }
-    throw UsageError(
-        fmt::format("--device sim:{}: expected nodes from 1 to {}", argument, kMostNodes));
-  }
-  const bool split = value == "split";
-  if (key != "rails" || (!split && value != "round-robin")) {
+  const std::string& value = option.value;
+  if (option.key == "nodes") {
+    options.nodes = read_number(option, kMostNodes, argument);
+  } else if (option.key == "devices") {
+    options.devices = read_number(option, load_platform(name).most_devices, argument);
+  } else if (option.key == "rails" && (value == "split" || value == "round-robin")) {
+    options.rails = value == "split" ? Rails::split : Rails::round_robin;
+  } else {
     throw UsageError(fmt::format(
-        "--device sim:{}: expected nodes=N, rails=split or rails=round-robin, not {}={}", argument,
-        key, value));
+        "--device sim:{}: expected devices=N, nodes=N, rails=split or rails=round-robin, not {}={}",
+        argument, option.key, value));
   }
-  options.rails = split ? Rails::split : Rails::round_robin;
 }
 
 // NAME, a path, or either with :KEY=VALUE behind it.
 std::unique_ptr<Machine> open_sim(const std::string& argument) {
   if (argument.empty()) {
-    std::string names;
-    for (const auto& [name, text] : built_in_platforms()) {
-      names += (names.empty() ? "" : ", ") + name;
-    }
-    throw UsageError(fmt::format(
-        "--device sim: expected a platform, as in sim:mi300x-8: one of {}, or a TOML file", names));
+    throw UsageError(
+        fmt::format("--device sim: expected a platform, as in sim:h200:devices=4: one of {}, or a "
+                    "TOML file",
+                    fmt::join(platform_names(), ", ")));
   }
-  Options options;
+  std::vector<PlatformOption> given;
   std::string name = argument;
   for (std::size_t at = name.rfind(':'); at != std::string::npos; at = name.rfind(':')) {
     const std::string option = name.substr(at + 1);
     const std::size_t equals = option.find('=');
     if (equals == std::string::npos) break;
-    read_option(options, option.substr(0, equals), option.substr(equals + 1), argument);
+    given.push_back({option.substr(0, equals), option.substr(equals + 1)});
     name.resize(at);
   }
-  Platform platform = load_platform(name, options.nodes);
-  platform.network.use = options.rails;
-  return std::make_unique<SimMachine>(std::move(platform));
+  PlatformOptions options;
+  for (const PlatformOption& option : given) read_option(options, option, name, argument);
+  return std::make_unique<SimMachine>(load_platform(name, options));
 }
 
 }  // namespace
@@ -187,7 +197,8 @@ namespace duet {
 
 void register_sim_backend() {
   register_backend(
-      {"sim", "sim:NAME or sim:FILE.toml: a simulated machine, in virtual time", sim::open_sim});
+      {"sim", "sim:NAME or sim:FILE.toml, with :devices=N: a simulated machine, in virtual time",
+       sim::open_sim});
 }
 
 }  // namespace duet

@@ -1,18 +1,13 @@
-// Reading a platform's figures.
 #include "device/sim/platform.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <algorithm>
-#include <fstream>
-#include <sstream>
 #include <tuple>
 
 #include "core/device_ranges.h"
 #include "core/error.h"
-#include "core/suggestion.h"
 #include "core/toml_table.h"
+#include "device/sim/platform_composition.h"
 
 namespace duet::sim {
 namespace {
@@ -34,7 +29,6 @@ constexpr int kMostBlock = 1024;     // threads
 constexpr int kMostTile = 65536;     // elements
 constexpr int kMostEngines = 1024;
 constexpr int kMostPriorities = 64;
-constexpr int kMostNodeDevices = 1024;
 constexpr int kMostDevices = 8192;  // of all nodes: each is a thread
 
 GemmModel read_gemm(TomlTable table) {
@@ -144,8 +138,9 @@ HostModel read_host(TomlTable table) {
   host.copy_rate = kGiga * table.number("copy_gb_per_s", kGbPerSRange);
   host.copy_latency = kMicro * table.number("copy_us", kMicrosecondsRange);
   host.poll_seconds = kMicro * table.number("poll_us", kPollMicroseconds);
-  host.link_kind = table.text("link_kind");
-  host.link_raw_rate = kGiga * table.number("link_raw_gb_per_s", kGbPerSRange);
+  // Nothing depends on these, which earlier files have.
+  if (table.has("link_kind")) table.text("link_kind");
+  if (table.has("link_raw_gb_per_s")) table.number("link_raw_gb_per_s", kGbPerSRange);
   host.pinned_rate = kGiga * table.number("pinned_gb_per_s", kGbPerSRange);
   host.pageable_rate = kGiga * table.number("pageable_gb_per_s", kGbPerSRange);
   host.link_latency = kMicro * table.number("link_us", kMicrosecondsRange);
@@ -189,65 +184,57 @@ LibraryModel read_library(TomlTable table) {
   return library;
 }
 
-std::string read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  file.peek();  // a folder opens, and fails here
-  if (!file.is_open() || file.bad()) {
-    throw UsageError(fmt::format("{}: cannot be read: expected a platform's TOML file", path));
-  }
-  text << file.rdbuf();
-  return text.str();
+// "{devices}" in it is the number of a node's devices.
+std::string description_of(std::string text, int devices) {
+  const std::string here = "{devices}";
+  const std::size_t at = text.find(here);
+  return at == std::string::npos ? text : text.replace(at, here.size(), std::to_string(devices));
 }
 
-bool is_path(const std::string& name) {
-  const std::string suffix = ".toml";
-  const bool ends = name.size() >= suffix.size() &&
-                    name.compare(name.size() - suffix.size(), suffix.size(), suffix) == 0;
-  return ends || name.find('/') != std::string::npos;
+void read_size(Platform& platform, TomlTable& table, const PlatformOptions& options) {
+  const int most = table.has("most_devices") ? table.count("most_devices", 1, kMostNodeDevices)
+                                             : kMostNodeDevices;
+  platform.most_devices = most;
+  platform.node_devices = platform.file_devices = table.count("devices", 1, most);
+  platform.nodes = table.count("nodes", 1, kMostNodes);
+  if (table.has("aliases")) {
+    TomlTable aliases = table.table("aliases");
+    for (const std::string& alias : aliases.keys()) aliases.count(alias.c_str(), 1, most);
+  }
+  if (options.nodes > 0) platform.nodes = options.nodes;
+  if (options.devices > most) {
+    throw UsageError(fmt::format("--device sim:{}: expected devices from 1 to {}, not {}",
+                                 platform.name, most, options.devices));
+  }
+  if (options.devices > 0) platform.node_devices = options.devices;
+  platform.devices = platform.nodes * platform.node_devices;
+  if (platform.devices <= kMostDevices) return;
+  const std::string expected =
+      fmt::format("at most {} on {} nodes together", kMostDevices, platform.nodes);
+  if (options.devices == 0) table.fail("devices", expected);
+  throw UsageError(fmt::format("--device sim:{}: expected devices: {}", platform.name, expected));
 }
 
 }  // namespace
 
-Platform parse_platform(const std::string& name, std::string_view text, int nodes) {
-  const toml::table parsed = TomlTable::parse(name, text);
+Platform parse_platform(const std::string& name, std::string_view text,
+                        const PlatformOptions& options) {
+  const toml::table parsed = completed(name, TomlTable::parse(name, text));
   TomlTable table(name, "", parsed);
   Platform platform;
   platform.name = name;
   platform.description = table.text("description");
-  platform.nodes = table.count("nodes", 1, kMostNodes);
-  if (nodes > 0) platform.nodes = nodes;
-  platform.node_devices = table.count("devices", 1, kMostNodeDevices);
-  platform.devices = platform.nodes * platform.node_devices;
-  if (platform.devices > kMostDevices) {
-    table.fail("devices",
-               fmt::format("at most {} on {} nodes together", kMostDevices, platform.nodes));
-  }
+  read_size(platform, table, options);
+  platform.description = description_of(platform.description, platform.node_devices);
+  if (table.has("device_spec")) table.text("device_spec");
   platform.device = read_device(table.table("device"));
   platform.link = read_link(table.table("link"));
   platform.network = read_network(table.table("network"));
+  platform.network.use = options.rails;
   platform.host = read_host(table.table("host"));
   platform.library = read_library(table.table("library"));
   table.finish();
   return platform;
-}
-
-std::string platform_toml(const std::string& name) {
-  if (is_path(name)) return read_file(name);
-  const auto& known = built_in_platforms();
-  const auto found = known.find(name);
-  if (found == known.end()) {
-    std::vector<std::string> names;
-    for (const auto& [each, text] : known) names.push_back(each);
-    throw UsageError(
-        fmt::format("unknown platform '{}'{}: expected one of {}, or a file with its path or .toml",
-                    name, did_you_mean(name, names), fmt::join(names, ", ")));
-  }
-  return std::string(found->second);
-}
-
-Platform load_platform(const std::string& name, int nodes) {
-  return parse_platform(name, platform_toml(name), nodes);
 }
 
 }  // namespace duet::sim

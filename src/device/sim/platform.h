@@ -1,5 +1,6 @@
-// A simulated machine's figures, read from TOML (specs/platforms/*.toml, where each has its
-// source). Only figures: what they mean for time is costs.cc's.
+// A simulated machine's figures, read from TOML: a platform file (specs/platforms) with the
+// topology and the host, and the device spec that it names (specs/devices). Only figures: what they
+// mean for time is in costs.cc.
 #pragma once
 
 #include <cstdint>
@@ -98,9 +99,7 @@ struct HostModel {
   double copy_rate = 0;  // of the CPU
   double copy_latency = 0;
   double poll_seconds = 0;  // one look of the CPU at a stream or an event
-  std::string link_kind;
-  double link_raw_rate = 0;  // of each device's own link, one direction
-  double pinned_rate = 0;
+  double pinned_rate = 0;   // of each device's own link, one direction
   double pageable_rate = 0;
   double link_latency = 0;
 };
@@ -152,11 +151,13 @@ struct LibraryModel {
 };
 
 struct Platform {
-  std::string name;  // "mi300x-8", or the path of the file
+  std::string name;  // "mi300x-8", "h200:devices=2", or the path of the file
   std::string description;
   int nodes = 1;
   int node_devices = 0;
-  int devices = 0;  // of all nodes
+  int file_devices = 0;  // node_devices where nothing else is asked for
+  int most_devices = 0;  // that a node can have
+  int devices = 0;       // of all nodes
   DeviceModel device;
   LinkModel link;
   NetworkModel network;
@@ -165,18 +166,34 @@ struct Platform {
 };
 
 constexpr int kMostNodes = 1024;
+constexpr int kMostNodeDevices = 1024;
 
-// Throws UsageError: one line with the file, the key and what was expected, with its unit.
-// `nodes`: instead of the file's; 0: the file's.
-Platform parse_platform(const std::string& name, std::string_view toml, int nodes = 0);
+// What stands behind a platform's name in --device. 0: as many as the file says.
+struct PlatformOptions {
+  int devices = 0;  // of a node
+  int nodes = 0;
+  Rails rails = Rails::split;
+};
+
+// Throws UsageError: one line with the file, the key and what was expected, with its unit; or with
+// the option and what it may be.
+Platform parse_platform(const std::string& name, std::string_view toml,
+                        const PlatformOptions& options = {});
 
 // Those built in, by name.
 const std::map<std::string, std::string_view>& built_in_platforms();
 
-// The text of a built-in platform, or of a file (a name with a slash or ending in .toml). Throws
-// UsageError.
-std::string platform_toml(const std::string& name);
+// Their names and aliases: "h200", "h200-4", "h200-8" ...
+std::vector<std::string> platform_names();
 
-Platform load_platform(const std::string& name, int nodes = 0);
+// A built-in platform by its name or an alias ("h200-4" is h200 with four devices a node), or a
+// file (a name with a slash or ending in .toml). With a number of devices that has an alias the
+// platform is called by it, however it was asked for; with another than the file's it is called
+// "NAME:devices=N". Throws UsageError.
+Platform load_platform(const std::string& name, const PlatformOptions& options = {});
+
+// The same platform as the text of a file that names no device spec, to be changed figure by
+// figure.
+std::string platform_toml(const std::string& name, const PlatformOptions& options = {});
 
 }  // namespace duet::sim

@@ -1,4 +1,3 @@
-// Platforms: those built in, and what is said of a broken file.
 #include "device/sim/platform.h"
 
 #include <gtest/gtest.h>
@@ -9,21 +8,22 @@
 
 #include "core/error.h"
 #include "device/machine.h"
+#include "device/sim/platform_composition.h"
 #include "device/sim/platform_text.h"
 
 namespace duet::sim {
 namespace {
 
-std::string message_of(const std::string& toml, int nodes = 0) {
+std::string message_of(const std::string& toml, const PlatformOptions& options = {}) {
   try {
-    parse_platform("my.toml", toml, nodes);
+    parse_platform("my.toml", toml, options);
   } catch (const UsageError& error) {
     return error.what();
   }
   return "no error";
 }
 
-std::string good() { return std::string(built_in_platforms().at("mi300x-8")); }
+std::string good() { return platform_toml("mi300x-8"); }
 
 // The good text with one line, found by its beginning, replaced.
 std::string with(const std::string& start, const std::string& line) {
@@ -41,10 +41,11 @@ void expect_parts(const std::string& message, const std::vector<std::string>& pa
 }
 
 TEST(Platform, BuiltInOnesAreSound) {
-  EXPECT_EQ(built_in_platforms().size(), 5u);
-  for (const auto& [name, text] : built_in_platforms()) {
+  EXPECT_EQ(platform_names(),
+            (std::vector<std::string>{"h200", "h200-4", "h200-8", "mi300x", "mi300x-8", "mi350x",
+                                      "mi350x-8", "p5-48xlarge"}));
+  for (const std::string& name : platform_names()) {
     const Platform platform = load_platform(name);
-    EXPECT_EQ(platform.name, name);
     EXPECT_EQ(platform.devices, platform.nodes * platform.node_devices);
   }
   EXPECT_EQ(load_platform("mi300x-8").device.compute_units, 304);
@@ -53,7 +54,9 @@ TEST(Platform, BuiltInOnesAreSound) {
 }
 
 TEST(Platform, EveryFigureHasASource) {
-  for (const auto& [name, text] : built_in_platforms()) {
+  for (const std::string& name : platform_names()) {
+    const std::string toml = platform_toml(name);
+    const std::string_view text = toml;
     std::size_t begin = 0;
     while (begin < text.size()) {
       const std::size_t end = std::min(text.find('\n', begin), text.size());
@@ -61,7 +64,7 @@ TEST(Platform, EveryFigureHasASource) {
       const std::size_t equals = line.find(" = ");
       const bool figure = equals != std::string_view::npos && line.front() != '#' &&
                           line.find_first_of("0123456789[", equals) == equals + 3;
-      const bool shared = line.find("nodes = 1") == 0 || line.find("count = 1") == 0;
+      const bool shared = line.find("nodes = 1") == 0;
       const bool sourced = line.find('#') != std::string_view::npos;
       EXPECT_TRUE(!figure || shared || sourced) << name << ": " << line;
       begin = end + 1;
@@ -116,7 +119,7 @@ TEST(Platform, WrongTypesAndFiguresAreNamed) {
                {"'host.poll_us' is 1e-09", "a number of us from 0.1 to 1000"});
   expect_parts(message_of(with("devices = 8", "devices = 9223372036854775807")),
                {"'devices' is 9223372036854775807", "from 1 to 1024"});
-  expect_parts(message_of(with("devices = 8", "devices = 1024"), 9),
+  expect_parts(message_of(with("devices = 8", "devices = 1024"), {0, 9, {}}),
                {"'devices' is 1024", "at most 8192 on 9 nodes together"});
 }
 
@@ -158,17 +161,127 @@ TEST(Platform, OpensByNameAndByFile) {
   std::remove(path.c_str());
 }
 
+std::string refusal(const std::string& device) {
+  try {
+    open_machine(device);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return device + " opens";
+}
+
 TEST(Platform, WhatCannotBeOpenedSaysWhatCan) {
   for (const char* device : {"sim", "sim:", "sim:mi301x", "sim:/nowhere/x.toml", "sim:/",
                              "sim:h200-4:nodes=0", "sim:h200-4:nodes=x", "sim:h200-4:rails=one",
                              "sim:h200-4:node=2", "sim:h200-4:nodes=2000"}) {
-    try {
-      open_machine(device);
-      ADD_FAILURE() << device;
-    } catch (const UsageError& error) {
-      expect_parts(error.what(), {"expected"});
-    }
+    expect_parts(refusal(device), {"expected"});
   }
+}
+
+TEST(Platform, AnAliasIsItsPlatformWithANumberOfDevices) {
+  const auto name = [](const std::string& device) { return open_machine("sim:" + device)->name(); };
+  EXPECT_EQ(name("h200:devices=4"), "sim:h200-4");
+  EXPECT_EQ(name("h200"), "sim:h200-8");
+  EXPECT_EQ(name("h200:devices=8:nodes=2"), "sim:h200-8:nodes=2");
+  EXPECT_EQ(name("mi300x:devices=8"), "sim:mi300x-8");
+  EXPECT_EQ(name("h200:devices=2"), "sim:h200:devices=2");
+  EXPECT_EQ(name("h200:nodes=2:devices=2:rails=round-robin"),
+            "sim:h200:devices=2:nodes=2:rails=round-robin");
+  EXPECT_EQ(name("p5-48xlarge:devices=8"), "sim:p5-48xlarge:nodes=2");
+  EXPECT_EQ(name("p5-48xlarge:devices=4"), "sim:p5-48xlarge:devices=4:nodes=2");
+  const auto two = open_machine("sim:h200:devices=2");
+  EXPECT_EQ(two->size(), 2);
+  EXPECT_EQ(two->device(1).info().name, "sim:h200:devices=2:1");
+  EXPECT_EQ(two->device(1).info().details.at("platform"), "2 x NVIDIA H200, connected by NVSwitch");
+  EXPECT_EQ(open_machine(two->name())->name(), two->name());
+}
+
+TEST(Platform, NumbersOfDevicesThatCannotBeAreRefusedInWords) {
+  for (const char* number : {"0", "-1", "9", "x", "", "2x", "99999999999"}) {
+    expect_parts(refusal(std::string("sim:h200:devices=") + number),
+                 {"devices=", "expected devices from 1 to 8, not '" + std::string(number) + "'"});
+  }
+  expect_parts(refusal("sim:h200:device=2"), {"expected devices=N, nodes=N", "not device=2"});
+  expect_parts(refusal("sim:h200-4:devices=2"), {"it has 4 devices", "sim:h200:devices=2"});
+  expect_parts(refusal("sim:mi300x8"), {"did you mean 'mi300x-8'?"});
+  EXPECT_THROW(load_platform("h200", {9, 0, {}}), UsageError);
+  EXPECT_THROW(load_platform("h200", {8, 1025, {}}), UsageError);
+}
+
+// The text that figures are changed in is what is simulated.
+TEST(Platform, SelfContainedTextsHaveTheFiguresOfFileAndDeviceSpec) {
+  for (const std::string& name : platform_names()) {
+    const auto file = built_in_platforms().find(name.substr(0, name.rfind('-')));
+    const auto exact = built_in_platforms().find(name);
+    const std::string_view own = (exact != built_in_platforms().end() ? exact : file)->second;
+    toml::table merged = completed(name, toml::parse(own));
+    const toml::table text = toml::parse(platform_toml(name));
+    for (const char* key : {"device_spec", "most_devices", "aliases", "devices", "description"}) {
+      merged.erase(key);
+    }
+    toml::table alone = text;
+    alone.erase("devices");
+    alone.erase("description");
+    EXPECT_EQ(merged, alone) << name;
+    const Platform platform = parse_platform(name, platform_toml(name));
+    EXPECT_EQ(platform.devices, load_platform(name).devices);
+    EXPECT_EQ(platform.description, load_platform(name).description);
+  }
+}
+
+const char* const kMine = R"(description = "mine"
+device_spec = "h200-sxm"
+nodes = 1
+devices = 3
+[link]
+dma_push_gb_per_s = 200
+[device.gemm.efficiency]
+bf16 = 0.5
+[network]
+kind = "RoCE"
+rails = 1
+rail_gb_per_s = 50
+efficiency = 0.97
+latency_us = 5
+[host]
+memory_gib = 2048
+copy_gb_per_s = 12
+copy_us = 1
+poll_us = 1
+pinned_gb_per_s = 55
+pageable_gb_per_s = 10
+link_us = 1
+)";
+
+TEST(Platform, AFileCompletesItselfByADeviceSpec) {
+  const std::string mine = kMine;
+  const Platform platform = parse_platform("my.toml", mine);
+  const Platform h200 = load_platform("h200-4");
+  EXPECT_EQ(platform.devices, 3);
+  EXPECT_EQ(platform.link.dma_push_rate, 200e9);
+  EXPECT_EQ(platform.link.raw_rate, h200.link.raw_rate);
+  EXPECT_EQ(platform.device.gemm.efficiency.at(DType::bf16), 0.5);
+  EXPECT_EQ(platform.device.gemm.efficiency.at(DType::fp16),
+            h200.device.gemm.efficiency.at(DType::fp16));
+  EXPECT_EQ(platform.device.peak, h200.device.peak);
+  EXPECT_EQ(platform.library.name, "NCCL");
+  PlatformText text(self_contained("my.toml", mine, 3));
+  EXPECT_EQ(text.value("link.dma_push_gb_per_s"), 200);
+  EXPECT_EQ(text.value("link.dma_pull_gb_per_s"), 372);
+  const auto changed = [&](const std::string& from, const std::string& to) {
+    std::string toml = mine;
+    return message_of(toml.replace(toml.find(from), from.size(), to));
+  };
+  expect_parts(changed("dma_push_gb_per_s = 200", "dma_push_gb_per_s = 451"),
+               {"my.toml:6: 'link.dma_push_gb_per_s' is 451", "at most raw_gb_per_s"});
+  expect_parts(changed("dma_push_gb_per_s = 200", "raw_gb_per_s = 100"),
+               {"my.toml (device spec h200-sxm): 'link.dma_push_gb_per_s' is 391", "at most"});
+  expect_parts(changed("dma_push", "dma_shove"),
+               {"my.toml:6: unknown key 'link.dma_shove_gb_per_s'"});
+  expect_parts(changed("h200-sxm", "h200"), {"my.toml:2: 'device_spec' is 'h200'", "h200-sxm",
+                                             "expected one with figures of a simulation"});
+  expect_parts(changed("\"h200-sxm\"", "200"), {"my.toml:2: 'device_spec'", "expected one"});
+  expect_parts(changed("h200-sxm", "b200"), {"'device_spec' is 'b200'", "expected one"});
 }
 
 }  // namespace

@@ -1,0 +1,126 @@
+// Which platform a name stands for.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include "core/error.h"
+#include "core/suggestion.h"
+#include "core/toml_table.h"
+#include "device/sim/platform.h"
+#include "device/sim/platform_composition.h"
+
+namespace duet::sim {
+namespace {
+
+// A built-in platform with a name of its own for one number of devices.
+struct Alias {
+  std::string name;      // "h200-4"
+  std::string platform;  // "h200"
+  int devices = 0;
+};
+
+const std::vector<Alias>& aliases() {
+  static const std::vector<Alias> all = [] {
+    std::vector<Alias> list;
+    for (const auto& [platform, text] : built_in_platforms()) {
+      const toml::table parsed = TomlTable::parse(platform, text);
+      const toml::table* named = parsed["aliases"].as_table();
+      if (named == nullptr) continue;
+      for (const auto& [name, devices] : *named) {
+        list.push_back({std::string(name.str()), platform, devices.value<int>().value_or(0)});
+      }
+    }
+    return list;
+  }();
+  return all;
+}
+
+const Alias* find_alias(const std::string& name) {
+  const auto found = std::find_if(aliases().begin(), aliases().end(),
+                                  [&](const Alias& alias) { return alias.name == name; });
+  return found == aliases().end() ? nullptr : &*found;
+}
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  file.peek();  // a folder opens, and fails here
+  if (!file.is_open() || file.bad()) {
+    throw UsageError(fmt::format("{}: cannot be read: expected a platform's TOML file", path));
+  }
+  text << file.rdbuf();
+  return text.str();
+}
+
+bool is_path(const std::string& name) {
+  const std::string suffix = ".toml";
+  const bool ends = name.size() >= suffix.size() &&
+                    name.compare(name.size() - suffix.size(), suffix.size(), suffix) == 0;
+  return ends || name.find('/') != std::string::npos;
+}
+
+struct NamedPlatform {
+  std::string name;  // of the file
+  std::string text;
+  PlatformOptions options;
+};
+
+NamedPlatform find_platform(const std::string& name, PlatformOptions options) {
+  if (is_path(name)) return {name, read_file(name), options};
+  const auto& known = built_in_platforms();
+  if (const auto found = known.find(name); found != known.end()) {
+    return {name, std::string(found->second), options};
+  }
+  const Alias* alias = find_alias(name);
+  if (alias == nullptr) {
+    std::vector<std::string> names = platform_names();
+    const std::string all = fmt::format("{}", fmt::join(names, ", "));
+    std::reverse(names.begin(), names.end());  // of two as near the alias
+    throw UsageError(
+        fmt::format("unknown platform '{}'{}: expected one of {}, or a file with its path or .toml",
+                    name, did_you_mean(name, names), all));
+  }
+  if (options.devices > 0) {
+    throw UsageError(
+        fmt::format("--device sim:{0}: it has {1} devices: expected sim:{2}:devices={3}", name,
+                    alias->devices, alias->platform, options.devices));
+  }
+  options.devices = alias->devices;
+  return {alias->platform, std::string(known.at(alias->platform)), options};
+}
+
+}  // namespace
+
+std::vector<std::string> platform_names() {
+  std::vector<std::string> names;
+  for (const auto& [platform, text] : built_in_platforms()) names.push_back(platform);
+  for (const Alias& alias : aliases()) names.push_back(alias.name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Platform load_platform(const std::string& name, const PlatformOptions& options) {
+  const NamedPlatform named = find_platform(name, options);
+  Platform platform = parse_platform(named.name, named.text, named.options);
+  const auto fits = [&](const Alias& alias) {
+    return alias.platform == named.name && alias.devices == platform.node_devices;
+  };
+  const auto alias = std::find_if(aliases().begin(), aliases().end(), fits);
+  if (alias != aliases().end()) {
+    platform.name = alias->name;
+  } else if (platform.node_devices != platform.file_devices) {
+    platform.name += fmt::format(":devices={}", platform.node_devices);
+  }
+  return platform;
+}
+
+std::string platform_toml(const std::string& name, const PlatformOptions& options) {
+  const NamedPlatform named = find_platform(name, options);
+  const Platform platform = parse_platform(named.name, named.text, named.options);
+  return self_contained(named.name, named.text, platform.node_devices);
+}
+
+}  // namespace duet::sim
