@@ -1,33 +1,24 @@
-// The registry of collective engines, and what engines have in common.
 #include "collectives/engine.h"
-
-#include <algorithm>
-#include <mutex>
 
 #include "collectives/cpu/engine.h"
 #include "collectives/peer/engine.h"
 #include "collectives/sim/engine.h"
-#include "core/module.h"
 
 namespace duet {
 namespace {
 
-struct Registry {
-  Registry() {
-    engines.push_back(make_dma_collectives());
-    engines.push_back(make_kernel_collectives());
-    engines.push_back(make_auto_collectives());
-    engines.push_back(make_host_collectives());
-    engines.push_back(make_vendor_model_collectives());
-  }
-
-  std::mutex mutex;
-  std::vector<std::unique_ptr<CollectiveEngine>> engines;
-};
-
-Registry& registry() {
-  static Registry instance;
-  return instance;
+EngineRegistry<CollectiveEngine>& registry() {
+  static EngineRegistry<CollectiveEngine> engines;
+  static const bool built_in_added = [] {
+    engines.add(make_dma_collectives());
+    engines.add(make_kernel_collectives());
+    engines.add(make_auto_collectives());
+    engines.add(make_host_collectives());
+    engines.add(make_vendor_model_collectives());
+    return true;
+  }();
+  static_cast<void>(built_in_added);
+  return engines;
 }
 
 class PlainMemory : public CollectiveMemory {
@@ -39,23 +30,12 @@ class PlainMemory : public CollectiveMemory {
   Buffer buffer_;
 };
 
-struct EngineModule {
-  std::string name;
-  std::string word;  // that the names of its engines begin with
-};
-
-// Those that bring engines for a kind of device.
 std::vector<EngineModule> modules_for(const std::string& device_kind) {
   const EngineModule mpi{"collectives_mpi", "mpi"};
   if (device_kind == "cuda") return {{"nccl", "nccl"}, mpi};
   if (device_kind == "hip") return {{"rccl", "rccl"}, mpi};
   if (device_kind == "host") return {mpi};
   return {};
-}
-
-bool brings(const EngineModule& module, const std::vector<std::string>& wanted) {
-  const auto its_own = [&](const std::string& name) { return name.rfind(module.word, 0) == 0; };
-  return wanted.empty() || std::any_of(wanted.begin(), wanted.end(), its_own);
 }
 
 }  // namespace
@@ -65,27 +45,12 @@ std::unique_ptr<CollectiveMemory> CollectiveSession::allocate(Rank& rank, std::u
 }
 
 void register_collective_engine(std::unique_ptr<CollectiveEngine> engine) {
-  Registry& all = registry();
-  const std::lock_guard<std::mutex> lock(all.mutex);
-  all.engines.push_back(std::move(engine));
+  registry().add(std::move(engine));
 }
 
 CollectiveEngines collective_engines(const std::string& device_kind,
                                      const std::vector<std::string>& wanted) {
-  CollectiveEngines found;
-  // Loading registers, and so must not hold the registry's lock.
-  for (const EngineModule& module : modules_for(device_kind)) {
-    if (!brings(module, wanted)) continue;
-    const ModuleState& state = load_module(module.name);
-    if (!state.loaded) found.unavailable.emplace_back(module.name, state.reason);
-  }
-  Registry& all = registry();
-  const std::lock_guard<std::mutex> lock(all.mutex);
-  for (const auto& engine : all.engines) {
-    const std::string kind = engine->device_kind();
-    if (kind.empty() || kind == device_kind) found.engines.push_back(engine.get());
-  }
-  return found;
+  return registry().find(device_kind, modules_for(device_kind), wanted);
 }
 
 }  // namespace duet

@@ -9,6 +9,7 @@
 
 #include "collectives/collective.h"
 #include "collectives/memory.h"
+#include "core/engine_registry.h"
 #include "core/error.h"
 #include "team/team.h"
 
@@ -88,13 +89,9 @@ class CollectiveEngine {
 
 void register_collective_engine(std::unique_ptr<CollectiveEngine> engine);
 
-// The engines for a kind of device, in the order they registered; the second list names modules
-// that could not be loaded and why. Of the modules only those are loaded that bring an engine of
-// `wanted`, all if it names none: a library that nobody asked for may take memory and threads.
-struct CollectiveEngines {
-  std::vector<CollectiveEngine*> engines;
-  std::vector<std::pair<std::string, std::string>> unavailable;
-};
+// The engines for a kind of device, and the modules that could not be loaded;
+// EngineRegistry::find() says which modules are.
+using CollectiveEngines = FoundEngines<CollectiveEngine>;
 CollectiveEngines collective_engines(const std::string& device_kind,
                                      const std::vector<std::string>& wanted = {});
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/engine_registry.h"
 #include "core/error.h"
 #include "device/device.h"
 #include "gemm/problem.h"
@@ -56,13 +57,9 @@ using GemmReference = std::function<std::vector<double>(
 void register_gemm_engine(std::unique_ptr<GemmEngine> engine);
 void register_gemm_reference(const std::string& device_kind, GemmReference reference);
 
-// The engines for a kind of device, in the order they registered; the second list names those whose
-// modules could not be loaded and why. Of the modules only those are loaded that bring an engine of
-// `wanted`, all if it names none: a library that nobody asked for may take memory and threads.
-struct GemmEngines {
-  std::vector<GemmEngine*> engines;
-  std::vector<std::pair<std::string, std::string>> unavailable;
-};
+// The engines for a kind of device, and the modules that could not be loaded;
+// EngineRegistry::find() says which modules are.
+using GemmEngines = FoundEngines<GemmEngine>;
 GemmEngines gemm_engines(const std::string& device_kind,
                          const std::vector<std::string>& wanted = {});
 // The same names, without loading what brings one engine alone.
