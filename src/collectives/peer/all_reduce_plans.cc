@@ -1,7 +1,10 @@
-// Pushing after reducing. Both at once are slower, since they want the same links: bus bandwidth on
-// 4 x H200 at 64 MiB, 256 MiB, 1 GiB and 4 GiB, reduced (by a kernel that pulls, the last two
-// through slots) and then pushed: 295, 340, 364, 372 GB/s; in two pieces, of which one is pushed
-// while the next is pulled: 280, 324, 342, 351; all of it by one kernel: 303, 316, 319, 323.
+// Why the halves run one after the other: both at once are slower, since they want the same links.
+// Bus bandwidth in GB/s on 4 x H200:
+//
+//                                                       64 MiB  256 MiB  1 GiB  4 GiB
+//   reduced by a kernel or through slots, then pushed      295      340    364    372
+//   in two pieces, one pushed while the next is pulled     280      324    342    351
+//   all of it by one kernel                                303      316    319    323
 #include "collectives/peer/all_reduce_plans.h"
 
 #include <fmt/format.h>
@@ -13,7 +16,7 @@
 namespace duet {
 namespace {
 
-// nullptr where some rank cannot; the same on all ranks.
+// nullptr where some rank cannot map them; the same on all ranks.
 std::unique_ptr<PeerMemory> mapped(Rank& rank, const Span& recv) try {
   return std::make_unique<PeerMemory>(rank, recv, "the other ranks' receive buffers");
 } catch (const Unreachable&) {
@@ -75,7 +78,7 @@ void SpreadPlan::push(const Rank& rank, const Collective& collective) {
   const Span result = recv_->at(rank.index).slice(own.begin, own.bytes);
   for (int step = 1; step < rank.size; ++step) {
     const int to = (rank.index + step) % rank.size;
-    // A rank without a part has nothing to tell, and would run ahead of those that wait for it.
+    // A rank without a part signals no `done`: it might run a call ahead of those that wait for it.
     if (reduced_part(collective, to, rank.size).bytes > 0) {
       end_.waits.push_back({words_->at(rank.index, to)});
     }

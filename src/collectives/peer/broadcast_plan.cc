@@ -1,9 +1,8 @@
-// Who may be ahead of whom: a rank writes to another only after that one has come to the same call
-// (`ready`), and it comes to the next call only when it has had everything of this one: each piece
-// that it passes on, by `arrived`, for which its own pushes of that piece wait; and all others by
-// `done` from each who pushes them. So no push to a rank is still to be made when the rank says
-// `ready` once more: the semaphores for all of them are 0 again, and none is set before. The root
-// may be a call ahead, up to its first push.
+// Why calls cannot mix. A rank writes to another only after that one has signalled `ready` in the
+// same call. A rank ends a call only when it has received everything: pieces that it passes on by
+// `arrived`, for which its own pushes of the piece wait; all others by `done` of the ranks that
+// push them. So when a rank signals `ready` again, no push to it is outstanding, and all its
+// semaphores are 0. The root may be one call ahead, up to its first push.
 #include "collectives/peer/broadcast_plan.h"
 
 #include <fmt/format.h>
@@ -11,10 +10,10 @@
 namespace duet {
 namespace {
 
-// The root's own copy must not take longer than the links, which carry the buffer once: the 8
-// blocks of 512 threads that are enough beside several transfers of its size would be the slowest
-// part, most of all where all links of the root carry a share each.
-KernelShape own_shape(bool shared_link) { return {shared_link ? 16 : 32, 1024}; }
+// The root's local copy must not take longer than the links, which carry the buffer once. The 8
+// blocks of 512 threads of other collectives would be the slowest part, most of all where every
+// link of the root carries a share.
+KernelShape local_shape(bool shared_link) { return {shared_link ? 16 : 32, 1024}; }
 
 }  // namespace
 
@@ -37,13 +36,13 @@ BroadcastPlan::BroadcastPlan(Rank& rank, const Collective& collective,
     push_all(buffers.send);
     if (!pieces_.empty() && buffers.send.data != buffers.recv.data) {
       const std::uint64_t bytes = pieces_.back().begin + pieces_.back().bytes;
-      own_ = Copy{buffers.recv.slice(0, bytes), buffers.send.slice(0, bytes), Executor::kernel,
-                  own_shape(copies_.in_order())};
+      local_ = Copy{buffers.recv.slice(0, bytes), buffers.send.slice(0, bytes), Executor::kernel,
+                    local_shape(copies_.in_order())};
     }
   } else {
     push_all(buffers.recv);
   }
-  meet_others();
+  plan_handshakes();
 }
 
 void BroadcastPlan::note_relays() {
@@ -94,7 +93,7 @@ CopyStep BroadcastPlan::step_of(const RelayPush& push, const Span& source, int p
 }
 
 // `done` comes when all lanes have joined: of two lanes the later push may end first.
-void BroadcastPlan::meet_others() {
+void BroadcastPlan::plan_handshakes() {
   const int number = number_of(peers_.rank());
   std::set<int> senders, last_senders, last_receivers;  // last: of what is not passed on
   for (const RelayPush& push : pushes_) {
@@ -109,11 +108,12 @@ void BroadcastPlan::meet_others() {
 }
 
 void BroadcastPlan::enqueue(Stream& stream) {
-  const int side = copies_.lanes() - 1;  // lanes beside the caller's stream; the next is for own_
-  const int all = side + (own_ ? 1 : 0);
+  const int side =
+      copies_.lanes() - 1;  // lanes beside the caller's stream; the next is the local copy's
+  const int all = side + (local_ ? 1 : 0);
   if (!begin_.signals.empty()) stream.handshake(begin_);
   lanes_.fork(stream, all);
-  if (own_) lanes_.at(side).copy(*own_);
+  if (local_) lanes_.at(side).copy(*local_);
   copies_.enqueue(stream, lanes_);
   lanes_.join(stream, all);
   if (!end_.signals.empty() || !end_.waits.empty()) stream.handshake(end_);
@@ -123,7 +123,7 @@ std::string BroadcastPlan::algorithm() const {
   std::string text =
       fmt::format("{} pieces {}", pieces_.size(),
                   copies_.in_order() ? "passed on from rank to rank" : "dealt out and passed on");
-  if (own_) text += fmt::format("; local copy by {} blocks", own_->shape.grid);
+  if (local_) text += fmt::format("; local copy by {} blocks", local_->shape.grid);
   return text;
 }
 

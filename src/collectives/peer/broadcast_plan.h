@@ -1,5 +1,5 @@
-// A broadcast by copy engines, as a pipeline: those who get a piece pass it on while the next ones
-// come.
+// A broadcast by copy engines, as a pipeline: a rank that has received a piece passes it on while
+// it receives the next one.
 #pragma once
 
 #include <memory>
@@ -16,9 +16,8 @@ namespace duet {
 
 class BroadcastPlan : public PeerPlan {
  public:
-  // Inside Team::each(), by every rank of at least 3, with the same pieces: all of the buffer in
-  // bytes, one behind the other. The lanes' one for a kernel is for the part that stays on the
-  // root's device.
+  // Collective: every rank, of at least 3, constructs it inside Team::each() with the same pieces,
+  // which cover the buffer in order. The last of the lanes is for the root's local copy.
   BroadcastPlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers,
                 Lanes& lanes, Watchdog& watchdog, const std::vector<ByteRange>& pieces);
 
@@ -26,7 +25,7 @@ class BroadcastPlan : public PeerPlan {
   std::string algorithm() const override;
 
  private:
-  // Others are numbered in the order of ranks from the root's on; the root comes last.
+  // The other ranks are numbered from the one after the root; the root has the last number.
   int others() const { return peers_.size() - 1; }
   int number_of(int rank) const { return (rank - root_ + others()) % peers_.size(); }
   int rank_of(int number) const { return (root_ + 1 + number) % peers_.size(); }
@@ -35,7 +34,7 @@ class BroadcastPlan : public PeerPlan {
   bool passes_on(int number, int piece) const;
   void push_all(const Span& source);
   CopyStep step_of(const RelayPush& push, const Span& source, int part);
-  void meet_others();
+  void plan_handshakes();
   Semaphore arrived(int owner, int piece, int part) const;
 
   const std::vector<ByteRange> pieces_;
@@ -45,11 +44,12 @@ class BroadcastPlan : public PeerPlan {
   CopySteps copies_;
   std::vector<RelayPush> pushes_;  // of all ranks
   std::vector<bool> relays_;       // by number and piece
-  int parts_;  // semaphores a piece: in order one for all that passes it on, else one for each push
-  PeerSemaphores words_;   // of each rank these for every piece
-  std::set<int> greeted_;  // ranks whose `ready` a push waits for
+  int parts_;  // semaphores per piece at a rank: one for all its pushes of it in order, else one
+               // each
+  PeerSemaphores words_;   // at each rank parts_ for every piece
+  std::set<int> greeted_;  // ranks whose `ready` a push waits for already
   Handshake begin_, end_;
-  std::optional<Copy> own_;  // within the root's device
+  std::optional<Copy> local_;  // the root's local copy
   Watched watched_channels_, watched_words_;
 };
 

@@ -1,4 +1,3 @@
-// The model of the rounds, and cutting by it.
 #include "collectives/peer/broadcast_schedule.h"
 
 #include <algorithm>
@@ -9,15 +8,15 @@ namespace {
 
 constexpr std::uint64_t kBroadcastGrain = 4 << 10;
 
-// The time of a broadcast in that of a byte: of `turns` pieces, or of as many for each other where
-// each has a link of its own.
-double model(double bytes, double push, double others, double turns, bool shared) {
-  if (shared) return (turns + others - 1) * (bytes / turns + push);
-  return (turns + 1) * (bytes / (others * turns) + push);
+// The time of a broadcast, in units of the time of one byte. `count` pieces; where each peer has a
+// link of its own, `count` pieces for each of the others.
+double model(double bytes, double push, double others, double count, bool shared) {
+  if (shared) return (count + others - 1) * (bytes / count + push);
+  return (count + 1) * (bytes / (others * count) + push);
 }
 
-// Where that is least.
-double best_turns(double bytes, double push, double others, bool shared) {
+// The count for which model() is least.
+double best_count(double bytes, double push, double others, bool shared) {
   const double ratio = shared ? bytes * (others - 1) / push : bytes / (others * push);
   return std::max(1.0, std::round(std::sqrt(ratio)));
 }
@@ -57,12 +56,12 @@ std::vector<ByteRange> broadcast_pieces(std::uint64_t bytes, int ranks, CopyLane
   const bool shared = copying.in_order;
   const auto all = static_cast<double>(bytes), others = static_cast<double>(ranks - 1);
   const auto push = static_cast<double>(shared ? kPushBytesOfSharedLink : kPushBytesOfOwnLink);
-  const double turns = best_turns(all, push, others, shared);
+  const double count = best_count(all, push, others, shared);
   const double direct = (shared ? others : 1) * (all + push);
-  if (model(all, push, others, turns, shared) >= direct) return {};
-  const auto count = static_cast<std::uint64_t>(shared ? turns : others * turns);
-  const std::uint64_t each =
-      ((bytes + count - 1) / count + kBroadcastGrain - 1) / kBroadcastGrain * kBroadcastGrain;
+  if (model(all, push, others, count, shared) >= direct) return {};
+  const auto all_pieces = static_cast<std::uint64_t>(shared ? count : others * count);
+  const std::uint64_t each = ((bytes + all_pieces - 1) / all_pieces + kBroadcastGrain - 1) /
+                             kBroadcastGrain * kBroadcastGrain;
   std::vector<ByteRange> pieces;
   for (std::uint64_t begin = 0; begin < bytes; begin += each) {
     pieces.push_back({begin, std::min(each, bytes - begin)});

@@ -1,4 +1,4 @@
-// How a broadcast by copy engines is cut into pieces, and who passes which piece on to whom, when.
+// The pieces of a broadcast by copy engines, and which rank pushes which piece to whom, in order.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +9,20 @@
 
 namespace duet {
 
-// By number, other i is i and the root is m = n - 1.
+// One push. Ranks are numbered: the m = n - 1 others from 0, the root m.
 struct RelayPush {
   int from = 0, to = 0;
   int piece = 0;
 };
 
-// Behind a switch, where everyone has one port: from each to the next, the root to other 0 first.
-// Every port has one partner all the time, so that no two ever meet at a receiver, however far
-// ranks drift. P pieces of a buffer of S take P + m - 1 times as long as S / P and what a push
-// costs.
+// Behind a switch, where every rank has one port: from each rank to the next, the root to other 0
+// first. Every port has the same partner all the time, so that two ranks never push to one
+// receiver, however far ranks drift. P pieces of a buffer of S bytes take P + m - 1 times as long
+// as S / P bytes and the fixed cost of a push.
 std::vector<RelayPush> passed_round(int pieces, int others);
 
-// With a link for each peer: the root deals pieces in rotation, piece p to other p mod m, and each
-// passes its pieces on. In rounds as long as a push:
+// With a link for each peer: the root pushes piece p to other p mod m, and each rank passes its
+// pieces on. In rounds as long as a push:
 //
 //   round p          the root pushes piece p to other p mod m;
 //   round p + d      other p mod m pushes it to the one relay_shift(d, m) further, if not 0.
@@ -30,9 +30,10 @@ std::vector<RelayPush> passed_round(int pieces, int others);
 // In a round all receivers are different. Let other j push in round t what is d = t - p rounds old,
 // p = j (mod m), to j + g(d): it arrives at t + g(d) - d, the root's piece at t (mod m). So the
 // g(d) must be all of 1 to m - 1, for everyone gets the piece once, and so must be the g(d) - d,
-// for no two meet. With m odd g(d) = 2d does it, the other that the root pushes to being the one
-// that pushes nothing. With m even there is no such g for d from 1 to m - 1; without d = m / 2 and
-// with d = m there is: m - 1 - d for d below m / 2 (and 0 for d), m - d above.
+// for no two pushes go to one receiver. With m odd g(d) = 2d does it, the other that the root
+// pushes to being the one that pushes nothing. With m even there is no such g for d from 1 to m -
+// 1; without d = m / 2 and with d = m there is: m - 1 - d for d below m / 2 (and 0 for d), m - d
+// above.
 //
 // All pieces of a rotation go at once, and P pieces take P / m + 1 times as long as S / P and what
 // a push costs. For four ranks, who pushes which piece to whom:
@@ -52,9 +53,8 @@ int relay_shift(int delay, int others);
 inline constexpr std::uint64_t kPushBytesOfSharedLink = 2 << 20;
 inline constexpr std::uint64_t kPushBytesOfOwnLink = 400 << 10;
 
-// As many pieces as by what is said above take the shortest time, with a link for each peer as many
-// for each of the others; they begin at multiples of 4 KiB. None where the root's pushing
-// everything to everyone takes no longer, as for one or two ranks.
+// The pieces that take the shortest time by these models; they begin at multiples of 4 KiB. None
+// where it takes no longer if the root pushes everything to everyone, as for one or two ranks.
 std::vector<ByteRange> broadcast_pieces(std::uint64_t bytes, int ranks, CopyLanes copying);
 
 }  // namespace duet

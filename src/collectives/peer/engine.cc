@@ -1,4 +1,3 @@
-// A session: each local rank's lanes, and all of its plans.
 #include "collectives/peer/engine.h"
 
 #include "collectives/peer/all_reduce_plans.h"
@@ -17,38 +16,38 @@
 namespace duet {
 namespace {
 
-// From this size on an all_reduce's first half goes through slots. GB/s of a reduce_scatter's bus
-// on 4 x H200 at 256 MiB, 1 GiB and 4 GiB: by slots 297, 345, 352, by a kernel that pulls 318, 326,
-// 327.
+// From this size on an all_reduce's first half goes through slots. Bus bandwidth in GB/s of a
+// reduce_scatter on 4 x H200 at 256 MiB, 1 GiB and 4 GiB: through slots 297, 345, 352, by a kernel
+// that pulls 318, 326, 327.
 constexpr std::uint64_t kSlotsFrom = 512 << 20;
 
-// From this size on a broadcast by kernels behind a switch is passed on from rank to rank.
+// From this size on a broadcast by kernels behind a switch goes from rank to rank.
 constexpr std::uint64_t kRelayedBytes = 8 << 20;
 
-enum class Way { dma, kernel, faster };
+enum class PeerEngineKind { dma, kernel, fastest };
 
-// Does what comes in lie where parts for others are sent from?
+// Whether parts are received where parts for other ranks are sent from.
 bool swaps(const Collective& collective, const CollectiveBuffers& buffers) {
   return collective.kind == CollectiveKind::all_to_all && in_place(buffers);
 }
 
-// nullptr where it needs memory that some rank cannot reach; the same on all ranks.
+// nullptr where the plan needs memory that some rank cannot map; the same on all ranks.
 template <class Make>
-std::unique_ptr<CollectivePlan> if_reached(const Make& make) try {
+std::unique_ptr<CollectivePlan> if_mapped(const Make& make) try {
   return make();
 } catch (const Unreachable&) {
   return nullptr;
 }
 
-class OwnMemory : public CollectiveMemory {
+class SessionMemory : public CollectiveMemory {
  public:
-  OwnMemory(const std::shared_ptr<SessionPlans>& plans, Buffer buffer)
+  SessionMemory(const std::shared_ptr<SessionPlans>& plans, Buffer buffer)
       : plans_(plans), buffer_(std::move(buffer)) {}
-  ~OwnMemory() override {
+  ~SessionMemory() override {
     if (const auto plans = plans_.lock()) plans->end(std::move(buffer_));
   }
-  OwnMemory(const OwnMemory&) = delete;
-  OwnMemory& operator=(const OwnMemory&) = delete;
+  SessionMemory(const SessionMemory&) = delete;
+  SessionMemory& operator=(const SessionMemory&) = delete;
   Span span() const override { return buffer_.span(); }
 
  private:
@@ -56,14 +55,14 @@ class OwnMemory : public CollectiveMemory {
   Buffer buffer_;
 };
 
-// After a failure a lane may wait for ever, where a program's stream has taken the rest of a call
-// with it: later plans have others.
+// A rank's lanes. After a failure a lane may wait for ever, where the program destroyed the stream
+// that had the rest of a call: later plans get new lanes.
 class RankLanes {
  public:
   RankLanes(Device& device, CopyLanes copying)
       : device_(device), lanes_(std::make_unique<Lanes>(device, copying)) {}
 
-  // For a plan that is made after so many failures.
+  // The lanes of a plan that is made after `failures` failures.
   Lanes& after(int failures) {
     if (failures != failures_) lanes_ = std::make_unique<Lanes>(device_, lanes_->copying());
     failures_ = failures;
@@ -76,12 +75,12 @@ class RankLanes {
   std::unique_ptr<Lanes> lanes_;
 };
 
-class OwnSession : public CollectiveSession {
+class PeerSession : public CollectiveSession {
  public:
-  OwnSession(Team& team, Way way)
-      : way_(way),
+  PeerSession(Team& team, PeerEngineKind kind)
+      : kind_(kind),
         links_(team_links(team)),
-        thresholds_(way == Way::faster ? team_thresholds(team) : Thresholds{}),
+        thresholds_(kind == PeerEngineKind::fastest ? team_thresholds(team) : Thresholds{}),
         plans_(std::make_shared<SessionPlans>(team)) {
     team.together([&] {
       for (int local = 0; local < team.local_size(); ++local) {
@@ -96,12 +95,13 @@ class OwnSession : public CollectiveSession {
     }
     if (!in_place) return std::nullopt;
     const bool swaps = collective.kind == CollectiveKind::all_to_all;
-    if (has_in_place(collective.kind) && !(swaps && way_ == Way::kernel)) return std::nullopt;
+    if (has_in_place(collective.kind) && !(swaps && kind_ == PeerEngineKind::kernel))
+      return std::nullopt;
     return Skipped{"in place it would overwrite what it has still to send"};
   }
 
   std::unique_ptr<CollectiveMemory> allocate(Rank& rank, std::uint64_t bytes) override {
-    return std::make_unique<OwnMemory>(plans_, rank.device.allocate(bytes));
+    return std::make_unique<SessionMemory>(plans_, rank.device.allocate(bytes));
   }
 
  protected:
@@ -113,8 +113,8 @@ class OwnSession : public CollectiveSession {
   std::unique_ptr<CollectivePlan> make_plan(Rank& rank, const Collective& collective,
                                             const CollectiveBuffers& buffers,
                                             const std::vector<std::string>& requests) override {
-    lanes(rank);                   // nothing of what is kept is on them any more,
-    rank.team.free_retired(rank);  // on any rank's
+    lanes(rank);  // before the barrier: then no rank has kept work on its lanes
+    rank.team.free_retired(rank);
     plans_->free_kept();
     return plans_->in_use(rank, choose(rank, collective, buffers, requests), name(collective.kind));
   }
@@ -126,9 +126,9 @@ class OwnSession : public CollectiveSession {
     bool any_swaps = false;
     for (const std::string& each : requests) any_swaps = any_swaps || !each.empty();
     const auto kernel = [&] { return by_kernels(rank, collective, buffers); };
-    if (way_ == Way::kernel) return kernel();
+    if (kind_ == PeerEngineKind::kernel) return kernel();
     std::unique_ptr<CollectivePlan> plan;
-    if (by_kernel(collective, rank.size) && !any_swaps) plan = if_reached(kernel);
+    if (by_kernel(collective, rank.size) && !any_swaps) plan = if_mapped(kernel);
     if (plan) return plan;
     return reduces(collective.kind) ? reduction(rank, collective, buffers)
                                     : move(rank, collective, buffers, any_swaps);
@@ -139,7 +139,7 @@ class OwnSession : public CollectiveSession {
     return lanes_[static_cast<std::size_t>(rank.local)].after(watchdog().failures());
   }
 
-  // Over mapped buffers.
+  // By kernels over mapped buffers.
   std::unique_ptr<CollectivePlan> by_kernels(Rank& rank, const Collective& collective,
                                              const CollectiveBuffers& buffers) {
     const std::uint64_t bytes = size_bytes(collective, rank.size);
@@ -150,9 +150,9 @@ class OwnSession : public CollectiveSession {
                                        RelayPlan::best_piece(bytes, rank.size - 1));
   }
 
-  // Of a move, over mapped receive buffers.
-  std::unique_ptr<CollectivePlan> straight(Rank& rank, const Collective& collective,
-                                           const CollectiveBuffers& buffers) {
+  // By copy engines into mapped receive buffers.
+  std::unique_ptr<CollectivePlan> direct_pushes(Rank& rank, const Collective& collective,
+                                                const CollectiveBuffers& buffers) {
     Lanes& own = lanes(rank);
     std::vector<ByteRange> pieces;
     if (collective.kind == CollectiveKind::broadcast) {
@@ -167,7 +167,7 @@ class OwnSession : public CollectiveSession {
   std::unique_ptr<CollectivePlan> move(Rank& rank, const Collective& collective,
                                        const CollectiveBuffers& buffers, bool any_swaps) {
     std::unique_ptr<CollectivePlan> plan;
-    if (!any_swaps) plan = if_reached([&] { return straight(rank, collective, buffers); });
+    if (!any_swaps) plan = if_mapped([&] { return direct_pushes(rank, collective, buffers); });
     if (plan) return plan;
     return std::make_unique<StagedMovePlan>(rank, moves(collective, rank.size), buffers,
                                             lanes(rank), watchdog());
@@ -179,7 +179,7 @@ class OwnSession : public CollectiveSession {
     bool slots = false;
     std::unique_ptr<CollectivePlan> plan;
     if (half && size_bytes(collective, rank.size) < kSlotsFrom) {
-      plan = if_reached(
+      plan = if_mapped(
           [&] { return std::make_unique<PullPlan>(rank, collective, buffers, watchdog()); });
     }
     if (plan == nullptr) {
@@ -192,47 +192,47 @@ class OwnSession : public CollectiveSession {
   }
 
   bool by_kernel(const Collective& collective, int ranks) const {
-    return way_ == Way::faster &&
+    return kind_ == PeerEngineKind::fastest &&
            size_bytes(collective, ranks) < thresholds_.dma_from(collective.kind);
   }
 
-  Way way_;
+  PeerEngineKind kind_;
   TeamLinks links_;
   Thresholds thresholds_;
   std::shared_ptr<SessionPlans> plans_;
-  // By local rank. They go before the plans, whose work they may still have.
+  // By local rank. Destroyed before the plans, whose work they may still have.
   std::vector<RankLanes> lanes_;
 };
 
-class OwnEngine : public CollectiveEngine {
+class PeerEngine : public CollectiveEngine {
  public:
-  OwnEngine(std::string name, Way way) : name_(std::move(name)), way_(way) {}
+  PeerEngine(std::string name, PeerEngineKind kind) : name_(std::move(name)), kind_(kind) {}
   std::string name() const override { return name_; }
   std::string device_kind() const override { return ""; }
   void check_settings(Team& team) const override {
-    if (way_ == Way::faster) team_thresholds(team);
+    if (kind_ == PeerEngineKind::fastest) team_thresholds(team);
   }
   std::unique_ptr<CollectiveSession> open(Team& team) override {
-    return std::make_unique<OwnSession>(team, way_);
+    return std::make_unique<PeerSession>(team, kind_);
   }
 
  private:
   std::string name_;
-  Way way_;
+  PeerEngineKind kind_;
 };
 
 }  // namespace
 
 std::unique_ptr<CollectiveEngine> make_dma_collectives() {
-  return std::make_unique<OwnEngine>("dma", Way::dma);
+  return std::make_unique<PeerEngine>("dma", PeerEngineKind::dma);
 }
 
 std::unique_ptr<CollectiveEngine> make_kernel_collectives() {
-  return std::make_unique<OwnEngine>("kernel", Way::kernel);
+  return std::make_unique<PeerEngine>("kernel", PeerEngineKind::kernel);
 }
 
 std::unique_ptr<CollectiveEngine> make_auto_collectives() {
-  return std::make_unique<OwnEngine>("auto", Way::faster);
+  return std::make_unique<PeerEngine>("auto", PeerEngineKind::fastest);
 }
 
 }  // namespace duet

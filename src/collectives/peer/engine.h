@@ -1,5 +1,5 @@
-// Duet's own collectives: on the devices' copy engines, in a kernel over mapped peers, and the
-// faster of both.
+// Duet's own collectives: by copy engines ("dma"), by kernels over mapped peers ("kernel"), and by
+// what is faster at the size ("auto").
 #pragma once
 
 #include <memory>

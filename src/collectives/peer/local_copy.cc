@@ -1,17 +1,16 @@
-// Thin or not, and when. On 4 x H200 a thin kernel copies 410 GB/s, beside a GEMM 300: more than
-// the third of the links' 391 that four ranks need, less than the 391 that two do. 8 blocks of 512
-// threads copy 255, take 8 units from the GEMM, and wait where it has taken all
-// (bench_copy_beside_gemm).
+// Why one warp per SM. On 4 x H200 such a kernel copies 410 GB/s, beside a GEMM 300. Four ranks
+// need a third of the links' 391 GB/s, two ranks all of it. 8 blocks of 512 threads copy 255 GB/s,
+// take 8 compute units from the GEMM, and wait where it has taken all (bench_copy_beside_gemm).
 //
-// A GEMM needs all registers of a unit when it starts, and waits for a thin kernel that came first;
-// once it runs, it leaves room for one. So it comes behind the first bytes of pushes: what a
-// program enqueues beside a collective runs by then. It is a single kernel: of several in a row
-// only the first, or two, find room beside the same GEMM.
+// Why it is deferred. A GEMM needs all registers of an SM when it starts, and waits for a copy that
+// runs there already; once the GEMM runs, it leaves room for one warp. Behind the first pushes,
+// what a program enqueues beside the collective runs by then. The copy is a single kernel: of
+// several in a row only the first one or two find room beside the same GEMM.
 //
-// Other head starts lose, on 2 x H200 beside GEMMs enqueued right behind an all-gather: parts of
-// 256 MiB behind 1 to 8 MiB of pushes cost 4 to 9% of the time of both (a GEMM of 11 ms); parts of
-// 16 MiB behind 1 MiB gain nothing over at once, behind 4 MiB they cost 2 to 8% (0.2 to 0.7 ms).
-// The figures are in docs/results/h200-2/overlap/defer_bytes.txt.
+// Why behind 16 MiB. On 2 x H200, beside GEMMs enqueued right behind an all_gather: parts of 256
+// MiB behind 1 to 8 MiB of pushes cost 4 to 9% of the time of both (a GEMM of 11 ms). Parts of 16
+// MiB behind 1 MiB gain nothing over at once, behind 4 MiB they cost 2 to 8% (0.2 to 0.7 ms).
+// Figures: docs/results/h200-2/overlap/head_start.txt.
 #include "collectives/peer/local_copy.h"
 
 #include <fmt/format.h>
@@ -22,7 +21,7 @@
 namespace duet {
 namespace {
 
-// Only words of 16 bytes put enough of them in flight with so few threads.
+// So few threads keep enough bytes in flight only by loads of 16 bytes.
 bool aligned_alike(const Copy& copy) {
   constexpr std::uintptr_t kWord = 16;
   const auto to = reinterpret_cast<std::uintptr_t>(copy.destination.data);

@@ -1,4 +1,4 @@
-// The part of a collective that stays on its device.
+// How the part of a collective that stays on its device is copied.
 #pragma once
 
 #include <cstddef>
@@ -9,17 +9,17 @@
 
 namespace duet {
 
-// How a kernel copies it, on a lane of the highest priority.
+// By a kernel, on a lane of the highest priority.
 enum class LocalCopy {
-  few_blocks,               // they wait where another kernel has taken all units
-  one_warp_per_sm,          // a thin kernel, at once, which runs beside such a kernel
-  one_warp_per_sm_deferred  // the same behind kDeferLocalCopyBytes bytes of pushes
+  few_blocks,                // which wait while another kernel has taken all compute units
+  one_warp_per_sm,           // at once; it runs beside such a kernel
+  one_warp_per_sm_deferred,  // the same, behind the first kDeferLocalCopyBytes of pushes
 };
 
-// What links send, and a thin kernel copies, in 40 us.
+// What links send, and a kernel of one warp per SM copies, in 40 us.
 inline constexpr std::size_t kDeferLocalCopyBytes = 16u << 20;
 
-// For these copies; `pushes`: there are some that they can go behind.
+// The way for these copies; `pushes`: there are pushes that they can be deferred behind.
 LocalCopy local_copy(const std::vector<Copy>& copies, bool pushes,
                      std::size_t defer_bytes = kDeferLocalCopyBytes);
 

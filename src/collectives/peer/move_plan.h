@@ -1,5 +1,4 @@
-// A collective that only moves: every rank pushes its parts straight into the others' receive
-// buffers.
+// A collective that only moves data: every rank pushes its parts into the others' receive buffers.
 #pragma once
 
 #include <memory>
@@ -14,8 +13,8 @@ namespace duet {
 
 class MovePlan : public PeerPlan {
  public:
-  // Inside Team::each(), by every rank. The lanes' one for a kernel is for the part that stays on
-  // the device, which comes behind so many bytes of pushes where it has more.
+  // Collective: every rank constructs it inside Team::each(). The last of the lanes is for the
+  // local copy; one of more than `defer_bytes` is deferred behind as many bytes of pushes.
   MovePlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers, Lanes& lanes,
            Watchdog& watchdog, std::size_t defer_bytes = kDeferLocalCopyBytes);
 
@@ -23,14 +22,14 @@ class MovePlan : public PeerPlan {
   std::string algorithm() const override;
 
  private:
-  // What goes to one peer.
+  // The pushes to one peer, and its `done`.
   struct Delivery {
     std::vector<Copy> copies;
     Handshake done;
   };
 
-  void plan_own(Device& device, std::size_t defer_bytes);
-  void copy_own(Stream& lane);
+  void plan_local_copy(Device& device, std::size_t defer_bytes);
+  void copy_local(Stream& lane);
   void signal_once_per_lane();
   void deliver(const Rank& rank, const CollectiveBuffers& buffers, const std::vector<Move>& list);
 
@@ -38,11 +37,12 @@ class MovePlan : public PeerPlan {
   Lanes& lanes_;
   int lanes_in_use_ = 1;
   Handshake begin_, end_;
-  std::vector<Delivery> deliveries_;  // in the order in which they go
-  std::vector<Copy> own_;             // within the device
-  LocalCopy own_way_ = LocalCopy::one_warp_per_sm;
-  std::size_t pushes_before_own_ = 0;
-  std::unique_ptr<Event> before_own_;  // behind these; none: own_ comes at once
+  std::vector<Delivery> deliveries_;  // in the order of pushing
+  std::vector<Copy> local_;           // copies within the device
+  LocalCopy local_copy_ = LocalCopy::one_warp_per_sm;
+  std::size_t pushes_before_local_ = 0;
+  std::unique_ptr<Event>
+      before_local_;  // after these pushes; nullptr: the local copy starts at once
   Watched watched_;
 };
 

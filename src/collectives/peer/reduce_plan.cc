@@ -1,5 +1,5 @@
-// Pushing and reducing. In step i of a piece rank r pushes to rank r + i, so that every
-// port has one partner at a time, and the pieces of a rank come about together.
+// In step i of a piece rank r pushes to rank r + i: every port has one partner at a time, and all
+// ranks' copies of a piece arrive at about the same time.
 #include "collectives/peer/reduce_plan.h"
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ std::vector<int> all_shifts(Rank& rank, int mine) {
 
 }  // namespace
 
-ReducePlan::Parts::Parts(const Collective& c, int ranks, std::uint64_t largest) {
+ReducePlan::RankParts::RankParts(const Collective& c, int ranks, std::uint64_t largest) {
   for (int rank = 0; rank < ranks; ++rank) {
     const ByteRange own = reduced_part(c, rank, ranks);
     begins.push_back(own.begin);

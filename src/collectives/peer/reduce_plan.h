@@ -1,6 +1,6 @@
-// A reduce_scatter, or the first half of an all_reduce, whose bytes move by copy engines: pieces go
-// through slots at the rank that reduces them, and a kernel of few blocks reduces each when all
-// have come.
+// A reduce_scatter, or the first half of an all_reduce, whose bytes move by copy engines. Pieces
+// are pushed into staging slots of the rank that reduces them, and a kernel of few blocks reduces
+// each piece when all ranks' copies of it have arrived.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,8 @@ namespace duet {
 
 class ReducePlan : public PeerPlan {
  public:
-  // Inside Team::each(), by every rank. The lanes' one for a kernel is for the one that reduces.
+  // Collective: every rank constructs it inside Team::each(). The last of the lanes is for the
+  // kernel that reduces.
   ReducePlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers,
              Lanes& lanes, Watchdog& watchdog, std::uint64_t largest_piece = kLargestPiece);
 
@@ -26,8 +27,8 @@ class ReducePlan : public PeerPlan {
 
  private:
   // Where each rank's part lies in what it reduces, and its pieces; in bytes.
-  struct Parts {
-    Parts(const Collective& collective, int ranks, std::uint64_t largest);
+  struct RankParts {
+    RankParts(const Collective& collective, int ranks, std::uint64_t largest);
     std::uint64_t begin(int rank) const { return begins[static_cast<std::size_t>(rank)]; }
     const std::vector<ByteRange>& of(int rank) const {
       return pieces[static_cast<std::size_t>(rank)];
@@ -45,7 +46,7 @@ class ReducePlan : public PeerPlan {
   void push(std::size_t piece);
   LocalKernelItem reduced(std::size_t piece) const;
 
-  Parts parts_;
+  RankParts parts_;
   std::uint64_t target_ = 0;  // where in the receive buffer the own part goes, bytes
   CollectiveBuffers buffers_;
   Lanes& lanes_;

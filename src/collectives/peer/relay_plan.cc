@@ -1,7 +1,7 @@
-// Who may be ahead of whom: a rank writes to the next only after that one has come to the same call
-// (`ready`), which sets `ready` again only when it has had every piece, and so after the rank
-// before it has set `ready` back; nor is a piece's semaphore set again before its reader has set it
-// back.
+// Why calls cannot mix. A rank writes to the next one only after that one has signalled `ready` in
+// the same call. It signals `ready` again only after it has received every piece, and so after the
+// rank before it has reset `ready`. A piece's semaphore is signalled again only after its reader
+// has reset it.
 #include "collectives/peer/relay_plan.h"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ constexpr int kMostBlocks = 128;
 constexpr std::uint64_t kMostPieces = 256;
 constexpr std::uint64_t kRelayGrain = 2048 * kMostBlocks;  // a slice's unit for every block
 
-// The same on every rank: all of a kernel's blocks must run at once.
+// The same on every rank, and few enough to run all at once.
 int blocks_for(Rank& rank) {
   int blocks = kMostBlocks;
   const auto all = rank.team.gather(rank, std::to_string(rank.device.info().compute_units),
@@ -31,11 +31,11 @@ int blocks_for(Rank& rank) {
 }  // namespace
 
 std::uint64_t RelayPlan::best_piece(std::uint64_t bytes, int others) {
-  // What a piece costs beside its bytes, in the time of so many.
-  constexpr double kTurnBytes = 512 << 10;
+  // The fixed cost of a piece, as the bytes that take as long.
+  constexpr double kPieceCostBytes = 512 << 10;
   const double passes = std::max(1, others - 1);
   const auto best =
-      static_cast<std::uint64_t>(std::sqrt(static_cast<double>(bytes) * kTurnBytes / passes));
+      static_cast<std::uint64_t>(std::sqrt(static_cast<double>(bytes) * kPieceCostBytes / passes));
   const std::uint64_t piece = std::max(best, bytes / kMostPieces + 1);
   return (piece + kRelayGrain - 1) / kRelayGrain * kRelayGrain;
 }
@@ -46,7 +46,7 @@ RelayPlan::RelayPlan(Rank& rank, const Collective& collective, const CollectiveB
       bytes_(collective.count * size_of(collective.dtype)),
       piece_bytes_(piece_bytes),
       pieces_((bytes_ + piece_bytes - 1) / piece_bytes),
-      place_((rank.index - collective.root + rank.size) % rank.size),
+      position_((rank.index - collective.root + rank.size) % rank.size),
       own_(rank.index),
       before_((rank.index + rank.size - 1) % rank.size),
       next_((rank.index + 1) % rank.size),
@@ -56,9 +56,9 @@ RelayPlan::RelayPlan(Rank& rank, const Collective& collective, const CollectiveB
   LocalKernel kernel;
   kernel.blocks = blocks_;
   kernel.semaphores_by_block = true;
-  if (place_ > 0) kernel.items.push_back({{}, {}, {ready(before_)}});
-  if (place_ + 1 < rank.size) {
-    pass_on(place_ == 0 ? buffers.send : buffers.recv, buffers, kernel);
+  if (position_ > 0) kernel.items.push_back({{}, {}, {ready(before_)}});
+  if (position_ + 1 < rank.size) {
+    pass_on(position_ == 0 ? buffers.send : buffers.recv, buffers, kernel);
   } else {
     take_last(kernel);
   }
@@ -81,7 +81,7 @@ void RelayPlan::pass_on(const Span& source, const CollectiveBuffers& buffers, Lo
     const bool out_of_place = source.data != buffers.recv.data;
     if (out_of_place) item.destinations.push_back(buffers.recv.slice(begin, bytes));
     if (piece == 0) item.waits.push_back(ready(own_));
-    if (place_ > 0) item.waits.push_back(arrived(own_, piece));
+    if (position_ > 0) item.waits.push_back(arrived(own_, piece));
     item.signals.push_back(arrived(next_, piece));
     kernel.items.push_back(std::move(item));
     add_wire_bytes(bytes);

@@ -1,4 +1,3 @@
-// What stands between a plan and its user, and the end of plans that have failed.
 #include "collectives/peer/session_plans.h"
 
 #include <algorithm>
@@ -36,19 +35,21 @@ class PlanInUse : public CollectivePlan {
   PlanInUse(const PlanInUse&) = delete;
   PlanInUse& operator=(const PlanInUse&) = delete;
 
-  // What it has enqueued before it threw may wait for peers, and they for what is missing.
+  // Before enqueue() threw, it may have enqueued waits for peers, which wait for the rest of the
+  // call.
   void enqueue(Stream& stream) override {
     plans_.watchdog_.require_well(made_at_, call_);
     has_enqueued_.store(true, std::memory_order_relaxed);
     try {
       plan_->enqueue(stream);
     } catch (const std::exception& error) {
-      let_go(error.what());
+      fail_and_finish(error.what());
       throw;
     }
   }
 
-  // Whoever unwinds may have left work under way that nobody knows to have failed yet.
+  // Whether its work may still be under way after a failure. While an exception unwinds the stack,
+  // a failure may not be known yet.
   bool in_doubt() const {
     const bool well = plans_.watchdog_.well(made_at_) && std::uncaught_exceptions() == 0;
     return !well && has_enqueued_.load(std::memory_order_relaxed);
@@ -60,7 +61,7 @@ class PlanInUse : public CollectivePlan {
   void poison_staging() override { plan_->poison_staging(); }
 
  private:
-  void let_go(const char* what) {
+  void fail_and_finish(const char* what) {
     plans_.team_.fail(rank_, what);
     try {
       device_.finish(kFinishSeconds);

@@ -14,30 +14,31 @@ namespace duet {
 
 class PlanInUse;
 
-// A plan that ends in good order has no work under way, and goes at once. One that ends by or after
-// a failure may have left work on any stream, which goes on when its waits are released: it is
-// kept, with the memory that ends meanwhile, until the devices are through. A GPU's free would wait
-// for them with the driver's lock held, which releasing takes too.
+// A plan that ends without a failure has no work under way and is freed at once. One that ends by
+// or after a failure may have left work on any stream, which goes on only when its waits are
+// released: it is kept, with the memory that is given up meanwhile, until the devices have
+// finished. Freeing it at once could hang: a GPU's free waits for that work with the driver's lock
+// held, which releasing the waits needs too.
 class SessionPlans {
  public:
   explicit SessionPlans(Team& team) : team_(team), watchdog_(team) {}
-  // Where a device is not through in time, what is kept is left to the program's end.
+  // Where a device does not finish in time, what is kept is leaked until the program ends.
   ~SessionPlans();
   SessionPlans(const SessionPlans&) = delete;
   SessionPlans& operator=(const SessionPlans&) = delete;
 
   Watchdog& watchdog() { return watchdog_; }
 
-  // The rank's plan as the session's user gets it: its enqueue() throws PeerFailed after a failure,
-  // and where it throws itself that is a failure of the team, and the device is through before
-  // anything is freed on the way out. It must not outlive this.
+  // The rank's plan as the session's user gets it. After a failure its enqueue() throws PeerFailed.
+  // Where enqueue() itself throws, the team has failed, and the device has finished before anything
+  // is freed while the stack unwinds. The plan must not outlive this.
   std::unique_ptr<CollectivePlan> in_use(const Rank& rank, std::unique_ptr<CollectivePlan> plan,
                                          std::string_view call);
 
-  // Memory of the session's user, which ends.
+  // The user gives up memory of the session: it is freed, or kept while a plan may still use it.
   void end(Buffer memory);
 
-  // Frees what is kept, where all local devices are through in time. Outside of a failure.
+  // Frees what is kept, where all local devices finish in time. Not to be called during a failure.
   void free_kept();
 
  private:

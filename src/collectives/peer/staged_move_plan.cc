@@ -1,11 +1,11 @@
-// Pushing into slots and draining them. In step i of a piece rank r pushes to rank r + i and drains
-// what comes from rank r - i, so that every port has one partner at a time.
+// In step i of a piece rank r pushes to rank r + i and copies out what rank r - i has pushed, so
+// that every port has one partner at a time.
 //
-// No wait is for ever. Let all copies of all ranks be ordered by piece, then pushes before drains,
-// then by step. A push of piece p waits for a drain of piece p - slots, a drain of p for a push of
-// p (in place for two, one of them its own rank's), and both for what is before them on their lane:
-// always for something earlier in that order. A rank also enqueues in it, so that this holds where
-// a device runs several lanes through one queue.
+// Why it cannot deadlock. Order all copies of all ranks by piece, then pushes before copies out,
+// then by step. A push of piece p waits for a copy out of piece p - slots, a copy out of p for a
+// push of p (in place for two, one of them its own rank's), and both for what is before them on
+// their lane: always for something earlier in that order. A rank also enqueues in that order, so
+// this holds where a device runs several lanes through one hardware queue.
 #include "collectives/peer/staged_move_plan.h"
 
 #include <fmt/format.h>
@@ -74,13 +74,14 @@ void StagedMovePlan::take(const std::vector<Move>& moves, const CollectiveBuffer
   }
 }
 
-// Does what comes from a rank lie where what goes to it is sent from?
+// Whether what `peer` sends is received where what goes to it is sent from.
 bool StagedMovePlan::swaps(int peer) const {
   const Span& in = received_[static_cast<std::size_t>(peer)].span;
   return in.bytes > 0 && in.data == sent_[static_cast<std::size_t>(peer)].span.data;
 }
 
-// One a piece: a slot may be pushed into again before the rank itself has drained so far.
+// One for each piece: a slot may be pushed into again before this rank has copied out the one
+// before.
 Semaphore StagedMovePlan::pushed(int peer, std::size_t piece) const {
   return semaphore_at(pushed_, static_cast<std::size_t>(peer) * sizes_.most_pieces + piece);
 }
@@ -133,7 +134,7 @@ void StagedMovePlan::enqueue(Stream& stream) {
   const auto peers = static_cast<std::size_t>(staging_.size() - 1);
   for (std::size_t step = 0; step < pushes_.size(); step += peers) {
     pushes_.enqueue(stream, lanes_, step, step + peers);
-    // The last of these lanes stands where the caller's stream does among the others.
+    // Of these lanes the last takes the place of the caller's stream, which is lane 0 of CopySteps.
     copies_out_.enqueue(out.at(out_lanes - 1), out, step, step + peers);
   }
   lanes_.join(stream, beside);

@@ -1,5 +1,5 @@
-// A collective that only moves, through slots: for receive buffers that the other ranks cannot map,
-// and for buffers that are sent from while they are received into.
+// A collective that only moves data, through staging slots: for receive buffers that the other
+// ranks cannot map, and for all_to_all in place.
 #pragma once
 
 #include <vector>
@@ -14,10 +14,10 @@ namespace duet {
 
 class StagedMovePlan : public PeerPlan {
  public:
-  // Inside Team::each(), by every rank with the same moves, at most one for any two ranks, and the
-  // same largest piece, in bytes. What a move brings may lie where the
-  // rank's own move to the same rank is sent from (all_to_all in place); else nothing that is
-  // received overlaps what is sent.
+  // Collective: every rank constructs it inside Team::each() with the same moves, at most one from
+  // any rank to any other, and the same largest piece in bytes. A move may be received where the
+  // rank's move to that same rank is sent from (all_to_all in place); apart from that, nothing that
+  // is received overlaps what is sent.
   StagedMovePlan(Rank& rank, const std::vector<Move>& moves, const CollectiveBuffers& buffers,
                  Lanes& lanes, Watchdog& watchdog, std::uint64_t largest_piece = kLargestPiece);
 

@@ -58,8 +58,8 @@ TEST_P(StagedMoves, OfEveryKindAndSize) {
   }
 }
 
-// Whose turn it is at a receiver goes from the rank before it backwards round to the one behind it.
-TEST_P(StagedMoves, RanksPushInTurns) {
+// The send token of a receiver goes from the rank before it backwards round to the one behind it.
+TEST_P(StagedMoves, PassTheSendToken) {
   const int ranks = team_.size();
   std::vector<std::unique_ptr<Staging>> all(static_cast<std::size_t>(ranks));
   team_.each([&](Rank& rank) {

@@ -1,4 +1,3 @@
-// Slots by source, and their semaphores.
 #include "collectives/peer/staging.h"
 
 #include <algorithm>
@@ -59,7 +58,7 @@ std::vector<Semaphore> Staging::wait_send_token(int to) const {
   return {send_token(rank_, to)};
 }
 
-// Rank to - 1 is the first of a piece, to + 1 the last.
+// Of a piece rank to - 1 pushes first and rank to + 1 last; the next piece begins with the first.
 std::vector<Semaphore> Staging::pass_send_token(int to) const {
   if (!has_token_) return {};
   const int before = (rank_ + ranks_ - 1) % ranks_;

@@ -1,5 +1,4 @@
-// Memory of a plan's own that the other ranks push into: for each of them a few slots, and
-// semaphores that say whose turn a slot is.
+// Staging slots: memory of a plan into which the other ranks push the pieces of large buffers.
 #pragma once
 
 #include "collectives/peer/lanes.h"
@@ -8,28 +7,40 @@
 
 namespace duet {
 
-// Few large pieces: behind a switch every copy costs some 4 us besides its bytes, and the more of
-// them there are the further ranks drift apart, until they meet at the same receivers. GB/s of a
-// reduce_scatter of 256 MiB, 1 GiB and 4 GiB on 4 x H200 by pieces of at most 32 MiB: 295, 296,
-// 244; of 64 MiB: 297, 345, 271; of 128 MiB: 300, 343, 352. A third slot changes nothing. Of large
-// buffers ranks therefore push in turns: 13 GiB (26 pieces) 292 without, 373 with them, 4 GiB (9)
-// 351 and 364; but 1 GiB (4) 343 and 337, since whoever's turn it is hears of it late.
+// Pieces are few and large. Behind a switch every copy costs some 4 us besides its bytes, and the
+// more copies there are, the further ranks drift apart, until several push to one receiver at a
+// time. GB/s of a reduce_scatter on 4 x H200:
+//
+//   pieces of at most   256 MiB   1 GiB   4 GiB
+//    32 MiB                 295     296     244
+//    64 MiB                 297     345     271
+//   128 MiB                 300     343     352
+//
+// A third slot changes nothing. For buffers of many pieces a send token keeps ranks in order:
+// 13 GiB (26 pieces) 292 without, 373 with it; 4 GiB (9 pieces) 351 and 364; but 1 GiB (4 pieces)
+// 343 and 337, since the token takes a while to arrive.
 inline constexpr std::uint64_t kLargestPiece = 128 << 20;
 inline constexpr int kMostSlots = 2;
 
-// For parts of at most so many pieces.
+// Slots for each sender, for parts of at most `pieces` pieces.
 int slots_for(std::size_t pieces);
 
-// How many of the lanes push pieces of at most so many bytes.
+// How many of the lanes push, for pieces of at most `largest_piece` bytes.
 int lanes_for(CopyLanes lanes, std::uint64_t largest_piece);
 
-// Should ranks that each push so many pieces to each other one do so in turns?
+// Whether ranks that push `pieces` pieces to every other rank need a send token for each receiver.
 bool needs_send_token(CopyLanes lanes, std::size_t pieces);
 
+// For each of a rank's slots, in each direction:
+//
+//   sender    --full--->  receiver   "the piece has arrived in the slot"
+//   receiver  --free--->  sender     "the piece has been used; the slot may be written"
+//
+// Invariant: between calls `full` is 0 and `free` is 1.
 class Staging {
  public:
-  // Inside Team::each(), by every rank with the same arguments: `slots` for each other rank, of
-  // `slot_bytes` each; in turns or not.
+  // Collective: every rank constructs it inside Team::each() with the same arguments; `slots` of
+  // `slot_bytes` for each other rank.
   Staging(Rank& rank, int slots, std::uint64_t slot_bytes, bool with_send_token);
 
   int rank() const { return rank_; }
@@ -39,16 +50,16 @@ class Staging {
   // At `owner`, where `source` pushes to.
   Span slot(int owner, int source, int index) const;
 
-  // Slots are free at first. Who pushes waits until its slot is free; who has used what was pushed
-  // sets it free again.
+  // Signalled by this rank (`to`) and awaited by this rank (`from`); `index` is the slot's.
   Semaphore full_to(int to, int index) const { return word(to, rank_, index); }
   Semaphore full_from(int from, int index) const { return word(rank_, from, index); }
   Semaphore free_to(int from, int index) const { return word(from, ranks_ + rank_, index); }
   Semaphore free_from(int to, int index) const { return word(rank_, ranks_ + to, index); }
 
-  // In turns, what step i of a piece, the push to rank + i = `to`, waits for besides: that step
-  // i - 1 of the next rank, which goes there too, has ended. And what it tells: whose turn it is
-  // then. A step without bytes does both as well. Empty where there are no turns.
+  // The send token of receiver `to`: awaited before this rank's push of a piece to it, and
+  // signalled to the next sender after it. Senders go in the order of falling ranks, from the rank
+  // before the receiver round to the one behind it. A rank without bytes for the receiver passes
+  // the token on as well. Both are empty where there is no token.
   std::vector<Semaphore> wait_send_token(int to) const;
   std::vector<Semaphore> pass_send_token(int to) const;
 
@@ -61,7 +72,7 @@ class Staging {
   Semaphore word(int owner, int row, int index) const {
     return {words_.at(owner, row * slots_ + index)};
   }
-  // At a rank: it may push to `to`.
+  // At `owner`: it may push to `to`.
   Semaphore send_token(int owner, int to) const { return word(owner, 2 * ranks_ + to, 0); }
 
   Device& device_;

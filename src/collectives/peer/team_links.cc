@@ -1,4 +1,3 @@
-// One gathering of what each process sees.
 #include "collectives/peer/team_links.h"
 
 #include <fmt/format.h>

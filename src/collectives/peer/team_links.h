@@ -1,5 +1,6 @@
-// What the links between a team's ranks are, as all of its processes take them: ranks that chose
-// lanes, order or pieces by what each sees of its own links would wait for what nobody sends.
+// The links between a team's ranks, as all of its processes agree on them. Lanes, order and pieces
+// follow from them and shape the protocol: ranks that chose by their own links alone would wait for
+// signals that never come.
 #pragma once
 
 #include "collectives/peer/lanes.h"
