@@ -1,8 +1,9 @@
-// The event loop of the virtual clock.
 #include "device/sim/clock.h"
 
 #include <algorithm>
 #include <cmath>
+
+#include "device/sim/make_room.h"
 
 namespace duet::sim {
 namespace {
@@ -23,13 +24,6 @@ double rounded_up(double time, double step) {
   return std::ceil(time / grid) * grid;
 }
 
-// That many elements more take no memory.
-template <typename T>
-void make_room(std::vector<T>& vector, std::size_t more) {
-  const std::size_t size = vector.size() + more;
-  if (size > vector.capacity()) vector.reserve(std::max(size, 2 * vector.capacity()));
-}
-
 }  // namespace
 
 int VirtualClock::add_resource(double capacity_per_second) {
@@ -40,184 +34,190 @@ int VirtualClock::add_resource(double capacity_per_second) {
   return static_cast<int>(capacities_.size()) - 1;
 }
 
-// With room for what its events need: an entry of the heap, one in the batch for what is watched
-// and one for its end, and its place among the free ones.
-std::uint32_t VirtualClock::new_slot() {
-  make_room(heap_, 1);
-  make_room(batch_, 2 * (slots_.size() + 1));
-  make_room(free_, slots_.size() + 1);
-  std::uint32_t index = static_cast<std::uint32_t>(slots_.size());
-  if (free_.empty()) {
-    slots_.emplace_back();
-  } else {
-    index = free_.back();
-    free_.pop_back();
-  }
-  slots_[index].id = (++sequence_ << kSlotBits) | index;
-  return index;
-}
-
-VirtualClock::Slot* VirtualClock::find(Id id) {
-  Slot& slot = slots_[id & kSlotMask];
-  return slot.id == id ? &slot : nullptr;
+VirtualClock::RunningFlow* VirtualClock::find(Id id) {
+  const std::size_t slot = EventQueue::slot(id);
+  return slot < flows_.size() && flows_[slot].id == id ? &flows_[slot] : nullptr;
 }
 
 VirtualClock::Id VirtualClock::after(double seconds, Action action) {
-  const std::uint32_t index = new_slot();
-  slots_[index].is_flow = false;
-  slots_[index].action = std::move(action);
-  push(index, now_ + seconds);
-  return slots_[index].id;
+  const Id id = queue_.add(std::move(action));
+  queue_.schedule(id, now() + seconds);
+  return id;
 }
 
 VirtualClock::Id VirtualClock::start(Flow flow, Action done) {
   auto& uses = flow.uses;
-  uses.erase(std::remove_if(uses.begin(), uses.end(), [](const Use& u) { return u.amount <= 0; }),
+  uses.erase(std::remove_if(uses.begin(), uses.end(),
+                            [](const ResourceUse& use) { return use.amount <= 0; }),
              uses.end());
   each_resource(flow, [&](std::size_t resource) { make_room(users_[resource], uses.size() + 1); });
-  make_room(free_flows_, 1);
-  const std::uint32_t index = new_slot();
-  Slot& slot = slots_[index];
-  slot.is_flow = true;
-  slot.flow = std::move(flow);
-  slot.action = std::move(done);
-  slot.rate = 0;
-  slot.since = slot.begun = now_;
-  ++flows_;
+  make_room(unlinked_, 1);
+  if (flows_.size() <= queue_.slots()) flows_.resize(queue_.slots() + 1);
+  const Id id = queue_.add(std::move(done));
+  const std::size_t slot = EventQueue::slot(id);
+  RunningFlow& running = flows_[slot];
+  running.id = id;
+  running.flow = std::move(flow);
+  running.rate = 0;
+  running.since = running.begun = now();
+  ++running_;
   bool alone = true;
-  each_resource(slot.flow, [&](std::size_t resource) {
-    users_[resource].push_back(index);
-    if (!dirty_[resource]) dirty_list_.push_back(static_cast<int>(resource));
-    dirty_[resource] = 1;
+  each_resource(running.flow, [&](std::size_t resource) {
+    users_[resource].push_back(slot);
+    mark_dirty(resource);
     alone = false;
   });
-  if (alone) free_flows_.push_back(slot.id);
-  return slot.id;
+  if (alone) unlinked_.push_back(id);
+  return id;
 }
 
 void VirtualClock::cancel(Id id) noexcept {
   if (id == 0) return;
-  if (find(id) != nullptr) take_out(static_cast<std::uint32_t>(id & kSlotMask));
-  for (auto& [happening, action] : batch_) {
-    if (happening == id) action = nullptr;
-  }
+  if (RunningFlow* flow = find(id)) take_out(*flow);
+  queue_.cancel(id);
 }
 
 void VirtualClock::watch(Id id, double left, Action reached) {
-  Slot* slot = find(id);
-  if (slot == nullptr) return;
-  make_room(heap_, 1);
-  slot->watched = left;
-  slot->reached = std::move(reached);
-  push(static_cast<std::uint32_t>(id & kSlotMask), event_time(*slot));
+  RunningFlow* flow = find(id);
+  if (flow == nullptr) return;
+  queue_.make_room_to_schedule();
+  flow->watched = left;
+  flow->reached = std::move(reached);
+  queue_.schedule(id, event_time(*flow));
 }
 
 double VirtualClock::left(Id id) const {
-  const Slot* slot = find(id);
-  if (slot == nullptr) return 0;
-  return std::max(0.0, slot->flow.amount - slot->rate * (now_ - slot->since));
+  const RunningFlow* flow = find(id);
+  if (flow == nullptr) return 0;
+  return std::max(0.0, flow->flow.amount - flow->rate * (now() - flow->since));
 }
 
 // When a flow ends, or reaches what is watched.
-double VirtualClock::event_time(const Slot& slot) const {
-  const double until = slot.reached ? slot.watched : 0;
-  const double ahead = slot.flow.amount - until;
-  if (ahead <= 0) return now_;
-  if (slot.rate <= 0) return kNever;
-  const double time = slot.since + ahead / slot.rate;
-  const bool alone = slot.reached || flows_ <= kMany;
-  return alone ? time : rounded_up(time, (time - slot.begun) / kSteps);
+double VirtualClock::event_time(const RunningFlow& flow) const {
+  const double until = flow.reached ? flow.watched : 0;
+  const double ahead = flow.flow.amount - until;
+  if (ahead <= 0) return now();
+  if (flow.rate <= 0) return kNever;
+  const double time = flow.since + ahead / flow.rate;
+  const bool exact = flow.reached || running_ <= kMany;
+  return exact ? time : rounded_up(time, (time - flow.begun) / kSteps);
 }
 
-void VirtualClock::bring_up_to_now(Slot& slot) {
-  const double done = slot.rate > 0 ? slot.rate * (now_ - slot.since) : 0;
-  slot.flow.amount = std::max(0.0, slot.flow.amount - done);
-  slot.since = now_;
+void VirtualClock::bring_up_to_now(RunningFlow& flow) {
+  const double done = flow.rate > 0 ? flow.rate * (now() - flow.since) : 0;
+  flow.flow.amount = std::max(0.0, flow.flow.amount - done);
+  flow.since = now();
 }
 
 // True if what happens now is a flow's reaching what was watched, and not its end.
-bool VirtualClock::pass_watch(std::uint32_t index) {
-  Slot& slot = slots_[index];
-  if (!slot.reached) return false;
-  make_room(heap_, 1);
-  bring_up_to_now(slot);
-  slot.flow.amount = std::min(slot.flow.amount, slot.watched);
-  batch_.emplace_back(slot.id, std::exchange(slot.reached, nullptr));
-  push(index, event_time(slot));
+bool VirtualClock::pass_watch(RunningFlow& flow) {
+  if (!flow.reached) return false;
+  queue_.make_room_to_schedule();
+  bring_up_to_now(flow);
+  flow.flow.amount = std::min(flow.flow.amount, flow.watched);
+  queue_.take_early(flow.id, std::exchange(flow.reached, nullptr));
+  queue_.schedule(flow.id, event_time(flow));
   return true;
 }
 
-void VirtualClock::take_out(std::uint32_t index) noexcept {
-  Slot& slot = slots_[index];
-  if (slot.is_flow) {
-    --flows_;
-    each_resource(slot.flow, [&](std::size_t resource) {
-      auto& users = users_[resource];
-      *std::find(users.begin(), users.end(), index) = users.back();
-      users.pop_back();
-      if (!dirty_[resource]) dirty_list_.push_back(static_cast<int>(resource));
-      dirty_[resource] = 1;
-    });
-  }
-  slot.id = 0;
-  slot.action = nullptr;
-  slot.reached = nullptr;
-  ++slot.version;
-  free_.push_back(index);
-}
-
-void VirtualClock::push(std::uint32_t index, double time) {
-  Slot& slot = slots_[index];
-  ++slot.version;
-  if (time == kNever) return;
-  heap_.push_back({time, slot.id, slot.version});
-  std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
-  if (heap_.size() > 64 + 8 * slots_.size()) {  // mostly void entries
-    heap_.erase(std::remove_if(heap_.begin(), heap_.end(),
-                               [&](const Entry& entry) { return is_void(entry); }),
-                heap_.end());
-    std::make_heap(heap_.begin(), heap_.end(), std::greater<>());
-  }
-}
-
-bool VirtualClock::is_void(const Entry& entry) const {
-  const Slot& slot = slots_[entry.id & kSlotMask];
-  return slot.id != entry.id || slot.version != entry.version;
-}
-
-void VirtualClock::drop_void() {
-  while (!heap_.empty() && is_void(heap_.front())) {
-    std::pop_heap(heap_.begin(), heap_.end(), std::greater<>());
-    heap_.pop_back();
-  }
+void VirtualClock::take_out(RunningFlow& flow) noexcept {
+  const std::size_t slot = EventQueue::slot(flow.id);
+  --running_;
+  each_resource(flow.flow, [&](std::size_t resource) {
+    auto& users = users_[resource];
+    *std::find(users.begin(), users.end(), slot) = users.back();
+    users.pop_back();
+    mark_dirty(resource);
+  });
+  flow.id = 0;
+  flow.reached = nullptr;
 }
 
 double VirtualClock::next() {
   settle();
-  drop_void();
-  return heap_.empty() ? kNever : heap_.front().time;
+  return queue_.next();
 }
 
 bool VirtualClock::step(double limit) {
   const double time = next();
   if (time == kNever || time > limit) return false;
-  now_ = std::max(now_, time);
+  queue_.begin_step(time);
   // All that happens now is taken out before any of it acts, so that flows that end together are
   // followed by one settling of rates.
-  batch_.clear();
-  for (; !heap_.empty() && heap_.front().time <= now_; drop_void()) {
-    const Id id = heap_.front().id;
-    if (pass_watch(static_cast<std::uint32_t>(id & kSlotMask))) continue;
-    batch_.emplace_back(id, std::move(find(id)->action));
-    take_out(static_cast<std::uint32_t>(id & kSlotMask));
+  while (const Id id = queue_.due()) {
+    RunningFlow* flow = find(id);
+    if (flow != nullptr && pass_watch(*flow)) continue;
+    if (flow != nullptr) take_out(*flow);
+    queue_.take(id);
   }
-  for (std::size_t i = 0; i < batch_.size(); ++i) {
-    const Action action = std::move(batch_[i].second);
-    if (action) action();
-  }
+  queue_.run();
   return true;
 }
 
-void VirtualClock::skip_to(double time) { now_ = std::max(now_, time); }
+// Each resource is in the list once, for which add_resource() made room.
+void VirtualClock::mark_dirty(std::size_t resource) noexcept {
+  if (!dirty_[resource]) dirty_list_.push_back(static_cast<int>(resource));
+  dirty_[resource] = 1;
+}
+
+// Where memory is short rates are half worked out: all are when there is some again.
+void VirtualClock::mark_all_dirty() noexcept {
+  for (RunningFlow& flow : flows_) flow.gathered = false;
+  for (std::size_t resource = 0; resource < capacities_.size(); ++resource) mark_dirty(resource);
+}
+
+// Rates for all flows that share anything with a flow that came or went.
+void VirtualClock::settle() {
+  try {
+    settle_rates();
+  } catch (...) {
+    mark_all_dirty();
+    throw;
+  }
+}
+
+void VirtualClock::settle_rates() {
+  for (Id id : unlinked_) {
+    const RunningFlow* running = find(id);
+    if (running == nullptr) continue;  // cancelled meanwhile
+    const Flow& flow = running->flow;
+    queue_.schedule(id, flow.amount <= 0 ? now() : now() + flow.amount / flow.cap);
+  }
+  unlinked_.clear();
+  if (dirty_list_.empty()) return;
+  gather();
+  set_rates();
+}
+
+// The flows that are linked to a dirty resource, by however many steps, in order of arrival.
+void VirtualClock::gather() {
+  linked_.clear();
+  for (std::size_t i = 0; i < dirty_list_.size(); ++i) {
+    for (std::size_t slot : users_[static_cast<std::size_t>(dirty_list_[i])]) {
+      RunningFlow& flow = flows_[slot];
+      if (std::exchange(flow.gathered, true)) continue;
+      linked_.push_back(slot);
+      each_resource(flow.flow, [&](std::size_t resource) { mark_dirty(resource); });
+    }
+  }
+  for (int resource : dirty_list_) dirty_[static_cast<std::size_t>(resource)] = 0;
+  dirty_list_.clear();
+  for (std::size_t slot : linked_) flows_[slot].gathered = false;
+  std::sort(linked_.begin(), linked_.end(),
+            [&](std::size_t a, std::size_t b) { return flows_[a].id < flows_[b].id; });
+}
+
+void VirtualClock::set_rates() {
+  linked_flows_.clear();
+  for (std::size_t slot : linked_) linked_flows_.push_back(&flows_[slot].flow);
+  const std::vector<double>& rates = rates_.solve(capacities_, linked_flows_);
+  for (std::size_t i = 0; i < linked_.size(); ++i) {
+    RunningFlow& flow = flows_[linked_[i]];
+    if (rates[i] == flow.rate && rates[i] > 0) continue;  // its end stays where it is, to the bit
+    bring_up_to_now(flow);
+    flow.rate = rates[i];
+    queue_.schedule(flow.id, event_time(flow));
+  }
+}
 
 }  // namespace duet::sim

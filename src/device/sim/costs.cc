@@ -62,7 +62,8 @@ CostModel::CostModel(const Platform& platform, VirtualClock& clock) : platform_(
 
 // What is split over all rails takes of them together; what has one takes of both, so that the two
 // kinds share alike.
-void CostModel::add_link(std::vector<Use>& uses, int from, int to, double rate, int rail) const {
+void CostModel::add_link(std::vector<ResourceUse>& uses, int from, int to, double rate,
+                         int rail) const {
   if (!same_node(from, to)) {
     const NetworkModel& network = platform_.network;
     const double seconds = 1 / (network.rail_rate * network.efficiency);
@@ -85,24 +86,24 @@ double CostModel::link_latency(int from, int to) const {
 }
 
 // Of a byte, half at each end.
-void CostModel::add_power(std::vector<Use>& uses, int from, int to, double joules) const {
+void CostModel::add_power(std::vector<ResourceUse>& uses, int from, int to, double joules) const {
   if (joules <= 0) return;
   uses.push_back({of(from).power, joules / 2});
   uses.push_back({of(to).power, joules / 2});
 }
 
-Throttle CostModel::throttle(Issuer issuer) const {
+PowerThrottle CostModel::throttle(Issuer issuer) const {
   const PowerModel& power = platform_.device.power;
   return {power.gemm_frequency < 1 ? of(issuer.device).power : -1, power.gemm_frequency};
 }
 
-std::vector<Use> CostModel::path(const Copy& copy, Place source, Place destination,
-                                 Issuer issuer) const {
+std::vector<ResourceUse> CostModel::path(const Copy& copy, Place source, Place destination,
+                                         Issuer issuer) const {
   const LinkModel& link = platform_.link;
   const HostModel& host = platform_.host;
   const bool from_device = source.kind == MemoryKind::device;
   const bool to_device = destination.kind == MemoryKind::device;
-  std::vector<Use> uses;
+  std::vector<ResourceUse> uses;
   if (from_device && to_device && source.device == destination.device) {
     uses.push_back({of(source.device).memory, 2});  // read and written
     return uses;

@@ -82,11 +82,12 @@ class CostModel {
   };
 
   const Resources& of(int device) const { return devices_[static_cast<std::size_t>(device)]; }
-  std::vector<Use> path(const Copy& copy, Place source, Place destination, Issuer issuer) const;
-  void add_link(std::vector<Use>& uses, int from, int to, double rate, int rail = -1) const;
+  std::vector<ResourceUse> path(const Copy& copy, Place source, Place destination,
+                                Issuer issuer) const;
+  void add_link(std::vector<ResourceUse>& uses, int from, int to, double rate, int rail = -1) const;
   double link_latency(int from, int to) const;
-  void add_power(std::vector<Use>& uses, int from, int to, double joules) const;
-  Throttle throttle(Issuer issuer) const;
+  void add_power(std::vector<ResourceUse>& uses, int from, int to, double joules) const;
+  PowerThrottle throttle(Issuer issuer) const;
   struct Shares {
     double link = 1;    // of what a kernel gets of a link
     double memory = 1;  // traffic, times what is read and written

@@ -46,7 +46,7 @@ void CostModel::add_traffic(std::map<int, double>& load, Place place, double byt
   }
   load[of(place.device).memory] += bytes * shares.memory;
   if (place.device == issuer.device) return;
-  std::vector<Use> link;
+  std::vector<ResourceUse> link;
   if (reads) {
     add_link(link, place.device, issuer.device, shares.link * platform_.link.kernel_pull_rate);
   } else {
@@ -54,7 +54,7 @@ void CostModel::add_traffic(std::map<int, double>& load, Place place, double byt
   }
   add_power(link, place.device, issuer.device, platform_.device.power.kernel_joules);
   const double share = same_node(place.device, issuer.device) ? shares.inside : shares.beyond;
-  for (const Use& use : link) load[use.resource] += use.amount * bytes * share;
+  for (const ResourceUse& use : link) load[use.resource] += use.amount * bytes * share;
 }
 
 // By trees the devices of a node reduce first, and each crosses with its part. There are two trees,

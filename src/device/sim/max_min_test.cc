@@ -1,5 +1,5 @@
 // The solver on cases that are worked out by hand.
-#include "device/sim/fluid.h"
+#include "device/sim/max_min.h"
 
 #include <gtest/gtest.h>
 
@@ -9,21 +9,21 @@ namespace duet::sim {
 namespace {
 
 struct Case {
-  std::vector<Use> uses;
+  std::vector<ResourceUse> uses;
   double weight = 1;
   double cap = std::numeric_limits<double>::infinity();
   int priority = 0;
 };
 
 std::vector<double> solve(const std::vector<double>& capacities, const std::vector<Case>& cases) {
-  std::vector<Share> shares;
+  std::vector<MaxMinClaim> claims;
   for (const Case& one : cases) {
-    shares.push_back({one.weight, one.cap, one.priority, &one.uses, -1});
+    claims.push_back({one.weight, one.cap, one.priority, &one.uses, -1});
   }
   MaxMin max_min;
-  max_min.solve(capacities, shares);
+  max_min.solve(capacities, claims);
   std::vector<double> rates;
-  for (const Share& share : shares) rates.push_back(share.rate);
+  for (const MaxMinClaim& claim : claims) rates.push_back(claim.rate);
   return rates;
 }
 
@@ -104,7 +104,7 @@ Net random_net(Random& random) {
 std::vector<double> loads(const Net& net, const std::vector<double>& rates) {
   std::vector<double> load(net.capacities.size(), 0);
   for (std::size_t f = 0; f < net.cases.size(); ++f) {
-    for (const Use& use : net.cases[f].uses) {
+    for (const ResourceUse& use : net.cases[f].uses) {
       load[static_cast<std::size_t>(use.resource)] += use.amount * rates[f];
     }
   }
@@ -187,19 +187,19 @@ TEST(MaxMin, HoldsTheDefinitionOnARandomNet) {
     const std::vector<double> rates = solve(capacities, cases);
     std::vector<double> load(6, 0);
     for (std::size_t f = 0; f < cases.size(); ++f) {
-      for (const Use& use : cases[f].uses) {
+      for (const ResourceUse& use : cases[f].uses) {
         load[static_cast<std::size_t>(use.resource)] += use.amount * rates[f];
       }
     }
     for (std::size_t r = 0; r < 6; ++r) EXPECT_LE(load[r], capacities[r] * (1 + 1e-9));
     for (std::size_t f = 0; f < cases.size(); ++f) {
       bool justified = rates[f] >= cases[f].cap * (1 - 1e-9);
-      for (const Use& use : cases[f].uses) {
+      for (const ResourceUse& use : cases[f].uses) {
         const std::size_t r = static_cast<std::size_t>(use.resource);
         if (load[r] < capacities[r] * (1 - 1e-9)) continue;
         bool highest = true;
         for (std::size_t g = 0; g < cases.size(); ++g) {
-          for (const Use& other : cases[g].uses) {
+          for (const ResourceUse& other : cases[g].uses) {
             if (other.resource != use.resource) continue;
             highest &= rates[g] / cases[g].weight <= rates[f] / cases[f].weight * (1 + 1e-9);
           }
