@@ -57,10 +57,10 @@ std::string microseconds(const std::vector<double>& seconds) {
   return text;
 }
 
-class Plan {
+class CollectiveCases {
  public:
-  Plan(Machine& machine, CollectiveOptions options, std::function<bool()> stop,
-       Processes* processes)
+  CollectiveCases(Machine& machine, CollectiveOptions options, std::function<bool()> stop,
+                  Processes* processes)
       : options_(std::move(options)),
         stop_(std::move(stop)),
         machine_(machine),
@@ -184,7 +184,7 @@ class Plan {
     cases_.push_back({id, run, options_.mode, options_.verified});
   }
 
-  struct Way {
+  struct CaseSettings {
     Mode mode;
     bool verified = true;
     GraphUse graph;
@@ -192,16 +192,16 @@ class Plan {
   };
 
   static Measurement measure(OpenSessions& sessions, CollectiveEngine& engine, const CaseId& id,
-                             const Call& call, const Way& way) {
+                             const Call& call, const CaseSettings& settings) {
     Measurement result;
     result.id = id;
     CollectiveSession& session = sessions.session(engine);
     result.skipped = session.unsupported(call.collective, call.in_place);
-    if (!result.skipped && way.graph.launches > 0) result.skipped = session.uncapturable();
+    if (!result.skipped && settings.graph.launches > 0) result.skipped = session.uncapturable();
     if (result.skipped) return result;
-    CollectiveWork work(sessions.team(), session, call.collective, call.in_place, way.verified,
-                        way.graph);
-    result.sampling = Sampler(sessions.team(), way.stop).measure(work, way.mode);
+    CollectiveWork work(sessions.team(), session, call.collective, call.in_place, settings.verified,
+                        settings.graph);
+    result.sampling = Sampler(sessions.team(), settings.stop).measure(work, settings.mode);
     result.cost = work.cost();
     if (result.sampling->verified) result.rates.emplace_back("wrong", 0);
     if (!work.algorithm().empty()) result.notes.emplace_back("algorithm", work.algorithm());
@@ -233,7 +233,7 @@ std::vector<std::uint64_t> default_collective_sizes(CollectiveKind kind, Machine
 
 Benchmark collective_benchmark(Machine& machine, const CollectiveOptions& options,
                                std::function<bool()> stop, Processes* processes) {
-  return Plan(machine, options, std::move(stop), processes).benchmark();
+  return CollectiveCases(machine, options, std::move(stop), processes).benchmark();
 }
 
 }  // namespace duet

@@ -46,7 +46,7 @@ CollectiveWork::CollectiveWork(Team& team, CollectiveSession& session, const Col
       in_place_(in_place),
       verified_(verified),
       graph_(graph),
-      shares_(static_cast<std::size_t>(team.local_size())) {
+      states_(static_cast<std::size_t>(team.local_size())) {
   check(collective, team.size());
 }
 
@@ -75,7 +75,7 @@ Cost CollectiveWork::cost() const {
 
 // Every rank allocates equally often, whatever it needs: an engine's allocation may be a collective
 // call as well.
-void CollectiveWork::allocate(Rank& rank, Share& own) {
+void CollectiveWork::allocate(Rank& rank, RankState& own) {
   const std::uint64_t sent = send_bytes(collective_, rank.index, rank.size);
   const std::uint64_t received = recv_bytes(collective_, rank.index, rank.size);
   if (!in_place_) {
@@ -106,7 +106,7 @@ Fill CollectiveWork::input(int rank, std::uint64_t fills) const {
 }
 
 // Poison first: in place, what is sent lies in it.
-void CollectiveWork::fill(Rank& rank, Share& own, Stream& stream) const {
+void CollectiveWork::fill(Rank& rank, RankState& own, Stream& stream) const {
   ++own.fills;
   stream.fill(own.send_memory->span(), kPoison);
   if (own.recv_memory != nullptr) stream.fill(own.recv_memory->span(), kPoison);
@@ -114,7 +114,7 @@ void CollectiveWork::fill(Rank& rank, Share& own, Stream& stream) const {
 }
 
 void CollectiveWork::prepare(Rank& rank, const Placement& placement) {
-  Share& own = share(rank);
+  RankState& own = state(rank);
   rank.team.free_retired(rank);  // of plans before this
   allocate(rank, own);
   const auto stream = rank.device.make_stream({placement.priority});
@@ -123,14 +123,14 @@ void CollectiveWork::prepare(Rank& rank, const Placement& placement) {
   own.plan = session_.plan(rank, collective_, own.buffers);
   own.enqueues.reserve(kMostEnqueues);
   // Meets as well: no rank may call before the others' buffers are filled.
-  Known known = learn(rank, own);
+  KnownByAllRanks known = learn(rank, own);
   if (rank.local == 0) known_ = std::move(known);
   if (graph_.launches > 0) capture_calls(rank, own, *stream);
 }
 
 // One call before: what is loaded or connected by a first call is so without a capture. In place a
 // second call starts from what the first has left, so that what is checked is one call.
-void CollectiveWork::capture_calls(Rank& rank, Share& own, Stream& stream) const {
+void CollectiveWork::capture_calls(Rank& rank, RankState& own, Stream& stream) const {
   if (const auto reason = session_.uncapturable()) throw Unavailable(reason->reason);
   own.plan->enqueue(stream);
   stream.synchronize(kDeadline);
@@ -143,22 +143,22 @@ void CollectiveWork::capture_calls(Rank& rank, Share& own, Stream& stream) const
   rank.team.barrier("the other ranks to have captured", kDeadline);
 }
 
-bool CollectiveWork::has_contents(const Rank& rank, const Share& own) {
+bool CollectiveWork::has_contents(const Rank& rank, const RankState& own) {
   return rank.device.has_contents(own.send_memory->span()) &&
          (own.recv_memory == nullptr || rank.device.has_contents(own.recv_memory->span()));
 }
 
-CollectiveWork::Known CollectiveWork::learn(Rank& rank, const Share& own) const {
+CollectiveWork::KnownByAllRanks CollectiveWork::learn(Rank& rank, const RankState& own) const {
   const std::string mine =
       pack({fmt::format("{}", own.plan->wire_bytes()), has_contents(rank, own) ? "contents" : "",
             own.plan->host_driven() ? "host driven" : "", own.plan->algorithm(),
             rank.index == 0 ? std::to_string(fresh_seeds(kFills)) : ""});
-  return *rank.team.gather_as<Known>(rank, mine, "the other ranks to have prepared", known_of,
-                                     kDeadline);
+  return *rank.team.gather_as<KnownByAllRanks>(rank, mine, "the other ranks to have prepared",
+                                               known_of, kDeadline);
 }
 
-CollectiveWork::Known CollectiveWork::known_of(const std::vector<std::string>& all) {
-  Known known;
+CollectiveWork::KnownByAllRanks CollectiveWork::known_of(const std::vector<std::string>& all) {
+  KnownByAllRanks known;
   const std::vector<std::string> first = unpack(all.front());
   known.algorithm = first.at(3);
   known.first_seed = std::stoull(first.at(4));
@@ -174,7 +174,7 @@ CollectiveWork::Known CollectiveWork::known_of(const std::vector<std::string>& a
 }
 
 void CollectiveWork::enqueue(Rank& rank, Stream& stream) {
-  Share& own = share(rank);
+  RankState& own = state(rank);
   Machine& machine = team_.machine();
   const double begin = machine.now();
   if (own.graph == nullptr) own.plan->enqueue(stream);
@@ -220,7 +220,7 @@ void CollectiveWork::require_results(Rank& rank, const Span& received, std::uint
   }
 }
 
-void CollectiveWork::require_rest(Rank& rank, const Share& own) const {
+void CollectiveWork::require_rest(Rank& rank, const RankState& own) const {
   const std::uint64_t most = std::max(own.buffers.send.bytes, own.buffers.recv.bytes);
   require_guards(rank, *own.send_memory, in_place_ ? most : own.buffers.send.bytes);
   if (in_place_) return;
@@ -237,20 +237,20 @@ bool CollectiveWork::repeatable() const {
 
 void CollectiveWork::renew(Rank& rank) {
   if (!verified_ || !repeatable()) return;  // verify() makes calls of its own
-  Share& own = share(rank);
+  RankState& own = state(rank);
   const auto stream = rank.device.make_stream();
   fill(rank, own, *stream);
   stream->synchronize(kDeadline);
   own.renewed = true;
 }
 
-void CollectiveWork::call_once(Share& own, Stream& stream) const {
+void CollectiveWork::call_once(RankState& own, Stream& stream) const {
   if (own.graph == nullptr) return own.plan->enqueue(stream);
   (own.checked != nullptr ? own.checked : own.graph)->launch(stream);
 }
 
 // Before call 1 one rank is late, before 2 all but one are, before 3 another one is.
-void CollectiveWork::delay(const Rank& rank, const Share& own, int call, Stream& stream) const {
+void CollectiveWork::delay(const Rank& rank, const RankState& own, int call, Stream& stream) const {
   const auto turn = static_cast<int>(known_.first_seed % static_cast<std::uint64_t>(rank.size));
   const bool chosen = rank.index == (turn + call) % rank.size;
   if (call == 0 || chosen == (call == 2)) return;
@@ -260,7 +260,7 @@ void CollectiveWork::delay(const Rank& rank, const Share& own, int call, Stream&
 }
 
 // For the results of every checked call; none where they are large.
-void CollectiveWork::allocate_aside(Rank& rank, Share& own) const {
+void CollectiveWork::allocate_aside(Rank& rank, RankState& own) const {
   if (own.buffers.recv.bytes * kCheckedCalls > kMostAside) return;
   for (int call = 0; call < kCheckedCalls; ++call) {
     own.aside.push_back(rank.device.allocate(own.buffers.recv.bytes));
@@ -272,7 +272,7 @@ std::variant<std::monostate, Skipped> CollectiveWork::verify(Rank& rank) {
   if (!known_.has_contents) {
     return Skipped{"buffers of this size have no contents on a simulated machine"};
   }
-  Share& own = share(rank);
+  RankState& own = state(rank);
   if (own.renewed && has_contents(rank, own)) require_results(rank, own.buffers.recv, own.fills);
   const auto stream = rank.device.make_stream();
   allocate_aside(rank, own);
@@ -310,7 +310,7 @@ std::variant<std::monostate, Skipped> CollectiveWork::verify(Rank& rank) {
 }
 
 void CollectiveWork::release(Rank& rank) noexcept {
-  Share& own = share(rank);
+  RankState& own = state(rank);
   own.checked.reset();
   own.graph.reset();
   own.plan.reset();
@@ -321,7 +321,7 @@ void CollectiveWork::release(Rank& rank) noexcept {
 
 std::vector<double> CollectiveWork::enqueue_seconds() const {
   std::vector<std::string> medians;
-  for (const Share& each : shares_) {
+  for (const RankState& each : states_) {
     std::vector<double> sorted = each.enqueues;
     std::sort(sorted.begin(), sorted.end());
     medians.push_back(fmt::format("{}", sorted.empty() ? 0.0 : quantile(sorted, 0.5)));

@@ -49,7 +49,7 @@ class CollectiveWork : public Work {
   std::vector<double> enqueue_seconds() const;
 
  private:
-  struct Share {                                                 // a local rank's
+  struct RankState {                                             // a local rank's
     std::unique_ptr<CollectiveMemory> send_memory, recv_memory;  // in place: the first is both
     CollectiveBuffers buffers;
     std::vector<Buffer> aside;             // results of checked calls
@@ -61,7 +61,7 @@ class CollectiveWork : public Work {
     bool renewed = false;            // before the last iteration
   };
   // Of all ranks' plans and buffers, also those of other processes.
-  struct Known {
+  struct KnownByAllRanks {
     double wire_bytes = 0, busiest_wire_bytes = 0;
     bool has_contents = true;
     bool host_driven = false;
@@ -69,21 +69,21 @@ class CollectiveWork : public Work {
     std::uint64_t first_seed = 0;  // of this Work
   };
 
-  Share& share(const Rank& rank) { return shares_[static_cast<std::size_t>(rank.local)]; }
-  void allocate(Rank& rank, Share& own);
-  static bool has_contents(const Rank& rank, const Share& own);
-  Known learn(Rank& rank, const Share& own) const;
-  static Known known_of(const std::vector<std::string>& all);
-  void capture_calls(Rank& rank, Share& own, Stream& stream) const;
-  void fill(Rank& rank, Share& own, Stream& stream) const;
+  RankState& state(const Rank& rank) { return states_[static_cast<std::size_t>(rank.local)]; }
+  void allocate(Rank& rank, RankState& own);
+  static bool has_contents(const Rank& rank, const RankState& own);
+  KnownByAllRanks learn(Rank& rank, const RankState& own) const;
+  static KnownByAllRanks known_of(const std::vector<std::string>& all);
+  void capture_calls(Rank& rank, RankState& own, Stream& stream) const;
+  void fill(Rank& rank, RankState& own, Stream& stream) const;
   bool repeatable() const;
   Fill input(int rank, std::uint64_t fills) const;
-  void call_once(Share& own, Stream& stream) const;
-  void delay(const Rank& rank, const Share& own, int call, Stream& stream) const;
-  void allocate_aside(Rank& rank, Share& own) const;
+  void call_once(RankState& own, Stream& stream) const;
+  void delay(const Rank& rank, const RankState& own, int call, Stream& stream) const;
+  void allocate_aside(Rank& rank, RankState& own) const;
   void require(Rank& rank, const Span& span, const Fill& fill, const char* what) const;
   void require_results(Rank& rank, const Span& received, std::uint64_t fills) const;
-  void require_rest(Rank& rank, const Share& own) const;
+  void require_rest(Rank& rank, const RankState& own) const;
   void require_guards(Rank& rank, const CollectiveMemory& memory, std::uint64_t bytes) const;
   double least_wire_bytes() const;
 
@@ -93,8 +93,8 @@ class CollectiveWork : public Work {
   bool in_place_;
   bool verified_;
   GraphUse graph_;
-  std::vector<Share> shares_;
-  Known known_;
+  std::vector<RankState> states_;
+  KnownByAllRanks known_;
 };
 
 }  // namespace duet

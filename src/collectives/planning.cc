@@ -17,19 +17,19 @@ std::string in_words(const Collective& c) {
 }
 
 // Where a rank's buffers lie: addresses mean something among the ranks of a process.
-struct Place {
+struct BufferRange {
   int process = 0;
   std::uintptr_t begin = 0;
   std::uint64_t bytes = 0;
 
-  bool overlaps(const Place& other) const {
+  bool overlaps(const BufferRange& other) const {
     return process == other.process && bytes > 0 && other.bytes > 0 &&
            begin < other.begin + other.bytes && other.begin < begin + bytes;
   }
 };
 
-struct Places {
-  Place send, recv;
+struct RankBuffers {
+  BufferRange send, recv;
 };
 
 std::string text_of(const Rank& rank, const CollectiveBuffers& buffers) {
@@ -39,18 +39,18 @@ std::string text_of(const Rank& rank, const CollectiveBuffers& buffers) {
                      reinterpret_cast<std::uintptr_t>(buffers.recv.data), buffers.recv.bytes);
 }
 
-Places places_of(const std::string& text) {
+RankBuffers rank_buffers_of(const std::string& text) {
   std::istringstream in(text);
-  Places places;
-  in >> places.send.process >> places.send.begin >> places.send.bytes >> places.recv.begin >>
-      places.recv.bytes;
-  places.recv.process = places.send.process;
-  return places;
+  RankBuffers buffers;
+  in >> buffers.send.process >> buffers.send.begin >> buffers.send.bytes >> buffers.recv.begin >>
+      buffers.recv.bytes;
+  buffers.recv.process = buffers.send.process;
+  return buffers;
 }
 
 // Ranks of one process may send from the same memory, but none may receive where another sends or
 // receives.
-void require_apart(const std::vector<Places>& all) {
+void require_apart(const std::vector<RankBuffers>& all) {
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     for (std::size_t other = 0; other < all.size(); ++other) {
       if (other == rank) continue;
@@ -67,7 +67,7 @@ void require_apart(const std::vector<Places>& all) {
 // What all ranks bring beside the collective, which is one, and beside their buffers' places.
 std::vector<std::string> requests_of(const std::vector<std::string>& all) {
   std::vector<std::string> requests;
-  std::vector<Places> places;
+  std::vector<RankBuffers> places;
   std::string first;
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     const std::vector<std::string> fields = unpack(all[rank]);
@@ -77,7 +77,7 @@ std::vector<std::string> requests_of(const std::vector<std::string>& all) {
       throw BadArgument(fmt::format("ranks ask for different things: rank 0 for {}, rank {} for {}",
                                     first, rank, theirs));
     }
-    places.push_back(places_of(fields.at(1)));
+    places.push_back(rank_buffers_of(fields.at(1)));
     requests.push_back(fields.at(2));
   }
   require_apart(places);

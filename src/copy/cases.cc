@@ -44,9 +44,9 @@ Axes axes(Machine& machine, const CopyShape& s, std::uint64_t bytes) {
 }
 
 // Builds the list of cases; one function a kind of copy.
-class Plan {
+class CopyCases {
  public:
-  Plan(Machine& machine, CopyOptions options, std::function<bool()> stop)
+  CopyCases(Machine& machine, CopyOptions options, std::function<bool()> stop)
       : machine_(machine), options_(std::move(options)), stop_(std::move(stop)) {
     if (options_.sizes.empty()) options_.sizes = seed_sizes();
     if (options_.executors.empty()) options_.executors = {Executor::dma, Executor::kernel};
@@ -243,7 +243,7 @@ std::vector<std::uint64_t> seed_sizes() {
 }
 
 Benchmark copy_benchmark(Machine& machine, const CopyOptions& options, std::function<bool()> stop) {
-  return Plan(machine, options, std::move(stop)).benchmark();
+  return CopyCases(machine, options, std::move(stop)).benchmark();
 }
 
 }  // namespace duet

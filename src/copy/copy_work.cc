@@ -30,7 +30,7 @@ CopyWork::CopyWork(Team& team, const CopyShape& shape, std::uint64_t bytes)
 CopyWork::CopyWork(Team& team, const CopyShape& shape, const std::vector<Transfer>& list)
     : team_(team), shape_(shape) {
   for (const Transfer& transfer : list) {
-    Lane lane;
+    CopyLane lane;
     lane.transfer = transfer;
     lanes_.push_back(std::move(lane));
   }
@@ -38,7 +38,7 @@ CopyWork::CopyWork(Team& team, const CopyShape& shape, const std::vector<Transfe
 
 Cost CopyWork::cost() const {
   double bytes = 0;
-  for (const Lane& lane : lanes_) bytes += static_cast<double>(lane.transfer.bytes);
+  for (const CopyLane& lane : lanes_) bytes += static_cast<double>(lane.transfer.bytes);
   Cost cost;
   if (shape_.kind == CopyKind::local) {
     cost.memory_bytes = 2 * bytes;
@@ -48,13 +48,13 @@ Cost CopyWork::cost() const {
   return cost;
 }
 
-void CopyWork::allocate(Lane& lane) {
+void CopyWork::allocate(CopyLane& lane) {
   const Transfer& t = lane.transfer;
   lane.source = team_.device(t.source.rank).allocate(t.bytes, t.source.memory);
   lane.destination = team_.device(t.destination.rank).allocate(t.bytes, t.destination.memory);
 }
 
-void CopyWork::fill(Lane& lane) {
+void CopyWork::fill(CopyLane& lane) {
   lane.seed = fresh_seed();
   const auto fill_at = [this](const Buffer& buffer, int rank, const Fill& contents) {
     auto stream = team_.device(rank).make_stream();
@@ -68,7 +68,7 @@ void CopyWork::fill(Lane& lane) {
 
 void CopyWork::prepare(Rank& rank, const Placement& placement) {
   bool first = true;
-  for (Lane& lane : lanes_) {
+  for (CopyLane& lane : lanes_) {
     if (lane.transfer.issuer != rank.index) continue;
     allocate(lane);
     fill(lane);
@@ -90,7 +90,7 @@ bool CopyWork::host_driven() const {
 
 void CopyWork::enqueue(Rank& rank, Stream& stream) {
   Event* begin = nullptr;
-  for (Lane& lane : lanes_) {
+  for (CopyLane& lane : lanes_) {
     if (lane.transfer.issuer != rank.index) continue;
     const Copy copy{lane.destination.span(), lane.source.span(), shape_.executor, shape_.kernel};
     if (lane.stream == nullptr) {
@@ -103,19 +103,19 @@ void CopyWork::enqueue(Rank& rank, Stream& stream) {
       lane.stream->record(*lane.end);
     }
   }
-  for (Lane& lane : lanes_) {
+  for (CopyLane& lane : lanes_) {
     if (lane.transfer.issuer == rank.index && lane.stream != nullptr) stream.wait(*lane.end);
   }
 }
 
 void CopyWork::renew(Rank& rank) {
-  for (Lane& lane : lanes_) {
+  for (CopyLane& lane : lanes_) {
     if (lane.transfer.issuer == rank.index) fill(lane);
   }
 }
 
 std::variant<std::monostate, Skipped> CopyWork::verify(Rank& rank) {
-  for (Lane& lane : lanes_) {
+  for (CopyLane& lane : lanes_) {
     if (lane.transfer.issuer != rank.index) continue;
     Device& owner = team_.device(lane.transfer.destination.rank);
     const Span span = lane.destination.span();
@@ -132,7 +132,7 @@ std::variant<std::monostate, Skipped> CopyWork::verify(Rank& rank) {
 }
 
 void CopyWork::release(Rank& rank) noexcept {
-  for (Lane& lane : lanes_) {
+  for (CopyLane& lane : lanes_) {
     if (lane.transfer.issuer != rank.index) continue;
     lane.stream.reset();
     lane.begin.reset();

@@ -29,7 +29,7 @@ class CopyWork : public Work {
  private:
   // A transfer and what it needs. The buffers are made and freed by the rank that issues it, at the
   // devices where they lie.
-  struct Lane {
+  struct CopyLane {
     Transfer transfer;
     std::uint64_t seed = 0;
     Buffer source, destination;
@@ -37,12 +37,12 @@ class CopyWork : public Work {
     std::unique_ptr<Event> begin, end;
   };
 
-  void allocate(Lane& lane);
-  void fill(Lane& lane);
+  void allocate(CopyLane& lane);
+  void fill(CopyLane& lane);
 
   Team& team_;
   CopyShape shape_;
-  std::vector<Lane> lanes_;
+  std::vector<CopyLane> lanes_;
 };
 
 }  // namespace duet

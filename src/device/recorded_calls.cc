@@ -43,14 +43,15 @@ RecordedCalls::RecordedCalls(RecordableStream& origin) {
 }
 
 std::size_t RecordedCalls::lane_of(const RecordableStream& stream) const {
-  const auto found = std::find_if(lanes_.begin(), lanes_.end(),
-                                  [&](const Lane& lane) { return lane.stream == &stream; });
+  const auto found = std::find_if(lanes_.begin(), lanes_.end(), [&](const CapturedStream& lane) {
+    return lane.stream == &stream;
+  });
   return static_cast<std::size_t>(found - lanes_.begin());
 }
 
 void RecordedCalls::call(const RecordableStream& stream, std::function<void(Stream&)> make) {
   const std::size_t number = lane_of(stream);
-  Lane& lane = lanes_[number];
+  CapturedStream& lane = lanes_[number];
   ++lane.calls;
   lane.open = number > 0;
   calls_.push_back({number, std::move(make)});
@@ -70,14 +71,14 @@ void RecordedCalls::wait(RecordableStream& stream, std::size_t recording) {
   }
   const Recording& awaited = recordings_[recording];
   call(stream, [event = awaited.event](Stream& again) { again.wait(*event); });
-  Lane& source = lanes_[awaited.lane];
+  CapturedStream& source = lanes_[awaited.lane];
   if (source.stream != &stream && source.calls == awaited.calls) source.open = false;
 }
 
 std::unique_ptr<Graph> RecordedCalls::graph() {
   std::vector<std::unique_ptr<Stream>> others;
   for (std::size_t i = 1; i < lanes_.size(); ++i) {
-    const Lane& lane = lanes_[i];
+    const CapturedStream& lane = lanes_[i];
     if (lane.open) {
       throw BadArgument(
           fmt::format("a capture ends with work on a stream of {} that no event brings back to its "
@@ -92,14 +93,14 @@ std::unique_ptr<Graph> RecordedCalls::graph() {
 
 std::vector<RecordableStream*> RecordedCalls::streams() const {
   std::vector<RecordableStream*> all;
-  for (const Lane& lane : lanes_) {
+  for (const CapturedStream& lane : lanes_) {
     if (lane.stream != nullptr) all.push_back(lane.stream);
   }
   return all;
 }
 
 void RecordedCalls::forget(const RecordableStream& stream) noexcept {
-  for (Lane& lane : lanes_) {
+  for (CapturedStream& lane : lanes_) {
     if (lane.stream == &stream) lane.stream = nullptr;
   }
 }

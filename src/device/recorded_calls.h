@@ -37,7 +37,7 @@ class RecordedCalls {
   void forget(const RecordableStream& stream) noexcept;  // it is gone; its calls stay
 
  private:
-  struct Lane {
+  struct CapturedStream {
     RecordableStream* stream;  // nullptr: gone
     Device* device;
     int priority;
@@ -52,7 +52,7 @@ class RecordedCalls {
 
   std::size_t lane_of(const RecordableStream& stream) const;
 
-  std::vector<Lane> lanes_;
+  std::vector<CapturedStream> lanes_;
   std::vector<Call> calls_;
   std::vector<Recording> recordings_;
 };

@@ -20,7 +20,7 @@ namespace {
 using Stop = std::function<bool()>;
 
 // How a case is measured.
-struct Way {
+struct GemmCaseSettings {
   Mode mode;
   Stop stop;
   double tuning_seconds = 0;
@@ -35,7 +35,7 @@ constexpr const char* kPeakEngine = "fma-peak";  // of the CPU: no library, its 
 constexpr const char* kRemovedCpuEngine = "duet";
 
 // What a case multiplies, and with what.
-struct Subject {
+struct GemmSubject {
   GemmEngine& engine;
   GemmProblem problem;
 };
@@ -69,25 +69,26 @@ void skipping(Measurement& result, Body body) {
   }
 }
 
-Measurement measure(const Site& site, const CaseId& id, const Subject& subject, const Way& way) {
+Measurement measure(const Site& site, const CaseId& id, const GemmSubject& subject,
+                    const GemmCaseSettings& settings) {
   Measurement result;
   result.id = id;
   result.skipped = subject.engine.unsupported(site.machine.device(site.device), subject.problem);
   if (result.skipped) return result;
   skipping(result, [&] {
     Team team(site.machine, {site.device});
-    GemmWork work(subject.engine, subject.problem, way.tuning());
+    GemmWork work(subject.engine, subject.problem, settings.tuning());
     result.cost = work.cost();
-    result.sampling = Sampler(team, way.stop).measure(work, way.mode);
+    result.sampling = Sampler(team, settings.stop).measure(work, settings.mode);
     if (!work.algorithm().empty()) result.notes.emplace_back("algorithm", work.algorithm());
   });
   return result;
 }
 
 // Builds the list of cases.
-class Plan {
+class GemmCases {
  public:
-  Plan(Machine& machine, GemmOptions options, Stop stop)
+  GemmCases(Machine& machine, GemmOptions options, Stop stop)
       : machine_(machine), options_(std::move(options)), stop_(std::move(stop)) {}
 
   Benchmark benchmark() {
@@ -155,7 +156,7 @@ class Plan {
     return list.empty() || std::find(list.begin(), list.end(), engine) != list.end();
   }
 
-  Way way() const { return {options_.mode, stop_, options_.tuning_seconds}; }
+  GemmCaseSettings settings() const { return {options_.mode, stop_, options_.tuning_seconds}; }
 
   struct Missing {
     std::string engine, reason;
@@ -206,8 +207,8 @@ class Plan {
     const GemmProblem p = problem(shape, kind);
     const CaseId id{"gemm", site.name, engine.name(), axes(p, shape.sets)};
     cases_.push_back({id,
-                      [site, id, &engine, p, way = way()] {
-                        return measure(site, id, {engine, p}, way);
+                      [site, id, &engine, p, settings = settings()] {
+                        return measure(site, id, {engine, p}, settings);
                       },
                       options_.mode});
   }
@@ -224,8 +225,8 @@ class Plan {
                        {"output", std::string(name(any.output))},
                        {"layout", std::string(name(any.layout))}}};
       cases_.push_back({id,
-                        [site, id, engine, kind, way = way()] {
-                          return search(site, id, {*engine, problem({}, kind)}, way);
+                        [site, id, engine, kind, settings = settings()] {
+                          return search(site, id, {*engine, problem({}, kind)}, settings);
                         },
                         options_.mode});
       if (options_.engines.empty()) return;
@@ -233,22 +234,22 @@ class Plan {
   }
 
   // The shapes are tried briefly; the best is then measured in the mode asked for.
-  static Measurement search(const Site& site, const CaseId& id, const Subject& any,
-                            const Way& way) {
+  static Measurement search(const Site& site, const CaseId& id, const GemmSubject& any,
+                            const GemmCaseSettings& settings) {
     constexpr double kBriefSeconds = 0.2;
-    Way brief = way;
+    GemmCaseSettings brief = settings;
     brief.mode = Mode{};
     brief.mode.seconds = kBriefSeconds;
     brief.mode.min_iterations = 3;
-    brief.mode.flush = way.mode.flush;
+    brief.mode.flush = settings.mode.flush;
     const auto of_shape = [&any](const GemmShape& shape) {
-      Subject subject = any;
+      GemmSubject subject = any;
       std::tie(subject.problem.m, subject.problem.n, subject.problem.k) =
           std::tie(shape.m, shape.n, shape.k);
       return subject;
     };
     const auto rate = [&](const GemmShape& shape) {
-      const Subject subject = of_shape(shape);
+      const GemmSubject subject = of_shape(shape);
       const Measurement trial = measure(site, id, subject, brief);
       if (!trial.sampling) return 0.0;
       const double seconds = summarise(trial.sampling->samples).median;
@@ -263,7 +264,7 @@ class Plan {
       return result;
     }
     const GemmShape& s = best.shape;
-    result = measure(site, id, of_shape(s), way);
+    result = measure(site, id, of_shape(s), settings);
     result.notes.emplace_back("shape", fmt::format("{}x{}x{}", s.m, s.n, s.k));
     result.notes.emplace_back("shapes tried", std::to_string(best.trials));
     return result;
@@ -284,7 +285,7 @@ std::vector<std::string> gemm_engine_names(const std::string& device_kind) {
 }
 
 Benchmark gemm_benchmark(Machine& machine, const GemmOptions& options, std::function<bool()> stop) {
-  return Plan(machine, options, std::move(stop)).benchmark();
+  return GemmCases(machine, options, std::move(stop)).benchmark();
 }
 
 }  // namespace duet

@@ -47,10 +47,10 @@ GemmWork::GemmWork(GemmEngine& engine, const GemmProblem& problem, const Tuning&
     : engine_(engine),
       problem_(problem),
       tuning_(tuning),
-      shares_(static_cast<std::size_t>(ranks)) {}
+      operands_(static_cast<std::size_t>(ranks)) {}
 
 Cost GemmWork::cost() const {
-  const auto ranks = static_cast<double>(shares_.size());
+  const auto ranks = static_cast<double>(operands_.size());
   Cost cost;
   cost.flop = ranks * flop(problem_);
   cost.memory_bytes = ranks * bytes(problem_);
@@ -58,7 +58,7 @@ Cost GemmWork::cost() const {
 }
 
 void GemmWork::prepare(Rank& rank, const Placement& placement) {
-  Share& own = share(rank);
+  RankOperands& own = operands(rank);
   Device& device = rank.device;
   own.a = device.allocate(matrix_bytes(problem_.m, problem_.k, problem_.dtype));
   own.b = device.allocate(matrix_bytes(problem_.k, problem_.n, problem_.dtype));
@@ -72,24 +72,25 @@ void GemmWork::prepare(Rank& rank, const Placement& placement) {
   if (rank.index == 0) algorithm_ = own.plan->algorithm();
 }
 
-void GemmWork::fill_inputs(const Rank& rank, Share& own, Stream& stream) const {
-  const auto seed = 2 * (own.fills++ * shares_.size() + static_cast<std::uint64_t>(rank.index)) + 1;
+void GemmWork::fill_inputs(const Rank& rank, RankOperands& own, Stream& stream) const {
+  const auto seed =
+      2 * (own.fills++ * operands_.size() + static_cast<std::uint64_t>(rank.index)) + 1;
   stream.fill(own.a.span(), {Fill::Kind::normal, seed, 0, problem_.dtype});
   stream.fill(own.b.span(), {Fill::Kind::normal, seed + 1, 0, problem_.dtype});
 }
 
 void GemmWork::renew(Rank& rank) {
-  Share& own = share(rank);
+  RankOperands& own = operands(rank);
   const auto stream = rank.device.make_stream();
   fill_inputs(rank, own, *stream);
   stream->fill(own.c.span(), {Fill::Kind::constant, poison(problem_.output), 0, problem_.output});
   stream->synchronize(kDeadlineSeconds);
 }
 
-void GemmWork::enqueue(Rank& rank, Stream& stream) { share(rank).plan->enqueue(stream); }
+void GemmWork::enqueue(Rank& rank, Stream& stream) { operands(rank).plan->enqueue(stream); }
 
 std::variant<std::monostate, Skipped> GemmWork::verify(Rank& rank) {
-  Share& own = share(rank);
+  RankOperands& own = operands(rank);
   if (const auto skipped = own.plan->unverifiable()) return *skipped;
   require_written(rank.device, own.c.span());
   require_rows(rank.device, {own.a.span(), own.b.span(), own.c.span()});
@@ -139,7 +140,7 @@ void GemmWork::require_rows(Device& device, const GemmBuffers& buffers) const {
 }
 
 void GemmWork::release(Rank& rank) noexcept {
-  Share& own = share(rank);
+  RankOperands& own = operands(rank);
   own.plan.reset();
   own.a.reset();
   own.b.reset();

@@ -29,21 +29,23 @@ class GemmWork : public Work {
   const std::string& algorithm() const { return algorithm_; }
 
  private:
-  struct Share {  // a rank's
+  struct RankOperands {  // a rank's
     Buffer a, b, c;
     std::uint64_t fills = 0;         // of the inputs, each with seeds of its own
     std::unique_ptr<GemmPlan> plan;  // uses the buffers: declared after them, freed before
   };
 
-  Share& share(const Rank& rank) { return shares_.at(static_cast<std::size_t>(rank.index)); }
-  void fill_inputs(const Rank& rank, Share& own, Stream& stream) const;
+  RankOperands& operands(const Rank& rank) {
+    return operands_.at(static_cast<std::size_t>(rank.index));
+  }
+  void fill_inputs(const Rank& rank, RankOperands& own, Stream& stream) const;
   void require_written(Device& device, const Span& c) const;
   void require_rows(Device& device, const GemmBuffers& buffers) const;
 
   GemmEngine& engine_;
   GemmProblem problem_;
   Tuning tuning_;
-  std::vector<Share> shares_;
+  std::vector<RankOperands> operands_;
   std::string algorithm_;
 };
 

@@ -26,7 +26,7 @@ class PairTrial {
       : team_(team), mode_(mode), first_gate_(team), second_gate_(team) {
     for (int local = 0; local < team.local_size(); ++local) {
       Device& device = team.local_rank(local).device;
-      lanes_.push_back(
+      runs_.push_back(
           {make_side(device, first, first_placement), make_side(device, second, second_placement)});
     }
   }
@@ -36,8 +36,8 @@ class PairTrial {
     first_gate_.open();
     second_gate_.open();
     std::vector<Stream*> streams;
-    for (Lane& lane : lanes_) {
-      for (Side* side : {&lane.first, &lane.second}) streams.push_back(side->stream.get());
+    for (RankRun& run_of : runs_) {
+      for (Side* side : {&run_of.first, &run_of.second}) streams.push_back(side->stream.get());
     }
     run_dry(team_.machine(), streams, mode_.deadline_seconds);
   }
@@ -46,7 +46,7 @@ class PairTrial {
 
   void run_ungated() {
     team_.each([this](Rank& rank) {
-      for (Side* side : {&lane(rank).first, &lane(rank).second}) {
+      for (Side* side : {&run_of(rank).first, &run_of(rank).second}) {
         side->work.enqueue(rank, *side->stream);
         side->stream->synchronize(mode_.deadline_seconds);
       }
@@ -55,10 +55,10 @@ class PairTrial {
 
   PairIteration run() {
     PairIteration result;
-    result.first.resize(lanes_.size());
-    result.second.resize(lanes_.size());
+    result.first.resize(runs_.size());
+    result.second.resize(runs_.size());
     team_.each([&](Rank& rank) {
-      Lane& own = lane(rank);
+      RankRun& own = run_of(rank);
       mode_.serial ? run_serially(rank, own) : run_beside(rank, own);
       const auto index = static_cast<std::size_t>(rank.local);
       result.first[index] = span(own.first, own);
@@ -73,7 +73,7 @@ class PairTrial {
     std::unique_ptr<Stream> stream;
     std::unique_ptr<Event> begin, end;
   };
-  struct Lane {  // a rank's
+  struct RankRun {  // a rank's
     Side first, second;
   };
 
@@ -82,7 +82,7 @@ class PairTrial {
             device.make_event()};
   }
 
-  Lane& lane(const Rank& rank) { return lanes_[static_cast<std::size_t>(rank.local)]; }
+  RankRun& run_of(const Rank& rank) { return runs_[static_cast<std::size_t>(rank.local)]; }
 
   static void enqueue(Rank& rank, const Side& side, Stream& stream) {
     stream.record(*side.begin);
@@ -90,12 +90,12 @@ class PairTrial {
     stream.record(*side.end);
   }
 
-  static PairSpan span(const Side& side, const Lane& lane) {
-    return {side.begin->seconds_since(*lane.first.begin),
-            side.end->seconds_since(*lane.first.begin)};
+  static PairSpan span(const Side& side, const RankRun& run_of) {
+    return {side.begin->seconds_since(*run_of.first.begin),
+            side.end->seconds_since(*run_of.first.begin)};
   }
 
-  void run_serially(Rank& rank, Lane& own) {
+  void run_serially(Rank& rank, RankRun& own) {
     Stream& stream = *own.first.stream;
     first_gate_.hold(rank, stream, mode_.deadline_seconds);
     enqueue(rank, own.first, stream);
@@ -104,7 +104,7 @@ class PairTrial {
     stream.synchronize(mode_.deadline_seconds);
   }
 
-  void run_beside(Rank& rank, Lane& own) {
+  void run_beside(Rank& rank, RankRun& own) {
     first_gate_.hold(rank, *own.first.stream, mode_.deadline_seconds);
     second_gate_.hold(rank, *own.second.stream, mode_.deadline_seconds);
     enqueue(rank, own.first, *own.first.stream);
@@ -127,7 +127,7 @@ class PairTrial {
   Team& team_;
   PairMode mode_;
   StartGate first_gate_, second_gate_;
-  std::vector<Lane> lanes_;
+  std::vector<RankRun> runs_;
 };
 
 }  // namespace

@@ -21,16 +21,16 @@ StreamTrial::StreamTrial(Team& team, Work& work, const Mode& mode, const Placeme
     : team_(team), work_(work), mode_(mode), stop_(std::move(stop)), gate_(team) {
   for (int rank = 0; rank < team.local_size(); ++rank) {
     Device& device = team.local_rank(rank).device;
-    Lane lane;
-    lane.stream = device.make_stream({placement.priority, placement.units});
-    if (mode.flush) lane.flush = device.allocate(flush_bytes(device.info()));
-    lanes_.push_back(std::move(lane));
+    RankTrial trial;
+    trial.stream = device.make_stream({placement.priority, placement.units});
+    if (mode.flush) trial.flush = device.allocate(flush_bytes(device.info()));
+    trials_.push_back(std::move(trial));
   }
 }
 
 void StreamTrial::run_ungated() {
   team_.each([&](Rank& rank) {
-    Stream& stream = *lane(rank).stream;
+    Stream& stream = *trial(rank).stream;
     work_.enqueue(rank, stream);
     stream.synchronize(mode_.deadline_seconds);
   });
@@ -44,7 +44,7 @@ bool StreamTrial::stop() const {
 StreamTrial::~StreamTrial() {
   gate_.open();
   std::vector<Stream*> streams;
-  for (Lane& each : lanes_) streams.push_back(each.stream.get());
+  for (RankTrial& each : trials_) streams.push_back(each.stream.get());
   run_dry(team_.machine(), streams, mode_.deadline_seconds);
 }
 
@@ -54,11 +54,11 @@ void StreamTrial::reading(std::vector<Telemetry>& readings) {
 }
 
 std::vector<double> StreamTrial::run(int iterations, bool grouped) {
-  for (Lane& each : lanes_) each.seconds.clear();
+  for (RankTrial& each : trials_) each.seconds.clear();
   const double begin = team_.machine().now();
   team_.each([&](Rank& rank) { run_on(rank, iterations, grouped); });
-  std::vector<double> slowest = lanes_.front().seconds;
-  for (const Lane& each : lanes_) {
+  std::vector<double> slowest = trials_.front().seconds;
+  for (const RankTrial& each : trials_) {
     for (std::size_t i = 0; i < slowest.size(); ++i) {
       slowest[i] = std::max(slowest[i], each.seconds[i]);
     }
@@ -106,13 +106,13 @@ void StreamTrial::run_on(Rank& rank, int iterations, bool grouped) {
 // The flush stands between the calls and must not count: each call has its own events.
 void StreamTrial::run_flushed_group(Rank& rank, int calls) {
   run_batch(rank, calls, 1);
-  std::vector<double>& seconds = lane(rank).seconds;
+  std::vector<double>& seconds = trial(rank).seconds;
   const double sum = std::accumulate(seconds.begin(), seconds.end(), 0.0);
   seconds = {sum / static_cast<double>(calls)};
 }
 
 void StreamTrial::run_batch(Rank& rank, int samples, int calls) {
-  Lane& own = lane(rank);
+  RankTrial& own = trial(rank);
   const std::size_t count = static_cast<std::size_t>(samples);
   while (own.starts.size() < count) {
     own.starts.push_back(rank.device.make_event());

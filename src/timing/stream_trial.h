@@ -34,7 +34,7 @@ class StreamTrial : public Trial {
   void reading(std::vector<Telemetry>& readings) override;
 
  private:
-  struct Lane {  // one rank's own
+  struct RankTrial {  // one rank's own
     std::unique_ptr<Stream> stream;
     Buffer flush;
     std::vector<std::unique_ptr<Event>> starts, ends;
@@ -45,7 +45,7 @@ class StreamTrial : public Trial {
   void run_flushed_group(Rank& rank, int calls);
   void run_batch(Rank& rank, int samples, int calls);
   void agree(std::vector<double>& slowest, double elapsed);
-  Lane& lane(const Rank& rank) { return lanes_[static_cast<std::size_t>(rank.local)]; }
+  RankTrial& trial(const Rank& rank) { return trials_[static_cast<std::size_t>(rank.local)]; }
 
   Team& team_;
   Work& work_;
@@ -54,7 +54,7 @@ class StreamTrial : public Trial {
   double agreed_seconds_ = 0;
   bool stop_agreed_ = false;
   StartGate gate_;
-  std::vector<Lane> lanes_;
+  std::vector<RankTrial> trials_;
 };
 
 }  // namespace duet

@@ -76,8 +76,8 @@ class Session : public CollectiveSession {
     const char* way = !direct                ? "staged through pinned memory"
                       : info.cpu_addressable ? "host memory"
                                              : "device buffers";
-    return std::make_unique<Plan>(communicator_, rank, collective, buffers, direct,
-                                  fmt::format("{}, {}", library_name(), way));
+    return std::make_unique<MpiPlan>(communicator_, rank, collective, buffers, direct,
+                                     fmt::format("{}, {}", library_name(), way));
   }
 
  private:

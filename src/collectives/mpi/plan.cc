@@ -22,8 +22,9 @@ Communicator::~Communicator() {
   if (comm != MPI_COMM_NULL && !failed && mpi_runs()) static_cast<void>(MPI_Comm_free(&comm));
 }
 
-Plan::Plan(std::shared_ptr<Communicator> communicator, Rank& rank, const Collective& collective,
-           const CollectiveBuffers& buffers, bool direct, std::string algorithm)
+MpiPlan::MpiPlan(std::shared_ptr<Communicator> communicator, Rank& rank,
+                 const Collective& collective, const CollectiveBuffers& buffers, bool direct,
+                 std::string algorithm)
     : communicator_(std::move(communicator)),
       processes_(rank.team.processes()),
       rank_(rank.index),
@@ -35,7 +36,7 @@ Plan::Plan(std::shared_ptr<Communicator> communicator, Rank& rank, const Collect
       algorithm_(std::move(algorithm)) {}
 
 // At the root MPI's broadcast has one buffer, Duet's two: the second one is filled here.
-void Plan::enqueue(Stream& stream) {
+void MpiPlan::enqueue(Stream& stream) {
   if (communicator_->failed) throw Error("MPI was given up after an error");
   staging_.bring_in(stream);
   if (broadcasts_ && buffers_.send.data != buffers_.recv.data) {
@@ -51,7 +52,7 @@ void Plan::enqueue(Stream& stream) {
   if (!broadcasts_) staging_.bring_out(stream);
 }
 
-void Plan::run() {
+void MpiPlan::run() {
   requests_.start(staging_.send(), staging_.recv());
   wait_for(processes_, fmt::format("all ranks to do their part of {} by MPI", name(kind_)),
            kDeadlineSeconds, [this] { return requests_.test(); });

@@ -23,11 +23,11 @@ struct Communicator {
   Communicator& operator=(const Communicator&) = delete;
 };
 
-class Plan : public CollectivePlan {
+class MpiPlan : public CollectivePlan {
  public:
   // `direct`: MPI reaches the buffers; else they go through pinned memory, which this allocates.
-  Plan(std::shared_ptr<Communicator> communicator, Rank& rank, const Collective& collective,
-       const CollectiveBuffers& buffers, bool direct, std::string algorithm);
+  MpiPlan(std::shared_ptr<Communicator> communicator, Rank& rank, const Collective& collective,
+          const CollectiveBuffers& buffers, bool direct, std::string algorithm);
 
   // Waits for the stream, then for MPI. Throws Timeout, or Error when MPI fails or another process
   // of the run does.

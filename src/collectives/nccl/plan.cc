@@ -17,9 +17,9 @@ std::byte* address(const Span& own, const Span& other, const Windows* windows, s
 
 }  // namespace
 
-Plan::Plan(std::shared_ptr<Communicators> communicators, const Rank& rank,
-           const Collective& collective, const CollectiveBuffers& buffers,
-           std::unique_ptr<Windows> windows, std::string algorithm)
+NcclPlan::NcclPlan(std::shared_ptr<Communicators> communicators, const Rank& rank,
+                   const Collective& collective, const CollectiveBuffers& buffers,
+                   std::unique_ptr<Windows> windows, std::string algorithm)
     : communicators_(std::move(communicators)),
       local_(rank.local),
       windows_(std::move(windows)),
@@ -31,7 +31,7 @@ Plan::Plan(std::shared_ptr<Communicators> communicators, const Rank& rank,
   if (calls_->grouped()) algorithm_ += ", grouped sends and receives";
 }
 
-void Plan::first_call(Rank& rank, CollectiveKind kind) {
+void NcclPlan::first_call(Rank& rank, CollectiveKind kind) {
   const std::shared_ptr<Stream> stream = rank.device.make_stream();
   communicators_->together(
       rank, fmt::format("the first {} on all ranks", name(kind)),
@@ -47,7 +47,7 @@ void Plan::first_call(Rank& rank, CollectiveKind kind) {
   }
 }
 
-void Plan::enqueue(Stream& stream) {
+void NcclPlan::enqueue(Stream& stream) {
   stream.device().make_current();
   try {
     communicators_->enqueue(local_, [&] { calls_->enqueue(send_, recv_, stream.native()); });

@@ -11,11 +11,12 @@
 
 namespace duet::nccl {
 
-class Plan : public CollectivePlan {
+class NcclPlan : public CollectivePlan {
  public:
   // Without windows, `windows` is null.
-  Plan(std::shared_ptr<Communicators> communicators, const Rank& rank, const Collective& collective,
-       const CollectiveBuffers& buffers, std::unique_ptr<Windows> windows, std::string algorithm);
+  NcclPlan(std::shared_ptr<Communicators> communicators, const Rank& rank,
+           const Collective& collective, const CollectiveBuffers& buffers,
+           std::unique_ptr<Windows> windows, std::string algorithm);
 
   // Collective: the call in which NCCL connects the ranks, and so blocks.
   void first_call(Rank& rank, CollectiveKind kind);

@@ -75,7 +75,7 @@ std::unique_ptr<CollectivePlan> Session::make_plan(Rank& rank, const Collective&
   if (mode_.windows) {
     windows = std::make_unique<Windows>(communicators_, rank, buffers, unpacked(requests));
   }
-  auto plan = std::make_unique<Plan>(
+  auto plan = std::make_unique<NcclPlan>(
       communicators_, rank, collective, buffers, std::move(windows),
       fmt::format("{} {}, {}{}", library_.product, version_text(library_.version), mode_.words,
                   library_.nvls_off ? ", NVLS off" : ""));
