@@ -1,4 +1,3 @@
-// Two threads, each as one of two processes; see both_ends.h.
 #include "fabric/both_ends.h"
 
 #include <exception>
@@ -20,7 +19,7 @@ struct End {
   Benchmark benchmark;
 };
 
-// Runs both at once. What the one says that failed first is thrown: the other's words are of it.
+// Runs both at once. Of two errors the cause is thrown, not the PeerFailed that it brought about.
 void run_both(const std::function<void()>& here, const std::function<void()>& there) {
   std::exception_ptr first, second;
   std::thread other([&] {
@@ -85,8 +84,8 @@ class BothEnds {
     launch.index = index;
     launch.size = 2;
     launch.broadcast = [this, index](const std::string& text) {
-      if (index == 0) told_.set_value(text);
-      return heard_.get();
+      if (index == 0) address_.set_value(text);
+      return address_known_.get();
     };
     end.processes = std::make_unique<Processes>(launch, kEndsMeetSeconds);
     end.benchmark = fabric_benchmark(machine, options, stop, *end.processes);
@@ -98,8 +97,8 @@ class BothEnds {
   }
 
   std::unique_ptr<Machine> machine_there_;
-  std::promise<std::string> told_;  // where the first end listens
-  std::shared_future<std::string> heard_ = told_.get_future().share();
+  std::promise<std::string> address_;  // where the first end listens
+  std::shared_future<std::string> address_known_ = address_.get_future().share();
   End here_, there_;
 };
 

@@ -1,5 +1,3 @@
-// The cases of `duet fabric` with both ends in this process: what one program can say of the
-// network of its machine without being started twice.
 #pragma once
 
 #include <functional>
@@ -11,9 +9,9 @@
 
 namespace duet {
 
-// The cases of fabric_benchmark() between this thread and one that is made for each case, which
-// meet over the loopback; the second end drives `there`. Cases may be run in any order, or left
-// out. `here` must outlive the benchmark. Throws as fabric_benchmark() does.
+// The cases of fabric_benchmark() with both ends in this process: the calling thread and one made
+// for each case, connected over the loopback. The second end drives `there`. Cases may be run in
+// any order, or left out. `here` must outlive the benchmark. Throws as fabric_benchmark() does.
 Benchmark both_ends_benchmark(Machine& here, std::unique_ptr<Machine> there,
                               const FabricOptions& options, const std::function<bool()>& stop);
 

@@ -1,5 +1,3 @@
-// Which cases are measured: by memory, operation and window; the modes of rails of one size stand
-// next to each other, since they are compared.
 #include "fabric/cases.h"
 
 #include <fmt/format.h>
@@ -9,7 +7,7 @@
 
 #include "core/error.h"
 #include "core/units.h"
-#include "fabric/detour/choose.h"
+#include "fabric/bounce/choose_memory_path.h"
 #include "fabric/measured.h"
 #include "fabric/proxy/fifo_cases.h"
 #include "fabric/recommendation.h"
@@ -28,9 +26,12 @@ std::vector<std::uint64_t> default_sizes() {
   return sizes;
 }
 
-class Plan {
+// Cases are ordered by memory, operation and window. The rail modes of one size are adjacent, since
+// they are compared.
+class FabricCaseBuilder {
  public:
-  Plan(Machine& machine, FabricOptions options, std::function<bool()> stop, Processes& processes)
+  FabricCaseBuilder(Machine& machine, FabricOptions options, std::function<bool()> stop,
+                    Processes& processes)
       : options_(std::move(options)),
         stop_(std::move(stop)),
         device_(machine.device(options_.device)) {
@@ -78,7 +79,7 @@ class Plan {
           "nothing to measure: a proxy (--issue) posts write and write_imm one-way, and send_recv "
           "goes both ways without --direction");
     }
-    // The rails go when the last case has run.
+    // The rails are closed when the last case has run.
     const auto conclude = [session = session_](const std::vector<Finished>& finished) {
       session->close();
       return recommend_rails(finished);
@@ -111,7 +112,8 @@ class Plan {
     return std::find(issues.begin(), issues.end(), RailIssue::direct) != issues.end();
   }
 
-  // Each message has its own, or as many as there is room for take turns in them.
+  // 0, one place per message, where the memory limit has room; else the places that it has room
+  // for.
   int places_within_limit(std::uint64_t bytes, int messages) const {
     const std::uint64_t room = std::max<std::uint64_t>(options_.memory_limit / bytes, 1);
     if (options_.places > 0 || static_cast<std::uint64_t>(messages) <= room) return options_.places;
@@ -245,7 +247,7 @@ int messages_of(std::uint64_t bytes, int window) {
 
 Benchmark fabric_benchmark(Machine& machine, const FabricOptions& options,
                            std::function<bool()> stop, Processes& processes) {
-  return Plan(machine, options, std::move(stop), processes).benchmark();
+  return FabricCaseBuilder(machine, options, std::move(stop), processes).benchmark();
 }
 
 }  // namespace duet

@@ -1,4 +1,3 @@
-// The kernel's mask, put in order by hwloc; see core_choice.h.
 #include "fabric/core_choice.h"
 
 #include <hwloc.h>
@@ -14,7 +13,7 @@
 namespace duet {
 namespace {
 
-// Where a core lies: smaller is better.
+// Smaller is better.
 int distance(hwloc_topology_t topology, int core, int numa_node) {
   const hwloc_obj_t thread = hwloc_get_pu_obj_by_os_index(topology, static_cast<unsigned>(core));
   if (thread == nullptr) return 0;
@@ -39,15 +38,15 @@ void sort_by_distance(std::vector<int>& cores, int numa_node) {
 
 }  // namespace
 
-std::string UsableCores::say() const {
+std::string UsableCores::text() const {
   std::vector<std::string> items = {machine};
   for (const int core : cores) items.push_back(std::to_string(core));
   return pack(items);
 }
 
-UsableCores UsableCores::parse(const std::string& said) {
-  const std::vector<std::string> items = unpack(said);
-  if (items.empty()) throw Error("processes do not understand each other's cores");
+UsableCores UsableCores::parse(const std::string& text) {
+  const std::vector<std::string> items = unpack(text);
+  if (items.empty()) throw Error("another process sent its cores in an unknown format");
   UsableCores usable{items[0], {}};
   for (std::size_t i = 1; i < items.size(); ++i) usable.cores.push_back(std::stoi(items[i]));
   return usable;

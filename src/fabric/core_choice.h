@@ -1,4 +1,3 @@
-// Which core each process polls on, so that no two share one while another is idle.
 #pragma once
 
 #include <optional>
@@ -7,25 +6,26 @@
 
 namespace duet {
 
-// What a process may run on.
+// The cores that a process may run on.
 struct UsableCores {
   std::string machine;     // the same text in all processes of a machine
   std::vector<int> cores;  // as the kernel numbers them, the best ones first
 
-  std::string say() const;
-  static UsableCores parse(const std::string& said);  // what say() said
+  std::string text() const;
+  static UsableCores parse(const std::string& text);  // the inverse of text()
 };
 
-// These and in their order, but that one, where it is among them, and what follows it come first.
+// `cores` rotated so that `core` comes first; unchanged where it is not among them.
 std::vector<int> beginning_with(int core, std::vector<int> cores);
 
-// This thread's. Those of the NUMA node (-1: any) come first, and of each physical core one
-// hardware thread before any second one; of equals the one that the thread is on and those after
-// it, so that runs beside each other do not all take the machine's first cores.
+// The cores of the calling thread. Cores of the NUMA node (-1: any) come first, and the first
+// hardware thread of each physical core before any second one. Among equals the thread's present
+// core and those after it come first, so that simultaneous runs do not all take the first cores.
 UsableCores usable_cores(int numa_node);
 
-// One process's of all, by index: in turn each takes the first that none before it has taken.
-// Nothing where some process of the same machine found none left.
+// The core of process `self`, given all processes' cores by index: in the order of their indexes
+// each process takes the first of its cores that is still free, so that no two share one. Nothing
+// where a process of the same machine found none free.
 std::optional<int> choose_core(const std::vector<UsableCores>& all, std::size_t self);
 
 }  // namespace duet

@@ -1,4 +1,3 @@
-// Who polls on which core follows from what all may run on.
 #include "fabric/core_choice.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +35,7 @@ TEST(CoreChoice, IsOfWhatThisThreadMayRunOn) {
   EXPECT_FALSE(usable.cores.empty());
   const std::set<int> different(usable.cores.begin(), usable.cores.end());
   EXPECT_EQ(different.size(), usable.cores.size());
-  const UsableCores heard = UsableCores::parse(usable.say());
+  const UsableCores heard = UsableCores::parse(usable.text());
   EXPECT_EQ(heard.machine, usable.machine);
   EXPECT_EQ(heard.cores, usable.cores);
 }

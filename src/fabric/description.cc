@@ -1,4 +1,3 @@
-// By sysfs and hwloc; see description.h.
 #include "fabric/description.h"
 
 #include <hwloc.h>

@@ -1,4 +1,3 @@
-// The one fabric library; see library.h.
 #include "fabric/library.h"
 
 #include "core/error.h"

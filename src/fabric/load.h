@@ -1,4 +1,3 @@
-// What a process has to move in one iteration, and in which way.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +10,7 @@ namespace duet {
 struct Message {
   int peer = 0;
   std::uint64_t local = 0, remote = 0;  // offsets in the region here and in the peer's
-  std::uint64_t turn = 0;               // round_robin: which rail's it is
+  std::uint64_t sequence = 0;           // round_robin: rail `sequence` modulo their number
 };
 
 // How messages are moved.
@@ -19,10 +18,11 @@ struct MessageShape {
   FabricOperation operation = FabricOperation::write;
   RailMode mode = RailMode::single;
   std::uint64_t bytes = 0;  // of a message
-  std::uint64_t chunk = 0;  // of a piece at most; 0: a rail's part in one piece
+  std::uint64_t chunk = 0;  // largest piece; 0: one piece per rail
   int window = 1;           // messages in flight at most
 };
 
+// What a process moves in one iteration.
 struct FabricLoad : MessageShape {
   std::vector<Message> messages;
 };

@@ -1,4 +1,3 @@
-// Figures of one case; see measured.h.
 #include "fabric/measured.h"
 
 #include <fmt/format.h>
@@ -54,7 +53,7 @@ std::string name_in_the_study(const FabricTask& task) {
 
 void measure_fabric(FabricSession& session, const FabricTask& task, Device& device,
                     const Mode& mode, const std::function<bool()>& stop, Measurement& result) {
-  const std::size_t lost = session.lost_in_words().size();
+  const std::size_t lost = session.loss_reasons().size();
   FabricTrial trial(session, task, device, stop);
   result.sampling = sample(trial, mode, [&] { return trial.stop(); });
   result.sampling->verified = true;
@@ -72,7 +71,7 @@ void measure_fabric(FabricSession& session, const FabricTask& task, Device& devi
     const std::string remark = session.rails().at(rail).remark();
     if (!remark.empty()) result.warnings.push_back(session.rails().name(rail) + ": " + remark);
   }
-  const std::vector<std::string> all = session.lost_in_words();
+  const std::vector<std::string> all = session.loss_reasons();
   for (std::size_t i = lost; i < all.size(); ++i) {
     result.warnings.push_back(all[i] + "; the other rails took over");
   }

@@ -1,4 +1,3 @@
-// Allocating, filling and comparing; see memory.h.
 #include "fabric/memory.h"
 
 #include <fmt/format.h>
@@ -9,7 +8,7 @@
 namespace duet {
 namespace {
 
-constexpr double kTellSeconds = 60, kFillSeconds = 60, kUnmapSeconds = 10;
+constexpr double kExchangeSeconds = 60, kFillSeconds = 60, kUnmapSeconds = 10;
 
 }  // namespace
 
@@ -25,15 +24,16 @@ FabricMemory::FabricMemory(FabricSession& session, const FabricTask& task, Devic
   if (task_.receives(self_)) in_buffer_ = device.allocate(bytes, task_.memory);
   out_ = std::make_unique<Region>(session.rails(), out_buffer_.span(), self_);
   in_ = std::make_unique<Region>(session.rails(), in_buffer_.span(), self_);
-  const auto all = session.processes().gather_all(pack({out_->say(), in_->say()}),
-                                                  "all processes to register memory", kTellSeconds);
+  const auto all =
+      session.processes().gather_all(pack({out_->descriptors(), in_->descriptors()}),
+                                     "all processes to register memory", kExchangeSeconds);
   std::vector<std::string> outs, ins;
   for (const std::string& each : all) {
     outs.push_back(unpack(each).at(0));
     ins.push_back(unpack(each).at(1));
   }
-  out_->hear(outs);
-  in_->hear(ins);
+  out_->import_all(outs);
+  in_->import_all(ins);
 }
 
 FabricMemory::~FabricMemory() {
@@ -42,7 +42,7 @@ FabricMemory::~FabricMemory() {
   out_.reset();
   try {
     session_.processes().barrier("all processes to unmap memory", kUnmapSeconds);
-  } catch (const Error&) {  // the case has failed, which is said elsewhere
+  } catch (const Error&) {  // the case has failed already, with an error of its own
   }
 }
 
@@ -67,7 +67,7 @@ void FabricMemory::check(std::uint64_t number) const {
   }
 }
 
-// What came from a process lies at `offset` here; there, where this process's place is.
+// The data of `sender` are at `offset` here; the sender had them at this process's slot.
 void FabricMemory::check_from(std::uint64_t number, int sender, std::uint64_t offset,
                               std::uint64_t bytes) const {
   const std::uint64_t there =

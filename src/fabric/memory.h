@@ -1,5 +1,3 @@
-// A process's memory of a case: what it sends and what it receives, with contents that no other
-// iteration has.
 #pragma once
 
 #include <memory>
@@ -11,12 +9,14 @@
 
 namespace duet {
 
+// A process's buffers of a case, one to send and one to receive. Their contents are different in
+// every iteration.
 class FabricMemory {
  public:
-  // Allocates, registers with the session's rails, and tells all other processes. Session and
-  // device must outlive it. Throws OutOfMemory and Error.
+  // Collective: allocates, registers with the session's rails, and exchanges descriptors with all
+  // other processes. Session and device must outlive it. Throws OutOfMemory and Error.
   FabricMemory(FabricSession& session, const FabricTask& task, Device& device);
-  // Where others have mapped it, waits until they have not; a failure of theirs ends that.
+  // By ipc: waits for a barrier, so that no process has the memory mapped when it is freed.
   ~FabricMemory();
   FabricMemory(const FabricMemory&) = delete;
   FabricMemory& operator=(const FabricMemory&) = delete;
@@ -24,9 +24,10 @@ class FabricMemory {
   const Region& out() const { return *out_; }
   const Region& in() const { return *in_; }
 
-  // `number`: of the iteration, in all processes the same. Fills what goes out, poisons what comes.
+  // `number`: of the iteration, the same in all processes. Fills what is sent and poisons what is
+  // received.
   void fill(std::uint64_t number);
-  // Every byte that came. Throws Mismatch.
+  // Compares every byte received. Throws Mismatch.
   void check(std::uint64_t number) const;
 
  private:

@@ -1,4 +1,3 @@
-// One-sided operations; see one_sided.h.
 #include "fabric/one_sided.h"
 
 #include <algorithm>
@@ -8,8 +7,8 @@ namespace {
 
 RailCall call_of(FabricOperation operation, bool last) {
   if (operation == FabricOperation::read) return RailCall::read;
-  const bool told = operation == FabricOperation::write_imm && last;
-  return told ? RailCall::write_imm : RailCall::write;
+  const bool with_immediate = operation == FabricOperation::write_imm && last;
+  return with_immediate ? RailCall::write_imm : RailCall::write;
 }
 
 }  // namespace
@@ -37,45 +36,45 @@ void OneSided::start() {
 void OneSided::open(std::size_t message) { begin(message, now_()); }
 
 void OneSided::begin(std::size_t message, double now) {
-  const std::vector<MessagePiece>& pieces = cuts_.of(load_.messages[message].turn);
+  const std::vector<MessagePiece>& pieces = cuts_.of(load_.messages[message].sequence);
   progress_[message] = {now, pieces.size()};
   for (const MessagePiece& piece : pieces) queue({message, piece});
 }
 
-// Itself, or in its place those that are left by turns.
+// The rail itself, or in place of a lost one the living rails in rotation.
 int OneSided::living_rail(int rail) {
   if (rails_.living(rail)) return rail;
   const std::vector<int> living = rails_.all_living();
   return living[replaced_++ % living.size()];
 }
 
-void OneSided::queue(Part part) {
-  part.piece.rail = living_rail(part.piece.rail);
+void OneSided::queue(PendingPiece pending) {
+  pending.piece.rail = living_rail(pending.piece.rail);
   if (free_.empty()) {
-    free_.push_back(parts_.size());
-    parts_.emplace_back();
+    free_.push_back(pending_.size());
+    pending_.emplace_back();
   }
   const std::uint64_t token = free_.back();
   free_.pop_back();
-  parts_[token] = part;
-  const Message& message = load_.messages[part.message];
-  const int rail = part.piece.rail;
+  pending_[token] = pending;
+  const Message& message = load_.messages[pending.message];
+  const int rail = pending.piece.rail;
   RailPost post;
-  post.call = call_of(load_.operation, part.piece.last);
+  post.call = call_of(load_.operation, pending.piece.last);
   post.peer = message.peer;
-  post.data = here_.data() + message.local + part.piece.offset;
-  post.bytes = part.piece.bytes;
+  post.data = here_.data() + message.local + pending.piece.offset;
+  post.bytes = pending.piece.bytes;
   post.memory = here_.memory(rail);
-  post.immediate = static_cast<std::uint32_t>(part.message);
-  post.remote_offset = message.remote + part.piece.offset;
+  post.immediate = static_cast<std::uint32_t>(pending.message);
+  post.remote_offset = message.remote + pending.piece.offset;
   post.remote = there_.remote(message.peer, rail);
   traffic_.queue(rail, post, *this, token, true);
 }
 
 void OneSided::ended(std::uint64_t token) {
-  const std::size_t message = parts_[token].message;
+  const std::size_t message = pending_[token].message;
   free_.push_back(token);
-  Progress& progress = progress_[message];
+  MessageProgress& progress = progress_[message];
   if (--progress.pieces > 0) return;
   const double now = now_();
   latencies_.push_back(now - progress.begin);
@@ -86,7 +85,7 @@ void OneSided::ended(std::uint64_t token) {
 bool OneSided::lost(int, const std::vector<std::uint64_t>& tokens) {
   for (const std::uint64_t token : tokens) {
     free_.push_back(token);
-    queue(Part(parts_[token]));
+    queue(PendingPiece(pending_[token]));
   }
   return true;
 }

@@ -1,5 +1,3 @@
-// Writes to and reads from peers: so many messages in flight, each in pieces over rails, and what a
-// lost rail leaves goes over the others.
 #pragma once
 
 #include <deque>
@@ -13,6 +11,8 @@
 
 namespace duet {
 
+// Writes to peers, or reads from them, with at most `window` messages in flight. Each message goes
+// in pieces over the rails; the pieces of a lost rail go over the others.
 class OneSided : public Sender {
  public:
   // `here`: where data come from (writes) or go to (reads); `there`: the same of the peers. All
@@ -20,8 +20,8 @@ class OneSided : public Sender {
   OneSided(Traffic& traffic, RailSet& rails, const FabricLoad& load, const Region& here,
            const Region& there, std::function<double()> now);
 
-  // Opens the first messages; each that ends opens the next. Or, by whoever knows an order of their
-  // own, each message once.
+  // start() opens the first messages of the window, and each that ends opens the next. Instead, a
+  // caller with an order of its own open()s each message once.
   void start();
   void open(std::size_t message);
   bool done() const { return ends_.size() == load_.messages.size(); }
@@ -35,17 +35,17 @@ class OneSided : public Sender {
   bool lost(int rail, const std::vector<std::uint64_t>& tokens) override;
 
  private:
-  struct Part {
+  struct PendingPiece {
     std::uint64_t message = 0;
     MessagePiece piece;
   };
-  struct Progress {
+  struct MessageProgress {
     double begin = 0;
     std::size_t pieces = 0;  // not ended
   };
 
   void begin(std::size_t message, double now);
-  void queue(Part part);
+  void queue(PendingPiece pending);
   int living_rail(int rail);
 
   Traffic& traffic_;
@@ -54,10 +54,10 @@ class OneSided : public Sender {
   const Region& here_;
   const Region& there_;
   std::function<double()> now_;
-  MessageCuts cuts_;         // for the rails that were living at first
-  std::vector<Part> parts_;  // by token
+  MessageCuts cuts_;                   // for the rails that were living at first
+  std::vector<PendingPiece> pending_;  // by token
   std::vector<std::uint64_t> free_;
-  std::vector<Progress> progress_;  // by message
+  std::vector<MessageProgress> progress_;  // by message
   std::size_t replaced_ = 0;
   std::size_t next_ = 0;  // to open when one ends
   bool started_ = false;

@@ -1,4 +1,3 @@
-// Names of operations and modes.
 #include "fabric/operation.h"
 
 #include <fmt/format.h>

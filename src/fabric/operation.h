@@ -1,4 +1,3 @@
-// What is measured over the fabric, and how messages are laid over its rails.
 #pragma once
 
 #include <string_view>
@@ -9,7 +8,7 @@ namespace duet {
 enum class FabricOperation {
   send_recv,   // a message there and one back
   write,       // into the peer's memory
-  write_imm,   // the same, and the peer's queue tells of its arrival
+  write_imm,   // the same, and its arrival is reported to the peer
   read,        // from the peer's memory
   all_to_all,  // a write from every process to every other one
 };
@@ -27,10 +26,10 @@ enum class RailIssue {
   nonblocking,  // the same, waiting for the end of the last one
 };
 
-// How data in memory that the CPU does not follow come to a rail and from it.
+// How data in memory that the CPU cannot address get to a rail and from it.
 enum class MemoryPath {
   direct,  // the rail's library reaches the memory itself
-  ipc,     // GPUs of one machine copy between each other's memory; rails carry words alone
+  ipc,  // GPUs of one machine copy between each other's memory; rails carry control messages only
   staged,  // copied to pinned memory, moved by rails, and copied on at the other end
 };
 
@@ -45,7 +44,7 @@ RailMode parse_rail_mode(std::string_view text);
 RailIssue parse_rail_issue(std::string_view text);
 MemoryPath parse_memory_path(std::string_view text);
 
-// Those that so many processes can run: of two all, of more all_to_all.
+// The operations that this number of processes can run: two all, more only all_to_all.
 std::vector<FabricOperation> fabric_operations(int processes);
 
 }  // namespace duet

@@ -1,4 +1,3 @@
-// Asking every provider for its rails; see overview.h.
 #include "fabric/overview.h"
 
 #include "core/error.h"

@@ -1,4 +1,3 @@
-// How a message is cut: over rails, and on each rail into chunks.
 #pragma once
 
 #include <cstdint>
@@ -14,24 +13,24 @@ struct MessagePiece {
   bool last = false;                    // of its message on its rail
 };
 
-// The pieces of a message, together all of its bytes, in the order to post them: rail after rail by
-// turns, so that all have something to do from the start. `rails`: those to use, at least one.
-// `turn`: which of them it is that round_robin takes. `chunk`: bytes of a piece at most; 0: a
-// rail's part in one piece.
-std::vector<MessagePiece> cut_message(std::uint64_t bytes, std::uint64_t turn, RailMode mode,
+// The pieces of a message, which cover all of its bytes, in the order to post them: one for each
+// rail, then the next for each, so that all rails are busy from the start. `rails`: at least one.
+// `sequence`: round_robin takes the rail at this number modulo theirs. `chunk`: largest size of a
+// piece in bytes; 0: one piece per rail.
+std::vector<MessagePiece> cut_message(std::uint64_t bytes, std::uint64_t sequence, RailMode mode,
                                       const std::vector<int>& rails, std::uint64_t chunk);
 
-// The same for every message of a load: few, so that they are at hand while large messages pass
-// through the caches.
+// The pieces of every message of a load, made once for each sequence number that differs: few, so
+// that they stay in the caches while large messages pass through.
 class MessageCuts {
  public:
   MessageCuts(const MessageShape& shape, const std::vector<int>& rails);
-  const std::vector<MessagePiece>& of(std::uint64_t turn) const {
-    return cuts_[turn % cuts_.size()];
+  const std::vector<MessagePiece>& of(std::uint64_t sequence) const {
+    return cuts_[sequence % cuts_.size()];
   }
 
  private:
-  std::vector<std::vector<MessagePiece>> cuts_;  // by turn, as far as they differ
+  std::vector<std::vector<MessagePiece>> cuts_;  // by sequence number modulo their count
 };
 
 }  // namespace duet

@@ -1,4 +1,3 @@
-// Messages are covered to the byte, whatever they are cut into.
 #include "fabric/pieces.h"
 
 #include <gtest/gtest.h>
@@ -52,7 +51,7 @@ TEST(Pieces, SplitGivesTheRemainderToTheLastRail) {
   EXPECT_EQ(pieces[3].rail, 3);
 }
 
-TEST(Pieces, RoundRobinTurnsByMessage) {
+TEST(Pieces, RoundRobinTakesTheNextRailForEachMessage) {
   for (std::uint64_t message = 0; message < 8; ++message) {
     const auto pieces = cut_message(4096, message, RailMode::round_robin, {0, 2, 5}, 1024);
     const std::vector<int> rails = {0, 2, 5};
@@ -65,7 +64,7 @@ TEST(Pieces, AllRailsBeginAtOnce) {
   for (int i = 0; i < 4; ++i) EXPECT_EQ(pieces[static_cast<std::size_t>(i)].rail, i);
 }
 
-TEST(Pieces, OfALoadAreThoseOfEachMessage) {
+TEST(Pieces, MessageCutsEqualThePiecesOfEachMessage) {
   const std::vector<int> rails = {0, 2, 5};
   MessageShape shape;
   shape.bytes = 1027;
@@ -73,13 +72,13 @@ TEST(Pieces, OfALoadAreThoseOfEachMessage) {
   for (const RailMode mode : {RailMode::single, RailMode::split, RailMode::round_robin}) {
     shape.mode = mode;
     const MessageCuts cuts(shape, rails);
-    for (std::uint64_t turn = 0; turn < 7; ++turn) {
-      const auto expected = cut_message(shape.bytes, turn, mode, rails, shape.chunk);
-      ASSERT_EQ(cuts.of(turn).size(), expected.size());
+    for (std::uint64_t sequence = 0; sequence < 7; ++sequence) {
+      const auto expected = cut_message(shape.bytes, sequence, mode, rails, shape.chunk);
+      ASSERT_EQ(cuts.of(sequence).size(), expected.size());
       for (std::size_t i = 0; i < expected.size(); ++i) {
-        EXPECT_EQ(cuts.of(turn)[i].rail, expected[i].rail);
-        EXPECT_EQ(cuts.of(turn)[i].offset, expected[i].offset);
-        EXPECT_EQ(cuts.of(turn)[i].bytes, expected[i].bytes);
+        EXPECT_EQ(cuts.of(sequence)[i].rail, expected[i].rail);
+        EXPECT_EQ(cuts.of(sequence)[i].offset, expected[i].offset);
+        EXPECT_EQ(cuts.of(sequence)[i].bytes, expected[i].bytes);
       }
     }
   }

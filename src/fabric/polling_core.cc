@@ -1,4 +1,3 @@
-// Binding and yielding; see polling_core.h.
 #include "fabric/polling_core.h"
 
 #include <thread>
@@ -10,8 +9,8 @@
 namespace duet {
 namespace {
 
-constexpr int kPollsPerGlance = 16;
-constexpr double kPatience = 15e-6;  // to leave a core that none waits for costs 0.6 us
+constexpr int kPollsPerClockRead = 16;
+constexpr double kIdleSeconds = 15e-6;  // yielding a core that nobody waits for costs 0.6 us
 
 }  // namespace
 
@@ -26,13 +25,13 @@ void PollingCore::release() {
   before_.clear();
 }
 
-// Others' time on the core counts as idle: it is left again at the next glance.
+// Time that others had on the core counts as idle: it is yielded again at the next clock read.
 void PollingCore::polled(bool found) {
   found_ = found_ || found;
-  if (++polls_ % kPollsPerGlance != 0) return;
+  if (++polls_ % kPollsPerClockRead != 0) return;
   const double now = steady_now();
   if (std::exchange(found_, false)) idle_since_ = now;
-  if (now - idle_since_ < kPatience) return;
+  if (now - idle_since_ < kIdleSeconds) return;
   idle_since_ = now;
   std::this_thread::yield();
 }

@@ -1,4 +1,3 @@
-// The core that a thread polls on: held while it is its own, left to others while it is not.
 #pragma once
 
 #include <optional>
@@ -6,9 +5,10 @@
 
 namespace duet {
 
+// The core that a thread polls on: bound to it by hold(), and yielded while polls find nothing.
 class PollingCore {
  public:
-  // Nothing: processes outnumber the cores, and the thread polls wherever it is.
+  // Without a core (more processes than cores) the thread is not bound.
   explicit PollingCore(std::optional<int> core) : core_(core) {}
   ~PollingCore() { release(); }
   PollingCore(const PollingCore&) = delete;
@@ -20,9 +20,9 @@ class PollingCore {
   void hold();
   void release();
 
-  // To be called after each poll. Leaves the core to others after 15 us in which none found
-  // anything: where processes and the kernel's network share cores, who only polls holds up who
-  // moves.
+  // To be called after each poll. Yields the core after 15 us in which no poll found anything:
+  // where processes and the kernel's network code share cores, a thread that only polls delays the
+  // others.
   void polled(bool found);
 
  private:
@@ -30,7 +30,7 @@ class PollingCore {
   std::vector<int> before_;  // what the thread might run on before it was bound; empty: it is not
   double idle_since_ = 0;
   int polls_ = 0;
-  bool found_ = false;  // since the last glance at the clock
+  bool found_ = false;  // since the clock was last read
 };
 
 }  // namespace duet

@@ -1,4 +1,3 @@
-// Where a thread may run while it holds its core, and after.
 #include "fabric/polling_core.h"
 
 #include <gtest/gtest.h>

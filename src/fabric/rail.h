@@ -1,5 +1,5 @@
-// One way into the fabric, and what a library must bring to offer it: a NIC (or an interface, or
-// shared memory) with an endpoint of its own. Knows no library; libfabric/ implements it.
+// A rail is a NIC, a network interface or shared memory, with an endpoint of its own. libfabric/
+// implements the interface.
 #pragma once
 
 #include <cstddef>
@@ -24,16 +24,16 @@ struct RailInfo {
 struct RemoteMemory {
   std::uint64_t base = 0;  // the address of its first byte, as the rail counts
   std::uint64_t key = 0;
-  std::uint64_t number = 0;  // of the memory among its process's, where the rail speaks of it so
+  std::uint64_t number = 0;  // of the registration in its process; 0 where the rail does not use it
 };
 
-// Memory that a rail may use, until this goes; it must outlive the rail's operations on it.
+// Registration of memory with a rail. Must outlive the rail's operations on the memory.
 class RailMemory {
  public:
   virtual ~RailMemory() = default;
-  // What peers must be told of it; bytes for Rail::reach().
-  virtual std::string said() const = 0;
-  // How the library reaches it, in its own words: "FI_HMEM_CUDA by dmabuf"; "" of the CPU's.
+  // What a peer's Rail::import_memory() needs; any bytes.
+  virtual std::string descriptor() const = 0;
+  // How the library reaches the memory: "FI_HMEM_CUDA by dmabuf"; "" for the CPU's memory.
   virtual std::string how() const { return ""; }
 };
 
@@ -45,8 +45,8 @@ struct RailPost {
   std::byte* data = nullptr;
   std::uint64_t bytes = 0;
   const RailMemory* memory = nullptr;  // of `data`, registered with this rail
-  std::uint64_t tag = 0;               // send, receive: which message meets which buffer
-  std::uint32_t immediate = 0;         // write_imm: told to the peer with the data's arrival
+  std::uint64_t tag = 0;               // send, receive: a send matches the receive of equal tag
+  std::uint32_t immediate = 0;         // write_imm: reported to the peer when the data have arrived
   std::uint64_t remote_offset = 0;     // write, write_imm, read: from the base of `remote`
   RemoteMemory remote;
   std::uint64_t id = 0;  // comes back with the completion
@@ -59,8 +59,8 @@ struct RailEvent {
   std::string error;  // "" where all went well
 };
 
-// Used by one thread at a time. Nothing moves unless somebody calls poll(), neither what this
-// process posted nor what peers write to it. Gone, it touches no memory any more.
+// Used by one thread at a time. Progress is manual: neither this process's posts nor peers' writes
+// to it move unless poll() is called. After destruction no memory is touched.
 class Rail {
  public:
   virtual ~Rail() = default;
@@ -72,16 +72,17 @@ class Rail {
   virtual void connect(int peer, const std::string& endpoint) = 0;
   // Of a span without owner: the CPU's. Throws Error with the library's reason.
   virtual std::unique_ptr<RailMemory> register_memory(const Span& span) = 0;
-  // A peer's memory by what it said, for posts while this is kept. Throws Error.
-  virtual std::shared_ptr<const RemoteMemory> reach(int peer, const std::string& said) = 0;
+  // A peer's memory by its descriptor(); posts may use it while the result lives. Throws Error.
+  virtual std::shared_ptr<const RemoteMemory> import_memory(int peer,
+                                                            const std::string& descriptor) = 0;
 
-  // What of its figures is not the NIC's own, in words; "" if nothing is.
+  // Which operations are not done by the NIC itself, as a sentence; "" if all are.
   virtual std::string remark() const { return ""; }
 
-  // False: not now, poll() first. The end of a write says that its data lie at the peer; that of a
-  // send says that the buffer is free. Throws Error.
+  // False: the rail is full, call poll() first. When a write has ended, its data are in the peer's
+  // memory; when a send has ended, its buffer is free. Throws Error.
   virtual bool post(const RailPost& post) = 0;
-  // To be said before the rail goes where peers may still be moving data over it.
+  // To be called before the rail is destroyed while peers may still be moving data over it.
   virtual void abandon() noexcept {}
 
   // Replaces `events` by what has ended, perhaps nothing. Throws Error where the rail is lost.

@@ -1,4 +1,3 @@
-// Keeping rails; see rail_set.h.
 #include "fabric/rail_set.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,3 @@
-// The open rails of a process, and which of them are lost.
 #pragma once
 
 #include <memory>
@@ -25,14 +24,14 @@ class RailSet {
   bool living(int rail) const { return rails_[static_cast<std::size_t>(rail)] != nullptr; }
   std::vector<int> all_living() const;
 
-  // Closes the rail for good: what it has under way reaches this process's memory no more.
+  // Closes the rail for good: its operations in flight no longer reach this process's memory.
   // Peers may still be moving data over it.
   void lose(int rail) {
     std::unique_ptr<Rail>& lost = rails_[static_cast<std::size_t>(rail)];
     if (lost != nullptr) lost->abandon();
     lost = nullptr;
   }
-  // All of them, when nothing is under way.
+  // Closes all of them, when nothing is in flight.
   void close() {
     for (std::unique_ptr<Rail>& rail : rails_) rail = nullptr;
   }

@@ -1,4 +1,3 @@
-// Comparing modes of rails; see recommendation.h.
 #include "fabric/recommendation.h"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// The recommendation follows from the times alone.
 #include "fabric/recommendation.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,3 @@
-// Registering memory with rails; see region.h.
 #include "fabric/region.h"
 
 #include "core/error.h"
@@ -14,10 +13,11 @@ Region::Region(RailSet& rails, const Span& span, int self)
   }
 }
 
-std::string Region::say() const {
-  std::vector<std::string> words;
-  for (const auto& memory : memory_) words.push_back(memory != nullptr ? memory->said() : "");
-  return pack(words);
+std::string Region::descriptors() const {
+  std::vector<std::string> descriptors;
+  for (const auto& memory : memory_)
+    descriptors.push_back(memory != nullptr ? memory->descriptor() : "");
+  return pack(descriptors);
 }
 
 std::string Region::how() const {
@@ -27,17 +27,17 @@ std::string Region::how() const {
   return "";
 }
 
-void Region::hear(const std::vector<std::string>& all) {
+void Region::import_all(const std::vector<std::string>& all) {
   remote_.clear();
   for (const std::string& text : all) {
     const int peer = static_cast<int>(remote_.size());
-    const std::vector<std::string> words = unpack(text);
-    if (words.size() != memory_.size()) throw Error("processes have other numbers of rails");
+    const std::vector<std::string> descriptors = unpack(text);
+    if (descriptors.size() != memory_.size()) throw Error("processes have other numbers of rails");
     auto& rails = remote_.emplace_back();
     for (int rail = 0; rail < rails_.size(); ++rail) {
-      const std::string& said = words[static_cast<std::size_t>(rail)];
-      const bool reached = peer != self_ && rails_.living(rail) && !said.empty();
-      rails.push_back(reached ? rails_.at(rail).reach(peer, said) : nullptr);
+      const std::string& descriptor = descriptors[static_cast<std::size_t>(rail)];
+      const bool imported = peer != self_ && rails_.living(rail) && !descriptor.empty();
+      rails.push_back(imported ? rails_.at(rail).import_memory(peer, descriptor) : nullptr);
     }
   }
 }

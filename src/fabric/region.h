@@ -1,4 +1,3 @@
-// A process's memory that all its rails may use, and the same of the others.
 #pragma once
 
 #include <memory>
@@ -10,6 +9,7 @@
 
 namespace duet {
 
+// Memory of this process that is registered with all its rails, and the peers' regions, imported.
 class Region {
  public:
   // Of process `self`. Registers the span with every living rail; span and rails must outlive it.
@@ -20,12 +20,13 @@ class Region {
   std::uint64_t bytes() const { return span_.bytes; }
   const RailMemory* memory(int rail) const { return memory_[static_cast<std::size_t>(rail)].get(); }
 
-  // How the first rail's library reaches it, in its words; "" of the CPU's memory.
+  // How the first rail's library reaches the memory, as it describes it; "" for the CPU's memory.
   std::string how() const;
 
-  // What the others need of it, and theirs, by process, as they said it.
-  std::string say() const;
-  void hear(const std::vector<std::string>& all);
+  // The descriptors by which the peers' import_all() imports this region; and importing the peers'
+  // regions by their descriptors, given by process. Throws Error.
+  std::string descriptors() const;
+  void import_all(const std::vector<std::string>& all);
   const RemoteMemory& remote(int peer, int rail) const {
     return *remote_.at(static_cast<std::size_t>(peer)).at(static_cast<std::size_t>(rail));
   }

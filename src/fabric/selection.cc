@@ -1,4 +1,3 @@
-// Choosing rails; see selection.h.
 #include "fabric/selection.h"
 
 #include <fmt/format.h>

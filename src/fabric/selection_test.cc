@@ -1,4 +1,3 @@
-// Rails by name, by number and by nearness.
 #include "fabric/selection.h"
 
 #include <gtest/gtest.h>

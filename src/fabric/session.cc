@@ -1,4 +1,3 @@
-// Opening and connecting; see session.h.
 #include "fabric/session.h"
 
 #include <fmt/format.h>
@@ -6,9 +5,9 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/packing.h"
+#include "fabric/bounce/ipc_rail.h"
 #include "fabric/core_choice.h"
 #include "fabric/description.h"
-#include "fabric/detour/ipc_rail.h"
 #include "fabric/library.h"
 #include "fabric/selection.h"
 #include "team/agreement.h"
@@ -16,15 +15,15 @@
 namespace duet {
 namespace {
 
-constexpr double kMeetSeconds = 60;
+constexpr double kOpenSeconds = 60;
 
 std::string process_name(int index) { return fmt::format("process {}", index); }
 
 std::string packed(const std::map<int, std::string>& losses) {
   std::vector<std::string> items;
-  for (const auto& [rail, words] : losses) {
+  for (const auto& [rail, reason] : losses) {
     items.push_back(std::to_string(rail));
-    items.push_back(words);
+    items.push_back(reason);
   }
   return pack(items);
 }
@@ -49,9 +48,9 @@ FabricSession::FabricSession(Processes& processes, const FabricSettings& setting
   run_together(processes_, [&] {
     infos_ = chosen_rails(settings_, device);
     const std::string mine =
-        pack({std::to_string(infos_.size()), usable_cores(device.numa_node).say()});
+        pack({std::to_string(infos_.size()), usable_cores(device.numa_node).text()});
     for (const std::string& each :
-         processes_.gather_all(mine, "all processes to find rails", kMeetSeconds)) {
+         processes_.gather_all(mine, "all processes to find rails", kOpenSeconds)) {
       const std::vector<std::string> items = unpack(each);
       counts.push_back(items.at(0));
       cores.push_back(UsableCores::parse(items.at(1)));
@@ -75,15 +74,16 @@ std::vector<int> FabricSession::peers() const {
   return others;
 }
 
-std::unique_ptr<Rail> FabricSession::open_rail(const RailInfo& info, const Use& use,
-                                               const std::shared_ptr<Mirrors>& mirrors) const {
-  auto rail = fabric_library().open(settings_.provider, info, use.gpu_memory);
-  switch (use.path) {
+std::unique_ptr<Rail> FabricSession::open_rail(
+    const RailInfo& info, const MemoryAccess& access,
+    const std::shared_ptr<BounceBuffers>& bounce_buffers) const {
+  auto rail = fabric_library().open(settings_.provider, info, access.gpu_memory);
+  switch (access.path) {
     case MemoryPath::ipc:
-      return std::make_unique<IpcRail>(std::move(rail), *use.device, processes_.index());
+      return std::make_unique<IpcRail>(std::move(rail), *access.device, processes_.index());
     case MemoryPath::staged:
-      return std::make_unique<StagedRail>(std::move(rail), *use.device, processes_.index(),
-                                          mirrors);
+      return std::make_unique<StagedRail>(std::move(rail), *access.device, processes_.index(),
+                                          bounce_buffers);
     default:
       return rail;
   }
@@ -91,22 +91,22 @@ std::unique_ptr<Rail> FabricSession::open_rail(const RailInfo& info, const Use& 
 
 void FabricSession::open(Device& device, MemoryKind memory, MemoryPath path) {
   const bool followed = memory != MemoryKind::device || device.info().cpu_addressable;
-  const Use use{&device, path, path == MemoryPath::direct && !followed};
-  if (rails_ != nullptr && use == use_) return;
+  const MemoryAccess access{&device, path, path == MemoryPath::direct && !followed};
+  if (rails_ != nullptr && access == access_) return;
   close();
-  use_ = use;
+  access_ = access;
   share_losses();
-  const auto mirrors = std::make_shared<Mirrors>();
+  const auto bounce_buffers = std::make_shared<BounceBuffers>();
   std::vector<std::unique_ptr<Rail>> open;
   std::vector<std::string> names;
   for (int i = 0; i < rail_count(); ++i) {
     const RailInfo& info = infos_[static_cast<std::size_t>(i)];
     const bool lost = lost_.count(i) > 0;
-    open.push_back(lost ? nullptr : open_rail(info, use, mirrors));
+    open.push_back(lost ? nullptr : open_rail(info, access, bounce_buffers));
     names.push_back(rail_name(info));
   }
   rails_ = std::make_unique<RailSet>(std::move(open), std::move(names));
-  greetings_ = 0;
+  iterations_ = 0;
   exchange_endpoints();
   TrafficOptions options;
   options.stall_seconds = settings_.stall_seconds;
@@ -114,13 +114,13 @@ void FabricSession::open(Device& device, MemoryKind memory, MemoryPath path) {
   options.now = steady_now;
   options.peer_name = process_name;
   traffic_ = std::make_unique<Traffic>(*rails_, options);
-  greeting_ = std::make_unique<Greeting>(*traffic_, *rails_, processes_.index());
+  readiness_ = std::make_unique<PeerReadiness>(*traffic_, *rails_, processes_.index());
 }
 
-// A process that failed for a rail may have been the only one that saw why.
+// Gathers all processes' losses: the process that failed may be the only one that lost the rail.
 void FabricSession::share_losses() {
   for (const std::string& each :
-       processes_.gather_all(packed(lost_), "all processes to open rails", kMeetSeconds)) {
+       processes_.gather_all(packed(lost_), "all processes to open rails", kOpenSeconds)) {
     add_losses(each);
   }
 }
@@ -137,7 +137,7 @@ void FabricSession::exchange_endpoints() {
   for (int i = 0; i < rail_count(); ++i) {
     own.push_back(rails_->living(i) ? rails_->at(i).endpoint() : "");
   }
-  const auto all = processes_.gather_all(pack(own), "all processes to open rails", kMeetSeconds);
+  const auto all = processes_.gather_all(pack(own), "all processes to open rails", kOpenSeconds);
   for (const int peer : peers()) {
     const std::vector<std::string> theirs = unpack(all.at(static_cast<std::size_t>(peer)));
     for (const int rail : rails_->all_living()) {
@@ -146,7 +146,7 @@ void FabricSession::exchange_endpoints() {
   }
 }
 
-// Rails first: what they have under way knows of the others.
+// Rails first: their operations in flight refer to traffic_ and readiness_.
 void FabricSession::abandon() noexcept {
   if (rails_ == nullptr) return;
   for (const int rail : rails_->all_living()) rails_->lose(rail);
@@ -157,14 +157,14 @@ void FabricSession::close() noexcept {
   if (rails_ == nullptr) return;
   remember_losses();
   rails_->close();
-  greeting_.reset();
+  readiness_.reset();
   traffic_.reset();
   rails_.reset();
 }
 
 void FabricSession::remember_losses() noexcept {
   if (traffic_ == nullptr) return;
-  for (const auto& [rail, words] : traffic_->losses()) lost_.emplace(rail, words);
+  for (const auto& [rail, reason] : traffic_->losses()) lost_.emplace(rail, reason);
 }
 
 double FabricSession::link_gbit(RailMode mode) const {
@@ -179,9 +179,9 @@ double FabricSession::link_gbit(RailMode mode) const {
 
 std::string FabricSession::losses() const { return packed(traffic_->losses()); }
 
-void FabricSession::agree(const std::string& losses) {
+void FabricSession::apply_losses(const std::string& losses) {
   add_losses(losses);
-  for (const auto& [rail, words] : lost_) rails_->lose(rail);
+  for (const auto& [rail, reason] : lost_) rails_->lose(rail);
   if (rails_->all_living().empty()) {
     throw Timeout("no rail is left: " + lost_.begin()->second);
   }
@@ -189,14 +189,14 @@ void FabricSession::agree(const std::string& losses) {
 
 void FabricSession::require(RailMode mode) const {
   if (settings_.failover) return;
-  for (const auto& [rail, words] : lost_) {
-    if (mode != RailMode::single || rail == 0) throw Error("lost before: " + words);
+  for (const auto& [rail, reason] : lost_) {
+    if (mode != RailMode::single || rail == 0) throw Error("lost before: " + reason);
   }
 }
 
-std::vector<std::string> FabricSession::lost_in_words() const {
+std::vector<std::string> FabricSession::loss_reasons() const {
   std::vector<std::string> all;
-  for (const auto& [rail, words] : lost_) all.push_back(words);
+  for (const auto& [rail, reason] : lost_) all.push_back(reason);
   return all;
 }
 

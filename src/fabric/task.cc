@@ -1,4 +1,3 @@
-// Who moves what; see task.h.
 #include "fabric/task.h"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// What a case moves, and what of it is a process's own.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +8,13 @@
 
 namespace duet {
 
-// Two processes: 0 moves data to (read: from) 1; both ways at once where `bidirectional`. Of an
-// all_to_all any number, each to every other; `bidirectional`, with a message for each.
+// What a case moves. Between two processes: process 0 writes to or reads from process 1; both at
+// once where `bidirectional`. all_to_all: any number of processes, `bidirectional`, and a message
+// from each to every other.
 struct FabricTask : MessageShape {
   int messages = 1;  // of an iteration
-  // Places for messages in memory, which they use by turns: with fewer than there are messages,
-  // only what came last into each is checked. 0: each has its own.
+  // Memory for this many messages, which they use in rotation: with fewer places than messages only
+  // the last message of each place is checked. 0: one place per message.
   int places = 0;
   bool bidirectional = false;
   MemoryKind memory = MemoryKind::pageable;
@@ -24,14 +24,14 @@ struct FabricTask : MessageShape {
   MemoryKind fifo = MemoryKind::pinned;  // where its fifo lies
 
   bool all_to_all() const { return operation == FabricOperation::all_to_all; }
-  // Is the process one that posts? Do its data go out, does it receive any?
+  // Whether the process posts; whether data leave it; whether data come to it.
   bool moves(int process) const { return process == 0 || bidirectional; }
   bool sends(int process) const;
   bool receives(int process) const;
 };
 
-// Of a process's memory for one direction: each has a place for every one, its own as well, so that
-// all have the same places.
+// Bytes of a process's buffer for one direction. In an all_to_all it has a place for every process,
+// itself included, so that places are the same everywhere.
 std::uint64_t buffer_bytes(const FabricTask& task, int processes);
 
 // The messages of a process, whether it posts them or answers.

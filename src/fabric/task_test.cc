@@ -1,4 +1,3 @@
-// Who sends what to whom.
 #include "fabric/task.h"
 
 #include <gtest/gtest.h>
@@ -42,7 +41,7 @@ TEST(Task, EachMessageHasMemoryOfItsOwn) {
   }
 }
 
-TEST(Task, MessagesUseFewerPlacesByTurns) {
+TEST(Task, MessagesUseFewerPlacesInRotation) {
   FabricTask task = task_of(FabricOperation::write);
   task.places = 2;
   EXPECT_EQ(buffer_bytes(task, 2), 2000u);
@@ -50,7 +49,7 @@ TEST(Task, MessagesUseFewerPlacesByTurns) {
   EXPECT_EQ(load.messages[1].remote, 1000u);
   EXPECT_EQ(load.messages[2].local, 0u);
   EXPECT_EQ(load.messages[2].remote, 0u);
-  EXPECT_EQ(load.messages[2].turn, 2u);
+  EXPECT_EQ(load.messages[2].sequence, 2u);
   task.places = 9;
   EXPECT_EQ(buffer_bytes(task, 2), 3000u);
 }
@@ -66,7 +65,7 @@ TEST(Task, AllToAllLeavesEveryPairAPlaceAndARail) {
       peers.insert(message.peer);
       EXPECT_EQ(message.local, 1000u * static_cast<unsigned>(message.peer));
       EXPECT_EQ(message.remote, 1000u * static_cast<unsigned>(self));
-      EXPECT_EQ(message.turn, static_cast<unsigned>(message.peer + self));
+      EXPECT_EQ(message.sequence, static_cast<unsigned>(message.peer + self));
     }
     EXPECT_EQ(peers.size(), 3u);
     EXPECT_EQ(peers.count(self), 0u);

@@ -1,4 +1,3 @@
-// Queues, ends and stalls; see traffic.h.
 #include "fabric/traffic.h"
 
 #include <fmt/format.h>
@@ -13,83 +12,86 @@ namespace duet {
 namespace {
 
 constexpr double kSlowestBytesPerSecond = 100e6 / 8;
-constexpr int kMostUnderWay = 256;   // on a rail, receives and others each
-constexpr int kTurnsPerWatch = 256;  // a look at the clock is dearer than a turn
+constexpr int kMaxInFlight = 256;         // per rail, receives and others each
+constexpr int kCallsPerStallCheck = 256;  // reading the clock costs more than a call
 
 }  // namespace
 
 Traffic::Traffic(RailSet& rails, TrafficOptions options)
-    : rails_(rails), options_(std::move(options)), lanes_(static_cast<std::size_t>(rails.size())) {}
+    : rails_(rails),
+      options_(std::move(options)),
+      rail_states_(static_cast<std::size_t>(rails.size())) {}
 
-Traffic::Queue& Traffic::queue_of(Lane& lane, const RailPost& post) {
-  return post.call == RailCall::receive ? lane.receives : lane.others;
+Traffic::PostQueue& Traffic::queue_for(RailState& state, const RailPost& post) {
+  return post.call == RailCall::receive ? state.receives : state.others;
 }
 
 void Traffic::queue(int rail, const RailPost& post, Sender& sender, std::uint64_t token,
                     bool watched) {
-  Lane& lane = lanes_[static_cast<std::size_t>(rail)];
-  if (watched && lane.watched++ == 0) lane.moved = true;
-  lane.largest = std::max(lane.largest, post.bytes);
-  ++lane.waiting;
-  queue_of(lane, post).data.push_back({post, &sender, token, watched, false, true});
+  RailState& state = rail_states_[static_cast<std::size_t>(rail)];
+  if (watched && state.watched++ == 0) state.moved = true;
+  state.largest = std::max(state.largest, post.bytes);
+  ++state.waiting;
+  queue_for(state, post).data.push_back({post, &sender, token, watched, false, true});
 }
 
-void Traffic::queue_word(int rail, const RailPost& post, Sender& sender, std::uint64_t token) {
-  Lane& lane = lanes_[static_cast<std::size_t>(rail)];
-  ++lane.waiting;
-  queue_of(lane, post).words.push_back({post, &sender, token, false, true, true});
+void Traffic::queue_control(int rail, const RailPost& post, Sender& sender, std::uint64_t token) {
+  RailState& state = rail_states_[static_cast<std::size_t>(rail)];
+  ++state.waiting;
+  queue_for(state, post).control.push_back({post, &sender, token, false, true, true});
 }
 
 // False where the rail does not take it.
-bool Traffic::post_first(int rail, Lane& lane, std::deque<Flight>& waiting) {
-  if (lane.free.empty()) {
-    lane.free.push_back(lane.flights.size());
-    lane.flights.emplace_back();
+bool Traffic::post_first(int rail, RailState& state, std::deque<PendingPost>& waiting) {
+  if (state.free.empty()) {
+    state.free.push_back(state.posts.size());
+    state.posts.emplace_back();
   }
-  const std::uint64_t id = lane.free.back();
-  Flight& flight = waiting.front();
-  flight.post.id = id;
-  if (!rails_.at(rail).post(flight.post)) return false;
-  lane.free.pop_back();
-  lane.flights[id] = flight;
+  const std::uint64_t id = state.free.back();
+  PendingPost& pending = waiting.front();
+  pending.post.id = id;
+  if (!rails_.at(rail).post(pending.post)) return false;
+  state.free.pop_back();
+  state.posts[id] = pending;
   waiting.pop_front();
-  --lane.waiting;
+  --state.waiting;
   return true;
 }
 
-void Traffic::post_waiting(int rail, Lane& lane) {
-  if (lane.waiting == 0) return;
-  for (Queue* queue : {&lane.others, &lane.receives}) {  // receives are posted ahead, and can wait
-    while (!queue->words.empty() && post_first(rail, lane, queue->words)) {
+void Traffic::post_waiting(int rail, RailState& state) {
+  if (state.waiting == 0) return;
+  for (PostQueue* queue :
+       {&state.others, &state.receives}) {  // receives are posted ahead, and can wait
+    while (!queue->control.empty() && post_first(rail, state, queue->control)) {
     }
-    if (!queue->words.empty()) continue;
-    while (!queue->data.empty() && queue->under_way < kMostUnderWay &&
-           post_first(rail, lane, queue->data)) {
-      ++queue->under_way;
+    if (!queue->control.empty()) continue;
+    while (!queue->data.empty() && queue->in_flight < kMaxInFlight &&
+           post_first(rail, state, queue->data)) {
+      ++queue->in_flight;
     }
   }
 }
 
-void Traffic::take(Lane& lane, const RailEvent& event) {
+void Traffic::handle_event(RailState& state, const RailEvent& event) {
   if (event.arrived) {
     if (on_arrival) on_arrival(event.immediate);
     return;
   }
   if (!event.error.empty()) throw Error(event.error);
-  const Flight flight = lane.flights.at(event.id);
-  lane.flights[event.id].used = false;
-  lane.free.push_back(event.id);
-  if (!flight.word) --queue_of(lane, flight.post).under_way;
-  if (flight.watched) --lane.watched;
-  lane.moved = true;
-  flight.sender->ended(flight.token);
+  const PendingPost pending = state.posts.at(event.id);
+  state.posts[event.id].used = false;
+  state.free.push_back(event.id);
+  if (!pending.control) --queue_for(state, pending.post).in_flight;
+  if (pending.watched) --state.watched;
+  state.moved = true;
+  pending.sender->ended(pending.token);
 }
 
 template <typename Call>
 void Traffic::on_rail(int rail, Call call) {
   if (!rails_.living(rail)) return;
   try {
-    call(lanes_[static_cast<std::size_t>(rail)]);
+    call(rail_states_[static_cast<std::size_t>(rail)]);
   } catch (const Timeout&) {
     throw;
   } catch (const Error& error) {
@@ -99,77 +101,78 @@ void Traffic::on_rail(int rail, Call call) {
 
 void Traffic::post() {
   for (int rail = 0; rail < rails_.size(); ++rail) {
-    on_rail(rail, [&](Lane& lane) { post_waiting(rail, lane); });
+    on_rail(rail, [&](RailState& state) { post_waiting(rail, state); });
   }
 }
 
-bool Traffic::turn() {
+bool Traffic::progress() {
   bool any = false;
   for (int rail = 0; rail < rails_.size(); ++rail) {
-    on_rail(rail, [&](Lane& lane) {
-      post_waiting(rail, lane);
+    on_rail(rail, [&](RailState& state) {
+      post_waiting(rail, state);
       rails_.at(rail).poll(events_);
       if (events_.empty()) return;
       any = true;
-      for (const RailEvent& event : events_) take(lane, event);
-      post_waiting(rail, lane);
+      for (const RailEvent& event : events_) handle_event(state, event);
+      post_waiting(rail, state);
     });
   }
-  if (++turns_ % kTurnsPerWatch == 0) watch();
+  if (++progress_calls_ % kCallsPerStallCheck == 0) check_stalls();
   return any;
 }
 
-void Traffic::watch() {
+void Traffic::check_stalls() {
   const double now = options_.now();
   for (int rail = 0; rail < rails_.size(); ++rail) {
-    Lane& lane = lanes_[static_cast<std::size_t>(rail)];
-    if (std::exchange(lane.moved, false)) lane.progress = now;
-    if (!rails_.living(rail) || lane.watched == 0) continue;
-    const double largest = static_cast<double>(lane.largest);
-    const double idle = now - lane.progress;
+    RailState& state = rail_states_[static_cast<std::size_t>(rail)];
+    if (std::exchange(state.moved, false)) state.moved_at = now;
+    if (!rails_.living(rail) || state.watched == 0) continue;
+    const double largest = static_cast<double>(state.largest);
+    const double idle = now - state.moved_at;
     if (idle < options_.stall_seconds + largest / kSlowestBytesPerSecond) continue;
     lose(rail, fmt::format("nothing has ended for {:.3g} s", idle), true);
   }
 }
 
 std::string Traffic::describe(int rail, const std::string& reason) const {
-  const Lane& lane = lanes_[static_cast<std::size_t>(rail)];
+  const RailState& state = rail_states_[static_cast<std::size_t>(rail)];
   std::uint64_t bytes = 0;
   int peer = -1;
-  const auto add = [&](const Flight& flight) {
-    if (!flight.used || !flight.watched) return;
-    bytes += flight.post.bytes;
-    peer = flight.post.peer;
+  const auto add = [&](const PendingPost& pending) {
+    if (!pending.used || !pending.watched) return;
+    bytes += pending.post.bytes;
+    peer = pending.post.peer;
   };
-  for (const Flight& flight : lane.flights) add(flight);
-  for (const Queue* queue : {&lane.receives, &lane.others}) {
-    for (const Flight& flight : queue->data) add(flight);
+  for (const PendingPost& pending : state.posts) add(pending);
+  for (const PostQueue* queue : {&state.receives, &state.others}) {
+    for (const PendingPost& pending : queue->data) add(pending);
   }
   const std::string to = peer < 0 ? "" : " to " + options_.peer_name(peer);
   return fmt::format("rail {}{}: {} ({} in {} operations left)", rails_.name(rail), to, reason,
-                     format_bytes(bytes), lane.watched);
+                     format_bytes(bytes), state.watched);
 }
 
-// Closed first: what is posted on other rails must not come twice into memory that is used anew.
+// Closes the rail before its posts go to other rails: late data of the lost rail must not overwrite
+// memory that is in use again.
 void Traffic::lose(int rail, const std::string& reason, bool stalled) {
   const std::string text = describe(rail, reason);
-  Lane& lane = lanes_[static_cast<std::size_t>(rail)];
+  RailState& state = rail_states_[static_cast<std::size_t>(rail)];
   std::vector<std::pair<Sender*, std::vector<std::uint64_t>>> unfinished;
-  const auto add = [&](const Flight& flight) {
-    if (!flight.used || !flight.watched) return;
-    const auto same = [&](const auto& each) { return each.first == flight.sender; };
+  const auto add = [&](const PendingPost& pending) {
+    if (!pending.used || !pending.watched) return;
+    const auto same = [&](const auto& each) { return each.first == pending.sender; };
     auto found = std::find_if(unfinished.begin(), unfinished.end(), same);
     if (found == unfinished.end()) {
-      unfinished.push_back({flight.sender, {}});
+      unfinished.push_back({pending.sender, {}});
       found = unfinished.end() - 1;
     }
-    found->second.push_back(flight.token);
+    found->second.push_back(pending.token);
   };
-  for (const Flight& flight : lane.flights) add(flight);
-  for (const Queue* queue : {&lane.receives, &lane.others}) {
-    for (const Flight& flight : queue->data) add(flight);
+  for (const PendingPost& pending : state.posts) add(pending);
+  for (const PostQueue* queue : {&state.receives, &state.others}) {
+    for (const PendingPost& pending : queue->data) add(pending);
   }
-  lane = Lane{};
+  state = RailState{};
   rails_.lose(rail);
   losses_.emplace(rail, text);
   const bool others = options_.failover && !rails_.all_living().empty();

@@ -1,5 +1,3 @@
-// What is queued and under way on a set of rails: posts it, polls for its end, and notices a rail
-// on which nothing ends any more.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +11,7 @@
 
 namespace duet {
 
-// Who posts, and is told of ends.
+// The owner of posts; ended() is called for each that has ended.
 class Sender {
  public:
   virtual ~Sender() = default;
@@ -24,79 +22,80 @@ class Sender {
 };
 
 struct TrafficOptions {
-  // A rail is stalled when something is under way on it and nothing has ended for so long, and as
-  // long again as its largest post takes at 100 Mbit/s.
+  // A rail is stalled when a watched post is queued or in flight and nothing has ended for this
+  // long plus the time that its largest post takes at 100 Mbit/s.
   double stall_seconds = 10;
   bool failover = false;
   std::function<double()> now;                // seconds
   std::function<std::string(int)> peer_name;  // for messages
 };
 
+// Queues posts for a set of rails, posts them, polls for their ends, and detects stalled rails.
 class Traffic {
  public:
   // The rails must outlive it.
   Traffic(RailSet& rails, TrafficOptions options);
 
-  // Posted by turn(), as soon as the rail takes it. `watched`: must end without the peer's doing
-  // anything but polling, so that a rail on which it does not is stalled.
+  // progress() posts it as soon as the rail takes it. `watched`: it ends if the peer only polls, so
+  // the rail is stalled if it does not end.
   void queue(int rail, const RailPost& post, Sender& sender, std::uint64_t token, bool watched);
-  // The same ahead of all else and however much is under way, for what the rest waits for. Not
-  // watched.
-  void queue_word(int rail, const RailPost& post, Sender& sender, std::uint64_t token);
+  // As queue(), ahead of all data and however much is in flight, for the ready messages that data
+  // wait for. Not watched.
+  void queue_control(int rail, const RailPost& post, Sender& sender, std::uint64_t token);
 
   // Called with the immediate value of every write_imm of a peer.
   std::function<void(std::uint32_t)> on_arrival;
 
-  // Posts what the rails take. Throws as turn() does.
+  // Posts what the rails take. Throws as progress() does.
   void post();
   // Posts and polls once; whether anything ended. Throws Timeout naming rail and peer where a rail
   // is stalled, and Error where it fails, unless failover finds other rails.
-  bool turn();
+  bool progress();
 
-  // The rails that were lost, and why in words.
+  // The rails that were lost, and why.
   const std::map<int, std::string>& losses() const { return losses_; }
 
  private:
-  struct Flight {
+  struct PendingPost {
     RailPost post;
     Sender* sender = nullptr;
     std::uint64_t token = 0;
     bool watched = false;
-    bool word = false;
+    bool control = false;
     bool used = false;
   };
-  struct Queue {
-    std::deque<Flight> words, data;
-    int under_way = 0;  // of the data
+  struct PostQueue {
+    std::deque<PendingPost> control, data;
+    int in_flight = 0;  // of the data
   };
-  struct Lane {
-    Queue receives, others;       // receives end when peers send, and must not hold up the rest
-    std::vector<Flight> flights;  // by id
+  struct RailState {
+    PostQueue receives, others;      // receives end when peers send, and must not hold up the rest
+    std::vector<PendingPost> posts;  // by id
     std::vector<std::uint64_t> free;
     int waiting = 0;      // in both queues
-    int watched = 0;      // under way or waiting
+    int watched = 0;      // in flight or waiting
     bool moved = false;   // since the last look at the clock something ended, or began
-    double progress = 0;  // when that was seen
+    double moved_at = 0;  // when that was seen
     std::uint64_t largest = 0;
   };
 
-  // Where the call throws, the rail is lost.
+  // If the call throws Error, the rail is lost.
   template <typename Call>
   void on_rail(int rail, Call call);
-  static Queue& queue_of(Lane& lane, const RailPost& post);
-  bool post_first(int rail, Lane& lane, std::deque<Flight>& waiting);
-  void post_waiting(int rail, Lane& lane);
-  void take(Lane& lane, const RailEvent& event);
-  void watch();
+  static PostQueue& queue_for(RailState& state, const RailPost& post);
+  bool post_first(int rail, RailState& state, std::deque<PendingPost>& waiting);
+  void post_waiting(int rail, RailState& state);
+  void handle_event(RailState& state, const RailEvent& event);
+  void check_stalls();
   void lose(int rail, const std::string& reason, bool stalled);
   std::string describe(int rail, const std::string& reason) const;
 
   RailSet& rails_;
   TrafficOptions options_;
-  std::vector<Lane> lanes_;
+  std::vector<RailState> rail_states_;
   std::vector<RailEvent> events_;
   std::map<int, std::string> losses_;
-  int turns_ = 0;
+  int progress_calls_ = 0;
 };
 
 }  // namespace duet

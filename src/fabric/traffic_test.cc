@@ -1,4 +1,3 @@
-// Stalls, errors and failover on rails that do what a test tells them.
 #include "fabric/traffic.h"
 
 #include <gtest/gtest.h>
@@ -18,16 +17,16 @@ namespace {
 
 class NoMemory : public RailMemory {
  public:
-  std::string said() const override { return "memory"; }
+  std::string descriptor() const override { return "memory"; }
 };
 
-// What becomes of a rail's posts.
+// How a fake rail treats its posts.
 struct Behaviour {
   bool stalls = false;   // nothing ends any more
   bool refuses = false;  // nothing is taken any more
   std::string error;     // of the next end
   int posted = 0;
-  std::size_t most = 0;  // under way at a time
+  std::size_t most = 0;  // in flight at a time
   bool abandoned = false;
   std::set<std::uint64_t> written;  // offsets at the peer, of what ended
 };
@@ -43,7 +42,7 @@ class FakeRail : public Rail {
   std::unique_ptr<RailMemory> register_memory(const Span&) override {
     return std::make_unique<NoMemory>();
   }
-  std::shared_ptr<const RemoteMemory> reach(int, const std::string&) override {
+  std::shared_ptr<const RemoteMemory> import_memory(int, const std::string&) override {
     return std::make_shared<RemoteMemory>();
   }
   void abandon() noexcept override { behaviour_.abandoned = true; }
@@ -92,11 +91,11 @@ class TrafficTest : public testing::Test {
     memory_.resize(1000 * static_cast<std::size_t>(messages));
     region_ =
         std::make_unique<Region>(*rails_, Span{nullptr, memory_.data(), memory_.size(), {}}, 0);
-    region_->hear({region_->say(), region_->say()});
+    region_->import_all({region_->descriptors(), region_->descriptors()});
     load_ = {FabricOperation::write, mode, 1000, 100, 2, {}};
     for (int i = 0; i < messages; ++i) {
-      const auto turn = static_cast<std::uint64_t>(i);
-      load_.messages.push_back({1, 1000 * turn, 1000 * turn, turn});
+      const auto sequence = static_cast<std::uint64_t>(i);
+      load_.messages.push_back({1, 1000 * sequence, 1000 * sequence, sequence});
     }
     writes_ = std::make_unique<OneSided>(*traffic_, *rails_, load_, *region_, *region_,
                                          [this] { return now_; });
@@ -105,7 +104,7 @@ class TrafficTest : public testing::Test {
   // Until all is written, while the clock runs.
   void finish() {
     for (int i = 0; i < 100000 && !writes_->done(); ++i) {
-      traffic_->turn();
+      traffic_->progress();
       now_ += 1e-3;
     }
   }
@@ -133,8 +132,8 @@ TEST_F(TrafficTest, NoMoreIsUnderWayThanTheWindow) {
   for (const Behaviour& each : behaviours_) EXPECT_EQ(each.most, 2u * 4u);  // pieces
 }
 
-// Messages go by turns over the rails, and that of the first stands still.
-TEST_F(TrafficTest, AProxyTellsWhatIsDoneInOrder) {
+// Round robin over three rails, the first of which stalls: its message is the first of the order.
+TEST_F(TrafficTest, AProxyCompletesCommandsInOrder) {
   make(false, 3, RailMode::round_robin);
   constexpr std::size_t kCapacity = 4;
   const std::unique_ptr<std::byte, decltype(&std::free)> memory{
@@ -146,18 +145,18 @@ TEST_F(TrafficTest, AProxyTellsWhatIsDoneInOrder) {
     EXPECT_EQ(fifo.push({message, 0}, at_once), message + 1);
   }
   Proxy proxy(fifo, *traffic_, *writes_, 3);
-  const auto turns = [&] {
+  const auto run = [&] {
     for (int i = 0; i < 100; ++i) {
-      proxy.turn();
-      traffic_->turn();
+      proxy.progress();
+      traffic_->progress();
     }
   };
   behaviours_[0].stalls = true;
-  turns();
+  run();
   EXPECT_EQ(writes_->ends().size(), 2u);
   EXPECT_FALSE(fifo.quiet(1, at_once));
   behaviours_[0].stalls = false;
-  turns();
+  run();
   EXPECT_TRUE(fifo.quiet(3, at_once));
 }
 
@@ -206,13 +205,13 @@ TEST_F(TrafficTest, ARailWithoutWorkIsNotStalled) {
   finish();
   behaviours_[0].stalls = true;
   now_ += 1000;
-  for (int i = 0; i < 1000; ++i) traffic_->turn();
+  for (int i = 0; i < 1000; ++i) traffic_->progress();
   EXPECT_TRUE(rails_->living(0));
 }
 
 TEST_F(TrafficTest, FailoverFinishesOnTheOtherRails) {
   open(true, 20);
-  for (int i = 0; i < 3; ++i) traffic_->turn();
+  for (int i = 0; i < 3; ++i) traffic_->progress();
   behaviours_[0].stalls = true;
   finish();
   ASSERT_TRUE(writes_->done());
@@ -234,10 +233,10 @@ TEST_F(TrafficTest, ReceivesThatWaitHoldUpNothingElse) {
   for (std::uint64_t i = 0; i < 1000; ++i) traffic_->queue(0, receive, *writes_, i, false);
   finish();
   EXPECT_TRUE(writes_->done());
-  // Nor do data hold up the words before them.
+  // Control posts are not held up by data either.
   const int posted = behaviours_[0].posted;
-  traffic_->queue_word(0, receive, *writes_, 0);
-  traffic_->turn();
+  traffic_->queue_control(0, receive, *writes_, 0);
+  traffic_->progress();
   EXPECT_EQ(behaviours_[0].posted, posted + 1);
 }
 
@@ -249,7 +248,7 @@ TEST_F(TrafficTest, AnErrorOfTheLibraryIsTheRails) {
       << message;
 }
 
-// As messages there and back are.
+// A sender that cannot use other rails, like TwoSided.
 class Bound : public Sender {
  public:
   void ended(std::uint64_t) override {}

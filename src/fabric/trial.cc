@@ -1,4 +1,3 @@
-// One iteration after the other; see trial.h.
 #include "fabric/trial.h"
 
 #include <fmt/format.h>
@@ -10,7 +9,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/packing.h"
-#include "fabric/gather_beside.h"
+#include "fabric/background_gather.h"
 #include "fabric/one_sided.h"
 #include "fabric/proxy/producers.h"
 #include "fabric/two_sided.h"
@@ -18,10 +17,10 @@
 namespace duet {
 namespace {
 
-constexpr double kAgreeSeconds = 60;
+constexpr double kGatherSeconds = 60;
 constexpr double kSlowestLoad = 1e6;  // of a load that makes progress at all
 constexpr std::size_t kFifoCapacity = 128;
-constexpr int kTurnsPerLook = 1024;
+constexpr int kCallsPerFailureCheck = 1024;
 
 }  // namespace
 
@@ -54,10 +53,10 @@ std::vector<double> FabricTrial::run(int iterations, bool grouped) {
 }
 
 double FabricTrial::iterate() {
-  number_ = session_.next_greeting();
+  number_ = session_.next_iteration();
   memory_->fill(number_);
   arrived_.assign(static_cast<std::size_t>(task_.messages), false);
-  session_.processes().barrier("all processes to fill their buffers", kAgreeSeconds);
+  session_.processes().barrier("all processes to fill their buffers", kGatherSeconds);
   clean_ = false;
   agree(move());
   clean_ = true;
@@ -65,31 +64,31 @@ double FabricTrial::iterate() {
   return slowest_;
 }
 
-// Polls, and now and then looks whether the others are still there.
-void FabricTrial::turn() {
-  core_.polled(session_.traffic().turn());
-  if (++turns_ % kTurnsPerLook != 0) return;
+// Polls once; now and then checks whether another process has failed.
+void FabricTrial::progress() {
+  core_.polled(session_.traffic().progress());
+  if (++progress_calls_ % kCallsPerFailureCheck != 0) return;
   const std::string failure = session_.processes().failure();
   if (!failure.empty()) throw PeerFailed(failure);
 }
 
 void FabricTrial::wait_for_peers() {
   core_.hold();
-  Greeting& greeting = session_.greeting();
+  PeerReadiness& readiness = session_.readiness();
   RailSet& rails = session_.rails();
   std::vector<int> used = rails.all_living();
   if (task_.mode == RailMode::single && !session_.settings().failover) used.resize(1);
   const std::vector<int> peers = session_.peers();
-  greeting.expect(number_, moves() ? peers : std::vector<int>{}, used);
-  if (!moves() || task_.bidirectional) greeting.tell(number_, peers, used);
+  readiness.expect(number_, moves() ? peers : std::vector<int>{}, used);
+  if (!moves() || task_.bidirectional) readiness.announce(number_, peers, used);
   const double give_up = steady_now() + session_.settings().stall_seconds;
-  while (!greeting.complete()) {
-    turn();
+  while (!readiness.complete()) {
+    progress();
     if (steady_now() < give_up) continue;
     std::string names;
     for (const int rail : used) names += (names.empty() ? "" : ", ") + rails.name(rail);
     throw Timeout(fmt::format("rail {}: nothing came from process {} for {:.3g} s", names,
-                              *greeting.missing().begin(), session_.settings().stall_seconds));
+                              *readiness.missing().begin(), session_.settings().stall_seconds));
   }
 }
 
@@ -103,14 +102,14 @@ double FabricTrial::move() {
 }
 
 double FabricTrial::move_two_sided(const FabricLoad& all) {
-  const auto side = moves() ? TwoSided::Side::asks : TwoSided::Side::answers;
-  TwoSided messages(side, session_.traffic(), session_.rails(), all, memory_->out(), memory_->in(),
+  const auto role = moves() ? TwoSidedRole::requester : TwoSidedRole::responder;
+  TwoSided messages(role, session_.traffic(), session_.rails(), all, memory_->out(), memory_->in(),
                     steady_now);
   messages.post_receives();
   wait_for_peers();
   const double begin = steady_now();
   if (moves()) messages.start();
-  while (!messages.done()) turn();
+  while (!messages.done()) progress();
   if (!moves()) return 0;
   const double seconds = steady_now() - begin;
   latencies_.push_back(messages.latencies());
@@ -127,13 +126,13 @@ double FabricTrial::move_one_sided(const FabricLoad& all) {
   if (!moves()) return 0;
   const double begin = steady_now();
   messages.start();
-  while (!messages.done()) turn();
+  while (!messages.done()) progress();
   const double seconds = steady_now() - begin;
   latencies_.push_back(messages.latencies());
   return seconds;
 }
 
-// This thread is the proxy; the producers' data lie ready.
+// This thread is the proxy.
 double FabricTrial::move_by_proxy(OneSided& writes) {
   Fifo fifo = fifo_->fifo();
   Proxy proxy(fifo, session_.traffic(), writes, task_.window);
@@ -143,8 +142,8 @@ double FabricTrial::move_by_proxy(OneSided& writes) {
   const double begin = steady_now();
   producers->begin();
   while (!producers->ended()) {
-    proxy.turn();
-    turn();
+    proxy.progress();
+    progress();
   }
   latencies_.push_back(writes.latencies());
   proxy_times_ = proxy.times();
@@ -154,18 +153,18 @@ double FabricTrial::move_by_proxy(OneSided& writes) {
   return producers->end() - begin;
 }
 
-// Meets the others while polling, since they may still be moving data; what the measuring loop
-// decides by is then the same in all.
+// Gathers all processes' times, losses and wish to stop, so that the measuring loop decides the
+// same in all. Polls meanwhile, since the others may still be moving data.
 void FabricTrial::agree(double seconds) {
   const double bytes = static_cast<double>(task_.bytes) * task_.messages;
   const double wall = steady_now() - since_;
   const bool stop = stop_ && stop_();
-  core_.release();  // of which the gathering thread gets none
-  GatherBeside others(
+  core_.release();  // the gathering thread needs it
+  BackgroundGather others(
       session_.processes(),
       pack({fmt::format("{} {} {}", seconds, wall, stop ? 1 : 0), session_.losses()}),
-      "all processes to move their data", kAgreeSeconds + bytes / kSlowestLoad);
-  while (!others.done()) turn();
+      "all processes to move their data", kGatherSeconds + bytes / kSlowestLoad);
+  while (!others.done()) progress();
   slowest_ = 0;
   double longest = 0;
   for (const std::string& each : others.take()) {
@@ -174,20 +173,20 @@ void FabricTrial::agree(double seconds) {
     int their_stop = 0;
     if (std::sscanf(items.at(0).c_str(), "%lf %lf %d", &their_seconds, &their_wall, &their_stop) !=
         3) {
-      throw Error("processes do not understand each other's times");
+      throw Error("another process sent times in an unknown format");
     }
     slowest_ =
         std::max(slowest_, task_.all_to_all() ? their_seconds : their_seconds / task_.messages);
     longest = std::max(longest, their_wall);
     stop_agreed_ = stop_agreed_ || their_stop != 0;
-    session_.agree(items.at(1));
+    session_.apply_losses(items.at(1));
   }
   agreed_seconds_ += longest;
   wait_for_arrivals();
   since_ = steady_now();
 }
 
-// The data are there; the queue may hold what tells of them.
+// The data have arrived; their immediate values may still be in the completion queue.
 void FabricTrial::wait_for_arrivals() {
   if (task_.operation != FabricOperation::write_imm || !task_.receives(self_)) return;
   const double give_up = steady_now() + session_.settings().stall_seconds;
@@ -198,7 +197,7 @@ void FabricTrial::wait_for_arrivals() {
       throw Mismatch(fmt::format("iteration {}: the immediate value of message {} never came",
                                  number_, missing - arrived_.begin()));
     }
-    turn();
+    progress();
   }
 }
 

@@ -1,4 +1,3 @@
-// Iterations of one case over the fabric: filled, moved, timed and checked to the byte.
 #pragma once
 
 #include <functional>
@@ -17,6 +16,7 @@
 
 namespace duet {
 
+// Iterations of one case over the fabric: each fills, moves, times and checks every byte.
 class FabricTrial : public Trial {
  public:
   // Opens the session, allocates and registers; the session and the device must outlive it. All
@@ -36,7 +36,7 @@ class FabricTrial : public Trial {
   bool stop() const { return stop_agreed_; }
   // Seconds of each message of process 0, but for those of the first iterations.
   std::vector<double> latencies(int without) const;
-  // How the rails' library reaches the memory, in its words; "" of the CPU's.
+  // How the rails' library reaches the memory, as it describes it; "" for the CPU's memory.
   std::string memory_how() const;
   // Of a proxy's last iteration.
   const ProxyTimes& proxy_times() const { return proxy_times_; }
@@ -50,7 +50,7 @@ class FabricTrial : public Trial {
   double move_by_proxy(OneSided& writes);
   void agree(double seconds);
   void wait_for_arrivals();
-  void turn();
+  void progress();
   bool moves() const { return task_.moves(self_); }
 
   FabricSession& session_;
@@ -66,9 +66,9 @@ class FabricTrial : public Trial {
   std::uint64_t number_ = 0;  // of the iteration, in all processes the same
   double since_ = 0, agreed_seconds_ = 0, slowest_ = 0;
   PollingCore core_;
-  int turns_ = 0;
+  int progress_calls_ = 0;
   bool stop_agreed_ = false;
-  bool clean_ = true;  // nothing is under way
+  bool clean_ = true;  // nothing is in flight
 };
 
 }  // namespace duet

@@ -1,5 +1,3 @@
-// Messages there and back: one side sends and waits for the answer, the other answers a message
-// when it is there as a whole.
 #pragma once
 
 #include <functional>
@@ -13,48 +11,50 @@
 
 namespace duet {
 
+enum class TwoSidedRole { requester, responder };
+
+// Messages there and back: the requester sends and waits for the answer, the responder answers each
+// message when all of its pieces have come.
 class TwoSided : public Sender {
  public:
-  enum class Side { asks, answers };
-
-  // Both sides have the same load: message i lies at its local offset in `out` (what this side
+  // Both processes have the same load: message i is at its local offset in `out` (what this process
   // sends) and in `in` (what it receives). All must outlive it.
-  TwoSided(Side side, Traffic& traffic, RailSet& rails, const FabricLoad& load, const Region& out,
-           const Region& in, std::function<double()> now);
+  TwoSided(TwoSidedRole side, Traffic& traffic, RailSet& rails, const FabricLoad& load,
+           const Region& out, const Region& in, std::function<double()> now);
 
-  // Before the other side starts: buffers for the first messages to come.
+  // Posts receives for the first messages; must be called before the other process starts.
   void post_receives();
-  // Of the side that asks: sends the first messages; each answer opens the next.
+  // Requester only: sends the first messages; each answer opens the next.
   void start();
-  bool done() const { return ended_ == load_.messages.size(); }
-  // Of the side that asks: of each message, from its first post to its answer's last piece.
+  bool done() const { return finished_ == load_.messages.size(); }
+  // Requester only: seconds of each message, from its first post to its answer's last piece.
   const std::vector<double>& latencies() const { return latencies_; }
 
   void ended(std::uint64_t token) override;
   bool lost(int, const std::vector<std::uint64_t>&) override { return false; }
 
  private:
-  struct State {
+  struct MessageState {
     double begin = 0;
     std::size_t to_send = 0, to_receive = 0;  // pieces that have not ended
   };
 
   void expect(std::size_t message);
-  // Sends what the window allows, at that time.
-  void ask(double now);
+  // Sends what the window allows.
+  void send_window(double now);
   void send(std::size_t message);
   void queue(std::size_t message, std::size_t index, const MessagePiece& piece, bool sends);
   void finish(std::size_t message);
 
-  Side side_;
+  TwoSidedRole role_;
   Traffic& traffic_;
   const FabricLoad& load_;
   const Region& out_;
   const Region& in_;
   std::function<double()> now_;
   MessageCuts cuts_;
-  std::vector<State> states_;
-  std::size_t expected_ = 0, sent_ = 0, ended_ = 0;
+  std::vector<MessageState> states_;
+  std::size_t expected_ = 0, sent_ = 0, finished_ = 0;
   std::vector<double> latencies_;
 };
 

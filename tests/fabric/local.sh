@@ -88,17 +88,17 @@ grep -q '"million_per_s"' journal.jsonl || fail "no fifo"
 measured 6 write,read --provider shm --memory host,pinned,device --sizes 64K --window 1
 [[ $(grep -c '"memory":"device"' journal.jsonl) == 2 ]] || fail "device memory"
 
-# What takes a detour, as messages in GPUs' memory do, arrives as well.
-for detour in ipc staged; do
+# Messages in GPUs' memory by the indirect paths.
+for path in ipc staged; do
   for provider in shm tcp; do
-    measured 10 all --provider $provider --memory device --memory-path $detour --sizes 4K,300K \
+    measured 10 all --provider $provider --memory device --memory-path $path --sizes 4K,300K \
       --window 3 --messages 9 --chunk 100K --direction one-way
-    [[ $(grep -c "\"memory_path\":\"$detour\"" journal.jsonl) == 10 ]] || fail "path $detour"
+    [[ $(grep -c "\"memory_path\":\"$path\"" journal.jsonl) == 10 ]] || fail "path $path"
   done
-  measured 4 write_imm,read --provider shm --memory device --memory-path $detour --sizes 64K \
+  measured 4 write_imm,read --provider shm --memory device --memory-path $path --sizes 64K \
     --window 1,4 --direction two-way
-  measured 1 all_to_all --provider shm --nodes 3 --memory device --memory-path $detour --sizes 64K
-  measured 4 write --provider shm --memory host,device --memory-path $detour --sizes 64K --window 2 \
+  measured 1 all_to_all --provider shm --nodes 3 --memory device --memory-path $path --sizes 64K
+  measured 4 write --provider shm --memory host,device --memory-path $path --sizes 64K --window 2 \
     --issue direct,nonblocking --producers 1
 done
 

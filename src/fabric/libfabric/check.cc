@@ -1,4 +1,3 @@
-// libfabric's results in words.
 #include "fabric/libfabric/check.h"
 
 #include <fmt/format.h>
@@ -15,13 +14,13 @@ std::uint32_t api_version() {
   return std::min(fi_version(), kHeaders);
 }
 
-std::string words(long result) {
+std::string error_text(long result) {
   return fmt::format("{} ({})", fi_strerror(static_cast<int>(-result)), -result);
 }
 
 void throw_error(long result, const char* call) {
   const std::string text = call;
-  throw Error(fmt::format("{}: {}", text.substr(0, text.find('(')), words(result)));
+  throw Error(fmt::format("{}: {}", text.substr(0, text.find('(')), error_text(result)));
 }
 
 }  // namespace duet::libfabric

@@ -1,4 +1,3 @@
-// How libfabric's results are checked, and how what it makes is closed.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -13,9 +12,9 @@ namespace duet::libfabric {
 std::uint32_t api_version();
 
 // "No data available (61)".
-std::string words(long result);
+std::string error_text(long result);
 
-// Throws Error with the call and libfabric's words for the result.
+// Throws Error with the name of the call and error_text(result).
 [[noreturn]] void throw_error(long result, const char* call);
 
 struct Close {

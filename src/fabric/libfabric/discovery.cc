@@ -1,4 +1,3 @@
-// Asking libfabric; see discovery.h.
 #include "fabric/libfabric/discovery.h"
 
 #include <arpa/inet.h>
@@ -95,7 +94,7 @@ std::vector<Candidate> candidates(const std::string& provider, bool gpu_memory, 
   fi_info* list = nullptr;
   const int result = fi_getinfo(api_version(), nullptr, nullptr, 0, hints.get(), &list);
   if (result != 0) {
-    why = "fi_getinfo: " + words(result);
+    why = "fi_getinfo: " + error_text(result);
     return {};
   }
   const Info owner(list);

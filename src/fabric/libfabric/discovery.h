@@ -18,7 +18,7 @@ struct Candidate {
 };
 
 // One a NIC or address, in libfabric's order; `gpu_memory`: only those that reach it. Empty where
-// the provider is not usable here. `why` then says why, in libfabric's words.
+// the provider is not usable here. `why` then has libfabric's reason.
 std::vector<Candidate> candidates(const std::string& provider, bool gpu_memory, std::string& why);
 
 }  // namespace duet::libfabric

@@ -1,4 +1,3 @@
-// Opening a domain; see domain.h.
 #include "fabric/libfabric/domain.h"
 
 namespace duet::libfabric {

@@ -1,4 +1,4 @@
-// Asking efa; see efa.h. Not run on EFA: written by fi_efa(7) of libfabric 2.1.
+// Not run on EFA: written by fi_efa(7) of libfabric 2.1.
 #include "fabric/libfabric/efa.h"
 
 #if __has_include(<rdma/fi_ext_efa.h>)

@@ -1,5 +1,5 @@
-// What only the provider efa tells, by its extension of libfabric; "" elsewhere, and where the
-// headers do not have it.
+// Queries of the provider efa's extension of libfabric. All return "" for other providers, and
+// where the headers do not have the extension.
 #pragma once
 
 #include <rdma/fi_domain.h>

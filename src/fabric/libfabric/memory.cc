@@ -1,4 +1,3 @@
-// Registering memory; see memory.h.
 #include "fabric/libfabric/memory.h"
 
 #include "core/error.h"
@@ -86,12 +85,12 @@ bool Memory::register_dmabuf([[maybe_unused]] fi_mr_attr attributes,
 #endif
 }
 
-std::string Memory::said() const {
+std::string Memory::descriptor() const {
   return pack({std::to_string(remote_.base), std::to_string(remote_.key)});
 }
 
-RemoteMemory Memory::parse(const std::string& said) {
-  const std::vector<std::string> items = unpack(said);
+RemoteMemory Memory::parse(const std::string& descriptor) {
+  const std::vector<std::string> items = unpack(descriptor);
   RemoteMemory remote;
   remote.base = std::stoull(items.at(0));
   remote.key = std::stoull(items.at(1));

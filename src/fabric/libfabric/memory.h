@@ -13,11 +13,12 @@ class Memory : public RailMemory {
   // For every call of RailCall. Throws Error.
   Memory(std::shared_ptr<Domain> domain, const Span& span);
 
-  std::string said() const override;
+  std::string descriptor() const override;
   std::string how() const override { return how_; }
-  // What a peer's memory said.
-  static RemoteMemory parse(const std::string& said);
-  void* descriptor() const { return fi_mr_desc(region_.get()); }
+  // Of a peer's descriptor().
+  static RemoteMemory parse(const std::string& descriptor);
+  // What libfabric wants with each post of this memory.
+  void* local_descriptor() const { return fi_mr_desc(region_.get()); }
 
  private:
   // libfabric's result.

@@ -1,4 +1,3 @@
-// Posting and polling by libfabric; see rail.h.
 #include "fabric/libfabric/rail.h"
 
 #include <fmt/format.h>
@@ -74,8 +73,9 @@ std::unique_ptr<RailMemory> EndpointRail::register_memory(const Span& span) {
   return std::make_unique<Memory>(opened_->domain, span);
 }
 
-std::shared_ptr<const RemoteMemory> EndpointRail::reach(int, const std::string& said) {
-  return std::make_shared<RemoteMemory>(Memory::parse(said));
+std::shared_ptr<const RemoteMemory> EndpointRail::import_memory(int,
+                                                                const std::string& descriptor) {
+  return std::make_shared<RemoteMemory>(Memory::parse(descriptor));
 }
 
 std::string EndpointRail::remark() const {
@@ -106,11 +106,11 @@ bool EndpointRail::post(const RailPost& post) {
   if (result == 0) return true;
   give_back(context);
   if (result == -FI_EAGAIN) return false;
-  throw Error(words(result));
+  throw Error(error_text(result));
 }
 
 long EndpointRail::start(const RailPost& post, void* context) {
-  void* descriptor = static_cast<const Memory*>(post.memory)->descriptor();
+  void* descriptor = static_cast<const Memory*>(post.memory)->local_descriptor();
   const bool message = post.call == RailCall::send || post.call == RailCall::receive;
   return message ? start_message(post, descriptor, context)
                  : start_remote(post, descriptor, context);
@@ -174,7 +174,7 @@ RailEvent EndpointRail::read_error() {
   fi_cq_err_entry entry{};
   DUET_FI_CHECK(fi_cq_readerr(opened_->queue.get(), &entry, 0));
   RailEvent event;
-  event.error = words(-entry.err);
+  event.error = error_text(-entry.err);
   if (entry.op_context == nullptr) throw Error(event.error);
   auto* context = static_cast<Context*>(entry.op_context);
   event.id = context->id;

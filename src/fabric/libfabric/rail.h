@@ -25,7 +25,8 @@ class EndpointRail : public Rail {
   std::string endpoint() const override;
   void connect(int peer, const std::string& endpoint) override;
   std::unique_ptr<RailMemory> register_memory(const Span& span) override;
-  std::shared_ptr<const RemoteMemory> reach(int peer, const std::string& said) override;
+  std::shared_ptr<const RemoteMemory> import_memory(int peer,
+                                                    const std::string& descriptor) override;
   bool post(const RailPost& post) override;
   std::string remark() const override;
   void abandon() noexcept override { abandoned_ = true; }

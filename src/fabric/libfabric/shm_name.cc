@@ -1,4 +1,3 @@
-// "duet-<namespace>-<process>-<random>"; see shm_name.h.
 #include "fabric/libfabric/shm_name.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,3 @@
-// Words between this process and a kernel that pushes; see device_producers.h.
 #include "fabric/proxy/device_producers.h"
 
 #include <cstring>
@@ -13,7 +12,7 @@ namespace {
 
 constexpr int kPings = 32;
 constexpr double kAnswerSeconds = 10;
-constexpr int kLooksPerQuestion = 4096;  // to ask the stream costs more than a look
+constexpr int kPollsPerStreamCheck = 4096;  // asking the stream costs more than a load
 
 std::uint64_t load(const std::uint64_t& word) { return __atomic_load_n(&word, __ATOMIC_ACQUIRE); }
 void store(std::uint64_t& word, std::uint64_t value) {
@@ -59,7 +58,7 @@ DeviceProducers::~DeviceProducers() {
   }
 }
 
-// Of the fastest answer: half of its time passed before the device read its clock.
+// Takes the fastest of several answers, and assumes that the device read its clock halfway.
 void DeviceProducers::compare_clocks() {
   double fastest = std::numeric_limits<double>::infinity();
   for (std::uint64_t ping = 1; ping <= kPings; ++ping) {
@@ -86,8 +85,8 @@ bool DeviceProducers::ended() {
     if (end_ == 0) end_ = steady_now();
     return true;
   }
-  // Throws what the kernel failed of.
-  if (++looks_ % kLooksPerQuestion == 0) static_cast<void>(stream_->idle());
+  // Throws if the kernel failed.
+  if (++polls_ % kPollsPerStreamCheck == 0) static_cast<void>(stream_->idle());
   return false;
 }
 

@@ -30,7 +30,7 @@ class DeviceProducers : public Producers {
   Buffer counts_;                      // the device's own
   std::unique_ptr<Stream> stream_;
   double offset_ = 0, end_ = 0;
-  int looks_ = 0;
+  int polls_ = 0;
 };
 
 }  // namespace duet

@@ -1,4 +1,3 @@
-// The queue's words; see fifo.h.
 #include "fabric/proxy/fifo.h"
 
 #include <atomic>
@@ -20,8 +19,8 @@ void store_release(std::uint64_t& word, std::uint64_t value) {
   __atomic_store_n(&word, value, __ATOMIC_RELEASE);
 }
 
-// Until the word is at least so much.
-bool wait_for(const std::uint64_t& word, std::uint64_t least, const Fifo::Patience& wait) {
+// Waits until `word` is at least `least`; false: gave up.
+bool wait_for(const std::uint64_t& word, std::uint64_t least, const Fifo::KeepWaiting& wait) {
   for (int spins = 0; load_acquire(word) < least; ++spins) {
     if (spins < kSpins) continue;
     if (wait && !wait()) return false;
@@ -48,7 +47,7 @@ Fifo::Fifo(std::byte* memory, std::size_t capacity, std::byte* as_device)
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
-std::uint64_t Fifo::push(const ProxyCommand& command, const Patience& wait) {
+std::uint64_t Fifo::push(const ProxyCommand& command, const KeepWaiting& wait) {
   const std::uint64_t number = __atomic_fetch_add(&counters_->head, 1, __ATOMIC_RELAXED);
   // The slot's last command must have been popped.
   if (number >= capacity_ && !wait_for(counters_->tail, number - capacity_ + 1, wait)) return 0;
@@ -58,7 +57,7 @@ std::uint64_t Fifo::push(const ProxyCommand& command, const Patience& wait) {
   return number + 1;
 }
 
-bool Fifo::quiet(std::uint64_t ticket, const Patience& wait) const {
+bool Fifo::quiet(std::uint64_t ticket, const KeepWaiting& wait) const {
   return wait_for(counters_->done, ticket, wait);
 }
 
@@ -66,14 +65,14 @@ bool Fifo::pop(ProxyCommand& command) {
   FifoSlot& next = slot(popped_);
   if (load_acquire(next.sequence) != popped_ + 1) return false;
   command = next.command;
-  tell(counters_->tail, ++popped_);
+  publish(counters_->tail, ++popped_);
   return true;
 }
 
-void Fifo::complete(std::uint64_t count) { tell(counters_->done, count); }
+void Fifo::complete(std::uint64_t count) { publish(counters_->done, count); }
 
-// What goes over the bus may be kept back, to be combined with later writes.
-void Fifo::tell(std::uint64_t& word, std::uint64_t value) {
+// The fence: writes over the bus may be held back to be combined with later ones.
+void Fifo::publish(std::uint64_t& word, std::uint64_t value) {
   store_release(word, value);
   if (as_device_ != reinterpret_cast<std::byte*>(counters_)) {
     std::atomic_thread_fence(std::memory_order_seq_cst);

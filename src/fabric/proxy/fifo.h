@@ -1,6 +1,3 @@
-// The queue between those who want data moved and the thread that moves them: bounded, of any
-// number of producers and one consumer, in memory that both reach. Its words are those of
-// device/command_fifo.h, so that producers may be a GPU's threads.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +8,13 @@
 
 namespace duet {
 
+// A bounded queue of commands with any number of producers and one consumer, the proxy, in memory
+// that both reach. Its layout is that of device/command_fifo.h, so that a GPU's threads can
+// produce.
 class Fifo {
  public:
-  // What asks it whether to go on waiting; where it says no, the call returns without effect.
-  using Patience = std::function<bool()>;
+  // A call that waits asks this now and then; where it returns false, the call gives up.
+  using KeepWaiting = std::function<bool()>;
 
   static std::size_t bytes(std::size_t capacity);
 
@@ -23,14 +23,14 @@ class Fifo {
   // BadArgument for a capacity that is no power of two.
   Fifo(std::byte* memory, std::size_t capacity, std::byte* as_device = nullptr);
 
-  // By any thread: waits for room. Returns the command's ticket, from 1 on; 0: patience ended.
-  std::uint64_t push(const ProxyCommand& command, const Patience& wait);
-  // By any thread: returns when all commands up to the ticket are done; false: patience ended.
-  bool quiet(std::uint64_t ticket, const Patience& wait) const;
+  // Any thread: waits for room. Returns the command's ticket, from 1 on; 0: gave up.
+  std::uint64_t push(const ProxyCommand& command, const KeepWaiting& wait);
+  // Any thread: waits until all commands up to the ticket are done; false: gave up.
+  bool quiet(std::uint64_t ticket, const KeepWaiting& wait) const;
 
-  // By the consumer alone. False: there is nothing.
+  // Consumer only. False: the queue is empty.
   bool pop(ProxyCommand& command);
-  // All of the first `count` commands are done.
+  // Consumer only: the first `count` commands are all done.
   void complete(std::uint64_t count);
 
   // For producers that push by themselves.
@@ -45,7 +45,7 @@ class Fifo {
   static FifoSlot* slots_at(std::byte* memory) {
     return reinterpret_cast<FifoSlot*>(memory + sizeof(FifoCounters));
   }
-  void tell(std::uint64_t& word, std::uint64_t value);
+  void publish(std::uint64_t& word, std::uint64_t value);
   FifoSlot& slot(std::uint64_t number) const { return slots_[number & (capacity_ - 1)]; }
 
   FifoCounters* counters_;

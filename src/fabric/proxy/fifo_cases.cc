@@ -1,4 +1,3 @@
-// Pushing and popping as fast as it goes; see fifo_cases.h.
 #include "fabric/proxy/fifo_cases.h"
 
 #include <numeric>
@@ -32,7 +31,7 @@ class FifoTrial : public Trial {
   double now() override { return steady_now(); }
 
  private:
-  // Seconds of a command, from the first push until all are popped and told to be done.
+  // Seconds of a command, from the first push until the producers have seen all done.
   double once() {
     Fifo fifo = memory_.fifo();
     const auto producers = make_producers(device_, fifo, {producers_, kCommands, false});

@@ -1,4 +1,3 @@
-// The fifo alone: how many commands a second go through it, against the number of producers.
 #pragma once
 
 #include <functional>
@@ -12,8 +11,8 @@
 
 namespace duet {
 
-// A case for each number of producers, which process 0 runs while the others wait. The device must
-// outlive them.
+// Cases that measure the fifo alone, in commands per second: one for each kind of memory and number
+// of producers. Process 0 runs them while the others wait. The device must outlive them.
 std::vector<Case> fifo_cases(Device& device, const std::string& device_name,
                              const std::vector<MemoryKind>& memory,
                              const std::vector<int>& producers, const Mode& mode,

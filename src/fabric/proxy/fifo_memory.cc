@@ -1,4 +1,3 @@
-// Allocating, and following it by the CPU; see fifo_memory.h.
 #include "fabric/proxy/fifo_memory.h"
 
 namespace duet {

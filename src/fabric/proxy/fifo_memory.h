@@ -1,4 +1,3 @@
-// A fifo's memory, in the kind that is wanted of it.
 #pragma once
 
 #include <memory>
@@ -14,7 +13,7 @@ class FifoMemory {
   // Throws Unavailable where the CPU cannot follow such memory of the device, OutOfMemory.
   FifoMemory(Device& device, MemoryKind kind, std::size_t capacity);
 
-  // An empty one.
+  // An empty fifo in this memory.
   Fifo fifo() const;
 
  private:

@@ -1,4 +1,3 @@
-// Every command comes out once and whole, each producer's in its order, however full the queue is.
 #include "fabric/proxy/fifo.h"
 
 #include <gtest/gtest.h>
@@ -62,7 +61,7 @@ TEST(Fifo, SeveralProducers) { exchange(4, 64); }
 TEST(Fifo, MoreProducersThanSlots) { exchange(4, 2); }
 TEST(Fifo, OneSlot) { exchange(2, 1); }
 
-TEST(Fifo, WaitsEndWhenPatienceDoes) {
+TEST(Fifo, WaitsEndWhenTheCallerGivesUp) {
   const Memory memory(2);
   Fifo fifo(memory.data, 2);
   const auto no_longer = [] { return false; };

@@ -1,5 +1,3 @@
-// Who pushes commands to a proxy: for messages that lie ready, waiting for them to be done after
-// each (blocking) or after the last one.
 #pragma once
 
 #include <cstdint>
@@ -11,29 +9,29 @@
 
 namespace duet {
 
-// Message i is producer i's modulo their number.
+// Message i belongs to producer i modulo their number.
 struct ProducerTask {
   int producers = 1;
   std::uint64_t messages = 0;
-  bool blocking = false;
+  bool blocking = false;  // wait for the end of each message, not only of the last one
 };
 
-// They wait for begin(). Going, they let all waits end.
+// Threads that push commands to a proxy, from begin() on. The destructor ends their waits.
 class Producers {
  public:
   virtual ~Producers() = default;
   virtual void begin() = 0;
-  // Have all seen their last command done? Throws where they no longer run.
+  // Whether all have seen their last command done. Throws where they no longer run.
   virtual bool ended() = 0;
-  // Then: when the last one did, in seconds, and how long each push took.
+  // After ended(): when the last one did, in seconds of the steady clock; seconds of each push.
   virtual double end() const = 0;
   virtual std::vector<double> push_seconds() const = 0;
-  // To be added to ProxyCommand::pushed, to have it by this process's clock.
+  // Added to ProxyCommand::pushed it gives seconds of this process's steady clock.
   virtual double clock_offset() const { return 0; }
 };
 
-// The device's own threads, a block each, where it has some; else threads of the CPU that stand for
-// them. Fifo and device must outlive them. Throws Timeout where the device does not answer.
+// Blocks of the device, one per producer; for a CPU device threads instead. Fifo and device must
+// outlive them. Throws Timeout where the device does not answer.
 std::unique_ptr<Producers> make_producers(Device& device, Fifo& fifo, const ProducerTask& task);
 
 }  // namespace duet

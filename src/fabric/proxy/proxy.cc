@@ -1,4 +1,3 @@
-// Between fifo and rails; see proxy.h.
 #include "fabric/proxy/proxy.h"
 
 #include "core/clock.h"
@@ -16,14 +15,15 @@ Proxy::Proxy(Fifo& fifo, Traffic& traffic, OneSided& writes, int depth)
   times_.post.reserve(writes.size());
 }
 
-void Proxy::turn() {
+void Proxy::progress() {
   const std::vector<std::size_t>& ends = writes_.ends();
-  while (told_ < ends.size()) done_[tickets_[ends[told_++]]] = true;
+  while (ends_seen_ < ends.size()) done_[tickets_[ends[ends_seen_++]]] = true;
   const std::uint64_t before = done_in_order_;
   while (done_in_order_ + 1 < done_.size() && done_[done_in_order_ + 1]) ++done_in_order_;
   if (done_in_order_ != before) fifo_.complete(done_in_order_);
   ProxyCommand command;
-  while (popped_ - told_ < depth_ && fifo_.pop(command)) take(command, ++popped_, steady_now());
+  while (popped_ - ends_seen_ < depth_ && fifo_.pop(command))
+    take(command, ++popped_, steady_now());
 }
 
 void Proxy::take(const ProxyCommand& command, std::uint64_t ticket, double now) {

@@ -1,5 +1,3 @@
-// The thread that moves what producers ask for: takes commands from the fifo, posts their messages,
-// and says when they are done.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +16,17 @@ struct ProxyTimes {
   std::vector<double> completion;  // from then to its proven end
 };
 
+// Takes commands from a fifo, posts their messages, and completes them in the fifo in order. Driven
+// by the thread that drives the traffic.
 class Proxy {
  public:
   // `writes` are those of the load, not started; at most `depth` of them are in flight. All must
   // outlive it.
   Proxy(Fifo& fifo, Traffic& traffic, OneSided& writes, int depth);
 
-  // Takes what fits from the fifo and tells of what has ended; between turns of the traffic.
-  void turn();
+  // Completes the commands whose messages have ended and posts new ones; never blocks. To be called
+  // between calls of Traffic::progress().
+  void progress();
   const ProxyTimes& times() const { return times_; }
 
  private:
@@ -39,7 +40,7 @@ class Proxy {
   std::vector<bool> done_;              // by ticket
   std::uint64_t done_in_order_ = 0;     // all up to this one
   std::vector<std::uint64_t> tickets_;  // by message
-  std::size_t told_ = 0;                // of the writes' ends
+  std::size_t ends_seen_ = 0;           // of writes_.ends()
   ProxyTimes times_;
 };
 

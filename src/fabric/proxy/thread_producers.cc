@@ -1,4 +1,3 @@
-// Threads that push; see thread_producers.h.
 #include "fabric/proxy/thread_producers.h"
 
 #include <fmt/format.h>
@@ -13,15 +12,15 @@ namespace duet {
 ThreadProducers::ThreadProducers(Fifo& fifo, const ProducerTask& task)
     : fifo_(fifo),
       task_(task),
-      shares_(static_cast<std::size_t>(task.producers)),
+      results_(static_cast<std::size_t>(task.producers)),
       running_(task.producers) {
   try {
-    threads_.reserve(shares_.size());
-    for (std::size_t i = 0; i < shares_.size(); ++i) {
-      shares_[i].pushes.reserve(task.messages / shares_.size() + 1);
+    threads_.reserve(results_.size());
+    for (std::size_t i = 0; i < results_.size(); ++i) {
+      results_[i].pushes.reserve(task.messages / results_.size() + 1);
       threads_.push_back(
-          start_thread(fmt::format("thread {} of {}, one a producer", i + 1, shares_.size()),
-                       [this, i] { produce(i, shares_[i]); }));
+          start_thread(fmt::format("thread {} of {}, one a producer", i + 1, results_.size()),
+                       [this, i] { produce(i, results_[i]); }));
     }
   } catch (...) {
     stop();
@@ -36,11 +35,11 @@ void ThreadProducers::stop() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void ThreadProducers::produce(std::uint64_t first, Share& own) {
-  const Fifo::Patience wait = [this] { return !stopped_.load(); };
+void ThreadProducers::produce(std::uint64_t first, ProducerResult& own) {
+  const Fifo::KeepWaiting wait = [this] { return !stopped_.load(); };
   while (!begun_.load(std::memory_order_acquire) && wait()) std::this_thread::yield();
   std::uint64_t ticket = 0;
-  for (std::uint64_t i = first; i < task_.messages && wait(); i += shares_.size()) {
+  for (std::uint64_t i = first; i < task_.messages && wait(); i += results_.size()) {
     const double begin = steady_now();
     ticket = fifo_.push({i, begin}, wait);
     own.pushes.push_back(steady_now() - begin);
@@ -53,14 +52,14 @@ void ThreadProducers::produce(std::uint64_t first, Share& own) {
 
 double ThreadProducers::end() const {
   double latest = 0;
-  for (const Share& share : shares_) latest = std::max(latest, share.end);
+  for (const ProducerResult& result : results_) latest = std::max(latest, result.end);
   return latest;
 }
 
 std::vector<double> ThreadProducers::push_seconds() const {
   std::vector<double> all;
-  for (const Share& share : shares_)
-    all.insert(all.end(), share.pushes.begin(), share.pushes.end());
+  for (const ProducerResult& result : results_)
+    all.insert(all.end(), result.pushes.begin(), result.pushes.end());
   return all;
 }
 

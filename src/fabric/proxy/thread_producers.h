@@ -22,17 +22,17 @@ class ThreadProducers : public Producers {
   std::vector<double> push_seconds() const override;
 
  private:
-  struct Share {
+  struct ProducerResult {
     double end = 0;
     std::vector<double> pushes;
   };
 
   void stop();
-  void produce(std::uint64_t first, Share& own);
+  void produce(std::uint64_t first, ProducerResult& own);
 
   Fifo& fifo_;
   const ProducerTask task_;
-  std::vector<Share> shares_;  // by thread
+  std::vector<ProducerResult> results_;  // by thread
   std::atomic<bool> begun_{false}, stopped_{false};
   std::atomic<int> running_;
   std::vector<std::thread> threads_;

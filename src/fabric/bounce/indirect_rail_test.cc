@@ -1,5 +1,5 @@
-// Data that take a detour between two ends in this process: all arrive, once each, and nothing is
-// said to have ended before it has.
+// Indirect rails between two ends in this process: all data arrive, once each, and no operation
+// ends before its data have arrived.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -14,22 +14,22 @@
 #include "core/error.h"
 #include "core/packing.h"
 #include "device/machine.h"
-#include "fabric/detour/ipc_rail.h"
-#include "fabric/detour/staged_rail.h"
+#include "fabric/bounce/ipc_rail.h"
+#include "fabric/bounce/staged_rail.h"
 
 namespace duet {
 namespace {
 
 struct Address : RailMemory {
   explicit Address(const Span& span) : data(span.data) {}
-  std::string said() const override {
+  std::string descriptor() const override {
     return std::to_string(reinterpret_cast<std::uintptr_t>(data));
   }
 
   std::byte* data;
 };
 
-// One of two ends that copy within the process; takes a post in four at most.
+// One of two ends that copy within the process. It refuses every fourth post.
 class NearRail : public Rail {
  public:
   NearRail* other = nullptr;
@@ -42,8 +42,8 @@ class NearRail : public Rail {
   std::unique_ptr<RailMemory> register_memory(const Span& span) override {
     return std::make_unique<Address>(span);
   }
-  std::shared_ptr<const RemoteMemory> reach(int, const std::string& said) override {
-    return std::make_shared<RemoteMemory>(RemoteMemory{std::stoull(said), 0, 0});
+  std::shared_ptr<const RemoteMemory> import_memory(int, const std::string& descriptor) override {
+    return std::make_shared<RemoteMemory>(RemoteMemory{std::stoull(descriptor), 0, 0});
   }
   bool post(const RailPost& post) override {
     if (++attempts_ % 4 == 0) return false;
@@ -64,7 +64,7 @@ class NearRail : public Rail {
   void ended(const RailPost& post) { events_.push_back({false, post.id, 0, error}); }
 
   bool start(const RailPost& post) {
-    if (post.call == RailCall::send) return meet(post);
+    if (post.call == RailCall::send) return deliver(post);
     auto* remote = reinterpret_cast<std::byte*>(post.remote.base + post.remote_offset);
     const bool reads = post.call == RailCall::read;
     std::memcpy(reads ? post.data : remote, reads ? remote : post.data, post.bytes);
@@ -72,7 +72,7 @@ class NearRail : public Rail {
     return true;
   }
 
-  bool meet(const RailPost& post) {
+  bool deliver(const RailPost& post) {
     for (auto each = other->receives_.begin(); each != other->receives_.end(); ++each) {
       if (each->tag != post.tag) continue;
       std::memcpy(each->data, post.data, post.bytes);
@@ -93,7 +93,7 @@ class NearRail : public Rail {
 
 constexpr std::uint64_t kPieces = 200, kPiece = 1000;
 
-// Work on all cores of a device of the CPU: nothing else of it goes on while this lives.
+// Occupies all cores of a CPU device: no copy of that device runs while this object lives.
 class BusyCores {
  public:
   explicit BusyCores(Device& device) {
@@ -111,10 +111,10 @@ class BusyCores {
  private:
   std::atomic<int> begun_{0};
   std::atomic<bool> over_{false};
-  std::vector<std::unique_ptr<Stream>> streams_;  // end first, when it is over
+  std::vector<std::unique_ptr<Stream>> streams_;  // destroyed first
 };
 
-class DetourTest : public testing::TestWithParam<const char*> {
+class IndirectRailTest : public testing::TestWithParam<const char*> {
  protected:
   struct End {
     NearRail* near = nullptr;
@@ -135,7 +135,7 @@ class DetourTest : public testing::TestWithParam<const char*> {
       end.near = near.get();
       if (GetParam() == std::string("staged")) {
         end.rail = std::make_unique<StagedRail>(std::move(near), device, index,
-                                                std::make_shared<Mirrors>());
+                                                std::make_shared<BounceBuffers>());
       } else {
         end.rail = std::make_unique<IpcRail>(std::move(near), device, index);
       }
@@ -147,13 +147,13 @@ class DetourTest : public testing::TestWithParam<const char*> {
       ends_[i].memory = ends_[i].rail->register_memory(ends_[i].buffer.span());
     }
     for (int i = 0; i < 2; ++i) {
-      ends_[i].theirs = ends_[i].rail->reach(1 - i, ends_[1 - i].memory->said());
+      ends_[i].theirs = ends_[i].rail->import_memory(1 - i, ends_[1 - i].memory->descriptor());
     }
     fill(0, 1);
     fill(1, 2);
   }
 
-  // Both rails before any memory: copies may be under way, into the other end's as well.
+  // Both rails go before any memory: copies may be in flight, also into the other end's memory.
   void TearDown() override {
     for (End& end : ends_) end.rail.reset();
   }
@@ -188,11 +188,11 @@ class DetourTest : public testing::TestWithParam<const char*> {
   void post_all(int end, RailCall call) {
     for (std::uint64_t piece = 0; piece < kPieces; ++piece) {
       const RailPost post = post_of(end, call, piece);
-      while (!ends_[end].rail->post(post)) turn();
+      while (!ends_[end].rail->post(post)) progress();
     }
   }
 
-  void turn() {
+  void progress() {
     std::vector<RailEvent> events;
     for (End& end : ends_) {
       end.rail->poll(events);
@@ -203,9 +203,9 @@ class DetourTest : public testing::TestWithParam<const char*> {
     }
     std::this_thread::yield();
   }
-  void turn_until(int end, std::size_t events) {
+  void progress_until(int end, std::size_t events) {
     const double give_up = steady_now() + 20;
-    while (ends_[end].events.size() < events && steady_now() < give_up) turn();
+    while (ends_[end].events.size() < events && steady_now() < give_up) progress();
     ASSERT_EQ(ends_[end].events.size(), events);
     std::set<std::uint64_t> ids;
     for (const RailEvent& event : ends_[end].events) {
@@ -219,62 +219,63 @@ class DetourTest : public testing::TestWithParam<const char*> {
   std::function<void(int, const RailEvent&)> on_event;
 };
 
-// What another process says may be this one's number and any address.
-TEST_P(DetourTest, NoPeerNamesMemoryOfThisProcessThatIsNotShared) {
-  if (GetParam() == std::string("staged")) return;  // the rail beneath judges its own addresses
+// A forged descriptor may claim to be of this process, with any address.
+TEST_P(IndirectRailTest, ADescriptorCannotNameMemoryThatIsNotExported) {
+  if (GetParam() == std::string("staged")) return;  // the library's rail checks its own addresses
   SharedMemory forged = machine_->device(0).share(ends_[1].buffer.span());
   forged.segments.at(0).base = reinterpret_cast<std::uintptr_t>(&ends_);
-  const std::string said = "+" + pack({"7", forged.text()});
-  EXPECT_THROW(ends_[0].rail->reach(1, said), Error);
+  const std::string descriptor = "+" + pack({"7", forged.text()});
+  EXPECT_THROW(ends_[0].rail->import_memory(1, descriptor), Error);
   RailPost beyond = post_of(0, RailCall::write, kPieces - 1);
   beyond.remote_offset += 1;
   EXPECT_THROW(ends_[0].rail->post(beyond), Error);
 }
 
-TEST_P(DetourTest, WritesLieThereWhenTheyEnd) {
+TEST_P(IndirectRailTest, AWriteEndsWhenItsDataAreAtThePeer) {
   on_event = [this](int, const RailEvent& event) { EXPECT_TRUE(holds(1, event.id, 1)); };
   post_all(0, RailCall::write);
-  turn_until(0, kPieces);
+  progress_until(0, kPieces);
   EXPECT_TRUE(ends_[1].events.empty());
 }
 
-TEST_P(DetourTest, ImmediatesComeBehindTheirData) {
+TEST_P(IndirectRailTest, AnImmediateIsReportedAfterItsData) {
   on_event = [this](int end, const RailEvent& event) {
     EXPECT_EQ(event.arrived, end == 1);
     EXPECT_TRUE(!event.arrived || holds(1, event.immediate, 1));
   };
   post_all(0, RailCall::write_imm);
-  turn_until(0, kPieces);
-  turn_until(1, kPieces);
+  progress_until(0, kPieces);
+  progress_until(1, kPieces);
 }
 
-TEST_P(DetourTest, ReadsLieHereWhenTheyEnd) {
+TEST_P(IndirectRailTest, AReadEndsWhenItsDataAreHere) {
   on_event = [this](int, const RailEvent& event) { EXPECT_TRUE(holds(0, event.id, 2)); };
   post_all(0, RailCall::read);
-  turn_until(0, kPieces);
+  progress_until(0, kPieces);
 }
 
-TEST_P(DetourTest, SendsFindReceivesThatWait) {
+TEST_P(IndirectRailTest, SendsMatchWaitingReceives) {
   on_event = [this](int end, const RailEvent& event) {
     EXPECT_TRUE(end == 0 || holds(1, event.id, 1));
   };
   post_all(1, RailCall::receive);
   post_all(0, RailCall::send);
-  turn_until(0, kPieces);
-  turn_until(1, kPieces);
+  progress_until(0, kPieces);
+  progress_until(1, kPieces);
 }
 
-TEST_P(DetourTest, SendsWaitForReceives) {
+TEST_P(IndirectRailTest, SendsWaitForReceives) {
   post_all(0, RailCall::send);
-  for (int i = 0; i < 1000; ++i) turn();
+  for (int i = 0; i < 1000; ++i) progress();
   post_all(1, RailCall::receive);
-  turn_until(0, kPieces);
-  turn_until(1, kPieces);
+  progress_until(0, kPieces);
+  progress_until(1, kPieces);
   for (std::uint64_t piece = 0; piece < kPieces; ++piece) EXPECT_TRUE(holds(1, piece, 1)) << piece;
 }
 
-// Whatever needs a copy waits for it: nothing ends before, and what leaves is what was copied.
-TEST_P(DetourTest, NothingEndsWhileCopiesStandStill) {
+// Every operation waits for its copies: none ends before them, and the data sent are the copied
+// ones.
+TEST_P(IndirectRailTest, NothingEndsBeforeItsCopies) {
   constexpr std::uint64_t kEach = 4;
   constexpr RailCall kCalls[] = {RailCall::write, RailCall::read, RailCall::send};
   {
@@ -282,66 +283,66 @@ TEST_P(DetourTest, NothingEndsWhileCopiesStandStill) {
     for (std::uint64_t piece = 0; piece < 3 * kEach; ++piece) {
       const RailCall call = kCalls[piece / kEach];
       if (call == RailCall::send) {
-        while (!ends_[1].rail->post(post_of(1, RailCall::receive, piece))) turn();
+        while (!ends_[1].rail->post(post_of(1, RailCall::receive, piece))) progress();
       }
-      while (!ends_[0].rail->post(post_of(0, call, piece))) turn();
+      while (!ends_[0].rail->post(post_of(0, call, piece))) progress();
     }
-    for (int i = 0; i < 1000; ++i) turn();
+    for (int i = 0; i < 1000; ++i) progress();
     EXPECT_TRUE(ends_[0].events.empty() && ends_[1].events.empty());
   }
-  turn_until(0, 3 * kEach);
-  turn_until(1, kEach);
+  progress_until(0, 3 * kEach);
+  progress_until(1, kEach);
   for (std::uint64_t piece = 0; piece < 3 * kEach; ++piece) {
     const bool reads = kCalls[piece / kEach] == RailCall::read;
     EXPECT_TRUE(reads ? holds(0, piece, 2) : holds(1, piece, 1)) << piece;
   }
 }
 
-TEST_P(DetourTest, BothWaysAtOnce) {
+TEST_P(IndirectRailTest, BothDirectionsAtOnce) {
   for (std::uint64_t piece = 0; piece < kPieces; ++piece) {
     const int end = static_cast<int>(piece % 2);
     const RailPost post = post_of(end, RailCall::write, piece);
-    while (!ends_[end].rail->post(post)) turn();
+    while (!ends_[end].rail->post(post)) progress();
   }
-  turn_until(0, kPieces / 2);
-  turn_until(1, kPieces / 2);
+  progress_until(0, kPieces / 2);
+  progress_until(1, kPieces / 2);
   for (std::uint64_t piece = 0; piece < kPieces; ++piece) {
     const std::uint64_t seed = 1 + piece % 2;
     EXPECT_TRUE(holds(0, piece, seed) && holds(1, piece, seed)) << piece;
   }
 }
 
-TEST_P(DetourTest, MemoryThatTheCpuFollowsGoesStraight) {
+TEST_P(IndirectRailTest, HostMemoryGoesOverTheLibrarysRail) {
   std::vector<std::byte> mine(100, std::byte{7}), yours(100);
   const auto out =
       ends_[0].rail->register_memory({nullptr, mine.data(), 100, MemoryKind::pageable});
   const auto in =
       ends_[1].rail->register_memory({nullptr, yours.data(), 100, MemoryKind::pageable});
-  const auto reached = ends_[0].rail->reach(1, in->said());
+  const auto reached = ends_[0].rail->import_memory(1, in->descriptor());
   RailPost post = post_of(0, RailCall::write, 0);
   post.data = mine.data();
   post.bytes = 100;
   post.memory = out.get();
   post.remote = *reached;
-  while (!ends_[0].rail->post(post)) turn();
-  turn_until(0, 1);
+  while (!ends_[0].rail->post(post)) progress();
+  progress_until(0, 1);
   EXPECT_EQ(yours, mine);
 }
 
-TEST_P(DetourTest, AnErrorOfTheLibraryIsTheRails) {
+TEST_P(IndirectRailTest, AnErrorOfTheLibraryIsTheRails) {
   for (End& end : ends_) end.near->error = "Connection timed out (110)";
   try {
     post_all(0, RailCall::write_imm);
-    for (int i = 0; i < 100000; ++i) turn();
+    for (int i = 0; i < 100000; ++i) progress();
     FAIL() << "nothing was thrown";
   } catch (const Error& error) {
     EXPECT_EQ(std::string(error.what()), "Connection timed out (110)");
   }
 }
 
-TEST_P(DetourTest, ARailMayGoWithCopiesUnderWay) {
+TEST_P(IndirectRailTest, ARailMayBeDestroyedWithCopiesInFlight) {
   post_all(0, RailCall::write);
-  turn();
+  progress();
   for (End& end : ends_) {
     end.rail->abandon();
     end.rail.reset();
@@ -349,7 +350,7 @@ TEST_P(DetourTest, ARailMayGoWithCopiesUnderWay) {
   for (End& end : ends_) end.memory.reset();
 }
 
-INSTANTIATE_TEST_SUITE_P(Both, DetourTest, testing::Values("staged", "ipc"),
+INSTANTIATE_TEST_SUITE_P(Both, IndirectRailTest, testing::Values("staged", "ipc"),
                          [](const auto& each) { return std::string(each.param); });
 
 }  // namespace

@@ -1,4 +1,3 @@
-// Which way messages in a device's own memory take.
 #pragma once
 
 #include <optional>
@@ -10,9 +9,12 @@
 
 namespace duet {
 
-// The one that is wanted; else direct, where the provider's library reaches the memory; else ipc
-// over shared memory, where the device's memory can be mapped; else staged. The same in all
-// processes, which call it together.
+// The path of messages in the device's own memory. Collective: all processes call it together and
+// get the same result.
+//   `wanted` where it is given; else
+//   direct   where the provider's library can register the memory;
+//   ipc      where the provider is shm and the device can export its memory;
+//   staged   otherwise.
 MemoryPath choose_memory_path(Processes& processes, const std::string& provider, Device& device,
                               std::optional<MemoryPath> wanted);
 

@@ -1,5 +1,4 @@
-// A thread that gathers; see gather_beside.h.
-#include "fabric/gather_beside.h"
+#include "fabric/background_gather.h"
 
 #include <utility>
 
@@ -7,8 +6,8 @@
 
 namespace duet {
 
-GatherBeside::GatherBeside(Processes& processes, std::string mine, std::string what,
-                           double deadline_seconds)
+BackgroundGather::BackgroundGather(Processes& processes, std::string mine, std::string what,
+                                   double deadline_seconds)
     : processes_(processes),
       thread_(start_thread("the thread that gathers", [this, mine = std::move(mine),
                                                        what = std::move(what), deadline_seconds] {
@@ -20,13 +19,13 @@ GatherBeside::GatherBeside(Processes& processes, std::string mine, std::string w
         done_.store(true, std::memory_order_release);
       })) {}
 
-GatherBeside::~GatherBeside() {
+BackgroundGather::~BackgroundGather() {
   if (!thread_.joinable()) return;
   if (!done()) processes_.fail("its rails failed while the others finished");
   thread_.join();
 }
 
-std::vector<std::string> GatherBeside::take() {
+std::vector<std::string> BackgroundGather::take() {
   thread_.join();
   if (error_ != nullptr) std::rethrow_exception(error_);
   return std::move(all_);

@@ -1,5 +1,3 @@
-// How the processes of a load know that the others poll: a word over the rails themselves, since
-// nothing moves over them before.
 #pragma once
 
 #include <array>
@@ -12,17 +10,19 @@
 
 namespace duet {
 
-class Greeting : public Sender {
+// Tells the processes of an iteration that the others poll, by a ready message over the rails.
+class PeerReadiness : public Sender {
  public:
   // Of process `self`; traffic and rails must outlive it.
-  Greeting(Traffic& traffic, RailSet& rails, int self);
+  PeerReadiness(Traffic& traffic, RailSet& rails, int self);
 
-  // Every greeting has a number of its own, the same in all processes. expect(): these peers' words
-  // will come; tell(): sends them this process's. Over each of `rails`; one that comes is enough.
+  // `number`: of the iteration, the same in all processes and never used twice. expect() posts
+  // receives for these peers' ready messages; announce() sends them this process's. Both use each
+  // of `rails`; one message from a peer is enough.
   void expect(std::uint64_t number, const std::vector<int>& peers, const std::vector<int>& rails);
-  void tell(std::uint64_t number, const std::vector<int>& peers, const std::vector<int>& rails);
+  void announce(std::uint64_t number, const std::vector<int>& peers, const std::vector<int>& rails);
   bool complete() const { return missing_.empty(); }
-  // The peers whose words have not come.
+  // The peers whose ready messages have not come.
   const std::set<int>& missing() const { return missing_; }
 
   void ended(std::uint64_t token) override;
@@ -33,7 +33,7 @@ class Greeting : public Sender {
 
   Traffic& traffic_;
   int self_;
-  alignas(64) std::array<std::byte, 128> words_{};  // nobody reads what was sent
+  alignas(64) std::array<std::byte, 128> bytes_{};  // contents do not matter
   Region region_;
   std::uint64_t number_ = 0;
   std::set<int> missing_;

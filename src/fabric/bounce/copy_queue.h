@@ -1,4 +1,3 @@
-// Copies of one device beside all else, each followed by a call when it has ended.
 #pragma once
 
 #include <deque>
@@ -10,22 +9,24 @@
 
 namespace duet {
 
+// Asynchronous copies on one stream of a device. Each is followed by a callback when it has ended.
 class CopyQueue {
  public:
   // The device must outlive it.
   explicit CopyQueue(Device& device) : device_(device), stream_(device.make_stream()) {}
-  // Waits for the copies under way, whose memory may then go; calls nothing.
+  // Waits for the copies in flight, so that their memory may be freed; makes no callbacks.
   ~CopyQueue();
   CopyQueue(const CopyQueue&) = delete;
   CopyQueue& operator=(const CopyQueue&) = delete;
 
-  // Enqueues; `then` is called by turn(), in the order of the copies.
+  // Enqueues a copy; progress() calls `then` when it has ended, in the order of the copies.
   void start(const Span& destination, const Span& source, std::function<void()> then);
-  // Calls what follows on the copies that have ended; whether any had. Throws what they threw.
-  bool turn();
+  // Makes the callbacks of the copies that have ended; true if there were any. Throws what they
+  // throw.
+  bool progress();
 
  private:
-  struct UnderWay {
+  struct PendingCopy {
     std::unique_ptr<Event> end;
     std::function<void()> then;
   };
@@ -34,8 +35,8 @@ class CopyQueue {
 
   Device& device_;
   std::unique_ptr<Stream> stream_;
-  std::deque<UnderWay> under_way_;
-  std::vector<std::unique_ptr<Event>> free_;
+  std::deque<PendingCopy> in_flight_;
+  std::vector<std::unique_ptr<Event>> free_events_;
 };
 
 }  // namespace duet

@@ -1,5 +1,4 @@
-// Trying what each process has; see choose.h.
-#include "fabric/detour/choose.h"
+#include "fabric/bounce/choose_memory_path.h"
 
 #include <algorithm>
 
@@ -9,7 +8,7 @@
 namespace duet {
 namespace {
 
-constexpr double kChooseSeconds = 60;
+constexpr double kChoosePathSeconds = 60;
 constexpr std::uint64_t kProbeBytes = 64 << 10;
 
 bool library_reaches(const std::string& provider, const Buffer& memory) {
@@ -47,8 +46,8 @@ MemoryPath choose_memory_path(Processes& processes, const std::string& provider,
   const MemoryPath own = first_that_works(provider, device);
   MemoryPath path = own;
   for (const std::string& each : processes.gather_all(
-           std::string(name(own)), "all processes to look at their memory", kChooseSeconds)) {
-    path = std::max(path, parse_memory_path(each));  // they are listed from the best to the last
+           std::string(name(own)), "all processes to choose a memory path", kChoosePathSeconds)) {
+    path = std::max(path, parse_memory_path(each));  // MemoryPath lists the best first
   }
   return path;
 }
