@@ -1,4 +1,3 @@
-// Errors as text between processes.
 #include "team/agreement.h"
 
 #include <fmt/format.h>
@@ -11,17 +10,17 @@
 namespace duet {
 namespace {
 
-// The first failure by process, whoever only heard of one last.
+// The failure of the lowest process. A process that failed only because of another one comes last.
 void raise_first(const std::vector<std::string>& all) {
-  ShareOutcome heard;
+  ShareOutcome consequence;
   for (const std::string& each : all) {
     const std::vector<std::string> fields = unpack(each);
     const ShareOutcome outcome{fields.at(0), fmt::format("{}: {}", fields.at(2), fields.at(1))};
     if (outcome.fine()) continue;
     if (outcome.kind != "peer") raise(outcome);
-    if (heard.fine()) heard = outcome;
+    if (consequence.fine()) consequence = outcome;
   }
-  if (!heard.fine()) raise(heard);
+  if (!consequence.fine()) raise(consequence);
 }
 
 }  // namespace

@@ -1,4 +1,3 @@
-// Challenges, answers and their proofs; see handshake.h.
 #include "team/authentication.h"
 
 #include <algorithm>
@@ -11,8 +10,8 @@
 namespace duet {
 namespace {
 
-// The words of a hello.
-enum : std::size_t { kKind, kIndex, kSize, kName, kNonce, kProof, kWords };
+// The fields of a hello frame.
+enum : std::size_t { kKind, kIndex, kSize, kName, kNonce, kProof, kFields };
 
 std::optional<int> whole_number(const std::string& text) {
   int value = 0;
@@ -22,7 +21,7 @@ std::optional<int> whole_number(const std::string& text) {
   return value;
 }
 
-// What a stranger sends may be shown to a terminal.
+// Text from an unauthenticated connection may be printed on a terminal.
 std::string plain(std::string text) {
   for (char& c : text) {
     if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = '?';
@@ -44,7 +43,7 @@ std::string hub_proof(const std::string& secret, const std::string& nonce, const
 Challenge::Challenge(std::string secret) : secret_(std::move(secret)), nonce_(make_secret()) {}
 
 std::optional<Hello> Challenge::understood(const Frame& hello) {
-  if (hello.size() != kWords || hello[kKind] != "hello") return std::nullopt;
+  if (hello.size() != kFields || hello[kKind] != "hello") return std::nullopt;
   const auto index = whole_number(hello[kIndex]);
   const auto size = whole_number(hello[kSize]);
   if (!index || !size) return std::nullopt;
@@ -67,7 +66,7 @@ Frame hello_frame(const std::string& secret, const std::string& nonce, const Hel
 }
 
 Joined join(const Socket& socket, const std::string& secret, const Hello& hello, double seconds) {
-  const auto challenge = socket.receive_within(seconds, kLongestGreeting);
+  const auto challenge = socket.receive_within(seconds, kMaxHandshakeBytes);
   if (!challenge || challenge->size() != 2 || challenge->front() != "challenge") {
     return {false, "", "who listens there does not greet as process 0 of a run does"};
   }
@@ -77,10 +76,11 @@ Joined join(const Socket& socket, const std::string& secret, const Hello& hello,
   const std::string& nonce = challenge->at(1);
   const Frame answer = hello_frame(secret, nonce, hello);
   socket.send(answer);
-  const auto said = socket.receive_within(seconds, kLongestGreeting);
-  if (!said || said->size() != 2) return {false, "", "process 0 closed the connection"};
-  if (said->front() == "wrong") return {false, plain(said->at(1)), ""};
-  if (said->front() != "welcome" || !equal_proofs(said->at(1), hub_proof(secret, nonce, answer))) {
+  const auto reply = socket.receive_within(seconds, kMaxHandshakeBytes);
+  if (!reply || reply->size() != 2) return {false, "", "process 0 closed the connection"};
+  if (reply->front() == "wrong") return {false, plain(reply->at(1)), ""};
+  if (reply->front() != "welcome" ||
+      !equal_proofs(reply->at(1), hub_proof(secret, nonce, answer))) {
     return {false, "who listens there does not know the run's secret (DUET_TOKEN)", ""};
   }
   return {true, "", ""};

@@ -1,10 +1,10 @@
-// How a connection to the hub begins. Each end shows that it knows the run's secret, and sends
-// nothing that tells it:
+// Authentication of a connection to the hub. Each end proves that it knows the run's secret without
+// sending it:
 //   the hub:      challenge NONCE
 //   the process:  hello INDEX SIZE NAME NONCE PROOF
 //   the hub:      welcome PROOF, or wrong TEXT
-// A proof is the HMAC of both nonces and of what the hello says, so that neither an old
-// connection's words nor the other end's can be sent again. Without a secret it proves nothing, and
+// A proof is the HMAC of both nonces and of the hello's fields, so that frames of an earlier
+// connection, or of the other end, cannot be replayed. Without a secret it proves nothing, and
 // both ends must be of one user on one machine (peer_user.h).
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace duet {
 
-constexpr std::size_t kLongestGreeting = 4096;  // any of these frames
+constexpr std::size_t kMaxHandshakeBytes = 4096;  // any of these frames
 
 struct Hello {
   int index = 0;

@@ -26,7 +26,7 @@ Answer answer_to(const Challenge& challenge, const std::string& secret, const Fr
   Answer answer;
   std::thread joining([&] { answer.joined = join(process, secret, kHello, 10); });
   hub.send(challenge.frame());
-  answer.hello = hub.receive(kLongestGreeting).value();
+  answer.hello = hub.receive(kMaxHandshakeBytes).value();
   hub.send(welcome.empty() ? challenge.welcome(answer.hello) : welcome);
   joining.join();
   return answer;

@@ -1,4 +1,3 @@
-// Frames by calls that do not block.
 #include "team/connection.h"
 
 #include <fmt/format.h>
@@ -38,7 +37,7 @@ std::optional<std::size_t> Connection::read() {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && would_block()) break;
     if (got <= 0) return all > 0 ? std::optional(all) : std::nullopt;  // the next one says it again
-    come_.append(bytes.data(), static_cast<std::size_t>(got));
+    received_.append(bytes.data(), static_cast<std::size_t>(got));
     all += static_cast<std::size_t>(got);
     if (static_cast<std::size_t>(got) < bytes.size()) break;
   }
@@ -47,21 +46,21 @@ std::optional<std::size_t> Connection::read() {
 
 std::optional<Frame> Connection::next() {
   std::uint64_t length = 0;
-  const std::size_t here = come_.size() - taken_;
+  const std::size_t here = received_.size() - taken_;
   if (here >= sizeof length) {
-    std::memcpy(&length, come_.data() + taken_, sizeof length);
+    std::memcpy(&length, received_.data() + taken_, sizeof length);
     if (length > most_) {
       throw Error(fmt::format("a frame of {} bytes, of {} at most", length, most_));
     }
     if (here - sizeof length >= length) {
-      Frame frame = unpack(come_.substr(taken_ + sizeof length, length));
+      Frame frame = unpack(received_.substr(taken_ + sizeof length, length));
       taken_ += sizeof length + length;
       return frame;
     }
   }
-  come_.erase(0, taken_);
+  received_.erase(0, taken_);
   taken_ = 0;
-  if (come_.empty() && come_.capacity() > kSpareBytes) come_.shrink_to_fit();
+  if (received_.empty() && received_.capacity() > kSpareBytes) received_.shrink_to_fit();
   return std::nullopt;
 }
 

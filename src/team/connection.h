@@ -22,14 +22,14 @@ class Connection {
 
   bool open() const { return socket_.open(); }
   int descriptor() const { return socket_.descriptor(); }
-  // What poll() should look for. Who takes nothing of many frames is not listened to meanwhile.
+  // What poll() should look for. An end with too many unsent frames is not read from meanwhile.
   short events() const;
   bool sending() const { return !waiting_.empty(); }
-  // Of frames whose first byte has not come yet.
+  // Changes the limit, for frames of which no byte has come yet.
   void allow(std::size_t most) { most_ = most; }
 
-  // Takes what has come, up to a limit, so that nobody keeps the hub from the others: the number of
-  // bytes. Nothing where the other end is gone.
+  // Takes what has come, up to a limit, so that no connection keeps the hub from the others.
+  // Returns the number of bytes. Nothing where the other end is gone.
   std::optional<std::size_t> read();
   // The next frame, where it has come as a whole. Throws Error where what comes is no frame or too
   // long.
@@ -38,14 +38,14 @@ class Connection {
   // Sends now what the other end takes now, and keeps the rest for flush().
   void send(const Packed& packed);
   void send(const Frame& frame);
-  // Did it take anything?
+  // Whether the other end took anything.
   bool flush();
 
  private:
   Socket socket_;
   std::size_t most_ = 0;
-  std::string come_;       // from the first byte of a frame
-  std::size_t taken_ = 0;  // of come_, in frames that next() gave
+  std::string received_;   // from the first byte of a frame
+  std::size_t taken_ = 0;  // of received_, in frames that next() gave
   std::deque<Packed> waiting_;
   std::size_t sent_ = 0;  // of the first of them
 };

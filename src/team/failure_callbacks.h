@@ -1,4 +1,3 @@
-// Functions to call when something fails.
 #pragma once
 
 #include <functional>
@@ -8,13 +7,15 @@
 
 namespace duet {
 
+// Functions to call when something fails.
 class FailureCallbacks {
  public:
   using Callback = std::function<void(const std::string& reason)>;
 
-  // Calls it at once where `reason` gives one: the failure came first. The number is for remove().
+  // If `reason` returns one, a failure came first: the callback is called at once. Returns a number
+  // for remove().
   int add(Callback callback, const std::function<std::string()>& reason);
-  // Returns when the callback does not run, and is not called any more. Not inside a callback.
+  // When this returns, the callback does not run and will not run. Not to be called in a callback.
   void remove(int number);
   void call(const std::string& reason);
 

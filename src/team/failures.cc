@@ -1,12 +1,11 @@
-// The first reason, and who is told of it.
 #include "team/failures.h"
 
 #include <utility>
 
 namespace duet {
 
-int Failures::on_failure(std::function<void(const std::string&)> tell) {
-  return callbacks_.add(std::move(tell), [this] { return failure(); });
+int Failures::on_failure(std::function<void(const std::string&)> notify) {
+  return callbacks_.add(std::move(notify), [this] { return failure(); });
 }
 
 void Failures::forget(int number) { callbacks_.remove(number); }

@@ -1,4 +1,3 @@
-// Who is told when a rank of this process has failed.
 #pragma once
 
 #include <functional>
@@ -9,14 +8,15 @@
 
 namespace duet {
 
+// The first failed rank of this process, and the callbacks to notify of it.
 class Failures {
  public:
   // As Team's of the same names.
-  int on_failure(std::function<void(const std::string&)> tell);
+  int on_failure(std::function<void(const std::string&)> notify);
   void forget(int number);
   std::string failure() const;
 
-  // The first since clear() is told to all who asked; those that follow from it are not (false).
+  // Notifies the callbacks of the first failure since clear(); false for any further one.
   bool fail(int rank, const std::string& reason);
   int failed_rank() const;  // the first; -1: none has failed
   void clear();

@@ -1,5 +1,5 @@
-// The hub's thread: sleeps until a connection has something, or somebody's time is over, so that it
-// takes nothing from what is being measured.
+// The hub's thread sleeps in poll() until a connection is ready or a deadline passes, so that it
+// takes no time from what is being measured.
 #include "team/hub.h"
 
 #include <fcntl.h>
@@ -21,15 +21,15 @@
 namespace duet {
 namespace {
 
-// A process answers the challenge at once; many may come at the same time.
+// A process answers the challenge at once, but many may connect at the same time.
 constexpr std::chrono::seconds kHelloTime{5};
-constexpr std::size_t kMostStrangers = 256;
+constexpr std::size_t kMaxPending = 256;
 constexpr int kAcceptsInARow = 64;
-// Before the next try, where the kernel refused something.
-constexpr std::chrono::milliseconds kPause{100};
-constexpr std::chrono::seconds kFarewellTime{2};
-// A wait that ends so much later was not a wait: this process was stopped, or got no core.
-constexpr std::chrono::seconds kDelay{1};
+// Before the next attempt after the kernel refused something.
+constexpr std::chrono::milliseconds kRetryPause{100};
+constexpr std::chrono::seconds kFlushTime{2};
+// If poll() returns this much later than it should, this process was stopped or got no core.
+constexpr std::chrono::seconds kHubHeldUp{1};
 
 int milliseconds_until(std::chrono::steady_clock::time_point when) {
   const std::chrono::duration<double, std::milli> left = when - std::chrono::steady_clock::now();
@@ -38,10 +38,10 @@ int milliseconds_until(std::chrono::steady_clock::time_point when) {
 
 }  // namespace
 
-Hub::Hub(Listeners listeners, int size, std::string secret, double patience_seconds)
+Hub::Hub(Listeners listeners, int size, std::string secret, double heartbeat_timeout_seconds)
     : size_(size),
       secret_(std::move(secret)),
-      patience_(patience_seconds),
+      heartbeat_timeout_(heartbeat_timeout_seconds),
       listeners_(std::move(listeners)),
       wake_(eventfd(0, EFD_CLOEXEC)),
       members_(static_cast<std::size_t>(size)) {
@@ -69,16 +69,16 @@ void Hub::serve() {
     try {
       goes_on = serve_once();
     } catch (const std::exception&) {
-      std::this_thread::sleep_for(kPause);  // there is no memory left
+      std::this_thread::sleep_for(kRetryPause);  // out of memory
     }
   }
-  tell_all({"ended", members_.front().name + " has ended"});
-  say_farewell();
+  send_all({"ended", members_.front().name + " has ended"});
+  flush_all();
 }
 
-// False when the hub shall end.
+// False: the hub ends.
 bool Hub::serve_once() {
-  const bool accepts = Clock::now() >= accept_from_;
+  const bool accepts = Clock::now() >= accept_after_;
   std::vector<pollfd> all{{wake_, POLLIN, 0}};
   for (const Socket& each : listeners_.sockets) {
     all.push_back({accepts ? each.descriptor() : -1, POLLIN, 0});
@@ -86,7 +86,7 @@ bool Hub::serve_once() {
   for (const Member& each : members_) {
     all.push_back({each.connection.descriptor(), each.connection.events(), 0});
   }
-  for (const Stranger& each : strangers_) {
+  for (const PendingConnection& each : pending_) {
     all.push_back({each.connection.descriptor(), each.connection.events(), 0});
   }
   const int limit = milliseconds_left();
@@ -98,43 +98,44 @@ bool Hub::serve_once() {
   if (all[0].revents != 0) return false;
   const pollfd* ready = all.data() + 1 + listeners_.sockets.size();
   for (Member& member : members_) serve_member(member, (ready++)->revents);
-  for (std::size_t i = 0; i < strangers_.size(); ++ready) {
+  for (std::size_t i = 0; i < pending_.size(); ++ready) {
     const bool stays =
-        ready->revents == 0 ? Clock::now() < strangers_[i].until : serve_stranger(strangers_[i]);
+        ready->revents == 0 ? Clock::now() < pending_[i].deadline : serve_pending(pending_[i]);
     if (stays) {
       ++i;
     } else {
-      strangers_.erase(strangers_.begin() + static_cast<std::ptrdiff_t>(i));
+      pending_.erase(pending_.begin() + static_cast<std::ptrdiff_t>(i));
     }
   }
   for (std::size_t i = 0; i < listeners_.sockets.size(); ++i) {
     if (all[1 + i].revents != 0) accept_all(listeners_.sockets[i]);
   }
-  give_up_on_silent();
+  remove_unresponsive();
   return true;
 }
 
-// Until somebody has been silent for too long; -1: nobody is asked, and nobody unknown is here.
+// Until the next deadline of a heartbeat, a pending connection or a retry; -1: there is none.
 int Hub::milliseconds_left() const {
   std::optional<Clock::time_point> first;
   const auto consider = [&](Clock::time_point when) {
     if (!first || when < *first) first = when;
   };
   for (const Member& member : members_) {
-    if (!member.connection.open() || !member.asked) continue;
-    consider(*member.asked + std::chrono::duration_cast<Clock::duration>(patience_));
+    if (!member.connection.open() || !member.heartbeat_sent) continue;
+    consider(*member.heartbeat_sent +
+             std::chrono::duration_cast<Clock::duration>(heartbeat_timeout_));
   }
-  if (!strangers_.empty()) consider(strangers_.front().until);
-  if (accept_from_ > Clock::now()) consider(accept_from_);
+  if (!pending_.empty()) consider(pending_.front().deadline);
+  if (accept_after_ > Clock::now()) consider(accept_after_);
   return first ? milliseconds_until(*first) : -1;
 }
 
-// While this process was stopped, nobody's answer could be read.
+// While this process was stopped it could read no answer, so the heartbeat timeouts begin anew.
 void Hub::allow_for_delay(Clock::time_point due) {
   const auto now = Clock::now();
-  if (now - due < kDelay) return;
+  if (now - due < kHubHeldUp) return;
   for (Member& member : members_) {
-    if (member.asked) member.asked = now;
+    if (member.heartbeat_sent) member.heartbeat_sent = now;
   }
 }
 
@@ -144,53 +145,54 @@ void Hub::accept_all(const Socket& listener) {
     if (!socket.open()) {
       if (errno == EAGAIN || errno == EWOULDBLOCK) return;
       if (errno == EINTR || errno == ECONNABORTED) continue;
-      // Most often there is no descriptor left, which ends as soon as somebody gives one back.
-      accept_trouble_ = std::strerror(errno);
-      accept_from_ = Clock::now() + kPause;
-      if (!strangers_.empty()) strangers_.pop_front();
+      // Most often the process has no descriptor left, until one is closed.
+      accept_error_ = std::strerror(errno);
+      accept_after_ = Clock::now() + kRetryPause;
+      if (!pending_.empty()) pending_.pop_front();
       return;
     }
-    accept_trouble_.clear();
-    if (strangers_.size() == kMostStrangers) strangers_.pop_front();
-    strangers_.push_back({Connection(std::move(socket), kLongestGreeting), Challenge(secret_),
-                          Clock::now() + kHelloTime});
-    strangers_.back().connection.send(strangers_.back().challenge.frame());
+    accept_error_.clear();
+    if (pending_.size() == kMaxPending) pending_.pop_front();
+    pending_.push_back({Connection(std::move(socket), kMaxHandshakeBytes), Challenge(secret_),
+                        Clock::now() + kHelloTime});
+    pending_.back().connection.send(pending_.back().challenge.frame());
   }
 }
 
-// False: it has come in, or goes.
-bool Hub::serve_stranger(Stranger& stranger) {
+// False: it has become a member, or is dropped.
+bool Hub::serve_pending(PendingConnection& pending) {
   try {
-    if (!stranger.connection.read()) return false;
-    if (const auto frame = stranger.connection.next()) {
-      greet(stranger, *frame);
+    if (!pending.connection.read()) return false;
+    if (const auto frame = pending.connection.next()) {
+      handle_hello(pending, *frame);
       return false;
     }
   } catch (const std::exception&) {
-    return false;  // whoever does not begin as this run's processes do gets no answer
+    return false;  // not a process of this run: no answer
   }
-  return Clock::now() < stranger.until;
+  return Clock::now() < pending.deadline;
 }
 
-void Hub::greet(Stranger& stranger, const Frame& frame) {
+void Hub::handle_hello(PendingConnection& pending, const Frame& frame) {
   const auto hello = Challenge::understood(frame);
   if (!hello) return;
-  const std::string reason = refusal(stranger, frame, *hello);
-  if (!reason.empty()) return stranger.connection.send({"wrong", reason});
+  const std::string reason = refusal(pending, frame, *hello);
+  if (!reason.empty()) return pending.connection.send({"wrong", reason});
   Member& member = members_[static_cast<std::size_t>(hello->index)];
-  member.connection = std::move(stranger.connection);
-  member.connection.allow(kLongestPart + kLongestGreeting);
+  member.connection = std::move(pending.connection);
+  member.connection.allow(kMaxGatherBytes + kMaxHandshakeBytes);
   member.name = hello->name;
-  member.connection.send(stranger.challenge.welcome(frame));
-  for (const Frame& farewell : farewells_) member.connection.send(farewell);
+  member.connection.send(pending.challenge.welcome(frame));
+  for (const Frame& departure : departures_) member.connection.send(departure);
 }
 
-std::string Hub::refusal(const Stranger& stranger, const Frame& frame, const Hello& hello) const {
-  if (!stranger.challenge.proven(frame)) {
+std::string Hub::refusal(const PendingConnection& pending, const Frame& frame,
+                         const Hello& hello) const {
+  if (!pending.challenge.proven(frame)) {
     return "expected this run's secret: another run listens there, or DUET_TOKEN is not the same "
            "in all processes";
   }
-  if (secret_.empty() && !peer_is_this_user(stranger.connection.descriptor())) {
+  if (secret_.empty() && !peer_is_this_user(pending.connection.descriptor())) {
     return "expected a process of the user whose process 0 is, or DUET_TOKEN in all processes";
   }
   if (hello.size != size_) {
@@ -209,24 +211,24 @@ std::string Hub::refusal(const Stranger& stranger, const Frame& frame, const Hel
 void Hub::serve_member(Member& member, short ready) {
   if (ready == 0 || !member.connection.open()) return;
   try {
-    // Who takes much over a slow line is not silent.
-    if ((ready & POLLOUT) != 0 && member.connection.flush() && member.asked) {
-      member.asked = Clock::now();
+    // A process that receives much over a slow line is alive.
+    if ((ready & POLLOUT) != 0 && member.connection.flush() && member.heartbeat_sent) {
+      member.heartbeat_sent = Clock::now();
     }
     if ((ready & ~POLLOUT) == 0) return;
-    if (!member.connection.read()) return leave(member, "gone", member.name + " is gone");
-    member.asked.reset();
+    if (!member.connection.read()) return remove(member, "gone", member.name + " is gone");
+    member.heartbeat_sent.reset();
     while (member.connection.open()) {
       const auto frame = member.connection.next();
       if (!frame) return;
-      take(member, *frame);
+      handle_frame(member, *frame);
     }
-  } catch (const std::exception& error) {  // no process of this program sends such a frame
-    leave(member, "gone", fmt::format("{} is not understood: {}", member.name, error.what()));
+  } catch (const std::exception& error) {  // this program sends no such frame
+    remove(member, "gone", fmt::format("{} is not understood: {}", member.name, error.what()));
   }
 }
 
-void Hub::take(Member& member, const Frame& frame) {
+void Hub::handle_frame(Member& member, const Frame& frame) {
   const std::string& kind = frame.at(0);
   if (kind == "gather") {
     gather(static_cast<int>(&member - members_.data()), frame);
@@ -235,85 +237,86 @@ void Hub::take(Member& member, const Frame& frame) {
   } else if (kind == "who") {
     member.connection.send({"who", missing({std::stol(frame.at(1)), std::stol(frame.at(2))})});
   } else if (kind == "fail") {
-    tell_all({"fail", frame.at(1), frame.at(2)});
-  } else if (kind == "call") {
-    member.connection.send({"here"});
-    call_all();
-  } else if (kind == "here") {
+    send_all({"fail", frame.at(1), frame.at(2)});
+  } else if (kind == "heartbeat") {
+    member.connection.send({"alive"});
+    send_heartbeats();
+  } else if (kind == "alive") {
     return;
   } else if (kind == "bye") {
-    leave(member, "ended", member.name + " has ended");
+    remove(member, "ended", member.name + " has ended");
   } else {
     throw Error(fmt::format("a frame '{}'", kind));
   }
 }
 
 void Hub::gather(int index, const Frame& frame) {
-  const Round round{std::stol(frame.at(1)), std::stol(frame.at(2))};
-  std::map<int, std::string>& parts = gatherings_[round].parts;
+  const GatherId id{std::stol(frame.at(1)), std::stol(frame.at(2))};
+  std::map<int, std::string>& parts = gathers_[id].parts;
   parts[index] = frame.at(3);
   if (static_cast<int>(parts.size()) < size_) return;
   Frame all{"all", frame.at(1), frame.at(2)};
   for (auto& [process, bytes] : parts) all.push_back(std::move(bytes));
-  // What all have passed nobody waits for any more, failed rounds of earlier epochs among it.
-  gatherings_.erase(gatherings_.begin(), gatherings_.upper_bound(round));
-  tell_all(all);
+  // All processes have passed earlier gathers; those of failed epochs may be incomplete.
+  gathers_.erase(gathers_.begin(), gathers_.upper_bound(id));
+  send_all(all);
 }
 
-// A process that is stopped, or whose machine is gone without a word, keeps its connection.
-void Hub::call_all() {
+// A process that is stopped, or whose machine is lost, keeps its connection: only a missing answer
+// shows it.
+void Hub::send_heartbeats() {
   for (Member& member : members_) {
-    if (!member.connection.open() || member.asked) continue;
-    member.asked = Clock::now();
-    member.connection.send({"call"});
+    if (!member.connection.open() || member.heartbeat_sent) continue;
+    member.heartbeat_sent = Clock::now();
+    member.connection.send({"heartbeat"});
   }
 }
 
-void Hub::give_up_on_silent() {
+void Hub::remove_unresponsive() {
   for (Member& member : members_) {
-    const bool asked = member.connection.open() && member.asked;
-    if (!asked || Clock::now() < *member.asked + patience_) continue;
-    leave(member, "gone",
-          fmt::format("{} has not answered for {:.3g} s and counts as gone", member.name,
-                      patience_.count()));
+    const bool waits_for_answer = member.connection.open() && member.heartbeat_sent;
+    if (!waits_for_answer || Clock::now() < *member.heartbeat_sent + heartbeat_timeout_) continue;
+    remove(member, "gone",
+           fmt::format("{} has not answered for {:.3g} s and counts as gone", member.name,
+                       heartbeat_timeout_.count()));
   }
 }
 
-void Hub::leave(Member& member, const char* kind, const std::string& text) {
+void Hub::remove(Member& member, const char* kind, const std::string& text) {
   member.connection = Connection();
   member.ended = true;
-  farewells_.push_back({kind, text});
-  tell_all(farewells_.back());
+  departures_.push_back({kind, text});
+  send_all(departures_.back());
 }
 
-std::string Hub::missing(const Round& round) const {
+std::string Hub::missing(const GatherId& id) const {
   std::string text;
-  bool all_came = true;
-  const auto found = gatherings_.find(round);
+  bool all_connected = true;
+  const auto found = gathers_.find(id);
   for (int i = 0; i < size_; ++i) {
-    if (found != gatherings_.end() && found->second.parts.count(i) > 0) continue;
+    if (found != gathers_.end() && found->second.parts.count(i) > 0) continue;
     const Member& member = members_[static_cast<std::size_t>(i)];
-    const bool came = member.connection.open();
-    text +=
-        (text.empty() ? "" : ", ") + member.name + (came ? " has not come" : " has not connected");
-    all_came = all_came && came;
+    const bool connected = member.connection.open();
+    text += (text.empty() ? "" : ", ") + member.name +
+            (connected ? " has not come" : " has not connected");
+    all_connected = all_connected && connected;
   }
-  if (all_came) return text;
+  if (all_connected) return text;
   text += fmt::format("; process 0 listens at {}", listeners_.place);
-  if (!accept_trouble_.empty()) {
-    text += fmt::format(", but cannot take a connection: {}", accept_trouble_);
+  if (!accept_error_.empty()) {
+    text += fmt::format(", but cannot take a connection: {}", accept_error_);
   }
   return text;
 }
 
-void Hub::tell_all(const Frame& frame) {
+void Hub::send_all(const Frame& frame) {
   const auto packed = std::make_shared<const std::string>(packed_frame(frame));
   for (Member& member : members_) member.connection.send(packed);
 }
 
-// What has been said reaches those who listen.
-void Hub::say_farewell() {
-  const auto end = Clock::now() + kFarewellTime;
+// Sends what is still queued, for kFlushTime at most.
+void Hub::flush_all() {
+  const auto end = Clock::now() + kFlushTime;
   for (;;) {
     std::vector<pollfd> sending;
     for (Member& member : members_) {

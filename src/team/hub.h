@@ -1,5 +1,3 @@
-// Where the processes of a run meet: a thread in process 0's process to which every process has one
-// connection. It passes on what is gathered, and notices who is gone by the connection's end.
 #pragma once
 
 #include <chrono>
@@ -17,27 +15,35 @@
 
 namespace duet {
 
-constexpr std::size_t kLongestPart = std::size_t{256} << 20;  // of what a process sends at once
+constexpr std::size_t kMaxGatherBytes = std::size_t{256} << 20;  // of one process in one gather
 
-// After the handshake (handshake.h) frames begin with their kind. To the hub:
-//   name NAME                        how messages call this process from now on
-//   gather EPOCH SEQUENCE BYTES      its part of a gathering
-//   who EPOCH SEQUENCE               asks who has not brought its part
-//   fail EPOCH TEXT                  this epoch has failed
-//   call                             asks whether the hub answers, and it whether all others do
-//   here                             the answer
-//   bye                              it ends as it should
-// From the hub: `all EPOCH SEQUENCE BYTES...`, `who TEXT`, `fail EPOCH
-// TEXT`, `here` to a call, `call` to those it asks, `gone TEXT`, and `ended TEXT` for one that said
-// bye.
+// A thread of process 0 to which every process of a run has one TCP connection. It carries gathers
+// and failures, sends heartbeats when asked to, and notices a process's end by its connection's.
 //
-// Nothing that a stranger does ends or delays a run: the hub never blocks, who has not said a
-// proper hello within seconds is dropped, and the longest of them when there are many.
+// After authentication (authentication.h) a frame begins with its kind. From a process to the hub:
+//   name NAME                        what messages call this process from now on
+//   gather EPOCH SEQUENCE BYTES      its part of a gather
+//   who EPOCH SEQUENCE               which processes' parts are missing?
+//   fail EPOCH TEXT                  this epoch has failed
+//   heartbeat                        does the hub answer? The hub then sends heartbeats to all
+//   alive                            answers a heartbeat
+//   bye                              this process ends as intended
+// From the hub to processes:
+//   all EPOCH SEQUENCE BYTES...      a complete gather, by process
+//   who TEXT                         answers who
+//   fail EPOCH TEXT                  passed on from a process
+//   heartbeat, alive                 as above
+//   gone TEXT                        a process is gone
+//   ended TEXT                       a process ended after a bye
+//
+// An unauthenticated connection cannot end or delay a run: the hub never blocks, and it drops a
+// connection that sends no valid hello within seconds, and the oldest one when there are too many.
 class Hub {
  public:
-  // For `size` processes that know the secret. Who answers nothing for the patience is gone.
-  Hub(Listeners listeners, int size, std::string secret, double patience_seconds);
-  // Tells those that are still there that it ends.
+  // For `size` processes that know the secret. A process that does not answer a heartbeat within
+  // the timeout counts as gone.
+  Hub(Listeners listeners, int size, std::string secret, double heartbeat_timeout_seconds);
+  // Sends `ended` to the processes that are still connected.
   ~Hub();
   Hub(const Hub&) = delete;
   Hub& operator=(const Hub&) = delete;
@@ -46,20 +52,20 @@ class Hub {
   bool everywhere() const { return listeners_.everywhere; }
 
  private:
-  using Round = std::pair<long, long>;  // epoch, sequence
+  using GatherId = std::pair<long, long>;  // epoch, sequence
   using Clock = std::chrono::steady_clock;
   struct Member {
     Connection connection;
     std::string name;
-    std::optional<Clock::time_point> asked;  // and nothing has come since
-    bool ended = false;                      // it said bye, or is gone
+    std::optional<Clock::time_point> heartbeat_sent;  // reset by any frame
+    bool ended = false;                               // after its bye, or gone
   };
-  struct Stranger {  // connected, without a hello so far
+  struct PendingConnection {  // connected, not authenticated yet
     Connection connection;
     Challenge challenge;
-    Clock::time_point until;
+    Clock::time_point deadline;
   };
-  struct Gathering {
+  struct PartialGather {
     std::map<int, std::string> parts;
   };
 
@@ -69,29 +75,30 @@ class Hub {
   void allow_for_delay(Clock::time_point due);
   void accept_all(const Socket& listener);
   void serve_member(Member& member, short ready);
-  bool serve_stranger(Stranger& stranger);
-  void greet(Stranger& stranger, const Frame& hello);
-  std::string refusal(const Stranger& stranger, const Frame& frame, const Hello& hello) const;
-  void take(Member& member, const Frame& frame);
+  bool serve_pending(PendingConnection& pending);
+  void handle_hello(PendingConnection& pending, const Frame& hello);
+  std::string refusal(const PendingConnection& pending, const Frame& frame,
+                      const Hello& hello) const;
+  void handle_frame(Member& member, const Frame& frame);
   void gather(int index, const Frame& frame);
-  void call_all();
-  void give_up_on_silent();
-  void leave(Member& member, const char* kind, const std::string& text);
-  std::string missing(const Round& round) const;
-  void tell_all(const Frame& frame);
-  void say_farewell();
+  void send_heartbeats();
+  void remove_unresponsive();
+  void remove(Member& member, const char* kind, const std::string& text);
+  std::string missing(const GatherId& id) const;
+  void send_all(const Frame& frame);
+  void flush_all();
 
   const int size_;
   const std::string secret_;
-  const std::chrono::duration<double> patience_;
+  const std::chrono::duration<double> heartbeat_timeout_;
   Listeners listeners_;
-  int wake_ = -1;                   // an eventfd, written when the hub shall end
-  std::vector<Member> members_;     // by process
-  std::deque<Stranger> strangers_;  // the longest first
-  std::string accept_trouble_;      // why no connection can be taken
-  Clock::time_point accept_from_;   // not before
-  std::map<Round, Gathering> gatherings_;
-  std::vector<Frame> farewells_;  // what those who come later must know
+  int wake_ = -1;                          // an eventfd; written to end the thread
+  std::vector<Member> members_;            // by process
+  std::deque<PendingConnection> pending_;  // the oldest first
+  std::string accept_error_;               // why no connection can be accepted; "" if they can
+  Clock::time_point accept_after_;         // accept no connection before
+  std::map<GatherId, PartialGather> gathers_;
+  std::vector<Frame> departures_;  // `gone` and `ended`; sent to processes that connect later
   std::thread thread_;
 };
 

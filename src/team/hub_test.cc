@@ -1,4 +1,4 @@
-// Strangers, and members that do not do as they should, at the hub's port.
+// Unknown connections and misbehaving members at the hub's port.
 #include "team/hub.h"
 
 #include <gtest/gtest.h>
@@ -19,8 +19,8 @@ namespace {
 
 const std::string kRunsSecret = "the secret of a test's run";
 
-Hub make_hub(int size, double patience_seconds = 10) {
-  return Hub(listen_at("127.0.0.1", 0, true), size, kRunsSecret, patience_seconds);
+Hub make_hub(int size, double heartbeat_timeout_seconds = 10) {
+  return Hub(listen_at("127.0.0.1", 0, true), size, kRunsSecret, heartbeat_timeout_seconds);
 }
 
 Socket connected(int port) {
@@ -73,7 +73,7 @@ std::size_t resident_bytes() {
   return resident * 4096;
 }
 
-TEST(Hub, IsNotDelayedByStrangers) {
+TEST(Hub, IsNotDelayedByUnknownConnections) {
   const Hub hub = make_hub(2);
   std::vector<Socket> strangers;
   for (int i = 0; i < 20; ++i) strangers.push_back(connected(hub.port()));
@@ -86,9 +86,9 @@ TEST(Hub, IsNotDelayedByStrangers) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
 }
 
-TEST(Hub, DropsWhoSaysNoProperHello) {
+TEST(Hub, DropsConnectionsWithoutAValidHello) {
   const Hub hub = make_hub(2);
-  const Socket silent = connected(hub.port());
+  const Socket unresponsive = connected(hub.port());
   const Socket scanner = connected(hub.port());
   const Socket huge = connected(hub.port());
   const Socket empty = connected(hub.port());
@@ -98,10 +98,10 @@ TEST(Hub, DropsWhoSaysNoProperHello) {
   EXPECT_TRUE(is_dropped(scanner));
   EXPECT_TRUE(is_dropped(huge));
   EXPECT_TRUE(is_dropped(empty));
-  EXPECT_TRUE(is_dropped(silent));
+  EXPECT_TRUE(is_dropped(unresponsive));
 }
 
-TEST(Hub, TakesItsMembersAmongManyStrangers) {
+TEST(Hub, AcceptsItsMembersAmongManyUnknownConnections) {
   const Hub hub = make_hub(2);
   std::vector<Socket> strangers;
   for (int i = 0; i < 600; ++i) strangers.push_back(connected(hub.port()));
@@ -128,10 +128,10 @@ TEST(Hub, IsOfOneUserWithoutASecret) {
     if (setuid(65534) != 0) _exit(2);
     std::string reason;
     const Socket socket = Socket::connect("127.0.0.1", hub.port(), reason);
-    const Frame challenge = socket.receive_within(10, kLongestGreeting).value();
+    const Frame challenge = socket.receive_within(10, kMaxHandshakeBytes).value();
     socket.send(hello_frame("", challenge.at(1), {0, 1, "another user's"}));
-    const Frame said = socket.receive_within(10, kLongestGreeting).value();
-    _exit(said.at(0) == "wrong" ? 0 : 1);
+    const Frame reply = socket.receive_within(10, kMaxHandshakeBytes).value();
+    _exit(reply.at(0) == "wrong" ? 0 : 1);
   }
   int status = 0;
   waitpid(child, &status, 0);
@@ -144,9 +144,9 @@ TEST(Hub, AllocatesWhatComesNotWhatIsAnnounced) {
   std::vector<Socket> members;
   for (int i = 0; i < 2; ++i) members.push_back(member(hub, i, 2));
   const std::size_t before = resident_bytes();
-  send_bytes(members[1], announced(kLongestPart) + "some of it");
-  members[0].send({"call"});  // answered behind what the other one has sent
-  EXPECT_EQ(members[0].receive_within(10, 4096)->front(), "here");
+  send_bytes(members[1], announced(kMaxGatherBytes) + "some of it");
+  members[0].send({"heartbeat"});  // answered behind what the other one has sent
+  EXPECT_EQ(members[0].receive_within(10, 4096)->front(), "alive");
   EXPECT_LT(resident_bytes(), before + (32 << 20));
 }
 
@@ -155,10 +155,11 @@ TEST(Hub, EndsWithWhoAnnouncesTooMuch) {
   std::vector<Socket> members;
   for (int i = 0; i < 2; ++i) members.push_back(member(hub, i, 2));
   send_bytes(members[1], announced((1ull << 32) - 1));
-  const auto told = members[0].receive_within(10, 4096);
-  ASSERT_TRUE(told.has_value());
-  EXPECT_EQ(told->front(), "gone");
-  EXPECT_NE(told->at(1).find("a frame of 4294967295 bytes"), std::string::npos) << told->at(1);
+  const auto received = members[0].receive_within(10, 4096);
+  ASSERT_TRUE(received.has_value());
+  EXPECT_EQ(received->front(), "gone");
+  EXPECT_NE(received->at(1).find("a frame of 4294967295 bytes"), std::string::npos)
+      << received->at(1);
 }
 
 TEST(Hub, IsNotDelayedByAMemberThatDoesNotRead) {
@@ -235,10 +236,10 @@ pid_t hub_of_its_own(int& port) {
     if (::write(ends[1], &port, sizeof port) != sizeof port) ::_exit(1);
     for (;;) ::pause();
   }
-  const bool told = ::read(ends[0], &port, sizeof port) == sizeof port;
+  const bool received = ::read(ends[0], &port, sizeof port) == sizeof port;
   ::close(ends[0]);
   ::close(ends[1]);
-  return told ? child : -1;
+  return received ? child : -1;
 }
 
 TEST(Hub, BlamesNobodyForTheTimeThatItWasStopped) {
@@ -246,19 +247,19 @@ TEST(Hub, BlamesNobodyForTheTimeThatItWasStopped) {
   const pid_t hub = hub_of_its_own(port);
   ASSERT_GT(hub, 0);
   const Socket asking = member_at(port, 0, 2), asked = member_at(port, 1, 2);
-  asking.send({"call"});
+  asking.send({"heartbeat"});
   std::this_thread::sleep_for(std::chrono::seconds(1));
   ::kill(hub, SIGSTOP);
   std::this_thread::sleep_for(std::chrono::seconds(4));
   ::kill(hub, SIGCONT);
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   for (const Socket* each : {&asking, &asked}) {
-    each->send({"here"});
+    each->send({"alive"});
     each->send({"gather", "0", "0", "part"});
   }
   for (const Socket* each : {&asking, &asked}) {
-    std::string kind = "here";
-    while (kind == "here" || kind == "call") {
+    std::string kind = "alive";
+    while (kind == "alive" || kind == "heartbeat") {
       const auto frame = each->receive_within(10, 4096);
       kind = frame ? frame->front() : "nothing";
     }
@@ -268,7 +269,7 @@ TEST(Hub, BlamesNobodyForTheTimeThatItWasStopped) {
   ::waitpid(hub, nullptr, 0);
 }
 
-TEST(Hub, BlamesNobodyBesideSlowStrangers) {
+TEST(Hub, BlamesNobodyBesideSlowUnknownConnections) {
   const int port = Socket::listen(0).port();
   std::atomic<bool> over{false};
   std::thread strangers([&] {
@@ -288,7 +289,7 @@ TEST(Hub, BlamesNobodyBesideSlowStrangers) {
     launch.size = 2;
     launch.addresses = {"127.0.0.1"};
     launch.port = port;
-    launch.patience_seconds = 1;
+    launch.heartbeat_timeout_seconds = 1;
     Processes processes(launch, 20);
     if (index == 1) std::this_thread::sleep_for(std::chrono::seconds(4));
     processes.barrier("the slower one", 20);

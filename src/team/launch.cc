@@ -1,4 +1,3 @@
-// Reading the environment of launchers.
 #include "team/launch.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,3 @@
-// How this process was started among the others of its run, as its environment tells it.
 #pragma once
 
 #include <functional>
@@ -8,15 +7,16 @@
 
 namespace duet {
 
+// How this process was started among the others of its run, by its environment.
 struct Launch {
   int index = 0;
   int size = 1;
   std::vector<std::string> addresses;  // of process 0, in the order to try them
-  int port = 0;                        // of process 0's hub; 0: any free one, told by `broadcast`
+  int port = 0;                        // of process 0's hub; 0: any free one, sent by `broadcast`
   std::string secret;                  // the same in all processes of a run; "": none
-  bool one_node = false;               // loopback reaches all processes; told by MPI
+  bool one_node = false;               // loopback reaches all processes; known from MPI
   std::optional<int> local_index;      // among the processes of this node
-  double patience_seconds = 10;        // who answers nothing for so long is gone
+  double heartbeat_timeout_seconds = 10;  // without an answer for this long a process is gone
   // Where a launcher connects the processes: gives everyone what process 0 brings, at most 4 KiB;
   // called once, by all. Empty where port and addresses are known.
   std::function<std::string(const std::string&)> broadcast;
@@ -27,19 +27,19 @@ struct Launch {
 // expected; a secret is, unless MASTER_ADDR means this machine alone.
 Launch find_launch();
 
-// What the environment says of the number of processes, without asking the launcher.
+// The number of processes by the environment alone, without asking the launcher.
 struct LaunchedBy {
-  std::string variable;  // that says so; "" where none does
+  std::string variable;  // the variable that gives it; "" if none does
   int size = 1;
 };
 // Throws UsageError where the variable is no number.
 LaunchedBy launched_by();
 
-// What stands before a command line that starts as many processes in the same way: "mpirun -n 2 ";
-// "" for one process. Where the environment alone says it, what that has to say.
+// The beginning of a command line that starts as many processes in the same way: "mpirun -n 2 ";
+// "" for one process; the variables to set where only the environment connects the processes.
 std::string launch_prefix();
 
-// What the module `mpi` brings: the launch as MPI knows it.
+// Called by the module `mpi`, with a function that asks MPI for the launch.
 void register_mpi(std::function<Launch()> find);
 
 }  // namespace duet

@@ -1,4 +1,3 @@
-// Unmapping the others' before the own is retired.
 #include "team/offered_memory.h"
 
 #include <utility>
@@ -18,14 +17,14 @@ OfferedMemory::OfferedMemory(Rank& rank, const std::function<Buffer()>& make,
     keep();
     throw;
   } catch (const OnAllRanks&) {
-    throw;  // some rank has no memory to offer, and none has mapped another's
+    throw;  // some rank could not allocate, and none has imported another's
   } catch (...) {
     keep();
     throw;
   }
 }
 
-// Others may have mapped it already.
+// Others may have imported it already.
 void OfferedMemory::keep() { team_.retired().keep(std::move(own_)); }
 
 OfferedMemory::~OfferedMemory() {

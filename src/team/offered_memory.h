@@ -1,4 +1,3 @@
-// Memory of a rank's own that all other ranks write to, and theirs.
 #pragma once
 
 #include <functional>
@@ -9,18 +8,19 @@
 
 namespace duet {
 
-// Ends on each rank by itself, when that rank's streams are done with the others' memory. Its own
-// is not freed then, since others may still use it: Team::free_retired() does that when all ranks
-// have ended theirs, or the team's end.
+// A buffer of every rank that all other ranks write to. Each rank destroys its object when its own
+// streams no longer use the others' buffers. The rank's own buffer is then retired, since others
+// may still use it: Team::free_retired() frees it when all ranks have destroyed theirs, or else
+// ~Team().
 class OfferedMemory {
  public:
-  // Inside Team::each(), by every rank: `make` allocates its own.
+  // Collective, inside Team::each(): `make` allocates the rank's own buffer.
   OfferedMemory(Rank& rank, const std::function<Buffer()>& make, const std::string& what);
   ~OfferedMemory();
   OfferedMemory(const OfferedMemory&) = delete;
   OfferedMemory& operator=(const OfferedMemory&) = delete;
 
-  // A rank's, as streams of this rank's device reach it.
+  // A rank's buffer, at an address for streams of this rank's device.
   const Span& at(int rank) const { return all_->at(rank); }
   const Buffer& own() const { return own_; }
 

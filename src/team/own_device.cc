@@ -1,4 +1,3 @@
-// --device of one process among several; see own_device.h.
 #include "team/own_device.h"
 
 #include <fmt/format.h>

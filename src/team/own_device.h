@@ -1,4 +1,3 @@
-// Which device one of several processes opens.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Two gatherings: everyone's memory, then whether everyone reaches it.
+// Two gathers: every rank's memory, then whether every rank can reach all of it.
 #include "team/peer_memory.h"
 
 #include <fmt/format.h>
@@ -11,21 +11,22 @@
 namespace duet {
 namespace {
 
-// What a rank brings, as text. Addresses mean something in its own process alone.
-struct Offer {
-  Span span;             // without its owner
-  std::string shared;    // SharedMemory, where there are other processes
-  std::string obstacle;  // why the span cannot be shared
+// A rank's memory as it is gathered. The span's address is valid in the owner's process only.
+struct RankMemory {
+  Span span;               // without its owner
+  std::string descriptor;  // a SharedMemory's text, where there are other processes
+  std::string reason;      // why the span cannot be exported
   std::uint64_t number = 0;
 };
 
-std::string text_of(const Offer& offer) {
-  return pack({std::to_string(reinterpret_cast<std::uintptr_t>(offer.span.data)),
-               std::to_string(offer.span.bytes), std::to_string(static_cast<int>(offer.span.kind)),
-               offer.shared, offer.obstacle, std::to_string(offer.number)});
+std::string text_of(const RankMemory& memory) {
+  return pack({std::to_string(reinterpret_cast<std::uintptr_t>(memory.span.data)),
+               std::to_string(memory.span.bytes),
+               std::to_string(static_cast<int>(memory.span.kind)), memory.descriptor, memory.reason,
+               std::to_string(memory.number)});
 }
 
-Offer offer_of(const std::string& text) {
+RankMemory memory_of_text(const std::string& text) {
   const std::vector<std::string> items = unpack(text);
   const std::uintptr_t address = std::stoull(items.at(0));
   return {{nullptr, reinterpret_cast<std::byte*>(address), std::stoull(items.at(1)),
@@ -35,27 +36,27 @@ Offer offer_of(const std::string& text) {
           std::stoull(items.at(5))};
 }
 
-std::vector<Offer> offers_of(const std::vector<std::string>& texts) {
-  std::vector<Offer> offers;
-  for (const std::string& text : texts) offers.push_back(offer_of(text));
-  return offers;
+std::vector<RankMemory> memories_of(const std::vector<std::string>& texts) {
+  std::vector<RankMemory> memories;
+  for (const std::string& text : texts) memories.push_back(memory_of_text(text));
+  return memories;
 }
 
-Offer make_offer(const Rank& rank, const Span& mine) {
+RankMemory export_memory(const Rank& rank, const Span& mine) {
   if (mine.bytes > 0 && mine.owner != &rank.device) {
     throw BadArgument(fmt::format("peer memory: the span is not of {}", rank.device.info().name));
   }
-  Offer offer{mine, "", "", rank.team.next_number(rank)};
-  if (mine.bytes == 0 || rank.team.processes() == nullptr) return offer;
+  RankMemory memory{mine, "", "", rank.team.next_number(rank)};
+  if (mine.bytes == 0 || rank.team.processes() == nullptr) return memory;
   try {
-    offer.shared = rank.device.share(mine).text();
+    memory.descriptor = rank.device.share(mine).text();
   } catch (const Unavailable& error) {
-    offer.obstacle = error.what();
+    memory.reason = error.what();
   }
-  return offer;
+  return memory;
 }
 
-Span in_this_process(const Rank& rank, int owner, Span span) {
+Span span_in_this_process(const Rank& rank, int owner, Span span) {
   Team& team = rank.team;
   span.owner = &team.device(owner);
   const bool reached =
@@ -68,9 +69,9 @@ Span in_this_process(const Rank& rank, int owner, Span span) {
   return span;
 }
 
-Span in_another(const Rank& rank, const Offer& offer) {
-  if (!offer.obstacle.empty()) throw Unavailable(offer.obstacle);
-  return rank.device.map(SharedMemory::parse(offer.shared));
+Span import_from_another(const Rank& rank, const RankMemory& memory) {
+  if (!memory.reason.empty()) throw Unavailable(memory.reason);
+  return rank.device.map(SharedMemory::parse(memory.descriptor));
 }
 
 }  // namespace
@@ -78,39 +79,40 @@ Span in_another(const Rank& rank, const Offer& offer) {
 PeerMemory::PeerMemory(Rank& rank, const std::function<Span()>& make, const std::string& what,
                        double deadline_seconds)
     : device_(&rank.device) {
-  Offer own;
-  std::string obstacle;
-  const auto offer_own = [&] {
-    own = make_offer(rank, make());
+  RankMemory own;
+  std::string reason;
+  const auto export_own = [&] {
+    own = export_memory(rank, make());
     return text_of(own);
   };
   try {
-    const auto offers = rank.team.gather_as<std::vector<Offer>>(rank, Team::Make(offer_own), what,
-                                                                offers_of, deadline_seconds);
-    for (const Offer& offer : *offers) number_ = std::max(number_, offer.number);
+    const auto memories = rank.team.gather_as<std::vector<RankMemory>>(
+        rank, Team::Make(export_own), what, memories_of, deadline_seconds);
+    for (const RankMemory& memory : *memories) number_ = std::max(number_, memory.number);
     rank.team.take_number(rank, number_);
-    for (const Offer& offer : *offers) {
+    for (const RankMemory& memory : *memories) {
       const int owner = size();
       spans_.push_back(Span{});
-      if (offer.span.bytes == 0 || !obstacle.empty()) continue;
+      if (memory.span.bytes == 0 || !reason.empty()) continue;
       try {
         const bool local = rank.team.is_local(owner);
-        spans_.back() = local ? in_this_process(rank, owner, offer.span) : in_another(rank, offer);
+        spans_.back() = local ? span_in_this_process(rank, owner, memory.span)
+                              : import_from_another(rank, memory);
         if (!local) mapped_.push_back(spans_.back());
       } catch (const Error& error) {
-        obstacle = fmt::format("rank {}: memory of rank {}: {}", rank.index, owner, error.what());
+        reason = fmt::format("rank {}: memory of rank {}: {}", rank.index, owner, error.what());
       }
     }
-    const auto obstacles = rank.team.gather(rank, obstacle, what, deadline_seconds);
-    for (const std::string& each : *obstacles) {
+    const auto reasons = rank.team.gather(rank, reason, what, deadline_seconds);
+    for (const std::string& each : *reasons) {
       if (!each.empty()) throw Unreachable(fmt::format("{}: {}", what, each));
     }
   } catch (...) {
-    if (!own.shared.empty()) device_->withdraw(SharedMemory::parse(own.shared));
+    if (!own.descriptor.empty()) device_->withdraw(SharedMemory::parse(own.descriptor));
     reset();
     throw;
   }
-  if (!own.shared.empty()) device_->withdraw(SharedMemory::parse(own.shared));
+  if (!own.descriptor.empty()) device_->withdraw(SharedMemory::parse(own.descriptor));
 }
 
 PeerMemory::PeerMemory(PeerMemory&& other) noexcept

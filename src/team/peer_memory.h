@@ -1,4 +1,3 @@
-// One span of every rank, as streams of this rank's device reach them.
 #pragma once
 
 #include <cstdint>
@@ -11,25 +10,27 @@
 
 namespace duet {
 
-// Some rank cannot reach another's memory: thrown on all ranks alike, which may then all do
-// without.
+// Some rank cannot reach another's memory. Thrown on all ranks, so that all can do without it.
 class Unreachable : public Unavailable, public OnAllRanks {
  public:
   using Unavailable::Unavailable;
 };
 
-// Move-only; unmaps what it mapped of other processes, the last first. A rank frees or reuses its
-// own span only when no rank has a PeerMemory of it any more: meet at a barrier in between.
+// One span of every rank, at addresses that streams of this rank's device can use. Move-only; the
+// destructor unmaps what was imported from other processes, the last first.
+//
+// Hazard: a rank may free or reuse its own span only when no rank has a PeerMemory of it any more.
+// Put a barrier in between.
 class PeerMemory {
  public:
-  // Inside Team::each(), by every rank: `mine` is memory of the rank's device, or empty. Of ranks
-  // in this process it gets their spans, of others a mapping. If any rank cannot reach another's,
-  // all throw Unreachable with the reason of the first. Throws as Team's meetings besides.
+  // Collective, inside Team::each(): `mine` is memory of the rank's device, or empty. Memory of
+  // other processes is imported. If any rank cannot reach another's, all throw Unreachable with the
+  // reason of the lowest. Throws as Team::gather() besides.
   PeerMemory(Rank& rank, const Span& mine, const std::string& what, double deadline_seconds = 60)
       : PeerMemory(
             rank, [&mine] { return mine; }, what, deadline_seconds) {}
-  // The same of memory that `make` allocates first: where that throws on any rank, it throws on all
-  // as Team::all_or_none() does.
+  // As above, with memory that `make` allocates. If that throws on any rank, all throw as in
+  // Team::all_or_none().
   PeerMemory(Rank& rank, const std::function<Span()>& make, const std::string& what,
              double deadline_seconds = 60);
   PeerMemory(PeerMemory&& other) noexcept;
@@ -37,10 +38,10 @@ class PeerMemory {
   ~PeerMemory() { reset(); }
 
   int size() const { return static_cast<int>(spans_.size()); }
-  // Throws BadArgument for a rank that is not there.
+  // Throws BadArgument for a rank that does not exist.
   const Span& at(int rank) const;
 
-  // The same on all ranks, and of no other PeerMemory of the team.
+  // The same on all ranks; no other PeerMemory of the team has it.
   std::uint64_t number() const { return number_; }
 
  private:

@@ -1,9 +1,9 @@
-// Whose the other end of a connection within this machine is.
 #pragma once
 
 namespace duet {
 
-// Is it a socket of this user's? Also true where the kernel does not tell.
+// Whether the other end of this connection, within this machine, is a socket of this process's
+// user. True where the kernel does not tell.
 bool peer_is_this_user(int descriptor);
 
 }  // namespace duet

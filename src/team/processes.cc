@@ -1,4 +1,3 @@
-// The client of the hub: a thread takes what the hub sends, and whoever waits sleeps until then.
 #include "team/processes.h"
 
 #include <fmt/format.h>
@@ -15,9 +14,10 @@
 namespace duet {
 namespace {
 
-constexpr double kAnswerSeconds = 2;  // the hub answers at once or never
-constexpr std::chrono::seconds kLookAtStop{1};
-constexpr std::chrono::seconds kHeldUp{1};  // of a wait's end: more is no wait
+constexpr double kAnswerSeconds = 2;  // the hub answers at once
+constexpr std::chrono::seconds kStopCheckInterval{1};
+// If a wait ends this much later than it should, this process was stopped or got no core.
+constexpr std::chrono::seconds kHeldUp{1};
 
 }  // namespace
 
@@ -29,7 +29,7 @@ Processes::Processes(Launch launch, double deadline_seconds)
     : index_(launch.index),
       size_(launch.size),
       local_index_(launch.local_index),
-      patience_(launch.patience_seconds),
+      heartbeat_timeout_(launch.heartbeat_timeout_seconds),
       place_(fmt::format("pid {} on {}", getpid(), host_name())),
       label_(fmt::format("process {}", launch.index)) {
   if (size_ == 1) {
@@ -37,12 +37,12 @@ Processes::Processes(Launch launch, double deadline_seconds)
     return;
   }
   hub_ = open_hub(launch);
-  meet(launch, deadline_seconds);
+  join_run(launch, deadline_seconds);
 }
 
-// Without its goodbye the hub would take this process for one that died.
+// Without a bye the hub would report this process as gone.
 Processes::~Processes() {
-  if (!listener_.joinable()) return;
+  if (!receiver_.joinable()) return;
   std::unique_lock<std::mutex> lock(mutex_);
   closing_ = true;
   lock.unlock();
@@ -51,23 +51,23 @@ Processes::~Processes() {
   changed_.wait_for(lock, std::chrono::duration<double>(kAnswerSeconds), [&] { return closed_; });
   lock.unlock();
   socket_.shut();
-  listener_.join();
+  receiver_.join();
 }
 
-void Processes::meet(const Launch& launch, double deadline_seconds) {
+void Processes::join_run(const Launch& launch, double deadline_seconds) {
   const auto begin = Clock::now();
   socket_ = connect_to_hub(launch, name(), deadline_seconds);
-  hub_place_ = fmt::format("{}:{}", fmt::join(launch.addresses, ", "), launch.port);
-  listener_ = start_thread("the thread that listens to the hub", [this] { listen(); });
+  hub_address_ = fmt::format("{}:{}", fmt::join(launch.addresses, ", "), launch.port);
+  receiver_ = start_thread("the thread that receives from the hub", [this] { receive_frames(); });
   const double spent = std::chrono::duration<double>(Clock::now() - begin).count();
   try {
     const Frame places =
         gather_all(place_, "all processes of the run to come", deadline_seconds - spent);
     const std::lock_guard<std::mutex> lock(mutex_);
-    hub_place_ = places.front();
+    hub_address_ = places.front();
   } catch (...) {
     socket_.shut();
-    listener_.join();
+    receiver_.join();
     throw;
   }
 }
@@ -87,7 +87,7 @@ void Processes::set_label(const std::string& label) {
 
 void Processes::send(const Frame& frame) {
   const std::lock_guard<std::mutex> lock(sending_);
-  // Where the hub is gone, the listener says so; behind half a frame nothing can be sent.
+  // If the hub is gone, receive_frames() reports it. Nothing can be sent behind half a frame.
   if (!socket_.send(frame)) socket_.shut();
 }
 
@@ -114,25 +114,24 @@ std::vector<std::string> Processes::gather_bytes(const std::string& mine, const 
                                                  double deadline_seconds) {
   std::unique_lock<std::mutex> lock(mutex_);
   raise(what);
-  const Round round{epoch_, sequence_++};
+  const GatherId id{epoch_, sequence_++};
   lock.unlock();
-  if (mine.size() > kLongestPart) {
+  if (mine.size() > kMaxGatherBytes) {
     throw Error(
-        fmt::format("{} bytes for {}: expected {} at most", mine.size(), what, kLongestPart));
+        fmt::format("{} bytes for {}: expected {} at most", mine.size(), what, kMaxGatherBytes));
   }
-  send({"gather", std::to_string(round.first), std::to_string(round.second), mine});
+  send({"gather", std::to_string(id.first), std::to_string(id.second), mine});
   lock.lock();
-  const bool in_time = wait(lock, deadline_seconds, [&] {
-    return gathered_.count(round) > 0 || !failure_locked().empty();
-  });
-  if (const auto found = gathered_.find(round); found != gathered_.end()) {
+  const bool in_time = wait(lock, deadline_seconds,
+                            [&] { return gathered_.count(id) > 0 || !failure_locked().empty(); });
+  if (const auto found = gathered_.find(id); found != gathered_.end()) {
     std::vector<std::string> all = std::move(found->second);
     gathered_.erase(found);
     return all;
   }
   if (in_time) raise(what);
   const std::string text = fmt::format("waiting for {}: gave up after {:.3g} s: {}", what,
-                                       deadline_seconds, missing(lock, round));
+                                       deadline_seconds, missing(lock, id));
   lock.unlock();
   fail(text);
   throw Timeout(text);
@@ -142,7 +141,7 @@ void Processes::barrier(const std::string& what, double deadline_seconds) {
   gather_all("", what, deadline_seconds);
 }
 
-// Until `done`, or so long: false. Asks now and then who is still there.
+// Waits until `done`; false after `seconds`. Sends heartbeats now and then.
 bool Processes::wait(std::unique_lock<std::mutex>& lock, double seconds,
                      const std::function<bool()>& done) {
   const auto after = [](Clock::time_point begin, std::chrono::duration<double> passed) {
@@ -152,45 +151,46 @@ bool Processes::wait(std::unique_lock<std::mutex>& lock, double seconds,
   constexpr double kForEver = 1e9;  // more does not fit a point in time
   const auto end = seconds < kForEver ? after(begin, std::chrono::duration<double>(seconds))
                                       : Clock::time_point::max();
-  auto ask = after(begin, patience_);
+  auto next_heartbeat = after(begin, heartbeat_timeout_);
   std::optional<Clock::time_point> stopped;
   for (;;) {
-    auto look = std::min(end, called_ ? after(*called_, patience_) : ask);
-    if (stop_) look = std::min(look, Clock::now() + kLookAtStop);
-    if (changed_.wait_until(lock, look, done)) return true;
+    auto wake = std::min(
+        end, heartbeat_sent_ ? after(*heartbeat_sent_, heartbeat_timeout_) : next_heartbeat);
+    if (stop_) wake = std::min(wake, Clock::now() + kStopCheckInterval);
+    if (changed_.wait_until(lock, wake, done)) return true;
     const auto now = Clock::now();
-    // While this process was stopped, no answer could be read.
-    if (called_ && now - look > kHeldUp) called_ = now;
+    // While this process was stopped it could read no answer, so the timeout begins anew.
+    if (heartbeat_sent_ && now - wake > kHeldUp) heartbeat_sent_ = now;
     if (now >= end) return false;
-    if (called_ && now >= after(*called_, patience_)) {
-      called_.reset();
-      silent_ = true;
-      socket_.shut();  // the listener says so
-    } else if (!called_ && now >= ask) {
-      call(lock);
-      ask = after(now, patience_);
+    if (heartbeat_sent_ && now >= after(*heartbeat_sent_, heartbeat_timeout_)) {
+      heartbeat_sent_.reset();
+      hub_unresponsive_ = true;
+      socket_.shut();  // receive_frames() reports it
+    } else if (!heartbeat_sent_ && now >= next_heartbeat) {
+      send_heartbeat(lock);
+      next_heartbeat = after(now, heartbeat_timeout_);
     }
     if (!stop_ || !stop_()) continue;
     if (!stopped) stopped = now;
-    if (now >= after(*stopped, patience_)) throw Interrupted();
+    if (now >= after(*stopped, heartbeat_timeout_)) throw Interrupted();
   }
 }
 
-void Processes::call(std::unique_lock<std::mutex>& lock) {
-  if (!called_) called_ = Clock::now();
+void Processes::send_heartbeat(std::unique_lock<std::mutex>& lock) {
+  if (!heartbeat_sent_) heartbeat_sent_ = Clock::now();
   lock.unlock();
-  send({"call"});
+  send({"heartbeat"});
   lock.lock();
 }
 
-std::string Processes::missing(std::unique_lock<std::mutex>& lock, const Round& round) {
+std::string Processes::missing(std::unique_lock<std::mutex>& lock, const GatherId& id) {
   missing_.reset();
   lock.unlock();
-  send({"who", std::to_string(round.first), std::to_string(round.second)});
+  send({"who", std::to_string(id.first), std::to_string(id.second)});
   lock.lock();
   changed_.wait_for(lock, std::chrono::duration<double>(kAnswerSeconds),
                     [&] { return missing_.has_value(); });
-  return missing_.value_or(fmt::format("process 0 ({}) does not answer", hub_place_));
+  return missing_.value_or(fmt::format("process 0 ({}) does not answer", hub_address_));
 }
 
 void Processes::fail(const std::string& text) {
@@ -200,12 +200,12 @@ void Processes::fail(const std::string& text) {
     const std::lock_guard<std::mutex> lock(mutex_);
     epoch = epoch_;
   }
-  // At once and not with the hub's echo, which the next epoch may overtake.
-  take({"fail", std::to_string(epoch), reason});
+  // At once, since the hub's echo may come only in the next epoch.
+  handle_frame({"fail", std::to_string(epoch), reason});
   if (size_ == 1) return;
   send({"fail", std::to_string(epoch), reason});
   std::unique_lock<std::mutex> lock(mutex_);
-  call(lock);
+  send_heartbeat(lock);
 }
 
 void Processes::begin_epoch() {
@@ -216,8 +216,8 @@ void Processes::begin_epoch() {
   failures_.erase(failures_.begin(), failures_.lower_bound(epoch_));
 }
 
-int Processes::on_failure(std::function<void(const std::string&)> tell) {
-  return callbacks_.add(std::move(tell), [this] { return failure(); });
+int Processes::on_failure(std::function<void(const std::string&)> notify) {
+  return callbacks_.add(std::move(notify), [this] { return failure(); });
 }
 
 void Processes::forget(int number) { callbacks_.remove(number); }
@@ -227,19 +227,19 @@ std::string Processes::failure() const {
   return failure_locked();
 }
 
-void Processes::died() {
+void Processes::note_loss() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  died_ = true;
+  lost_any_ = true;
 }
 
 bool Processes::lost_any() const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return died_;
+  return lost_any_;
 }
 
 bool Processes::lost_process_0() const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return lost_;
+  return lost_process_0_;
 }
 
 std::string Processes::failure_locked() const {
@@ -252,15 +252,15 @@ void Processes::raise(const std::string& what) const {
   if (!reason.empty()) throw PeerFailed(fmt::format("{} while waiting for {}", reason, what));
 }
 
-void Processes::listen() {
+void Processes::receive_frames() {
   std::string end = "is gone";
   try {
     while (const auto frame = socket_.receive()) {
-      if (frame->at(0) == "gone") died();
-      if (frame->at(0) == "call") {
-        send({"here"});
+      if (frame->at(0) == "gone") note_loss();
+      if (frame->at(0) == "heartbeat") {
+        send({"alive"});
       } else {
-        take(*frame);
+        handle_frame(*frame);
       }
     }
   } catch (const std::exception& error) {
@@ -268,35 +268,36 @@ void Processes::listen() {
   }
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (silent_) end = fmt::format("has not answered for {:.3g} s", patience_.count());
-    lost_ = gone_.empty() && !closing_;
-    died_ = died_ || lost_;
+    if (hub_unresponsive_)
+      end = fmt::format("has not answered for {:.3g} s", heartbeat_timeout_.count());
+    lost_process_0_ = gone_.empty() && !closing_;
+    lost_any_ = lost_any_ || lost_process_0_;
   }
-  take({"gone", fmt::format("process 0 ({}) {}", hub_place_, end)});
+  handle_frame({"gone", fmt::format("process 0 ({}) {}", hub_address_, end)});
   const std::lock_guard<std::mutex> lock(mutex_);
   closed_ = true;
   changed_.notify_all();
 }
 
-void Processes::take(const Frame& frame) {
+void Processes::handle_frame(const Frame& frame) {
   const std::string& kind = frame.at(0);
   std::string reason;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (kind == "all") {
-      const Round round{std::stol(frame.at(1)), std::stol(frame.at(2))};
+      const GatherId id{std::stol(frame.at(1)), std::stol(frame.at(2))};
       if (frame.size() != static_cast<std::size_t>(size_) + 3) throw Error("parts are missing");
-      if (round.first >= epoch_) gathered_[round] = {frame.begin() + 3, frame.end()};
+      if (id.first >= epoch_) gathered_[id] = {frame.begin() + 3, frame.end()};
     } else if (kind == "who") {
       missing_ = frame.at(1);
-    } else if (kind == "here") {
-      called_.reset();
+    } else if (kind == "alive") {
+      heartbeat_sent_.reset();
     } else if (kind == "fail") {
-      // One of the epoch before counts for the callbacks: this process had ended its share already.
+      // The callbacks also get a failure of the epoch before: this process had already left it.
       const long epoch = std::stol(frame.at(1));
       if (epoch >= epoch_) failures_.emplace(epoch, frame.at(2));
-      if (epoch >= epoch_ - 1 && epoch > told_) reason = frame.at(2);
-      told_ = std::max(told_, epoch);
+      if (epoch >= epoch_ - 1 && epoch > notified_epoch_) reason = frame.at(2);
+      notified_epoch_ = std::max(notified_epoch_, epoch);
     } else if (kind == "gone" || kind == "ended") {
       if (gone_.empty()) gone_ = frame.at(1);
       if (kind == "gone" && !closing_) reason = frame.at(1);

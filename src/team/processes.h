@@ -1,6 +1,3 @@
-// This process among those of a run: what they tell each other, and how they learn that one failed
-// or is gone. All of it goes over one TCP connection to process 0; nothing is sent but what is
-// asked for, and a call after ten seconds of waiting: next to nothing runs beside a measurement.
 #pragma once
 
 #include <chrono>
@@ -25,14 +22,18 @@ namespace duet {
 
 class Hub;
 
-// For waits that nothing ends but their end or the loss of a process.
+// A wait with this deadline ends only by what it waits for or by the loss of a process.
 inline constexpr double kNoDeadline = std::numeric_limits<double>::infinity();
 
+// This process among those of a run: barriers, gathers, and failures of any of them. All of it goes
+// over one TCP connection to process 0. Nothing is sent unless a call needs it, but for a heartbeat
+// after a long wait, so that next to nothing runs beside a measurement.
 class Processes {
  public:
   // By what launched this process: mpirun or srun, else MASTER_ADDR, MASTER_PORT (29500), RANK and
-  // WORLD_SIZE (RANK counts processes), else this process alone. Returns when all have met. Throws
-  // UsageError naming what was expected of the environment, and Timeout naming who never came.
+  // WORLD_SIZE (RANK counts processes), else this process alone. Returns when all have connected.
+  // Throws UsageError naming what was expected of the environment, and Timeout naming who never
+  // came.
   static std::unique_ptr<Processes> find(double deadline_seconds = 60);
 
   explicit Processes(Launch launch, double deadline_seconds = 60);
@@ -43,8 +44,8 @@ class Processes {
   int index() const { return index_; }
   int size() const { return size_; }
 
-  // This process among those of its node, where its launcher tells (LOCAL_RANK, MPI, Slurm). A
-  // process that has one is meant to drive that one GPU of the node; one without, all it sees.
+  // This process's number on its node, where the launcher gives one (LOCAL_RANK, MPI, Slurm). A
+  // process with a number drives the one GPU of that number; a process without drives all it sees.
   std::optional<int> local_index() const { return local_index_; }
 
   // "rank 2 (pid 4711 on node1)".
@@ -53,11 +54,12 @@ class Processes {
   void set_label(const std::string& label);
 
   // Everyone's bytes, by process. Every process calls it in the same order, from one thread at a
-  // time. `what` ends the sentence "waiting for ..." and is equal in all processes: where they have
-  // come to different calls, all throw BadArgument naming them, and may go on. Throws PeerFailed
+  // time. `what` ends the sentence "waiting for ..." and is equal in all processes: if they are in
+  // different calls, all throw BadArgument naming them, and may go on. Throws PeerFailed
   // naming the process that is gone or failed, Timeout naming those that did not come; a Timeout is
-  // a failure for all. Who waits long, and who failed, has all others asked whether they are still
-  // there: one that does not answer for Launch::patience_seconds is gone.
+  // a failure for all. After a failure, and when somebody has waited for
+  // Launch::heartbeat_timeout_seconds, heartbeats go to all processes; one that does not answer for
+  // as long counts as gone.
   std::vector<std::string> gather_all(const std::string& mine, const std::string& what,
                                       double deadline_seconds) {
     return gather_all(mine, what, what, deadline_seconds);
@@ -67,57 +69,60 @@ class Processes {
                                       const std::string& what, double deadline_seconds);
   void barrier(const std::string& what, double deadline_seconds);
 
-  // Ends everyone's waits, now and until the next epoch, with this process's name and the text.
+  // Fails the epoch: waits of all processes throw PeerFailed with this process's name and the text
+  // until the next epoch.
   void fail(const std::string& text);
 
-  // From now on waits throw Interrupted once `stop` has been true for a launch's patience: those
-  // who are asked to stop as well have come by then. For one thread, while no other waits.
+  // From now on waits throw Interrupted once `stop` has been true for the heartbeat timeout, in
+  // which other processes that are interrupted as well can still come. Not while another thread
+  // waits.
   void stop_when(std::function<bool()> stop) { stop_ = std::move(stop); }
 
-  // Waits of a failed epoch throw; those of the next one do not know of it. Every process begins
-  // the same epochs; one that is gone has left all that follow.
+  // Waits of a failed epoch throw; those of the next epoch do not. Every process begins the same
+  // epochs. A process that is gone is missing in all later ones.
   void begin_epoch();
 
-  // Calls `tell` with the reason, on any thread and perhaps more than once, when a process (this
-  // one as well) fails or is gone: for those who must release waits on devices. It must neither
-  // wait for ranks nor call forget(). Called at once where it is so already.
-  int on_failure(std::function<void(const std::string&)> tell);
-  // Afterwards it is not called any more. The number is on_failure()'s.
+  // Calls `notify` with the reason when a process (also this one) fails or is gone, on any thread
+  // and perhaps more than once; at once if that has happened already. For callers that must release
+  // waits on devices. It must neither wait for ranks nor call forget(). Returns a number for
+  // forget().
+  int on_failure(std::function<void(const std::string&)> notify);
+  // Removes the callback with this number. When this returns, it does not run and will not run.
   void forget(int number);
 
-  // Why waits throw now; "" if they do not. Outside of an epoch's work: who is gone.
+  // Why waits throw now; "" if they do not.
   std::string failure() const;
 
-  // Has any process gone without saying that it would?
+  // Whether any process ended without a bye.
   bool lost_any() const;
-  // Has process 0? Then nobody tells who else is gone.
+  // Whether process 0 did. Then the hub is gone, and other losses go unnoticed.
   bool lost_process_0() const;
 
  private:
-  using Round = std::pair<long, long>;  // epoch, sequence
+  using GatherId = std::pair<long, long>;  // epoch, sequence
   using Clock = std::chrono::steady_clock;
 
-  void meet(const Launch& launch, double deadline_seconds);
-  void listen();
-  void died();
-  void take(const Frame& frame);
+  void join_run(const Launch& launch, double deadline_seconds);
+  void receive_frames();
+  void note_loss();
+  void handle_frame(const Frame& frame);
   void send(const Frame& frame);
-  void call(std::unique_lock<std::mutex>& lock);
+  void send_heartbeat(std::unique_lock<std::mutex>& lock);
   std::vector<std::string> gather_bytes(const std::string& mine, const std::string& what,
                                         double deadline_seconds);
   bool wait(std::unique_lock<std::mutex>& lock, double seconds, const std::function<bool()>& done);
   std::string failure_locked() const;
   void raise(const std::string& what) const;
-  std::string missing(std::unique_lock<std::mutex>& lock, const Round& round);
+  std::string missing(std::unique_lock<std::mutex>& lock, const GatherId& id);
 
   const int index_;
   const int size_;
   const std::optional<int> local_index_;
-  const std::chrono::duration<double> patience_;
+  const std::chrono::duration<double> heartbeat_timeout_;
   const std::string place_;   // "pid 4711 on node1"
   std::unique_ptr<Hub> hub_;  // in process 0
   Socket socket_;
-  std::thread listener_;
+  std::thread receiver_;
   std::function<bool()> stop_;
 
   std::mutex sending_;
@@ -126,18 +131,18 @@ class Processes {
   std::condition_variable changed_;
   std::string label_;
   long epoch_ = 0, sequence_ = 0;
-  long told_ = -1;  // the last epoch whose failure the callbacks have heard of
-  std::map<Round, std::vector<std::string>> gathered_;
-  std::map<long, std::string> failures_;     // by epoch
-  std::string gone_;                         // for good: who ended, and how
-  std::optional<std::string> missing_;       // the hub's answer
-  std::string hub_place_;                    // process 0's; before it is known its address
-  std::optional<Clock::time_point> called_;  // the hub, which has not answered so far
-  bool silent_ = false;                      // it never did
+  long notified_epoch_ = -1;  // the last epoch whose failure the callbacks were called for
+  std::map<GatherId, std::vector<std::string>> gathered_;
+  std::map<long, std::string> failures_;  // by epoch
+  std::string gone_;                      // in all further epochs: which process ended, and how
+  std::optional<std::string> missing_;    // the hub's answer
+  std::string hub_address_;  // process 0's place_; its network address until that is known
+  std::optional<Clock::time_point> heartbeat_sent_;  // to the hub, unanswered
+  bool hub_unresponsive_ = false;                    // for the heartbeat timeout
   bool closing_ = false;
-  bool closed_ = false;  // the listener has ended
-  bool lost_ = false;    // and process 0 had not said that it would
-  bool died_ = false;    // somebody ended so
+  bool closed_ = false;          // receive_frames() has ended
+  bool lost_process_0_ = false;  // without `ended`
+  bool lost_any_ = false;        // a process is gone
 
   FailureCallbacks callbacks_;
 };

@@ -115,10 +115,10 @@ TEST(LaunchPrefix, StartsAsManyProcessesInTheSameWay) {
 TEST(Processes, AloneNeedsNoOthers) {
   Processes processes{Launch{}};
   EXPECT_EQ(processes.gather_all("mine", "nobody", 1), std::vector<std::string>{"mine"});
-  std::string told;
-  const int number = processes.on_failure([&](const std::string& reason) { told = reason; });
+  std::string notified;
+  const int number = processes.on_failure([&](const std::string& reason) { notified = reason; });
   processes.fail("a reason");
-  EXPECT_NE(told.find("a reason"), std::string::npos);
+  EXPECT_NE(notified.find("a reason"), std::string::npos);
   processes.forget(number);
 }
 
@@ -135,51 +135,51 @@ TEST(Processes, GatherInOrder) {
   });
 }
 
-TEST(Processes, AFailureIsToldAndForgottenInTheNextEpoch) {
+TEST(Processes, AFailureIsNotifiedAndEndsWithItsEpoch) {
   run_processes(3, [](Processes& processes) {
-    std::atomic<int> told{0};
-    const int number = processes.on_failure([&](const std::string&) { ++told; });
+    std::atomic<int> notified{0};
+    const int number = processes.on_failure([&](const std::string&) { ++notified; });
     if (processes.index() == 1) processes.fail("no luck");
     try {
       processes.barrier("what never comes", 20);
-      // All had come to the first before they heard of the failure: then it was well.
+      // All had come to the first before the failure reached them: then the gather succeeded.
       processes.barrier("what cannot come", 20);
-      FAIL() << "the failure was not told";
+      FAIL() << "no notification of the failure";
     } catch (const PeerFailed& error) {
       EXPECT_NE(std::string(error.what()).find("process 1 (pid "), std::string::npos);
       EXPECT_NE(std::string(error.what()).find("failed: no luck while"), std::string::npos);
     }
     processes.begin_epoch();
     processes.barrier("the next epoch", 20);
-    EXPECT_GE(told, 1);
+    EXPECT_GE(notified, 1);
     processes.forget(number);
   });
 }
 
-TEST(Processes, AFailureIsToldToWhoHasEndedItsShareBefore) {
+TEST(Processes, AFailureIsNotifiedToAProcessThatHasEndedItsShare) {
   run_processes(2, [](Processes& processes) {
-    std::atomic<int> told{0};
-    const int number = processes.on_failure([&](const std::string&) { ++told; });
+    std::atomic<int> notified{0};
+    const int number = processes.on_failure([&](const std::string&) { ++notified; });
     if (processes.index() == 1) {
       std::this_thread::sleep_for(std::chrono::milliseconds(200));
       processes.fail("late");
-      EXPECT_EQ(told, 1);  // its own callbacks at once
+      EXPECT_EQ(notified, 1);  // its own callbacks at once
     }
     processes.begin_epoch();
     processes.barrier("all processes to end their share", 20);
-    EXPECT_EQ(told, 1);
+    EXPECT_EQ(notified, 1);
     processes.forget(number);
   });
 }
 
-// Process `index` of two, which loses its patience soon.
+// Process `index` of two, with a short heartbeat timeout.
 Launch impatient(int index, int port) {
   Launch launch;
   launch.index = index;
   launch.size = 2;
   launch.addresses = {"127.0.0.1"};
   launch.port = port;
-  launch.patience_seconds = 1;
+  launch.heartbeat_timeout_seconds = 1;
   return launch;
 }
 
@@ -188,35 +188,36 @@ std::string first_part(const std::string& place) {
   return pack({"all processes of the run to come", place});
 }
 
-// What process 0 says while the other one has come and is silent: stopped, or its machine lost.
-std::string beside_a_silent_process(const std::function<void(Processes&)>& fn) {
+// The error of process 0 while the other one has connected and never answers: stopped, or its
+// machine lost.
+std::string beside_an_unresponsive_process(const std::function<void(Processes&)>& fn) {
   const int port = free_port();
-  std::string said;
+  std::string message;
   std::thread process_0([&] {
     Processes processes(impatient(0, port), 20);
     try {
       fn(processes);
     } catch (const PeerFailed& error) {
-      said = error.what();
+      message = error.what();
     }
     EXPECT_TRUE(processes.lost_any());
   });
   std::string reason;
-  Socket silent;
-  while (!silent.open()) silent = Socket::connect("127.0.0.1", port, reason);
-  EXPECT_TRUE(join(silent, "", {1, 2, "process 1 (a test's)"}, 10).welcome);
-  silent.send({"gather", "0", "0", first_part("a test's")});
+  Socket unresponsive;
+  while (!unresponsive.open()) unresponsive = Socket::connect("127.0.0.1", port, reason);
+  EXPECT_TRUE(join(unresponsive, "", {1, 2, "process 1 (a test's)"}, 10).welcome);
+  unresponsive.send({"gather", "0", "0", first_part("a test's")});
   process_0.join();
-  return said;
+  return message;
 }
 
-TEST(Processes, WhoDoesNotAnswerIsGone) {
-  const std::string waited = beside_a_silent_process(
+TEST(Processes, AProcessThatDoesNotAnswerIsGone) {
+  const std::string waited = beside_an_unresponsive_process(
       [](Processes& processes) { processes.barrier("what never comes", 20); });
   EXPECT_EQ(waited,
             "process 1 (a test's) has not answered for 1 s and counts as gone while waiting for "
             "what never comes");
-  const std::string failed = beside_a_silent_process([](Processes& processes) {
+  const std::string failed = beside_an_unresponsive_process([](Processes& processes) {
     processes.fail("no luck");
     processes.begin_epoch();
     processes.barrier("the next epoch", 20);
@@ -224,7 +225,7 @@ TEST(Processes, WhoDoesNotAnswerIsGone) {
   EXPECT_NE(failed.find("has not answered"), std::string::npos) << failed;
 }
 
-TEST(Processes, WhoAnswersMayTakeItsTime) {
+TEST(Processes, AProcessThatAnswersMayTakeItsTime) {
   const int port = free_port();
   const auto run = [&](int index) {
     Processes processes(impatient(index, port), 20);
@@ -249,9 +250,9 @@ TEST(Processes, AWaitWithoutADeadlineEndsWithItsEndOrALoss) {
   std::thread other([&] { EXPECT_NO_THROW(run(1)); });
   EXPECT_NO_THROW(run(0));
   other.join();
-  const std::string silent =
-      beside_a_silent_process([](Processes& processes) { run_together(processes, [] {}); });
-  EXPECT_NE(silent.find("has not answered for 1 s"), std::string::npos) << silent;
+  const std::string unresponsive =
+      beside_an_unresponsive_process([](Processes& processes) { run_together(processes, [] {}); });
+  EXPECT_NE(unresponsive.find("has not answered for 1 s"), std::string::npos) << unresponsive;
 }
 
 // Meets the other after so many seconds; exits with 0 if nobody was lost.
@@ -269,32 +270,32 @@ pid_t process_of_its_own(Launch launch, int seconds) {
   ::_exit(well ? 0 : 1);
 }
 
-// Both are stopped, after process 1 has asked process 0 and before the answer.
-TEST(Processes, WhoWasStoppedWaitsForTheAnswerAnew) {
+// Both are stopped, after process 1 has sent a heartbeat to process 0 and before the answer.
+TEST(Processes, AProcessThatWasStoppedWaitsForTheAnswerAnew) {
   const auto sleep = [](int milliseconds) {
     std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
   };
   const int port = free_port();
   Launch hub = impatient(0, port), member = impatient(1, port);
-  hub.patience_seconds = 30;
-  member.patience_seconds = 2;
-  const pid_t asked = process_of_its_own(hub, 3), asking = process_of_its_own(member, 0);
+  hub.heartbeat_timeout_seconds = 30;
+  member.heartbeat_timeout_seconds = 2;
+  const pid_t stopped = process_of_its_own(hub, 3), waiting = process_of_its_own(member, 0);
   sleep(1000);
-  ::kill(asked, SIGSTOP);
+  ::kill(stopped, SIGSTOP);
   sleep(2000);
-  ::kill(asking, SIGSTOP);
+  ::kill(waiting, SIGSTOP);
   sleep(3000);
-  ::kill(asking, SIGCONT);
+  ::kill(waiting, SIGCONT);
   sleep(500);
-  ::kill(asked, SIGCONT);
-  for (const pid_t process : {asked, asking}) {
+  ::kill(stopped, SIGCONT);
+  for (const pid_t process : {stopped, waiting}) {
     int status = 0;
     ::waitpid(process, &status, 0);
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
   }
 }
 
-TEST(Processes, InDifferentCallsAreToldSoAndGoOn) {
+TEST(Processes, InDifferentCallsThrowAndGoOn) {
   run_processes(3, [](Processes& processes) {
     try {
       processes.gather_all("", processes.index() == 2 ? "a letter" : "a number", 20);
@@ -308,7 +309,7 @@ TEST(Processes, InDifferentCallsAreToldSoAndGoOn) {
   });
 }
 
-TEST(Processes, RanksOfSeveralInDifferentCallsAreToldSoAndGoOn) {
+TEST(Processes, RanksOfSeveralInDifferentCallsThrowAndGoOn) {
   run_processes(2, [](Processes& processes) {
     const auto machine = open_machine(processes.index() == 1 ? "host:2" : "host");
     Team team(*machine, {}, &processes);
@@ -335,7 +336,7 @@ TEST(Processes, RanksOfSeveralInDifferentCallsAreToldSoAndGoOn) {
   });
 }
 
-TEST(Processes, Process0MayBeTheSilentOne) {
+TEST(Processes, Process0MayBeUnresponsive) {
   const Socket listener = Socket::listen(0);
   std::thread process_0([&] {
     const Socket socket = listener.accept();
@@ -373,7 +374,7 @@ TEST(Processes, AWaitEndsWhenAskedTo) {
   other.join();
 }
 
-TEST(Processes, TeamsOfUnequalMachinesMeet) {
+TEST(Processes, TeamsOfUnequalMachinesGather) {
   run_processes(3, [](Processes& processes) {
     const auto machine = open_machine(processes.index() == 1 ? "host:3" : "host");
     Team team(*machine, {}, &processes);

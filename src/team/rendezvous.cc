@@ -1,4 +1,3 @@
-// The launcher's broadcast, and trying to connect.
 #include "team/rendezvous.h"
 
 #include <fmt/format.h>
@@ -19,7 +18,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kRetry{50};
 constexpr const char* kLoopback = "127.0.0.1";
 
-// A hub answers at once; one that takes connections from thousands has to be asked again.
+// A hub answers at once; one that accepts thousands of connections may need another attempt.
 constexpr double kHandshakeSeconds = 10;
 
 std::vector<std::string> addresses_from(const std::string& host, const Frame& theirs) {
@@ -50,7 +49,7 @@ std::unique_ptr<Hub> open_hub(Launch& launch) {
   if (launch.broadcast && launch.index == 0) launch.secret = make_secret();
   if (launch.index == 0) {
     hub = std::make_unique<Hub>(listeners_for(launch), launch.size, launch.secret,
-                                launch.patience_seconds);
+                                launch.heartbeat_timeout_seconds);
   }
   if (launch.broadcast) {
     std::string text;
@@ -58,15 +57,16 @@ std::unique_ptr<Hub> open_hub(Launch& launch) {
       text = fmt::format("{} {} {}", host_name(), hub->port(), launch.secret);
       for (const std::string& address : own_addresses()) text += " " + address;
     }
-    Frame words{""};
+    Frame fields{""};
     for (const char c : launch.broadcast(text)) {
-      if (c == ' ') words.emplace_back();
-      if (c != ' ') words.back() += c;
+      if (c == ' ') fields.emplace_back();
+      if (c != ' ') fields.back() += c;
     }
-    if (words.size() < 3) throw Error("the launcher did not tell where process 0 listens");
-    launch.port = std::stoi(words[1]);
-    launch.secret = words[2];
-    launch.addresses = addresses_from(words[0], {words.begin() + 3, words.end()});
+    if (fields.size() < 3)
+      throw Error("the launcher's broadcast does not say where process 0 listens");
+    launch.port = std::stoi(fields[1]);
+    launch.secret = fields[2];
+    launch.addresses = addresses_from(fields[0], {fields.begin() + 3, fields.end()});
     if (launch.one_node) launch.addresses = {kLoopback};
   }
   if (hub && hub->everywhere()) launch.addresses = {kLoopback};

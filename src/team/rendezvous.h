@@ -1,4 +1,3 @@
-// How the processes of a run find process 0.
 #pragma once
 
 #include <memory>
@@ -11,8 +10,8 @@ namespace duet {
 
 std::string host_name();
 
-// In process 0, opens the hub; where the launcher tells the others of it, completes `launch` with
-// where it is. Called by all processes. Throws UsageError where the port is taken.
+// Opens the hub in process 0 (null elsewhere). With a launcher's broadcast, completes `launch` with
+// the hub's address in all processes. Collective. Throws UsageError where the port is taken.
 std::unique_ptr<Hub> open_hub(Launch& launch);
 
 // Tries until the hub is there and has let this process in. Throws Timeout saying where it was

@@ -1,4 +1,3 @@
-// Buffers by rank and number.
 #include "team/retired_memory.h"
 
 #include <algorithm>
@@ -10,8 +9,8 @@ namespace duet {
 namespace {
 
 std::vector<std::uint64_t> numbers_of(const std::string& text) {
-  std::istringstream words(text);
-  return {std::istream_iterator<std::uint64_t>(words), {}};
+  std::istringstream stream(text);
+  return {std::istream_iterator<std::uint64_t>(stream), {}};
 }
 
 }  // namespace

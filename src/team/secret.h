@@ -1,4 +1,3 @@
-// What the processes of a run know and nobody else does.
 #pragma once
 
 #include <string>
@@ -15,7 +14,7 @@ std::string make_secret();
 // The HMAC-SHA256 of the text, in hexadecimal digits.
 std::string proof_of(const std::string& secret, const std::string& text);
 
-// In a time that does not tell where they differ.
+// Compares in constant time, so that the time does not show where they differ.
 bool equal_proofs(const std::string& one, const std::string& other);
 
 }  // namespace duet

@@ -1,4 +1,3 @@
-// Types of errors by name.
 #include "team/share_outcome.h"
 
 #include <map>
@@ -25,7 +24,7 @@ Raisers raisers() {
           [](const std::string& text) { throw OfAll<Kind>(text); }};
 }
 
-// Whose text is always the same.
+// Interrupted takes no text.
 Raisers interrupted() {
   return {[](const std::string&) { throw Interrupted(); },
           [](const std::string&) { throw OfAll<Interrupted>(); }};
@@ -67,7 +66,7 @@ ShareOutcome outcome_of(const std::exception_ptr& error) {
   } catch (const std::exception& known) {
     return {kind_of(known), known.what()};
   } catch (...) {
-    return {"error", "an error without words"};
+    return {"error", "an unknown error"};
   }
 }
 

@@ -1,4 +1,3 @@
-// How a rank's or process's share of a call ended, as text that the others understand.
 #pragma once
 
 #include <exception>
@@ -6,13 +5,14 @@
 
 namespace duet {
 
-// An error that all ranks of a call throw alike: nobody is still in the call, and all may go on.
-// It is one of the types of core/error.h as well.
+// An error that all ranks of a call throw: no rank is still in the call, and all may go on. Such an
+// error also has one of the types of core/error.h.
 class OnAllRanks {
  public:
   virtual ~OnAllRanks() = default;
 };
 
+// How a rank's or process's share of a call ended, as text that goes to other processes.
 struct ShareOutcome {
   std::string kind;  // "": fine; "peer": another process's failure; else the error's type
   std::string text;

@@ -1,4 +1,3 @@
-// Ranks that start, meet and end together.
 #include "team/team.h"
 
 #include <fmt/format.h>
@@ -13,13 +12,14 @@
 namespace duet {
 namespace {
 
-// What ranks wait beyond their deadline for the one of them that speaks to the other processes: it
-// knows better who is missing.
+// Ranks wait this much longer than their deadline for the local rank that gathers with the other
+// processes, since its error names who is missing.
 constexpr double kGraceSeconds = 5;
 constexpr double kJoinSeconds = 60;
 
-// What processes wait for when their ranks meet; which meeting it is stands in the ranks' parts.
-const char* const kMeeting = "all ranks to meet";
+// What processes wait for in a barrier or gather of their ranks. The ranks' contributions say in
+// which one.
+const char* const kRanksCall = "a barrier or gather of all ranks";
 
 // The local rank that each() runs on this thread; -1: none.
 thread_local int running_rank = -1;
@@ -52,8 +52,8 @@ Team::Team(Machine& machine, std::vector<int> devices, Processes* processes)
     for (int i = 0; i < machine_.size(); ++i) devices_.push_back(i);
   }
   size_ = local_size();
-  parts_.resize(devices_.size());
-  numbered_.resize(devices_.size());
+  contributions_.resize(devices_.size());
+  last_numbers_.resize(devices_.size());
   together([&] {
     check_devices(machine_, devices_);
     if (processes_ != nullptr && machine_.is_virtual()) {
@@ -70,7 +70,7 @@ Team::~Team() {
 
 void Team::join_processes() {
   const std::vector<std::string> sizes = processes_->gather_all(
-      std::to_string(local_size()), "all processes to tell their ranks", kJoinSeconds);
+      std::to_string(local_size()), "all processes to count their ranks", kJoinSeconds);
   size_ = 0;
   for (int i = 0; i < processes_->size(); ++i) {
     if (i == processes_->index()) first_local_ = size_;
@@ -98,9 +98,9 @@ void Team::together(const std::function<void()>& fn) {
   run_together(*processes_, fn);
 }
 
-int Team::on_failure(std::function<void(const std::string&)> tell) {
-  return processes_ != nullptr ? processes_->on_failure(std::move(tell))
-                               : failures_.on_failure(std::move(tell));
+int Team::on_failure(std::function<void(const std::string&)> notify) {
+  return processes_ != nullptr ? processes_->on_failure(std::move(notify))
+                               : failures_.on_failure(std::move(notify));
 }
 
 void Team::forget(int number) {
@@ -117,8 +117,8 @@ std::string Team::failure() const {
   return processes_ != nullptr ? processes_->failure() : failures_.failure();
 }
 
-// The error of the rank that failed first is the cause of the others', one of which may end before
-// it does.
+// Rethrows the error of the rank that failed first: it is the cause of the others', one of which
+// may end earlier.
 void Team::run_ranks(const std::function<void(Rank&)>& fn) {
   std::vector<std::exception_ptr> errors(devices_.size());
   const auto run_rank = [&](int local) {
@@ -142,7 +142,7 @@ void Team::run_ranks(const std::function<void(Rank&)>& fn) {
   }
 }
 
-// The other processes know of what came from them, and need no consequence of what they know.
+// The other processes are notified of the first failure alone, unless it came from them.
 void Team::note_failure(int rank, const std::exception& error) {
   const std::string reason = fmt::format("rank {}: {}", rank, error.what());
   const bool first = failures_.fail(rank, reason);
@@ -150,11 +150,11 @@ void Team::note_failure(int rank, const std::exception& error) {
   if (processes_ != nullptr && first && !from_others) processes_->fail(reason);
 }
 
-// A failure of an earlier each() has been told before that one ended.
+// Callbacks for a failure of an earlier each() have been made before that one ended.
 void Team::each(const std::function<void(Rank&)>& fn) {
   arrived_ = released_ = 0;
   machine_.scheduler().update([&] { failure_.clear(); });
-  ++eaches_;
+  ++each_calls_;
   failures_.clear();
   if (processes_ != nullptr) {
     const std::string reason = processes_->failure();
@@ -163,17 +163,18 @@ void Team::each(const std::function<void(Rank&)>& fn) {
   together([&] { run_ranks(fn); });
 }
 
-// Arrivals are numbered; the round that this one belongs to is full at the next multiple of the
-// number of local ranks, whoever comes early to the round after it. The last to arrive concludes
-// the meeting with what others have brought before.
-std::shared_ptr<const void> Team::meet(int local, Part mine, const std::string& what,
-                                       double deadline_seconds, const ReadAny& read) {
+// Arrivals are numbered. A call is full at the next multiple of the number of local ranks, also
+// when some ranks arrive early at the call after it. The last rank to arrive completes the call
+// with the contributions of all.
+std::shared_ptr<const void> Team::gather_any(int local, RankContribution mine,
+                                             const std::string& what, double deadline_seconds,
+                                             const ReadAny& read) {
   long own = 0, full = 0;
   std::string failure;
   machine_.scheduler().update([&] {
     failure = failure_;
     if (!failure.empty()) return;
-    parts_[static_cast<std::size_t>(local)] = std::move(mine);
+    contributions_[static_cast<std::size_t>(local)] = std::move(mine);
     own = ++arrived_;
     full = (own + local_size() - 1) / local_size() * local_size();
   });
@@ -183,10 +184,10 @@ std::shared_ptr<const void> Team::meet(int local, Part mine, const std::string& 
       wait_for(what, deadline_seconds, released_, full);
     } else {
       wait_for(what, deadline_seconds, arrived_, full);
-      wait_for_conclusion(what, deadline_seconds + kGraceSeconds, full);
+      wait_for_completion(what, deadline_seconds + kGraceSeconds, full);
     }
   } else {
-    conclude(what, deadline_seconds, read);
+    complete_gather(what, deadline_seconds, read);
     machine_.scheduler().update([&] { released_ = full; });
   }
   if (outcome_.fine()) return gathered_;
@@ -194,66 +195,67 @@ std::shared_ptr<const void> Team::meet(int local, Part mine, const std::string& 
   raise_on_all_ranks(outcome_);
 }
 
-// Its errors are those of all local ranks.
-void Team::conclude(const std::string& what, double deadline_seconds,
-                    const ReadAny& read) noexcept {
+// Its outcome is thrown on all local ranks.
+void Team::complete_gather(const std::string& what, double deadline_seconds,
+                           const ReadAny& read) noexcept {
   outcome_ = {};
   broken_ = false;
   gathered_ = nullptr;
   try {
-    std::vector<Part> parts = all_parts(what, deadline_seconds);
-    outcome_ = verdict_on(parts);
+    std::vector<RankContribution> all = all_contributions(what, deadline_seconds);
+    outcome_ = outcome_of_all(all);
     if (!outcome_.fine() || !read) return;
     std::vector<std::string> bytes;
-    for (Part& part : parts) bytes.push_back(std::move(part.bytes));
+    for (RankContribution& each : all) bytes.push_back(std::move(each.bytes));
     gathered_ = read(std::move(bytes));
   } catch (const std::exception& error) {
     outcome_ = outcome_of(std::current_exception());
-    // That processes are in different calls is known to all of them, and so is what is read.
+    // Other errors (different calls, a failed `read`) are the same in all processes.
     broken_ =
         outcome_.kind == "peer" || outcome_.kind == "timeout" || outcome_.kind == "interrupted";
     if (broken_) give_up(error.what());
   }
 }
 
-std::vector<Team::Part> Team::all_parts(const std::string& what, double deadline_seconds) {
-  if (processes_ == nullptr) return parts_;
+std::vector<Team::RankContribution> Team::all_contributions(const std::string& what,
+                                                            double deadline_seconds) {
+  if (processes_ == nullptr) return contributions_;
   std::vector<std::string> mine;
-  for (const Part& part : parts_) {
+  for (const RankContribution& each : contributions_) {
     mine.push_back(
-        pack({part.call, part.result, part.outcome.kind, part.outcome.text, part.bytes}));
+        pack({each.call, each.result, each.outcome.kind, each.outcome.text, each.bytes}));
   }
-  std::vector<Part> all;
+  std::vector<RankContribution> all;
   for (const std::string& process :
-       processes_->gather_all(pack(mine), kMeeting, what, deadline_seconds)) {
-    for (const std::string& part : unpack(process)) {
-      const std::vector<std::string> fields = unpack(part);
+       processes_->gather_all(pack(mine), kRanksCall, what, deadline_seconds)) {
+    for (const std::string& each : unpack(process)) {
+      const std::vector<std::string> fields = unpack(each);
       all.push_back({fields.at(0), fields.at(1), {fields.at(2), fields.at(3)}, fields.at(4)});
     }
   }
   return all;
 }
 
-// A rank that failed comes before ranks that have come to different meetings: it is the reason.
-ShareOutcome Team::verdict_on(const std::vector<Part>& parts) {
-  for (std::size_t rank = 0; rank < parts.size(); ++rank) {
-    const ShareOutcome& outcome = parts[rank].outcome;
+// A failed rank is reported before ranks in different calls, since it is their cause.
+ShareOutcome Team::outcome_of_all(const std::vector<RankContribution>& all) {
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    const ShareOutcome& outcome = all[rank].outcome;
     if (!outcome.fine()) return {outcome.kind, fmt::format("rank {}: {}", rank, outcome.text)};
   }
-  const Part& first = parts.front();
-  for (std::size_t rank = 1; rank < parts.size(); ++rank) {
-    const Part& part = parts[rank];
-    if (part.call == first.call && part.result == first.result) continue;
+  const RankContribution& first = all.front();
+  for (std::size_t rank = 1; rank < all.size(); ++rank) {
+    const RankContribution& each = all[rank];
+    if (each.call == first.call && each.result == first.result) continue;
     return {"argument",
             fmt::format("ranks have come to different calls: rank 0 waits for {}, rank {} for {}{}",
-                        first.call, rank, part.call,
-                        part.call == first.call ? ", of another result" : "")};
+                        first.call, rank, each.call,
+                        each.call == first.call ? ", of another result" : "")};
   }
   return {};
 }
 
-// A meeting that all came to is over for all of this process, even where a failure is told before
-// the last of them wakes: else one would take down what the others go on to use.
+// A call at which all have arrived succeeds for all ranks of this process, even if a failure is
+// reported before the last of them wakes: otherwise one would free what the others go on to use.
 void Team::wait_for(const std::string& what, double deadline_seconds, const long& count,
                     long goal) {
   std::string failure;
@@ -265,9 +267,8 @@ void Team::wait_for(const std::string& what, double deadline_seconds, const long
   if (!failure.empty()) throw PeerFailed(fmt::format("{} while waiting for {}", failure, what));
 }
 
-// The rank that concludes hears of a failure as well; where it is the one that failed, the outcome
-// says so with its own error.
-void Team::wait_for_conclusion(const std::string& what, double deadline_seconds, long full) {
+// The rank that completes the call sees a failure as well, and puts it into the outcome.
+void Team::wait_for_completion(const std::string& what, double deadline_seconds, long full) {
   wait_until(what, deadline_seconds, [&] { return released_ >= full; });
 }
 
@@ -282,7 +283,7 @@ void Team::wait_until(const std::string& what, double deadline_seconds,
   }
 }
 
-// Ranks no longer come to the same meetings.
+// From now on the ranks' calls no longer pair up: all further ones of this each() throw.
 void Team::give_up(const std::string& reason) {
   machine_.scheduler().update([&] {
     if (failure_.empty()) failure_ = reason;
@@ -290,8 +291,9 @@ void Team::give_up(const std::string& reason) {
 }
 
 void Team::barrier(const std::string& what, double deadline_seconds) {
-  if (running_rank < 0) throw BadArgument(fmt::format("{}: ranks meet inside of each()", what));
-  meet(running_rank, {what, "", {}, ""}, what, deadline_seconds, {});
+  if (running_rank < 0)
+    throw BadArgument(fmt::format("{}: expected a call inside of each()", what));
+  gather_any(running_rank, {what, "", {}, ""}, what, deadline_seconds, {});
 }
 
 void Team::all_or_none(Rank& rank, const std::string& what, const std::function<void()>& step,
@@ -300,13 +302,14 @@ void Team::all_or_none(Rank& rank, const std::string& what, const std::function<
     step();
     return std::string();
   };
-  meet_with(rank, {what, "", {}, ""}, make, deadline_seconds, {});
+  make_and_gather(rank, {what, "", {}, ""}, make, deadline_seconds, {});
 }
 
-// A rank whose part cannot be made comes to the meeting as well, or to the one within `make` where
+// A rank whose `make` failed takes part as well, in this call or in the one inside `make` in which
 // the others are.
-std::shared_ptr<const void> Team::meet_with(Rank& rank, Part mine, const Make& make,
-                                            double deadline_seconds, const ReadAny& read) {
+std::shared_ptr<const void> Team::make_and_gather(Rank& rank, RankContribution mine,
+                                                  const Make& make, double deadline_seconds,
+                                                  const ReadAny& read) {
   std::exception_ptr own;
   try {
     mine.bytes = make();
@@ -317,13 +320,13 @@ std::shared_ptr<const void> Team::meet_with(Rank& rank, Part mine, const Make& m
   }
   const ShareOutcome outcome = mine.outcome = outcome_of(own);
   const std::string what = mine.call;
-  if (own == nullptr) return meet(rank.local, std::move(mine), what, deadline_seconds, read);
+  if (own == nullptr) return gather_any(rank.local, std::move(mine), what, deadline_seconds, read);
   try {
-    meet(rank.local, std::move(mine), what, deadline_seconds, read);
+    gather_any(rank.local, std::move(mine), what, deadline_seconds, read);
   } catch (const OnAllRanks&) {
     raise_on_all_ranks(outcome);
   } catch (const std::exception&) {
-    // Nobody can be told any more, and the own error is the cause of that or better known.
+    // The other ranks cannot be notified any more; the rank's own error is the cause, or says more.
   }
   std::rethrow_exception(own);
 }
@@ -338,13 +341,13 @@ void Team::free_retired(Rank& rank, double deadline_seconds) {
 
 std::uint64_t Team::next_number(const Rank& rank) {
   constexpr int kNumberBits = 32;
-  std::uint64_t& last = numbered_[static_cast<std::size_t>(rank.local)];
-  last = std::max(last + 1, eaches_ << kNumberBits);
+  std::uint64_t& last = last_numbers_[static_cast<std::size_t>(rank.local)];
+  last = std::max(last + 1, each_calls_ << kNumberBits);
   return last;
 }
 
 void Team::take_number(const Rank& rank, std::uint64_t number) {
-  numbered_[static_cast<std::size_t>(rank.local)] = number;
+  last_numbers_[static_cast<std::size_t>(rank.local)] = number;
 }
 
 }  // namespace duet

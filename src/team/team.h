@@ -1,5 +1,3 @@
-// The ranks of a run: one per device, each driven by a thread of its own (or by turns on a
-// simulated machine). They may be spread over several processes, those of a process consecutive.
 #pragma once
 
 #include <cstdint>
@@ -20,21 +18,24 @@ namespace duet {
 class Team;
 
 struct Rank {
-  int index = 0;  // among all processes' ranks
+  int index = 0;  // among the ranks of all processes
   int size = 1;
   Device& device;
   Team& team;
-  int local = 0;  // among this process's
+  int local = 0;  // among the ranks of this process
 };
 
+// The ranks of a run: one per device, each driven by a thread of its own; on a simulated machine
+// one thread runs at a time. Ranks may be spread over several processes; those of a process have
+// consecutive numbers.
 class Team {
  public:
   // Ranks on the named devices of the machine, in that order; all of them if `devices` is empty.
   // The machine must outlive the team.
   //
-  // With several processes every one of them makes its team with its own machine and devices, and
-  // all calls below that meet others are made by all of them. Machines are told to make memory that
-  // other processes can map. A simulated machine has one process (UsageError).
+  // Collective: each of several processes makes its team with its own machine and devices, and all
+  // of them make the collective calls below. Machines then allocate memory that other processes can
+  // import. A simulated machine has one process (UsageError).
   explicit Team(Machine& machine, std::vector<int> devices = {}, Processes* processes = nullptr);
   ~Team();
   Team(const Team&) = delete;
@@ -48,56 +49,58 @@ class Team {
   }
 
   Machine& machine() { return machine_; }
-  // The other processes; nullptr where there are none.
+  // The run's processes; nullptr if this one is alone.
   Processes* processes() { return processes_; }
 
   // The machine's number of a local rank's device, and the device. Throw BadArgument for a rank of
   // another process.
   int device_index(int rank) const;
   Device& device(int rank) { return machine_.device(device_index(rank)); }
-  // As fn gets it in each(): for what is done rank by rank outside of it.
+  // The Rank that fn gets in each(), for use outside of each().
   Rank local_rank(int local) {
     return {first_local_ + local, size_, device(first_local_ + local), *this, local};
   }
 
-  // Runs fn on every local rank and returns when all have ended, in all processes. If a rank threw,
-  // the others leave their waits with an error of their own; then the first error is rethrown, in
-  // another process with the name of that rank's.
+  // Collective: runs fn on every local rank and returns when all have ended in all processes. If a
+  // rank throws, the others' waits throw PeerFailed; then the first error is rethrown, in other
+  // processes with the name of that rank's process.
   void each(const std::function<void(Rank&)>& fn);
 
-  // Calls `tell` with the reason, on any thread and perhaps more than once, when a rank of any
-  // process fails in each() or a process is gone: for those who must release waits on devices. It
-  // must neither wait for ranks nor call forget(). Called at once where it is so already.
-  int on_failure(std::function<void(const std::string&)> tell);
-  // Afterwards it is not called any more. The number is on_failure()'s.
+  // Calls `notify` with the reason when a rank of any process fails in each() or a process is gone,
+  // on any thread and perhaps more than once; at once if that has happened already. For callers
+  // that must release waits on devices. It must neither wait for ranks nor call forget(). Returns a
+  // number for forget().
+  int on_failure(std::function<void(const std::string&)> notify);
+  // Removes the callback with this number. When this returns, it does not run and will not run.
   void forget(int number);
-  // As if this rank's function had thrown already: for what must not wait until it has.
+  // Fails the current each() as if this rank's function had thrown, without waiting until it does.
   void fail(int rank, const std::string& what);
   // Why the current each() has failed, or who is gone; "" if it is well.
   std::string failure() const;
 
-  // Runs fn once in every process, outside of each(); where it throws in one, it throws in all.
+  // Collective, outside of each(): runs fn once in every process. If it throws in one, all throw.
   void together(const std::function<void()>& fn);
 
-  // The meetings of ranks, inside each(): all ranks of all processes come to the same ones in the
-  // same order, with an equal `what`, which ends the sentence "waiting for ...". Where ranks have
-  // come to different ones, or to one of another result, all of them throw BadArgument naming both.
-  // Where a rank's all_or_none() failed, all throw its error. After these errors all ranks may go
-  // on. Throw Timeout naming `what`, and PeerFailed where another rank gave up or another process
-  // failed or is gone; after that every meeting of this each() throws.
+  // Barriers and gathers, inside each(): all ranks of all processes make the same calls in the same
+  // order, with an equal `what`, which ends the sentence "waiting for ...".
+  //   BadArgument, on all ranks: ranks are in different calls, or in gathers of different results;
+  //   the error of a rank's all_or_none(), on all ranks: that step failed;
+  //   Timeout naming `what`, PeerFailed: a rank did not come, another rank gave up, or another
+  //   process failed or is gone.
+  // After the first two all ranks may go on; after the last every further call of this each()
+  // throws.
 
-  // Returns when every rank of every process has come here.
+  // Returns when every rank of every process is in this barrier.
   void barrier(const std::string& what, double deadline_seconds = 60);
 
-  // Runs `step`, which may meet the others, and returns when it has succeeded on all ranks. Where
-  // it threw on any it throws on all: on a rank whose own step failed its own error, on the others
-  // the first one's by rank, of the same type, with the number of that rank. So nobody goes on to
-  // what comes next while another is told that it may not.
+  // Runs `step`, which may make collective calls, and returns when it has succeeded on all ranks.
+  // If it throws on any rank, all throw: a rank whose own step failed its own error, the others the
+  // error of the lowest such rank, of the same type, with its number. So all ranks go on, or none.
   void all_or_none(Rank& rank, const std::string& what, const std::function<void()>& step,
                    double deadline_seconds = 60);
 
-  // Every rank's bytes, by rank; shared by the ranks of a process, so that a thousand of them do
-  // not keep a million strings.
+  // Every rank's bytes, by rank. The ranks of a process share one result, so that a thousand ranks
+  // do not keep a million strings.
   using Gathered = std::shared_ptr<const std::vector<std::string>>;
   Gathered gather(Rank& rank, std::string mine, const std::string& what,
                   double deadline_seconds = 60) {
@@ -105,39 +108,39 @@ class Team {
         rank, std::move(mine), what, [](std::vector<std::string> all) { return all; },
         deadline_seconds);
   }
-  // The same, read once in each process: as the T that `read` makes of them.
+  // As gather(), with the result as the T that `read` makes of the bytes, once in each process.
   template <typename T, typename Read>
   std::shared_ptr<const T> gather_as(Rank& rank, std::string mine, const std::string& what,
                                      Read read, double deadline_seconds = 60) {
-    return std::static_pointer_cast<const T>(meet(rank.local,
-                                                  {what, typeid(T).name(), {}, std::move(mine)},
-                                                  what, deadline_seconds, reading<T>(read)));
+    return std::static_pointer_cast<const T>(
+        gather_any(rank.local, {what, typeid(T).name(), {}, std::move(mine)}, what,
+                   deadline_seconds, reading<T>(read)));
   }
-  // The same of bytes that are made first; where that throws on any rank, it throws on all as
-  // all_or_none() does.
+  // As gather_as(), with bytes that `make` returns. If that throws on any rank, all throw as in
+  // all_or_none().
   using Make = std::function<std::string()>;
   template <typename T, typename Read>
   std::shared_ptr<const T> gather_as(Rank& rank, const Make& make, const std::string& what,
                                      Read read, double deadline_seconds = 60) {
-    return std::static_pointer_cast<const T>(meet_with(rank, {what, typeid(T).name(), {}, ""}, make,
-                                                       deadline_seconds, reading<T>(read)));
+    return std::static_pointer_cast<const T>(make_and_gather(
+        rank, {what, typeid(T).name(), {}, ""}, make, deadline_seconds, reading<T>(read)));
   }
 
-  // Memory of local ranks that other ranks may still have mapped.
+  // Memory of local ranks that other ranks may still have imported.
   RetiredMemory& retired() { return retired_; }
-  // Inside each(), by every rank: frees of it what no rank needs any more.
+  // Collective, inside each(): frees the retired memory that no rank needs any more.
   void free_retired(Rank& rank, double deadline_seconds = 60);
-  // Inside each(): a number that the rank has never had, and which one it takes instead: the
-  // largest of all ranks', so that it is the same on all and new to each.
+  // Inside each(), to agree on a number that is new to every rank: each proposes next_number(), and
+  // all take_number() the largest proposal.
   std::uint64_t next_number(const Rank& rank);
   void take_number(const Rank& rank, std::uint64_t number);
 
  private:
-  // What a rank brings to a meeting.
-  struct Part {
-    std::string call;      // what the meeting is for
-    std::string result;    // the type of what it makes of all ranks' bytes
-    ShareOutcome outcome;  // of the rank's step before; one that failed comes to any meeting
+  // What a rank brings to a barrier or gather.
+  struct RankContribution {
+    std::string call;      // `what`
+    std::string result;    // the type of the gather's result; "" of a barrier
+    ShareOutcome outcome;  // of the rank's step before; a failed rank takes part in any call
     std::string bytes;
   };
   using ReadAny = std::function<std::shared_ptr<const void>(std::vector<std::string>)>;
@@ -148,15 +151,16 @@ class Team {
       return std::make_shared<const T>(read(std::move(all)));
     };
   }
-  std::shared_ptr<const void> meet_with(Rank& rank, Part mine, const Make& make,
-                                        double deadline_seconds, const ReadAny& read);
-  std::shared_ptr<const void> meet(int local, Part mine, const std::string& what,
-                                   double deadline_seconds, const ReadAny& read);
-  void conclude(const std::string& what, double deadline_seconds, const ReadAny& read) noexcept;
-  std::vector<Part> all_parts(const std::string& what, double deadline_seconds);
-  static ShareOutcome verdict_on(const std::vector<Part>& parts);
+  std::shared_ptr<const void> make_and_gather(Rank& rank, RankContribution mine, const Make& make,
+                                              double deadline_seconds, const ReadAny& read);
+  std::shared_ptr<const void> gather_any(int local, RankContribution mine, const std::string& what,
+                                         double deadline_seconds, const ReadAny& read);
+  void complete_gather(const std::string& what, double deadline_seconds,
+                       const ReadAny& read) noexcept;
+  std::vector<RankContribution> all_contributions(const std::string& what, double deadline_seconds);
+  static ShareOutcome outcome_of_all(const std::vector<RankContribution>& all);
   void wait_for(const std::string& what, double deadline_seconds, const long& count, long goal);
-  void wait_for_conclusion(const std::string& what, double deadline_seconds, long full);
+  void wait_for_completion(const std::string& what, double deadline_seconds, long full);
   void wait_until(const std::string& what, double deadline_seconds,
                   const std::function<bool()>& done);
   void give_up(const std::string& reason);
@@ -172,22 +176,22 @@ class Team {
   int first_local_ = 0;
   int on_failure_ = 0;
 
-  // Guarded by scheduler(): local ranks that ever came to a meeting in this each(), those that may
-  // go on from it, and why there is nothing to wait for any more.
+  // Guarded by scheduler(): arrivals of local ranks at barriers and gathers of this each(), how
+  // many of these arrivals are released, and why waits throw; "" if they do not.
   long arrived_ = 0;
   long released_ = 0;
   std::string failure_;
 
-  // Of a meeting: each part written by its rank before it comes, the rest by the one that comes
-  // last before it lets the others go on.
-  std::vector<Part> parts_;
+  // Of the current barrier or gather. Each contribution is written by its rank before it arrives,
+  // the rest by the last rank to arrive before it releases the others.
+  std::vector<RankContribution> contributions_;
   std::shared_ptr<const void> gathered_;
   ShareOutcome outcome_;
-  bool broken_ = false;  // outcome_ is not that of all ranks
+  bool broken_ = false;  // outcome_ is this process's alone
 
-  Failures failures_;                    // of this process's ranks
-  std::uint64_t eaches_ = 0;             // that have begun
-  std::vector<std::uint64_t> numbered_;  // by local rank: its last number
+  Failures failures_;                        // of this process's ranks
+  std::uint64_t each_calls_ = 0;             // calls of each() so far
+  std::vector<std::uint64_t> last_numbers_;  // by local rank: its last number
   RetiredMemory retired_;
 };
 

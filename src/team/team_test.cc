@@ -1,4 +1,4 @@
-// Teams on threads (host) and on turns (sim): meeting, failing, giving up.
+// Teams on threads (host) and in virtual time (sim).
 #include "team/team.h"
 
 #include <gtest/gtest.h>
@@ -74,7 +74,7 @@ std::vector<std::string> thrown(Team& team, const std::function<void(Rank&)>& ca
   return texts;
 }
 
-TEST_P(TeamTest, RanksInDifferentCallsAreToldSo) {
+TEST_P(TeamTest, RanksInDifferentCallsThrow) {
   const auto texts = thrown<BadArgument>(team_, [&](Rank& rank) {
     if (rank.index == 1) {
       team_.gather(rank, "bytes", "everyone's bytes", 5);
@@ -113,7 +113,7 @@ TEST_P(TeamTest, AnErrorInReadingIsThatOfAllRanks) {
   EXPECT_EQ(texts, std::vector<std::string>(texts.size(), "unread"));
 }
 
-// Before, between and behind the meetings of a step.
+// Before, between and after the collective calls of a step.
 TEST_P(TeamTest, AStepThatFailsOnOneRankFailsOnAll) {
   for (int place = 0; place < 3; ++place) {
     const auto texts = thrown<OutOfMemory>(team_, [&](Rank& rank) {
@@ -124,9 +124,9 @@ TEST_P(TeamTest, AStepThatFailsOnOneRankFailsOnAll) {
           rank, "all ranks to take a step",
           [&] {
             fail_at(0);
-            team_.barrier("a first meeting", 5);
+            team_.barrier("a first barrier", 5);
             fail_at(1);
-            team_.gather(rank, "bytes", "a second meeting", 5);
+            team_.gather(rank, "bytes", "a gather", 5);
             fail_at(2);
           },
           5);
@@ -146,7 +146,7 @@ TEST_P(TeamTest, StepsWithinStepsFailOnce) {
               rank, "the inner step",
               [&] {
                 if (rank.index != 0) throw Unavailable("not here");
-                team_.barrier("a meeting", 5);
+                team_.barrier("a barrier", 5);
               },
               5);
         },
@@ -157,7 +157,7 @@ TEST_P(TeamTest, StepsWithinStepsFailOnce) {
 }
 
 // Whoever gave up and comes again would else count as one that never came.
-TEST_P(TeamTest, AfterATimeoutNoMeetingPairsUp) {
+TEST_P(TeamTest, AfterATimeoutNoBarrierPairsUp) {
   EXPECT_THROW(team_.each([&](Rank& rank) {
     if (rank.index == 1) return;
     EXPECT_THROW(team_.barrier("the barrier that rank 1 never reaches", 0.05), Error);
@@ -182,7 +182,7 @@ TEST(Team, ABarrierThatARankNeverReachesTimesOut) {
                Timeout);
 }
 
-TEST(Team, RanksMeetInsideOfEach) {
+TEST(Team, RanksWaitForEachOtherInsideOfEach) {
   auto machine = open_machine("host:2");
   Team team(*machine);
   EXPECT_THROW(team.barrier("nobody"), BadArgument);

@@ -1,6 +1,6 @@
-// The launch as MPI knows it. MPI tells who is who and where process 0 listens. What is initialised
-// here stays so until the process ends, for the engine mpi: it can be initialised once only, by
-// this or by the program that uses the library, which then ends it as well.
+// The launch by MPI, which gives ranks and broadcasts where process 0 listens. MPI can be
+// initialised once only: what is initialised here stays so until the process ends, for the engine
+// mpi. A program that has initialised MPI itself also finalises it.
 #include "team/launch.h"
 
 #include <mpi.h>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kLongest = 4096;
 
-std::string tell_everyone(const std::string& text) {
+std::string broadcast(const std::string& text) {
   char buffer[kLongest] = "";
   text.copy(buffer, sizeof buffer - 1);
   MPI_Bcast(buffer, kLongest, MPI_CHAR, 0, MPI_COMM_WORLD);
@@ -44,7 +44,7 @@ Launch find() {
   launch.local_index = local;
   launch.one_node = here == launch.size;
   MPI_Comm_free(&node);
-  launch.broadcast = tell_everyone;
+  launch.broadcast = broadcast;
   return launch;
 }
 
