@@ -1,4 +1,3 @@
-// Enqueueing a plan on the user's streams.
 #include "communicator/collective_call.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,3 @@
-// What a communicator is made of, in the order in which it is set up and taken down.
 #include "communicator/communicator.h"
 
 #include <fmt/format.h>
@@ -15,7 +14,7 @@
 namespace duet {
 namespace {
 
-std::unique_ptr<Processes> meet(const CommunicatorOptions& options) {
+std::unique_ptr<Processes> join_run(const CommunicatorOptions& options) {
   Launch launch = find_launch();
   if (options.port != 0 && !launch.addresses.empty()) launch.port = options.port;
   return std::make_unique<Processes>(std::move(launch), options.deadline_seconds);
@@ -43,10 +42,10 @@ CollectiveEngine& engine_named(const std::string& name, Machine& machine) {
   throw UsageError(text);
 }
 
-// Ranks that run different engines would wait for each other in vain.
+// Ranks with different engines would wait for each other forever.
 void require_one_engine(const std::string& mine, Processes& processes, double deadline_seconds) {
-  const std::vector<std::string> all =
-      processes.gather_all(mine, "all processes to tell their collective engine", deadline_seconds);
+  const std::vector<std::string> all = processes.gather_all(
+      mine, "all processes to compare their collective engines", deadline_seconds);
   for (std::size_t other = 0; other < all.size(); ++other) {
     if (all[other] == all.front()) continue;
     throw UsageError(
@@ -57,9 +56,10 @@ void require_one_engine(const std::string& mine, Processes& processes, double de
 
 }  // namespace
 
-struct Communicator::Parts {
-  explicit Parts(const CommunicatorOptions& options)
-      : processes(meet(options)),
+// The members' order is the order of construction, and of destruction in reverse.
+struct Communicator::Impl {
+  explicit Impl(const CommunicatorOptions& options)
+      : processes(join_run(options)),
         machine(open_own(options.device, *processes)),
         team(*machine, {}, processes.get()) {
     require_one_engine(options.engine, *processes, options.deadline_seconds);
@@ -79,17 +79,17 @@ struct Communicator::Parts {
 };
 
 Communicator::Communicator(const CommunicatorOptions& options)
-    : parts_(std::make_unique<Parts>(options)) {}
+    : impl_(std::make_unique<Impl>(options)) {}
 
 Communicator::~Communicator() = default;
 
-int Communicator::size() const { return parts_->team.size(); }
-int Communicator::local_size() const { return parts_->team.local_size(); }
-int Communicator::first_local() const { return parts_->team.first_local(); }
+int Communicator::size() const { return impl_->team.size(); }
+int Communicator::local_size() const { return impl_->team.local_size(); }
+int Communicator::first_local() const { return impl_->team.first_local(); }
 
 void Communicator::each(const std::function<void(LocalRank&)>& fn) {
-  parts_->team.each([&](Rank& rank) {
-    LocalRank own(rank, *parts_->session, parts_->streams[static_cast<std::size_t>(rank.local)]);
+  impl_->team.each([&](Rank& rank) {
+    LocalRank own(rank, *impl_->session, impl_->streams[static_cast<std::size_t>(rank.local)]);
     fn(own);
   });
 }

@@ -1,4 +1,3 @@
-// The public API on host and simulated devices: results, several calls, and what it refuses.
 #include "communicator/communicator.h"
 
 #include <gtest/gtest.h>
@@ -47,7 +46,7 @@ TEST_P(EveryEngine, CallsFollowOnEachOther) {
     const auto own = rank.allocate(kCount * 4), all = rank.allocate(n * kCount * 4),
                back = rank.allocate(n * kCount * 4);
     CollectiveCall gather = rank.plan(of(Kind::all_gather, kCount), own->span(), all->span());
-    CollectiveCall turn = rank.plan(of(Kind::all_to_all, kCount), all->span(), back->span());
+    CollectiveCall exchange = rank.plan(of(Kind::all_to_all, kCount), all->span(), back->span());
     EXPECT_FALSE(gather.algorithm().empty());
     const auto stream = rank.device().make_stream();
     for (int repeat = 0; repeat < 3; ++repeat) {
@@ -55,14 +54,14 @@ TEST_P(EveryEngine, CallsFollowOnEachOther) {
       put(rank, back->span(), -1);
       rank.barrier("all ranks to have filled their buffers", kDeadline);
       gather.enqueue(*stream);
-      turn.enqueue(*stream);
+      exchange.enqueue(*stream);
       stream->synchronize(kDeadline);
       // Chunk `index` of everyone's `all` is what rank `index` sent.
       const std::vector<std::int32_t> expected(n * kCount, rank.index() + 10 * repeat);
       EXPECT_EQ(contents(rank, back->span()), expected);
       rank.barrier("all ranks to have looked", kDeadline);
     }
-    rank.retire(std::move(turn));
+    rank.retire(std::move(exchange));
     rank.retire(std::move(gather));
   });
 }

@@ -1,4 +1,3 @@
-// Planning on an engine's session, with the user's memory as spans.
 #include "communicator/local_rank.h"
 
 #include "collectives/engine.h"
@@ -36,7 +35,8 @@ CollectiveCall LocalRank::plan(const Collective& collective, const void* send, v
   return call;
 }
 
-// The second meeting is that in which memory is freed: nobody has it mapped any more.
+// Two collective steps: after the barrier every rank unmaps the others' memory, and free_retired()
+// frees it when all have.
 void LocalRank::retire(CollectiveCall call) {
   barrier("the other ranks to be done with a call");
   call = {};

@@ -1,4 +1,3 @@
-// Finding a stream by its handle.
 #include "communicator/native_streams.h"
 
 namespace duet {

@@ -1,4 +1,3 @@
-// The user's own streams of one rank's device, as Duet's: wrapped once each.
 #pragma once
 
 #include <memory>
@@ -8,19 +7,20 @@
 
 namespace duet {
 
+// The user's own streams of one rank's device, each wrapped once as a Stream.
 class NativeStreams {
  public:
   explicit NativeStreams(Device& device) : device_(device) {}
 
   Device& device() const { return device_; }
 
-  // Allocates the first time it sees a handle. Throws Unavailable where the device has no native
-  // streams. A handle that is used anew for a later stream of the device is as good.
+  // Allocates the first time it sees a handle. A handle that the runtime reuses for a later stream
+  // gets the same wrapper. Throws Unavailable where the device has no native streams.
   Stream& wrapped(void* native);
 
  private:
   Device& device_;
-  std::vector<std::unique_ptr<Stream>> streams_;  // a handful: a framework has few
+  std::vector<std::unique_ptr<Stream>> streams_;  // few, so searched in order
 };
 
 }  // namespace duet

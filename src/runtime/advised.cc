@@ -1,4 +1,3 @@
-// The stored table, found by what the device says of itself.
 #include "runtime/advised.h"
 
 #include <fmt/format.h>

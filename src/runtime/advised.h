@@ -8,13 +8,13 @@
 
 namespace duet {
 
-// For `ranks` devices of this kind (CommunicatorOptions::device), by the table that
-// `duet advise --measure` stored for them; nothing is measured. The works in the words of
-// `duet advise`: "gemm:8192x57344x8192:bf16", "all_gather:896M". Of the policies that Overlap
-// takes: none with a partition. All ranks must see the same table.
+// The best policy for `ranks` devices of this kind (CommunicatorOptions::device), from the table
+// that `duet advise --measure` stored for them; nothing is measured. The works have the form of
+// `duet advise`: "gemm:8192x57344x8192:bf16", "all_gather:896M". Only policies that Overlap takes,
+// so none with a partition. All ranks must see the same table.
 //
-// Throws Unavailable where no table is stored for the device and so many ranks, UsageError for
-// words or a table that cannot be understood.
+// Throws Unavailable if no table is stored for the device and this number of ranks, UsageError for
+// a work or a table that cannot be parsed.
 OverlapPolicy advised_policy(const std::string& device, int ranks, std::string_view compute,
                              std::string_view communication);
 

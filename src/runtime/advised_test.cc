@@ -1,4 +1,3 @@
-// Advice by stored tables.
 #include "runtime/advised.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,3 @@
-// Forking from the program's stream and joining it again, by events.
 #include "runtime/overlap.h"
 
 #include <fmt/format.h>
@@ -16,7 +15,7 @@ namespace {
 
 using Kind = OverlapPolicy::Kind;
 
-// Goes on after an error and remembers the first.
+// Swallows errors and keeps the first for rethrow().
 class FirstError {
  public:
   template <class Function>
@@ -53,13 +52,13 @@ std::string engine_of(const OverlapPolicy& policy, const std::string& device) {
   return overlap_engine(policy, device.substr(0, device.find(':')));
 }
 
-struct Overlap::Parts {
-  struct Side {
+struct Overlap::Impl {
+  struct SideStream {
     std::unique_ptr<Stream> stream;
     std::unique_ptr<Event> done;
   };
 
-  Parts(Device& on, const OverlapPolicy& which, int works)
+  Impl(Device& on, const OverlapPolicy& which, int works)
       : device(on),
         kind(which.kind),
         most(static_cast<std::size_t>(std::max(works, 0))),
@@ -73,7 +72,7 @@ struct Overlap::Parts {
     order.reserve(most);
     while (kind != Kind::serial && sides.size() + 1 < most) {
       sides.push_back({device.make_stream({priority}), device.make_event(EventUse::order)});
-      // Devices make an event when it is first recorded: that is not to be in a call.
+      // A device makes an event when it is first recorded; that must not happen within a call.
       sides.back().stream->record(*sides.back().done);
       sides.back().stream->record(*fork);
     }
@@ -88,11 +87,11 @@ struct Overlap::Parts {
   std::size_t most;  // works of a call
   NativeStreams natives;
   std::unique_ptr<Event> fork;
-  std::vector<Side> sides;
-  std::vector<std::size_t> order;  // of a call's works; kept, so that no call allocates
+  std::vector<SideStream> sides;
+  std::vector<std::size_t> order;  // of a call's works; a member, so that calls do not allocate
 };
 
-void Overlap::Parts::check(Stream& stream, const OverlapWork* works, std::size_t count) const {
+void Overlap::Impl::check(Stream& stream, const OverlapWork* works, std::size_t count) const {
   if (&stream.device() != &device) {
     throw BadArgument(fmt::format("expected a stream of {}, not of {}", device.info().name,
                                   stream.device().info().name));
@@ -107,7 +106,7 @@ void Overlap::Parts::check(Stream& stream, const OverlapWork* works, std::size_t
   }
 }
 
-void Overlap::Parts::put_in_order(const OverlapWork* works, std::size_t count) {
+void Overlap::Impl::put_in_order(const OverlapWork* works, std::size_t count) {
   const bool as_given = kind == Kind::serial || kind == Kind::base;
   const NeedsLess needs_less{works};
   order.clear();
@@ -118,11 +117,12 @@ void Overlap::Parts::put_in_order(const OverlapWork* works, std::size_t count) {
   }
 }
 
-void Overlap::Parts::enqueue(Stream& stream, const OverlapWork* works, std::size_t count) {
+void Overlap::Impl::enqueue(Stream& stream, const OverlapWork* works, std::size_t count) {
   check(stream, works, count);
   put_in_order(works, count);
   const std::size_t used = kind == Kind::serial || count == 0 ? 0 : count - 1;
-  // With base too the fork comes before the first work, or the others would wait for that.
+  // The fork is recorded before the first work, also with base: the others must not wait for that
+  // work.
   if (used > 0) stream.record(*fork);
   for (std::size_t i = 0; i < used; ++i) sides[i].stream->wait(*fork);
   const auto largest = std::max_element(order.rbegin(), order.rend(), NeedsLess{works});
@@ -143,13 +143,13 @@ void Overlap::Parts::enqueue(Stream& stream, const OverlapWork* works, std::size
 }
 
 Overlap::Overlap(LocalRank& rank, const OverlapPolicy& policy, int works)
-    : parts_(std::make_unique<Parts>(rank.device(), policy, works)) {}
+    : impl_(std::make_unique<Impl>(rank.device(), policy, works)) {}
 Overlap::Overlap(Overlap&& other) noexcept = default;
 Overlap& Overlap::operator=(Overlap&& other) noexcept = default;
 Overlap::~Overlap() = default;
 
 void Overlap::enqueue(Stream& stream, const std::vector<OverlapWork>& works) {
-  parts_->enqueue(stream, works.data(), works.size());
+  impl_->enqueue(stream, works.data(), works.size());
 }
 
 void Overlap::enqueue_pair(Stream& stream, CollectiveCall& call,
@@ -158,9 +158,9 @@ void Overlap::enqueue_pair(Stream& stream, CollectiveCall& call,
   // References: std::function does not allocate for one.
   const OverlapWork pair[] = {{kAll, std::ref(compute)},
                               {0, [&call](Stream& side) { call.enqueue(side); }}};
-  parts_->enqueue(stream, pair, 2);
+  impl_->enqueue(stream, pair, 2);
 }
 
-Stream& Overlap::wrapped(void* native_stream) { return parts_->natives.wrapped(native_stream); }
+Stream& Overlap::wrapped(void* native_stream) { return impl_->natives.wrapped(native_stream); }
 
 }  // namespace duet

@@ -14,43 +14,43 @@
 
 namespace duet {
 
-// The engine of CommunicatorOptions that a policy is about: "dma" for dma, the vendor's library (on
-// the CPU "kernel") for serial, base and priority, its copy-engine mode for zero-cta. `device` is
-// that of CommunicatorOptions.
+// The value of CommunicatorOptions::engine for a policy: "dma" for dma, the vendor's library (on
+// the CPU "kernel") for serial, base and priority, the library's copy-engine mode for zero-cta.
+// `device` is CommunicatorOptions::device.
 std::string engine_of(const OverlapPolicy& policy, const std::string& device);
 
 // One of several works that run beside each other.
 struct OverlapWork {
-  // What its kernels take of the device at a time; of a collective by copy engines 0. Equal on all
-  // ranks, or they would enqueue their collectives in different orders.
+  // Workgroups that its kernels occupy at a time; 0 for a collective by copy engines. Must be equal
+  // on all ranks, or they would enqueue their collectives in different orders.
   double workgroups = 0;
-  // Enqueues it on the stream that it is given, and waits for nothing.
+  // Enqueues the work on the given stream, without waiting.
   std::function<void(Stream&)> enqueue;
 };
 
-// Made once a rank, outside of what is timed or captured: it has the streams and events that a
-// policy takes. Calls come from one thread at a time, and on a simulated machine in each(). They
-// may follow each other without waiting, on any streams of the device. It is destroyed when what it
-// enqueued is done, before its communicator.
+// Runs works of one rank at the same time, with the streams and events that a policy needs. Make
+// one per rank, outside of timed or captured regions. Calls come from one thread at a time, on a
+// simulated machine inside of each(). They may follow each other without waiting, on any streams of
+// the device. Destroy it when the work that it enqueued is done, before its communicator.
 //
-// Works run beside each other where the policy lets them, in no order: none may touch what another
-// writes. What the stream had comes before all of them, what it is given afterwards behind all of
-// them; nothing is waited for on the CPU. All ranks make the same calls in the same order.
+// Works of a call run in no defined order: none may touch what another writes. Earlier work of the
+// stream precedes all of them, and later work follows all of them. The CPU does not wait. All ranks
+// make the same calls in the same order.
 //
 // A call is captured as it is: with capture() (device/graph.h) or, on the program's own stream, by
 // the vendor's calls, unless the collective's engine is `mpi` or `host`.
 //
-// The policies (docs/overlap.md) decide what comes first and on which stream:
+// The policies (docs/overlap.md) decide the order of enqueueing and the streams:
 //   serial             on the stream itself, one after the other as given; of a pair, compute first
 //   base               as given (of a pair, compute first), all streams of the lowest priority
-//   priority           what needs the fewest workgroups first; of a pair, the collective
+//   priority           fewest workgroups first; of a pair, the collective
 //   zero-cta, dma      as priority
-// The work that needs most runs on the given stream, each other on one of Overlap's, of the highest
-// priority but for base.
+// The work with the most workgroups runs on the given stream, each other one on a stream of
+// Overlap, of the highest priority unless the policy is base.
 class Overlap {
  public:
-  // For at most so many works at a time; where the policy takes it, each but one has a stream here.
-  // Throws Unavailable for policies with a partition, BadArgument for less than one work.
+  // `works`: how many a call has at most; makes a stream for each but one, unless the policy is
+  // serial. Throws Unavailable for policies with a partition, BadArgument for less than one work.
   explicit Overlap(LocalRank& rank, const OverlapPolicy& policy = {OverlapPolicy::Kind::dma, 0},
                    int works = 2);
   Overlap(Overlap&& other) noexcept;
@@ -60,15 +60,15 @@ class Overlap {
   // A collective beside compute: `compute(Stream&)` enqueues on the stream that it is given, here
   // the caller's own. Nothing is allocated that the two do not allocate themselves.
   //
-  // Throws BadArgument for a stream of another device, before anything is enqueued; else the first
-  // error of the two. Even then both were enqueued as far as they went and the stream waits for
-  // both, so that no peer waits for this rank and the next call works.
+  // Throws BadArgument for a stream of another device, before anything is enqueued; otherwise the
+  // first error of the two. After such an error both were enqueued as far as possible and the
+  // stream waits for both, so that no peer waits for this rank and the next call works.
   template <class Compute>
   void enqueue(Stream& stream, CollectiveCall& call, Compute&& compute) {
     enqueue_pair(stream, call, std::ref(compute));
   }
   // On a cudaStream_t or hipStream_t of the rank's device; nullptr is its (legacy) default stream,
-  // which cannot be captured. One that was not seen before is noted, which allocates. Throws
+  // which cannot be captured. A handle seen for the first time allocates. Throws
   // Unavailable where the device has no such streams.
   template <class Compute>
   void enqueue(void* native_stream, CollectiveCall& call, Compute&& compute) {
@@ -81,18 +81,18 @@ class Overlap {
   template <class Compute>
   void enqueue(Stream*, CollectiveCall&, Compute&&) = delete;  // not a native stream: *stream
 
-  // Any works, up to the number that it was made for. Errors as above; BadArgument also for a work
-  // without a function, a negative need, or too many of them.
+  // Any works, up to the constructor's `works`. Errors as above; BadArgument also for a work
+  // without a function, for negative workgroups, and for too many works.
   void enqueue(Stream& stream, const std::vector<OverlapWork>& works);
 
  private:
-  struct Parts;
+  struct Impl;
 
   void enqueue_pair(Stream& stream, CollectiveCall& call,
                     const std::function<void(Stream&)>& compute);
   Stream& wrapped(void* native_stream);
 
-  std::unique_ptr<Parts> parts_;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace duet

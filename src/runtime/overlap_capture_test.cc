@@ -1,4 +1,3 @@
-// Overlaps as graphs: captured once, launched often.
 #include "core/error.h"
 #include "device/graph.h"
 #include "runtime/overlap_fixture.h"

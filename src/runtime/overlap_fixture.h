@@ -1,5 +1,3 @@
-// What the tests of Overlap run: an all-gather beside copies on the compute units, with buffers
-// whose contents say where they came from.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,7 +16,8 @@ namespace duet {
 
 constexpr double kOverlapDeadline = 30;
 
-// A rank's buffers, made by all ranks, and the two works. Every word of a round is its own.
+// The works of Overlap's tests, an all-gather and copies on the compute units, with their buffers.
+// Contents are different for every round and rank. Made by all ranks.
 class TwoWorks {
  public:
   TwoWorks(LocalRank& rank, std::uint64_t count)
@@ -43,7 +42,7 @@ class TwoWorks {
   void compute(Stream& stream) const {
     stream.copy({output_.span(), input_.span(), Executor::kernel, {}});
   }
-  // What follows on the stream, and sees both.
+  // Later work of the stream, which must see both results.
   void consume(Stream& stream) const {
     const std::uint64_t bytes = size() * count_ * 4;
     stream.copy({seen_.slice(0, bytes), gathered_->span(), Executor::kernel, {}});
@@ -81,7 +80,7 @@ class TwoWorks {
   CollectiveCall call_;
 };
 
-// On every machine of the list, or on the GPUs where that is asked for.
+// The parameter is a value of CommunicatorOptions::device.
 class OverlapTest : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override try {

@@ -1,4 +1,3 @@
-// Works beside each other: results and order under every policy, errors, and what is refused.
 #include "runtime/overlap.h"
 
 #include <string>
