@@ -1,5 +1,5 @@
 // How the ranks of one process run and wait. On real devices they are threads that sleep; on a
-// simulated machine they take turns, and virtual time passes only when every rank waits.
+// simulated machine one runs at a time, and virtual time passes only when every rank waits.
 #pragma once
 
 #include <functional>
@@ -16,9 +16,9 @@ class RankScheduler {
   // threw, the others' waits throw too, and the first error is rethrown. Not reentrant.
   virtual void run(int ranks, const std::function<void(int)>& body) = 0;
 
-  // Blocks the calling rank until ready() holds; `ready` is called with the turns' lock held and
-  // must not wait. Where it does not hold throws Timeout naming `what`, or Error if another rank
-  // failed.
+  // Blocks the calling rank until ready() holds; `ready` is called with the scheduler's lock held
+  // and must not wait. Where it does not hold throws Timeout naming `what`, or Error if another
+  // rank failed.
   virtual void wait(const std::string& what, double deadline_seconds,
                     const std::function<bool()>& ready) = 0;
 

@@ -24,25 +24,25 @@ bool by_pairs(Kind kind) {
          kind == Kind::scatter || kind == Kind::send_recv;
 }
 
-sim::Between crosses_nodes(Kind kind) {
-  if (by_pairs(kind)) return sim::Between::direct;
-  return kind == Kind::all_reduce ? sim::Between::tree : sim::Between::ring;
+sim::NodeAlgorithm node_algorithm(Kind kind) {
+  if (by_pairs(kind)) return sim::NodeAlgorithm::direct;
+  return kind == Kind::all_reduce ? sim::NodeAlgorithm::tree : sim::NodeAlgorithm::ring;
 }
 
-// The words of the roll calls that the ranks of a team prepare, in the same order on each: a word
-// is made by the first that comes to one, and forgotten with the last.
-class RollCalls {
+// The barrier counters of a team's kernels, which its ranks prepare in the same order: the first
+// rank that prepares a kernel makes its counter, and the last one forgets it.
+class BarrierCounters {
  public:
-  explicit RollCalls(int ranks) : prepared_(static_cast<std::size_t>(ranks), 0) {}
+  explicit BarrierCounters(int ranks) : prepared_(static_cast<std::size_t>(ranks), 0) {}
 
-  sim::RollCall next(const Rank& rank) {
+  sim::BarrierCounter next(const Rank& rank) {
     const int ranks = static_cast<int>(prepared_.size());
     const std::size_t number = prepared_[static_cast<std::size_t>(rank.index)]++;
     Open& open = open_[number];
     if (open.taken++ == 0) open.count = std::make_shared<Buffer>(zeroed_semaphores(rank.device, 1));
-    sim::RollCall roll_call{open.count, ranks};
+    sim::BarrierCounter counter{open.count, ranks};
     if (open.taken == ranks) open_.erase(number);
-    return roll_call;
+    return counter;
   }
 
  private:
@@ -55,21 +55,21 @@ class RollCalls {
 };
 
 // `most`: units that its kernels may have; 0: as many as the platform gives them.
-KernelLaunch launch_of(Rank& rank, Kind kind, int most, RollCalls& roll_calls) {
+KernelLaunch launch_of(Rank& rank, Kind kind, int most, BarrierCounters& counters) {
   const sim::LibraryModel& library = sim::library_of(rank.device);
   const sim::LibraryKernel& kernel = by_pairs(kind) ? library.all_to_all : library.all_gather;
   return {most > 0 ? std::min(most, kernel.units) : kernel.units,
-          [&, between = crosses_nodes(kind)](Device& on, const PeerKernel& peers) {
-            return sim::prepare_as_library(on, peers, kernel, between, roll_calls.next(rank));
+          [&, algorithm = node_algorithm(kind)](Device& on, const PeerKernel& peers) {
+            return sim::prepare_as_library(on, peers, kernel, algorithm, counters.next(rank));
           }};
 }
 
 class ModelledPlan : public KernelPlan {
  public:
   ModelledPlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers,
-               Watchdog& watchdog, int most, RollCalls& roll_calls)
+               Watchdog& watchdog, int most, BarrierCounters& counters)
       : KernelPlan(rank, collective, buffers, watchdog,
-                   launch_of(rank, collective.kind, most, roll_calls)),
+                   launch_of(rank, collective.kind, most, counters)),
         library_(sim::library_of(rank.device).name) {}
 
   std::string algorithm() const override {
@@ -82,7 +82,7 @@ class ModelledPlan : public KernelPlan {
 
 class ModelledSession : public CollectiveSession {
  public:
-  ModelledSession(Team& team, int most) : watchdog_(team), roll_calls_(team.size()), most_(most) {}
+  ModelledSession(Team& team, int most) : watchdog_(team), counters_(team.size()), most_(most) {}
 
   std::optional<Skipped> unsupported(const Collective& collective, bool in_place) const override {
     if (!in_place || collective.kind != Kind::all_to_all) return std::nullopt;
@@ -93,12 +93,12 @@ class ModelledSession : public CollectiveSession {
   std::unique_ptr<CollectivePlan> make_plan(Rank& rank, const Collective& collective,
                                             const CollectiveBuffers& buffers,
                                             const std::vector<std::string>&) override {
-    return std::make_unique<ModelledPlan>(rank, collective, buffers, watchdog_, most_, roll_calls_);
+    return std::make_unique<ModelledPlan>(rank, collective, buffers, watchdog_, most_, counters_);
   }
 
  private:
   Watchdog watchdog_;
-  RollCalls roll_calls_;
+  BarrierCounters counters_;
   int most_;
 };
 

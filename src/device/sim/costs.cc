@@ -1,5 +1,3 @@
-// The model of time. Memory counts bytes; links count their own time, so that who pushes, pulls or
-// uses kernels can get different rates out of one link.
 #include "device/sim/costs.h"
 
 #include <fmt/format.h>
@@ -13,20 +11,20 @@
 namespace duet::sim {
 namespace {
 
-// What a thin copy gets of what all units could copy, and it takes none: fitted to H200, where 132
-// warps beside a GEMM copy 300 GB/s.
+// A copy by one warp per SM takes no units, and gets this share of what all units could copy:
+// fitted to H200, where 132 warps beside a GEMM copy 300 GB/s.
 constexpr double kOneWarpShare = 0.1;
 
-bool is_peer_copy(Place source, Place destination) {
+bool is_peer_copy(MemoryLocation source, MemoryLocation destination) {
   return source.kind == MemoryKind::device && destination.kind == MemoryKind::device &&
          source.device != destination.device;
 }
 
-bool touches_host(Place source, Place destination) {
+bool touches_host(MemoryLocation source, MemoryLocation destination) {
   return source.kind != MemoryKind::device || destination.kind != MemoryKind::device;
 }
 
-bool touches_plain(Place source, Place destination) {
+bool touches_pageable(MemoryLocation source, MemoryLocation destination) {
   return source.kind == MemoryKind::pageable || destination.kind == MemoryKind::pageable;
 }
 
@@ -60,8 +58,8 @@ CostModel::CostModel(const Platform& platform, VirtualClock& clock) : platform_(
   for (int i = 0; i < links; ++i) links_.push_back(clock.add_resource(1));
 }
 
-// What is split over all rails takes of them together; what has one takes of both, so that the two
-// kinds share alike.
+// A copy that is split over all rails uses the resource of all rails together. A copy on one rail
+// uses that rail's as well, so that both kinds share alike.
 void CostModel::add_link(std::vector<ResourceUse>& uses, int from, int to, double rate,
                          int rail) const {
   if (!same_node(from, to)) {
@@ -85,7 +83,7 @@ double CostModel::link_latency(int from, int to) const {
   return same_node(from, to) ? platform_.link.latency : platform_.network.latency;
 }
 
-// Of a byte, half at each end.
+// Half of a byte's energy is drawn at each end.
 void CostModel::add_power(std::vector<ResourceUse>& uses, int from, int to, double joules) const {
   if (joules <= 0) return;
   uses.push_back({of(from).power, joules / 2});
@@ -97,8 +95,8 @@ PowerThrottle CostModel::throttle(Issuer issuer) const {
   return {power.gemm_frequency < 1 ? of(issuer.device).power : -1, power.gemm_frequency};
 }
 
-std::vector<ResourceUse> CostModel::path(const Copy& copy, Place source, Place destination,
-                                         Issuer issuer) const {
+std::vector<ResourceUse> CostModel::path(const Copy& copy, MemoryLocation source,
+                                         MemoryLocation destination, Issuer issuer) const {
   const LinkModel& link = platform_.link;
   const HostModel& host = platform_.host;
   const bool from_device = source.kind == MemoryKind::device;
@@ -143,82 +141,83 @@ Occupancy CostModel::copy_units(const KernelShape& shape, bool to_peer, Issuer i
   return occupancy;
 }
 
-Charge CostModel::copy(const Copy& copy, Place source, Place destination, Issuer issuer) const {
-  if (copy.executor == Executor::kernel && touches_plain(source, destination)) {
-    throw BadArgument("a copy by kernel: plain memory is out of a kernel's reach");
+OperationCost CostModel::copy(const Copy& copy, MemoryLocation source, MemoryLocation destination,
+                              Issuer issuer) const {
+  if (copy.executor == Executor::kernel && touches_pageable(source, destination)) {
+    throw BadArgument("a copy by kernel: pageable memory is out of a kernel's reach");
   }
   if (copy.shape.grid < 0 || copy.shape.block < 0) {
     throw BadArgument("a copy's grid and block: expected numbers from 0");
   }
   const HostModel& host = platform_.host;
-  Charge charge;
-  charge.flow.amount = static_cast<double>(copy.source.bytes);
-  charge.flow.priority = issuer.priority;
-  charge.flow.uses = path(copy, source, destination, issuer);
-  charge.flow.load = {of(issuer.device).memory, 0, true};
+  OperationCost cost;
+  cost.flow.amount = static_cast<double>(copy.source.bytes);
+  cost.flow.priority = issuer.priority;
+  cost.flow.uses = path(copy, source, destination, issuer);
+  cost.flow.load = {of(issuer.device).memory, 0, true};
   if (is_peer_copy(source, destination)) {
-    charge.latency += link_latency(source.device, destination.device);
+    cost.latency += link_latency(source.device, destination.device);
   }
-  if (touches_host(source, destination)) charge.latency += host.link_latency;
+  if (touches_host(source, destination)) cost.latency += host.link_latency;
   // NICs read and write the devices' memory by themselves.
   const bool by_nics =
       !same_node(source.device, destination.device) && !touches_host(source, destination);
   switch (copy.executor) {
     case Executor::dma:
-      charge.latency += platform_.device.dma.latency;
+      cost.latency += platform_.device.dma.latency;
       if (by_nics) break;
-      charge.flow.cap = platform_.device.dma.engine_rate;
-      charge.flow.load.slope = platform_.device.dma.load_slope;
-      charge.takes_engine = true;
+      cost.flow.cap = platform_.device.dma.engine_rate;
+      cost.flow.load.slope = platform_.device.dma.load_slope;
+      cost.takes_engine = true;
       break;
     case Executor::kernel:
-      charge.latency += platform_.device.kernel.launch;
-      charge.flow.load.slope = platform_.device.kernel.load_slope;
+      cost.latency += platform_.device.kernel.launch;
+      cost.flow.load.slope = platform_.device.kernel.load_slope;
       if (copy.shape.one_warp_per_sm) {
-        charge.flow.cap =
+        cost.flow.cap =
             kOneWarpShare * platform_.device.kernel.unit_copy_rate * platform_.device.compute_units;
       } else {
-        charge.flow.occupancy = copy_units(copy.shape, is_peer_copy(source, destination), issuer);
+        cost.flow.occupancy = copy_units(copy.shape, is_peer_copy(source, destination), issuer);
       }
       break;
     case Executor::host:
-      charge.latency += host.copy_latency;
-      charge.flow.cap = host.copy_rate;
+      cost.latency += host.copy_latency;
+      cost.flow.cap = host.copy_rate;
       break;
   }
-  if (touches_plain(source, destination) && copy.executor == Executor::dma) {
-    charge.latency += host.copy_latency;  // the CPU stages it
-    charge.flow.cap = std::min(charge.flow.cap, host.pageable_rate);
+  if (touches_pageable(source, destination) && copy.executor == Executor::dma) {
+    cost.latency += host.copy_latency;  // the CPU stages it
+    cost.flow.cap = std::min(cost.flow.cap, host.pageable_rate);
   }
-  return charge;
+  return cost;
 }
 
-Charge CostModel::fill(double bytes, Place place, Issuer issuer) const {
-  Charge charge;
-  charge.flow.amount = bytes;
-  charge.flow.priority = issuer.priority;
-  if (place.kind == MemoryKind::pageable) {
-    charge.latency = platform_.host.copy_latency;
-    charge.flow.cap = platform_.host.copy_rate;
-    return charge;
+OperationCost CostModel::fill(double bytes, MemoryLocation location, Issuer issuer) const {
+  OperationCost cost;
+  cost.flow.amount = bytes;
+  cost.flow.priority = issuer.priority;
+  if (location.kind == MemoryKind::pageable) {
+    cost.latency = platform_.host.copy_latency;
+    cost.flow.cap = platform_.host.copy_rate;
+    return cost;
   }
-  charge.latency = platform_.device.kernel.launch;
-  charge.flow.occupancy = copy_units({}, false, issuer);
-  charge.flow.load = {of(issuer.device).memory, platform_.device.kernel.load_slope, true};
-  if (place.kind == MemoryKind::pinned) {
-    charge.flow.uses.push_back({of(issuer.device).host_out, 1 / platform_.host.pinned_rate});
+  cost.latency = platform_.device.kernel.launch;
+  cost.flow.occupancy = copy_units({}, false, issuer);
+  cost.flow.load = {of(issuer.device).memory, platform_.device.kernel.load_slope, true};
+  if (location.kind == MemoryKind::pinned) {
+    cost.flow.uses.push_back({of(issuer.device).host_out, 1 / platform_.host.pinned_rate});
   } else {
-    charge.flow.uses.push_back({of(place.device).memory, 1});
-    if (place.device != issuer.device) {
-      add_link(charge.flow.uses, issuer.device, place.device, platform_.link.kernel_push_rate);
+    cost.flow.uses.push_back({of(location.device).memory, 1});
+    if (location.device != issuer.device) {
+      add_link(cost.flow.uses, issuer.device, location.device, platform_.link.kernel_push_rate);
     }
   }
-  return charge;
+  return cost;
 }
 
 // Progress is counted in workgroups, or in one piece where there are none. A unit spends on each
 // the longer of its FLOP and its memory traffic; all together share the device's memory.
-Charge CostModel::task(const Task& task, Issuer issuer) const {
+OperationCost CostModel::task(const Task& task, Issuer issuer) const {
   const Demand& demand = task.demand;
   const DeviceModel& device = platform_.device;
   const auto sane = [](double value) { return std::isfinite(value) && value >= 0; };
@@ -228,8 +227,8 @@ Charge CostModel::task(const Task& task, Issuer issuer) const {
   require(demand.efficiency > 0 && demand.efficiency <= 1, task,
           "an efficiency above 0 and at most 1");
 
-  Charge charge;
-  charge.latency = device.kernel.launch;
+  OperationCost cost;
+  cost.latency = device.kernel.launch;
   double seconds = 0;  // of one unit, for all FLOP
   if (demand.flop > 0) {
     const auto peak = device.peak.find(demand.dtype);
@@ -239,18 +238,18 @@ Charge CostModel::task(const Task& task, Issuer issuer) const {
     }
     seconds = demand.flop * device.compute_units / (peak->second * demand.efficiency);
   }
-  if (seconds <= 0 && demand.memory_bytes <= 0) return charge;
+  if (seconds <= 0 && demand.memory_bytes <= 0) return cost;
 
   const double pieces = demand.workgroups > 0 ? demand.workgroups : 1;
   const double all = device.compute_units;
-  charge.flow.amount = pieces;
-  charge.flow.priority = issuer.priority;
-  charge.flow.uses.push_back({of(issuer.device).memory, demand.memory_bytes / pieces});
+  cost.flow.amount = pieces;
+  cost.flow.priority = issuer.priority;
+  cost.flow.uses.push_back({of(issuer.device).memory, demand.memory_bytes / pieces});
   // Memory is shared by bytes, as copies count their progress.
-  if (demand.memory_bytes > 0) charge.flow.weight = pieces / demand.memory_bytes;
-  charge.flow.load = {of(issuer.device).memory, device.gemm.load_slope, false};
-  charge.flow.throttle = throttle(issuer);
-  Occupancy& occupancy = charge.flow.occupancy;
+  if (demand.memory_bytes > 0) cost.flow.weight = pieces / demand.memory_bytes;
+  cost.flow.load = {of(issuer.device).memory, device.gemm.load_slope, false};
+  cost.flow.throttle = throttle(issuer);
+  Occupancy& occupancy = cost.flow.occupancy;
   occupancy.resource = of(issuer.device).units;
   occupancy.units = demand.workgroups > 0 ? std::min(all, demand.workgroups) : all;
   occupancy.unit_rate = seconds > 0 ? pieces / seconds : std::numeric_limits<double>::infinity();
@@ -260,10 +259,10 @@ Charge CostModel::task(const Task& task, Issuer issuer) const {
     occupancy.uncrowded_units = device.gemm.uncrowded_units;
     occupancy.crowding = device.gemm.crowding;
   }
-  return charge;
+  return cost;
 }
 
-double CostModel::signal(Place word, Issuer issuer) const {
+double CostModel::signal_latency(MemoryLocation word, Issuer issuer) const {
   const double device = platform_.device.signal_latency;
   if (word.kind != MemoryKind::device) return device + platform_.host.link_latency;
   return word.device == issuer.device ? device : device + link_latency(issuer.device, word.device);

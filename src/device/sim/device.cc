@@ -1,4 +1,3 @@
-// What a simulated device does at once, outside virtual time, and its DMA engines.
 #include "device/sim/device.h"
 
 #include <algorithm>
@@ -43,13 +42,13 @@ void SimDevice::read(const Span& from, void* to) { machine_.memory().read(from, 
 
 void SimDevice::write(const Span& to, const void* from) {
   machine_.memory().write(to, from);
-  machine_.written(to);
+  machine_.memory_written(to);
 }
 
 void SimDevice::signal(const Semaphore& semaphore, std::uint64_t value) {
   machine_.memory().require_semaphore(semaphore);
   machine_.memory().set_semaphore(semaphore, value);
-  machine_.written(semaphore.word);
+  machine_.memory_written(semaphore.word);
 }
 
 bool SimDevice::has_contents(const Span& span) const {
@@ -70,28 +69,29 @@ bool SimDevice::take_engine(SimStream* stream) {
     --free_engines_;
     return true;
   }
-  want_engine_.push_back(stream);
+  waiting_for_engine_.push_back(stream);
   return false;
 }
 
 void SimDevice::return_engine() {
-  if (want_engine_.empty()) {
+  if (waiting_for_engine_.empty()) {
     ++free_engines_;
     return;
   }
-  SimStream* next = want_engine_.front();
-  want_engine_.pop_front();
-  next->has_engine();
+  SimStream* next = waiting_for_engine_.front();
+  waiting_for_engine_.pop_front();
+  next->engine_granted();
 }
 
-void SimDevice::forget(SimStream* stream) {
-  want_engine_.erase(std::remove(want_engine_.begin(), want_engine_.end(), stream),
-                     want_engine_.end());
+void SimDevice::stop_waiting_for_engine(SimStream* stream) {
+  waiting_for_engine_.erase(
+      std::remove(waiting_for_engine_.begin(), waiting_for_engine_.end(), stream),
+      waiting_for_engine_.end());
 }
 
 int SimDevice::next_rail() {
   const NetworkModel& network = machine_.platform().network;
-  if (network.use == Rails::split) return -1;
+  if (network.use == RailUse::split) return -1;
   return std::exchange(next_rail_, (next_rail_ + 1) % network.rails);
 }
 

@@ -1,4 +1,3 @@
-// A simulated device.
 #pragma once
 
 #include <deque>
@@ -33,13 +32,13 @@ class SimDevice : public Device {
   const DeviceModel& model() const;
   int index() const { return index_; }
 
-  // DMA engines go to streams in the order in which they asked: true if there was one free, else
-  // the stream is told when it has one.
+  // DMA engines go to streams in the order in which they asked. True if one was free; else the
+  // stream's engine_granted() is called later.
   bool take_engine(SimStream* stream);
   void return_engine();
-  void forget(SimStream* stream);  // it no longer wants one
+  void stop_waiting_for_engine(SimStream* stream);
   Dispatcher& dispatcher() { return dispatcher_; }
-  // Of the next copy to another node: -1 where each is split over all.
+  // The network card of the next copy to another node; -1 where each copy is split over all.
   int next_rail();
 
  private:
@@ -52,7 +51,7 @@ class SimDevice : public Device {
   int free_engines_;
   int next_rail_ = 0;
   Dispatcher dispatcher_;
-  std::deque<SimStream*> want_engine_;
+  std::deque<SimStream*> waiting_for_engine_;
 };
 
 }  // namespace duet::sim

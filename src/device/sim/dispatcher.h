@@ -1,5 +1,3 @@
-// Who gets a simulated device's compute units: kernels that come while a longer one fills the
-// device wait until some of its workgroups have ended.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +9,12 @@
 
 namespace duet::sim {
 
-// A kernel is a flow that occupies units. One with more workgroups than it has units fills the
-// device for kernels that come later with no higher priority. Their blocks start as its workgroups
-// end, in the platform's order, in groups of the unit grain; each block brings its share of the
-// kernel's amount and keeps its unit until that is done.
+// Starts kernels on a simulated device. A kernel is a flow that occupies units.
+//
+// A kernel with more workgroups than units fills the device: blocks of kernels that come later with
+// no higher priority start only as its workgroups end, in the platform's order (DispatchOrder), in
+// groups of the unit grain. Each block does its share of its kernel's amount and keeps its unit
+// until that is done.
 class Dispatcher {
  public:
   using Id = std::uint64_t;  // of a kernel; never used again
@@ -26,32 +26,33 @@ class Dispatcher {
   void cancel(Id id) noexcept;  // no-op if it has ended
 
  private:
-  struct Kernel {
+  struct DispatchedKernel {
     Id id = 0;
     Flow group;       // what each group of its blocks is to do
     int waiting = 0;  // groups that have not started
     int running = 0;
     std::vector<VirtualClock::Id> started;  // those that ended included
     Action done;
-    // Of a kernel that fills the device: who starts a group when that much of it is left.
-    std::multimap<double, Id, std::greater<>> turns;
+    // Of a kernel that fills the device: the kernels of which a group starts when that much of this
+    // one is left.
+    std::multimap<double, Id, std::greater<>> queued_groups;
   };
 
-  Kernel* filling(int priority);
+  DispatchedKernel* filling_kernel(int priority);
   double occupied() const;
-  void queue_behind(Kernel& filling, const Kernel& kernel);
-  void watch(const Kernel& filling);
-  void give_turns(Id filling);
+  void queue_behind(DispatchedKernel& filling_kernel, const DispatchedKernel& kernel);
+  void watch_next_start(const DispatchedKernel& filling_kernel);
+  void start_reached_groups(Id filling_kernel);
   void start_group(Id id);
   void group_ended(Id id);
-  void start_all_behind(const Kernel& ended);
+  void start_all_queued(const DispatchedKernel& ended);
 
   VirtualClock& clock_;
   DispatchOrder order_;
   int units_;
   int grain_;
-  Id last_ = 0;
-  std::map<Id, Kernel> kernels_;  // in the order in which they came
+  Id last_id_ = 0;
+  std::map<Id, DispatchedKernel> kernels_;  // in the order in which they came
 };
 
 }  // namespace duet::sim

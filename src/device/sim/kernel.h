@@ -1,4 +1,3 @@
-// A collective's kernel on a simulated device: a barrier uses the first word of each peer.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +13,13 @@ namespace duet::sim {
 
 class SimDevice;
 
+// A collective's kernel on a simulated device. A barrier uses the first word of each peer.
 class SimKernel : public PreparedKernel {
  public:
   SimKernel(SimDevice& device, const CollectiveKernel& kernel);
   // As this kernel of the platform's library would run it.
   SimKernel(SimDevice& device, const PeerKernel& kernel, const LibraryKernel& library,
-            Between between, RollCall roll_call);
+            NodeAlgorithm node_algorithm, BarrierCounter counter);
 
   const SimDevice& device() const { return device_; }
   const std::vector<LocalKernelItem>& items() const { return kernel_.items; }
@@ -27,20 +27,20 @@ class SimKernel : public PreparedKernel {
   // Whether there is a barrier before the items and after them.
   bool opens() const { return opens_; }
   bool closes() const { return closes_; }
-  const KernelPlaces& places() const { return places_; }
-  const Charge& charge() const { return charge_; }  // of a call at the lowest priority
+  const KernelLocations& locations() const { return locations_; }
+  const OperationCost& cost() const { return cost_; }  // of a call at the lowest priority
   const std::vector<Semaphore>& arrivals() const { return arrivals_; }
   const std::vector<Semaphore>& awaits() const { return awaits_; }
   std::uint64_t next_call() { return calls_++; }
-  // The word on which all ranks count themselves, if they do; how far it comes at the next meeting;
-  // and a rank's arrival, true if it is the last one's.
+  // Of a kernel with a BarrierCounter: the counter, its value when all ranks have reached the next
+  // barrier, and this rank's arrival there, true if it was the last.
   std::optional<Semaphore> count() const { return count_; }
-  std::uint64_t next_count() { return static_cast<std::uint64_t>(roll_call_.ranks) * ++meetings_; }
+  std::uint64_t next_count() { return static_cast<std::uint64_t>(counter_.ranks) * ++barriers_; }
   bool arrive() const;
 
-  // What the items leave in memory, when their time has passed.
-  void leave_behind();
-  void leave_behind(std::size_t item);
+  // Writes what the items result in, when their time has passed.
+  void write_results();
+  void write_results(std::size_t item);
 
  private:
   void bind(const LocalKernel& kernel);
@@ -51,14 +51,14 @@ class SimKernel : public PreparedKernel {
   SimDevice& device_;
   LocalKernel kernel_;
   bool opens_ = false, closes_ = false;
-  KernelPlaces places_;
-  Charge charge_;
+  KernelLocations locations_;
+  OperationCost cost_;
   std::vector<Semaphore> arrivals_;
   std::vector<Semaphore> awaits_;
-  std::vector<Reduced> reduced_;  // by item
-  RollCall roll_call_;
+  std::vector<ReducedVersions> reduced_;  // by item
+  BarrierCounter counter_;
   std::optional<Semaphore> count_;
-  std::uint64_t calls_ = 0, meetings_ = 0;
+  std::uint64_t calls_ = 0, barriers_ = 0;
 };
 
 }  // namespace duet::sim

@@ -1,4 +1,3 @@
-// Opening simulated machines, and who is told of what in them.
 #include "device/sim/machine.h"
 
 #include <fmt/format.h>
@@ -42,7 +41,7 @@ DeviceInfo describe(const Platform& platform, int index) {
 std::string machine_name(const Platform& platform) {
   std::string name = "sim:" + platform.name;
   if (platform.nodes > 1) name += fmt::format(":nodes={}", platform.nodes);
-  if (platform.network.use == Rails::round_robin) name += ":rails=round-robin";
+  if (platform.network.use == RailUse::round_robin) name += ":rails=round-robin";
   return name;
 }
 
@@ -94,7 +93,7 @@ void SimMachine::wait_for(const Semaphore& semaphore, SimStream* stream) {
   waiting_.emplace(reinterpret_cast<std::uintptr_t>(semaphore.word.data), stream);
 }
 
-void SimMachine::written(const Span& span) {
+void SimMachine::memory_written(const Span& span) {
   if (waiting_.empty() || span.data == nullptr) return;
   const std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(span.data);
   // A word that begins before the span may reach into it.
@@ -102,24 +101,24 @@ void SimMachine::written(const Span& span) {
   std::vector<SimStream*> streams;
   for (; it != waiting_.end() && it->first < begin + span.bytes; ++it)
     streams.push_back(it->second);
-  tell(std::move(streams));
+  resume(std::move(streams));
 }
 
-void SimMachine::written_anywhere() {
+void SimMachine::any_memory_written() {
   std::vector<SimStream*> streams;
   for (const auto& [address, stream] : waiting_) streams.push_back(stream);
-  tell(std::move(streams));
+  resume(std::move(streams));
 }
 
-// In the order of the streams' numbers: addresses differ from run to run.
-void SimMachine::tell(std::vector<SimStream*> streams) {
+// In the order of the streams' numbers, since addresses differ from run to run.
+void SimMachine::resume(std::vector<SimStream*> streams) {
   std::sort(streams.begin(), streams.end(),
             [](const SimStream* a, const SimStream* b) { return a->number() < b->number(); });
   for (SimStream* stream : streams) {
     if (!stream->semaphore_reached()) continue;
     const auto is_it = [&](const auto& entry) { return entry.second == stream; };
     waiting_.erase(std::find_if(waiting_.begin(), waiting_.end(), is_it));
-    stream->go_on_after_semaphore();
+    stream->resume_after_semaphore();
   }
 }
 
@@ -160,7 +159,7 @@ void read_option(PlatformOptions& options, const PlatformOption& option, const s
   } else if (option.key == "devices") {
     options.devices = read_number(option, load_platform(name).most_devices, argument);
   } else if (option.key == "rails" && (value == "split" || value == "round-robin")) {
-    options.rails = value == "split" ? Rails::split : Rails::round_robin;
+    options.rails = value == "split" ? RailUse::split : RailUse::round_robin;
   } else {
     throw UsageError(fmt::format(
         "--device sim:{}: expected devices=N, nodes=N, rails=split or rails=round-robin, not {}={}",

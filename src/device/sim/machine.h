@@ -1,4 +1,3 @@
-// A simulated machine: its clock, turns, memory, model of time and devices.
 #pragma once
 
 #include <map>
@@ -32,19 +31,18 @@ class SimMachine : public Machine {
   VirtualClock& clock() { return clock_; }
   SimScheduler& sim_scheduler() { return scheduler_; }
   const CostModel& costs() const { return costs_; }
-  Memory& memory() { return memory_; }
+  SimMemory& memory() { return memory_; }
 
-  // Streams make themselves known, and are told when a semaphore that they wait for may have
-  // changed.
+  // Streams register, and go on when a semaphore that they wait for has reached its value.
   int add(SimStream* stream);
   void remove(SimStream* stream);
   void wait_for(const Semaphore& semaphore, SimStream* stream);
-  void written(const Span& span);
-  void written_anywhere();
+  void memory_written(const Span& span);
+  void any_memory_written();
 
  private:
   std::string blocked() const;
-  void tell(std::vector<SimStream*> streams);
+  void resume(std::vector<SimStream*> streams);
   std::vector<Device*> raw_devices() const;
 
   Platform platform_;
@@ -53,7 +51,7 @@ class SimMachine : public Machine {
   SimScheduler scheduler_;
   CostModel costs_;
   std::vector<std::unique_ptr<SimDevice>> devices_;
-  Memory memory_;
+  SimMemory memory_;
   std::map<int, SimStream*> streams_;  // by number
   int last_stream_ = -1;
   std::multimap<std::uintptr_t, SimStream*> waiting_;  // by the semaphore's address

@@ -1,4 +1,4 @@
-// Progressive filling: raise the level of all claims until a resource is full or a cap is reached,
+// Progressive filling: raises the level of all claims until a resource is full or a cap is reached,
 // freeze what cannot rise further, go on with the rest. What stops next is on top of a heap.
 #include "device/sim/max_min.h"
 

@@ -1,4 +1,3 @@
-// Bookkeeping and contents of simulated memory.
 #include "device/sim/memory.h"
 
 #include <fmt/format.h>
@@ -24,7 +23,7 @@ std::uint64_t rounded(std::uint64_t bytes) {
 
 }  // namespace
 
-Memory::Memory(const std::vector<Device*>& devices, std::uint64_t host_bytes)
+SimMemory::SimMemory(const std::vector<Device*>& devices, std::uint64_t host_bytes)
     : next_phantom_(kFirstPhantom) {
   for (const Device* device : devices) {
     devices_[device] = static_cast<int>(pools_.size());
@@ -33,24 +32,24 @@ Memory::Memory(const std::vector<Device*>& devices, std::uint64_t host_bytes)
   pools_.push_back({0, host_bytes});
 }
 
-Memory::~Memory() {
+SimMemory::~SimMemory() {
   for (auto& [address, block] : blocks_) {
     if (block.real) std::free(reinterpret_cast<void*>(address));
   }
 }
 
-int Memory::index_of(const Device* owner) const {
+int SimMemory::index_of(const Device* owner) const {
   const auto found = devices_.find(owner);
   return found == devices_.end() ? -1 : found->second;
 }
 
-Memory::Pool& Memory::pool(const Device& owner, MemoryKind kind) {
+SimMemory::MemoryPool& SimMemory::pool(const Device& owner, MemoryKind kind) {
   return kind == MemoryKind::device ? pools_[static_cast<std::size_t>(index_of(&owner))]
                                     : pools_.back();
 }
 
-Span Memory::allocate(Device& owner, std::uint64_t bytes, MemoryKind kind) {
-  Pool& from = pool(owner, kind);
+Span SimMemory::allocate(Device& owner, std::uint64_t bytes, MemoryKind kind) {
+  MemoryPool& from = pool(owner, kind);
   if (bytes > from.capacity || rounded(bytes) > from.capacity - from.used) {
     throw OutOfMemory(fmt::format("{}: {} bytes of {} memory asked for, {} of {} in use",
                                   owner.info().name, bytes, name(kind), from.used, from.capacity));
@@ -77,11 +76,11 @@ Span Memory::allocate(Device& owner, std::uint64_t bytes, MemoryKind kind) {
   return {&owner, reinterpret_cast<std::byte*>(address), bytes, kind};
 }
 
-void Memory::release(const Span& span) noexcept {
+void SimMemory::release(const Span& span) noexcept {
   const auto found = blocks_.find(reinterpret_cast<std::uintptr_t>(span.data));
   if (found == blocks_.end()) return;
-  const Block& block = found->second;
-  Pool& from = pool(*block.owner, block.kind);
+  const MemoryBlock& block = found->second;
+  MemoryPool& from = pool(*block.owner, block.kind);
   from.used -= rounded(block.bytes);
   if (block.real) {
     from.real -= rounded(block.bytes);
@@ -90,7 +89,7 @@ void Memory::release(const Span& span) noexcept {
   blocks_.erase(found);
 }
 
-const Memory::Block* Memory::find(const Span& span) const {
+const SimMemory::MemoryBlock* SimMemory::find(const Span& span) const {
   const std::uintptr_t address = reinterpret_cast<std::uintptr_t>(span.data);
   auto after = blocks_.upper_bound(address);
   if (after == blocks_.begin()) return nullptr;
@@ -100,11 +99,11 @@ const Memory::Block* Memory::find(const Span& span) const {
   return inside && block.owner == span.owner && block.kind == span.kind ? &block : nullptr;
 }
 
-Memory::Block* Memory::find(const Span& span) {
-  return const_cast<Block*>(static_cast<const Memory*>(this)->find(span));
+SimMemory::MemoryBlock* SimMemory::find(const Span& span) {
+  return const_cast<MemoryBlock*>(static_cast<const SimMemory*>(this)->find(span));
 }
 
-Place Memory::require_own(const Span& span, const char* what) const {
+MemoryLocation SimMemory::require_own(const Span& span, const char* what) const {
   const int device = index_of(span.owner);
   if (device < 0) {
     throw BadArgument(fmt::format("the {} is not memory of this simulated machine", what));
@@ -117,24 +116,24 @@ Place Memory::require_own(const Span& span, const char* what) const {
   return {device, span.kind};
 }
 
-Place Memory::require_semaphore(const Semaphore& semaphore) const {
-  const Place place = require_own(semaphore.word, "semaphore");
+MemoryLocation SimMemory::require_semaphore(const Semaphore& semaphore) const {
+  const MemoryLocation location = require_own(semaphore.word, "semaphore");
   const std::uintptr_t address = reinterpret_cast<std::uintptr_t>(semaphore.word.data);
   if (semaphore.word.bytes != sizeof(std::uint64_t) || address % sizeof(std::uint64_t) != 0) {
     throw BadArgument("a semaphore is an aligned word of 8 bytes");
   }
   require_contents(semaphore.word, "semaphore");
-  return place;
+  return location;
 }
 
-bool Memory::has_contents(const Span& span) const {
-  const Block* block = find(span);
+bool SimMemory::has_contents(const Span& span) const {
+  const MemoryBlock* block = find(span);
   return block != nullptr && block->real && !block->lost;
 }
 
-void Memory::require_contents(const Span& span, const char* what) const {
+void SimMemory::require_contents(const Span& span, const char* what) const {
   require_own(span, what);
-  const Block* block = find(span);
+  const MemoryBlock* block = find(span);
   if (span.bytes > 0 && !(block != nullptr && block->real)) {
     throw BadArgument(fmt::format(
         "{}: the {} lies in a buffer that is only accounted for: over {} bytes there are no "
@@ -143,9 +142,9 @@ void Memory::require_contents(const Span& span, const char* what) const {
   }
 }
 
-void Memory::move(const Span& to, const Span& from) {
-  Block* target = find(to);
-  const Block* source = find(from);
+void SimMemory::move(const Span& to, const Span& from) {
+  MemoryBlock* target = find(to);
+  const MemoryBlock* source = find(from);
   if (to.bytes == 0 || target == nullptr || source == nullptr || !target->real) return;
   if (!source->real) {
     std::memset(to.data, kUnknownByte, to.bytes);
@@ -156,7 +155,7 @@ void Memory::move(const Span& to, const Span& from) {
   target->lost |= source->lost;
   // A benchmark repeats one copy thousands of times: what is there already is not moved again. The
   // CPU may write to host memory unseen, so that only device memory can be trusted.
-  Moved& last = target->moved;
+  LastMove& last = target->moved;
   const bool trusted = to.kind == MemoryKind::device && from.kind == MemoryKind::device;
   if (trusted && target != source && last.to == to.data && last.from == from.data &&
       last.bytes == to.bytes && last.to_version == target->version &&
@@ -168,34 +167,34 @@ void Memory::move(const Span& to, const Span& from) {
   last = {to.data, from.data, to.bytes, target->version, source->version, epoch_};
 }
 
-void Memory::fill(const Span& span, const Fill& fill) {
-  Block* block = find(span);
+void SimMemory::fill(const Span& span, const Fill& fill) {
+  MemoryBlock* block = find(span);
   if (span.bytes == 0 || block == nullptr || !block->real) return;
   write_fill(fill, span.data, 0, span.bytes);
   if (span.bytes == block->bytes) block->lost = false;
   block->version = ++versions_;
 }
 
-void Memory::write(const Span& to, const void* from) {
+void SimMemory::write(const Span& to, const void* from) {
   require_contents(to, "span to write");
   if (to.bytes == 0) return;
   std::memcpy(to.data, from, to.bytes);
   find(to)->version = ++versions_;
 }
 
-void Memory::read(const Span& from, void* to) const {
+void SimMemory::read(const Span& from, void* to) const {
   require_contents(from, "span to read");
   if (from.bytes > 0) std::memcpy(to, from.data, from.bytes);
 }
 
-std::uint64_t Memory::semaphore(const Semaphore& semaphore) const {
+std::uint64_t SimMemory::semaphore(const Semaphore& semaphore) const {
   std::uint64_t value = 0;
   if (find(semaphore.word) != nullptr) std::memcpy(&value, semaphore.word.data, sizeof value);
   return value;
 }
 
-void Memory::set_semaphore(const Semaphore& semaphore, std::uint64_t value) {
-  Block* block = find(semaphore.word);
+void SimMemory::set_semaphore(const Semaphore& semaphore, std::uint64_t value) {
+  MemoryBlock* block = find(semaphore.word);
   if (block == nullptr) return;
   std::memcpy(semaphore.word.data, &value, sizeof value);
   block->version = ++versions_;

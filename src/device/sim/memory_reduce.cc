@@ -1,4 +1,3 @@
-// What a reduction leaves in simulated memory.
 #include <algorithm>
 #include <cstring>
 
@@ -17,11 +16,11 @@ std::vector<Span> spans_of(const KernelItem& item) {
 
 }  // namespace
 
-Reduced Memory::state_of(const KernelItem& item) const {
-  Reduced state;
+ReducedVersions SimMemory::state_of(const KernelItem& item) const {
+  ReducedVersions state;
   state.push_back(epoch_);
   for (const Span& span : spans_of(item)) {
-    const Block* block = find(span);
+    const MemoryBlock* block = find(span);
     state.push_back(block == nullptr ? 0 : block->version);
   }
   return state;
@@ -29,7 +28,7 @@ Reduced Memory::state_of(const KernelItem& item) const {
 
 // As with what is moved: the CPU may write to host memory unseen, and a block that is read and
 // written here is another one each time.
-bool Memory::can_remember(const KernelItem& item) const {
+bool SimMemory::can_remember(const KernelItem& item) const {
   const std::vector<Span> spans = spans_of(item);
   const bool all_device = std::all_of(
       spans.begin(), spans.end(), [](const Span& span) { return span.kind == MemoryKind::device; });
@@ -40,12 +39,12 @@ bool Memory::can_remember(const KernelItem& item) const {
   return all_device && std::none_of(item.destinations.begin(), item.destinations.end(), is_source);
 }
 
-void Memory::reduce(const KernelItem& item, DType dtype, Reduction op, Reduced& last) {
+void SimMemory::reduce(const KernelItem& item, DType dtype, Reduction op, ReducedVersions& last) {
   const std::size_t bytes = item_bytes(item);
   const auto real = [this](const Span& span) { return has_contents(span); };
   const bool seen =
       std::any_of(item.destinations.begin(), item.destinations.end(), [this](const Span& span) {
-        const Block* block = find(span);
+        const MemoryBlock* block = find(span);
         return block != nullptr && block->real;
       });
   if (bytes == 0 || !seen) return;
@@ -58,7 +57,7 @@ void Memory::reduce(const KernelItem& item, DType dtype, Reduction op, Reduced& 
     duet::reduce(dtype, op, inputs, result.data(), bytes / size_of(dtype));
   }
   for (const Span& to : item.destinations) {
-    Block* block = find(to);
+    MemoryBlock* block = find(to);
     if (block == nullptr || !block->real) continue;
     std::memcpy(to.data, result.data(), bytes);
     block->version = ++versions_;

@@ -105,9 +105,9 @@ struct HostModel {
 };
 
 // How copies to another node use a device's NICs.
-enum class Rails {
+enum class RailUse {
   split,       // each over all of them
-  round_robin  // each over one, in turns
+  round_robin  // each over one, in rotation
 };
 
 // Between nodes: every device has so many NICs of its own, and a switch that is never full.
@@ -117,11 +117,11 @@ struct NetworkModel {
   double rail_rate = 0;   // raw, one direction
   double efficiency = 0;  // share of it that arrives
   double latency = 0;
-  Rails use = Rails::split;
+  RailUse use = RailUse::split;
 };
 
 // How a collective of a library crosses nodes.
-enum class Between {
+enum class NodeAlgorithm {
   direct,  // every rank with every other
   ring,    // through all ranks, one after the other
   tree     // within the nodes, and two trees of nodes, each of half of the bytes
@@ -172,7 +172,7 @@ constexpr int kMostNodeDevices = 1024;
 struct PlatformOptions {
   int devices = 0;  // of a node
   int nodes = 0;
-  Rails rails = Rails::split;
+  RailUse rails = RailUse::split;
 };
 
 // Throws UsageError: one line with the file, the key and what was expected, with its unit; or with

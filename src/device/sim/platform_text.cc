@@ -1,4 +1,3 @@
-// Line by line: platform files have a figure a line.
 #include "device/sim/platform_text.h"
 
 #include <fmt/format.h>
@@ -39,17 +38,17 @@ PlatformText::PlatformText(std::string_view toml) {
   }
 }
 
-std::size_t PlatformText::place(const std::string& key) const {
+std::size_t PlatformText::index_of(const std::string& key) const {
   for (std::size_t i = 0; i < figures_.size(); ++i) {
     if (figures_[i].key == key) return i;
   }
   throw Error("the platform has no figure " + key);
 }
 
-double PlatformText::value(const std::string& key) const { return figures_[place(key)].value; }
+double PlatformText::value(const std::string& key) const { return figures_[index_of(key)].value; }
 
 void PlatformText::set(const std::string& key, double value, const std::string& comment) {
-  const std::size_t at = place(key);
+  const std::size_t at = index_of(key);
   figures_[at].value = value;
   figures_[at].comment = comment;
   lines_[line_of_[at]] =

@@ -1,4 +1,3 @@
-// A platform file's figures, to be changed one by one while the rest of the text stays as it is.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +7,8 @@
 
 namespace duet::sim {
 
+// A platform file's figures, to be changed one by one while the rest of the text stays as it is.
+// The file must have a figure a line.
 class PlatformText {
  public:
   explicit PlatformText(std::string_view toml);
@@ -28,7 +29,7 @@ class PlatformText {
   std::string text() const;
 
  private:
-  std::size_t place(const std::string& key) const;
+  std::size_t index_of(const std::string& key) const;
 
   std::vector<std::string> lines_;
   std::vector<Figure> figures_;

@@ -1,4 +1,3 @@
-// Who has the turn, and when the clock moves on.
 #include "device/sim/scheduler.h"
 
 #include <fmt/format.h>
@@ -22,44 +21,44 @@ SimScheduler::SimScheduler(VirtualClock& clock, std::function<std::string()> blo
 }
 
 void SimScheduler::run(int ranks, const std::function<void(int)>& body) {
-  if (running_) throw BadArgument("ranks of a simulated machine run already");
+  if (inside_run_) throw BadArgument("ranks of a simulated machine run already");
   if (ranks < 1) return;
-  running_ = true;
+  inside_run_ = true;
   ranks_.clear();
   for (int rank = 0; rank < ranks; ++rank) ranks_.emplace_back();
-  turn_ = ranks_.size();  // nobody's until all threads are there
+  running_rank_ = ranks_.size();  // none until all threads are there
   std::vector<std::thread> threads;
   try {
     threads.reserve(ranks_.size());
     for (int rank = 0; rank < ranks; ++rank) {
       threads.push_back(start_thread(fmt::format("thread {} of {}, one a rank", rank + 1, ranks),
-                                     [this, rank, &body] { live(rank, body); }));
+                                     [this, rank, &body] { run_rank(rank, body); }));
     }
   } catch (...) {
     failed_ = std::current_exception();
   }
-  begin(threads.size());
+  start_first(threads.size());
   for (std::thread& thread : threads) thread.join();
   ranks_.clear();
   ranks_.emplace_back();
-  turn_ = 0;
-  running_ = false;
+  running_rank_ = 0;
+  inside_run_ = false;
   if (failed_ != nullptr) std::rethrow_exception(std::exchange(failed_, nullptr));
 }
 
-// Gives the first rank its turn; where some have no thread, those that have one end.
-void SimScheduler::begin(std::size_t threads) {
+// Lets the first rank run; where some have no thread, those that have one end.
+void SimScheduler::start_first(std::size_t threads) {
   const std::lock_guard<std::mutex> lock(mutex_);
   for (std::size_t i = threads; i < ranks_.size(); ++i) ranks_[i].alive = false;
-  turn_ = 0;
+  running_rank_ = 0;
   ranks_.front().wake.notify_one();
 }
 
-void SimScheduler::live(int rank, const std::function<void(int)>& body) {
+void SimScheduler::run_rank(int rank, const std::function<void(int)>& body) {
   const std::size_t index = static_cast<std::size_t>(rank);
   std::unique_lock<std::mutex> lock(mutex_);
-  Rank& self = ranks_[index];
-  self.wake.wait(lock, [&] { return turn_ == index; });
+  SimulatedRank& self = ranks_[index];
+  self.wake.wait(lock, [&] { return running_rank_ == index; });
   if (failed_ == nullptr) {
     lock.unlock();
     std::exception_ptr error;
@@ -72,21 +71,21 @@ void SimScheduler::live(int rank, const std::function<void(int)>& body) {
     if (failed_ == nullptr) failed_ = error;
   }
   self.alive = false;
-  hand_on();
+  schedule_next();
 }
 
 void SimScheduler::wait(const std::string& what, double deadline_seconds,
                         const std::function<bool()>& ready) {
   if (evaluating_) throw BadArgument(fmt::format("{}: waiting inside a condition or task", what));
   std::unique_lock<std::mutex> lock(mutex_);
-  const std::size_t index = turn_;
-  Rank& self = ranks_[index];
+  const std::size_t index = running_rank_;
+  SimulatedRank& self = ranks_[index];
   self.what = what;
   self.deadline = clock_.now() + deadline_seconds;
   self.ready = &ready;
   self.waiting = true;
-  hand_on();
-  self.wake.wait(lock, [&] { return turn_ == index; });
+  schedule_next();
+  self.wake.wait(lock, [&] { return running_rank_ == index; });
   self.waiting = false;
   if (self.error != nullptr) std::rethrow_exception(std::exchange(self.error, nullptr));
 }
@@ -97,13 +96,13 @@ void SimScheduler::update(const std::function<void()>& change) {
   change();
 }
 
-bool SimScheduler::look(double seconds, const std::function<bool()>& ready) {
+bool SimScheduler::poll(double seconds, const std::function<bool()>& ready) {
   if (ready()) return true;
   if (evaluating_) return false;
   bool over = false;
   const VirtualClock::Id timer = clock_.after(seconds, [&over] { over = true; });
   try {
-    wait("a look", std::numeric_limits<double>::infinity(), [&] { return over || ready(); });
+    wait("a poll", std::numeric_limits<double>::infinity(), [&] { return over || ready(); });
   } catch (...) {
     clock_.cancel(timer);
     throw;
@@ -112,29 +111,30 @@ bool SimScheduler::look(double seconds, const std::function<bool()>& ready) {
   return ready();
 }
 
-// With the lock held, by the rank that had the turn: it waits or has ended.
-void SimScheduler::hand_on() {
-  const auto lives = [](const Rank& rank) { return rank.alive; };
+// Lets the next rank run, after as many events as it takes until one is ready. Called with the lock
+// held by the rank that ran: it waits or has ended.
+void SimScheduler::schedule_next() {
+  const auto lives = [](const SimulatedRank& rank) { return rank.alive; };
   while (std::any_of(ranks_.begin(), ranks_.end(), lives)) {
-    if (failed_ != nullptr ? give_turn_to_failing() : give_turn_to_ready()) return;
+    if (failed_ != nullptr ? resume_after_failure() : resume_ready()) return;
     advance();
   }
 }
 
-bool SimScheduler::give_turn_to_ready() {
+bool SimScheduler::resume_ready() {
   for (std::size_t i = 1; i <= ranks_.size(); ++i) {
-    const std::size_t next = (turn_ + i) % ranks_.size();
-    Rank& rank = ranks_[next];
+    const std::size_t next = (running_rank_ + i) % ranks_.size();
+    SimulatedRank& rank = ranks_[next];
     if (!rank.alive || !is_ready(rank)) continue;
-    turn_ = next;
+    running_rank_ = next;
     rank.wake.notify_one();
     return true;
   }
   return false;
 }
 
-// Where there is no memory for words of its own it is the first error itself.
-std::exception_ptr SimScheduler::error_of_waiting(const Rank& rank) const {
+// Where there is no memory for a message of its own, a waiting rank gets the first error itself.
+std::exception_ptr SimScheduler::error_of_waiting(const SimulatedRank& rank) const {
   try {
     return std::make_exception_ptr(Error(rank.what + ": another rank failed"));
   } catch (const std::bad_alloc&) {
@@ -144,19 +144,19 @@ std::exception_ptr SimScheduler::error_of_waiting(const Rank& rank) const {
 
 // After a failure every other rank leaves its wait, with an error of its own unless what it waits
 // for is there.
-bool SimScheduler::give_turn_to_failing() {
+bool SimScheduler::resume_after_failure() {
   for (std::size_t next = 0; next < ranks_.size(); ++next) {
-    Rank& rank = ranks_[next];
+    SimulatedRank& rank = ranks_[next];
     if (!rank.alive) continue;
     if (!is_ready(rank)) rank.error = error_of_waiting(rank);
-    turn_ = next;
+    running_rank_ = next;
     rank.wake.notify_one();
     return true;
   }
   return false;
 }
 
-bool SimScheduler::is_ready(Rank& rank) {
+bool SimScheduler::is_ready(SimulatedRank& rank) {
   if (!rank.waiting || rank.error != nullptr) return true;
   evaluating_ = true;
   bool ready = true;
@@ -169,17 +169,17 @@ bool SimScheduler::is_ready(Rank& rank) {
   return ready;
 }
 
-SimScheduler::Rank* SimScheduler::most_urgent() {
-  Rank* urgent = nullptr;
-  for (Rank& rank : ranks_) {
+SimScheduler::SimulatedRank* SimScheduler::nearest_deadline() {
+  SimulatedRank* urgent = nullptr;
+  for (SimulatedRank& rank : ranks_) {
     if (rank.alive && (urgent == nullptr || rank.deadline < urgent->deadline)) urgent = &rank;
   }
   return urgent;
 }
 
-// Everybody waits: lets the next thing happen, or ends a wait.
+// All ranks wait: lets the next event happen, or ends the wait with the nearest deadline.
 void SimScheduler::advance() {
-  Rank& urgent = *most_urgent();
+  SimulatedRank& urgent = *nearest_deadline();
   evaluating_ = true;
   try {
     if (clock_.step(urgent.deadline)) {
@@ -188,7 +188,7 @@ void SimScheduler::advance() {
     }
     if (clock_.next() == std::numeric_limits<double>::infinity()) {
       throw Timeout(fmt::format("{}: deadlock at {}: nothing is pending, and {}{}", urgent.what,
-                                format_seconds(clock_.now()), everybody(), blocked_()));
+                                format_seconds(clock_.now()), waits_of_all(), blocked_()));
     }
     clock_.skip_to(urgent.deadline);
     throw Timeout(fmt::format("{}: gave up at {} of virtual time{}", urgent.what,
@@ -199,8 +199,8 @@ void SimScheduler::advance() {
   evaluating_ = false;
 }
 
-std::string SimScheduler::everybody() const {
-  if (!running_) return fmt::format("the program waits for {}", ranks_.front().what);
+std::string SimScheduler::waits_of_all() const {
+  if (!inside_run_) return fmt::format("the program waits for {}", ranks_.front().what);
   std::string text;
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
     if (!ranks_[i].alive) continue;

@@ -1,6 +1,3 @@
-// Ranks on a simulated machine: real threads that hand one turn round, in rank order. Virtual time
-// passes only when every rank waits. Taking turns is also what guards the machine's state: whoever
-// has the turn may use it, and nobody else runs.
 #pragma once
 
 #include <condition_variable>
@@ -15,9 +12,13 @@
 
 namespace duet::sim {
 
+// The rank scheduler of a simulated machine: ranks are threads, of which one runs at a time, in
+// rank order and until it waits. Virtual time passes only when every rank waits.
+//
+// Invariant: only the running rank uses the machine's state, so that needs no lock of its own.
 class SimScheduler : public RankScheduler {
  public:
-  // `blocked` says what the machine itself waits for; it goes into the message of a deadlock.
+  // `blocked` tells what the machine's streams wait for; it goes into the message of a deadlock.
   SimScheduler(VirtualClock& clock, std::function<std::string()> blocked);
 
   void run(int ranks, const std::function<void(int)>& body) override;
@@ -28,12 +29,12 @@ class SimScheduler : public RankScheduler {
             const std::function<bool()>& ready) override;
   void update(const std::function<void()>& change) override;
 
-  // One look at a condition. A look that finds nothing takes `seconds` of virtual time, in which
-  // others have their turns, so that a loop of looks gets on.
-  bool look(double seconds, const std::function<bool()>& ready);
+  // Returns ready(). Where that is false the call takes up to `seconds` of virtual time first, in
+  // which other ranks run, so that a loop of polls comes to an end.
+  bool poll(double seconds, const std::function<bool()>& ready);
 
  private:
-  struct Rank {
+  struct SimulatedRank {
     bool alive = true;
     bool waiting = false;
     std::string what;
@@ -43,23 +44,23 @@ class SimScheduler : public RankScheduler {
     std::condition_variable wake;
   };
 
-  void begin(std::size_t threads);
-  void live(int rank, const std::function<void(int)>& body);
-  void hand_on();
-  bool give_turn_to_ready();
-  bool give_turn_to_failing();
-  std::exception_ptr error_of_waiting(const Rank& rank) const;
+  void start_first(std::size_t threads);
+  void run_rank(int rank, const std::function<void(int)>& body);
+  void schedule_next();
+  bool resume_ready();
+  bool resume_after_failure();
+  std::exception_ptr error_of_waiting(const SimulatedRank& rank) const;
   void advance();
-  bool is_ready(Rank& rank);
-  Rank* most_urgent();
-  std::string everybody() const;
+  bool is_ready(SimulatedRank& rank);
+  SimulatedRank* nearest_deadline();
+  std::string waits_of_all() const;
 
   VirtualClock& clock_;
   std::function<std::string()> blocked_;
   std::mutex mutex_;
-  std::deque<Rank> ranks_;  // outside run() one: the program itself
-  std::size_t turn_ = 0;
-  bool running_ = false;
+  std::deque<SimulatedRank> ranks_;  // outside run() one: the program itself
+  std::size_t running_rank_ = 0;
+  bool inside_run_ = false;
   bool evaluating_ = false;    // inside a condition or an action: no waiting there
   std::exception_ptr failed_;  // of the first rank that failed
 };

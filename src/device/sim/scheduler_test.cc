@@ -108,9 +108,9 @@ TEST_F(SimScheduling, IsNotReentrant) {
 TEST_F(SimScheduling, LookingTakesTimeAndLetsOthersGoOn) {
   bool rung = false;
   clock_.after(1e-4, [&] { rung = true; });
-  int looks = 0;
-  while (!scheduler_.look(1e-6, [&] { return rung; })) ++looks;
-  EXPECT_NEAR(looks, 100, 1);
+  int polls = 0;
+  while (!scheduler_.poll(1e-6, [&] { return rung; })) ++polls;
+  EXPECT_NEAR(polls, 100, 1);
   EXPECT_NEAR(clock_.now(), 1e-4, 1e-9);
 }
 

@@ -1,5 +1,4 @@
-// Simulated machines: devices with virtual time, from a platform's figures. What others need of
-// them beyond the device interface.
+// What other folders need of simulated machines beyond the device interface.
 #pragma once
 
 #include <memory>
@@ -32,7 +31,7 @@ struct GemmSize {
 Demand gemm_demand(const DeviceModel& model, const GemmSize& size);
 
 // How the ranks of a library's kernel synchronise: each counts itself on one word, 0 at first.
-struct RollCall {
+struct BarrierCounter {
   std::shared_ptr<Buffer> count;
   int ranks = 1;
 };
@@ -41,8 +40,9 @@ struct RollCall {
 // peers' words of its own; it costs what it does in that kernel of the vendor's collective library.
 const LibraryModel& library_of(Device& device);
 std::unique_ptr<PreparedKernel> prepare_as_library(Device& device, const PeerKernel& kernel,
-                                                   const LibraryKernel& library, Between between,
-                                                   RollCall roll_call);
+                                                   const LibraryKernel& library,
+                                                   NodeAlgorithm node_algorithm,
+                                                   BarrierCounter counter);
 
 }  // namespace sim
 }  // namespace duet

@@ -1,4 +1,3 @@
-// How a simulated stream's operations start, pass and end.
 #include "device/sim/stream.h"
 
 #include <fmt/format.h>
@@ -23,10 +22,10 @@ SimStream::~SimStream() {
   machine_.clock().cancel(pending_);
   device_.dispatcher().cancel(kernel_);
   machine_.remove(this);
-  device_.forget(this);
+  device_.stop_waiting_for_engine(this);
   if (!operations_.empty()) {
-    if (const auto* await = std::get_if<AwaitOp>(&operations_.front())) {
-      auto& waiting = await->moment->waiting;
+    if (const auto* await = std::get_if<WaitEventOp>(&operations_.front())) {
+      auto& waiting = await->state->waiting;
       waiting.erase(std::remove(waiting.begin(), waiting.end(), this), waiting.end());
     }
   }
@@ -39,17 +38,19 @@ std::string SimStream::name() const {
 
 std::string SimStream::blocked() const {
   if (!busy_ || operations_.empty()) return "";
-  if (const auto* op = std::get_if<SemaphoreOp>(&operations_.front()); op && waits_for_semaphore_) {
+  if (const auto* op = std::get_if<WaitSemaphoreOp>(&operations_.front());
+      op && waits_for_semaphore_) {
     return fmt::format("a semaphore to be >= {}, which is {}", op->value,
                        machine_.memory().semaphore(op->semaphore));
   }
-  if (std::holds_alternative<AwaitOp>(operations_.front())) return "an event";
+  if (std::holds_alternative<WaitEventOp>(operations_.front())) return "an event";
   return "";
 }
 
 void SimStream::enqueue_copy(const Copy& copy) {
-  const Place source = machine_.memory().require_own(copy.source, "copy's source");
-  const Place destination = machine_.memory().require_own(copy.destination, "copy's destination");
+  const MemoryLocation source = machine_.memory().require_own(copy.source, "copy's source");
+  const MemoryLocation destination =
+      machine_.memory().require_own(copy.destination, "copy's destination");
   if (copy.source.bytes != copy.destination.bytes) {
     throw BadArgument(fmt::format("{}: a copy of {} bytes to {} bytes", device_.info().name,
                                   copy.source.bytes, copy.destination.bytes));
@@ -65,9 +66,9 @@ void SimStream::enqueue_copy(const Copy& copy) {
 }
 
 void SimStream::enqueue_fill(const Span& span, const Fill& fill) {
-  const Place place = machine_.memory().require_own(span, "span to fill");
+  const MemoryLocation location = machine_.memory().require_own(span, "span to fill");
   const double bytes = static_cast<double>(span.bytes);
-  push(FillOp{span, fill, machine_.costs().fill(bytes, place, issuer())});
+  push(FillOp{span, fill, machine_.costs().fill(bytes, location, issuer())});
 }
 
 void SimStream::enqueue_run(const Task& task) {
@@ -75,13 +76,13 @@ void SimStream::enqueue_run(const Task& task) {
 }
 
 void SimStream::enqueue_signal(const Semaphore& semaphore, std::uint64_t value) {
-  const Place word = machine_.memory().require_semaphore(semaphore);
-  push(SignalOp{semaphore, value, machine_.costs().signal(word, issuer())});
+  const MemoryLocation word = machine_.memory().require_semaphore(semaphore);
+  push(SignalOp{semaphore, value, machine_.costs().signal_latency(word, issuer())});
 }
 
 void SimStream::enqueue_wait(const Semaphore& semaphore, std::uint64_t value) {
   machine_.memory().require_semaphore(semaphore);
-  push(SemaphoreOp{semaphore, value, machine_.costs().wait()});
+  push(WaitSemaphoreOp{semaphore, value, machine_.costs().wait_latency()});
 }
 
 void SimStream::enqueue_launch(PreparedKernel& prepared) {
@@ -92,9 +93,9 @@ void SimStream::enqueue_launch(PreparedKernel& prepared) {
   if (own->is_ordered()) return push_ordered_items(*own);
   const std::uint64_t call = own->next_call();
   if (own->opens()) push_barrier(*own, 2 * call + 1);
-  Charge charge = own->charge();
-  charge.flow.priority = priority_;
-  push(KernelOp{own, std::move(charge)});
+  OperationCost cost = own->cost();
+  cost.flow.priority = priority_;
+  push(KernelOp{own, std::move(cost)});
   if (own->closes()) push_barrier(*own, 2 * call + 2);
 }
 
@@ -103,52 +104,52 @@ void SimStream::enqueue_launch(PreparedKernel& prepared) {
 void SimStream::push_ordered_items(SimKernel& kernel) {
   const std::vector<LocalKernelItem>& items = kernel.items();
   for (std::size_t i = 0; i < items.size(); ++i) {
-    for (const Semaphore& semaphore : items[i].waits) push(SemaphoreOp{semaphore, 1, 0});
-    push(ItemOp{&kernel, i, machine_.costs().item(kernel.places(), i, issuer())});
+    for (const Semaphore& semaphore : items[i].waits) push(WaitSemaphoreOp{semaphore, 1, 0});
+    push(ItemOp{&kernel, i, machine_.costs().kernel_item(kernel.locations(), i, issuer())});
     for (const Semaphore& semaphore : items[i].waits) push(SignalOp{semaphore, 0, 0});
     for (const Semaphore& semaphore : items[i].signals) {
-      const Place word = machine_.memory().require_semaphore(semaphore);
-      push(SignalOp{semaphore, 1, machine_.costs().write(word, issuer())});
+      const MemoryLocation word = machine_.memory().require_semaphore(semaphore);
+      push(SignalOp{semaphore, 1, machine_.costs().write_latency(word, issuer())});
     }
   }
 }
 
-// A running kernel polls: it sees a word as soon as that has come.
+// A running kernel polls, so it sees a word as soon as that has arrived.
 void SimStream::push_barrier(SimKernel& kernel, std::uint64_t value) {
   if (const auto count = kernel.count()) {
-    push(ArriveOp{&kernel, 0, machine_.costs().arrive(kernel.places(), issuer())});
-    push(SemaphoreOp{*count, kernel.next_count(), 0});
+    push(ArriveOp{&kernel, 0, machine_.costs().arrival_latency(kernel.locations(), issuer())});
+    push(WaitSemaphoreOp{*count, kernel.next_count(), 0});
     return;
   }
   if (kernel.awaits().empty()) return;
-  push(ArriveOp{&kernel, value, machine_.costs().arrive(kernel.places(), issuer())});
-  for (const Semaphore& semaphore : kernel.awaits()) push(SemaphoreOp{semaphore, value, 0});
+  push(ArriveOp{&kernel, value, machine_.costs().arrival_latency(kernel.locations(), issuer())});
+  for (const Semaphore& semaphore : kernel.awaits()) push(WaitSemaphoreOp{semaphore, value, 0});
 }
 
 void SimStream::push(Op op) {
   operations_.push_back(std::move(op));
-  pump();
+  start_next();
 }
 
-// Operations that take no time end within their start: a loop, so that many of them in a row do not
-// pile up on the call stack.
-void SimStream::pump() {
-  if (pumping_) return;
-  pumping_ = true;
+// A loop, since operations that take no time end within their start: many of them in a row must not
+// recurse.
+void SimStream::start_next() {
+  if (starting_) return;
+  starting_ = true;
   while (!busy_ && !operations_.empty()) {
     busy_ = true;
     std::visit([this](const auto& op) { start(op); }, operations_.front());
   }
-  pumping_ = false;
+  starting_ = false;
 }
 
-void SimStream::begin(const Charge& charge) {
-  pending_ = machine_.clock().after(charge.latency, [this, &charge] {
+void SimStream::run(const OperationCost& cost) {
+  pending_ = machine_.clock().after(cost.latency, [this, &cost] {
     pending_ = 0;
-    if (charge.flow.amount <= 0) return end();
-    Flow flow = charge.flow;
+    if (cost.flow.amount <= 0) return end();
+    Flow flow = cost.flow;
     flow.occupancy.units = std::min(flow.occupancy.units, units_);
-    if (flow.occupancy.resource < 0 || charge.resident) {
+    if (flow.occupancy.resource < 0 || cost.resident) {
       pending_ = machine_.clock().start(std::move(flow), [this] { end(); });
     } else {
       kernel_ = device_.dispatcher().start(std::move(flow), [this] { end(); });
@@ -156,99 +157,99 @@ void SimStream::begin(const Charge& charge) {
   });
 }
 
-void SimStream::pass(double seconds) {
+void SimStream::end_after(double seconds) {
   pending_ = machine_.clock().after(seconds, [this] { end(); });
 }
 
 void SimStream::start(const CopyOp& op) {
-  if (!op.charge.takes_engine) return begin(op.charge);
-  if (device_.take_engine(this)) has_engine();
+  if (!op.cost.takes_engine) return run(op.cost);
+  if (device_.take_engine(this)) engine_granted();
 }
 
-void SimStream::has_engine() {
+void SimStream::engine_granted() {
   holds_engine_ = true;
-  begin(std::get<CopyOp>(operations_.front()).charge);
+  run(std::get<CopyOp>(operations_.front()).cost);
 }
 
 void SimStream::start(const RecordOp& op) {
-  const std::shared_ptr<Moment> moment = op.moment;
-  if (op.number > moment->reached) {
-    moment->reached = op.number;
-    moment->seconds = machine_.clock().now();
-    moment->device = &device_;
+  const std::shared_ptr<EventState> state = op.state;
+  if (op.number > state->reached) {
+    state->reached = op.number;
+    state->seconds = machine_.clock().now();
+    state->device = &device_;
   }
   end();
-  for (SimStream* stream : std::exchange(moment->waiting, {})) stream->event_reached();
+  for (SimStream* stream : std::exchange(state->waiting, {})) stream->event_reached();
 }
 
-void SimStream::start(const AwaitOp& op) {
-  if (op.moment->reached >= op.number) return end();
-  op.moment->waiting.push_back(this);
+void SimStream::start(const WaitEventOp& op) {
+  if (op.state->reached >= op.number) return end();
+  op.state->waiting.push_back(this);
 }
 
 void SimStream::event_reached() {
-  const AwaitOp& op = std::get<AwaitOp>(operations_.front());
-  if (op.moment->reached < op.number) {
-    op.moment->waiting.push_back(this);
+  const WaitEventOp& op = std::get<WaitEventOp>(operations_.front());
+  if (op.state->reached < op.number) {
+    op.state->waiting.push_back(this);
     return;
   }
   end();
 }
 
-void SimStream::start(const SemaphoreOp& op) {
-  if (semaphore_reached()) return pass(op.latency);
+void SimStream::start(const WaitSemaphoreOp& op) {
+  if (semaphore_reached()) return end_after(op.latency);
   waits_for_semaphore_ = true;
   machine_.wait_for(op.semaphore, this);
 }
 
 bool SimStream::semaphore_reached() const {
-  const SemaphoreOp& op = std::get<SemaphoreOp>(operations_.front());
+  const WaitSemaphoreOp& op = std::get<WaitSemaphoreOp>(operations_.front());
   return machine_.memory().semaphore(op.semaphore) >= op.value;
 }
 
-void SimStream::go_on_after_semaphore() {
+void SimStream::resume_after_semaphore() {
   waits_for_semaphore_ = false;
-  pass(std::get<SemaphoreOp>(operations_.front()).latency);
+  end_after(std::get<WaitSemaphoreOp>(operations_.front()).latency);
 }
 
-// The front operation is over: what it leaves behind is there, and the next one starts.
+// Ends the front operation: writes its results and starts the next one.
 void SimStream::end() {
   pending_ = 0;
   kernel_ = 0;
-  std::visit([this](const auto& op) { leave_behind(op); }, operations_.front());
+  std::visit([this](const auto& op) { write_results(op); }, operations_.front());
   operations_.pop_front();
   busy_ = false;
   if (std::exchange(holds_engine_, false)) device_.return_engine();
-  pump();
+  start_next();
 }
 
-void SimStream::leave_behind(const CopyOp& op) {
+void SimStream::write_results(const CopyOp& op) {
   machine_.memory().move(op.copy.destination, op.copy.source);
-  machine_.written(op.copy.destination);
+  machine_.memory_written(op.copy.destination);
 }
 
-void SimStream::leave_behind(const FillOp& op) {
+void SimStream::write_results(const FillOp& op) {
   machine_.memory().fill(op.span, op.fill);
-  machine_.written(op.span);
+  machine_.memory_written(op.span);
 }
 
-void SimStream::leave_behind(const SignalOp& op) {
+void SimStream::write_results(const SignalOp& op) {
   machine_.memory().set_semaphore(op.semaphore, op.value);
-  machine_.written(op.semaphore.word);
+  machine_.memory_written(op.semaphore.word);
 }
 
-void SimStream::leave_behind(const ArriveOp& op) {
+void SimStream::write_results(const ArriveOp& op) {
   if (const auto count = op.kernel->count()) {
-    if (op.kernel->arrive()) machine_.written(count->word);
+    if (op.kernel->arrive()) machine_.memory_written(count->word);
     return;
   }
   for (const Semaphore& semaphore : op.kernel->arrivals()) {
     machine_.memory().set_semaphore(semaphore, op.value);
-    machine_.written(semaphore.word);
+    machine_.memory_written(semaphore.word);
   }
 }
 
-void SimStream::leave_behind(const TaskOp& op) {
+void SimStream::write_results(const TaskOp& op) {
   if (!op.task.body) return;
   try {
     op.task.body();
@@ -256,13 +257,13 @@ void SimStream::leave_behind(const TaskOp& op) {
     if (error_ == nullptr) error_ = std::current_exception();
   }
   machine_.memory().changed_anywhere();
-  machine_.written_anywhere();
+  machine_.any_memory_written();
 }
 
 bool SimStream::idle() {
   require_not_captured();
   if (error_ != nullptr) std::rethrow_exception(std::exchange(error_, nullptr));
-  const bool over = machine_.sim_scheduler().look(machine_.platform().host.poll_seconds,
+  const bool over = machine_.sim_scheduler().poll(machine_.platform().host.poll_seconds,
                                                   [this] { return operations_.empty(); });
   if (error_ != nullptr) std::rethrow_exception(std::exchange(error_, nullptr));
   return over;

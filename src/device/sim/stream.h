@@ -1,4 +1,3 @@
-// Streams and events of simulated devices.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +15,11 @@
 
 namespace duet::sim {
 
-// An event's state outlives its handle while operations on it are queued: hence shared.
-struct Moment {
+// What an event has reached. Shared, since queued operations may outlive the event.
+struct EventState {
   const SimMachine* machine = nullptr;
-  std::uint64_t recorded = 0;
-  std::uint64_t reached = 0;
+  std::uint64_t recorded = 0;  // number of the last record() that was enqueued
+  std::uint64_t reached = 0;   // and of the last that was reached
   double seconds = 0;
   const Device* device = nullptr;   // that reached it
   std::vector<SimStream*> waiting;  // in the order in which they came
@@ -33,17 +32,17 @@ class SimEvent : public RecordableEvent {
   void synchronize(double deadline_seconds) override;
   double seconds_since(const Event& earlier) const override;
 
-  const std::shared_ptr<Moment>& moment() const { return moment_; }
+  const std::shared_ptr<EventState>& state() const { return state_; }
 
  private:
   SimMachine& machine_;
-  std::shared_ptr<Moment> moment_;
+  std::shared_ptr<EventState> state_;
 };
 
 class SimStream : public RecordableStream {
  public:
   SimStream(SimDevice& device, const StreamOptions& options);
-  // What has not ended never happens.
+  // Operations that have not ended are dropped.
   ~SimStream() override;
 
   Device& device() override { return device_; }
@@ -53,12 +52,12 @@ class SimStream : public RecordableStream {
 
   int number() const { return number_; }
   std::string name() const;
-  std::string blocked() const;  // what it waits for that no time brings; "" if nothing
+  std::string blocked() const;  // the semaphore or event that it waits for; "" if it does not
 
-  // Of the machine and the device, when what the stream waits for is there.
+  // Called by the machine and the device when what the stream waits for is there.
   bool semaphore_reached() const;
-  void go_on_after_semaphore();
-  void has_engine();
+  void resume_after_semaphore();
+  void engine_granted();
   void event_reached();
 
  private:
@@ -73,23 +72,23 @@ class SimStream : public RecordableStream {
 
   struct CopyOp {
     Copy copy;
-    Charge charge;
+    OperationCost cost;
   };
   struct FillOp {
     Span span;
     Fill fill;
-    Charge charge;
+    OperationCost cost;
   };
   struct TaskOp {
     Task task;
-    Charge charge;
+    OperationCost cost;
   };
   struct RecordOp {
-    std::shared_ptr<Moment> moment;
+    std::shared_ptr<EventState> state;
     std::uint64_t number;
   };
-  struct AwaitOp {
-    std::shared_ptr<Moment> moment;
+  struct WaitEventOp {
+    std::shared_ptr<EventState> state;
     std::uint64_t number;
   };
   struct SignalOp {
@@ -97,7 +96,7 @@ class SimStream : public RecordableStream {
     std::uint64_t value;
     double latency;
   };
-  struct SemaphoreOp {
+  struct WaitSemaphoreOp {
     Semaphore semaphore;
     std::uint64_t value;
     double latency;  // after the word has come
@@ -109,46 +108,46 @@ class SimStream : public RecordableStream {
   };
   struct KernelOp {
     SimKernel* kernel;
-    Charge charge;
+    OperationCost cost;
   };
   struct ItemOp {  // one item of an ordered kernel
     SimKernel* kernel;
     std::size_t item;
-    Charge charge;
+    OperationCost cost;
   };
-  using Op = std::variant<CopyOp, FillOp, TaskOp, RecordOp, AwaitOp, SignalOp, SemaphoreOp,
+  using Op = std::variant<CopyOp, FillOp, TaskOp, RecordOp, WaitEventOp, SignalOp, WaitSemaphoreOp,
                           ArriveOp, KernelOp, ItemOp>;
 
   Issuer issuer() const { return {device_.index(), priority_}; }
   void push_ordered_items(SimKernel& kernel);
   void push_barrier(SimKernel& kernel, std::uint64_t value);
   void push(Op op);
-  void pump();
-  void begin(const Charge& charge);
-  void pass(double seconds);
+  void start_next();
+  void run(const OperationCost& cost);
+  void end_after(double seconds);
   void end();
 
   void start(const CopyOp& op);
-  void start(const FillOp& op) { begin(op.charge); }
-  void start(const TaskOp& op) { begin(op.charge); }
+  void start(const FillOp& op) { run(op.cost); }
+  void start(const TaskOp& op) { run(op.cost); }
   void start(const RecordOp& op);
-  void start(const AwaitOp& op);
-  void start(const SignalOp& op) { pass(op.latency); }
-  void start(const SemaphoreOp& op);
-  void start(const ArriveOp& op) { pass(op.latency); }
-  void start(const KernelOp& op) { begin(op.charge); }
-  void start(const ItemOp& op) { begin(op.charge); }
+  void start(const WaitEventOp& op);
+  void start(const SignalOp& op) { end_after(op.latency); }
+  void start(const WaitSemaphoreOp& op);
+  void start(const ArriveOp& op) { end_after(op.latency); }
+  void start(const KernelOp& op) { run(op.cost); }
+  void start(const ItemOp& op) { run(op.cost); }
 
-  void leave_behind(const CopyOp& op);
-  void leave_behind(const FillOp& op);
-  void leave_behind(const TaskOp& op);
-  void leave_behind(const RecordOp&) {}
-  void leave_behind(const AwaitOp&) {}
-  void leave_behind(const SignalOp& op);
-  void leave_behind(const SemaphoreOp&) {}
-  void leave_behind(const ArriveOp& op);
-  void leave_behind(const KernelOp& op) { op.kernel->leave_behind(); }
-  void leave_behind(const ItemOp& op) { op.kernel->leave_behind(op.item); }
+  void write_results(const CopyOp& op);
+  void write_results(const FillOp& op);
+  void write_results(const TaskOp& op);
+  void write_results(const RecordOp&) {}
+  void write_results(const WaitEventOp&) {}
+  void write_results(const SignalOp& op);
+  void write_results(const WaitSemaphoreOp&) {}
+  void write_results(const ArriveOp& op);
+  void write_results(const KernelOp& op) { op.kernel->write_results(); }
+  void write_results(const ItemOp& op) { op.kernel->write_results(op.item); }
 
   SimDevice& device_;
   SimMachine& machine_;
@@ -157,7 +156,7 @@ class SimStream : public RecordableStream {
   int number_;
   std::deque<Op> operations_;  // the front one stays until it has ended
   bool busy_ = false;          // the front one has started
-  bool pumping_ = false;
+  bool starting_ = false;
   bool holds_engine_ = false;
   bool waits_for_semaphore_ = false;
   VirtualClock::Id pending_ = 0;  // timer or flow of the front one
