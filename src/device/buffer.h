@@ -19,12 +19,12 @@ enum class MemoryKind {
 
 const char* name(MemoryKind kind);
 
-// What so much of the CPU's memory is aligned to. From a page on to a page: who pins it or copies
-// it between processes goes by pages, of which 4 KiB would else touch two.
+// The alignment of `bytes` of host memory. From one page on it is a page: pinning and copies
+// between processes work by pages, and 4 KiB would otherwise touch two.
 constexpr std::size_t host_alignment(std::uint64_t bytes) { return bytes < 4096 ? 256 : 4096; }
 
-// `data` is an address of the owner's own (of peer memory: the device that mapped it); only where
-// the device says so (host devices, pinned, managed and plain memory) may the CPU follow it.
+// `data` is an address of the owner (for peer memory, of the device that mapped it). The CPU may
+// use it only on host devices and for pinned, managed and pageable memory.
 struct Span {
   Device* owner = nullptr;
   std::byte* data = nullptr;
@@ -35,8 +35,8 @@ struct Span {
   Span slice(std::size_t offset, std::size_t length) const;
 };
 
-// Move-only; releases its memory at the device that made it, which must outlive it. No stream may
-// still use the memory.
+// Move-only. It frees its memory at the device that made it, which must outlive it, when no stream
+// uses the memory any more.
 class Buffer {
  public:
   Buffer() = default;

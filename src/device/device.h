@@ -1,5 +1,5 @@
-// THE interface: what Duet needs of a device, whoever built it. host, cuda, hip and sim implement
-// it; nothing above this folder knows which one it drives.
+// What Duet needs of a device. host, cuda, hip and sim implement it; what stands above this folder
+// drives them alike.
 #pragma once
 
 #include <cstdint>
@@ -24,14 +24,14 @@ struct DeviceInfo {
   std::string kind;       // "cuda", "hip", "host", "sim"
   std::string model;      // "NVIDIA H200"
   std::string bus;        // PCI address or "" where there is none
-  int ordinal = -1;       // the vendor's runtime's number of it; -1: there is none
+  int ordinal = -1;       // its number in the vendor's runtime; -1: there is none
   int numa_node = -1;     // -1: unknown
   int compute_units = 0;  // SMs, CUs, cores
   std::uint64_t memory_bytes = 0;
   std::uint64_t cache_bytes = 0;  // last-level cache in front of device memory
   int copy_engines = 0;           // 0: unknown
   int priorities = 1;             // distinct stream priorities; priority is clamped to 0..n-1
-  int unit_grain = 0;  // streams can leave multiples of so many compute units to others; 0: none
+  int unit_grain = 0;  // streams can be kept off multiples of this many compute units; 0: of none
   bool cpu_addressable = false;                // the CPU may follow Span::data of device memory
   std::map<std::string, std::string> details;  // what else `duet info` shows
 };
@@ -42,11 +42,11 @@ struct Telemetry {
   double compute_mhz = 0;
   double memory_mhz = 0;
   double celsius = 0;
-  double joules = 0;     // energy counter since some start; 0: none
-  std::string throttle;  // reasons in words, "" if none
+  double joules = 0;     // energy counter since an unknown start; 0: there is none
+  std::string throttle;  // reasons as text, "" if none
 };
 
-// The first place where memory is not what a fill would have left there.
+// How memory differs from what a fill would have left there.
 struct Difference {
   std::uint64_t count = 0;         // bytes that differ; of digits: elements
   std::uint64_t first_offset = 0;  // in bytes from the span's start
@@ -57,35 +57,36 @@ class Device {
   virtual ~Device() = default;
   virtual const DeviceInfo& info() const = 0;
 
-  // Makes the device the calling thread's current one, for libraries that ask the vendor's runtime
-  // which it is. Nothing to do where there is no such notion.
+  // Makes the device the calling thread's current one, for libraries that use the vendor runtime's
+  // current device. Does nothing on other devices.
   virtual void make_current() {}
 
-  // Throws Unavailable where the device cannot keep a stream to some of its compute units,
-  // BadArgument where it cannot keep it to so many.
+  // Throws Unavailable where the device cannot restrict streams to some of its compute units, and
+  // BadArgument where it cannot restrict one to `options.units`.
   virtual std::unique_ptr<Stream> make_stream(const StreamOptions& options = {}) = 0;
   virtual std::unique_ptr<Event> make_event(EventUse use = EventUse::timing) = 0;
 
   // The user's own stream (cudaStream_t, hipStream_t; nullptr: the default stream) as a Stream of
-  // this device, on which it must have been made. It stays the user's and outlives what it is
-  // wrapped in. Throws Unavailable where the device has no streams but Duet's.
+  // this device, on which it must have been made. The user keeps it and destroys it after the
+  // wrapper. Throws Unavailable where the device has no streams but Duet's.
   virtual std::unique_ptr<Stream> wrap(void* native);
 
-  // Uninitialised memory, aligned to 256 bytes; plain memory as host_alignment() says, but for a
-  // simulated device's. 0 bytes give an empty buffer. Throws OutOfMemory, and the device stays
-  // usable.
+  // Uninitialised memory, aligned to 256 bytes; pageable memory, but for a simulated device's, as
+  // host_alignment() says. 0 bytes give an empty buffer. After OutOfMemory the device stays usable.
   Buffer allocate(std::uint64_t bytes, MemoryKind kind = MemoryKind::device);
 
-  // The user's own memory as a span of this device; it stays the user's. Throws BadArgument where
-  // it is no memory of this device, Unavailable where the device runs on its own memory alone.
+  // The user's own memory as a span of this device; the user keeps and frees it. Throws BadArgument
+  // where it is no memory of this device, Unavailable where the device works on its own memory
+  // only.
   virtual Span adopt(void* data, std::uint64_t bytes);
 
-  // Memory between processes. share(): what another process needs to map the allocations in which a
-  // span of device memory lies; withdraw(): frees what is held for those who would still map it,
-  // when all have. map(): another process's memory as memory that streams of this device copy to
-  // and from and semaphore; its kind is MemoryKind::peer, its owner this device; unmap() takes such
-  // a span, when no stream uses it. The memory must outlive its mappings. Throw Unavailable with
-  // the reason.
+  // Memory between processes. All throw Unavailable with the reason.
+  // share(): the descriptor by which another process can map the allocations of a span of device
+  // memory. withdraw(): frees what is held for processes that have yet to map it; call it when all
+  // have. The memory must outlive its mappings.
+  // map(): another process's memory, which streams of this device can copy to and from, signal and
+  // wait for. Its kind is MemoryKind::peer, its owner this device. unmap() takes such a span when
+  // no stream uses it any more.
   virtual SharedMemory share(const Span& span);
   virtual void withdraw(const SharedMemory&) noexcept {}
   virtual Span map(const SharedMemory& shared);
@@ -94,8 +95,9 @@ class Device {
   // A span of device memory for the drivers of other devices. Throws Unavailable with the reason.
   virtual Dmabuf export_dmabuf(const Span& span);
 
-  // A span as the CPU follows it while this is kept, in pinned and plain memory where it lies, of a
-  // GPU's own over the bus: a load is then a trip over it. Throws Unavailable with the reason.
+  // A span as the CPU can address it while the view exists: pinned and pageable memory in place, a
+  // GPU's own memory over the bus, where each load is a round trip. Throws Unavailable with the
+  // reason.
   std::unique_ptr<CpuView> view(const Span& span);
 
   // Binds a kernel to its spans, for streams of this device; blocking: it may allocate, upload

@@ -1,4 +1,4 @@
-// A captured piece of a stream's work, which is launched as a whole any number of times.
+// A stream's work, captured and launched as a whole any number of times.
 #pragma once
 
 #include <functional>
@@ -19,9 +19,10 @@ class Graph {
   virtual void launch(Stream& stream) = 0;
 };
 
-// What `enqueue` puts on the stream, and on streams that fork from it and join it again by events,
-// instead of running it. If it throws, the capture is abandoned and the streams are as before.
-// Throws Unavailable where the device does not capture, or not what was enqueued.
+// Records what `enqueue` puts on the stream, and on streams that fork from it and join it again by
+// events, instead of running it. If `enqueue` throws, the capture is abandoned and the streams are
+// as before. Throws Unavailable where the device cannot capture, or cannot capture what was
+// enqueued.
 std::unique_ptr<Graph> capture(Stream& stream, const std::function<void()>& enqueue);
 
 }  // namespace duet

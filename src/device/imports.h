@@ -1,5 +1,5 @@
-// What a device has mapped of other processes' memory. Each allocation is mapped once, however
-// often it is asked for: vendors take a second opening of one handle for an error.
+// The memory of other processes that a device has mapped. Each allocation is mapped once and
+// counted: vendors refuse to open one handle twice.
 #pragma once
 
 #include <cstddef>

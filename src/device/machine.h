@@ -19,19 +19,19 @@ class Machine {
   virtual Device& device(int index) = 0;
   virtual Link link(int from, int to) const = 0;
   virtual double now() = 0;                          // seconds; virtual on a simulated machine
-  virtual bool is_virtual() const { return false; }  // do its times cost no real time?
+  virtual bool is_virtual() const { return false; }  // whether its time is simulated
   virtual RankScheduler& scheduler() = 0;
 
-  // From now on device memory is made so that Device::share() works, where that has to be known.
+  // Device memory that is allocated from now on can be shared (Device::share()).
   virtual void make_shareable() {}
 };
 
-// One kind of device. `host` and `sim` are always there; the vendors' come with their modules.
+// One kind of device. `host` and `sim` are built in; the vendors' kinds come with their modules.
 struct Backend {
   std::string kind;         // the word before the first colon of --device
   std::string description;  // one line for --help: "host, host:4 (ranks)"
-  // Opens what stands behind the colon ("" if nothing does). Throws UsageError naming what was
-  // expected, or Unavailable.
+  // Opens the machine that the text after the colon describes ("": no colon). Throws UsageError
+  // naming what was expected, or Unavailable.
   std::function<std::unique_ptr<Machine>(const std::string& argument)> open;
 };
 

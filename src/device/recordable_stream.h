@@ -1,5 +1,4 @@
-// A stream, and its events, whose calls can be kept for a graph: what host and sim share of
-// capture.
+// Streams and events of host and sim, whose calls can be captured.
 #pragma once
 
 #include <memory>
@@ -15,8 +14,8 @@ class RecordableEvent : public Event {
   std::size_t recording_ = 0;
 };
 
-// Makes its calls now, or keeps them while it is captured. What a call would refuse, the launch of
-// a graph of it refuses. A capture's streams and events are used by one thread.
+// Makes its calls at once, or records them while it is captured. A call that would throw then
+// throws when the graph is launched. One thread uses the streams and events of a capture.
 class RecordableStream : public Stream {
  public:
   RecordableStream() = default;

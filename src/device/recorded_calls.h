@@ -1,5 +1,4 @@
-// Capture for devices that have no graphs of their own: calls are kept instead of made, and a
-// launch makes them.
+// Capture for devices without graphs of their own: calls are recorded, and a launch makes them.
 #pragma once
 
 #include <functional>
@@ -13,8 +12,9 @@ namespace duet {
 
 class RecordableStream;
 
-// The calls on the streams of one capture. Each stream is a lane, the first the one that began it;
-// a lane joins by waiting for an event that was recorded in the capture. For one thread at a time.
+// The calls on the streams of one capture. Each stream is a lane; the first is the one that began
+// the capture, another joins by waiting for an event that was recorded in it. One thread at a time
+// uses it.
 class RecordedCalls {
  public:
   struct Call {

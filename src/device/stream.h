@@ -1,5 +1,5 @@
-// A queue of work on one device. Work of a stream runs in order; streams run beside each other.
-// Every call here only enqueues, except idle(), synchronize() and copies of plain memory.
+// A queue of work on one device. Work of a stream runs in order; streams run concurrently. Every
+// call only enqueues, except idle(), synchronize() and copies of pageable memory.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ const char* name(Executor executor);
 
 struct StreamOptions {
   int priority = 0;  // higher runs sooner; clamped to what the device has (see DeviceInfo)
-  // Compute units that its kernels may run on; 0: all. The others are left to other streams.
+  // Compute units that its kernels may run on; 0: all.
   int units = 0;
 };
 
@@ -30,17 +30,18 @@ struct StreamOptions {
 struct KernelShape {
   int grid = 0;
   int block = 0;
-  // Instead of both: on each compute unit one block of a single warp and few registers, which most
-  // kernels leave room for. It runs beside those that have taken all units, at a part of the rate.
+  // Instead of both: one block of a single warp and few registers on each compute unit. Most
+  // kernels leave room for it, so it runs beside kernels that have taken all units, at a part of
+  // the rate.
   bool one_warp_per_sm = false;
 };
 
 // destination and source have the same size and lie on devices of one machine. The stream's device
 // issues the copy: on the source's device that is a push (a kernel writes to its peer), on the
-// destination's device a pull (a kernel reads from it). Pinned and plain memory may stand on
-// either side; with plain memory the call may block until the device has taken the bytes, and so
-// for ever behind a wait that only the caller would end. Throws BadArgument if sizes differ, or if
-// neither side is the stream's.
+// destination's device a pull (a kernel reads from it). Either side may be pinned or pageable
+// memory. With pageable memory the call may block until the device has taken the bytes: behind a
+// wait that only the caller would end, it blocks for ever. Throws BadArgument if sizes differ, or
+// if neither side is the stream's.
 struct Copy {
   Span destination;
   Span source;
@@ -55,10 +56,10 @@ struct Fill {
     constant,  // every byte is the low byte of seed
     normal,    // elements of `dtype` from a standard normal distribution (integers: rounded 16 x,
                // clamped to the type)
-    digits,    // elements of `dtype`: whole numbers so small that every sum over `ranks` such
-               // fills is exact in it, whatever the order: see device/digits.h
-    digits_reduced,  // what reducing `ranks` fills of digits leaves, with the seeds seed, seed + 1
-                     // and so on
+    digits,    // elements of `dtype`: integers so small that any sum over `ranks` such fills is
+               // exact in it, in any order (device/digits.h)
+    digits_reduced,  // the result of reducing `ranks` fills of digits, with seeds seed, seed + 1
+                     // ...
   };
   Kind kind = Kind::pattern;
   std::uint64_t seed = 0;
@@ -69,26 +70,26 @@ struct Fill {
   int ranks = 1;                  // of digits and digits_reduced
 };
 
-// What one task needs of a machine; a simulated device turns it into time.
+// What one task needs of a machine; a simulated device computes its time from it.
 struct Demand {
   double flop = 0;
   DType dtype = DType::fp32;  // at which of the device's rates the FLOP run
   double memory_bytes = 0;    // to and from device memory
-  double workgroups = 0;      // that the task is cut into; 0: as many as the device likes
+  double workgroups = 0;      // into which the task is divided; 0: the device chooses
   double efficiency = 1;      // share of the peak rate that this task's code reaches
 };
 
-// Work given as a function: a host stream runs `body`; a sim stream lets `demand` pass in virtual
-// time and then runs `body` where the buffers it names have contents.
+// Work given as a function. A host stream runs `body`. A simulated stream takes the virtual time of
+// `demand`, and then runs `body` where the buffers that it uses have contents.
 struct Task {
   std::string name;
   Demand demand;
   std::function<void()> body;
 };
 
-// Flags that are 0 or 1, between streams that answer each other: whoever waits for a semaphore sets
-// it back before it answers. Nothing in it changes from call to call, so that a captured one can be
-// replayed.
+// Semaphores of two values, 0 and 1, between streams that answer each other. The stream that waits
+// for a semaphore sets it back to 0 before it answers, so every call is the same and a captured one
+// can be replayed.
 struct Handshake {
   std::vector<Semaphore> signals;  // become 1
   std::vector<Semaphore> waits;    // are waited for to be 1, and become 0
@@ -100,15 +101,15 @@ struct CommandPushes;
 
 class Stream {
  public:
-  // Waits for nothing. Work that has not started may run or be dropped, as the device does it:
-  // synchronise first where it matters.
+  // Does not wait for its work. Work that has not started may run or be dropped, depending on the
+  // device: synchronise first where it matters.
   virtual ~Stream() = default;
   virtual Device& device() = 0;
 
   virtual void copy(const Copy& copy) = 0;
   virtual void fill(const Span& span, const Fill& fill) = 0;
   virtual void record(Event& event) = 0;  // the event must be of this machine
-  virtual void wait(Event& event) = 0;    // for its last record(); no-op if never recorded
+  virtual void wait(Event& event) = 0;    // for its last record(); nothing if never recorded
 
   // After all earlier work of the stream is visible, writes `value` to the semaphore's word, which
   // may lie on a peer; streams that wait see data that was written before the signal.
@@ -116,7 +117,7 @@ class Stream {
   // Later work of the stream starts when the word is >= value.
   virtual void wait(const Semaphore& semaphore, std::uint64_t value) = 0;
 
-  // Signals all, as signal() does; then waits for all. In one go where the device can.
+  // Signals all, as signal() does, and then waits for all; in one driver call where there is one.
   virtual void handshake(const Handshake& handshake);
 
   // Runs what this stream's device has prepared, which must live until it is done. Throws
@@ -127,14 +128,15 @@ class Stream {
   virtual void run(const Task& task) = 0;
 
   // The device's threads push commands into a fifo (device/command_fifo.h), whose memory must live
-  // until they have ended. Throws Unavailable on devices whose own threads the CPU's are.
+  // until they have ended. Throws Unavailable on devices that have no threads of their own (host).
   virtual void push_commands(const CommandPushes& pushes);
 
-  // From begin to end, what this stream and those that fork from it by events are given is kept and
-  // not run; capture() in device/graph.h ends it whatever happens. Between the two the streams are
-  // not asked after their work, and other threads go on as ever. Both throw Unavailable where the
-  // device does not capture, or not what was enqueued; end_capture() throws if forked streams have
-  // not joined again. abandon_capture() leaves the stream as before begin_capture().
+  // Between begin and end, work enqueued on this stream, and on those that fork from it by events,
+  // is recorded and not run; use capture() of device/graph.h, which ends it in all cases. Meanwhile
+  // idle() and synchronize() must not be called on these streams; other threads are not affected.
+  // Both throw Unavailable where the device cannot capture, or cannot capture what was enqueued;
+  // end_capture() throws if forked streams have not joined again. abandon_capture() leaves the
+  // stream as before begin_capture().
   virtual void begin_capture() = 0;
   virtual std::unique_ptr<Graph> end_capture() = 0;
   virtual void abandon_capture() noexcept = 0;

@@ -14,7 +14,7 @@ std::vector<double> reference_by_cpu(Device& device, const GemmProblem& problem,
                                      const GemmBuffers& buffers,
                                      const std::vector<std::int64_t>& rows);
 
-// The same on plain memory: `a` holds only the rows asked for, (rows, K).
+// The same on host memory: `a` holds only the rows asked for, (rows, K).
 std::vector<double> reference_rows(const GemmProblem& problem, const std::byte* a,
                                    const std::byte* b, std::int64_t rows);
 

@@ -14,7 +14,7 @@ bool stream_idle(gpuStream_t stream);
 // True if what the stream is given now goes into a graph.
 bool is_captured(gpuStream_t stream);
 
-// Copies from or to plain memory may hold the calling thread until earlier work of the stream is
+// Copies from or to pageable memory may hold the calling thread until earlier work of the stream is
 // done: do not enqueue them behind a wait that the same thread is to release.
 class GpuStream : public Stream {
  public:

@@ -126,7 +126,7 @@ Queue* Workers::next_queue() {
     const auto& ready = queue->operations.front().ready;
     if (ready && !ready()) continue;
     if (best == nullptr || queue->priority > best->priority ||
-        (queue->priority == best->priority && queue->last_turn < best->last_turn)) {
+        (queue->priority == best->priority && queue->last_served < best->last_served)) {
       best = queue;
     }
   }
@@ -147,7 +147,7 @@ bool Workers::take_operation(std::unique_lock<std::mutex>& lock) {
   Queue* queue = next_queue();
   if (queue == nullptr) return false;
   queue->running = true;
-  queue->last_turn = ++turn_;
+  queue->last_served = ++served_;
   const std::function<void()> body = std::move(queue->operations.front().body);
   if (next_queue() != nullptr || must_poll()) wake_one();
   lock.unlock();

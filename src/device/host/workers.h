@@ -1,6 +1,6 @@
-// The threads of the host devices. A stream is a queue and not a thread: a worker takes the first
-// operation of the most urgent queue that can go on, and a queue that waits for a semaphore holds
-// none.
+// The threads of host devices. A stream is a queue, not a thread: a worker takes the first
+// operation of the most urgent queue whose operation is ready, so a queue that waits for a
+// semaphore occupies no worker.
 #pragma once
 
 #include <condition_variable>
@@ -15,21 +15,21 @@
 
 namespace duet::host {
 
-// Below this it is not worth handing bytes to other workers.
+// Work on fewer bytes is not divided among workers.
 inline constexpr std::size_t kParallelBytes = 1 << 20;
 
 struct Operation {
   std::function<bool()> ready;  // empty: always; called with the lock held, must be quick
   std::function<void()> body;
-  bool polled = false;  // `ready` may come to hold without a word: another process makes it
+  bool polled = false;  // another process may make it ready, which wakes nobody here
 };
 
 struct Queue {
   int priority = 0;
   std::deque<Operation> operations;  // the front one stays while it runs
   bool running = false;
-  std::uint64_t last_turn = 0;  // among equals the one that waited longest goes first
-  std::exception_ptr error;     // of the first operation that threw; later ones still run
+  std::uint64_t last_served = 0;  // of equal priority the queue that waited longest is served first
+  std::exception_ptr error;       // of the first operation that threw; later ones still run
 };
 
 // What the devices of one machine share: the lock, and the signal that something has changed.
@@ -38,8 +38,8 @@ class Board {
   std::mutex mutex;
   std::condition_variable changed;  // a queue ran empty, an event was reached
 
-  // Wakes workers on every device that has something to do, but for the caller's own pool: a waking
-  // costs microseconds, and would come between the operations of a stream. With the lock held.
+  // Wakes workers of every device that has something to do, except of the caller's own pool: waking
+  // costs microseconds, between two operations of a stream. To be called with the lock held.
   void poke(const class Workers* own = nullptr);
 
  private:
@@ -47,9 +47,9 @@ class Board {
   std::vector<class Workers*> pools_;
 };
 
-// The workers of one device, bound to its cores. A job that uses OpenMP finds its threads bound
-// likewise, since they inherit the worker's mask; the lowest idle worker is woken first, so that a
-// single stream keeps to one worker and OpenMP to one team.
+// The workers of one device, bound to its cores. Threads that OpenMP starts in a task inherit the
+// worker's cores. The idle worker with the lowest number is woken first, so that a single stream
+// stays on one worker and OpenMP has one team of threads.
 class Workers {
  public:
   // `device` names them in messages. Throws Error where threads cannot start.
@@ -60,7 +60,7 @@ class Workers {
 
   int cores() const { return static_cast<int>(cores_.size()); }
   void add(Queue* queue);
-  // Drops what has not started, waits for what has.
+  // Drops operations that have not started and waits for one that has.
   void remove(Queue* queue);
   void push(Queue* queue, Operation operation);
 
@@ -89,9 +89,9 @@ class Workers {
   std::vector<int> cores_;
   std::vector<Queue*> queues_;
   std::deque<std::function<void()>> parts_;
-  std::uint64_t turn_ = 0;
+  std::uint64_t served_ = 0;
   long polled_ = 0;       // operations in the queues that are polled
-  bool polling_ = false;  // a worker does
+  bool polling_ = false;  // a worker polls them
   bool stop_ = false;
   std::vector<std::unique_ptr<Worker>> workers_;
 };
