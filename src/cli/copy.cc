@@ -8,8 +8,7 @@
 #include "cli/lists.h"
 #include "cli/measure.h"
 #include "copy/cases.h"
-#include "core/error.h"
-#include "core/suggestion.h"
+#include "core/names.h"
 #include "core/units.h"
 
 namespace duet {
@@ -18,10 +17,9 @@ namespace {
 constexpr int kMostThreads = 65536;  // of a block, or blocks of a grid
 
 MemoryKind parse_host_memory(const std::string& text) {
-  if (text == "pinned") return MemoryKind::pinned;
-  if (text == "pageable") return MemoryKind::pageable;
-  throw UsageError("--host-memory: unknown memory '" + text + "'" +
-                   did_you_mean(text, {"pinned", "pageable"}) + ": expected pinned or pageable");
+  constexpr NamedValue<MemoryKind> kKinds[] = {{MemoryKind::pinned, "pinned"},
+                                               {MemoryKind::pageable, "pageable"}};
+  return parse_name(kKinds, "--host-memory: unknown memory", text);
 }
 
 class CopyCommand : public Command {

@@ -14,6 +14,7 @@
 #include "cli/own_machines.h"
 #include "cli/own_processes.h"
 #include "core/error.h"
+#include "core/names.h"
 #include "core/suggestion.h"
 #include "core/units.h"
 #include "fabric/cases.h"
@@ -28,21 +29,17 @@ constexpr int kMostProducers = 4096;
 constexpr double kMostGbit = 1e6;  // of one rail
 
 MemoryKind parse_fabric_memory(const std::string& text) {
-  if (text == "host") return MemoryKind::pageable;
-  if (text == "pinned") return MemoryKind::pinned;
-  if (text == "device") return MemoryKind::device;
-  throw UsageError("--memory: unknown memory '" + text + "'" +
-                   did_you_mean(text, {"host", "pinned", "device"}) +
-                   ": expected host, pinned or device");
+  constexpr NamedValue<MemoryKind> kKinds[] = {{MemoryKind::pageable, "host"},
+                                               {MemoryKind::pinned, "pinned"},
+                                               {MemoryKind::device, "device"}};
+  return parse_name(kKinds, "--memory: unknown memory", text);
 }
 
 MemoryKind parse_fifo_memory(const std::string& text) {
-  for (const MemoryKind kind : {MemoryKind::pinned, MemoryKind::managed, MemoryKind::device}) {
-    if (text == name(kind)) return kind;
-  }
-  throw UsageError("--fifo-memory: unknown memory '" + text + "'" +
-                   did_you_mean(text, {"pinned", "managed", "device"}) +
-                   ": expected pinned, managed or device");
+  constexpr NamedValue<MemoryKind> kKinds[] = {{MemoryKind::pinned, "pinned"},
+                                               {MemoryKind::managed, "managed"},
+                                               {MemoryKind::device, "device"}};
+  return parse_name(kKinds, "--fifo-memory: unknown memory", text);
 }
 
 std::vector<bool> parse_directions(const std::string& text) {

@@ -2,32 +2,27 @@
 #include "collectives/collective.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 
 #include "core/error.h"
-#include "core/suggestion.h"
+#include "core/names.h"
 
 namespace duet {
 namespace {
 
 using Kind = CollectiveKind;
 
-struct Name {
-  Kind kind;
-  std::string_view text;
-};
-constexpr std::array<Name, 9> kNames{{{Kind::all_gather, "all_gather"},
-                                      {Kind::all_to_all, "all_to_all"},
-                                      {Kind::all_to_all_v, "all_to_all_v"},
-                                      {Kind::broadcast, "broadcast"},
-                                      {Kind::gather, "gather"},
-                                      {Kind::scatter, "scatter"},
-                                      {Kind::send_recv, "send_recv"},
-                                      {Kind::reduce_scatter, "reduce_scatter"},
-                                      {Kind::all_reduce, "all_reduce"}}};
+constexpr NamedValue<Kind> kNames[] = {{Kind::all_gather, "all_gather"},
+                                       {Kind::all_to_all, "all_to_all"},
+                                       {Kind::all_to_all_v, "all_to_all_v"},
+                                       {Kind::broadcast, "broadcast"},
+                                       {Kind::gather, "gather"},
+                                       {Kind::scatter, "scatter"},
+                                       {Kind::send_recv, "send_recv"},
+                                       {Kind::reduce_scatter, "reduce_scatter"},
+                                       {Kind::all_reduce, "all_reduce"}};
 
 std::size_t at(int from, int to, int ranks) {
   return static_cast<std::size_t>(from) * static_cast<std::size_t>(ranks) +
@@ -74,27 +69,12 @@ std::uint64_t row_sum(const Collective& c, int rank, int ranks, bool sent) {
 
 }  // namespace
 
-std::string_view name(CollectiveKind kind) {
-  for (const Name& each : kNames) {
-    if (each.kind == kind) return each.text;
-  }
-  return "?";
-}
+std::string_view name(CollectiveKind kind) { return name_of(kNames, kind); }
 
-std::vector<CollectiveKind> all_collectives() {
-  std::vector<Kind> kinds;
-  for (const Name& each : kNames) kinds.push_back(each.kind);
-  return kinds;
-}
+std::vector<CollectiveKind> all_collectives() { return values_in(kNames); }
 
 CollectiveKind parse_collective(std::string_view text) {
-  std::vector<std::string_view> known;
-  for (const Name& each : kNames) {
-    if (each.text == text) return each.kind;
-    known.push_back(each.text);
-  }
-  throw UsageError(fmt::format("unknown collective '{}'{}: expected one of {}", text,
-                               did_you_mean(text, known), fmt::join(known, ", ")));
+  return parse_name(kNames, "unknown collective", text);
 }
 
 bool reduces(CollectiveKind kind) {

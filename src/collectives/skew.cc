@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/names.h"
 #include "core/random.h"
-#include "core/suggestion.h"
 
 namespace duet {
 namespace {
@@ -22,27 +22,14 @@ std::uint64_t share(Skew skew, int from, int to, int ranks) {
   return random_word(kSeed, static_cast<std::uint64_t>(from * ranks + to)) % kShares;
 }
 
+constexpr NamedValue<Skew> kSkews[] = {
+    {Skew::even, "even"}, {Skew::random, "random"}, {Skew::one_heavy, "one_heavy"}};
+
 }  // namespace
 
-std::string_view name(Skew skew) {
-  switch (skew) {
-    case Skew::even:
-      return "even";
-    case Skew::random:
-      return "random";
-    case Skew::one_heavy:
-      return "one_heavy";
-  }
-  return "?";
-}
+std::string_view name(Skew skew) { return name_of(kSkews, skew); }
 
-Skew parse_skew(std::string_view text) {
-  for (const Skew skew : {Skew::even, Skew::random, Skew::one_heavy}) {
-    if (name(skew) == text) return skew;
-  }
-  throw UsageError(fmt::format("--skew: unknown skew '{}'{}: expected even, random or one_heavy",
-                               text, did_you_mean(text, {"even", "random", "one_heavy"})));
-}
+Skew parse_skew(std::string_view text) { return parse_name(kSkews, "--skew: unknown skew", text); }
 
 std::vector<std::uint64_t> skewed_counts(Skew skew, DType dtype, std::uint64_t bytes, int ranks) {
   const auto n = static_cast<std::size_t>(ranks);

@@ -25,8 +25,6 @@ enum class Pattern { pair, all_pairs };
 std::string_view name(Pattern pattern);
 Pattern parse_pattern(std::string_view text);  // throws UsageError
 
-Executor parse_executor(std::string_view text);  // throws UsageError
-
 struct Endpoint {
   int rank = 0;  // whose device, or by whose device reached
   MemoryKind memory = MemoryKind::device;

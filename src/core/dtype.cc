@@ -1,16 +1,13 @@
 // Names, sizes and single-value conversions of the element types.
 #include "core/dtype.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
 
 #include "core/error.h"
-#include "core/suggestion.h"
+#include "core/names.h"
 
 namespace duet {
 namespace {
@@ -111,8 +108,7 @@ DType parse_dtype(std::string_view text) {
     if (e.name == text || (e.type == DType::fp8_e4m3 && text == "fp8")) return e.type;
     known.push_back(e.name);
   }
-  throw UsageError(fmt::format("unknown dtype '{}'{}: expected one of {}", text,
-                               did_you_mean(text, known), fmt::join(known, ", ")));
+  throw_unknown_name("unknown dtype", text, known);
 }
 
 std::vector<DType> all_dtypes() {

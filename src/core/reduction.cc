@@ -1,40 +1,23 @@
-// Names of the reductions.
 #include "core/reduction.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include "core/error.h"
-#include "core/suggestion.h"
+#include "core/names.h"
 
 namespace duet {
+namespace {
 
-std::string_view name(Reduction op) {
-  switch (op) {
-    case Reduction::sum:
-      return "sum";
-    case Reduction::max:
-      return "max";
-    case Reduction::min:
-      return "min";
-    case Reduction::avg:
-      return "avg";
-  }
-  return "?";
-}
+constexpr NamedValue<Reduction> kReductions[] = {{Reduction::sum, "sum"},
+                                                 {Reduction::max, "max"},
+                                                 {Reduction::min, "min"},
+                                                 {Reduction::avg, "avg"}};
 
-std::vector<Reduction> all_reductions() {
-  return {Reduction::sum, Reduction::max, Reduction::min, Reduction::avg};
-}
+}  // namespace
+
+std::string_view name(Reduction op) { return name_of(kReductions, op); }
+
+std::vector<Reduction> all_reductions() { return values_in(kReductions); }
 
 Reduction parse_reduction(std::string_view text) {
-  std::vector<std::string_view> known;
-  for (const Reduction op : all_reductions()) {
-    if (name(op) == text) return op;
-    known.push_back(name(op));
-  }
-  throw UsageError(fmt::format("unknown reduction '{}'{}: expected one of {}", text,
-                               did_you_mean(text, known), fmt::join(known, ", ")));
+  return parse_name(kReductions, "unknown reduction", text);
 }
 
 }  // namespace duet

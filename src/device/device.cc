@@ -4,35 +4,28 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/names.h"
 
 namespace duet {
+namespace {
 
-const char* name(MemoryKind kind) {
-  switch (kind) {
-    case MemoryKind::device:
-      return "device";
-    case MemoryKind::pinned:
-      return "pinned";
-    case MemoryKind::managed:
-      return "managed";
-    case MemoryKind::pageable:
-      return "plain";
-    case MemoryKind::peer:
-      return "peer";
-  }
-  return "?";
-}
+constexpr NamedValue<MemoryKind> kMemoryKinds[] = {{MemoryKind::device, "device"},
+                                                   {MemoryKind::pinned, "pinned"},
+                                                   {MemoryKind::managed, "managed"},
+                                                   {MemoryKind::pageable, "plain"},
+                                                   {MemoryKind::peer, "peer"}};
 
-const char* name(Executor executor) {
-  switch (executor) {
-    case Executor::dma:
-      return "dma";
-    case Executor::kernel:
-      return "kernel";
-    case Executor::host:
-      return "host";
-  }
-  return "?";
+constexpr NamedValue<Executor> kExecutors[] = {
+    {Executor::dma, "dma"}, {Executor::kernel, "kernel"}, {Executor::host, "host"}};
+
+}  // namespace
+
+const char* name(MemoryKind kind) { return name_of(kMemoryKinds, kind); }
+
+const char* name(Executor executor) { return name_of(kExecutors, executor); }
+
+Executor parse_executor(std::string_view text) {
+  return parse_name(kExecutors, "unknown executor", text);
 }
 
 void check_units(const DeviceInfo& info, int units) {

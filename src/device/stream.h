@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/dtype.h"
@@ -19,6 +20,7 @@ namespace duet {
 // Who moves the bytes of a copy: a copy engine (CE, SDMA), the compute units (SM, CU), the CPU.
 enum class Executor { dma, kernel, host };
 const char* name(Executor executor);
+Executor parse_executor(std::string_view text);  // throws UsageError
 
 struct StreamOptions {
   int priority = 0;  // higher runs sooner; clamped to what the device has (see DeviceInfo)

@@ -3,18 +3,18 @@
 
 #include <fmt/format.h>
 
-#include "core/error.h"
+#include "core/names.h"
 
 namespace duet {
+namespace {
 
-std::string_view name(Layout layout) { return layout == Layout::nn ? "nn" : "nt"; }
+constexpr NamedValue<Layout> kLayouts[] = {{Layout::nn, "nn"}, {Layout::nt, "nt"}};
 
-Layout parse_layout(std::string_view text) {
-  if (text == "nn") return Layout::nn;
-  if (text == "nt") return Layout::nt;
-  throw UsageError(fmt::format(
-      "unknown layout '{}': expected nn (B as (K, N)) or nt (B as (N, K), transposed)", text));
-}
+}  // namespace
+
+std::string_view name(Layout layout) { return name_of(kLayouts, layout); }
+
+Layout parse_layout(std::string_view text) { return parse_name(kLayouts, "unknown layout", text); }
 
 DType default_output(DType dtype) {
   switch (dtype) {

@@ -6,9 +6,13 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/names.h"
 
 namespace duet {
 namespace {
+
+constexpr NamedValue<Balance> kBalances[] = {
+    {Balance::g_long, "G-long"}, {Balance::c_long, "C-long"}, {Balance::gc_equal, "GC-equal"}};
 
 constexpr double kLonger = 1.15;
 
@@ -41,16 +45,6 @@ Balance balance(double compute, double communication) {
   return Balance::gc_equal;
 }
 
-std::string_view name(Balance balance) {
-  switch (balance) {
-    case Balance::g_long:
-      return "G-long";
-    case Balance::c_long:
-      return "C-long";
-    case Balance::gc_equal:
-      return "GC-equal";
-  }
-  return "";
-}
+std::string_view name(Balance balance) { return name_of(kBalances, balance); }
 
 }  // namespace duet

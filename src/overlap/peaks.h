@@ -4,6 +4,7 @@
 #include <map>
 
 #include "core/dtype.h"
+#include "core/names.h"
 
 namespace duet {
 
@@ -17,7 +18,9 @@ struct DevicePeaks {
 // What limits a GEMM, by its FLOP per byte against the device's.
 enum class BoundClass { compute, memory };
 inline const char* name(BoundClass bound) {
-  return bound == BoundClass::compute ? "compute-bound" : "memory-bound";
+  constexpr NamedValue<BoundClass> kNames[] = {{BoundClass::compute, "compute-bound"},
+                                               {BoundClass::memory, "memory-bound"}};
+  return name_of(kNames, bound);
 }
 
 }  // namespace duet

@@ -8,6 +8,7 @@
 #include <charconv>
 
 #include "core/error.h"
+#include "core/names.h"
 #include "core/suggestion.h"
 
 namespace duet {
@@ -15,11 +16,7 @@ namespace {
 
 using Kind = OverlapPolicy::Kind;
 
-struct Named {
-  Kind kind;
-  std::string_view name;
-};
-constexpr Named kPolicies[] = {
+constexpr NamedValue<Kind> kPolicies[] = {
     {Kind::serial, "serial"},
     {Kind::base, "base"},
     {Kind::priority, "priority"},
@@ -30,15 +27,9 @@ constexpr Named kPolicies[] = {
     {Kind::dma_partition, "dma+partition"},
 };
 
-std::string_view kind_name(Kind kind) {
-  return std::find_if(std::begin(kPolicies), std::end(kPolicies),
-                      [kind](const Named& each) { return each.kind == kind; })
-      ->name;
-}
-
 [[noreturn]] void refuse(std::string_view text) {
-  std::vector<std::string_view> names{"all"};
-  for (const Named& each : kPolicies) names.push_back(each.name);
+  std::vector<std::string_view> names = names_in(kPolicies);
+  names.insert(names.begin(), "all");
   throw UsageError(fmt::format(
       "policy '{}'{}: expected {}, a partition with ':' and its units where they are given", text,
       did_you_mean(text, names), fmt::join(names, ", ")));
@@ -55,11 +46,11 @@ OverlapPolicy parse_policy(std::string_view text) {
   const std::size_t colon = text.find(':');
   const std::string_view word = text.substr(0, colon);
   const auto found = std::find_if(std::begin(kPolicies), std::end(kPolicies),
-                                  [word](const Named& each) { return each.name == word; });
+                                  [word](const auto& each) { return each.name == word; });
   if (found == std::end(kPolicies)) refuse(text);
-  if (colon == std::string_view::npos) return {found->kind, 0};
-  if (!has_partition(found->kind)) refuse(text);
-  return {found->kind, parse_units(text.substr(colon + 1), text)};
+  if (colon == std::string_view::npos) return {found->value, 0};
+  if (!has_partition(found->value)) refuse(text);
+  return {found->value, parse_units(text.substr(colon + 1), text)};
 }
 
 }  // namespace
@@ -71,8 +62,8 @@ bool has_partition(Kind kind) {
 bool by_dma(Kind kind) { return kind == Kind::dma || kind == Kind::dma_partition; }
 
 std::string name(const OverlapPolicy& policy) {
-  if (policy.units == 0) return std::string(kind_name(policy.kind));
-  return fmt::format("{}:{}", kind_name(policy.kind), policy.units);
+  if (policy.units == 0) return std::string(name_of(kPolicies, policy.kind));
+  return fmt::format("{}:{}", name_of(kPolicies, policy.kind), policy.units);
 }
 
 std::vector<OverlapPolicy> parse_policies(std::string_view text) {
@@ -86,7 +77,7 @@ std::vector<OverlapPolicy> parse_policies(std::string_view text) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
     const std::string_view word = text.substr(begin, end - begin);
     if (word == "all") {
-      for (const Named& each : kPolicies) add({each.kind, 0});
+      for (const Kind kind : values_in(kPolicies)) add({kind, 0});
     } else {
       add(parse_policy(word));
     }

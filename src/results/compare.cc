@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/names.h"
 #include "results/noise.h"
 #include "results/rates.h"
 #include "results/renaming.h"
@@ -221,27 +222,17 @@ ComparedCase unjudged(const Pair& pair) {
   return one;
 }
 
+constexpr NamedValue<Change> kChanges[] = {{Change::worse, "worse"},
+                                           {Change::better, "better"},
+                                           {Change::unchanged, "unchanged"},
+                                           {Change::missing, "missing"},
+                                           {Change::added, "new"},
+                                           {Change::skipped, "skipped in both"},
+                                           {Change::not_comparable, "not comparable"}};
+
 }  // namespace
 
-const char* name(Change change) {
-  switch (change) {
-    case Change::worse:
-      return "worse";
-    case Change::better:
-      return "better";
-    case Change::unchanged:
-      return "unchanged";
-    case Change::missing:
-      return "missing";
-    case Change::added:
-      return "new";
-    case Change::skipped:
-      return "skipped in both";
-    case Change::not_comparable:
-      return "not comparable";
-  }
-  return "";
-}
+const char* name(Change change) { return name_of(kChanges, change); }
 
 std::vector<ComparedCase> compare(const JournalSide& base, const JournalSide& now,
                                   bool across_devices) {

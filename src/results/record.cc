@@ -8,12 +8,19 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "core/names.h"
 #include "results/rates.h"
 #include "results/telemetry_summary.h"
 #include "timing/statistics.h"
 
 namespace duet {
 namespace {
+
+constexpr NamedValue<Outcome> kOutcomes[] = {{Outcome::measured, "measured"},
+                                             {Outcome::derived, "derived"},
+                                             {Outcome::skipped, "skipped"},
+                                             {Outcome::wrong, "wrong"},
+                                             {Outcome::failed, "failed"}};
 
 Record axes_to_json(const Axes& axes) {
   Record out = Record::object();
@@ -144,21 +151,7 @@ const Record* axis_of(const Record& record, const char* name) {
 
 }  // namespace
 
-const char* name(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::measured:
-      return "measured";
-    case Outcome::derived:
-      return "derived";
-    case Outcome::skipped:
-      return "skipped";
-    case Outcome::wrong:
-      return "wrong";
-    case Outcome::failed:
-      return "failed";
-  }
-  return "";
-}
+const char* name(Outcome outcome) { return name_of(kOutcomes, outcome); }
 
 Record make_record(const Measurement& measurement) {
   Record record = start(measurement.id);
@@ -204,8 +197,7 @@ Record make_record(const CaseId& id, const Failure& failure) {
 
 Outcome outcome_of(const Record& record) {
   const auto text = get<std::string>(record, "outcome");
-  for (const Outcome outcome :
-       {Outcome::measured, Outcome::derived, Outcome::skipped, Outcome::wrong, Outcome::failed}) {
+  for (const Outcome outcome : values_in(kOutcomes)) {
     if (text == name(outcome)) return outcome;
   }
   throw Error("\"outcome\" is \"" + text + "\", which this version does not know");

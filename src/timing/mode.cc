@@ -4,25 +4,21 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/names.h"
 #include "core/suggestion.h"
 
 namespace duet {
+namespace {
 
-std::string_view name(ModeKind kind) {
-  switch (kind) {
-    case ModeKind::adaptive:
-      return "adaptive";
-    case ModeKind::do_bench:
-      return "do_bench";
-    case ModeKind::loop:
-      return "loop";
-    case ModeKind::at_least:
-      return "at_least";
-    case ModeKind::sustained:
-      return "sustained";
-  }
-  return "?";
-}
+constexpr NamedValue<ModeKind> kModeKinds[] = {{ModeKind::adaptive, "adaptive"},
+                                               {ModeKind::do_bench, "do_bench"},
+                                               {ModeKind::loop, "loop"},
+                                               {ModeKind::at_least, "at_least"},
+                                               {ModeKind::sustained, "sustained"}};
+
+}  // namespace
+
+std::string_view name(ModeKind kind) { return name_of(kModeKinds, kind); }
 
 // The figures of triton.testing.do_bench as the MI350X study used it: warmup=30, rep=200.
 Mode peak_mode() {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/names.h"
 #include "results/rates.h"
 
 namespace duet {
@@ -109,21 +110,14 @@ void weigh(Verdict& verdict, const Expectation& expectation) {
   if (verdict.word == Word::low) verdict.advice = expectation.advice;
 }
 
+constexpr NamedValue<Word> kWords[] = {{Word::pass, "PASS"},
+                                       {Word::low, "LOW"},
+                                       {Word::suspect_high, "SUSPECT-HIGH"},
+                                       {Word::no_expectation, "no expectation"}};
+
 }  // namespace
 
-const char* name(Word word) {
-  switch (word) {
-    case Word::pass:
-      return "PASS";
-    case Word::low:
-      return "LOW";
-    case Word::suspect_high:
-      return "SUSPECT-HIGH";
-    case Word::no_expectation:
-      return "no expectation";
-  }
-  return "";
-}
+const char* name(Word word) { return name_of(kWords, word); }
 
 void Evaluator::see_environment(const Record& environment) {
   for (const Record& machine : environment["machines"]) {

@@ -41,7 +41,7 @@ refuses 'FROM-TO' copy --pairs 01
 refuses 'devices 0 to 7' copy --device sim:mi300x-8 --pairs 0-8
 refuses 'expected one of' copy --kind sideways
 refuses 'expected one of' copy --executor hand
-refuses 'pinned or pageable' copy --host-memory paper
+refuses 'expected one of pinned, pageable' copy --host-memory paper
 refuses 'whole number' copy --grid 0
 refuses 'nothing to measure' copy --device host --kind peer
 refuses 'expected adaptive' copy --mode fast
@@ -66,10 +66,10 @@ refuses 'whole number from 0' collective all_gather -G some
 refuses 'has 2 devices' collective all_gather --device host:2 -g 8
 refuses 'expected one of them' collective all_gather --loop --mode adaptive
 refuses 'expected out, in or both' collective all_gather --in-place maybe
-refuses 'even, random or one_heavy' collective all_to_all_v --skew odd
+refuses 'expected one of even, random, one_heavy' collective all_to_all_v --skew odd
 refuses 'expected one of send_recv, write, write_imm, read, all_to_all' fabric put
 refuses 'expected one of single, split, round_robin' fabric --rail-mode all
-refuses 'expected host, pinned or device' fabric --memory paper
+refuses 'expected one of host, pinned, device' fabric --memory paper
 refuses 'expected one-way, two-way or both' fabric --direction sideways
 refuses 'whole number from 1 to' fabric --window 0
 refuses 'whole number from 1 to' fabric --messages some

@@ -1,0 +1,57 @@
+// Enumerations as text: each has one table of its values and their names.
+//
+//     constexpr NamedValue<Issue> kIssues[] = {{Issue::push, "push"}, {Issue::pull, "pull"}};
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace duet {
+
+template <typename Value>
+struct NamedValue {
+  Value value;
+  const char* name;
+};
+
+// Throws UsageError "WHAT 'text' (did you mean ...?): expected one of KNOWN".
+[[noreturn]] void throw_unknown_name(const std::string& what, std::string_view text,
+                                     const std::vector<std::string_view>& known);
+
+// "?" for a value that the table lacks.
+template <typename Value, std::size_t n>
+constexpr const char* name_of(const NamedValue<Value> (&table)[n], Value value) {
+  for (const NamedValue<Value>& each : table) {
+    if (each.value == value) return each.name;
+  }
+  return "?";
+}
+
+// In the table's order.
+template <typename Value, std::size_t n>
+std::vector<std::string_view> names_in(const NamedValue<Value> (&table)[n]) {
+  std::vector<std::string_view> names;
+  for (const NamedValue<Value>& each : table) names.push_back(each.name);
+  return names;
+}
+
+template <typename Value, std::size_t n>
+std::vector<Value> values_in(const NamedValue<Value> (&table)[n]) {
+  std::vector<Value> values;
+  for (const NamedValue<Value>& each : table) values.push_back(each.value);
+  return values;
+}
+
+// Throws UsageError that begins with `what` ("unknown issue") and lists the valid names.
+template <typename Value, std::size_t n>
+Value parse_name(const NamedValue<Value> (&table)[n], const std::string& what,
+                 std::string_view text) {
+  for (const NamedValue<Value>& each : table) {
+    if (each.name == text) return each.value;
+  }
+  throw_unknown_name(what, text, names_in(table));
+}
+
+}  // namespace duet
