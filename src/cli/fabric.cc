@@ -13,6 +13,7 @@
 #include "cli/measure.h"
 #include "cli/own_machines.h"
 #include "cli/own_processes.h"
+#include "core/deadline.h"
 #include "core/error.h"
 #include "core/names.h"
 #include "core/suggestion.h"
@@ -240,7 +241,7 @@ class FabricCommand : public Command {
   OutputFlags output_;
   std::string operations_, sizes_, windows_, messages_, places_, chunk_, directions_, memory_,
       path_, limit_, modes_, issues_, producers_, fifo_memory_, nodes_;
-  double meet_seconds_ = 60;
+  double meet_seconds_ = kDefaultDeadlineSeconds;
   bool started_ = false;  // the processes, by this command: all of them are on this machine
 };
 

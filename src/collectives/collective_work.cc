@@ -267,7 +267,7 @@ void CollectiveWork::allocate_aside(Rank& rank, RankState& own) const {
   }
 }
 
-std::variant<std::monostate, Skipped> CollectiveWork::verify(Rank& rank) {
+std::optional<Skipped> CollectiveWork::verify(Rank& rank) {
   if (!verified_) return Skipped{kNotToBeVerified};
   if (!known_.has_contents) {
     return Skipped{"buffers of this size have no contents on a simulated machine"};

@@ -39,7 +39,7 @@ class CollectiveWork : public Work {
   // that would be large. Ranks do not wait for each other between the calls and are late in turn,
   // so that a call which ends before its data have come, or starts to write while they are still
   // read, is found. Checked too: that its input is as it was, and 256 bytes around both buffers.
-  std::variant<std::monostate, Skipped> verify(Rank& rank) override;
+  std::optional<Skipped> verify(Rank& rank) override;
   void release(Rank& rank) noexcept override;
 
   // What rank 0's plan chose; "" before prepare().

@@ -7,15 +7,16 @@
 #include <string>
 
 #include "communicator/local_rank.h"
+#include "core/deadline.h"
 #include "core/error.h"
 
 namespace duet {
 
 struct CommunicatorOptions {
-  std::string device = "cuda";   // as --device: "cuda", "cuda:0,1", "hip", "host:4", "sim:h200-4"
-  std::string engine = "auto";   // "auto", "dma", "kernel" or a peer's (docs/collectives.md)
-  int port = 0;                  // of process 0, where MASTER_ADDR names it; 0: MASTER_PORT, 29500
-  double deadline_seconds = 60;  // for all processes to connect
+  std::string device = "cuda";  // as --device: "cuda", "cuda:0,1", "hip", "host:4", "sim:h200-4"
+  std::string engine = "auto";  // "auto", "dma", "kernel" or a peer's (docs/collectives.md)
+  int port = 0;                 // of process 0, where MASTER_ADDR names it; 0: MASTER_PORT, 29500
+  double deadline_seconds = kDefaultDeadlineSeconds;  // for all processes to connect
 };
 
 // The ranks of one or several processes, one per device. Processes belong together if they were

@@ -7,6 +7,7 @@
 #include "collectives/collective.h"
 #include "collectives/memory.h"
 #include "communicator/collective_call.h"
+#include "core/deadline.h"
 #include "device/device.h"
 
 namespace duet {
@@ -51,7 +52,8 @@ class LocalRank {
 
   // Collective, with an equal `what`, which ends the sentence "waiting for ..." of errors: returns
   // when all ranks are in it.
-  void barrier(const std::string& what = "the other ranks", double deadline_seconds = 60);
+  void barrier(const std::string& what = "the other ranks",
+               double deadline_seconds = kDefaultDeadlineSeconds);
 
  private:
   Span adopt(void* data, std::uint64_t bytes) const;

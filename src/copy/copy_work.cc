@@ -114,7 +114,7 @@ void CopyWork::renew(Rank& rank) {
   }
 }
 
-std::variant<std::monostate, Skipped> CopyWork::verify(Rank& rank) {
+std::optional<Skipped> CopyWork::verify(Rank& rank) {
   for (CopyLane& lane : lanes_) {
     if (lane.transfer.issuer != rank.index) continue;
     Device& owner = team_.device(lane.transfer.destination.rank);

@@ -23,7 +23,7 @@ class CopyWork : public Work {
   void enqueue(Rank& rank, Stream& stream) override;
   bool host_driven() const override;
   void renew(Rank& rank) override;
-  std::variant<std::monostate, Skipped> verify(Rank& rank) override;
+  std::optional<Skipped> verify(Rank& rank) override;
   void release(Rank& rank) noexcept override;
 
  private:

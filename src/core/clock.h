@@ -1,12 +1,15 @@
-// Seconds of the host's steady clock, from a time that is the machine's.
+// The host's steady clock.
 #pragma once
 
 #include <chrono>
 
 namespace duet {
 
+using SteadyClock = std::chrono::steady_clock;
+
+// Seconds since a time that is the machine's.
 inline double steady_now() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  const auto now = SteadyClock::now().time_since_epoch();
   return std::chrono::duration<double>(now).count();
 }
 

@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 namespace duet {
@@ -25,7 +27,7 @@ std::string folder_of(const std::string& path) {
 std::string new_name(const std::string& folder) {
   std::uint64_t bits = 0;
   if (getrandom(&bits, sizeof bits, 0) != sizeof bits) return "";
-  return fmt::format("{}.duet-{:016x}.part", folder, bits);
+  return fmt::format("{}.duet-{}-{:016x}.part", folder, ::getpid(), bits);
 }
 
 }  // namespace
@@ -68,6 +70,12 @@ bool PartFile::put_in_place() {
   ::unlink(path_.c_str());
   errno = reason;
   return false;
+}
+
+bool replace_file(const std::string& path, std::string_view text) {
+  std::error_code ignored;
+  PartFile file(std::filesystem::weakly_canonical(path, ignored).string());
+  return file.write(text) && file.put_in_place();
 }
 
 }  // namespace duet

@@ -10,7 +10,8 @@ namespace duet {
 // What fails says so by false, with errno set.
 class PartFile {
  public:
-  // Makes a file in the folder of `target`, by a name that nobody knows before and through no link.
+  // Makes a file in the folder of `target`, by a name that has the process's id and that nobody
+  // knows before, and through no link.
   // It has the permissions of `target`, where that is there.
   explicit PartFile(std::string target);
   // Removes it, unless it is in its place.
@@ -27,5 +28,9 @@ class PartFile {
   std::string target_, path_;
   int file_ = -1;
 };
+
+// The one way to replace a file: `text` takes its place in one step. A link stays one, and what it
+// names is replaced. False, with errno set, leaves the old file as it was.
+bool replace_file(const std::string& path, std::string_view text);
 
 }  // namespace duet

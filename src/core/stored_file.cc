@@ -53,11 +53,7 @@ std::optional<std::string> StoredFile::read() const {
 
 void StoredFile::replace(const std::string& text) const {
   require_writable();
-  // A link stays one: what it names is replaced.
-  std::error_code ignored;
-  const std::string target = std::filesystem::weakly_canonical(path_, ignored).string();
-  PartFile file(target);
-  if (!file.write(text) || !file.put_in_place()) cannot_write(source(), variable_);
+  if (!replace_file(path_, text)) cannot_write(source(), variable_);
 }
 
 void StoredFile::require_writable() const {

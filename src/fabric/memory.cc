@@ -2,13 +2,14 @@
 
 #include <fmt/format.h>
 
+#include "core/deadline.h"
 #include "core/error.h"
 #include "core/packing.h"
 
 namespace duet {
 namespace {
 
-constexpr double kExchangeSeconds = 60, kFillSeconds = 60, kUnmapSeconds = 10;
+constexpr double kUnmapSeconds = 10;
 
 }  // namespace
 
@@ -26,7 +27,7 @@ FabricMemory::FabricMemory(FabricSession& session, const FabricTask& task, Devic
   in_ = std::make_unique<Region>(session.rails(), in_buffer_.span(), self_);
   const auto all =
       session.processes().gather_all(pack({out_->descriptors(), in_->descriptors()}),
-                                     "all processes to register memory", kExchangeSeconds);
+                                     "all processes to register memory", kDefaultDeadlineSeconds);
   std::vector<std::string> outs, ins;
   for (const std::string& each : all) {
     outs.push_back(unpack(each).at(0));
@@ -55,7 +56,7 @@ void FabricMemory::fill(std::uint64_t number) {
   const Fill poison{Fill::Kind::constant, number & 0xFF, 0, DType::int8};
   if (out_buffer_.bytes() > 0) stream_->fill(out_buffer_.span(), pattern(number, self_));
   if (in_buffer_.bytes() > 0) stream_->fill(in_buffer_.span(), poison);
-  stream_->synchronize(kFillSeconds);
+  stream_->synchronize(kDefaultDeadlineSeconds);
 }
 
 void FabricMemory::check(std::uint64_t number) const {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/clock.h"
+#include "core/deadline.h"
 #include "core/error.h"
 #include "core/packing.h"
 #include "fabric/bounce/ipc_rail.h"
@@ -14,8 +15,6 @@
 
 namespace duet {
 namespace {
-
-constexpr double kOpenSeconds = 60;
 
 std::string process_name(int index) { return fmt::format("process {}", index); }
 
@@ -50,7 +49,7 @@ FabricSession::FabricSession(Processes& processes, const FabricSettings& setting
     const std::string mine =
         pack({std::to_string(infos_.size()), usable_cores(device.numa_node).text()});
     for (const std::string& each :
-         processes_.gather_all(mine, "all processes to find rails", kOpenSeconds)) {
+         processes_.gather_all(mine, "all processes to find rails", kDefaultDeadlineSeconds)) {
       const std::vector<std::string> items = unpack(each);
       counts.push_back(items.at(0));
       cores.push_back(UsableCores::parse(items.at(1)));
@@ -119,8 +118,8 @@ void FabricSession::open(Device& device, MemoryKind memory, MemoryPath path) {
 
 // Gathers all processes' losses: the process that failed may be the only one that lost the rail.
 void FabricSession::share_losses() {
-  for (const std::string& each :
-       processes_.gather_all(packed(lost_), "all processes to open rails", kOpenSeconds)) {
+  for (const std::string& each : processes_.gather_all(packed(lost_), "all processes to open rails",
+                                                       kDefaultDeadlineSeconds)) {
     add_losses(each);
   }
 }
@@ -137,7 +136,8 @@ void FabricSession::exchange_endpoints() {
   for (int i = 0; i < rail_count(); ++i) {
     own.push_back(rails_->living(i) ? rails_->at(i).endpoint() : "");
   }
-  const auto all = processes_.gather_all(pack(own), "all processes to open rails", kOpenSeconds);
+  const auto all =
+      processes_.gather_all(pack(own), "all processes to open rails", kDefaultDeadlineSeconds);
   for (const int peer : peers()) {
     const std::vector<std::string> theirs = unpack(all.at(static_cast<std::size_t>(peer)));
     for (const int rail : rails_->all_living()) {

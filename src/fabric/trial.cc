@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "core/clock.h"
+#include "core/deadline.h"
 #include "core/error.h"
 #include "core/packing.h"
 #include "fabric/background_gather.h"
@@ -17,7 +18,6 @@
 namespace duet {
 namespace {
 
-constexpr double kGatherSeconds = 60;
 constexpr double kSlowestLoad = 1e6;  // of a load that makes progress at all
 constexpr std::size_t kFifoCapacity = 128;
 constexpr int kCallsPerFailureCheck = 1024;
@@ -56,7 +56,7 @@ double FabricTrial::iterate() {
   number_ = session_.next_iteration();
   memory_->fill(number_);
   arrived_.assign(static_cast<std::size_t>(task_.messages), false);
-  session_.processes().barrier("all processes to fill their buffers", kGatherSeconds);
+  session_.processes().barrier("all processes to fill their buffers", kDefaultDeadlineSeconds);
   clean_ = false;
   agree(move());
   clean_ = true;
@@ -163,7 +163,7 @@ void FabricTrial::agree(double seconds) {
   BackgroundGather others(
       session_.processes(),
       pack({fmt::format("{} {} {}", seconds, wall, stop ? 1 : 0), session_.losses()}),
-      "all processes to move their data", kGatherSeconds + bytes / kSlowestLoad);
+      "all processes to move their data", kDefaultDeadlineSeconds + bytes / kSlowestLoad);
   while (!others.done()) progress();
   slowest_ = 0;
   double longest = 0;

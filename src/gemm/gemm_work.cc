@@ -89,12 +89,12 @@ void GemmWork::renew(Rank& rank) {
 
 void GemmWork::enqueue(Rank& rank, Stream& stream) { operands(rank).plan->enqueue(stream); }
 
-std::variant<std::monostate, Skipped> GemmWork::verify(Rank& rank) {
+std::optional<Skipped> GemmWork::verify(Rank& rank) {
   RankOperands& own = operands(rank);
   if (const auto skipped = own.plan->unverifiable()) return *skipped;
   require_written(rank.device, own.c.span());
   require_rows(rank.device, {own.a.span(), own.b.span(), own.c.span()});
-  return std::monostate{};
+  return std::nullopt;
 }
 
 void GemmWork::require_written(Device& device, const Span& c) const {

@@ -22,7 +22,7 @@ class GemmWork : public Work {
   void prepare(Rank& rank, const Placement& placement) override;
   void enqueue(Rank& rank, Stream& stream) override;
   void renew(Rank& rank) override;
-  std::variant<std::monostate, Skipped> verify(Rank& rank) override;
+  std::optional<Skipped> verify(Rank& rank) override;
   void release(Rank& rank) noexcept override;
 
   // What rank 0's plan chose; "" before prepare().

@@ -88,8 +88,7 @@ std::optional<TunedChoice> TuningCache::find(const std::string& key) const {
 void TuningCache::store(const std::string& key, const TunedChoice& choice) {
   choices_[key] = choice;
   if (path_.empty()) return;
-  PartFile file(path_);
-  if (!file.write(to_json(choices_).dump(1) + "\n") || !file.put_in_place()) {
+  if (!replace_file(path_, to_json(choices_).dump(1) + "\n")) {
     throw Error(fmt::format("tuning cache {}: cannot be written", path_));
   }
 }

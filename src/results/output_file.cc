@@ -17,6 +17,8 @@
 #include <thread>
 #include <utility>
 
+#include "core/clock.h"
+#include "core/deadline.h"
 #include "core/error.h"
 #include "core/part_file.h"
 
@@ -27,7 +29,6 @@ namespace {
   throw UsageError(path + " cannot be written: " + std::strerror(errno));
 }
 
-constexpr std::chrono::seconds kReaderDeadline{60};
 constexpr std::chrono::milliseconds kReaderPeriod{50};
 
 bool is_fifo(const std::string& path) {
@@ -44,14 +45,15 @@ int open_now(const std::string& path) {
 
 // A FIFO opens once somebody reads it.
 int open_there(const std::string& path, const OutputFile::Stop& stop) {
-  const auto deadline = std::chrono::steady_clock::now() + kReaderDeadline;
+  const auto deadline = steady_now() + kDefaultDeadlineSeconds;
   for (;;) {
     const int file = open_now(path);
     if (file >= 0 || errno != ENXIO || !is_fifo(path)) return file;
     if (stop && stop()) throw Interrupted();
-    if (std::chrono::steady_clock::now() > deadline) {
-      throw UsageError(fmt::format("{} is a pipe that nobody has read for {} s: expected a reader",
-                                   path, kReaderDeadline.count()));
+    if (steady_now() > deadline) {
+      throw UsageError(
+          fmt::format("{} is a pipe that nobody has read for {:.0f} s: expected a reader", path,
+                      kDefaultDeadlineSeconds));
     }
     std::this_thread::sleep_for(kReaderPeriod);
   }
@@ -190,9 +192,7 @@ void OutputFile::replace_whole(const std::string& path, const std::string& head,
     open(path, stop).write(text);
     return;
   }
-  const std::filesystem::path target = std::filesystem::weakly_canonical(path);  // not a link to it
-  PartFile file(target.string());
-  if (!file.write(text) || !file.put_in_place()) {
+  if (!replace_file(path, text)) {
     throw Error("writing " + path + " failed: " + std::strerror(errno));
   }
 }

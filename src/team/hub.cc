@@ -14,6 +14,7 @@
 #include <cstring>
 #include <memory>
 
+#include "core/clock.h"
 #include "core/error.h"
 #include "core/thread.h"
 #include "team/peer_user.h"
@@ -31,8 +32,8 @@ constexpr std::chrono::seconds kFlushTime{2};
 // If poll() returns this much later than it should, this process was stopped or got no core.
 constexpr std::chrono::seconds kHubHeldUp{1};
 
-int milliseconds_until(std::chrono::steady_clock::time_point when) {
-  const std::chrono::duration<double, std::milli> left = when - std::chrono::steady_clock::now();
+int milliseconds_until(SteadyClock::time_point when) {
+  const std::chrono::duration<double, std::milli> left = when - SteadyClock::now();
   return std::max(0, static_cast<int>(left.count()) + 1);
 }
 
@@ -78,7 +79,7 @@ void Hub::serve() {
 
 // False: the hub ends.
 bool Hub::serve_once() {
-  const bool accepts = Clock::now() >= accept_after_;
+  const bool accepts = SteadyClock::now() >= accept_after_;
   std::vector<pollfd> all{{wake_, POLLIN, 0}};
   for (const Socket& each : listeners_.sockets) {
     all.push_back({accepts ? each.descriptor() : -1, POLLIN, 0});
@@ -90,7 +91,7 @@ bool Hub::serve_once() {
     all.push_back({each.connection.descriptor(), each.connection.events(), 0});
   }
   const int limit = milliseconds_left();
-  const auto due = Clock::now() + std::chrono::milliseconds(limit);
+  const auto due = SteadyClock::now() + std::chrono::milliseconds(limit);
   if (poll(all.data(), all.size(), limit) < 0 && errno != EINTR) {
     throw Error("poll() failed");
   }
@@ -99,8 +100,8 @@ bool Hub::serve_once() {
   const pollfd* ready = all.data() + 1 + listeners_.sockets.size();
   for (Member& member : members_) serve_member(member, (ready++)->revents);
   for (std::size_t i = 0; i < pending_.size(); ++ready) {
-    const bool stays =
-        ready->revents == 0 ? Clock::now() < pending_[i].deadline : serve_pending(pending_[i]);
+    const bool stays = ready->revents == 0 ? SteadyClock::now() < pending_[i].deadline
+                                           : serve_pending(pending_[i]);
     if (stays) {
       ++i;
     } else {
@@ -116,23 +117,23 @@ bool Hub::serve_once() {
 
 // Until the next deadline of a heartbeat, a pending connection or a retry; -1: there is none.
 int Hub::milliseconds_left() const {
-  std::optional<Clock::time_point> first;
-  const auto consider = [&](Clock::time_point when) {
+  std::optional<SteadyClock::time_point> first;
+  const auto consider = [&](SteadyClock::time_point when) {
     if (!first || when < *first) first = when;
   };
   for (const Member& member : members_) {
     if (!member.connection.open() || !member.heartbeat_sent) continue;
     consider(*member.heartbeat_sent +
-             std::chrono::duration_cast<Clock::duration>(heartbeat_timeout_));
+             std::chrono::duration_cast<SteadyClock::duration>(heartbeat_timeout_));
   }
   if (!pending_.empty()) consider(pending_.front().deadline);
-  if (accept_after_ > Clock::now()) consider(accept_after_);
+  if (accept_after_ > SteadyClock::now()) consider(accept_after_);
   return first ? milliseconds_until(*first) : -1;
 }
 
 // While this process was stopped it could read no answer, so the heartbeat timeouts begin anew.
-void Hub::allow_for_delay(Clock::time_point due) {
-  const auto now = Clock::now();
+void Hub::allow_for_delay(SteadyClock::time_point due) {
+  const auto now = SteadyClock::now();
   if (now - due < kHubHeldUp) return;
   for (Member& member : members_) {
     if (member.heartbeat_sent) member.heartbeat_sent = now;
@@ -147,14 +148,14 @@ void Hub::accept_all(const Socket& listener) {
       if (errno == EINTR || errno == ECONNABORTED) continue;
       // Most often the process has no descriptor left, until one is closed.
       accept_error_ = std::strerror(errno);
-      accept_after_ = Clock::now() + kRetryPause;
+      accept_after_ = SteadyClock::now() + kRetryPause;
       if (!pending_.empty()) pending_.pop_front();
       return;
     }
     accept_error_.clear();
     if (pending_.size() == kMaxPending) pending_.pop_front();
     pending_.push_back({Connection(std::move(socket), kMaxHandshakeBytes), Challenge(secret_),
-                        Clock::now() + kHelloTime});
+                        SteadyClock::now() + kHelloTime});
     pending_.back().connection.send(pending_.back().challenge.frame());
   }
 }
@@ -170,7 +171,7 @@ bool Hub::serve_pending(PendingConnection& pending) {
   } catch (const std::exception&) {
     return false;  // not a process of this run: no answer
   }
-  return Clock::now() < pending.deadline;
+  return SteadyClock::now() < pending.deadline;
 }
 
 void Hub::handle_hello(PendingConnection& pending, const Frame& frame) {
@@ -213,7 +214,7 @@ void Hub::serve_member(Member& member, short ready) {
   try {
     // A process that receives much over a slow line is alive.
     if ((ready & POLLOUT) != 0 && member.connection.flush() && member.heartbeat_sent) {
-      member.heartbeat_sent = Clock::now();
+      member.heartbeat_sent = SteadyClock::now();
     }
     if ((ready & ~POLLOUT) == 0) return;
     if (!member.connection.read()) return remove(member, "gone", member.name + " is gone");
@@ -267,7 +268,7 @@ void Hub::gather(int index, const Frame& frame) {
 void Hub::send_heartbeats() {
   for (Member& member : members_) {
     if (!member.connection.open() || member.heartbeat_sent) continue;
-    member.heartbeat_sent = Clock::now();
+    member.heartbeat_sent = SteadyClock::now();
     member.connection.send({"heartbeat"});
   }
 }
@@ -275,7 +276,8 @@ void Hub::send_heartbeats() {
 void Hub::remove_unresponsive() {
   for (Member& member : members_) {
     const bool waits_for_answer = member.connection.open() && member.heartbeat_sent;
-    if (!waits_for_answer || Clock::now() < *member.heartbeat_sent + heartbeat_timeout_) continue;
+    if (!waits_for_answer || SteadyClock::now() < *member.heartbeat_sent + heartbeat_timeout_)
+      continue;
     remove(member, "gone",
            fmt::format("{} has not answered for {:.3g} s and counts as gone", member.name,
                        heartbeat_timeout_.count()));
@@ -316,7 +318,7 @@ void Hub::send_all(const Frame& frame) {
 
 // Sends what is still queued, for kFlushTime at most.
 void Hub::flush_all() {
-  const auto end = Clock::now() + kFlushTime;
+  const auto end = SteadyClock::now() + kFlushTime;
   for (;;) {
     std::vector<pollfd> sending;
     for (Member& member : members_) {
@@ -324,7 +326,7 @@ void Hub::flush_all() {
       if (!member.connection.sending()) continue;
       sending.push_back({member.connection.descriptor(), POLLOUT, 0});
     }
-    if (sending.empty() || Clock::now() >= end) return;
+    if (sending.empty() || SteadyClock::now() >= end) return;
     if (poll(sending.data(), sending.size(), milliseconds_until(end)) < 0 && errno != EINTR) return;
   }
 }

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/clock.h"
 #include "team/authentication.h"
 #include "team/connection.h"
 #include "team/listeners.h"
@@ -53,17 +54,16 @@ class Hub {
 
  private:
   using GatherId = std::pair<long, long>;  // epoch, sequence
-  using Clock = std::chrono::steady_clock;
   struct Member {
     Connection connection;
     std::string name;
-    std::optional<Clock::time_point> heartbeat_sent;  // reset by any frame
-    bool ended = false;                               // after its bye, or gone
+    std::optional<SteadyClock::time_point> heartbeat_sent;  // reset by any frame
+    bool ended = false;                                     // after its bye, or gone
   };
   struct PendingConnection {  // connected, not authenticated yet
     Connection connection;
     Challenge challenge;
-    Clock::time_point deadline;
+    SteadyClock::time_point deadline;
   };
   struct PartialGather {
     std::map<int, std::string> parts;
@@ -72,7 +72,7 @@ class Hub {
   void serve();
   bool serve_once();
   int milliseconds_left() const;
-  void allow_for_delay(Clock::time_point due);
+  void allow_for_delay(SteadyClock::time_point due);
   void accept_all(const Socket& listener);
   void serve_member(Member& member, short ready);
   bool serve_pending(PendingConnection& pending);
@@ -96,7 +96,7 @@ class Hub {
   std::vector<Member> members_;            // by process
   std::deque<PendingConnection> pending_;  // the oldest first
   std::string accept_error_;               // why no connection can be accepted; "" if they can
-  Clock::time_point accept_after_;         // accept no connection before
+  SteadyClock::time_point accept_after_;   // accept no connection before
   std::map<GatherId, PartialGather> gathers_;
   std::vector<Frame> departures_;  // `gone` and `ended`; sent to processes that connect later
   std::thread thread_;

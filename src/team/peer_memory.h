@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/deadline.h"
 #include "core/error.h"
 #include "team/team.h"
 
@@ -26,13 +27,14 @@ class PeerMemory {
   // Collective, inside Team::each(): `mine` is memory of the rank's device, or empty. Memory of
   // other processes is imported. If any rank cannot reach another's, all throw Unreachable with the
   // reason of the lowest. Throws as Team::gather() besides.
-  PeerMemory(Rank& rank, const Span& mine, const std::string& what, double deadline_seconds = 60)
+  PeerMemory(Rank& rank, const Span& mine, const std::string& what,
+             double deadline_seconds = kDefaultDeadlineSeconds)
       : PeerMemory(
             rank, [&mine] { return mine; }, what, deadline_seconds) {}
   // As above, with memory that `make` allocates. If that throws on any rank, all throw as in
   // Team::all_or_none().
   PeerMemory(Rank& rank, const std::function<Span()>& make, const std::string& what,
-             double deadline_seconds = 60);
+             double deadline_seconds = kDefaultDeadlineSeconds);
   PeerMemory(PeerMemory&& other) noexcept;
   PeerMemory& operator=(PeerMemory&& other) noexcept;
   ~PeerMemory() { reset(); }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "core/clock.h"
 #include "core/packing.h"
 #include "core/thread.h"
 #include "team/hub.h"
@@ -55,11 +56,11 @@ Processes::~Processes() {
 }
 
 void Processes::join_run(const Launch& launch, double deadline_seconds) {
-  const auto begin = Clock::now();
+  const auto begin = SteadyClock::now();
   socket_ = connect_to_hub(launch, name(), deadline_seconds);
   hub_address_ = fmt::format("{}:{}", fmt::join(launch.addresses, ", "), launch.port);
   receiver_ = start_thread("the thread that receives from the hub", [this] { receive_frames(); });
-  const double spent = std::chrono::duration<double>(Clock::now() - begin).count();
+  const double spent = std::chrono::duration<double>(SteadyClock::now() - begin).count();
   try {
     const Frame places =
         gather_all(place_, "all processes of the run to come", deadline_seconds - spent);
@@ -144,21 +145,21 @@ void Processes::barrier(const std::string& what, double deadline_seconds) {
 // Waits until `done`; false after `seconds`. Sends heartbeats now and then.
 bool Processes::wait(std::unique_lock<std::mutex>& lock, double seconds,
                      const std::function<bool()>& done) {
-  const auto after = [](Clock::time_point begin, std::chrono::duration<double> passed) {
-    return begin + std::chrono::duration_cast<Clock::duration>(passed);
+  const auto after = [](SteadyClock::time_point begin, std::chrono::duration<double> passed) {
+    return begin + std::chrono::duration_cast<SteadyClock::duration>(passed);
   };
-  const auto begin = Clock::now();
+  const auto begin = SteadyClock::now();
   constexpr double kForEver = 1e9;  // more does not fit a point in time
   const auto end = seconds < kForEver ? after(begin, std::chrono::duration<double>(seconds))
-                                      : Clock::time_point::max();
+                                      : SteadyClock::time_point::max();
   auto next_heartbeat = after(begin, heartbeat_timeout_);
-  std::optional<Clock::time_point> stopped;
+  std::optional<SteadyClock::time_point> stopped;
   for (;;) {
     auto wake = std::min(
         end, heartbeat_sent_ ? after(*heartbeat_sent_, heartbeat_timeout_) : next_heartbeat);
-    if (stop_) wake = std::min(wake, Clock::now() + kStopCheckInterval);
+    if (stop_) wake = std::min(wake, SteadyClock::now() + kStopCheckInterval);
     if (changed_.wait_until(lock, wake, done)) return true;
-    const auto now = Clock::now();
+    const auto now = SteadyClock::now();
     // While this process was stopped it could read no answer, so the timeout begins anew.
     if (heartbeat_sent_ && now - wake > kHeldUp) heartbeat_sent_ = now;
     if (now >= end) return false;
@@ -177,7 +178,7 @@ bool Processes::wait(std::unique_lock<std::mutex>& lock, double seconds,
 }
 
 void Processes::send_heartbeat(std::unique_lock<std::mutex>& lock) {
-  if (!heartbeat_sent_) heartbeat_sent_ = Clock::now();
+  if (!heartbeat_sent_) heartbeat_sent_ = SteadyClock::now();
   lock.unlock();
   send({"heartbeat"});
   lock.lock();

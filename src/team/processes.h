@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/clock.h"
+#include "core/deadline.h"
 #include "core/error.h"
 #include "team/failure_callbacks.h"
 #include "team/launch.h"
@@ -34,9 +36,9 @@ class Processes {
   // WORLD_SIZE (RANK counts processes), else this process alone. Returns when all have connected.
   // Throws UsageError naming what was expected of the environment, and Timeout naming who never
   // came.
-  static std::unique_ptr<Processes> find(double deadline_seconds = 60);
+  static std::unique_ptr<Processes> find(double deadline_seconds = kDefaultDeadlineSeconds);
 
-  explicit Processes(Launch launch, double deadline_seconds = 60);
+  explicit Processes(Launch launch, double deadline_seconds = kDefaultDeadlineSeconds);
   ~Processes();
   Processes(const Processes&) = delete;
   Processes& operator=(const Processes&) = delete;
@@ -100,7 +102,6 @@ class Processes {
 
  private:
   using GatherId = std::pair<long, long>;  // epoch, sequence
-  using Clock = std::chrono::steady_clock;
 
   void join_run(const Launch& launch, double deadline_seconds);
   void receive_frames();
@@ -137,8 +138,8 @@ class Processes {
   std::string gone_;                      // in all further epochs: which process ended, and how
   std::optional<std::string> missing_;    // the hub's answer
   std::string hub_address_;  // process 0's place_; its network address until that is known
-  std::optional<Clock::time_point> heartbeat_sent_;  // to the hub, unanswered
-  bool hub_unresponsive_ = false;                    // for the heartbeat timeout
+  std::optional<SteadyClock::time_point> heartbeat_sent_;  // to the hub, unanswered
+  bool hub_unresponsive_ = false;                          // for the heartbeat timeout
   bool closing_ = false;
   bool closed_ = false;          // receive_frames() has ended
   bool lost_process_0_ = false;  // without `ended`

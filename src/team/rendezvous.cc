@@ -7,13 +7,12 @@
 #include <chrono>
 #include <thread>
 
+#include "core/clock.h"
 #include "core/error.h"
 #include "team/secret.h"
 
 namespace duet {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kRetry{50};
 constexpr const char* kLoopback = "127.0.0.1";
@@ -32,8 +31,8 @@ Listeners listeners_for(const Launch& launch) {
   return listen_at(address, launch.port, !launch.secret.empty());
 }
 
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
+double seconds_since(SteadyClock::time_point begin) {
+  return std::chrono::duration<double>(SteadyClock::now() - begin).count();
 }
 
 }  // namespace
@@ -74,7 +73,7 @@ std::unique_ptr<Hub> open_hub(Launch& launch) {
 }
 
 Socket connect_to_hub(const Launch& launch, const std::string& name, double deadline_seconds) {
-  const auto begin = Clock::now();
+  const auto begin = SteadyClock::now();
   std::string reason = "no address";
   for (;;) {
     for (const std::string& address : launch.addresses) {

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "core/clock.h"
 #include "core/error.h"
 #include "core/packing.h"
 
@@ -85,8 +86,8 @@ class Socket::Limit {
  public:
   Limit() = default;
   explicit Limit(double seconds)
-      : end_(Clock::now() +
-             std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds))) {}
+      : end_(SteadyClock::now() + std::chrono::duration_cast<SteadyClock::duration>(
+                                      std::chrono::duration<double>(seconds))) {}
 
   bool receive(int descriptor, char* data, std::size_t bytes, bool begun) const {
     while (bytes > 0) {
@@ -105,15 +106,13 @@ class Socket::Limit {
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   int milliseconds(bool begun) const {
     if (!end_) return begun ? kStallSeconds * 1000 : -1;
-    const std::chrono::duration<double, std::milli> left = *end_ - Clock::now();
+    const std::chrono::duration<double, std::milli> left = *end_ - SteadyClock::now();
     return std::max(0, static_cast<int>(left.count()));
   }
 
-  std::optional<Clock::time_point> end_;
+  std::optional<SteadyClock::time_point> end_;
 };
 
 Socket& Socket::operator=(Socket&& other) noexcept {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/deadline.h"
 #include "core/error.h"
 #include "core/packing.h"
 #include "team/agreement.h"
@@ -15,7 +16,6 @@ namespace {
 // Ranks wait this much longer than their deadline for the local rank that gathers with the other
 // processes, since its error names who is missing.
 constexpr double kGraceSeconds = 5;
-constexpr double kJoinSeconds = 60;
 
 // What processes wait for in a barrier or gather of their ranks. The ranks' contributions say in
 // which one.
@@ -70,7 +70,7 @@ Team::~Team() {
 
 void Team::join_processes() {
   const std::vector<std::string> sizes = processes_->gather_all(
-      std::to_string(local_size()), "all processes to count their ranks", kJoinSeconds);
+      std::to_string(local_size()), "all processes to count their ranks", kDefaultDeadlineSeconds);
   size_ = 0;
   for (int i = 0; i < processes_->size(); ++i) {
     if (i == processes_->index()) first_local_ = size_;

@@ -7,6 +7,7 @@
 #include <typeinfo>
 #include <vector>
 
+#include "core/deadline.h"
 #include "device/machine.h"
 #include "team/failures.h"
 #include "team/processes.h"
@@ -91,19 +92,19 @@ class Team {
   // throws.
 
   // Returns when every rank of every process is in this barrier.
-  void barrier(const std::string& what, double deadline_seconds = 60);
+  void barrier(const std::string& what, double deadline_seconds = kDefaultDeadlineSeconds);
 
   // Runs `step`, which may make collective calls, and returns when it has succeeded on all ranks.
   // If it throws on any rank, all throw: a rank whose own step failed its own error, the others the
   // error of the lowest such rank, of the same type, with its number. So all ranks go on, or none.
   void all_or_none(Rank& rank, const std::string& what, const std::function<void()>& step,
-                   double deadline_seconds = 60);
+                   double deadline_seconds = kDefaultDeadlineSeconds);
 
   // Every rank's bytes, by rank. The ranks of a process share one result, so that a thousand ranks
   // do not keep a million strings.
   using Gathered = std::shared_ptr<const std::vector<std::string>>;
   Gathered gather(Rank& rank, std::string mine, const std::string& what,
-                  double deadline_seconds = 60) {
+                  double deadline_seconds = kDefaultDeadlineSeconds) {
     return gather_as<std::vector<std::string>>(
         rank, std::move(mine), what, [](std::vector<std::string> all) { return all; },
         deadline_seconds);
@@ -111,7 +112,7 @@ class Team {
   // As gather(), with the result as the T that `read` makes of the bytes, once in each process.
   template <typename T, typename Read>
   std::shared_ptr<const T> gather_as(Rank& rank, std::string mine, const std::string& what,
-                                     Read read, double deadline_seconds = 60) {
+                                     Read read, double deadline_seconds = kDefaultDeadlineSeconds) {
     return std::static_pointer_cast<const T>(
         gather_any(rank.local, {what, typeid(T).name(), {}, std::move(mine)}, what,
                    deadline_seconds, reading<T>(read)));
@@ -121,7 +122,7 @@ class Team {
   using Make = std::function<std::string()>;
   template <typename T, typename Read>
   std::shared_ptr<const T> gather_as(Rank& rank, const Make& make, const std::string& what,
-                                     Read read, double deadline_seconds = 60) {
+                                     Read read, double deadline_seconds = kDefaultDeadlineSeconds) {
     return std::static_pointer_cast<const T>(make_and_gather(
         rank, {what, typeid(T).name(), {}, ""}, make, deadline_seconds, reading<T>(read)));
   }
@@ -129,7 +130,7 @@ class Team {
   // Memory of local ranks that other ranks may still have imported.
   RetiredMemory& retired() { return retired_; }
   // Collective, inside each(): frees the retired memory that no rank needs any more.
-  void free_retired(Rank& rank, double deadline_seconds = 60);
+  void free_retired(Rank& rank, double deadline_seconds = kDefaultDeadlineSeconds);
   // Inside each(), to agree on a number that is new to every rank: each proposes next_number(), and
   // all take_number() the largest proposal.
   std::uint64_t next_number(const Rank& rank);

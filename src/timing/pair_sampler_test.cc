@@ -34,7 +34,7 @@ class Flops : public Work {
   }
   bool host_driven() const override { return blocks; }
   void renew(Rank&) override {}
-  std::variant<std::monostate, Skipped> verify(Rank&) override {
+  std::optional<Skipped> verify(Rank&) override {
     if (fault_ == Fault::verify) throw Mismatch("verify");
     return {};
   }

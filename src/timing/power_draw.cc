@@ -5,6 +5,7 @@
 
 #include <chrono>
 
+#include "core/clock.h"
 #include "core/error.h"
 
 namespace duet {
@@ -16,12 +17,10 @@ constexpr double kResolution = 0.02;
 
 class Stopwatch {
  public:
-  double seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
-  }
+  double seconds() const { return steady_now() - begin_; }
 
  private:
-  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  double begin_ = steady_now();
 };
 
 }  // namespace

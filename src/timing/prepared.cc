@@ -3,6 +3,8 @@
 
 #include <mutex>
 
+#include "core/deadline.h"
+
 namespace duet {
 
 Prepared::Prepared(Team& team, Work& work, const Placement& placement) : team_(team), work_(work) {
@@ -25,15 +27,14 @@ std::string verify(Team& team, Work& work) {
   std::mutex mutex;
   std::string reason;
   team.each([&](Rank& rank) {
-    const auto result = work.verify(rank);
-    if (const Skipped* skipped = std::get_if<Skipped>(&result)) {
+    if (const auto skipped = work.verify(rank)) {
       const std::lock_guard<std::mutex> lock(mutex);
       reason = skipped->reason;
     }
   });
   if (team.processes() == nullptr) return reason;
   for (const std::string& each :
-       team.processes()->gather_all(reason, "all processes to verify", 60)) {
+       team.processes()->gather_all(reason, "all processes to verify", kDefaultDeadlineSeconds)) {
     if (!each.empty()) return each;
   }
   return "";

@@ -20,7 +20,7 @@ class Repeated : public Work {
   int calls() const override { return piece_.calls(); }
   bool host_driven() const override { return piece_.host_driven(); }
   void renew(Rank& rank) override { piece_.renew(rank); }
-  std::variant<std::monostate, Skipped> verify(Rank& rank) override { return piece_.verify(rank); }
+  std::optional<Skipped> verify(Rank& rank) override { return piece_.verify(rank); }
   void release(Rank& rank) noexcept override { piece_.release(rank); }
 
  private:

@@ -4,17 +4,11 @@
 #include <chrono>
 #include <limits>
 
+#include "core/clock.h"
 #include "core/error.h"
 #include "core/thread.h"
 
 namespace duet {
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double now() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
-
-}  // namespace
 
 StartGate::StartGate(Team& team)
     : team_(team),
@@ -44,7 +38,7 @@ void StartGate::watch() {
   constexpr std::chrono::milliseconds kPeriod{100};
   std::unique_lock<std::mutex> lock(mutex_);
   while (!stopped_.wait_for(lock, kPeriod, [this] { return stop_; })) {
-    if (deadline_ == 0 || now() < deadline_) continue;
+    if (deadline_ == 0 || steady_now() < deadline_) continue;
     expired_ = true;
     deadline_ = 0;
     open();
@@ -53,7 +47,7 @@ void StartGate::watch() {
 
 void StartGate::arm(double deadline_seconds) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  deadline_ = deadline_seconds > 0 ? now() + deadline_seconds : 0;
+  deadline_ = deadline_seconds > 0 ? steady_now() + deadline_seconds : 0;
 }
 
 void StartGate::hold(Rank& rank, Stream& stream, double deadline_seconds) {

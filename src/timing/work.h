@@ -1,8 +1,8 @@
 // What Duet measures: work that ranks enqueue on streams. Every benchmark is a Work.
 #pragma once
 
+#include <optional>
 #include <string>
-#include <variant>
 
 #include "core/error.h"
 #include "device/stream.h"
@@ -59,7 +59,7 @@ class Work {
 
   // Checks what the last iteration left, after the stream is idle. Throws Mismatch. Skipped where
   // the machine holds no contents to check.
-  virtual std::variant<std::monostate, Skipped> verify(Rank& rank) = 0;
+  virtual std::optional<Skipped> verify(Rank& rank) = 0;
 
   // Frees what prepare() made; called on every rank, after errors as well. Does not throw.
   virtual void release(Rank& rank) noexcept = 0;

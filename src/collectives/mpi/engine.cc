@@ -10,11 +10,11 @@
 #include "collectives/mpi/check.h"
 #include "collectives/mpi/plan.h"
 #include "collectives/mpi/waiting.h"
+#include "core/deadline.h"
 
 namespace duet::mpi {
 namespace {
 
-constexpr double kMeetSeconds = 60;
 constexpr const char* kExpected =
     "mpi: expected one process a rank, as mpirun -n N with LOCAL_RANK starts them";
 
@@ -43,7 +43,7 @@ void duplicate(Communicator& communicator, Rank& rank) {
   MPI_Request request = MPI_REQUEST_NULL;
   MPI_Comm comm = MPI_COMM_NULL;
   DUET_MPI_CHECK(MPI_Comm_idup(MPI_COMM_WORLD, &comm, &request));
-  wait_for(rank.team.processes(), "all ranks to join MPI", kMeetSeconds, [&] {
+  wait_for(rank.team.processes(), "all ranks to join MPI", kDefaultDeadlineSeconds, [&] {
     int done = 0;
     DUET_MPI_CHECK(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
     return done != 0;

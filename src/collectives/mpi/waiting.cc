@@ -6,6 +6,8 @@
 #include <chrono>
 #include <thread>
 
+#include "core/clock.h"
+
 namespace duet::mpi {
 namespace {
 
@@ -15,12 +17,11 @@ constexpr std::chrono::milliseconds kLook(10);  // between looks at other proces
 
 void wait_for(Processes* processes, const std::string& what, double deadline_seconds,
               const std::function<bool()>& done) {
-  using Clock = std::chrono::steady_clock;
-  const auto start = Clock::now();
+  const auto start = SteadyClock::now();
   auto look = start + kLook;
   while (!done()) {
     std::this_thread::yield();
-    const auto now = Clock::now();
+    const auto now = SteadyClock::now();
     if (now < look) continue;
     look = now + kLook;
     const std::string reason = processes != nullptr ? processes->failure() : "";

@@ -7,6 +7,7 @@
 #include <future>
 #include <thread>
 
+#include "core/clock.h"
 #include "core/error.h"
 #include "core/thread.h"
 
@@ -14,16 +15,15 @@ namespace duet::nccl {
 
 void within(double deadline_seconds, const std::string& what, const std::function<bool()>& given_up,
             std::function<void()> call) {
-  using Clock = std::chrono::steady_clock;
   constexpr std::chrono::milliseconds kTick(20);  // how late a given-up call is noticed
   std::packaged_task<void()> task(std::move(call));
   std::future<void> done = task.get_future();
   std::thread thread = start_thread("the thread for " + what, std::move(task));
-  const auto deadline = Clock::now() + std::chrono::duration<double>(deadline_seconds);
+  const auto deadline = SteadyClock::now() + std::chrono::duration<double>(deadline_seconds);
   try {
     while (done.wait_for(kTick) != std::future_status::ready) {
       if (given_up()) throw Error(fmt::format("{}: given up, since another rank failed", what));
-      if (Clock::now() > deadline) {
+      if (SteadyClock::now() > deadline) {
         throw Timeout(fmt::format("{}: not done after {:.0f} s", what, deadline_seconds));
       }
     }

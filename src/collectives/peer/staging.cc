@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/deadline.h"
+
 namespace duet {
 namespace {
 
@@ -12,7 +14,6 @@ constexpr std::uint64_t kPage = 64 << 10;
 // instead of 193 GB/s. For large pieces one lane keeps them in better order.
 constexpr std::uint64_t kOneLaneFrom = 32 << 20;
 
-constexpr double kPoisonDeadline = 60;           // seconds
 constexpr std::size_t kSendTokenFromPieces = 5;  // pieces; staging.h says why
 
 std::uint64_t whole_pages(std::uint64_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
@@ -68,7 +69,7 @@ std::vector<Semaphore> Staging::pass_send_token(int to) const {
 void Staging::poison() {
   const auto stream = device_.make_stream();
   stream->fill(all_.own().span(), {Fill::Kind::constant, 0xDB, 0, DType::fp32});
-  stream->synchronize(kPoisonDeadline);
+  stream->synchronize(kDefaultDeadlineSeconds);
 }
 
 Span Staging::slot(int owner, int source, int index) const {

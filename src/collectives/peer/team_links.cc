@@ -4,13 +4,12 @@
 
 #include <algorithm>
 
+#include "core/deadline.h"
 #include "core/error.h"
 #include "core/packing.h"
 
 namespace duet {
 namespace {
-
-constexpr double kGatherLinksSeconds = 60;
 
 // Where all peers are behind one link, a second lane fills the pauses of the first; where each has
 // a link of its own, each gets a lane.
@@ -53,7 +52,7 @@ TeamLinks team_links(Team& team) {
   int process = 0;
   for (const std::string& each : team.processes()->gather_all(
            pack({own.kind, own.shared ? "shared" : "", own.beyond_node ? "beyond" : ""}),
-           "all processes to tell their links", kGatherLinksSeconds)) {
+           "all processes to tell their links", kDefaultDeadlineSeconds)) {
     const std::vector<std::string> fields = unpack(each);
     if (process == 0) first = fields.at(0);
     if (fields.at(0) != first) {

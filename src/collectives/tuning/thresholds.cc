@@ -5,13 +5,9 @@
 
 #include "collectives/tuning/built_in_tuning.h"
 #include "collectives/tuning/tuning_file.h"
+#include "core/deadline.h"
 
 namespace duet {
-namespace {
-
-constexpr double kGatherSeconds = 60;
-
-}  // namespace
 
 TuningSetup tuning_setup(Machine& machine, int ranks, bool several_processes) {
   const std::string& model = machine.device(0).info().model;
@@ -47,7 +43,7 @@ Thresholds team_thresholds(Team& team) {
   const std::string text =
       processes
           ->gather_all(first ? thresholds_text(found) : "",
-                       "process 0 to say where auto changes over", kGatherSeconds)
+                       "process 0 to say where auto changes over", kDefaultDeadlineSeconds)
           .front();
   return parse_thresholds(text, "what process 0 says of auto");
 }

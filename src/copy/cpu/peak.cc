@@ -123,9 +123,9 @@ void CopyPeakWork::renew(Rank& rank) {
   stream->synchronize(kPeakDeadline);
 }
 
-std::variant<std::monostate, Skipped> CopyPeakWork::verify(Rank& rank) {
+std::optional<Skipped> CopyPeakWork::verify(Rank& rank) {
   const auto difference = rank.device.check(destination_.span(), payload());
-  if (!difference) return std::monostate{};
+  if (!difference) return std::nullopt;
   throw Mismatch(fmt::format("{}: {} of {} bytes are wrong, the first at {}", loop_.name,
                              difference->count, bytes_, difference->first_offset));
 }

@@ -34,7 +34,7 @@ class CopyPeakWork : public Work {
   void prepare(Rank& rank, const Placement& placement) override;
   void enqueue(Rank& rank, Stream& stream) override;
   void renew(Rank& rank) override;
-  std::variant<std::monostate, Skipped> verify(Rank& rank) override;
+  std::optional<Skipped> verify(Rank& rank) override;
   void release(Rank& rank) noexcept override;
 
   const CopyLoop& loop() const { return loop_; }  // after prepare()

@@ -5,6 +5,7 @@
 
 #include <chrono>
 
+#include "core/clock.h"
 #include "core/error.h"
 #include "device/gpu/properties.h"
 #include "device/gpu/selection.h"
@@ -62,10 +63,7 @@ Link GpuMachine::link(int from, int to) const {
   return link;
 }
 
-double GpuMachine::now() {
-  using clock = std::chrono::steady_clock;
-  return std::chrono::duration<double>(clock::now().time_since_epoch()).count();
-}
+double GpuMachine::now() { return steady_now(); }
 
 void GpuMachine::require_own(const Span& span, const char* what) const {
   const auto* owner = dynamic_cast<const GpuDevice*>(span.owner);

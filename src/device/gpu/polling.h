@@ -7,6 +7,7 @@
 #include <string>
 #include <thread>
 
+#include "core/clock.h"
 #include "core/error.h"
 
 namespace duet::gpu {
@@ -15,12 +16,11 @@ namespace duet::gpu {
 // costs some 50 us, then with pauses that leave the core to others. Throws Timeout with `what`.
 template <typename Ready>
 void wait_until(const std::string& what, double deadline_seconds, Ready ready) {
-  using clock = std::chrono::steady_clock;
   constexpr std::chrono::milliseconds spinning{2};
   constexpr std::chrono::microseconds pause{50};
-  const auto begin = clock::now();
+  const auto begin = SteadyClock::now();
   while (!ready()) {
-    const auto waited = clock::now() - begin;
+    const auto waited = SteadyClock::now() - begin;
     if (std::chrono::duration<double>(waited).count() > deadline_seconds) {
       throw Timeout(fmt::format("{} was not done after {} s", what, deadline_seconds));
     }

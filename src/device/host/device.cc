@@ -13,6 +13,7 @@
 #include <fstream>
 
 #include "core/affinity.h"
+#include "core/clock.h"
 #include "core/error.h"
 #include "core/units.h"
 #include "device/contents.h"
@@ -57,11 +58,6 @@ std::uint64_t last_level_cache() {
 }
 
 }  // namespace
-
-double steady_seconds() {
-  using clock = std::chrono::steady_clock;
-  return std::chrono::duration<double>(clock::now().time_since_epoch()).count();
-}
 
 HostDevice::HostDevice(HostMachine& machine, DeviceInfo info, std::vector<int> cores)
     : machine_(machine),
@@ -188,7 +184,7 @@ Device& HostMachine::device(int index) { return *devices_.at(static_cast<std::si
 
 Link HostMachine::link(int, int) const { return {"memory", 1, 0, true}; }
 
-double HostMachine::now() { return steady_seconds(); }
+double HostMachine::now() { return steady_now(); }
 
 void HostMachine::require_own(const Span& span, const char* what) const {
   const auto mine = [&](const auto& device) { return device.get() == span.owner; };

@@ -75,7 +75,4 @@ class HostMachine : public Machine {
   std::vector<std::unique_ptr<HostDevice>> devices_;
 };
 
-// Seconds on a steady clock.
-double steady_seconds();
-
 }  // namespace duet::host

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "core/clock.h"
 #include "core/error.h"
 #include "device/contents.h"
 #include "device/host/copy_bytes.h"
@@ -135,7 +136,7 @@ void HostStream::enqueue_record(Event& event) {
     number = ++moment->recorded;
   }
   device_.workers().push(&queue_, {nullptr, [moment, number] {
-                                     const double seconds = steady_seconds();
+                                     const double seconds = steady_now();
                                      const std::lock_guard<std::mutex> lock(moment->board.mutex);
                                      moment->reached = std::max(moment->reached, number);
                                      moment->seconds = seconds;

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
+#include "core/deadline.h"
 #include "core/error.h"
 #include "fabric/library.h"
 
 namespace duet {
 namespace {
 
-constexpr double kChoosePathSeconds = 60;
 constexpr std::uint64_t kProbeBytes = 64 << 10;
 
 bool library_reaches(const std::string& provider, const Buffer& memory) {
@@ -45,8 +45,9 @@ MemoryPath choose_memory_path(Processes& processes, const std::string& provider,
   if (wanted) return *wanted;
   const MemoryPath own = first_that_works(provider, device);
   MemoryPath path = own;
-  for (const std::string& each : processes.gather_all(
-           std::string(name(own)), "all processes to choose a memory path", kChoosePathSeconds)) {
+  for (const std::string& each :
+       processes.gather_all(std::string(name(own)), "all processes to choose a memory path",
+                            kDefaultDeadlineSeconds)) {
     path = std::max(path, parse_memory_path(each));  // MemoryPath lists the best first
   }
   return path;

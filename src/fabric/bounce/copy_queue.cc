@@ -2,18 +2,14 @@
 
 #include <utility>
 
+#include "core/deadline.h"
 #include "core/error.h"
 
 namespace duet {
-namespace {
-
-constexpr double kLastCopiesSeconds = 60;
-
-}  // namespace
 
 CopyQueue::~CopyQueue() {
   try {
-    stream_->synchronize(kLastCopiesSeconds);
+    stream_->synchronize(kDefaultDeadlineSeconds);
   } catch (const Error&) {  // whoever waits for the copies gets the error
   }
 }

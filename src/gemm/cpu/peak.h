@@ -32,7 +32,7 @@ class PeakWork : public Work {
   void enqueue(Rank& rank, Stream& stream) override;
   // The loops' sums are known: every step adds the same.
   void renew(Rank& rank) override;
-  std::variant<std::monostate, Skipped> verify(Rank& rank) override;
+  std::optional<Skipped> verify(Rank& rank) override;
   void release(Rank&) noexcept override {}
 
  private:

@@ -6,13 +6,14 @@
 #include <chrono>
 #include <vector>
 
+#include "core/clock.h"
+#include "core/deadline.h"
 #include "gemm/candidate_search.h"
 #include "gemm/cublas/candidates.h"
 
 namespace duet::cuda {
 namespace {
 
-constexpr double kDeadlineSeconds = 60;
 constexpr int kParents = 4;  // leaders whose neighbours are tried
 constexpr int kGenerations = 2;
 
@@ -42,10 +43,7 @@ class Track : public CandidateTimer {
     return flush_.bytes() > 0 ? time_flushed(candidate, calls) : time_together(candidate, calls);
   }
 
-  double now() override {
-    using clock = std::chrono::steady_clock;
-    return std::chrono::duration<double>(clock::now().time_since_epoch()).count();
-  }
+  double now() override { return steady_now(); }
 
   Candidates candidates;
 
@@ -58,7 +56,7 @@ class Track : public CandidateTimer {
       if (!run(candidate)) return std::nullopt;
     }
     stream_->record(*ends_[0]);
-    stream_->synchronize(kDeadlineSeconds);
+    stream_->synchronize(kDefaultDeadlineSeconds);
     return ends_[0]->seconds_since(*begins_[0]) / calls;
   }
 
@@ -71,7 +69,7 @@ class Track : public CandidateTimer {
       if (!run(candidate)) return std::nullopt;
       stream_->record(*ends_[i]);
     }
-    stream_->synchronize(kDeadlineSeconds);
+    stream_->synchronize(kDefaultDeadlineSeconds);
     double seconds = 0;
     for (std::size_t i = 0; i < count; ++i) seconds += ends_[i]->seconds_since(*begins_[i]);
     return seconds / static_cast<double>(count);

@@ -1,0 +1,9 @@
+#pragma once
+
+namespace duet {
+
+// How long a call waits for other ranks, other processes or work on a device before it throws
+// Timeout, where its caller names no other time.
+inline constexpr double kDefaultDeadlineSeconds = 60;
+
+}  // namespace duet
