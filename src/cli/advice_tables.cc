@@ -116,7 +116,7 @@ DeviceTable read_table(const std::string& path, const std::string& device, int r
 
 DeviceTable measure_table(const std::string& device, ProbeOptions options,
                           const OutputFlags& output, const std::vector<std::string>& line) {
-  Plan plan;
+  RunPlan plan;
   plan.machines = open_machines({device});
   Machine& machine = *plan.machines.front();
   options.device_name = machine.name();

@@ -106,7 +106,7 @@ class CollectiveCommand : public Command {
     if (devices.empty()) devices = {processes.size() == 1 ? "host:4" : "host"};
     std::optional<CollectiveTuning> tuning;  // outlives the jobs, which tell it what they measured
     if (tune_) tuning.emplace(processes);
-    Plan plan;
+    RunPlan plan;
     open_own_machines(plan, devices, processes);
     run_together(processes, [&] {
       for (const auto& machine : plan.machines) require_ranks(*machine);

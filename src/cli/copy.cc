@@ -59,7 +59,7 @@ class CopyCommand : public Command {
   int run(const std::vector<std::string>& line) override {
     require_one_process("copy");
     CopyOptions options = parsed();
-    Plan plan;
+    RunPlan plan;
     const std::vector<std::string> names = device_names(devices_);
     plan.machines = open_machines(names.empty() ? std::vector<std::string>{"host"} : names);
     for (const auto& machine : plan.machines) {

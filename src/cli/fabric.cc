@@ -148,7 +148,7 @@ class FabricCommand : public Command {
   int run_in(Processes& processes, FabricOptions& options, const std::vector<std::string>& line) {
     std::vector<std::string> devices = device_names(devices_);
     if (devices.empty()) devices = {"host"};
-    Plan plan;
+    RunPlan plan;
     plan.own_processes = started_;
     open_own_machines(plan, devices, processes);
     for (std::size_t i = 0; i < plan.machines.size(); ++i) {

@@ -48,7 +48,7 @@ class GemmCommand : public Command {
     require_one_process("gemm");
     GemmOptions options = parsed();
     set_tuning_cache(tuning_cache_);
-    Plan plan;
+    RunPlan plan;
     const std::vector<std::string> names = device_names(devices_);
     plan.machines = open_machines(names.empty() ? std::vector<std::string>{"host"} : names);
     for (const auto& machine : plan.machines) {

@@ -7,17 +7,13 @@
 
 #include <algorithm>
 #include <iostream>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 
 #include "cli/complain.h"
 #include "cli/interrupt.h"
-#include "cli/lockstep.h"
 #include "cli/outputs.h"
 #include "cli/standard_output.h"
-#include "cli/suite_summary.h"
 #include "core/clock.h"
 #include "core/plain_text.h"
 #include "core/terminal.h"
@@ -25,6 +21,8 @@
 #include "results/output_file.h"
 #include "results/writers/console.h"
 #include "results/writers/csv.h"
+#include "run/lockstep.h"
+#include "run/suite_summary.h"
 #include "team/launch.h"
 #include "verdict/summary.h"
 
@@ -32,18 +30,6 @@ namespace duet {
 namespace {
 
 constexpr std::size_t kDoubtsOfSuite = 2;  // with their reasons
-
-// "8 x AMD Instinct MI300X".
-std::string hardware(Machine& machine) {
-  std::map<std::string, int> models;
-  for (int i = 0; i < machine.size(); ++i) ++models[machine.device(i).info().model];
-  std::string text;
-  for (const auto& [model, count] : models) {
-    text += text.empty() ? "" : ", ";
-    text += count > 1 ? fmt::format("{} x {}", count, model) : model;
-  }
-  return text;
-}
 
 int terminal_width() {
   winsize size{};
@@ -94,7 +80,7 @@ std::string reasons_text(const Tally& tally) {
 }
 
 // How to go on with a run that was interrupted.
-std::string how_to_resume(const Plan& plan, const OutputFlags& flags,
+std::string how_to_resume(const RunPlan& plan, const OutputFlags& flags,
                           const std::vector<std::string>& command) {
   if (!is_file(flags.json)) return "with --json FILE it could be resumed";
   return fmt::format("resume with: {}{}{}", plan.own_processes ? "" : launch_prefix(),
@@ -145,18 +131,16 @@ int exit_code(const Tally& tally, const VerdictSummary& verdicts, const OutputFl
   return bad || (flags.check && verdicts.doubts() > 0) ? 1 : 0;
 }
 
-int processes_of(const Plan& plan) {
-  return plan.processes != nullptr ? plan.processes->size() : 1;
-}
-
 // What else the CPU did is part of what a run on a real machine measured.
-bool keeps_load(const Plan& plan, const OutputFlags& flags) {
+bool keeps_load(const RunPlan& plan, const OutputFlags& flags) {
   const auto& machines = plan.machines;
   return !flags.reproducible && !std::all_of(machines.begin(), machines.end(),
                                              [](const auto& one) { return one->is_virtual(); });
 }
 
-bool speaks(const Plan& plan) { return plan.processes == nullptr || plan.processes->index() == 0; }
+bool speaks(const RunPlan& plan) {
+  return plan.processes == nullptr || plan.processes->index() == 0;
+}
 
 // Of a process that does not speak: what changes which calls it makes.
 OutputFlags without_output(const OutputFlags& flags) {
@@ -166,7 +150,7 @@ OutputFlags without_output(const OutputFlags& flags) {
   return left;
 }
 
-std::vector<Section> sections(const Plan& plan) {
+std::vector<Section> sections(const RunPlan& plan) {
   std::vector<Section> all;
   for (const Job& job : plan.jobs) all.push_back(job.section);
   return all;
@@ -174,27 +158,8 @@ std::vector<Section> sections(const Plan& plan) {
 
 }  // namespace
 
-void add_job(Plan& plan, Machine& machine, Benchmark benchmark, const std::string& name) {
-  // A size or a shape that was named twice runs once.
-  std::set<std::string> seen;
-  auto& cases = benchmark.cases;
-  const auto again = [&](const Case& one) { return !seen.insert(case_key(one.id)).second; };
-  cases.erase(std::remove_if(cases.begin(), cases.end(), again), cases.end());
-  if (cases.empty()) return;
-  // "gemm_peak" and "gemm_search" are parts of "gemm".
-  const std::string& first = cases.front().id.benchmark;
-  Section section{first.substr(0, first.find('_')),
-                  name.empty() ? machine.name() : name,
-                  hardware(machine),
-                  {}};
-  if (const int processes = processes_of(plan); processes > 1) {
-    section.hardware += fmt::format("; {} processes", processes);
-  }
-  for (const Case& one : cases) section.cases.push_back(one.id);
-  plan.jobs.push_back({std::move(section), std::move(benchmark)});
-}
-
-int measure(const Plan& plan, const OutputFlags& asked, const std::vector<std::string>& command) {
+int measure(const RunPlan& plan, const OutputFlags& asked,
+            const std::vector<std::string>& command) {
   const OutputFlags flags = speaks(plan) ? asked : without_output(asked);
   if (plan.jobs.empty()) {
     throw UsageError("nothing to measure: the devices have no case of the kinds that were chosen");
@@ -204,7 +169,7 @@ int measure(const Plan& plan, const OutputFlags& asked, const std::vector<std::s
   std::vector<Machine*> machines;
   for (const auto& machine : plan.machines) machines.push_back(machine.get());
   const Record environment =
-      make_environment(machines, {command, flags.reproducible, processes_of(plan), plan.names});
+      make_environment(machines, {command, flags.reproducible, process_count(plan), plan.names});
   Outputs outputs = open_outputs(flags, environment);
   for (const std::string& warning : outputs.earlier.warnings) complain(warning);
   set_last_words(one_line("duet: stopped; " + resume));
@@ -223,7 +188,7 @@ int measure(const Plan& plan, const OutputFlags& asked, const std::vector<std::s
     // mpirun gives its processes a terminal, whatever its own output is.
     std::ostream& out = text_stream(flags);
     const int file = &out == &std::cout ? STDOUT_FILENO : STDERR_FILENO;
-    const bool colour = processes_of(plan) == 1 && has_colours(file);
+    const bool colour = process_count(plan) == 1 && has_colours(file);
     if (plan.suite && !flags.verbose) {
       writers.push_back(std::make_unique<SuiteSummary>(out, environment));
     } else {
@@ -246,7 +211,7 @@ int measure(const Plan& plan, const OutputFlags& asked, const std::vector<std::s
   if (flags.check) options.doubtful = [&](const Record& one) { return verdicts.doubtful(one); };
   if (!flags.quiet && has_cursor(STDERR_FILENO)) options.progress = &progress;
   // Several processes are others to each other.
-  options.load = keeps_load(plan, flags) && processes_of(plan) == 1;
+  options.load = keeps_load(plan, flags) && process_count(plan) == 1;
   const LoadMeter load;
   const Tally tally = run_jobs(plan.jobs, views, options);
   if (outputs.journal && keeps_load(plan, flags)) {

@@ -67,7 +67,7 @@ class OverlapCommand : public Command {
     require_one_process("overlap");
     OverlapOptions options = parsed();
     const std::vector<std::string> names = device_names(devices_);
-    Plan plan;
+    RunPlan plan;
     plan.machines = open_machines(names.empty() ? std::vector<std::string>{"host:2"} : names);
     for (const auto& machine : plan.machines) {
       if (machine->size() < 2) {

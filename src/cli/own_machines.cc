@@ -6,7 +6,8 @@
 
 namespace duet {
 
-void open_own_machines(Plan& plan, const std::vector<std::string>& devices, Processes& processes) {
+void open_own_machines(RunPlan& plan, const std::vector<std::string>& devices,
+                       Processes& processes) {
   plan.processes = &processes;
   run_together(processes, [&] {
     for (const std::string& device : devices) {

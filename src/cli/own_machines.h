@@ -11,6 +11,7 @@ namespace duet {
 
 // Opens --device into the plan, which calls it as the user did whichever GPU of it this process
 // drives (own_device()). Called by all processes. Throws UsageError, in all where in any.
-void open_own_machines(Plan& plan, const std::vector<std::string>& devices, Processes& processes);
+void open_own_machines(RunPlan& plan, const std::vector<std::string>& devices,
+                       Processes& processes);
 
 }  // namespace duet

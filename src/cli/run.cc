@@ -9,11 +9,9 @@
 #include "cli/flags.h"
 #include "cli/interrupt.h"
 #include "cli/measure.h"
-#include "cli/suites.h"
-#include "collectives/engine.h"
 #include "core/error.h"
 #include "core/suggestion.h"
-#include "fabric/both_ends.h"
+#include "run/suites.h"
 
 namespace duet {
 namespace {
@@ -23,7 +21,7 @@ std::string kind_of(const std::string& device) { return device.substr(0, device.
 // The machines of a plan by the name that a suite gives them, each opened once.
 class Opened {
  public:
-  explicit Opened(Plan& plan) : plan_(plan) {}
+  explicit Opened(RunPlan& plan) : plan_(plan) {}
 
   // nullptr if it is not there and need not be.
   Machine* find(const std::string& device, bool if_there) {
@@ -40,51 +38,9 @@ class Opened {
   }
 
  private:
-  Plan& plan_;
+  RunPlan& plan_;
   std::map<std::string, Machine*> by_name_;
 };
-
-// Where the fabric cannot be opened, one case that says why.
-Benchmark fabric_of_suite(Machine& machine, const std::string& device, FabricOptions options) {
-  options.device_name = machine.name();
-  try {
-    return both_ends_benchmark(machine, open_machine(device), options, interrupted);
-  } catch (const Error& error) {
-    Measurement skipped;
-    skipped.id = {"fabric", machine.name(), "libfabric", {}};
-    skipped.skipped = Skipped{error.what()};
-    Benchmark benchmark;
-    benchmark.cases.push_back({skipped.id, [skipped] { return skipped; }, {}});
-    return benchmark;
-  }
-}
-
-void add_entry(Plan& plan, Machine& machine, const SuiteEntry& entry) {
-  if (const auto* gemm = std::get_if<GemmOptions>(&entry.options)) {
-    GemmOptions options = *gemm;
-    options.device_name = machine.name();
-    add_job(plan, machine, gemm_benchmark(machine, options, interrupted));
-  } else if (const auto* copy = std::get_if<CopyOptions>(&entry.options)) {
-    CopyOptions options = *copy;
-    options.device_name = machine.name();
-    add_job(plan, machine, copy_benchmark(machine, options, interrupted));
-  } else if (const auto* overlap = std::get_if<OverlapOptions>(&entry.options)) {
-    OverlapOptions options = *overlap;
-    options.device_name = machine.name();
-    if (machine.size() > 1)
-      add_job(plan, machine, overlap_benchmark(machine, options, interrupted));
-  } else if (const auto* fabric = std::get_if<FabricOptions>(&entry.options)) {
-    add_job(plan, machine, fabric_of_suite(machine, entry.device, *fabric));
-  } else {
-    CollectiveOptions options = std::get<CollectiveOptions>(entry.options);
-    options.device_name = machine.name();
-    // A suite measures collectives where there are several devices and an engine for them.
-    const bool runs = !collective_engines(machine.device(0).info().kind).engines.empty();
-    if (machine.size() > 1 && runs) {
-      add_job(plan, machine, collective_benchmark(machine, options, interrupted));
-    }
-  }
-}
 
 class RunCommand : public Command {
  public:
@@ -110,12 +66,12 @@ class RunCommand : public Command {
       }
       return 0;
     }
-    Plan plan;
+    RunPlan plan;
     plan.suite = true;
     Opened opened(plan);
     for (const SuiteEntry& entry : chosen(find_suite(suite_))) {
       Machine* machine = opened.find(entry.device, entry.if_there);
-      if (machine != nullptr) add_entry(plan, *machine, entry);
+      if (machine != nullptr) add_entry(plan, *machine, entry, interrupted);
     }
     return measure(plan, output_, line);
   }

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "copy/fit.h"
+#include "timing/fit.h"
 
 namespace duet {
 namespace {

@@ -14,7 +14,7 @@ namespace duet {
 // and by 1% at least, and never behind so between them; smallest_bytes and largest_bytes are the
 // sizes that several engines were measured at, and times_as_fast how far it is ahead at the last.
 // `auto` does as another engine does, and takes no part where `dma` or `kernel` is there.
-// collective_curve: the line through each engine's bus bandwidth, as copy_curve (copy/fit.h).
+// collective_curve: the line through each engine's bus bandwidth, as copy_curve (timing/fit.h).
 std::vector<Measurement> conclude_collectives(const std::vector<Finished>& finished);
 
 }  // namespace duet

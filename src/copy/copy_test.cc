@@ -6,8 +6,8 @@
 
 #include "copy/cases.h"
 #include "copy/copy_work.h"
-#include "copy/fit.h"
 #include "core/error.h"
+#include "timing/fit.h"
 #include "timing/sampler.h"
 
 namespace duet {

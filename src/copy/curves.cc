@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "copy/cases.h"
-#include "copy/fit.h"
+#include "timing/fit.h"
 
 namespace duet {
 namespace {

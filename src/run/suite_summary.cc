@@ -1,5 +1,5 @@
 // Best figures as lines; see suite_summary.h.
-#include "cli/suite_summary.h"
+#include "run/suite_summary.h"
 
 #include <fmt/format.h>
 

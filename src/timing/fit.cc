@@ -1,5 +1,5 @@
 // The latency-bandwidth line through a curve of copies.
-#include "copy/fit.h"
+#include "timing/fit.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "cli/suite_summary.h"
+#include "run/suite_summary.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,7 @@
 // Lists of benchmarks that are run together: what a suite measures is data.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "fabric/cases.h"
 #include "gemm/cases.h"
 #include "overlap/cases.h"
+#include "run/run_plan.h"
 
 namespace duet {
 
@@ -31,5 +33,10 @@ std::string known_suites();  // "quick or seed"
 
 // Throws UsageError that lists the known names.
 Suite find_suite(const std::string& name);
+
+// An entry's benchmark on a machine that the plan has opened, as a job; none where the machine has
+// too few devices for it. Where a fabric cannot be opened, the job is one skipped case.
+void add_entry(RunPlan& plan, Machine& machine, const SuiteEntry& entry,
+               const std::function<bool()>& stop);
 
 }  // namespace duet

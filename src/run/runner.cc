@@ -1,5 +1,5 @@
 // The run itself; see runner.h.
-#include "cli/runner.h"
+#include "run/runner.h"
 
 #include <algorithm>
 #include <exception>
@@ -7,11 +7,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "cli/lockstep.h"
 #include "core/error.h"
 #include "core/thread.h"
 #include "core/units.h"
 #include "results/host_load.h"
+#include "run/lockstep.h"
 
 namespace duet {
 namespace {

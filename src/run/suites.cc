@@ -1,8 +1,10 @@
 // The suites; see suites.h.
-#include "cli/suites.h"
+#include "run/suites.h"
 
+#include "collectives/engine.h"
 #include "core/error.h"
 #include "core/suggestion.h"
+#include "fabric/both_ends.h"
 
 namespace duet {
 namespace {
@@ -158,6 +160,24 @@ Suite seed() {
        {"host", false, CopyOptions()}}};
 }
 
+using Stop = std::function<bool()>;
+
+// Where the fabric cannot be opened, one case that says why.
+Benchmark fabric_of_suite(Machine& machine, const std::string& device, FabricOptions options,
+                          const Stop& stop) {
+  options.device_name = machine.name();
+  try {
+    return both_ends_benchmark(machine, open_machine(device), options, stop);
+  } catch (const Error& error) {
+    Measurement skipped;
+    skipped.id = {"fabric", machine.name(), "libfabric", {}};
+    skipped.skipped = Skipped{error.what()};
+    Benchmark benchmark;
+    benchmark.cases.push_back({skipped.id, [skipped] { return skipped; }, {}});
+    return benchmark;
+  }
+}
+
 }  // namespace
 
 std::vector<Suite> suites() { return {quick(), seed()}; }
@@ -176,6 +196,33 @@ std::string known_suites() {
   std::string known;
   for (const Suite& suite : suites()) known += (known.empty() ? "" : " or ") + suite.name;
   return known;
+}
+
+void add_entry(RunPlan& plan, Machine& machine, const SuiteEntry& entry,
+               const std::function<bool()>& stop) {
+  if (const auto* gemm = std::get_if<GemmOptions>(&entry.options)) {
+    GemmOptions options = *gemm;
+    options.device_name = machine.name();
+    add_job(plan, machine, gemm_benchmark(machine, options, stop));
+  } else if (const auto* copy = std::get_if<CopyOptions>(&entry.options)) {
+    CopyOptions options = *copy;
+    options.device_name = machine.name();
+    add_job(plan, machine, copy_benchmark(machine, options, stop));
+  } else if (const auto* overlap = std::get_if<OverlapOptions>(&entry.options)) {
+    OverlapOptions options = *overlap;
+    options.device_name = machine.name();
+    if (machine.size() > 1) add_job(plan, machine, overlap_benchmark(machine, options, stop));
+  } else if (const auto* fabric = std::get_if<FabricOptions>(&entry.options)) {
+    add_job(plan, machine, fabric_of_suite(machine, entry.device, *fabric, stop));
+  } else {
+    CollectiveOptions options = std::get<CollectiveOptions>(entry.options);
+    options.device_name = machine.name();
+    // A suite measures collectives where there are several devices and an engine for them.
+    const bool runs = !collective_engines(machine.device(0).info().kind).engines.empty();
+    if (machine.size() > 1 && runs) {
+      add_job(plan, machine, collective_benchmark(machine, options, stop));
+    }
+  }
 }
 
 }  // namespace duet

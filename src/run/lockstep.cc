@@ -1,5 +1,5 @@
 // One gathering a decision; see lockstep.h.
-#include "cli/lockstep.h"
+#include "run/lockstep.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // The run of cases: every way a case can end, resuming, and being stopped.
-#include "cli/runner.h"
+#include "run/runner.h"
 
 #include <gtest/gtest.h>
 
