@@ -4,7 +4,7 @@ source "$(dirname "$0")/check.sh"
 
 # One call takes seconds on one core.
 taskset -pc "$(taskset -pc $$ | grep -oE '[0-9]+' | tail -n 1)" $$ > /dev/null
-long=(gemm --device host --engine duet --dtype fp32 --shapes 8192x8192x4096)
+long=(gemm --device host --engine onednn --dtype fp32 --shapes 8192x8192x4096)
 stopping='duet: stopping after this call; again to stop now'
 
 # until COMMAND...: waits until it succeeds.
