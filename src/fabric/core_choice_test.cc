@@ -35,9 +35,9 @@ TEST(CoreChoice, IsOfWhatThisThreadMayRunOn) {
   EXPECT_FALSE(usable.cores.empty());
   const std::set<int> different(usable.cores.begin(), usable.cores.end());
   EXPECT_EQ(different.size(), usable.cores.size());
-  const UsableCores heard = UsableCores::parse(usable.text());
-  EXPECT_EQ(heard.machine, usable.machine);
-  EXPECT_EQ(heard.cores, usable.cores);
+  const UsableCores parsed = UsableCores::parse(usable.text());
+  EXPECT_EQ(parsed.machine, usable.machine);
+  EXPECT_EQ(parsed.cores, usable.cores);
 }
 
 TEST(CoreChoice, BeginsWithTheCoreThatAThreadIsOn) {

@@ -1,4 +1,3 @@
-// What this machine knows of the rails' NICs.
 #pragma once
 
 #include <string>
@@ -8,9 +7,9 @@
 
 namespace duet {
 
-// Adds the speed of a network interface, as its driver says it (what ethtool shows), where the
-// library did not; and, by hwloc, the NUMA node, and how far the NIC is over PCIe from the device
-// at the PCI address `bus` ("0000:00:06.0"; "": from none).
+// Completes RailInfo: the speed of a network interface by its driver (what ethtool shows) where the
+// library gives none; by hwloc the NUMA node, and the PCIe hops between the NIC and the device at
+// the PCI address `bus` ("0000:00:06.0"; "": no device).
 void describe_rails(std::vector<RailInfo>& rails, const std::string& bus = "");
 
 }  // namespace duet

@@ -1,4 +1,3 @@
-// Where NICs are, on a machine that hwloc reads from a file.
 #include "fabric/description.h"
 
 #include <gtest/gtest.h>
@@ -49,7 +48,7 @@ class Description : public ::testing::Test {
     std::ofstream(file) << kMachine;
     setenv("HWLOC_XMLFILE", file.c_str(), 1);
     if (const char* before = std::getenv(kComponents)) components_ = before;
-    setenv(kComponents, "xml,stop", 1);  // nothing else, whatever it was
+    setenv(kComponents, "xml,stop", 1);  // no other component
   }
   ~Description() override {
     unsetenv("HWLOC_XMLFILE");
@@ -62,7 +61,7 @@ class Description : public ::testing::Test {
   std::vector<RailInfo> rails_{{"far0", "", 100}, {"near0", "", 100}, {"shm", "", 0}};
 };
 
-TEST_F(Description, CountsTheWayToTheDevice) {
+TEST_F(Description, CountsTheHopsToTheDevice) {
   describe_rails(rails_, "0000:02:00.0");
   EXPECT_EQ(rails_[0].pci_hops, 4);
   EXPECT_EQ(rails_[1].pci_hops, 2);
@@ -71,7 +70,7 @@ TEST_F(Description, CountsTheWayToTheDevice) {
   EXPECT_EQ(rails_[2].numa_node, -1);
 }
 
-TEST_F(Description, OfNoDeviceThereIsNoWay) {
+TEST_F(Description, WithoutADeviceThereAreNoHops) {
   describe_rails(rails_);
   EXPECT_EQ(rails_[1].pci_hops, -1);
   describe_rails(rails_, "0000:77:00.0");

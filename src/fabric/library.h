@@ -1,4 +1,3 @@
-// The libraries that open rails: registered by modules, found by name.
 #pragma once
 
 #include <memory>
@@ -9,17 +8,18 @@
 
 namespace duet {
 
+// A library that opens rails; a module registers it.
 class FabricLibrary {
  public:
   virtual ~FabricLibrary() = default;
   virtual std::string name() const = 0;  // "libfabric 1.17"
-  // Providers that can be used here, in the order in which they are asked.
+  // The usable providers.
   virtual std::vector<std::string> providers() const = 0;
-  // The rails that a provider has here, unopened. Throws UsageError naming the providers that can
-  // be used, where this one cannot.
+  // The rails of a provider on this machine; opens none. Throws UsageError that lists the usable
+  // providers if this one is not.
   virtual std::vector<RailInfo> rails(const std::string& provider) const = 0;
-  // A rail that rails() named. `gpu_memory`: it must be able to reach that. Throws Unavailable with
-  // the library's reason.
+  // Opens a rail of rails(). `gpu_memory`: the rail must be able to reach GPU memory. Throws
+  // Unavailable with the library's reason.
   virtual std::unique_ptr<Rail> open(const std::string& provider, const RailInfo& rail,
                                      bool gpu_memory) const = 0;
 };

@@ -1,4 +1,3 @@
-// One case of the fabric, measured.
 #pragma once
 
 #include <functional>
@@ -11,8 +10,8 @@
 
 namespace duet {
 
-// Samples, costs, latencies and notes, into `result`. All processes call it together; afterwards
-// the session is open, and the device's memory free. Throws what FabricTrial does.
+// Collective: measures one case; adds samples, cost, latencies and notes to `result`. Afterwards
+// the session is open, and the device's memory is freed. Throws as FabricTrial does.
 void measure_fabric(FabricSession& session, const FabricTask& task, Device& device,
                     const Mode& mode, const std::function<bool()>& stop, Measurement& result);
 

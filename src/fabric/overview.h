@@ -1,4 +1,3 @@
-// What the fabric has on this machine, for `duet info`.
 #pragma once
 
 #include <string>
@@ -8,6 +7,7 @@
 
 namespace duet {
 
+// The fabric of this machine, for `duet info`.
 struct FabricOverview {
   std::string library;  // "libfabric 1.17"; "" where there is none
   std::string reason;   // why there is none

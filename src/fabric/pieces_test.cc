@@ -8,7 +8,7 @@
 namespace duet {
 namespace {
 
-// Every byte once, and on each rail one piece that says that it is the last.
+// Every byte is covered once, and each rail has one piece marked as its last.
 void expect_covered(std::vector<MessagePiece> pieces, std::uint64_t bytes) {
   std::map<int, int> lasts;
   std::map<int, std::uint64_t> ends, ends_of_last;

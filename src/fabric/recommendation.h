@@ -1,4 +1,3 @@
-// Which mode of rails a run recommends, message size by message size.
 #pragma once
 
 #include <vector>
@@ -7,9 +6,10 @@
 
 namespace duet {
 
-// Of every two or more cases that differ in the mode of rails alone: the fastest mode; of those
-// within 2% of it the one that posts least (single, round_robin, split). Its rate times_as_fast is
-// against `single`, or the slowest mode where that was not measured.
+// A recommendation for each group of two or more cases that differ in the rail mode alone: among
+// the modes within 2% of the fastest the one that posts least (single, then round_robin, then
+// split). Its rate times_as_fast is relative to `single`, or to the slowest mode where that was not
+// measured.
 std::vector<Measurement> recommend_rails(const std::vector<Finished>& finished);
 
 }  // namespace duet

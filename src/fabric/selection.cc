@@ -15,7 +15,7 @@
 namespace duet {
 namespace {
 
-// By node, then by the way to the device.
+// By NUMA node, then by PCIe hops to the device.
 std::pair<int, int> distance(const RailInfo& rail, int numa_node) {
   constexpr const char* kLoopback = "lo";
   const int hops = rail.pci_hops < 0 ? INT_MAX : rail.pci_hops;
@@ -41,7 +41,7 @@ std::vector<RailInfo> first(std::vector<RailInfo> there, std::size_t count) {
 
 std::vector<RailInfo> named(const std::vector<RailInfo>& there, const std::string& wanted) {
   std::vector<RailInfo> chosen;
-  std::istringstream words(wanted + ',');  // what a comma ends, the last word as well
+  std::istringstream words(wanted + ',');  // so that a comma ends every name
   for (std::string word; std::getline(words, word, ',');) {
     word = trim(word);
     const auto fits = [&](const RailInfo& rail) {

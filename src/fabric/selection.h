@@ -1,4 +1,3 @@
-// Which of the rails that are there are used.
 #pragma once
 
 #include <string>
@@ -8,10 +7,11 @@
 
 namespace duet {
 
-// `wanted`: names or addresses between commas, in that order; a number, so many of the nearest;
-// "all"; "" for the nearest one. Rails on `numa_node` (-1: any) are nearest, then those whose node
-// is unknown, and of these those with the shortest way over PCIe; the loopback interface comes last
-// and is no part of "all" where there are others. Throws UsageError that lists what is there.
+// The rails to use. `wanted`: names or addresses separated by commas, in that order; a number, for
+// as many of the nearest rails; "all"; "" for the nearest. Rails on `numa_node` (-1: any) are
+// nearest, then those of unknown node, and among these the ones with the fewest PCIe hops. The
+// loopback interface is last, and "all" leaves it out where there are other rails. Throws
+// UsageError that lists the available rails.
 std::vector<RailInfo> select_rails(std::vector<RailInfo> there, const std::string& wanted,
                                    int numa_node);
 

@@ -1,4 +1,3 @@
-// The rails of all processes of a run, opened and connected to each other.
 #pragma once
 
 #include <map>
@@ -19,11 +18,12 @@ namespace duet {
 struct FabricSettings {
   std::string provider = "tcp;ofi_rxm";
   std::string rails;     // as select_rails() takes them
-  double link_gbit = 0;  // of one rail, one direction; 0: as the link says
+  double link_gbit = 0;  // of one rail, one direction; 0: RailInfo::gbit_per_s
   double stall_seconds = 10;
   bool failover = false;
 };
 
+// The rails of this process, opened and connected to those of all other processes of the run.
 class FabricSession {
  public:
   // Chooses the rails, those nearest to `device` first, and opens none. Collective: all processes

@@ -69,13 +69,13 @@ class Traffic {
     int in_flight = 0;  // of the data
   };
   struct RailState {
-    PostQueue receives, others;      // receives end when peers send, and must not hold up the rest
+    PostQueue receives, others;      // receives end when peers send, and must not delay the rest
     std::vector<PendingPost> posts;  // by id
     std::vector<std::uint64_t> free;
     int waiting = 0;      // in both queues
     int watched = 0;      // in flight or waiting
-    bool moved = false;   // since the last look at the clock something ended, or began
-    double moved_at = 0;  // when that was seen
+    bool moved = false;   // something ended or began since the clock was last read
+    double moved_at = 0;  // when that was noticed, seconds of `now`
     std::uint64_t largest = 0;
   };
 

@@ -1,4 +1,3 @@
-// Names and addresses by the system's calls.
 #include "team/address.h"
 
 #include <arpa/inet.h>

@@ -1,5 +1,3 @@
-// Addresses of sockets: what a name means on this machine, and which of them only this machine
-// reaches.
 #pragma once
 
 #include <sys/socket.h>
@@ -18,16 +16,17 @@ struct SocketAddress {
   bool loopback() const;
 };
 
-// In the order to try them; empty, and `reason` set, where the name means nothing here.
+// The addresses of a name, in the order to try them; empty, and `reason` set, if it does not
+// resolve.
 std::vector<SocketAddress> resolve(const std::string& name, int port, std::string& reason);
 
-// Does the name mean this machine alone ("localhost", "127.0.0.1"), as far as can be told here?
+// Whether the name resolves to loopback addresses only ("localhost", "127.0.0.1").
 bool is_loopback(const std::string& name);
 
 // Every address of this machine: IPv4 and, where the kernel has it, IPv6.
 SocketAddress any_address(int port);
 
-// This machine's addresses but for loopback.
+// This machine's addresses without loopback.
 std::vector<std::string> own_addresses();
 
 }  // namespace duet

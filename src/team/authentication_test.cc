@@ -1,4 +1,3 @@
-// Proofs of both ends of a new connection.
 #include "team/authentication.h"
 
 #include <gtest/gtest.h>

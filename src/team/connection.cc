@@ -36,7 +36,8 @@ std::optional<std::size_t> Connection::read() {
     const ssize_t got = recv(descriptor(), bytes.data(), bytes.size(), MSG_DONTWAIT);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && would_block()) break;
-    if (got <= 0) return all > 0 ? std::optional(all) : std::nullopt;  // the next one says it again
+    if (got <= 0)
+      return all > 0 ? std::optional(all) : std::nullopt;  // the next read() returns nothing
     received_.append(bytes.data(), static_cast<std::size_t>(got));
     all += static_cast<std::size_t>(got);
     if (static_cast<std::size_t>(got) < bytes.size()) break;

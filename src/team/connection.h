@@ -1,5 +1,3 @@
-// The hub's end of a TCP connection that carries frames. It never blocks: bytes are kept until a
-// frame is whole, and until the other end takes them.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +10,8 @@
 
 namespace duet {
 
+// The hub's end of a TCP connection that carries frames. Never blocks: received bytes are kept
+// until a frame is complete, sent ones until the other end takes them.
 class Connection {
  public:
   using Packed = std::shared_ptr<const std::string>;  // by packed_frame(), of any number of readers
@@ -22,7 +22,7 @@ class Connection {
 
   bool open() const { return socket_.open(); }
   int descriptor() const { return socket_.descriptor(); }
-  // What poll() should look for. An end with too many unsent frames is not read from meanwhile.
+  // The events for poll(). An end with too many unsent frames is not read from meanwhile.
   short events() const;
   bool sending() const { return !waiting_.empty(); }
   // Changes the limit, for frames of which no byte has come yet.

@@ -60,7 +60,7 @@ void expect_round(const std::vector<Socket>& members, int sequence) {
   }
 }
 
-// Is the connection closed by the hub, whatever it says before?
+// Whether the hub closes the connection, after any frames.
 bool is_dropped(const Socket& socket) {
   while (const auto frame = socket.receive_within(20, 4096)) continue;
   char byte = 0;

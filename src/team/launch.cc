@@ -90,7 +90,7 @@ LaunchedBy launched_by() {
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "WORLD_SIZE"}) {
     if (has(name)) return {name, number(name, 1, kMostProcesses)};
   }
-  // srun tells how many there are whichever way it connects them, by PMIx as well.
+  // srun sets SLURM_NTASKS however it connects the processes, also by PMIx.
   if (launcher() == nullptr || !has("SLURM_NTASKS")) return {};
   return {"SLURM_NTASKS", number("SLURM_NTASKS", 1, kMostProcesses)};
 }
@@ -98,7 +98,7 @@ LaunchedBy launched_by() {
 std::string launch_prefix() {
   const LaunchedBy by = launched_by();
   if (by.size <= 1) return "";
-  // Hydra of MPICH's says the same under srun as without.
+  // MPICH's Hydra sets PMI_SIZE under srun as well as without.
   const bool by_srun =
       by.variable == "SLURM_NTASKS" || (by.variable == "PMI_SIZE" && has("SLURM_PROCID"));
   if (by_srun) return fmt::format("srun -n {} ", by.size);

@@ -1,4 +1,3 @@
-// Which of a name's addresses are this machine's shows when they are bound.
 #include "team/listeners.h"
 
 #include <fmt/format.h>

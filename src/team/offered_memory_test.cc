@@ -1,4 +1,3 @@
-// When memory that ranks have of each other is freed.
 #include "team/offered_memory.h"
 
 #include <gtest/gtest.h>

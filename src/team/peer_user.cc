@@ -1,4 +1,4 @@
-// The kernel's table of sockets, asked for the one at the other end.
+// By the kernel's socket table (sock_diag), which has the owner of the socket at the other end.
 #include "team/peer_user.h"
 
 #include <linux/inet_diag.h>
@@ -71,7 +71,7 @@ Query query_for(const End& peer, const End& own) {
   return query;
 }
 
-// Nothing where the kernel does not tell. A socket that no process holds is nobody's.
+// Nothing if the kernel does not answer. A socket that no process holds belongs to no user.
 std::optional<bool> is_this_users(int netlink, const Query& query) {
   const timeval limit{1, 0};
   setsockopt(netlink, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);

@@ -1,5 +1,5 @@
-// Several processes' ends in one process, each on a thread of its own, but for those that are
-// stopped.
+// Most tests run the ends of several processes as threads of one; a process that is stopped is a
+// real one.
 #include "team/processes.h"
 
 #include <gtest/gtest.h>
@@ -255,7 +255,7 @@ TEST(Processes, AWaitWithoutADeadlineEndsWithItsEndOrALoss) {
   EXPECT_NE(unresponsive.find("has not answered for 1 s"), std::string::npos) << unresponsive;
 }
 
-// Meets the other after so many seconds; exits with 0 if nobody was lost.
+// Joins the other process's barrier after this many seconds; exits with 0 if no process was lost.
 pid_t process_of_its_own(Launch launch, int seconds) {
   const pid_t child = ::fork();
   if (child != 0) return child;

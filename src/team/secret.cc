@@ -1,4 +1,3 @@
-// The environment's secret, and OpenSSL's HMAC.
 #include "team/secret.h"
 
 #include <fcntl.h>

@@ -1,4 +1,3 @@
-// Secrets of the environment, and their proofs.
 #include "team/secret.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,3 @@
-// TCP by the system's calls.
 #include "team/socket.h"
 
 #include <fmt/format.h>
@@ -80,8 +79,8 @@ int port_of(const SocketAddress& address) {
 
 std::string packed_frame(const Frame& frame) { return pack({pack(frame)}); }
 
-// How long receiving may take: the whole of it so many seconds, or the first byte for ever and then
-// no pause of kStallSeconds.
+// The time limit of a receive: of the whole frame, or of none until the first byte and
+// kStallSeconds for each further one.
 class Socket::Limit {
  public:
   Limit() = default;

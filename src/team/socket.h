@@ -1,4 +1,3 @@
-// A TCP connection that carries frames: lists of byte strings, each sent as a whole.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +10,13 @@
 
 namespace duet {
 
+// A list of byte strings, sent as a whole.
 using Frame = std::vector<std::string>;
 
-// As it is sent: the length of what follows, and the items.
+// A frame as bytes of the connection: its length, then the items.
 std::string packed_frame(const Frame& frame);
 
-// Move-only; closes its descriptor.
+// A TCP socket. Move-only; the destructor closes it.
 class Socket {
  public:
   Socket() = default;
@@ -36,7 +36,7 @@ class Socket {
   bool open() const { return descriptor_ >= 0; }
   int descriptor() const { return descriptor_; }
   int port() const;  // this end's
-  // Not open where nobody came after all.
+  // Not open if no connection was waiting.
   Socket accept() const;
 
   // False where the other end is gone or takes nothing for ten seconds.
@@ -45,7 +45,7 @@ class Socket {
   // for ten seconds, or announces more than `most` bytes. Memory grows as bytes come, not as they
   // are announced.
   std::optional<Frame> receive(std::size_t most = std::size_t{1} << 32) const;
-  // The same of a whole frame within so many seconds.
+  // As receive(), but the whole frame must come within `seconds`.
   std::optional<Frame> receive_within(double seconds, std::size_t most) const;
 
   // Ends both directions, so that a receive() on another thread returns.

@@ -1,4 +1,3 @@
-// What libfabric has on this machine: its providers, and each one's NICs or interfaces.
 #pragma once
 
 #include <string>
@@ -14,11 +13,12 @@ std::vector<std::string> usable_providers();
 
 struct Candidate {
   RailInfo info;
-  Info fi;  // opens it
+  Info fi;  // to open it with
 };
 
-// One a NIC or address, in libfabric's order; `gpu_memory`: only those that reach it. Empty where
-// the provider is not usable here. `why` then has libfabric's reason.
+// A provider's rails, one per NIC or address, in libfabric's order; `gpu_memory`: only those that
+// reach GPU memory. Empty where the provider cannot be used here. `why` then has libfabric's
+// reason.
 std::vector<Candidate> candidates(const std::string& provider, bool gpu_memory, std::string& why);
 
 }  // namespace duet::libfabric

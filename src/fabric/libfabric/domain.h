@@ -1,4 +1,3 @@
-// A rail's fabric and domain, which its endpoint and its memory share.
 #pragma once
 
 #include <rdma/fi_domain.h>
@@ -7,6 +6,7 @@
 
 namespace duet::libfabric {
 
+// A rail's libfabric fabric and domain, shared by its endpoint and its registered memory.
 class Domain {
  public:
   // Throws Error.
@@ -15,8 +15,9 @@ class Domain {
   const fi_info& info() const { return *info_; }
   fid_domain* get() const { return domain_.get(); }
   fid_fabric* fabric() const { return fabric_.get(); }
-  bool asks(int mode) const { return (info_->domain_attr->mr_mode & mode) != 0; }
-  // A key that no other memory of this domain has, for providers that do not make them.
+  // Whether the provider requires this FI_MR_ mode.
+  bool requires_mode(int mode) const { return (info_->domain_attr->mr_mode & mode) != 0; }
+  // A key that is unique in this domain, for providers that do not choose keys.
   std::uint64_t next_key() { return ++keys_; }
 
  private:

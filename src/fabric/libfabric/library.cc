@@ -1,4 +1,3 @@
-// libfabric as Duet's fabric library, registered when the module is loaded.
 #include "fabric/library.h"
 
 #include <fmt/format.h>

@@ -52,7 +52,8 @@ Memory::Memory(std::shared_ptr<Domain> domain, const Span& span) : domain_(std::
     }
     DUET_FI_CHECK(result);
   }
-  if (domain_->asks(FI_MR_VIRT_ADDR)) remote_.base = reinterpret_cast<std::uintptr_t>(span.data);
+  if (domain_->requires_mode(FI_MR_VIRT_ADDR))
+    remote_.base = reinterpret_cast<std::uintptr_t>(span.data);
   remote_.key = fi_mr_key(region_.get());
   const std::string ways = interconnects_of_efa(domain_->info(), domain_->get(), region_.get());
   if (!ways.empty()) how_ += (how_.empty() ? "" : "; ") + ways;
@@ -65,7 +66,7 @@ int Memory::register_with(const fi_mr_attr& attributes, std::uint64_t flags) {
   return result;
 }
 
-// By what the GPU's driver gives out for it, for which the library need not know the GPU's runtime.
+// By a dmabuf of the GPU's driver, for which libfabric need not be built with the GPU's runtime.
 bool Memory::register_dmabuf([[maybe_unused]] fi_mr_attr attributes,
                              [[maybe_unused]] const Span& span) {
 #ifdef FI_MR_DMABUF

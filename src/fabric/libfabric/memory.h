@@ -1,4 +1,3 @@
-// Memory registered with a domain.
 #pragma once
 
 #include <memory>
@@ -10,7 +9,7 @@ namespace duet::libfabric {
 
 class Memory : public RailMemory {
  public:
-  // For every call of RailCall. Throws Error.
+  // Registers the span for all kinds of RailCall. Throws Error.
   Memory(std::shared_ptr<Domain> domain, const Span& span);
 
   std::string descriptor() const override;
@@ -23,7 +22,7 @@ class Memory : public RailMemory {
  private:
   // libfabric's result.
   int register_with(const fi_mr_attr& attributes, std::uint64_t flags);
-  // False where that cannot be had; another way may.
+  // False where the memory cannot be registered by a dmabuf.
   bool register_dmabuf(fi_mr_attr attributes, const Span& span);
 
   std::shared_ptr<Domain> domain_;  // outlives the region

@@ -22,9 +22,9 @@ EndpointRail::EndpointRail(RailInfo rail, Info info)
   open_endpoint();
 }
 
-// tcp of libfabric 1.17 crashes when it closes an endpoint that moves data, a peer's writes as
-// well; receives may wait. Where nothing moves unless it is polled, one that nobody polls any more
-// may as well stay open.
+// Hazard: tcp of libfabric 1.17 crashes when an endpoint is closed while data move over it, a
+// peer's writes included (waiting receives do no harm). With manual progress nothing moves unless
+// polled, so such an endpoint is left open.
 EndpointRail::~EndpointRail() {
   const bool idle = !abandoned_ && free_.size() + receiving_ == opened_->contexts.size();
   const auto progress = opened_->domain->info().domain_attr->data_progress;
@@ -126,7 +126,7 @@ long EndpointRail::start_message(const RailPost& post, void* descriptor, void* c
                   context);
 }
 
-// Without FI_DELIVERY_COMPLETE a write may end while its data are still on their way.
+// Without FI_DELIVERY_COMPLETE a write may end before its data are in the peer's memory.
 long EndpointRail::start_remote(const RailPost& post, void* descriptor, void* context) {
   iovec local{post.data, post.bytes};
   fi_rma_iov remote{post.remote.base + post.remote_offset, post.bytes, post.remote.key};

@@ -1,4 +1,3 @@
-// A rail as a reliable datagram endpoint of libfabric with its own completion queue.
 #pragma once
 
 #include <rdma/fi_cm.h>
@@ -15,6 +14,7 @@
 
 namespace duet::libfabric {
 
+// A rail as a reliable datagram endpoint of libfabric with its own completion queue.
 class EndpointRail : public Rail {
  public:
   // Throws Error.
@@ -33,7 +33,8 @@ class EndpointRail : public Rail {
   void poll(std::vector<RailEvent>& events) override;
 
  private:
-  // What libfabric keeps of an operation until it has ended; `space` is first and libfabric's own.
+  // Of an operation until it has ended. `space` is libfabric's, which gives back the address of it:
+  // it must be the first member.
   struct Context {
     fi_context2 space;
     std::uint64_t id = 0;
@@ -48,7 +49,7 @@ class EndpointRail : public Rail {
   long start_remote(const RailPost& post, void* descriptor, void* context);
   RailEvent read_error();
 
-  // What libfabric may reach until the endpoint is closed, which is first.
+  // Members that libfabric uses until the endpoint is closed. The endpoint is destroyed first.
   struct Opened {
     std::shared_ptr<Domain> domain;
     std::vector<std::unique_ptr<Context>> contexts;  // all that were ever made

@@ -1,4 +1,3 @@
-// Blocks of a GPU that push; see producers.h.
 #pragma once
 
 #include <memory>
@@ -8,6 +7,7 @@
 
 namespace duet {
 
+// Blocks of a GPU that push.
 class DeviceProducers : public Producers {
  public:
   DeviceProducers(Device& device, Fifo& fifo, const ProducerTask& task);

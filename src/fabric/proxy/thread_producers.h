@@ -1,4 +1,3 @@
-// Threads of the CPU that push; see producers.h.
 #pragma once
 
 #include <atomic>
@@ -9,6 +8,7 @@
 
 namespace duet {
 
+// Threads of the CPU that push.
 class ThreadProducers : public Producers {
  public:
   ThreadProducers(Fifo& fifo, const ProducerTask& task);

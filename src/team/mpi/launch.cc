@@ -25,7 +25,7 @@ void initialise() {
   int done = 0;
   MPI_Initialized(&done);
   if (done != 0) return;
-  // Its default: an error ends the process and says why.
+  // MPI's default error handler ends the process with a message.
   int threads = MPI_THREAD_SINGLE;
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &threads);
   std::atexit(finalize);
