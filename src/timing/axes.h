@@ -1,4 +1,4 @@
-// The parameters of a case, by name: what tells it from the other cases of its benchmark.
+// The parameters of a case, by name. They distinguish it from the other cases of its benchmark.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,13 @@
 
 namespace duet {
 
-// Lists of words are labels (the sets that a shape is in): shown, but no part of a case's identity.
+// A list of texts is a label (the sets that a shape belongs to): shown, but no part of a case's
+// identity.
 using AxisValue = std::variant<std::int64_t, double, bool, std::string, std::vector<std::string>>;
 
 bool is_label(const AxisValue& value);
 
-// In the order in which they are shown and written to journals. A name occurs once.
+// Axes in the order in which they are shown and written to journals. Names are unique.
 class Axes {
  public:
   using Axis = std::pair<std::string, AxisValue>;
@@ -26,21 +27,21 @@ class Axes {
   Axes() = default;
   Axes(std::initializer_list<Axis> axes) : axes_(axes) {}
 
-  // Replaces the value of the axis where it stands; a new axis comes last.
+  // Replaces the value of the axis in its place, or appends a new axis.
   void set(std::string_view name, AxisValue value);
 
-  // nullptr where there is no such axis; valid until the next set().
+  // nullptr if there is no such axis. Valid until the next set().
   const AxisValue* find(std::string_view name) const;
 
-  // Nothing where there is no such axis or its value is of another type.
+  // The value of an axis; nothing if there is no such axis or its value has another type.
   std::optional<std::string> text(std::string_view name) const;
   std::optional<std::int64_t> number(std::string_view name) const;
   std::optional<bool> flag(std::string_view name) const;
 
-  // The others, in the same order.
+  // A copy without the axes in `names`, in the same order.
   Axes without(const std::vector<std::string>& names) const;
 
-  // Equal for the same names and values in any order; labels do not count.
+  // A text that is equal for the same names and values in any order; labels do not count.
   std::string key() const;
 
   Iterator begin() const { return axes_.begin(); }
@@ -48,7 +49,7 @@ class Axes {
   std::size_t size() const { return axes_.size(); }
   bool empty() const { return axes_.empty(); }
 
-  // Also of the order and of labels.
+  // Compares names, values, order and labels.
   bool operator==(const Axes& other) const { return axes_ == other.axes_; }
   bool operator!=(const Axes& other) const { return axes_ != other.axes_; }
 

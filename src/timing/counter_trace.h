@@ -1,4 +1,5 @@
-// What is seen of an energy counter that is read again and again, but changes only now and then.
+// The readings of one energy counter. A counter is read far more often than it changes; only the
+// first and the last change that were seen are kept.
 #pragma once
 
 #include <optional>
@@ -7,22 +8,22 @@ namespace duet {
 
 class CounterTrace {
  public:
-  // A reading, later than those before: the counter said `joules` somewhen from `begin` to `end`,
-  // in seconds of one clock.
+  // Adds a reading, later than all before: the counter was at `joules` at some time from `begin` to
+  // `end`, in seconds of one clock.
   void add(double begin, double end, double joules);
 
   // Seconds from the first change to the last; 0 until there are two.
   double covered() const;
-  // The mean between the two. Throws BadArgument until they are there.
+  // The mean power between the first change and the last. Throws BadArgument until there are two.
   double watts() const;
-  // By which share watts() may be off, because a change is seen at the next reading only; 1 until
-  // there are two.
+  // Relative error of watts(), because a change is seen only at the next reading; 1 until there are
+  // two changes.
   double resolution() const;
 
  private:
   struct Change {
     double seconds = 0, joules = 0;
-    double late = 0;  // seconds that it was seen late, at most
+    double late = 0;  // the most by which the change was seen late, in seconds
   };
 
   std::optional<Change> first_, last_;

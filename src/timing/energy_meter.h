@@ -1,4 +1,4 @@
-// What devices draw while something runs on them, by their energy counters.
+// The power that devices draw while work runs on them, from their energy counters.
 #pragma once
 
 #include <atomic>
@@ -16,14 +16,16 @@ namespace duet {
 
 struct EnergyCounter {
   std::string device;
-  std::function<std::optional<double>()> joules;  // since some start; nullopt: it cannot be read
+  // Joules since an arbitrary start; nullopt if the counter cannot be read.
+  std::function<std::optional<double>()> joules;
 };
 
-// Those of the ranks' devices, which must outlive them. Throws Unavailable naming a device that has
-// none.
+// The counters of the local ranks' devices, which must outlive the result. Throws Unavailable,
+// which names the device, if one has no counter.
 std::vector<EnergyCounter> energy_counters(Team& team);
 
-// Reads all counters every few milliseconds from its making on, on a thread of its own.
+// Reads all counters every few milliseconds, on a thread of its own, from construction to
+// destruction.
 class EnergyMeter {
  public:
   explicit EnergyMeter(std::vector<EnergyCounter> counters);
@@ -31,24 +33,23 @@ class EnergyMeter {
   EnergyMeter(const EnergyMeter&) = delete;
   EnergyMeter& operator=(const EnergyMeter&) = delete;
 
-  // Of the device of which least is known. All throw Error where a counter could not be read.
-  double covered() const;     // seconds between two changes of the counter
-  double resolution() const;  // as CounterTrace has it
-  std::string slowest() const;
-  // Of all devices together. Throws BadArgument while covered() is 0.
-  double watts() const;
+  // All of these throw Error if a counter could not be read.
+  double covered() const;       // the smallest CounterTrace::covered() of all devices, in seconds
+  double resolution() const;    // the largest CounterTrace::resolution() of all devices
+  std::string slowest() const;  // the name of the device with the smallest covered()
+  double watts() const;         // of all devices together; throws BadArgument while covered() is 0
 
  private:
   void read();
   std::size_t least() const;
 
   std::vector<EnergyCounter> counters_;
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards traces_ and lost_
   std::vector<CounterTrace> traces_;
   std::string lost_;  // the device whose counter could not be read
 
   std::atomic<bool> stop_{false};
-  std::thread reader_;  // last: uses all of the above
+  std::thread reader_;  // the last member, because the thread uses all others
 };
 
 }  // namespace duet

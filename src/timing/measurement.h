@@ -1,5 +1,5 @@
-// A case is one point of a benchmark's axes; a measurement is what became of it. Workloads make
-// both; results/ writes them, and computes every rate from cost and samples.
+// A case is one point of a benchmark's axes; a measurement is its result. Workloads make both;
+// src/results writes them, and computes rates from cost and samples.
 #pragma once
 
 #include <functional>
@@ -18,12 +18,11 @@ namespace duet {
 struct CaseId {
   std::string benchmark;  // "gemm", "copy"
   std::string device;     // "cuda:0", "sim:mi300x-8"
-  std::string engine;     // whose implementation
+  std::string engine;     // the implementation: "cublaslt-tuned"
   Axes axes;
 };
 
-// One rank's part of the last iteration of two works at once, in seconds from when its first was
-// let go.
+// When both works of the last overlap iteration ran on one rank, in seconds since its first began.
 struct RankTimeline {
   PairSpan compute, communication;
 };
@@ -31,39 +30,40 @@ struct RankTimeline {
 struct Measurement {
   CaseId id;
   std::optional<Sampling> sampling;  // none: skipped, or derived from other measurements
-  Cost cost;                         // of one sample's iteration
-  std::vector<std::pair<std::string, double>> rates;       // beyond those that follow from the cost
-  std::vector<std::pair<std::string, double>> metrics;     // ratios and the like: no rates
+  Cost cost;                         // of one sample
+  std::vector<std::pair<std::string, double>> rates;       // those that do not follow from the cost
+  std::vector<std::pair<std::string, double>> metrics;     // figures that are no rates, as ratios
   std::vector<std::pair<std::string, std::string>> notes;  // e.g. the algorithm that was chosen
-  std::vector<RankTimeline> timeline;                      // by rank; of overlap alone
+  std::vector<RankTimeline> timeline;                      // by rank; overlap only
   std::optional<Skipped> skipped;
   std::vector<std::string> warnings;
 };
 
-// Why results are not verified where the command says so.
+// The reason in results that are not verified because the command turned verification off.
 inline constexpr const char* kNotToBeVerified = "the command says so (-c 0)";
 
 struct Case {
   CaseId id;
   std::function<Measurement()> run;
-  // A journal's figure taken in another mode does not count as this case; none: any does.
+  // When a run resumes from a journal, a record counts as this case only if it was taken in this
+  // mode; none: any mode.
   std::optional<Mode> mode;
-  // False: the command turns verification off. Where it is on, a journal's figure that a command
-  // left unverified does not count as this case.
+  // False if the command turns verification off. If true, a record of a journal that was left
+  // unverified by its command does not count as this case.
   bool verified = true;
 };
 
-// A finished case as summaries need it; also read back from a journal.
+// A finished case, as Benchmark::conclude takes it; measured now or read from a journal.
 struct Finished {
   CaseId id;
   double median_seconds = 0;  // 0: skipped
   Cost cost;
-  // The median's confidence interval; 0: not known.
+  // The median's confidence interval; 0: unknown.
   double low_seconds = 0, high_seconds = 0;
 };
 
-// What a benchmark registers: its cases, and what follows from them when they are done (a fitted
-// curve, a matrix).
+// A list of cases, and `conclude`, which derives further measurements from all of them when they
+// are done (a fitted curve, a matrix).
 struct Benchmark {
   std::vector<Case> cases;
   std::function<std::vector<Measurement>(const std::vector<Finished>&)> conclude;

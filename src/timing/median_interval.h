@@ -1,4 +1,4 @@
-// How sure the median of a series of samples is.
+// The confidence interval of the median of correlated samples.
 #pragma once
 
 #include <vector>
@@ -7,14 +7,14 @@ namespace duet {
 
 struct MedianInterval {
   double low = 0, high = 0;
-  double widening = 1;  // its width over that for as many independent samples of the same spread
+  double widening = 1;  // width over the width for as many independent samples of the same spread
 };
 
-// The 95% interval of the median of the process that the samples come from, in the order in which
-// they were taken: neighbours may be alike, and the caller may have stopped because an earlier
-// interval was narrow. Where the samples are too few or too alike to say, it is wide, beyond all of
-// them if need be. One sample, or samples that are all the same, give a point. There is at least
-// one sample, and none is negative.
+// The 95% confidence interval of the median of the process that the samples come from. `samples`
+// are in the order in which they were taken; at least one, none negative. The interval allows for
+// correlation between neighbours, and for a caller who stopped because an earlier interval was
+// narrow. Few or strongly correlated samples give a wide interval, which may reach beyond all of
+// them. One sample, or samples that are all equal, give a point.
 MedianInterval median_interval(const std::vector<double>& samples);
 
 }  // namespace duet

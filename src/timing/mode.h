@@ -1,4 +1,4 @@
-// How long and how a Work is measured. docs/measuring.md describes each mode.
+// How a Work is measured, and for how long. docs/measuring.md describes each mode.
 #pragma once
 
 #include <string_view>
@@ -18,11 +18,12 @@ std::string_view name(ModeKind kind);
 struct Mode {
   ModeKind kind = ModeKind::adaptive;
   double warm_up_seconds = 0.03;
-  int warm_up_iterations = 0;  // above 0: so many, instead of the seconds
-  double seconds = 0.5;        // of measuring, at most (at_least, sustained: at least)
+  int warm_up_iterations = 0;  // if above 0, replaces warm_up_seconds
+  double seconds = 0.5;        // of measuring: at most; modes at_least and sustained: at least
   int min_iterations = 9;
-  // adaptive: taken also past `seconds`, up to four times of it. Of fewer samples the interval is
-  // wide, since they do not show how alike neighbours are.
+  // adaptive: this many samples are taken even if that takes longer than `seconds`, up to four
+  // times `seconds`. Fewer samples do not show the correlation of neighbours, so that the interval
+  // would be wide.
   int fair_iterations = 24;
   int max_iterations = 2000;
   int iterations = 20;              // loop: calls a sample
@@ -31,13 +32,14 @@ struct Mode {
   double deadline_seconds = 120;    // for any one wait
 };
 
-Mode peak_mode();       // adaptive, with samples enough that one of them is undisturbed
+Mode peak_mode();       // adaptive, at least 100 samples, so that one of them is undisturbed
 Mode do_bench_mode();   // warm-up 30 ms, repetition 200 ms, cache flushed
 Mode loop_mode();       // 20 calls a sample, 5 samples
 Mode at_least_mode();   // at least one second
 Mode sustained_mode();  // 10 s
 
-// "adaptive", "do_bench", "loop", "at_least", "sustained". Throws UsageError.
+// "adaptive", "do_bench", "loop", "at_least" or "sustained", each with its defaults. Throws
+// UsageError.
 Mode parse_mode(std::string_view text);
 
 }  // namespace duet

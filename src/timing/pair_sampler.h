@@ -1,4 +1,4 @@
-// Two Works at the same time: what each takes beside the other, and both together.
+// Times two Works that run at the same time: each of them, and both together.
 #pragma once
 
 #include <functional>
@@ -13,11 +13,12 @@ namespace duet {
 
 struct PairMode {
   bool serial = false;  // one after the other, on one stream
-  // By how much later the second is let go, so that the first is on the device when it comes.
+  // How much later the second Work's stream is released, so that the first occupies the device
+  // before.
   double lag_seconds = 20e-6;
-  // At least so many iterations and so many seconds of each; of a model no warm-up, and no more
-  // than the iterations. A GPU near its power limit takes some 100 ms to settle its clocks: an
-  // H200's GEMM is 15 to 20% faster before.
+  // Warm-up and sampling each take at least this many iterations and at least this many seconds.
+  // A simulated machine has no warm-up and runs exactly `iterations`. A GPU near its power limit
+  // takes some 100 ms to settle its clocks; until then an H200's GEMM is 15 to 20% faster.
   int warm_ups = 6;
   double warm_up_seconds = 0.25;
   int iterations = 9;
@@ -25,10 +26,11 @@ struct PairMode {
   double deadline_seconds = 120;  // for any one wait
 };
 
-// How a side is measured alone, on this machine: as warm, as often and as long.
+// The mode in which one side alone is measured on this machine: with the same warm-up, iterations
+// and seconds as the pair.
 Mode alone_mode(const PairMode& mode, const Machine& machine);
 
-// One side of an iteration on a rank, in seconds from when the rank's first side was let go.
+// When one side of an iteration ran on a rank, in seconds since the rank's first side began.
 struct PairSpan {
   double begin = 0, end = 0;
 };
@@ -38,7 +40,7 @@ struct PairIteration {
 
   double first_seconds() const;  // the slowest rank's
   double second_seconds() const;
-  double together() const;  // to the end of the later side
+  double together() const;  // from the first side's begin to the later end, the slowest rank's
 };
 
 struct PairSampling {
@@ -53,12 +55,16 @@ class PairSampler {
   explicit PairSampler(Team& team, std::function<bool()> stop = {})
       : team_(team), stop_(std::move(stop)) {}
 
-  // Prepares both, runs each once alone (libraries load kernels at their first launch, which waits
-  // for the whole device), warms up, samples, verifies and releases. Each side has a stream of its
-  // placement's priority. Throws what the Works throw, Timeout naming what was waited for,
-  // Interrupted where `stop` says so between iterations, BadArgument for a Work that the host
-  // drives, Unavailable for ranks of several processes. `after` may run both again, an iteration at
-  // a time, whose seconds are PairIteration::together().
+  // Prepares both Works, runs each once alone, warms up, samples, verifies and releases. The run
+  // alone comes first because libraries load kernels at their first launch, and loading waits for
+  // the whole device. Each side has a stream with its placement's priority and compute units.
+  // `after` may run both again, one iteration a call; its Rerun::seconds is
+  // PairIteration::together(). Throws
+  // - what the Works throw;
+  // - Timeout, which names what was waited for;
+  // - Interrupted if `stop` returns true before an iteration;
+  // - BadArgument if a Work is host-driven;
+  // - Unavailable if the ranks belong to several processes.
   PairSampling measure(Work& first, const Placement& first_placement, Work& second,
                        const Placement& second_placement, const PairMode& mode,
                        const AfterSamples& after = {});

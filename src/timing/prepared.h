@@ -1,4 +1,3 @@
-// A Work between its preparation and its release, on all ranks.
 #pragma once
 
 #include <string>
@@ -7,7 +6,8 @@
 
 namespace duet {
 
-// Releases on every rank, whatever happened.
+// Prepares a Work on all ranks; its destructor releases the Work on all local ranks. If prepare()
+// throws on a rank, the constructor releases and rethrows. Collective.
 class Prepared {
  public:
   Prepared(Team& team, Work& work, const Placement& placement);
@@ -22,7 +22,8 @@ class Prepared {
   Work& work_;
 };
 
-// Verifies on every rank: throws what a rank throws; returns why it could not be, "" where it was.
+// Verifies on every rank of all processes. Returns "" if all were verified, otherwise why one could
+// not be. Throws what Work::verify() throws. Collective.
 std::string verify(Team& team, Work& work);
 
 }  // namespace duet

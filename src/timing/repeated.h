@@ -1,4 +1,4 @@
-// A Work so many times in a row as one Work: nano-batches.
+// A Work that runs another Work several times in a row, as nano-batches do.
 #pragma once
 
 #include "timing/work.h"
@@ -11,12 +11,11 @@ class Repeated : public Work {
   Repeated(Work& piece, int times);
 
   std::string name() const override { return piece_.name(); }
-  // Of all pieces.
-  Cost cost() const override;
+  Cost cost() const override;  // of all repetitions together
   void prepare(Rank& rank, const Placement& placement) override { piece_.prepare(rank, placement); }
-  // The pieces one after the other, on the same buffers.
+  // Enqueues the piece `times` times, on the same buffers.
   void enqueue(Rank& rank, Stream& stream) override;
-  // The piece's own, not times as many: a sample is of all pieces.
+  // The piece's number, not multiplied: a sample covers all repetitions.
   int calls() const override { return piece_.calls(); }
   bool host_driven() const override { return piece_.host_driven(); }
   void renew(Rank& rank) override { piece_.renew(rank); }

@@ -1,5 +1,5 @@
-// Running prepared Works again when their samples are taken, for what a sample is too short to
-// show.
+// Runs prepared Works again after their samples were taken, for figures that take longer than a
+// sample (power).
 #pragma once
 
 #include <functional>
@@ -7,12 +7,12 @@
 namespace duet {
 
 struct Rerun {
-  int iterations = 0;  // of one sample each
-  double seconds = 0;  // that they took, all together, without what lies between them
+  int iterations = 0;  // each as long as one sample
+  double seconds = 0;  // the sum of their times, without the gaps between them
 };
 
-// Runs some iterations as the samples were run. Throws Interrupted when the user wants to end, and
-// what the Works throw.
+// Runs some iterations in the way the samples were run. Throws Interrupted if the user wants to
+// end, and what the Works throw.
 using RunAgain = std::function<Rerun()>;
 // Called once, between the last sample and the verification.
 using AfterSamples = std::function<void(const RunAgain&)>;

@@ -1,4 +1,5 @@
-// The end of a measurement, whatever ended it: memory must not go while work may still reach it.
+// The end of a measurement, after errors too: memory must not be freed while work may still access
+// it.
 #pragma once
 
 #include <vector>
@@ -7,8 +8,8 @@
 
 namespace duet {
 
-// Waits until all streams and their devices are idle, for no longer than the deadline each: what a
-// call that failed has left on streams of its own counts as well.
+// Waits until all streams and their devices are idle, at most until the deadline, which counts from
+// the call. Waiting for the devices covers work that a failed call left on streams of its own.
 void run_dry(Machine& machine, const std::vector<Stream*>& streams,
              double deadline_seconds) noexcept;
 

@@ -1,5 +1,4 @@
-// Turns a Work into samples. Two Works at once are timed by pair_sampler.h, messages by src/fabric;
-// a time that only chooses (a tuner's candidate, the fastest loop of a CPU's peak) is no sample.
+// Times one Work. Two Works at once are timed by pair_sampler.h, network messages by src/fabric.
 #pragma once
 
 #include <functional>
@@ -16,28 +15,32 @@
 namespace duet {
 
 struct Sampling {
-  std::vector<double> samples;  // seconds; the slowest rank's of each iteration
+  std::vector<double> samples;  // seconds of a call on the slowest rank, in the order taken
   std::string stopped_by;       // "interval", "time", "iterations"
   int warm_ups = 0;
   bool flushed = false;
   std::string mode;
   bool verified = false;
-  std::vector<Telemetry> telemetry;  // one rank's: before, (sustained: a reading a window,) after
+  // Clocks and power of the first local rank: before and after the samples; in mode sustained also
+  // after each window.
+  std::vector<Telemetry> telemetry;
   std::vector<std::string> warnings;
 };
 
-// Produces samples for the measuring loop; the real one drives streams, tests bring a fake.
+// Where the measuring loop gets its samples: StreamTrial drives streams; tests pass a fake.
 class Trial {
  public:
   virtual ~Trial() = default;
-  // Runs `iterations` and returns a sample for each (`grouped`: one sample, their mean).
+  // Runs `iterations` and returns one sample, in seconds, for each. `grouped`: returns a single
+  // sample, the mean.
   virtual std::vector<double> run(int iterations, bool grouped) = 0;
-  virtual double now() = 0;  // seconds
+  virtual double now() = 0;  // seconds of the clock by which the loop decides when to stop
+  // Appends a reading of clocks and power, if the device has them.
   virtual void reading(std::vector<Telemetry>&) {}
 };
 
-// The measuring loop on its own: warm up, sample, stop. `stop` is asked between batches; if it
-// says true the loop throws Interrupted.
+// The measuring loop: warms up and samples until the mode's stopping rule ends it. Calls `stop`
+// before each batch and throws Interrupted if it returns true. Sets all of Sampling but `verified`.
 Sampling sample(Trial& trial, const Mode& mode, const std::function<bool()>& stop = {});
 
 class Sampler {
@@ -45,9 +48,10 @@ class Sampler {
   explicit Sampler(Team& team, std::function<bool()> stop = {})
       : team_(team), stop_(std::move(stop)) {}
 
-  // Prepares, warms up, samples, verifies and releases. The result is verified unless the Work
-  // says why it cannot be (a warning then). `after` may run it again, some iterations behind one
-  // start gate.
+  // Prepares, warms up, samples, verifies and releases the Work. Collective: all processes call it
+  // with the same Work and mode. `after` is called between the last sample and the verification,
+  // and may run the Work again, up to 16 iterations behind one start gate. If the Work cannot be
+  // verified, the reason is a warning. Throws what the Work throws, and Interrupted.
   Sampling measure(Work& work, const Mode& mode, const Placement& placement = {},
                    const AfterSamples& after = {});
 

@@ -1,4 +1,3 @@
-// What is said of a list of samples.
 #pragma once
 
 #include <cstddef>
@@ -6,13 +5,14 @@
 
 namespace duet {
 
+// Summary statistics of samples, in the samples' unit.
 struct Summary {
   std::size_t n = 0;
   double median = 0, mean = 0, min = 0, max = 0;
   double p5 = 0, p95 = 0, p99 = 0;
   double ci_low = 0, ci_high = 0;  // 95% confidence interval of the median
-  // The interval's width over that for as many independent samples: what their correlation, or the
-  // doubt about it, costs.
+  // The interval's width over the width for as many independent samples: the price of correlation,
+  // or of uncertainty about it.
   double widening = 0;
 };
 
@@ -20,8 +20,8 @@ struct Summary {
 // of Hyndman and Fan, Sample quantiles in statistical packages, 1996). Throws BadArgument if empty.
 double quantile(const std::vector<double>& sorted, double q);
 
-// Empty samples give an all-zero summary with n = 0. The samples are in the order in which they
-// were taken: the interval depends on it (median_interval.h).
+// `samples` are in the order in which they were taken, on which the interval depends
+// (median_interval.h). No samples give a summary of zeros.
 Summary summarise(std::vector<double> samples);
 
 }  // namespace duet

@@ -1,4 +1,4 @@
-// Runs a Work's iterations on every rank's stream, between events.
+// Runs a Work's iterations on every rank's stream and times them by events.
 #pragma once
 
 #include <memory>
@@ -11,30 +11,32 @@ namespace duet {
 
 class StreamTrial : public Trial {
  public:
-  // The Work is prepared. Makes a stream on every rank and, with mode.flush, memory to write over
-  // its cache with. `stop` says that the user wants to end.
+  // The Work must be prepared and outlive the trial. Makes a stream for every local rank and, with
+  // mode.flush, a buffer that is filled to flush the cache. `stop` returns true if the user wants
+  // to end.
   StreamTrial(Team& team, Work& work, const Mode& mode, const Placement& placement,
               std::function<bool()> stop = {});
 
-  // Lets every stream run dry first: memory must not go while work may still reach it.
+  // Waits until every stream is idle: memory must not be freed while work may still access it.
   ~StreamTrial() override;
   StreamTrial(const StreamTrial&) = delete;
   StreamTrial& operator=(const StreamTrial&) = delete;
 
-  // One iteration without the gate, before all others: a library loads its kernels at their first
-  // launch, which waits for the whole device and so for ever behind a stream that is held.
+  // Runs one iteration without the gate; must come before run(). A library loads its kernels at
+  // their first launch. Loading waits for the whole device, and so never ends behind a held stream.
   void run_ungated();
 
-  // The slowest rank's over all processes.
+  // Each sample is the slowest rank's, over all processes. Collective over processes.
   std::vector<double> run(int iterations, bool grouped) override;
-  // With several processes a clock that all have alike: it goes on in run() alone.
+  // With several processes: the time spent in run(), on which all processes have agreed.
   double now() override;
-  // Whether to end; with several processes, whether the user of any wanted to in the last run().
+  // Whether the user wants to end. With several processes: whether the user of any process wanted
+  // to end at the last run().
   bool stop() const;
   void reading(std::vector<Telemetry>& readings) override;
 
  private:
-  struct RankTrial {  // one rank's own
+  struct RankTrial {
     std::unique_ptr<Stream> stream;
     Buffer flush;
     std::vector<std::unique_ptr<Event>> starts, ends;
