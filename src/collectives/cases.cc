@@ -1,5 +1,5 @@
-// Which collectives are measured: by kind, type and operation; then by size, so that the engines of
-// one size stand next to each other and run in the same minute.
+// Order of the cases: by kind, element type and operation, then by size. The engines' cases of one
+// size follow each other, so they run within the same minute.
 #include "collectives/cases.h"
 
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ bool has_root(Kind kind) {
   return kind == Kind::broadcast || kind == Kind::gather || kind == Kind::scatter;
 }
 
-// What a case is, beside its engine.
+// The parameters of a case other than its engine.
 struct Call {
   Collective collective;
   Skew skew = Skew::even;
@@ -48,7 +48,7 @@ Axes axes(const Call& call, const GraphUse& graph, int ranks) {
   return list;
 }
 
-// "0.8, 0.9": a rank each.
+// One figure per rank: "0.8, 0.9".
 std::string microseconds(const std::vector<double>& seconds) {
   std::string text;
   for (const double each : seconds) {
@@ -78,7 +78,7 @@ class CollectiveCases {
         }
       }
     }
-    // The sessions' communicators and memory go when the last case has run.
+    // Frees the sessions' communicators and memory after the last case.
     const auto conclude = [sessions = sessions_](const std::vector<Finished>& finished) {
       sessions->close();
       return conclude_collectives(finished);
@@ -118,7 +118,8 @@ class CollectiveCases {
     return reduces(kind) ? options_.ops : std::vector<Reduction>{Reduction::sum};
   }
 
-  // Among several types, bytes are left out where they cannot be reduced; alone they are refused.
+  // With several types, reductions leave out int8 (bytes). If int8 is the only type, it stays in
+  // the list and is rejected later.
   std::vector<DType> types_of(Kind kind) const {
     std::vector<DType> types = options_.dtypes;
     if (reduces(kind) && types.size() > 1) {

@@ -1,4 +1,3 @@
-// The cases of `duet collective`.
 #pragma once
 
 #include <cstdint>
@@ -17,30 +16,34 @@ namespace duet {
 
 struct CollectiveOptions {
   std::vector<CollectiveKind> kinds{CollectiveKind::all_gather};
-  std::vector<std::string> engines;  // empty: all that the devices have
-  std::vector<std::uint64_t> sizes;  // S of collective.h, rounded down to whole counts; empty:
-                                     // default_collective_sizes()
-  std::vector<DType> dtypes{DType::fp32};      // among several, bytes are left out of reductions
-  std::vector<Reduction> ops{Reduction::sum};  // of those that reduce
-  int root = 0;                                // of those that have one
-  std::vector<bool> in_place{false, true};     // those that cannot run in place leave it out
-  std::vector<Skew> skews{Skew::even};         // of all_to_all_v
+  std::vector<std::string> engines;  // empty: every engine for this kind of device
+  // size_bytes() of collective.h, rounded down to whole counts; empty: default_collective_sizes().
+  std::vector<std::uint64_t> sizes;
+  std::vector<DType> dtypes{DType::fp32};      // several types: reductions leave out int8 (bytes)
+  std::vector<Reduction> ops{Reduction::sum};  // used by kinds that reduce
+  int root = 0;                                // used by kinds that have a root
+  std::vector<bool> in_place{false, true};     // kinds without an in-place form skip `true`
+  std::vector<Skew> skews{Skew::even};         // used by all_to_all_v
   bool verified = true;
   GraphUse graph;
   Mode mode;
   std::string device_name;  // --device, as the journal shows it
 };
 
-// send_recv: the sizes of `duet copy`, whose curve it is; others: 64 KiB to 1 GiB by factors of 4,
-// on CPUs to 16 MiB.
+// The sizes in bytes that `duet collective` measures by default.
+// - send_recv: the sizes of `duet copy`, so that the two curves can be compared.
+// - Other kinds: 64 KiB to 1 GiB by factors of 4; on CPUs at most 16 MiB.
 std::vector<std::uint64_t> default_collective_sizes(CollectiveKind kind, Machine& machine);
 
-// All devices of the machine are the ranks; with several processes, which all make the same call,
-// those of the others' machines as well. Machine and processes must outlive the benchmark, whose
-// cases all processes run in the same order and conclude together. An engine is opened by the first
-// case that needs it and closed when the benchmark has ended. `stop` is asked between batches.
-// Throws UsageError for engines that are not there, a root that is no rank, element types that do
-// not reduce, and sizes that hold not one element a rank.
+// The benchmark `collective`. Its ranks are all devices of the machine and, with several processes,
+// those of the other processes' machines.
+// - Collective among processes: all make the same call, run the cases in the same order and
+//   conclude together.
+// - The machine and `processes` must outlive the benchmark.
+// - The first case that needs an engine opens it. All engines are closed when the benchmark ends.
+// - `stop` is called between batches; `true` ends the measurement.
+// Throws UsageError for an unknown engine, a root that is no rank, an element type that does not
+// reduce, and a size that holds less than one element per rank.
 Benchmark collective_benchmark(Machine& machine, const CollectiveOptions& options,
                                std::function<bool()> stop, Processes* processes = nullptr);
 

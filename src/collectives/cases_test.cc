@@ -1,4 +1,3 @@
-// Which cases there are, skewed counts, and what finished ones say together.
 #include "collectives/cases.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +28,7 @@ TEST(CollectiveCases, StandBySizeAndRun) {
   const auto machine = open_machine("host:2");
   const Benchmark benchmark =
       collective_benchmark(*machine, options_of({Kind::all_reduce, Kind::send_recv}), {});
-  // Two sizes, in and out of place; a send_recv has no in place.
+  // Two sizes, each in and out of place; send_recv has no in-place form.
   ASSERT_EQ(benchmark.cases.size(), 6u);
   EXPECT_EQ(benchmark.cases[0].id.benchmark, "collective");
   std::vector<Finished> finished;
@@ -126,7 +125,7 @@ TEST(Crossover, IsAgainstTheFastestOther) {
 }
 
 TEST(Crossover, EndsWhereTheLeaderFallsBehind) {
-  // At 2 two others are level, and the leader of 1 and 4 is far behind them.
+  // At size 2 engines b and c are equal, and a, which leads at sizes 1 and 4, is far behind.
   const auto seen = leads({finished_at("a", 1, 1), finished_at("b", 1, 2), finished_at("c", 1, 2),
                            finished_at("a", 2, 4), finished_at("b", 2, 2), finished_at("c", 2, 2),
                            finished_at("a", 4, 1), finished_at("b", 4, 2), finished_at("c", 4, 2)});

@@ -1,4 +1,3 @@
-// Sizes, factors and moves of the collectives.
 #include "collectives/collective.h"
 
 #include <fmt/format.h>
@@ -31,7 +30,8 @@ std::size_t at(int from, int to, int ranks) {
 
 std::uint64_t whole(int ranks) { return static_cast<std::uint64_t>(ranks); }
 
-// Elements that `from` has for `to`, where every rank may have something for every other.
+// The number of elements that rank `from` sends to rank `to`. For kinds in which every rank may
+// send to every other.
 std::uint64_t pair_count(const Collective& c, int from, int to, int ranks) {
   switch (c.kind) {
     case Kind::all_gather:
@@ -53,7 +53,7 @@ std::uint64_t pair_count(const Collective& c, int from, int to, int ranks) {
   throw BadArgument(fmt::format("{}: not a list of moves", name(c.kind)));
 }
 
-// Does every receiver get the same bytes from a sender?
+// Whether a sender sends the same bytes to all receivers.
 bool sends_the_same(Kind kind) {
   return kind == Kind::all_gather || kind == Kind::broadcast || kind == Kind::gather ||
          kind == Kind::send_recv;
@@ -210,8 +210,8 @@ std::uint64_t count_for(CollectiveKind kind, DType dtype, std::uint64_t bytes, i
 
 namespace {
 
-// One sender's; `received` has what each rank got from the senders before it, in bytes, and what it
-// has then.
+// Adds the moves of one sender to `list`. On entry `received` has the bytes that each rank receives
+// from lower-numbered senders; on return this sender's bytes are added.
 void add_moves(const Collective& c, int from, std::vector<std::uint64_t>& received,
                std::vector<Move>& list) {
   const int ranks = static_cast<int>(received.size());
@@ -226,7 +226,7 @@ void add_moves(const Collective& c, int from, std::vector<std::uint64_t>& receiv
   }
 }
 
-// By the ranks before `from`.
+// The bytes that each rank receives from the senders before `from`.
 std::vector<std::uint64_t> received_before(const Collective& c, int from, int ranks) {
   const bool by_all = c.kind == Kind::all_gather || c.kind == Kind::all_to_all;
   const std::uint64_t even = by_all ? c.count * size_of(c.dtype) * whole(from) : 0;

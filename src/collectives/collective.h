@@ -1,5 +1,5 @@
-// What a collective is, whoever runs it: kinds, buffers, what is counted. The conventions are those
-// of NCCL and nccl-tests.
+// What a collective is, for every engine: kinds, buffers and how bytes are counted. The conventions
+// are those of NCCL and nccl-tests.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ CollectiveKind parse_collective(std::string_view text);  // throws UsageError
 std::vector<CollectiveKind> all_collectives();
 bool reduces(CollectiveKind kind);
 
-// A call that every rank makes with equal values.
+// One call of a collective. Every rank makes it with equal values. n is the number of ranks.
 //
 //   kind            count is of        send buffer        receive buffer
 //   all_gather      a rank's chunk     chunk              n chunks, by rank
@@ -44,11 +44,13 @@ bool reduces(CollectiveKind kind);
 //   reduce_scatter  a rank's chunk     n chunks           chunk
 //   all_reduce      the buffer         whole              whole
 //
-// In place: all_gather, gather (root): send is the rank's own chunk of recv; reduce_scatter,
-// scatter (root): recv is the rank's own chunk of send; all others: the same buffer.
+// Where the buffers lie in place:
+// - all_gather, gather (root): `send` is the rank's own chunk of `recv`;
+// - reduce_scatter, scatter (root): `recv` is the rank's own chunk of `send`;
+// - all other kinds: `send` and `recv` are the same buffer.
 struct Collective {
   CollectiveKind kind = CollectiveKind::all_gather;
-  DType dtype = DType::fp32;  // fp32, fp16, bf16, int32; int8 stands for bytes, which do not reduce
+  DType dtype = DType::fp32;  // fp32, fp16, bf16, int32; int8 means bytes and does not reduce
   Reduction op = Reduction::sum;
   std::uint64_t count = 0;  // elements
   int root = 0;
@@ -56,30 +58,30 @@ struct Collective {
   std::vector<std::uint64_t> counts;
 };
 
-// Throws BadArgument, naming what was expected: a root among the ranks, counts for every pair, an
-// element type that can be reduced.
+// Throws BadArgument where the root is not a rank, `counts` does not have ranks * ranks entries, or
+// a reduction has an element type that cannot be reduced. The message names what was expected.
 void check(const Collective& collective, int ranks);
 
-// What a rank's buffers hold, in bytes; 0 where the rank has no such buffer.
+// Bytes of the rank's send and receive buffer; 0 where the rank has no such buffer.
 std::uint64_t send_bytes(const Collective& collective, int rank, int ranks);
 std::uint64_t recv_bytes(const Collective& collective, int rank, int ranks);
 
-// Where in the other buffer a rank's own part lies when it runs in place, in bytes: of send within
-// recv (all_gather, gather) or of recv within send (reduce_scatter, scatter); 0 for the others.
+// In place: the offset in bytes of `send` within `recv` (all_gather, gather) or of `recv` within
+// `send` (reduce_scatter, scatter). 0 for the other kinds.
 std::uint64_t in_place_offset(const Collective& collective, int rank);
 
-// Can it run in place? A send_recv cannot: it would send what it has just received.
+// Whether the kind can run in place. send_recv cannot: a rank would send what it has just received.
 bool has_in_place(CollectiveKind kind);
 
-// S, the bytes by which nccl-tests counts (docs/measuring.md has the table), and the factor from
-// algorithm to bus bandwidth.
+// The size of a call in bytes as nccl-tests counts it (table in docs/measuring.md), and the factor
+// from algorithm bandwidth to bus bandwidth.
 std::uint64_t size_bytes(const Collective& collective, int ranks);
 double bus_factor(CollectiveKind kind, int ranks);
 
-// The count that makes size_bytes() as large as possible but not larger than `bytes`.
+// The largest count for which size_bytes() is at most `bytes`.
 std::uint64_t count_for(CollectiveKind kind, DType dtype, std::uint64_t bytes, int ranks);
 
-// One rank's bytes that belong into another's (or its own) receive buffer.
+// Bytes of one rank's send buffer that belong into a receive buffer, a peer's or the rank's own.
 struct Move {
   int from = 0, to = 0;
   std::uint64_t from_offset = 0;  // in the sender's send buffer
@@ -87,10 +89,10 @@ struct Move {
   std::uint64_t bytes = 0;
 };
 
-// All that a collective without reduction moves, in the order of senders, then of receivers; empty
-// moves left out.
+// All moves of a collective without reduction, ordered by sender, then by receiver. Moves of 0
+// bytes are left out.
 std::vector<Move> moves(const Collective& collective, int ranks);
-// Those of one sender.
+// The moves of one sender.
 std::vector<Move> moves_from(const Collective& collective, int from, int ranks);
 
 }  // namespace duet

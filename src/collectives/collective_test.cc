@@ -1,4 +1,3 @@
-// Sizes, factors and moves against the definitions.
 #include "collectives/collective.h"
 
 #include <gtest/gtest.h>
@@ -40,7 +39,7 @@ TEST(Collective, SizesAreNcclTests) {
   }
 }
 
-// Every byte of a receive buffer is written once, and everything that is sent lies in the buffer.
+// Moves write every byte of a receive buffer once and read within the send buffer.
 TEST(Collective, MovesFillTheReceiveBuffersOnce) {
   for (const Kind kind : all_collectives()) {
     if (reduces(kind)) continue;

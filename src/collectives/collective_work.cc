@@ -1,5 +1,5 @@
-// Preparing, running and checking a collective. Moves carry random bytes, a seed a rank;
-// reductions small whole numbers, which any order of adding leaves exact.
+// Input data: collectives without reduction move random bytes, from a different seed on every rank.
+// Reductions get small whole numbers, so that the result is exact in any order of addition.
 #include "collectives/collective_work.h"
 
 #include <fmt/format.h>
@@ -17,16 +17,16 @@ namespace {
 
 constexpr double kDeadline = 120;            // seconds for any wait outside the samples
 constexpr std::uint64_t kGuard = 256;        // bytes before and after each buffer
-constexpr std::size_t kMostEnqueues = 4096;  // that are remembered of a rank
+constexpr std::size_t kMostEnqueues = 4096;  // enqueue times that are kept per rank
 constexpr int kCheckedCalls = 4;
-constexpr std::uint64_t kFills = kCheckedCalls + 3;  // of a Work; numbered from 1
-constexpr std::uint64_t kMostAside = 64 << 20;       // bytes of results that a rank sets aside
-// A late rank writes so many bytes before its call, in at most so many pieces of work.
+constexpr std::uint64_t kFills = kCheckedCalls + 3;  // fills of one work; numbered from 1
+constexpr std::uint64_t kMostAside = 64 << 20;  // most bytes of results that a rank copies aside
+// A late rank is delayed by fills of kDelayBytes in total, at most kMostDelays of them.
 constexpr std::uint64_t kDelayBytes = 64 << 20;
 constexpr std::uint64_t kMostDelays = 32;
 constexpr Fill kPoison{Fill::Kind::constant, 0xDB, 0, DType::fp32};
 
-// Seeds for `calls` fills that no other Work of this process has.
+// Reserves seeds for `calls` fills and returns the first. No other work of this process uses them.
 std::uint64_t fresh_seeds(std::uint64_t calls) {
   static std::atomic<std::uint64_t> made{1};
   return made.fetch_add(calls);
@@ -53,7 +53,8 @@ CollectiveWork::CollectiveWork(Team& team, CollectiveSession& session, const Col
 double CollectiveWork::least_wire_bytes() const {
   const double others = team_.size() - 1;
   const auto chunk = static_cast<double>(collective_.count * size_of(collective_.dtype));
-  // A chunk that is reduced takes a message from each rank but one, and spreading it another.
+  // Reducing a chunk takes one message from each rank but one. all_reduce then distributes the
+  // result, which takes as many again.
   if (collective_.kind == CollectiveKind::reduce_scatter) return others * chunk * team_.size();
   if (collective_.kind == CollectiveKind::all_reduce) return 2 * others * chunk;
   double bytes = 0;
@@ -73,8 +74,8 @@ Cost CollectiveWork::cost() const {
   return cost;
 }
 
-// Every rank allocates equally often, whatever it needs: an engine's allocation may be a collective
-// call as well.
+// Every rank makes the same number of allocations, even of 0 bytes: the engine's allocation may be
+// a collective call.
 void CollectiveWork::allocate(Rank& rank, RankState& own) {
   const std::uint64_t sent = send_bytes(collective_, rank.index, rank.size);
   const std::uint64_t received = recv_bytes(collective_, rank.index, rank.size);
@@ -85,7 +86,7 @@ void CollectiveWork::allocate(Rank& rank, RankState& own) {
     return;
   }
   own.send_memory = session_.allocate(rank, std::max(sent, received) + 2 * kGuard);
-  // The smaller buffer is a part of the larger one; a rank that has only one of them has no other.
+  // The smaller buffer is a part of the larger one. A rank that has only one buffer has no offset.
   const bool both = sent > 0 && received > 0;
   const std::uint64_t offset =
       both && sent != received ? in_place_offset(collective_, rank.index) : 0;
@@ -94,7 +95,8 @@ void CollectiveWork::allocate(Rank& rank, RankState& own) {
   own.buffers.recv = received < sent ? whole.slice(offset, received) : whole;
 }
 
-// Of a rank's fill of that number. Reduced digits have the seeds of consecutive ranks.
+// The contents of a rank's input for the given number of the fill. Seeds of consecutive ranks are
+// consecutive, as Fill::Kind::digits_reduced expects.
 Fill CollectiveWork::input(int rank, std::uint64_t fills) const {
   Fill fill;
   fill.kind = reduces(collective_.kind) ? Fill::Kind::digits : Fill::Kind::pattern;
@@ -105,7 +107,7 @@ Fill CollectiveWork::input(int rank, std::uint64_t fills) const {
   return fill;
 }
 
-// Poison first: in place, what is sent lies in it.
+// Poisons before it fills the input: in place, the input lies in the poisoned memory.
 void CollectiveWork::fill(Rank& rank, RankState& own, Stream& stream) const {
   ++own.fills;
   stream.fill(own.send_memory->span(), kPoison);
@@ -115,21 +117,22 @@ void CollectiveWork::fill(Rank& rank, RankState& own, Stream& stream) const {
 
 void CollectiveWork::prepare(Rank& rank, const Placement& placement) {
   RankState& own = state(rank);
-  rank.team.free_retired(rank);  // of plans before this
+  rank.team.free_retired(rank);  // memory of earlier plans
   allocate(rank, own);
   const auto stream = rank.device.make_stream({placement.priority});
   fill(rank, own, *stream);
   stream->synchronize(kDeadline);
   own.plan = session_.plan(rank, collective_, own.buffers);
   own.enqueues.reserve(kMostEnqueues);
-  // Meets as well: no rank may call before the others' buffers are filled.
+  // This gather is a barrier too: no rank may make a call before all buffers are filled.
   KnownByAllRanks known = learn(rank, own);
   if (rank.local == 0) known_ = std::move(known);
   if (graph_.launches > 0) capture_calls(rank, own, *stream);
 }
 
-// One call before: what is loaded or connected by a first call is so without a capture. In place a
-// second call starts from what the first has left, so that what is checked is one call.
+// Makes one call before the capture, because a first call may load kernels or connect ranks, which
+// must not be captured. In place, a second call would start from the result of the first; `checked`
+// is therefore a graph of a single call.
 void CollectiveWork::capture_calls(Rank& rank, RankState& own, Stream& stream) const {
   if (const auto reason = session_.uncapturable()) throw Unavailable(reason->reason);
   own.plan->enqueue(stream);
@@ -228,7 +231,7 @@ void CollectiveWork::require_rest(Rank& rank, const RankState& own) const {
   require(rank, own.buffers.send, input(rank.index, own.fills), "what it sent");
 }
 
-// Does a call after another, on what that one left, leave the same?
+// Whether a call that follows another without new input leaves the same result.
 bool CollectiveWork::repeatable() const {
   const bool overwrites_input =
       reduces(collective_.kind) || collective_.kind == CollectiveKind::all_to_all;
@@ -249,7 +252,8 @@ void CollectiveWork::call_once(RankState& own, Stream& stream) const {
   (own.checked != nullptr ? own.checked : own.graph)->launch(stream);
 }
 
-// Before call 1 one rank is late, before 2 all but one are, before 3 another one is.
+// Delays some ranks before a checked call: none before call 0, one rank before call 1, all ranks
+// but one before call 2, and another single rank before call 3.
 void CollectiveWork::delay(const Rank& rank, const RankState& own, int call, Stream& stream) const {
   const auto turn = static_cast<int>(known_.first_seed % static_cast<std::uint64_t>(rank.size));
   const bool chosen = rank.index == (turn + call) % rank.size;
@@ -259,7 +263,7 @@ void CollectiveWork::delay(const Rank& rank, const RankState& own, int call, Str
   for (std::uint64_t i = 0; i < times; ++i) stream.fill(span, kPoison);
 }
 
-// For the results of every checked call; none where they are large.
+// Allocates memory for the results of all checked calls; nothing where they exceed kMostAside.
 void CollectiveWork::allocate_aside(Rank& rank, RankState& own) const {
   if (own.buffers.recv.bytes * kCheckedCalls > kMostAside) return;
   for (int call = 0; call < kCheckedCalls; ++call) {

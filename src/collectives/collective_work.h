@@ -1,4 +1,5 @@
-// A collective on an engine's session as a Work: filled, run by all ranks, checked to the byte.
+// A collective on an engine's session as a Work. Every rank fills its input and runs the call;
+// verify() checks every byte.
 #pragma once
 
 #include <memory>
@@ -11,8 +12,8 @@
 
 namespace duet {
 
-// How calls are captured: an enqueue is so many launches of one graph, and each makes so many
-// calls.
+// Whether calls are captured in a graph. One enqueue then launches the graph `launches` times, and
+// every launch makes `calls` calls.
 struct GraphUse {
   int launches = 0;  // 0: calls are enqueued as they are
   int calls = 1;
@@ -20,53 +21,58 @@ struct GraphUse {
 
 class CollectiveWork : public Work {
  public:
-  // `verified`: false leaves the checks out, as -c 0 of nccl-tests does.
+  // `verified` = false leaves out the checks, as `-c 0` of nccl-tests does. The team and the
+  // session must outlive the work.
   CollectiveWork(Team& team, CollectiveSession& session, const Collective& collective,
                  bool in_place, bool verified = true, const GraphUse& graph = {});
 
   std::string name() const override { return "collective"; }
-  // Wire bytes: what the engine says leaves its ranks, else the least that must; known after
-  // prepare().
+  // Wire bytes are what the engine's plans report to leave the ranks; where they report nothing,
+  // the least that the collective needs. They are known after prepare().
   Cost cost() const override;
   void prepare(Rank& rank, const Placement& placement) override;
   void enqueue(Rank& rank, Stream& stream) override;
   int calls() const override { return graph_.launches > 0 ? graph_.launches * graph_.calls : 1; }
   bool host_driven() const override { return known_.host_driven; }
   void renew(Rank& rank) override;
-  // Checks what the last iteration left where it had new input, then kCheckedCalls calls more in a
-  // row. Before each its input is filled with new contents and all else poisoned, on the stream;
-  // behind each, also on the stream, its results are set aside, or checked at once where memory for
-  // that would be large. Ranks do not wait for each other between the calls and are late in turn,
-  // so that a call which ends before its data have come, or starts to write while they are still
-  // read, is found. Checked too: that its input is as it was, and 256 bytes around both buffers.
+  // First checks the result of the last measured iteration, where that iteration had new input
+  // (renew()). Then makes kCheckedCalls more calls in a row and checks each:
+  // - Before a call the stream fills the input with new contents and poisons all other memory.
+  // - After a call the stream copies the result aside. Where these copies would take too much
+  //   memory the host checks the result at once.
+  // - Ranks do not wait for each other between calls, and a different rank is late each time. This
+  //   finds calls that end before their data have arrived, and calls that write to memory which a
+  //   peer still reads.
+  // - At the end the input must be unchanged (out of place), and so must 256 bytes before and after
+  //   each buffer.
   std::optional<Skipped> verify(Rank& rank) override;
   void release(Rank& rank) noexcept override;
 
-  // What rank 0's plan chose; "" before prepare().
+  // The algorithm that rank 0's plan has chosen; "" before prepare().
   const std::string& algorithm() const { return known_.algorithm; }
-  // The median time of a call's enqueue on the CPU, a rank each, in seconds. Several processes call
-  // it together, outside of Team::each().
+  // For each rank, the median CPU time of one enqueue() in seconds. Collective among processes;
+  // called outside Team::each().
   std::vector<double> enqueue_seconds() const;
 
  private:
-  struct RankState {                                             // a local rank's
-    std::unique_ptr<CollectiveMemory> send_memory, recv_memory;  // in place: the first is both
+  struct RankState {                                             // of a local rank
+    std::unique_ptr<CollectiveMemory> send_memory, recv_memory;  // in place: send_memory is both
     CollectiveBuffers buffers;
     std::vector<Buffer> aside;             // results of checked calls
     std::unique_ptr<CollectivePlan> plan;  // uses the memory: declared after it, freed before
-    std::unique_ptr<Graph> graph;          // of the measured calls; null: not captured
-    std::unique_ptr<Graph> checked;  // of the one that is verified, where that is not the same
-    std::vector<double> enqueues;    // seconds of the CPU's time
-    std::uint64_t fills = 0;         // of its input, each with a seed of its own
-    bool renewed = false;            // before the last iteration
+    std::unique_ptr<Graph> graph;          // the measured calls; null: not captured
+    std::unique_ptr<Graph> checked;        // one call for verify(); null: `graph` is one call
+    std::vector<double> enqueues;          // CPU seconds of each enqueue
+    std::uint64_t fills = 0;               // how often the input was filled; each has its own seed
+    bool renewed = false;                  // the last iteration had new input
   };
-  // Of all ranks' plans and buffers, also those of other processes.
+  // Facts about the plans and buffers of all ranks, those of other processes included.
   struct KnownByAllRanks {
     double wire_bytes = 0, busiest_wire_bytes = 0;
     bool has_contents = true;
     bool host_driven = false;
     std::string algorithm;
-    std::uint64_t first_seed = 0;  // of this Work
+    std::uint64_t first_seed = 0;  // this work's seeds begin here
   };
 
   RankState& state(const Rank& rank) { return states_[static_cast<std::size_t>(rank.local)]; }

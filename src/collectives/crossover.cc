@@ -1,4 +1,3 @@
-// Curves by everything but the size, and who leads at which sizes; see crossover.h.
 #include "collectives/crossover.h"
 
 #include <algorithm>
@@ -21,11 +20,11 @@ struct Point {
 };
 
 struct Curve {
-  CaseId id;  // without the size
+  CaseId id;  // without the axis `bytes`
   std::vector<Point> points;
 };
 
-// Sets `bytes` and returns the case without it.
+// Returns the id without the axis `bytes`, and stores the value of that axis in `bytes`.
 CaseId without_bytes(CaseId id, double& bytes) {
   bytes = static_cast<double>(id.axes.number("bytes").value_or(0));
   id.axes = id.axes.without({"bytes"});
@@ -36,7 +35,8 @@ bool same_call(const CaseId& a, const CaseId& b) {
   return a.device == b.device && a.axes == b.axes;
 }
 
-// In the order in which they were measured, each by rising size.
+// All curves in the order in which they were measured. The points of a curve are sorted by rising
+// size.
 std::vector<Curve> curves_of(const std::vector<Finished>& finished) {
   std::vector<Curve> curves;
   for (const Finished& one : finished) {
@@ -59,7 +59,7 @@ std::vector<Curve> curves_of(const std::vector<Finished>& finished) {
   return curves;
 }
 
-// One engine at one size.
+// The result of one engine at one size.
 struct Entry {
   const Curve* curve = nullptr;
   Point point;
@@ -69,7 +69,7 @@ bool ahead(const Point& first, const Point& second) {
   return first.high < second.low && second.seconds >= kLeastLead * first.seconds;
 }
 
-// All engines of a call at each size that several were measured at, the fastest first.
+// For each size at which several engines were measured: their results, the fastest first.
 std::map<double, std::vector<Entry>> ranking(const std::vector<const Curve*>& call) {
   std::map<double, std::vector<Entry>> sizes;
   for (const Curve* curve : call) {
@@ -83,7 +83,7 @@ std::map<double, std::vector<Entry>> ranking(const std::vector<const Curve*>& ca
   return sizes;
 }
 
-// Sizes over which one engine leads.
+// A range of sizes over which one engine is the fastest.
 struct Lead {
   const Curve* leader = nullptr;
   double first = 0, last = 0;
@@ -91,7 +91,8 @@ struct Lead {
   double times = 0;
 };
 
-// Does the leader keep up with the fastest of a size at which nobody is ahead?
+// For a size at which no engine is ahead of all others: whether the fastest one is not ahead of the
+// leader either.
 bool keeps_up(const Lead& lead, const std::vector<Entry>& entries) {
   const auto own = std::find_if(entries.begin(), entries.end(),
                                 [&](const Entry& one) { return one.curve == lead.leader; });
@@ -161,7 +162,7 @@ void add_fit(const Curve& curve, std::vector<Measurement>& results) {
   }
   const auto fit = fit_copy(points);
   if (!fit) return;
-  // The fit is of bus bytes; sizes are said in those of the cases.
+  // The fit is over bus bytes; the factor converts its sizes to the cases' bytes.
   const double size = curve.points.back().bytes / curve.points.back().bus_bytes;
   Measurement result;
   result.id = curve.id;

@@ -1,5 +1,3 @@
-// What finished collectives say together: which engine is the fastest at which sizes, and the
-// latency and bandwidth of each.
 #pragma once
 
 #include <vector>
@@ -8,13 +6,18 @@
 
 namespace duet {
 
-// collective_crossover: of each call, for each range of sizes, the engine that is the fastest of
-// all, `against` the fastest other. crossover_bytes and last_bytes are the first and the last
-// measured size of the range, at both of which it is ahead beyond the intervals of the two medians
-// and by 1% at least, and never behind so between them; smallest_bytes and largest_bytes are the
-// sizes that several engines were measured at, and times_as_fast how far it is ahead at the last.
-// `auto` does as another engine does, and takes no part where `dma` or `kernel` is there.
-// collective_curve: the line through each engine's bus bandwidth, as copy_curve (timing/fit.h).
+// Conclusions from finished cases of `duet collective`: two kinds of record.
+//
+// collective_crossover: for each call and each range of sizes, which engine is the fastest.
+// - An engine is ahead at a size where its median is at least 1% faster than the second-fastest and
+//   the intervals of the two medians do not overlap.
+// - crossover_bytes, last_bytes: the first and last measured size of the range. The engine is ahead
+//   at both, and no engine is ahead of it between them.
+// - against, times_as_fast: the fastest other engine at last_bytes, and the ratio of the two times.
+// - smallest_bytes, largest_bytes: the range of sizes at which several engines were measured.
+// - `auto` is left out where `dma` or `kernel` was measured, because it runs one of the two.
+//
+// collective_curve: the line fitted to each engine's bus bandwidth, as copy_curve (timing/fit.h).
 std::vector<Measurement> conclude_collectives(const std::vector<Finished>& finished);
 
 }  // namespace duet

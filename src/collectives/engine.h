@@ -1,4 +1,3 @@
-// A collective engine: whose implementation runs a collective. Duet's own and its peers.
 #pragma once
 
 #include <memory>
@@ -19,48 +18,51 @@ struct CollectiveBuffers {
   Span send, recv;
 };
 
-// One rank's part of a collective, bound to its buffers, which must outlive it.
+// One rank's part of a collective, bound to fixed buffers. The buffers must outlive the plan.
 class CollectivePlan {
  public:
   virtual ~CollectivePlan() = default;
   // Only enqueues, also on a stream that is captured: never blocks, allocates or takes a lock that
   // another rank may hold. All ranks enqueue a session's plans in the same order.
   virtual void enqueue(Stream& stream) = 0;
-  virtual std::string algorithm() const { return ""; }  // what was chosen, for the journal
-  // Blocking, while no rank is in a call: overwrites what earlier calls have left in staging memory
-  // of the plan's own, for checks that stale contents must not pass.
+  virtual std::string algorithm() const { return ""; }  // the chosen algorithm, for the journal
+  // Overwrites the plan's staging memory, so that verification cannot pass on stale contents of
+  // earlier calls. Blocking. The caller makes sure that no rank is in a call.
   virtual void poison_staging() {}
-  // Bytes that really leave this rank over a wire in one call; 0: not known.
+  // Bytes that leave this rank over a wire in one call; 0: not known.
   virtual double wire_bytes() const { return 0; }
-  // Does enqueue() block until peers have done their part? The start gate then holds nothing.
+  // Whether enqueue() blocks until the peers have done their part. If so, the sampler cannot use
+  // the start gate.
   virtual bool host_driven() const { return false; }
 };
 
-// An engine set up for the ranks of one team. Made outside Team::each(); the calls with a Rank are
-// made inside of it.
+// An engine set up for the ranks of one team. A session is made outside Team::each(). Its functions
+// that take a Rank are called inside Team::each().
 class CollectiveSession {
  public:
   virtual ~CollectiveSession() = default;
-  // Why this engine cannot run the collective, if so; the same on every rank.
+  // The reason why this engine cannot run the collective; empty if it can. The same on every rank.
   virtual std::optional<Skipped> unsupported(const Collective& collective, bool in_place) const = 0;
-  // Why its calls cannot be captured and launched again, if so.
+  // The reason why calls cannot be captured in a graph; empty if they can.
   virtual std::optional<Skipped> uncapturable() const { return std::nullopt; }
-  // Can it make plans that work? Not for ever after a failure of any rank; then another is opened.
-  // The same in all processes, outside of Team::each().
+  // False once a rank has failed in a way that later plans would not survive: the caller then opens
+  // another session. The same in all processes. Called outside Team::each().
   virtual bool usable() const { return true; }
-  // Plain device memory, unless the engine wants another kind.
+  // Memory for a buffer of this engine's plans: plain device memory by default. May be a collective
+  // call, so all ranks call it equally often.
   virtual std::unique_ptr<CollectiveMemory> allocate(Rank& rank, std::uint64_t bytes);
-  // Collective: every rank makes the same call, which may block. It succeeds on all ranks or throws
-  // on all, as Team::all_or_none() does, and all may then plan again: BadArgument where the ranks
-  // ask for different things, where a buffer is too small or of another device, and where send and
-  // receive overlap otherwise than in place (collective.h); Unavailable for what unsupported()
-  // says.
+  // Makes this rank's plan. Collective: every rank makes the same call, which may block. It
+  // succeeds on all ranks or throws on all, as Team::all_or_none() does; after an error all may
+  // plan again.
+  // - BadArgument: the ranks ask for different collectives, a buffer is too small or of another
+  //   device, or send and receive buffer overlap but are not in place as collective.h defines it.
+  // - Unavailable: unsupported() gives a reason.
   std::unique_ptr<CollectivePlan> plan(Rank& rank, const Collective& collective,
                                        const CollectiveBuffers& buffers);
 
  protected:
-  // What a rank brings to a plan beside the collective, for all ranks to know before any of them
-  // makes its own. The buffers are checked, and hold no more than the collective uses of them.
+  // Bytes that this rank shares with all ranks before any rank makes its plan; make_plan() receives
+  // them from all ranks. The buffers are checked and cut to what the collective uses.
   virtual std::string request(const Rank&, const Collective&, const CollectiveBuffers&) {
     return "";
   }
@@ -76,21 +78,22 @@ class CollectiveEngine {
   virtual ~CollectiveEngine() = default;
   virtual std::string name() const = 0;         // "dma", "nccl", "nccl-zero-cta", "mpi"
   virtual std::string device_kind() const = 0;  // "cuda"; "" for any
-  // The same with kernels of at most so many compute units, under a name that says so; nullptr
-  // where they cannot be bounded.
+  // The same engine with kernels of at most this many compute units. Its name states the limit.
+  // nullptr where the engine's kernels cannot be limited.
   virtual std::unique_ptr<CollectiveEngine> limited(int) const { return nullptr; }
-  // Throws UsageError where what the user has set for the engine cannot be understood: asked before
-  // anything is measured, by all processes, outside of Team::each().
+  // Throws UsageError for invalid user settings of the engine (such as a damaged tuning file).
+  // Called before anything is measured, by all processes, outside Team::each().
   virtual void check_settings(Team&) const {}
-  // Throws Unavailable where it cannot run on this team. May use Team::each(). With several
-  // processes all make the call; what may fail in one alone belongs into each() or together().
+  // Opens a session. Throws Unavailable where the engine cannot run on this team. Collective among
+  // processes; called outside Team::each(), which implementations may use. A step that may fail in
+  // one process alone belongs into each() or together().
   virtual std::unique_ptr<CollectiveSession> open(Team& team) = 0;
 };
 
 void register_collective_engine(std::unique_ptr<CollectiveEngine> engine);
 
-// The engines for a kind of device, and the modules that could not be loaded;
-// EngineRegistry::find() says which modules are.
+// The engines for a kind of device, and the modules that could not be loaded.
+// EngineRegistry::find() documents which modules are loaded.
 using CollectiveEngines = FoundEngines<CollectiveEngine>;
 CollectiveEngines collective_engines(const std::string& device_kind,
                                      const std::vector<std::string>& wanted = {});

@@ -1,11 +1,11 @@
-// Memory for a rank's buffer of a collective, whoever allocated it.
 #pragma once
 
 #include "device/buffer.h"
 
 namespace duet {
 
-// Freed with the object.
+// Memory for one buffer of a collective, allocated by an engine's session and freed with the
+// object.
 class CollectiveMemory {
  public:
   virtual ~CollectiveMemory() = default;

@@ -1,4 +1,3 @@
-// Sessions by engine; see open_sessions.h.
 #include "collectives/open_sessions.h"
 
 namespace duet {

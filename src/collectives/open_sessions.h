@@ -1,4 +1,3 @@
-// The sessions of a job's engines: opened when a case first needs one, kept for those that follow.
 #pragma once
 
 #include <map>
@@ -10,18 +9,23 @@
 
 namespace duet {
 
+// The sessions of a benchmark's engines. The first case that needs an engine opens its session;
+// later cases use the same one.
 class OpenSessions {
  public:
-  // Ranks on all devices of the machine, and of those of the other processes where there are any.
+  // The team has a rank on every device of the machine and, with several processes, on every device
+  // of theirs. `processes` may be null.
   OpenSessions(Machine& machine, Processes* processes) : team_(machine, {}, processes) {}
 
   Team& team() { return team_; }
 
-  // Of an engine several, by number, for calls at once. Throws Unavailable where the engine cannot
-  // run on this team, again for every later case.
+  // The engine's session with this number, opened if necessary. Different numbers give different
+  // sessions, for calls that run concurrently. Throws Unavailable where the engine cannot run on
+  // this team; later calls throw the same error without another attempt.
   CollectiveSession& session(CollectiveEngine& engine, int number = 0);
 
-  // After a failure in a case the ranks may have made different calls: the next case opens anew.
+  // Called after a case has failed: its ranks may have made different calls, so the next case must
+  // open a new session.
   void close(const CollectiveEngine& engine) { sessions_.erase(engine.name()); }
   void close() { sessions_.clear(); }
 

@@ -1,4 +1,3 @@
-// Buffers that fit, ranks that agree, and plans of all ranks or of none.
 #include "collectives/planning.h"
 
 #include <fmt/format.h>
@@ -16,7 +15,7 @@ std::string in_words(const Collective& c) {
                      name(c.dtype), name(c.op), c.root, fmt::join(c.counts, ","));
 }
 
-// Where a rank's buffers lie: addresses mean something among the ranks of a process.
+// The address range of a rank's buffer. Addresses are comparable only within one process.
 struct BufferRange {
   int process = 0;
   std::uintptr_t begin = 0;
@@ -48,8 +47,8 @@ RankBuffers rank_buffers_of(const std::string& text) {
   return buffers;
 }
 
-// Ranks of one process may send from the same memory, but none may receive where another sends or
-// receives.
+// Ranks of one process may send from the same memory. No rank may receive into memory from which
+// another rank sends or into which it receives.
 void require_apart(const std::vector<RankBuffers>& all) {
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     for (std::size_t other = 0; other < all.size(); ++other) {
@@ -64,7 +63,8 @@ void require_apart(const std::vector<RankBuffers>& all) {
   }
 }
 
-// What all ranks bring beside the collective, which is one, and beside their buffers' places.
+// Extracts request() of all ranks from the gathered texts. Throws BadArgument where the ranks ask
+// for different collectives or their buffers overlap.
 std::vector<std::string> requests_of(const std::vector<std::string>& all) {
   std::vector<std::string> requests;
   std::vector<RankBuffers> places;
@@ -94,8 +94,8 @@ Span used(const Rank& rank, CollectiveKind kind, const Span& span, std::uint64_t
                                 foreign ? " of another device" : ""));
 }
 
-// In place is one place alone: what a rank still has to send, or has received, would be overwritten
-// in any other.
+// Send and receive buffer may overlap only as in_place_offset() defines it. With any other overlap
+// a rank would overwrite data that it has still to send or has already received.
 void check_overlap(const Rank& rank, const Collective& c, const CollectiveBuffers& buffers) {
   if (!in_place(buffers)) return;
   if (!has_in_place(c.kind)) {
@@ -114,8 +114,8 @@ void check_overlap(const Rank& rank, const Collective& c, const CollectiveBuffer
       name(c.kind), in_send ? "receive" : "send", expected, in_send ? "send" : "receive", offset));
 }
 
-// The buffers without what callers have behind them, large enough, of the rank's own device, and
-// apart from each other or in place.
+// The caller's buffers, cut to what the collective uses. Checks that each is large enough and of
+// the rank's own device, and that the two are disjoint or in place. Throws BadArgument.
 CollectiveBuffers checked_buffers(const Rank& rank, const Collective& collective,
                                   const CollectiveBuffers& buffers) {
   check(collective, rank.size);

@@ -1,11 +1,10 @@
-// What engines ask of a plan's buffers.
 #pragma once
 
 #include "collectives/engine.h"
 
 namespace duet {
 
-// Does one buffer lie in the other?
+// Whether the send and the receive buffer overlap.
 bool in_place(const CollectiveBuffers& buffers);
 
 }  // namespace duet

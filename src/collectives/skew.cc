@@ -1,4 +1,3 @@
-// Shares of pairs, scaled to a size; see skew.h.
 #include "collectives/skew.h"
 
 #include <fmt/format.h>
@@ -12,7 +11,7 @@
 namespace duet {
 namespace {
 
-constexpr std::uint64_t kSeed = 2024;       // of the random shares
+constexpr std::uint64_t kSeed = 2024;       // seed of the random shares
 constexpr std::uint64_t kShares = 1 << 10;  // a pair's largest random share
 
 std::uint64_t share(Skew skew, int from, int to, int ranks) {

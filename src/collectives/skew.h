@@ -1,4 +1,3 @@
-// Who sends how much to whom in an all_to_all_v.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +8,18 @@
 
 namespace duet {
 
+// How the bytes of an all_to_all_v are distributed over pairs of ranks.
 enum class Skew {
-  even,       // every pair the same: an all_to_all
-  random,     // every pair its own share, the same in every run
-  one_heavy,  // rank 0 receives from everyone as much as all the others together
+  even,       // every pair sends the same amount, as in all_to_all
+  random,     // every pair sends a random amount; the same amounts in every run
+  one_heavy,  // each rank sends rank 0 as much as all other ranks together
 };
 
 std::string_view name(Skew skew);
 Skew parse_skew(std::string_view text);  // throws UsageError that lists the known names
 
-// Elements from rank f to rank t at [f * ranks + t], so many that the busiest rank sends or
-// receives at most `bytes`.
+// Collective::counts: elements from rank f to rank t at [f * ranks + t]. They are scaled so that no
+// rank sends or receives more than `bytes`.
 std::vector<std::uint64_t> skewed_counts(Skew skew, DType dtype, std::uint64_t bytes, int ranks);
 
 }  // namespace duet

@@ -1,5 +1,5 @@
-// Every collective on every engine that any device has, checked; and engines that do wrong in one
-// place each.
+// Verification of every collective on every engine of every device, and detection of engines that
+// damage one place each.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -227,7 +227,7 @@ TEST(CollectiveWork, CountsWhatTravels) {
   EXPECT_DOUBLE_EQ(work.cost().busiest_wire_bytes, 3 * 1003 * 4);
 }
 
-// In virtual time, and where buffers have no contents without being checked.
+// Measures in virtual time. Buffers without contents are measured but not verified.
 TEST(CollectiveWork, RunsOnASimulatedMachine) {
   const auto machine = open_machine("sim:h200-4");
   Team team(*machine);
@@ -237,7 +237,7 @@ TEST(CollectiveWork, RunsOnASimulatedMachine) {
     EXPECT_TRUE(Sampler(team).measure(work, short_mode()).verified) << name(kind);
   }
   Collective large = of(Kind::scatter, DType::fp32, Reduction::sum, 4);
-  large.count = 2 << 20;  // the root's buffer is over the limit of contents, the others' are not
+  large.count = 2 << 20;  // the root's buffer is too large to have contents; the others' are not
   CollectiveWork work(team, *session, large, true);
   const Sampling unchecked = Sampler(team).measure(work, short_mode());
   EXPECT_FALSE(unchecked.verified);

@@ -1,6 +1,6 @@
-// Every rank waits until all have called, takes what is its own from the others' send buffers, and
-// waits until all have taken theirs. Where a rank runs in place it lays out a copy of its send
-// buffer first, which nobody overwrites.
+// A call: every rank signals `ready` and waits for all ranks. It then copies or reduces its own
+// part from the other ranks' send buffers, signals `done` and waits for all ranks again. A rank
+// that runs in place first copies its send buffer aside; the other ranks read the copy.
 #include "collectives/cpu/engine.h"
 
 #include <fmt/format.h>
@@ -12,11 +12,12 @@
 namespace duet {
 namespace {
 
-// What a rank shows the others of its session. Counters only grow, one step a call.
+// State of a rank that the other ranks of its session read. The semaphores count calls: each call
+// increments them by one.
 struct Member {
   Buffer words;             // two semaphores
-  std::uint64_t calls = 0;  // of the rank's own thread
-  Span source;              // while a plan is made
+  std::uint64_t calls = 0;  // calls enqueued by this rank; used by its own thread alone
+  Span source;              // where peers read the send data; valid while a plan is made
   Semaphore ready() const { return semaphore_at(words, 0); }
   Semaphore done() const { return semaphore_at(words, 1); }
 };
@@ -98,8 +99,8 @@ class HostPlan : public CollectivePlan {
   std::vector<Member>& members_;
   Collective collective_;
   CollectiveBuffers buffers_;
-  Buffer staged_;              // none: out of place
-  std::vector<Span> sources_;  // of every rank
+  Buffer staged_;              // copy of the send buffer; empty out of place
+  std::vector<Span> sources_;  // where to read each rank's send data
   std::vector<Move> moves_;
 };
 

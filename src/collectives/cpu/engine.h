@@ -1,5 +1,3 @@
-// The engine `host`: collectives on the CPU's devices, in the plainest way that is right. The
-// reference that others are held against; not meant to be fast.
 #pragma once
 
 #include <memory>
@@ -8,6 +6,8 @@
 
 namespace duet {
 
+// The engine `host`, for the devices of a CPU: the simplest correct implementation, used as the
+// reference for other engines. It is not meant to be fast.
 std::unique_ptr<CollectiveEngine> make_host_collectives();
 
 }  // namespace duet

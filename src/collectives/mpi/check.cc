@@ -1,4 +1,3 @@
-// MPI's error codes as Duet's errors.
 #include "collectives/mpi/check.h"
 
 #include <fmt/format.h>

@@ -1,11 +1,10 @@
-// How MPI's results are checked.
 #pragma once
 
 #include <mpi.h>
 
 namespace duet::mpi {
 
-// Throws Error with the call, MPI's words for the result and the place.
+// Throws Error with the call, MPI's text for the result and the source location.
 [[noreturn]] void throw_error(int result, const char* call, const char* file, int line);
 
 }  // namespace duet::mpi

@@ -1,4 +1,3 @@
-// Large chunks as whole blocks and a rest.
 #include "collectives/mpi/chunk.h"
 
 #include <limits>
@@ -12,6 +11,7 @@ namespace {
 constexpr std::uint64_t kBlock = 1ull << 30;
 constexpr std::uint64_t kMost = std::numeric_limits<int>::max();
 
+// Whole blocks of 1 GiB followed by the remaining bytes.
 MPI_Datatype large_type(std::uint64_t bytes) {
   MPI_Datatype block = MPI_DATATYPE_NULL, whole = MPI_DATATYPE_NULL;
   DUET_MPI_CHECK(MPI_Type_contiguous(static_cast<int>(kBlock), MPI_BYTE, &block));

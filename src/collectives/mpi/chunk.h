@@ -1,4 +1,3 @@
-// Bytes as MPI counts them: an int of elements reaches 2 GiB only, a type of its own any size.
 #pragma once
 
 #include <mpi.h>
@@ -7,7 +6,9 @@
 
 namespace duet::mpi {
 
-// `count()` elements of `type()` are the given number of bytes without gaps. Move-only.
+// A number of bytes as an MPI count and type: `count()` elements of `type()` without gaps. MPI
+// counts are `int`, so sizes of 2 GiB or more need a derived type, which this object owns.
+// Move-only.
 class Chunk {
  public:
   explicit Chunk(std::uint64_t bytes);

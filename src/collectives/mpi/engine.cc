@@ -1,4 +1,4 @@
-// MPI as an engine for any device: one process a rank, driven by the host.
+// MPI as an engine for any device, with one rank per process.
 #include "collectives/engine.h"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ namespace {
 constexpr const char* kExpected =
     "mpi: expected one process a rank, as mpirun -n N with LOCAL_RANK starts them";
 
-// The first words of what the library says of itself: "Open MPI v4.1.4".
+// Product and version, from the start of MPI's version string: "Open MPI v4.1.4".
 std::string library_name() {
   char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
   int length = 0;
@@ -38,7 +38,7 @@ bool reaches(const DeviceInfo& info) {
   return false;
 }
 
-// A communicator of the session's own, so that nobody else's messages meet its.
+// Makes the session's own communicator, so that its messages cannot match those of other users.
 void duplicate(Communicator& communicator, Rank& rank) {
   MPI_Request request = MPI_REQUEST_NULL;
   MPI_Comm comm = MPI_COMM_NULL;
@@ -102,7 +102,7 @@ class Engine : public CollectiveEngine {
     if (initialized == 0 || finalized != 0) throw Unavailable(kExpected);
     DUET_MPI_CHECK(MPI_Comm_size(MPI_COMM_WORLD, &size));
     DUET_MPI_CHECK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
-    // Every process has at least one rank: equal sizes mean one each.
+    // Every process has at least one rank, so equal sizes mean one rank per process.
     if (size != team.size() || rank != team.first_local()) {
       throw Unavailable(
           fmt::format("{}; here {} processes have {} ranks", kExpected, size, team.size()));

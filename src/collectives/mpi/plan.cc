@@ -1,4 +1,3 @@
-// Running MPI's calls between two parts of a stream.
 #include "collectives/mpi/plan.h"
 
 #include <fmt/format.h>
@@ -17,7 +16,8 @@ bool mpi_runs() {
 
 }  // namespace
 
-// Freeing is collective; after a failure the peers may not take part.
+// Freeing a communicator is a collective call. After a failure the peers may not make it, so the
+// communicator is then not freed.
 Communicator::~Communicator() {
   if (comm != MPI_COMM_NULL && !failed && mpi_runs()) static_cast<void>(MPI_Comm_free(&comm));
 }
@@ -35,7 +35,7 @@ MpiPlan::MpiPlan(std::shared_ptr<Communicator> communicator, Rank& rank,
       requests_(communicator_->comm, collective),
       algorithm_(std::move(algorithm)) {}
 
-// At the root MPI's broadcast has one buffer, Duet's two: the second one is filled here.
+// At the root, MPI's broadcast has one buffer and Duet's has two. A copy fills the second one.
 void MpiPlan::enqueue(Stream& stream) {
   if (communicator_->failed) throw Error("MPI was given up after an error");
   staging_.bring_in(stream);

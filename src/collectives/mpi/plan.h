@@ -1,4 +1,3 @@
-// One rank's part of a collective by MPI, driven by the host.
 #pragma once
 
 #include <atomic>
@@ -11,8 +10,8 @@
 
 namespace duet::mpi {
 
-// A communicator of a session's own. `failed` once a call did not end: peers may wait for ever in
-// what is under way, and nothing is started any more.
+// The communicator of one session. `failed` is set once a call did not end. Peers may then wait for
+// ever in pending calls, so plans start no further calls and the communicator is not freed.
 struct Communicator {
   MPI_Comm comm = MPI_COMM_NULL;
   std::atomic<bool> failed{false};
@@ -23,14 +22,16 @@ struct Communicator {
   Communicator& operator=(const Communicator&) = delete;
 };
 
+// One rank's part of a collective by MPI. The host thread drives it.
 class MpiPlan : public CollectivePlan {
  public:
-  // `direct`: MPI reaches the buffers; else they go through pinned memory, which this allocates.
+  // `direct`: MPI can access the buffers. Otherwise data are staged in pinned memory, which the
+  // constructor allocates.
   MpiPlan(std::shared_ptr<Communicator> communicator, Rank& rank, const Collective& collective,
           const CollectiveBuffers& buffers, bool direct, std::string algorithm);
 
-  // Waits for the stream, then for MPI. Throws Timeout, or Error when MPI fails or another process
-  // of the run does.
+  // Blocks until the stream's earlier work and then the MPI calls have completed. Throws Timeout,
+  // or Error when MPI or another process of the run fails.
   void enqueue(Stream& stream) override;
   std::string algorithm() const override { return algorithm_; }
   bool host_driven() const override { return true; }
@@ -42,7 +43,7 @@ class MpiPlan : public CollectivePlan {
   Processes* processes_;
   int rank_;
   CollectiveKind kind_;
-  bool broadcasts_;  // is the root of a broadcast
+  bool broadcasts_;  // this rank is the root of a broadcast
   CollectiveBuffers buffers_;
   Staging staging_;
   Requests requests_;

@@ -1,4 +1,3 @@
-// Collectives as MPI's non-blocking calls.
 #include "collectives/mpi/requests.h"
 
 #include <fmt/format.h>
@@ -114,7 +113,7 @@ void Requests::start_collective(const std::byte* send, std::byte* recv, MPI_Requ
     case Kind::all_to_all:
       DUET_MPI_CHECK(MPI_Ialltoall(from, count, type, recv, count, type, comm_, request));
       return;
-    case Kind::broadcast: {  // one buffer: at the root, what it sends
+    case Kind::broadcast: {  // MPI takes one buffer: at the root the send buffer
       void* buffer = rank_ == root ? const_cast<std::byte*>(send) : recv;
       DUET_MPI_CHECK(MPI_Ibcast(buffer, count, type, root, comm_, request));
       return;

@@ -1,4 +1,3 @@
-// Starting a collective by MPI: which calls, on which addresses.
 #pragma once
 
 #include <mpi.h>
@@ -10,19 +9,20 @@
 
 namespace duet::mpi {
 
-// What MPI lacks for the collective, in words; "" if nothing.
+// The reason why MPI cannot run the collective; "" if it can.
 std::string missing(const Collective& collective, bool in_place);
 
-// One rank's part, worked out once.
+// The non-blocking MPI calls that make up one rank's part of a collective.
 class Requests {
  public:
   // All calls go to `comm`, which must outlive this.
   Requests(MPI_Comm comm, const Collective& collective);
 
-  // Starts all of it on memory that MPI can reach. Equal to `recv` plus the offset that in_place
-  // has (collective.h), `send` is in place. Earlier requests must be done. Throws Error.
+  // Starts all calls. MPI must be able to access both buffers. The call is in place where `send`
+  // lies in `recv` (or `recv` in `send`) as collective.h defines it. Earlier calls must have
+  // completed. Throws Error.
   void start(const std::byte* send, std::byte* recv);
-  // Is all of it done? Throws Error.
+  // Whether all calls have completed. Non-blocking. Throws Error.
   bool test();
 
  private:
@@ -39,7 +39,7 @@ class Requests {
   int rank_ = 0;
   Collective collective_;
   Chunk chunk_;
-  std::vector<Message> sends_, receives_;  // of what MPI has no call for
+  std::vector<Message> sends_, receives_;  // of collectives for which MPI has no call
   std::vector<MPI_Request> requests_;
 };
 

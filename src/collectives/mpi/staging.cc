@@ -1,4 +1,3 @@
-// Pinned memory of the buffers' shape.
 #include "collectives/mpi/staging.h"
 
 #include "collectives/planning.h"

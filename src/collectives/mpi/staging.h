@@ -1,20 +1,21 @@
-// The memory that MPI is given: a rank's buffers, or pinned memory in their place.
 #pragma once
 
 #include "collectives/engine.h"
 
 namespace duet::mpi {
 
-// In place stays in place: where one buffer lies in the other, so do the addresses.
+// The memory that MPI is given for one rank: the rank's own buffers, or pinned memory in their
+// place. Where one buffer lies in the other, the staged memory has the same layout.
 class Staging {
  public:
-  // `direct`: MPI reaches the buffers themselves. Otherwise allocates; throws OutOfMemory.
+  // `direct`: MPI can access the buffers, and nothing is allocated. Otherwise allocates pinned
+  // memory. Throws OutOfMemory.
   Staging(Device& device, const CollectiveBuffers& buffers, bool direct);
 
   const std::byte* send() const { return send_.data; }
   std::byte* recv() const { return recv_.data; }
 
-  // Enqueue the copies from and to the buffers, if any.
+  // Enqueue the copies from the send buffer and to the receive buffer; nothing if `direct`.
   void bring_in(Stream& stream) const;
   void bring_out(Stream& stream) const;
 

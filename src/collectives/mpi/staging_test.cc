@@ -1,4 +1,3 @@
-// Where the memory that MPI is given lies, and that it brings a rank's bytes both ways.
 #include "collectives/mpi/staging.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,3 @@
-// Asking MPI, and from time to time the other processes' state.
 #include "collectives/mpi/waiting.h"
 
 #include <fmt/format.h>
@@ -11,7 +10,8 @@
 namespace duet::mpi {
 namespace {
 
-constexpr std::chrono::milliseconds kLook(10);  // between looks at other processes: a lock each
+// Interval between checks of the other processes' state. Each check takes a lock.
+constexpr std::chrono::milliseconds kLook(10);
 
 }  // namespace
 

@@ -1,4 +1,3 @@
-// Waiting for MPI with a deadline, and for no longer than there is somebody to wait for.
 #pragma once
 
 #include <functional>
@@ -8,8 +7,8 @@
 
 namespace duet::mpi {
 
-// Calls `done` until it is true. Throws PeerFailed when another process fails or is gone, Timeout
-// naming `what` after the deadline.
+// Calls `done` until it returns true. Throws PeerFailed when another process fails or has exited,
+// and Timeout, with `what` in its message, after the deadline. `processes` may be null.
 void wait_for(Processes* processes, const std::string& what, double deadline_seconds,
               const std::function<bool()>& done);
 

@@ -1,5 +1,6 @@
-// What Duet uses of the binary interface that NCCL and RCCL share, declared here after NVIDIA's
-// NCCL API Reference (2.28), so that building needs no header and one build runs with any version.
+// The part of the binary interface of NCCL and RCCL that Duet uses, declared here after NVIDIA's
+// NCCL API Reference (2.28). Building therefore needs no header of theirs, and one build runs with
+// any version.
 #pragma once
 
 #include <climits>
@@ -32,8 +33,8 @@ constexpr int kWindowSymmetric = 1;  // NCCL_WIN_COLL_SYMMETRIC
 constexpr int kPolicyZeroCta = 2;    // NCCL_CTA_POLICY_ZERO
 constexpr int kUndefined = INT_MIN;  // NCCL_CONFIG_UNDEF_INT
 
-// ncclConfig_t as of 2.28. Its size and version tell older libraries what to ignore and newer ones
-// what to fill in.
+// ncclConfig_t as of 2.28. By `size` and `version` an older library knows which members to ignore,
+// and a newer one which members are missing.
 struct Config {
   std::size_t size = sizeof(Config);
   unsigned magic = 0xcafebeef;

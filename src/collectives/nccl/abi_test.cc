@@ -1,4 +1,4 @@
-// The declarations of abi.h against the library's own header, where there is one.
+// Compares the declarations of abi.h with NCCL's own header, where it is installed.
 #include "collectives/nccl/abi.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,3 @@
-// Collectives as calls of NCCL: its own where it has them, grouped sends and receives elsewhere.
 #include "collectives/nccl/calls.h"
 
 #include <fmt/format.h>
@@ -55,8 +54,8 @@ bool has_call(const Library& library, Kind kind) {
   }
 }
 
-// Ends the group also where a call in it throws: groups are counted by thread, and an open one
-// would swallow the thread's later calls.
+// A group of NCCL calls. The destructor ends the group even if a call in it throws. NCCL counts
+// open groups per thread, and a group left open would hold back the thread's later calls.
 class Group {
  public:
   explicit Group(const Library& library) : library_(library) {
@@ -145,7 +144,7 @@ void Calls::enqueue_one_call(const void* send, void* recv, NativeStream stream) 
 void Calls::enqueue_moves(const void* send, void* recv, NativeStream stream) const {
   const auto* from = static_cast<const std::byte*>(send);
   auto* to = static_cast<std::byte*>(recv);
-  // In place, a rank's own part is where it belongs.
+  // In place, the rank's own part needs no move.
   const auto in_place = [&](const Move& move) {
     return move.from == move.to && from + move.from_offset == to + move.to_offset;
   };

@@ -1,4 +1,3 @@
-// Which calls of NCCL make up a collective on one rank.
 #pragma once
 
 #include <vector>
@@ -8,24 +7,27 @@
 
 namespace duet::nccl {
 
+// A rank's communicator, its number in it and the number of ranks.
 struct Seat {
   Comm comm = nullptr;
   int rank = 0;
   int size = 1;
 };
 
-bool has_type(DType dtype);  // of the types that collectives have
+// Whether NCCL has the element type.
+bool has_type(DType dtype);
 
-// The calls of one rank, worked out once. The library must outlive it.
+// The NCCL calls that make up a collective on one rank. The library must outlive this object.
 class Calls {
  public:
   Calls(const Library& library, const Seat& seat, const Collective& collective);
 
-  // Enqueues them. Pointers of buffers that this rank does not have may be any address. Throws
+  // Enqueues the calls. For a buffer that this rank does not have, any address may be given. Throws
   // Error.
   void enqueue(const void* send, void* recv, NativeStream stream) const;
 
-  // By grouped sends and receives, since the library has no call for it?
+  // Whether the collective is made of grouped sends and receives, because the library has no call
+  // for it.
   bool grouped() const { return grouped_; }
 
  private:
@@ -41,7 +43,7 @@ class Calls {
   Type type_;
   Operation operation_;
   bool grouped_;
-  std::vector<Move> sends_, receives_;  // where grouped
+  std::vector<Move> sends_, receives_;  // empty unless grouped_
 };
 
 }  // namespace duet::nccl

@@ -1,4 +1,3 @@
-// Which calls a collective becomes, with which pointers, counts and peers.
 #include "collectives/nccl/calls.h"
 
 #include <gtest/gtest.h>

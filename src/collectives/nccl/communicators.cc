@@ -1,4 +1,3 @@
-// Making and ending communicators, each under a deadline.
 #include "collectives/nccl/communicators.h"
 
 #include <fmt/format.h>
@@ -32,7 +31,7 @@ Comm init(const Library& library, const Mode& mode, const UniqueId& id, int rank
   return comm;
 }
 
-// Rank 0's, told to all.
+// The id that rank 0 creates, distributed to all ranks.
 UniqueId agreed_id(const Library& library, Rank& rank) {
   UniqueId id{};
   if (rank.index == 0) DUET_NCCL_CHECK(library, get_unique_id(&id));
@@ -56,7 +55,7 @@ Communicators::Communicators(const Library& library, const Mode& mode, Team& tea
     give_up();
     throw;
   }
-  // What waits on a device for a rank that is gone ends by aborting alone.
+  // Device work that waits for a rank which has exited ends only by an abort.
   on_failure_ = team_.on_failure([this](const std::string&) { give_up(); });
 }
 
@@ -122,7 +121,7 @@ bool Communicators::healthy() const {
   return true;
 }
 
-// One after another: the ranks of a process need not leave at the same time.
+// Destroys the communicators one after another; ranks need not destroy theirs at the same time.
 Communicators::~Communicators() {
   team_.forget(on_failure_);
   if (given_up_ || !healthy()) {
@@ -135,7 +134,7 @@ Communicators::~Communicators() {
           kEndSeconds, "destroying a communicator", [] { return false; },
           [&library = library_, comm] { forget(library.comm_destroy(comm)); });
     } catch (const Error&) {
-      return;  // a peer is gone: its memory and ours are left to the process's end
+      return;  // a peer has exited: memory stays allocated until this process ends
     }
   }
 }

@@ -1,4 +1,3 @@
-// The communicators of this process's ranks: one each.
 #pragma once
 
 #include <atomic>
@@ -14,13 +13,14 @@
 
 namespace duet::nccl {
 
-// Once any call has failed, a rank in Team::each(), or another process of the run, all are given
-// up: what ranks have enqueued may then never end.
+// The NCCL communicators of this process's ranks, one per rank. All of them are aborted after the
+// first failure: of a call, of a rank in Team::each() or of another process of the run. Without the
+// abort, work that ranks have enqueued might never end.
 class Communicators {
  public:
-  // Collective, outside Team::each(). Throws Error, or Timeout where ranks do not come.
+  // Collective; called outside Team::each(). Throws Error, or Timeout where a rank does not join.
   Communicators(const Library& library, const Mode& mode, Team& team);
-  // Waits at most 30 s for each rank. Its streams must be idle, unless it is given up.
+  // Waits at most 30 s for each rank. The ranks' streams must be idle, except after give_up().
   ~Communicators();
   Communicators(const Communicators&) = delete;
   Communicators& operator=(const Communicators&) = delete;
@@ -28,19 +28,20 @@ class Communicators {
   const Library& library() const { return library_; }
   Seat seat(const Rank& rank) const;
 
-  // Inside each(), by every rank: a call that blocks until the peers have made it too, with a
-  // deadline. `call` must own what it uses (within.h).
+  // Makes a call that blocks until all peers have made it, with a deadline. Collective: every rank
+  // calls it inside Team::each(). `call` must own what it uses (within.h). `what` names the call in
+  // error messages.
   void together(Rank& rank, const std::string& what, std::function<void()> call);
 
-  // A call that only enqueues on a local rank's communicator, which give_up() aborts
-  // after it. Throws what require_usable() does.
+  // Makes a non-blocking call that enqueues on a local rank's communicator. While it runs,
+  // give_up() waits before it aborts this communicator. Throws what require_usable() throws.
   void enqueue(int local, const std::function<void()>& call);
 
   bool usable() const { return !given_up_; }
-  // Throws Error if it is not.
+  // Throws Error unless usable().
   void require_usable() const;
 
-  // Aborts all that is under way, on any thread; what the ranks call later throws.
+  // Aborts all communicators. May be called on any thread. Later calls of ranks throw.
   void give_up() noexcept;
 
  private:
@@ -50,11 +51,11 @@ class Communicators {
   const Library& library_;
   Team& team_;
   int on_failure_ = 0;
-  std::mutex mutex_;  // aborting happens once
+  std::mutex mutex_;  // guards aborted_, so that each communicator is aborted once
   bool aborted_ = false;
   std::atomic<bool> given_up_{false};
-  std::vector<Comm> comms_;           // of the local ranks
-  std::deque<std::mutex> enqueuing_;  // likewise: held while one is used, and while it is aborted
+  std::vector<Comm> comms_;           // one per local rank
+  std::deque<std::mutex> enqueuing_;  // one per local rank; held in enqueue() and during the abort
 };
 
 }  // namespace duet::nccl

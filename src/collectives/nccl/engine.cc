@@ -1,4 +1,3 @@
-// Engines of NCCL: which modes the opened library has.
 #include "collectives/nccl/engine.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,3 @@
-// NCCL as collective engines, one a mode.
 #pragma once
 
 #include <memory>
@@ -9,7 +8,7 @@
 
 namespace duet::nccl {
 
-// The library must outlive the engine.
+// The collective engine for one mode of NCCL. The library must outlive the engine.
 std::unique_ptr<CollectiveEngine> make_engine(const Library& library, const Mode& mode);
 
 }  // namespace duet::nccl

@@ -1,4 +1,3 @@
-// The fake library: records, and keeps count of what lives.
 #include "collectives/nccl/fake.h"
 
 #include <fmt/format.h>
@@ -79,7 +78,7 @@ Result close_window(Comm, Window window) {
   return kSuccess;
 }
 
-// One table of lambdas each for what takes (send, receive, count, type, ...).
+// The collectives: functions with the parameters (send, receive, count, type, ...).
 void add_collectives(Library& fake) {
   fake.all_gather = [](const void* s, void* r, std::size_t n, Type t, Comm, NativeStream) {
     return called(fmt::format("all_gather({}, {}, {}, type {})", s, r, n, t));

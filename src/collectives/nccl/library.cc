@@ -1,4 +1,3 @@
-// Opening NCCL or RCCL and finding its functions.
 #include "collectives/nccl/library.h"
 
 #include <fmt/format.h>
@@ -21,7 +20,7 @@ void need(const duet::Library& file, const char* name, Function& function) {
   function = file.function<Function>(name);
 }
 
-// The first of the names that the library has; null where it has none.
+// Sets `function` to the first of the names that the library has; to null where it has none.
 template <typename Function>
 void find(const duet::Library& file, std::initializer_list<const char*> names, Function& function) {
   for (const char* name : names) {
@@ -29,7 +28,7 @@ void find(const duet::Library& file, std::initializer_list<const char*> names, F
       function = file.function<Function>(name);
       return;
     } catch (const Unavailable&) {
-      continue;  // an older library; what needs the function says so
+      continue;  // an older library; missing() reports modes that need the function
     }
   }
 }
@@ -55,7 +54,7 @@ void load_collectives(const duet::Library& file, Library& nccl) {
   need(file, "ncclReduceScatter", nccl.reduce_scatter);
   need(file, "ncclAllReduce", nccl.all_reduce);
   need(file, "ncclBroadcast", nccl.broadcast);
-  find(file, {"ncclAlltoAll", "ncclAllToAll"}, nccl.all_to_all);  // the second is RCCL's own
+  find(file, {"ncclAlltoAll", "ncclAllToAll"}, nccl.all_to_all);  // the second name is RCCL's
   find(file, {"ncclGather"}, nccl.gather);
   find(file, {"ncclScatter"}, nccl.scatter);
 }

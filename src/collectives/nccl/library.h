@@ -1,5 +1,3 @@
-// NCCL or RCCL, opened at run time: a table of the functions that Duet calls, and how their results
-// are checked.
 #pragma once
 
 #include <string>
@@ -8,10 +6,11 @@
 
 namespace duet::nccl {
 
-// What is marked "may be null" is missing from older libraries.
+// The functions of NCCL or RCCL that Duet calls, found at run time. Functions that "may be null"
+// are missing from older libraries.
 struct Library {
   std::string product;    // "NCCL", "RCCL"
-  int version = 0;        // as ncclGetVersion has it: 22809 is 2.28.9
+  int version = 0;        // in the form of ncclGetVersion: 22809 is 2.28.9
   bool nvls_off = false;  // NCCL_NVLS_ENABLE=0: no NVLink multicast, no reduction in the switch
 
   Result (*get_version)(int*) = nullptr;
@@ -50,20 +49,20 @@ struct Library {
   Result (*window_deregister)(Comm, Window) = nullptr;
 };
 
-// Opens the library, once for the process, and sets NCCL_NVLS_ENABLE=0 unless the user has set it:
-// multicast objects are not granted everywhere. Plans' algorithms then say "NVLS off", since NCCL's
-// own default is to use it. Throws Unavailable where the library or one of
-// its indispensable functions is missing.
+// The library; the first call in a process opens it. Sets NCCL_NVLS_ENABLE=0 unless the user has
+// set the variable, because some systems do not permit multicast objects. NCCL's own default is to
+// use NVLS, so plans then add "NVLS off" to algorithm(). Throws Unavailable where the library or
+// one of the functions that may not be null is missing.
 const Library& library();
 
 // "2.28.9"
 std::string version_text(int version);
 
-// Throws Error with the call, the library's words for the result and the place.
+// Throws Error with the call, the library's text for the result and the source location.
 [[noreturn]] void throw_error(const Library& library, Result result, const char* call,
                               const char* file, int line);
 
-// For destructors, where an error has nowhere to go.
+// Ignores a result. For destructors, which cannot report an error.
 inline void forget(Result) noexcept {}
 
 }  // namespace duet::nccl

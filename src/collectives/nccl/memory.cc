@@ -1,4 +1,3 @@
-// ncclMemAlloc and its book-keeping.
 #include "collectives/nccl/memory.h"
 
 #include <fmt/format.h>
@@ -51,7 +50,7 @@ WindowMemory::~WindowMemory() {
   try {
     span_.owner->make_current();
   } catch (const Error&) {
-    return;  // a lost device frees nothing
+    return;  // the device is lost, so its memory cannot be freed
   }
   forget(library_.mem_free(span_.data));
 }

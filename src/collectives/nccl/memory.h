@@ -1,4 +1,3 @@
-// Memory that NCCL allocates, so that it can be registered as a window.
 #pragma once
 
 #include <memory>
@@ -11,16 +10,18 @@
 
 namespace duet::nccl {
 
+// One allocation by ncclMemAlloc. NCCL registers such memory as windows.
 struct Allocation {
   std::byte* base = nullptr;
   std::size_t bytes = 0;
 };
 
-// What a session has allocated, so that a span's allocation is found again.
+// The allocations of a session, searched by address.
 class Allocations {
  public:
   void add(const Allocation& allocation);
   void remove(const std::byte* base);
+  // The allocation that contains the span; empty if none does.
   std::optional<Allocation> around(const Span& span) const;
 
  private:
@@ -28,7 +29,8 @@ class Allocations {
   std::vector<Allocation> all_;
 };
 
-// Memory of one device by ncclMemAlloc; freed with the object, after the windows on it.
+// Memory of one device, allocated by ncclMemAlloc and freed with the object. Windows on the memory
+// must have been deregistered before.
 class WindowMemory : public CollectiveMemory {
  public:
   // Throws OutOfMemory. The device must outlive the memory.

@@ -1,4 +1,3 @@
-// The modes, and from which version on the library has them.
 #include "collectives/nccl/mode.h"
 
 #include <fmt/format.h>
@@ -6,7 +5,8 @@
 namespace duet::nccl {
 namespace {
 
-// As ncclGetVersion has them, after NCCL's release notes.
+// The versions that introduced each feature, in the form of ncclGetVersion, from NCCL's release
+// notes.
 constexpr int kCappedSince = 21700;
 constexpr int kWindowsSince = 22700;
 constexpr int kZeroCtaSince = 22800;

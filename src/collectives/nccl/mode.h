@@ -1,4 +1,3 @@
-// The ways in which NCCL is run: each is an engine.
 #pragma once
 
 #include <string>
@@ -8,21 +7,23 @@
 
 namespace duet::nccl {
 
+// A configuration of NCCL. Each is an engine.
 struct Mode {
-  std::string suffix;     // of the engine's name
-  std::string words;      // for the journal
-  bool windows = false;   // buffers of the library's own memory, registered as symmetric windows
-  bool zero_cta = false;  // copy engines instead of kernels where the library can
-  int max_ctas = 0;       // thread blocks that a kernel may have; 0: the library chooses
+  std::string suffix;     // appended to the engine's name
+  std::string words;      // description for the journal
+  bool windows = false;   // buffers are memory of ncclMemAlloc, registered as symmetric windows
+  bool zero_cta = false;  // NCCL uses copy engines instead of kernels where it can
+  int max_ctas = 0;       // most thread blocks of a kernel; 0: the library chooses
 };
 
-// The library's defaults first. Nothing is tuned: what a framework's user gets.
+// All modes; the first has the library's defaults. No mode tunes NCCL further, so results are what
+// a framework's user gets.
 std::vector<Mode> modes();
 
-// The same, with kernels of at most so many thread blocks.
+// The same mode with at most `ctas` thread blocks per kernel.
 Mode capped(const Mode& mode, int ctas);
 
-// What the library lacks for the mode, in words; "" if nothing.
+// The reason why the library cannot run the mode; "" if it can.
 std::string missing(const Library& library, const Mode& mode);
 
 }  // namespace duet::nccl

@@ -1,5 +1,5 @@
-// The module's entry point. Where the library is missing this throws Unavailable, which is then why
-// the module could not be loaded.
+// Entry point of the module. Throws Unavailable where the library is missing; `duet info` shows the
+// error as the reason why the module is not available.
 #include "collectives/nccl/engine.h"
 
 extern "C" void duet_register();

@@ -1,4 +1,3 @@
-// Where a plan's pointers point, and its first call.
 #include "collectives/nccl/plan.h"
 
 #include <fmt/format.h>
@@ -8,7 +7,8 @@ namespace {
 
 constexpr double kDeadlineSeconds = 120;
 
-// A buffer, or what NCCL is given where a rank has none: it looks at the address alone.
+// The address of a buffer. Where the rank does not have this buffer: the window's stand-in or,
+// without windows, the address of the other buffer, because NCCL checks the address only.
 std::byte* address(const Span& own, const Span& other, const Windows* windows, std::size_t side) {
   if (own.bytes > 0) return own.data;
   std::byte* stand_in = windows != nullptr ? windows->stand_in(side) : nullptr;

@@ -1,4 +1,3 @@
-// One rank's part of a collective by NCCL.
 #pragma once
 
 #include <memory>
@@ -13,12 +12,13 @@ namespace duet::nccl {
 
 class NcclPlan : public CollectivePlan {
  public:
-  // Without windows, `windows` is null.
+  // `windows` is null where the mode has no windows.
   NcclPlan(std::shared_ptr<Communicators> communicators, const Rank& rank,
            const Collective& collective, const CollectiveBuffers& buffers,
            std::unique_ptr<Windows> windows, std::string algorithm);
 
-  // Collective: the call in which NCCL connects the ranks, and so blocks.
+  // Makes the plan's first call, in which NCCL connects the ranks. Collective and blocking. It
+  // overwrites the receive buffer.
   void first_call(Rank& rank, CollectiveKind kind);
 
   void enqueue(Stream& stream) override;
@@ -27,7 +27,7 @@ class NcclPlan : public CollectivePlan {
  private:
   std::shared_ptr<Communicators> communicators_;
   const int local_;
-  std::unique_ptr<Windows> windows_;  // ends before the communicators
+  std::unique_ptr<Windows> windows_;  // declared after the communicators: destroyed before them
   std::shared_ptr<const Calls> calls_;
   const void* send_ = nullptr;
   void* recv_ = nullptr;

@@ -1,4 +1,3 @@
-// What a session can run, and how ranks agree on a plan.
 #include "collectives/nccl/session.h"
 
 #include <fmt/format.h>
@@ -14,7 +13,7 @@ namespace {
 
 using Kind = CollectiveKind;
 
-// Requests travel as their bytes.
+// Requests are exchanged between ranks as raw bytes.
 std::string packed(const WindowRequests& requests) {
   return {reinterpret_cast<const char*>(requests.data()), sizeof(requests)};
 }

@@ -1,4 +1,3 @@
-// NCCL set up for the ranks of a team.
 #pragma once
 
 #include <memory>
@@ -13,10 +12,11 @@
 
 namespace duet::nccl {
 
-// Plans and memory may outlive the session, but not the library and the team's devices.
+// NCCL's communicators for the ranks of a team. Plans and memory may outlive the session, but not
+// the library or the team's devices.
 class Session : public CollectiveSession {
  public:
-  // Throws Error or Timeout where the ranks do not come together.
+  // Collective. Throws Error, or Timeout where a rank does not join.
   Session(const Library& library, Mode mode, Team& team);
 
   bool usable() const override { return communicators_->usable(); }
@@ -26,8 +26,8 @@ class Session : public CollectiveSession {
  protected:
   std::string request(const Rank& rank, const Collective& collective,
                       const CollectiveBuffers& buffers) override;
-  // Makes the first call, in which NCCL connects the ranks and chooses: it overwrites the receive
-  // buffer.
+  // Makes the plan and its first call, in which NCCL connects the ranks and chooses an algorithm.
+  // The first call overwrites the receive buffer.
   std::unique_ptr<CollectivePlan> make_plan(Rank& rank, const Collective& collective,
                                             const CollectiveBuffers& buffers,
                                             const std::vector<std::string>& requests) override;

@@ -1,5 +1,5 @@
-// Sessions of NCCL on host devices, with a library that moves nothing: what is made, registered,
-// refused and ended.
+// Sessions of NCCL on host devices with the fake library: what they make, register, refuse and
+// free.
 #include "collectives/nccl/session.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ class NcclSessionTest : public ::testing::Test {
  protected:
   void SetUp() override { reset(); }
 
-  // Plans once on all ranks, with buffers of the session's own; as in place as the kind is.
+  // Makes one plan on all ranks, with buffers that the session allocates.
   void plan_once(Session& session, const Collective& one, bool in_place) {
     team_.each([&](Rank& rank) {
       const auto send_size = send_bytes(one, rank.index, rank.size);
@@ -72,7 +72,7 @@ TEST_F(NcclSessionTest, OneCommunicatorARankEndsWithTheSession) {
   EXPECT_EQ(asked().aborted, 0);
 }
 
-// NCCL's own default is to use NVLS: a journal says where it could not.
+// NCCL's default is to use NVLS, so the journal must state when NVLS is off.
 TEST_F(NcclSessionTest, AlgorithmSaysThatNvlsIsOff) {
   for (const bool off : {false, true}) {
     nccl_.nvls_off = off;
@@ -108,7 +108,7 @@ TEST_F(NcclSessionTest, EngineNamesTheVersionItNeeds) {
   EXPECT_NO_THROW(make_engine(old, mode("-window"))->open(team_));
 }
 
-// Every rank registers the same windows whatever buffers it has, and all of it ends.
+// Every rank registers the same windows, whatever buffers it has, and all windows are deregistered.
 TEST_F(NcclSessionTest, WindowsAreEqualOnAllRanks) {
   for (const Kind kind : all_collectives()) {
     for (const bool in_place : {false, true}) {
@@ -170,7 +170,7 @@ TEST_F(NcclSessionTest, NoCommunicatorIsAbortedUnderACall) {
   communicators.enqueue(1, [&] {
     giving_up = std::thread([&] { communicators.give_up(); });
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    EXPECT_EQ(asked().aborted, 1);  // that of rank 0
+    EXPECT_EQ(asked().aborted, 1);  // rank 0's communicator
   });
   giving_up.join();
   EXPECT_EQ(asked().aborted, 3);

@@ -1,5 +1,5 @@
-// Which library this copy of the folder drives: it is compiled once for NCCL and once for RCCL,
-// which differ in names only.
+// Names of the library that this build of the folder drives. The folder is compiled once for NCCL
+// and once for RCCL, which differ in names only.
 #pragma once
 
 namespace duet::nccl {

@@ -1,4 +1,3 @@
-// Registering windows: which memory, of what size, on every rank alike.
 #include "collectives/nccl/windows.h"
 
 #include <fmt/format.h>
@@ -22,12 +21,13 @@ WindowRequest request(const std::optional<Allocation>& allocation, const Span& s
   return {allocation->bytes, static_cast<std::uint64_t>(span.data - allocation->base)};
 }
 
-// The side that holds all chunks where the other one lies within it.
+// In place: the side whose buffer contains the other side's buffer.
 std::size_t larger_side(CollectiveKind kind) {
   return kind == CollectiveKind::scatter || kind == CollectiveKind::reduce_scatter ? kSend : kRecv;
 }
 
-// The first rank's that has one; all others must agree with its size.
+// The request of the first rank that has a buffer on this side. The sizes of all other ranks must
+// equal it.
 WindowRequest agreed(const std::vector<WindowRequests>& requests, std::size_t side) {
   WindowRequest chosen;
   for (const WindowRequests& each : requests) {
@@ -60,7 +60,8 @@ Windows::Windows(std::shared_ptr<Communicators> communicators, Rank& rank,
       allocations_(std::make_shared<Allocations>()),
       comm_(communicators_->seat(rank).comm) {
   Side send, recv;
-  // Before NCCL is called: a rank that has no memory for it would leave the others waiting there.
+  // Allocates before NCCL is called: if one rank ran out of memory later, the others would wait for
+  // it in NCCL.
   rank.team.all_or_none(rank, "all ranks to have memory for windows", [&] {
     send = side_of(rank, kSend, buffers.send, requests);
     recv = side_of(rank, kRecv, buffers.recv, requests);
@@ -99,7 +100,7 @@ void Windows::add(Rank& rank, const Side& side) {
         DUET_NCCL_CHECK(
             library, window_register(comm, side.base, side.bytes, window.get(), kWindowSymmetric));
       });
-  // Success without a window: the library has no symmetric memory here and would go on without.
+  // NCCL reports success but returns no window where symmetric memory is not supported.
   if (*window == nullptr) {
     throw Unavailable(fmt::format("{} has no symmetric windows on this machine",
                                   communicators_->library().product));
@@ -108,7 +109,7 @@ void Windows::add(Rank& rank, const Side& side) {
 }
 
 void Windows::deregister() noexcept {
-  if (!communicators_->usable()) return;  // an abort has ended them
+  if (!communicators_->usable()) return;  // the abort has ended all windows
   for (const Window window : registered_) {
     forget(communicators_->library().window_deregister(comm_, window));
   }

@@ -1,4 +1,3 @@
-// The windows of one plan: every rank registers the same number of them, with equal sizes.
 #pragma once
 
 #include <array>
@@ -11,37 +10,40 @@
 
 namespace duet::nccl {
 
-// What a rank brings for one of its buffers: 0 bytes where it has no such buffer, or where both
-// buffers lie in one allocation that the other one brings.
+// The window that a rank needs for one of its buffers. `bytes` is 0 where the rank has no such
+// buffer, and where both buffers lie in one allocation and the other request covers it.
 struct WindowRequest {
-  std::uint64_t bytes = 0;   // of the whole allocation
-  std::uint64_t offset = 0;  // of the buffer in it
+  std::uint64_t bytes = 0;   // size of the whole allocation
+  std::uint64_t offset = 0;  // offset of the buffer in the allocation
 };
 using WindowRequests = std::array<WindowRequest, 2>;  // send, receive
 
-// Throws BadArgument if a buffer is not memory that the session has allocated.
+// The requests for a rank's buffers. Throws BadArgument if a buffer is not memory that the session
+// has allocated.
 WindowRequests window_requests(const Allocations& allocations, CollectiveKind kind,
                                const CollectiveBuffers& buffers);
 
-// Collective, made and ended while the communicators live. A rank without a buffer registers memory
-// of its own in its place: NCCL reaches a peer's buffer by the caller's window and offset.
+// The NCCL windows of one plan. Every rank registers the same number of windows with equal sizes:
+// NCCL finds a peer's buffer by the window and offset of the rank that calls. A rank that has no
+// buffer where others have one registers a stand-in allocation.
 class Windows {
  public:
-  // `requests` of all ranks. Throws BadArgument where sizes differ.
+  // Collective. `requests` are those of all ranks, by rank. Throws BadArgument where sizes differ.
   Windows(std::shared_ptr<Communicators> communicators, Rank& rank,
           const CollectiveBuffers& buffers, const std::vector<WindowRequests>& requests);
   ~Windows();
   Windows(const Windows&) = delete;
   Windows& operator=(const Windows&) = delete;
 
-  // The address in the stand-in for a buffer that this rank lacks; nullptr where it needs none.
+  // The address to pass to NCCL for a buffer that this rank does not have; nullptr where the rank
+  // has the buffer or no rank has one. `side`: 0 is send, 1 is receive.
   std::byte* stand_in(std::size_t side) const { return stand_in_at_[side]; }
 
  private:
-  // What a rank registers for a side.
+  // The memory that a rank registers for its send or receive buffer.
   struct Side {
     std::byte* base = nullptr;
-    std::uint64_t bytes = 0;  // 0: no rank has it
+    std::uint64_t bytes = 0;  // 0: no rank has such a buffer
   };
 
   Side side_of(Rank& rank, std::size_t side, const Span& span,
@@ -50,7 +52,7 @@ class Windows {
   void deregister() noexcept;
 
   std::shared_ptr<Communicators> communicators_;
-  std::shared_ptr<Allocations> allocations_;  // of stand-ins
+  std::shared_ptr<Allocations> allocations_;  // the stand-ins' allocations
   Comm comm_ = nullptr;
   std::vector<Window> registered_;
   std::vector<std::unique_ptr<WindowMemory>> stand_ins_;

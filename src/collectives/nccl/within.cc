@@ -1,4 +1,3 @@
-// Waiting for a thread that may never end.
 #include "collectives/nccl/within.h"
 
 #include <fmt/format.h>
@@ -15,7 +14,7 @@ namespace duet::nccl {
 
 void within(double deadline_seconds, const std::string& what, const std::function<bool()>& given_up,
             std::function<void()> call) {
-  constexpr std::chrono::milliseconds kTick(20);  // how late a given-up call is noticed
+  constexpr std::chrono::milliseconds kTick(20);  // interval at which given_up() is checked
   std::packaged_task<void()> task(std::move(call));
   std::future<void> done = task.get_future();
   std::thread thread = start_thread("the thread for " + what, std::move(task));
@@ -31,7 +30,7 @@ void within(double deadline_seconds, const std::string& what, const std::functio
     thread.detach();
     throw;
   }
-  thread.join();  // done, it still has to let go of what the call owned
+  thread.join();  // the call is done; the thread still destroys what the call owned
   done.get();
 }
 

@@ -1,4 +1,3 @@
-// A deadline for calls that have none.
 #pragma once
 
 #include <functional>
@@ -6,9 +5,10 @@
 
 namespace duet::nccl {
 
-// Runs `call` on a thread of its own and rethrows its error. Throws Timeout naming `what` after the
-// deadline, or Error as soon as `given_up` says that it is in vain; the thread is then left to
-// itself, so that `call` must own all that it uses.
+// Gives a deadline to a blocking call that has none: runs `call` on a new thread, waits for it and
+// rethrows its error. Throws Timeout, with `what` in its message, after the deadline, and Error as
+// soon as `given_up` returns true. The thread is then detached and may go on running, so `call`
+// must own all that it uses.
 void within(double deadline_seconds, const std::string& what, const std::function<bool()>& given_up,
             std::function<void()> call);
 

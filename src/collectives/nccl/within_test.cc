@@ -1,4 +1,3 @@
-// Calls with a deadline.
 #include "collectives/nccl/within.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +16,8 @@ namespace {
 
 const auto kNever = [] { return false; };
 
-// A call may own a stream, which must go before its machine does.
+// within() must not return before the call's own objects are destroyed: one may be a stream, which
+// must be destroyed before its machine.
 TEST(Within, ReturnsWhenWhatTheCallOwnedIsGone) {
   std::atomic<bool> gone{false};
   const auto slowly = [&gone](int* what) {
@@ -37,7 +37,7 @@ TEST(Within, RethrowsAndGivesUp) {
   EXPECT_THROW(within(0.01, "a call", kNever, wait), Timeout);
   const auto always = [] { return true; };
   EXPECT_THROW(within(60, "a call", always, wait), Error);
-  enough.set_value();  // to the threads that were left
+  enough.set_value();  // ends the detached threads
 }
 
 }  // namespace

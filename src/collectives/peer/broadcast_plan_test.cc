@@ -1,4 +1,5 @@
-// Broadcasts as a pipeline: any cut and root, calls one behind the other, ranks out of step.
+// Pipelined broadcasts with different piece sizes and roots, several calls in a row, and ranks out
+// of step.
 #include "collectives/peer/broadcast_plan.h"
 
 #include <gtest/gtest.h>
@@ -33,8 +34,9 @@ class Broadcasts : public ::testing::TestWithParam<const char*> {
     if (team_.size() < 3) GTEST_SKIP() << "fewer than three devices";
   }
 
-  // By copy engines with one link for all peers and with one for each, whatever the machine has,
-  // and by kernels; every third call by a graph.
+  // Runs the broadcast by copy engines and by kernels. Copy engines run with the lanes for a single
+  // shared link and with those for one link per peer, whatever links the machine has. Every third
+  // call is a graph launch.
   void run(const Setting& setting, std::size_t rounds, std::uint64_t longest_delay = 0) {
     const Rounds how{rounds, setting.in_place, longest_delay, 3};
     const Collective c = collective_of(CollectiveKind::broadcast, setting.bytes, setting.root);
@@ -74,7 +76,7 @@ TEST_P(Broadcasts, OfManyPiecesInARow) {
 }
 
 TEST_P(Broadcasts, OfAFewBytesManyTimes) {
-  // Of 1 and of 2 pieces not every rank has one.
+  // With 1 or 2 pieces not every rank has a piece to forward.
   run({1, 1, 0}, 200);
   run({2, 1, 1, true}, 200);
   run({37, 5, team_.size() - 1}, 200);
@@ -82,7 +84,7 @@ TEST_P(Broadcasts, OfAFewBytesManyTimes) {
 
 TEST_P(Broadcasts, OfNothing) { run({0, 1, 1}, 3); }
 
-// Large enough for the cut of each engine.
+// The buffer is large enough for each engine to divide it into pieces.
 TEST_P(Broadcasts, ByTheEngines) {
   for (const auto make : {make_dma_collectives, make_kernel_collectives}) {
     const auto session = make()->open(team_);

@@ -1,4 +1,3 @@
-// Who pushes which piece to whom in a broadcast, and how it is cut.
 #include "collectives/peer/broadcast_schedule.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +27,8 @@ TEST(Relay, PassedRoundHasOnePartnerForEachPort) {
   for (const RelayPush& push : passed_round(5, 3)) EXPECT_EQ((push.from + 1) % 4, push.to);
 }
 
-// A round's pushes, whose receivers are different: of other j what is d rounds old, and the root's.
+// In every round the receivers of all pushes differ: the root's receiver, and that of each other
+// rank, which forwards a piece by a shift that depends on the piece's age in rounds.
 TEST(Relay, HasAReceiverForEverySenderOfARound) {
   for (int others = 2; others <= 16; ++others) {
     for (int round = 0; round < others; ++round) {

@@ -1,5 +1,5 @@
-// For tests of plans: a rank's calls in a row, each with contents of its own, and what each has
-// left.
+// For tests of plans: a rank makes several calls in a row, each with its own contents, and checks
+// the result of each.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,14 +19,14 @@
 
 namespace duet {
 
-// The machines of a suite; with DUET_TEST_GPUS set the GPUs in their place (the test
-// collectives_gpu).
+// The machines of a test suite. With DUET_TEST_GPUS set (the test collectives_gpu), the GPUs in
+// their place.
 inline auto machines_of(std::vector<const char*> machines) {
   if (std::getenv("DUET_TEST_GPUS") != nullptr) machines = {"cuda"};
   return ::testing::ValuesIn(machines);
 }
 
-// "host:4" as "host_4".
+// The test label of a machine: "host_4" for "host:4".
 inline std::string machine_label(const ::testing::TestParamInfo<const char*>& machine) {
   std::string text = machine.param;
   for (char& c : text) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
@@ -42,7 +42,7 @@ inline MakePlan plans_of(CollectiveSession& session) {
   };
 }
 
-// Of int32 where it is reduced, else of bytes.
+// Element type: int32 for reductions, otherwise int8 (bytes).
 inline Collective collective_of(CollectiveKind kind, std::uint64_t count, int root = 0) {
   Collective c;
   c.kind = kind;
@@ -67,7 +67,7 @@ class Calls {
 
   const CollectivePlan& plan() const { return *plan_; }
 
-  // Captured: the call alone, as a launch of a graph.
+  // `captured`: makes the call by launching a graph that contains this call alone.
   void enqueue(std::size_t round, bool captured = false) {
     if (captured && graph_ == nullptr) {
       graph_ = capture(*stream_, [&] { plan_->enqueue(*stream_); });
@@ -140,11 +140,11 @@ class Calls {
 struct Rounds {
   std::size_t count = 1;
   bool in_place = false;
-  std::uint64_t longest_delay = 0;  // microseconds by which a rank may be late, at random
-  std::size_t captured = 0;         // every so many calls as a graph's launch; 0: none
+  std::uint64_t longest_delay = 0;  // upper limit of random delays of a rank, in microseconds
+  std::size_t captured = 0;         // every captured-th call is a graph launch; 0: none
 };
 
-// On all ranks.
+// Makes and checks the calls on all ranks.
 inline void run_calls(Team& team, const MakePlan& make, const Collective& collective,
                       const Rounds& rounds) {
   team.each([&](Rank& rank) {

@@ -1,5 +1,5 @@
-// One rank fails while the streams of others wait for it: all ends with its error, nobody waits for
-// the deadline, and what is planned next works.
+// One rank fails while the streams of other ranks wait for it. All ranks must end with its error
+// well before the deadline, and plans that are made afterwards must work.
 #include <gtest/gtest.h>
 
 #include "collectives/collective_work.h"
@@ -13,9 +13,9 @@ namespace {
 
 using Kind = CollectiveKind;
 
-constexpr double kDeadline = 60;  // seconds; a test takes less than one
+constexpr double kDeadline = 60;  // seconds; a test takes less than 1 s
 
-// A stream that throws instead of taking its n-th call, from 0.
+// A stream that throws at its n-th call, counted from 0.
 class FaultyStream : public Stream {
  public:
   FaultyStream(Stream& stream, int fault) : stream_(stream), left_(fault) {}
@@ -53,11 +53,11 @@ class FaultyStream : public Stream {
 struct Fault {
   Kind kind;
   CollectiveEngine& engine;
-  int calls = 0;  // that the failing rank enqueues before
-  int call = 0;   // of the stream that fails in the next; -1: it throws before
+  int calls = 0;  // complete calls that the failing rank enqueues first
+  int call = 0;   // the stream call that fails in the next one; -1: throws before any stream call
 };
 
-// What a rank has: it outlives each(), so that nothing is freed under way.
+// A rank's objects. They outlive each(), so that nothing is freed while work is pending.
 struct Own {
   std::unique_ptr<CollectiveMemory> send, recv;
   std::unique_ptr<Stream> stream;
@@ -77,8 +77,8 @@ class Failing : public ::testing::TestWithParam<const char*> {
     return own;
   }
 
-  // The last rank fails, when all others wait for it. False where the fault is beyond what a call
-  // enqueues.
+  // Makes the last rank fail while all others wait for it. Returns false where fault.call exceeds
+  // the number of stream calls in a call of the collective.
   bool fail(CollectiveSession& session, const Fault& fault) {
     const Collective c = collective_of(fault.kind, 3 << 10);
     std::vector<Own> all(static_cast<std::size_t>(team_.size()));
@@ -110,7 +110,8 @@ class Failing : public ::testing::TestWithParam<const char*> {
     return thrown;
   }
 
-  // In this order a program frees what it has; on GPUs it waits for all streams of the device.
+  // Frees memory before the plan and the stream, as programs may do. On GPUs, freeing memory waits
+  // for all streams of the device.
   static void let_go(Own& own) {
     own.recv.reset();
     own.send.reset();
@@ -154,7 +155,7 @@ TEST_P(Failing, AnEnqueueThatThrowsHalfWayLetsTheOthersGo) {
   }
 }
 
-// All that is of a rank goes in its function, as the stack unwinds.
+// Stack unwinding destroys all of a rank's objects inside its function, while work is pending.
 TEST_P(Failing, WhatIsUnwoundUnderWayIsFreedInTheEnd) {
   for (const auto make_engine : {make_dma_collectives, make_kernel_collectives}) {
     const auto session = make_engine()->open(team_);
@@ -179,7 +180,7 @@ TEST_P(Failing, WhatIsUnwoundUnderWayIsFreedInTheEnd) {
   }
 }
 
-// The last rank's, in the midst of a measurement.
+// A work that throws on the last rank in the middle of a measurement.
 class ThrowingWork : public CollectiveWork {
  public:
   using CollectiveWork::CollectiveWork;

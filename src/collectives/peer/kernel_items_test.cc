@@ -1,4 +1,4 @@
-// Which collectives go by way of packet_buffers, and that what a rank sends is what its peer takes.
+// Which collectives use packet buffers, and that each rank receives the items that its peer sends.
 #include "collectives/peer/kernel_items.h"
 
 #include <gtest/gtest.h>
@@ -21,8 +21,8 @@ Collective of(CollectiveKind kind, std::uint64_t count) {
   return c;
 }
 
-// Bytes of the staged part, the same on all ranks. Buffers begin `shift` bytes into an allocation
-// on the last rank.
+// The bytes of the staged part, which must be the same on all ranks. On the last rank the buffers
+// begin `shift` bytes after the start of an allocation.
 std::uint64_t part_of_all(const Collective& c, std::uint64_t shift = 0) {
   const auto machine = open_machine("host:4");
   Team team(*machine);
@@ -50,7 +50,7 @@ TEST(Packets, IsForSmallAndEvenParts) {
   EXPECT_EQ(part_of_all(of(CollectiveKind::all_gather, 8192)), 16384u);
   EXPECT_EQ(part_of_all(of(CollectiveKind::all_to_all, 4)), 8u);
   EXPECT_EQ(part_of_all(of(CollectiveKind::reduce_scatter, 65536)), 131072u);
-  EXPECT_EQ(part_of_all(of(CollectiveKind::reduce_scatter, 65540)), 0u);  // large
+  EXPECT_EQ(part_of_all(of(CollectiveKind::reduce_scatter, 65540)), 0u);  // too large
   EXPECT_EQ(part_of_all(of(CollectiveKind::all_gather, 3)), 0u);          // no whole units
   EXPECT_EQ(part_of_all(of(CollectiveKind::all_gather, 0)), 0u);
   EXPECT_EQ(part_of_all(of(CollectiveKind::broadcast, 8192)), 0u);

@@ -1,4 +1,4 @@
-// Moves straight into peers' memory, with the own part at once and behind some bytes of pushes.
+// Moves straight into peers' memory, with the local copy at once and deferred.
 #include "collectives/peer/move_plan.h"
 
 #include <gtest/gtest.h>

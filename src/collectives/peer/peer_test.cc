@@ -1,5 +1,5 @@
-// What a single checked call does not show: calls one behind the other without meeting the host,
-// ranks out of step, two sessions at once, ranks that disagree.
+// Cases that a single checked call does not cover: calls in a row without host synchronisation,
+// ranks out of step, two sessions at once, and ranks that disagree.
 #include <gtest/gtest.h>
 
 #include "collectives/peer/calls_fixture.h"
@@ -23,8 +23,8 @@ TEST_P(Dma, AThousandCallsInARowEachLeaveTheirOwn) {
   }
 }
 
-// What is sent was written by the kernel right before, and fits in a GPU's L2: engines must see
-// what has not reached memory yet.
+// The preceding kernel has just written the data, which fit in a GPU's L2. Copy engines must see
+// data that have not reached device memory yet.
 TEST_P(Dma, SendsWhatTheKernelBeforeItHasJustWritten) {
   for (const auto kind : {CollectiveKind::all_gather, CollectiveKind::all_to_all}) {
     const auto session = engine_->open(team_);
@@ -32,7 +32,8 @@ TEST_P(Dma, SendsWhatTheKernelBeforeItHasJustWritten) {
   }
 }
 
-// Of every engine; calls between the launches are beside the graph and not of it.
+// For every engine. Some of the calls are graph launches; the calls between them are enqueued
+// directly.
 TEST_P(Dma, AHundredCallsSomeOfAGraphEachLeaveTheirOwn) {
   for (const auto make : {make_dma_collectives, make_kernel_collectives, make_auto_collectives}) {
     const auto session = make()->open(team_);

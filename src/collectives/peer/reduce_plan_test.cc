@@ -1,5 +1,5 @@
-// Reductions through slots: many pieces, calls one behind the other, ranks out of step, parts that
-// are empty.
+// Reductions through staging slots: many pieces, calls in a row, ranks out of step, and empty
+// parts.
 #include "collectives/peer/reduce_plan.h"
 
 #include <gtest/gtest.h>
@@ -11,8 +11,8 @@
 namespace duet {
 namespace {
 
-// An all_reduce through slots at any size, where `dma` takes another way for small ones, in pieces
-// of at most so many bytes.
+// A session whose all_reduce goes through slots at any size, in pieces of limited size. `dma`
+// itself uses another algorithm for small sizes.
 class Slots : public CollectiveSession {
  public:
   Slots(Team& team, std::uint64_t largest) : watchdog_(team), largest_(largest) {
@@ -58,21 +58,20 @@ class Reductions : public ::testing::TestWithParam<const char*> {
 };
 
 TEST_P(Reductions, OfManyPiecesInARow) {
-  // As large as a simulated machine keeps the contents of.
+  // The largest size at which a simulated machine keeps contents.
   const auto ranks = static_cast<std::uint64_t>(team_.size());
   run(CollectiveKind::reduce_scatter, 4000003 / ranks, {2});
   run(CollectiveKind::all_reduce, 2000003, {2});
 }
 
 TEST_P(Reductions, OfFewElementsAThousandTimes) {
-  // Of 2 elements not every rank has a part, and such a rank may run ahead.
+  // With 2 elements not every rank has a part, and a rank without one may run ahead.
   run(CollectiveKind::all_reduce, 2, {1000});
   run(CollectiveKind::all_reduce, 37, {1000});
   run(CollectiveKind::reduce_scatter, 3, {1000});
 }
 
-// Two exchanges of which the second does not wait for all to come, and the first not for all to
-// end.
+// Two exchanges: the first does not end with a barrier, and the second does not begin with one.
 TEST(KernelReductions, OfLargeBuffersInTwoSteps) {
   const auto machine = open_machine("host:3");
   Team team(*machine);

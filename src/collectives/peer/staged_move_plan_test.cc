@@ -1,5 +1,5 @@
-// Moves through slots: each kind, in one piece and in many, in place, calls one behind the other,
-// ranks out of step, two sessions at once.
+// Moves through staging slots: every kind, in one piece and in many, in place, calls in a row,
+// ranks out of step, and two sessions at once.
 #include "collectives/peer/staged_move_plan.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ class StagedMoves : public ::testing::TestWithParam<const char*> {
     run_calls(team_, make, c, {rounds, in_place, longest_delay});
   }
 
-  // The plan itself, on lanes as a session has them.
+  // Makes StagedMovePlan directly, on lanes like those of a session.
   MakePlan in_pieces(std::uint64_t largest, CopyLanes copying) {
     lanes_.clear();
     for (int local = 0; local < team_.local_size(); ++local) {
@@ -58,7 +58,8 @@ TEST_P(StagedMoves, OfEveryKindAndSize) {
   }
 }
 
-// The send token of a receiver goes from the rank before it backwards round to the one behind it.
+// A receiver's send token starts at the rank before it and is passed to lower ranks, cyclically,
+// until the rank after it has had it.
 TEST_P(StagedMoves, PassTheSendToken) {
   const int ranks = team_.size();
   std::vector<std::unique_ptr<Staging>> all(static_cast<std::size_t>(ranks));
@@ -78,7 +79,7 @@ TEST_P(StagedMoves, PassTheSendToken) {
 }
 
 TEST_P(StagedMoves, InPlaceOfTheEnginesThatHaveIt) {
-  // As large as a simulated machine keeps the contents of.
+  // The largest size at which a simulated machine keeps contents.
   const std::uint64_t large = (16u << 20) / static_cast<std::uint64_t>(team_.size());
   for (const auto make : {make_dma_collectives, make_auto_collectives}) {
     const auto session = make()->open(team_);
@@ -112,7 +113,7 @@ TEST_P(StagedMoves, TwoSessionsRunBesideEachOther) {
   });
 }
 
-// One rank alone in place: all take slots.
+// Only one rank runs in place: all ranks use slots.
 TEST_P(StagedMoves, OfRanksThatAreInPlaceAndRanksThatAreNot) {
   const auto session = make_dma_collectives()->open(team_);
   team_.each([&](Rank& rank) {

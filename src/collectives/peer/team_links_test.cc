@@ -1,4 +1,4 @@
-// Processes that see different links: all take the same of them, or all refuse.
+// Processes that see different links: all use the same TeamLinks, or all throw.
 #include "collectives/peer/team_links.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace duet {
 namespace {
 
-// A machine that shows the devices of another as of another kind.
+// A machine that presents the devices of another machine under a different kind.
 class Renamed : public Machine {
  public:
   explicit Renamed(const std::string& device) : real_(open_machine(device)), shown_(*real_) {}
@@ -74,7 +74,8 @@ void run_two(const std::function<void(Processes&)>& fn) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// A process of one device takes it for one behind a switch, two devices of a CPU have a link each.
+// A process with one device assumes that it is behind a switch. A process with two devices of a CPU
+// sees a link for each.
 TEST(TeamLinks, AreThoseOfAllProcesses) {
   TeamLinks links[2];
   run_two([&](Processes& processes) {

@@ -1,6 +1,6 @@
-// A kernel over all ranks with the compute units, the latency and the share of the links that
-// the platform gives the library. What it moves and reduces really happens, and shares links,
-// memory and units with all else that runs.
+// The model of a call is a kernel on all ranks. The platform gives its compute units, its latency
+// and the share of the links that it can use. The kernel really moves and reduces the data, and it
+// shares links, memory and compute units with all other simulated work.
 #include "collectives/sim/engine.h"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ namespace {
 
 using Kind = CollectiveKind;
 
-// RCCL's and NCCL's sends and receives of single pairs have a kernel of their own.
+// Kinds that RCCL and NCCL run by sends and receives between pairs, which have their own kernel.
 bool by_pairs(Kind kind) {
   return kind == Kind::all_to_all || kind == Kind::all_to_all_v || kind == Kind::gather ||
          kind == Kind::scatter || kind == Kind::send_recv;
@@ -29,8 +29,9 @@ sim::NodeAlgorithm node_algorithm(Kind kind) {
   return kind == Kind::all_reduce ? sim::NodeAlgorithm::tree : sim::NodeAlgorithm::ring;
 }
 
-// The barrier counters of a team's kernels, which its ranks prepare in the same order: the first
-// rank that prepares a kernel makes its counter, and the last one forgets it.
+// Hands out the barrier counters of a team's kernels. All ranks prepare kernels in the same order:
+// the first rank that prepares a kernel allocates its counter, and the last one removes the counter
+// from the map.
 class BarrierCounters {
  public:
   explicit BarrierCounters(int ranks) : prepared_(static_cast<std::size_t>(ranks), 0) {}
@@ -50,11 +51,11 @@ class BarrierCounters {
     std::shared_ptr<Buffer> count;
     int taken = 0;
   };
-  std::vector<std::size_t> prepared_;  // by rank
-  std::map<std::size_t, Open> open_;   // by number
+  std::vector<std::size_t> prepared_;  // number of prepared kernels, by rank
+  std::map<std::size_t, Open> open_;   // counters that some ranks have yet to take, by number
 };
 
-// `most`: units that its kernels may have; 0: as many as the platform gives them.
+// `most`: upper limit of the kernel's compute units; 0: as many as the platform states.
 KernelLaunch launch_of(Rank& rank, Kind kind, int most, BarrierCounters& counters) {
   const sim::LibraryModel& library = sim::library_of(rank.device);
   const sim::LibraryKernel& kernel = by_pairs(kind) ? library.all_to_all : library.all_gather;

@@ -1,4 +1,3 @@
-// The vendor's collective library as simulated machines have it: a model of its kernels.
 #pragma once
 
 #include <memory>
@@ -7,6 +6,7 @@
 
 namespace duet {
 
+// An engine for simulated machines: a model of the vendor's collective library and its kernels.
 std::unique_ptr<CollectiveEngine> make_vendor_model_collectives();
 
 }  // namespace duet

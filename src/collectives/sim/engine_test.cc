@@ -1,5 +1,5 @@
-// The picture that the vendor's library and Duet's copy engines make on a simulated MI300X: engines
-// are up to four times slower for small sizes, and at par for large ones.
+// Small sizes: Duet's copy engines are up to four times slower than the vendor's library on a
+// simulated MI300X. Large sizes: both are equally fast.
 #include "collectives/sim/engine.h"
 
 #include <gtest/gtest.h>

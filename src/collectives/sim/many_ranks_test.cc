@@ -1,4 +1,4 @@
-// Own collectives on more ranks than nodes of GPUs have today.
+// Duet's collectives on more ranks than a node has GPUs today.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -13,7 +13,8 @@ namespace {
 
 using Kind = CollectiveKind;
 
-// A built-in platform with so many devices on its node, also more than there can be.
+// A built-in platform with the given number of devices in its node, which may exceed that of real
+// nodes.
 class PlatformOf {
  public:
   PlatformOf(const std::string& name, int devices) {

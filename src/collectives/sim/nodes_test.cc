@@ -1,5 +1,5 @@
-// Collectives over nodes of p5.48xlarge, beside what nccl-tests measured there at the largest size
-// (docs/simulation.md): GB/s of bus bandwidth within 20%, and the same shape.
+// Simulated collectives over nodes of p5.48xlarge, compared with what nccl-tests measured there at
+// the largest size (docs/simulation.md). Bus bandwidth in GB/s must agree within 20%.
 #include <gtest/gtest.h>
 
 #include "collectives/collective_work.h"
@@ -33,7 +33,7 @@ class OverNodes : public ::testing::Test {
     return work.cost().bus_bytes / sampling.samples.back() / 1e9;
   }
 
-  // The simulated ones, from two nodes on.
+  // Returns the simulated bandwidths, for two nodes and more.
   std::vector<double> expect_near(CollectiveKind kind, const std::vector<double>& measured) {
     std::vector<double> simulated;
     int nodes = 2;
@@ -49,7 +49,7 @@ class OverNodes : public ::testing::Test {
     for (std::size_t i = 1; i < simulated.size(); ++i) EXPECT_LT(simulated[i], simulated[i - 1]);
   }
 
-  bool verified_ = false;  // the last one, by its contents
+  bool verified_ = false;  // whether the last call was verified
 };
 
 TEST_F(OverNodes, AllToAllFallsSteadily) {
@@ -63,7 +63,8 @@ TEST_F(OverNodes, AllGatherFallsGently) {
   EXPECT_GT(simulated.back(), 0.85 * simulated.front());
 }
 
-// In two trees of more than two nodes each sends twice as much as of two, however many they are.
+// Two trees: with more than two nodes each node sends twice as much as with two nodes, however many
+// nodes there are.
 TEST_F(OverNodes, AllReduceFallsFromTwoNodesToFourAndNoFurther) {
   const std::vector<double> simulated =
       expect_near(CollectiveKind::all_reduce, {477.7, 357, 355, 356});
@@ -87,7 +88,7 @@ TEST_F(OverNodes, LeavesWhatItShould) {
   }
 }
 
-// A ring of 1,024 takes a step for each, and knows its neighbours alone.
+// A ring of 1,024 ranks takes one step per rank. Each rank communicates with its neighbours only.
 TEST_F(OverNodes, ARingOfAThousand) {
   const double of_256 = bus(CollectiveKind::all_gather, 32);
   const double of_1024 = bus(CollectiveKind::all_gather, 128);
@@ -95,8 +96,8 @@ TEST_F(OverNodes, ARingOfAThousand) {
   EXPECT_GT(of_1024, of_256 / 2);
 }
 
-// Seven links of 50 GB/s within a node, a NIC of 50 GB/s a device between them: eight rings use
-// all.
+// Each device has seven links of 50 GB/s within its node and a NIC of 50 GB/s to other nodes. Eight
+// rings use all of them.
 TEST_F(OverNodes, RingsUseAllLinksOfAMesh) {
   EXPECT_GT(bus(CollectiveKind::all_gather, 4, kBytes, "mi300x-8"), 200);
 }

@@ -1,4 +1,3 @@
-// Reading specs/tuning, and choosing of it.
 #include "collectives/tuning/built_in_tuning.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// What the engine `auto` does on machines that were not tuned: tables measured on others of their
-// kind (specs/tuning).
+// Thresholds of the engine `auto` for machines that have no tuning file. They were measured on
+// other machines with the same devices (specs/tuning).
 #pragma once
 
 #include <map>
@@ -11,12 +11,12 @@
 
 namespace duet {
 
-// One file of specs/tuning: devices of one kind, real or simulated.
+// One file of specs/tuning, for one device model.
 struct TuningTable {
   std::string file;
   std::vector<std::string> models;     // as drivers name them
   bool simulated = false;              // measured on simulated machines
-  std::map<int, Thresholds> by_ranks;  // every collective that has two ways, each
+  std::map<int, Thresholds> by_ranks;  // each row has every collective
 };
 
 // Throws UsageError that names the file, the key and what was expected.
@@ -25,9 +25,10 @@ TuningTable parse_tuning_table(const std::string& file, std::string_view text);
 // All of specs/tuning.
 const std::vector<TuningTable>& tuning_tables();
 
-// For every collective that has two ways. Of the tables that name the device's model the one that
-// is simulated as it is, else the other, else that of NVIDIA H200; of it the row whose number of
-// ranks is nearest, in ratio.
+// The built-in thresholds for a setup, for every collective.
+// Choice of the table: one that names the device's model, preferring a simulated table for a
+// simulated device and a measured one for a real device; if no table names the model, that of
+// NVIDIA H200. Choice of the row: the number of ranks that is nearest in ratio.
 Thresholds built_in_thresholds(const TuningSetup& setup);
 
 // The texts of specs/tuning by file name.

@@ -1,4 +1,3 @@
-// Which table and row hold for a machine that was not tuned, and what a file must have.
 #include "collectives/tuning/built_in_tuning.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,3 @@
-// Crossing curves; see changeover.h.
 #include "collectives/tuning/changeover.h"
 
 #include <algorithm>
@@ -19,7 +18,7 @@ struct MeasuredCall {
   WayTimes times;
 };
 
-// By call: what differs between two is the engine.
+// Times grouped by call; the cases of one call differ in their engine only.
 std::map<std::string, MeasuredCall> calls_of(const std::vector<Finished>& finished) {
   std::map<std::string, MeasuredCall> calls;
   for (const Finished& one : finished) {

@@ -1,4 +1,3 @@
-// Where copy engines overtake the kernel, by what was measured.
 #pragma once
 
 #include <optional>
@@ -9,21 +8,22 @@
 
 namespace duet {
 
-// One collective's times at one size, by both of `auto`'s ways.
+// The times of one collective at one size by the two engines between which `auto` chooses.
 struct WayTimes {
   std::uint64_t bytes = 0;
   double kernel_seconds = 0;
   double dma_seconds = 0;
 };
 
-// The size from which on copy engines stay at least as fast: between the last size at which the
-// kernel is faster and the next, where the ratio of their times passes 1 on logarithmic scales,
-// rounded to an eighth of a power of two. 0 where they always are, kNever where the kernel is
-// faster at the largest size. `times` by rising size, at least one.
+// The size in bytes from which on `dma` is at least as fast as `kernel`. It lies between the last
+// size at which `kernel` is faster and the next size, where the ratio of the two times,
+// interpolated on logarithmic scales, is 1. It is rounded to an eighth of a power of two.
+// 0: `dma` is never slower. kNever: `kernel` is faster at the largest size.
+// `times` has at least one entry and is sorted by rising size.
 std::uint64_t changeover(const std::vector<WayTimes>& times);
 
-// Of every collective that was measured by the engines `kernel` and `dma` at the same sizes; what
-// else varied (in place, types) counts together.
+// The changeover of every collective that was measured by `kernel` and by `dma` at the same sizes.
+// Times that differ in other parameters (in place, element type) are combined.
 Thresholds changeovers(const std::vector<Finished>& finished);
 
 }  // namespace duet

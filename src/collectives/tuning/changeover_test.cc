@@ -1,4 +1,3 @@
-// Where curves cross, and which figures of a run count.
 #include "collectives/tuning/changeover.h"
 
 #include <gtest/gtest.h>

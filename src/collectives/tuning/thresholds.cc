@@ -1,4 +1,3 @@
-// Thresholds of a machine and of a team.
 #include "collectives/tuning/thresholds.h"
 
 #include <fmt/format.h>

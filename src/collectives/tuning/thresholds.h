@@ -1,5 +1,5 @@
-// From which size on the engine `auto` leaves a collective to copy engines: measured on a machine,
-// or built in.
+// Thresholds of the engine `auto`: the size from which on it runs a collective on copy engines.
+// They are measured on the machine (`duet collective --tune`) or built in.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@
 
 namespace duet {
 
-// For what thresholds are measured. The first three say where they were; the others, which built-in
-// table is nearest where nothing was.
+// The setup for which thresholds hold. The first three members identify an entry of the tuning
+// file. The other two choose the nearest built-in table where the tuning file has no entry.
 struct TuningSetup {
-  std::string device;              // the model; of a simulated machine its name, "sim:mi300x-8"
-  int ranks = 0;                   // of all processes
-  bool several_processes = false;  // does the run have more than one?
-  std::string model{};             // of a simulated machine's devices too
+  std::string device;  // the device's model; on a simulated machine its name, "sim:mi300x-8"
+  int ranks = 0;       // ranks of all processes
+  bool several_processes = false;  // the run has more than one process
+  std::string model{};             // the device's model, on simulated machines too
   bool simulated = false;
 
   bool operator==(const TuningSetup& other) const {
@@ -36,11 +36,11 @@ class Thresholds {
  public:
   static constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
 
-  // From this size_bytes() on copy engines; kNever: at no size, or it was not set.
+  // The size_bytes() from which on `auto` uses copy engines. kNever: at no size, or not set.
   std::uint64_t dma_from(CollectiveKind kind) const;
 
   void set(CollectiveKind kind, std::uint64_t dma_from) { set_[kind] = dma_from; }
-  // Takes what this has not set from `others`.
+  // Takes from `others` the thresholds that are not set here.
   void complete_from(const Thresholds& others);
   const std::map<CollectiveKind, std::uint64_t>& all() const { return set_; }
 
@@ -48,9 +48,9 @@ class Thresholds {
   std::map<CollectiveKind, std::uint64_t> set_;
 };
 
-// What holds for the team's ranks, by process 0's tuning file and what is built in for its devices,
-// for every collective: all ranks choose alike. Called by all processes, outside of Team::each().
-// Throws UsageError for a damaged file, in all of them.
+// The thresholds that all ranks of the team use, for every collective: those of process 0's tuning
+// file, completed by the built-in ones for its devices. Collective among processes; called outside
+// Team::each(). Throws UsageError in all processes where the file is damaged.
 Thresholds team_thresholds(Team& team);
 
 }  // namespace duet

@@ -1,4 +1,3 @@
-// The file in which `duet collective --tune` keeps thresholds, an entry a setup.
 #pragma once
 
 #include <string>
@@ -10,24 +9,25 @@
 
 namespace duet {
 
+// The file in which `duet collective --tune` keeps thresholds: one entry per setup.
 class TuningFile {
  public:
   // $DUET_TUNING, else $XDG_CONFIG_HOME/duet/tuning.json, else ~/.config/duet/tuning.json; "" where
-  // the environment says none of them.
+  // none of these variables (HOME included) is set.
   static std::string usual_path();
 
-  // Reads the file; one that is not there, or has no name, has nothing for any setup. Throws
-  // UsageError, naming the file and what was expected, where it cannot be read or understood.
+  // Reads the file. A file that does not exist, or an empty path, has no entries. Throws
+  // UsageError, naming the file and what was expected, where the file cannot be read or parsed.
   explicit TuningFile(std::string path);
 
   Thresholds thresholds(const TuningSetup& setup) const;
 
-  // Puts what was measured into the file, which is read again and replaced as a whole: entries of
-  // other setups stay, and so does what this one has of other collectives. Makes its folder. Throws
-  // UsageError where it cannot be written.
+  // Adds thresholds of one setup to the file. The file is read again, then replaced as a whole:
+  // entries of other setups stay, and so do this setup's thresholds of other collectives. Creates
+  // the folder. Throws UsageError where the file cannot be written.
   void store(const TuningSetup& setup, const Thresholds& thresholds);
 
-  // Throws UsageError where store() could not write; leaves the file as it is.
+  // Throws UsageError where store() could not write. Does not change the file.
   void require_writable() const { file_.require_writable(); }
 
  private:
@@ -40,9 +40,9 @@ class TuningFile {
   std::vector<Entry> entries_;
 };
 
-// What was measured, as the file has it: {"all_gather":10485760,"gather":null}, null for never.
+// Thresholds as JSON, as the file has them: {"all_gather":10485760,"gather":null}; null: kNever.
 std::string thresholds_text(const Thresholds& thresholds);
-// Throws UsageError that begins with `source`.
+// Throws UsageError whose message begins with `source`.
 Thresholds parse_thresholds(const std::string& text, const std::string& source);
 
 }  // namespace duet

@@ -1,5 +1,5 @@
-// The tuning file: what is stored is found again and nothing else is lost; damage is said; `auto`
-// goes by it.
+// The tuning file keeps what is stored and loses nothing else, damage is reported, and `auto` uses
+// the thresholds.
 #include "collectives/tuning/tuning_file.h"
 
 #include <gtest/gtest.h>
@@ -55,7 +55,7 @@ TEST_F(Tuned, AMissingFileHasNothing) {
 
 TEST_F(Tuned, KeepsOtherSetupsAndOtherCollectives) {
   TuningFile here(path());
-  TuningFile there(path());  // has read before the other stores
+  TuningFile there(path());  // reads the file before `here` stores
   here.store(kHere, with(Kind::all_gather, 4096));
   there.store(kThere, with(Kind::all_gather, Thresholds::kNever));
   TuningFile(path()).store(kHere, with(Kind::gather, 0));
@@ -129,7 +129,7 @@ class AutoByFile : public Tuned {
     }
   }
 
-  // What auto chooses for an all-gather of `bytes`.
+  // The algorithm that `auto` chooses for an all_gather of `bytes`.
   std::string chosen(std::uint64_t bytes) {
     const auto session = make_auto_collectives()->open(team_);
     Collective collective;
