@@ -1,4 +1,5 @@
-// Whether a limit of this process (ulimit -v) leaves room for a library that does not ask first.
+// Whether the limit on this process's address space (ulimit -v) leaves room for a library that maps
+// memory when it is loaded.
 #pragma once
 
 #include <cstdint>
@@ -6,11 +7,12 @@
 
 namespace duet {
 
-// OpenBLAS maps so much for itself and for each thread as soon as it is opened, and where it is
-// refused it tries again for ever.
+// OpenBLAS maps this much for itself and for each thread when it is loaded, and retries forever if
+// the mapping fails.
 constexpr std::uint64_t kOpenBlasBytes = 320ull << 20;
 
-// "" where `bytes` for each of this process's cores and once more can be mapped, else why not.
+// Returns "" if (cores + 1) x `bytes` can be mapped, for the cores that this thread may run on;
+// otherwise why not.
 std::string no_room_for(std::uint64_t bytes);
 
 }  // namespace duet

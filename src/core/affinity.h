@@ -1,18 +1,19 @@
-// The cores that a thread may run on, as the kernel numbers them.
+// The cores that a thread may run on, by the kernel's numbers.
 #pragma once
 
 #include <vector>
 
 namespace duet {
 
-// This thread's; none where the kernel does not say, as on machines with more than 1024.
+// The cores of the calling thread. Empty if the kernel does not report them, as on machines with
+// more than 1024 cores.
 std::vector<int> allowed_cores();
 
-// The one it is on, which may be another by the time this returns; -1: unknown.
+// The core that the calling thread runs on, which may have changed when this returns; -1: unknown.
 int current_core();
 
-// Binds this thread, and those it makes from then on, to these. No more than a wish: where the
-// kernel does not allow it the thread runs where it did.
+// Binds the calling thread, and threads that it starts later, to these cores. Does nothing if the
+// kernel refuses.
 void bind_to(const std::vector<int>& cores);
 
 }  // namespace duet

@@ -1,4 +1,3 @@
-// The host's steady clock.
 #pragma once
 
 #include <chrono>
@@ -7,7 +6,8 @@ namespace duet {
 
 using SteadyClock = std::chrono::steady_clock;
 
-// Seconds since a time that is the machine's.
+// Seconds of the host's steady clock, since an arbitrary start. All processes of a machine have the
+// same start.
 inline double steady_now() {
   const auto now = SteadyClock::now().time_since_epoch();
   return std::chrono::duration<double>(now).count();

@@ -3,7 +3,7 @@
 namespace duet {
 
 // How long a call waits for other ranks, other processes or work on a device before it throws
-// Timeout, where its caller names no other time.
+// Timeout, unless its caller gives another deadline.
 inline constexpr double kDefaultDeadlineSeconds = 60;
 
 }  // namespace duet

@@ -1,6 +1,5 @@
-// What figures of devices may be, in whichever file they stand: platforms, and what makers promise.
-// What machines have, or may have for a long while; figures far beyond would make virtual time
-// stand still, or run past every deadline.
+// The ranges of figures in device specs and platform files: what machines have, with room for years
+// to come. Figures far beyond would stop virtual time, or run it past every deadline.
 #pragma once
 
 #include "core/range.h"

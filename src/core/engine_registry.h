@@ -1,4 +1,3 @@
-// The engines of a workload: built-in ones, and those that modules bring when they are loaded.
 #pragma once
 
 #include <algorithm>
@@ -12,11 +11,12 @@
 
 namespace duet {
 
-// A module that brings engines.
+// A module that registers engines when it is loaded.
 struct EngineModule {
   std::string name;
-  std::string prefix;  // that its engines' names begin with; "": it is loaded whatever is wanted
-  // Why it must not be loaded here, or ""; asked before it is. nullptr: it always may.
+  std::string prefix;  // of its engines' names; "": the module is loaded for any engine
+  // Called before the module is loaded. Returns why it must not be loaded here, or "". nullptr: no
+  // condition.
   std::string (*refusal)() = nullptr;
 
   bool brings_any_of(const std::vector<std::string>& wanted) const {
@@ -25,7 +25,7 @@ struct EngineModule {
                        [this](const std::string& engine) { return engine.rfind(prefix, 0) == 0; });
   }
 
-  // "" where it is loaded, else why not.
+  // Loads the module. Returns "" if it is loaded, otherwise why not.
   std::string load() const {
     const std::string refused = refusal != nullptr ? refusal() : "";
     return refused.empty() ? load_module(name).reason : refused;
@@ -35,10 +35,11 @@ struct EngineModule {
 template <typename Engine>
 struct FoundEngines {
   std::vector<Engine*> engines;  // in the order in which they registered
-  std::vector<std::pair<std::string, std::string>> unavailable;  // modules, and why
+  std::vector<std::pair<std::string, std::string>> unavailable;  // module name and reason
 };
 
-// Engine has device_kind(): the kind of devices that it runs on, "" for all. Any thread may call.
+// The engines of a workload: built-in ones, and those that modules register when they are loaded.
+// Engine must have device_kind(), the kind of devices that it runs on, "" for all. Thread-safe.
 template <typename Engine>
 class EngineRegistry {
  public:
@@ -57,13 +58,14 @@ class EngineRegistry {
     return found;
   }
 
-  // Loads those of the modules that bring an engine of `wanted`, all if it names none: a library
-  // that nobody asked for may take memory and threads.
+  // Loads the modules that may have an engine of `wanted`, or all modules if `wanted` is empty, and
+  // returns all engines for a kind of device. Other modules are not loaded, because their libraries
+  // may take memory and threads.
   FoundEngines<Engine> find(const std::string& device_kind,
                             const std::vector<EngineModule>& modules,
                             const std::vector<std::string>& wanted) {
     FoundEngines<Engine> found;
-    // Loading adds engines, and so must not hold the lock.
+    // A module calls add() while it is loaded, so the lock must not be held here.
     for (const EngineModule& module : modules) {
       if (!module.brings_any_of(wanted)) continue;
       const std::string reason = module.load();

@@ -1,5 +1,5 @@
-// The ways an operation can end without a result. Exceptions end the operation; "not possible
-// here" that a caller is expected to handle is the value Skipped, never a silent zero.
+// The ways an operation can end without a result. Exceptions end the operation. If an operation is
+// not possible here and its caller is expected to handle that, the result is the value Skipped.
 #pragma once
 
 #include <stdexcept>
@@ -13,7 +13,7 @@ class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Wrong input from the user. The message is one line that names what was expected; exit code 2.
+// Wrong input from the user; exit code 2. The message is one line that says what was expected.
 class UsageError : public Error {
  public:
   using Error::Error;
@@ -42,7 +42,7 @@ class Timeout : public Error {
   using Error::Error;
 };
 
-// A wait or call ended because another process failed or is gone; the cause is not here.
+// A wait or call ended because another process failed or is gone: the cause is in that process.
 class PeerFailed : public Error {
  public:
   using Error::Error;
@@ -54,7 +54,7 @@ class Interrupted : public Error {
   Interrupted() : Error("interrupted") {}
 };
 
-// Data is not what it should be: the measurement does not count.
+// An output has wrong contents: the measurement does not count.
 class Mismatch : public Error {
  public:
   using Error::Error;

@@ -1,5 +1,5 @@
-// Shared libraries that are opened at run time: Duet's own vendor modules and optional libraries
-// such as NVML. What cannot be opened is a reason, not a failure to start.
+// Shared libraries that are opened at run time: Duet's own vendor modules, and optional libraries
+// such as NVML. A module that cannot be opened is a reason in a ModuleState; Duet still starts.
 #pragma once
 
 #include <string>
@@ -7,11 +7,12 @@
 
 namespace duet {
 
-// A dlopen handle. Move-only; closing is left to the process's end, since vendor runtimes
-// register exit handlers that must not outlive their code.
+// A dlopen handle. The library is never closed before the process ends, because vendor runtimes
+// register exit handlers, which need their code.
 class Library {
  public:
-  // Tries the names in order; throws Unavailable with the loader's message for the last one.
+  // Opens the first of `names` that can be opened. Throws Unavailable with the loader's message for
+  // the last one if none can.
   explicit Library(const std::vector<std::string>& names);
 
   // Throws Unavailable if the symbol is missing.
@@ -26,12 +27,13 @@ class Library {
   void* handle_ = nullptr;
 };
 
-// One of Duet's modules (build/modules/duet_NAME.so beside the library, or lib/duet/ where it is
-// installed) and whether it could be loaded. A module registers what it brings when it is loaded.
+// Whether one of Duet's modules could be loaded. Its file is modules/duet_NAME.so beside the
+// library in a build tree, duet/duet_NAME.so beside the library when installed. A module registers
+// its devices and engines when it is loaded.
 struct ModuleState {
   std::string name;  // "cuda", "hip", "onednn", "openblas"
   bool loaded = false;
-  std::string reason;  // one line, where not loaded
+  std::string reason;  // one line, if not loaded
 };
 
 // Loads a module once; later calls return the same state.

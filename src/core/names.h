@@ -1,4 +1,4 @@
-// Enumerations as text: each has one table of its values and their names.
+// Names of enumerators. Each enumeration has one table of its values and their names:
 //
 //     constexpr NamedValue<Issue> kIssues[] = {{Issue::push, "push"}, {Issue::pull, "pull"}};
 #pragma once
@@ -20,7 +20,7 @@ struct NamedValue {
 [[noreturn]] void throw_unknown_name(const std::string& what, std::string_view text,
                                      const std::vector<std::string_view>& known);
 
-// "?" for a value that the table lacks.
+// The name of `value`; "?" if the table lacks it.
 template <typename Value, std::size_t n>
 constexpr const char* name_of(const NamedValue<Value> (&table)[n], Value value) {
   for (const NamedValue<Value>& each : table) {
@@ -29,7 +29,7 @@ constexpr const char* name_of(const NamedValue<Value> (&table)[n], Value value) 
   return "?";
 }
 
-// In the table's order.
+// All names, in the table's order.
 template <typename Value, std::size_t n>
 std::vector<std::string_view> names_in(const NamedValue<Value> (&table)[n]) {
   std::vector<std::string_view> names;
@@ -44,7 +44,8 @@ std::vector<Value> values_in(const NamedValue<Value> (&table)[n]) {
   return values;
 }
 
-// Throws UsageError that begins with `what` ("unknown issue") and lists the valid names.
+// The value named `text`. Throws UsageError, which begins with `what` ("unknown issue") and lists
+// the valid names.
 template <typename Value, std::size_t n>
 Value parse_name(const NamedValue<Value> (&table)[n], const std::string& what,
                  std::string_view text) {

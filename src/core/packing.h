@@ -1,4 +1,5 @@
-// A list of byte strings as one byte string: what processes tell each other is made of these.
+// A list of byte strings as one byte string, the form in which processes exchange data. Lengths are
+// in this machine's byte order: packed text must stay among processors of one byte order.
 #pragma once
 
 #include <string>
@@ -8,7 +9,7 @@ namespace duet {
 
 std::string pack(const std::vector<std::string>& items);
 
-// The items again. Throws Error where the text is not what pack() makes.
+// The items of a text made by pack(). Throws Error if the text ends within an item.
 std::vector<std::string> unpack(const std::string& packed);
 
 }  // namespace duet

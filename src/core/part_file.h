@@ -1,5 +1,3 @@
-// A file that grows beside the one whose place it takes: who reads sees the old text or the new
-// one, never a part of it, also where several write at the same time.
 #pragma once
 
 #include <string>
@@ -7,21 +5,23 @@
 
 namespace duet {
 
-// What fails says so by false, with errno set.
+// A temporary file beside the file that it will replace. A reader sees the old text or the new one,
+// never a part of one, even if several processes write at the same time. Failures are reported by
+// open() and by return values of false, with errno set.
 class PartFile {
  public:
-  // Makes a file in the folder of `target`, by a name that has the process's id and that nobody
-  // knows before, and through no link.
-  // It has the permissions of `target`, where that is there.
+  // Creates a file in the folder of `target`. Its name has the process's id and random digits, so
+  // that nobody can put a file or link there before. It gets the permissions of `target`, if
+  // `target` exists.
   explicit PartFile(std::string target);
-  // Removes it, unless it is in its place.
+  // Removes the temporary file, unless put_in_place() was called.
   ~PartFile();
   PartFile(const PartFile&) = delete;
   PartFile& operator=(const PartFile&) = delete;
 
   bool open() const { return file_ >= 0; }
   bool write(std::string_view text);
-  // In one step.
+  // Renames the temporary file to `target`, which replaces it atomically. Closes the file.
   bool put_in_place();
 
  private:
@@ -29,8 +29,9 @@ class PartFile {
   int file_ = -1;
 };
 
-// The one way to replace a file: `text` takes its place in one step. A link stays one, and what it
-// names is replaced. False, with errno set, leaves the old file as it was.
+// Replaces the contents of a file by `text`, atomically. To be used wherever a file is replaced.
+// If `path` is a symbolic link, its target is replaced and the link stays. On failure returns false
+// with errno set, and the old file is unchanged.
 bool replace_file(const std::string& path, std::string_view text);
 
 }  // namespace duet

@@ -1,5 +1,5 @@
-// Text of files, arguments and other programs made harmless for a terminal, which takes control
-// characters for commands.
+// Escapes text from files, arguments and other programs, so that its control characters cannot
+// command a terminal.
 #pragma once
 
 #include <cstddef>
@@ -8,14 +8,15 @@
 
 namespace duet {
 
-// As it is, but for control characters other than newline and tab, marks that turn the direction of
-// writing, and bytes that are no UTF-8: those as "\\u001b" and "\\xff".
+// Escapes control characters other than newline and tab, and marks that change the direction of
+// writing, as "\\u001b"; and bytes that are not UTF-8, as "\\xff".
 std::string plain_text(std::string_view text);
 
-// The same with newlines and tabs as "\\n" and "\\t": nothing in a message looks like another one.
+// Like plain_text(), but escapes newlines and tabs too ("\\n", "\\t"), so that a text inside a
+// message cannot look like another message.
 std::string one_line(std::string_view text);
 
-// How many bytes at the end of `text` begin a character of UTF-8 that is not whole yet.
+// The number of bytes at the end of `text` that begin an incomplete UTF-8 character.
 std::size_t unfinished_bytes(std::string_view text);
 
 }  // namespace duet

@@ -28,7 +28,7 @@ DUET_HOST_DEVICE inline unsigned char pattern_byte(std::uint64_t seed, std::uint
   return static_cast<unsigned char>(random_word(seed, offset / 8) >> (8 * (offset % 8)));
 }
 
-// Standard normal by Box and Muller, one value a word.
+// A standard normal value by the Box-Muller transform, one per word.
 DUET_HOST_DEVICE inline float random_normal(std::uint64_t seed, std::uint64_t index) {
   const std::uint64_t word = random_word(seed, index);
   const float u = (static_cast<float>(word >> 40) + 1.0f) * (1.0f / 16777216.0f);  // (0, 1]

@@ -1,4 +1,3 @@
-// How the elements of several ranks become one.
 #pragma once
 
 #include <string_view>
@@ -6,8 +5,9 @@
 
 namespace duet {
 
-// Sums of fp16 and bf16 are accumulated in fp32 and rounded once. avg is the sum divided by the
-// number of ranks; of integers, rounded towards zero.
+// How a collective combines the elements of several ranks into one. Sums of fp16 and bf16 are
+// accumulated in fp32 and rounded once. avg is the sum divided by the number of ranks; for
+// integers, rounded towards zero.
 enum class Reduction { sum, max, min, avg };
 
 std::string_view name(Reduction op);

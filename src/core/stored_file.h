@@ -1,4 +1,3 @@
-// A small file of the user's, read and replaced as a whole: what Duet has measured and remembers.
 #pragma once
 
 #include <optional>
@@ -6,26 +5,28 @@
 
 namespace duet {
 
+// A small file in the user's configuration, read and replaced as a whole, in which Duet keeps what
+// it has measured.
 class StoredFile {
  public:
-  // `what` and `variable` are for messages: "tuning file", and the environment's word for its path.
-  // A path of "" is no place: nothing is there, and nothing can be written.
+  // `what` ("tuning file") and `variable` (the environment variable for its path) are for messages.
+  // With an empty path, read() finds no file and replace() throws.
   StoredFile(std::string path, std::string what, std::string variable);
 
-  // The path that the variable names, else $XDG_CONFIG_HOME/duet/`name`, else
-  // ~/.config/duet/`name`; "" where the environment says none of them.
+  // The path in the environment variable, otherwise $XDG_CONFIG_HOME/duet/`name`, otherwise
+  // ~/.config/duet/`name`; "" if the environment has none of them.
   static std::string usual_path(const std::string& variable, const std::string& name);
 
-  // "tuning file /home/...", as messages begin.
+  // How messages name the file: "tuning file /home/...".
   std::string source() const { return what_ + " " + path_; }
 
-  // Its text; none where there is no such file. Throws UsageError where it cannot be read.
+  // The file's text; nothing if there is no such file. Throws UsageError if it cannot be read.
   std::optional<std::string> read() const;
 
-  // Puts `text` in its place in one step; makes its folder. Throws UsageError where it cannot.
+  // Replaces the file's text atomically, and creates its folder. Throws UsageError on failure.
   void replace(const std::string& text) const;
 
-  // Throws UsageError where replace() could not write; leaves the file as it is.
+  // Throws UsageError if replace() could not write. Creates the folder, and leaves the file alone.
   void require_writable() const;
 
  private:

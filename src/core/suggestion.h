@@ -1,4 +1,3 @@
-// What somebody who mistyped a word may have meant.
 #pragma once
 
 #include <string>
@@ -7,11 +6,12 @@
 
 namespace duet {
 
-// " (did you mean 'copy'?)", of the known word that `text` is nearest to; "" where none is near: at
-// most a third of the letters to be changed, added, left out or swapped with their neighbours.
+// " (did you mean 'copy'?)", with the known word nearest to `text`; "" if none is near. A word is
+// near if it takes at most as many edits as a third of `text` has letters, or one. An edit changes,
+// adds or leaves out a letter, or swaps it with its neighbour.
 std::string did_you_mean(std::string_view text, const std::vector<std::string_view>& known);
 
-// Of any list of texts.
+// The same for any range of texts.
 template <typename Words>
 std::string did_you_mean(std::string_view text, const Words& known) {
   return did_you_mean(text, std::vector<std::string_view>(known.begin(), known.end()));

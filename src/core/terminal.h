@@ -1,5 +1,5 @@
-// Standard output and standard error as a terminal sees them: what Duet writes to them is plain
-// text, but for the colours and movements of the cursor that it asks for itself.
+// Standard output and standard error of a terminal. All text is escaped by plain_text(), except for
+// Duet's own colours and cursor movements.
 #pragma once
 
 #include <ostream>
@@ -9,7 +9,8 @@
 
 namespace duet {
 
-// Puts plain_text() before a stream for as long as it lives.
+// While it lives, all text written to `stream` goes through plain_text(). Restores the stream's
+// buffer when destroyed.
 class PlainStream : public std::streambuf {
  public:
   explicit PlainStream(std::ostream& stream);
@@ -17,7 +18,7 @@ class PlainStream : public std::streambuf {
   PlainStream(const PlainStream&) = delete;
   PlainStream& operator=(const PlainStream&) = delete;
 
-  // As it is.
+  // Writes `text` unescaped.
   void command(std::string_view text);
 
  protected:
@@ -30,21 +31,21 @@ class PlainStream : public std::streambuf {
 
   std::ostream& stream_;
   std::streambuf* behind_;
-  std::string unfinished_;  // the first bytes of a character
+  std::string unfinished_;  // the first bytes of an incomplete UTF-8 character
 };
 
-// What a terminal is to do, not to show.
+// Writes a command to the terminal (a colour, a cursor movement), past a PlainStream on `out`.
 void command_terminal(std::ostream& out, std::string_view text);
 
-// Text in a colour or weight as terminals number them ("31"); "": as it is.
+// Text in a colour or weight; `code` is the terminal's number for it ("31"), "" for plain text.
 struct Painted {
   std::string code;
   std::string text;
 };
 std::ostream& operator<<(std::ostream& out, const Painted& painted);
 
-// Is there a terminal behind the descriptor that knows colours, or moves its cursor? TERM=dumb has
-// neither, and with NO_COLOR set nothing is coloured.
+// Whether the descriptor is a terminal with colours, and one with cursor movements. TERM=dumb has
+// neither; NO_COLOR turns colours off.
 bool has_colours(int descriptor);
 bool has_cursor(int descriptor);
 

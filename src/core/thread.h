@@ -1,4 +1,3 @@
-// Threads that start, or whose failure to start is said in words.
 #pragma once
 
 #include <string>
@@ -8,14 +7,15 @@
 
 namespace duet {
 
-// "ulimit -u 4096, ulimit -v 300000": what bounds this process's threads and memory; "no ulimit"
-// where nothing does.
+// The limits on this process's threads and memory, "ulimit -u 4096, ulimit -v 300000"; "no ulimit"
+// if there are none.
 std::string limits_text();
 
+// Throws Error with the reason and limits_text().
 [[noreturn]] void cannot_start(const std::string& what, const std::error_code& reason);
 
-// `what` is for the message: "thread 37 of 64, one a rank". Throws Error where there is no room for
-// another thread; threads that were started before are the caller's to join.
+// Starts a thread. Throws Error if the system refuses; the message begins with `what` ("thread 37
+// of 64, one a rank"). The caller must then join the threads that it started before.
 template <typename Body>
 std::thread start_thread(const std::string& what, Body&& body) {
   try {

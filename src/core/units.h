@@ -1,6 +1,6 @@
-// Sizes and rates as people write them. GB is 10^9 bytes everywhere, GiB is 2^30. In sizes that
-// are typed in, K, M and G are binary (as in nccl-tests: 64K is 65536), and so are KiB, MiB, GiB;
-// KB, MB and GB are decimal.
+// Sizes, times and rates as text. GB is 10^9 bytes everywhere, GiB is 2^30. In sizes that users
+// type, K, M and G are binary (as in nccl-tests: 64K is 65536), and so are KiB, MiB, GiB; KB, MB
+// and GB are decimal.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ std::uint64_t parse_bytes(std::string_view text);
 std::string format_bytes(std::uint64_t bytes);  // "64 KiB", "2101346304 B" if not exact
 std::string format_seconds(double seconds);     // "12.3 us"
 std::string format_rate(double value);          // three to four significant digits
-std::string trim(std::string_view text);
+std::string trim(std::string_view text);        // without white space at both ends
 bool ends_with(std::string_view text, std::string_view end);
 
 }  // namespace duet
