@@ -1,5 +1,8 @@
-// Finding the fastest of many candidates in bounded time: heats over all, a semi-final in turns,
-// and a final that runs long enough for a power-capped device to show its sustained order.
+// Finds the fastest of many candidates in bounded time, in three rounds:
+//   first   every candidate once, briefly
+//   second  short bursts of the leaders, alternating
+//   final   long bursts of the best of these, so that a power-capped device shows its sustained
+//           order
 #pragma once
 
 #include <optional>
@@ -7,18 +10,18 @@
 
 namespace duet {
 
-// Runs candidates; they are known by number.
+// Runs candidates, which are identified by number.
 class CandidateTimer {
  public:
   virtual ~CandidateTimer() = default;
-  // Seconds a call, over `calls` calls back to back; nullopt if the candidate cannot run.
+  // Seconds per call, over `calls` calls back to back; nullopt if the candidate cannot run.
   virtual std::optional<double> time(int candidate, int calls) = 0;
   virtual double now() = 0;  // seconds
 };
 
 struct SearchRounds {
   double second_round_seconds = 0.8;
-  double second_round_burst_seconds = 0.01;  // one candidate's turn
+  double second_round_burst_seconds = 0.01;  // of one candidate, before the next one runs
   int second_round_candidates = 16;
   double final_round_seconds = 2.0;
   double final_round_burst_seconds = 0.05;  // long enough for a capped device to settle its clock
@@ -30,18 +33,18 @@ class CandidateSearch {
   CandidateSearch(CandidateTimer& track, const SearchRounds& options)
       : track_(track), options_(options) {}
 
-  // Times the candidates first .. last - 1 briefly, in order, for about so long: what did not get
-  // its turn is out.
+  // Times the candidates first .. last - 1 briefly, in order, for about `seconds`. Candidates that
+  // were not reached by then are dropped.
   void first_round(int first, int last, double seconds);
 
-  // Those that ran, fastest first.
+  // The `count` fastest candidates so far, fastest first; fewer if fewer ran.
   std::vector<int> leaders(int count) const;
 
-  // Short bursts in turns of the leaders, then long ones of the best of them; the smallest median
-  // wins. -1 if none ran.
+  // Runs the second round and the final round. Returns the candidate with the smallest median, or
+  // -1 if none ran.
   int final_round();
 
-  int ran() const { return static_cast<int>(times_.size()); }
+  int ran() const { return static_cast<int>(times_.size()); }  // how many candidates ran
 
  private:
   struct Time {
@@ -53,13 +56,13 @@ class CandidateSearch {
     double seconds;
     double burst_seconds;
   };
-  // The first `count` in turns, several rounds; sorts them by their medians.
+  // Times the first `count` alternately, several times each, and sorts them by their medians.
   void compete(int count, const Rounds& rounds);
-  void sort(int count);  // the first `count` by their times
+  void sort(int count);  // sorts the first `count` by their times
 
   CandidateTimer& track_;
   SearchRounds options_;
-  std::vector<Time> times_;  // sorted, but for what did not compete with the first
+  std::vector<Time> times_;  // fastest first, within the candidates of the last round
 };
 
 }  // namespace duet

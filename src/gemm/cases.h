@@ -1,4 +1,3 @@
-// The cases of `duet gemm`.
 #pragma once
 
 #include <functional>
@@ -14,6 +13,7 @@
 
 namespace duet {
 
+// The options of `duet gemm`.
 struct GemmOptions {
   std::vector<DType> dtypes{DType::bf16};
   std::vector<std::string> engines;  // empty: all that the device has
@@ -21,19 +21,20 @@ struct GemmOptions {
   std::vector<Layout> layouts{Layout::nn};
   Mode mode;
   double tuning_seconds =
-      Tuning{}.seconds;      // for a problem, about; for the cache flushed if mode is
-  bool each_device = false;  // every device of the machine by itself; otherwise the first
+      Tuning{}.seconds;      // about, per problem; tunes with a flushed cache if mode.flush
+  bool each_device = false;  // measure every device by itself; otherwise only the first
   bool search = false;       // also look for the shape with the highest rate
   std::string device_name;   // --device, as the journal shows it
 };
 
-// What --engine may name on a kind of device, whether or not its module could be loaded.
+// The engines that --engine may name on a kind of device, whether or not their modules can be
+// loaded.
 std::vector<std::string> gemm_engine_names(const std::string& device_kind);
 
-// One case per shape, dtype, layout and engine; the engines of a problem stand next to each other,
-// so that peers run in the same minute. On host devices the multiply-add peak of every dtype comes
-// first. The machine must outlive the benchmark; `stop` is asked between batches. Throws UsageError
-// for an engine that the device does not have.
+// One case per shape, dtype, layout and engine. The engines of a problem follow each other, so that
+// they are compared under the same conditions. On host devices the multiply-add peak of every dtype
+// comes first. The machine must outlive the benchmark; `stop` is called between batches. Throws
+// UsageError for an engine that the device does not have.
 Benchmark gemm_benchmark(Machine& machine, const GemmOptions& options, std::function<bool()> stop);
 
 }  // namespace duet

@@ -1,4 +1,4 @@
-// A GEMM engine: one library, or one way of asking it, on one kind of device.
+// A GEMM engine is one library, or one way of calling it, on one kind of device.
 #pragma once
 
 #include <functional>
@@ -19,21 +19,21 @@ struct GemmBuffers {
   Span a, b, c;
 };
 
-// Bound to its buffers, which must outlive it. enqueue() never blocks or allocates.
+// A GEMM bound to its buffers, which must outlive it. enqueue() never blocks or allocates.
 class GemmPlan {
  public:
   virtual ~GemmPlan() = default;
   virtual void enqueue(Stream& stream) = 0;
-  virtual std::string algorithm() const { return ""; }  // what was chosen, for the journal
-  // Why C will hold no product to verify, if so: a model of time computes small products only.
+  virtual std::string algorithm() const { return ""; }  // the chosen algorithm, for the journal
+  // Why C will hold no product to verify, if so: a simulated device computes small products only.
   virtual std::optional<Skipped> unverifiable() const { return std::nullopt; }
 };
 
-// What engines choose by, by trying or by rule.
+// By what an engine chooses its algorithm.
 struct Tuning {
-  double seconds = 6;    // for a problem, about
-  bool flushed = false;  // choose for calls that find the cache flushed, not for calls back to back
-  int units = 0;         // compute units that the stream of the calls will have; 0: all. A hint
+  double seconds = 6;    // about, per problem
+  bool flushed = false;  // tune for calls with a flushed cache instead of calls back to back
+  int units = 0;         // hint: compute units of the stream that will run the calls; 0: all
 };
 
 class GemmEngine {
@@ -43,26 +43,25 @@ class GemmEngine {
   virtual std::string device_kind() const = 0;  // "cuda"
   // Why this engine cannot run the problem on this device, if so.
   virtual std::optional<Skipped> unsupported(Device& device, const GemmProblem& problem) const = 0;
-  // Tunes where the engine does; blocking, outside all timing. The buffers hold the real input, so
-  // that tuning sees what will run.
+  // Makes a plan, and tunes it if the engine tunes. Blocks; called outside the timed region. The
+  // buffers must hold the real input, because run time depends on it.
   virtual std::unique_ptr<GemmPlan> plan(Device& device, const GemmProblem& problem,
                                          const GemmBuffers& buffers, const Tuning& tuning) = 0;
 };
 
-// Rows of C computed device-side in double (int8: exactly), for verification: out[i * n + j] is
-// C(rows[i], j).
+// Computes rows of C in double (int8: exactly), for verification: out[i * n + j] is C(rows[i], j).
 using GemmReference = std::function<std::vector<double>(
     Device&, const GemmProblem&, const GemmBuffers&, const std::vector<std::int64_t>& rows)>;
 
 void register_gemm_engine(std::unique_ptr<GemmEngine> engine);
 void register_gemm_reference(const std::string& device_kind, GemmReference reference);
 
-// The engines for a kind of device, and the modules that could not be loaded;
-// EngineRegistry::find() says which modules are.
+// The engines for a kind of device, and the modules that could not be loaded. Loads modules as
+// EngineRegistry::find() does.
 using GemmEngines = FoundEngines<GemmEngine>;
 GemmEngines gemm_engines(const std::string& device_kind,
                          const std::vector<std::string>& wanted = {});
-// The same names, without loading what brings one engine alone.
+// The names of these engines. Modules that have a single engine are not loaded for it.
 std::vector<std::string> gemm_engine_names_of(const std::string& device_kind);
 const GemmReference& gemm_reference(const std::string& device_kind);  // throws Unavailable
 

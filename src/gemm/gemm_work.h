@@ -1,5 +1,5 @@
-// One problem on one engine as a Work: random input, poisoned output, checked against the
-// reference.
+// One GEMM on one engine as a Work. Inputs are random, the output is poisoned, and sampled rows are
+// checked against the reference.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,8 @@ namespace duet {
 
 class GemmWork : public Work {
  public:
-  // Every rank of a team of `ranks` multiplies matrices of its own.
+  // Each of the team's `ranks` ranks multiplies matrices of its own. The engine must outlive the
+  // Work.
   GemmWork(GemmEngine& engine, const GemmProblem& problem, const Tuning& tuning = {},
            int ranks = 1);
 
@@ -25,14 +26,14 @@ class GemmWork : public Work {
   std::optional<Skipped> verify(Rank& rank) override;
   void release(Rank& rank) noexcept override;
 
-  // What rank 0's plan chose; "" before prepare().
+  // The algorithm of rank 0's plan; "" before prepare().
   const std::string& algorithm() const { return algorithm_; }
 
  private:
-  struct RankOperands {  // a rank's
+  struct RankOperands {
     Buffer a, b, c;
-    std::uint64_t fills = 0;         // of the inputs, each with seeds of its own
-    std::unique_ptr<GemmPlan> plan;  // uses the buffers: declared after them, freed before
+    std::uint64_t fills = 0;         // how often the inputs were filled; each time with new seeds
+    std::unique_ptr<GemmPlan> plan;  // uses the buffers: declared after them, freed before them
   };
 
   RankOperands& operands(const Rank& rank) {

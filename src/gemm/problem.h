@@ -9,7 +9,7 @@
 
 namespace duet {
 
-// How B lies in memory: nn as (K, N), torch.matmul's; nt as (N, K) and transposed, F.linear's.
+// How B is stored: nn as (K, N), as for torch.matmul; nt as (N, K), transposed, as for F.linear.
 enum class Layout { nn, nt };
 std::string_view name(Layout layout);
 Layout parse_layout(std::string_view text);  // throws UsageError
@@ -21,8 +21,8 @@ struct GemmProblem {
   Layout layout = Layout::nn;
 };
 
-// The output type that goes with an input type: itself; fp32 for tf32, bf16 for fp8, int32 for
-// int8.
+// The usual output type for an input type: fp32 for tf32, bf16 for fp8, int32 for int8, otherwise
+// the input type.
 DType default_output(DType dtype);
 
 double flop(const GemmProblem& problem);       // 2 M N K

@@ -1,5 +1,4 @@
-// The result that engines are checked against: rows of C in double, computed by the CPU, and how
-// far an engine may be from it.
+// The expected result of a GEMM: rows of C in double, computed by the CPU, and the tolerance.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +8,16 @@
 
 namespace duet {
 
-// For devices whose memory the CPU reads, or can read back: a GemmReference.
+// A GemmReference for devices whose memory the CPU reads directly or can copy back.
 std::vector<double> reference_by_cpu(Device& device, const GemmProblem& problem,
                                      const GemmBuffers& buffers,
                                      const std::vector<std::int64_t>& rows);
 
-// The same on host memory: `a` holds only the rows asked for, (rows, K).
+// The same on host memory. `a` holds only the rows to compute: (rows, K).
 std::vector<double> reference_rows(const GemmProblem& problem, const std::byte* a,
                                    const std::byte* b, std::int64_t rows);
 
-// The largest |C - expected| that is not a mistake, for inputs of a standard normal distribution.
+// The largest |C - expected| that counts as correct, for inputs of a standard normal distribution.
 double tolerance(const GemmProblem& problem, double expected);
 
 // At most eight rows, the same on every call: the first, the last and some between.

@@ -1,4 +1,4 @@
-// Looking for the shape with the highest rate: the "maximum achievable" FLOP rate of a device.
+// Searches for the shape with the highest rate: the "maximum achievable" FLOP rate of a device.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 namespace duet {
 
 struct SearchLimits {
-  std::int64_t smallest = 1024;  // side
+  std::int64_t smallest = 1024;  // smallest and largest side: M, N and K
   std::int64_t largest = 32768;
-  int trials = 32;  // shapes that are measured, at most
+  int trials = 32;  // the most shapes to measure
 };
 
 struct SearchResult {
@@ -20,9 +20,10 @@ struct SearchResult {
   int trials = 0;
 };
 
-// `rate` measures a shape; 0 means that it cannot run or takes too long, and that larger ones need
-// not be tried. Cubes by powers of two first; from the best of them one side at a time is changed,
-// by a factor of 2 and then of 1.5, as long as that helps. Sides are multiples of 256.
+// `rate` measures a shape. It returns 0 if the shape cannot run or takes too long; larger shapes
+// are then not tried. The search measures cubes by powers of two first. From the best cube it
+// changes one side at a time, by a factor of 2 and then of 1.5, as long as the rate grows. Sides
+// are multiples of 256.
 SearchResult search_shapes(const SearchLimits& limits,
                            const std::function<double(const GemmShape&)>& rate);
 

@@ -1,4 +1,4 @@
-// How long engines tune, and where the outcome is kept for later processes.
+// Keeps the algorithms that tuning chose, for later processes.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,21 @@
 
 namespace duet {
 
-// What tuning chose: an algorithm in the library's own form.
+// The algorithm that tuning chose.
 struct TunedChoice {
-  std::vector<std::uint8_t> algorithm;
+  std::vector<std::uint8_t> algorithm;  // in the library's own binary form
   std::uint64_t workspace_bytes = 0;
   std::string description;
 };
 
-// A JSON file of choices by key; with an empty path, in memory only. A file that cannot be read or
-// understood counts as empty, and warning() says so; it is written anew by the next store().
+// A JSON file of choices by key; with an empty path, in memory only. If the file cannot be read or
+// parsed, the cache starts empty with a warning(), and the next store() overwrites the file.
 class TuningCache {
  public:
   explicit TuningCache(std::string path = {});
 
   std::optional<TunedChoice> find(const std::string& key) const;
-  // Writes the file, by way of a temporary one beside it. Throws Error if it cannot.
+  // Adds a choice and replaces the file atomically. Throws Error if it cannot be written.
   void store(const std::string& key, const TunedChoice& choice);
 
   const std::string& warning() const { return warning_; }
@@ -38,17 +38,17 @@ class TuningCache {
   std::string warning_;
 };
 
-// The key of a problem: a choice holds for one device model, library version and engine, and for
-// calls that find the cache flushed or not.
+// A choice holds for one device model, library version and engine.
 struct TuningKey {
   std::string device_model;
   std::string library;  // with its version
   std::string engine;
 };
+// The cache's key for a problem, tuned with or without a flushed cache.
 std::string tuning_key(const TuningKey& key, const GemmProblem& problem, bool flushed = false);
 
-// For the process; set before plans are made.
-// Throws UsageError if the file could not be written.
+// Sets the file of the process's tuning cache; call it before plans are made. Throws UsageError if
+// the file cannot be written.
 void set_tuning_cache(const std::string& path);
 TuningCache& tuning_cache();
 

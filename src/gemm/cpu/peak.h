@@ -1,5 +1,5 @@
-// The CPU's multiply-add peak: register-only loops of the widest instruction for a dtype, the
-// denominator for CPU GEMM rates. Not a GEMM: nothing is read from memory.
+// The CPU's multiply-add peak, to which GEMM rates on the CPU are compared. Loops of the widest
+// instruction for a dtype work on registers only; nothing is read from memory.
 #pragma once
 
 #include <optional>
@@ -14,12 +14,13 @@ namespace duet {
 // The loop for a dtype on this CPU.
 struct PeakLoop {
   std::string instruction;                           // "vfmadd231ps, 512 bits"
-  long steps = 0;                                    // of a run: about 2 ms
-  double flop_per_step = 0;                          // multiply and add count two
-  double (*run)(long steps, double seed) = nullptr;  // returns the sums' total
+  long steps = 0;                                    // of one run, about 2 ms
+  double flop_per_step = 0;                          // a multiply-add counts as 2
+  double (*run)(long steps, double seed) = nullptr;  // returns the total of all accumulators
 };
 
-// Skipped where the CPU has no instruction that multiplies the dtype.
+// The loop of the widest instruction that this CPU has for the dtype. Skipped if there is none, or
+// Duet has no loop for it.
 std::variant<PeakLoop, Skipped> peak_loop(DType dtype);
 
 class PeakWork : public Work {
@@ -30,8 +31,8 @@ class PeakWork : public Work {
   Cost cost() const override;
   void prepare(Rank& rank, const Placement& placement) override;
   void enqueue(Rank& rank, Stream& stream) override;
-  // The loops' sums are known: every step adds the same.
   void renew(Rank& rank) override;
+  // Compares the loops' total with its known value: every step adds the same.
   std::optional<Skipped> verify(Rank& rank) override;
   void release(Rank&) noexcept override {}
 

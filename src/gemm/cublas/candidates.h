@@ -1,5 +1,5 @@
-// The algorithms that the tuned engine tries: the library's ranking under several limits first,
-// then variations of what has proved fast.
+// The algorithms that the tuned engine tries: first cuBLASLt's own ranking for several workspace
+// limits, then variations of the fastest.
 #pragma once
 
 #include <vector>
@@ -8,18 +8,19 @@
 
 namespace duet::cuda {
 
-constexpr std::uint64_t kMostWorkspace = 256ull << 20;
+constexpr std::uint64_t kMostWorkspace = 256ull << 20;  // bytes
 
-// Without repetition; no algorithm needs more than kMostWorkspace.
+// A list of distinct algorithms, none of which needs more than kMostWorkspace.
 class Candidates {
  public:
   explicit Candidates(const LtProblem& problem) : problem_(problem) {}
 
-  // The ranking without workspace, with 32 MiB and with all of it.
+  // Adds the library's rankings for no workspace, 32 MiB and kMostWorkspace.
   void add_heuristics();
-  // Every algorithm of the library, by itself and with each of its tiles.
+  // Adds every algorithm of the library, unconfigured and with its largest tiles, at most 16.
   void add_all();
-  // One property of `index` changed at a time: tile, stages, cluster, swizzle, split of K, option.
+  // Adds variations of candidate `index`, in each of which one property differs: tile, stages,
+  // cluster, swizzle, split of K or custom option.
   void add_neighbours(int index);
 
   int size() const { return static_cast<int>(list_.size()); }

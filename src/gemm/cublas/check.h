@@ -1,4 +1,3 @@
-// The checking macro for cuBLAS and cuBLASLt, and how their handles are owned.
 #pragma once
 
 #include <cublas_v2.h>
@@ -12,6 +11,7 @@
 
 namespace duet::cuda {
 
+// Throws OutOfMemory, Unavailable or Error, by the status.
 [[noreturn]] inline void throw_cublas_error(cublasStatus_t status, const char* call,
                                             const char* place) {
   const std::string message =
@@ -23,7 +23,7 @@ namespace duet::cuda {
   throw Error(message);
 }
 
-// A unique_ptr that ends a library's object by the library's own function.
+// A unique_ptr that destroys a library's object by the library's own function.
 template <auto destroy>
 struct Destroy {
   template <typename Object>
@@ -36,6 +36,7 @@ using Handle = std::unique_ptr<std::remove_pointer_t<Pointer>, Destroy<destroy>>
 
 }  // namespace duet::cuda
 
+// Evaluates a cuBLAS or cuBLASLt call and throws if it fails.
 #define DUET_CUBLAS_CHECK(...)                                           \
   do {                                                                   \
     const cublasStatus_t duet_cublas_status = (__VA_ARGS__);             \

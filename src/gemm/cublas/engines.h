@@ -1,4 +1,4 @@
-// What the CUDA module registers of cuBLAS.
+// Called when the CUDA module is loaded.
 #pragma once
 
 namespace duet::cuda {

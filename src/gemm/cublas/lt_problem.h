@@ -1,4 +1,4 @@
-// One problem described to cuBLASLt, and the algorithms that can run it. Not which of them is best.
+// One problem described to cuBLASLt, and the algorithms that can run it.
 #pragma once
 
 #include <cublasLt.h>
@@ -27,15 +27,17 @@ class LtProblem {
   // Makes the device current.
   LtProblem(GpuDevice& device, const GemmProblem& problem);
 
-  // The library's own ranking, at most `count`, with this much workspace; empty if it has none.
+  // The library's own ranking for this workspace limit, best first, at most `count` algorithms;
+  // empty if it has none.
   std::vector<LtAlgorithm> heuristics(std::uint64_t workspace_bytes, int count) const;
 
   // Every algorithm that the library has for these types, unconfigured.
   std::vector<cublasLtMatmulAlgo_t> all() const;
 
-  // Whether a configured algorithm can run; fills its workspace.
+  // Whether a configured algorithm can run; sets its workspace_bytes.
   bool check(LtAlgorithm& algorithm) const;
 
+  // Enqueues the GEMM. `workspace` has at least algorithm.workspace_bytes.
   cublasStatus_t run(const LtAlgorithm& algorithm, const GemmBuffers& buffers,
                      const Span& workspace, gpuStream_t stream) const;
 

@@ -1,11 +1,11 @@
-// Choosing a cuBLASLt algorithm by running it on the real input.
 #pragma once
 
 #include "gemm/cublas/lt_problem.h"
 
 namespace duet::cuda {
 
-// Throws Unavailable if no algorithm runs.
+// Chooses the fastest cuBLASLt algorithm by running candidates on the real input. Blocks for about
+// tuning.seconds. Throws Unavailable if no algorithm runs.
 LtAlgorithm tune(GpuDevice& device, const LtProblem& problem, const GemmBuffers& buffers,
                  const Tuning& tuning);
 

@@ -1,5 +1,5 @@
-// A GemmProblem in cuBLAS's words. Row-major C = A x B is column-major C^T = B^T x A^T: cuBLAS's
-// first operand is our B, its M is our N.
+// A GemmProblem as cuBLAS arguments. Row-major C = A x B is column-major C^T = B^T x A^T: cuBLAS's
+// first operand is Duet's B, and its M is Duet's N.
 #pragma once
 
 #include <cublas_v2.h>
@@ -18,14 +18,14 @@ struct ComputeTypes {
 };
 ComputeTypes compute_types(DType dtype);
 
-// alpha = 1 and beta = 0 in the scale type.
+// Pointers to alpha = 1 and beta = 0 in the scale type.
 struct Scales {
   const void* one = nullptr;
   const void* zero = nullptr;
 };
 Scales scales(DType dtype);
 
-// Of our B as cuBLAS reads it, and its leading dimension.
+// The operation on B, cuBLAS's first operand, and its leading dimension.
 inline cublasOperation_t operation_b(const GemmProblem& p) {
   return p.layout == Layout::nt ? CUBLAS_OP_T : CUBLAS_OP_N;
 }

@@ -1,4 +1,3 @@
-// The GEMM reference of a vendor's GPUs.
 #pragma once
 
 #include "device/gpu/vendor.h"
@@ -6,12 +5,12 @@
 
 namespace duet::DUET_GPU {
 
-// A GemmReference.
+// The GemmReference for a vendor's GPUs.
 std::vector<double> reference_by_gpu(Device& device, const GemmProblem& problem,
                                      const GemmBuffers& buffers,
                                      const std::vector<std::int64_t>& rows);
 
-// Eight rows at most in one launch; out is (count, N) in device memory.
+// The rows of C that one launch computes. `out` is (count, N) in device memory.
 struct ReferenceRows {
   static constexpr int most = 8;
   std::int64_t row[most] = {};

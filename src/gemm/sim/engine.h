@@ -1,5 +1,3 @@
-// The GEMM engine of simulated machines: time from the platform's model, products of small
-// matrices.
 #pragma once
 
 #include <memory>
@@ -8,6 +6,8 @@
 
 namespace duet {
 
+// The GEMM engine of simulated machines. Its time comes from the platform's model; it computes
+// products of small matrices only.
 std::unique_ptr<GemmEngine> make_model_engine();
 
 }  // namespace duet
