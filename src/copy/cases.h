@@ -1,4 +1,3 @@
-// The cases of `duet copy`, and the curves fitted to them.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +13,9 @@
 
 namespace duet {
 
+// The options of `duet copy`.
 struct CopyOptions {
-  std::vector<CopyKind> kinds;                          // empty: all that the machine can have
+  std::vector<CopyKind> kinds;                          // empty: all that the machine supports
   std::vector<Executor> executors;                      // empty: dma and kernel
   std::vector<Issue> issues{Issue::push, Issue::pull};  // of peer copies
   std::vector<Pattern> patterns{Pattern::pair, Pattern::all_pairs};
@@ -25,8 +25,8 @@ struct CopyOptions {
   // Ordered pairs of devices whose whole curve is measured; empty: device 0 to device 1.
   std::vector<std::pair<int, int>> pairs;
   std::uint64_t matrix_bytes = 256ull << 20;  // the size at which every pair is measured; 0: none
-  std::vector<int> grids{0};                  // of kernel copies; 0: the device's choice
-  std::vector<int> blocks{0};
+  std::vector<int> grids{0};                  // blocks of kernel copies; 0: the device's choice
+  std::vector<int> blocks{0};                 // threads per block; 0: the device's choice
   Mode mode;
   std::string device_name;  // --device, as the journal shows it
 };
@@ -35,13 +35,15 @@ struct CopyOptions {
 // and the 2,101,346,304 bytes (4096 x 128256 x 4, Llama 3's embedding) that it names.
 std::vector<std::uint64_t> seed_sizes();
 
-// The machine must outlive the benchmark. `stop` is asked between batches. Throws UsageError for
-// pairs of devices that the machine does not have and for blocks that no GPU runs. A case that
-// cannot run throws OutOfMemory or Unavailable.
+// The cases of `duet copy`. The machine must outlive the benchmark; `stop` is called between
+// batches. Throws UsageError for pairs of devices that the machine does not have, and for block
+// sizes that no GPU runs. A case that cannot run throws OutOfMemory or Unavailable.
 Benchmark copy_benchmark(Machine& machine, const CopyOptions& options, std::function<bool()> stop);
 
-// A curve for every list of cases that differ in size alone: latency_us, asymptotic_gb_per_s,
-// n_half_bytes, bytes_50_percent, bytes_80_percent, bytes_90_percent (those that are reached).
+// One fitted curve for every set of cases that differ in size alone. Its figures are latency_us,
+// asymptotic_gb_per_s, miss_percent, beyond_best_percent, n_half_bytes, and those of
+// bytes_50_percent, bytes_80_percent and bytes_90_percent that are reached. If refusal() refuses
+// the line, a note "no_fit" has the reason instead.
 std::vector<Measurement> copy_curves(const std::vector<Finished>& finished);
 
 }  // namespace duet

@@ -1,4 +1,4 @@
-// A list of transfers as a Work: filled, run at once, verified to the byte.
+// A list of transfers as a Work. All transfers run at once; every byte is verified.
 #pragma once
 
 #include <memory>
@@ -13,11 +13,13 @@ namespace duet {
 class CopyWork : public Work {
  public:
   CopyWork(Team& team, const CopyShape& shape, std::uint64_t bytes);
-  // Another list of the same kind, executor, kernel and memory.
+  // Runs `list` instead of transfers(shape, ...). Kind, executor, kernel and memory are the
+  // shape's.
   CopyWork(Team& team, const CopyShape& shape, const std::vector<Transfer>& list);
 
   std::string name() const override { return "copy"; }
-  // Between devices, or device and host: wire bytes. Within a device: bytes read plus written.
+  // Wire bytes between devices, or between device and host; within a device, memory bytes read plus
+  // written.
   Cost cost() const override;
   void prepare(Rank& rank, const Placement& placement) override;
   void enqueue(Rank& rank, Stream& stream) override;
@@ -27,13 +29,13 @@ class CopyWork : public Work {
   void release(Rank& rank) noexcept override;
 
  private:
-  // A transfer and what it needs. The buffers are made and freed by the rank that issues it, at the
-  // devices where they lie.
+  // A transfer with its buffers and stream. The issuing rank allocates and frees the buffers, on
+  // the devices of source and destination.
   struct CopyLane {
     Transfer transfer;
     std::uint64_t seed = 0;
     Buffer source, destination;
-    std::unique_ptr<Stream> stream;  // none: the first of its rank, on the sampler's own stream
+    std::unique_ptr<Stream> stream;  // nullptr for a rank's first lane: uses the sampler's stream
     std::unique_ptr<Event> begin, end;
   };
 

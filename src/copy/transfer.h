@@ -1,5 +1,5 @@
-// One movement of bytes between two places. Every experiment of `duet copy` is a list of these,
-// and one Work runs any list.
+// A transfer copies bytes between two endpoints. Every case of `duet copy` is a list of transfers,
+// which CopyWork runs.
 #pragma once
 
 #include <cstdint>
@@ -20,23 +20,23 @@ enum class Issue { push, pull };
 std::string_view name(Issue issue);
 Issue parse_issue(std::string_view text);  // throws UsageError
 
-// pair: between two places; all_pairs: every device to every other one at once.
+// pair: between two endpoints; all_pairs: every device to every other device at once.
 enum class Pattern { pair, all_pairs };
 std::string_view name(Pattern pattern);
 Pattern parse_pattern(std::string_view text);  // throws UsageError
 
 struct Endpoint {
-  int rank = 0;  // whose device, or by whose device reached
+  int rank = 0;  // whose device has the memory; for host memory, whose device accesses it
   MemoryKind memory = MemoryKind::device;
 };
 
 struct Transfer {
   Endpoint source, destination;
-  int issuer = 0;  // rank
+  int issuer = 0;  // the rank whose stream copies
   std::uint64_t bytes = 0;
 };
 
-// What the cases of a copy vary, beside the size.
+// All parameters of a copy case except the size.
 struct CopyShape {
   CopyKind kind = CopyKind::peer;
   Executor executor = Executor::dma;
@@ -47,7 +47,7 @@ struct CopyShape {
   KernelShape kernel;
 };
 
-// The list that a shape stands for, among `ranks` ranks.
+// The transfers of a shape, with `bytes` each, among `ranks` ranks.
 std::vector<Transfer> transfers(const CopyShape& shape, std::uint64_t bytes, int ranks);
 
 }  // namespace duet

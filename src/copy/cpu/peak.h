@@ -1,5 +1,5 @@
-// The CPU's copy peak: the fastest plain loop that reads one buffer and writes another, the
-// denominator for copies on the CPU, which has no data sheet here.
+// The CPU's copy peak, to which copies on the CPU are compared, because no specified bandwidth is
+// known: the fastest plain loop that reads one buffer and writes another.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace duet {
 
-// A way to copy with one thread.
+// A copy loop for one thread.
 struct CopyLoop {
   static constexpr std::size_t kStep = 256;  // bytes
 
@@ -20,17 +20,18 @@ struct CopyLoop {
   void (*run)(std::byte* to, const std::byte* from, std::size_t bytes) = nullptr;
 };
 
-// Those that this CPU has; at least one.
+// The loops that this CPU supports; at least one.
 std::vector<CopyLoop> copy_loops();
 
-// `bytes`, a multiple of CopyLoop::kStep, from one buffer to another by `threads` threads at once.
+// Copies `bytes`, a multiple of CopyLoop::kStep, from one buffer to another by `threads` threads at
+// once.
 class CopyPeakWork : public Work {
  public:
   CopyPeakWork(std::uint64_t bytes, int threads) : bytes_(bytes), threads_(threads) {}
 
   std::string name() const override { return "copy-peak"; }
-  Cost cost() const override;  // bytes read plus written, as copies within a device
-  // Tries every loop, and keeps the fastest.
+  Cost cost() const override;  // bytes read plus written, as for copies within a device
+  // Times every loop and keeps the fastest.
   void prepare(Rank& rank, const Placement& placement) override;
   void enqueue(Rank& rank, Stream& stream) override;
   void renew(Rank& rank) override;
