@@ -1,4 +1,4 @@
-// Each side under the conditions of both together: the same warm-up, so that clocks have settled.
+// Each side runs with the same warm-up as both together, so that clocks have settled.
 #include "overlap/alone.h"
 
 #include <algorithm>
@@ -65,7 +65,7 @@ double AloneTimes::least_communication(const OverlapScenario& scenario) {
       throw;
     } catch (const Unavailable&) {
       lacking_.insert(each);
-    } catch (const std::exception&) {  // told by the case that is that engine's
+    } catch (const std::exception&) {  // the case of that engine reports the error
       lacking_.insert(each);
       engines_.close();
     }

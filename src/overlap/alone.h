@@ -1,4 +1,3 @@
-// What each side of a scenario takes by itself.
 #pragma once
 
 #include <functional>
@@ -14,27 +13,30 @@
 
 namespace duet {
 
-// Of the scenario that is being measured; each figure is measured once, when it is first asked for.
+// Median times of a scenario's sides when each runs alone. Each time is measured at the first
+// request and kept until begin() is called for another scenario.
 class AloneTimes {
  public:
-  // All must outlive it; no energy is taken where `energy` is null.
+  // All arguments must outlive this object. `energy` null: no energy is measured.
   AloneTimes(OverlapEngines& engines, const PairMode& mode, EnergyProbe* energy,
              const std::function<bool()>& stop)
       : engines_(engines), mode_(mode), energy_(energy), stop_(stop) {}
 
-  // Forgets another scenario's.
+  // Starts a scenario: discards the times of any other scenario.
   void begin(const OverlapScenario& scenario);
 
-  // Median seconds. Throw what the works throw, Unavailable where the machine lacks the engine.
+  // Median seconds of a side alone, on `units` compute units (0: all) or by the given engine. They
+  // throw Unavailable where the machine does not have the engine, and what the works throw.
   double compute(const OverlapScenario& scenario, int units);
   double communication(const OverlapScenario& scenario, const std::string& engine);
 
-  // Over all units and those that the partitions leave.
+  // The shortest time of the compute side on all units and on each of `units`.
   double least_compute(const OverlapScenario& scenario, const std::vector<int>& units);
-  // Over the usual engine and all others that the machine has.
+  // The shortest time of the communication side over OverlapEngines::usual() and others(). Engines
+  // that fail are left out.
   double least_communication(const OverlapScenario& scenario);
 
-  // What energy is taken under, of a side on all units.
+  // The names under which the energy probe keeps the energy of a side on all units.
   static std::string compute_name(const OverlapScenario& scenario);
   static std::string communication_name(const OverlapScenario& scenario, const std::string& engine);
 

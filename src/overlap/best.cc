@@ -1,4 +1,3 @@
-// Cases by scenario.
 #include "overlap/best.h"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Which policy was the fastest, scenario by scenario.
 #pragma once
 
 #include <vector>
@@ -7,10 +6,13 @@
 
 namespace duet {
 
-// A derived measurement (benchmark overlap_best) for each scenario with two finished cases of the
-// benchmark `overlap` or more, in their order: the fastest policy as axis `policy`, its time as
-// rate `best_seconds`, and as `ahead` the time of the fastest one of another kind over it. A
-// point of a sweep and the sweep's best are of one kind.
+// The fastest policy of each scenario that has at least two finished cases of the benchmark
+// `overlap`, in the order of the scenarios. Each result is a derived measurement of the benchmark
+// overlap_best:
+// - axis `policy`: the fastest policy;
+// - rate `best_seconds`: its time;
+// - rate `ahead`: the time of the fastest policy of another kind, divided by best_seconds. All
+//   points of a sweep and the sweep's best policy are of one kind.
 std::vector<Measurement> fastest_policies(const std::vector<Finished>& finished);
 
 }  // namespace duet

@@ -1,4 +1,3 @@
-// The fastest policy of scenarios that are given by hand.
 #include "overlap/best.h"
 
 #include <gtest/gtest.h>
@@ -41,7 +40,7 @@ TEST(OverlapBest, InPlaceIsAScenarioOfItsOwn) {
   EXPECT_EQ(best[1].id.axes.text("policy"), "base");
 }
 
-// Of one kind; and a scenario with one case has no best.
+// The points of a sweep and its best are of one kind. A scenario with one case has no best.
 TEST(OverlapBest, IsNotAheadOfItsOwnSweep) {
   const auto best =
       fastest_policies({finished("one", "partition:8", 2), finished("one", "partition", 2),

@@ -1,4 +1,3 @@
-// Scenarios times policies, as records have them.
 #include "overlap/cases.h"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// The cases of `duet overlap`.
 #pragma once
 
 #include <functional>
@@ -16,17 +15,18 @@ namespace duet {
 
 struct OverlapOptions {
   std::vector<OverlapScenario> scenarios;
-  // Of a partition that names no units the points of the sweep are cases as well, before their
-  // best.
+  // A partition without a number of units stands for a sweep: each of its points is a case,
+  // followed by the case of the best point.
   std::vector<OverlapPolicy> policies;
   OverlapRuns runs;
   std::string device_name;  // --device, as the journal shows it
 };
 
-// A case for each scenario and policy. Its time is that of both sides together; what each takes
-// alone is measured once a scenario and engine, before the first case that needs it. The machine
-// must outlive the benchmark; `stop` is asked between iterations. Throws UsageError for scenarios
-// that do not fit the machine's devices.
+// The benchmark `overlap`: a case for each scenario and policy. A case's time is that of both sides
+// together. The times of the sides alone are measured once per scenario and engine, before the
+// first case that needs them. The machine must outlive the benchmark. `stop` is called between
+// iterations; `true` ends the measurement. Throws UsageError for scenarios that do not fit the
+// machine's devices.
 Benchmark overlap_benchmark(Machine& machine, const OverlapOptions& options,
                             std::function<bool()> stop);
 

@@ -1,4 +1,3 @@
-// Differences and ratios of energies.
 #include "overlap/energy.h"
 
 namespace duet {

@@ -1,35 +1,36 @@
-// What overlapping costs in energy, and what the power cap leaves of it.
+// The energy that overlapping costs, and how long both sides take if the power cap limits them.
 #pragma once
 
 #include <optional>
 
 namespace duet {
 
-// A run of one kind, all devices together: mean of many in a row.
+// Energy and time of one run, summed over all devices; the mean of many runs in a row.
 struct RunEnergy {
   double joules = 0;
   double seconds = 0;
 };
 
 struct OverlapDraw {
-  RunEnergy together;       // of both sides: T
-  RunEnergy compute;        // alone: G
-  RunEnergy communication;  // alone, by the engine that runs together: C_e
-  double idle_watts = 0;    // of all devices, contexts open and warm
-  double watts_limit = 0;   // the power cap, of all devices; 0: not known
-  double wire_bytes = 0;    // that one run of the collective moves between devices; 0: none
-  double resolution = 0;    // by which share the joules may be off
+  RunEnergy together;       // both sides at once: T
+  RunEnergy compute;        // the compute side alone: G
+  RunEnergy communication;  // alone, by the engine that is used in `together`: C_e
+  double idle_watts = 0;    // idle power of all devices, with open contexts and warm
+  double watts_limit = 0;   // sum of all devices' power caps; 0: not known
+  double wire_bytes = 0;    // bytes that one run moves between devices; 0: none
+  double resolution = 0;    // relative error of the joules
 };
 
 struct OverlapEnergy {
-  // Of the collective alone, above what the devices draw idle for as long.
+  // Energy of the communication alone, less the idle energy of the devices for the same time.
   double transfer_joules = 0;
-  // transfer_joules, and what both together draw beyond the GEMM alone, for 10^9 wire bytes. None
-  // where nothing goes over a wire.
+  // Joules per 10^9 wire bytes; empty where no bytes go over a wire.
+  // - joules_per_gb: transfer_joules;
+  // - joules_per_gb_beside: the energy of both together less that of the compute side alone.
   std::optional<double> joules_per_gb, joules_per_gb_beside;
-  // The time that both together take if they draw as much as apart, and never more than the cap:
-  // (the GEMM's joules + transfer_joules) / cap. An estimate: a GEMM needs fewer joules at the
-  // lower clock and voltage of a capped device. None where the cap is not known.
+  // The time of both together if they need the same energy as apart and the power is at the cap:
+  // (joules of the compute side + transfer_joules) / cap. This is an estimate: a GEMM needs fewer
+  // joules at the lower clock and voltage of a capped device. Empty where the cap is not known.
   std::optional<double> power_estimate_seconds;
 };
 

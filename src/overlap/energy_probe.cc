@@ -1,4 +1,3 @@
-// Readings by name, and one of idle devices.
 #include "overlap/energy_probe.h"
 
 #include <algorithm>
@@ -10,7 +9,7 @@
 namespace duet {
 namespace {
 
-// After work the clocks stay up for a while.
+// After work the clocks stay high for a while, so idle power is measured after this pause.
 constexpr double kRestSeconds = 1;
 
 double watts_limit_of(Team& team) {
@@ -51,7 +50,7 @@ AfterSamples EnergyProbe::take(const std::string& name) {
   };
 }
 
-// Between the samples of the first Works and their energy: the devices are warm by then.
+// Called between the samples and the energy of the first works, when the devices are warm.
 void EnergyProbe::measure_idle() {
   if (idle_.watts > 0) return;
   const auto rest = [this]() -> Rerun {

@@ -1,4 +1,3 @@
-// Takes the energy of what the runner measures, where the devices count it.
 #pragma once
 
 #include <functional>
@@ -11,27 +10,31 @@
 
 namespace duet {
 
+// The energy counters from which an EnergyProbe reads.
 struct EnergySource {
   std::vector<EnergyCounter> counters;
-  double watts_limit = 0;   // of all devices; 0: not known
-  std::string unavailable;  // why there is no energy to take, "" if there is
+  double watts_limit = 0;   // sum of all devices' power caps; 0: not known
+  std::string unavailable;  // the reason why energy cannot be measured; "" if it can
 };
 
-// The ranks' devices, which must outlive it.
+// The counters of the ranks' devices. The devices must outlive the result.
 EnergySource energy_source(Team& team);
 
+// Measures the energy of the works that OverlapRunner runs, on devices that count energy.
 class EnergyProbe {
  public:
-  // Every reading takes at least so many seconds; `stop` is asked while nothing runs.
+  // Every reading lasts at least `seconds`. `stop` is called while nothing runs; `true` ends the
+  // reading.
   EnergyProbe(EnergySource source, double seconds, double deadline_seconds,
               std::function<bool()> stop);
 
   const std::string& unavailable() const { return source_.unavailable; }
 
-  // For a sampler: takes the energy of its Works under this name. Nothing where there is none.
+  // A function for a sampler, which measures the energy of the sampler's works and keeps it under
+  // `name`. Empty where energy cannot be measured.
   AfterSamples take(const std::string& name);
 
-  // Of what was taken under these names. Throws BadArgument for one that was not.
+  // The energies that were kept under these names. Throws BadArgument for an unknown name.
   OverlapDraw draw(const std::string& together, const std::string& compute,
                    const std::string& communication) const;
 
@@ -43,7 +46,7 @@ class EnergyProbe {
   double seconds_, deadline_seconds_;
   std::function<bool()> stop_;
   std::map<std::string, PowerDraw> taken_;
-  PowerDraw idle_;  // watts of 0: not measured yet
+  PowerDraw idle_;  // 0 W: not measured yet
 };
 
 }  // namespace duet

@@ -1,4 +1,3 @@
-// Energies by name, with a counter of the test's own.
 #include "overlap/energy_probe.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +12,7 @@
 namespace duet {
 namespace {
 
-// 500 W, whatever runs; changes every 10 ms.
+// A counter of 500 W, whatever runs, that is updated every 10 ms.
 EnergySource steady_source() {
   EnergySource source;
   source.counters = {
@@ -22,7 +21,7 @@ EnergySource steady_source() {
   return source;
 }
 
-// So many milliseconds, all of which count.
+// A work that sleeps; all of the time counts.
 RunAgain sleeping(int milliseconds) {
   return [milliseconds]() -> Rerun {
     const double begin = steady_now();
@@ -44,7 +43,8 @@ TEST(EnergyProbe, TakesEachUnderItsName) {
     EXPECT_NEAR(run.joules, watts * run.seconds, off * watts * run.seconds);
   }
   EXPECT_GE(draw.together.seconds, 0.06);
-  EXPECT_LT(draw.communication.seconds, draw.compute.seconds);  // sleep is late on a busy machine
+  // Not an exact time: sleep may end late on a busy machine.
+  EXPECT_LT(draw.communication.seconds, draw.compute.seconds);
   EXPECT_EQ(draw.watts_limit, 700);
   EXPECT_THROW(probe.draw("both", "compute", "others"), BadArgument);
 }

@@ -1,4 +1,3 @@
-// Energies by hand.
 #include "overlap/energy.h"
 
 #include <gtest/gtest.h>
@@ -6,8 +5,10 @@
 namespace duet {
 namespace {
 
-// Four devices of 700 W. The GEMM draws 2700 W for 10 ms, the collective 900 W for 4 ms of which
-// 500 W are drawn idle as well; it moves 8 GB. Both together draw 2790 W for 10.4 ms.
+// Four devices with a power cap of 700 W each, 500 W idle in total.
+//   GEMM alone        2700 W for 10 ms
+//   collective alone   900 W for 4 ms, moves 8 GB
+//   both together     2790 W for 10.4 ms
 OverlapDraw draw() {
   OverlapDraw d;
   d.compute = {27, 0.010};
@@ -27,7 +28,7 @@ TEST(OverlapEnergy, OfATransferIsWhatItDrawsAboveIdle) {
 
 TEST(OverlapEnergy, BesideTheGemmIsWhatTheGemmAloneDoesNotDraw) {
   EXPECT_NEAR(*overlap_energy(draw()).joules_per_gb_beside, 0.252, 1e-12);
-  OverlapDraw thrifty = draw();  // lower clocks may save more than the copies draw
+  OverlapDraw thrifty = draw();  // lower clocks may save more energy than the copies need
   thrifty.together.joules = 26.2;
   EXPECT_NEAR(*overlap_energy(thrifty).joules_per_gb_beside, -0.1, 1e-12);
 }

@@ -1,4 +1,3 @@
-// Engines by name, and the default library's bounded ones, made when a policy first asks for them.
 #include "overlap/engines.h"
 
 #include <fmt/format.h>
@@ -23,7 +22,7 @@ std::string overlap_engine(const OverlapPolicy& policy, const std::string& devic
 }
 
 std::vector<int> partition_sweep(const DeviceInfo& info) {
-  constexpr int kLeast = 8;  // CUs that the paper's partitions begin with
+  constexpr int kLeast = 8;  // the smallest partition in the ConCCL paper, in compute units
   std::vector<int> sweep;
   if (info.unit_grain == 0) return sweep;
   for (int units = std::max(kLeast, info.unit_grain); units <= info.compute_units / 4; units *= 2) {

@@ -1,4 +1,3 @@
-// Whose GEMMs, collectives and copies a policy takes on a machine.
 #pragma once
 
 #include <map>
@@ -13,50 +12,57 @@
 
 namespace duet {
 
-// By name, for a kind of device, whether or not a machine has them.
+// Names of the engines for a kind of device. A machine need not have them.
 struct OverlapEngineNames {
-  std::string vendor;    // the library that users take by default: C
-  std::string zero_cta;  // its copy-engine mode
-  std::string gemm;      // makes the same call each time
+  std::string vendor;    // the vendor's collective library with its defaults, whose time is C
+  std::string zero_cta;  // the copy-engine mode of that library
+  std::string gemm;      // the GEMM engine; makes the same call in every iteration
 };
 OverlapEngineNames overlap_engine_names(const std::string& device_kind);
 
-// Whose collective a policy takes on a kind of device; of a partition without its bound.
+// The engine that runs a policy's collective on a kind of device. For a partition: the name without
+// the limit of units.
 std::string overlap_engine(const OverlapPolicy& policy, const std::string& device_kind);
 
-// The partitions that are tried where a policy names none: powers of two from 8 units, or what the
-// device can split, to a quarter of all. Empty where it cannot.
+// The numbers of units to try for a partition without a number: powers of two, from 8 units or the
+// smallest partition that the device supports, to a quarter of all units. Empty where the device
+// cannot be partitioned.
 std::vector<int> partition_sweep(const DeviceInfo& info);
 
+// The engines and sessions that overlaps on one machine use.
 class OverlapEngines {
  public:
-  // For ranks on all devices of the machine, which must outlive it, in one process.
+  // The ranks are all devices of the machine, in one process. The machine must outlive this object.
   explicit OverlapEngines(Machine& machine);
 
   Team& team() { return sessions_.team(); }
   GemmEngine& gemm();  // throws Unavailable where the device has none
   const std::string& vendor() const { return names_.vendor; }
-  // Who runs a side where nobody chooses: of a collective the vendor, of a copy its executor.
+  // The default engine of a side: the vendor's library for a collective, the executor for a copy,
+  // the GEMM engine for a GEMM.
   std::string usual(const OverlapSide& side) const;
 
-  // Engines of a side other than the usual one that may be faster alone; the machine may lack them.
+  // Engines other than usual() that may run a side faster when it is alone. The machine need not
+  // have them.
   std::vector<std::string> others(const OverlapSide& side) const;
 
-  // Whose collective a policy takes; of a partition the default library with kernels of so many
-  // units, where it can be bounded.
+  // The engine that runs a policy's collective. For a partition: the vendor's library with kernels
+  // of at most that many units, where the library can be limited.
   std::string of(const OverlapPolicy& policy);
-  // Who runs the side that communicates: a GEMM and a copy have one engine whatever the policy.
+  // The engine that runs the communication side. GEMMs and copies have one engine for all policies.
   std::string of(const OverlapPolicy& policy, const OverlapSide& communication);
 
-  // Collectives of different numbers may run at once. Throws Unavailable where the machine has no
-  // such engine, or the engine not such a collective.
+  // The session of an engine for a collective. Collectives of sessions with different numbers may
+  // run concurrently. Throws Unavailable where the machine does not have the engine, or where the
+  // engine cannot run the collective.
   CollectiveSession& session(const std::string& name, const Collective& collective, bool in_place,
                              int number = 0);
-  // After a failure ranks may have made different calls: what comes next opens anew.
+  // Called after a failure: the ranks may have made different calls, so all sessions are closed and
+  // opened again when needed.
   void close() { sessions_.close(); }
 
-  // How many of the compute units a policy leaves to the GEMM; 0: all. Throws UsageError for a
-  // partition of all of them, Unavailable where the devices have no partitions.
+  // The number of compute units that a policy leaves to the GEMM; 0: all. Throws UsageError for a
+  // partition of all units, and Unavailable where the devices cannot be partitioned.
   int units_for_compute(const OverlapPolicy& policy) const;
 
  private:
@@ -65,9 +71,10 @@ class OverlapEngines {
   Machine& machine_;
   OverlapEngineNames names_;
   GemmEngine* gemm_ = nullptr;
-  std::string gemm_missing_;  // why there is none, from ":" on
+  std::string gemm_missing_;  // the end of the error message, from ":" on, if there is no engine
   CollectiveEngines collectives_;
-  std::map<std::string, std::unique_ptr<CollectiveEngine>> bounded_;  // outlive their sessions
+  std::map<std::string, std::unique_ptr<CollectiveEngine>>
+      bounded_;  // before sessions_: outlives them
   OpenSessions sessions_;
 };
 

@@ -1,5 +1,5 @@
-// Overlaps that go wrong, by an engine that fails at chosen points: each case ends in time with its
-// error, and the next one is measured.
+// Overlaps with an engine that fails at chosen points. Each case must end in time with its error,
+// and the next one must be measured.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -14,7 +14,7 @@ namespace {
 
 enum class Fault { none, prepare, enqueue, wrong, never_ends };
 
-std::atomic<Fault> fault{Fault::none};  // of the engine's next calls, on the last rank
+std::atomic<Fault> fault{Fault::none};  // fault of the engine's next calls on the last rank
 std::atomic<int> opened{0};
 
 class FaultyPlan : public CollectivePlan {
@@ -62,7 +62,7 @@ class FaultySession : public CollectiveSession {
   std::unique_ptr<CollectiveSession> sound_;
 };
 
-// In the place of the vendor's copy-engine mode, which the CPU does not have.
+// Registered under the name of the vendor's copy-engine mode, which CPUs do not have.
 class FaultyEngine : public CollectiveEngine {
  public:
   std::string name() const override { return "zero-cta"; }
@@ -92,7 +92,7 @@ class OverlapFailures : public ::testing::Test {
     benchmark_ = overlap_benchmark(*machine_, options, {});
   }
 
-  // What the case says when it ends with an error, "" where it is measured.
+  // The case's error message; "" if the case is measured.
   std::string error_of(int number) {
     try {
       const Measurement measured = benchmark_.cases.at(static_cast<std::size_t>(number)).run();
@@ -125,7 +125,7 @@ TEST_F(OverlapFailures, SayWhatTheyWaitedFor) {
   EXPECT_NE(error_of(0).find("stream"), std::string::npos);
 }
 
-// The engine's ranks may have made different calls.
+// After a fault the engine's ranks may have made different calls, so the session must be closed.
 TEST_F(OverlapFailures, LeaveNoSessionToTheNextCase) {
   const int before = opened;
   EXPECT_EQ(error_of(0), "");

@@ -1,4 +1,3 @@
-// Ratios of times.
 #include "overlap/metrics.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// What two works gain from running at the same time, in the terms of the ConCCL paper
+// Metrics of two works that run at the same time, in the terms of the ConCCL paper
 // (docs/overlap.md).
 #pragma once
 
@@ -7,36 +7,36 @@
 
 namespace duet {
 
-// Seconds, medians. Every figure is with all ranks running, the slowest rank's.
+// Median times in seconds. All ranks run; each time is that of the slowest rank.
 struct OverlapTimes {
   double compute = 0;        // alone: G
   double communication = 0;  // alone, by the vendor's library with its defaults: C
   double together = 0;       // from the start to the end of the later side: T
-  // Of the sides while both run.
+  // Time of each side while both run.
   double compute_beside = 0, communication_beside = 0;
-  // The least that each side takes alone: over the partitions that were measured, and over the
-  // engines.
+  // The shortest time of each side alone: of compute over the measured partitions, of communication
+  // over the engines.
   double least_compute = 0, least_communication = 0;
-  // Alone, by the engine that runs together: C_e.
+  // Communication alone, by the engine that is used in `together`: C_e.
   double engine = 0;
 };
 
 struct OverlapMetrics {
   double speedup = 0;                 // (G + C) / T
   double ideal_speedup = 0;           // (G + C) / max(G, C)
-  double bound = 0;                   // max of the least of both sides, over T
-  double compute_slowdown = 0;        // beside the other, over G
-  double communication_slowdown = 0;  // beside the other, over C_e
-  // (speedup - 1) / (ideal speedup - 1): 1 where the shorter side costs nothing, 0 where both take
-  // as long as one after the other; over 1 where an engine beats the vendor's. None where one side
+  double bound = 0;                   // max(least_compute, least_communication) / T
+  double compute_slowdown = 0;        // compute_beside / G
+  double communication_slowdown = 0;  // communication_beside / C_e
+  // (speedup - 1) / (ideal_speedup - 1). 1: the shorter side costs no time. 0: both take as long as
+  // one after the other. Above 1: the engine is faster than the vendor's. Empty where one side
   // takes no time.
   std::optional<double> fraction_of_ideal;
 };
 
-// Throws BadArgument for a time that is not above 0, but for what a side alone may lack.
+// Throws BadArgument unless G, C and T are above 0. Any other time may be 0, which means unknown.
 OverlapMetrics overlap_metrics(const OverlapTimes& times);
 
-// Which side is longer by more than 15%, alone.
+// Which side takes more than 15% longer than the other when each runs alone.
 enum class Balance { g_long, c_long, gc_equal };
 Balance balance(double compute, double communication);
 std::string_view name(Balance balance);  // "G-long", "C-long", "GC-equal"

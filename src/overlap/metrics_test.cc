@@ -1,4 +1,3 @@
-// Metrics by hand.
 #include "overlap/metrics.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +7,7 @@
 namespace duet {
 namespace {
 
-// G = 10, C = 4: serial 14, at best 10.
+// G = 10 and C = 4: 14 one after the other, 10 at best.
 OverlapTimes times(double together) {
   OverlapTimes t;
   t.compute = 10;
@@ -35,13 +34,13 @@ TEST(OverlapMetrics, OfAnIdealAndOfASerialRun) {
 
 TEST(OverlapMetrics, BetweenTheTwoAndBeyondThem) {
   EXPECT_NEAR(*overlap_metrics(times(12)).fraction_of_ideal, (14.0 / 12 - 1) / 0.4, 1e-12);
-  EXPECT_LT(*overlap_metrics(times(20)).fraction_of_ideal, 0);  // slower than one after the other
+  EXPECT_LT(*overlap_metrics(times(20)).fraction_of_ideal, 0);  // slower than serial
 }
 
 TEST(OverlapMetrics, PassOneWhereAnEngineBeatsTheVendors) {
   OverlapTimes t = times(9);
   t.compute = 4;
-  t.communication = 10;  // the vendor's; the engine's 8
+  t.communication = 10;  // by the vendor's library; C_e is 8
   t.least_compute = 4;
   t.least_communication = t.engine = 8;
   const OverlapMetrics metrics = overlap_metrics(t);

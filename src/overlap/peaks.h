@@ -1,4 +1,3 @@
-// What a device's maker promises, as far as overlaps are judged by it.
 #pragma once
 
 #include <map>
@@ -8,14 +7,14 @@
 
 namespace duet {
 
-// Per device; 0 or missing: not known.
+// Peak rates of one device as its maker states them; 0 or missing: not known.
 struct DevicePeaks {
   std::map<DType, double> flop_per_s;  // dense
   double memory_bytes_per_s = 0;
   double link_bytes_per_s = 0;  // in one direction, all links together
 };
 
-// What limits a GEMM, by its FLOP per byte against the device's.
+// What limits a GEMM: its ratio of FLOP to bytes, compared with the device's ratio of peak rates.
 enum class BoundClass { compute, memory };
 inline const char* name(BoundClass bound) {
   constexpr NamedValue<BoundClass> kNames[] = {{BoundClass::compute, "compute-bound"},

@@ -1,4 +1,3 @@
-// Policies by name.
 #include "overlap/policy.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,3 @@
-// How two works share a machine.
 #pragma once
 
 #include <string>
@@ -7,34 +6,35 @@
 
 namespace duet {
 
+// How two works share a machine.
 struct OverlapPolicy {
   enum class Kind {
-    serial,              // one after the other
+    serial,              // one work after the other
     base,                // compute first, streams of equal priority
     priority,            // communication first, on a stream of the highest priority
-    partition,           // units of the device kept for communication
-    priority_partition,  // both
-    zero_cta,            // the vendor's copy-engine mode
-    dma,                 // Duet's copy engines
-    dma_partition,       // the same, while compute gives up units
+    partition,           // some compute units are reserved for communication
+    priority_partition,  // priority and partition
+    zero_cta,            // communication by the vendor's copy-engine mode
+    dma,                 // communication by Duet's engine `dma`
+    dma_partition,       // dma, and compute leaves some units unused
   };
 
   Kind kind = Kind::base;
-  int units = 0;  // of a partition; 0: the best of its sweep
+  int units = 0;  // compute units of a partition; 0: the best of the sweep
 
   bool operator==(const OverlapPolicy& other) const {
     return kind == other.kind && units == other.units;
   }
 };
 
-// "priority+partition:8".
+// The policy's name, such as "priority+partition:8".
 std::string name(const OverlapPolicy& policy);
 
-// One, or several between commas; `all` is every kind once. Throws UsageError naming what was
-// expected.
+// Parses one policy, or several separated by commas; `all` is every kind once. Throws UsageError
+// that names what was expected.
 std::vector<OverlapPolicy> parse_policies(std::string_view text);
 
 bool has_partition(OverlapPolicy::Kind kind);
-bool by_dma(OverlapPolicy::Kind kind);  // does Duet's engine of that name run the collective?
+bool by_dma(OverlapPolicy::Kind kind);  // whether the engine `dma` runs the collective
 
 }  // namespace duet

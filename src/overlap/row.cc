@@ -1,4 +1,3 @@
-// Axes and metrics by name.
 #include "overlap/row.h"
 
 #include <fmt/format.h>
@@ -19,7 +18,7 @@ Value require(const std::optional<Value>& value, const CaseId& id, const std::st
   throw Error(fmt::format("{}: expected a case with the axis {}", id.benchmark, axis));
 }
 
-// As name() gives it; of the side that computes its bytes may follow.
+// Parses a side in the form of name(). The compute side's bytes may follow its name.
 OverlapSide recorded_side(const std::string& text, std::uint64_t bytes) {
   std::istringstream words(text);
   std::string first, kind, executor;

@@ -1,4 +1,3 @@
-// A measured case as tables and scores need it, fresh or from a journal.
 #pragma once
 
 #include <map>
@@ -10,12 +9,14 @@
 
 namespace duet {
 
+// A measured case in the form that tables and scores read, from this run or from a journal.
 struct OverlapRow {
   CaseId id;
   double seconds = 0;  // median; 0: skipped
   std::map<std::string, double> metrics;
 
-  // Throw Error naming the axis or metric that the case does not have, or not of that type.
+  // The value of an axis or metric. They throw Error, which names the axis or metric, where the
+  // case does not have it or it has another type.
   std::string word(const std::string& axis) const;
   std::int64_t number(const std::string& axis) const;
   double metric(const std::string& name) const;
@@ -23,10 +24,11 @@ struct OverlapRow {
 
 OverlapRow row_of(const Measurement& measurement);
 
-// "8192x57344x8192 bf16 nn", as name() gives it. Throws UsageError.
+// Parses a GEMM in the form of name(): "8192x57344x8192 bf16 nn". Throws UsageError.
 GemmProblem parse_problem(const std::string& text);
 
-// Of a row of the benchmark `overlap`. Throw Error, UsageError for values that cannot be read.
+// The scenario and the policy of a row of the benchmark `overlap`. They throw Error for a missing
+// axis and UsageError for a value that cannot be parsed.
 OverlapScenario scenario_of(const OverlapRow& row);
 OverlapPolicy policy_of(const OverlapRow& row);
 

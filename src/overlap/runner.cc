@@ -1,4 +1,3 @@
-// A policy is an engine for a collective, an order, priorities of streams, and units.
 #include "overlap/runner.h"
 
 #include <fmt/format.h>
@@ -25,10 +24,12 @@ std::string together_name(const OverlapScenario& scenario, const OverlapPolicy& 
   return fmt::format("{}, both, {}", full_name(scenario), name(policy));
 }
 
-// Compute first only where the policy says so: what needs few units comes first, or it waits.
+// Communication goes first wherever the policy does not say otherwise: it needs few compute units,
+// but behind a GEMM it would wait for them.
 bool compute_goes_first(Kind kind) { return kind == Kind::serial || kind == Kind::base; }
 
-// Streams that copy engines work for have it too: their semaphores and events wait for nobody.
+// Streams of copy-engine policies get the priority too, so that their semaphores and events do not
+// wait behind compute.
 bool has_priority(Kind kind) {
   return kind == Kind::priority || kind == Kind::priority_partition || kind == Kind::zero_cta ||
          by_dma(kind);
@@ -99,7 +100,7 @@ OverlapResult OverlapRunner::measure(const OverlapScenario& scenario, const Over
   result.engine = engines_.of(policy, scenario.communication);
   require_possible(policy, scenario, result.engine);
   result.compute_first = compute_goes_first(policy.kind);
-  std::vector<int> left;  // by the partitions
+  std::vector<int> left;  // units that each partition of the sweep leaves to compute
   for (const int units : runs_.sweep)
     left.push_back(engines_.units_for_compute({Kind::partition, units}));
   result.times.compute = alone_.compute(scenario, 0);

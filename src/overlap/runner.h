@@ -1,4 +1,3 @@
-// Measures a scenario under a policy: each side alone, and both together.
 #pragma once
 
 #include <functional>
@@ -22,31 +21,36 @@ struct OverlapResult {
   OverlapTimes times;  // medians
   OverlapMetrics metrics;
   Balance balance = Balance::gc_equal;
-  OverlapPolicy policy;   // that was measured: of a sweep, its best
-  std::string engine;     // of the side that communicates
-  std::string algorithm;  // of a GEMM that computes
-  PairSampling together;  // where compute is the first side, or not:
-  bool compute_first = true;
-  std::optional<OverlapDraw> draw;  // where energy is taken, and the devices count it
+  OverlapPolicy policy;   // the policy that was measured; for a sweep, its best point
+  std::string engine;     // the engine of the communication side
+  std::string algorithm;  // the algorithm of the compute side, if it is a GEMM
+  PairSampling together;
+  bool compute_first = true;        // compute is the first side of `together`
+  std::optional<OverlapDraw> draw;  // empty unless energy is measured and the devices count it
 };
 
 struct OverlapRuns {
   PairMode mode;
-  std::vector<int> sweep;     // units that partitions keep for communication, where none are named
-  double energy_seconds = 0;  // above 0: takes the energy of every run, in readings of so many
-                              // seconds; where devices count none, runs get a warning
+  // The numbers of communication units that are tried for a partition without a number.
+  std::vector<int> sweep;
+  // Above 0: measures the energy of every run, in readings of this many seconds. Where the devices
+  // do not count energy, runs get a warning.
+  double energy_seconds = 0;
 };
 
+// Measures a scenario under a policy: each side alone, and both together.
 class OverlapRunner {
  public:
-  // On all devices of the machine, which must outlive it, in one process. `stop` is asked between
-  // iterations.
+  // The ranks are all devices of the machine, in one process. The machine must outlive the runner.
+  // `stop` is called between iterations; `true` ends the measurement.
   explicit OverlapRunner(Machine& machine, OverlapRuns runs = {}, std::function<bool()> stop = {});
 
-  // What a side takes alone is measured when a scenario first comes, by each engine and in each
-  // partition of the sweep; so is each point of a sweep. Throws UsageError for a scenario that does
-  // not fit the ranks or a partition that does not fit the devices, Unavailable for what the
-  // machine does not have, and what the works throw; the next run opens engines anew then.
+  // Measures the scenario under the policy.
+  // - The sides alone are measured once per scenario, by each engine and in each partition of the
+  //   sweep. Each point of a sweep is measured once per scenario too.
+  // - Throws UsageError for a scenario that does not fit the ranks or a partition that does not fit
+  //   the devices, Unavailable for what the machine does not have, and what the works throw. After
+  //   an error the next run opens new sessions.
   OverlapResult run(const OverlapScenario& scenario, const OverlapPolicy& policy);
 
   OverlapEngines& engines() { return engines_; }
@@ -63,10 +67,10 @@ class OverlapRunner {
   OverlapRuns runs_;
   std::function<bool()> stop_;
   OverlapEngines engines_;
-  std::unique_ptr<EnergyProbe> energy_;  // none: not asked for
+  std::unique_ptr<EnergyProbe> energy_;  // null: energy is not measured
   AloneTimes alone_;
   std::string scenario_;
-  std::map<std::string, OverlapResult> points_;  // of the scenario's sweeps, by policy
+  std::map<std::string, OverlapResult> points_;  // points of the scenario's sweeps, by policy name
 };
 
 }  // namespace duet

@@ -1,10 +1,10 @@
-// For tests of the runner: as few iterations as show anything.
 #pragma once
 
 #include "overlap/runner.h"
 
 namespace duet {
 
+// For tests of the runner: as few iterations as possible.
 inline OverlapRuns few() {
   OverlapRuns runs;
   runs.mode.warm_ups = 1;

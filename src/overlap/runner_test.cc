@@ -1,4 +1,5 @@
-// Scenarios on simulated machines, where times are exact, and on the CPU, where results are.
+// Scenarios on simulated machines, where times are exact, and on the CPU, where results are
+// verified.
 #include "overlap/runner.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +26,7 @@ TEST(OverlapRunner, FindsThePapersPictureOnASimulatedMachine) {
   const OverlapResult dma = runner.run(scenario, {Kind::dma, 0});
   EXPECT_EQ(dma.engine, "dma");
   EXPECT_FALSE(dma.compute_first);
-  // Copy engines leave the compute units alone.
+  // Copy engines use no compute units.
   EXPECT_GT(*dma.metrics.fraction_of_ideal, *priority.metrics.fraction_of_ideal);
   EXPECT_LT(dma.metrics.compute_slowdown, priority.metrics.compute_slowdown);
   EXPECT_LE(dma.metrics.bound, 1.001);
@@ -68,7 +69,8 @@ TEST(OverlapRunner, FindsTheBestOfASweep) {
   }
 }
 
-// A collective with fewer units is slower; a GEMM that leaves more to it is, too.
+// A collective with fewer units is slower, and so is a GEMM that leaves more units to the
+// collective.
 TEST(OverlapRunner, KeepsBothSidesToTheirPart) {
   const auto machine = open_machine("sim:mi300x-8");
   OverlapRunner runner(*machine, few());

@@ -1,4 +1,3 @@
-// Scenarios from TOML and from the command line.
 #include "overlap/scenario.h"
 
 #include <fmt/format.h>
@@ -15,7 +14,7 @@
 namespace duet {
 namespace {
 
-constexpr Range kBytes{1, 1e15, "bytes"};  // doubles are whole numbers here
+constexpr Range kBytes{1, 1e15, "bytes"};  // doubles represent whole numbers exactly up to here
 constexpr int kMostPieces = 1 << 20;
 
 std::uint64_t whole_bytes(TomlTable& table) {
@@ -49,7 +48,7 @@ void add_table(std::vector<OverlapScenario>& scenarios, TomlTable table) {
   scenario.compute = compute_side(table);
   if (table.has("pieces")) scenario.pieces = table.count("pieces", 1, kMostPieces);
   const bool is_in_place = table.has("in_place") && table.truth("in_place");
-  const bool short_names = !table.has("communicate");  // all of one size
+  const bool short_names = !table.has("communicate");  // all sides have the same size
   const std::vector<OverlapSide> sides = communication_sides(table);
   table.finish();
   for (const OverlapSide& each : sides) {
@@ -59,7 +58,7 @@ void add_table(std::vector<OverlapScenario>& scenarios, TomlTable table) {
   }
 }
 
-// After the first word: "8192x57344x8192:bf16" of "gemm:8192x57344x8192:bf16".
+// The text after the first colon: "8192x57344x8192:bf16" of "gemm:8192x57344x8192:bf16".
 std::string_view rest(std::string_view text) { return text.substr(text.find(':') + 1); }
 
 std::string name_of(const OverlapScenario& scenario, std::string_view compute,
@@ -182,7 +181,7 @@ void check_scenario(const OverlapScenario& scenario, int ranks) {
   }
 }
 
-// All to all by even parts: counts a pair. Elements are those of the GEMM's result.
+// all_to_all_v gets equal counts for all pairs. The element type is that of the GEMM's result.
 Collective collective_of(const OverlapScenario& scenario, const CollectiveSide& side, int ranks) {
   const auto* gemm = std::get_if<GemmProblem>(&scenario.compute);
   Collective one;

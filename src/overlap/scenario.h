@@ -1,4 +1,5 @@
-// What runs beside what: data in TOML files, those of specs/overlap built in, or typed in.
+// Scenarios: which two works run at the same time. They come from TOML files, from the built-in
+// files in specs/overlap, or from the command line.
 #pragma once
 
 #include <cstdint>
@@ -13,53 +14,57 @@ namespace duet {
 
 struct OverlapScenario {
   std::string name;    // "cb5_1.63G all_gather"
-  std::string source;  // who has it: "LLaMA-405B", "synthetic"; "custom" if typed in
+  std::string source;  // where the scenario occurs: "LLaMA-405B", "synthetic"; "custom" if typed in
   OverlapSide compute = GemmProblem{};
   OverlapSide communication = CollectiveSide{};
-  // Nano-batches: both sides in so many, a GEMM along M, the others by bytes.
+  // Number of nano-batches into which both sides are divided: a GEMM along M, other works by bytes.
   int pieces = 1;
-  bool in_place = false;  // the collectives
+  bool in_place = false;  // whether the collectives run in place
 };
 
-// Of each scenario of a run its own: "cb5_1.63G all_gather in place".
+// The name that identifies a scenario within a run: "cb5_1.63G all_gather in place".
 std::string full_name(const OverlapScenario& scenario);
 
-// A file of [[scenario]] tables, one for each work that a table communicates. Throws UsageError
-// with the file, the key and what was expected.
+// Parses a file of [[scenario]] tables: one scenario for each communication work of a table. Throws
+// UsageError with the file, the key and what was expected.
 std::vector<OverlapScenario> read_scenarios(const std::string& file, std::string_view text);
 
-// Throws UsageError for two scenarios of one full name: their figures could not be told apart.
+// Throws UsageError where two scenarios have the same full name: their figures would be
+// indistinguishable.
 void require_different_names(const std::vector<OverlapScenario>& scenarios);
 
-// Those built in, by the name of their set; `all` is all of them. Throws UsageError.
+// The built-in scenarios of a set; `all` is every set. Throws UsageError.
 std::vector<OverlapScenario> scenario_set(std::string_view name);
 std::vector<std::string> scenario_set_names();
 
-// Each side as parse_side() takes it. Throws UsageError.
+// Makes a scenario of two sides in the form of parse_side(). Throws UsageError.
 OverlapScenario parse_scenario(std::string_view compute, std::string_view communication);
 
-// The same with its collectives in place.
+// The same scenario with collectives in place.
 OverlapScenario in_place(OverlapScenario scenario);
 
-// The texts of specs/overlap by name.
+// The texts of the files in specs/overlap, by name.
 const std::map<std::string, std::string_view>& built_in_scenarios();
 
-// Throws UsageError, with the scenario's name, for a GEMM or a copy that its pieces do not divide,
-// or bytes that are no whole elements for so many ranks and pieces.
+// Throws UsageError, with the scenario's name, where a GEMM or a copy is not divisible by the
+// number of pieces, or a collective's bytes are not whole elements for this number of ranks and
+// pieces.
 void check_scenario(const OverlapScenario& scenario, int ranks);
 
-// One piece of a side for so many ranks.
+// One piece of a side.
 Collective collective_of(const OverlapScenario& scenario, const CollectiveSide& side, int ranks);
 GemmProblem problem_of(const OverlapScenario& scenario, const GemmProblem& side);
 CopySide copy_of(const OverlapScenario& scenario, const CopySide& side);
 
-// What the isolated picture and the advisor are about: a GEMM beside a collective.
+// A GEMM beside a collective: the scenarios that the advisor and the benchmark overlap_isolated
+// support.
 struct GemmBesideCollective {
-  GemmProblem problem;  // of one piece
+  GemmProblem problem;  // one piece
   CollectiveKind collective = CollectiveKind::all_gather;
-  std::uint64_t bytes = 0;  // of one piece
+  std::uint64_t bytes = 0;  // one piece, size_bytes() of collective.h
 };
 bool is_gemm_beside_collective(const OverlapScenario& scenario);
-GemmBesideCollective gemm_beside_collective(const OverlapScenario& scenario);  // else UsageError
+// Throws UsageError for any other scenario.
+GemmBesideCollective gemm_beside_collective(const OverlapScenario& scenario);
 
 }  // namespace duet

@@ -1,4 +1,3 @@
-// Scenarios: those built in, those typed in, and what is said of broken ones.
 #include "overlap/scenario.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,3 @@
-// Sides from text, and as text.
 #include "overlap/side.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// What stands on a side of a scenario: a GEMM, a collective, or a copy by every rank at once.
+// A side of a scenario: a GEMM, a collective, or a copy that all ranks make at once.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ namespace duet {
 
 struct CollectiveSide {
   CollectiveKind kind = CollectiveKind::all_gather;
-  std::uint64_t bytes = 0;  // S of docs/measuring.md
+  std::uint64_t bytes = 0;  // size_bytes() of collective.h
 };
 
-// Of so many bytes by each rank: to the next one, within its device, or from or to pinned memory of
-// the host.
+// A copy of `bytes` bytes by each rank: to the next rank's device, within the rank's device, or
+// from or to pinned host memory.
 struct CopySide {
   CopyKind kind = CopyKind::peer;
   std::uint64_t bytes = 0;
@@ -27,20 +27,20 @@ struct CopySide {
 
 using OverlapSide = std::variant<GemmProblem, CollectiveSide, CopySide>;
 
-// "gemm:8192x57344x8192:bf16", "all_gather:896M", "copy:host_to_device:1G:dma"; bf16 and dma where
-// nothing is said. Throws UsageError.
+// Parses a side: "gemm:8192x57344x8192:bf16", "all_gather:896M", "copy:host_to_device:1G:dma". The
+// defaults are bf16 and dma. Throws UsageError.
 OverlapSide parse_side(std::string_view text);
 
-// One GEMM: "8192x57344x8192", "bf16". Throws UsageError.
+// Parses a GEMM: "8192x57344x8192", "bf16". Throws UsageError.
 GemmProblem parse_gemm(std::string_view shape, std::string_view dtype);
 
-// As records have them: "8192x57344x8192 bf16 nn", "all_gather", "copy host_to_device dma".
+// The name in records: "8192x57344x8192 bf16 nn", "all_gather", "copy host_to_device dma".
 std::string name(const OverlapSide& side);
-// The same with its bytes: "copy host_to_device dma 1 GiB".
+// The name followed by the bytes: "copy host_to_device dma 1 GiB".
 std::string name_with_bytes(const OverlapSide& side);
-std::uint64_t bytes_of(const OverlapSide& side);  // 0: a GEMM
+std::uint64_t bytes_of(const OverlapSide& side);  // 0 for a GEMM
 
-// A list of copies as CopyWork takes it.
+// The copies of all ranks in the form of CopyWork.
 std::vector<Transfer> transfers_of(const CopySide& side, int ranks);
 
 }  // namespace duet

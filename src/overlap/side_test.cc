@@ -1,4 +1,3 @@
-// Sides from text, and works of all kinds on both sides.
 #include "overlap/side.h"
 
 #include <gtest/gtest.h>
@@ -53,7 +52,7 @@ TEST(Sides, OfAllKindsLeaveRightResultsOnTheCpu) {
   }
 }
 
-// Both go over the host's link, which one of them alone fills.
+// Both sides use the host's link, and each of them alone saturates it.
 TEST(Sides, ShareALinkOnASimulatedMachine) {
   const auto machine = open_machine("sim:h200-4");
   OverlapRunner runner(*machine, few());

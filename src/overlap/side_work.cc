@@ -1,4 +1,3 @@
-// GEMMs, collectives and copies from what a scenario says of them.
 #include "overlap/side_work.h"
 
 #include <utility>
@@ -10,7 +9,7 @@
 namespace duet {
 namespace {
 
-// Collectives on both sides at once need sessions of their own.
+// Session numbers: collectives that run on both sides at once need separate sessions.
 constexpr int kComputing = 1, kCommunicating = 0;
 
 std::unique_ptr<Work> copies(Team& team, const CopySide& side) {

@@ -1,4 +1,3 @@
-// A side of a scenario as a Work.
 #pragma once
 
 #include <memory>
@@ -10,17 +9,19 @@
 
 namespace duet {
 
+// The Work of one side of a scenario.
 class SideWork {
  public:
-  // The side that computes; a collective there is by the default library.
+  // The compute side. The vendor's library runs it if it is a collective. Both functions throw
+  // Unavailable where the machine does not have the engine, or where the engine cannot run the
+  // collective.
   static SideWork computing(OverlapEngines& engines, const OverlapScenario& scenario);
-  // The side that communicates, a collective by this engine. Both throw Unavailable where the
-  // machine has no such engine, or the engine not such a collective.
+  // The communication side. `engine` runs it if it is a collective.
   static SideWork communicating(OverlapEngines& engines, const OverlapScenario& scenario,
                                 const std::string& engine);
 
-  Work& all() { return *all_; }   // pieces
-  std::string algorithm() const;  // of a GEMM, once it was prepared; else empty
+  Work& all() { return *all_; }   // all pieces
+  std::string algorithm() const;  // a GEMM's algorithm after prepare(); otherwise ""
 
  private:
   SideWork(std::unique_ptr<Work> piece, int pieces);

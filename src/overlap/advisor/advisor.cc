@@ -1,4 +1,3 @@
-// Forecasts for every policy, and the choice among them.
 #include "overlap/advisor/advisor.h"
 
 #include <fmt/format.h>
@@ -52,7 +51,8 @@ class Advisor {
     return found == nullptr ? table_.vendor : found->engine;
   }
 
-  // An engine that was not measured where others were does not have the collective.
+  // Whether an engine can run the collective. It cannot if the table has times of the collective by
+  // other engines but none by this one.
   bool runs(const std::string& engine) const {
     bool others = false;
     for (const CollectiveEntry& each : table_.collectives) {
@@ -105,7 +105,7 @@ class Advisor {
 
   const DeviceTable& table_;
   Forecast forecast_;
-  Interferences interferences_;  // by the forecast
+  Interferences interferences_;  // refers to forecast_
   GemmBesideCollective pair_;
   int pieces_;
 };
@@ -120,7 +120,7 @@ const PolicyForecast& chosen(const std::vector<PolicyForecast>& fastest_first) {
                            });
 }
 
-// Share of the shorter side that costs no time.
+// The share of the shorter side's time that is hidden behind the longer side.
 double hidden(const PolicyForecast& one) {
   const Sides sides{one.compute, one.communication};
   return (sides.serial() - one.together) / sides.shorter();

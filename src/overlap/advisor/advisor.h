@@ -1,5 +1,5 @@
-// Which policy a pair of works should run under, by a device's table alone: the pair itself is
-// not measured. After the heuristics of the ConCCL paper (its sections V-C and VI-G).
+// Chooses the policy for a pair of works from a device's table alone; the pair itself is not
+// measured. The method follows the heuristics of the ConCCL paper (its sections V-C and VI-G).
 #pragma once
 
 #include <functional>
@@ -12,31 +12,35 @@ namespace duet {
 
 struct PolicyForecast {
   OverlapPolicy policy;
-  std::string engine;        // of the collective
-  double compute = 0;        // alone, on the units that the policy leaves it; seconds
-  double communication = 0;  // likewise
-  double loss = 0;           // of T, over the longer side, as a share of the shorter one
+  std::string engine;        // engine of the collective
+  double compute = 0;        // seconds alone, on the units that the policy leaves to the GEMM
+  double communication = 0;  // seconds alone, on the units that the policy leaves to the collective
+  double loss = 0;           // (T - longer side) / shorter side
   double slowdown = 1;       // of the shorter side while the longer one runs
-  double together = 0;       // T
-  int units = 0;             // that the collective takes from the GEMM
+  double together = 0;       // T, seconds of both together
+  int units = 0;             // compute units that the collective takes from the GEMM
 };
 
 struct Advice {
-  OverlapPolicy policy;                   // says the order and the units as well
-  double seconds = 0;                     // T to expect
-  std::string why;                        // in words
-  std::vector<PolicyForecast> forecasts;  // of all policies, fastest first
+  OverlapPolicy policy;                   // includes the order and the units
+  double seconds = 0;                     // expected T
+  std::string why;                        // the reason, for people
+  std::vector<PolicyForecast> forecasts;  // all policies, the fastest first
 };
 
-// Of the policies that the table knows and `allowed` lets through (none: all), and of `serial`:
+// Forecasts T for `serial` and for every policy that the table knows and `allowed` accepts (an
+// empty function accepts all):
 //
 //   T = max(longer + loss x shorter, min(slowdown x shorter, longer + shorter))
 //
-// with G and C on the units that the policy leaves them. Loss and slowdown are those of the table's
-// pair that is most like this one: 0 and 1 where the sides do not disturb each other, 1 and more
-// where both took as long as one after the other. They hold memory bandwidth, power and place in
-// the queue together. The least T wins; among those within 1% of it, the fewest units. Throws
-// UsageError for works of which neither table nor promise tells anything.
+// - `longer` and `shorter` are the times of the two sides alone, on the units that the policy
+//   leaves them.
+// - loss and slowdown come from the table's pairs that are most similar to this one. They are 0 and
+//   1 where the sides do not disturb each other, and 1 or more where both took as long as one after
+//   the other. They contain the effects of memory bandwidth, power and order of execution.
+// - The advice is the policy with the least T. Among policies within 1% of the least T it is the
+//   one that takes the fewest units.
+// Throws UsageError for works that can be forecast neither from the table nor from the peak rates.
 Advice advise(const DeviceTable& table, const DevicePeaks& peaks, const OverlapScenario& scenario,
               const std::function<bool(const OverlapPolicy&)>& allowed = {});
 

@@ -1,4 +1,4 @@
-// Forecasts and choices, against figures told by hand.
+// Forecasts and advice compared with figures computed by hand.
 #include "overlap/advisor/advisor.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ TEST(Forecast, ComesFromRooflinesAndLines) {
   EXPECT_NEAR(forecast.compute(parse_problem("1000x1000x5000 bf16 nn"), 0), 1e-4, 1e-9);
   EXPECT_NEAR(forecast.compute(parse_problem("1000x1000x5000 bf16 nn"), 12), 1.15e-4, 1e-9);
   EXPECT_EQ(forecast.bound(parse_problem("10x50000x10000 bf16 nn")), BoundClass::memory);
-  // 2 x 8 x 1000 x 1000 FLOP are nothing beside the 2.03 MB.
+  // The time of 2 x 8 x 1000 x 1000 FLOP is negligible beside that of 2.03 MB.
   const GemmProblem flat = parse_problem("8x1000x1000 bf16 nn");
   EXPECT_NEAR(forecast.compute(flat, 8), 0.9 * bytes(flat) / 1e12, 1e-12);
   const auto all_gather = [&](std::uint64_t size, const char* engine, int units) {
@@ -39,7 +39,7 @@ TEST(Forecast, ComesFromRooflinesAndLines) {
   };
   EXPECT_NEAR(all_gather(2000000000, "library", 0), 20.01e-3, 1e-9);
   EXPECT_NEAR(all_gather(2000000000, "library", 8), 40.02e-3, 1e-9);
-  EXPECT_NEAR(all_gather(1000, "dma", 0), 20.8e-6, 1e-12);  // the smallest that was measured
+  EXPECT_NEAR(all_gather(1000, "dma", 0), 20.8e-6, 1e-12);  // the smallest measured time
   EXPECT_EQ(forecast.units_needed(CollectiveKind::all_gather, "library"), 16);
 }
 
@@ -55,7 +55,7 @@ TEST(Forecast, TakesWhatIsPromisedWhereNothingWasMeasured) {
   EXPECT_NEAR(forecast.communication(CollectiveKind::all_gather, 4000000000, "any", 0),
               3e9 / 0.7e11, 1e-9);
   EXPECT_THROW(forecast.compute(parse_problem("64x64x64 fp16 nn"), 0), UsageError);
-  // A measured type tells of another by their promises.
+  // The rate of another type follows from the measured one by the ratio of their peak rates.
   table = round_table();
   peaks.flop_per_s[DType::fp8_e4m3] = 2e14;
   EXPECT_NEAR(forecast.compute(parse_problem("10000x10000x5000 fp8_e4m3 nn"), 0), 5e-3, 1e-9);
@@ -81,7 +81,7 @@ TEST(Advisor, TakesPiecesOneAfterTheOther) {
   OverlapScenario pieces = parse_scenario("gemm:100x10000x5000", "all_gather:1000000");
   pieces.pieces = 10;
   const PolicyForecast forecast = of(advise(table, {}, pieces, no_partitions), "dma");
-  // Ten of 100 kB, each with its latency.
+  // Ten pieces of 100 kB, each with its latency.
   EXPECT_NEAR(forecast.communication, 10 * 20.8e-6, 1e-9);
   EXPECT_NEAR(forecast.together, std::max(forecast.compute, forecast.communication), 1e-9);
 }
@@ -89,7 +89,7 @@ TEST(Advisor, TakesPiecesOneAfterTheOther) {
 TEST(Advisor, TakesFewerUnitsOfTwoThatAreAsFast) {
   DeviceTable table = round_table();
   table.besides = {beside(Kind::priority, "library", 0.1), beside(Kind::dma, "dma", 0.12)};
-  // 10.2 us are latency: 2% of 4 ms more for priority would be 1% of T.
+  // The two forecasts differ by less than 1% of T.
   const Advice advice = advise(table, {}, scenario("all_gather:100000"), no_partitions);
   EXPECT_EQ(name(advice.policy), "dma");
   EXPECT_EQ(name(advice.forecasts.front().policy), "priority");
@@ -100,11 +100,11 @@ TEST(Advisor, WeighsBothSidesOfAPartition) {
   DeviceTable table = round_table();
   table.besides = {beside(Kind::priority, "library", 0.9)};
   const Advice advice = advise(table, {}, scenario("all_gather:400000000"));
-  // 8 units: 11 ms of GEMM, 8 ms of collective; 16 would take 12 ms.
+  // With 8 units the GEMM takes 11 ms and the collective 8 ms. With 16 units T would be 12 ms.
   EXPECT_EQ(advice.policy.units, 8);
   EXPECT_NEAR(advice.seconds, 11e-3, 1e-9);
   EXPECT_NEAR(of(advice, "partition:16").together, 12e-3, 1e-9);
-  // The collective decides where it is longer.
+  // The collective is the longer side, so it decides.
   EXPECT_EQ(advise(table, {}, scenario("all_gather:1500000000")).policy.units, 16);
 }
 
@@ -123,20 +123,21 @@ TEST(Advisor, WaitsForAShorterSideThatIsSlowed) {
   BesideEntry pair = beside(Kind::dma, "dma", 0);
   pair.bytes = 2000000000;
   pair.engine_alone = pair.together = 16e-3;
-  pair.compute_slowdown = 1.3;  // the GEMM ends within the collective all the same
+  pair.compute_slowdown = 1.3;  // the GEMM still ends before the collective
   pair.communication_slowdown = 1;
   table.besides = {pair};
   const auto together = [&](const char* communicate) {
     return of(advise(table, {}, scenario(communicate)), "dma").together;
   };
   EXPECT_NEAR(together("all_gather:2000000000"), 16.02e-3, 1e-9);
-  EXPECT_NEAR(together("all_gather:1500000000"), 13e-3, 1e-9);  // and does not here
+  EXPECT_NEAR(together("all_gather:1500000000"), 13e-3, 1e-9);  // here the GEMM ends last
 }
 
 TEST(Advisor, LeavesOutWhatAnEngineDoesNotHave) {
   DeviceTable table = round_table();
   table.besides = {beside(Kind::zero_cta, "zero", 0)};
-  // Not measured for all_gather, where others were; of all_to_all nothing is known at all.
+  // The engine was not measured for all_gather, but others were. For all_to_all no engine was
+  // measured.
   EXPECT_EQ(advise(table, {}, scenario("all_gather:400000000"), no_partitions).forecasts.size(),
             1u);
   DevicePeaks peaks;

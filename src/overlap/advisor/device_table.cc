@@ -1,4 +1,3 @@
-// From measured cases to a table.
 #include "overlap/advisor/device_table.h"
 
 #include <algorithm>
@@ -28,7 +27,7 @@ void insert(std::vector<SizeTime>& times, SizeTime one) {
   }
 }
 
-// The entry for which `same` holds, made where there is none.
+// The entry for which `same` returns true; adds one if there is none.
 template <class Entry, class Same>
 Entry& entry(std::vector<Entry>& entries, const Same& same) {
   const auto found = std::find_if(entries.begin(), entries.end(), same);
@@ -76,7 +75,7 @@ void add_beside(DeviceTable& table, const OverlapRow& row) {
   const GemmBesideCollective pair = gemm_beside_collective(scenario);
   BesideEntry one;
   one.policy = policy_of(row);
-  if (has_partition(one.policy.kind) && one.policy.units == 0) return;  // a best of others
+  if (has_partition(one.policy.kind) && one.policy.units == 0) return;  // the best point of a sweep
   one.engine = row.id.engine;
   one.compute = pair.problem;
   one.collective = pair.collective;

@@ -1,4 +1,3 @@
-// What the advisor knows of a kind of device: times and slowdowns of a few probes, measured once.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +9,7 @@
 
 namespace duet {
 
-// Times are in seconds; a factor is a time over that with all units of the device.
+// The ratio of the time on a part of the device's compute units to the time on all of them.
 struct UnitFactor {
   int units = 0;
   double factor = 1;
@@ -19,23 +18,24 @@ struct UnitFactor {
 struct GemmEntry {
   GemmProblem problem;
   double seconds = 0;
-  std::vector<UnitFactor> taken;  // by rising units that the GEMM was refused
+  std::vector<UnitFactor> taken;  // by rising number of units that were withheld from the GEMM
 };
 
 struct SizeTime {
-  std::uint64_t bytes = 0;  // S of docs/measuring.md
+  std::uint64_t bytes = 0;  // size_bytes() of collective.h
   double seconds = 0;
 };
 
 struct CollectiveEntry {
   CollectiveKind collective = CollectiveKind::all_gather;
   std::string engine;
-  std::vector<SizeTime> times;      // by rising size: bound by latency, by bandwidth
-  std::vector<UnitFactor> granted;  // by rising units,
-  std::uint64_t granted_bytes = 0;  // at this size
+  std::vector<SizeTime> times;  // by rising size: the first bound by latency, the last by bandwidth
+  std::vector<UnitFactor> granted;  // by rising number of units that the collective may use
+  std::uint64_t granted_bytes = 0;  // the size at which `granted` was measured
 };
 
-// A GEMM and a collective at once; of a scenario in pieces a piece of each. Alone are G and C_e.
+// A GEMM and a collective that ran at once; for a scenario in pieces, one piece of each. The times
+// of the sides alone are G and C_e.
 struct BesideEntry {
   OverlapPolicy policy;
   std::string engine;
@@ -47,25 +47,27 @@ struct BesideEntry {
   double compute_slowdown = 0, communication_slowdown = 0;  // while both are there
 };
 
+// All that the advisor knows of a device model: times and slowdowns of a few probes, measured once.
+// Times are in seconds.
 struct DeviceTable {
-  std::string device;  // the model; of a simulated machine its name, "sim:mi300x-8"
-  std::string model;   // "NVIDIA H200", of simulated machines too
+  std::string device;  // the device's model; on a simulated machine its name, "sim:mi300x-8"
+  std::string model;   // the device's model, on simulated machines too: "NVIDIA H200"
   int ranks = 0;
   int compute_units = 0;
-  std::string vendor;            // the engine that users take by default: C is by it
+  std::string vendor;            // the vendor's collective library, by which C is measured
   std::vector<GemmEntry> gemms;  // one bound by compute, one by memory
   std::vector<CollectiveEntry> collectives;
   std::vector<BesideEntry> besides;
 };
 
-// From cases of the benchmarks overlap_isolated and overlap, which tell of pairs and of what their
-// sides took alone; others and skipped ones are passed over. A GEMM that was measured on a part of
-// the units only has no time, and is left out. Throws Error for a case that lacks what its
-// benchmark has.
+// Adds cases of the benchmarks overlap_isolated (sides alone) and overlap (pairs, with the times of
+// their sides alone). Skipped cases and cases of other benchmarks are ignored. A GEMM that was not
+// measured on all units is left out. Throws Error where a case lacks an axis or metric of its
+// benchmark.
 void add_rows(DeviceTable& table, const std::vector<OverlapRow>& rows);
 
-// The factor for so many units, between the measured ones along a line and outside of them that of
-// the nearest; 1 where nothing was measured.
+// The factor for a number of units: linear between measured points, the nearest point's factor
+// outside of them, and 1 if `factors` is empty.
 double factor_at(const std::vector<UnitFactor>& factors, int units);
 
 }  // namespace duet

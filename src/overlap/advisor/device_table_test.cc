@@ -1,4 +1,3 @@
-// From rows to a table.
 #include "overlap/advisor/device_table.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +37,7 @@ TEST(DeviceTable, SortsRowsIntoEntries) {
   EXPECT_EQ(table.gemms[0].taken[1].factor, 1.5);
   ASSERT_EQ(table.collectives.size(), 1u);
   EXPECT_EQ(table.collectives[0].times.front().bytes, 64u);
-  // Of the largest size that was limited.
+  // The largest size that was measured on limited units.
   EXPECT_EQ(table.collectives[0].granted_bytes, 4096u);
   ASSERT_EQ(table.collectives[0].granted.size(), 2u);
   EXPECT_EQ(table.collectives[0].granted[0].factor, 1);

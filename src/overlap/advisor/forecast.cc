@@ -1,4 +1,3 @@
-// Rooflines and lines.
 #include "overlap/advisor/forecast.h"
 
 #include <fmt/format.h>
@@ -26,8 +25,8 @@ double require_rate(double rate, const DeviceTable& table, const std::string& wh
                   table.device, what));
 }
 
-// Through the smallest and the largest size; below the smallest its time, or what a bandwidth
-// without latency gives of a single one.
+// The line through the smallest and the largest size. Below the smallest size: the smallest size's
+// time. With a single size: proportional to the bytes, without latency.
 double along_line(const std::vector<SizeTime>& times, double bytes) {
   const SizeTime& small = times.front();
   const SizeTime& large = times.back();
@@ -40,7 +39,8 @@ double along_line(const std::vector<SizeTime>& times, double bytes) {
 
 }  // namespace
 
-// A rate for one type tells of another by what is promised of both; 0 where it does not.
+// The entry's FLOP rate, scaled to another element type by the ratio of the peak rates; 0 where a
+// peak rate is not known.
 double Forecast::flop_rate(const GemmEntry& entry, DType dtype) const {
   const double rate = flop(entry.problem) / entry.seconds;
   if (entry.problem.dtype == dtype) return rate;
@@ -55,8 +55,8 @@ double Forecast::flop_rate(DType dtype) const {
   return require_rate(best, table_, fmt::format("its FLOP rate for {}", duet::name(dtype)));
 }
 
-// A GEMM that is bound by compute tells nothing of memory; without a promise that says which are,
-// one GEMM alone does not either.
+// The highest memory rate of the table's GEMMs that are bound by memory. Without peak rates it is
+// not known which GEMMs are; then all count, provided that there is more than one.
 double Forecast::memory_rate() const {
   double best = 0;
   for (const GemmEntry& each : table_.gemms) {
@@ -76,7 +76,8 @@ BoundClass Forecast::bound(const GemmProblem& problem) const {
   return flop(problem) / bytes(problem) < balance ? BoundClass::memory : BoundClass::compute;
 }
 
-// Of the problem's class; long ones run at other clocks than short ones.
+// The table's GEMM of the problem's class that is nearest in FLOP: long GEMMs run at different
+// clocks than short ones.
 const GemmEntry* Forecast::nearest(const GemmProblem& problem) const {
   const auto distance = [&problem](const GemmEntry& each) {
     return std::abs(std::log(flop(each.problem) / flop(problem)));

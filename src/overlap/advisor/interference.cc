@@ -1,4 +1,3 @@
-// Pairs that are alike.
 #include "overlap/advisor/interference.h"
 
 namespace duet {
@@ -28,7 +27,7 @@ Interference Interferences::of(const OverlapPolicy& policy, const GemmProblem& p
 
 std::optional<Interference> Interferences::mean(const Wanted& wanted) const {
   int closest = -1;
-  double weight = 0;  // by the time that may be lost: a short side beside a long one tells little
+  double weight = 0;  // sum of the shorter sides' times: a very short side gives little information
   Interference sum;
   for (const BesideEntry& each : table_.besides) {
     if (each.policy.kind != wanted.policy.kind) continue;
@@ -55,15 +54,16 @@ int Interferences::likeness(const BesideEntry& pair, const Wanted& wanted) const
   return 8 * bound + 4 * longer + 2 * collective + (pair.policy.units == wanted.policy.units);
 }
 
-// The collective alone was measured on the units that it was granted, the GEMM on all.
+// engine_alone was measured on the units of the policy, but compute_alone on all units; the GEMM's
+// time is therefore scaled.
 Sides Interferences::sides(const BesideEntry& pair) const {
   const double fewer = forecast_.compute(pair.compute, units_taken(pair.policy)) /
                        forecast_.compute(pair.compute, 0);
   return {pair.compute_alone * fewer, pair.engine_alone};
 }
 
-// The slowdown is that of the pair's shorter side, which had the other beside it all the time; a
-// pair whose other side is the shorter one does not tell it.
+// The slowdown is that of the pair's shorter side, during which the other side always ran. A pair
+// in which the other side is the shorter one gives no slowdown.
 Interference Interferences::of(const BesideEntry& pair, bool compute_longer) const {
   const Sides alone = sides(pair);
   Interference both;

@@ -1,4 +1,3 @@
-// What the sides of a pair do to each other under a policy, by a table's most similar pairs.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +7,7 @@
 
 namespace duet {
 
-// Seconds of both sides alone, on the units that a policy leaves them.
+// Seconds of each side alone, on the units that a policy leaves to it.
 struct Sides {
   double compute = 0, communication = 0;
 
@@ -18,26 +17,30 @@ struct Sides {
   bool compute_longer() const { return compute >= communication; }
 };
 
-// Together: max(longer + loss x shorter, min(slowdown x shorter, serial)).
+// How much two sides disturb each other. The time of both together is
+// max(longer + loss x shorter, min(slowdown x shorter, serial)).
 struct Interference {
-  double loss = 0;      // of time, over the longer side, as a share of the shorter one
-  double slowdown = 1;  // of the shorter side, while the longer one runs
+  double loss = 0;      // (time together - longer) / shorter
+  double slowdown = 1;  // of the shorter side while the longer one runs
 };
 
-// Units that a policy keeps from the GEMM, and those to which it keeps the collective's kernels.
+// The number of units that a policy withholds from the GEMM, and the number to which it limits the
+// collective's kernels (0: no limit).
 int units_taken(const OverlapPolicy& policy);
 int units_granted(const OverlapPolicy& policy);
 
+// Estimates the interference of a pair under a policy from the most similar pairs in a table.
 class Interferences {
  public:
-  // Both must outlive it.
+  // Both arguments must outlive this object.
   Interferences(const DeviceTable& table, const Forecast& forecast)
       : table_(table), forecast_(forecast) {}
 
-  // The mean over the pairs of the policy's kind that are most like this one, by their shorter
-  // sides: of the same class, then with the same side longer, with a collective that reduces or one
-  // that does not, on the same units. Partitions without a pair
-  // do as `dma` does: kept units leave memory and power to quarrel about.
+  // The mean over the table's pairs of the same kind of policy that are most similar to this pair,
+  // weighted by the time of their shorter side. Criteria of similarity, the most important first:
+  // the GEMM's class, which side is longer, whether the collective reduces, the number of units.
+  // A partition without a measured pair gets the interference of `dma`: separate units still share
+  // memory bandwidth and power.
   Interference of(const OverlapPolicy& policy, const GemmProblem& problem,
                   CollectiveKind collective, const Sides& sides) const;
 

@@ -1,4 +1,3 @@
-// Which probes, and under which policies.
 #include "overlap/advisor/probes.h"
 
 #include "overlap/engines.h"
@@ -8,10 +7,15 @@ namespace {
 
 using Kind = OverlapPolicy::Kind;
 
-// On GPUs the large GEMM takes some 13 ms, in which the collectives of 4 and 8 GiB are the shorter
-// and the longer side, and the flat one 0.2 to 0.3 ms, with 16 and 256 MiB. It reads its weights
-// for 64 tokens. Both sides are long, so that what they cost each other is far above the noise, and
-// so that a library's copies that wait for the whole GEMM when they are large do so here.
+// Sizes of the probes. On GPUs:
+//
+//   GEMM                      alone            collective as shorter side   as longer side
+//   large                     about 13 ms      4 GiB                        8 GiB
+//   flat (64 tokens, reads    0.2 to 0.3 ms    16 MiB                       256 MiB
+//   its weights once)
+//
+// The sides are long for two reasons: the interference is then far above the noise, and a library
+// whose large copies wait for the whole GEMM shows this behaviour.
 struct ProbeSizes {
   const char* large;
   const char* flat;
@@ -27,7 +31,7 @@ const ProbeSizes& sizes_for(Machine& machine) {
   return machine.device(0).info().kind == "host" ? kCpu : kGpu;
 }
 
-// Of as many bytes as the ranks can divide.
+// A scenario whose bytes are rounded down to what the ranks can divide.
 OverlapScenario scenario(const GemmProblem& gemm, CollectiveKind kind, std::uint64_t bytes,
                          int ranks) {
   OverlapScenario one;

@@ -1,5 +1,5 @@
-// The few works from which a device's table is made: one GEMM bound by compute and one by memory,
-// and each collective at a size bound by latency and at one bound by bandwidth.
+// The works from which a device's table is measured: one GEMM bound by compute and one bound by
+// memory, and each collective at a size bound by latency and at one bound by bandwidth.
 #pragma once
 
 #include <functional>
@@ -14,25 +14,26 @@ namespace duet {
 
 struct ProbeOptions {
   std::vector<CollectiveKind> collectives;
-  DType dtype = DType::bf16;  // of the GEMMs; what it rates of others follows from promises
+  DType dtype = DType::bf16;  // of the GEMMs; rates of other types are scaled by the peak rates
   PairMode mode;
   DevicePeaks peaks;
   std::string device_name;
 };
 
-// The sides alone (overlap_isolated), and pairs of them under each policy, where each side is the
-// longer one once (overlap). Throw as isolated_benchmark() and overlap_benchmark() do.
+// isolated_probes: the sides alone (benchmark overlap_isolated). pair_probes: pairs under each
+// policy (benchmark overlap), one in which the GEMM is the longer side and one in which the
+// collective is. They throw what isolated_benchmark() and overlap_benchmark() throw.
 Benchmark isolated_probes(Machine& machine, const ProbeOptions& options,
                           std::function<bool()> stop);
 Benchmark pair_probes(Machine& machine, const ProbeOptions& options, std::function<bool()> stop);
 
-// Has the benchmark's cases put what they measured into `rows`, which must outlive it.
+// Makes the benchmark's cases append their results to `rows`, which must outlive the benchmark.
 void hear(Benchmark& benchmark, std::vector<OverlapRow>& rows);
 
-// The machine's table, with nothing in it.
+// A table that describes the machine and has no entries.
 DeviceTable empty_table(Machine& machine);
 
-// By which tables are told apart: the model, or a simulated machine's name.
+// The name that identifies a table: the device's model, or the name of a simulated machine.
 std::string table_device(bool is_virtual, const std::string& machine, const std::string& model);
 
 }  // namespace duet

@@ -1,4 +1,3 @@
-// A simulated machine's table, and what is advised by it.
 #include "overlap/advisor/probes.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +21,7 @@ DeviceTable measured(Machine& machine) {
     for (const Case& one : benchmark.cases) {
       try {
         one.run();
-      } catch (const Unavailable&) {  // as the runner skips it
+      } catch (const Unavailable&) {  // the runner would skip this case
       }
     }
   }
@@ -45,7 +44,7 @@ TEST(Probes, MakeATableThatAdvisesAsTheSweepWould) {
   ASSERT_GE(table.collectives.size(), 2u);
   EXPECT_GE(table.collectives[0].times.size(), 2u);
   EXPECT_FALSE(table.collectives[0].granted.empty());
-  // Copy engines leave the compute units alone, and are the faster ones besides.
+  // Copy engines use no compute units and are faster too.
   const OverlapScenario scenario = parse_scenario("gemm:16384x16384x8192", "all_gather:512M");
   const Advice advice = advise(table, {}, scenario);
   EXPECT_EQ(name(advice.policy), "dma") << advice.why;

@@ -1,4 +1,3 @@
-// Scenario by scenario: what is advised, and what was measured of it.
 #include "overlap/advisor/score.h"
 
 #include <algorithm>
@@ -48,7 +47,8 @@ const Measured* find(const Swept& swept, const OverlapPolicy& policy) {
   return found == swept.policies.end() ? nullptr : &*found;
 }
 
-// A table may come from the very sweep that is scored: the advisor must not look up its answer.
+// The table without the scenario's own pairs: the table may come from the sweep that is scored, and
+// the advisor must not look up the answer.
 DeviceTable without(const DeviceTable& table, const OverlapScenario& scenario) {
   DeviceTable rest = table;
   const GemmBesideCollective pair = gemm_beside_collective(scenario);

@@ -1,4 +1,3 @@
-// The advisor against a sweep that measured every policy.
 #pragma once
 
 #include <string>
@@ -8,6 +7,7 @@
 
 namespace duet {
 
+// Compares the advisor with a sweep that measured every policy.
 struct ScenarioScore {
   std::string scenario;
   std::string advised, best;  // policies
@@ -17,14 +17,15 @@ struct ScenarioScore {
 
 struct Score {
   std::vector<ScenarioScore> scenarios;  // in the order of the sweep
-  int right() const;                     // those within 1% of the sweep's best
+  int right() const;                     // scenarios whose advice is within 1% of the sweep's best
   double worst_loss() const;
 };
 
-// `sweep`: rows of the benchmark `overlap`; the best of a partition's sweep is passed over for the
-// points it is the best of. The advisor chooses among the policies that were measured and sees
-// nothing of what they took: pairs of the table with the scenario's GEMM and bytes, whatever their
-// collective, are taken out before it is asked. Throws UsageError where the sweep has no scenario.
+// Scores the advisor on `sweep`, rows of the benchmark `overlap`.
+// - The row of the best point of a partition's sweep is ignored, since its points are rows too.
+// - The advisor chooses among the measured policies. It must not see their times: the table's pairs
+//   with the scenario's GEMM and bytes, of any collective, are removed first.
+// Throws UsageError where the sweep has no scenario.
 Score score(const DeviceTable& table, const DevicePeaks& peaks,
             const std::vector<OverlapRow>& sweep);
 

@@ -1,4 +1,3 @@
-// Scores of a sweep whose times are made up.
 #include "overlap/advisor/score.h"
 
 #include <gtest/gtest.h>
@@ -43,7 +42,7 @@ TEST(Score, HoldsWhatIsAdvisedAgainstTheBestOfTheSweep) {
   EXPECT_NEAR(result.worst_loss(), 0.05, 1e-9);
 }
 
-// Rows of other works, as records have them, are read and passed over.
+// Rows of scenarios with other works are parsed and ignored.
 TEST(Score, IsOfGemmsBesideCollectives) {
   DeviceTable table = round_table();
   table.besides = {beside(Kind::priority, "library", 0.3), beside(Kind::dma, "dma", 0.1)};

@@ -1,4 +1,4 @@
-// Tables as JSON: {"format": 1, "tables": [...]}, with the fields' names of device_table.h.
+// Tables as JSON: {"format": 1, "tables": [...]}. The keys are the member names in device_table.h.
 #include "overlap/advisor/table_file.h"
 
 #include <fmt/format.h>
@@ -86,7 +86,8 @@ double factor(const Json& json, const char* key) {
   return inside(json.at(key), fmt::format("\"{}\"", key), kFactor);
 }
 
-// JSON's own conversion would take a sign or a fraction without a word.
+// Converts to an integer and checks the range. The JSON library's own conversion would silently
+// accept a sign or a fraction.
 template <class Whole>
 Whole whole(const Json& value, std::uint64_t least, std::uint64_t most) {
   const bool is_whole = value.is_number_unsigned() && value.get<std::uint64_t>() >= least &&
@@ -176,7 +177,8 @@ std::vector<DeviceTable> read_tables(const StoredFile& file) {
   try {
     for (const Json& each : json.at("tables")) tables.push_back(table_of(each));
   } catch (const Json::exception& error) {
-    // "[json.exception.out_of_range.403] key 'seconds' not found": after the bracket is for people.
+    // The readable part of "[json.exception.out_of_range.403] key 'seconds' not found" begins after
+    // the bracket.
     const std::string words = error.what();
     const std::size_t end = words.find("] ");
     refuse(file.source(), fmt::format("table {}: {}", tables.size() + 1,

@@ -1,4 +1,3 @@
-// The file in which `duet advise --measure` keeps tables, one for each device and number of ranks.
 #pragma once
 
 #include <string>
@@ -9,20 +8,22 @@
 
 namespace duet {
 
+// The file in which `duet advise --measure` keeps tables: one per device and number of ranks.
 class TableFile {
  public:
   // $DUET_ADVICE, else $XDG_CONFIG_HOME/duet/advice.json, else ~/.config/duet/advice.json.
   static std::string usual_path();
 
-  // One that is not there has no tables. Throws UsageError, naming the file and what was expected,
-  // where it cannot be read or understood.
+  // Reads the file. A file that does not exist has no tables. Throws UsageError, naming the file
+  // and what was expected, where the file cannot be read or parsed.
   explicit TableFile(const std::string& path);
 
   const std::vector<DeviceTable>& tables() const { return tables_; }
   const DeviceTable* find(const std::string& device, int ranks) const;  // nullptr: none
 
-  // In the place of the one for the same device and ranks. The file is read again first: tables
-  // that others have stored stay. Throws UsageError where it cannot be written.
+  // Stores a table and replaces the one for the same device and number of ranks. The file is read
+  // again first, so tables that other processes have stored stay. Throws UsageError where the file
+  // cannot be written.
   void store(const DeviceTable& table);
 
   // Throws UsageError where store() could not write.

@@ -1,4 +1,3 @@
-// Tables through a file, and files that are none.
 #include "overlap/advisor/table_file.h"
 
 #include <gtest/gtest.h>
@@ -52,7 +51,7 @@ TEST_F(TableFileTest, KeepsATableOfEachDevice) {
 }
 
 TEST_F(TableFileTest, SaysWhatIsWrong) {
-  EXPECT_TRUE(TableFile(path_).tables().empty());  // not there
+  EXPECT_TRUE(TableFile(path_).tables().empty());  // the file does not exist
   const auto says = [this](const std::string& text, const char* word) {
     write(text);
     EXPECT_NE(refusal().find(word), std::string::npos) << refusal();

@@ -1,12 +1,12 @@
-// A small table for tests: round figures, so that forecasts can be told by hand.
 #pragma once
 
 #include "overlap/advisor/advisor.h"
 
 namespace duet {
 
-// 100 TFLOP/s, 1 TB/s; all_gather of S bytes by the library takes 10 us + S / 100 GB/s, by copy
-// engines 20 us + S / 125 GB/s.
+// For tests: a small table with round figures, from which forecasts can be computed by hand.
+// 100 TFLOP/s, 1 TB/s. An all_gather of S bytes takes 10 us + S / 100 GB/s by the library and
+// 20 us + S / 125 GB/s by copy engines.
 inline DeviceTable round_table() {
   DeviceTable table;
   table.device = table.model = "round";
@@ -28,7 +28,7 @@ inline DeviceTable round_table() {
   return table;
 }
 
-// How a policy did with one of the table's GEMMs: G and C_e of 10 ms, T of 10 ms and `loss` more.
+// A pair with one of the table's GEMMs: G and C_e are 10 ms, T is 10 ms x (1 + loss).
 inline BesideEntry beside(OverlapPolicy::Kind kind, const std::string& engine, double loss) {
   BesideEntry entry;
   entry.policy = {kind, 0};

@@ -1,4 +1,3 @@
-// Each side of a set of scenarios, alone.
 #include "overlap/isolated/cases.h"
 
 #include <algorithm>
@@ -12,7 +11,8 @@ namespace {
 
 using Sides = std::shared_ptr<IsolatedSides>;
 
-// Where units cannot be limited, one case says so.
+// The numbers of units to measure. Where units cannot be limited, one case remains, which is
+// skipped with the reason.
 std::vector<int> sweep(const IsolatedSides& sides) {
   std::vector<int> units = partition_sweep(sides.machine().device(0).info());
   if (units.empty()) units.push_back(1);
@@ -89,7 +89,7 @@ std::vector<Measurement> pairs(const IsolatedSides& sides,
 
 }  // namespace
 
-// A side that several scenarios have comes several times: equal cases are run once.
+// A side that several scenarios share gives equal cases, which are run once.
 Benchmark isolated_benchmark(Machine& machine, const IsolatedOptions& options,
                              std::function<bool()> stop) {
   const auto sides = std::make_shared<IsolatedSides>(machine, options.mode, options.peaks,

@@ -1,5 +1,5 @@
-// The sides of scenarios alone, on all of the device's units and on fewer: the ConCCL paper's
-// isolated picture (its Figures 5 to 7).
+// Sides of scenarios alone, on all compute units of the device and on fewer. This is the isolated
+// analysis of the ConCCL paper (its Figures 5 to 7).
 #pragma once
 
 #include <functional>
@@ -14,18 +14,20 @@
 namespace duet {
 
 struct IsolatedOptions {
-  std::vector<OverlapScenario> scenarios;  // whose sides are measured, each once
-  DevicePeaks peaks;                       // what classes are judged by
-  PairMode mode;                           // of a side alone
+  std::vector<OverlapScenario> scenarios;  // each different side is measured once
+  DevicePeaks peaks;                       // decide whether a GEMM is bound by compute or memory
+  PairMode mode;
   std::string device_name;
 };
 
-// Cases of the benchmark overlap_isolated: each GEMM with 0, 8, 16, 32 ... units taken, up to a
-// quarter of the device; each collective by the library that users take by default on all units and
-// on as many as that, and by copy engines, its own mode of them included. Concludes with an
-// overlap_isolated_pair a scenario: its ideal speedup. The machine must outlive the benchmark;
-// `stop` is asked between iterations. Throws UsageError for scenarios that do not fit the machine,
-// Unavailable without an engine for GEMMs.
+// The benchmark overlap_isolated. Its cases:
+// - each GEMM with 0, 8, 16, 32 ... compute units withheld, up to a quarter of the device;
+// - each collective by the vendor's library on all units and on 8, 16, 32 ... units;
+// - each collective by copy engines: by `dma` and by the library's copy-engine mode.
+// It concludes with one overlap_isolated_pair per scenario, which has the ideal speedup. The
+// machine must outlive the benchmark. `stop` is called between iterations; `true` ends the
+// measurement. Throws UsageError for scenarios that do not fit the machine, and Unavailable where
+// the machine has no engine for GEMMs.
 Benchmark isolated_benchmark(Machine& machine, const IsolatedOptions& options,
                              std::function<bool()> stop);
 

@@ -1,4 +1,5 @@
-// Sides alone: on simulated machines, where units can be limited, and on the CPU, where not.
+// Sides alone: on simulated machines, where units can be limited, and on the CPU, where they
+// cannot.
 #include "overlap/isolated/cases.h"
 
 #include <gtest/gtest.h>
@@ -46,8 +47,8 @@ TEST(Isolated, FindsSlowdownsClassesAndIdealSpeedups) {
               row.word("side") == "compute" ? "compute-bound" : "bandwidth-bound");
     EXPECT_DOUBLE_EQ(row.metric("slowdown"), 1);
   }
-  // A GEMM bound by compute loses what it is refused; the library's kernels have enough at some
-  // number of units.
+  // A GEMM bound by compute slows down by the share of units that are withheld. The library's
+  // kernels reach their full rate at some number of units.
   const OverlapRow& without_64 = rows["model"].at(304 - 64);
   EXPECT_DOUBLE_EQ(without_64.metric("units_taken"), 64);
   EXPECT_NEAR(without_64.metric("slowdown"), 304.0 / 240, 0.1);
@@ -56,7 +57,7 @@ TEST(Isolated, FindsSlowdownsClassesAndIdealSpeedups) {
   EXPECT_GT(library.at(8).metric("slowdown"), 1.5);
   EXPECT_NEAR(library.at(64).metric("slowdown"), 1, 0.01);
   const double ring =
-      2 * 7.0 / 8 * static_cast<double>(bytes_of(scenario.communication));  // out and in
+      2 * 7.0 / 8 * static_cast<double>(bytes_of(scenario.communication));  // sent and received
   EXPECT_NEAR(library.at(0).metric("memory_gb_per_s"), ring / library.at(0).seconds / 1e9, 1);
 
   const std::vector<Measurement> pairs = benchmark.conclude(finished);
@@ -81,7 +82,7 @@ TEST(Isolated, SaysWhereUnitsCannotBeLimited) {
   EXPECT_EQ(limited, 2);
   const Measurement whole = benchmark.cases.front().run();
   EXPECT_TRUE(whole.sampling->verified);
-  EXPECT_EQ(note(whole, "class"), "");  // nothing is promised of fp32 here
+  EXPECT_EQ(note(whole, "class"), "");  // the peaks have no rate for fp32
 }
 
 TEST(Isolated, RefusesScenariosThatDoNotFit) {

@@ -1,4 +1,3 @@
-// Sides alone; see isolated/runner.h.
 #include "overlap/isolated/runner.h"
 
 #include <fmt/format.h>

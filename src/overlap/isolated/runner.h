@@ -1,4 +1,3 @@
-// One side of an overlap alone, on all of the device's units or on some.
 #pragma once
 
 #include <functional>
@@ -16,13 +15,15 @@ struct IsolatedResult {
   std::string algorithm;
 };
 
+// Measures one side of a scenario alone, on all compute units of the device or on fewer.
 class IsolatedRunner {
  public:
-  // As OverlapRunner.
+  // The parameters have the meaning that they have in OverlapRunner.
   IsolatedRunner(Machine& machine, const PairMode& mode, std::function<bool()> stop);
 
-  // On so many units (0: all), which of the engines only the default library can be kept to. Throw
-  // Unavailable for what the machine does not have or cannot limit, and what the works throw.
+  // Measure a side on `units` compute units (0: all). Of the collective engines only the vendor's
+  // library can be limited to some units. They throw Unavailable for what the machine does not have
+  // or cannot limit, and what the works throw.
   IsolatedResult compute(const GemmProblem& problem, int units);
   IsolatedResult communication(const Collective& collective, const std::string& engine, int units);
 

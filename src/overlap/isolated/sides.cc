@@ -1,4 +1,3 @@
-// From a side's samples to its figures.
 #include "overlap/isolated/sides.h"
 
 #include <fmt/format.h>
@@ -6,8 +5,8 @@
 namespace duet {
 namespace {
 
-constexpr std::uint64_t kLatencyBytes = 64 << 10;  // a collective of this size is all latency
-constexpr double kGrown = 2;                       // times that: half of it is bandwidth
+constexpr std::uint64_t kLatencyBytes = 64 << 10;  // the time at this size counts as latency alone
+constexpr double kGrown = 2;  // at this multiple of the latency, half the time is bandwidth
 
 CaseId side_id(const std::string& device, const std::string& engine, int ranks, Axes axes) {
   axes.set("ranks", std::int64_t{ranks});
@@ -86,7 +85,8 @@ Measurement IsolatedSides::communication(const Collective& collective, const std
   return one;
 }
 
-// What a resumed run has measured before is measured again here: its records are not at hand.
+// A resumed run measures the time on all units again, because earlier records are not available
+// here.
 double IsolatedSides::slowdown(const std::string& side, int units, double seconds, const Run& run) {
   double& whole = whole_[side];
   if (units == 0) whole = seconds;

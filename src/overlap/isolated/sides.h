@@ -1,4 +1,3 @@
-// The isolated picture's figures of one side, as records have them (docs/overlap.md).
 #pragma once
 
 #include <functional>
@@ -12,16 +11,17 @@
 
 namespace duet {
 
+// Measures sides alone and computes the figures of their records (docs/overlap.md).
 class IsolatedSides {
  public:
-  // As IsolatedRunner; classes of GEMMs are judged by what is promised.
+  // As IsolatedRunner. `peaks` decide whether a GEMM is bound by compute or by memory.
   IsolatedSides(Machine& machine, const PairMode& mode, const DevicePeaks& peaks,
                 const std::string& device_name, std::function<bool()> stop);
 
   CaseId compute_id(const GemmProblem& problem, int units) const;
   CaseId communication_id(const Collective& collective, const std::string& engine, int units) const;
 
-  // On so many units (0: all). Throw as the runner does.
+  // Measure a side on `units` compute units (0: all). They throw what IsolatedRunner throws.
   Measurement compute(const GemmProblem& problem, int units);
   Measurement communication(const Collective& collective, const std::string& engine, int units);
 
@@ -42,7 +42,7 @@ class IsolatedSides {
   std::string device_name_;
   OverlapEngineNames names_;
   IsolatedRunner runner_;
-  std::map<std::string, double> whole_;  // seconds on all units, by side
+  std::map<std::string, double> whole_;  // median seconds on all units, by side
 };
 
 }  // namespace duet

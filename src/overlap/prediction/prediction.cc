@@ -1,4 +1,3 @@
-// Case by case, by the runner that measures on hardware.
 #include "overlap/prediction/prediction.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,3 @@
-// What a simulated machine makes of the cases of a measured journal, held against what was
-// measured.
 #pragma once
 
 #include <functional>
@@ -12,11 +10,12 @@
 
 namespace duet {
 
+// A measured case and its time on a simulated machine.
 struct PredictedCase {
   std::string scenario;
   OverlapPolicy policy;
   double measured = 0, predicted = 0;  // seconds of both sides together
-  // Of ideal; NaN where the journal has none.
+  // Fraction of the ideal speedup; NaN where the journal does not have it.
   double measured_fraction = std::numeric_limits<double>::quiet_NaN();
   double predicted_fraction = std::numeric_limits<double>::quiet_NaN();
 
@@ -24,25 +23,27 @@ struct PredictedCase {
   double fraction_error() const { return predicted_fraction - measured_fraction; }
 };
 
-// Mean absolute errors.
+// Mean absolute errors over the cases of a policy.
 struct PredictionError {
-  std::string policy;  // "all" of all together
+  std::string policy;  // "all": over all policies
   int cases = 0;
-  double seconds = 0;   // as a share of what was measured
-  double fraction = 0;  // over the cases that have one
+  double seconds = 0;   // relative to the measured time
+  double fraction = 0;  // error of the fraction of ideal, over the cases that have one
 };
 
 struct Prediction {
-  std::vector<PredictedCase> cases;  // as the journal has them
-  std::vector<std::string> missing;  // policies that the machine does not have, with why
+  std::vector<PredictedCase> cases;  // in the journal's order
+  std::vector<std::string>
+      missing;  // policies that the machine does not have, each with the reason
 
-  // By policy, in the order in which they first come, and at last of all.
+  // One entry per policy, in the order of their first case; the last entry is over all policies.
   std::vector<PredictionError> errors() const;
 };
 
-// Cases of duet overlap; the best of a sweep is left out, since its points are cases of their own.
-// Throws UsageError for a machine that is not simulated, for rows of other numbers of ranks, and
-// where no case is left; Interrupted where `stop`, asked between cases, says so.
+// Runs the measured cases of `duet overlap` on a simulated machine. The best of a sweep is left
+// out, because its points are cases too. `stop` is called between cases. Throws UsageError where
+// the machine is not simulated, where the rows have another number of ranks, and where no case is
+// left. Throws Interrupted when `stop` returns true.
 Prediction predict(Machine& machine, const std::vector<OverlapRow>& measured,
                    const std::function<bool()>& stop = {});
 

@@ -1,4 +1,4 @@
-// Predictions of figures that a simulated machine gave itself, and of made-up ones.
+// Predictions of times that a simulated machine has measured itself, and of made-up times.
 #include "overlap/prediction/prediction.h"
 
 #include <gtest/gtest.h>
