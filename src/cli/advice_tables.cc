@@ -1,4 +1,3 @@
-// Tables for advice; see advice_tables.h.
 #include "cli/advice_tables.h"
 
 #include <fmt/format.h>

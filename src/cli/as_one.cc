@@ -1,4 +1,3 @@
-// One outcome, said once; see as_one.h.
 #include "cli/as_one.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,3 @@
-// Lines on standard error; see complain.h.
 #include "cli/complain.h"
 
 #include <iostream>

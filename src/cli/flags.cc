@@ -1,4 +1,3 @@
-// Shared flags; see flags.h.
 #include "cli/flags.h"
 
 #include <fmt/format.h>

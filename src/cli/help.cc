@@ -1,4 +1,3 @@
-// --help as text; see help.h.
 #include "cli/help.h"
 
 namespace duet {

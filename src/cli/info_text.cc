@@ -1,4 +1,3 @@
-// Text of `duet info`; see info_text.h.
 #include "cli/info_text.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,3 @@
-// Signal handlers; see interrupt.h.
 #include "cli/interrupt.h"
 
 #include <unistd.h>

@@ -1,4 +1,3 @@
-// Lists in flags; see lists.h.
 #include "cli/lists.h"
 
 #include <fmt/format.h>

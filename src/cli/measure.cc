@@ -1,4 +1,3 @@
-// From jobs to an exit code; see measure.h.
 #include "cli/measure.h"
 
 #include <fmt/format.h>

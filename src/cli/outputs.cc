@@ -1,4 +1,3 @@
-// Opening and filling a run's files; see outputs.h.
 #include "cli/outputs.h"
 
 #include <filesystem>

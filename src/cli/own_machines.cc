@@ -1,4 +1,3 @@
-// --device of one process among several; see own_machines.h.
 #include "cli/own_machines.h"
 
 #include "team/agreement.h"

@@ -1,4 +1,3 @@
-// Becoming several processes; see own_processes.h.
 #include "cli/own_processes.h"
 
 #include <arpa/inet.h>

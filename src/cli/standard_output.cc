@@ -1,4 +1,3 @@
-// A stream buffer over descriptor 1; see standard_output.h.
 #include "cli/standard_output.h"
 
 #include <unistd.h>

@@ -1,4 +1,3 @@
-// From two engines' figures to the tuning file; see tuning.h.
 #include "cli/tuning.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,3 @@
-// Journals compared; see compare.h.
 #include "results/compare.h"
 
 #include <fmt/format.h>
@@ -18,9 +17,9 @@
 namespace duet {
 namespace {
 
-// What a machine or a device of a journal is measured with.
+// What determines the noise of a machine or device of a journal.
 struct Place {
-  std::string kind;  // of its devices
+  std::string kind;  // of the devices: "cuda"
   bool virtual_time = false;
 };
 
@@ -46,7 +45,7 @@ struct SideRun {
   Place place;
 };
 
-// A case of both sides, before it is judged.
+// The records of one case in all runs of both sides; a side may be empty.
 struct Pair {
   CaseId id;
   std::vector<SideRun> base, now;
@@ -56,7 +55,7 @@ double seconds_of(const Record& record) { return record["seconds"]["median"].get
 
 bool is_measured(const SideRun& run) { return outcome_of(*run.record) == Outcome::measured; }
 
-// The run that stands for a side; see ComparedCase. There is one.
+// The record of a side for ComparedCase. `runs` is not empty.
 const Record* representative(const std::vector<SideRun>& runs) {
   std::vector<const Record*> measured;
   for (const SideRun& run : runs) {
@@ -70,9 +69,10 @@ const Record* representative(const std::vector<SideRun>& runs) {
   return measured[(measured.size() - 1) / 2];
 }
 
-// Of the median's logarithm, by the interval within the run; 0 where one sample gives none.
+// The standard deviation of the median's logarithm, from the confidence interval within the run; 0
+// if there is one sample and so no interval.
 double deviation_of(const Record& seconds) {
-  constexpr double kLeast = 1e-3;  // of the median: an interval may go down to 0
+  constexpr double kLeast = 1e-3;  // share of the median; an interval may begin at 0
   constexpr double kQuantile = 1.96;
   if (seconds["n"] == 1) return 0;
   const double median = seconds["median"].get<double>();
@@ -130,7 +130,7 @@ std::string obstacle(const Record& base, const Record& now) {
   return std::isfinite(ratio) && ratio > 0 ? "" : "a median of 0";
 }
 
-// Why the runs cannot be compared: each with the first one of BASE.
+// Why the runs cannot be compared with the first measured one of BASE, "" if they can.
 std::string obstacle(const Pair& pair) {
   const Record* first = nullptr;
   for (const auto* side : {&pair.base, &pair.now}) {
@@ -148,7 +148,7 @@ bool is_one_sample(const ComparedCase& one) {
   return (*one.base)["seconds"]["n"] == 1 || (*one.now)["seconds"]["n"] == 1;
 }
 
-// Two figures that are the same but for the rounding of a journal's digits.
+// Logarithms of two figures differ by less than this when only a journal's rounding differs.
 constexpr double kSameFigure = 1e-8;
 
 void take_shift(ComparedCase& one, const Shift& shift) {
@@ -161,7 +161,7 @@ void take_shift(ComparedCase& one, const Shift& shift) {
 
 bool is_broken(Outcome outcome) { return outcome == Outcome::wrong || outcome == Outcome::failed; }
 
-// True if there are times to compare; else the case is judged.
+// Returns true if both sides have times to compare. Otherwise sets `change` and `reason` of `one`.
 bool evaluate(ComparedCase& one, const Pair& pair) {
   const Outcome before = outcome_of(*one.base);
   const Outcome after = outcome_of(*one.now);
@@ -188,7 +188,7 @@ Renaming renaming_to(const JournalContents& base, const JournalContents& one, bo
   return across ? Renaming::by_place(base, one) : Renaming::same_devices(base, one);
 }
 
-// The cases of all journals by the names of BASE's first one.
+// The cases of all journals, with the names of devices of BASE's first journal.
 std::vector<Pair> pairs_of(const JournalSide& base, const JournalSide& now, bool across) {
   std::vector<Pair> pairs;
   std::map<std::string, std::size_t> places;

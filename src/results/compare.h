@@ -1,5 +1,5 @@
-// Journals of two sides held against each other, case by case: one or several runs a side. A figure
-// has changed if the change is outside of what runs of one program differ by (noise.h); nothing is
+// Compares two sides case by case; a side is the journals of one or several runs. A figure counts
+// as changed if its change exceeds the noise between runs of one program (noise.h). Nothing is
 // averaged over cases.
 #pragma once
 
@@ -24,28 +24,30 @@ enum class Change {
 };
 const char* name(Change change);  // "worse", "not comparable"
 
-// Of several runs of a side the record is a broken run's where there is one, else that of the run
-// whose median is in the middle (of two the faster).
+// One case of both sides. Where a side has several runs, its record is that of a run that went
+// wrong or failed, if there is one. Otherwise it is that of the run with the middle median (of an
+// even number of runs the faster middle one).
 struct ComparedCase {
-  CaseId id;                     // BASE's where it has the case; its names of devices in any case
+  CaseId id;                     // with BASE's names of devices
   const Record* base = nullptr;  // null: added
   const Record* now = nullptr;   // null: missing
   Change change = Change::unchanged;
   bool broke = false;               // measured or skipped in BASE, now wrong or failed
-  std::optional<double> percent;    // the rate's change, -100 to infinity: that of 1 / time
-  std::optional<double> noise;      // a fall of the rate by so many percent would not be seen
-  bool one_sample = false;          // on one side at least
-  std::string reason;               // why it is not comparable, or how it broke
-  int base_runs = 0, now_runs = 0;  // that have the case
+  std::optional<double> percent;    // change of the rate (1 / time), -100 to infinity
+  std::optional<double> noise;      // in percent: a smaller fall of the rate counts as unchanged
+  bool one_sample = false;          // a side's record has one sample, so no interval
+  std::string reason;               // why the case is not comparable, or how it broke
+  int base_runs = 0, now_runs = 0;  // runs that have the case
 };
 
 using JournalSide = std::vector<const JournalContents*>;
 
-// All cases of BASE in its order, then those that only NEW has; of several records of a case in a
-// journal the last counts. Results that follow from cases ("derived") have no interval and are left
-// out. The records stay the journals'. Throws UsageError, naming the journals, if they are of
-// different devices (unless `across_devices`, which matches machines and their devices by place) or
-// the sides have no case in common.
+// Returns all cases of BASE in its order, then the cases that only NEW has. If a journal has
+// several records of a case, the last one counts. Results that follow from cases ("derived") have
+// no interval and are left out. ComparedCase points to records of the journals, which must outlive
+// it. `across_devices` matches machines and their devices by their order instead of by name. Throws
+// UsageError, naming the journals, if the sides have no case in common, or if they are of different
+// devices and `across_devices` is not set.
 std::vector<ComparedCase> compare(const JournalSide& base, const JournalSide& now,
                                   bool across_devices);
 
@@ -54,7 +56,7 @@ inline std::vector<ComparedCase> compare(const JournalContents& base, const Jour
   return compare(JournalSide{&base}, JournalSide{&now}, across_devices);
 }
 
-// Those that are worse by more than `percent`, and those that broke.
+// The cases whose rate fell by more than `percent` and more than the noise, and those that broke.
 std::vector<const ComparedCase*> regressions(const std::vector<ComparedCase>& cases,
                                              double percent);
 

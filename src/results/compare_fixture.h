@@ -1,4 +1,4 @@
-// Journals of small cases for the tests of comparing: a machine, a copy of 10^9 bytes, outcomes.
+// Small journals for the tests of compare().
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -34,7 +34,7 @@ inline CaseId copy_case(std::int64_t bytes, const std::string& machine = "cuda")
            {"sets", std::vector<std::string>{"label"}}}};
 }
 
-// 10^9 bytes in `median` seconds, with its interval.
+// A copy of 10^9 bytes in `median` seconds, with the confidence interval `low` to `high`.
 inline Record measured(const CaseId& id, double median, double low, double high) {
   Measurement measurement;
   measurement.id = id;
@@ -68,7 +68,7 @@ inline JournalContents journal(const std::string& name, const std::vector<Record
   return parse_journal(name, text);
 }
 
-// What comparing throws, "" if nothing.
+// The message of the UsageError that compare() throws, "" if it throws none.
 inline std::string complaint(const JournalContents& base, const JournalContents& now, bool across) {
   try {
     compare(base, now, across);

@@ -1,4 +1,3 @@
-// Two records of a case held against each other, and the cases of two journals.
 #include "results/compare.h"
 
 #include <gtest/gtest.h>
@@ -46,7 +45,7 @@ TEST(Compare, RunsThatAreSureOfThemselvesDifferAllTheSame) {
   EXPECT_EQ((*One(base, measured(kCase, 0.95, 0.95, 0.95))).change, Change::better);
 }
 
-// A journal of 20 cases, each a tenth of a second, times what `factor` makes of it.
+// A journal of 20 cases; each takes 0.1 s times `factor` of the case's number.
 template <typename Factor>
 JournalContents many(const std::string& name, Factor factor) {
   std::vector<Record> records;

@@ -1,4 +1,3 @@
-// Environment records; see environment.h.
 #include "results/environment.h"
 
 #include <fmt/format.h>
@@ -45,7 +44,7 @@ Record link_to_json(int from, int to, const Link& link) {
           {"peer_access", link.peer_access}};
 }
 
-// Those that change what is measured, or on which devices.
+// The environment variables that change what is measured, or on which devices.
 Record variables() {
   constexpr std::array<std::string_view, 13> kPrefixes = {
       "CUDA_", "CUBLAS", "NCCL_", "HIP_",    "ROCR_",     "HSA_", "RCCL_",
@@ -84,7 +83,8 @@ Record telemetry(const std::vector<Machine*>& machines) {
   return out;
 }
 
-// As bash takes what a terminal should not see: $'\x1b[2J'.
+// Quotes control characters for bash by their numbers, so that a terminal never receives them:
+// $'\x1b[2J'.
 std::string quoted_by_number(std::string_view text) {
   std::string quoted = "$'";
   for (const char c : text) {
@@ -115,7 +115,8 @@ std::string quote_command(const std::vector<std::string>& arguments) {
   return line;
 }
 
-// Of more devices only the first one's links are told: the others' are alike, and many.
+// Above this number of devices only the first device's links are recorded: their number grows with
+// the square of the devices, and they are alike.
 constexpr int kMostLinked = 64;
 
 Record machine_to_json(Machine& machine) {

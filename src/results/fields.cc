@@ -1,4 +1,3 @@
-// Fields held against what they should be; see fields.h.
 #include "results/fields.h"
 
 #include <fmt/format.h>

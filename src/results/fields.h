@@ -1,6 +1,5 @@
-// A JSON object's fields held against what they should be, with messages that name the field and
-// what was expected. Every number is finite: JSON has no others, and the parser refuses those that
-// overflow.
+// Checks the fields of a JSON object. Messages name the field and what was expected. Every number
+// is finite: JSON has no others, and the parser refuses numbers that overflow.
 #pragma once
 
 #include <string>
@@ -15,14 +14,14 @@ enum class Kind {
   truth,
   number,
   amount,  // a number, 0 or more
-  bytes,   // whole, 0 or more; get<std::int64_t>() gives it as it is
-  whole,   // get<int>() gives it as it is
+  bytes,   // a whole number, 0 or more, in the range of std::int64_t
+  whole,   // a whole number in the range of int
   object,
   list,
-  texts,    // a list
-  amounts,  // a list
-  span,     // begin and end: two numbers, the second at least the first
-  notes     // an object of texts
+  texts,    // a list of text
+  amounts,  // a list of amount
+  span,     // [begin, end]: two numbers, begin <= end
+  notes     // an object whose values are text
 };
 
 struct Field {
@@ -33,11 +32,12 @@ using Fields = std::vector<Field>;
 
 bool is(const Record& value, Kind kind);
 
-// All throw Error. `at` is the way to the object, as messages name it: "seconds.", "" for the
-// record itself.
+// Throw Error unless the object has the field, and its value is of the field's kind. `at` is the
+// object's path in messages: "seconds.", or "" for the record itself.
 void require(const Record& object, const std::string& at, const Field& field);
 void require_all(const Record& object, const std::string& at, const Fields& fields);
-// Fields that may be left out.
+// Throws Error if the object has one of the fields with a value of another kind. The fields may be
+// missing.
 void allow(const Record& object, const std::string& at, const Fields& fields);
 
 }  // namespace duet

@@ -1,4 +1,3 @@
-// Facts of the host from hwloc, uname and /proc; see host_facts.h.
 #include "results/host_facts.h"
 
 #include <hwloc.h>
@@ -12,7 +11,7 @@
 namespace duet {
 namespace {
 
-// The value of the first line that opens with `key`, behind `separator`.
+// The text behind `separator` in the first line that begins with `key`.
 std::string value_in(const char* path, const std::string& key, char separator) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
@@ -65,7 +64,7 @@ HostFacts host_facts() {
   facts.system = value_in("/etc/os-release", "PRETTY_NAME", '=');
   facts.cpu_model = value_in("/proc/cpuinfo", "model name", ':');
   read_topology(facts);
-  // Not hwloc's sum over nodes: it misses memory that was plugged in later.
+  // Not hwloc's sum over NUMA nodes: that misses memory that was plugged in later.
   facts.memory_bytes = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
                        static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   return facts;

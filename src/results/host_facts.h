@@ -1,4 +1,3 @@
-// The machine that duet runs on: host name, system, processor, memory, NUMA.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +23,7 @@ struct HostFacts {
   std::vector<NumaNode> numa;
 };
 
+// Asks hwloc, uname and /proc. What they do not state stays empty or 0.
 HostFacts host_facts();
 
 }  // namespace duet

@@ -1,4 +1,3 @@
-// The host's load from /proc; see host_load.h.
 #include "results/host_load.h"
 
 #include <fmt/format.h>
@@ -18,7 +17,7 @@ namespace {
 
 constexpr double kHighOthers = 0.1;
 constexpr double kHighSteal = 0.02;
-constexpr double kFewestSeconds = 0.2;  // some twenty ticks of each
+constexpr double kFewestSeconds = 0.2;  // 20 ticks of one hardware thread at 100 ticks a second
 
 double seconds(const timeval& time) {
   return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);

@@ -1,4 +1,4 @@
-// How busy the host is, and with what: what a figure of its CPU has to be read with.
+// How busy other programs keep the host's CPU: a benchmark of the CPU depends on it.
 #pragma once
 
 #include <optional>
@@ -8,40 +8,43 @@
 
 namespace duet {
 
-// Since the host started, in seconds of all its hardware threads together.
+// CPU time since the host started, in seconds, summed over all hardware threads.
 struct HostTimes {
   double all = 0;
-  double busy = 0;   // of all processes of this system
-  double steal = 0;  // kept back by the hypervisor
-  double own = 0;    // of this process
+  double busy = 0;   // used by all processes of this system
+  double steal = 0;  // given to other virtual machines by the hypervisor
+  double own = 0;    // used by this process
 };
 
-// nullopt where /proc does not say.
+// nullopt if /proc/stat cannot be read.
 std::optional<HostTimes> host_times();
 
-// The first line of /proc/stat, in `ticks` a second; `own` is left at 0.
+// Parses the first line of /proc/stat, which counts `ticks` per second. Leaves `own` at 0. nullopt
+// if the line has another form.
 std::optional<HostTimes> parse_host_times(std::string_view stat, double ticks);
 
-struct LoadShare {  // of the CPU time of all hardware threads, 0 to 1
-  double others = 0;
-  double steal = 0;
+// Shares of the CPU time of all hardware threads, 0 to 1.
+struct LoadShare {
+  double others = 0;  // used by processes other than this one
+  double steal = 0;   // given to other virtual machines
 };
 
-// Between two readings; nullopt if they are too close for the clock's ticks.
+// The shares between two readings; nullopt if the readings are too close for the clock's ticks.
 std::optional<LoadShare> load_between(const HostTimes& begin, const HostTimes& end);
 
 Record load_to_json(const LoadShare& load);
 
-// {"average": processes that ran or waited, over the last minute}; empty where /proc does not say.
+// {"average": processes that ran or waited, over the last minute}; an empty object if /proc/loadavg
+// cannot be read.
 Record load_average_to_json();
 
-// So much of the CPU in other hands is said with a run's figures.
+// Is the load high enough for a warning with a run's figures?
 bool is_high(const LoadShare& load);
 
 // "others used 63% of the CPU, 2% was stolen".
 std::string load_text(const LoadShare& load);
 
-// From readings at its making until share() is called.
+// The load from construction until share() is called.
 class LoadMeter {
  public:
   LoadMeter() : begin_(host_times()) {}

@@ -28,7 +28,7 @@ TEST(HostLoad, LeavesOutWhatTheProcessItselfUses) {
   EXPECT_TRUE(is_high(*load));
   EXPECT_EQ(load_text(*load), "others used 50% of the CPU, 5% was stolen");
   EXPECT_EQ(load_to_json(*load).dump(), R"({"others":0.5,"steal":0.05})");
-  // Its own time counts in ticks' fractions: never below nothing.
+  // Own time has a finer resolution than ticks: the difference may be negative, the share may not.
   EXPECT_DOUBLE_EQ(load_between(begin, {110, 52, 1, 12.01})->others, 0);
   EXPECT_FALSE(is_high({0.05, 0.01}));
 }

@@ -1,4 +1,3 @@
-// Journals read and written; see journal.h.
 #include "results/journal.h"
 
 #include <fmt/format.h>
@@ -26,7 +25,8 @@ std::string read_all(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Real records are five deep. What is deeper could exhaust the stack of whoever walks through it.
+// Records that Duet writes nest five levels. Deeper nesting could exhaust the stack of the
+// recursive functions that read or print a record.
 constexpr int kDeepest = 32;
 
 bool too_deep(std::string_view line) {
@@ -47,10 +47,10 @@ bool too_deep(std::string_view line) {
   return false;
 }
 
-// Discarded if it is not JSON.
+// The record, or a discarded value if the line is not JSON. Throws Error if it nests too deeply.
 Record parse_line(std::string_view line) {
   if (too_deep(line)) throw Error(fmt::format("nested deeper than {} levels", kDeepest));
-  // The parser takes a NUL for the end of its input and would accept whatever stands behind it.
+  // The parser takes a NUL for the end of its input and would ignore all bytes behind it.
   if (line.find('\0') != std::string_view::npos) return Record(Record::value_t::discarded);
   return Record::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
 }
@@ -187,7 +187,7 @@ void resume_journal(OutputFile& file, const JournalContents& contents) {
   if (contents.newline_missing) file.write("\n");
 }
 
-// File names and variables may hold bytes that are not UTF-8: they are replaced.
+// File names and environment variables may hold bytes that are not UTF-8.
 std::string journal_line(const Record& record) {
   return record.dump(-1, ' ', false, Record::error_handler_t::replace) + "\n";
 }

@@ -1,5 +1,5 @@
-// The journal: a file of JSON Lines, one record a line, written after every case so that whatever
-// ends a run loses nothing that was measured. docs/results.md describes it.
+// The journal is a file of JSON Lines with one record a line (docs/results.md). It is written after
+// every case, so that a run which is killed loses no measured case.
 #pragma once
 
 #include <cstdint>
@@ -14,51 +14,51 @@
 namespace duet {
 
 struct JournalContents {
-  std::string name;                   // as messages call it: the path
+  std::string name;                   // for messages: the path
   std::vector<Record> records;        // environments and results
-  std::vector<Record> ends;           // of runs that came to one
-  std::vector<std::string> warnings;  // a last line that was cut short
+  std::vector<Record> ends;           // end records, of runs that reached their end
+  std::vector<std::string> warnings;  // for the user: the last line was cut short
   std::uint64_t good_bytes = 0;       // up to the end of the last whole record
-  bool newline_missing = false;       // the last record is whole, but its newline is not there
+  bool newline_missing = false;       // the last record is whole, but its newline is missing
 
   // The last result of each case, by case_key().
   std::map<std::string, const Record*> by_case() const;
 };
 
-// Places of the results that count: the last one of each case, the cases in the order in which they
-// first appear.
+// The indices of the last result of each case, in the order in which the cases first appear.
 std::vector<std::size_t> results_that_count(const std::vector<Record>& records);
 
-// A journal's text; `name` stands for it in messages. Throws UsageError "NAME:LINE: ..." on a line
-// that is not a record of this schema, and nothing else whatever the bytes are; every record that
-// it returns has passed check_record. A last line without its end is dropped and warned of.
+// Parses a journal's text; `name` names it in messages. Every record that it returns has passed
+// check_record. A last line that was cut short is dropped, with a warning. Throws UsageError
+// "NAME:LINE: ..." on a line that is not a record of this schema, and no other error on any bytes.
 JournalContents parse_journal(const std::string& name, std::string_view text);
 
-// Throws UsageError as parse_journal does, and if the file cannot be read; no file is an empty
-// journal.
+// Throws UsageError as parse_journal does, and if the file cannot be read. A missing file counts as
+// an empty journal.
 JournalContents read_journal(const std::string& path);
 
-// For commands that need a journal: throws UsageError also if there is no such file or no result in
-// it. Whoever calls shows the warnings.
+// For commands that need a journal. Throws UsageError also if the file is missing, has no result,
+// or uses one name for two machines. The caller shows the warnings.
 JournalContents load_journal(const std::string& path);
 
-// Throws UsageError if the journal's runs were on other devices than the new run's environment
-// record names, or on other models of them: their figures do not belong together.
+// Throws UsageError if a run of the journal was on other devices, or other models, than those of
+// `environment`, the new run's record: one journal must not mix their figures.
 void check_same_devices(const std::string& path, const JournalContents& contents,
                         const Record& environment);
 
-// Throws UsageError if one of the journal's runs was of another number of processes: the same case
-// is another then, of other ranks or by other ways.
+// Throws UsageError if a run of the journal had another number of processes than `environment`: the
+// same case then has other ranks or other transports.
 void check_same_processes(const std::string& path, const JournalContents& contents,
                           const Record& environment);
 
-// The file for a new journal.
+// Opens the file of a new journal. Throws what OutputFile::create() throws.
 OutputFile create_journal(const std::string& path, const OutputFile::Stop& stop = {});
-// The journal that is gone on with, opened before it is read so that no other run adds to it, and
-// without what is not whole in it.
+// To resume a journal: open it, which locks it against other runs, then read it, then call
+// resume_journal(), which cuts an incomplete last record off. Throw UsageError.
 OutputFile open_journal(const std::string& path);
 void resume_journal(OutputFile& file, const JournalContents& contents);
 
+// The record as one line with its newline. Bytes that are not UTF-8 are replaced.
 std::string journal_line(const Record& record);
 
 }  // namespace duet

@@ -1,4 +1,3 @@
-// Machines of a journal; see journal_machines.h.
 #include "results/journal_machines.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,3 @@
-// Journals: whole, empty, cut short, damaged, of other devices.
 #include "results/journal.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +21,7 @@ class Journal : public ::testing::Test {
     text << std::ifstream(path_).rdbuf();
     return text.str();
   }
-  // The message of reading, "" if it succeeds.
+  // The message of the error that reading throws, "" if it succeeds.
   std::string complaint() const {
     try {
       read_journal(path_);
@@ -117,7 +116,7 @@ TEST_F(Journal, BytesThatAreNoJsonAreRefusedWithTheirLine) {
   }
   store(std::string(100000, '[') + "\n");
   EXPECT_EQ(complaint(), path_ + ":1: nested deeper than 32 levels");
-  // Brackets in a text are none.
+  // Brackets inside a text do not nest.
   store(journal_line(skipped(1, std::string(100, '[') + "\"" + std::string(100, '{'))));
   EXPECT_EQ(complaint(), "");
 }
@@ -193,7 +192,7 @@ TEST_F(Journal, AWholeFileIsReplacedOnlyIfItBeginsAsItShould) {
   EXPECT_EQ(stored(), "precious\n");
 }
 
-// A name that is known before could be somebody's link.
+// A name that can be predicted could be a link that somebody else has put there.
 TEST_F(Journal, AWholeFileIsWrittenThroughNoLink) {
   const std::string precious = path_ + ".precious";
   std::ofstream(precious) << "precious\n";

@@ -1,4 +1,3 @@
-// Libraries and their versions through dlopen; see libraries.h.
 #include "results/libraries.h"
 
 #include <dlfcn.h>
@@ -12,14 +11,14 @@
 namespace duet {
 namespace {
 
-// Looks a function up and calls it; "" if it is not there.
+// Looks a function up and calls it; "" if the library does not have it.
 template <typename Function, typename Use>
 std::string with(void* library, const char* symbol, Use use) {
   auto* function = reinterpret_cast<Function>(dlsym(library, symbol));
   return function == nullptr ? "" : use(function);
 }
 
-using IntoInt = int (*)(int*);  // all vendors' status 0 is success
+using IntoInt = int (*)(int*);  // returns a status: 0 is success for all vendors
 
 std::string decimal(long value, long major, long minor) {
   return fmt::format("{}.{}.{}", value / major, value % major / minor, value % minor);
@@ -134,7 +133,7 @@ const std::vector<Known>& known() {
   return list;
 }
 
-// The loader's message for a file that is nowhere, in fewer words; others as they are.
+// Shortens the loader's message for a file that was not found; other messages stay as they are.
 std::string why_not(const char* file) {
   const char* message = dlerror();
   if (message == nullptr) return "not loaded";  // all that RTLD_NOLOAD says
@@ -158,7 +157,7 @@ LibraryState look(const Known& library, LibrarySearch search) {
       if (state.version.empty()) state.version = "unknown version";
       return state;
     }
-    // The first name is the newest version's.
+    // The first name is that of the newest version.
     const std::string reason = why_not(file);
     if (state.reason.empty()) state.reason = reason;
   }

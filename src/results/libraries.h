@@ -1,5 +1,5 @@
-// The libraries that Duet works with or beside, found through the loader: which are there, in what
-// version, and why the rest is not. The only place that knows their file names.
+// Finds the vendors' libraries through the dynamic loader: the versions of those that are there,
+// and why others are not. No other file knows their file names.
 #pragma once
 
 #include <string>
@@ -11,13 +11,13 @@ struct LibraryState {
   std::string name;     // "cuBLAS"
   std::string purpose;  // "GEMM on NVIDIA GPUs"
   bool found = false;
-  std::string version;  // where found, as the library reports it
-  std::string reason;   // where not found, one line
+  std::string version;  // if found: as the library reports it
+  std::string reason;   // if not found: one line
 };
 
 enum class LibrarySearch {
-  load,    // loads each into this process, as `duet info` may
-  loaded,  // only those that the run has loaded itself: nothing is changed by looking
+  load,    // loads each library into this process: for `duet info`
+  loaded,  // finds only those that this process has loaded already, and loads none
 };
 
 std::vector<LibraryState> libraries(LibrarySearch search);

@@ -1,4 +1,3 @@
-// Noise between runs; see noise.h.
 #include "results/noise.h"
 
 #include <algorithm>
@@ -10,14 +9,13 @@
 namespace duet {
 namespace {
 
-constexpr double kOutside = 0.05;   // of all intervals together
+constexpr double kOutside = 0.05;   // probability that any of all intervals fails
 constexpr double kUsualWeight = 4;  // degrees of freedom
 constexpr double kMostLoad = 0.95;
 
 double square(double value) { return value * value; }
 
-// What others' share of the CPU does to a time, as a logarithm: half of the CPU gone, twice the
-// time.
+// The logarithm of the factor by which a load lengthens a time: a load of half the CPU doubles it.
 double slowdown(double load) { return -std::log1p(-std::clamp(load, 0.0, kMostLoad)); }
 
 double mean_log(const std::vector<RunFigure>& runs) {
@@ -43,7 +41,7 @@ double freedom_of(const CaseRuns& one) {
   return static_cast<double>(one.base.size() + one.now.size()) - 2;
 }
 
-// Of the logarithm of one run's time.
+// The variance of the logarithm of one run's time, from the repeats of a case.
 double variance_between_runs(const CaseRuns& one) {
   return (squares_about_mean(one.base) + squares_about_mean(one.now)) / freedom_of(one);
 }
@@ -53,7 +51,7 @@ double usual_variance(const CaseRuns& one) {
   return square(one.usual.share) + square(one.usual.seconds / seconds);
 }
 
-// The median case's, of those that were repeated; 0 where none was.
+// The median of the variances between runs of the cases with repeats; 0 if there are none.
 double typical_variance(const std::vector<CaseRuns>& cases) {
   std::vector<double> all;
   for (const CaseRuns& one : cases) {
@@ -73,7 +71,7 @@ double half_width_of_single_runs(const CaseRuns& one, double outside) {
   return student_quantile(outside, HUGE_VAL) * std::sqrt(variance);
 }
 
-// Of a side's mean, by the runs' own intervals.
+// The variance of the mean logarithm of a side, from the runs' own intervals.
 double variance_within_runs(const std::vector<RunFigure>& runs) {
   double sum = 0;
   for (const RunFigure& run : runs) sum += square(run.deviation);
@@ -87,10 +85,10 @@ double half_width_of_repeats(const CaseRuns& one, double typical, double outside
       (kUsualWeight * usual + freedom * variance_between_runs(one)) / (kUsualWeight + freedom);
   const double between = variance * (1 / static_cast<double>(one.base.size()) +
                                      1 / static_cast<double>(one.now.size()));
-  // A side of one run shows nothing between runs: its own interval counts.
+  // One run on a side shows no noise between runs, but its own interval is a lower limit.
   const double within = variance_within_runs(one.base) + variance_within_runs(one.now);
   const double of_means = std::max(between, within);
-  // Load that both sides had alike is in the repeats.
+  // The repeats contain the load that both sides had alike; only the difference is added.
   const double load = mean_slowdown(one.base) - mean_slowdown(one.now);
   return student_quantile(outside, kUsualWeight + freedom) * std::sqrt(of_means + square(load));
 }

@@ -1,4 +1,5 @@
-// How far apart the figures of one program are from run to run, and so which change is one.
+// The noise of a figure between runs of one program. It decides which change between journals is
+// real.
 #pragma once
 
 #include <string>
@@ -6,36 +7,40 @@
 
 namespace duet {
 
-// The standard deviation between runs that is reckoned with on a device before there are repeats:
-// that of a time is the root of the sum of both squares.
+// The standard deviation between runs that is assumed for a device without repeats. The deviation
+// of a time t is the root of (share x t)^2 + seconds^2.
 struct UsualNoise {
   double share = 0;    // of the time
-  double seconds = 0;  // of any time
+  double seconds = 0;  // added to any time
 };
 
-// By the `kind` of a device: "host", "cuda", "hip"; none on a simulated machine.
+// By the `kind` of a device: "host", "cuda", "hip". 0 in virtual time.
 UsualNoise usual_noise(const std::string& kind, bool virtual_time);
 
 struct RunFigure {
   double seconds = 0;    // the median
-  double deviation = 0;  // of its logarithm within the run, by its interval
-  double load = 0;       // share of the CPU that others had, where that slows the device
+  double deviation = 0;  // standard deviation of the median's logarithm within the run
+  double load = 0;       // share of the CPU that others used; 0 if that does not slow the device
 };
 
 struct CaseRuns {
-  std::vector<RunFigure> base, now;  // one at least on each side, none of 0 seconds
+  std::vector<RunFigure> base, now;  // at least one on each side; all seconds are above 0
   UsualNoise usual;
 };
 
 struct Shift {
-  double log_ratio = 0;   // of base seconds over new ones, geometric means
-  double half_width = 0;  // of its interval
+  double log_ratio = 0;   // log(base seconds / new seconds), by geometric means
+  double half_width = 0;  // of the confidence interval of log_ratio
 };
 
-// The cases' shifts. Their intervals hold all at once with 95%, however many cases there are
-// (Bonferroni). From repeats the noise is estimated, with four runs' weight for what is usual: for
-// the device, and for the cases of this comparison. Without, what is usual stands for it, with the
-// runs' own intervals and what load explains. No interval is narrower than the runs' own allow.
+// The shift of each case. With 95% probability all intervals hold at once, for any number of cases
+// (Bonferroni).
+// - A case with repeats: the noise is estimated from them and from a usual noise, which has the
+//   weight of 4 degrees of freedom. The usual noise is the larger of the device's and that of the
+//   median case of this comparison. An interval is at least as wide as the runs' own intervals
+//   require.
+// - A case with one run a side: the noise is the device's usual noise, the runs' own intervals and
+//   the slowdown that their load explains.
 std::vector<Shift> shifts_of(const std::vector<CaseRuns>& cases);
 
 }  // namespace duet

@@ -1,4 +1,3 @@
-// Which change of a case is seen: against what is usual for a device, and against repeats.
 #include "results/noise.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +13,7 @@ const UsualNoise kHost = usual_noise("host", false);
 
 bool is_worse(const Shift& shift) { return shift.log_ratio < -shift.half_width; }
 
-// Runs whose times differ by `deviation`, in the mean `seconds`.
+// Runs with the mean time `seconds` and the relative standard deviation `deviation`.
 std::vector<RunFigure> runs(int count, double seconds, double deviation, std::uint64_t seed) {
   std::vector<RunFigure> all;
   for (int i = 0; i < count; ++i) {
@@ -32,7 +31,7 @@ TEST(Noise, ASingleRunIsHeldAgainstWhatIsUsual) {
   EXPECT_FALSE(is_worse(shift(1.05, kHost)));
   EXPECT_TRUE(is_worse(shift(1.05, usual_noise("cuda", false))));
   EXPECT_TRUE(is_worse(shift(1.0001, usual_noise("sim", true))));
-  // Half of the CPU in other hands explains twice the time, not ten times.
+  // A load of half the CPU explains twice the time, not ten times.
   EXPECT_FALSE(is_worse(shift(2, kHost, 0.5)));
   EXPECT_TRUE(is_worse(shift(10, kHost, 0.5)));
 }
@@ -74,7 +73,7 @@ TEST(Noise, LoadThatOnlyOneSideHadIsNotInItsRepeats) {
   EXPECT_TRUE(is_worse(shifts_of({one}).front()));
 }
 
-// Of identical runs at most one comparison in twenty has any case worse.
+// Comparing identical runs reports a worse case in at most one comparison in twenty.
 TEST(Noise, ManyCasesRaiseNoMoreFalseAlarmsThanOne) {
   for (const int repeats : {1, 2, 3, 5}) {
     int alarms = 0;

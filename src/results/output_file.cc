@@ -1,4 +1,3 @@
-// Output files over POSIX descriptors; see output_file.h.
 #include "results/output_file.h"
 
 #include <fcntl.h>
@@ -36,14 +35,14 @@ bool is_fifo(const std::string& path) {
   return ::stat(path.c_str(), &facts) == 0 && S_ISFIFO(facts.st_mode);
 }
 
-// What is there, without waiting for a FIFO's reader: -1 with ENXIO then.
+// Opens an existing file. Returns -1 with ENXIO for a FIFO that nobody reads, without waiting.
 int open_now(const std::string& path) {
   const int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK);
-  if (file >= 0) ::fcntl(file, F_SETFL, O_APPEND);  // writes wait for a reader that is slow
+  if (file >= 0) ::fcntl(file, F_SETFL, O_APPEND);  // writes to a slow reader block from here on
   return file;
 }
 
-// A FIFO opens once somebody reads it.
+// Opens an existing file; waits for the reader of a FIFO.
 int open_there(const std::string& path, const OutputFile::Stop& stop) {
   const auto deadline = steady_now() + kDefaultDeadlineSeconds;
   for (;;) {
@@ -59,7 +58,7 @@ int open_there(const std::string& path, const OutputFile::Stop& stop) {
   }
 }
 
-// Opens for appending; `made` tells whether the file was not there before.
+// Opens for appending; sets `made` if this call created the file.
 int open_for_append(const std::string& path, bool& made, const OutputFile::Stop& stop) {
   made = true;
   int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_CREAT | O_EXCL, 0666);
@@ -71,8 +70,8 @@ int open_for_append(const std::string& path, bool& made, const OutputFile::Stop&
   return file;
 }
 
-// Of the process that has locked the file, as /proc/locks lists it: "1: FLOCK ADVISORY WRITE 4242
-// 08:01:131 0 EOF". 0 where it is not told (another host's, another container's).
+// The process that has locked the file, by /proc/locks: "1: FLOCK ADVISORY WRITE 4242 08:01:131 0
+// EOF". 0 if it is not listed (it is on another host or in another container).
 pid_t holder_of(const struct stat& facts) {
   const std::string place =
       fmt::format("{:02x}:{:02x}:{}", major(facts.st_dev), minor(facts.st_dev), facts.st_ino);
@@ -87,7 +86,8 @@ pid_t holder_of(const struct stat& facts) {
   return 0;
 }
 
-// File systems without locks let everybody go on.
+// Throws UsageError if another process holds the lock. On a file system without locks it does
+// nothing.
 void lock(int file, const std::string& path) {
   struct stat facts {};
   if (::fstat(file, &facts) != 0) refuse(path);
@@ -160,7 +160,7 @@ bool OutputFile::is_special(const std::string& path) {
 }
 
 void OutputFile::check_replaceable(const std::string& path, const std::string& head) {
-  if (is_special(path)) return;  // it has nothing that could be lost
+  if (is_special(path)) return;
   std::ifstream file(path);
   std::error_code ignored;
   if (!file && std::filesystem::exists(path, ignored)) {

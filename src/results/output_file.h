@@ -1,5 +1,3 @@
-// A file that a run writes its results to: never over what somebody measured before, and each
-// piece of text by one write(), so that whatever ends the run leaves whole lines.
 #pragma once
 
 #include <cstdint>
@@ -9,45 +7,48 @@
 
 namespace duet {
 
-// Does a path stand for standard output ("-" or /dev/stdout)?
+// True for "-" and "/dev/stdout".
 bool names_standard_output(const std::string& path);
 
-// Move-only; closes the file. A regular file is locked while it is open: where another run writes
-// it (or this one, by another name), opening throws UsageError "FILE is in use by process N". A
-// FIFO is opened once somebody reads it: Interrupted where `stop` says so first, UsageError after a
-// minute.
+// A file that a run writes its results to. It never overwrites earlier measurements, and it passes
+// each text to write() at once, so that a run which is killed leaves whole lines.
+// Move-only; the destructor closes the file.
+// A regular file is locked while it is open. Opening a file that another run (or this one, by
+// another name) has open throws UsageError "FILE is in use by process N".
+// Opening a FIFO waits until somebody reads it. It throws Interrupted when `stop` returns true, and
+// UsageError after a minute.
 class OutputFile {
  public:
   using Stop = std::function<bool()>;
 
-  // A new file. Throws UsageError if it has contents already or cannot be written; `advice` ends
-  // the message in the first case. Pipes, devices and standard output are written to.
+  // Opens a new or empty file, a pipe, a device or standard output. Throws UsageError if a file has
+  // contents already (`advice` ends that message) or cannot be written.
   static OutputFile create(const std::string& path, const std::string& advice,
                            const Stop& stop = {});
-  // A file as it is, made if it is not there: nobody else writes it any more, and what this run
-  // writes comes behind what it has.
+  // Opens a file, created if missing, and locks it. write() appends to its contents.
   static OutputFile open(const std::string& path, const Stop& stop = {});
-  // Writes anew over a file that begins with `head`, and makes it if it is not there. Throws
-  // UsageError if it holds something else.
+  // Empties a file that begins with `head`, or creates it. Throws UsageError if the file has other
+  // contents: `head` marks files that Duet wrote.
   static OutputFile replace(const std::string& path, const std::string& head,
                             const Stop& stop = {});
-  // The same for a text that is there as a whole: the old file stays until the new one is complete.
+  // As replace(), for a text that is known as a whole: the old file stays until the new one is
+  // complete. Throws Error if writing fails.
   static void replace_whole(const std::string& path, const std::string& head, std::string_view text,
                             const Stop& stop = {});
-  // A pipe or a device: nothing in it could be lost.
+  // True for a pipe or a device, which has no contents to lose.
   static bool is_special(const std::string& path);
-  // Throws what replace() would, and changes nothing.
+  // Throws what replace() would throw, and changes nothing.
   static void check_replaceable(const std::string& path, const std::string& head);
 
   OutputFile(OutputFile&& other) noexcept;
   OutputFile& operator=(OutputFile&& other) = delete;
   ~OutputFile();
 
-  // Drops what stands behind the first `bytes` of a regular file. Throws UsageError.
+  // Cuts a regular file after its first `bytes`. Throws UsageError.
   void keep(std::uint64_t bytes);
-  // Throws Error if the file system refuses.
+  // Throws Error if the system refuses.
   void write(std::string_view text);
-  // Removes the file if this run made it: nothing has been measured.
+  // Removes the file if this object created it. For runs that end before they measure anything.
   void discard() noexcept;
 
  private:

@@ -1,4 +1,3 @@
-// Rates from costs; see rates.h.
 #include "results/rates.h"
 
 #include <fmt/format.h>
@@ -14,7 +13,7 @@ namespace {
 
 struct Unit {
   const char* suffix;   // the last part of a rate's name
-  const char* heading;  // "" : the value carries its unit
+  const char* heading;  // "": rate_text() puts the unit behind the value
 };
 
 // Longer suffixes first: "gb_per_s" also ends in "_s".
@@ -57,8 +56,8 @@ Rates network_rates(const Cost& cost, double seconds) {
   return rates;
 }
 
-// The bounds that a capped machine has, and what a byte costs: ", least 9.2 ms by compute, 4.1 ms
-// by links, 9.9 ms by power (estimate), 0.24 J/GB".
+// The bounds of a machine with a power cap, and the energy of a byte: ", least 9.2 ms by compute,
+// 4.1 ms by links, 9.9 ms by power (estimate), 0.24 J/GB".
 std::string power_text(const nlohmann::ordered_json& metrics) {
   if (!metrics.contains("power_estimate_seconds") || !metrics.contains("joules_per_gb")) return "";
   const auto seconds = [&metrics](const char* metric) {
@@ -116,7 +115,7 @@ std::string rate_text(const std::string& rate, double value) {
   if (ends_with(rate, "seconds")) return format_seconds(value);
   if (is_bytes(rate) && value <= 0) return "-";  // never reached
   if (is_bytes(rate) && value < 0x1p63) {
-    // A fitted size is no power of two: three digits of the nearest unit say enough.
+    // A fitted size is not a power of two and has no more than three exact digits.
     for (const auto& [unit, size] : {std::pair{"GiB", 0x1p30}, {"MiB", 0x1p20}, {"KiB", 0x1p10}}) {
       if (value >= size) return format_rate(value / size) + " " + unit;
     }

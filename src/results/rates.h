@@ -1,5 +1,5 @@
-// Rates that follow from what a work costs and how long it took, and the headings that name their
-// units. A benchmark adds only rates that its cost does not give, such as a fitted line's
+// Rates that follow from the cost and the time of a work, and their text with units. A benchmark
+// itself adds only rates that do not follow from its cost, such as those of a fitted line
 // (Measurement::rates).
 #pragma once
 
@@ -15,34 +15,42 @@ namespace duet {
 
 using Rates = std::vector<std::pair<std::string, double>>;
 
-// "tflops" where there are FLOP, else "gb_per_s" of the bytes between devices, or of device
-// memory where nothing travels; of a collective "busbw_gb_per_s", "algbw_gb_per_s" and, where it is
-// known what leaves the busiest rank, "wire_gb_per_s"; of what goes over a network "gbit_per_s"
-// and, where the links' speed is known, "percent_of_link". Empty if seconds is not positive.
+// The rates by the first kind of cost that is not 0:
+//   cost             rates
+//   algorithm bytes  "busbw_gb_per_s", "algbw_gb_per_s"; "wire_gb_per_s" if the bytes that the
+//                    busiest rank sends are known
+//   network bytes    "gbit_per_s"; "percent_of_link" if the links' speed is known
+//   FLOP             "tflops"
+//   wire bytes       "gb_per_s"
+//   memory bytes     "gb_per_s"
+// Empty if `seconds` is not positive.
 Rates rates_from(const Cost& cost, double seconds);
 
-// How a column of this rate is headed: "TFLOP/s", "GB/s"; a rate of a benchmark's own by its name
-// with the unit in brackets.
+// The heading of a column of this rate: "TFLOP/s", "GB/s"; for a rate that a benchmark adds, its
+// name with the unit: "limit GB/s".
 std::string rate_heading(const std::string& rate);
 
 // The value with three to four digits, in the unit that the heading names.
 std::string rate_text(const std::string& rate, double value);
 
-// The first rate of a record that has "rates", with its unit: "49.98 GB/s"; "" if there is none.
+// The first rate of a record, with its unit: "49.98 GB/s". For an overlap, which has no rate: "0.97
+// of ideal, bound 0.95". "" if there is neither. The record must have "rates".
 std::string main_rate(const nlohmann::ordered_json& record);
 
-// Half the confidence interval of the median, relative to it: "0.3%"; of a record's "seconds".
+// Half the width of the confidence interval, relative to the median: "0.3%". Takes a record's
+// "seconds". "" if the median is 0.
 std::string interval_text(const nlohmann::ordered_json& seconds);
 
-// What a list says behind it of a collective: "algbw 1.817 GB/s, wire 1.363 GB/s, wrong 0, count
-// 65536"; "" of anything else.
+// What a list prints after a collective's main rate: "algbw 1.817 GB/s, wire 1.363 GB/s, wrong 0,
+// count 65536". "" for other records.
 std::string collective_text(const nlohmann::ordered_json& record);
 
-// The number of that rate; of an overlap, which has none, its fraction of the ideal.
+// The value of the first rate; for an overlap, which has no rate, its fraction of the ideal.
 std::optional<double> main_value(const nlohmann::ordered_json& record);
 
-// What a table says behind it of messages over a network: "98% of link, p50 2.11 ms, p95 2.13 ms,
-// p99 2.20 ms", and the parts of a proxy's work; "" of anything else.
+// What a table prints after the main rate of messages over a network: "98% of link, p50 2.11 ms,
+// p95 2.13 ms, p99 2.20 ms", then the times of a proxy's steps if the record has them. "" for other
+// records.
 std::string network_text(const nlohmann::ordered_json& record);
 
 }  // namespace duet

@@ -1,4 +1,3 @@
-// Rates are arithmetic on costs and seconds.
 #include "results/rates.h"
 
 #include <gtest/gtest.h>

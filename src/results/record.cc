@@ -1,4 +1,3 @@
-// Measurements to records and back; see record.h.
 #include "results/record.h"
 
 #include <fmt/format.h>
@@ -54,8 +53,8 @@ Record start(const CaseId& id) {
   return record;
 }
 
-// To nine significant digits: more than any clock has, and fewer than rounding errors of virtual
-// time reach, so that a simulated run's journal is the same wherever it is written.
+// Rounds to nine significant digits. Clocks are less exact. Rounding errors of virtual time are
+// below the ninth digit, so a simulated run writes the same journal on every machine.
 double rounded(double value) { return std::strtod(fmt::format("{:.9g}", value).c_str(), nullptr); }
 
 Record seconds_to_json(const Summary& s, const std::string& stopped_by) {
@@ -108,7 +107,7 @@ const Record& field(const Record& record, const char* key) {
   return *found;
 }
 
-// json's own messages carry exception ids; a reader of a journal wants the field.
+// The messages of the JSON library have exception ids but do not name the field.
 template <typename T>
 T get(const Record& record, const char* key) {
   try {
@@ -129,7 +128,7 @@ Record timeline_to_json(const std::vector<RankTimeline>& timeline) {
   return ranks;
 }
 
-// Journals of overlap from before `in_place` was an axis say it at the end of the scenario's name.
+// In older journals of overlap, `in_place` is not an axis: the scenario's name ends in " in place".
 CaseId as_of_today(CaseId id) {
   constexpr std::string_view kInPlace = " in place";
   const auto scenario = id.axes.text("scenario");
@@ -179,7 +178,7 @@ Record make_record(const Measurement& measurement) {
   for (const auto& [note, text] : measurement.notes) notes[note] = text;
   record["notes"] = notes;
   record["warnings"] = warnings;
-  // Last, since they are long and a reader of the raw line wants the rest first.
+  // Last, because they are long and would hide the other fields of the raw line.
   if (measurement.sampling && !measurement.skipped) {
     std::vector<double> samples = measurement.sampling->samples;
     std::transform(samples.begin(), samples.end(), samples.begin(), rounded);

@@ -1,4 +1,3 @@
-// Records held against their schema; see record_check.h.
 #include "results/record_check.h"
 
 #include <fmt/format.h>
@@ -48,7 +47,8 @@ const Fields kHost = {
     {"cpu", Kind::text},      {"sockets", Kind::whole},      {"cores", Kind::whole},
     {"threads", Kind::whole}, {"memory_bytes", Kind::bytes}, {"numa", Kind::list}};
 
-// Each object of the list, if there is one, with its place: "links[2].".
+// Calls `check` with each object of the list `key` and its path: "links[2].". The list may be
+// missing.
 template <typename Check>
 void each_object(const Record& parent, const std::string& at, const char* key, Check check) {
   if (!parent.contains(key)) return;

@@ -1,4 +1,3 @@
-// Records that are not what later code takes for granted: each is refused with its field.
 #include "results/record_check.h"
 
 #include <gtest/gtest.h>
@@ -41,7 +40,7 @@ const Record kEnd = Record::parse(R"({
   "type": "end", "schema": 1, "time_utc": "2026",
   "load": {"average": 0.5, "others": 0.1, "steal": 0}})");
 
-// What reading says of the record with the value at `pointer` replaced.
+// The error of reading a journal whose record has the value at `pointer` replaced.
 std::string complaint(Record record, const std::string& pointer, const std::string& value) {
   record[Record::json_pointer(pointer)] = Record::parse(value);
   try {

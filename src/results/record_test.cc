@@ -1,4 +1,3 @@
-// Measurements to records and back.
 #include "results/record.h"
 
 #include <gtest/gtest.h>

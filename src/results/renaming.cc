@@ -1,4 +1,3 @@
-// Devices matched; see renaming.h.
 #include "results/renaming.h"
 
 #include <fmt/format.h>
@@ -12,7 +11,7 @@
 namespace duet {
 namespace {
 
-// Throws UsageError if no environment is there, or one name stands for two machines.
+// Throws UsageError if the journal names no machine, or two machines have the same name.
 std::vector<JournalMachine> machines_of(const JournalContents& journal) {
   const auto machines = machines_by_name(journal.name, journal.records);
   if (machines.empty()) {
@@ -71,7 +70,7 @@ Renaming Renaming::by_place(const JournalContents& base, const JournalContents& 
 }
 
 CaseId Renaming::operator()(CaseId id) const {
-  // A machine of one device may have that device's name.
+  // A machine with one device may have the name of its device.
   const bool machine = machines_.count(id.device) > 0;
   id.device = renamed(machine ? machines_ : devices_, id.device);
   for (const char* end : {"source", "destination"}) {

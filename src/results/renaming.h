@@ -1,4 +1,3 @@
-// The devices of two journals matched, so that a case of one is found in the other.
 #pragma once
 
 #include <map>
@@ -9,18 +8,19 @@
 
 namespace duet {
 
-// What NEW's machines and devices are called in BASE.
+// Maps the machines and devices of the journal NEW to their names in the journal BASE, so that the
+// cases of both have the same keys.
 class Renaming {
  public:
-  // Nothing is renamed. Throws UsageError, naming both journals, unless they have a machine in
-  // common, and every machine that both name has the same devices and models in both.
+  // Renames nothing. Throws UsageError, naming both journals, unless they have a machine in common,
+  // and every common machine has the same devices and models in both.
   static Renaming same_devices(const JournalContents& base, const JournalContents& now);
-  // First machine to first machine, device to device by place. Throws UsageError if the journals
-  // are not of equally many machines.
+  // Maps machines and their devices by their order. Throws UsageError if the journals have
+  // different numbers of machines.
   static Renaming by_place(const JournalContents& base, const JournalContents& now);
 
-  // The case with its device and the ends of its path as BASE calls them. A device for which BASE
-  // has none is none of BASE's: "cuda:5 of NEW".
+  // The case with BASE's names for its device, source and destination. A device without a
+  // counterpart in BASE gets a name that BASE does not have: "cuda:5 of NEW".
   CaseId operator()(CaseId id) const;
 
  private:

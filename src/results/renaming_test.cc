@@ -1,4 +1,3 @@
-// Journals of the same devices, of others, and of several machines.
 #include "results/renaming.h"
 
 #include <gtest/gtest.h>

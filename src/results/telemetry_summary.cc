@@ -1,4 +1,3 @@
-// Telemetry summarised; see telemetry_summary.h.
 #include "results/telemetry_summary.h"
 
 #include <algorithm>

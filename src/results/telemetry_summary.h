@@ -1,4 +1,3 @@
-// What a record says of the clocks and the power while a case ran.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -8,8 +7,9 @@
 
 namespace duet {
 
-// Means, extremes and the throttle reasons that were seen; quantities that were never read (0) are
-// left out.
+// The "telemetry" of a record: mean, minimum and maximum of power, clocks and temperature while a
+// case ran, the energy used, and the throttle reasons seen. Quantities that the device does not
+// report (0) are left out.
 nlohmann::ordered_json telemetry_to_json(const std::vector<Telemetry>& readings);
 
 }  // namespace duet

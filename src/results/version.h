@@ -1,4 +1,3 @@
-// Which duet this is.
 #pragma once
 
 namespace duet {

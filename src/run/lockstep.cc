@@ -1,4 +1,3 @@
-// One gathering a decision; see lockstep.h.
 #include "run/lockstep.h"
 
 #include <fmt/format.h>

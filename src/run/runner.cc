@@ -1,4 +1,3 @@
-// The run itself; see runner.h.
 #include "run/runner.h"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Best figures as lines; see suite_summary.h.
 #include "run/suite_summary.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,3 @@
-// The suites; see suites.h.
 #include "run/suites.h"
 
 #include "collectives/engine.h"

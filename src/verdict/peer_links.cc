@@ -1,4 +1,3 @@
-// Links promised and links there; see peer_links.h.
 #include "verdict/peer_links.h"
 
 #include <fmt/format.h>

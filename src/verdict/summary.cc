@@ -1,4 +1,3 @@
-// Verdicts of a run; see summary.h.
 #include "verdict/summary.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,3 @@
-// Holding figures against expectations; see verdict.h.
 #include "verdict/verdict.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,3 @@
-// Seeds and mutants; see corpus.h.
 #include "corpus.h"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Changes to records; see record_mutations.h.
 #include "record_mutations.h"
 
 #include <array>

@@ -1,4 +1,3 @@
-// Damage to text; see text_mutations.h.
 #include "text_mutations.h"
 
 #include <algorithm>

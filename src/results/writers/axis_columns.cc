@@ -1,4 +1,3 @@
-// Axes to columns; see axis_columns.h.
 #include "results/writers/axis_columns.h"
 
 #include <algorithm>
@@ -10,7 +9,7 @@
 namespace duet {
 namespace {
 
-// In the order of their first appearance, with `path` for source and destination.
+// The axes in the order of their first appearance, with `path` for source and destination.
 std::vector<std::string> axis_names(const std::vector<CaseId>& cases) {
   std::vector<std::string> names = {"device", "engine"};
   for (const CaseId& id : cases) {
@@ -58,7 +57,7 @@ std::string axis_cell(const CaseId& id, const std::string& axis) {
   const bool shape = axis == "grid" || axis == "block";
   if (shape && number != nullptr && *number == 0) return "";  // the device's choice
   const std::string text = axis_text(*value);
-  // A device of the case's machine by its number alone: "1" for "sim:mi300x-8:1".
+  // A device of the case's machine is shown by its number: "1" for "sim:mi300x-8:1".
   const std::string machine = id.device + ":";
   return text.compare(0, machine.size(), machine) == 0 ? text.substr(machine.size()) : text;
 }
@@ -86,7 +85,7 @@ AxisColumns::AxisColumns(const std::vector<CaseId>& cases, const std::string& an
     Column column{heading(name), Align::left, 0};
     bool varies = false;
     bool numeric = true;
-    std::string only;  // a case that does not have the axis does not make it vary
+    std::string only;  // cases without the axis do not count as another value
     for (const CaseId& id : cases) {
       const std::string text = axis_cell(id, name);
       if (only.empty()) only = text;

@@ -1,4 +1,3 @@
-// Comparisons as a table in a file; see comparison_csv.h.
 #include "results/writers/comparison_csv.h"
 
 #include <nlohmann/json.hpp>

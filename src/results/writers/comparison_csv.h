@@ -1,4 +1,3 @@
-// A comparison as comma-separated values: a line a case, whatever became of it.
 #pragma once
 
 #include <string>
@@ -8,9 +7,10 @@
 
 namespace duet {
 
-// Columns: benchmark, device, engine, the axes in order of appearance, verdict, change_percent,
-// noise_percent, one_sample, reason, rate (its name), then base_... and new_... for runs, outcome,
-// rate, median_seconds, ci_low_seconds, ci_high_seconds and n. Device and axes are BASE's.
+// A comparison as comma-separated values, with a line for every case. Columns: benchmark, device,
+// engine, the axes in order of appearance, verdict, change_percent, noise_percent, one_sample,
+// reason, rate (its name), then base_... and new_... for runs, outcome, rate, median_seconds,
+// ci_low_seconds, ci_high_seconds and n. Device and axes have BASE's names.
 std::string comparison_csv(const std::vector<ComparedCase>& cases);
 
 }  // namespace duet

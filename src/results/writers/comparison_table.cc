@@ -1,4 +1,3 @@
-// Comparisons as text; see comparison_table.h.
 #include "results/writers/comparison_table.h"
 
 #include <fmt/format.h>
@@ -21,7 +20,7 @@ constexpr std::array<Change, 7> kOrder = {Change::worse,   Change::better, Chang
                                           Change::missing, Change::added,  Change::not_comparable,
                                           Change::skipped};
 
-// Group, then place in the group; smaller is shown first.
+// The sort key: group, then position in the group.
 std::pair<int, double> rank(const ComparedCase& one) {
   if (one.broke) return {0, 0};
   if (one.change == Change::worse) return {1, one.percent.value_or(0)};
@@ -33,7 +32,7 @@ bool is_shown(const ComparedCase& one, bool all) {
   return all || (one.change != Change::unchanged && one.change != Change::skipped);
 }
 
-// The rate; where there is none, the time or what became of the case.
+// The rate; without one the time, and without a measurement the outcome.
 std::string figure(const Record* record) {
   if (record == nullptr) return "-";
   const Outcome outcome = outcome_of(*record);

@@ -1,4 +1,3 @@
-// Tables on a console; see console.h.
 #include "results/writers/console.h"
 
 #include <fmt/format.h>
@@ -22,9 +21,9 @@ constexpr const char* kBold = "1";
 constexpr const char* kDim = "2";
 constexpr const char* kRed = "31";
 
-constexpr std::size_t kShortDerived = 6;  // lines of what follows from cases
+constexpr std::size_t kShortDerived = 6;  // most lines of results that follow from cases
 
-// Of a curve that no line describes: what it is of, and why.
+// The line for copies whose times no straight line fits: their axes, and the reason.
 std::string no_fit_line(const AxisColumns& axes, const Record& record) {
   const std::vector<Column> columns = axes.columns();
   const std::vector<std::string> cells = axes.cells(case_of(record));
@@ -69,7 +68,7 @@ void ConsoleWriter::begin(const Section& section) {
   out_.flush();
 }
 
-// A line of the table whose result is words instead of numbers.
+// Prints a line of the table that has words instead of figures.
 void ConsoleWriter::say(const Record& record, const char* code, const std::string& words) {
   std::vector<Column> columns = axes_.columns();
   columns.push_back({});
@@ -94,7 +93,7 @@ void ConsoleWriter::show(const Record& record) {
       cells.push_back(format_seconds(record["seconds"]["median"].get<double>()));
       cells.push_back(main_rate(record));
       cells.push_back(interval_text(record["seconds"]));
-      // A search's answer is the shape that it found.
+      // The result of a search is the shape that it found.
       if (record["notes"].contains("shape")) cells.push_back(record["notes"]["shape"]);
       for (const auto more : {network_text, collective_text}) {
         if (const std::string text = more(record); !text.empty()) cells.push_back(text);
@@ -116,7 +115,7 @@ void ConsoleWriter::show(const Record& record) {
   }
 }
 
-// The records of one kind that follow from cases, as one table.
+// The results of one benchmark that follow from cases, as one table.
 std::string ConsoleWriter::summary(const std::string& benchmark) const {
   std::vector<CaseId> cases;
   std::vector<const Record*> derived;
@@ -177,7 +176,8 @@ std::string ConsoleWriter::summaries() const {
   return text;
 }
 
-// Each warning once with how many cases have it; those that differ in numbers alone are one.
+// Each warning once, with the number of cases that have it. Warnings that differ only in numbers
+// count as one.
 std::string ConsoleWriter::warnings() const {
   struct Seen {
     std::string text;

@@ -1,4 +1,3 @@
-// Results as tables for people, under a heading a benchmark.
 #pragma once
 
 #include <ostream>
@@ -13,13 +12,13 @@
 namespace duet {
 
 enum class Detail {
-  short_tables,  // when a section ends: one table, shortened, and what else fits into a few lines
-  every_case     // a line a case as soon as it is known, and below all that follows from cases
+  short_tables,  // when a section ends: one shortened table and a few lines of summary
+  every_case     // a line for each case as soon as it is known, then all results that follow
 };
 
 class ConsoleWriter : public Writer {
  public:
-  // `colour`: the stream is a terminal that has them.
+  // `colour`: the stream is a terminal with colours.
   ConsoleWriter(std::ostream& out, bool colour, Detail detail)
       : out_(out), colour_(colour), detail_(detail) {}
 
@@ -39,11 +38,11 @@ class ConsoleWriter : public Writer {
   bool colour_;
   Detail detail_;
   bool first_ = true;
-  std::string benchmark_;  // the section's
+  std::string benchmark_;  // of the section
   AxisColumns axes_{{}};
   std::vector<Column> columns_;
-  std::set<std::string> matrix_only_;  // keys of cases that have no line of their own
-  std::vector<Record> results_;        // of the section, for what is said below the table
+  std::set<std::string> matrix_only_;  // keys of cases that appear only in a matrix
+  std::vector<Record> results_;        // of the section, for the text below the table
 };
 
 }  // namespace duet

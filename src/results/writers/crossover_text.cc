@@ -1,4 +1,3 @@
-// Crossovers as sentences; see crossover_text.h.
 #include "results/writers/crossover_text.h"
 
 #include <fmt/format.h>
@@ -11,7 +10,7 @@
 namespace duet {
 namespace {
 
-// "from 64 KiB to 1 MiB", of the sizes of a collective_crossover.
+// The sizes of a collective_crossover: "from 64 KiB to 1 MiB".
 std::string range_text(const Record& rates) {
   const auto bytes = [&](const char* name) { return rates.value(name, 0.0); };
   const auto shown = [&](const char* name) { return rate_text(name, bytes(name)); };

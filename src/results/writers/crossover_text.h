@@ -1,4 +1,3 @@
-// In words at which sizes which engine is ahead.
 #pragma once
 
 #include <string>
@@ -8,8 +7,9 @@
 
 namespace duet {
 
-// "all_gather fp32: dma is the fastest from 4 MiB on, 1.20 times nccl at 1 GiB", for each
-// collective_crossover of a section's results; whole lines, "" where there is none.
+// A line for each collective_crossover of a section's results, with the sizes at which an engine is
+// the fastest: "all_gather fp32: dma is the fastest from 4 MiB on, 1.20 times nccl at 1 GiB". "" if
+// there is no crossover.
 std::string crossover_lines(const std::vector<Record>& results);
 
 }  // namespace duet

@@ -1,4 +1,3 @@
-// Comma-separated values; see csv.h.
 #include "results/writers/csv.h"
 
 #include <algorithm>
@@ -11,7 +10,7 @@ namespace {
 constexpr const char* kSeconds[] = {"median", "mean", "min",    "p5",
                                     "p95",    "p99",  "ci_low", "ci_high"};
 constexpr const char* kRates[] = {"tflops", "gb_per_s"};
-// Of overlap, in the order of docs/overlap.md.
+// The metrics of overlap, in the order of docs/overlap.md.
 constexpr const char* kMetrics[] = {"fraction_of_ideal", "bound",
                                     "speedup",           "ideal_speedup",
                                     "compute_slowdown",  "communication_slowdown",
@@ -25,7 +24,7 @@ std::string quoted(const std::string& text) {
   return out + "\"";
 }
 
-// A number or word behind two keys, "" if it is not there.
+// The value record[object][key] as text, "" if it is missing.
 std::string value(const Record& record, const char* object, const std::string& key) {
   if (!record.contains(object) || !record[object].contains(key)) return "";
   const Record& found = record[object][key];
@@ -36,7 +35,7 @@ std::string flag(const Record& record, const char* key) {
   return record.contains(key) ? record[key].dump() : "";
 }
 
-// What has no column of its own: "latency_us=1.5; n_half_bytes=65536".
+// The values of `object` that have no column: "latency_us=1.5; n_half_bytes=65536".
 template <typename Names>
 std::string others(const Record& record, const char* object, const Names& columns) {
   std::string text;

@@ -1,4 +1,4 @@
-// Results as comma-separated values (RFC 4180 with line feeds): a line a case.
+// Comma-separated values as in RFC 4180, but with line feeds alone.
 #pragma once
 
 #include <functional>
@@ -10,21 +10,23 @@
 
 namespace duet {
 
-// How every table begins.
+// The first columns of every table. OutputFile::replace() recognises Duet's tables by them.
 inline constexpr const char* kCsvHead = "benchmark,device,engine,";
 
-// A line with its line feed; cells are quoted where they must be. At least one cell.
+// A line with its line feed; cells are quoted where RFC 4180 requires it. At least one cell.
 std::string csv_line(const std::vector<std::string>& cells);
 // Appends the case's axes that the list lacks.
 void add_axes(std::vector<std::string>& axes, const CaseId& id);
-// Benchmark, device, engine, and the value of each axis, "" for one that the case does not have.
+// The cells for benchmark, device, engine and each axis; "" for an axis that the case does not
+// have.
 std::vector<std::string> csv_case(const std::vector<std::string>& axes, const CaseId& id);
 
+// Writes a line for each case.
 class CsvWriter : public Writer {
  public:
-  // The columns are stable: benchmark, device, engine, a column for each axis of the planned
-  // sections in order of appearance, then outcome, times, rates and, where a section is of the
-  // benchmark overlap, its metrics. `write` takes whole lines.
+  // The columns do not change during a run: benchmark, device, engine, a column for each axis of
+  // the planned sections in order of appearance, then outcome, times and rates, and, if a section
+  // is of the benchmark overlap, its metrics. `write` receives whole lines.
   CsvWriter(const std::vector<Section>& planned, std::function<void(std::string_view)> write);
 
   void begin(const Section&) override {}
@@ -33,7 +35,7 @@ class CsvWriter : public Writer {
 
  private:
   std::vector<std::string> axes_;
-  bool metrics_ = false;  // whether there are columns for them
+  bool metrics_ = false;  // the table has columns for metrics of overlap
   std::function<void(std::string_view)> write_;
 };
 

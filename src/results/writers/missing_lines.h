@@ -1,4 +1,3 @@
-// The cases of a section without a figure, by their reasons.
 #pragma once
 
 #include <string>
@@ -8,11 +7,11 @@
 
 namespace duet {
 
-// The cases that have no figure, a line a reason: "12 cases skipped: REASON"; reasons that differ
-// in numbers alone are one. At most a few lines.
+// The cases that have no figure, with a line for each reason: "12 cases skipped: REASON". Reasons
+// that differ only in numbers count as one. At most a few lines.
 std::string missing_lines(const std::vector<Record>& results);
 
-// `text` with "..." for each number in it.
+// `text` with "..." in place of each number.
 std::string without_numbers(const std::string& text);
 
 }  // namespace duet

@@ -1,4 +1,3 @@
-// The pair matrix; see pivot.h.
 #include "results/writers/pivot.h"
 
 #include <algorithm>
@@ -15,8 +14,8 @@ namespace {
 
 struct Result {
   CaseId id;
-  std::string rate;             // its name
-  std::optional<double> value;  // none: skipped or failed
+  std::string rate;             // name of the first rate, "" if there is none
+  std::optional<double> value;  // nullopt: the case was skipped or failed
 };
 
 std::vector<Result> results_of(const std::vector<Record>& records) {
@@ -58,7 +57,7 @@ bool is_pair(const CaseId& id) {
   return id.axes.text("kind") == "peer" && id.axes.text("pattern") == "pair";
 }
 
-// What a matrix's pairs have in common, as its title; the size apart.
+// The axes that the pairs of a matrix share, for its title, without the size.
 std::string group_of(const CaseId& id) {
   std::string text;
   for (const auto& [key, value] : id.axes.without({"source", "destination", "bytes", "pattern"})) {
@@ -75,7 +74,7 @@ std::string matrix(const std::string& title, const std::vector<Result>& cells) {
   std::vector<std::string> ends;
   for (const Result& cell : cells) index_of(ends, axis_cell(cell.id, "source"));
   for (const Result& cell : cells) index_of(ends, axis_cell(cell.id, "destination"));
-  // The numbers of devices have few digits: a shorter one is a smaller one.
+  // Numeric order of device numbers: the shorter text is the smaller number.
   std::sort(ends.begin(), ends.end(), [](const std::string& a, const std::string& b) {
     return a.size() != b.size() ? a.size() < b.size() : a < b;
   });
@@ -112,7 +111,7 @@ std::string pair_matrices(const std::vector<Record>& records) {
   }
   std::string text;
   for (std::size_t i = 0; i < groups.size(); ++i) {
-    // The largest of the sizes at which most pairs were measured.
+    // The size that has the most pairs, the largest of several.
     const auto most = std::max_element(by_size[i].rbegin(), by_size[i].rend(), fewer_pairs);
     const auto& [bytes, cells] = *most;
     if (cells.size() < 2) continue;

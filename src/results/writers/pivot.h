@@ -1,4 +1,3 @@
-// The matrix of a machine's pairs.
 #pragma once
 
 #include <set>
@@ -9,13 +8,14 @@
 
 namespace duet {
 
-// Takes the results of one section and returns whole lines, "" where there are fewer than two
-// pairs. A case that was skipped or failed is "-". Source by destination, for the copies of the
-// pattern `pair`, at the size at which most pairs of a group of cases were measured that differ in
-// nothing else.
+// Matrices of rates, source by destination, of the copies of the pattern `pair` among the results
+// of one section. A matrix holds the cases that differ only in source and destination, at the size
+// that has the most pairs. A case that was skipped or failed is "-". "" if there are fewer than two
+// pairs.
 std::string pair_matrices(const std::vector<Record>& results);
 
-// The keys of the cases that are there for a matrix alone: pairs at one size, among at least three.
+// The keys of the cases that are shown only in a matrix: pairs that were planned at one size alone,
+// if that size has at least three pairs.
 std::set<std::string> matrix_only(const std::vector<CaseId>& cases);
 
 }  // namespace duet

@@ -1,4 +1,3 @@
-// A progress line; see progress.h.
 #include "results/writers/progress.h"
 
 #include <fmt/format.h>

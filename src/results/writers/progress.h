@@ -1,5 +1,3 @@
-// The line at the bottom of a terminal: which case runs, how many are left and for about how long.
-// Never used in a pipe.
 #pragma once
 
 #include <functional>
@@ -9,14 +7,16 @@
 
 namespace duet {
 
+// The line at the bottom of a terminal: the running case, the number of cases left and an estimate
+// of their time. Only for terminals.
 class Progress {
  public:
-  // `now` gives seconds; `width` is the terminal's.
+  // `now` returns a time in seconds; `width` is the terminal's, in columns.
   Progress(std::ostream& out, int width, std::function<double()> now);
 
   void plan(int cases) { left_ = cases; }
   void start(const CaseId& id);  // shows the line
-  void done();                   // a case ended: removes the line
+  void done();                   // counts the case as done and removes the line
   void clear();                  // removes the line
 
  private:
@@ -26,7 +26,7 @@ class Progress {
   int left_ = 0;  // cases that are not done
   int done_ = 0;
   double started_ = 0;
-  double spent_ = 0;  // in cases that are done
+  double spent_ = 0;  // seconds in cases that are done
   bool shown_ = false;
 };
 

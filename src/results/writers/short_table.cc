@@ -1,4 +1,3 @@
-// Choosing columns and lines; see short_table.h.
 #include "results/writers/short_table.h"
 
 #include <fmt/format.h>
@@ -21,8 +20,8 @@ namespace {
 using Words = std::vector<std::string>;
 
 constexpr const char* kIndentOfTable = "  ";
-constexpr std::size_t kMostSizes = 6;      // beside each other
-constexpr std::size_t kShortestCell = 10;  // what a long cell may be cut to
+constexpr std::size_t kMostSizes = 6;      // columns of figures
+constexpr std::size_t kShortestCell = 10;  // longer cells may be cut, down to this width
 
 struct Figure {
   CaseId id;
@@ -32,7 +31,7 @@ struct Figure {
   std::string text;
 };
 
-// The first rate, or how near to its ideal an overlap comes.
+// The first rate, or the fraction of the ideal of an overlap. nullopt if the case was not measured.
 std::optional<Figure> figure_of(const Record& record) {
   if (outcome_of(record) != Outcome::measured) return std::nullopt;
   const CaseId id = case_of(record);
@@ -56,7 +55,7 @@ std::size_t index_of_word(Words& list, const std::string& text) {
   return place;
 }
 
-// Which of `count` lines are shown.
+// The indices of `most` lines out of `count`, evenly spread.
 std::vector<std::size_t> spread(std::size_t count, std::size_t most) {
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < std::min(count, most); ++i) {
@@ -67,8 +66,8 @@ std::vector<std::size_t> spread(std::size_t count, std::size_t most) {
 
 bool is_word(const AxisValue& value) { return std::holds_alternative<std::string>(value); }
 
-// The ids of lines: without the axes that stand beside each other, without labels, and without
-// words that another word before them implies (a scenario its model and its shapes).
+// The ids of the table's lines: without the axes that are columns, without labels, and without
+// words that the scenario implies (its model and its shapes).
 std::vector<CaseId> line_ids(std::vector<CaseId> ids, const Words& beside) {
   const auto drop = [&](const std::string& axis) {
     for (CaseId& id : ids) id.axes = id.axes.without({axis});
@@ -105,7 +104,7 @@ std::vector<CaseId> line_ids(std::vector<CaseId> ids, const Words& beside) {
   return ids;
 }
 
-// A column's heading, in lines: "priority+", "partition".
+// A column's heading as lines: "priority+", "partition".
 Words heading_of(const CaseId& id, const Words& beside) {
   Words lines;
   for (const std::string& axis : beside) {
@@ -121,10 +120,10 @@ Words heading_of(const CaseId& id, const Words& beside) {
 struct Layout {
   std::string text;
   std::size_t width = 0;
-  std::size_t columns = 0;      // of figures, that are shown
-  std::size_t all_columns = 0;  // there are
-  std::size_t lines = 0;        // there are
-  std::size_t shown = 0;
+  std::size_t columns = 0;      // columns of figures that are shown
+  std::size_t all_columns = 0;  // columns of figures in all
+  std::size_t lines = 0;        // lines in all
+  std::size_t shown = 0;        // lines that are shown
 };
 
 std::size_t width_of(const std::string& text) {
@@ -135,7 +134,7 @@ std::size_t width_of(const std::string& text) {
   return width;
 }
 
-// The longest words are cut where a table is too wide.
+// The table; if it is too wide, its longest words are cut.
 std::string fitting_table(const std::vector<Column>& columns, std::vector<Words> rows) {
   std::string text = table(columns, rows, kIndentOfTable);
   while (width_of(text) > kShortWidth) {
@@ -153,7 +152,7 @@ std::string fitting_table(const std::vector<Column>& columns, std::vector<Words>
   return text;
 }
 
-// A line a case, with its time, its rate and how sure that is.
+// A line for each case, with its time, its rate and its confidence interval.
 Layout plain(const std::vector<Figure>& figures) {
   std::vector<CaseId> ids;
   for (const Figure& each : figures) ids.push_back(each.id);
@@ -193,8 +192,8 @@ class Grid {
     }
   }
 
-  // As many columns of figures as fit, at least two where there are so many; with `marks_best`
-  // all of them, fit or not.
+  // As many columns of figures as fit, but two if no more fit. With `marks_best` all columns, even
+  // if they do not fit.
   Layout layout(bool marks_best) const {
     const std::size_t all = headings_.size();
     Layout fitting;
@@ -252,7 +251,7 @@ class Grid {
   std::map<std::pair<std::size_t, std::size_t>, const Figure*> cells_;
 };
 
-// What may stand beside each other, the first that fits.
+// The sets of axes that may be columns; the first set that fits is used.
 std::vector<Words> choices(const std::string& benchmark) {
   if (benchmark == "collective") return {{"engine", "in_place"}, {"engine"}, {"in_place"}};
   if (benchmark == "overlap") return {{"policy"}};
@@ -262,7 +261,7 @@ std::vector<Words> choices(const std::string& benchmark) {
 
 Layout chosen(const std::string& benchmark, const std::vector<Figure>& figures) {
   const Layout lines = plain(figures);
-  // Copies have one engine: a line a case says more, where there are few.
+  // Copies have one engine. If there are few, a line for each case shows more.
   const bool best = benchmark != "copy";
   if (!best && lines.lines <= kShortRows && lines.width <= kShortWidth) return lines;
   for (const Words& beside : choices(benchmark)) {
@@ -276,13 +275,14 @@ Layout chosen(const std::string& benchmark, const std::vector<Figure>& figures) 
   return lines;
 }
 
-// The parts of a policy's sweep are left to it; so are pairs to their matrix, and peaks to a line.
+// False for the parts of a policy's sweep, which the sweep's own line sums up, and for records of
+// other benchmarks, such as peaks, which get lines below the table.
 bool in_table(const std::string& benchmark, const CaseId& id, bool swept) {
   if (benchmark == "gemm" || benchmark == "copy") return id.benchmark == benchmark;
   return !swept || axis_cell(id, "policy").find(':') == std::string::npos;
 }
 
-// Peaks, and what a search found: "gemm_peak fp32: 0.504 TFLOP/s (fma-peak)".
+// Lines for peaks and results of searches: "gemm_peak fp32: 0.504 TFLOP/s (fma-peak)".
 std::string other_lines(const std::vector<Figure>& others) {
   std::string text;
   for (const Figure& each : others) {
@@ -295,7 +295,7 @@ std::string other_lines(const std::vector<Figure>& others) {
   return text;
 }
 
-// The slowest and the fastest pair of each matrix.
+// A line for each matrix with its slowest and its fastest pair.
 std::string pair_lines(const std::vector<Figure>& pairs) {
   std::map<std::string, std::vector<const Figure*>> groups;
   for (const Figure& each : pairs) {

@@ -1,5 +1,3 @@
-// A section's results as one table that a terminal shows whole: engines, sizes or policies beside
-// each other where they fit, no more than some lines of it, and what is not in it said below.
 #pragma once
 
 #include <string>
@@ -12,9 +10,10 @@ namespace duet {
 inline constexpr std::size_t kShortWidth = 100;
 inline constexpr std::size_t kShortRows = 30;
 
-// Takes the results of one section, whose benchmark ("gemm") decides what stands beside each other,
-// and returns whole lines, "" where nothing was measured. Of more than kShortRows lines as many are
-// shown, evenly spread from the first to the last.
+// The results of one section as a table of at most kShortWidth columns of text and kShortRows
+// lines. Engines, sizes or policies, depending on the benchmark ("gemm"), are columns if they fit.
+// Of more lines, kShortRows are shown, evenly spread from the first to the last, and the text below
+// the table tells what is left out. "" if nothing was measured.
 std::string short_table(const std::string& benchmark, const std::vector<Record>& results);
 
 }  // namespace duet

@@ -1,4 +1,3 @@
-// Text tables; see text_table.h.
 #include "results/writers/text_table.h"
 
 #include <algorithm>

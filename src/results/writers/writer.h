@@ -1,4 +1,3 @@
-// What shows or stores records while a run goes on. The only code of Duet that formats results.
 #pragma once
 
 #include <string>
@@ -16,6 +15,8 @@ struct Section {
   std::vector<CaseId> cases;
 };
 
+// Shows or stores records during a run. For each section the runner calls begin(), then result()
+// for each record, then end().
 class Writer {
  public:
   virtual ~Writer() = default;

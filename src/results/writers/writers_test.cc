@@ -92,7 +92,7 @@ TEST(Console, AReasonMayBeEmptyOrEndInBlanks) {
             std::string::npos);
 }
 
-// All lines are as short as they should be.
+// Expects every line to be at most kShortWidth wide.
 void expect_short(const std::string& text) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), kShortWidth) << line;
