@@ -14,7 +14,8 @@ std::optional<Value> value_of(const AxisValue* value) {
   return found == nullptr ? std::nullopt : std::optional<Value>(*found);
 }
 
-// The type's index keeps 1, 1.0, true and "1" apart, the length one text from two.
+// Includes the type's index, so that 1, 1.0, true and "1" differ, and the text's length, so that no
+// text can look like two.
 std::string key_of(const AxisValue& value) {
   const std::string text = std::visit(
       [](const auto& v) -> std::string {

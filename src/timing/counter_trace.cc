@@ -1,4 +1,3 @@
-// Changes of a counter.
 #include "timing/counter_trace.h"
 
 #include <algorithm>
@@ -28,7 +27,7 @@ double CounterTrace::watts() const {
   return (last_->joules - first_->joules) / covered();
 }
 
-// Both ends are seen late, never early: the errors do not add up.
+// Both changes are seen late, never early, so the two errors do not add up.
 double CounterTrace::resolution() const {
   return last_ ? std::max(first_->late, last_->late) / covered() : 1;
 }

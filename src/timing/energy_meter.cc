@@ -1,4 +1,3 @@
-// A thread that reads counters.
 #include "timing/energy_meter.h"
 
 #include <algorithm>
@@ -11,8 +10,7 @@
 namespace duet {
 namespace {
 
-// A reading takes the driver's attention for some 10 us a device; counters change every 20 to
-// 100 ms.
+// A reading occupies the driver for some 10 us per device; counters change every 20 to 100 ms.
 constexpr std::chrono::milliseconds kInterval{3};
 
 }  // namespace
@@ -57,7 +55,7 @@ void EnergyMeter::read() {
   }
 }
 
-// With the mutex held.
+// The index of the device with the smallest covered(). The caller holds the mutex.
 std::size_t EnergyMeter::least() const {
   if (!lost_.empty()) throw Error(lost_ + ": its energy counter cannot be read any more");
   const auto found = std::min_element(

@@ -1,4 +1,3 @@
-// The latency-bandwidth line through a curve of copies.
 #include "timing/fit.h"
 
 #include <fmt/format.h>
@@ -14,7 +13,7 @@ namespace {
 constexpr std::size_t kFewestPoints = 4;
 constexpr double kMostMiss = 0.10;
 constexpr double kMostBeyond = 0.50;
-constexpr double kLeastLatency = 0.02;  // of the smallest size's time
+constexpr double kLeastLatency = 0.02;  // as a share of the smallest size's time
 
 double rate(const CopyPoint& point) { return point.bytes / point.seconds; }
 
@@ -28,7 +27,7 @@ double size_reaching(const std::vector<CopyPoint>& points, double wanted) {
   return std::exp(std::log(below.bytes) + share * std::log(above.bytes / below.bytes));
 }
 
-// Shares to 0.01%.
+// Rounds a share to 0.01%.
 double rounded(double share) { return std::round(1e4 * share) / 1e4; }
 
 void hold_against(const std::vector<CopyPoint>& points, CopyFit& fit) {
@@ -55,7 +54,7 @@ std::optional<CopyFit> fit_copy(std::vector<CopyPoint> points) {
   if (points.size() < kFewestPoints) return std::nullopt;
   std::sort(points.begin(), points.end(),
             [](const CopyPoint& a, const CopyPoint& b) { return a.bytes < b.bytes; });
-  // Minimises sum((latency + bytes x slope - seconds) / seconds)^2: two normal equations.
+  // Minimises sum(((latency + bytes x slope - seconds) / seconds)^2) by its two normal equations.
   double uu = 0, uv = 0, vv = 0, u1 = 0, v1 = 0;
   for (const CopyPoint& p : points) {
     const double u = 1 / p.seconds, v = p.bytes / p.seconds;

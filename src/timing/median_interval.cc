@@ -1,9 +1,9 @@
-// The interval of a median of correlated samples. docs/measuring.md says how it is made, and
-// bench/interval_coverage.cc how often it holds.
+// The confidence interval of the median of correlated samples (docs/measuring.md);
+// bench/interval_coverage.cc measures its coverage.
 //
-// The samples are replaced by normal scores of their ranks. Of these the error of the median is
-// derived as a posterior over first-order autoregressions, in units of the scores' standard
-// deviation, and carried back to seconds through the samples' own quantiles.
+// The samples are replaced by normal scores of their ranks. The error of the scores' median is a
+// posterior over first-order autoregressions, in units of the scores' standard deviation. The
+// samples' own quantiles convert it back to seconds.
 #include "timing/median_interval.h"
 
 #include <algorithm>
@@ -15,31 +15,31 @@
 namespace duet {
 namespace {
 
-// 1 - the level. What the posterior is asked for leaves less out, since it knows nothing of the
-// stopping rule.
+// 1 - the confidence level. The posterior's own level is stricter, because the posterior does not
+// know about the stopping rule.
 constexpr double kOutside = 0.05;
 constexpr double kOutsidePosterior = 0.04;
 constexpr double kPi = 3.141592653589793;
 
-// Every order of magnitude of the time of correlation, 1 / (1 - rho) from 1 to 100 samples, is as
-// likely as every other before the samples are looked at. A few samples cannot rule out that they
-// are all alike, and their interval is wide; some thirty independent ones can.
-constexpr double kLeastRest = 0.01;  // of 1 - rho
+// The prior: every order of magnitude of the correlation time 1 / (1 - rho), from 1 to 100 samples,
+// is equally likely. A few samples cannot exclude a correlation time longer than all of them, so
+// that their interval is wide; some thirty independent samples can.
+constexpr double kLeastRest = 0.01;  // the smallest 1 - rho
 constexpr double kRestStep = 0.85;
 
-// Correlation that noise between neighbours hides shows in means of batches; fewer batches than
-// these would widen the interval of independent samples too.
+// Means of batches show a correlation that independent noise hides between neighbours. Fewer
+// batches than kFewestBatches would widen the interval of independent samples too.
 constexpr std::size_t kFewestBatches = 32;
 constexpr std::size_t kShortestBatch = 4;
 
-// The share of the samples between which the spread is taken: normal scores of -0.84 and 0.84.
+// The spread is measured between the quantiles at normal scores of -0.84 and 0.84 (20% and 80%).
 constexpr double kSpreadScore = 0.8416212;
 
-// Exact repetition: what virtual time leaves of rounding.
+// Samples within this relative distance are equal: in virtual time they differ by rounding alone.
 constexpr double kSame = 1e-9;
 
-// Standard normal values in the samples' order of size, equal for equal samples: the order in time
-// is kept, and no outlier counts for more than its rank.
+// The samples' normal scores, in the order of the samples: the standard normal quantile of each
+// sample's rank. Equal samples have equal scores. An outlier counts no more than its rank.
 std::vector<double> normal_scores(const std::vector<double>& samples,
                                   const std::vector<double>& sorted) {
   const std::size_t n = sorted.size();
@@ -59,8 +59,8 @@ std::vector<double> normal_scores(const std::vector<double>& samples,
   return scores;
 }
 
-// Of `parts` batches the mean of what each sample adds to the median, in units of scores: whether
-// it is above or below.
+// The means of `parts` batches of the samples' influence on the median, in units of scores. A
+// sample's influence depends only on whether it is above or below the median.
 std::vector<double> batch_means(const std::vector<double>& scores, std::size_t parts) {
   std::vector<double> means(parts);
   for (std::size_t part = 0; part < parts; ++part) {
@@ -85,8 +85,8 @@ double median_over_mean(double rho, double n) {
 }
 
 struct Autoregression {
-  double log_weight;  // of the values' likelihood, mean and variance integrated out
-  double deviation;   // of the mean, about which it is Student's with n - 1 degrees of freedom
+  double log_weight;  // log of the likelihood, with mean and variance integrated out
+  double deviation;   // scale of the mean's posterior, a Student's t with n - 1 degrees of freedom
 };
 
 // The likelihood of a stationary first-order autoregression with correlation `rho`.
@@ -108,7 +108,7 @@ Autoregression autoregression(const std::vector<double>& values, double rho) {
   return {log_weight, std::sqrt(left / freedom / ones)};
 }
 
-// Half of the interval of the mean of the values, or of their median.
+// Half the width of the interval of the values' mean, or of their median.
 double half_width(const std::vector<double>& values, bool median) {
   const double n = static_cast<double>(values.size());
   std::vector<Autoregression> all;
@@ -133,7 +133,7 @@ bool all_same(const std::vector<double>& values) {
   return std::all_of(values.begin(), values.end(), [&](double one) { return one == values[0]; });
 }
 
-// The widest over the samples and all lengths of batches.
+// The largest half width, over single samples and all batch lengths.
 double widest(const std::vector<double>& scores) {
   double half = half_width(scores, true);
   for (std::size_t parts = scores.size() / kShortestBatch; parts >= kFewestBatches; parts /= 2) {
@@ -143,7 +143,8 @@ double widest(const std::vector<double>& scores) {
   return half;
 }
 
-// The values' quantile at a normal score; beyond them it goes on as from the median to the last.
+// The values' quantile at a normal score. Beyond the first or last value, it continues the line
+// from the median to that value.
 double value_at(double score, const std::vector<double>& sorted) {
   const double n = static_cast<double>(sorted.size());
   const double place = (1 - normal_tail(score)) * n - 0.5;
@@ -157,9 +158,9 @@ double value_at(double score, const std::vector<double>& sorted) {
   return middle + beyond * ((score < 0 ? sorted.front() : sorted.back()) - middle);
 }
 
-// How far from the median an end is, over sorted values; `half` is below 0 for the lower end. No
-// nearer than the spread on its side allows: between two speeds the quantiles near the median say
-// nothing of the other speed.
+// The distance of an end of the interval from the median, over sorted values; `half` is negative
+// for the lower end. The distance is at least half / kSpreadScore times the spread on that side: if
+// the samples have two speeds, quantiles near the median do not show the other speed.
 double distance(double half, const std::vector<double>& sorted) {
   const double middle = value_at(0, sorted);
   const double spread = value_at(half < 0 ? -kSpreadScore : kSpreadScore, sorted) - middle;
@@ -184,7 +185,7 @@ MedianInterval median_interval(const std::vector<double>& samples) {
   MedianInterval interval;
   const double middle = value_at(0, sorted);
   interval.high = middle + distance(half, sorted);
-  if (sorted.front() > 0) {  // of logarithms, so that no time is negative
+  if (sorted.front() > 0) {  // the lower end is computed from logarithms, so that it is positive
     for (double& one : sorted) one = std::log(one);
     interval.low = std::exp(value_at(0, sorted) - distance(-half, sorted));
   }

@@ -1,4 +1,3 @@
-// Names and defaults of the measuring modes.
 #include "timing/mode.h"
 
 #include <fmt/format.h>
@@ -20,13 +19,13 @@ constexpr NamedValue<ModeKind> kModeKinds[] = {{ModeKind::adaptive, "adaptive"},
 
 std::string_view name(ModeKind kind) { return name_of(kModeKinds, kind); }
 
-// The figures of triton.testing.do_bench as the MI350X study used it: warmup=30, rep=200.
 Mode peak_mode() {
   Mode mode;
   mode.min_iterations = 100;
   return mode;
 }
 
+// The parameters of triton.testing.do_bench as the MI350X study used it: warmup=30, rep=200.
 Mode do_bench_mode() {
   Mode mode;
   mode.kind = ModeKind::do_bench;

@@ -1,5 +1,5 @@
-// Times with known noise, for the test and the benchmark of the interval: processes whose true
-// median is known, and a trial that draws its samples from one.
+// Simulated noise with a known median, and a Trial that draws its samples from it. For the test and
+// the benchmark of the median interval.
 #pragma once
 
 #include <fmt/format.h>
@@ -29,13 +29,13 @@ class Draws {
   std::uint64_t index_ = 0;
 };
 
-// One run's noise: the next sample over the time of a call without noise.
+// Returns the next sample of a run, as a multiple of the time of a call without noise.
 using NoiseSource = std::function<double(Draws&)>;
 
 struct Noise {
   std::string name;
   std::function<NoiseSource(Draws&)> start;
-  double median = 1;  // of the process
+  double median = 1;  // of the noise process, as a multiple of the time without noise
 };
 
 namespace noise {
@@ -67,8 +67,8 @@ inline Noise correlated(double sd, double rho) {
           start, 1};
 }
 
-// Slow correlated noise below independent noise of twice its size: the correlation at lag 1 is a
-// fifth of what it is worth.
+// Slow correlated noise under independent noise of twice its size. The correlation at lag 1 is a
+// fifth of the slow noise's own.
 inline Noise hidden(double sd, double rho) {
   const auto start = [=](Draws& draws) -> NoiseSource {
     return [=, x = draws.normal()](Draws& more) mutable {
@@ -80,7 +80,8 @@ inline Noise hidden(double sd, double rho) {
           1};
 }
 
-// Independent noise, and now and then `length` samples (in the mean) that take half as long again.
+// Independent noise with bursts: `share` of all samples take half as long again, on average
+// `length` in a row.
 inline Noise bursts(double sd, double share, double length) {
   const double end = 1 / length, begin = end * share / (1 - share);
   const auto start = [=](Draws& draws) -> NoiseSource {
@@ -94,7 +95,7 @@ inline Noise bursts(double sd, double share, double length) {
       {fmt::format("bursts of {} calls, {}% of all", length, 100 * share), start, 1});
 }
 
-// Two speeds, `step` apart: of all samples `share` are slow, `length` in a row in the mean.
+// Two speeds, `step` apart: `share` of all samples are slow, on average `length` in a row.
 inline Noise steps(double sd, double step, double share, double length) {
   const double end = 1 / length, begin = end * share / (1 - share);
   const auto start = [=](Draws& draws) -> NoiseSource {
@@ -109,7 +110,7 @@ inline Noise steps(double sd, double step, double share, double length) {
        start, 1});
 }
 
-// Speed that swings to and fro, once in `period` samples.
+// Speed that oscillates with a period of `period` samples.
 inline Noise drift(double sd, double swing, double period) {
   const auto start = [=](Draws& draws) -> NoiseSource {
     return [=, at = draws.uniform()](Draws& more) mutable {
@@ -147,12 +148,12 @@ class NoisyTrial : public Trial {
   NoiseSource source_;
 };
 
-// What became of some runs of the measuring loop.
+// The results of several runs of the measuring loop.
 struct Coverage {
-  int runs = 0, covered = 0;
-  double samples = 0;     // a run, in the mean
-  double half_width = 0;  // of the interval over the median: the median run's
-  double seconds = 0;     // a run, in the mean
+  int runs = 0, covered = 0;  // all runs, and those whose interval contains the true median
+  double samples = 0;         // mean per run
+  double half_width = 0;      // half the interval's width over the median; median of all runs
+  double seconds = 0;         // mean per run
 };
 
 inline Coverage coverage(const Noise& noise, double seconds, const Mode& mode, int runs) {

@@ -1,4 +1,3 @@
-// Two gated streams a rank.
 #include "timing/pair_sampler.h"
 
 #include <algorithm>
@@ -31,7 +30,7 @@ class PairTrial {
     }
   }
 
-  // Memory must not go while work may still reach it.
+  // Waits until all streams are idle: memory must not be freed while work may still access it.
   ~PairTrial() {
     first_gate_.open();
     second_gate_.open();
@@ -73,7 +72,7 @@ class PairTrial {
     std::unique_ptr<Stream> stream;
     std::unique_ptr<Event> begin, end;
   };
-  struct RankRun {  // a rank's
+  struct RankRun {
     Side first, second;
   };
 
@@ -117,7 +116,8 @@ class PairTrial {
     own.second.stream->synchronize(mode_.deadline_seconds);
   }
 
-  // A look takes time on a simulated machine too; a stream that is through needs no more of it.
+  // Polls until the lag is over or the stream is idle. On a simulated machine a poll takes virtual
+  // time too, so the loop ends.
   void wait_for_lag(Stream& first) {
     const double until = team_.machine().now() + mode_.lag_seconds;
     while (team_.machine().now() < until && !first.idle()) {

@@ -1,4 +1,3 @@
-// Iterations while a meter reads.
 #include "timing/power_draw.h"
 
 #include <fmt/format.h>
@@ -11,7 +10,7 @@
 namespace duet {
 namespace {
 
-// Clocks find their place under the power cap, and what the counter lags behind is past.
+// How long clocks take to settle under the power cap; longer than the counter's lag.
 constexpr double kSettleSeconds = 0.3;
 constexpr double kResolution = 0.02;
 

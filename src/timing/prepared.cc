@@ -1,4 +1,3 @@
-// Preparing, verifying and releasing by all ranks.
 #include "timing/prepared.h"
 
 #include <mutex>

@@ -1,4 +1,3 @@
-// A Work several times in a row.
 #include "timing/repeated.h"
 
 #include <fmt/format.h>

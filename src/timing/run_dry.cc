@@ -1,4 +1,3 @@
-// Waiting for streams without an error of its own.
 #include "timing/run_dry.h"
 
 #include <algorithm>
@@ -14,7 +13,7 @@ void run_dry(Machine& machine, const std::vector<Stream*>& streams,
       stream->synchronize(std::max(0.0, until - machine.now()));
       stream->device().finish(std::max(0.0, until - machine.now()));
     } catch (const std::exception&) {
-      // The error that ended the measurement is on its way already.
+      // The error that ended the measurement is already being thrown.
     }
   }
 }

@@ -1,4 +1,4 @@
-// The measuring loop: warm up, sample, stop. It knows neither devices nor streams.
+// The measuring loop: warm up, sample, stop. It uses neither devices nor streams.
 #include <algorithm>
 #include <cmath>
 
@@ -7,21 +7,22 @@
 namespace duet {
 namespace {
 
-// A batch is handed to the device at once: long enough to keep it busy, short enough that Ctrl-C
-// and the stopping rule are heard, and that no vendor's launch queue fills behind the start gate.
+// A batch is enqueued as a whole. It must be long enough to keep the device busy; short enough to
+// react to Ctrl-C and the stopping rule; and fit into every vendor's launch queue, because it waits
+// behind the start gate.
 constexpr double kBatchSeconds = 0.02;
 constexpr int kBatchIterations = 32;
 constexpr double kGroupSeconds = 0.05;  // of calls between two events
 constexpr int kGroupIterations = 64;
-constexpr int kFewestSamples = 3;       // of works so slow that they overrun their time at once
+constexpr int kFewestSamples = 3;       // even if one sample takes longer than the time limit
 constexpr double kPatience = 10;        // times the time limit, before min_iterations is given up
 constexpr double kGrace = 4;            // times the time limit, before fair_iterations is given up
 constexpr double kWindowSeconds = 0.1;  // of one sample of a sustained run
 
 using Stop = std::function<bool()>;
 
-// Runs batches and keeps the clock: how long an iteration takes with all that belongs to it (the
-// flush of the cache, the gate), and how much time is spent.
+// Runs batches and measures the time that an iteration takes including its overhead (cache flush,
+// start gate), and the time spent so far.
 class Pace {
  public:
   Pace(Trial& trial, const Stop& stop) : trial_(trial), stop_(stop) {}
@@ -43,7 +44,7 @@ class Pace {
     return static_cast<int>(std::clamp(seconds / per_iteration_, 1.0, static_cast<double>(most)));
   }
 
-  // Starts anew for a phase of `limit` seconds; over() also guards against works of no length.
+  // Begins a phase of `limit` seconds. over() also ends a phase whose batches take no time at all.
   void begin(double limit) {
     limit_ = limit;
     spent_ = 0;
@@ -66,7 +67,8 @@ void append(std::vector<double>& samples, const std::vector<double>& more) {
   samples.insert(samples.end(), more.begin(), more.end());
 }
 
-// As many iterations as the mode names, else until the time is over, at least one.
+// Runs mode.warm_up_iterations if it is set; otherwise at least one iteration, until
+// mode.warm_up_seconds are over.
 void warm_up(Pace& pace, const Mode& mode, Sampling& out) {
   while (out.warm_ups < mode.warm_up_iterations) {
     const int count = std::min(mode.warm_up_iterations - out.warm_ups, kBatchIterations);
@@ -82,12 +84,12 @@ void warm_up(Pace& pace, const Mode& mode, Sampling& out) {
   } while (!pace.over());
 }
 
-// Each look at the interval is one more chance to stop while it is narrow by luck: the fewer, the
-// better.
+// Whether to test the interval again. Each test is one more chance to stop while the interval is
+// narrow by luck, so it is tested only when there are half as many samples again.
 bool worth_asking(std::size_t before, std::size_t now) { return 2 * now >= 3 * before; }
 
-// A short series does not show what changes slowly, and looks steadier than it is. So many samples
-// may stop at the width that was asked for; fewer have to be narrower than that.
+// A short series does not show slow changes, and looks steadier than it is. From this many samples
+// on, the requested width is enough to stop; fewer samples need a narrower interval.
 constexpr double kSamplesForAskedWidth = 1024;
 
 bool narrow_enough(const std::vector<double>& samples, const Mode& mode) {
@@ -134,7 +136,7 @@ void sample_do_bench(Pace& pace, const Mode& mode, Sampling& out) {
       static_cast<int>(out.samples.size()) == mode.max_iterations ? "iterations" : "time";
 }
 
-// The mean of so many calls, in groups that no launch queue is too short for.
+// The mean time of `calls` calls, enqueued in groups that fit into every vendor's launch queue.
 double mean_of(Pace& pace, int calls) {
   double sum = 0;
   for (int left = calls; left > 0; left -= kGroupIterations) {
@@ -151,7 +153,7 @@ void sample_loop(Pace& pace, const Mode& mode, Sampling& out) {
   out.stopped_by = "iterations";
 }
 
-// The mean time of a call over calls of at least `seconds`.
+// The mean time of a call, over as many calls as take at least `seconds`.
 double mean_call(Pace& pace, double seconds) {
   double sum = 0;
   double calls = 0;
@@ -164,7 +166,7 @@ double mean_call(Pace& pace, double seconds) {
   return sum / calls;
 }
 
-// One sample a window, each with a reading of clocks and power.
+// Takes one sample per window, and a reading of clocks and power after each.
 void sample_sustained(Trial& trial, Pace& pace, const Mode& mode, Sampling& out) {
   const double begin = trial.now();
   while (trial.now() - begin < mode.seconds) {

@@ -1,4 +1,3 @@
-// A Work from preparation to release.
 #include "timing/sampler.h"
 
 #include <algorithm>
@@ -11,12 +10,12 @@ namespace duet {
 
 namespace {
 
-// So many behind one gate that the gate's own time is small beside theirs, and so few that no
-// vendor's launch queue fills.
+// Reruns behind one gate: long enough that the gate's own time is small beside theirs, and few
+// enough to fit into every vendor's launch queue.
 constexpr double kRerunSeconds = 0.02;
 constexpr double kMostReruns = 16;
 
-// `seconds` is a sample: what one of the Work's calls takes.
+// `seconds` is the time of one of the Work's calls.
 Rerun run_again(StreamTrial& trial, const Work& work, double seconds) {
   if (trial.stop()) throw Interrupted();
   const double whole = seconds * work.calls();
@@ -32,7 +31,7 @@ Sampling Sampler::measure(Work& work, const Mode& asked, const Placement& placem
                           const AfterSamples& after) {
   const Prepared prepared(team_, work, placement);
   Mode mode = asked;
-  if (team_.machine().is_virtual()) {  // a model does not get warm
+  if (team_.machine().is_virtual()) {  // a simulated machine needs no warm-up
     mode.warm_up_seconds = 0;
     mode.warm_up_iterations = 0;
   }

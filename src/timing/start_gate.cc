@@ -1,4 +1,5 @@
-// The start gate: a semaphore that only grows, and a watchdog over it.
+// The gate is a semaphore whose value is the number of the last round that was released. It only
+// grows.
 #include "timing/start_gate.h"
 
 #include <chrono>
@@ -33,7 +34,7 @@ StartGate::~StartGate() {
   watchdog_.join();
 }
 
-// Looks now and then instead of being told: a waking for every batch would fall into the batch.
+// Polls every 100 ms. Notifying the watchdog for every batch would wake it during the batch.
 void StartGate::watch() {
   constexpr std::chrono::milliseconds kPeriod{100};
   std::unique_lock<std::mutex> lock(mutex_);
@@ -76,7 +77,7 @@ void StartGate::open() noexcept {
   try {
     owner_.signal(semaphore_at(word_, 0), std::numeric_limits<std::int64_t>::max());
   } catch (const std::exception&) {
-    // The device is gone, and its streams with it.
+    // The device has failed, and no stream of it waits any more.
   }
 }
 

@@ -1,4 +1,3 @@
-// Order statistics; see statistics.h.
 #include "timing/statistics.h"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Iterations between events, gated, with the cache flushed before each where that is asked for.
 #include "timing/stream_trial.h"
 
 #include <algorithm>
@@ -10,8 +9,8 @@
 namespace duet {
 namespace {
 
-// What is written to drive earlier data out of a cache of this size: twice of it, since caches do
-// not replace strictly in order of age.
+// The bytes to write to evict earlier data from the cache: twice its size, because caches do not
+// replace strictly by age.
 std::uint64_t flush_bytes(const DeviceInfo& info) { return 2 * info.cache_bytes; }
 
 }  // namespace
@@ -71,7 +70,8 @@ double StreamTrial::now() {
   return team_.processes() != nullptr ? agreed_seconds_ : team_.machine().now();
 }
 
-// What the loop decides by: every process gets the same of it.
+// Makes the inputs of the loop's decisions equal in all processes: the slowest samples, the elapsed
+// time and the wish to stop.
 void StreamTrial::agree(std::vector<double>& slowest, double elapsed) {
   std::vector<double> figures = slowest;
   figures.push_back(elapsed);
@@ -94,8 +94,8 @@ void StreamTrial::agree(std::vector<double>& slowest, double elapsed) {
   slowest = figures;
 }
 
-// Ranks of a team start every sample together; a single rank has no one to wait for and runs its
-// samples back to back.
+// Several ranks start every sample together behind the gate; a single rank runs its samples back to
+// back.
 void StreamTrial::run_on(Rank& rank, int iterations, bool grouped) {
   if (grouped && mode_.flush) return run_flushed_group(rank, iterations);
   if (grouped) return run_batch(rank, 1, iterations);
@@ -103,7 +103,8 @@ void StreamTrial::run_on(Rank& rank, int iterations, bool grouped) {
   for (int i = 0; i < iterations; ++i) run_batch(rank, 1, 1);
 }
 
-// The flush stands between the calls and must not count: each call has its own events.
+// The cache is flushed between the calls. The flush must not count, so each call has its own
+// events.
 void StreamTrial::run_flushed_group(Rank& rank, int calls) {
   run_batch(rank, calls, 1);
   std::vector<double>& seconds = trial(rank).seconds;

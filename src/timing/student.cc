@@ -1,4 +1,3 @@
-// Tails and quantiles; see student.h.
 #include "timing/student.h"
 
 #include <cmath>
