@@ -1,4 +1,3 @@
-// Room, tried by a mapping that is given back; see address_space.h.
 #include "core/address_space.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,3 @@
-// The kernel's mask of a thread; see affinity.h.
 #include "core/affinity.h"
 
 #include <sched.h>

@@ -1,4 +1,3 @@
-// Names, sizes and single-value conversions of the element types.
 #include "core/dtype.h"
 
 #include <array>
@@ -30,8 +29,7 @@ constexpr std::array<Entry, 7> kTypes{{
 
 const Entry& entry(DType type) { return kTypes[static_cast<std::size_t>(type)]; }
 
-// A small binary floating-point format: sign, exponent and mantissa bits, and what stands at the
-// top of its exponent range.
+// A binary floating-point format of 8 or 16 bits.
 struct Format {
   int exponent_bits;
   int mantissa_bits;
@@ -104,7 +102,7 @@ std::size_t size_of(DType type) { return entry(type).size; }
 DType parse_dtype(std::string_view text) {
   std::vector<std::string_view> known;
   for (const Entry& e : kTypes) {
-    if (e.type == DType::int32) continue;  // only ever the output of int8
+    if (e.type == DType::int32) continue;  // only the output of int8, never an input
     if (e.name == text || (e.type == DType::fp8_e4m3 && text == "fp8")) return e.type;
     known.push_back(e.name);
   }

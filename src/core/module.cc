@@ -1,4 +1,3 @@
-// Opening shared libraries at run time.
 #include "core/module.h"
 
 #include <dlfcn.h>
@@ -18,7 +17,7 @@ std::string last_error() {
   return text != nullptr ? text : "unknown error of the loader";
 }
 
-// Beside the library in a build tree, under duet/ where it is installed.
+// modules/ beside the library in a build tree, duet/ beside the library when installed.
 std::vector<std::string> module_paths(const std::string& name) {
   Dl_info info{};
   std::filesystem::path folder;

@@ -1,5 +1,4 @@
-// Each item stands behind its length, 8 bytes in this machine's order: packed text does not leave
-// a cluster of one kind of processor.
+// Each item follows its length, 8 bytes in this machine's byte order.
 #include "core/packing.h"
 
 #include <cstdint>

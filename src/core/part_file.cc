@@ -1,4 +1,3 @@
-// Unnamed until it is whole; see part_file.h.
 #include "core/part_file.h"
 
 #include <fcntl.h>
@@ -62,7 +61,7 @@ bool PartFile::write(std::string_view text) {
 }
 
 bool PartFile::put_in_place() {
-  // Some file systems say only here that they could not write.
+  // Some file systems report only on close that a write failed.
   if (::close(std::exchange(file_, -1)) == 0 && ::rename(path_.c_str(), target_.c_str()) == 0) {
     return true;
   }

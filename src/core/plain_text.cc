@@ -1,4 +1,3 @@
-// UTF-8, character by character; see plain_text.h.
 #include "core/plain_text.h"
 
 #include <fmt/format.h>
@@ -10,7 +9,7 @@ namespace {
 
 struct Character {
   char32_t code = 0;
-  std::size_t bytes = 0;  // 0: what stands here is no UTF-8
+  std::size_t bytes = 0;  // 0: not UTF-8
 };
 
 std::size_t length_of(unsigned char first) {
@@ -23,7 +22,8 @@ std::size_t length_of(unsigned char first) {
 bool continues(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
 
 Character next(std::string_view text) {
-  constexpr char32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};  // that needs so many bytes
+  // The smallest code that needs this many bytes.
+  constexpr char32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
   const auto first = static_cast<unsigned char>(text.front());
   const std::size_t bytes = length_of(first);
   if (bytes == 0 || bytes > text.size()) return {};

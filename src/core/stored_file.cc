@@ -1,4 +1,3 @@
-// Files that are replaced by renaming.
 #include "core/stored_file.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,3 @@
-// Edit distance; see suggestion.h.
 #include "core/suggestion.h"
 
 #include <algorithm>
@@ -8,7 +7,7 @@ namespace {
 
 using Row = std::vector<std::size_t>;
 
-// Letters to change, add, leave out, or swap with their neighbour.
+// The edit distance: letters to change, add, leave out, or swap with their neighbour.
 std::size_t edits(std::string_view a, std::string_view b) {
   Row before(b.size() + 1), last(b.size() + 1), now(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;

@@ -1,4 +1,3 @@
-// Streams before terminals; see terminal.h.
 #include "core/terminal.h"
 
 #include <unistd.h>
@@ -16,7 +15,7 @@ PlainStream::~PlainStream() {
   try {
     pass_on(std::exchange(unfinished_, ""));
   } catch (const std::exception&) {
-    // What is behind has failed before, and was heard of.
+    // The buffer behind has failed before, and its writer got that error.
   }
   stream_.rdbuf(behind_);
 }

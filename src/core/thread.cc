@@ -1,4 +1,3 @@
-// The limits that stand against another thread; see thread.h.
 #include "core/thread.h"
 
 #include <fmt/format.h>
@@ -9,7 +8,7 @@
 namespace duet {
 namespace {
 
-// "ulimit -v 300000" in the shell's unit; "" where there is no limit.
+// "ulimit -v 300000"; "" if there is no limit. `unit` is the shell's unit of the limit (-v: 1024).
 std::string limit_text(int resource, const char* flag, rlim_t unit) {
   rlimit limit{};
   if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return "";

@@ -1,4 +1,3 @@
-// Reading TOML with errors that a person can act on.
 #include "core/toml_table.h"
 
 #include <fmt/format.h>
@@ -24,7 +23,7 @@ std::string shown(const toml::node& node) {
   return text;
 }
 
-// Of whole numbers those that a double holds; nothing of truths and texts.
+// The value of a number, if a double can hold it; nothing for truth values and texts.
 std::optional<double> real(const toml::node& found) {
   return found.is_number() ? found.value<double>() : std::nullopt;
 }

@@ -1,4 +1,3 @@
-// Parsing and printing of sizes, times and rates.
 #include "core/units.h"
 
 #include <fmt/format.h>
