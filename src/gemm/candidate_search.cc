@@ -1,4 +1,3 @@
-// CandidateSearchRounds and final.
 #include "gemm/candidate_search.h"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Which GEMMs are measured.
 #include "gemm/cases.h"
 
 #include <fmt/format.h>
@@ -28,19 +27,20 @@ struct GemmCaseSettings {
   Tuning tuning() const { return {tuning_seconds, mode.flush}; }
 };
 
-constexpr const char* kPeakEngine = "fma-peak";  // of the CPU: no library, its own instruction
+constexpr const char* kPeakEngine = "fma-peak";  // the CPU's multiply-add peak; uses no library
 
-// An earlier version's own CPU GEMM. oneDNN reaches the expected share of the peak without it
-// (docs/results/epyc-2-cores: at least 0.68 of it where 0.65 is asked for).
+// The CPU GEMM of earlier versions, named by old journals and scripts. It was removed because
+// oneDNN reaches the expected share of the peak (docs/results/epyc-2-cores: at least 0.68, expected
+// 0.65).
 constexpr const char* kRemovedCpuEngine = "duet";
 
-// What a case multiplies, and with what.
+// The problem of a case and its engine.
 struct GemmSubject {
   GemmEngine& engine;
   GemmProblem problem;
 };
 
-// Where a case runs.
+// The device on which a case runs.
 struct Site {
   Machine& machine;
   int device = 0;
@@ -57,7 +57,8 @@ Axes axes(const GemmProblem& p, const std::vector<std::string>& sets) {
           {"sets", sets}};
 }
 
-// What ended a measurement without a number that is no failure.
+// Runs `body`. If it ends with an error that only means "not possible here", the result is skipped
+// with the error's text.
 template <typename Body>
 void skipping(Measurement& result, Body body) {
   try {
@@ -162,7 +163,7 @@ class GemmCases {
     std::string engine, reason;
   };
 
-  // An engine whose module could not be loaded.
+  // Adds a case of an engine whose module could not be loaded; it is skipped with the reason.
   void add_missing(const Site& site, const GemmShape& shape, Kind kind, const Missing& missing) {
     const CaseId id{"gemm", site.name, missing.engine, axes(problem(shape, kind), shape.sets)};
     const auto skip = [id, reason = missing.reason] {
@@ -213,7 +214,7 @@ class GemmCases {
                       options_.mode});
   }
 
-  // By every engine that was asked for; by the first that can, if none was.
+  // Adds a search with every engine that the user named; if none, with the first that can run it.
   void add_search(const Site& site, Kind kind, const std::vector<GemmEngine*>& engines) {
     const GemmProblem any = problem({256, 256, 256, {}}, kind);
     for (GemmEngine* engine : engines) {
@@ -233,7 +234,7 @@ class GemmCases {
     }
   }
 
-  // The shapes are tried briefly; the best is then measured in the mode asked for.
+  // Measures the shapes briefly, then the best one in the requested mode.
   static Measurement search(const Site& site, const CaseId& id, const GemmSubject& any,
                             const GemmCaseSettings& settings) {
     constexpr double kBriefSeconds = 0.2;
@@ -253,7 +254,7 @@ class GemmCases {
       const Measurement trial = measure(site, id, subject, brief);
       if (!trial.sampling) return 0.0;
       const double seconds = summarise(trial.sampling->samples).median;
-      // So slow a device needs no larger shapes to be busy.
+      // If one call takes this long, larger shapes do not use the device better.
       return seconds > kBriefSeconds ? 0.0 : flop(subject.problem) / seconds;
     };
     const SearchResult best = search_shapes({}, rate);

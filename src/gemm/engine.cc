@@ -21,7 +21,7 @@ struct GemmRegistry {
   }
 
   EngineRegistry<GemmEngine> engines;
-  std::mutex mutex;  // of the references
+  std::mutex mutex;  // guards references
   std::map<std::string, GemmReference> references;
 };
 
@@ -35,7 +35,7 @@ std::string no_room_for_openblas() {
   return no_room;
 }
 
-// On host each module brings the engine of its name.
+// A module for host devices has one engine, which has the module's name.
 std::vector<EngineModule> modules_for(const std::string& device_kind) {
   if (device_kind == "host") {
     return {{"onednn", "onednn"}, {"openblas", "openblas", no_room_for_openblas}};
@@ -61,7 +61,8 @@ GemmEngines gemm_engines(const std::string& device_kind, const std::vector<std::
 }
 
 std::vector<std::string> gemm_engine_names_of(const std::string& device_kind) {
-  // A vendor's module brings several engines, and was loaded for its devices.
+  // A GPU vendor's module has several engines, whose names are known only when it is loaded. It is
+  // already loaded for its devices.
   if (device_kind != "host") gemm_engines(device_kind);
   std::vector<std::string> names;
   for (const GemmEngine* engine : registry().engines.of_kind(device_kind)) {

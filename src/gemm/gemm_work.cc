@@ -1,4 +1,3 @@
-// Preparing and verifying one GEMM.
 #include "gemm/gemm_work.h"
 
 #include <fmt/format.h>
@@ -13,10 +12,11 @@ namespace duet {
 namespace {
 
 constexpr double kDeadlineSeconds = 120;
-constexpr std::size_t kChunk = 16 << 20;  // bytes of C that are looked through at a time
-constexpr std::size_t kMostChunks = 64;   // beyond 1 GiB, evenly spread ones
+constexpr std::size_t kChunk = 16 << 20;  // bytes of C that are searched for poison at a time
+constexpr std::size_t kMostChunks = 64;   // of a C above 1 GiB, this many chunks, evenly spread
 
-// A byte whose repetition no product leaves: NaN as a floating-point number, -2139062144 as int32.
+// The poison byte. An element made of it is NaN as a floating-point number and -2139062144 as
+// int32, which no product has.
 std::uint64_t poison(DType output) { return output == DType::int32 ? 0x80 : 0xFF; }
 
 std::uint64_t matrix_bytes(std::int64_t rows, std::int64_t columns, DType dtype) {
@@ -30,7 +30,7 @@ double element(DType dtype, const std::byte* data) {
   return value;
 }
 
-// Index of the first element of `size` bytes that is all poison, or -1.
+// The index of the first element of `size` bytes that consists of poison, or -1.
 std::int64_t find_poison(const std::vector<std::byte>& data, std::size_t bytes, std::size_t size,
                          std::byte poisoned) {
   for (std::size_t i = 0; i + size <= bytes; i += size) {

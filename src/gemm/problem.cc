@@ -1,4 +1,3 @@
-// What a GEMM problem is called and what it costs.
 #include "gemm/problem.h"
 
 #include <fmt/format.h>

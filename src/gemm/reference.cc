@@ -1,5 +1,5 @@
-// The double-precision product of a few rows. Not fast: it reads B once and does 2 x rows x N x K
-// operations on the CPU.
+// The product of a few rows in double. It reads B once and takes 2 x rows x N x K operations on the
+// CPU.
 #include "gemm/reference.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace duet {
 namespace {
 
 constexpr std::int64_t kRows = 8;
-constexpr std::int64_t kColumns = 256;  // of C at a time: their sums stay in cache
+constexpr std::int64_t kColumns = 256;  // columns of C at a time, so that their sums stay in cache
 
 std::vector<double> converted(DType dtype, const std::byte* data, std::int64_t count) {
   const auto size = static_cast<std::int64_t>(size_of(dtype));
@@ -22,7 +22,7 @@ std::vector<double> converted(DType dtype, const std::byte* data, std::int64_t c
   return out;
 }
 
-// Columns first .. last of C, for all rows.
+// Columns first .. last - 1 of C, for all rows.
 struct Columns {
   std::int64_t first = 0, last = 0;
 };
@@ -72,21 +72,21 @@ double unit_roundoff(DType dtype) {
   }
 }
 
-// Error of the sum in units of its standard deviation sqrt(K).
+// The largest error of a sum of K products, in units of its standard deviation sqrt(K).
 double sum_error(const GemmProblem& p) {
   const auto k = static_cast<double>(p.k);
   switch (p.dtype) {
     case DType::tf32:
-      // Each factor loses up to 2^-10 (cut off after 10 bits of mantissa); over K random products
-      // that is 2^-10 x sqrt(2) of sqrt(K) for one sigma, of which 5 are allowed.
+      // Each factor is truncated to 10 bits of mantissa and loses up to 2^-10. Over K random
+      // products one sigma is 2^-10 x sqrt(2) of sqrt(K); 5 sigma are allowed.
       return std::ldexp(8.0, -10) + std::ldexp(k, -23);
     case DType::fp8_e4m3:
       // Hopper's tensor cores add products of fp8 with about 13 bits of mantissa, 32 of k at a
       // time (DeepSeek-V3 technical report, 3.3.2).
       return std::ldexp(1.0, -8) + std::ldexp(k / 32, -13);
     default:
-      // K additions that each cut off up to 2^-23 of a partial sum, which grows as sqrt(i):
-      // at most 2/3 x K x 2^-23 of sqrt(K).
+      // Each of K additions truncates up to 2^-23 of a partial sum, which grows as sqrt(i). The
+      // total is at most 2/3 x K x 2^-23 of sqrt(K).
       return std::ldexp(k, -23);
   }
 }
@@ -125,8 +125,8 @@ std::vector<double> reference_by_cpu(Device& device, const GemmProblem& p,
   return reference_rows(p, a.data(), b.data(), count);
 }
 
-// |error| <= what rounding the output costs (twice: a library may round partial sums of a split K
-// as well) + what the additions cost. Integers are exact.
+// The error of rounding the output, plus the error of the additions. Rounding counts twice, because
+// a library may round partial sums of a split K as well. Integers are exact.
 double tolerance(const GemmProblem& p, double expected) {
   if (p.dtype == DType::int8) return 0;
   const double rounding = 2 * unit_roundoff(p.output) * std::abs(expected);
@@ -139,7 +139,8 @@ std::vector<std::int64_t> sampled_rows(std::int64_t m) {
     for (std::int64_t i = 0; i < m; ++i) rows.push_back(i);
     return rows;
   }
-  // One from each eighth, at a place that no multiple of a tile's height would hit every time.
+  // One row from each eighth of C, at a random place, so that the rows are not all at the same
+  // place in their tiles.
   for (std::int64_t i = 0; i < kRows; ++i) {
     const std::int64_t begin = m * i / kRows, end = m * (i + 1) / kRows;
     const auto jitter = random_word(static_cast<std::uint64_t>(m), static_cast<std::uint64_t>(i));

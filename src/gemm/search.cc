@@ -1,4 +1,3 @@
-// Coarse to fine over M, N and K.
 #include "gemm/search.h"
 
 #include <algorithm>
@@ -8,7 +7,7 @@
 namespace duet {
 namespace {
 
-constexpr std::int64_t kMultiple = 256;  // of the tiles that libraries use
+constexpr std::int64_t kMultiple = 256;  // a multiple of the tiles that libraries use
 using Sides = std::array<std::int64_t, 3>;
 
 class Search {

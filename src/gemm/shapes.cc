@@ -1,4 +1,3 @@
-// The sets of shapes, each with where it comes from.
 #include "gemm/shapes.h"
 
 #include <fmt/format.h>
@@ -14,7 +13,7 @@
 namespace duet {
 namespace {
 
-constexpr std::int64_t kLongestSide = 1 << 24;  // keeps every product of two sides in 64 bits
+constexpr std::int64_t kLongestSide = 1 << 24;  // so that a product of two sides fits into 64 bits
 
 struct Triple {
   std::int64_t a, b, c;
@@ -26,8 +25,9 @@ struct ShapeSet {
   std::vector<Triple> triples;
 };
 
-// The list of the MI350X GEMM study, which writes it as (M, N, K); the numbers are those of
-// Llama 3.1 70B's layers on eight GPUs as SemiAnalysis measured them, where they are (M, K, N).
+// The list of the MI350X GEMM study, which reads the numbers as (M, N, K). They are those of
+// Llama 3.1 70B's layers on eight GPUs as SemiAnalysis measured them, which reads them as (M, K,
+// N).
 const std::vector<Triple>& llama_list() {
   static const std::vector<Triple> list{
       {8192, 8192, 8192},  {16384, 8192, 7168}, {16384, 16384, 16384}, {16384, 1024, 8192},
@@ -51,7 +51,7 @@ const std::vector<ShapeSet>& shape_sets() {
         {106496, 8192, 16384},
         {8192, 57344, 8192},
         {16384, 106496, 8192}}},
-      // For a CPU: two squares and a thin one, under a second each on two cores.
+      // For a CPU: two cubes and a thin shape, each under a second on two cores.
       {"quick", false, {{1024, 1024, 1024}, {2048, 2048, 2048}, {4096, 64, 4096}}},
   };
   return sets;

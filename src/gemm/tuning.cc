@@ -1,4 +1,3 @@
-// Reading and writing the tuning cache.
 #include "gemm/tuning.h"
 
 #include <fmt/format.h>
@@ -70,7 +69,7 @@ TuningCache::TuningCache(std::string path) : path_(std::move(path)) { load(); }
 void TuningCache::load() {
   if (path_.empty()) return;
   std::ifstream file(path_);
-  if (!file) return;  // the first run: store() makes it
+  if (!file) return;  // no file before the first store()
   try {
     choices_ = from_json(nlohmann::json::parse(file));
   } catch (const std::exception& error) {

@@ -1,6 +1,6 @@
-// Multiply-add loops with 16 independent sums: enough for four cycles of latency on two pipes, and
-// few enough for AVX2's 16 registers less the two factors (12 there). Those of AMX use its eight
-// tiles: six sums and two factors.
+// Multiply-add loops with independent accumulators in registers. Eight hide four cycles of latency
+// on two pipes. AVX-512 loops have 16 accumulators; AVX2 loops have 12, because two of the 16
+// registers hold the factors; AMX loops have 6, beside two tiles of factors.
 #include "gemm/cpu/peak.h"
 
 #include <fmt/format.h>
@@ -19,15 +19,16 @@
 namespace duet {
 namespace {
 
-// About 2 ms: long beside the start of the threads. Every sum stays below 2^24, so that adding ones
-// is exact in fp32.
+// Steps of one run, about 2 ms: long compared with starting the threads. Every accumulator stays
+// below 2^24, so that adding ones is exact in fp32.
 constexpr long kVectorSteps = 1000000;
-constexpr long kAmxSteps = 50000;  // an instruction is 16 cycles
+constexpr long kAmxSteps = 50000;  // one instruction takes 16 cycles
 constexpr int kSums512 = 16;
 constexpr int kSums256 = 12;
 constexpr int kAmxSums = 6;
 
-// The factors are 1 and `seed`, hidden from the compiler, which would else take them out.
+// The factors are 1 and `seed`. The asm statement hides them from the compiler, which would remove
+// the loop otherwise.
 #define DUET_PEAK_LOOP(NAME, TARGET, VECTOR, FACTOR, SUMS, SET, ZERO, STEP, TOTAL)       \
   __attribute__((target(TARGET))) double NAME(long steps, double seed) {                 \
     VECTOR sums[SUMS];                                                                   \
@@ -79,8 +80,7 @@ constexpr int kAmxRows = 16;
 constexpr int kAmxRowBytes = 64;
 constexpr int kAmxTileBytes = kAmxRows * kAmxRowBytes;
 
-// What LDTILECFG reads (Intel's Software Developer's Manual, volume 1, chapter 18): eight tiles of
-// the greatest size.
+// The operand of LDTILECFG (Intel's Software Developer's Manual, volume 1, chapter 18).
 struct alignas(64) AmxTileConfig {
   std::uint8_t palette = 1;
   std::uint8_t start_row = 0;
@@ -89,6 +89,7 @@ struct alignas(64) AmxTileConfig {
   std::uint8_t rows[16] = {};
 };
 
+// Eight tiles of the largest size.
 AmxTileConfig full_amx_tiles() {
   AmxTileConfig config;
   for (int i = 0; i < kAmxSums + 2; ++i) {
@@ -98,7 +99,7 @@ AmxTileConfig full_amx_tiles() {
   return config;
 }
 
-// Linux gives a process the tiles' state when it asks (arch_prctl(2), ARCH_REQ_XCOMP_PERM).
+// Linux lets a process use AMX tiles only on request (arch_prctl(2), ARCH_REQ_XCOMP_PERM).
 bool may_use_amx() {
   constexpr int kRequestPermission = 0x1023;
   constexpr int kTileData = 18;
@@ -106,7 +107,8 @@ bool may_use_amx() {
   return granted;
 }
 
-// Adds the elements of the sums' tiles, which are of type T. Every factor is the word `one`.
+// Returns the total of all accumulators, whose elements have type T. Every word of the factors is
+// `one`.
 #define DUET_TILE_PEAK_LOOP(NAME, TARGET, T, STEP)                             \
   __attribute__((target(TARGET))) double NAME(long steps, std::uint32_t one) { \
     std::uint32_t factors[kAmxTileBytes / sizeof(one)];                        \
@@ -152,12 +154,12 @@ double int8_amx(long steps, double seed) {
   return tile_sums_int8(steps, static_cast<std::uint8_t>(seed) * 0x01010101u);
 }
 
-// One step is `sums` instructions, each of `products` multiplications and as many additions.
+// One step has `sums` instructions, each with `products` multiplications and as many additions.
 PeakLoop loop(const char* instruction, int sums, int products, double (*run)(long, double)) {
   return {instruction, kVectorSteps, 2.0 * sums * products, run};
 }
 
-// A row of one factor with each column of the other.
+// Each instruction multiplies every row of one factor by every column of the other.
 PeakLoop tile_loop(const char* instruction, int element_bytes, double (*run)(long, double)) {
   const int depth = kAmxRowBytes / element_bytes;
   return {instruction, kAmxSteps, 2.0 * kAmxSums * kAmxRows * kAmxRows * depth, run};
@@ -214,7 +216,7 @@ void PeakWork::enqueue(Rank&, Stream& stream) {
 void PeakWork::renew(Rank&) { got_ = 0; }
 
 std::optional<Skipped> PeakWork::verify(Rank&) {
-  // Each product is 1 x 1: the sums are exact (see kVectorSteps).
+  // Every product is 1 x 1, so the sums are exact (kVectorSteps).
   const double expected = cost().flop / 2;
   if (std::abs(got_ - expected) <= 1e-6 * expected) return std::nullopt;
   throw Mismatch(

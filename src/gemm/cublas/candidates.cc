@@ -1,5 +1,4 @@
-// Which configurations are worth a heat. Configurations that the library refuses cost microseconds,
-// so that the lists are generous.
+// The lists are generous, because a configuration that the library refuses costs only microseconds.
 #include "gemm/cublas/candidates.h"
 
 #include <algorithm>
@@ -11,7 +10,7 @@ constexpr int kRanking = 128;
 constexpr std::uint32_t kMostOptions = 32;
 constexpr int kMostTilesOfAll = 16;
 
-// The values of a capability that is a list.
+// The values of a list capability.
 std::vector<std::uint32_t> listed(const cublasLtMatmulAlgo_t& algo,
                                   cublasLtMatmulAlgoCapAttributes_t capability) {
   std::size_t bytes = 0;
@@ -28,7 +27,7 @@ std::vector<std::uint32_t> listed(const cublasLtMatmulAlgo_t& algo,
   return values;
 }
 
-// The value of a capability that is one number; 0 if the library does not say.
+// The value of a capability that is one number; 0 if the library does not report it.
 std::uint32_t single(const cublasLtMatmulAlgo_t& algo,
                      cublasLtMatmulAlgoCapAttributes_t capability) {
   std::uint32_t value = 0;
@@ -38,7 +37,7 @@ std::uint32_t single(const cublasLtMatmulAlgo_t& algo,
   return status == CUBLAS_STATUS_SUCCESS ? value : 0;
 }
 
-// Clusters of up to four blocks: larger ones share more, and find room on fewer SMs.
+// Cluster shapes. Blocks of larger clusters share more data but fit on fewer SMs.
 constexpr std::uint16_t kClusters[] = {
     CUBLASLT_CLUSTER_SHAPE_AUTO,  CUBLASLT_CLUSTER_SHAPE_1x1x1, CUBLASLT_CLUSTER_SHAPE_2x1x1,
     CUBLASLT_CLUSTER_SHAPE_1x2x1, CUBLASLT_CLUSTER_SHAPE_2x2x1, CUBLASLT_CLUSTER_SHAPE_4x1x1,
@@ -78,7 +77,7 @@ void Candidates::add_all() {
   for (const cublasLtMatmulAlgo_t& algo : problem_.all()) {
     add_if_valid(algo);
     const auto tiles = listed(algo, CUBLASLT_ALGO_CAP_TILE_IDS);
-    // Tiles are numbered by size, small ones first, and problems worth tuning want large ones.
+    // Tiles are numbered by increasing size. Problems worth tuning need large tiles.
     const std::size_t first = tiles.size() > kMostTilesOfAll ? tiles.size() - kMostTilesOfAll : 0;
     for (std::size_t i = first; i < tiles.size(); ++i) {
       add_with(algo, CUBLASLT_ALGO_CONFIG_TILE_ID, tiles[i]);
@@ -87,7 +86,7 @@ void Candidates::add_all() {
 }
 
 void Candidates::add_neighbours(int index) {
-  const cublasLtMatmulAlgo_t algo = (*this)[index].algo;  // a copy: adding moves the list
+  const cublasLtMatmulAlgo_t algo = (*this)[index].algo;  // a copy: adding reallocates the list
   for (std::uint16_t cluster : kClusters) {
     add_with(algo, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, cluster);
   }

@@ -1,4 +1,4 @@
-// cublasGemmEx as engines: as torch.matmul calls it, and with the library's own autotuning.
+// cublasGemmEx as two engines: called as torch.matmul calls it, and with the library's autotuning.
 #include <algorithm>
 #include <limits>
 
@@ -26,7 +26,7 @@ class GemmExPlan : public GemmPlan {
 
   void set_algorithm(cublasGemmAlgo_t algorithm) { algorithm_ = algorithm; }
 
-  // For how many SMs the library chooses; 0: for all.
+  // Sets the number of SMs for which the library chooses its algorithm; 0: all.
   void aim_at(int units) {
     units_ = units;
     DUET_CUBLAS_CHECK(cublasSetSmCountTarget(handle_.get(), units));
@@ -36,7 +36,7 @@ class GemmExPlan : public GemmPlan {
     const ComputeTypes types = compute_types(problem_.dtype);
     const Scales scale = scales(problem_.dtype);
     const cudaDataType_t in = *data_type(problem_.dtype), out = *data_type(problem_.output);
-    // Setting the stream takes the library back to its own workspace: hence both, every time.
+    // cublasSetStream resets the workspace to the library's own, so both are set for every call.
     DUET_CUBLAS_CHECK(cublasSetStream(handle_.get(), static_cast<cudaStream_t>(stream.native())));
     DUET_CUBLAS_CHECK(
         cublasSetWorkspace(handle_.get(), workspace_.span().data, workspace_.bytes()));
@@ -61,7 +61,7 @@ class GemmExPlan : public GemmPlan {
   int units_ = 0;
 };
 
-// Of some calls on a stream that is idle, the least: the first loads.
+// The shortest of several calls on an idle stream; the first call loads the kernel.
 double seconds_of(GemmExPlan& plan, Device& device, Stream& stream) {
   constexpr int kCalls = 4;
   double least = std::numeric_limits<double>::infinity();
@@ -76,9 +76,11 @@ double seconds_of(GemmExPlan& plan, Device& device, Stream& stream) {
   return least;
 }
 
-// With fewer SMs the library's choice for all of them is at times the better one (16384 x 16384
-// x 8192 on 116 of an H200's 132: 6.9 ms against 7.2), at times not (8192 cubed on 124: 1.8
-// against 1.6).
+// Chooses between the library's algorithm for all SMs and the one for the `units` SMs of the
+// stream, by timing both. Either can be faster (H200, 132 SMs):
+//   shape                  SMs   for all SMs   for these SMs
+//   16384 x 16384 x 8192   116   6.9 ms        7.2 ms
+//   8192 cubed             124   1.8 ms        1.6 ms
 void choose_aim(GemmExPlan& plan, Device& device, Stream& stream, int units) {
   const double for_all = seconds_of(plan, device, stream);
   plan.aim_at(units);
@@ -100,7 +102,8 @@ class GemmExEngine : public GemmEngine {
     return std::nullopt;
   }
 
-  // The first call makes the library choose, by measuring where it autotunes, and load its kernel.
+  // Makes one call, in which the library chooses its algorithm (by measuring, if it autotunes) and
+  // loads its kernel.
   std::unique_ptr<GemmPlan> plan(Device& device, const GemmProblem& problem,
                                  const GemmBuffers& buffers, const Tuning& tuning) override {
     auto plan = std::make_unique<GemmExPlan>(dynamic_cast<GpuDevice&>(device), problem, buffers);

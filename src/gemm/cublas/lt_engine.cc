@@ -1,4 +1,4 @@
-// The engines of cuBLASLt: its first choice, and the one that tuning finds.
+// Two engines of cuBLASLt: the first algorithm of its own ranking, and the one that tuning chooses.
 #include <cstring>
 
 #include "gemm/cublas/engines.h"
@@ -81,7 +81,7 @@ class LtEngine : public GemmEngine {
     return plan;
   }
 
-  // A choice that this library no longer takes counts as none.
+  // False if the cache has no choice, or one that this library does not accept.
   static bool from_cache(const LtProblem& problem, const std::string& key, LtAlgorithm& algorithm) {
     const auto choice = tuning_cache().find(key);
     if (!choice || choice->algorithm.size() != sizeof algorithm.algo) return false;
@@ -89,7 +89,7 @@ class LtEngine : public GemmEngine {
     return problem.check(algorithm);
   }
 
-  // A cache that cannot be written costs later runs their time, and this one nothing.
+  // If the cache cannot be written, this run goes on, and later runs must tune again.
   static std::string remember(const std::string& key, const LtAlgorithm& algorithm) {
     const auto* begin = reinterpret_cast<const std::uint8_t*>(&algorithm.algo);
     try {

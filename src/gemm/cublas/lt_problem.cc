@@ -1,4 +1,3 @@
-// Descriptors, heuristics and launches of cuBLASLt.
 #include "gemm/cublas/lt_problem.h"
 
 #include <cstring>
@@ -8,9 +7,9 @@
 namespace duet::cuda {
 namespace {
 
-// Split sums in the compute type only, so that every candidate accumulates in fp32.
+// Split-K sums are reduced in the compute type only, so that every candidate accumulates in fp32.
 constexpr std::uint32_t kReductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
-constexpr std::uint32_t kAlignment = 256;  // of Duet's buffers
+constexpr std::uint32_t kAlignment = 256;  // bytes, of Duet's buffers
 
 template <typename Value>
 Value config(const cublasLtMatmulAlgo_t& algo, cublasLtMatmulAlgoConfigAttributes_t attribute) {
@@ -92,7 +91,7 @@ std::vector<LtAlgorithm> LtProblem::heuristics(std::uint64_t workspace_bytes, in
                                      c_.get(), made, count, results.data(), &returned);
   std::vector<LtAlgorithm> algorithms;
   if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE) {
-    return algorithms;  // how the library says that it has none for these types and layouts
+    return algorithms;  // the library has none for these types and layouts
   }
   DUET_CUBLAS_CHECK(status);
   for (int i = 0; i < returned; ++i) {

@@ -1,5 +1,5 @@
-// CandidateSearchRounds over the library's ranking, then over the neighbours of the leaders, then
-// the final.
+// The first round runs over the library's ranking, then over variations of the leaders, then over
+// all other algorithms. The second and final rounds choose among the fastest.
 #include "gemm/cublas/tuner.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace duet::cuda {
 namespace {
 
-constexpr int kParents = 4;  // leaders whose neighbours are tried
+constexpr int kParents = 4;  // leaders of which variations are tried
 constexpr int kGenerations = 2;
 
 // Shares of the time that tuning may take.
@@ -48,7 +48,7 @@ class Track : public CandidateTimer {
   Candidates candidates;
 
  private:
-  static constexpr int kMostCalls = 256;  // with events of their own
+  static constexpr int kMostCalls = 256;  // calls that each have their own events
 
   std::optional<double> time_together(int candidate, int calls) {
     stream_->record(*begins_[0]);
@@ -60,7 +60,7 @@ class Track : public CandidateTimer {
     return ends_[0]->seconds_since(*begins_[0]) / calls;
   }
 
-  // As the sampler does it where the cache is flushed.
+  // Flushes the cache before each call, as the sampler does.
   std::optional<double> time_flushed(int candidate, int calls) {
     const auto count = static_cast<std::size_t>(std::min(calls, kMostCalls));
     for (std::size_t i = 0; i < count; ++i) {
@@ -89,7 +89,7 @@ class Track : public CandidateTimer {
   Buffer workspace_, flush_;
 };
 
-// What has been added since `timed` runs its heat.
+// Runs the first round over the candidates added since the last call; `timed` counts those before.
 void time_new(CandidateSearch& search, const Track& track, int& timed, double seconds) {
   search.first_round(timed, track.candidates.size(), seconds);
   timed = track.candidates.size();

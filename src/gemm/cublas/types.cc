@@ -1,4 +1,3 @@
-// Tables of types.
 #include "gemm/cublas/types.h"
 
 namespace duet::cuda {

@@ -1,4 +1,3 @@
-// Eight rows at a time, computed on the GPU and read back.
 #include "gemm/gpu/reference.h"
 
 #include <algorithm>

@@ -1,6 +1,8 @@
-// Rows of C in double. A block computes 32 columns: where B runs along n its 8 warps share k out
-// between them and a lane is a column; where B runs along k a warp takes one column after the other
-// and its lanes share k. Either way neighbouring lanes read neighbouring memory.
+// Rows of C in double. A block of 8 warps computes 32 columns.
+//   layout nn (B contiguous along n): a lane is a column, and the warps divide k among them.
+//   layout nt (B contiguous along k): a warp takes one column after the other, and its lanes divide
+//                                     k among them.
+// In both, neighbouring lanes read neighbouring memory.
 #ifdef DUET_GPU_HIP
 #include <hip/hip_runtime.h>
 #endif
@@ -15,7 +17,8 @@ namespace {
 constexpr int kColumns = 32;
 constexpr int kParts = 8;
 
-// The inverse of device/gpu/element.h, for values that a fill makes (no NaN).
+// Loads one element: the inverse of the stores in device/gpu/element.h, for values that a fill
+// makes (no NaN).
 template <DType dtype>
 __device__ double element(const std::byte* data, std::int64_t index) {
   if constexpr (dtype == DType::fp32) {
@@ -117,7 +120,7 @@ void launch(const GemmProblem& p, const GemmBuffers& buffers, const ReferenceRow
 
 }  // namespace
 
-// Unused rows are row 0, computed and not written.
+// Entries of `rows` beyond rows.count are row 0; they are computed and not written.
 void launch_reference(const GemmProblem& problem, const GemmBuffers& buffers,
                       const ReferenceRows& rows, double* out, gpuStream_t stream) {
   switch (problem.dtype) {

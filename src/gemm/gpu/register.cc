@@ -1,4 +1,3 @@
-// What the vendor's module brings for GEMM.
 #include "device/gpu/module.h"
 #include "gemm/gpu/reference.h"
 #ifndef DUET_GPU_HIP

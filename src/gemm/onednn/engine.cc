@@ -1,5 +1,5 @@
-// oneDNN as an engine of host devices: sgemm for fp32, the matmul primitive for the rest. Operands
-// are plain row-major on both sides: no packed weights whose packing would go untimed.
+// oneDNN as an engine of host devices: sgemm for fp32, the matmul primitive for other types. All
+// operands are plain row-major. Weights are not packed, because their packing would go untimed.
 #include "gemm/engine.h"
 
 #include <fmt/format.h>
@@ -29,7 +29,8 @@ std::optional<dnnl::memory::data_type> data_type(DType dtype) {
   }
 }
 
-// The primitive takes its number of threads, and blocks for it, from OpenMP when it is made.
+// Sets OpenMP's number of threads while it lives. A oneDNN primitive takes its number of threads,
+// and the block sizes for it, from OpenMP when it is created.
 class ThreadCount {
  public:
   explicit ThreadCount(int threads) : before_(omp_get_max_threads()) {
@@ -48,7 +49,7 @@ const dnnl::engine& cpu() {
   return engine;
 }
 
-// Throws dnnl::error where oneDNN has no kernel.
+// Throws dnnl::error if oneDNN has no kernel for the problem.
 dnnl::matmul::primitive_desc describe(const GemmProblem& p) {
   using tag = dnnl::memory::format_tag;
   const dnnl::memory::desc a({p.m, p.k}, *data_type(p.dtype), tag::ab);

@@ -1,5 +1,5 @@
-// OpenBLAS as an engine of host devices: sgemm. It chooses its kernels while it is loaded, by the
-// CPU or by the user's OPENBLAS_CORETYPE; the algorithm says which.
+// OpenBLAS's sgemm as an engine of host devices. OpenBLAS chooses its kernels when it is loaded, by
+// the CPU or by the user's OPENBLAS_CORETYPE; algorithm() names them.
 #include "gemm/engine.h"
 
 #include <cblas.h>

@@ -1,5 +1,5 @@
-// A GEMM on a simulated device lets the platform's demand pass in virtual time. Small products are
-// computed, so that they verify; large ones have phantom buffers anyway.
+// A GEMM on a simulated device takes virtual time by the platform's demand. Small products are
+// computed, so that they can be verified; large ones are not.
 #include "gemm/sim/engine.h"
 
 #include <fmt/format.h>
@@ -50,7 +50,7 @@ class ModelPlan : public GemmPlan {
   }
 
  private:
-  // Computes only where the input is not what it was at the last call: it seldom changes.
+  // Computes the product only if the input has changed since the last call, which is rare.
   void multiply() {
     std::vector<std::byte> input(buffers_.a.bytes + buffers_.b.bytes);
     device_.read(buffers_.a, input.data());
@@ -71,7 +71,7 @@ class ModelPlan : public GemmPlan {
   GemmProblem problem_;
   GemmBuffers buffers_;
   Demand demand_;
-  std::vector<std::byte> input_, product_;  // A and B of the last product, and it
+  std::vector<std::byte> input_, product_;  // A and B of the last call, and their product
 };
 
 class ModelEngine : public GemmEngine {
