@@ -1,4 +1,3 @@
-// Which copies are measured.
 #include "copy/cases.h"
 
 #include <fmt/format.h>
@@ -14,7 +13,7 @@
 namespace duet {
 namespace {
 
-constexpr int kMostThreads = 1024;  // of a block, on every GPU that Duet knows
+constexpr int kMostThreads = 1024;  // per block, on every GPU that Duet supports
 constexpr std::uint64_t kSmallest = 4096;
 constexpr std::uint64_t kLargest = 4096ull * 128256 * 4;
 
@@ -43,7 +42,7 @@ Axes axes(Machine& machine, const CopyShape& s, std::uint64_t bytes) {
           {"block", static_cast<std::int64_t>(s.kernel.block)}};
 }
 
-// Builds the list of cases; one function a kind of copy.
+// Builds the list of cases, with one function per kind of copy.
 class CopyCases {
  public:
   CopyCases(Machine& machine, CopyOptions options, std::function<bool()> stop)
@@ -71,7 +70,7 @@ class CopyCases {
  private:
   static std::vector<CopyKind> kinds_of(Machine& machine) {
     std::vector<CopyKind> kinds{CopyKind::local};
-    // On the CPU, host memory is device memory: a copy between the two is a local one.
+    // On a host device, host memory is device memory: a copy between the two is a local copy.
     if (!machine.device(0).info().cpu_addressable) {
       kinds.insert(kinds.begin(), {CopyKind::host_to_device, CopyKind::device_to_host});
     }
@@ -130,7 +129,8 @@ class CopyCases {
     }
   }
 
-  // Every pair at one size; both ways, a pair and its mirror image are the same.
+  // Adds every pair of devices at one size. In bidirectional copies (a, b) and (b, a) are the same
+  // case.
   void add_matrix(CopyShape shape) {
     if (options_.matrix_bytes == 0) return;
     for (int from = 0; from < machine_.size(); ++from) {
@@ -147,7 +147,7 @@ class CopyCases {
 
   void add_host(CopyShape shape) {
     const bool to_device = shape.kind == CopyKind::host_to_device;
-    // The device issues; there is nobody else.
+    // Only the device can issue the copy.
     shape.issue = to_device ? Issue::pull : Issue::push;
     for (MemoryKind memory : options_.host_memory) {
       (to_device ? shape.source : shape.destination).memory = memory;
@@ -201,7 +201,7 @@ class CopyCases {
     Mode mode;
   };
 
-  // Only the ranks that the copy touches form the team, so that the others' gates cost nothing.
+  // Only the ranks that take part in the copy form the team, so that other ranks add no overhead.
   static Measurement measure(Machine& machine, const CaseId& id, Point point,
                              const std::function<bool()>& stop) {
     Measurement result;

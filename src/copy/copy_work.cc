@@ -1,5 +1,5 @@
-// Running transfers: the first of a rank on the sampler's stream, the others on streams that fork
-// from it and join it again.
+// The first transfer of a rank runs on the sampler's stream, its other transfers on streams that
+// are forked from that stream and joined into it.
 #include "copy/copy_work.h"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@ namespace {
 constexpr double kDeadline = 120;  // seconds for filling one buffer
 constexpr Fill kPoison{Fill::Kind::constant, 0xDB, 0, DType::fp32};
 
-// Never twice in a process: memory may still hold what an earlier transfer left there.
+// A seed that this process has never used: memory may still hold the data of an earlier transfer.
 std::uint64_t fresh_seed() {
   static std::atomic<std::uint64_t> made{0};
   return ++made;

@@ -1,4 +1,3 @@
-// Curves fitted to finished copies.
 #include <map>
 #include <string>
 #include <utility>
@@ -12,7 +11,7 @@ namespace {
 struct Curve {
   CaseId id;
   std::vector<CopyPoint> points;
-  double moved = 1;  // bytes that count for the rate, for each byte of a case's size
+  double moved = 1;  // bytes that count for the rate, per byte of a case's size
 };
 
 Measurement measurement(const Curve& curve, const CopyFit& fit) {
@@ -33,7 +32,7 @@ Measurement measurement(const Curve& curve, const CopyFit& fit) {
                                                    {"bytes_80_percent", fit.bytes_80},
                                                    {"bytes_90_percent", fit.bytes_90}};
   for (const auto& [share, bytes] : shares) {
-    if (bytes > 0) result.rates.emplace_back(share, bytes);  // else never reached
+    if (bytes > 0) result.rates.emplace_back(share, bytes);  // 0: never reached
   }
   return result;
 }

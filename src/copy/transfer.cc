@@ -1,4 +1,3 @@
-// Names of a copy's axes, and the patterns as lists of transfers.
 #include "copy/transfer.h"
 
 #include "core/names.h"
@@ -40,7 +39,7 @@ std::vector<Transfer> transfers(const CopyShape& shape, std::uint64_t bytes, int
     }
     return list;
   }
-  // In rotated order, so that at the start every device sends to one and receives from one.
+  // In rotated order, so that in each step every device sends to one device and receives from one.
   for (int step = 1; step < ranks; ++step) {
     for (int rank = 0; rank < ranks; ++rank) {
       const Endpoint from{rank, MemoryKind::device};

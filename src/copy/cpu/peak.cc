@@ -1,7 +1,7 @@
-// Loops of the widest instructions that this CPU has. Stores that go past the caches save reading
-// each line before it is written; where a CPU does that by itself, others are as fast or faster.
-// They stand apart from the host device's own copy (device/host/copy_bytes.cc), which is held
-// against them.
+// Copy loops of the widest instructions that this CPU has. Non-temporal stores save reading each
+// cache line before it is written. On CPUs that avoid this read by themselves, other loops are as
+// fast or faster. The loops share no code with the host device's own copy
+// (device/host/copy_bytes.cc), which is compared with them.
 #include "copy/cpu/peak.h"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ namespace duet {
 namespace {
 
 constexpr double kPeakDeadline = 120;  // seconds for filling one buffer, or for one copy
-constexpr int kTries = 2;              // of a loop; the faster one counts
+constexpr int kTries = 2;              // runs of each loop; the faster one counts
 constexpr Fill kPeakPoison{Fill::Kind::constant, 0xDB, 0, DType::fp32};
 
 #define DUET_COPY_LOOP(NAME, TARGET, VECTOR, LOAD, STORE)                                        \
@@ -102,7 +102,7 @@ void CopyPeakWork::enqueue(Rank&, Stream& stream) {
   stream.run({name(), {}, [this] { copy(loop_); }});
 }
 
-// OpenMP's threads are bound to the device's cores, as the worker is that starts them.
+// OpenMP's threads are bound to the device's cores, because the worker that starts them is.
 void CopyPeakWork::copy(const CopyLoop& loop) const {
   std::byte* to = destination_.span().data;
   const std::byte* from = source_.span().data;

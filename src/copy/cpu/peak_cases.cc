@@ -1,4 +1,3 @@
-// Where copies on the CPU are held against its peak.
 #include "copy/cpu/peak_cases.h"
 
 #include <algorithm>
@@ -12,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t kLeastBytes = 256 << 20;
 
-// Far larger than the cache, in whole steps of every loop.
+// Far larger than the cache, and a multiple of CopyLoop::kStep.
 std::int64_t peak_bytes(const DeviceInfo& info) {
   const std::uint64_t bytes = std::max(kLeastBytes, 4 * info.cache_bytes);
   return static_cast<std::int64_t>(bytes / CopyLoop::kStep * CopyLoop::kStep);
@@ -52,7 +51,7 @@ std::vector<Case> copy_peak_cases(Machine& machine, const CopyOptions& options,
                     options.device_name,
                     "nt-copy",
                     {{"executor", std::string(name(executor))}, {"bytes", bytes}}};
-    // As many as the executor is on the CPU: all cores of the device, or one.
+    // As many threads as the executor uses on a host device: one per core for kernels, or one.
     const int threads = executor == Executor::kernel ? info.compute_units : 1;
     cases.push_back({id,
                      [&machine, id, threads, stop] { return measure(machine, id, threads, stop); },
