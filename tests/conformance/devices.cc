@@ -1,4 +1,3 @@
-// Opening the machines of the conformance list.
 #include "devices.h"
 
 namespace duet::conformance {

@@ -1,4 +1,4 @@
-// The machines that the conformance list runs on, and what its cases share.
+// The machines on which the conformance tests run, and what the tests share.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,13 +14,13 @@ namespace duet::conformance {
 
 inline constexpr double kDeadline = 20;  // seconds for any wait in a test
 
-// A machine of at least one device. Skips with the reason where the kind is not available.
+// Opens a machine of at least one device. Skips with the reason if its kind is not available.
 class DeviceTest : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override;
 
   Device& device(int index = 0) { return machine_->device(index); }
-  // The last device: another one than device(0) where there are several.
+  // The last device: device(0) if the machine has one device only.
   Device& peer() { return machine_->device(machine_->size() - 1); }
   bool two_devices() const { return machine_->size() > 1; }
 

@@ -58,7 +58,7 @@ TEST_P(Events, WaitIsForTheLastRecordAtTheCall) {
   stream->record(*event);
   other->wait(*event);
   stream->wait(semaphore_at(gate, 0), 1);
-  stream->record(*event);  // the wait above is not for this one
+  stream->record(*event);  // the wait of `other` is not for this record
   other->synchronize(kDeadline);
   EXPECT_FALSE(event->done());
   device().signal(semaphore_at(gate, 0), 1);
@@ -72,7 +72,7 @@ TEST_P(Events, GiveUpAtTheDeadline) {
   stream->wait(semaphore_at(gate, 0), 1);
   stream->record(*event);
   EXPECT_FALSE(event->done());
-  // A simulated machine sees that nothing can come and says so at once, with another Error.
+  // A simulated machine detects that the event can never be done, and throws another Error at once.
   EXPECT_THROW(event->synchronize(0.05), Error);
   device().signal(semaphore_at(gate, 0), 1);
   event->synchronize(kDeadline);

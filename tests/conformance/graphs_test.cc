@@ -1,4 +1,4 @@
-// Graphs: what a stream and its forks were given, launched again and again.
+// Graphs: the captured calls of a stream and of streams forked from it, launched repeatedly.
 #include "device/collective_kernel.h"
 #include "device/graph.h"
 #include "devices.h"
@@ -10,7 +10,8 @@ constexpr std::size_t kBytes = 100'000;
 
 class Graphs : public DeviceTest {
  protected:
-  // nullptr, and the test skipped, where the device does not capture these calls.
+  // The captured graph. If the device does not capture these calls: nullptr, and the test is
+  // skipped.
   std::unique_ptr<Graph> captured(Stream& stream, const std::function<void()>& enqueue) {
     try {
       return capture(stream, enqueue);
@@ -42,7 +43,8 @@ TEST_P(Graphs, RunNothingUntilTheyAreLaunched) {
   }
 }
 
-// Two lanes beside the first stream, and two ranks' worth of semaphores: a meeting of two graphs.
+// Two graphs, a sender's and a receiver's, synchronise by semaphores. The sender's graph forks to a
+// second stream and joins it.
 TEST_P(Graphs, ForkJoinAndMeet) {
   constexpr int kRounds = 20;
   const Buffer words = filled(device(), 64, constant(0)), there = filled(peer(), 64, constant(0));
@@ -110,7 +112,8 @@ TEST_P(Graphs, HoldPeerKernels) {
   for (std::uint64_t round = 0; round < 5; ++round) {
     for (std::size_t i = 0; i < 2; ++i) streams[i]->fill(sources[i].span(), pattern(round + i));
     for (std::size_t i = 0; i < 2; ++i) graphs[i]->launch(*streams[i]);
-    for (std::size_t i = 0; i < 2; ++i) streams[i]->launch(*kernels[i]);  // beside the graph's
+    // The same kernels again, outside of the graphs.
+    for (std::size_t i = 0; i < 2; ++i) streams[i]->launch(*kernels[i]);
     for (auto& stream : streams) stream->synchronize(kDeadline);
     for (std::size_t i = 0; i < 2; ++i) {
       const auto difference = ends[i]->check(targets[i].span(), pattern(round + 1 - i));

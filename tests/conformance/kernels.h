@@ -1,4 +1,4 @@
-// What tests of collectives' kernels share: inputs of digits, and what is expected of their sum.
+// What the tests of collective kernels share: inputs of digits, and their expected sums.
 #pragma once
 
 #include "devices.h"
@@ -17,7 +17,7 @@ inline Fill reduced(DType dtype, Reduction op, int ranks, std::uint64_t seed = k
   return {Fill::Kind::digits_reduced, seed, 0, dtype, op, ranks};
 }
 
-// A kernel of items without semaphores.
+// A local kernel whose items use no semaphores.
 inline LocalKernel local_kernel(const std::vector<KernelItem>& items, DType dtype, Reduction op,
                                 int blocks = 0) {
   LocalKernel kernel;
@@ -37,7 +37,7 @@ class Kernels : public DeviceTest {
     stream->synchronize(kDeadline);
   }
 
-  // `ranks` fills of digits, each `shift` elements into a buffer of its own.
+  // `ranks` spans of `count` digits, each in its own buffer, at an offset of `shift` elements.
   std::vector<Span> inputs(DType dtype, int ranks, std::size_t count, std::size_t shift) {
     std::vector<Span> spans;
     const std::size_t size = size_of(dtype);

@@ -118,7 +118,7 @@ TEST_P(Kernels, RefuseWhatDoesNotFit) {
   refuse(by_block);
 }
 
-// The awaited words are as if all peers had come, to both barriers.
+// The awaited semaphores already have the values that all peers would write for both barriers.
 TEST_P(Kernels, WaitForAnyNumberOfPeers) {
   constexpr int kPeers = 40, kBlocks = 2, kRanks = kPeers + 1;
   constexpr std::size_t kWords = kBlocks * sizeof(std::uint64_t), kCount = 3001;

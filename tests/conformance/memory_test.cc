@@ -23,7 +23,7 @@ TEST_P(Memory, ReadsBackWhatWasWritten) {
   }
 }
 
-// Where the CPU cannot follow it, there is a reason.
+// If the CPU cannot access the memory, view() throws Unavailable with a reason.
 TEST_P(Memory, IsTheSameSeenByTheCpu) {
   for (MemoryKind kind : {MemoryKind::device, MemoryKind::pinned, MemoryKind::managed}) {
     const Buffer buffer = filled(device(), 1000, pattern(3), kind);
@@ -90,7 +90,8 @@ TEST_P(Memory, NormalsAreWhatTheCpuMakes) {
     for (std::size_t i = 0; i < count; ++i) {
       const float value = load(type, bytes.data() + i * size_of(type));
       const float expected = (integer ? 16.0f : 1.0f) * random_normal(5, i);
-      // One step of the type: devices' logarithms and cosines may differ in the last place.
+      // Allows one step of the type, because devices' logarithms and cosines may differ in the last
+      // place.
       const float step = integer ? 1.01f : type == DType::fp8_e4m3 ? 0.26f : 0.016f;
       ASSERT_NEAR(value, expected, step * std::max(1.0f, std::fabs(expected) / 2))
           << name(type) << " " << i;
@@ -165,7 +166,7 @@ TEST_P(Memory, CheckOfDigitsCountsElementsAndAllowsAveragesTheirLastPlace) {
     const Buffer buffer = filled(device(), 20000, fill);
     std::vector<std::uint16_t> elements(10000);
     device().read(buffer.span(), elements.data());
-    elements[777] ^= 1;  // the last place
+    elements[777] ^= 1;  // a change in the last place
     elements[9999] = 0x7FC0;
     device().write(buffer.span(), elements.data());
     const auto difference = device().check(buffer.span(), fill);
@@ -222,7 +223,7 @@ TEST_P(Memory, IsAdoptedWhereItIsTheDevicesOwn) {
   EXPECT_THROW(peer().adopt(buffer.span().data, buffer.bytes()), BadArgument);
 }
 
-// Mapping takes a second process: tests/multiprocess.
+// Sharing within one process; tests/multiprocess maps shared memory in a second process.
 TEST_P(Memory, IsSharedWithItsPlace) {
   machine_->make_shareable();
   const Buffer buffer = device().allocate(9000);

@@ -1,4 +1,4 @@
-// Kernels whose items take turns with other streams and with blocks of other devices.
+// Kernels whose items synchronise with other streams, and with blocks of kernels on other devices.
 #include "kernels.h"
 
 namespace duet::conformance {
@@ -6,8 +6,9 @@ namespace {
 
 class OrderedItems : public Kernels {};
 
-// A stream of the peer pushes pieces into two slots in turn; items reduce each with the device's
-// own and give the slot back. Over and over, with words that are as they were after each round.
+// A stream of the peer pushes pieces into two slots alternately. Each item reduces a pushed piece
+// with the device's own piece, and signals that the slot is free. Many rounds with the same
+// semaphores, which each round leaves as it found them.
 TEST_P(OrderedItems, SynchroniseWithAnotherStream) {
   constexpr std::size_t kPieces = 15, kPiece = 8192 * 4, kRounds = 30;
   const Buffer words = filled(device(), 2 * sizeof(std::uint64_t), constant(0));
@@ -21,7 +22,7 @@ TEST_P(OrderedItems, SynchroniseWithAnotherStream) {
   for (std::size_t round = 0; round < kRounds; ++round) {
     LocalKernel kernel;
     kernel.dtype = DType::int32;
-    kernel.blocks = 16;  // each has a slice, and goes on to the next item when it is done
+    kernel.blocks = 16;  // each processes a slice of an item, then goes on to the next item
     for (std::size_t i = 0; i < kPieces; ++i) {
       const Span to = result.slice((round * kPieces + i) * kPiece, kPiece);
       kernel.items.push_back(
@@ -52,7 +53,8 @@ TEST_P(OrderedItems, SynchroniseWithAnotherStream) {
   }
 }
 
-// Pieces go to the peer and, block by block, on from there; over and over, with the same words.
+// Pieces are copied to the peer, and a kernel there copies each on as soon as it arrives, block by
+// block. Many rounds with the same semaphores.
 TEST_P(OrderedItems, PassPiecesOnBlockByBlock) {
   constexpr int kBlocks = 8, kPieces = 5, kRounds = 20;
   constexpr std::size_t kWords = kBlocks * sizeof(std::uint64_t), kPiece = 100003;

@@ -1,4 +1,4 @@
-// Kernels of small parts, by way of staging memory where a device takes it.
+// Packet kernels of small parts. Devices without packets use the kernel's barrier.
 #include <cstdint>
 #include <limits>
 
@@ -8,7 +8,7 @@ namespace duet::conformance {
 namespace {
 
 constexpr int kBlocks = 4;
-constexpr int kRanks = 6;  // in turn on the devices there are
+constexpr int kRanks = 6;  // distributed over the machine's devices in turn
 constexpr std::size_t kWordBytes = kBlocks * sizeof(std::uint64_t);
 
 std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
@@ -33,7 +33,7 @@ class PacketKernels : public DeviceTest {
   Span part(const std::vector<Buffer>& of, int rank, int i) const {
     return of[index(rank)].slice(index(i) * part_, part_);
   }
-  // At `at`, what `by` writes.
+  // The semaphores at rank `at` that rank `by` writes.
   Span words(int at, int by) const {
     return words_[index(at)].slice(index(by) * kWordBytes, kWordBytes);
   }
@@ -42,7 +42,7 @@ class PacketKernels : public DeviceTest {
                                      packet_buffer_bytes(part_));
   }
 
-  // Part t of every rank goes to rank t: side by side, or reduced to one.
+  // Part t of every rank goes to rank t, which keeps the parts side by side or reduces them.
   PacketKernel kernel_of(int rank, bool reduces) const {
     PacketKernel kernel{
         {}, part(send_, rank, rank), part(recv_, rank, reduces ? 0 : rank), {}, reduces};
@@ -67,7 +67,7 @@ class PacketKernels : public DeviceTest {
     return kernel;
   }
 
-  // Every round with contents of its own, and what it has left, in a log a rank.
+  // Runs `rounds` rounds, each with its own contents. Returns each rank's results of all rounds.
   std::vector<Buffer> log_of(int rounds, bool reduces, Fill (*contents)(int round, int rank)) {
     std::vector<std::unique_ptr<PreparedKernel>> prepared;
     std::vector<Buffer> logs;

@@ -1,10 +1,10 @@
-// Kernels of devices that meet.
+// Peer kernels: kernels of several devices, with barriers.
 #include "kernels.h"
 
 namespace duet::conformance {
 namespace {
 
-// All devices of a machine, each with words that the others write.
+// All devices of a machine, each with semaphores that the others write.
 class PeerKernels : public Kernels {
  protected:
   static constexpr int kBlocks = 4;
@@ -19,7 +19,7 @@ class PeerKernels : public Kernels {
     }
   }
 
-  // The words at `at` that `by` writes.
+  // The semaphores at device `at` that device `by` writes.
   Span words(int at, int by) const {
     return words_[static_cast<std::size_t>(at)].slice(kWordBytes * static_cast<std::size_t>(by),
                                                       kWordBytes);
@@ -39,8 +39,9 @@ class PeerKernels : public Kernels {
   std::vector<Buffer> words_;
 };
 
-// Every rank reduces what all have, over and over: each round it fills its input anew, so that a
-// rank that starts too soon reads the last round's, and one that ends too soon is overwritten.
+// Every rank reduces the inputs of all ranks, in many rounds with new inputs. A rank that started
+// too early would read the previous round's input; if one ended too early, its input would be
+// overwritten while others read it.
 TEST_P(PeerKernels, KeepRoundsApart) {
   make_words();
   constexpr std::size_t kCount = 20000;
@@ -86,7 +87,7 @@ TEST_P(PeerKernels, KeepRoundsApart) {
   }
 }
 
-// What is pushed to a peer has arrived when the peer's own kernel ends.
+// Data pushed to a peer have arrived when the peer's own kernel ends.
 TEST_P(PeerKernels, EndWhenPeersHaveWritten) {
   if (!two_devices()) GTEST_SKIP() << "one device";
   make_words();
@@ -113,8 +114,7 @@ TEST_P(PeerKernels, EndWhenPeersHaveWritten) {
   }
 }
 
-// Copies of one kernel run beside each other: more of them than a block has warps, of sizes and
-// alignments of their own.
+// One kernel makes more copies at once than a block has warps, with different sizes and alignments.
 TEST_P(PeerKernels, MakeManyMovesSideBySide) {
   if (!two_devices()) GTEST_SKIP() << "one device";
   make_words();

@@ -10,8 +10,8 @@
 namespace duet::conformance {
 namespace {
 
-// Keeps all workers of a host device but one busy, as long as it lives. A host device has as many
-// workers as cores, and at least two.
+// Keeps all workers of a host device except one busy while it lives. A host device has one worker
+// per core, and at least two.
 class Held {
  public:
   explicit Held(Device& device) {
@@ -31,7 +31,7 @@ class Held {
  private:
   std::atomic<int> running_{0};
   std::atomic<bool> over_{false};
-  std::vector<std::unique_ptr<Stream>> streams_;  // gone first: each waits for its task
+  std::vector<std::unique_ptr<Stream>> streams_;  // destroyed first: each waits for its task
 };
 
 class Streams : public DeviceTest {
@@ -60,7 +60,7 @@ TEST_P(Streams, EnqueueWithoutBlocking) {
   auto stream = device().make_stream();
   stream->wait(semaphore_at(gate, 0), 1);
   for (int i = 0; i < 100; ++i) stream->fill(buffer.span(), pattern(static_cast<unsigned>(i)));
-  EXPECT_FALSE(stream->idle());  // and we are here: nothing blocked
+  EXPECT_FALSE(stream->idle());  // the fills were enqueued without blocking
   device().signal(semaphore_at(gate, 0), 1);
   stream->synchronize(kDeadline);
   EXPECT_TRUE(stream->idle());
@@ -110,8 +110,8 @@ TEST_P(Streams, LeaveSomeUnitsToOthers) {
   }
 }
 
-// On devices that run tasks the order in which two streams get the machine can be seen: where only
-// one can go on, the task of the urgent stream starts first although it was enqueued last.
+// Devices that run tasks show the order in which streams run. If only one stream can run, the task
+// of the stream with higher priority starts first, although it was enqueued last.
 TEST_P(Streams, OfHigherPriorityGoFirst) {
   if (!runs_tasks()) GTEST_SKIP() << "order of kernels cannot be seen from outside";
   const Held held(device());
