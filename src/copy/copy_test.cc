@@ -1,4 +1,4 @@
-// Copies: patterns as lists, the fitted line, the cases, and data that arrives.
+// Copies: the transfers of patterns, fitted lines, cases, and verification.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -89,7 +89,7 @@ TEST(Fit, IsRefusedFarBeyondItsPointsOrWithoutLatency) {
 TEST(Curves, WithoutALineSayWhy) {
   std::vector<Finished> finished;
   for (std::int64_t bytes = 4096; bytes < 1 << 28; bytes *= 2) {
-    const double rate = bytes > 1 << 24 ? 5e9 : 50e9;  // slower once it leaves a cache
+    const double rate = bytes > 1 << 24 ? 5e9 : 50e9;  // slower beyond the size of a cache
     finished.push_back(
         {{"copy", "somewhere", "duet", {{"bytes", bytes}}}, static_cast<double>(bytes) / rate, {}});
   }
@@ -105,7 +105,7 @@ TEST(Fit, NeedsACurve) {
   EXPECT_FALSE(fit_copy({{8, 1}, {8, 1}, {8, 1}, {8, 1}}).has_value());
 }
 
-// Sizes are those of one transfer; the rate counts all of them.
+// The sizes of a curve are those of one transfer; the rate counts the bytes of all transfers.
 TEST(Curves, OfManyTransfersAreOverTheSizeOfOne) {
   std::vector<Finished> finished;
   for (std::int64_t bytes = 4096; bytes < 1 << 28; bytes *= 2) {
@@ -220,7 +220,7 @@ TEST(CopyWork, NoticesBytesThatDidNotArrive) {
   team.each([&](Rank& rank) { work.release(rank); });
 }
 
-// The MI300X study's curve (its memcpy peer figure), from latency and link figures.
+// The simulated latency and link rate give the curve of the MI300X study's memcpy peer figure.
 TEST(Simulated, Mi300xCurveIsTheStudys) {
   auto machine = open_machine("sim:mi300x-8");
   CopyOptions options;

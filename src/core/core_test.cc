@@ -137,8 +137,8 @@ TEST(PlainText, EscapesWhatATerminalWouldObey) {
   EXPECT_EQ(plain_text(std::string(1, '\0')), "\\u0000");
   EXPECT_EQ(plain_text("\xc2\x9b"), "\\u009b");      // C1
   EXPECT_EQ(plain_text("\xe2\x80\xae"), "\\u202e");  // right to left
-  EXPECT_EQ(plain_text("\xff\xc3"), "\\xff\\xc3");   // no UTF-8, and half of a character
-  EXPECT_EQ(plain_text("\xc0\x9b"), "\\xc0\\x9b");   // too long a form
+  EXPECT_EQ(plain_text("\xff\xc3"), "\\xff\\xc3");   // not UTF-8, and half of a character
+  EXPECT_EQ(plain_text("\xc0\x9b"), "\\xc0\\x9b");   // an overlong encoding
   EXPECT_EQ(plain_text("\xed\xa0\x80"), "\\xed\\xa0\\x80");
   EXPECT_EQ(one_line("a\nb\tc"), "a\\nb\\tc");
 }

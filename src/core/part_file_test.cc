@@ -1,4 +1,4 @@
-// Files that are replaced as a whole, by one writer or several.
+// Files are replaced atomically, by one writer or by several.
 #include "core/part_file.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The race between candidates, on a track without hardware; and the search over shapes.
+// The candidate search with simulated times, and the search over shapes.
 #include "gemm/candidate_search.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace duet {
 namespace {
 
-// Candidates with known times. A hot device slows some of them: that shows in long bursts only.
+// Candidates with known times. Some run slower on a hot device, which shows only in long bursts.
 class FakeTrack : public CandidateTimer {
  public:
   struct Entry {
@@ -66,7 +66,7 @@ TEST(CandidateSearch, KeepsToItsTime) {
   options.final_round_seconds = 2;
   CandidateSearch search(track, options);
   search.first_round(0, 1000, 0.295);
-  EXPECT_EQ(search.ran(), 15);  // two calls each, since they are long
+  EXPECT_EQ(search.ran(), 15);  // two calls for each, because the calls are long
   search.first_round(0, 1000, 0);
   EXPECT_EQ(search.ran(), 15);
   search.final_round();
@@ -74,7 +74,7 @@ TEST(CandidateSearch, KeepsToItsTime) {
 }
 
 TEST(Search, FindsThePeakOfARidge) {
-  // Highest at 8192 x 4096 x 16384, falling off with every factor of two away from it.
+  // The rate is highest at 8192 x 4096 x 16384 and falls with every factor of two from there.
   const auto distance = [](std::int64_t side, double best) {
     const double ratio = static_cast<double>(side) / best;
     return ratio > 1 ? ratio : 1 / ratio;

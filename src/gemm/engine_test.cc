@@ -1,4 +1,4 @@
-// Every engine that this machine has, on odd shapes, dtypes and layouts; the model; the cases.
+// Every engine of this machine on odd shapes, dtypes and layouts; the simulated engine; the cases.
 #include "gemm/engine.h"
 
 #include <gtest/gtest.h>
@@ -90,7 +90,7 @@ TEST(ModelEngine, TakesAsLongOnEveryRun) {
     seconds.push_back(Sampler(team).measure(work, brief()).samples.back());
   }
   EXPECT_EQ(seconds[0], seconds[1]);
-  // The data sheet's peak is a bound.
+  // No faster than the data sheet's peak, 1307.4 TFLOP/s.
   EXPECT_GT(seconds[0], 2.0 * 16384 * 8192 * 7168 / 1307.4e12);
 }
 
@@ -159,7 +159,7 @@ TEST(Cases, MeasureTheModelWithItsAlgorithmNoted) {
   EXPECT_EQ(result.notes[0].first, "algorithm");
 }
 
-// An engine that old journals and scripts name.
+// "duet" is an engine of earlier versions, which old journals and scripts name.
 TEST(Cases, AnEngineThatIsGoneSaysWhatToUseInstead) {
   const auto machine = open_machine("host");
   GemmOptions options;

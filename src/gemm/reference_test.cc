@@ -61,7 +61,7 @@ TEST(SampledRows, AreDistinctInOrderAndHoldBothEnds) {
 }
 
 TEST(Tolerance, AllowsRoundingAndNotAMissingTerm) {
-  // A product left out changes an element by about 1.
+  // If a product is left out, an element changes by about 1.
   for (DType dtype : {DType::fp32, DType::fp16}) {
     const GemmProblem p{1, 1, 4096, dtype, dtype, Layout::nn};
     EXPECT_LT(tolerance(p, 64), 0.5) << name(p);
@@ -78,7 +78,7 @@ TEST(Tolerance, GrowsWithK) {
     const GemmProblem small{1, 1, 64, dtype, default_output(dtype), Layout::nn};
     const GemmProblem large{1, 1, 16384, dtype, default_output(dtype), Layout::nn};
     EXPECT_LT(tolerance(small, 0), tolerance(large, 0));
-    EXPECT_LT(tolerance(large, 0), 0.1 * std::sqrt(16384.0));  // far under any wrong element
+    EXPECT_LT(tolerance(large, 0), 0.1 * std::sqrt(16384.0));  // far below a wrong element's error
   }
 }
 

@@ -20,9 +20,9 @@ struct SearchResult {
   int trials = 0;
 };
 
-// `rate` measures a shape. It returns 0 if the shape cannot run or takes too long; larger shapes
-// are then not tried. The search measures cubes by powers of two first. From the best cube it
-// changes one side at a time, by a factor of 2 and then of 1.5, as long as the rate grows. Sides
+// `rate` measures a shape. It returns 0 if the shape cannot run or takes too long; larger cubes are
+// then not tried. The search measures cubes by powers of two first. From the best cube it changes
+// one side at a time, by a factor of 2 and then of 1.5, as long as the rate grows. Changed sides
 // are multiples of 256.
 SearchResult search_shapes(const SearchLimits& limits,
                            const std::function<double(const GemmShape&)>& rate);

@@ -1,4 +1,4 @@
-// Shapes that are typed in, sets, and how they merge; problems' names and costs.
+// Parsing of shapes and sets, and how they merge; names and costs of problems.
 #include "gemm/shapes.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// The tuning cache: what is stored is found again, by another process too; damage is survived.
+// The tuning cache: stored choices are found again, also by another process; damaged files do no
+// harm.
 #include "gemm/tuning.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The Work around an engine: it notices engines that compute nothing, or something wrong.
+// GemmWork detects engines that compute nothing or something wrong.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -13,7 +13,7 @@ namespace {
 
 enum class Fault { none, writes_nothing, leaves_a_row, one_element_off, not_a_number, accumulates };
 
-// The reference itself as an engine, with a fault.
+// An engine that computes by the reference, with a fault.
 class FaultyEngine : public GemmEngine {
  public:
   explicit FaultyEngine(Fault fault) : fault_(fault) {}

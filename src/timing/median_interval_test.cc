@@ -1,5 +1,5 @@
-// How often the interval holds the true median, over noise as it is measured; few runs of fixed
-// seeds, bench/interval_coverage.cc has many.
+// How often the interval contains the true median, for simulated noise. Few runs with fixed seeds;
+// bench/interval_coverage.cc has many.
 #include "timing/median_interval.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kRuns = 150;
 
-// In percent, with calls of `seconds`.
+// The percentage of runs whose interval contains the true median, with calls of `seconds`.
 double held(const Noise& noise, double seconds, const Mode& mode = {}) {
   const Coverage c = coverage(noise, seconds, mode, kRuns);
   return 100.0 * c.covered / c.runs;
@@ -53,7 +53,7 @@ TEST(MedianInterval, IsNotMuchWiderThanIndependentSamplesNeed) {
 }
 
 TEST(MedianInterval, IsWideWhereSamplesAreTooAlikeToSay) {
-  // A walk: every sample is the last one and a little.
+  // A random walk: every sample is the previous one plus a small step.
   std::vector<double> samples{1};
   for (std::uint64_t i = 1; i < 60; ++i) {
     samples.push_back(samples.back() + 0.001 * static_cast<double>(random_normal(3, i)));

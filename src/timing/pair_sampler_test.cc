@@ -14,7 +14,7 @@ namespace {
 
 enum class Fault { none, prepare, enqueue, verify, never_ends };
 
-// A task of so many FLOP on one unit, or one that goes wrong.
+// A task of `flop` FLOP on one compute unit, with an optional fault.
 class Flops : public Work {
  public:
   explicit Flops(double flop, Fault fault = Fault::none) : flop_(flop), fault_(fault) {}
@@ -55,7 +55,7 @@ class PairSamplerTest : public ::testing::TestWithParam<const char*> {
     return PairSampler(team_).measure(first, {}, second, {}, mode_);
   }
 
-  // After whatever went wrong before, on the same team.
+  // The team can measure again after a failure.
   void expect_usable() {
     mode_.deadline_seconds = 20;
     Flops first(1e6), second(1e6);
@@ -111,7 +111,8 @@ TEST_P(PairSamplerTest, SerialIsOneAfterTheOther) {
   }
 }
 
-// One unit each of many: both run at once, the second somewhat later.
+// Each side uses one compute unit of many, so both run at once; the second begins lag_seconds
+// later.
 TEST_P(PairSamplerTest, BesideIsAtOnceAndInOrder) {
   if (!machine_->is_virtual()) GTEST_SKIP() << "times of a real machine are not asserted";
   Flops first(1e9), second(1e9);
@@ -125,7 +126,8 @@ TEST_P(PairSamplerTest, BesideIsAtOnceAndInOrder) {
   }
 }
 
-// Ranks that a failure never came to are released as well; a side that was not begun is not.
+// After a failure on one rank, the Work is released on all ranks; a Work that was never prepared is
+// not released.
 TEST_P(PairSamplerTest, ReleasesBothAfterAFailureAnywhere) {
   for (const Fault fault : {Fault::prepare, Fault::enqueue, Fault::verify}) {
     Flops sound(1e6), broken(1e6, fault);

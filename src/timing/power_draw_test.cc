@@ -1,5 +1,4 @@
-// Power by counters of the test's own: what is drawn is known, and what is said must be within the
-// resolution that is stated.
+// Counters of known power: the measured power must be within the stated resolution.
 #include "timing/power_draw.h"
 
 #include <gtest/gtest.h>
@@ -14,14 +13,14 @@
 namespace duet {
 namespace {
 
-// Changes every 20 ms, as those of GPUs do.
+// Changes every 20 ms, as the counters of GPUs do.
 EnergyCounter counter(const std::string& device, double watts) {
   return {device, [watts] {
             return std::optional<double>(watts * 0.02 * std::floor(steady_now() / 0.02));
           }};
 }
 
-// Sleeps a millisecond, half of which counts.
+// Two iterations that take a millisecond, of which they are busy for half.
 Rerun sleep_a_little() {
   std::this_thread::sleep_for(std::chrono::milliseconds(1));
   return {2, 0.0005};

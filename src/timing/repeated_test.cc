@@ -1,4 +1,4 @@
-// A Work in pieces: what it costs, how often it runs, and how long, exactly, in virtual time.
+// Cost, number of runs and exact virtual time of a repeated Work.
 #include "timing/repeated.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace duet {
 namespace {
 
-// A task on one unit; an enqueue is so many calls.
+// A task on one compute unit; one enqueue() makes `calls` calls.
 class Piece : public Work {
  public:
   explicit Piece(int calls = 1) : calls_(calls) {}

@@ -7,7 +7,7 @@
 namespace duet {
 namespace {
 
-// Each iteration takes `seconds` of fake time, more or less by `noise`.
+// Each iteration takes `seconds` of fake time, varied by the relative amount `noise`.
 class FakeTrial : public Trial {
  public:
   explicit FakeTrial(double seconds, double noise = 0) : seconds_(seconds), noise_(noise) {}

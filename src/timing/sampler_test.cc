@@ -12,7 +12,7 @@ namespace {
 
 enum class Point { nowhere, prepare, enqueue, body, verify };
 
-// Copies a word and counts what is called; fails at a chosen point on a chosen rank.
+// A task that counts the calls of each function; fails at a chosen point on a chosen rank.
 class FragileWork : public Work {
  public:
   explicit FragileWork(Point point, int rank = 0) : point_(point), rank_(rank) {}
@@ -93,8 +93,8 @@ TEST_P(SamplerTest, ReleasesAfterAFailureAnywhere) {
   EXPECT_TRUE(sampler_.measure(sound, mode_).verified);
 }
 
-// A vendor's library loads a kernel at its first launch, and that waits for the whole device:
-// behind a stream that the start gate holds it would wait for ever.
+// Waits for its stream at the first enqueue(), as a vendor's library does that loads a kernel.
+// Behind a stream that the start gate holds, the wait would never end.
 class LazilyLoaded : public FragileWork {
  public:
   LazilyLoaded() : FragileWork(Point::nowhere) {}
@@ -113,7 +113,7 @@ TEST_P(SamplerTest, RunsAWorkOnceBeforeItHoldsAStream) {
   EXPECT_NO_THROW(sampler_.measure(work, mode_));
 }
 
-// Blocks at every call but the first, as a library does that takes a lock of the device's.
+// Blocks at every enqueue() except the first, as a library does that takes a lock of the device.
 class Blocking : public FragileWork {
  public:
   explicit Blocking(bool says_so) : FragileWork(Point::nowhere), says_so_(says_so) {}
@@ -146,7 +146,7 @@ TEST_P(SamplerTest, HoldsNothingWhereAWorkSaysThatItBlocks) {
   EXPECT_TRUE(sampler_.measure(work, mode_).verified);
 }
 
-// The flush takes time between the iterations, and none of theirs, in every mode.
+// In every mode, the flush takes time between the iterations and does not count in the samples.
 TEST_P(SamplerTest, FlushesBeforeEachIterationAndDoesNotCountIt) {
   if (!machine_->is_virtual()) GTEST_SKIP() << "times of a real machine are not asserted";
   for (ModeKind kind :

@@ -13,7 +13,8 @@ namespace {
 
 constexpr double kDeadline = 20;
 
-// Who went on before would be held for a round that is over.
+// A rank that returned before the gate opens could call hold() with the number of the old round.
+// Its stream would then not be held.
 TEST(StartGate, NoRankGoesOnBeforeItIsOpen) {
   const auto machine = open_machine("host:2");
   Team team(*machine);

@@ -1,4 +1,3 @@
-// Summaries of known samples.
 #include "timing/statistics.h"
 
 #include <gtest/gtest.h>

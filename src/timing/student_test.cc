@@ -1,4 +1,3 @@
-// Known quantiles.
 #include "timing/student.h"
 
 #include <gtest/gtest.h>

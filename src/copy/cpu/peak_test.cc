@@ -1,4 +1,4 @@
-// The CPU's copy peak: loops that copy all and no more, and the cases that have one.
+// The CPU's copy peak: loops copy exactly their bytes, and which options have a peak case.
 #include "copy/cpu/peak.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ TEST(CopyLoops, CopyEveryByteAndNoMore) {
   }
 }
 
-// Three threads: parts that are not equal.
+// With three threads, the parts are not equal.
 TEST(CopyPeak, IsVerifiedAndCountsBytesReadPlusWritten) {
   auto machine = open_machine("host");
   Team team(*machine, {0});
@@ -43,7 +43,7 @@ TEST(CopyPeak, IsVerifiedAndCountsBytesReadPlusWritten) {
   EXPECT_FALSE(work.loop().name.empty());
 }
 
-// What differs from the source is found: nothing was copied here.
+// Nothing was copied here, so verify() must find a difference.
 TEST(CopyPeak, AnUntouchedDestinationIsAMismatch) {
   auto machine = open_machine("host");
   Team team(*machine, {0});
