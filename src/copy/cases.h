@@ -31,8 +31,8 @@ struct CopyOptions {
   std::string device_name;  // --device, as the journal shows it
 };
 
-// Powers of two from 4 KiB to the largest size of the MI300X study's benchmark, its list of sizes,
-// and the 2,101,346,304 bytes (4096 x 128256 x 4, Llama 3's embedding) that it names.
+// The sizes of the MI300X study's benchmark: powers of two from 4 KiB, and its largest size,
+// 2,101,346,304 bytes (4096 x 128256 x 4, Llama 3's embedding).
 std::vector<std::uint64_t> seed_sizes();
 
 // The cases of `duet copy`. The machine must outlive the benchmark; `stop` is called between

@@ -14,8 +14,8 @@ enum class CopyKind { peer, local, host_to_device, device_to_host };
 std::string_view name(CopyKind kind);
 CopyKind parse_copy_kind(std::string_view text);  // throws UsageError
 
-// Who issues a copy between two devices: the source's device (its kernels write to the peer) or
-// the destination's (its kernels read from the peer).
+// Which device issues a copy between two devices. push: the source's (its kernels write to the
+// peer); pull: the destination's (its kernels read from the peer).
 enum class Issue { push, pull };
 std::string_view name(Issue issue);
 Issue parse_issue(std::string_view text);  // throws UsageError

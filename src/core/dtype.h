@@ -18,7 +18,7 @@ std::size_t size_of(DType type);  // bytes per element
 // Parses the name of an input type, which int32 is not; "fp8" means fp8_e4m3. Throws UsageError,
 // which lists the known names.
 DType parse_dtype(std::string_view text);
-std::vector<DType> all_dtypes();
+std::vector<DType> all_dtypes();  // input types and int32
 
 // Convert one element to float, and a float to one element (round to nearest even; fp8 saturates to
 // +-448).

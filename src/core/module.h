@@ -1,5 +1,5 @@
 // Shared libraries that are opened at run time: Duet's own vendor modules, and optional libraries
-// such as NVML. A module that cannot be opened is a reason in a ModuleState; Duet still starts.
+// such as NVML. Duet starts without a module that cannot be opened, and reports why.
 #pragma once
 
 #include <string>
@@ -36,7 +36,8 @@ struct ModuleState {
   std::string reason;  // one line, if not loaded
 };
 
-// Loads a module once; later calls return the same state.
+// Loads a module once; later calls return the same state. Thread-safe. Does not throw if the module
+// cannot be loaded.
 const ModuleState& load_module(const std::string& name);
 
 }  // namespace duet

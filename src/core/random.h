@@ -13,8 +13,8 @@
 
 namespace duet {
 
-// The finaliser of SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number
-// generators, 2014) over a Weyl sequence.
+// Element `index` of the sequence `seed`, 64 uniform bits: the finaliser of SplitMix64 (Steele,
+// Lea, Flood: Fast splittable pseudorandom number generators, 2014) over a Weyl sequence.
 DUET_HOST_DEVICE inline std::uint64_t random_word(std::uint64_t seed, std::uint64_t index) {
   std::uint64_t z = seed * 0xD1342543DE82EF95ull + (index + 1) * 0x9E3779B97F4A7C15ull;
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;

@@ -9,7 +9,7 @@
 
 namespace duet {
 
-// "4096", "64K", "64KiB", "1MB", "2G". Throws UsageError.
+// Parses "4096", "64K", "64KiB", "1MB", "2G". Throws UsageError, also for sizes beyond 64 bits.
 std::uint64_t parse_bytes(std::string_view text);
 
 std::string format_bytes(std::uint64_t bytes);  // "64 KiB", "2101346304 B" if not exact

@@ -19,6 +19,8 @@ class CandidateTimer {
   virtual double now() = 0;  // seconds
 };
 
+// For each round: its total time, the time of one candidate's burst, and how many candidates take
+// part.
 struct SearchRounds {
   double second_round_seconds = 0.8;
   double second_round_burst_seconds = 0.01;  // of one candidate, before the next one runs

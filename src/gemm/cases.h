@@ -23,7 +23,7 @@ struct GemmOptions {
   double tuning_seconds =
       Tuning{}.seconds;      // about, per problem; tunes with a flushed cache if mode.flush
   bool each_device = false;  // measure every device by itself; otherwise only the first
-  bool search = false;       // also look for the shape with the highest rate
+  bool search = false;       // also search for the shape with the highest rate
   std::string device_name;   // --device, as the journal shows it
 };
 

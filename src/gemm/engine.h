@@ -15,11 +15,13 @@
 
 namespace duet {
 
+// The matrices of one GEMM, in memory of one device.
 struct GemmBuffers {
   Span a, b, c;
 };
 
-// A GEMM bound to its buffers, which must outlive it. enqueue() never blocks or allocates.
+// A GEMM bound to its buffers, which must outlive it. enqueue() may be called any number of times;
+// it never blocks or allocates.
 class GemmPlan {
  public:
   virtual ~GemmPlan() = default;
@@ -53,6 +55,7 @@ class GemmEngine {
 using GemmReference = std::function<std::vector<double>(
     Device&, const GemmProblem&, const GemmBuffers&, const std::vector<std::int64_t>& rows)>;
 
+// Called by modules when they are loaded.
 void register_gemm_engine(std::unique_ptr<GemmEngine> engine);
 void register_gemm_reference(const std::string& device_kind, GemmReference reference);
 

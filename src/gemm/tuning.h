@@ -47,8 +47,8 @@ struct TuningKey {
 // The cache's key for a problem, tuned with or without a flushed cache.
 std::string tuning_key(const TuningKey& key, const GemmProblem& problem, bool flushed = false);
 
-// Sets the file of the process's tuning cache; call it before plans are made. Throws UsageError if
-// the file cannot be written.
+// Sets the file of the process's tuning cache; "": in memory only. Call it before plans are made.
+// Throws UsageError if the file cannot be written.
 void set_tuning_cache(const std::string& path);
 TuningCache& tuning_cache();
 

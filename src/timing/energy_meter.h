@@ -14,6 +14,7 @@
 
 namespace duet {
 
+// The energy counter of one device.
 struct EnergyCounter {
   std::string device;
   // Joules since an arbitrary start; nullopt if the counter cannot be read.

@@ -7,11 +7,13 @@
 
 namespace duet {
 
+// One measured size.
 struct CopyPoint {
   double bytes = 0;  // as counted for the rate
   double seconds = 0;
 };
 
+// The line seconds = latency + bytes / bandwidth, and how well it fits.
 struct CopyFit {
   double latency_seconds = 0;
   double bytes_per_second = 0;  // asymptotic

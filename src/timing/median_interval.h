@@ -1,4 +1,3 @@
-// The confidence interval of the median of correlated samples.
 #pragma once
 
 #include <vector>

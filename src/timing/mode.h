@@ -6,11 +6,11 @@
 namespace duet {
 
 enum class ModeKind {
-  adaptive,   // one sample an iteration until the interval of the median is narrow enough
-  do_bench,   // warm-up and repetition in milliseconds, cache flushed, one sample an iteration
-  loop,       // `iterations` calls between two events make one sample
-  at_least,   // calls for at least `seconds`, one mean
-  sustained,  // calls for `seconds`, one sample a window, with clocks and power
+  adaptive,   // one sample per iteration, until the interval of the median is narrow enough
+  do_bench,   // one sample per iteration for `seconds`, cache flushed; as triton.testing.do_bench
+  loop,       // the mean of `iterations` calls is one sample
+  at_least,   // the mean of calls for at least `seconds` is the only sample
+  sustained,  // calls for `seconds`; one sample per window of 0.1 s, with clocks and power
 };
 
 std::string_view name(ModeKind kind);
@@ -34,7 +34,7 @@ struct Mode {
 
 Mode peak_mode();       // adaptive, at least 100 samples, so that one of them is undisturbed
 Mode do_bench_mode();   // warm-up 30 ms, repetition 200 ms, cache flushed
-Mode loop_mode();       // 20 calls a sample, 5 samples
+Mode loop_mode();       // 5 samples of 20 calls each
 Mode at_least_mode();   // at least one second
 Mode sustained_mode();  // 10 s
 

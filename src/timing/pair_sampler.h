@@ -12,7 +12,7 @@
 namespace duet {
 
 struct PairMode {
-  bool serial = false;  // one after the other, on one stream
+  bool serial = false;  // run the second Work after the first, on one stream
   // How much later the second Work's stream is released, so that the first occupies the device
   // before.
   double lag_seconds = 20e-6;

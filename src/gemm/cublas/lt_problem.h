@@ -13,6 +13,7 @@
 
 namespace duet::cuda {
 
+// A configured algorithm of cuBLASLt.
 struct LtAlgorithm {
   cublasLtMatmulAlgo_t algo{};
   std::uint64_t workspace_bytes = 0;
@@ -24,7 +25,7 @@ bool same(const LtAlgorithm& a, const LtAlgorithm& b);
 
 class LtProblem {
  public:
-  // Makes the device current.
+  // Makes `device` the current CUDA device, and describes the problem to cuBLASLt.
   LtProblem(GpuDevice& device, const GemmProblem& problem);
 
   // The library's own ranking for this workspace limit, best first, at most `count` algorithms;

@@ -12,6 +12,7 @@ namespace duet::cuda {
 
 std::optional<cudaDataType_t> data_type(DType dtype);
 
+// The accumulation type, and the type of alpha and beta.
 struct ComputeTypes {
   cublasComputeType_t compute = CUBLAS_COMPUTE_32F;
   cudaDataType_t scale = CUDA_R_32F;
