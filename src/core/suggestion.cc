@@ -32,7 +32,7 @@ std::string did_you_mean(std::string_view text, const std::vector<std::string_vi
   std::size_t fewest = std::max<std::size_t>(text.size() / 3, 1) + 1;
   for (const std::string_view word : known) {
     const std::size_t count = edits(text, word);
-    // A word of one or two letters is near to any other.
+    // Every word is near a known word of one or two letters, so that a match must keep a letter.
     if (count >= fewest || count >= word.size()) continue;
     fewest = count;
     nearest = word;

@@ -30,8 +30,8 @@ struct GemmCaseSettings {
 constexpr const char* kPeakEngine = "fma-peak";  // the CPU's multiply-add peak; uses no library
 
 // The CPU GEMM of earlier versions, named by old journals and scripts. It was removed because
-// oneDNN reaches the expected share of the peak (docs/results/epyc-2-cores: at least 0.68, expected
-// 0.65).
+// oneDNN reaches the expected share of the CPU's peak (docs/results/epyc-2-cores: at least 0.68 of
+// the peak; 0.65 is expected).
 constexpr const char* kRemovedCpuEngine = "duet";
 
 // The problem of a case and its engine.

@@ -168,7 +168,7 @@ double distance(double half, const std::vector<double>& sorted) {
                   std::fabs(half / kSpreadScore * spread));
 }
 
-// The half width for n independent scores.
+// Half the width of the interval for n independent scores.
 double independent_half_width(double n) {
   return student_quantile(kOutside, n - 1) * std::sqrt(kPi / 2 / n);
 }

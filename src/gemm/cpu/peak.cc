@@ -11,7 +11,8 @@
 #include <cmath>
 #include <cstring>
 
-// See pack.cc: GCC bug 105593.
+// GCC 12 warns about the deliberately undefined operands inside its AVX-512 intrinsics (GCC bug
+// 105593).
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #include <immintrin.h>

@@ -78,7 +78,8 @@ class Track : public CandidateTimer {
   bool run(int candidate) {
     const cublasStatus_t status = problem_.run(candidates[candidate], buffers_, workspace_.span(),
                                                static_cast<gpuStream_t>(stream_->native()));
-    if (status != CUBLAS_STATUS_SUCCESS) forget(gpuGetLastError());  // a refused launch leaves one
+    // A refused launch leaves an error, which the next check would report.
+    if (status != CUBLAS_STATUS_SUCCESS) forget(gpuGetLastError());
     return status == CUBLAS_STATUS_SUCCESS;
   }
 
