@@ -1,5 +1,6 @@
-// A GPU's memory on the bus, for the CPU: by mapping its dmabuf, which newer drivers allow, else by
-// gdrcopy (https://github.com/NVIDIA/gdrcopy), whose functions are asked for at run time.
+// A view of GPU memory for the CPU over the bus. Newer drivers allow a mapping of the memory's
+// dmabuf; otherwise gdrcopy (https://github.com/NVIDIA/gdrcopy) is used, whose functions are looked
+// up at run time.
 #include <sys/mman.h>
 
 #include "core/module.h"
@@ -9,9 +10,9 @@
 namespace duet::cuda {
 namespace {
 
-constexpr std::uint64_t kGpuPage = 64 << 10;  // what gdrcopy pins
+constexpr std::uint64_t kGpuPage = 64 << 10;  // the granularity at which gdrcopy pins memory
 
-// Of gdrapi.h.
+// As declared in gdrapi.h.
 struct GdrHandle {
   unsigned long value;
 };
@@ -27,7 +28,7 @@ struct Gdr {
                std::size_t) = library.function<decltype(unmap)>("gdr_unmap");
 };
 
-// The pages in which a span lies.
+// The pages that contain a span.
 struct Pages {
   Pages(const Span& span, std::uint64_t page) {
     const std::uint64_t begin = reinterpret_cast<std::uintptr_t>(span.data);

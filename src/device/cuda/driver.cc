@@ -1,4 +1,3 @@
-// Memory operations of a stream, which only the driver has, and its errors.
 #include "device/cuda/driver.h"
 
 #include "device/gpu/vendor_calls.h"
@@ -6,7 +5,7 @@
 namespace duet::cuda {
 namespace {
 
-// The versions are those in the types' names.
+// The versions are those in the names of the types.
 struct Driver {
   PFN_cuStreamWriteValue64_v11070 write =
       entry_point<PFN_cuStreamWriteValue64_v11070>("cuStreamWriteValue64", 11070);
@@ -41,7 +40,8 @@ void check_driver(CUresult result, const char* call, const char* place) {
   throw Error(message);
 }
 
-// By default the write is fenced: what the stream did before is visible where the value is.
+// The default flag fences the write: whoever sees the value sees the effects of the stream's
+// earlier work.
 void stream_write(cudaStream_t stream, void* word, std::uint64_t value) {
   DUET_DRIVER_CHECK(driver().write(stream, address_of(word), value, CU_STREAM_WRITE_VALUE_DEFAULT));
 }
@@ -52,9 +52,10 @@ void stream_wait(cudaStream_t stream, void* word, std::uint64_t value) {
 
 namespace {
 
-constexpr std::size_t kMostOperations = 192;  // of a batch; the driver takes 256
+constexpr std::size_t kMostOperations = 192;  // per batch; the driver's limit is 256
 
-// A batch of memory operations in the making; on the stack, since enqueueing must not allocate.
+// Collects memory operations for one call of the driver. It is on the stack, because enqueueing
+// must not allocate.
 class Batch {
  public:
   explicit Batch(cudaStream_t stream) : stream_(stream) {}

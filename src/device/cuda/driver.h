@@ -1,5 +1,5 @@
-// The driver's functions, asked for at run time: a program linked with libcuda does not start where
-// there is no driver.
+// The driver's functions, looked up at run time: a program that is linked with libcuda does not
+// start on a machine without the driver.
 #pragma once
 
 #include <cuda.h>
@@ -11,7 +11,8 @@
 
 namespace duet::cuda {
 
-// The version is the one in the name of the function's type. Throws Unavailable.
+// Looks up a driver function. `version` is the CUDA version in the name of the function's type.
+// Throws Unavailable where the driver does not have the function.
 template <typename Function>
 Function entry_point(const char* name, unsigned version) {
   void* address = nullptr;
@@ -25,10 +26,10 @@ Function entry_point(const char* name, unsigned version) {
   return reinterpret_cast<Function>(address);
 }
 
-// The driver's own words for an error.
+// The driver's text for an error.
 const char* words_for(CUresult result);
 
-// Throws Error with the call's text and place.
+// Throws Error, with the call's text and source location, unless `result` is success.
 void check_driver(CUresult result, const char* call, const char* place);
 
 }  // namespace duet::cuda

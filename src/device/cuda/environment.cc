@@ -1,4 +1,3 @@
-// What CUDA needs before its first call, why it may find no device, and what else it tells.
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -16,9 +15,10 @@ constexpr const char* kConnections = "CUDA_DEVICE_MAX_CONNECTIONS";
 
 }  // namespace
 
-// A stream that waits for a semaphore blocks the streams that share its hardware queue, among them
-// the one that would release it. CUDA's default is 8 queues, 32 is the most (CUDA C++ Programming
-// Guide, environment variables); it is read once, at the first call.
+// Raises the number of hardware queues. A stream that waits for a semaphore blocks all streams that
+// share its hardware queue, possibly the one that would signal the semaphore. CUDA's default is 8
+// queues and its maximum is 32 (CUDA C++ Programming Guide, environment variables). CUDA reads the
+// variable once, at its first call.
 void prepare_environment() {
   setenv(kConnections, "32", 0);
   if (std::string_view(std::getenv(kConnections)) == "1") {

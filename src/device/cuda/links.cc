@@ -1,4 +1,3 @@
-// NVLinks between two GPUs: direct ones, or through switches that join all of them.
 #include <algorithm>
 #include <cstdio>
 #include <map>
@@ -10,8 +9,12 @@
 namespace duet::cuda {
 namespace {
 
-// GB/s of one link in one direction, from NVIDIA's data sheets: V100 300 GB/s over 6 links, A100
-// 600 over 12, H100 and H200 900 over 18, B200 1800 over 18, each counting both directions.
+// GB/s of one NVLink in one direction, from NVIDIA's data sheets, which count both directions:
+//
+//   V100         300 GB/s over  6 links
+//   A100         600 GB/s over 12 links
+//   H100, H200   900 GB/s over 18 links
+//   B200        1800 GB/s over 18 links
 double link_gb_per_s(int ordinal) {
   int major = 0, minor = 0;
   DUET_GPU_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, ordinal));
@@ -21,7 +24,8 @@ double link_gb_per_s(int ordinal) {
   return 0;
 }
 
-// Links do not change while a process runs, and asking takes milliseconds.
+// The links of a GPU. They are cached: they do not change while a process runs, and a query takes
+// milliseconds.
 const std::vector<NvLinkEnd>& links_of(const std::string& bus) {
   static std::mutex mutex;
   static std::map<std::string, std::vector<NvLinkEnd>> known;
@@ -41,7 +45,7 @@ bool ends_at(const NvLinkEnd& end, const std::string& bus) {
          end.device == static_cast<int>(device);
 }
 
-// Links whose other end is not a GPU go to a switch.
+// The number of links to a switch. A link whose other end is not a GPU counts as one.
 int switch_links(const std::string& bus) {
   const std::vector<NvLinkEnd>& links = links_of(bus);
   return static_cast<int>(

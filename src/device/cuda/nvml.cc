@@ -1,4 +1,3 @@
-// Reading clocks, power and links through NVML.
 #include "device/cuda/nvml.h"
 
 #include <fmt/format.h>
@@ -22,7 +21,8 @@ struct Reason {
   const char* words;
 };
 
-// nvmlClocksEventReason*; an idle GPU (bit 0) is not held back.
+// The bits nvmlClocksEventReason* with their meaning. Bit 0 (idle GPU) is left out, because it does
+// not mean that the clocks are limited.
 constexpr Reason kReasons[] = {
     {0x2, "application clocks"},    {0x4, "power cap"},
     {0x8, "hardware slowdown"},     {0x10, "sync boost"},
@@ -39,7 +39,7 @@ std::string reasons_in_words(unsigned long long bits) {
   return words;
 }
 
-// The first of the names that the library has; older drivers know older names.
+// Sets `function` to the first of the names that the library has. Older drivers have older names.
 template <typename Function>
 void find(const Library& library, std::initializer_list<const char*> names, Function& function) {
   for (const char* name : names) {
@@ -47,12 +47,12 @@ void find(const Library& library, std::initializer_list<const char*> names, Func
       function = library.function<Function>(name);
       return;
     } catch (const Unavailable&) {
-      continue;  // the function stays null, and what it would tell stays unknown
+      continue;  // the function stays null, and its value is unknown
     }
   }
 }
 
-// The value that `read` gives, or 0 where this GPU or driver does not know.
+// The value that `function` returns; 0 where this GPU or driver does not support it.
 template <typename Value, typename Function, typename... Arguments>
 double value_of(Function function, Arguments... arguments) {
   Value value = 0;
@@ -84,7 +84,7 @@ Nvml::Nvml() {
   }
 }
 
-// Never shut down: telemetry may be read until the process ends.
+// NVML is never shut down, because telemetry may be read until the process ends.
 const Nvml* Nvml::instance() {
   static const std::optional<Nvml> nvml = []() -> std::optional<Nvml> {
     try {

@@ -1,5 +1,6 @@
-// NVML, NVIDIA's management library, opened at run time. Only what Duet asks of it, declared here
-// after NVIDIA's NVML API Reference, since the toolkit need not bring its header.
+// NVML, NVIDIA's management library, opened at run time. Only the functions that Duet uses are
+// declared, after NVIDIA's NVML API Reference, because the CUDA toolkit need not contain NVML's
+// header.
 #pragma once
 
 #include <optional>
@@ -10,7 +11,7 @@
 
 namespace duet::cuda {
 
-// What stands at the other end of an NVLink.
+// The other end of an NVLink.
 struct NvLinkEnd {
   bool is_gpu = false;                  // else a switch, or unknown
   int domain = 0, bus = 0, device = 0;  // PCI address of the other end
@@ -18,7 +19,7 @@ struct NvLinkEnd {
 
 class Nvml {
  public:
-  // nullptr where the library cannot be opened; opened once, for the whole process.
+  // The library, opened once per process; nullptr where it cannot be opened.
   static const Nvml* instance();
 
   std::optional<Telemetry> telemetry(const std::string& bus) const;

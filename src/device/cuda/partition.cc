@@ -1,12 +1,12 @@
-// Some of a GPU's SMs, by green contexts (CUDA Driver API, "Green Contexts"). Their streams take
-// what the runtime launches while the primary context is the current one.
+// Partitions of a GPU's SMs, by green contexts (CUDA Driver API, "Green Contexts"). The runtime's
+// launches go to streams of a green context while the primary context is current.
 #include "device/cuda/driver.h"
 #include "device/gpu/vendor_calls.h"
 
 namespace duet::cuda {
 namespace {
 
-// The versions are those in the types' names.
+// The versions are those in the names of the types.
 struct Driver {
   PFN_cuDeviceGet_v2000 device = entry_point<PFN_cuDeviceGet_v2000>("cuDeviceGet", 2000);
   PFN_cuDeviceGetDevResource_v12040 resource =
@@ -38,7 +38,8 @@ CUdevice device_of(int ordinal) {
   return device;
 }
 
-// The first part has at least so many SMs: the driver rounds up to what it can separate.
+// Splits the SMs in two. The first part has at least `count` SMs: the driver rounds up to its
+// granularity.
 Parts split(int ordinal, int count) {
   CUdevResource all{};
   DUET_DRIVER_CHECK(driver().resource(device_of(ordinal), &all, CU_DEV_RESOURCE_TYPE_SM));
@@ -74,7 +75,8 @@ class GreenContext : public UnitPartition {
 
 }  // namespace
 
-// The smallest part is the grain: 8 SMs on compute capability 9.0. Older drivers have none.
+// The granularity is the size of the smallest part: 8 SMs on compute capability 9.0. Older drivers
+// do not have partitions.
 int unit_grain(int ordinal) {
   try {
     return static_cast<int>(split(ordinal, 1).first.sm.smCount);

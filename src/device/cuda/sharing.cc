@@ -1,5 +1,5 @@
-// CUDA memory between processes: by CUDA's own handles where it comes from cudaMalloc, by file
-// descriptors where it is mapped segment by segment (virtual_memory.cc).
+// CUDA memory between processes: by IPC handles for memory of cudaMalloc, by file descriptors for
+// memory that is mapped segment by segment (virtual_memory.cc).
 #include <unistd.h>
 
 #include <cstring>
@@ -51,7 +51,7 @@ std::string ipc_handle(std::uint64_t base) {
   return {handle.reserved, sizeof handle.reserved};
 }
 
-// A handle of CUDA's own is 64 bytes; no loan of a descriptor is as long.
+// A CUDA IPC handle has 64 bytes. The handle of a file descriptor is always shorter.
 bool is_ipc(const SharedMemory& shared) {
   return shared.segments.size() == 1 &&
          shared.segments[0].handle.size() == sizeof(cudaIpcMemHandle_t);
@@ -107,7 +107,7 @@ void close_memory(int ordinal, std::byte* data, const SharedMemory& shared) {
   forget(cudaIpcCloseMemHandle(data));
 }
 
-// The range begins and ends where pages of the host do.
+// The range of the dmabuf begins and ends at page boundaries of the host.
 Dmabuf dmabuf_of(int ordinal, const Span& span) {
   static const auto handle_for =
       entry_point<PFN_cuMemGetHandleForAddressRange_v11070>("cuMemGetHandleForAddressRange", 11070);

@@ -1,5 +1,5 @@
-// The names under which device/gpu uses the CUDA runtime. Names only: what CUDA does in a way of
-// its own is in the other files of this folder.
+// The names under which device/gpu uses the CUDA runtime. Functions in which CUDA differs from HIP
+// are in the other files of this folder.
 #pragma once
 
 #include <cuda_runtime_api.h>

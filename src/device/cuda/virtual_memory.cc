@@ -1,4 +1,3 @@
-// The driver's calls for segments.
 #include "device/cuda/virtual_memory.h"
 
 #include <unistd.h>
@@ -37,7 +36,8 @@ void require(CUresult result, const char* what) {
   if (result != CUDA_SUCCESS) throw Unavailable(fmt::format("{}: {}", what, words_for(result)));
 }
 
-// The mapping keeps the segment: descriptor and handle go again.
+// Maps one segment. The mapping keeps the segment alive, so the descriptor and the handle are
+// closed.
 void map_segment(CUdeviceptr at, int process, const SharedMemory::Segment& segment) {
   const int descriptor = borrow(process, segment.handle);
   CUmemGenericAllocationHandle handle = 0;

@@ -1,5 +1,5 @@
-// Memory that is mapped segment by segment (CUDA's virtual memory management): between processes
-// each segment is a file descriptor.
+// Memory that is mapped segment by segment (CUDA's virtual memory management). Processes share each
+// segment as a file descriptor.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +10,13 @@
 
 namespace duet::cuda {
 
-// Lends the segment at this address. Throws Unavailable where it was not created to be shared.
+// Offers the segment at this address to other processes and returns the handle by which they borrow
+// its file descriptor. Throws Unavailable where the segment was not created as shareable.
 std::string lend_segment(std::uint64_t base);
 void take_back_segments(const SharedMemory& shared) noexcept;
 
-// Maps the segments one behind the other, for this device, which must be current. Throws
-// Unavailable with the reason.
+// Maps the segments contiguously for this device, which must be current. Throws Unavailable with
+// the reason.
 std::byte* map_segments(int ordinal, const SharedMemory& shared);
 void unmap_segments(std::byte* data, const SharedMemory& shared);
 

@@ -1,4 +1,3 @@
-// Reading lists of architectures.
 #include "device/gpu/built_for.h"
 
 #include <fmt/format.h>
@@ -21,7 +20,7 @@ std::vector<std::string_view> entries(std::string_view text) {
 
 // An entry of CMAKE_CUDA_ARCHITECTURES.
 struct CudaTarget {
-  int number = 0;  // 90; 0: no number
+  int number = 0;  // 90; 0: the entry has no number
   char letter = 0;
   bool real = true, virtual_code = true;
 };

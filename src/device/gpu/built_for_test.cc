@@ -1,4 +1,3 @@
-// Which GPUs a build has code for, and what is said of one that it has none for.
 #include "device/gpu/built_for.h"
 
 #include <gtest/gtest.h>

@@ -25,7 +25,8 @@ void check_item(const GpuDevice& device, const KernelItem& item) {
   require_reach(device, item.destinations, "kernel, destination");
 }
 
-// Blocks wait for each other across devices: all of a launch must be able to run at once.
+// Blocks of different devices wait for each other, so all blocks of a launch must fit on the device
+// at once.
 void check_waiting_blocks(const GpuDevice& device, int blocks) {
   const int units = device.info().compute_units;
   if (blocks <= units) return;

@@ -1,4 +1,3 @@
-// The kernels of collectives on a GPU: what the three kinds share.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +8,7 @@
 
 namespace duet::DUET_GPU {
 
+// The base class of local, peer and packet kernels.
 class GpuKernel : public PreparedKernel {
  public:
   const GpuDevice& device() const { return device_; }
@@ -20,18 +20,18 @@ class GpuKernel : public PreparedKernel {
   GpuDevice& device_;
 };
 
-// As Device::prepare().
+// Implements Device::prepare().
 std::unique_ptr<GpuKernel> prepare_kernel(GpuDevice& device, const CollectiveKernel& kernel);
 
 inline std::uintptr_t address(const Span& span) {
   return reinterpret_cast<std::uintptr_t>(span.data);
 }
 
-// By how many bytes the addresses are alike: 16, 4 or 1. Heads and tails of less than a vector are
-// moved by narrower words.
+// The widest word, in bytes (16, 4 or 1), to which all addresses of the item can be aligned at the
+// same offset. The kernel moves a head and a tail that are shorter than a vector by narrower words.
 std::uint32_t common_width(const KernelItem& item);
 
-// The first block's part of the item, in vectors of 16 bytes.
+// The length of the first block's slice of the item, in vectors of 16 bytes.
 std::uint32_t first_share(const KernelItem& item, int blocks);
 
 }  // namespace duet::DUET_GPU

@@ -1,4 +1,3 @@
-// Copies of a stream: by copy engine, by kernel, by the CPU.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +12,7 @@
 namespace duet::DUET_GPU {
 namespace {
 
-constexpr int kBlock = 512;  // threads; the kernel keeps 8 x 16 bytes of each in flight
+constexpr int kBlock = 512;  // threads; each keeps 8 x 16 bytes in flight
 constexpr std::size_t kVectorBytes = 16;
 
 void check_copy(const Copy& copy, const GpuDevice& device) {
@@ -32,9 +31,13 @@ void check_copy(const Copy& copy, const GpuDevice& device) {
   }
 }
 
-// Blocks of 512 threads by how much must be in flight (bandwidth x latency) over each route: a
-// link to a peer 450 GB/s x 1.5 us = 0.7 MB, local memory 4.8 TB/s x 1 us = 5 MB, PCIe 64 GB/s x
-// 2 us = 0.13 MB; a block has 64 KiB in flight.
+// The number of blocks follows from the bytes that must be in flight, which are bandwidth x
+// latency. A block of 512 threads has 64 KiB in flight.
+//
+//   route            bandwidth   latency   bytes in flight
+//   link to a peer   450 GB/s    1.5 us    0.7 MB
+//   local memory     4.8 TB/s    1 us      5 MB
+//   PCIe             64 GB/s     2 us      0.13 MB
 int default_grid(const Copy& copy, int block, int compute_units) {
   int grid = compute_units;
   if (gpu::is_host_memory(copy.source) || gpu::is_host_memory(copy.destination)) {
@@ -64,9 +67,11 @@ void GpuStream::copy(const Copy& copy) {
   }
 }
 
-// With peer access, the plain call on a stream of either side has that side's copy engine address
-// the peer's memory directly; without, the peer call lets the driver stage through the host. A
-// copy within one device's memory is the driver's choice, and takes compute units at least in part.
+// - With peer access: the plain call on a stream of one side uses that side's copy engine, which
+//   addresses the peer's memory directly.
+// - Without peer access: the peer call lets the driver stage the data through the host.
+// - Within one device's memory the driver chooses how to copy and uses compute units at least in
+//   part.
 void GpuStream::copy_by_engine(const Copy& copy) {
   const GpuMachine& machine = device_.machine();
   const auto &to = copy.destination, &from = copy.source;

@@ -1,5 +1,5 @@
-// Copies by the compute units: wide loads and stores, several of them in flight per thread. What
-// limits a copy over a link is how many bytes are on their way, hence the unrolling.
+// Copies by compute units. Over a link the number of bytes in flight limits the rate, so loads and
+// stores are wide and several of them are in flight per thread.
 #ifdef DUET_GPU_HIP
 #include <hip/hip_runtime.h>
 #endif
@@ -22,10 +22,11 @@ constexpr int kWarp = 32;
 #endif
 
 constexpr int kUnroll = 8;         // loads in flight per thread
-constexpr int kOneWarpUnroll = 4;  // likewise
+constexpr int kOneWarpUnroll = 4;  // the same for one_warp_copy_kernel
 constexpr int kMaxThreads = 1024;  // per block
 
-// A copy cut into bytes before the first aligned address, `count` vectors, and bytes after.
+// A copy divided into bytes before the first aligned address, `count` vectors, and bytes after
+// them.
 struct Pieces {
   unsigned char* to;
   const unsigned char* from;
@@ -41,7 +42,8 @@ __device__ void copy_ends(const Pieces& p, std::uint64_t thread, std::uint64_t s
   for (std::uint64_t i = thread; i < p.tail; i += stride) p.to[done + i] = p.from[done + i];
 }
 
-// Threads of the whole grid stand side by side, so that small copies spread over all units.
+// Consecutive threads of the whole grid copy consecutive vectors, so that small copies use all
+// compute units.
 template <typename Vector, int Unroll>
 __device__ void copy_pieces(const Pieces& p) {
   const std::uint64_t thread = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
@@ -56,7 +58,7 @@ __device__ void copy_pieces(const Pieces& p) {
 #pragma unroll
     for (int k = 0; k < Unroll; ++k) to[i + k * stride] = held[k];
   }
-  // What is left of less than a full round, its loads in flight together as well.
+  // The vectors that remain after the last full round; their loads are in flight together too.
   Vector held[Unroll];
 #pragma unroll
   for (int k = 0; k < Unroll; ++k) {
@@ -74,7 +76,7 @@ __global__ void __launch_bounds__(kMaxThreads) copy_kernel(Pieces p) {
   copy_pieces<Vector, kUnroll>(p);
 }
 
-// 32 x 32 registers on NVIDIA: what cuBLAS's GEMMs leave free of a unit's
+// On NVIDIA the kernel uses 32 x 32 registers of an SM: that many are free beside cuBLAS's GEMMs
 // (tests/gpu/thin_copy_test.cc).
 template <typename Vector>
 __global__ void DUET_THIN_KERNEL one_warp_copy_kernel(Pieces p) {
@@ -114,7 +116,7 @@ void load() {
 
 }  // namespace
 
-// The widest vector to which both sides can be aligned at once.
+// Uses the widest vector to which source and destination can be aligned at the same offset.
 void launch_copy(const Copy& copy, gpuStream_t stream) {
   const std::uintptr_t apart = reinterpret_cast<std::uintptr_t>(copy.destination.data) ^
                                reinterpret_cast<std::uintptr_t>(copy.source.data);

@@ -1,4 +1,3 @@
-// A GPU's blocking access to memory, its signals from the host, and what it makes.
 #include "device/gpu/device.h"
 
 #include <fmt/format.h>
@@ -24,7 +23,7 @@
 namespace duet::DUET_GPU {
 namespace {
 
-// No blocking access takes longer, whatever the size; past it the device hangs.
+// Every blocking access of a working device is faster than this, whatever its size.
 constexpr double kServiceDeadlineSeconds = 120;
 
 }  // namespace
@@ -66,7 +65,7 @@ GpuDevice::~GpuDevice() {
 gpuStream_t GpuDevice::create_stream(const StreamOptions& options) {
   check_units(info_, options.units);
   use();
-  int least = 0, greatest = 0;  // the vendor's: a lower number is a higher priority
+  int least = 0, greatest = 0;  // the vendor's numbers: a lower number is a higher priority
   DUET_GPU_CHECK(gpuDeviceGetStreamPriorityRange(&least, &greatest));
   const int priority = least - std::clamp(options.priority, 0, info_.priorities - 1);
   if (options.units > 0 && options.units < info_.compute_units) {
@@ -106,8 +105,8 @@ void GpuDevice::drain(gpuStream_t stream, const char* what) const {
                   [stream] { return stream_idle(stream); });
 }
 
-// Waits for the stream, and not only for the call: from pageable memory the runtime returns when
-// the bytes are staged, before they have arrived.
+// Waits for the stream after the call: from pageable memory the runtime's call returns once the
+// bytes are staged, before they have arrived.
 void GpuDevice::transfer(void* to, const void* from, std::size_t bytes) {
   const std::lock_guard<std::mutex> lock(service_mutex_);
   use();
@@ -115,7 +114,8 @@ void GpuDevice::transfer(void* to, const void* from, std::size_t bytes) {
   drain(service_, "blocking access to memory");
 }
 
-// The vendor's call has no deadline: past it, its thread is left to itself.
+// The vendor's call has no deadline, so a separate thread makes it. After the deadline that thread
+// is left running.
 void GpuDevice::finish(double deadline_seconds) {
   const auto done = std::make_shared<std::atomic<bool>>(false);
   std::thread([done, ordinal = ordinal_] {

@@ -1,4 +1,3 @@
-// One GPU of a machine.
 #pragma once
 
 #include <atomic>
@@ -50,7 +49,8 @@ class GpuDevice : public Device {
   int max_block() const { return max_block_; }  // threads
   void use() const { use_device(ordinal_); }
 
-  // A stream that does not wait for the default stream; priority is clamped to what there is.
+  // A stream that does not synchronise with the default stream. The priority is clamped to the
+  // device's range. The caller owns the stream.
   gpuStream_t create_stream(const StreamOptions& options);
 
  private:
@@ -68,15 +68,15 @@ class GpuDevice : public Device {
   DeviceInfo info_;
   std::atomic<int> streams_made_{0};
   std::mutex partitions_mutex_;
-  std::map<int, std::unique_ptr<UnitPartition>> partitions_;  // by the units they leave out
+  std::map<int, std::unique_ptr<UnitPartition>> partitions_;  // by number of units left out
   Imports imports_;
 
-  // For blocking access: a stream and a result of its own, one call at a time.
+  // For blocking access (read, write, check): one call at a time.
   std::mutex service_mutex_;
   gpuStream_t service_ = nullptr;
   Difference* found_ = nullptr;  // device memory
 
-  // For signals from the host alone, so that they wait behind nothing.
+  // Stream for signals from the host only, so that they never wait behind other work.
   std::mutex signal_mutex_;
   gpuStream_t signals_ = nullptr;
 };

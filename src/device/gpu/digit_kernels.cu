@@ -1,4 +1,5 @@
-// Filling memory with digits and comparing with them, element by element: a kernel a type.
+// Fills memory with digits and compares memory with digits, element by element; one kernel per
+// type.
 #ifdef DUET_GPU_HIP
 #include <hip/hip_runtime.h>
 #endif
@@ -15,7 +16,7 @@ namespace duet::DUET_GPU {
 namespace {
 
 constexpr unsigned kBlock = 256;
-constexpr std::uint64_t kMostBlocks = 4096;  // several rounds on any device
+constexpr std::uint64_t kMostBlocks = 4096;  // more than any device runs at once
 
 struct Fp32 {
   using Element = float;
@@ -37,8 +38,8 @@ struct Fp8 {
   static __device__ Element from(float value) { return gpu::to_fp8_e4m3(value); }
   static __device__ float to(Element element) { return gpu::from_fp8_e4m3(element); }
 };
-// Digits and what they reduce to are whole and small: a float has them, and rounding a large wrong
-// value to float does not make it a small one.
+// Digits and their reductions are small whole numbers, which float represents exactly. A wrong
+// large value stays large when it is rounded to float, so the comparison finds it.
 struct Int8 {
   using Element = std::int8_t;
   static __device__ Element from(float value) { return static_cast<Element>(value); }
@@ -50,7 +51,7 @@ struct Int32 {
   static __device__ float to(Element element) { return static_cast<float>(element); }
 };
 
-// The elements of a span, the first of which has the index `first` in the digits.
+// The elements of a span. The first of them has the index `first` in the sequence of digits.
 template <typename Type>
 struct Elements {
   typename Type::Element* data;
@@ -76,7 +77,7 @@ __global__ void check_digits_kernel(Elements<Type> in, Digits digits, float unit
        i += stride) {
     const float expected = Type::to(Type::from(digit_at(digits, in.first + i)));
     const float found = Type::to(in.data[i]);
-    // False for what is not a number.
+    // The comparison is false for NaN, which therefore counts as a difference.
     if (fabsf(found - expected) <= digit_tolerance(digits, expected, unit)) continue;
     if (count++ == 0) first = i * sizeof(typename Type::Element);
   }
@@ -97,7 +98,7 @@ dim3 grid_for(std::uint64_t items) {
   return dim3(static_cast<unsigned>(std::clamp<std::uint64_t>(blocks, 1, kMostBlocks)));
 }
 
-// Calls `launch` with a value of the type that stands for `dtype`.
+// Calls `launch` with a value of the struct above that represents `dtype`.
 template <typename Launch>
 void with_type(DType dtype, Launch launch) {
   switch (dtype) {

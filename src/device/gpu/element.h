@@ -1,5 +1,6 @@
-// Rounding a float to an element's bits and back, for host and GPU code alike: the same as store()
-// and load() of core/dtype.h, in operations that any compiler for any device has.
+// Conversion between float and an element's bits, for host and GPU code. The results are those of
+// store() and load() of core/dtype.h. The code uses only operations that every compiler has for
+// every device.
 #pragma once
 
 #include <cmath>
@@ -16,8 +17,8 @@ DUET_HOST_DEVICE inline std::uint32_t float_bits(float value) {
   return bits;
 }
 
-// Devices have instructions for fp16, which reductions live on. Round to nearest even throughout:
-// adding half of the last place less one, plus its parity.
+// All conversions round to nearest even: they add half of the last place less one, plus the parity
+// of the last place. For fp16 devices have instructions, which reductions need for their speed.
 DUET_HOST_DEVICE inline std::uint16_t to_bf16(float value) {
   const std::uint32_t bits = float_bits(value);
   if ((bits & 0x7FFFFFFF) > 0x7F800000) return static_cast<std::uint16_t>((bits >> 16) | 0x40);
@@ -41,7 +42,7 @@ DUET_HOST_DEVICE inline std::uint16_t to_fp16(float value) {
   std::uint32_t result = 0;
   if (size > 0x7F800000) {
     result = 0x7FFF;
-  } else if (size >= 0x47800000) {  // from 65536 on
+  } else if (size >= 0x47800000) {  // at least 65536
     result = 0x7C00;
   } else if (size < 0x38800000) {  // under 2^-14: subnormal, in units of 2^-24
     result = static_cast<std::uint32_t>(rintf(fabsf(value) * 16777216.0f));
@@ -59,7 +60,7 @@ DUET_HOST_DEVICE inline std::uint8_t to_fp8_e4m3(float value) {
   std::uint32_t result = 0;
   if (size > 0x7F800000) {
     result = 0x7F;
-  } else if (size >= 0x43E00000) {  // from 448 on, the largest that there is
+  } else if (size >= 0x43E00000) {  // at least 448, the largest finite value
     result = 0x7E;
   } else if (size < 0x3C800000) {  // under 2^-6: subnormal, in units of 2^-9
     result = static_cast<std::uint32_t>(rintf(fabsf(value) * 512.0f));
@@ -109,7 +110,8 @@ DUET_HOST_DEVICE inline float from_fp8_e4m3(std::uint8_t bits) {
   return from_bits(sign | ((size << 20) + (120u << 23)));
 }
 
-// The limit is 127 for int8; for int32 the largest float under 2^31.
+// Rounds and clamps to [-limit, limit]. The limit is 127 for int8, and the largest float below 2^31
+// for int32.
 DUET_HOST_DEVICE inline std::int32_t to_integer(float value, float limit) {
   return static_cast<std::int32_t>(fminf(fmaxf(rintf(value), -limit), limit));
 }

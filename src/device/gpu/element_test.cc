@@ -1,4 +1,3 @@
-// The bits that kernels store are those of core/dtype.h.
 #include "device/gpu/element.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +19,7 @@ std::vector<float> values() {
         const std::uint32_t bits = exponent << 23 | high << 11 | low;
         float value;
         std::memcpy(&value, &bits, sizeof value);
-        if (std::isnan(value)) continue;  // which of the NaNs is not promised
+        if (std::isnan(value)) continue;  // the payload of a NaN is not specified
         list.push_back(value);
         list.push_back(-value);
       }

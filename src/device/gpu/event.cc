@@ -1,4 +1,3 @@
-// Events: recording, waiting, time between two.
 #include "device/gpu/event.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,3 @@
-// An event of the vendor's, with time stamps.
 #pragma once
 
 #include "device/event.h"
@@ -17,8 +16,8 @@ class GpuEvent : public Event {
   void synchronize(double deadline_seconds) override;
   double seconds_since(const Event& earlier) const override;
 
-  // On a stream of `device`. The vendor's events belong to one device: recorded on another, this
-  // one is made anew there.
+  // Records on a stream of `device`. The vendor's events belong to one device; if this event was
+  // recorded on another device before, it is created again on `device`.
   void record(GpuDevice& device, gpuStream_t stream);
 
   GpuMachine& machine() const { return device_->machine(); }
@@ -27,7 +26,7 @@ class GpuEvent : public Event {
  private:
   void destroy() noexcept;
 
-  GpuDevice* device_;  // where it was last recorded
+  GpuDevice* device_;  // the device on which it was last recorded
   EventUse use_;
   gpuEvent_t handle_ = nullptr;
 };

@@ -1,5 +1,5 @@
-// Filling memory with known contents, and comparing with them. No assumption on how many threads
-// run in step: the vendors differ there.
+// Fills memory with known contents and compares memory with them. The code makes no assumption
+// about the number of threads that run in lockstep, which differs between the vendors.
 #ifdef DUET_GPU_HIP
 #include <hip/hip_runtime.h>
 #endif
@@ -17,9 +17,10 @@ namespace duet::DUET_GPU {
 namespace {
 
 constexpr unsigned kBlock = 256;
-constexpr std::uint64_t kMostBlocks = 4096;  // several rounds on any device
+constexpr std::uint64_t kMostBlocks = 4096;  // more than any device runs at once
 
-// Bytes before the first address that is aligned to 8, whole words, and the end of all.
+// A span divided into bytes before the first address that is aligned to 8, words of 8 bytes, and
+// the bytes after them.
 struct Words {
   unsigned char* data;
   std::uint64_t head;
@@ -51,7 +52,7 @@ __global__ void fill_kernel(Words w, gpu::ByteSequence sequence) {
   }
 }
 
-// What one thread has found.
+// The differences that one thread has found.
 struct Finding {
   unsigned long long count = 0;
   unsigned long long first = ~0ull;

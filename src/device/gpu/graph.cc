@@ -1,4 +1,3 @@
-// Capturing a stream into a graph, and launching it.
 #include "device/gpu/graph.h"
 
 #include <fmt/format.h>
@@ -26,8 +25,9 @@ void GpuGraph::launch(Stream& stream) {
   DUET_GPU_CHECK(gpuGraphLaunch(graph_, static_cast<gpuStream_t>(stream.native())));
 }
 
-// Relaxed: the stricter modes forbid calls that other ranks' threads, or a library within its own
-// enqueueing, make meanwhile (allocating, loading a kernel at its first launch).
+// Uses the relaxed capture mode. The stricter modes forbid calls that may happen during the
+// capture, such as allocation and the loading of a kernel at its first launch, by other ranks'
+// threads or inside a library.
 void GpuStream::begin_capture() {
   device_.use();
   DUET_GPU_CHECK(gpuStreamBeginCapture(stream_, gpuStreamCaptureModeRelaxed));
@@ -43,7 +43,7 @@ std::unique_ptr<Graph> GpuStream::end_capture() {
   return std::make_unique<GpuGraph>(device_, captured);
 }
 
-// An invalid capture has no graph, and its end is an error: it is over all the same.
+// Ending an invalid capture returns an error and no graph, but it does end the capture.
 void GpuStream::abandon_capture() noexcept {
   forget(gpuSetDevice(device_.ordinal()));
   gpuGraph_t captured = nullptr;

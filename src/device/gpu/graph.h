@@ -1,4 +1,3 @@
-// A graph of the vendor's, ready to launch.
 #pragma once
 
 #include "device/gpu/device.h"
@@ -8,9 +7,9 @@ namespace duet::DUET_GPU {
 
 class GpuGraph : public Graph {
  public:
-  // Of what was captured, which stays the caller's.
+  // Instantiates a captured graph. The caller keeps ownership of `captured`.
   GpuGraph(GpuDevice& device, gpuGraph_t captured);
-  // Launches that are under way go on; the runtime frees the graph after them.
+  // Pending launches complete; the runtime frees the graph after them.
   ~GpuGraph() override;
   GpuGraph(const GpuGraph&) = delete;
   GpuGraph& operator=(const GpuGraph&) = delete;

@@ -1,4 +1,3 @@
-// A function that a stream calls on the CPU, in stream order.
 #pragma once
 
 #include <memory>
@@ -10,8 +9,9 @@
 
 namespace duet::DUET_GPU {
 
-// `function` must not throw and must not call the runtime. It is kept until it has run, once:
-// throws Unavailable on a stream that is captured.
+// Enqueues a call of `function` on the CPU, in stream order. `function` must not throw and must not
+// call the runtime. It is destroyed after it has run once. Throws Unavailable on a stream that is
+// being captured, because a graph could run the function more than once.
 template <typename Function>
 void call_on_host(gpuStream_t stream, Function function) {
   if (is_captured(stream)) throw Unavailable("a function on the CPU is not captured");
@@ -23,7 +23,7 @@ void call_on_host(gpuStream_t stream, Function function) {
         (*held)();
       },
       kept.get());
-  static_cast<void>(kept.release());  // the stream's now
+  static_cast<void>(kept.release());  // owned by the stream from here on
 }
 
 }  // namespace duet::DUET_GPU

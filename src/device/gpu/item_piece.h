@@ -1,6 +1,7 @@
-// How a block moves or reduces a piece of an item: wide loads and stores, many of them in flight
-// per thread, since what limits it over a link is how many bytes are on their way. Every
-// thread reads all sources of a word before it writes it, so that they may be its destinations.
+// How the threads of a block move or reduce a piece of an item. Over a link the number of bytes in
+// flight limits the rate, so loads and stores are wide and each thread has many of them in flight.
+// Every thread reads all sources of a word before it writes the word, so a source may also be the
+// destination.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +12,11 @@
 
 namespace duet::DUET_GPU {
 
-constexpr int kInFlight = 8;  // loads per thread
-constexpr int kInFlightDeep =
-    16;  // where a piece is long enough to use them: few blocks fill a link
+constexpr int kInFlight = 8;  // loads in flight per thread
+// The same for long pieces, so that few blocks saturate a link.
+constexpr int kInFlightDeep = 16;
 
-// The threads that handle a piece, and which of them this one is.
+// The number of threads that process a piece, and this thread's index among them.
 struct Crew {
   unsigned thread;
   unsigned threads;
@@ -33,13 +34,14 @@ struct Piece {
   Crew crew;
 };
 
-// Not through the read-only cache: peers have written here since the kernel began.
+// Plain pointers, so that loads bypass the read-only cache: peers write this memory while the
+// kernel runs.
 template <typename Word>
 __device__ const Word* source_words(const Piece& piece, int source) {
   return reinterpret_cast<const Word*>(piece.sources[source] + piece.offset);
 }
 
-// Stores what of the batch lies within the piece.
+// Stores those words of a batch that lie within the piece.
 template <typename Word, int kBatch>
 __device__ void store_batch(const Piece& piece, std::uint64_t first, const Word (&words)[kBatch]) {
   for (int d = 0; d < piece.destination_count; ++d) {
@@ -52,7 +54,8 @@ __device__ void store_batch(const Piece& piece, std::uint64_t first, const Word 
   }
 }
 
-// Loads never branch, so that they go out together: past the end they take the last word again.
+// Clamps an index to the piece. Loads past the end read the last word again instead of branching,
+// so that all loads of a batch are issued together.
 __device__ inline std::uint64_t within(const Piece& piece, std::uint64_t at) {
   return at < piece.count ? at : piece.count - 1;
 }
@@ -95,7 +98,8 @@ __device__ void set(typename Shape::Lanes::Value (&values)[Shape::kCount],
   for (int i = 0; i < Shape::kCount; ++i) values[i] = Shape::get(word, i);
 }
 
-// Of a number of sources that the compiler knows: all their words are on their way at once.
+// Reduces a number of sources that is known at compile time: the loads of all sources are in flight
+// at once.
 template <typename Shape, typename Op, int kSources, int kLoads>
 __device__ void reduce_batches(const Piece& piece, int divisor) {
   using Word = typename Shape::Word;
@@ -134,7 +138,7 @@ __device__ void reduce_known(const Piece& piece, int divisor) {
   }
 }
 
-// Of any number: half a batch of each source in flight, one source after the other.
+// Reduces any number of sources, one after the other, with half a batch of loads in flight.
 template <typename Shape, typename Op>
 __device__ void reduce_any(const Piece& piece, int divisor) {
   using Word = typename Shape::Word;

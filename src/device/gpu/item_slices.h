@@ -1,4 +1,5 @@
-// A slice of an item by the widest words that fit its addresses: a head, words, and a tail.
+// Processes a slice of an item by the widest words that its addresses allow: a head, aligned words
+// and a tail.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +8,13 @@
 
 namespace duet::DUET_GPU {
 
-// A slice as a head up to the first address that is a multiple of the width, words, and a tail.
+// A slice divided into a head up to the first aligned address, aligned words, and a tail.
 struct Cut {
   Piece head, words, tail;  // heads and tails count in units of `unit` bytes
 };
 
-// Of 1, 2, 4 or 16 bytes. A 64-bit division would take a good part of a small kernel's time.
+// Base-2 logarithm of a word size of 1, 2, 4 or 16 bytes. It replaces 64-bit divisions, which take
+// a considerable part of a small kernel's time.
 __device__ inline unsigned shift_of(unsigned bytes) { return bytes == 16 ? 4 : bytes / 2; }
 
 __device__ inline Cut cut(Piece piece, std::uint64_t bytes, unsigned width, unsigned unit) {
@@ -56,7 +58,8 @@ __device__ void reduce_slice(const Piece& slice, std::uint64_t bytes, unsigned w
   reduce_any<Singles<Type>, Op>(pieces.tail, divisor);
 }
 
-// This block's slice of `bytes`: block_slice(), where `share` vectors are the first block's.
+// This block's slice of an item of `bytes` bytes. Every block but the last ones has `share` vectors
+// of 16 bytes (first_share()).
 __device__ inline BlockSlice own_slice(std::uint64_t bytes, std::uint32_t share) {
   const std::uint64_t length = std::uint64_t{share} * sizeof(Quad);
   const std::uint64_t begin = length * blockIdx.x, end = begin + length;

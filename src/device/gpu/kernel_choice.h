@@ -1,4 +1,3 @@
-// Which of a family of kernels reduces elements of a type by an operation.
 #pragma once
 
 #include "core/dtype.h"
@@ -7,7 +6,7 @@
 
 namespace duet::DUET_GPU {
 
-// `Family::kernel<Type, Op>` are the kernels.
+// Chooses the kernel `Family::kernel<Type, Op>` for an element type and an operation.
 template <typename Family, typename Type>
 auto kernel_of(Reduction op) {
   if (op == Reduction::max) return Family::template kernel<Type, Max>;
@@ -15,7 +14,7 @@ auto kernel_of(Reduction op) {
   return Family::template kernel<Type, Sum>;
 }
 
-// What only copies may be of any type, and takes the last.
+// Calls that only copy may have any element type; types without a kernel use the fp32 kernel.
 template <typename Family>
 auto kernel_for(DType dtype, Reduction op) {
   if (dtype == DType::fp16) return kernel_of<Family, Fp16Lanes>(op);

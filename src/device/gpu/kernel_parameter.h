@@ -1,5 +1,5 @@
-// How a kernel takes a table as its parameter: what is indexed stays where parameters are, instead
-// of being copied for each thread.
+// Declares a kernel's table parameter. With __grid_constant__ indexed accesses read parameter
+// memory directly; otherwise the compiler copies the table for each thread.
 #pragma once
 
 #ifdef DUET_GPU_HIP

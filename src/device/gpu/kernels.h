@@ -1,4 +1,4 @@
-// Duet's own kernels: copying, filling, comparing. Launches only; arguments are checked before.
+// Launch functions of Duet's kernels. They do not check their arguments; the callers do.
 #pragma once
 
 #include "device/command_fifo.h"
@@ -10,8 +10,9 @@
 
 namespace duet::DUET_GPU {
 
-// Load the kernels on the current device. Loading at the first launch may have to wait for the
-// device to be idle, and dead-locks where a stream waits for what that launch would release.
+// Load the kernels on the current device. Without this the runtime would load a kernel at its first
+// launch and might wait until the device is idle. That is a deadlock if a stream waits for a
+// semaphore which the launched kernel would signal.
 void load_copy_kernels();
 void load_fill_kernels();
 void load_digit_kernels();
@@ -20,33 +21,34 @@ void load_peer_kernels();
 void load_packet_kernels();
 void load_push_kernel();
 
-// The shape's grid must be set, and its block unless it is thin. Addresses and size may be odd.
+// The launch shape must have a grid and, unless it is one warp per SM, a block. Addresses and size
+// need no alignment.
 void launch_copy(const Copy& copy, gpuStream_t stream);
 
-// Elements of a normal fill and of digits must be aligned to their size; bytes after the last whole
-// one stay.
+// For normal fills and digits, elements must be aligned to their size. Bytes after the last whole
+// element are not changed.
 void launch_fill(const Span& span, const Fill& fill, gpuStream_t stream);
 
 // Adds to found->count and lowers found->first_offset; `found` is in device memory.
 void launch_check(const Span& span, const Fill& fill, Difference* found, gpuStream_t stream);
 
-// The same two for digits, which launch_fill() and launch_check() hand on.
+// launch_fill() and launch_check() for digits; those two functions call them.
 void launch_digits(const Span& span, const Fill& fill, gpuStream_t stream);
 void launch_digits_check(const Span& span, const Fill& fill, Difference* found, gpuStream_t stream);
 
-// What tables point to is device memory. Blocks that wait for others must all be able to run at
-// once.
+// All pointers in the tables are to device memory. Blocks that wait for other blocks must all fit
+// on the device at once.
 void launch_local_kernel(const gpu::LocalKernelTable& table, DType dtype, Reduction op, int blocks,
                          gpuStream_t stream);
 void launch_peer_kernel(const gpu::FewPeersTable& table, DType dtype, Reduction op, int blocks,
                         gpuStream_t stream);
 void launch_peer_kernel(const gpu::ManyPeersTable& table, DType dtype, Reduction op, int blocks,
                         gpuStream_t stream);
-// Reduces what comes where `reduces` says so, else it only moves.
+// `reduces`: reduces the received data; otherwise the kernel only moves data.
 void launch_packet_kernel(const gpu::PacketKernelTable& table, bool reduces, DType dtype,
                           Reduction op, int blocks, gpuStream_t stream);
 
-// The words must be within reach of the device.
+// The device must be able to access all memory in `pushes`.
 void launch_pushes(const CommandPushes& pushes, gpuStream_t stream);
 
 }  // namespace duet::DUET_GPU

@@ -1,11 +1,10 @@
-// Loading one kernel ahead of its first launch, for the files that define kernels.
 #pragma once
 
 #include "device/gpu/vendor.h"
 
 namespace duet::DUET_GPU {
 
-// Asking for its attributes makes the runtime load it.
+// Loads a kernel before its first launch: a query of its attributes makes the runtime load it.
 template <typename... Arguments>
 void load_kernel(void (*kernel)(Arguments...)) {
   gpuFuncAttributes attributes;

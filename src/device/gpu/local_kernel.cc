@@ -27,8 +27,8 @@ bool waits_for_same(const LocalKernelItem& one, const LocalKernelItem& other) {
   });
 }
 
-// How many items are up to the last one before `item` that waits for one of its semaphores; 0:
-// none.
+// LocalTableItem::behind: the number of leading items up to the last one before `item` that waits
+// for one of the same semaphores; 0: none.
 std::uint32_t items_ahead(const std::vector<LocalKernelItem>& items, std::size_t item) {
   for (std::size_t i = item; i > 0; --i) {
     if (waits_for_same(items[item], items[i - 1])) return static_cast<std::uint32_t>(i);

@@ -1,4 +1,3 @@
-// A kernel on one device; its table lies in device memory.
 #pragma once
 
 #include "device/gpu/collective_kernel.h"
@@ -6,9 +5,10 @@
 
 namespace duet::DUET_GPU {
 
+// A local kernel. Its table is in device memory.
 class GpuLocalKernel : public GpuKernel {
  public:
-  // The kernel is checked already.
+  // prepare_kernel() has already checked the arguments.
   GpuLocalKernel(GpuDevice& device, const LocalKernel& kernel);
 
   void launch(gpuStream_t stream) const override;
@@ -17,7 +17,7 @@ class GpuLocalKernel : public GpuKernel {
   DType dtype_;
   Reduction op_;
   int blocks_ = 0;
-  Buffer memory_;  // of all that the table points to
+  Buffer memory_;  // everything that the table points to
   gpu::LocalKernelTable table_;
 };
 

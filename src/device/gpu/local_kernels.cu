@@ -1,4 +1,4 @@
-// LocalKernel: each block handles its slice of every item, one item after the other.
+// LocalKernel: each block processes its slice of every item, one item after the other.
 #ifdef DUET_GPU_HIP
 #include <hip/hip_runtime.h>
 #endif
@@ -15,7 +15,7 @@
 namespace duet::DUET_GPU {
 namespace {
 
-// This block's slice of an item.
+// Processes this block's slice of an item.
 template <typename Type, typename Op>
 __device__ void handle(const gpu::LocalTableItem& item, unsigned char* const* addresses,
                        bool averages) {

@@ -1,4 +1,3 @@
-// Opening GPUs, letting them reach each other, and checking whose memory is whose.
 #include "device/gpu/machine.h"
 
 #include <fmt/format.h>
@@ -89,7 +88,7 @@ void GpuMachine::require_semaphore(const Semaphore& semaphore, const GpuDevice& 
 
 bool GpuMachine::reaches(const GpuDevice& from, const Span& span) const {
   if (gpu::is_host_memory(span)) return span.kind == MemoryKind::pinned;
-  // A mapping is the mapping device's own, whichever GPU the memory is on.
+  // An imported mapping belongs to the device that mapped it, whichever GPU has the memory.
   return peers_.access(from.index(), static_cast<const GpuDevice*>(span.owner)->index());
 }
 

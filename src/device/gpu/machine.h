@@ -1,4 +1,3 @@
-// The GPUs of one vendor that a --device argument names.
 #pragma once
 
 #include <memory>
@@ -13,7 +12,8 @@ namespace duet::DUET_GPU {
 
 class GpuMachine : public Machine {
  public:
-  // By the runtime's numbers; switches peer access on between all pairs that have it.
+  // `ordinals` are the runtime's device numbers. Enables peer access between all pairs of devices
+  // that support it.
   GpuMachine(std::string name, const std::vector<int>& ordinals);
 
   const std::string& name() const override { return name_; }
@@ -23,8 +23,9 @@ class GpuMachine : public Machine {
   double now() override;
   RankScheduler& scheduler() override { return *scheduler_; }
 
-  // Throw BadArgument unless the span is memory of this machine; unless the semaphore is a word
-  // that streams of `from` can signal and wait for. The latter may also throw as require_reach().
+  // require_own: throws BadArgument unless the span is memory of this machine. require_semaphore:
+  // throws BadArgument unless the semaphore is a word that streams of `from` can signal and wait
+  // for, and what require_reach() throws.
   void require_own(const Span& span, const char* what) const;
   void require_semaphore(const Semaphore& semaphore, const GpuDevice& from) const;
 
@@ -42,7 +43,7 @@ class GpuMachine : public Machine {
   gpu::Peers peers_;
 };
 
-// Opens what stands behind the colon of --device. Throws UsageError or Unavailable.
+// Opens the GPUs that the text after the colon of --device names. Throws UsageError or Unavailable.
 std::unique_ptr<Machine> open_gpu_machine(const std::string& argument);
 
 }  // namespace duet::DUET_GPU

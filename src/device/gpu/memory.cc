@@ -1,4 +1,3 @@
-// A GPU's memory: on the device, pinned host memory that all GPUs reach, and plain host memory.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -10,8 +9,9 @@
 namespace duet::DUET_GPU {
 namespace {
 
-// Whole pages of 64 KiB: another process maps an allocation that ends within one in small pages
-// throughout, and its copy engines then reach 262 GB/s of 382 (four H200 pushing to each other).
+// Allocations are rounded up to pages of 64 KiB. Another process maps an allocation that ends
+// within such a page in small pages throughout, and its copy engines are then slower. Four H200
+// that push to each other: 262 GB/s with small pages, 382 GB/s with whole ones.
 constexpr std::uint64_t kPage = 64 << 10;
 
 std::uint64_t whole_pages(std::uint64_t bytes) {
@@ -50,7 +50,7 @@ Span GpuDevice::acquire_plain(std::uint64_t bytes) {
 }
 
 Span GpuDevice::acquire(std::uint64_t bytes, MemoryKind kind) {
-  // Pinning touches every page: more than there is would have the kernel end processes.
+  // Pinning touches every page. If memory ran out, the operating system would kill processes.
   if (kind != MemoryKind::device && bytes > host_memory_bytes()) {
     throw OutOfMemory(shortage(info_, bytes, kind));
   }
@@ -58,7 +58,7 @@ Span GpuDevice::acquire(std::uint64_t bytes, MemoryKind kind) {
   use();
   void* data = nullptr;
   const gpuError_t result = allocate_as(kind, &data, bytes);
-  // Some absurd sizes are called invalid.
+  // For some sizes that are far too large the runtime returns `invalid value`.
   if (result == gpuErrorMemoryAllocation || result == gpuErrorInvalidValue) {
     forget(result);
     throw OutOfMemory(shortage(info_, bytes, kind));
@@ -67,8 +67,8 @@ Span GpuDevice::acquire(std::uint64_t bytes, MemoryKind kind) {
   return {this, static_cast<std::byte*>(data), bytes, kind};
 }
 
-// The vendor's free waits for the whole device: it must not be called while a stream of the device
-// waits for a semaphore that only the calling thread would write.
+// Hazard: the vendor's free waits for the whole device. It must not be called while a stream of the
+// device waits for a semaphore that only the calling thread would signal.
 void GpuDevice::release(const Span& span) noexcept {
   if (span.kind == MemoryKind::pageable) {
     std::free(span.data);

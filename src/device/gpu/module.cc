@@ -1,4 +1,3 @@
-// The module's entry point.
 #include "device/gpu/module.h"
 
 #include "device/gpu/machine.h"

@@ -1,10 +1,10 @@
-// A clock that all threads of a GPU share.
 #pragma once
 
 #include <cstdint>
 
 namespace duet::DUET_GPU {
 
+// nanoseconds() reads a clock that all threads of a GPU share.
 #ifdef DUET_GPU_HIP
 // The constant clock of AMD's Instinct GPUs runs at 100 MHz.
 __device__ inline std::uint64_t nanoseconds() { return 10 * __builtin_amdgcn_s_memrealtime(); }

@@ -1,4 +1,3 @@
-// How the blocks of a LocalKernel wait for and signal the semaphores of its items.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +7,12 @@
 
 namespace duet::DUET_GPU {
 
-// An item's semaphores: those that it waits for, then those that it signals.
+// An item's semaphores in a LocalKernel: those that it waits for, then those that it signals.
 struct ItemSemaphores {
   unsigned char* const* words;
   unsigned waits;
   unsigned signals;
-  unsigned block;  // of each semaphore's words, this block's
+  unsigned block;  // index of this block's word in each semaphore
 
   __device__ std::uint64_t* at(unsigned i) const {
     return reinterpret_cast<std::uint64_t*>(words[i]) + block;
@@ -26,8 +25,8 @@ __device__ inline ItemSemaphores semaphores_of(const gpu::LocalKernelTable& tabl
           table.semaphores_by_block ? static_cast<unsigned>(blockIdx.x) : 0U};
 }
 
-// Waits until the item may start. One of its semaphores may still be 1 for an earlier item that
-// other blocks have not finished.
+// Waits until the item may start. First waits for `behind` earlier items: a semaphore may still be
+// 1 for an earlier item that other blocks have not finished.
 __device__ inline void wait_for_item(const gpu::LocalKernelTable& table,
                                      const gpu::LocalTableItem& item,
                                      const ItemSemaphores& semaphores) {
@@ -46,8 +45,9 @@ __device__ inline void reset_and_signal(const ItemSemaphores& semaphores) {
     store_release(semaphores.at(i), 1);
 }
 
-// The last block to finish item `index` resets and signals for all of them. Items finish in order,
-// since each block runs them in order; after the last one no block waits any more.
+// The last block that finishes item `index` resets and signals the semaphores for all blocks. Each
+// block runs the items in order, so items finish in order. After the last item with semaphores no
+// block waits any more, and `passed` returns to 0 for the next launch.
 __device__ inline void signal_item_of_all_blocks(const gpu::LocalKernelTable& table, int index,
                                                  const ItemSemaphores& semaphores) {
   unsigned long long* const finished = table.finished + index;

@@ -1,4 +1,3 @@
-// Lists side by side in what becomes one allocation of a device.
 #pragma once
 
 #include <cstddef>
@@ -6,9 +5,10 @@
 
 namespace duet::gpu {
 
+// Several lists back to back, to be copied into one device allocation.
 class Packed {
  public:
-  // Where the list begins, in bytes.
+  // Appends a list and returns its offset in bytes.
   template <typename Value>
   std::size_t add(const std::vector<Value>& values) {
     static_assert(sizeof(Value) % 8 == 0, "lists stay aligned to 8 bytes");

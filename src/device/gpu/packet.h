@@ -1,5 +1,3 @@
-// 8 bytes of data on their way into a peer's memory, in two halves that each arrive as one, with
-// the number of their call: who finds the number has the data, and no fence is needed.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +7,9 @@
 
 namespace duet::DUET_GPU {
 
+// A packet: 8 bytes of data for a peer's memory, in two words that each arrive atomically. Each
+// word also has the number of its call. A receiver that finds the number in both words has the
+// data, so no fence is needed.
 constexpr std::uint64_t kPacketBytes = 16;
 
 struct Packet {

@@ -1,4 +1,3 @@
-// A kernel by packets; its table lies in the kernel's parameters.
 #pragma once
 
 #include "device/gpu/collective_kernel.h"
@@ -6,9 +5,10 @@
 
 namespace duet::DUET_GPU {
 
+// A packet kernel. Its table is a kernel parameter.
 class GpuPacketKernel : public GpuKernel {
  public:
-  // The kernel is checked already.
+  // prepare_kernel() has already checked the arguments.
   GpuPacketKernel(GpuDevice& device, const PacketKernel& kernel);
 
   void launch(gpuStream_t stream) const override;

@@ -1,4 +1,4 @@
-// A PacketKernel as the GPU reads it, in the kernel's parameters.
+// A PacketKernel in the form that the GPU reads, as a kernel parameter.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@ struct PacketPeerPointers {
   unsigned char* to_peer = nullptr;
   const unsigned char* from_peer = nullptr;
   unsigned char* destination = nullptr;
-  const std::uint64_t* awaits = nullptr;  // a word for each block, set when the peer is gone
+  const std::uint64_t* awaits = nullptr;  // one word per block; non-zero: the peer has failed
 };
 
 struct PacketKernelTable {
-  std::uint64_t* calls = nullptr;  // that each block has had, in device memory
+  std::uint64_t* calls = nullptr;  // number of calls so far, one word per block, in device memory
   const unsigned char* source = nullptr;
   unsigned char* destination = nullptr;
-  std::uint32_t units = 0;  // of a part
+  std::uint32_t units = 0;  // packets in a rank's part
   std::int32_t peers = 0;
   bool averages = false;
   PacketPeerPointers by_peer[kMostPacketPeers];

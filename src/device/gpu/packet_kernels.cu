@@ -1,4 +1,4 @@
-// PacketKernel: every rank pushes packets to its peers and polls for theirs; there is no barrier.
+// PacketKernel: every rank pushes packets to its peers and polls for theirs. There is no barrier.
 #ifdef DUET_GPU_HIP
 #include <hip/hip_runtime.h>
 #endif
@@ -20,14 +20,14 @@ namespace {
 
 constexpr unsigned kWarp = 32;
 constexpr int kTogether = 4;  // peers whose packets are in flight at once
-constexpr unsigned kPollsPerCheck =
-    512;  // of packet buffers between checks for peers that are gone
+// Polls of packet buffers between two checks for failed peers.
+constexpr unsigned kPollsPerCheck = 512;
 
-// The half of each packet buffer that a call uses, and the number that its packets carry. Calls
-// alternate between the halves and numbers wrap around at 2^32, so what a call finds in its half
-// before its own packets is of the call before the last and never has its number.
+// The half of each packet buffer that a call uses, and the number in its packets. Calls alternate
+// between the halves. Before its own packets arrive, a call therefore finds packets of the call
+// before the last one in its half; their number differs, although numbers wrap around at 2^32.
 struct PacketCall {
-  std::uint64_t half;  // bytes into a packet buffer
+  std::uint64_t half;  // offset of the half in a packet buffer, in bytes
   std::uint32_t number;
 };
 
@@ -58,7 +58,7 @@ __device__ void push(const gpu::PacketKernelTable& table, const PacketCall& call
   }
 }
 
-// Bit k is peer `first + k`, whose words say that it is gone.
+// Bit k is set if peer `first + k` has failed.
 __device__ unsigned gone_peers(const gpu::PacketKernelTable& table, int first) {
   unsigned gone = 0;
   for (int k = 0; k < kTogether && first + k < table.peers; ++k) {
@@ -67,7 +67,8 @@ __device__ unsigned gone_peers(const gpu::PacketKernelTable& table, int first) {
   return gone;
 }
 
-// Waits for the unit of kTogether peers from `first` on; what lies beyond the last stays as it is.
+// Waits for a unit from each of the kTogether peers from `first` on. Entries of `data` beyond the
+// last peer are not changed.
 __device__ void pull(const gpu::PacketKernelTable& table, const PacketCall& call, unsigned unit,
                      int first, Pair (&data)[kTogether]) {
   unsigned gone = 0;
@@ -129,8 +130,8 @@ struct Reducing {
   }
 };
 
-// A warp's units lie side by side, those of the next warp are another block's: a small part keeps
-// all blocks busy. Everything is pushed before anything is waited for.
+// Pushes all packets before it waits for any. The units of a warp are consecutive, and consecutive
+// warps of units belong to different blocks, so that a small part keeps all blocks busy.
 template <typename Take>
 __device__ void push_and_take(const gpu::PacketKernelTable& table) {
   const std::uint64_t number = table.calls[blockIdx.x];
@@ -159,7 +160,7 @@ struct Kernels {
   static constexpr auto kernel = packet_kernel<Type, Op>;
 };
 
-// A thread a unit, while there are so many.
+// One thread per unit, up to kKernelThreads.
 unsigned threads_for(const gpu::PacketKernelTable& table, unsigned blocks) {
   const unsigned each = (table.units + blocks - 1) / blocks;
   return std::clamp((each + kWarp - 1) / kWarp * kWarp, kWarp, unsigned{kKernelThreads});

@@ -1,5 +1,5 @@
-// A barrier between block b of kernels on several devices: each writes a word at every peer and
-// waits for the words that the peers write here.
+// A barrier between the blocks with the same index of kernels on several devices. Each block writes
+// a word at every peer and waits for the words that the peers write here.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace duet::DUET_GPU {
 
-// A thread a peer, of which there are at most kKernelThreads.
+// One thread waits for each peer; there are at most kKernelThreads peers.
 template <typename Table>
 __device__ void wait_for_peers(const Table& table, std::uint64_t value) {
   if (static_cast<int>(threadIdx.x) < table.peers) {
@@ -19,9 +19,10 @@ __device__ void wait_for_peers(const Table& table, std::uint64_t value) {
   __syncthreads();
 }
 
-// Before anything is touched. All threads of the block call. What came before the kernel on its
-// stream is in memory when the kernel starts: on NVIDIA nothing is left that a release would have
-// to wait for, and it would take 0.7 us, with 64 blocks 1.6 us.
+// The barrier before the items. All threads of the block call it.
+// On NVIDIA the words are written without release order. The results of earlier work of the stream
+// are in memory when the kernel starts, so there is nothing to release. A release would cost 0.7
+// us, and 1.6 us with 64 blocks.
 template <typename Table>
 __device__ void barrier_before(const Table& table, std::uint64_t value) {
   if (!table.opens) return;
@@ -36,8 +37,8 @@ __device__ void barrier_before(const Table& table, std::uint64_t value) {
   wait_for_peers(table, value);
 }
 
-// After all has been moved. Who has only read from peers has nothing to release either: what it
-// loaded has come, or it could not have been added up.
+// The barrier after the items. All threads of the block call it. A kernel that only reads from
+// peers needs no release either: its loads have completed, because it has used the loaded values.
 template <typename Table>
 __device__ void barrier_after(const Table& table, std::uint64_t value) {
   if (!table.closes) return;

@@ -45,7 +45,8 @@ GpuPeerKernel::GpuPeerKernel(GpuDevice& device, const PeerKernel& kernel)
     : GpuKernel(device), dtype_(kernel.dtype), op_(kernel.op), blocks_(kernel.blocks) {
   const Lists lists = lists_of(kernel);
   const gpu::PeerKernelHead head = head_of(kernel, lists);
-  // So many spans are at most that many moves less one, and a third of it reductions.
+  // kFewSpans spans make at most kFewSpans - 1 moves or kFewSpans / 3 reductions, so the arrays of
+  // FewPeersTable are large enough.
   const bool few =
       lists.arrivals.size() <= gpu::kFewPeers && lists.addresses.size() <= gpu::kFewSpans;
   if (few) {
@@ -132,7 +133,7 @@ gpu::ManyPeersTable GpuPeerKernel::upload(const gpu::PeerKernelHead& head, const
   return table;
 }
 
-// Where a peer may read it while this kernel runs, or right after.
+// Whether the span is memory that a peer may read while this kernel runs or right after it.
 bool GpuPeerKernel::is_elsewhere(const Span& span) const {
   return span.kind != MemoryKind::device || span.owner != &device_;
 }

@@ -1,4 +1,3 @@
-// A kernel with peers; its table lies in the kernel's parameters, with many peers in memory.
 #pragma once
 
 #include <variant>
@@ -9,9 +8,10 @@
 
 namespace duet::DUET_GPU {
 
+// A peer kernel. Its table is a kernel parameter; with many peers the lists are in device memory.
 class GpuPeerKernel : public GpuKernel {
  public:
-  // The kernel is checked already, and has peers.
+  // prepare_kernel() has already checked the arguments. The kernel has at least one peer.
   GpuPeerKernel(GpuDevice& device, const PeerKernel& kernel);
 
   void launch(gpuStream_t stream) const override;

@@ -16,12 +16,12 @@
 namespace duet::DUET_GPU {
 namespace {
 
-constexpr unsigned kWarp = 32;  // threads that go together; half of them on some devices
+constexpr unsigned kWarp = 32;  // threads; half a wave on devices whose waves have 64
 constexpr unsigned kWarps = kKernelThreads / kWarp;
-constexpr int kMovesInFlight = 4;  // loads per thread: enough, with 64 blocks, to fill all links
+constexpr int kMovesInFlight = 4;  // loads per thread; with 64 blocks enough to saturate all links
 
-// The moves of a launch go on beside each other, each by its share of the block's warps, so that
-// all links are busy from the start and none is everybody's target at the same time.
+// The moves of a launch run concurrently, each by a part of the block's warps. All links are
+// therefore busy from the start, and the ranks do not all write to the same peer at the same time.
 template <typename Table>
 __device__ void move_all(const Table& table) {
   const unsigned moves = static_cast<unsigned>(table.move_count);
@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(kKernelThreads)
   if (threadIdx.x == 0) table.calls[blockIdx.x] = call + 1;
 }
 
-// What only moves: fewer registers.
+// The kernel for calls without reductions, which needs fewer registers.
 template <typename Table>
 __global__ void __launch_bounds__(kKernelThreads)
     peer_moves_kernel(const DUET_GPU_PARAMETER Table table) {

@@ -1,5 +1,3 @@
-// Which memory is a GPU's, which devices of a machine reach each other's, and what is in the way
-// where they do not.
 #pragma once
 
 #include <string>
@@ -13,12 +11,13 @@ inline bool is_host_memory(const Span& span) {
   return span.kind == MemoryKind::pinned || span.kind == MemoryKind::pageable;
 }
 
+// Which devices of a machine can address each other's memory.
 class Peers {
  public:
   explicit Peers(int devices)
       : devices_(devices), obstacles_(static_cast<std::size_t>(devices * devices)) {}
 
-  // Why `from` cannot address `to`'s memory; "" if it can.
+  // The reason why device `from` cannot address memory of device `to`; "" if it can.
   std::string& obstacle(int from, int to) { return obstacles_[at(from, to)]; }
   const std::string& obstacle(int from, int to) const { return obstacles_[at(from, to)]; }
   bool access(int from, int to) const { return obstacle(from, to).empty(); }

@@ -1,4 +1,3 @@
-// Waiting for a device with a deadline, which the vendors' own blocking calls do not have.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,8 +11,10 @@
 
 namespace duet::gpu {
 
-// Asks ready() until it holds: at first without pause, since most waits are short and a sleep
-// costs some 50 us, then with pauses that leave the core to others. Throws Timeout with `what`.
+// Waits with a deadline, which the vendors' own blocking calls do not have: calls ready() until it
+// returns true. It polls without pause for the first 2 ms, because most waits are short and a sleep
+// takes about 50 us. After that it sleeps between polls, so that other threads can use the core.
+// Throws Timeout with `what` in its message.
 template <typename Ready>
 void wait_until(const std::string& what, double deadline_seconds, Ready ready) {
   constexpr std::chrono::milliseconds spinning{2};

@@ -1,4 +1,3 @@
-// Reading a device's properties from the runtime and from sysfs.
 #include "device/gpu/properties.h"
 
 #include <fmt/format.h>
@@ -21,13 +20,13 @@ int attribute(int ordinal, decltype(gpuDevAttrClockRate) which) {
 std::string pci_address(int ordinal) {
   char text[32] = "";
   DUET_GPU_CHECK(gpuDeviceGetPCIBusId(text, sizeof text, ordinal));
-  std::string bus = text;  // sysfs writes hexadecimal digits small
+  std::string bus = text;  // converted to lower case, as in sysfs
   std::transform(bus.begin(), bus.end(), bus.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return bus;
 }
 
-// The first number in a file of the device's; `otherwise` where there is none.
+// The first number in a sysfs file of the device; `otherwise` where there is none.
 double sysfs_number(const std::string& bus, const char* file, double otherwise) {
   std::ifstream in("/sys/bus/pci/devices/" + bus + "/" + file);
   double value = 0;
@@ -67,15 +66,16 @@ DeviceInfo device_info(int ordinal, const gpuDeviceProp_t& properties) {
   return info;
 }
 
-// Two transfers a clock (DDR), as NVIDIA and AMD state their memory clocks.
+// Two transfers per clock (DDR): NVIDIA and AMD state memory clocks in this way.
 double memory_gb_per_s(int ordinal) {
   const double clock_khz = attribute(ordinal, gpuDevAttrMemoryClockRate);
   const double bus_bytes = attribute(ordinal, gpuDevAttrMemoryBusWidth) / 8.0;
   return 2 * clock_khz * 1e3 * bus_bytes / 1e9;
 }
 
-// The kernel writes "32.0 GT/s PCIe". A lane carries a bit a transfer: coded 8b/10b up to 5 GT/s,
-// 128b/130b to 32 GT/s (PCI Express Base Specification 5.0); the part of flits at 64 is left out.
+// The Linux kernel states the speed as "32.0 GT/s PCIe". A lane carries one bit per transfer. The
+// encoding is 8b/10b up to 5 GT/s and 128b/130b up to 32 GT/s (PCI Express Base Specification 5.0).
+// The overhead of flits at 64 GT/s is ignored.
 double pcie_gb_per_s(const std::string& bus) {
   const double transfers = sysfs_number(bus, "max_link_speed", 0);
   const double lanes = sysfs_number(bus, "max_link_width", 0);

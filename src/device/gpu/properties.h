@@ -1,4 +1,3 @@
-// What is known of a device before anything runs on it.
 #pragma once
 
 #include <string>
@@ -8,12 +7,14 @@
 
 namespace duet::DUET_GPU {
 
+// The properties that are known before anything runs on the device.
 DeviceInfo device_info(int ordinal, const gpuDeviceProp_t& properties);
 
-// GB/s of the device's memory, as its clock and bus width promise; 0: unknown.
+// Nominal bandwidth of the device's memory in GB/s, from its clock and bus width; 0: unknown.
 double memory_gb_per_s(int ordinal);
 
-// GB/s in one direction of a device's PCIe slot, as the device could at most; 0: unknown.
+// Highest bandwidth of the device's PCIe interface in one direction, in GB/s; 0: unknown. `bus` is
+// its PCI address.
 double pcie_gb_per_s(const std::string& bus);
 
 }  // namespace duet::DUET_GPU

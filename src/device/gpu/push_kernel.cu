@@ -1,4 +1,5 @@
-// Threads of a GPU that push commands for a proxy: one of each block, as soon as they are told to.
+// The kernel that pushes commands for a proxy. Block 0 relays the CPU's words; one thread of each
+// other block pushes commands once the CPU has set `begin`.
 #ifdef DUET_GPU_HIP
 #include <hip/hip_runtime.h>
 #endif
@@ -13,9 +14,9 @@
 namespace duet::DUET_GPU {
 namespace {
 
-constexpr unsigned kPatience = 64;  // looks at a word between looks at `stop`
+constexpr unsigned kPatience = 64;  // polls of a word between polls of `stop`
 
-// With this clock's time, what the CPU has asked since.
+// Answers a new ping of the CPU with the time of this GPU's clock.
 __device__ void answer(PushControl& control, std::uint64_t& answered) {
   const std::uint64_t ping = load_acquire(&control.ping);
   if (ping == answered) return;
@@ -24,9 +25,10 @@ __device__ void answer(PushControl& control, std::uint64_t& answered) {
   answered = ping;
 }
 
-// The first block. A look at the CPU's words is a read over the bus, by which copy engines fetch
-// their work as well: where 16 blocks looked for themselves, copies of 1 MiB between two H200 took
-// 21 to 70 us each instead of 5.
+// Block 0: polls the CPU's words and relays them through device memory to the other blocks. A poll
+// of a CPU word is a read over the bus, over which copy engines fetch their work too. When 16
+// blocks polled for themselves, copies of 1 MiB between two H200 took 21 to 70 us each instead of 5
+// us.
 __device__ void watch(const CommandPushes& pushes) {
   PushControl& control = *pushes.control;
   PushCounts& counts = *pushes.counts;
@@ -46,7 +48,7 @@ __device__ void watch(const CommandPushes& pushes) {
   }
 }
 
-// Until the word is at least so much; false: stopped.
+// Waits until the word is at least `least`. Returns false if the CPU has set `stop`.
 __device__ bool wait_for(const CommandPushes& pushes, const std::uint64_t* seen,
                          std::uint64_t least) {
   for (unsigned looks = 1; load_acquire(seen) < least; ++looks) {
@@ -55,7 +57,7 @@ __device__ bool wait_for(const CommandPushes& pushes, const std::uint64_t* seen,
   return true;
 }
 
-// The command's ticket; 0: stopped.
+// Pushes a command and returns its ticket; 0 if the CPU has set `stop`.
 __device__ std::uint64_t push(const CommandPushes& pushes, std::uint64_t message) {
   const std::uint64_t begin = nanoseconds();
   auto* head = reinterpret_cast<unsigned long long*>(&pushes.counts->head);

@@ -1,4 +1,5 @@
-// 16 bytes, loaded and stored in one instruction, for the files that define kernels.
+// Quad: 16 bytes, loaded and stored in one instruction. As a struct, clang keeps arrays of Quad in
+// scratch memory, so HIP uses a vector type, which nvcc does not have.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The elements in a word of memory, as kernels reduce them: floating point in fp32 and rounded
-// once, integers exactly.
+// The elements in a word of memory, as kernels reduce them: floating point is accumulated in fp32
+// and rounded once; integers are exact.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@ __device__ inline std::uint32_t quarter(const Quad& quad, int i) {
   return i == 0 ? quad.x : i == 1 ? quad.y : i == 2 ? quad.z : quad.w;
 }
 
-// A type's elements in 32 bits: how many, what they add up in, and how one is taken and put.
+// For each element type: how many elements are in 32 bits, the type in which they are accumulated,
+// and how an element is extracted and inserted.
 struct Fp32Lanes {
   using Element = std::uint32_t;
   using Value = float;
@@ -46,7 +47,7 @@ struct Bf16Lanes {
 };
 struct Int32Lanes {
   using Element = std::uint32_t;
-  using Value = long long;  // a sum that does not fit is divided before it is cut
+  using Value = long long;  // an average is divided before the sum is truncated to 32 bits
   static constexpr int kInWord = 1;
   static __device__ Value get(std::uint32_t word, int) { return static_cast<std::int32_t>(word); }
   static __device__ std::uint32_t put(Value value, int) {
@@ -54,7 +55,8 @@ struct Int32Lanes {
   }
 };
 
-// What one thread takes at a time: 16 bytes, or where those are not aligned one element.
+// What a thread loads at a time: Vectors are 16 bytes, Pairs 8 bytes, and Singles one element, for
+// addresses that are not aligned.
 template <typename Type>
 struct Vectors {
   using Word = Quad;
@@ -72,7 +74,7 @@ struct Vectors {
     return Quad{words[0], words[1], words[2], words[3]};
   }
 };
-// 8 bytes: the data of one packet.
+// The 8 data bytes of one packet.
 struct alignas(8) Pair {
   std::uint32_t x, y;
 };

@@ -1,4 +1,3 @@
-// Reading "0,2".
 #include "device/gpu/selection.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,3 @@
-// Which GPUs a --device argument names: "" is all of them, "0,2" these.
 #pragma once
 
 #include <string>
@@ -6,10 +5,12 @@
 
 namespace duet::gpu {
 
-// The numbers that are written; empty if nothing is. Throws UsageError.
+// Parses the device numbers of a --device argument, such as "0,2"; an empty argument gives an empty
+// list, which means all devices. Throws UsageError.
 std::vector<int> parse_selection(const std::string& kind, const std::string& argument);
 
-// Of `count` > 0 devices those that are named, or all. Throws UsageError.
+// The devices to open: those in `named`, or all if `named` is empty. There are `count` > 0 devices.
+// Throws UsageError.
 std::vector<int> select_devices(const std::string& kind, const std::vector<int>& named, int count);
 
 }  // namespace duet::gpu

@@ -1,4 +1,3 @@
-// Reading the device numbers of --device.
 #include "device/gpu/selection.h"
 
 #include <gtest/gtest.h>

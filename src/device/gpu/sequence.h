@@ -1,4 +1,3 @@
-// The bytes of a fill as a function of their place, for kernels.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +7,7 @@
 
 namespace duet::gpu {
 
-// The bytes of a pattern or a constant.
+// The bytes of a pattern or a constant as a function of their position, for kernels.
 struct ByteSequence {
   bool random = true;
   std::uint64_t seed = 0;
@@ -19,7 +18,7 @@ inline ByteSequence bytes_of(const Fill& fill) {
   return {fill.kind == Fill::Kind::pattern, fill.seed, fill.offset};
 }
 
-// Bytes i to i + 7 of the sequence, the first in the lowest place.
+// Bytes i to i + 7 of the sequence, byte i in the lowest 8 bits.
 DUET_HOST_DEVICE inline std::uint64_t word_at(const ByteSequence& sequence, std::uint64_t i) {
   if (!sequence.random) return (sequence.seed & 0xFF) * 0x0101010101010101ull;
   const std::uint64_t at = sequence.offset + i;

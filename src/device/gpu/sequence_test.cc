@@ -1,4 +1,4 @@
-// Words of a sequence are its bytes, wherever they start.
+// word_at() agrees with byte_at() at every offset.
 #include "device/gpu/sequence.h"
 
 #include <gtest/gtest.h>

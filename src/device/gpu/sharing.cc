@@ -1,4 +1,3 @@
-// A GPU's memory between processes, and memory that the user allocated.
 #include <fmt/format.h>
 
 #include "core/error.h"

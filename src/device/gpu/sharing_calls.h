@@ -1,5 +1,5 @@
-// How each vendor shares memory between processes: device/cuda and device/hip define these. The
-// device must be current where none is named.
+// How memory is shared between processes. Defined per vendor in device/cuda and device/hip. A
+// function without a device parameter works on the current device.
 #pragma once
 
 #include <cstddef>
@@ -13,23 +13,24 @@
 
 namespace duet::DUET_GPU {
 
-// Whether the runtime knows the byte as memory of this device.
+// Whether the runtime knows the address as memory of this device.
 bool is_memory_of(int ordinal, const std::byte* data);
 
 // Describes the allocations in which the span lies. Throws Unavailable with the reason.
 SharedMemory share_memory(const Span& span);
-// Ends what share_memory() holds for those who map.
+// Releases what share_memory() keeps open for other processes to map.
 void withdraw_memory(const SharedMemory& shared) noexcept;
 
-// Maps all segments, for this device to read and write, and returns the first one's address here.
-// Throws Unavailable with the reason.
+// Maps all segments for this device to read and write, and returns the address of the first one in
+// this process. Throws Unavailable with the reason.
 std::byte* open_memory(int ordinal, const SharedMemory& shared);
 void close_memory(int ordinal, std::byte* data, const SharedMemory& shared);
 
-// Of device memory. Throws Unavailable with the reason.
+// A dmabuf of device memory. Throws Unavailable with the reason.
 Dmabuf dmabuf_of(int ordinal, const Span& span);
 
-// Device memory as the CPU follows it over the bus. Throws Unavailable with the reason.
+// A mapping through which the CPU accesses device memory over the bus. Throws Unavailable with the
+// reason.
 std::unique_ptr<CpuView> view_memory(int ordinal, const Span& span);
 
 }  // namespace duet::DUET_GPU

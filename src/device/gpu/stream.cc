@@ -1,4 +1,3 @@
-// A stream's events, semaphores, fills and waits; its copies are in copy.cc.
 #include "device/gpu/stream.h"
 
 #include <fmt/format.h>
@@ -58,7 +57,7 @@ GpuStream::GpuStream(GpuDevice& device, gpuStream_t users)
       stream_(users),
       owned_(false) {}
 
-// Work that is still under way goes on; the runtime frees the stream after it.
+// Pending work completes; the runtime frees the stream after it.
 GpuStream::~GpuStream() {
   if (!owned_) return;
   forget(gpuSetDevice(device_.ordinal()));

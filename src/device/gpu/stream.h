@@ -1,4 +1,3 @@
-// A stream of the vendor's.
 #pragma once
 
 #include <string>
@@ -8,19 +7,19 @@
 
 namespace duet::DUET_GPU {
 
-// True if all work of the stream is done; throws its error.
+// Whether all work of the stream has completed. Throws the stream's error.
 bool stream_idle(gpuStream_t stream);
 
-// True if what the stream is given now goes into a graph.
+// Whether the stream is being captured into a graph.
 bool is_captured(gpuStream_t stream);
 
-// Copies from or to pageable memory may hold the calling thread until earlier work of the stream is
-// done: do not enqueue them behind a wait that the same thread is to release.
+// Hazard: a copy from or to pageable memory may block the calling thread until earlier work of the
+// stream has completed. Do not enqueue one behind a wait that the same thread must signal.
 class GpuStream : public Stream {
  public:
-  // A stream of its own, which goes with it.
+  // Creates a stream, which the destructor destroys.
   GpuStream(GpuDevice& device, const StreamOptions& options, int number);
-  // The user's stream, which stays.
+  // Wraps a stream of the user's, which the destructor does not destroy.
   GpuStream(GpuDevice& device, gpuStream_t users);
   ~GpuStream() override;
   GpuStream(const GpuStream&) = delete;

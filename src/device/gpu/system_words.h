@@ -1,4 +1,4 @@
-// Words of memory that several devices write and read while their kernels run.
+// Access to words of memory that several devices write and read while their kernels run.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,9 @@ __device__ inline std::uint64_t load_acquire(const std::uint64_t* word) {
 __device__ inline void store_relaxed(std::uint64_t* word, std::uint64_t value) {
   __hip_atomic_store(word, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
 }
-// A barrier within a block does not wait for stores on their way to memory, and a release waits for
-// those of its own wave only: each thread sees to its own.
+// Called by every thread before one thread signals. On AMD a block's barrier does not wait for
+// stores that are in flight, and a release waits for the stores of its own wave only, so each
+// thread must wait for its own stores.
 __device__ inline void finish_stores() { __threadfence_system(); }
 #else
 __device__ inline void store_release(std::uint64_t* word, std::uint64_t value) {
@@ -32,7 +33,8 @@ __device__ inline std::uint64_t load_acquire(const std::uint64_t* word) {
 __device__ inline void store_relaxed(std::uint64_t* word, std::uint64_t value) {
   asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
 }
-// A release covers what the barrier has ordered before it, of all threads.
+// On NVIDIA a release covers the stores of all threads that the block's barrier has ordered before
+// it.
 __device__ inline void finish_stores() {}
 #endif
 

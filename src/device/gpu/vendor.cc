@@ -1,4 +1,3 @@
-// Turning a runtime's error codes into Duet's errors.
 #include "device/gpu/vendor.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// The vendor this copy of device/gpu is compiled for: its names, and the checking macro. The
+// The vendor for which this copy of device/gpu is compiled: its names and the checking macro. The
 // folder is compiled once per vendor, into duet::cuda or duet::hip.
 #pragma once
 
@@ -12,17 +12,19 @@
 
 namespace duet::DUET_GPU {
 
-// Throws OutOfMemory, Unavailable (of what cannot be captured) or Error with the call's text and
-// place, and clears the runtime's error, so that the next call does not report this one.
+// Throws OutOfMemory, Unavailable (for calls that cannot be captured) or Error, with the call's
+// text and source location. Clears the runtime's error, so that the next call does not report it
+// again.
 [[noreturn]] void throw_gpu_error(gpuError_t error, const char* call, const char* place);
 
-// "/any/where/src/device/x.cc:7" as "device/x.cc:7".
+// Shortens a source location: "/any/where/src/device/x.cc:7" becomes "device/x.cc:7".
 std::string place_in_source(const char* place);
 
-// Clears the runtime's error: for destructors, where an error has nowhere to go.
+// Clears the runtime's error. For destructors, which cannot report an error.
 void forget(gpuError_t error) noexcept;
 
-// Makes the device current for the calling thread: ranks are threads, and each keeps its own.
+// Makes the device current for the calling thread. Ranks are threads, and each has its own current
+// device.
 void use_device(int ordinal);
 
 }  // namespace duet::DUET_GPU
@@ -31,7 +33,7 @@ void use_device(int ordinal);
 #define DUET_GPU_PLACE_(file, line) file ":" DUET_GPU_TEXT(line)
 #define DUET_GPU_PLACE(line) DUET_GPU_PLACE_(__FILE__, line)
 
-// The text is taken after expansion, so that messages carry the vendor's own names.
+// The call's text is taken after macro expansion, so that messages have the vendor's names.
 #define DUET_GPU_CHECK(...)                                                          \
   do {                                                                               \
     const gpuError_t duet_gpu_result = (__VA_ARGS__);                                \

@@ -1,4 +1,4 @@
-// What each vendor does in a way of its own: device/cuda and device/hip define these.
+// Functions that differ between the vendors, defined in device/cuda and device/hip.
 #pragma once
 
 #include <cstdint>
@@ -11,55 +11,59 @@
 
 namespace duet::DUET_GPU {
 
-// Before the runtime's first call. Throws Unavailable where the environment cannot work.
+// Sets environment variables. Called before the runtime's first call. Throws Unavailable where a
+// user's setting prevents Duet from working.
 void prepare_environment();
 
-// Throws Unavailable where the module has no code that runs on the device, naming what to set.
+// Throws Unavailable where the module has no code that runs on the device. The message names the
+// build option to set.
 void require_code(const gpuDeviceProp_t& properties);
 
-// Why the runtime counts no devices, in one line.
+// The reason why the runtime finds no devices, in one line.
 std::string why_no_devices(gpuError_t error);
 
-// Adds the number of copy engines and the details that only this vendor has.
+// Adds the number of copy engines and this vendor's own details to `info`.
 void describe(int ordinal, const gpuDeviceProp_t& properties, DeviceInfo& info);
 
 std::optional<Telemetry> read_telemetry(const std::string& bus);
 std::optional<double> read_joules(const std::string& bus);
 
-// A device as links know it.
+// A device at one end of a link: the runtime's number and the PCI address.
 struct Endpoint {
   int ordinal = 0;
   std::string bus;
 };
 
-// The direct links between two devices, as kind, count and promised rate; kind "" if the vendor's
-// tools know of none, so that only PCIe is left.
+// The direct links between two devices: kind, number and nominal rate. The kind is "" if the
+// vendor's tools report no direct link; the devices then communicate over PCIe.
 Link direct_link(const Endpoint& from, const Endpoint& to);
 
-// Memory operations of a stream, done by its front end without compute units. The wait is for
-// the word >= value; the write comes after all earlier work of the stream is visible.
+// Memory operations of a stream, which its front end executes without compute units. stream_wait()
+// waits until *word >= value. stream_write() writes after the effects of all earlier work of the
+// stream are visible.
 void stream_write(gpuStream_t stream, void* word, std::uint64_t value);
 void stream_wait(gpuStream_t stream, void* word, std::uint64_t value);
-// Both for words of 0 and 1, as Stream::handshake() describes.
+// Signals and waits for words of 0 and 1 as Stream::handshake() specifies.
 void stream_handshake(gpuStream_t stream, const Handshake& handshake);
 
-// In multiples of how many a device's compute units can be kept from streams; 0: not at all.
+// The granularity of partitions: the number of compute units that is withheld from a stream must be
+// a multiple of this number. 0: the device cannot be partitioned.
 int unit_grain(int ordinal);
 
-// Some of a device's compute units. Outlives its streams.
+// A part of a device's compute units. Must outlive the streams that it makes.
 class UnitPartition {
  public:
   virtual ~UnitPartition() = default;
-  // One that does not wait for the default stream, with the vendor's number of its priority where
-  // such streams have one.
+  // A stream that does not synchronise with the default stream. `priority` is the vendor's number;
+  // it is ignored where streams of partitions have no priority.
   virtual gpuStream_t make_stream(int priority) const = 0;
 };
 
-// All but `left_out` of them, a multiple of the grain.
+// A partition of all compute units but `left_out`, which must be a multiple of unit_grain().
 std::unique_ptr<UnitPartition> make_partition(int ordinal, int left_out);
 
-// Calls function(data) on a thread of the runtime's when the stream comes to it. The function must
-// not call the runtime.
+// Enqueues a call of function(data), which a thread of the runtime makes in stream order. The
+// function must not call the runtime.
 void stream_call(gpuStream_t stream, void (*function)(void*), void* data);
 
 }  // namespace duet::DUET_GPU

@@ -1,4 +1,3 @@
-// What HIP needs before its first call, why it may find no device, and what else it tells.
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -14,9 +13,10 @@ constexpr const char* kQueues = "GPU_MAX_HW_QUEUES";
 
 }  // namespace
 
-// A stream that waits for a semaphore blocks the streams that share its hardware queue, among them
-// the one that would release it. HIP's default is 4 queues (ROCm documentation, environment
-// variables); it is read once, at the first call.
+// Raises the number of hardware queues. A stream that waits for a semaphore blocks all streams that
+// share its hardware queue, possibly the one that would signal the semaphore. HIP's default is 4
+// queues (ROCm documentation, environment variables). HIP reads the variable once, at its first
+// call.
 void prepare_environment() { setenv(kQueues, "24", 0); }
 
 std::string why_no_devices(hipError_t error) {
@@ -32,7 +32,7 @@ void require_code(const hipDeviceProp_t& properties) {
   throw Unavailable(gpu::no_hip_code(DUET_ARCHITECTURES, properties.name, properties.gcnArchName));
 }
 
-// The runtime does not tell the number of SDMA engines: it stays unknown.
+// The runtime does not report the number of SDMA engines, so it stays unknown.
 void describe(int, const hipDeviceProp_t& properties, DeviceInfo& info) {
   info.details["architecture"] = properties.gcnArchName;
   info.details["hardware queues"] = std::getenv(kQueues);

@@ -1,4 +1,3 @@
-// Infinity Fabric (xGMI) between two GPUs.
 #include "device/gpu/vendor_calls.h"
 
 namespace duet::hip {
@@ -8,7 +7,8 @@ constexpr std::uint32_t kXgmi = 4;  // HSA_AMD_LINK_INFO_TYPE_XGMI of hsa_ext_am
 
 }  // namespace
 
-// The runtime tells neither how many links there are nor their rate: both stay unknown.
+// Reports Infinity Fabric (xGMI) links. The runtime reports neither their number nor their rate, so
+// both stay unknown.
 Link direct_link(const Endpoint& from, const Endpoint& to) {
   std::uint32_t type = 0, hops = 0;
   const hipError_t result = hipExtGetLinkTypeAndHopCount(from.ordinal, to.ordinal, &type, &hops);

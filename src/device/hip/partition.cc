@@ -1,4 +1,4 @@
-// Some of a GPU's CUs, by masks of streams. Such streams have no priority.
+// Partitions of a GPU's CUs, by the CU masks of streams. Such streams have no priority.
 #include <cstdint>
 #include <vector>
 
@@ -7,7 +7,7 @@
 namespace duet::hip {
 namespace {
 
-constexpr int kBits = 32;  // of a word of the mask
+constexpr int kBits = 32;  // bits per word of the mask
 
 int units_of(int ordinal) {
   int units = 0;
@@ -15,8 +15,9 @@ int units_of(int ordinal) {
   return units;
 }
 
-// Bits of neighbouring CUs go round the shader engines (ROCr, hsa_amd_queue_cu_set_mask): what is
-// left out at the end is left out of all engines alike.
+// Consecutive bits of the mask belong to different shader engines in turn (ROCr,
+// hsa_amd_queue_cu_set_mask). Leaving out the last bits therefore takes CUs from all shader engines
+// evenly.
 class CuMask : public UnitPartition {
  public:
   CuMask(int ordinal, int left_out) {

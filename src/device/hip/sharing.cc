@@ -1,4 +1,3 @@
-// HIP memory between processes, by the runtime's own handles.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -29,8 +28,9 @@ bool is_memory_of(int ordinal, const std::byte* data) {
   return result == hipSuccess && on_device && attributes.device == ordinal;
 }
 
-// HIP tells no number of an allocation: one that is freed and made again at its address while it is
-// still mapped elsewhere would be taken for the same.
+// Hazard: HIP has no unique number of an allocation. If an allocation is freed and another one is
+// made at the same address while the first is still mapped in another process, the two are taken
+// for the same.
 SharedMemory share_memory(const Span& span) {
   void* base = nullptr;
   std::size_t bytes = 0;
@@ -67,8 +67,8 @@ void close_memory(int ordinal, std::byte* data, const SharedMemory&) {
   forget(hipIpcCloseMemHandle(data));
 }
 
-// The runtime's own call for it came after those that Duet is compiled against; libfabric asks the
-// GPU's driver itself.
+// Not supported: the runtime's function for dmabufs is newer than the versions that Duet is
+// compiled against. libfabric gets dmabufs from the GPU's driver itself.
 Dmabuf dmabuf_of(int ordinal, const Span&) {
   throw Unavailable(fmt::format("hip:{}: Duet takes no dmabuf of its memory", ordinal));
 }

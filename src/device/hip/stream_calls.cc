@@ -1,4 +1,3 @@
-// Memory operations and host functions of a stream, in HIP's names.
 #include <memory>
 
 #include "core/error.h"
@@ -8,8 +7,8 @@
 namespace duet::hip {
 namespace {
 
-// Not every ROCm refuses by itself: one that runs them at once would wait for what is never
-// launched.
+// Some versions of ROCm do not report an error during a capture but execute the operation at once.
+// A wait would then never end.
 void require_not_captured(hipStream_t stream) {
   if (is_captured(stream)) throw Unavailable("HIP does not capture memory operations of streams");
 }
@@ -27,14 +26,15 @@ void stream_wait(hipStream_t stream, void* word, std::uint64_t value) {
   DUET_GPU_CHECK(hipStreamWaitValue64(stream, word, value, hipStreamWaitValueGte, all_bits));
 }
 
-// One by one: HIP 5.2 has no batches of them.
+// Enqueues the operations one by one: HIP 5.2 has no batches of memory operations.
 void stream_handshake(hipStream_t stream, const Handshake& handshake) {
   for (const Semaphore& semaphore : handshake.signals) stream_write(stream, semaphore.word.data, 1);
   for (const Semaphore& semaphore : handshake.waits) stream_wait(stream, semaphore.word.data, 1);
   for (const Semaphore& semaphore : handshake.waits) stream_write(stream, semaphore.word.data, 0);
 }
 
-// HIP 5.2 has no hipLaunchHostFunc; its older callback also gets the stream and its status.
+// HIP 5.2 has no hipLaunchHostFunc. Its older callback has the stream and its status as further
+// parameters.
 void stream_call(hipStream_t stream, void (*function)(void*), void* data) {
   struct Call {
     void (*function)(void*);
@@ -48,7 +48,7 @@ void stream_call(hipStream_t stream, void (*function)(void*), void* data) {
         held->function(held->data);
       },
       call.get(), 0));
-  static_cast<void>(call.release());  // the stream's now
+  static_cast<void>(call.release());  // owned by the stream from here on
 }
 
 }  // namespace duet::hip

@@ -1,4 +1,4 @@
-// Power, clocks and temperature as the amdgpu driver tells them in sysfs ("GPU Power/Thermal
+// Power, clocks and temperature as the amdgpu driver reports them in sysfs ("GPU Power/Thermal
 // Controls and Monitoring" in the Linux kernel's documentation).
 #include <filesystem>
 #include <fstream>
@@ -8,7 +8,7 @@
 namespace duet::hip {
 namespace {
 
-// 0 where this GPU does not tell.
+// The number in a sysfs file; 0 where this GPU does not report it.
 double number_in(const std::filesystem::path& file) {
   std::ifstream in(file);
   double value = 0;
@@ -32,7 +32,7 @@ std::optional<Telemetry> read_telemetry(const std::string& bus) {
   return reading;
 }
 
-// The driver tells power, but counts no energy.
+// The driver reports power but does not count energy.
 std::optional<double> read_joules(const std::string&) { return std::nullopt; }
 
 }  // namespace duet::hip

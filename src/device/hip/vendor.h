@@ -1,5 +1,5 @@
-// The names under which device/gpu uses the HIP runtime. Names only: what HIP does in a way of
-// its own is in the other files of this folder.
+// The names under which device/gpu uses the HIP runtime. Functions in which HIP differs from CUDA
+// are in the other files of this folder.
 #pragma once
 
 #include <hip/hip_runtime_api.h>
