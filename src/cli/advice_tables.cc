@@ -16,7 +16,7 @@
 namespace duet {
 namespace {
 
-// The environments' entry of a machine; nullptr: none.
+// The entry of a machine in the environment records; nullptr if there is none.
 const Record* machine_named(const std::vector<Record>& records, const std::string& name) {
   for (const Record& record : records) {
     if (!record.contains("machines")) continue;

@@ -1,4 +1,4 @@
-// Where `duet advise` gets its tables: a file, a journal, or measuring now.
+// `duet advise` takes a device table from a file, from a journal or by measuring.
 #pragma once
 
 #include <string>
@@ -10,22 +10,24 @@
 
 namespace duet {
 
-// What the maker of a model promises; empty where nothing is known of it.
+// The peaks that the maker of a model states; empty if specs/devices does not have the model.
 DevicePeaks peaks_of(const std::string& model);
 
-// The rows of a journal's machine, and the table of it with nothing in it. Throws UsageError for a
-// journal without rows of duet overlap, or with those of several machines.
+// The measurements of `duet overlap` in a journal.
 struct JournalRows {
-  DeviceTable device;
+  DeviceTable device;  // describes the machine, without rows
   std::vector<OverlapRow> rows;
 };
+// Throws UsageError if the journal has no measurements of `duet overlap`, or those of several
+// machines.
 JournalRows rows_of(const std::string& path);
 
-// From a journal of duet advise --measure (*.jsonl), else from a table file; `device` and `ranks`
-// choose among its tables: with "" there must be one alone. Throws UsageError.
+// Reads a journal of `duet advise --measure` (*.jsonl) or a table file. `device` and `ranks` choose
+// among the tables of a file; with `device` "" the file must have one table alone. Throws
+// UsageError.
 DeviceTable read_table(const std::string& path, const std::string& device, int ranks);
 
-// By measuring the probes on a machine. Throws UsageError where a case fails; nothing is kept then.
+// Measures the probes on a machine. Throws Error if a case fails.
 DeviceTable measure_table(const std::string& device, ProbeOptions options,
                           const OutputFlags& output, const std::vector<std::string>& line);
 

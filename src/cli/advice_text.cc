@@ -1,4 +1,3 @@
-// Advice and scores as tables.
 #include "cli/advice_text.h"
 
 #include <fmt/format.h>

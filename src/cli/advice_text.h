@@ -1,4 +1,4 @@
-// What `duet advise` prints.
+// The output of `duet advise`.
 #pragma once
 
 #include <string>

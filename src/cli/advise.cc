@@ -1,5 +1,5 @@
-// `duet advise`: under which policy a GEMM and a collective should run, and how good such advice
-// is.
+// `duet advise`: the policy under which a GEMM and a collective should run, and scores of such
+// advice.
 #include <fmt/format.h>
 
 #include <iostream>
@@ -57,7 +57,7 @@ class AdviseCommand : public Command {
   }
 
  private:
-  // A flag that the task does not look at is a misunderstanding.
+  // Refuses flags that have no effect on the chosen task.
   void require_effect() const {
     if (!measure_) {
       refuse_given({{"--collectives", !kinds_.empty()}}, "expected --measure as well");
@@ -113,7 +113,7 @@ class AdviseCommand : public Command {
     return 0;
   }
 
-  // A file of one table says itself whose it is: no machine is opened then.
+  // A file with one table names its device, so that no machine has to be opened.
   DeviceTable table_for(const OverlapScenario& scenario,
                         const std::vector<std::string>& line) const {
     if (!table_.empty() && device_names(devices_).empty()) return read_table(table_, "", 0);

@@ -19,13 +19,13 @@ constexpr int kFailed = 1;
 constexpr int kBadUsage = 2;
 constexpr double kLastWordsSeconds = 10;
 
-// A launcher may end the others once one process has ended with an error: none does so before
-// process 0 has spoken.
+// A launcher may kill all processes once one has ended with an error. No process ends before
+// process 0 has written its message.
 void wait_for_last_words(Processes& processes) {
   try {
     processes.barrier("process 0 to say what failed", kLastWordsSeconds);
   } catch (const Error&) {
-    // Who is gone has been told of already.
+    // The message about a process that is gone has been written already.
   }
 }
 
@@ -46,7 +46,7 @@ int as_one(Processes& processes, const std::function<int()>& command) {
   } catch (const UsageError& error) {
     code = fail(processes, error.what(), kBadUsage);
   } catch (const PeerFailed& error) {
-    // A command that returned has said so.
+    // A command that returned has written its own message.
     if (processes.lost_process_0()) complain(error.what());
     if (!code) code = fail(processes, error.what(), kFailed);
   } catch (const std::exception& error) {

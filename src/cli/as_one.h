@@ -1,5 +1,3 @@
-// Commands in the processes of a run: those that run in several act as one program, of which
-// process 0 speaks; the others refuse to be started in several.
 #pragma once
 
 #include <functional>
@@ -9,12 +7,13 @@
 
 namespace duet {
 
-// Calls `command` in every process and returns the exit code, in all the same. An error in one is
-// one in all, written to standard error by process 0; others write only that process 0 is gone.
-// Where a process is gone it ends this one: what waits for all at its end would wait for ever.
+// Runs a command in all processes of a run as if they were one program. Calls `command` in every
+// process and returns the same exit code in all. An error in one process is an error in all.
+// Process 0 writes it to standard error; the others write only if process 0 is gone. If a process
+// is gone, as_one() ends this process without destructors, some of which wait for all processes.
 int as_one(Processes& processes, const std::function<int()>& command);
 
-// Throws UsageError where the environment says that this process is one of several.
+// For commands that run in one process: throws UsageError if a launcher has started several.
 void require_one_process(const std::string& command);
 
 }  // namespace duet

@@ -1,4 +1,4 @@
-// `duet calibrate`: a simulated platform from journals of the machine that it is to stand for.
+// `duet calibrate`: makes a simulated platform from journals of a real machine.
 #include <fmt/format.h>
 
 #include <iostream>
@@ -59,7 +59,7 @@ class CalibrateCommand : public Command {
     show_and_set(text, figures, on_stdout ? std::cerr : std::cout);
     try {
       sim::parse_platform(base.name, text.text());
-    } catch (const UsageError&) {  // a journal's figures are no machine's
+    } catch (const UsageError&) {  // the figures of the journals fit no machine
       if (file) file->discard();
       throw;
     }
@@ -77,7 +77,7 @@ class CalibrateCommand : public Command {
     sim::PlatformOptions options;
   };
 
-  // That of the same device model, with as many devices on its node or nodes.
+  // The platform with the same device model and number of devices.
   static BasePlatform built_in_of(const Evidence& evidence) {
     for (const auto& [name, toml] : sim::built_in_platforms()) {
       const sim::Platform platform = sim::load_platform(name);

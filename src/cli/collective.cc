@@ -1,4 +1,4 @@
-// `duet collective`: nccl-tests' flags with their meaning, as options of the collective benchmark.
+// `duet collective`: takes the flags of nccl-tests with the same meaning.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@
 namespace duet {
 namespace {
 
-// The types' names of nccl-tests, and Duet's; bytes go as int8.
+// The names of data types in nccl-tests and in Duet. Unsigned bytes are measured as int8.
 std::vector<DType> parse_types(const std::string& text) {
   const std::vector<std::pair<const char*, DType>> known = {
       {"float", DType::fp32},  {"fp32", DType::fp32},     {"half", DType::fp16},
@@ -49,7 +49,7 @@ std::vector<bool> parse_places(const std::string& text) {
   throw UsageError(fmt::format("--in-place: unknown '{}': expected out, in or both", text));
 }
 
-// "0" is nccl-tests' default; anything else asks for what Duet does not do.
+// "0" is the default of nccl-tests; Duet does not support other values.
 void require_off(const std::string& flag, const std::string& value, const std::string& why) {
   if (!value.empty() && value != "0") {
     throw UsageError(fmt::format("{} {}: expected 0: {}", flag, value, why));
@@ -104,7 +104,7 @@ class CollectiveCommand : public Command {
     CollectiveOptions options = parsed();
     std::vector<std::string> devices = device_names(devices_);
     if (devices.empty()) devices = {processes.size() == 1 ? "host:4" : "host"};
-    std::optional<CollectiveTuning> tuning;  // outlives the jobs, which tell it what they measured
+    std::optional<CollectiveTuning> tuning;  // outlives the jobs, which pass it their results
     if (tune_) tuning.emplace(processes);
     RunPlan plan;
     open_own_machines(plan, devices, processes);
@@ -177,7 +177,7 @@ class CollectiveCommand : public Command {
     return options;
   }
 
-  // A flag that none of the collectives looks at is a misunderstanding.
+  // Refuses flags that have no effect on the chosen collectives.
   void require_effect(const CollectiveOptions& options) const {
     const auto any = [&](auto has) {
       return std::any_of(options.kinds.begin(), options.kinds.end(), has);
@@ -193,7 +193,7 @@ class CollectiveCommand : public Command {
     }
   }
 
-  // A sample of the loop is then one enqueue, and so is a warm-up.
+  // Each sample of the loop, and each warm-up, is then one enqueue.
   void capture_calls(int launches, CollectiveOptions& options) const {
     if (launches == 0) return;
     options.graph.launches = launches;
@@ -204,7 +204,7 @@ class CollectiveCommand : public Command {
         static_cast<int>((options.mode.warm_up_iterations + calls - 1) / calls);
   }
 
-  // Empty: each collective's default.
+  // Empty: the default of each collective.
   std::vector<std::uint64_t> sizes() const {
     if (!step_.empty() && !factor_.empty()) throw UsageError("-i and -f: expected one of them");
     if (low_.empty() && high_.empty()) {
@@ -237,7 +237,7 @@ class CollectiveCommand : public Command {
     }
     if (!iterations_.empty()) flags.iterations = parse_number(iterations_, 1, "-n");
     Mode mode = mode_of(flags);
-    constexpr int kWarmUps = 5;  // nccl-tests'
+    constexpr int kWarmUps = 5;  // the default of nccl-tests
     if (loop_ && !flags.warm_up_seconds) mode.warm_up_iterations = kWarmUps;
     if (!warm_ups_.empty()) {
       mode.warm_up_iterations = parse_number(warm_ups_, 0, "-w");

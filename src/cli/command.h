@@ -1,4 +1,3 @@
-// A command of duet: a subcommand of the command line with its flags, and what it does.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -10,6 +9,7 @@
 
 namespace duet {
 
+// A subcommand of `duet` with its flags.
 class Command {
  public:
   virtual ~Command() = default;
@@ -19,13 +19,13 @@ class Command {
   virtual int run(const std::vector<std::string>& line) = 0;
 
  protected:
-  // A flag with a text that is not empty; for constructors that have made their app().
+  // Adds a flag whose value must not be empty. app() must exist.
   void add(const std::string& flag, std::string& value, const char* type, const char* text) {
     app().add_option(flag, value, text)->type_name(type)->check(not_empty());
   }
 };
 
-// One file a command.
+// Each command is in its own file, src/cli/NAME.cc.
 std::unique_ptr<Command> make_info_command(CLI::App& root);
 std::unique_ptr<Command> make_gemm_command(CLI::App& root);
 std::unique_ptr<Command> make_copy_command(CLI::App& root);

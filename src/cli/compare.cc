@@ -1,4 +1,4 @@
-// `duet compare`: what changed between two sides of one or several journals.
+// `duet compare`: compares two sides of one or several journals each.
 #include "results/compare.h"
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ namespace duet {
 namespace {
 
 constexpr double kMostPercent = 100;
-constexpr double kPlainPercent = 10;  // a change that a comparison should see
+constexpr double kPlainPercent = 10;  // a comparison should be able to detect this change
 
 CLI::Validator percentage() {
   const auto check = [](const std::string& text) -> std::string {
@@ -45,8 +45,8 @@ std::string one_line(const ComparedCase& one) {
   return one.broke ? where + ": " + verdict_text(one) : where + ": " + change_text(one);
 }
 
-// Is there a case that has a figure on both sides, or broke? Says where there is none: two journals
-// of skipped cases are not alike.
+// True if a case has a figure on both sides, or broke. Otherwise writes a message: two journals
+// with skipped cases alone do not count as equal.
 bool compared_any(const std::vector<ComparedCase>& cases) {
   for (const ComparedCase& one : cases) {
     const bool figures = one.change == Change::worse || one.change == Change::better ||
@@ -57,7 +57,7 @@ bool compared_any(const std::vector<ComparedCase>& cases) {
   return false;
 }
 
-// What a gate must not pass over in silence, although it does not fail for it.
+// Reports changes that do not fail the gate but must be visible.
 void report_uncompared(const std::vector<ComparedCase>& cases) {
   int missing = 0, uncompared = 0;
   for (const ComparedCase& one : cases) {
@@ -71,7 +71,7 @@ void report_uncompared(const std::vector<ComparedCase>& cases) {
 constexpr const char* kExpectedSides =
     "expected BASE NEW, several a side as BASE... : NEW..., or --base FILE --new FILE";
 
-// The journals' names of both sides, from words with a ":" between the sides or from flags.
+// The names of both sides' journals, from arguments with a ":" between the sides or from flags.
 struct SideNames {
   std::vector<std::string> base, now;
 };
@@ -109,7 +109,7 @@ JournalSide side_of(const std::vector<JournalContents>& journals) {
   return side;
 }
 
-// What others had of the CPU while the journal's runs were made.
+// The share of the CPU that other programs used during the journal's runs.
 void report_load(const JournalContents& journal) {
   for (const Record& end : journal.ends) {
     if (!end.contains("load")) continue;
@@ -120,7 +120,7 @@ void report_load(const JournalContents& journal) {
   }
 }
 
-// Cases whose noise hides what the gate is for.
+// Reports cases whose noise is larger than the change that the gate should detect.
 void report_blind(const std::vector<ComparedCase>& cases, double tolerated) {
   const auto measured = std::count_if(cases.begin(), cases.end(),
                                       [](const auto& one) { return one.noise.has_value(); });
@@ -225,7 +225,7 @@ class CompareCommand : public Command {
     out << std::endl;
   }
 
-  // Is there a regression? Says which.
+  // True if there is a regression. Prints all regressions.
   bool gate(const std::vector<ComparedCase>& cases) const {
     const double tolerated = std::strtod(tolerated_.c_str(), nullptr);
     report_uncompared(cases);
@@ -240,7 +240,7 @@ class CompareCommand : public Command {
 
   CLI::App* app_;
   std::vector<std::string> words_;
-  SideNames names_;        // by flags
+  SideNames names_;        // given by flags
   std::string tolerated_;  // "5%"; "": no gate
   std::string csv_;
   bool all_ = false;

@@ -1,11 +1,10 @@
-// What goes to standard error.
 #pragma once
 
 #include <string>
 
 namespace duet {
 
-// One line, "duet: " before it, whatever the message holds.
+// Writes "duet: " and the message to standard error as one line: control characters are replaced.
 void complain(const std::string& message);
 
 }  // namespace duet

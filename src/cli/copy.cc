@@ -1,4 +1,3 @@
-// `duet copy`: its flags, as options of the copy benchmark.
 #include <algorithm>
 
 #include "cli/as_one.h"
@@ -14,7 +13,7 @@
 namespace duet {
 namespace {
 
-constexpr int kMostThreads = 65536;  // of a block, or blocks of a grid
+constexpr int kMostThreads = 65536;  // limit for threads of a block and for blocks of a grid
 
 MemoryKind parse_host_memory(const std::string& text) {
   constexpr NamedValue<MemoryKind> kKinds[] = {{MemoryKind::pinned, "pinned"},
@@ -91,7 +90,7 @@ class CopyCommand : public Command {
     return options;
   }
 
-  // A flag that no case of the kinds that were chosen looks at is a misunderstanding.
+  // Refuses flags that have no effect on the chosen kinds of copies.
   void require_effect(const CopyOptions& options) const {
     const auto has = [](const auto& list, auto value) {
       return std::find(list.begin(), list.end(), value) != list.end();

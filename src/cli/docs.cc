@@ -1,4 +1,4 @@
-// `duet docs`: docs/cli.md from the definitions of the flags.
+// `duet docs`: prints docs/cli.md from the definitions of the flags.
 #include <fmt/format.h>
 
 #include <iostream>

@@ -1,4 +1,3 @@
-// `duet fabric`: its flags, as options of the fabric benchmark.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,11 +22,11 @@
 namespace duet {
 namespace {
 
-constexpr int kMostNodes = 256;  // processes of this machine
+constexpr int kMostNodes = 256;  // processes on this machine
 constexpr int kMostMessages = 1 << 20;
 constexpr int kMostWindow = 1 << 16;
 constexpr int kMostProducers = 4096;
-constexpr double kMostGbit = 1e6;  // of one rail
+constexpr double kMostGbit = 1e6;  // Gbit/s of one rail
 
 MemoryKind parse_fabric_memory(const std::string& text) {
   constexpr NamedValue<MemoryKind> kKinds[] = {{MemoryKind::pageable, "host"},
@@ -199,7 +198,7 @@ class FabricCommand : public Command {
     return options;
   }
 
-  // A flag that nothing of what was asked for looks at is a misunderstanding.
+  // Refuses flags that have no effect on what was asked for.
   void require_effect(const FabricOptions& options) const {
     const auto& operations = options.operations;
     const bool alone = operations.size() == 1 && operations[0] == FabricOperation::all_to_all;
@@ -242,7 +241,7 @@ class FabricCommand : public Command {
   std::string operations_, sizes_, windows_, messages_, places_, chunk_, directions_, memory_,
       path_, limit_, modes_, issues_, producers_, fifo_memory_, nodes_;
   double meet_seconds_ = kDefaultDeadlineSeconds;
-  bool started_ = false;  // the processes, by this command: all of them are on this machine
+  bool started_ = false;  // this command started the processes, so all are on this machine
 };
 
 }  // namespace

@@ -38,7 +38,7 @@ CLI::Validator count(const std::string& flag) {
   return CLI::Validator(check, "");
 }
 
-// A flag that the mode does not look at.
+// Refuses a flag that has no effect in the mode.
 void check_mode_flags(const ModeFlags& flags, const Mode& mode) {
   if (mode.kind == ModeKind::loop && flags.seconds) {
     throw UsageError("--seconds: expected without the mode loop, whose length --iterations sets");
@@ -85,7 +85,7 @@ CLI::Option* add_yes_no(CLI::App& app, const std::string& names, std::optional<b
   const std::size_t comma = names.find(',');
   const std::string yes = names.substr(0, comma), no = names.substr(comma + 2);
   const auto take = [&app, &value, yes, no](std::int64_t count) {
-    // As many of one as of the other add up to nothing, and more of one hide the other.
+    // CLI11 sums up both flags: equal numbers cancel, and otherwise one hides the other.
     const auto given = static_cast<std::int64_t>(app.get_option(yes)->count());
     if (given != std::abs(count)) {
       throw UsageError(fmt::format("{} and {}: expected one of them", yes, no));
@@ -184,7 +184,7 @@ void add_device_flags(CLI::App& app, DeviceFlags& flags, const std::string& defa
                  "sim:FILE.toml, with :nodes=N (and :rails=round-robin) a cluster; default: " +
                      default_text)
       ->type_name("DEVICE")
-      ->allow_extra_args(false)  // what follows a device is the command's
+      ->allow_extra_args(false)  // the next argument belongs to the command, not to this flag
       ->take_all();
 }
 

@@ -1,5 +1,5 @@
-// The flags that every measuring command has. One definition of a flag gives its parsing, its line
-// in --help and its line in docs/cli.md.
+// The flags of all measuring commands. Parsing, --help and docs/cli.md use the same definition of a
+// flag.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -21,7 +21,7 @@ struct OutputFlags {
   bool resume = false;
   bool reproducible = false;
   bool check = false;
-  std::optional<std::string> report;  // "": named after the journal
+  std::optional<std::string> report;  // "": a name derived from the journal's
 };
 void add_output_flags(CLI::App& app, OutputFlags& flags);
 
@@ -34,7 +34,8 @@ struct ModeFlags {
 };
 void add_mode_flags(CLI::App& app, ModeFlags& flags);
 
-// The mode that the flags name (adaptive if none) with their overrides. Throws UsageError.
+// The mode that the flags name (adaptive if none), changed by their other values. Throws
+// UsageError.
 Mode mode_of(const ModeFlags& flags);
 
 struct DeviceFlags {
@@ -42,31 +43,31 @@ struct DeviceFlags {
 };
 void add_device_flags(CLI::App& app, DeviceFlags& flags, const std::string& default_text);
 
-// One text a device: a comma that a letter follows separates devices ("host,sim:mi300x-8"), any
-// other belongs to a device ("cuda:0,1"). Throws UsageError if one is given twice.
+// Splits --device. A comma before a letter separates devices ("host,sim:mi300x-8"); any other comma
+// belongs to a device ("cuda:0,1"). Throws UsageError if a device is given twice.
 std::vector<std::string> device_names(const DeviceFlags& flags);
 
 // Throws UsageError.
 std::vector<std::unique_ptr<Machine>> open_machines(const std::vector<std::string>& devices);
 
-// "--yes,!--no": `value` stays empty where neither is given, which CLI11's own flags do not allow.
+// Adds a pair of flags, `names` "--yes,!--no". `value` stays empty if neither is given, which flags
+// of CLI11 do not support.
 CLI::Option* add_yes_no(CLI::App& app, const std::string& names, std::optional<bool>& value,
                         const std::string& text);
 
-// Refuses "": an empty list is no default.
+// Refuses "", which would otherwise be taken for the default.
 CLI::Validator not_empty();
 
-// Times in flags end here, at a day.
+// The longest time that a flag accepts: a day.
 inline constexpr double kMostSeconds = 86400;
 
-// Accepts numbers above 0 up to `high`, of `unit` ("seconds"); throws UsageError, with the limits,
-// where the value of `flag` is another.
+// Accepts numbers above 0 and up to `high`. For other values it throws UsageError with the limits
+// and `unit` ("seconds").
 CLI::Validator number_above_0(const std::string& flag, double high, const std::string& unit);
 CLI::Validator seconds_above_0(const std::string& flag);
 
-// What of `names`, flags with whether they are given, is there without any effect: throws
-// UsageError
-// "--flag: `why`" for the first that is given.
+// Refuses flags that would have no effect: throws UsageError "--flag: `why`" for the first flag
+// that is given. Each entry is a flag and whether it is given.
 void refuse_given(const std::vector<std::pair<const char*, bool>>& flags, const std::string& why);
 
 }  // namespace duet

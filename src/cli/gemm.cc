@@ -1,4 +1,3 @@
-// `duet gemm`: its flags, as options of the GEMM benchmark.
 #include <algorithm>
 
 #include "cli/as_one.h"
@@ -73,7 +72,7 @@ class GemmCommand : public Command {
     return options;
   }
 
-  // Those of --engine; of several machines, each takes the ones that it has.
+  // The engines of --engine. With several machines, each takes those that it supports.
   std::vector<std::string> engines_for(Machine& machine, bool several) const {
     if (engines_.empty()) return {};
     std::vector<std::string> asked = split(engines_, ',');

@@ -5,7 +5,7 @@ namespace {
 
 constexpr std::size_t kPageWidth = 100;
 
-// `name` in a column, `text` wrapped beside it; a name that is too long has its own line.
+// `name` in a column, and `text` wrapped beside it. A name that is too long has its own line.
 std::string entry(const std::string& name, const std::string& text, std::size_t column) {
   std::string out = "  " + name;
   std::size_t at = out.size();
@@ -46,7 +46,7 @@ std::string flag_names(const CLI::Option& option) {
   for (const std::string& name : option.get_lnames()) {
     names += (names.empty() ? "--" : ", --") + name;
   }
-  // CLI11 puts the type of a flag to "" and that of a list of values to "TYPE ...".
+  // In CLI11 the type name of a flag is "" and that of a list of values is "TYPE ...".
   const std::string type = option.get_items_expected_max() == 0 ? "" : option.get_type_name();
   return names + (type.empty() ? "" : " " + type);
 }

@@ -1,5 +1,3 @@
-// How --help is laid out: descriptions wrapped to the width of a page, one blank line between
-// groups.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -9,6 +7,7 @@
 
 namespace duet {
 
+// Formats --help: wraps descriptions to the width of a page, with one blank line between groups.
 class HelpFormatter : public CLI::Formatter {
  public:
   HelpFormatter() { column_width(26); }
@@ -18,7 +17,7 @@ class HelpFormatter : public CLI::Formatter {
                         CLI::AppFormatMode mode) const override;
 };
 
-// "--flush,--no-flush SECONDS": the names of a flag as they are typed, and what follows them.
+// The names of a flag and the type of its value: "--flush,--no-flush SECONDS".
 std::string flag_names(const CLI::Option& option);
 
 }  // namespace duet

@@ -1,4 +1,4 @@
-// `duet info`: what can be measured here, and why the rest cannot.
+// `duet info`: lists what can be measured on this host, and why the rest cannot.
 #include <fmt/format.h>
 
 #include <iostream>
@@ -91,7 +91,7 @@ class InfoCommand : public Command {
   }
 
  private:
-  // The devices asked for, or each kind that opens without being told which.
+  // The devices asked for, or else every kind of device that opens without a number.
   std::vector<std::unique_ptr<Machine>> chosen(std::vector<BackendState>& states) const {
     if (!devices_.devices.empty()) return open_machines(device_names(devices_));
     std::vector<std::unique_ptr<Machine>> machines;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kIndent = "  ";
 
-// Memory of a machine is no power of two: GiB with one digit.
+// A machine's memory is not a power of two: prints GiB with one decimal.
 std::string gib(std::uint64_t bytes) {
   if (bytes == 0) return "";
   if (bytes < (1u << 30)) return fmt::format("{:.0f} MiB", static_cast<double>(bytes) / 0x1p20);
@@ -51,7 +51,7 @@ std::string links_text(Machine& machine) {
   return text;
 }
 
-// Without the columns that say nothing of any row.
+// Removes columns that are empty in all rows.
 std::string table_of_some(const std::vector<Column>& columns,
                           const std::vector<std::vector<std::string>>& rows) {
   std::vector<Column> kept;
@@ -66,7 +66,7 @@ std::string table_of_some(const std::vector<Column>& columns,
   return table(kept, cells, kIndent);
 }
 
-// What all devices of a machine say alike, once; what differs, by device.
+// Details that all devices of a machine share, once; the others by device.
 std::string details_text(Machine& machine) {
   std::string text;
   for (int i = 0; i < machine.size(); ++i) {

@@ -1,4 +1,4 @@
-// The paragraphs of `duet info` as text.
+// The sections of `duet info` as text.
 #pragma once
 
 #include <string>

@@ -17,10 +17,10 @@ static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_alw
                   std::atomic<const std::string*>::is_always_lock_free,
               "used in a signal handler");
 
-// By write() alone, which a signal handler may call.
+// Uses write() alone, which is async-signal-safe.
 void write_to_stderr(std::string_view text) {
   if (silent.load()) return;
-  // Behind what a progress line or the terminal's own ^C left there.
+  // Ends the line that has a progress text or the terminal's own ^C.
   if (terminal.load() && ::write(STDERR_FILENO, "\n", 1) < 0) return;
   while (!text.empty()) {
     const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
@@ -33,7 +33,7 @@ void on_signal(int) {
   const int before = errno;
   if (signals.fetch_add(1) > 0) {
     if (const std::string* words = last_words.load()) write_to_stderr(*words);
-    _exit(1);  // the journal is whole between any two instructions: each record is one write()
+    _exit(1);  // the journal stays whole, because each record is one write()
   }
   write_to_stderr("duet: stopping after this call; again to stop now\n");
   errno = before;
@@ -54,7 +54,7 @@ void catch_interrupts(bool speaks) {
 bool interrupted() noexcept { return signals.load() > 0; }
 
 void set_last_words(const std::string& line) {
-  static std::string words;  // for as long as a signal may come
+  static std::string words;  // static, because a signal may come until the process ends
   words = line + "\n";
   last_words = &words;
 }

@@ -1,17 +1,17 @@
-// Ctrl-C and SIGTERM: the first asks the run to stop after what it is doing, and says so at once;
-// the second ends the process.
 #pragma once
 
 #include <string>
 
 namespace duet {
 
-// From now on. Of several processes only one `speaks`.
+// From now on the first Ctrl-C or SIGTERM asks the run to stop after its current call, with a
+// message at once; the second one ends the process. Only the process that `speaks` writes messages.
 void catch_interrupts(bool speaks);
+// Has a signal asked the run to stop?
 bool interrupted() noexcept;
 
-// What the second signal writes to standard error before it ends the process: how to go on. Called
-// once at most.
+// Sets the text that the second signal writes to standard error before it ends the process: how to
+// resume. May be called once.
 void set_last_words(const std::string& line);
 
 }  // namespace duet

@@ -44,12 +44,12 @@ std::vector<std::uint64_t> parse_sizes(const std::string& text) {
       if (low > high) {
         throw UsageError(fmt::format("--sizes {}: expected MIN..MAX with MIN <= MAX", part));
       }
-      // `bytes <= high / 2` keeps the doubling from overflowing.
+      // `bytes <= high / 2` prevents an overflow of the doubling.
       std::uint64_t bytes = low;
       for (sizes.push_back(bytes); bytes <= high / 2; sizes.push_back(bytes)) bytes *= 2;
     }
   }
-  // Curves are read from small to large, however they were typed.
+  // Ascending, because curves are read from small to large.
   std::sort(sizes.begin(), sizes.end());
   sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
   return sizes;
@@ -64,7 +64,7 @@ std::vector<std::uint64_t> size_range(std::uint64_t low, std::uint64_t high, std
   }
   if (step == 0 && factor < 2) throw UsageError("-f: expected a factor of 2 or more");
   std::vector<std::uint64_t> sizes{low};
-  // Compared before the step, which could overflow.
+  // The comparison comes before the step, which could overflow.
   while (step > 0 ? sizes.back() <= high - std::min(high, step) : sizes.back() <= high / factor) {
     sizes.push_back(step > 0 ? sizes.back() + step : sizes.back() * factor);
     if (sizes.size() > kMostSizes) {

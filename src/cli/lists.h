@@ -1,4 +1,3 @@
-// Lists as flags take them: words between commas, and sizes as ranges.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +7,10 @@
 
 namespace duet {
 
-// The parts that a separator divides, trimmed; empty parts are kept.
+// Splits at each separator and trims the parts. Empty parts are kept.
 std::vector<std::string> split(const std::string& text, char separator);
 
-// Each part through `parse`, which throws UsageError for what it does not know.
+// Parses the parts between commas; `parse` throws UsageError for a part that it does not know.
 template <typename Parse>
 auto parse_list(const std::string& text, Parse parse) {
   std::vector<decltype(parse(std::string()))> values;
@@ -19,19 +18,20 @@ auto parse_list(const std::string& text, Parse parse) {
   return values;
 }
 
-// "64K", "4K,1M", "4K..2G" (powers of two times the first), "seed" (seed_sizes()), and
-// any of these between commas; ascending, each once. Throws UsageError.
+// Parses "64K", "4K..2G" (powers of two times the first), "seed" (seed_sizes()), and any of these
+// between commas. The sizes are in bytes, ascending, each once. Throws UsageError.
 std::vector<std::uint64_t> parse_sizes(const std::string& text);
 
-// From `low` to `high` by nccl-tests' flags: times `factor`, or plus `step` bytes where that is not
-// 0. Throws UsageError for ranges that are empty, do not grow, or have more than 1000 sizes.
+// Sizes in bytes from `low` to `high`, as the flags of nccl-tests define them: each is the one
+// before times `factor`, or plus `step` if `step` is not 0. Throws UsageError for ranges that are
+// empty, do not grow, or have more than 1000 sizes.
 std::vector<std::uint64_t> size_range(std::uint64_t low, std::uint64_t high, std::uint64_t step,
                                       std::uint64_t factor);
 
-// "0-1,2-3". Throws UsageError.
+// Parses "0-1,2-3". Throws UsageError.
 std::vector<std::pair<int, int>> parse_pairs(const std::string& text);
 
-// Counts in flags end here where nothing else limits them.
+// The largest count that a flag accepts unless it has another limit.
 inline constexpr int kMostCount = 1000000;
 
 // A whole number from `low` to `high`; `what` names the flag. Throws UsageError.

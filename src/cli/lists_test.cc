@@ -1,4 +1,3 @@
-// Lists, sizes, devices and modes as flags give them.
 #include "cli/lists.h"
 
 #include <gtest/gtest.h>

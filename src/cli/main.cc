@@ -1,6 +1,5 @@
-// duet: the command line. Commands turn flags into benchmarks on machines (cli/*.cc); cases run one
-// by one (runner); each becomes a record, which the writers store and show (results/). What they
-// measure is Work on streams of devices (timing/, device/); nothing here knows which.
+// The program `duet`. Commands turn flags into benchmarks on machines (cli/). The runner runs their
+// cases one by one (run/). Each case becomes a record, which writers store and show (results/).
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -46,7 +45,7 @@ std::vector<std::string> flags_of(const CLI::App& app) {
   return flags;
 }
 
-// What is wrong with the words that `app` did not take, "" where there are none.
+// A message about the arguments that `app` does not know, "" if there are none.
 std::string unexpected(const CLI::App& app) {
   const std::vector<std::string> left = app.remaining();
   const auto is_flag = [](const std::string& word) { return word.size() > 1 && word[0] == '-'; };
@@ -58,7 +57,7 @@ std::string unexpected(const CLI::App& app) {
   return left.empty() ? "" : fmt::format("unexpected word '{}'", left.front());
 }
 
-// Of a command line without a command that Duet knows.
+// Writes the error of a command line without a known command; returns the exit code.
 int no_command(const CLI::App& root) {
   const std::vector<std::string> names = command_names(root);
   std::string what = unexpected(root);
@@ -75,7 +74,7 @@ int run(int argc, char** argv) {
   CLI::App root("Measures how fast GPUs compute and how fast they talk.", "duet");
   root.require_subcommand(0, 1);
   root.set_help_flag("-h,--help", "Show this help");
-  root.formatter(std::make_shared<duet::HelpFormatter>());  // shared: CLI11 asks for it
+  root.formatter(std::make_shared<duet::HelpFormatter>());  // CLI11 requires a shared_ptr
   std::vector<std::unique_ptr<duet::Command>> commands;
   for (const auto make :
        {duet::make_info_command, duet::make_gemm_command, duet::make_copy_command,
@@ -109,7 +108,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::signal(SIGPIPE, SIG_IGN);  // a reader that has gone is an error of the stream, not the end
+  std::signal(SIGPIPE, SIG_IGN);  // a write to a closed pipe is then an error, not a signal
   duet::StandardOutput output;
   const duet::PlainStream plain_output(std::cout), plain_errors(std::cerr);
   try {

@@ -28,7 +28,7 @@
 namespace duet {
 namespace {
 
-constexpr std::size_t kDoubtsOfSuite = 2;  // with their reasons
+constexpr std::size_t kDoubtsOfSuite = 2;  // most doubts that a suite prints with their reasons
 
 int terminal_width() {
   winsize size{};
@@ -48,7 +48,7 @@ std::string tally_text(const Tally& tally) {
 
 bool is_file(const std::string& path) { return !path.empty() && !names_standard_output(path); }
 
-// What was measured and where it lies.
+// Prints the verdicts, the counts and the names of the files.
 void say_results(const Tally& tally, const VerdictSummary& verdicts, const OutputFlags& flags,
                  std::size_t most_doubts) {
   if (flags.quiet) return;
@@ -59,12 +59,12 @@ void say_results(const Tally& tally, const VerdictSummary& verdicts, const Outpu
   out << std::endl;
 }
 
-// Everything was skipped: a run that was to measure has not done so.
+// True if all cases were skipped: the run counts as failed.
 bool nothing_measured(const Tally& tally) {
   return tally.measured + tally.wrong + tally.failed == 0 && !tally.interrupted;
 }
 
-// The reasons of what was skipped, the most frequent ones first.
+// The most frequent reasons of skipped cases.
 std::string reasons_text(const Tally& tally) {
   constexpr std::size_t kMost = 3;
   std::vector<std::pair<int, std::string>> sorted;
@@ -78,7 +78,7 @@ std::string reasons_text(const Tally& tally) {
   return text;
 }
 
-// How to go on with a run that was interrupted.
+// Tells the user how to resume a run that was interrupted.
 std::string how_to_resume(const RunPlan& plan, const OutputFlags& flags,
                           const std::vector<std::string>& command) {
   if (!is_file(flags.json)) return "with --json FILE it could be resumed";
@@ -86,7 +86,7 @@ std::string how_to_resume(const RunPlan& plan, const OutputFlags& flags,
                      quote_command(command), flags.resume ? "" : " --resume");
 }
 
-// What went wrong, on standard error.
+// Writes what went wrong to standard error.
 void say_troubles(const Tally& tally, const VerdictSummary& verdicts, const OutputFlags& flags,
                   const std::string& resume) {
   if (tally.interrupted) {
@@ -118,7 +118,7 @@ void say_troubles(const Tally& tally, const VerdictSummary& verdicts, const Outp
   complain(line);
 }
 
-// On standard error.
+// Warns on standard error if other programs used much of the CPU.
 void say_load(const LoadMeter& load) {
   const auto share = load.share();
   if (!share || !is_high(*share)) return;
@@ -130,7 +130,7 @@ int exit_code(const Tally& tally, const VerdictSummary& verdicts, const OutputFl
   return bad || (flags.check && verdicts.doubts() > 0) ? 1 : 0;
 }
 
-// What else the CPU did is part of what a run on a real machine measured.
+// True if records get the host's load: it affects figures of real machines.
 bool keeps_load(const RunPlan& plan, const OutputFlags& flags) {
   const auto& machines = plan.machines;
   return !flags.reproducible && !std::all_of(machines.begin(), machines.end(),
@@ -141,7 +141,7 @@ bool speaks(const RunPlan& plan) {
   return plan.processes == nullptr || plan.processes->index() == 0;
 }
 
-// Of a process that does not speak: what changes which calls it makes.
+// The flags for a process other than 0: those alone that change which calls it makes.
 OutputFlags without_output(const OutputFlags& flags) {
   OutputFlags left;
   left.quiet = true;
@@ -173,7 +173,7 @@ int measure(const RunPlan& plan, const OutputFlags& asked,
   for (const std::string& warning : outputs.earlier.warnings) complain(warning);
   set_last_words(one_line("duet: stopped; " + resume));
 
-  // The journal comes first: what a console shows is stored.
+  // The journal is the first writer: what the console shows has been stored.
   std::vector<std::unique_ptr<Writer>> writers;
   if (outputs.journal) {
     outputs.journal->write(journal_line(environment));
@@ -184,7 +184,7 @@ int measure(const RunPlan& plan, const OutputFlags& asked,
     writers.push_back(std::make_unique<CsvWriter>(sections(plan), write));
   }
   if (!flags.quiet) {
-    // mpirun gives its processes a terminal, whatever its own output is.
+    // mpirun gives its processes a terminal even if its own output is none.
     std::ostream& out = text_stream(flags);
     const int file = &out == &std::cout ? STDOUT_FILENO : STDERR_FILENO;
     const bool colour = process_count(plan) == 1 && has_colours(file);
@@ -209,14 +209,14 @@ int measure(const RunPlan& plan, const OutputFlags& asked,
   options.processes = plan.processes;
   if (flags.check) options.doubtful = [&](const Record& one) { return verdicts.doubtful(one); };
   if (!flags.quiet && has_cursor(STDERR_FILENO)) options.progress = &progress;
-  // Several processes are others to each other.
+  // LoadMeter would count the other processes of the run as other programs.
   options.load = keeps_load(plan, flags) && process_count(plan) == 1;
   const LoadMeter load;
   const Tally tally = run_jobs(plan.jobs, views, options);
   if (outputs.journal && keeps_load(plan, flags)) {
     outputs.journal->write(journal_line(make_end(options.load ? &load : nullptr)));
   }
-  // Everything is said before the page is made: it may fail to be written.
+  // The summary is printed before the page is written, which may fail.
   say_results(tally, verdicts, flags,
               plan.suite && !flags.verbose ? kDoubtsOfSuite : VerdictSummary::kMostDoubts);
   if (speaks(plan)) say_troubles(tally, verdicts, flags, resume);

@@ -1,4 +1,3 @@
-// What every measuring command ends in: open the outputs, run the jobs, say how it went.
 #pragma once
 
 #include <string>
@@ -9,9 +8,10 @@
 
 namespace duet {
 
-// All input has been checked when this is called; files are made here. Returns the exit code.
-// Throws UsageError, and then has left no file behind. Of several processes all call it and get the
-// same exit code; only process 0 writes, shows and reads files.
+// The last step of every measuring command: opens the outputs, runs the jobs and prints a summary.
+// Returns the exit code. All other input must have been checked. Throws UsageError if an output
+// cannot be opened, and then leaves no new file behind. Collective: all processes call it and get
+// the same exit code, but only process 0 prints, and reads and writes files.
 int measure(const RunPlan& plan, const OutputFlags& flags, const std::vector<std::string>& command);
 
 }  // namespace duet

@@ -13,7 +13,7 @@
 namespace duet {
 namespace {
 
-// By name alone: neither needs to be there yet.
+// Compares the names alone: the files need not exist.
 bool same_file(const std::string& a, const std::string& b) {
   namespace fs = std::filesystem;
   std::error_code ignored;
@@ -22,7 +22,8 @@ bool same_file(const std::string& a, const std::string& b) {
              fs::weakly_canonical(fs::absolute(b), ignored);
 }
 
-// The journal's name with .html for its own ending.
+// --report's value; by default the journal's name with the ending .html. "" if no report is asked
+// for.
 std::string report_path(const OutputFlags& flags) {
   if (!flags.report) return "";
   if (!flags.report->empty()) {
@@ -61,7 +62,7 @@ void check(const OutputFlags& flags) {
 
 void open_csv(Outputs& outputs, const OutputFlags& flags) {
   if (flags.csv.empty()) return;
-  // The journal has all that a table of an earlier run had.
+  // A table of an earlier run may be replaced: the journal has all its figures.
   if (flags.resume && !names_standard_output(flags.csv)) {
     outputs.csv.emplace(OutputFile::replace(flags.csv, kCsvHead, interrupted));
   } else {
@@ -69,7 +70,7 @@ void open_csv(Outputs& outputs, const OutputFlags& flags) {
   }
 }
 
-// The journal is opened before it is read: nobody else adds to it meanwhile.
+// Opens the journal before it reads it, so that no other run appends to it meanwhile.
 void open_own_journal(Outputs& outputs, const OutputFlags& flags, const Record& environment) {
   if (flags.json.empty()) return;
   if (!flags.resume) {

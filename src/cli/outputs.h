@@ -1,5 +1,3 @@
-// The files that a run writes: journal, table and report, opened before anything is measured so
-// that a name that cannot be written is said at once.
 #pragma once
 
 #include <optional>
@@ -15,21 +13,24 @@
 
 namespace duet {
 
+// The files that a run writes. They are opened before anything is measured, so that a file which
+// cannot be written is an error at once.
 struct Outputs {
-  JournalContents earlier;  // of the journal that is gone on with
+  JournalContents earlier;  // the journal that is resumed; else empty
   std::optional<OutputFile> journal;
   std::optional<OutputFile> csv;
   std::string report;  // path; "": none
 };
 
-// Where tables, counts and advice go: standard output, or standard error where the journal or the
-// table has standard output to itself.
+// The stream for tables, counts and advice: standard output, or standard error if the journal or
+// the table goes to standard output.
 std::ostream& text_stream(const OutputFlags& flags);
 
-// Throws UsageError, and Interrupted while nobody reads a FIFO, and then has left no file behind.
+// Throws UsageError, and Interrupted during the wait for the reader of a FIFO. No new file is left
+// behind then.
 Outputs open_outputs(const OutputFlags& flags, const Record& environment);
 
-// Stores each new record, and flushes it to the file system's hands.
+// Writes each new record to the journal at once.
 class JournalWriter : public Writer {
  public:
   explicit JournalWriter(OutputFile& file) : file_(file) {}
@@ -41,10 +42,10 @@ class JournalWriter : public Writer {
   OutputFile& file_;
 };
 
-// Keeps what a journal of the run would hold, and makes the report of it.
+// Keeps the records that the journal of the run would hold, and writes the report from them.
 class ReportWriter : public Writer {
  public:
-  // `name`: what the page calls the journal.
+  // `name` is the journal's name on the page.
   ReportWriter(std::string name, const Outputs& outputs, const Record& environment);
   void begin(const Section&) override {}
   void result(const Record& record, bool resumed) override;

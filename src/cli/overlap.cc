@@ -1,4 +1,3 @@
-// `duet overlap`: its flags, as options of the overlap benchmark.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -111,7 +110,7 @@ class OverlapCommand : public Command {
     return options;
   }
 
-  // Nothing where no policy asks for one: the GEMM is not measured in partitions then.
+  // Empty if no policy needs a partition: the GEMM is then not measured in partitions.
   std::vector<int> sweep(const DeviceInfo& info, const std::vector<OverlapPolicy>& policies) const {
     const bool swept = std::any_of(policies.begin(), policies.end(), [](const auto& policy) {
       return has_partition(policy.kind) && policy.units == 0;

@@ -1,4 +1,3 @@
-// The devices that one process of a run drives.
 #pragma once
 
 #include <string>
@@ -9,8 +8,9 @@
 
 namespace duet {
 
-// Opens --device into the plan, which calls it as the user did whichever GPU of it this process
-// drives (own_device()). Called by all processes. Throws UsageError, in all where in any.
+// Opens the devices of --device that this process drives (own_device()) and adds them to the plan
+// under the names that the user gave. Collective: all processes call it. If one throws, all throw
+// UsageError.
 void open_own_machines(RunPlan& plan, const std::vector<std::string>& devices,
                        Processes& processes);
 

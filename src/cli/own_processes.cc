@@ -41,7 +41,7 @@ OwnProcesses::OwnProcesses(int count) {
   set("MASTER_ADDR", "127.0.0.1");
   set("MASTER_PORT", std::to_string(free_port()));
   set("WORLD_SIZE", std::to_string(count));
-  // Other users of this machine reach the port as well.
+  // Other users of this machine can reach the port, so the run needs a secret.
   if (find_secret().empty()) set("DUET_TOKEN", make_secret());
   const pid_t parent = getpid();
   for (int index = 1; index < count; ++index) {
@@ -54,7 +54,7 @@ OwnProcesses::OwnProcesses(int count) {
     children_.clear();
     set("RANK", std::to_string(index));
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) std::_Exit(1);  // the parent ended before that was said
+    if (getppid() != parent) std::_Exit(1);  // the parent ended before prctl()
     return;
   }
   set("RANK", "0");

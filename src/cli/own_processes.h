@@ -1,4 +1,3 @@
-// A command that needs several processes, started as one: it becomes all of them itself.
 #pragma once
 
 #include <sys/types.h>
@@ -7,18 +6,20 @@
 
 namespace duet {
 
+// Starts the other processes of a run on this machine, for a command that needs several but was
+// started without a launcher.
 class OwnProcesses {
  public:
-  // Where nothing says that this process is one of several: forks until there are `count`, and
-  // tells each by its environment which one it is of a run on this machine; the parent is process
-  // 0. Called before threads are made and libraries loaded. Throws Error.
+  // Does nothing if a launcher has started this process. Otherwise forks until there are `count`
+  // processes and sets the environment variables of a launcher in each; the parent is process 0.
+  // Must be called before threads are made and libraries loaded. Throws Error.
   explicit OwnProcesses(int count);
-  // The parent waits for the others, which end by themselves when its part of the run has.
+  // The parent waits for the other processes, which end with the run.
   ~OwnProcesses();
   OwnProcesses(const OwnProcesses&) = delete;
   OwnProcesses& operator=(const OwnProcesses&) = delete;
 
-  // Does something say that this process is one of several?
+  // Do environment variables of a launcher say that this process is one of several?
   static bool told();
 
  private:

@@ -1,4 +1,4 @@
-// `duet predict`: what a simulated machine makes of a measured journal.
+// `duet predict`: simulates the cases of a measured journal and compares the figures.
 #include <fmt/format.h>
 
 #include <cmath>

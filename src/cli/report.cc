@@ -1,4 +1,3 @@
-// `duet report`: journals as a page for the browser.
 #include "report/report.h"
 
 #include <iostream>

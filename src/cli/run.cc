@@ -1,4 +1,4 @@
-// `duet run`: a suite, as jobs on the machines that it names.
+// `duet run`: runs a suite on the machines that it names.
 #include <fmt/format.h>
 
 #include <iostream>
@@ -18,12 +18,12 @@ namespace {
 
 std::string kind_of(const std::string& device) { return device.substr(0, device.find(':')); }
 
-// The machines of a plan by the name that a suite gives them, each opened once.
+// The machines of a plan by their names in the suite; each is opened once.
 class Opened {
  public:
   explicit Opened(RunPlan& plan) : plan_(plan) {}
 
-  // nullptr if it is not there and need not be.
+  // nullptr if the machine cannot be opened and the entry allows that.
   Machine* find(const std::string& device, bool if_there) {
     const auto found = by_name_.find(device);
     if (found != by_name_.end()) return found->second;
@@ -83,10 +83,10 @@ class RunCommand : public Command {
     std::vector<SuiteEntry> entries;
     for (const std::string& device : devices) {
       const std::size_t before = entries.size();
-      std::string first;  // a kind that the suite has on several machines is run on one
+      std::string first;  // entries of one kind for several machines: only the first machine's run
       for (SuiteEntry entry : suite.entries) {
         if (kind_of(entry.device) != kind_of(device)) continue;
-        // What needs several devices of a CPU has them whatever else runs on one.
+        // Entries that need several devices of a CPU ("host:2") always run.
         const bool split = entry.device.rfind("host:", 0) == 0;
         if (first.empty()) first = entry.device;
         if (entry.device != first && !split) continue;

@@ -18,8 +18,8 @@ constexpr std::size_t kBufferBytes = 1 << 14;
 
 StandardOutput::StandardOutput() : buffer_(kBufferBytes), before_(std::cout.rdbuf(this)) {
   setp(buffer_.data(), buffer_.data() + buffer_.size());
-  std::cout.exceptions(std::ios::badbit);  // or the stream would keep the Error to itself
-  std::cerr.tie(nullptr);                  // or words about that Error would flush, and throw again
+  std::cout.exceptions(std::ios::badbit);  // otherwise the stream would swallow the Error
+  std::cerr.tie(nullptr);                  // otherwise its message would flush and throw again
 }
 
 StandardOutput::~StandardOutput() {
@@ -34,7 +34,7 @@ void StandardOutput::drop() noexcept {
   try {
     write_out();
   } catch (const Error&) {
-    // Whoever calls has something worse to say.
+    // The program reports its earlier error.
   }
 }
 

@@ -1,4 +1,3 @@
-// Standard output, of which a full disk or a closed pipe is an error where it happens.
 #pragma once
 
 #include <streambuf>
@@ -7,8 +6,9 @@
 
 namespace duet {
 
-// While it lives, std::cout writes through it. The first write that the system refuses throws Error
-// out of whatever wrote; later ones do nothing.
+// While this object exists, std::cout writes through it, so that a full disk or a closed pipe is an
+// error. The first write that the system refuses throws Error out of the output statement. Later
+// writes do nothing.
 class StandardOutput : public std::streambuf {
  public:
   StandardOutput();
@@ -16,9 +16,9 @@ class StandardOutput : public std::streambuf {
   StandardOutput(const StandardOutput&) = delete;
   StandardOutput& operator=(const StandardOutput&) = delete;
 
-  // Writes what is left. Throws Error.
+  // Writes the rest of the buffer. Throws Error.
   void finish();
-  // The same of a program that fails already: says nothing.
+  // As finish(), but ignores errors: for a program that has failed already.
   void drop() noexcept;
 
  protected:

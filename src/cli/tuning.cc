@@ -31,7 +31,7 @@ int ranks_of(const Finished& one) {
   return static_cast<int>(one.id.axes.number("ranks").value_or(0));
 }
 
-// What was stored, in words.
+// Stores the thresholds and returns the message about them.
 std::string store_in(TuningFile& file, const TuningSetup& setup, const Thresholds& measured) {
   if (measured.all().empty()) {
     return "auto: nothing stored: no collective was measured by both kernel and dma\n";

@@ -1,4 +1,3 @@
-// `duet collective --tune`: the kernel against copy engines, and what follows for the engine auto.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +13,25 @@
 
 namespace duet {
 
+// `duet collective --tune`: measures the engines kernel and dma, and stores the sizes from which
+// the engine auto uses dma.
 class CollectiveTuning {
  public:
-  // Called by all processes. Throws UsageError, in all, where process 0's tuning file is damaged or
-  // cannot be written.
+  // Collective: all processes call it. Throws UsageError in all if process 0's tuning file is
+  // damaged or cannot be written.
   explicit CollectiveTuning(Processes& processes);
   CollectiveTuning(const CollectiveTuning&) = delete;
   CollectiveTuning& operator=(const CollectiveTuning&) = delete;
 
   static std::vector<std::string> engines();
-  // Those that were asked for, else 64 KiB to 1 GiB (on CPUs to 16 MiB) by factors of 2.
+  // The sizes in bytes that the user asked for, else 64 KiB to 1 GiB (on CPUs to 16 MiB) by factors
+  // of 2.
   std::vector<std::uint64_t> sizes(const std::vector<std::uint64_t>& asked, Machine& machine) const;
 
-  // Remembers what the benchmark has measured when it ends. Both must outlive the benchmark.
+  // Makes the benchmark pass its results to this object when it ends. This object and the machine
+  // must outlive the benchmark.
   void hear(Machine& machine, Benchmark& benchmark);
-  // In process 0: puts thresholds into the tuning file and says them.
+  // In process 0: stores the thresholds in the tuning file and prints them. Nothing in the others.
   void store(std::ostream& out) const;
 
  private:
@@ -41,7 +44,8 @@ class CollectiveTuning {
   std::deque<Heard> heard_;  // benchmarks point into it
 };
 
-// A line of `duet info`: from which sizes on `auto` goes by copy engines here; "" for one device.
+// A line of `duet info`: the sizes from which the engine auto uses copy engines on this machine; ""
+// for one device.
 std::string tuning_text(Machine& machine);
 
 }  // namespace duet

@@ -8,7 +8,7 @@
 namespace duet {
 namespace {
 
-// Process 0 concludes and writes between cases, on file systems that may be slow.
+// Between cases process 0 writes files, on file systems that may be slow.
 constexpr double kDeadlineSeconds = 600;
 
 }  // namespace
@@ -49,7 +49,7 @@ void Lockstep::require_all(const std::string& seen) const {
   if (processes_ == nullptr) return;
   const std::string reason = processes_->failure();
   if (reason.empty()) return;
-  // What only heard of it begins so.
+  // An error that only reports the same failure begins with its text.
   const bool same = seen.empty() || seen.rfind(reason, 0) == 0;
   throw PeerFailed(same ? reason : fmt::format("{}; before that: {}", reason, seen));
 }

@@ -29,13 +29,13 @@ int process_count(const RunPlan& plan) {
 }
 
 void add_job(RunPlan& plan, Machine& machine, Benchmark benchmark, const std::string& name) {
-  // A size or a shape that was named twice runs once.
+  // A size or shape that the user named twice runs once.
   std::set<std::string> seen;
   auto& cases = benchmark.cases;
   const auto again = [&](const Case& one) { return !seen.insert(case_key(one.id)).second; };
   cases.erase(std::remove_if(cases.begin(), cases.end(), again), cases.end());
   if (cases.empty()) return;
-  // "gemm_peak" and "gemm_search" are parts of "gemm".
+  // The section of "gemm_peak" and "gemm_search" is "gemm".
   const std::string& first = cases.front().id.benchmark;
   Section section{first.substr(0, first.find('_')),
                   name.empty() ? machine.name() : name,

@@ -1,4 +1,3 @@
-// What one run measures: machines, and benchmarks on them.
 #pragma once
 
 #include <memory>
@@ -9,20 +8,21 @@
 
 namespace duet {
 
+// The machines that a run measures, and the benchmarks on them.
 struct RunPlan {
   std::vector<std::unique_ptr<Machine>> machines;  // outlive the jobs
   std::vector<Job> jobs;
-  Processes* processes = nullptr;  // of the run, where it may have several
-  std::vector<std::string> names;  // of the machines, where they are not their own
-  bool suite = false;              // shows a line a benchmark, unless more is asked for
-  bool own_processes = false;      // this process itself started the others
+  Processes* processes = nullptr;  // nullptr: the run has this process alone
+  std::vector<std::string> names;  // by machine, replacing their own names; empty: their own
+  bool suite = false;              // shows one line for each benchmark, unless flags ask for more
+  bool own_processes = false;      // this process started the others itself
 };
 
-// 1 where the run has no others.
+// The number of processes of the run, this one included.
 int process_count(const RunPlan& plan);
 
-// A benchmark on a machine of the plan as a job of it, each case once; none where the benchmark has
-// no cases. `name` is the machine's unless given.
+// Adds a job to the plan: the benchmark on a machine, each case once. Adds nothing if the benchmark
+// has no cases. `name` replaces the machine's name unless it is "".
 void add_job(RunPlan& plan, Machine& machine, Benchmark benchmark, const std::string& name = "");
 
 }  // namespace duet

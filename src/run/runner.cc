@@ -15,7 +15,7 @@
 namespace duet {
 namespace {
 
-// By its command, and not because it could not be.
+// True if the command left the case unverified, not if the case cannot be verified.
 bool left_unverified(const Record& record) {
   if (outcome_of(record) != Outcome::measured || record.value("verified", false)) return false;
   const Record warnings = record.value("warnings", Record::array());
@@ -48,7 +48,7 @@ class Runner {
   bool doubtful(const Record& record);
   void count(const Record& record);
 
-  // The record of an earlier run, if it need not be repeated.
+  // The record of an earlier run; nullptr if there is none, or the case has to be repeated.
   const Record* earlier(const Case& one) const {
     const auto found = options_.earlier.find(case_key(one.id));
     if (found == options_.earlier.end()) return nullptr;
@@ -90,7 +90,7 @@ void Runner::count(const Record& record) {
   tally_.failed += outcome == Outcome::failed ? 1 : 0;
 }
 
-// Throws Interrupted only.
+// Turns errors into records; throws Interrupted alone.
 Record Runner::measure(const Case& one) {
   const auto skip = [&](const Error& error) {
     Measurement measurement;
@@ -119,7 +119,7 @@ Record Runner::measure(const Case& one) {
   }
 }
 
-// The second record of a doubtful case; the first if the run was interrupted meanwhile.
+// The second record of a doubtful case, or the first one if the run was interrupted meanwhile.
 Record Runner::repeated(const Case& one, const Record& first) {
   try {
     Record record = measure(one);
@@ -131,7 +131,7 @@ Record Runner::repeated(const Case& one, const Record& first) {
   }
 }
 
-// nullopt if it was interrupted before there was a record.
+// Measures a case. nullopt if the run was interrupted before there was a record.
 std::optional<Record> Runner::fresh(const Case& one) {
   if (options_.progress != nullptr) options_.progress->start(one.id);
   std::optional<Record> record;
@@ -156,13 +156,14 @@ bool Runner::doubtful(const Record& record) {
          lockstep_.decided(options_.doubtful(record), "process 0 to judge a figure");
 }
 
-// What processes have alike of a case: they may have different numbers of devices of one kind.
+// The case's key without the device's number, which may differ between processes.
 std::string shared_key(CaseId id) {
   id.device = id.device.substr(0, id.device.find(':'));
   return case_key(id);
 }
 
-// nullopt where the run stops, and in the other processes where process 0 has a record already.
+// The record of a case, from the earlier journal or measured now. nullopt if the run stops. In
+// processes other than 0 also nullopt if process 0 has a record already.
 std::optional<Record> Runner::record_of(const Case& one) {
   const Record* before = earlier(one);
   const bool stop = tally_.interrupted || (options_.stop && options_.stop());

@@ -1,5 +1,3 @@
-// Runs cases one by one: passes over what a journal has already, turns errors into records, stops
-// when asked, and hands every record to the writers. Knows no flags and no files.
 #pragma once
 
 #include <functional>
@@ -22,26 +20,29 @@ struct Job {
 
 struct RunnerOptions {
   std::map<std::string, const Record*> earlier;  // by case_key(), from the journal
-  std::function<bool()> stop;                    // asked before every case
-  // Asked of every record: true has the case measured once more, unless it was already. The second
-  // record counts, with the first one's median in its notes.
+  std::function<bool()> stop;                    // called before every case; true ends the run
+  // Called with every record. If it returns true, the case is measured once more, unless that
+  // happened already. The second record counts, with the first median in its notes.
   std::function<bool(const Record&)> doubtful;
-  bool load = false;  // keep in each record how busy the host was with others
+  bool load = false;  // record the host's load during each case
   Progress* progress = nullptr;
-  // Where there are several, all run the same jobs, and process 0's journal, doubts and interrupts
-  // of any decide for all. nullptr: this one alone.
+  // All processes run the same jobs. Process 0's journal and doubts, and an interrupt of any
+  // process, apply to all. nullptr: this process alone.
   Processes* processes = nullptr;
 };
 
 struct Tally {
   int cases = 0;                                         // planned
-  int resumed = 0;                                       // of the journal
-  int measured = 0, skipped = 0, wrong = 0, failed = 0;  // the journal's included
+  int resumed = 0;                                       // taken from the journal
+  int measured = 0, skipped = 0, wrong = 0, failed = 0;  // including those from the journal
   bool interrupted = false;
-  std::map<std::string, int> reasons;  // of what was skipped, and how often
-  std::string lost;  // the process without which the run could not go on, in words
+  std::map<std::string, int> reasons;  // of skipped cases, with their number
+  std::string lost;  // message about the process whose loss ended the run, "" if none
 };
 
+// Runs all cases, one after the other, and passes every record to the writers. Cases that the
+// earlier journal has are not repeated, except wrong and failed ones. Errors of a case become its
+// record. All processes of the run call it together.
 Tally run_jobs(const std::vector<Job>& jobs, const std::vector<Writer*>& writers,
                const RunnerOptions& options);
 

@@ -1,4 +1,3 @@
-// The run of cases: every way a case can end, resuming, and being stopped.
 #include "run/runner.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +33,7 @@ class Log : public Writer {
 
 class RunnerTest : public ::testing::Test {
  protected:
-  // Cases that end as the functions say, numbered from 0.
+  // Cases numbered from 0, which run these functions.
   std::vector<Job> job(std::vector<std::function<Measurement(const CaseId&)>> bodies) {
     Job one;
     one.section.benchmark = "fake";
@@ -131,7 +130,7 @@ TEST_F(RunnerTest, ConclusionsSeeResumedAndNewCases) {
   run(jobs, options);
   EXPECT_EQ(seen, 2u);
   EXPECT_EQ(log.text, "begin fake\nmeasured resumed\nmeasured\nderived\nend\n");
-  // A second resume finds the conclusion as well.
+  // A second resume also takes the concluded result from the journal.
   const std::vector<Record> all = log.records;
   for (const Record& record : all) options.earlier[case_key(case_of(record))] = &record;
   log = Log();
@@ -202,7 +201,7 @@ TEST_F(RunnerTest, AResumedDoubtIsMeasuredAgainButOnlyOnce) {
   Record before = make_record(one_second(case_id(0)));
   options.earlier[case_key(case_id(0))] = &before;
   run(job({one_second}), options);
-  EXPECT_EQ(ran, 2);  // it is new to this run, and in doubt again
+  EXPECT_EQ(ran, 2);  // the record of the earlier run is doubtful, so the case runs twice
   before = log.records.back();
   run(job({one_second}), options);
   EXPECT_EQ(ran, 2);

@@ -10,8 +10,7 @@
 namespace duet {
 namespace {
 
-// Wide enough for what suites hold: a line is shown when its section ends, before the next is
-// known.
+// The widths are fixed, because a line is printed before the later ones are known.
 const std::vector<Column>& columns() {
   static const std::vector<Column> all = {{"benchmark", Align::left, 10},
                                           {"on", Align::left, 12},
@@ -25,8 +24,8 @@ std::string cut_to(std::string text, std::size_t width) {
   return text.size() <= width ? text : text.substr(0, width - 2) + "..";
 }
 
-// "0.97 of ideal" of "0.97 of ideal, bound 0.95"; of an overlap that is no faster than one after
-// the other "no gain (-0.04)".
+// The main rate without further figures: "0.97 of ideal" from "0.97 of ideal, bound 0.95". For an
+// overlap that is no faster than serial execution: "no gain (-0.04)".
 std::string figure_text(const Record& record, double value) {
   const std::string rate = main_rate(record);
   if (record["benchmark"] == "overlap" && value <= 0) {
@@ -61,7 +60,7 @@ void SuiteSummary::result(const Record& record, bool resumed) {
   verdicts_.result(record, resumed);
   const std::optional<double> value = main_value(record);
   if (!value || record["benchmark"] != benchmark_)
-    return;  // a peak is what others are held against
+    return;  // a peak is the reference of other figures, not a result
   if (!best_ || *value > best_->value) best_ = Best{*value, record};
 }
 

@@ -1,4 +1,3 @@
-// What a suite has found, a line a benchmark: its best figure, and whether that is as it should be.
 #pragma once
 
 #include <optional>
@@ -10,9 +9,10 @@
 
 namespace duet {
 
+// Prints one line for each section of a suite: the best figure of its benchmark and its verdict.
 class SuiteSummary : public Writer {
  public:
-  // The environment of the run.
+  // `environment` is the environment record of the run.
   SuiteSummary(std::ostream& out, const Record& environment);
 
   void begin(const Section& section) override;
@@ -29,11 +29,11 @@ class SuiteSummary : public Writer {
   std::ostream& out_;
   VerdictSummary verdicts_;
   bool first_ = true;
-  // Of the section:
+  // State of the current section:
   std::string benchmark_, machine_;
   std::optional<Best> best_;
-  int doubts_before_ = 0;    // of the sections before
-  std::string why_nothing_;  // the first case without a figure, and its reason
+  int doubts_before_ = 0;    // number of doubts in earlier sections
+  std::string why_nothing_;  // outcome and reason of the first case without a figure
 };
 
 }  // namespace duet

@@ -29,7 +29,7 @@ Record overlap(double fraction_of_ideal) {
   return record;
 }
 
-// What a section with these results shows, without the header.
+// The text of a section with these results, without the header.
 std::string line_of(const std::string& benchmark, const std::vector<Record>& results) {
   const Record device = {{"name", "host:0"}, {"kind", "host"}, {"model", "CPU"}};
   Record environment = {{"type", "environment"}, {"schema", kJournalSchema}};

@@ -8,7 +8,7 @@
 namespace duet {
 namespace {
 
-// GEMM as the MI350X study timed it (docs/measuring.md).
+// GEMM with the timing of the MI350X study (docs/measuring.md).
 GemmOptions study_gemm(const std::string& sets) {
   GemmOptions options;
   options.shapes = parse_shapes(sets);
@@ -37,7 +37,7 @@ GemmOptions cpu_gemm(const std::string& sets) {
   return options;
 }
 
-// The MI300X study's curve: one copy by a copy engine, from a device to its neighbour.
+// The curve of the MI300X study: one copy by a copy engine, from a device to its neighbour.
 CopyOptions study_copy() {
   CopyOptions options;
   options.kinds = {CopyKind::peer};
@@ -47,7 +47,7 @@ CopyOptions study_copy() {
   return options;
 }
 
-// The same and the ways to and from the host, at fewer sizes: for GPUs, in seconds.
+// All kinds of copies, pushed in one direction, at four sizes: takes seconds on GPUs.
 CopyOptions short_gpu_copy() {
   CopyOptions options;
   options.issues = {Issue::push};
@@ -64,7 +64,7 @@ CopyOptions cpu_copy() {
   return options;
 }
 
-// What training does most, where an engine of the device runs it.
+// The two collectives that training uses most, at three sizes.
 CollectiveOptions short_collectives() {
   CollectiveOptions options;
   options.kinds = {CollectiveKind::all_gather, CollectiveKind::all_to_all};
@@ -74,7 +74,7 @@ CollectiveOptions short_collectives() {
   return options;
 }
 
-// The best of the CPU's engines, at a small size and at a large one.
+// Two collectives at a small and a large size, by the CPU's default engines.
 CollectiveOptions cpu_collectives() {
   CollectiveOptions options;
   options.kinds = {CollectiveKind::all_gather, CollectiveKind::all_reduce};
@@ -93,7 +93,7 @@ CollectiveOptions sim_collectives() {
   return options;
 }
 
-// One scenario under the policies that every machine has.
+// One scenario under the policies that every machine supports.
 OverlapOptions one_overlap(const char* compute, const char* communication) {
   OverlapOptions options;
   options.scenarios = {parse_scenario(compute, communication)};
@@ -161,7 +161,7 @@ Suite seed() {
 
 using Stop = std::function<bool()>;
 
-// Where the fabric cannot be opened, one case that says why.
+// If the fabric cannot be opened, the benchmark is one skipped case with the reason.
 Benchmark fabric_of_suite(Machine& machine, const std::string& device, FabricOptions options,
                           const Stop& stop) {
   options.device_name = machine.name();
@@ -216,7 +216,7 @@ void add_entry(RunPlan& plan, Machine& machine, const SuiteEntry& entry,
   } else {
     CollectiveOptions options = std::get<CollectiveOptions>(entry.options);
     options.device_name = machine.name();
-    // A suite measures collectives where there are several devices and an engine for them.
+    // Collectives need several devices and an engine for them.
     const bool runs = !collective_engines(machine.device(0).info().kind).engines.empty();
     if (machine.size() > 1 && runs) {
       add_job(plan, machine, collective_benchmark(machine, options, stop));

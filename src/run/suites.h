@@ -1,4 +1,4 @@
-// Lists of benchmarks that are run together: what a suite measures is data.
+// A suite is a list of benchmarks that `duet run` runs together.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@ namespace duet {
 
 struct SuiteEntry {
   std::string device;     // as in --device
-  bool if_there = false;  // left out where the device cannot be opened
+  bool if_there = false;  // left out if the device cannot be opened
   std::variant<GemmOptions, CopyOptions, CollectiveOptions, OverlapOptions, FabricOptions> options;
 };
 
@@ -34,8 +34,9 @@ std::string known_suites();  // "quick or seed"
 // Throws UsageError that lists the known names.
 Suite find_suite(const std::string& name);
 
-// An entry's benchmark on a machine that the plan has opened, as a job; none where the machine has
-// too few devices for it. Where a fabric cannot be opened, the job is one skipped case.
+// Adds an entry's benchmark, on a machine that the plan has opened, as a job. Adds nothing if the
+// machine has too few devices for the benchmark, or no engine for its collectives. If a fabric
+// cannot be opened, the job is one skipped case with the reason. `stop` lets a case end early.
 void add_entry(RunPlan& plan, Machine& machine, const SuiteEntry& entry,
                const std::function<bool()>& stop);
 
