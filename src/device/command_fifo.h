@@ -1,6 +1,6 @@
-// The words of a fifo of commands, between a device's threads that push and a thread of the CPU
-// that pops, in memory that both reach. Plain words: what is added to, stored with release order
-// and read with acquire order, system-wide, is said at each.
+// The words of a command fifo between threads of a device, which push, and a thread of the CPU,
+// which pops. They are in memory that both can access. Each word's comment states how it is
+// accessed: atomic addition, store with release order, or load with acquire order, all system-wide.
 #pragma once
 
 #include <cstdint>
@@ -9,33 +9,34 @@ namespace duet {
 
 struct ProxyCommand {
   std::uint64_t message = 0;
-  double pushed = 0;  // seconds of the producer's clock, when it began to push
+  double pushed = 0;  // when the producer began to push, in seconds of its own clock
 };
 
 struct FifoSlot {
-  std::uint64_t sequence;  // stored (release) when the rest is there: its command's ticket, from 1
+  std::uint64_t sequence;  // the command's ticket, from 1; stored (release) after `command`
   ProxyCommand command;
   std::uint64_t padding;
 };
 
-struct FifoCounters {               // each on cache lines of its own
-  alignas(128) std::uint64_t head;  // added to by producers: commands that have a slot
-  alignas(128) std::uint64_t tail;  // stored (release) by the consumer: commands that were popped
-  alignas(128) std::uint64_t done;  // likewise: all of the first so many are done
+struct FifoCounters {               // each counter is on separate cache lines
+  alignas(128) std::uint64_t head;  // commands that have a slot; producers add to it
+  alignas(128) std::uint64_t tail;  // popped commands; stored (release) by the consumer
+  alignas(128) std::uint64_t done;  // leading commands that are all done; stored (release) likewise
 };
 
-// Between the CPU and the threads that push, in memory that both reach; all 0 at first.
+// Words between the CPU and the threads that push, in memory that both can access; initially all 0.
 struct PushControl {
-  alignas(128) std::uint64_t ping;   // the CPU's: to be answered in `pong`, with the time
-  alignas(128) std::uint64_t begin;  // not 0: push
-  alignas(128) std::uint64_t stop;   // not 0: leave, whatever is waited for
+  alignas(128) std::uint64_t ping;   // set by the CPU; the device answers in `pong` with its time
+  alignas(128) std::uint64_t begin;  // not 0: the threads may push
+  alignas(128) std::uint64_t stop;   // not 0: the threads must end, whatever they wait for
   alignas(128) std::uint64_t pong;
-  std::uint64_t pong_nanoseconds;    // of the device's clock
-  alignas(128) std::uint64_t ended;  // not 0: all blocks have seen their last command done, or left
+  std::uint64_t pong_nanoseconds;    // the device's clock at `pong`
+  alignas(128) std::uint64_t ended;  // not 0: all blocks have ended (last command done, or stopped)
 };
 
-// In the device's own memory, all 0 at first: few machines let its threads add to the CPU's, and
-// one of them looks over the bus for all.
+// Words in the device's own memory; initially all 0. Few machines allow a device's atomic additions
+// to the CPU's memory, so `head` is here. One block polls the CPU's words over the bus and copies
+// them to the members `seen_...` for all other blocks.
 struct PushCounts {
   alignas(
       128) std::uint64_t head;  // added to: commands that have a slot, instead of the fifo's own
@@ -46,8 +47,8 @@ struct PushCounts {
   alignas(128) std::uint64_t seen_done;
 };
 
-// What a device's blocks push, a thread each: command i is block i modulo their number's. Times are
-// nanoseconds of the device's clock.
+// The commands that a device's blocks push, one thread per block. Command i is pushed by block
+// i % blocks. Times are in nanoseconds of the device's clock.
 struct CommandPushes {
   FifoCounters* counters = nullptr;
   FifoSlot* slots = nullptr;
@@ -55,9 +56,9 @@ struct CommandPushes {
   std::uint64_t capacity = 0;  // a power of two
   std::uint64_t commands = 0;
   int blocks = 1;
-  bool blocking = false;  // wait after each command for it to be done, else after the last one
+  bool blocking = false;  // waits until each command is done; otherwise only for the last one
   PushControl* control = nullptr;
-  std::uint64_t* push_nanoseconds = nullptr;  // by command: to have a slot and fill it
+  std::uint64_t* push_nanoseconds = nullptr;  // per command: time to get a slot and fill it
 };
 
 }  // namespace duet

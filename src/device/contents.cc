@@ -1,4 +1,3 @@
-// Filling memory with known contents, and comparing with them.
 #include "device/contents.h"
 
 #include <algorithm>
@@ -48,7 +47,7 @@ void write_digits(const Fill& fill, std::byte* data, std::size_t offset, std::si
   });
 }
 
-// Elements, not bytes: averages may differ in the last place.
+// Compares elements and not bytes, because averages may differ in the last place.
 Difference compare_digits(const Fill& fill, const std::byte* data, std::size_t offset,
                           std::size_t bytes) {
   const Digits digits = digits_of(fill);
@@ -61,7 +60,7 @@ Difference compare_digits(const Fill& fill, const std::byte* data, std::size_t o
     store(fill.dtype, rounded, digit_at(digits, first + i));
     const float expected = load(fill.dtype, rounded);
     const float found = load(fill.dtype, data + i * size);
-    // False for what is not a number.
+    // The comparison is false for NaN, which therefore counts as a difference.
     if (std::fabs(found - expected) <= digit_tolerance(digits, expected, unit)) continue;
     if (difference.count++ == 0) difference.first_offset = offset + i * size;
   }

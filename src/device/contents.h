@@ -1,4 +1,5 @@
-// What a Fill leaves in memory, by the calling thread: for devices whose memory the CPU addresses.
+// The contents that a Fill specifies, written and compared by the calling thread. For devices whose
+// memory the CPU can address.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +8,9 @@
 
 namespace duet {
 
-// Writes, or compares with, what `fill` describes, at `data`, which lies `offset` bytes into the
-// span that the fill was given for; where the fill is of elements, whole ones.
+// Write the contents of `fill` at `data`, or compare the memory there with them. `data` is `offset`
+// bytes after the beginning of the fill's span. For fills of elements, `offset` and `bytes` must be
+// whole elements.
 void write_fill(const Fill& fill, std::byte* data, std::size_t offset, std::size_t bytes);
 Difference compare_fill(const Fill& fill, const std::byte* data, std::size_t offset,
                         std::size_t bytes);

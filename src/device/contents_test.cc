@@ -1,4 +1,3 @@
-// What fills leave in memory, and what a comparison finds there.
 #include "device/contents.h"
 
 #include <gtest/gtest.h>

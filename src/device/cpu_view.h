@@ -1,11 +1,11 @@
-// Device memory at an address that the CPU follows.
 #pragma once
 
 #include <cstddef>
 
 namespace duet {
 
-// Ends with it; the memory must outlive it.
+// A mapping of device memory that the CPU can access. The destructor ends the mapping. The memory
+// must outlive this object.
 class CpuView {
  public:
   CpuView() = default;

@@ -1,6 +1,5 @@
-// Descriptors through a socket in the abstract name space, which leaves no file behind. Where the
-// socket cannot be reached, the kernel copies the descriptor itself, if it lets this process look
-// into the other.
+// Descriptors are sent over a socket in the abstract name space, which leaves no file behind. Where
+// the socket cannot be reached, pidfd_getfd() copies the descriptor, if the kernel permits this.
 #include "device/descriptors.h"
 
 #include <fmt/format.h>
@@ -25,9 +24,9 @@
 namespace duet {
 namespace {
 
-constexpr int kSeconds = 5;  // for any one call
+constexpr int kSeconds = 5;  // timeout of each socket call
 constexpr std::size_t kLongestLoan = 100;
-constexpr std::size_t kLongestTail = 8;  // of a socket's name, behind the process
+constexpr std::size_t kLongestTail = 8;  // longest part of a socket's name after the process id
 constexpr std::size_t kMostAsking = 64;
 constexpr int kPauseMilliseconds = 100;
 
@@ -45,7 +44,7 @@ void limit_receiving(int descriptor) {
   setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
 }
 
-// The name stands behind a zero byte.
+// The address of a name in the abstract name space, which begins with a zero byte.
 socklen_t address_of(const std::string& name, sockaddr_un& address) {
   address = {};
   address.sun_family = AF_UNIX;
@@ -53,7 +52,8 @@ socklen_t address_of(const std::string& name, sockaddr_un& address) {
   return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
 }
 
-// Is the other end of this user, and of that process (0: of any)?
+// Whether the other end of the connection belongs to this user and to `process` (0: to any
+// process).
 bool is_of(int connection, int process) {
   ucred peer{};
   socklen_t length = sizeof peer;
@@ -62,7 +62,7 @@ bool is_of(int connection, int process) {
 }
 
 union Control {
-  cmsghdr header;  // for its alignment
+  cmsghdr header;  // gives the union its alignment
   char room[CMSG_SPACE(sizeof(int))];
 };
 
@@ -85,7 +85,7 @@ void send_descriptor(int connection, int descriptor) {
 
 struct Answer {
   int descriptor = -1;
-  bool final = false;  // there is no other way to get it
+  bool final = false;  // the other method cannot succeed either
   std::string trouble;
 };
 
@@ -169,7 +169,7 @@ Lender::Lender() : name_(fmt::format("{}{:x}", prefix_of(getpid()), std::random_
 
 Lender::~Lender() {
   ends_ = true;
-  shutdown(listener_, SHUT_RDWR);  // poll() returns
+  shutdown(listener_, SHUT_RDWR);  // makes poll() return
   thread_.join();
   close(listener_);
   for (const auto& [loan, descriptor] : lent_) close(descriptor);
@@ -191,7 +191,7 @@ void Lender::take_back(const std::string& loan) noexcept {
 }
 
 void Lender::serve() {
-  std::deque<int> asking;  // connected, the longest first
+  std::deque<int> asking;  // open connections, the oldest first
   for (bool accepts = true; !ends_;) {
     std::vector<pollfd> all{{accepts ? listener_ : -1, POLLIN, 0}};
     for (const int connection : asking) all.push_back({connection, POLLIN, 0});
@@ -217,7 +217,8 @@ bool Lender::accept_one(std::deque<int>& asking) {
     close(connection);
     return true;
   }
-  // Who asks does so at once; one of many that wait says nothing.
+  // A client sends its request at once. With this many open connections the oldest one sends
+  // nothing, so it is closed.
   if (asking.size() == kMostAsking) {
     close(asking.front());
     asking.pop_front();

@@ -1,5 +1,5 @@
-// Open files that other processes of the same user may have copies of: some memory is shared as
-// such, and cannot be opened by a name.
+// Transfer of file descriptors between processes of the same user. Some kinds of memory are shared
+// as a file descriptor and cannot be opened by name.
 #pragma once
 
 #include <atomic>
@@ -11,8 +11,9 @@
 
 namespace duet {
 
-// Lends by a Unix socket and a thread that sleeps until it is asked. One a process. Where no
-// descriptor is left to take a connection, it tries again ten times a second.
+// Gives other processes copies of this process's descriptors, over a Unix socket. There is one
+// Lender per process, with a thread that sleeps until a request arrives. If the process has no free
+// descriptor to accept a connection, the thread tries again ten times per second.
 class Lender {
  public:
   static Lender& instance();
@@ -20,16 +21,16 @@ class Lender {
   Lender(const Lender&) = delete;
   Lender& operator=(const Lender&) = delete;
 
-  // Takes the descriptor over; borrow() gets it in another process by this text. Throws
-  // Unavailable.
+  // Takes ownership of the descriptor and returns the text by which another process gets a copy
+  // with borrow(). Throws Unavailable.
   std::string lend(int descriptor);
-  // Closes it here, when nobody borrows it any more.
+  // Closes the descriptor. Called when no process will borrow it any more.
   void take_back(const std::string& loan) noexcept;
 
  private:
   Lender();
   void serve();
-  // False: not now, for want of descriptors.
+  // Returns false where no descriptor is free for the connection.
   bool accept_one(std::deque<int>& asking);
   void answer(int connection);
 
@@ -41,11 +42,12 @@ class Lender {
   std::thread thread_;
 };
 
-// A copy of what `process` lends, for the caller to close. The loan is a peer's text: it must be
-// one of that process and of this user. Throws Unavailable with the reason.
+// Returns a copy of a descriptor that `process` lends; the caller closes it. `loan` comes from a
+// peer and is not trusted: the socket that it names must belong to that process and to this user.
+// Throws Unavailable with the reason.
 int borrow(int process, const std::string& loan);
 
-// A descriptor's number in a peer's text: digits alone. Throws Unavailable.
+// Parses a descriptor's number in a peer's text, which must consist of digits. Throws Unavailable.
 int descriptor_number(const std::string& text);
 
 }  // namespace duet

@@ -1,4 +1,3 @@
-// Names of the interface's enumerations, and the parts of its classes that all devices share.
 #include "device/device.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// The elements of a fill of digits and of what reducing several leaves, for host and GPU code
-// alike: small whole numbers, so that no order of adding them rounds.
+// The elements of a fill of digits, and of the reduction of several such fills, for host and GPU
+// code. Digits are small whole numbers, so that sums are exact in any order of addition.
 #pragma once
 
 #include <cmath>
@@ -10,14 +10,14 @@
 
 namespace duet {
 
-// The largest digit. bf16, the shortest of the types that are reduced, has every whole number up to
-// 256: more than 17 ranks get smaller digits.
+// The largest digit for a number of ranks. bf16, the least precise type that is reduced, represents
+// every whole number up to 256. With more than 17 ranks the digits are therefore smaller than 15.
 DUET_HOST_DEVICE inline int largest_digit(int ranks) {
   const int most = ranks > 0 ? 256 / ranks : 15;
   return most > 15 ? 15 : most < 1 ? 1 : most;
 }
 
-// From -largest to largest.
+// A digit from -largest to largest.
 DUET_HOST_DEVICE inline int digit(std::uint64_t seed, std::uint64_t index, int largest) {
   const auto values = static_cast<std::uint64_t>(2 * largest + 1);
   return static_cast<int>((random_word(seed, index) >> 32) % values) - largest;
@@ -41,7 +41,7 @@ inline bool is_digits(const Fill& fill) {
   return fill.kind == Fill::Kind::digits || fill.kind == Fill::Kind::digits_reduced;
 }
 
-// Before it is rounded to the type.
+// The element's value before it is rounded to the element type.
 DUET_HOST_DEVICE inline float digit_at(const Digits& d, std::uint64_t index) {
   const int largest = largest_digit(d.ranks);
   int value = digit(d.seed, index, largest);
@@ -57,9 +57,10 @@ DUET_HOST_DEVICE inline float digit_at(const Digits& d, std::uint64_t index) {
   return static_cast<float>(value) / static_cast<float>(d.ranks);
 }
 
-// How far from digit_at() an element may be. A floating-point average may be one unit in the last
-// place off; where the number of ranks is no power of two, that of the largest digit, since an
-// engine may divide before it adds. `unit`: the type's, of numbers from 1 to 2.
+// The largest permitted difference between an element and digit_at(). It is 0 except for averages
+// of floating-point types, which may differ by one unit in the last place: that of the expected
+// value if the number of ranks is a power of two, otherwise that of the largest digit, because an
+// engine may divide before it adds. `unit` is unit_of() the type.
 DUET_HOST_DEVICE inline float digit_tolerance(const Digits& d, float expected, float unit) {
   if (!d.reduced || d.op != Reduction::avg || d.whole) return 0;
   const bool exact_inputs = (d.ranks & (d.ranks - 1)) == 0;
@@ -67,7 +68,7 @@ DUET_HOST_DEVICE inline float digit_tolerance(const Digits& d, float expected, f
   return unit * size;
 }
 
-// The last place of numbers from 1 to 2.
+// One unit in the last place of numbers from 1 to 2.
 inline float unit_of(DType type) {
   if (type == DType::bf16) return 0x1p-7f;
   if (type == DType::fp16) return 0x1p-10f;

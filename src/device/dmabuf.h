@@ -1,4 +1,3 @@
-// Device memory as a file descriptor, by which drivers of NICs and others reach it.
 #pragma once
 
 #include <unistd.h>
@@ -8,10 +7,11 @@
 
 namespace duet {
 
-// Move-only; closes its descriptor, which whoever has imported it does not need any more.
+// Device memory as a dmabuf file descriptor, by which other drivers (such as those of NICs) access
+// it. Move-only. The destructor closes the descriptor; importers do not need it after the import.
 class Dmabuf {
  public:
-  // `offset`: of the memory in what the descriptor stands for.
+  // Takes ownership of the descriptor. `offset`: where the memory begins in the dmabuf, in bytes.
   Dmabuf(int descriptor, std::uint64_t offset) : descriptor_(descriptor), offset_(offset) {}
   Dmabuf(Dmabuf&& other) noexcept
       : descriptor_(std::exchange(other.descriptor_, -1)), offset_(other.offset_) {}

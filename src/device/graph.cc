@@ -1,4 +1,3 @@
-// A capture that ends whatever happens in it.
 #include "device/graph.h"
 
 #include "device/stream.h"

@@ -1,4 +1,3 @@
-// A stream's work, captured and launched as a whole any number of times.
 #pragma once
 
 #include <functional>
@@ -8,21 +7,23 @@ namespace duet {
 
 class Stream;
 
+// A stream's captured work, which can be launched as a whole any number of times.
 class Graph {
  public:
   virtual ~Graph() = default;
 
-  // Enqueues all of it: it starts after the stream's earlier work, and later work starts after it.
-  // The stream is one of the device that captured. Launches on one stream run one after the other;
-  // before one on another stream the last must have ended. The graph, and what it works on, must
-  // live until its launches have ended.
+  // Enqueues the captured work, in order with the stream's earlier and later work.
+  // - The stream must belong to the device on which the graph was captured.
+  // - Launches on one stream run one after the other. Before a launch on another stream, the
+  //   previous launch must have ended.
+  // - The graph and the memory that it uses must live until all launches have ended.
   virtual void launch(Stream& stream) = 0;
 };
 
-// Records what `enqueue` puts on the stream, and on streams that fork from it and join it again by
-// events, instead of running it. If `enqueue` throws, the capture is abandoned and the streams are
-// as before. Throws Unavailable where the device cannot capture, or cannot capture what was
-// enqueued.
+// Captures the work that `enqueue` puts on the stream, and on streams that fork from it and join it
+// again by events. The work is recorded and does not run. If `enqueue` throws, the capture is
+// abandoned and the streams are as before. Throws Unavailable where the device cannot capture, or
+// cannot capture this work.
 std::unique_ptr<Graph> capture(Stream& stream, const std::function<void()>& enqueue);
 
 }  // namespace duet

@@ -1,4 +1,3 @@
-// Mappings with a count of their uses.
 #include "device/imports.h"
 
 #include <exception>
@@ -39,7 +38,7 @@ void Imports::close(const Mapping& mapping) noexcept {
   try {
     close_(mapping.data, mapping.shared);
   } catch (const std::exception&) {
-    // The device is gone, and the mapping with it.
+    // The device is lost, and the mapping with it.
   }
 }
 

@@ -1,5 +1,3 @@
-// The memory of other processes that a device has mapped. Each allocation is mapped once and
-// counted: vendors refuse to open one handle twice.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +10,8 @@
 
 namespace duet {
 
+// The memory of other processes that a device has mapped. Each allocation is mapped once and its
+// uses are counted, because vendors do not open the same handle twice.
 class Imports {
  public:
   using Open = std::function<std::byte*(const SharedMemory&)>;
@@ -19,14 +19,14 @@ class Imports {
   using Close = std::function<void(std::byte* data, const SharedMemory&)>;
 
   Imports(Open open, Close close) : open_(std::move(open)), close_(std::move(close)) {}
-  // Closes what is still mapped, the last first.
+  // Closes all remaining mappings, the newest first.
   ~Imports();
   Imports(const Imports&) = delete;
   Imports& operator=(const Imports&) = delete;
 
-  // The span's address. Throws what open() throws.
+  // Maps the span and returns its address in this process. Throws what open() throws.
   std::byte* map(const SharedMemory& shared);
-  // `data` lies in what map() gave; the mapping goes with its last use.
+  // Ends one use of the mapping that contains `data`. The last use closes the mapping.
   void unmap(const std::byte* data) noexcept;
 
  private:
@@ -35,7 +35,7 @@ class Imports {
     SharedMemory shared;
     int uses = 0;
   };
-  using Mappings = std::map<long, Mapping>;  // by their order
+  using Mappings = std::map<long, Mapping>;  // by order of creation
 
   void close(const Mapping& mapping) noexcept;
 

@@ -1,4 +1,3 @@
-// Which kinds of device there are, and opening one by its --device argument.
 #include "device/machine.h"
 
 #include <fmt/format.h>
@@ -20,7 +19,7 @@ std::vector<Backend>& registered() {
   return list;
 }
 
-// The kinds a build can have, in the order they are shown; the vendors' come as modules.
+// The kinds that a build can have, in the order of display. The vendors' kinds are modules.
 struct Kind {
   const char* name;
   bool is_module;
@@ -59,7 +58,7 @@ std::vector<BackendState> backends() {
         state.machine = backend->open("");
         state.available = true;
       } catch (const UsageError&) {
-        state.available = true;  // it is there, and wants to be told which
+        state.available = true;  // the kind works but needs an argument
       } catch (const Error& error) {
         state.reason = error.what();
       }

@@ -1,4 +1,3 @@
-// The devices that one --device argument names, what links them, and their clock.
 #pragma once
 
 #include <functional>
@@ -11,10 +10,11 @@
 
 namespace duet {
 
+// The devices that one --device argument opens, the links between them, and their clock.
 class Machine {
  public:
   virtual ~Machine() = default;
-  virtual const std::string& name() const = 0;  // as in --device: "host:4", "sim:mi300x-8"
+  virtual const std::string& name() const = 0;  // in the form of --device: "host:4", "sim:mi300x-8"
   virtual int size() const = 0;                 // number of devices
   virtual Device& device(int index) = 0;
   virtual Link link(int from, int to) const = 0;
@@ -22,34 +22,36 @@ class Machine {
   virtual bool is_virtual() const { return false; }  // whether its time is simulated
   virtual RankScheduler& scheduler() = 0;
 
-  // Device memory that is allocated from now on can be shared (Device::share()).
+  // After this call, device memory is allocated so that Device::share() works on it.
   virtual void make_shareable() {}
 };
 
-// One kind of device. `host` and `sim` are built in; the vendors' kinds come with their modules.
+// One kind of device. `host` and `sim` are built in; modules register the vendors' kinds.
 struct Backend {
   std::string kind;         // the word before the first colon of --device
   std::string description;  // one line for --help: "host, host:4 (ranks)"
-  // Opens the machine that the text after the colon describes ("": no colon). Throws UsageError
-  // naming what was expected, or Unavailable.
+  // Opens a machine. `argument` is the text after the colon of --device; "" if there is no colon.
+  // Throws UsageError that names what was expected, or Unavailable.
   std::function<std::unique_ptr<Machine>(const std::string& argument)> open;
 };
 
 void register_backend(Backend backend);
 
-// Opens --device. Throws UsageError that lists the known kinds, or why a kind is not available.
+// Opens the machine that a --device argument names. Throws UsageError that lists the known kinds,
+// or that states why a kind is not available.
 std::unique_ptr<Machine> open_machine(const std::string& device);
 
 struct BackendState {
   std::string kind;
   std::string description;
   bool available = false;
-  std::string reason;                // one line, where not available
-  std::unique_ptr<Machine> machine;  // as "--device KIND" opens it; none where it needs an argument
+  std::string reason;  // why not available, in one line
+  std::unique_ptr<Machine>
+      machine;  // opened as "--device KIND"; null if the kind needs an argument
 };
 
-// All kinds that this build could have, in a fixed order, with their modules loaded and, to know
-// that they work, opened.
+// All kinds that a build can have, in a fixed order. Loads their modules and opens a machine of
+// each kind, to find out whether it works.
 std::vector<BackendState> backends();
 
 }  // namespace duet

@@ -1,5 +1,3 @@
-// How the ranks of one process run and wait. On real devices they are threads that sleep; on a
-// simulated machine one runs at a time, and virtual time passes only when every rank waits.
 #pragma once
 
 #include <functional>
@@ -8,17 +6,20 @@
 
 namespace duet {
 
+// Runs the ranks of one process and lets them wait. On real devices ranks are threads that sleep
+// while they wait. On a simulated machine one rank runs at a time, and virtual time passes only
+// when all wait.
 class RankScheduler {
  public:
   virtual ~RankScheduler() = default;
 
-  // Runs body(0) .. body(ranks - 1) beside each other and returns when all have ended. If some
-  // threw, the others' waits throw too, and the first error is rethrown. Not reentrant.
+  // Runs body(0) .. body(ranks - 1) concurrently and returns when all have ended. If one of them
+  // throws, the waits of the others throw too, and run() rethrows the first error. Not reentrant.
   virtual void run(int ranks, const std::function<void(int)>& body) = 0;
 
-  // Blocks the calling rank until ready() holds; `ready` is called with the scheduler's lock held
-  // and must not wait. Where it does not hold throws Timeout naming `what`, or Error if another
-  // rank failed.
+  // Blocks the calling rank until ready() returns true. `ready` is called with the scheduler's lock
+  // held and must not wait. Throws Timeout, with `what` in its message, after the deadline, and
+  // Error if another rank has failed.
   virtual void wait(const std::string& what, double deadline_seconds,
                     const std::function<bool()>& ready) = 0;
 
@@ -26,7 +27,7 @@ class RankScheduler {
   virtual void update(const std::function<void()>& change) = 0;
 };
 
-// Ranks as threads.
+// The scheduler for real devices, which runs each rank as a thread.
 std::unique_ptr<RankScheduler> make_thread_scheduler();
 
 }  // namespace duet

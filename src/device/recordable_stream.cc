@@ -1,4 +1,3 @@
-// Which calls are made and which are kept.
 #include "device/recordable_stream.h"
 
 #include <fmt/format.h>
@@ -45,7 +44,8 @@ void RecordableStream::record(Event& event) {
   auto* own = dynamic_cast<RecordableEvent*>(&event);
   if (capture_ == nullptr) {
     enqueue_record(event);
-    // Only then: threads may record and wait for an event that no capture knows.
+    // Writes capture_ only if it is set: several threads may use an event that is part of no
+    // capture.
     if (own != nullptr && !own->capture_.expired()) own->capture_.reset();
     return;
   }

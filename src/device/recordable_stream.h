@@ -1,4 +1,4 @@
-// Streams and events of host and sim, whose calls can be captured.
+// Streams and events of `host` and `sim`, whose calls can be captured.
 #pragma once
 
 #include <memory>
@@ -10,12 +10,13 @@ namespace duet {
 class RecordableEvent : public Event {
  private:
   friend class RecordableStream;
-  std::weak_ptr<RecordedCalls> capture_;  // in which it was last recorded
+  std::weak_ptr<RecordedCalls> capture_;  // the capture in which the event was last recorded
   std::size_t recording_ = 0;
 };
 
-// Makes its calls at once, or records them while it is captured. A call that would throw then
-// throws when the graph is launched. One thread uses the streams and events of a capture.
+// Executes its calls at once or, during a capture, records them. An error in a recorded call is
+// thrown when the graph is launched. All streams and events of a capture must be used by one
+// thread.
 class RecordableStream : public Stream {
  public:
   RecordableStream() = default;
@@ -39,7 +40,8 @@ class RecordableStream : public Stream {
   virtual int priority() const = 0;
 
  protected:
-  // For calls that ask after work: a captured stream has none. Throws BadArgument.
+  // Throws BadArgument during a capture. For calls that query or wait for work, since a stream that
+  // is being captured has no running work.
   void require_not_captured();
 
  private:
@@ -52,7 +54,7 @@ class RecordableStream : public Stream {
   virtual void enqueue_launch(PreparedKernel& prepared) = 0;
   virtual void enqueue_run(const Task& task) = 0;
 
-  std::shared_ptr<RecordedCalls> capture_;  // in which it takes part
+  std::shared_ptr<RecordedCalls> capture_;  // the capture that this stream is part of, or null
 };
 
 }  // namespace duet

@@ -1,4 +1,3 @@
-// What a capture knows of its streams and events, and how its calls are made again.
 #include "device/recorded_calls.h"
 
 #include <fmt/format.h>
@@ -12,8 +11,8 @@
 namespace duet {
 namespace {
 
-// The first lane runs on the stream that launches, the others on streams of the graph's own: the
-// captured ones may be gone by then.
+// Lane 0 runs on the stream of the launch. The other lanes run on the graph's own streams, because
+// the captured streams may be destroyed before the launch.
 class RecordedGraph : public Graph {
  public:
   RecordedGraph(Device& device, std::vector<RecordedCalls::Call> calls,

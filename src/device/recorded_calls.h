@@ -1,4 +1,5 @@
-// Capture for devices without graphs of their own: calls are recorded, and a launch makes them.
+// Capture for devices without graphs of their own: calls are recorded, and a launch makes them
+// again.
 #pragma once
 
 #include <functional>
@@ -12,9 +13,9 @@ namespace duet {
 
 class RecordableStream;
 
-// The calls on the streams of one capture. Each stream is a lane; the first is the one that began
-// the capture, another joins by waiting for an event that was recorded in it. One thread at a time
-// uses it.
+// The recorded calls of one capture. Each stream of the capture is a lane. Lane 0 is the stream
+// that began the capture; another stream joins when it waits for an event that was recorded in the
+// capture. Not thread-safe.
 class RecordedCalls {
  public:
   struct Call {
@@ -26,27 +27,28 @@ class RecordedCalls {
 
   bool began_on(const RecordableStream& stream) const { return lanes_.front().stream == &stream; }
   void call(const RecordableStream& stream, std::function<void(Stream&)> make);
-  // Returns the number under which wait() knows this recording; its event is the graph's own.
+  // Records an event, which belongs to the graph, and returns the recording's number for wait().
   std::size_t record(RecordableStream& stream);
   void wait(RecordableStream& stream, std::size_t recording);
 
-  // Throws BadArgument if a lane has work that no event brings back to the first.
+  // Ends the capture. Throws BadArgument if a lane has work for which lane 0 does not wait by an
+  // event.
   std::unique_ptr<Graph> graph();
 
   std::vector<RecordableStream*> streams() const;
-  void forget(const RecordableStream& stream) noexcept;  // it is gone; its calls stay
+  void forget(const RecordableStream& stream) noexcept;  // the stream is destroyed; its calls stay
 
  private:
   struct CapturedStream {
-    RecordableStream* stream;  // nullptr: gone
+    RecordableStream* stream;  // nullptr: destroyed
     Device* device;
     int priority;
     std::size_t calls = 0;
-    bool open = false;  // its last calls are not waited for by another lane
+    bool open = false;  // no other lane waits for its last calls
   };
   struct Recording {
     std::size_t lane;
-    std::size_t calls;  // of its lane, with this one
+    std::size_t calls;  // number of calls of the lane up to and including this recording
     std::shared_ptr<Event> event;
   };
 

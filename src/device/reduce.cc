@@ -1,4 +1,3 @@
-// Reducing element by element; see reduce.h.
 #include "device/reduce.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Reducing memory that the CPU reaches, by the calling thread: for devices whose memory that is,
-// and for what others are held against.
+// Reductions by the calling thread of memory that the CPU can address: for CPU devices, and as the
+// reference for other implementations.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,11 @@
 
 namespace duet {
 
-// The types that devices reduce: fp32, fp16, bf16, int32.
+// Whether devices reduce the type: fp32, fp16, bf16 and int32.
 bool is_reducible(DType dtype);
 
-// Element by element of all inputs, accumulated in float (int32: exactly) and rounded once.
-// `output` may be one of the inputs. Nothing needs to be aligned; the type must be reducible.
+// Reduces all inputs element by element. Accumulates in float (int32: exactly) and rounds once.
+// `output` may be one of the inputs. Pointers need no alignment. The type must be reducible.
 void reduce(DType dtype, Reduction op, const std::vector<const std::byte*>& inputs,
             std::byte* output, std::size_t elements);
 

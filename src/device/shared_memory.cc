@@ -1,4 +1,3 @@
-// Shared memory's description as text, and where it counts.
 #include "device/shared_memory.h"
 
 #include <fmt/format.h>
@@ -14,12 +13,12 @@
 namespace duet {
 namespace {
 
-// More than any machine has; sums of such numbers do not overflow.
+// More memory than any machine has. Sums of kMostSegments such numbers do not overflow.
 constexpr std::uint64_t kMostBytes = 1ull << 52;
 constexpr std::size_t kMostSegments = 1 << 10;
 constexpr std::uint64_t kAny = std::numeric_limits<std::uint64_t>::max();
 
-// A peer's text: digits alone, of a number from `least` to `most`.
+// Parses a number in a peer's text: digits only, from `least` to `most`.
 std::uint64_t number(const std::string& text, std::uint64_t least, std::uint64_t most) {
   std::uint64_t value = 0;
   const char* end = text.data() + text.size();

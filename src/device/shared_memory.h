@@ -1,5 +1,3 @@
-// What another process needs to map a device's memory: made by Device::share(), sent as text, used
-// by Device::map().
 #pragma once
 
 #include <cstdint>
@@ -8,40 +6,45 @@
 
 namespace duet {
 
+// The descriptor by which another process maps a device's memory. Device::share() makes it; it is
+// sent as text, and Device::map() uses it.
 struct SharedMemory {
-  // One allocation in the process that shares; those of a span follow on each other.
+  // One allocation of the process that shares. The segments of a span are contiguous.
   struct Segment {
-    std::uint64_t base = 0;   // its address there
-    std::uint64_t bytes = 0;  // all of it
-    std::uint64_t id = 0;     // tells it from an earlier one at that address
-    std::string handle;       // what the device's kind opens it by
+    std::uint64_t base = 0;   // address in the process that shares
+    std::uint64_t bytes = 0;  // size of the whole allocation
+    std::uint64_t id = 0;     // distinguishes it from earlier allocations at the same address
+    std::string handle;       // by which this kind of device opens the allocation
   };
 
-  std::string kind;          // of the device: "host", "cuda", "hip"
-  std::string place;         // the machine and its space of process numbers, see this_place()
-  int process = 0;           // its number there
-  std::uint64_t offset = 0;  // of the span in the segments, taken together
-  std::uint64_t bytes = 0;   // of the span
+  std::string kind;          // kind of device: "host", "cuda", "hip"
+  std::string place;         // this_place() of the process that shares
+  int process = 0;           // process id of the process that shares
+  std::uint64_t offset = 0;  // offset of the span from the first segment's base
+  std::uint64_t bytes = 0;   // size of the span
   std::vector<Segment> segments;
 
   std::string text() const;
-  // Of a peer's text. Throws Error where it is not what text() makes, and where numbers are not of
-  // any memory; the handle is for who opens it to judge.
+  // Parses a peer's text, which is not trusted. Throws Error where the text is not in the form of
+  // text() and where its numbers cannot describe memory. Handles are checked by the code that opens
+  // them.
   static SharedMemory parse(const std::string& text);
 
-  // Of the segments, taken together.
+  // The sum of the segments' bytes.
   std::uint64_t mapped_bytes() const;
-  // The same for spans of the same allocations.
+  // A key that is equal for spans of the same allocations.
   std::string key() const;
 };
 
-// The same in all processes of this machine, in whichever container; "" where the kernel hides it.
+// An identifier of the running operating system: equal in all processes of this machine, in any
+// container; "" where the kernel does not provide it.
 std::string this_boot();
 
-// The same in processes that can map each other's memory.
+// An identifier that is equal in processes that can map each other's memory.
 std::string this_place();
 
-// Throws Unavailable with the reason where this process cannot map it on a device of this kind.
+// Throws Unavailable, with the reason, where this process cannot map the memory on a device of this
+// kind.
 void require_mappable(const SharedMemory& shared, const std::string& kind);
 
 }  // namespace duet

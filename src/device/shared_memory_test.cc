@@ -1,4 +1,4 @@
-// Shared memory's description, mappings counted, and lent descriptors.
+// Descriptors of shared memory, counted mappings, and lent file descriptors.
 #include "device/shared_memory.h"
 
 #include <fcntl.h>
@@ -55,18 +55,20 @@ TEST(SharedMemory, RefusesNumbersThatAreNone) {
     for (const std::size_t field : {2u, 3u, 4u}) refused(field, text);
   }
   refused(2, "0");
-  refused(2, "4294967297");  // 1, cut to 32 bits
+  refused(2, "4294967297");  // would be 1 if truncated to 32 bits
   const auto with = [](std::uint64_t base, std::uint64_t bytes, std::uint64_t more) {
     SharedMemory shared = example(7, 0);
     shared.segments = {{base, bytes, 7, ""}, {8192, more, 7, ""}};
     return shared.text();
   };
-  EXPECT_THROW(SharedMemory::parse(with(4096, ~0ull - 4096, 4098)), Error);  // a sum of 1
+  EXPECT_THROW(SharedMemory::parse(with(4096, ~0ull - 4096, 4098)),
+               Error);  // the sum overflows to 1
   EXPECT_THROW(SharedMemory::parse(with(~0ull - 10, 64, 64)), Error);
   EXPECT_THROW(SharedMemory::parse(with(4096, 0, 64)), Error);
 }
 
-// Another process of this user, until this goes: what its descriptors are is a peer's to say.
+// Another process of this user, which lives as long as this object. Tests use its file descriptors
+// as the handles of a peer's text.
 class Other {
  public:
   Other() : process_(fork()) {
@@ -86,7 +88,8 @@ class Other {
 
 class Handles : public ::testing::Test {
  protected:
-  // What a peer says: descriptor or path `handle` of the other process.
+  // Whether a peer's text with this handle (a descriptor or a path) of the other process can be
+  // mapped.
   static bool mapped(const Other& other, const std::string& handle, std::uint64_t bytes) {
     const auto machine = open_machine("host");
     const SharedMemory said{"host", this_place(), other.process(),
@@ -196,7 +199,7 @@ TEST(Lender, LendsUntilItTakesBack) {
   close(ends[0]);
 }
 
-// A peer's text names neither another's socket nor what is no descriptor.
+// A peer's text must name neither a socket of another process nor anything but a descriptor.
 TEST(Lender, IsTheProcessThatIsSaidToLend) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
@@ -234,7 +237,7 @@ TEST(Lender, AnswersBesideThoseWhoSayNothing) {
   close(ends[0]);
 }
 
-// While this process has no descriptor left, one asks that has.
+// Another process, which has free descriptors, sends a request while this process has none.
 TEST(Lender, OutlivesALackOfDescriptors) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);

@@ -1,5 +1,5 @@
-// Ranks as threads that sleep on one condition variable. A rank that fails takes the others out of
-// their waits.
+// Ranks are threads that sleep on one condition variable. When a rank fails, the waits of the
+// others throw.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace duet {
 namespace {
 
-constexpr double kLongestSeconds = 1e9;  // more does not fit a point in time
+constexpr double kLongestSeconds = 1e9;  // longer times would overflow a time point
 
 class ThreadScheduler : public RankScheduler {
  public:
@@ -62,7 +62,7 @@ class ThreadScheduler : public RankScheduler {
   }
 
  private:
-  // Ranks wait for each other: none begins before all threads are there.
+  // Ranks wait for each other, so none begins before all threads have been started.
   enum class Start { held, begun, given_up };
 
   bool begins() {
