@@ -66,13 +66,14 @@ class CollectiveSession {
   virtual std::string request(const Rank&, const Collective&, const CollectiveBuffers&) {
     return "";
   }
-  // The rank's own plan, with all ranks' requests. It may meet the others, and what it throws on
-  // one rank is thrown on all.
+  // Makes this rank's plan. `requests` has request() of all ranks, by rank. Collective: the call
+  // may contain barriers and gathers. An error on one rank is thrown on all ranks.
   virtual std::unique_ptr<CollectivePlan> make_plan(Rank& rank, const Collective& collective,
                                                     const CollectiveBuffers& buffers,
                                                     const std::vector<std::string>& requests) = 0;
 };
 
+// An implementation of collectives: Duet's own or another library's.
 class CollectiveEngine {
  public:
   virtual ~CollectiveEngine() = default;

@@ -21,7 +21,7 @@ struct FifoSlot {
 struct FifoCounters {               // each counter is on separate cache lines
   alignas(128) std::uint64_t head;  // commands that have a slot; producers add to it
   alignas(128) std::uint64_t tail;  // popped commands; stored (release) by the consumer
-  alignas(128) std::uint64_t done;  // leading commands that are all done; stored (release) likewise
+  alignas(128) std::uint64_t done;  // leading commands that are all done; stored like `tail`
 };
 
 // Words between the CPU and the threads that push, in memory that both can access; initially all 0.

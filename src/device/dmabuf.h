@@ -7,8 +7,9 @@
 
 namespace duet {
 
-// Device memory as a dmabuf file descriptor, by which other drivers (such as those of NICs) access
-// it. Move-only. The destructor closes the descriptor; importers do not need it after the import.
+// Device memory as a dmabuf: a file descriptor by which other drivers, such as those of NICs,
+// access the memory. Move-only. The destructor closes the descriptor; importers do not need it
+// after the import.
 class Dmabuf {
  public:
   // Takes ownership of the descriptor. `offset`: where the memory begins in the dmabuf, in bytes.

@@ -33,7 +33,7 @@ struct OverlapMetrics {
   std::optional<double> fraction_of_ideal;
 };
 
-// Throws BadArgument unless G, C and T are above 0. Any other time may be 0, which means unknown.
+// Throws BadArgument unless G, C and T are above 0.
 OverlapMetrics overlap_metrics(const OverlapTimes& times);
 
 // Which side takes more than 15% longer than the other when each runs alone.

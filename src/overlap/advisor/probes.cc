@@ -9,13 +9,13 @@ using Kind = OverlapPolicy::Kind;
 
 // Sizes of the probes. On GPUs:
 //
-//   GEMM                      alone            collective as shorter side   as longer side
-//   large                     about 13 ms      4 GiB                        8 GiB
-//   flat (64 tokens, reads    0.2 to 0.3 ms    16 MiB                       256 MiB
-//   its weights once)
+//   GEMM    alone           collective as shorter side   as longer side
+//   large   about 13 ms     4 GiB                        8 GiB
+//   flat    0.2 to 0.3 ms   16 MiB                       256 MiB
 //
-// The sides are long for two reasons: the interference is then far above the noise, and a library
-// whose large copies wait for the whole GEMM shows this behaviour.
+// The flat GEMM reads its weights for 64 tokens. The sides are long for two reasons: the
+// interference is then far above the noise, and a library whose large copies wait for the whole
+// GEMM shows this behaviour.
 struct ProbeSizes {
   const char* large;
   const char* flat;
