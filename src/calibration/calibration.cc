@@ -1,4 +1,3 @@
-// Figure by figure.
 #include "calibration/calibration.h"
 
 #include <fmt/format.h>
@@ -16,7 +15,7 @@ namespace duet {
 namespace {
 
 constexpr double kGiga = 1e9, kMicro = 1e-6, kMiB = 1024.0 * 1024.0;
-constexpr double kSaturated = 0.9;  // of a limit: more units make no difference
+constexpr double kSaturated = 0.9;  // share of a limit, above which more units make no difference
 constexpr double kThrottled =
     0.85;  // exponent of slowdown over units lost, below which clocks rise
 constexpr std::uint64_t kLarge = 256u << 20;  // collectives whose times are on a line

@@ -1,5 +1,5 @@
-// A simulated platform's figures from isolated measurements of the machine that it stands for.
-// Works beside each other are for predictions to be held against, and are not looked at.
+// Derives the figures of a simulated platform from isolated measurements of the real machine.
+// Measurements of concurrent works are not used: they test the platform's predictions.
 #pragma once
 
 #include <string>
@@ -11,13 +11,13 @@
 namespace duet {
 
 struct CalibratedFigure {
-  std::string key;   // as sim::PlatformText has it
+  std::string key;   // the key in sim::PlatformText
   double value = 0;  // in the platform file's unit, rounded to three digits
   std::string from;  // "7 GEMMs on all units"
 };
 
-// What the evidence tells; of the other figures the base's stay. Each follows from the model of
-// docs/simulation.md, solved for the figure:
+// Returns the figures that follow from the evidence; for all others the base's remain. Each is the
+// solution of the model of docs/simulation.md for the figure:
 // - gemm.efficiency: the median over GEMMs on all units of the share of the peak at which whole
 //   waves of tiles take the time that was measured;
 // - power.watts, gemm_frequency: what the cap leaves above idle, and the clock under those GEMMs,

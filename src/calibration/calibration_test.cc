@@ -1,4 +1,4 @@
-// Evidence that a known platform would give leads back to its figures.
+// From the evidence that a known platform would give, calibrate() must derive its figures.
 #include "calibration/calibration.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,3 @@
-// Reading records; what a record does not have is not told.
 #include "calibration/evidence.h"
 
 #include <fmt/format.h>
@@ -14,7 +13,7 @@
 namespace duet {
 namespace {
 
-// Of the device's units while a case ran; 0: not known.
+// The clock of the device's units while a case ran, in MHz; 0: not known.
 double megahertz(const Record& record) {
   const Record telemetry = record.value("telemetry", Record::object());
   const Record clock = telemetry.value("compute_mhz", Record::object());

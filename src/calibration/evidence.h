@@ -1,4 +1,3 @@
-// What journals of isolated measurements tell of a machine.
 #pragma once
 
 #include <string>
@@ -15,14 +14,14 @@ struct GemmTime {
   GemmProblem problem;
   int units = 0;  // 0: all
   double seconds = 0;
-  double megahertz = 0;  // of the units meanwhile; 0: not known
+  double megahertz = 0;  // clock of the units during the case; 0: not known
 };
 struct CollectiveTime {
   CollectiveKind kind = CollectiveKind::all_gather;
   std::string engine;
   std::uint64_t bytes = 0;
   int ranks = 0;
-  int units = 0;  // that it was granted; 0: as many as the engine takes
+  int units = 0;  // units granted to it; 0: as many as the engine takes
   double seconds = 0;
 };
 struct CopyTime {
@@ -41,14 +40,14 @@ struct Evidence {
   std::vector<GemmTime> gemms;
   std::vector<CollectiveTime> collectives;
   std::vector<CopyTime> copies;  // one way, of one pair
-  double dma_joules = 0;         // a byte, above idle; 0: not known
-  double kernel_joules = 0;
+  double dma_joules = 0;         // per byte, above idle; 0: not known
+  double kernel_joules = 0;      // likewise
 };
 
-// Adds what one journal's records tell: of `duet overlap --isolated`, `duet overlap --energy`,
-// `duet collective` and `duet copy`. Of works that ran beside each other only their energy alone is
-// taken. Throws UsageError, naming the journal, where it is of another device than what is there
-// already.
+// Adds the measurements of one journal of `duet overlap --isolated`, `duet overlap --energy`, `duet
+// collective` or `duet copy`. From works that ran concurrently it takes only the energy of each
+// work alone. Throws UsageError, naming the journal, if it is of another device than the evidence
+// so far.
 void add_evidence(Evidence& evidence, const std::string& journal,
                   const std::vector<Record>& records);
 

@@ -1,4 +1,3 @@
-// Journals to the page's data.
 #include "report/data.h"
 
 #include <fmt/format.h>
@@ -89,8 +88,7 @@ std::string ending(const std::filesystem::path& path, std::size_t parts) {
   return end.string();
 }
 
-// File names, with as many folders before them as tell all of them apart; those that no path tells
-// apart are numbered.
+// File names with as many of their folders as make them differ; equal paths are numbered.
 std::vector<std::string> short_names(const std::vector<ReportJournal>& journals) {
   constexpr std::size_t kMostParts = 8;
   std::vector<std::string> names;

@@ -1,6 +1,6 @@
-// What the page shows, made of journals alone: their records that count, each with its verdict, the
-// ceilings of their devices, and the rows that studies report. The page's own script reads it
-// (web/model.js has its form).
+// The data of the report page, made from journals: the last record of each case with its verdict,
+// the ceilings of their devices, and the rows that studies report. The page's script reads it; its
+// form is in web/model.js.
 #pragma once
 
 #include <map>
@@ -13,14 +13,14 @@
 namespace duet {
 
 struct ReportJournal {
-  std::string name;             // its path: the page shows the file name
-  std::vector<Record> records;  // environments and results, as the journal's reader accepts them
+  std::string name;             // the path; the page shows the file name
+  std::vector<Record> records;  // environments and results that have passed check_record
   std::vector<std::string> warnings;
 };
 
 Record report_data(const std::vector<ReportJournal>& journals);
 
-// specs/reported: rates that studies report of machines, for charts to show beside measured ones.
+// The rows of specs/reported: rates that studies report, shown in charts beside measured rates.
 const Record& reported_rows();
 const std::map<std::string, std::string_view>& built_in_reported();
 

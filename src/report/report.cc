@@ -1,4 +1,3 @@
-// Putting journals into the page.
 #include "report/report.h"
 
 #include <nlohmann/json.hpp>
@@ -12,7 +11,7 @@ namespace {
 
 constexpr const char* kMarker = "<!--DATA-->";  // where the page's template wants its data
 
-// JSON that may stand in a script element: nothing in it ends the element or begins a comment.
+// JSON for a script element: escapes what would end the element or begin a comment.
 std::string script_text(const Record& data) {
   std::string text;
   for (const char c : data.dump(-1, ' ', false, Record::error_handler_t::replace)) {

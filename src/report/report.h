@@ -1,5 +1,5 @@
-// The report: journals as one page for the browser that needs nothing else. What the page looks
-// like is src/report/web, bundled when Duet is built; what it shows is data.h.
+// Makes the report: journals as one HTML page that needs no other file. Its script, src/report/web,
+// is bundled when Duet is built; its data are those of data.h.
 #pragma once
 
 #include <map>
@@ -11,22 +11,22 @@
 
 namespace duet {
 
-// False where Duet was built without the page; no_report_page() says what it takes to have it, and
-// report_page() throws that as Unavailable.
+// False if Duet was built without the page. no_report_page() then tells how to build it, and
+// report_page() throws Unavailable with that text.
 bool has_report_page();
 std::string no_report_page();
 
 inline constexpr const char* kReportEnding = ".html";
 inline constexpr const char* kDefaultReport = "report.html";
-// Throws UsageError, naming the flag, if a report may not be called so.
+// Throws UsageError, naming the flag, if `path` is not a valid name of a report.
 void check_report_name(const std::string& flag, const std::string& path);
 
-// How every report begins; an OutputFile may replace what begins like this.
+// The first bytes of every report. OutputFile::replace_whole() overwrites only files that begin so.
 extern const char* const kReportHead;
 
 std::string report_page(const std::vector<ReportJournal>& journals);
 
-// The page's template, by the name "page"; empty where it was not built.
+// The template of the page under the key "page"; empty if it was not built.
 const std::map<std::string, std::string_view>& built_in_page();
 
 }  // namespace duet

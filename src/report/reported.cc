@@ -1,4 +1,3 @@
-// Reading what studies report.
 #include <nlohmann/json.hpp>
 
 #include "core/device_ranges.h"

@@ -1,4 +1,3 @@
-// What the bus bandwidth of a collective should be.
 #include <fmt/format.h>
 
 #include <algorithm>

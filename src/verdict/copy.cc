@@ -1,4 +1,3 @@
-// What a copy should reach.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +9,7 @@
 namespace duet {
 namespace {
 
-constexpr double kCpuShare = 0.90;  // of the copy peak: a plain copy is nearly all of it
+constexpr double kCpuShare = 0.90;  // share of the copy peak that a plain copy should reach
 
 double bytes_of(const Record& record) { return axis_number(record, "bytes"); }
 

@@ -10,7 +10,7 @@
 namespace duet {
 namespace {
 
-// Ranges of the figures.
+// Ranges that the figures of a file must be in.
 constexpr Range kCacheMib{0.01, 1e6, "MiB"};
 constexpr Range kFromBytes{0, 1e15, "bytes"};
 constexpr int kMostRanks = 1000000;
@@ -118,7 +118,7 @@ DeviceSpec parse_device_spec(const std::string& file, std::string_view text) {
   for (const TomlTable& rule : table.tables("collective")) {
     spec.collectives.push_back(read_collective(rule));
   }
-  if (table.has("simulation")) table.table("simulation");  // not of concern to verdicts
+  if (table.has("simulation")) table.table("simulation");  // verdicts do not use it
   table.finish();
   return spec;
 }

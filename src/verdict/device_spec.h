@@ -1,6 +1,5 @@
-// What the maker of a device states, and what verdicts expect to arrive of it:
-// specs/devices/*.toml. The tables [simulation] of those files are read by
-// device/sim/platform_composition.h.
+// Reads specs/devices/*.toml: what the maker of a device states, and what verdicts expect a program
+// to reach. device/sim/platform_composition.h reads the tables [simulation] of those files.
 #pragma once
 
 #include <map>
@@ -13,16 +12,17 @@
 
 namespace duet {
 
-// Between the devices of a node; rates are of one direction, in 10^9 bytes a second.
+// Links between the devices of a node. Rates are for one direction, in 10^9 bytes a second.
 struct LinkSpec {
-  std::string kind;   // "NVLink"
-  bool mesh = false;  // an equal share to each peer; else a switch gives all of it to any one peer
+  std::string kind;  // "NVLink"
+  bool mesh =
+      false;  // true: each peer has an equal share; false: a switch, all links reach any peer
   int count = 0;
   double gb_per_s = 0;  // all links of a device together
 };
 
-// What arrives of a copy's bound: seconds = latency + bytes / (efficiency x bound). Words that are
-// not given fit any copy.
+// What a copy should reach of its bound: seconds = latency + bytes / (efficiency x bound). A field
+// that is not set fits any copy.
 struct CopyRule {
   std::optional<std::string> kind, executor, issue, pattern, memory;
   std::optional<bool> bidirectional;
@@ -31,8 +31,8 @@ struct CopyRule {
   double from_bytes = 0;  // smaller copies are not judged
 };
 
-// What arrives of a device's links in a collective: seconds = latency + bus bytes / (efficiency x
-// what a device can send). What is not given fits any.
+// What a collective should reach of a device's links: seconds = latency + bus bytes / (efficiency x
+// the rate at which a device can send). A field that is not set fits any collective.
 struct CollectiveRule {
   std::vector<std::string> collectives;
   std::vector<std::string> engines;  // empty: any
@@ -40,31 +40,31 @@ struct CollectiveRule {
   std::optional<bool> in_place;
   double efficiency = 0;
   double latency_us = 0;
-  double from_bytes = 0;  // of bus bytes; smaller ones are not judged
+  double from_bytes = 0;  // in bus bytes; smaller collectives are not judged
 };
 
 struct DeviceSpec {
-  std::string file;                 // "h200-sxm", of specs/devices
+  std::string file;                 // name in specs/devices: "h200-sxm"
   std::string name;                 // "NVIDIA H200 SXM"
-  std::string sources;              // what the file's opening comment says of them
-  std::vector<std::string> models;  // as drivers name it
+  std::string sources;              // from the opening comment of the file
+  std::vector<std::string> models;  // names that drivers give the device
   int compute_units = 0;
   std::map<DType, double> tflops;      // dense peaks; TOP/s of integers
-  std::map<DType, double> efficiency;  // of the peak, what the vendor's library reaches
+  std::map<DType, double> efficiency;  // share of the peak that the vendor's library reaches
   double memory_gb_per_s = 0;
-  double cache_bytes = 0;  // of the last level; 0: as the driver says. Drivers may tell of less
+  double cache_bytes = 0;  // of the last level; 0: the driver's value, which may be too small
   std::optional<LinkSpec> link;
   std::string host_link;  // "PCIe 5.0 x16"
   double host_link_gb_per_s = 0;
   double watts = 0;
-  std::vector<CopyRule> copies;             // the first that fits counts
-  std::vector<CollectiveRule> collectives;  // the same
+  std::vector<CopyRule> copies;             // the first rule that fits applies
+  std::vector<CollectiveRule> collectives;  // the first rule that fits applies
 };
 
 // Throws UsageError that names the file, the key and what was expected.
 DeviceSpec parse_device_spec(const std::string& file, std::string_view text);
 
-// All of specs/devices, and the one for a model; nullptr where nothing is promised.
+// All of specs/devices, and the spec of a model; nullptr if there is none.
 const std::vector<DeviceSpec>& device_specs();
 const DeviceSpec* find_device_spec(const std::string& model);
 

@@ -1,4 +1,4 @@
-// What a device that nobody makes promises, for tests.
+// The spec of a device that does not exist, for tests.
 #pragma once
 
 namespace duet {

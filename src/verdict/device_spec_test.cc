@@ -1,4 +1,3 @@
-// What devices spec: the built-in files, and which texts are refused.
 #include "verdict/device_spec.h"
 
 #include <gtest/gtest.h>

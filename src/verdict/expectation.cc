@@ -1,4 +1,3 @@
-// Reading what a record and a machine say, where it may be missing.
 #include "verdict/expectation.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// What a result should be: from what its device promises or, on a CPU, from the peaks that Duet
-// measured on it. One file a benchmark (gemm.cc, copy.cc, collective.cc, fabric.cc);
-// docs/verdicts.md is the reasoning.
+// What a result should be. On a GPU it follows from the device spec, on a CPU from the peaks that
+// Duet measured there. Each benchmark has a file (gemm.cc, copy.cc, collective.cc, fabric.cc).
+// docs/verdicts.md has the reasons.
 #pragma once
 
 #include <map>
@@ -12,35 +12,35 @@
 
 namespace duet {
 
-// A ceiling that was measured on a device, by a gemm_peak or a copy_peak.
+// The rate that a gemm_peak or a copy_peak reached on a device, in the unit of its record.
 struct MeasuredPeak {
-  double usual = 0;       // of the median
-  double fastest = 0;     // of the fastest sample
-  double bytes = 0;       // that the copy peak moved; 0: of a gemm_peak
-  bool by_tiles = false;  // a gemm_peak of AMX
+  double usual = 0;       // by the median
+  double fastest = 0;     // by the fastest sample
+  double bytes = 0;       // size of a copy_peak; 0: a gemm_peak
+  bool by_tiles = false;  // a gemm_peak by AMX instructions
 };
 struct MeasuredPeaks {
   std::map<std::string, MeasuredPeak> tflops;    // by dtype
   std::map<std::string, MeasuredPeak> gb_per_s;  // by executor; bytes read plus written
 };
 
-// Where a record was measured. Its machine's entry in the environment record.
+// The machine on which a record was measured. `machine` must outlive the site.
 struct Site {
-  const Record& machine;
+  const Record& machine;             // its entry in the environment record
   std::string model;                 // of all its devices
-  const DeviceSpec* spec = nullptr;  // none: nothing is known of the model
+  const DeviceSpec* spec = nullptr;  // nullptr: specs/devices does not have the model
   MeasuredPeaks peaks;
-  std::map<std::string, std::string> variables;  // of the environment, that change a result
+  std::map<std::string, std::string> variables;  // environment variables that change results
 };
 
 // Rates in the unit of the record's first rate.
 struct Expectation {
-  std::optional<double> bound;     // what physics allows; none: not known
-  std::optional<double> expected;  // what a healthy device gives; none: not known, see `unknown`
-  std::string unknown;             // why there is no figure to expect, in words
-  std::string basis;               // what `expected` is made of, in words
-  std::string advice;              // what to try where it is not reached
-  bool measured_bound = false;     // the bound is itself a measurement, with its noise
+  std::optional<double> bound;     // the hardware's limit; nullopt: not known
+  std::optional<double> expected;  // the rate of a healthy device; nullopt: not known
+  std::string unknown;             // text: why `expected` is not known
+  std::string basis;               // text: how `expected` was derived
+  std::string advice;              // text: what to try if the rate is lower
+  bool measured_bound = false;     // the bound is a measurement and has noise
 };
 
 Expectation expect_gemm(const Record& record, const Site& site);
@@ -48,11 +48,11 @@ Expectation expect_copy(const Record& record, const Site& site);
 Expectation expect_collective(const Record& record, const Site& site);
 Expectation expect_fabric(const Record& record, const Site& site);
 
-// The machine's devices; an empty array if it tells of none.
+// The devices of a machine's entry; an empty array if the entry has none.
 const Record& devices_of(const Record& machine);
 
-// Of the last-level cache in front of a device's memory: the larger of what the device tells and
-// its maker promises. The site must have a spec.
+// The size of the last-level cache in front of a device's memory: the larger of the driver's value
+// and the spec's. The site must have a spec.
 double cache_bytes(const Site& site);
 
 }  // namespace duet

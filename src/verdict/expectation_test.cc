@@ -1,4 +1,3 @@
-// What works should reach, on devices that a text promises and on a CPU with measured peaks.
 #include "verdict/expectation.h"
 
 #include <gtest/gtest.h>
@@ -116,7 +115,7 @@ TEST_F(Expectations, AllPairsAndBothWaysCountEveryDirection) {
   EXPECT_DOUBLE_EQ(*expect_copy(peer(256 * kMiB, "all_pairs"), site()).bound, 4 * 450);
   const Expectation both = expect_copy(peer(256 * kMiB, "pair", true), site());
   EXPECT_DOUBLE_EQ(*both.bound, 900);
-  EXPECT_NEAR(*both.expected, 720, 1e-6);  // the first row that fits counts
+  EXPECT_NEAR(*both.expected, 720, 1e-6);  // the first rule that fits applies
 }
 
 Record collective(const char* kind, double bus_bytes, int ranks = 4) {
@@ -300,7 +299,7 @@ TEST_F(Expectations, ACpuIsHeldAgainstItsMeasuredPeaks) {
   EXPECT_FALSE(expect_copy(local("dma", 256 * kMiB), cpu).expected.has_value());
 }
 
-// Of one way, over four rails of 100 Gbit/s or one of them.
+// A one-way transfer over four rails of 100 Gbit/s, or over one of them.
 Record message(const char* operation, const char* mode, double bytes, int window) {
   Record record = result("fabric",
                          {{"operation", operation},

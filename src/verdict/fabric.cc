@@ -1,4 +1,3 @@
-// What messages over a network's rails should reach of its links.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// What a GEMM should reach.
 #include <fmt/format.h>
 
 #include <algorithm>

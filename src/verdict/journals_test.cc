@@ -1,5 +1,5 @@
-// Verdicts over all journals of docs/results: none is LOW on a machine that is well, and each is
-// once the machine would be at half its rate.
+// Verdicts of all journals in docs/results: on a healthy machine no figure is LOW, and every figure
+// becomes LOW if the machine runs at half its rate.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace duet {
 namespace {
 
-// Journals of machines that were not well.
+// Journals of machines that were not healthy.
 const std::map<std::string, std::string> kKnownFaults = {
     {"h100/disturbed.jsonl", "another process copied within the device's memory"}};
 
@@ -52,7 +52,7 @@ std::vector<Judged> judged(const std::vector<Record>& records) {
   return all;
 }
 
-// What the record is of, and what was said of it.
+// The record's case and its verdict.
 std::string words(const Judged& one) {
   return one.record["benchmark"].dump() + one.record["engine"].dump() + one.record["case"].dump() +
          ": " + one.verdict.sentence;

@@ -9,7 +9,7 @@
 namespace duet {
 namespace {
 
-// A link of the journal's machine.
+// A link of the machine in the environment record.
 struct Way {
   std::string from, to;  // names of devices
   std::string kind;
@@ -36,8 +36,9 @@ bool concerns(const Way& way, const Record& record) {
          (way.from == axis_word(record, "source") && way.to == axis_word(record, "destination"));
 }
 
-// The links between every two devices of a board that has no switch, although its model's usual
-// board has: each device's links are divided among its peers. 0: it is no such board.
+// For a board without a switch, although the usual board of its model has one: the number of links
+// between every two devices, because each device's links are divided among its peers. 0 for other
+// boards.
 int links_without_switch(const LinkSpec& promised, const std::vector<Way>& ways,
                          std::size_t devices) {
   if (promised.mesh || ways.empty()) return 0;
@@ -49,8 +50,8 @@ int links_without_switch(const LinkSpec& promised, const std::vector<Way>& ways,
   return divided && std::all_of(ways.begin(), ways.end(), same) ? count : 0;
 }
 
-// Why there is no bound, if one of the ways is of a kind that is not promised, such as a network's;
-// "" if none is. PCIe is where promised links are down.
+// Why there is no bound, if a link is of a kind that the spec does not have, such as a network; ""
+// if there is no such link. PCIe does not count: it is reported when the spec's links are down.
 template <typename Concerns>
 std::string not_promised(const Site& site, Concerns concerns) {
   const std::string promised = site.spec->link ? site.spec->link->kind : "";
@@ -64,7 +65,7 @@ std::string not_promised(const Site& site, Concerns concerns) {
 }
 
 Bound over_host(const Record& record, const Site& site, std::size_t devices) {
-  // Each device has its own way up and down; what is between is not promised.
+  // Each device has its own link to the host. The spec says nothing of the paths between them.
   const bool both = axis_true(record, "bidirectional");
   const double ways = all_pairs(record) ? static_cast<double>(devices) : both ? 2 : 1;
   const double rate = ways * site.spec->host_link_gb_per_s;

@@ -1,5 +1,5 @@
-// The bound of copies between devices: what their links carry, by what is promised and by the links
-// that the journal tells of.
+// The bounds of copies between devices, from the links of the device spec and of the environment
+// record.
 #pragma once
 
 #include <string>
@@ -15,12 +15,12 @@ struct Bound {
 
 Bound peer_bound(const Record& record, const Site& site);
 
-// What one device can send to all its peers at once, or, `to_one`, to one of them. No bound where
-// devices have no links of their own.
+// The rate at which one device can send to all its peers at once or, with `to_one`, to one of them.
+// No bound if the devices have no links of their own. The site must have a spec.
 Bound sending_bound(const Site& site, bool to_one);
 
-// Links that are fewer than promised, in words: they explain a low figure at once. "" if none is
-// missing between the devices of the copy.
+// A text about links between the devices of the copy that are missing compared with the spec: they
+// explain a low figure. "" if none is missing.
 std::string missing_links(const Record& record, const Site& site);
 
 }  // namespace duet

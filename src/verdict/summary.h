@@ -1,4 +1,3 @@
-// What a run's end says of its verdicts: how many of each, and what is not as it should be.
 #pragma once
 
 #include <map>
@@ -10,29 +9,31 @@
 
 namespace duet {
 
+// The verdicts of a run, for the text at its end: the number of each, and the doubts. A doubt is a
+// LOW or SUSPECT-HIGH figure.
 class VerdictSummary : public Writer {
  public:
   static constexpr std::size_t kMostDoubts = 20;
 
-  // The environment of the run.
+  // `environment` is the environment record of the run.
   explicit VerdictSummary(const Record& environment) { evaluator_.see(environment); }
 
   void begin(const Section&) override {}
   void result(const Record& record, bool resumed) override;
   void end() override {}
 
-  // What this record, of a case of the run, is held to be by what is known now.
+  // The verdict of a record of the run, by the records seen so far.
   Word word(const Record& record) const;
-  // Is that LOW or SUSPECT-HIGH?
+  // Is the verdict LOW or SUSPECT-HIGH?
   bool doubtful(const Record& record) const;
-  // How many figures had an expectation, and how many of them are LOW or SUSPECT-HIGH.
+  // The number of figures with an expectation, and the number of those that are doubts.
   int judged() const;
   int doubts() const;
-  // How many are as they should be; those of simulated machines are a model's, and counted apart.
+  // The number of figures that PASS, either of simulated machines or of real ones.
   int passed(bool simulated) const;
 
-  // A line of counts, one more for simulated machines, and a line with the reason for each doubt
-  // (at most `most`). Ends in a newline; "" where nothing was measured.
+  // A line of counts, another one for simulated machines, and each doubt with its reason (at most
+  // `most` doubts). Ends in a newline; "" if nothing was measured.
   std::string text(std::size_t most = kMostDoubts) const;
 
  private:
@@ -43,8 +44,8 @@ class VerdictSummary : public Writer {
     std::string case_text;
     Verdict verdict;
   };
-  // What has come so far, with what is known now: engines that were measured later settle some
-  // doubts.
+  // The verdicts so far. Doubts are evaluated again, because engines that are measured later may
+  // settle them.
   Count count() const;
   std::vector<Doubt> open_doubts() const;
 

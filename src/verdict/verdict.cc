@@ -10,7 +10,7 @@
 namespace duet {
 namespace {
 
-// One line a benchmark; what is not here has no expectation.
+// Benchmarks that are not in this table have no expectation.
 constexpr struct {
   const char* benchmark;
   Expectation (*expect)(const Record&, const Site&);
@@ -27,7 +27,7 @@ std::string text_of(const Record& object, const char* key) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-// The model of all devices; of unlike devices their names, which nobody makes a promise for.
+// The model of all devices. For unlike devices a text that no spec has.
 std::string model_of(const Record& machine) {
   std::string model;
   for (const Record& device : devices_of(machine)) {
@@ -43,7 +43,7 @@ void take_peak(MeasuredPeaks& peaks, const Record& record) {
   const Rates usual = rates_from(cost, record["seconds"]["median"].get<double>());
   const Rates fastest = rates_from(cost, record["seconds"]["min"].get<double>());
   if (usual.empty() || fastest.empty()) return;
-  // "tdpbf16ps, tiles of 16 x 64 bytes"; other instructions work on vectors.
+  // AMX has "tdpbf16ps, tiles of 16 x 64 bytes"; other instructions work on vectors.
   const Record& notes = record["notes"];
   const bool by_tiles =
       notes.is_object() && notes.value("instruction", "").find("tiles") != std::string::npos;
@@ -74,7 +74,7 @@ std::string key_without_engine(const Record& record) {
   return case_key(id);
 }
 
-// What LOW becomes where another engine of the case is as it should be.
+// Turns LOW into a comparison with an engine of the same case that passes.
 void compare(Verdict& verdict, const std::string& other, double reached) {
   verdict.word = Word::no_expectation;
   verdict.sentence = fmt::format("{}: {}, and {} reaches {}", kComparison, verdict.sentence, other,

@@ -1,5 +1,5 @@
-// Is a figure as it should be? PASS, LOW, SUSPECT-HIGH, or nothing to hold it against, each with a
-// sentence that says why. Never PASS without an expectation.
+// A verdict compares a figure with its expectation: PASS, LOW, SUSPECT-HIGH or no expectation, each
+// with a sentence that gives the reason. There is no PASS without an expectation.
 #pragma once
 
 #include <map>
@@ -14,8 +14,8 @@ namespace duet {
 
 // A rate under this share of the expected one is LOW.
 inline constexpr double kLowBelow = 0.90;
-// A rate over this share of what physics allows is SUSPECT-HIGH: wrong until explained. Bounds that
-// were measured have noise of their own.
+// A rate over this share of its bound is SUSPECT-HIGH: wrong until explained. A measured bound has
+// noise, so its limit is higher.
 inline constexpr double kHighAbove = 1.02;
 inline constexpr double kHighAboveMeasured = 1.05;
 
@@ -24,35 +24,35 @@ const char* name(Word word);  // "PASS", "LOW", "SUSPECT-HIGH", "no expectation"
 
 struct Verdict {
   Word word = Word::no_expectation;
-  std::string rate;  // of the record: "gb_per_s"; "" if it has none
+  std::string rate;  // name of the record's first rate: "gb_per_s"; "" if it has none
   double value = 0;
-  std::optional<double> expected, bound;  // in that rate's unit
+  std::optional<double> expected, bound;  // in the unit of `rate`
   std::string sentence;
-  std::string advice;      // "" where nothing is to be done
-  bool simulated = false;  // the machine has virtual time: nothing was measured
+  std::string advice;      // "" if there is none
+  bool simulated = false;  // the machine is simulated
 };
 
-// What is known of the ceilings of a device: for charts that draw a roof.
+// The ceilings of a device, for the charts of the report.
 struct Ceilings {
   std::string model;                 // of the environment record
-  const DeviceSpec* spec = nullptr;  // of the model
+  const DeviceSpec* spec = nullptr;  // nullptr: specs/devices does not have the model
   MeasuredPeaks peaks;
-  double link_gb_per_s = 0;  // one pair, one way; 0: not promised
+  double link_gb_per_s = 0;  // between two devices, in one direction; 0: not known
 };
 
-// Knows the environments and the peaks of a journal's records in order, as a run writes them, and
-// which engines reached what they should. A verdict is about the machine: where one engine of a
-// case is under what is expected of it and another is not, the first gets no verdict but a
-// comparison.
+// Evaluates the records of a journal. It must see() them in the order in which a run writes them: a
+// verdict uses the environment, the peaks and the other engines of the case that were seen.
+// A verdict is about the machine. If one engine of a case is LOW and another passes, the machine is
+// healthy, and the first one gets no verdict but a comparison.
 class Evaluator {
  public:
-  // Takes in an environment record or a result (a CPU's peaks, an engine beside others). Records
-  // that were checked by the journal's reader, or made by this program.
+  // Takes in an environment record or a result. The record must have passed check_record or be made
+  // by this program.
   void see(const Record& record);
-  // Of a record with outcome `measured`, after all it depends on was seen. The same case by other
-  // engines may be seen later, and then changes LOW to no expectation.
+  // The verdict of a record with outcome `measured`. Its environment and peaks must have been seen.
+  // Other engines of the case may be seen later; that may change LOW to no expectation.
   Verdict evaluate(const Record& record) const;
-  // By the record's device, over all that was seen.
+  // The ceilings by the device of records, from all records seen.
   std::map<std::string, Ceilings> ceilings() const;
 
  private:
@@ -66,7 +66,7 @@ class Evaluator {
   Verdict evaluate_alone(const Record& record) const;
 
   std::map<std::string, Place> places_;  // by device
-  // Of each case, by its key without the engine: the engines that passed last, with their rates.
+  // By the case's key without the engine: the engines whose last record passed, with their rates.
   std::map<std::string, std::map<std::string, double>> passed_;
   std::map<std::string, std::string> variables_;
 };

@@ -1,4 +1,3 @@
-// Verdicts of records in a journal's order, and what a run's end says of them.
 #include "verdict/verdict.h"
 
 #include <gtest/gtest.h>

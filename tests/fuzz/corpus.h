@@ -1,4 +1,3 @@
-// The journals that mutants are made of, and the mutants.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +22,7 @@ struct Mutant {
   std::string text;
 };
 
-// The mutant of a number: the same one each time.
+// The mutant with this number; it depends on the number and the corpus alone.
 Mutant mutant(const std::vector<Seed>& corpus, std::uint64_t number);
 
 }  // namespace duet

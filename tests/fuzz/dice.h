@@ -1,4 +1,4 @@
-// Random choices that are the same everywhere for the same seed.
+// Random choices that depend on the seed alone, on every platform.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,3 @@
-// Records changed as JSON: the text stays JSON, what it says does not stay a record.
 #pragma once
 
 #include "dice.h"
@@ -6,7 +5,8 @@
 
 namespace duet {
 
-// One change at a random place of the record; `other` gives the values that are put in.
+// Makes one change at a random place of the record. The result is JSON but may not be a valid
+// record. Inserted values come from `other`.
 void change_record(Record& record, const Record& other, Dice& dice);
 
 }  // namespace duet

@@ -1,5 +1,3 @@
-// A journal's text damaged as disks, editors and other programs damage it. Most of what comes out
-// is no journal any more.
 #pragma once
 
 #include <string>
@@ -8,7 +6,8 @@
 
 namespace duet {
 
-// One change at a random place; `other` gives the pieces that are put in.
+// Damages a journal's text at a random place, as disks, editors and other programs may. Inserted
+// pieces come from `other`. The result is mostly not a valid journal.
 void damage_text(std::string& text, const std::string& other, Dice& dice);
 
 }  // namespace duet

@@ -1,9 +1,9 @@
-// Counts what `new` is asked for, in a program that is linked with count_allocations.cc.
+// Counts calls of `new` in a program that is linked with count_allocations.cc.
 #pragma once
 
 namespace duet {
 
-// By this thread, so far.
+// The number of allocations by this thread so far.
 long allocations();
 
 }  // namespace duet

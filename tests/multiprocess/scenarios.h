@@ -1,4 +1,4 @@
-// What the processes of a test do together. Each throws where something is not as it should be.
+// Scenarios that all processes of a test run together. Each throws if a check fails.
 #pragma once
 
 #include "team/team.h"
@@ -17,7 +17,7 @@ void wait_at_semaphore(Team& team);  // likewise on their devices
 // Does nothing for 30 s, or until another process fails.
 void idle(Team& team);
 
-// Throws Mismatch with the text.
+// Throws Mismatch with the text unless the condition holds.
 void require(bool holds, const std::string& text);
 
 }  // namespace duet::multiprocess
