@@ -14,6 +14,7 @@
 
 namespace duet {
 
+// The cases of `duet collective`: one for each combination of the lists that applies to the kind.
 struct CollectiveOptions {
   std::vector<CollectiveKind> kinds{CollectiveKind::all_gather};
   std::vector<std::string> engines;  // empty: every engine for this kind of device

@@ -41,6 +41,7 @@ void register_backend(Backend backend);
 // or that states why a kind is not available.
 std::unique_ptr<Machine> open_machine(const std::string& device);
 
+// A kind of device and whether it works on this machine.
 struct BackendState {
   std::string kind;
   std::string description;

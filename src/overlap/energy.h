@@ -11,6 +11,7 @@ struct RunEnergy {
   double seconds = 0;
 };
 
+// The measured energies of a scenario under one policy.
 struct OverlapDraw {
   RunEnergy together;       // both sides at once: T
   RunEnergy compute;        // the compute side alone: G
@@ -21,6 +22,7 @@ struct OverlapDraw {
   double resolution = 0;    // relative error of the joules
 };
 
+// The figures that follow from an OverlapDraw.
 struct OverlapEnergy {
   // Energy of the communication alone, less the idle energy of the devices for the same time.
   double transfer_joules = 0;

@@ -17,6 +17,7 @@
 
 namespace duet {
 
+// What OverlapRunner measured for a scenario under a policy.
 struct OverlapResult {
   OverlapTimes times;  // medians
   OverlapMetrics metrics;
@@ -29,6 +30,7 @@ struct OverlapResult {
   std::optional<OverlapDraw> draw;  // empty unless energy is measured and the devices count it
 };
 
+// How OverlapRunner measures.
 struct OverlapRuns {
   PairMode mode;
   // The numbers of communication units that are tried for a partition without a number.

@@ -10,6 +10,7 @@
 
 namespace duet::nccl {
 
+// One rank's plan of a collective by NCCL.
 class NcclPlan : public CollectivePlan {
  public:
   // `windows` is null where the mode has no windows.

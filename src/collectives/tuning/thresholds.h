@@ -32,6 +32,7 @@ TuningSetup tuning_setup(Machine& machine, int ranks, bool several_processes);
 // "8 x AMD Instinct MI300X in one process".
 std::string in_words(const TuningSetup& setup);
 
+// The thresholds of one setup, by kind of collective.
 class Thresholds {
  public:
   static constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();

@@ -15,6 +15,7 @@ namespace duet::DUET_GPU {
 class GpuMachine;
 class UnitPartition;
 
+// One GPU of a machine.
 class GpuDevice : public Device {
  public:
   // `ordinal` is the runtime's number of the device.

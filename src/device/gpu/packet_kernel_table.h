@@ -7,6 +7,7 @@
 
 namespace duet::gpu {
 
+// The addresses of a packet kernel that belong to one peer.
 struct PacketPeerPointers {
   const unsigned char* source = nullptr;
   unsigned char* to_peer = nullptr;

@@ -35,6 +35,7 @@ struct PeerReduction {
   Place width = 0;  // common_width() of all addresses
 };
 
+// The members that both forms of the table share.
 struct PeerKernelHead {
   std::uint64_t* calls = nullptr;  // number of calls so far, one word per block, in device memory
   int move_count = 0;

@@ -10,6 +10,7 @@
 
 namespace duet {
 
+// The forecast for a scenario under one policy.
 struct PolicyForecast {
   OverlapPolicy policy;
   std::string engine;        // engine of the collective

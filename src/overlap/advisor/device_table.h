@@ -15,6 +15,7 @@ struct UnitFactor {
   double factor = 1;
 };
 
+// A GEMM alone: its time on all units, and the factors when some units are withheld.
 struct GemmEntry {
   GemmProblem problem;
   double seconds = 0;
@@ -26,6 +27,7 @@ struct SizeTime {
   double seconds = 0;
 };
 
+// A collective alone by one engine: its times on all units, and the factors on fewer units.
 struct CollectiveEntry {
   CollectiveKind collective = CollectiveKind::all_gather;
   std::string engine;

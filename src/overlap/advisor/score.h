@@ -15,6 +15,7 @@ struct ScenarioScore {
   double loss() const { return advised_seconds / best_seconds - 1; }
 };
 
+// The scores of all scenarios of a sweep.
 struct Score {
   std::vector<ScenarioScore> scenarios;  // in the order of the sweep
   int right() const;                     // scenarios whose advice is within 1% of the sweep's best

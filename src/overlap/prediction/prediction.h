@@ -31,6 +31,7 @@ struct PredictionError {
   double fraction = 0;  // error of the fraction of ideal, over the cases that have one
 };
 
+// The result of predict().
 struct Prediction {
   std::vector<PredictedCase> cases;  // in the journal's order
   std::vector<std::string>
