@@ -86,7 +86,7 @@ End open(const char* provider, size_t bytes, int other) {
   return end;
 }
 
-// Takes what has ended from the queue.
+// Takes completions from the queue.
 int poll(End& end) {
   fi_cq_tagged_entry entries[64];
   const ssize_t count = fi_cq_read(end.queue, entries, 64);
@@ -95,7 +95,7 @@ int poll(End& end) {
   return static_cast<int>(count);
 }
 
-// Seconds of a message of one round.
+// The seconds per message of one round.
 double round_of(End& end, size_t bytes, int window, int messages, fi_context2* contexts) {
   const auto begin = std::chrono::steady_clock::now();
   for (int posted = 0, ended = 0; ended < messages; ended += poll(end)) {

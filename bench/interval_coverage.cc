@@ -1,5 +1,6 @@
-// How often the 95% interval of a case holds the true median: the measuring loop, with its stopping
-// rule, over simulated noise of known median. A column a length of call, a line a kind of noise.
+// Measures how often the 95% interval of a case contains the true median: runs the measuring loop,
+// with its stopping rule, on simulated noise with a known median. Columns are lengths of a call,
+// lines are kinds of noise.
 #include <fmt/format.h>
 
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// Duet's host copy against a plain memcpy loop of the same size, interleaved in one process.
+// Compares Duet's host copy with a plain memcpy loop of the same size, interleaved in one process.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ double now() {
   return std::chrono::duration<double>(clock::now().time_since_epoch()).count();
 }
 
-// Median time of a memcpy between two vectors, over as many calls as fit into half a second.
+// The median time of a memcpy between two vectors, over as many calls as fit into half a second.
 double plain_loop(std::size_t bytes) {
   std::vector<char> from(bytes, 1), to(bytes, 2);
   std::vector<double> seconds;
@@ -36,7 +36,7 @@ double duet_copy(duet::Machine& machine, std::size_t bytes) {
   options.executors = {duet::Executor::host};
   options.sizes = {bytes};
   options.device_name = machine.name();
-  // The last case: the CPU's copy peak may stand before it.
+  // Takes the last case, because the CPU's copy peak may come before it.
   const auto measurement = duet::copy_benchmark(machine, options, {}).cases.back().run();
   return duet::summarise(measurement.sampling->samples).median;
 }

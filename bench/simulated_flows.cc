@@ -1,5 +1,6 @@
-// What the simulator's clock costs as flows grow: so many flows between random pairs of ports
-// behind a switch, of equal size and of random sizes, started at once. bench_simulated_flows [MOST]
+// Measures the simulator's own time against the number of flows. The flows connect random pairs of
+// ports behind a switch, have equal or random sizes, and start at once. bench_simulated_flows
+// [MOST]
 #include <fmt/format.h>
 
 #include <chrono>

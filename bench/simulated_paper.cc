@@ -1,6 +1,6 @@
-// The ConCCL paper's figures beside those of its 30 scenarios on a simulated MI300X node:
+// Prints the ConCCL paper's figures beside simulated ones of its 30 scenarios on an MI300X node:
 // bench_simulated_paper [PLATFORM] [--sensitivity]
-// With --sensitivity also how far they move when each fitted figure of the platform moves by 20%.
+// --sensitivity also prints how far they move when each fitted figure of the platform moves by 20%.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -28,7 +28,7 @@ struct Range {
   double low = 0, high = 0;
 };
 
-// What the paper gives, in per cent of ideal.
+// A figure of the paper, in per cent of ideal.
 struct Paper {
   const char* policy;
   const char* as;  // there
@@ -44,7 +44,7 @@ const std::vector<Paper> kPaper{
     {"dma+partition", "ConCCL_rp", 72, {}, {}},
 };
 constexpr Range kIdealMean{1.45, 1.65};
-constexpr double kNear = 5;  // points
+constexpr double kNear = 5;  // percentage points
 
 // Table II, and which GEMMs are memory-bound by their name.
 const std::map<std::string, Balance> kClasses{
@@ -118,7 +118,7 @@ double mean_percent(const std::vector<Outcome>& all, const std::string& policy) 
   return mean(all, [&](const Outcome& one) { return one.percent.at(policy); });
 }
 
-// The least and the greatest of the means of Table II's three classes.
+// The smallest and the largest of the means of Table II's three classes.
 Range over_classes(const std::vector<Outcome>& all, const std::string& policy, bool all_gather) {
   Range range{1e9, -1e9};
   for (const Balance balance : {Balance::g_long, Balance::c_long, Balance::gc_equal}) {
@@ -144,7 +144,7 @@ std::string text(const Range& range) {
   return fmt::format("{:.0f} to {:.0f}", range.low, range.high);
 }
 
-// True if all is as near as it should be.
+// True if all figures are near enough to the paper's.
 bool print_accuracy(const std::vector<Outcome>& all) {
   bool near = true;
   fmt::print(

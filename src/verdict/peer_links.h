@@ -9,10 +9,11 @@
 namespace duet {
 
 struct Bound {
-  double gb_per_s = 0;  // 0: none
-  std::string words;    // "the 450 GB/s of 18 x NVLink"; why there is none
+  double gb_per_s = 0;  // 0: there is no bound
+  std::string words;    // "the 450 GB/s of 18 x NVLink", or why there is no bound
 };
 
+// The bound of a copy between devices. The site must have a spec.
 Bound peer_bound(const Record& record, const Site& site);
 
 // The rate at which one device can send to all its peers at once or, with `to_one`, to one of them.

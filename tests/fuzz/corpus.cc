@@ -22,7 +22,7 @@ Seed load(const std::string& path) {
   return seed;
 }
 
-// Some lines changed as JSON, and their order with them.
+// Changes some lines as JSON, and the order of lines.
 std::string changed(const Seed& seed, const Seed& other, Dice& dice) {
   std::vector<std::string> lines = seed.lines;
   for (std::size_t left = 1 + dice.below(3); left > 0; --left) {

@@ -1,5 +1,5 @@
-// Feeds the journal reader mutants of real journals, and what it accepts to all that reads
-// journals. The reader may refuse with UsageError; after that nothing may throw, and nothing may
+// Feeds mutants of real journals to the journal reader, and those that it accepts to all code that
+// reads journals. The reader may throw UsageError. The later code may not throw, and nothing may
 // crash.
 //
 //     journal_fuzz CORPUS FIRST COUNT    mutants FIRST to FIRST + COUNT - 1; their text is printed
@@ -30,7 +30,8 @@
 namespace duet {
 namespace {
 
-// For what may refuse two journals that do not fit: "other devices", "nothing in common".
+// Runs code that may throw UsageError for two journals that do not fit together ("other devices",
+// "nothing in common").
 void may_refuse(const std::function<void()>& use) {
   try {
     use();
@@ -74,15 +75,14 @@ void make_page(const JournalContents& journal) {
       .dump(-1, ' ', false, Record::error_handler_t::replace);
 }
 
-// As a run in this environment that goes on with the journal does.
+// Does what `--resume` does with the journal in this environment.
 void evaluate_all(const JournalContents& journal, const Record& environment) {
   VerdictSummary summary(environment);
   for (const auto& [key, record] : journal.by_case()) summary.result(*record, true);
   summary.text();
 }
 
-// What Duet does with journals that the reader has accepted. Whatever else takes a journal is
-// called here as well.
+// Calls all code of Duet that takes accepted journals. New code of that sort is added here.
 void use(const JournalContents& journal, const JournalContents& whole, bool page) {
   for (const Detail detail : {Detail::short_tables, Detail::every_case}) write_all(journal, detail);
   may_refuse([&] { compare_both(journal, whole, /*across=*/false); });
@@ -101,11 +101,11 @@ void use(const JournalContents& journal, const JournalContents& whole, bool page
 constexpr std::uint64_t kPageEvery = 8;
 
 struct Progress {
-  std::uint64_t number;  // of the mutant that is being read
+  std::uint64_t number;  // number of the mutant that is being read
   std::uint64_t accepted;
 };
 
-// True if the reader took it. Throws what must not be thrown.
+// True if the reader accepted the mutant. Lets errors of the later code through.
 bool accepts(const Mutant& mutant, bool page) {
   JournalContents journal;
   try {
@@ -134,7 +134,7 @@ int feed(const std::vector<Seed>& corpus, std::uint64_t end, bool show, Progress
   return 0;
 }
 
-// A child, so that a crash can be told with the number of its mutant.
+// Forks a child, so that a crash can be reported with the number of its mutant.
 pid_t start(const std::vector<Seed>& corpus, std::uint64_t end, bool show, Progress& progress) {
   const pid_t child = fork();
   if (child < 0) throw Error("fork failed");
@@ -168,7 +168,7 @@ int fuzz(const std::string& folder, std::uint64_t first, std::uint64_t count) {
   if (!ended) return 1;
   std::cout << fmt::format("{} mutants: {} accepted and used, {} refused\n", count, accepted,
                            count - accepted);
-  // If nearly all were refused, or accepted, it would not have been a test.
+  // The test needs accepted and refused mutants in sufficient numbers.
   const bool telling = count < 1000 || (accepted > count / 10 && accepted < count - count / 10);
   if (!telling) std::cerr << "expected a tenth to nine tenths to be accepted\n";
   return telling ? 0 : 1;

@@ -57,7 +57,7 @@ Record odd_value(Dice& dice) {
   return dice.one_of(kValues);
 }
 
-// Another value, or one from elsewhere in the two records.
+// A new value, or a value from another place of the two records.
 void replace_value(Record& record, const Record& other, Dice& dice) {
   const auto nodes = nodes_of(record);
   const auto others = nodes_of(other);
@@ -65,7 +65,7 @@ void replace_value(Record& record, const Record& other, Dice& dice) {
   node = dice.below(3) == 0 ? Record(*others[dice.below(others.size())]) : odd_value(dice);
 }
 
-// A number of the same kind but of any size: what most often passes as a record.
+// A number of the same type but of any size: the record mostly stays valid.
 void replace_number(Record& record, const Record&, Dice& dice) {
   std::vector<Record*> numbers;
   for (Record* node : nodes_of(record)) {
@@ -86,7 +86,7 @@ void swap_values(Record& record, const Record&, Dice& dice) {
   const auto nodes = nodes_of(record);
   Record& a = *nodes[dice.below(nodes.size())];
   Record& b = *nodes[dice.below(nodes.size())];
-  const Record was = a;  // one may hold the other
+  const Record was = a;  // a copy, because one value may contain the other
   const Record is = b;
   a = is;
   if (&a != &b && nodes_of(record) == nodes) b = was;

@@ -1,4 +1,4 @@
-// `new` and `delete` of the whole program.
+// Replaces `new` and `delete` of the whole program.
 #include "count_allocations.h"
 
 #include <cstdlib>

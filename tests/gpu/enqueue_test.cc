@@ -1,5 +1,5 @@
-// What enqueueing a collective costs the CPU: Duet allocates nothing, and a rank's thread neither
-// waits for its streams nor for a lock.
+// Enqueueing a collective costs the CPU little: Duet allocates nothing, and a rank's thread waits
+// neither for its streams nor for a lock.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kCalls = 5;
 
-// How often this thread has given up its core to wait.
+// The number of voluntary context switches of this thread.
 long waits() {
   rusage usage{};
   getrusage(RUSAGE_THREAD, &usage);

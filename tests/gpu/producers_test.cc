@@ -1,5 +1,5 @@
-// Blocks of a GPU that push commands: each comes out once, a block's in its order, and producers
-// that are not waited for leave.
+// Blocks of a GPU push commands to a queue. Each command is popped once, those of a block in their
+// order, and producers that nobody waits for end.
 #include "fabric/proxy/producers.h"
 
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ class ProducersTest : public ::testing::Test {
       ASSERT_EQ(command.message, next[command.message % blocks]);
       next[command.message % blocks] += blocks;
       const double pushed = command.pushed + producers->clock_offset();
-      EXPECT_GT(pushed, begin - 1e-4);  // as well as two clocks can be compared
+      EXPECT_GT(pushed, begin - 1e-4);  // tolerance between the two clocks
       EXPECT_LT(pushed, steady_now() + 1e-4);
       fifo.complete(++popped);
     }

@@ -1,4 +1,4 @@
-// A thin copy runs beside a GEMM that has taken all compute units. Skips where there is no GPU.
+// A thin copy runs beside a GEMM that has taken all compute units. Skipped without a GPU.
 #include <gtest/gtest.h>
 
 #include <chrono>

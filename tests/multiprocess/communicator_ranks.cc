@@ -128,7 +128,7 @@ std::size_t mappings() {
   return count;
 }
 
-// Between two barriers, by the first rank of the process.
+// Runs between two barriers, in the first rank of the process.
 void require_counts(LocalRank& rank, bool holds, const char* what) {
   rank.barrier();
   if (rank.local() == 0 && !holds) throw Mismatch(what);

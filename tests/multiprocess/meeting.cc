@@ -1,4 +1,3 @@
-// Handshake, gathering, failing.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -10,7 +9,7 @@
 namespace duet::multiprocess {
 namespace {
 
-// Copies nothing, takes as long as its rank says, and counts its calls.
+// Copies nothing, takes a time that depends on its rank, and counts its calls.
 class Counting : public Work {
  public:
   std::string name() const override { return "counting"; }

@@ -1,4 +1,3 @@
-// Memory of all ranks, written by all ranks.
 #include <fmt/format.h>
 
 #include <vector>
@@ -35,7 +34,8 @@ Fill pattern(int rank, std::uint64_t round) {
   return {Fill::Kind::pattern, round * 100 + static_cast<std::uint64_t>(rank), 0, DType::fp32};
 }
 
-// Puts this rank's pattern into everyone's memory, waits for everyone's, checks, and says so.
+// Writes this rank's pattern to all ranks' memory, waits for all ranks' patterns, checks them and
+// signals that it has read them.
 void run_round(Rank& rank, Exchange& own, const PeerMemory& in, const PeerMemory& semaphores,
                std::uint64_t round) {
   const auto self = static_cast<std::size_t>(rank.index);
@@ -88,7 +88,7 @@ void memory(Team& team) {
   });
 }
 
-// Streams that wait for a dead rank's semaphore are let go when its death is told.
+// Streams that wait for a dead rank's semaphore are released when its death is reported.
 void wait_at_semaphore(Team& team) {
   team.each([&](Rank& rank) {
     Exchange own(rank);

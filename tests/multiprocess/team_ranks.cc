@@ -23,7 +23,7 @@ int run(const std::string& scenario, const std::string& device) {
   const auto processes = duet::Processes::find(kMeetSeconds);
   const auto machine = duet::open_machine(device);
   std::vector<int> devices;
-  // A process that drives one GPU of several takes the one that is its own.
+  // A process that drives one of several GPUs opens its own.
   if (machine->size() > 1 && device.rfind("host", 0) != 0 && processes->local_index()) {
     devices = {*processes->local_index() % machine->size()};
   }

@@ -1,4 +1,4 @@
-// What a chart may be drawn of: fields above it, one a choice.
+// The fields above a chart that choose what it shows, one for each choice.
 import { h } from './dom.js';
 
 /**

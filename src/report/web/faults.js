@@ -1,5 +1,5 @@
-// What is not as it should be: wrong and failed cases, then figures that are too low or too high.
-// A few stand one by one; many are put together by what they share, the worst first.
+// Lists wrong and failed cases, then figures that are LOW or SUSPECT-HIGH. A few are listed one by one;
+// many are grouped by what they share, the worst first.
 import { h } from './dom.js';
 import { caseText, percent, plural, rateText } from './format.js';
 import { placeLabels } from './labels.js';

@@ -1,5 +1,5 @@
-// Paper: every chart is drawn for it, light and at the paper's width, when the page is printed; what
-// is folded on the screen (except the charts' data) is open on paper.
+// Printing: every chart is drawn again, light and at the paper's width. Parts that are folded on the
+// screen, except the charts' data, are open on paper.
 
 /** Draws all charts of `cards` for paper before the page is printed and takes them away after. */
 export function drawForPaper(cards) {

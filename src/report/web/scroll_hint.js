@@ -1,4 +1,4 @@
-// What scrolls sideways says so: a shade at the edge behind which more is, and a line below.
+// Marks boxes that scroll sideways: a shade at the edge with hidden content, and a line of text below.
 import { h } from './dom.js';
 
 /**

@@ -1,4 +1,4 @@
-// Light, dark, or as the system is: the switch, what it remembers, and who wants to know.
+// The theme: light, dark or the system's. Has the switch, stores the choice and notifies listeners.
 import { h } from './dom.js';
 import { themes } from './palette.js';
 

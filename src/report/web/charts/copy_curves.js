@@ -15,8 +15,8 @@
 //                            of each choice; a panel without one is a table
 //     table                  { columns: [{ name, numeric }], rows: [[text]] }: the same in numbers
 //   }]
-// It returns [] where the journals have nothing for it, and its section then does not appear.
-// A kind of result gets its chart by a file in this folder: nothing else has to be named anywhere.
+// panels() returns [] if the journals have no records for the chart; its section then does not appear.
+// A new chart needs only a file in this folder: the bundle includes all of them.
 import { bytes, launch, number, plain } from '../format.js';
 import { modeLabel, placeLabels, shortModel, simulatedNote } from '../labels.js';
 import { groupBy } from '../model.js';

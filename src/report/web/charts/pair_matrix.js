@@ -1,4 +1,4 @@
-// Pair matrix: what every device moves to every other, and which pair falls out of the row.
+// Pair matrix: the rate of copies between every two devices, and the pairs that are slower than others.
 import { bytes, launch, number, pathText, percent, place as short, plural } from '../format.js';
 import { placeLabels } from '../labels.js';
 import { groupBy } from '../model.js';

@@ -1,4 +1,4 @@
-// Ceilings of several places beside each other: those that are nearly equal are told as one.
+// Ceilings of several places: those that are nearly equal are shown as one.
 import { plain } from '../format.js';
 
 const NEAR = 0.03; // relative; lines closer than this cannot carry a label each

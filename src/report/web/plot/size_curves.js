@@ -1,4 +1,4 @@
-// A panel of curves of a rate over size: what such charts have in common.
+// The common part of charts that draw curves of a rate over size.
 import { bytes, number, plain } from '../format.js';
 import { decadeAxis, sizeAxis } from './axes.js';
 import { common } from './draw.js';

@@ -1,6 +1,6 @@
-// When each rank of an overlap record computed and communicated: the field `timeline`, in seconds from when
-// the rank's first side was let go. Older journals have it in microseconds in the note timeline_us:
-// "0.0-980.6/20.8-1263.8, ..." is computing, then communicating, a rank each.
+// When each rank of an overlap record computed and communicated: the field `timeline`, in seconds from
+// the start of the rank's first side. Older journals have microseconds in the note timeline_us:
+// "0.0-980.6/20.8-1263.8, ...", for each rank the span of computing, then that of communicating.
 import { policyOf } from './overlap_series.js';
 
 const NUMBER = '(-?\\d+(?:\\.\\d+)?)';
