@@ -51,7 +51,7 @@ std::string links_text(Machine& machine) {
   return text;
 }
 
-// Removes columns that are empty in all rows.
+// A table without the columns that are empty in all rows.
 std::string table_of_some(const std::vector<Column>& columns,
                           const std::vector<std::vector<std::string>>& rows) {
   std::vector<Column> kept;

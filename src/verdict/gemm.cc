@@ -9,14 +9,15 @@
 namespace duet {
 namespace {
 
-constexpr double kWaves = 2;           // of the smallest tiles; with fewer, libraries split K
-constexpr double kShortest = 30e-6;    // seconds; shorter works are launch latency
-constexpr double kMemoryShare = 0.80;  // of the promised bandwidth, what a streaming kernel gets
-constexpr double kCpuShare = 0.72;  // of the measured peak; docs/results/epyc-2-cores: 0.67 to 0.95
-constexpr double kCpuSmallest = 1024;  // of M, N and K
+constexpr double kWaves = 2;           // waves of the smallest tiles; with fewer, libraries split K
+constexpr double kShortest = 30e-6;    // seconds; launch latency dominates shorter works
+constexpr double kMemoryShare = 0.80;  // share of the spec's bandwidth that a streaming kernel gets
+// Share of the measured peak; docs/results/epyc-2-cores has 0.67 to 0.95.
+constexpr double kCpuShare = 0.72;
+constexpr double kCpuSmallest = 1024;  // smallest M, N and K
 
-// What libraries cut C into, and the share of their large tile's rate that each reaches (an
-// assumption; a smaller tile reads more from the cache for each FLOP).
+// The tiles into which libraries divide C. `share` is the rate relative to that of the large tile:
+// an assumption, because a smaller tile reads more from the cache for each FLOP.
 struct Tile {
   double m, n, share;
 };
@@ -27,8 +28,8 @@ double tiles_of(const Record& record, const Tile& tile) {
          std::ceil(axis_number(record, "n") / tile.n);
 }
 
-// The share of the units that work on average, the last wave of tiles included, times the tile's;
-// of the tile that does best.
+// The average share of the units that work, the last wave of tiles included, times the tile's
+// share; for the best tile.
 double wave_share(const Record& record, double units) {
   double best = 0;
   for (const Tile& tile : kTiles) {
@@ -51,7 +52,7 @@ Expectation unknown(std::string why) {
   return expectation;
 }
 
-// What the environment says of a library that does not run as it could.
+// Advice for a low figure on a CPU: a variable that slows the library down, else other load.
 std::string cpu_advice(const Record& record, const Site& site) {
   const auto core = site.variables.find("OPENBLAS_CORETYPE");
   if (record["engine"] == "openblas" && core != site.variables.end()) {
@@ -64,8 +65,8 @@ std::string cpu_advice(const Record& record, const Site& site) {
          "the table may do better";
 }
 
-// Of the peak of AMX, by the smallest of M, N and K: nine tenths of what oneDNN 2.6 reaches in
-// docs/results/xeon-2-cores: 0.25, 0.21 and 0.17 in bf16.
+// The expected share of the peak of AMX, by the smallest of M, N and K: nine tenths of what
+// oneDNN 2.6 reaches in docs/results/xeon-2-cores, which is 0.25, 0.21 and 0.17 in bf16.
 double amx_share(double smallest) {
   if (smallest >= 4096) return 0.15;
   return smallest >= 2048 ? 0.19 : 0.22;

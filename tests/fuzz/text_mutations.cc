@@ -73,7 +73,7 @@ void cut_short(std::string& text, const std::string&, Dice& dice) {
   text.resize(dice.below(text.size() + 1));
 }
 
-// The head of one line and the tail of another, as two writers of one file would leave them.
+// The head of one text and the tail of another, as two writers of one file would leave them.
 void splice(std::string& text, const std::string& other, Dice& dice) {
   const std::size_t at = dice.below(text.size() + 1);
   text = text.substr(0, at) + other.substr(dice.below(other.size() + 1));

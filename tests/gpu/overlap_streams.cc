@@ -24,7 +24,7 @@ char* allocate(std::uint64_t bytes) {
   return static_cast<char*>(memory);
 }
 
-// These objects exist until the program ends.
+// The buffers exist until the program ends.
 struct Buffers {
   explicit Buffers(int ranks) : all(kCount * static_cast<std::uint64_t>(ranks)) {}
   std::uint64_t all;
