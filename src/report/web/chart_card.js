@@ -1,5 +1,5 @@
-// A chart with all that belongs to it: heading, caption, findings, legend, saving, and its data.
-// It is drawn when it comes near the window, and for paper when the page is printed.
+// A chart with its heading, caption, findings, legend, save buttons and data table. The chart is drawn
+// when it comes near the window, and again when the page is printed.
 import { chosenText, choiceFields } from './choices.js';
 import { h } from './dom.js';
 import { legend } from './legend.js';

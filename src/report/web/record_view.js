@@ -1,4 +1,4 @@
-// The table of records as data: its columns, what filters leave of it, and in which order.
+// The data behind the table of records: columns, filters and order.
 import {
   caseText,
   namedRate,

@@ -1,5 +1,5 @@
-// What else is to be said of a record: why it has no figures, its verdict, what the engine chose,
-// whether the device was throttled, warnings.
+// Remarks on a record: why it has no figures, its verdict, what the engine chose, whether the device was
+// throttled, warnings.
 import { reasonOf } from './model.js';
 
 /** @returns {string} why the device ran slower than it could: "power cap; heat"; "" if it did not */

@@ -1,5 +1,5 @@
-// The summary: how many figures are as they should be, in one sentence and in numbers, what is not,
-// and the key figures.
+// The summary: the number of figures that pass, in one sentence and in numbers, the doubts, and the key
+// figures.
 import { h } from './dom.js';
 import { count, plural, words } from './format.js';
 import { faultList } from './faults.js';

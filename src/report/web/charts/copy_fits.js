@@ -1,5 +1,5 @@
-// The lines fitted through copies' curves, in numbers: latency, limit, and from which size on a copy
-// comes near the limit.
+// A table of the lines fitted through the curves of copies: latency, limit, and the size from which a
+// copy comes near the limit.
 import { fittedBytes, launch, number, percent } from '../format.js';
 import { modeLabel, placeLabels } from '../labels.js';
 import { copyTitle } from '../plot/copies.js';

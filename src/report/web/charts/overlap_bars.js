@@ -1,5 +1,5 @@
-// How much of computing and communicating is kept when both are done at once: a panel for each
-// collective, a group of bars for each scenario, a bar for each policy.
+// Metrics of computing and communicating at once: a panel for each collective, a group of bars for each
+// scenario, a bar for each policy.
 import { ratio, seconds, words } from '../format.js';
 import { placeLabels, simulatedNote } from '../labels.js';
 import { groupBy } from '../model.js';

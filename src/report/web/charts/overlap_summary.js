@@ -1,5 +1,5 @@
-// Policies in numbers, over all scenarios of a collective: what they keep in the mean and at least, and
-// how often they are the fastest. Points of a sweep have rows of their own.
+// A table of policies over all scenarios of a collective: mean and least of the metrics, and how often a
+// policy is the fastest. Points of a sweep have rows of their own.
 import { ratio, words } from '../format.js';
 import { placeLabels } from '../labels.js';
 import { groupBy } from '../model.js';

@@ -1,5 +1,5 @@
-// What overlap records say in words and in tables: the metrics, who is ahead, what is missing, and the times
-// of each side.
+// Texts and tables of overlap records: the metrics, the fastest policies, the missing figures, and the
+// times of each side.
 import { number, plural, ratio, seconds } from '../format.js';
 import { groupBy } from '../model.js';
 import { isMeasured, lackOf, metric, policyOf, sweepOf } from './overlap_series.js';
