@@ -51,8 +51,8 @@ nothing_raw "a broken journal"
 
 # A platform, a scenario, a tuning file: the text that is wrong is shown.
 "$duet" info --device sim:mi300x-8 > /dev/null
-printf 'description = "x%s"\nnodes = "%s"\n' "$turn" "$c1" > hostile.toml
-refuses 'nodes' copy --device sim:hostile.toml
+printf 'description = "x%s"\ndevices = "%s"\n' "$turn" "$c1" > hostile.toml
+refuses "'devices' is" copy --device sim:hostile.toml
 nothing_raw "a platform"
 
 # Colours and cursor movements.

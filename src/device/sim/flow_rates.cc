@@ -161,8 +161,9 @@ void FlowRates::count_loads() {
   }
 }
 
-// Of the resource that slows the flow.
+// Of the resource that slows the flow; 0 where none does.
 double FlowRates::share_of_other_kind(const Flow& flow) const {
+  if (flow.load.resource < 0) return 0;
   const auto& [computing, transfers] = loads_[static_cast<std::size_t>(flow.load.resource)];
   return (flow.load.transfer ? computing : transfers) / capacity(flow.load.resource);
 }
