@@ -3,7 +3,6 @@
 #include "collectives/cases.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <memory>
@@ -19,10 +18,9 @@
 namespace duet {
 namespace {
 
-using Kind = CollectiveKind;
-
-bool has_root(Kind kind) {
-  return kind == Kind::broadcast || kind == Kind::gather || kind == Kind::scatter;
+bool has_root(CollectiveKind kind) {
+  return kind == CollectiveKind::broadcast || kind == CollectiveKind::gather ||
+         kind == CollectiveKind::scatter;
 }
 
 // The parameters of a case other than its engine.
@@ -37,7 +35,7 @@ Axes axes(const Call& call, const GraphUse& graph, int ranks) {
   Axes list = {{"collective", std::string(name(c.kind))}, {"type", std::string(name(c.dtype))}};
   if (reduces(c.kind)) list.set("op", std::string(name(c.op)));
   if (has_root(c.kind)) list.set("root", std::int64_t{c.root});
-  if (c.kind == Kind::all_to_all_v) list.set("layout", std::string(name(call.skew)));
+  if (c.kind == CollectiveKind::all_to_all_v) list.set("layout", std::string(name(call.skew)));
   list.set("bytes", static_cast<std::int64_t>(size_bytes(c, ranks)));
   list.set("in_place", call.in_place);
   list.set("ranks", std::int64_t{ranks});
@@ -71,7 +69,7 @@ class CollectiveCases {
   }
 
   Benchmark benchmark() {
-    for (const Kind kind : options_.kinds) {
+    for (const CollectiveKind kind : options_.kinds) {
       for (const DType dtype : types_of(kind)) {
         for (const Reduction op : ops_of(kind)) {
           for (const Skew skew : skews_of(kind)) add_curve(kind, dtype, op, skew);
@@ -109,18 +107,16 @@ class CollectiveCases {
     for (const auto& [missing, reason] : known.unavailable) {
       names.push_back(fmt::format("no {} ({})", missing, reason));
     }
-    throw UsageError(fmt::format(
-        "unknown collective engine '{}'{}: {} has {}", asked, did_you_mean(asked, names),
-        machine_.name(), names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
+    throw UsageError(unknown_engine_text("collective", asked, machine_.name(), names));
   }
 
-  std::vector<Reduction> ops_of(Kind kind) const {
+  std::vector<Reduction> ops_of(CollectiveKind kind) const {
     return reduces(kind) ? options_.ops : std::vector<Reduction>{Reduction::sum};
   }
 
   // With several types, reductions leave out int8 (bytes). If int8 is the only type, it stays in
   // the list and is rejected later.
-  std::vector<DType> types_of(Kind kind) const {
+  std::vector<DType> types_of(CollectiveKind kind) const {
     std::vector<DType> types = options_.dtypes;
     if (reduces(kind) && types.size() > 1) {
       types.erase(std::remove(types.begin(), types.end(), DType::int8), types.end());
@@ -128,11 +124,11 @@ class CollectiveCases {
     return types;
   }
 
-  std::vector<Skew> skews_of(Kind kind) const {
-    return kind == Kind::all_to_all_v ? options_.skews : std::vector<Skew>{Skew::even};
+  std::vector<Skew> skews_of(CollectiveKind kind) const {
+    return kind == CollectiveKind::all_to_all_v ? options_.skews : std::vector<Skew>{Skew::even};
   }
 
-  Collective collective(Kind kind, DType dtype, Reduction op, Skew skew,
+  Collective collective(CollectiveKind kind, DType dtype, Reduction op, Skew skew,
                         std::uint64_t bytes) const {
     Collective c;
     c.kind = kind;
@@ -140,11 +136,11 @@ class CollectiveCases {
     c.op = op;
     c.root = has_root(kind) ? options_.root : 0;
     c.count = count_for(kind, dtype, bytes, ranks_);
-    if (kind == Kind::all_to_all_v) c.counts = skewed_counts(skew, dtype, bytes, ranks_);
+    if (kind == CollectiveKind::all_to_all_v) c.counts = skewed_counts(skew, dtype, bytes, ranks_);
     return c;
   }
 
-  void add_curve(Kind kind, DType dtype, Reduction op, Skew skew) {
+  void add_curve(CollectiveKind kind, DType dtype, Reduction op, Skew skew) {
     const std::vector<std::uint64_t> sizes =
         options_.sizes.empty() ? default_collective_sizes(kind, machine_) : options_.sizes;
     for (const std::uint64_t bytes : sizes) {
@@ -223,7 +219,7 @@ class CollectiveCases {
 }  // namespace
 
 std::vector<std::uint64_t> default_collective_sizes(CollectiveKind kind, Machine& machine) {
-  if (kind == Kind::send_recv) return seed_sizes();
+  if (kind == CollectiveKind::send_recv) return seed_sizes();
   const bool cpu = machine.device(0).info().kind == "host";
   std::vector<std::uint64_t> sizes;
   for (std::uint64_t bytes = 64 << 10; bytes <= (cpu ? 16ull << 20 : 1ull << 30); bytes *= 4) {

@@ -1,7 +1,6 @@
 #include "communicator/communicator.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <vector>
 
@@ -34,8 +33,7 @@ CollectiveEngine& engine_named(const std::string& name, Machine& machine) {
   const CollectiveEngines found = collective_engines(kind);
   std::vector<std::string> known;
   for (CollectiveEngine* engine : found.engines) known.push_back(engine->name());
-  std::string text = fmt::format("unknown collective engine '{}'{}: {} has {}", name,
-                                 did_you_mean(name, known), machine.name(), fmt::join(known, ", "));
+  std::string text = unknown_engine_text("collective", name, machine.name(), known);
   for (const auto& [module, reason] : found.unavailable) {
     text += fmt::format("; {}: {}", module, reason);
   }

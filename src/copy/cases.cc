@@ -172,7 +172,9 @@ class CopyCases {
   void add_case(const CopyShape& shape, std::uint64_t bytes) {
     const CaseId id{"copy", options_.device_name, "duet", axes(machine_, shape, bytes)};
     if (shape.executor == Executor::kernel && uses(shape, MemoryKind::pageable)) {
-      return add_skipped(id, "kernels do not reach pageable memory; pinned memory they do");
+      cases_.push_back(skipped_case(
+          id, "kernels do not reach pageable memory; pinned memory they do", options_.mode));
+      return;
     }
     cases_.push_back({id,
                       [&machine = machine_, id, shape, bytes, mode = options_.mode, stop = stop_] {
@@ -183,16 +185,6 @@ class CopyCases {
 
   static bool uses(const CopyShape& shape, MemoryKind memory) {
     return shape.source.memory == memory || shape.destination.memory == memory;
-  }
-
-  void add_skipped(const CaseId& id, const char* reason) {
-    const auto skip = [id, reason] {
-      Measurement result;
-      result.id = id;
-      result.skipped = Skipped{reason};
-      return result;
-    };
-    cases_.push_back({id, skip, options_.mode});
   }
 
   struct Point {

@@ -1,5 +1,8 @@
 #include "core/suggestion.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 namespace duet {
@@ -38,6 +41,13 @@ std::string did_you_mean(std::string_view text, const std::vector<std::string_vi
     nearest = word;
   }
   return nearest.empty() ? "" : " (did you mean '" + std::string(nearest) + "'?)";
+}
+
+std::string unknown_engine_text(const std::string& workload, const std::string& asked,
+                                const std::string& machine, const std::vector<std::string>& known) {
+  return fmt::format("unknown {} engine '{}'{}: {} has {}", workload, asked,
+                     did_you_mean(asked, known), machine,
+                     known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", ")));
 }
 
 }  // namespace duet

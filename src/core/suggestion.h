@@ -17,4 +17,8 @@ std::string did_you_mean(std::string_view text, const Words& known) {
   return did_you_mean(text, std::vector<std::string_view>(known.begin(), known.end()));
 }
 
+// "unknown GEMM engine 'cublss' (did you mean 'cublas'?): cuda has cublas, cublaslt".
+std::string unknown_engine_text(const std::string& workload, const std::string& asked,
+                                const std::string& machine, const std::vector<std::string>& known);
+
 }  // namespace duet

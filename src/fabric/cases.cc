@@ -206,15 +206,14 @@ class FabricCaseBuilder {
     const CaseId id{"fabric", options_.device_name, "libfabric", axes(task)};
     const auto run = [session = session_, id, task, &device = device_, mode = options_.mode,
                       limit = options_.memory_limit, stop = stop_] {
-      Measurement result;
-      result.id = id;
       const std::uint64_t needed = buffer_bytes(task, session->processes().size());
       if (needed > limit) {
-        result.skipped =
-            Skipped{fmt::format("{} messages of {} need {}: more than --memory-limit",
-                                task.messages, format_bytes(task.bytes), format_bytes(needed))};
-        return result;
+        return skipped_measurement(
+            id, fmt::format("{} messages of {} need {}: more than --memory-limit", task.messages,
+                            format_bytes(task.bytes), format_bytes(needed)));
       }
+      Measurement result;
+      result.id = id;
       try {
         run_together(session->processes(),
                      [&] { measure_fabric(*session, task, device, mode, stop, result); });

@@ -1,7 +1,6 @@
 #include "gemm/cases.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <tuple>
@@ -57,33 +56,25 @@ Axes axes(const GemmProblem& p, const std::vector<std::string>& sets) {
           {"sets", sets}};
 }
 
-// Runs `body`. If it ends with an error that only means "not possible here", the result is skipped
-// with the error's text.
-template <typename Body>
-void skipping(Measurement& result, Body body) {
-  try {
-    body();
-  } catch (const OutOfMemory& error) {
-    result.skipped = Skipped{error.what()};
-  } catch (const Unavailable& error) {
-    result.skipped = Skipped{error.what()};
-  }
-}
-
+// What is not possible here is skipped.
 Measurement measure(const Site& site, const CaseId& id, const GemmSubject& subject,
                     const GemmCaseSettings& settings) {
   Measurement result;
   result.id = id;
   result.skipped = subject.engine.unsupported(site.machine.device(site.device), subject.problem);
   if (result.skipped) return result;
-  skipping(result, [&] {
+  try {
     Team team(site.machine, {site.device});
     GemmWork work(subject.engine, subject.problem, settings.tuning());
     result.cost = work.cost();
     result.sampling = Sampler(team, settings.stop).measure(work, settings.mode);
     if (!work.algorithm().empty()) result.notes.emplace_back("algorithm", work.algorithm());
-  });
-  return result;
+    return result;
+  } catch (const OutOfMemory& error) {
+    return skipped_measurement(id, error.what());
+  } catch (const Unavailable& error) {
+    return skipped_measurement(id, error.what());
+  }
 }
 
 // Builds the list of cases.
@@ -112,10 +103,10 @@ class GemmCases {
     for (GemmEngine* engine : found.engines) {
       if (wanted(engine->name())) engines.push_back(engine);
     }
-    for_each_problem([&](const GemmShape& shape, Kind kind) {
-      for (GemmEngine* engine : engines) add_case(site, shape, kind, *engine);
+    for_each_problem([&](const GemmShape& shape, GemmVariant variant) {
+      for (GemmEngine* engine : engines) add_case(site, shape, variant, *engine);
       for (const auto& [missing, reason] : found.unavailable) {
-        if (wanted(missing)) add_missing(site, shape, kind, {missing, reason});
+        if (wanted(missing)) add_missing(site, shape, variant, {missing, reason});
       }
     });
     if (!options_.search) return;
@@ -124,12 +115,12 @@ class GemmCases {
     }
   }
 
-  struct Kind {
+  struct GemmVariant {
     DType dtype;
     Layout layout;
   };
 
-  void for_each_problem(const std::function<void(const GemmShape&, Kind)>& add) const {
+  void for_each_problem(const std::function<void(const GemmShape&, GemmVariant)>& add) const {
     for (const GemmShape& shape : options_.shapes) {
       for (DType dtype : options_.dtypes) {
         for (Layout layout : options_.layouts) add(shape, {dtype, layout});
@@ -146,9 +137,7 @@ class GemmCases {
             "GEMM engine '{}': Duet has no CPU GEMM of its own any more; use onednn or openblas",
             engine));
       }
-      throw UsageError(fmt::format(
-          "unknown GEMM engine '{}'{}: {} has {}", engine, did_you_mean(engine, names), site.name,
-          names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
+      throw UsageError(unknown_engine_text("GEMM", engine, site.name, names));
     }
   }
 
@@ -164,15 +153,10 @@ class GemmCases {
   };
 
   // Adds a case of an engine whose module could not be loaded; it is skipped with the reason.
-  void add_missing(const Site& site, const GemmShape& shape, Kind kind, const Missing& missing) {
-    const CaseId id{"gemm", site.name, missing.engine, axes(problem(shape, kind), shape.sets)};
-    const auto skip = [id, reason = missing.reason] {
-      Measurement result;
-      result.id = id;
-      result.skipped = Skipped{reason};
-      return result;
-    };
-    cases_.push_back({id, skip, options_.mode});
+  void add_missing(const Site& site, const GemmShape& shape, GemmVariant variant,
+                   const Missing& missing) {
+    const CaseId id{"gemm", site.name, missing.engine, axes(problem(shape, variant), shape.sets)};
+    cases_.push_back(skipped_case(id, missing.reason, options_.mode));
   }
 
   void add_peak(const Site& site, DType dtype) {
@@ -184,13 +168,12 @@ class GemmCases {
 
   static Measurement measure_peak(const Site& site, const CaseId& id, DType dtype,
                                   const Stop& stop) {
-    Measurement result;
-    result.id = id;
     const auto loop = peak_loop(dtype);
     if (const auto* skipped = std::get_if<Skipped>(&loop)) {
-      result.skipped = *skipped;
-      return result;
+      return skipped_measurement(id, skipped->reason);
     }
+    Measurement result;
+    result.id = id;
     Team team(site.machine, {site.device});
     const auto& chosen = std::get<PeakLoop>(loop);
     PeakWork work(chosen, team.device(0).info().compute_units);
@@ -200,12 +183,13 @@ class GemmCases {
     return result;
   }
 
-  static GemmProblem problem(const GemmShape& shape, Kind kind) {
-    return {shape.m, shape.n, shape.k, kind.dtype, default_output(kind.dtype), kind.layout};
+  static GemmProblem problem(const GemmShape& shape, GemmVariant variant) {
+    return {shape.m,       shape.n, shape.k, variant.dtype, default_output(variant.dtype),
+            variant.layout};
   }
 
-  void add_case(const Site& site, const GemmShape& shape, Kind kind, GemmEngine& engine) {
-    const GemmProblem p = problem(shape, kind);
+  void add_case(const Site& site, const GemmShape& shape, GemmVariant variant, GemmEngine& engine) {
+    const GemmProblem p = problem(shape, variant);
     const CaseId id{"gemm", site.name, engine.name(), axes(p, shape.sets)};
     cases_.push_back({id,
                       [site, id, &engine, p, settings = settings()] {
@@ -215,8 +199,8 @@ class GemmCases {
   }
 
   // Adds a search with every engine that the user named; if none, with the first that can run it.
-  void add_search(const Site& site, Kind kind, const std::vector<GemmEngine*>& engines) {
-    const GemmProblem any = problem({256, 256, 256, {}}, kind);
+  void add_search(const Site& site, GemmVariant variant, const std::vector<GemmEngine*>& engines) {
+    const GemmProblem any = problem({256, 256, 256, {}}, variant);
     for (GemmEngine* engine : engines) {
       if (engine->unsupported(machine_.device(site.device), any)) continue;
       const CaseId id{"gemm_search",
@@ -226,8 +210,8 @@ class GemmCases {
                        {"output", std::string(name(any.output))},
                        {"layout", std::string(name(any.layout))}}};
       cases_.push_back({id,
-                        [site, id, engine, kind, settings = settings()] {
-                          return search(site, id, {*engine, problem({}, kind)}, settings);
+                        [site, id, engine, variant, settings = settings()] {
+                          return search(site, id, {*engine, problem({}, variant)}, settings);
                         },
                         options_.mode});
       if (options_.engines.empty()) return;
@@ -258,14 +242,9 @@ class GemmCases {
       return seconds > kBriefSeconds ? 0.0 : flop(subject.problem) / seconds;
     };
     const SearchResult best = search_shapes({}, rate);
-    Measurement result;
-    result.id = id;
-    if (best.rate <= 0) {
-      result.skipped = Skipped{"no shape could be measured"};
-      return result;
-    }
+    if (best.rate <= 0) return skipped_measurement(id, "no shape could be measured");
     const GemmShape& s = best.shape;
-    result = measure(site, id, of_shape(s), settings);
+    Measurement result = measure(site, id, of_shape(s), settings);
     result.notes.emplace_back("shape", fmt::format("{}x{}x{}", s.m, s.n, s.k));
     result.notes.emplace_back("shapes tried", std::to_string(best.trials));
     return result;

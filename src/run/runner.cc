@@ -93,10 +93,7 @@ void Runner::count(const Record& record) {
 // Turns errors into records; throws Interrupted alone.
 Record Runner::measure(const Case& one) {
   const auto skip = [&](const Error& error) {
-    Measurement measurement;
-    measurement.id = one.id;
-    measurement.skipped = Skipped{error.what()};
-    return make_record(measurement);
+    return make_record(skipped_measurement(one.id, error.what()));
   };
   try {
     const LoadMeter meter;

@@ -168,11 +168,9 @@ Benchmark fabric_of_suite(Machine& machine, const std::string& device, FabricOpt
   try {
     return both_ends_benchmark(machine, open_machine(device), options, stop);
   } catch (const Error& error) {
-    Measurement skipped;
-    skipped.id = {"fabric", machine.name(), "libfabric", {}};
-    skipped.skipped = Skipped{error.what()};
     Benchmark benchmark;
-    benchmark.cases.push_back({skipped.id, [skipped] { return skipped; }, {}});
+    benchmark.cases.push_back(
+        skipped_case({"fabric", machine.name(), "libfabric", {}}, error.what(), {}));
     return benchmark;
   }
 }

@@ -53,6 +53,10 @@ struct Case {
   bool verified = true;
 };
 
+// The result of a case that is not possible here, and a case that is known to be one.
+Measurement skipped_measurement(const CaseId& id, std::string reason);
+Case skipped_case(const CaseId& id, std::string reason, const std::optional<Mode>& mode);
+
 // A finished case, as Benchmark::conclude takes it; measured now or read from a journal.
 struct Finished {
   CaseId id;
