@@ -44,7 +44,7 @@ class Beside {
         c_(matrix(gemm.m * gemm.n, gemm, 3)),
         source_(device.allocate(bytes)),
         target_(device.allocate(bytes)) {
-    compute_->fill(source_.span(), {Fill::Kind::pattern, 4});
+    compute_->fill(source_.span(), {FillKind::pattern, 4});
     compute_->synchronize(kDeadline);
     plan_ = engine.plan(device, gemm, {a_.span(), b_.span(), c_.span()}, {});
   }
@@ -67,7 +67,7 @@ class Beside {
  private:
   Buffer matrix(std::int64_t elements, const GemmProblem& gemm, std::uint64_t seed) {
     Buffer buffer = device_.allocate(static_cast<std::size_t>(elements) * size_of(gemm.dtype));
-    compute_->fill(buffer.span(), {Fill::Kind::normal, seed, 0, gemm.dtype});
+    compute_->fill(buffer.span(), {FillKind::normal, seed, 0, gemm.dtype});
     return buffer;
   }
 

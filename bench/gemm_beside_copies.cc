@@ -26,9 +26,9 @@ struct Data {
   const char* name;
   Fill fill;
 };
-const Data kRandom{"random bytes", {Fill::Kind::pattern, 2}};
-const Data kOthers[] = {{"zeros", {Fill::Kind::constant, 0}},
-                        {"normal bf16", {Fill::Kind::normal, 2, 0, DType::bf16}}};
+const Data kRandom{"random bytes", {FillKind::pattern, 2}};
+const Data kOthers[] = {{"zeros", {FillKind::constant, 0}},
+                        {"normal bf16", {FillKind::normal, 2, 0, DType::bf16}}};
 
 struct Trial {
   bool gemms = false;
@@ -82,7 +82,7 @@ Side make_side(Device& device, GemmEngine& engine, const Sizes& sizes, std::size
             device.make_stream(),
             {}};
   for (const Buffer* each : {&side.a, &side.b}) {
-    side.compute->fill(each->span(), {Fill::Kind::normal, 1, 0, g.dtype});
+    side.compute->fill(each->span(), {FillKind::normal, 1, 0, g.dtype});
   }
   side.compute->synchronize(kDeadline);
   side.plan = engine.plan(device, g, {side.a.span(), side.b.span(), side.c.span()}, {});

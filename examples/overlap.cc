@@ -54,7 +54,7 @@ void run(duet::LocalRank& rank, const duet::OverlapPolicy& policy) {
     });
     return time_steps(rank, *stream, *step);
   };
-  const double serial = time({duet::OverlapPolicy::Kind::serial}), together = time(policy);
+  const double serial = time({duet::OverlapPolicyKind::serial}), together = time(policy);
   std::vector<std::int32_t> all(recv->span().bytes / sizeof(std::int32_t));
   rank.device().read(recv->span(), all.data());
   for (std::uint64_t i = 0; i < all.size(); ++i) {

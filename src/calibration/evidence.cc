@@ -73,9 +73,9 @@ void add_energy(Evidence& evidence, const OverlapRow& row) {
   evidence.idle_watts = row.metric("idle_watts") / devices;
   const auto cap = row.metrics.find("watts_limit");
   if (cap != row.metrics.end()) evidence.cap_watts = cap->second / devices;
-  const OverlapPolicy::Kind kind = policy_of(row).kind;
+  const OverlapPolicyKind kind = policy_of(row).kind;
   if (by_dma(kind)) evidence.dma_joules = joules->second / 1e9;
-  if (kind == OverlapPolicy::Kind::priority || kind == OverlapPolicy::Kind::base) {
+  if (kind == OverlapPolicyKind::priority || kind == OverlapPolicyKind::base) {
     evidence.kernel_joules = joules->second / 1e9;
   }
 }

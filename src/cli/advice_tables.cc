@@ -124,7 +124,7 @@ DeviceTable measure_table(const std::string& device, ProbeOptions options,
   std::vector<OverlapRow> rows;
   for (const auto make : {isolated_probes, pair_probes}) {
     Benchmark benchmark = make(machine, options, interrupted);
-    hear(benchmark, rows);
+    collect_rows(benchmark, rows);
     add_job(plan, machine, std::move(benchmark));
   }
   if (measure(plan, output, line) != 0) {

@@ -116,7 +116,7 @@ class CollectiveCommand : public Command {
       options.device_name = plan.names[i];
       if (tuning) options.sizes = tuning->sizes(sizes(), machine);
       Benchmark benchmark = collective_benchmark(machine, options, interrupted, &processes);
-      if (tuning) tuning->hear(machine, benchmark);
+      if (tuning) tuning->observe(machine, benchmark);
       add_job(plan, machine, std::move(benchmark), plan.names[i]);
     }
     const int code = measure(plan, output_, line);

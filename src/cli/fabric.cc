@@ -110,10 +110,10 @@ class FabricCommand : public Command {
 
   int run(const std::vector<std::string>& line) override {
     FabricOptions options = parsed();
-    if (OwnProcesses::told() && !nodes_.empty()) {
+    if (OwnProcesses::launched() && !nodes_.empty()) {
       throw UsageError("--nodes: expected without several processes: it starts them itself");
     }
-    started_ = !OwnProcesses::told();
+    started_ = !OwnProcesses::launched();
     const OwnProcesses processes_made(
         nodes_.empty() ? 2 : parse_number(nodes_, 2, "--nodes", kMostNodes));
     const auto processes = Processes::find(meet_seconds_);

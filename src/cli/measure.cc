@@ -49,8 +49,8 @@ std::string tally_text(const Tally& tally) {
 bool is_file(const std::string& path) { return !path.empty() && !names_standard_output(path); }
 
 // Prints the verdicts, the counts and the names of the files.
-void say_results(const Tally& tally, const VerdictSummary& verdicts, const OutputFlags& flags,
-                 std::size_t most_doubts) {
+void print_results(const Tally& tally, const VerdictSummary& verdicts, const OutputFlags& flags,
+                   std::size_t most_doubts) {
   if (flags.quiet) return;
   std::ostream& out = text_stream(flags);
   out << '\n' << verdicts.text(most_doubts) << tally_text(tally);
@@ -87,8 +87,8 @@ std::string how_to_resume(const RunPlan& plan, const OutputFlags& flags,
 }
 
 // Writes what went wrong to standard error.
-void say_troubles(const Tally& tally, const VerdictSummary& verdicts, const OutputFlags& flags,
-                  const std::string& resume) {
+void report_problems(const Tally& tally, const VerdictSummary& verdicts, const OutputFlags& flags,
+                     const std::string& resume) {
   if (tally.interrupted) {
     const int done = tally.measured + tally.skipped + tally.wrong + tally.failed;
     complain(fmt::format("{} after {} of {} cases; {}",
@@ -119,7 +119,7 @@ void say_troubles(const Tally& tally, const VerdictSummary& verdicts, const Outp
 }
 
 // Warns on standard error if other programs used much of the CPU.
-void say_load(const LoadMeter& load) {
+void warn_of_load(const LoadMeter& load) {
   const auto share = load.share();
   if (!share || !is_high(*share)) return;
   complain(fmt::format("the machine was busy: {}: figures of the CPU suffer", load_text(*share)));
@@ -217,10 +217,10 @@ int measure(const RunPlan& plan, const OutputFlags& asked,
     outputs.journal->write(journal_line(make_end(options.load ? &load : nullptr)));
   }
   // The summary is printed before the page is written, which may fail.
-  say_results(tally, verdicts, flags,
-              plan.suite && !flags.verbose ? kDoubtsOfSuite : VerdictSummary::kMostDoubts);
-  if (speaks(plan)) say_troubles(tally, verdicts, flags, resume);
-  if (options.load && !flags.quiet) say_load(load);
+  print_results(tally, verdicts, flags,
+                plan.suite && !flags.verbose ? kDoubtsOfSuite : VerdictSummary::kMostDoubts);
+  if (speaks(plan)) report_problems(tally, verdicts, flags, resume);
+  if (options.load && !flags.quiet) warn_of_load(load);
   if (!outputs.report.empty()) {
     report.finish();
     if (!flags.quiet) text_stream(flags) << "report: " << outputs.report << std::endl;

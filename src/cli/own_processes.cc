@@ -37,7 +37,7 @@ void set(const char* name, const std::string& value) { setenv(name, value.c_str(
 }  // namespace
 
 OwnProcesses::OwnProcesses(int count) {
-  if (told()) return;
+  if (launched()) return;
   set("MASTER_ADDR", "127.0.0.1");
   set("MASTER_PORT", std::to_string(free_port()));
   set("WORLD_SIZE", std::to_string(count));
@@ -64,7 +64,7 @@ OwnProcesses::~OwnProcesses() {
   for (const pid_t child : children_) waitpid(child, nullptr, 0);
 }
 
-bool OwnProcesses::told() {
+bool OwnProcesses::launched() {
   const bool by_address = std::getenv("RANK") != nullptr || std::getenv("MASTER_ADDR") != nullptr;
   return by_address || !launched_by().variable.empty();
 }

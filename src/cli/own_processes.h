@@ -20,7 +20,7 @@ class OwnProcesses {
   OwnProcesses& operator=(const OwnProcesses&) = delete;
 
   // Do environment variables of a launcher say that this process is one of several?
-  static bool told();
+  static bool launched();
 
  private:
   std::vector<pid_t> children_;  // empty in a child

@@ -68,10 +68,10 @@ std::vector<std::uint64_t> CollectiveTuning::sizes(const std::vector<std::uint64
   return sizes;
 }
 
-void CollectiveTuning::hear(Machine& machine, Benchmark& benchmark) {
-  Heard& heard = heard_.emplace_back(Heard{machine, {}});
-  benchmark.conclude = [&heard, inner = benchmark.conclude](const std::vector<Finished>& finished) {
-    heard.finished = finished;
+void CollectiveTuning::observe(Machine& machine, Benchmark& benchmark) {
+  TunedRun& tuned = tuned_runs_.emplace_back(TunedRun{machine, {}});
+  benchmark.conclude = [&tuned, inner = benchmark.conclude](const std::vector<Finished>& finished) {
+    tuned.finished = finished;
     return inner(finished);
   };
 }
@@ -79,11 +79,11 @@ void CollectiveTuning::hear(Machine& machine, Benchmark& benchmark) {
 void CollectiveTuning::store(std::ostream& out) const {
   if (processes_.index() != 0) return;
   TuningFile file(TuningFile::usual_path());
-  for (const Heard& heard : heard_) {
-    if (heard.finished.empty()) continue;
+  for (const TunedRun& tuned : tuned_runs_) {
+    if (tuned.finished.empty()) continue;
     const TuningSetup setup =
-        tuning_setup(heard.machine, ranks_of(heard.finished.front()), processes_.size() > 1);
-    const std::string text = store_in(file, setup, changeovers(heard.finished));
+        tuning_setup(tuned.machine, ranks_of(tuned.finished.front()), processes_.size() > 1);
+    const std::string text = store_in(file, setup, changeovers(tuned.finished));
     out << text << std::flush;
   }
 }

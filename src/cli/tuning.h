@@ -30,18 +30,18 @@ class CollectiveTuning {
 
   // Makes the benchmark pass its results to this object when it ends. This object and the machine
   // must outlive the benchmark.
-  void hear(Machine& machine, Benchmark& benchmark);
+  void observe(Machine& machine, Benchmark& benchmark);
   // In process 0: stores the thresholds in the tuning file and prints them. Nothing in the others.
   void store(std::ostream& out) const;
 
  private:
-  struct Heard {
+  struct TunedRun {
     Machine& machine;
     std::vector<Finished> finished;  // empty where the run was interrupted
   };
 
   Processes& processes_;
-  std::deque<Heard> heard_;  // benchmarks point into it
+  std::deque<TunedRun> tuned_runs_;  // benchmarks point into it
 };
 
 // A line of `duet info`: the sizes from which the engine auto uses copy engines on this machine; ""

@@ -10,9 +10,7 @@
 namespace duet {
 namespace {
 
-using Kind = CollectiveKind;
-
-CollectiveOptions options_of(std::vector<Kind> kinds) {
+CollectiveOptions options_of(std::vector<CollectiveKind> kinds) {
   CollectiveOptions options;
   options.kinds = std::move(kinds);
   options.engines = {"host"};
@@ -26,8 +24,8 @@ CollectiveOptions options_of(std::vector<Kind> kinds) {
 
 TEST(CollectiveCases, StandBySizeAndRun) {
   const auto machine = open_machine("host:2");
-  const Benchmark benchmark =
-      collective_benchmark(*machine, options_of({Kind::all_reduce, Kind::send_recv}), {});
+  const Benchmark benchmark = collective_benchmark(
+      *machine, options_of({CollectiveKind::all_reduce, CollectiveKind::send_recv}), {});
   // Two sizes, each in and out of place; send_recv has no in-place form.
   ASSERT_EQ(benchmark.cases.size(), 6u);
   EXPECT_EQ(benchmark.cases[0].id.benchmark, "collective");
@@ -45,7 +43,7 @@ TEST(CollectiveCases, StandBySizeAndRun) {
 TEST(CollectiveCases, RefusesWhatCannotBe) {
   const auto machine = open_machine("host:2");
   const auto refused = [&](auto change) {
-    CollectiveOptions options = options_of({Kind::all_reduce, Kind::broadcast});
+    CollectiveOptions options = options_of({CollectiveKind::all_reduce, CollectiveKind::broadcast});
     change(options);
     EXPECT_THROW(collective_benchmark(*machine, options, {}), UsageError);
   };
@@ -59,7 +57,7 @@ TEST(Skew, FillsTheBusiestRankAndNoMore) {
   for (const Skew skew : {Skew::even, Skew::random, Skew::one_heavy}) {
     for (const int ranks : {1, 2, 8}) {
       Collective c;
-      c.kind = Kind::all_to_all_v;
+      c.kind = CollectiveKind::all_to_all_v;
       c.dtype = DType::bf16;
       c.counts = skewed_counts(skew, c.dtype, 1 << 20, ranks);
       EXPECT_LE(size_bytes(c, ranks), 1u << 20) << name(skew);

@@ -11,17 +11,15 @@
 namespace duet {
 namespace {
 
-using Kind = CollectiveKind;
-
-constexpr NamedValue<Kind> kNames[] = {{Kind::all_gather, "all_gather"},
-                                       {Kind::all_to_all, "all_to_all"},
-                                       {Kind::all_to_all_v, "all_to_all_v"},
-                                       {Kind::broadcast, "broadcast"},
-                                       {Kind::gather, "gather"},
-                                       {Kind::scatter, "scatter"},
-                                       {Kind::send_recv, "send_recv"},
-                                       {Kind::reduce_scatter, "reduce_scatter"},
-                                       {Kind::all_reduce, "all_reduce"}};
+constexpr NamedValue<CollectiveKind> kNames[] = {{CollectiveKind::all_gather, "all_gather"},
+                                                 {CollectiveKind::all_to_all, "all_to_all"},
+                                                 {CollectiveKind::all_to_all_v, "all_to_all_v"},
+                                                 {CollectiveKind::broadcast, "broadcast"},
+                                                 {CollectiveKind::gather, "gather"},
+                                                 {CollectiveKind::scatter, "scatter"},
+                                                 {CollectiveKind::send_recv, "send_recv"},
+                                                 {CollectiveKind::reduce_scatter, "reduce_scatter"},
+                                                 {CollectiveKind::all_reduce, "all_reduce"}};
 
 std::size_t at(int from, int to, int ranks) {
   return static_cast<std::size_t>(from) * static_cast<std::size_t>(ranks) +
@@ -34,29 +32,29 @@ std::uint64_t whole(int ranks) { return static_cast<std::uint64_t>(ranks); }
 // send to every other.
 std::uint64_t pair_count(const Collective& c, int from, int to, int ranks) {
   switch (c.kind) {
-    case Kind::all_gather:
-    case Kind::all_to_all:
+    case CollectiveKind::all_gather:
+    case CollectiveKind::all_to_all:
       return c.count;
-    case Kind::all_to_all_v:
+    case CollectiveKind::all_to_all_v:
       return c.counts[at(from, to, ranks)];
-    case Kind::broadcast:
-    case Kind::scatter:
+    case CollectiveKind::broadcast:
+    case CollectiveKind::scatter:
       return from == c.root ? c.count : 0;
-    case Kind::gather:
+    case CollectiveKind::gather:
       return to == c.root ? c.count : 0;
-    case Kind::send_recv:
+    case CollectiveKind::send_recv:
       return to == (from + 1) % ranks ? c.count : 0;
-    case Kind::reduce_scatter:
-    case Kind::all_reduce:
+    case CollectiveKind::reduce_scatter:
+    case CollectiveKind::all_reduce:
       break;
   }
   throw BadArgument(fmt::format("{}: not a list of moves", name(c.kind)));
 }
 
 // Whether a sender sends the same bytes to all receivers.
-bool sends_the_same(Kind kind) {
-  return kind == Kind::all_gather || kind == Kind::broadcast || kind == Kind::gather ||
-         kind == Kind::send_recv;
+bool sends_the_same(CollectiveKind kind) {
+  return kind == CollectiveKind::all_gather || kind == CollectiveKind::broadcast ||
+         kind == CollectiveKind::gather || kind == CollectiveKind::send_recv;
 }
 
 std::uint64_t row_sum(const Collective& c, int rank, int ranks, bool sent) {
@@ -78,7 +76,7 @@ CollectiveKind parse_collective(std::string_view text) {
 }
 
 bool reduces(CollectiveKind kind) {
-  return kind == Kind::reduce_scatter || kind == Kind::all_reduce;
+  return kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_reduce;
 }
 
 void check(const Collective& c, int ranks) {
@@ -86,7 +84,7 @@ void check(const Collective& c, int ranks) {
     throw BadArgument(
         fmt::format("{}: root {}: expected 0 to {}", name(c.kind), c.root, ranks - 1));
   }
-  if (c.kind == Kind::all_to_all_v && c.counts.size() != at(ranks, 0, ranks)) {
+  if (c.kind == CollectiveKind::all_to_all_v && c.counts.size() != at(ranks, 0, ranks)) {
     throw BadArgument(fmt::format("all_to_all_v: {} counts: expected {}, one for each pair",
                                   c.counts.size(), at(ranks, 0, ranks)));
   }
@@ -101,19 +99,19 @@ void check(const Collective& c, int ranks) {
 std::uint64_t send_bytes(const Collective& c, int rank, int ranks) {
   const std::uint64_t chunk = c.count * size_of(c.dtype);
   switch (c.kind) {
-    case Kind::all_to_all:
-    case Kind::reduce_scatter:
+    case CollectiveKind::all_to_all:
+    case CollectiveKind::reduce_scatter:
       return chunk * whole(ranks);
-    case Kind::all_to_all_v:
+    case CollectiveKind::all_to_all_v:
       return row_sum(c, rank, ranks, true) * size_of(c.dtype);
-    case Kind::broadcast:
+    case CollectiveKind::broadcast:
       return rank == c.root ? chunk : 0;
-    case Kind::scatter:
+    case CollectiveKind::scatter:
       return rank == c.root ? chunk * whole(ranks) : 0;
-    case Kind::all_gather:
-    case Kind::gather:
-    case Kind::send_recv:
-    case Kind::all_reduce:
+    case CollectiveKind::all_gather:
+    case CollectiveKind::gather:
+    case CollectiveKind::send_recv:
+    case CollectiveKind::all_reduce:
       break;
   }
   return chunk;
@@ -122,18 +120,18 @@ std::uint64_t send_bytes(const Collective& c, int rank, int ranks) {
 std::uint64_t recv_bytes(const Collective& c, int rank, int ranks) {
   const std::uint64_t chunk = c.count * size_of(c.dtype);
   switch (c.kind) {
-    case Kind::all_gather:
-    case Kind::all_to_all:
+    case CollectiveKind::all_gather:
+    case CollectiveKind::all_to_all:
       return chunk * whole(ranks);
-    case Kind::all_to_all_v:
+    case CollectiveKind::all_to_all_v:
       return row_sum(c, rank, ranks, false) * size_of(c.dtype);
-    case Kind::gather:
+    case CollectiveKind::gather:
       return rank == c.root ? chunk * whole(ranks) : 0;
-    case Kind::broadcast:
-    case Kind::scatter:
-    case Kind::send_recv:
-    case Kind::reduce_scatter:
-    case Kind::all_reduce:
+    case CollectiveKind::broadcast:
+    case CollectiveKind::scatter:
+    case CollectiveKind::send_recv:
+    case CollectiveKind::reduce_scatter:
+    case CollectiveKind::all_reduce:
       break;
   }
   return chunk;
@@ -141,10 +139,10 @@ std::uint64_t recv_bytes(const Collective& c, int rank, int ranks) {
 
 std::uint64_t in_place_offset(const Collective& c, int rank) {
   switch (c.kind) {
-    case Kind::all_gather:
-    case Kind::gather:
-    case Kind::scatter:
-    case Kind::reduce_scatter:
+    case CollectiveKind::all_gather:
+    case CollectiveKind::gather:
+    case CollectiveKind::scatter:
+    case CollectiveKind::reduce_scatter:
       return c.count * size_of(c.dtype) * static_cast<std::uint64_t>(rank);
     default:
       return 0;
@@ -152,19 +150,19 @@ std::uint64_t in_place_offset(const Collective& c, int rank) {
 }
 
 bool has_in_place(CollectiveKind kind) {
-  return kind != Kind::send_recv && kind != Kind::all_to_all_v;
+  return kind != CollectiveKind::send_recv && kind != CollectiveKind::all_to_all_v;
 }
 
 std::uint64_t size_bytes(const Collective& c, int ranks) {
   const std::uint64_t chunk = c.count * size_of(c.dtype);
   switch (c.kind) {
-    case Kind::all_gather:
-    case Kind::all_to_all:
-    case Kind::gather:
-    case Kind::scatter:
-    case Kind::reduce_scatter:
+    case CollectiveKind::all_gather:
+    case CollectiveKind::all_to_all:
+    case CollectiveKind::gather:
+    case CollectiveKind::scatter:
+    case CollectiveKind::reduce_scatter:
       return chunk * whole(ranks);
-    case Kind::all_to_all_v: {
+    case CollectiveKind::all_to_all_v: {
       std::uint64_t largest = 0;
       for (int rank = 0; rank < ranks; ++rank) {
         largest =
@@ -172,9 +170,9 @@ std::uint64_t size_bytes(const Collective& c, int ranks) {
       }
       return largest * size_of(c.dtype);
     }
-    case Kind::broadcast:
-    case Kind::send_recv:
-    case Kind::all_reduce:
+    case CollectiveKind::broadcast:
+    case CollectiveKind::send_recv:
+    case CollectiveKind::all_reduce:
       break;
   }
   return chunk;
@@ -183,17 +181,17 @@ std::uint64_t size_bytes(const Collective& c, int ranks) {
 double bus_factor(CollectiveKind kind, int ranks) {
   const double n = ranks;
   switch (kind) {
-    case Kind::all_reduce:
+    case CollectiveKind::all_reduce:
       return 2 * (n - 1) / n;
-    case Kind::all_gather:
-    case Kind::all_to_all:
-    case Kind::gather:
-    case Kind::scatter:
-    case Kind::reduce_scatter:
+    case CollectiveKind::all_gather:
+    case CollectiveKind::all_to_all:
+    case CollectiveKind::gather:
+    case CollectiveKind::scatter:
+    case CollectiveKind::reduce_scatter:
       return (n - 1) / n;
-    case Kind::all_to_all_v:
-    case Kind::broadcast:
-    case Kind::send_recv:
+    case CollectiveKind::all_to_all_v:
+    case CollectiveKind::broadcast:
+    case CollectiveKind::send_recv:
       break;
   }
   return 1;
@@ -204,7 +202,7 @@ std::uint64_t count_for(CollectiveKind kind, DType dtype, std::uint64_t bytes, i
   one.kind = kind;
   one.dtype = dtype;
   one.count = 1;
-  if (kind == Kind::all_to_all_v) one.kind = Kind::all_to_all;
+  if (kind == CollectiveKind::all_to_all_v) one.kind = CollectiveKind::all_to_all;
   return bytes / size_bytes(one, ranks);
 }
 
@@ -228,7 +226,7 @@ void add_moves(const Collective& c, int from, std::vector<std::uint64_t>& receiv
 
 // The bytes that each rank receives from the senders before `from`.
 std::vector<std::uint64_t> received_before(const Collective& c, int from, int ranks) {
-  const bool by_all = c.kind == Kind::all_gather || c.kind == Kind::all_to_all;
+  const bool by_all = c.kind == CollectiveKind::all_gather || c.kind == CollectiveKind::all_to_all;
   const std::uint64_t even = by_all ? c.count * size_of(c.dtype) * whole(from) : 0;
   std::vector<std::uint64_t> received(whole(ranks), even);
   std::vector<Move> earlier;

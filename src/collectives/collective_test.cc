@@ -9,9 +9,7 @@
 namespace duet {
 namespace {
 
-using Kind = CollectiveKind;
-
-Collective of(Kind kind, std::uint64_t count, DType dtype = DType::fp32) {
+Collective of(CollectiveKind kind, std::uint64_t count, DType dtype = DType::fp32) {
   Collective c;
   c.kind = kind;
   c.dtype = dtype;
@@ -20,19 +18,19 @@ Collective of(Kind kind, std::uint64_t count, DType dtype = DType::fp32) {
 }
 
 TEST(Collective, NamesComeBack) {
-  for (const Kind kind : all_collectives()) EXPECT_EQ(parse_collective(name(kind)), kind);
+  for (const CollectiveKind kind : all_collectives()) EXPECT_EQ(parse_collective(name(kind)), kind);
   EXPECT_THROW(parse_collective("allreduce"), UsageError);
 }
 
 TEST(Collective, SizesAreNcclTests) {
-  EXPECT_EQ(size_bytes(of(Kind::all_gather, 10), 4), 160u);
-  EXPECT_EQ(size_bytes(of(Kind::all_reduce, 10), 4), 40u);
-  EXPECT_EQ(size_bytes(of(Kind::broadcast, 10, DType::bf16), 8), 20u);
-  EXPECT_DOUBLE_EQ(bus_factor(Kind::all_reduce, 4), 1.5);
-  EXPECT_DOUBLE_EQ(bus_factor(Kind::reduce_scatter, 4), 0.75);
-  EXPECT_DOUBLE_EQ(bus_factor(Kind::send_recv, 4), 1);
-  for (const Kind kind : all_collectives()) {
-    if (kind == Kind::all_to_all_v) continue;
+  EXPECT_EQ(size_bytes(of(CollectiveKind::all_gather, 10), 4), 160u);
+  EXPECT_EQ(size_bytes(of(CollectiveKind::all_reduce, 10), 4), 40u);
+  EXPECT_EQ(size_bytes(of(CollectiveKind::broadcast, 10, DType::bf16), 8), 20u);
+  EXPECT_DOUBLE_EQ(bus_factor(CollectiveKind::all_reduce, 4), 1.5);
+  EXPECT_DOUBLE_EQ(bus_factor(CollectiveKind::reduce_scatter, 4), 0.75);
+  EXPECT_DOUBLE_EQ(bus_factor(CollectiveKind::send_recv, 4), 1);
+  for (const CollectiveKind kind : all_collectives()) {
+    if (kind == CollectiveKind::all_to_all_v) continue;
     const std::uint64_t count = count_for(kind, DType::fp16, 1001, 3);
     EXPECT_LE(size_bytes(of(kind, count, DType::fp16), 3), 1001u) << name(kind);
     EXPECT_GT(size_bytes(of(kind, count + 1, DType::fp16), 3), 1001u) << name(kind);
@@ -41,7 +39,7 @@ TEST(Collective, SizesAreNcclTests) {
 
 // Moves write every byte of a receive buffer once and read within the send buffer.
 TEST(Collective, MovesFillTheReceiveBuffersOnce) {
-  for (const Kind kind : all_collectives()) {
+  for (const CollectiveKind kind : all_collectives()) {
     if (reduces(kind)) continue;
     for (int ranks = 1; ranks <= 5; ++ranks) {
       Collective c = of(kind, 7);
@@ -63,12 +61,12 @@ TEST(Collective, MovesFillTheReceiveBuffersOnce) {
 }
 
 TEST(Collective, RefusesWhatMakesNoSense) {
-  Collective c = of(Kind::broadcast, 1);
+  Collective c = of(CollectiveKind::broadcast, 1);
   c.root = 4;
   EXPECT_THROW(check(c, 4), BadArgument);
-  EXPECT_THROW(check(of(Kind::all_reduce, 1, DType::int8), 4), BadArgument);
-  EXPECT_THROW(check(of(Kind::all_to_all_v, 1), 4), BadArgument);
-  EXPECT_NO_THROW(check(of(Kind::all_gather, 1, DType::int8), 4));
+  EXPECT_THROW(check(of(CollectiveKind::all_reduce, 1, DType::int8), 4), BadArgument);
+  EXPECT_THROW(check(of(CollectiveKind::all_to_all_v, 1), 4), BadArgument);
+  EXPECT_NO_THROW(check(of(CollectiveKind::all_gather, 1, DType::int8), 4));
 }
 
 }  // namespace

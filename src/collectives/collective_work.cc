@@ -24,7 +24,7 @@ constexpr std::uint64_t kMostAside = 64 << 20;  // most bytes of results that a 
 // A late rank is delayed by fills of kDelayBytes in total, at most kMostDelays of them.
 constexpr std::uint64_t kDelayBytes = 64 << 20;
 constexpr std::uint64_t kMostDelays = 32;
-constexpr Fill kPoison{Fill::Kind::constant, 0xDB, 0, DType::fp32};
+constexpr Fill kPoison{FillKind::constant, 0xDB, 0, DType::fp32};
 
 // Reserves seeds for `calls` fills and returns the first. No other work of this process uses them.
 std::uint64_t fresh_seeds(std::uint64_t calls) {
@@ -96,10 +96,10 @@ void CollectiveWork::allocate(Rank& rank, RankState& own) {
 }
 
 // The contents of a rank's input for the given number of the fill. Seeds of consecutive ranks are
-// consecutive, as Fill::Kind::digits_reduced expects.
+// consecutive, as FillKind::digits_reduced expects.
 Fill CollectiveWork::input(int rank, std::uint64_t fills) const {
   Fill fill;
-  fill.kind = reduces(collective_.kind) ? Fill::Kind::digits : Fill::Kind::pattern;
+  fill.kind = reduces(collective_.kind) ? FillKind::digits : FillKind::pattern;
   fill.seed = (known_.first_seed + fills) * static_cast<std::uint64_t>(team_.size()) +
               static_cast<std::uint64_t>(rank);
   fill.dtype = collective_.dtype;
@@ -191,7 +191,7 @@ void CollectiveWork::require(Rank& rank, const Span& span, const Fill& fill,
   if (span.bytes == 0) return;
   const auto difference = rank.device.check(span, fill);
   if (!difference) return;
-  const bool bytes = fill.kind == Fill::Kind::pattern || fill.kind == Fill::Kind::constant;
+  const bool bytes = fill.kind == FillKind::pattern || fill.kind == FillKind::constant;
   const std::size_t unit = bytes ? 1 : size_of(fill.dtype);
   throw Mismatch(fmt::format("{} on rank {}: {} of {} {} of {} are wrong, the first at byte {}",
                              duet::name(collective_.kind), rank.index, difference->count,
@@ -208,7 +208,7 @@ void CollectiveWork::require_guards(Rank& rank, const CollectiveMemory& memory,
 void CollectiveWork::require_results(Rank& rank, const Span& received, std::uint64_t fills) const {
   if (reduces(collective_.kind)) {
     Fill result = input(0, fills);
-    result.kind = Fill::Kind::digits_reduced;
+    result.kind = FillKind::digits_reduced;
     result.op = collective_.op;
     if (collective_.kind == CollectiveKind::reduce_scatter) {
       result.offset = received.bytes * static_cast<std::uint64_t>(rank.index);

@@ -60,7 +60,7 @@ std::vector<Curve> curves_of(const std::vector<Finished>& finished) {
 }
 
 // The result of one engine at one size.
-struct Entry {
+struct EngineResult {
   const Curve* curve = nullptr;
   Point point;
 };
@@ -70,14 +70,16 @@ bool ahead(const Point& first, const Point& second) {
 }
 
 // For each size at which several engines were measured: their results, the fastest first.
-std::map<double, std::vector<Entry>> ranking(const std::vector<const Curve*>& call) {
-  std::map<double, std::vector<Entry>> sizes;
+std::map<double, std::vector<EngineResult>> ranking(const std::vector<const Curve*>& call) {
+  std::map<double, std::vector<EngineResult>> sizes;
   for (const Curve* curve : call) {
     for (const Point& point : curve->points) sizes[point.bytes].push_back({curve, point});
   }
   for (auto size = sizes.begin(); size != sizes.end();) {
     std::sort(size->second.begin(), size->second.end(),
-              [](const Entry& a, const Entry& b) { return a.point.seconds < b.point.seconds; });
+              [](const EngineResult& a, const EngineResult& b) {
+                return a.point.seconds < b.point.seconds;
+              });
     size = size->second.size() < 2 ? sizes.erase(size) : std::next(size);
   }
   return sizes;
@@ -93,17 +95,17 @@ struct Lead {
 
 // For a size at which no engine is ahead of all others: whether the fastest one is not ahead of the
 // leader either.
-bool keeps_up(const Lead& lead, const std::vector<Entry>& entries) {
+bool keeps_up(const Lead& lead, const std::vector<EngineResult>& entries) {
   const auto own = std::find_if(entries.begin(), entries.end(),
-                                [&](const Entry& one) { return one.curve == lead.leader; });
+                                [&](const EngineResult& one) { return one.curve == lead.leader; });
   return own != entries.end() && !ahead(entries[0].point, own->point);
 }
 
-std::vector<Lead> leads_of(const std::map<double, std::vector<Entry>>& sizes) {
+std::vector<Lead> leads_of(const std::map<double, std::vector<EngineResult>>& sizes) {
   std::vector<Lead> leads;
   bool going_on = false;
   for (const auto& [bytes, entries] : sizes) {
-    const Entry &best = entries[0], &second = entries[1];
+    const EngineResult &best = entries[0], &second = entries[1];
     if (!ahead(best.point, second.point)) {
       going_on = going_on && keeps_up(leads.back(), entries);
       continue;

@@ -13,16 +13,15 @@
 namespace duet {
 namespace {
 
-using Kind = CollectiveKind;
-
-Collective of(Kind kind, DType dtype, Reduction op, int ranks) {
+Collective of(CollectiveKind kind, DType dtype, Reduction op, int ranks) {
   Collective c;
   c.kind = kind;
   c.dtype = dtype;
   c.op = op;
   c.count = 1003;
   c.root = ranks - 1;
-  if (kind == Kind::all_to_all_v) c.counts = skewed_counts(Skew::random, dtype, 40000, ranks);
+  if (kind == CollectiveKind::all_to_all_v)
+    c.counts = skewed_counts(Skew::random, dtype, 40000, ranks);
   return c;
 }
 
@@ -62,7 +61,7 @@ class CollectiveWorkTest : public ::testing::TestWithParam<Setting> {
 
 TEST_P(CollectiveWorkTest, EveryCollectiveIsRight) {
   const auto session = engine_named(GetParam().engine, machine_->device(0).info().kind).open(team_);
-  for (const Kind kind : all_collectives()) {
+  for (const CollectiveKind kind : all_collectives()) {
     for (const DType dtype : {DType::fp32, DType::fp16, DType::bf16, DType::int32, DType::int8}) {
       if (reduces(kind) && dtype == DType::int8) continue;
       for (const Reduction op : all_reductions()) {
@@ -82,7 +81,7 @@ TEST_P(CollectiveWorkTest, EveryCollectiveIsRight) {
 
 TEST_P(CollectiveWorkTest, CapturedCallsAreRight) {
   const auto session = engine_named(GetParam().engine, machine_->device(0).info().kind).open(team_);
-  for (const Kind kind : all_collectives()) {
+  for (const CollectiveKind kind : all_collectives()) {
     for (const bool in_place : {false, true}) {
       if (in_place && !has_in_place(kind)) continue;
       const Collective collective = of(kind, DType::bf16, Reduction::sum, team_.size());
@@ -187,7 +186,7 @@ TEST(CollectiveWork, DamageAnywhereIsFound) {
   const auto machine = open_machine("host:3");
   Team team(*machine);
   for (const Damage damage : {Damage::result, Damage::input, Damage::before, Damage::behind}) {
-    for (const Kind kind : {Kind::all_gather, Kind::all_reduce}) {
+    for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::all_reduce}) {
       DamagingSession session(team, damage);
       CollectiveWork work(team, session, of(kind, DType::fp32, Reduction::sum, 3), false);
       EXPECT_THROW(Sampler(team).measure(work, short_mode()), Mismatch)
@@ -200,7 +199,8 @@ TEST(CollectiveWork, SaysWhatIsWrong) {
   const auto machine = open_machine("host:2");
   Team team(*machine);
   DamagingSession session(team, Damage::result);
-  CollectiveWork work(team, session, of(Kind::all_reduce, DType::fp32, Reduction::sum, 2), true);
+  CollectiveWork work(team, session, of(CollectiveKind::all_reduce, DType::fp32, Reduction::sum, 2),
+                      true);
   try {
     Sampler(team).measure(work, short_mode());
     FAIL() << "expected a Mismatch";
@@ -216,7 +216,8 @@ TEST(CollectiveWork, CountsWhatTravels) {
   const auto machine = open_machine("host:4");
   Team team(*machine);
   const auto session = host_engine().open(team);
-  CollectiveWork work(team, *session, of(Kind::all_gather, DType::fp32, Reduction::sum, 4), false);
+  CollectiveWork work(team, *session,
+                      of(CollectiveKind::all_gather, DType::fp32, Reduction::sum, 4), false);
   const Cost least = work.cost();
   EXPECT_DOUBLE_EQ(least.wire_bytes, 4 * 3 * 1003 * 4);
   EXPECT_DOUBLE_EQ(least.algorithm_bytes, 4 * 1003 * 4);
@@ -232,11 +233,12 @@ TEST(CollectiveWork, RunsOnASimulatedMachine) {
   const auto machine = open_machine("sim:h200-4");
   Team team(*machine);
   const auto session = host_engine().open(team);
-  for (const Kind kind : {Kind::all_to_all, Kind::reduce_scatter, Kind::broadcast}) {
+  for (const CollectiveKind kind :
+       {CollectiveKind::all_to_all, CollectiveKind::reduce_scatter, CollectiveKind::broadcast}) {
     CollectiveWork work(team, *session, of(kind, DType::bf16, Reduction::avg, 4), false);
     EXPECT_TRUE(Sampler(team).measure(work, short_mode()).verified) << name(kind);
   }
-  Collective large = of(Kind::scatter, DType::fp32, Reduction::sum, 4);
+  Collective large = of(CollectiveKind::scatter, DType::fp32, Reduction::sum, 4);
   large.count = 2 << 20;  // the root's buffer is too large to have contents; the others' are not
   CollectiveWork work(team, *session, large, true);
   const Sampling unchecked = Sampler(team).measure(work, short_mode());
@@ -249,7 +251,7 @@ TEST(CollectiveWork, RanksThatAskForDifferentThingsAreTold) {
   Team team(*machine);
   const auto session = host_engine().open(team);
   const auto plan = [&](Rank& rank) {
-    Collective c = of(Kind::all_gather, DType::fp32, Reduction::sum, 2);
+    Collective c = of(CollectiveKind::all_gather, DType::fp32, Reduction::sum, 2);
     c.count += static_cast<std::uint64_t>(rank.index);
     const Buffer send = rank.device.allocate(send_bytes(c, rank.index, 2));
     const Buffer recv = rank.device.allocate(recv_bytes(c, rank.index, 2));

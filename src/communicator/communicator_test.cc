@@ -10,11 +10,9 @@
 namespace duet {
 namespace {
 
-using Kind = CollectiveKind;
-
 constexpr double kDeadline = 30;
 
-Collective of(Kind kind, std::uint64_t count) {
+Collective of(CollectiveKind kind, std::uint64_t count) {
   Collective one;
   one.kind = kind;
   one.dtype = DType::int32;
@@ -45,8 +43,10 @@ TEST_P(EveryEngine, CallsFollowOnEachOther) {
     const auto n = static_cast<std::uint64_t>(rank.size());
     const auto own = rank.allocate(kCount * 4), all = rank.allocate(n * kCount * 4),
                back = rank.allocate(n * kCount * 4);
-    CollectiveCall gather = rank.plan(of(Kind::all_gather, kCount), own->span(), all->span());
-    CollectiveCall exchange = rank.plan(of(Kind::all_to_all, kCount), all->span(), back->span());
+    CollectiveCall gather =
+        rank.plan(of(CollectiveKind::all_gather, kCount), own->span(), all->span());
+    CollectiveCall exchange =
+        rank.plan(of(CollectiveKind::all_to_all, kCount), all->span(), back->span());
     EXPECT_FALSE(gather.algorithm().empty());
     const auto stream = rank.device().make_stream();
     for (int repeat = 0; repeat < 3; ++repeat) {
@@ -76,7 +76,7 @@ TEST(Communicator, ReducesMemoryOfTheUsers) {
   Communicator communicator({"host:3"});
   communicator.each([](LocalRank& rank) {
     std::vector<std::int32_t> send(100, rank.index() + 1), recv(100, -1);
-    CollectiveCall sum = rank.plan(of(Kind::all_reduce, 100), send.data(), recv.data());
+    CollectiveCall sum = rank.plan(of(CollectiveKind::all_reduce, 100), send.data(), recv.data());
     const auto stream = rank.device().make_stream();
     sum.enqueue(*stream);
     stream->synchronize(kDeadline);
@@ -90,7 +90,7 @@ TEST(Communicator, RootsAloneHaveSomeBuffers) {
   Communicator communicator({"host:3"});
   communicator.each([](LocalRank& rank) {
     std::vector<std::int32_t> send(10, rank.index()), recv(30, -1);
-    Collective gather = of(Kind::gather, 10);
+    Collective gather = of(CollectiveKind::gather, 10);
     gather.root = 1;
     const bool root = rank.index() == gather.root;
     CollectiveCall call = rank.plan(gather, send.data(), root ? recv.data() : nullptr);
@@ -113,7 +113,7 @@ TEST(Communicator, CallsAreKeptBetweenEach) {
   communicator.each([&](LocalRank& rank) {
     const auto local = static_cast<std::size_t>(rank.local());
     std::int32_t* data = buffers[local].data();
-    calls[local] = rank.plan(of(Kind::all_reduce, 10), data, data);
+    calls[local] = rank.plan(of(CollectiveKind::all_reduce, 10), data, data);
     streams[local] = rank.device().make_stream();
   });
   for (std::size_t rank = 0; rank < 2; ++rank) calls[rank].enqueue(*streams[rank]);
@@ -150,7 +150,8 @@ TEST(Communicator, RefusesNativeStreamsWhereThereAreNone) {
     const auto run = [&](const std::function<void(LocalRank&, CollectiveCall&)>& misuse) {
       communicator.each([&](LocalRank& rank) {
         const auto buffer = rank.allocate(40);
-        CollectiveCall call = rank.plan(of(Kind::all_reduce, 10), buffer->span(), buffer->span());
+        CollectiveCall call =
+            rank.plan(of(CollectiveKind::all_reduce, 10), buffer->span(), buffer->span());
         misuse(rank, call);
       });
     };
@@ -168,15 +169,17 @@ TEST(Communicator, RefusesBuffersThatDoNotFit) {
       rank.plan(one, send->span(), recv->span());
     });
   };
-  refuses<BadArgument>([&] { plan(of(Kind::all_gather, 10), 40, 79); },
+  refuses<BadArgument>([&] { plan(of(CollectiveKind::all_gather, 10), 40, 79); },
                        "expected 80 bytes of host:");
-  refuses<BadArgument>([&] { plan(of(Kind::all_gather, 10), 36, 80); },
+  refuses<BadArgument>([&] { plan(of(CollectiveKind::all_gather, 10), 36, 80); },
                        "expected 40 bytes of host:");
-  Collective rootless = of(Kind::broadcast, 10);
+  Collective rootless = of(CollectiveKind::broadcast, 10);
   rootless.root = 2;
   EXPECT_THROW(plan(rootless, 40, 40), BadArgument);
-  EXPECT_THROW(plan(of(Kind::all_to_all_v, 0), 40, 40), BadArgument);  // counts are missing
-  EXPECT_NO_THROW(plan(of(Kind::all_gather, 10), 40, 80));  // the communicator is as it was
+  EXPECT_THROW(plan(of(CollectiveKind::all_to_all_v, 0), 40, 40),
+               BadArgument);  // counts are missing
+  EXPECT_NO_THROW(
+      plan(of(CollectiveKind::all_gather, 10), 40, 80));  // the communicator is as it was
 }
 
 TEST(Communicator, RefusesOverlapAndDifferentSizes) {
@@ -187,13 +190,13 @@ TEST(Communicator, RefusesOverlapAndDifferentSizes) {
       rank.plan(one(rank), buffer.data(), buffer.data());
     });
   };
-  refuses<BadArgument>([&] { plan([](LocalRank&) { return of(Kind::send_recv, 10); }); },
+  refuses<BadArgument>([&] { plan([](LocalRank&) { return of(CollectiveKind::send_recv, 10); }); },
                        "do not overlap");
-  EXPECT_THROW(plan([](LocalRank&) { return of(Kind::all_to_all, 10); }), Unavailable);
+  EXPECT_THROW(plan([](LocalRank&) { return of(CollectiveKind::all_to_all, 10); }), Unavailable);
   refuses<BadArgument>(
       [&] {
         plan([](LocalRank& rank) {
-          return of(Kind::broadcast, static_cast<std::uint64_t>(10 + rank.index()));
+          return of(CollectiveKind::broadcast, static_cast<std::uint64_t>(10 + rank.index()));
         });
       },
       "ranks ask for different things");
@@ -203,7 +206,8 @@ TEST(Communicator, SwapsAWholeBufferInPlaceAndNoPartOfIt) {
   Communicator communicator({"host:2", "dma"});
   communicator.each([](LocalRank& rank) {
     std::vector<std::int32_t> buffer(2, rank.index());
-    CollectiveCall call = rank.plan(of(Kind::all_to_all, 1), buffer.data(), buffer.data());
+    CollectiveCall call =
+        rank.plan(of(CollectiveKind::all_to_all, 1), buffer.data(), buffer.data());
     const auto stream = rank.device().make_stream();
     call.enqueue(*stream);
     stream->synchronize(20);
@@ -214,7 +218,7 @@ TEST(Communicator, SwapsAWholeBufferInPlaceAndNoPartOfIt) {
       [&] {
         communicator.each([](LocalRank& rank) {
           std::vector<std::int32_t> buffer(3);
-          rank.plan(of(Kind::all_to_all, 1), buffer.data(), buffer.data() + 1);
+          rank.plan(of(CollectiveKind::all_to_all, 1), buffer.data(), buffer.data() + 1);
         });
       },
       "in place, the send buffer at byte 0 of the receive buffer, not at -4");
@@ -232,7 +236,8 @@ Placing placing(const Collective& one, int shift) {
   const int sent = static_cast<int>(send_bytes(one, 1, 2) / 4);
   const int received = static_cast<int>(recv_bytes(one, 1, 2) / 4);
   const int chunk = static_cast<int>(in_place_offset(one, 1) / 4);
-  const bool in_send = one.kind == Kind::reduce_scatter || one.kind == Kind::scatter;
+  const bool in_send =
+      one.kind == CollectiveKind::reduce_scatter || one.kind == CollectiveKind::scatter;
   return {shift, shift < sent && -shift < received,
           has_in_place(one.kind) && shift == (in_send ? chunk : -chunk)};
 }
@@ -245,10 +250,10 @@ TEST_P(Placings, OverlapIsInPlaceOrRefusedOnAllRanks) {
   Communicator communicator({"host:2", GetParam()});
   communicator.each([&](LocalRank& rank) {
     std::vector<std::int32_t> memory(3 * kMost), apart(kMost);
-    for (const Kind kind : all_collectives()) {
+    for (const CollectiveKind kind : all_collectives()) {
       Collective one = of(kind, 2);
       one.root = 1;
-      if (kind == Kind::all_to_all_v) one.counts = {1, 2, 2, 1};
+      if (kind == CollectiveKind::all_to_all_v) one.counts = {1, 2, 2, 1};
       for (int shift = -kMost; shift <= kMost; ++shift) {
         const Placing own = placing(one, shift);
         std::int32_t *send = memory.data() + kMost, *recv = send + shift;
@@ -257,7 +262,8 @@ TEST_P(Placings, OverlapIsInPlaceOrRefusedOnAllRanks) {
         SCOPED_TRACE(std::string(name(kind)) + " " + std::to_string(shift));
         if (own.overlaps && !own.in_place) {
           EXPECT_THROW(plan(), BadArgument);
-        } else if (own.overlaps && kind == Kind::all_to_all && GetParam() != std::string("dma")) {
+        } else if (own.overlaps && kind == CollectiveKind::all_to_all &&
+                   GetParam() != std::string("dma")) {
           EXPECT_THROW(plan(), Unavailable);
         } else {
           EXPECT_NO_THROW(plan());
@@ -279,8 +285,11 @@ TEST(Communicator, RefusesToReceiveIntoAnotherRanksBuffer) {
       std::vector<std::int32_t> own(30);
       std::int32_t* const received[] = {own.data(), of_rank_1, of_rank_2};
       refuses<BadArgument>(
-          [&] { rank.plan(of(Kind::all_gather, 10), sent.data(), received[rank.index()]); }, text);
-      EXPECT_NO_THROW(rank.plan(of(Kind::all_gather, 10), sent.data(), own.data()));
+          [&] {
+            rank.plan(of(CollectiveKind::all_gather, 10), sent.data(), received[rank.index()]);
+          },
+          text);
+      EXPECT_NO_THROW(rank.plan(of(CollectiveKind::all_gather, 10), sent.data(), own.data()));
     });
   };
   refused(shared.data(), shared.data() + 20,
@@ -292,7 +301,7 @@ TEST(Communicator, RefusesToReceiveIntoAnotherRanksBuffer) {
     const std::int32_t* send = rank.index() == 1 ? shared.data() : own.data();
     refuses<BadArgument>(
         [&] {
-          rank.plan(of(Kind::all_gather, 10), send,
+          rank.plan(of(CollectiveKind::all_gather, 10), send,
                     rank.index() == 2 ? shared.data() + 9 : whole.data());
         },
         "the receive buffer of rank 2 overlaps the send buffer of rank 1");
@@ -307,7 +316,8 @@ TEST(Communicator, LeavesWhatLiesBehindABuffer) {
       const auto send = rank.allocate(400), recv = rank.allocate(400);
       put(rank, send->span(), rank.index() + 1);
       put(rank, recv->span(), -1);
-      CollectiveCall sum = rank.plan(of(Kind::all_reduce, 10), send->span(), recv->span());
+      CollectiveCall sum =
+          rank.plan(of(CollectiveKind::all_reduce, 10), send->span(), recv->span());
       rank.barrier("all ranks to have filled their buffers", kDeadline);
       const auto stream = rank.device().make_stream();
       sum.enqueue(*stream);
@@ -334,7 +344,7 @@ TEST_P(EveryEngine, ARankThatIsRefusedLeavesNobodyBehind) {
       const Span recv = small && rank.index() == last ? all->span().slice(0, 100) : all->span();
       std::string refused;
       try {
-        CollectiveCall call = rank.plan(of(Kind::all_gather, 100), own->span(), recv);
+        CollectiveCall call = rank.plan(of(CollectiveKind::all_gather, 100), own->span(), recv);
         rank.retire(std::move(call));
       } catch (const BadArgument& error) {
         refused = error.what();
@@ -355,7 +365,9 @@ TEST(Communicator, RanksInDifferentCallsAreToldWhich) {
       refuses<BadArgument>(call,
                            "rank 0 waits for all ranks to plan a collective, rank 1 for a barrier");
     };
-    const auto plan = [&] { rank.plan(of(Kind::all_gather, 10), own->span(), all->span()); };
+    const auto plan = [&] {
+      rank.plan(of(CollectiveKind::all_gather, 10), own->span(), all->span());
+    };
     refused([&] { rank.index() == 0 ? plan() : rank.barrier("a barrier", kDeadline); });
     EXPECT_NO_THROW(plan());
   });
@@ -368,7 +380,7 @@ TEST(Communicator, RefusesACallThatIsNoneAndAnothersStream) {
     EXPECT_THROW(none.enqueue(nullptr), BadArgument);
     EXPECT_THROW(none.algorithm(), BadArgument);
     std::int32_t word = 0;
-    CollectiveCall call = rank.plan(of(Kind::all_reduce, 1), &word, &word);
+    CollectiveCall call = rank.plan(of(CollectiveKind::all_reduce, 1), &word, &word);
     const auto other = open_machine("host");
     const auto stream = other->device(0).make_stream();
     EXPECT_THROW(call.enqueue(*stream), BadArgument);

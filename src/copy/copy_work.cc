@@ -12,7 +12,7 @@ namespace duet {
 namespace {
 
 constexpr double kDeadline = 120;  // seconds for filling one buffer
-constexpr Fill kPoison{Fill::Kind::constant, 0xDB, 0, DType::fp32};
+constexpr Fill kPoison{FillKind::constant, 0xDB, 0, DType::fp32};
 
 // A seed that this process has never used: memory may still hold the data of an earlier transfer.
 std::uint64_t fresh_seed() {
@@ -20,7 +20,7 @@ std::uint64_t fresh_seed() {
   return ++made;
 }
 
-Fill payload(std::uint64_t seed) { return {Fill::Kind::pattern, seed, 0, DType::fp32}; }
+Fill payload(std::uint64_t seed) { return {FillKind::pattern, seed, 0, DType::fp32}; }
 
 }  // namespace
 

@@ -149,9 +149,9 @@ TEST(PlainText, StreamsKeepCharactersTogetherAndCommandsRaw) {
     const PlainStream plain(out);
     out << "\xe2"
         << "\x82"
-        << "\xac" << Painted{"1", "bold\x1b"} << "\xc3";
+        << "\xac" << StyledText{"1", "bold\x1b"} << "\xc3";
     command_terminal(out, "\r");
-    out << Painted{"", "as it is"} << "\xc3";
+    out << StyledText{"", "as it is"} << "\xc3";
   }
   EXPECT_EQ(out.str(), "\xe2\x82\xac\x1b[1mbold\\u001b\x1b[0m\\xc3\ras it is\\xc3");
 }

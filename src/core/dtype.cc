@@ -11,13 +11,13 @@
 namespace duet {
 namespace {
 
-struct Entry {
+struct DTypeRow {
   DType type;
   std::string_view name;
   std::size_t size;
 };
 
-constexpr std::array<Entry, 7> kTypes{{
+constexpr std::array<DTypeRow, 7> kTypes{{
     {DType::fp32, "fp32", 4},
     {DType::tf32, "tf32", 4},
     {DType::fp16, "fp16", 2},
@@ -27,7 +27,7 @@ constexpr std::array<Entry, 7> kTypes{{
     {DType::int32, "int32", 4},
 }};
 
-const Entry& entry(DType type) { return kTypes[static_cast<std::size_t>(type)]; }
+const DTypeRow& row_of(DType type) { return kTypes[static_cast<std::size_t>(type)]; }
 
 // A binary floating-point format of 8 or 16 bits.
 struct Format {
@@ -96,12 +96,12 @@ float to_integer(float value, float limit) {
 
 }  // namespace
 
-std::string_view name(DType type) { return entry(type).name; }
-std::size_t size_of(DType type) { return entry(type).size; }
+std::string_view name(DType type) { return row_of(type).name; }
+std::size_t size_of(DType type) { return row_of(type).size; }
 
 DType parse_dtype(std::string_view text) {
   std::vector<std::string_view> known;
-  for (const Entry& e : kTypes) {
+  for (const DTypeRow& e : kTypes) {
     if (e.type == DType::int32) continue;  // only the output of int8, never an input
     if (e.name == text || (e.type == DType::fp8_e4m3 && text == "fp8")) return e.type;
     known.push_back(e.name);
@@ -111,7 +111,7 @@ DType parse_dtype(std::string_view text) {
 
 std::vector<DType> all_dtypes() {
   std::vector<DType> types;
-  for (const Entry& e : kTypes) types.push_back(e.type);
+  for (const DTypeRow& e : kTypes) types.push_back(e.type);
   return types;
 }
 

@@ -58,10 +58,10 @@ void command_terminal(std::ostream& out, std::string_view text) {
   }
 }
 
-std::ostream& operator<<(std::ostream& out, const Painted& painted) {
-  if (painted.code.empty()) return out << painted.text;
-  command_terminal(out, "\033[" + painted.code + "m");
-  out << painted.text;
+std::ostream& operator<<(std::ostream& out, const StyledText& styled) {
+  if (styled.code.empty()) return out << styled.text;
+  command_terminal(out, "\033[" + styled.code + "m");
+  out << styled.text;
   command_terminal(out, "\033[0m");
   return out;
 }

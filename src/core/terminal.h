@@ -38,11 +38,11 @@ class PlainStream : public std::streambuf {
 void command_terminal(std::ostream& out, std::string_view text);
 
 // Text in a colour or weight; `code` is the terminal's number for it ("31"), "" for plain text.
-struct Painted {
+struct StyledText {
   std::string code;
   std::string text;
 };
-std::ostream& operator<<(std::ostream& out, const Painted& painted);
+std::ostream& operator<<(std::ostream& out, const StyledText& painted);
 
 // Whether the descriptor is a terminal with colours, and one with cursor movements. TERM=dumb has
 // neither; NO_COLOR turns colours off.

@@ -14,7 +14,7 @@ enum class MemoryKind {
   pinned,    // host memory that the device's engines reach directly
   managed,   // at one address for CPU and device; its pages move to who uses them
   pageable,  // host memory that the driver has to stage
-  peer,      // another process's device memory, mapped by Device::map()
+  peer,      // another process's device memory, mapped by Device::import_memory()
 };
 
 const char* name(MemoryKind kind);

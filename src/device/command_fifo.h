@@ -61,4 +61,12 @@ struct CommandPushes {
   std::uint64_t* push_nanoseconds = nullptr;  // per command: time to get a slot and fill it
 };
 
+// A stream is also one of these where its device's threads can push commands (cuda, hip).
+class CommandPusher {
+ public:
+  virtual ~CommandPusher() = default;
+  // Enqueues the pushes on the stream. The memory must live until the threads have ended.
+  virtual void push_commands(const CommandPushes& pushes) = 0;
+};
+
 }  // namespace duet

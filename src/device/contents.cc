@@ -72,15 +72,15 @@ Difference compare_digits(const Fill& fill, const std::byte* data, std::size_t o
 void write_fill(const Fill& fill, std::byte* data, std::size_t offset, std::size_t bytes) {
   if (bytes == 0) return;
   switch (fill.kind) {
-    case Fill::Kind::pattern:
+    case FillKind::pattern:
       return write_pattern(fill.seed, data, fill.offset + offset, bytes);
-    case Fill::Kind::constant:
+    case FillKind::constant:
       std::memset(data, static_cast<int>(fill.seed & 0xFF), bytes);
       return;
-    case Fill::Kind::normal:
+    case FillKind::normal:
       return write_normal(fill, data, offset, bytes);
-    case Fill::Kind::digits:
-    case Fill::Kind::digits_reduced:
+    case FillKind::digits:
+    case FillKind::digits_reduced:
       return write_digits(fill, data, offset, bytes);
   }
 }

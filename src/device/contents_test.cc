@@ -31,7 +31,7 @@ TEST(Contents, OddSizesAndOffsets) {
 
 TEST(Contents, ConstantIsTheLowByteOfTheSeed) {
   Fill fill = pattern(0x1234, 3);
-  fill.kind = Fill::Kind::constant;
+  fill.kind = FillKind::constant;
   std::vector<std::byte> memory(21);
   write_fill(fill, memory.data(), 0, memory.size());
   EXPECT_EQ(memory, std::vector<std::byte>(21, std::byte{0x34}));
@@ -50,7 +50,7 @@ TEST(Contents, CheckCountsWhatDiffers) {
 
 TEST(Contents, NormalFillsWholeElements) {
   Fill fill = pattern(1, 0);
-  fill.kind = Fill::Kind::normal;
+  fill.kind = FillKind::normal;
   fill.dtype = DType::bf16;
   std::vector<std::byte> memory(7, std::byte{0x5A});
   write_fill(fill, memory.data(), 0, memory.size());

@@ -144,12 +144,13 @@ int copy_by_kernel(int process, int descriptor) {
 
 }  // namespace
 
-Lender& Lender::instance() {
-  static Lender lender;
-  return lender;
+DescriptorServer& DescriptorServer::instance() {
+  static DescriptorServer server;
+  return server;
 }
 
-Lender::Lender() : name_(fmt::format("{}{:x}", prefix_of(getpid()), std::random_device{}())) {
+DescriptorServer::DescriptorServer()
+    : name_(fmt::format("{}{:x}", prefix_of(getpid()), std::random_device{}())) {
   listener_ = unix_socket();
   sockaddr_un address{};
   const socklen_t length = address_of(name_, address);
@@ -167,7 +168,7 @@ Lender::Lender() : name_(fmt::format("{}{:x}", prefix_of(getpid()), std::random_
   }
 }
 
-Lender::~Lender() {
+DescriptorServer::~DescriptorServer() {
   ends_ = true;
   shutdown(listener_, SHUT_RDWR);  // makes poll() return
   thread_.join();
@@ -175,14 +176,14 @@ Lender::~Lender() {
   for (const auto& [loan, descriptor] : lent_) close(descriptor);
 }
 
-std::string Lender::lend(int descriptor) {
+std::string DescriptorServer::lend(int descriptor) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const std::string loan = fmt::format("{} {}", descriptor, name_);
   lent_[loan] = descriptor;
   return loan;
 }
 
-void Lender::take_back(const std::string& loan) noexcept {
+void DescriptorServer::take_back(const std::string& loan) noexcept {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = lent_.find(loan);
   if (found == lent_.end()) return;
@@ -190,7 +191,7 @@ void Lender::take_back(const std::string& loan) noexcept {
   lent_.erase(found);
 }
 
-void Lender::serve() {
+void DescriptorServer::serve() {
   std::deque<int> asking;  // open connections, the oldest first
   for (bool accepts = true; !ends_;) {
     std::vector<pollfd> all{{accepts ? listener_ : -1, POLLIN, 0}};
@@ -210,7 +211,7 @@ void Lender::serve() {
   for (const int connection : asking) close(connection);
 }
 
-bool Lender::accept_one(std::deque<int>& asking) {
+bool DescriptorServer::accept_one(std::deque<int>& asking) {
   const int connection = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (connection < 0) return errno == EINTR || errno == ECONNABORTED || errno == EAGAIN;
   if (!is_of(connection, 0)) {
@@ -227,7 +228,7 @@ bool Lender::accept_one(std::deque<int>& asking) {
   return true;
 }
 
-void Lender::answer(int connection) {
+void DescriptorServer::answer(int connection) {
   char loan[kLongestLoan];
   const ssize_t length = recv(connection, loan, sizeof loan, 0);
   if (length <= 0) return;

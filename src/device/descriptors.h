@@ -12,14 +12,14 @@
 namespace duet {
 
 // Gives other processes copies of this process's descriptors, over a Unix socket. There is one
-// Lender per process, with a thread that sleeps until a request arrives. If the process has no free
-// descriptor to accept a connection, the thread tries again ten times per second.
-class Lender {
+// DescriptorServer per process, with a thread that sleeps until a request arrives. If the process
+// has no free descriptor to accept a connection, the thread tries again ten times per second.
+class DescriptorServer {
  public:
-  static Lender& instance();
-  ~Lender();
-  Lender(const Lender&) = delete;
-  Lender& operator=(const Lender&) = delete;
+  static DescriptorServer& instance();
+  ~DescriptorServer();
+  DescriptorServer(const DescriptorServer&) = delete;
+  DescriptorServer& operator=(const DescriptorServer&) = delete;
 
   // Takes ownership of the descriptor and returns the text by which another process gets a copy
   // with borrow(). Throws Unavailable.
@@ -28,7 +28,7 @@ class Lender {
   void take_back(const std::string& loan) noexcept;
 
  private:
-  Lender();
+  DescriptorServer();
   void serve();
   // Returns false where no descriptor is free for the connection.
   bool accept_one(std::deque<int>& asking);

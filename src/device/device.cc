@@ -67,11 +67,11 @@ Buffer Device::allocate(std::uint64_t bytes, MemoryKind kind) {
   return Buffer(acquire(bytes, kind));
 }
 
-SharedMemory Device::share(const Span&) {
+MemoryDescriptor Device::export_memory(const Span&) {
   throw Unavailable(fmt::format("{}: its memory cannot be shared between processes", info().name));
 }
 
-Span Device::map(const SharedMemory&) {
+Span Device::import_memory(const MemoryDescriptor&) {
   throw Unavailable(fmt::format("{}: it cannot map other processes' memory", info().name));
 }
 
@@ -111,10 +111,6 @@ Span Device::adopt(void*, std::uint64_t) {
 
 std::unique_ptr<Stream> Device::wrap(void*) {
   throw Unavailable(fmt::format("{}: it has no native streams to wrap", info().name));
-}
-
-void Stream::push_commands(const CommandPushes&) {
-  throw Unavailable(device().info().name + " has no threads but the CPU's to push commands");
 }
 
 void Stream::handshake(const Handshake& handshake) {

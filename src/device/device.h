@@ -14,7 +14,7 @@
 #include "device/cpu_view.h"
 #include "device/dmabuf.h"
 #include "device/event.h"
-#include "device/shared_memory.h"
+#include "device/memory_descriptor.h"
 #include "device/stream.h"
 
 namespace duet {
@@ -81,16 +81,16 @@ class Device {
   virtual Span adopt(void* data, std::uint64_t bytes);
 
   // Memory between processes. All throw Unavailable with the reason.
-  // share(): the descriptor by which another process can map the allocations of a span of device
-  // memory. withdraw(): frees what is held for processes that have yet to map it; call it when all
-  // have. The memory must outlive its mappings.
-  // map(): another process's memory, which streams of this device can copy to and from, signal and
-  // wait for. Its kind is MemoryKind::peer, its owner this device. unmap() takes such a span when
-  // no stream uses it any more.
-  virtual SharedMemory share(const Span& span);
-  virtual void withdraw(const SharedMemory&) noexcept {}
-  virtual Span map(const SharedMemory& shared);
-  virtual void unmap(const Span&) noexcept {}
+  // export_memory(): the descriptor by which another process can map the allocations of a span of
+  // device memory. close_export() frees what is held for processes that have yet to map it; call it
+  // when all have. The memory must outlive its mappings.
+  // import_memory(): another process's memory, which streams of this device can copy to and from,
+  // signal and wait for. Its kind is MemoryKind::peer, its owner this device. close_import() takes
+  // such a span when no stream uses it any more.
+  virtual MemoryDescriptor export_memory(const Span& span);
+  virtual void close_export(const MemoryDescriptor&) noexcept {}
+  virtual Span import_memory(const MemoryDescriptor& descriptor);
+  virtual void close_import(const Span&) noexcept {}
 
   // A span of device memory for the drivers of other devices. Throws Unavailable with the reason.
   virtual Dmabuf export_dmabuf(const Span& span);

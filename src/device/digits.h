@@ -34,11 +34,11 @@ struct Digits {
 
 inline Digits digits_of(const Fill& fill) {
   const bool whole = fill.dtype == DType::int8 || fill.dtype == DType::int32;
-  return {fill.seed, fill.ranks, fill.op, fill.kind == Fill::Kind::digits_reduced, whole};
+  return {fill.seed, fill.ranks, fill.op, fill.kind == FillKind::digits_reduced, whole};
 }
 
 inline bool is_digits(const Fill& fill) {
-  return fill.kind == Fill::Kind::digits || fill.kind == Fill::Kind::digits_reduced;
+  return fill.kind == FillKind::digits || fill.kind == FillKind::digits_reduced;
 }
 
 // The element's value before it is rounded to the element type.

@@ -10,23 +10,23 @@ Imports::~Imports() {
   }
 }
 
-std::byte* Imports::map(const SharedMemory& shared) {
+std::byte* Imports::map(const MemoryDescriptor& descriptor) {
   const std::lock_guard<std::mutex> lock(mutex_);
   for (auto& [order, mapping] : mappings_) {
-    if (mapping.shared.key() != shared.key()) continue;
+    if (mapping.descriptor.key() != descriptor.key()) continue;
     ++mapping.uses;
-    return mapping.data + shared.offset;
+    return mapping.data + descriptor.offset;
   }
-  std::byte* data = open_(shared);
-  mappings_.emplace(made_++, Mapping{data, shared, 1});
-  return data + shared.offset;
+  std::byte* data = open_(descriptor);
+  mappings_.emplace(made_++, Mapping{data, descriptor, 1});
+  return data + descriptor.offset;
 }
 
 void Imports::unmap(const std::byte* data) noexcept {
   const std::lock_guard<std::mutex> lock(mutex_);
   for (auto each = mappings_.begin(); each != mappings_.end(); ++each) {
     Mapping& mapping = each->second;
-    if (data < mapping.data || data >= mapping.data + mapping.shared.mapped_bytes()) continue;
+    if (data < mapping.data || data >= mapping.data + mapping.descriptor.mapped_bytes()) continue;
     if (--mapping.uses > 0) return;
     close(mapping);
     mappings_.erase(each);
@@ -36,7 +36,7 @@ void Imports::unmap(const std::byte* data) noexcept {
 
 void Imports::close(const Mapping& mapping) noexcept {
   try {
-    close_(mapping.data, mapping.shared);
+    close_(mapping.data, mapping.descriptor);
   } catch (const std::exception&) {
     // The device is lost, and the mapping with it.
   }

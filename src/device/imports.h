@@ -6,7 +6,7 @@
 #include <mutex>
 #include <string>
 
-#include "device/shared_memory.h"
+#include "device/memory_descriptor.h"
 
 namespace duet {
 
@@ -14,9 +14,9 @@ namespace duet {
 // uses are counted, because vendors do not open the same handle twice.
 class Imports {
  public:
-  using Open = std::function<std::byte*(const SharedMemory&)>;
+  using Open = std::function<std::byte*(const MemoryDescriptor&)>;
   // `data` is what open() returned.
-  using Close = std::function<void(std::byte* data, const SharedMemory&)>;
+  using Close = std::function<void(std::byte* data, const MemoryDescriptor&)>;
 
   Imports(Open open, Close close) : open_(std::move(open)), close_(std::move(close)) {}
   // Closes all remaining mappings, the newest first.
@@ -25,14 +25,14 @@ class Imports {
   Imports& operator=(const Imports&) = delete;
 
   // Maps the span and returns its address in this process. Throws what open() throws.
-  std::byte* map(const SharedMemory& shared);
+  std::byte* map(const MemoryDescriptor& descriptor);
   // Ends one use of the mapping that contains `data`. The last use closes the mapping.
   void unmap(const std::byte* data) noexcept;
 
  private:
   struct Mapping {
     std::byte* data = nullptr;
-    SharedMemory shared;
+    MemoryDescriptor descriptor;
     int uses = 0;
   };
   using Mappings = std::map<long, Mapping>;  // by order of creation

@@ -20,11 +20,11 @@ std::vector<Backend>& registered() {
 }
 
 // The kinds that a build can have, in the order of display. The vendors' kinds are modules.
-struct Kind {
+struct BackendKind {
   const char* name;
   bool is_module;
 };
-constexpr Kind kKinds[] = {{"host", false}, {"cuda", true}, {"hip", true}, {"sim", false}};
+constexpr BackendKind kKinds[] = {{"host", false}, {"cuda", true}, {"hip", true}, {"sim", false}};
 
 void register_built_in() {
   static const bool once = [] {
@@ -48,7 +48,7 @@ void register_backend(Backend backend) { registered().push_back(std::move(backen
 
 std::vector<BackendState> backends() {
   std::vector<BackendState> states;
-  for (const Kind& kind : kKinds) {
+  for (const BackendKind& kind : kKinds) {
     BackendState state;
     state.kind = kind.name;
     if (kind.is_module) state.reason = load_module(kind.name).reason;
@@ -72,7 +72,7 @@ std::unique_ptr<Machine> open_machine(const std::string& device) {
   const std::size_t colon = device.find(':');
   const std::string kind = device.substr(0, colon);
   std::vector<std::string_view> known;
-  for (const Kind& each : kKinds) {
+  for (const BackendKind& each : kKinds) {
     known.emplace_back(each.name);
     if (kind == each.name && each.is_module && !load_module(kind).loaded) {
       throw UsageError(fmt::format("--device {}: the {} device is not available: {}", device, kind,

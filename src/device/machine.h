@@ -22,7 +22,7 @@ class Machine {
   virtual bool is_virtual() const { return false; }  // whether its time is simulated
   virtual RankScheduler& scheduler() = 0;
 
-  // After this call, device memory is allocated so that Device::share() works on it.
+  // After this call, device memory is allocated so that Device::export_memory() works on it.
   virtual void make_shareable() {}
 };
 

@@ -51,19 +51,20 @@ struct Copy {
   KernelShape shape;
 };
 
+enum class FillKind {
+  pattern,   // random bytes: pattern_byte(seed, offset + i), see core/random.h
+  constant,  // every byte is the low byte of seed
+  normal,    // elements of `dtype` from a standard normal distribution (integers: rounded 16 x,
+             // clamped to the type)
+  digits,    // elements of `dtype`: integers so small that any sum over `ranks` such fills is
+             // exact in it, in any order (device/digits.h)
+  digits_reduced,  // the result of reducing `ranks` fills of digits, with seeds seed, seed + 1
+                   // ...
+};
+
 // What a span is filled with.
 struct Fill {
-  enum class Kind {
-    pattern,   // random bytes: pattern_byte(seed, offset + i), see core/random.h
-    constant,  // every byte is the low byte of seed
-    normal,    // elements of `dtype` from a standard normal distribution (integers: rounded 16 x,
-               // clamped to the type)
-    digits,    // elements of `dtype`: integers so small that any sum over `ranks` such fills is
-               // exact in it, in any order (device/digits.h)
-    digits_reduced,  // the result of reducing `ranks` fills of digits, with seeds seed, seed + 1
-                     // ...
-  };
-  Kind kind = Kind::pattern;
+  FillKind kind = FillKind::pattern;
   std::uint64_t seed = 0;
   std::uint64_t offset = 0;  // position of the span's first byte in the pattern or the digits; of
                              // digits, whole elements
@@ -99,7 +100,6 @@ struct Handshake {
 
 class Device;
 class PreparedKernel;
-struct CommandPushes;
 
 class Stream {
  public:
@@ -128,10 +128,6 @@ class Stream {
 
   // Throws Unavailable on devices that run only their own kernels (cuda, hip).
   virtual void run(const Task& task) = 0;
-
-  // The device's threads push commands into a fifo (device/command_fifo.h), whose memory must live
-  // until they have ended. Throws Unavailable on devices that have no threads of their own (host).
-  virtual void push_commands(const CommandPushes& pushes);
 
   // Between begin and end, work enqueued on this stream, and on those that fork from it by events,
   // is recorded and not run; use capture() of device/graph.h, which ends it in all cases. Meanwhile

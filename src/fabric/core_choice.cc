@@ -8,7 +8,7 @@
 #include "core/affinity.h"
 #include "core/error.h"
 #include "core/packing.h"
-#include "device/shared_memory.h"
+#include "device/memory_descriptor.h"
 
 namespace duet {
 namespace {

@@ -49,11 +49,11 @@ FabricMemory::~FabricMemory() {
 
 Fill FabricMemory::pattern(std::uint64_t number, int process) const {
   const auto size = static_cast<std::uint64_t>(processes_);
-  return {Fill::Kind::pattern, size * number + static_cast<std::uint64_t>(process), 0, DType::int8};
+  return {FillKind::pattern, size * number + static_cast<std::uint64_t>(process), 0, DType::int8};
 }
 
 void FabricMemory::fill(std::uint64_t number) {
-  const Fill poison{Fill::Kind::constant, number & 0xFF, 0, DType::int8};
+  const Fill poison{FillKind::constant, number & 0xFF, 0, DType::int8};
   if (out_buffer_.bytes() > 0) stream_->fill(out_buffer_.span(), pattern(number, self_));
   if (in_buffer_.bytes() > 0) stream_->fill(in_buffer_.span(), poison);
   stream_->synchronize(kDefaultDeadlineSeconds);

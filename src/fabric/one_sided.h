@@ -54,7 +54,7 @@ class OneSided : public Sender {
   const Region& here_;
   const Region& there_;
   std::function<double()> now_;
-  MessageCuts cuts_;                   // for the rails that were living at first
+  MessagePieces cuts_;                 // for the rails that were living at first
   std::vector<PendingPiece> pending_;  // by token
   std::vector<std::uint64_t> free_;
   std::vector<MessageProgress> progress_;  // by message

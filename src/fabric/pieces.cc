@@ -47,7 +47,7 @@ std::vector<MessagePiece> cut_message(std::uint64_t bytes, std::uint64_t sequenc
   return pieces;
 }
 
-MessageCuts::MessageCuts(const MessageShape& shape, const std::vector<int>& rails) {
+MessagePieces::MessagePieces(const MessageShape& shape, const std::vector<int>& rails) {
   const std::size_t different = shape.mode == RailMode::round_robin ? rails.size() : 1;
   for (std::size_t sequence = 0; sequence < different; ++sequence) {
     cuts_.push_back(cut_message(shape.bytes, sequence, shape.mode, rails, shape.chunk));

@@ -22,9 +22,9 @@ std::vector<MessagePiece> cut_message(std::uint64_t bytes, std::uint64_t sequenc
 
 // The pieces of every message of a load, made once for each sequence number that differs: few, so
 // that they stay in the caches while large messages pass through.
-class MessageCuts {
+class MessagePieces {
  public:
-  MessageCuts(const MessageShape& shape, const std::vector<int>& rails);
+  MessagePieces(const MessageShape& shape, const std::vector<int>& rails);
   const std::vector<MessagePiece>& of(std::uint64_t sequence) const {
     return cuts_[sequence % cuts_.size()];
   }

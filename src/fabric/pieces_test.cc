@@ -71,7 +71,7 @@ TEST(Pieces, MessageCutsEqualThePiecesOfEachMessage) {
   shape.chunk = 256;
   for (const RailMode mode : {RailMode::single, RailMode::split, RailMode::round_robin}) {
     shape.mode = mode;
-    const MessageCuts cuts(shape, rails);
+    const MessagePieces cuts(shape, rails);
     for (std::uint64_t sequence = 0; sequence < 7; ++sequence) {
       const auto expected = cut_message(shape.bytes, sequence, mode, rails, shape.chunk);
       ASSERT_EQ(cuts.of(sequence).size(), expected.size());

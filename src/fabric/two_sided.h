@@ -52,7 +52,7 @@ class TwoSided : public Sender {
   const Region& out_;
   const Region& in_;
   std::function<double()> now_;
-  MessageCuts cuts_;
+  MessagePieces cuts_;
   std::vector<MessageState> states_;
   std::size_t expected_ = 0, sent_ = 0, finished_ = 0;
   std::vector<double> latencies_;

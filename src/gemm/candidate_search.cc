@@ -19,12 +19,12 @@ double median(std::vector<double> values) {
 }  // namespace
 
 void CandidateSearch::first_round(int first, int last, double seconds) {
-  const double end = track_.now() + seconds;
-  for (int candidate = first; candidate < last && track_.now() < end; ++candidate) {
+  const double end = timer_.now() + seconds;
+  for (int candidate = first; candidate < last && timer_.now() < end; ++candidate) {
     // The first call loads the kernel.
-    const auto loading = track_.time(candidate, 1);
+    const auto loading = timer_.time(candidate, 1);
     if (!loading) continue;
-    if (const auto each = track_.time(candidate, *loading > kLongCall ? 1 : kHeatCalls)) {
+    if (const auto each = timer_.time(candidate, *loading > kLongCall ? 1 : kHeatCalls)) {
       times_.push_back({candidate, *each});
     }
   }
@@ -44,11 +44,11 @@ void CandidateSearch::compete(int count, const Rounds& rounds) {
   const std::size_t entries = std::min(times_.size(), static_cast<std::size_t>(count));
   if (entries < 2) return;
   std::vector<std::vector<double>> bursts(entries);
-  const double end = track_.now() + rounds.seconds;
-  for (int round = 0; round < kFewestRounds || track_.now() < end; ++round) {
+  const double end = timer_.now() + rounds.seconds;
+  for (int round = 0; round < kFewestRounds || timer_.now() < end; ++round) {
     for (std::size_t i = 0; i < entries; ++i) {
       const double calls = std::ceil(rounds.burst_seconds / times_[i].seconds);
-      const auto seconds = track_.time(times_[i].candidate, std::max(1, static_cast<int>(calls)));
+      const auto seconds = timer_.time(times_[i].candidate, std::max(1, static_cast<int>(calls)));
       // The first round brings the device to its working temperature and clock.
       if (round > 0) bursts[i].push_back(seconds.value_or(HUGE_VAL));
     }

@@ -32,8 +32,8 @@ struct SearchRounds {
 
 class CandidateSearch {
  public:
-  CandidateSearch(CandidateTimer& track, const SearchRounds& options)
-      : track_(track), options_(options) {}
+  CandidateSearch(CandidateTimer& timer, const SearchRounds& options)
+      : timer_(timer), options_(options) {}
 
   // Times the candidates first .. last - 1 briefly, in order, for about `seconds`. Candidates that
   // were not reached by then are dropped.
@@ -62,7 +62,7 @@ class CandidateSearch {
   void compete(int count, const Rounds& rounds);
   void sort(int count);  // sorts the first `count` by their times
 
-  CandidateTimer& track_;
+  CandidateTimer& timer_;
   SearchRounds options_;
   std::vector<Time> times_;  // fastest first, within the candidates of the last round
 };

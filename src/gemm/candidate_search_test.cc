@@ -9,7 +9,7 @@ namespace duet {
 namespace {
 
 // Candidates with known times. Some run slower on a hot device, which shows only in long bursts.
-class FakeTrack : public CandidateTimer {
+class FakeTimer : public CandidateTimer {
  public:
   struct Entry {
     double brief = 0;
@@ -17,7 +17,7 @@ class FakeTrack : public CandidateTimer {
     bool runs = true;
   };
 
-  explicit FakeTrack(std::vector<Entry> list) : entries(std::move(list)) {}
+  explicit FakeTimer(std::vector<Entry> list) : entries(std::move(list)) {}
 
   std::optional<double> time(int candidate, int calls) override {
     const Entry& entry = entries.at(static_cast<std::size_t>(candidate));
@@ -35,42 +35,42 @@ class FakeTrack : public CandidateTimer {
 };
 
 TEST(CandidateSearch, TheSustainedOrderDecides) {
-  FakeTrack track({{1.0e-3, 1.2e-3}, {1.1e-3, 1.1e-3}, {2.0e-3, 1.0e-3}});
+  FakeTimer timer({{1.0e-3, 1.2e-3}, {1.1e-3, 1.1e-3}, {2.0e-3, 1.0e-3}});
   SearchRounds options;
   options.second_round_candidates = 2;
-  CandidateSearch search(track, options);
+  CandidateSearch search(timer, options);
   search.first_round(0, 3, 1);
   EXPECT_EQ(search.leaders(3), (std::vector<int>{0, 1, 2}));
   EXPECT_EQ(search.final_round(), 1);
 }
 
 TEST(CandidateSearch, ThoseThatCannotRunAreOut) {
-  FakeTrack track({{1e-4, 1e-4, false}, {1e-3, 1e-3}, {1e-5, 1e-5, false}});
-  CandidateSearch search(track, {});
+  FakeTimer timer({{1e-4, 1e-4, false}, {1e-3, 1e-3}, {1e-5, 1e-5, false}});
+  CandidateSearch search(timer, {});
   search.first_round(0, 3, 1);
   EXPECT_EQ(search.ran(), 1);
   EXPECT_EQ(search.final_round(), 1);
 }
 
 TEST(CandidateSearch, WithoutRunnersNobodyWins) {
-  FakeTrack track({{1, 1, false}});
-  CandidateSearch search(track, {});
+  FakeTimer timer({{1, 1, false}});
+  CandidateSearch search(timer, {});
   search.first_round(0, 1, 1);
   EXPECT_EQ(search.final_round(), -1);
 }
 
 TEST(CandidateSearch, KeepsToItsTime) {
-  FakeTrack track(std::vector<FakeTrack::Entry>(1000, {0.01, 0.01}));
+  FakeTimer timer(std::vector<FakeTimer::Entry>(1000, {0.01, 0.01}));
   SearchRounds options;
   options.second_round_seconds = 1;
   options.final_round_seconds = 2;
-  CandidateSearch search(track, options);
+  CandidateSearch search(timer, options);
   search.first_round(0, 1000, 0.295);
   EXPECT_EQ(search.ran(), 15);  // two calls for each, because the calls are long
   search.first_round(0, 1000, 0);
   EXPECT_EQ(search.ran(), 15);
   search.final_round();
-  EXPECT_LT(track.clock, 0.3 + 0.03 + 1 + 15 * 0.01 + 2 + 4 * 0.05 + 1e-9);
+  EXPECT_LT(timer.clock, 0.3 + 0.03 + 1 + 15 * 0.01 + 2 + 4 * 0.05 + 1e-9);
 }
 
 TEST(Search, FindsThePeakOfARidge) {

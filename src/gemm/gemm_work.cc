@@ -75,15 +75,15 @@ void GemmWork::prepare(Rank& rank, const Placement& placement) {
 void GemmWork::fill_inputs(const Rank& rank, RankOperands& own, Stream& stream) const {
   const auto seed =
       2 * (own.fills++ * operands_.size() + static_cast<std::uint64_t>(rank.index)) + 1;
-  stream.fill(own.a.span(), {Fill::Kind::normal, seed, 0, problem_.dtype});
-  stream.fill(own.b.span(), {Fill::Kind::normal, seed + 1, 0, problem_.dtype});
+  stream.fill(own.a.span(), {FillKind::normal, seed, 0, problem_.dtype});
+  stream.fill(own.b.span(), {FillKind::normal, seed + 1, 0, problem_.dtype});
 }
 
 void GemmWork::renew(Rank& rank) {
   RankOperands& own = operands(rank);
   const auto stream = rank.device.make_stream();
   fill_inputs(rank, own, *stream);
-  stream->fill(own.c.span(), {Fill::Kind::constant, poison(problem_.output), 0, problem_.output});
+  stream->fill(own.c.span(), {FillKind::constant, poison(problem_.output), 0, problem_.output});
   stream->synchronize(kDeadlineSeconds);
 }
 

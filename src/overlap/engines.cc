@@ -18,7 +18,7 @@ OverlapEngineNames overlap_engine_names(const std::string& device_kind) {
 std::string overlap_engine(const OverlapPolicy& policy, const std::string& device_kind) {
   if (by_dma(policy.kind)) return "dma";
   const OverlapEngineNames names = overlap_engine_names(device_kind);
-  return policy.kind == OverlapPolicy::Kind::zero_cta ? names.zero_cta : names.vendor;
+  return policy.kind == OverlapPolicyKind::zero_cta ? names.zero_cta : names.vendor;
 }
 
 std::vector<int> partition_sweep(const DeviceInfo& info) {

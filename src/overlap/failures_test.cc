@@ -32,7 +32,7 @@ class FaultyPlan : public CollectivePlan {
     if (last_ && fault == Fault::enqueue) throw Error("enqueue");
     if (last_ && fault == Fault::never_ends) stream.wait(semaphore_at(word_, 0), 1);
     sound_->enqueue(stream);
-    if (last_ && fault == Fault::wrong) stream.fill(received_, {Fill::Kind::constant, 1});
+    if (last_ && fault == Fault::wrong) stream.fill(received_, {FillKind::constant, 1});
   }
 
  private:

@@ -13,17 +13,15 @@
 namespace duet {
 namespace {
 
-using Kind = OverlapPolicy::Kind;
-
-constexpr NamedValue<Kind> kPolicies[] = {
-    {Kind::serial, "serial"},
-    {Kind::base, "base"},
-    {Kind::priority, "priority"},
-    {Kind::partition, "partition"},
-    {Kind::priority_partition, "priority+partition"},
-    {Kind::zero_cta, "zero-cta"},
-    {Kind::dma, "dma"},
-    {Kind::dma_partition, "dma+partition"},
+constexpr NamedValue<OverlapPolicyKind> kPolicies[] = {
+    {OverlapPolicyKind::serial, "serial"},
+    {OverlapPolicyKind::base, "base"},
+    {OverlapPolicyKind::priority, "priority"},
+    {OverlapPolicyKind::partition, "partition"},
+    {OverlapPolicyKind::priority_partition, "priority+partition"},
+    {OverlapPolicyKind::zero_cta, "zero-cta"},
+    {OverlapPolicyKind::dma, "dma"},
+    {OverlapPolicyKind::dma_partition, "dma+partition"},
 };
 
 [[noreturn]] void refuse(std::string_view text) {
@@ -54,11 +52,14 @@ OverlapPolicy parse_policy(std::string_view text) {
 
 }  // namespace
 
-bool has_partition(Kind kind) {
-  return kind == Kind::partition || kind == Kind::priority_partition || kind == Kind::dma_partition;
+bool has_partition(OverlapPolicyKind kind) {
+  return kind == OverlapPolicyKind::partition || kind == OverlapPolicyKind::priority_partition ||
+         kind == OverlapPolicyKind::dma_partition;
 }
 
-bool by_dma(Kind kind) { return kind == Kind::dma || kind == Kind::dma_partition; }
+bool by_dma(OverlapPolicyKind kind) {
+  return kind == OverlapPolicyKind::dma || kind == OverlapPolicyKind::dma_partition;
+}
 
 std::string name(const OverlapPolicy& policy) {
   if (policy.units == 0) return std::string(name_of(kPolicies, policy.kind));
@@ -76,7 +77,7 @@ std::vector<OverlapPolicy> parse_policies(std::string_view text) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
     const std::string_view word = text.substr(begin, end - begin);
     if (word == "all") {
-      for (const Kind kind : values_in(kPolicies)) add({kind, 0});
+      for (const OverlapPolicyKind kind : values_in(kPolicies)) add({kind, 0});
     } else {
       add(parse_policy(word));
     }

@@ -6,20 +6,22 @@
 
 namespace duet {
 
+enum class OverlapPolicyKind {
+  serial,              // one work after the other
+  base,                // compute first, streams of equal priority
+  priority,            // communication first, on a stream of the highest priority
+  partition,           // some compute units are reserved for communication
+  priority_partition,  // priority and partition
+  zero_cta,            // communication by the vendor's copy-engine mode
+  dma,                 // communication by Duet's engine `dma`
+  dma_partition,       // dma, and compute leaves some units unused
+};
+
 // How two works share a machine.
 struct OverlapPolicy {
-  enum class Kind {
-    serial,              // one work after the other
-    base,                // compute first, streams of equal priority
-    priority,            // communication first, on a stream of the highest priority
-    partition,           // some compute units are reserved for communication
-    priority_partition,  // priority and partition
-    zero_cta,            // communication by the vendor's copy-engine mode
-    dma,                 // communication by Duet's engine `dma`
-    dma_partition,       // dma, and compute leaves some units unused
-  };
+  using Kind = OverlapPolicyKind;  // its name in earlier versions
 
-  Kind kind = Kind::base;
+  OverlapPolicyKind kind = OverlapPolicyKind::base;
   int units = 0;  // compute units of a partition; 0: the best of the sweep
 
   bool operator==(const OverlapPolicy& other) const {
@@ -34,7 +36,7 @@ std::string name(const OverlapPolicy& policy);
 // that names what was expected.
 std::vector<OverlapPolicy> parse_policies(std::string_view text);
 
-bool has_partition(OverlapPolicy::Kind kind);
-bool by_dma(OverlapPolicy::Kind kind);  // whether the engine `dma` runs the collective
+bool has_partition(OverlapPolicyKind kind);
+bool by_dma(OverlapPolicyKind kind);  // whether the engine `dma` runs the collective
 
 }  // namespace duet

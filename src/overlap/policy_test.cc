@@ -7,13 +7,11 @@
 namespace duet {
 namespace {
 
-using Kind = OverlapPolicy::Kind;
-
 TEST(OverlapPolicies, AreReadAndNamedAlike) {
   const auto policies = parse_policies("base,partition:8,dma,priority+partition,dma+partition:16");
   ASSERT_EQ(policies.size(), 5u);
-  EXPECT_EQ(policies[1], (OverlapPolicy{Kind::partition, 8}));
-  EXPECT_EQ(policies[3], (OverlapPolicy{Kind::priority_partition, 0}));
+  EXPECT_EQ(policies[1], (OverlapPolicy{OverlapPolicyKind::partition, 8}));
+  EXPECT_EQ(policies[3], (OverlapPolicy{OverlapPolicyKind::priority_partition, 0}));
   EXPECT_EQ(name(policies[3]), "priority+partition");
   EXPECT_EQ(name(policies[4]), "dma+partition:16");
 }
@@ -21,7 +19,7 @@ TEST(OverlapPolicies, AreReadAndNamedAlike) {
 TEST(OverlapPolicies, AllAreEachKindOnce) {
   EXPECT_EQ(parse_policies("all").size(), 8u);
   EXPECT_EQ(parse_policies("dma,all,dma").size(), 8u);
-  EXPECT_EQ(parse_policies("dma,all,dma").front().kind, Kind::dma);
+  EXPECT_EQ(parse_policies("dma,all,dma").front().kind, OverlapPolicyKind::dma);
 }
 
 TEST(OverlapPolicies, RefuseWhatIsNone) {

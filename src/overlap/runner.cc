@@ -11,8 +11,6 @@
 namespace duet {
 namespace {
 
-using Kind = OverlapPolicy::Kind;
-
 template <class Seconds>
 double median_of(const PairSampling& sampling, const Seconds& seconds) {
   std::vector<double> all;
@@ -26,16 +24,20 @@ std::string together_name(const OverlapScenario& scenario, const OverlapPolicy& 
 
 // Communication goes first wherever the policy does not say otherwise: it needs few compute units,
 // but behind a GEMM it would wait for them.
-bool compute_goes_first(Kind kind) { return kind == Kind::serial || kind == Kind::base; }
+bool compute_goes_first(OverlapPolicyKind kind) {
+  return kind == OverlapPolicyKind::serial || kind == OverlapPolicyKind::base;
+}
 
 // Streams of copy-engine policies get the priority too, so that their semaphores and events do not
 // wait behind compute.
-bool has_priority(Kind kind) {
-  return kind == Kind::priority || kind == Kind::priority_partition || kind == Kind::zero_cta ||
-         by_dma(kind);
+bool has_priority(OverlapPolicyKind kind) {
+  return kind == OverlapPolicyKind::priority || kind == OverlapPolicyKind::priority_partition ||
+         kind == OverlapPolicyKind::zero_cta || by_dma(kind);
 }
 
-bool chooses_engine(Kind kind) { return kind == Kind::zero_cta || by_dma(kind); }
+bool chooses_engine(OverlapPolicyKind kind) {
+  return kind == OverlapPolicyKind::zero_cta || by_dma(kind);
+}
 
 void take_times(OverlapResult& result) {
   OverlapTimes& t = result.times;
@@ -82,7 +84,7 @@ void OverlapRunner::measure_together(const OverlapScenario& scenario, OverlapRes
   const Placement beside{0, engines_.units_for_compute(result.policy)};
   const Placement urgent{has_priority(result.policy.kind) ? highest : 0};
   PairMode mode = runs_.mode;
-  mode.serial = result.policy.kind == Kind::serial;
+  mode.serial = result.policy.kind == OverlapPolicyKind::serial;
   const AfterSamples after =
       energy_ != nullptr ? energy_->take(together_name(scenario, result.policy)) : AfterSamples();
   PairSampler sampler(team, stop_);
@@ -102,7 +104,7 @@ OverlapResult OverlapRunner::measure(const OverlapScenario& scenario, const Over
   result.compute_first = compute_goes_first(policy.kind);
   std::vector<int> left;  // units that each partition of the sweep leaves to compute
   for (const int units : runs_.sweep)
-    left.push_back(engines_.units_for_compute({Kind::partition, units}));
+    left.push_back(engines_.units_for_compute({OverlapPolicyKind::partition, units}));
   result.times.compute = alone_.compute(scenario, 0);
   result.times.least_compute = alone_.least_compute(scenario, left);
   result.times.communication =
@@ -135,7 +137,8 @@ const OverlapResult& OverlapRunner::point(const OverlapScenario& scenario,
   return points_.emplace(name(policy), measure(scenario, policy)).first->second;
 }
 
-OverlapResult OverlapRunner::best_of_sweep(const OverlapScenario& scenario, Kind kind) {
+OverlapResult OverlapRunner::best_of_sweep(const OverlapScenario& scenario,
+                                           OverlapPolicyKind kind) {
   if (runs_.sweep.empty()) {
     engines_.units_for_compute({kind, 0});
     throw UsageError(name(OverlapPolicy{kind, 0}) + ": expected partitions to try");

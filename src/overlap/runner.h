@@ -61,7 +61,7 @@ class OverlapRunner {
   OverlapResult measure(const OverlapScenario& scenario, const OverlapPolicy& policy);
   void require_possible(const OverlapPolicy& policy, const OverlapScenario& scenario,
                         const std::string& engine) const;
-  OverlapResult best_of_sweep(const OverlapScenario& scenario, OverlapPolicy::Kind kind);
+  OverlapResult best_of_sweep(const OverlapScenario& scenario, OverlapPolicyKind kind);
   const OverlapResult& point(const OverlapScenario& scenario, const OverlapPolicy& policy);
   void measure_together(const OverlapScenario& scenario, OverlapResult& result);
   void add_energy(OverlapResult& result, const OverlapScenario& scenario, double wire_bytes) const;

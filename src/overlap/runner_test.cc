@@ -12,18 +12,16 @@
 namespace duet {
 namespace {
 
-using Kind = OverlapPolicy::Kind;
-
 TEST(OverlapRunner, FindsThePapersPictureOnASimulatedMachine) {
   const auto machine = open_machine("sim:mi300x-8");
   OverlapRunner runner(*machine, few());
   const OverlapScenario scenario = scenario_set("paper")[12];  // cb5_1.63G all_gather
-  const OverlapResult serial = runner.run(scenario, {Kind::serial, 0});
+  const OverlapResult serial = runner.run(scenario, {OverlapPolicyKind::serial, 0});
   EXPECT_NEAR(*serial.metrics.fraction_of_ideal, 0, 0.05);
   EXPECT_NEAR(serial.metrics.compute_slowdown, 1, 0.01);
   EXPECT_EQ(serial.balance, Balance::g_long);
-  const OverlapResult priority = runner.run(scenario, {Kind::priority, 0});
-  const OverlapResult dma = runner.run(scenario, {Kind::dma, 0});
+  const OverlapResult priority = runner.run(scenario, {OverlapPolicyKind::priority, 0});
+  const OverlapResult dma = runner.run(scenario, {OverlapPolicyKind::dma, 0});
   EXPECT_EQ(dma.engine, "dma");
   EXPECT_FALSE(dma.compute_first);
   // Copy engines use no compute units.
@@ -36,10 +34,10 @@ TEST(OverlapRunner, MeasuresAllPieces) {
   const auto machine = open_machine("sim:mi300x-8");
   OverlapRunner runner(*machine, few());
   OverlapScenario scenario = parse_scenario("gemm:8192x8192x8192", "all_gather:896M");
-  const OverlapTimes whole = runner.run(scenario, {Kind::dma, 0}).times;
+  const OverlapTimes whole = runner.run(scenario, {OverlapPolicyKind::dma, 0}).times;
   scenario.pieces = 4;
   scenario.name += " in 4";
-  for (const Kind kind : {Kind::serial, Kind::dma}) {
+  for (const OverlapPolicyKind kind : {OverlapPolicyKind::serial, OverlapPolicyKind::dma}) {
     const OverlapTimes t = runner.run(scenario, {kind, 0}).times;
     EXPECT_GT(t.compute, 0.9 * whole.compute);
     EXPECT_GT(t.communication, 0.9 * whole.communication);
@@ -56,7 +54,9 @@ TEST(OverlapRunner, FindsTheBestOfASweep) {
   runs.sweep = {8, 16, 32, 64};
   OverlapRunner runner(*machine, runs);
   const OverlapScenario scenario = scenario_set("paper")[12];
-  for (const Kind kind : {Kind::partition, Kind::priority_partition, Kind::dma_partition}) {
+  for (const OverlapPolicyKind kind :
+       {OverlapPolicyKind::partition, OverlapPolicyKind::priority_partition,
+        OverlapPolicyKind::dma_partition}) {
     const OverlapResult best = runner.run(scenario, {kind, 0});
     EXPECT_EQ(best.policy.kind, kind);
     double least = best.times.together;
@@ -75,14 +75,14 @@ TEST(OverlapRunner, KeepsBothSidesToTheirPart) {
   const auto machine = open_machine("sim:mi300x-8");
   OverlapRunner runner(*machine, few());
   const OverlapScenario scenario = scenario_set("paper")[12];
-  const OverlapResult small = runner.run(scenario, {Kind::partition, 8});
-  const OverlapResult large = runner.run(scenario, {Kind::partition, 128});
+  const OverlapResult small = runner.run(scenario, {OverlapPolicyKind::partition, 8});
+  const OverlapResult large = runner.run(scenario, {OverlapPolicyKind::partition, 128});
   EXPECT_EQ(small.engine, "vendor-model-8cu");
   EXPECT_GT(small.times.engine, 2 * large.times.engine);
   EXPECT_GT(large.times.compute_beside, 1.2 * large.times.compute);
   EXPECT_LT(small.times.compute_beside, 1.1 * small.times.compute);
   try {
-    runner.run(scenario, {Kind::partition, 304});
+    runner.run(scenario, {OverlapPolicyKind::partition, 304});
     FAIL() << "a partition of all units was taken";
   } catch (const UsageError& error) {
     EXPECT_NE(std::string(error.what()).find("fewer than the 304 compute units"), std::string::npos)
@@ -94,7 +94,8 @@ TEST(OverlapRunner, LeavesRightResultsOnTheCpu) {
   const auto machine = open_machine("host:2");
   OverlapRunner runner(*machine, few());
   const OverlapScenario scenario = parse_scenario("gemm:128x96x64:fp32", "all_reduce:256K");
-  for (const Kind kind : {Kind::serial, Kind::base, Kind::priority, Kind::dma}) {
+  for (const OverlapPolicyKind kind : {OverlapPolicyKind::serial, OverlapPolicyKind::base,
+                                       OverlapPolicyKind::priority, OverlapPolicyKind::dma}) {
     const OverlapResult result = runner.run(scenario, {kind, 0});
     EXPECT_TRUE(result.together.verified) << name(OverlapPolicy{kind, 0});
     EXPECT_GT(result.times.together, 0);
@@ -106,8 +107,8 @@ TEST(OverlapRunner, SaysWhereThereIsNoEnergyToTake) {
   OverlapRuns runs = few();
   runs.energy_seconds = 1;
   OverlapRunner runner(*machine, runs);
-  const OverlapResult result =
-      runner.run(parse_scenario("gemm:64x64x64:fp32", "all_gather:64K"), {Kind::dma, 0});
+  const OverlapResult result = runner.run(parse_scenario("gemm:64x64x64:fp32", "all_gather:64K"),
+                                          {OverlapPolicyKind::dma, 0});
   EXPECT_FALSE(result.draw);
   EXPECT_EQ(result.together.warnings,
             std::vector<std::string>{"no energy: host:0 has no energy counter"});
@@ -117,12 +118,12 @@ TEST(OverlapRunner, SaysWhatItDoesNotHave) {
   const auto machine = open_machine("host:2");
   OverlapRunner runner(*machine, few());
   const OverlapScenario scenario = parse_scenario("gemm:64x64x64:fp32", "all_gather:64K");
-  EXPECT_THROW(runner.run(scenario, {Kind::zero_cta, 0}), Unavailable);
-  EXPECT_THROW(runner.run(scenario, {Kind::partition, 1}), Unavailable);
-  EXPECT_THROW(runner.run(scenario, {Kind::dma_partition, 0}), Unavailable);
+  EXPECT_THROW(runner.run(scenario, {OverlapPolicyKind::zero_cta, 0}), Unavailable);
+  EXPECT_THROW(runner.run(scenario, {OverlapPolicyKind::partition, 1}), Unavailable);
+  EXPECT_THROW(runner.run(scenario, {OverlapPolicyKind::dma_partition, 0}), Unavailable);
   OverlapScenario odd = scenario;
   std::get<CollectiveSide>(odd.communication).bytes = 1001;
-  EXPECT_THROW(runner.run(odd, {Kind::base, 0}), UsageError);
+  EXPECT_THROW(runner.run(odd, {OverlapPolicyKind::base, 0}), UsageError);
 }
 
 }  // namespace

@@ -8,8 +8,6 @@
 namespace duet {
 namespace {
 
-using Kind = OverlapPolicy::Kind;
-
 TEST(Sides, AreParsed) {
   EXPECT_EQ(name(parse_side("gemm:64x32x16:fp16")), "64x32x16 fp16 nn");
   EXPECT_EQ(name(parse_side("all_to_all:1M")), "all_to_all");
@@ -45,7 +43,7 @@ TEST(Sides, OfAllKindsLeaveRightResultsOnTheCpu) {
     for (const char* communicate : works) {
       SCOPED_TRACE(std::string(compute) + " " + communicate);
       const OverlapResult result =
-          runner.run(parse_scenario(compute, communicate), {Kind::priority, 0});
+          runner.run(parse_scenario(compute, communicate), {OverlapPolicyKind::priority, 0});
       EXPECT_TRUE(result.together.verified);
       EXPECT_GT(result.times.together, 0);
     }
@@ -56,11 +54,13 @@ TEST(Sides, OfAllKindsLeaveRightResultsOnTheCpu) {
 TEST(Sides, ShareALinkOnASimulatedMachine) {
   const auto machine = open_machine("sim:h200-4");
   OverlapRunner runner(*machine, few());
-  const OverlapResult shared = runner.run(
-      parse_scenario("copy:host_to_device:1G", "copy:host_to_device:1G"), {Kind::priority, 0});
+  const OverlapResult shared =
+      runner.run(parse_scenario("copy:host_to_device:1G", "copy:host_to_device:1G"),
+                 {OverlapPolicyKind::priority, 0});
   EXPECT_NEAR(shared.times.together, 2 * shared.times.compute, 0.01 * shared.times.together);
-  const OverlapResult apart = runner.run(
-      parse_scenario("copy:host_to_device:1G", "copy:device_to_host:1G"), {Kind::priority, 0});
+  const OverlapResult apart =
+      runner.run(parse_scenario("copy:host_to_device:1G", "copy:device_to_host:1G"),
+                 {OverlapPolicyKind::priority, 0});
   EXPECT_NEAR(apart.times.together, apart.times.compute, 0.01 * apart.times.together);
 }
 
@@ -68,7 +68,7 @@ TEST(Sides, RefusePoliciesThatChooseForCollectives) {
   const auto machine = open_machine("host:2");
   OverlapRunner runner(*machine, few());
   const OverlapScenario scenario = parse_scenario("gemm:64x64x64:fp32", "copy:peer:64K");
-  for (const Kind kind : {Kind::dma, Kind::zero_cta}) {
+  for (const OverlapPolicyKind kind : {OverlapPolicyKind::dma, OverlapPolicyKind::zero_cta}) {
     try {
       runner.run(scenario, {kind, 0});
       FAIL() << "expected Unavailable";
@@ -78,7 +78,7 @@ TEST(Sides, RefusePoliciesThatChooseForCollectives) {
   }
   OverlapScenario odd = scenario;
   odd.pieces = 7;
-  EXPECT_THROW(runner.run(odd, {Kind::base, 0}), UsageError);
+  EXPECT_THROW(runner.run(odd, {OverlapPolicyKind::base, 0}), UsageError);
 }
 
 }  // namespace

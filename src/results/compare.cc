@@ -18,31 +18,31 @@ namespace duet {
 namespace {
 
 // What determines the noise of a machine or device of a journal.
-struct Place {
+struct DeviceNoise {
   std::string kind;  // of the devices: "cuda"
   bool virtual_time = false;
 };
 
-std::map<std::string, Place> places_of(const JournalContents& journal) {
-  std::map<std::string, Place> places;
+std::map<std::string, DeviceNoise> device_noise_of(const JournalContents& journal) {
+  std::map<std::string, DeviceNoise> sources;
   for (const Record& record : journal.records) {
     if (record["type"] != "environment") continue;
     for (const Record& machine : record["machines"]) {
       const bool virtual_time = machine.value("virtual_time", false);
       const Record devices = machine.value("devices", Record::array());
       const std::string kind = devices.empty() ? "" : devices[0].value("kind", "");
-      places[machine["name"].get<std::string>()] = {kind, virtual_time};
+      sources[machine["name"].get<std::string>()] = {kind, virtual_time};
       for (const Record& device : devices) {
-        places[device.value("name", "")] = {device.value("kind", ""), virtual_time};
+        sources[device.value("name", "")] = {device.value("kind", ""), virtual_time};
       }
     }
   }
-  return places;
+  return sources;
 }
 
 struct SideRun {
   const Record* record;
-  Place place;
+  DeviceNoise source;
 };
 
 // The records of one case in all runs of both sides; a side may be empty.
@@ -83,7 +83,7 @@ double deviation_of(const Record& seconds) {
 
 double load_of(const SideRun& run) {
   const Record& record = *run.record;
-  if (run.place.kind != "host" || run.place.virtual_time || !record.contains("load")) return 0;
+  if (run.source.kind != "host" || run.source.virtual_time || !record.contains("load")) return 0;
   return record["load"].value("others", 0.0) + record["load"].value("steal", 0.0);
 }
 
@@ -101,7 +101,7 @@ UsualNoise usual_of(const Pair& pair) {
   UsualNoise usual;
   for (const auto* side : {&pair.base, &pair.now}) {
     for (const SideRun& run : *side) {
-      const UsualNoise one = usual_noise(run.place.kind, run.place.virtual_time);
+      const UsualNoise one = usual_noise(run.source.kind, run.source.virtual_time);
       usual = {std::max(usual.share, one.share), std::max(usual.seconds, one.seconds)};
     }
   }
@@ -191,20 +191,20 @@ Renaming renaming_to(const JournalContents& base, const JournalContents& one, bo
 // The cases of all journals, with the names of devices of BASE's first journal.
 std::vector<Pair> pairs_of(const JournalSide& base, const JournalSide& now, bool across) {
   std::vector<Pair> pairs;
-  std::map<std::string, std::size_t> places;
+  std::map<std::string, std::size_t> index_of;
   const auto take = [&](const JournalContents& journal, std::vector<SideRun> Pair::*side) {
     const Renaming renaming = renaming_to(*base.front(), journal, across);
-    const auto machines = places_of(journal);
+    const auto machines = device_noise_of(journal);
     for (const std::size_t at : results_that_count(journal.records)) {
       const Record& record = journal.records[at];
       if (outcome_of(record) == Outcome::derived) continue;
       const CaseId own = case_of(record);
       const CaseId id = renaming(own);
-      const auto [place, fresh] = places.emplace(case_key(id), pairs.size());
+      const auto [index, fresh] = index_of.emplace(case_key(id), pairs.size());
       if (fresh) pairs.push_back({id, {}, {}});
       const auto machine = machines.find(own.device);
-      (pairs[place->second].*side)
-          .push_back({&record, machine == machines.end() ? Place{} : machine->second});
+      (pairs[index->second].*side)
+          .push_back({&record, machine == machines.end() ? DeviceNoise{} : machine->second});
     }
   };
   for (const JournalContents* journal : base) take(*journal, &Pair::base);

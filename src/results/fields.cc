@@ -15,31 +15,31 @@ namespace {
 template <typename T>
 constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<T>::max());
 
-const char* expected(Kind kind) {
+const char* expected(FieldKind kind) {
   switch (kind) {
-    case Kind::text:
+    case FieldKind::text:
       return "a text";
-    case Kind::truth:
+    case FieldKind::truth:
       return "true or false";
-    case Kind::number:
+    case FieldKind::number:
       return "a number";
-    case Kind::amount:
+    case FieldKind::amount:
       return "a number, 0 or more";
-    case Kind::bytes:
+    case FieldKind::bytes:
       return "a whole number, 0 or more";
-    case Kind::whole:
+    case FieldKind::whole:
       return "a whole number";
-    case Kind::object:
+    case FieldKind::object:
       return "an object";
-    case Kind::list:
+    case FieldKind::list:
       return "a list";
-    case Kind::texts:
+    case FieldKind::texts:
       return "a list of texts";
-    case Kind::amounts:
+    case FieldKind::amounts:
       return "a list of numbers, 0 or more";
-    case Kind::span:
+    case FieldKind::span:
       return "two rising numbers";
-    case Kind::notes:
+    case FieldKind::notes:
       return "an object of texts";
   }
   return "";
@@ -47,37 +47,38 @@ const char* expected(Kind kind) {
 
 }  // namespace
 
-bool is(const Record& value, Kind kind) {
-  const auto all = [&](Kind part) {
-    return std::all_of(value.begin(), value.end(), [&](const Record& v) { return is(v, part); });
+bool holds(const Record& value, FieldKind kind) {
+  const auto all = [&](FieldKind part) {
+    return std::all_of(value.begin(), value.end(), [&](const Record& v) { return holds(v, part); });
   };
   switch (kind) {
-    case Kind::text:
+    case FieldKind::text:
       return value.is_string();
-    case Kind::truth:
+    case FieldKind::truth:
       return value.is_boolean();
-    case Kind::number:
+    case FieldKind::number:
       return value.is_number();
-    case Kind::amount:
+    case FieldKind::amount:
       return value.is_number() && value.get<double>() >= 0;
-    case Kind::bytes:
+    case FieldKind::bytes:
       return value.is_number_unsigned() && value.get<std::uint64_t>() <= kMost<std::int64_t>;
-    case Kind::whole:
+    case FieldKind::whole:
       if (value.is_number_unsigned()) return value.get<std::uint64_t>() <= kMost<int>;
       return value.is_number_integer() &&
              value.get<std::int64_t>() >= std::numeric_limits<int>::min();
-    case Kind::object:
+    case FieldKind::object:
       return value.is_object();
-    case Kind::list:
+    case FieldKind::list:
       return value.is_array();
-    case Kind::texts:
-      return value.is_array() && all(Kind::text);
-    case Kind::amounts:
-      return value.is_array() && all(Kind::amount);
-    case Kind::span:
-      return value.is_array() && value.size() == 2 && all(Kind::number) && value[0] <= value[1];
-    case Kind::notes:
-      return value.is_object() && all(Kind::text);
+    case FieldKind::texts:
+      return value.is_array() && all(FieldKind::text);
+    case FieldKind::amounts:
+      return value.is_array() && all(FieldKind::amount);
+    case FieldKind::span:
+      return value.is_array() && value.size() == 2 && all(FieldKind::number) &&
+             value[0] <= value[1];
+    case FieldKind::notes:
+      return value.is_object() && all(FieldKind::text);
   }
   return false;
 }
@@ -88,7 +89,7 @@ void require(const Record& object, const std::string& at, const Field& field) {
     throw Error(
         fmt::format("\"{}{}\" is missing: expected {}", at, field.key, expected(field.kind)));
   }
-  if (!is(*found, field.kind)) {
+  if (!holds(*found, field.kind)) {
     throw Error(fmt::format("\"{}{}\": expected {}", at, field.key, expected(field.kind)));
   }
 }

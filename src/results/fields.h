@@ -9,7 +9,7 @@
 
 namespace duet {
 
-enum class Kind {
+enum class FieldKind {
   text,
   truth,
   number,
@@ -26,11 +26,11 @@ enum class Kind {
 
 struct Field {
   const char* key;
-  Kind kind;
+  FieldKind kind;
 };
 using Fields = std::vector<Field>;
 
-bool is(const Record& value, Kind kind);
+bool holds(const Record& value, FieldKind kind);
 
 // Throw Error unless the object has the field, and its value is of the field's kind. `at` is the
 // object's path in messages: "seconds.", or "" for the record itself.

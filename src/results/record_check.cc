@@ -10,49 +10,59 @@
 namespace duet {
 namespace {
 
-const Fields kFigures = {{"median", Kind::amount}, {"mean", Kind::amount},   {"min", Kind::amount},
-                         {"p5", Kind::amount},     {"p95", Kind::amount},    {"p99", Kind::amount},
-                         {"ci_low", Kind::amount}, {"ci_high", Kind::amount}};
-const Fields kCost = {
-    {"flop", Kind::amount}, {"memory_bytes", Kind::amount}, {"wire_bytes", Kind::amount}};
-const Fields kCollectiveCost = {{"algorithm_bytes", Kind::amount},
-                                {"bus_bytes", Kind::amount},
-                                {"busiest_wire_bytes", Kind::amount}};
-const Fields kNetworkCost = {{"network_bytes", Kind::amount}, {"link_gbit_per_s", Kind::amount}};
-const Fields kSampling = {{"seconds", Kind::object}, {"cost", Kind::object},
-                          {"mode", Kind::text},      {"flushed", Kind::truth},
-                          {"verified", Kind::truth}, {"rates", Kind::object},
-                          {"notes", Kind::notes}};
-const Fields kMaybe = {
-    {"seconds", Kind::object}, {"cost", Kind::object},     {"mode", Kind::text},
-    {"flushed", Kind::truth},  {"verified", Kind::truth},  {"rates", Kind::object},
-    {"notes", Kind::notes},    {"warm_ups", Kind::whole},  {"telemetry", Kind::object},
-    {"warnings", Kind::texts}, {"samples", Kind::amounts}, {"metrics", Kind::object},
-    {"load", Kind::object}};
-const Fields kDevice = {
-    {"kind", Kind::text},         {"model", Kind::text},          {"bus", Kind::text},
-    {"numa_node", Kind::whole},   {"compute_units", Kind::whole}, {"memory_bytes", Kind::bytes},
-    {"cache_bytes", Kind::bytes}, {"copy_engines", Kind::whole},  {"priorities", Kind::whole},
-    {"details", Kind::notes}};
-const Fields kLink = {{"kind", Kind::text},
-                      {"count", Kind::whole},
-                      {"gb_per_s", Kind::amount},
-                      {"peer_access", Kind::truth}};
-const Fields kRun = {
-    {"duet", Kind::text},       {"revision", Kind::text},    {"command", Kind::text},
-    {"time_utc", Kind::text},   {"host", Kind::object},      {"libraries", Kind::notes},
-    {"variables", Kind::notes}, {"telemetry", Kind::object}, {"load", Kind::object}};
+const Fields kFigures = {{"median", FieldKind::amount}, {"mean", FieldKind::amount},
+                         {"min", FieldKind::amount},    {"p5", FieldKind::amount},
+                         {"p95", FieldKind::amount},    {"p99", FieldKind::amount},
+                         {"ci_low", FieldKind::amount}, {"ci_high", FieldKind::amount}};
+const Fields kCost = {{"flop", FieldKind::amount},
+                      {"memory_bytes", FieldKind::amount},
+                      {"wire_bytes", FieldKind::amount}};
+const Fields kCollectiveCost = {{"algorithm_bytes", FieldKind::amount},
+                                {"bus_bytes", FieldKind::amount},
+                                {"busiest_wire_bytes", FieldKind::amount}};
+const Fields kNetworkCost = {{"network_bytes", FieldKind::amount},
+                             {"link_gbit_per_s", FieldKind::amount}};
+const Fields kSampling = {{"seconds", FieldKind::object}, {"cost", FieldKind::object},
+                          {"mode", FieldKind::text},      {"flushed", FieldKind::truth},
+                          {"verified", FieldKind::truth}, {"rates", FieldKind::object},
+                          {"notes", FieldKind::notes}};
+const Fields kMaybe = {{"seconds", FieldKind::object},   {"cost", FieldKind::object},
+                       {"mode", FieldKind::text},        {"flushed", FieldKind::truth},
+                       {"verified", FieldKind::truth},   {"rates", FieldKind::object},
+                       {"notes", FieldKind::notes},      {"warm_ups", FieldKind::whole},
+                       {"telemetry", FieldKind::object}, {"warnings", FieldKind::texts},
+                       {"samples", FieldKind::amounts},  {"metrics", FieldKind::object},
+                       {"load", FieldKind::object}};
+const Fields kDevice = {{"kind", FieldKind::text},
+                        {"model", FieldKind::text},
+                        {"bus", FieldKind::text},
+                        {"numa_node", FieldKind::whole},
+                        {"compute_units", FieldKind::whole},
+                        {"memory_bytes", FieldKind::bytes},
+                        {"cache_bytes", FieldKind::bytes},
+                        {"copy_engines", FieldKind::whole},
+                        {"priorities", FieldKind::whole},
+                        {"details", FieldKind::notes}};
+const Fields kLink = {{"kind", FieldKind::text},
+                      {"count", FieldKind::whole},
+                      {"gb_per_s", FieldKind::amount},
+                      {"peer_access", FieldKind::truth}};
+const Fields kRun = {{"duet", FieldKind::text},       {"revision", FieldKind::text},
+                     {"command", FieldKind::text},    {"time_utc", FieldKind::text},
+                     {"host", FieldKind::object},     {"libraries", FieldKind::notes},
+                     {"variables", FieldKind::notes}, {"telemetry", FieldKind::object},
+                     {"load", FieldKind::object}};
 const Fields kHost = {
-    {"name", Kind::text},     {"system", Kind::text},        {"kernel", Kind::text},
-    {"cpu", Kind::text},      {"sockets", Kind::whole},      {"cores", Kind::whole},
-    {"threads", Kind::whole}, {"memory_bytes", Kind::bytes}, {"numa", Kind::list}};
+    {"name", FieldKind::text},     {"system", FieldKind::text},        {"kernel", FieldKind::text},
+    {"cpu", FieldKind::text},      {"sockets", FieldKind::whole},      {"cores", FieldKind::whole},
+    {"threads", FieldKind::whole}, {"memory_bytes", FieldKind::bytes}, {"numa", FieldKind::list}};
 
 // Calls `check` with each object of the list `key` and its path: "links[2].". The list may be
 // missing.
 template <typename Check>
 void each_object(const Record& parent, const std::string& at, const char* key, Check check) {
   if (!parent.contains(key)) return;
-  require(parent, at, Field{key, Kind::list});
+  require(parent, at, Field{key, FieldKind::list});
   std::size_t place = 0;
   for (const Record& one : parent[key]) {
     const std::string here = fmt::format("{}{}[{}]", at, key, place++);
@@ -63,28 +73,31 @@ void each_object(const Record& parent, const std::string& at, const char* key, C
 
 void check_telemetry(const Record& telemetry, const std::string& at) {
   allow(telemetry, at,
-        {{"readings", Kind::bytes},
-         {"watts_limit", Kind::number},
-         {"joules", Kind::number},
-         {"throttle", Kind::texts}});
+        {{"readings", FieldKind::bytes},
+         {"watts_limit", FieldKind::number},
+         {"joules", FieldKind::number},
+         {"throttle", FieldKind::texts}});
   for (const char* quantity : {"watts", "compute_mhz", "memory_mhz", "celsius"}) {
     if (!telemetry.contains(quantity)) continue;
-    require(telemetry, at, Field{quantity, Kind::object});
-    require_all(telemetry[quantity], at + quantity + ".",
-                {{"mean", Kind::number}, {"min", Kind::number}, {"max", Kind::number}});
+    require(telemetry, at, Field{quantity, FieldKind::object});
+    require_all(
+        telemetry[quantity], at + quantity + ".",
+        {{"mean", FieldKind::number}, {"min", FieldKind::number}, {"max", FieldKind::number}});
   }
 }
 
 void check_load(const Record& parent, const std::string& at) {
   if (!parent.contains("load")) return;
   allow(parent["load"], at + "load.",
-        {{"average", Kind::amount}, {"others", Kind::amount}, {"steal", Kind::amount}});
+        {{"average", FieldKind::amount},
+         {"others", FieldKind::amount},
+         {"steal", FieldKind::amount}});
 }
 
 void check_seconds(const Record& seconds) {
   require_all(seconds, "seconds.", kFigures);
-  require(seconds, "seconds.", Field{"n", Kind::whole});
-  allow(seconds, "seconds.", {{"stopped_by", Kind::text}, {"widening", Kind::amount}});
+  require(seconds, "seconds.", Field{"n", FieldKind::whole});
+  allow(seconds, "seconds.", {{"stopped_by", FieldKind::text}, {"widening", FieldKind::amount}});
   if (seconds["n"] < 1) throw Error("\"seconds.n\": expected 1 or more");
   if (seconds["ci_low"] > seconds["ci_high"]) {
     throw Error("\"seconds.ci_low\" is above \"seconds.ci_high\"");
@@ -97,7 +110,7 @@ void check_result(const Record& record) {
   reason_of(record);
   if (outcome == Outcome::measured) require_all(record, "", kSampling);
   if (outcome == Outcome::derived) {
-    require_all(record, "", {{"rates", Kind::object}, {"notes", Kind::notes}});
+    require_all(record, "", {{"rates", FieldKind::object}, {"notes", FieldKind::notes}});
   }
   allow(record, "", kMaybe);
   if (record.contains("seconds")) check_seconds(record["seconds"]);
@@ -109,29 +122,29 @@ void check_result(const Record& record) {
   if (record.contains("telemetry")) check_telemetry(record["telemetry"], "telemetry.");
   check_load(record, "");
   each_object(record, "", "timeline", [](const Record& rank, const std::string& at) {
-    require_all(rank, at, {{"compute", Kind::span}, {"communication", Kind::span}});
+    require_all(rank, at, {{"compute", FieldKind::span}, {"communication", FieldKind::span}});
   });
   for (const char* object : {"rates", "metrics"}) {
     if (!record.contains(object)) continue;
     for (const auto& [name, value] : record[object].items()) {
-      if (is(value, Kind::number)) continue;
+      if (holds(value, FieldKind::number)) continue;
       throw Error(fmt::format("\"{}.{}\": expected a number", object, name));
     }
   }
 }
 
 void check_machine(const Record& machine, const std::string& at) {
-  require(machine, at, Field{"name", Kind::text});
-  allow(machine, at, {{"virtual_time", Kind::truth}});
+  require(machine, at, Field{"name", FieldKind::text});
+  allow(machine, at, {{"virtual_time", FieldKind::truth}});
   std::size_t devices = 0;
   each_object(machine, at, "devices", [&](const Record& device, const std::string& here) {
-    require(device, here, Field{"name", Kind::text});
+    require(device, here, Field{"name", FieldKind::text});
     allow(device, here, kDevice);
     ++devices;
   });
   each_object(machine, at, "links", [&](const Record& link, const std::string& here) {
     for (const char* end : {"from", "to"}) {
-      require(link, here, Field{end, Kind::whole});
+      require(link, here, Field{end, FieldKind::whole});
       if (link[end] < 0 || link[end] >= devices) {
         throw Error(
             fmt::format("\"{}{}\": expected the place of one of {} devices", here, end, devices));
@@ -147,7 +160,7 @@ void check_run(const Record& run) {
   if (run.contains("host")) {
     allow(run["host"], "run.host.", kHost);
     each_object(run["host"], "run.host.", "numa", [](const Record& node, const std::string& at) {
-      allow(node, at, {{"node", Kind::whole}, {"cores", Kind::whole}});
+      allow(node, at, {{"node", FieldKind::whole}, {"cores", FieldKind::whole}});
     });
   }
   if (!run.contains("telemetry")) return;
@@ -172,12 +185,12 @@ void check_record(const Record& record) {
   if (record["type"] == "result") {
     check_result(record);
   } else if (record["type"] == "environment") {
-    require(record, "", Field{"machines", Kind::list});
+    require(record, "", Field{"machines", FieldKind::list});
     each_object(record, "", "machines", check_machine);
-    allow(record, "", {{"run", Kind::object}, {"processes", Kind::whole}});
+    allow(record, "", {{"run", FieldKind::object}, {"processes", FieldKind::whole}});
     if (record.contains("run")) check_run(record["run"]);
   } else if (record["type"] == "end") {
-    allow(record, "", {{"time_utc", Kind::text}, {"load", Kind::object}});
+    allow(record, "", {{"time_utc", FieldKind::text}, {"load", FieldKind::object}});
     check_load(record, "");
   } else {
     throw Error(fmt::format("unknown type {}: expected \"environment\", \"result\" or \"end\"",

@@ -39,7 +39,7 @@ class Advised : public ::testing::Test {
       table.collectives.push_back(
           {CollectiveKind::all_gather, engine, {{1 << 16, 1e-5}, {1ull << 30, 2e-3}}, {}, 0});
     }
-    const auto beside = [&](OverlapPolicy::Kind kind, const char* engine, double together) {
+    const auto beside = [&](OverlapPolicyKind kind, const char* engine, double together) {
       table.besides.push_back({{kind, 0},
                                engine,
                                gemm,
@@ -51,8 +51,8 @@ class Advised : public ::testing::Test {
                                1,
                                1});
     };
-    beside(OverlapPolicy::Kind::priority, "vendor-model", 3e-3);
-    beside(OverlapPolicy::Kind::dma, "dma", 2.1e-3);
+    beside(OverlapPolicyKind::priority, "vendor-model", 3e-3);
+    beside(OverlapPolicyKind::dma, "dma", 2.1e-3);
     TableFile(path_).store(table);
   }
 

@@ -13,8 +13,6 @@
 namespace duet {
 namespace {
 
-using Kind = OverlapPolicy::Kind;
-
 // Swallows errors and keeps the first for rethrow().
 class FirstError {
  public:
@@ -68,9 +66,9 @@ struct Overlap::Impl {
     if (works < 1) {
       throw BadArgument(fmt::format("Overlap: expected a work or more, not {}", works));
     }
-    const int priority = kind == Kind::base ? 0 : device.info().priorities - 1;
+    const int priority = kind == OverlapPolicyKind::base ? 0 : device.info().priorities - 1;
     order.reserve(most);
-    while (kind != Kind::serial && sides.size() + 1 < most) {
+    while (kind != OverlapPolicyKind::serial && sides.size() + 1 < most) {
       sides.push_back({device.make_stream({priority}), device.make_event(EventUse::order)});
       // A device makes an event when it is first recorded; that must not happen within a call.
       sides.back().stream->record(*sides.back().done);
@@ -83,7 +81,7 @@ struct Overlap::Impl {
   void enqueue(Stream& stream, const OverlapWork* works, std::size_t count);
 
   Device& device;
-  Kind kind;
+  OverlapPolicyKind kind;
   std::size_t most;  // works of a call
   NativeStreams natives;
   std::unique_ptr<Event> fork;
@@ -107,7 +105,7 @@ void Overlap::Impl::check(Stream& stream, const OverlapWork* works, std::size_t 
 }
 
 void Overlap::Impl::put_in_order(const OverlapWork* works, std::size_t count) {
-  const bool as_given = kind == Kind::serial || kind == Kind::base;
+  const bool as_given = kind == OverlapPolicyKind::serial || kind == OverlapPolicyKind::base;
   const NeedsLess needs_less{works};
   order.clear();
   for (std::size_t i = 0; i < count; ++i) {
@@ -120,7 +118,7 @@ void Overlap::Impl::put_in_order(const OverlapWork* works, std::size_t count) {
 void Overlap::Impl::enqueue(Stream& stream, const OverlapWork* works, std::size_t count) {
   check(stream, works, count);
   put_in_order(works, count);
-  const std::size_t used = kind == Kind::serial || count == 0 ? 0 : count - 1;
+  const std::size_t used = kind == OverlapPolicyKind::serial || count == 0 ? 0 : count - 1;
   // The fork is recorded before the first work, also with base: the others must not wait for that
   // work.
   if (used > 0) stream.record(*fork);

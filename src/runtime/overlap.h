@@ -51,7 +51,7 @@ class Overlap {
  public:
   // `works`: how many a call has at most; makes a stream for each but one, unless the policy is
   // serial. Throws Unavailable for policies with a partition, BadArgument for less than one work.
-  explicit Overlap(LocalRank& rank, const OverlapPolicy& policy = {OverlapPolicy::Kind::dma, 0},
+  explicit Overlap(LocalRank& rank, const OverlapPolicy& policy = {OverlapPolicyKind::dma, 0},
                    int works = 2);
   Overlap(Overlap&& other) noexcept;
   Overlap& operator=(Overlap&& other) noexcept;

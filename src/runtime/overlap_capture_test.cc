@@ -5,14 +5,13 @@
 namespace duet {
 namespace {
 
-using Kind = OverlapPolicy::Kind;
-
 class Captured : public OverlapTest {};
 
 // The consumer is in the graph, behind the join. A launch each round sees that round's contents.
 TEST_P(Captured, RunAHundredTimes) {
   communicator_->each([](LocalRank& rank) {
-    for (const Kind policy : {Kind::serial, Kind::base, Kind::dma}) {
+    for (const OverlapPolicyKind policy :
+         {OverlapPolicyKind::serial, OverlapPolicyKind::base, OverlapPolicyKind::dma}) {
       TwoWorks works(rank, 5000);
       Overlap overlap(rank, {policy, 0});
       const auto stream = rank.device().make_stream();

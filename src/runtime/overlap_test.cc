@@ -9,16 +9,16 @@
 namespace duet {
 namespace {
 
-using Kind = OverlapPolicy::Kind;
-
-constexpr Kind kPolicies[] = {Kind::serial, Kind::base, Kind::priority, Kind::zero_cta, Kind::dma};
+constexpr OverlapPolicyKind kPolicies[] = {OverlapPolicyKind::serial, OverlapPolicyKind::base,
+                                           OverlapPolicyKind::priority, OverlapPolicyKind::zero_cta,
+                                           OverlapPolicyKind::dma};
 
 class Results : public OverlapTest {};
 
 // The consumer follows on the program's stream, and so does the next call.
 TEST_P(Results, AreThereForWhatFollows) {
   communicator_->each([](LocalRank& rank) {
-    for (const Kind policy : kPolicies) {
+    for (const OverlapPolicyKind policy : kPolicies) {
       TwoWorks works(rank, 10000);
       Overlap overlap(rank, {policy, 0});
       const auto stream = rank.device().make_stream();
@@ -38,7 +38,7 @@ TEST_P(Results, AreThereForWhatFollows) {
 
 TEST_P(Results, AreThereThoughComputeThrows) {
   communicator_->each([](LocalRank& rank) {
-    for (const Kind policy : kPolicies) {
+    for (const OverlapPolicyKind policy : kPolicies) {
       TwoWorks works(rank, 10000);
       Overlap overlap(rank, {policy, 0});
       const auto stream = rank.device().make_stream();
@@ -93,7 +93,7 @@ INSTANTIATE_TEST_SUITE_P(Machines, Results, machines_of({"host:3", "host:1", "si
 
 // The names of three works in the order in which a policy enqueues them, that of the caller's
 // stream in upper case.
-std::string order_of(LocalRank& rank, Kind policy) {
+std::string order_of(LocalRank& rank, OverlapPolicyKind policy) {
   Overlap overlap(rank, {policy, 0}, 3);
   const auto stream = rank.device().make_stream();
   std::string order;
@@ -112,10 +112,10 @@ std::string order_of(LocalRank& rank, Kind policy) {
 TEST(Overlap, EnqueuesWhatNeedsLeastFirst) {
   Communicator communicator({"host:1"});
   communicator.each([](LocalRank& rank) {
-    EXPECT_EQ(order_of(rank, Kind::dma), "caBxY");
-    EXPECT_EQ(order_of(rank, Kind::priority), "caBxY");
-    EXPECT_EQ(order_of(rank, Kind::base), "aBcxY");
-    EXPECT_EQ(order_of(rank, Kind::serial), "ABCXY");
+    EXPECT_EQ(order_of(rank, OverlapPolicyKind::dma), "caBxY");
+    EXPECT_EQ(order_of(rank, OverlapPolicyKind::priority), "caBxY");
+    EXPECT_EQ(order_of(rank, OverlapPolicyKind::base), "aBcxY");
+    EXPECT_EQ(order_of(rank, OverlapPolicyKind::serial), "ABCXY");
   });
 }
 
@@ -124,7 +124,7 @@ TEST(Overlap, JoinsAllOfSeveralWorks) {
     Communicator communicator({device, "dma"});
     communicator.each([](LocalRank& rank) {
       TwoWorks two(rank, 20000), more(rank, 30000);
-      Overlap overlap(rank, {Kind::dma, 0}, 4);
+      Overlap overlap(rank, {OverlapPolicyKind::dma, 0}, 4);
       const std::vector<OverlapWork> works = {
           {64, [&](Stream& own) { two.compute(own); }},
           {0, [&](Stream& own) { two.call().enqueue(own); }},
@@ -151,10 +151,12 @@ TEST(Overlap, JoinsAllOfSeveralWorks) {
 TEST(Overlap, RefusesWhatDoesNotFit) {
   Communicator communicator({"host:2"});
   communicator.each([](LocalRank& rank) {
-    for (const Kind kind : {Kind::partition, Kind::priority_partition, Kind::dma_partition}) {
+    for (const OverlapPolicyKind kind :
+         {OverlapPolicyKind::partition, OverlapPolicyKind::priority_partition,
+          OverlapPolicyKind::dma_partition}) {
       EXPECT_THROW(Overlap(rank, {kind, 8}), Unavailable);
     }
-    EXPECT_THROW(Overlap(rank, {Kind::dma, 0}, 0), BadArgument);
+    EXPECT_THROW(Overlap(rank, {OverlapPolicyKind::dma, 0}, 0), BadArgument);
     Overlap overlap(rank);
     const auto stream = rank.device().make_stream();
     const OverlapWork nothing{1, [](Stream&) { FAIL() << "enqueued"; }};
@@ -176,12 +178,13 @@ TEST(Overlap, RefusesWhatDoesNotFit) {
 }
 
 TEST(Overlap, KnowsWhichEngineAPolicyIsAbout) {
-  EXPECT_EQ(engine_of({Kind::dma, 0}, "cuda:0,1"), "dma");
-  EXPECT_EQ(engine_of({Kind::priority, 0}, "cuda"), "nccl");
-  EXPECT_EQ(engine_of({Kind::zero_cta, 0}, "cuda"), "nccl-zero-cta");
-  EXPECT_EQ(engine_of({Kind::serial, 0}, "host:2"), "kernel");
-  EXPECT_EQ(engine_of({Kind::base, 0}, "sim:h200-4"), "vendor-model");
-  EXPECT_THROW(Communicator({"host:2", engine_of({Kind::zero_cta, 0}, "host:2")}), UsageError);
+  EXPECT_EQ(engine_of({OverlapPolicyKind::dma, 0}, "cuda:0,1"), "dma");
+  EXPECT_EQ(engine_of({OverlapPolicyKind::priority, 0}, "cuda"), "nccl");
+  EXPECT_EQ(engine_of({OverlapPolicyKind::zero_cta, 0}, "cuda"), "nccl-zero-cta");
+  EXPECT_EQ(engine_of({OverlapPolicyKind::serial, 0}, "host:2"), "kernel");
+  EXPECT_EQ(engine_of({OverlapPolicyKind::base, 0}, "sim:h200-4"), "vendor-model");
+  EXPECT_THROW(Communicator({"host:2", engine_of({OverlapPolicyKind::zero_cta, 0}, "host:2")}),
+               UsageError);
 }
 
 }  // namespace

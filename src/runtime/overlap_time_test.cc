@@ -6,8 +6,6 @@
 namespace duet {
 namespace {
 
-using Kind = OverlapPolicy::Kind;
-
 // Of rank 0, in seconds: copy engines gather while the compute units multiply.
 struct Times {
   double compute = 0, gather = 0, serial = 0, base = 0, dma = 0;
@@ -47,16 +45,16 @@ Times times_on(const char* device) {
     multiply.demand.dtype = DType::bf16;
     const auto compute = [&](Stream& stream) { stream.run(multiply); };
     Stopwatch watch(rank);
-    const auto overlapped = [&](Kind kind) {
+    const auto overlapped = [&](OverlapPolicyKind kind) {
       Overlap overlap(rank, {kind, 0});
       return watch.time([&](Stream& own) { overlap.enqueue(own, works.call(), compute); });
     };
     Times mine;
     mine.compute = watch.time(compute);
     mine.gather = watch.time([&](Stream& own) { works.call().enqueue(own); });
-    mine.serial = overlapped(Kind::serial);
-    mine.base = overlapped(Kind::base);
-    mine.dma = overlapped(Kind::dma);
+    mine.serial = overlapped(OverlapPolicyKind::serial);
+    mine.base = overlapped(OverlapPolicyKind::base);
+    mine.dma = overlapped(OverlapPolicyKind::dma);
     if (rank.index() == 0) times = mine;
     works.retire();
   });

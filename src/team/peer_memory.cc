@@ -14,7 +14,7 @@ namespace {
 // A rank's memory as it is gathered. The span's address is valid in the owner's process only.
 struct RankMemory {
   Span span;               // without its owner
-  std::string descriptor;  // a SharedMemory's text, where there are other processes
+  std::string descriptor;  // a MemoryDescriptor's text, where there are other processes
   std::string reason;      // why the span cannot be exported
   std::uint64_t number = 0;
 };
@@ -49,7 +49,7 @@ RankMemory export_memory(const Rank& rank, const Span& mine) {
   RankMemory memory{mine, "", "", rank.team.next_number(rank)};
   if (mine.bytes == 0 || rank.team.processes() == nullptr) return memory;
   try {
-    memory.descriptor = rank.device.share(mine).text();
+    memory.descriptor = rank.device.export_memory(mine).text();
   } catch (const Unavailable& error) {
     memory.reason = error.what();
   }
@@ -71,7 +71,7 @@ Span span_in_this_process(const Rank& rank, int owner, Span span) {
 
 Span import_from_another(const Rank& rank, const RankMemory& memory) {
   if (!memory.reason.empty()) throw Unavailable(memory.reason);
-  return rank.device.map(SharedMemory::parse(memory.descriptor));
+  return rank.device.import_memory(MemoryDescriptor::parse(memory.descriptor));
 }
 
 }  // namespace
@@ -108,11 +108,11 @@ PeerMemory::PeerMemory(Rank& rank, const std::function<Span()>& make, const std:
       if (!each.empty()) throw Unreachable(fmt::format("{}: {}", what, each));
     }
   } catch (...) {
-    if (!own.descriptor.empty()) device_->withdraw(SharedMemory::parse(own.descriptor));
+    if (!own.descriptor.empty()) device_->close_export(MemoryDescriptor::parse(own.descriptor));
     reset();
     throw;
   }
-  if (!own.descriptor.empty()) device_->withdraw(SharedMemory::parse(own.descriptor));
+  if (!own.descriptor.empty()) device_->close_export(MemoryDescriptor::parse(own.descriptor));
 }
 
 PeerMemory::PeerMemory(PeerMemory&& other) noexcept
@@ -139,7 +139,7 @@ const Span& PeerMemory::at(int rank) const {
 }
 
 void PeerMemory::reset() noexcept {
-  for (auto span = mapped_.rbegin(); span != mapped_.rend(); ++span) device_->unmap(*span);
+  for (auto span = mapped_.rbegin(); span != mapped_.rend(); ++span) device_->close_import(*span);
   mapped_.clear();
   spans_.clear();
 }

@@ -7,10 +7,10 @@
 namespace duet {
 namespace {
 
-template <typename Kind>
-class OfAll : public Kind, public OnAllRanks {
+template <typename ErrorType>
+class OfAll : public ErrorType, public OnAllRanks {
  public:
-  using Kind::Kind;
+  using ErrorType::ErrorType;
 };
 
 struct Raisers {
@@ -18,10 +18,10 @@ struct Raisers {
   void (*all)(const std::string&);
 };
 
-template <typename Kind>
+template <typename ErrorType>
 Raisers raisers() {
-  return {[](const std::string& text) { throw Kind(text); },
-          [](const std::string& text) { throw OfAll<Kind>(text); }};
+  return {[](const std::string& text) { throw ErrorType(text); },
+          [](const std::string& text) { throw OfAll<ErrorType>(text); }};
 }
 
 // Interrupted takes no text.
@@ -41,9 +41,9 @@ const Raisers& raisers_of(const std::string& kind) {
   return found != all.end() ? found->second : all.at("error");
 }
 
-template <typename Kind>
+template <typename ErrorType>
 bool is(const std::exception& error) {
-  return dynamic_cast<const Kind*>(&error) != nullptr;
+  return dynamic_cast<const ErrorType*>(&error) != nullptr;
 }
 
 std::string kind_of(const std::exception& error) {

@@ -42,7 +42,7 @@ TEST(MedianInterval, HoldsForBurstsStepsAndDrift) {
 }
 
 TEST(MedianInterval, IsNotMuchWiderThanIndependentSamplesNeed) {
-  Draws draws(1);
+  NoiseSamples draws(1);
   const NoiseSource source = noise::correlated(0.02, 0).start(draws);
   std::vector<double> samples;
   for (int i = 0; i < 200; ++i) samples.push_back(source(draws));

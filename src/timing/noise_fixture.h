@@ -18,9 +18,9 @@
 namespace duet {
 
 // Draws one run's samples, in order; a run starts in the process's stationary state.
-class Draws {
+class NoiseSamples {
  public:
-  explicit Draws(std::uint64_t run) : run_(run) {}
+  explicit NoiseSamples(std::uint64_t run) : run_(run) {}
   double normal() { return static_cast<double>(random_normal(run_, index_++)); }
   double uniform() { return static_cast<double>(random_word(run_, index_++) >> 11) * 0x1p-53; }
 
@@ -30,11 +30,11 @@ class Draws {
 };
 
 // Returns the next sample of a run, as a multiple of the time of a call without noise.
-using NoiseSource = std::function<double(Draws&)>;
+using NoiseSource = std::function<double(NoiseSamples&)>;
 
 struct Noise {
   std::string name;
-  std::function<NoiseSource(Draws&)> start;
+  std::function<NoiseSource(NoiseSamples&)> start;
   double median = 1;  // of the noise process, as a multiple of the time without noise
 };
 
@@ -44,7 +44,7 @@ namespace noise {
 inline Noise with_median(Noise one) {
   std::vector<double> values;
   for (std::uint64_t run = 0; run < 4000; ++run) {
-    Draws draws(run + 1000000007);
+    NoiseSamples draws(run + 1000000007);
     const NoiseSource source = one.start(draws);
     for (int i = 0; i < 50; ++i) values.push_back(source(draws));
   }
@@ -55,8 +55,8 @@ inline Noise with_median(Noise one) {
 
 // exp of a first-order autoregression with standard deviation `sd`.
 inline Noise correlated(double sd, double rho) {
-  const auto start = [=](Draws& draws) -> NoiseSource {
-    return [=, x = draws.normal()](Draws& more) mutable {
+  const auto start = [=](NoiseSamples& draws) -> NoiseSource {
+    return [=, x = draws.normal()](NoiseSamples& more) mutable {
       const double value = std::exp(sd * x);
       x = rho * x + std::sqrt(1 - rho * rho) * more.normal();
       return value;
@@ -70,8 +70,8 @@ inline Noise correlated(double sd, double rho) {
 // Slow correlated noise under independent noise of twice its size. The correlation at lag 1 is a
 // fifth of the slow noise's own.
 inline Noise hidden(double sd, double rho) {
-  const auto start = [=](Draws& draws) -> NoiseSource {
-    return [=, x = draws.normal()](Draws& more) mutable {
+  const auto start = [=](NoiseSamples& draws) -> NoiseSource {
+    return [=, x = draws.normal()](NoiseSamples& more) mutable {
       x = rho * x + std::sqrt(1 - rho * rho) * more.normal();
       return std::exp(sd * (x + 2 * more.normal()));
     };
@@ -84,8 +84,8 @@ inline Noise hidden(double sd, double rho) {
 // `length` in a row.
 inline Noise bursts(double sd, double share, double length) {
   const double end = 1 / length, begin = end * share / (1 - share);
-  const auto start = [=](Draws& draws) -> NoiseSource {
-    return [=, in_burst = draws.uniform() < share](Draws& more) mutable {
+  const auto start = [=](NoiseSamples& draws) -> NoiseSource {
+    return [=, in_burst = draws.uniform() < share](NoiseSamples& more) mutable {
       const double value = (in_burst ? 1.5 : 1) * std::exp(sd * more.normal());
       in_burst = more.uniform() < (in_burst ? 1 - end : begin);
       return value;
@@ -98,8 +98,8 @@ inline Noise bursts(double sd, double share, double length) {
 // Two speeds, `step` apart: `share` of all samples are slow, on average `length` in a row.
 inline Noise steps(double sd, double step, double share, double length) {
   const double end = 1 / length, begin = end * share / (1 - share);
-  const auto start = [=](Draws& draws) -> NoiseSource {
-    return [=, slow = draws.uniform() < share](Draws& more) mutable {
+  const auto start = [=](NoiseSamples& draws) -> NoiseSource {
+    return [=, slow = draws.uniform() < share](NoiseSamples& more) mutable {
       const double value = (slow ? 1 + step : 1) * std::exp(sd * more.normal());
       slow = more.uniform() < (slow ? 1 - end : begin);
       return value;
@@ -112,8 +112,8 @@ inline Noise steps(double sd, double step, double share, double length) {
 
 // Speed that oscillates with a period of `period` samples.
 inline Noise drift(double sd, double swing, double period) {
-  const auto start = [=](Draws& draws) -> NoiseSource {
-    return [=, at = draws.uniform()](Draws& more) mutable {
+  const auto start = [=](NoiseSamples& draws) -> NoiseSource {
+    return [=, at = draws.uniform()](NoiseSamples& more) mutable {
       at += 1 / period;
       return std::exp(swing * std::sin(2 * 3.141592653589793 * at) + sd * more.normal());
     };
@@ -144,7 +144,7 @@ class NoisyTrial : public Trial {
  private:
   double seconds_;
   double clock_ = 0;
-  Draws draws_;
+  NoiseSamples draws_;
   NoiseSource source_;
 };
 

@@ -25,8 +25,8 @@ class PairTrial {
       : team_(team), mode_(mode), first_gate_(team), second_gate_(team) {
     for (int local = 0; local < team.local_size(); ++local) {
       Device& device = team.local_rank(local).device;
-      runs_.push_back(
-          {make_side(device, first, first_placement), make_side(device, second, second_placement)});
+      runs_.push_back({make_timed(device, first, first_placement),
+                       make_timed(device, second, second_placement)});
     }
   }
 
@@ -36,7 +36,7 @@ class PairTrial {
     second_gate_.open();
     std::vector<Stream*> streams;
     for (RankRun& run_of : runs_) {
-      for (Side* side : {&run_of.first, &run_of.second}) streams.push_back(side->stream.get());
+      for (TimedWork* side : {&run_of.first, &run_of.second}) streams.push_back(side->stream.get());
     }
     run_dry(team_.machine(), streams, mode_.deadline_seconds);
   }
@@ -45,7 +45,7 @@ class PairTrial {
 
   void run_ungated() {
     team_.each([this](Rank& rank) {
-      for (Side* side : {&run_of(rank).first, &run_of(rank).second}) {
+      for (TimedWork* side : {&run_of(rank).first, &run_of(rank).second}) {
         side->work.enqueue(rank, *side->stream);
         side->stream->synchronize(mode_.deadline_seconds);
       }
@@ -67,29 +67,29 @@ class PairTrial {
   }
 
  private:
-  struct Side {
+  struct TimedWork {
     Work& work;
     std::unique_ptr<Stream> stream;
     std::unique_ptr<Event> begin, end;
   };
   struct RankRun {
-    Side first, second;
+    TimedWork first, second;
   };
 
-  static Side make_side(Device& device, Work& work, const Placement& placement) {
+  static TimedWork make_timed(Device& device, Work& work, const Placement& placement) {
     return {work, device.make_stream({placement.priority, placement.units}), device.make_event(),
             device.make_event()};
   }
 
   RankRun& run_of(const Rank& rank) { return runs_[static_cast<std::size_t>(rank.local)]; }
 
-  static void enqueue(Rank& rank, const Side& side, Stream& stream) {
+  static void enqueue(Rank& rank, const TimedWork& side, Stream& stream) {
     stream.record(*side.begin);
     side.work.enqueue(rank, stream);
     stream.record(*side.end);
   }
 
-  static PairSpan span(const Side& side, const RankRun& run_of) {
+  static PairSpan span(const TimedWork& side, const RankRun& run_of) {
     return {side.begin->seconds_since(*run_of.first.begin),
             side.end->seconds_since(*run_of.first.begin)};
   }

@@ -126,7 +126,7 @@ void StreamTrial::run_batch(Rank& rank, int samples, int calls) {
   }
   for (std::size_t i = 0; i < count; ++i) {
     if (mode_.flush) {
-      own.stream->fill(own.flush.span(), {Fill::Kind::constant, i & 0xFF, 0, DType::fp32});
+      own.stream->fill(own.flush.span(), {FillKind::constant, i & 0xFF, 0, DType::fp32});
     }
     own.stream->record(*own.starts[i]);
     for (int call = 0; call < calls; ++call) work_.enqueue(rank, *own.stream);

@@ -10,44 +10,44 @@ namespace duet {
 namespace {
 
 // A link of the machine in the environment record.
-struct Way {
+struct MachineLink {
   std::string from, to;  // names of devices
   std::string kind;
   int count = 0;
 };
 
-std::vector<Way> ways_of(const Site& site) {
-  std::vector<Way> ways;
+std::vector<MachineLink> links_of(const Site& site) {
+  std::vector<MachineLink> links;
   const Record& devices = devices_of(site.machine);
   for (const Record& link : site.machine.value("links", Record::array())) {
     const std::size_t from = link.value("from", devices.size());
     const std::size_t to = link.value("to", devices.size());
     if (from >= devices.size() || to >= devices.size()) continue;
-    ways.push_back({devices[from].value("name", ""), devices[to].value("name", ""),
-                    link.value("kind", ""), link.value("count", 0)});
+    links.push_back({devices[from].value("name", ""), devices[to].value("name", ""),
+                     link.value("kind", ""), link.value("count", 0)});
   }
-  return ways;
+  return links;
 }
 
 bool all_pairs(const Record& record) { return axis_word(record, "pattern") == "all_pairs"; }
 
-bool concerns(const Way& way, const Record& record) {
+bool concerns(const MachineLink& link, const Record& record) {
   return all_pairs(record) ||
-         (way.from == axis_word(record, "source") && way.to == axis_word(record, "destination"));
+         (link.from == axis_word(record, "source") && link.to == axis_word(record, "destination"));
 }
 
 // For a board without a switch, although the usual board of its model has one: the number of links
 // between every two devices, because each device's links are divided among its peers. 0 for other
 // boards.
-int links_without_switch(const LinkSpec& promised, const std::vector<Way>& ways,
+int links_without_switch(const LinkSpec& promised, const std::vector<MachineLink>& links,
                          std::size_t devices) {
-  if (promised.mesh || ways.empty()) return 0;
-  const int count = ways.front().count;
-  const auto same = [count](const Way& way) { return way.count == count; };
+  if (promised.mesh || links.empty()) return 0;
+  const int count = links.front().count;
+  const auto same = [count](const MachineLink& link) { return link.count == count; };
   const bool divided =
       count > 0 && count < promised.count &&
       static_cast<std::size_t>(count) * (devices - 1) <= static_cast<std::size_t>(promised.count);
-  return divided && std::all_of(ways.begin(), ways.end(), same) ? count : 0;
+  return divided && std::all_of(links.begin(), links.end(), same) ? count : 0;
 }
 
 // Why there is no bound, if a link is of a kind that the spec does not have, such as a network; ""
@@ -55,10 +55,10 @@ int links_without_switch(const LinkSpec& promised, const std::vector<Way>& ways,
 template <typename Concerns>
 std::string not_promised(const Site& site, Concerns concerns) {
   const std::string promised = site.spec->link ? site.spec->link->kind : "";
-  for (const Way& way : ways_of(site)) {
-    const bool linked = way.kind != "" && way.kind != "none" && way.kind != "PCIe";
-    if (linked && way.kind != promised && concerns(way)) {
-      return fmt::format("the journal tells of {} links, for which nothing is promised", way.kind);
+  for (const MachineLink& link : links_of(site)) {
+    const bool linked = link.kind != "" && link.kind != "none" && link.kind != "PCIe";
+    if (linked && link.kind != promised && concerns(link)) {
+      return fmt::format("the journal tells of {} links, for which nothing is promised", link.kind);
     }
   }
   return "";
@@ -76,11 +76,11 @@ Bound over_host(const Record& record, const Site& site, std::size_t devices) {
 
 Bound sending_bound(const Site& site, bool to_one) {
   if (!site.spec->link) return {0, "nothing is promised between the devices"};
-  const std::string unknown = not_promised(site, [](const Way&) { return true; });
+  const std::string unknown = not_promised(site, [](const MachineLink&) { return true; });
   if (!unknown.empty()) return {0, unknown};
   const LinkSpec& link = *site.spec->link;
   const std::size_t devices = devices_of(site.machine).size();
-  const int divided = links_without_switch(link, ways_of(site), devices);
+  const int divided = links_without_switch(link, links_of(site), devices);
   const int to_peer = divided > 0 ? divided : link.mesh ? 1 : link.count;
   const bool shared = link.mesh || divided > 0;
   const int peers = shared && !to_one ? static_cast<int>(devices) - 1 : 1;
@@ -91,12 +91,12 @@ Bound sending_bound(const Site& site, bool to_one) {
 
 Bound peer_bound(const Record& record, const Site& site) {
   const std::string unknown =
-      not_promised(site, [&](const Way& way) { return concerns(way, record); });
+      not_promised(site, [&](const MachineLink& link) { return concerns(link, record); });
   if (!unknown.empty()) return {0, unknown};
   const std::size_t devices = devices_of(site.machine).size();
   if (!site.spec->link) return over_host(record, site, devices);
   const LinkSpec& link = *site.spec->link;
-  const int divided = links_without_switch(link, ways_of(site), devices);
+  const int divided = links_without_switch(link, links_of(site), devices);
   const int links = divided > 0 ? divided : link.mesh ? 1 : link.count;  // of a pair
   const double pair = link.gb_per_s / link.count * links;
   const bool shared = link.mesh || divided > 0;  // a device's links go to different peers
@@ -113,14 +113,14 @@ Bound peer_bound(const Record& record, const Site& site) {
 std::string missing_links(const Record& record, const Site& site) {
   if (!site.spec->link || site.spec->link->mesh) return "";
   const int promised = site.spec->link->count;
-  const std::vector<Way> ways = ways_of(site);
-  if (links_without_switch(*site.spec->link, ways, devices_of(site.machine).size()) > 0) {
+  const std::vector<MachineLink> links = links_of(site);
+  if (links_without_switch(*site.spec->link, links, devices_of(site.machine).size()) > 0) {
     return "";
   }
-  for (const Way& way : ways) {
-    if (!concerns(way, record) || way.count <= 0 || way.count >= promised) continue;
-    return fmt::format("only {} of {} links are up between {} and {}", way.count, promised,
-                       way.from, way.to);
+  for (const MachineLink& link : links) {
+    if (!concerns(link, record) || link.count <= 0 || link.count >= promised) continue;
+    return fmt::format("only {} of {} links are up between {} and {}", link.count, promised,
+                       link.from, link.to);
   }
   return "";
 }

@@ -120,7 +120,7 @@ const char* name(Word word) { return name_of(kWords, word); }
 
 void Evaluator::see_environment(const Record& environment) {
   for (const Record& machine : environment["machines"]) {
-    Place& place = places_[machine["name"].get<std::string>()];
+    DeviceUnderVerdict& place = places_[machine["name"].get<std::string>()];
     const std::string model = model_of(machine);
     if (model != place.model) place.peaks = {};
     place.machine = machine;
@@ -145,7 +145,7 @@ void Evaluator::see(const Record& record) {
   if (alone.word == Word::pass) passed[record["engine"]] = alone.value;
 }
 
-Site Evaluator::site(const Place& place) const {
+Site Evaluator::site(const DeviceUnderVerdict& place) const {
   return {place.machine, place.model, find_device_spec(place.model), place.peaks, variables_};
 }
 

@@ -56,16 +56,16 @@ class Evaluator {
   std::map<std::string, Ceilings> ceilings() const;
 
  private:
-  struct Place {
+  struct DeviceUnderVerdict {
     Record machine;
     std::string model;
     MeasuredPeaks peaks;
   };
   void see_environment(const Record& environment);
-  Site site(const Place& place) const;
+  Site site(const DeviceUnderVerdict& place) const;
   Verdict evaluate_alone(const Record& record) const;
 
-  std::map<std::string, Place> places_;  // by device
+  std::map<std::string, DeviceUnderVerdict> places_;  // by device
   // By the case's key without the engine: the engines whose last record passed, with their rates.
   std::map<std::string, std::map<std::string, double>> passed_;
   std::map<std::string, std::string> variables_;

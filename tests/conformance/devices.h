@@ -34,9 +34,9 @@ std::vector<std::string> machines();
 std::string label(const ::testing::TestParamInfo<std::string>& machine);
 
 inline Fill pattern(std::uint64_t seed, std::uint64_t offset = 0) {
-  return {Fill::Kind::pattern, seed, offset, DType::fp32};
+  return {FillKind::pattern, seed, offset, DType::fp32};
 }
-inline Fill constant(std::uint64_t value) { return {Fill::Kind::constant, value, 0, DType::fp32}; }
+inline Fill constant(std::uint64_t value) { return {FillKind::constant, value, 0, DType::fp32}; }
 
 }  // namespace duet::conformance
 

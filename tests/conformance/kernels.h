@@ -10,11 +10,11 @@ inline constexpr std::uint64_t kSeed = 40;
 inline const std::vector<DType> kReduced = {DType::fp32, DType::fp16, DType::bf16, DType::int32};
 
 inline Fill digits(DType dtype, int ranks, std::uint64_t seed) {
-  return {Fill::Kind::digits, seed, 0, dtype, Reduction::sum, ranks};
+  return {FillKind::digits, seed, 0, dtype, Reduction::sum, ranks};
 }
 
 inline Fill reduced(DType dtype, Reduction op, int ranks, std::uint64_t seed = kSeed) {
-  return {Fill::Kind::digits_reduced, seed, 0, dtype, op, ranks};
+  return {FillKind::digits_reduced, seed, 0, dtype, op, ranks};
 }
 
 // A local kernel whose items use no semaphores.

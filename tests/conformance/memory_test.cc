@@ -81,7 +81,7 @@ TEST_P(Memory, PatternsAreTheSameBytesEverywhere) {
 TEST_P(Memory, NormalsAreWhatTheCpuMakes) {
   for (DType type : all_dtypes()) {
     const std::size_t count = 3001;
-    const Fill fill{Fill::Kind::normal, 5, 0, type};
+    const Fill fill{FillKind::normal, 5, 0, type};
     const Buffer buffer = filled(device(), count * size_of(type), fill);
     std::vector<std::byte> bytes(buffer.bytes());
     device().read(buffer.span(), bytes.data());
@@ -125,14 +125,14 @@ TEST_P(Memory, DigitsReduceAsTheySay) {
     const std::size_t size = size_of(type);
     std::vector<std::vector<std::byte>> inputs;
     for (std::uint64_t rank = 0; rank < kRanks; ++rank) {
-      const Fill fill{Fill::Kind::digits, 7 + rank, 5 * size, type, Reduction::sum, kRanks};
+      const Fill fill{FillKind::digits, 7 + rank, 5 * size, type, Reduction::sum, kRanks};
       const Buffer buffer = filled(device(), kCount * size, fill);
       EXPECT_FALSE(device().check(buffer.span(), fill).has_value()) << name(type);
       inputs.emplace_back(buffer.bytes());
       device().read(buffer.span(), inputs.back().data());
     }
     for (const Reduction op : all_reductions()) {
-      const Fill fill{Fill::Kind::digits_reduced, 7, 5 * size, type, op, kRanks};
+      const Fill fill{FillKind::digits_reduced, 7, 5 * size, type, op, kRanks};
       const Buffer buffer = filled(device(), kCount * size, fill);
       std::vector<std::byte> output(buffer.bytes());
       device().read(buffer.span(), output.data());
@@ -159,7 +159,7 @@ TEST_P(Memory, DigitsReduceAsTheySay) {
 }
 
 TEST_P(Memory, CheckOfDigitsCountsElementsAndAllowsAveragesTheirLastPlace) {
-  const Fill sum{Fill::Kind::digits_reduced, 9, 0, DType::bf16, Reduction::sum, 4};
+  const Fill sum{FillKind::digits_reduced, 9, 0, DType::bf16, Reduction::sum, 4};
   Fill average = sum;
   average.op = Reduction::avg;
   for (const Fill& fill : {sum, average}) {
@@ -228,17 +228,17 @@ TEST_P(Memory, IsSharedWithItsPlace) {
   machine_->make_shareable();
   const Buffer buffer = device().allocate(9000);
   try {
-    const SharedMemory shared = device().share(buffer.slice(4096, 100));
-    EXPECT_EQ(shared.bytes, 100u);
-    EXPECT_GE(shared.offset, 4096u);
-    EXPECT_EQ(SharedMemory::parse(shared.text()).key(), shared.key());
-    EXPECT_THROW(device().map(shared), Unavailable);
-    device().withdraw(shared);
+    const MemoryDescriptor descriptor = device().export_memory(buffer.slice(4096, 100));
+    EXPECT_EQ(descriptor.bytes, 100u);
+    EXPECT_GE(descriptor.offset, 4096u);
+    EXPECT_EQ(MemoryDescriptor::parse(descriptor.text()).key(), descriptor.key());
+    EXPECT_THROW(device().import_memory(descriptor), Unavailable);
+    device().close_export(descriptor);
   } catch (const Unavailable& error) {
     GTEST_SKIP() << error.what();
   }
   const Buffer pinned = device().allocate(64, MemoryKind::pinned);
-  EXPECT_THROW(device().share(pinned.span()), Unavailable);
+  EXPECT_THROW(device().export_memory(pinned.span()), Unavailable);
 }
 
 TEST_P(Memory, RefusesForeignSpans) {
@@ -248,7 +248,7 @@ TEST_P(Memory, RefusesForeignSpans) {
   EXPECT_THROW(device().read(foreign.span(), byte), BadArgument);
   EXPECT_THROW(device().check(foreign.span(), pattern(1)), BadArgument);
   const Buffer own = device().allocate(64);
-  EXPECT_THROW(device().check(own.span(), {Fill::Kind::normal, 1, 0, DType::fp32}), BadArgument);
+  EXPECT_THROW(device().check(own.span(), {FillKind::normal, 1, 0, DType::fp32}), BadArgument);
 }
 
 DUET_CONFORMANCE(Memory);

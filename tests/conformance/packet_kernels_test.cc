@@ -122,19 +122,15 @@ TEST_P(PacketKernels, KeepRoundsOfMovesApart) {
 TEST_P(PacketKernels, KeepRoundsOfReductionsApart) {
   constexpr int kRounds = 100;
   const auto contents = [](int round, int rank) {
-    return Fill{Fill::Kind::digits, seed(round, rank), 0, DType::bf16, Reduction::sum, kRanks};
+    return Fill{FillKind::digits, seed(round, rank), 0, DType::bf16, Reduction::sum, kRanks};
   };
   for (const std::size_t bytes : {8u, 1000u, 16408u}) {
     make_ranks(bytes);
     const std::vector<Buffer> logs = log_of(kRounds, true, contents);
     for (int round = 0; round < kRounds; ++round) {
       for (int rank = 0; rank < kRanks; ++rank) {
-        const Fill sum{Fill::Kind::digits_reduced,
-                       seed(round, 0),
-                       index(rank) * bytes,
-                       DType::bf16,
-                       Reduction::sum,
-                       kRanks};
+        const Fill sum{FillKind::digits_reduced, seed(round, 0), index(rank) * bytes, DType::bf16,
+                       Reduction::sum,           kRanks};
         expect(part(logs, rank, round * kRanks), sum, round);
       }
     }

@@ -18,7 +18,6 @@ namespace {
 
 using namespace duet;
 using Bytes = std::vector<std::byte>;
-using Kind = CollectiveKind;
 
 constexpr double kDeadlineSeconds = 30;
 
@@ -61,8 +60,9 @@ int reduced(const Collective& one, std::uint64_t element, int ranks) {
 Bytes expected(const Collective& one, int rank, int ranks) {
   Bytes bytes(recv_bytes(one, rank, ranks));
   if (reduces(one.kind)) {
-    const std::uint64_t first =
-        one.kind == Kind::reduce_scatter ? one.count * static_cast<std::uint64_t>(rank) : 0;
+    const std::uint64_t first = one.kind == CollectiveKind::reduce_scatter
+                                    ? one.count * static_cast<std::uint64_t>(rank)
+                                    : 0;
     for (std::uint64_t i = 0; i < one.count; ++i) {
       put(bytes, one.dtype, i, reduced(one, first + i, ranks));
     }
@@ -151,14 +151,14 @@ std::vector<std::uint64_t> skewed(int ranks, std::uint64_t unit) {
 
 std::vector<Collective> list(int ranks) {
   std::vector<Collective> all;
-  for (const Kind kind : all_collectives()) {
+  for (const CollectiveKind kind : all_collectives()) {
     for (const DType dtype : {DType::int8, DType::fp32, DType::int32, DType::bf16}) {
       if (reduces(kind) ? dtype == DType::int8 : dtype != DType::int8) continue;
       for (const Reduction op : {Reduction::sum, Reduction::max, Reduction::min}) {
         if (!reduces(kind) && op != Reduction::sum) continue;
         for (const std::uint64_t count : {1, 1000, 300001}) {
-          const auto skew =
-              kind == Kind::all_to_all_v ? skewed(ranks, count) : std::vector<std::uint64_t>{};
+          const auto skew = kind == CollectiveKind::all_to_all_v ? skewed(ranks, count)
+                                                                 : std::vector<std::uint64_t>{};
           all.push_back({kind, dtype, op, count, ranks - 1, skew});
         }
       }
@@ -183,7 +183,7 @@ void run_all(Team& team, CollectiveSession& session, bool own) {
 // The others must neither wait for their deadline nor hang.
 void fail_once(Team& team, CollectiveSession& session) {
   Collective one;
-  one.kind = Kind::all_reduce;
+  one.kind = CollectiveKind::all_reduce;
   one.count = 1000;
   const auto start = std::chrono::steady_clock::now();
   try {
@@ -213,7 +213,7 @@ void loop(Team& team, CollectiveSession& session, const std::string& word, bool 
   constexpr int kAhead = 5;
   Collective one;
   one.kind = parse_collective(word);
-  one.count = one.kind == Kind::broadcast ? 4 << 20 : 1000;
+  one.count = one.kind == CollectiveKind::broadcast ? 4 << 20 : 1000;
   team.each([&](Rank& rank) {
     const auto send = memory(session, rank, own, send_bytes(one, rank.index, rank.size));
     const auto recv = memory(session, rank, own, recv_bytes(one, rank.index, rank.size));

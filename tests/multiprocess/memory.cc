@@ -19,7 +19,7 @@ struct Exchange {
         in(rank.device.allocate(count * kBytes)),
         semaphores(rank.device.allocate(2 * count * sizeof(std::uint64_t))),
         stream(rank.device.make_stream()) {
-    stream->fill(semaphores.span(), {Fill::Kind::constant, 0, 0, DType::fp32});
+    stream->fill(semaphores.span(), {FillKind::constant, 0, 0, DType::fp32});
     stream->synchronize(kDeadline);
   }
   std::size_t count;
@@ -31,7 +31,7 @@ struct Exchange {
 Semaphore semaphore_of(const Span& words, std::size_t index) { return {words.slice(8 * index, 8)}; }
 
 Fill pattern(int rank, std::uint64_t round) {
-  return {Fill::Kind::pattern, round * 100 + static_cast<std::uint64_t>(rank), 0, DType::fp32};
+  return {FillKind::pattern, round * 100 + static_cast<std::uint64_t>(rank), 0, DType::fp32};
 }
 
 // Writes this rank's pattern to all ranks' memory, waits for all ranks' patterns, checks them and

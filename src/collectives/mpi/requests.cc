@@ -10,11 +10,11 @@
 namespace duet::mpi {
 namespace {
 
-using Kind = CollectiveKind;
-
 constexpr int kTag = 1;
 
-bool by_messages(Kind kind) { return kind == Kind::all_to_all_v || kind == Kind::send_recv; }
+bool by_messages(CollectiveKind kind) {
+  return kind == CollectiveKind::all_to_all_v || kind == CollectiveKind::send_recv;
+}
 
 MPI_Datatype element(DType dtype) { return dtype == DType::int32 ? MPI_INT32_T : MPI_FLOAT; }
 
@@ -30,7 +30,7 @@ std::uint64_t chunk_bytes(const Collective& collective) {
 }  // namespace
 
 std::string missing(const Collective& collective, bool in_place) {
-  const Kind kind = collective.kind;
+  const CollectiveKind kind = collective.kind;
   if (in_place && !has_in_place(kind)) {
     return fmt::format("{} cannot run in place", name(kind));
   }
@@ -43,7 +43,7 @@ std::string missing(const Collective& collective, bool in_place) {
     return "MPI counts at most 2^31 - 1 elements in a reduction";
   }
   // MPI_IN_PLACE would leave the result at the start of the buffer.
-  if (in_place && kind == Kind::reduce_scatter) {
+  if (in_place && kind == CollectiveKind::reduce_scatter) {
     return "MPI's reduce_scatter in place leaves every rank's chunk at the buffer's start";
   }
   return "";
@@ -94,7 +94,7 @@ void Requests::start_reduction(const std::byte* send, std::byte* recv, MPI_Reque
   const MPI_Datatype type = element(collective_.dtype);
   const MPI_Op op = operation(collective_.op);
   const void* from = send == recv ? MPI_IN_PLACE : send;
-  if (collective_.kind == Kind::all_reduce) {
+  if (collective_.kind == CollectiveKind::all_reduce) {
     DUET_MPI_CHECK(MPI_Iallreduce(from, recv, count, type, op, comm_, request));
   } else {
     DUET_MPI_CHECK(MPI_Ireduce_scatter_block(send, recv, count, type, op, comm_, request));
@@ -107,23 +107,23 @@ void Requests::start_collective(const std::byte* send, std::byte* recv, MPI_Requ
   const std::uint64_t own = in_place_offset(collective_, rank_);
   const void* from = recv != nullptr && send == recv + own ? MPI_IN_PLACE : send;
   switch (collective_.kind) {
-    case Kind::all_gather:
+    case CollectiveKind::all_gather:
       DUET_MPI_CHECK(MPI_Iallgather(from, count, type, recv, count, type, comm_, request));
       return;
-    case Kind::all_to_all:
+    case CollectiveKind::all_to_all:
       DUET_MPI_CHECK(MPI_Ialltoall(from, count, type, recv, count, type, comm_, request));
       return;
-    case Kind::broadcast: {  // MPI takes one buffer: at the root the send buffer
+    case CollectiveKind::broadcast: {  // MPI takes one buffer: at the root the send buffer
       void* buffer = rank_ == root ? const_cast<std::byte*>(send) : recv;
       DUET_MPI_CHECK(MPI_Ibcast(buffer, count, type, root, comm_, request));
       return;
     }
-    case Kind::gather: {
+    case CollectiveKind::gather: {
       const void* mine = rank_ == root ? from : send;
       DUET_MPI_CHECK(MPI_Igather(mine, count, type, recv, count, type, root, comm_, request));
       return;
     }
-    case Kind::scatter: {
+    case CollectiveKind::scatter: {
       void* to = rank_ == root && recv == send + own ? MPI_IN_PLACE : recv;
       DUET_MPI_CHECK(MPI_Iscatter(send, count, type, to, count, type, root, comm_, request));
       return;

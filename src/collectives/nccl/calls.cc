@@ -7,8 +7,6 @@
 namespace duet::nccl {
 namespace {
 
-using Kind = CollectiveKind;
-
 Type type_of(DType dtype) {
   switch (dtype) {
     case DType::fp32:
@@ -38,16 +36,16 @@ Operation operation_of(Reduction op) {
   return kSum;
 }
 
-bool has_call(const Library& library, Kind kind) {
+bool has_call(const Library& library, CollectiveKind kind) {
   switch (kind) {
-    case Kind::all_to_all:
+    case CollectiveKind::all_to_all:
       return library.all_to_all != nullptr;
-    case Kind::gather:
+    case CollectiveKind::gather:
       return library.gather != nullptr;
-    case Kind::scatter:
+    case CollectiveKind::scatter:
       return library.scatter != nullptr;
-    case Kind::all_to_all_v:
-    case Kind::send_recv:
+    case CollectiveKind::all_to_all_v:
+    case CollectiveKind::send_recv:
       return false;
     default:
       return true;
@@ -84,9 +82,9 @@ bool has_type(DType dtype) {
          dtype == DType::int32 || dtype == DType::int8;
 }
 
-Calls::Calls(const Library& library, const Seat& seat, const Collective& collective)
+Calls::Calls(const Library& library, const CommRank& comm_rank, const Collective& collective)
     : library_(library),
-      seat_(seat),
+      comm_rank_(comm_rank),
       kind_(collective.kind),
       count_(collective.count),
       root_(collective.root),
@@ -95,9 +93,9 @@ Calls::Calls(const Library& library, const Seat& seat, const Collective& collect
       operation_(operation_of(collective.op)),
       grouped_(!has_call(library, collective.kind)) {
   if (!grouped_) return;
-  for (const Move& move : moves(collective, seat.size)) {
-    if (move.from == seat.rank) sends_.push_back(move);
-    if (move.to == seat.rank) receives_.push_back(move);
+  for (const Move& move : moves(collective, comm_rank.size)) {
+    if (move.from == comm_rank.rank) sends_.push_back(move);
+    if (move.to == comm_rank.rank) receives_.push_back(move);
   }
 }
 
@@ -110,32 +108,32 @@ void Calls::enqueue(const void* send, void* recv, NativeStream stream) const {
 }
 
 void Calls::enqueue_one_call(const void* send, void* recv, NativeStream stream) const {
-  const Comm comm = seat_.comm;
+  const Comm comm = comm_rank_.comm;
   switch (kind_) {
-    case Kind::all_gather:
+    case CollectiveKind::all_gather:
       DUET_NCCL_CHECK(library_, all_gather(send, recv, count_, type_, comm, stream));
       return;
-    case Kind::reduce_scatter:
+    case CollectiveKind::reduce_scatter:
       DUET_NCCL_CHECK(library_,
                       reduce_scatter(send, recv, count_, type_, operation_, comm, stream));
       return;
-    case Kind::all_reduce:
+    case CollectiveKind::all_reduce:
       DUET_NCCL_CHECK(library_, all_reduce(send, recv, count_, type_, operation_, comm, stream));
       return;
-    case Kind::broadcast:
+    case CollectiveKind::broadcast:
       DUET_NCCL_CHECK(library_, broadcast(send, recv, count_, type_, root_, comm, stream));
       return;
-    case Kind::all_to_all:
+    case CollectiveKind::all_to_all:
       DUET_NCCL_CHECK(library_, all_to_all(send, recv, count_, type_, comm, stream));
       return;
-    case Kind::gather:
+    case CollectiveKind::gather:
       DUET_NCCL_CHECK(library_, gather(send, recv, count_, type_, root_, comm, stream));
       return;
-    case Kind::scatter:
+    case CollectiveKind::scatter:
       DUET_NCCL_CHECK(library_, scatter(send, recv, count_, type_, root_, comm, stream));
       return;
-    case Kind::all_to_all_v:
-    case Kind::send_recv:
+    case CollectiveKind::all_to_all_v:
+    case CollectiveKind::send_recv:
       break;
   }
   throw BadArgument(fmt::format("{} is not one call", name(kind_)));
@@ -152,12 +150,12 @@ void Calls::enqueue_moves(const void* send, void* recv, NativeStream stream) con
   for (const Move& move : sends_) {
     if (in_place(move)) continue;
     DUET_NCCL_CHECK(library_, send(from + move.from_offset, move.bytes / element_, type_, move.to,
-                                   seat_.comm, stream));
+                                   comm_rank_.comm, stream));
   }
   for (const Move& move : receives_) {
     if (in_place(move)) continue;
     DUET_NCCL_CHECK(library_, recv(to + move.to_offset, move.bytes / element_, type_, move.from,
-                                   seat_.comm, stream));
+                                   comm_rank_.comm, stream));
   }
   group.end();
 }

@@ -8,7 +8,7 @@
 namespace duet::nccl {
 
 // A rank's communicator, its number in it and the number of ranks.
-struct Seat {
+struct CommRank {
   Comm comm = nullptr;
   int rank = 0;
   int size = 1;
@@ -20,7 +20,7 @@ bool has_type(DType dtype);
 // The NCCL calls that make up a collective on one rank. The library must outlive this object.
 class Calls {
  public:
-  Calls(const Library& library, const Seat& seat, const Collective& collective);
+  Calls(const Library& library, const CommRank& comm_rank, const Collective& collective);
 
   // Enqueues the calls. For a buffer that this rank does not have, any address may be given. Throws
   // Error.
@@ -35,7 +35,7 @@ class Calls {
   void enqueue_moves(const void* send, void* recv, NativeStream stream) const;
 
   const Library& library_;
-  Seat seat_;
+  CommRank comm_rank_;
   CollectiveKind kind_;
   std::size_t count_;  // elements
   int root_;

@@ -8,10 +8,9 @@
 namespace duet::nccl {
 namespace {
 
-using Kind = CollectiveKind;
 using Texts = std::vector<std::string>;
 
-Collective make(Kind kind, DType dtype = DType::fp32, std::uint64_t count = 4) {
+Collective make(CollectiveKind kind, DType dtype = DType::fp32, std::uint64_t count = 4) {
   Collective one;
   one.kind = kind;
   one.dtype = dtype;
@@ -26,28 +25,30 @@ Texts calls_of(const Library& library, const Collective& collective, std::uintpt
   reset();
   Calls(library, {nullptr, 1, 3}, collective)
       .enqueue(reinterpret_cast<void*>(send), reinterpret_cast<void*>(recv), nullptr);
-  return asked().calls;
+  return fake_calls().calls;
 }
 
 TEST(NcclCallsTest, OwnCallsWhereTheLibraryHasThem) {
   const Library nccl = fake_library();
-  EXPECT_EQ(calls_of(nccl, make(Kind::all_gather)), Texts{"all_gather(0x1000, 0x2000, 4, type 7)"});
-  EXPECT_EQ(calls_of(nccl, make(Kind::all_to_all, DType::int8)),
+  EXPECT_EQ(calls_of(nccl, make(CollectiveKind::all_gather)),
+            Texts{"all_gather(0x1000, 0x2000, 4, type 7)"});
+  EXPECT_EQ(calls_of(nccl, make(CollectiveKind::all_to_all, DType::int8)),
             Texts{"all_to_all(0x1000, 0x2000, 4, type 1)"});
-  EXPECT_EQ(calls_of(nccl, make(Kind::broadcast, DType::int32)),
+  EXPECT_EQ(calls_of(nccl, make(CollectiveKind::broadcast, DType::int32)),
             Texts{"broadcast(0x1000, 0x2000, 4, type 2, root 1)"});
-  EXPECT_EQ(calls_of(nccl, make(Kind::gather)), Texts{"gather(0x1000, 0x2000, 4, type 7, root 1)"});
-  EXPECT_EQ(calls_of(nccl, make(Kind::scatter)),
+  EXPECT_EQ(calls_of(nccl, make(CollectiveKind::gather)),
+            Texts{"gather(0x1000, 0x2000, 4, type 7, root 1)"});
+  EXPECT_EQ(calls_of(nccl, make(CollectiveKind::scatter)),
             Texts{"scatter(0x1000, 0x2000, 4, type 7, root 1)"});
 }
 
 TEST(NcclCallsTest, Reductions) {
   const Library nccl = fake_library();
-  Collective one = make(Kind::all_reduce, DType::bf16);
+  Collective one = make(CollectiveKind::all_reduce, DType::bf16);
   EXPECT_EQ(calls_of(nccl, one), Texts{"all_reduce(0x1000, 0x2000, 4, type 9, op 0)"});
   one.op = Reduction::max;
   EXPECT_EQ(calls_of(nccl, one), Texts{"all_reduce(0x1000, 0x2000, 4, type 9, op 2)"});
-  one = make(Kind::reduce_scatter, DType::fp16);
+  one = make(CollectiveKind::reduce_scatter, DType::fp16);
   one.op = Reduction::min;
   EXPECT_EQ(calls_of(nccl, one), Texts{"reduce_scatter(0x1000, 0x2000, 4, type 6, op 3)"});
   one.op = Reduction::avg;
@@ -55,7 +56,7 @@ TEST(NcclCallsTest, Reductions) {
 }
 
 TEST(NcclCallsTest, SendRecvIsARing) {
-  EXPECT_EQ(calls_of(fake_library(), make(Kind::send_recv)),
+  EXPECT_EQ(calls_of(fake_library(), make(CollectiveKind::send_recv)),
             (Texts{"group start", "send(0x1000, 4, type 7) to 2", "recv(0x2000, 4, type 7) from 0",
                    "group end"}));
 }
@@ -66,21 +67,21 @@ TEST(NcclCallsTest, GroupedWhereTheLibraryHasNoCall) {
   old.gather = nullptr;
   old.scatter = nullptr;
   EXPECT_EQ(
-      calls_of(old, make(Kind::all_to_all, DType::int8)),
+      calls_of(old, make(CollectiveKind::all_to_all, DType::int8)),
       (Texts{"group start", "send(0x1000, 4, type 1) to 0", "send(0x1004, 4, type 1) to 1",
              "send(0x1008, 4, type 1) to 2", "recv(0x2000, 4, type 1) from 0",
              "recv(0x2004, 4, type 1) from 1", "recv(0x2008, 4, type 1) from 2", "group end"}));
   // In place the root's own chunk, here 16 bytes into the receive buffer, stays where it is.
-  EXPECT_EQ(calls_of(old, make(Kind::gather), 0x2010),
+  EXPECT_EQ(calls_of(old, make(CollectiveKind::gather), 0x2010),
             (Texts{"group start", "recv(0x2000, 4, type 7) from 0",
                    "recv(0x2020, 4, type 7) from 2", "group end"}));
-  EXPECT_EQ(calls_of(old, make(Kind::scatter), 0x1000, 0x1010),
+  EXPECT_EQ(calls_of(old, make(CollectiveKind::scatter), 0x1000, 0x1010),
             (Texts{"group start", "send(0x1000, 4, type 7) to 0", "send(0x1020, 4, type 7) to 2",
                    "group end"}));
 }
 
 TEST(NcclCallsTest, AllToAllVSkipsWhatIsEmpty) {
-  Collective one = make(Kind::all_to_all_v, DType::int8, 0);
+  Collective one = make(CollectiveKind::all_to_all_v, DType::int8, 0);
   one.counts = {0, 5, 0,   // to rank 1: 5 of rank 0,
                 2, 0, 7,   // rank 1 sends 2 and 7,
                 1, 3, 0};  // and 3 of rank 2
@@ -94,7 +95,8 @@ TEST(NcclCallsTest, AFailureNamesCallWordsAndPlaceAndClosesTheGroup) {
   const Library nccl = fake_library();
   reset(true);
   try {
-    Calls(nccl, {nullptr, 0, 2}, make(Kind::send_recv)).enqueue(nullptr, nullptr, nullptr);
+    Calls(nccl, {nullptr, 0, 2}, make(CollectiveKind::send_recv))
+        .enqueue(nullptr, nullptr, nullptr);
     FAIL() << "expected an error";
   } catch (const Error& error) {
     const std::string text = error.what();
@@ -102,7 +104,7 @@ TEST(NcclCallsTest, AFailureNamesCallWordsAndPlaceAndClosesTheGroup) {
     EXPECT_NE(text.find("internal error"), std::string::npos) << text;
     EXPECT_NE(text.find(" at collectives/nccl/calls.cc:"), std::string::npos) << text;
   }
-  EXPECT_EQ(asked().calls.back(), "group end");
+  EXPECT_EQ(fake_calls().calls.back(), "group end");
 }
 
 }  // namespace

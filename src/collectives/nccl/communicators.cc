@@ -71,7 +71,7 @@ void Communicators::connect(Rank& rank, const Mode& mode) {
   comms_[static_cast<std::size_t>(rank.local)] = *made;
 }
 
-Seat Communicators::seat(const Rank& rank) const {
+CommRank Communicators::comm_rank(const Rank& rank) const {
   return {comms_[static_cast<std::size_t>(rank.local)], rank.index, rank.size};
 }
 

@@ -26,7 +26,7 @@ class Communicators {
   Communicators& operator=(const Communicators&) = delete;
 
   const Library& library() const { return library_; }
-  Seat seat(const Rank& rank) const;
+  CommRank comm_rank(const Rank& rank) const;
 
   // Makes a call that blocks until all peers have made it, with a deadline. Collective: every rank
   // calls it inside Team::each(). `call` must own what it uses (within.h). `what` names the call in

@@ -16,7 +16,7 @@ struct ncclWindow_vidmem {
 namespace {
 
 std::mutex mutex;
-Asked state;
+FakeCalls state;
 
 using Lock = std::lock_guard<std::mutex>;
 
@@ -42,7 +42,7 @@ Result init_config(Comm* comm, int size, UniqueId id, int rank, Config* config) 
   return init(comm, size, id, rank);
 }
 
-Result end(Comm comm, int Asked::*count) {
+Result end(Comm comm, int FakeCalls::*count) {
   const Lock lock(mutex);
   ++(state.*count);
   delete comm;
@@ -113,14 +113,14 @@ void add_collectives(Library& fake) {
 
 }  // namespace
 
-Asked asked() {
+FakeCalls fake_calls() {
   const Lock lock(mutex);
   return state;
 }
 
 void reset(bool failing) {
   const Lock lock(mutex);
-  state = Asked{};
+  state = FakeCalls{};
   state.failing = failing;
 }
 
@@ -132,8 +132,8 @@ Library fake_library(int version) {
   fake.error_string = [](Result) { return "internal error"; };
   fake.comm_init = init;
   fake.comm_init_config = init_config;
-  fake.comm_destroy = [](Comm comm) { return end(comm, &Asked::destroyed); };
-  fake.comm_abort = [](Comm comm) { return end(comm, &Asked::aborted); };
+  fake.comm_destroy = [](Comm comm) { return end(comm, &FakeCalls::destroyed); };
+  fake.comm_abort = [](Comm comm) { return end(comm, &FakeCalls::aborted); };
   fake.comm_async_error = [](Comm, Result* result) { return *result = kSuccess; };
   fake.group_start = [] { return called("group start"), kSuccess; };
   fake.group_end = [] { return called("group end"), kSuccess; };

@@ -10,7 +10,7 @@ namespace duet::nccl {
 // For tests: a library that moves no data and records its calls.
 
 // The calls to the fake library since reset(). The library guards them with its own lock.
-struct Asked {
+struct FakeCalls {
   std::vector<std::string> calls;    // "all_gather(0x10, 0x20, 4, type 7)", in order
   std::vector<std::string> windows;  // "rank 0: 64 bytes", in order
   int comms = 0, destroyed = 0, aborted = 0;
@@ -19,7 +19,7 @@ struct Asked {
   int max_ctas = 0, cta_policy = 0;       // from the last configuration
 };
 
-Asked asked();
+FakeCalls fake_calls();
 void reset(bool failing = false);
 
 // The fake library with all functions. `version` is in the form of ncclGetVersion.

@@ -23,7 +23,7 @@ NcclPlan::NcclPlan(std::shared_ptr<Communicators> communicators, const Rank& ran
     : communicators_(std::move(communicators)),
       local_(rank.local),
       windows_(std::move(windows)),
-      calls_(std::make_shared<Calls>(communicators_->library(), communicators_->seat(rank),
+      calls_(std::make_shared<Calls>(communicators_->library(), communicators_->comm_rank(rank),
                                      collective)),
       send_(address(buffers.send, buffers.recv, windows_.get(), 0)),
       recv_(address(buffers.recv, buffers.send, windows_.get(), 1)),

@@ -11,8 +11,6 @@
 namespace duet::nccl {
 namespace {
 
-using Kind = CollectiveKind;
-
 // Requests are exchanged between ranks as raw bytes.
 std::string packed(const WindowRequests& requests) {
   return {reinterpret_cast<const char*>(requests.data()), sizeof(requests)};
@@ -35,19 +33,19 @@ Session::Session(const Library& library, Mode mode, Team& team)
       allocations_(std::make_shared<Allocations>()) {}
 
 std::optional<Skipped> Session::unsupported(const Collective& collective, bool in_place) const {
-  const Kind kind = collective.kind;
+  const CollectiveKind kind = collective.kind;
   if (!has_type(collective.dtype)) {
     return Skipped{fmt::format("Duet gives {} fp32, fp16, bf16, int32 and bytes, not {}",
                                library_.product, name(collective.dtype))};
   }
-  if (in_place && (kind == Kind::all_to_all || !has_in_place(kind))) {
+  if (in_place && (kind == CollectiveKind::all_to_all || !has_in_place(kind))) {
     return Skipped{fmt::format("{} runs {} out of place only", library_.product, name(kind))};
   }
-  if (mode_.windows && kind == Kind::all_to_all_v) {
+  if (mode_.windows && kind == CollectiveKind::all_to_all_v) {
     return Skipped{"windows have one size on all ranks, the buffers of all_to_all_v have not"};
   }
-  const bool copied = kind == Kind::all_gather || kind == Kind::all_to_all ||
-                      kind == Kind::gather || kind == Kind::scatter;
+  const bool copied = kind == CollectiveKind::all_gather || kind == CollectiveKind::all_to_all ||
+                      kind == CollectiveKind::gather || kind == CollectiveKind::scatter;
   if (mode_.zero_cta && !copied) {
     return Skipped{
         fmt::format("{} runs all_gather, all_to_all, gather and scatter without CTAs, "

@@ -15,9 +15,7 @@
 namespace duet::nccl {
 namespace {
 
-using Kind = CollectiveKind;
-
-Collective make(Kind kind) {
+Collective make(CollectiveKind kind) {
   Collective one;
   one.kind = kind;
   one.count = 16;
@@ -64,12 +62,12 @@ class NcclSessionTest : public ::testing::Test {
 TEST_F(NcclSessionTest, OneCommunicatorARankEndsWithTheSession) {
   {
     const auto session = make_engine(nccl_, mode(""))->open(team_);
-    EXPECT_EQ(asked().comms, 3);
-    plan_once(dynamic_cast<Session&>(*session), make(Kind::all_gather), false);
-    EXPECT_EQ(asked().calls.size(), 6u);  // the first call and one more, on three ranks
+    EXPECT_EQ(fake_calls().comms, 3);
+    plan_once(dynamic_cast<Session&>(*session), make(CollectiveKind::all_gather), false);
+    EXPECT_EQ(fake_calls().calls.size(), 6u);  // the first call and one more, on three ranks
   }
-  EXPECT_EQ(asked().destroyed, 3);
-  EXPECT_EQ(asked().aborted, 0);
+  EXPECT_EQ(fake_calls().destroyed, 3);
+  EXPECT_EQ(fake_calls().aborted, 0);
 }
 
 // NCCL's default is to use NVLS, so the journal must state when NVLS is off.
@@ -78,7 +76,7 @@ TEST_F(NcclSessionTest, AlgorithmSaysThatNvlsIsOff) {
     nccl_.nvls_off = off;
     Session session(nccl_, mode(""), team_);
     team_.each([&](Rank& rank) {
-      const Collective one = make(Kind::all_reduce);
+      const Collective one = make(CollectiveKind::all_reduce);
       const auto send = session.allocate(rank, send_bytes(one, rank.index, rank.size));
       const auto recv = session.allocate(rank, recv_bytes(one, rank.index, rank.size));
       const auto plan = session.plan(rank, one, {send->span(), recv->span()});
@@ -90,11 +88,11 @@ TEST_F(NcclSessionTest, AlgorithmSaysThatNvlsIsOff) {
 
 TEST_F(NcclSessionTest, ModesConfigure) {
   Session(nccl_, mode("-8cta"), team_);
-  EXPECT_EQ(asked().max_ctas, 8);
-  EXPECT_EQ(asked().cta_policy, kUndefined);
+  EXPECT_EQ(fake_calls().max_ctas, 8);
+  EXPECT_EQ(fake_calls().cta_policy, kUndefined);
   Session(nccl_, mode("-zero-cta"), team_);
-  EXPECT_EQ(asked().max_ctas, kUndefined);
-  EXPECT_EQ(asked().cta_policy, kPolicyZeroCta);
+  EXPECT_EQ(fake_calls().max_ctas, kUndefined);
+  EXPECT_EQ(fake_calls().cta_policy, kPolicyZeroCta);
 }
 
 TEST_F(NcclSessionTest, EngineNamesTheVersionItNeeds) {
@@ -110,7 +108,7 @@ TEST_F(NcclSessionTest, EngineNamesTheVersionItNeeds) {
 
 // Every rank registers the same windows, whatever buffers it has, and all windows are deregistered.
 TEST_F(NcclSessionTest, WindowsAreEqualOnAllRanks) {
-  for (const Kind kind : all_collectives()) {
+  for (const CollectiveKind kind : all_collectives()) {
     for (const bool in_place : {false, true}) {
       reset();
       {
@@ -119,34 +117,34 @@ TEST_F(NcclSessionTest, WindowsAreEqualOnAllRanks) {
         plan_once(session, make(kind), in_place);
       }
       std::vector<std::string> windows[3];
-      for (const std::string& each : asked().windows) {
+      for (const std::string& each : fake_calls().windows) {
         windows[each[5] - '0'].push_back(each.substr(7));
       }
       SCOPED_TRACE(std::string(name(kind)) + (in_place ? " in place" : ""));
       EXPECT_FALSE(windows[0].empty());
       EXPECT_EQ(windows[0], windows[1]);
       EXPECT_EQ(windows[0], windows[2]);
-      EXPECT_EQ(asked().windows_open, 0);
-      EXPECT_EQ(asked().allocations, 0);
-      EXPECT_EQ(asked().destroyed, 3);
+      EXPECT_EQ(fake_calls().windows_open, 0);
+      EXPECT_EQ(fake_calls().allocations, 0);
+      EXPECT_EQ(fake_calls().destroyed, 3);
     }
   }
 }
 
 TEST_F(NcclSessionTest, RefusesWhatNcclCannot) {
   Session plain(nccl_, mode(""), team_), zero(nccl_, mode("-zero-cta"), team_);
-  EXPECT_FALSE(plain.unsupported(make(Kind::all_to_all), false));
-  EXPECT_TRUE(plain.unsupported(make(Kind::all_to_all), true));
-  EXPECT_TRUE(plain.unsupported(make(Kind::send_recv), true));
-  EXPECT_FALSE(zero.unsupported(make(Kind::gather), true));
-  EXPECT_TRUE(zero.unsupported(make(Kind::all_reduce), false));
-  EXPECT_TRUE(zero.unsupported(make(Kind::all_to_all_v), false));
+  EXPECT_FALSE(plain.unsupported(make(CollectiveKind::all_to_all), false));
+  EXPECT_TRUE(plain.unsupported(make(CollectiveKind::all_to_all), true));
+  EXPECT_TRUE(plain.unsupported(make(CollectiveKind::send_recv), true));
+  EXPECT_FALSE(zero.unsupported(make(CollectiveKind::gather), true));
+  EXPECT_TRUE(zero.unsupported(make(CollectiveKind::all_reduce), false));
+  EXPECT_TRUE(zero.unsupported(make(CollectiveKind::all_to_all_v), false));
 }
 
 TEST_F(NcclSessionTest, RanksMustAgree) {
   Session session(nccl_, mode(""), team_);
   EXPECT_THROW(team_.each([&](Rank& rank) {
-    Collective one = make(Kind::all_reduce);
+    Collective one = make(CollectiveKind::all_reduce);
     one.count += rank.index == 2 ? 1 : 0;
     const auto buffer = session.allocate(rank, 1024);
     session.plan(rank, one, {buffer->span(), buffer->span()});
@@ -158,10 +156,10 @@ TEST_F(NcclSessionTest, AFailedCallAbortsInsteadOfWaiting) {
   {
     Session session(nccl_, mode(""), team_);
     reset(true);
-    EXPECT_THROW(plan_once(session, make(Kind::all_gather), false), Error);
+    EXPECT_THROW(plan_once(session, make(CollectiveKind::all_gather), false), Error);
   }
-  EXPECT_EQ(asked().aborted, 3);
-  EXPECT_EQ(asked().destroyed, 0);
+  EXPECT_EQ(fake_calls().aborted, 3);
+  EXPECT_EQ(fake_calls().destroyed, 0);
 }
 
 TEST_F(NcclSessionTest, NoCommunicatorIsAbortedUnderACall) {
@@ -170,10 +168,10 @@ TEST_F(NcclSessionTest, NoCommunicatorIsAbortedUnderACall) {
   communicators.enqueue(1, [&] {
     giving_up = std::thread([&] { communicators.give_up(); });
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    EXPECT_EQ(asked().aborted, 1);  // rank 0's communicator
+    EXPECT_EQ(fake_calls().aborted, 1);  // rank 0's communicator
   });
   giving_up.join();
-  EXPECT_EQ(asked().aborted, 3);
+  EXPECT_EQ(fake_calls().aborted, 3);
   EXPECT_THROW(communicators.enqueue(1, [] {}), Error);
 }
 

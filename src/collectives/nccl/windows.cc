@@ -58,13 +58,13 @@ Windows::Windows(std::shared_ptr<Communicators> communicators, Rank& rank,
                  const CollectiveBuffers& buffers, const std::vector<WindowRequests>& requests)
     : communicators_(std::move(communicators)),
       allocations_(std::make_shared<Allocations>()),
-      comm_(communicators_->seat(rank).comm) {
-  Side send, recv;
+      comm_(communicators_->comm_rank(rank).comm) {
+  WindowMemorySpan send, recv;
   // Allocates before NCCL is called: if one rank ran out of memory later, the others would wait for
   // it in NCCL.
   rank.team.all_or_none(rank, "all ranks to have memory for windows", [&] {
-    send = side_of(rank, kSend, buffers.send, requests);
-    recv = side_of(rank, kRecv, buffers.recv, requests);
+    send = memory_of(rank, kSend, buffers.send, requests);
+    recv = memory_of(rank, kRecv, buffers.recv, requests);
   });
   try {
     add(rank, send);
@@ -75,8 +75,8 @@ Windows::Windows(std::shared_ptr<Communicators> communicators, Rank& rank,
   }
 }
 
-Windows::Side Windows::side_of(Rank& rank, std::size_t side, const Span& span,
-                               const std::vector<WindowRequests>& requests) {
+Windows::WindowMemorySpan Windows::memory_of(Rank& rank, std::size_t side, const Span& span,
+                                             const std::vector<WindowRequests>& requests) {
   const WindowRequest shape = agreed(requests, side);
   if (shape.bytes == 0) return {};
   const WindowRequest& mine = requests[static_cast<std::size_t>(rank.index)][side];
@@ -90,7 +90,7 @@ Windows::Side Windows::side_of(Rank& rank, std::size_t side, const Span& span,
   return {base, shape.bytes};
 }
 
-void Windows::add(Rank& rank, const Side& side) {
+void Windows::add(Rank& rank, const WindowMemorySpan& side) {
   if (side.bytes == 0) return;
   const auto window = std::make_shared<Window>(nullptr);
   communicators_->together(

@@ -41,14 +41,14 @@ class Windows {
 
  private:
   // The memory that a rank registers for its send or receive buffer.
-  struct Side {
+  struct WindowMemorySpan {
     std::byte* base = nullptr;
     std::uint64_t bytes = 0;  // 0: no rank has such a buffer
   };
 
-  Side side_of(Rank& rank, std::size_t side, const Span& span,
-               const std::vector<WindowRequests>& requests);
-  void add(Rank& rank, const Side& side);
+  WindowMemorySpan memory_of(Rank& rank, std::size_t side, const Span& span,
+                             const std::vector<WindowRequests>& requests);
+  void add(Rank& rank, const WindowMemorySpan& side);
   void deregister() noexcept;
 
   std::shared_ptr<Communicators> communicators_;

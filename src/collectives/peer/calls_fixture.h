@@ -98,9 +98,9 @@ class Calls {
 
  private:
   Fill sent(int rank, std::size_t round, std::uint64_t offset) const {
-    Fill fill{Fill::Kind::pattern, 1000 * round + static_cast<std::uint64_t>(rank), offset};
+    Fill fill{FillKind::pattern, 1000 * round + static_cast<std::uint64_t>(rank), offset};
     if (!reduces(collective_.kind)) return fill;
-    fill.kind = Fill::Kind::digits;
+    fill.kind = FillKind::digits;
     fill.dtype = collective_.dtype;
     fill.ranks = rank_.size;
     return fill;
@@ -119,7 +119,7 @@ class Calls {
   void check_reduced(std::size_t round) const {
     const bool scattered = collective_.kind == CollectiveKind::reduce_scatter;
     Fill expected = sent(0, round, 0);
-    expected.kind = Fill::Kind::digits_reduced;
+    expected.kind = FillKind::digits_reduced;
     if (scattered) expected.offset = recv_.bytes() * static_cast<std::uint64_t>(rank_.index);
     const Span got = log_.slice(round * recv_.bytes(), recv_.bytes());
     const auto difference = rank_.device.check(got, expected);

@@ -11,8 +11,6 @@
 namespace duet {
 namespace {
 
-using Kind = CollectiveKind;
-
 constexpr double kDeadline = 60;  // seconds; a test takes less than 1 s
 
 // A stream that throws at its n-th call, counted from 0.
@@ -51,7 +49,7 @@ class FaultyStream : public Stream {
 };
 
 struct Fault {
-  Kind kind;
+  CollectiveKind kind;
   CollectiveEngine& engine;
   int calls = 0;  // complete calls that the failing rank enqueues first
   int call = 0;   // the stream call that fails in the next one; -1: throws before any stream call
@@ -119,7 +117,7 @@ class Failing : public ::testing::TestWithParam<const char*> {
     own.stream.reset();
   }
 
-  void expect_next_calls_right(CollectiveSession& session, Kind kind) {
+  void expect_next_calls_right(CollectiveSession& session, CollectiveKind kind) {
     run_calls(team_, plans_of(session), collective_of(kind, 1 << 10), {2});
   }
 
@@ -131,8 +129,9 @@ TEST_P(Failing, ARankThatThrowsLetsTheOthersGo) {
   for (const auto make : {make_dma_collectives, make_kernel_collectives, make_auto_collectives}) {
     const auto engine = make();
     const auto session = engine->open(team_);
-    for (const Kind kind : {Kind::all_gather, Kind::all_to_all, Kind::reduce_scatter,
-                            Kind::all_reduce, Kind::broadcast}) {
+    for (const CollectiveKind kind :
+         {CollectiveKind::all_gather, CollectiveKind::all_to_all, CollectiveKind::reduce_scatter,
+          CollectiveKind::all_reduce, CollectiveKind::broadcast}) {
       SCOPED_TRACE(engine->name() + ", " + std::string(name(kind)));
       fail(*session, {kind, *engine, 0, -1});
       fail(*session, {kind, *engine, 2, -1});
@@ -144,7 +143,8 @@ TEST_P(Failing, ARankThatThrowsLetsTheOthersGo) {
 TEST_P(Failing, AnEnqueueThatThrowsHalfWayLetsTheOthersGo) {
   for (const auto make : {make_dma_collectives, make_kernel_collectives}) {
     const auto engine = make();
-    for (const Kind kind : {Kind::all_to_all, Kind::reduce_scatter, Kind::all_reduce}) {
+    for (const CollectiveKind kind :
+         {CollectiveKind::all_to_all, CollectiveKind::reduce_scatter, CollectiveKind::all_reduce}) {
       SCOPED_TRACE(engine->name() + ", " + std::string(name(kind)));
       auto session = engine->open(team_);
       for (int call = 0; fail(*session, {kind, *engine, kCalls - 1, call}); ++call) {
@@ -159,7 +159,8 @@ TEST_P(Failing, AnEnqueueThatThrowsHalfWayLetsTheOthersGo) {
 TEST_P(Failing, WhatIsUnwoundUnderWayIsFreedInTheEnd) {
   for (const auto make_engine : {make_dma_collectives, make_kernel_collectives}) {
     const auto session = make_engine()->open(team_);
-    for (const Kind kind : {Kind::all_gather, Kind::reduce_scatter, Kind::all_reduce}) {
+    for (const CollectiveKind kind :
+         {CollectiveKind::all_gather, CollectiveKind::reduce_scatter, CollectiveKind::all_reduce}) {
       const Collective c = collective_of(kind, 3 << 10);
       EXPECT_THROW(team_.each([&](Rank& rank) {
         const Own own = make(rank, *session, c);
@@ -200,7 +201,7 @@ TEST_P(Failing, AMeasurementEndsWithTheErrorOfOneRank) {
   mode.deadline_seconds = kDeadline;
   for (const auto make_engine : {make_dma_collectives, make_kernel_collectives}) {
     const auto session = make_engine()->open(team_);
-    for (const Kind kind : {Kind::all_to_all, Kind::all_reduce}) {
+    for (const CollectiveKind kind : {CollectiveKind::all_to_all, CollectiveKind::all_reduce}) {
       Collective c = collective_of(kind, 3 << 10);
       ThrowingWork failing(team_, *session, c, false);
       try {

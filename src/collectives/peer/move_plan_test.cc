@@ -8,8 +8,6 @@
 namespace duet {
 namespace {
 
-using Kind = CollectiveKind;
-
 class Moves : public ::testing::TestWithParam<const char*> {
  protected:
   Moves() {
@@ -32,7 +30,8 @@ class Moves : public ::testing::TestWithParam<const char*> {
 };
 
 TEST_P(Moves, WithTheOwnPartBehindPushes) {
-  for (const Kind kind : {Kind::all_gather, Kind::all_to_all, Kind::gather, Kind::scatter}) {
+  for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::all_to_all,
+                                    CollectiveKind::gather, CollectiveKind::scatter}) {
     for (const std::uint64_t count : {16, 4096, 300000, 300007}) {
       for (const std::size_t defer_bytes : {1, 64, 5000, 1 << 20}) {
         run_calls(team_, behind(defer_bytes), collective_of(kind, count), {3});
@@ -42,12 +41,14 @@ TEST_P(Moves, WithTheOwnPartBehindPushes) {
 }
 
 TEST_P(Moves, CapturedWithTheOwnPartBehindPushes) {
-  run_calls(team_, behind(1000), collective_of(Kind::all_gather, 65536), {30, false, 0, 3});
-  run_calls(team_, behind(1000), collective_of(Kind::all_to_all, 65536), {30, false, 0, 3});
+  run_calls(team_, behind(1000), collective_of(CollectiveKind::all_gather, 65536),
+            {30, false, 0, 3});
+  run_calls(team_, behind(1000), collective_of(CollectiveKind::all_to_all, 65536),
+            {30, false, 0, 3});
 }
 
 TEST_P(Moves, OfUnevenPartsOneOfThemFirst) {
-  Collective c = collective_of(Kind::all_to_all_v, 1);
+  Collective c = collective_of(CollectiveKind::all_to_all_v, 1);
   const int ranks = team_.size();
   for (int pair = 0; pair < ranks * ranks; ++pair) {
     const bool own = pair / ranks == pair % ranks;

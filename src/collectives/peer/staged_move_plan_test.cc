@@ -10,10 +10,9 @@
 namespace duet {
 namespace {
 
-using Kind = CollectiveKind;
-Collective of(Kind kind, std::uint64_t count, int ranks) {
+Collective of(CollectiveKind kind, std::uint64_t count, int ranks) {
   Collective c = collective_of(kind, count, ranks - 1);
-  for (int pair = 0; kind == Kind::all_to_all_v && pair < ranks * ranks; ++pair) {
+  for (int pair = 0; kind == CollectiveKind::all_to_all_v && pair < ranks * ranks; ++pair) {
     c.counts.push_back(count * static_cast<std::uint64_t>((pair / ranks + 2 * pair) % 4));
   }
   return c;
@@ -47,12 +46,12 @@ class StagedMoves : public ::testing::TestWithParam<const char*> {
 
 TEST_P(StagedMoves, OfEveryKindAndSize) {
   for (const CopyLanes copying : {CopyLanes{2, true}, CopyLanes{team_.size(), false}}) {
-    for (const Kind kind : all_collectives()) {
+    for (const CollectiveKind kind : all_collectives()) {
       if (reduces(kind)) continue;
       for (const std::uint64_t count : {0, 1, 4097, 300007}) {
         const Collective c = of(kind, count, team_.size());
         run(in_pieces(64 << 10, copying), c, false, 2);
-        if (kind == Kind::all_to_all) run(in_pieces(64 << 10, copying), c, true, 2);
+        if (kind == CollectiveKind::all_to_all) run(in_pieces(64 << 10, copying), c, true, 2);
       }
     }
   }
@@ -83,16 +82,16 @@ TEST_P(StagedMoves, InPlaceOfTheEnginesThatHaveIt) {
   const std::uint64_t large = (16u << 20) / static_cast<std::uint64_t>(team_.size());
   for (const auto make : {make_dma_collectives, make_auto_collectives}) {
     const auto session = make()->open(team_);
-    run(plans_of(*session), of(Kind::all_to_all, large, team_.size()), true, 1);
-    run(plans_of(*session), of(Kind::all_to_all, 37, team_.size()), true, 300);
+    run(plans_of(*session), of(CollectiveKind::all_to_all, large, team_.size()), true, 1);
+    run(plans_of(*session), of(CollectiveKind::all_to_all, 37, team_.size()), true, 300);
   }
 }
 
 TEST_P(StagedMoves, ManyCallsInARow) {
   const CopyLanes copying{2, true};
-  run(in_pieces(64 << 10, copying), of(Kind::broadcast, 200001, team_.size()), false, 20);
-  run(in_pieces(64 << 10, copying), of(Kind::all_gather, 37, team_.size()), false, 300);
-  run(in_pieces(64 << 10, copying), of(Kind::send_recv, 131, team_.size()), false, 300);
+  run(in_pieces(64 << 10, copying), of(CollectiveKind::broadcast, 200001, team_.size()), false, 20);
+  run(in_pieces(64 << 10, copying), of(CollectiveKind::all_gather, 37, team_.size()), false, 300);
+  run(in_pieces(64 << 10, copying), of(CollectiveKind::send_recv, 131, team_.size()), false, 300);
 }
 
 TEST_P(StagedMoves, TwoSessionsRunBesideEachOther) {
@@ -100,8 +99,10 @@ TEST_P(StagedMoves, TwoSessionsRunBesideEachOther) {
   const auto first = make_dma_collectives()->open(team_),
              second = make_dma_collectives()->open(team_);
   team_.each([&](Rank& rank) {
-    Calls one(rank, plans_of(*first), of(Kind::all_to_all, 1001, rank.size), kRounds, true);
-    Calls other(rank, plans_of(*second), of(Kind::all_to_all, 333, rank.size), kRounds, true);
+    Calls one(rank, plans_of(*first), of(CollectiveKind::all_to_all, 1001, rank.size), kRounds,
+              true);
+    Calls other(rank, plans_of(*second), of(CollectiveKind::all_to_all, 333, rank.size), kRounds,
+                true);
     for (std::size_t round = 0; round < kRounds; ++round) {
       // Not in the same order on all ranks: sessions do not wait for each other.
       (rank.index % 2 == 0 ? one : other).enqueue(round);
@@ -117,7 +118,7 @@ TEST_P(StagedMoves, TwoSessionsRunBesideEachOther) {
 TEST_P(StagedMoves, OfRanksThatAreInPlaceAndRanksThatAreNot) {
   const auto session = make_dma_collectives()->open(team_);
   team_.each([&](Rank& rank) {
-    const Collective c = of(Kind::all_to_all, 1001, rank.size);
+    const Collective c = of(CollectiveKind::all_to_all, 1001, rank.size);
     Calls calls(rank, plans_of(*session), c, 3, rank.index == 0);
     for (std::size_t round = 0; round < 3; ++round) calls.enqueue(round);
     calls.check();
@@ -134,8 +135,9 @@ class LateStagedMoves : public StagedMoves {};
 
 TEST_P(LateStagedMoves, RanksOutOfStepLeaveTheSame) {
   const auto session = make_dma_collectives()->open(team_);
-  run(plans_of(*session), of(Kind::all_to_all, 5000, team_.size()), true, 60, 500);
-  run(in_pieces(64 << 10, {2, true}), of(Kind::all_to_all, 700001, team_.size()), true, 10, 2000);
+  run(plans_of(*session), of(CollectiveKind::all_to_all, 5000, team_.size()), true, 60, 500);
+  run(in_pieces(64 << 10, {2, true}), of(CollectiveKind::all_to_all, 700001, team_.size()), true,
+      10, 2000);
 }
 
 INSTANTIATE_TEST_SUITE_P(Host, LateStagedMoves, ::testing::Values("host:4"), machine_label);

@@ -68,7 +68,7 @@ std::vector<Semaphore> Staging::pass_send_token(int to) const {
 
 void Staging::poison() {
   const auto stream = device_.make_stream();
-  stream->fill(all_.own().span(), {Fill::Kind::constant, 0xDB, 0, DType::fp32});
+  stream->fill(all_.own().span(), {FillKind::constant, 0xDB, 0, DType::fp32});
   stream->synchronize(kDefaultDeadlineSeconds);
 }
 

@@ -16,17 +16,16 @@
 namespace duet {
 namespace {
 
-using Kind = CollectiveKind;
-
 // Kinds that RCCL and NCCL run by sends and receives between pairs, which have their own kernel.
-bool by_pairs(Kind kind) {
-  return kind == Kind::all_to_all || kind == Kind::all_to_all_v || kind == Kind::gather ||
-         kind == Kind::scatter || kind == Kind::send_recv;
+bool by_pairs(CollectiveKind kind) {
+  return kind == CollectiveKind::all_to_all || kind == CollectiveKind::all_to_all_v ||
+         kind == CollectiveKind::gather || kind == CollectiveKind::scatter ||
+         kind == CollectiveKind::send_recv;
 }
 
-sim::NodeAlgorithm node_algorithm(Kind kind) {
+sim::NodeAlgorithm node_algorithm(CollectiveKind kind) {
   if (by_pairs(kind)) return sim::NodeAlgorithm::direct;
-  return kind == Kind::all_reduce ? sim::NodeAlgorithm::tree : sim::NodeAlgorithm::ring;
+  return kind == CollectiveKind::all_reduce ? sim::NodeAlgorithm::tree : sim::NodeAlgorithm::ring;
 }
 
 // Hands out the barrier counters of a team's kernels. All ranks prepare kernels in the same order:
@@ -56,7 +55,7 @@ class BarrierCounters {
 };
 
 // `most`: upper limit of the kernel's compute units; 0: as many as the platform states.
-KernelLaunch launch_of(Rank& rank, Kind kind, int most, BarrierCounters& counters) {
+KernelLaunch launch_of(Rank& rank, CollectiveKind kind, int most, BarrierCounters& counters) {
   const sim::LibraryModel& library = sim::library_of(rank.device);
   const sim::LibraryKernel& kernel = by_pairs(kind) ? library.all_to_all : library.all_gather;
   return {most > 0 ? std::min(most, kernel.units) : kernel.units,
@@ -86,7 +85,7 @@ class ModelledSession : public CollectiveSession {
   ModelledSession(Team& team, int most) : watchdog_(team), counters_(team.size()), most_(most) {}
 
   std::optional<Skipped> unsupported(const Collective& collective, bool in_place) const override {
-    if (!in_place || collective.kind != Kind::all_to_all) return std::nullopt;
+    if (!in_place || collective.kind != CollectiveKind::all_to_all) return std::nullopt;
     return Skipped{"in place it would overwrite what it has still to send"};
   }
 

@@ -11,8 +11,6 @@
 namespace duet {
 namespace {
 
-using Kind = CollectiveKind;
-
 // A built-in platform with the given number of devices in its node, which may exceed that of real
 // nodes.
 class PlatformOf {
@@ -33,18 +31,19 @@ class PlatformOf {
                       ::testing::UnitTest::GetInstance()->current_test_info()->name() + ".toml";
 };
 
-std::vector<Kind> every() {
-  return {Kind::all_gather, Kind::all_to_all, Kind::reduce_scatter,
-          Kind::all_reduce, Kind::broadcast,  Kind::gather};
+std::vector<CollectiveKind> every() {
+  return {CollectiveKind::all_gather, CollectiveKind::all_to_all, CollectiveKind::reduce_scatter,
+          CollectiveKind::all_reduce, CollectiveKind::broadcast,  CollectiveKind::gather};
 }
 
-void run_every_engine(const std::string& device, int ranks, const std::vector<Kind>& kinds) {
+void run_every_engine(const std::string& device, int ranks,
+                      const std::vector<CollectiveKind>& kinds) {
   const auto machine = open_machine(device);
   Team team(*machine);
   ASSERT_EQ(team.size(), ranks);
   for (const auto make : {make_dma_collectives, make_kernel_collectives, make_auto_collectives}) {
     const auto session = make()->open(team);
-    for (const Kind kind : kinds) {
+    for (const CollectiveKind kind : kinds) {
       run_calls(team, plans_of(*session), collective_of(kind, 192), {2});
     }
   }
@@ -53,7 +52,7 @@ void run_every_engine(const std::string& device, int ranks, const std::vector<Ki
 TEST(ManyRanks, EighteenOnTheHost) { run_every_engine("host:18", 18, every()); }
 
 TEST(ManyRanks, SixtyFourOnTheHost) {
-  run_every_engine("host:64", 64, {Kind::all_gather, Kind::all_reduce});
+  run_every_engine("host:64", 64, {CollectiveKind::all_gather, CollectiveKind::all_reduce});
 }
 
 TEST(ManyRanks, TwentyBehindASwitch) {

@@ -7,8 +7,6 @@
 namespace duet {
 namespace {
 
-using Kind = CollectiveKind;
-
 TuningSetup setup(const std::string& model, bool simulated, int ranks) {
   return {"somewhere", ranks, false, model, simulated};
 }
@@ -17,8 +15,8 @@ std::string row(int ranks, const std::string& all_gather) {
   std::string text = "[[row]]\nranks = " + std::to_string(ranks) +
                      "\nsource = \"a journal\"\n[row.dma_from]\nall_gather = \"" + all_gather +
                      "\"\n";
-  for (const Kind kind : all_collectives()) {
-    if (kind != Kind::all_gather) text += std::string(name(kind)) + " = \"1M\"\n";
+  for (const CollectiveKind kind : all_collectives()) {
+    if (kind != CollectiveKind::all_gather) text += std::string(name(kind)) + " = \"1M\"\n";
   }
   return text;
 }
@@ -67,10 +65,10 @@ TEST(BuiltInTuning, OtherNumbersOfRanksGoByTheNearest) {
 TEST(BuiltInTuning, ReadsSizesAndNever) {
   const TuningTable table =
       parse_tuning_table("one", kHead + row(2, "64M") + row(4, "never") + row(8, "0"));
-  EXPECT_EQ(table.by_ranks.at(2).dma_from(Kind::all_gather), 64u << 20);
-  EXPECT_EQ(table.by_ranks.at(4).dma_from(Kind::all_gather), Thresholds::kNever);
-  EXPECT_EQ(table.by_ranks.at(8).dma_from(Kind::all_gather), 0u);
-  EXPECT_EQ(table.by_ranks.at(8).dma_from(Kind::scatter), 1u << 20);
+  EXPECT_EQ(table.by_ranks.at(2).dma_from(CollectiveKind::all_gather), 64u << 20);
+  EXPECT_EQ(table.by_ranks.at(4).dma_from(CollectiveKind::all_gather), Thresholds::kNever);
+  EXPECT_EQ(table.by_ranks.at(8).dma_from(CollectiveKind::all_gather), 0u);
+  EXPECT_EQ(table.by_ranks.at(8).dma_from(CollectiveKind::scatter), 1u << 20);
 }
 
 TEST(BuiltInTuning, RefusesWhatItDoesNotKnow) {

@@ -15,7 +15,7 @@ std::uint64_t rounded(double bytes) {
 
 struct MeasuredCall {
   CollectiveKind kind;
-  WayTimes times;
+  EngineTimes times;
 };
 
 // Times grouped by call; the cases of one call differ in their engine only.
@@ -36,12 +36,12 @@ std::map<std::string, MeasuredCall> calls_of(const std::vector<Finished>& finish
 
 }  // namespace
 
-std::uint64_t changeover(const std::vector<WayTimes>& times) {
-  const auto kernel_wins = [](const WayTimes& t) { return t.kernel_seconds < t.dma_seconds; };
+std::uint64_t changeover(const std::vector<EngineTimes>& times) {
+  const auto kernel_wins = [](const EngineTimes& t) { return t.kernel_seconds < t.dma_seconds; };
   const auto last = std::find_if(times.rbegin(), times.rend(), kernel_wins);
   if (last == times.rend()) return 0;
   if (last == times.rbegin()) return Thresholds::kNever;
-  const WayTimes &below = *last, &above = *(last - 1);
+  const EngineTimes &below = *last, &above = *(last - 1);
   const double lead = std::log(below.dma_seconds / below.kernel_seconds);
   const double lag = std::log(above.kernel_seconds / above.dma_seconds);
   const double steps =
@@ -51,17 +51,17 @@ std::uint64_t changeover(const std::vector<WayTimes>& times) {
 }
 
 Thresholds changeovers(const std::vector<Finished>& finished) {
-  std::map<CollectiveKind, std::map<std::uint64_t, WayTimes>> curves;
+  std::map<CollectiveKind, std::map<std::uint64_t, EngineTimes>> curves;
   for (const auto& [key, call] : calls_of(finished)) {
     if (call.times.kernel_seconds <= 0 || call.times.dma_seconds <= 0) continue;
-    WayTimes& sum = curves[call.kind][call.times.bytes];
+    EngineTimes& sum = curves[call.kind][call.times.bytes];
     sum.bytes = call.times.bytes;
     sum.kernel_seconds += call.times.kernel_seconds;
     sum.dma_seconds += call.times.dma_seconds;
   }
   Thresholds found;
   for (const auto& [kind, curve] : curves) {
-    std::vector<WayTimes> times;
+    std::vector<EngineTimes> times;
     for (const auto& [bytes, each] : curve) times.push_back(each);
     found.set(kind, changeover(times));
   }

@@ -9,7 +9,7 @@
 namespace duet {
 
 // The times of one collective at one size by the two engines between which `auto` chooses.
-struct WayTimes {
+struct EngineTimes {
   std::uint64_t bytes = 0;
   double kernel_seconds = 0;
   double dma_seconds = 0;
@@ -20,7 +20,7 @@ struct WayTimes {
 // interpolated on logarithmic scales, is 1. It is rounded to an eighth of a power of two.
 // 0: `dma` is never slower. kNever: `kernel` is faster at the largest size.
 // `times` has at least one entry and is sorted by rising size.
-std::uint64_t changeover(const std::vector<WayTimes>& times);
+std::uint64_t changeover(const std::vector<EngineTimes>& times);
 
 // The changeover of every collective that was measured by `kernel` and by `dma` at the same sizes.
 // Times that differ in other parameters (in place, element type) are combined.

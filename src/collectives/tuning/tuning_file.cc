@@ -102,14 +102,14 @@ void TuningFile::read() {
 }
 
 Thresholds TuningFile::thresholds(const TuningSetup& setup) const {
-  const auto same = [&](const Entry& entry) { return entry.first == setup; };
+  const auto same = [&](const SetupThresholds& entry) { return entry.first == setup; };
   const auto found = std::find_if(entries_.begin(), entries_.end(), same);
   return found == entries_.end() ? Thresholds{} : found->second;
 }
 
 void TuningFile::store(const TuningSetup& setup, const Thresholds& thresholds) {
   read();
-  const auto same = [&](const Entry& entry) { return entry.first == setup; };
+  const auto same = [&](const SetupThresholds& entry) { return entry.first == setup; };
   auto found = std::find_if(entries_.begin(), entries_.end(), same);
   if (found == entries_.end()) found = entries_.insert(entries_.end(), {setup, {}});
   for (const auto& [kind, bytes] : thresholds.all()) found->second.set(kind, bytes);

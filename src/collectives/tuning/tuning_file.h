@@ -31,13 +31,13 @@ class TuningFile {
   void require_writable() const { file_.require_writable(); }
 
  private:
-  using Entry = std::pair<TuningSetup, Thresholds>;
+  using SetupThresholds = std::pair<TuningSetup, Thresholds>;
 
   void read();
   void write() const;
 
   StoredFile file_;
-  std::vector<Entry> entries_;
+  std::vector<SetupThresholds> entries_;
 };
 
 // Thresholds as JSON, as the file has them: {"all_gather":10485760,"gather":null}; null: kNever.

@@ -14,12 +14,10 @@
 namespace duet {
 namespace {
 
-using Kind = CollectiveKind;
-
 const TuningSetup kHere{"NVIDIA H200", 4, false};
 const TuningSetup kThere{"NVIDIA H200", 4, true};
 
-Thresholds with(Kind kind, std::uint64_t bytes) {
+Thresholds with(CollectiveKind kind, std::uint64_t bytes) {
   Thresholds thresholds;
   thresholds.set(kind, bytes);
   return thresholds;
@@ -49,21 +47,22 @@ TEST_F(Tuned, AMissingFileHasNothing) {
   for (const std::string& name : {path(), std::string(), std::string("/dev/null/tuning.json")}) {
     const Thresholds found = TuningFile(name).thresholds(kHere);
     EXPECT_TRUE(found.all().empty()) << name;
-    EXPECT_EQ(found.dma_from(Kind::gather), Thresholds::kNever) << name;
+    EXPECT_EQ(found.dma_from(CollectiveKind::gather), Thresholds::kNever) << name;
   }
 }
 
 TEST_F(Tuned, KeepsOtherSetupsAndOtherCollectives) {
   TuningFile here(path());
   TuningFile there(path());  // reads the file before `here` stores
-  here.store(kHere, with(Kind::all_gather, 4096));
-  there.store(kThere, with(Kind::all_gather, Thresholds::kNever));
-  TuningFile(path()).store(kHere, with(Kind::gather, 0));
+  here.store(kHere, with(CollectiveKind::all_gather, 4096));
+  there.store(kThere, with(CollectiveKind::all_gather, Thresholds::kNever));
+  TuningFile(path()).store(kHere, with(CollectiveKind::gather, 0));
 
   const TuningFile file(path());
-  const std::map<Kind, std::uint64_t> expected{{Kind::all_gather, 4096}, {Kind::gather, 0}};
+  const std::map<CollectiveKind, std::uint64_t> expected{{CollectiveKind::all_gather, 4096},
+                                                         {CollectiveKind::gather, 0}};
   EXPECT_EQ(file.thresholds(kHere).all(), expected);
-  EXPECT_EQ(file.thresholds(kThere).dma_from(Kind::all_gather), Thresholds::kNever);
+  EXPECT_EQ(file.thresholds(kThere).dma_from(CollectiveKind::all_gather), Thresholds::kNever);
   EXPECT_TRUE(file.thresholds({"NVIDIA H200", 8, false}).all().empty());
   EXPECT_TRUE(file.thresholds({"NVIDIA H100", 4, false}).all().empty());
   EXPECT_EQ(files(), 1u);
@@ -71,11 +70,11 @@ TEST_F(Tuned, KeepsOtherSetupsAndOtherCollectives) {
 
 TEST_F(Tuned, MakesItsFolderAndFollowsALink) {
   const std::string deep = (folder_ / "a" / "b" / "tuning.json").string();
-  TuningFile(deep).store(kHere, with(Kind::gather, 7));
+  TuningFile(deep).store(kHere, with(CollectiveKind::gather, 7));
   std::filesystem::create_symlink(deep, path());
-  TuningFile(path()).store(kHere, with(Kind::gather, 8));
+  TuningFile(path()).store(kHere, with(CollectiveKind::gather, 8));
   EXPECT_TRUE(std::filesystem::is_symlink(path()));
-  EXPECT_EQ(TuningFile(deep).thresholds(kHere).dma_from(Kind::gather), 8u);
+  EXPECT_EQ(TuningFile(deep).thresholds(kHere).dma_from(CollectiveKind::gather), 8u);
 }
 
 TEST_F(Tuned, DamageNamesTheFileAndStays) {
@@ -113,8 +112,8 @@ TEST_F(Tuned, WhatCannotBeWrittenIsSaid) {
 }
 
 TEST_F(Tuned, ThresholdsTravelAsText) {
-  Thresholds sent = with(Kind::all_to_all, Thresholds::kNever);
-  sent.set(Kind::scatter, 123);
+  Thresholds sent = with(CollectiveKind::all_to_all, Thresholds::kNever);
+  sent.set(CollectiveKind::scatter, 123);
   EXPECT_EQ(parse_thresholds(thresholds_text(sent), "text").all(), sent.all());
 }
 
@@ -154,11 +153,11 @@ class AutoByFile : public Tuned {
 
 TEST_F(AutoByFile, GoesByTheFile) {
   EXPECT_EQ(chosen(4096), "one kernel");
-  TuningFile(path()).store(setup_, with(Kind::all_gather, 0));
+  TuningFile(path()).store(setup_, with(CollectiveKind::all_gather, 0));
   EXPECT_EQ(chosen(4096), "direct pus");
-  TuningFile(path()).store(setup_, with(Kind::all_gather, Thresholds::kNever));
+  TuningFile(path()).store(setup_, with(CollectiveKind::all_gather, Thresholds::kNever));
   EXPECT_EQ(chosen(64 << 20), "one kernel");
-  TuningFile(path()).store(setup_, with(Kind::all_gather, 8192));
+  TuningFile(path()).store(setup_, with(CollectiveKind::all_gather, 8192));
   EXPECT_EQ(chosen(8190), "one kernel");
   EXPECT_EQ(chosen(8192), "direct pus");
 }

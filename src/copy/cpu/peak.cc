@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kPeakDeadline = 120;  // seconds for filling one buffer, or for one copy
 constexpr int kTries = 2;              // runs of each loop; the faster one counts
-constexpr Fill kPeakPoison{Fill::Kind::constant, 0xDB, 0, DType::fp32};
+constexpr Fill kPeakPoison{FillKind::constant, 0xDB, 0, DType::fp32};
 
 #define DUET_COPY_LOOP(NAME, TARGET, VECTOR, LOAD, STORE)                                        \
   __attribute__((target(TARGET))) void NAME(std::byte* to, const std::byte* from,                \
@@ -87,7 +87,7 @@ void CopyPeakWork::prepare(Rank& rank, const Placement&) {
   }
 }
 
-Fill CopyPeakWork::payload() const { return {Fill::Kind::pattern, seed_, 0, DType::fp32}; }
+Fill CopyPeakWork::payload() const { return {FillKind::pattern, seed_, 0, DType::fp32}; }
 
 double CopyPeakWork::seconds(Device& device, Stream& stream, const CopyLoop& loop) const {
   const auto begin = device.make_event(), end = device.make_event();

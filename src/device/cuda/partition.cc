@@ -28,7 +28,7 @@ const Driver& driver() {
   return functions;
 }
 
-struct Parts {
+struct SplitResource {
   CUdevResource first, rest;
 };
 
@@ -40,10 +40,10 @@ CUdevice device_of(int ordinal) {
 
 // Splits the SMs in two. The first part has at least `count` SMs: the driver rounds up to its
 // granularity.
-Parts split(int ordinal, int count) {
+SplitResource split(int ordinal, int count) {
   CUdevResource all{};
   DUET_DRIVER_CHECK(driver().resource(device_of(ordinal), &all, CU_DEV_RESOURCE_TYPE_SM));
-  Parts parts{};
+  SplitResource parts{};
   unsigned groups = 1;
   DUET_DRIVER_CHECK(
       driver().split(&parts.first, &groups, &all, &parts.rest, 0, static_cast<unsigned>(count)));
@@ -53,7 +53,7 @@ Parts split(int ordinal, int count) {
 class GreenContext : public UnitPartition {
  public:
   GreenContext(int ordinal, int left_out) {
-    Parts parts = split(ordinal, left_out);
+    SplitResource parts = split(ordinal, left_out);
     CUdevResourceDesc description = nullptr;
     DUET_DRIVER_CHECK(driver().describe(&description, &parts.rest, 1));
     DUET_DRIVER_CHECK(

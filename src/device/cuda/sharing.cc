@@ -23,7 +23,7 @@ const Driver& driver() {
   return functions;
 }
 
-SharedMemory::Segment segment_at(std::uint64_t address) {
+MemoryDescriptor::Segment segment_at(std::uint64_t address) {
   CUdeviceptr base = 0;
   std::size_t bytes = 0;
   DUET_DRIVER_CHECK(driver().range(&base, &bytes, address));
@@ -52,9 +52,9 @@ std::string ipc_handle(std::uint64_t base) {
 }
 
 // A CUDA IPC handle has 64 bytes. The handle of a file descriptor is always shorter.
-bool is_ipc(const SharedMemory& shared) {
-  return shared.segments.size() == 1 &&
-         shared.segments[0].handle.size() == sizeof(cudaIpcMemHandle_t);
+bool is_ipc(const MemoryDescriptor& descriptor) {
+  return descriptor.segments.size() == 1 &&
+         descriptor.segments[0].handle.size() == sizeof(cudaIpcMemHandle_t);
 }
 
 }  // namespace
@@ -67,43 +67,43 @@ bool is_memory_of(int ordinal, const std::byte* data) {
          attributes.device == ordinal;
 }
 
-SharedMemory share_memory(const Span& span) {
+MemoryDescriptor export_allocations(const Span& span) {
   const std::uint64_t begin = reinterpret_cast<std::uintptr_t>(span.data);
-  SharedMemory shared{"cuda", this_place(), getpid(), 0, span.bytes, {}};
+  MemoryDescriptor descriptor{"cuda", this_place(), getpid(), 0, span.bytes, {}};
   try {
     for (std::uint64_t at = begin; at < begin + span.bytes;) {
-      SharedMemory::Segment segment = segment_at(at);
+      MemoryDescriptor::Segment segment = segment_at(at);
       segment.handle =
           has_ipc_handle(segment.base) ? ipc_handle(segment.base) : lend_segment(segment.base);
       at = segment.base + segment.bytes;
-      shared.segments.push_back(std::move(segment));
+      descriptor.segments.push_back(std::move(segment));
     }
   } catch (...) {
-    withdraw_memory(shared);
+    close_exports(descriptor);
     throw;
   }
-  shared.offset = begin - shared.segments.front().base;
-  return shared;
+  descriptor.offset = begin - descriptor.segments.front().base;
+  return descriptor;
 }
 
-void withdraw_memory(const SharedMemory& shared) noexcept {
-  if (!is_ipc(shared)) take_back_segments(shared);
+void close_exports(const MemoryDescriptor& descriptor) noexcept {
+  if (!is_ipc(descriptor)) close_segments(descriptor);
 }
 
-std::byte* open_memory(int ordinal, const SharedMemory& shared) {
+std::byte* map_exported(int ordinal, const MemoryDescriptor& descriptor) {
   use_device(ordinal);
-  if (!is_ipc(shared)) return map_segments(ordinal, shared);
+  if (!is_ipc(descriptor)) return map_segments(ordinal, descriptor);
   cudaIpcMemHandle_t handle{};
-  std::memcpy(handle.reserved, shared.segments[0].handle.data(), sizeof handle.reserved);
+  std::memcpy(handle.reserved, descriptor.segments[0].handle.data(), sizeof handle.reserved);
   void* data = nullptr;
   const cudaError_t result = cudaIpcOpenMemHandle(&data, handle, cudaIpcMemLazyEnablePeerAccess);
   if (result != cudaSuccess) cannot("cudaIpcOpenMemHandle", result);
   return static_cast<std::byte*>(data);
 }
 
-void close_memory(int ordinal, std::byte* data, const SharedMemory& shared) {
+void unmap_exported(int ordinal, std::byte* data, const MemoryDescriptor& descriptor) {
   use_device(ordinal);
-  if (!is_ipc(shared)) return unmap_segments(data, shared);
+  if (!is_ipc(descriptor)) return unmap_segments(data, descriptor);
   forget(cudaIpcCloseMemHandle(data));
 }
 

@@ -38,7 +38,7 @@ void require(CUresult result, const char* what) {
 
 // Maps one segment. The mapping keeps the segment alive, so the descriptor and the handle are
 // closed.
-void map_segment(CUdeviceptr at, int process, const SharedMemory::Segment& segment) {
+void map_segment(CUdeviceptr at, int process, const MemoryDescriptor::Segment& segment) {
   const int descriptor = borrow(process, segment.handle);
   CUmemGenericAllocationHandle handle = 0;
   void* const as_pointer = reinterpret_cast<void*>(static_cast<std::uintptr_t>(descriptor));
@@ -51,10 +51,10 @@ void map_segment(CUdeviceptr at, int process, const SharedMemory::Segment& segme
   require(mapped, "cuMemMap");
 }
 
-void unmap_first(CUdeviceptr at, const SharedMemory& shared, std::size_t count) {
+void unmap_first(CUdeviceptr at, const MemoryDescriptor& descriptor, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
-    driver().unmap(at, shared.segments[i].bytes);
-    at += shared.segments[i].bytes;
+    driver().unmap(at, descriptor.segments[i].bytes);
+    at += descriptor.segments[i].bytes;
   }
 }
 
@@ -69,24 +69,24 @@ std::string lend_segment(std::uint64_t base) {
       driver().export_handle(&descriptor, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
   driver().release(handle);
   require(result, "memory was not created to be shared by a file descriptor");
-  return Lender::instance().lend(descriptor);
+  return DescriptorServer::instance().lend(descriptor);
 }
 
-void take_back_segments(const SharedMemory& shared) noexcept {
-  for (const SharedMemory::Segment& each : shared.segments) {
-    Lender::instance().take_back(each.handle);
+void close_segments(const MemoryDescriptor& descriptor) noexcept {
+  for (const MemoryDescriptor::Segment& each : descriptor.segments) {
+    DescriptorServer::instance().take_back(each.handle);
   }
 }
 
-std::byte* map_segments(int ordinal, const SharedMemory& shared) {
-  const std::size_t bytes = shared.mapped_bytes();
+std::byte* map_segments(int ordinal, const MemoryDescriptor& descriptor) {
+  const std::size_t bytes = descriptor.mapped_bytes();
   CUdeviceptr begin = 0;
   require(driver().reserve(&begin, bytes, 0, 0, 0), "cuMemAddressReserve");
   std::size_t mapped = 0;
   try {
     CUdeviceptr at = begin;
-    for (const SharedMemory::Segment& each : shared.segments) {
-      map_segment(at, shared.process, each);
+    for (const MemoryDescriptor::Segment& each : descriptor.segments) {
+      map_segment(at, descriptor.process, each);
       at += each.bytes;
       ++mapped;
     }
@@ -96,17 +96,17 @@ std::byte* map_segments(int ordinal, const SharedMemory& shared) {
     access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
     require(driver().set_access(begin, bytes, &access, 1), "cuMemSetAccess");
   } catch (...) {
-    unmap_first(begin, shared, mapped);
+    unmap_first(begin, descriptor, mapped);
     driver().free_range(begin, bytes);
     throw;
   }
   return reinterpret_cast<std::byte*>(begin);
 }
 
-void unmap_segments(std::byte* data, const SharedMemory& shared) {
+void unmap_segments(std::byte* data, const MemoryDescriptor& descriptor) {
   const CUdeviceptr begin = reinterpret_cast<CUdeviceptr>(data);
-  unmap_first(begin, shared, shared.segments.size());
-  driver().free_range(begin, shared.mapped_bytes());
+  unmap_first(begin, descriptor, descriptor.segments.size());
+  driver().free_range(begin, descriptor.mapped_bytes());
 }
 
 }  // namespace duet::cuda

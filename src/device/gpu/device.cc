@@ -32,10 +32,13 @@ GpuDevice::GpuDevice(GpuMachine& machine, int index, int ordinal)
     : machine_(machine),
       index_(index),
       ordinal_(ordinal),
-      imports_([ordinal](const SharedMemory& shared) { return open_memory(ordinal, shared); },
-               [ordinal](std::byte* data, const SharedMemory& shared) {
-                 close_memory(ordinal, data, shared);
-               }) {
+      imports_(
+          [ordinal](const MemoryDescriptor& descriptor) {
+            return map_exported(ordinal, descriptor);
+          },
+          [ordinal](std::byte* data, const MemoryDescriptor& descriptor) {
+            unmap_exported(ordinal, data, descriptor);
+          }) {
   use();
   gpuDeviceProp_t properties{};
   DUET_GPU_CHECK(gpuGetDeviceProperties(&properties, ordinal));
@@ -155,7 +158,7 @@ void GpuDevice::signal(const Semaphore& semaphore, std::uint64_t value) {
 
 std::optional<Difference> GpuDevice::check(const Span& span, const Fill& fill) {
   machine_.require_own(span, "check");
-  if (fill.kind == Fill::Kind::normal)
+  if (fill.kind == FillKind::normal)
     throw BadArgument("check: normal fills differ from device to device");
   if (span.bytes == 0) return std::nullopt;
   if (span.kind == MemoryKind::pageable) {

@@ -37,10 +37,10 @@ class GpuDevice : public Device {
   std::optional<Telemetry> telemetry() override;
   std::optional<double> joules() override;
   Span adopt(void* data, std::uint64_t bytes) override;
-  SharedMemory share(const Span& span) override;
-  void withdraw(const SharedMemory& shared) noexcept override;
-  Span map(const SharedMemory& shared) override;
-  void unmap(const Span& span) noexcept override;
+  MemoryDescriptor export_memory(const Span& span) override;
+  void close_export(const MemoryDescriptor& descriptor) noexcept override;
+  Span import_memory(const MemoryDescriptor& descriptor) override;
+  void close_import(const Span& span) noexcept override;
   Dmabuf export_dmabuf(const Span& span) override;
   void finish(double deadline_seconds) override;
 

@@ -28,18 +28,18 @@ struct Words {
   std::uint64_t bytes;
 };
 
-struct Place {
+struct GridPosition {
   std::uint64_t thread;
   std::uint64_t stride;
 };
 
-__device__ Place my_place() {
+__device__ GridPosition my_position() {
   return {std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x,
           std::uint64_t{gridDim.x} * blockDim.x};
 }
 
 __global__ void fill_kernel(Words w, gpu::ByteSequence sequence) {
-  const Place my = my_place();
+  const GridPosition my = my_position();
   auto* const words = reinterpret_cast<std::uint64_t*>(w.data + w.head);
   for (std::uint64_t i = my.thread; i < w.count; i += my.stride) {
     words[i] = gpu::word_at(sequence, w.head + 8 * i);
@@ -65,7 +65,7 @@ struct Finding {
 };
 
 __global__ void check_kernel(Words w, gpu::ByteSequence sequence, Difference* result) {
-  const Place my = my_place();
+  const GridPosition my = my_position();
   Finding finding;
   const auto* const words = reinterpret_cast<const std::uint64_t*>(w.data + w.head);
   for (std::uint64_t i = my.thread; i < w.count; i += my.stride) {
@@ -114,7 +114,7 @@ struct ToInt32 {
 
 template <typename Element, typename Convert>
 __global__ void normal_kernel(Element* to, std::uint64_t count, std::uint64_t seed) {
-  const Place my = my_place();
+  const GridPosition my = my_position();
   for (std::uint64_t i = my.thread; i < count; i += my.stride) {
     to[i] = Convert{}(random_normal(seed, i));
   }
@@ -162,7 +162,7 @@ void launch_normal_of(DType type, const Span& span, std::uint64_t seed, gpuStrea
 
 void launch_fill(const Span& span, const Fill& fill, gpuStream_t stream) {
   if (is_digits(fill)) return launch_digits(span, fill, stream);
-  if (fill.kind == Fill::Kind::normal) {
+  if (fill.kind == FillKind::normal) {
     launch_normal_of(fill.dtype, span, fill.seed, stream);
   } else {
     const Words words = words_of(span);

@@ -17,11 +17,11 @@ constexpr int kInFlight = 8;  // loads in flight per thread
 constexpr int kInFlightDeep = 16;
 
 // The number of threads that process a piece, and this thread's index among them.
-struct Crew {
+struct ThreadGroup {
   unsigned thread;
   unsigned threads;
 };
-__device__ inline Crew whole_block() { return {threadIdx.x, kKernelThreads}; }
+__device__ inline ThreadGroup whole_block() { return {threadIdx.x, kKernelThreads}; }
 
 // A piece of an item's slice: `count` words from `offset` bytes on.
 struct Piece {
@@ -31,7 +31,7 @@ struct Piece {
   int destination_count;
   std::uint64_t offset;
   std::uint64_t count;
-  Crew crew;
+  ThreadGroup group;
 };
 
 // Plain pointers, so that loads bypass the read-only cache: peers write this memory while the
@@ -48,7 +48,7 @@ __device__ void store_batch(const Piece& piece, std::uint64_t first, const Word 
     Word* const to = reinterpret_cast<Word*>(piece.destinations[d] + piece.offset);
 #pragma unroll
     for (int k = 0; k < kBatch; ++k) {
-      const std::uint64_t at = first + k * piece.crew.threads;
+      const std::uint64_t at = first + k * piece.group.threads;
       if (at < piece.count) to[at] = words[k];
     }
   }
@@ -63,11 +63,11 @@ __device__ inline std::uint64_t within(const Piece& piece, std::uint64_t at) {
 template <typename Word, int kBatch>
 __device__ void copy_piece(const Piece& piece) {
   const Word* const from = source_words<Word>(piece, 0);
-  for (std::uint64_t first = piece.crew.thread; first < piece.count;
-       first += kBatch * piece.crew.threads) {
+  for (std::uint64_t first = piece.group.thread; first < piece.count;
+       first += kBatch * piece.group.threads) {
     Word held[kBatch];
 #pragma unroll
-    for (int k = 0; k < kBatch; ++k) held[k] = from[within(piece, first + k * piece.crew.threads)];
+    for (int k = 0; k < kBatch; ++k) held[k] = from[within(piece, first + k * piece.group.threads)];
     store_batch(piece, first, held);
   }
 }
@@ -107,12 +107,12 @@ __device__ void reduce_batches(const Piece& piece, int divisor) {
   const Word* from[kSources];
 #pragma unroll
   for (int s = 0; s < kSources; ++s) from[s] = source_words<Word>(piece, s);
-  for (std::uint64_t first = piece.crew.thread; first < piece.count;
-       first += kBatch * piece.crew.threads) {
+  for (std::uint64_t first = piece.group.thread; first < piece.count;
+       first += kBatch * piece.group.threads) {
     Word held[kBatch][kSources];
 #pragma unroll
     for (int k = 0; k < kBatch; ++k) {
-      const std::uint64_t at = within(piece, first + k * piece.crew.threads);
+      const std::uint64_t at = within(piece, first + k * piece.group.threads);
 #pragma unroll
       for (int s = 0; s < kSources; ++s) held[k][s] = from[s][at];
     }
@@ -131,7 +131,7 @@ __device__ void reduce_batches(const Piece& piece, int divisor) {
 
 template <typename Shape, typename Op, int kSources>
 __device__ void reduce_known(const Piece& piece, int divisor) {
-  if (piece.count >= kInFlightDeep / kSources * piece.crew.threads) {
+  if (piece.count >= kInFlightDeep / kSources * piece.group.threads) {
     reduce_batches<Shape, Op, kSources, kInFlightDeep>(piece, divisor);
   } else {
     reduce_batches<Shape, Op, kSources, kInFlight>(piece, divisor);
@@ -143,15 +143,15 @@ template <typename Shape, typename Op>
 __device__ void reduce_any(const Piece& piece, int divisor) {
   using Word = typename Shape::Word;
   constexpr int kBatch = kInFlight / 2;
-  for (std::uint64_t first = piece.crew.thread; first < piece.count;
-       first += kBatch * piece.crew.threads) {
+  for (std::uint64_t first = piece.group.thread; first < piece.count;
+       first += kBatch * piece.group.threads) {
     typename Shape::Lanes::Value values[kBatch][Shape::kCount];
     for (int s = 0; s < piece.source_count; ++s) {
       const Word* const from = source_words<Word>(piece, s);
       Word held[kBatch];
 #pragma unroll
       for (int k = 0; k < kBatch; ++k)
-        held[k] = from[within(piece, first + k * piece.crew.threads)];
+        held[k] = from[within(piece, first + k * piece.group.threads)];
 #pragma unroll
       for (int k = 0; k < kBatch; ++k) {
         if (s == 0) {

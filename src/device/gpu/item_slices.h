@@ -9,7 +9,7 @@
 namespace duet::DUET_GPU {
 
 // A slice divided into a head up to the first aligned address, aligned words, and a tail.
-struct Cut {
+struct AlignedSlice {
   Piece head, words, tail;  // heads and tails count in units of `unit` bytes
 };
 
@@ -17,12 +17,13 @@ struct Cut {
 // a considerable part of a small kernel's time.
 __device__ inline unsigned shift_of(unsigned bytes) { return bytes == 16 ? 4 : bytes / 2; }
 
-__device__ inline Cut cut(Piece piece, std::uint64_t bytes, unsigned width, unsigned unit) {
+__device__ inline AlignedSlice cut(Piece piece, std::uint64_t bytes, unsigned width,
+                                   unsigned unit) {
   const std::uint64_t address = reinterpret_cast<std::uint64_t>(piece.sources[0]) + piece.offset;
   const unsigned missing = (width - static_cast<unsigned>(address)) & (width - 1);
   const std::uint64_t head = missing < bytes ? missing : bytes;
   const std::uint64_t body = (bytes - head) & ~std::uint64_t{width - 1};
-  Cut result{piece, piece, piece};
+  AlignedSlice result{piece, piece, piece};
   result.head.count = head >> shift_of(unit);
   result.words.offset = piece.offset + head;
   result.words.count = body >> shift_of(width);
@@ -33,7 +34,7 @@ __device__ inline Cut cut(Piece piece, std::uint64_t bytes, unsigned width, unsi
 
 template <int kBatch>
 __device__ void copy_slice(const Piece& slice, std::uint64_t bytes, unsigned width) {
-  const Cut pieces = cut(slice, bytes, width, 1);
+  const AlignedSlice pieces = cut(slice, bytes, width, 1);
   copy_piece<std::uint8_t, kBatch>(pieces.head);
   if (width == 16) {
     copy_piece<Quad, kBatch>(pieces.words);
@@ -48,14 +49,14 @@ __device__ void copy_slice(const Piece& slice, std::uint64_t bytes, unsigned wid
 template <typename Type, typename Op>
 __device__ void reduce_slice(const Piece& slice, std::uint64_t bytes, unsigned width, int divisor) {
   constexpr unsigned kUnit = sizeof(typename Type::Element);
-  const Cut pieces = cut(slice, bytes, width == 16 ? 16 : kUnit, kUnit);
-  reduce_any<Singles<Type>, Op>(pieces.head, divisor);
+  const AlignedSlice pieces = cut(slice, bytes, width == 16 ? 16 : kUnit, kUnit);
+  reduce_any<SingleWords<Type>, Op>(pieces.head, divisor);
   if (width == 16) {
     reduce_vectors<Type, Op>(pieces.words, divisor);
   } else {
-    reduce_any<Singles<Type>, Op>(pieces.words, divisor);
+    reduce_any<SingleWords<Type>, Op>(pieces.words, divisor);
   }
-  reduce_any<Singles<Type>, Op>(pieces.tail, divisor);
+  reduce_any<SingleWords<Type>, Op>(pieces.tail, divisor);
 }
 
 // This block's slice of an item of `bytes` bytes. Every block but the last ones has `share` vectors

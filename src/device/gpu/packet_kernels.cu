@@ -115,7 +115,7 @@ template <typename Type, typename Op>
 struct Reducing {
   static __device__ void take(const gpu::PacketKernelTable& table, const PacketCall& call,
                               unsigned unit) {
-    using Shape = Pairs<Type>;
+    using Shape = WordPairs<Type>;
     typename Type::Value values[Shape::kCount];
     set<Shape>(values, pair_at(table.source, unit));
     for (int first = 0; first < table.peers; first += kTogether) {

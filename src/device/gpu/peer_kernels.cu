@@ -26,11 +26,11 @@ template <typename Table>
 __device__ void move_all(const Table& table) {
   const unsigned moves = static_cast<unsigned>(table.move_count);
   if (moves == 0) return;
-  const unsigned crews = moves < kWarps ? moves : kWarps;
-  const unsigned warp = threadIdx.x / kWarp, own = warp % crews;
-  const unsigned warps = (kWarps - own + crews - 1) / crews;
-  const Crew crew{warp / crews * kWarp + threadIdx.x % kWarp, warps * kWarp};
-  for (unsigned i = own; i < moves; i += crews) {
+  const unsigned groups = moves < kWarps ? moves : kWarps;
+  const unsigned warp = threadIdx.x / kWarp, own = warp % groups;
+  const unsigned warps = (kWarps - own + groups - 1) / groups;
+  const ThreadGroup group{warp / groups * kWarp + threadIdx.x % kWarp, warps * kWarp};
+  for (unsigned i = own; i < moves; i += groups) {
     const auto& move = table.moves[i];
     const BlockSlice slice = own_slice(move.bytes, move.share);
     if (slice.begin == slice.end) continue;
@@ -40,7 +40,7 @@ __device__ void move_all(const Table& table) {
                       1,
                       slice.begin,
                       0,
-                      crew};
+                      group};
     copy_slice<kMovesInFlight>(piece, slice.end - slice.begin, move.width);
   }
 }

@@ -55,8 +55,8 @@ struct Int32Lanes {
   }
 };
 
-// What a thread loads at a time: Vectors are 16 bytes, Pairs 8 bytes, and Singles one element, for
-// addresses that are not aligned.
+// What a thread loads at a time: Vectors are 16 bytes, WordPairs 8 bytes, and SingleWords one
+// element, for addresses that are not aligned.
 template <typename Type>
 struct Vectors {
   using Word = Quad;
@@ -79,7 +79,7 @@ struct alignas(8) Pair {
   std::uint32_t x, y;
 };
 template <typename Type>
-struct Pairs {
+struct WordPairs {
   using Word = Pair;
   using Lanes = Type;
   static constexpr int kCount = 2 * Type::kInWord;
@@ -97,7 +97,7 @@ struct Pairs {
   }
 };
 template <typename Type>
-struct Singles {
+struct SingleWords {
   using Word = typename Type::Element;
   using Lanes = Type;
   static constexpr int kCount = 1;

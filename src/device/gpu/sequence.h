@@ -15,7 +15,7 @@ struct ByteSequence {
 };
 
 inline ByteSequence bytes_of(const Fill& fill) {
-  return {fill.kind == Fill::Kind::pattern, fill.seed, fill.offset};
+  return {fill.kind == FillKind::pattern, fill.seed, fill.offset};
 }
 
 // Bytes i to i + 7 of the sequence, byte i in the lowest 8 bits.

@@ -16,21 +16,23 @@ Span GpuDevice::adopt(void* data, std::uint64_t bytes) {
   return {this, begin, bytes, MemoryKind::device};
 }
 
-SharedMemory GpuDevice::share(const Span& span) {
+MemoryDescriptor GpuDevice::export_memory(const Span& span) {
   machine_.require_own(span, "share");
   if (span.owner != this || span.kind != MemoryKind::device) {
     throw Unavailable(fmt::format("{}: {} memory cannot be shared between processes", info_.name,
                                   name(span.kind)));
   }
   use();
-  return share_memory(span);
+  return export_allocations(span);
 }
 
-void GpuDevice::withdraw(const SharedMemory& shared) noexcept { withdraw_memory(shared); }
+void GpuDevice::close_export(const MemoryDescriptor& descriptor) noexcept {
+  close_exports(descriptor);
+}
 
-Span GpuDevice::map(const SharedMemory& shared) {
-  require_mappable(shared, DUET_GPU_NAME);
-  return {this, imports_.map(shared), shared.bytes, MemoryKind::peer};
+Span GpuDevice::import_memory(const MemoryDescriptor& descriptor) {
+  require_mappable(descriptor, DUET_GPU_NAME);
+  return {this, imports_.map(descriptor), descriptor.bytes, MemoryKind::peer};
 }
 
 std::unique_ptr<CpuView> GpuDevice::view_own(const Span& span) {
@@ -47,6 +49,6 @@ Dmabuf GpuDevice::export_dmabuf(const Span& span) {
   return dmabuf_of(ordinal_, span);
 }
 
-void GpuDevice::unmap(const Span& span) noexcept { imports_.unmap(span.data); }
+void GpuDevice::close_import(const Span& span) noexcept { imports_.unmap(span.data); }
 
 }  // namespace duet::DUET_GPU

@@ -9,7 +9,7 @@
 #include "device/cpu_view.h"
 #include "device/dmabuf.h"
 #include "device/gpu/vendor.h"
-#include "device/shared_memory.h"
+#include "device/memory_descriptor.h"
 
 namespace duet::DUET_GPU {
 
@@ -17,14 +17,14 @@ namespace duet::DUET_GPU {
 bool is_memory_of(int ordinal, const std::byte* data);
 
 // Describes the allocations in which the span lies. Throws Unavailable with the reason.
-SharedMemory share_memory(const Span& span);
-// Releases what share_memory() keeps open for other processes to map.
-void withdraw_memory(const SharedMemory& shared) noexcept;
+MemoryDescriptor export_allocations(const Span& span);
+// Releases what export_allocations() keeps open for other processes to map.
+void close_exports(const MemoryDescriptor& descriptor) noexcept;
 
 // Maps all segments for this device to read and write, and returns the address of the first one in
 // this process. Throws Unavailable with the reason.
-std::byte* open_memory(int ordinal, const SharedMemory& shared);
-void close_memory(int ordinal, std::byte* data, const SharedMemory& shared);
+std::byte* map_exported(int ordinal, const MemoryDescriptor& descriptor);
+void unmap_exported(int ordinal, std::byte* data, const MemoryDescriptor& descriptor);
 
 // A dmabuf of device memory. Throws Unavailable with the reason.
 Dmabuf dmabuf_of(int ordinal, const Span& span);

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "device/command_fifo.h"
 #include "device/gpu/device.h"
 #include "device/stream.h"
 
@@ -15,7 +16,7 @@ bool is_captured(gpuStream_t stream);
 
 // Hazard: a copy from or to pageable memory may block the calling thread until earlier work of the
 // stream has completed. Do not enqueue one behind a wait that the same thread must signal.
-class GpuStream : public Stream {
+class GpuStream : public Stream, public CommandPusher {
  public:
   // Creates a stream, which the destructor destroys.
   GpuStream(GpuDevice& device, const StreamOptions& options, int number);

@@ -31,7 +31,7 @@ bool is_memory_of(int ordinal, const std::byte* data) {
 // Hazard: HIP has no unique number of an allocation. If an allocation is freed and another one is
 // made at the same address while the first is still mapped in another process, the two are taken
 // for the same.
-SharedMemory share_memory(const Span& span) {
+MemoryDescriptor export_allocations(const Span& span) {
   void* base = nullptr;
   std::size_t bytes = 0;
   const hipError_t found = hipMemGetAddressRange(&base, &bytes, span.data);
@@ -48,11 +48,11 @@ SharedMemory share_memory(const Span& span) {
   return {"hip", this_place(), getpid(), offset, span.bytes, {{begin, bytes, 0, text}}};
 }
 
-void withdraw_memory(const SharedMemory&) noexcept {}
+void close_exports(const MemoryDescriptor&) noexcept {}
 
-std::byte* open_memory(int ordinal, const SharedMemory& shared) {
+std::byte* map_exported(int ordinal, const MemoryDescriptor& descriptor) {
   hipIpcMemHandle_t handle{};
-  const std::string& text = shared.segments.at(0).handle;
+  const std::string& text = descriptor.segments.at(0).handle;
   if (text.size() != sizeof handle.reserved) throw Unavailable("hip: this is no handle of HIP's");
   std::memcpy(handle.reserved, text.data(), sizeof handle.reserved);
   use_device(ordinal);
@@ -62,7 +62,7 @@ std::byte* open_memory(int ordinal, const SharedMemory& shared) {
   return static_cast<std::byte*>(data);
 }
 
-void close_memory(int ordinal, std::byte* data, const SharedMemory&) {
+void unmap_exported(int ordinal, std::byte* data, const MemoryDescriptor&) {
   use_device(ordinal);
   forget(hipIpcCloseMemHandle(data));
 }

@@ -62,8 +62,8 @@ std::uint64_t last_level_cache() {
 HostDevice::HostDevice(HostMachine& machine, DeviceInfo info, std::vector<int> cores)
     : machine_(machine),
       info_(std::move(info)),
-      imports_(open_shared, close_shared),
-      workers_(machine.board(), std::move(cores), info_.name) {}
+      imports_(map_exported, unmap_exported),
+      workers_(machine.sync(), std::move(cores), info_.name) {}
 
 std::unique_ptr<Stream> HostDevice::make_stream(const StreamOptions& options) {
   check_units(info_, options.units);
@@ -107,17 +107,17 @@ Span HostDevice::adopt(void* data, std::uint64_t bytes) {
   return {this, static_cast<std::byte*>(data), bytes, MemoryKind::device};
 }
 
-SharedMemory HostDevice::share(const Span& span) {
+MemoryDescriptor HostDevice::export_memory(const Span& span) {
   machine_.require_own(span, "span to share");
-  return exports_.share(span, info_.name);
+  return exports_.export_memory(span, info_.name);
 }
 
-Span HostDevice::map(const SharedMemory& shared) {
-  require_mappable(shared, "host");
-  return {this, imports_.map(shared), shared.bytes, MemoryKind::peer};
+Span HostDevice::import_memory(const MemoryDescriptor& descriptor) {
+  require_mappable(descriptor, "host");
+  return {this, imports_.map(descriptor), descriptor.bytes, MemoryKind::peer};
 }
 
-void HostDevice::unmap(const Span& span) noexcept { imports_.unmap(span.data); }
+void HostDevice::close_import(const Span& span) noexcept { imports_.unmap(span.data); }
 
 void HostDevice::read(const Span& from, void* to) {
   machine_.require_own(from, "span to read");
@@ -131,14 +131,14 @@ void HostDevice::write(const Span& to, const void* from) {
 
 void HostDevice::signal(const Semaphore& semaphore, std::uint64_t value) {
   machine_.require_own(semaphore.word, "semaphore");
-  const std::lock_guard<std::mutex> lock(machine_.board().mutex);
+  const std::lock_guard<std::mutex> lock(machine_.sync().mutex);
   __atomic_store_n(reinterpret_cast<std::uint64_t*>(semaphore.word.data), value, __ATOMIC_RELEASE);
-  machine_.board().poke();
+  machine_.sync().poke();
 }
 
 std::optional<Difference> HostDevice::check(const Span& span, const Fill& fill) {
   machine_.require_own(span, "span to check");
-  if (fill.kind == Fill::Kind::normal)
+  if (fill.kind == FillKind::normal)
     throw BadArgument("check: normal fills differ from device to device");
   const int parts = span.bytes >= kHugePage ? workers_.cores() : 1;
   const std::size_t share = span.bytes / static_cast<std::size_t>(parts) / 64 * 64;

@@ -28,9 +28,9 @@ class HostDevice : public Device {
   void signal(const Semaphore& semaphore, std::uint64_t value) override;
   std::optional<Difference> check(const Span& span, const Fill& fill) override;
   Span adopt(void* data, std::uint64_t bytes) override;
-  SharedMemory share(const Span& span) override;
-  Span map(const SharedMemory& shared) override;
-  void unmap(const Span& span) noexcept override;
+  MemoryDescriptor export_memory(const Span& span) override;
+  Span import_memory(const MemoryDescriptor& descriptor) override;
+  void close_import(const Span& span) noexcept override;
 
   HostMachine& machine() { return machine_; }
   Workers& workers() { return workers_; }
@@ -61,7 +61,7 @@ class HostMachine : public Machine {
   void make_shareable() override { shareable_ = true; }
 
   bool shareable() const { return shareable_; }
-  Board& board() { return board_; }
+  MachineSync& sync() { return sync_; }
   // Throws BadArgument unless the span is memory of this machine's.
   void require_own(const Span& span, const char* what) const;
   // Whether another process may write there.
@@ -70,7 +70,7 @@ class HostMachine : public Machine {
  private:
   std::string name_;
   std::atomic<bool> shareable_{false};
-  Board board_;
+  MachineSync sync_;
   std::unique_ptr<RankScheduler> scheduler_;
   std::vector<std::unique_ptr<HostDevice>> devices_;
 };

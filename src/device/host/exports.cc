@@ -102,7 +102,7 @@ bool Exports::release(std::byte* data) noexcept {
   return true;
 }
 
-SharedMemory Exports::share(const Span& span, const std::string& device) {
+MemoryDescriptor Exports::export_memory(const Span& span, const std::string& device) {
   const std::lock_guard<std::mutex> lock(mutex_);
   auto after = allocations_.upper_bound(span.data);
   if (after != allocations_.begin()) {
@@ -123,25 +123,25 @@ SharedMemory Exports::share(const Span& span, const std::string& device) {
       device, name(span.kind)));
 }
 
-std::byte* open_shared(const SharedMemory& shared) {
-  if (shared.segments.size() != 1) throw Unavailable("memory of a host device is one segment");
-  const SharedMemory::Segment& segment = shared.segments.front();
+std::byte* map_exported(const MemoryDescriptor& descriptor) {
+  if (descriptor.segments.size() != 1) throw Unavailable("memory of a host device is one segment");
+  const MemoryDescriptor::Segment& segment = descriptor.segments.front();
   const int number = descriptor_number(segment.handle);
-  const std::string path = fmt::format("/proc/{}/fd/{}", shared.process, number);
+  const std::string path = fmt::format("/proc/{}/fd/{}", descriptor.process, number);
   std::string problem;
-  const int descriptor = open_export(path, segment.bytes, problem);
-  std::byte* data = descriptor < 0 ? nullptr : map_file(descriptor, segment.bytes);
-  if (descriptor >= 0 && data == nullptr) problem = std::strerror(errno);
-  if (descriptor >= 0) close(descriptor);
+  const int file = open_export(path, segment.bytes, problem);
+  std::byte* data = file < 0 ? nullptr : map_file(file, segment.bytes);
+  if (file >= 0 && data == nullptr) problem = std::strerror(errno);
+  if (file >= 0) close(file);
   if (data == nullptr) {
-    throw Unavailable(fmt::format("memory of process {} cannot be mapped: {}: {}", shared.process,
-                                  path, problem));
+    throw Unavailable(fmt::format("memory of process {} cannot be mapped: {}: {}",
+                                  descriptor.process, path, problem));
   }
   return data;
 }
 
-void close_shared(std::byte* data, const SharedMemory& shared) {
-  munmap(data, shared.segments.at(0).bytes);
+void unmap_exported(std::byte* data, const MemoryDescriptor& descriptor) {
+  munmap(data, descriptor.segments.at(0).bytes);
 }
 
 }  // namespace duet::host

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "device/buffer.h"
-#include "device/shared_memory.h"
+#include "device/memory_descriptor.h"
 
 namespace duet::host {
 
@@ -22,7 +22,7 @@ class Exports {
   // False where the memory is not of allocate().
   bool release(std::byte* data) noexcept;
   // Throws Unavailable where the span does not lie in memory of allocate().
-  SharedMemory share(const Span& span, const std::string& device);
+  MemoryDescriptor export_memory(const Span& span, const std::string& device);
 
  private:
   struct Allocation {
@@ -37,7 +37,7 @@ class Exports {
 };
 
 // Maps another process's allocation. Throws Unavailable with the reason.
-std::byte* open_shared(const SharedMemory& shared);
-void close_shared(std::byte* data, const SharedMemory& shared);
+std::byte* map_exported(const MemoryDescriptor& descriptor);
+void unmap_exported(std::byte* data, const MemoryDescriptor& descriptor);
 
 }  // namespace duet::host

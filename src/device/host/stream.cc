@@ -18,9 +18,9 @@ namespace {
 constexpr std::uint64_t kPastCaches = 32 << 20;  // or the last-level cache, if that is larger
 constexpr int kMostParts = 1024;                 // of one copy
 
-HostEvent& own(Event& event, const HostDevice& device, Board& board) {
+HostEvent& own(Event& event, const HostDevice& device, MachineSync& sync) {
   auto* host = dynamic_cast<HostEvent*>(&event);
-  if (host == nullptr || &host->moment()->board != &board) {
+  if (host == nullptr || &host->state()->sync != &sync) {
     throw BadArgument(fmt::format("{}: an event of another machine", device.info().name));
   }
   return *host;
@@ -39,20 +39,20 @@ std::uint64_t* word_of(const Semaphore& semaphore, HostMachine& machine) {
 
 HostEvent::HostEvent(HostDevice& device)
     : device_(device.info().name),
-      moment_(std::make_shared<Moment>(Moment{device.machine().board()})) {}
+      state_(std::make_shared<HostEventState>(HostEventState{device.machine().sync()})) {}
 
 bool HostEvent::done() {
-  const std::lock_guard<std::mutex> lock(moment_->board.mutex);
-  return moment_->reached == moment_->recorded;
+  const std::lock_guard<std::mutex> lock(state_->sync.mutex);
+  return state_->reached == state_->recorded;
 }
 
 void HostEvent::synchronize(double deadline_seconds) {
-  std::unique_lock<std::mutex> lock(moment_->board.mutex);
-  ++moment_->waiters;
+  std::unique_lock<std::mutex> lock(state_->sync.mutex);
+  ++state_->waiters;
   const bool in_time =
-      moment_->board.changed.wait_for(lock, std::chrono::duration<double>(deadline_seconds),
-                                      [&] { return moment_->reached == moment_->recorded; });
-  --moment_->waiters;
+      state_->sync.changed.wait_for(lock, std::chrono::duration<double>(deadline_seconds),
+                                    [&] { return state_->reached == state_->recorded; });
+  --state_->waiters;
   if (!in_time) {
     throw Timeout(fmt::format("{}: an event was not reached in {} s", device_, deadline_seconds));
   }
@@ -61,13 +61,13 @@ void HostEvent::synchronize(double deadline_seconds) {
 double HostEvent::seconds_since(const Event& earlier) const {
   const auto* other = dynamic_cast<const HostEvent*>(&earlier);
   if (other == nullptr) throw BadArgument("seconds_since: an event of another kind of device");
-  const std::lock_guard<std::mutex> lock(moment_->board.mutex);
-  for (const Moment* moment : {moment_.get(), other->moment_.get()}) {
-    if (moment->recorded == 0 || moment->reached != moment->recorded) {
+  const std::lock_guard<std::mutex> lock(state_->sync.mutex);
+  for (const HostEventState* state : {state_.get(), other->state_.get()}) {
+    if (state->recorded == 0 || state->reached != state->recorded) {
       throw BadArgument("seconds_since: an event that was not recorded or not reached");
     }
   }
-  return moment_->seconds - other->moment_->seconds;
+  return state_->seconds - other->state_->seconds;
 }
 
 HostStream::HostStream(HostDevice& device, int priority) : device_(device) {
@@ -128,31 +128,31 @@ void HostStream::enqueue_fill(const Span& span, const Fill& fill) {
 }
 
 void HostStream::enqueue_record(Event& event) {
-  Board& board = device_.machine().board();
-  std::shared_ptr<Moment> moment = own(event, device_, board).moment();
+  MachineSync& sync = device_.machine().sync();
+  std::shared_ptr<HostEventState> state = own(event, device_, sync).state();
   std::uint64_t number = 0;
   {
-    const std::lock_guard<std::mutex> lock(board.mutex);
-    number = ++moment->recorded;
+    const std::lock_guard<std::mutex> lock(sync.mutex);
+    number = ++state->recorded;
   }
-  device_.workers().push(&queue_, {nullptr, [moment, number] {
+  device_.workers().push(&queue_, {nullptr, [state, number] {
                                      const double seconds = steady_now();
-                                     const std::lock_guard<std::mutex> lock(moment->board.mutex);
-                                     moment->reached = std::max(moment->reached, number);
-                                     moment->seconds = seconds;
-                                     if (moment->waiters > 0) moment->board.changed.notify_all();
+                                     const std::lock_guard<std::mutex> lock(state->sync.mutex);
+                                     state->reached = std::max(state->reached, number);
+                                     state->seconds = seconds;
+                                     if (state->waiters > 0) state->sync.changed.notify_all();
                                    }});
 }
 
 void HostStream::enqueue_wait(Event& event) {
-  Board& board = device_.machine().board();
-  std::shared_ptr<Moment> moment = own(event, device_, board).moment();
+  MachineSync& sync = device_.machine().sync();
+  std::shared_ptr<HostEventState> state = own(event, device_, sync).state();
   std::uint64_t number = 0;
   {
-    const std::lock_guard<std::mutex> lock(board.mutex);
-    number = moment->recorded;
+    const std::lock_guard<std::mutex> lock(sync.mutex);
+    number = state->recorded;
   }
-  device_.workers().push(&queue_, {[moment, number] { return moment->reached >= number; }, [] {}});
+  device_.workers().push(&queue_, {[state, number] { return state->reached >= number; }, [] {}});
 }
 
 void HostStream::enqueue_signal(const Semaphore& semaphore, std::uint64_t value) {
@@ -207,17 +207,17 @@ void HostStream::rethrow() {
 
 bool HostStream::idle() {
   require_not_captured();
-  const std::lock_guard<std::mutex> lock(device_.machine().board().mutex);
+  const std::lock_guard<std::mutex> lock(device_.machine().sync().mutex);
   rethrow();
   return queue_.operations.empty();
 }
 
 void HostStream::synchronize(double deadline_seconds) {
   require_not_captured();
-  Board& board = device_.machine().board();
-  std::unique_lock<std::mutex> lock(board.mutex);
-  const bool in_time = board.changed.wait_for(lock, std::chrono::duration<double>(deadline_seconds),
-                                              [&] { return queue_.operations.empty(); });
+  MachineSync& sync = device_.machine().sync();
+  std::unique_lock<std::mutex> lock(sync.mutex);
+  const bool in_time = sync.changed.wait_for(lock, std::chrono::duration<double>(deadline_seconds),
+                                             [&] { return queue_.operations.empty(); });
   rethrow();
   if (!in_time) {
     throw Timeout(fmt::format("{}: a stream was not idle after {} s: {} operations left",

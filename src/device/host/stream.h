@@ -10,9 +10,9 @@
 namespace duet::host {
 
 // An event's state outlives its handle while operations on it are queued: hence shared.
-struct Moment {
-  Board& board;
-  std::uint64_t recorded = 0;  // guarded by the board's lock, like what follows
+struct HostEventState {
+  MachineSync& sync;
+  std::uint64_t recorded = 0;  // guarded by sync.mutex, like what follows
   std::uint64_t reached = 0;
   double seconds = 0;
   int waiters = 0;
@@ -25,11 +25,11 @@ class HostEvent : public RecordableEvent {
   void synchronize(double deadline_seconds) override;
   double seconds_since(const Event& earlier) const override;
 
-  const std::shared_ptr<Moment>& moment() const { return moment_; }
+  const std::shared_ptr<HostEventState>& state() const { return state_; }
 
  private:
   std::string device_;
-  std::shared_ptr<Moment> moment_;
+  std::shared_ptr<HostEventState> state_;
 };
 
 class HostKernel;

@@ -17,15 +17,15 @@ constexpr std::chrono::microseconds kPollPeriod{50};
 
 }  // namespace
 
-void Board::poke(const Workers* own) {
+void MachineSync::poke(const Workers* own) {
   for (Workers* pool : pools_) {
     if (pool == own) continue;
     if (!pool->parts_.empty() || pool->next_queue() != nullptr) pool->wake_one();
   }
 }
 
-Workers::Workers(Board& board, std::vector<int> cores, const std::string& device)
-    : board_(board), cores_(std::move(cores)) {
+Workers::Workers(MachineSync& sync, std::vector<int> cores, const std::string& device)
+    : sync_(sync), cores_(std::move(cores)) {
   // One more than a single-core device has cores, so that a copy can run beside a task.
   const int count = std::max(2, this->cores());
   try {
@@ -35,8 +35,8 @@ Workers::Workers(Board& board, std::vector<int> cores, const std::string& device
       worker.thread = start_thread(fmt::format("thread {} of {} of {}", i + 1, count, device),
                                    [this, &worker] { loop(worker); });
     }
-    const std::lock_guard<std::mutex> lock(board_.mutex);
-    board_.pools_.push_back(this);
+    const std::lock_guard<std::mutex> lock(sync_.mutex);
+    sync_.pools_.push_back(this);
   } catch (...) {
     stop();
     throw;
@@ -45,7 +45,7 @@ Workers::Workers(Board& board, std::vector<int> cores, const std::string& device
 
 void Workers::stop() {
   {
-    const std::lock_guard<std::mutex> lock(board_.mutex);
+    const std::lock_guard<std::mutex> lock(sync_.mutex);
     stop_ = true;
     for (auto& worker : workers_) worker->wake.notify_one();
   }
@@ -56,29 +56,29 @@ void Workers::stop() {
 
 Workers::~Workers() {
   stop();
-  const std::lock_guard<std::mutex> lock(board_.mutex);
-  auto& pools = board_.pools_;
+  const std::lock_guard<std::mutex> lock(sync_.mutex);
+  auto& pools = sync_.pools_;
   pools.erase(std::remove(pools.begin(), pools.end(), this), pools.end());
 }
 
 void Workers::add(Queue* queue) {
-  const std::lock_guard<std::mutex> lock(board_.mutex);
+  const std::lock_guard<std::mutex> lock(sync_.mutex);
   queues_.push_back(queue);
 }
 
 void Workers::remove(Queue* queue) {
-  std::unique_lock<std::mutex> lock(board_.mutex);
+  std::unique_lock<std::mutex> lock(sync_.mutex);
   auto& operations = queue->operations;
   const auto first = operations.begin() + (queue->running ? 1 : 0);
   polled_ -=
       std::count_if(first, operations.end(), [](const Operation& each) { return each.polled; });
   operations.erase(first, operations.end());
-  board_.changed.wait(lock, [&] { return !queue->running; });
+  sync_.changed.wait(lock, [&] { return !queue->running; });
   queues_.erase(std::remove(queues_.begin(), queues_.end(), queue), queues_.end());
 }
 
 void Workers::push(Queue* queue, Operation operation) {
-  const std::lock_guard<std::mutex> lock(board_.mutex);
+  const std::lock_guard<std::mutex> lock(sync_.mutex);
   if (operation.polled) ++polled_;
   queue->operations.push_back(std::move(operation));
   if (next_queue() != nullptr || must_poll()) wake_one();
@@ -87,13 +87,13 @@ void Workers::push(Queue* queue, Operation operation) {
 void Workers::parallel(int parts, const std::function<void(int)>& part) {
   int left = 0;    // guarded by the lock
   int handed = 1;  // the first is the caller's
-  std::unique_lock<std::mutex> lock(board_.mutex);
+  std::unique_lock<std::mutex> lock(sync_.mutex);
   try {
     for (; handed < parts; ++handed) {
       parts_.push_back([this, handed, &part, &left] {
         part(handed);
-        const std::lock_guard<std::mutex> done(board_.mutex);
-        if (--left == 0) board_.changed.notify_all();
+        const std::lock_guard<std::mutex> done(sync_.mutex);
+        if (--left == 0) sync_.changed.notify_all();
       });
       ++left;
       wake_one();
@@ -106,7 +106,7 @@ void Workers::parallel(int parts, const std::function<void(int)>& part) {
   for (int own = handed; own < parts; ++own) part(own);
   lock.lock();
   while (left > 0) {
-    if (!take_part(lock)) board_.changed.wait(lock);
+    if (!take_part(lock)) sync_.changed.wait(lock);
   }
 }
 
@@ -164,14 +164,14 @@ bool Workers::take_operation(std::unique_lock<std::mutex>& lock) {
   queue->running = false;
   // An event or a semaphore may have let another queue go on; one of this pool's is taken by this
   // worker.
-  board_.poke(this);
-  if (queue->operations.empty()) board_.changed.notify_all();
+  sync_.poke(this);
+  if (queue->operations.empty()) sync_.changed.notify_all();
   return true;
 }
 
 void Workers::loop(Worker& self) {
   bind_to(cores_);
-  std::unique_lock<std::mutex> lock(board_.mutex);
+  std::unique_lock<std::mutex> lock(sync_.mutex);
   while (!stop_) {
     if (take_part(lock) || take_operation(lock)) continue;
     self.idle = true;

@@ -33,7 +33,7 @@ struct Queue {
 };
 
 // What the devices of one machine share: the lock, and the signal that something has changed.
-class Board {
+class MachineSync {
  public:
   std::mutex mutex;
   std::condition_variable changed;  // a queue ran empty, an event was reached
@@ -53,7 +53,7 @@ class Board {
 class Workers {
  public:
   // `device` names them in messages. Throws Error where threads cannot start.
-  Workers(Board& board, std::vector<int> cores, const std::string& device);
+  Workers(MachineSync& sync, std::vector<int> cores, const std::string& device);
   ~Workers();
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
@@ -69,7 +69,7 @@ class Workers {
   void parallel(int parts, const std::function<void(int)>& part);
 
  private:
-  friend class Board;
+  friend class MachineSync;
   struct Worker {
     std::thread thread;
     std::condition_variable wake;
@@ -85,7 +85,7 @@ class Workers {
   void sleep(Worker& self, std::unique_lock<std::mutex>& lock);
   void wake_one();
 
-  Board& board_;
+  MachineSync& sync_;
   std::vector<int> cores_;
   std::vector<Queue*> queues_;
   std::deque<std::function<void()>> parts_;

@@ -57,7 +57,7 @@ bool SimDevice::has_contents(const Span& span) const {
 
 std::optional<Difference> SimDevice::check(const Span& span, const Fill& fill) {
   machine_.memory().require_contents(span, "span to check");
-  if (fill.kind == Fill::Kind::normal)
+  if (fill.kind == FillKind::normal)
     throw BadArgument("check: normal fills differ from device to device");
   const Difference difference = compare_fill(fill, span.data, 0, span.bytes);
   if (difference.count == 0) return std::nullopt;

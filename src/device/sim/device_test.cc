@@ -77,8 +77,8 @@ std::vector<double> all_gather(const std::string& platform) {
     chunks[r] = device.allocate(kChunk);
     gathered[r] = device.allocate(kChunk * size);
     words[r] = device.allocate(8 * size);
-    stream->fill(words[r].span(), {Fill::Kind::constant, 0, 0, DType::fp32});
-    stream->fill(chunks[r].span(), {Fill::Kind::pattern, r, 0, DType::fp32});
+    stream->fill(words[r].span(), {FillKind::constant, 0, 0, DType::fp32});
+    stream->fill(chunks[r].span(), {FillKind::pattern, r, 0, DType::fp32});
     stream->synchronize(kDeadline);
     machine->scheduler().update([&] { ++arrived; });
     machine->scheduler().wait("everybody's buffers", kDeadline, [&] { return arrived == n; });
@@ -92,7 +92,7 @@ std::vector<double> all_gather(const std::string& platform) {
     times.push_back(machine->now());
     for (std::size_t from = 0; from < size; ++from) {
       EXPECT_FALSE(device.check(gathered[r].slice(from * kChunk, kChunk),
-                                {Fill::Kind::pattern, from, 0, DType::fp32}));
+                                {FillKind::pattern, from, 0, DType::fp32}));
     }
   });
   return times;

@@ -45,7 +45,7 @@ TEST_F(SimKernels, CountWhatTheyReadAndWrite) {
 TEST_F(SimKernels, SeeChangesOfTheirSources) {
   open("mi300x-8");
   const Buffer a = device(0).allocate(64), b = device(0).allocate(64), sum = device(0).allocate(64);
-  const Fill digits{Fill::Kind::digits, 1, 0, DType::bf16, Reduction::sum, 2};
+  const Fill digits{FillKind::digits, 1, 0, DType::bf16, Reduction::sum, 2};
   const auto prepared = device(0).prepare(
       PeerKernel{{{{a.span(), b.span()}, {sum.span()}}}, DType::bf16, Reduction::sum, 1, {}, {}});
   for (std::uint64_t round = 0; round < 3; ++round) {
@@ -58,7 +58,7 @@ TEST_F(SimKernels, SeeChangesOfTheirSources) {
       stream.launch(*prepared);
       stream.launch(*prepared);
     });
-    const Fill expected{Fill::Kind::digits_reduced, 10 * round, 0, DType::bf16, Reduction::sum, 2};
+    const Fill expected{FillKind::digits_reduced, 10 * round, 0, DType::bf16, Reduction::sum, 2};
     EXPECT_FALSE(device(0).check(sum.span(), expected).has_value()) << round;
   }
 }

@@ -23,7 +23,7 @@ TEST_F(Sim, LargeBuffersArePhantom) {
   stream->copy({large.slice(0, 4096), small.span(), Executor::dma, {}});
   stream->copy({small.span(), large.slice(7, 4096), Executor::dma, {}});
   stream->synchronize(kDeadline);
-  EXPECT_FALSE(device(0).check(small.span(), {Fill::Kind::constant, 0xDB, 0, DType::fp32}));
+  EXPECT_FALSE(device(0).check(small.span(), {FillKind::constant, 0xDB, 0, DType::fp32}));
 }
 
 // What passes through a phantom buffer is lost, and whoever got it says so until it is filled anew.
@@ -107,13 +107,13 @@ TEST_F(Sim, RepeatedCopiesSeeEveryChange) {
     stream->copy({to.span(), from.span(), Executor::dma, {}});
     stream->copy({to.span(), from.span(), Executor::dma, {}});
     stream->synchronize(kDeadline);
-    return !device(1).check(to.span(), {Fill::Kind::pattern, seed, 0, DType::fp32}).has_value();
+    return !device(1).check(to.span(), {FillKind::pattern, seed, 0, DType::fp32}).has_value();
   };
   for (std::uint64_t seed = 1; seed < 4; ++seed) {
-    stream->fill(from.span(), {Fill::Kind::pattern, seed, 0, DType::fp32});
+    stream->fill(from.span(), {FillKind::pattern, seed, 0, DType::fp32});
     EXPECT_TRUE(copied(seed));
     auto other = device(1).make_stream();
-    other->fill(to.span(), {Fill::Kind::constant, 0, 0, DType::fp32});
+    other->fill(to.span(), {FillKind::constant, 0, 0, DType::fp32});
     other->synchronize(kDeadline);
     EXPECT_TRUE(copied(seed));
   }

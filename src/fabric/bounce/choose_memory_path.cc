@@ -24,7 +24,7 @@ bool library_reaches(const std::string& provider, const Buffer& memory) {
 
 bool shareable(Device& device, const Buffer& memory) {
   try {
-    device.withdraw(device.share(memory.span()));
+    device.close_export(device.export_memory(memory.span()));
     return true;
   } catch (const Unavailable&) {
     return false;

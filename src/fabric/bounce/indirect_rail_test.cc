@@ -158,7 +158,7 @@ class IndirectRailTest : public testing::TestWithParam<const char*> {
     for (End& end : ends_) end.rail.reset();
   }
 
-  static Fill pattern(std::uint64_t seed) { return {Fill::Kind::pattern, seed, 0, DType::int8}; }
+  static Fill pattern(std::uint64_t seed) { return {FillKind::pattern, seed, 0, DType::int8}; }
   void fill(int end, std::uint64_t seed) {
     const auto stream = machine_->device(0).make_stream();
     stream->fill(ends_[end].buffer.span(), pattern(seed));
@@ -222,7 +222,7 @@ class IndirectRailTest : public testing::TestWithParam<const char*> {
 // A forged descriptor may claim to be of this process, with any address.
 TEST_P(IndirectRailTest, ADescriptorCannotNameMemoryThatIsNotExported) {
   if (GetParam() == std::string("staged")) return;  // the library's rail checks its own addresses
-  SharedMemory forged = machine_->device(0).share(ends_[1].buffer.span());
+  MemoryDescriptor forged = machine_->device(0).export_memory(ends_[1].buffer.span());
   forged.segments.at(0).base = reinterpret_cast<std::uintptr_t>(&ends_);
   const std::string descriptor = "+" + pack({"7", forged.text()});
   EXPECT_THROW(ends_[0].rail->import_memory(1, descriptor), Error);

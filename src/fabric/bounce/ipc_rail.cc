@@ -44,16 +44,16 @@ class ExportedHere {
 }  // namespace
 
 struct IpcRail::ExportedMemory : RegisteredMemory {
-  ExportedMemory(Device& device, const Span& mine) : memory(device.share(mine)) {
+  ExportedMemory(Device& device, const Span& mine) : memory(device.export_memory(mine)) {
     span = mine;
     ExportedHere::instance().add(memory.text());
   }
   ~ExportedMemory() override {
     ExportedHere::instance().remove(memory.text());
-    span.owner->withdraw(memory);
+    span.owner->close_export(memory);
   }
 
-  SharedMemory memory;
+  MemoryDescriptor memory;
 };
 
 std::unique_ptr<IndirectRail::RegisteredMemory> IpcRail::register_device_memory(const Span& span) {
@@ -66,23 +66,23 @@ std::unique_ptr<IndirectRail::RegisteredMemory> IpcRail::register_device_memory(
 std::shared_ptr<const RemoteMemory> IpcRail::import_device_memory(int peer,
                                                                   const std::string& descriptor) {
   const std::vector<std::string> items = unpack(descriptor);
-  const SharedMemory shared = SharedMemory::parse(items.at(1));
+  const MemoryDescriptor memory = MemoryDescriptor::parse(items.at(1));
   RemoteMemory remote;
   remote.number = std::stoull(items.at(0));
-  if (shared.process == getpid() && shared.place == this_place()) {
+  if (memory.process == getpid() && memory.place == this_place()) {
     if (!ExportedHere::instance().has(items.at(1))) {
       throw Error("the peer's descriptor names memory of this process that is not exported");
     }
-    remote.base = shared.segments.at(0).base + shared.offset;
-    imported_[{peer, remote.number}] = {remote, shared.bytes};
+    remote.base = memory.segments.at(0).base + memory.offset;
+    imported_[{peer, remote.number}] = {remote, memory.bytes};
     return std::make_shared<RemoteMemory>(remote);
   }
-  const Span mapped = device().map(shared);
+  const Span mapped = device().import_memory(memory);
   remote.base = reinterpret_cast<std::uintptr_t>(mapped.data);
-  imported_[{peer, remote.number}] = {remote, shared.bytes};
+  imported_[{peer, remote.number}] = {remote, memory.bytes};
   const auto unmap = [&on = device(), mapped](const RemoteMemory* gone) {
     delete gone;
-    on.unmap(mapped);
+    on.close_import(mapped);
   };
   return {new RemoteMemory(remote), unmap};
 }

@@ -40,7 +40,11 @@ DeviceProducers::DeviceProducers(Device& device, Fifo& fifo, const ProducerTask&
   pushes.blocking = task.blocking;
   pushes.control = &control();
   pushes.push_nanoseconds = reinterpret_cast<std::uint64_t*>(push_nanoseconds_.span().data);
-  stream_->push_commands(pushes);
+  auto* const pusher = dynamic_cast<CommandPusher*>(stream_.get());
+  if (pusher == nullptr) {
+    throw Unavailable(device.info().name + " has no threads but the CPU's to push commands");
+  }
+  pusher->push_commands(pushes);
   try {
     compare_clocks();
   } catch (...) {

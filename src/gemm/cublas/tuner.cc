@@ -24,9 +24,9 @@ constexpr double kRestShare = 0.05;
 constexpr double kSemiFinalShare = 0.2;
 constexpr double kFinalShare = 0.35;
 
-class Track : public CandidateTimer {
+class LtTimer : public CandidateTimer {
  public:
-  Track(GpuDevice& device, const LtProblem& problem, const GemmBuffers& buffers, bool flushed)
+  LtTimer(GpuDevice& device, const LtProblem& problem, const GemmBuffers& buffers, bool flushed)
       : candidates(problem),
         problem_(problem),
         buffers_(buffers),
@@ -64,7 +64,7 @@ class Track : public CandidateTimer {
   std::optional<double> time_flushed(int candidate, int calls) {
     const auto count = static_cast<std::size_t>(std::min(calls, kMostCalls));
     for (std::size_t i = 0; i < count; ++i) {
-      stream_->fill(flush_.span(), {Fill::Kind::constant, i & 0xFF, 0, DType::fp32});
+      stream_->fill(flush_.span(), {FillKind::constant, i & 0xFF, 0, DType::fp32});
       stream_->record(*begins_[i]);
       if (!run(candidate)) return std::nullopt;
       stream_->record(*ends_[i]);
@@ -91,33 +91,33 @@ class Track : public CandidateTimer {
 };
 
 // Runs the first round over the candidates added since the last call; `timed` counts those before.
-void time_new(CandidateSearch& search, const Track& track, int& timed, double seconds) {
-  search.first_round(timed, track.candidates.size(), seconds);
-  timed = track.candidates.size();
+void time_new(CandidateSearch& search, const LtTimer& timer, int& timed, double seconds) {
+  search.first_round(timed, timer.candidates.size(), seconds);
+  timed = timer.candidates.size();
 }
 
 }  // namespace
 
 LtAlgorithm tune(GpuDevice& device, const LtProblem& problem, const GemmBuffers& buffers,
                  const Tuning& tuning) {
-  Track track(device, problem, buffers, tuning.flushed);
+  LtTimer timer(device, problem, buffers, tuning.flushed);
   SearchRounds options;
   options.second_round_seconds = kSemiFinalShare * tuning.seconds;
   options.final_round_seconds = kFinalShare * tuning.seconds;
-  CandidateSearch search(track, options);
+  CandidateSearch search(timer, options);
   int timed = 0;
-  track.candidates.add_heuristics();
-  time_new(search, track, timed, kRankingShare * tuning.seconds);
+  timer.candidates.add_heuristics();
+  time_new(search, timer, timed, kRankingShare * tuning.seconds);
   for (int generation = 0; generation < kGenerations; ++generation) {
-    for (int parent : search.leaders(kParents)) track.candidates.add_neighbours(parent);
-    time_new(search, track, timed, kGenerationShare * tuning.seconds);
+    for (int parent : search.leaders(kParents)) timer.candidates.add_neighbours(parent);
+    time_new(search, timer, timed, kGenerationShare * tuning.seconds);
   }
-  track.candidates.add_all();
-  time_new(search, track, timed, kRestShare * tuning.seconds);
+  timer.candidates.add_all();
+  time_new(search, timer, timed, kRestShare * tuning.seconds);
   const int winner = search.final_round();
   if (winner < 0)
     throw Unavailable("cuBLASLt has no algorithm that runs " + name(problem.problem()));
-  return track.candidates[winner];
+  return timer.candidates[winner];
 }
 
 }  // namespace duet::cuda

@@ -11,8 +11,6 @@
 namespace duet {
 namespace {
 
-using Kind = OverlapPolicy::Kind;
-
 constexpr double kTie = 1.01;
 
 class Advisor {
@@ -37,17 +35,17 @@ class Advisor {
   }
 
  private:
-  const BesideEntry* example(Kind kind) const {
+  const BesideEntry* example(OverlapPolicyKind kind) const {
     const auto found =
         std::find_if(table_.besides.begin(), table_.besides.end(),
                      [kind](const BesideEntry& each) { return each.policy.kind == kind; });
     return found == table_.besides.end() ? nullptr : &*found;
   }
 
-  std::string engine(Kind kind) const {
-    const bool by_dma = kind == Kind::dma || kind == Kind::dma_partition;
-    if (!by_dma && kind != Kind::zero_cta) return table_.vendor;
-    const BesideEntry* found = example(by_dma ? Kind::dma : kind);
+  std::string engine(OverlapPolicyKind kind) const {
+    const bool by_dma = kind == OverlapPolicyKind::dma || kind == OverlapPolicyKind::dma_partition;
+    if (!by_dma && kind != OverlapPolicyKind::zero_cta) return table_.vendor;
+    const BesideEntry* found = example(by_dma ? OverlapPolicyKind::dma : kind);
     return found == nullptr ? table_.vendor : found->engine;
   }
 
@@ -64,7 +62,7 @@ class Advisor {
   }
 
   std::vector<OverlapPolicy> candidates() const {
-    std::vector<OverlapPolicy> list{{Kind::serial, 0}};
+    std::vector<OverlapPolicy> list{{OverlapPolicyKind::serial, 0}};
     const auto add = [&list](const OverlapPolicy& policy) {
       if (std::find(list.begin(), list.end(), policy) == list.end()) list.push_back(policy);
     };
@@ -72,9 +70,10 @@ class Advisor {
     for (const CollectiveEntry& each : table_.collectives) {
       if (each.collective != pair_.collective || each.engine != table_.vendor) continue;
       for (const UnitFactor& one : each.granted) {
-        add({Kind::partition, one.units});
-        add({Kind::priority_partition, one.units});
-        if (example(Kind::dma) != nullptr) add({Kind::dma_partition, one.units});
+        add({OverlapPolicyKind::partition, one.units});
+        add({OverlapPolicyKind::priority_partition, one.units});
+        if (example(OverlapPolicyKind::dma) != nullptr)
+          add({OverlapPolicyKind::dma_partition, one.units});
       }
     }
     return list;
@@ -99,7 +98,8 @@ class Advisor {
 
   int units(const OverlapPolicy& policy, const std::string& engine) const {
     if (has_partition(policy.kind)) return policy.units;
-    const bool kernels = policy.kind == Kind::base || policy.kind == Kind::priority;
+    const bool kernels =
+        policy.kind == OverlapPolicyKind::base || policy.kind == OverlapPolicyKind::priority;
     return kernels ? forecast_.units_needed(pair_.collective, engine) : 0;
   }
 

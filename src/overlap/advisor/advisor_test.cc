@@ -9,8 +9,6 @@
 namespace duet {
 namespace {
 
-using Kind = OverlapPolicy::Kind;
-
 OverlapScenario scenario(const std::string& communicate) {
   return parse_scenario("gemm:10000x10000x5000", communicate);  // 10 ms
 }
@@ -63,8 +61,9 @@ TEST(Forecast, TakesWhatIsPromisedWhereNothingWasMeasured) {
 
 TEST(Advisor, TakesTheLeastOfWhatItForecasts) {
   DeviceTable table = round_table();
-  table.besides = {beside(Kind::base, "library", 1), beside(Kind::priority, "library", 0.3),
-                   beside(Kind::dma, "dma", 0.1)};
+  table.besides = {beside(OverlapPolicyKind::base, "library", 1),
+                   beside(OverlapPolicyKind::priority, "library", 0.3),
+                   beside(OverlapPolicyKind::dma, "dma", 0.1)};
   const Advice advice = advise(table, {}, scenario("all_gather:400000000"), no_partitions);
   EXPECT_EQ(name(advice.policy), "dma");
   EXPECT_NEAR(advice.seconds, 10e-3 + 0.1 * 3.22e-3, 1e-9);
@@ -77,7 +76,7 @@ TEST(Advisor, TakesTheLeastOfWhatItForecasts) {
 
 TEST(Advisor, TakesPiecesOneAfterTheOther) {
   DeviceTable table = round_table();
-  table.besides = {beside(Kind::dma, "dma", 0)};
+  table.besides = {beside(OverlapPolicyKind::dma, "dma", 0)};
   OverlapScenario pieces = parse_scenario("gemm:100x10000x5000", "all_gather:1000000");
   pieces.pieces = 10;
   const PolicyForecast forecast = of(advise(table, {}, pieces, no_partitions), "dma");
@@ -88,7 +87,8 @@ TEST(Advisor, TakesPiecesOneAfterTheOther) {
 
 TEST(Advisor, TakesFewerUnitsOfTwoThatAreAsFast) {
   DeviceTable table = round_table();
-  table.besides = {beside(Kind::priority, "library", 0.1), beside(Kind::dma, "dma", 0.12)};
+  table.besides = {beside(OverlapPolicyKind::priority, "library", 0.1),
+                   beside(OverlapPolicyKind::dma, "dma", 0.12)};
   // The two forecasts differ by less than 1% of T.
   const Advice advice = advise(table, {}, scenario("all_gather:100000"), no_partitions);
   EXPECT_EQ(name(advice.policy), "dma");
@@ -98,7 +98,7 @@ TEST(Advisor, TakesFewerUnitsOfTwoThatAreAsFast) {
 
 TEST(Advisor, WeighsBothSidesOfAPartition) {
   DeviceTable table = round_table();
-  table.besides = {beside(Kind::priority, "library", 0.9)};
+  table.besides = {beside(OverlapPolicyKind::priority, "library", 0.9)};
   const Advice advice = advise(table, {}, scenario("all_gather:400000000"));
   // With 8 units the GEMM takes 11 ms and the collective 8 ms. With 16 units T would be 12 ms.
   EXPECT_EQ(advice.policy.units, 8);
@@ -110,9 +110,9 @@ TEST(Advisor, WeighsBothSidesOfAPartition) {
 
 TEST(Advisor, ReadsTheLossOfThePairThatIsMostAlike) {
   DeviceTable table = round_table();
-  BesideEntry flat = beside(Kind::dma, "dma", 0.8);
+  BesideEntry flat = beside(OverlapPolicyKind::dma, "dma", 0.8);
   flat.compute = parse_problem("10x50000x10000 bf16 nn");
-  table.besides = {beside(Kind::dma, "dma", 0.1), flat};
+  table.besides = {beside(OverlapPolicyKind::dma, "dma", 0.1), flat};
   const OverlapScenario memory = parse_scenario("gemm:8x50000x10000", "all_gather:100M");
   EXPECT_NEAR(of(advise(table, {}, memory), "dma").loss, 0.8, 1e-9);
   EXPECT_NEAR(of(advise(table, {}, scenario("all_gather:100M")), "dma").loss, 0.1, 1e-9);
@@ -120,7 +120,7 @@ TEST(Advisor, ReadsTheLossOfThePairThatIsMostAlike) {
 
 TEST(Advisor, WaitsForAShorterSideThatIsSlowed) {
   DeviceTable table = round_table();
-  BesideEntry pair = beside(Kind::dma, "dma", 0);
+  BesideEntry pair = beside(OverlapPolicyKind::dma, "dma", 0);
   pair.bytes = 2000000000;
   pair.engine_alone = pair.together = 16e-3;
   pair.compute_slowdown = 1.3;  // the GEMM still ends before the collective
@@ -135,7 +135,7 @@ TEST(Advisor, WaitsForAShorterSideThatIsSlowed) {
 
 TEST(Advisor, LeavesOutWhatAnEngineDoesNotHave) {
   DeviceTable table = round_table();
-  table.besides = {beside(Kind::zero_cta, "zero", 0)};
+  table.besides = {beside(OverlapPolicyKind::zero_cta, "zero", 0)};
   // The engine was not measured for all_gather, but others were. For all_to_all no engine was
   // measured.
   EXPECT_EQ(advise(table, {}, scenario("all_gather:400000000"), no_partitions).forecasts.size(),

@@ -1,26 +1,20 @@
 #include "overlap/advisor/interference.h"
 
 namespace duet {
-namespace {
-
-using Kind = OverlapPolicy::Kind;
-
-}  // namespace
-
 int units_taken(const OverlapPolicy& policy) {
   return has_partition(policy.kind) ? policy.units : 0;
 }
 
 int units_granted(const OverlapPolicy& policy) {
-  return policy.kind == Kind::dma_partition ? 0 : units_taken(policy);
+  return policy.kind == OverlapPolicyKind::dma_partition ? 0 : units_taken(policy);
 }
 
 Interference Interferences::of(const OverlapPolicy& policy, const GemmProblem& problem,
                                CollectiveKind collective, const Sides& sides) const {
-  if (policy.kind == Kind::serial) return {1, 1};
+  if (policy.kind == OverlapPolicyKind::serial) return {1, 1};
   Wanted wanted{policy, forecast_.bound(problem), sides.compute_longer(), collective};
   if (const auto known = mean(wanted)) return *known;
-  wanted.policy = {Kind::dma, 0};
+  wanted.policy = {OverlapPolicyKind::dma, 0};
   const auto known = has_partition(policy.kind) ? mean(wanted) : std::nullopt;
   return known ? *known : Interference{};
 }

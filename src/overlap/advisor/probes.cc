@@ -5,8 +5,6 @@
 namespace duet {
 namespace {
 
-using Kind = OverlapPolicy::Kind;
-
 // Sizes of the probes. On GPUs:
 //
 //   GEMM    alone           collective as shorter side   as longer side
@@ -49,12 +47,16 @@ GemmProblem problem(const char* shape, DType dtype) {
 }
 
 std::vector<OverlapPolicy> policies(Machine& machine) {
-  std::vector<OverlapPolicy> all{
-      {Kind::base, 0}, {Kind::priority, 0}, {Kind::zero_cta, 0}, {Kind::dma, 0}};
+  std::vector<OverlapPolicy> all{{OverlapPolicyKind::base, 0},
+                                 {OverlapPolicyKind::priority, 0},
+                                 {OverlapPolicyKind::zero_cta, 0},
+                                 {OverlapPolicyKind::dma, 0}};
   const std::vector<int> sweep = partition_sweep(machine.device(0).info());
   if (sweep.empty()) return all;
   const int middle = sweep[sweep.size() / 2];
-  for (const Kind kind : {Kind::partition, Kind::priority_partition, Kind::dma_partition}) {
+  for (const OverlapPolicyKind kind :
+       {OverlapPolicyKind::partition, OverlapPolicyKind::priority_partition,
+        OverlapPolicyKind::dma_partition}) {
     all.push_back({kind, middle});
   }
   return all;
@@ -97,7 +99,7 @@ Benchmark pair_probes(Machine& machine, const ProbeOptions& options, std::functi
   return overlap_benchmark(machine, overlap, std::move(stop));
 }
 
-void hear(Benchmark& benchmark, std::vector<OverlapRow>& rows) {
+void collect_rows(Benchmark& benchmark, std::vector<OverlapRow>& rows) {
   for (Case& one : benchmark.cases) {
     one.run = [&rows, inner = one.run] {
       Measurement measurement = inner();

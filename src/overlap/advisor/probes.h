@@ -28,7 +28,7 @@ Benchmark isolated_probes(Machine& machine, const ProbeOptions& options,
 Benchmark pair_probes(Machine& machine, const ProbeOptions& options, std::function<bool()> stop);
 
 // Makes the benchmark's cases append their results to `rows`, which must outlive the benchmark.
-void hear(Benchmark& benchmark, std::vector<OverlapRow>& rows);
+void collect_rows(Benchmark& benchmark, std::vector<OverlapRow>& rows);
 
 // A table that describes the machine and has no entries.
 DeviceTable empty_table(Machine& machine);

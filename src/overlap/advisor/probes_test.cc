@@ -17,7 +17,7 @@ DeviceTable measured(Machine& machine) {
   std::vector<OverlapRow> rows;
   for (const auto make : {isolated_probes, pair_probes}) {
     Benchmark benchmark = make(machine, options, {});
-    hear(benchmark, rows);
+    collect_rows(benchmark, rows);
     for (const Case& one : benchmark.cases) {
       try {
         one.run();

@@ -8,8 +8,6 @@
 namespace duet {
 namespace {
 
-using Kind = OverlapPolicy::Kind;
-
 OverlapRow row(const std::string& scenario, const std::string& policy, double seconds) {
   OverlapRow one;
   one.id = {"overlap",
@@ -29,7 +27,8 @@ OverlapRow row(const std::string& scenario, const std::string& policy, double se
 
 TEST(Score, HoldsWhatIsAdvisedAgainstTheBestOfTheSweep) {
   DeviceTable table = round_table();
-  table.besides = {beside(Kind::priority, "library", 0.3), beside(Kind::dma, "dma", 0.1)};
+  table.besides = {beside(OverlapPolicyKind::priority, "library", 0.3),
+                   beside(OverlapPolicyKind::dma, "dma", 0.1)};
   const Score result =
       score(table, {},
             {row("a", "priority", 11e-3), row("a", "dma", 10e-3), row("b", "priority", 10e-3),
@@ -45,7 +44,8 @@ TEST(Score, HoldsWhatIsAdvisedAgainstTheBestOfTheSweep) {
 // Rows of scenarios with other works are parsed and ignored.
 TEST(Score, IsOfGemmsBesideCollectives) {
   DeviceTable table = round_table();
-  table.besides = {beside(Kind::priority, "library", 0.3), beside(Kind::dma, "dma", 0.1)};
+  table.besides = {beside(OverlapPolicyKind::priority, "library", 0.3),
+                   beside(OverlapPolicyKind::dma, "dma", 0.1)};
   const auto other = [](const std::string& compute, const std::string& communicates) {
     OverlapRow one = row("other", "priority", 1e-3);
     one.id.axes.set("compute", compute);
@@ -69,7 +69,8 @@ TEST(Score, IsOfGemmsBesideCollectives) {
 
 TEST(Score, ChoosesOnlyWhatWasMeasured) {
   DeviceTable table = round_table();
-  table.besides = {beside(Kind::priority, "library", 0.3), beside(Kind::dma, "dma", 0.1)};
+  table.besides = {beside(OverlapPolicyKind::priority, "library", 0.3),
+                   beside(OverlapPolicyKind::dma, "dma", 0.1)};
   const auto advised = [&](const std::vector<OverlapRow>& sweep) {
     return score(table, {}, sweep).scenarios.at(0).advised;
   };

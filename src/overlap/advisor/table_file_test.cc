@@ -29,8 +29,8 @@ class TableFileTest : public ::testing::Test {
 
 TEST_F(TableFileTest, KeepsATableOfEachDevice) {
   DeviceTable table = round_table();
-  table.besides = {beside(OverlapPolicy::Kind::dma, "dma", 0.1)};
-  table.besides[0].policy = {OverlapPolicy::Kind::dma_partition, 8};
+  table.besides = {beside(OverlapPolicyKind::dma, "dma", 0.1)};
+  table.besides[0].policy = {OverlapPolicyKind::dma_partition, 8};
   TableFile(path_).store(table);
   DeviceTable other = round_table();
   other.ranks = 8;

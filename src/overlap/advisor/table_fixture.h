@@ -29,7 +29,7 @@ inline DeviceTable round_table() {
 }
 
 // A pair with one of the table's GEMMs: G and C_e are 10 ms, T is 10 ms x (1 + loss).
-inline BesideEntry beside(OverlapPolicy::Kind kind, const std::string& engine, double loss) {
+inline BesideEntry beside(OverlapPolicyKind kind, const std::string& engine, double loss) {
   BesideEntry entry;
   entry.policy = {kind, 0};
   entry.engine = engine;

@@ -49,7 +49,7 @@ IsolatedResult IsolatedRunner::communication(const Collective& collective,
 
 std::string IsolatedRunner::bounded(const std::string& engine, int units) {
   if (units == 0) return engine;
-  const std::string found = engines_.of({OverlapPolicy::Kind::partition, units});
+  const std::string found = engines_.of({OverlapPolicyKind::partition, units});
   if (engine == engines_.vendor() && found != engine) return found;
   throw Unavailable(fmt::format("{} cannot be kept to some of the compute units", engine));
 }

@@ -42,9 +42,9 @@ TEST(Prediction, OfWhatTheMachineItselfTookIsRight) {
 
 TEST(Prediction, ErrorsAreMeansOfAbsoluteOnes) {
   Prediction prediction;
-  prediction.cases = {{"a", {OverlapPolicy::Kind::base, 0}, 1, 1.1, 0.2, 0.3},
-                      {"a", {OverlapPolicy::Kind::dma, 0}, 2, 1.9, 1.0, 0.7},
-                      {"b", {OverlapPolicy::Kind::base, 0}, 1, 0.7, std::nan(""), std::nan("")}};
+  prediction.cases = {{"a", {OverlapPolicyKind::base, 0}, 1, 1.1, 0.2, 0.3},
+                      {"a", {OverlapPolicyKind::dma, 0}, 2, 1.9, 1.0, 0.7},
+                      {"b", {OverlapPolicyKind::base, 0}, 1, 0.7, std::nan(""), std::nan("")}};
   const auto errors = prediction.errors();
   ASSERT_EQ(errors.size(), 3u);
   EXPECT_EQ(errors[0].policy, "base");

@@ -46,7 +46,7 @@ std::size_t widest(const std::string& text) {
 
 }  // namespace
 
-Painted ConsoleWriter::paint(const char* code, const std::string& text) const {
+StyledText ConsoleWriter::paint(const char* code, const std::string& text) const {
   return {colour_ ? code : "", text};
 }
 

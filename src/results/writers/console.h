@@ -32,7 +32,7 @@ class ConsoleWriter : public Writer {
   std::string warnings() const;
   std::string summaries() const;
   std::string summary(const std::string& benchmark) const;
-  Painted paint(const char* code, const std::string& text) const;
+  StyledText paint(const char* code, const std::string& text) const;
 
   std::ostream& out_;
   bool colour_;

@@ -1,5 +1,5 @@
 // Descriptors of shared memory, counted mappings, and lent file descriptors.
-#include "device/shared_memory.h"
+#include "device/memory_descriptor.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -25,13 +25,13 @@
 namespace duet {
 namespace {
 
-SharedMemory example(std::uint64_t id, std::uint64_t offset = 8) {
+MemoryDescriptor example(std::uint64_t id, std::uint64_t offset = 8) {
   return {"host", this_place(), 1,
           offset, 16,           {{4096, 64, id, std::string("a\0b", 3)}, {8192, 64, id, ""}}};
 }
 
-TEST(SharedMemory, IsTheSameFromItsText) {
-  const SharedMemory there = SharedMemory::parse(example(7).text());
+TEST(MemoryDescriptor, IsTheSameFromItsText) {
+  const MemoryDescriptor there = MemoryDescriptor::parse(example(7).text());
   EXPECT_EQ(there.text(), example(7).text());
   EXPECT_EQ(there.segments.at(0).handle.size(), 3u);
   EXPECT_EQ(there.mapped_bytes(), 128u);
@@ -39,17 +39,17 @@ TEST(SharedMemory, IsTheSameFromItsText) {
   EXPECT_NE(there.key(), example(8).key());
 }
 
-TEST(SharedMemory, RefusesOtherText) {
-  EXPECT_THROW(SharedMemory::parse(""), Error);
-  EXPECT_THROW(SharedMemory::parse(example(7).text().substr(0, 60)), Error);
-  EXPECT_THROW(SharedMemory::parse(example(7, 113).text()), Error);
+TEST(MemoryDescriptor, RefusesOtherText) {
+  EXPECT_THROW(MemoryDescriptor::parse(""), Error);
+  EXPECT_THROW(MemoryDescriptor::parse(example(7).text().substr(0, 60)), Error);
+  EXPECT_THROW(MemoryDescriptor::parse(example(7, 113).text()), Error);
 }
 
-TEST(SharedMemory, RefusesNumbersThatAreNone) {
+TEST(MemoryDescriptor, RefusesNumbersThatAreNone) {
   const auto refused = [](std::size_t field, const std::string& text) {
     std::vector<std::string> items = unpack(example(7).text());
     items[field] = text;
-    EXPECT_THROW(SharedMemory::parse(pack(items)), Error) << field << " " << text;
+    EXPECT_THROW(MemoryDescriptor::parse(pack(items)), Error) << field << " " << text;
   };
   for (const char* text : {"", "-1", "+1", " 1", "1 ", "0x10", "1e3", "99999999999999999999"}) {
     for (const std::size_t field : {2u, 3u, 4u}) refused(field, text);
@@ -57,14 +57,14 @@ TEST(SharedMemory, RefusesNumbersThatAreNone) {
   refused(2, "0");
   refused(2, "4294967297");  // would be 1 if truncated to 32 bits
   const auto with = [](std::uint64_t base, std::uint64_t bytes, std::uint64_t more) {
-    SharedMemory shared = example(7, 0);
-    shared.segments = {{base, bytes, 7, ""}, {8192, more, 7, ""}};
-    return shared.text();
+    MemoryDescriptor descriptor = example(7, 0);
+    descriptor.segments = {{base, bytes, 7, ""}, {8192, more, 7, ""}};
+    return descriptor.text();
   };
-  EXPECT_THROW(SharedMemory::parse(with(4096, ~0ull - 4096, 4098)),
+  EXPECT_THROW(MemoryDescriptor::parse(with(4096, ~0ull - 4096, 4098)),
                Error);  // the sum overflows to 1
-  EXPECT_THROW(SharedMemory::parse(with(~0ull - 10, 64, 64)), Error);
-  EXPECT_THROW(SharedMemory::parse(with(4096, 0, 64)), Error);
+  EXPECT_THROW(MemoryDescriptor::parse(with(~0ull - 10, 64, 64)), Error);
+  EXPECT_THROW(MemoryDescriptor::parse(with(4096, 0, 64)), Error);
 }
 
 // Another process of this user, which lives as long as this object. Tests use its file descriptors
@@ -92,10 +92,11 @@ class Handles : public ::testing::Test {
   // mapped.
   static bool mapped(const Other& other, const std::string& handle, std::uint64_t bytes) {
     const auto machine = open_machine("host");
-    const SharedMemory said{"host", this_place(), other.process(),
-                            0,      bytes,        {{4096, bytes, 1, handle}}};
+    const MemoryDescriptor said{"host", this_place(), other.process(),
+                                0,      bytes,        {{4096, bytes, 1, handle}}};
     try {
-      machine->device(0).unmap(machine->device(0).map(SharedMemory::parse(said.text())));
+      machine->device(0).close_import(
+          machine->device(0).import_memory(MemoryDescriptor::parse(said.text())));
       return true;
     } catch (const Unavailable&) {
       return false;
@@ -120,7 +121,7 @@ TEST_F(Handles, AreOfMemoryThatKeepsItsSize) {
   const auto machine = open_machine("host");
   machine->make_shareable();
   const Buffer memory = machine->device(0).allocate(8192);
-  const std::string handle = machine->device(0).share(memory.span()).segments.at(0).handle;
+  const std::string handle = machine->device(0).export_memory(memory.span()).segments.at(0).handle;
   const int loose = memfd_create("duet", MFD_ALLOW_SEALING);
   ASSERT_EQ(ftruncate(loose, 8192), 0);
   const Other other;
@@ -132,31 +133,32 @@ TEST_F(Handles, AreOfMemoryThatKeepsItsSize) {
   close(loose);
 }
 
-TEST(SharedMemory, IsOfAnotherProcessOfThisMachine) {
+TEST(MemoryDescriptor, IsOfAnotherProcessOfThisMachine) {
   EXPECT_NO_THROW(require_mappable(example(1), "host"));
   EXPECT_THROW(require_mappable(example(1), "cuda"), Unavailable);
-  SharedMemory elsewhere = example(1);
+  MemoryDescriptor elsewhere = example(1);
   elsewhere.place = "elsewhere";
   EXPECT_THROW(require_mappable(elsewhere, "host"), Unavailable);
-  SharedMemory own = example(1);
+  MemoryDescriptor own = example(1);
   own.process = getpid();
   EXPECT_THROW(require_mappable(own, "host"), Unavailable);
 }
 
-TEST(SharedMemory, IsNotMadeByDevicesThatWereNotTold) {
+TEST(MemoryDescriptor, IsNotMadeByDevicesThatWereNotTold) {
   const auto machine = open_machine("host");
   const Buffer before = machine->device(0).allocate(64);
-  EXPECT_THROW(machine->device(0).share(before.span()), Unavailable);
+  EXPECT_THROW(machine->device(0).export_memory(before.span()), Unavailable);
   machine->make_shareable();
   const Buffer after = machine->device(0).allocate(5 << 20);
-  const SharedMemory shared = machine->device(0).share(after.slice(4096, 100));
-  EXPECT_EQ(shared.offset, 4096u);
-  EXPECT_EQ(shared.bytes, 100u);
+  const MemoryDescriptor descriptor = machine->device(0).export_memory(after.slice(4096, 100));
+  EXPECT_EQ(descriptor.offset, 4096u);
+  EXPECT_EQ(descriptor.bytes, 100u);
   int word[2] = {1, 2};
-  EXPECT_THROW(machine->device(0).share(machine->device(0).adopt(word, sizeof word)), Unavailable);
+  EXPECT_THROW(machine->device(0).export_memory(machine->device(0).adopt(word, sizeof word)),
+               Unavailable);
   const auto simulated = open_machine("sim:mi300x-8");
   EXPECT_THROW(simulated->device(0).adopt(word, sizeof word), Unavailable);
-  EXPECT_THROW(simulated->device(0).map(shared), Unavailable);
+  EXPECT_THROW(simulated->device(0).import_memory(descriptor), Unavailable);
 }
 
 TEST(Imports, MapOnceAndCloseWithTheLastUse) {
@@ -164,11 +166,11 @@ TEST(Imports, MapOnceAndCloseWithTheLastUse) {
   std::string calls;
   {
     Imports imports(
-        [&](const SharedMemory& shared) {
+        [&](const MemoryDescriptor& descriptor) {
           calls += "+";
-          return memory[shared.segments.at(0).id];
+          return memory[descriptor.segments.at(0).id];
         },
-        [&](std::byte* data, const SharedMemory&) { calls += data == memory[0] ? "a" : "b"; });
+        [&](std::byte* data, const MemoryDescriptor&) { calls += data == memory[0] ? "a" : "b"; });
     std::byte* first = imports.map(example(0));
     EXPECT_EQ(first, memory[0] + 8);
     EXPECT_EQ(imports.map(example(0, 32)), memory[0] + 32);
@@ -182,10 +184,10 @@ TEST(Imports, MapOnceAndCloseWithTheLastUse) {
   EXPECT_EQ(calls, "++a+ab");
 }
 
-TEST(Lender, LendsUntilItTakesBack) {
+TEST(DescriptorServer, LendsUntilItTakesBack) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
-  const std::string loan = Lender::instance().lend(ends[1]);
+  const std::string loan = DescriptorServer::instance().lend(ends[1]);
   const int copy = borrow(getpid(), loan);
   EXPECT_NE(copy, ends[1]);
   char byte = 'x';
@@ -193,17 +195,17 @@ TEST(Lender, LendsUntilItTakesBack) {
   byte = 0;
   EXPECT_EQ(read(ends[0], &byte, 1), 1);
   EXPECT_EQ(byte, 'x');
-  Lender::instance().take_back(loan);
+  DescriptorServer::instance().take_back(loan);
   EXPECT_THROW(borrow(getpid(), loan), Unavailable);
   close(copy);
   close(ends[0]);
 }
 
 // A peer's text must name neither a socket of another process nor anything but a descriptor.
-TEST(Lender, IsTheProcessThatIsSaidToLend) {
+TEST(DescriptorServer, IsTheProcessThatIsSaidToLend) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
-  const std::string loan = Lender::instance().lend(ends[1]);
+  const std::string loan = DescriptorServer::instance().lend(ends[1]);
   EXPECT_THROW(borrow(getppid(), loan), Unavailable);
   const std::string name = loan.substr(loan.find(' '));
   for (const std::string& text :
@@ -211,14 +213,14 @@ TEST(Lender, IsTheProcessThatIsSaidToLend) {
                                 loan + "/x", "1 " + std::string(200, 'a'), std::string("1")}) {
     EXPECT_THROW(borrow(getpid(), text), Unavailable) << text;
   }
-  Lender::instance().take_back(loan);
+  DescriptorServer::instance().take_back(loan);
   close(ends[0]);
 }
 
-TEST(Lender, AnswersBesideThoseWhoSayNothing) {
+TEST(DescriptorServer, AnswersBesideThoseWhoSayNothing) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
-  const std::string loan = Lender::instance().lend(ends[1]);
+  const std::string loan = DescriptorServer::instance().lend(ends[1]);
   const std::string name = loan.substr(loan.find(' ') + 1);
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -233,15 +235,15 @@ TEST(Lender, AnswersBesideThoseWhoSayNothing) {
   close(borrow(getpid(), loan));
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(3));
   for (const int each : silent) close(each);
-  Lender::instance().take_back(loan);
+  DescriptorServer::instance().take_back(loan);
   close(ends[0]);
 }
 
 // Another process, which has free descriptors, sends a request while this process has none.
-TEST(Lender, OutlivesALackOfDescriptors) {
+TEST(DescriptorServer, OutlivesALackOfDescriptors) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
-  const std::string loan = Lender::instance().lend(ends[1]);
+  const std::string loan = DescriptorServer::instance().lend(ends[1]);
   const int lender = getpid();
   rlimit before{};
   getrlimit(RLIMIT_NOFILE, &before);
@@ -272,7 +274,7 @@ TEST(Lender, OutlivesALackOfDescriptors) {
     ASSERT_EQ(waitpid(child, &status, 0), child);
     EXPECT_EQ(status, 0);
   }
-  Lender::instance().take_back(loan);
+  DescriptorServer::instance().take_back(loan);
   close(ends[0]);
 }
 

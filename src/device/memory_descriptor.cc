@@ -1,4 +1,4 @@
-#include "device/shared_memory.h"
+#include "device/memory_descriptor.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -24,25 +24,26 @@ std::uint64_t number(const std::string& text, std::uint64_t least, std::uint64_t
   const char* end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, value);
   if (error != std::errc() || rest != end || value < least || value > most) {
-    throw Error(fmt::format("shared memory: expected a number from {} to {}", least, most));
+    throw Error(fmt::format("memory descriptor: expected a number from {} to {}", least, most));
   }
   return value;
 }
 
-SharedMemory::Segment segment_of(const std::string& text) {
+MemoryDescriptor::Segment segment_of(const std::string& text) {
   const std::vector<std::string> fields = unpack(text);
-  if (fields.size() != 4) throw Error("shared memory: a segment's description is not whole");
-  const SharedMemory::Segment segment{number(fields[0], 0, kAny), number(fields[1], 1, kMostBytes),
-                                      number(fields[2], 0, kAny), fields[3]};
+  if (fields.size() != 4) throw Error("memory descriptor: a segment's description is not whole");
+  const MemoryDescriptor::Segment segment{number(fields[0], 0, kAny),
+                                          number(fields[1], 1, kMostBytes),
+                                          number(fields[2], 0, kAny), fields[3]};
   if (segment.bytes > kAny - segment.base) {
-    throw Error("shared memory: a segment ends beyond all addresses");
+    throw Error("memory descriptor: a segment ends beyond all addresses");
   }
   return segment;
 }
 
 }  // namespace
 
-std::string SharedMemory::text() const {
+std::string MemoryDescriptor::text() const {
   std::vector<std::string> items{kind, place, std::to_string(process), std::to_string(offset),
                                  std::to_string(bytes)};
   for (const Segment& each : segments) {
@@ -52,32 +53,33 @@ std::string SharedMemory::text() const {
   return pack(items);
 }
 
-SharedMemory SharedMemory::parse(const std::string& text) {
+MemoryDescriptor MemoryDescriptor::parse(const std::string& text) {
   const std::vector<std::string> items = unpack(text);
-  if (items.size() < 6) throw Error("shared memory: its description is not whole");
-  if (items.size() > 5 + kMostSegments) throw Error("shared memory: too many segments");
+  if (items.size() < 6) throw Error("memory descriptor: its description is not whole");
+  if (items.size() > 5 + kMostSegments) throw Error("memory descriptor: too many segments");
   constexpr auto kMostProcess = std::numeric_limits<int>::max();
-  SharedMemory shared{items[0],
-                      items[1],
-                      static_cast<int>(number(items[2], 1, kMostProcess)),
-                      number(items[3], 0, kAny),
-                      number(items[4], 0, kAny),
-                      {}};
-  for (std::size_t i = 5; i < items.size(); ++i) shared.segments.push_back(segment_of(items[i]));
-  const std::uint64_t all = shared.mapped_bytes();
-  if (shared.offset > all || shared.bytes > all - shared.offset) {
-    throw Error("shared memory: the span is not in its segments");
+  MemoryDescriptor descriptor{items[0],
+                              items[1],
+                              static_cast<int>(number(items[2], 1, kMostProcess)),
+                              number(items[3], 0, kAny),
+                              number(items[4], 0, kAny),
+                              {}};
+  for (std::size_t i = 5; i < items.size(); ++i)
+    descriptor.segments.push_back(segment_of(items[i]));
+  const std::uint64_t all = descriptor.mapped_bytes();
+  if (descriptor.offset > all || descriptor.bytes > all - descriptor.offset) {
+    throw Error("memory descriptor: the span is not in its segments");
   }
-  return shared;
+  return descriptor;
 }
 
-std::uint64_t SharedMemory::mapped_bytes() const {
+std::uint64_t MemoryDescriptor::mapped_bytes() const {
   std::uint64_t sum = 0;
   for (const Segment& each : segments) sum += each.bytes;
   return sum;
 }
 
-std::string SharedMemory::key() const {
+std::string MemoryDescriptor::key() const {
   std::string key = std::to_string(process);
   for (const Segment& each : segments)
     key += fmt::format(" {}:{}:{}", each.base, each.bytes, each.id);
@@ -96,16 +98,16 @@ std::string this_place() {
   return this_boot() + " " + space;
 }
 
-void require_mappable(const SharedMemory& shared, const std::string& kind) {
-  if (shared.kind != kind) {
-    throw Unavailable(
-        fmt::format("memory of a {} device cannot be mapped by a {} device", shared.kind, kind));
+void require_mappable(const MemoryDescriptor& descriptor, const std::string& kind) {
+  if (descriptor.kind != kind) {
+    throw Unavailable(fmt::format("memory of a {} device cannot be mapped by a {} device",
+                                  descriptor.kind, kind));
   }
-  if (shared.place != this_place()) {
+  if (descriptor.place != this_place()) {
     throw Unavailable(
         "memory of a process on another machine or in another container cannot be mapped");
   }
-  if (shared.process == getpid()) {
+  if (descriptor.process == getpid()) {
     throw Unavailable("memory of the same process needs no mapping");
   }
 }
