@@ -132,16 +132,13 @@ class SpecFigures {
     }
   }
 
-  // Of the types that the simulation has an efficiency for, but those with a peak of their own
-  // there.
+  // Those of the types for which the simulation has an efficiency.
   void add_peaks(const TableText& from) {
     TableText& peaks = table_named(tables_, "device.peak_tflops");
     peaks.comment = from.comment;
     for (const std::string& line : from.lines) {
-      const std::string type = key_of(line);
-      const bool simulated = spec_["simulation"]["gemm"]["efficiency"][type].is_number();
-      const bool replaced = spec_["simulation"]["peak_tflops"][type].is_number();
-      if (simulated && !replaced) peaks.lines.push_back(line);
+      const bool simulated = spec_["simulation"]["gemm"]["efficiency"][key_of(line)].is_number();
+      if (simulated) peaks.lines.push_back(line);
     }
   }
 
