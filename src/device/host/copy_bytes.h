@@ -1,15 +1,18 @@
-// Moving bytes on the CPU. Large copies go past the caches: an ordinary store reads its line from
-// memory first, which costs a third of the traffic, and libraries often judge the cache too large
-// to avoid it (they see a whole socket's).
 #pragma once
 
 #include <cstddef>
 
 namespace duet::host {
 
-enum class Through { caches, memory };
+// How a copy stores. An ordinary store first reads its cache line from memory, which is a third of
+// a large copy's traffic. The C library's own choice often comes too late, because it sees the
+// cache of a whole socket.
+enum class Through {
+  caches,  // memcpy()
+  memory   // non-temporal stores
+};
 
-// Any alignment and length; the spans do not overlap.
+// Copies `bytes` bytes of any alignment. The two ranges must not overlap.
 void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes, Through through);
 
 }  // namespace duet::host

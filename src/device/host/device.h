@@ -1,4 +1,3 @@
-// A host device and its machine.
 #pragma once
 
 #include <atomic>
@@ -15,6 +14,8 @@ namespace duet::host {
 
 class HostMachine;
 
+// Some of the CPU's cores as a device. Its workers run the operations of its streams. Any thread
+// may call it.
 class HostDevice : public Device {
  public:
   HostDevice(HostMachine& machine, DeviceInfo info, std::vector<int> cores);
@@ -44,9 +45,10 @@ class HostDevice : public Device {
   std::atomic<std::uint64_t> in_use_{0};
   Exports exports_;
   Imports imports_;
-  Workers workers_;  // ended first: what they run is in the memory
+  Workers workers_;  // last, so that they end before the memory that they use is unmapped
 };
 
+// The machine of --device host:N: this process's cores, divided among N devices.
 class HostMachine : public Machine {
  public:
   explicit HostMachine(int devices);
@@ -60,11 +62,13 @@ class HostMachine : public Machine {
 
   void make_shareable() override { shareable_ = true; }
 
+  // Whether device memory is allocated so that other processes can map it.
   bool shareable() const { return shareable_; }
   MachineSync& sync() { return sync_; }
-  // Throws BadArgument unless the span is memory of this machine's.
+  // Throws BadArgument unless the span is memory of one of this machine's devices. `what` names the
+  // span in the message.
   void require_own(const Span& span, const char* what) const;
-  // Whether another process may write there.
+  // Whether another process may write to the span.
   bool is_shared(const Span& span) const;
 
  private:

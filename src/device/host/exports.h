@@ -1,5 +1,3 @@
-// Memory of a host device that other processes can map: each allocation is a file without a name,
-// which they open as a descriptor of this process.
 #pragma once
 
 #include <cstddef>
@@ -15,19 +13,24 @@ namespace duet::host {
 
 inline constexpr std::size_t kHugePage = 2 << 20;
 
+// The memory of a host device that other processes can map. Each allocation is a file without a
+// name (memfd). Another process opens it by this process's id and the number of the file
+// descriptor (/proc/PID/fd/N). Any thread may call it.
 class Exports {
  public:
-  // nullptr where there is no memory or no descriptor left.
+  // Allocates zeroed memory of whole pages. Returns nullptr if there is no memory or no file
+  // descriptor left.
   void* allocate(std::size_t bytes);
-  // False where the memory is not of allocate().
+  // Frees memory of allocate(). Returns false for any other memory.
   bool release(std::byte* data) noexcept;
-  // Throws Unavailable where the span does not lie in memory of allocate().
+  // Describes a span of such memory for another process. Throws Unavailable if the span does not
+  // lie in one allocation of allocate(). `device` is the device's name, for the message.
   MemoryDescriptor export_memory(const Span& span, const std::string& device);
 
  private:
   struct Allocation {
     std::size_t bytes = 0;
-    int descriptor = -1;
+    int descriptor = -1;  // of the file
     std::uint64_t id = 0;
   };
 
@@ -36,7 +39,8 @@ class Exports {
   std::uint64_t made_ = 0;
 };
 
-// Maps another process's allocation. Throws Unavailable with the reason.
+// Maps another process's allocation and returns its address here. Throws Unavailable with the
+// reason. unmap_exported() ends the mapping.
 std::byte* map_exported(const MemoryDescriptor& descriptor);
 void unmap_exported(std::byte* data, const MemoryDescriptor& descriptor);
 

@@ -1,10 +1,10 @@
-// The CPU as a device: threads as streams. The default, and the reference for correctness.
 #pragma once
 
 namespace duet {
 
-// Makes --device host and host:N known: N devices that split the cores between them; where N is
-// larger than the number of cores, devices share cores.
+// Registers the CPU as a kind of device: --device host and host:N. The N devices divide the cores
+// among them; if N is larger than the number of cores, devices share cores. The host is the default
+// device and the reference for correctness.
 void register_host_backend();
 
 }  // namespace duet

@@ -1,4 +1,3 @@
-// Streams and events of host devices.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +8,14 @@
 
 namespace duet::host {
 
-// An event's state outlives its handle while operations on it are queued: hence shared.
+// The state of an event. It is shared, because queued operations may outlive the event. sync.mutex
+// guards all other members.
 struct HostEventState {
   MachineSync& sync;
-  std::uint64_t recorded = 0;  // guarded by sync.mutex, like what follows
-  std::uint64_t reached = 0;
-  double seconds = 0;
-  int waiters = 0;
+  std::uint64_t recorded = 0;  // number of the last record() that was enqueued
+  std::uint64_t reached = 0;   // number of the last record() that a stream has reached
+  double seconds = 0;          // when a stream reached it, by steady_now()
+  int waiters = 0;             // threads in synchronize()
 };
 
 class HostEvent : public RecordableEvent {
@@ -34,8 +34,11 @@ class HostEvent : public RecordableEvent {
 
 class HostKernel;
 
+// A queue of operations for the workers of its device. The destructor drops operations that have
+// not started and waits for one that has.
 class HostStream : public RecordableStream {
  public:
+  // `priority` is clamped to what the device has.
   HostStream(HostDevice& device, int priority);
   ~HostStream() override;
 
@@ -54,7 +57,7 @@ class HostStream : public RecordableStream {
   void enqueue_run(const Task& task) override;
   void enqueue_launch(PreparedKernel& prepared) override;
   void push_ordered_items(const HostKernel& kernel);
-  void rethrow();
+  void rethrow();  // throws and clears the error of the first operation that threw
 
   HostDevice& device_;
   Queue queue_;

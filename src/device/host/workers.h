@@ -1,6 +1,6 @@
-// The threads of host devices. A stream is a queue, not a thread: a worker takes the first
-// operation of the most urgent queue whose operation is ready, so a queue that waits for a
-// semaphore occupies no worker.
+// The threads of host devices. A stream is a queue, not a thread. A worker takes the first
+// operation of a queue: of the queues whose first operation is ready, that with the highest
+// priority. A queue that waits for a semaphore therefore occupies no worker.
 #pragma once
 
 #include <condition_variable>
@@ -19,27 +19,33 @@ namespace duet::host {
 inline constexpr std::size_t kParallelBytes = 1 << 20;
 
 struct Operation {
-  std::function<bool()> ready;  // empty: always; called with the lock held, must be quick
+  // Whether the operation may start; empty: always. It is called with the lock held and must be
+  // quick.
+  std::function<bool()> ready;
   std::function<void()> body;
-  bool polled = false;  // another process may make it ready, which wakes nobody here
+  bool polled = false;  // another process may make it ready, which wakes no worker here
 };
 
+// The operations of one stream, in order.
 struct Queue {
-  int priority = 0;
+  int priority = 0;                  // higher runs sooner
   std::deque<Operation> operations;  // the front one stays while it runs
-  bool running = false;
+  bool running = false;              // a worker runs the front one
   std::uint64_t last_served = 0;  // of equal priority the queue that waited longest is served first
   std::exception_ptr error;       // of the first operation that threw; later ones still run
 };
 
-// What the devices of one machine share: the lock, and the signal that something has changed.
+// The lock that the devices of one machine share, and the condition on which threads wait for them.
 class MachineSync {
  public:
   std::mutex mutex;
-  std::condition_variable changed;  // a queue ran empty, an event was reached
+  // Notified when a queue becomes empty, an event is reached, or the parts of a parallel() are
+  // done.
+  std::condition_variable changed;
 
-  // Wakes workers of every device that has something to do, except of the caller's own pool: waking
-  // costs microseconds, between two operations of a stream. To be called with the lock held.
+  // Wakes a worker of every device that has an operation to run. A worker passes its own pool as
+  // `own`, which is left out: that worker takes the operation itself, and waking another would cost
+  // microseconds between two operations of a stream. Call with the lock held.
   void poke(const class Workers* own = nullptr);
 
  private:
@@ -52,17 +58,19 @@ class MachineSync {
 // stays on one worker and OpenMP has one team of threads.
 class Workers {
  public:
-  // `device` names them in messages. Throws Error where threads cannot start.
+  // Starts a thread per core, at least two. `device` names them in messages. Throws Error if a
+  // thread cannot start.
   Workers(MachineSync& sync, std::vector<int> cores, const std::string& device);
   ~Workers();
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
   int cores() const { return static_cast<int>(cores_.size()); }
+  // The caller keeps the queue, which must live until remove().
   void add(Queue* queue);
   // Drops operations that have not started and waits for one that has.
   void remove(Queue* queue);
-  void push(Queue* queue, Operation operation);
+  void push(Queue* queue, Operation operation);  // wakes a worker if one is needed
 
   // Runs part(0) .. part(parts - 1) on the caller and on idle workers; returns when all are done.
   // Callable from any thread, without the lock. Parts must not throw.
@@ -88,10 +96,10 @@ class Workers {
   MachineSync& sync_;
   std::vector<int> cores_;
   std::vector<Queue*> queues_;
-  std::deque<std::function<void()>> parts_;
-  std::uint64_t served_ = 0;
-  long polled_ = 0;       // operations in the queues that are polled
-  bool polling_ = false;  // a worker polls them
+  std::deque<std::function<void()>> parts_;  // of parallel() calls, not started yet
+  std::uint64_t served_ = 0;                 // operations that have started
+  long polled_ = 0;                          // queued operations with Operation::polled
+  bool polling_ = false;                     // a worker wakes by itself to poll them
   bool stop_ = false;
   std::vector<std::unique_ptr<Worker>> workers_;
 };
