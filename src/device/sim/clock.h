@@ -12,32 +12,34 @@
 
 namespace duet::sim {
 
-// The clock of a simulated machine: timers, and flows that share resources. Time jumps from one
-// event to the next. Whenever a flow comes or goes the rates of all that are linked to it, by
-// shared resources, are worked out again.
+// The virtual clock of a simulated machine. It runs timers, and flows that share resources. Time
+// jumps from one event to the next. When a flow starts or ends, the rates of all flows that share
+// resources with it, directly or through other flows, are computed again.
 //
-// Not thread-safe. Events at one time happen in the order in which they were asked for. While there
-// are more than 2048 flows, one may end late by 1/512 of the time that it takes. Where memory is
-// short after(), start() and watch() throw and leave nothing behind; cancel() never throws.
+// Not thread-safe. Events at the same time happen in the order in which they were added. While more
+// than 2048 flows run, a flow may end late by 1/512 of its duration. If memory runs out, after(),
+// start() and watch() throw std::bad_alloc and change nothing; cancel() never throws.
 class VirtualClock {
  public:
   using Id = EventQueue::Id;  // of a pending timer or flow; never used again
 
-  double now() const { return queue_.now(); }
+  double now() const { return queue_.now(); }  // seconds from 0
+  // Adds a resource for flows and returns its index. The capacity is in the unit in which flows
+  // state their uses.
   int add_resource(double capacity_per_second);
 
-  Id after(double seconds, Action action);
-  Id start(Flow flow, Action done);
-  void cancel(Id id) noexcept;  // no-op if it has happened
-  // Lets `reached` happen when no more than `left` of a flow's amount is left; the flow goes on.
-  // One at a time for a flow: a later one replaces it.
+  Id after(double seconds, Action action);  // calls `action` once, `seconds` from now
+  Id start(Flow flow, Action done);         // calls `done` when the flow's amount is done
+  void cancel(Id id) noexcept;              // no-op if the event has happened
+  // Calls `reached` when at most `left` of the flow's amount is left. The flow goes on. A flow has
+  // one watch: a later call replaces it. No-op if the flow has ended.
   void watch(Id flow, double left, Action reached);
-  double left(Id flow) const;  // of its amount, now; 0 if it has ended
+  double left(Id flow) const;  // what is left of the flow's amount now; 0 if it has ended
 
-  // The time of the next event; infinity if there is none. Flows that get no rate make no event.
+  // The time of the next event; infinity if there is none. A flow whose rate is 0 has no event.
   double next();
-  // Lets the events of the next time happen, if that is not after `limit`. What they start may
-  // happen at the same time, in a later step.
+  // Runs the events of the next time and returns true. Returns false if there are none or their
+  // time is after `limit`. Events that they add for the same time happen in a later step.
   bool step(double limit = std::numeric_limits<double>::infinity());
   // Moves on to `time`; there must be no event before it.
   void skip_to(double time) { queue_.skip_to(time); }
@@ -46,12 +48,12 @@ class VirtualClock {
   struct RunningFlow {
     Id id = 0;  // 0: free
     Flow flow;
-    double rate = 0;
-    double begun = 0;
-    double since = 0;    // flow.amount was left at this time
-    double watched = 0;  // what is left when `reached` is to happen
-    Action reached;
-    bool gathered = false;
+    double rate = 0;        // amount per second
+    double begun = 0;       // when the flow started
+    double since = 0;       // flow.amount is what was left at this time
+    double watched = 0;     // the amount left at which `reached` is called
+    Action reached;         // of watch(); empty if nothing is watched
+    bool gathered = false;  // already in linked_, within gather()
   };
 
   RunningFlow* find(Id id);
@@ -77,10 +79,10 @@ class VirtualClock {
   std::deque<RunningFlow> flows_;                // by slot of the queue
   std::size_t running_ = 0;                      // flows that have not ended
   std::vector<double> capacities_;               // by resource
-  std::vector<std::vector<std::size_t>> users_;  // by resource: flows
-  std::vector<char> dirty_;                      // by resource: a flow came or went
-  std::vector<int> dirty_list_;
-  std::vector<Id> unlinked_;  // new flows that use no resource
+  std::vector<std::vector<std::size_t>> users_;  // by resource: slots of the flows that use it
+  std::vector<char> dirty_;                      // by resource: a flow started or ended
+  std::vector<int> dirty_list_;                  // the resources that are dirty
+  std::vector<Id> unlinked_;                     // new flows that use no resource
   FlowRates rates_;
   std::vector<std::size_t> linked_;  // working memory of settle()
   std::vector<const Flow*> linked_flows_;

@@ -14,6 +14,7 @@ namespace duet::sim {
 class SimMachine;
 class SimStream;
 
+// A device of a simulated machine. Only the running rank may call it (scheduler.h).
 class SimDevice : public Device {
  public:
   SimDevice(SimMachine& machine, DeviceInfo info, int index);
@@ -32,13 +33,14 @@ class SimDevice : public Device {
   const DeviceModel& model() const;
   int index() const { return index_; }
 
-  // DMA engines go to streams in the order in which they asked. True if one was free; else the
-  // stream's engine_granted() is called later.
+  // Takes a DMA engine for the stream and returns true. If none is free, returns false and later
+  // calls the stream's engine_granted(), for one stream after another in the order of their calls.
   bool take_engine(SimStream* stream);
   void return_engine();
   void stop_waiting_for_engine(SimStream* stream);
   Dispatcher& dispatcher() { return dispatcher_; }
-  // The network card of the next copy to another node; -1 where each copy is split over all.
+  // The number of the NIC for the next copy to another node; -1 if each copy is split over all
+  // NICs.
   int next_rail();
 
  private:

@@ -9,12 +9,12 @@
 
 namespace duet::sim {
 
-// Starts kernels on a simulated device. A kernel is a flow that occupies units.
+// Starts kernels on a simulated device. A kernel is a flow that occupies compute units.
 //
-// A kernel with more workgroups than units fills the device: blocks of kernels that come later with
-// no higher priority start only as its workgroups end, in the platform's order (DispatchOrder), in
-// groups of the unit grain. Each block does its share of its kernel's amount and keeps its unit
-// until that is done.
+// A kernel with more workgroups than units fills the device. Blocks of later kernels of the same or
+// a lower priority then start only as its workgroups end, in the platform's order (DispatchOrder)
+// and in groups of the unit grain. Each block does its share of its kernel's amount and keeps its
+// unit until that is done.
 class Dispatcher {
  public:
   using Id = std::uint64_t;  // of a kernel; never used again
@@ -22,19 +22,19 @@ class Dispatcher {
   // The clock must outlive it.
   Dispatcher(VirtualClock& clock, const DeviceModel& model);
 
-  Id start(Flow kernel, Action done);
-  void cancel(Id id) noexcept;  // no-op if it has ended
+  Id start(Flow kernel, Action done);  // calls `done` when all blocks have ended
+  void cancel(Id id) noexcept;         // no-op if the kernel has ended
 
  private:
   struct DispatchedKernel {
     Id id = 0;
-    Flow group;       // what each group of its blocks is to do
-    int waiting = 0;  // groups that have not started
-    int running = 0;
-    std::vector<VirtualClock::Id> started;  // those that ended included
+    Flow group;                             // of each group of blocks
+    int waiting = 0;                        // groups that have not started
+    int running = 0;                        // groups that have started and not ended
+    std::vector<VirtualClock::Id> started;  // flows of all groups that have started
     Action done;
-    // Of a kernel that fills the device: the kernels of which a group starts when that much of this
-    // one is left.
+    // If this kernel fills the device: groups of later kernels, by the amount of this kernel that
+    // is left when they start, the largest first.
     std::multimap<double, Id, std::greater<>> queued_groups;
   };
 

@@ -13,13 +13,14 @@ using Action = std::function<void()>;
 
 inline constexpr double kNever = std::numeric_limits<double>::infinity();
 
-// Virtual time, and the events that are pending. Knows nothing of what they are about.
+// Virtual time, and the pending events: actions with a time.
 //
-// An event is added without a time; schedule() gives it one, or another one. A step is
+// An event is added without a time; schedule() sets or changes its time. A step is
 //   begin_step(next()); while (Id id = due()) take(id) or take_early(id, ...); run();
-// so that all that happens at one time is taken before any of it acts. Events at one time are taken
-// in the order in which they were added. Not thread-safe. Where memory is short add() and
-// schedule() throw and leave nothing behind; cancel(), take() and take_early() take no memory.
+// so all events of one time are taken before the first of their actions runs. Events of one time
+// are taken in the order in which they were added. Not thread-safe. If memory runs out, add() and
+// schedule() throw std::bad_alloc and change nothing; cancel(), take() and take_early() allocate
+// nothing.
 class EventQueue {
  public:
   using Id = std::uint64_t;  // never 0 and never used again
@@ -30,30 +31,33 @@ class EventQueue {
 
   Id add(Action action);
   bool is_pending(Id id) const { return slots_[slot(id)].id == id; }
-  // A small number for tables beside the queue: of one pending event at a time, below slots().
+  // An index below slots() for tables beside the queue. Pending events have different slots.
   static std::size_t slot(Id id) { return static_cast<std::size_t>(id & kSlotMask); }
   std::size_t slots() const { return slots_.size(); }
 
-  // kNever: not before it is scheduled again. The event must be pending.
+  // Sets the time of a pending event. kNever: the event does not happen until it is scheduled
+  // again.
   void schedule(Id id, double time);
-  void make_room_to_schedule();  // the next schedule() takes no memory
-  // The event does not happen, nor what was taken of it in this step. No-op if it has happened.
+  void make_room_to_schedule();  // after this call the next schedule() allocates nothing
+  // Removes the event, and its actions that were taken in this step and have not run. No-op if the
+  // event has happened.
   void cancel(Id id) noexcept;
 
-  double next();  // the time of the first event; kNever if none is scheduled
-  void begin_step(double time);
-  Id due();  // the first event that is scheduled up to now(); 0 if there is none
+  double next();                 // the time of the first event; kNever if none is scheduled
+  void begin_step(double time);  // moves on to `time`
+  Id due();  // the first event that is scheduled at or before now(); 0 if there is none
+  // Ends a due event; run() calls its action.
   void take(Id id) noexcept;
-  // Lets `action` happen while the event stays pending; it must be scheduled anew. Once in a step
-  // for an event.
+  // Makes run() call `action`. The event stays pending and must be scheduled anew. At most once per
+  // event in a step.
   void take_early(Id id, Action action) noexcept;
-  void run();
+  void run();  // calls the actions of this step, in the order in which they were taken
 
  private:
   struct PendingEvent {
     Id id = 0;  // 0: free
     Action action;
-    std::uint32_t version = 0;  // of its entry in the heap; older entries are void
+    std::uint32_t version = 0;  // of its valid entry in the heap; entries with another one are void
   };
   struct HeapEntry {
     double time;
@@ -64,7 +68,7 @@ class EventQueue {
     }
   };
 
-  // An id is the number of the request, and in its low bits the slot.
+  // An id is the number of the add() call, with the slot in its low bits.
   static constexpr int kSlotBits = 24;
   static constexpr Id kSlotMask = (Id{1} << kSlotBits) - 1;
 
@@ -77,7 +81,7 @@ class EventQueue {
   std::deque<PendingEvent> slots_;
   std::vector<std::size_t> free_;
   std::vector<HeapEntry> heap_;
-  std::vector<std::pair<Id, Action>> taken_;  // in this step
+  std::vector<std::pair<Id, Action>> taken_;  // actions of this step
 };
 
 }  // namespace duet::sim

@@ -9,17 +9,17 @@
 
 namespace duet::sim {
 
-// How fast flows progress that share resources. A pure function of capacities and flows, whose
-// amounts do not matter: equal input gives equal rates to the bit. Keeps its working memory between
-// calls.
+// Computes the rates of flows that share resources. The rates are a pure function of the capacities
+// and the flows without their amounts: equal input gives equal rates to the bit. The object only
+// keeps working memory between calls.
 //
-// Compute units are shared out first, all other resources then. Where flows that compute and flows
-// that transfer are both there, and slow each other (LoadSlowdown, PowerThrottle), the rates are
-// solved again until they hold still.
+// Compute units are shared out first, then all other resources. If computing flows and transfers
+// slow each other down (LoadSlowdown, PowerThrottle), the rates are solved repeatedly until they
+// converge.
 class FlowRates {
  public:
-  // The progress of each flow per second; good until the next call. `capacities` is indexed by
-  // resource, per second. A flow that uses nothing gets its cap.
+  // Returns the progress of each flow per second, valid until the next call. `capacities` are per
+  // second, by resource. A flow that uses no resource gets its cap.
   const std::vector<double>& solve(const std::vector<double>& capacities,
                                    const std::vector<const Flow*>& flows);
 
@@ -39,23 +39,23 @@ class FlowRates {
   double slowed(const Flow& flow, double alone, double unit_cap, double others) const;
   void slow_by_load();
 
-  const std::vector<double>* capacities_ = nullptr;  // of the call
-  const std::vector<const Flow*>* flows_ = nullptr;  // likewise
+  const std::vector<double>* capacities_ = nullptr;  // the arguments of the running solve()
+  const std::vector<const Flow*>* flows_ = nullptr;
 
-  // By flow, but for the units' claims, which only flows with an occupancy have.
+  // By flow. While units are shared out, claims_ has only the flows with an occupancy.
   std::vector<MaxMinClaim> claims_;
   std::vector<std::vector<ResourceUse>> unit_uses_;
-  std::vector<std::vector<ResourceUse>> crowded_;      // uses, as the units given make them
-  std::vector<const std::vector<ResourceUse>*> uses_;  // the flow's own, or crowded ones
-  std::vector<double> caps_;
-  std::vector<double> unit_caps_;  // of the units given
-  std::vector<double> alone_;      // what a flow would do without the other kind
-  std::vector<double> others_;     // the other kind's share of what slows it
+  std::vector<std::vector<ResourceUse>> crowded_;      // uses on the units that the flow was given
+  std::vector<const std::vector<ResourceUse>*> uses_;  // the flow's own, or those of crowded_
+  std::vector<double> caps_;                           // upper limits of the rates
+  std::vector<double> unit_caps_;                      // limits by the units given
+  std::vector<double> alone_;   // the rate of a flow without flows of the other kind
+  std::vector<double> others_;  // the other kind's share of the resource that slows the flow
   std::vector<double> rates_;
 
   // By resource.
-  std::vector<double> busy_units_;                // that compute
-  std::vector<std::pair<double, double>> loads_;  // of computing, of transfers
+  std::vector<double> busy_units_;                // units that compute
+  std::vector<std::pair<double, double>> loads_;  // per second: of computing flows, of transfers
   MaxMin max_min_;
 };
 

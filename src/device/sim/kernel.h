@@ -13,16 +13,19 @@ namespace duet::sim {
 
 class SimDevice;
 
-// A collective's kernel on a simulated device. A barrier uses the first word of each peer.
+// A collective's kernel on a simulated device. A barrier uses the first word of each peer. The
+// constructors throw BadArgument as Device::prepare() states.
 class SimKernel : public PreparedKernel {
  public:
   SimKernel(SimDevice& device, const CollectiveKernel& kernel);
-  // As this kernel of the platform's library would run it.
+  // The kernel with the costs of `library`, a kernel of the platform's collective library. If the
+  // counter has a word, barriers use it instead of the peers' words.
   SimKernel(SimDevice& device, const PeerKernel& kernel, const LibraryKernel& library,
             NodeAlgorithm node_algorithm, BarrierCounter counter);
 
   const SimDevice& device() const { return device_; }
   const std::vector<LocalKernelItem>& items() const { return kernel_.items; }
+  // Whether items run one after the other, because some wait or signal.
   bool is_ordered() const { return has_semaphores(kernel_); }
   // Whether there is a barrier before the items and after them.
   bool opens() const { return opens_; }
@@ -31,14 +34,15 @@ class SimKernel : public PreparedKernel {
   const OperationCost& cost() const { return cost_; }  // of a call at the lowest priority
   const std::vector<Semaphore>& arrivals() const { return arrivals_; }
   const std::vector<Semaphore>& awaits() const { return awaits_; }
-  std::uint64_t next_call() { return calls_++; }
-  // Of a kernel with a BarrierCounter: the counter, its value when all ranks have reached the next
-  // barrier, and this rank's arrival there, true if it was the last.
+  std::uint64_t next_call() { return calls_++; }  // the number of the next call, from 0
+  // The word of the BarrierCounter; empty if the kernel has none. Only with such a word:
+  // next_count() returns its value when all ranks have reached this rank's next barrier. arrive()
+  // counts this rank's arrival and returns whether it was the last one.
   std::optional<Semaphore> count() const { return count_; }
   std::uint64_t next_count() { return static_cast<std::uint64_t>(counter_.ranks) * ++barriers_; }
   bool arrive() const;
 
-  // Writes what the items result in, when their time has passed.
+  // Writes the results of all items, or of one. Called when their virtual time has passed.
   void write_results();
   void write_results(std::size_t item);
 

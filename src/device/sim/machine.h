@@ -15,6 +15,8 @@
 
 namespace duet::sim {
 
+// The devices of a simulated platform, with the clock, the cost model and the memory that they
+// share. Only the running rank may call it (scheduler.h).
 class SimMachine : public Machine {
  public:
   explicit SimMachine(Platform platform);
@@ -33,15 +35,17 @@ class SimMachine : public Machine {
   const CostModel& costs() const { return costs_; }
   SimMemory& memory() { return memory_; }
 
-  // Streams register, and go on when a semaphore that they wait for has reached its value.
-  int add(SimStream* stream);
+  int add(SimStream* stream);  // registers a stream and returns its number
   void remove(SimStream* stream);
+  // Resumes the stream once its semaphore_reached() is true after a write to the word.
   void wait_for(const Semaphore& semaphore, SimStream* stream);
+  // Called after every write to memory: resumes the streams that wait for a word in the span, or
+  // for any word.
   void memory_written(const Span& span);
   void any_memory_written();
 
  private:
-  std::string blocked() const;
+  std::string blocked() const;  // what the streams wait for, for the message of a deadlock
   void resume(std::vector<SimStream*> streams);
   std::vector<Device*> raw_devices() const;
 

@@ -6,7 +6,8 @@
 
 namespace duet::sim {
 
-// So many elements more take no memory.
+// Reserves capacity for `more` further elements, so that adding them cannot throw. The capacity at
+// least doubles when it grows.
 template <typename T>
 void make_room(std::vector<T>& vector, std::size_t more) {
   const std::size_t size = vector.size() + more;

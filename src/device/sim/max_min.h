@@ -6,17 +6,17 @@
 
 namespace duet::sim {
 
-// What one unit of a flow's progress takes of a resource.
+// The amount of a resource that one unit of a flow's progress takes.
 struct ResourceUse {
   int resource = 0;
   double amount = 1;
 };
 
-// What one flow wants of the resources that it uses, and the rate that it gets.
+// The claim of one flow on the resources that it uses, and the rate that it gets.
 struct MaxMinClaim {
-  double weight = 1;  // all rates rise together, in proportion to it
-  double cap = std::numeric_limits<double>::infinity();  // the rate never passes it
-  int priority = 0;  // a higher one is served first, from the whole capacity
+  double weight = 1;  // all rates rise together, in proportion to their weights
+  double cap = std::numeric_limits<double>::infinity();  // upper limit of the rate
+  int priority = 0;  // claims of a higher priority are served first, from the whole capacity
   const std::vector<ResourceUse>* uses = nullptr;
   double rate = 0;  // the result
 };
@@ -24,26 +24,26 @@ struct MaxMinClaim {
 // Weighted max-min sharing of resources, by progressive filling: all rates rise together until a
 // resource is full or a cap is reached.
 //
-// Keeps its working memory between calls. Equal input gives equal output to the bit: everything is
-// visited in the order of `claims` and of their uses. The time grows with the number of uses, and
-// with its logarithm where all levels differ.
+// Equal input gives equal output to the bit: everything is visited in the order of `claims` and of
+// their uses. The time grows with the number n of uses, or with n log n where all levels differ.
+// The object only keeps working memory between calls.
 class MaxMin {
  public:
-  // Sets the rate of every claim; `capacities` is indexed by resource, per second. A claim that
-  // uses nothing gets its cap.
+  // Sets the rate of every claim. `capacities` are per second, by resource. A claim that uses no
+  // resource gets its cap.
   void solve(const std::vector<double>& capacities, std::vector<MaxMinClaim>& claims);
 
  private:
   struct ResourceFill {
     double left = 0;   // capacity that no frozen claim has taken
-    double slope = 0;  // what the unfrozen claims take more of when the level rises by one
-    int unfrozen = 0;
+    double slope = 0;  // capacity that the unfrozen claims take per unit of the level
+    int unfrozen = 0;  // claims that use the resource and can still rise
     bool seen = false;
-    std::size_t users = 0;  // where they begin, and end, in users_
-    std::size_t users_end = 0;
+    std::size_t users = 0;      // where its claims begin in users_
+    std::size_t users_end = 0;  // and end
   };
-  // What stops some claims from rising further: a resource at the level at which it is full, or a
-  // claim, counted from -1 down, at that of its cap.
+  // A limit that stops claims from rising further, and its level: that at which resource `which` is
+  // full or, if `which` is negative, that at which claim -1 - `which` reaches its cap.
   struct Stop {
     double level;
     std::ptrdiff_t which;
@@ -65,10 +65,10 @@ class MaxMin {
 
   std::vector<ResourceFill> fills_;  // by resource
   std::vector<int> touched_;         // resources that any claim uses
-  std::vector<std::size_t> users_;   // claims of the class that is being filled, by resource
-  std::vector<char> frozen_;         // by claim
-  std::vector<Stop> stops_;          // a heap; a resource's level may have risen since
-  std::vector<Stop> reached_;        // at the level that is being filled to
+  std::vector<std::size_t> users_;   // by resource: its claims of the priority being filled
+  std::vector<char> frozen_;         // by claim: it has its rate
+  std::vector<Stop> stops_;          // a heap; the true level of a resource may be higher by now
+  std::vector<Stop> reached_;        // the stops at the current level
 };
 
 }  // namespace duet::sim

@@ -11,25 +11,26 @@
 
 namespace duet::sim {
 
-// Above either limit a buffer is phantom: a machine of 8 x 192 GB must run on a small host. Each
-// device has an equal part of the total, so that equal allocations are real on all devices or on
-// none.
+// Limits in bytes. A buffer above either limit is phantom, because a simulated machine of 8 x 192
+// GB must run on a small host. The total is divided equally among the devices, so that equal
+// allocations are real on all devices or on none.
 inline constexpr std::uint64_t kRealBuffer = 16ull << 20;
 inline constexpr std::uint64_t kRealTotal = 2ull << 30;
-inline constexpr std::uint64_t kAlwaysReal = 1ull
-                                             << 20;  // semaphores and the like: whatever the total
+// Buffers up to this size are real whatever the total, so that semaphores have values.
+inline constexpr std::uint64_t kAlwaysReal = 1ull << 20;
 
-// What memory holds that was never written, and what a copy from a phantom buffer leaves.
+// The content of memory that was never written or was copied from a phantom buffer.
 inline constexpr unsigned char kUnknownByte = 0xDB;
 
-// The versions of all blocks that an item touched when it was last reduced: with the same ones the
-// result is there already.
+// The versions of all blocks that an item touched when it was last reduced. While they are the
+// same, the destinations hold the result already.
 using ReducedVersions = std::vector<std::uint64_t>;
 
 // The memory of a simulated machine: allocations and contents. Large buffers are phantom: they
-// count towards capacity and have addresses of their own, but hold nothing.
+// count towards capacity and have addresses of their own, but no contents.
 class SimMemory {
  public:
+  // `host_bytes` is the capacity for pinned and pageable memory of all devices together.
   SimMemory(const std::vector<Device*>& devices, std::uint64_t host_bytes);
   ~SimMemory();
   SimMemory(const SimMemory&) = delete;
@@ -38,32 +39,35 @@ class SimMemory {
   Span allocate(Device& owner, std::uint64_t bytes, MemoryKind kind);  // throws OutOfMemory
   void release(const Span& span) noexcept;
 
-  // Where the span lies. Throws BadArgument unless it is within one buffer of this machine.
+  // Returns the location of the span. Throws BadArgument unless the span lies in one buffer of this
+  // machine. `what` names the span in messages.
   MemoryLocation require_own(const Span& span, const char* what) const;
-  // Throws BadArgument unless it is also an aligned word with contents.
+  // The same for a semaphore. Throws BadArgument also if it is no aligned word or has no contents.
   MemoryLocation require_semaphore(const Semaphore& semaphore) const;
-  void require_contents(const Span& span, const char* what) const;  // throws BadArgument
-  // Of a buffer that is not phantom, and into which nothing came by way of one that is since it was
-  // filled whole.
+  // Throws BadArgument unless the span lies in a buffer of this machine that is not phantom.
+  void require_contents(const Span& span, const char* what) const;
+  // Whether the span's buffer is not phantom and nothing was copied into it from a phantom buffer,
+  // directly or through other buffers, since it was last filled as a whole.
   bool has_contents(const Span& span) const;
 
-  // What operations leave behind when they end. Nothing happens to phantom memory.
+  // Results of operations, written when an operation ends. Phantom memory is left as it is.
   void move(const Span& to, const Span& from);
-  // `last` belongs to the caller, one for each item; empty at first.
+  // The caller keeps `last`, one for each item; empty at first.
   void reduce(const KernelItem& item, DType dtype, Reduction op, ReducedVersions& last);
   void fill(const Span& span, const Fill& fill);
   void write(const Span& to, const void* from);
   void read(const Span& from, void* to) const;
   std::uint64_t semaphore(const Semaphore& semaphore) const;
   void set_semaphore(const Semaphore& semaphore, std::uint64_t value);
-  void changed_anywhere() { ++epoch_; }  // after code of the program, which may write anywhere
+  void changed_anywhere() { ++epoch_; }  // call after a task's body, which may write anywhere
 
  private:
   struct MemoryPool {
-    std::uint64_t used = 0, capacity = 0;
-    std::uint64_t real = 0;  // bytes with contents
+    std::uint64_t used = 0, capacity = 0;  // bytes
+    std::uint64_t real = 0;                // bytes with contents
   };
-  // That `source` was the last thing moved to here, and nothing has changed since.
+  // The last copy into a block. While the versions and the epoch are the same, repeating the copy
+  // would change nothing.
   struct LastMove {
     const std::byte* to = nullptr;
     const std::byte* from = nullptr;
@@ -75,8 +79,8 @@ class SimMemory {
     MemoryKind kind = MemoryKind::device;
     Device* owner = nullptr;
     bool real = false;
-    bool lost = false;          // written from a phantom buffer since it was last filled
-    std::uint64_t version = 0;  // grows whenever contents may have changed
+    bool lost = false;          // has bytes of a phantom buffer since it was last filled
+    std::uint64_t version = 0;  // changes whenever contents may have changed
     LastMove moved;
   };
   using Blocks = std::map<std::uintptr_t, MemoryBlock>;
@@ -88,12 +92,13 @@ class SimMemory {
   const MemoryBlock* find(const Span& span) const;
   MemoryBlock* find(const Span& span);
 
-  std::unordered_map<const Device*, int> devices_;  // their numbers
+  std::unordered_map<const Device*, int> devices_;  // number of each device
   std::vector<MemoryPool> pools_;                   // by device; the last is the host's
-  Blocks blocks_;  // by address, to look up and never to walk: addresses vary by run
-  std::uintptr_t next_phantom_;
-  std::uint64_t versions_ = 0;
-  std::uint64_t epoch_ = 0;
+  // By address. Results must not depend on the order, because addresses differ from run to run.
+  Blocks blocks_;
+  std::uintptr_t next_phantom_;  // address of the next phantom buffer
+  std::uint64_t versions_ = 0;   // the last version that a block got
+  std::uint64_t epoch_ = 0;      // changes when any memory may have changed
 };
 
 }  // namespace duet::sim

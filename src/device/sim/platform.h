@@ -1,6 +1,6 @@
-// A simulated machine's figures, read from TOML: a platform file (specs/platforms) with the
-// topology and the host, and the device spec that it names (specs/devices). Only figures: what they
-// mean for time is in costs.cc.
+// The figures of a simulated machine, read from TOML: a platform file (specs/platforms) with the
+// topology and the host, and the device spec that it names (specs/devices). CostModel (costs.h)
+// turns them into times.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@
 
 namespace duet::sim {
 
-// Rates are per second, in bytes or FLOP; times in seconds.
-// A slope says how much slower something gets as others load the memory: at full load from the
-// other side (computing or moving data) to 1 / (1 + slope).
+// In all models rates are per second, in bytes or FLOP, and times in seconds. A load_slope is that
+// of LoadSlowdown (flow.h): while flows of the other kind (computing or moving data) take all of
+// the memory bandwidth, the rate is 1 / (1 + slope) of what it is without them.
 struct GemmModel {
   int tile_m = 0, tile_n = 0;          // of C that one workgroup computes
   double workgroup_seconds = 0;        // to fill and drain a workgroup's pipeline, beside its FLOP
   std::map<DType, double> efficiency;  // share of the peak that the inner loop sustains
   double traffic = 1;  // memory traffic, as a multiple of reading A and B and writing C once
-  std::map<std::string, double> shape_traffic;  // the same of single shapes, "8192x57344x8192"
-  int uncrowded_units = 0;                      // on more at once the caches are too small,
-  double crowding = 0;                          // and on all of them traffic is by this share more
+  std::map<std::string, double> shape_traffic;  // the same for single shapes, "8192x57344x8192"
+  int uncrowded_units = 0;                      // with more units at once the caches are too small
+  double crowding = 0;  // additional traffic on all units, as a share of that on uncrowded_units
   double load_slope = 0;
 };
 
@@ -34,47 +34,48 @@ struct DmaModel {
   double load_slope = 0;
 };
 
-// Whose workgroups get the units that come free, of kernels of equal priority.
+// Which of several kernels of equal priority gets compute units that become free.
 enum class DispatchOrder {
-  in_order,  // those of the kernel that came first, until none of them waits
-  mixed      // those of all kernels, in proportion to how many of them wait
+  in_order,  // the kernel that came first, until none of its workgroups waits
+  mixed      // all kernels, in proportion to the numbers of their waiting workgroups
 };
 
 struct KernelModel {
   double launch = 0;          // latency of one kernel
   double unit_copy_rate = 0;  // bytes that one compute unit can copy, with enough threads
   double load_slope = 0;      // of copies and collectives
-  int unit_threads = 0;       // threads on a compute unit that reach it
-  int copy_grid = 0;          // launch shape of a copy to a peer where none is given
+  int unit_threads = 0;       // threads on a compute unit that reach unit_copy_rate
+  int copy_grid = 0;          // launch shape of a copy to a peer for which none is given
   int copy_block = 0;
 };
 
-// A device whose clock falls with what is drawn. Frequency 1 and no joules: it never falls.
+// How the clock falls with the power drawn (PowerThrottle in flow.h). With frequency 1 and no
+// joules it never falls.
 struct PowerModel {
-  double watts = 0;           // that may be drawn, above what an idle device draws
-  double gemm_frequency = 1;  // share of the full clock that a GEMM on all units runs at
-  double dma_joules = 0;      // that moving a byte between devices takes, half of it at each end
-  double kernel_joules = 0;
+  double watts = 0;           // power limit above the power of an idle device
+  double gemm_frequency = 1;  // share of the full clock at which a GEMM on all units runs
+  double dma_joules = 0;      // per byte copied between devices, half of it at each end
+  double kernel_joules = 0;   // the same for copies by kernels
 };
 
 struct DeviceModel {
   std::string model;
   int compute_units = 0;
-  int unit_grain = 1;  // of what a stream can be given, and of what is dispatched together
+  int unit_grain = 1;  // units are given to streams, and blocks dispatched, in multiples of this
   DispatchOrder dispatch = DispatchOrder::in_order;
   int priorities = 1;
   std::uint64_t memory_bytes = 0;
   std::uint64_t cache_bytes = 0;
   double memory_rate = 0;        // peak
-  double memory_efficiency = 0;  // share of it that arrives
-  double unit_memory_rate = 0;   // that one compute unit can draw
+  double memory_efficiency = 0;  // share of the peak that can be reached
+  double unit_memory_rate = 0;   // the most that one compute unit can draw
   std::map<DType, double> peak;  // dense FLOP per second
   GemmModel gemm;
   DmaModel dma;
   KernelModel kernel;
   PowerModel power;
-  double signal_latency = 0;
-  double wait_latency = 0;
+  double signal_latency = 0;  // of a stream's signal of a semaphore
+  double wait_latency = 0;    // from when a semaphore has its value until the stream goes on
 };
 
 enum class Topology {
@@ -86,8 +87,8 @@ struct LinkModel {
   Topology topology = Topology::mesh;
   std::string kind;
   int count = 1;
-  double raw_rate = 0;       // as the datasheet has it, one direction
-  double dma_push_rate = 0;  // what arrives of it, by who moves the bytes
+  double raw_rate = 0;       // of the datasheet, one direction
+  double dma_push_rate = 0;  // rates that can be reached, by executor and direction
   double dma_pull_rate = 0;
   double kernel_push_rate = 0;
   double kernel_pull_rate = 0;
@@ -96,9 +97,9 @@ struct LinkModel {
 
 struct HostModel {
   std::uint64_t memory_bytes = 0;
-  double copy_rate = 0;  // of the CPU
+  double copy_rate = 0;  // of copies by the CPU
   double copy_latency = 0;
-  double poll_seconds = 0;  // one look of the CPU at a stream or an event
+  double poll_seconds = 0;  // one query of a stream or an event by the CPU
   double pinned_rate = 0;   // of each device's own link, one direction
   double pageable_rate = 0;
   double link_latency = 0;
@@ -106,47 +107,51 @@ struct HostModel {
 
 // How copies to another node use a device's NICs.
 enum class RailUse {
-  split,       // each over all of them
-  round_robin  // each over one, in rotation
+  split,       // each copy uses all of them
+  round_robin  // each copy uses one, in rotation
 };
 
-// Between nodes: every device has so many NICs of its own, and a switch that is never full.
+// The network between nodes. Every device has NICs of its own; the switch between them has no
+// limit.
 struct NetworkModel {
   std::string kind;
   int rails = 1;          // NICs of a device
-  double rail_rate = 0;   // raw, one direction
-  double efficiency = 0;  // share of it that arrives
+  double rail_rate = 0;   // of the datasheet, one direction
+  double efficiency = 0;  // share of rail_rate that can be reached
   double latency = 0;
   RailUse use = RailUse::split;
 };
 
-// How a collective of a library crosses nodes.
+// How a collective of a library moves data across nodes.
 enum class NodeAlgorithm {
-  direct,  // every rank with every other
-  ring,    // through all ranks, one after the other
-  tree     // within the nodes, and two trees of nodes, each of half of the bytes
+  direct,  // every rank exchanges with every other
+  ring,    // data go through all ranks, one after the other
+  tree     // within the nodes, and along two trees of nodes, each for half of the bytes
 };
 
 // One of the kernels of a collective library.
 struct LibraryKernel {
   int units = 0;              // compute units that it runs on
-  double unit_copy_rate = 0;  // bytes that each of them can copy
-  double memory = 0;  // traffic, times what the collective itself reads and writes: it stages
+  double unit_copy_rate = 0;  // bytes per second that each unit can copy
+  double memory =
+      0;  // memory traffic over the bytes that the collective reads and writes: it stages
 };
 
-// The vendor's collective library: kernels that move straight from rank to rank.
+// The vendor's collective library, whose kernels move data directly between ranks.
 struct LibraryModel {
   std::string name;
-  LibraryKernel all_gather;  // for all but the next
+  LibraryKernel all_gather;  // for all collectives but those of all_to_all
   LibraryKernel all_to_all;  // for all_to_all, all_to_all_v, gather, scatter and send_recv
-  double latency = 0;        // of a call, beyond a kernel's launch and its meetings
-  double link_share = 0;     // of what kernels get of a link, of many bytes
-  // b bytes that leave a rank take as long as b + r b / (r + b) would: the first are slower.
+  double latency = 0;        // of a call, beyond the kernel's launch and its barriers
+  double link_share = 0;     // share of a kernel's rate on a link that large calls reach
+  // The first bytes are slower: b bytes that leave a rank take as long as b + r b / (r + b) bytes
+  // at the full rate, where r is ramp_bytes.
   double ramp_bytes = 0;
   double step_latency = 0;  // of each step of a ring or a tree between nodes
-  // Of an all_reduce's bytes within a node: what a switch reduces is sent once.
+  // Traffic of an all_reduce on links within a node, over that without a switch that reduces. A
+  // switch that reduces lets each rank send its bytes once.
   double reduce_links = 1;
-  // Shares of the network's rate: of trees, and of all else.
+  // Shares of the network's rate that trees and all other algorithms reach.
   double reduce_network = 1, network_share = 1;
 };
 
@@ -155,8 +160,8 @@ struct Platform {
   std::string description;
   int nodes = 1;
   int node_devices = 0;
-  int file_devices = 0;  // node_devices where nothing else is asked for
-  int most_devices = 0;  // that a node can have
+  int file_devices = 0;  // node_devices of the file
+  int most_devices = 0;  // the largest allowed node_devices
   int devices = 0;       // of all nodes
   DeviceModel device;
   LinkModel link;
@@ -168,32 +173,32 @@ struct Platform {
 constexpr int kMostNodes = 1024;
 constexpr int kMostNodeDevices = 1024;
 
-// What stands behind a platform's name in --device. 0: as many as the file says.
+// Options after a platform's name in --device. 0: the number in the file.
 struct PlatformOptions {
-  int devices = 0;  // of a node
+  int devices = 0;  // of each node
   int nodes = 0;
   RailUse rails = RailUse::split;
 };
 
-// Throws UsageError: one line with the file, the key and what was expected, with its unit; or with
-// the option and what it may be.
+// Parses the text of a platform file. Throws UsageError: one line that states the file, the key and
+// what was expected, with its unit; or the option and its allowed values.
 Platform parse_platform(const std::string& name, std::string_view toml,
                         const PlatformOptions& options = {});
 
-// Those built in, by name.
+// The texts of the built-in platform files, by name.
 const std::map<std::string, std::string_view>& built_in_platforms();
 
-// Their names and aliases: "h200", "h200-4", "h200-8" ...
+// The names and aliases of the built-in platforms: "h200", "h200-4", "h200-8" ...
 std::vector<std::string> platform_names();
 
-// A built-in platform by its name or an alias ("h200-4" is h200 with four devices a node), or a
-// file (a name with a slash or ending in .toml). With a number of devices that has an alias the
-// platform is called by it, however it was asked for; with another than the file's it is called
-// "NAME:devices=N". Throws UsageError.
+// Loads a built-in platform by its name or an alias ("h200-4" is h200 with four devices a node), or
+// a platform file (`name` has a slash or ends in .toml). If the number of devices has an alias,
+// that is the platform's name, also if `name` is not the alias. Otherwise, if the number differs
+// from the file's, the name is "NAME:devices=N". Throws UsageError.
 Platform load_platform(const std::string& name, const PlatformOptions& options = {});
 
-// The same platform as the text of a file that names no device spec, to be changed figure by
-// figure.
+// The text of the same platform as a file that names no device spec, so that every figure can be
+// changed in it (platform_text.h).
 std::string platform_toml(const std::string& name, const PlatformOptions& options = {});
 
 }  // namespace duet::sim

@@ -1,5 +1,5 @@
-// A platform file names a device spec (`device_spec = "h200-sxm"`): its tables are completed by the
-// spec's, figure by figure. What stands in the platform file itself comes first.
+// Completes platform files from device specs. A platform file may name a device spec (`device_spec
+// = "h200-sxm"`), which supplies each figure that the file does not have itself.
 #pragma once
 
 #include <toml++/toml.h>
@@ -9,13 +9,14 @@
 
 namespace duet::sim {
 
-// Adds to a platform file's table, parsed from `file`, what the device spec that it names has and
-// it has not. Leaves a table without `device_spec` as it is. Throws UsageError for an unknown one.
+// Returns the table of a platform file with the figures of the device spec that it names. A table
+// without `device_spec` is returned as it is. `file` is the file's name for messages. Throws
+// UsageError for an unknown device spec.
 toml::table completed(const std::string& file, toml::table platform);
 
-// The text of a platform of so many devices a node that names no device spec: the file's own lines,
-// and behind them the spec's with their comments. Files must have a figure a line, as those of
-// specs have.
+// Returns the text of the platform with `devices` devices a node as a file that names no device
+// spec: the file's own lines, then the spec's lines with their comments. The text `toml` must have
+// one figure per line, as the files in specs have.
 std::string self_contained(const std::string& file, std::string_view toml, int devices);
 
 }  // namespace duet::sim

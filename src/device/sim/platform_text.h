@@ -7,22 +7,23 @@
 
 namespace duet::sim {
 
-// A platform file's figures, to be changed one by one while the rest of the text stays as it is.
-// The file must have a figure a line.
+// The text of a platform file whose figures can be changed one by one. The rest of the text stays
+// as it is. The file must have one figure per line.
 class PlatformText {
  public:
   explicit PlatformText(std::string_view toml);
 
   struct Figure {
-    std::string key;  // "device.gemm.load_slope"; of the second [[device.gemm.shape]]
-                      // "device.gemm.shape.2.traffic"
+    // "device.gemm.load_slope"; in the second table [[device.gemm.shape]]:
+    // "device.gemm.shape.2.traffic".
+    std::string key;
     double value = 0;
-    std::string comment;  // without its mark
+    std::string comment;  // of the line, without "# "
   };
-  // Numbers, in the order of the file; not words and lists.
+  // All numbers in the order of the file. Texts and lists are left out.
   const std::vector<Figure>& figures() const { return figures_; }
 
-  // Throws Error for a key that the file does not have.
+  // Both throw Error for a key that the file does not have.
   double value(const std::string& key) const;
   void set(const std::string& key, double value, const std::string& comment);
 
@@ -33,7 +34,7 @@ class PlatformText {
 
   std::vector<std::string> lines_;
   std::vector<Figure> figures_;
-  std::vector<std::size_t> line_of_;  // by figure
+  std::vector<std::size_t> line_of_;  // by figure: its index in lines_
 };
 
 }  // namespace duet::sim

@@ -18,19 +18,19 @@ namespace duet::sim {
 // Invariant: only the running rank uses the machine's state, so that needs no lock of its own.
 class SimScheduler : public RankScheduler {
  public:
-  // `blocked` tells what the machine's streams wait for; it goes into the message of a deadlock.
+  // `blocked` returns what the machine's streams wait for, for the message of a deadlock.
   SimScheduler(VirtualClock& clock, std::function<std::string()> blocked);
 
   void run(int ranks, const std::function<void(int)>& body) override;
 
-  // Deadlines are virtual. If nothing is pending that could make anybody ready, the wait whose
-  // deadline is nearest ends at once: Timeout, with what every rank waits for.
+  // Deadlines are in virtual time. If all ranks wait and the clock has no event (a deadlock), the
+  // wait with the nearest deadline throws Timeout at once, with what every rank waits for.
   void wait(const std::string& what, double deadline_seconds,
             const std::function<bool()>& ready) override;
   void update(const std::function<void()>& change) override;
 
-  // Returns ready(). Where that is false the call takes up to `seconds` of virtual time first, in
-  // which other ranks run, so that a loop of polls comes to an end.
+  // Returns ready(). If that is false at first, the call takes up to `seconds` of virtual time, in
+  // which other ranks run. Without that, a loop that polls would never end.
   bool poll(double seconds, const std::function<bool()>& ready);
 
  private:
@@ -38,9 +38,9 @@ class SimScheduler : public RankScheduler {
     bool alive = true;
     bool waiting = false;
     std::string what;
-    double deadline = 0;  // in the clock's time
+    double deadline = 0;  // by the virtual clock
     const std::function<bool()>* ready = nullptr;
-    std::exception_ptr error;  // how the wait ends, if not well
+    std::exception_ptr error;  // that the rank's wait is to throw
     std::condition_variable wake;
   };
 
@@ -58,11 +58,11 @@ class SimScheduler : public RankScheduler {
   VirtualClock& clock_;
   std::function<std::string()> blocked_;
   std::mutex mutex_;
-  std::deque<SimulatedRank> ranks_;  // outside run() one: the program itself
+  std::deque<SimulatedRank> ranks_;  // outside run(): one, for the program itself
   std::size_t running_rank_ = 0;
   bool inside_run_ = false;
-  bool evaluating_ = false;    // inside a condition or an action: no waiting there
-  std::exception_ptr failed_;  // of the first rank that failed
+  bool evaluating_ = false;    // inside a condition or an action, which must not wait
+  std::exception_ptr failed_;  // the error of the first rank that failed
 };
 
 }  // namespace duet::sim

@@ -11,12 +11,12 @@ namespace duet {
 
 class Device;
 
-// Makes --device sim:NAME and sim:FILE.toml known.
+// Registers simulated machines as a kind of device: --device sim:NAME and sim:FILE.toml.
 void register_sim_backend();
 
 namespace sim {
 
-// The figures behind a simulated device; nullptr for any other.
+// The figures of a simulated device; nullptr for any other device.
 const DeviceModel* model_of(const Device& device);
 
 // C (m, n) = A (m, k) x B.
@@ -26,19 +26,22 @@ struct GemmSize {
   double memory_bytes = 0;  // moved to and from device memory
 };
 
-// What the device's GEMM library demands of it: a workgroup a tile of C, at the platform's
-// efficiency. The dtype must have a peak in the model; throws Unavailable otherwise.
+// The demand of a GEMM by the device's GEMM library, which has one workgroup for each tile of C.
+// Throws Unavailable if the model has no peak for the dtype.
 Demand gemm_demand(const DeviceModel& model, const GemmSize& size);
 
-// How the ranks of a library's kernel synchronise: each counts itself on one word, 0 at first.
+// The word on which the ranks of a library's kernel synchronise. It is 0 at first, and each rank
+// adds 1 at each barrier.
 struct BarrierCounter {
   std::shared_ptr<Buffer> count;
   int ranks = 1;
 };
 
-// Of a simulated device's platform; both throw BadArgument for any other device. The kernel has no
-// peers' words of its own; it costs what it does in that kernel of the vendor's collective library.
+// The collective library of a simulated device's platform. Throws BadArgument for any other device.
 const LibraryModel& library_of(Device& device);
+// Prepares `kernel` with the costs of `library`, one of the kernels of the vendor's collective
+// library. Its barriers use the counter instead of words at peers, which it must not have. Throws
+// BadArgument for a device that is not simulated.
 std::unique_ptr<PreparedKernel> prepare_as_library(Device& device, const PeerKernel& kernel,
                                                    const LibraryKernel& library,
                                                    NodeAlgorithm node_algorithm,

@@ -1,4 +1,3 @@
-// What the tests of simulated machines share.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,11 +15,13 @@ namespace duet::sim {
 
 inline constexpr double kDeadline = 100;
 
+// The fixture of the tests of simulated machines.
 class Sim : public ::testing::Test {
  protected:
   void open(const std::string& platform) { machine_ = open_machine("sim:" + platform); }
   Device& device(int index) { return machine_->device(index); }
 
+  // Virtual seconds that `work` takes on a new stream of the device.
   double time(int index, const std::function<void(Stream&)>& work) {
     auto stream = device(index).make_stream();
     auto start = device(index).make_event(), end = device(index).make_event();
@@ -41,6 +42,7 @@ class Sim : public ::testing::Test {
     return static_cast<double>(bytes) / seconds / 1e9;
   }
 
+  // TFLOP/s of one GEMM on device 0; sets size.memory_bytes for elements of 2 bytes.
   double tflops(GemmSize size) {
     const DeviceModel& model = *model_of(device(0));
     size.memory_bytes = 2 * (size.m * size.k + size.k * size.n + size.m * size.n);

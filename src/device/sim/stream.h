@@ -15,14 +15,14 @@
 
 namespace duet::sim {
 
-// What an event has reached. Shared, since queued operations may outlive the event.
+// The state of an event. It is shared, because queued operations may outlive the event.
 struct EventState {
   const SimMachine* machine = nullptr;
-  std::uint64_t recorded = 0;  // number of the last record() that was enqueued
-  std::uint64_t reached = 0;   // and of the last that was reached
-  double seconds = 0;
-  const Device* device = nullptr;   // that reached it
-  std::vector<SimStream*> waiting;  // in the order in which they came
+  std::uint64_t recorded = 0;       // number of the last record() that was enqueued
+  std::uint64_t reached = 0;        // number of the last record() that a stream has reached
+  double seconds = 0;               // when a stream reached it
+  const Device* device = nullptr;   // the device of that stream
+  std::vector<SimStream*> waiting;  // in the order in which they began to wait
 };
 
 class SimEvent : public RecordableEvent {
@@ -39,10 +39,13 @@ class SimEvent : public RecordableEvent {
   std::shared_ptr<EventState> state_;
 };
 
+// A stream of a simulated device: a queue of operations with their costs. An operation's results
+// are written when its virtual time has passed. Only the running rank may call it (scheduler.h).
 class SimStream : public RecordableStream {
  public:
+  // Throws as Device::make_stream() states.
   SimStream(SimDevice& device, const StreamOptions& options);
-  // Operations that have not ended are dropped.
+  // Drops operations that have not ended.
   ~SimStream() override;
 
   Device& device() override { return device_; }
@@ -52,13 +55,13 @@ class SimStream : public RecordableStream {
 
   int number() const { return number_; }
   std::string name() const;
-  std::string blocked() const;  // the semaphore or event that it waits for; "" if it does not
+  std::string blocked() const;  // the semaphore or event that the stream waits for; "": none
 
-  // Called by the machine and the device when what the stream waits for is there.
+  // Whether the semaphore that the stream waits for has its value.
   bool semaphore_reached() const;
-  void resume_after_semaphore();
-  void engine_granted();
-  void event_reached();
+  void resume_after_semaphore();  // called by the machine when semaphore_reached()
+  void engine_granted();          // called by the device when the stream has a DMA engine
+  void event_reached();           // called by the stream that reached the event
 
  private:
   void enqueue_copy(const Copy& copy) override;
@@ -99,9 +102,9 @@ class SimStream : public RecordableStream {
   struct WaitSemaphoreOp {
     Semaphore semaphore;
     std::uint64_t value;
-    double latency;  // after the word has come
+    double latency;  // from when the word has its value until the stream goes on
   };
-  struct ArriveOp {  // at a kernel's barrier
+  struct ArriveOp {  // arrival at a kernel's barrier
     const SimKernel* kernel;
     std::uint64_t value;
     double latency;
@@ -152,15 +155,15 @@ class SimStream : public RecordableStream {
   SimDevice& device_;
   SimMachine& machine_;
   int priority_;
-  double units_;  // that its kernels may occupy
+  double units_;  // the most that its kernels may occupy
   int number_;
   std::deque<Op> operations_;  // the front one stays until it has ended
   bool busy_ = false;          // the front one has started
-  bool starting_ = false;
+  bool starting_ = false;      // inside start_next()
   bool holds_engine_ = false;
   bool waits_for_semaphore_ = false;
-  VirtualClock::Id pending_ = 0;  // timer or flow of the front one
-  Dispatcher::Id kernel_ = 0;     // of the front one
+  VirtualClock::Id pending_ = 0;  // timer or flow of the front operation; 0: none
+  Dispatcher::Id kernel_ = 0;     // kernel of the front operation; 0: none
   std::exception_ptr error_;      // of the first task that threw; later work still runs
 };
 
