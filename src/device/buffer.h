@@ -12,7 +12,7 @@ class Device;
 enum class MemoryKind {
   device,    // on the device itself
   pinned,    // host memory that the device's engines reach directly
-  managed,   // at one address for CPU and device; its pages move to who uses them
+  managed,   // at one address for CPU and device; pages migrate to the one that uses them
   pageable,  // host memory that the driver has to stage
   peer,      // another process's device memory, mapped by Device::import_memory()
 };
@@ -35,8 +35,8 @@ struct Span {
   Span slice(std::size_t offset, std::size_t length) const;
 };
 
-// Move-only. It frees its memory at the device that made it, which must outlive it, when no stream
-// uses the memory any more.
+// Owns memory that Device::allocate() made; move-only. The destructor and reset() free the memory.
+// By then no stream may use it any more. The device must outlive the buffer.
 class Buffer {
  public:
   Buffer() = default;
@@ -54,8 +54,8 @@ class Buffer {
   Span span_;
 };
 
-// A 64-bit word in a buffer that streams signal and wait for. Aligned to 8 bytes. A wait is
-// for >=.
+// A 64-bit word in a buffer, aligned to 8 bytes, that streams signal and wait for. A wait ends when
+// the word is at least the awaited value.
 struct Semaphore {
   Span word;
 };

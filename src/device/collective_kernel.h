@@ -3,7 +3,7 @@
 //   LocalKernel   by semaphores before and after single items, or not at all;
 //   PeerKernel    by a barrier with all peers' launches before the items and one after them;
 //   PacketKernel  by packets that carry the number of their call, without a barrier (NCCL's LL).
-// The work is shared out by blocks: block b of the launch handles slice b of every item.
+// The work is divided by blocks: block b of the launch handles slice b of every item.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@ namespace duet {
 
 // All spans have one size. One source is copied to every destination. Several sources are reduced
 // element by element, and the result is written to every destination. A destination may be one of
-// the item's own sources; apart from that, nothing that an item writes may overlap what it or
-// another item of the launch touches. Spans may lie on peers whose memory the device reaches.
+// the item's own sources; apart from that, no destination may overlap another span of the launch.
+// Spans may lie on peers whose memory the device reaches.
 struct KernelItem {
   std::vector<Span> sources;
   std::vector<Span> destinations;
@@ -37,39 +37,39 @@ struct LocalKernelItem : KernelItem {
 // Items run in order, and those with semaphores between them may touch the same memory.
 struct LocalKernel {
   std::vector<LocalKernelItem> items;
-  DType dtype = DType::fp32;      // of what is reduced; copies ignore it
-  Reduction op = Reduction::sum;  // likewise
+  DType dtype = DType::fp32;      // of elements that are reduced; copies ignore it
+  Reduction op = Reduction::sum;  // copies ignore it
   int blocks = 0;                 // 0: the device chooses
-  // Each semaphore is `blocks` words side by side: block b waits for word b and sets it, for its
-  // own slice. All kernels that share such a semaphore have as many blocks, and items of one size.
-  // Devices that do not work by blocks use the first word alone.
+  // Each semaphore consists of `blocks` adjacent words: block b waits for word b and sets it, for
+  // its own slice. All kernels that share such a semaphore have the same number of blocks, and
+  // items of one size. Devices that do not work by blocks use the first word alone.
   bool semaphores_by_block = false;
 };
 
-// Block b synchronises with block b of every peer before the items and after them: no rank starts
-// before all have launched; when the kernel ends, what peers wrote has arrived, and no peer still
-// reads. Items run beside each other.
+// Block b synchronises with block b of every peer before the items and after them. No rank starts
+// before all have launched. When the kernel ends, all writes of peers have arrived, and no peer
+// still reads this rank's memory. Items run side by side.
 struct PeerKernel {
   std::vector<KernelItem> items;
   DType dtype = DType::fp32;
   Reduction op = Reduction::sum;
   int blocks = 0;  // the same number on every rank; 0 only without peers
 
-  // For each peer `blocks` 64-bit words, in one order of peers. They are 0 when the kernel is
-  // prepared, and its own from then on: call n (from 0) writes 2n + 1 before and 2n + 2 after. The
-  // largest signed number, written to an awaited word, releases all waits for it: for a peer that
-  // is gone.
+  // For each peer `blocks` 64-bit words; both lists have the same order of peers. The words are 0
+  // when the kernel is prepared, and nothing else may write them from then on: call n (from 0)
+  // writes 2n + 1 before the items and 2n + 2 after them. If a peer is gone, the largest signed
+  // number, written to the words awaited from it, releases the waits.
   std::vector<Span> arrivals;  // at the peer; this rank writes them
   std::vector<Span> awaits;    // at this rank; the peer writes them
 
-  // Whether there is a barrier before and after. One is left out where a kernel before or after
-  // this one on the same streams has it.
+  // Whether there is a barrier before and after the items. One can be left out where a kernel
+  // before or after this one on the same streams has it.
   bool opens = true;
   bool closes = true;
 };
 
-// What goes between this rank and one peer. Packet buffers are 0 when the kernel is prepared, and
-// its own from then on; each has packet_buffer_bytes().
+// The spans between this rank and one peer. Packet buffers are 0 when the kernel is prepared, and
+// nothing else may write them from then on. Each has packet_buffer_bytes() bytes.
 struct PacketPeer {
   Span source;       // this rank's part for the peer
   Span to_peer;      // packet buffer at the peer; this rank writes it
@@ -78,13 +78,14 @@ struct PacketPeer {
 };
 
 // Each rank pushes packets into a buffer at every peer and polls its own buffers for the number of
-// the call. A call ends when everything for this rank has arrived; then all peers have launched it.
+// the call. A call ends when all packets for this rank have arrived; then all peers have launched
+// it.
 struct PacketKernel {
   // The same work with a barrier: for devices without packets (host, sim). Devices with packets use
   // its dtype, operation and blocks, and of its awaited words only the number that releases waits.
   PeerKernel barrier;
 
-  Span source;  // this rank's part for itself: copied, or reduced with all that arrive
+  Span source;  // this rank's part for itself: copied, or reduced with all parts that arrive
   Span destination;
   std::vector<PacketPeer> peers;  // in the order of barrier.awaits
   bool reduces = false;
@@ -92,13 +93,14 @@ struct PacketKernel {
 
 using CollectiveKernel = std::variant<LocalKernel, PeerKernel, PacketKernel>;
 
-inline constexpr std::size_t kPacketDataBytes = 8;       // parts are multiples of it, aligned to it
+inline constexpr std::size_t kPacketDataBytes = 8;       // unit and alignment of parts
 inline constexpr std::size_t kMostPacketPart = 1 << 30;  // bytes
 inline constexpr std::size_t kMostPacketPeers = 16;
 inline constexpr int kKernelThreads = 512;  // of a block
 
-// Of a packet buffer for parts of `bytes`: packets of two calls, half of each packet its number. A
-// rank may be one call ahead of a peer but never two, since each call needs the peer's part.
+// The size of a packet buffer for parts of `bytes` bytes. It holds the packets of two calls, and
+// half of each packet is its number. A rank may be one call ahead of a peer but never two, because
+// each call needs the peer's part.
 constexpr std::size_t packet_buffer_bytes(std::size_t bytes) { return 4 * bytes; }
 
 // The slice of `bytes` that a block handles. Slices begin at multiples of 2 KiB: no vector of 16
@@ -125,11 +127,13 @@ class PreparedKernel {
   virtual ~PreparedKernel() = default;
 };
 
-// The checks that hold on every device. Throw BadArgument for an item without sources or
-// destinations or of unequal sizes; for elements that are cut, unaligned or of a type that is not
-// reduced; for words that do not fit the number of blocks; and for packet parts with too many
-// peers, that are not whole units of aligned memory, or whose buffers do not fit. There may be any
-// number of items, spans and, without packets, peers.
+// The checks that hold on every device. Each throws BadArgument for
+// - an item without sources or destinations, or with spans of unequal sizes;
+// - elements that are cut, unaligned, or of a type that is not reduced;
+// - words that do not fit the number of blocks;
+// - packets: more than kMostPacketPeers peers, parts that are not whole units of aligned memory, or
+//   buffers that do not fit their parts.
+// The numbers of items, spans and, without packets, peers have no limit.
 void check_kernel(const LocalKernel& kernel);
 void check_kernel(const PeerKernel& kernel);
 void check_kernel(const PacketKernel& kernel);

@@ -1,5 +1,5 @@
-// What Duet needs of a device. host, cuda, hip and sim implement it; what stands above this folder
-// drives them alike.
+// The interface of a device. host, cuda, hip and sim implement it. Code above this folder uses all
+// of them alike.
 #pragma once
 
 #include <cstdint>
@@ -31,9 +31,11 @@ struct DeviceInfo {
   std::uint64_t cache_bytes = 0;  // last-level cache in front of device memory
   int copy_engines = 0;           // 0: unknown
   int priorities = 1;             // distinct stream priorities; priority is clamped to 0..n-1
-  int unit_grain = 0;  // streams can be kept off multiples of this many compute units; 0: of none
+  // A stream can be restricted to fewer compute units, which leaves out a multiple of this number.
+  // 0: streams cannot be restricted.
+  int unit_grain = 0;
   bool cpu_addressable = false;                // the CPU may follow Span::data of device memory
-  std::map<std::string, std::string> details;  // what else `duet info` shows
+  std::map<std::string, std::string> details;  // further rows of `duet info`
 };
 
 struct Telemetry {
@@ -68,31 +70,34 @@ class Device {
 
   // The user's own stream (cudaStream_t, hipStream_t; nullptr: the default stream) as a Stream of
   // this device, on which it must have been made. The user keeps it and destroys it after the
-  // wrapper. Throws Unavailable where the device has no streams but Duet's.
+  // wrapper. Throws Unavailable if the device has only streams of make_stream().
   virtual std::unique_ptr<Stream> wrap(void* native);
 
-  // Uninitialised memory, aligned to 256 bytes; pageable memory, but for a simulated device's, as
-  // host_alignment() says. 0 bytes give an empty buffer. After OutOfMemory the device stays usable.
+  // Uninitialised memory, aligned to 256 bytes. Pageable memory is aligned to host_alignment(),
+  // except on simulated devices. 0 bytes give an empty buffer. Throws OutOfMemory, after which the
+  // device stays usable.
   Buffer allocate(std::uint64_t bytes, MemoryKind kind = MemoryKind::device);
 
   // The user's own memory as a span of this device; the user keeps and frees it. Throws BadArgument
-  // where it is no memory of this device, Unavailable where the device works on its own memory
+  // if it is no memory of this device, Unavailable if the device works on memory of allocate()
   // only.
   virtual Span adopt(void* data, std::uint64_t bytes);
 
-  // Memory between processes. All throw Unavailable with the reason.
-  // export_memory(): the descriptor by which another process can map the allocations of a span of
-  // device memory. close_export() frees what is held for processes that have yet to map it; call it
-  // when all have. The memory must outlive its mappings.
-  // import_memory(): another process's memory, which streams of this device can copy to and from,
-  // signal and wait for. Its kind is MemoryKind::peer, its owner this device. close_import() takes
-  // such a span when no stream uses it any more.
+  // The descriptor by which another process can map the allocations of a span of device memory,
+  // which must outlive the mappings. Throws Unavailable with the reason.
   virtual MemoryDescriptor export_memory(const Span& span);
+  // Frees what export_memory() holds for processes that have yet to map the memory. Call it when
+  // all have.
   virtual void close_export(const MemoryDescriptor&) noexcept {}
+  // Maps another process's memory. Streams of this device can copy to and from it, signal and wait
+  // for semaphores in it. Its kind is MemoryKind::peer, its owner this device. Throws Unavailable
+  // with the reason.
   virtual Span import_memory(const MemoryDescriptor& descriptor);
+  // Ends a use of a span of import_memory(). No stream may use it any more.
   virtual void close_import(const Span&) noexcept {}
 
-  // A span of device memory for the drivers of other devices. Throws Unavailable with the reason.
+  // Exports a span of device memory for the drivers of other devices. Throws Unavailable with the
+  // reason.
   virtual Dmabuf export_dmabuf(const Span& span);
 
   // A span as the CPU can address it while the view exists: pinned and pageable memory in place, a
@@ -100,55 +105,58 @@ class Device {
   // reason.
   std::unique_ptr<CpuView> view(const Span& span);
 
-  // Binds a kernel to its spans, for streams of this device; blocking: it may allocate, upload
-  // and load. Throws BadArgument for what does not fit (device/collective_kernel.h), Unavailable
-  // where a span is out of the compute units' reach.
+  // Binds a kernel to its spans, for streams of this device. The call blocks: it may allocate
+  // memory, upload data and load code. Throws BadArgument as check_kernel() does and for spans of
+  // another machine, Unavailable if the compute units do not reach a span.
   virtual std::unique_ptr<PreparedKernel> prepare(const CollectiveKernel& kernel) = 0;
 
-  // Blocking access of the CPU to a span, for setting up and verifying; ordered after nothing:
-  // synchronise the streams first. Throws BadArgument where the span has no contents.
+  // Blocking access of the CPU to a span, for setup and verification. It waits for no stream:
+  // synchronise streams first. Throws BadArgument if the span has no contents.
   virtual void read(const Span& from, void* to) = 0;
   virtual void write(const Span& to, const void* from) = 0;
 
-  // Host-side write of a semaphore, visible to streams that wait. Never blocks on them.
+  // Writes a semaphore from the CPU, visible to streams that wait. Never waits for a stream.
   virtual void signal(const Semaphore& semaphore, std::uint64_t value) = 0;
 
-  // False for memory of a simulated machine that is only accounted for.
+  // False for memory of a simulated machine that has a size but no contents.
   virtual bool has_contents(const Span& span) const { return span.data != nullptr; }
 
-  // Returns when the device has done all that streams were given, also those that are destroyed by
-  // now. Streams of host and simulated devices take with them what has not begun. Throws Timeout.
+  // Returns when the device has completed the work of all its streams, destroyed ones included.
+  // (On host and simulated devices a destroyed stream has dropped its work that had not started.)
+  // Throws Timeout.
   virtual void finish(double deadline_seconds);
 
-  // Compares device-side with what fill() would write; blocking; nullopt if equal. Not for normal
-  // fills, of which devices differ in the last place (BadArgument). Averages of digits may be off
-  // by what rounding them in another order makes (device/digits.h); all else is exact.
+  // Compares a span, on the device, with what Stream::fill() would write; blocking. Returns nullopt
+  // if they are equal. Throws BadArgument for normal fills, which differ between devices in the
+  // last place. Averages of digits may differ by the rounding of another order (device/digits.h);
+  // all other comparisons are exact.
   virtual std::optional<Difference> check(const Span& span, const Fill& fill) = 0;
 
+  // nullopt if the device has no telemetry.
   virtual std::optional<Telemetry> telemetry() { return std::nullopt; }
-  // Telemetry::joules alone, for who reads it every few milliseconds; any thread may. nullopt:
-  // none.
+  // Telemetry::joules alone, cheap enough to be read every few milliseconds. Any thread may call
+  // it. nullopt if the device has no counter.
   virtual std::optional<double> joules() { return std::nullopt; }
 
  private:
   friend class Buffer;
-  // Of device memory that the CPU does not follow as it is.
+  // The view of device memory that the CPU cannot address directly.
   virtual std::unique_ptr<CpuView> view_own(const Span& span);
   virtual Span acquire(std::uint64_t bytes, MemoryKind kind) = 0;
   virtual void release(const Span& span) noexcept = 0;
 };
 
-// Throws what make_stream() does for so many units.
+// Throws as make_stream() does for StreamOptions::units = `units`.
 void check_units(const DeviceInfo& info, int units);
 
 // How one device of a machine reaches another.
 struct Link {
   std::string kind;          // "NVLink", "xGMI", "PCIe", "memory", "none"
   int count = 0;             // parallel links; 0: unknown
-  double gb_per_s = 0;       // one direction, as the hardware promises; 0: unknown
+  double gb_per_s = 0;       // of the hardware's specification, one direction; 0: unknown
   bool peer_access = false;  // kernels and copy engines reach the peer's memory directly
-  bool shared = false;       // a device reaches all its peers through this one link, by a switch
-  bool beyond_node = false;  // through a network
+  bool shared = false;       // a device reaches all its peers through this one link to a switch
+  bool beyond_node = false;  // the peer is in another node, reached through a network
 };
 
 }  // namespace duet
