@@ -1,4 +1,3 @@
-// Copies by memcpy, or by non-temporal stores of the widest vectors.
 #include "device/host/copy_bytes.h"
 
 #include <immintrin.h>
@@ -10,9 +9,9 @@
 namespace duet::host {
 namespace {
 
-constexpr std::size_t kLine = 64;
+constexpr std::size_t kLine = 64;  // bytes of a cache line
 
-// `to` is aligned to a line, `bytes` a multiple of it.
+// Copies by non-temporal stores. `to` is aligned to a line and `bytes` is a multiple of its size.
 using Loop = void (*)(std::byte* to, const std::byte* from, std::size_t bytes);
 
 __attribute__((target("avx512f"))) void stream_512(std::byte* to, const std::byte* from,
@@ -37,7 +36,7 @@ Loop stream_loop() {
 }  // namespace
 
 void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes, Through through) {
-  if (bytes == 0) return;  // of empty buffers, which have no address
+  if (bytes == 0) return;  // an empty buffer has no address
   if (through == Through::caches) {
     std::memcpy(to, from, bytes);
     return;
@@ -49,7 +48,7 @@ void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes, Through
   std::memcpy(to, from, head);
   stream_loop()(to + head, from + head, lines);
   std::memcpy(to + head + lines, from + head + lines, tail);
-  _mm_sfence();  // other threads see these stores before whatever this one does next
+  _mm_sfence();  // other threads see these stores before any later store of this thread
 }
 
 }  // namespace duet::host

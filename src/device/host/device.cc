@@ -1,4 +1,3 @@
-// Host devices: memory, cores and their machine.
 #include "device/host/device.h"
 
 #include <fmt/format.h>
@@ -34,7 +33,7 @@ std::string cpu_model() {
   return "unknown CPU";
 }
 
-// Consecutive cores to each device; where there are more devices than cores, they share.
+// The cores of a device: consecutive ones, or a single one if there are no more cores than devices.
 std::vector<int> share_of(const std::vector<int>& cores, int device, int devices) {
   const int count = static_cast<int>(cores.size());
   if (devices >= count) return {cores[static_cast<std::size_t>(device % count)]};
@@ -42,8 +41,8 @@ std::vector<int> share_of(const std::vector<int>& cores, int device, int devices
   return {cores.begin() + begin, cores.begin() + end};
 }
 
-// The kernel's view of the first core's largest cache. In a virtual machine the C library's may be
-// the whole chip's, of which this machine has a share.
+// The size in bytes of the first core's largest cache, as the kernel states it. In a virtual
+// machine the C library may state that of the whole chip instead.
 std::uint64_t last_level_cache() {
   std::uint64_t largest = 0;
   for (int index = 0; index < 8; ++index) {
@@ -83,7 +82,7 @@ Span HostDevice::acquire(std::uint64_t bytes, MemoryKind kind) {
     throw OutOfMemory(fmt::format("{}: {} bytes asked for, {} of {} in use", info_.name, bytes,
                                   in_use_.load(), info_.memory_bytes));
   }
-  // Pages of 2 MiB where the kernel has them: large copies and GEMMs miss the TLB less.
+  // Pages of 2 MiB, where the kernel has them: large copies and GEMMs then have fewer TLB misses.
   const bool huge = kind != MemoryKind::pageable && bytes >= kHugePage;
   const std::size_t alignment = huge ? kHugePage : host_alignment(bytes);
   const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;

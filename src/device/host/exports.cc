@@ -1,4 +1,3 @@
-// Files without a name, mapped.
 #include "device/host/exports.h"
 
 #include <fcntl.h>
@@ -16,7 +15,8 @@
 namespace duet::host {
 namespace {
 
-// Large files are mapped at multiples of a huge page, which the kernel uses only there.
+// Maps a file; nullptr on failure. Large files are mapped at a multiple of a huge page's size,
+// because the kernel uses huge pages only there.
 std::byte* map_file(int descriptor, std::size_t bytes) {
   const std::size_t spare = bytes >= kHugePage ? kHugePage : 0;
   void* room =
@@ -42,21 +42,22 @@ std::size_t whole_pages(std::size_t bytes) {
   return (bytes + page - 1) / page * page;
 }
 
-// Memory without a name, of this user and of the size that was said?
+// Whether the file is an unnamed one of this user and of the size that the peer stated.
 bool is_such_memory(int place, std::size_t bytes) {
   struct stat facts {};
   return fstat(place, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_nlink == 0 &&
          facts.st_uid == geteuid() && static_cast<std::size_t>(facts.st_size) == bytes;
 }
 
-// And nobody can shrink it under a mapping.
+// Whether the file is sealed against shrinking. A mapping of a file that shrinks would fault.
 bool keeps_its_size(int descriptor) {
   const int seals = fcntl(descriptor, F_GET_SEALS);
   return seals >= 0 && (seals & F_SEAL_SHRINK) != 0;
 }
 
-// The path is a peer's word for any descriptor of any process that this user may look into. So the
-// file is looked at before it is opened, which could do something to another one.
+// Opens the file of an export; -1 on failure, with the reason in `problem`. The path comes from a
+// peer and can name any file descriptor of any process of this user. The file is therefore examined
+// before it is opened, because opening some other file could have effects.
 int open_export(const std::string& path, std::size_t bytes, std::string& problem) {
   const int place = open(path.c_str(), O_PATH | O_CLOEXEC);
   problem = std::strerror(errno);

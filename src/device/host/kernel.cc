@@ -13,6 +13,7 @@ std::uint64_t* first_word(const Span& words) {
   return reinterpret_cast<std::uint64_t*>(words.data);
 }
 
+// Copies or reduces one slice of an item.
 void run_slice(const KernelItem& item, const LocalKernel& kernel, const BlockSlice& slice) {
   const std::size_t bytes = slice.end - slice.begin;
   const std::byte* result = item.sources.front().data + slice.begin;

@@ -1,4 +1,3 @@
-// What a host stream's operations do.
 #include "device/host/stream.h"
 
 #include <fmt/format.h>
@@ -15,8 +14,10 @@
 namespace duet::host {
 namespace {
 
-constexpr std::uint64_t kPastCaches = 32 << 20;  // or the last-level cache, if that is larger
-constexpr int kMostParts = 1024;                 // of one copy
+// Bytes from which on a copy uses non-temporal stores; the last-level cache's size if that is
+// larger.
+constexpr std::uint64_t kPastCaches = 32 << 20;
+constexpr int kMostParts = 1024;  // of one copy
 
 HostEvent& own(Event& event, const HostDevice& device, MachineSync& sync) {
   auto* host = dynamic_cast<HostEvent*>(&event);
@@ -90,8 +91,8 @@ void HostStream::enqueue_copy(const Copy& copy) {
   const std::size_t bytes = copy.source.bytes;
   std::byte* to = copy.destination.data;
   const std::byte* from = copy.source.data;
-  // The kernel executor is every core of the device, or `grid` threads; a thin one and the others
-  // are one.
+  // A copy by kernel uses every core of the device, or `grid` threads. The shape one_warp_per_sm
+  // and the other executors use one thread.
   int parts = 1;
   if (copy.executor == Executor::kernel && !copy.shape.one_warp_per_sm && bytes >= kParallelBytes) {
     parts = copy.shape.grid > 0 ? std::min(copy.shape.grid, kMostParts) : device_.workers().cores();

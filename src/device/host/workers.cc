@@ -1,4 +1,3 @@
-// Scheduling of host streams onto worker threads.
 #include "device/host/workers.h"
 
 #include <fmt/format.h>
@@ -26,7 +25,7 @@ void MachineSync::poke(const Workers* own) {
 
 Workers::Workers(MachineSync& sync, std::vector<int> cores, const std::string& device)
     : sync_(sync), cores_(std::move(cores)) {
-  // One more than a single-core device has cores, so that a copy can run beside a task.
+  // At least two, so that a copy can run beside a task on a device with a single core.
   const int count = std::max(2, this->cores());
   try {
     for (int i = 0; i < count; ++i) {
@@ -86,7 +85,7 @@ void Workers::push(Queue* queue, Operation operation) {
 
 void Workers::parallel(int parts, const std::function<void(int)>& part) {
   int left = 0;    // guarded by the lock
-  int handed = 1;  // the first is the caller's
+  int handed = 1;  // parts given to workers or, the first one, to the caller
   std::unique_lock<std::mutex> lock(sync_.mutex);
   try {
     for (; handed < parts; ++handed) {
@@ -99,7 +98,7 @@ void Workers::parallel(int parts, const std::function<void(int)>& part) {
       wake_one();
     }
   } catch (const std::bad_alloc&) {
-    // What no worker could be given is the caller's too.
+    // The caller runs the parts that could not be given to workers.
   }
   lock.unlock();
   part(0);
@@ -162,8 +161,8 @@ bool Workers::take_operation(std::unique_lock<std::mutex>& lock) {
   if (queue->operations.front().polled) --polled_;
   queue->operations.pop_front();
   queue->running = false;
-  // An event or a semaphore may have let another queue go on; one of this pool's is taken by this
-  // worker.
+  // The operation may have reached an event or written a semaphore that another queue waits for. A
+  // queue of this pool needs no other worker: this one takes it next.
   sync_.poke(this);
   if (queue->operations.empty()) sync_.changed.notify_all();
   return true;
@@ -179,7 +178,7 @@ void Workers::loop(Worker& self) {
   }
 }
 
-// A wait that only another process ends, and nobody looks after.
+// Whether a queue waits for a write of another process and no worker polls for it.
 bool Workers::must_poll() const {
   if (polled_ == 0 || polling_) return false;
   return std::any_of(queues_.begin(), queues_.end(), [](const Queue* queue) {
