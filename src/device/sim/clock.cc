@@ -8,14 +8,14 @@
 namespace duet::sim {
 namespace {
 
-// Whenever a flow ends the rates of all that are linked to it are worked out again. That many flows
-// at a time end together where their ends are near: each as late as one of so many steps of the
-// time that it takes, so that the work grows with their number and not with its square.
+// When a flow ends, the rates of all flows linked to it are computed again, so the work would grow
+// with the square of their number. With more than kMany flows each end is therefore delayed by up
+// to 1 / kSteps of the flow's duration, so that flows with similar ends end together.
 constexpr std::size_t kMany = 2048;
 constexpr double kSteps = 512;
 
-// The first multiple, from then on, of a power of two that is not above the step. Late on the clock
-// a short flow may take no time at all.
+// Rounds a time up to a multiple of the largest power of two that is not above `step`. A step of 0
+// leaves it as it is: a short flow late on the clock can have a duration of 0.
 double rounded_up(double time, double step) {
   if (step <= 0) return time;
   int exponent = 0;
@@ -92,7 +92,7 @@ double VirtualClock::left(Id id) const {
   return std::max(0.0, flow->flow.amount - flow->rate * (now() - flow->since));
 }
 
-// When a flow ends, or reaches what is watched.
+// When a flow ends or, if it is watched, reaches the watched amount.
 double VirtualClock::event_time(const RunningFlow& flow) const {
   const double until = flow.reached ? flow.watched : 0;
   const double ahead = flow.flow.amount - until;
@@ -109,7 +109,8 @@ void VirtualClock::bring_up_to_now(RunningFlow& flow) {
   flow.since = now();
 }
 
-// True if what happens now is a flow's reaching what was watched, and not its end.
+// Takes the event of a flow's watch. Returns false if the flow has no watch, so its event is its
+// end.
 bool VirtualClock::pass_watch(RunningFlow& flow) {
   if (!flow.reached) return false;
   queue_.make_room_to_schedule();
@@ -142,8 +143,8 @@ bool VirtualClock::step(double limit) {
   const double time = next();
   if (time == kNever || time > limit) return false;
   queue_.begin_step(time);
-  // All that happens now is taken out before any of it acts, so that flows that end together are
-  // followed by one settling of rates.
+  // All events of this time are taken before any action runs, so that rates are computed once for
+  // all flows that end together.
   while (const Id id = queue_.due()) {
     RunningFlow* flow = find(id);
     if (flow != nullptr && pass_watch(*flow)) continue;
@@ -154,19 +155,20 @@ bool VirtualClock::step(double limit) {
   return true;
 }
 
-// Each resource is in the list once, for which add_resource() made room.
+// Cannot throw: each resource is in the list at most once, and add_resource() reserved that.
 void VirtualClock::mark_dirty(std::size_t resource) noexcept {
   if (!dirty_[resource]) dirty_list_.push_back(static_cast<int>(resource));
   dirty_[resource] = 1;
 }
 
-// Where memory is short rates are half worked out: all are when there is some again.
+// After a failed settle_rates() some rates are not set. Marks all resources, so that the next
+// settle() computes all rates.
 void VirtualClock::mark_all_dirty() noexcept {
   for (RunningFlow& flow : flows_) flow.gathered = false;
   for (std::size_t resource = 0; resource < capacities_.size(); ++resource) mark_dirty(resource);
 }
 
-// Rates for all flows that share anything with a flow that came or went.
+// Computes the rates of all flows that are linked to a flow that started or ended.
 void VirtualClock::settle() {
   try {
     settle_rates();
@@ -189,7 +191,8 @@ void VirtualClock::settle_rates() {
   set_rates();
 }
 
-// The flows that are linked to a dirty resource, by however many steps, in order of arrival.
+// Collects the flows that are linked to a dirty resource, directly or through other flows, in the
+// order in which they started.
 void VirtualClock::gather() {
   linked_.clear();
   for (std::size_t i = 0; i < dirty_list_.size(); ++i) {
@@ -213,7 +216,8 @@ void VirtualClock::set_rates() {
   const std::vector<double>& rates = rates_.solve(capacities_, linked_flows_);
   for (std::size_t i = 0; i < linked_.size(); ++i) {
     RunningFlow& flow = flows_[linked_[i]];
-    if (rates[i] == flow.rate && rates[i] > 0) continue;  // its end stays where it is, to the bit
+    if (rates[i] == flow.rate && rates[i] > 0)
+      continue;  // the time of its end stays equal to the bit
     bring_up_to_now(flow);
     flow.rate = rates[i];
     queue_.schedule(flow.id, event_time(flow));

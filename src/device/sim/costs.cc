@@ -11,8 +11,8 @@
 namespace duet::sim {
 namespace {
 
-// A copy by one warp per SM takes no units, and gets this share of what all units could copy:
-// fitted to H200, where 132 warps beside a GEMM copy 300 GB/s.
+// A copy by one warp per SM takes no units. Its rate is limited to this share of the rate of all
+// units; fitted to H200, where 132 warps beside a GEMM copy 300 GB/s.
 constexpr double kOneWarpShare = 0.1;
 
 bool is_peer_copy(MemoryLocation source, MemoryLocation destination) {
@@ -59,7 +59,7 @@ CostModel::CostModel(const Platform& platform, VirtualClock& clock) : platform_(
 }
 
 // A copy that is split over all rails uses the resource of all rails together. A copy on one rail
-// uses that rail's as well, so that both kinds share alike.
+// uses also that rail's own resource, so that both kinds of copy share fairly.
 void CostModel::add_link(std::vector<ResourceUse>& uses, int from, int to, double rate,
                          int rail) const {
   if (!same_node(from, to)) {
@@ -83,7 +83,7 @@ double CostModel::link_latency(int from, int to) const {
   return same_node(from, to) ? platform_.link.latency : platform_.network.latency;
 }
 
-// Half of a byte's energy is drawn at each end.
+// Half of the energy of a byte is drawn at each end.
 void CostModel::add_power(std::vector<ResourceUse>& uses, int from, int to, double joules) const {
   if (joules <= 0) return;
   uses.push_back({of(from).power, joules / 2});
@@ -119,7 +119,7 @@ std::vector<ResourceUse> CostModel::path(const Copy& copy, MemoryLocation source
               copy.executor == Executor::dma ? power.dma_joules : power.kernel_joules);
     return uses;
   }
-  // Through the host: the CPU itself moves a peer copy by way of its own memory.
+  // Over the host links. The CPU executor moves also peer copies through host memory.
   if (from_device) uses.push_back({of(source.device).host_out, 1 / host.pinned_rate});
   if (to_device) uses.push_back({of(destination.device).host_in, 1 / host.pinned_rate});
   return uses;
@@ -159,7 +159,7 @@ OperationCost CostModel::copy(const Copy& copy, MemoryLocation source, MemoryLoc
     cost.latency += link_latency(source.device, destination.device);
   }
   if (touches_host(source, destination)) cost.latency += host.link_latency;
-  // NICs read and write the devices' memory by themselves.
+  // NICs access device memory without a DMA engine.
   const bool by_nics =
       !same_node(source.device, destination.device) && !touches_host(source, destination);
   switch (copy.executor) {
@@ -186,7 +186,7 @@ OperationCost CostModel::copy(const Copy& copy, MemoryLocation source, MemoryLoc
       break;
   }
   if (touches_pageable(source, destination) && copy.executor == Executor::dma) {
-    cost.latency += host.copy_latency;  // the CPU stages it
+    cost.latency += host.copy_latency;  // the CPU stages the data
     cost.flow.cap = std::min(cost.flow.cap, host.pageable_rate);
   }
   return cost;
@@ -215,8 +215,9 @@ OperationCost CostModel::fill(double bytes, MemoryLocation location, Issuer issu
   return cost;
 }
 
-// Progress is counted in workgroups, or in one piece where there are none. A unit spends on each
-// the longer of its FLOP and its memory traffic; all together share the device's memory.
+// The unit of progress is the workgroup, or the whole task if it has none. A unit takes as long for
+// a workgroup as the slower of its FLOP and its memory traffic. All workgroups share the device's
+// memory.
 OperationCost CostModel::task(const Task& task, Issuer issuer) const {
   const Demand& demand = task.demand;
   const DeviceModel& device = platform_.device;
@@ -229,7 +230,7 @@ OperationCost CostModel::task(const Task& task, Issuer issuer) const {
 
   OperationCost cost;
   cost.latency = device.kernel.launch;
-  double seconds = 0;  // of one unit, for all FLOP
+  double seconds = 0;  // that one unit would take for all FLOP
   if (demand.flop > 0) {
     const auto peak = device.peak.find(demand.dtype);
     if (peak == device.peak.end()) {
@@ -245,7 +246,7 @@ OperationCost CostModel::task(const Task& task, Issuer issuer) const {
   cost.flow.amount = pieces;
   cost.flow.priority = issuer.priority;
   cost.flow.uses.push_back({of(issuer.device).memory, demand.memory_bytes / pieces});
-  // Memory is shared by bytes, as copies count their progress.
+  // With this weight memory is shared by bytes, the unit in which copies progress.
   if (demand.memory_bytes > 0) cost.flow.weight = pieces / demand.memory_bytes;
   cost.flow.load = {of(issuer.device).memory, device.gemm.load_slope, false};
   cost.flow.throttle = throttle(issuer);

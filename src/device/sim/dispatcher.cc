@@ -16,7 +16,7 @@ double units_held(const Flow& kernel) {
 
 bool fills(const Flow& kernel) { return kernel.occupancy.workgroups > kernel.occupancy.units; }
 
-// Left of a kernel when its last wave starts, and that wave's workgroups.
+// The amount of a kernel that is left when its last wave starts, and that wave's workgroups.
 std::pair<double, double> last_wave(const Flow& kernel) {
   const double workgroups = kernel.occupancy.workgroups, units = units_held(kernel);
   const double waves = std::ceil(workgroups / units - 1e-9);
@@ -71,16 +71,16 @@ Dispatcher::Id Dispatcher::start(Flow flow, Action done) {
   return id;
 }
 
-// In order, groups start when the filling kernel's last wave leaves units free. Mixed, what waits
-// of both kernels is dispatched evenly, so that the last of both starts at the same time.
+// DispatchOrder::in_order: groups start when the filling kernel's last wave leaves units free.
+// DispatchOrder::mixed: the waiting workgroups of both kernels are dispatched evenly, so that the
+// last ones of both start at the same time.
 void Dispatcher::queue_behind(DispatchedKernel& filling_kernel, const DispatchedKernel& kernel) {
   const double group_units = units_held(kernel.group);
   const double free = std::max(0.0, units_ - occupied());
   const int groups = kernel.waiting;
   const int at_once = static_cast<int>(free / group_units + 1e-9);
   const double left = clock_.left(filling_kernel.started.front());
-  const double waiting =
-      std::max(0.0, left - units_held(filling_kernel.group));  // of its workgroups
+  const double waiting = std::max(0.0, left - units_held(filling_kernel.group));  // workgroups
   const auto [last_left, last_workgroups] = last_wave(filling_kernel.group);
   const double beside_last =
       (free + units_held(filling_kernel.group) - last_workgroups) / group_units + 1e-9;
@@ -120,7 +120,7 @@ void Dispatcher::start_group(Id id) {
   const auto found = kernels_.find(id);
   if (found == kernels_.end() || found->second.waiting == 0) return;  // cancelled meanwhile
   DispatchedKernel& kernel = found->second;
-  kernel.started.push_back(0);  // first what may throw
+  kernel.started.push_back(0);  // before the flow starts, because it may throw
   kernel.started.back() = clock_.start(kernel.group, [this, id] { group_ended(id); });
   --kernel.waiting;
   ++kernel.running;
@@ -148,7 +148,7 @@ void Dispatcher::cancel(Id id) noexcept {
   try {
     start_all_queued(cancelled);
   } catch (const std::bad_alloc&) {
-    // They do not start; who waits for them hears that nothing is pending.
+    // The queued groups do not start. A wait for their kernels ends as a deadlock.
   }
 }
 

@@ -8,8 +8,8 @@ namespace duet::sim {
 
 void EventQueue::skip_to(double time) { now_ = std::max(now_, time); }
 
-// With room for what the event needs: an entry of the heap, one of what is taken early and one for
-// its end, and its slot among the free ones.
+// Reserves the memory that the event will need: an entry of the heap, two of taken_ (an early
+// action and the event's own) and one of free_.
 EventQueue::Id EventQueue::add(Action action) {
   make_room(heap_, 1);
   make_room(taken_, 2 * (slots_.size() + 1));

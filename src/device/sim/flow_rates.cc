@@ -9,20 +9,22 @@ namespace {
 
 constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 
-// Each kind's rates follow from the other's: solved alternately until they hold still, at most so
-// many times, and from some time on by the mean with the time before.
+// The rates of computing flows and of transfers depend on each other. They are solved alternately
+// until no cap changes by more than kStill, at most kRounds times. From round kUndamped on each
+// load is averaged with that of the round before.
 constexpr int kRounds = 60, kUndamped = 10;
 constexpr double kStill = 1e-7;
 
-// Workgroups run in waves on the units they are given; on less than one unit one after the other.
+// The average number of units that work. Workgroups run in waves on the units given, and one after
+// the other on less than one unit.
 double useful_units(const Occupancy& occupancy, double given) {
   if (occupancy.workgroups <= 0 || given < 1) return given;
-  // Grants come out of divisions: a hair under a whole number of waves is that number.
+  // `given` is the result of divisions: the tolerance keeps rounding from adding a wave.
   const double waves = std::ceil(occupancy.workgroups / given - 1e-9);
   return std::min(given, occupancy.workgroups / waves);
 }
 
-// Progress of a unit that draws as much as it can.
+// The progress per second of a unit that draws as much as it can.
 double unit_draw(const Occupancy& occupancy, const std::vector<ResourceUse>& uses) {
   double rate = kUnlimited;
   for (const ResourceUse& use : uses) rate = std::min(rate, occupancy.unit_draw / use.amount);
@@ -92,7 +94,8 @@ void FlowRates::count_busy_units() {
   }
 }
 
-// Of the clock at which the flow's rate is given, while others draw that share of the power.
+// The clock over the clock at which the flow's rate is given, while transfers draw the share
+// `drawn` of the power.
 double FlowRates::clock_frequency(const Flow& flow, double drawn) const {
   const int units = flow.occupancy.resource;
   const double share = busy_units_[static_cast<std::size_t>(units)] / capacity(units);
@@ -102,7 +105,7 @@ double FlowRates::clock_frequency(const Flow& flow, double drawn) const {
   return std::min(1.0, clock) / given_at;
 }
 
-// What progress takes of each resource while the flow has that many units; uses are those of all.
+// Sets the flow's uses on `given` units. Flow::uses are those on all units.
 void FlowRates::crowd_cache(std::size_t index, double given) {
   const Occupancy& occupancy = flow(index).occupancy;
   const double all = capacity(occupancy.resource);
@@ -122,7 +125,7 @@ void FlowRates::solve_max_min() {
   max_min_.solve(*capacities_, claims_);
 }
 
-// Both kinds are there, and one is slowed by the other.
+// Whether there are flows of both kinds and one kind slows the other.
 bool FlowRates::has_interference() const {
   bool slows = false, computing = false, transfers = false;
   for (const Flow* each : *flows_) {
@@ -132,7 +135,7 @@ bool FlowRates::has_interference() const {
   return slows && computing && transfers;
 }
 
-// What each flow would do if the other kind were not there.
+// Sets alone_: the rate of each flow without the flows of the other kind.
 void FlowRates::solve_kinds_alone() {
   alone_.assign(flows_->size(), 0);
   for (const bool transfer : {false, true}) {
@@ -161,14 +164,14 @@ void FlowRates::count_loads() {
   }
 }
 
-// Of the resource that slows the flow; 0 where none does.
+// The share of the resource that slows the flow which the other kind takes; 0 if none slows it.
 double FlowRates::share_of_other_kind(const Flow& flow) const {
   if (flow.load.resource < 0) return 0;
   const auto& [computing, transfers] = loads_[static_cast<std::size_t>(flow.load.resource)];
   return (flow.load.transfer ? computing : transfers) / capacity(flow.load.resource);
 }
 
-// What the other kind leaves of a flow's rate: it loads memory, and draws power.
+// The rate that the other kind leaves to a flow by loading memory and drawing power.
 double FlowRates::slowed(const Flow& flow, double alone, double unit_cap, double others) const {
   double cap = alone;
   if (flow.throttle.power >= 0) {

@@ -1,4 +1,3 @@
-// What a GEMM asks of a simulated device.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,8 +9,8 @@
 namespace duet::sim {
 namespace {
 
-// Of a shape that has no figure of its own, no more than if each workgroup read its rows and
-// columns from memory.
+// Memory traffic over that of reading A and B and writing C once. A shape without a figure of its
+// own has at most the traffic of workgroups that each read their rows and columns from memory.
 double traffic(const GemmModel& gemm, const GemmSize& size, double tiles) {
   const auto known =
       gemm.shape_traffic.find(fmt::format("{:.0f}x{:.0f}x{:.0f}", size.m, size.n, size.k));
@@ -26,8 +25,8 @@ double traffic(const GemmModel& gemm, const GemmSize& size, double tiles) {
 
 }  // namespace
 
-// A workgroup computes a whole tile, also where the matrix ends inside it, and fills and drains its
-// pipeline once; both lower the share of the peak that the FLOP asked for are done at.
+// A workgroup computes a whole tile, also where the matrix ends inside the tile, and fills and
+// drains its pipeline once. Both lower the efficiency.
 Demand gemm_demand(const DeviceModel& model, const GemmSize& size) {
   const auto peak = model.peak.find(size.dtype);
   if (peak == model.peak.end()) {

@@ -94,7 +94,7 @@ void SimKernel::bind(const PeerKernel& kernel) {
   for (const Span& words : kernel.awaits) awaits_.push_back(first_word(memory, words));
 }
 
-// The peers are those that the items reach.
+// Counts barriers on the word. The peers are the devices of the items' spans.
 void SimKernel::count_by(const Span& word) {
   count_ = first_word(device_.machine().memory(), word);
   for (const KernelLocations::Item& item : locations_.items) {

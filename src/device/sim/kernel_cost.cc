@@ -8,7 +8,7 @@
 namespace duet::sim {
 namespace {
 
-constexpr int kDefaultBlocks = 16;  // as on a GPU
+constexpr int kDefaultBlocks = 16;  // as local_kernel.cc of device/gpu
 
 }  // namespace
 
@@ -58,10 +58,10 @@ void CostModel::add_traffic(std::map<int, double>& load, MemoryLocation location
   for (const ResourceUse& use : link) load[use.resource] += use.amount * bytes * share;
 }
 
-// In trees the devices of a node reduce first, and each sends its part to other nodes. There are
-// two trees, so that who has two nodes below it in one has none in the other: each node sends all
-// bytes once on the way up, half of them in each tree, and once on the way down, half of them to
-// each of the two below it. Of two nodes each sends half as much.
+// With trees the devices of a node reduce first, and each sends its part to other nodes. A node
+// that has two nodes below it in one of the two trees has none in the other. On the way up each
+// node sends all bytes once, half of them in each tree. On the way down it sends all bytes once,
+// half of them to each of the two nodes below it. With two nodes in all, each sends half as much.
 void CostModel::share_across_nodes(TrafficShares& shares, const KernelLocations& locations) const {
   if (platform_.nodes == 1) return;
   shares.ring = locations.node_algorithm == NodeAlgorithm::ring;
@@ -72,9 +72,9 @@ void CostModel::share_across_nodes(TrafficShares& shares, const KernelLocations&
   shares.beyond = (nodes > 2 ? nodes / (nodes - 1) : 1) / node / platform_.library.reduce_network;
 }
 
-// A ring goes through all devices of a node after the other, and as many rings at a time as those
-// are: one of them leaves the node behind each device. In a mesh each goes another way, so that
-// they use all links; to a switch all ways are one.
+// A ring goes through all devices of one node after the other. There are as many rings as a node
+// has devices, and one ring leaves the node at each device. In a mesh the rings take different
+// paths, so that they use all links. With a switch all paths use the device's one port.
 void CostModel::add_ring_traffic(std::map<int, double>& load, double bytes,
                                  const TrafficShares& shares, Issuer issuer) const {
   const int node = platform_.node_devices, first = issuer.device / node * node;
@@ -88,14 +88,16 @@ void CostModel::add_ring_traffic(std::map<int, double>& load, double bytes,
   }
 }
 
-// The steps between nodes, one after the other; of a tree up, down, or both (`ways`).
+// The number of consecutive steps between nodes. `ways` is 1 for a tree that is gone through up or
+// down, 2 for both.
 double CostModel::steps(NodeAlgorithm node_algorithm, int ways) const {
   if (platform_.nodes == 1 || node_algorithm == NodeAlgorithm::direct) return 0;
   if (node_algorithm == NodeAlgorithm::ring) return platform_.devices - 1;
   return ways * std::ceil(std::log2(platform_.nodes));
 }
 
-// A library's rate rises with the bytes that it moves, from half of the limit to all of it.
+// A library's rate rises with the bytes that it moves, from half of its limit to all of it
+// (LibraryModel::ramp_bytes).
 CostModel::TrafficShares CostModel::traffic_shares(const KernelLocations& locations,
                                                    Issuer issuer) const {
   TrafficShares shares;
@@ -115,11 +117,11 @@ CostModel::TrafficShares CostModel::traffic_shares(const KernelLocations& locati
   return shares;
 }
 
-// Progress is counted in bytes that a unit copies: it reads and writes each. A block is taken to be
-// what a unit wants.
+// The unit of progress is a byte that is copied, which means one byte read and one written. Each
+// block is assumed to occupy one unit.
 OperationCost CostModel::kernel(const KernelLocations& locations, Issuer issuer) const {
   const TrafficShares shares = traffic_shares(locations, issuer);
-  std::map<int, double> load;  // of the whole, by resource
+  std::map<int, double> load;  // of all items, by resource
   double bytes = 0;
   double ring_bytes = 0;
   bool pulls = false, pushes = false;

@@ -13,7 +13,7 @@
 namespace duet::sim {
 namespace {
 
-constexpr std::size_t kBlockedShown = 8;
+constexpr std::size_t kBlockedShown = 8;  // streams that a message names
 
 DeviceInfo describe(const Platform& platform, int index) {
   const DeviceModel& model = platform.device;
@@ -37,7 +37,7 @@ DeviceInfo describe(const Platform& platform, int index) {
   return info;
 }
 
-// As --device takes it.
+// The machine's name in the form of --device.
 std::string machine_name(const Platform& platform) {
   std::string name = "sim:" + platform.name;
   if (platform.nodes > 1) name += fmt::format(":nodes={}", platform.nodes);
@@ -96,7 +96,7 @@ void SimMachine::wait_for(const Semaphore& semaphore, SimStream* stream) {
 void SimMachine::memory_written(const Span& span) {
   if (waiting_.empty() || span.data == nullptr) return;
   const std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(span.data);
-  // A word that begins before the span may reach into it.
+  // A word that begins up to 7 bytes before the span may reach into it.
   auto it = waiting_.lower_bound(begin - (sizeof(std::uint64_t) - 1));
   std::vector<SimStream*> streams;
   for (; it != waiting_.end() && it->first < begin + span.bytes; ++it)
@@ -110,7 +110,7 @@ void SimMachine::any_memory_written() {
   resume(std::move(streams));
 }
 
-// In the order of the streams' numbers, since addresses differ from run to run.
+// Resumes streams in the order of their numbers, because addresses differ from run to run.
 void SimMachine::resume(std::vector<SimStream*> streams) {
   std::sort(streams.begin(), streams.end(),
             [](const SimStream* a, const SimStream* b) { return a->number() < b->number(); });
@@ -167,7 +167,7 @@ void read_option(PlatformOptions& options, const PlatformOption& option, const s
   }
 }
 
-// NAME, a path, or either with :KEY=VALUE behind it.
+// Opens a machine from NAME or a path, either followed by any number of :KEY=VALUE.
 std::unique_ptr<Machine> open_sim(const std::string& argument) {
   if (argument.empty()) {
     throw UsageError(

@@ -1,5 +1,6 @@
-// Progressive filling: raises the level of all claims until a resource is full or a cap is reached,
-// freeze what cannot rise further, go on with the rest. What stops next is on top of a heap.
+// Progressive filling: the level of all claims rises until a resource is full or a cap is reached.
+// Claims that cannot rise further are frozen, and the level of the others rises on. A heap has the
+// next stop on top.
 #include "device/sim/max_min.h"
 
 #include <algorithm>
@@ -14,7 +15,7 @@ constexpr double kTie = 1 + 1e-12;
 
 }  // namespace
 
-// What the call before has left, which may have ended for want of memory, is cleared first.
+// Clears the state of the call before first, because that may have ended with std::bad_alloc.
 void MaxMin::solve(const std::vector<double>& capacities, std::vector<MaxMinClaim>& claims) {
   fills_.resize(capacities.size());
   for (int resource : touched_) fills_[static_cast<std::size_t>(resource)].seen = false;
@@ -97,14 +98,14 @@ void MaxMin::list_stops(std::vector<MaxMinClaim>& claims, const std::vector<std:
   }
   for (std::size_t i : group) {
     MaxMinClaim& claim = claims[i];
-    claim.rate = claim.cap;  // unless something stops it before
+    claim.rate = claim.cap;  // unless another stop comes before
     if (claim.cap == std::numeric_limits<double>::infinity()) continue;
     stops_.push_back({claim.cap / claim.weight, -1 - static_cast<std::ptrdiff_t>(i)});
   }
   std::make_heap(stops_.begin(), stops_.end(), std::greater<>());
 }
 
-// Nobody is left whom it could hold back.
+// Whether the stop has no claim left that could rise.
 bool MaxMin::is_over(const Stop& stop) const {
   if (stop.which < 0) return frozen_[static_cast<std::size_t>(-1 - stop.which)];
   return fills_[static_cast<std::size_t>(stop.which)].unfrozen == 0;
@@ -116,8 +117,8 @@ double MaxMin::level_of(const Stop& stop) const {
   return each.left / each.slope;
 }
 
-// All that stop at the lowest level, before any claim is frozen there: freezing changes what the
-// others' levels are.
+// Collects all stops at the lowest level, before any claim is frozen there, because freezing
+// changes the levels of other stops. Returns false if there are none.
 bool MaxMin::next_stops() {
   reached_.clear();
   while (!stops_.empty()) {
@@ -145,7 +146,7 @@ void MaxMin::freeze(std::vector<MaxMinClaim>& claims, std::size_t index, double 
     if (use.amount <= 0) continue;
     ResourceFill& each = fill_of(use);
     each.left = std::max(0.0, each.left - use.amount * claim.rate);
-    // With nobody left the slope is nought, whatever rounding has made of it.
+    // Without unfrozen claims the slope is 0; the subtraction may leave a rounding error.
     each.slope = --each.unfrozen == 0 ? 0 : each.slope - use.amount * claim.weight;
   }
 }

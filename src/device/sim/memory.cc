@@ -14,7 +14,7 @@ namespace duet::sim {
 namespace {
 
 constexpr std::uint64_t kAlignment = 256;
-// Not an address that a process of today's machines can own: following it faults.
+// An address that no process can have on today's machines, so that dereferencing it faults.
 constexpr std::uintptr_t kFirstPhantom = std::uintptr_t{1} << 60;
 
 std::uint64_t rounded(std::uint64_t bytes) {
@@ -66,7 +66,7 @@ Span SimMemory::allocate(Device& owner, std::uint64_t bytes, MemoryKind kind) {
     address = reinterpret_cast<std::uintptr_t>(data.get());
   }
   blocks_[address] = {bytes, kind, &owner, real, false, ++versions_, {}};
-  static_cast<void>(data.release());  // the block's
+  static_cast<void>(data.release());  // the block owns the memory
   if (real) {
     from.real += rounded(bytes);
   } else {
@@ -153,8 +153,8 @@ void SimMemory::move(const Span& to, const Span& from) {
     return;
   }
   target->lost |= source->lost;
-  // A benchmark repeats one copy thousands of times: what is there already is not moved again. The
-  // CPU may write to host memory unseen, so that only device memory can be trusted.
+  // A benchmark repeats one copy thousands of times, so a copy that would change nothing is left
+  // out. This holds for device memory only: the CPU may write to host memory unnoticed.
   LastMove& last = target->moved;
   const bool trusted = to.kind == MemoryKind::device && from.kind == MemoryKind::device;
   if (trusted && target != source && last.to == to.data && last.from == from.data &&

@@ -7,7 +7,7 @@
 namespace duet::sim {
 namespace {
 
-// All spans of an item: its sources, then its destinations.
+// All spans of an item, sources first.
 std::vector<Span> spans_of(const KernelItem& item) {
   std::vector<Span> spans = item.sources;
   spans.insert(spans.end(), item.destinations.begin(), item.destinations.end());
@@ -26,8 +26,9 @@ ReducedVersions SimMemory::state_of(const KernelItem& item) const {
   return state;
 }
 
-// As with what is moved: the CPU may write to host memory unseen, and a block that is read and
-// written here is another one each time.
+// Whether equal versions mean that the result is there already. Not with host memory, to which the
+// CPU may write unnoticed, nor if a destination is in the same block as a source: a reduction may
+// then change its own input.
 bool SimMemory::can_remember(const KernelItem& item) const {
   const std::vector<Span> spans = spans_of(item);
   const bool all_device = std::all_of(

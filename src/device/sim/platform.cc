@@ -184,7 +184,7 @@ LibraryModel read_library(TomlTable table) {
   return library;
 }
 
-// "{devices}" in it is the number of a node's devices.
+// Replaces "{devices}" in the text by the number of a node's devices.
 std::string description_of(std::string text, int devices) {
   const std::string here = "{devices}";
   const std::size_t at = text.find(here);

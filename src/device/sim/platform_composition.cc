@@ -19,9 +19,9 @@
 namespace duet::sim {
 namespace {
 
-constexpr const char* kDevicesHere = "{devices}";  // in descriptions
+constexpr const char* kDevicesHere = "{devices}";  // in descriptions: the number of devices
 
-// A table of a TOML file, as lines; the first table of a file has no heading.
+// A table of a TOML file as lines. The first table of a file has no heading.
 struct TableText {
   std::string heading;               // "[device.gemm]  # comment"
   std::vector<std::string> comment;  // the lines before the heading
@@ -86,7 +86,7 @@ bool has_key(const TableText& table, const std::string& key) {
                      [&](const std::string& line) { return key_of(line) == key; });
 }
 
-// Builds the tables of a platform out of those of a device spec.
+// Builds the tables of a platform from those of a device spec.
 class SpecFigures {
  public:
   explicit SpecFigures(std::string_view spec)
@@ -161,8 +161,9 @@ class SpecFigures {
         .lines.push_back(fmt::format("model = \"{}\"", model.value_or("")));
   }
 
-  // A spec has all links of a device together. A platform has those between two devices of a mesh,
-  // of which each goes to another peer, or those of a device's port into a switch.
+  // A device spec states the count and rate of all links of a device together. A platform states
+  // those of one pair of devices in a mesh, where each link goes to another peer, or those of a
+  // device's port into a switch.
   void add_link() {
     const auto link = spec_["link"];
     const std::string topology = link["topology"].value<std::string>().value_or("");

@@ -1,4 +1,3 @@
-// Which platform a name stands for.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -15,7 +14,7 @@
 namespace duet::sim {
 namespace {
 
-// A built-in platform with a name of its own for one number of devices.
+// A second name of a built-in platform, with a number of devices.
 struct Alias {
   std::string name;      // "h200-4"
   std::string platform;  // "h200"
@@ -47,7 +46,7 @@ const Alias* find_alias(const std::string& name) {
 std::string read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
-  file.peek();  // a folder opens, and fails here
+  file.peek();  // a folder can be opened and fails here
   if (!file.is_open() || file.bad()) {
     throw UsageError(fmt::format("{}: cannot be read: expected a platform's TOML file", path));
   }
@@ -78,7 +77,7 @@ NamedPlatform find_platform(const std::string& name, PlatformOptions options) {
   if (alias == nullptr) {
     std::vector<std::string> names = platform_names();
     const std::string all = fmt::format("{}", fmt::join(names, ", "));
-    std::reverse(names.begin(), names.end());  // of two as near the alias
+    std::reverse(names.begin(), names.end());  // of two equally near names, suggest the alias
     throw UsageError(
         fmt::format("unknown platform '{}'{}: expected one of {}, or a file with its path or .toml",
                     name, did_you_mean(name, names), all));

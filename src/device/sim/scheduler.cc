@@ -46,7 +46,8 @@ void SimScheduler::run(int ranks, const std::function<void(int)>& body) {
   if (failed_ != nullptr) std::rethrow_exception(std::exchange(failed_, nullptr));
 }
 
-// Lets the first rank run; where some have no thread, those that have one end.
+// Starts the first rank. Ranks for which no thread could start count as ended; failed_ then ends
+// the others.
 void SimScheduler::start_first(std::size_t threads) {
   const std::lock_guard<std::mutex> lock(mutex_);
   for (std::size_t i = threads; i < ranks_.size(); ++i) ranks_[i].alive = false;
@@ -91,7 +92,7 @@ void SimScheduler::wait(const std::string& what, double deadline_seconds,
 }
 
 void SimScheduler::update(const std::function<void()>& change) {
-  if (evaluating_) return change();  // with the lock held already
+  if (evaluating_) return change();  // the lock is held already
   const std::lock_guard<std::mutex> lock(mutex_);
   change();
 }
@@ -111,8 +112,8 @@ bool SimScheduler::poll(double seconds, const std::function<bool()>& ready) {
   return ready();
 }
 
-// Lets the next rank run, after as many events as it takes until one is ready. Called with the lock
-// held by the rank that ran: it waits or has ended.
+// Runs events until a rank is ready and starts that rank. Called with the lock held by the rank
+// that ran until now and waits or has ended.
 void SimScheduler::schedule_next() {
   const auto lives = [](const SimulatedRank& rank) { return rank.alive; };
   while (std::any_of(ranks_.begin(), ranks_.end(), lives)) {
@@ -133,7 +134,7 @@ bool SimScheduler::resume_ready() {
   return false;
 }
 
-// Where there is no memory for a message of its own, a waiting rank gets the first error itself.
+// Falls back to the first error if there is no memory for another message.
 std::exception_ptr SimScheduler::error_of_waiting(const SimulatedRank& rank) const {
   try {
     return std::make_exception_ptr(Error(rank.what + ": another rank failed"));
@@ -142,8 +143,8 @@ std::exception_ptr SimScheduler::error_of_waiting(const SimulatedRank& rank) con
   }
 }
 
-// After a failure every other rank leaves its wait, with an error of its own unless what it waits
-// for is there.
+// After a failure every other rank leaves its wait, one after the other: with an error, unless its
+// condition holds.
 bool SimScheduler::resume_after_failure() {
   for (std::size_t next = 0; next < ranks_.size(); ++next) {
     SimulatedRank& rank = ranks_[next];
@@ -177,7 +178,7 @@ SimScheduler::SimulatedRank* SimScheduler::nearest_deadline() {
   return urgent;
 }
 
-// All ranks wait: lets the next event happen, or ends the wait with the nearest deadline.
+// Called when all ranks wait: runs the next event, or ends the wait with the nearest deadline.
 void SimScheduler::advance() {
   SimulatedRank& urgent = *nearest_deadline();
   evaluating_ = true;

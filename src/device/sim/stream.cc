@@ -99,8 +99,8 @@ void SimStream::enqueue_launch(PreparedKernel& prepared) {
   if (own->closes()) push_barrier(*own, 2 * call + 2);
 }
 
-// Within a running kernel: nothing is launched for an item but the first, and what it writes is
-// seen after a link's latency.
+// The items run within one kernel: only the first one has the launch latency, and semaphores that
+// an item writes are seen after a link's latency.
 void SimStream::push_ordered_items(SimKernel& kernel) {
   const std::vector<LocalKernelItem>& items = kernel.items();
   for (std::size_t i = 0; i < items.size(); ++i) {
@@ -114,7 +114,7 @@ void SimStream::push_ordered_items(SimKernel& kernel) {
   }
 }
 
-// A running kernel polls, so it sees a word as soon as that has arrived.
+// A running kernel polls, so it sees a word as soon as the write has arrived.
 void SimStream::push_barrier(SimKernel& kernel, std::uint64_t value) {
   if (const auto count = kernel.count()) {
     push(ArriveOp{&kernel, 0, machine_.costs().arrival_latency(kernel.locations(), issuer())});
@@ -131,7 +131,7 @@ void SimStream::push(Op op) {
   start_next();
 }
 
-// A loop, since operations that take no time end within their start: many of them in a row must not
+// A loop, because an operation that takes no time ends within start(). A long row of them must not
 // recurse.
 void SimStream::start_next() {
   if (starting_) return;
@@ -212,7 +212,7 @@ void SimStream::resume_after_semaphore() {
   end_after(std::get<WaitSemaphoreOp>(operations_.front()).latency);
 }
 
-// Ends the front operation: writes its results and starts the next one.
+// Ends the front operation: writes its results and starts the next operation.
 void SimStream::end() {
   pending_ = 0;
   kernel_ = 0;
