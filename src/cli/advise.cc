@@ -20,26 +20,26 @@ namespace {
 class AdviseCommand : public Command {
  public:
   explicit AdviseCommand(CLI::App& root)
-      : app_(root.add_subcommand(
-            "advise",
-            "Say under which policy a GEMM and a collective should run at once, by a table that "
-            "is measured once a device")) {
+      : app_(root.add_subcommand("advise",
+                                 "Recommend a policy for a GEMM and a collective that run at the "
+                                 "same time, from a table that is measured once per device")) {
     add_device_flags(*app_, devices_, "host:2");
     add("--compute", compute_, "WORK", "gemm:MxNxK or gemm:MxNxK:DTYPE");
     add("--communicate", communicate_, "WORK", "all_gather:896M or another collective");
     add("--table", table_, "FILE",
-        "The table to go by, or a journal of --measure (*.jsonl); default: what --measure stored, "
-        "else what is needed is measured now");
-    app_->add_flag("--measure", measure_, "Measure the device's table and keep it");
+        "Table to use, or a journal of --measure (*.jsonl); default: the table that --measure "
+        "stored; without one, measure what is needed");
+    app_->add_flag("--measure", measure_, "Measure the device's table and store it");
     add("--score", journal_, "JOURNAL",
-        "Hold the advice against a journal of duet overlap: how often it is right, worst loss");
+        "Compare the advice with a journal of duet overlap: how often it is right, and the largest "
+        "loss");
     add("--collectives", kinds_, "LIST",
-        "--measure: of which the table tells; default all_gather, all_to_all, reduce_scatter, "
+        "--measure: collectives in the table; default all_gather, all_to_all, reduce_scatter, "
         "all_reduce");
     add("--iterations", iterations_, "COUNT",
-        "Measure each case at least so often; default 9, after 6 more");
-    add("--json", output_.json, "FILE", "Write what is measured to a new journal");
-    app_->add_flag("--quiet", output_.quiet, "Show no cases that are measured");
+        "Minimum iterations per case; default 9, after 6 to warm up");
+    add("--json", output_.json, "FILE", "Write measurements to a new journal");
+    app_->add_flag("--quiet", output_.quiet, "Do not show the cases that are measured");
   }
 
   CLI::App& app() override { return *app_; }

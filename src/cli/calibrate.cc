@@ -22,17 +22,16 @@ namespace {
 class CalibrateCommand : public Command {
  public:
   explicit CalibrateCommand(CLI::App& root)
-      : app_(root.add_subcommand(
-            "calibrate",
-            "Make a simulated platform from journals of isolated measurements: of duet overlap "
-            "--isolated, copy, collective, and overlap --energy")) {
-    app_->add_option("JOURNALS", journals_, "What was measured on the machine")
+      : app_(root.add_subcommand("calibrate",
+                                 "Make a simulated platform from journals of duet overlap "
+                                 "--isolated, copy, collective and overlap --energy")) {
+    app_->add_option("JOURNALS", journals_, "Journals measured on the machine")
         ->required()
         ->check(not_empty());
     add("--base", base_, "NAME",
-        "The platform whose other figures are kept: a name or a file; default: the built-in one "
-        "of the same devices");
-    add("--out", out_, "FILE", "The platform to write, a new TOML file; -: standard output");
+        "Platform for all figures that the journals do not give: a name or a file; default: the "
+        "built-in one of the same devices");
+    add("--out", out_, "FILE", "Platform file to write, a new TOML file; -: standard output");
   }
 
   CLI::App& app() override { return *app_; }

@@ -65,28 +65,28 @@ class CollectiveCommand : public Command {
  public:
   explicit CollectiveCommand(CLI::App& root)
       : app_(root.add_subcommand(
-            "collective",
-            "Measure collectives, engine beside engine, with the flags of nccl-tests")) {
+            "collective", "Measure collectives with each engine, with the flags of nccl-tests")) {
     app_->add_option("collectives", kinds_,
                      "all_gather, all_to_all, all_to_all_v, broadcast, gather, scatter, send_recv, "
-                     "reduce_scatter, all_reduce, several between commas, or all")
+                     "reduce_scatter, all_reduce, a list of them, or all")
         ->type_name("LIST")
         ->required()
         ->check(not_empty());
-    add_device_flags(*app_, devices_, "host:4; of several processes host each");
+    add_device_flags(*app_, devices_, "host:4; with several processes, one host device each");
     add("--engine", engines_, "LIST", "Engines by name; default: all that the devices have");
     add_size_flags();
     add("-d,--datatype", types_, "LIST",
-        "float, half, bfloat16, int32, uint8 (fp32, fp16, bf16, int8 name the same) or all; "
-        "default float");
+        "float, half, bfloat16, int32, uint8 (or fp32, fp16, bf16, int32, int8), or all; default "
+        "float");
     add("-o,--op", ops_, "LIST", "sum, max, min, avg or all; default sum");
     add("-r,--root", root_, "RANK", "Root of broadcast, gather and scatter; default 0");
     add("--in-place", places_, "WHICH", "out, in or both; default both");
     add("--skew", skews_, "LIST",
-        "all_to_all_v: who sends how much: even, random, one_heavy; default even");
+        "all_to_all_v: distribution of the bytes over the ranks: even, random, one_heavy; default "
+        "even");
     app_->add_flag("--tune", tune_,
-                   "Measure where copy engines overtake the kernel, and have the engine auto go by "
-                   "it from now on (docs/collectives.md); default sizes 64K to 1G (CPUs 16M)");
+                   "Measure from which size on dma is faster than kernel, and store it for the "
+                   "engine auto (docs/collectives.md); default sizes 64K to 1G (CPUs: 16M)");
     add_nccl_flags();
     add_mode_flags(*app_, mode_);
     add_output_flags(*app_, output_);
@@ -127,30 +127,31 @@ class CollectiveCommand : public Command {
 
   void add_size_flags() {
     add("-b,--minbytes", low_, "BYTES",
-        "The smallest size; sizes are those of nccl-tests (docs/measuring.md), K, M and G are "
-        "binary; default 64K");
+        "Smallest size, as nccl-tests defines sizes (docs/measuring.md); K, M and G are binary; "
+        "default 64K");
     add("-e,--maxbytes", high_, "BYTES",
-        "The largest; default: that of -b, without both 1G (CPUs 16M), of send_recv 4 KiB to "
-        "2,101,346,304");
-    add("-f,--stepfactor", factor_, "FACTOR", "Multiply the size by so much; default 2");
-    add("-i,--stepbytes", step_, "BYTES", "Add so much to the size instead");
+        "Largest size; default: that of -b; without -b and -e: to 1G (CPUs: 16M), send_recv 4 KiB "
+        "to 2,101,346,304");
+    add("-f,--stepfactor", factor_, "FACTOR", "Factor between two sizes; default 2");
+    add("-i,--stepbytes", step_, "BYTES", "Difference between two sizes, instead of a factor");
   }
 
   void add_nccl_flags() {
     app_->add_flag("--loop", loop_,
-                   "Time as nccl-tests does: -n calls between two events after -w calls, by "
-                   "default 20 after 5; five samples of it");
+                   "Time as nccl-tests does: -n calls between two events, after -w calls to warm "
+                   "up; by default 20 after 5; five samples");
     add("-n,--iters", iterations_, "COUNT",
-        "--loop: calls a sample, default 20; other modes: as --iterations");
-    add("-w,--warmup_iters", warm_ups_, "COUNT", "Warm up by so many calls; --loop: default 5");
+        "--loop: calls per sample, default 20; other modes: as --iterations");
+    add("-w,--warmup_iters", warm_ups_, "COUNT", "Calls to warm up; --loop: default 5");
     add("-c", checks_, "0|1", "Check the results (nccl-tests' --check); default 1");
-    add("-g,--ngpus", gpus_, "COUNT", "As nccl-tests; -g times -t must be the number of devices");
-    add("-t,--nthreads", threads_, "COUNT", "The same");
-    add("-z,--blocking", blocking_, "0",
-        "0 only: calls are enqueued and never waited for one by one");
+    add("-g,--ngpus", gpus_, "COUNT",
+        "As in nccl-tests; -g times -t must be the number of devices");
+    add("-t,--nthreads", threads_, "COUNT",
+        "As in nccl-tests; -g times -t must be the number of devices");
+    add("-z,--blocking", blocking_, "0", "0 only: the host does not wait between calls");
     add("-G,--cudagraph", graph_, "COUNT",
-        "Capture the calls of a sample (--loop: those of -n, other modes: one) as a graph, and "
-        "launch it so often a sample; figures are per call; default 0: calls are not captured");
+        "Capture the calls of a sample (--loop: -n calls, other modes: one) as a graph, and launch "
+        "it COUNT times per sample; figures are per call; default 0: no capture");
   }
 
   CollectiveOptions parsed() const {

@@ -139,33 +139,34 @@ class CompareCommand : public Command {
   explicit CompareCommand(CLI::App& root)
       : app_(root.add_subcommand(
             "compare",
-            "Compare journals case by case, one or several runs a side; changed is what "
-            "runs of one program do not differ by")) {
+            "Compare journals case by case, with one or several runs per side; differences within "
+            "the noise between runs do not count as changes")) {
     app_->add_option("journals", words_,
-                     "The journal to compare with and the one that is compared: BASE NEW; several "
-                     "runs a side show how much runs differ: BASE... : NEW...")
+                     "The journal to compare with and the journal to compare: BASE NEW; several "
+                     "runs per side, which show how much runs differ: BASE... : NEW...")
         ->type_name("FILE");
-    app_->add_option("--base", names_.base, "A journal to compare with, instead of a word")
+    app_->add_option("--base", names_.base,
+                     "A journal to compare with, in place of a positional argument")
         ->type_name("FILE")
         ->allow_extra_args(false)
         ->check(not_empty());
-    app_->add_option("--new", names_.now, "A journal that is compared, instead of a word")
+    app_->add_option("--new", names_.now, "A journal to compare, in place of a positional argument")
         ->type_name("FILE")
         ->allow_extra_args(false)
         ->check(not_empty());
     app_->add_option("--fail-on-regression", tolerated_,
-                     "Exit with 1 if a case is worse by more than this, or became wrong or failed: "
-                     "5%")
+                     "Exit with 1 if a case is worse by more than this (such as 5%), became wrong "
+                     "or failed")
         ->type_name("PERCENT")
         ->check(percentage());
-    app_->add_flag("--all", all_, "Also show the cases that have not changed");
+    app_->add_flag("--all", all_, "Also show the cases that did not change");
     app_->add_option("--csv", csv_,
-                     "Write a table: a line a case, changed or not; -: to standard output")
+                     "Write a table with one line per case, changed or not; -: to standard output")
         ->type_name("FILE")
         ->check(not_empty());
     app_->add_flag("--across-devices", across_devices_,
-                   "Compare journals of different devices: machines are matched in their order, "
-                   "their devices by number");
+                   "Compare journals of different devices: machines are matched by their order, "
+                   "devices by number");
   }
 
   CLI::App& app() override { return *app_; }

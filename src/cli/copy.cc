@@ -25,30 +25,32 @@ class CopyCommand : public Command {
  public:
   explicit CopyCommand(CLI::App& root)
       : app_(root.add_subcommand("copy",
-                                 "Measure copies between devices, within one, and to and from the "
-                                 "host; fit latency and bandwidth")) {
+                                 "Measure copies between devices, within a device, and to and from "
+                                 "the host; fit latency and bandwidth")) {
     add_device_flags(*app_, devices_, "host");
     add("--kind", kinds_, "LIST",
-        "peer, local, host_to_device, device_to_host; default: all that the devices can have");
+        "peer, local, host_to_device, device_to_host; default: all that the devices support");
     add("--executor", executors_, "LIST",
-        "Who moves the bytes: dma (copy engines), kernel (compute units), host; default "
+        "What moves the bytes: dma (copy engines), kernel (compute units), host (CPU); default "
         "dma,kernel");
     add("--issue", issues_, "LIST",
-        "Which side of a peer copy issues it: push (the source), pull; default both");
+        "Which device issues a peer copy: push (the source), pull (the destination); default both");
     add("--pattern", patterns_, "LIST",
-        "pair (two devices), all_pairs (every device to every other at once); default both");
+        "pair (two devices), all_pairs (each device to all others at the same time); default both");
     add("--sizes", sizes_, "LIST",
-        "Bytes: 64K, 1M or a range 4K..2G by powers of two; K, M, G are binary; seed: 4 KiB to "
-        "2,101,346,304; default seed");
+        "Sizes in bytes: 64K, 1M or a range 4K..2G by powers of two; K, M, G are binary; seed: 4 "
+        "KiB to 2,101,346,304; default seed");
     add("--pairs", pairs_, "LIST",
-        "The pairs whose whole curve is measured, as FROM-TO: 0-1,2-3; default 0-1");
+        "Pairs that are measured at all sizes, as FROM-TO: 0-1,2-3; default 0-1");
     add("--matrix", matrix_, "BYTES",
-        "The size at which every pair is measured for the pair matrix, 0 for none; default 256M");
+        "Size at which every pair is measured for the pair matrix; 0: no matrix; default 256M");
     add_yes_no(*app_, "--bidirectional,!--one-way", bidirectional_,
-               "Pairs in both directions at once only, or one way only; default both");
+               "Measure pairs in both directions at the same time only, or in one direction only; "
+               "default both");
     add("--host-memory", host_memory_, "LIST", "pinned, pageable; default both");
-    add("--grid", grids_, "LIST", "Blocks of a kernel copy; default: the device's choice");
-    add("--block", blocks_, "LIST", "Threads of a block; default: the device's choice");
+    add("--grid", grids_, "LIST",
+        "Thread blocks of a copy by kernel; default: the device's choice");
+    add("--block", blocks_, "LIST", "Threads per block; default: the device's choice");
     add_mode_flags(*app_, mode_);
     add_output_flags(*app_, output_);
   }

@@ -41,13 +41,14 @@ class DocsCommand : public Command {
   CLI::App& app() override { return *app_; }
 
   int run(const std::vector<std::string>&) override {
-    std::cout << "# The command line\n\nWritten by `duet docs > docs/cli.md`; do not edit.\n\n"
-              << root_.get_description() << "\n\n"
-              << "Exit codes: 0 fine; 1 nothing was measured, something was wrong, failed, was "
-                 "interrupted, is in doubt (--check) or slower (compare --fail-on-regression); 2 "
-                 "bad usage.\n\n"
-              << "Of `duet` and of every command:\n\n- `-h, --help`: what it does, and its flags\n"
-              << "- `-V, --version`: version and git revision\n";
+    std::cout
+        << "# The command line\n\nWritten by `duet docs > docs/cli.md`; do not edit.\n\n"
+        << root_.get_description() << "\n\n"
+        << "Exit codes: 0 success; 1 nothing was measured, a result was wrong, a case failed, the "
+           "run was interrupted, a figure is LOW or SUSPECT-HIGH (--check), or a case became "
+           "worse (compare --fail-on-regression); 2 bad usage.\n\n"
+        << "Flags of `duet` and of every command:\n\n- `-h, --help`: description and flags\n"
+        << "- `-V, --version`: version and git revision\n";
     for (const CLI::App* command : root_.get_subcommands([](const CLI::App*) { return true; })) {
       if (!command->get_group().empty()) std::cout << command_page(*command);
     }

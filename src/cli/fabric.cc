@@ -54,53 +54,52 @@ std::vector<bool> parse_directions(const std::string& text) {
 class FabricCommand : public Command {
  public:
   explicit FabricCommand(CLI::App& root)
-      : app_(root.add_subcommand(
-            "fabric",
-            "Measure messages between two processes over the network, by libfabric, on "
-            "one rail or several")) {
+      : app_(root.add_subcommand("fabric",
+                                 "Measure messages between processes over the network with "
+                                 "libfabric, on one or several rails")) {
     app_->add_option("operations", operations_,
-                     "send_recv (there and back), write, write_imm, read, between two processes; "
-                     "all_to_all, between any number; several between commas, or all; default all")
+                     "send_recv (round trip), write, write_imm, read, between two processes; "
+                     "all_to_all, between any number; a list of them, or all; default all")
         ->type_name("LIST")
         ->check(not_empty());
     add_device_flags(*app_, devices_, "host");
     add("--provider", options_.settings.provider, "NAME",
-        "libfabric's provider: tcp;ofi_rxm (or tcp), shm, efa; default tcp;ofi_rxm");
+        "libfabric provider: tcp;ofi_rxm (or tcp), shm, efa; default tcp;ofi_rxm");
     add("--sizes", sizes_, "LIST",
-        "Bytes of a message: 64K, 1M or a range 4K..2G by powers of two; default 256K..1G");
+        "Message sizes in bytes: 64K, 1M or a range 4K..2G by powers of two; default 256K..1G");
     add("--window", windows_, "LIST", "Messages in flight; default 1,8");
     add("--messages", messages_, "COUNT",
-        "Messages of an iteration; default: as many windows as fit into 32 MiB, from 1 to 32");
+        "Messages per iteration; default: as many windows as fit into 32 MiB, from 1 to 32");
     add("--places", places_, "COUNT",
-        "Places in memory, which messages use by turns (1: one buffer, which stays in the cache); "
-        "what came last into each is checked; default: one for each message, or as many as "
-        "--memory-limit has room for");
+        "Buffers that the messages use in rotation (1: one buffer, which stays in the cache); the "
+        "last message in each is verified; default: one per message, or as many as --memory-limit "
+        "allows");
     add("--chunk", chunk_, "BYTES",
-        "Cut a message into pieces of so many bytes; 0: as few as there are rails; default 1M, of "
-        "--memory-path ipc 0");
+        "Size of the pieces of a message; 0: one piece per rail; default 1M, with --memory-path "
+        "ipc 0");
     add("--direction", directions_, "WHICH",
         "one-way, two-way (both at once) or both; default one-way");
     add("--memory", memory_, "LIST",
-        "Where messages lie: host, pinned (registered with the GPU of --device), device (its own); "
+        "Memory of the messages: host, pinned (registered with the GPU of --device), device; "
         "default host");
     add("--memory-path", path_, "PATH",
-        "How the device's own memory is reached: direct (by the provider), ipc (copies between "
-        "GPUs of one machine), staged (through pinned memory) or auto, the first of these that "
-        "works; default auto");
+        "Path to device memory: direct (by the provider), ipc (copies between GPUs of one "
+        "machine), staged (through bounce buffers), or auto, the first of these that works; "
+        "default auto");
     add("--memory-limit", limit_, "BYTES",
-        "Skip cases that need more for one direction of a process; default 2G");
+        "Skip cases that need more memory than this per process and direction; default 2G");
     add("--issue", issues_, "LIST",
-        "Who posts writes: direct, or a proxy thread for producers that wait after each message "
-        "(blocking) or after the last (nonblocking, with --window of them in flight); default "
-        "direct");
-    add("--producers", producers_, "LIST", "Threads that push to the proxy; default 1");
+        "What posts writes: direct (the measuring thread), or a proxy thread for producers that "
+        "wait after each message (blocking) or after the last (nonblocking, with --window messages "
+        "in flight); default direct");
+    add("--producers", producers_, "LIST", "Threads that push commands to the proxy; default 1");
     add("--fifo-memory", fifo_memory_, "LIST",
-        "Where the proxy's fifo lies: pinned, managed, device (the GPU's own, where the CPU can "
-        "follow it, as by gdrcopy); default pinned");
+        "Memory of the proxy's FIFO: pinned, managed, device (where the CPU can access it, for "
+        "example with gdrcopy); default pinned");
     add("--nodes", nodes_, "COUNT",
-        "Start so many processes on this machine, where no launcher has; default 2");
+        "Number of processes to start on this machine, if no launcher did; default 2");
     app_->add_flag("--fifo", options_.fifo,
-                   "Measure the fifo between producers and proxy alone as well");
+                   "Also measure the FIFO between producers and proxy alone");
     add_rail_flags();
     add_mode_flags(*app_, mode_);
     add_output_flags(*app_, output_);
@@ -123,23 +122,24 @@ class FabricCommand : public Command {
  private:
   void add_rail_flags() {
     add("--rails", options_.settings.rails, "LIST",
-        "NICs by name or address between commas (interfaces for tcp), a number (so many of the "
-        "nearest) or all; default 1");
+        "A list of NICs by name or address (interfaces for tcp), the number of nearest NICs to "
+        "use, or all; default 1");
     add("--rail-mode", modes_, "LIST",
-        "single (the first rail), split (a message over all), round_robin (message by message); "
-        "default: all that differ");
+        "single (the first rail), split (each message over all rails), round_robin (each message "
+        "on the next rail); default: all that differ");
     app_->add_option("--link-gbit", options_.settings.link_gbit,
-                     "Gbit/s of one rail, one direction; default: as the link says")
+                     "Gbit/s of one rail in one direction; default: as the link reports")
         ->type_name("GBIT")
         ->check(number_above_0("--link-gbit", kMostGbit, "Gbit/s"));
     app_->add_option("--stall", options_.settings.stall_seconds,
-                     "A rail on which nothing ends for so long is stalled; default 10")
+                     "Time without a completion after which a rail counts as stalled; default 10")
         ->type_name("SECONDS")
         ->check(seconds_above_0("--stall"));
     app_->add_flag("--failover", options_.settings.failover,
-                   "Send what a lost rail leaves over the others (not send_recv); else its case "
-                   "fails");
-    app_->add_option("--meet", meet_seconds_, "Wait so long for the other process; default 60")
+                   "Send the messages of a lost rail over the others (not send_recv); default: the "
+                   "case fails");
+    app_->add_option("--meet", meet_seconds_,
+                     "Maximum time to wait for the other processes; default 60")
         ->type_name("SECONDS")
         ->check(seconds_above_0("--meet"));
   }

@@ -97,12 +97,12 @@ CLI::Option* add_yes_no(CLI::App& app, const std::string& names, std::optional<b
 
 void add_output_flags(CLI::App& app, OutputFlags& flags) {
   app.add_option("--json", flags.json,
-                 "Write a journal: a JSON record a line, after every case (docs/results.md); -: to "
-                 "standard output, and all else to standard error")
+                 "Write a journal: one JSON record per line, written after each case "
+                 "(docs/results.md); -: to standard output, and everything else to standard error")
       ->type_name("FILE")
       ->check(not_empty())
       ->group("Output");
-  app.add_option("--csv", flags.csv, "Write a table: a line a case; -: to standard output")
+  app.add_option("--csv", flags.csv, "Write a table with one line per case; -: to standard output")
       ->type_name("FILE")
       ->check(not_empty())
       ->group("Output");
@@ -111,54 +111,54 @@ void add_output_flags(CLI::App& app, OutputFlags& flags) {
     return true;
   };
   app.add_option("--report", report,
-                 "Write the report, a page for the browser, when the run ends (as duet report "
-                 "does); default name: the journal's with .html, or report.html")
+                 "Write the report, an HTML page, when the run ends (as duet report does); default "
+                 "name: the journal's with .html, or report.html")
       ->type_name("[FILE.html]")
       ->expected(0, 1)
       ->group("Output");
   app.add_flag("--check", flags.check,
-               "Exit 1 if a figure is LOW or SUSPECT-HIGH (docs/verdicts.md), after measuring that "
-               "case once more")
+               "Exit with 1 if a figure is LOW or SUSPECT-HIGH (docs/verdicts.md) and stays so "
+               "when its case is measured again")
       ->group("Output");
   app.add_flag("--resume", flags.resume,
-               "Go on with the journal of --json: what is finished there is not measured again")
+               "Continue the journal of --json: cases that it has are not measured again")
       ->group("Output");
-  app.add_flag("--quiet", flags.quiet, "No table and no progress; errors only")->group("Output");
+  app.add_flag("--quiet", flags.quiet, "Print errors only: no tables, no progress")
+      ->group("Output");
   app.add_flag("--verbose", flags.verbose,
-               "A line a case as soon as it is known, and every table in full; default: a table a "
-               "benchmark, shortened where it is long")
+               "Print one line per case as soon as it is measured, and all tables in full; "
+               "default: one table per benchmark, shortened where it is long")
       ->group("Output");
-  app.add_flag("--reproducible", flags.reproducible,
-               "Leave out of the journal what differs from run to run: time, host, command line, "
-               "versions")
+  app.add_flag(
+         "--reproducible", flags.reproducible,
+         "Omit from the journal what differs from run to run: time, host, command line, versions")
       ->group("Output");
 }
 
 void add_mode_flags(CLI::App& app, ModeFlags& flags) {
   app.add_option("--mode", flags.mode,
-                 "How to sample: adaptive, do_bench, loop, at_least or sustained "
+                 "Sampling mode: adaptive, do_bench, loop, at_least or sustained "
                  "(docs/measuring.md); default adaptive")
       ->type_name("MODE")
       ->check(not_empty())
       ->group("Measuring");
-  app.add_option("--warm-up", flags.warm_up_seconds, "Warm up for so long; default: the mode's")
+  app.add_option("--warm-up", flags.warm_up_seconds, "Warm-up time of a case; default: the mode's")
       ->type_name("SECONDS")
       ->check(not_negative_seconds("--warm-up"))
       ->group("Measuring");
   app.add_option("--seconds", flags.seconds,
-                 "Measure a case for so long: at most (adaptive, do_bench), at least (at_least, "
+                 "Measuring time of a case: a maximum (adaptive, do_bench) or a minimum (at_least, "
                  "sustained); default: the mode's")
       ->type_name("SECONDS")
       ->check(seconds_above_0("--seconds"))
       ->group("Measuring");
   app.add_option("--iterations", flags.iterations,
-                 "loop: calls a sample; adaptive, do_bench: at most so many samples")
+                 "loop: calls per sample; adaptive, do_bench: the maximum number of samples")
       ->type_name("COUNT")
       ->check(count("--iterations"))
       ->group("Measuring");
   add_yes_no(app, "--flush,!--no-flush", flags.flush,
-             "Write over the last-level cache before each iteration, or do not; default: the "
-             "mode's")
+             "Overwrite the last-level cache before each iteration, or do not; default: the mode's")
       ->group("Measuring");
 }
 
@@ -178,11 +178,12 @@ Mode mode_of(const ModeFlags& flags) {
 }
 
 void add_device_flags(CLI::App& app, DeviceFlags& flags, const std::string& default_text) {
-  app.add_option("--device", flags.devices,
-                 "Where to measure; may be given several times: host, host:4 (four devices of the "
-                 "CPU's cores), cuda, cuda:0,1, hip, sim:h200:devices=4 (or sim:h200-4, the same), "
-                 "sim:FILE.toml, with :nodes=N (and :rails=round-robin) a cluster; default: " +
-                     default_text)
+  app.add_option(
+         "--device", flags.devices,
+         "Devices to use; may be given several times: host, host:4 (the CPU's cores as four "
+         "devices), cuda, cuda:0,1, hip, sim:h200:devices=4 (alias sim:h200-4), "
+         "sim:FILE.toml; sim with :nodes=N (and :rails=round-robin) is a cluster; default: " +
+             default_text)
       ->type_name("DEVICE")
       ->allow_extra_args(false)  // the next argument belongs to the command, not to this flag
       ->take_all();

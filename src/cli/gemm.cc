@@ -18,25 +18,27 @@ constexpr const char* kDefaultShapesOfCpus = "quick";  // the others take minute
 class GemmCommand : public Command {
  public:
   explicit GemmCommand(CLI::App& root)
-      : app_(root.add_subcommand("gemm", "Measure matrix multiplications, library by library")) {
+      : app_(root.add_subcommand(
+            "gemm", "Measure matrix multiplications with each library that the device has")) {
     add_device_flags(*app_, devices_, "host");
-    add("--shapes", shapes_, "LIST", "Shapes as MxNxK: 4096x4096x512,8192x8192x8192");
+    add("--shapes", shapes_, "LIST", "Shapes as MxNxK, such as 4096x4096x512,8192x8192x8192");
     add("--set", sets_, "LIST",
         "Sets of shapes: seed (read as M,N,K), llama (the same read as M,K,N), squares, c3, quick; "
         "default seed,llama, on CPUs quick");
     add("--dtype", dtypes_, "LIST", "fp32, tf32, fp16, bf16, fp8_e4m3, int8; default bf16");
     add("--engine", engines_, "LIST", "Engines by name; default: all that the device has");
     add("--layout", layouts_, "LIST",
-        "How B lies: nn (torch.matmul), nt (F.linear, B transposed); default nn");
+        "Memory layout of B: nn (as in torch.matmul), nt (transposed, as in F.linear); default nn");
     add("--tuning-cache", tuning_cache_, "FILE",
-        "Keep what the tuned engines chose in FILE and use it again; default: in memory only");
-    app_->add_option("--tuning-seconds", tuning_seconds_, "Tune a problem for about so long")
+        "Store the choices of the tuned engines in FILE and use them in later runs; default: in "
+        "memory only");
+    app_->add_option("--tuning-seconds", tuning_seconds_, "Approximate time to tune one problem")
         ->type_name("S")
         ->check(seconds_above_0("--tuning-seconds"))
         ->capture_default_str();
     app_->add_flag("--search", search_, "Also search for the shape with the highest rate");
     app_->add_flag("--each-device", each_device_,
-                   "Every device of a machine by itself; default: the first");
+                   "Measure each device of a machine separately; default: the first device only");
     add_mode_flags(*app_, mode_);
     add_output_flags(*app_, output_);
   }

@@ -57,9 +57,8 @@ Record fabric_to_json(const FabricOverview& fabric) {
 class InfoCommand : public Command {
  public:
   explicit InfoCommand(CLI::App& root)
-      : app_(root.add_subcommand(
-            "info",
-            "Show devices, the links between them, libraries, and what is missing and why")) {
+      : app_(root.add_subcommand("info",
+                                 "Show devices, links, libraries, and what is missing and why")) {
     add_device_flags(*app_, devices_, "all that can be opened");
     app_->add_flag("--json", json_, "Print one JSON object instead of text");
   }

@@ -71,7 +71,10 @@ int no_command(const CLI::App& root) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App root("Measures how fast GPUs compute and how fast they talk.", "duet");
+  CLI::App root(
+      "Measures how fast GPUs compute, how fast they communicate, and how much of both remains "
+      "when they do both at once.",
+      "duet");
   root.require_subcommand(0, 1);
   root.set_help_flag("-h,--help", "Show this help");
   root.formatter(std::make_shared<duet::HelpFormatter>());  // CLI11 requires a shared_ptr

@@ -26,7 +26,7 @@ class OverlapCommand : public Command {
   explicit OverlapCommand(CLI::App& root)
       : app_(root.add_subcommand("overlap",
                                  "Measure a GEMM and a collective, or other works, at the same "
-                                 "time, policy by policy")) {
+                                 "time, under each policy")) {
     app_->add_option("scenarios", scenarios_,
                      "Sets of scenarios: paper, training, nano, memory or all, or a TOML file; "
                      "default paper")
@@ -37,24 +37,24 @@ class OverlapCommand : public Command {
         "With --communicate, one scenario: gemm:MxNxK or gemm:MxNxK:DTYPE, a collective as "
         "all_gather:896M, or copy:KIND:BYTES[:EXECUTOR] by every device at once");
     add("--communicate", communicate_, "WORK",
-        "What stands beside it: all_gather:896M, or another of these");
+        "The work that runs at the same time: all_gather:896M, or another of these");
     app_->add_flag("--in-place", in_place_, "Run the collectives in place");
     add("--policy", policies_, "LIST",
         "serial, base, priority, partition, priority+partition, zero-cta, dma, dma+partition, or "
         "all, the default (docs/overlap.md)");
     add("--units", units_, "LIST",
-        "Compute units that partitions keep for communication; default powers of two from 8 to a "
-        "quarter of all, where the device can be split");
-    app_->add_flag("--isolated", isolated_,
-                   "Measure each GEMM and each collective alone instead, on all compute units and "
-                   "on fewer");
+        "Compute units that partition policies reserve for communication; default: powers of two "
+        "from 8 to a quarter of all, where the device can be partitioned");
+    app_->add_flag(
+        "--isolated", isolated_,
+        "Instead, measure each GEMM and each collective alone, on all compute units and on fewer");
     add("--iterations", iterations_, "COUNT",
-        "Measure each case at least so often; default 9, after 6 more");
+        "Minimum iterations per case; default 9, after 6 to warm up");
     app_->add_flag("--energy", energy_,
-                   "Take joules as well, where the devices count them: of each side alone and of "
+                   "Also measure energy, where the devices report it: of each side alone and of "
                    "both together, with many more iterations");
     app_->add_option("--energy-seconds", energy_seconds_,
-                     "With --energy, the least that each reading takes; default 1")
+                     "With --energy, the minimum time per reading; default 1")
         ->type_name("SECONDS")
         ->check(seconds_above_0("--energy-seconds"));
     add_output_flags(*app_, output_);

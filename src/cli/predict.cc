@@ -57,11 +57,13 @@ class PredictCommand : public Command {
  public:
   explicit PredictCommand(CLI::App& root)
       : app_(root.add_subcommand("predict",
-                                 "Simulate the cases of a journal of duet overlap, and say how "
-                                 "near to what was measured it comes")) {
-    app_->add_option("JOURNAL", journal_, "What was measured")->required()->check(not_empty());
+                                 "Simulate the cases of a journal of duet overlap and compare the "
+                                 "results with the measured ones")) {
+    app_->add_option("JOURNAL", journal_, "Journal of duet overlap")
+        ->required()
+        ->check(not_empty());
     add_device_flags(*app_, devices_, "sim:h200-4");
-    app_->add_flag("--quiet", quiet_, "Show the errors alone, not each case");
+    app_->add_flag("--quiet", quiet_, "Show the summary of errors only, not each case");
   }
 
   CLI::App& app() override { return *app_; }

@@ -17,13 +17,12 @@ class ReportCommand : public Command {
  public:
   explicit ReportCommand(CLI::App& root)
       : app_(root.add_subcommand("report",
-                                 "Make one page for the browser of one or several journals: "
-                                 "verdicts, charts, environment, all records")) {
+                                 "Make one HTML page from one or several journals: verdicts, "
+                                 "charts, environment, all records")) {
     app_->add_option("journal", journals_,
-                     "Journals, as --json writes them; several are shown "
-                     "side by side")
+                     "Journals that --json wrote; several are shown side by side")
         ->type_name("FILE...");
-    app_->add_option("-o,--output", output_, "The page; default report.html")
+    app_->add_option("-o,--output", output_, "Page to write; default report.html")
         ->type_name("FILE.html")
         ->check(not_empty());
   }

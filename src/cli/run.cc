@@ -46,10 +46,10 @@ class RunCommand : public Command {
  public:
   explicit RunCommand(CLI::App& root)
       : app_(root.add_subcommand("run", "Run a suite of benchmarks; without a name, list them")) {
-    app_->add_option("suite", suite_, "The suite's name");
+    app_->add_option("suite", suite_, "Name of the suite");
     add_device_flags(*app_, devices_,
-                     "all of the suite's that are there; a device given here stands for the "
-                     "suite's of its kind, and the others are left out");
+                     "all devices of the suite that this machine has; given devices replace "
+                     "those of the suite of the same kind, and the others are left out");
     add_output_flags(*app_, output_);
   }
 
