@@ -132,7 +132,7 @@ class SpecFigures {
     }
   }
 
-  // Those of the types for which the simulation has an efficiency.
+  // Copies the peaks of the types for which the simulation has an efficiency.
   void add_peaks(const TableText& from) {
     TableText& peaks = table_named(tables_, "device.peak_tflops");
     peaks.comment = from.comment;
