@@ -48,7 +48,7 @@ class Calibration {
     figures_.push_back({key, three_digits(value), from});
   }
 
-  // The share of the peak that gives whole waves of tiles the measured time.
+  // The share of the peak at which whole waves of tiles take the measured time.
   double efficiency(const GemmTime& gemm) const {
     const sim::GemmModel& model = base_.device.gemm;
     const double m = static_cast<double>(gemm.problem.m), n = static_cast<double>(gemm.problem.n);
@@ -75,7 +75,8 @@ class Calibration {
     }
   }
 
-  // How time grows as units are lost: the exponent of their share, 1 where clocks stay.
+  // How the time of GEMMs grows as units are lost: the exponent e of (1 / share of the units)^e. It
+  // is 1 if the clock stays the same.
   std::optional<double> loss_exponent() const {
     std::map<std::string, double> whole;
     for (const GemmTime& each : evidence_.gemms) {
@@ -86,7 +87,7 @@ class Calibration {
       const auto found = whole.find(name(each.problem));
       if (each.units == 0 || found == whole.end()) continue;
       const double share = static_cast<double>(each.units) / base_.device.compute_units;
-      if (share > kSaturated) continue;  // waves count for more than units
+      if (share > kSaturated) continue;  // here whole waves decide more than units
       exponents.push_back(std::log(each.seconds / found->second) / std::log(1 / share));
     }
     if (exponents.empty()) return std::nullopt;
@@ -151,7 +152,7 @@ class Calibration {
         "the best copy within a device");
   }
 
-  // As is measured: copies first, then what the base has.
+  // The rate of a kernel that pushes over a link: the measured one, else the base's.
   double link_rate() const {
     const double found = best_copy("peer", "kernel", "push");
     return found > 0 ? found : base_.link.kernel_push_rate;
@@ -161,6 +162,7 @@ class Calibration {
     return static_cast<double>(each.bytes) * bus_factor(each.kind, each.ranks);
   }
 
+  // Whether the measurement is of the library, or of its model, in a collective that calibrates it.
   bool by_library(const CollectiveTime& each) const {
     const bool known =
         each.kind == CollectiveKind::all_gather || each.kind == CollectiveKind::all_to_all;
@@ -173,6 +175,8 @@ class Calibration {
     double rate = 0;    // bytes a second
   };
 
+  // The line through the library's times over bytes, for large calls on all units, weighted by
+  // 1 / time^2. nullopt if there are not two different sizes or time does not grow with bytes.
   std::optional<Line> library_line() const {
     double w = 0, wx = 0, wy = 0, wxx = 0, wxy = 0;
     int count = 0;
@@ -193,13 +197,16 @@ class Calibration {
     return Line{(wy - slope * wx) / w, 1 / slope};
   }
 
-  // Bytes that a unit copies for one that leaves the rank: an all-gather reads a part once and
-  // writes it everywhere, its own place included; an all-to-all reads and writes every part.
+  // Bytes that units copy for each byte that leaves the rank; a copied byte is one byte read and
+  // one written. An all-gather reads a part once and writes it to every rank, its own included. An
+  // all-to-all reads and writes every part.
   double copied(const CollectiveTime& each) const {
     const double n = each.ranks;
     return each.kind == CollectiveKind::all_gather ? (1 + n) / 2 / (n - 1) : n / (n - 1);
   }
 
+  // The rate of one unit, from calls on so few units that they stay below the limit (bytes per
+  // second).
   void add_units(double limit) {
     std::map<std::string, std::vector<double>> found;
     for (const CollectiveTime& each : evidence_.collectives) {
@@ -214,7 +221,8 @@ class Calibration {
     }
   }
 
-  // A launch, a meeting before and one after, a link's latency within, and the library's own.
+  // A small call takes a launch, a barrier before and one after the transfer (a link's latency
+  // each), a link's latency and the transfer itself. The rest is the library's own latency.
   void add_latency() {
     std::vector<double> found;
     for (const CollectiveTime& each : evidence_.collectives) {

@@ -20,15 +20,16 @@ bool fits(const CollectiveRule& rule, const Record& record) {
          (!rule.in_place || *rule.in_place == axis_true(record, "in_place"));
 }
 
-// A switch that reduces and multiplies has each rank of an all_reduce send and receive its buffer
-// once, which the bus bandwidth counts 2 (n - 1) / n times. All others send or receive what it
-// counts, whoever reduces.
+// The highest possible bus bandwidth of a collective. Bus bandwidth counts the buffer of an
+// all_reduce 2 (n - 1) / n times. With a switch that reduces and multicasts, each rank sends and
+// receives its buffer only once. In all other cases ranks send or receive as many bytes as bus
+// bandwidth counts.
 double most(const std::string& collective, const Site& site, double ranks, double sending) {
   const bool in_switch = collective == "all_reduce" && !site.spec->link->mesh;
   return in_switch ? std::max(1.0, 2 * (ranks - 1) / ranks) * sending : sending;
 }
 
-// Why there is no figure, if so.
+// Why no figure is expected of the record, by the record and the site alone; "" if one may be.
 std::string unjudged(const Record& record, const Site& site) {
   if (site.spec == nullptr) return "what a CPU should reach in a collective is not known";
   const double ranks = axis_number(record, "ranks");
@@ -42,7 +43,8 @@ std::string unjudged(const Record& record, const Site& site) {
   return finished_of(record).cost.bus_bytes > 0 ? "" : "the record has no bus bytes";
 }
 
-// Sets what is expected under a bound that is known, or why it is not known.
+// Sets the figure that is expected by the spec's rules, or the reason why none is. The bound is
+// known.
 void by_rules(Expectation& expectation, const Record& record, const Site& site,
               const Bound& sending) {
   const auto& rules = site.spec->collectives;

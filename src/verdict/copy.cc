@@ -13,6 +13,7 @@ constexpr double kCpuShare = 0.90;  // share of the copy peak that a plain copy 
 
 double bytes_of(const Record& record) { return axis_number(record, "bytes"); }
 
+// "pinned" or "pageable" if one end of the copy is host memory, else "".
 std::string memory_of(const Record& record) {
   for (const char* axis : {"source", "destination"}) {
     const std::string place = axis_word(record, axis);
@@ -37,7 +38,7 @@ Bound bound_of(const Record& record, const Site& site) {
   const std::string kind = axis_word(record, "kind");
   if (kind == "peer") return peer_bound(record, site);
   if (kind == "local") {
-    // What fits in the cache is not bound by memory.
+    // A copy that fits in the cache is not limited by memory bandwidth.
     if (bytes_of(record) <= cache_bytes(site)) return {0, "the copy fits in the cache"};
     return {spec.memory_gb_per_s,
             fmt::format("the {:.4g} GB/s of its memory", spec.memory_gb_per_s)};
@@ -79,7 +80,7 @@ Expectation on_cpu(const Record& record, const Site& site) {
   return expectation;
 }
 
-// Under a bound that is known.
+// The expectation by the spec's rules. The bound is known.
 Expectation by_rules(const Record& record, const Site& site, const Bound& bound) {
   Expectation expectation;
   expectation.bound = bound.gb_per_s;

@@ -7,12 +7,15 @@
 namespace duet {
 namespace {
 
-// Of what the links can carry, as measured on EFA (p5.48xlarge, 32 NICs of 100 Gbit/s; messages of
-// 8 MiB and more): writes 97 Gbit/s on one NIC and 380 split over four, send and receive 48 on one.
+// Shares of the links' rate, measured on EFA (p5.48xlarge, 32 NICs of 100 Gbit/s) with messages of
+// 8 MiB and more:
+//   writes on one NIC            97 Gbit/s of 100
+//   writes split over four NICs  380 Gbit/s of 400
+//   send and receive on one NIC  48 Gbit/s of 100
 constexpr double kOneRail = 0.97, kSeveralRails = 0.95, kThereAndBack = 0.48;
-constexpr double kBytesInFlight = 8 << 20;
+constexpr double kBytesInFlight = 8 << 20;  // with fewer bytes in flight latency dominates
 
-// Why there is no figure, if so.
+// Why no figure is expected of the record; "" if one is.
 std::string unjudged(const Record& record, double in_flight) {
   if (finished_of(record).cost.link_gbit_per_s <= 0) {
     return "the link's speed is not known: --link-gbit says it";
@@ -41,7 +44,7 @@ Expectation expect_fabric(const Record& record, const Site&) {
   const bool there_and_back = axis_word(record, "operation") == "send_recv";
   double share = mode == "single" || rails < 2 ? kOneRail : kSeveralRails;
   if (there_and_back) share *= kThereAndBack / kOneRail;
-  if (mode == "round_robin") share *= std::min(window, rails) / rails;  // so many are in use
+  if (mode == "round_robin") share *= std::min(window, rails) / rails;  // the rails in use
   expectation.expected = share * link;
   expectation.basis = fmt::format("{:.0f}% of the links' {:.4g} Gbit/s{}", 100 * share, link,
                                   there_and_back ? ", there and back one after the other" : "");

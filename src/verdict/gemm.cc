@@ -97,7 +97,7 @@ Expectation on_cpu(const Record& record, const Site& site) {
   return expectation;
 }
 
-// "power cap, thermal".
+// The reasons for which clocks were held down: "power cap, thermal"; "" if there are none.
 std::string throttled(const Record& record) {
   std::string reasons;
   const auto telemetry = record.find("telemetry");
@@ -108,7 +108,7 @@ std::string throttled(const Record& record) {
   return reasons;
 }
 
-// The least that moving the operands takes; none where they may be in the cache already.
+// The shortest time to move the operands; 0 if they may be in the cache already.
 double seconds_of_memory(const Record& record, const Site& site) {
   const double bytes = record["cost"]["memory_bytes"].get<double>();
   const bool cold = record.value("flushed", false);
