@@ -1,5 +1,7 @@
-// A copy within a device beside a GEMM, before it and while it runs, by how it is made: by the
-// driver, by few blocks, by a thin kernel. bench_copy_beside_gemm [DEVICE [MIB]]
+// bench_copy_beside_gemm [DEVICE [MIB]]
+//
+// Measures a copy within a device beside a GEMM. The copy starts before the GEMM or while the GEMM
+// runs. It is made by the driver, by few or many blocks, or by one warp per SM.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +22,7 @@ namespace {
 using namespace duet;
 
 constexpr double kDeadline = 60, kWarm = 0.3, kMeasured = 0.7;  // seconds
-constexpr auto kLate = std::chrono::milliseconds(1);
+constexpr auto kLate = std::chrono::milliseconds(1);  // from the GEMM to a copy that starts second
 
 struct How {
   const char* name;
@@ -49,7 +51,8 @@ class Beside {
     plan_ = engine.plan(device, gemm, {a_.span(), b_.span(), c_.span()}, {});
   }
 
-  // Medians of both together, and of when the copy ended, from when the first began; milliseconds.
+  // Medians, in milliseconds from the start of the first work: until both have ended, and until the
+  // copy has ended. `late`: the GEMM starts first.
   std::pair<double, double> measure(const How& how, bool late) {
     std::vector<double> together, copied;
     const auto begin = std::chrono::steady_clock::now();

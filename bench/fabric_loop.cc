@@ -1,8 +1,10 @@
-// The plainest writes by libfabric, without Duet: fabric_loop PROVIDER BYTES WINDOW MESSAGES
-// ROUNDS. Two processes of this machine; prints the mean over rounds of the seconds a message
-// takes, each message with memory of its own and delivered when it counts (FI_DELIVERY_COMPLETE).
-// Between rounds a thread reads what came, and threads write over both memories, as Duet's checks
-// do: it is in the same caches then. And as in Duet each process polls on a core of its own.
+// fabric_loop PROVIDER BYTES WINDOW MESSAGES ROUNDS
+//
+// Measures plain libfabric writes between two processes of one machine, without Duet, to compare
+// `duet fabric` with. Prints the mean over rounds of the seconds per message. Each message has
+// memory of its own and counts when it is delivered (FI_DELIVERY_COMPLETE). As in Duet, each
+// process polls on a core of its own, and between rounds threads check and overwrite the memory of
+// both processes, so that the same data are in the caches.
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
@@ -31,7 +33,8 @@ void check(long result, const char* what) {
   std::exit(1);
 }
 
-struct Told {  // to the other process
+// What a process sends to the other one: its address, and the memory to write to.
+struct Told {
   char name[256];
   size_t length;
   std::uint64_t address, key;
@@ -86,7 +89,7 @@ End open(const char* provider, size_t bytes, int other) {
   return end;
 }
 
-// Takes completions from the queue.
+// Takes completions from the queue and returns their number.
 int poll(End& end) {
   fi_cq_tagged_entry entries[64];
   const ssize_t count = fi_cq_read(end.queue, entries, 64);
@@ -142,7 +145,8 @@ void check_memory(const End& end, char value) {
   }).join();
 }
 
-// Polls; writes over its memory and says so when it is told 'p', ends when the other has.
+// The target process: polls. On a 'p' from the other process it checks and overwrites its memory
+// and answers 'd'. On any other byte, or if the other process has ended, it exits.
 [[noreturn]] void serve(End& end, int other) {
   for (unsigned turn = 1;; ++turn) {
     poll(end);
@@ -156,6 +160,7 @@ void check_memory(const End& end, char value) {
   }
 }
 
+// Overwrites the memory of both processes.
 void prepare(End& end, int other) {
   char answer = 0;
   write_over(end, 1);
@@ -181,7 +186,7 @@ int main(int count, char** arguments) {
   if (child == 0) serve(end, pair[1]);
   std::vector<fi_context2> contexts(static_cast<size_t>(messages));
   std::vector<double> seconds;
-  for (int round = 0; round <= std::atoi(arguments[5]); ++round) {  // the first one connects
+  for (int round = 0; round <= std::atoi(arguments[5]); ++round) {  // round 0 connects
     prepare(end, pair[0]);
     seconds.push_back(round_of(end, bytes, window, messages, contexts.data()));
   }

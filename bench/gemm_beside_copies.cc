@@ -1,8 +1,13 @@
-// What copies beside GEMMs cost in time and energy, by how an all-gather is cut: whole parts peer
-// by peer, or pieces that go to all peers before the next one, so that they may be read from cache;
-// by what is in the bytes: wires draw power when bits change; by how fast they go; and beside the
-// GEMM that is fastest while power is short, where an engine finds one.
-// bench_gemm_beside_copies [DEVICE [SECONDS]]; on CPUs it shows that it works, not more.
+// bench_gemm_beside_copies [DEVICE [SECONDS]]
+//
+// Measures what the copies of an all-gather beside GEMMs cost in time and energy. It varies
+// - the pieces: whole parts peer by peer, or pieces that each go to all peers before the next
+// piece,
+//   which can then be read from the cache;
+// - the contents, because wires draw power when bits change;
+// - the rate of the copies;
+// - the GEMM: where an engine tunes, also the one that it finds fastest while power is short.
+// On CPUs the program only shows that it works.
 #include <fmt/format.h>
 
 #include <atomic>
@@ -22,6 +27,7 @@ using namespace duet;
 constexpr double kDeadline = 60, kSettle = 0.4, kTuning = 6;  // seconds
 constexpr int kGemmsInARow = 4;
 
+// Contents of the buffers that are copied.
 struct Data {
   const char* name;
   Fill fill;
@@ -35,7 +41,7 @@ struct Trial {
   std::size_t piece = 0;  // bytes of a push; 0: no copies
   Data data = kRandom;
   double rate = 0;     // bytes a second that a device sends; 0: as fast as it can
-  bool tuned = false;  // the GEMM
+  bool tuned = false;  // with the tuned GEMM
 };
 
 // One device's matrices and its part of the gather, in a buffer for all parts.
@@ -52,7 +58,7 @@ struct Sizes {
   GemmProblem gemm;
   std::size_t part;
   const char* engine;
-  const char* tuning;  // the engine that looks for a faster algorithm; "": none
+  const char* tuning;  // the engine that tunes; "": none
 };
 
 Sizes sizes_for(const std::string& kind) {
@@ -96,8 +102,8 @@ void synchronize_lanes(Side& side) {
   for (const auto& each : side.lanes) each->synchronize(kDeadline);
 }
 
-// A round of pushes: pieces in order, each to all peers. Held to a rate, a piece is waited for, and
-// the next one starts when the rate allows it.
+// Pushes a device's part once: pieces in order, each to all peers. Returns the bytes sent. With a
+// rate, each piece is waited for, and the next one starts when the rate allows it.
 std::size_t push(std::vector<Side>& sides, std::size_t mine, std::size_t part, const Trial& trial) {
   Side& own = sides[mine];
   const std::size_t piece = trial.piece;
@@ -177,7 +183,7 @@ void run(std::vector<Side>& sides, const Trial& trial, std::size_t part, double 
              gb / seconds, watts);
 }
 
-// For the first device; the others are given what was found.
+// Makes the tuned plans. The engine searches on the first device and uses the result on the others.
 void tune(std::vector<Side>& sides, const Sizes& sizes, const std::vector<GemmEngine*>& engines) {
   for (GemmEngine* engine : engines) {
     if (engine->name() != sizes.tuning) continue;

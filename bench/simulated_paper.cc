@@ -1,6 +1,8 @@
-// Prints the ConCCL paper's figures beside simulated ones of its 30 scenarios on an MI300X node:
 // bench_simulated_paper [PLATFORM] [--sensitivity]
-// --sensitivity also prints how far they move when each fitted figure of the platform moves by 20%.
+//
+// Prints the ConCCL paper's figures beside simulated ones of its 30 scenarios on an MI300X node.
+// The exit code is 1 if a figure is not near the paper's. --sensitivity also prints by how much the
+// simulated figures change when a fitted figure of the platform changes by 20%, for each of those.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -31,9 +33,9 @@ struct Range {
 // A figure of the paper, in per cent of ideal.
 struct Paper {
   const char* policy;
-  const char* as;  // there
+  const char* as;  // the policy's name in the paper
   double mean;
-  Range all_gather, all_to_all;  // over the classes; both 0 where it gives none
+  Range all_gather, all_to_all;  // of the classes' means; 0 if the paper has none
 };
 const std::vector<Paper> kPaper{
     {"base", "c3_base", 21, {24, 46}, {0, 13}},
@@ -46,7 +48,8 @@ const std::vector<Paper> kPaper{
 constexpr Range kIdealMean{1.45, 1.65};
 constexpr double kNear = 5;  // percentage points
 
-// Table II, and which GEMMs are memory-bound by their name.
+// The classes of the paper's Table II, by scenario. Names that begin with "mb" have memory-bound
+// GEMMs.
 const std::map<std::string, Balance> kClasses{
     {"mb1_896M", Balance::g_long},  {"mb2_3.25G", Balance::g_long},
     {"mb1_4G", Balance::g_long},    {"mb1_6G", Balance::g_long},
@@ -66,8 +69,8 @@ struct Outcome {
   std::map<std::string, double> percent;  // of ideal, by policy
 };
 
-// As the paper has them: the best of all without DMA engines, and DMA engines with units taken from
-// GEMMs that are bound by memory only.
+// Adds two figures as the paper defines them: the best policy without DMA engines, and DMA engines
+// with a partition only for memory-bound GEMMs.
 void derive(Outcome& one) {
   double best = -1e9;
   for (const char* policy : {"base", "priority", "partition", "priority+partition"}) {
@@ -144,7 +147,7 @@ std::string text(const Range& range) {
   return fmt::format("{:.0f} to {:.0f}", range.low, range.high);
 }
 
-// True if all figures are near enough to the paper's.
+// Prints the figures and returns whether all are near enough to the paper's.
 bool print_accuracy(const std::vector<Outcome>& all) {
   bool near = true;
   fmt::print(
