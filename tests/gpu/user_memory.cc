@@ -1,7 +1,7 @@
-// All-gathers and all-reduces of a program's own GPU memory: user_memory KIND ENGINE [PORT]. KIND
-// is malloc (cudaMalloc), segments (mapped one by one, to be shared by file descriptors) or pool
-// (cudaMallocAsync, which other processes cannot map). Says which algorithms were taken. Exit 77
-// where there is no GPU.
+// All-gathers and all-reduces in GPU memory of the program's own: user_memory KIND ENGINE [PORT].
+// KIND is malloc (cudaMalloc), segments (mapped one by one, to be shared by file descriptors) or
+// pool (cudaMallocAsync, which other processes cannot map). Prints the algorithms that were used.
+// The exit code is 77 without a GPU.
 #include <cuda.h>
 #include <cudaTypedefs.h>
 #include <cuda_runtime.h>
@@ -34,7 +34,7 @@ Function driver(const char* name, unsigned version) {
   return reinterpret_cast<Function>(address);
 }
 
-// Segments of the smallest size side by side, as allocators that grow make them.
+// Adjacent segments of the smallest size, as allocators that grow make them. Never freed.
 void* make_segments(std::size_t bytes) {
   int device = 0, devices = 0;
   require(cudaGetDevice(&device));
@@ -69,7 +69,7 @@ void* make_segments(std::size_t bytes) {
   return reinterpret_cast<void*>(base);
 }
 
-// It lasts as long as the program.
+// Memory of a kind. Never freed.
 char* make_memory(const std::string& kind, std::size_t bytes, cudaStream_t stream) {
   void* memory = nullptr;
   if (kind == "malloc") {
@@ -84,7 +84,7 @@ char* make_memory(const std::string& kind, std::size_t bytes, cudaStream_t strea
   return static_cast<char*>(memory) + kOffset;
 }
 
-// What rank `rank` sends at element i.
+// Element i of the data that a rank sends.
 std::int32_t sent(std::uint64_t i, int rank) {
   return static_cast<std::int32_t>(i % 1000) + 7 * rank;
 }

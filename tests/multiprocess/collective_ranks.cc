@@ -1,8 +1,10 @@
 // One process of a run, for collectives.sh, own_memory.sh and dead_rank.sh: collective_ranks ENGINE
 // DEVICE [fail | own | '[own ]loop COLLECTIVE']. Runs every collective of the engine and compares
-// all bytes with what collective.h says; with `own`, in memory of the program's own, which other
-// processes cannot map; with `fail`, the last rank fails while the others wait for it; with `loop`,
-// one collective again and again until a process is gone. Exit code 0 if all was as it should be.
+// all bytes with the definitions in collective.h.
+//   own   uses memory of the program's own, which other processes cannot map
+//   fail  the last rank fails while the others wait for it
+//   loop  repeats one collective until a process is gone
+// The exit code is 0 if every check holds.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -21,7 +23,8 @@ using Bytes = std::vector<std::byte>;
 
 constexpr double kDeadlineSeconds = 30;
 
-// What rank `rank` sends: bytes of its own, or for reductions integers that any order adds exactly.
+// An element that a rank contributes to a reduction: so small an integer that sums are exact in any
+// order.
 int digit(int rank, std::uint64_t element) {
   return static_cast<int>((element + 3 * static_cast<std::uint64_t>(rank)) % 31) - 15;
 }
@@ -35,6 +38,7 @@ void put(Bytes& bytes, DType dtype, std::uint64_t element, int value) {
   }
 }
 
+// The bytes that a rank sends.
 Bytes sent(const Collective& one, int rank, int ranks) {
   Bytes bytes(send_bytes(one, rank, ranks));
   for (std::uint64_t i = 0; i < bytes.size() / size_of(one.dtype) && reduces(one.kind); ++i) {
@@ -76,7 +80,7 @@ Bytes expected(const Collective& one, int rank, int ranks) {
   return bytes;
 }
 
-// A rank's buffers, in place where it has both.
+// A rank's buffers; in place, if asked for, where the rank has both.
 CollectiveBuffers buffers_of(const Collective& one, const Rank& rank, const Span& send,
                              const Span& recv, bool in_place) {
   const std::uint64_t offset = in_place_offset(one, rank.index);
@@ -99,7 +103,7 @@ class OwnMemory : public CollectiveMemory {
 
 struct Way {
   bool in_place = false;
-  bool own = false;  // memory of the program's
+  bool own = false;  // in memory of the program's own
 };
 
 std::unique_ptr<CollectiveMemory> memory(CollectiveSession& session, Rank& rank, bool own,
@@ -140,7 +144,7 @@ void run_once(CollectiveSession& session, Rank& rank, const Collective& one, con
   rank.team.barrier("all ranks to be done with a plan");
 }
 
-// Skewed: rank f has (f + 2 t) % 5 times `unit` elements for rank t.
+// Counts of an all_to_all_v: rank f has (f + 2 t) % 5 times `unit` elements for rank t.
 std::vector<std::uint64_t> skewed(int ranks, std::uint64_t unit) {
   std::vector<std::uint64_t> counts;
   for (int pair = 0; pair < ranks * ranks; ++pair) {
@@ -180,7 +184,7 @@ void run_all(Team& team, CollectiveSession& session, bool own) {
   if (ran == 0) throw Error("nothing ran");
 }
 
-// The others must neither wait for their deadline nor hang.
+// The last rank fails. The other ranks must get its error within 5 s, before their deadline.
 void fail_once(Team& team, CollectiveSession& session) {
   Collective one;
   one.kind = CollectiveKind::all_reduce;
@@ -207,8 +211,8 @@ void fail_once(Team& team, CollectiveSession& session) {
   throw Error("a failed rank was not noticed");
 }
 
-// The ranks meet on their devices alone, some calls ahead of the CPU. A broadcast is of a size that
-// is passed on in pieces.
+// Repeats a collective. The ranks synchronise on their devices alone; the CPU waits only every
+// kAhead calls. A broadcast is large enough to be forwarded in pieces.
 void loop(Team& team, CollectiveSession& session, const std::string& word, bool own) {
   constexpr int kAhead = 5;
   Collective one;

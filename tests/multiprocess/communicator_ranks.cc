@@ -2,13 +2,13 @@
 // [DEVICE]].
 //   open    sums on two communicators, each with a port of its own
 //   own     sums in memory of the program's own, which the other process cannot map
-//   die     the last rank ends without a word while the others' streams wait for it
+//   die     the last rank exits without notice while the others' streams wait for it
 //   beside  the same, while the others overlap compute with the call
 //   throw   the last rank throws instead of planning
 //   refuse  the last rank's buffer is too small at first, and all plan again
-//   frees   process 0 ends its calls first: nothing is freed that the others have mapped
-//   large   a broadcast that is cut into pieces, and passed on, from the last rank
-// Exit code 0 if all was as it should be, else 1; 2 for a UsageError.
+//   frees   process 0 ends its calls first: memory that the others have mapped is not freed
+//   large   a broadcast from the last rank that is cut into pieces and forwarded
+// The exit code is 0 if every check holds, else 1; 2 for a UsageError.
 #include <unistd.h>
 
 #include <cstdio>
@@ -64,7 +64,8 @@ void add_up_own(LocalRank& rank) {
   rank.retire(std::move(call));
 }
 
-// What peers' streams may still use when a rank is thrown out goes after each().
+// Buffers and calls are freed only after each(), because streams of other ranks may still use them
+// when a rank throws.
 void wait_for_the_dead(Communicator& communicator) {
   std::vector<std::unique_ptr<CollectiveMemory>> buffers(2);
   std::vector<CollectiveCall> calls(2);
@@ -80,7 +81,7 @@ void wait_for_the_dead(Communicator& communicator) {
   });
 }
 
-// What a rank computes is there although its peer is gone, and its stream ends.
+// A rank's compute must run, and its stream must become idle, although a peer is gone.
 void compute_beside_the_dead(Communicator& communicator) {
   std::vector<std::unique_ptr<CollectiveMemory>> buffers(2);
   std::vector<CollectiveCall> calls(2);
@@ -107,8 +108,7 @@ void compute_beside_the_dead(Communicator& communicator) {
   });
 }
 
-// Of this process: allocations that others can map, which are files without a name, or mappings of
-// such files, its own among them.
+// The number of allocations of this process that others can map: open files without a name.
 std::size_t own_allocations() {
   std::size_t count = 0;
   for (const auto& each : std::filesystem::directory_iterator("/proc/self/fd")) {
@@ -119,6 +119,7 @@ std::size_t own_allocations() {
   return count;
 }
 
+// The number of mappings of such files in this process, those of its own allocations included.
 std::size_t mappings() {
   std::size_t count = 0;
   std::ifstream maps("/proc/self/maps");
@@ -128,7 +129,7 @@ std::size_t mappings() {
   return count;
 }
 
-// Runs between two barriers, in the first rank of the process.
+// Throws in the first rank of the process unless `holds`; between two barriers.
 void require_counts(LocalRank& rank, bool holds, const char* what) {
   rank.barrier();
   if (rank.local() == 0 && !holds) throw Mismatch(what);
@@ -148,7 +149,7 @@ void free_in_order(LocalRank& rank) {
   call.enqueue(*stream);
   stream->synchronize(kDeadlineSeconds);
   rank.barrier();
-  const bool first = rank.index() < 2;  // of the first process
+  const bool first = rank.index() < 2;  // a rank of the first process
   if (first) call = {};
   rank.barrier();
   require_counts(rank, own_allocations() == with_call, "freed before the others have ended");
@@ -168,7 +169,8 @@ void throw_on_the_last(LocalRank& rank) {
   add_up(rank);
 }
 
-// The last rank knows why it is refused, the others whose fault it is.
+// The last rank's error states what is wrong with its buffer. The errors of the others also name
+// the last rank.
 void plan_again(LocalRank& rank) {
   const int last = rank.size() - 1;
   for (int attempt = 0; attempt < 3; ++attempt) {

@@ -9,7 +9,7 @@
 namespace duet::multiprocess {
 namespace {
 
-// Copies nothing, takes a time that depends on its rank, and counts its calls.
+// A work that only takes a time, which depends on the rank, and counts its calls.
 class Counting : public Work {
  public:
   std::string name() const override { return "counting"; }
@@ -85,7 +85,7 @@ void fail(Team& team) {
       });
     });
   }
-  // Told before it is thrown: the ranks of its own process hear of it first.
+  // The failure is reported before it is thrown: ranks of the same process get it first.
   expect<Mismatch>("a wrong byte", [&] {
     team.each([&](Rank& rank) {
       if (rank.index == rank.size - 1) {
@@ -96,7 +96,8 @@ void fail(Team& team) {
       team.barrier("a barrier that one rank never reaches", 30);
     });
   });
-  // The rank that gives up is slow to say so: those that wait beside it hear of it first.
+  // A slow callback delays the rank that times out: ranks that wait beside it get the failure
+  // first.
   const int slow = team.on_failure([](const std::string&) { usleep(200'000); });
   expect<Timeout>("gave up after 0.2 s", [&] {
     team.each([&](Rank& rank) {

@@ -24,7 +24,7 @@ struct Exchange {
   }
   std::size_t count;
   Buffer out, in,
-      semaphores;  // semaphores: of each rank, that its bytes came; that it has read mine
+      semaphores;  // word i: rank i's bytes have arrived; word count + i: rank i has read mine
   std::unique_ptr<Stream> stream;
 };
 

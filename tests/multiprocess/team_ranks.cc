@@ -1,5 +1,5 @@
-// One process of a run, for ranks.sh: team_ranks SCENARIO [--device DEVICE]. Exit code 0 if all was
-// as it should be, 2 for bad usage, else 1 with the error.
+// One process of a run, for ranks.sh: team_ranks SCENARIO [--device DEVICE]. The exit code is 0 if
+// every check holds, 2 for bad usage, else 1 with the error.
 #include <cstdio>
 #include <cstring>
 #include <map>
