@@ -10,7 +10,7 @@ import { withHint } from './scroll_hint.js';
 import { dataTable } from './table.js';
 import { currentTheme, onThemeChange } from './theme.js';
 
-const PAPER = { half: 420, full: 760 }; // widths in CSS pixels; the paper's own scale them down
+const PAPER = { half: 420, full: 760 }; // CSS pixels; the browser scales them to the paper's width
 
 function findings(list) {
   if (!list.length) return null;
@@ -19,7 +19,7 @@ function findings(list) {
   return h('ul', { class: 'findings' }, list.map(item));
 }
 
-/** The table under the chart; made when it is first opened, since most never are. */
+/** The table under the chart. It is built when it is first opened, because most never are. */
 function dataBelow(panel) {
   const details = h(
     'details',
@@ -33,7 +33,7 @@ function dataBelow(panel) {
   return details;
 }
 
-/** The chart's life in its box: drawn when near, drawn anew when the box or the theme changes. */
+/** Draws a chart in its box when it is near the window, and again when box or theme change. */
 class Drawing {
   constructor(panel, box, hidden) {
     Object.assign(this, { panel, box, hidden, chart: null, drawn: 0 });
@@ -69,7 +69,7 @@ class Drawing {
   }
 }
 
-/** The chart for paper: light, and as wide as the paper allows. */
+/** The chart for paper: in the light theme and at the paper's width. */
 function paperChart(panel, hidden) {
   const width = PAPER[panel.span];
   const option = panel.option({ width, theme: themes.light });
@@ -79,7 +79,7 @@ function paperChart(panel, hidden) {
   return document.importNode(parsed, true);
 }
 
-/** A chart that needs more width than a phone has scrolls, and the keyboard must reach it for that. */
+/** Attributes of a chart's box. A chart wider than a phone scrolls, so the keyboard must reach it. */
 const scrolling = (panel) => ({
   class: 'chart-box',
   ...(panel.minWidth > 300
@@ -87,7 +87,7 @@ const scrolling = (panel) => ({
     : {}),
 });
 
-/** A panel that is drawn as is chosen in its fields: `chosen` changes with them. */
+/** The panel with option() bound to `chosen`, the current values of its choices. */
 const asChosen = (panel, chosen) => ({
   ...panel,
   option: (how) => panel.option({ ...how, chosen }),
@@ -143,9 +143,10 @@ function chart(plain, section) {
 }
 
 /**
- * @param {Object} panel see charts/copy_curves.js
- * @param {{title: string}} section where it stands
- * @returns {{element: HTMLElement, draws: {forPaper: Function, forScreen: Function}|null}}
+ * @param {Object} panel in the form of charts/copy_curves.js
+ * @param {{title: string}} section the section that the panel belongs to
+ * @returns {{element: HTMLElement, draws: {forPaper: Function, forScreen: Function}|null}} `draws`
+ *     is null for a panel without a chart
  */
 export function chartCard(panel, section) {
   const { parts, draws } = panel.option

@@ -5,13 +5,13 @@ import { h } from './dom.js';
  * @typedef {Object} Choice
  * @property {string} name
  * @property {string[]} values
- * @property {number} start the place in `values` of what is chosen first
+ * @property {number} start the index in `values` of the value that is chosen at first
  *
  * @param {Choice[]} choices
- * @param {number[]} chosen a place in the values of each; changed by the fields
+ * @param {number[]} chosen for each choice the index of its value; the fields change it
  * @param {string} id of the chart
- * @param {() => void} changed
- * @returns {HTMLElement|null} null where there is nothing to choose
+ * @param {() => void} changed called when a field has changed `chosen`
+ * @returns {HTMLElement|null} null if there are no choices
  */
 export function choiceFields(choices, chosen, id, changed) {
   if (!choices.length) return null;
@@ -27,5 +27,5 @@ export function choiceFields(choices, chosen, id, changed) {
   return h('div', { class: 'choices' }, choices.map(field));
 }
 
-/** @returns {string[]} what is chosen, in words */
+/** @returns {string[]} the chosen values */
 export const chosenText = (choices, chosen) => choices.map(({ values }, i) => values[chosen[i]]);

@@ -2,7 +2,7 @@
 import { reasonOf, wordOf } from './model.js';
 import { throttleOf } from './remarks.js';
 
-/** A text that a spreadsheet would take for a formula is quoted by an apostrophe. */
+/** A cell's text. An apostrophe precedes a text that a spreadsheet would take for a formula. */
 function cell(value) {
   if (value === null || value === undefined) return '';
   if (typeof value === 'number') return Number.isFinite(value) ? String(value) : '';
@@ -17,7 +17,7 @@ const keysOf = (records, of) => [
 
 /**
  * @param {Object[]} records in the order of the lines
- * @returns {string} a heading and a line each; numbers as the journal has them
+ * @returns {string} a heading and a line for each record; numbers with the journal's digits
  */
 export function csv(records) {
   const axes = keysOf(records, (record) => record.case);

@@ -1,9 +1,9 @@
-// Building the page's elements. Every text goes in as a text node: a journal's words (names of
-// devices, reasons, variables) are never read as markup.
+// Builds the page's elements. Every text becomes a text node, so that texts of a journal (names of
+// devices, reasons, variables) are never parsed as markup.
 
 /**
- * An element: attributes by name (`class`, `aria-*`, ...), `on` for listeners; false and null leave
- * an attribute out, and children that are null or false are left out too.
+ * Makes an element. Attributes are given by name (`class`, `aria-*`, ...), listeners in `on`.
+ * Attributes and children that are null or false are left out.
  * @param {string} tag
  * @param {Object<string, any>} [attributes]
  * @param {...(Node|string|number|null|false|Array)} children
@@ -24,7 +24,7 @@ export function h(tag, attributes = {}, ...children) {
   return element;
 }
 
-/** Appends nodes and texts, lists of them too. */
+/** Appends nodes, texts and lists of both. */
 export function append(element, children) {
   for (const child of children.flat(Infinity)) {
     if (child !== null && child !== undefined && child !== false) element.append(child);
@@ -33,7 +33,7 @@ export function append(element, children) {
 
 const SVG = 'http://www.w3.org/2000/svg';
 
-/** An SVG element with attributes. */
+/** Makes an SVG element with attributes. */
 export function svg(tag, attributes = {}, ...children) {
   const element = document.createElementNS(SVG, tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);

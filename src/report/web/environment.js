@@ -26,7 +26,7 @@ function command(text) {
 
 const alike = (device) => JSON.stringify({ ...device, name: null, bus: null, numa_node: null });
 
-/** Devices that differ only in name and place are one entry. */
+/** A row for each group of devices that differ only in name, bus address and NUMA node. */
 function deviceGroups(machine) {
   return [...groupBy(machine.devices ?? [], alike).values()].map((some) => {
     const [one] = some;
@@ -54,7 +54,7 @@ function deviceGroups(machine) {
   });
 }
 
-/** Links that are alike, and how many device pairs have one. */
+/** Each kind of link, and how many pairs of devices have it. */
 function links(machine) {
   const key = ({ kind, count, gb_per_s: rate, peer_access: peer }) =>
     JSON.stringify([kind, count, rate, peer]);
@@ -127,7 +127,7 @@ function machines(environment) {
   ]);
 }
 
-/** A run; what is as in the run before it is said once. */
+/** A run. Machines that are equal to those of the run before are not repeated. */
 function run(environment, before, place) {
   const { run: one } = environment;
   const same = before && JSON.stringify(before.machines) === JSON.stringify(environment.machines);

@@ -11,7 +11,7 @@ const FEW = 8;
 const MOST_LINES = 40; // of a group; the table of records has the others
 const VARYING = ['bytes', 'm', 'n', 'k', 'source', 'destination', 'sets', 'grid', 'block'];
 
-/** Faults in the order of weight: the word, then how far off. */
+/** Compares faults by weight: by the word, then by the distance from the expected value. */
 function byWeight(a, b) {
   const far = (record) => Math.abs(Math.log(shareOf(record) ?? 1));
   return ORDER.indexOf(wordOf(a)) - ORDER.indexOf(wordOf(b)) || far(b) - far(a) || a.id - b.id;
@@ -74,7 +74,7 @@ function fault(record, labels, tag, more) {
   );
 }
 
-/** The worst of a group, with the others folded away below it. */
+/** The worst record of a group; the others are folded below it. */
 function group(records, labels) {
   const [worst, ...others] = records;
   if (!others.length) return fault(worst, labels, 'li');
@@ -102,14 +102,14 @@ function group(records, labels) {
   return fault(worst, labels, 'li', fold);
 }
 
-/** The groups that are not folded away: FEW, and among them the worst of each word. */
+/** The FEW groups that are shown open. The worst group of each word is always among them. */
 function openGroups(groups) {
   const word = ([record]) => wordOf(record);
   const worst = [...groupBy(groups, word).values()].map(([group]) => group);
   return new Set([...worst, ...groups].slice(0, Math.max(FEW, worst.length)));
 }
 
-/** @param {Object[]} bad records that are not as they should be @returns {Node[]} */
+/** @param {Object[]} bad wrong, failed, LOW and SUSPECT-HIGH records @returns {Node[]} */
 export function faultList(bad) {
   if (!bad.length) return [];
   const sorted = [...bad].sort(byWeight);

@@ -1,5 +1,5 @@
-// Numbers as text: three to four digits, GB = 10^9 bytes, sizes in binary units; and the names of
-// cases. A value that is absent is a dash.
+// Numbers as text: three to four digits, GB = 10^9 bytes, sizes in binary units. Also the names of
+// cases. An absent value is shown as a dash.
 
 const DASH = '–';
 
@@ -13,7 +13,7 @@ export function number(value) {
   return value.toFixed(size >= 1000 ? 0 : size >= 100 ? 1 : size >= 10 ? 2 : 3);
 }
 
-/** @returns {string} a ceiling or an axis value, without digits that say nothing: 450, 989.4 */
+/** @returns {string} a ceiling or an axis value without trailing zeros: 450, 989.4 */
 export const plain = (value) => (Number.isFinite(value) ? String(Number(number(value))) : DASH);
 
 /** @returns {string} a whole number with separators: 5,000 */
@@ -30,7 +30,7 @@ const SIZES = [
 const ROUNDED = 1e-8; // journals' rates have nine digits
 
 /**
- * A size as the console has it: in the largest unit that it is a multiple of.
+ * A size as on the console: in the largest unit of which it is a multiple.
  * @param {number} value bytes @returns {string} 4 KiB, 2004 MiB, 1000 B; 0 or less: a dash
  */
 export function bytes(value) {
@@ -42,7 +42,7 @@ export function bytes(value) {
   return `${Math.round(value)} B`;
 }
 
-/** @returns {string} a size that follows from a fit, as the console has it: 400.4 KiB */
+/** @returns {string} a size that is the result of a fit, as on the console: 400.4 KiB */
 export function fittedBytes(value) {
   const [unit, size] = SIZES.find(([, least]) => value >= least) ?? ['B', 1];
   return value > 0 && value % size ? `${number(value / size)} ${unit}` : bytes(value);
@@ -55,21 +55,21 @@ const TIMES = [
   ['ns', 1e-9, 1],
 ];
 
-/** @param {number} value seconds @returns {string} as the console has it: 8.13 us, 3.272 ms */
+/** @param {number} value seconds @returns {string} as on the console: 8.13 us, 3.272 ms */
 export function seconds(value) {
   if (!Number.isFinite(value)) return DASH;
   const [unit, size, digits] = TIMES.find(([, least]) => Math.abs(value) >= least) ?? TIMES.at(-1);
   return `${(value / size).toFixed(digits)} ${unit}`;
 }
 
-/** @param {number} ratio @returns {string} 0.873 -> 87%; below 10%: one digit more */
+/** @param {number} ratio @returns {string} 0.873 -> 87%; below 10% with one more digit */
 export function percent(ratio) {
   if (!Number.isFinite(ratio)) return DASH;
   const value = ratio * 100;
   return `${Math.abs(value) < 10 && value !== 0 ? value.toFixed(1) : value.toFixed(0)}%`;
 }
 
-/** @returns {string} a ratio to the hundredth, as the console has it: 0.97 */
+/** @returns {string} a ratio with two decimals, as on the console: 0.97 */
 export const ratio = (value) =>
   Number.isFinite(value) ? (Math.round(value * 100) / 100 || 0).toFixed(2) : DASH;
 
@@ -89,11 +89,11 @@ export const unitOf = (rate) => UNITS[rate] ?? rate.replaceAll('_', ' ');
 /** @returns {string} "391.8 GB/s" */
 export const rateText = (rate, value) => `${number(value)} ${unitOf(rate)}`;
 
-/** Rates in bytes, and what is left of their names without the unit. */
+/** Matches the unit in the names of rates that are numbers of bytes. */
 const BYTES = /^bytes_|_bytes$/;
 
 /**
- * A rate of any name with its value, where it stands among others.
+ * The name and the value of any rate, for lists of several rates.
  * @returns {string} "latency 8.128 us", "n half 4 MiB", "90 percent 64 MiB", "12.30 GB/s each"
  */
 export function namedRate(name, value) {
@@ -110,7 +110,7 @@ export const day = (time) => (time ?? '').slice(0, 10);
 /** @returns {string} 2026-11-21 02:00 UTC */
 export const minute = (time) => (time ? `${time.slice(0, 16).replace('T', ' ')} UTC` : '');
 
-/** @returns {string} a device without its machine: "cuda:3" -> "3"; words such as "pinned" stay */
+/** @returns {string} a device's number: "cuda:3" -> "3"; names such as "pinned" stay as they are */
 export const place = (name) => String(name ?? '').replace(/^.*:(?=\d+$)/, '');
 
 const DIRECTION = {
@@ -120,7 +120,7 @@ const DIRECTION = {
   device_to_host: 'device to host',
 };
 
-/** @returns {string} a value of an axis in words: host_to_device -> host to device */
+/** @returns {string} the text of an axis value: host_to_device -> host to device */
 export const words = (text) => DIRECTION[text] ?? String(text ?? '').replaceAll('_', ' ');
 
 /** @returns {string} "8 blocks of 256"; "" for the device's own choice */
@@ -165,7 +165,7 @@ function collectiveText(c) {
   return [text, c.bytes && bytes(c.bytes), ...where, against].filter(Boolean).join(', ');
 }
 
-/** @returns {string} a scenario of overlap, in place or not; older journals have it in the name */
+/** @returns {string} the name of an overlap scenario; older journals have "in place" in the name */
 export const scenarioName = (c) =>
   [c.scenario, c.in_place && 'in place'].filter(Boolean).join(' ');
 
@@ -199,7 +199,7 @@ function fabricText(c) {
 }
 
 /**
- * A case in words; cases of benchmarks that this file does not know show their axes.
+ * The text of a case. Cases of benchmarks that this file does not know show their axes.
  * @param {{benchmark: string, case: Object}} record
  * @returns {string}
  */

@@ -6,9 +6,9 @@ import { themeSwitch } from './theme.js';
 
 const unique = (list) => [...new Set(list)];
 
-/** "4 x NVIDIA H200; AMD EPYC" */
+/** @returns {string} the measured devices: "4 x NVIDIA H200; AMD EPYC" */
 export function measured(model) {
-  const most = new Map(); // of each model, the most devices that any journal has
+  const most = new Map(); // for each model the largest number of devices in any journal
   for (const place of model.places) {
     const name = placeName({ ...place, count: 1 });
     if (!(most.get(name)?.count >= place.count)) most.set(name, place);
@@ -60,7 +60,7 @@ export function showHeader(element, model) {
   ]);
 }
 
-/** Fills the bar: a link to each section, and the theme. */
+/** Fills the bar with a link to each section and the theme switch. */
 export function showBar(element, sections) {
   const links = sections.map(({ id, short, title }) =>
     h('li', {}, h('a', { href: `#${id}` }, short ?? title)),
@@ -69,7 +69,7 @@ export function showBar(element, sections) {
   followScroll(element, sections);
 }
 
-/** Marks the link of the section that is at the top of the window. */
+/** Keeps the link of the section at the top of the window marked. */
 function followScroll(element, sections) {
   const links = new Map(sections.map(({ id }) => [id, element.querySelector(`a[href="#${id}"]`)]));
   const seen = new IntersectionObserver(

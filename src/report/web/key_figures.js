@@ -6,7 +6,7 @@ import { modeLabel, placeLabels, placeName } from './labels.js';
 import { groupBy } from './model.js';
 import { dataTable } from './table.js';
 
-/** A table a device model: a row for each figure, and for each of its places that has this figure. */
+/** The table of a device model: a row for each figure and each place that has the figure. */
 function modelTable(name, places, records) {
   const labels = placeLabels(places);
   const own = records.filter(({ place }) => places.includes(place));
@@ -82,7 +82,7 @@ function ceilingBlock(places, labels) {
   );
 }
 
-/** @param {import('./model.js').Model} model @returns {Node[]} what the figures are held against, folded */
+/** @param {import('./model.js').Model} model @returns {Node[]} the ceilings of the devices, folded */
 export function ceilings(model) {
   const places = model.places.filter(({ ceiling }) => ceilingRows(ceiling).length);
   if (!places.length) return [];

@@ -1,16 +1,16 @@
-// The best figures of some records, one a kind of work: rows of the key figures' table, each its order,
-// the figure, its value, of the ceiling, reached by.
+// The best figures of some records, one for each kind of work, as rows of the key figures' table. A row
+// is [order, name of the figure, value, share of the ceiling, what reached it].
 import { bytes, caseText, number, percent, plain, plural, ratio, words } from './format.js';
 import { fastest, groupBy, wordOf } from './model.js';
 import { boundOf, copyTitle, fastestCopy, wayOrder } from './plot/copies.js';
 import { overlapGroups } from './plot/overlap_series.js';
 import { mean, valuesOf } from './plot/overlap_words.js';
 
-const COLLECTIVE_ORDER = 1000; // behind all copies
+const COLLECTIVE_ORDER = 1000; // after all copies
 const OVERLAP_ORDER = 1001;
 const FABRIC_ORDER = 1002;
 
-/** A best figure that is in doubt says so. */
+/** The note on a best figure that is SUSPECT-HIGH. */
 const doubt = (record) => (wordOf(record) === 'SUSPECT-HIGH' ? ' (SUSPECT-HIGH)' : '');
 
 function gemmRows(records, mode) {
@@ -46,7 +46,7 @@ function copyRows(records, mode) {
   });
 }
 
-/** Of each collective, over all sizes, in place and not. */
+/** The best bus bandwidth of each collective over all sizes, in place and out of place. */
 function collectiveRows(records) {
   const some = records.filter((r) => r.benchmark === 'collective' && r.rates.busbw_gb_per_s > 0);
   const call = ({ case: c }) =>
@@ -65,7 +65,7 @@ function collectiveRows(records) {
   });
 }
 
-/** Of each operation over the network and the memory that it is between. */
+/** The best rate of each operation over the network, for each kind of memory. */
 function fabricRows(records) {
   const some = records.filter((r) => r.benchmark === 'fabric' && r.rates.gbit_per_s > 0);
   const way = ({ case: c }) =>
@@ -92,7 +92,7 @@ function fabricRows(records) {
   });
 }
 
-/** Of each collective beside a GEMM, and of other pairs, what the policy that keeps most keeps in the mean. */
+/** For each pair of works that overlap, the policy with the highest mean fraction of ideal. */
 function overlapRows(records) {
   const kept = ({ scenarios }, policy) => {
     const fractions = valuesOf(scenarios, policy, 'fraction_of_ideal');
@@ -118,8 +118,9 @@ function overlapRows(records) {
 const same = () => '';
 
 /**
- * @param {Object[]} records that were measured
- * @param {{gemm: Function, copy: Function}} [mode] how a record was sampled, where that differs
+ * @param {Object[]} records measured ones
+ * @param {{gemm: Function, copy: Function}} [mode] texts of how a record was sampled; by default none
+ * @returns {Array[]} the rows
  */
 export const keyRows = (records, mode = { gemm: same, copy: same }) => [
   ...gemmRows(records, mode.gemm),
@@ -131,7 +132,7 @@ export const keyRows = (records, mode = { gemm: same, copy: same }) => [
 
 const SENTENCE_ROWS = 2;
 
-/** @returns {string} the best of the key figures in words, those of different works first */
+/** @returns {string} a sentence of a few key figures, of different kinds of work if possible */
 export function bestFigures(records) {
   const rows = keyRows(records);
   const first = [...groupBy(rows, ([order]) => order)].map(([, [row]]) => row);

@@ -1,12 +1,12 @@
-// What to call the places that results come from, where several stand side by side in a chart:
-// only by what differs between them. Figures of a simulated device are always called so.
+// Labels of the places that results come from. A label contains only facts in which the places of a
+// chart differ. Simulated devices are always marked as simulated.
 import { day } from './format.js';
 
 /** A model without its maker: "AMD Instinct MI300X" -> "MI300X". */
 export const shortModel = (model) =>
   model.replace(/^(NVIDIA|AMD|Intel)\s+(Instinct\s+)?(?=\S)/, '');
 
-/** What may differ, in the order in which it is tried. */
+/** The facts in which places can differ, in the order in which they are tried. */
 const FACTS = [
   (place) => shortModel(place.model),
   (place) => day(place.journal.time) || 'no date',
@@ -29,7 +29,7 @@ function parts(group, fact, labels) {
 
 /**
  * @param {Iterable<import('./model.js').Place>} places
- * @returns {Map<import('./model.js').Place, string>} "" where there is only one
+ * @returns {Map<import('./model.js').Place, string>} the labels; "" if there is only one place
  */
 export function placeLabels(places) {
   const list = [...new Set(places)];
@@ -45,15 +45,15 @@ export function placeLabels(places) {
 }
 
 /**
- * @param {Object[]} records or anything with a `mode`
- * @returns {(record: Object) => string} how a record was sampled, where that differs; else ""
+ * @param {Object[]} records or other objects with a `mode`
+ * @returns {(record: Object) => string} the mode of a record if the records differ in it, else ""
  */
 export function modeLabel(records) {
   const several = new Set(records.map(({ mode }) => mode ?? '')).size > 1;
   return ({ mode }) => (several ? (mode ?? '') : '');
 }
 
-/** @returns {string} for the caption of a chart whose figures all come from models; else "" */
+/** @returns {string} a note for captions if all places are simulated, else "" */
 export const simulatedNote = (places) =>
   [...places].every(({ simulated }) => simulated) ? 'Simulated.' : '';
 

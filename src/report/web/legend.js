@@ -1,5 +1,5 @@
-// A chart's legend: one button a series, which hides and shows it. It stands outside the chart, so
-// that the keyboard reaches it and it wraps on narrow pages.
+// A chart's legend: one button for each series, which hides and shows the series. The legend is outside
+// the chart, so that the keyboard reaches its buttons and it wraps on narrow pages.
 import { h, svg } from './dom.js';
 import { markColour } from './plot/marks.js';
 
@@ -10,7 +10,7 @@ const SHAPES = {
   diamond: { tag: 'path', d: 'M13 0.8 L18 6 L13 11.2 L8 6 Z' },
 };
 
-/** @returns {SVGElement} a mark as it looks in the chart */
+/** @returns {SVGElement} a picture of a mark as the chart draws it */
 function icon(mark, theme) {
   const colour = markColour(mark, theme);
   const picture = svg('svg', {
@@ -44,8 +44,8 @@ function icon(mark, theme) {
 /**
  * @param {import('./plot/marks.js').Mark[]} marks
  * @param {import('./palette.js').Theme} theme
- * @param {Set<string>} hidden names of the hidden series; changed by the buttons
- * @param {() => void} changed
+ * @param {Set<string>} hidden names of the hidden series; the buttons change it
+ * @param {() => void} changed called when a button has changed `hidden`
  */
 export function legend(marks, theme, hidden, changed) {
   const items = marks.map((mark) => {

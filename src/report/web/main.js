@@ -1,5 +1,5 @@
-// The page's start: reads the data, shows the text first, then charts and tables, a section at a
-// time, so that the summary can be read before the rest is there.
+// Starts the page: reads the data and shows the text first, then charts and tables, one section at a
+// time, so that the summary can be read before the other sections exist.
 import charts from 'all-charts';
 import { chartCard } from './chart_card.js';
 import { h } from './dom.js';
@@ -18,7 +18,7 @@ function readModel() {
   return makeModel(JSON.parse(element.textContent));
 }
 
-/** Runs `make`; what it cannot make is said in its place, and the rest of the page goes on. */
+/** Returns what `make` returns. If `make` throws, returns the error's text, and the page goes on. */
 function orComplaint(make) {
   try {
     return make();
@@ -34,7 +34,7 @@ function orComplaint(make) {
   }
 }
 
-/** Charts by section, in their order; sections that nothing belongs to do not appear. */
+/** The sections of charts in their order. Sections without charts do not appear. */
 function chartSections(model, cards) {
   const sections = new Map();
   for (const chart of [...charts].sort((a, b) => a.order - b.order)) {

@@ -1,30 +1,30 @@
-// The report's data as the page uses it: records know the place (journal and device) they come from.
+// The report's data as the page uses them. Each record refers to its place (journal and device).
 
 /**
- * What `duet report` inserts; docs/results.md describes records and environments.
+ * Data is what `duet report` inserts. docs/results.md describes records and environments.
  * @typedef {{duet: string, revision: string, made_utc: string, journals: Object[], reported: Object[]}} Data
  *
  * @typedef {Object} Journal
- * @property {string} name file name, with folders where that tells it apart: unique
- * @property {string} time start of its first run, ISO; "" when it was written reproducibly
- * @property {Object[]} environments one a run: `machines`, and `run` where it was written
+ * @property {string} name unique: the file name, with folders if several files have that name
+ * @property {string} time start of its first run, ISO; "" if it was written reproducibly
+ * @property {Object[]} environments one for each run: `machines` and, if it was written, `run`
  * @property {string[]} warnings
  *
- * @typedef {Object} Place where results come from: a journal's device
+ * @typedef {Object} Place a device of a journal, from which results come
  * @property {Journal} journal
- * @property {string} device as records name it
+ * @property {string} device the name in records
  * @property {string} model of its devices
  * @property {number} count of devices
  * @property {string} kind of the devices: "host", "cuda", "hip", "sim"
  * @property {boolean} simulated
- * @property {Object} ceiling what it is held against; {} if there is nothing
+ * @property {Object} ceiling the device's limits; {} if none are known
  *
  * @typedef {Object} Verdict
  * @property {string} word "PASS", "LOW", "SUSPECT-HIGH" or "no expectation"
  * @property {string} [rate] name of the rate that is judged
  * @property {number} [value] @property {number} [expected] @property {number} [bound]
  * @property {string} [sentence] @property {string} [advice]
- * @property {boolean} [simulated] nothing was measured: a model's figure
+ * @property {boolean} [simulated] the figure comes from a simulation
  *
  * @typedef {Object} Model
  * @property {Data} data
@@ -90,21 +90,21 @@ export function makeModel(data) {
   return model;
 }
 
-/** @returns {string} what a record came to: its outcome where that is a fault, else its verdict */
+/** @returns {string} the outcome if it is wrong, failed, skipped or derived, else the verdict's word */
 export function wordOf(record) {
   if (['wrong', 'failed', 'skipped', 'derived'].includes(record.outcome)) return record.outcome;
   return record.verdict?.word ?? 'no expectation';
 }
 
-/** @returns {string} why a record has no figures, in words; "" if it has */
+/** @returns {string} why a record has no figures; "" if it has */
 export const reasonOf = (record) => (record.failed ?? record.skipped)?.reason ?? '';
 
-/** @returns {number|undefined} a figure over what was expected of it */
+/** @returns {number|undefined} the judged figure over the expected one */
 export const shareOf = ({ verdict }) =>
   verdict?.expected > 0 ? verdict.value / verdict.expected : undefined;
 
 /**
- * The record with the highest rate: of those that are not SUSPECT-HIGH, if there are any.
+ * The record with the highest rate. SUSPECT-HIGH records count only if there are no others.
  * @param {Object[]} records not empty
  */
 export function fastest(records, rate) {
@@ -113,7 +113,7 @@ export function fastest(records, rate) {
   return list.reduce((a, b) => (b.rates[rate] > a.rates[rate] ? b : a));
 }
 
-/** Records by a key, in order of appearance. @returns {Map<string, Object[]>} */
+/** Groups records by a key, in order of appearance. @returns {Map<string, Object[]>} */
 export function groupBy(records, key) {
   const groups = new Map();
   for (const record of records) {
@@ -124,7 +124,7 @@ export function groupBy(records, key) {
   return groups;
 }
 
-/** @returns {number} the middle of a list of numbers that is not empty; of two, the higher */
+/** @returns {number} the median of a non-empty list; of two middle values, the higher */
 export function upperMedian(values) {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[sorted.length >> 1];

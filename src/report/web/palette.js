@@ -1,5 +1,6 @@
-// The charts' colours in both themes. Series colours keep 3:1 against the background and differ in
-// lightness as well as hue; no chart tells series apart by colour alone (symbols, dashes).
+// The charts' colours in both themes. Series colours have a contrast of 3:1 to the background and
+// differ in lightness as well as hue. In no chart do series differ by colour alone: symbols or dashes
+// differ too.
 
 /**
  * @typedef {Object} Theme
@@ -55,13 +56,13 @@ export const themes = {
   },
 };
 
-/** @returns {string} the colour of a place in the order of series */
+/** @returns {string} the colour of the series with this index */
 export const seriesColour = (theme, index) => theme.series[index % theme.series.length];
 
 /** @returns {number[]} red, green, blue of "#rrggbb", 0 to 255 */
 const parts = (colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
 
-/** @returns {string} "#rrggbb" that lets 45% of what is behind it through */
+/** @returns {string} the colour "#rrggbb" with 45% transparency */
 export const tint = (colour) => `rgba(${parts(colour).join(',')},0.55)`;
 
 /** @returns {number} relative luminance of "#rrggbb", as WCAG defines it */
@@ -78,7 +79,7 @@ export const inkOn = (colour) => (luminance(colour) > 0.18 ? '#111418' : '#fffff
 
 const STEPS = [-0.25, -0.1, -0.05, 0.05, 0.1, 0.25]; // borders between the seven colours
 
-/** The borders between the steps of the diverging scale in words, for a key. */
+/** The texts of the borders between the steps of the diverging scale, for a key. */
 export const divergingLabels = STEPS.map(
   (border) => `${border < 0 ? '-' : '+'}${Math.round(Math.abs(border) * 100)}%`,
 );

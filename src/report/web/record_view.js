@@ -12,11 +12,11 @@ import {
 import { shareOf, wordOf } from './model.js';
 import { remarksOf } from './remarks.js';
 
-/** What a record's figure is, the first that it has. */
+/** The rates that can be a record's figure. The first one that the record has is. */
 const RATES = ['tflops', 'gb_per_s', 'busbw_gb_per_s', 'gbit_per_s'];
 const rateNameOf = ({ rates }) => RATES.find((name) => name in rates);
 
-/** A record's own figure with its unit; "" for what has none of its own. */
+/** A record's figure with its unit; "" if it has none. */
 function figureText(record) {
   const name = rateNameOf(record);
   if (name) return rateText(name, record.rates[name]);
@@ -24,7 +24,7 @@ function figureText(record) {
   return kept === undefined ? '' : `${ratio(kept)} of ideal`;
 }
 
-const APART = 1e9; // no rate is as large: sorted, figures of one unit stand together
+const APART = 1e9; // larger than any rate, so that sorting keeps figures of one unit together
 
 function figureOrder(record) {
   const name = rateNameOf(record);
@@ -32,7 +32,7 @@ function figureOrder(record) {
   return value === undefined ? undefined : APART * (RATES.indexOf(name) + 1) + value;
 }
 
-/** Rates of any other name, as "name value". */
+/** The record's other rates as "name value". */
 const otherRates = (record) =>
   Object.entries(record.rates)
     .filter(([name]) => name !== rateNameOf(record))
@@ -50,9 +50,9 @@ const metricsText = ({ metrics }) =>
     .join(', ');
 
 /**
- * Columns: `value` to sort by, `text` to show (the value, where it is left out), `kind` how. What a record is and
- * what came of it stand first and fit a window without scrolling; on a phone, where there is room for
- * three columns, those of the kind `beside` stand below the case.
+ * The columns: `value` to sort by, `text` to show (by default the value) and `kind` for the layout.
+ * The columns of the case and its result come first and fit a window without scrolling. On a phone,
+ * which has room for three columns, columns of the kind `beside` are shown below the case.
  */
 export function columnsOf(records) {
   const several = new Set(records.map(({ place }) => place.journal.name)).size > 1;
@@ -82,21 +82,21 @@ export function columnsOf(records) {
 
 export const collator = new Intl.Collator('en', { numeric: true });
 
-/** Numbers as numbers, texts with their numbers as numbers; what is absent comes last either way. */
+/** Compares numbers, or texts with the numbers in them. Absent values are last in both directions. */
 function compare(a, b, direction) {
   const absent = (value) => value === undefined || value === '';
   if (absent(a) || absent(b)) return Number(absent(a)) - Number(absent(b));
   return direction * (typeof a === 'number' ? a - b : collator.compare(a, b));
 }
 
-/** What is shown: filters, the order, and the records that follow from them. */
+/** The state of the table: filters and order, and the records that they show. */
 export class View {
   constructor(records, columns) {
     Object.assign(this, { records, columns, filters: new Map(), column: null, direction: 1 });
     this.texts = new Map();
   }
 
-  /** Every word of a record, in lower case; made once, when somebody filters. */
+  /** All texts of a record in lower case, for the filter. Made when a filter is first used. */
   textOf(record) {
     if (!this.texts.has(record)) {
       const words = this.columns.map((column) => (column.text ?? column.value)(record));

@@ -1,5 +1,5 @@
-// All records: filter, sort, copy, save. Rows are made as the table is scrolled, so that thousands
-// of them cost nothing before they are looked at.
+// The table of all records: filter, sort, copy, save. Rows are made as the table is scrolled, so that
+// thousands of records cost nothing before they are shown.
 import { csv } from './csv.js';
 import { h } from './dom.js';
 import { count, plural } from './format.js';
@@ -80,7 +80,7 @@ function textFilter(view, changed) {
   return h('label', {}, h('span', {}, 'Contains'), field);
 }
 
-/** The body of the table, filled a chunk at a time. */
+/** Fills the body of the table, one chunk at a time. */
 function filler(body, end, columns) {
   let rest = [];
   const more = (n) => body.append(...rest.splice(0, n).map((record) => row(record, columns)));
@@ -88,7 +88,7 @@ function filler(body, end, columns) {
     (entries) => {
       if (!entries.some((entry) => entry.isIntersecting) || !rest.length) return;
       more(CHUNK);
-      near.unobserve(end); // observed anew, it reports again if it is still near
+      near.unobserve(end); // a new observation reports the end again if it is still near
       near.observe(end);
     },
     { rootMargin: '600px' },

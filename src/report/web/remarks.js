@@ -2,7 +2,7 @@
 // throttled, warnings.
 import { reasonOf } from './model.js';
 
-/** @returns {string} why the device ran slower than it could: "power cap; heat"; "" if it did not */
+/** @returns {string} why the device was throttled: "power cap; heat"; "" if it was not */
 export const throttleOf = ({ telemetry }) => (telemetry?.throttle ?? []).join('; ');
 
 function noteText([name, text]) {

@@ -1,13 +1,13 @@
-// Saving: charts as SVG and PNG, text as a file, text to the clipboard.
+// Saves charts as SVG and PNG and texts as files, and copies texts to the clipboard.
 import { h } from './dom.js';
 import { placeName } from './labels.js';
 import { common, hiding, svgText } from './plot/draw.js';
 import { markColour, points, pointStyle } from './plot/marks.js';
 
 const WIDTHS = { half: 720, full: 960 }; // of a saved chart, in CSS pixels
-const SCALE = 2; // pixels of a PNG to one of them
-const CHARACTER = 6.6; // the width of a letter, about
-const LINE = 17; // the height of a line under the title
+const SCALE = 2; // pixels of a PNG for each CSS pixel
+const CHARACTER = 6.6; // approximate width of a letter in CSS pixels
+const LINE = 17; // height of a line under the title in CSS pixels
 
 const LONGEST = 120; // letters of a file's name
 
@@ -30,7 +30,7 @@ function download(name, blob) {
 /** Offers a text as a file. */
 export const saveText = (name, type, text) => download(name, new Blob([text], { type }));
 
-/** Rows that a legend needs where names stand in one line after another. */
+/** The number of rows that a legend of this width needs. */
 function legendRows(marks, room) {
   let rows = 1;
   let used = 0;
@@ -72,16 +72,16 @@ function savedLegend(marks, hidden, theme, top) {
 const unique = (list) => [...new Set(list)];
 const devices = ({ places }) => unique(places.map(placeName)).join('; ');
 
-/** A title that needs no page around it: "Matrix multiplication rates: bf16, layout nn". */
+/** The title of a saved chart: "Matrix multiplication rates: bf16, layout nn". */
 const fullTitle = ({ section, title }) => `${section.title}: ${title}`;
 
-/** What is shown and whose it is, as the name of a file. */
+/** The file name of a saved chart, from its title and the models of its devices. */
 const pictureName = (panel) =>
   fileName(
     [panel.section.id, panel.title, ...unique(panel.places.map(({ model }) => model))].join(' '),
   );
 
-/** A panel as it is saved: with title, devices, caption and legend inside. */
+/** A panel as a picture for a file, which contains title, devices, caption and legend. */
 function picture(panel, hidden, theme) {
   const width = Math.max(WIDTHS[panel.span], panel.minWidth ?? 0);
   const option = panel.option({ width, theme });
@@ -100,7 +100,8 @@ function picture(panel, hidden, theme) {
     subtextStyle: { ...under, width: width - 40, overflow: 'break' },
   };
   const elements = (option.graphic?.elements ?? []).map((element) => moved(element, above));
-  // The legend leaves out names that no series has: those that explain marks get an empty one.
+  // The library's legend leaves out names without a series, so marks of several series get an empty
+  // one.
   const fixed = panel.legend.filter((mark) => mark.fixed).map((mark) => points(mark, [], theme));
   const whole = {
     ...option,
@@ -114,7 +115,7 @@ function picture(panel, hidden, theme) {
   return { text: svgText(whole, width, height), width, height };
 }
 
-/** A free element of a chart, further down. */
+/** A graphic element of a chart, moved down. */
 function moved(element, down) {
   if (element.shape) return { ...element, shape: { ...element.shape, y: element.shape.y + down } };
   return { ...element, style: { ...element.style, y: element.style.y + down } };
@@ -140,7 +141,7 @@ export async function savePng(panel, hidden, theme) {
   }
 }
 
-/** Browsers give the clipboard to pages from a file or not, each as it sees fit: two ways. */
+/** Copies by two methods, because some browsers deny the first one to pages opened from a file. */
 async function toClipboard(text) {
   try {
     await navigator.clipboard.writeText(text);
@@ -156,7 +157,7 @@ async function toClipboard(text) {
   }
 }
 
-/** A button that copies what `text()` returns and says that it has. */
+/** A button that copies what `text()` returns and shows whether that succeeded. */
 export function copyButton(name, text) {
   const button = h('button', { type: 'button', 'aria-live': 'polite' }, name);
   button.addEventListener('click', async () => {

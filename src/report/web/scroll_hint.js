@@ -2,8 +2,8 @@
 import { h } from './dom.js';
 
 /**
- * @param {HTMLElement} box scrolls sideways where it is too narrow for what is in it
- * @returns {HTMLElement} the box and its hint, which is shown only where there is more to the right
+ * @param {HTMLElement} box an element that scrolls sideways if it is too narrow for its content
+ * @returns {HTMLElement} the box with a hint, which is shown only if content is hidden to the right
  */
 export function withHint(box) {
   const hint = h('p', { class: 'scroll-hint', 'aria-hidden': 'true' }, 'Scroll sideways for more');

@@ -1,5 +1,4 @@
-// The summary: the number of figures that pass, in one sentence and in numbers, the doubts, and the key
-// figures.
+// The summary: a sentence and the numbers of figures by verdict, the faults, and the key figures.
 import { h } from './dom.js';
 import { count, plural, words } from './format.js';
 import { faultList } from './faults.js';
@@ -11,7 +10,7 @@ import { wordMark } from './word.js';
 const WORDS = ['PASS', 'LOW', 'SUSPECT-HIGH', 'no expectation', 'wrong', 'failed', 'skipped'];
 const BAD = ['wrong', 'failed', 'LOW', 'SUSPECT-HIGH'];
 
-/** How many of each word; `simulated` of PASS are a model's, and no measurement. */
+/** The number of records for each word. `simulated`: how many PASS records are simulated. */
 function tally(records) {
   const counts = { ...Object.fromEntries(WORDS.map((word) => [word, 0])), simulated: 0 };
   for (const record of records) {
@@ -27,7 +26,7 @@ const are = (n) => (n === 1 ? 'is' : 'are');
 const unjudgedRecords = (model) =>
   model.records.filter((record) => wordOf(record) === 'no expectation');
 
-/** Records without a verdict by the reason, the most frequent first. */
+/** Records without a verdict, grouped by the reason, the most frequent first. */
 function reasons(model) {
   const reason = ({ verdict }) =>
     verdict?.sentence
@@ -36,7 +35,7 @@ function reasons(model) {
   return [...groupBy(unjudgedRecords(model), reason)].sort(([, a], [, b]) => b.length - a.length);
 }
 
-/** Why nothing at all has a verdict: the devices are unknown, or what was asked of them was. */
+/** Why no record has a verdict: the unknown devices or, if all are known, the main reason. */
 function whyNone(model) {
   const unknown = model.places.filter(({ ceiling }) => !ceiling.tflops && !ceiling.memory_gb_per_s);
   const names = [...new Set(unknown.map((place) => place.model))].join(', ');
@@ -45,7 +44,7 @@ function whyNone(model) {
   return names ? `no expectation for ${names}` : why;
 }
 
-/** What was measured, the best of it, and why nothing of it has a verdict. */
+/** A sentence for records of which none has a verdict: their number, the best figures, and why. */
 function withoutVerdicts(model) {
   const measured = unjudgedRecords(model);
   const kinds = [...new Set(measured.map(({ benchmark }) => words(benchmark)))];
@@ -55,8 +54,7 @@ function withoutVerdicts(model) {
 }
 
 /**
- * The summary in one sentence. It says that all is well only of figures that were held against an
- * expectation.
+ * The summary in one sentence. Only figures that have an expectation count as meeting it.
  */
 export function headline(model, counts) {
   const judged = counts.PASS + counts.LOW + counts['SUSPECT-HIGH'];
@@ -114,7 +112,7 @@ function remarks(model) {
     .map((text) => h('p', { class: 'remark' }, text));
 }
 
-/** Why figures have no verdict, folded: how many for which reason. */
+/** A folded list of the reasons why figures have no verdict, each with the number of figures. */
 function unjudged(model) {
   const { length } = unjudgedRecords(model);
   if (!length) return [];

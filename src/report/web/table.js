@@ -1,11 +1,11 @@
-// Tables of the page: a caption or a label, headings with scope, numbers to the right.
+// Tables of the page: each has a caption or a label, headings with scope, and right-aligned numbers.
 import { h } from './dom.js';
 import { withHint } from './scroll_hint.js';
 
 /**
- * A table in a box of its own that scrolls sideways where the page is narrow.
+ * A table in a box that scrolls sideways on narrow pages.
  * @param {{columns: {name: string, numeric?: boolean}[], rows: any[][]}} table cells: texts or nodes
- * @param {string} label what the table is, for those who do not see where it stands
+ * @param {string} label the table's name for screen readers
  */
 export function dataTable({ columns, rows }, label) {
   const kind = (i) => (columns[i].numeric ? 'number' : null);
@@ -24,7 +24,7 @@ export function dataTable({ columns, rows }, label) {
   return scrollBox(table, label);
 }
 
-/** A box that scrolls, says so, and can be reached with the keyboard; `kind` is a further class. */
+/** A box that scrolls, with a hint and reachable by keyboard. `kind` is an additional class. */
 export function scrollBox(content, label, kind = '') {
   return withHint(
     h(

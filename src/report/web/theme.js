@@ -7,7 +7,7 @@ const system = matchMedia('(prefers-color-scheme: dark)');
 const listeners = new Set();
 let choice = stored();
 
-// A page opened from a file may be denied storage; the choice then lasts as long as the page.
+// A browser may deny storage to a page opened from a file. The choice then lasts as long as the page.
 function stored() {
   try {
     const value = localStorage.getItem(KEY);
@@ -25,7 +25,7 @@ function remember() {
   }
 }
 
-/** @returns {import('./palette.js').Theme} the theme that the page has now */
+/** @returns {import('./palette.js').Theme} the page's current theme */
 export function currentTheme() {
   const dark = choice === 'dark' || (choice === 'auto' && system.matches);
   return themes[dark ? 'dark' : 'light'];
@@ -36,12 +36,12 @@ function apply() {
   for (const listener of listeners) listener();
 }
 
-/** Calls `listener` whenever the theme has changed. */
+/** Calls `listener` after each change of the theme. */
 export function onThemeChange(listener) {
   listeners.add(listener);
 }
 
-/** @returns {HTMLElement} the switch */
+/** @returns {HTMLElement} the control that chooses the theme */
 export function themeSwitch() {
   const select = h('select', { id: 'theme' });
   for (const name of ['auto', 'light', 'dark']) {
@@ -55,7 +55,7 @@ export function themeSwitch() {
   return h('label', { class: 'theme' }, h('span', {}, 'Theme'), select);
 }
 
-/** Sets the theme for the first time and follows the system from then on. */
+/** Sets the theme and from then on follows changes of the system's theme. */
 export function startTheme() {
   system.addEventListener('change', apply);
   apply();

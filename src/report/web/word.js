@@ -1,6 +1,6 @@
 // The outcome or verdict of a record as a coloured word: PASS, LOW, SUSPECT-HIGH, wrong, ...
 import { h } from './dom.js';
 
-/** @param {string} word see wordOf of model.js @returns {HTMLElement} */
+/** @param {string} word of wordOf() in model.js @returns {HTMLElement} */
 export const wordMark = (word) =>
   h('span', { class: `word ${word.toLowerCase().replaceAll(' ', '-')}` }, word);
