@@ -1,5 +1,5 @@
-// Bus bandwidth of collectives against size: a panel for each call, in place and not, a curve for each
-// engine, and where another one becomes the fastest of all.
+// Bus bandwidth of collectives against size: a panel for each call, with a curve for each engine and
+// lines at the sizes where another engine becomes the fastest.
 import { bytes, number, words } from '../format.js';
 import { modeLabel, placeLabels, simulatedNote } from '../labels.js';
 import { groupBy } from '../model.js';
@@ -23,7 +23,7 @@ const drawn = sizeCurves({
   roof: 'roofline',
 });
 
-/** Names curves by what differs. */
+/** Names curves by the facts in which they differ. */
 function named(curves) {
   const labels = placeLabels(curves.map((one) => one.place));
   const mode = modeLabel(curves);
@@ -35,13 +35,13 @@ function named(curves) {
   return curves;
 }
 
-/** The ranges of each place and number of ranks, whose engines can be held against each other. */
+/** fastestRanges() for each place and number of ranks, within which engines can be compared. */
 const rangesOf = (curves) =>
   [...groupBy(curves, ({ place, case: c }) => `${place.journal.name}/${place.device}/${c.ranks}`)]
     .map(([, some]) => fastestRanges(some))
     .filter((ranges) => ranges.length);
 
-/** Lines where another engine becomes the fastest of all. */
+/** Reference lines at the sizes where another engine becomes the fastest. */
 const changes = (groups) =>
   groups.flatMap((ranges) =>
     ranges.slice(1).map(({ curve, from }) => ({

@@ -31,9 +31,9 @@ import { columnTooltip } from '../plot/tooltip.js';
 export const order = 10;
 export const section = { id: 'copy', title: 'Copy bandwidth against size', short: 'Copies' };
 
-const MOST_CURVES = 12; // more are too many to look at; the data has them all
+const MOST_CURVES = 12; // more would not be readable; the data table has all
 
-/** Names curves by what differs: where, by what, with which launch and mode. */
+/** Names curves by the facts in which they differ: place, executor, issue, launch and mode. */
 function nameCurves(curves) {
   const labels = placeLabels(curves.map((one) => one.place));
   const several = new Set(curves.map((one) => launch(one.case))).size > 1;
@@ -45,7 +45,7 @@ function nameCurves(curves) {
   }
 }
 
-/** The fastest curves, as many as can be told apart, in their own order. */
+/** Chooses up to MOST_CURVES of the fastest curves, by tellable() of marks.js, in their own order. */
 function choose(all) {
   const rate = (some) => Math.max(...some.map(({ best }) => best));
   const makers = [...groupBy(all, makerOf).values()];
@@ -61,7 +61,7 @@ function markCurves(curves) {
   });
 }
 
-/** The points on a curve from which on it stays above shares of its limit, and n1/2. */
+/** Marks on a fitted line: the sizes at which it reaches 50, 80 and 90% of its limit, and n1/2. */
 function fitPoints({ fit, mark }, theme) {
   const limit = fit?.rates.asymptotic_gb_per_s;
   if (!limit) return [];
@@ -88,7 +88,7 @@ function fitPoints({ fit, mark }, theme) {
   }));
 }
 
-// Where labels stand, from the highest line down: so that neighbours are not printed over each other.
+// The positions of labels, from the highest line down, so that neighbouring labels do not overlap.
 const LABELS = ['insideStartTop', 'insideStartBottom', 'insideEndTop', 'insideEndBottom'];
 
 function roofs(curves) {
@@ -188,7 +188,7 @@ function panel(key, all, sizes) {
 
 export function panels(model) {
   const groups = copyCurves(model);
-  // One scale of sizes for all panels, so that they can be compared; rates differ by too much.
+  // All panels share one axis of sizes, so that they can be compared. Rates differ too much for that.
   const sizes = groups.flatMap(([, curves]) =>
     curves.flatMap((one) => one.points.map((record) => record.case.bytes)),
   );

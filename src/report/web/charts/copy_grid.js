@@ -1,5 +1,5 @@
-// Copy bandwidth against the grid: how many blocks, of how many threads, a copy by kernel needs. For
-// journals whose copies were run with several grids.
+// Copy bandwidth against the grid: how many blocks, of how many threads, a copy by kernel needs. The
+// chart appears for journals whose copies were run with several grids.
 import { bytes, number, pathText, percent, plain } from '../format.js';
 import { placeLabels, simulatedNote } from '../labels.js';
 import { fastest, groupBy } from '../model.js';
@@ -12,7 +12,7 @@ import { columnTooltip } from '../plot/tooltip.js';
 export const order = 15;
 export const section = { id: 'grid', title: 'Copy bandwidth against the grid', short: 'Grid' };
 
-const FEWEST = 3; // grids; fewer are no curve
+const FEWEST = 3; // grids of a curve
 const ENOUGH = 0.95; // of the best rate
 
 const panelKey = ({ place, device, case: c }) =>
@@ -29,7 +29,7 @@ const panelKey = ({ place, device, case: c }) =>
 const gridsOf = (records) =>
   [...new Set(records.map((record) => record.case.grid))].sort((a, b) => a - b);
 
-/** A curve for each number of threads, along one path: the first one measured. */
+/** A curve for each number of threads, for the first path that was measured. */
 function curvesOf(records) {
   const [path] = groupBy(records, ({ case: c }) => pathText(c)).values();
   const byBlock = [...groupBy(path, (record) => record.case.block)].sort(([a], [b]) => a - b);
@@ -40,7 +40,7 @@ function curvesOf(records) {
   });
 }
 
-/** The fewest threads that come near the best rate, in words. */
+/** A finding: the fewest threads that reach ENOUGH of the best rate. */
 function finding(records) {
   const best = fastest(records, 'gb_per_s').rates.gb_per_s;
   const enough = ({ rates }) => rates.gb_per_s >= ENOUGH * best && rates.gb_per_s <= best;

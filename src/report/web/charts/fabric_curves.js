@@ -21,7 +21,7 @@ const drawn = sizeCurves({
   roof: 'links',
 });
 
-/** What tells curves of one panel from each other, in the order in which it is said. */
+/** The facts in which curves of one panel can differ, in the order in which names have them. */
 const FACTS = [
   ['nodes', (value) => `${value} nodes`],
   ['rails', (value) => `${value} rails`],
@@ -33,7 +33,7 @@ const FACTS = [
   ['chunk', (value) => (value > 0 ? `pieces of ${bytes(value)}` : 'in one piece')],
 ];
 
-/** Names curves by what differs. */
+/** Names curves by the facts in which they differ. */
 function named(curves) {
   const labels = placeLabels(curves.map((one) => one.place));
   const mode = modeLabel(curves);

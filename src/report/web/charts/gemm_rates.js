@@ -22,10 +22,10 @@ export const section = { id: 'gemm', title: 'Matrix multiplication rates', short
 
 const LINE = 14; // pixels from one line of labels to the next
 
-/** Rows with many series are higher, so that these stand apart. */
+/** The height of a row in pixels. Rows with many series are higher, to keep the series apart. */
 const rowHeight = (series) => Math.min(60, 20 + 6 * series.length);
 
-// CPUs have panels of their own: on an axis that a GPU fits on, they would all stand at zero.
+// CPUs have panels of their own: on an axis with room for GPUs, all their rates would be near zero.
 const panelKey = ({ case: c, place }) =>
   [c.dtype, c.layout, c.output ?? c.dtype, place.kind === 'host' ? 'CPU' : ''].join('/');
 
@@ -43,7 +43,7 @@ function describe(record, row) {
   return { title: row === BEST ? `${row}: ${shape(record.case)}` : row, rows };
 }
 
-/** Room above the plot for the labels of peaks. */
+/** The pixels above the plot for the labels of peaks. */
 const topOf = ({ peaks }) => 26 + (peaks.filter(({ label }) => label).length > 1 ? LINE : 0);
 
 function option(panel, { width, theme }) {
@@ -99,7 +99,7 @@ function option(panel, { width, theme }) {
   };
 }
 
-/** The labels stand above the plot, each on the side of its line that has room, at two heights. */
+/** The lines of peaks. Their labels are above the plot, in two rows, each towards the plot's middle. */
 function peakLines(peaks, { min, max }, theme) {
   let labels = 0;
   const lines = referenceLines(

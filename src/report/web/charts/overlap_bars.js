@@ -1,5 +1,5 @@
-// Metrics of computing and communicating at once: a panel for each collective, a group of bars for each
-// scenario, a bar for each policy.
+// Metrics of computing and communicating at once: a panel for each collective, in which each scenario
+// has a group of bars and each policy a bar.
 import { ratio, seconds, words } from '../format.js';
 import { placeLabels, simulatedNote } from '../labels.js';
 import { groupBy } from '../model.js';
@@ -15,8 +15,8 @@ export const order = 25;
 export { section };
 
 const MOST_SCENARIOS = 20; // of a panel; more have a panel for each origin
-const FEW_BARS = 25; // fit in half of the page
-const GROUP = 0.84; // of the room of a scenario is for its bars
+const FEW_BARS = 25; // that fit in half of the page's width
+const GROUP = 0.84; // share of a scenario's width for its bars
 /** A mark for each policy, the same in all panels; those without any figure have none. */
 function marksOf({ policies, scenarios, order: all }) {
   const measured = (policy) => scenarios.some((one) => one.policies.get(policy));
@@ -44,7 +44,7 @@ function describe(record, label) {
   };
 }
 
-/** What each scenario could gain at most: a short line over its bars. */
+/** The ideal speedup of each scenario: a short line over its bars. */
 function ideals(scenarios, theme) {
   const at = scenarios.flatMap(({ fastest }, i) => {
     const value = metric(fastest, 'ideal_speedup');
@@ -59,7 +59,7 @@ function ideals(scenarios, theme) {
   return { type: 'custom', data: at, renderItem: line, silent: true, z: 5 };
 }
 
-/** The bars of a policy. One that leaves the axis ends with it, and has its figure there. */
+/** The bars of a policy. A bar beyond `least` or `most` ends there, with its value as a label. */
 function barsOf(scenarios, mark, left, { key, least, most }, theme) {
   return scenarios.flatMap(({ policies, label }, at) => {
     const record = policies.get(mark.name);
@@ -73,7 +73,7 @@ function barsOf(scenarios, mark, left, { key, least, most }, theme) {
   });
 }
 
-/** What the axis has to reach: the same for all panels, so that they can be compared. */
+/** The values that the axis must include: those of all panels, so that these can be compared. */
 function reachOf(groups, { key, base, least, most }) {
   const scenarios = groups.flatMap((group) => group.scenarios);
   const records = scenarios.flatMap(({ policies }) => [...policies.values()]);
@@ -145,7 +145,7 @@ function panel(group, groups, label) {
   };
 }
 
-/** A collective with many scenarios is told origin by origin. */
+/** Splits a group with many scenarios into one group for each origin. */
 function split(group) {
   if (group.scenarios.length <= MOST_SCENARIOS) return [group];
   return [...groupBy(group.scenarios, ({ origin }) => origin)].map(([origin, scenarios]) => ({

@@ -16,7 +16,7 @@ import { mean } from '../plot/overlap_words.js';
 export const order = 24;
 export { section };
 
-/** The mean and the least of a metric; how many records have it, where not all do. */
+/** The mean and the least of a metric, with the number of records that have it if not all do. */
 function meanAndLeast(records, key) {
   const values = records.map((record) => metric(record, key)).filter((x) => x !== undefined);
   if (!values.length) return ['–', '–'];
@@ -30,7 +30,7 @@ const figures = (records) => [
   ...meanAndLeast(records, 'bound'),
 ];
 
-/** The rows of some scenarios: a policy each, its points behind it. */
+/** The rows of some scenarios: one for each policy, followed by those of its sweep's points. */
 function rowsOf(scenarios, policies) {
   const points = groupBy(
     scenarios.flatMap(({ records }) => records.filter((one) => isPoint(one) && isMeasured(one))),
@@ -49,7 +49,7 @@ function rowsOf(scenarios, policies) {
 
 const NAMES = ['Scenarios', 'mean fraction of ideal', 'least', 'mean bound', 'least', 'fastest in'];
 
-/** All collectives of a place and number of ranks, then each. */
+/** The rows of one place and number of ranks: all collectives together, then each collective. */
 function placeRows(groups, where) {
   const row = (name) => (cells) => [...where, name, ...cells];
   const each = groups.flatMap(({ scenarios, policies, collective }) =>

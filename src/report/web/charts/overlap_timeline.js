@@ -1,5 +1,5 @@
-// When each side began and ended on each rank, of a scenario and a policy that are chosen: one iteration,
-// beside what each side takes alone.
+// When each side began and ended on each rank in one iteration, beside the time of each side alone. The
+// reader chooses scenario and policy.
 import { plain, ratio, seconds } from '../format.js';
 import { placeLabels, simulatedNote } from '../labels.js';
 import { groupBy } from '../model.js';
@@ -18,7 +18,7 @@ export { section };
 const ALONE = 'alone';
 const LINE = 17; // pixels from one line of text to the next
 const TOP = 4 * LINE + 14;
-const ROW = 42; // pixels a rank
+const ROW = 42; // pixels for each rank
 const BAR = 12;
 const LANES = { compute: -0.2, communication: 0.2 };
 const MARKS = [
@@ -39,7 +39,7 @@ const lines = (texts, theme) =>
     },
   }));
 
-/** The bars of a side: alone in the first row, then on each rank, with their lengths behind them. */
+/** The bars of a side with their lengths as texts: alone in the first row, then on each rank. */
 function barsOf(side, record, ranks) {
   const before = alone(record)[side];
   const first = before > 0 ? [{ row: 0, from: 0, to: before, text: seconds(before) }] : [];
@@ -113,7 +113,7 @@ function option(record, name, { theme, width }) {
 
 const micros = (value) => `${(value * 1e6).toFixed(1)} us`;
 
-/** Where nothing was measured the chart says why, and has no axes that would look like a result. */
+/** The chart of a case that was not measured: the reason, without axes that would suggest a result. */
 const empty = (texts, { theme }) => ({
   ...common(theme),
   graphic: { elements: lines(texts, theme) },

@@ -18,14 +18,14 @@ import { diverging, divergingLabels, inkOn } from '../palette.js';
 export const order = 20;
 export const section = { id: 'pairs', title: 'Pair by pair', short: 'Pairs' };
 
-const FEWEST = 3; // pairs; fewer are no matrix
+const FEWEST = 3; // pairs of a matrix
 const KEY_HEIGHT = 46;
 
 const seriesKey = ({ place, device, engine, case: c }) =>
   [place.journal.name, device, engine, c.executor, c.issue, Boolean(c.bidirectional)].join('/');
 const digits = (value) => (value >= 100 ? value.toFixed(0) : value.toFixed(1));
 
-/** Draws a cell; the diagonal stays empty. */
+/** Draws the cell of a pair. The diagonal stays empty. */
 function cell(matrix, theme) {
   return (params, api) => {
     const record = matrix.pairs[params.dataIndex];
@@ -63,7 +63,7 @@ function cell(matrix, theme) {
   };
 }
 
-/** What the colours mean, in a row below the matrix: the borders between them have the labels. */
+/** The key of the colours, in a row below the matrix. Labels are at the borders between colours. */
 function colourKey(theme, width, height) {
   const step = Math.min(52, (width - 70) / theme.diverging.length);
   const left = (width - step * theme.diverging.length) / 2;

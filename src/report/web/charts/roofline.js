@@ -1,4 +1,4 @@
-// Roofline: how close every work with FLOP comes to the memory's or the arithmetic's limit.
+// Roofline: how close each record with FLOP comes to the limit of memory bandwidth or compute.
 import { caseText, number, percent, plain, plural } from '../format.js';
 import { modeLabel, placeLabels } from '../labels.js';
 import { fastest, groupBy } from '../model.js';
@@ -15,9 +15,10 @@ const intensity = ({ cost }) => cost.flop / cost.memory_bytes;
 const hasPlace = ({ cost, rates }) => cost?.flop > 0 && cost.memory_bytes > 0 && rates.tflops > 0;
 
 /**
- * A series for each engine, type and mode, and for each place where several have the same. Symbols say
- * which; where there are more series than symbols, they say who made it, and only as many makers are
- * shown as can be told apart, the fastest. Colours say the type, as those of the roofs do.
+ * One series for each engine, type and mode, and for each place if several places share these. Its
+ * maker is all of that but the type. Colours stand for the type, as those of the roofs. Symbols stand
+ * for the series or, if there are more than MOST_LOOKS series, for the maker. At most MOST_LOOKS
+ * makers are shown, by tellable() of marks.js.
  */
 function seriesOf(records, types) {
   const labels = placeLabels(records.map(({ place }) => place));

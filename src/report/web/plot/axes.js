@@ -1,4 +1,4 @@
-// Axes. Logarithmic ones are linear axes over logarithms: the ticks are then ours to choose.
+// Axes. A logarithmic axis is a linear one over logarithms, so that this file can choose its ticks.
 
 const look = (theme) => ({
   axisLine: { show: true, onZero: false, lineStyle: { color: theme.muted } },
@@ -7,7 +7,7 @@ const look = (theme) => ({
   nameLocation: 'middle',
 });
 
-/** An axis with its own ticks: `ticks` in the axis' coordinates, `text` of a tick. */
+/** An axis with chosen ticks: `ticks` in the axis' coordinates, and `text(tick)` for its label. */
 function axis(theme, { name, min, max, ticks, text, gap }) {
   return {
     ...look(theme),
@@ -33,12 +33,13 @@ function range(from, to, step = 1) {
   return values;
 }
 
-/** Logarithms of the values that can have one. */
+/** The logarithms of the positive values. */
 const logs = (values, log) => values.filter((value) => value > 0).map(log);
 
 /**
- * Sizes in bytes, over their binary logarithm; a label every 16 times.
- * @param {number[]} sizes @param {string} name whose size it is
+ * An axis of sizes in bytes over their binary logarithm, with a label at every factor of 16, or of 4
+ * if the range is small.
+ * @param {number[]} sizes @param {string} name the name of the axis
  */
 export function sizeAxis(theme, sizes, text, name = 'size of one copy') {
   const min = Math.floor(Math.min(...logs(sizes, Math.log2)));
@@ -49,7 +50,7 @@ export function sizeAxis(theme, sizes, text, name = 'size of one copy') {
   return axis(theme, { name, min, max, ticks, text: label, gap: 30 });
 }
 
-/** The values themselves as ticks, over their binary logarithm. */
+/** An axis over the binary logarithm of some values, with a tick at each of them. */
 export function valueAxis(theme, values, name, text) {
   const ticks = values.map(Math.log2);
   const [min, max] = [Math.min(...ticks), Math.max(...ticks)];
@@ -63,7 +64,7 @@ export function valueAxis(theme, values, name, text) {
   });
 }
 
-/** Decades, over the decimal logarithm, with a little room above the largest value. */
+/** An axis over the decimal logarithm, from a power of ten to a little above the largest value. */
 export function decadeAxis(theme, values, name, gap, text) {
   const exponents = logs(values, Math.log10);
   const min = Math.floor(Math.min(...exponents) + 1e-9);
@@ -77,9 +78,9 @@ export function decadeAxis(theme, values, name, gap, text) {
 const NICE = [1, 2, 2.5, 5, 10];
 
 /**
- * To a little above the largest value, with about `wanted` ticks; from zero or a tick below what is less,
- * or, where all values are far from zero, from a tick below the smallest: marks show where values
- * stand, not how long they are. What draws lengths names their base among the values.
+ * A linear axis to a little above the largest value, with about `wanted` ticks. It begins at zero, or
+ * at a tick below the smallest value if that is negative or all values are far from zero. That suits
+ * marks, which show positions. Charts that draw lengths include the base of the lengths in `values`.
  */
 export function linearAxis(theme, values, name, gap, text, wanted) {
   const top = Math.max(...values) * 1.04;
@@ -92,7 +93,7 @@ export function linearAxis(theme, values, name, gap, text, wanted) {
   return axis(theme, { name, min, max: top, ticks, text, gap });
 }
 
-/** Rows with names, the first at the top; series may stand a little above or below a row's middle. */
+/** An axis of named rows, the first at the top, with room for series beside a row's middle. */
 export function rowAxis(theme, names) {
   const ticks = range(0, names.length - 1);
   const text = (value) => names[value] ?? '';
@@ -102,10 +103,13 @@ export function rowAxis(theme, names) {
 }
 
 const SLANT = 35; // degrees
-const LETTER = 6.2; // pixels, about
+const LETTER = 6.2; // approximate width in pixels
 const RADIANS = Math.PI / 180;
 
-/** Columns with names, slanted where `room` pixels a column are too few; `below`: pixels they need. */
+/**
+ * An axis of named columns. Names are slanted if they are wider than a column of `room` pixels.
+ * @returns {{below: number, xAxis: Object}} `below`: the pixels that the names need
+ */
 export function columnAxis(theme, names, room) {
   const longest = Math.max(...names.map((name) => name.length)) * LETTER;
   const rotate = longest > room - 6 ? SLANT : 0;

@@ -1,4 +1,4 @@
-// Bars as series of rectangles: from a base upwards or downwards, and from a beginning to an end.
+// Bars as series of rectangles: upright ones from a base, and horizontal ones from begin to end.
 import { tint } from '../palette.js';
 import { markColour } from './marks.js';
 
@@ -21,7 +21,7 @@ const bars = (mark, data, encode, shapeOf, style) => ({
   renderItem: (_, api) => ({ type: 'rect', shape: shapeOf(api), style }),
 });
 
-/** Upright bars, for marks at their ends. `data`: { value: [x, y] } each; `width` as the x axis has it. */
+/** Upright bars. `data`: { value: [x, y] } for each bar; `width` in units of the x axis. */
 export const columns = (mark, data, { base, width }, theme) =>
   bars(
     mark,
@@ -36,7 +36,10 @@ export const columns = (mark, data, { base, width }, theme) =>
     tinted(mark, theme),
   );
 
-/** Lying bars; those of hollow marks are outlines. `data`: { value: [from, row, to] } each; `height` in pixels. */
+/**
+ * Horizontal bars; those of hollow marks are outlines. `data`: { value: [from, row, to] } for each bar;
+ * `height` in pixels.
+ */
 export const spans = (mark, data, height, theme) =>
   bars(
     mark,

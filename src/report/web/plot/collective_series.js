@@ -1,9 +1,9 @@
-// Collectives as curves over size: which records make one.
+// Groups records of collectives into curves over size.
 import { groupBy } from '../model.js';
 
 const RATE = 'busbw_gb_per_s';
 
-/** @returns {string} the same for records of one call, in place or not: a panel's */
+/** @returns {string} the key of a panel: equal for all records of one call */
 const callKey = ({ case: c }) =>
   [c.collective, c.type, c.op, c.root, c.layout, c.in_place ? 'in-place' : 'out-of-place']
     .filter((part) => part !== undefined && part !== '')
@@ -27,8 +27,8 @@ function curvesOf(records) {
 }
 
 /**
- * @returns {{key: string, curves: Object[]}[]} the curves of each call, a place, engine, mode and
- *     number of ranks each
+ * @returns {{key: string, curves: Object[]}[]} for each call its curves, one for each place, engine,
+ *     mode and number of ranks
  */
 export function collectiveCurves(model) {
   const measured = model.records.filter(

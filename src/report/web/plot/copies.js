@@ -1,5 +1,5 @@
-// What the charts of copies share: the names of the ways of copying, the look of their series, and
-// the roofline above them.
+// The common part of the charts of copies: titles and order of panels, the looks of series, and their
+// rooflines. A "way of copying" is a kind of copy with its pattern, direction and host memory.
 import { words } from '../format.js';
 import { fastest } from '../model.js';
 import { SYMBOLS, symbolAt } from './marks.js';
@@ -7,12 +7,12 @@ import { SYMBOLS, symbolAt } from './marks.js';
 const EXECUTORS = ['dma', 'kernel', 'host'];
 const KINDS = ['peer', 'host_to_device', 'device_to_host', 'local'];
 
-/** @returns {string} "pinned" or "pageable" where the host's memory is one end, else "" */
+/** @returns {string} "pinned" or "pageable" if one end is host memory, else "" */
 export function hostMemory(c) {
   return [c.source, c.destination].find((end) => end === 'pinned' || end === 'pageable') ?? '';
 }
 
-/** @returns {number} the place of a way of copying among the panels */
+/** @returns {number} a number that orders the panels */
 export function wayOrder(c) {
   const pageable = hostMemory(c) === 'pageable' ? 40 : 0;
   const both = (c.pattern === 'pair' ? 0 : 2) + (c.bidirectional ? 1 : 0);
@@ -38,9 +38,9 @@ export function copyTitle(c) {
 }
 
 /**
- * The looks of curves: dashes say that it was pulled, symbols by what, and where and in which variant
- * if these differ; colours say the same once more.
- * @param {Object[]} curves { place, case, variant } each
+ * The looks of curves. Pulls are dashed. Symbols stand for the executor and, if they differ, for place
+ * and variant. Colours only repeat what symbols show.
+ * @param {Object[]} curves objects { place, case, variant }
  * @returns {Object[]} looks in the order of the curves: colour, symbol, hollow, dash
  */
 export function copyLooks(curves) {
@@ -62,13 +62,13 @@ export function copyLooks(curves) {
   });
 }
 
-/** @returns {string} the same for curves of one place, executor and variant: they share a symbol */
+/** @returns {string} the key of place, executor and variant. Curves with one key share a symbol. */
 export const makerOf = ({ place: { journal, device }, case: c, variant }) =>
   [journal.name, device, c.executor, variant].join('/');
 
 /**
- * The roofline above a copy in GB/s, where one is known. A copy within a device has only the bound of
- * its verdict: what fits in a cache may be faster than the memory.
+ * The roofline of a copy in GB/s, if one is known. A copy within a device has only the bound of its
+ * verdict, because a copy that fits in a cache can be faster than the memory.
  * @returns {number|undefined}
  */
 export function boundOf(record) {
@@ -81,8 +81,8 @@ export function boundOf(record) {
 }
 
 /**
- * The fastest of some copies: of those under a bound, if there are any, since what fits in a cache is
- * faster than the memory that the others are held against.
+ * The fastest copy. If some copies have a bound, only those count: the others may be faster than the
+ * memory because they fit in a cache.
  */
 export function fastestCopy(records) {
   const bounded = records.filter(({ verdict }) => verdict?.bound > 0);

@@ -1,9 +1,9 @@
-// Copies as curves over size: which records make one, and the line that was fitted through it.
+// Groups records of copies into curves over size, with the lines that were fitted through them.
 import { number, pathText, percent } from '../format.js';
 import { groupBy } from '../model.js';
 import { boundOf, fastestCopy, hostMemory, wayOrder } from './copies.js';
 
-/** @returns {string} the same for records of one way of copying: a panel's */
+/** @returns {string} the key of a panel: equal for all records of one way of copying */
 const wayKey = ({ case: c }) =>
   [c.kind, c.pattern, Boolean(c.bidirectional), hostMemory(c)].join('/');
 
@@ -41,7 +41,8 @@ const MOST_MISS = 0.1;
 const MOST_BEYOND = 0.5;
 
 /**
- * A line is shown where it is near its points: journals of earlier builds have others as well.
+ * Decides whether a line is shown: only if it is near its points. Journals of earlier builds also have
+ * lines that are not.
  * @returns {{fit?: Object, miss?: number, noFit?: string}} the record, the largest relative distance
  *     of the line from a point, or why there is no line
  */
@@ -58,10 +59,11 @@ function believed(fit, points, best) {
 }
 
 /**
- * A curve a place, executor, issue and launch.
+ * The curves of a way of copying: one for each place, engine, executor, issue, launch and mode.
  * @returns {Object[]} { place, case, mode, path, points, best, bound, fit, miss, noFit }: `points`
- *     are records by size, `best` GB/s, `bound` that of the largest copy that has one, `fit` a
- *     copy_curve record that describes them within `miss`, or undefined, and `noFit` says why
+ *     are records by size, `best` is in GB/s, `bound` is that of the largest copy that has one, `fit`
+ *     is a copy_curve record that describes the points within `miss`, or undefined with the reason in
+ *     `noFit`
  */
 function curvesOf(records, fits) {
   const curves = [];

@@ -1,4 +1,4 @@
-// The drawing library with the parts that the charts use, and drawing without a page: for saving
+// The drawing library with the parts that the charts use. It also draws without a page, for saved files
 // and for paper.
 import { CustomChart, LineChart, ScatterChart } from 'echarts/charts';
 import {
@@ -25,7 +25,7 @@ echarts.use([
   SVGRenderer,
 ]);
 
-/** What every chart has: no animation, the theme's background and text. */
+/** The options of every chart: no animation, the theme's background and text. */
 export function common(theme) {
   return {
     animation: false,
@@ -38,7 +38,7 @@ export function common(theme) {
 export const chartIn = (element, width, height) =>
   echarts.init(element, null, { renderer: 'svg', width, height });
 
-/** The library's own legend, which only says which series are hidden: the page has another. */
+/** The library's own legend. It is not shown and only hides series: the page has its own legend. */
 export const hiding = (hidden) => ({
   show: false,
   selected: Object.fromEntries([...hidden].map((name) => [name, false])),

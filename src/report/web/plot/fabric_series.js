@@ -1,9 +1,9 @@
-// Messages over the network as curves over size: which records make one.
+// Groups records of messages over the network into curves over size.
 import { groupBy } from '../model.js';
 
 const parts = (list) => list.filter((part) => part !== undefined && part !== '').join('/');
 
-/** @returns {string} the same for records of one operation between such memory: a panel's */
+/** @returns {string} the key of a panel: equal for all records of one operation and kind of memory */
 const panelKey = ({ case: c }) =>
   parts([c.operation, c.bidirectional ? 'two-way' : 'one-way', c.memory, c.memory_path, c.provider]);
 

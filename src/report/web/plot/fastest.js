@@ -1,22 +1,22 @@
-// Which of several engines is the fastest of all at which sizes, as far as the measurement tells.
+// Finds which of several engines is the fastest at which sizes, by the intervals of their medians.
 import { groupBy } from '../model.js';
 
-/** The time that a record surely does not exceed, and that which it surely takes. */
+/** The upper and the lower end of the interval of a record's median. */
 const most = ({ seconds }) => seconds.ci_high ?? seconds.median;
 const least = ({ seconds }) => seconds.ci_low ?? seconds.median;
 
-/** Engines of a size that no other is faster than beyond both intervals. */
+/** The curves at one size than which no other is faster by more than both intervals. */
 function unbeaten(points) {
   const bar = Math.min(...points.map(({ record }) => most(record)));
   return points.filter(({ record }) => least(record) <= bar).map(({ curve }) => curve);
 }
 
 /**
- * Ranges of sizes, each by the curve that is unbeaten for longest from there on; of several the one
- * that is faster at the range's end.
+ * Divides the sizes into ranges. The curve of a range is the one that stays unbeaten for the most sizes
+ * from the range's beginning; of several, the one that is faster at its end.
  * @param {Object[]} curves of one place and number of ranks: records in `points`
- * @returns {{curve: Object, from: number, to: number}[]} in order of sizes; [] for less than two
- *     curves, or where they have no two sizes in common
+ * @returns {{curve: Object, from: number, to: number}[]} in order of sizes; [] if fewer than two sizes
+ *     have at least two curves
  */
 export function fastestRanges(curves) {
   const all = curves.flatMap((curve) => curve.points.map((record) => ({ curve, record })));

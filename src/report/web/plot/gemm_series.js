@@ -1,16 +1,17 @@
-// GEMM records as series, beside what others reported and the peaks of the devices.
+// Groups GEMM records into series, and prepares the figures that others reported and device peaks.
 import { shape } from '../format.js';
 import { modeLabel, placeLabels, shortModel } from '../labels.js';
 import { fastest, groupBy } from '../model.js';
 import { symbolAt, tellable } from './marks.js';
 import { nearOnes, span, valuesOf } from './peaks.js';
 
-/** The row of the best figures, whatever their shape. */
+/** The name of the row with the best figure over all shapes. */
 export const BEST = 'best of the shapes';
 
 /**
- * A series for each place, engine and mode, as many as can be told apart: the fastest. The symbol says
- * which; so does the colour, which is a place's own where there are several.
+ * One series for each place, engine and mode. If there are more than have different looks, only the
+ * fastest are kept. Each series has its own symbol. Its colour is that of its place if there are
+ * several places, else its own.
  * @returns {{series: Object[], left: number}} `left` series are left out
  */
 export function seriesOf(records) {
@@ -30,11 +31,11 @@ export function seriesOf(records) {
   return { series, left: groups.length - series.length };
 }
 
-/** Series stand a little below each other in a row, so that equal rates do not hide each other. */
+/** The vertical shift of a series within a row, so that equal rates do not hide each other. */
 export const shiftOf = (series, i) =>
   series.length > 1 ? (i / (series.length - 1) - 0.5) * 0.44 : 0;
 
-/** Hollow marks, by device, for what others reported. */
+/** A hollow mark for each device of which others reported figures. */
 export function reportedMarks(reported) {
   const devices = [...new Set(reported.map(({ device }) => device))];
   const symbols = ['diamond', 'triangle', 'rect', 'circle'];
@@ -47,10 +48,10 @@ export function reportedMarks(reported) {
   }));
 }
 
-/** What others reported for this type, where it stands in one of the rows. */
+/** The figures that others reported for this type and for one of the rows. */
 export function reportedOf(model, key, rows) {
   const [dtype, layout, , cpu] = key.split('/');
-  if (layout !== 'nn' || cpu) return []; // reports do not say the layout; torch.matmul's is nn
+  if (layout !== 'nn' || cpu) return []; // reports do not state the layout; torch.matmul's is nn
   return (model.data.reported ?? [])
     .filter((one) => one.dtype === dtype && one.tflops > 0)
     .map((one) => ({ ...one, row: rows.indexOf(one.m ? shape(one) : BEST) }))
@@ -58,8 +59,9 @@ export function reportedOf(model, key, rows) {
 }
 
 /**
- * Dense or measured peaks of the devices; of those that are nearly equal only the highest has a label.
- * @param {boolean} named say whose they are, even if there is only one
+ * The dense or measured peaks of the devices. Of peaks that are nearly equal only the highest has a
+ * label.
+ * @param {boolean} named whether labels name the device even if there is only one peak
  * @returns {{at: number, label: string}[]}
  */
 export function peaksOf(records, dtype, named) {
@@ -78,5 +80,5 @@ export function peaksOf(records, dtype, named) {
   });
 }
 
-/** The best record of a series, shown again in the row of the best where reports have one. */
+/** The best record of a series, which is shown also in the row BEST if there is one. */
 export const bestOf = ({ records }) => fastest(records, 'tflops');

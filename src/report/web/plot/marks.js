@@ -1,26 +1,25 @@
-// Series: how one looks (colour, symbol, hollow or filled, dashes) is decided once and used by the
-// chart, by its legend on the page and by the legend in a saved picture.
+// The looks of series (colour, symbol, hollow or filled, dashes). A series has one Mark, which the
+// chart, its legend on the page and the legend of a saved picture use.
 import { seriesColour } from '../palette.js';
 
 /**
  * @typedef {Object} Mark
  * @property {string} name
- * @property {number|string} colour a place in the order of series colours, or a colour of the theme
+ * @property {number|string} colour an index of the series colours, or the name of a theme's colour
  * @property {string} symbol "circle", "rect", "triangle", "diamond"
  * @property {boolean} [hollow]
  * @property {string} [dash] "solid" (the default) or "dashed"; lines only
  * @property {boolean} [line] whether the points are joined
- * @property {string} [note] a word on the series that its legend adds: its best value
- * @property {boolean} [fixed] explains marks of several series; the legend does not hide it
+ * @property {string} [note] a text that the legend adds: the series' best value
+ * @property {boolean} [fixed] the mark explains marks of several series and cannot be hidden
  */
 
-/** Symbols and hollow symbols: more series cannot be told apart without their colours. */
+/** The number of different looks without colours: four symbols, filled or hollow. */
 export const MOST_LOOKS = 8;
 export const SYMBOLS = ['circle', 'rect', 'triangle', 'diamond'];
 
 /**
- * As many of some series as can be told apart: the fastest of each place first, then the fastest of the
- * others.
+ * Chooses up to MOST_LOOKS series: first the fastest of each place, then the fastest of the others.
  * @param {Object[]} series @param {(one) => number} rate @param {(one) => Object} placeOf
  * @returns {Object[]} in the order of `series`
  */
@@ -32,7 +31,7 @@ export function tellable(series, rate, placeOf) {
   return series.filter((one) => chosen.includes(one));
 }
 
-/** @returns {{symbol: string, hollow: boolean}} eight that can be told apart */
+/** @returns {{symbol: string, hollow: boolean}} one of MOST_LOOKS different looks */
 export const symbolAt = (index) => ({
   symbol: SYMBOLS[index % SYMBOLS.length],
   hollow: Math.floor(index / SYMBOLS.length) % 2 === 1,
@@ -42,7 +41,7 @@ export const symbolAt = (index) => ({
 export const markColour = (mark, theme) =>
   typeof mark.colour === 'string' ? theme[mark.colour] : seriesColour(theme, mark.colour);
 
-/** The look of points, as the drawing library takes it. */
+/** The style of points in the drawing library's form. */
 export function pointStyle(mark, theme) {
   const colour = markColour(mark, theme);
   return {
@@ -53,7 +52,7 @@ export function pointStyle(mark, theme) {
   };
 }
 
-/** A curve through its points. `data`: [x, y, ...] each. */
+/** A curve through points. `data`: [x, y, ...] for each point. */
 export const curve = (mark, data, theme) => ({
   type: 'line',
   name: mark.name,
@@ -66,7 +65,7 @@ export const curve = (mark, data, theme) => ({
   emphasis: { disabled: true },
 });
 
-/** Points on their own; hollow ones hide nothing that is under them. */
+/** Points without a line. Hollow points are transparent inside. */
 export const points = (mark, data, theme, size = 9) => ({
   type: 'scatter',
   name: mark.name,
@@ -81,7 +80,7 @@ export const points = (mark, data, theme, size = 9) => ({
   z: mark.hollow ? 3 : 4,
 });
 
-/** Rings around points whose figure is in doubt, by the word of the verdict. */
+/** The rings around points with a LOW or SUSPECT-HIGH verdict, by its word. */
 const DOUBTS = {
   LOW: { name: 'lower than expected', colour: 'low', symbol: 'circle', hollow: true, fixed: true },
   'SUSPECT-HIGH': {
@@ -93,14 +92,14 @@ const DOUBTS = {
   },
 };
 
-/** @returns {Mark[]} what the rings around some records mean */
+/** @returns {Mark[]} marks that explain the rings around these records */
 export const doubtMarks = (records) =>
   Object.entries(DOUBTS)
     .filter(([word]) => records.some(({ verdict }) => verdict?.word === word))
     .map(([, mark]) => mark);
 
 /**
- * The rings of a series, under its name, so that they are hidden with it.
+ * The rings of a series. They have its name, so that they are hidden with it.
  * @param {string} name @param {{value: number[], record: Object}[]} data
  */
 export function doubtRings(name, data, theme) {

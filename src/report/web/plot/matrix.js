@@ -1,9 +1,9 @@
-// Copies as a matrix of pairs: which records make one, and which pairs are slower than they should be:
-// than their verdict expects or, where there is none, than the median.
+// Groups records of copies into a matrix of device pairs, and finds slow pairs. The reference of a pair
+// is the value that its verdict expects or, if not all pairs have one, the median of all pairs.
 import { number, pathText, percent } from '../format.js';
 import { groupBy, upperMedian } from '../model.js';
 
-export const OUTLIER = 0.1; // of what a pair is held against
+export const OUTLIER = 0.1; // share of the reference by which a slow pair is under it
 const MOST_NAMED = 6; // pairs named one by one
 
 const launchKey = ({ case: c }) => `${c.grid}/${c.block}`;
@@ -13,9 +13,10 @@ function most(groups, better) {
 }
 
 /**
- * Of one way of copying: the size with the most pairs (then the largest), the fastest launch.
+ * The matrix of one way of copying. It has the size with the most pairs (of several, the largest), and
+ * of that size the launch with the most pairs (of several, the fastest).
  * @returns {Object} { size, pairs (records), middle (their median, GB/s), expected (whether all
- *     have a verdict to be held against), launches, case, place }
+ *     have an expected value), launches (their number), case, place }
  */
 export function matrixOf(records) {
   const [size, atSize] = most(
@@ -42,17 +43,17 @@ export function matrixOf(records) {
   };
 }
 
-/** @returns {number} how far a pair is from what it is held against: -0.1 is 10% under */
+/** @returns {number} the deviation of a pair from its reference: -0.1 is 10% under */
 export const deviationOf = (record, matrix) =>
   record.rates.gb_per_s / (matrix.expected ? record.verdict.expected : matrix.middle) - 1;
 
-/** @returns {boolean} whether a pair is slower than the others let expect */
+/** @returns {boolean} whether a pair is slow */
 export const isUnder = (record, matrix) => deviationOf(record, matrix) < -OUTLIER;
 
-/** @returns {string} what pairs are held against */
+/** @returns {string} the name of the reference */
 export const reference = (matrix) => (matrix.expected ? 'what is expected' : 'the median');
 
-/** @returns {Array} what the matrix says in words: pairs that are too slow, or that there are none */
+/** @returns {Array} findings of a panel: the slow pairs, or that there are none */
 export function findingsOf(matrix) {
   const { pairs } = matrix;
   const far = (record) => percent(Math.abs(deviationOf(record, matrix)));

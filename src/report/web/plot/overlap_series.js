@@ -1,5 +1,5 @@
-// Overlap records by scenario and policy. A policy that was swept ("partition:8", "partition:16") counts
-// as one, by its fastest point; the points are told in tables.
+// Groups overlap records by scenario and policy. A policy that was swept ("partition:8",
+// "partition:16") counts as one policy, with its fastest point. Tables have all points.
 import { scenarioName } from '../format.js';
 import { groupBy, reasonOf } from '../model.js';
 
@@ -27,11 +27,11 @@ export const metric = (record, name) => {
   return Number.isFinite(value) ? value : undefined;
 };
 
-/** The one that takes the least time. @param {Object[]} records not empty */
+/** The record with the shortest time. @param {Object[]} records not empty */
 export const quickest = (records) =>
   records.reduce((a, b) => (b.seconds.median < a.seconds.median ? b : a));
 
-/** A policy's record: its own, else the quickest point of its sweep; undefined: nothing was measured. */
+/** A policy's record: its own or, without one, the fastest point of its sweep; undefined: none. */
 function recordOf(records) {
   const measured = records.filter(isMeasured);
   const own = measured.filter((record) => !isPoint(record));
@@ -55,7 +55,7 @@ function scenarioOf(name, records) {
   };
 }
 
-/** @returns {string} what computes: "GEMM", or another work without its bytes, as "copy local kernel" */
+/** @returns {string} "GEMM", or another computing work without its size: "copy local kernel" */
 function computingOf({ case: c }) {
   const text = String(c.compute ?? '');
   return text === '' || /^\d/.test(text) ? 'GEMM' : text.replace(/ \d\S*( \w*B)?$/, '');
@@ -69,9 +69,10 @@ function groupKey(record) {
 }
 
 /**
- * @returns {Object[]} one a place, number of ranks and pair of kinds of work: { key, place, computing,
- *     collective (what communicates), ranks, policies (names in order of appearance), scenarios: [{ name,
- *     label, origin, records, policies (a record or undefined by name), fastest (a record or undefined) }] }
+ * @returns {Object[]} a group for each place, number of ranks and pair of kinds of work: { key, place,
+ *     computing, collective (the communicating side), ranks, policies (names in order of appearance),
+ *     scenarios: [{ name, label, origin, records, policies (a map from names to a record or undefined),
+ *     fastest (a record or undefined) }] }
  */
 export function overlapGroups(model) {
   const all = model.records.filter(({ benchmark }) => benchmark === 'overlap');

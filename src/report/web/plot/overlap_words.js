@@ -5,9 +5,9 @@ import { groupBy } from '../model.js';
 import { isMeasured, lackOf, metric, policyOf, sweepOf } from './overlap_series.js';
 
 /**
- * Metrics that are drawn: bars begin at `base`, and `line` says what a value of 1 is. Where the ideal gains
- * next to nothing a fraction of it may be of any size: what is under `least` or over `most` is not
- * drawn at its length.
+ * The metrics that can be drawn. Bars begin at `base`, and `line` is the label of the value 1. If the
+ * ideal gains next to nothing, the fraction of ideal can have any size: values under `least` or over
+ * `most` are drawn as these.
  */
 export const METRICS = [
   {
@@ -27,13 +27,13 @@ export const METRICS = [
 /** @param {number[]} values not empty */
 export const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
-/** A policy's values of a metric, of the scenarios that have it. */
+/** The values of a metric for a policy, from the scenarios that have it. */
 export const valuesOf = (scenarios, policy, key) =>
   scenarios.map((one) => metric(one.policies.get(policy), key)).filter((x) => x !== undefined);
 
 const ms = (value) => (value > 0 ? (value * 1e3).toFixed(3) : '–');
 
-/** Every record of a group, points of sweeps and cases without a figure among them. */
+/** A table of all records of a group, including points of sweeps and cases without a figure. */
 export function caseTable({ scenarios }) {
   const numeric = (name) => ({ name, numeric: true });
   const figures = ['fraction of ideal', 'bound', 'speedup', 'ideal speedup', 'both, ms'];
@@ -61,7 +61,7 @@ export function caseTable({ scenarios }) {
   };
 }
 
-/** Which policy is the fastest how often, and what it keeps. */
+/** A finding: the policy that is the fastest in most scenarios, and its fraction of ideal. */
 export function leader({ scenarios, policies }) {
   const counts = groupBy(
     scenarios.filter(({ fastest }) => fastest),
@@ -78,7 +78,7 @@ export function leader({ scenarios, policies }) {
   ];
 }
 
-/** What is not drawn, and why: nothing of it stands at zero. */
+/** Findings: the bars and metrics that are missing, and why. A missing bar is not drawn at zero. */
 export function lacks({ scenarios, policies }) {
   const reasons = policies.flatMap((policy) =>
     scenarios.flatMap((one) => {
@@ -98,13 +98,13 @@ export function lacks({ scenarios, policies }) {
   });
 }
 
-/** Seconds of each side when nothing runs beside it: undefined where the record does not say. */
+/** Seconds of each side alone; undefined if the record does not state them. */
 export const alone = (record) => ({
   compute: metric(record, 'compute_seconds'),
   communication: metric(record, 'engine_seconds'),
 });
 
-/** What the medians of all iterations say, in lines. */
+/** The medians over all iterations as lines of text. */
 export function medianLines(record, name) {
   const { compute, communication } = alone(record);
   const usual = metric(record, 'communication_seconds');

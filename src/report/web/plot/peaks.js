@@ -1,7 +1,7 @@
-// Ceilings of several places: those that are nearly equal are shown as one.
+// Groups the ceilings of several places, so that nearly equal ones are shown as one.
 import { plain } from '../format.js';
 
-const NEAR = 0.03; // relative; lines closer than this cannot carry a label each
+const NEAR = 0.03; // relative distance; closer lines have no room for a label each
 
 /**
  * Groups of values that are near each other.

@@ -1,11 +1,11 @@
-// The roofs of a roofline: the memory's slope and a line for each peak.
+// The roofs of a roofline chart: the slope of the memory bandwidth and a line for each peak.
 import { seriesColour } from '../palette.js';
 import { lineLabel } from './marks.js';
 import { nearOnes, span, valuesOf } from './peaks.js';
 
 /**
- * The roofs of all places of some records: peaks of the types drawn and rates of memory, those that are
- * nearly equal as one (peaks.js).
+ * The roofs of all places of some records: the peaks of the given types and the memory bandwidths,
+ * grouped by nearly equal values (peaks.js).
  * @returns {{peaks: Object[][], memories: Object[][], measured: boolean}}
  */
 export function roofsOf(records, types) {
@@ -25,7 +25,7 @@ export function roofsOf(records, types) {
   };
 }
 
-/** @returns {number} TFLOP/s that the device of a record allows at its intensity; Infinity: unknown */
+/** @returns {number} TFLOP/s of the record's roof at an intensity; Infinity if the roof is unknown */
 export function roofAt({ place: { ceiling }, case: c }, flopPerByte) {
   const memory = ceiling.memory_gb_per_s;
   return Math.min(
@@ -34,7 +34,7 @@ export function roofAt({ place: { ceiling }, case: c }, flopPerByte) {
   );
 }
 
-/** TFLOP/s that the memory allows at so many FLOP a byte. */
+/** The TFLOP/s that a memory bandwidth in GB/s allows at an intensity in FLOP/byte. */
 const fed = (memory, flopPerByte) => (memory * flopPerByte) / 1000;
 
 function roofSeries(from, to, colour, label, theme, dash) {
@@ -55,7 +55,7 @@ function roofSeries(from, to, colour, label, theme, dash) {
   };
 }
 
-/** The slopes of the memories, up to the highest peak. */
+/** The slopes of the memory bandwidths, up to the highest peak. */
 function slopes({ memories, top }, x, lowest, theme) {
   return memories.flatMap((group) =>
     valuesOf(group).map((memory, i, { length }) => {
@@ -68,7 +68,7 @@ function slopes({ memories, top }, x, lowest, theme) {
   );
 }
 
-/** The roofs as series: `x` the ends of the axis in FLOP/byte, `lowest` TFLOP/s shown. */
+/** The roofs as series. `x`: the ends of the axis in FLOP/byte; `lowest`: the lowest TFLOP/s shown. */
 export function roofs({ peaks, memories }, types, x, lowest, theme) {
   const fastest = memories.at(-1)?.at(-1).at;
   const flat = peaks.flatMap((group) => {

@@ -6,11 +6,12 @@ import { curve, doubtMarks, doubtRings, referenceLines, symbolAt, tellable } fro
 import { nearOnes, span, valuesOf } from './peaks.js';
 import { columnTooltip } from './tooltip.js';
 
-/** A curve: records in `points`, its `name`, `place` and `best` rate, and its `bound`, if known. */
+/** A curve has records in `points`, a `name`, a `place`, a `best` rate and, if known, a `bound`. */
 
 /**
  * @param {{rateOf: (record: Object) => number, unit: string, name: string, size: string,
- *     roof: string}} what is drawn: `name` of the rate, `size` whose it is, `roof` what bounds it
+ *     roof: string}} what is drawn: `name` and `unit` of the rate, `size` the name of the x axis, and
+ *     `roof` the name of the bound
  */
 export function sizeCurves({ rateOf, unit, name, size, roof }) {
   const pointData = (record) => [Math.log2(record.case.bytes), Math.log10(rateOf(record))];
@@ -27,7 +28,7 @@ export function sizeCurves({ rateOf, unit, name, size, roof }) {
     );
 
   return {
-    /** Gives the curves that can be told apart, the fastest, their looks. */
+    /** Chooses the curves to draw, by tellable() of marks.js, and sets their marks. */
     tell(curves) {
       const some = tellable(
         curves,
@@ -46,7 +47,7 @@ export function sizeCurves({ rateOf, unit, name, size, roof }) {
       ...doubtMarks(curves.flatMap((one) => one.points)),
     ],
 
-    /** `sizes`: of the axis; `lines`: further ones to refer to. */
+    /** The chart. `sizes`: all sizes of the x axis; `lines`: additional reference lines. */
     option(curves, sizes, lines, { width, theme }) {
       const rates = curves.flatMap(({ points, bound }) => [...points.map(rateOf), bound ?? 0]);
       const tip = columnTooltip(theme, (list) => {
@@ -69,7 +70,7 @@ export function sizeCurves({ rateOf, unit, name, size, roof }) {
       };
     },
 
-    /** A row a size; `columns` of a curve by their units, and `cells` of its record. */
+    /** A table with a row for each size. Each curve has `columns`, with the `cells` of its record. */
     table(curves, columns, cells) {
       const sizes = [...new Set(curves.flatMap(({ points }) => points.map((r) => r.case.bytes)))];
       const at = ({ points }, one) => points.find((record) => record.case.bytes === one);
@@ -95,7 +96,7 @@ export function sizeCurves({ rateOf, unit, name, size, roof }) {
   };
 }
 
-/** Of all panels, so that they can be compared. */
+/** The sizes of all panels, which share one axis so that they can be compared. */
 export const sizesOf = (groups) =>
   groups.flatMap(({ curves }) =>
     curves.flatMap(({ points }) => points.map((record) => record.case.bytes)),

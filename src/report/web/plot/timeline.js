@@ -1,6 +1,7 @@
-// When each rank of an overlap record computed and communicated: the field `timeline`, in seconds from
-// the start of the rank's first side. Older journals have microseconds in the note timeline_us:
-// "0.0-980.6/20.8-1263.8, ...", for each rank the span of computing, then that of communicating.
+// The times at which each rank of an overlap record computed and communicated: the field `timeline`, in
+// seconds from the start of the rank's first side. Older journals have microseconds in the note
+// timeline_us: "0.0-980.6/20.8-1263.8, ...", for each rank the span of computing, then that of
+// communicating.
 import { policyOf } from './overlap_series.js';
 
 const NUMBER = '(-?\\d+(?:\\.\\d+)?)';
@@ -20,8 +21,8 @@ function fromNote(text) {
 const isSpan = ([from, to]) => Number.isFinite(from) && Number.isFinite(to) && to >= from;
 
 /**
- * @returns {{compute: number[], communication: number[]}[]|null} [begin, end] in seconds, a rank each;
- *     null where the record has no timeline, or one of another form
+ * @returns {{compute: number[], communication: number[]}[]|null} for each rank [begin, end] in seconds;
+ *     null if the record has no timeline, or one of another form
  */
 export function timelineOf({ timeline, notes }) {
   const ranks = timeline ?? fromNote(notes?.timeline_us);
@@ -29,7 +30,7 @@ export function timelineOf({ timeline, notes }) {
   return whole ? ranks : null;
 }
 
-/** The timelines of all records in microseconds, a row a rank. */
+/** A table of the timelines of all records in microseconds, with a row for each rank. */
 export function timelineTable(scenarios) {
   const columns = [
     ...['Scenario', 'Policy', 'Rank'].map((name) => ({ name })),

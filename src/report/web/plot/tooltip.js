@@ -1,4 +1,4 @@
-// Tooltips, built as elements: what they say comes from a journal and is never read as markup.
+// Tooltips. They are built as elements, so that texts of a journal are never parsed as markup.
 import { h } from '../dom.js';
 
 const look = (theme) => ({
@@ -20,7 +20,7 @@ function box(title, rows) {
 }
 
 /**
- * A tooltip over one point: `describe(params)` gives its title and rows, or null for none.
+ * A tooltip over one point. `describe(params)` returns its title and rows, or null for none.
  * @param {(params: Object) => {title: string, rows: string[][]}|null} describe
  */
 export const pointTooltip = (theme, describe) => ({
@@ -32,7 +32,7 @@ export const pointTooltip = (theme, describe) => ({
   },
 });
 
-/** A tooltip over all curves at one x: `describe(list of params)` likewise. */
+/** A tooltip over all curves at one x. `describe` gets the list of their params. */
 export const columnTooltip = (theme, describe) => ({
   ...look(theme),
   trigger: 'axis',
