@@ -30,7 +30,7 @@ check() {
   must timeout 200 "$duet" gemm --device cuda:0 --shapes 256x512x128,1000x1000x1000,130x264x72 \
     --dtype fp32,tf32,fp16,bf16,fp8_e4m3,int8 --layout nn,nt --tuning-seconds 0.5 --seconds 0.02
   say "a copy beside a GEMM"
-  must timeout 60 "$build/tests/thin_copy_test" --gtest_brief=1
+  must timeout 60 "$build/tests/one_warp_copy_test" --gtest_brief=1
   must timeout 60 "$build/bench/bench_copy_beside_gemm" cuda:0
   # The list without flags: under the sanitizer a launch waits for the one before it, and so for
   # ever behind a stream that waits. Running out of memory is one of its cases, and no error.

@@ -87,8 +87,7 @@ JournalRows rows_of(const std::string& path) {
   }
   if (machine.empty()) throw UsageError(path + ": expected figures of duet overlap");
   const Record* entry = machine_named(contents.records, machine);
-  if (entry == nullptr)
-    throw UsageError(fmt::format("{}: expected to be told of {}", path, machine));
+  if (entry == nullptr) throw UsageError(fmt::format("{}: expected a table of {}", path, machine));
   result.device = table_for(*entry, path);
   return result;
 }

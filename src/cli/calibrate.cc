@@ -49,7 +49,7 @@ class CalibrateCommand : public Command {
     const auto figures = calibrate(sim::load_platform(base.name, base.options), evidence);
     if (figures.empty()) {
       throw UsageError(
-          "calibrate: the journals tell nothing: expected those of duet overlap "
+          "calibrate: the journals have nothing to calibrate from: expected those of duet overlap "
           "--isolated, copy, collective or overlap --energy");
     }
     std::optional<OutputFile> file;

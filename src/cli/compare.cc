@@ -128,10 +128,9 @@ void report_blind(const std::vector<ComparedCase>& cases, double tolerated) {
     return one.noise && *one.noise > std::max(tolerated, kPlainPercent);
   });
   if (blind == 0) return;
-  complain(
-      fmt::format("in {} of {} cases the noise is above {:.0f}%: several journals a side make it "
-                  "smaller",
-                  blind, measured, std::max(tolerated, kPlainPercent)));
+  complain(fmt::format(
+      "in {} of {} cases the noise is above {:.0f}%: several journals per side reduce it", blind,
+      measured, std::max(tolerated, kPlainPercent)));
 }
 
 class CompareCommand : public Command {

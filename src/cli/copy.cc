@@ -13,7 +13,7 @@
 namespace duet {
 namespace {
 
-constexpr int kMostThreads = 65536;  // limit for threads of a block and for blocks of a grid
+constexpr int kMostGridOrBlock = 65536;  // limit for threads of a block and for blocks of a grid
 
 MemoryKind parse_host_memory(const std::string& text) {
   constexpr NamedValue<MemoryKind> kKinds[] = {{MemoryKind::pinned, "pinned"},
@@ -83,7 +83,8 @@ class CopyCommand : public Command {
     if (bidirectional_) options.directions = {*bidirectional_};
     if (!host_memory_.empty()) options.host_memory = parse_list(host_memory_, parse_host_memory);
     const auto number = [](const char* flag) {
-      return [flag](const std::string& text) { return parse_number(text, 1, flag, kMostThreads); };
+      return
+          [flag](const std::string& text) { return parse_number(text, 1, flag, kMostGridOrBlock); };
     };
     if (!grids_.empty()) options.grids = parse_list(grids_, number("--grid"));
     if (!blocks_.empty()) options.blocks = parse_list(blocks_, number("--block"));

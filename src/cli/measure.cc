@@ -122,7 +122,8 @@ void report_problems(const Tally& tally, const VerdictSummary& verdicts, const O
 void warn_of_load(const LoadMeter& load) {
   const auto share = load.share();
   if (!share || !is_high(*share)) return;
-  complain(fmt::format("the machine was busy: {}: figures of the CPU suffer", load_text(*share)));
+  complain(
+      fmt::format("the machine was busy: {}: figures of the CPU are too low", load_text(*share)));
 }
 
 int exit_code(const Tally& tally, const VerdictSummary& verdicts, const OutputFlags& flags) {

@@ -28,7 +28,7 @@ int free_port() {
   const bool bound = socket_fd >= 0 && bind(socket_fd, any, length) == 0 &&
                      getsockname(socket_fd, any, &length) == 0;
   if (socket_fd >= 0) close(socket_fd);
-  if (!bound) throw Error("no free port on 127.0.0.1 for the processes of the run to meet");
+  if (!bound) throw Error("no free port on 127.0.0.1 to which the run's processes could connect");
   return ntohs(address.sin_port);
 }
 

@@ -172,13 +172,14 @@ class CopyCases {
   void add_case(const CopyShape& shape, std::uint64_t bytes) {
     const CaseId id{"copy", options_.device_name, "duet", axes(machine_, shape, bytes)};
     if (shape.executor == Executor::kernel && uses(shape, MemoryKind::pageable)) {
-      cases_.push_back(skipped_case(
-          id, "kernels do not reach pageable memory; pinned memory they do", options_.mode));
+      cases_.push_back(
+          skipped_case(id, "kernels cannot access pageable memory; they can access pinned memory",
+                       options_.mode));
       return;
     }
     cases_.push_back({id,
                       [&machine = machine_, id, shape, bytes, mode = options_.mode, stop = stop_] {
-                        return measure(machine, id, {shape, bytes, mode}, stop);
+                        return measure_case(machine, id, {shape, bytes, mode}, stop);
                       },
                       options_.mode});
   }
@@ -187,19 +188,20 @@ class CopyCases {
     return shape.source.memory == memory || shape.destination.memory == memory;
   }
 
-  struct Point {
+  struct CaseSettings {
     CopyShape shape;
     std::uint64_t bytes;
     Mode mode;
   };
 
-  // Only the ranks that take part in the copy form the team, so that other ranks add no overhead.
-  static Measurement measure(Machine& machine, const CaseId& id, Point point,
-                             const std::function<bool()>& stop) {
+  // Only the devices that take part in the copy form the team, so that other ranks add no overhead.
+  // The shape's device numbers become ranks of that team.
+  static Measurement measure_case(Machine& machine, const CaseId& id, CaseSettings settings,
+                                  const std::function<bool()>& stop) {
     Measurement result;
     result.id = id;
     std::vector<int> devices;
-    CopyShape& shape = point.shape;
+    CopyShape& shape = settings.shape;
     if (shape.pattern == Pattern::pair) {
       devices.push_back(shape.source.rank);
       if (shape.destination.rank != shape.source.rank) devices.push_back(shape.destination.rank);
@@ -207,13 +209,13 @@ class CopyCases {
       shape.source.rank = 0;
     }
     Team team(machine, devices);
-    CopyWork work(team, shape, point.bytes);
+    CopyWork work(team, shape, settings.bytes);
     result.cost = work.cost();
-    result.sampling = Sampler(team, stop).measure(work, point.mode);
-    const auto count = transfers(shape, point.bytes, team.size()).size();
+    result.sampling = Sampler(team, stop).measure(work, settings.mode);
+    const auto count = transfers(shape, settings.bytes, team.size()).size();
     if (count > 1) {
       const double median = summarise(result.sampling->samples).median;
-      const double each = static_cast<double>(point.bytes) / median / 1e9;
+      const double each = static_cast<double>(settings.bytes) / median / 1e9;
       result.rates.emplace_back("gb_per_s_each", each);
     }
     return result;

@@ -26,7 +26,9 @@ std::string_view name(Pattern pattern);
 Pattern parse_pattern(std::string_view text);  // throws UsageError
 
 struct Endpoint {
-  int rank = 0;  // whose device has the memory; for host memory, whose device accesses it
+  // Whose device has the memory; for host memory, whose device accesses it. In a case list it is
+  // the device's number in the machine; in a CopyWork, the rank in the work's team.
+  int rank = 0;
   MemoryKind memory = MemoryKind::device;
 };
 

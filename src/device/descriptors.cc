@@ -158,7 +158,7 @@ DescriptorServer::DescriptorServer()
       listen(listener_, SOMAXCONN) != 0) {
     const int error = errno;
     close(listener_);
-    throw Unavailable(fmt::format("no socket to lend memory by: {}", std::strerror(error)));
+    throw Unavailable(fmt::format("no socket to export memory through: {}", std::strerror(error)));
   }
   try {
     thread_ = start_thread("the thread that lends memory", [this] { serve(); });
@@ -249,19 +249,20 @@ int descriptor_number(const std::string& text) {
 
 int borrow(int process, const std::string& loan) {
   const std::size_t blank = loan.find(' ');
-  if (blank == std::string::npos) throw Unavailable("memory is lent by no socket");
+  if (blank == std::string::npos) throw Unavailable("the descriptor names no socket");
   const int number = descriptor_number(loan.substr(0, blank));
   const std::string name = loan.substr(blank + 1);
   const std::string prefix = prefix_of(process);
   if (name.size() > prefix.size() + kLongestTail || name.compare(0, prefix.size(), prefix) != 0 ||
       name.find_first_not_of("0123456789abcdef", prefix.size()) != std::string::npos) {
-    throw Unavailable(fmt::format("memory of process {} is not lent by its socket", process));
+    throw Unavailable(fmt::format("memory of process {} is not exported by its socket", process));
   }
   const Answer answer = ask(process, name, loan);
   if (answer.descriptor >= 0) return answer.descriptor;
   const int copy = answer.final ? -1 : copy_by_kernel(process, number);
   if (copy >= 0) return copy;
-  throw Unavailable(fmt::format("process {} cannot lend its memory: {}{}", process, answer.trouble,
+  throw Unavailable(fmt::format("process {} cannot export its memory: {}{}", process,
+                                answer.trouble,
                                 answer.final ? "" : fmt::format("; {}", std::strerror(errno))));
 }
 

@@ -11,7 +11,7 @@ namespace {
 constexpr NamedValue<MemoryKind> kMemoryKinds[] = {{MemoryKind::device, "device"},
                                                    {MemoryKind::pinned, "pinned"},
                                                    {MemoryKind::managed, "managed"},
-                                                   {MemoryKind::pageable, "plain"},
+                                                   {MemoryKind::pageable, "pageable"},
                                                    {MemoryKind::peer, "peer"}};
 
 constexpr NamedValue<Executor> kExecutors[] = {
@@ -31,7 +31,7 @@ void check_units(const DeviceInfo& info, int units) {
   if (units == 0 || units == info.compute_units) return;
   if (info.unit_grain == 0) {
     throw Unavailable(
-        fmt::format("{} cannot keep a stream to some of its compute units", info.name));
+        fmt::format("{} cannot restrict a stream to some of its compute units", info.name));
   }
   const int left_out = info.compute_units - units;
   if (units > 0 && left_out > 0 && left_out % info.unit_grain == 0) return;
@@ -96,7 +96,7 @@ std::unique_ptr<CpuView> Device::view(const Span& span) {
 }
 
 std::unique_ptr<CpuView> Device::view_own(const Span&) {
-  throw Unavailable(fmt::format("{}: the CPU cannot follow its memory", info().name));
+  throw Unavailable(fmt::format("{}: the CPU cannot access its memory", info().name));
 }
 
 void Device::finish(double) {}

@@ -80,8 +80,8 @@ std::unique_ptr<Graph> RecordedCalls::graph() {
     const CapturedStream& lane = lanes_[i];
     if (lane.open) {
       throw BadArgument(
-          fmt::format("a capture ends with work on a stream of {} that no event brings back to its "
-                      "first stream",
+          fmt::format("a capture ends with work on a stream of {} that no event joins to the "
+                      "stream on which the capture began",
                       lane.device->info().name));
     }
     others.push_back(lane.device->make_stream({lane.priority}));

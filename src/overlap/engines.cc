@@ -97,7 +97,7 @@ int OverlapEngines::units_for_compute(const OverlapPolicy& policy) const {
   if (!has_partition(policy.kind)) return 0;
   const DeviceInfo& info = machine_.device(0).info();
   if (info.unit_grain == 0) {
-    throw Unavailable(fmt::format("{}: {} cannot keep a stream to some of its compute units",
+    throw Unavailable(fmt::format("{}: {} cannot restrict a stream to some of its compute units",
                                   name(policy), info.name));
   }
   if (policy.units < info.compute_units) return info.compute_units - policy.units;

@@ -126,8 +126,8 @@ void OverlapRunner::require_possible(const OverlapPolicy& policy, const OverlapS
                     name(policy), name(scenario.communication)));
   }
   if (!has_partition(policy.kind) || by_dma(policy.kind) || engine != engines_.vendor()) return;
-  throw Unavailable(
-      fmt::format("{}: {} cannot be kept to some of the compute units", name(policy), engine));
+  throw Unavailable(fmt::format("{}: {} cannot be restricted to some of the compute units",
+                                name(policy), engine));
 }
 
 const OverlapResult& OverlapRunner::point(const OverlapScenario& scenario,

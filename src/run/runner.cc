@@ -41,9 +41,9 @@ class Runner {
   void run(const Job& job);
   void run_cases(const Job& job);
   std::optional<Record> record_of(const Case& one);
-  Record measure(const Case& one);
+  Record run_case(const Case& one);
   Record repeated(const Case& one, const Record& first);
-  std::optional<Record> fresh(const Case& one);
+  std::optional<Record> measure_new(const Case& one);
   void require_all(const Record& record);
   bool doubtful(const Record& record);
   void count(const Record& record);
@@ -91,7 +91,7 @@ void Runner::count(const Record& record) {
 }
 
 // Turns errors into records; throws Interrupted alone.
-Record Runner::measure(const Case& one) {
+Record Runner::run_case(const Case& one) {
   const auto skip = [&](const Error& error) {
     return make_record(skipped_measurement(one.id, error.what()));
   };
@@ -119,7 +119,7 @@ Record Runner::measure(const Case& one) {
 // The second record of a doubtful case, or the first one if the run was interrupted meanwhile.
 Record Runner::repeated(const Case& one, const Record& first) {
   try {
-    Record record = measure(one);
+    Record record = run_case(one);
     record["notes"][kFirstMedian] = format_seconds(first["seconds"]["median"].get<double>());
     return record;
   } catch (const Interrupted&) {
@@ -129,11 +129,11 @@ Record Runner::repeated(const Case& one, const Record& first) {
 }
 
 // Measures a case. nullopt if the run was interrupted before there was a record.
-std::optional<Record> Runner::fresh(const Case& one) {
+std::optional<Record> Runner::measure_new(const Case& one) {
   if (options_.progress != nullptr) options_.progress->start(one.id);
   std::optional<Record> record;
   try {
-    record = measure(one);
+    record = run_case(one);
     require_all(*record);
     if (doubtful(*record)) record = repeated(one, *record);
     require_all(*record);
@@ -171,7 +171,7 @@ std::optional<Record> Runner::record_of(const Case& one) {
   if (before != nullptr) {
     record = *before;
   } else if (!step.done) {
-    record = fresh(one);
+    record = measure_new(one);
   }
   if (!record) return std::nullopt;
   tally_.resumed += before != nullptr ? 1 : 0;

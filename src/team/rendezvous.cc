@@ -62,7 +62,7 @@ std::unique_ptr<Hub> open_hub(Launch& launch) {
       if (c != ' ') fields.back() += c;
     }
     if (fields.size() < 3)
-      throw Error("the launcher's broadcast does not say where process 0 listens");
+      throw Error("the launcher's broadcast does not have the address of process 0");
     launch.port = std::stoi(fields[1]);
     launch.secret = fields[2];
     launch.addresses = addresses_from(fields[0], {fields.begin() + 3, fields.end()});

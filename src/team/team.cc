@@ -37,7 +37,7 @@ void check_devices(const Machine& machine, const std::vector<int>& devices) {
     }
   }
   if (std::set<int>(devices.begin(), devices.end()).size() != devices.size()) {
-    throw BadArgument("a team has one rank a device");
+    throw BadArgument("a team has one rank per device");
   }
 }
 

@@ -105,14 +105,14 @@ void StreamTrial::run_on(Rank& rank, int iterations, bool grouped) {
 
 // The cache is flushed between the calls. The flush must not count, so each call has its own
 // events.
-void StreamTrial::run_flushed_group(Rank& rank, int calls) {
-  run_batch(rank, calls, 1);
+void StreamTrial::run_flushed_group(Rank& rank, int enqueues) {
+  run_batch(rank, enqueues, 1);
   std::vector<double>& seconds = trial(rank).seconds;
   const double sum = std::accumulate(seconds.begin(), seconds.end(), 0.0);
-  seconds = {sum / static_cast<double>(calls)};
+  seconds = {sum / static_cast<double>(enqueues)};
 }
 
-void StreamTrial::run_batch(Rank& rank, int samples, int calls) {
+void StreamTrial::run_batch(Rank& rank, int samples, int enqueues) {
   RankTrial& own = trial(rank);
   const std::size_t count = static_cast<std::size_t>(samples);
   while (own.starts.size() < count) {
@@ -129,14 +129,14 @@ void StreamTrial::run_batch(Rank& rank, int samples, int calls) {
       own.stream->fill(own.flush.span(), {FillKind::constant, i & 0xFF, 0, DType::fp32});
     }
     own.stream->record(*own.starts[i]);
-    for (int call = 0; call < calls; ++call) work_.enqueue(rank, *own.stream);
+    for (int done = 0; done < enqueues; ++done) work_.enqueue(rank, *own.stream);
     own.stream->record(*own.ends[i]);
   }
   if (!work_.host_driven()) gate_.release(rank, mode_.deadline_seconds);
   own.stream->synchronize(mode_.deadline_seconds);
   for (std::size_t i = 0; i < count; ++i) {
     own.seconds.push_back(own.ends[i]->seconds_since(*own.starts[i]) /
-                          (static_cast<double>(calls) * work_.calls()));
+                          (static_cast<double>(enqueues) * work_.calls()));
   }
 }
 

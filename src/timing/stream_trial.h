@@ -44,8 +44,8 @@ class StreamTrial : public Trial {
   };
 
   void run_on(Rank& rank, int iterations, bool grouped);
-  void run_flushed_group(Rank& rank, int calls);
-  void run_batch(Rank& rank, int samples, int calls);
+  void run_flushed_group(Rank& rank, int enqueues);
+  void run_batch(Rank& rank, int samples, int enqueues);
   void agree(std::vector<double>& slowest, double elapsed);
   RankTrial& trial(const Rank& rank) { return trials_[static_cast<std::size_t>(rank.local)]; }
 

@@ -76,7 +76,7 @@ host base.jsonl > calm.jsonl
 expect_code 0 compare calm.jsonl busy.jsonl --fail-on-regression 5%
 grep -qx 'duet: busy.jsonl: the machine was busy: others used 63% of the CPU, 2% was stolen' err ||
   fail "load: $(cat err)"
-grep -q 'cases the noise is above 10%: several journals a side make it smaller' err ||
+grep -q 'cases the noise is above 10%: several journals per side reduce it' err ||
   fail "noise: $(cat err)"
 
 # What is missing does not fail the gate, but is said.

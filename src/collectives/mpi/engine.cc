@@ -64,7 +64,7 @@ class Session : public CollectiveSession {
   }
 
   std::optional<Skipped> uncapturable() const override {
-    return Skipped{"the CPU makes MPI's calls, which no graph holds"};
+    return Skipped{"the CPU makes MPI's calls, which a graph cannot capture"};
   }
 
  protected:
@@ -110,7 +110,7 @@ class Engine : public CollectiveEngine {
     int threads = MPI_THREAD_SINGLE;
     DUET_MPI_CHECK(MPI_Query_thread(&threads));
     if (threads < MPI_THREAD_SERIALIZED) {
-      throw Unavailable("mpi: this MPI is for one thread only, which ranks are not");
+      throw Unavailable("mpi: this MPI supports one thread only, and ranks are several");
     }
   }
 };

@@ -37,7 +37,7 @@ MpiPlan::MpiPlan(std::shared_ptr<Communicator> communicator, Rank& rank,
 
 // At the root, MPI's broadcast has one buffer and Duet's has two. A copy fills the second one.
 void MpiPlan::enqueue(Stream& stream) {
-  if (communicator_->failed) throw Error("MPI was given up after an error");
+  if (communicator_->failed) throw Error("MPI is not used any more after an error");
   staging_.bring_in(stream);
   if (broadcasts_ && buffers_.send.data != buffers_.recv.data) {
     stream.copy({buffers_.recv, buffers_.send, Executor::dma, {}});

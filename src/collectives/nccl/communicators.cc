@@ -95,7 +95,7 @@ void Communicators::enqueue(int local, const std::function<void()>& call) {
 
 void Communicators::require_usable() const {
   if (given_up_.load(std::memory_order_relaxed)) {
-    throw Error(fmt::format("{} was given up after an error", library_.product));
+    throw Error(fmt::format("{} was aborted after an error", library_.product));
   }
 }
 

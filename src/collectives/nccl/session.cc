@@ -35,14 +35,14 @@ Session::Session(const Library& library, Mode mode, Team& team)
 std::optional<Skipped> Session::unsupported(const Collective& collective, bool in_place) const {
   const CollectiveKind kind = collective.kind;
   if (!has_type(collective.dtype)) {
-    return Skipped{fmt::format("Duet gives {} fp32, fp16, bf16, int32 and bytes, not {}",
+    return Skipped{fmt::format("Duet calls {} with fp32, fp16, bf16, int32 and bytes only, not {}",
                                library_.product, name(collective.dtype))};
   }
   if (in_place && (kind == CollectiveKind::all_to_all || !has_in_place(kind))) {
     return Skipped{fmt::format("{} runs {} out of place only", library_.product, name(kind))};
   }
   if (mode_.windows && kind == CollectiveKind::all_to_all_v) {
-    return Skipped{"windows have one size on all ranks, the buffers of all_to_all_v have not"};
+    return Skipped{"windows have the same size on all ranks, but buffers of all_to_all_v differ"};
   }
   const bool copied = kind == CollectiveKind::all_gather || kind == CollectiveKind::all_to_all ||
                       kind == CollectiveKind::gather || kind == CollectiveKind::scatter;

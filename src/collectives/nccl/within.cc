@@ -21,7 +21,7 @@ void within(double deadline_seconds, const std::string& what, const std::functio
   const auto deadline = SteadyClock::now() + std::chrono::duration<double>(deadline_seconds);
   try {
     while (done.wait_for(kTick) != std::future_status::ready) {
-      if (given_up()) throw Error(fmt::format("{}: given up, since another rank failed", what));
+      if (given_up()) throw Error(fmt::format("{}: aborted, because another rank failed", what));
       if (SteadyClock::now() > deadline) {
         throw Timeout(fmt::format("{}: not done after {:.0f} s", what, deadline_seconds));
       }

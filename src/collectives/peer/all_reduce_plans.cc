@@ -53,8 +53,8 @@ std::string PullPlan::algorithm() const {
 }
 
 SpreadPlan::SpreadPlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers,
-                       Lanes& lanes, Watchdog& watchdog, std::unique_ptr<CollectivePlan> first,
-                       bool out_of_step)
+                       SideStreams& lanes, Watchdog& watchdog,
+                       std::unique_ptr<CollectivePlan> first, bool out_of_step)
     : lanes_(lanes),
       first_(std::move(first)),
       out_of_step_(out_of_step && lanes.copying().in_order),

@@ -18,8 +18,8 @@ KernelShape local_shape(bool shared_link) { return {shared_link ? 16 : 32, 1024}
 }  // namespace
 
 BroadcastPlan::BroadcastPlan(Rank& rank, const Collective& collective,
-                             const CollectiveBuffers& buffers, Lanes& lanes, Watchdog& watchdog,
-                             const std::vector<ByteRange>& pieces)
+                             const CollectiveBuffers& buffers, SideStreams& lanes,
+                             Watchdog& watchdog, const std::vector<ByteRange>& pieces)
     : pieces_(pieces),
       root_(collective.root),
       peers_(rank, buffers.recv),

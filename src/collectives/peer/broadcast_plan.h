@@ -19,7 +19,7 @@ class BroadcastPlan : public PeerPlan {
   // Collective: every rank, of at least 3, constructs it inside Team::each() with the same pieces,
   // which cover the buffer in order. The last of the lanes is for the root's local copy.
   BroadcastPlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers,
-                Lanes& lanes, Watchdog& watchdog, const std::vector<ByteRange>& pieces);
+                SideStreams& lanes, Watchdog& watchdog, const std::vector<ByteRange>& pieces);
 
   void enqueue(Stream& stream) override;
   std::string algorithm() const override;
@@ -40,7 +40,7 @@ class BroadcastPlan : public PeerPlan {
   const std::vector<ByteRange> pieces_;
   const int root_;
   PeerChannels peers_;
-  Lanes& lanes_;
+  SideStreams& lanes_;
   CopySteps copies_;
   std::vector<RelayPush> pushes_;  // of all ranks
   std::vector<bool> relays_;       // by number and piece

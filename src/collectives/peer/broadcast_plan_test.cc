@@ -49,7 +49,7 @@ class Broadcasts : public ::testing::TestWithParam<const char*> {
   MakePlan by_copies(const Setting& setting, CopyLanes copying) {
     lanes_.clear();
     for (int local = 0; local < team_.local_size(); ++local) {
-      lanes_.push_back(std::make_unique<Lanes>(team_.local_rank(local).device, copying));
+      lanes_.push_back(std::make_unique<SideStreams>(team_.local_rank(local).device, copying));
     }
     return [this, setting](Rank& rank, const Collective& c, const CollectiveBuffers& buffers) {
       return std::make_unique<BroadcastPlan>(rank, c, buffers,
@@ -67,7 +67,7 @@ class Broadcasts : public ::testing::TestWithParam<const char*> {
   std::unique_ptr<Machine> machine_ = open_machine(GetParam());
   Team team_{*machine_};
   Watchdog watchdog_{team_};
-  std::vector<std::unique_ptr<Lanes>> lanes_;
+  std::vector<std::unique_ptr<SideStreams>> lanes_;
 };
 
 TEST_P(Broadcasts, OfManyPiecesInARow) {

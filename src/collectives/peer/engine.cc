@@ -31,9 +31,10 @@ bool swaps(const Collective& collective, const CollectiveBuffers& buffers) {
   return collective.kind == CollectiveKind::all_to_all && in_place(buffers);
 }
 
-// nullptr where the plan needs memory that some rank cannot map; the same on all ranks.
+// nullptr where the plan needs memory that some rank cannot reach (no mapping, no peer access); the
+// same on all ranks.
 template <class Make>
-std::unique_ptr<CollectivePlan> if_mapped(const Make& make) try {
+std::unique_ptr<CollectivePlan> if_reachable(const Make& make) try {
   return make();
 } catch (const Unreachable&) {
   return nullptr;
@@ -57,14 +58,14 @@ class SessionMemory : public CollectiveMemory {
 
 // A rank's lanes. After a failure a lane may wait for ever, where the program destroyed the stream
 // that had the rest of a call: later plans get new lanes.
-class RankLanes {
+class RankSideStreams {
  public:
-  RankLanes(Device& device, CopyLanes copying)
-      : device_(device), lanes_(std::make_unique<Lanes>(device, copying)) {}
+  RankSideStreams(Device& device, CopyLanes copying)
+      : device_(device), lanes_(std::make_unique<SideStreams>(device, copying)) {}
 
   // The lanes of a plan that is made after `failures` failures.
-  Lanes& after(int failures) {
-    if (failures != failures_) lanes_ = std::make_unique<Lanes>(device_, lanes_->copying());
+  SideStreams& after(int failures) {
+    if (failures != failures_) lanes_ = std::make_unique<SideStreams>(device_, lanes_->copying());
     failures_ = failures;
     return *lanes_;
   }
@@ -72,7 +73,7 @@ class RankLanes {
  private:
   Device& device_;
   int failures_ = 0;
-  std::unique_ptr<Lanes> lanes_;
+  std::unique_ptr<SideStreams> lanes_;
 };
 
 class PeerSession : public CollectiveSession {
@@ -91,7 +92,8 @@ class PeerSession : public CollectiveSession {
 
   std::optional<Skipped> unsupported(const Collective& collective, bool in_place) const override {
     if (!links_.within_a_node) {
-      return Skipped{"ranks of several nodes: its kernels and copy engines reach one node's"};
+      return Skipped{
+          "ranks of several nodes: its kernels and copy engines reach devices of one node only"};
     }
     if (!in_place) return std::nullopt;
     const bool swaps = collective.kind == CollectiveKind::all_to_all;
@@ -113,10 +115,13 @@ class PeerSession : public CollectiveSession {
   std::unique_ptr<CollectivePlan> make_plan(Rank& rank, const Collective& collective,
                                             const CollectiveBuffers& buffers,
                                             const std::vector<std::string>& requests) override {
-    lanes(rank);  // before the barrier: then no rank has kept work on its lanes
+    // Replaces lanes that a failure left with work. free_retired() is the barrier after which all
+    // ranks have done so.
+    lanes(rank);
     rank.team.free_retired(rank);
     plans_->free_kept();
-    return plans_->in_use(rank, choose(rank, collective, buffers, requests), name(collective.kind));
+    return plans_->hand_out(rank, choose(rank, collective, buffers, requests),
+                            name(collective.kind));
   }
 
  private:
@@ -125,23 +130,23 @@ class PeerSession : public CollectiveSession {
                                          const std::vector<std::string>& requests) {
     bool any_swaps = false;
     for (const std::string& each : requests) any_swaps = any_swaps || !each.empty();
-    const auto kernel = [&] { return by_kernels(rank, collective, buffers); };
+    const auto kernel = [&] { return kernel_plan(rank, collective, buffers); };
     if (kind_ == PeerEngineKind::kernel) return kernel();
     std::unique_ptr<CollectivePlan> plan;
-    if (by_kernel(collective, rank.size) && !any_swaps) plan = if_mapped(kernel);
+    if (prefers_kernel(collective, rank.size) && !any_swaps) plan = if_reachable(kernel);
     if (plan) return plan;
     return reduces(collective.kind) ? reduction(rank, collective, buffers)
                                     : move(rank, collective, buffers, any_swaps);
   }
 
   Watchdog& watchdog() { return plans_->watchdog(); }
-  Lanes& lanes(const Rank& rank) {
+  SideStreams& lanes(const Rank& rank) {
     return lanes_[static_cast<std::size_t>(rank.local)].after(watchdog().failures());
   }
 
-  // By kernels over mapped buffers.
-  std::unique_ptr<CollectivePlan> by_kernels(Rank& rank, const Collective& collective,
-                                             const CollectiveBuffers& buffers) {
+  // By kernels that access the peers' buffers.
+  std::unique_ptr<CollectivePlan> kernel_plan(Rank& rank, const Collective& collective,
+                                              const CollectiveBuffers& buffers) {
     const std::uint64_t bytes = size_bytes(collective, rank.size);
     const bool relayed = collective.kind == CollectiveKind::broadcast && rank.size > 2 &&
                          bytes >= kRelayedBytes && links_.copying.in_order;
@@ -153,7 +158,7 @@ class PeerSession : public CollectiveSession {
   // By copy engines into mapped receive buffers.
   std::unique_ptr<CollectivePlan> direct_pushes(Rank& rank, const Collective& collective,
                                                 const CollectiveBuffers& buffers) {
-    Lanes& own = lanes(rank);
+    SideStreams& own = lanes(rank);
     std::vector<ByteRange> pieces;
     if (collective.kind == CollectiveKind::broadcast) {
       pieces = broadcast_pieces(size_bytes(collective, rank.size), rank.size, own.copying());
@@ -167,7 +172,7 @@ class PeerSession : public CollectiveSession {
   std::unique_ptr<CollectivePlan> move(Rank& rank, const Collective& collective,
                                        const CollectiveBuffers& buffers, bool any_swaps) {
     std::unique_ptr<CollectivePlan> plan;
-    if (!any_swaps) plan = if_mapped([&] { return direct_pushes(rank, collective, buffers); });
+    if (!any_swaps) plan = if_reachable([&] { return direct_pushes(rank, collective, buffers); });
     if (plan) return plan;
     return std::make_unique<StagedMovePlan>(rank, moves(collective, rank.size), buffers,
                                             lanes(rank), watchdog());
@@ -179,7 +184,7 @@ class PeerSession : public CollectiveSession {
     bool slots = false;
     std::unique_ptr<CollectivePlan> plan;
     if (half && size_bytes(collective, rank.size) < kSlotsFrom) {
-      plan = if_mapped(
+      plan = if_reachable(
           [&] { return std::make_unique<PullPlan>(rank, collective, buffers, watchdog()); });
     }
     if (plan == nullptr) {
@@ -191,7 +196,7 @@ class PeerSession : public CollectiveSession {
                                         std::move(plan), slots);
   }
 
-  bool by_kernel(const Collective& collective, int ranks) const {
+  bool prefers_kernel(const Collective& collective, int ranks) const {
     return kind_ == PeerEngineKind::fastest &&
            size_bytes(collective, ranks) < thresholds_.dma_from(collective.kind);
   }
@@ -201,7 +206,7 @@ class PeerSession : public CollectiveSession {
   Thresholds thresholds_;
   std::shared_ptr<SessionPlans> plans_;
   // By local rank. Destroyed before the plans, whose work they may still have.
-  std::vector<RankLanes> lanes_;
+  std::vector<RankSideStreams> lanes_;
 };
 
 class PeerEngine : public CollectiveEngine {

@@ -4,7 +4,7 @@
 
 namespace duet {
 
-Lanes::Lanes(Device& device, CopyLanes copying)
+SideStreams::SideStreams(Device& device, CopyLanes copying)
     : device_(device), copying_(copying), begin_(device.make_event(EventUse::order)) {
   for (int i = 0; i < copying.count; ++i) {
     lanes_.push_back(
@@ -12,21 +12,21 @@ Lanes::Lanes(Device& device, CopyLanes copying)
   }
 }
 
-Lanes& Lanes::copying_out() {
+SideStreams& SideStreams::copying_out() {
   if (copying_out_ == nullptr) {
     const CopyLanes lanes{copying_.in_order ? 1 : copying_.count, copying_.in_order};
-    copying_out_ = std::make_unique<Lanes>(device_, lanes);
+    copying_out_ = std::make_unique<SideStreams>(device_, lanes);
   }
   return *copying_out_;
 }
 
-void Lanes::fork(Stream& main, int count) {
+void SideStreams::fork(Stream& main, int count) {
   if (count == 0) return;
   main.record(*begin_);
   for (int i = 0; i < count; ++i) at(i).wait(*begin_);
 }
 
-void Lanes::join(Stream& main, int count) {
+void SideStreams::join(Stream& main, int count) {
   for (int i = 0; i < count; ++i) {
     LaneStream& lane = lanes_[static_cast<std::size_t>(i)];
     lane.stream->record(*lane.end);
@@ -50,7 +50,7 @@ void CopySteps::add(CopyStep step) {
                     {std::move(step.signals), {}}});
 }
 
-void CopySteps::enqueue(Stream& main, Lanes& lanes, std::size_t begin, std::size_t end) {
+void CopySteps::enqueue(Stream& main, SideStreams& lanes, std::size_t begin, std::size_t end) {
   for (std::size_t i = begin; i < end; ++i) {
     const PreparedStep& step = steps_[i];
     Stream& stream = step.lane == 0 ? main : lanes.at(step.lane - 1);

@@ -1,4 +1,5 @@
-// A plan's streams beside the caller's, and copies dealt out to them.
+// The lanes of a plan are the streams on which it copies: lane 0 is the caller's stream, the others
+// are side streams.
 #pragma once
 
 #include <memory>
@@ -8,19 +9,19 @@
 
 namespace duet {
 
-// How many streams copy at a time, the caller's among them, and whether in a fixed order.
+// The number of lanes that copy, and whether their copies start in a fixed order.
 struct CopyLanes {
   int count = 1;
   bool in_order = false;
 };
 
 // Streams that fork from the caller's and join it again.
-class Lanes {
+class SideStreams {
  public:
   // The streams that copy besides the caller's, and one more for a kernel. They have the device's
   // highest priority, so that what they run never waits for compute units behind a kernel of many
   // waves.
-  Lanes(Device& device, CopyLanes copying);
+  SideStreams(Device& device, CopyLanes copying);
 
   CopyLanes copying() const { return copying_; }
 
@@ -28,7 +29,7 @@ class Lanes {
 
   // Further lanes for copies out of staging slots: one where copies go in order, else as many as
   // copy. All at() of them copy. Made by the first call, which is in planning.
-  Lanes& copying_out();
+  SideStreams& copying_out();
 
   // Work that the first `count` lanes get from here on starts after what `main` has got so far.
   void fork(Stream& main, int count);
@@ -45,11 +46,11 @@ class Lanes {
   CopyLanes copying_;
   std::unique_ptr<Event> begin_;
   std::vector<LaneStream> lanes_;
-  std::unique_ptr<Lanes> copying_out_;
+  std::unique_ptr<SideStreams> copying_out_;
 };
 
 // A lane waits for semaphores, which sets them back to 0, copies, and signals semaphores. Lane 0 is
-// the caller's stream, lane i > 0 is Lanes::at(i - 1).
+// the caller's stream, lane i > 0 is SideStreams::at(i - 1).
 struct CopyStep {
   int lane = 0;
   std::vector<Semaphore> waits;
@@ -75,9 +76,9 @@ class CopySteps {
 
   std::size_t size() const { return steps_.size(); }
 
-  void enqueue(Stream& main, Lanes& lanes) { enqueue(main, lanes, 0, size()); }
+  void enqueue(Stream& main, SideStreams& lanes) { enqueue(main, lanes, 0, size()); }
   // Steps [begin, end) alone; a call must enqueue all steps in the end, in order.
-  void enqueue(Stream& main, Lanes& lanes, std::size_t begin, std::size_t end);
+  void enqueue(Stream& main, SideStreams& lanes, std::size_t begin, std::size_t end);
 
  private:
   struct PreparedStep {

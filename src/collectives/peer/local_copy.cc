@@ -30,23 +30,27 @@ bool aligned_alike(const Copy& copy) {
 
 }  // namespace
 
-LocalCopy local_copy(const std::vector<Copy>& copies, bool pushes, std::size_t defer_bytes) {
+LocalCopyMethod choose_local_copy(const std::vector<Copy>& copies, bool pushes,
+                                  std::size_t defer_bytes) {
   std::size_t bytes = 0;
   for (const Copy& each : copies) bytes += each.source.bytes;
-  if (!std::all_of(copies.begin(), copies.end(), aligned_alike)) return LocalCopy::few_blocks;
-  if (bytes <= defer_bytes) return LocalCopy::one_warp_per_sm;
-  return pushes ? LocalCopy::one_warp_per_sm_deferred : LocalCopy::few_blocks;
+  if (!std::all_of(copies.begin(), copies.end(), aligned_alike)) return LocalCopyMethod::few_blocks;
+  if (bytes <= defer_bytes) return LocalCopyMethod::one_warp_per_sm;
+  // Without pushes there is nothing to start it after, and started at once a large copy by one warp
+  // per SM would delay a GEMM that is enqueued next.
+  return pushes ? LocalCopyMethod::one_warp_per_sm_deferred : LocalCopyMethod::few_blocks;
 }
 
-KernelShape shape_of(LocalCopy way) {
-  return way == LocalCopy::few_blocks ? KernelShape{8, 512, false} : KernelShape{0, 0, true};
+KernelShape shape_of(LocalCopyMethod method) {
+  return method == LocalCopyMethod::few_blocks ? KernelShape{8, 512, false}
+                                               : KernelShape{0, 0, true};
 }
 
-std::string words(LocalCopy way) {
-  if (way == LocalCopy::few_blocks)
-    return fmt::format("local copy by {} blocks", shape_of(way).grid);
-  return way == LocalCopy::one_warp_per_sm ? "local copy by one warp per SM"
-                                           : "deferred local copy by one warp per SM";
+std::string text_of(LocalCopyMethod method) {
+  if (method == LocalCopyMethod::few_blocks)
+    return fmt::format("local copy by {} blocks", shape_of(method).grid);
+  return method == LocalCopyMethod::one_warp_per_sm ? "local copy by one warp per SM"
+                                                    : "deferred local copy by one warp per SM";
 }
 
 }  // namespace duet

@@ -9,21 +9,21 @@
 
 namespace duet {
 
-// By a kernel, on a lane of the highest priority.
-enum class LocalCopy {
-  few_blocks,                // which wait while another kernel has taken all compute units
-  one_warp_per_sm,           // at once; it runs beside such a kernel
-  one_warp_per_sm_deferred,  // the same, behind the first kDeferLocalCopyBytes of pushes
+// The copy runs as a kernel, on a lane of the highest priority.
+enum class LocalCopyMethod {
+  few_blocks,                // waits while another kernel occupies all compute units
+  one_warp_per_sm,           // starts at once, also beside such a kernel
+  one_warp_per_sm_deferred,  // the same, after the first kDeferLocalCopyBytes of pushes
 };
 
 // What links send, and a kernel of one warp per SM copies, in 40 us.
 inline constexpr std::size_t kDeferLocalCopyBytes = 16u << 20;
 
-// The way for these copies; `pushes`: there are pushes that they can be deferred behind.
-LocalCopy local_copy(const std::vector<Copy>& copies, bool pushes,
-                     std::size_t defer_bytes = kDeferLocalCopyBytes);
+// The method for these copies; `pushes`: there are pushes that they can be deferred behind.
+LocalCopyMethod choose_local_copy(const std::vector<Copy>& copies, bool pushes,
+                                  std::size_t defer_bytes = kDeferLocalCopyBytes);
 
-KernelShape shape_of(LocalCopy way);
-std::string words(LocalCopy way);  // for algorithm()
+KernelShape shape_of(LocalCopyMethod method);
+std::string text_of(LocalCopyMethod method);  // for algorithm()
 
 }  // namespace duet

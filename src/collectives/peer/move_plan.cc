@@ -1,6 +1,7 @@
 // A call: signal `ready` to those that write here, wait for `ready` of those this rank writes to,
-// push, signal `done` to each of them, and wait for `done` of everything that arrives here. In step
-// i rank r writes to rank r + i, so that every port has one partner at a time.
+// push, signal `done` to each of them once a lane has made its last push, and wait for `done` of
+// everything that arrives here. In step i rank r writes to rank r + i, so that every port has one
+// partner at a time. CopyLanes::in_order is not kept: a peer gets one push a call.
 //
 // Several lanes fill the pauses between the copies of one. GB/s sent per rank of an all_gather on
 // 4 x H200 with 1, 2, 3 lanes: 1 MiB 22, 31, 29; 16 MiB 189, 210, 217; 256 MiB 362, 370, 368. A
@@ -32,7 +33,7 @@ void split(std::vector<Copy>& copies, std::size_t index, std::size_t bytes) {
 }  // namespace
 
 MovePlan::MovePlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers,
-                   Lanes& lanes, Watchdog& watchdog, std::size_t defer_bytes)
+                   SideStreams& lanes, Watchdog& watchdog, std::size_t defer_bytes)
     : peers_(rank, buffers.recv), lanes_(lanes), watched_(watchdog, peers_.waits()) {
   deliver(rank, buffers, moves(collective, rank.size));
   plan_local_copy(rank.device, defer_bytes);
@@ -72,11 +73,12 @@ void MovePlan::deliver(const Rank& rank, const CollectiveBuffers& buffers,
   }
 }
 
+// Also splits the push during which a deferred local copy starts.
 void MovePlan::plan_local_copy(Device& device, std::size_t defer_bytes) {
   if (local_.empty()) return;
-  local_copy_ = local_copy(local_, !deliveries_.empty(), defer_bytes);
-  for (Copy& copy : local_) copy.shape = shape_of(local_copy_);
-  if (local_copy_ != LocalCopy::one_warp_per_sm_deferred) return;
+  local_method_ = choose_local_copy(local_, !deliveries_.empty(), defer_bytes);
+  for (Copy& copy : local_) copy.shape = shape_of(local_method_);
+  if (local_method_ != LocalCopyMethod::one_warp_per_sm_deferred) return;
   before_local_ = device.make_event(EventUse::order);
   std::size_t left = defer_bytes;
   for (Delivery& delivery : deliveries_) {
@@ -93,8 +95,9 @@ void MovePlan::copy_local(Stream& lane) {
   for (const Copy& copy : local_) lane.copy(copy);
 }
 
-// A lane signals all its peers after its last push: no peer is done before the last push of all has
-// arrived, and each call to the driver takes some 1 us.
+// A lane signals all its peers after its last push, because each call to the driver takes about
+// 1 us. In an all_gather or all_to_all no rank ends before the last step anyway; the first
+// receivers of a scatter end later than they could.
 void MovePlan::signal_once_per_lane() {
   for (std::size_t i = 0; i + static_cast<std::size_t>(lanes_in_use_) < deliveries_.size(); ++i) {
     std::vector<Semaphore>& now = deliveries_[i].done.signals;
@@ -131,7 +134,7 @@ void MovePlan::enqueue(Stream& stream) {
 std::string MovePlan::algorithm() const {
   std::string text =
       fmt::format("direct pushes, {} {}", lanes_in_use_, lanes_in_use_ == 1 ? "lane" : "lanes");
-  if (!local_.empty()) text += "; " + words(local_copy_);
+  if (!local_.empty()) text += "; " + text_of(local_method_);
   return text;
 }
 

@@ -13,16 +13,18 @@ namespace duet {
 
 class MovePlan : public PeerPlan {
  public:
-  // Collective: every rank constructs it inside Team::each(). The last of the lanes is for the
-  // local copy; one of more than `defer_bytes` is deferred behind as many bytes of pushes.
-  MovePlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers, Lanes& lanes,
-           Watchdog& watchdog, std::size_t defer_bytes = kDeferLocalCopyBytes);
+  // Collective: every rank constructs it inside Team::each(). The local copy runs on the first lane
+  // that no push uses. Where choose_local_copy() defers it, it starts after the first `defer_bytes`
+  // of pushes.
+  MovePlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers,
+           SideStreams& lanes, Watchdog& watchdog, std::size_t defer_bytes = kDeferLocalCopyBytes);
 
   void enqueue(Stream& stream) override;
   std::string algorithm() const override;
 
  private:
-  // The pushes to one peer, and its `done`.
+  // The pushes to one peer, and what their lane signals after them: nothing, or `done` of all peers
+  // of the lane.
   struct Delivery {
     std::vector<Copy> copies;
     Handshake done;
@@ -34,12 +36,12 @@ class MovePlan : public PeerPlan {
   void deliver(const Rank& rank, const CollectiveBuffers& buffers, const std::vector<Move>& list);
 
   PeerChannels peers_;
-  Lanes& lanes_;
+  SideStreams& lanes_;
   int lanes_in_use_ = 1;
   Handshake begin_, end_;
   std::vector<Delivery> deliveries_;  // in the order of pushing
   std::vector<Copy> local_;           // copies within the device
-  LocalCopy local_copy_ = LocalCopy::one_warp_per_sm;
+  LocalCopyMethod local_method_ = LocalCopyMethod::one_warp_per_sm;
   std::size_t pushes_before_local_ = 0;
   std::unique_ptr<Event>
       before_local_;  // after these pushes; nullptr: the local copy starts at once

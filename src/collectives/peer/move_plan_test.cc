@@ -12,7 +12,8 @@ class Moves : public ::testing::TestWithParam<const char*> {
  protected:
   Moves() {
     for (int local = 0; local < team_.local_size(); ++local) {
-      lanes_.push_back(std::make_unique<Lanes>(team_.local_rank(local).device, CopyLanes{2, true}));
+      lanes_.push_back(
+          std::make_unique<SideStreams>(team_.local_rank(local).device, CopyLanes{2, true}));
     }
   }
 
@@ -26,10 +27,10 @@ class Moves : public ::testing::TestWithParam<const char*> {
   std::unique_ptr<Machine> machine_ = open_machine(GetParam());
   Team team_{*machine_};
   Watchdog watchdog_{team_};
-  std::vector<std::unique_ptr<Lanes>> lanes_;
+  std::vector<std::unique_ptr<SideStreams>> lanes_;
 };
 
-TEST_P(Moves, WithTheOwnPartBehindPushes) {
+TEST_P(Moves, WithADeferredLocalCopy) {
   for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::all_to_all,
                                     CollectiveKind::gather, CollectiveKind::scatter}) {
     for (const std::uint64_t count : {16, 4096, 300000, 300007}) {
@@ -40,7 +41,7 @@ TEST_P(Moves, WithTheOwnPartBehindPushes) {
   }
 }
 
-TEST_P(Moves, CapturedWithTheOwnPartBehindPushes) {
+TEST_P(Moves, CapturedWithADeferredLocalCopy) {
   run_calls(team_, behind(1000), collective_of(CollectiveKind::all_gather, 65536),
             {30, false, 0, 3});
   run_calls(team_, behind(1000), collective_of(CollectiveKind::all_to_all, 65536),
@@ -63,16 +64,16 @@ INSTANTIATE_TEST_SUITE_P(Machines, Moves,
                          machines_of({"host:2", "host:3", "sim:h200-4", "sim:mi300x-8"}),
                          machine_label);
 
-TEST(OwnPartOf, CallsIsCopiedByWhatSuitsThem) {
+TEST(LocalCopyMethodOf, CallsIsCopiedByWhatSuitsThem) {
   const auto machine = open_machine("host");
   const Buffer buffer = machine->device(0).allocate(4096);
   const auto copies = [&](std::size_t to) {
     return std::vector<Copy>{{buffer.slice(to, 1024), buffer.slice(0, 1024), Executor::kernel, {}}};
   };
-  EXPECT_EQ(local_copy(copies(2048), true, 1024), LocalCopy::one_warp_per_sm);
-  EXPECT_EQ(local_copy(copies(2048), true, 1000), LocalCopy::one_warp_per_sm_deferred);
-  EXPECT_EQ(local_copy(copies(2048), false, 1000), LocalCopy::few_blocks);
-  EXPECT_EQ(local_copy(copies(2049), true, 1000), LocalCopy::few_blocks);
+  EXPECT_EQ(choose_local_copy(copies(2048), true, 1024), LocalCopyMethod::one_warp_per_sm);
+  EXPECT_EQ(choose_local_copy(copies(2048), true, 1000), LocalCopyMethod::one_warp_per_sm_deferred);
+  EXPECT_EQ(choose_local_copy(copies(2048), false, 1000), LocalCopyMethod::few_blocks);
+  EXPECT_EQ(choose_local_copy(copies(2049), true, 1000), LocalCopyMethod::few_blocks);
 }
 
 }  // namespace

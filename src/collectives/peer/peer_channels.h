@@ -34,13 +34,13 @@ class PeerSemaphores : public DeviceWaits {
 void set_peers(PeerKernel& kernel, const PeerSemaphores& semaphores, int first, int rank,
                int ranks);
 
-// For each peer its receive buffer, and two semaphores in each direction.
+// Each rank's receive buffer, this rank's included, and two semaphores per peer in each direction.
 //
 //   receiver  --ready-->  sender     "you may write my receive buffer"
 //   sender    --done--->  receiver   "your data have arrived"
 //
-// Invariant: between calls every semaphore is 0. The rank that waits for one sets it back, so that
-// a captured call can be replayed.
+// Invariant: while no rank is in a call, every semaphore is 0. The rank that waits for one sets it
+// back, so that a captured call can be replayed.
 class PeerChannels {
  public:
   // Collective: every rank constructs it inside Team::each(). Throws Unreachable on all ranks if

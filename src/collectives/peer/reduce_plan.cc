@@ -41,7 +41,7 @@ ReducePlan::RankParts::RankParts(const Collective& c, int ranks, std::uint64_t l
 }
 
 ReducePlan::ReducePlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers,
-                       Lanes& lanes, Watchdog& watchdog, std::uint64_t largest_piece)
+                       SideStreams& lanes, Watchdog& watchdog, std::uint64_t largest_piece)
     : parts_(collective, rank.size, largest_piece),
       buffers_(buffers),
       lanes_(lanes),

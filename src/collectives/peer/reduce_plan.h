@@ -19,7 +19,7 @@ class ReducePlan : public PeerPlan {
   // Collective: every rank constructs it inside Team::each(). The last of the lanes is for the
   // kernel that reduces.
   ReducePlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers,
-             Lanes& lanes, Watchdog& watchdog, std::uint64_t largest_piece = kLargestPiece);
+             SideStreams& lanes, Watchdog& watchdog, std::uint64_t largest_piece = kLargestPiece);
 
   void enqueue(Stream& stream) override;
   void poison_staging() override { staging_.poison(); }
@@ -49,7 +49,7 @@ class ReducePlan : public PeerPlan {
   RankParts parts_;
   std::uint64_t target_ = 0;  // where in the receive buffer the own part goes, bytes
   CollectiveBuffers buffers_;
-  Lanes& lanes_;
+  SideStreams& lanes_;
   int slots_;
   Staging staging_;
   std::vector<int> shifts_;  // by rank: how its own part is aligned, in bytes past 16

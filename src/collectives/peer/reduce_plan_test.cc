@@ -17,7 +17,8 @@ class Slots : public CollectiveSession {
  public:
   Slots(Team& team, std::uint64_t largest) : watchdog_(team), largest_(largest) {
     for (int local = 0; local < team.local_size(); ++local) {
-      lanes_.push_back(std::make_unique<Lanes>(team.local_rank(local).device, CopyLanes{2, true}));
+      lanes_.push_back(
+          std::make_unique<SideStreams>(team.local_rank(local).device, CopyLanes{2, true}));
     }
   }
   std::optional<Skipped> unsupported(const Collective&, bool) const override {
@@ -28,7 +29,7 @@ class Slots : public CollectiveSession {
   std::unique_ptr<CollectivePlan> make_plan(Rank& rank, const Collective& collective,
                                             const CollectiveBuffers& buffers,
                                             const std::vector<std::string>&) override {
-    Lanes& lanes = *lanes_[static_cast<std::size_t>(rank.local)];
+    SideStreams& lanes = *lanes_[static_cast<std::size_t>(rank.local)];
     auto first =
         std::make_unique<ReducePlan>(rank, collective, buffers, lanes, watchdog_, largest_);
     if (collective.kind == CollectiveKind::reduce_scatter) return first;
@@ -39,7 +40,7 @@ class Slots : public CollectiveSession {
  private:
   Watchdog watchdog_;
   std::uint64_t largest_;
-  std::vector<std::unique_ptr<Lanes>> lanes_;
+  std::vector<std::unique_ptr<SideStreams>> lanes_;
 };
 
 class Reductions : public ::testing::TestWithParam<const char*> {

@@ -85,9 +85,9 @@ SessionPlans::~SessionPlans() {
   if (!kept_memory_.empty()) new std::vector<Buffer>(std::move(kept_memory_));
 }
 
-std::unique_ptr<CollectivePlan> SessionPlans::in_use(const Rank& rank,
-                                                     std::unique_ptr<CollectivePlan> plan,
-                                                     std::string_view call) {
+std::unique_ptr<CollectivePlan> SessionPlans::hand_out(const Rank& rank,
+                                                       std::unique_ptr<CollectivePlan> plan,
+                                                       std::string_view call) {
   return std::make_unique<PlanInUse>(*this, rank, std::move(plan), call);
 }
 

@@ -32,8 +32,8 @@ class SessionPlans {
   // The rank's plan as the session's user gets it. After a failure its enqueue() throws PeerFailed.
   // Where enqueue() itself throws, the team has failed, and the device has finished before anything
   // is freed while the stack unwinds. The plan must not outlive this.
-  std::unique_ptr<CollectivePlan> in_use(const Rank& rank, std::unique_ptr<CollectivePlan> plan,
-                                         std::string_view call);
+  std::unique_ptr<CollectivePlan> hand_out(const Rank& rank, std::unique_ptr<CollectivePlan> plan,
+                                           std::string_view call);
 
   // The user gives up memory of the session: it is freed, or kept while a plan may still use it.
   void end(Buffer memory);

@@ -33,8 +33,8 @@ StagedMovePlan::Sizes::Sizes(const std::vector<Move>& moves, std::uint64_t large
 }
 
 StagedMovePlan::StagedMovePlan(Rank& rank, const std::vector<Move>& moves,
-                               const CollectiveBuffers& buffers, Lanes& lanes, Watchdog& watchdog,
-                               std::uint64_t largest_piece)
+                               const CollectiveBuffers& buffers, SideStreams& lanes,
+                               Watchdog& watchdog, std::uint64_t largest_piece)
     : lanes_(lanes),
       sizes_(moves, largest_piece),
       staging_(rank, slots_for(sizes_.most_pieces), sizes_.largest,
@@ -64,7 +64,7 @@ void StagedMovePlan::take(const std::vector<Move>& moves, const CollectiveBuffer
     const std::vector<ByteRange> pieces = cut_into_pieces(move.bytes, largest_piece);
     if (move.from == move.to) {
       if (source.data != target.data)
-        own_.push_back({target, source, Executor::kernel, shape_of(LocalCopy::few_blocks)});
+        local_.push_back({target, source, Executor::kernel, shape_of(LocalCopyMethod::few_blocks)});
     } else if (move.from == rank) {
       sent_[static_cast<std::size_t>(move.to)] = {source, pieces};
       add_wire_bytes(move.bytes);
@@ -125,12 +125,12 @@ void StagedMovePlan::copy_out_of_slots(std::size_t piece) {
 }
 
 void StagedMovePlan::enqueue(Stream& stream) {
-  Lanes& out = lanes_.copying_out();
-  const int beside = pushes_.lanes() - 1 + (own_.empty() ? 0 : 1);
+  SideStreams& out = lanes_.copying_out();
+  const int beside = pushes_.lanes() - 1 + (local_.empty() ? 0 : 1);
   const int out_lanes = copies_out_.lanes();
   lanes_.fork(stream, beside);
   out.fork(stream, out_lanes);
-  for (const Copy& copy : own_) lanes_.at(beside - 1).copy(copy);
+  for (const Copy& copy : local_) lanes_.at(beside - 1).copy(copy);
   const auto peers = static_cast<std::size_t>(staging_.size() - 1);
   for (std::size_t step = 0; step < pushes_.size(); step += peers) {
     pushes_.enqueue(stream, lanes_, step, step + peers);
@@ -143,7 +143,7 @@ void StagedMovePlan::enqueue(Stream& stream) {
 
 std::string StagedMovePlan::algorithm() const {
   std::string text = fmt::format("pushes through {} slots", staging_.slots());
-  if (!own_.empty()) text += "; " + words(LocalCopy::few_blocks);
+  if (!local_.empty()) text += "; " + text_of(LocalCopyMethod::few_blocks);
   return text;
 }
 

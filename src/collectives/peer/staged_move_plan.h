@@ -19,7 +19,8 @@ class StagedMovePlan : public PeerPlan {
   // rank's move to that same rank is sent from (all_to_all in place); apart from that, nothing that
   // is received overlaps what is sent.
   StagedMovePlan(Rank& rank, const std::vector<Move>& moves, const CollectiveBuffers& buffers,
-                 Lanes& lanes, Watchdog& watchdog, std::uint64_t largest_piece = kLargestPiece);
+                 SideStreams& lanes, Watchdog& watchdog,
+                 std::uint64_t largest_piece = kLargestPiece);
 
   void enqueue(Stream& stream) override;
   void poison_staging() override { staging_.poison(); }
@@ -47,12 +48,12 @@ class StagedMovePlan : public PeerPlan {
   void push(std::size_t piece);
   void copy_out_of_slots(std::size_t piece);
 
-  Lanes& lanes_;
+  SideStreams& lanes_;
   Sizes sizes_;
   Staging staging_;
   Buffer pushed_;  // semaphores: that a piece has left the rank, which may be overwritten then
   std::vector<Route> sent_, received_;  // by the other rank
-  std::vector<Copy> own_;               // within the device
+  std::vector<Copy> local_;             // within the device
   CopySteps pushes_, copies_out_;       // each has one of a piece for every other rank
   Watched watched_;
 };

@@ -29,7 +29,7 @@ class StagedMoves : public ::testing::TestWithParam<const char*> {
   MakePlan in_pieces(std::uint64_t largest, CopyLanes copying) {
     lanes_.clear();
     for (int local = 0; local < team_.local_size(); ++local) {
-      lanes_.push_back(std::make_unique<Lanes>(team_.local_rank(local).device, copying));
+      lanes_.push_back(std::make_unique<SideStreams>(team_.local_rank(local).device, copying));
     }
     return [this, largest](Rank& rank, const Collective& c, const CollectiveBuffers& buffers) {
       return std::make_unique<StagedMovePlan>(rank, moves(c, rank.size), buffers,
@@ -41,7 +41,7 @@ class StagedMoves : public ::testing::TestWithParam<const char*> {
   std::unique_ptr<Machine> machine_ = open_machine(GetParam());
   Team team_{*machine_};
   Watchdog watchdog_{team_};
-  std::vector<std::unique_ptr<Lanes>> lanes_;
+  std::vector<std::unique_ptr<SideStreams>> lanes_;
 };
 
 TEST_P(StagedMoves, OfEveryKindAndSize) {

@@ -44,7 +44,7 @@ Staging::Staging(Rank& rank, int slots, std::uint64_t slot_bytes, bool with_send
       slots_(slots),
       has_token_(with_send_token && rank.size > 2),
       slot_bytes_(whole_pages(slot_bytes)),
-      words_(rank, 3 * rank.size * slots),
+      semaphores_(rank, 3 * rank.size * slots),
       all_(
           rank, [&] { return room_for(rank, slots, slot_bytes_); },
           "the other ranks' staging memory") {

@@ -36,7 +36,7 @@ bool needs_send_token(CopyLanes lanes, std::size_t pieces);
 //   sender    --full--->  receiver   "the piece has arrived in the slot"
 //   receiver  --free--->  sender     "the piece has been used; the slot may be written"
 //
-// Invariant: between calls `full` is 0 and `free` is 1.
+// Invariant: while no rank is in a call, `full` is 0 and `free` is 1.
 class Staging {
  public:
   // Collective: every rank constructs it inside Team::each() with the same arguments; `slots` of
@@ -51,10 +51,10 @@ class Staging {
   Span slot(int owner, int source, int index) const;
 
   // Signalled by this rank (`to`) and awaited by this rank (`from`); `index` is the slot's.
-  Semaphore full_to(int to, int index) const { return word(to, rank_, index); }
-  Semaphore full_from(int from, int index) const { return word(rank_, from, index); }
-  Semaphore free_to(int from, int index) const { return word(from, ranks_ + rank_, index); }
-  Semaphore free_from(int to, int index) const { return word(rank_, ranks_ + to, index); }
+  Semaphore full_to(int to, int index) const { return semaphore(to, rank_, index); }
+  Semaphore full_from(int from, int index) const { return semaphore(rank_, from, index); }
+  Semaphore free_to(int from, int index) const { return semaphore(from, ranks_ + rank_, index); }
+  Semaphore free_from(int to, int index) const { return semaphore(rank_, ranks_ + to, index); }
 
   // The send token of receiver `to`: awaited before this rank's push of a piece to it, and
   // signalled to the next sender after it. Senders go in the order of falling ranks, from the rank
@@ -63,23 +63,23 @@ class Staging {
   std::vector<Semaphore> wait_send_token(int to) const;
   std::vector<Semaphore> pass_send_token(int to) const;
 
-  DeviceWaits& waits() { return words_; }
+  DeviceWaits& waits() { return semaphores_; }
 
   // Blocking, while no rank is in a call: overwrites this rank's slots.
   void poison();
 
  private:
-  Semaphore word(int owner, int row, int index) const {
-    return {words_.at(owner, row * slots_ + index)};
+  Semaphore semaphore(int owner, int row, int index) const {
+    return {semaphores_.at(owner, row * slots_ + index)};
   }
   // At `owner`: it may push to `to`.
-  Semaphore send_token(int owner, int to) const { return word(owner, 2 * ranks_ + to, 0); }
+  Semaphore send_token(int owner, int to) const { return semaphore(owner, 2 * ranks_ + to, 0); }
 
   Device& device_;
   int rank_, ranks_, slots_;
   bool has_token_;
   std::uint64_t slot_bytes_;
-  PeerSemaphores words_;
+  PeerSemaphores semaphores_;
   OfferedMemory all_;
 };
 

@@ -1,6 +1,6 @@
-// The links between a team's ranks, as all of its processes agree on them. Lanes, order and pieces
-// follow from them and shape the protocol: ranks that chose by their own links alone would wait for
-// signals that never come.
+// The links between a team's ranks, as all of its processes agree on them. SideStreams, order and
+// pieces follow from them and shape the protocol: ranks that chose by their own links alone would
+// wait for signals that never come.
 #pragma once
 
 #include "collectives/peer/lanes.h"

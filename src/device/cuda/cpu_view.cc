@@ -96,7 +96,7 @@ std::unique_ptr<CpuView> view_memory(int ordinal, const Span& span) {
   try {
     return std::make_unique<GdrView>(span);
   } catch (const Unavailable& error) {
-    throw Unavailable(fmt::format("cuda:{}: the CPU cannot follow its memory: {}; {}", ordinal, why,
+    throw Unavailable(fmt::format("cuda:{}: the CPU cannot access its memory: {}; {}", ordinal, why,
                                   error.what()));
   }
 }

@@ -54,7 +54,7 @@ int switch_links(const std::string& bus) {
 
 }  // namespace
 
-Link direct_link(const Endpoint& from, const Endpoint& to) {
+Link direct_link(const LinkEnd& from, const LinkEnd& to) {
   const std::vector<NvLinkEnd>& links = links_of(from.bus);
   int count = static_cast<int>(std::count_if(
       links.begin(), links.end(), [&](const NvLinkEnd& end) { return ends_at(end, to.bus); }));

@@ -55,8 +55,9 @@ void check(const GpuDevice& device, const PeerKernel& kernel) {
   require_reach(device, kernel.arrivals, "kernel, a peer's semaphores");
   require_reach(device, kernel.awaits, "kernel, awaited semaphores");
   if (kernel.awaits.size() > kKernelThreads) {
-    throw BadArgument(fmt::format("kernel: {} peers: expected at most {}, a thread of a block each",
-                                  kernel.awaits.size(), kKernelThreads));
+    throw BadArgument(
+        fmt::format("kernel: {} peers: expected at most {}, one thread of a block for each",
+                    kernel.awaits.size(), kKernelThreads));
   }
   if (!kernel.awaits.empty()) check_waiting_blocks(device, kernel.blocks);
 }

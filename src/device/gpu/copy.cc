@@ -31,8 +31,8 @@ void check_copy(const Copy& copy, const GpuDevice& device) {
   }
 }
 
-// The number of blocks follows from the bytes that must be in flight, which are bandwidth x
-// latency. A block of 512 threads has 64 KiB in flight.
+// At least bandwidth x latency bytes must be in flight. A block of 512 threads has 64 KiB in
+// flight, so the grids below have several times as many.
 //
 //   route            bandwidth   latency   bytes in flight
 //   link to a peer   450 GB/s    1.5 us    0.7 MB
@@ -82,9 +82,10 @@ void GpuStream::copy_by_engine(const Copy& copy) {
     DUET_GPU_CHECK(gpuMemcpyAsync(to.data, from.data, to.bytes, gpuMemcpyDefault, stream_));
     return;
   }
-  const int there = static_cast<const GpuDevice*>(to.owner)->ordinal();
-  const int here = static_cast<const GpuDevice*>(from.owner)->ordinal();
-  DUET_GPU_CHECK(gpuMemcpyPeerAsync(to.data, there, from.data, here, to.bytes, stream_));
+  const int to_ordinal = static_cast<const GpuDevice*>(to.owner)->ordinal();
+  const int from_ordinal = static_cast<const GpuDevice*>(from.owner)->ordinal();
+  DUET_GPU_CHECK(
+      gpuMemcpyPeerAsync(to.data, to_ordinal, from.data, from_ordinal, to.bytes, stream_));
 }
 
 void GpuStream::copy_by_kernel(const Copy& copy) {

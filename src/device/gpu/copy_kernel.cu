@@ -14,10 +14,10 @@ namespace duet::DUET_GPU {
 namespace {
 
 #ifdef DUET_GPU_HIP
-#define DUET_THIN_KERNEL __launch_bounds__(kWarp)
+#define DUET_ONE_WARP_KERNEL __launch_bounds__(kWarp)
 constexpr int kWarp = 64;
 #else
-#define DUET_THIN_KERNEL __maxnreg__(32)
+#define DUET_ONE_WARP_KERNEL __maxnreg__(32)
 constexpr int kWarp = 32;
 #endif
 
@@ -79,7 +79,7 @@ __global__ void __launch_bounds__(kMaxThreads) copy_kernel(Pieces p) {
 // On NVIDIA the kernel uses 32 x 32 registers of an SM: that many are free beside cuBLAS's GEMMs
 // (tests/gpu/thin_copy_test.cc).
 template <typename Vector>
-__global__ void DUET_THIN_KERNEL one_warp_copy_kernel(Pieces p) {
+__global__ void DUET_ONE_WARP_KERNEL one_warp_copy_kernel(Pieces p) {
   copy_pieces<Vector, kOneWarpUnroll>(p);
 }
 

@@ -57,7 +57,7 @@ class GpuDevice : public Device {
  private:
   Span acquire(std::uint64_t bytes, MemoryKind kind) override;
   void release(const Span& span) noexcept override;
-  Span acquire_plain(std::uint64_t bytes);
+  Span acquire_pageable(std::uint64_t bytes);
   std::unique_ptr<CpuView> view_own(const Span& span) override;
   void drain(gpuStream_t stream, const char* what) const;
   void transfer(void* to, const void* from, std::size_t bytes);

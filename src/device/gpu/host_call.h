@@ -14,7 +14,7 @@ namespace duet::DUET_GPU {
 // being captured, because a graph could run the function more than once.
 template <typename Function>
 void call_on_host(gpuStream_t stream, Function function) {
-  if (is_captured(stream)) throw Unavailable("a function on the CPU is not captured");
+  if (is_captured(stream)) throw Unavailable("a function on the CPU cannot be captured");
   auto kept = std::make_unique<Function>(std::move(function));
   stream_call(
       stream,

@@ -95,7 +95,7 @@ bool GpuMachine::reaches(const GpuDevice& from, const Span& span) const {
 void GpuMachine::require_reach(const GpuDevice& from, const Span& span) const {
   if (reaches(from, span)) return;
   if (span.kind == MemoryKind::pageable) {
-    throw Unavailable("kernels do not reach plain host memory; pinned memory they do");
+    throw Unavailable("kernels cannot access pageable memory: expected pinned memory");
   }
   const auto* owner = static_cast<const GpuDevice*>(span.owner);
   throw Unavailable(fmt::format("no peer access from {} to {}: {}", from.info().name,

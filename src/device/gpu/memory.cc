@@ -41,7 +41,7 @@ gpuError_t allocate_as(MemoryKind kind, void** data, std::uint64_t bytes) {
 
 }  // namespace
 
-Span GpuDevice::acquire_plain(std::uint64_t bytes) {
+Span GpuDevice::acquire_pageable(std::uint64_t bytes) {
   const std::size_t alignment = host_alignment(bytes);
   const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
   void* data = std::aligned_alloc(alignment, rounded);
@@ -54,7 +54,7 @@ Span GpuDevice::acquire(std::uint64_t bytes, MemoryKind kind) {
   if (kind != MemoryKind::device && bytes > host_memory_bytes()) {
     throw OutOfMemory(shortage(info_, bytes, kind));
   }
-  if (kind == MemoryKind::pageable) return acquire_plain(bytes);
+  if (kind == MemoryKind::pageable) return acquire_pageable(bytes);
   use();
   void* data = nullptr;
   const gpuError_t result = allocate_as(kind, &data, bytes);

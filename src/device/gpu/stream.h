@@ -14,6 +14,8 @@ bool stream_idle(gpuStream_t stream);
 // Whether the stream is being captured into a graph.
 bool is_captured(gpuStream_t stream);
 
+// copy.cc has the copies, graph.cc the captures.
+//
 // Hazard: a copy from or to pageable memory may block the calling thread until earlier work of the
 // stream has completed. Do not enqueue one behind a wait that the same thread must signal.
 class GpuStream : public Stream, public CommandPusher {

@@ -29,14 +29,14 @@ std::optional<Telemetry> read_telemetry(const std::string& bus);
 std::optional<double> read_joules(const std::string& bus);
 
 // A device at one end of a link: the runtime's number and the PCI address.
-struct Endpoint {
+struct LinkEnd {
   int ordinal = 0;
   std::string bus;
 };
 
 // The direct links between two devices: kind, number and nominal rate. The kind is "" if the
 // vendor's tools report no direct link; the devices then communicate over PCIe.
-Link direct_link(const Endpoint& from, const Endpoint& to);
+Link direct_link(const LinkEnd& from, const LinkEnd& to);
 
 // Memory operations of a stream, which its front end executes without compute units. stream_wait()
 // waits until *word >= value. stream_write() writes after the effects of all earlier work of the

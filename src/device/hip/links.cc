@@ -9,7 +9,7 @@ constexpr std::uint32_t kXgmi = 4;  // HSA_AMD_LINK_INFO_TYPE_XGMI of hsa_ext_am
 
 // Reports Infinity Fabric (xGMI) links. The runtime reports neither their number nor their rate, so
 // both stay unknown.
-Link direct_link(const Endpoint& from, const Endpoint& to) {
+Link direct_link(const LinkEnd& from, const LinkEnd& to) {
   std::uint32_t type = 0, hops = 0;
   const hipError_t result = hipExtGetLinkTypeAndHopCount(from.ordinal, to.ordinal, &type, &hops);
   forget(result);

@@ -74,18 +74,18 @@ TEST_F(Sim, LocalCopiesCountReadingAndWriting) {
   EXPECT_NEAR(2 * rate(8 * kGiB, 0, 0, 0, Executor::kernel), 5300 * 0.8, 20);
 }
 
-TEST_F(Sim, ThinCopiesTakeNoUnits) {
+TEST_F(Sim, CopiesByOneWarpPerSmTakeNoUnits) {
   open("h200-4");
-  KernelShape thin;
-  thin.one_warp_per_sm = true;
-  const double gb = rate(kGiB, 0, 0, 0, Executor::kernel, thin);
+  KernelShape one_warp;
+  one_warp.one_warp_per_sm = true;
+  const double gb = rate(kGiB, 0, 0, 0, Executor::kernel, one_warp);
   EXPECT_NEAR(gb, 300, 10);
   const Task all_units{"all", {1e13, DType::bf16, 0, 0, 1}, {}};
   const Buffer source = device(0).allocate(kGiB), target = device(0).allocate(kGiB);
   const auto copies = device(0).make_stream();
   const double alone = time(0, [&](Stream& stream) { stream.run(all_units); });
   const double beside = time(0, [&](Stream& stream) {
-    copies->copy({target.span(), source.span(), Executor::kernel, thin});
+    copies->copy({target.span(), source.span(), Executor::kernel, one_warp});
     stream.run(all_units);
   });
   EXPECT_DOUBLE_EQ(beside, alone);

@@ -144,7 +144,7 @@ Occupancy CostModel::copy_units(const KernelShape& shape, bool to_peer, Issuer i
 OperationCost CostModel::copy(const Copy& copy, MemoryLocation source, MemoryLocation destination,
                               Issuer issuer) const {
   if (copy.executor == Executor::kernel && touches_pageable(source, destination)) {
-    throw BadArgument("a copy by kernel: pageable memory is out of a kernel's reach");
+    throw BadArgument("a copy by kernel: kernels cannot access pageable memory");
   }
   if (copy.shape.grid < 0 || copy.shape.block < 0) {
     throw BadArgument("a copy's grid and block: expected numbers from 0");

@@ -38,7 +38,7 @@ OperationCost CostModel::kernel_item(const KernelLocations& locations, std::size
 void CostModel::add_traffic(std::map<int, double>& load, MemoryLocation location, double bytes,
                             bool reads, const TrafficShares& shares, Issuer issuer) const {
   if (location.kind == MemoryKind::pageable) {
-    throw BadArgument("kernel: pageable memory is out of a kernel's reach");
+    throw BadArgument("kernel: kernels cannot access pageable memory");
   }
   if (location.kind == MemoryKind::pinned) {
     const Resources& own = of(issuer.device);

@@ -19,10 +19,10 @@ double promised(const DevicePeaks& peaks, DType dtype) {
 
 double require_rate(double rate, const DeviceTable& table, const std::string& what) {
   if (rate > 0) return rate;
-  throw UsageError(
-      fmt::format("{}: nothing is measured or promised of {}: expected a table made "
-                  "by duet advise --measure",
-                  table.device, what));
+  throw UsageError(fmt::format(
+      "{}: there is neither a measurement nor a device spec of {}: expected a table made "
+      "by duet advise --measure",
+      table.device, what));
 }
 
 // The line through the smallest and the largest size. Below the smallest size: the smallest size's

@@ -19,7 +19,7 @@ IsolatedResult IsolatedRunner::compute(const GemmProblem& problem, int units) {
   const DeviceInfo& info = machine_.device(0).info();
   if (units > 0 && info.unit_grain == 0) {
     throw Unavailable(
-        fmt::format("{} cannot keep compute to some of its compute units", info.name));
+        fmt::format("{} cannot restrict compute to some of its compute units", info.name));
   }
   GemmWork work(engines_.gemm(), problem, {}, machine_.size());
   IsolatedResult result;
@@ -51,7 +51,7 @@ std::string IsolatedRunner::bounded(const std::string& engine, int units) {
   if (units == 0) return engine;
   const std::string found = engines_.of({OverlapPolicyKind::partition, units});
   if (engine == engines_.vendor() && found != engine) return found;
-  throw Unavailable(fmt::format("{} cannot be kept to some of the compute units", engine));
+  throw Unavailable(fmt::format("{} cannot be restricted to some of the compute units", engine));
 }
 
 }  // namespace duet

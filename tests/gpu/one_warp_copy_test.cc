@@ -1,4 +1,5 @@
-// A thin copy runs beside a GEMM that has taken all compute units. Skipped without a GPU.
+// A copy by one warp per SM runs beside a GEMM that has taken all compute units. Skipped without a
+// GPU.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -44,7 +45,7 @@ struct Gemm {
   std::unique_ptr<GemmPlan> plan;
 };
 
-class ThinCopy : public ::testing::Test {
+class OneWarpCopy : public ::testing::Test {
  protected:
   void SetUp() override {
     if (machine_ == nullptr || cublas() == nullptr) GTEST_SKIP() << "no device for --device cuda";
@@ -78,7 +79,7 @@ class ThinCopy : public ::testing::Test {
   std::unique_ptr<Machine> machine_ = open_gpu();
 };
 
-TEST_F(ThinCopy, EndsWhileAGemmOfAllUnitsRuns) {
+TEST_F(OneWarpCopy, EndsWhileAGemmOfAllUnitsRuns) {
   // What needs room must find none, or the GEMM has not taken all units and this shows nothing.
   ASSERT_GT(share({8, 512, false}), 0.9);
   EXPECT_LT(share({0, 0, true}), 0.5);
