@@ -1,4 +1,3 @@
-// Copies of any alignment and length move these bytes and no others.
 #include "device/host/copy_bytes.h"
 
 #include <gtest/gtest.h>

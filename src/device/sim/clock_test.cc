@@ -60,7 +60,7 @@ TEST(VirtualClock, CancelledThingsDoNotHappen) {
   EXPECT_EQ(end, 5);
 }
 
-// One timer cancels another of the same time.
+// A timer cancels another one of the same time.
 TEST(VirtualClock, CancelsWhatIsAboutToHappen) {
   VirtualClock clock;
   bool happened = false;
@@ -78,8 +78,8 @@ TEST(VirtualClock, FlowsSpeedUpWhenOthersEnd) {
   clock.start(over(link, 20), [&] { first = clock.now(); });
   clock.start(over(link, 60), [&] { second = clock.now(); });
   run(clock);
-  EXPECT_DOUBLE_EQ(first, 4);   // both at 5
-  EXPECT_DOUBLE_EQ(second, 8);  // 20 done by then, 40 at 10
+  EXPECT_DOUBLE_EQ(first, 4);   // both progress at 5
+  EXPECT_DOUBLE_EQ(second, 8);  // 20 at a rate of 5, then 40 at 10
 }
 
 TEST(VirtualClock, AFlowThatComesLaterSlowsTheFirst) {
@@ -102,7 +102,7 @@ TEST(VirtualClock, FlowsOnOtherResourcesAreNotTouched) {
     clock.after(0.01 * i, [&] { clock.start(over(b, 0.01), [] {}); });
   }
   run(clock);
-  EXPECT_EQ(end, 1.0 / 3.0);  // to the bit
+  EXPECT_EQ(end, 1.0 / 3.0);  // equal to the bit
 }
 
 TEST(VirtualClock, NothingToDoTakesNoTime) {
@@ -143,15 +143,15 @@ TEST(VirtualClock, UnitsGoToHigherPrioritiesFirst) {
   clock.start(on_units(pool, 3, 3, 1), [&] { high = clock.now(); });
   run(clock);
   EXPECT_DOUBLE_EQ(high, 1);
-  EXPECT_DOUBLE_EQ(low, 1.75);  // on one unit for a second, then its other three workgroups on four
+  EXPECT_DOUBLE_EQ(low, 1.75);  // one second on one unit, then the other three workgroups on four
 }
 
-// An occupant keeps its units although something else limits it.
+// A flow keeps its units although a link limits its rate.
 TEST(VirtualClock, UnitsAreHeldWhateverTheRate) {
   VirtualClock clock;
   const int pool = clock.add_resource(4), link = clock.add_resource(1);
   Flow slow = over(link, 10);
-  slow.occupancy = {pool, 2, 5, 0};  // could do 10 a second on two units
+  slow.occupancy = {pool, 2, 5, 0};  // two units could do 10 a second
   double compute = 0;
   clock.start(slow, [] {});
   clock.start(on_units(pool, 4, 8), [&] { compute = clock.now(); });
@@ -169,7 +169,7 @@ TEST(VirtualClock, TellsWhenAFlowHasSoMuchLeft) {
     EXPECT_DOUBLE_EQ(clock.left(id), 40);
     clock.watch(id, 10, [&] { again = clock.now(); });
   });
-  clock.after(2, [&] { clock.start(over(link, 10), [] {}); });  // slows it from 2 to 4
+  clock.after(2, [&] { clock.start(over(link, 10), [] {}); });  // slows the flow from 2 to 4
   run(clock);
   EXPECT_DOUBLE_EQ(reached, 7);
   EXPECT_DOUBLE_EQ(again, 10);
@@ -192,14 +192,15 @@ TEST(VirtualClock, AWatchGoesWithItsFlow) {
   const int link = clock.add_resource(10);
   bool reached = false;
   VirtualClock::Id id = 0;
-  clock.after(5, [&] { clock.cancel(id); });  // at the very time
+  clock.after(5, [&] { clock.cancel(id); });  // at the time of the watch
   id = clock.start(over(link, 100), [] {});
   clock.watch(id, 50, [&] { reached = true; });
   run(clock);
   EXPECT_FALSE(reached);
 }
 
-// A unit draws 3 a second: 4 units 12 of the 20 that memory has, at 2 a piece.
+// A unit draws at most 3 a second, so 4 units draw 12 of the memory's 20. Each unit of progress
+// takes 2.
 TEST(VirtualClock, AUnitDrawsNoMoreThanItCan) {
   VirtualClock clock;
   const int pool = clock.add_resource(4), memory = clock.add_resource(20);
@@ -212,7 +213,7 @@ TEST(VirtualClock, AUnitDrawsNoMoreThanItCan) {
   EXPECT_DOUBLE_EQ(end, 2);
 }
 
-// Uses are given as on all 4 units; on 2 or fewer a piece takes 1 / 1.5 of that.
+// The use is that on all 4 units. On 2 units or fewer progress takes 1 / 1.5 of it.
 TEST(VirtualClock, FewerUnitsCrowdACacheLess) {
   const auto seconds = [](double units) {
     VirtualClock clock;
@@ -262,8 +263,8 @@ TEST(VirtualClock, AKindIsNotSlowedByItself) {
   EXPECT_DOUBLE_EQ(clock.left(one), 996);
 }
 
-// Whoever comes and goes: a resource that somebody wants is never idle, and does no more than it
-// can, so that the last flow ends when all has been done at its capacity.
+// While a flow uses a resource, the resource is neither idle nor over its capacity. The last flow
+// therefore ends after the total amount over the capacity.
 TEST(VirtualClock, ConservesWork) {
   std::uint32_t state = 7;
   const auto random = [&](std::uint32_t count) {
@@ -276,7 +277,7 @@ TEST(VirtualClock, ConservesWork) {
     for (std::uint32_t i = 0, count = 1 + random(20); i < count; ++i) {
       Flow flow = over(link, 1 + random(100));
       flow.weight = 1 + random(4);
-      const double when = total / 10 * random(10) / 10;  // while there is something to do
+      const double when = total / 10 * random(10) / 10;  // before all earlier flows have ended
       total += flow.amount;
       clock.after(when, [&, flow] { clock.start(flow, [&] { last = clock.now(); }); });
     }
@@ -285,8 +286,9 @@ TEST(VirtualClock, ConservesWork) {
   }
 }
 
-// Ends that are near fall together, so that as many rates are worked out as there are steps, and
-// nobody ends before it may. Exact: the smaller ones have ended, all others have as much.
+// Flows with similar ends end together, so that rates are computed once for each step. No flow ends
+// early. At the exact end of a flow all smaller flows have ended, and each larger one has
+// progressed by as much.
 TEST(VirtualClock, ManyFlowsEndTogetherAndAreLittleLate) {
   constexpr int kFlows = 6000;
   VirtualClock clock;
@@ -306,7 +308,7 @@ TEST(VirtualClock, ManyFlowsEndTogetherAndAreLittleLate) {
     ASSERT_GE(ends[i], exact * (1 - 1e-9)) << i;
     ASSERT_LE(ends[i], exact * 1.004) << i;
   }
-  EXPECT_LT(times, 2048 + 600);  // the last ones end one by one
+  EXPECT_LT(times, 2048 + 600);  // the last 2048 flows end one by one
 }
 
 TEST(VirtualClock, ManyFlowsThatTakeNoTimeEndAtOnce) {
@@ -320,7 +322,7 @@ TEST(VirtualClock, ManyFlowsThatTakeNoTimeEndAtOnce) {
   EXPECT_EQ(clock.now(), 1000);
 }
 
-// 8 ranks, each to 7 peers, sizes that all differ: the same to the bit each time, and fast.
+// Each of 8 ranks sends to 7 peers, and all sizes differ. Returns the sum of the times of all ends.
 double ragged_all_to_all(int rounds, int& flows) {
   VirtualClock clock;
   std::vector<int> out, in;

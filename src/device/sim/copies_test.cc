@@ -31,8 +31,8 @@ TEST_F(Sim, H200PeersGetWhatWasMeasured) {
   EXPECT_NEAR(rate(large, 2, 5, 2, Executor::kernel), 367.5, 2.5);
 }
 
-// The EFA study's two ways to use four cards: one buffer gets the rate of all where it is split,
-// and of one where each has its own; many buffers get all of it both ways.
+// The EFA study's two uses of four NICs. A single copy has the rate of all NICs if it is split, and
+// of one NIC in round-robin. Many copies together have the rate of all NICs in both uses.
 TEST_F(Sim, RailsAreSplitOrTakenInTurns) {
   const auto gbit = [this](const std::string& name, std::size_t buffers) {
     open(name);
@@ -106,7 +106,8 @@ TEST_F(Sim, HostCopiesGoOverTheHostLink) {
   EXPECT_THROW(from_host(MemoryKind::pageable, Executor::kernel), BadArgument);
 }
 
-// All ordered pairs at once: a mesh has a link for each, a switch shares each port among seven.
+// Copies between all ordered pairs at once. In a mesh each pair has a link of its own; with a
+// switch the seven copies of a device share its port.
 double all_pairs_seconds(Machine& machine, std::uint64_t bytes) {
   const int n = machine.size();
   std::vector<Buffer> buffers;
@@ -143,7 +144,7 @@ TEST_F(Sim, CopiesQueueForDmaEngines) {
     streams.back()->copy({to.slice(0, 0), from.slice(0, 0), Executor::dma, {}});
   }
   for (auto& stream : streams) stream->synchronize(kDeadline);
-  EXPECT_DOUBLE_EQ(machine_->now(), 2 * 4e-6);  // three beside each other, then the fourth
+  EXPECT_DOUBLE_EQ(machine_->now(), 2 * 4e-6);  // three at once, then the fourth
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ TEST_F(Sim, ManyInstantOperationsDoNotPileUp) {
   EXPECT_TRUE(event->done());
 }
 
-// Ranks that push a chunk to each peer, signal and wait for all: an all-gather by engines.
+// An all-gather by DMA engines: each rank pushes a chunk to each peer, signals, and waits for all.
 std::vector<double> all_gather(const std::string& platform) {
   auto machine = open_machine("sim:" + platform);
   const int n = machine->size();

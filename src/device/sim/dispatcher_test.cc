@@ -1,5 +1,5 @@
-// Kernels behind one that fills the device: which of their blocks start when. The GEMM here has 40
-// workgroups of a second each, on 8 units.
+// When the blocks of kernels behind a kernel that fills the device start. The device has 8 units,
+// and each workgroup of the GEMM and each block takes a second.
 #include "device/sim/dispatcher.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ class Dispatched : public ::testing::Test {
     return dispatcher_->start(flow, [this, end] { *end = clock_.now(); });
   }
 
-  // So many blocks, each with a second to do on its unit.
+  // Starts a kernel of `count` blocks, each of which takes a second.
   Dispatcher::Id blocks(int count, double* end, int priority = 0) {
     Flow flow;
     flow.amount = count;
@@ -66,7 +66,7 @@ TEST_F(Dispatched, InOrderBlocksWaitForTheEndOfEvenWaves) {
   EXPECT_DOUBLE_EQ(blocks_, 6);
 }
 
-// 36 workgroups: five waves, the last of four, which leaves four units to others.
+// 36 workgroups run in five waves. The last wave has four workgroups and leaves four units free.
 TEST_F(Dispatched, InOrderBlocksStartBesideTheLastWave) {
   open(DispatchOrder::in_order);
   gemm(36, &gemm_);
@@ -83,7 +83,7 @@ TEST_F(Dispatched, InOrderTheBlocksThatFitStartBesideTheLastWaveAndTheRestAfterI
   EXPECT_DOUBLE_EQ(blocks_, gemm_ + 1);
 }
 
-// Eight workgroups run and 32 wait: the block comes when half of these have been dispatched.
+// Eight workgroups run and 32 wait. The block starts when half of these have been dispatched.
 TEST_F(Dispatched, MixedBlocksAreSpreadOverWhatWaits) {
   open(DispatchOrder::mixed);
   gemm(40, &gemm_);
@@ -104,7 +104,7 @@ TEST_F(Dispatched, MixedTheLastBlockComesNearTheEnd) {
 TEST_F(Dispatched, GroupsAreOfTheGrain) {
   open(DispatchOrder::mixed, 4);
   gemm(40, &gemm_);
-  blocks(4, &blocks_);  // one group: as one block above
+  blocks(4, &blocks_);  // one group, which starts when the single block above does
   run();
   EXPECT_DOUBLE_EQ(blocks_, 3);
 }
@@ -160,7 +160,7 @@ TEST_F(Dispatched, WhatIsCancelledWhileItWaitsNeverRuns) {
   clock_.after(2, [&] { dispatcher_->cancel(second); });
   run();
   EXPECT_EQ(blocks_, 0);
-  EXPECT_NEAR(gemm_, 5, 0.3);  // what had started kept units for a while
+  EXPECT_NEAR(gemm_, 5, 0.3);  // blocks that had started held units for a while
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ TEST_F(EventQueueTest, CancelsWhatIsPendingAndWhatIsTaken) {
   second = add('b', 1);
   run();
   EXPECT_EQ(order_, "");
-  queue_.cancel(second);  // has been
+  queue_.cancel(second);  // has happened already
 }
 
 TEST_F(EventQueueTest, AnEventThatActsEarlyStaysPending) {

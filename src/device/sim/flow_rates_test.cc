@@ -1,4 +1,4 @@
-// Rates on cases that are worked out by hand.
+// Rates of cases that are computed by hand.
 #include "device/sim/flow_rates.h"
 
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ TEST(FlowRates, AreTheSameWithUsedWorkingMemory) {
   EXPECT_EQ(rates.solve({12, 4}, {&one, &two, &three}), first);
 }
 
-// Five workgroups on four units are two waves: 2.5 at a time on average.
+// Five workgroups on four units run in two waves, 2.5 at a time on average.
 TEST(FlowRates, WorkgroupsRunInWaves) {
   EXPECT_EQ(rates_of({4}, {occupying(0, 4, 4)}).front(), 4);
   EXPECT_EQ(rates_of({4}, {occupying(0, 4, 5)}).front(), 2.5);
@@ -64,14 +64,15 @@ TEST(FlowRates, UnitsGoToHigherPrioritiesFirst) {
             (std::vector<double>{1, 3}));
 }
 
-// The first holds its two units although the link lets it do less than they could.
+// The first flow keeps its two units although the link limits its rate.
 TEST(FlowRates, UnitsAreHeldWhateverTheRate) {
   Flow slow = using_resource(1);
   slow.occupancy = {0, 2, 5, 0};
   EXPECT_EQ(rates_of({4, 1}, {slow, occupying(0, 4, 0)}), (std::vector<double>{1, 2}));
 }
 
-// A unit draws 3 a second: 4 units 12 of the 20 that memory has, at 2 apiece.
+// A unit draws at most 3 a second, so 4 units draw 12 of the memory's 20. Each unit of progress
+// takes 2.
 TEST(FlowRates, AUnitDrawsNoMoreThanItCan) {
   Flow flow = using_resource(1);
   flow.uses.front().amount = 2;
@@ -93,8 +94,8 @@ TEST(FlowRates, EachKindIsSlowedByWhatTheOtherTakes) {
             (std::vector<double>{4, 4}));
 }
 
-// All units compute at half of the full clock; who draws half of the power leaves them the cube
-// root of a half of that.
+// With all units computing the clock is half of the full one. A transfer that draws half of the
+// power multiplies it by the cube root of a half.
 TEST(FlowRates, UnitsRunSlowerWhereOthersDrawPower) {
   Flow computing = occupying(0, 4, 0);
   computing.throttle = {1, 0.5};

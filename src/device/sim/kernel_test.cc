@@ -1,4 +1,3 @@
-// Collective kernels on simulated machines: what they take of units, memory and links.
 #include "device/sim/sim_fixture.h"
 
 namespace duet::sim {
@@ -6,7 +5,7 @@ namespace {
 
 class SimKernels : public Sim {
  protected:
-  // Seconds of device 0 for reducing `sources` by `blocks` into `destination`.
+  // Seconds that device 0 takes to reduce `sources` into `destination` with `blocks` blocks.
   double seconds(const std::vector<const Buffer*>& sources, const Buffer& destination, int blocks) {
     KernelItem item;
     for (const Buffer* source : sources) item.sources.push_back(source->span());
@@ -41,7 +40,7 @@ TEST_F(SimKernels, CountWhatTheyReadAndWrite) {
   EXPECT_NEAR(3 * 8 * kGiB / 1e9 / seconds({&a, &b}, sum, 304), 5300 * 0.8, 20);
 }
 
-// What is reduced again from the same contents is not made again, but what has changed is.
+// The simulator skips a reduction whose operands have not changed, but none whose operands have.
 TEST_F(SimKernels, SeeChangesOfTheirSources) {
   open("mi300x-8");
   const Buffer a = device(0).allocate(64), b = device(0).allocate(64), sum = device(0).allocate(64);

@@ -1,4 +1,4 @@
-// The solver on cases that are worked out by hand.
+// The solver on cases that are computed by hand, and against brute force on random ones.
 #include "device/sim/max_min.h"
 
 #include <gtest/gtest.h>
@@ -40,15 +40,15 @@ TEST(MaxMin, FollowsWeights) {
   EXPECT_EQ(solve({12}, {{{{0, 1}}, 1}, {{{0, 1}}, 3}}), (std::vector<double>{3, 9}));
 }
 
-// The textbook line: one long flow over both links, one short on each; the narrow link sets the
-// long flow's rate, and the wide one's short flow takes the rest.
+// A textbook example: one long flow over both links, and a short flow on each. The narrow link sets
+// the long flow's rate, and the short flow on the wide link gets the rest of that link.
 TEST(MaxMin, SeveralResourcesOfOneFlow) {
   EXPECT_EQ(solve({10, 30}, {{{{0, 1}, {1, 1}}}, {{{0, 1}}}, {{{1, 1}}}}),
             (std::vector<double>{5, 5, 25}));
 }
 
 TEST(MaxMin, CountsWhatAUnitOfProgressTakes) {
-  // The first takes two units of the resource for each unit of progress: 2x + x = 12.
+  // The first flow takes two units of the resource for each unit of progress: 2x + x = 12.
   EXPECT_EQ(solve({12}, {{{{0, 2}}}, {{{0, 1}}}}), (std::vector<double>{4, 4}));
 }
 
@@ -119,8 +119,8 @@ bool fits(const Net& net, const std::vector<double>& rates, double slack) {
   return true;
 }
 
-// The highest common level of the open flows, by halving what is between a level that fits and one
-// that does not; those that cannot rise further by themselves are closed, until none is open.
+// Brute force: finds the highest common level of the open flows by bisection, closes the flows that
+// cannot rise further on their own, and repeats until no flow is open.
 void raise(const Net& net, int priority, std::vector<double>& rates) {
   std::vector<std::size_t> open;
   for (std::size_t f = 0; f < net.cases.size(); ++f) {
@@ -166,8 +166,8 @@ TEST(MaxMin, IsWhatBruteForceFinds) {
   }
 }
 
-// What defines weighted max-min: no resource is over its capacity, and every flow is either at its
-// cap or has a full resource on which no other flow has a higher rate per weight.
+// The definition of weighted max-min: no resource is over its capacity, and every flow is at its
+// cap or uses a full resource on which no other flow has a higher rate per weight.
 TEST(MaxMin, HoldsTheDefinitionOnARandomNet) {
   std::uint32_t state = 12345;
   const auto random = [&] { return (state = state * 1664525u + 1013904223u) >> 8; };

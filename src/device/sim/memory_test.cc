@@ -26,7 +26,8 @@ TEST_F(Sim, LargeBuffersArePhantom) {
   EXPECT_FALSE(device(0).check(small.span(), {FillKind::constant, 0xDB, 0, DType::fp32}));
 }
 
-// What passes through a phantom buffer is lost, and whoever got it says so until it is filled anew.
+// Bytes that pass through a phantom buffer are lost. Buffers that received them have no contents
+// until they are filled again.
 TEST_F(Sim, WhatWasLostOnItsWayIsNotHeld) {
   open("h200-4");
   const Buffer from = device(0).allocate(4096), way = device(1).allocate(kGiB);
@@ -49,7 +50,7 @@ TEST_F(Sim, WhatWasLostOnItsWayIsNotHeld) {
   EXPECT_TRUE(device(1).has_contents(next.span()));
 }
 
-// So that what ranks do alike is held on each or on none.
+// Equal allocations on all devices are real on all or on none.
 TEST_F(Sim, DevicesHoldEqualParts) {
   open("p5-48xlarge:nodes=8");
   std::vector<Buffer> buffers;
@@ -98,7 +99,7 @@ TEST_F(Sim, MemoryIsCounted) {
   EXPECT_EQ(device(0).allocate(most).bytes(), most);
 }
 
-// A repeated copy is not moved again, unless something has changed in between.
+// The simulator skips a copy that would change nothing, but none after a change.
 TEST_F(Sim, RepeatedCopiesSeeEveryChange) {
   open("h200-4");
   const Buffer from = device(0).allocate(4096), to = device(1).allocate(4096);

@@ -25,7 +25,7 @@ std::string message_of(const std::string& toml, const PlatformOptions& options =
 
 std::string good() { return platform_toml("mi300x-8"); }
 
-// The good text with one line, found by its beginning, replaced.
+// The text of good() in which the line that begins with `start` is replaced.
 std::string with(const std::string& start, const std::string& line) {
   std::string text = good();
   const std::size_t begin = text.find("\n" + start) + 1;
@@ -208,7 +208,7 @@ TEST(Platform, NumbersOfDevicesThatCannotBeAreRefusedInWords) {
   EXPECT_THROW(load_platform("h200", {8, 1025, {}}), UsageError);
 }
 
-// The text that figures are changed in is what is simulated.
+// platform_toml() has the same figures as the platform file together with its device spec.
 TEST(Platform, SelfContainedTextsHaveTheFiguresOfFileAndDeviceSpec) {
   for (const std::string& name : platform_names()) {
     const auto file = built_in_platforms().find(name.substr(0, name.rfind('-')));

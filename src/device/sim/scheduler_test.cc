@@ -94,7 +94,7 @@ TEST_F(SimScheduling, AFailureTakesOthersOutOfTheirWaits) {
                               }),
                Mismatch);
   EXPECT_EQ(left, 2);             // rank 3 did not start
-  scheduler_.run(2, [](int) {});  // usable again
+  scheduler_.run(2, [](int) {});  // the scheduler stays usable
 }
 
 TEST_F(SimScheduling, AConditionThatThrowsEndsItsWait) {

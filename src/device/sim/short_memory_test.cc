@@ -1,5 +1,5 @@
-// Memory that is short at each of a run's allocations in turn: operator new of this program throws
-// where the test says.
+// A run in which each allocation in turn fails: operator new of this program throws std::bad_alloc
+// at the allocation that the test chooses.
 #include <atomic>
 #include <cstdlib>
 #include <new>
@@ -9,10 +9,10 @@
 #include "device/sim/sim_fixture.h"
 
 namespace {
-std::atomic<long> allocations_left{-1};  // -1: no end
+std::atomic<long> allocations_left{-1};  // allocations that still succeed; -1: all do
 }
 
-// Not inline: the compiler would see malloc or free beside the other operator, and warn.
+// Not inline, because the compiler would warn of mixing malloc or free with the other operator.
 __attribute__((noinline)) void* operator new(std::size_t bytes) {
   if (allocations_left >= 0 && allocations_left-- == 0) {
     allocations_left = 0;
@@ -30,7 +30,8 @@ __attribute__((noinline)) void operator delete(void* memory, std::size_t) noexce
 namespace duet::sim {
 namespace {
 
-// Runs `body` with 0, 1, 2 ... allocations, until one run is through; after each one `after`.
+// Runs `body` with 0, 1, 2 ... successful allocations until it does not throw. Calls `after` after
+// each run.
 void with_each_allocation_failing(const std::function<void()>& body,
                                   const std::function<void()>& after) {
   for (long allowed = 0; allowed < 100000; ++allowed) {
@@ -82,7 +83,7 @@ TEST(ShortMemory, LeavesTheClockUsable) {
       });
 }
 
-// Whatever ends with an error: neither a crash nor a hang.
+// Each failed allocation ends the run with an error, not with a crash or a hang.
 TEST(ShortMemory, EndsARunOfRanksWithAnError) {
   const std::unique_ptr<Machine> machine = open_machine("sim:mi300x-8");
   with_each_allocation_failing(

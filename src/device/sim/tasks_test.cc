@@ -9,7 +9,7 @@ namespace {
 
 TEST_F(Sim, GemmRatesAreThoseThatWereMeasured) {
   open("mi300x-8");
-  EXPECT_NEAR(tflops({8192, 8192, 8192, DType::bf16, 0}), 775, 20);  // fitted
+  EXPECT_NEAR(tflops({8192, 8192, 8192, DType::bf16, 0}), 775, 20);  // a fitted figure
   EXPECT_NEAR(tflops({16384, 16384, 16384, DType::bf16, 0}), 820, 30);
   open("h200-4");
   EXPECT_NEAR(tflops({8192, 8192, 8192, DType::bf16, 0}), 710, 40);
@@ -59,7 +59,7 @@ TEST_F(Sim, ConcurrentTasksShareUnitsAndPriorityGoesFirst) {
   }
 }
 
-// However many workgroups each of them counts.
+// Tasks share memory by bytes, whatever their numbers of workgroups.
 TEST_F(Sim, TasksShareMemoryByBytes) {
   open("mi300x-8");
   auto first = device(0).make_stream(), second = device(0).make_stream();
@@ -88,15 +88,15 @@ TEST_F(Sim, AKernelCopyTakesUnitsOfATaskAndAnEngineCopyDoesNot) {
     return seconds;
   };
   const double alone = time(0, [&](Stream& stream) { stream.run(task); });
-  // By the clock, which falls with the third root of what the copies leave of the power.
+  // The clock falls with the cube root of the share of the power that the copies leave.
   const double watts = 391 * 0.45 / 2, drawn = watts / 576;
   EXPECT_NEAR(with(Executor::dma) / alone, 1 / std::cbrt(1 - drawn), 1e-3);
-  // 32 units are lost, and the others are the faster for it.
+  // 32 units are lost, and the clock of the others rises.
   const double units = 132.0 / 100.0, kernel_drawn = 368 * 0.69 / 2 / 576;
   EXPECT_NEAR(with(Executor::kernel) / alone, units / std::cbrt(units * (1 - kernel_drawn)), 0.01);
 }
 
-// [measured] 1.19 times on 100 of 132 units, not 1.32.
+// [measured] A GEMM on 100 of 132 units takes 1.19 times as long, not 1.32 times.
 TEST_F(Sim, FewerUnitsRunAtAHigherClock) {
   open("h200-4");
   const Task task{"gemm", {1e13, DType::bf16, 1e9, 0, 0.5}, {}};
@@ -110,11 +110,11 @@ TEST_F(Sim, FewerUnitsRunAtAHigherClock) {
     return end->seconds_since(*start);
   };
   EXPECT_NEAR(seconds(100) / seconds(132), std::pow(1.32, 2.0 / 3), 1e-3);
-  // Down to where the clock is the full one.
+  // On so few units the clock is the full one, and time is inversely proportional to units.
   EXPECT_NEAR(seconds(12) / seconds(4), 4.0 / 12, 1e-3);
 }
 
-// On MI300X a copy loads the memory that a GEMM waits for, and the GEMM that of the copy.
+// On MI300X a copy and a GEMM load each other's memory.
 TEST_F(Sim, ACopyAndAGemmSlowEachOtherByTheMemoryTheyLoad) {
   open("mi300x-8");
   const Buffer from = device(0).allocate(kGiB), to = device(1).allocate(kGiB);
@@ -133,7 +133,7 @@ TEST_F(Sim, ACopyAndAGemmSlowEachOtherByTheMemoryTheyLoad) {
   const double still_gemm = seconds(0).first;
   const auto [quiet_gemm, quiet_copy] = seconds(1e6);
   const double loud_copy = seconds(4e10).second;
-  EXPECT_NEAR(still_gemm, alone, 1e-7);  // what touches no memory waits for none
+  EXPECT_NEAR(still_gemm, alone, 1e-7);  // a GEMM without memory traffic is not slowed
   EXPECT_NEAR(quiet_copy, static_cast<double>(kGiB) / 50e9, 1e-4);
   EXPECT_GT(quiet_gemm, 1.005 * alone);
   EXPECT_LT(quiet_gemm, 1.05 * alone);
