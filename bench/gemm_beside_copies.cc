@@ -1,9 +1,8 @@
 // bench_gemm_beside_copies [DEVICE [SECONDS]]
 //
 // Measures what the copies of an all-gather beside GEMMs cost in time and energy. It varies
-// - the pieces: whole parts peer by peer, or pieces that each go to all peers before the next
-// piece,
-//   which can then be read from the cache;
+// - the pieces: whole parts peer by peer, or pieces that each go to all peers before the next one,
+//   so that they can be read from the cache;
 // - the contents, because wires draw power when bits change;
 // - the rate of the copies;
 // - the GEMM: where an engine tunes, also the one that it finds fastest while power is short.
