@@ -1,4 +1,4 @@
-// Memory of a device: a Span is a view, a Buffer owns.
+// Memory of a device: a Span is a view, a Buffer owns its memory.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,8 @@ enum class MemoryKind {
 
 const char* name(MemoryKind kind);
 
-// The alignment of `bytes` of host memory. From one page on it is a page: pinning and copies
-// between processes work by pages, and 4 KiB would otherwise touch two.
+// The alignment of `bytes` bytes of host memory. It is a page for a page or more, because pinning
+// and copies between processes work by pages, and 4 KiB could otherwise lie in two.
 constexpr std::size_t host_alignment(std::uint64_t bytes) { return bytes < 4096 ? 256 : 4096; }
 
 // `data` is an address of the owner (for peer memory, of the device that mapped it). The CPU may

@@ -34,7 +34,7 @@ struct DeviceInfo {
   // A stream can be restricted to fewer compute units, which leaves out a multiple of this number.
   // 0: streams cannot be restricted.
   int unit_grain = 0;
-  bool cpu_addressable = false;                // the CPU may follow Span::data of device memory
+  bool cpu_addressable = false;                // the CPU may use Span::data of device memory
   std::map<std::string, std::string> details;  // further rows of `duet info`
 };
 
@@ -48,7 +48,7 @@ struct Telemetry {
   std::string throttle;  // reasons as text, "" if none
 };
 
-// How memory differs from what a fill would have left there.
+// The difference between memory and the result of a fill.
 struct Difference {
   std::uint64_t count = 0;         // bytes that differ; of digits: elements
   std::uint64_t first_offset = 0;  // in bytes from the span's start

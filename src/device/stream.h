@@ -54,15 +54,15 @@ struct Copy {
 enum class FillKind {
   pattern,   // random bytes: pattern_byte(seed, offset + i), see core/random.h
   constant,  // every byte is the low byte of seed
-  normal,    // elements of `dtype` from a standard normal distribution (integers: rounded 16 x,
-             // clamped to the type)
+  normal,    // elements of `dtype` from a standard normal distribution (integers: 16 times that,
+             // rounded and clamped to the type)
   digits,    // elements of `dtype`: integers so small that any sum over `ranks` such fills is
              // exact in it, in any order (device/digits.h)
   digits_reduced,  // the result of reducing `ranks` fills of digits, with seeds seed, seed + 1
                    // ...
 };
 
-// What a span is filled with.
+// The bytes that a span is filled with.
 struct Fill {
   FillKind kind = FillKind::pattern;
   std::uint64_t seed = 0;
@@ -73,12 +73,12 @@ struct Fill {
   int ranks = 1;                  // of digits and digits_reduced
 };
 
-// What one task needs of a machine; a simulated device computes its time from it.
+// The work of one task, from which a simulated device computes the task's time.
 struct Demand {
   double flop = 0;
-  DType dtype = DType::fp32;  // at which of the device's rates the FLOP run
+  DType dtype = DType::fp32;  // the type of the FLOP, which selects the device's peak rate
   double memory_bytes = 0;    // to and from device memory
-  double workgroups = 0;      // into which the task is divided; 0: the device chooses
+  double workgroups = 0;      // equal parts of the task; 0: the device chooses
   double efficiency = 1;      // share of the peak rate that this task's code reaches
 };
 
@@ -90,12 +90,12 @@ struct Task {
   std::function<void()> body;
 };
 
-// Semaphores of two values, 0 and 1, between streams that answer each other. The stream that waits
-// for a semaphore sets it back to 0 before it answers, so every call is the same and a captured one
-// can be replayed.
+// Semaphores with the values 0 and 1 between streams that synchronise with each other. The stream
+// that waits for a semaphore sets it back to 0 before its own next signal, so that all calls are
+// equal and a captured call can be replayed.
 struct Handshake {
-  std::vector<Semaphore> signals;  // become 1
-  std::vector<Semaphore> waits;    // are waited for to be 1, and become 0
+  std::vector<Semaphore> signals;  // set to 1
+  std::vector<Semaphore> waits;    // awaited to be 1, then set to 0
 };
 
 class Device;
@@ -103,8 +103,8 @@ class PreparedKernel;
 
 class Stream {
  public:
-  // Does not wait for its work. Work that has not started may run or be dropped, depending on the
-  // device: synchronise first where it matters.
+  // Does not wait for the stream's work. Work that has not started may run or be dropped, depending
+  // on the device: synchronise first where that matters.
   virtual ~Stream() = default;
   virtual Device& device() = 0;
 
@@ -119,22 +119,23 @@ class Stream {
   // Later work of the stream starts when the word is >= value.
   virtual void wait(const Semaphore& semaphore, std::uint64_t value) = 0;
 
-  // Signals all, as signal() does, and then waits for all; in one driver call where there is one.
+  // Signals all, as signal() does, and then waits for all; by a single driver call if the driver
+  // has one.
   virtual void handshake(const Handshake& handshake);
 
-  // Runs what this stream's device has prepared, which must live until it is done. Throws
-  // BadArgument for another device's.
+  // Runs a kernel that this stream's device prepared. The kernel must live until it has run. Throws
+  // BadArgument for another device's kernel.
   virtual void launch(PreparedKernel& prepared) = 0;
 
   // Throws Unavailable on devices that run only their own kernels (cuda, hip).
   virtual void run(const Task& task) = 0;
 
-  // Between begin and end, work enqueued on this stream, and on those that fork from it by events,
-  // is recorded and not run; use capture() of device/graph.h, which ends it in all cases. Meanwhile
-  // idle() and synchronize() must not be called on these streams; other threads are not affected.
-  // Both throw Unavailable where the device cannot capture, or cannot capture what was enqueued;
-  // end_capture() throws if forked streams have not joined again. abandon_capture() leaves the
-  // stream as before begin_capture().
+  // Between begin_capture() and end_capture(), work enqueued on this stream, and on streams that
+  // fork from it by events, is recorded and not run. Use capture() of device/graph.h, which ends
+  // the capture in all cases. Meanwhile idle() and synchronize() must not be called on these
+  // streams; other threads are not affected. Both functions throw Unavailable if the device cannot
+  // capture, or cannot capture the enqueued work. end_capture() throws if forked streams have not
+  // joined again. abandon_capture() leaves the stream as before begin_capture().
   virtual void begin_capture() = 0;
   virtual std::unique_ptr<Graph> end_capture() = 0;
   virtual void abandon_capture() noexcept = 0;

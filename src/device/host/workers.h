@@ -1,6 +1,6 @@
-// The threads of host devices. A stream is a queue, not a thread. A worker takes the first
-// operation of a queue: of the queues whose first operation is ready, that with the highest
-// priority. A queue that waits for a semaphore therefore occupies no worker.
+// The threads of host devices. A stream is a queue, not a thread. Of the queues whose first
+// operation is ready, a worker takes the one with the highest priority and runs that operation. A
+// queue that waits for a semaphore therefore occupies no worker.
 #pragma once
 
 #include <condition_variable>

@@ -216,8 +216,8 @@ void VirtualClock::set_rates() {
   const std::vector<double>& rates = rates_.solve(capacities_, linked_flows_);
   for (std::size_t i = 0; i < linked_.size(); ++i) {
     RunningFlow& flow = flows_[linked_[i]];
-    if (rates[i] == flow.rate && rates[i] > 0)
-      continue;  // the time of its end stays equal to the bit
+    // An unchanged rate must leave the time of the flow's end equal to the bit.
+    if (rates[i] == flow.rate && rates[i] > 0) continue;
     bring_up_to_now(flow);
     flow.rate = rates[i];
     queue_.schedule(flow.id, event_time(flow));

@@ -31,6 +31,8 @@ Dispatcher::Dispatcher(VirtualClock& clock, const DeviceModel& model)
       units_(model.compute_units),
       grain_(model.unit_grain) {}
 
+// The kernel behind which a kernel of this priority queues, because it fills the device; nullptr if
+// there is none.
 Dispatcher::DispatchedKernel* Dispatcher::filling_kernel(int priority) {
   for (auto& [id, kernel] : kernels_) {
     if (kernel.waiting == 0 && fills(kernel.group) && kernel.group.priority >= priority) {
@@ -40,6 +42,7 @@ Dispatcher::DispatchedKernel* Dispatcher::filling_kernel(int priority) {
   return nullptr;
 }
 
+// Compute units that running groups hold.
 double Dispatcher::occupied() const {
   double sum = 0;
   for (const auto& [id, kernel] : kernels_) {

@@ -164,7 +164,7 @@ void FlowRates::count_loads() {
   }
 }
 
-// The share of the resource that slows the flow which the other kind takes; 0 if none slows it.
+// The other kind's share of the resource that slows the flow; 0 if no resource does.
 double FlowRates::share_of_other_kind(const Flow& flow) const {
   if (flow.load.resource < 0) return 0;
   const auto& [computing, transfers] = loads_[static_cast<std::size_t>(flow.load.resource)];

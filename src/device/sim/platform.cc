@@ -138,7 +138,7 @@ HostModel read_host(TomlTable table) {
   host.copy_rate = kGiga * table.number("copy_gb_per_s", kGbPerSRange);
   host.copy_latency = kMicro * table.number("copy_us", kMicrosecondsRange);
   host.poll_seconds = kMicro * table.number("poll_us", kPollMicroseconds);
-  // Nothing depends on these, which earlier files have.
+  // Earlier files have these keys. They are checked and have no effect.
   if (table.has("link_kind")) table.text("link_kind");
   if (table.has("link_raw_gb_per_s")) table.number("link_raw_gb_per_s", kGbPerSRange);
   host.pinned_rate = kGiga * table.number("pinned_gb_per_s", kGbPerSRange);

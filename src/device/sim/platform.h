@@ -133,8 +133,9 @@ enum class NodeAlgorithm {
 struct LibraryKernel {
   int units = 0;              // compute units that it runs on
   double unit_copy_rate = 0;  // bytes per second that each unit can copy
-  double memory =
-      0;  // memory traffic over the bytes that the collective reads and writes: it stages
+  // Memory traffic over the bytes that the collective reads and writes. It is above 1 because the
+  // kernel stages data.
+  double memory = 0;
 };
 
 // The vendor's collective library, whose kernels move data directly between ranks.
