@@ -133,8 +133,8 @@ enum class NodeAlgorithm {
 struct LibraryKernel {
   int units = 0;              // compute units that it runs on
   double unit_copy_rate = 0;  // bytes per second that each unit can copy
-  // Memory traffic over the bytes that the collective reads and writes. It is above 1 because the
-  // kernel stages data.
+  // Memory traffic over the bytes that the collective reads and writes; above 1 if the kernel
+  // stages data.
   double memory = 0;
 };
 
