@@ -15,11 +15,13 @@ namespace duet {
 namespace {
 
 constexpr double kGiga = 1e9, kMicro = 1e-6, kMiB = 1024.0 * 1024.0;
-constexpr double kSaturated = 0.9;  // share of a limit, above which more units make no difference
-constexpr double kThrottled =
-    0.85;  // exponent of slowdown over units lost, below which clocks rise
-constexpr std::uint64_t kLarge = 256u << 20;  // collectives whose times are on a line
-constexpr std::uint64_t kSmall = 1u << 20;    // those that are latency
+// From this share of a limit on, a figure does not depend on the number of units.
+constexpr double kSaturated = 0.9;
+// GEMMs are slower by (units lost)^exponent. Below this exponent the clock has risen on the fewer
+// units: the power cap limited it on all units.
+constexpr double kThrottled = 0.85;
+constexpr std::uint64_t kLarge = 256u << 20;  // from this size on, times are linear in bytes
+constexpr std::uint64_t kSmall = 1u << 20;    // up to this size, times are latency
 
 double median(std::vector<double> values) { return summarise(values).median; }
 

@@ -333,7 +333,7 @@ std::vector<double> CollectiveWork::enqueue_seconds() const {
   std::vector<std::string> processes{pack(medians)};
   if (team_.processes() != nullptr) {
     processes = team_.processes()->gather_all(
-        processes.front(), "all processes to tell how long they enqueued", kDeadline);
+        processes.front(), "all processes to send their enqueue times", kDeadline);
   }
   std::vector<double> all;
   for (const std::string& process : processes) {

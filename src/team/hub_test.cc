@@ -75,10 +75,10 @@ std::size_t resident_bytes() {
 
 TEST(Hub, IsNotDelayedByUnknownConnections) {
   const Hub hub = make_hub(2);
-  std::vector<Socket> strangers;
-  for (int i = 0; i < 20; ++i) strangers.push_back(connected(hub.port()));
-  for (int i = 0; i < 10; ++i) send_bytes(strangers[static_cast<std::size_t>(i)], announced(64));
-  for (int i = 5; i < 15; ++i) send_bytes(strangers[static_cast<std::size_t>(i)], "G");
+  std::vector<Socket> untrusted;
+  for (int i = 0; i < 20; ++i) untrusted.push_back(connected(hub.port()));
+  for (int i = 0; i < 10; ++i) send_bytes(untrusted[static_cast<std::size_t>(i)], announced(64));
+  for (int i = 5; i < 15; ++i) send_bytes(untrusted[static_cast<std::size_t>(i)], "G");
   std::vector<Socket> members;
   for (int i = 0; i < 2; ++i) members.push_back(member(hub, i, 2));
   const auto begin = std::chrono::steady_clock::now();
@@ -103,8 +103,8 @@ TEST(Hub, DropsConnectionsWithoutAValidHello) {
 
 TEST(Hub, AcceptsItsMembersAmongManyUnknownConnections) {
   const Hub hub = make_hub(2);
-  std::vector<Socket> strangers;
-  for (int i = 0; i < 600; ++i) strangers.push_back(connected(hub.port()));
+  std::vector<Socket> untrusted;
+  for (int i = 0; i < 600; ++i) untrusted.push_back(connected(hub.port()));
   std::vector<Socket> members;
   for (int i = 0; i < 2; ++i) members.push_back(member(hub, i, 2));
   expect_round(members, 0);
@@ -112,7 +112,7 @@ TEST(Hub, AcceptsItsMembersAmongManyUnknownConnections) {
 
 TEST(Hub, RefusesWhoDoesNotKnowTheSecret) {
   const Hub hub = make_hub(1);
-  const Joined joined = join(connected(hub.port()), "", {0, 1, "a stranger"}, 10);
+  const Joined joined = join(connected(hub.port()), "", {0, 1, "an intruder"}, 10);
   EXPECT_NE(joined.refused.find("expected this run's secret"), std::string::npos) << joined.reason;
   std::vector<Socket> members;
   members.push_back(member(hub, 0, 1));
@@ -272,7 +272,7 @@ TEST(Hub, BlamesNobodyForTheTimeThatItWasStopped) {
 TEST(Hub, BlamesNobodyBesideSlowUnknownConnections) {
   const int port = Socket::listen(0).port();
   std::atomic<bool> over{false};
-  std::thread strangers([&] {
+  std::thread untrusted([&] {
     std::vector<Socket> all;
     while (!over) {
       std::string reason;
@@ -299,7 +299,7 @@ TEST(Hub, BlamesNobodyBesideSlowUnknownConnections) {
   EXPECT_NO_THROW(run(0));
   other.join();
   over = true;
-  strangers.join();
+  untrusted.join();
 }
 
 }  // namespace

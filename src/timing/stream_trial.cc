@@ -79,7 +79,7 @@ void StreamTrial::agree(std::vector<double>& slowest, double elapsed) {
   const std::size_t bytes = figures.size() * sizeof(double);
   const std::string mine(reinterpret_cast<const char*>(figures.data()), bytes);
   for (const std::string& each : team_.processes()->gather_all(
-           mine, "all processes to tell their times", mode_.deadline_seconds)) {
+           mine, "all processes to send their times", mode_.deadline_seconds)) {
     if (each.size() != bytes) throw Error("processes disagree on the number of iterations");
     for (std::size_t i = 0; i < figures.size(); ++i) {
       double figure = 0;

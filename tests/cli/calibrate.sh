@@ -9,7 +9,7 @@ refuses 'JOURNALS is required' calibrate
 refuses 'none.jsonl: no such file' calibrate none.jsonl
 refuses 'expected a base of 4 devices with 132 compute units' calibrate "$isolated" --base mi300x-8
 refuses "unknown platform 'h100-2'" calibrate "$isolated" --base h100-2
-refuses 'the journals tell nothing' calibrate "$measured/collectives/broadcast.jsonl"
+refuses 'have nothing to calibrate from' calibrate "$measured/collectives/broadcast.jsonl"
 refuses 'expected figures of 4 x NVIDIA H200, as the others' \
   calibrate "$isolated" "$measured/../h100/quick.jsonl"
 refuses 'JOURNAL is required' predict

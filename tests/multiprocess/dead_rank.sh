@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Kills one process in the middle of a loop of collectives: [PROCESSES=N] dead_rank.sh PROGRAM DEVICE
-# ENGINE..., of three processes unless said. The others end within seconds and say which rank is gone
+# ENGINE... (three by default). The others end within seconds and say which rank is gone
 # and in which call they were, also where the waits are a device's own (semaphores of streams, words of
-# kernels) and nobody meets. On GPUs the driver takes some of these seconds to take contexts down.
+# kernels) and no barrier is involved. On GPUs the driver takes some of these seconds to take contexts down.
 set -euo pipefail
 program=$(realpath "$1")
 source "$(dirname "$0")/../ports.sh"

@@ -95,11 +95,11 @@ void wait_at_semaphore(Team& team) {
     const PeerMemory semaphores(rank, own.semaphores.span(), "semaphores", kDeadline);
     if (rank.index == rank.size - 1) return idle(team);
     const Semaphore awaited = semaphore_of(own.semaphores.span(), own.count - 1);
-    const int told =
+    const int callback =
         team.processes()->on_failure([&](const std::string&) { rank.device.signal(awaited, 1); });
     own.stream->wait(awaited, 1);
     own.stream->synchronize(kDeadline);
-    team.processes()->forget(told);
+    team.processes()->forget(callback);
     team.barrier("all ranks to have signalled", kDeadline);
   });
 }

@@ -70,7 +70,7 @@ refuses() {  # TEXT VARIABLE=VALUE...
   local text=$1 code=0
   shift
   rm -f err.*
-  env -u MASTER_ADDR -u MASTER_PORT "$@" "$program" meet 2> err.0 || code=$?
+  env -u MASTER_ADDR -u MASTER_PORT "$@" "$program" barriers 2> err.0 || code=$?
   [[ $code == 2 && $(wc -l < err.0) == 1 ]] || fail "$*: exit $code"
   grep -q -- "$text" err.0 || fail "$*: expected '$text'"
 }
@@ -83,7 +83,7 @@ if [[ $device != host ]]; then
   exit $((failures > 0))
 fi
 
-for scenario in meet fail sample memory; do
+for scenario in barriers fail sample memory; do
   start 3 "$scenario" host host:3 host:2
   all_end_with 0
 done
@@ -92,12 +92,12 @@ dies barrier 2 "rank 2"
 dies semaphore 2 "rank 2"
 dies barrier 0 "process 0"
 
-start 3 meet host host  # the third never comes
+start 3 barriers host host  # the third never comes
 all_end_with 1
 grep -q "process 2 of 3 has not connected" err.0 || fail "who never came"
 new_run
 pids=()
-RANK=1 WORLD_SIZE=2 "$program" meet 2> err.1 & pids+=($!)
+RANK=1 WORLD_SIZE=2 "$program" barriers 2> err.1 & pids+=($!)
 all_end_with 1
 grep -q "waiting for process 0 at 127.0.0.1 port $MASTER_PORT" err.1 || fail "no hub"
 
@@ -110,17 +110,17 @@ refuses "MASTER_PORT=0" RANK=0 WORLD_SIZE=2 MASTER_ADDR=localhost MASTER_PORT=0
 
 new_run
 pids=()
-RANK=0 WORLD_SIZE=2 "$program" meet 2> err.0 & pids+=($!)
+RANK=0 WORLD_SIZE=2 "$program" barriers 2> err.0 & pids+=($!)
 sleep 0.5
 code=0
-RANK=1 WORLD_SIZE=3 "$program" meet 2> err.1 || code=$?
+RANK=1 WORLD_SIZE=3 "$program" barriers 2> err.1 || code=$?
 [[ $code == 2 ]] && grep -q "expected the number of processes" err.1 || fail "another WORLD_SIZE"
-RANK=1 WORLD_SIZE=2 "$program" meet 2> err.1 & pids+=($!)
+RANK=1 WORLD_SIZE=2 "$program" barriers 2> err.1 & pids+=($!)
 all_end_with 0
 
 if command -v mpirun > /dev/null && [[ -e $(dirname "$program")/../modules/duet_mpi.so ]]; then
   unset MASTER_ADDR MASTER_PORT
-  for scenario in meet fail sample memory; do
+  for scenario in barriers fail sample memory; do
     rm -f err.*
     mpirun --oversubscribe --allow-run-as-root -n 3 "$program" "$scenario" --device host:2 2> err.0 ||
       fail "mpirun $scenario"

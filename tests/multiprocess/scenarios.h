@@ -5,12 +5,12 @@
 
 namespace duet::multiprocess {
 
-inline constexpr double kMeetSeconds = 5;  // deadline for all processes to connect
+inline constexpr double kConnectSeconds = 5;  // deadline for all processes to connect
 
-void meet(Team& team);    // barriers, and gathers of odd sizes
-void fail(Team& team);    // errors of one rank, and calls after them
-void sample(Team& team);  // the sampler takes the same decisions in all processes
-void memory(Team& team);  // every rank writes to all others' memory, by streams and semaphores
+void barriers(Team& team);  // barriers, and gathers of odd sizes
+void fail(Team& team);      // errors of one rank, and calls after them
+void sample(Team& team);    // the sampler takes the same decisions in all processes
+void memory(Team& team);    // every rank writes to all others' memory, by streams and semaphores
 void wait_at_barrier(Team& team);    // all but the last rank, which sleeps, wait for it on the CPU
 void wait_at_semaphore(Team& team);  // the same, but they wait on their devices
 

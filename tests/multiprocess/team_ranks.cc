@@ -12,7 +12,7 @@ namespace {
 int run(const std::string& scenario, const std::string& device) {
   using namespace duet::multiprocess;
   static const std::map<std::string, void (*)(duet::Team&)> scenarios{
-      {"meet", meet},
+      {"barriers", barriers},
       {"fail", fail},
       {"sample", sample},
       {"memory", memory},
@@ -20,7 +20,7 @@ int run(const std::string& scenario, const std::string& device) {
       {"barrier", wait_at_barrier}};
   const auto found = scenarios.find(scenario);
   if (found == scenarios.end()) throw duet::UsageError("unknown scenario '" + scenario + "'");
-  const auto processes = duet::Processes::find(kMeetSeconds);
+  const auto processes = duet::Processes::find(kConnectSeconds);
   const auto machine = duet::open_machine(device);
   std::vector<int> devices;
   // A process that drives one of several GPUs opens its own.

@@ -10,7 +10,7 @@
 namespace duet::nccl {
 namespace {
 
-constexpr double kMeetSeconds = 120;  // NCCL's own set-up of many GPUs takes seconds
+constexpr double kConnectSeconds = 120;  // NCCL's own set-up of many GPUs takes seconds
 constexpr double kEndSeconds = 30;
 
 Config config_of(const Mode& mode) {
@@ -35,9 +35,9 @@ Comm init(const Library& library, const Mode& mode, const UniqueId& id, int rank
 UniqueId agreed_id(const Library& library, Rank& rank) {
   UniqueId id{};
   if (rank.index == 0) DUET_NCCL_CHECK(library, get_unique_id(&id));
-  const auto all =
-      rank.team.gather(rank, std::string(id.bytes, sizeof id.bytes),
-                       fmt::format("rank 0 to tell {}'s unique id", library.product), kMeetSeconds);
+  const auto all = rank.team.gather(rank, std::string(id.bytes, sizeof id.bytes),
+                                    fmt::format("rank 0 to send {}'s unique id", library.product),
+                                    kConnectSeconds);
   all->front().copy(id.bytes, sizeof id.bytes);
   return id;
 }
@@ -79,7 +79,7 @@ void Communicators::together(Rank& rank, const std::string& what, std::function<
   require_usable();
   try {
     within(
-        kMeetSeconds, fmt::format("rank {}: {}", rank.index, what),
+        kConnectSeconds, fmt::format("rank {}: {}", rank.index, what),
         [this] { return given_up_.load(); }, std::move(call));
   } catch (...) {
     given_up_ = true;

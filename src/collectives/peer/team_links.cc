@@ -52,7 +52,7 @@ TeamLinks team_links(Team& team) {
   int process = 0;
   for (const std::string& each : team.processes()->gather_all(
            pack({own.kind, own.shared ? "shared" : "", own.beyond_node ? "beyond" : ""}),
-           "all processes to tell their links", kDefaultDeadlineSeconds)) {
+           "all processes to send their links", kDefaultDeadlineSeconds)) {
     const std::vector<std::string> fields = unpack(each);
     if (process == 0) first = fields.at(0);
     if (fields.at(0) != first) {

@@ -37,15 +37,15 @@ std::string piece(int rank, int round) {
                      static_cast<char>('a' + rank));
 }
 
-template <typename Kind>
+template <typename ErrorType>
 void expect(const char* text, const std::function<void()>& fn) {
   try {
     fn();
-  } catch (const Kind& error) {
+  } catch (const ErrorType& error) {
     require(std::string(error.what()).find(text) != std::string::npos, error.what());
     return;
   }
-  throw Mismatch(fmt::format("nobody said '{}'", text));
+  throw Mismatch(fmt::format("no error has the text '{}'", text));
 }
 
 }  // namespace
@@ -54,7 +54,7 @@ void require(bool holds, const std::string& text) {
   if (!holds) throw Mismatch(text);
 }
 
-void meet(Team& team) {
+void barriers(Team& team) {
   for (int repeat = 0; repeat < 3; ++repeat) {
     team.each([&](Rank& rank) {
       for (int round = 0; round < 20; ++round) {
@@ -105,7 +105,7 @@ void fail(Team& team) {
     });
   });
   team.forget(slow);
-  meet(team);
+  barriers(team);
 }
 
 void sample(Team& team) {

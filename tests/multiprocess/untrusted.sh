@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Who is not of the run, at the port where its processes meet: strangers.sh TEAM_RANKS DUET. Neither
-# slow and silent connections nor scanners end or delay a run, and nobody comes in without its secret.
+# Programs that do not know the run's secret connect to its port: untrusted.sh TEAM_RANKS DUET.
+# Slow connections, silent ones and scanners neither end nor delay a run, and none of them joins it.
 set -euo pipefail
 ranks=$(realpath "$1") duet=$(realpath "$2")
 source "$(dirname "$0")/../ports.sh"
 folder=$(mktemp -d)
-strangers=()
+untrusted=()
 pids=()
-trap 'kill -9 "${strangers[@]}" "${pids[@]}" 2> /dev/null || true; rm -rf "$folder"' EXIT
+trap 'kill -9 "${untrusted[@]}" "${pids[@]}" 2> /dev/null || true; rm -rf "$folder"' EXIT
 cd "$folder"
 failures=0
 unset RANK WORLD_SIZE LOCAL_RANK MASTER_ADDR MASTER_PORT DUET_TOKEN DUET_TOKEN_FILE
@@ -62,7 +62,7 @@ process() {
 
 export MASTER_ADDR=127.0.0.1
 for kind in drip scan announce silent; do
-  stranger $kind > /dev/null 2>&1 & strangers+=($!)
+  stranger $kind > /dev/null 2>&1 & untrusted+=($!)
 done
 begin=$SECONDS
 run=(collective all_gather,all_reduce --device host --engine dma -b 64K --iterations 3 --warm-up 0)
@@ -70,9 +70,9 @@ process 0 "$duet" "${run[@]}"
 sleep 2  # they are there before process 1
 process 1 "$duet" "${run[@]}"
 all_end_with 0 0
-((SECONDS - begin <= 20)) || fail "strangers delayed a run: $((SECONDS - begin)) s"
-kill -9 "${strangers[@]}"
-strangers=()
+((SECONDS - begin <= 20)) || fail "untrusted delayed a run: $((SECONDS - begin)) s"
+kill -9 "${untrusted[@]}"
+untrusted=()
 
 # Another secret is refused, in one line; the run goes on without it.
 new_run() {
@@ -81,23 +81,23 @@ new_run() {
   rm -f err.* out.*
 }
 new_run
-DUET_TOKEN=$secret process 0 "$ranks" meet
+DUET_TOKEN=$secret process 0 "$ranks" barriers
 code=0
 for other in "" "$secret$secret"; do
   code=0
-  MASTER_PORT=$port RANK=1 WORLD_SIZE=2 DUET_TOKEN=$other "$ranks" meet 2> err.other || code=$?
+  MASTER_PORT=$port RANK=1 WORLD_SIZE=2 DUET_TOKEN=$other "$ranks" barriers 2> err.other || code=$?
   [[ $code == 2 && $(wc -l < err.other) == 1 ]] || fail "another secret: exit $code"
   grep -q "expected this run's secret" err.other || fail "another secret"
 done
 printf '%s\n' "$secret" > token
 chmod 600 token
-DUET_TOKEN_FILE=$folder/token process 1 "$ranks" meet
+DUET_TOKEN_FILE=$folder/token process 1 "$ranks" barriers
 all_end_with 0 0
 
 refuses() {  # TEXT VARIABLE=VALUE...
   local text=$1 code=0
   shift
-  env RANK=0 WORLD_SIZE=2 "$@" "$ranks" meet 2> err.0 || code=$?
+  env RANK=0 WORLD_SIZE=2 "$@" "$ranks" barriers 2> err.0 || code=$?
   [[ $code == 2 && $(wc -l < err.0) == 1 ]] || fail "$*: exit $code"
   grep -q -- "$text" err.0 || fail "$*: expected '$text'"
 }
@@ -108,19 +108,19 @@ refuses "this user alone can read" DUET_TOKEN_FILE="$folder/token"
 
 # The address given is the one that listens.
 new_run
-MASTER_ADDR=127.0.0.2 process 0 "$ranks" meet
+MASTER_ADDR=127.0.0.2 process 0 "$ranks" barriers
 for ((i = 0; i < 100; ++i)); do
   (exec 3<> "/dev/tcp/127.0.0.2/$port") 2> /dev/null && break
   sleep 0.1
 done
 ! (exec 3<> "/dev/tcp/127.0.0.1/$port") 2> /dev/null || fail "it listens at another address"
-MASTER_ADDR=127.0.0.2 process 1 "$ranks" meet
+MASTER_ADDR=127.0.0.2 process 1 "$ranks" barriers
 all_end_with 0 0
 
 for address in $(hostname -I 2> /dev/null | awk '{ print $1 }'); do
   new_run
-  MASTER_ADDR=$address DUET_TOKEN=$secret process 0 "$ranks" meet
-  MASTER_ADDR=$address DUET_TOKEN=$secret process 1 "$ranks" meet
+  MASTER_ADDR=$address DUET_TOKEN=$secret process 0 "$ranks" barriers
+  MASTER_ADDR=$address DUET_TOKEN=$secret process 1 "$ranks" barriers
   all_end_with 0 0
 done
 exit $((failures > 0))
