@@ -88,14 +88,14 @@ class Beside {
   void copy_first(const How& how) {
     copies_->record(*begin_);
     enqueue_copy(how);
-    plan_->enqueue(*compute_);
+    plan_->enqueue(*compute_, {a_.span(), b_.span(), c_.span()});
     compute_->record(*computed_);
     wait();
   }
 
   void gemm_first(const How& how) {
     compute_->record(*begin_);
-    plan_->enqueue(*compute_);
+    plan_->enqueue(*compute_, {a_.span(), b_.span(), c_.span()});
     compute_->record(*computed_);
     std::this_thread::sleep_for(kLate);
     enqueue_copy(how);

@@ -49,6 +49,8 @@ struct Side {
   Buffer a, b, c, gathered;
   std::unique_ptr<GemmPlan> plan;
   std::unique_ptr<GemmPlan> tuned;  // nullptr: no engine tunes here
+
+  GemmBuffers gemm_buffers() const { return {a.span(), b.span(), c.span()}; }
   std::unique_ptr<Stream> compute;
   std::vector<std::unique_ptr<Stream>> lanes;
 };
@@ -90,7 +92,7 @@ Side make_side(Device& device, GemmEngine& engine, const Sizes& sizes, std::size
     side.compute->fill(each->span(), {FillKind::normal, 1, 0, g.dtype});
   }
   side.compute->synchronize(kDeadline);
-  side.plan = engine.plan(device, g, {side.a.span(), side.b.span(), side.c.span()}, {});
+  side.plan = engine.plan(device, g, side.gemm_buffers(), {});
   for (int lane = 0; lane < 2; ++lane) {
     side.lanes.push_back(device.make_stream({device.info().priorities - 1}));
   }
@@ -150,7 +152,8 @@ void run(std::vector<Side>& sides, const Trial& trial, std::size_t part, double 
       threads.emplace_back([&, i] {
         while (!stop) {
           for (int k = 0; k < kGemmsInARow; ++k)
-            (trial.tuned ? sides[i].tuned : sides[i].plan)->enqueue(*sides[i].compute);
+            (trial.tuned ? sides[i].tuned : sides[i].plan)
+                ->enqueue(*sides[i].compute, sides[i].gemm_buffers());
           sides[i].compute->synchronize(kDeadline);
           gemms += kGemmsInARow;
         }

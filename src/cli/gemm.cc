@@ -28,7 +28,8 @@ class GemmCommand : public Command {
     add("--dtype", dtypes_, "LIST", "fp32, tf32, fp16, bf16, fp8_e4m3, int8; default bf16");
     add("--engine", engines_, "LIST", "Engines by name; default: all that the device has");
     add("--layout", layouts_, "LIST",
-        "Memory layout of B: nn (as in torch.matmul), nt (transposed, as in F.linear); default nn");
+        "Memory layouts: nn (A and B as they are, as in torch.matmul), nt (B transposed, as in "
+        "F.linear), tn (A transposed, as in the gradient of a weight); default nn");
     add("--tuning-cache", tuning_cache_, "FILE",
         "Store the choices of the tuned engines in FILE and use them in later runs; default: in "
         "memory only");

@@ -20,15 +20,18 @@ struct GemmBuffers {
   Span a, b, c;
 };
 
-// A GEMM bound to its buffers, which must outlive it. enqueue() may be called any number of times;
-// it never blocks or allocates.
+// How an engine runs one problem. A plan may own a workspace: calls on different streams must not
+// run at the same time.
 class GemmPlan {
  public:
   virtual ~GemmPlan() = default;
-  virtual void enqueue(Stream& stream) = 0;
+  // Multiplies matrices of the problem's sizes, in memory of the plan's device and aligned to 256
+  // bytes; they must live until the call is done. Any number of calls; never blocks or allocates
+  // device memory.
+  virtual void enqueue(Stream& stream, const GemmBuffers& buffers) = 0;
   virtual std::string algorithm() const { return ""; }  // the chosen algorithm, for the journal
   // Why C will hold no product to verify, if so: a simulated device computes small products only.
-  virtual std::optional<Skipped> unverifiable() const { return std::nullopt; }
+  virtual std::optional<Skipped> unverifiable(const GemmBuffers&) const { return std::nullopt; }
 };
 
 // By what an engine chooses its algorithm.
@@ -45,8 +48,9 @@ class GemmEngine {
   virtual std::string device_kind() const = 0;  // "cuda"
   // Why this engine cannot run the problem on this device, if so.
   virtual std::optional<Skipped> unsupported(Device& device, const GemmProblem& problem) const = 0;
-  // Makes a plan, and tunes it if the engine tunes. Blocks; called outside the timed region. The
-  // buffers must hold the real input, because run time depends on it.
+  // Makes a plan, and tunes it if the engine tunes. Blocks; called outside the timed region. Tuning
+  // multiplies `buffers`, which must hold input like that of later calls, because run time depends
+  // on it.
   virtual std::unique_ptr<GemmPlan> plan(Device& device, const GemmProblem& problem,
                                          const GemmBuffers& buffers, const Tuning& tuning) = 0;
 };

@@ -28,7 +28,7 @@ void run_all(const std::string& device, const std::string& kind) {
   for (GemmEngine* engine : gemm_engines(kind).engines) {
     int ran = 0;
     for (DType dtype : {DType::fp32, DType::fp16, DType::bf16, DType::int8}) {
-      for (Layout layout : {Layout::nn, Layout::nt}) {
+      for (Layout layout : {Layout::nn, Layout::nt, Layout::tn}) {
         for (const char* text : kOddShapes) {
           const GemmShape s = parse_shapes(text).front();
           const GemmProblem p{s.m, s.n, s.k, dtype, default_output(dtype), layout};
@@ -46,6 +46,34 @@ void run_all(const std::string& device, const std::string& kind) {
 }
 
 TEST(HostEngines, MultiplyEveryTypeAndLayout) { run_all("host", "host"); }
+
+// Two sets of matrices, one plan.
+TEST(HostEngines, APlanMultipliesAnyBuffers) {
+  const auto machine = open_machine("host");
+  Device& device = machine->device(0);
+  const GemmProblem p{5, 6, 7, DType::fp32, DType::fp32, Layout::tn};
+  const auto stream = device.make_stream();
+  for (GemmEngine* engine : gemm_engines("host").engines) {
+    std::unique_ptr<GemmPlan> plan;
+    for (const std::uint64_t seed : {1, 2}) {
+      const Buffer a = device.allocate(4 * 5 * 7), b = device.allocate(4 * 6 * 7),
+                   c = device.allocate(4 * 5 * 6);
+      const GemmBuffers buffers{a.span(), b.span(), c.span()};
+      stream->fill(a.span(), {FillKind::normal, seed, 0, DType::fp32});
+      stream->fill(b.span(), {FillKind::normal, seed + 7, 0, DType::fp32});
+      stream->synchronize(10);
+      if (plan == nullptr) plan = engine->plan(device, p, buffers, {});
+      plan->enqueue(*stream, buffers);
+      stream->synchronize(10);
+      const std::vector<double> expected = gemm_reference("host")(device, p, buffers, {0, 4});
+      const auto* got = reinterpret_cast<const float*>(c.span().data);
+      for (std::size_t i = 0; i < expected.size(); ++i) {
+        const std::size_t row = i < 6 ? 0 : 4;
+        EXPECT_NEAR(got[row * 6 + i % 6], expected[i], 1e-4) << engine->name();
+      }
+    }
+  }
+}
 
 TEST(HostEngines, WorkOnPartOfTheCores) {
   const auto machine = open_machine("host:2");

@@ -68,7 +68,7 @@ void GemmWork::prepare(Rank& rank, const Placement& placement) {
   tuning.units = placement.units;
   fill_inputs(rank, own, *stream);
   stream->synchronize(kDeadlineSeconds);
-  own.plan = engine_.plan(device, problem_, {own.a.span(), own.b.span(), own.c.span()}, tuning);
+  own.plan = engine_.plan(device, problem_, own.buffers(), tuning);
   if (rank.index == 0) algorithm_ = own.plan->algorithm();
 }
 
@@ -87,13 +87,16 @@ void GemmWork::renew(Rank& rank) {
   stream->synchronize(kDeadlineSeconds);
 }
 
-void GemmWork::enqueue(Rank& rank, Stream& stream) { operands(rank).plan->enqueue(stream); }
+void GemmWork::enqueue(Rank& rank, Stream& stream) {
+  const RankOperands& own = operands(rank);
+  own.plan->enqueue(stream, own.buffers());
+}
 
 std::optional<Skipped> GemmWork::verify(Rank& rank) {
   RankOperands& own = operands(rank);
-  if (const auto skipped = own.plan->unverifiable()) return *skipped;
+  if (const auto skipped = own.plan->unverifiable(own.buffers())) return *skipped;
   require_written(rank.device, own.c.span());
-  require_rows(rank.device, {own.a.span(), own.b.span(), own.c.span()});
+  require_rows(rank.device, own.buffers());
   return std::nullopt;
 }
 

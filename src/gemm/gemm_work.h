@@ -32,8 +32,10 @@ class GemmWork : public Work {
  private:
   struct RankOperands {
     Buffer a, b, c;
-    std::uint64_t fills = 0;         // how often the inputs were filled; each time with new seeds
-    std::unique_ptr<GemmPlan> plan;  // uses the buffers: declared after them, freed before them
+    std::uint64_t fills = 0;  // how often the inputs were filled; each time with new seeds
+    std::unique_ptr<GemmPlan> plan;
+
+    GemmBuffers buffers() const { return {a.span(), b.span(), c.span()}; }
   };
 
   RankOperands& operands(const Rank& rank) {

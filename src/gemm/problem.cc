@@ -7,7 +7,8 @@
 namespace duet {
 namespace {
 
-constexpr NamedValue<Layout> kLayouts[] = {{Layout::nn, "nn"}, {Layout::nt, "nt"}};
+constexpr NamedValue<Layout> kLayouts[] = {
+    {Layout::nn, "nn"}, {Layout::nt, "nt"}, {Layout::tn, "tn"}};
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// One matrix multiplication: C (M, N) = A (M, K) x B, all row-major.
+// One matrix multiplication: C (M, N) = A x B, all row-major.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,12 @@
 
 namespace duet {
 
-// How B is stored: nn as (K, N), as for torch.matmul; nt as (N, K), transposed, as for F.linear.
-enum class Layout { nn, nt };
+// How A and B are stored; t: transposed.
+enum class Layout {
+  nn,  // A (M, K), B (K, N): torch.matmul, and a linear's gradient by its input
+  nt,  // A (M, K), B (N, K): F.linear
+  tn,  // A (K, M), B (K, N): a linear's gradient by its weight
+};
 std::string_view name(Layout layout);
 Layout parse_layout(std::string_view text);  // throws UsageError
 

@@ -91,6 +91,34 @@ double sum_error(const GemmProblem& p) {
   }
 }
 
+// Rows of an A that is stored as (M, K).
+std::vector<std::byte> rows_of(Device& device, const GemmProblem& p, const Span& a,
+                               const std::vector<std::int64_t>& rows) {
+  const std::size_t row_bytes = static_cast<std::size_t>(p.k) * size_of(p.dtype);
+  std::vector<std::byte> found(rows.size() * row_bytes);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::size_t offset = static_cast<std::size_t>(rows[i]) * row_bytes;
+    device.read(a.slice(offset, row_bytes), found.data() + i * row_bytes);
+  }
+  return found;
+}
+
+// The same of an A that is stored as (K, M): its columns.
+std::vector<std::byte> columns_of(Device& device, const GemmProblem& p, const Span& a,
+                                  const std::vector<std::int64_t>& rows) {
+  const std::size_t size = size_of(p.dtype), k = static_cast<std::size_t>(p.k),
+                    m = static_cast<std::size_t>(p.m);
+  std::vector<std::byte> all(a.bytes), found(rows.size() * k * size);
+  device.read(a, all.data());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::byte* column = all.data() + static_cast<std::size_t>(rows[i]) * size;
+    for (std::size_t j = 0; j < k; ++j) {
+      std::copy_n(column + j * m * size, size, found.data() + (i * k + j) * size);
+    }
+  }
+  return found;
+}
+
 }  // namespace
 
 std::vector<double> reference_rows(const GemmProblem& p, const std::byte* a, const std::byte* b,
@@ -100,10 +128,10 @@ std::vector<double> reference_rows(const GemmProblem& p, const std::byte* a, con
 #pragma omp parallel for schedule(dynamic, 1)
   for (std::int64_t first = 0; first < p.n; first += kColumns) {
     const Columns columns{first, std::min(first + kColumns, p.n)};
-    if (p.layout == Layout::nn) {
-      add_columns_nn(p, factors, b, columns, c);
-    } else {
+    if (p.layout == Layout::nt) {
       add_columns_nt(p, factors, b, columns, c);
+    } else {
+      add_columns_nn(p, factors, b, columns, c);
     }
   }
   return c;
@@ -112,12 +140,8 @@ std::vector<double> reference_rows(const GemmProblem& p, const std::byte* a, con
 std::vector<double> reference_by_cpu(Device& device, const GemmProblem& p,
                                      const GemmBuffers& buffers,
                                      const std::vector<std::int64_t>& rows) {
-  const std::size_t row_bytes = static_cast<std::size_t>(p.k) * size_of(p.dtype);
-  std::vector<std::byte> a(rows.size() * row_bytes);
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const std::size_t offset = static_cast<std::size_t>(rows[i]) * row_bytes;
-    device.read(buffers.a.slice(offset, row_bytes), a.data() + i * row_bytes);
-  }
+  const std::vector<std::byte> a = p.layout == Layout::tn ? columns_of(device, p, buffers.a, rows)
+                                                          : rows_of(device, p, buffers.a, rows);
   const auto count = static_cast<std::int64_t>(rows.size());
   if (device.info().cpu_addressable) return reference_rows(p, a.data(), buffers.b.data, count);
   std::vector<std::byte> b(buffers.b.bytes);

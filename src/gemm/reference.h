@@ -13,8 +13,8 @@ std::vector<double> reference_by_cpu(Device& device, const GemmProblem& problem,
                                      const GemmBuffers& buffers,
                                      const std::vector<std::int64_t>& rows);
 
-// The same on host memory. `a` holds only the `rows` rows to compute: (rows, K); `b` is stored as
-// the problem's layout says. Returns (rows, N).
+// The same on host memory. `a` holds only the `rows` rows to compute, as (rows, K) in every layout;
+// `b` is stored as the problem's layout says. Returns (rows, N).
 std::vector<double> reference_rows(const GemmProblem& problem, const std::byte* a,
                                    const std::byte* b, std::int64_t rows);
 

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/random.h"
+#include "device/machine.h"
 
 namespace duet {
 namespace {
@@ -44,6 +45,28 @@ TEST(Reference, AgreesWithThreeLoops) {
           ASSERT_NEAR(c[static_cast<std::size_t>(i * p.n + j)], sum, 1e-9) << name(p);
         }
       }
+    }
+  }
+}
+
+// A stored as (K, M): the reference takes the columns that are the product's rows.
+TEST(Reference, TakesColumnsOfATransposedA) {
+  const auto machine = open_machine("host");
+  Device& device = machine->device(0);
+  const GemmProblem p{9, 11, 13, DType::bf16, DType::bf16, Layout::tn};
+  const auto a = random_matrix(p.dtype, p.m * p.k, 1), b = random_matrix(p.dtype, p.k * p.n, 2);
+  const Buffer in_a = device.allocate(a.size()), in_b = device.allocate(b.size());
+  device.write(in_a.span(), a.data());
+  device.write(in_b.span(), b.data());
+  const std::vector<std::int64_t> rows{0, 5, 8};
+  const auto c = reference_by_cpu(device, p, {in_a.span(), in_b.span(), {}}, rows);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    for (std::int64_t j = 0; j < p.n; ++j) {
+      double sum = 0;
+      for (std::int64_t k = 0; k < p.k; ++k) {
+        sum += at(p.dtype, a, k * p.m + rows[i]) * at(p.dtype, b, k * p.n + j);
+      }
+      EXPECT_NEAR(c[i * static_cast<std::size_t>(p.n) + static_cast<std::size_t>(j)], sum, 1e-9);
     }
   }
 }

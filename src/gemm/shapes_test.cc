@@ -91,7 +91,8 @@ TEST(Problem, OutputsFollowInputs) {
 TEST(Problem, LayoutsHaveNames) {
   EXPECT_EQ(parse_layout("nn"), Layout::nn);
   EXPECT_EQ(parse_layout(name(Layout::nt)), Layout::nt);
-  EXPECT_THROW(parse_layout("tn"), UsageError);
+  EXPECT_EQ(parse_layout(name(Layout::tn)), Layout::tn);
+  EXPECT_THROW(parse_layout("tt"), UsageError);
 }
 
 }  // namespace

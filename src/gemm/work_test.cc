@@ -22,13 +22,13 @@ class FaultyEngine : public GemmEngine {
   std::optional<Skipped> unsupported(Device&, const GemmProblem&) const override {
     return std::nullopt;
   }
-  std::unique_ptr<GemmPlan> plan(Device&, const GemmProblem& problem, const GemmBuffers& buffers,
+  std::unique_ptr<GemmPlan> plan(Device&, const GemmProblem& problem, const GemmBuffers&,
                                  const Tuning&) override {
     struct Plan : GemmPlan {
-      void enqueue(Stream& stream) override {
-        stream.run({"faulty", {}, [this] { multiply(); }});
+      void enqueue(Stream& stream, const GemmBuffers& buffers) override {
+        stream.run({"faulty", {}, [this, buffers] { multiply(buffers); }});
       }
-      void multiply() const {
+      void multiply(const GemmBuffers& b) const {
         if (fault == Fault::writes_nothing) return;
         const std::vector<double> c = reference_rows(p, b.a.data, b.b.data, p.m);
         const std::size_t size = size_of(p.output);
@@ -47,12 +47,10 @@ class FaultyEngine : public GemmEngine {
       }
       Fault fault{};
       GemmProblem p;
-      GemmBuffers b;
     };
     auto plan = std::make_unique<Plan>();
     plan->fault = fault_;
     plan->p = problem;
-    plan->b = buffers;
     return plan;
   }
 

@@ -13,15 +13,13 @@ constexpr std::uint64_t kUsualWorkspace = 32ull << 20;  // NVIDIA's recommendati
 
 class LtPlan : public GemmPlan {
  public:
-  LtPlan(GpuDevice& device, LtProblem problem, const LtAlgorithm& algorithm,
-         const GemmBuffers& buffers)
+  LtPlan(GpuDevice& device, LtProblem problem, const LtAlgorithm& algorithm)
       : problem_(std::move(problem)),
         algorithm_(algorithm),
-        buffers_(buffers),
         workspace_(device.allocate(algorithm.workspace_bytes)) {}
 
-  void enqueue(Stream& stream) override {
-    DUET_CUBLAS_CHECK(problem_.run(algorithm_, buffers_, workspace_.span(),
+  void enqueue(Stream& stream, const GemmBuffers& buffers) override {
+    DUET_CUBLAS_CHECK(problem_.run(algorithm_, buffers, workspace_.span(),
                                    static_cast<gpuStream_t>(stream.native())));
   }
 
@@ -31,7 +29,6 @@ class LtPlan : public GemmPlan {
  private:
   LtProblem problem_;
   LtAlgorithm algorithm_;
-  GemmBuffers buffers_;
   Buffer workspace_;
   std::string note_;
 };
@@ -48,7 +45,7 @@ class LtEngine : public GemmEngine {
     if (!described.heuristics(kUsualWorkspace, 1).empty()) return std::nullopt;
     return Skipped{fmt::format("cuBLASLt has no algorithm for {} on {}{}", duet::name(problem),
                                device.info().model,
-                               problem.layout == Layout::nn ? " (try layout nt)" : "")};
+                               problem.layout == Layout::nt ? "" : " (try layout nt)")};
   }
 
   std::unique_ptr<GemmPlan> plan(Device& device, const GemmProblem& problem,
@@ -58,7 +55,7 @@ class LtEngine : public GemmEngine {
     if (tuned_) return tuned_plan(gpu, std::move(described), buffers, tuning);
     const auto first = described.heuristics(kUsualWorkspace, 1);
     if (first.empty()) throw Unavailable("cuBLASLt has no algorithm for " + duet::name(problem));
-    return std::make_unique<LtPlan>(gpu, std::move(described), first.front(), buffers);
+    return std::make_unique<LtPlan>(gpu, std::move(described), first.front());
   }
 
  private:
@@ -75,7 +72,7 @@ class LtEngine : public GemmEngine {
     } else {
       note = " (from the tuning cache)";
     }
-    auto plan = std::make_unique<LtPlan>(device, std::move(described), algorithm, buffers);
+    auto plan = std::make_unique<LtPlan>(device, std::move(described), algorithm);
     if (!tuning_cache().warning().empty()) note += "; " + tuning_cache().warning();
     plan->set_note(note);
     return plan;

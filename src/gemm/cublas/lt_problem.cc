@@ -62,13 +62,15 @@ LtProblem::LtProblem(GpuDevice& device, const GemmProblem& problem) : problem_(p
   cublasLtMatmulDesc_t operation = nullptr;
   DUET_CUBLAS_CHECK(cublasLtMatmulDescCreate(&operation, types.compute, types.scale));
   operation_.reset(operation);
-  const cublasOperation_t first = operation_b(problem);
+  const cublasOperation_t first = operation_b(problem), second = operation_a(problem);
   DUET_CUBLAS_CHECK(
       cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof first));
+  DUET_CUBLAS_CHECK(cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_TRANSB, &second,
+                                                   sizeof second));
   const auto m = static_cast<std::uint64_t>(problem.m), n = static_cast<std::uint64_t>(problem.n),
              k = static_cast<std::uint64_t>(problem.k);
-  const bool nt = problem.layout == Layout::nt;
-  a_ = make_layout(problem.dtype, k, m);
+  const bool nt = problem.layout == Layout::nt, tn = problem.layout == Layout::tn;
+  a_ = make_layout(problem.dtype, tn ? m : k, tn ? k : m);
   b_ = make_layout(problem.dtype, nt ? k : n, nt ? n : k);
   c_ = make_layout(problem.output, n, m);
 }

@@ -26,10 +26,14 @@ struct Scales {
 };
 Scales scales(DType dtype);
 
-// The operation on B, cuBLAS's first operand, and its leading dimension.
+// The operations on B, cuBLAS's first operand, and on A, and their leading dimensions.
 inline cublasOperation_t operation_b(const GemmProblem& p) {
   return p.layout == Layout::nt ? CUBLAS_OP_T : CUBLAS_OP_N;
 }
 inline std::int64_t leading_b(const GemmProblem& p) { return p.layout == Layout::nt ? p.k : p.n; }
+inline cublasOperation_t operation_a(const GemmProblem& p) {
+  return p.layout == Layout::tn ? CUBLAS_OP_T : CUBLAS_OP_N;
+}
+inline std::int64_t leading_a(const GemmProblem& p) { return p.layout == Layout::tn ? p.m : p.k; }
 
 }  // namespace duet::cuda

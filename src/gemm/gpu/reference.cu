@@ -1,6 +1,7 @@
 // Rows of C in double. A block of 8 warps computes 32 columns.
-//   layout nn (B contiguous along n): a lane is a column, and the warps divide k among them.
-//   layout nt (B contiguous along k): a warp takes one column after the other, and its lanes divide
+//   layouts nn and tn (B contiguous along n): a lane is a column, and the warps divide k among
+//   them. layout nt (B contiguous along k): a warp takes one column after the other, and its lanes
+//   divide
 //                                     k among them.
 // In both, neighbouring lanes read neighbouring memory.
 #ifdef DUET_GPU_HIP
@@ -49,6 +50,7 @@ __device__ double element(const std::byte* data, std::int64_t index) {
 
 struct Shape {
   std::int64_t n, k;
+  std::int64_t a_row, a_k;  // strides of A in elements, from row to row of C and along k
 };
 
 template <DType dtype>
@@ -62,7 +64,7 @@ __global__ void reference_nn(Shape shape, const std::byte* a, const std::byte* b
     for (std::int64_t k = part; k < shape.k; k += kParts) {
       const double factor = element<dtype>(b, k * shape.n + j);
       for (int i = 0; i < ReferenceRows::most; ++i) {
-        sum[i] += element<dtype>(a, rows.row[i] * shape.k + k) * factor;
+        sum[i] += element<dtype>(a, rows.row[i] * shape.a_row + k * shape.a_k) * factor;
       }
     }
   }
@@ -88,7 +90,7 @@ __global__ void reference_nt(Shape shape, const std::byte* a, const std::byte* b
       for (std::int64_t k = lane; k < shape.k; k += kColumns) {
         const double factor = element<dtype>(b, j * shape.k + k);
         for (int i = 0; i < ReferenceRows::most; ++i) {
-          sum[i] += element<dtype>(a, rows.row[i] * shape.k + k) * factor;
+          sum[i] += element<dtype>(a, rows.row[i] * shape.a_row + k * shape.a_k) * factor;
         }
       }
     }
@@ -107,12 +109,13 @@ void launch(const GemmProblem& p, const GemmBuffers& buffers, const ReferenceRow
             double* out, gpuStream_t stream) {
   const dim3 block(kColumns, kParts);
   const dim3 grid(static_cast<unsigned>((p.n + kColumns - 1) / kColumns));
-  const Shape shape{p.n, p.k};
-  if (p.layout == Layout::nn) {
-    reference_nn<dtype>
+  const bool tn = p.layout == Layout::tn;
+  const Shape shape{p.n, p.k, tn ? 1 : p.k, tn ? p.m : 1};
+  if (p.layout == Layout::nt) {
+    reference_nt<dtype>
         <<<grid, block, 0, stream>>>(shape, buffers.a.data, buffers.b.data, rows, out);
   } else {
-    reference_nt<dtype>
+    reference_nn<dtype>
         <<<grid, block, 0, stream>>>(shape, buffers.a.data, buffers.b.data, rows, out);
   }
   DUET_GPU_CHECK(gpuGetLastError());

@@ -10,11 +10,10 @@ namespace {
 
 class OpenBlasPlan : public GemmPlan {
  public:
-  OpenBlasPlan(int threads, const GemmProblem& problem, const GemmBuffers& buffers)
-      : threads_(threads), problem_(problem), buffers_(buffers) {}
+  OpenBlasPlan(int threads, const GemmProblem& problem) : threads_(threads), problem_(problem) {}
 
-  void enqueue(Stream& stream) override {
-    stream.run({"gemm " + name(problem_), {}, [this] { multiply(); }});
+  void enqueue(Stream& stream, const GemmBuffers& buffers) override {
+    stream.run({"gemm " + name(problem_), {}, [this, buffers] { multiply(buffers); }});
   }
 
   std::string algorithm() const override {
@@ -22,20 +21,19 @@ class OpenBlasPlan : public GemmPlan {
   }
 
  private:
-  void multiply() const {
+  void multiply(const GemmBuffers& buffers) const {
     const auto m = static_cast<blasint>(problem_.m), n = static_cast<blasint>(problem_.n),
                k = static_cast<blasint>(problem_.k);
-    const bool nt = problem_.layout == Layout::nt;
+    const bool nt = problem_.layout == Layout::nt, tn = problem_.layout == Layout::tn;
     openblas_set_num_threads(threads_);
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, nt ? CblasTrans : CblasNoTrans, m, n, k, 1.0f,
-                reinterpret_cast<const float*>(buffers_.a.data), k,
-                reinterpret_cast<const float*>(buffers_.b.data), nt ? k : n, 0.0f,
-                reinterpret_cast<float*>(buffers_.c.data), n);
+    cblas_sgemm(CblasRowMajor, tn ? CblasTrans : CblasNoTrans, nt ? CblasTrans : CblasNoTrans, m, n,
+                k, 1.0f, reinterpret_cast<const float*>(buffers.a.data), tn ? m : k,
+                reinterpret_cast<const float*>(buffers.b.data), nt ? k : n, 0.0f,
+                reinterpret_cast<float*>(buffers.c.data), n);
   }
 
   int threads_;
   GemmProblem problem_;
-  GemmBuffers buffers_;
 };
 
 class OpenBlasEngine : public GemmEngine {
@@ -48,9 +46,9 @@ class OpenBlasEngine : public GemmEngine {
     return Skipped{fmt::format("this OpenBLAS multiplies fp32, not {}", duet::name(problem.dtype))};
   }
 
-  std::unique_ptr<GemmPlan> plan(Device& device, const GemmProblem& problem,
-                                 const GemmBuffers& buffers, const Tuning&) override {
-    return std::make_unique<OpenBlasPlan>(device.info().compute_units, problem, buffers);
+  std::unique_ptr<GemmPlan> plan(Device& device, const GemmProblem& problem, const GemmBuffers&,
+                                 const Tuning&) override {
+    return std::make_unique<OpenBlasPlan>(device.info().compute_units, problem);
   }
 };
 

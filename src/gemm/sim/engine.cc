@@ -14,8 +14,7 @@ constexpr double kLargestComputed = 2e9;  // FLOP of the reference: about a seco
 
 class ModelPlan : public GemmPlan {
  public:
-  ModelPlan(Device& device, const GemmProblem& problem, const GemmBuffers& buffers)
-      : device_(device), problem_(problem), buffers_(buffers) {
+  ModelPlan(Device& device, const GemmProblem& problem) : device_(device), problem_(problem) {
     sim::GemmSize size;
     size.m = static_cast<double>(problem.m);
     size.n = static_cast<double>(problem.n);
@@ -25,12 +24,12 @@ class ModelPlan : public GemmPlan {
     demand_ = sim::gemm_demand(*sim::model_of(device), size);
   }
 
-  void enqueue(Stream& stream) override {
+  void enqueue(Stream& stream, const GemmBuffers& buffers) override {
     Task task{"gemm " + name(problem_), demand_, {}};
-    if (!unverifiable()) {
-      task.body = [this] {
-        multiply();
-        device_.write(buffers_.c, product_.data());
+    if (!unverifiable(buffers)) {
+      task.body = [this, buffers] {
+        multiply(buffers);
+        device_.write(buffers.c, product_.data());
       };
     }
     stream.run(task);
@@ -40,8 +39,8 @@ class ModelPlan : public GemmPlan {
     return fmt::format("model: {:.0f} workgroups", demand_.workgroups);
   }
 
-  std::optional<Skipped> unverifiable() const override {
-    for (const Span* span : {&buffers_.a, &buffers_.b, &buffers_.c}) {
+  std::optional<Skipped> unverifiable(const GemmBuffers& buffers) const override {
+    for (const Span* span : {&buffers.a, &buffers.b, &buffers.c}) {
       if (!device_.has_contents(*span)) return Skipped{"simulated memory holds no contents"};
     }
     if (flop(problem_) > kLargestComputed)
@@ -51,15 +50,15 @@ class ModelPlan : public GemmPlan {
 
  private:
   // Computes the product only if the input has changed since the last call, which is rare.
-  void multiply() {
-    std::vector<std::byte> input(buffers_.a.bytes + buffers_.b.bytes);
-    device_.read(buffers_.a, input.data());
-    device_.read(buffers_.b, input.data() + buffers_.a.bytes);
+  void multiply(const GemmBuffers& buffers) {
+    std::vector<std::byte> input(buffers.a.bytes + buffers.b.bytes);
+    device_.read(buffers.a, input.data());
+    device_.read(buffers.b, input.data() + buffers.a.bytes);
     if (input == input_) return;
     input_ = std::move(input);
     std::vector<std::int64_t> rows(static_cast<std::size_t>(problem_.m));
     for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<std::int64_t>(i);
-    const std::vector<double> c = reference_by_cpu(device_, problem_, buffers_, rows);
+    const std::vector<double> c = reference_by_cpu(device_, problem_, buffers, rows);
     const std::size_t size = size_of(problem_.output);
     product_.resize(c.size() * size);
     for (std::size_t i = 0; i < c.size(); ++i) {
@@ -69,7 +68,6 @@ class ModelPlan : public GemmPlan {
 
   Device& device_;
   GemmProblem problem_;
-  GemmBuffers buffers_;
   Demand demand_;
   std::vector<std::byte> input_, product_;  // A and B of the last call, and their product
 };
@@ -86,9 +84,9 @@ class ModelEngine : public GemmEngine {
     return Skipped{fmt::format("{} has no rate for {}", model->model, duet::name(problem.dtype))};
   }
 
-  std::unique_ptr<GemmPlan> plan(Device& device, const GemmProblem& problem,
-                                 const GemmBuffers& buffers, const Tuning&) override {
-    return std::make_unique<ModelPlan>(device, problem, buffers);
+  std::unique_ptr<GemmPlan> plan(Device& device, const GemmProblem& problem, const GemmBuffers&,
+                                 const Tuning&) override {
+    return std::make_unique<ModelPlan>(device, problem);
   }
 };
 
