@@ -1,0 +1,137 @@
+#include "training/gpt_config.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include "core/error.h"
+#include "core/suggestion.h"
+#include "core/toml_table.h"
+
+namespace duet {
+namespace {
+
+constexpr int kMostLayers = 1024;
+constexpr int kMostHeads = 1024;
+constexpr int kWidest = 1 << 17;       // of a block and of an FFN
+constexpr int kMostTokens = 1 << 22;   // of a vocabulary, of a sequence
+constexpr int kMostSequences = 65536;  // of a step
+
+bool is_path(const std::string& name) {
+  constexpr std::string_view kEnding = ".toml";
+  return name.size() > kEnding.size() &&
+         name.compare(name.size() - kEnding.size(), kEnding.size(), kEnding) == 0;
+}
+
+std::string text_of_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file || !text) {
+    throw UsageError(fmt::format("{}: cannot be read: expected a TOML file of a model", path));
+  }
+  return text.str();
+}
+
+GptConfig config_of(TomlTable table) {
+  GptConfig config;
+  config.name = table.text("name");
+  config.layers = table.count("layers", 1, kMostLayers);
+  config.heads = table.count("heads", 1, kMostHeads);
+  config.width = table.count("width", 1, kWidest);
+  config.ffn_width = table.count("ffn_width", 1, kWidest);
+  config.vocabulary = table.count("vocabulary", 2, kMostTokens);
+  config.batch = table.count("batch", 1, kMostSequences);
+  config.sequence = table.count("sequence", 1, kMostTokens);
+  if (config.width % config.heads != 0) {
+    table.fail("width", fmt::format("a multiple of the {} heads", config.heads));
+  }
+  table.finish();
+  return config;
+}
+
+}  // namespace
+
+std::vector<ModelParameter> parameters(const GptConfig& config) {
+  std::vector<ModelParameter> all;
+  const auto add_matrix = [&all](std::string name, std::int64_t rows, std::int64_t columns) {
+    all.push_back({std::move(name), rows, columns, true});
+  };
+  const auto add_norm = [&](const std::string& name) {
+    all.push_back({name + ".weight", 1, config.width, false});
+    all.push_back({name + ".bias", 1, config.width, false});
+  };
+  add_matrix("token_table", config.vocabulary, config.width);
+  add_matrix("position_table", config.sequence, config.width);
+  for (std::int64_t layer = 0; layer < config.layers; ++layer) {
+    const std::string block = fmt::format("block.{}.", layer);
+    add_norm(block + "norm_1");
+    add_matrix(block + "qkv.weight", 3 * config.width, config.width);
+    add_matrix(block + "attention_out.weight", config.width, config.width);
+    add_norm(block + "norm_2");
+    add_matrix(block + "ffn_in.weight", config.ffn_width, config.width);
+    add_matrix(block + "ffn_out.weight", config.width, config.ffn_width);
+  }
+  add_norm("norm");
+  return all;
+}
+
+std::int64_t parameter_count(const GptConfig& config) {
+  std::int64_t count = 0;
+  for (const ModelParameter& each : parameters(config)) count += each.count();
+  return count;
+}
+
+TrainingFlop flop_per_token(const GptConfig& config) {
+  const double d = static_cast<double>(config.width);
+  const double attention = static_cast<double>(config.layers * config.sequence) * d;
+  const double multiplied = static_cast<double>(config.layers) *
+                                (4 * d * d + 2 * d * static_cast<double>(config.ffn_width)) +
+                            static_cast<double>(config.vocabulary) * d;
+  TrainingFlop flop;
+  flop.six_n = 6 * static_cast<double>(parameter_count(config));
+  flop.six_n_attention = flop.six_n + 12 * attention;
+  flop.model = 6 * multiplied + 6 * attention;
+  flop.hardware = flop.model + attention;
+  return flop;
+}
+
+std::vector<GptConfig> read_gpt_configs(const std::string& file, std::string_view text) {
+  const toml::table parsed = TomlTable::parse(file, text);
+  TomlTable root(file, "", parsed);
+  std::vector<GptConfig> configs;
+  for (TomlTable& each : root.tables("model")) configs.push_back(config_of(std::move(each)));
+  root.finish();
+  return configs;
+}
+
+const std::vector<GptConfig>& gpt_configs() {
+  static const std::vector<GptConfig> configs =
+      read_gpt_configs("gpt.toml", training_spec_texts().at("gpt"));
+  return configs;
+}
+
+std::vector<std::string> gpt_names() {
+  std::vector<std::string> names;
+  for (const GptConfig& each : gpt_configs()) names.push_back(each.name);
+  return names;
+}
+
+GptConfig find_gpt(const std::string& name) {
+  if (is_path(name)) {
+    const std::vector<GptConfig> configs = read_gpt_configs(name, text_of_file(name));
+    if (configs.size() == 1) return configs.front();
+    throw UsageError(fmt::format("{}: {} models: expected one [[model]]", name, configs.size()));
+  }
+  for (const GptConfig& each : gpt_configs()) {
+    if (each.name == name) return each;
+  }
+  throw UsageError(fmt::format("unknown model '{}'{}: expected one of {}, or a file NAME.toml",
+                               name, did_you_mean(name, gpt_names()),
+                               fmt::join(gpt_names(), ", ")));
+}
+
+}  // namespace duet

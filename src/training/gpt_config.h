@@ -1,0 +1,72 @@
+// The sizes of a GPT: its parameters, and what a step costs by the usual counts.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace duet {
+
+// Pre-norm blocks of causal attention and an FFN (GELU in the tanh form), LayerNorm with weight and
+// bias, linears without biases, a learned position for each place of the sequence, and a head that
+// is the token table.
+struct GptConfig {
+  std::string name;
+  std::int64_t layers = 0;
+  std::int64_t heads = 0;
+  std::int64_t width = 0;  // of the residual stream; a multiple of `heads`
+  std::int64_t ffn_width = 0;
+  std::int64_t vocabulary = 0;
+  std::int64_t batch = 0;     // sequences per step
+  std::int64_t sequence = 0;  // tokens per sequence, and the number of positions
+
+  std::int64_t head_width() const { return width / heads; }
+  std::int64_t tokens() const { return batch * sequence; }  // per step
+};
+
+// One parameter of a model, a row-major matrix; a vector has one row.
+struct ModelParameter {
+  std::string name;  // "block.3.qkv.weight"
+  std::int64_t rows = 0, columns = 0;
+  bool decays = false;  // AdamW applies weight decay to it: matrices yes, norms no
+
+  std::int64_t count() const { return rows * columns; }
+};
+
+// All parameters in the order in which they lie in memory: the tables, each block, the last norm.
+// Weights of linears have a row for each output.
+std::vector<ModelParameter> parameters(const GptConfig& config);
+
+// N: the sum of all parameters' counts, embeddings included.
+std::int64_t parameter_count(const GptConfig& config);
+
+// FLOP per token of a step (forward and backward), by the counts that are in use.
+struct TrainingFlop {
+  double six_n = 0;            // 6 N
+  double six_n_attention = 0;  // 6 N + 12 layers width sequence: the masked half counts too
+  // 6 x the parameters of matrices that tokens are multiplied with (the head, not the tables' look-
+  // up) + 6 layers width sequence, the half of attention that is not masked.
+  double model = 0;
+  // What the device executes: `model`, and attention's two products that backward computes again
+  // (layers width sequence: 5 products for the forward's 2).
+  double hardware = 0;
+};
+TrainingFlop flop_per_token(const GptConfig& config);
+
+// Parses a file of [[model]] tables. Throws UsageError with the file, the line, the key and what
+// was expected.
+std::vector<GptConfig> read_gpt_configs(const std::string& file, std::string_view text);
+
+// The built-in models (specs/training/gpt.toml), smallest first.
+const std::vector<GptConfig>& gpt_configs();
+std::vector<std::string> gpt_names();
+// A built-in model by name, or the only model of the file `name`, which ends with ".toml". Throws
+// UsageError.
+GptConfig find_gpt(const std::string& name);
+
+// The contents of specs/training, embedded at build time, by file name without ending.
+const std::map<std::string, std::string_view>& training_spec_texts();
+
+}  // namespace duet
