@@ -47,13 +47,15 @@ struct Site {
 };
 
 Axes axes(const GemmProblem& p, const std::vector<std::string>& sets) {
-  return {{"m", p.m},
-          {"n", p.n},
-          {"k", p.k},
-          {"dtype", std::string(name(p.dtype))},
-          {"output", std::string(name(p.output))},
-          {"layout", std::string(name(p.layout))},
-          {"sets", sets}};
+  Axes all{{"m", p.m},
+           {"n", p.n},
+           {"k", p.k},
+           {"dtype", std::string(name(p.dtype))},
+           {"output", std::string(name(p.output))},
+           {"layout", std::string(name(p.layout))},
+           {"sets", sets}};
+  if (p.accumulate) all.set("accumulate", true);
+  return all;
 }
 
 // What is not possible here is skipped.
@@ -183,9 +185,14 @@ class GemmCases {
     return result;
   }
 
-  static GemmProblem problem(const GemmShape& shape, GemmVariant variant) {
-    return {shape.m,       shape.n, shape.k, variant.dtype, default_output(variant.dtype),
-            variant.layout};
+  GemmProblem problem(const GemmShape& shape, GemmVariant variant) const {
+    return {shape.m,
+            shape.n,
+            shape.k,
+            variant.dtype,
+            default_output(variant.dtype),
+            variant.layout,
+            options_.accumulate};
   }
 
   void add_case(const Site& site, const GemmShape& shape, GemmVariant variant, GemmEngine& engine) {
@@ -203,15 +210,16 @@ class GemmCases {
     const GemmProblem any = problem({256, 256, 256, {}}, variant);
     for (GemmEngine* engine : engines) {
       if (engine->unsupported(machine_.device(site.device), any)) continue;
-      const CaseId id{"gemm_search",
-                      site.name,
-                      engine->name(),
-                      {{"dtype", std::string(name(any.dtype))},
-                       {"output", std::string(name(any.output))},
-                       {"layout", std::string(name(any.layout))}}};
+      CaseId id{"gemm_search",
+                site.name,
+                engine->name(),
+                {{"dtype", std::string(name(any.dtype))},
+                 {"output", std::string(name(any.output))},
+                 {"layout", std::string(name(any.layout))}}};
+      if (any.accumulate) id.axes.set("accumulate", true);
       cases_.push_back({id,
-                        [site, id, engine, variant, settings = settings()] {
-                          return search(site, id, {*engine, problem({}, variant)}, settings);
+                        [site, id, engine, any, settings = settings()] {
+                          return search(site, id, {*engine, any}, settings);
                         },
                         options_.mode});
       if (options_.engines.empty()) return;

@@ -19,6 +19,7 @@ struct GemmOptions {
   std::vector<std::string> engines;  // empty: all that the device has
   std::vector<GemmShape> shapes;     // see parse_shapes()
   std::vector<Layout> layouts{Layout::nn};
+  bool accumulate = false;  // C += A x B
   Mode mode;
   double tuning_seconds =
       Tuning{}.seconds;      // about, per problem; tunes with a flushed cache if mode.flush

@@ -31,7 +31,8 @@ void run_all(const std::string& device, const std::string& kind) {
       for (Layout layout : {Layout::nn, Layout::nt, Layout::tn}) {
         for (const char* text : kOddShapes) {
           const GemmShape s = parse_shapes(text).front();
-          const GemmProblem p{s.m, s.n, s.k, dtype, default_output(dtype), layout};
+          GemmProblem p{s.m, s.n, s.k, dtype, default_output(dtype), layout};
+          p.accumulate = s.k % 2 == 1;
           if (engine->unsupported(machine->device(0), p)) continue;
           Team team(*machine, {0});
           GemmWork work(*engine, p);

@@ -74,17 +74,30 @@ void GemmWork::prepare(Rank& rank, const Placement& placement) {
 
 void GemmWork::fill_inputs(const Rank& rank, RankOperands& own, Stream& stream) const {
   const auto seed =
-      2 * (own.fills++ * operands_.size() + static_cast<std::uint64_t>(rank.index)) + 1;
+      3 * (own.fills++ * operands_.size() + static_cast<std::uint64_t>(rank.index)) + 1;
   stream.fill(own.a.span(), {FillKind::normal, seed, 0, problem_.dtype});
   stream.fill(own.b.span(), {FillKind::normal, seed + 1, 0, problem_.dtype});
+  if (!problem_.accumulate) return;
+  stream.fill(own.c.span(), {FillKind::normal, seed + 2, 0, problem_.output});
 }
 
 void GemmWork::renew(Rank& rank) {
   RankOperands& own = operands(rank);
   const auto stream = rank.device.make_stream();
   fill_inputs(rank, own, *stream);
-  stream->fill(own.c.span(), {FillKind::constant, poison(problem_.output), 0, problem_.output});
+  if (!problem_.accumulate) {
+    stream->fill(own.c.span(), {FillKind::constant, poison(problem_.output), 0, problem_.output});
+  }
   stream->synchronize(kDeadlineSeconds);
+  if (problem_.accumulate && !own.plan->unverifiable(own.buffers())) keep_initial(rank, own);
+}
+
+void GemmWork::keep_initial(const Rank& rank, RankOperands& own) const {
+  own.initial.clear();
+  for (const std::int64_t row : sampled_rows(problem_.m)) {
+    const std::vector<double> values = row_of(rank.device, own.c.span(), row);
+    own.initial.insert(own.initial.end(), values.begin(), values.end());
+  }
 }
 
 void GemmWork::enqueue(Rank& rank, Stream& stream) {
@@ -95,8 +108,8 @@ void GemmWork::enqueue(Rank& rank, Stream& stream) {
 std::optional<Skipped> GemmWork::verify(Rank& rank) {
   RankOperands& own = operands(rank);
   if (const auto skipped = own.plan->unverifiable(own.buffers())) return *skipped;
-  require_written(rank.device, own.c.span());
-  require_rows(rank.device, own.buffers());
+  if (!problem_.accumulate) require_written(rank.device, own.c.span());
+  require_rows(rank.device, own);
   return std::nullopt;
 }
 
@@ -119,25 +132,32 @@ void GemmWork::require_written(Device& device, const Span& c) const {
   }
 }
 
-void GemmWork::require_rows(Device& device, const GemmBuffers& buffers) const {
-  const std::vector<std::int64_t> rows = sampled_rows(problem_.m);
-  const std::vector<double> expected =
-      gemm_reference(device.info().kind)(device, problem_, buffers, rows);
+std::vector<double> GemmWork::row_of(Device& device, const Span& c, std::int64_t row) const {
   const std::size_t size = size_of(problem_.output);
   const std::size_t row_bytes = static_cast<std::size_t>(problem_.n) * size;
-  std::vector<std::byte> got(row_bytes);
+  std::vector<std::byte> data(row_bytes);
+  device.read(c.slice(static_cast<std::size_t>(row) * row_bytes, row_bytes), data.data());
+  std::vector<double> values;
+  for (std::size_t at = 0; at < row_bytes; at += size) {
+    values.push_back(element(problem_.output, data.data() + at));
+  }
+  return values;
+}
+
+void GemmWork::require_rows(Device& device, const RankOperands& own) const {
+  const std::vector<std::int64_t> rows = sampled_rows(problem_.m);
+  std::vector<double> expected =
+      gemm_reference(device.info().kind)(device, problem_, own.buffers(), rows);
+  for (std::size_t i = 0; i < own.initial.size(); ++i) expected[i] += own.initial[i];
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    device.read(buffers.c.slice(static_cast<std::size_t>(rows[i]) * row_bytes, row_bytes),
-                got.data());
-    for (std::int64_t j = 0; j < problem_.n; ++j) {
-      const auto column = static_cast<std::size_t>(j);
-      const double wanted = expected[i * static_cast<std::size_t>(problem_.n) + column];
-      const double value = element(problem_.output, got.data() + column * size);
+    const std::vector<double> got = row_of(device, own.c.span(), rows[i]);
+    for (std::size_t j = 0; j < got.size(); ++j) {
+      const double wanted = expected[i * got.size() + j];
       const double allowed = tolerance(problem_, wanted);
-      if (std::abs(value - wanted) <= allowed) continue;  // false for NaN
+      if (std::abs(got[j] - wanted) <= allowed) continue;  // false for NaN
       throw Mismatch(fmt::format("{} on {}: {}: C({}, {}) is {}, expected {} +- {:.2g}",
                                  engine_.name(), device.info().name, duet::name(problem_), rows[i],
-                                 j, value, wanted, allowed));
+                                 j, got[j], wanted, allowed));
     }
   }
 }

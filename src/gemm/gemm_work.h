@@ -34,6 +34,7 @@ class GemmWork : public Work {
     Buffer a, b, c;
     std::uint64_t fills = 0;  // how often the inputs were filled; each time with new seeds
     std::unique_ptr<GemmPlan> plan;
+    std::vector<double> initial;  // the sampled rows of C before the call; if it accumulates
 
     GemmBuffers buffers() const { return {a.span(), b.span(), c.span()}; }
   };
@@ -41,9 +42,12 @@ class GemmWork : public Work {
   RankOperands& operands(const Rank& rank) {
     return operands_.at(static_cast<std::size_t>(rank.index));
   }
+  void keep_initial(const Rank& rank, RankOperands& own) const;
   void fill_inputs(const Rank& rank, RankOperands& own, Stream& stream) const;
   void require_written(Device& device, const Span& c) const;
-  void require_rows(Device& device, const GemmBuffers& buffers) const;
+  void require_rows(Device& device, const RankOperands& own) const;
+  // Sampled row `row` of C.
+  std::vector<double> row_of(Device& device, const Span& c, std::int64_t row) const;
 
   GemmEngine& engine_;
   GemmProblem problem_;

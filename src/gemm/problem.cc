@@ -37,11 +37,12 @@ double bytes(const GemmProblem& p) {
   const auto m = static_cast<double>(p.m), n = static_cast<double>(p.n),
              k = static_cast<double>(p.k);
   return static_cast<double>(size_of(p.dtype)) * (m * k + k * n) +
-         static_cast<double>(size_of(p.output)) * m * n;
+         static_cast<double>(size_of(p.output)) * m * n * (p.accumulate ? 2 : 1);
 }
 
 std::string name(const GemmProblem& p) {
-  return fmt::format("{}x{}x{} {} {}", p.m, p.n, p.k, name(p.dtype), name(p.layout));
+  return fmt::format("{}x{}x{} {} {}{}", p.m, p.n, p.k, name(p.dtype), name(p.layout),
+                     p.accumulate ? " accumulated" : "");
 }
 
 }  // namespace duet

@@ -93,6 +93,17 @@ TEST_P(Faults, AWrongOneDoesNot) {
 INSTANTIATE_TEST_SUITE_P(Types, Faults, testing::Values(DType::fp32, DType::fp16, DType::int8),
                          [](const auto& type) { return std::string(name(type.param)); });
 
+TEST_P(Faults, AccumulationIsChecked) {
+  GemmProblem sum = problem();
+  sum.accumulate = true;
+  FaultyEngine adds(Fault::accumulates), overwrites(Fault::none), idle(Fault::writes_nothing);
+  if (GetParam() != DType::int8) {  // load() of int32 is no value of C
+    EXPECT_TRUE(measure(adds, sum).verified);
+  }
+  EXPECT_THROW(measure(overwrites, sum), Mismatch);
+  EXPECT_THROW(measure(idle, sum), Mismatch);
+}
+
 TEST(GemmWork, NotANumberIsWrong) {
   FaultyEngine engine(Fault::not_a_number);
   EXPECT_THROW(measure(engine, {9, 9, 9, DType::fp32, DType::fp32, Layout::nn}), Mismatch);

@@ -34,16 +34,16 @@ class GemmExPlan : public GemmPlan {
 
   void enqueue(Stream& stream, const GemmBuffers& buffers) override {
     const ComputeTypes types = compute_types(problem_.dtype);
-    const Scales scale = scales(problem_.dtype);
+    const Scales scale = scales(problem_);
     const cudaDataType_t in = *data_type(problem_.dtype), out = *data_type(problem_.output);
     // cublasSetStream resets the workspace to the library's own, so both are set for every call.
     DUET_CUBLAS_CHECK(cublasSetStream(handle_.get(), static_cast<cudaStream_t>(stream.native())));
     DUET_CUBLAS_CHECK(
         cublasSetWorkspace(handle_.get(), workspace_.span().data, workspace_.bytes()));
     DUET_CUBLAS_CHECK(cublasGemmEx_64(handle_.get(), operation_b(problem_), operation_a(problem_),
-                                      problem_.n, problem_.m, problem_.k, scale.one, buffers.b.data,
-                                      in, leading_b(problem_), buffers.a.data, in,
-                                      leading_a(problem_), scale.zero, buffers.c.data, out,
+                                      problem_.n, problem_.m, problem_.k, scale.alpha,
+                                      buffers.b.data, in, leading_b(problem_), buffers.a.data, in,
+                                      leading_a(problem_), scale.beta, buffers.c.data, out,
                                       problem_.n, types.compute, algorithm_));
   }
 

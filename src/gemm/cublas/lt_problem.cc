@@ -136,9 +136,9 @@ bool LtProblem::check(LtAlgorithm& algorithm) const {
 
 cublasStatus_t LtProblem::run(const LtAlgorithm& algorithm, const GemmBuffers& buffers,
                               const Span& workspace, gpuStream_t stream) const {
-  const Scales scale = scales(problem_.dtype);
-  return cublasLtMatmul(handle_.get(), operation_.get(), scale.one, buffers.b.data, b_.get(),
-                        buffers.a.data, a_.get(), scale.zero, buffers.c.data, c_.get(),
+  const Scales scale = scales(problem_);
+  return cublasLtMatmul(handle_.get(), operation_.get(), scale.alpha, buffers.b.data, b_.get(),
+                        buffers.a.data, a_.get(), scale.beta, buffers.c.data, c_.get(),
                         buffers.c.data, c_.get(), &algorithm.algo, workspace.data, workspace.bytes,
                         stream);
 }

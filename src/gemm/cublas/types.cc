@@ -27,11 +27,11 @@ ComputeTypes compute_types(DType dtype) {
   return {CUBLAS_COMPUTE_32F, CUDA_R_32F};
 }
 
-Scales scales(DType dtype) {
+Scales scales(const GemmProblem& problem) {
   static const float float_one = 1, float_zero = 0;
   static const std::int32_t int_one = 1, int_zero = 0;
-  if (dtype == DType::int8) return {&int_one, &int_zero};
-  return {&float_one, &float_zero};
+  if (problem.dtype == DType::int8) return {&int_one, problem.accumulate ? &int_one : &int_zero};
+  return {&float_one, problem.accumulate ? &float_one : &float_zero};
 }
 
 }  // namespace duet::cuda

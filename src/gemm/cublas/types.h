@@ -19,12 +19,12 @@ struct ComputeTypes {
 };
 ComputeTypes compute_types(DType dtype);
 
-// Pointers to alpha = 1 and beta = 0 in the scale type.
+// Pointers to alpha and beta in the scale type: 1, and 0 or, if the problem accumulates, 1.
 struct Scales {
-  const void* one = nullptr;
-  const void* zero = nullptr;
+  const void* alpha = nullptr;
+  const void* beta = nullptr;
 };
-Scales scales(DType dtype);
+Scales scales(const GemmProblem& problem);
 
 // The operations on B, cuBLAS's first operand, and on A, and their leading dimensions.
 inline cublasOperation_t operation_b(const GemmProblem& p) {

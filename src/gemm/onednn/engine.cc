@@ -112,8 +112,8 @@ class SgemmPlan : public GemmPlan {
     const dnnl::status status =
         dnnl::sgemm(tn ? 'T' : 'N', nt ? 'T' : 'N', p.m, p.n, p.k, 1.0f,
                     reinterpret_cast<const float*>(buffers.a.data), tn ? p.m : p.k,
-                    reinterpret_cast<const float*>(buffers.b.data), nt ? p.k : p.n, 0.0f,
-                    reinterpret_cast<float*>(buffers.c.data), p.n);
+                    reinterpret_cast<const float*>(buffers.b.data), nt ? p.k : p.n,
+                    p.accumulate ? 1.0f : 0.0f, reinterpret_cast<float*>(buffers.c.data), p.n);
     if (status != dnnl::status::success) {
       throw Error(fmt::format("dnnl_sgemm: status {}", static_cast<int>(status)));
     }
@@ -133,6 +133,9 @@ class OneDnnEngine : public GemmEngine {
         fmt::format("oneDNN {}.{} has no {} matmul on this CPU", dnnl::version()->major,
                     dnnl::version()->minor, duet::name(problem.dtype));
     if (!data_type(problem.dtype) || !data_type(problem.output)) return Skipped{reason};
+    if (problem.accumulate && problem.dtype != DType::fp32) {
+      return Skipped{"Duet calls oneDNN's matmul without accumulation; fp32 accumulates"};
+    }
     try {
       describe(problem);
     } catch (const dnnl::error&) {

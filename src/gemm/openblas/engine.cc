@@ -28,8 +28,8 @@ class OpenBlasPlan : public GemmPlan {
     openblas_set_num_threads(threads_);
     cblas_sgemm(CblasRowMajor, tn ? CblasTrans : CblasNoTrans, nt ? CblasTrans : CblasNoTrans, m, n,
                 k, 1.0f, reinterpret_cast<const float*>(buffers.a.data), tn ? m : k,
-                reinterpret_cast<const float*>(buffers.b.data), nt ? k : n, 0.0f,
-                reinterpret_cast<float*>(buffers.c.data), n);
+                reinterpret_cast<const float*>(buffers.b.data), nt ? k : n,
+                problem_.accumulate ? 1.0f : 0.0f, reinterpret_cast<float*>(buffers.c.data), n);
   }
 
   int threads_;

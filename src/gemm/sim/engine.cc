@@ -29,7 +29,7 @@ class ModelPlan : public GemmPlan {
     if (!unverifiable(buffers)) {
       task.body = [this, buffers] {
         multiply(buffers);
-        device_.write(buffers.c, product_.data());
+        write(buffers.c);
       };
     }
     stream.run(task);
@@ -49,6 +49,18 @@ class ModelPlan : public GemmPlan {
   }
 
  private:
+  void write(const Span& c) {
+    if (!problem_.accumulate) return device_.write(c, product_.data());
+    std::vector<std::byte> sum(c.bytes);
+    device_.read(c, sum.data());
+    const std::size_t size = size_of(problem_.output);
+    for (std::size_t at = 0; at < sum.size(); at += size) {
+      store(problem_.output, sum.data() + at,
+            load(problem_.output, sum.data() + at) + load(problem_.output, product_.data() + at));
+    }
+    device_.write(c, sum.data());
+  }
+
   // Computes the product only if the input has changed since the last call, which is rare.
   void multiply(const GemmBuffers& buffers) {
     std::vector<std::byte> input(buffers.a.bytes + buffers.b.bytes);
@@ -80,6 +92,9 @@ class ModelEngine : public GemmEngine {
   std::optional<Skipped> unsupported(Device& device, const GemmProblem& problem) const override {
     const sim::DeviceModel* model = sim::model_of(device);
     if (model == nullptr) return Skipped{"not a simulated device"};
+    if (problem.accumulate && problem.output == DType::int32) {
+      return Skipped{"simulated: int32 is not accumulated"};
+    }
     if (model->peak.count(problem.dtype) != 0) return std::nullopt;
     return Skipped{fmt::format("{} has no rate for {}", model->model, duet::name(problem.dtype))};
   }

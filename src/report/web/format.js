@@ -154,7 +154,8 @@ function copyText(c) {
 
 function gemmText(c) {
   const types = c.output && c.output !== c.dtype ? `${c.dtype} to ${c.output}` : c.dtype;
-  return [c.m && shape(c), types, c.layout].filter(Boolean).join(' ');
+  const parts = [c.m && shape(c), types, c.layout, c.accumulate && 'accumulated'];
+  return parts.filter(Boolean).join(' ');
 }
 
 function collectiveText(c) {

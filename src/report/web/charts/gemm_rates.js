@@ -25,9 +25,11 @@ const LINE = 14; // pixels from one line of labels to the next
 /** The height of a row in pixels. Rows with many series are higher, to keep the series apart. */
 const rowHeight = (series) => Math.min(60, 20 + 6 * series.length);
 
+const layoutOf = (c) => (c.accumulate ? `${c.layout}-accumulated` : c.layout);
+
 // CPUs have panels of their own: on an axis with room for GPUs, all their rates would be near zero.
 const panelKey = ({ case: c, place }) =>
-  [c.dtype, c.layout, c.output ?? c.dtype, place.kind === 'host' ? 'CPU' : ''].join('/');
+  [c.dtype, layoutOf(c), c.output ?? c.dtype, place.kind === 'host' ? 'CPU' : ''].join('/');
 
 function describe(record, row) {
   const peak = record.place.ceiling.tflops?.[record.case.dtype];
