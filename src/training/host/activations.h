@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+
+namespace duet {
+
+// y = x / 2 * (1 + tanh(u)), u = sqrt(2 / pi) * (x + 0.044715 x^3), of `count` elements (Hendrycks,
+// Gimpel: Gaussian Error Linear Units, 2016). y may be x.
+template <class Real>
+void gelu(const Real* x, Real* y, std::int64_t count);
+
+// dx = dy * dgelu(x)/dx. dx may be dy or x.
+template <class Real>
+void gelu_backward(const Real* x, const Real* dy, Real* dx, std::int64_t count);
+
+// y = max(x, 0) of `count` elements, NaN of NaN. y may be x.
+template <class Real>
+void relu(const Real* x, Real* y, std::int64_t count);
+
+// dx = 0 where x <= 0, else dy. `x` may also be relu's result. dx may be dy or x.
+template <class Real>
+void relu_backward(const Real* x, const Real* dy, Real* dx, std::int64_t count);
+
+}  // namespace duet

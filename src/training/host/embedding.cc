@@ -1,0 +1,68 @@
+#include "training/host/embedding.h"
+
+#include <algorithm>
+
+namespace duet {
+namespace {
+
+constexpr std::int64_t kEmbeddingColumns = 64;  // of a task that sums over rows
+
+template <class T>
+void check_embedding(const std::int32_t* tokens, std::int64_t length, const Matrix<T>& token_table,
+                     const Matrix<T>& position_table, std::int64_t rows, std::int64_t width) {
+  check_shape("token_table", token_table, token_table.rows, width);
+  check_shape("position_table", position_table, std::max(position_table.rows, length), width);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    if (tokens[r] < 0 || tokens[r] >= token_table.rows) {
+      throw BadArgument("tokens must be in [0, " + std::to_string(token_table.rows) +
+                        "), but token " + std::to_string(r) + " is " + std::to_string(tokens[r]));
+    }
+  }
+}
+
+}  // namespace
+
+template <class Real>
+void embedding(const std::int32_t* tokens, std::int64_t length, Matrix<const Real> token_table,
+               Matrix<const Real> position_table, Matrix<Real> x) {
+  check_embedding(tokens, length, token_table, position_table, x.rows, x.columns);
+#pragma omp parallel for schedule(static)
+  for (std::int64_t r = 0; r < x.rows; ++r) {
+    const Real *const token = token_table.row(tokens[r]), *const position =
+                                                              position_table.row(r % length);
+    Real* const to = x.row(r);
+#pragma omp simd
+    for (std::int64_t j = 0; j < x.columns; ++j) to[j] = token[j] + position[j];
+  }
+}
+
+template <class Real>
+void embedding_backward(const std::int32_t* tokens, std::int64_t length, Matrix<const Real> dx,
+                        Matrix<Real> dtoken_table, Matrix<Real> dposition_table) {
+  check_embedding(tokens, length, dtoken_table, dposition_table, dx.rows, dx.columns);
+#pragma omp parallel for schedule(static)
+  for (std::int64_t begin = 0; begin < dx.columns; begin += kEmbeddingColumns) {
+    const std::int64_t end = std::min(begin + kEmbeddingColumns, dx.columns);
+    for (std::int64_t r = 0; r < dx.rows; ++r) {
+      Real *const dtoken = dtoken_table.row(tokens[r]), *const dposition =
+                                                            dposition_table.row(r % length);
+      const Real* const from = dx.row(r);
+#pragma omp simd
+      for (std::int64_t j = begin; j < end; ++j) {
+        dtoken[j] += from[j];
+        dposition[j] += from[j];
+      }
+    }
+  }
+}
+
+#define DUET_INSTANTIATE(Real)                                                                  \
+  template void embedding<Real>(const std::int32_t*, std::int64_t, Matrix<const Real>,          \
+                                Matrix<const Real>, Matrix<Real>);                              \
+  template void embedding_backward<Real>(const std::int32_t*, std::int64_t, Matrix<const Real>, \
+                                         Matrix<Real>, Matrix<Real>);
+DUET_INSTANTIATE(float)
+DUET_INSTANTIATE(double)
+#undef DUET_INSTANTIATE
+
+}  // namespace duet

@@ -1,0 +1,109 @@
+#include "training/host/loss.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "training/host/vectors.h"
+
+namespace duet {
+namespace {
+
+void check_targets(const std::int32_t* targets, std::int64_t rows, std::int64_t vocabulary) {
+  for (std::int64_t i = 0; i < rows; ++i) {
+    if (targets[i] < 0 || targets[i] >= vocabulary) {
+      throw BadArgument("targets must be in [0, " + std::to_string(vocabulary) + "), but target " +
+                        std::to_string(i) + " is " + std::to_string(targets[i]));
+    }
+  }
+}
+
+template <class Real>
+DUET_INLINE Real maximum_of(const Real* x, std::int64_t count) {
+  Vector<Real> largest = {}, value;
+  largest += -std::numeric_limits<Real>::infinity();
+  std::int64_t j = 0;
+  for (; j + kLanes<Real> <= count; j += kLanes<Real>) {
+    load(value, x + j);
+    largest = value <= largest ? largest : value;
+  }
+  Real maximum = -std::numeric_limits<Real>::infinity();
+  for (std::int64_t i = 0; i < kLanes<Real>; ++i) maximum = std::max(maximum, largest[i]);
+  for (; j < count; ++j) maximum = std::max(maximum, x[j]);
+  return maximum;
+}
+
+// x = exp(x - maximum); returns the sum.
+template <class Real>
+DUET_INLINE Real exponentiate_row(Real* x, Real maximum, std::int64_t count) {
+  Vector<Real> sum = {}, value;
+  for (std::int64_t j = 0; j < count; j += kLanes<Real>) {
+    load(value, x + j, count - j);
+    value -= maximum;
+    exponentiate(value);
+    store(x + j, value, count - j);
+    for (std::int64_t i = count - j; i < kLanes<Real>; ++i) value[i] = 0;
+    sum += value;
+  }
+  return sum_of_lanes<Real>(sum);
+}
+
+}  // namespace
+
+template <class Real>
+double cross_entropy(Matrix<Real> logits, std::int64_t vocabulary, const std::int32_t* targets,
+                     double scale, Real* row_losses) {
+  if (vocabulary > logits.columns) check_shape("logits", logits, logits.rows, vocabulary);
+  check_targets(targets, logits.rows, vocabulary);
+#pragma omp parallel for schedule(static)
+  for (std::int64_t i = 0; i < logits.rows; ++i) {
+    on_widest_vectors([&]() DUET_INLINE_BODY {
+      Real* const row = logits.row(i);
+      const Real maximum = maximum_of(row, vocabulary), wanted = row[targets[i]];
+      const Real total = exponentiate_row(row, maximum, vocabulary);
+      const Real factor = static_cast<Real>(scale) / total;
+#pragma omp simd
+      for (std::int64_t j = 0; j < vocabulary; ++j) row[j] *= factor;
+      row[targets[i]] -= static_cast<Real>(scale);
+      std::fill(row + vocabulary, row + logits.columns, Real(0));
+      row_losses[i] = std::log(total) + maximum - wanted;
+    });
+  }
+  double sum = 0;
+  for (std::int64_t i = 0; i < logits.rows; ++i) sum += static_cast<double>(row_losses[i]);
+  return sum / static_cast<double>(logits.rows);
+}
+
+template <class Real>
+double mean_squared_error(Matrix<const Real> prediction, Matrix<const Real> target, double scale,
+                          Matrix<Real> dprediction) {
+  check_shape("target", target, prediction.rows, prediction.columns);
+  check_shape("dprediction", dprediction, prediction.rows, prediction.columns);
+  std::vector<double> row_sums(static_cast<std::size_t>(prediction.rows));
+  const Real factor = static_cast<Real>(2 * scale);
+#pragma omp parallel for schedule(static)
+  for (std::int64_t i = 0; i < prediction.rows; ++i) {
+    double sum = 0;
+    for (std::int64_t j = 0; j < prediction.columns; ++j) {
+      const Real difference = prediction.row(i)[j] - target.row(i)[j];
+      sum += static_cast<double>(difference) * static_cast<double>(difference);
+      dprediction.row(i)[j] = factor * difference;
+    }
+    row_sums[static_cast<std::size_t>(i)] = sum;
+  }
+  double sum = 0;
+  for (const double row_sum : row_sums) sum += row_sum;
+  return sum / static_cast<double>(prediction.rows * prediction.columns);
+}
+
+#define DUET_INSTANTIATE(Real)                                                                 \
+  template double cross_entropy<Real>(Matrix<Real>, std::int64_t, const std::int32_t*, double, \
+                                      Real*);                                                  \
+  template double mean_squared_error<Real>(Matrix<const Real>, Matrix<const Real>, double,     \
+                                           Matrix<Real>);
+DUET_INSTANTIATE(float)
+DUET_INSTANTIATE(double)
+#undef DUET_INSTANTIATE
+
+}  // namespace duet

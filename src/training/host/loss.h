@@ -1,0 +1,21 @@
+#pragma once
+
+#include "training/host/matrix.h"
+
+namespace duet {
+
+// The mean over rows of log(sum over j < vocabulary of exp(logits[j])) - logits[target], summed in
+// the order of the rows. Replaces the logits by scale * (softmax - [j == target]): 1 / rows is the
+// mean's gradient. Columns from `vocabulary` on are not read and become 0. Keeps every row's loss
+// in row_losses (rows). Throws BadArgument if a target is outside [0, vocabulary).
+template <class Real>
+double cross_entropy(Matrix<Real> logits, std::int64_t vocabulary, const std::int32_t* targets,
+                     double scale, Real* row_losses);
+
+// The mean of (prediction - target)^2 over all elements, summed in the order of the rows.
+// dprediction = scale * 2 * (prediction - target): 1 / (rows * columns) is the mean's gradient.
+template <class Real>
+double mean_squared_error(Matrix<const Real> prediction, Matrix<const Real> target, double scale,
+                          Matrix<Real> dprediction);
+
+}  // namespace duet
