@@ -37,7 +37,7 @@ DUET_INLINE Real variance_of(const Real* x, Real mean, std::int64_t columns) {
 // One row of layer_norm_backward_input(), with g and n as there.
 template <class Real>
 DUET_INLINE void norm_row_backward(const LayerNormed<Real>& forward, std::int64_t row,
-                                   const Real* dy, Real* dx, GradientUse use) {
+                                   const Real* dy, Real* dx, Accumulate accumulate) {
   const std::int64_t columns = forward.x.columns;
   const Real *const x = forward.x.row(row), *const weight = forward.weight;
   const Real mean = forward.mean[row], inverse = forward.inverse_deviation[row];
@@ -57,7 +57,7 @@ DUET_INLINE void norm_row_backward(const LayerNormed<Real>& forward, std::int64_
     load(value, x + j, columns - j);
     load(g, dy + j, columns - j);
     load(factor, weight + j, columns - j);
-    if (use == GradientUse::add) load(old, dx + j, columns - j);
+    if (accumulate == Accumulate::yes) load(old, dx + j, columns - j);
     old += inverse * (g * factor - mean_g - (value - mean) * inverse * mean_gn);
     store(dx + j, old, columns - j);
   }
@@ -89,13 +89,14 @@ void layer_norm(Matrix<const Real> x, const Real* weight, const Real* bias, Matr
 
 template <class Real>
 void layer_norm_backward_input(const LayerNormed<Real>& forward, Matrix<const Real> dy,
-                               Matrix<Real> dx, GradientUse use) {
+                               Matrix<Real> dx, Accumulate accumulate) {
   check_shape("dy", dy, forward.x.rows, forward.x.columns);
   check_shape("dx", dx, forward.x.rows, forward.x.columns);
 #pragma omp parallel for schedule(static)
   for (std::int64_t i = 0; i < dy.rows; ++i) {
-    on_widest_vectors(
-        [&]() DUET_INLINE_BODY { norm_row_backward(forward, i, dy.row(i), dx.row(i), use); });
+    on_widest_vectors([&]() DUET_INLINE_BODY {
+      norm_row_backward(forward, i, dy.row(i), dx.row(i), accumulate);
+    });
   }
 }
 
@@ -124,7 +125,7 @@ void layer_norm_backward_parameters(const LayerNormed<Real>& forward, Matrix<con
   template void layer_norm<Real>(Matrix<const Real>, const Real*, const Real*, Matrix<Real>,       \
                                  Real*, Real*);                                                    \
   template void layer_norm_backward_input<Real>(const LayerNormed<Real>&, Matrix<const Real>,      \
-                                                Matrix<Real>, GradientUse);                        \
+                                                Matrix<Real>, Accumulate);                         \
   template void layer_norm_backward_parameters<Real>(const LayerNormed<Real>&, Matrix<const Real>, \
                                                      Real*, Real*);
 DUET_INSTANTIATE(float)

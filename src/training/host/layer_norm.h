@@ -1,5 +1,6 @@
 #pragma once
 
+#include "training/accumulate.h"
 #include "training/host/matrix.h"
 
 namespace duet {
@@ -13,8 +14,6 @@ constexpr double kLayerNormEps = 1e-5;
 template <class Real>
 void layer_norm(Matrix<const Real> x, const Real* weight, const Real* bias, Matrix<Real> y,
                 Real* mean, Real* inverse_deviation);
-
-enum class GradientUse { write, add };
 
 // What layer_norm() read and kept.
 template <class Real>
@@ -30,7 +29,7 @@ struct LayerNormed {
 // which is written to dx or added to it. dx may be dy.
 template <class Real>
 void layer_norm_backward_input(const LayerNormed<Real>& forward, Matrix<const Real> dy,
-                               Matrix<Real> dx, GradientUse use);
+                               Matrix<Real> dx, Accumulate accumulate);
 
 // dweight += sum over rows of dy * (x - mean) * inverse_deviation, dbias += sum over rows of dy.
 template <class Real>

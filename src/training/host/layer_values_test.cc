@@ -83,8 +83,8 @@ TEST(LayerNorm, AddsItsGradientToAnother) {
   layer_norm<double>({x.data(), 3, 5}, weight.data(), weight.data(), {y.data(), 3, 5}, mean.data(),
                      inverse.data());
   const LayerNormed<double> kept{{x.data(), 3, 5}, weight.data(), mean.data(), inverse.data()};
-  layer_norm_backward_input(kept, {dy.data(), 3, 5}, {written.data(), 3, 5}, GradientUse::write);
-  layer_norm_backward_input(kept, {dy.data(), 3, 5}, {added.data(), 3, 5}, GradientUse::add);
+  layer_norm_backward_input(kept, {dy.data(), 3, 5}, {written.data(), 3, 5}, Accumulate::no);
+  layer_norm_backward_input(kept, {dy.data(), 3, 5}, {added.data(), 3, 5}, Accumulate::yes);
   for (std::size_t i = 0; i < 15; ++i) EXPECT_NEAR(added[i], residual[i] + written[i], 1e-14);
 }
 

@@ -79,7 +79,7 @@ struct LayerNorm {
     layer_norm(x, in[1].data(), in[2].data(), matrix(y, kRows, kWidth), mean.data(),
                inverse.data());
     const LayerNormed<Real> kept{x, in[1].data(), mean.data(), inverse.data()};
-    layer_norm_backward_input(kept, dy_rows, matrix(d[0], kRows, kWidth), GradientUse::write);
+    layer_norm_backward_input(kept, dy_rows, matrix(d[0], kRows, kWidth), Accumulate::no);
     layer_norm_backward_parameters(kept, dy_rows, d[1].data(), d[2].data());
   }
 };

@@ -1,0 +1,83 @@
+// A GPT and one step of its training, as operations on a stream.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "training/gpt_config.h"
+#include "training/memory_plan.h"
+#include "training/operations.h"
+
+namespace duet {
+
+// A parameter, its gradient and its AdamW moments, of one shape.
+struct TrainedParameter {
+  ModelParameter about;
+  AdamWTensors tensors;
+};
+
+class Gpt {
+ public:
+  // Plans and allocates all memory, and initialises nothing. `operations` and the device must
+  // outlive it. Throws OutOfMemory.
+  Gpt(const GptConfig& config, Device& device, Operations& operations);
+
+  // Blocking: parameters as GPT-2's are initialised (normal, of deviation 0.02, those that write
+  // into the residual stream divided by sqrt(2 layers); norms 1 and 0), moments and gradients 0.
+  void initialise(std::uint64_t seed);
+
+  // Each enqueues its part of a step and returns. The loss of the forward pass is in loss().
+  void zero_gradients(Stream& stream);
+  void forward(Stream& stream);
+  // After forward(); adds to the gradients.
+  void backward(Stream& stream);
+  void update(Stream& stream, const AdamWOptions& options);
+
+  const GptConfig& config() const { return config_; }
+  const MemoryPlan& memory() const { return memory_; }
+  std::vector<TrainedParameter>& parameters() { return parameters_; }
+  const Tensor& tokens() const { return tokens_; }    // int32 (batch * sequence), in and out of
+  const Tensor& targets() const { return targets_; }  // the device's memory by the caller
+  const Tensor& loss() const { return loss_; }        // fp32 (1, 1)
+  const Span& state() const { return state_.span; }   // a StepState
+
+ private:
+  // The parameters of a block, as indices into parameters_.
+  struct Block {
+    std::size_t qkv, attention_out, ffn_in, ffn_out;
+    NormTensors norm_1, norm_2;
+    AttentionTensors attention;
+    Tensor normed_1, normed_2;  // what the norms give
+    Tensor middle;              // the residual stream between attention and FFN
+    Tensor hidden, activated;   // the FFN before and after GELU
+  };
+
+  void lay_out();
+  void lay_out_parameters();
+  void lay_out_activations();
+  NormTensors lay_out_norm(const std::string& name, const Tensor& x);
+  Tensor activation(const std::string& name, std::int64_t columns);
+  Tensor workspace(const std::string& name, std::int64_t columns);
+  std::size_t find(const std::string& name) const;
+  const Tensor& weight(std::size_t index) const { return parameters_[index].tensors.parameters; }
+  const Tensor& gradient(std::size_t index) const { return parameters_[index].tensors.gradients; }
+  // The output of block `layer`, which the next one reads.
+  const Tensor& output(std::int64_t layer) const;
+  void forward(Stream& stream, std::int64_t layer);
+  void backward(Stream& stream, std::int64_t layer);
+  std::vector<float> initial_values(const ModelParameter& about, std::uint64_t seed) const;
+
+  GptConfig config_;
+  Device& device_;
+  Operations& operations_;
+  MemoryPlan memory_;
+  std::vector<TrainedParameter> parameters_;
+  std::vector<Block> blocks_;
+  NormTensors norm_;
+  Tensor tokens_, targets_, row_losses_, loss_, state_;
+  Tensor normed_, logits_;
+  // Gradients of the backward pass: of the residual stream, and of what one block has within.
+  Tensor dresidual_, dnormed_, dqkv_, dattended_, dhidden_;
+};
+
+}  // namespace duet

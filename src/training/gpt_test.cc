@@ -1,0 +1,166 @@
+#include "training/gpt.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "core/random.h"
+#include "device/machine.h"
+#include "training/host/operations.h"
+
+namespace duet {
+namespace {
+
+constexpr double kDeadline = 60;
+
+GptConfig tiny() {
+  GptConfig config;
+  config.name = "tiny";
+  config.layers = 2;
+  config.heads = 3;
+  config.width = 24;
+  config.ffn_width = 40;
+  config.vocabulary = 37;
+  config.batch = 2;
+  config.sequence = 11;
+  return config;
+}
+
+class GptTest : public ::testing::Test {
+ protected:
+  GptTest()
+      : machine_(open_machine("host")),
+        device_(machine_->device(0)),
+        operations_(make_cpu_operations(device_)),
+        model_(tiny(), device_, *operations_),
+        stream_(device_.make_stream()) {
+    model_.initialise(1);
+    std::vector<std::int32_t> tokens, targets;
+    for (std::int64_t i = 0; i < model_.config().tokens(); ++i) {
+      const auto at = static_cast<std::uint64_t>(i);
+      tokens.push_back(static_cast<std::int32_t>(random_word(5, at) % 37));
+      targets.push_back(static_cast<std::int32_t>(random_word(6, at) % 37));
+    }
+    device_.write(model_.tokens().span, tokens.data());
+    device_.write(model_.targets().span, targets.data());
+  }
+
+  double loss() {
+    model_.forward(*stream_);
+    stream_->synchronize(kDeadline);
+    return static_cast<double>(*reinterpret_cast<float*>(model_.loss().span.data));
+  }
+
+  void gradients() {
+    model_.zero_gradients(*stream_);
+    model_.forward(*stream_);
+    model_.backward(*stream_);
+    stream_->synchronize(kDeadline);
+  }
+
+  static float* data(const Tensor& tensor) { return reinterpret_cast<float*>(tensor.span.data); }
+
+  std::unique_ptr<Machine> machine_;
+  Device& device_;
+  std::unique_ptr<Operations> operations_;
+  Gpt model_;
+  std::unique_ptr<Stream> stream_;
+};
+
+TEST_F(GptTest, StartsNearTheLossOfAGuess) { EXPECT_NEAR(loss(), std::log(37.0), 0.05); }
+
+// Along the gradient of each parameter: fp32 loses what a single element would change.
+TEST_F(GptTest, BackwardIsTheDerivativeOfTheLoss) {
+  gradients();
+  for (TrainedParameter& each : model_.parameters()) {
+    const auto count = static_cast<std::size_t>(each.about.count());
+    const std::vector<float> gradient(data(each.tensors.gradients),
+                                      data(each.tensors.gradients) + count);
+    double norm = 0;
+    for (const float g : gradient) norm += static_cast<double>(g) * static_cast<double>(g);
+    norm = std::sqrt(norm);
+    ASSERT_GT(norm, 0) << each.about.name;
+    const auto moved = [&](double along) {
+      for (std::size_t i = 0; i < count; ++i) {
+        data(each.tensors.parameters)[i] +=
+            static_cast<float>(along * static_cast<double>(gradient[i]) / norm);
+      }
+      return loss();
+    };
+    constexpr double kStep = 0.02;
+    const double above = moved(kStep), below = moved(-2 * kStep);
+    moved(kStep);
+    EXPECT_NEAR((above - below) / (2 * kStep), norm, 0.02 * norm + 2e-5) << each.about.name;
+  }
+}
+
+TEST_F(GptTest, GradientsAreAdded) {
+  gradients();
+  const auto& weight = model_.parameters().at(3).tensors;
+  const std::vector<float> once(data(weight.gradients),
+                                data(weight.gradients) + weight.gradients.count());
+  model_.forward(*stream_);
+  model_.backward(*stream_);
+  stream_->synchronize(kDeadline);
+  for (std::size_t i = 0; i < once.size(); ++i) {
+    EXPECT_NEAR(data(weight.gradients)[i], 2 * once[i], 1e-6);
+  }
+}
+
+TEST_F(GptTest, LearnsOneBatchByHeart) {
+  auto& state = *reinterpret_cast<StepState*>(model_.state().data);
+  for (int step = 1; step <= 150; ++step) {
+    state = {step, 1e-2, 1};
+    gradients();
+    model_.update(*stream_, {});
+    stream_->synchronize(kDeadline);
+  }
+  EXPECT_LT(loss(), 0.05);
+}
+
+TEST_F(GptTest, TheSameSeedGivesTheSameBits) {
+  const double first = loss();
+  model_.initialise(1);
+  EXPECT_EQ(loss(), first);
+  model_.initialise(2);
+  EXPECT_NE(loss(), first);
+}
+
+TEST_F(GptTest, PlansItsMemoryByUse) {
+  const MemoryPlan& memory = model_.memory();
+  const auto bytes = 4 * static_cast<std::uint64_t>(parameter_count(model_.config()));
+  EXPECT_GE(memory.bytes(MemoryUse::parameters), bytes);
+  EXPECT_LT(memory.bytes(MemoryUse::parameters), bytes + 256 * model_.parameters().size());
+  EXPECT_EQ(memory.bytes(MemoryUse::gradients), memory.bytes(MemoryUse::parameters));
+  EXPECT_EQ(memory.bytes(MemoryUse::optimizer_states), 2 * memory.bytes(MemoryUse::parameters));
+  std::uint64_t sum = 0;
+  for (std::size_t use = 0; use < kMemoryUses; ++use) {
+    sum += memory.bytes(static_cast<MemoryUse>(use));
+  }
+  EXPECT_EQ(memory.total_bytes(), sum);
+}
+
+TEST(MemoryPlan, WorkspaceIsSharedAndTheSecondLayoutMustFit) {
+  const auto machine = open_machine("host");
+  MemoryPlan plan;
+  const auto lay_out = [&plan](std::int64_t last) {
+    const std::uint64_t mark = plan.mark();
+    plan.add(MemoryUse::workspace, "first", 1, 64);
+    plan.release(mark);
+    plan.add(MemoryUse::workspace, "second", 1, 128);
+    plan.release(mark);
+    return plan.add(MemoryUse::parameters, "last", 1, last);
+  };
+  lay_out(10);
+  EXPECT_EQ(plan.bytes(MemoryUse::workspace), 512u);
+  EXPECT_EQ(plan.bytes(MemoryUse::parameters), 256u);
+  plan.allocate(machine->device(0));
+  const Tensor tensor = lay_out(10);
+  EXPECT_EQ(tensor.span.bytes, 40u);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(tensor.span.data) % 256, 0u);
+  EXPECT_THROW(lay_out(100), BadArgument);
+}
+
+}  // namespace
+}  // namespace duet

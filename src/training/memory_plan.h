@@ -1,0 +1,69 @@
+// All memory of a training step, laid out before the first step: a step allocates nothing.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "device/device.h"
+#include "training/tensor.h"
+
+namespace duet {
+
+enum class MemoryUse {
+  parameters,
+  gradients,
+  optimizer_states,
+  activations,  // kept from the forward to the backward pass
+  workspace,    // reused within a pass
+  input,        // tokens, targets, losses, the state of the step
+};
+inline constexpr std::size_t kMemoryUses = 6;
+const char* name(MemoryUse use);
+
+// The same calls are made twice: before allocate() they are counted, and after it they return the
+// memory.
+//
+//   lay_out(plan); plan.allocate(device); lay_out(plan);
+class MemoryPlan {
+ public:
+  // A matrix, aligned to 256 bytes; without memory before allocate(). What is added as workspace
+  // may share memory with earlier workspace that was released. Throws BadArgument if the calls
+  // after allocate() need more than those before.
+  Tensor add(MemoryUse use, std::string name, std::int64_t rows, std::int64_t columns,
+             DType dtype = DType::fp32);
+
+  // Workspace is a stack: release() ends the use of all that was added since mark().
+  std::uint64_t mark() const { return workspace_; }
+  void release(std::uint64_t mark) { workspace_ = mark; }
+
+  // Bytes of one use, with the gaps that alignment leaves; of workspace the most at any time.
+  std::uint64_t bytes(MemoryUse use) const { return sizes_[static_cast<std::size_t>(use)]; }
+  std::uint64_t total_bytes() const;
+
+  struct Block {
+    MemoryUse use;
+    std::string name;
+    std::uint64_t offset = 0;  // within the memory of its use
+    std::uint64_t bytes = 0;
+  };
+  const std::vector<Block>& blocks() const { return blocks_; }  // in the order of add()
+
+  // Allocates all memory in one buffer. Throws OutOfMemory.
+  void allocate(Device& device);
+  // All memory of one use; after allocate().
+  Span span(MemoryUse use) const;
+
+ private:
+  std::uint64_t begin_of(MemoryUse use) const;
+
+  std::array<std::uint64_t, kMemoryUses> sizes_{};  // planned
+  std::array<std::uint64_t, kMemoryUses> used_{};   // by the calls since allocate(), or all
+  std::uint64_t workspace_ = 0;                     // in use now
+  bool allocated_ = false;
+  std::vector<Block> blocks_;
+  Buffer buffer_;
+};
+
+}  // namespace duet

@@ -1,0 +1,95 @@
+// What models are made of. A model's text calls operations on a stream; each kind of device has an
+// implementation. All are enqueued and never block. Shapes are those of the tensors; a tensor of
+// another shape than an operation takes is a BadArgument.
+#pragma once
+
+#include <cstdint>
+
+#include "device/stream.h"
+#include "training/accumulate.h"
+#include "training/tensor.h"
+
+namespace duet {
+
+// One LayerNorm over the columns: its input and parameters, and what the forward pass keeps.
+struct NormTensors {
+  Tensor x;
+  Tensor weight, bias;             // (1, columns)
+  Tensor mean, inverse_deviation;  // (1, rows), fp32
+  Tensor weight_gradient, bias_gradient;
+};
+
+// Causal attention of sequences of `tokens` rows.
+struct AttentionTensors {
+  std::int64_t batch = 0, tokens = 0, heads = 0;
+  Tensor qkv;          // (batch * tokens, 3 * width): q, k, v, each by heads
+  Tensor out;          // (batch * tokens, width)
+  Tensor log_sum_exp;  // (batch * heads, tokens), fp32
+};
+
+// What changes from step to step, in memory of the device, so that one captured graph holds for all
+// steps.
+struct StepState {
+  std::int64_t step = 0;  // from 1 while a step runs
+  double learning_rate = 0;
+  double gradient_factor = 1;  // of all gradients before the update
+};
+
+struct AdamWOptions {
+  double beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0.01;
+};
+
+// Parameters that are updated alike, their gradients and moments: four tensors of one shape.
+struct AdamWTensors {
+  Tensor parameters, gradients, first_moments, second_moments;
+};
+
+class Operations {
+ public:
+  virtual ~Operations() = default;
+
+  // Row r of x is row tokens[r] of the token table plus row r % length of the position table;
+  // `tokens`: int32 (rows).
+  virtual void embedding(Stream& stream, const Tensor& tokens, const Tensor& token_table,
+                         const Tensor& position_table, const Tensor& x) = 0;
+  // Adds to the gradients of both tables.
+  virtual void embedding_backward(Stream& stream, const Tensor& tokens, const Tensor& dx,
+                                  const Tensor& dtoken_table, const Tensor& dposition_table) = 0;
+
+  virtual void layer_norm(Stream& stream, const NormTensors& norm, const Tensor& y) = 0;
+  // Writes dx or adds to it; adds to the gradients of weight and bias.
+  virtual void layer_norm_backward(Stream& stream, const NormTensors& norm, const Tensor& dy,
+                                   const Tensor& dx, Accumulate accumulate) = 0;
+
+  // y (rows, out) = x (rows, in) w^T, w (out, in); or y += x w^T.
+  virtual void linear(Stream& stream, const Tensor& x, const Tensor& w, const Tensor& y,
+                      Accumulate accumulate) = 0;
+  // dx = dy w.
+  virtual void linear_backward_input(Stream& stream, const Tensor& dy, const Tensor& w,
+                                     const Tensor& dx) = 0;
+  // dw += dy^T x.
+  virtual void linear_backward_weight(Stream& stream, const Tensor& dy, const Tensor& x,
+                                      const Tensor& dw) = 0;
+
+  // In the tanh form.
+  virtual void gelu(Stream& stream, const Tensor& x, const Tensor& y) = 0;
+  virtual void gelu_backward(Stream& stream, const Tensor& x, const Tensor& dy,
+                             const Tensor& dx) = 0;
+
+  virtual void attention(Stream& stream, const AttentionTensors& tensors) = 0;
+  virtual void attention_backward(Stream& stream, const AttentionTensors& tensors,
+                                  const Tensor& dout, const Tensor& dqkv) = 0;
+
+  // The loss of each row in `row_losses` (1, rows), fp32, and their mean in `loss` (1, 1), fp32.
+  // Replaces the logits by the mean's gradient. Columns from `vocabulary` on are padding.
+  // `targets`: int32 (rows).
+  virtual void cross_entropy(Stream& stream, const Tensor& logits, std::int64_t vocabulary,
+                             const Tensor& targets, const Tensor& row_losses,
+                             const Tensor& loss) = 0;
+
+  // `state`: a StepState in memory of the device.
+  virtual void adamw(Stream& stream, const AdamWOptions& options, const Span& state,
+                     const AdamWTensors& tensors) = 0;
+};
+
+}  // namespace duet

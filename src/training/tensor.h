@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/dtype.h"
+#include "device/buffer.h"
+
+namespace duet {
+
+// A row-major matrix in memory of a device. Of activations, a row is a token.
+struct Tensor {
+  Span span;
+  std::int64_t rows = 0, columns = 0;
+  DType dtype = DType::fp32;
+
+  std::int64_t count() const { return rows * columns; }
+  std::uint64_t bytes() const { return static_cast<std::uint64_t>(count()) * size_of(dtype); }
+};
+
+}  // namespace duet
