@@ -32,6 +32,7 @@ std::unique_ptr<Command> make_copy_command(CLI::App& root);
 std::unique_ptr<Command> make_collective_command(CLI::App& root);
 std::unique_ptr<Command> make_fabric_command(CLI::App& root);
 std::unique_ptr<Command> make_overlap_command(CLI::App& root);
+std::unique_ptr<Command> make_train_command(CLI::App& root);
 std::unique_ptr<Command> make_advise_command(CLI::App& root);
 std::unique_ptr<Command> make_calibrate_command(CLI::App& root);
 std::unique_ptr<Command> make_predict_command(CLI::App& root);

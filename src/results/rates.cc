@@ -17,15 +17,16 @@ struct Unit {
 };
 
 // Longer suffixes first: "gb_per_s" also ends in "_s".
-constexpr std::array<Unit, 9> kUnits = {{{"gb_per_s", "GB/s"},
-                                         {"gbit_per_s", "Gbit/s"},
-                                         {"percent_of_link", "% of link"},
-                                         {"tflops", "TFLOP/s"},
-                                         {"gflops", "GFLOP/s"},
-                                         {"percent", "%"},
-                                         {"seconds", ""},
-                                         {"bytes", ""},
-                                         {"us", "us"}}};
+constexpr std::array<Unit, 10> kUnits = {{{"gb_per_s", "GB/s"},
+                                          {"tokens_per_s", "tokens/s"},
+                                          {"gbit_per_s", "Gbit/s"},
+                                          {"percent_of_link", "% of link"},
+                                          {"tflops", "TFLOP/s"},
+                                          {"gflops", "GFLOP/s"},
+                                          {"percent", "%"},
+                                          {"seconds", ""},
+                                          {"bytes", ""},
+                                          {"us", "us"}}};
 
 bool is_bytes(const std::string& rate) {
   return ends_with(rate, "bytes") || rate.compare(0, 6, "bytes_") == 0;
@@ -89,6 +90,9 @@ Rates rates_from(const Cost& cost, double seconds) {
   if (!(seconds > 0)) return {};
   if (cost.algorithm_bytes > 0) return collective_rates(cost, seconds);
   if (cost.network_bytes > 0) return network_rates(cost, seconds);
+  if (cost.tokens > 0) {
+    return {{"tokens_per_s", cost.tokens / seconds}, {"tflops", cost.flop / seconds / 1e12}};
+  }
   if (cost.flop > 0) return {{"tflops", cost.flop / seconds / 1e12}};
   const double bytes = cost.wire_bytes > 0 ? cost.wire_bytes : cost.memory_bytes;
   if (bytes > 0) return {{"gb_per_s", bytes / seconds / 1e9}};

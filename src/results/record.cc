@@ -75,6 +75,10 @@ void add_sampling(Record& record, const Sampling& sampling) {
   if (!sampling.telemetry.empty()) record["telemetry"] = telemetry_to_json(sampling.telemetry);
 }
 
+void add_training_cost(Record& record, const Cost& cost) {
+  if (cost.tokens > 0) record["tokens"] = cost.tokens;
+}
+
 void add_network_cost(Record& record, const Cost& cost) {
   if (cost.network_bytes <= 0) return;
   record["network_bytes"] = cost.network_bytes;
@@ -171,6 +175,7 @@ Record make_record(const Measurement& measurement) {
                         {"wire_bytes", measurement.cost.wire_bytes}};
       add_collective_cost(record["cost"], measurement.cost);
       add_network_cost(record["cost"], measurement.cost);
+      add_training_cost(record["cost"], measurement.cost);
     }
     if (!measurement.timeline.empty()) record["timeline"] = timeline_to_json(measurement.timeline);
   }
@@ -239,7 +244,8 @@ Finished finished_of(const Record& record) {
       {"bus_bytes", &finished.cost.bus_bytes},
       {"busiest_wire_bytes", &finished.cost.busiest_wire_bytes},
       {"network_bytes", &finished.cost.network_bytes},
-      {"link_gbit_per_s", &finished.cost.link_gbit_per_s}};
+      {"link_gbit_per_s", &finished.cost.link_gbit_per_s},
+      {"tokens", &finished.cost.tokens}};
   for (const auto& [key, amount] : some) {
     if (cost.contains(key)) *amount = get<double>(cost, key);
   }

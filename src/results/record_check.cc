@@ -22,6 +22,7 @@ const Fields kCollectiveCost = {{"algorithm_bytes", FieldKind::amount},
                                 {"busiest_wire_bytes", FieldKind::amount}};
 const Fields kNetworkCost = {{"network_bytes", FieldKind::amount},
                              {"link_gbit_per_s", FieldKind::amount}};
+const Fields kTrainingCost = {{"tokens", FieldKind::amount}};
 const Fields kSampling = {{"seconds", FieldKind::object}, {"cost", FieldKind::object},
                           {"mode", FieldKind::text},      {"flushed", FieldKind::truth},
                           {"verified", FieldKind::truth}, {"rates", FieldKind::object},
@@ -118,6 +119,7 @@ void check_result(const Record& record) {
     require_all(record["cost"], "cost.", kCost);
     allow(record["cost"], "cost.", kCollectiveCost);
     allow(record["cost"], "cost.", kNetworkCost);
+    allow(record["cost"], "cost.", kTrainingCost);
   }
   if (record.contains("telemetry")) check_telemetry(record["telemetry"], "telemetry.");
   check_load(record, "");

@@ -145,9 +145,16 @@ void Gpt::initialise(std::uint64_t seed) {
     stream->fill(memory_.span(use), {FillKind::constant, 0});
   }
   stream->synchronize(kDeadlineSeconds);
+  if (!device_.has_contents(memory_.span(MemoryUse::parameters))) return;
   for (const TrainedParameter& each : parameters_) {
     device_.write(each.tensors.parameters.span, initial_values(each.about, ++seed).data());
   }
+}
+
+void Gpt::begin_random_step(Stream& stream) {
+  operations_.advance(stream, state_.span);
+  operations_.random_tokens(stream, state_.span, config_.vocabulary, 0, tokens_);
+  operations_.random_tokens(stream, state_.span, config_.vocabulary, 1, targets_);
 }
 
 void Gpt::zero_gradients(Stream& stream) {

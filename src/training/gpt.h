@@ -22,11 +22,14 @@ class Gpt {
   // outlive it. Throws OutOfMemory.
   Gpt(const GptConfig& config, Device& device, Operations& operations);
 
-  // Blocking: parameters as GPT-2's are initialised (normal, of deviation 0.02, those that write
-  // into the residual stream divided by sqrt(2 layers); norms 1 and 0), moments and gradients 0.
+  // Blocking; nothing where memory has no contents. Parameters as GPT-2's are initialised (normal,
+  // of deviation 0.02, those that write into the residual stream divided by sqrt(2 layers); norms 1
+  // and 0), moments and gradients 0.
   void initialise(std::uint64_t seed);
 
   // Each enqueues its part of a step and returns. The loss of the forward pass is in loss().
+  // The next step begins, with new random tokens and targets.
+  void begin_random_step(Stream& stream);
   void zero_gradients(Stream& stream);
   void forward(Stream& stream);
   // After forward(); adds to the gradients.

@@ -32,7 +32,7 @@ class GptTest : public ::testing::Test {
   GptTest()
       : machine_(open_machine("host")),
         device_(machine_->device(0)),
-        operations_(make_cpu_operations(device_)),
+        operations_(make_operations(device_)),
         model_(tiny(), device_, *operations_),
         stream_(device_.make_stream()) {
     model_.initialise(1);
@@ -111,7 +111,7 @@ TEST_F(GptTest, GradientsAreAdded) {
 TEST_F(GptTest, LearnsOneBatchByHeart) {
   auto& state = *reinterpret_cast<StepState*>(model_.state().data);
   for (int step = 1; step <= 150; ++step) {
-    state = {step, 1e-2, 1};
+    state = {step, 0, 1e-2, 1};
     gradients();
     model_.update(*stream_, {});
     stream_->synchronize(kDeadline);

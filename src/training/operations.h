@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "device/stream.h"
 #include "training/accumulate.h"
@@ -30,7 +31,8 @@ struct AttentionTensors {
 // What changes from step to step, in memory of the device, so that one captured graph holds for all
 // steps.
 struct StepState {
-  std::int64_t step = 0;  // from 1 while a step runs
+  std::int64_t step = 0;   // from 1 while a step runs
+  std::uint64_t seed = 0;  // of the tokens that a step makes
   double learning_rate = 0;
   double gradient_factor = 1;  // of all gradients before the update
 };
@@ -47,6 +49,13 @@ struct AdamWTensors {
 class Operations {
  public:
   virtual ~Operations() = default;
+
+  // `state`, here and below: a StepState in memory of the device. The next step begins.
+  virtual void advance(Stream& stream, const Span& state) = 0;
+  // Random tokens below `vocabulary`, which depend on the state's seed and step, and on `column`:
+  // 0 and 1 give different ones.
+  virtual void random_tokens(Stream& stream, const Span& state, std::int64_t vocabulary,
+                             std::uint64_t column, const Tensor& tokens) = 0;
 
   // Row r of x is row tokens[r] of the token table plus row r % length of the position table;
   // `tokens`: int32 (rows).
@@ -91,5 +100,8 @@ class Operations {
   virtual void adamw(Stream& stream, const AdamWOptions& options, const Span& state,
                      const AdamWTensors& tensors) = 0;
 };
+
+// The operations of a kind of device. Throws Unavailable where there are none.
+std::unique_ptr<Operations> make_operations(Device& device);
 
 }  // namespace duet

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/random.h"
 #include "training/gemm_plans.h"
 #include "training/host/activations.h"
 #include "training/host/attention.h"
@@ -36,6 +37,24 @@ class CpuOperations : public Operations {
  public:
   explicit CpuOperations(Device& device)
       : device_(device), threads_(device.info().compute_units), gemms_(device) {}
+
+  void advance(Stream& stream, const Span& state) override {
+    run(stream, "advance", 0, sizeof(StepState), state,
+        [=] { ++reinterpret_cast<StepState*>(state.data)->step; });
+  }
+
+  void random_tokens(Stream& stream, const Span& state, std::int64_t vocabulary,
+                     std::uint64_t column, const Tensor& tokens) override {
+    run(stream, "random tokens", 0, bytes_of({&tokens}), tokens.span, [=] {
+      const auto& now = *reinterpret_cast<const StepState*>(state.data);
+      const std::uint64_t seed = now.seed + 2 * static_cast<std::uint64_t>(now.step) + column;
+      auto* const to = reinterpret_cast<std::int32_t*>(tokens.span.data);
+      for (std::int64_t i = 0; i < tokens.count(); ++i) {
+        const std::uint64_t word = random_word(seed, static_cast<std::uint64_t>(i));
+        to[i] = static_cast<std::int32_t>(word % static_cast<std::uint64_t>(vocabulary));
+      }
+    });
+  }
 
   void embedding(Stream& stream, const Tensor& tokens, const Tensor& token_table,
                  const Tensor& position_table, const Tensor& x) override {
@@ -175,11 +194,16 @@ class CpuOperations : public Operations {
                    buffers);
   }
 
-  // `result` decides whether the tensors have contents.
   void run(Stream& stream, const char* name, double flop, double memory_bytes, const Tensor& result,
            std::function<void()> body) {
+    run(stream, name, flop, memory_bytes, result.span, std::move(body));
+  }
+
+  // `result` decides whether the tensors have contents.
+  void run(Stream& stream, const char* name, double flop, double memory_bytes, const Span& result,
+           std::function<void()> body) {
     Task task{name, {flop, DType::fp32, memory_bytes}, {}};
-    if (device_.has_contents(result.span)) {
+    if (device_.has_contents(result)) {
       task.body = [threads = threads_, body = std::move(body)] {
         omp_set_num_threads(threads);
         body();

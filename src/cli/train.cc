@@ -1,0 +1,82 @@
+#include "cli/as_one.h"
+#include "cli/command.h"
+#include "cli/flags.h"
+#include "cli/interrupt.h"
+#include "cli/lists.h"
+#include "cli/measure.h"
+#include "core/error.h"
+#include "training/cases.h"
+
+namespace duet {
+namespace {
+
+constexpr int kMost = 1 << 20;  // of a batch, a sequence, layers
+
+class TrainCommand : public Command {
+ public:
+  explicit TrainCommand(CLI::App& root)
+      : app_(root.add_subcommand("train", "Measure training steps of a model")) {
+    app_->add_option("kind", kind_, "Kind of model: gpt")->required()->type_name("");
+    add_device_flags(*app_, devices_, "host");
+    add("--model", models_, "LIST",
+        "Models of the training study: small, medium, large, xl, 1.5b, 3b, 7b, 13b, or a file "
+        "NAME.toml in the form of specs/training/gpt.toml; default small");
+    add("--batch", batches_, "LIST", "Sequences per step; default: the model's in the study");
+    add("--sequence", sequence_, "TOKENS", "Tokens per sequence; default: the model's");
+    add("--layers", layers_, "COUNT", "Use the first COUNT layers only; default: all");
+    add_mode_flags(*app_, mode_);
+    add_output_flags(*app_, output_);
+  }
+
+  CLI::App& app() override { return *app_; }
+
+  int run(const std::vector<std::string>& line) override {
+    require_one_process("train");
+    if (kind_ != "gpt") throw UsageError("train: unknown kind '" + kind_ + "': expected gpt");
+    TrainingOptions options;
+    options.models = models();
+    options.mode = mode_of(mode_);
+    RunPlan plan;
+    const std::vector<std::string> names = device_names(devices_);
+    plan.machines = open_machines(names.empty() ? std::vector<std::string>{"host"} : names);
+    for (const auto& machine : plan.machines) {
+      options.device_name = machine->name();
+      add_job(plan, *machine, training_benchmark(*machine, options, interrupted));
+    }
+    return measure(plan, output_, line);
+  }
+
+ private:
+  std::vector<GptConfig> models() const {
+    const auto batch = [](const std::string& text) {
+      return parse_number(text, 1, "--batch", kMost);
+    };
+    std::vector<GptConfig> all;
+    for (GptConfig config : parse_list(models_.empty() ? "small" : models_, find_gpt)) {
+      if (!sequence_.empty()) config.sequence = parse_number(sequence_, 1, "--sequence", kMost);
+      if (!layers_.empty()) {
+        config.layers = parse_number(layers_, 1, "--layers", static_cast<int>(config.layers));
+      }
+      if (batches_.empty()) all.push_back(config);
+      for (const int each : batches_.empty() ? std::vector<int>{} : parse_list(batches_, batch)) {
+        config.batch = each;
+        all.push_back(config);
+      }
+    }
+    return all;
+  }
+
+  CLI::App* app_;
+  DeviceFlags devices_;
+  ModeFlags mode_;
+  OutputFlags output_;
+  std::string kind_, models_, batches_, sequence_, layers_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_train_command(CLI::App& root) {
+  return std::make_unique<TrainCommand>(root);
+}
+
+}  // namespace duet

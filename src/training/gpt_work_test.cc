@@ -1,0 +1,75 @@
+#include "training/gpt_work.h"
+
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "timing/sampler.h"
+#include "training/cases.h"
+
+namespace duet {
+namespace {
+
+GptConfig one_block() {
+  GptConfig config = find_gpt("small");
+  config.layers = 1;
+  config.vocabulary = 101;
+  config.batch = 1;
+  config.sequence = 16;
+  return config;
+}
+
+Mode brief() {
+  Mode mode;
+  mode.min_iterations = mode.max_iterations = 3;
+  mode.warm_up_seconds = 0;
+  return mode;
+}
+
+TEST(GptWork, VerifiesItsSteps) {
+  const auto machine = open_machine("host");
+  Team team(*machine, {0});
+  GptWork work(one_block());
+  EXPECT_TRUE(Sampler(team).measure(work, brief()).verified);
+  EXPECT_EQ(work.cost().tokens, 16);
+  EXPECT_EQ(work.cost().flop, 16 * flop_per_token(one_block()).model);
+}
+
+// An iteration that does nothing leaves the poison that renew() wrote.
+TEST(GptWork, AStepThatDidNotRunIsWrong) {
+  const auto machine = open_machine("host");
+  Team team(*machine, {0});
+  GptWork work(one_block());
+  team.each([&](Rank& rank) {
+    work.prepare(rank, {});
+    work.renew(rank);
+    EXPECT_THROW(work.verify(rank), Mismatch);
+    work.release(rank);
+  });
+}
+
+TEST(TrainingCases, MeasureOnTheHostAndPredictOnASimulatedMachine) {
+  TrainingOptions options;
+  options.mode = brief();
+  for (const char* device : {"host", "sim:h200:devices=1"}) {
+    const auto machine = open_machine(device);
+    options.device_name = device;
+    options.models = {one_block()};
+    const Benchmark benchmark = training_benchmark(*machine, options, {});
+    ASSERT_EQ(benchmark.cases.size(), 1u);
+    const Measurement one = benchmark.cases.front().run();
+    ASSERT_TRUE(one.sampling) << device;
+    EXPECT_EQ(one.rates.front().first, "six_n_tflops");
+    EXPECT_GT(one.rates.front().second, 0);
+  }
+}
+
+TEST(TrainingCases, AModelThatDoesNotFitIsOutOfMemory) {
+  const auto machine = open_machine("sim:h200:devices=1");
+  TrainingOptions options;
+  options.models = {find_gpt("13b")};  // 16 bytes a parameter: 162 GB
+  options.mode = brief();
+  EXPECT_THROW(training_benchmark(*machine, options, {}).cases.front().run(), OutOfMemory);
+}
+
+}  // namespace
+}  // namespace duet
