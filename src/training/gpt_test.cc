@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "core/error.h"
 #include "core/random.h"
 #include "device/machine.h"
 #include "training/host/operations.h"
