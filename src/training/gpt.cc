@@ -51,6 +51,8 @@ void Gpt::lay_out_parameters() {
                             add(MemoryUse::optimizer_states, " first moments"),
                             add(MemoryUse::optimizer_states, " second moments")}});
   }
+  token_table_ = find("token_table");
+  position_table_ = find("position_table");
 }
 
 std::size_t Gpt::find(const std::string& name) const {
@@ -162,11 +164,10 @@ void Gpt::zero_gradients(Stream& stream) {
 }
 
 void Gpt::forward(Stream& stream) {
-  const std::size_t table = find("token_table");
-  operations_.embedding(stream, tokens_, weight(table), weight(find("position_table")), output(-1));
+  operations_.embedding(stream, tokens_, weight(token_table_), weight(position_table_), output(-1));
   for (std::int64_t layer = 0; layer < config_.layers; ++layer) forward(stream, layer);
   operations_.layer_norm(stream, norm_, normed_);
-  operations_.linear(stream, normed_, weight(table), logits_, Accumulate::no);
+  operations_.linear(stream, normed_, weight(token_table_), logits_, Accumulate::no);
   operations_.cross_entropy(stream, logits_, config_.vocabulary, targets_, row_losses_, loss_);
 }
 
@@ -186,13 +187,12 @@ void Gpt::forward(Stream& stream, std::int64_t layer) {
 }
 
 void Gpt::backward(Stream& stream) {
-  const std::size_t table = find("token_table");
-  operations_.linear_backward_weight(stream, logits_, normed_, gradient(table));
-  operations_.linear_backward_input(stream, logits_, weight(table), dnormed_);
+  operations_.linear_backward_weight(stream, logits_, normed_, gradient(token_table_));
+  operations_.linear_backward_input(stream, logits_, weight(token_table_), dnormed_);
   operations_.layer_norm_backward(stream, norm_, dnormed_, dresidual_, Accumulate::no);
   for (std::int64_t layer = config_.layers - 1; layer >= 0; --layer) backward(stream, layer);
-  operations_.embedding_backward(stream, tokens_, dresidual_, gradient(table),
-                                 gradient(find("position_table")));
+  operations_.embedding_backward(stream, tokens_, dresidual_, gradient(token_table_),
+                                 gradient(position_table_));
 }
 
 // dresidual_ is the gradient of the block's output before, and of its input after.

@@ -27,10 +27,11 @@ class Gpt {
   // and 0), moments and gradients 0.
   void initialise(std::uint64_t seed);
 
-  // Each enqueues its part of a step and returns. The loss of the forward pass is in loss().
-  // The next step begins, with new random tokens and targets.
+  // Each enqueues its part of a step and returns.
+  // Counts the step, and writes new random tokens and targets.
   void begin_random_step(Stream& stream);
   void zero_gradients(Stream& stream);
+  // Writes loss().
   void forward(Stream& stream);
   // After forward(); adds to the gradients.
   void backward(Stream& stream);
@@ -39,10 +40,11 @@ class Gpt {
   const GptConfig& config() const { return config_; }
   const MemoryPlan& memory() const { return memory_; }
   std::vector<TrainedParameter>& parameters() { return parameters_; }
-  const Tensor& tokens() const { return tokens_; }    // int32 (batch * sequence), in and out of
-  const Tensor& targets() const { return targets_; }  // the device's memory by the caller
-  const Tensor& loss() const { return loss_; }        // fp32 (1, 1)
-  const Span& state() const { return state_.span; }   // a StepState
+  // int32 (1, batch * sequence), written by begin_random_step() or by the caller.
+  const Tensor& tokens() const { return tokens_; }
+  const Tensor& targets() const { return targets_; }
+  const Tensor& loss() const { return loss_; }       // fp32 (1, 1)
+  const Span& state() const { return state_.span; }  // a StepState
 
  private:
   // The parameters of a block, as indices into parameters_.
@@ -50,7 +52,7 @@ class Gpt {
     std::size_t qkv, attention_out, ffn_in, ffn_out;
     NormTensors norm_1, norm_2;
     AttentionTensors attention;
-    Tensor normed_1, normed_2;  // what the norms give
+    Tensor normed_1, normed_2;  // the norms' results
     Tensor middle;              // the residual stream between attention and FFN
     Tensor hidden, activated;   // the FFN before and after GELU
   };
@@ -75,11 +77,12 @@ class Gpt {
   Operations& operations_;
   MemoryPlan memory_;
   std::vector<TrainedParameter> parameters_;
+  std::size_t token_table_ = 0, position_table_ = 0;  // indices into parameters_
   std::vector<Block> blocks_;
   NormTensors norm_;
   Tensor tokens_, targets_, row_losses_, loss_, state_;
   Tensor normed_, logits_;
-  // Gradients of the backward pass: of the residual stream, and of what one block has within.
+  // Gradients of activations: of the residual stream, and of one block at a time.
   Tensor dresidual_, dnormed_, dqkv_, dattended_, dhidden_;
 };
 

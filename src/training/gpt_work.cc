@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -63,19 +64,56 @@ void GptWork::renew(Rank& rank) {
   set_state(rank, state);
   const float poison = std::numeric_limits<float>::quiet_NaN();
   rank.device.write(model_->loss().span, &poison);
+  const auto stream = rank.device.make_stream();
+  stream->fill(model_->memory().span(MemoryUse::gradients), {FillKind::constant, 0xFF});  // NaN
+  stream->synchronize(kPreparationSeconds);
+  before_.clear();
+  for (const TrainedParameter& each : model_->parameters()) {
+    before_.push_back(first_row(rank, each.tensors.parameters));
+  }
+}
+
+std::vector<float> GptWork::first_row(Rank& rank, const Tensor& tensor) {
+  std::vector<float> row(static_cast<std::size_t>(tensor.columns));
+  rank.device.read(tensor.span.slice(0, row.size() * sizeof(float)), row.data());
+  return row;
 }
 
 std::optional<Skipped> GptWork::verify(Rank& rank) {
   if (!rank.device.has_contents(model_->loss().span)) {
     return Skipped{"the model's memory has no contents on a simulated machine"};
   }
+  require_loss(rank);
+  require_update(rank);
+  return std::nullopt;
+}
+
+void GptWork::require_loss(Rank& rank) const {
   float loss = 0;
   rank.device.read(model_->loss().span, &loss);
   const double guess = std::log(static_cast<double>(config_.vocabulary));
   const double found = static_cast<double>(loss);
-  if (found >= guess - kLossAbove && found <= guess + kLossAbove) return std::nullopt;
+  if (found >= guess - kLossAbove && found <= guess + kLossAbove) return;  // false for NaN
   throw Mismatch(fmt::format("{} on {}: the loss is {}, expected {:.2f} +- {}", config_.name,
                              rank.device.info().name, loss, guess, kLossAbove));
+}
+
+void GptWork::require_update(Rank& rank) const {
+  for (std::size_t i = 0; i < before_.size(); ++i) {
+    const TrainedParameter& each = model_->parameters()[i];
+    const std::vector<float> gradient = first_row(rank, each.tensors.gradients);
+    const bool finite = std::all_of(gradient.begin(), gradient.end(),
+                                    [](float value) { return std::isfinite(value); });
+    const bool any =
+        std::any_of(gradient.begin(), gradient.end(), [](float value) { return value != 0; });
+    const char* fault = !finite                                                  ? "is not finite"
+                        : !any                                                   ? "is 0"
+                        : first_row(rank, each.tensors.parameters) == before_[i] ? "was not used"
+                                                                                 : nullptr;
+    if (fault == nullptr) continue;
+    throw Mismatch(fmt::format("{} on {}: the gradient of {} {}", config_.name,
+                               rank.device.info().name, each.about.name, fault));
+  }
 }
 
 void GptWork::release(Rank&) noexcept {

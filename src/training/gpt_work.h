@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "timing/work.h"
 #include "training/gpt.h"
@@ -20,7 +21,8 @@ class GptWork : public Work {
   void prepare(Rank& rank, const Placement& placement) override;
   void enqueue(Rank& rank, Stream& stream) override;
   void renew(Rank& rank) override;
-  // The loss of the last step must be near ln(vocabulary), which no model of random tokens beats.
+  // The loss of the last step must be near ln(vocabulary), which no model of random tokens beats,
+  // and the first row of each parameter must have a gradient and have changed.
   std::optional<Skipped> verify(Rank& rank) override;
   void release(Rank& rank) noexcept override;
 
@@ -29,10 +31,14 @@ class GptWork : public Work {
 
  private:
   void set_state(Rank& rank, const StepState& state) const;
+  void require_loss(Rank& rank) const;
+  void require_update(Rank& rank) const;
+  static std::vector<float> first_row(Rank& rank, const Tensor& tensor);
 
   GptConfig config_;
   AdamWOptions options_;
   std::uint64_t renewals_ = 0;
+  std::vector<std::vector<float>> before_;  // the first row of each parameter, at renew()
   std::uint64_t memory_bytes_ = 0;
   std::unique_ptr<Operations> operations_;
   std::unique_ptr<Gpt> model_;  // uses the operations

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <numeric>
 
 #include "core/error.h"
@@ -32,10 +31,8 @@ Tensor MemoryPlan::add(MemoryUse use, std::string name, std::int64_t rows, std::
                        DType dtype) {
   Tensor tensor{{}, rows, columns, dtype};
   const auto index = static_cast<std::size_t>(use);
-  std::uint64_t& top = use == MemoryUse::workspace ? workspace_ : used_[index];
-  const std::uint64_t offset = top;
-  top += aligned(tensor.bytes());
-  used_[index] = std::max(used_[index], top);
+  const std::uint64_t offset = used_[index];
+  used_[index] += aligned(tensor.bytes());
   if (!allocated_) {
     sizes_[index] = used_[index];
     blocks_.push_back({use, std::move(name), offset, tensor.bytes()});
@@ -57,7 +54,6 @@ void MemoryPlan::allocate(Device& device) {
   buffer_ = device.allocate(total_bytes());
   allocated_ = true;
   used_ = {};
-  workspace_ = 0;
 }
 
 Span MemoryPlan::span(MemoryUse use) const { return buffer_.slice(begin_of(use), bytes(use)); }

@@ -16,7 +16,7 @@ enum class MemoryUse {
   gradients,
   optimizer_states,
   activations,  // kept from the forward to the backward pass
-  workspace,    // reused within a pass
+  workspace,    // gradients of activations, which each block uses in turn
   input,        // tokens, targets, losses, the state of the step
 };
 inline constexpr std::size_t kMemoryUses = 6;
@@ -28,17 +28,12 @@ const char* name(MemoryUse use);
 //   lay_out(plan); plan.allocate(device); lay_out(plan);
 class MemoryPlan {
  public:
-  // A matrix, aligned to 256 bytes; without memory before allocate(). What is added as workspace
-  // may share memory with earlier workspace that was released. Throws BadArgument if the calls
-  // after allocate() need more than those before.
+  // A matrix, aligned to 256 bytes; without memory before allocate(). Throws BadArgument if the
+  // calls after allocate() need more than those before.
   Tensor add(MemoryUse use, std::string name, std::int64_t rows, std::int64_t columns,
              DType dtype = DType::fp32);
 
-  // Workspace is a stack: release() ends the use of all that was added since mark().
-  std::uint64_t mark() const { return workspace_; }
-  void release(std::uint64_t mark) { workspace_ = mark; }
-
-  // Bytes of one use, with the gaps that alignment leaves; of workspace the most at any time.
+  // Bytes of one use, with the gaps that alignment leaves.
   std::uint64_t bytes(MemoryUse use) const { return sizes_[static_cast<std::size_t>(use)]; }
   std::uint64_t total_bytes() const;
 
@@ -59,8 +54,7 @@ class MemoryPlan {
   std::uint64_t begin_of(MemoryUse use) const;
 
   std::array<std::uint64_t, kMemoryUses> sizes_{};  // planned
-  std::array<std::uint64_t, kMemoryUses> used_{};   // by the calls since allocate(), or all
-  std::uint64_t workspace_ = 0;                     // in use now
+  std::array<std::uint64_t, kMemoryUses> used_{};   // by the calls of this layout
   bool allocated_ = false;
   std::vector<Block> blocks_;
   Buffer buffer_;

@@ -1,6 +1,6 @@
 // What models are made of. A model's text calls operations on a stream; each kind of device has an
-// implementation. All are enqueued and never block. Shapes are those of the tensors; a tensor of
-// another shape than an operation takes is a BadArgument.
+// implementation. All are enqueued and never block. A tensor of another shape than an operation
+// takes is a BadArgument, thrown by the call or as the stream's error.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +50,7 @@ class Operations {
  public:
   virtual ~Operations() = default;
 
-  // `state`, here and below: a StepState in memory of the device. The next step begins.
+  // Adds 1 to the state's step. `state`, here and below: a StepState in memory of the device.
   virtual void advance(Stream& stream, const Span& state) = 0;
   // Random tokens below `vocabulary`, which depend on the state's seed and step, and on `column`:
   // 0 and 1 give different ones.

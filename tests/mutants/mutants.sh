@@ -66,6 +66,7 @@ done
 [[ ${#chosen[@]} -gt 0 ]] || { echo "no mutant matches: $pattern" >&2 && exit 2; }
 
 mapfile -t distinct < <(for i in "${chosen[@]}"; do echo "${tests[$i]}"; done | sort -u)
+build program || { tail -20 "$work/build.log" && exit 1; } # a test may load any module
 declare -A limits # of a test with a mutant: one that waits for ever is caught as well
 for test in "${distinct[@]}"; do
   build "${test%% *}" || { tail -20 "$work/build.log" && exit 1; }

@@ -9,7 +9,6 @@
 #include "training/host/embedding.h"
 #include "training/host/layer_norm.h"
 #include "training/host/layers_fixture.h"
-#include "training/host/linear.h"
 #include "training/host/loss.h"
 #include "training/host/vectors.h"
 
@@ -36,20 +35,6 @@ TEST(Exponentiate, OfFloatsAgreesWithDouble) {
   EXPECT_EQ(v[1], 0.0f);
   EXPECT_EQ(v[2], 0.0f);
   EXPECT_TRUE(std::isnan(v[3]));
-}
-
-TEST(Linear, MultipliesByTheTransposedWeight) {
-  const std::vector<double> x{1, 2, 3, 4, 5, 6}, w{1, 0, -1, 2, 1, 0};  // (2, 3) and (2, 3)
-  std::vector<double> y(4, kNan);
-  linear<double>({x.data(), 2, 3}, {w.data(), 2, 3}, {y.data(), 2, 2});
-  EXPECT_EQ(y, (std::vector<double>{-2, 4, -2, 13}));
-}
-
-TEST(Linear, RefusesShapesThatDoNotFit) {
-  std::vector<double> a(6), y(4);
-  EXPECT_THROW(linear<double>(Matrix<double>{a.data(), 2, 3}, Matrix<double>{a.data(), 3, 2},
-                              {y.data(), 2, 2}),
-               BadArgument);
 }
 
 TEST(LayerNorm, OfAConstantRowIsTheBias) {

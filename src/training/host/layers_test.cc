@@ -11,7 +11,6 @@
 #include "training/host/embedding.h"
 #include "training/host/layer_norm.h"
 #include "training/host/layers_fixture.h"
-#include "training/host/linear.h"
 #include "training/host/loss.h"
 
 namespace duet {
@@ -32,29 +31,6 @@ Matrix<Real> matrix(std::vector<Real>& values, std::int64_t rows, std::int64_t c
 
 // Each layer has: inputs(), first activations and then, from kFirstParameter on, parameters;
 // forward() of them; backward(), which leaves in d[i] the gradient of forward() . dy by inputs[i].
-
-template <int kRows, int kIn, int kOut>
-struct Linear {
-  static constexpr std::size_t kFirstParameter = 1;
-
-  template <class Real>
-  static Tensors<Real> inputs() {
-    return {normal_values<Real>(kRows * kIn, 1), normal_values<Real>(kOut * kIn, 2)};
-  }
-  template <class Real>
-  static std::vector<Real> forward(const Tensors<Real>& in) {
-    std::vector<Real> y(kRows * kOut);
-    linear(matrix(in[0], kRows, kIn), matrix(in[1], kOut, kIn), matrix(y, kRows, kOut));
-    return y;
-  }
-  template <class Real>
-  static void backward(const Tensors<Real>& in, const std::vector<Real>& dy, Tensors<Real>& d) {
-    linear_backward_input(matrix(dy, kRows, kOut), matrix(in[1], kOut, kIn),
-                          matrix(d[0], kRows, kIn));
-    linear_backward_weight(matrix(dy, kRows, kOut), matrix(in[0], kRows, kIn),
-                           matrix(d[1], kOut, kIn));
-  }
-};
 
 template <int kRows, int kWidth>
 struct LayerNorm {
@@ -241,11 +217,11 @@ struct MeanSquaredError {
 
 // Odd shapes of one task, and shapes of several tasks and blocks with a rest.
 using Layers =
-    ::testing::Types<Linear<5, 7, 11>, Linear<131, 133, 67>, Linear<9, 300, 34>, LayerNorm<5, 7>,
-                     LayerNorm<13, 150>, Gelu<35>, Gelu<9001>, Relu<35>, Relu<9001>,
-                     Embedding<2, 5, 4, 7>, Embedding<3, 17, 11, 150>, Attention<2, 9, 3, 5>,
-                     Attention<1, 150, 2, 20>, Attention<1, 64, 1, 64>, CrossEntropy<5, 11, 16>,
-                     CrossEntropy<37, 300, 320>, MeanSquaredError<5, 7>, MeanSquaredError<33, 65>>;
+    ::testing::Types<LayerNorm<5, 7>, LayerNorm<13, 150>, Gelu<35>, Gelu<9001>, Relu<35>,
+                     Relu<9001>, Embedding<2, 5, 4, 7>, Embedding<3, 17, 11, 150>,
+                     Attention<2, 9, 3, 5>, Attention<1, 150, 2, 20>, Attention<1, 64, 1, 64>,
+                     CrossEntropy<5, 11, 16>, CrossEntropy<37, 300, 320>, MeanSquaredError<5, 7>,
+                     MeanSquaredError<33, 65>>;
 
 template <class T>
 class EveryLayer : public ::testing::Test {};

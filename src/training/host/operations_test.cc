@@ -1,0 +1,98 @@
+// A linear and its gradients, which are GEMMs of the device's engines, against loops in double.
+#include "training/operations.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <vector>
+
+#include "core/error.h"
+#include "core/random.h"
+#include "device/machine.h"
+
+namespace duet {
+namespace {
+
+constexpr std::int64_t kRows = 9, kIn = 7, kOut = 11;
+
+class LinearOperations : public ::testing::Test {
+ protected:
+  Tensor tensor(std::int64_t rows, std::int64_t columns, std::uint64_t seed) {
+    std::vector<float> values;
+    for (std::int64_t i = 0; i < rows * columns; ++i) {
+      values.push_back(random_normal(seed, static_cast<std::uint64_t>(i)));
+    }
+    buffers_.push_back(device_.allocate(values.size() * sizeof(float)));
+    device_.write(buffers_.back().span(), values.data());
+    return {buffers_.back().span(), rows, columns};
+  }
+
+  static double at(const Tensor& t, std::int64_t row, std::int64_t column) {
+    return static_cast<double>(reinterpret_cast<float*>(t.span.data)[row * t.columns + column]);
+  }
+
+  // Runs `enqueue` and compares every element of `result` with `expected`.
+  void check(const Tensor& result,
+             const std::function<double(std::int64_t, std::int64_t)>& expected,
+             const std::function<void()>& enqueue) {
+    std::vector<double> wanted;
+    for (std::int64_t i = 0; i < result.rows; ++i) {
+      for (std::int64_t j = 0; j < result.columns; ++j) wanted.push_back(expected(i, j));
+    }
+    enqueue();
+    stream_->synchronize(10);
+    for (std::int64_t i = 0; i < result.count(); ++i) {
+      EXPECT_NEAR(at(result, i / result.columns, i % result.columns),
+                  wanted[static_cast<std::size_t>(i)], 1e-5);
+    }
+  }
+
+  std::unique_ptr<Machine> machine_ = open_machine("host");
+  Device& device_ = machine_->device(0);
+  std::unique_ptr<Operations> operations_ = make_operations(device_);
+  std::unique_ptr<Stream> stream_ = device_.make_stream();
+  std::vector<Buffer> buffers_;
+};
+
+TEST_F(LinearOperations, ForwardWritesOrAdds) {
+  const Tensor x = tensor(kRows, kIn, 1), w = tensor(kOut, kIn, 2), y = tensor(kRows, kOut, 3);
+  const auto product = [&](std::int64_t i, std::int64_t j) {
+    double sum = 0;
+    for (std::int64_t k = 0; k < kIn; ++k) sum += at(x, i, k) * at(w, j, k);
+    return sum;
+  };
+  const auto added = [&](std::int64_t i, std::int64_t j) { return at(y, i, j) + product(i, j); };
+  check(y, added, [&] { operations_->linear(*stream_, x, w, y, Accumulate::yes); });
+  check(y, product, [&] { operations_->linear(*stream_, x, w, y, Accumulate::no); });
+}
+
+TEST_F(LinearOperations, GradientsOfTheInputAndTheWeight) {
+  const Tensor x = tensor(kRows, kIn, 1), w = tensor(kOut, kIn, 2), dy = tensor(kRows, kOut, 3),
+               dx = tensor(kRows, kIn, 4), dw = tensor(kOut, kIn, 5);
+  check(
+      dx,
+      [&](std::int64_t i, std::int64_t j) {
+        double sum = 0;
+        for (std::int64_t k = 0; k < kOut; ++k) sum += at(dy, i, k) * at(w, k, j);
+        return sum;
+      },
+      [&] { operations_->linear_backward_input(*stream_, dy, w, dx); });
+  check(
+      dw,
+      [&](std::int64_t i, std::int64_t j) {
+        double sum = at(dw, i, j);
+        for (std::int64_t k = 0; k < kRows; ++k) sum += at(dy, k, i) * at(x, k, j);
+        return sum;
+      },
+      [&] { operations_->linear_backward_weight(*stream_, dy, x, dw); });
+}
+
+TEST_F(LinearOperations, RefuseShapesThatDoNotFit) {
+  const Tensor x = tensor(kRows, kIn, 1), w = tensor(kOut, kIn, 2), y = tensor(kRows, kOut, 3);
+  EXPECT_THROW(operations_->linear(*stream_, x, y, w, Accumulate::no), BadArgument);
+  EXPECT_THROW(operations_->linear_backward_input(*stream_, x, w, y), BadArgument);
+  EXPECT_THROW(operations_->linear_backward_weight(*stream_, x, w, y), BadArgument);
+}
+
+}  // namespace
+}  // namespace duet
