@@ -95,9 +95,7 @@ void Gpt::lay_out_activations() {
     block.ffn_out = find(name + "ffn_out.weight");
     block.norm_1 = lay_out_norm(name + "norm_1", x);
     block.normed_1 = activation(name + "normed_1", d);
-    block.attention = {config_.batch,
-                       config_.sequence,
-                       config_.heads,
+    block.attention = {{config_.batch, config_.sequence, config_.heads, config_.head_width()},
                        activation(name + "qkv", 3 * d),
                        activation(name + "attended", d),
                        memory_.add(MemoryUse::activations, name + "log sum exp",

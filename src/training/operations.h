@@ -8,6 +8,7 @@
 
 #include "device/stream.h"
 #include "training/accumulate.h"
+#include "training/attention.h"
 #include "training/tensor.h"
 
 namespace duet {
@@ -18,14 +19,6 @@ struct NormTensors {
   Tensor weight, bias;             // (1, columns)
   Tensor mean, inverse_deviation;  // (1, rows), fp32
   Tensor weight_gradient, bias_gradient;
-};
-
-// Causal attention of sequences of `tokens` rows.
-struct AttentionTensors {
-  std::int64_t batch = 0, tokens = 0, heads = 0;
-  Tensor qkv;          // (batch * tokens, 3 * width): q, k, v, each by heads
-  Tensor out;          // (batch * tokens, width)
-  Tensor log_sum_exp;  // (batch * heads, tokens), fp32
 };
 
 // What changes from step to step, in memory of the device, so that one captured graph holds for all

@@ -126,14 +126,14 @@ class CpuOperations : public Operations {
   }
 
   void attention(Stream& stream, const AttentionTensors& t) override {
-    const AttentionShape shape = shape_of(t);
+    const AttentionShape shape = checked_shape(t);
     run(stream, "attention", 2 * products(shape), bytes_of({&t.qkv, &t.out}), t.out,
         [=] { duet::attention<float>(shape, data(t.qkv), data(t.out), data(t.log_sum_exp)); });
   }
 
   void attention_backward(Stream& stream, const AttentionTensors& t, const Tensor& dout,
                           const Tensor& dqkv) override {
-    const AttentionShape shape = shape_of(t);
+    const AttentionShape shape = checked_shape(t);
     const double moved = bytes_of({&t.qkv, &t.out, &dout, &dqkv});
     run(stream, "attention backward", 5 * products(shape), moved, dqkv, [=] {
       duet::attention_backward<float>(shape, data(t.qkv), data(t.out), data(t.log_sum_exp),
@@ -173,8 +173,8 @@ class CpuOperations : public Operations {
     if (!holds) throw BadArgument(fmt::format("{}: expected tensors of fitting shapes", operation));
   }
 
-  static AttentionShape shape_of(const AttentionTensors& t) {
-    const AttentionShape shape{t.batch, t.tokens, t.heads, t.out.columns / t.heads};
+  static const AttentionShape& checked_shape(const AttentionTensors& t) {
+    const AttentionShape& shape = t.shape;
     require(shape.elements() == t.out.count() && 3 * shape.elements() == t.qkv.count() &&
                 shape.rows() == t.log_sum_exp.count(),
             "attention");

@@ -1,0 +1,68 @@
+// Attention of a device: engines make plans, as GEMM engines do.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/engine_registry.h"
+#include "core/error.h"
+#include "device/device.h"
+#include "training/tensor.h"
+
+namespace duet {
+
+// Causal attention of `batch` sequences: with q, k, v of one head, i and j tokens of a sequence,
+//   s[i][j] = q[i] . k[j] / sqrt(head_dim) for j <= i
+//   out[i] = sum over j of exp(s[i][j] - log_sum_exp[i]) * v[j]
+struct AttentionShape {
+  std::int64_t batch, tokens, heads, head_dim;
+
+  std::int64_t width() const { return heads * head_dim; }
+  std::int64_t elements() const { return batch * tokens * width(); }  // of out; qkv has 3 times
+  std::int64_t rows() const { return batch * heads * tokens; }        // of log_sum_exp
+};
+
+struct AttentionTensors {
+  AttentionShape shape;
+  Tensor qkv;          // (batch * tokens, 3 * width): q, k, v, each by heads
+  Tensor out;          // (batch * tokens, width)
+  Tensor log_sum_exp;  // (batch * heads, tokens), fp32, natural logarithms
+};
+
+// How an engine runs one shape. It may own a workspace: calls on different streams must not run at
+// the same time.
+class AttentionPlan {
+ public:
+  virtual ~AttentionPlan() = default;
+  // Write out and log_sum_exp; dqkv, shaped as qkv, from dout, shaped as out. Tensors of the plan's
+  // shape and type in memory of its device, aligned to 256 bytes. Any number of calls, which never
+  // block or allocate, and can be captured.
+  virtual void forward(Stream& stream, const AttentionTensors& tensors) = 0;
+  virtual void backward(Stream& stream, const AttentionTensors& tensors, const Tensor& dout,
+                        const Tensor& dqkv) = 0;
+  virtual std::uint64_t workspace_bytes() const = 0;
+};
+
+class AttentionEngine {
+ public:
+  virtual ~AttentionEngine() = default;
+  virtual std::string name() const = 0;         // "cudnn"
+  virtual std::string device_kind() const = 0;  // "cuda"
+  // Why this engine cannot run the shape on this device, if so. `dtype`: of qkv and out.
+  virtual std::optional<Skipped> unsupported(Device& device, const AttentionShape& shape,
+                                             DType dtype) const = 0;
+  // `deterministic`: backward gives the same bits at each call. Blocks.
+  virtual std::unique_ptr<AttentionPlan> plan(Device& device, const AttentionShape& shape,
+                                              DType dtype, bool deterministic) = 0;
+};
+
+// Called by modules when they are loaded.
+void register_attention_engine(std::unique_ptr<AttentionEngine> engine);
+
+// The engines for a kind of device, and the modules that could not be loaded.
+using AttentionEngines = FoundEngines<AttentionEngine>;
+AttentionEngines attention_engines(const std::string& device_kind);
+
+}  // namespace duet
