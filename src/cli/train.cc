@@ -5,6 +5,7 @@
 #include "cli/lists.h"
 #include "cli/measure.h"
 #include "core/error.h"
+#include "gemm/tuning.h"
 #include "training/cases.h"
 
 namespace duet {
@@ -24,6 +25,11 @@ class TrainCommand : public Command {
     add("--batch", batches_, "LIST", "Sequences per step; default: the model's in the study");
     add("--sequence", sequence_, "TOKENS", "Tokens per sequence; default: the model's");
     add("--layers", layers_, "COUNT", "Use the first COUNT layers only; default: all");
+    add("--recipe", recipes_, "LIST",
+        "Element types: fp32; amp (bf16, with fp32 parameters and moments for AdamW); bf16 (all in "
+        "bf16, stochastic rounding); default fp32 on host devices, otherwise amp");
+    add("--tuning-cache", tuning_cache_, "FILE",
+        "Keep the GEMM algorithms that were chosen in FILE, for later runs");
     add_mode_flags(*app_, mode_);
     add_output_flags(*app_, output_);
   }
@@ -35,12 +41,16 @@ class TrainCommand : public Command {
     if (kind_ != "gpt") throw UsageError("train: unknown kind '" + kind_ + "': expected gpt");
     TrainingOptions options;
     options.models = models();
+    set_tuning_cache(tuning_cache_);
     options.mode = mode_of(mode_);
     RunPlan plan;
     const std::vector<std::string> names = device_names(devices_);
     plan.machines = open_machines(names.empty() ? std::vector<std::string>{"host"} : names);
     for (const auto& machine : plan.machines) {
       options.device_name = machine->name();
+      const bool host = machine->device(0).info().kind == "host";
+      options.recipes =
+          parse_list(recipes_.empty() ? (host ? "fp32" : "amp") : recipes_, find_recipe);
       add_job(plan, *machine, training_benchmark(*machine, options, interrupted));
     }
     return measure(plan, output_, line);
@@ -70,7 +80,7 @@ class TrainCommand : public Command {
   DeviceFlags devices_;
   ModeFlags mode_;
   OutputFlags output_;
-  std::string kind_, models_, batches_, sequence_, layers_;
+  std::string kind_, models_, batches_, sequence_, layers_, recipes_, tuning_cache_;
 };
 
 }  // namespace

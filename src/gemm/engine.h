@@ -18,6 +18,9 @@ namespace duet {
 // The matrices of one GEMM, in memory of one device.
 struct GemmBuffers {
   Span a, b, c;
+  // Where a problem accumulates, what A x B is added to, C's size; C itself where there is none.
+  // Only plans that takes_addend() may be given another.
+  std::optional<Span> addend = std::nullopt;
 };
 
 // How an engine runs one problem. A plan may own a workspace: calls on different streams must not
@@ -29,6 +32,7 @@ class GemmPlan {
   // bytes; they must live until the call is done. Any number of calls; never blocks or allocates
   // device memory.
   virtual void enqueue(Stream& stream, const GemmBuffers& buffers) = 0;
+  virtual bool takes_addend() const { return false; }
   virtual std::string algorithm() const { return ""; }  // the chosen algorithm, for the journal
   // Why C will hold no product to verify, if so: a simulated device computes small products only.
   virtual std::optional<Skipped> unverifiable(const GemmBuffers&) const { return std::nullopt; }

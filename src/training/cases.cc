@@ -8,18 +8,19 @@
 namespace duet {
 namespace {
 
-Axes axes(const GptConfig& config) {
-  return {{"model", config.name},    {"recipe", std::string("fp32")},
+Axes axes(const GptConfig& config, const Recipe& recipe) {
+  return {{"model", config.name},    {"recipe", recipe.name},
           {"batch", config.batch},   {"sequence", config.sequence},
           {"layers", config.layers}, {"parameters", parameter_count(config)}};
 }
 
 Measurement measure_case(Machine& machine, const CaseId& id, const GptConfig& config,
-                         const Mode& mode, const std::function<bool()>& stop) {
+                         const Recipe& recipe, const Mode& mode,
+                         const std::function<bool()>& stop) {
   Measurement result;
   result.id = id;
   Team team(machine, {0});
-  GptWork work(config);
+  GptWork work(config, recipe);
   result.cost = work.cost();
   result.sampling = Sampler(team, stop).measure(work, mode);
   const double seconds = summarise(result.sampling->samples).median;
@@ -38,12 +39,14 @@ Benchmark training_benchmark(Machine& machine, const TrainingOptions& options,
                              std::function<bool()> stop) {
   Benchmark benchmark;
   for (const GptConfig& config : options.models) {
-    const CaseId id{"train", options.device_name, "duet", axes(config)};
-    benchmark.cases.push_back({id,
-                               [&machine, id, config, mode = options.mode, stop] {
-                                 return measure_case(machine, id, config, mode, stop);
-                               },
-                               options.mode});
+    for (const Recipe& recipe : options.recipes) {
+      const CaseId id{"train", options.device_name, "duet", axes(config, recipe)};
+      benchmark.cases.push_back({id,
+                                 [&machine, id, config, recipe, mode = options.mode, stop] {
+                                   return measure_case(machine, id, config, recipe, mode, stop);
+                                 },
+                                 options.mode});
+    }
   }
   benchmark.conclude = [](const std::vector<Finished>&) { return std::vector<Measurement>{}; };
   return benchmark;

@@ -7,18 +7,20 @@
 #include "device/machine.h"
 #include "timing/measurement.h"
 #include "training/gpt_config.h"
+#include "training/recipe.h"
 
 namespace duet {
 
 // The options of `duet train`.
 struct TrainingOptions {
   std::vector<GptConfig> models;
+  std::vector<Recipe> recipes;
   Mode mode;
   std::string device_name;  // --device, as the journal shows it
 };
 
-// One case per model, on the machine's first device. The machine must outlive the benchmark; `stop`
-// is called between batches of steps.
+// One case per model and recipe, on the machine's first device. The machine must outlive the
+// benchmark; `stop` is called between batches of steps.
 Benchmark training_benchmark(Machine& machine, const TrainingOptions& options,
                              std::function<bool()> stop);
 

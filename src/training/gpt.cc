@@ -12,7 +12,33 @@ namespace duet {
 namespace {
 
 constexpr double kDeviation = 0.02;  // GPT-2's initialisation
-constexpr double kDeadlineSeconds = 120;
+constexpr double kInitialisingSeconds = 120;
+
+constexpr std::int64_t kParameterElements =
+    128;  // parameters begin at multiples: 256 bytes of bf16
+
+std::int64_t rounded_up(std::int64_t count, std::int64_t multiple) {
+  return (count + multiple - 1) / multiple * multiple;
+}
+
+// A matrix within a flat tensor; without memory while the flat one has none.
+Tensor part(const Tensor& flat, std::int64_t first, std::int64_t rows, std::int64_t columns) {
+  Tensor tensor{{}, rows, columns, flat.dtype};
+  if (flat.span.bytes == 0) return tensor;
+  const std::uint64_t offset = static_cast<std::uint64_t>(first) * size_of(flat.dtype);
+  tensor.span = flat.span.slice(offset, tensor.bytes());
+  return tensor;
+}
+
+// Writes values as the tensor's type, and zeros behind them.
+void write(Device& device, const Tensor& tensor, const std::vector<float>& values) {
+  const std::size_t size = size_of(tensor.dtype);
+  std::vector<std::byte> bytes(tensor.bytes());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    store(tensor.dtype, bytes.data() + i * size, values[i]);
+  }
+  device.write(tensor.span, bytes.data());
+}
 
 bool ends_with(const std::string& text, std::string_view ending) {
   return text.size() >= ending.size() &&
@@ -21,8 +47,8 @@ bool ends_with(const std::string& text, std::string_view ending) {
 
 }  // namespace
 
-Gpt::Gpt(const GptConfig& config, Device& device, Operations& operations)
-    : config_(config), device_(device), operations_(operations) {
+Gpt::Gpt(const GptConfig& config, const Recipe& recipe, Device& device, Operations& operations)
+    : config_(config), recipe_(recipe), device_(device), operations_(operations) {
   lay_out();
   memory_.allocate(device);
   lay_out();
@@ -30,6 +56,7 @@ Gpt::Gpt(const GptConfig& config, Device& device, Operations& operations)
 
 void Gpt::lay_out() {
   parameters_.clear();
+  groups_.clear();
   blocks_.clear();
   const std::int64_t tokens = config_.tokens();
   tokens_ = memory_.add(MemoryUse::input, "tokens", 1, tokens, DType::int32);
@@ -42,17 +69,46 @@ void Gpt::lay_out() {
 }
 
 void Gpt::lay_out_parameters() {
-  for (const ModelParameter& each : duet::parameters(config_)) {
-    const auto add = [&](MemoryUse use, const char* ending) {
-      return memory_.add(use, each.name + ending, each.rows, each.columns);
-    };
-    parameters_.push_back({each,
-                           {add(MemoryUse::parameters, ""), add(MemoryUse::gradients, " gradient"),
-                            add(MemoryUse::optimizer_states, " first moments"),
-                            add(MemoryUse::optimizer_states, " second moments")}});
-  }
+  for (const ModelParameter& each : duet::parameters(config_)) parameters_.push_back({each, {}});
   token_table_ = find("token_table");
   position_table_ = find("position_table");
+  lay_out_group(true);
+  lay_out_group(false);
+}
+
+void Gpt::lay_out_group(bool decays) {
+  const auto rows_of = [&](const TrainedParameter& each) {
+    const bool tokens = &each == &parameters_[token_table_];
+    return tokens ? rounded_up(each.about.rows, kVocabularyRows) : each.about.rows;
+  };
+  std::int64_t count = 0;
+  for (const TrainedParameter& each : parameters_) {
+    if (each.about.decays != decays) continue;
+    count += rounded_up(rows_of(each) * each.about.columns, kParameterElements);
+  }
+  const auto add = [&](MemoryUse use, const char* name, DType dtype) {
+    return memory_.add(use, name, 1, count, dtype);
+  };
+  AdamWTensors all{add(MemoryUse::parameters, "parameters", recipe_.compute),
+                   add(MemoryUse::gradients, "gradients", recipe_.gradients),
+                   add(MemoryUse::optimizer_states, "first moments", recipe_.moments),
+                   add(MemoryUse::optimizer_states, "second moments", recipe_.moments),
+                   {}};
+  if (recipe_.master) all.master = add(MemoryUse::optimizer_states, "master", DType::fp32);
+  std::int64_t first = 0;
+  for (TrainedParameter& each : parameters_) {
+    if (each.about.decays != decays) continue;
+    const std::int64_t rows = rows_of(each), columns = each.about.columns;
+    const auto own = [&](const Tensor& flat) { return part(flat, first, rows, columns); };
+    each.tensors = {own(all.parameters),
+                    own(all.gradients),
+                    own(all.first_moments),
+                    own(all.second_moments),
+                    {}};
+    if (recipe_.master) each.tensors.master = own(all.master);
+    first += rounded_up(rows * columns, kParameterElements);
+  }
+  groups_.push_back({decays, all});
 }
 
 std::size_t Gpt::find(const std::string& name) const {
@@ -62,11 +118,11 @@ std::size_t Gpt::find(const std::string& name) const {
 }
 
 Tensor Gpt::activation(const std::string& name, std::int64_t columns) {
-  return memory_.add(MemoryUse::activations, name, config_.tokens(), columns);
+  return memory_.add(MemoryUse::activations, name, config_.tokens(), columns, recipe_.compute);
 }
 
 Tensor Gpt::workspace(const std::string& name, std::int64_t columns) {
-  return memory_.add(MemoryUse::workspace, name, config_.tokens(), columns);
+  return memory_.add(MemoryUse::workspace, name, config_.tokens(), columns, recipe_.compute);
 }
 
 NormTensors Gpt::lay_out_norm(const std::string& name, const Tensor& x) {
@@ -110,7 +166,7 @@ void Gpt::lay_out_activations() {
   }
   norm_ = lay_out_norm("norm", x);
   normed_ = activation("normed", d);
-  logits_ = activation("logits", config_.vocabulary);
+  logits_ = activation("logits", weight(token_table_).rows);
   dresidual_ = workspace("residual gradient", d);
   dnormed_ = workspace("norm gradient", d);
   dqkv_ = workspace("qkv gradient", 3 * d);
@@ -141,14 +197,19 @@ std::vector<float> Gpt::initial_values(const ModelParameter& about, std::uint64_
 
 void Gpt::initialise(std::uint64_t seed) {
   const auto stream = device_.make_stream();
-  for (const MemoryUse use : {MemoryUse::gradients, MemoryUse::optimizer_states}) {
+  for (const MemoryUse use :
+       {MemoryUse::parameters, MemoryUse::gradients, MemoryUse::optimizer_states}) {
     stream->fill(memory_.span(use), {FillKind::constant, 0});
   }
-  stream->synchronize(kDeadlineSeconds);
+  stream->synchronize(kInitialisingSeconds);
   if (!device_.has_contents(memory_.span(MemoryUse::parameters))) return;
-  for (const TrainedParameter& each : parameters_) {
-    device_.write(each.tensors.parameters.span, initial_values(each.about, ++seed).data());
-  }
+  for (const TrainedParameter& each : parameters_) initialise(each, ++seed);
+}
+
+void Gpt::initialise(const TrainedParameter& parameter, std::uint64_t seed) {
+  const std::vector<float> values = initial_values(parameter.about, seed);
+  write(device_, parameter.tensors.parameters, values);
+  if (recipe_.master) write(device_, parameter.tensors.master, values);
 }
 
 void Gpt::begin_random_step(Stream& stream) {
@@ -157,15 +218,11 @@ void Gpt::begin_random_step(Stream& stream) {
   operations_.random_tokens(stream, state_.span, config_.vocabulary, 1, targets_);
 }
 
-void Gpt::zero_gradients(Stream& stream) {
-  stream.fill(memory_.span(MemoryUse::gradients), {FillKind::constant, 0});
-}
-
 void Gpt::forward(Stream& stream) {
   operations_.embedding(stream, tokens_, weight(token_table_), weight(position_table_), output(-1));
   for (std::int64_t layer = 0; layer < config_.layers; ++layer) forward(stream, layer);
   operations_.layer_norm(stream, norm_, normed_);
-  operations_.linear(stream, normed_, weight(token_table_), logits_, Accumulate::no);
+  operations_.linear(stream, normed_, weight(token_table_), logits_);
   operations_.cross_entropy(stream, logits_, config_.vocabulary, targets_, row_losses_, loss_);
 }
 
@@ -173,49 +230,53 @@ void Gpt::forward(Stream& stream) {
 void Gpt::forward(Stream& stream, std::int64_t layer) {
   const Block& b = blocks_[static_cast<std::size_t>(layer)];
   operations_.layer_norm(stream, b.norm_1, b.normed_1);
-  operations_.linear(stream, b.normed_1, weight(b.qkv), b.attention.qkv, Accumulate::no);
+  operations_.linear(stream, b.normed_1, weight(b.qkv), b.attention.qkv);
   operations_.attention(stream, b.attention);
-  stream.copy({b.middle.span, b.norm_1.x.span, Executor::kernel, {}});
-  operations_.linear(stream, b.attention.out, weight(b.attention_out), b.middle, Accumulate::yes);
+  operations_.linear_add(stream, b.attention.out, weight(b.attention_out), b.norm_1.x, b.middle);
   operations_.layer_norm(stream, b.norm_2, b.normed_2);
-  operations_.linear(stream, b.normed_2, weight(b.ffn_in), b.hidden, Accumulate::no);
+  operations_.linear(stream, b.normed_2, weight(b.ffn_in), b.hidden);
   operations_.gelu(stream, b.hidden, b.activated);
-  stream.copy({output(layer).span, b.middle.span, Executor::kernel, {}});
-  operations_.linear(stream, b.activated, weight(b.ffn_out), output(layer), Accumulate::yes);
+  operations_.linear_add(stream, b.activated, weight(b.ffn_out), b.middle, output(layer));
 }
 
-void Gpt::backward(Stream& stream) {
-  operations_.linear_backward_weight(stream, logits_, normed_, gradient(token_table_));
+void Gpt::backward(Stream& stream, Accumulate gradients) {
+  operations_.linear_backward_weight(stream, logits_, normed_, gradient(token_table_), gradients);
   operations_.linear_backward_input(stream, logits_, weight(token_table_), dnormed_);
-  operations_.layer_norm_backward(stream, norm_, dnormed_, dresidual_, Accumulate::no);
-  for (std::int64_t layer = config_.layers - 1; layer >= 0; --layer) backward(stream, layer);
+  operations_.layer_norm_backward(stream, norm_, dnormed_, dresidual_, Accumulate::no, gradients);
+  for (std::int64_t layer = config_.layers - 1; layer >= 0; --layer) {
+    backward(stream, layer, gradients);
+  }
   operations_.embedding_backward(stream, tokens_, dresidual_, gradient(token_table_),
-                                 gradient(position_table_));
+                                 gradient(position_table_), gradients);
 }
 
 // dresidual_ is the gradient of the block's output before, and of its input after.
-void Gpt::backward(Stream& stream, std::int64_t layer) {
+void Gpt::backward(Stream& stream, std::int64_t layer, Accumulate gradients) {
   const Block& b = blocks_[static_cast<std::size_t>(layer)];
-  operations_.linear_backward_weight(stream, dresidual_, b.activated, gradient(b.ffn_out));
+  const auto into_weight = [&](const Tensor& dy, const Tensor& x, std::size_t index) {
+    operations_.linear_backward_weight(stream, dy, x, gradient(index), gradients);
+  };
+  into_weight(dresidual_, b.activated, b.ffn_out);
   operations_.linear_backward_input(stream, dresidual_, weight(b.ffn_out), dhidden_);
   operations_.gelu_backward(stream, b.hidden, dhidden_, dhidden_);
-  operations_.linear_backward_weight(stream, dhidden_, b.normed_2, gradient(b.ffn_in));
+  into_weight(dhidden_, b.normed_2, b.ffn_in);
   operations_.linear_backward_input(stream, dhidden_, weight(b.ffn_in), dnormed_);
-  operations_.layer_norm_backward(stream, b.norm_2, dnormed_, dresidual_, Accumulate::yes);
-  operations_.linear_backward_weight(stream, dresidual_, b.attention.out,
-                                     gradient(b.attention_out));
+  operations_.layer_norm_backward(stream, b.norm_2, dnormed_, dresidual_, Accumulate::yes,
+                                  gradients);
+  into_weight(dresidual_, b.attention.out, b.attention_out);
   operations_.linear_backward_input(stream, dresidual_, weight(b.attention_out), dattended_);
   operations_.attention_backward(stream, b.attention, dattended_, dqkv_);
-  operations_.linear_backward_weight(stream, dqkv_, b.normed_1, gradient(b.qkv));
+  into_weight(dqkv_, b.normed_1, b.qkv);
   operations_.linear_backward_input(stream, dqkv_, weight(b.qkv), dnormed_);
-  operations_.layer_norm_backward(stream, b.norm_1, dnormed_, dresidual_, Accumulate::yes);
+  operations_.layer_norm_backward(stream, b.norm_1, dnormed_, dresidual_, Accumulate::yes,
+                                  gradients);
 }
 
 void Gpt::update(Stream& stream, const AdamWOptions& options) {
-  AdamWOptions undecayed = options;
-  undecayed.weight_decay = 0;
-  for (const TrainedParameter& each : parameters_) {
-    operations_.adamw(stream, each.about.decays ? options : undecayed, state_.span, each.tensors);
+  for (const Group& group : groups_) {
+    AdamWOptions own = options;
+    if (!group.decays) own.weight_decay = 0;
+    operations_.adamw(stream, own, state_.span, group.tensors);
   }
 }
 

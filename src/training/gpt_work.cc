@@ -19,8 +19,8 @@ constexpr double kLossAbove = 1;
 
 }  // namespace
 
-GptWork::GptWork(GptConfig config, AdamWOptions options)
-    : config_(std::move(config)), options_(options) {}
+GptWork::GptWork(GptConfig config, Recipe recipe, AdamWOptions options)
+    : config_(std::move(config)), recipe_(std::move(recipe)), options_(options) {}
 
 Cost GptWork::cost() const {
   Cost cost;
@@ -34,54 +34,72 @@ void GptWork::set_state(Rank& rank, const StepState& state) const {
   rank.device.write(model_->state(), &state);
 }
 
-// Runs one step, which makes the plans of all GEMMs, and begins anew.
+// Runs one step, which makes the plans of all GEMMs, captures a step, and begins anew.
 void GptWork::prepare(Rank& rank, const Placement& placement) {
   operations_ = make_operations(rank.device);
-  model_ = std::make_unique<Gpt>(config_, rank.device, *operations_);
-  memory_bytes_ = model_->memory().total_bytes();
+  model_ = std::make_unique<Gpt>(config_, recipe_, rank.device, *operations_);
   model_->initialise(kSeed);
   set_state(rank, {0, kSeed, kLearningRate, 1});
   const auto stream = rank.device.make_stream({placement.priority, placement.units});
-  enqueue(rank, *stream);
+  step(*stream);
   stream->synchronize(kPreparationSeconds);
+  step_ = capture(*stream, [&] { step(*stream); });
+  memory_bytes_ = model_->memory().total_bytes() + operations_->workspace_bytes();
   model_->initialise(kSeed);
   set_state(rank, {0, kSeed, kLearningRate, 1});
 }
 
-void GptWork::enqueue(Rank&, Stream& stream) {
+void GptWork::step(Stream& stream) {
   model_->begin_random_step(stream);
-  model_->zero_gradients(stream);
   model_->forward(stream);
-  model_->backward(stream);
+  model_->backward(stream, Accumulate::no);
   model_->update(stream, options_);
 }
 
+void GptWork::enqueue(Rank&, Stream& stream) { step_->launch(stream); }
+
 void GptWork::renew(Rank& rank) {
-  if (!rank.device.has_contents(model_->loss().span)) return;
+  if (!operations_->computes(model_->logits())) return;
   StepState state;
   rank.device.read(model_->state(), &state);
   state.seed = kSeed + (++renewals_ << 32);
   set_state(rank, state);
-  const float poison = std::numeric_limits<float>::quiet_NaN();
-  rank.device.write(model_->loss().span, &poison);
-  const auto stream = rank.device.make_stream();
-  stream->fill(model_->memory().span(MemoryUse::gradients), {FillKind::constant, 0xFF});  // NaN
-  stream->synchronize(kPreparationSeconds);
+  poison(rank);
   before_.clear();
   for (const TrainedParameter& each : model_->parameters()) {
-    before_.push_back(first_row(rank, each.tensors.parameters));
+    before_.push_back(first_row(rank, updated(each)));
   }
 }
 
+// Sets the loss and all gradients to NaN.
+void GptWork::poison(Rank& rank) const {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  rank.device.write(model_->loss().span, &nan);
+  const auto stream = rank.device.make_stream();
+  for (const TrainedParameter& each : model_->parameters()) {
+    stream->fill(each.tensors.gradients.span, {FillKind::constant, 0xFF});
+  }
+  stream->synchronize(kPreparationSeconds);
+}
+
+const Tensor& GptWork::updated(const TrainedParameter& parameter) {
+  const AdamWTensors& tensors = parameter.tensors;
+  if (tensors.master.count() > 0) return tensors.master;
+  return tensors.parameters.dtype == DType::fp32 ? tensors.parameters : tensors.first_moments;
+}
+
 std::vector<float> GptWork::first_row(Rank& rank, const Tensor& tensor) {
+  const std::size_t size = size_of(tensor.dtype);
   std::vector<float> row(static_cast<std::size_t>(tensor.columns));
-  rank.device.read(tensor.span.slice(0, row.size() * sizeof(float)), row.data());
+  std::vector<std::byte> bytes(row.size() * size);
+  rank.device.read(tensor.span.slice(0, bytes.size()), bytes.data());
+  for (std::size_t i = 0; i < row.size(); ++i) row[i] = load(tensor.dtype, &bytes[i * size]);
   return row;
 }
 
 std::optional<Skipped> GptWork::verify(Rank& rank) {
-  if (!rank.device.has_contents(model_->loss().span)) {
-    return Skipped{"the model's memory has no contents on a simulated machine"};
+  if (!operations_->computes(model_->logits())) {
+    return Skipped{"a simulated machine computes small models in fp32 only"};
   }
   require_loss(rank);
   require_update(rank);
@@ -106,10 +124,10 @@ void GptWork::require_update(Rank& rank) const {
                                     [](float value) { return std::isfinite(value); });
     const bool any =
         std::any_of(gradient.begin(), gradient.end(), [](float value) { return value != 0; });
-    const char* fault = !finite                                                  ? "is not finite"
-                        : !any                                                   ? "is 0"
-                        : first_row(rank, each.tensors.parameters) == before_[i] ? "was not used"
-                                                                                 : nullptr;
+    const char* fault = !finite                                        ? "is not finite"
+                        : !any                                         ? "is 0"
+                        : first_row(rank, updated(each)) == before_[i] ? "was not used"
+                                                                       : nullptr;
     if (fault == nullptr) continue;
     throw Mismatch(fmt::format("{} on {}: the gradient of {} {}", config_.name,
                                rank.device.info().name, each.about.name, fault));
@@ -117,6 +135,7 @@ void GptWork::require_update(Rank& rank) const {
 }
 
 void GptWork::release(Rank&) noexcept {
+  step_.reset();
   model_.reset();
   operations_.reset();
 }

@@ -13,7 +13,7 @@ namespace duet {
 // Each step trains on new random tokens: a repeated batch would be memorised, and draw less power.
 class GptWork : public Work {
  public:
-  explicit GptWork(GptConfig config, AdamWOptions options = {});
+  GptWork(GptConfig config, Recipe recipe, AdamWOptions options = {});
 
   std::string name() const override { return "train"; }
   // The FLOP are TrainingFlop::model.
@@ -26,22 +26,29 @@ class GptWork : public Work {
   std::optional<Skipped> verify(Rank& rank) override;
   void release(Rank& rank) noexcept override;
 
-  // Of all that a step needs; 0 before prepare().
+  // Of all that a step needs, with workspaces of GEMMs and attention; 0 before prepare().
   std::uint64_t memory_bytes() const { return memory_bytes_; }
 
  private:
+  void step(Stream& stream);
   void set_state(Rank& rank, const StepState& state) const;
   void require_loss(Rank& rank) const;
   void require_update(Rank& rank) const;
+  void poison(Rank& rank) const;
+  // What a step changes of a parameter: bf16 parameters may round to what they were, their moments
+  // do not.
+  static const Tensor& updated(const TrainedParameter& parameter);
   static std::vector<float> first_row(Rank& rank, const Tensor& tensor);
 
   GptConfig config_;
+  Recipe recipe_;
   AdamWOptions options_;
   std::uint64_t renewals_ = 0;
-  std::vector<std::vector<float>> before_;  // the first row of each parameter, at renew()
+  std::vector<std::vector<float>> before_;  // the first row of what a step updates, at renew()
   std::uint64_t memory_bytes_ = 0;
   std::unique_ptr<Operations> operations_;
   std::unique_ptr<Gpt> model_;  // uses the operations
+  std::unique_ptr<Graph> step_;
 };
 
 }  // namespace duet

@@ -28,7 +28,7 @@ Mode brief() {
 TEST(GptWork, VerifiesItsSteps) {
   const auto machine = open_machine("host");
   Team team(*machine, {0});
-  GptWork work(one_block());
+  GptWork work(one_block(), find_recipe("fp32"));
   EXPECT_TRUE(Sampler(team).measure(work, brief()).verified);
   EXPECT_EQ(work.cost().tokens, 16);
   EXPECT_EQ(work.cost().flop, 16 * flop_per_token(one_block()).model);
@@ -38,7 +38,7 @@ TEST(GptWork, VerifiesItsSteps) {
 TEST(GptWork, AStepThatDidNotRunIsWrong) {
   const auto machine = open_machine("host");
   Team team(*machine, {0});
-  GptWork work(one_block());
+  GptWork work(one_block(), find_recipe("fp32"));
   team.each([&](Rank& rank) {
     work.prepare(rank, {});
     work.renew(rank);
@@ -54,6 +54,7 @@ TEST(TrainingCases, MeasureOnTheHostAndPredictOnASimulatedMachine) {
     const auto machine = open_machine(device);
     options.device_name = device;
     options.models = {one_block()};
+    options.recipes = {find_recipe("fp32")};
     const Benchmark benchmark = training_benchmark(*machine, options, {});
     ASSERT_EQ(benchmark.cases.size(), 1u);
     const Measurement one = benchmark.cases.front().run();
@@ -66,7 +67,8 @@ TEST(TrainingCases, MeasureOnTheHostAndPredictOnASimulatedMachine) {
 TEST(TrainingCases, AModelThatDoesNotFitIsOutOfMemory) {
   const auto machine = open_machine("sim:h200:devices=1");
   TrainingOptions options;
-  options.models = {find_gpt("13b")};  // 16 bytes a parameter: 162 GB
+  options.models = {find_gpt("13b")};
+  options.recipes = {find_recipe("amp")};  // 16 bytes a parameter: 162 GB
   options.mode = brief();
   EXPECT_THROW(training_benchmark(*machine, options, {}).cases.front().run(), OutOfMemory);
 }

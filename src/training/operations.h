@@ -34,14 +34,23 @@ struct AdamWOptions {
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0.01;
 };
 
-// Parameters that are updated alike, their gradients and moments: four tensors of one shape.
+// Parameters that are updated alike, their gradients and moments: tensors of one shape. bf16
+// parameters without a master, and bf16 moments, are rounded stochastically: rounding to nearest
+// would lose updates that are small beside the value.
 struct AdamWTensors {
   Tensor parameters, gradients, first_moments, second_moments;
+  Tensor master;  // fp32 parameters, which are updated, and then rounded to `parameters`; may be {}
 };
 
 class Operations {
  public:
   virtual ~Operations() = default;
+
+  // Whether operations compute what such a tensor holds. A simulated device computes only what is
+  // small, in fp32.
+  virtual bool computes(const Tensor& tensor) const = 0;
+  // Device memory that the operations hold by themselves, for all calls so far.
+  virtual std::uint64_t workspace_bytes() const { return 0; }
 
   // Adds 1 to the state's step. `state`, here and below: a StepState in memory of the device.
   virtual void advance(Stream& stream, const Span& state) = 0;
@@ -54,27 +63,32 @@ class Operations {
   // `tokens`: int32 (rows).
   virtual void embedding(Stream& stream, const Tensor& tokens, const Tensor& token_table,
                          const Tensor& position_table, const Tensor& x) = 0;
-  // Adds to the gradients of both tables.
+  // Adds to the token table's gradient; writes the position table's or adds to it.
   virtual void embedding_backward(Stream& stream, const Tensor& tokens, const Tensor& dx,
-                                  const Tensor& dtoken_table, const Tensor& dposition_table) = 0;
+                                  const Tensor& dtoken_table, const Tensor& dposition_table,
+                                  Accumulate positions) = 0;
 
   virtual void layer_norm(Stream& stream, const NormTensors& norm, const Tensor& y) = 0;
-  // Writes dx or adds to it; adds to the gradients of weight and bias.
+  // Writes dx, or adds to it; and so the gradients of weight and bias, by `gradients`.
   virtual void layer_norm_backward(Stream& stream, const NormTensors& norm, const Tensor& dy,
-                                   const Tensor& dx, Accumulate accumulate) = 0;
+                                   const Tensor& dx, Accumulate accumulate,
+                                   Accumulate gradients) = 0;
 
-  // y (rows, out) = x (rows, in) w^T, w (out, in); or y += x w^T.
-  virtual void linear(Stream& stream, const Tensor& x, const Tensor& w, const Tensor& y,
-                      Accumulate accumulate) = 0;
+  // y (rows, out) = x (rows, in) w^T, w (out, in).
+  virtual void linear(Stream& stream, const Tensor& x, const Tensor& w, const Tensor& y) = 0;
+  // y = residual + x w^T.
+  virtual void linear_add(Stream& stream, const Tensor& x, const Tensor& w, const Tensor& residual,
+                          const Tensor& y) = 0;
   // dx = dy w.
   virtual void linear_backward_input(Stream& stream, const Tensor& dy, const Tensor& w,
                                      const Tensor& dx) = 0;
-  // dw += dy^T x.
+  // dw = dy^T x, or dw += dy^T x.
   virtual void linear_backward_weight(Stream& stream, const Tensor& dy, const Tensor& x,
-                                      const Tensor& dw) = 0;
+                                      const Tensor& dw, Accumulate accumulate) = 0;
 
   // In the tanh form.
   virtual void gelu(Stream& stream, const Tensor& x, const Tensor& y) = 0;
+  // dx may be dy.
   virtual void gelu_backward(Stream& stream, const Tensor& x, const Tensor& dy,
                              const Tensor& dx) = 0;
 
@@ -89,7 +103,6 @@ class Operations {
                              const Tensor& targets, const Tensor& row_losses,
                              const Tensor& loss) = 0;
 
-  // `state`: a StepState in memory of the device.
   virtual void adamw(Stream& stream, const AdamWOptions& options, const Span& state,
                      const AdamWTensors& tensors) = 0;
 };

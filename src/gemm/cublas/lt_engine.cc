@@ -23,6 +23,7 @@ class LtPlan : public GemmPlan {
                                    static_cast<gpuStream_t>(stream.native())));
   }
 
+  bool takes_addend() const override { return true; }
   std::string algorithm() const override { return describe(algorithm_) + note_; }
   void set_note(const std::string& note) { note_ = note; }
 

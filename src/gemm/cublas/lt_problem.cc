@@ -137,10 +137,10 @@ bool LtProblem::check(LtAlgorithm& algorithm) const {
 cublasStatus_t LtProblem::run(const LtAlgorithm& algorithm, const GemmBuffers& buffers,
                               const Span& workspace, gpuStream_t stream) const {
   const Scales scale = scales(problem_);
+  const Span& addend = buffers.addend ? *buffers.addend : buffers.c;
   return cublasLtMatmul(handle_.get(), operation_.get(), scale.alpha, buffers.b.data, b_.get(),
-                        buffers.a.data, a_.get(), scale.beta, buffers.c.data, c_.get(),
-                        buffers.c.data, c_.get(), &algorithm.algo, workspace.data, workspace.bytes,
-                        stream);
+                        buffers.a.data, a_.get(), scale.beta, addend.data, c_.get(), buffers.c.data,
+                        c_.get(), &algorithm.algo, workspace.data, workspace.bytes, stream);
 }
 
 }  // namespace duet::cuda

@@ -10,13 +10,13 @@
 
 #include "core/error.h"
 #include "core/random.h"
-#include "training/gemm_plans.h"
 #include "training/host/activations.h"
 #include "training/host/attention.h"
 #include "training/host/embedding.h"
 #include "training/host/layer_norm.h"
 #include "training/host/loss.h"
 #include "training/host/optimisers.h"
+#include "training/linear_operations.h"
 
 namespace duet {
 namespace {
@@ -33,19 +33,23 @@ double bytes_of(std::initializer_list<const Tensor*> tensors) {
   return sum;
 }
 
-class CpuOperations : public Operations {
+class CpuOperations : public LinearOperations {
  public:
   explicit CpuOperations(Device& device)
-      : device_(device), threads_(device.info().compute_units), gemms_(device) {}
+      : LinearOperations(device), device_(device), threads_(device.info().compute_units) {}
+
+  bool computes(const Tensor& tensor) const override {
+    return tensor.dtype == DType::fp32 && device_.has_contents(tensor.span);
+  }
 
   void advance(Stream& stream, const Span& state) override {
-    run(stream, "advance", 0, sizeof(StepState), state,
+    run(stream, "advance", sizeof(StepState), state,
         [=] { ++reinterpret_cast<StepState*>(state.data)->step; });
   }
 
   void random_tokens(Stream& stream, const Span& state, std::int64_t vocabulary,
                      std::uint64_t column, const Tensor& tokens) override {
-    run(stream, "random tokens", 0, bytes_of({&tokens}), tokens.span, [=] {
+    run(stream, "random tokens", bytes_of({&tokens}), tokens.span, [=] {
       const auto& now = *reinterpret_cast<const StepState*>(state.data);
       const std::uint64_t seed = now.seed + 2 * static_cast<std::uint64_t>(now.step) + column;
       auto* const to = reinterpret_cast<std::int32_t*>(tokens.span.data);
@@ -65,8 +69,10 @@ class CpuOperations : public Operations {
   }
 
   void embedding_backward(Stream& stream, const Tensor& tokens, const Tensor& dx,
-                          const Tensor& dtoken_table, const Tensor& dposition_table) override {
+                          const Tensor& dtoken_table, const Tensor& dposition_table,
+                          Accumulate positions) override {
     run(stream, "embedding backward", 0, 3 * bytes_of({&dx}), dx, [=] {
+      clear_unless(positions, dposition_table);
       duet::embedding_backward<float>(integers(tokens), dposition_table.rows, matrix(dx),
                                       matrix(dtoken_table), matrix(dposition_table));
     });
@@ -80,37 +86,18 @@ class CpuOperations : public Operations {
   }
 
   void layer_norm_backward(Stream& stream, const NormTensors& norm, const Tensor& dy,
-                           const Tensor& dx, Accumulate accumulate) override {
-    const double moved = 2 * bytes_of({&norm.x, &dy}) + bytes_of({&dx});
+                           const Tensor& dx, Accumulate accumulate, Accumulate gradients) override {
+    const double moved =
+        bytes_of({&norm.x, &dy, &dx}) + (accumulate == Accumulate::yes ? bytes_of({&dx}) : 0);
     run(stream, "layer norm backward", 0, moved, dx, [=] {
+      clear_unless(gradients, norm.weight_gradient);
+      clear_unless(gradients, norm.bias_gradient);
       const LayerNormed<float> forward{matrix(norm.x), data(norm.weight), data(norm.mean),
                                        data(norm.inverse_deviation)};
       layer_norm_backward_parameters<float>(forward, matrix(dy), data(norm.weight_gradient),
                                             data(norm.bias_gradient));
       layer_norm_backward_input<float>(forward, matrix(dy), matrix(dx), accumulate);
     });
-  }
-
-  void linear(Stream& stream, const Tensor& x, const Tensor& w, const Tensor& y,
-              Accumulate accumulate) override {
-    require(x.columns == w.columns && y.rows == x.rows && y.columns == w.rows, "linear");
-    multiply(stream, {x.rows, w.rows, x.columns}, Layout::nt, accumulate, {x.span, w.span, y.span});
-  }
-
-  void linear_backward_input(Stream& stream, const Tensor& dy, const Tensor& w,
-                             const Tensor& dx) override {
-    require(dy.columns == w.rows && dx.rows == dy.rows && dx.columns == w.columns,
-            "linear backward by its input");
-    multiply(stream, {dy.rows, w.columns, dy.columns}, Layout::nn, Accumulate::no,
-             {dy.span, w.span, dx.span});
-  }
-
-  void linear_backward_weight(Stream& stream, const Tensor& dy, const Tensor& x,
-                              const Tensor& dw) override {
-    require(dy.rows == x.rows && dw.rows == dy.columns && dw.columns == x.columns,
-            "linear backward by its weight");
-    multiply(stream, {dw.rows, dw.columns, dy.rows}, Layout::tn, Accumulate::yes,
-             {dy.span, x.span, dw.span});
   }
 
   void gelu(Stream& stream, const Tensor& x, const Tensor& y) override {
@@ -144,7 +131,7 @@ class CpuOperations : public Operations {
   void cross_entropy(Stream& stream, const Tensor& logits, std::int64_t vocabulary,
                      const Tensor& targets, const Tensor& row_losses, const Tensor& loss) override {
     require(targets.count() == logits.rows && row_losses.count() == logits.rows, "cross entropy");
-    run(stream, "cross entropy", 0, 2 * bytes_of({&logits}), loss, [=] {
+    run(stream, "cross entropy", 0, 2 * bytes_of({&logits}), logits, [=] {
       const double mean =
           duet::cross_entropy<float>(matrix(logits), vocabulary, integers(targets),
                                      1.0 / static_cast<double>(logits.rows), data(row_losses));
@@ -154,7 +141,11 @@ class CpuOperations : public Operations {
 
   void adamw(Stream& stream, const AdamWOptions& options, const Span& state,
              const AdamWTensors& t) override {
-    run(stream, "adamw", 0, 7 * bytes_of({&t.parameters}), t.parameters, [=] {
+    const double read = bytes_of({&t.gradients, &t.first_moments, &t.second_moments, &t.master});
+    const double written =
+        bytes_of({&t.parameters, &t.first_moments, &t.second_moments, &t.master});
+    const double moved = read + written + (t.master.count() == 0 ? bytes_of({&t.parameters}) : 0);
+    run(stream, "adamw", 0, moved, t.parameters, [=] {
       const auto& now = *reinterpret_cast<const StepState*>(state.data);
       const AdamW settings{now.learning_rate, options.beta1, options.beta2, options.eps,
                            options.weight_decay};
@@ -165,10 +156,6 @@ class CpuOperations : public Operations {
   }
 
  private:
-  struct Sides {
-    std::int64_t m, n, k;
-  };
-
   static void require(bool holds, const char* operation) {
     if (!holds) throw BadArgument(fmt::format("{}: expected tensors of fitting shapes", operation));
   }
@@ -186,24 +173,30 @@ class CpuOperations : public Operations {
     return static_cast<double>(s.elements()) * static_cast<double>(s.tokens);
   }
 
-  void multiply(Stream& stream, const Sides& sides, Layout layout, Accumulate accumulate,
-                const GemmBuffers& buffers) {
-    gemms_.enqueue(stream,
-                   {sides.m, sides.n, sides.k, DType::fp32, DType::fp32, layout,
-                    accumulate == Accumulate::yes},
-                   buffers);
-  }
-
-  void run(Stream& stream, const char* name, double flop, double memory_bytes, const Tensor& result,
-           std::function<void()> body) {
-    run(stream, name, flop, memory_bytes, result.span, std::move(body));
+  static void clear_unless(Accumulate accumulate, const Tensor& tensor) {
+    if (accumulate == Accumulate::no) std::fill_n(data(tensor), tensor.count(), 0.0f);
   }
 
   // `result` decides whether the tensors have contents.
-  void run(Stream& stream, const char* name, double flop, double memory_bytes, const Span& result,
+  void run(Stream& stream, const char* name, double flop, double memory_bytes, const Tensor& result,
            std::function<void()> body) {
-    Task task{name, {flop, DType::fp32, memory_bytes}, {}};
-    if (device_.has_contents(result)) {
+    if (device_.info().kind == "host" && result.dtype != DType::fp32) {
+      throw Unavailable(fmt::format("{} trains in fp32, not in {} (recipe fp32)",
+                                    device_.info().name, duet::name(result.dtype)));
+    }
+    start(stream, {name, {flop, result.dtype, memory_bytes}, {}}, computes(result),
+          std::move(body));
+  }
+
+  // Work on the state and on tokens.
+  void run(Stream& stream, const char* name, double memory_bytes, const Span& result,
+           std::function<void()> body) {
+    start(stream, {name, {0, DType::fp32, memory_bytes}, {}}, device_.has_contents(result),
+          std::move(body));
+  }
+
+  void start(Stream& stream, Task task, bool computes, std::function<void()> body) const {
+    if (computes) {
       task.body = [threads = threads_, body = std::move(body)] {
         omp_set_num_threads(threads);
         body();
@@ -214,7 +207,6 @@ class CpuOperations : public Operations {
 
   Device& device_;
   int threads_;
-  GemmPlans gemms_;
 };
 
 }  // namespace

@@ -62,8 +62,9 @@ TEST_F(LinearOperations, ForwardWritesOrAdds) {
     return sum;
   };
   const auto added = [&](std::int64_t i, std::int64_t j) { return at(y, i, j) + product(i, j); };
-  check(y, added, [&] { operations_->linear(*stream_, x, w, y, Accumulate::yes); });
-  check(y, product, [&] { operations_->linear(*stream_, x, w, y, Accumulate::no); });
+  const Tensor sum = tensor(kRows, kOut, 4);
+  check(sum, added, [&] { operations_->linear_add(*stream_, x, w, y, sum); });
+  check(y, product, [&] { operations_->linear(*stream_, x, w, y); });
 }
 
 TEST_F(LinearOperations, GradientsOfTheInputAndTheWeight) {
@@ -84,14 +85,14 @@ TEST_F(LinearOperations, GradientsOfTheInputAndTheWeight) {
         for (std::int64_t k = 0; k < kRows; ++k) sum += at(dy, k, i) * at(x, k, j);
         return sum;
       },
-      [&] { operations_->linear_backward_weight(*stream_, dy, x, dw); });
+      [&] { operations_->linear_backward_weight(*stream_, dy, x, dw, Accumulate::yes); });
 }
 
 TEST_F(LinearOperations, RefuseShapesThatDoNotFit) {
   const Tensor x = tensor(kRows, kIn, 1), w = tensor(kOut, kIn, 2), y = tensor(kRows, kOut, 3);
-  EXPECT_THROW(operations_->linear(*stream_, x, y, w, Accumulate::no), BadArgument);
+  EXPECT_THROW(operations_->linear(*stream_, x, y, w), BadArgument);
   EXPECT_THROW(operations_->linear_backward_input(*stream_, x, w, y), BadArgument);
-  EXPECT_THROW(operations_->linear_backward_weight(*stream_, x, w, y), BadArgument);
+  EXPECT_THROW(operations_->linear_backward_weight(*stream_, x, w, y, Accumulate::no), BadArgument);
 }
 
 }  // namespace

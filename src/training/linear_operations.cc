@@ -1,0 +1,90 @@
+#include "training/linear_operations.h"
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+
+namespace duet {
+namespace {
+
+constexpr double kStepSeconds = 120;
+constexpr double kTuningSeconds = 1;  // of each problem; a model has about ten
+
+void require(bool holds, const char* operation) {
+  if (!holds) throw BadArgument(fmt::format("{}: expected tensors of fitting shapes", operation));
+}
+
+// Matrices of x's type; C of `result`'s.
+GemmProblem problem_of(Layout layout, const Tensor& x, const Tensor& result, std::int64_t k,
+                       bool accumulate) {
+  return {result.rows, result.columns, k, x.dtype, result.dtype, layout, accumulate};
+}
+
+}  // namespace
+
+LinearOperations::LinearOperations(Device& device)
+    : device_(device), engines_(gemm_engines(device.info().kind)) {}
+
+void LinearOperations::linear(Stream& stream, const Tensor& x, const Tensor& w, const Tensor& y) {
+  require(x.columns == w.columns && y.rows == x.rows && y.columns == w.rows, "linear");
+  multiply(stream, problem_of(Layout::nt, x, y, x.columns, false), {x.span, w.span, y.span, {}});
+}
+
+void LinearOperations::linear_add(Stream& stream, const Tensor& x, const Tensor& w,
+                                  const Tensor& residual, const Tensor& y) {
+  require(x.columns == w.columns && y.rows == x.rows && y.columns == w.rows &&
+              residual.rows == y.rows && residual.columns == y.columns,
+          "linear with a residual");
+  multiply(stream, problem_of(Layout::nt, x, y, x.columns, true),
+           {x.span, w.span, y.span, residual.span});
+}
+
+void LinearOperations::linear_backward_input(Stream& stream, const Tensor& dy, const Tensor& w,
+                                             const Tensor& dx) {
+  require(dy.columns == w.rows && dx.rows == dy.rows && dx.columns == w.columns,
+          "linear backward by its input");
+  multiply(stream, problem_of(Layout::nn, dy, dx, dy.columns, false),
+           {dy.span, w.span, dx.span, {}});
+}
+
+void LinearOperations::linear_backward_weight(Stream& stream, const Tensor& dy, const Tensor& x,
+                                              const Tensor& dw, Accumulate accumulate) {
+  require(dy.rows == x.rows && dw.rows == dy.columns && dw.columns == x.columns,
+          "linear backward by its weight");
+  multiply(stream, problem_of(Layout::tn, dy, dw, dy.rows, accumulate == Accumulate::yes),
+           {dy.span, x.span, dw.span, {}});
+}
+
+void LinearOperations::multiply(Stream& stream, const GemmProblem& problem,
+                                const GemmBuffers& buffers) {
+  std::unique_ptr<GemmPlan>& plan = plans_[name(problem)];
+  if (plan == nullptr) {
+    stream.synchronize(kStepSeconds);  // tuning multiplies the matrices on another stream
+    plan = make(problem, buffers);
+  }
+  if (!buffers.addend) return plan->enqueue(stream, buffers);
+  if (plan->takes_addend()) return plan->enqueue(stream, buffers);
+  stream.copy({buffers.c, *buffers.addend, Executor::kernel, {}});
+  plan->enqueue(stream, {buffers.a, buffers.b, buffers.c, {}});
+}
+
+std::unique_ptr<GemmPlan> LinearOperations::make(const GemmProblem& problem,
+                                                 const GemmBuffers& buffers) {
+  std::string reason = "it has no GEMM engine";
+  Tuning tuning;
+  tuning.seconds = kTuningSeconds;
+  for (GemmEngine* engine : engines_.engines) {
+    const auto skipped = engine->unsupported(device_, problem);
+    if (!skipped) return engine->plan(device_, problem, buffers, tuning);
+    reason = skipped->reason;
+  }
+  throw Unavailable(fmt::format("{}: gemm {}: {}", device_.info().name, name(problem), reason));
+}
+
+std::map<std::string, std::string> LinearOperations::algorithms() const {
+  std::map<std::string, std::string> all;
+  for (const auto& [problem, plan] : plans_) all[problem] = plan->algorithm();
+  return all;
+}
+
+}  // namespace duet

@@ -1,0 +1,26 @@
+// In which element types a model is trained.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/dtype.h"
+
+namespace duet {
+
+struct Recipe {
+  std::string name;
+  DType compute;    // of activations, and of the parameters that GEMMs take
+  DType gradients;  // of parameters
+  DType moments;    // of AdamW
+  bool master;      // AdamW updates fp32 parameters, and rounds them to `compute`
+};
+
+// fp32  all in fp32
+// amp   bf16 compute, residual stream and norms included; fp32 master parameters and moments
+// bf16  all in bf16, parameters and moments with stochastic rounding
+const std::vector<Recipe>& recipes();
+// Throws UsageError.
+Recipe find_recipe(const std::string& name);
+
+}  // namespace duet
