@@ -33,6 +33,7 @@ class GemmPlan {
   // device memory.
   virtual void enqueue(Stream& stream, const GemmBuffers& buffers) = 0;
   virtual bool takes_addend() const { return false; }
+  virtual std::uint64_t workspace_bytes() const { return 0; }  // of device memory
   virtual std::string algorithm() const { return ""; }  // the chosen algorithm, for the journal
   // Why C will hold no product to verify, if so: a simulated device computes small products only.
   virtual std::optional<Skipped> unverifiable(const GemmBuffers&) const { return std::nullopt; }

@@ -3,7 +3,7 @@
 namespace duet {
 namespace {
 
-EngineRegistry<AttentionEngine>& registry() {
+EngineRegistry<AttentionEngine>& attention_registry() {
   static EngineRegistry<AttentionEngine> instance;
   return instance;
 }
@@ -11,13 +11,13 @@ EngineRegistry<AttentionEngine>& registry() {
 }  // namespace
 
 void register_attention_engine(std::unique_ptr<AttentionEngine> engine) {
-  registry().add(std::move(engine));
+  attention_registry().add(std::move(engine));
 }
 
 AttentionEngines attention_engines(const std::string& device_kind) {
   std::vector<EngineModule> modules;
   if (device_kind == "cuda") modules.push_back({"cudnn", ""});
-  return registry().find(device_kind, modules, {});
+  return attention_registry().find(device_kind, modules, {});
 }
 
 }  // namespace duet

@@ -10,10 +10,6 @@ namespace {
 constexpr double kStepSeconds = 120;
 constexpr double kTuningSeconds = 1;  // of each problem; a model has about ten
 
-void require(bool holds, const char* operation) {
-  if (!holds) throw BadArgument(fmt::format("{}: expected tensors of fitting shapes", operation));
-}
-
 // Matrices of x's type; C of `result`'s.
 GemmProblem problem_of(Layout layout, const Tensor& x, const Tensor& result, std::int64_t k,
                        bool accumulate) {
@@ -81,10 +77,14 @@ std::unique_ptr<GemmPlan> LinearOperations::make(const GemmProblem& problem,
   throw Unavailable(fmt::format("{}: gemm {}: {}", device_.info().name, name(problem), reason));
 }
 
-std::map<std::string, std::string> LinearOperations::algorithms() const {
-  std::map<std::string, std::string> all;
-  for (const auto& [problem, plan] : plans_) all[problem] = plan->algorithm();
-  return all;
+std::uint64_t LinearOperations::workspace_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const auto& [problem, plan] : plans_) bytes += plan->workspace_bytes();
+  return bytes;
+}
+
+void LinearOperations::require(bool holds, const char* operation) {
+  if (!holds) throw BadArgument(fmt::format("{}: expected tensors of fitting shapes", operation));
 }
 
 }  // namespace duet

@@ -9,9 +9,9 @@
 
 namespace duet {
 
-// The linears of Operations as GEMMs of the device's engines. A plan is made and tuned for each
-// problem when it first comes, on an engine's first call of which the stream is synchronised; a
-// step is therefore run once before it is captured or timed.
+// The linears of Operations as GEMMs of the device's engines. When a problem comes first, its
+// plan is made and tuned, which synchronises the stream; a step is therefore run once before it is
+// captured or timed.
 class LinearOperations : public Operations {
  public:
   explicit LinearOperations(Device& device);
@@ -24,8 +24,10 @@ class LinearOperations : public Operations {
   void linear_backward_weight(Stream& stream, const Tensor& dy, const Tensor& x, const Tensor& dw,
                               Accumulate accumulate) override;
 
-  // Of each problem, its engine's algorithm.
-  std::map<std::string, std::string> algorithms() const;
+  std::uint64_t workspace_bytes() const override;
+
+ protected:
+  static void require(bool holds, const char* operation);  // throws BadArgument
 
  private:
   void multiply(Stream& stream, const GemmProblem& problem, const GemmBuffers& buffers);

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
 
 #include "device/stream.h"
 #include "training/accumulate.h"
@@ -109,5 +111,9 @@ class Operations {
 
 // The operations of a kind of device. Throws Unavailable where there are none.
 std::unique_ptr<Operations> make_operations(Device& device);
+
+// Called by modules when they are loaded.
+using MakeOperations = std::function<std::unique_ptr<Operations>(Device&)>;
+void register_operations(const std::string& device_kind, MakeOperations make);
 
 }  // namespace duet

@@ -19,6 +19,7 @@
 
 #define gpuDeviceProp_t cudaDeviceProp
 #define gpuDevAttrClockRate cudaDevAttrClockRate
+#define gpuDevAttrMaxSharedMemory cudaDevAttrMaxSharedMemoryPerBlockOptin
 #define gpuDevAttrMemoryBusWidth cudaDevAttrGlobalMemoryBusWidth
 #define gpuDevAttrMemoryClockRate cudaDevAttrMemoryClockRate
 #define gpuDeviceCanAccessPeer cudaDeviceCanAccessPeer
@@ -63,6 +64,8 @@
 
 #define gpuFuncAttributes cudaFuncAttributes
 #define gpuFuncGetAttributes cudaFuncGetAttributes
+#define gpuFuncSetAttribute cudaFuncSetAttribute
+#define gpuFuncAttributeMaxDynamicSharedMemorySize cudaFuncAttributeMaxDynamicSharedMemorySize
 
 #define gpuGraph_t cudaGraph_t
 #define gpuGraphDestroy cudaGraphDestroy

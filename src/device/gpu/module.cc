@@ -11,4 +11,5 @@ void duet_register() {
                           DUET_GPU_NAME ", or " DUET_GPU_NAME ":0,1: all GPUs, or these",
                           open_gpu_machine});
   if (register_gpu_gemm != nullptr) register_gpu_gemm();
+  if (register_gpu_training != nullptr) register_gpu_training();
 }

@@ -19,6 +19,7 @@
 
 #define gpuDeviceProp_t hipDeviceProp_t
 #define gpuDevAttrClockRate hipDeviceAttributeClockRate
+#define gpuDevAttrMaxSharedMemory hipDeviceAttributeSharedMemPerBlockOptin
 #define gpuDevAttrMemoryBusWidth hipDeviceAttributeMemoryBusWidth
 #define gpuDevAttrMemoryClockRate hipDeviceAttributeMemoryClockRate
 #define gpuDeviceCanAccessPeer hipDeviceCanAccessPeer
@@ -63,6 +64,8 @@
 
 #define gpuFuncAttributes hipFuncAttributes
 #define gpuFuncGetAttributes hipFuncGetAttributes
+#define gpuFuncSetAttribute hipFuncSetAttribute
+#define gpuFuncAttributeMaxDynamicSharedMemorySize hipFuncAttributeMaxDynamicSharedMemorySize
 
 #define gpuGraph_t hipGraph_t
 #define gpuGraphDestroy hipGraphDestroy

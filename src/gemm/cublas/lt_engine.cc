@@ -24,6 +24,7 @@ class LtPlan : public GemmPlan {
   }
 
   bool takes_addend() const override { return true; }
+  std::uint64_t workspace_bytes() const override { return workspace_.bytes(); }
   std::string algorithm() const override { return describe(algorithm_) + note_; }
   void set_note(const std::string& note) { note_ = note; }
 

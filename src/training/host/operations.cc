@@ -156,10 +156,6 @@ class CpuOperations : public LinearOperations {
   }
 
  private:
-  static void require(bool holds, const char* operation) {
-    if (!holds) throw BadArgument(fmt::format("{}: expected tensors of fitting shapes", operation));
-  }
-
   static const AttentionShape& checked_shape(const AttentionTensors& t) {
     const AttentionShape& shape = t.shape;
     require(shape.elements() == t.out.count() && 3 * shape.elements() == t.qkv.count() &&

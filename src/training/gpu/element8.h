@@ -1,0 +1,104 @@
+// Eight neighbouring elements of a row, which a thread loads, computes in fp32 and stores at once:
+// 16 bytes of bf16, 32 bytes of fp32. Rows and columns are multiples of eight.
+#pragma once
+
+#ifdef DUET_GPU_HIP
+#include <hip/hip_runtime.h>
+#endif
+
+#include <cstdint>
+#include <string>
+
+#include "core/error.h"
+#include "device/gpu/element.h"
+#include "device/gpu/vendor.h"
+#include "training/tensor.h"
+
+namespace duet::DUET_GPU {
+
+struct Bf16 {
+  std::uint16_t bits;
+};
+
+struct alignas(16) Words4 {
+  std::uint32_t word[4];
+};
+
+// Eight elements as they lie in memory.
+template <typename T>
+struct Packed8 {
+  static constexpr int kParts = static_cast<int>(8 * sizeof(T) / sizeof(Words4));
+  Words4 part[kParts];
+};
+
+template <typename T>
+__device__ Packed8<T> load_packed(const T* from) {
+  return *reinterpret_cast<const Packed8<T>*>(from);
+}
+
+__device__ inline std::uint32_t two_bf16(float low, float high) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  std::uint32_t both;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+  return both;
+#else
+  return gpu::to_bf16(low) | static_cast<std::uint32_t>(gpu::to_bf16(high)) << 16;
+#endif
+}
+
+__device__ inline void unpack(const Packed8<Bf16>& packed, float (&value)[8]) {
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const std::uint32_t both = packed.part[0].word[i];
+    value[2 * i] = gpu::from_bits(both << 16);
+    value[2 * i + 1] = gpu::from_bits(both & 0xFFFF0000u);
+  }
+}
+
+__device__ inline void unpack(const Packed8<float>& packed, float (&value)[8]) {
+#pragma unroll
+  for (int i = 0; i < 8; ++i) value[i] = gpu::from_bits(packed.part[i / 4].word[i % 4]);
+}
+
+template <typename T>
+__device__ void load8(const T* from, float (&value)[8]) {
+  unpack(load_packed(from), value);
+}
+
+__device__ inline void store8(Bf16* to, const float (&value)[8]) {
+  Packed8<Bf16> packed;
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    packed.part[0].word[i] = two_bf16(value[2 * i], value[2 * i + 1]);
+  }
+  *reinterpret_cast<Packed8<Bf16>*>(to) = packed;
+}
+
+__device__ inline void store8(float* to, const float (&value)[8]) {
+  Packed8<float> packed;
+#pragma unroll
+  for (int i = 0; i < 8; ++i) packed.part[i / 4].word[i % 4] = gpu::float_bits(value[i]);
+  *reinterpret_cast<Packed8<float>*>(to) = packed;
+}
+
+__device__ inline float as_float(float value) { return value; }
+__device__ inline float as_float(Bf16 value) { return gpu::from_bf16(value.bits); }
+
+__device__ inline void store_one(float* to, float value) { *to = value; }
+__device__ inline void store_one(Bf16* to, float value) { to->bits = gpu::to_bf16(value); }
+
+template <typename T>
+T* data(const Tensor& tensor) {
+  return reinterpret_cast<T*>(tensor.span.data);
+}
+
+// Calls launch(T{}) with the element type of a tensor.
+template <typename Launch>
+void by_type(DType dtype, const Launch& launch) {
+  if (dtype == DType::fp32) return launch(float{});
+  if (dtype == DType::bf16) return launch(Bf16{});
+  throw BadArgument(std::string("training on GPUs: expected fp32 or bf16, not ") +
+                    std::string(name(dtype)));
+}
+
+}  // namespace duet::DUET_GPU

@@ -1,0 +1,228 @@
+// What works on elements by themselves: tokens, embeddings, GELU.
+#include <algorithm>
+
+#include "core/random.h"
+#include "training/gpu/element8.h"
+#include "training/gpu/kernels.h"
+
+namespace duet::DUET_GPU {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kTokenThreads = 128;           // of a block that sums the rows of one token
+constexpr float kGeluSlope = 0.7978845608f;  // sqrt(2 / pi)
+constexpr float kGeluCubic = 0.044715f;
+
+__device__ std::int64_t my_index() {
+  return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+}
+
+unsigned blocks_for(std::int64_t items, int threads = kThreads) {
+  return static_cast<unsigned>((items + threads - 1) / threads);
+}
+
+__global__ void advance_kernel(StepState* state) { ++state->step; }
+
+__global__ void random_tokens_kernel(const StepState* state, std::uint64_t vocabulary,
+                                     std::uint64_t column, std::int32_t* tokens,
+                                     std::int64_t count) {
+  const std::int64_t i = my_index();
+  if (i >= count) return;
+  const std::uint64_t seed = state->seed + 2 * static_cast<std::uint64_t>(state->step) + column;
+  tokens[i] =
+      static_cast<std::int32_t>(random_word(seed, static_cast<std::uint64_t>(i)) % vocabulary);
+}
+
+template <typename T>
+struct Embedding {
+  const std::int32_t* tokens;
+  const T *token_table, *position_table;
+  T* x;
+  std::int64_t rows, columns, length;
+};
+
+template <typename T>
+__global__ void embedding_kernel(Embedding<T> e) {
+  const std::int64_t packs = e.columns / 8, i = my_index();
+  if (i >= e.rows * packs) return;
+  const std::int64_t row = i / packs, column = 8 * (i % packs);
+  float sum[8], position[8];
+  load8(e.token_table + e.tokens[row] * e.columns + column, sum);
+  load8(e.position_table + row % e.length * e.columns + column, position);
+#pragma unroll
+  for (int k = 0; k < 8; ++k) sum[k] += position[k];
+  store8(e.x + row * e.columns + column, sum);
+}
+
+template <typename T, typename Gradient>
+struct EmbeddingBackward {
+  const std::int32_t* tokens;
+  const T* dx;
+  Gradient *dtoken_table, *dposition_table;
+  std::int64_t rows, columns, length;
+  bool add;  // to dposition_table
+};
+
+template <typename T, typename Gradient>
+__global__ void position_gradient_kernel(EmbeddingBackward<T, Gradient> e) {
+  const std::int64_t packs = e.columns / 8, i = my_index();
+  if (i >= e.length * packs) return;
+  const std::int64_t position = i / packs, column = 8 * (i % packs);
+  Gradient* const to = e.dposition_table + position * e.columns + column;
+  float sum[8] = {};
+  if (e.add) load8(to, sum);
+  for (std::int64_t row = position; row < e.rows; row += e.length) {
+    float dx[8];
+    load8(e.dx + row * e.columns + column, dx);
+#pragma unroll
+    for (int k = 0; k < 8; ++k) sum[k] += dx[k];
+  }
+  store8(to, sum);
+}
+
+// The block of the first row with a token sums all rows with it, in their order; the blocks of
+// further rows with the token end at once. So no two blocks write one row, and bits repeat.
+template <typename T, typename Gradient>
+__global__ void token_gradient_kernel(EmbeddingBackward<T, Gradient> e) {
+  __shared__ std::uint32_t found[kTokenThreads];
+  const std::int64_t first = blockIdx.x;
+  const std::int32_t token = e.tokens[first];
+  bool earlier = false;
+  for (std::int64_t row = threadIdx.x; row < first; row += kTokenThreads) {
+    earlier = earlier || e.tokens[row] == token;
+  }
+  if (__syncthreads_or(earlier) != 0) return;
+  const std::int64_t column =
+      8 * (static_cast<std::int64_t>(blockIdx.y) * kTokenThreads + threadIdx.x);
+  const bool inside = column < e.columns;
+  Gradient* const to = e.dtoken_table + token * e.columns + column;
+  float sum[8] = {};
+  if (inside) load8(to, sum);
+  for (std::int64_t begin = first; begin < e.rows; begin += kTokenThreads) {
+    const std::int64_t mine = begin + threadIdx.x;
+    const bool match = mine < e.rows && e.tokens[mine] == token;
+    if (__syncthreads_or(match) == 0) continue;
+    found[threadIdx.x] = match;
+    __syncthreads();
+    for (int i = 0; i < kTokenThreads; ++i) {
+      if (found[i] == 0 || !inside) continue;
+      float dx[8];
+      load8(e.dx + (begin + i) * e.columns + column, dx);
+#pragma unroll
+      for (int k = 0; k < 8; ++k) sum[k] += dx[k];
+    }
+  }
+  if (inside) store8(to, sum);
+}
+
+// 1 / (1 + exp(-2u)), which is (1 + tanh(u)) / 2 without cancellation.
+__device__ float gelu_sigmoid(float x) {
+  const float u = kGeluSlope * (x + kGeluCubic * x * x * x);
+  return __fdividef(1.0f, 1.0f + __expf(-2.0f * u));
+}
+
+template <typename T>
+__global__ void gelu_kernel(const T* x, T* y, std::int64_t packs) {
+  const std::int64_t i = my_index();
+  if (i >= packs) return;
+  float value[8];
+  load8(x + 8 * i, value);
+#pragma unroll
+  for (int k = 0; k < 8; ++k) value[k] *= gelu_sigmoid(value[k]);
+  store8(y + 8 * i, value);
+}
+
+template <typename T>
+__global__ void gelu_backward_kernel(const T* x, const T* dy, T* dx, std::int64_t packs) {
+  const std::int64_t i = my_index();
+  if (i >= packs) return;
+  float value[8], gradient[8];
+  load8(x + 8 * i, value);
+  load8(dy + 8 * i, gradient);
+#pragma unroll
+  for (int k = 0; k < 8; ++k) {
+    const float v = value[k], s = gelu_sigmoid(v);
+    const float slope = 2.0f * kGeluSlope * (1.0f + 3.0f * kGeluCubic * v * v);
+    gradient[k] *= s + v * s * (1.0f - s) * slope;
+  }
+  store8(dx + 8 * i, gradient);
+}
+
+const StepState* state_at(const Span& state) {
+  return reinterpret_cast<const StepState*>(state.data);
+}
+
+}  // namespace
+
+void launch_advance(const Span& state, gpuStream_t stream) {
+  advance_kernel<<<1, 1, 0, stream>>>(reinterpret_cast<StepState*>(state.data));
+  DUET_GPU_CHECK(gpuGetLastError());
+}
+
+void launch_random_tokens(const Span& state, std::int64_t vocabulary, std::uint64_t column,
+                          const Tensor& tokens, gpuStream_t stream) {
+  random_tokens_kernel<<<blocks_for(tokens.count()), kThreads, 0, stream>>>(
+      state_at(state), static_cast<std::uint64_t>(vocabulary), column, data<std::int32_t>(tokens),
+      tokens.count());
+  DUET_GPU_CHECK(gpuGetLastError());
+}
+
+void launch_embedding(const Tensor& tokens, const Tensor& token_table, const Tensor& position_table,
+                      const Tensor& x, gpuStream_t stream) {
+  by_type(x.dtype, [&](auto element) {
+    using T = decltype(element);
+    const Embedding<T> e{data<std::int32_t>(tokens),
+                         data<T>(token_table),
+                         data<T>(position_table),
+                         data<T>(x),
+                         x.rows,
+                         x.columns,
+                         position_table.rows};
+    embedding_kernel<T><<<blocks_for(x.count() / 8), kThreads, 0, stream>>>(e);
+  });
+  DUET_GPU_CHECK(gpuGetLastError());
+}
+
+void launch_embedding_backward(const Tensor& tokens, const Tensor& dx, const Tensor& dtoken_table,
+                               const Tensor& dposition_table, Accumulate positions,
+                               gpuStream_t stream) {
+  by_type(dx.dtype, [&](auto element) {
+    by_type(dtoken_table.dtype, [&](auto gradient) {
+      using T = decltype(element);
+      using Gradient = decltype(gradient);
+      const EmbeddingBackward<T, Gradient> e{data<std::int32_t>(tokens),
+                                             data<T>(dx),
+                                             data<Gradient>(dtoken_table),
+                                             data<Gradient>(dposition_table),
+                                             dx.rows,
+                                             dx.columns,
+                                             dposition_table.rows,
+                                             positions == Accumulate::yes};
+      position_gradient_kernel<T, Gradient>
+          <<<blocks_for(dposition_table.count() / 8), kThreads, 0, stream>>>(e);
+      const dim3 grid(static_cast<unsigned>(dx.rows), blocks_for(dx.columns / 8, kTokenThreads));
+      token_gradient_kernel<T, Gradient><<<grid, kTokenThreads, 0, stream>>>(e);
+    });
+  });
+  DUET_GPU_CHECK(gpuGetLastError());
+}
+
+void launch_gelu(const Tensor& x, const Tensor& y, gpuStream_t stream) {
+  by_type(x.dtype, [&](auto element) {
+    using T = decltype(element);
+    gelu_kernel<T>
+        <<<blocks_for(x.count() / 8), kThreads, 0, stream>>>(data<T>(x), data<T>(y), x.count() / 8);
+  });
+  DUET_GPU_CHECK(gpuGetLastError());
+}
+
+void launch_gelu_backward(const Tensor& x, const Tensor& dy, const Tensor& dx, gpuStream_t stream) {
+  by_type(x.dtype, [&](auto element) {
+    using T = decltype(element);
+    gelu_backward_kernel<T><<<blocks_for(x.count() / 8), kThreads, 0, stream>>>(
+        data<T>(x), data<T>(dy), data<T>(dx), x.count() / 8);
+  });
+  DUET_GPU_CHECK(gpuGetLastError());
+}
+
+}  // namespace duet::DUET_GPU

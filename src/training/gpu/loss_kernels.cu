@@ -1,0 +1,144 @@
+// Cross-entropy. A block reads a row of logits once, keeps it in shared memory where it fits there,
+// and writes the gradient in its place.
+#include <algorithm>
+
+#include "training/gpu/element8.h"
+#include "training/gpu/group_sum.h"
+#include "training/gpu/kernels.h"
+
+namespace duet::DUET_GPU {
+namespace {
+
+constexpr int kThreads = 512;
+constexpr std::uint64_t kStaticShared = 1024;  // of the sums, rounded up
+
+template <typename T>
+struct LossRows {
+  T* logits;
+  const std::int32_t* targets;
+  float* losses;
+  std::int64_t columns, vocabulary;
+  float scale;  // of the gradient
+};
+
+// The largest logit so far, and the sum of exp(logit - largest).
+struct RunningSum {
+  float largest = -INFINITY, sum = 0;
+
+  __device__ void add(const float (&value)[8], int count) {
+    float most = largest;
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      if (i < count) most = fmaxf(most, value[i]);
+    }
+    if (most > largest) sum *= __expf(largest - most);
+    largest = most;
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      if (i < count) sum += __expf(value[i] - most);
+    }
+  }
+};
+
+__device__ RunningSum of_block(RunningSum my) {
+  __shared__ float largest[kThreads / 32];
+  const float most_of_warp = warp_max(my.largest);
+  if (threadIdx.x % 32 == 0) largest[threadIdx.x / 32] = most_of_warp;
+  __syncthreads();
+  float most = largest[0];
+#pragma unroll
+  for (int i = 1; i < kThreads / 32; ++i) most = fmaxf(most, largest[i]);
+  float sum[1] = {my.largest == -INFINITY ? 0.0f : my.sum * __expf(my.largest - most)};
+  group_sum<kThreads>(sum);
+  return {most, sum[0]};
+}
+
+// How many of the eight columns from `column` on are in the vocabulary.
+__device__ int columns_inside(std::int64_t column, std::int64_t vocabulary) {
+  const std::int64_t left = vocabulary - column;
+  return left >= 8 ? 8 : left > 0 ? static_cast<int>(left) : 0;
+}
+
+template <typename T, bool staged>
+__global__ void __launch_bounds__(kThreads) loss_kernel(LossRows<T> rows) {
+  extern __shared__ Words4 stage[];
+  auto* const kept = reinterpret_cast<Packed8<T>*>(stage);
+  const std::int64_t row = blockIdx.x;
+  T* const logits = rows.logits + row * rows.columns;
+  const std::int64_t packs = rows.columns / 8;
+  const std::int32_t target = rows.targets[row];
+  float target_logit = 0;
+  if (threadIdx.x == 0) target_logit = as_float(logits[target]);  // before it is overwritten
+  RunningSum running;
+  for (std::int64_t p = threadIdx.x; p < packs; p += kThreads) {
+    const Packed8<T> packed = load_packed(logits + 8 * p);
+    if constexpr (staged) kept[p] = packed;
+    float value[8];
+    unpack(packed, value);
+    running.add(value, columns_inside(8 * p, rows.vocabulary));
+  }
+  const RunningSum all = of_block(running);
+  const float factor = rows.scale / all.sum;
+  for (std::int64_t p = threadIdx.x; p < packs; p += kThreads) {
+    float value[8];
+    if constexpr (staged) {
+      unpack(kept[p], value);
+    } else {
+      load8(logits + 8 * p, value);
+    }
+    const int inside = columns_inside(8 * p, rows.vocabulary);
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      value[i] = i < inside ? __expf(value[i] - all.largest) * factor : 0.0f;
+      if (8 * p + i == target) value[i] -= rows.scale;
+    }
+    store8(logits + 8 * p, value);
+  }
+  if (threadIdx.x == 0) rows.losses[row] = logf(all.sum) + all.largest - target_logit;
+}
+
+__global__ void mean_kernel(const float* values, std::int64_t count, float* mean) {
+  float sum[1] = {};
+  for (std::int64_t i = threadIdx.x; i < count; i += kThreads) sum[0] += values[i];
+  group_sum<kThreads>(sum);
+  if (threadIdx.x == 0) *mean = sum[0] / static_cast<float>(count);
+}
+
+template <typename T, bool staged>
+void launch_loss(const LossRows<T>& rows, std::int64_t count, std::uint64_t shared,
+                 gpuStream_t stream) {
+  if (shared > (48 << 10)) {
+    DUET_GPU_CHECK(gpuFuncSetAttribute(reinterpret_cast<const void*>(loss_kernel<T, staged>),
+                                       gpuFuncAttributeMaxDynamicSharedMemorySize,
+                                       static_cast<int>(shared)));
+  }
+  loss_kernel<T, staged>
+      <<<static_cast<unsigned>(count), kThreads, static_cast<std::size_t>(shared), stream>>>(rows);
+}
+
+}  // namespace
+
+void launch_cross_entropy(const Tensor& logits, std::int64_t vocabulary, const Tensor& targets,
+                          const Tensor& row_losses, const Tensor& loss, std::uint64_t most_shared,
+                          gpuStream_t stream) {
+  by_type(logits.dtype, [&](auto element) {
+    using T = decltype(element);
+    const LossRows<T> rows{data<T>(logits),
+                           data<std::int32_t>(targets),
+                           data<float>(row_losses),
+                           logits.columns,
+                           vocabulary,
+                           1.0f / static_cast<float>(logits.rows)};
+    const std::uint64_t bytes = static_cast<std::uint64_t>(logits.columns) * sizeof(T);
+    if (bytes + kStaticShared <= most_shared) {
+      launch_loss<T, true>(rows, logits.rows, bytes, stream);
+    } else {
+      launch_loss<T, false>(rows, logits.rows, 0, stream);
+    }
+  });
+  DUET_GPU_CHECK(gpuGetLastError());
+  mean_kernel<<<1, kThreads, 0, stream>>>(data<float>(row_losses), logits.rows, data<float>(loss));
+  DUET_GPU_CHECK(gpuGetLastError());
+}
+
+}  // namespace duet::DUET_GPU

@@ -1,0 +1,282 @@
+// LayerNorm. A row is shared by 32 threads up to 1,024 columns, and by a block beyond; a thread
+// keeps its part of the row in registers, so that the row is read once.
+#include <algorithm>
+
+#include "training/gpu/element8.h"
+#include "training/gpu/group_sum.h"
+#include "training/gpu/kernels.h"
+
+namespace duet::DUET_GPU {
+namespace {
+
+constexpr float kEps = 1e-5f;  // PyTorch's default
+constexpr int kReducedColumns = 32;
+
+// A thread's place in its row: packs of eight columns, `lanes` packs apart.
+template <int lanes>
+struct Place {
+  int lane = static_cast<int>(threadIdx.x) % lanes;
+  int group = static_cast<int>(threadIdx.x) / lanes;
+
+  __device__ std::int64_t column(int pack) const {
+    return 8 * (static_cast<std::int64_t>(pack) * lanes + lane);
+  }
+};
+
+template <typename T>
+struct NormForward {
+  const T *x, *weight, *bias;
+  T* y;
+  float *mean, *inverse_deviation;
+  std::int64_t rows, columns;
+};
+
+template <typename T, int lanes, int packs>
+__global__ void __launch_bounds__(kRowThreads) norm_kernel(NormForward<T> n) {
+  const Place<lanes> my;
+  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * (kRowThreads / lanes) + my.group;
+  if (row >= n.rows) return;
+  const float scale = 1.0f / static_cast<float>(n.columns);
+  float x[packs][8] = {};
+  float sum[1] = {};
+#pragma unroll
+  for (int p = 0; p < packs; ++p) {
+    if (my.column(p) < n.columns) load8(n.x + row * n.columns + my.column(p), x[p]);
+#pragma unroll
+    for (int i = 0; i < 8; ++i) sum[0] += x[p][i];
+  }
+  group_sum<lanes>(sum);
+  const float mean = sum[0] * scale;
+  sum[0] = 0;
+#pragma unroll
+  for (int p = 0; p < packs; ++p) {
+    if (my.column(p) >= n.columns) continue;
+#pragma unroll
+    for (int i = 0; i < 8; ++i) sum[0] += (x[p][i] - mean) * (x[p][i] - mean);
+  }
+  group_sum<lanes>(sum);
+  const float inverse = rsqrtf(sum[0] * scale + kEps);
+#pragma unroll
+  for (int p = 0; p < packs; ++p) {
+    if (my.column(p) >= n.columns) continue;
+    float weight[8], bias[8];
+    load8(n.weight + my.column(p), weight);
+    load8(n.bias + my.column(p), bias);
+#pragma unroll
+    for (int i = 0; i < 8; ++i) x[p][i] = (x[p][i] - mean) * inverse * weight[i] + bias[i];
+    store8(n.y + row * n.columns + my.column(p), x[p]);
+  }
+  if (my.lane == 0) {
+    n.mean[row] = mean;
+    n.inverse_deviation[row] = inverse;
+  }
+}
+
+template <typename T>
+struct NormBackward {
+  const T *x, *weight, *dy;
+  T* dx;
+  const float *mean, *inverse_deviation;
+  float* partials;  // of each block: the sums of dy * normed, then of dy
+  std::int64_t rows, columns;
+  bool add;  // to dx
+};
+
+// Writes the sum of a value over a block's groups.
+template <int lanes>
+__device__ void write_partial(const Place<lanes>& my, float value, bool inside, float* to) {
+  constexpr int kGroups = kRowThreads / lanes;
+  if constexpr (kGroups > 1) {
+    __shared__ float values[kGroups][lanes];
+    __syncthreads();  // the values of the call before have been read
+    values[my.group][my.lane] = value;
+    __syncthreads();
+    if (my.group > 0) return;
+    for (int g = 1; g < kGroups; ++g) value += values[g][my.lane];
+  }
+  if (inside) *to = value;
+}
+
+// With g = dy * weight and n = the normed x: dx = (g - mean(g) - n * mean(g * n)) / deviation.
+template <typename T, int lanes, int packs>
+__global__ void __launch_bounds__(kRowThreads) norm_backward_kernel(NormBackward<T> n) {
+  constexpr int kGroups = kRowThreads / lanes;
+  const Place<lanes> my;
+  const float scale = 1.0f / static_cast<float>(n.columns);
+  float dweight[packs][8] = {}, dbias[packs][8] = {};
+  for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kGroups + my.group; row < n.rows;
+       row += static_cast<std::int64_t>(gridDim.x) * kGroups) {
+    const std::int64_t begin = row * n.columns;
+    const float mean = n.mean[row], inverse = n.inverse_deviation[row];
+    Packed8<T> x_packed[packs] = {}, dy_packed[packs] = {};
+#pragma unroll
+    for (int p = 0; p < packs; ++p) {
+      if (my.column(p) >= n.columns) continue;
+      x_packed[p] = load_packed(n.x + begin + my.column(p));
+      dy_packed[p] = load_packed(n.dy + begin + my.column(p));
+    }
+    float sums[2] = {};
+#pragma unroll
+    for (int p = 0; p < packs; ++p) {
+      if (my.column(p) >= n.columns) continue;
+      float x[8], dy[8], weight[8];
+      unpack(x_packed[p], x);
+      unpack(dy_packed[p], dy);
+      load8(n.weight + my.column(p), weight);
+#pragma unroll
+      for (int i = 0; i < 8; ++i) {
+        const float normed = (x[i] - mean) * inverse;
+        sums[0] += dy[i] * weight[i];
+        sums[1] += dy[i] * weight[i] * normed;
+        dweight[p][i] += dy[i] * normed;
+        dbias[p][i] += dy[i];
+      }
+    }
+    group_sum<lanes>(sums);
+    const float mean_g = sums[0] * scale, mean_gn = sums[1] * scale;
+#pragma unroll
+    for (int p = 0; p < packs; ++p) {
+      if (my.column(p) >= n.columns) continue;
+      float x[8], dy[8], weight[8], dx[8] = {};
+      unpack(x_packed[p], x);
+      unpack(dy_packed[p], dy);
+      load8(n.weight + my.column(p), weight);
+      if (n.add) load8(n.dx + begin + my.column(p), dx);
+#pragma unroll
+      for (int i = 0; i < 8; ++i) {
+        const float normed = (x[i] - mean) * inverse;
+        dx[i] += inverse * (dy[i] * weight[i] - mean_g - normed * mean_gn);
+      }
+      store8(n.dx + begin + my.column(p), dx);
+    }
+  }
+  float* const own = n.partials + static_cast<std::int64_t>(blockIdx.x) * 2 * n.columns;
+#pragma unroll
+  for (int p = 0; p < packs; ++p) {
+    const bool inside = my.column(p) < n.columns;
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      write_partial(my, dweight[p][i], inside, own + my.column(p) + i);
+      write_partial(my, dbias[p][i], inside, own + n.columns + my.column(p) + i);
+    }
+  }
+}
+
+template <typename T>
+struct NormReduction {
+  const float* partials;
+  T *dweight, *dbias;
+  std::int64_t columns;
+  int blocks;
+  bool add;
+};
+
+// Sums the blocks' partials; a column of threads divides the blocks among it.
+template <typename T>
+__global__ void norm_reduction_kernel(NormReduction<T> r) {
+  constexpr int kParts = kRowThreads / kReducedColumns;
+  __shared__ float sums[kParts][kReducedColumns];
+  const int lane = threadIdx.x % kReducedColumns, part = threadIdx.x / kReducedColumns;
+  const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * kReducedColumns + lane;
+  float sum = 0;
+  if (column < 2 * r.columns) {
+#pragma unroll 4
+    for (int b = part; b < r.blocks; b += kParts) sum += r.partials[b * 2 * r.columns + column];
+  }
+  sums[part][lane] = sum;
+  __syncthreads();
+  if (part > 0 || column >= 2 * r.columns) return;
+  for (int p = 1; p < kParts; ++p) sum += sums[p][lane];
+  T* const to = column < r.columns ? r.dweight + column : r.dbias + (column - r.columns);
+  store_one(to, sum + (r.add ? as_float(*to) : 0.0f));
+}
+
+// Calls launch.run<lanes, packs>() with how the threads share a row of so many columns.
+template <typename Launch>
+void by_columns(std::int64_t columns, const Launch& launch) {
+  const std::int64_t narrow = (columns + 255) / 256, wide = (columns + 2047) / 2048;
+  if (narrow <= 1) return launch.template run<32, 1>();
+  if (narrow <= 2) return launch.template run<32, 2>();
+  if (narrow <= 3) return launch.template run<32, 3>();
+  if (narrow <= 4) return launch.template run<32, 4>();
+  if (wide <= 1) return launch.template run<kRowThreads, 1>();
+  if (wide <= 2) return launch.template run<kRowThreads, 2>();
+  if (wide <= 3) return launch.template run<kRowThreads, 3>();
+  launch.template run<kRowThreads, 8>();
+}
+
+template <typename T>
+struct ForwardLaunch {
+  NormForward<T> norm;
+  gpuStream_t stream;
+
+  template <int lanes, int packs>
+  void run() const {
+    constexpr int kGroups = kRowThreads / lanes;
+    const auto blocks = static_cast<unsigned>((norm.rows + kGroups - 1) / kGroups);
+    norm_kernel<T, lanes, packs><<<blocks, kRowThreads, 0, stream>>>(norm);
+  }
+};
+
+template <typename T>
+struct BackwardLaunch {
+  NormBackward<T> norm;
+  int blocks;
+  gpuStream_t stream;
+
+  template <int lanes, int packs>
+  void run() const {
+    norm_backward_kernel<T, lanes, packs>
+        <<<static_cast<unsigned>(blocks), kRowThreads, 0, stream>>>(norm);
+  }
+};
+
+}  // namespace
+
+void launch_layer_norm(const NormTensors& norm, const Tensor& y, gpuStream_t stream) {
+  by_type(y.dtype, [&](auto element) {
+    using T = decltype(element);
+    const NormForward<T> forward{data<T>(norm.x),
+                                 data<T>(norm.weight),
+                                 data<T>(norm.bias),
+                                 data<T>(y),
+                                 data<float>(norm.mean),
+                                 data<float>(norm.inverse_deviation),
+                                 y.rows,
+                                 y.columns};
+    by_columns(y.columns, ForwardLaunch<T>{forward, stream});
+  });
+  DUET_GPU_CHECK(gpuGetLastError());
+}
+
+void launch_layer_norm_backward(const NormTensors& norm, const Tensor& dy, const Tensor& dx,
+                                Accumulate accumulate, Accumulate gradients, float* partials,
+                                int blocks, gpuStream_t stream) {
+  by_type(dy.dtype, [&](auto element) {
+    using T = decltype(element);
+    const NormBackward<T> backward{data<T>(norm.x),
+                                   data<T>(norm.weight),
+                                   data<T>(dy),
+                                   data<T>(dx),
+                                   data<float>(norm.mean),
+                                   data<float>(norm.inverse_deviation),
+                                   partials,
+                                   dy.rows,
+                                   dy.columns,
+                                   accumulate == Accumulate::yes};
+    by_columns(dy.columns, BackwardLaunch<T>{backward, blocks, stream});
+  });
+  DUET_GPU_CHECK(gpuGetLastError());
+  by_type(norm.weight_gradient.dtype, [&](auto element) {
+    using T = decltype(element);
+    const NormReduction<T> reduction{
+        partials, data<T>(norm.weight_gradient), data<T>(norm.bias_gradient), dy.columns,
+        blocks,   gradients == Accumulate::yes};
+    const auto grid =
+        static_cast<unsigned>((2 * dy.columns + kReducedColumns - 1) / kReducedColumns);
+    norm_reduction_kernel<T><<<grid, kRowThreads, 0, stream>>>(reduction);
+  });
+  DUET_GPU_CHECK(gpuGetLastError());
+}
+
+}  // namespace duet::DUET_GPU

@@ -1,0 +1,129 @@
+// AdamW over all parameters at once: bound by memory, so a thread takes eight elements of each
+// tensor at a time.
+#include <algorithm>
+#include <cmath>
+
+#include "core/random.h"
+#include "training/gpu/element8.h"
+#include "training/gpu/kernels.h"
+
+namespace duet::DUET_GPU {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr std::int64_t kMostBlocks = 8192;
+
+template <typename Parameter, typename Gradient, typename Moment>
+struct AdamWUpdate {
+  const StepState* state;
+  Parameter* parameters;
+  const Gradient* gradients;
+  Moment *first, *second;
+  float* master;  // nullptr: the parameters themselves
+  std::int64_t count;
+  float beta1, beta2, eps, weight_decay;
+  float log_beta1, log_beta2;
+};
+
+// Eight uniform numbers of 16 bits.
+struct Random16 {
+  std::uint64_t word[2];
+
+  __device__ Random16(std::uint64_t seed, std::uint64_t index)
+      : word{random_word(seed, 2 * index), random_word(seed, 2 * index + 1)} {}
+  __device__ std::uint32_t at(int i) const {
+    return static_cast<std::uint32_t>(word[i / 4] >> (16 * (i % 4))) & 0xFFFF;
+  }
+};
+
+// Rounded up with the probability of what is cut off, so that the mean is the value.
+__device__ void store8_random(Bf16* to, const float (&value)[8], const Random16& random) {
+  Packed8<Bf16> packed;
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const std::uint32_t low = gpu::float_bits(value[2 * i]) + random.at(2 * i);
+    const std::uint32_t high = gpu::float_bits(value[2 * i + 1]) + random.at(2 * i + 1);
+    packed.part[0].word[i] = (low >> 16) | (high & 0xFFFF0000u);
+  }
+  *reinterpret_cast<Packed8<Bf16>*>(to) = packed;
+}
+__device__ void store8_random(float* to, const float (&value)[8], const Random16&) {
+  store8(to, value);
+}
+
+template <typename Parameter, typename Gradient, typename Moment>
+__global__ void __launch_bounds__(kThreads)
+    adamw_kernel(AdamWUpdate<Parameter, Gradient, Moment> u) {
+  const StepState now = *u.state;
+  const float step = static_cast<float>(now.step);
+  const float rate = static_cast<float>(now.learning_rate);
+  const float step_rate = rate / -expm1f(step * u.log_beta1);  // 1 - beta^step
+  const float inverse_root = rsqrtf(-expm1f(step * u.log_beta2));
+  const float keep = 1.0f - rate * u.weight_decay;
+  const float factor = static_cast<float>(now.gradient_factor);
+  const std::uint64_t seed = random_word(now.seed, static_cast<std::uint64_t>(now.step));
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * kThreads;
+  for (std::int64_t pack = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+       8 * pack < u.count; pack += stride) {
+    float w[8], g[8], m[8], v[8];
+    if (u.master != nullptr) {
+      load8(u.master + 8 * pack, w);
+    } else {
+      load8(u.parameters + 8 * pack, w);
+    }
+    load8(u.gradients + 8 * pack, g);
+    load8(u.first + 8 * pack, m);
+    load8(u.second + 8 * pack, v);
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      const float gradient = factor * g[i];
+      m[i] = u.beta1 * m[i] + (1.0f - u.beta1) * gradient;
+      v[i] = u.beta2 * v[i] + (1.0f - u.beta2) * gradient * gradient;
+      w[i] = keep * w[i] - step_rate * m[i] / (sqrtf(v[i]) * inverse_root + u.eps);
+    }
+    const std::uint64_t at = 3 * static_cast<std::uint64_t>(pack);
+    store8_random(u.first + 8 * pack, m, Random16(seed, at));
+    store8_random(u.second + 8 * pack, v, Random16(seed, at + 1));
+    if (u.master != nullptr) {
+      store8(u.master + 8 * pack, w);
+      store8(u.parameters + 8 * pack, w);
+    } else {
+      store8_random(u.parameters + 8 * pack, w, Random16(seed, at + 2));
+    }
+  }
+}
+
+}  // namespace
+
+void launch_adamw(const AdamWOptions& options, const Span& state, const AdamWTensors& tensors,
+                  gpuStream_t stream) {
+  const std::int64_t blocks = (tensors.parameters.count() / 8 + kThreads - 1) / kThreads;
+  const auto grid = static_cast<unsigned>(std::min(blocks, kMostBlocks));
+  const auto number = [](double value) { return static_cast<float>(value); };
+  by_type(tensors.parameters.dtype, [&](auto parameter) {
+    by_type(tensors.gradients.dtype, [&](auto gradient) {
+      by_type(tensors.first_moments.dtype, [&](auto moment) {
+        using P = decltype(parameter);
+        using G = decltype(gradient);
+        using M = decltype(moment);
+        const AdamWUpdate<P, G, M> update{reinterpret_cast<const StepState*>(state.data),
+                                          data<P>(tensors.parameters),
+                                          data<G>(tensors.gradients),
+                                          data<M>(tensors.first_moments),
+                                          data<M>(tensors.second_moments),
+                                          data<float>(tensors.master),
+                                          tensors.parameters.count(),
+                                          number(options.beta1),
+                                          number(options.beta2),
+                                          number(options.eps),
+                                          number(options.weight_decay),
+                                          number(std::log(options.beta1)),
+                                          number(std::log(options.beta2))};
+        adamw_kernel<P, G, M><<<grid, kThreads, 0, stream>>>(update);
+      });
+    });
+  });
+  DUET_GPU_CHECK(gpuGetLastError());
+}
+
+}  // namespace duet::DUET_GPU
