@@ -28,6 +28,9 @@ class TrainCommand : public Command {
     add("--recipe", recipes_, "LIST",
         "Element types: fp32; amp (bf16, with fp32 parameters and moments for AdamW); bf16 (all in "
         "bf16, stochastic rounding); default fp32 on host devices, otherwise amp");
+    app_->add_flag("--breakdown", breakdown_,
+                   "Also time the parts of a step (GEMMs, attention, norms, other elementwise "
+                   "kernels, loss, optimizer), enqueued one by one");
     add("--tuning-cache", tuning_cache_, "FILE",
         "Keep the GEMM algorithms that were chosen in FILE, for later runs");
     add_mode_flags(*app_, mode_);
@@ -43,6 +46,7 @@ class TrainCommand : public Command {
     options.models = models();
     set_tuning_cache(tuning_cache_);
     options.mode = mode_of(mode_);
+    options.breakdown = breakdown_;
     RunPlan plan;
     const std::vector<std::string> names = device_names(devices_);
     plan.machines = open_machines(names.empty() ? std::vector<std::string>{"host"} : names);
@@ -80,6 +84,7 @@ class TrainCommand : public Command {
   DeviceFlags devices_;
   ModeFlags mode_;
   OutputFlags output_;
+  bool breakdown_ = false;
   std::string kind_, models_, batches_, sequence_, layers_, recipes_, tuning_cache_;
 };
 

@@ -16,6 +16,7 @@ struct TrainingOptions {
   std::vector<GptConfig> models;
   std::vector<Recipe> recipes;
   Mode mode;
+  bool breakdown = false;   // also time the parts of a step, enqueued one by one
   std::string device_name;  // --device, as the journal shows it
 };
 

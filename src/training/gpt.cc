@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "core/error.h"
-#include "core/random.h"
 
 namespace duet {
 namespace {
@@ -28,16 +27,6 @@ Tensor part(const Tensor& flat, std::int64_t first, std::int64_t rows, std::int6
   const std::uint64_t offset = static_cast<std::uint64_t>(first) * size_of(flat.dtype);
   tensor.span = flat.span.slice(offset, tensor.bytes());
   return tensor;
-}
-
-// Writes values as the tensor's type, and zeros behind them.
-void write(Device& device, const Tensor& tensor, const std::vector<float>& values) {
-  const std::size_t size = size_of(tensor.dtype);
-  std::vector<std::byte> bytes(tensor.bytes());
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    store(tensor.dtype, bytes.data() + i * size, values[i]);
-  }
-  device.write(tensor.span, bytes.data());
 }
 
 bool ends_with(const std::string& text, std::string_view ending) {
@@ -179,37 +168,32 @@ const Tensor& Gpt::output(std::int64_t layer) const {
   return next < blocks_.size() ? blocks_[next].norm_1.x : norm_.x;
 }
 
-std::vector<float> Gpt::initial_values(const ModelParameter& about, std::uint64_t seed) const {
-  std::vector<float> values(static_cast<std::size_t>(about.count()), 0.0f);
-  if (!about.decays) {
-    if (ends_with(about.name, ".weight")) std::fill(values.begin(), values.end(), 1.0f);
-    return values;
-  }
-  const bool residual =
-      ends_with(about.name, "attention_out.weight") || ends_with(about.name, "ffn_out.weight");
-  const double layers = static_cast<double>(config_.layers);
-  const double deviation = residual ? kDeviation / std::sqrt(2 * layers) : kDeviation;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    values[i] = static_cast<float>(deviation * static_cast<double>(random_normal(seed, i)));
-  }
-  return values;
-}
-
 void Gpt::initialise(std::uint64_t seed) {
   const auto stream = device_.make_stream();
   for (const MemoryUse use :
        {MemoryUse::parameters, MemoryUse::gradients, MemoryUse::optimizer_states}) {
     stream->fill(memory_.span(use), {FillKind::constant, 0});
   }
+  for (const TrainedParameter& each : parameters_) {
+    initialise(*stream, each, ++seed, each.tensors.parameters);
+    if (recipe_.master) initialise(*stream, each, seed, each.tensors.master);
+  }
   stream->synchronize(kInitialisingSeconds);
-  if (!device_.has_contents(memory_.span(MemoryUse::parameters))) return;
-  for (const TrainedParameter& each : parameters_) initialise(each, ++seed);
 }
 
-void Gpt::initialise(const TrainedParameter& parameter, std::uint64_t seed) {
-  const std::vector<float> values = initial_values(parameter.about, seed);
-  write(device_, parameter.tensors.parameters, values);
-  if (recipe_.master) write(device_, parameter.tensors.master, values);
+void Gpt::initialise(Stream& stream, const TrainedParameter& parameter, std::uint64_t seed,
+                     const Tensor& tensor) {
+  const ModelParameter& about = parameter.about;
+  if (!about.decays) {
+    operations_.fill_value(stream, ends_with(about.name, ".weight") ? 1 : 0, tensor);
+    return;
+  }
+  const bool residual =
+      ends_with(about.name, "attention_out.weight") || ends_with(about.name, "ffn_out.weight");
+  const double layers = static_cast<double>(config_.layers);
+  const double deviation = residual ? kDeviation / std::sqrt(2 * layers) : kDeviation;
+  operations_.fill_normal(stream, seed, deviation,
+                          part(tensor, 0, about.rows, about.columns));  // without further rows
 }
 
 void Gpt::begin_random_step(Stream& stream) {

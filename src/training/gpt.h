@@ -25,7 +25,7 @@ class Gpt {
   // outlive it. Throws OutOfMemory.
   Gpt(const GptConfig& config, const Recipe& recipe, Device& device, Operations& operations);
 
-  // Blocking; nothing where memory has no contents. Parameters as GPT-2's are initialised (normal,
+  // Blocking. Parameters as GPT-2's are initialised (normal,
   // of deviation 0.02, those that write into the residual stream divided by sqrt(2 layers); norms 1
   // and 0), moments and gradients 0.
   void initialise(std::uint64_t seed);
@@ -81,8 +81,8 @@ class Gpt {
   const Tensor& output(std::int64_t layer) const;
   void forward(Stream& stream, std::int64_t layer);
   void backward(Stream& stream, std::int64_t layer, Accumulate gradients);
-  std::vector<float> initial_values(const ModelParameter& about, std::uint64_t seed) const;
-  void initialise(const TrainedParameter& parameter, std::uint64_t seed);
+  void initialise(Stream& stream, const TrainedParameter& parameter, std::uint64_t seed,
+                  const Tensor& tensor);
 
   GptConfig config_;
   Recipe recipe_;

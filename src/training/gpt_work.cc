@@ -36,7 +36,7 @@ void GptWork::set_state(Rank& rank, const StepState& state) const {
 
 // Runs one step, which makes the plans of all GEMMs, captures a step, and begins anew.
 void GptWork::prepare(Rank& rank, const Placement& placement) {
-  operations_ = make_operations(rank.device);
+  operations_ = std::make_unique<TimedOperations>(rank.device);
   model_ = std::make_unique<Gpt>(config_, recipe_, rank.device, *operations_);
   model_->initialise(kSeed);
   set_state(rank, {0, kSeed, kLearningRate, 1});
@@ -54,6 +54,12 @@ void GptWork::step(Stream& stream) {
   model_->forward(stream);
   model_->backward(stream, Accumulate::no);
   model_->update(stream, options_);
+}
+
+std::array<double, kStepParts> GptWork::time_parts(Rank& rank) {
+  const auto stream = rank.device.make_stream();
+  step(*stream);  // the first one without a graph is slower
+  return operations_->time(*stream, [&] { step(*stream); });
 }
 
 void GptWork::enqueue(Rank&, Stream& stream) { step_->launch(stream); }

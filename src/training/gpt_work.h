@@ -1,12 +1,14 @@
 // One training step of a GPT as a Work.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "timing/work.h"
 #include "training/gpt.h"
+#include "training/timed_operations.h"
 
 namespace duet {
 
@@ -25,6 +27,10 @@ class GptWork : public Work {
   // and the first row of each parameter must have a gradient and have changed.
   std::optional<Skipped> verify(Rank& rank) override;
   void release(Rank& rank) noexcept override;
+
+  // The seconds of each part of a step whose operations are enqueued and timed one by one, without
+  // a graph; between prepare() and release().
+  std::array<double, kStepParts> time_parts(Rank& rank);
 
   // Of all that a step needs, with workspaces of GEMMs and attention; 0 before prepare().
   std::uint64_t memory_bytes() const { return memory_bytes_; }
@@ -46,7 +52,7 @@ class GptWork : public Work {
   std::uint64_t renewals_ = 0;
   std::vector<std::vector<float>> before_;  // the first row of what a step updates, at renew()
   std::uint64_t memory_bytes_ = 0;
-  std::unique_ptr<Operations> operations_;
+  std::unique_ptr<TimedOperations> operations_;
   std::unique_ptr<Gpt> model_;  // uses the operations
   std::unique_ptr<Graph> step_;
 };

@@ -54,6 +54,12 @@ class Operations {
   // Device memory that the operations hold by themselves, for all calls so far.
   virtual std::uint64_t workspace_bytes() const { return 0; }
 
+  // Element i of a tensor becomes deviation * random_normal(seed, i) (core/random.h), and the value
+  // everywhere. Devices differ in the last place of random numbers.
+  virtual void fill_normal(Stream& stream, std::uint64_t seed, double deviation,
+                           const Tensor& tensor) = 0;
+  virtual void fill_value(Stream& stream, double value, const Tensor& tensor) = 0;
+
   // Adds 1 to the state's step. `state`, here and below: a StepState in memory of the device.
   virtual void advance(Stream& stream, const Span& state) = 0;
   // Random tokens below `vocabulary`, which depend on the state's seed and step, and on `column`:

@@ -21,6 +21,19 @@ unsigned blocks_for(std::int64_t items, int threads = kThreads) {
   return static_cast<unsigned>((items + threads - 1) / threads);
 }
 
+template <typename T>
+__global__ void normal_elements_kernel(std::uint64_t seed, float deviation, T* to,
+                                       std::int64_t count) {
+  const std::int64_t i = my_index();
+  if (i < count) store_one(to + i, deviation * random_normal(seed, static_cast<std::uint64_t>(i)));
+}
+
+template <typename T>
+__global__ void value_kernel(float value, T* to, std::int64_t count) {
+  const std::int64_t i = my_index();
+  if (i < count) store_one(to + i, value);
+}
+
 __global__ void advance_kernel(StepState* state) { ++state->step; }
 
 __global__ void random_tokens_kernel(const StepState* state, std::uint64_t vocabulary,
@@ -153,6 +166,25 @@ const StepState* state_at(const Span& state) {
 }
 
 }  // namespace
+
+void launch_fill_normal(std::uint64_t seed, double deviation, const Tensor& tensor,
+                        gpuStream_t stream) {
+  by_type(tensor.dtype, [&](auto element) {
+    using T = decltype(element);
+    normal_elements_kernel<T><<<blocks_for(tensor.count()), kThreads, 0, stream>>>(
+        seed, static_cast<float>(deviation), data<T>(tensor), tensor.count());
+  });
+  DUET_GPU_CHECK(gpuGetLastError());
+}
+
+void launch_fill_value(double value, const Tensor& tensor, gpuStream_t stream) {
+  by_type(tensor.dtype, [&](auto element) {
+    using T = decltype(element);
+    value_kernel<T><<<blocks_for(tensor.count()), kThreads, 0, stream>>>(
+        static_cast<float>(value), data<T>(tensor), tensor.count());
+  });
+  DUET_GPU_CHECK(gpuGetLastError());
+}
 
 void launch_advance(const Span& state, gpuStream_t stream) {
   advance_kernel<<<1, 1, 0, stream>>>(reinterpret_cast<StepState*>(state.data));

@@ -7,6 +7,10 @@
 
 namespace duet::DUET_GPU {
 
+void launch_fill_normal(std::uint64_t seed, double deviation, const Tensor& tensor,
+                        gpuStream_t stream);
+void launch_fill_value(double value, const Tensor& tensor, gpuStream_t stream);
+
 void launch_advance(const Span& state, gpuStream_t stream);
 void launch_random_tokens(const Span& state, std::int64_t vocabulary, std::uint64_t column,
                           const Tensor& tokens, gpuStream_t stream);

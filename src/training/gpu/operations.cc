@@ -54,6 +54,15 @@ class GpuOperations : public LinearOperations {
     return bytes;
   }
 
+  void fill_normal(Stream& stream, std::uint64_t seed, double deviation,
+                   const Tensor& tensor) override {
+    launch_fill_normal(seed, deviation, tensor, native(stream));
+  }
+
+  void fill_value(Stream& stream, double value, const Tensor& tensor) override {
+    launch_fill_value(value, tensor, native(stream));
+  }
+
   void advance(Stream& stream, const Span& state) override {
     launch_advance(state, native(stream));
   }

@@ -42,6 +42,23 @@ class CpuOperations : public LinearOperations {
     return tensor.dtype == DType::fp32 && device_.has_contents(tensor.span);
   }
 
+  void fill_normal(Stream& stream, std::uint64_t seed, double deviation,
+                   const Tensor& tensor) override {
+    run(stream, "normal", 0, bytes_of({&tensor}), tensor, [=] {
+      const auto scale = static_cast<float>(deviation);
+      float* const to = data(tensor);
+#pragma omp parallel for schedule(static)
+      for (std::int64_t i = 0; i < tensor.count(); ++i) {
+        to[i] = scale * random_normal(seed, static_cast<std::uint64_t>(i));
+      }
+    });
+  }
+
+  void fill_value(Stream& stream, double value, const Tensor& tensor) override {
+    run(stream, "value", 0, bytes_of({&tensor}), tensor,
+        [=] { std::fill_n(data(tensor), tensor.count(), static_cast<float>(value)); });
+  }
+
   void advance(Stream& stream, const Span& state) override {
     run(stream, "advance", sizeof(StepState), state,
         [=] { ++reinterpret_cast<StepState*>(state.data)->step; });

@@ -1,0 +1,151 @@
+#include "training/timed_operations.h"
+
+#include "core/names.h"
+
+namespace duet {
+namespace {
+
+constexpr double kTimedStepSeconds = 600;
+
+constexpr NamedValue<StepPart> kParts[] = {
+    {StepPart::gemm, "gemm"}, {StepPart::attention, "attention"},
+    {StepPart::norm, "norm"}, {StepPart::elementwise, "elementwise"},
+    {StepPart::loss, "loss"}, {StepPart::optimizer, "optimizer"}};
+
+}  // namespace
+
+const char* name(StepPart part) { return name_of(kParts, part); }
+
+TimedOperations::TimedOperations(Device& device)
+    : device_(device), inner_(make_operations(device)) {}
+
+std::array<double, kStepParts> TimedOperations::time(Stream& stream,
+                                                     const std::function<void()>& enqueue) {
+  begin_ = device_.make_event();
+  marks_.clear();
+  stream.record(*begin_);
+  timing_ = true;
+  enqueue();
+  timing_ = false;
+  stream.synchronize(kTimedStepSeconds);
+  std::array<double, kStepParts> seconds{};
+  const Event* before = begin_.get();
+  for (const Mark& each : marks_) {
+    seconds[static_cast<std::size_t>(each.part)] += each.end->seconds_since(*before);
+    before = each.end.get();
+  }
+  return seconds;
+}
+
+void TimedOperations::mark(Stream& stream, StepPart part) {
+  if (!timing_) return;
+  marks_.push_back({part, device_.make_event()});
+  stream.record(*marks_.back().end);
+}
+
+void TimedOperations::fill_normal(Stream& stream, std::uint64_t seed, double deviation,
+                                  const Tensor& tensor) {
+  inner_->fill_normal(stream, seed, deviation, tensor);
+  mark(stream, StepPart::elementwise);
+}
+
+void TimedOperations::fill_value(Stream& stream, double value, const Tensor& tensor) {
+  inner_->fill_value(stream, value, tensor);
+  mark(stream, StepPart::elementwise);
+}
+
+void TimedOperations::advance(Stream& stream, const Span& state) {
+  inner_->advance(stream, state);
+  mark(stream, StepPart::elementwise);
+}
+
+void TimedOperations::random_tokens(Stream& stream, const Span& state, std::int64_t vocabulary,
+                                    std::uint64_t column, const Tensor& tokens) {
+  inner_->random_tokens(stream, state, vocabulary, column, tokens);
+  mark(stream, StepPart::elementwise);
+}
+
+void TimedOperations::embedding(Stream& stream, const Tensor& tokens, const Tensor& token_table,
+                                const Tensor& position_table, const Tensor& x) {
+  inner_->embedding(stream, tokens, token_table, position_table, x);
+  mark(stream, StepPart::elementwise);
+}
+
+void TimedOperations::embedding_backward(Stream& stream, const Tensor& tokens, const Tensor& dx,
+                                         const Tensor& dtoken_table, const Tensor& dposition_table,
+                                         Accumulate positions) {
+  inner_->embedding_backward(stream, tokens, dx, dtoken_table, dposition_table, positions);
+  mark(stream, StepPart::elementwise);
+}
+
+void TimedOperations::layer_norm(Stream& stream, const NormTensors& norm, const Tensor& y) {
+  inner_->layer_norm(stream, norm, y);
+  mark(stream, StepPart::norm);
+}
+
+void TimedOperations::layer_norm_backward(Stream& stream, const NormTensors& norm, const Tensor& dy,
+                                          const Tensor& dx, Accumulate accumulate,
+                                          Accumulate gradients) {
+  inner_->layer_norm_backward(stream, norm, dy, dx, accumulate, gradients);
+  mark(stream, StepPart::norm);
+}
+
+void TimedOperations::linear(Stream& stream, const Tensor& x, const Tensor& w, const Tensor& y) {
+  inner_->linear(stream, x, w, y);
+  mark(stream, StepPart::gemm);
+}
+
+void TimedOperations::linear_add(Stream& stream, const Tensor& x, const Tensor& w,
+                                 const Tensor& residual, const Tensor& y) {
+  inner_->linear_add(stream, x, w, residual, y);
+  mark(stream, StepPart::gemm);
+}
+
+void TimedOperations::linear_backward_input(Stream& stream, const Tensor& dy, const Tensor& w,
+                                            const Tensor& dx) {
+  inner_->linear_backward_input(stream, dy, w, dx);
+  mark(stream, StepPart::gemm);
+}
+
+void TimedOperations::linear_backward_weight(Stream& stream, const Tensor& dy, const Tensor& x,
+                                             const Tensor& dw, Accumulate accumulate) {
+  inner_->linear_backward_weight(stream, dy, x, dw, accumulate);
+  mark(stream, StepPart::gemm);
+}
+
+void TimedOperations::gelu(Stream& stream, const Tensor& x, const Tensor& y) {
+  inner_->gelu(stream, x, y);
+  mark(stream, StepPart::elementwise);
+}
+
+void TimedOperations::gelu_backward(Stream& stream, const Tensor& x, const Tensor& dy,
+                                    const Tensor& dx) {
+  inner_->gelu_backward(stream, x, dy, dx);
+  mark(stream, StepPart::elementwise);
+}
+
+void TimedOperations::attention(Stream& stream, const AttentionTensors& tensors) {
+  inner_->attention(stream, tensors);
+  mark(stream, StepPart::attention);
+}
+
+void TimedOperations::attention_backward(Stream& stream, const AttentionTensors& tensors,
+                                         const Tensor& dout, const Tensor& dqkv) {
+  inner_->attention_backward(stream, tensors, dout, dqkv);
+  mark(stream, StepPart::attention);
+}
+
+void TimedOperations::cross_entropy(Stream& stream, const Tensor& logits, std::int64_t vocabulary,
+                                    const Tensor& targets, const Tensor& row_losses,
+                                    const Tensor& loss) {
+  inner_->cross_entropy(stream, logits, vocabulary, targets, row_losses, loss);
+  mark(stream, StepPart::loss);
+}
+
+void TimedOperations::adamw(Stream& stream, const AdamWOptions& options, const Span& state,
+                            const AdamWTensors& tensors) {
+  inner_->adamw(stream, options, state, tensors);
+  mark(stream, StepPart::optimizer);
+}
+
+}  // namespace duet

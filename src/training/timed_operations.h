@@ -1,0 +1,73 @@
+#pragma once
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "training/operations.h"
+
+namespace duet {
+
+// What the time of a step goes to.
+enum class StepPart { gemm, attention, norm, elementwise, loss, optimizer };
+inline constexpr std::size_t kStepParts = 6;
+const char* name(StepPart part);
+
+// Operations that can be timed one by one. Timing adds an event to the stream behind each.
+class TimedOperations : public Operations {
+ public:
+  explicit TimedOperations(Device& device);
+
+  // Calls `enqueue`, which enqueues operations on the stream, waits for them, and returns the
+  // seconds of each part. Their sum is the time from the first operation to the last.
+  std::array<double, kStepParts> time(Stream& stream, const std::function<void()>& enqueue);
+
+  bool computes(const Tensor& tensor) const override { return inner_->computes(tensor); }
+  std::uint64_t workspace_bytes() const override { return inner_->workspace_bytes(); }
+  void fill_normal(Stream& stream, std::uint64_t seed, double deviation,
+                   const Tensor& tensor) override;
+  void fill_value(Stream& stream, double value, const Tensor& tensor) override;
+  void advance(Stream& stream, const Span& state) override;
+  void random_tokens(Stream& stream, const Span& state, std::int64_t vocabulary,
+                     std::uint64_t column, const Tensor& tokens) override;
+  void embedding(Stream& stream, const Tensor& tokens, const Tensor& token_table,
+                 const Tensor& position_table, const Tensor& x) override;
+  void embedding_backward(Stream& stream, const Tensor& tokens, const Tensor& dx,
+                          const Tensor& dtoken_table, const Tensor& dposition_table,
+                          Accumulate positions) override;
+  void layer_norm(Stream& stream, const NormTensors& norm, const Tensor& y) override;
+  void layer_norm_backward(Stream& stream, const NormTensors& norm, const Tensor& dy,
+                           const Tensor& dx, Accumulate accumulate, Accumulate gradients) override;
+  void linear(Stream& stream, const Tensor& x, const Tensor& w, const Tensor& y) override;
+  void linear_add(Stream& stream, const Tensor& x, const Tensor& w, const Tensor& residual,
+                  const Tensor& y) override;
+  void linear_backward_input(Stream& stream, const Tensor& dy, const Tensor& w,
+                             const Tensor& dx) override;
+  void linear_backward_weight(Stream& stream, const Tensor& dy, const Tensor& x, const Tensor& dw,
+                              Accumulate accumulate) override;
+  void gelu(Stream& stream, const Tensor& x, const Tensor& y) override;
+  void gelu_backward(Stream& stream, const Tensor& x, const Tensor& dy, const Tensor& dx) override;
+  void attention(Stream& stream, const AttentionTensors& tensors) override;
+  void attention_backward(Stream& stream, const AttentionTensors& tensors, const Tensor& dout,
+                          const Tensor& dqkv) override;
+  void cross_entropy(Stream& stream, const Tensor& logits, std::int64_t vocabulary,
+                     const Tensor& targets, const Tensor& row_losses, const Tensor& loss) override;
+  void adamw(Stream& stream, const AdamWOptions& options, const Span& state,
+             const AdamWTensors& tensors) override;
+
+ private:
+  struct Mark {
+    StepPart part;
+    std::unique_ptr<Event> end;
+  };
+
+  void mark(Stream& stream, StepPart part);
+
+  Device& device_;
+  std::unique_ptr<Operations> inner_;
+  bool timing_ = false;
+  std::unique_ptr<Event> begin_;
+  std::vector<Mark> marks_;
+};
+
+}  // namespace duet
