@@ -12,6 +12,9 @@
 #   bench/on_gpu.sh fabric_memory OUT   of it what is between GPUs' own memory
 #   bench/on_gpu.sh node OUT     a whole node at once: all pairs, collectives to 13 GiB, the paper's overlap
 #   bench/on_gpu.sh advise OUT   the advisor's table, scored by JOURNAL; the isolated picture
+#   bench/on_gpu.sh check_train  training's kernels beside the host's, and under compute-sanitizer
+#   bench/on_gpu.sh train OUT    training steps beside PyTorch's, model by model; MODELS, RECIPES,
+#                                TORCH_MODES name some
 # BUILD names the build folder (default: build).
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -175,6 +178,42 @@ advise() {
   must timeout "${LIMIT:-300}" "$duet" overlap paper --isolated --device cuda --json "$out/isolated.jsonl"
 }
 
+# cuDNN is where PyTorch's package has put it, or with the toolkit.
+find_cudnn() {
+  local folder
+  folder=$(python3 -c 'import nvidia.cudnn as n; print(list(n.__path__)[0] + "/lib")' 2>/dev/null) || return 0
+  export LD_LIBRARY_PATH="$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+}
+
+check_train() {
+  find_cudnn
+  say "training: kernels beside the host's"
+  must timeout 200 "$build/tests/training_test" --gtest_filter='*cuda*' --gtest_brief=1
+  say "training: products of engines"
+  must timeout 100 "$duet" gemm --device cuda:0 --shapes 256x512x128,136x264x72 --dtype fp32,bf16 \
+    --layout nn,nt,tn --accumulate --tuning-seconds 0.3 --seconds 0.02 --quiet
+  say "training: compute-sanitizer"
+  must timeout 250 compute-sanitizer --report-api-errors no --error-exitcode 9 \
+    "$build/tests/training_test" --gtest_filter='*Embed*cuda*:*Normalise*cuda*:*Loss*cuda*:*Gpt*cuda*' \
+    --gtest_brief=1
+}
+
+train() {
+  find_cudnn
+  export PYTHONUNBUFFERED=1
+  local model
+  for model in ${MODELS:-small medium}; do
+    say "$model"
+    must timeout "${LIMIT:-200}" "$duet" train gpt --device cuda:0 --model "$model" \
+      --recipe "${RECIPES:-amp,bf16}" --breakdown --seconds 2 --warm-up 0.5 \
+      --tuning-cache "$out/tuning.json" --json "$out/duet-$model.jsonl" ${TRAIN_OPTIONS:-}
+    [[ -n ${TORCH_MODES-graph} ]] || continue
+    must timeout "${LIMIT:-200}" python3 bench/train_torch.py --model "$model" \
+      --recipe "${RECIPES:-amp,bf16}" --mode "${TORCH_MODES-graph}" --seconds 2 \
+      --json "$out/torch-$model.jsonl"
+  done
+}
+
 # Both processes on the first GPU: what is measured is who posts, and from which memory.
 fabric() {
   say "threads that push"
@@ -212,8 +251,8 @@ fabric_memory() {
 }
 
 case "${1:-}" in
-  auto | overlap | node | advise | fabric | fabric_memory | check | quick | gemm | copy | check_collectives | collectives) "$1" ;;
-  *) echo "usage: bench/on_gpu.sh auto OUT | fabric OUT | advise OUT | node OUT | overlap OUT | check | quick OUT | gemm OUT | copy OUT | check_collectives | collectives OUT" >&2; exit 2 ;;
+  check_train | train | auto | overlap | node | advise | fabric | fabric_memory | check | quick | gemm | copy | check_collectives | collectives) "$1" ;;
+  *) echo "usage: bench/on_gpu.sh check_train | train OUT | auto OUT | fabric OUT | advise OUT | node OUT | overlap OUT | check | quick OUT | gemm OUT | copy OUT | check_collectives | collectives OUT" >&2; exit 2 ;;
 esac
 say "done"
 exit "$failed"
