@@ -17,6 +17,7 @@ last step is not within 1 of that of a guess. With --json the rows become a jour
 compare` and `duet report` read. Exits with 1 if a row failed.
 """
 import argparse
+import contextlib
 import dataclasses
 import gc
 import itertools
@@ -79,6 +80,15 @@ class GptConfig:
                 "hardware_tflops": model + attention}
 
 
+def attend(query, key, value):
+    """Causal attention; by its definition before PyTorch 2, which has none."""
+    if hasattr(functional, "scaled_dot_product_attention"):
+        return functional.scaled_dot_product_attention(query, key, value, is_causal=True)
+    scores = query @ key.transpose(-1, -2) / math.sqrt(query.size(-1))
+    later = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).triu(1)
+    return torch.softmax(scores.masked_fill(later, -math.inf), dim=-1) @ value
+
+
 class Block(nn.Module):
     def __init__(self, config):
         super().__init__()
@@ -95,7 +105,7 @@ class Block(nn.Module):
         batch, sequence, d = x.shape
         by_heads = [each.view(batch, sequence, self.heads, d // self.heads).transpose(1, 2)
                     for each in self.qkv(x).split(d, dim=2)]
-        out = functional.scaled_dot_product_attention(*by_heads, is_causal=True)
+        out = attend(*by_heads)
         return self.attention_out(out.transpose(1, 2).reshape(batch, sequence, d))
 
     def forward(self, x):
@@ -186,8 +196,8 @@ class GptTraining:
         norms = [each for each in model.parameters() if each.dim() < 2]
         groups = [{"params": matrices, "weight_decay": 0.01},
                   {"params": norms, "weight_decay": 0.0}]
-        return torch.optim.AdamW(groups, lr=1e-4, betas=(0.9, 0.999), eps=1e-8, fused=True,
-                                 capturable=captured)
+        own = {"fused": True, "capturable": captured} if matrices[0].is_cuda else {}
+        return torch.optim.AdamW(groups, lr=1e-4, betas=(0.9, 0.999), eps=1e-8, **own)
 
 
 class MlpTraining:
@@ -220,7 +230,8 @@ class MlpTraining:
             each.normal_()
 
     def make_optimizer(self, model, captured):
-        return torch.optim.SGD(model.parameters(), lr=1e-3, fused=True)
+        own = {"fused": True} if next(model.parameters()).is_cuda else {}
+        return torch.optim.SGD(model.parameters(), lr=1e-3, **own)
 
 
 class GpuClock:
@@ -286,7 +297,7 @@ def run_steps(step, clock, seconds):
 def make_step(training, recipe, mode, device):
     """A function that enqueues a step and returns its loss."""
     dtype = torch.bfloat16 if recipe == "bf16" else torch.float32
-    with device:
+    with device if hasattr(device, "__enter__") else contextlib.nullcontext():  # PyTorch 2
         model = training.make_model().to(dtype)
     data = training.make_data(device, dtype)
     optimizer = training.make_optimizer(model, mode == "graph")
@@ -335,7 +346,8 @@ class Timed:
 
 def measure(training, recipe, mode, options, clock):
     # Code that was compiled for another row would be compiled anew for shapes that vary.
-    torch.compiler.reset()
+    if mode != "eager":
+        torch.compiler.reset()
     gc.collect()
     clock.release()
     clock.reset_peak()

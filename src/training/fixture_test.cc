@@ -54,71 +54,76 @@ std::vector<float> fixture_weights(const ModelParameter& about, std::size_t plac
   return values;
 }
 
-class FixtureTest : public ::testing::Test {
+class FixtureTest : public ::testing::TestWithParam<const char*> {
  protected:
-  FixtureTest()
-      : expected_(read_fixture()),
-        machine_(open_machine("host")),
-        device_(machine_->device(0)),
-        operations_(make_operations(device_)),
-        model_(config_of_fixture(), find_recipe("fp32"), device_, *operations_),
-        stream_(device_.make_stream()) {
-    model_.initialise(1);
+  void SetUp() override {
+    expected_ = read_fixture();
+    try {
+      machine_ = open_machine(GetParam());
+    } catch (const UsageError& error) {
+      GTEST_SKIP() << error.what();
+    }
+    device_ = &machine_->device(0);
+    operations_ = make_operations(*device_);
+    model_ =
+        std::make_unique<Gpt>(config_of_fixture(), find_recipe("fp32"), *device_, *operations_);
+    stream_ = device_->make_stream();
+    model_->initialise(1);
     std::size_t place = 0;
-    for (const TrainedParameter& each : model_.parameters()) {
+    for (const TrainedParameter& each : model_->parameters()) {
       const std::vector<float> values = fixture_weights(each.about, place++);
       const Span& all = each.tensors.parameters.span;  // may have rows behind the values
-      device_.write(all.slice(0, values.size() * sizeof(float)), values.data());
+      device_->write(all.slice(0, values.size() * sizeof(float)), values.data());
     }
-    write_tokens(model_.tokens(), 5);
-    write_tokens(model_.targets(), 6);
+    write_tokens(model_->tokens(), 5);
+    write_tokens(model_->targets(), 6);
   }
 
   void write_tokens(const Tensor& tensor, std::uint64_t seed) {
-    const auto vocabulary = static_cast<std::uint64_t>(model_.config().vocabulary);
+    const auto vocabulary = static_cast<std::uint64_t>(model_->config().vocabulary);
     std::vector<std::int32_t> tokens;
     for (std::int64_t i = 0; i < tensor.count(); ++i) {
       const std::uint64_t word = random_word(seed, static_cast<std::uint64_t>(i));
       tokens.push_back(static_cast<std::int32_t>(word % vocabulary));
     }
-    device_.write(tensor.span, tokens.data());
+    device_->write(tensor.span, tokens.data());
   }
 
   // Runs forward and backward pass, and returns the loss.
   double run() {
-    model_.forward(*stream_);
-    model_.backward(*stream_, Accumulate::no);
+    model_->forward(*stream_);
+    model_->backward(*stream_, Accumulate::no);
     stream_->synchronize(kFixtureDeadline);
     float loss = 0;
-    device_.read(model_.loss().span, &loss);
+    device_->read(model_->loss().span, &loss);
     return static_cast<double>(loss);
   }
 
   std::vector<float> gradient(const TrainedParameter& parameter) {
     std::vector<float> values(static_cast<std::size_t>(parameter.about.count()));
     const Span& all = parameter.tensors.gradients.span;
-    device_.read(all.slice(0, values.size() * sizeof(float)), values.data());
+    device_->read(all.slice(0, values.size() * sizeof(float)), values.data());
     return values;
   }
 
   nlohmann::json expected_;
   std::unique_ptr<Machine> machine_;
-  Device& device_;
+  Device* device_ = nullptr;
   std::unique_ptr<Operations> operations_;
-  Gpt model_;
+  std::unique_ptr<Gpt> model_;
   std::unique_ptr<Stream> stream_;
 };
 
-TEST_F(FixtureTest, TheLossIsPyTorchs) {
+TEST_P(FixtureTest, TheLossIsPyTorchs) {
   EXPECT_NEAR(run(), expected_.at("loss").get<double>(), 1e-5);
 }
 
-TEST_F(FixtureTest, GradientsArePyTorchs) {
+TEST_P(FixtureTest, GradientsArePyTorchs) {
   run();
   const nlohmann::json& gradients = expected_.at("gradients");
-  ASSERT_EQ(gradients.size(), model_.parameters().size());
+  ASSERT_EQ(gradients.size(), model_->parameters().size());
   std::size_t place = 0;
-  for (const TrainedParameter& each : model_.parameters()) {
+  for (const TrainedParameter& each : model_->parameters()) {
     const nlohmann::json& reference = gradients[place++];
     ASSERT_EQ(reference.at("name"), each.about.name);
     const auto values = reference.at("values").get<std::vector<double>>();
@@ -133,17 +138,20 @@ TEST_F(FixtureTest, GradientsArePyTorchs) {
   }
 }
 
-TEST_F(FixtureTest, StepsOfAdamWArePyTorchs) {
+TEST_P(FixtureTest, StepsOfAdamWArePyTorchs) {
   run();
   std::int64_t step = 0;
   for (const nlohmann::json& loss : expected_.at("losses")) {
     const StepState state{++step, 0, kFixtureLearningRate, 1};
-    device_.write(model_.state(), &state);
-    model_.update(*stream_, {});
+    device_->write(model_->state(), &state);
+    model_->update(*stream_, {});
     EXPECT_NEAR(run(), loss.get<double>(), 1e-3) << "after step " << step;
   }
   EXPECT_EQ(step, 10);
 }
+
+INSTANTIATE_TEST_SUITE_P(Devices, FixtureTest, ::testing::Values("host", "cuda"),
+                         [](const auto& device) { return std::string(device.param); });
 
 }  // namespace
 }  // namespace duet
