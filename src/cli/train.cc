@@ -7,6 +7,8 @@
 #include "core/error.h"
 #include "gemm/tuning.h"
 #include "training/cases.h"
+#include "training/gpt.h"
+#include "training/mlp.h"
 
 namespace duet {
 namespace {
@@ -17,7 +19,10 @@ class TrainCommand : public Command {
  public:
   explicit TrainCommand(CLI::App& root)
       : app_(root.add_subcommand("train", "Measure training steps of a model")) {
-    app_->add_option("kind", kind_, "Kind of model: gpt")->required()->type_name("");
+    app_->add_option("kind", kind_,
+                     "Kind of model: gpt, or mlp (the three linears of the training study)")
+        ->required()
+        ->type_name("");
     add_device_flags(*app_, devices_, "host");
     add("--model", models_, "LIST",
         "Models of the training study: small, medium, large, xl, 1.5b, 3b, 7b, 13b, or a file "
@@ -25,6 +30,7 @@ class TrainCommand : public Command {
     add("--batch", batches_, "LIST", "Sequences per step; default: the model's in the study");
     add("--sequence", sequence_, "TOKENS", "Tokens per sequence; default: the model's");
     add("--layers", layers_, "COUNT", "Use the first COUNT layers only; default: all");
+    add("--optimizer", optimizer_, "NAME", "adamw or sgd; default adamw for gpt, sgd for mlp");
     add("--recipe", recipes_, "LIST",
         "Element types: fp32; amp (bf16, with fp32 parameters and moments for AdamW); bf16 (all in "
         "bf16, stochastic rounding); default fp32 on host devices, otherwise amp");
@@ -41,9 +47,11 @@ class TrainCommand : public Command {
 
   int run(const std::vector<std::string>& line) override {
     require_one_process("train");
-    if (kind_ != "gpt") throw UsageError("train: unknown kind '" + kind_ + "': expected gpt");
     TrainingOptions options;
     options.models = models();
+    options.optimizer.kind = parse_optimizer(!optimizer_.empty() ? optimizer_
+                                             : kind_ == "mlp"    ? "sgd"
+                                                                 : "adamw");
     set_tuning_cache(tuning_cache_);
     options.mode = mode_of(mode_);
     options.breakdown = breakdown_;
@@ -61,20 +69,44 @@ class TrainCommand : public Command {
   }
 
  private:
-  std::vector<GptConfig> models() const {
-    const auto batch = [](const std::string& text) {
-      return parse_number(text, 1, "--batch", kMost);
-    };
-    std::vector<GptConfig> all;
+  std::vector<ModelDescription> models() const {
+    if (kind_ == "mlp") return mlps();
+    if (kind_ == "gpt") return gpts();
+    throw UsageError("train: unknown kind '" + kind_ + "': expected gpt or mlp");
+  }
+
+  // Those of --batch; empty: the model's own.
+  std::vector<int> batches() const {
+    if (batches_.empty()) return {};
+    return parse_list(
+        batches_, [](const std::string& text) { return parse_number(text, 1, "--batch", kMost); });
+  }
+
+  std::vector<ModelDescription> mlps() const {
+    for (const std::string* each : {&models_, &sequence_, &layers_}) {
+      if (!each->empty()) throw UsageError("train mlp: --model, --sequence and --layers are gpt's");
+    }
+    MlpConfig config = study_mlp();
+    std::vector<ModelDescription> all;
+    if (batches_.empty()) all.push_back(describe(config));
+    for (const int each : batches()) {
+      config.batch = each;
+      all.push_back(describe(config));
+    }
+    return all;
+  }
+
+  std::vector<ModelDescription> gpts() const {
+    std::vector<ModelDescription> all;
     for (GptConfig config : parse_list(models_.empty() ? "small" : models_, find_gpt)) {
       if (!sequence_.empty()) config.sequence = parse_number(sequence_, 1, "--sequence", kMost);
       if (!layers_.empty()) {
         config.layers = parse_number(layers_, 1, "--layers", static_cast<int>(config.layers));
       }
-      if (batches_.empty()) all.push_back(config);
-      for (const int each : batches_.empty() ? std::vector<int>{} : parse_list(batches_, batch)) {
+      if (batches_.empty()) all.push_back(describe(config));
+      for (const int each : batches()) {
         config.batch = each;
-        all.push_back(config);
+        all.push_back(describe(config));
       }
     }
     return all;
@@ -85,7 +117,7 @@ class TrainCommand : public Command {
   ModeFlags mode_;
   OutputFlags output_;
   bool breakdown_ = false;
-  std::string kind_, models_, batches_, sequence_, layers_, recipes_, tuning_cache_;
+  std::string kind_, optimizer_, models_, batches_, sequence_, layers_, recipes_, tuning_cache_;
 };
 
 }  // namespace

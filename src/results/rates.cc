@@ -17,8 +17,9 @@ struct Unit {
 };
 
 // Longer suffixes first: "gb_per_s" also ends in "_s".
-constexpr std::array<Unit, 10> kUnits = {{{"gb_per_s", "GB/s"},
+constexpr std::array<Unit, 11> kUnits = {{{"gb_per_s", "GB/s"},
                                           {"tokens_per_s", "tokens/s"},
+                                          {"samples_per_s", "samples/s"},
                                           {"gbit_per_s", "Gbit/s"},
                                           {"percent_of_link", "% of link"},
                                           {"tflops", "TFLOP/s"},
@@ -92,6 +93,9 @@ Rates rates_from(const Cost& cost, double seconds) {
   if (cost.network_bytes > 0) return network_rates(cost, seconds);
   if (cost.tokens > 0) {
     return {{"tokens_per_s", cost.tokens / seconds}, {"tflops", cost.flop / seconds / 1e12}};
+  }
+  if (cost.samples > 0) {
+    return {{"samples_per_s", cost.samples / seconds}, {"tflops", cost.flop / seconds / 1e12}};
   }
   if (cost.flop > 0) return {{"tflops", cost.flop / seconds / 1e12}};
   const double bytes = cost.wire_bytes > 0 ? cost.wire_bytes : cost.memory_bytes;

@@ -21,6 +21,7 @@ using Rates = std::vector<std::pair<std::string, double>>;
 //                    busiest rank sends are known
 //   network bytes    "gbit_per_s"; "percent_of_link" if the links' speed is known
 //   tokens           "tokens_per_s", "tflops"
+//   samples          "samples_per_s", "tflops"
 //   FLOP             "tflops"
 //   wire bytes       "gb_per_s"
 //   memory bytes     "gb_per_s"

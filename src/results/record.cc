@@ -77,6 +77,7 @@ void add_sampling(Record& record, const Sampling& sampling) {
 
 void add_training_cost(Record& record, const Cost& cost) {
   if (cost.tokens > 0) record["tokens"] = cost.tokens;
+  if (cost.samples > 0) record["samples"] = cost.samples;
 }
 
 void add_network_cost(Record& record, const Cost& cost) {
@@ -245,7 +246,8 @@ Finished finished_of(const Record& record) {
       {"busiest_wire_bytes", &finished.cost.busiest_wire_bytes},
       {"network_bytes", &finished.cost.network_bytes},
       {"link_gbit_per_s", &finished.cost.link_gbit_per_s},
-      {"tokens", &finished.cost.tokens}};
+      {"tokens", &finished.cost.tokens},
+      {"samples", &finished.cost.samples}};
   for (const auto& [key, amount] : some) {
     if (cost.contains(key)) *amount = get<double>(cost, key);
   }

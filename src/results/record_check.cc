@@ -22,7 +22,7 @@ const Fields kCollectiveCost = {{"algorithm_bytes", FieldKind::amount},
                                 {"busiest_wire_bytes", FieldKind::amount}};
 const Fields kNetworkCost = {{"network_bytes", FieldKind::amount},
                              {"link_gbit_per_s", FieldKind::amount}};
-const Fields kTrainingCost = {{"tokens", FieldKind::amount}};
+const Fields kTrainingCost = {{"tokens", FieldKind::amount}, {"samples", FieldKind::amount}};
 const Fields kSampling = {{"seconds", FieldKind::object}, {"cost", FieldKind::object},
                           {"mode", FieldKind::text},      {"flushed", FieldKind::truth},
                           {"verified", FieldKind::truth}, {"rates", FieldKind::object},

@@ -21,8 +21,8 @@ struct Cost {
   // Network messages only: the bytes of one message, and the nominal rate in Gbit/s of the links
   // that it may use (0: unknown).
   double network_bytes = 0, link_gbit_per_s = 0;
-  // Training only: the tokens of a step.
-  double tokens = 0;
+  // Training only: the tokens of a step, or, of models without tokens, its samples.
+  double tokens = 0, samples = 0;
 };
 
 // How the stream of a rank's part of the work is created.

@@ -4,33 +4,37 @@
 #include <string>
 
 #include "timing/sampler.h"
-#include "training/gpt_work.h"
+#include "training/training_work.h"
 
 namespace duet {
 namespace {
 
-Axes axes(const GptConfig& config, const Recipe& recipe) {
-  return {{"model", config.name},    {"recipe", recipe.name},
-          {"batch", config.batch},   {"sequence", config.sequence},
-          {"layers", config.layers}, {"parameters", parameter_count(config)}};
+// The model's axes, and the optimizer where it is not AdamW.
+Axes axes(const ModelDescription& model, const Recipe& recipe, const Optimizer& optimizer) {
+  Axes all{{"model", model.name}, {"recipe", recipe.name}};
+  for (const auto& [axis, value] : model.axes) all.set(axis, value);
+  if (optimizer.kind != OptimizerKind::adamw) all.set("optimizer", name(optimizer.kind));
+  return all;
 }
 
 // One model, as the options say.
 struct TrainingCase {
   CaseId id;
-  GptConfig config;
+  ModelDescription model;
   Recipe recipe;
+  Optimizer optimizer;
   Mode mode;
   bool breakdown;
 };
 
-void add_rates(Measurement& result, const GptConfig& config) {
-  const TrainingFlop flop = flop_per_token(config);
+void add_rates(Measurement& result, const ModelDescription& model) {
   const double seconds = summarise(result.sampling->samples).median;
-  const double rate = result.cost.tokens / seconds / 1e12;
-  result.rates = {{"six_n_tflops", flop.six_n * rate},
-                  {"six_n_attention_tflops", flop.six_n_attention * rate},
-                  {"hardware_tflops", flop.hardware * rate}};
+  const auto rate = [&](double flop) { return flop / seconds / 1e12; };
+  result.rates.emplace_back("six_n_tflops", rate(model.six_n));
+  if (model.six_n_attention > 0) {
+    result.rates.emplace_back("six_n_attention_tflops", rate(model.six_n_attention));
+  }
+  result.rates.emplace_back("hardware_tflops", rate(model.hardware));
 }
 
 // A step on the machine's first device, and of a step whose parts are timed, their seconds.
@@ -39,7 +43,7 @@ Measurement measure_case(Machine& machine, const TrainingCase& one,
   Measurement result;
   result.id = one.id;
   Team team(machine, {0});
-  GptWork work(one.config, one.recipe);
+  TrainingWork work(one.model, one.recipe, one.optimizer);
   result.cost = work.cost();
   std::array<double, kStepParts> parts{};
   AfterSamples after;
@@ -47,7 +51,7 @@ Measurement measure_case(Machine& machine, const TrainingCase& one,
     after = [&](const RunAgain&) { team.each([&](Rank& rank) { parts = work.time_parts(rank); }); };
   }
   result.sampling = Sampler(team, stop).measure(work, one.mode, {}, after);
-  add_rates(result, one.config);
+  add_rates(result, one.model);
   result.metrics.emplace_back("memory_bytes", static_cast<double>(work.memory_bytes()));
   if (!one.breakdown) return result;
   for (std::size_t part = 0; part < kStepParts; ++part) {
@@ -62,13 +66,15 @@ Measurement measure_case(Machine& machine, const TrainingCase& one,
 Benchmark training_benchmark(Machine& machine, const TrainingOptions& options,
                              std::function<bool()> stop) {
   Benchmark benchmark;
-  for (const GptConfig& config : options.models) {
+  for (const ModelDescription& model : options.models) {
     for (const Recipe& recipe : options.recipes) {
-      const TrainingCase one{{"train", options.device_name, "duet", axes(config, recipe)},
-                             config,
-                             recipe,
-                             options.mode,
-                             options.breakdown};
+      const TrainingCase one{
+          {"train", options.device_name, "duet", axes(model, recipe, options.optimizer)},
+          model,
+          recipe,
+          options.optimizer,
+          options.mode,
+          options.breakdown};
       benchmark.cases.push_back(
           {one.id, [&machine, one, stop] { return measure_case(machine, one, stop); }, one.mode});
     }

@@ -6,15 +6,15 @@
 
 #include "device/machine.h"
 #include "timing/measurement.h"
-#include "training/gpt_config.h"
-#include "training/recipe.h"
+#include "training/model.h"
 
 namespace duet {
 
 // The options of `duet train`.
 struct TrainingOptions {
-  std::vector<GptConfig> models;
+  std::vector<ModelDescription> models;
   std::vector<Recipe> recipes;
+  Optimizer optimizer;
   Mode mode;
   bool breakdown = false;   // also time the parts of a step, enqueued one by one
   std::string device_name;  // --device, as the journal shows it

@@ -182,13 +182,18 @@ TEST_P(DeviceOperations, Normalise) {
 }
 
 TEST_P(DeviceOperations, Activate) {
-  const Pair x = normal(37, 88, 1, 3), y = normal(37, 88, 2), dy = normal(37, 88, 3);
+  const Pair x = normal(37, 88, 1, 3), y = normal(37, 88, 2), dy = normal(37, 88, 3),
+             other = normal(37, 88, 4);
   both([&](const Side& on) {
     on.operations.gelu(on.stream, on(x), on(y));
     on.operations.gelu_backward(on.stream, on(x), on(dy), on(dy));
+    on.operations.relu(on.stream, on(x), on(x));
+    on.operations.relu_backward(on.stream, on(x), on(other), on(other));
   });
   expect_same(y, "gelu");
   expect_same(dy, "gelu backward");
+  expect_same(x, "relu");
+  expect_same(other, "relu backward");
 }
 
 TEST_P(DeviceOperations, Attend) {
@@ -227,6 +232,17 @@ TEST_P(DeviceOperations, TakeTheLoss) {
   }
 }
 
+TEST_P(DeviceOperations, TakeTheSquaredError) {
+  const Pair prediction = normal(19, 4136, 1), target = normal(19, 4136, 2);
+  const Pair losses = sums(19), loss = sums(1);
+  both([&](const Side& on) {
+    on.operations.mean_squared_error(on.stream, on(prediction), on(target), on(losses), on(loss));
+  });
+  expect_same(losses, "losses", 1e-5);
+  expect_same(loss, "loss", 1e-5);
+  expect_same(prediction, "gradient");
+}
+
 TEST_P(DeviceOperations, Multiply) {
   const Pair x = normal(40, 72, 1), w = normal(56, 72, 2), dy = normal(40, 56, 3),
              y = normal(40, 56, 4), sum = normal(40, 56, 5), dx = normal(40, 72, 6),
@@ -257,7 +273,7 @@ TEST_P(DeviceOperations, Update) {
   host_.write(at_host.span(), &state);
   device_->write(at_device.span(), &state);
   both([&](const Side& on) {
-    AdamWTensors tensors{on(weights), on(gradient), on(first), on(second), {}};
+    OptimizerTensors tensors{on(weights), on(gradient), on(first), on(second), {}};
     if (!on.is_host && dtype() == DType::bf16) {
       tensors.parameters = on(rounded);
       tensors.master = on(weights);
@@ -278,7 +294,7 @@ TEST_P(DeviceOperations, RoundSmallUpdatesWithTheRightMean) {
     return make(1, count, DType::bf16, [=](std::uint64_t) { return value; }).device;
   };
   const Tensor weights = constant(1), gradient = constant(1);
-  const AdamWTensors tensors{weights, gradient, constant(0), constant(0), {}};
+  const OptimizerTensors tensors{weights, gradient, constant(0), constant(0), {}};
   const StepState state{1, 9, 1e-4, 1};
   const auto at_device = device_->allocate(sizeof state);
   device_->write(at_device.span(), &state);
@@ -310,36 +326,37 @@ void run_step(Gpt& model, Device& device, Stream& stream) {
   model.initialise(1);
   const StepState state{0, 5, 1e-3, 1};
   device.write(model.state(), &state);
-  model.begin_random_step(stream);
+  model.begin_step(stream);
+  model.make_random_input(stream);
   model.forward(stream);
   model.backward(stream, Accumulate::no);
   stream.synchronize(kDeviceDeadline);
 }
 
 TEST_P(DeviceOperations, TrainAGptLikeTheHost) {
-  Gpt expected(small_gpt(), find_recipe("fp32"), host_, *host_operations_);
-  Gpt found(small_gpt(), recipe_of(dtype()), *device_, *operations_);
+  Gpt expected(small_gpt(), find_recipe("fp32"), {}, host_, *host_operations_);
+  Gpt found(small_gpt(), recipe_of(dtype()), {}, *device_, *operations_);
   run_step(expected, host_, *host_stream_);
   run_step(found, *device_, *stream_);
   const double of_gradients = dtype() == DType::fp32 ? 1e-4 : 3e-2;
   expect_same({expected.loss(), found.loss()}, "loss", dtype() == DType::fp32 ? 1e-6 : 1e-3);
-  for (std::size_t i = 0; i < found.parameters().size(); ++i) {
-    expect_same(
-        {expected.parameters()[i].tensors.gradients, found.parameters()[i].tensors.gradients},
-        found.parameters()[i].about.name.c_str(), of_gradients);
+  for (std::size_t i = 0; i < found.parameters().all().size(); ++i) {
+    expect_same({expected.parameters().all()[i].tensors.gradients,
+                 found.parameters().all()[i].tensors.gradients},
+                found.parameters().all()[i].about.name.c_str(), of_gradients);
   }
 }
 
 TEST_P(DeviceOperations, RepeatAStepToTheBit) {
   const Recipe recipe = find_recipe(dtype() == DType::fp32 ? "fp32" : "bf16");
-  Gpt model(small_gpt(), recipe, *device_, *operations_);
+  Gpt model(small_gpt(), recipe, {}, *device_, *operations_);
   std::vector<std::vector<float>> before;
   for (int run = 0; run < 2; ++run) {
     run_step(model, *device_, *stream_);
-    model.update(*stream_, {});
+    model.update(*stream_);
     stream_->synchronize(kDeviceDeadline);
     std::vector<std::vector<float>> now;
-    for (const TrainedParameter& each : model.parameters())
+    for (const TrainedParameter& each : model.parameters().all())
       now.push_back(read(each.tensors.parameters));
     if (run == 1) {
       EXPECT_EQ(now, before);

@@ -65,12 +65,12 @@ class FixtureTest : public ::testing::TestWithParam<const char*> {
     }
     device_ = &machine_->device(0);
     operations_ = make_operations(*device_);
-    model_ =
-        std::make_unique<Gpt>(config_of_fixture(), find_recipe("fp32"), *device_, *operations_);
+    model_ = std::make_unique<Gpt>(config_of_fixture(), find_recipe("fp32"), Optimizer{}, *device_,
+                                   *operations_);
     stream_ = device_->make_stream();
     model_->initialise(1);
     std::size_t place = 0;
-    for (const TrainedParameter& each : model_->parameters()) {
+    for (const TrainedParameter& each : model_->parameters().all()) {
       const std::vector<float> values = fixture_weights(each.about, place++);
       const Span& all = each.tensors.parameters.span;  // may have rows behind the values
       device_->write(all.slice(0, values.size() * sizeof(float)), values.data());
@@ -121,9 +121,9 @@ TEST_P(FixtureTest, TheLossIsPyTorchs) {
 TEST_P(FixtureTest, GradientsArePyTorchs) {
   run();
   const nlohmann::json& gradients = expected_.at("gradients");
-  ASSERT_EQ(gradients.size(), model_->parameters().size());
+  ASSERT_EQ(gradients.size(), model_->parameters().all().size());
   std::size_t place = 0;
-  for (const TrainedParameter& each : model_->parameters()) {
+  for (const TrainedParameter& each : model_->parameters().all()) {
     const nlohmann::json& reference = gradients[place++];
     ASSERT_EQ(reference.at("name"), each.about.name);
     const auto values = reference.at("values").get<std::vector<double>>();
@@ -144,7 +144,7 @@ TEST_P(FixtureTest, StepsOfAdamWArePyTorchs) {
   for (const nlohmann::json& loss : expected_.at("losses")) {
     const StepState state{++step, 0, kFixtureLearningRate, 1};
     device_->write(model_->state(), &state);
-    model_->update(*stream_, {});
+    model_->update(*stream_);
     EXPECT_NEAR(run(), loss.get<double>(), 1e-3) << "after step " << step;
   }
   EXPECT_EQ(step, 10);

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <sstream>
 
@@ -14,6 +15,8 @@
 namespace duet {
 namespace {
 
+constexpr double kDeviation = 0.02;  // of GPT-2's initial parameters
+constexpr std::int64_t kVocabularyRows = 128;
 constexpr int kMostLayers = 1024;
 constexpr int kMostHeads = 1024;
 constexpr int kWidest = 1 << 17;       // of a block and of an FFN
@@ -57,23 +60,26 @@ GptConfig config_of(TomlTable table) {
 
 std::vector<ModelParameter> parameters(const GptConfig& config) {
   std::vector<ModelParameter> all;
-  const auto add_matrix = [&all](std::string name, std::int64_t rows, std::int64_t columns) {
-    all.push_back({std::move(name), rows, columns, true});
+  const auto add_matrix = [&all](std::string name, std::int64_t rows, std::int64_t columns,
+                                 double deviation = kDeviation) {
+    all.push_back({std::move(name), rows, columns, rows, true, deviation, 0});
   };
   const auto add_norm = [&](const std::string& name) {
-    all.push_back({name + ".weight", 1, config.width, false});
-    all.push_back({name + ".bias", 1, config.width, false});
+    all.push_back({name + ".weight", 1, config.width, 1, false, 0, 1});
+    all.push_back({name + ".bias", 1, config.width, 1, false, 0, 0});
   };
+  const double residual = kDeviation / std::sqrt(2.0 * static_cast<double>(config.layers));
   add_matrix("token_table", config.vocabulary, config.width);
+  all.back().rows_in_memory = rounded_up(config.vocabulary, kVocabularyRows);
   add_matrix("position_table", config.sequence, config.width);
   for (std::int64_t layer = 0; layer < config.layers; ++layer) {
     const std::string block = fmt::format("block.{}.", layer);
     add_norm(block + "norm_1");
     add_matrix(block + "qkv.weight", 3 * config.width, config.width);
-    add_matrix(block + "attention_out.weight", config.width, config.width);
+    add_matrix(block + "attention_out.weight", config.width, config.width, residual);
     add_norm(block + "norm_2");
     add_matrix(block + "ffn_in.weight", config.ffn_width, config.width);
-    add_matrix(block + "ffn_out.weight", config.width, config.ffn_width);
+    add_matrix(block + "ffn_out.weight", config.width, config.ffn_width, residual);
   }
   add_norm("norm");
   return all;

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "training/parameters.h"
+
 namespace duet {
 
 // Pre-norm blocks of causal attention and an FFN (GELU in the tanh form), LayerNorm with weight and
@@ -26,17 +28,10 @@ struct GptConfig {
   std::int64_t tokens() const { return batch * sequence; }  // per step
 };
 
-// One parameter of a model, a row-major matrix; a vector has one row.
-struct ModelParameter {
-  std::string name;  // "block.3.qkv.weight"
-  std::int64_t rows = 0, columns = 0;
-  bool decays = false;  // AdamW applies weight decay to it: matrices yes, norms no
-
-  std::int64_t count() const { return rows * columns; }
-};
-
-// All parameters in the order in which they lie in memory: the tables, each block, the last norm.
-// Weights of linears have a row for each output.
+// All parameters: the tables, each block, the last norm. Weights of linears have a row for each
+// output. They begin as GPT-2's: normal, of deviation 0.02, those that write into the residual
+// stream divided by sqrt(2 layers); norms as 1 and 0. The token table's rows in memory are a
+// multiple of 128: GEMMs with odd sides are slow.
 std::vector<ModelParameter> parameters(const GptConfig& config);
 
 // N: the sum of all parameters' counts, embeddings included.

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "core/random.h"
 #include "device/stream.h"
 #include "training/accumulate.h"
 #include "training/attention.h"
@@ -32,15 +33,21 @@ struct StepState {
   double gradient_factor = 1;  // of all gradients before the update
 };
 
+// Of the random numbers of one tensor in a step. `column` tells tensors of one step apart.
+DUET_HOST_DEVICE inline std::uint64_t seed_of(const StepState& state, std::uint64_t column) {
+  return random_word(state.seed, static_cast<std::uint64_t>(state.step)) + column;
+}
+
 struct AdamWOptions {
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0.01;
 };
 
-// Parameters that are updated alike, their gradients and moments: tensors of one shape. bf16
+// Parameters that are updated alike, and what belongs to them: tensors of one shape. bf16
 // parameters without a master, and bf16 moments, are rounded stochastically: rounding to nearest
 // would lose updates that are small beside the value.
-struct AdamWTensors {
-  Tensor parameters, gradients, first_moments, second_moments;
+struct OptimizerTensors {
+  Tensor parameters, gradients;
+  Tensor first_moments, second_moments;  // AdamW's; {} for SGD
   Tensor master;  // fp32 parameters, which are updated, and then rounded to `parameters`; may be {}
 };
 
@@ -62,8 +69,7 @@ class Operations {
 
   // Adds 1 to the state's step. `state`, here and below: a StepState in memory of the device.
   virtual void advance(Stream& stream, const Span& state) = 0;
-  // Random tokens below `vocabulary`, which depend on the state's seed and step, and on `column`:
-  // 0 and 1 give different ones.
+  // Random tokens below `vocabulary`, which depend on the state and on `column` (seed_of()).
   virtual void random_tokens(Stream& stream, const Span& state, std::int64_t vocabulary,
                              std::uint64_t column, const Tensor& tokens) = 0;
 
@@ -94,6 +100,14 @@ class Operations {
   virtual void linear_backward_weight(Stream& stream, const Tensor& dy, const Tensor& x,
                                       const Tensor& dw, Accumulate accumulate) = 0;
 
+  // Random normal elements, which depend as random_tokens() do.
+  virtual void random_elements(Stream& stream, const Span& state, std::uint64_t column,
+                               const Tensor& tensor) = 0;
+
+  virtual void relu(Stream& stream, const Tensor& x, const Tensor& y) = 0;
+  // `y`: relu's result. dx may be dy.
+  virtual void relu_backward(Stream& stream, const Tensor& y, const Tensor& dy,
+                             const Tensor& dx) = 0;
   // In the tanh form.
   virtual void gelu(Stream& stream, const Tensor& x, const Tensor& y) = 0;
   // dx may be dy.
@@ -111,8 +125,15 @@ class Operations {
                              const Tensor& targets, const Tensor& row_losses,
                              const Tensor& loss) = 0;
 
+  // The mean of (prediction - target)^2, of each row in `row_losses` (1, rows), fp32, and of all in
+  // `loss` (1, 1), fp32. Replaces the prediction by the mean's gradient.
+  virtual void mean_squared_error(Stream& stream, const Tensor& prediction, const Tensor& target,
+                                  const Tensor& row_losses, const Tensor& loss) = 0;
+
   virtual void adamw(Stream& stream, const AdamWOptions& options, const Span& state,
-                     const AdamWTensors& tensors) = 0;
+                     const OptimizerTensors& tensors) = 0;
+  // parameters -= learning_rate * gradient_factor * gradients, by the state's.
+  virtual void sgd(Stream& stream, const Span& state, const OptimizerTensors& tensors) = 0;
 };
 
 // The operations of a kind of device. Throws Unavailable where there are none.

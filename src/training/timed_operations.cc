@@ -143,8 +143,37 @@ void TimedOperations::cross_entropy(Stream& stream, const Tensor& logits, std::i
 }
 
 void TimedOperations::adamw(Stream& stream, const AdamWOptions& options, const Span& state,
-                            const AdamWTensors& tensors) {
+                            const OptimizerTensors& tensors) {
   inner_->adamw(stream, options, state, tensors);
+  mark(stream, StepPart::optimizer);
+}
+
+void TimedOperations::random_elements(Stream& stream, const Span& state, std::uint64_t column,
+                                      const Tensor& tensor) {
+  inner_->random_elements(stream, state, column, tensor);
+  mark(stream, StepPart::elementwise);
+}
+
+void TimedOperations::relu(Stream& stream, const Tensor& x, const Tensor& y) {
+  inner_->relu(stream, x, y);
+  mark(stream, StepPart::elementwise);
+}
+
+void TimedOperations::relu_backward(Stream& stream, const Tensor& y, const Tensor& dy,
+                                    const Tensor& dx) {
+  inner_->relu_backward(stream, y, dy, dx);
+  mark(stream, StepPart::elementwise);
+}
+
+void TimedOperations::mean_squared_error(Stream& stream, const Tensor& prediction,
+                                         const Tensor& target, const Tensor& row_losses,
+                                         const Tensor& loss) {
+  inner_->mean_squared_error(stream, prediction, target, row_losses, loss);
+  mark(stream, StepPart::loss);
+}
+
+void TimedOperations::sgd(Stream& stream, const Span& state, const OptimizerTensors& tensors) {
+  inner_->sgd(stream, state, tensors);
   mark(stream, StepPart::optimizer);
 }
 

@@ -45,6 +45,10 @@ class TimedOperations : public Operations {
                              const Tensor& dx) override;
   void linear_backward_weight(Stream& stream, const Tensor& dy, const Tensor& x, const Tensor& dw,
                               Accumulate accumulate) override;
+  void random_elements(Stream& stream, const Span& state, std::uint64_t column,
+                       const Tensor& tensor) override;
+  void relu(Stream& stream, const Tensor& x, const Tensor& y) override;
+  void relu_backward(Stream& stream, const Tensor& y, const Tensor& dy, const Tensor& dx) override;
   void gelu(Stream& stream, const Tensor& x, const Tensor& y) override;
   void gelu_backward(Stream& stream, const Tensor& x, const Tensor& dy, const Tensor& dx) override;
   void attention(Stream& stream, const AttentionTensors& tensors) override;
@@ -52,8 +56,11 @@ class TimedOperations : public Operations {
                           const Tensor& dqkv) override;
   void cross_entropy(Stream& stream, const Tensor& logits, std::int64_t vocabulary,
                      const Tensor& targets, const Tensor& row_losses, const Tensor& loss) override;
+  void mean_squared_error(Stream& stream, const Tensor& prediction, const Tensor& target,
+                          const Tensor& row_losses, const Tensor& loss) override;
   void adamw(Stream& stream, const AdamWOptions& options, const Span& state,
-             const AdamWTensors& tensors) override;
+             const OptimizerTensors& tensors) override;
+  void sgd(Stream& stream, const Span& state, const OptimizerTensors& tensors) override;
 
  private:
   struct Mark {

@@ -36,12 +36,20 @@ __global__ void value_kernel(float value, T* to, std::int64_t count) {
 
 __global__ void advance_kernel(StepState* state) { ++state->step; }
 
+template <typename T>
+__global__ void random_elements_kernel(const StepState* state, std::uint64_t column, T* to,
+                                       std::int64_t count) {
+  const std::int64_t i = my_index();
+  if (i >= count) return;
+  store_one(to + i, random_normal(seed_of(*state, column), static_cast<std::uint64_t>(i)));
+}
+
 __global__ void random_tokens_kernel(const StepState* state, std::uint64_t vocabulary,
                                      std::uint64_t column, std::int32_t* tokens,
                                      std::int64_t count) {
   const std::int64_t i = my_index();
   if (i >= count) return;
-  const std::uint64_t seed = state->seed + 2 * static_cast<std::uint64_t>(state->step) + column;
+  const std::uint64_t seed = seed_of(*state, column);
   tokens[i] =
       static_cast<std::int32_t>(random_word(seed, static_cast<std::uint64_t>(i)) % vocabulary);
 }
@@ -126,6 +134,29 @@ __global__ void token_gradient_kernel(EmbeddingBackward<T, Gradient> e) {
     }
   }
   if (inside) store8(to, sum);
+}
+
+template <typename T>
+__global__ void relu_kernel(const T* x, T* y, std::int64_t packs) {
+  const std::int64_t i = my_index();
+  if (i >= packs) return;
+  float value[8];
+  load8(x + 8 * i, value);
+#pragma unroll
+  for (int k = 0; k < 8; ++k) value[k] = value[k] < 0 ? 0.0f : value[k];  // NaN stays
+  store8(y + 8 * i, value);
+}
+
+template <typename T>
+__global__ void relu_backward_kernel(const T* y, const T* dy, T* dx, std::int64_t packs) {
+  const std::int64_t i = my_index();
+  if (i >= packs) return;
+  float value[8], gradient[8];
+  load8(y + 8 * i, value);
+  load8(dy + 8 * i, gradient);
+#pragma unroll
+  for (int k = 0; k < 8; ++k) gradient[k] = value[k] <= 0 ? 0.0f : gradient[k];
+  store8(dx + 8 * i, gradient);
 }
 
 // 1 / (1 + exp(-2u)), which is (1 + tanh(u)) / 2 without cancellation.
@@ -235,6 +266,34 @@ void launch_embedding_backward(const Tensor& tokens, const Tensor& dx, const Ten
       const dim3 grid(static_cast<unsigned>(dx.rows), blocks_for(dx.columns / 8, kTokenThreads));
       token_gradient_kernel<T, Gradient><<<grid, kTokenThreads, 0, stream>>>(e);
     });
+  });
+  DUET_GPU_CHECK(gpuGetLastError());
+}
+
+void launch_random_elements(const Span& state, std::uint64_t column, const Tensor& tensor,
+                            gpuStream_t stream) {
+  by_type(tensor.dtype, [&](auto element) {
+    using T = decltype(element);
+    random_elements_kernel<T><<<blocks_for(tensor.count()), kThreads, 0, stream>>>(
+        state_at(state), column, data<T>(tensor), tensor.count());
+  });
+  DUET_GPU_CHECK(gpuGetLastError());
+}
+
+void launch_relu(const Tensor& x, const Tensor& y, gpuStream_t stream) {
+  by_type(x.dtype, [&](auto element) {
+    using T = decltype(element);
+    relu_kernel<T>
+        <<<blocks_for(x.count() / 8), kThreads, 0, stream>>>(data<T>(x), data<T>(y), x.count() / 8);
+  });
+  DUET_GPU_CHECK(gpuGetLastError());
+}
+
+void launch_relu_backward(const Tensor& y, const Tensor& dy, const Tensor& dx, gpuStream_t stream) {
+  by_type(y.dtype, [&](auto element) {
+    using T = decltype(element);
+    relu_backward_kernel<T><<<blocks_for(y.count() / 8), kThreads, 0, stream>>>(
+        data<T>(y), data<T>(dy), data<T>(dx), y.count() / 8);
   });
   DUET_GPU_CHECK(gpuGetLastError());
 }

@@ -29,6 +29,10 @@ void launch_layer_norm_backward(const NormTensors& norm, const Tensor& dy, const
                                 Accumulate accumulate, Accumulate gradients, float* partials,
                                 int blocks, gpuStream_t stream);
 
+void launch_random_elements(const Span& state, std::uint64_t column, const Tensor& tensor,
+                            gpuStream_t stream);
+void launch_relu(const Tensor& x, const Tensor& y, gpuStream_t stream);
+void launch_relu_backward(const Tensor& y, const Tensor& dy, const Tensor& dx, gpuStream_t stream);
 void launch_gelu(const Tensor& x, const Tensor& y, gpuStream_t stream);
 void launch_gelu_backward(const Tensor& x, const Tensor& dy, const Tensor& dx, gpuStream_t stream);
 
@@ -43,7 +47,11 @@ void launch_cross_entropy(const Tensor& logits, std::int64_t vocabulary, const T
                           const Tensor& row_losses, const Tensor& loss, std::uint64_t most_shared,
                           gpuStream_t stream);
 
-void launch_adamw(const AdamWOptions& options, const Span& state, const AdamWTensors& tensors,
+void launch_mean_squared_error(const Tensor& prediction, const Tensor& target,
+                               const Tensor& row_losses, const Tensor& loss, gpuStream_t stream);
+
+void launch_adamw(const AdamWOptions& options, const Span& state, const OptimizerTensors& tensors,
                   gpuStream_t stream);
+void launch_sgd(const Span& state, const OptimizerTensors& tensors, gpuStream_t stream);
 
 }  // namespace duet::DUET_GPU

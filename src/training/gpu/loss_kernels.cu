@@ -1,5 +1,5 @@
-// Cross-entropy. A block reads a row of logits once, keeps it in shared memory where it fits there,
-// and writes the gradient in its place.
+// Losses. Of cross-entropy a block reads a row of logits once, keeps it in shared memory where it
+// fits there, and writes the gradient in its place.
 #include <algorithm>
 
 #include "training/gpu/element8.h"
@@ -97,11 +97,38 @@ __global__ void __launch_bounds__(kThreads) loss_kernel(LossRows<T> rows) {
   if (threadIdx.x == 0) rows.losses[row] = logf(all.sum) + all.largest - target_logit;
 }
 
+template <typename T>
+__global__ void __launch_bounds__(kThreads)
+    squared_error_kernel(T* prediction, const T* target, std::int64_t columns, float scale,
+                         float* losses) {
+  const std::int64_t begin = blockIdx.x * columns;
+  float sum[1] = {};
+  for (std::int64_t p = threadIdx.x; 8 * p < columns; p += kThreads) {
+    float value[8], wanted[8];
+    load8(prediction + begin + 8 * p, value);
+    load8(target + begin + 8 * p, wanted);
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      const float difference = value[i] - wanted[i];
+      sum[0] += difference * difference;
+      value[i] = scale * difference;
+    }
+    store8(prediction + begin + 8 * p, value);
+  }
+  group_sum<kThreads>(sum);
+  if (threadIdx.x == 0) losses[blockIdx.x] = sum[0] / static_cast<float>(columns);
+}
+
 __global__ void mean_kernel(const float* values, std::int64_t count, float* mean) {
   float sum[1] = {};
   for (std::int64_t i = threadIdx.x; i < count; i += kThreads) sum[0] += values[i];
   group_sum<kThreads>(sum);
   if (threadIdx.x == 0) *mean = sum[0] / static_cast<float>(count);
+}
+
+void launch_mean(const Tensor& values, const Tensor& mean, gpuStream_t stream) {
+  mean_kernel<<<1, kThreads, 0, stream>>>(data<float>(values), values.count(), data<float>(mean));
+  DUET_GPU_CHECK(gpuGetLastError());
 }
 
 template <typename T, bool staged>
@@ -137,8 +164,19 @@ void launch_cross_entropy(const Tensor& logits, std::int64_t vocabulary, const T
     }
   });
   DUET_GPU_CHECK(gpuGetLastError());
-  mean_kernel<<<1, kThreads, 0, stream>>>(data<float>(row_losses), logits.rows, data<float>(loss));
+  launch_mean(row_losses, loss, stream);
+}
+
+void launch_mean_squared_error(const Tensor& prediction, const Tensor& target,
+                               const Tensor& row_losses, const Tensor& loss, gpuStream_t stream) {
+  by_type(prediction.dtype, [&](auto element) {
+    using T = decltype(element);
+    const float scale = 2.0f / static_cast<float>(prediction.count());
+    squared_error_kernel<T><<<static_cast<unsigned>(prediction.rows), kThreads, 0, stream>>>(
+        data<T>(prediction), data<T>(target), prediction.columns, scale, data<float>(row_losses));
+  });
   DUET_GPU_CHECK(gpuGetLastError());
+  launch_mean(row_losses, loss, stream);
 }
 
 }  // namespace duet::DUET_GPU

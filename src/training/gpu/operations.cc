@@ -108,6 +108,23 @@ class GpuOperations : public LinearOperations {
                                native(stream));
   }
 
+  void random_elements(Stream& stream, const Span& state, std::uint64_t column,
+                       const Tensor& tensor) override {
+    launch_random_elements(state, column, tensor, native(stream));
+  }
+
+  void relu(Stream& stream, const Tensor& x, const Tensor& y) override {
+    require_columns(x);
+    require(x.count() == y.count(), "relu");
+    launch_relu(x, y, native(stream));
+  }
+
+  void relu_backward(Stream& stream, const Tensor& y, const Tensor& dy, const Tensor& dx) override {
+    require_columns(y);
+    require(y.count() == dy.count() && y.count() == dx.count(), "relu backward");
+    launch_relu_backward(y, dy, dx, native(stream));
+  }
+
   void gelu(Stream& stream, const Tensor& x, const Tensor& y) override {
     require_columns(x);
     require(x.count() == y.count(), "gelu");
@@ -139,8 +156,21 @@ class GpuOperations : public LinearOperations {
                          native(stream));
   }
 
+  void mean_squared_error(Stream& stream, const Tensor& prediction, const Tensor& target,
+                          const Tensor& row_losses, const Tensor& loss) override {
+    require_columns(prediction);
+    require(prediction.count() == target.count() && row_losses.count() == prediction.rows,
+            "mean squared error");
+    launch_mean_squared_error(prediction, target, row_losses, loss, native(stream));
+  }
+
+  void sgd(Stream& stream, const Span& state, const OptimizerTensors& tensors) override {
+    require_columns(tensors.parameters);
+    launch_sgd(state, tensors, native(stream));
+  }
+
   void adamw(Stream& stream, const AdamWOptions& options, const Span& state,
-             const AdamWTensors& tensors) override {
+             const OptimizerTensors& tensors) override {
     require_columns(tensors.parameters);
     launch_adamw(options, state, tensors, native(stream));
   }

@@ -1,4 +1,4 @@
-// AdamW over all parameters at once: bound by memory, so a thread takes eight elements of each
+// Optimizers over all parameters at once: bound by memory, so a thread takes eight elements of each
 // tensor at a time.
 #include <algorithm>
 #include <cmath>
@@ -93,12 +93,56 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
+template <typename Parameter, typename Gradient>
+__global__ void __launch_bounds__(kThreads)
+    sgd_kernel(const StepState* state, Parameter* parameters, const Gradient* gradients,
+               float* master, std::int64_t count) {
+  const StepState now = *state;
+  const float rate = static_cast<float>(now.learning_rate * now.gradient_factor);
+  const std::uint64_t seed = random_word(now.seed, static_cast<std::uint64_t>(now.step));
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * kThreads;
+  for (std::int64_t pack = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+       8 * pack < count; pack += stride) {
+    float w[8], g[8];
+    if (master != nullptr) {
+      load8(master + 8 * pack, w);
+    } else {
+      load8(parameters + 8 * pack, w);
+    }
+    load8(gradients + 8 * pack, g);
+#pragma unroll
+    for (int i = 0; i < 8; ++i) w[i] -= rate * g[i];
+    if (master != nullptr) {
+      store8(master + 8 * pack, w);
+      store8(parameters + 8 * pack, w);
+    } else {
+      store8_random(parameters + 8 * pack, w, Random16(seed, static_cast<std::uint64_t>(pack)));
+    }
+  }
+}
+
+unsigned grid_for(const Tensor& parameters) {
+  const std::int64_t blocks = (parameters.count() / 8 + kThreads - 1) / kThreads;
+  return static_cast<unsigned>(std::min(blocks, kMostBlocks));
+}
+
 }  // namespace
 
-void launch_adamw(const AdamWOptions& options, const Span& state, const AdamWTensors& tensors,
+void launch_sgd(const Span& state, const OptimizerTensors& tensors, gpuStream_t stream) {
+  by_type(tensors.parameters.dtype, [&](auto parameter) {
+    by_type(tensors.gradients.dtype, [&](auto gradient) {
+      using P = decltype(parameter);
+      using G = decltype(gradient);
+      sgd_kernel<P, G><<<grid_for(tensors.parameters), kThreads, 0, stream>>>(
+          reinterpret_cast<const StepState*>(state.data), data<P>(tensors.parameters),
+          data<G>(tensors.gradients), data<float>(tensors.master), tensors.parameters.count());
+    });
+  });
+  DUET_GPU_CHECK(gpuGetLastError());
+}
+
+void launch_adamw(const AdamWOptions& options, const Span& state, const OptimizerTensors& tensors,
                   gpuStream_t stream) {
-  const std::int64_t blocks = (tensors.parameters.count() / 8 + kThreads - 1) / kThreads;
-  const auto grid = static_cast<unsigned>(std::min(blocks, kMostBlocks));
   const auto number = [](double value) { return static_cast<float>(value); };
   by_type(tensors.parameters.dtype, [&](auto parameter) {
     by_type(tensors.gradients.dtype, [&](auto gradient) {
@@ -119,7 +163,7 @@ void launch_adamw(const AdamWOptions& options, const Span& state, const AdamWTen
                                           number(options.weight_decay),
                                           number(std::log(options.beta1)),
                                           number(std::log(options.beta2))};
-        adamw_kernel<P, G, M><<<grid, kThreads, 0, stream>>>(update);
+        adamw_kernel<P, G, M><<<grid_for(tensors.parameters), kThreads, 0, stream>>>(update);
       });
     });
   });

@@ -260,8 +260,9 @@ TEST(CrossEntropy, OfANanIsNan) {
 TEST(MeanSquaredError, OfThreeValues) {
   const std::vector<double> prediction{1, 2, 3}, target{1, 4, 0};
   std::vector<double> gradient(3);
+  double row_loss = 0;
   EXPECT_NEAR(mean_squared_error<double>({prediction.data(), 1, 3}, {target.data(), 1, 3}, 1.0 / 3,
-                                         {gradient.data(), 1, 3}),
+                                         {gradient.data(), 1, 3}, &row_loss),
               13.0 / 3, 1e-15);
   EXPECT_NEAR(gradient[0], 0, 1e-15);
   EXPECT_NEAR(gradient[1], -4.0 / 3, 1e-15);

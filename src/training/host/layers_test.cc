@@ -210,8 +210,9 @@ struct MeanSquaredError {
   template <class Real>
   static double derive(const Tensors<Real>& in, double scale, Tensors<Real>& d) {
     const auto target = normal_values<Real>(kRows * kColumns, 2);
+    std::vector<Real> row_losses(kRows);
     return mean_squared_error(matrix(in[0], kRows, kColumns), matrix(target, kRows, kColumns),
-                              scale, matrix(d[0], kRows, kColumns));
+                              scale, matrix(d[0], kRows, kColumns), row_losses.data());
   }
 };
 

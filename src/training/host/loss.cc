@@ -77,10 +77,9 @@ double cross_entropy(Matrix<Real> logits, std::int64_t vocabulary, const std::in
 
 template <class Real>
 double mean_squared_error(Matrix<const Real> prediction, Matrix<const Real> target, double scale,
-                          Matrix<Real> dprediction) {
+                          Matrix<Real> dprediction, Real* row_losses) {
   check_shape("target", target, prediction.rows, prediction.columns);
   check_shape("dprediction", dprediction, prediction.rows, prediction.columns);
-  std::vector<double> row_sums(static_cast<std::size_t>(prediction.rows));
   const Real factor = static_cast<Real>(2 * scale);
 #pragma omp parallel for schedule(static)
   for (std::int64_t i = 0; i < prediction.rows; ++i) {
@@ -90,18 +89,18 @@ double mean_squared_error(Matrix<const Real> prediction, Matrix<const Real> targ
       sum += static_cast<double>(difference) * static_cast<double>(difference);
       dprediction.row(i)[j] = factor * difference;
     }
-    row_sums[static_cast<std::size_t>(i)] = sum;
+    row_losses[i] = static_cast<Real>(sum / static_cast<double>(prediction.columns));
   }
   double sum = 0;
-  for (const double row_sum : row_sums) sum += row_sum;
-  return sum / static_cast<double>(prediction.rows * prediction.columns);
+  for (std::int64_t i = 0; i < prediction.rows; ++i) sum += static_cast<double>(row_losses[i]);
+  return sum / static_cast<double>(prediction.rows);
 }
 
 #define DUET_INSTANTIATE(Real)                                                                 \
   template double cross_entropy<Real>(Matrix<Real>, std::int64_t, const std::int32_t*, double, \
                                       Real*);                                                  \
   template double mean_squared_error<Real>(Matrix<const Real>, Matrix<const Real>, double,     \
-                                           Matrix<Real>);
+                                           Matrix<Real>, Real*);
 DUET_INSTANTIATE(float)
 DUET_INSTANTIATE(double)
 #undef DUET_INSTANTIATE

@@ -13,9 +13,10 @@ double cross_entropy(Matrix<Real> logits, std::int64_t vocabulary, const std::in
                      double scale, Real* row_losses);
 
 // The mean of (prediction - target)^2 over all elements, summed in the order of the rows.
-// dprediction = scale * 2 * (prediction - target): 1 / (rows * columns) is the mean's gradient.
+// dprediction = scale * 2 * (prediction - target): 1 / (rows * columns) is the mean's gradient;
+// it may be the prediction. Keeps every row's mean in row_losses (rows).
 template <class Real>
 double mean_squared_error(Matrix<const Real> prediction, Matrix<const Real> target, double scale,
-                          Matrix<Real> dprediction);
+                          Matrix<Real> dprediction, Real* row_losses);
 
 }  // namespace duet

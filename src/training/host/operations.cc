@@ -67,8 +67,7 @@ class CpuOperations : public LinearOperations {
   void random_tokens(Stream& stream, const Span& state, std::int64_t vocabulary,
                      std::uint64_t column, const Tensor& tokens) override {
     run(stream, "random tokens", bytes_of({&tokens}), tokens.span, [=] {
-      const auto& now = *reinterpret_cast<const StepState*>(state.data);
-      const std::uint64_t seed = now.seed + 2 * static_cast<std::uint64_t>(now.step) + column;
+      const std::uint64_t seed = seed_of(*reinterpret_cast<const StepState*>(state.data), column);
       auto* const to = reinterpret_cast<std::int32_t*>(tokens.span.data);
       for (std::int64_t i = 0; i < tokens.count(); ++i) {
         const std::uint64_t word = random_word(seed, static_cast<std::uint64_t>(i));
@@ -117,6 +116,30 @@ class CpuOperations : public LinearOperations {
     });
   }
 
+  void random_elements(Stream& stream, const Span& state, std::uint64_t column,
+                       const Tensor& tensor) override {
+    run(stream, "random elements", 0, bytes_of({&tensor}), tensor, [=] {
+      const std::uint64_t seed = seed_of(*reinterpret_cast<const StepState*>(state.data), column);
+      float* const to = data(tensor);
+#pragma omp parallel for schedule(static)
+      for (std::int64_t i = 0; i < tensor.count(); ++i) {
+        to[i] = duet::random_normal(seed, static_cast<std::uint64_t>(i));
+      }
+    });
+  }
+
+  void relu(Stream& stream, const Tensor& x, const Tensor& y) override {
+    require(x.count() == y.count(), "relu");
+    run(stream, "relu", 0, bytes_of({&x, &y}), y,
+        [=] { duet::relu<float>(data(x), data(y), x.count()); });
+  }
+
+  void relu_backward(Stream& stream, const Tensor& y, const Tensor& dy, const Tensor& dx) override {
+    require(y.count() == dy.count() && y.count() == dx.count(), "relu backward");
+    run(stream, "relu backward", 0, bytes_of({&y, &dy, &dx}), dx,
+        [=] { duet::relu_backward<float>(data(y), data(dy), data(dx), y.count()); });
+  }
+
   void gelu(Stream& stream, const Tensor& x, const Tensor& y) override {
     require(x.count() == y.count(), "gelu");
     run(stream, "gelu", 0, bytes_of({&x, &y}), y,
@@ -156,8 +179,30 @@ class CpuOperations : public LinearOperations {
     });
   }
 
+  void mean_squared_error(Stream& stream, const Tensor& prediction, const Tensor& target,
+                          const Tensor& row_losses, const Tensor& loss) override {
+    require(prediction.count() == target.count() && row_losses.count() == prediction.rows,
+            "mean squared error");
+    run(stream, "mean squared error", 0, 2 * bytes_of({&prediction, &target}), prediction, [=] {
+      const double mean = duet::mean_squared_error<float>(
+          matrix(prediction), matrix(target), 1.0 / static_cast<double>(prediction.count()),
+          matrix(prediction), data(row_losses));
+      *data(loss) = static_cast<float>(mean);
+    });
+  }
+
+  void sgd(Stream& stream, const Span& state, const OptimizerTensors& t) override {
+    const double moved =
+        bytes_of({&t.gradients, &t.parameters, &t.parameters, &t.master, &t.master});
+    run(stream, "sgd", 0, moved, t.parameters, [=] {
+      const auto& now = *reinterpret_cast<const StepState*>(state.data);
+      duet::sgd<float>(now.learning_rate, data(t.gradients), now.gradient_factor,
+                       data(t.parameters), t.parameters.count());
+    });
+  }
+
   void adamw(Stream& stream, const AdamWOptions& options, const Span& state,
-             const AdamWTensors& t) override {
+             const OptimizerTensors& t) override {
     const double read = bytes_of({&t.gradients, &t.first_moments, &t.second_moments, &t.master});
     const double written =
         bytes_of({&t.parameters, &t.first_moments, &t.second_moments, &t.master});

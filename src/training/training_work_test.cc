@@ -1,10 +1,11 @@
-#include "training/gpt_work.h"
+#include "training/training_work.h"
 
 #include <gtest/gtest.h>
 
 #include "core/error.h"
 #include "timing/sampler.h"
 #include "training/cases.h"
+#include "training/gpt.h"
 
 namespace duet {
 namespace {
@@ -25,20 +26,20 @@ Mode brief() {
   return mode;
 }
 
-TEST(GptWork, VerifiesItsSteps) {
+TEST(TrainingWork, VerifiesItsSteps) {
   const auto machine = open_machine("host");
   Team team(*machine, {0});
-  GptWork work(one_block(), find_recipe("fp32"));
+  TrainingWork work(describe(one_block()), find_recipe("fp32"));
   EXPECT_TRUE(Sampler(team).measure(work, brief()).verified);
   EXPECT_EQ(work.cost().tokens, 16);
   EXPECT_EQ(work.cost().flop, 16 * flop_per_token(one_block()).model);
 }
 
 // An iteration that does nothing leaves the poison that renew() wrote.
-TEST(GptWork, AStepThatDidNotRunIsWrong) {
+TEST(TrainingWork, AStepThatDidNotRunIsWrong) {
   const auto machine = open_machine("host");
   Team team(*machine, {0});
-  GptWork work(one_block(), find_recipe("fp32"));
+  TrainingWork work(describe(one_block()), find_recipe("fp32"));
   team.each([&](Rank& rank) {
     work.prepare(rank, {});
     work.renew(rank);
@@ -53,7 +54,7 @@ TEST(TrainingCases, MeasureOnTheHostAndPredictOnASimulatedMachine) {
   for (const char* device : {"host", "sim:h200:devices=1"}) {
     const auto machine = open_machine(device);
     options.device_name = device;
-    options.models = {one_block()};
+    options.models = {describe(one_block())};
     options.recipes = {find_recipe("fp32")};
     const Benchmark benchmark = training_benchmark(*machine, options, {});
     ASSERT_EQ(benchmark.cases.size(), 1u);
@@ -67,7 +68,7 @@ TEST(TrainingCases, MeasureOnTheHostAndPredictOnASimulatedMachine) {
 TEST(TrainingCases, AModelThatDoesNotFitIsOutOfMemory) {
   const auto machine = open_machine("sim:h200:devices=1");
   TrainingOptions options;
-  options.models = {find_gpt("13b")};
+  options.models = {describe(find_gpt("13b"))};
   options.recipes = {find_recipe("amp")};  // 16 bytes a parameter: 162 GB
   options.mode = brief();
   EXPECT_THROW(training_benchmark(*machine, options, {}).cases.front().run(), OutOfMemory);

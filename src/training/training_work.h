@@ -1,4 +1,4 @@
-// One training step of a GPT as a Work.
+// One training step of a model as a Work.
 #pragma once
 
 #include <array>
@@ -7,24 +7,23 @@
 #include <vector>
 
 #include "timing/work.h"
-#include "training/gpt.h"
+#include "training/model.h"
 #include "training/timed_operations.h"
 
 namespace duet {
 
-// Each step trains on new random tokens: a repeated batch would be memorised, and draw less power.
-class GptWork : public Work {
+// Each step trains on new random input: a repeated batch would be memorised, and draw less power.
+class TrainingWork : public Work {
  public:
-  GptWork(GptConfig config, Recipe recipe, AdamWOptions options = {});
+  TrainingWork(ModelDescription description, Recipe recipe, const Optimizer& optimizer = {});
 
   std::string name() const override { return "train"; }
-  // The FLOP are TrainingFlop::model.
-  Cost cost() const override;
+  Cost cost() const override { return description_.cost; }
   void prepare(Rank& rank, const Placement& placement) override;
   void enqueue(Rank& rank, Stream& stream) override;
   void renew(Rank& rank) override;
-  // The loss of the last step must be near ln(vocabulary), which no model of random tokens beats,
-  // and the first row of each parameter must have a gradient and have changed.
+  // The loss of the last step must be near an untrained model's, which no model of random targets
+  // beats, and the first row of each parameter must have a gradient and have changed.
   std::optional<Skipped> verify(Rank& rank) override;
   void release(Rank& rank) noexcept override;
 
@@ -46,14 +45,14 @@ class GptWork : public Work {
   static const Tensor& updated(const TrainedParameter& parameter);
   static std::vector<float> first_row(Rank& rank, const Tensor& tensor);
 
-  GptConfig config_;
+  ModelDescription description_;
   Recipe recipe_;
-  AdamWOptions options_;
+  Optimizer optimizer_;
   std::uint64_t renewals_ = 0;
   std::vector<std::vector<float>> before_;  // the first row of what a step updates, at renew()
   std::uint64_t memory_bytes_ = 0;
   std::unique_ptr<TimedOperations> operations_;
-  std::unique_ptr<Gpt> model_;  // uses the operations
+  std::unique_ptr<Model> model_;  // uses the operations
   std::unique_ptr<Graph> step_;
 };
 

@@ -1,4 +1,4 @@
-#include "training/gpt_work.h"
+#include "training/training_work.h"
 
 #include <fmt/format.h>
 
@@ -14,30 +14,23 @@ namespace {
 constexpr double kPreparationSeconds = 600;
 constexpr double kLearningRate = 1e-4;
 constexpr std::uint64_t kSeed = 1;
-// The loss may be above ln(vocabulary) by so much: weights follow the last tokens for a while.
-constexpr double kLossAbove = 1;
+// The loss may differ by so much: weights follow the last targets for a while.
+constexpr double kLossDifference = 1;
 
 }  // namespace
 
-GptWork::GptWork(GptConfig config, Recipe recipe, AdamWOptions options)
-    : config_(std::move(config)), recipe_(std::move(recipe)), options_(options) {}
+TrainingWork::TrainingWork(ModelDescription description, Recipe recipe, const Optimizer& optimizer)
+    : description_(std::move(description)), recipe_(std::move(recipe)), optimizer_(optimizer) {}
 
-Cost GptWork::cost() const {
-  Cost cost;
-  cost.tokens = static_cast<double>(config_.tokens());
-  cost.flop = flop_per_token(config_).model * cost.tokens;
-  return cost;
-}
-
-void GptWork::set_state(Rank& rank, const StepState& state) const {
+void TrainingWork::set_state(Rank& rank, const StepState& state) const {
   if (!rank.device.has_contents(model_->state())) return;
   rank.device.write(model_->state(), &state);
 }
 
 // Runs one step, which makes the plans of all GEMMs, captures a step, and begins anew.
-void GptWork::prepare(Rank& rank, const Placement& placement) {
+void TrainingWork::prepare(Rank& rank, const Placement& placement) {
   operations_ = std::make_unique<TimedOperations>(rank.device);
-  model_ = std::make_unique<Gpt>(config_, recipe_, rank.device, *operations_);
+  model_ = description_.make(recipe_, optimizer_, rank.device, *operations_);
   model_->initialise(kSeed);
   set_state(rank, {0, kSeed, kLearningRate, 1});
   const auto stream = rank.device.make_stream({placement.priority, placement.units});
@@ -49,52 +42,54 @@ void GptWork::prepare(Rank& rank, const Placement& placement) {
   set_state(rank, {0, kSeed, kLearningRate, 1});
 }
 
-void GptWork::step(Stream& stream) {
-  model_->begin_random_step(stream);
+void TrainingWork::step(Stream& stream) {
+  model_->begin_step(stream);
+  model_->make_random_input(stream);
   model_->forward(stream);
   model_->backward(stream, Accumulate::no);
-  model_->update(stream, options_);
+  model_->update(stream);
 }
 
-std::array<double, kStepParts> GptWork::time_parts(Rank& rank) {
+std::array<double, kStepParts> TrainingWork::time_parts(Rank& rank) {
   const auto stream = rank.device.make_stream();
   step(*stream);  // the first one without a graph is slower
   return operations_->time(*stream, [&] { step(*stream); });
 }
 
-void GptWork::enqueue(Rank&, Stream& stream) { step_->launch(stream); }
+void TrainingWork::enqueue(Rank&, Stream& stream) { step_->launch(stream); }
 
-void GptWork::renew(Rank& rank) {
-  if (!operations_->computes(model_->logits())) return;
+void TrainingWork::renew(Rank& rank) {
+  if (!operations_->computes(model_->output())) return;
   StepState state;
   rank.device.read(model_->state(), &state);
   state.seed = kSeed + (++renewals_ << 32);
   set_state(rank, state);
   poison(rank);
   before_.clear();
-  for (const TrainedParameter& each : model_->parameters()) {
+  for (const TrainedParameter& each : model_->parameters().all()) {
     before_.push_back(first_row(rank, updated(each)));
   }
 }
 
 // Sets the loss and all gradients to NaN.
-void GptWork::poison(Rank& rank) const {
+void TrainingWork::poison(Rank& rank) const {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   rank.device.write(model_->loss().span, &nan);
   const auto stream = rank.device.make_stream();
-  for (const TrainedParameter& each : model_->parameters()) {
+  for (const TrainedParameter& each : model_->parameters().all()) {
     stream->fill(each.tensors.gradients.span, {FillKind::constant, 0xFF});
   }
   stream->synchronize(kPreparationSeconds);
 }
 
-const Tensor& GptWork::updated(const TrainedParameter& parameter) {
-  const AdamWTensors& tensors = parameter.tensors;
+const Tensor& TrainingWork::updated(const TrainedParameter& parameter) {
+  const OptimizerTensors& tensors = parameter.tensors;
   if (tensors.master.count() > 0) return tensors.master;
-  return tensors.parameters.dtype == DType::fp32 ? tensors.parameters : tensors.first_moments;
+  const bool exact = tensors.parameters.dtype == DType::fp32;
+  return exact || tensors.first_moments.count() == 0 ? tensors.parameters : tensors.first_moments;
 }
 
-std::vector<float> GptWork::first_row(Rank& rank, const Tensor& tensor) {
+std::vector<float> TrainingWork::first_row(Rank& rank, const Tensor& tensor) {
   const std::size_t size = size_of(tensor.dtype);
   std::vector<float> row(static_cast<std::size_t>(tensor.columns));
   std::vector<std::byte> bytes(row.size() * size);
@@ -103,8 +98,8 @@ std::vector<float> GptWork::first_row(Rank& rank, const Tensor& tensor) {
   return row;
 }
 
-std::optional<Skipped> GptWork::verify(Rank& rank) {
-  if (!operations_->computes(model_->logits())) {
+std::optional<Skipped> TrainingWork::verify(Rank& rank) {
+  if (!operations_->computes(model_->output())) {
     return Skipped{"a simulated machine computes small models in fp32 only"};
   }
   require_loss(rank);
@@ -112,19 +107,20 @@ std::optional<Skipped> GptWork::verify(Rank& rank) {
   return std::nullopt;
 }
 
-void GptWork::require_loss(Rank& rank) const {
+void TrainingWork::require_loss(Rank& rank) const {
   float loss = 0;
   rank.device.read(model_->loss().span, &loss);
-  const double guess = std::log(static_cast<double>(config_.vocabulary));
+  const double guess = description_.untrained_loss;
   const double found = static_cast<double>(loss);
-  if (found >= guess - kLossAbove && found <= guess + kLossAbove) return;  // false for NaN
-  throw Mismatch(fmt::format("{} on {}: the loss is {}, expected {:.2f} +- {}", config_.name,
-                             rank.device.info().name, loss, guess, kLossAbove));
+  if (found >= guess - kLossDifference && found <= guess + kLossDifference)
+    return;  // false for NaN
+  throw Mismatch(fmt::format("{} on {}: the loss is {}, expected {:.2f} +- {}", description_.name,
+                             rank.device.info().name, loss, guess, kLossDifference));
 }
 
-void GptWork::require_update(Rank& rank) const {
+void TrainingWork::require_update(Rank& rank) const {
   for (std::size_t i = 0; i < before_.size(); ++i) {
-    const TrainedParameter& each = model_->parameters()[i];
+    const TrainedParameter& each = model_->parameters().all()[i];
     const std::vector<float> gradient = first_row(rank, each.tensors.gradients);
     const bool finite = std::all_of(gradient.begin(), gradient.end(),
                                     [](float value) { return std::isfinite(value); });
@@ -135,12 +131,12 @@ void GptWork::require_update(Rank& rank) const {
                         : first_row(rank, updated(each)) == before_[i] ? "was not used"
                                                                        : nullptr;
     if (fault == nullptr) continue;
-    throw Mismatch(fmt::format("{} on {}: the gradient of {} {}", config_.name,
+    throw Mismatch(fmt::format("{} on {}: the gradient of {} {}", description_.name,
                                rank.device.info().name, each.about.name, fault));
   }
 }
 
-void GptWork::release(Rank&) noexcept {
+void TrainingWork::release(Rank&) noexcept {
   step_.reset();
   model_.reset();
   operations_.reset();

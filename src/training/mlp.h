@@ -1,0 +1,52 @@
+// Linears without biases, ReLU between them, and one step of its training by the mean squared
+// error.
+#pragma once
+
+#include <vector>
+
+#include "training/model.h"
+
+namespace duet {
+
+struct MlpConfig {
+  std::vector<std::int64_t> widths;  // of the input, after each linear; at least two
+  std::int64_t batch = 0;            // samples per step
+
+  std::int64_t layers() const { return static_cast<std::int64_t>(widths.size()) - 1; }
+};
+
+// The MI350X training study's, "Benchmark 2: Simple Training Loop": 134 million parameters.
+MlpConfig study_mlp();
+
+class Mlp : public Model {
+ public:
+  // As Model's. Throws OutOfMemory.
+  Mlp(const MlpConfig& config, const Recipe& recipe, const Optimizer& optimizer, Device& device,
+      Operations& operations);
+
+  void make_random_input(Stream& stream) override;
+  void forward(Stream& stream) override;
+  void backward(Stream& stream, Accumulate gradients) override;
+
+  // (batch, first width) and (batch, last width).
+  const Tensor& input() const { return layers_.front().x; }
+  const Tensor& targets() const { return targets_; }
+  const Tensor& output() const override { return layers_.back().y; }
+
+ private:
+  // y = relu(x w^T); of the last layer without ReLU.
+  struct Layer {
+    std::size_t weight;  // index into parameters_
+    Tensor x, y, dy;
+  };
+
+  void lay_out() override;
+
+  MlpConfig config_;
+  std::vector<Layer> layers_;
+  Tensor targets_, row_losses_;
+};
+
+ModelDescription describe(const MlpConfig& config);
+
+}  // namespace duet

@@ -1,0 +1,44 @@
+#include "training/model.h"
+
+namespace duet {
+namespace {
+
+constexpr double kInitialisingSeconds = 120;
+
+}  // namespace
+
+Model::Model(Device& device, Operations& operations, Parameters parameters)
+    : operations_(operations), parameters_(std::move(parameters)), device_(device) {}
+
+void Model::allocate() {
+  lay_out_all();
+  memory_.allocate(device_);
+  lay_out_all();
+}
+
+void Model::lay_out_all() {
+  loss_ = memory_.add(MemoryUse::input, "loss", 1, 1);
+  state_ = memory_.add(MemoryUse::input, "step state", 1, sizeof(StepState), DType::int8);
+  parameters_.lay_out(memory_);
+  lay_out();
+}
+
+Tensor Model::activation(const std::string& name, std::int64_t rows, std::int64_t columns) {
+  return memory_.add(MemoryUse::activations, name, rows, columns, parameters_.recipe().compute);
+}
+
+Tensor Model::workspace(const std::string& name, std::int64_t rows, std::int64_t columns) {
+  return memory_.add(MemoryUse::workspace, name, rows, columns, parameters_.recipe().compute);
+}
+
+void Model::initialise(std::uint64_t seed) {
+  const auto stream = device_.make_stream();
+  parameters_.initialise(*stream, operations_, memory_, seed);
+  stream->synchronize(kInitialisingSeconds);
+}
+
+void Model::begin_step(Stream& stream) { operations_.advance(stream, state_.span); }
+
+void Model::update(Stream& stream) { parameters_.update(stream, operations_, state_.span); }
+
+}  // namespace duet

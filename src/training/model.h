@@ -1,0 +1,73 @@
+// A model in training on one device: its memory, and one step as operations on a stream.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "timing/axes.h"
+#include "timing/work.h"
+#include "training/parameters.h"
+
+namespace duet {
+
+class Model {
+ public:
+  virtual ~Model() = default;
+
+  // Blocking.
+  void initialise(std::uint64_t seed);
+
+  // Each enqueues its part of a step and returns.
+  void begin_step(Stream& stream);                     // counts it
+  virtual void make_random_input(Stream& stream) = 0;  // input and targets, new in each step
+  virtual void forward(Stream& stream) = 0;            // writes loss()
+  // After forward(); writes the gradients, or adds to them.
+  virtual void backward(Stream& stream, Accumulate gradients) = 0;
+  void update(Stream& stream);
+
+  const MemoryPlan& memory() const { return memory_; }
+  const Parameters& parameters() const { return parameters_; }
+  const Tensor& loss() const { return loss_; }       // fp32 (1, 1)
+  const Span& state() const { return state_.span; }  // a StepState
+  // A large activation: whether operations compute it tells whether they compute the model.
+  virtual const Tensor& output() const = 0;
+
+ protected:
+  // The device and `operations` must outlive the model.
+  Model(Device& device, Operations& operations, Parameters parameters);
+
+  // Plans and allocates all memory, by lay_out(). Throws OutOfMemory.
+  void allocate();
+  // Lays out what is not a parameter; called twice.
+  virtual void lay_out() = 0;
+
+  Tensor activation(const std::string& name, std::int64_t rows, std::int64_t columns);
+  Tensor workspace(const std::string& name, std::int64_t rows, std::int64_t columns);
+  const Tensor& weight(std::size_t index) const { return parameters_.weight(index); }
+  const Tensor& gradient(std::size_t index) const { return parameters_.gradient(index); }
+
+  Operations& operations_;
+  MemoryPlan memory_;
+  Parameters parameters_;
+
+ private:
+  void lay_out_all();
+
+  Device& device_;
+  Tensor loss_, state_;
+};
+
+// A model before it is made: what its steps cost, and how it is made.
+struct ModelDescription {
+  std::string name;
+  Axes axes;                   // of its case, without the recipe
+  Cost cost;                   // of a step
+  double six_n = 0;            // FLOP of a step by 6 N
+  double six_n_attention = 0;  // and attention, its masked half included; 0: no attention
+  double hardware = 0;         // that the device executes
+  double untrained_loss = 0;   // about, of random targets
+  std::function<std::unique_ptr<Model>(const Recipe&, const Optimizer&, Device&, Operations&)> make;
+};
+
+}  // namespace duet
