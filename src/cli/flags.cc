@@ -121,7 +121,8 @@ void add_output_flags(CLI::App& app, OutputFlags& flags) {
                "when its case is measured again")
       ->group("Output");
   app.add_flag("--resume", flags.resume,
-               "Continue the journal of --json: cases that it has are not measured again")
+               "Continue the journal of --json: cases that it has are not measured again; "
+               "duet train --data: continue from its checkpoint")
       ->group("Output");
   app.add_flag("--quiet", flags.quiet, "Print errors only: no tables, no progress")
       ->group("Output");

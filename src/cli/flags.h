@@ -19,6 +19,7 @@ struct OutputFlags {
   bool quiet = false;
   bool verbose = false;
   bool resume = false;
+  bool has_checkpoint = false;  // by which the command resumes also without a journal
   bool reproducible = false;
   bool check = false;
   std::optional<std::string> report;  // "": a name derived from the journal's

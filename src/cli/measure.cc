@@ -81,7 +81,9 @@ std::string reasons_text(const Tally& tally) {
 // Tells the user how to resume a run that was interrupted.
 std::string how_to_resume(const RunPlan& plan, const OutputFlags& flags,
                           const std::vector<std::string>& command) {
-  if (!is_file(flags.json)) return "with --json FILE it could be resumed";
+  if (!is_file(flags.json) && !flags.has_checkpoint) {
+    return "with --json FILE it could be resumed";
+  }
   return fmt::format("resume with: {}{}{}", plan.own_processes ? "" : launch_prefix(),
                      quote_command(command), flags.resume ? "" : " --resume");
 }

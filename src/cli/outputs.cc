@@ -43,7 +43,7 @@ void check(const OutputFlags& flags) {
   if (flags.reproducible && flags.json.empty() && !flags.report) {
     throw UsageError("--reproducible: expected --json or --report as well");
   }
-  if (flags.resume && flags.json.empty()) {
+  if (flags.resume && flags.json.empty() && !flags.has_checkpoint) {
     throw UsageError("--resume needs a journal to go on with: expected --json FILE");
   }
   if (flags.resume && names_standard_output(flags.json)) {
@@ -108,7 +108,7 @@ Outputs open_outputs(const OutputFlags& flags, const Record& environment) {
     if (outputs.journal) outputs.journal->discard();
     throw;
   }
-  if (flags.resume) resume_journal(*outputs.journal, outputs.earlier);
+  if (flags.resume && outputs.journal) resume_journal(*outputs.journal, outputs.earlier);
   return outputs;
 }
 

@@ -1,9 +1,15 @@
+#include <fmt/format.h>
+
+#include <iostream>
+
 #include "cli/as_one.h"
 #include "cli/command.h"
 #include "cli/flags.h"
 #include "cli/interrupt.h"
 #include "cli/lists.h"
 #include "cli/measure.h"
+#include "cli/training_run_flags.h"
+#include "core/clock.h"
 #include "core/error.h"
 #include "gemm/tuning.h"
 #include "training/cases.h"
@@ -14,6 +20,29 @@ namespace duet {
 namespace {
 
 constexpr int kMost = 1 << 20;  // of a batch, a sequence, layers
+
+// A line on standard error behind a step, at most every two seconds.
+class RunReport {
+ public:
+  explicit RunReport(const TrainingRunOptions& options)
+      : steps_(options.settings.learning_rate.steps),
+        tokens_(
+            static_cast<double>(options.settings.model.tokens() * options.settings.accumulate)) {}
+
+  void operator()(const TrainingCurves& curves) {
+    const std::int64_t step = curves.first_step + static_cast<std::int64_t>(curves.loss.size()) - 1;
+    if (step < steps_ && steady_now() - last_ < kReportSeconds) return;
+    last_ = steady_now();
+    std::cerr << fmt::format("step {} of {}: loss {:.4f}, {:.0f} tokens/s\n", step, steps_,
+                             curves.loss.back(), tokens_ / curves.seconds.back());
+  }
+
+ private:
+  static constexpr double kReportSeconds = 2;
+  std::int64_t steps_;
+  double tokens_;
+  double last_ = 0;
+};
 
 class TrainCommand : public Command {
  public:
@@ -39,6 +68,7 @@ class TrainCommand : public Command {
                    "kernels, loss, optimizer), enqueued one by one");
     add("--tuning-cache", tuning_cache_, "FILE",
         "Keep the GEMM algorithms that were chosen in FILE, for later runs");
+    add_training_run_flags(*app_, run_);
     add_mode_flags(*app_, mode_);
     add_output_flags(*app_, output_);
   }
@@ -47,28 +77,67 @@ class TrainCommand : public Command {
 
   int run(const std::vector<std::string>& line) override {
     require_one_process("train");
-    TrainingOptions options;
-    options.models = models();
-    options.optimizer.kind = parse_optimizer(!optimizer_.empty() ? optimizer_
-                                             : kind_ == "mlp"    ? "sgd"
-                                                                 : "adamw");
     set_tuning_cache(tuning_cache_);
-    options.mode = mode_of(mode_);
-    options.breakdown = breakdown_;
     RunPlan plan;
     const std::vector<std::string> names = device_names(devices_);
     plan.machines = open_machines(names.empty() ? std::vector<std::string>{"host"} : names);
-    for (const auto& machine : plan.machines) {
-      options.device_name = machine->name();
-      const bool host = machine->device(0).info().kind == "host";
-      options.recipes =
-          parse_list(recipes_.empty() ? (host ? "fp32" : "amp") : recipes_, find_recipe);
-      add_job(plan, *machine, training_benchmark(*machine, options, interrupted));
+    if (run_.data.empty()) {
+      add_measurements(plan);
+    } else {
+      add_run(plan);
+      output_.has_checkpoint = !run_.checkpoint.empty();
     }
     return measure(plan, output_, line);
   }
 
  private:
+  void add_measurements(RunPlan& plan) const {
+    require_no_training_run(run_);
+    TrainingOptions options;
+    options.models = models();
+    options.optimizer = optimizer();
+    options.mode = mode_of(mode_);
+    options.breakdown = breakdown_;
+    for (const auto& machine : plan.machines) {
+      options.device_name = machine->name();
+      options.recipes = recipes(*machine);
+      add_job(plan, *machine, training_benchmark(*machine, options, interrupted));
+    }
+  }
+
+  void add_run(RunPlan& plan) const {
+    const std::vector<GptConfig> configs = gpt_models();
+    if (kind_ != "gpt" || configs.size() != 1 || plan.machines.size() != 1 ||
+        recipes(*plan.machines.front()).size() != 1) {
+      throw UsageError("--data: expected gpt, and one model, batch, recipe and device");
+    }
+    Machine& machine = *plan.machines.front();
+    if (machine.is_virtual()) throw UsageError("--data: simulated devices do not train");
+    TrainingRunOptions options;
+    options.settings = training_run_settings(run_, output_.resume);
+    options.settings.model = configs.front();
+    options.settings.recipe = recipes(machine).front();
+    options.settings.optimizer = optimizer();
+    options.device_name = machine.name();
+    if (!output_.quiet) options.after_step = RunReport(options);
+    add_job(plan, machine, training_run_benchmark(machine, options, interrupted));
+  }
+
+  Optimizer optimizer() const {
+    Optimizer optimizer;
+    if (!optimizer_.empty()) {
+      optimizer.kind = parse_optimizer(optimizer_);
+    } else if (kind_ == "mlp") {
+      optimizer.kind = OptimizerKind::sgd;
+    }
+    return optimizer;
+  }
+
+  std::vector<Recipe> recipes(Machine& machine) const {
+    if (!recipes_.empty()) return parse_list(recipes_, find_recipe);
+    return {find_recipe(machine.device(0).info().kind == "host" ? "fp32" : "amp")};
+  }
+
   std::vector<ModelDescription> models() const {
     if (kind_ == "mlp") return mlps();
     if (kind_ == "gpt") return gpts();
@@ -98,15 +167,21 @@ class TrainCommand : public Command {
 
   std::vector<ModelDescription> gpts() const {
     std::vector<ModelDescription> all;
+    for (const GptConfig& config : gpt_models()) all.push_back(describe(config));
+    return all;
+  }
+
+  std::vector<GptConfig> gpt_models() const {
+    std::vector<GptConfig> all;
     for (GptConfig config : parse_list(models_.empty() ? "small" : models_, find_gpt)) {
       if (!sequence_.empty()) config.sequence = parse_number(sequence_, 1, "--sequence", kMost);
       if (!layers_.empty()) {
         config.layers = parse_number(layers_, 1, "--layers", static_cast<int>(config.layers));
       }
-      if (batches_.empty()) all.push_back(describe(config));
+      if (batches_.empty()) all.push_back(config);
       for (const int each : batches()) {
         config.batch = each;
-        all.push_back(describe(config));
+        all.push_back(config);
       }
     }
     return all;
@@ -115,6 +190,7 @@ class TrainCommand : public Command {
   CLI::App* app_;
   DeviceFlags devices_;
   ModeFlags mode_;
+  TrainingRunFlags run_;
   OutputFlags output_;
   bool breakdown_ = false;
   std::string kind_, optimizer_, models_, batches_, sequence_, layers_, recipes_, tuning_cache_;

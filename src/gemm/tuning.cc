@@ -78,6 +78,16 @@ void TuningCache::load() {
   }
 }
 
+std::string TuningCache::text() const { return to_json(choices_).dump(); }
+
+void TuningCache::adopt(const std::string& text) {
+  try {
+    for (auto& [key, choice] : from_json(nlohmann::json::parse(text))) choices_[key] = choice;
+  } catch (const std::exception&) {
+    return;
+  }
+}
+
 std::optional<TunedChoice> TuningCache::find(const std::string& key) const {
   const auto found = choices_.find(key);
   if (found == choices_.end()) return std::nullopt;

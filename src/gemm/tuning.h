@@ -28,6 +28,11 @@ class TuningCache {
   // Adds a choice and replaces the file atomically. Throws Error if it cannot be written.
   void store(const std::string& key, const TunedChoice& choice);
 
+  // All choices as JSON, and choices in that form, which replace those of the same keys until the
+  // process ends: they are not written to the file. Text in another form adds nothing.
+  std::string text() const;
+  void adopt(const std::string& text);
+
   const std::string& warning() const { return warning_; }
 
  private:

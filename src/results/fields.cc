@@ -35,6 +35,8 @@ const char* expected(FieldKind kind) {
       return "a list";
     case FieldKind::texts:
       return "a list of texts";
+    case FieldKind::numbers:
+      return "a list of numbers";
     case FieldKind::amounts:
       return "a list of numbers, 0 or more";
     case FieldKind::span:
@@ -72,6 +74,8 @@ bool holds(const Record& value, FieldKind kind) {
       return value.is_array();
     case FieldKind::texts:
       return value.is_array() && all(FieldKind::text);
+    case FieldKind::numbers:
+      return value.is_array() && all(FieldKind::number);
     case FieldKind::amounts:
       return value.is_array() && all(FieldKind::amount);
     case FieldKind::span:

@@ -19,6 +19,7 @@ enum class FieldKind {
   object,
   list,
   texts,    // a list of text
+  numbers,  // a list of number
   amounts,  // a list of amount
   span,     // [begin, end]: two numbers, begin <= end
   notes     // an object whose values are text

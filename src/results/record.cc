@@ -57,6 +57,11 @@ Record start(const CaseId& id) {
 // below the ninth digit, so a simulated run writes the same journal on every machine.
 double rounded(double value) { return std::strtod(fmt::format("{:.9g}", value).c_str(), nullptr); }
 
+std::vector<double> rounded_list(std::vector<double> values) {
+  std::transform(values.begin(), values.end(), values.begin(), rounded);
+  return values;
+}
+
 Record seconds_to_json(const Summary& s, const std::string& stopped_by) {
   return {{"median", rounded(s.median)},     {"mean", rounded(s.mean)},
           {"min", rounded(s.min)},           {"p5", rounded(s.p5)},
@@ -186,9 +191,10 @@ Record make_record(const Measurement& measurement) {
   record["warnings"] = warnings;
   // Last, because they are long and would hide the other fields of the raw line.
   if (measurement.sampling && !measurement.skipped) {
-    std::vector<double> samples = measurement.sampling->samples;
-    std::transform(samples.begin(), samples.end(), samples.begin(), rounded);
-    record["samples"] = samples;
+    for (const auto& [name, values] : measurement.curves) {
+      record["curves"][name] = rounded_list(values);
+    }
+    record["samples"] = rounded_list(measurement.sampling->samples);
   }
   return record;
 }

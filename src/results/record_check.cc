@@ -33,7 +33,7 @@ const Fields kMaybe = {{"seconds", FieldKind::object},   {"cost", FieldKind::obj
                        {"notes", FieldKind::notes},      {"warm_ups", FieldKind::whole},
                        {"telemetry", FieldKind::object}, {"warnings", FieldKind::texts},
                        {"samples", FieldKind::amounts},  {"metrics", FieldKind::object},
-                       {"load", FieldKind::object}};
+                       {"load", FieldKind::object},      {"curves", FieldKind::object}};
 const Fields kDevice = {{"kind", FieldKind::text},
                         {"model", FieldKind::text},
                         {"bus", FieldKind::text},
@@ -126,6 +126,12 @@ void check_result(const Record& record) {
   each_object(record, "", "timeline", [](const Record& rank, const std::string& at) {
     require_all(rank, at, {{"compute", FieldKind::span}, {"communication", FieldKind::span}});
   });
+  if (record.contains("curves")) {
+    for (const auto& [name, values] : record["curves"].items()) {
+      if (holds(values, FieldKind::numbers)) continue;
+      throw Error(fmt::format("\"curves.{}\": expected a list of numbers", name));
+    }
+  }
   for (const char* object : {"rates", "metrics"}) {
     if (!record.contains(object)) continue;
     for (const auto& [name, value] : record[object].items()) {

@@ -1,6 +1,8 @@
 #include "training/cases.h"
 
+#include <algorithm>
 #include <array>
+#include <filesystem>
 #include <string>
 
 #include "timing/sampler.h"
@@ -53,11 +55,45 @@ Measurement measure_case(Machine& machine, const TrainingCase& one,
   result.sampling = Sampler(team, stop).measure(work, one.mode, {}, after);
   add_rates(result, one.model);
   result.metrics.emplace_back("memory_bytes", static_cast<double>(work.memory_bytes()));
+  for (const auto& [kind, bytes] : work.memory()) {
+    std::string metric = kind + "_bytes";
+    std::replace(metric.begin(), metric.end(), ' ', '_');
+    result.metrics.emplace_back(metric, static_cast<double>(bytes));
+  }
   if (!one.breakdown) return result;
   for (std::size_t part = 0; part < kStepParts; ++part) {
     const std::string part_name = name(static_cast<StepPart>(part));
     result.metrics.emplace_back(part_name + "_seconds", parts[part]);
   }
+  return result;
+}
+
+Measurement run_case(Machine& machine, const CaseId& id, const TrainingInput& input,
+                     const std::function<void(const TrainingCurves&)>& after_step,
+                     const std::function<bool()>& stop) {
+  TrainingRun run(machine.device(0), input);
+  const TrainingCurves curves = run.run(stop, after_step);
+  Measurement result;
+  result.id = id;
+  const ModelDescription model = describe(input.settings().model);
+  const auto batches = static_cast<double>(input.settings().accumulate);
+  result.cost.tokens = model.cost.tokens * batches;
+  result.cost.flop = model.cost.flop * batches;
+  result.sampling.emplace();
+  result.sampling->samples = curves.seconds;
+  result.sampling->stopped_by = result.sampling->mode = "steps";
+  result.sampling->verified = true;  // each step's loss was finite
+  result.metrics = {{"first_step", static_cast<double>(curves.first_step)},
+                    {"final_loss", curves.loss.back()},
+                    {"memory_bytes", static_cast<double>(run.memory_bytes())}};
+  if (!curves.evaluation_loss.empty()) {
+    result.metrics.emplace_back("evaluation_loss", curves.evaluation_loss.back());
+  }
+  result.curves = {{"loss", curves.loss},
+                   {"learning_rate", curves.learning_rate},
+                   {"gradient_norm", curves.gradient_norm},
+                   {"evaluation_step", curves.evaluation_step},
+                   {"evaluation_loss", curves.evaluation_loss}};
   return result;
 }
 
@@ -79,6 +115,26 @@ Benchmark training_benchmark(Machine& machine, const TrainingOptions& options,
           {one.id, [&machine, one, stop] { return measure_case(machine, one, stop); }, one.mode});
     }
   }
+  benchmark.conclude = [](const std::vector<Finished>&) { return std::vector<Measurement>{}; };
+  return benchmark;
+}
+
+Benchmark training_run_benchmark(Machine& machine, const TrainingRunOptions& options,
+                                 std::function<bool()> stop) {
+  const auto input = std::make_shared<TrainingInput>(options.settings);
+  const TrainingRunSettings& settings = input->settings();
+  Axes all = axes(describe(settings.model), settings.recipe, settings.optimizer);
+  all.set("data", std::filesystem::path(settings.data).filename().string());
+  all.set("steps", settings.learning_rate.steps);
+  all.set("seed", static_cast<std::int64_t>(settings.seed));
+  if (settings.accumulate > 1) all.set("accumulate", settings.accumulate);
+  const CaseId id{"train_run", options.device_name, "duet", all};
+  Benchmark benchmark;
+  benchmark.cases.push_back({id,
+                             [&machine, id, input, after_step = options.after_step, stop] {
+                               return run_case(machine, id, *input, after_step, stop);
+                             },
+                             {}});
   benchmark.conclude = [](const std::vector<Finished>&) { return std::vector<Measurement>{}; };
   return benchmark;
 }

@@ -7,6 +7,7 @@
 #include "device/machine.h"
 #include "timing/measurement.h"
 #include "training/model.h"
+#include "training/training_run.h"
 
 namespace duet {
 
@@ -24,5 +25,17 @@ struct TrainingOptions {
 // benchmark; `stop` is called between batches of steps.
 Benchmark training_benchmark(Machine& machine, const TrainingOptions& options,
                              std::function<bool()> stop);
+
+// The options of `duet train gpt --data`.
+struct TrainingRunOptions {
+  TrainingRunSettings settings;
+  std::string device_name;  // --device, as the journal shows it
+  std::function<void(const TrainingCurves&)> after_step;
+};
+
+// One case: the run on the machine's first device, with its curves. Throws UsageError for input
+// that cannot be used.
+Benchmark training_run_benchmark(Machine& machine, const TrainingRunOptions& options,
+                                 std::function<bool()> stop);
 
 }  // namespace duet

@@ -258,6 +258,23 @@ TEST_P(DeviceOperations, Multiply) {
   for (const Pair& each : {y, sum, dx, dw, added}) expect_same(each, "linear");
 }
 
+TEST_P(DeviceOperations, Clip) {
+  const Pair one = normal(1, 128 * 700, 1), other = normal(1, 256, 2), norm = sums(1);
+  const StepState state{3, 0, 0, 0};
+  const auto at_host = host_.allocate(sizeof state), at_device = device_->allocate(sizeof state);
+  host_.write(at_host.span(), &state);
+  device_->write(at_device.span(), &state);
+  both([&](const Side& on) {
+    on.operations.clip(on.stream, on.is_host ? at_host.span() : at_device.span(),
+                       {on(one), on(other)}, 0.5, 10, on(norm));
+  });
+  expect_same(norm, "norm", 1e-5);
+  StepState expected, found;
+  host_.read(at_host.span(), &expected);
+  device_->read(at_device.span(), &found);
+  EXPECT_NEAR(found.gradient_factor, expected.gradient_factor, 1e-5 * expected.gradient_factor);
+}
+
 // With fp32 parameters or a master; bf16 alone rounds stochastically (below).
 TEST_P(DeviceOperations, Update) {
   const std::int64_t count = 128 * 300;

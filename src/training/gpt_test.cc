@@ -119,6 +119,28 @@ TEST_F(GptTest, LearnsOneBatchByHeart) {
   EXPECT_LT(loss(), 0.05);
 }
 
+TEST_F(GptTest, ClipsByTheNorm) {
+  gradients();
+  double squares = 0;
+  for (const TrainedParameter& each : model_.parameters().all()) {
+    for (std::int64_t i = 0; i < each.about.count(); ++i) {
+      squares += std::pow(static_cast<double>(data(each.tensors.gradients)[i]), 2);
+    }
+  }
+  const double norm = std::sqrt(squares);
+  const auto& state = *reinterpret_cast<StepState*>(model_.state().data);
+  const auto clipped = [&](double scale, double limit) {
+    model_.clip(*stream_, scale, limit);
+    stream_->synchronize(kDeadline);
+    EXPECT_NEAR(static_cast<double>(*data(model_.gradient_norm())), scale * norm, 1e-5 * norm);
+    return state.gradient_factor;
+  };
+  EXPECT_NEAR(clipped(1, norm / 2), 0.5, 1e-5);
+  EXPECT_EQ(clipped(1, 2 * norm), 1);
+  EXPECT_EQ(clipped(0.25, norm / 2), 0.25);
+  EXPECT_NEAR(clipped(0.25, norm / 8), 0.125, 1e-5);
+}
+
 TEST_F(GptTest, TheSameSeedGivesTheSameBits) {
   const double first = loss();
   model_.initialise(1);

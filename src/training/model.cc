@@ -18,6 +18,7 @@ void Model::allocate() {
 
 void Model::lay_out_all() {
   loss_ = memory_.add(MemoryUse::input, "loss", 1, 1);
+  gradient_norm_ = memory_.add(MemoryUse::input, "gradient norm", 1, 1);
   state_ = memory_.add(MemoryUse::input, "step state", 1, sizeof(StepState), DType::int8);
   parameters_.lay_out(memory_);
   lay_out();
@@ -38,6 +39,10 @@ void Model::initialise(std::uint64_t seed) {
 }
 
 void Model::begin_step(Stream& stream) { operations_.advance(stream, state_.span); }
+
+void Model::clip(Stream& stream, double scale, double limit) {
+  operations_.clip(stream, state_.span, parameters_.gradients(), scale, limit, gradient_norm_);
+}
 
 void Model::update(Stream& stream) { parameters_.update(stream, operations_, state_.span); }
 

@@ -24,12 +24,16 @@ class Model {
   virtual void forward(Stream& stream) = 0;            // writes loss()
   // After forward(); writes the gradients, or adds to them.
   virtual void backward(Stream& stream, Accumulate gradients) = 0;
+  // Before update(), which otherwise takes the gradients times the state's factor as it is: as
+  // Operations::clip(), into gradient_norm().
+  void clip(Stream& stream, double scale, double limit);
   void update(Stream& stream);
 
   const MemoryPlan& memory() const { return memory_; }
   const Parameters& parameters() const { return parameters_; }
-  const Tensor& loss() const { return loss_; }       // fp32 (1, 1)
-  const Span& state() const { return state_.span; }  // a StepState
+  const Tensor& loss() const { return loss_; }                    // fp32 (1, 1)
+  const Tensor& gradient_norm() const { return gradient_norm_; }  // fp32 (1, 1)
+  const Span& state() const { return state_.span; }               // a StepState
   // A large activation: whether operations compute it tells whether they compute the model.
   virtual const Tensor& output() const = 0;
 
@@ -55,7 +59,7 @@ class Model {
   void lay_out_all();
 
   Device& device_;
-  Tensor loss_, state_;
+  Tensor loss_, gradient_norm_, state_;
 };
 
 // A model before it is made: what its steps cost, and how it is made.

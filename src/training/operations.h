@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/random.h"
 #include "device/stream.h"
@@ -129,6 +130,12 @@ class Operations {
   // `loss` (1, 1), fp32. Replaces the prediction by the mean's gradient.
   virtual void mean_squared_error(Stream& stream, const Tensor& prediction, const Tensor& target,
                                   const Tensor& row_losses, const Tensor& loss) = 0;
+
+  // `norm` (1, 1), fp32: `scale` times the Euclidean norm of all gradients together. Sets the
+  // state's gradient_factor to `scale`, and where the norm is above `limit`, to less, so that what
+  // the optimizer takes has the norm `limit`.
+  virtual void clip(Stream& stream, const Span& state, const std::vector<Tensor>& gradients,
+                    double scale, double limit, const Tensor& norm) = 0;
 
   virtual void adamw(Stream& stream, const AdamWOptions& options, const Span& state,
                      const OptimizerTensors& tensors) = 0;

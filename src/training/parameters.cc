@@ -90,6 +90,12 @@ void Parameters::lay_out_group(MemoryPlan& plan, bool decays) {
   groups_.push_back({decays, flat});
 }
 
+std::vector<Tensor> Parameters::gradients() const {
+  std::vector<Tensor> all;
+  for (const Group& group : groups_) all.push_back(group.tensors.gradients);
+  return all;
+}
+
 std::size_t Parameters::find(const std::string& name) const {
   const auto same = [&](const TrainedParameter& each) { return each.about.name == name; };
   return static_cast<std::size_t>(std::find_if(all_.begin(), all_.end(), same) - all_.begin());

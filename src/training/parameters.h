@@ -57,6 +57,7 @@ class Parameters {
   void update(Stream& stream, Operations& operations, const Span& state) const;
 
   const std::vector<TrainedParameter>& all() const { return all_; }
+  std::vector<Tensor> gradients() const;  // of all, in few flat tensors; zeros between parameters
   std::size_t find(const std::string& name) const;  // of a parameter that is there
   const Tensor& weight(std::size_t index) const { return all_[index].tensors.parameters; }
   const Tensor& gradient(std::size_t index) const { return all_[index].tensors.gradients; }

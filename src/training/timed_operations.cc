@@ -142,6 +142,12 @@ void TimedOperations::cross_entropy(Stream& stream, const Tensor& logits, std::i
   mark(stream, StepPart::loss);
 }
 
+void TimedOperations::clip(Stream& stream, const Span& state, const std::vector<Tensor>& gradients,
+                           double scale, double limit, const Tensor& norm) {
+  inner_->clip(stream, state, gradients, scale, limit, norm);
+  mark(stream, StepPart::optimizer);
+}
+
 void TimedOperations::adamw(Stream& stream, const AdamWOptions& options, const Span& state,
                             const OptimizerTensors& tensors) {
   inner_->adamw(stream, options, state, tensors);

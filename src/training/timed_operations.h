@@ -58,6 +58,8 @@ class TimedOperations : public Operations {
                      const Tensor& targets, const Tensor& row_losses, const Tensor& loss) override;
   void mean_squared_error(Stream& stream, const Tensor& prediction, const Tensor& target,
                           const Tensor& row_losses, const Tensor& loss) override;
+  void clip(Stream& stream, const Span& state, const std::vector<Tensor>& gradients, double scale,
+            double limit, const Tensor& norm) override;
   void adamw(Stream& stream, const AdamWOptions& options, const Span& state,
              const OptimizerTensors& tensors) override;
   void sgd(Stream& stream, const Span& state, const OptimizerTensors& tensors) override;

@@ -28,6 +28,7 @@ class TokenFile {
 
   const std::string& path() const { return path_; }
   std::int64_t count() const { return count_; }  // of tokens, at least 1
+  bool of_bytes() const { return token_bytes_ == 1; }
 
   // Writes tokens [first, first + count) to `tokens`. Throws UsageError if the file has become
   // shorter or has got a token beyond the vocabulary, and BadArgument for a range beyond count().

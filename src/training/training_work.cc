@@ -37,7 +37,11 @@ void TrainingWork::prepare(Rank& rank, const Placement& placement) {
   step(*stream);
   stream->synchronize(kPreparationSeconds);
   step_ = capture(*stream, [&] { step(*stream); });
-  memory_bytes_ = model_->memory().total_bytes() + operations_->workspace_bytes();
+  for (std::size_t use = 0; use < kMemoryUses; ++use) {
+    const auto kind = static_cast<MemoryUse>(use);
+    memory_[duet::name(kind)] = model_->memory().bytes(kind);
+  }
+  memory_["gemm and attention"] = operations_->workspace_bytes();
   model_->initialise(kSeed);
   set_state(rank, {0, kSeed, kLearningRate, 1});
 }
@@ -54,6 +58,12 @@ std::array<double, kStepParts> TrainingWork::time_parts(Rank& rank) {
   const auto stream = rank.device.make_stream();
   step(*stream);  // the first one without a graph is slower
   return operations_->time(*stream, [&] { step(*stream); });
+}
+
+std::uint64_t TrainingWork::memory_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const auto& [kind, own] : memory_) bytes += own;
+  return bytes;
 }
 
 void TrainingWork::enqueue(Rank&, Stream& stream) { step_->launch(stream); }

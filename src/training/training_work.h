@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,8 +32,10 @@ class TrainingWork : public Work {
   // a graph; between prepare() and release().
   std::array<double, kStepParts> time_parts(Rank& rank);
 
-  // Of all that a step needs, with workspaces of GEMMs and attention; 0 before prepare().
-  std::uint64_t memory_bytes() const { return memory_bytes_; }
+  // What a step needs by kind ("activations", "gemm and attention"); empty before prepare().
+  const std::map<std::string, std::uint64_t>& memory() const { return memory_; }
+  // Of all that a step needs; 0 before prepare().
+  std::uint64_t memory_bytes() const;
 
  private:
   void step(Stream& stream);
@@ -50,7 +53,7 @@ class TrainingWork : public Work {
   Optimizer optimizer_;
   std::uint64_t renewals_ = 0;
   std::vector<std::vector<float>> before_;  // the first row of what a step updates, at renew()
-  std::uint64_t memory_bytes_ = 0;
+  std::map<std::string, std::uint64_t> memory_;
   std::unique_ptr<TimedOperations> operations_;
   std::unique_ptr<Model> model_;  // uses the operations
   std::unique_ptr<Graph> step_;

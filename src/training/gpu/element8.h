@@ -20,8 +20,8 @@ struct Bf16 {
   std::uint16_t bits;
 };
 
-struct alignas(16) Words4 {
-  std::uint32_t word[4];
+struct Words4 {
+  alignas(16) std::uint32_t word[4];
 };
 
 // Eight elements as they lie in memory.

@@ -50,6 +50,9 @@ void launch_cross_entropy(const Tensor& logits, std::int64_t vocabulary, const T
 void launch_mean_squared_error(const Tensor& prediction, const Tensor& target,
                                const Tensor& row_losses, const Tensor& loss, gpuStream_t stream);
 
+// `partials`: for each gradient and each of `blocks`, one fp32 in device memory.
+void launch_clip(const Span& state, const std::vector<Tensor>& gradients, double scale, double limit,
+                 const Tensor& norm, float* partials, int blocks, gpuStream_t stream);
 void launch_adamw(const AdamWOptions& options, const Span& state, const OptimizerTensors& tensors,
                   gpuStream_t stream);
 void launch_sgd(const Span& state, const OptimizerTensors& tensors, gpuStream_t stream);

@@ -13,6 +13,7 @@ namespace duet::DUET_GPU {
 namespace {
 
 constexpr int kNormBlocksPerUnit = 2;
+constexpr int kClipBlocksPerUnit = 4;
 constexpr double kDeadlineSeconds = 120;
 
 // Attention by this file's own kernels.
@@ -97,14 +98,8 @@ class GpuOperations : public LinearOperations {
                            const Tensor& dx, Accumulate accumulate, Accumulate gradients) override {
     require_norm(norm, dy);
     require_norm(norm, dx);
-    const std::uint64_t bytes =
-        static_cast<std::uint64_t>(norm_blocks_ * 2 * dx.columns) * sizeof(float);
-    if (partials_.bytes() < bytes) {
-      stream.synchronize(kDeadlineSeconds);
-      partials_ = device_.allocate(bytes);
-    }
-    launch_layer_norm_backward(norm, dy, dx, accumulate, gradients,
-                               reinterpret_cast<float*>(partials_.span().data), norm_blocks_,
+    float* const sums = partials(stream, norm_blocks_ * 2 * dx.columns);
+    launch_layer_norm_backward(norm, dy, dx, accumulate, gradients, sums, norm_blocks_,
                                native(stream));
   }
 
@@ -169,6 +164,14 @@ class GpuOperations : public LinearOperations {
     launch_sgd(state, tensors, native(stream));
   }
 
+  void clip(Stream& stream, const Span& state, const std::vector<Tensor>& gradients, double scale,
+            double limit, const Tensor& norm) override {
+    for (const Tensor& each : gradients) require_columns(each);
+    const int blocks = kClipBlocksPerUnit * device_.info().compute_units;
+    float* const sums = partials(stream, blocks * static_cast<std::int64_t>(gradients.size()));
+    launch_clip(state, gradients, scale, limit, norm, sums, blocks, native(stream));
+  }
+
   void adamw(Stream& stream, const AdamWOptions& options, const Span& state,
              const OptimizerTensors& tensors) override {
     require_columns(tensors.parameters);
@@ -179,6 +182,16 @@ class GpuOperations : public LinearOperations {
   gpuStream_t native(Stream& stream) const {
     device_.use();
     return static_cast<gpuStream_t>(stream.native());
+  }
+
+  // Memory for the sums of blocks, which each call overwrites.
+  float* partials(Stream& stream, std::int64_t count) {
+    const std::uint64_t bytes = static_cast<std::uint64_t>(count) * sizeof(float);
+    if (partials_.bytes() < bytes) {
+      stream.synchronize(kDeadlineSeconds);
+      partials_ = device_.allocate(bytes);
+    }
+    return reinterpret_cast<float*>(partials_.span().data);
   }
 
   static void require_columns(const Tensor& tensor) {
@@ -222,7 +235,7 @@ class GpuOperations : public LinearOperations {
   GpuDevice& device_;
   int norm_blocks_;
   std::uint64_t most_shared_ = 0;
-  Buffer partials_;  // of the norms' parameter gradients
+  Buffer partials_;
   std::map<std::string, std::unique_ptr<AttentionPlan>> attention_;
 };
 

@@ -5,12 +5,13 @@
 
 #include "core/random.h"
 #include "training/gpu/element8.h"
+#include "training/gpu/group_sum.h"
 #include "training/gpu/kernels.h"
 
 namespace duet::DUET_GPU {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kThreads = kRowThreads;
 constexpr std::int64_t kMostBlocks = 8192;
 
 template <typename Parameter, typename Gradient, typename Moment>
@@ -121,12 +122,57 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
+template <typename Gradient>
+__global__ void __launch_bounds__(kThreads)
+    squares_kernel(const Gradient* gradients, std::int64_t count, float* partials) {
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * kThreads;
+  float sum[1] = {};
+  for (std::int64_t pack = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+       8 * pack < count; pack += stride) {
+    float g[8];
+    load8(gradients + 8 * pack, g);
+#pragma unroll
+    for (int i = 0; i < 8; ++i) sum[0] += g[i] * g[i];
+  }
+  group_sum<kThreads>(sum);
+  if (threadIdx.x == 0) partials[blockIdx.x] = sum[0];
+}
+
+__global__ void __launch_bounds__(kThreads) clip_kernel(StepState* state, const float* partials,
+                                                        int count, double scale, double limit,
+                                                        float* norm) {
+  float sum[1] = {};
+  for (int i = static_cast<int>(threadIdx.x); i < count; i += kThreads) sum[0] += partials[i];
+  group_sum<kThreads>(sum);
+  if (threadIdx.x != 0) return;
+  const double length = scale * sqrt(static_cast<double>(sum[0]));
+  *norm = static_cast<float>(length);
+  state->gradient_factor = length > limit ? scale * (limit / length) : scale;
+}
+
 unsigned grid_for(const Tensor& parameters) {
   const std::int64_t blocks = (parameters.count() / 8 + kThreads - 1) / kThreads;
   return static_cast<unsigned>(std::min(blocks, kMostBlocks));
 }
 
 }  // namespace
+
+void launch_clip(const Span& state, const std::vector<Tensor>& gradients, double scale, double limit,
+                 const Tensor& norm, float* partials, int blocks, gpuStream_t stream) {
+  float* to = partials;
+  for (const Tensor& each : gradients) {
+    by_type(each.dtype, [&](auto element) {
+      using G = decltype(element);
+      squares_kernel<G><<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(data<G>(each),
+                                                                                each.count(), to);
+    });
+    to += blocks;
+  }
+  clip_kernel<<<1, kThreads, 0, stream>>>(reinterpret_cast<StepState*>(state.data), partials,
+                                          static_cast<int>(to - partials), scale, limit,
+                                          data<float>(norm));
+  DUET_GPU_CHECK(gpuGetLastError());
+}
 
 void launch_sgd(const Span& state, const OptimizerTensors& tensors, gpuStream_t stream) {
   by_type(tensors.parameters.dtype, [&](auto parameter) {

@@ -201,6 +201,21 @@ class CpuOperations : public LinearOperations {
     });
   }
 
+  void clip(Stream& stream, const Span& state, const std::vector<Tensor>& gradients, double scale,
+            double limit, const Tensor& norm) override {
+    double moved = 0;
+    for (const Tensor& each : gradients) moved += bytes_of({&each});
+    run(stream, "clip", 0, moved, gradients.front(), [=] {
+      double squares = 0;
+      for (const Tensor& each : gradients) {
+        squares += squared_norm<float>(data(each), each.count());
+      }
+      const double length = scale * std::sqrt(squares);
+      *data(norm) = static_cast<float>(length);
+      reinterpret_cast<StepState*>(state.data)->gradient_factor = scale * clip_factor(length, limit);
+    });
+  }
+
   void adamw(Stream& stream, const AdamWOptions& options, const Span& state,
              const OptimizerTensors& t) override {
     const double read = bytes_of({&t.gradients, &t.first_moments, &t.second_moments, &t.master});

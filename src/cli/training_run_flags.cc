@@ -1,0 +1,118 @@
+#include "cli/training_run_flags.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "cli/lists.h"
+#include "core/error.h"
+
+namespace duet {
+namespace {
+
+constexpr int kMostSteps = 1 << 30;
+constexpr double kLearningRate = 3e-4;
+constexpr double kFinalShare = 0.1;
+constexpr std::int64_t kWarmUpSteps = 100;
+
+double parse_positive(const std::string& text, const char* flag) {
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  const bool whole = !text.empty() && *end == '\0';
+  if (whole && std::isfinite(value) && value > 0) return value;
+  throw UsageError(fmt::format("{} {}: expected a number above 0", flag, text));
+}
+
+LearningRateSettings rate_of(const TrainingRunFlags& flags) {
+  LearningRateSettings rate;
+  rate.steps = parse_number(flags.steps, 1, "--steps", kMostSteps);
+  rate.peak = flags.learning_rate.empty() ? kLearningRate
+                                          : parse_positive(flags.learning_rate, "--learning-rate");
+  rate.warm_up_steps = flags.warm_up_steps.empty()
+                           ? std::min(kWarmUpSteps, rate.steps / 10)
+                           : parse_number(flags.warm_up_steps, 0, "--warm-up-steps", kMostSteps);
+  rate.final_share = kFinalShare;
+  return rate;
+}
+
+double clip_of(const std::string& text) {
+  if (text.empty()) return 1;
+  if (text == "off") return std::numeric_limits<double>::infinity();
+  return parse_positive(text, "--clip");
+}
+
+std::int64_t every(const std::string& text, const char* flag) {
+  return text.empty() ? 0 : parse_number(text, 1, flag, kMostSteps);
+}
+
+}  // namespace
+
+void add_training_run_flags(CLI::App& app, TrainingRunFlags& flags) {
+  const auto add = [&app](const char* name, std::string& value, const char* type,
+                          const std::string& text) {
+    app.add_option(name, value, text)->type_name(type)->group("Training on data");
+  };
+  add("--data", flags.data, "FILE",
+      "Train on this text instead of measuring steps with random tokens: its bytes are the tokens, "
+      "or its 16-bit tokens, if llm.c's tools wrote it. The last tenth is for evaluation");
+  add("--steps", flags.steps, "COUNT", "Steps of the whole run");
+  add("--seed", flags.seed, "NUMBER",
+      "Of the first parameters and the order of the data; default 1. Two runs with one seed give "
+      "the same bits");
+  add("--accumulate", flags.accumulate, "COUNT",
+      "Batches whose gradients one step adds up (in fp32); default 1");
+  add("--learning-rate", flags.learning_rate, "RATE",
+      "The peak, behind the warm-up; then half a cosine to a tenth of it; default 3e-4");
+  add("--warm-up-steps", flags.warm_up_steps, "COUNT",
+      "Steps in which the learning rate rises; default a tenth of --steps, at most 100");
+  add("--clip", flags.clip, "NORM|off",
+      "Gradients of a larger norm are scaled down to this one; default 1");
+  add("--evaluate-every", flags.evaluate_every, "STEPS",
+      "How often the loss of the evaluation part is taken; default: behind the last step");
+  add("--checkpoint", flags.checkpoint, "FILE",
+      "Write parameters and the optimizer's state to this safetensors file, behind the last step "
+      "and on Ctrl-C; --resume continues from it to the bit");
+  add("--checkpoint-every", flags.checkpoint_every, "STEPS", "Also write it every so many steps");
+}
+
+TrainingRunSettings training_run_settings(const TrainingRunFlags& flags, bool resume) {
+  if (flags.steps.empty()) throw UsageError("--data: expected --steps COUNT with it");
+  if (flags.checkpoint.empty() && !flags.checkpoint_every.empty()) {
+    throw UsageError("--checkpoint-every: expected --checkpoint FILE with it");
+  }
+  TrainingRunSettings settings;
+  settings.data = flags.data;
+  if (!flags.seed.empty()) {
+    settings.seed = static_cast<std::uint64_t>(parse_number(flags.seed, 0, "--seed", kMostSteps));
+  }
+  if (!flags.accumulate.empty()) {
+    settings.accumulate = parse_number(flags.accumulate, 1, "--accumulate");
+  }
+  settings.learning_rate = rate_of(flags);
+  settings.clip = clip_of(flags.clip);
+  settings.evaluate_every = every(flags.evaluate_every, "--evaluate-every");
+  settings.checkpoint = flags.checkpoint;
+  settings.checkpoint_every = every(flags.checkpoint_every, "--checkpoint-every");
+  settings.resume = resume;
+  return settings;
+}
+
+void require_no_training_run(const TrainingRunFlags& flags) {
+  const std::pair<const char*, const std::string&> all[] = {
+      {"--steps", flags.steps},
+      {"--seed", flags.seed},
+      {"--accumulate", flags.accumulate},
+      {"--learning-rate", flags.learning_rate},
+      {"--warm-up-steps", flags.warm_up_steps},
+      {"--clip", flags.clip},
+      {"--evaluate-every", flags.evaluate_every},
+      {"--checkpoint", flags.checkpoint},
+      {"--checkpoint-every", flags.checkpoint_every}};
+  for (const auto& [name, value] : all) {
+    if (!value.empty()) throw UsageError(fmt::format("{}: expected --data FILE with it", name));
+  }
+}
+
+}  // namespace duet

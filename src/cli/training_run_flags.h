@@ -1,0 +1,24 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "training/training_run.h"
+
+namespace duet {
+
+// The flags of `duet train gpt --data`.
+struct TrainingRunFlags {
+  std::string data, steps, seed, accumulate;
+  std::string learning_rate, warm_up_steps, clip;
+  std::string evaluate_every, checkpoint, checkpoint_every;
+};
+
+void add_training_run_flags(CLI::App& app, TrainingRunFlags& flags);
+
+// Throws UsageError for values that are no numbers, or that need --data, --steps or --checkpoint.
+TrainingRunSettings training_run_settings(const TrainingRunFlags& flags, bool resume);
+// Throws UsageError if flags that need --data are given.
+void require_no_training_run(const TrainingRunFlags& flags);
+
+}  // namespace duet

@@ -1,0 +1,378 @@
+#include "training/checkpoint.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "core/error.h"
+#include "core/names.h"
+#include "core/plain_text.h"
+#include "device/device.h"
+
+namespace duet {
+namespace {
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "elements are copied as they are");
+
+constexpr NamedValue<DType> kStoredTypes[] = {{DType::fp32, "F32"},
+                                              {DType::bf16, "BF16"},
+                                              {DType::fp16, "F16"},
+                                              {DType::int32, "I32"},
+                                              {DType::int8, "I8"}};
+constexpr const char* kMetadataKey = "__metadata__";
+constexpr std::uint64_t kLengthBytes = 8;
+constexpr std::uint64_t kMostHeaderBytes = 100000000;  // as other readers of the format
+constexpr std::uint64_t kHeaderMultiple = 8;           // aligns the data
+constexpr int kDeepestInHeader = 2;                    // header, tensor, shape
+
+std::string shown_type(DType dtype, const std::vector<std::uint64_t>& shape) {
+  return fmt::format("{} [{}]", name_of(kStoredTypes, dtype), fmt::join(shape, ", "));
+}
+
+std::vector<std::uint64_t> stored_shape(const Tensor& tensor) {
+  const auto rows = static_cast<std::uint64_t>(tensor.rows);
+  const auto columns = static_cast<std::uint64_t>(tensor.columns);
+  if (rows == 1) return {columns};
+  return {rows, columns};
+}
+
+// Throws BadArgument.
+void check_tensors(const std::vector<CheckpointTensor>& tensors) {
+  const std::vector<DType> types = values_in(kStoredTypes);
+  std::set<std::string> names{kMetadataKey};
+  for (const auto& [name, tensor] : tensors) {
+    const Span& span = tensor.span;
+    const char* expected = nullptr;
+    if (std::count(types.begin(), types.end(), tensor.dtype) == 0) expected = "a stored type";
+    if (span.bytes < tensor.bytes()) expected = "memory for all its elements";
+    if (span.bytes > 0 && !span.owner->has_contents(span)) expected = "memory with contents";
+    if (!names.insert(name).second) expected = "a name of its own";
+    if (expected) throw BadArgument(fmt::format("tensor '{}': expected {}", name, expected));
+  }
+}
+
+// Calls visit(offset, span) for each piece of a tensor.
+template <typename Visit>
+void for_each_piece(const Tensor& tensor, const Visit& visit) {
+  for (std::uint64_t offset = 0; offset < tensor.bytes(); offset += kCheckpointPiece) {
+    visit(offset, tensor.span.slice(offset, std::min(kCheckpointPiece, tensor.bytes() - offset)));
+  }
+}
+
+std::vector<CheckpointTensor> in_order_of_data(std::vector<CheckpointTensor> tensors) {
+  const auto larger = [](const CheckpointTensor& a, const CheckpointTensor& b) {
+    return size_of(a.tensor.dtype) > size_of(b.tensor.dtype);
+  };
+  std::stable_sort(tensors.begin(), tensors.end(), larger);
+  return tensors;
+}
+
+// Of tensors in the order of their data. Throws BadArgument.
+std::string header_text(const std::map<std::string, std::string>& metadata,
+                        const std::vector<CheckpointTensor>& tensors) {
+  nlohmann::ordered_json header = nlohmann::ordered_json::object();
+  if (!metadata.empty()) header[kMetadataKey] = metadata;
+  std::uint64_t begin = 0;
+  for (const auto& [name, tensor] : tensors) {
+    const std::uint64_t end = begin + tensor.bytes();
+    header[name] = {{"dtype", name_of(kStoredTypes, tensor.dtype)},
+                    {"shape", stored_shape(tensor)},
+                    {"data_offsets", {begin, end}}};
+    begin = end;
+  }
+  using Errors = nlohmann::ordered_json::error_handler_t;
+  std::string text = header.dump(-1, ' ', false, Errors::replace);  // what is not UTF-8
+  text.resize((text.size() + kHeaderMultiple - 1) / kHeaderMultiple * kHeaderMultiple, ' ');
+  if (text.size() <= kMostHeaderBytes) return text;
+  throw BadArgument(fmt::format("a checkpoint's names and metadata: {} bytes: expected at most {}",
+                                text.size(), kMostHeaderBytes));
+}
+
+// Like PartFile, a file that replaces another as a whole; but it is on disk before that: after a
+// power failure there is the old file or the new one. Functions throw Error.
+class FlushedFile {
+ public:
+  explicit FlushedFile(const std::filesystem::path& target) : target_(target.string()) {
+    folder_ = target.has_parent_path() ? target.parent_path().string() : ".";
+    struct stat old {};
+    const bool replaces = ::stat(target_.c_str(), &old) == 0;
+    if (replaces && !S_ISREG(old.st_mode)) fail("no regular file");
+    std::uint64_t bits = 0;
+    require(::getrandom(&bits, sizeof bits, 0) == sizeof bits);
+    part_ = fmt::format("{}/.duet-{}-{:016x}.part", folder_, ::getpid(), bits);
+    file_ = ::open(part_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    require(file_ >= 0);
+    if (replaces) ::fchmod(file_, old.st_mode & 0777);
+  }
+  ~FlushedFile() {
+    if (file_ >= 0) ::close(file_);
+    if (!renamed_) ::unlink(part_.c_str());
+  }
+  FlushedFile(const FlushedFile&) = delete;
+  FlushedFile& operator=(const FlushedFile&) = delete;
+
+  void write(const void* data, std::size_t bytes) {
+    const auto* from = static_cast<const std::byte*>(data);
+    while (bytes > 0) {
+      const ssize_t written = ::write(file_, from, bytes);
+      if (written < 0 && errno == EINTR) continue;
+      require(written >= 0);
+      from += written;
+      bytes -= static_cast<std::size_t>(written);
+    }
+  }
+
+  void put_in_place() {
+    require(::fsync(file_) == 0);
+    require(::close(std::exchange(file_, -1)) == 0);
+    renamed_ = ::rename(part_.c_str(), target_.c_str()) == 0;
+    require(renamed_);
+    // Without this, a power failure may bring the old file back, whole.
+    const int folder = ::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0) return;
+    ::fsync(folder);
+    ::close(folder);
+  }
+
+ private:
+  [[noreturn]] void fail(const char* reason) const {
+    throw Error(fmt::format("{}: cannot be written: {}", target_, reason));
+  }
+  void require(bool holds) const {
+    if (!holds) fail(std::strerror(errno));
+  }
+
+  std::string target_, folder_, part_;
+  int file_ = -1;
+  bool renamed_ = false;
+};
+
+// `place` is the file, or the file and one of its tensors.
+[[noreturn]] void refuse_checkpoint(const std::string& place, const std::string& found,
+                                    const std::string& expected) {
+  throw UsageError(fmt::format("{}: {}: expected {}", place, found, expected));
+}
+
+std::string place_of(const std::string& file, const std::string& tensor) {
+  return fmt::format("{}: tensor '{}'", file, one_line(tensor));
+}
+
+nlohmann::json parse_checkpoint_header(const std::string& file, const std::string& text) {
+  using Event = nlohmann::json::parse_event_t;
+  // By depth, of the objects that are open. Of keys that occur twice the parser would drop one.
+  std::array<std::set<std::string>, kDeepestInHeader + 2> keys;
+  const auto guard = [&](int depth, Event event, nlohmann::json& value) {
+    const auto level = static_cast<std::size_t>(depth);
+    if (event == Event::object_start || event == Event::array_start) {
+      if (depth > kDeepestInHeader) refuse_checkpoint(file, "header nests deeply", "tensors");
+      keys[level + 1].clear();
+    }
+    if (event == Event::key && !keys[level].insert(value.get<std::string>()).second) {
+      refuse_checkpoint(place_of(file, value.get<std::string>()), "twice", "each name once");
+    }
+    return true;
+  };
+  // The parser would skip a byte order mark, and take a NUL for the end.
+  const bool plain = !text.empty() && text[0] == '{' && text.find('\0') == std::string::npos;
+  nlohmann::json header;
+  if (plain) header = nlohmann::json::parse(text, guard, /*allow_exceptions=*/false);
+  if (!header.is_object()) refuse_checkpoint(file, "header is not JSON", "a safetensors file");
+  return header;
+}
+
+std::map<std::string, std::string> metadata_of(const std::string& file,
+                                               const nlohmann::json& header) {
+  if (!header.contains(kMetadataKey)) return {};
+  try {
+    return header[kMetadataKey].get<std::map<std::string, std::string>>();
+  } catch (const nlohmann::json::type_error&) {
+    refuse_checkpoint(file, "metadata of another type", "texts by name");
+  }
+}
+
+// The member `key` of an object.
+std::vector<std::uint64_t> counts_of(const std::string& place, const nlohmann::json& tensor,
+                                     const char* key) {
+  const auto is_count = [](const nlohmann::json& value) { return value.is_number_unsigned(); };
+  const auto found = tensor.find(key);
+  if (found == tensor.end() || !found->is_array() ||
+      !std::all_of(found->begin(), found->end(), is_count)) {
+    refuse_checkpoint(place, fmt::format("\"{}\" missing or wrong", key), "a list of counts");
+  }
+  return found->get<std::vector<std::uint64_t>>();
+}
+
+CheckpointEntry entry_of(const std::string& place, const nlohmann::json& tensor) {
+  if (!tensor.is_object()) refuse_checkpoint(place, "of another type", "an object");
+  CheckpointEntry entry;
+  entry.shape = counts_of(place, tensor, "shape");
+  const nlohmann::json type = tensor.value("dtype", nlohmann::json());
+  if (!type.is_string()) refuse_checkpoint(place, "\"dtype\" missing or wrong", "a text");
+  const std::string word = one_line(type.get<std::string>());
+  entry.dtype = parse_name(kStoredTypes, place + ": unknown dtype", word);
+  std::uint64_t bytes = size_of(entry.dtype);
+  for (const std::uint64_t side : entry.shape) {
+    if (__builtin_mul_overflow(bytes, side, &bytes)) {
+      refuse_checkpoint(place, "bytes of its shape overflow", "bytes that 64 bits can count");
+    }
+  }
+  const std::vector<std::uint64_t> offsets = counts_of(place, tensor, "data_offsets");
+  if (offsets.size() != 2 || offsets[0] > offsets[1] || offsets[1] - offsets[0] != bytes) {
+    refuse_checkpoint(place, fmt::format("offsets [{}]", fmt::join(offsets, ", ")),
+                      fmt::format("the begin and end of {} bytes", bytes));
+  }
+  entry.begin = offsets[0];
+  entry.end = offsets[1];
+  return entry;
+}
+
+// Tensors must fill the data; the header may have them in any order.
+void require_contiguous(const std::string& file,
+                        const std::map<std::string, CheckpointEntry>& entries,
+                        std::uint64_t data_bytes) {
+  using Range = std::pair<std::uint64_t, std::uint64_t>;
+  std::vector<std::pair<Range, std::string>> ranges;
+  for (const auto& [name, entry] : entries) ranges.push_back({{entry.begin, entry.end}, name});
+  std::sort(ranges.begin(), ranges.end());
+  std::uint64_t last = 0;
+  for (const auto& [range, name] : ranges) {
+    const auto& [begin, end] = range;
+    if (begin != last) {
+      refuse_checkpoint(place_of(file, name), fmt::format("data begin at byte {}", begin),
+                        fmt::format("{}, where the data before end", last));
+    }
+    if (end > data_bytes) {
+      refuse_checkpoint(place_of(file, name), fmt::format("data end at byte {}", end),
+                        fmt::format("at most {}, where the file ends", data_bytes));
+    }
+    last = end;
+  }
+  if (last == data_bytes) return;
+  refuse_checkpoint(file, fmt::format("{} bytes of data", data_bytes),
+                    fmt::format("{}, where the last tensor ends", last));
+}
+
+std::FILE* open_checkpoint(const std::string& path) {
+  // O_NONBLOCK: a pipe that nobody writes is refused like other files that are not regular.
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  struct stat facts {};
+  if (file < 0 || ::fstat(file, &facts) != 0 || !S_ISREG(facts.st_mode)) {
+    const std::string reason = file < 0 ? std::strerror(errno) : "no regular file";
+    if (file >= 0) ::close(file);
+    refuse_checkpoint(path, "cannot be read: " + reason, "a safetensors file");
+  }
+  return ::fdopen(file, "rb");
+}
+
+}  // namespace
+
+void save_checkpoint(const std::string& path, const std::map<std::string, std::string>& metadata,
+                     const std::vector<CheckpointTensor>& tensors) {
+  check_tensors(tensors);
+  const std::vector<CheckpointTensor> ordered = in_order_of_data(tensors);
+  const std::string header = header_text(metadata, ordered);
+  const std::uint64_t length = header.size();
+  std::error_code failed;
+  const std::filesystem::path target = std::filesystem::weakly_canonical(path, failed);
+  if (failed) throw Error(fmt::format("{}: cannot be written: {}", path, failed.message()));
+  FlushedFile file(target);
+  file.write(&length, kLengthBytes);
+  file.write(header.data(), header.size());
+  std::vector<std::byte> piece;
+  for (const CheckpointTensor& each : ordered) {
+    for_each_piece(each.tensor, [&](std::uint64_t, const Span& span) {
+      piece.resize(span.bytes);
+      span.owner->read(span, piece.data());
+      file.write(piece.data(), span.bytes);
+    });
+  }
+  file.put_in_place();
+}
+
+Checkpoint::Checkpoint(std::string path)
+    : path_(std::move(path)), file_(open_checkpoint(path_), &std::fclose) {
+  const auto size = static_cast<std::uint64_t>(::lseek(::fileno(file_.get()), 0, SEEK_END));
+  if (size < kLengthBytes) {
+    refuse_checkpoint(path_, fmt::format("{} bytes", size), "a safetensors file, 8 bytes or more");
+  }
+  std::uint64_t length = 0;
+  read(0, &length, kLengthBytes);
+  const std::uint64_t most = std::min(kMostHeaderBytes, size - kLengthBytes);
+  if (length > most) {
+    refuse_checkpoint(path_, fmt::format("a header of {} bytes in {}", length, size),
+                      fmt::format("a safetensors file, with a header of at most {}", most));
+  }
+  std::string text(length, ' ');
+  read(kLengthBytes, text.data(), length);
+  data_begin_ = kLengthBytes + length;
+  const nlohmann::json header = parse_checkpoint_header(path_, text);
+  metadata_ = metadata_of(path_, header);
+  for (const auto& [name, tensor] : header.items()) {
+    if (name != kMetadataKey) entries_[name] = entry_of(place_of(path_, name), tensor);
+  }
+  require_contiguous(path_, entries_, size - data_begin_);
+}
+
+void Checkpoint::require_same(const std::vector<CheckpointTensor>& tensors) const {
+  std::set<std::string> names;
+  for (const auto& [name, tensor] : tensors) {
+    names.insert(name);
+    const std::string expected = shown_type(tensor.dtype, stored_shape(tensor));
+    const auto found = entries_.find(name);
+    if (found == entries_.end()) refuse_checkpoint(place_of(path_, name), "missing", expected);
+    const auto& [dtype, shape, begin, end] = found->second;
+    if (dtype != tensor.dtype || shape != stored_shape(tensor)) {
+      refuse_checkpoint(place_of(path_, name), shown_type(dtype, shape), expected);
+    }
+  }
+  for (const auto& [name, entry] : entries_) {
+    if (names.count(name) > 0) continue;
+    refuse_checkpoint(place_of(path_, name), shown_type(entry.dtype, entry.shape),
+                      "no tensor of this name");
+  }
+}
+
+void Checkpoint::load(const std::vector<CheckpointTensor>& tensors) const {
+  check_tensors(tensors);
+  require_same(tensors);
+  std::vector<std::byte> piece;
+  for (const auto& [name, tensor] : tensors) {
+    const std::uint64_t begin = data_begin_ + entries_.at(name).begin;
+    for_each_piece(tensor, [&](std::uint64_t offset, const Span& span) {
+      piece.resize(span.bytes);
+      read(begin + offset, piece.data(), span.bytes);
+      span.owner->write(span, piece.data());
+    });
+  }
+}
+
+void Checkpoint::read(std::uint64_t offset, void* to, std::uint64_t bytes) const {
+  auto* at = static_cast<std::byte*>(to);
+  while (bytes > 0) {
+    const ssize_t got = ::pread(::fileno(file_.get()), at, bytes, static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) {
+      const std::string reason = got < 0 ? std::strerror(errno) : "it has become shorter";
+      refuse_checkpoint(path_, "cannot be read: " + reason, fmt::format("{} more bytes", bytes));
+    }
+    at += got;
+    offset += static_cast<std::uint64_t>(got);
+    bytes -= static_cast<std::uint64_t>(got);
+  }
+}
+
+}  // namespace duet

@@ -1,0 +1,75 @@
+// Tensors of a model and of its optimiser in a file of the safetensors format:
+//
+//   8 bytes          N, little endian
+//   N bytes          JSON: {"__metadata__": {text: text}, NAME: {"dtype": "F32", "shape": [2, 3],
+//                    "data_offsets": [begin, end]}, ...}
+//   all other bytes  the tensors' elements, little endian and row-major; offsets count from here
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "training/tensor.h"
+
+namespace duet {
+
+// A tensor in memory that Device::read() and write() reach. In a file, a tensor of one row is a
+// vector: (1, n) has the shape [n].
+struct CheckpointTensor {
+  std::string name;  // "block.3.qkv.weight", "block.3.qkv.weight.first_moments"
+  Tensor tensor;
+};
+
+// Tensors pass through host memory in pieces of this many bytes.
+inline constexpr std::uint64_t kCheckpointPiece = 16 << 20;
+
+// Writes the tensors, those with larger elements first, so that every element is aligned in the
+// file. Blocking; it waits for no stream: synchronise those that write the tensors first.
+//
+// The file is written beside `path`, flushed to disk and then renamed: whatever happens before, a
+// file at `path` stays as it was. If `path` is a symbolic link, its target is replaced.
+//
+// In names and metadata, bytes that are not UTF-8 are replaced. Throws Error with the reason if the
+// file cannot be written, and BadArgument for names that occur twice, for types that are not stored
+// (tf32, fp8_e4m3), and for tensors whose memory is too small or has no contents.
+void save_checkpoint(const std::string& path, const std::map<std::string, std::string>& metadata,
+                     const std::vector<CheckpointTensor>& tensors);
+
+// Where a tensor is in a file.
+struct CheckpointEntry {
+  DType dtype = DType::fp32;
+  std::vector<std::uint64_t> shape;
+  std::uint64_t begin = 0, end = 0;  // bytes, from the beginning of the data
+};
+
+// A file that is open for reading. Replacing the file at its path does not change it.
+class Checkpoint {
+ public:
+  // Checks all but the elements. Throws UsageError "PATH: what is wrong: expected ..." for a file
+  // that cannot be read or breaks the format.
+  explicit Checkpoint(std::string path);
+
+  const std::map<std::string, std::string>& metadata() const { return metadata_; }
+
+  // Reads all tensors of the file. Blocking; no stream may use the tensors meanwhile. Throws
+  // UsageError, and has written no tensor, unless the file has exactly these tensors with these
+  // types and shapes; BadArgument as save_checkpoint() does. If the file then fails to be read or
+  // has become shorter, the UsageError leaves the tensors partly written.
+  void load(const std::vector<CheckpointTensor>& tensors) const;
+
+ private:
+  void require_same(const std::vector<CheckpointTensor>& tensors) const;
+  void read(std::uint64_t offset, void* to, std::uint64_t bytes) const;
+
+  std::string path_;
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;
+  std::uint64_t data_begin_ = 0;  // bytes, from the beginning of the file
+  std::map<std::string, std::string> metadata_;
+  std::map<std::string, CheckpointEntry> entries_;
+};
+
+}  // namespace duet

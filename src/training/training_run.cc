@@ -1,0 +1,236 @@
+#include "training/training_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <utility>
+
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/part_file.h"
+#include "gemm/tuning.h"
+
+namespace duet {
+namespace {
+
+constexpr double kRunStepSeconds = 600;  // the longest that a step may take
+constexpr std::int64_t kByteVocabulary = 256;
+constexpr std::int64_t kMostEvaluationBatches = 32;
+
+// The rows that hold values: a model may keep zeros behind them.
+Tensor values_of(const Tensor& tensor, const ModelParameter& about) {
+  Tensor values{{}, about.rows, about.columns, tensor.dtype};
+  values.span = tensor.span.slice(0, values.bytes());
+  return values;
+}
+
+std::int64_t step_of(const std::string& path, const std::string& text) {
+  const bool number = !text.empty() && text.size() < 16 &&
+                      text.find_first_not_of("0123456789") == std::string::npos;
+  if (number) return std::stoll(text);
+  throw UsageError(fmt::format("{}: its step is '{}': expected a number", path, text));
+}
+
+}  // namespace
+
+TrainingInput::TrainingInput(TrainingRunSettings settings)
+    : settings_(std::move(settings)),
+      file_(settings_.data, settings_.model.vocabulary),
+      split_(file_, settings_.evaluation_share, settings_.model.sequence) {
+  if (file_.of_bytes()) settings_.model.vocabulary = kByteVocabulary;
+  if (settings_.accumulate > 1) settings_.recipe.gradients = DType::fp32;
+  const std::string& path = settings_.checkpoint;
+  if (!path.empty() && (std::filesystem::is_directory(path) || !PartFile(path).open())) {
+    throw UsageError(
+        fmt::format("{}: cannot be written: expected a file for the checkpoint", path));
+  }
+  if (settings_.resume && std::filesystem::exists(settings_.checkpoint)) open_checkpoint();
+}
+
+std::map<std::string, std::string> TrainingInput::common_settings() const {
+  const GptConfig& model = settings_.model;
+  const LearningRateSettings& rate = settings_.learning_rate;
+  const auto text = [](const auto& value) { return fmt::format("{}", value); };
+  return {{"layers", text(model.layers)},
+          {"heads", text(model.heads)},
+          {"width", text(model.width)},
+          {"FFN width", text(model.ffn_width)},
+          {"vocabulary", text(model.vocabulary)},
+          {"batch", text(model.batch)},
+          {"sequence", text(model.sequence)},
+          {"accumulate", text(settings_.accumulate)},
+          {"recipe", settings_.recipe.name},
+          {"optimizer", name(settings_.optimizer.kind)},
+          {"seed", text(settings_.seed)},
+          {"number of tokens", text(file_.count())},
+          {"evaluation share", text(settings_.evaluation_share)},
+          {"learning rate", text(rate.peak)},
+          {"warm-up steps", text(rate.warm_up_steps)},
+          {"clip", text(settings_.clip)}};
+}
+
+void TrainingInput::open_checkpoint() {
+  const std::string& path = settings_.checkpoint;
+  checkpoint_ = std::make_unique<Checkpoint>(path);
+  const auto found = [&](const std::string& key) -> std::string {
+    const auto at = checkpoint_->metadata().find(key);
+    return at == checkpoint_->metadata().end() ? "" : at->second;
+  };
+  for (const auto& [key, own] : common_settings()) {
+    if (found(key) == own) continue;
+    throw UsageError(
+        fmt::format("{}: its {} is '{}': expected {}, as this run's", path, key, found(key), own));
+  }
+  steps_done_ = step_of(path, found("step"));
+  if (steps_done_ >= settings_.learning_rate.steps) {
+    throw UsageError(
+        fmt::format("{}: holds step {}: expected more --steps than that", path, steps_done_));
+  }
+  tuning_cache().adopt(found("tuning"));
+}
+
+TrainingRun::TrainingRun(Device& device, const TrainingInput& input)
+    : device_(device),
+      input_(input),
+      settings_(input.settings()),
+      operations_(make_operations(device)),
+      model_(std::make_unique<Gpt>(settings_.model, settings_.recipe, settings_.optimizer, device,
+                                   *operations_)),
+      stream_(device.make_stream()),
+      done_(input.steps_done()) {
+  prepare();
+  model_->initialise(settings_.seed);
+  if (input.checkpoint() != nullptr) input.checkpoint()->load(checkpoint_tensors());
+}
+
+// Runs what is captured once before, which makes the plans of GEMMs and attention.
+void TrainingRun::prepare() {
+  const double scale = 1 / static_cast<double>(settings_.accumulate);
+  const auto capture_twice = [&](const std::function<void()>& enqueue) {
+    enqueue();
+    stream_->synchronize(kRunStepSeconds);
+    return capture(*stream_, enqueue);
+  };
+  const auto batch = [&](Accumulate gradients) {
+    return capture_twice([this, gradients] {
+      model_->forward(*stream_);
+      model_->backward(*stream_, gradients);
+    });
+  };
+  model_->initialise(settings_.seed);
+  const StepState state{1, settings_.seed, 0, scale};
+  device_.write(model_->state(), &state);
+  write(input_.split().training_batch(settings_.seed, 1, config().batch, config().sequence));
+  first_batch_ = batch(Accumulate::no);
+  if (settings_.accumulate > 1) further_batch_ = batch(Accumulate::yes);
+  forward_ = capture_twice([this] { model_->forward(*stream_); });
+  update_ = capture_twice([this, scale] {
+    model_->clip(*stream_, scale, settings_.clip);
+    model_->update(*stream_);
+  });
+}
+
+std::uint64_t TrainingRun::memory_bytes() const {
+  return model_->memory().total_bytes() + operations_->workspace_bytes();
+}
+
+std::vector<CheckpointTensor> TrainingRun::checkpoint_tensors() const {
+  std::vector<CheckpointTensor> all;
+  for (const TrainedParameter& each : model_->parameters().all()) {
+    const OptimizerTensors& own = each.tensors;
+    const std::pair<const char*, const Tensor*> parts[] = {{"", &own.parameters},
+                                                           {".first_moments", &own.first_moments},
+                                                           {".second_moments", &own.second_moments},
+                                                           {".master", &own.master}};
+    for (const auto& [ending, tensor] : parts) {
+      if (tensor->count() == 0) continue;
+      all.push_back({each.about.name + ending, values_of(*tensor, each.about)});
+    }
+  }
+  return all;
+}
+
+void TrainingRun::save(std::int64_t step) const {
+  if (settings_.checkpoint.empty()) return;
+  auto metadata = input_.common_settings();
+  metadata["step"] = fmt::format("{}", step);
+  metadata["tuning"] = tuning_cache().text();
+  save_checkpoint(settings_.checkpoint, metadata, checkpoint_tensors());
+}
+
+TrainingCurves TrainingRun::run(const std::function<bool()>& stop,
+                                const std::function<void(const TrainingCurves&)>& after_step) {
+  TrainingCurves curves;
+  curves.first_step = done_ + 1;
+  while (done_ < settings_.learning_rate.steps) {
+    if (stop && stop()) {
+      save(done_);
+      throw Interrupted();
+    }
+    step(done_ + 1, curves);
+    ++done_;
+    const auto due = [&](std::int64_t every) {
+      return done_ == settings_.learning_rate.steps || (every > 0 && done_ % every == 0);
+    };
+    if (due(settings_.evaluate_every)) evaluate(done_, curves);
+    if (due(settings_.checkpoint_every)) save(done_);
+    if (after_step) after_step(curves);
+  }
+  return curves;
+}
+
+void TrainingRun::step(std::int64_t number, TrainingCurves& curves) {
+  const double begin = steady_now();
+  const StepState state{number, settings_.seed, learning_rate(number, settings_.learning_rate), 1};
+  device_.write(model_->state(), &state);
+  double loss = 0;
+  for (std::int64_t i = 0; i < settings_.accumulate; ++i) {
+    const std::int64_t place = (number - 1) * settings_.accumulate + i;
+    write(input_.split().training_batch(settings_.seed, place, config().batch, config().sequence));
+    wait_for(i == 0 ? *first_batch_ : *further_batch_);
+    loss += read(model_->loss()) / static_cast<double>(settings_.accumulate);
+  }
+  if (!std::isfinite(loss)) {
+    throw Error(fmt::format("step {}: the loss is {}", number, loss));
+  }
+  wait_for(*update_);
+  curves.seconds.push_back(steady_now() - begin);
+  curves.loss.push_back(loss);
+  curves.learning_rate.push_back(state.learning_rate);
+  curves.gradient_norm.push_back(read(model_->gradient_norm()));
+}
+
+void TrainingRun::evaluate(std::int64_t step, TrainingCurves& curves) {
+  const GptConfig& c = config();
+  const std::int64_t batches =
+      std::min(kMostEvaluationBatches, input_.split().evaluation_batches(c.batch, c.sequence));
+  if (batches == 0) return;
+  double sum = 0;
+  for (std::int64_t i = 0; i < batches; ++i) {
+    write(input_.split().evaluation_batch(i, c.batch, c.sequence));
+    wait_for(*forward_);
+    sum += read(model_->loss());
+  }
+  curves.evaluation_step.push_back(static_cast<double>(step));
+  curves.evaluation_loss.push_back(sum / static_cast<double>(batches));
+}
+
+void TrainingRun::write(const TokenBatch& batch) {
+  device_.write(model_->tokens().span, batch.tokens.data());
+  device_.write(model_->targets().span, batch.targets.data());
+}
+
+double TrainingRun::read(const Tensor& figure) const {
+  float value = 0;
+  device_.read(figure.span, &value);
+  return static_cast<double>(value);
+}
+
+void TrainingRun::wait_for(Graph& graph) {
+  graph.launch(*stream_);
+  stream_->synchronize(kRunStepSeconds);
+}
+
+}  // namespace duet

@@ -1,0 +1,106 @@
+// A model trained on a file of text for a number of steps, with checkpoints from which another run
+// continues to the bit.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "training/checkpoint.h"
+#include "training/gpt.h"
+#include "training/schedule.h"
+#include "training/token_file.h"
+
+namespace duet {
+
+struct TrainingRunSettings {
+  GptConfig model;
+  Recipe recipe;
+  Optimizer optimizer;
+  std::string data;                    // see TokenFile
+  std::int64_t accumulate = 1;         // batches whose gradients one step adds up
+  std::uint64_t seed = 1;              // of the first parameters, the batches and the rounding
+  LearningRateSettings learning_rate;  // with the number of steps
+  double clip = 1;                     // the largest norm of the gradients; infinity: any
+  double evaluation_share = 0.1;       // of the tokens, which are not trained on
+  std::int64_t evaluate_every = 0;     // steps; 0: behind the last one only
+  std::string checkpoint;              // a file; "": none
+  std::int64_t checkpoint_every = 0;   // steps; 0: behind the last one only
+  bool resume = false;                 // from the checkpoint, if there is one
+};
+
+// What a run reads: its data, and the checkpoint from which it resumes. Byte files are trained with
+// a vocabulary of 256. With `accumulate` above 1, gradients are fp32.
+class TrainingInput {
+ public:
+  // Throws UsageError for data that cannot be used, and for a checkpoint that another model, other
+  // data or other settings have made.
+  explicit TrainingInput(TrainingRunSettings settings);
+
+  const TrainingRunSettings& settings() const { return settings_; }
+  const TokenSplit& split() const { return split_; }
+  // nullptr: the run begins with the first step.
+  const Checkpoint* checkpoint() const { return checkpoint_.get(); }
+  std::int64_t steps_done() const { return steps_done_; }
+  // What a checkpoint and the run that continues it must have in common, as its metadata.
+  std::map<std::string, std::string> common_settings() const;
+
+ private:
+  void open_checkpoint();
+
+  TrainingRunSettings settings_;
+  TokenFile file_;
+  TokenSplit split_;
+  std::unique_ptr<Checkpoint> checkpoint_;
+  std::int64_t steps_done_ = 0;
+};
+
+// Figures of the steps that ran, in their order, and of evaluations.
+struct TrainingCurves {
+  std::int64_t first_step = 1;
+  std::vector<double> seconds, loss, learning_rate, gradient_norm;
+  std::vector<double> evaluation_step, evaluation_loss;
+};
+
+class TrainingRun {
+ public:
+  // Blocks. The device and the input must outlive it. Throws OutOfMemory, and UsageError if the
+  // checkpoint's tensors are not the model's.
+  TrainingRun(Device& device, const TrainingInput& input);
+
+  // Runs all steps that are left. Calls `after_step` behind each. Where `stop` returns true before
+  // a step, writes a checkpoint and throws Interrupted. A loss that is not finite is an Error with
+  // the step's number; the checkpoint stays as it was.
+  TrainingCurves run(const std::function<bool()>& stop,
+                     const std::function<void(const TrainingCurves&)>& after_step);
+
+  std::uint64_t memory_bytes() const;
+
+ private:
+  const GptConfig& config() const { return settings_.model; }
+  void prepare();
+  void save(std::int64_t step) const;
+  std::vector<CheckpointTensor> checkpoint_tensors() const;
+  void step(std::int64_t number, TrainingCurves& curves);
+  void evaluate(std::int64_t step, TrainingCurves& curves);
+  void write(const TokenBatch& batch);
+  double read(const Tensor& figure) const;
+  void wait_for(Graph& graph);
+
+  Device& device_;
+  const TrainingInput& input_;
+  const TrainingRunSettings& settings_;
+  std::unique_ptr<Operations> operations_;
+  std::unique_ptr<Gpt> model_;
+  std::unique_ptr<Stream> stream_;
+  // A batch whose gradients replace, or are added to, those before; the optimizer's step; the
+  // forward pass alone.
+  std::unique_ptr<Graph> first_batch_, further_batch_, update_, forward_;
+  std::int64_t done_;  // steps
+};
+
+}  // namespace duet

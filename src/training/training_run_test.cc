@@ -1,0 +1,171 @@
+#include "training/training_run.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "core/error.h"
+#include "core/random.h"
+#include "device/machine.h"
+
+namespace duet {
+namespace {
+
+std::string contents(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+class TrainingRunTest : public ::testing::Test {
+ protected:
+  TrainingRunTest() {
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directory(folder_);
+    std::ofstream file(folder_ / "text");
+    for (std::uint64_t i = 0; i < 2000; ++i) file << "abc def\n"[random_word(1, i) % 8];
+  }
+  ~TrainingRunTest() override { std::filesystem::remove_all(folder_); }
+
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+
+  TrainingRunSettings settings(std::int64_t steps) const {
+    TrainingRunSettings s;
+    s.model = {"tiny", 1, 2, 16, 24, 300, 2, 8};
+    s.recipe = find_recipe("fp32");
+    s.data = path("text");
+    s.learning_rate = {1e-2, 2, steps, 0.1};
+    return s;
+  }
+
+  TrainingCurves run(const TrainingRunSettings& settings, const std::function<bool()>& stop = {}) {
+    const TrainingInput input(settings);
+    return TrainingRun(machine_->device(0), input).run(stop, {});
+  }
+
+  std::filesystem::path folder_ =
+      std::filesystem::temp_directory_path() / ("duet_run_" + std::to_string(::getpid()));
+  std::unique_ptr<Machine> machine_ = open_machine("host");
+};
+
+TEST_F(TrainingRunTest, LearnsAndEvaluates) {
+  TrainingRunSettings s = settings(60);
+  s.evaluate_every = 20;
+  const TrainingCurves curves = run(s);
+  EXPECT_EQ(curves.loss.size(), 60u);
+  EXPECT_NEAR(curves.loss.front(), std::log(256), 0.1);  // bytes
+  EXPECT_LT(curves.loss.back(), 3);
+  EXPECT_EQ(curves.evaluation_step, (std::vector<double>{20, 40, 60}));
+  EXPECT_LT(curves.evaluation_loss.back(), 3);
+  EXPECT_EQ(curves.learning_rate[0], 5e-3);
+  EXPECT_EQ(curves.learning_rate[1], 1e-2);
+}
+
+TEST_F(TrainingRunTest, AnInterruptedRunResumesToTheBit) {
+  TrainingRunSettings s = settings(9);
+  s.checkpoint = path("whole");
+  s.evaluate_every = 2;  // changes nothing
+  run(s);
+  s.checkpoint = path("parts");
+  s.evaluate_every = 0;
+  int calls = 0;
+  EXPECT_THROW(run(s, [&] { return ++calls > 4; }), Interrupted);
+  EXPECT_NE(contents(path("whole")), contents(path("parts")));
+  s.resume = true;
+  const TrainingCurves rest = run(s);
+  EXPECT_EQ(rest.first_step, 5);
+  EXPECT_EQ(rest.loss.size(), 5u);
+  EXPECT_EQ(contents(path("whole")), contents(path("parts")));
+}
+
+TEST_F(TrainingRunTest, ResumesFromNothingAtTheFirstStep) {
+  TrainingRunSettings s = settings(3);
+  s.checkpoint = path("new");
+  s.resume = true;
+  EXPECT_EQ(run(s).first_step, 1);
+  EXPECT_THROW(TrainingInput{s}, UsageError);  // all steps are done
+  s.learning_rate.steps = 4;
+  EXPECT_EQ(run(s).first_step, 4);
+}
+
+TEST_F(TrainingRunTest, OtherSettingsDoNotResume) {
+  TrainingRunSettings s = settings(3);
+  s.checkpoint = path("one");
+  run(s);
+  s.resume = true;
+  s.learning_rate.steps = 5;
+  TrainingRunSettings other = s;
+  other.model.batch = 3;
+  EXPECT_THROW(TrainingInput{other}, UsageError);
+  other = s;
+  other.seed = 2;
+  EXPECT_THROW(TrainingInput{other}, UsageError);
+  other = s;
+  other.optimizer.kind = OptimizerKind::sgd;
+  EXPECT_THROW(TrainingInput{other}, UsageError);
+  std::ofstream(path("text"), std::ios::app) << "more";
+  EXPECT_THROW(TrainingInput{s}, UsageError);
+}
+
+TEST_F(TrainingRunTest, ACheckpointThatCannotBeWrittenIsFoundBefore) {
+  TrainingRunSettings s = settings(3);
+  s.checkpoint = path("missing/file");
+  EXPECT_THROW(TrainingInput{s}, UsageError);
+}
+
+TEST_F(TrainingRunTest, ALossThatIsNotFiniteEndsTheRunAndKeepsTheCheckpoint) {
+  TrainingRunSettings s = settings(20);
+  s.checkpoint = path("good");
+  int calls = 0;
+  EXPECT_THROW(run(s, [&] { return ++calls > 4; }), Interrupted);
+  const std::string good = contents(path("good"));
+  s.learning_rate.peak = 1e38;
+  s.clip = INFINITY;
+  try {
+    run(s);
+    FAIL() << "expected an error";
+  } catch (const Error& error) {
+    EXPECT_EQ(std::string(error.what()).rfind("step ", 0), 0u) << error.what();
+  }
+  EXPECT_EQ(contents(path("good")), good);
+}
+
+TEST_F(TrainingRunTest, AddsUpBatches) {
+  TrainingRunSettings s = settings(30);
+  s.accumulate = 3;
+  const TrainingCurves curves = run(s);
+  EXPECT_NEAR(curves.loss.front(), std::log(256), 0.1);  // a mean, not a sum
+  EXPECT_LT(curves.loss.back(), 3.5);
+  EXPECT_LT(curves.gradient_norm.front(), 5);
+}
+
+// fixtures/make_curve.py has run the same steps with PyTorch.
+TEST_F(TrainingRunTest, FollowsPyTorchsLosses) {
+  std::ofstream file(path("licences"), std::ios::binary);
+  for (const char* name : {"GPL-1", "GPL-2", "GPL-3", "MPL-1.1", "MPL-2.0"}) {
+    const std::string text = contents(std::string("/usr/share/common-licenses/") + name);
+    if (text.empty()) GTEST_SKIP() << "a licence that Debian installs is not here: " << name;
+    file << text;
+  }
+  file.close();
+  const auto expected = nlohmann::json::parse(contents(DUET_TRAINING_FIXTURES "/curve.json"));
+  ASSERT_EQ(std::filesystem::file_size(path("licences")), expected.at("bytes"))
+      << "these licences are of another version";
+  TrainingRunSettings s = settings(50);
+  s.model = {"tiny", 6, 4, 64, 256, 256, 4, 64};
+  s.data = path("licences");
+  s.learning_rate = {3e-3, 5, 50, 0.1};
+  const TrainingCurves curves = run(s);
+  for (std::size_t i = 0; i < curves.loss.size(); ++i) {
+    const double reference = expected.at("loss")[i];
+    EXPECT_NEAR(curves.loss[i], reference, 0.01 * reference) << "step " << i + 1;
+  }
+}
+
+}  // namespace
+}  // namespace duet
