@@ -1,5 +1,7 @@
 #pragma once
 
+#include <unistd.h>
+
 #include <string>
 #include <string_view>
 
@@ -21,6 +23,9 @@ class PartFile {
 
   bool open() const { return file_ >= 0; }
   bool write(std::string_view text);
+  // Waits until what was written is on disk: after a power failure there is then the old file or
+  // the new one.
+  bool flush() { return open() && ::fsync(file_) == 0; }
   // Renames the temporary file to `target`, which replaces it atomically. Closes the file.
   bool put_in_place();
 

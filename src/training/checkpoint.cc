@@ -3,12 +3,10 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
@@ -20,6 +18,7 @@
 
 #include "core/error.h"
 #include "core/names.h"
+#include "core/part_file.h"
 #include "core/plain_text.h"
 #include "device/device.h"
 
@@ -37,7 +36,7 @@ constexpr const char* kMetadataKey = "__metadata__";
 constexpr std::uint64_t kLengthBytes = 8;
 constexpr std::uint64_t kMostHeaderBytes = 100000000;  // as other readers of the format
 constexpr std::uint64_t kHeaderMultiple = 8;           // aligns the data
-constexpr int kDeepestInHeader = 2;                    // header, tensor, shape
+constexpr std::size_t kDeepestInHeader = 3;            // header, tensor, shape
 
 std::string shown_type(DType dtype, const std::vector<std::uint64_t>& shape) {
   return fmt::format("{} [{}]", name_of(kStoredTypes, dtype), fmt::join(shape, ", "));
@@ -102,64 +101,16 @@ std::string header_text(const std::map<std::string, std::string>& metadata,
                                 text.size(), kMostHeaderBytes));
 }
 
-// Like PartFile, a file that replaces another as a whole; but it is on disk before that: after a
-// power failure there is the old file or the new one. Functions throw Error.
-class FlushedFile {
- public:
-  explicit FlushedFile(const std::filesystem::path& target) : target_(target.string()) {
-    folder_ = target.has_parent_path() ? target.parent_path().string() : ".";
-    struct stat old {};
-    const bool replaces = ::stat(target_.c_str(), &old) == 0;
-    if (replaces && !S_ISREG(old.st_mode)) fail("no regular file");
-    std::uint64_t bits = 0;
-    require(::getrandom(&bits, sizeof bits, 0) == sizeof bits);
-    part_ = fmt::format("{}/.duet-{}-{:016x}.part", folder_, ::getpid(), bits);
-    file_ = ::open(part_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-    require(file_ >= 0);
-    if (replaces) ::fchmod(file_, old.st_mode & 0777);
+// The file that is replaced: `path`, or where its link leads. Throws Error.
+std::string replaced_file(const std::string& path) {
+  std::error_code failed;
+  const std::filesystem::path target = std::filesystem::weakly_canonical(path, failed);
+  if (failed) throw Error(fmt::format("{}: cannot be written: {}", path, failed.message()));
+  if (std::filesystem::exists(target) && !std::filesystem::is_regular_file(target)) {
+    throw Error(fmt::format("{}: cannot be written: no regular file", path));
   }
-  ~FlushedFile() {
-    if (file_ >= 0) ::close(file_);
-    if (!renamed_) ::unlink(part_.c_str());
-  }
-  FlushedFile(const FlushedFile&) = delete;
-  FlushedFile& operator=(const FlushedFile&) = delete;
-
-  void write(const void* data, std::size_t bytes) {
-    const auto* from = static_cast<const std::byte*>(data);
-    while (bytes > 0) {
-      const ssize_t written = ::write(file_, from, bytes);
-      if (written < 0 && errno == EINTR) continue;
-      require(written >= 0);
-      from += written;
-      bytes -= static_cast<std::size_t>(written);
-    }
-  }
-
-  void put_in_place() {
-    require(::fsync(file_) == 0);
-    require(::close(std::exchange(file_, -1)) == 0);
-    renamed_ = ::rename(part_.c_str(), target_.c_str()) == 0;
-    require(renamed_);
-    // Without this, a power failure may bring the old file back, whole.
-    const int folder = ::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (folder < 0) return;
-    ::fsync(folder);
-    ::close(folder);
-  }
-
- private:
-  [[noreturn]] void fail(const char* reason) const {
-    throw Error(fmt::format("{}: cannot be written: {}", target_, reason));
-  }
-  void require(bool holds) const {
-    if (!holds) fail(std::strerror(errno));
-  }
-
-  std::string target_, folder_, part_;
-  int file_ = -1;
-  bool renamed_ = false;
-};
+  return target.string();
+}
 
 // `place` is the file, or the file and one of its tensors.
 [[noreturn]] void refuse_checkpoint(const std::string& place, const std::string& found,
@@ -171,27 +122,54 @@ std::string place_of(const std::string& file, const std::string& tensor) {
   return fmt::format("{}: tensor '{}'", file, one_line(tensor));
 }
 
-nlohmann::json parse_checkpoint_header(const std::string& file, const std::string& text) {
-  using Event = nlohmann::json::parse_event_t;
-  // By depth, of the objects that are open. Of keys that occur twice the parser would drop one.
-  std::array<std::set<std::string>, kDeepestInHeader + 2> keys;
-  const auto guard = [&](int depth, Event event, nlohmann::json& value) {
-    const auto level = static_cast<std::size_t>(depth);
-    if (event == Event::object_start || event == Event::array_start) {
-      if (depth > kDeepestInHeader) refuse_checkpoint(file, "header nests deeply", "tensors");
-      keys[level + 1].clear();
-    }
-    if (event == Event::key && !keys[level].insert(value.get<std::string>()).second) {
-      refuse_checkpoint(place_of(file, value.get<std::string>()), "twice", "each name once");
-    }
+// Refuses names that occur twice, of which json::parse() would drop one, and deep nesting. (The
+// callback of json::parse() could do the same, in time that is quadratic in the tensors.)
+class HeaderGuard : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  explicit HeaderGuard(std::string file) : file_(std::move(file)) {}
+
+  bool key(std::string& name) override {
+    if (names_.back().insert(name).second) return true;
+    refuse_checkpoint(place_of(file_, name), "twice", "each name once");
+  }
+  bool start_object(std::size_t) override { return enter(); }
+  bool start_array(std::size_t) override { return enter(); }
+  bool end_object() override { return leave(); }
+  bool end_array() override { return leave(); }
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(std::int64_t) override { return true; }
+  bool number_unsigned(std::uint64_t) override { return true; }
+  bool number_float(double, const std::string&) override { return true; }
+  bool string(std::string&) override { return true; }
+  bool binary(nlohmann::json::binary_t&) override { return true; }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception&) override {
+    return false;
+  }
+
+ private:
+  bool enter() {
+    if (names_.size() == kDeepestInHeader) refuse_checkpoint(file_, "nests deeply", "tensors");
+    names_.emplace_back();
     return true;
-  };
+  }
+  bool leave() {
+    names_.pop_back();
+    return true;
+  }
+
+  std::string file_;
+  std::vector<std::set<std::string>> names_;  // of the objects that are open
+};
+
+nlohmann::json parse_checkpoint_header(const std::string& file, const std::string& text) {
+  HeaderGuard guard(file);
   // The parser would skip a byte order mark, and take a NUL for the end.
   const bool plain = !text.empty() && text[0] == '{' && text.find('\0') == std::string::npos;
-  nlohmann::json header;
-  if (plain) header = nlohmann::json::parse(text, guard, /*allow_exceptions=*/false);
-  if (!header.is_object()) refuse_checkpoint(file, "header is not JSON", "a safetensors file");
-  return header;
+  if (!plain || !nlohmann::json::sax_parse(text, &guard)) {
+    refuse_checkpoint(file, "header is not JSON", "a safetensors file");
+  }
+  return nlohmann::json::parse(text);
 }
 
 std::map<std::string, std::string> metadata_of(const std::string& file,
@@ -286,21 +264,25 @@ void save_checkpoint(const std::string& path, const std::map<std::string, std::s
   const std::vector<CheckpointTensor> ordered = in_order_of_data(tensors);
   const std::string header = header_text(metadata, ordered);
   const std::uint64_t length = header.size();
-  std::error_code failed;
-  const std::filesystem::path target = std::filesystem::weakly_canonical(path, failed);
-  if (failed) throw Error(fmt::format("{}: cannot be written: {}", path, failed.message()));
-  FlushedFile file(target);
-  file.write(&length, kLengthBytes);
-  file.write(header.data(), header.size());
+  PartFile file(replaced_file(path));
+  const auto require = [&path](bool done) {
+    if (done) return;
+    throw Error(fmt::format("{}: cannot be written: {}", path, std::strerror(errno)));
+  };
+  const auto write = [&](const void* data, std::size_t bytes) {
+    require(file.write({static_cast<const char*>(data), bytes}));
+  };
+  write(&length, kLengthBytes);
+  write(header.data(), header.size());
   std::vector<std::byte> piece;
   for (const CheckpointTensor& each : ordered) {
     for_each_piece(each.tensor, [&](std::uint64_t, const Span& span) {
       piece.resize(span.bytes);
       span.owner->read(span, piece.data());
-      file.write(piece.data(), span.bytes);
+      write(piece.data(), span.bytes);
     });
   }
-  file.put_in_place();
+  require(file.flush() && file.put_in_place());
 }
 
 Checkpoint::Checkpoint(std::string path)
