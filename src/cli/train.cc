@@ -59,6 +59,11 @@ class TrainCommand : public Command {
     add("--batch", batches_, "LIST", "Sequences per step; default: the model's in the study");
     add("--sequence", sequence_, "TOKENS", "Tokens per sequence; default: the model's");
     add("--layers", layers_, "COUNT", "Use the first COUNT layers only; default: all");
+    add("--accumulate", accumulate_, "COUNT",
+        "Batches whose gradients one step adds up, in fp32; default 1");
+    add("--recompute", recompute_, "PART",
+        "What of each block the backward pass computes again instead of keeping it: none, "
+        "attention or block; default none");
     add("--optimizer", optimizer_, "NAME", "adamw or sgd; default adamw for gpt, sgd for mlp");
     add("--recipe", recipes_, "LIST",
         "Element types: fp32; amp (bf16, with fp32 parameters and moments for AdamW); bf16 (all in "
@@ -96,6 +101,7 @@ class TrainCommand : public Command {
     TrainingOptions options;
     options.models = models();
     options.optimizer = optimizer();
+    options.accumulate = accumulate();
     options.mode = mode_of(mode_);
     options.breakdown = breakdown_;
     for (const auto& machine : plan.machines) {
@@ -118,6 +124,7 @@ class TrainCommand : public Command {
     options.settings.model = configs.front();
     options.settings.recipe = recipes(machine).front();
     options.settings.optimizer = optimizer();
+    options.settings.accumulate = accumulate();
     options.device_name = machine.name();
     if (!output_.quiet) options.after_step = RunReport(options);
     add_job(plan, machine, training_run_benchmark(machine, options, interrupted));
@@ -131,6 +138,10 @@ class TrainCommand : public Command {
       optimizer.kind = OptimizerKind::sgd;
     }
     return optimizer;
+  }
+
+  std::int64_t accumulate() const {
+    return accumulate_.empty() ? 1 : parse_number(accumulate_, 1, "--accumulate");
   }
 
   std::vector<Recipe> recipes(Machine& machine) const {
@@ -152,8 +163,9 @@ class TrainCommand : public Command {
   }
 
   std::vector<ModelDescription> mlps() const {
-    for (const std::string* each : {&models_, &sequence_, &layers_}) {
-      if (!each->empty()) throw UsageError("train mlp: --model, --sequence and --layers are gpt's");
+    for (const std::string* each : {&models_, &sequence_, &layers_, &recompute_}) {
+      if (!each->empty())
+        throw UsageError("train mlp: --model, --sequence, --layers and --recompute are gpt's");
     }
     MlpConfig config = study_mlp();
     std::vector<ModelDescription> all;
@@ -178,6 +190,7 @@ class TrainCommand : public Command {
       if (!layers_.empty()) {
         config.layers = parse_number(layers_, 1, "--layers", static_cast<int>(config.layers));
       }
+      if (!recompute_.empty()) config.recompute = parse_recompute(recompute_);
       if (batches_.empty()) all.push_back(config);
       for (const int each : batches()) {
         config.batch = each;
@@ -193,7 +206,8 @@ class TrainCommand : public Command {
   TrainingRunFlags run_;
   OutputFlags output_;
   bool breakdown_ = false;
-  std::string kind_, optimizer_, models_, batches_, sequence_, layers_, recipes_, tuning_cache_;
+  std::string kind_, optimizer_, accumulate_, recompute_, models_, batches_, sequence_, layers_,
+      recipes_, tuning_cache_;
 };
 
 }  // namespace

@@ -61,8 +61,6 @@ void add_training_run_flags(CLI::App& app, TrainingRunFlags& flags) {
   add("--seed", flags.seed, "NUMBER",
       "Of the first parameters and the order of the data; default 1. Two runs with one seed give "
       "the same bits");
-  add("--accumulate", flags.accumulate, "COUNT",
-      "Batches whose gradients one step adds up (in fp32); default 1");
   add("--learning-rate", flags.learning_rate, "RATE",
       "The peak, behind the warm-up; then half a cosine to a tenth of it; default 3e-4");
   add("--warm-up-steps", flags.warm_up_steps, "COUNT",
@@ -87,9 +85,6 @@ TrainingRunSettings training_run_settings(const TrainingRunFlags& flags, bool re
   if (!flags.seed.empty()) {
     settings.seed = static_cast<std::uint64_t>(parse_number(flags.seed, 0, "--seed", kMostSteps));
   }
-  if (!flags.accumulate.empty()) {
-    settings.accumulate = parse_number(flags.accumulate, 1, "--accumulate");
-  }
   settings.learning_rate = rate_of(flags);
   settings.clip = clip_of(flags.clip);
   settings.evaluate_every = every(flags.evaluate_every, "--evaluate-every");
@@ -103,7 +98,6 @@ void require_no_training_run(const TrainingRunFlags& flags) {
   const std::pair<const char*, const std::string&> all[] = {
       {"--steps", flags.steps},
       {"--seed", flags.seed},
-      {"--accumulate", flags.accumulate},
       {"--learning-rate", flags.learning_rate},
       {"--warm-up-steps", flags.warm_up_steps},
       {"--clip", flags.clip},

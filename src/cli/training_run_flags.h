@@ -9,7 +9,7 @@ namespace duet {
 
 // The flags of `duet train gpt --data`.
 struct TrainingRunFlags {
-  std::string data, steps, seed, accumulate;
+  std::string data, steps, seed;
   std::string learning_rate, warm_up_steps, clip;
   std::string evaluate_every, checkpoint, checkpoint_every;
 };

@@ -11,11 +11,13 @@
 namespace duet {
 namespace {
 
-// The model's axes, and the optimizer where it is not AdamW.
-Axes axes(const ModelDescription& model, const Recipe& recipe, const Optimizer& optimizer) {
+// The model's axes, and what is not as usual.
+Axes axes(const ModelDescription& model, const Recipe& recipe, const Optimizer& optimizer,
+          std::int64_t accumulate) {
   Axes all{{"model", model.name}, {"recipe", recipe.name}};
   for (const auto& [axis, value] : model.axes) all.set(axis, value);
   if (optimizer.kind != OptimizerKind::adamw) all.set("optimizer", name(optimizer.kind));
+  if (accumulate > 1) all.set("accumulate", accumulate);
   return all;
 }
 
@@ -25,12 +27,13 @@ struct TrainingCase {
   ModelDescription model;
   Recipe recipe;
   Optimizer optimizer;
+  std::int64_t accumulate;
   Mode mode;
   bool breakdown;
 };
 
-void add_rates(Measurement& result, const ModelDescription& model) {
-  const double seconds = summarise(result.sampling->samples).median;
+void add_rates(Measurement& result, const ModelDescription& model, std::int64_t batches) {
+  const double seconds = summarise(result.sampling->samples).median / static_cast<double>(batches);
   const auto rate = [&](double flop) { return flop / seconds / 1e12; };
   result.rates.emplace_back("six_n_tflops", rate(model.six_n));
   if (model.six_n_attention > 0) {
@@ -45,7 +48,7 @@ Measurement measure_case(Machine& machine, const TrainingCase& one,
   Measurement result;
   result.id = one.id;
   Team team(machine, {0});
-  TrainingWork work(one.model, one.recipe, one.optimizer);
+  TrainingWork work(one.model, one.recipe, one.optimizer, one.accumulate);
   result.cost = work.cost();
   std::array<double, kStepParts> parts{};
   AfterSamples after;
@@ -53,7 +56,7 @@ Measurement measure_case(Machine& machine, const TrainingCase& one,
     after = [&](const RunAgain&) { team.each([&](Rank& rank) { parts = work.time_parts(rank); }); };
   }
   result.sampling = Sampler(team, stop).measure(work, one.mode, {}, after);
-  add_rates(result, one.model);
+  add_rates(result, one.model, one.accumulate);
   result.metrics.emplace_back("memory_bytes", static_cast<double>(work.memory_bytes()));
   for (const auto& [kind, bytes] : work.memory()) {
     std::string metric = kind + "_bytes";
@@ -104,13 +107,14 @@ Benchmark training_benchmark(Machine& machine, const TrainingOptions& options,
   Benchmark benchmark;
   for (const ModelDescription& model : options.models) {
     for (const Recipe& recipe : options.recipes) {
-      const TrainingCase one{
-          {"train", options.device_name, "duet", axes(model, recipe, options.optimizer)},
-          model,
-          recipe,
-          options.optimizer,
-          options.mode,
-          options.breakdown};
+      const TrainingCase one{{"train", options.device_name, "duet",
+                              axes(model, recipe, options.optimizer, options.accumulate)},
+                             model,
+                             recipe,
+                             options.optimizer,
+                             options.accumulate,
+                             options.mode,
+                             options.breakdown};
       benchmark.cases.push_back(
           {one.id, [&machine, one, stop] { return measure_case(machine, one, stop); }, one.mode});
     }
@@ -123,11 +127,11 @@ Benchmark training_run_benchmark(Machine& machine, const TrainingRunOptions& opt
                                  std::function<bool()> stop) {
   const auto input = std::make_shared<TrainingInput>(options.settings);
   const TrainingRunSettings& settings = input->settings();
-  Axes all = axes(describe(settings.model), settings.recipe, settings.optimizer);
+  Axes all =
+      axes(describe(settings.model), settings.recipe, settings.optimizer, settings.accumulate);
   all.set("data", std::filesystem::path(settings.data).filename().string());
   all.set("steps", settings.learning_rate.steps);
   all.set("seed", static_cast<std::int64_t>(settings.seed));
-  if (settings.accumulate > 1) all.set("accumulate", settings.accumulate);
   const CaseId id{"train_run", options.device_name, "duet", all};
   Benchmark benchmark;
   benchmark.cases.push_back({id,

@@ -16,6 +16,7 @@ struct TrainingOptions {
   std::vector<ModelDescription> models;
   std::vector<Recipe> recipes;
   Optimizer optimizer;
+  std::int64_t accumulate = 1;  // batches whose gradients a step adds up
   Mode mode;
   bool breakdown = false;   // also time the parts of a step, enqueued one by one
   std::string device_name;  // --device, as the journal shows it

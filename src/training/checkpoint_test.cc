@@ -190,6 +190,8 @@ TEST_F(CheckpointTest, RestoresAModel) {
   };
   Gpt one(config, find_recipe("fp32"), {}, device, *operations);
   Gpt other(config, find_recipe("fp32"), {}, device, *operations);
+  one.allocate();
+  other.allocate();
   one.initialise(1);
   other.initialise(2);
   save_checkpoint(path_, {}, tensors_of(one));

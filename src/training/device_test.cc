@@ -344,7 +344,7 @@ void run_step(Gpt& model, Device& device, Stream& stream) {
   const StepState state{0, 5, 1e-3, 1};
   device.write(model.state(), &state);
   model.begin_step(stream);
-  model.make_random_input(stream);
+  model.make_random_input(stream, 0);
   model.forward(stream);
   model.backward(stream, Accumulate::no);
   stream.synchronize(kDeviceDeadline);
@@ -353,6 +353,8 @@ void run_step(Gpt& model, Device& device, Stream& stream) {
 TEST_P(DeviceOperations, TrainAGptLikeTheHost) {
   Gpt expected(small_gpt(), find_recipe("fp32"), {}, host_, *host_operations_);
   Gpt found(small_gpt(), recipe_of(dtype()), {}, *device_, *operations_);
+  expected.allocate();
+  found.allocate();
   run_step(expected, host_, *host_stream_);
   run_step(found, *device_, *stream_);
   const double of_gradients = dtype() == DType::fp32 ? 1e-4 : 3e-2;
@@ -367,6 +369,7 @@ TEST_P(DeviceOperations, TrainAGptLikeTheHost) {
 TEST_P(DeviceOperations, RepeatAStepToTheBit) {
   const Recipe recipe = find_recipe(dtype() == DType::fp32 ? "fp32" : "bf16");
   Gpt model(small_gpt(), recipe, {}, *device_, *operations_);
+  model.allocate();
   std::vector<std::vector<float>> before;
   for (int run = 0; run < 2; ++run) {
     run_step(model, *device_, *stream_);

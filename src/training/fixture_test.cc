@@ -68,6 +68,7 @@ class FixtureTest : public ::testing::TestWithParam<const char*> {
     model_ = std::make_unique<Gpt>(config_of_fixture(), find_recipe("fp32"), Optimizer{}, *device_,
                                    *operations_);
     stream_ = device_->make_stream();
+    model_->allocate();
     model_->initialise(1);
     std::size_t place = 0;
     for (const TrainedParameter& each : model_->parameters().all()) {

@@ -12,7 +12,7 @@ Gpt::Gpt(const GptConfig& config, const Recipe& recipe, const Optimizer& optimiz
       config_(config),
       token_table_(parameters_.find("token_table")),
       position_table_(parameters_.find("position_table")) {
-  allocate();
+  plan();
 }
 
 NormTensors Gpt::lay_out_norm(const std::string& name, const Tensor& x) {
@@ -52,7 +52,6 @@ void Gpt::lay_out() {
 }
 
 Gpt::Block Gpt::lay_out_block(std::int64_t layer, const Tensor& x) {
-  const std::int64_t tokens = config_.tokens(), d = config_.width, f = config_.ffn_width;
   const std::string name = fmt::format("block.{}.", layer);
   Block block;
   block.qkv = parameters_.find(name + "qkv.weight");
@@ -60,18 +59,43 @@ Gpt::Block Gpt::lay_out_block(std::int64_t layer, const Tensor& x) {
   block.ffn_in = parameters_.find(name + "ffn_in.weight");
   block.ffn_out = parameters_.find(name + "ffn_out.weight");
   block.norm_1 = lay_out_norm(name + "norm_1", x);
+  lay_out_attention(block, name);
+  if (is_shared(Recompute::block)) {
+    block.middle = blocks_.front().middle;
+  } else {
+    block.middle = activation(name + "middle", config_.tokens(), config_.width);
+  }
+  block.norm_2 = lay_out_norm(name + "norm_2", block.middle);
+  lay_out_ffn(block, name);
+  return block;
+}
+
+void Gpt::lay_out_attention(Block& block, const std::string& name) {
+  if (is_shared(Recompute::attention)) {
+    block.normed_1 = blocks_.front().normed_1;
+    block.attention = blocks_.front().attention;
+    return;
+  }
+  const std::int64_t tokens = config_.tokens(), d = config_.width;
   block.normed_1 = activation(name + "normed_1", tokens, d);
   block.attention = {{config_.batch, config_.sequence, config_.heads, config_.head_width()},
                      activation(name + "qkv", tokens, 3 * d),
                      activation(name + "attended", tokens, d),
                      memory_.add(MemoryUse::activations, name + "log sum exp",
                                  config_.batch * config_.heads, config_.sequence)};
-  block.middle = activation(name + "middle", tokens, d);
-  block.norm_2 = lay_out_norm(name + "norm_2", block.middle);
-  block.normed_2 = activation(name + "normed_2", tokens, d);
+}
+
+void Gpt::lay_out_ffn(Block& block, const std::string& name) {
+  if (is_shared(Recompute::block)) {
+    block.normed_2 = blocks_.front().normed_2;
+    block.hidden = blocks_.front().hidden;
+    block.activated = blocks_.front().activated;
+    return;
+  }
+  const std::int64_t tokens = config_.tokens(), f = config_.ffn_width;
+  block.normed_2 = activation(name + "normed_2", tokens, config_.width);
   block.hidden = activation(name + "hidden", tokens, f);
   block.activated = activation(name + "activated", tokens, f);
-  return block;
 }
 
 const Tensor& Gpt::output_of(std::int64_t layer) const {
@@ -79,9 +103,9 @@ const Tensor& Gpt::output_of(std::int64_t layer) const {
   return next < blocks_.size() ? blocks_[next].norm_1.x : norm_.x;
 }
 
-void Gpt::make_random_input(Stream& stream) {
-  operations_.random_tokens(stream, state(), config_.vocabulary, 0, tokens_);
-  operations_.random_tokens(stream, state(), config_.vocabulary, 1, targets_);
+void Gpt::make_random_input(Stream& stream, std::uint64_t batch) {
+  operations_.random_tokens(stream, state(), config_.vocabulary, 2 * batch, tokens_);
+  operations_.random_tokens(stream, state(), config_.vocabulary, 2 * batch + 1, targets_);
 }
 
 void Gpt::forward(Stream& stream) {
@@ -96,14 +120,22 @@ void Gpt::forward(Stream& stream) {
 // middle = x + attention(norm_1(x)) W, output = middle + gelu(norm_2(middle) W) W.
 void Gpt::forward(Stream& stream, std::int64_t layer) {
   const Block& b = blocks_[static_cast<std::size_t>(layer)];
+  attend(stream, b);
+  operations_.linear_add(stream, b.attention.out, weight(b.attention_out), b.norm_1.x, b.middle);
+  expand(stream, b);
+  operations_.linear_add(stream, b.activated, weight(b.ffn_out), b.middle, output_of(layer));
+}
+
+void Gpt::attend(Stream& stream, const Block& b) {
   operations_.layer_norm(stream, b.norm_1, b.normed_1);
   operations_.linear(stream, b.normed_1, weight(b.qkv), b.attention.qkv);
   operations_.attention(stream, b.attention);
-  operations_.linear_add(stream, b.attention.out, weight(b.attention_out), b.norm_1.x, b.middle);
+}
+
+void Gpt::expand(Stream& stream, const Block& b) {
   operations_.layer_norm(stream, b.norm_2, b.normed_2);
   operations_.linear(stream, b.normed_2, weight(b.ffn_in), b.hidden);
   operations_.gelu(stream, b.hidden, b.activated);
-  operations_.linear_add(stream, b.activated, weight(b.ffn_out), b.middle, output_of(layer));
 }
 
 void Gpt::backward(Stream& stream, Accumulate gradients) {
@@ -120,6 +152,11 @@ void Gpt::backward(Stream& stream, Accumulate gradients) {
 // dresidual_ is the gradient of the block's output before, and of its input after.
 void Gpt::backward(Stream& stream, std::int64_t layer, Accumulate gradients) {
   const Block& b = blocks_[static_cast<std::size_t>(layer)];
+  if (config_.recompute != Recompute::none) attend(stream, b);
+  if (config_.recompute == Recompute::block) {
+    operations_.linear_add(stream, b.attention.out, weight(b.attention_out), b.norm_1.x, b.middle);
+    expand(stream, b);
+  }
   const auto into_weight = [&](const Tensor& dy, const Tensor& x, std::size_t index) {
     operations_.linear_backward_weight(stream, dy, x, gradient(index), gradients);
   };
@@ -148,6 +185,7 @@ ModelDescription describe(const GptConfig& config) {
                 {"sequence", config.sequence},
                 {"layers", config.layers},
                 {"parameters", parameter_count(config)}};
+  if (config.recompute != Recompute::none) model.axes.set("recompute", name(config.recompute));
   model.cost.tokens = tokens;
   model.cost.flop = flop.model * tokens;
   model.six_n = flop.six_n * tokens;
@@ -157,6 +195,11 @@ ModelDescription describe(const GptConfig& config) {
   model.make = [config](const Recipe& recipe, const Optimizer& optimizer, Device& device,
                         Operations& operations) -> std::unique_ptr<Model> {
     return std::make_unique<Gpt>(config, recipe, optimizer, device, operations);
+  };
+  model.with_batch = [config](std::int64_t other) {
+    GptConfig changed = config;
+    changed.batch = other;
+    return describe(changed);
   };
   return model;
 }

@@ -10,11 +10,11 @@ namespace duet {
 
 class Gpt : public Model {
  public:
-  // As Model's. Throws OutOfMemory.
+  // Plans its memory. The device and the operations must outlive it.
   Gpt(const GptConfig& config, const Recipe& recipe, const Optimizer& optimizer, Device& device,
       Operations& operations);
 
-  void make_random_input(Stream& stream) override;
+  void make_random_input(Stream& stream, std::uint64_t batch) override;
   void forward(Stream& stream) override;
   void backward(Stream& stream, Accumulate gradients) override;
 
@@ -37,9 +37,16 @@ class Gpt : public Model {
 
   void lay_out() override;
   Block lay_out_block(std::int64_t layer, const Tensor& x);
+  void lay_out_attention(Block& block, const std::string& name);
+  void lay_out_ffn(Block& block, const std::string& name);
   NormTensors lay_out_norm(const std::string& name, const Tensor& x);
+  // Kept for the backward pass, or, where it is recomputed, of the first block and shared by all.
+  bool is_shared(Recompute least) const { return config_.recompute >= least && !blocks_.empty(); }
   // The output of block `layer`, which the next one reads.
   const Tensor& output_of(std::int64_t layer) const;
+  // The parts of a block's forward pass, which the backward pass may call again.
+  void attend(Stream& stream, const Block& block);
+  void expand(Stream& stream, const Block& block);
   void forward(Stream& stream, std::int64_t layer);
   void backward(Stream& stream, std::int64_t layer, Accumulate gradients);
 

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "core/error.h"
+#include "core/names.h"
 #include "core/suggestion.h"
 #include "core/toml_table.h"
 
@@ -22,6 +23,18 @@ constexpr int kMostHeads = 1024;
 constexpr int kWidest = 1 << 17;       // of a block and of an FFN
 constexpr int kMostTokens = 1 << 22;   // of a vocabulary, of a sequence
 constexpr int kMostSequences = 65536;  // of a step
+
+constexpr NamedValue<Recompute> kRecomputes[] = {
+    {Recompute::none, "none"}, {Recompute::attention, "attention"}, {Recompute::block, "block"}};
+
+// FLOP per token.
+double recomputed(const GptConfig& config) {
+  if (config.recompute == Recompute::none) return 0;
+  const double layers = static_cast<double>(config.layers), d = static_cast<double>(config.width);
+  const double attention = 6 * d * d + 2 * d * static_cast<double>(config.sequence);
+  if (config.recompute == Recompute::attention) return layers * attention;
+  return layers * (attention + 2 * d * d + 2 * d * static_cast<double>(config.ffn_width));
+}
 
 bool is_path(const std::string& name) {
   constexpr std::string_view kEnding = ".toml";
@@ -57,6 +70,12 @@ GptConfig config_of(TomlTable table) {
 }
 
 }  // namespace
+
+const char* name(Recompute recompute) { return name_of(kRecomputes, recompute); }
+
+Recompute parse_recompute(std::string_view text) {
+  return parse_name(kRecomputes, "unknown part to recompute", text);
+}
 
 std::vector<ModelParameter> parameters(const GptConfig& config) {
   std::vector<ModelParameter> all;
@@ -101,7 +120,7 @@ TrainingFlop flop_per_token(const GptConfig& config) {
   flop.six_n = 6 * static_cast<double>(parameter_count(config));
   flop.six_n_attention = flop.six_n + 12 * attention;
   flop.model = 6 * multiplied + 6 * attention;
-  flop.hardware = flop.model + attention;
+  flop.hardware = flop.model + attention + recomputed(config);
   return flop;
 }
 

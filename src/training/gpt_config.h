@@ -11,6 +11,16 @@
 
 namespace duet {
 
+// What of each block is computed once more in the backward pass, instead of being kept. It changes
+// no bits.
+enum class Recompute {
+  none,
+  attention,  // first norm, q, k, v and attention
+  block,      // all but the block's input
+};
+const char* name(Recompute recompute);
+Recompute parse_recompute(std::string_view text);  // throws UsageError
+
 // Pre-norm blocks of causal attention and an FFN (GELU in the tanh form), LayerNorm with weight and
 // bias, linears without biases, a learned position for each place of the sequence, and a head that
 // is the token table.
@@ -23,6 +33,7 @@ struct GptConfig {
   std::int64_t vocabulary = 0;
   std::int64_t batch = 0;     // sequences per step
   std::int64_t sequence = 0;  // tokens per sequence, and the number of positions
+  Recompute recompute = Recompute::none;
 
   std::int64_t head_width() const { return width / heads; }
   std::int64_t tokens() const { return batch * sequence; }  // per step
@@ -44,8 +55,8 @@ struct TrainingFlop {
   // 6 x the parameters of matrices that tokens are multiplied with (the head, not the tables' look-
   // up) + 6 layers width sequence, the half of attention that is not masked.
   double model = 0;
-  // What the device executes: `model`, and attention's two products that backward computes again
-  // (layers width sequence: 5 products for the forward's 2).
+  // What the device executes: `model`, attention's two products that backward computes again
+  // (layers width sequence: 5 products for the forward's 2), and what is recomputed.
   double hardware = 0;
 };
 TrainingFlop flop_per_token(const GptConfig& config);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <set>
 
 #include "core/error.h"
@@ -36,6 +37,7 @@ class GptTest : public ::testing::Test {
         operations_(make_operations(device_)),
         model_(tiny(), find_recipe("fp32"), {}, device_, *operations_),
         stream_(device_.make_stream()) {
+    model_.allocate();
     model_.initialise(1);
     std::vector<std::int32_t> tokens, targets;
     for (std::int64_t i = 0; i < model_.config().tokens(); ++i) {
@@ -147,6 +149,39 @@ TEST_F(GptTest, TheSameSeedGivesTheSameBits) {
   EXPECT_EQ(loss(), first);
   model_.initialise(2);
   EXPECT_NE(loss(), first);
+}
+
+// In another block's workspace, by the same calls.
+TEST_F(GptTest, WhatIsRecomputedHasTheSameBits) {
+  loss();
+  model_.backward(*stream_, Accumulate::no);
+  stream_->synchronize(kDeadline);
+  std::uint64_t bytes = model_.memory().bytes(MemoryUse::activations);
+  for (const Recompute recompute : {Recompute::attention, Recompute::block}) {
+    GptConfig config = tiny();
+    config.recompute = recompute;
+    Gpt other(config, find_recipe("fp32"), {}, device_, *operations_);
+    other.allocate();
+    other.initialise(1);
+    std::vector<std::int32_t> tokens(static_cast<std::size_t>(config.tokens()));
+    for (const auto& [from, to] : {std::pair(&model_.tokens(), &other.tokens()),
+                                   std::pair(&model_.targets(), &other.targets())}) {
+      device_.read(from->span, tokens.data());
+      device_.write(to->span, tokens.data());
+    }
+    other.forward(*stream_);
+    other.backward(*stream_, Accumulate::no);
+    stream_->synchronize(kDeadline);
+    for (std::size_t i = 0; i < other.parameters().all().size(); ++i) {
+      const TrainedParameter& own = other.parameters().all()[i];
+      const Tensor& expected = model_.parameters().all()[i].tensors.gradients;
+      EXPECT_EQ(std::memcmp(own.tensors.gradients.span.data, expected.span.data, expected.bytes()),
+                0)
+          << name(recompute) << ": " << own.about.name;
+    }
+    EXPECT_LT(other.memory().bytes(MemoryUse::activations), bytes) << name(recompute);
+    bytes = other.memory().bytes(MemoryUse::activations);
+  }
 }
 
 TEST_F(GptTest, PlansItsMemoryByUse) {

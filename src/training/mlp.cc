@@ -28,7 +28,7 @@ Mlp::Mlp(const MlpConfig& config, const Recipe& recipe, const Optimizer& optimiz
          Operations& operations)
     : Model(device, operations, Parameters(parameters_of(config), recipe, optimizer)),
       config_(config) {
-  allocate();
+  plan();
 }
 
 void Mlp::lay_out() {
@@ -49,9 +49,9 @@ void Mlp::lay_out() {
   row_losses_ = memory_.add(MemoryUse::input, "row losses", 1, batch);
 }
 
-void Mlp::make_random_input(Stream& stream) {
-  operations_.random_elements(stream, state(), 0, input());
-  operations_.random_elements(stream, state(), 1, targets_);
+void Mlp::make_random_input(Stream& stream, std::uint64_t batch) {
+  operations_.random_elements(stream, state(), 2 * batch, input());
+  operations_.random_elements(stream, state(), 2 * batch + 1, targets_);
 }
 
 // ReLU in place: its result tells where its gradient is 0.
@@ -96,6 +96,11 @@ ModelDescription describe(const MlpConfig& config) {
   model.make = [config](const Recipe& recipe, const Optimizer& optimizer, Device& device,
                         Operations& operations) -> std::unique_ptr<Model> {
     return std::make_unique<Mlp>(config, recipe, optimizer, device, operations);
+  };
+  model.with_batch = [config](std::int64_t other) {
+    MlpConfig changed = config;
+    changed.batch = other;
+    return describe(changed);
   };
   return model;
 }

@@ -20,11 +20,11 @@ MlpConfig study_mlp();
 
 class Mlp : public Model {
  public:
-  // As Model's. Throws OutOfMemory.
+  // Plans its memory. The device and the operations must outlive it.
   Mlp(const MlpConfig& config, const Recipe& recipe, const Optimizer& optimizer, Device& device,
       Operations& operations);
 
-  void make_random_input(Stream& stream) override;
+  void make_random_input(Stream& stream, std::uint64_t batch) override;
   void forward(Stream& stream) override;
   void backward(Stream& stream, Accumulate gradients) override;
 

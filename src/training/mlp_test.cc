@@ -15,6 +15,7 @@ constexpr double kMlpDeadline = 60;
 class MlpTest : public ::testing::Test {
  protected:
   MlpTest() {
+    model_.allocate();
     model_.initialise(1);
     write_normal(model_.input(), 5);
     write_normal(model_.targets(), 6);

@@ -10,8 +10,9 @@ constexpr double kInitialisingSeconds = 120;
 Model::Model(Device& device, Operations& operations, Parameters parameters)
     : operations_(operations), parameters_(std::move(parameters)), device_(device) {}
 
+void Model::plan() { lay_out_all(); }
+
 void Model::allocate() {
-  lay_out_all();
   memory_.allocate(device_);
   lay_out_all();
 }

@@ -15,14 +15,18 @@ class Model {
  public:
   virtual ~Model() = default;
 
+  // Allocates all memory as it is planned; before anything below. Throws OutOfMemory.
+  void allocate();
+
   // Blocking.
   void initialise(std::uint64_t seed);
 
   // Each enqueues its part of a step and returns.
-  void begin_step(Stream& stream);                     // counts it
-  virtual void make_random_input(Stream& stream) = 0;  // input and targets, new in each step
-  virtual void forward(Stream& stream) = 0;            // writes loss()
-  // After forward(); writes the gradients, or adds to them.
+  void begin_step(Stream& stream);  // counts it
+  // Input and targets, other ones for each step and each `batch` of it, from 0.
+  virtual void make_random_input(Stream& stream, std::uint64_t batch) = 0;
+  virtual void forward(Stream& stream) = 0;  // writes loss()
+  // After forward(), of the same input; writes the gradients, or adds to them.
   virtual void backward(Stream& stream, Accumulate gradients) = 0;
   // Before update(), which otherwise takes the gradients times the state's factor as it is: as
   // Operations::clip(), into gradient_norm().
@@ -41,8 +45,8 @@ class Model {
   // The device and `operations` must outlive the model.
   Model(Device& device, Operations& operations, Parameters parameters);
 
-  // Plans and allocates all memory, by lay_out(). Throws OutOfMemory.
-  void allocate();
+  // Plans all memory; the last call of a constructor.
+  void plan();
   // Lays out what is not a parameter; called twice.
   virtual void lay_out() = 0;
 
@@ -71,7 +75,10 @@ struct ModelDescription {
   double six_n_attention = 0;  // and attention, its masked half included; 0: no attention
   double hardware = 0;         // that the device executes
   double untrained_loss = 0;   // about, of random targets
+  // Plans the model's memory and allocates none.
   std::function<std::unique_ptr<Model>(const Recipe&, const Optimizer&, Device&, Operations&)> make;
+  // The same model with another number of sequences or samples per step.
+  std::function<ModelDescription(std::int64_t batch)> with_batch;
 };
 
 }  // namespace duet

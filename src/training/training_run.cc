@@ -100,6 +100,7 @@ TrainingRun::TrainingRun(Device& device, const TrainingInput& input)
                                    *operations_)),
       stream_(device.make_stream()),
       done_(input.steps_done()) {
+  model_->allocate();
   prepare();
   model_->initialise(settings_.seed);
   if (input.checkpoint() != nullptr) input.checkpoint()->load(checkpoint_tensors());

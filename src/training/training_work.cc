@@ -17,10 +17,30 @@ constexpr std::uint64_t kSeed = 1;
 // The loss may differ by so much: weights follow the last targets for a while.
 constexpr double kLossDifference = 1;
 
+double gigabytes(std::uint64_t bytes) { return static_cast<double>(bytes) / 1e9; }
+
 }  // namespace
 
-TrainingWork::TrainingWork(ModelDescription description, Recipe recipe, const Optimizer& optimizer)
-    : description_(std::move(description)), recipe_(std::move(recipe)), optimizer_(optimizer) {}
+TrainingWork::TrainingWork(ModelDescription description, Recipe recipe, const Optimizer& optimizer,
+                           std::int64_t accumulate)
+    : description_(std::move(description)),
+      recipe_(std::move(recipe)),
+      optimizer_(optimizer),
+      accumulate_(accumulate) {
+  if (accumulate_ > 1) recipe_.gradients = DType::fp32;
+}
+
+Cost TrainingWork::cost() const {
+  Cost cost = description_.cost;
+  for (double* each : {&cost.flop, &cost.tokens, &cost.samples}) {
+    *each *= static_cast<double>(accumulate_);
+  }
+  return cost;
+}
+
+StepState TrainingWork::first_state() const {
+  return {0, kSeed, kLearningRate, 1 / static_cast<double>(accumulate_)};
+}
 
 void TrainingWork::set_state(Rank& rank, const StepState& state) const {
   if (!rank.device.has_contents(model_->state())) return;
@@ -30,9 +50,9 @@ void TrainingWork::set_state(Rank& rank, const StepState& state) const {
 // Runs one step, which makes the plans of all GEMMs, captures a step, and begins anew.
 void TrainingWork::prepare(Rank& rank, const Placement& placement) {
   operations_ = std::make_unique<TimedOperations>(rank.device);
-  model_ = description_.make(recipe_, optimizer_, rank.device, *operations_);
+  make_model(rank);
   model_->initialise(kSeed);
-  set_state(rank, {0, kSeed, kLearningRate, 1});
+  set_state(rank, first_state());
   const auto stream = rank.device.make_stream({placement.priority, placement.units});
   step(*stream);
   stream->synchronize(kPreparationSeconds);
@@ -43,14 +63,39 @@ void TrainingWork::prepare(Rank& rank, const Placement& placement) {
   }
   memory_["gemm and attention"] = operations_->workspace_bytes();
   model_->initialise(kSeed);
-  set_state(rank, {0, kSeed, kLearningRate, 1});
+  set_state(rank, first_state());
+}
+
+// Where the memory is too small: how small, and the largest batch for which it is not.
+void TrainingWork::make_model(Rank& rank) {
+  model_ = description_.make(recipe_, optimizer_, rank.device, *operations_);
+  try {
+    return model_->allocate();
+  } catch (const OutOfMemory&) {
+    const auto planned = [&](std::int64_t batch) {
+      const ModelDescription other = description_.with_batch(batch);
+      return other.make(recipe_, optimizer_, rank.device, *operations_)->memory().total_bytes();
+    };
+    const std::uint64_t there = rank.device.info().memory_bytes;
+    std::int64_t fits = description_.axes.number("batch").value_or(1);
+    while (fits > 0 && planned(fits) > there) --fits;
+    const std::string advice =
+        fits > 0 ? fmt::format("batch {} needs {:.1f} GB", fits, gigabytes(planned(fits)))
+                 : fmt::format("batch 1 needs {:.1f} GB", gigabytes(planned(1)));
+    throw OutOfMemory(fmt::format("{} {}: needs {:.1f} GB of memory, and {} has {:.1f}; {}",
+                                  description_.name, recipe_.name,
+                                  gigabytes(model_->memory().total_bytes()),
+                                  rank.device.info().name, gigabytes(there), advice));
+  }
 }
 
 void TrainingWork::step(Stream& stream) {
   model_->begin_step(stream);
-  model_->make_random_input(stream);
-  model_->forward(stream);
-  model_->backward(stream, Accumulate::no);
+  for (std::int64_t batch = 0; batch < accumulate_; ++batch) {
+    model_->make_random_input(stream, static_cast<std::uint64_t>(batch));
+    model_->forward(stream);
+    model_->backward(stream, batch == 0 ? Accumulate::no : Accumulate::yes);
+  }
   model_->update(stream);
 }
 

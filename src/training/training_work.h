@@ -16,10 +16,12 @@ namespace duet {
 // Each step trains on new random input: a repeated batch would be memorised, and draw less power.
 class TrainingWork : public Work {
  public:
-  TrainingWork(ModelDescription description, Recipe recipe, const Optimizer& optimizer = {});
+  // A step adds up the gradients of `accumulate` batches, above 1 in fp32.
+  TrainingWork(ModelDescription description, Recipe recipe, const Optimizer& optimizer = {},
+               std::int64_t accumulate = 1);
 
   std::string name() const override { return "train"; }
-  Cost cost() const override { return description_.cost; }
+  Cost cost() const override;
   void prepare(Rank& rank, const Placement& placement) override;
   void enqueue(Rank& rank, Stream& stream) override;
   void renew(Rank& rank) override;
@@ -38,6 +40,8 @@ class TrainingWork : public Work {
   std::uint64_t memory_bytes() const;
 
  private:
+  void make_model(Rank& rank);
+  StepState first_state() const;
   void step(Stream& stream);
   void set_state(Rank& rank, const StepState& state) const;
   void require_loss(Rank& rank) const;
@@ -51,6 +55,7 @@ class TrainingWork : public Work {
   ModelDescription description_;
   Recipe recipe_;
   Optimizer optimizer_;
+  std::int64_t accumulate_;
   std::uint64_t renewals_ = 0;
   std::vector<std::vector<float>> before_;  // the first row of what a step updates, at renew()
   std::map<std::string, std::uint64_t> memory_;

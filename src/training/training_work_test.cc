@@ -65,6 +65,29 @@ TEST(TrainingCases, MeasureOnTheHostAndPredictOnASimulatedMachine) {
   }
 }
 
+TEST(TrainingWork, AddsUpBatches) {
+  const auto machine = open_machine("host");
+  Team team(*machine, {0});
+  TrainingWork work(describe(one_block()), find_recipe("fp32"), {}, 3);
+  EXPECT_TRUE(Sampler(team).measure(work, brief()).verified);
+  EXPECT_EQ(work.cost().tokens, 48);
+}
+
+TEST(TrainingCases, AModelThatDoesNotFitSaysWhatWould) {
+  const auto machine = open_machine("sim:h200:devices=1");
+  TrainingOptions options;
+  options.models = {describe(find_gpt("7b")).with_batch(64)};
+  options.recipes = {find_recipe("amp")};
+  options.mode = brief();
+  try {
+    training_benchmark(*machine, options, {}).cases.front().run();
+    FAIL() << "expected to be out of memory";
+  } catch (const OutOfMemory& error) {
+    EXPECT_NE(std::string(error.what()).find("has 150"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("batch 17 needs"), std::string::npos) << error.what();
+  }
+}
+
 TEST(TrainingCases, AModelThatDoesNotFitIsOutOfMemory) {
   const auto machine = open_machine("sim:h200:devices=1");
   TrainingOptions options;
