@@ -54,7 +54,8 @@ class TrainCommand : public Command {
         ->type_name("");
     add_device_flags(*app_, devices_, "host");
     add("--model", models_, "LIST",
-        "Models of the training study: small, medium, large, xl, 1.5b, 3b, 7b, 13b, or a file "
+        "Models of the training study: small, medium, large, xl, 1.5b, 3b, 7b, 13b; seed: all of "
+        "them; or a file "
         "NAME.toml in the form of specs/training/gpt.toml; default small");
     add("--batch", batches_, "LIST", "Sequences per step; default: the model's in the study");
     add("--sequence", sequence_, "TOKENS", "Tokens per sequence; default: the model's");
@@ -185,7 +186,9 @@ class TrainCommand : public Command {
 
   std::vector<GptConfig> gpt_models() const {
     std::vector<GptConfig> all;
-    for (GptConfig config : parse_list(models_.empty() ? "small" : models_, find_gpt)) {
+    const bool study = models_ == "seed";
+    for (GptConfig config :
+         study ? gpt_configs() : parse_list(models_.empty() ? "small" : models_, find_gpt)) {
       if (!sequence_.empty()) config.sequence = parse_number(sequence_, 1, "--sequence", kMost);
       if (!layers_.empty()) {
         config.layers = parse_number(layers_, 1, "--layers", static_cast<int>(config.layers));

@@ -4,6 +4,8 @@
 #include "core/error.h"
 #include "core/suggestion.h"
 #include "fabric/both_ends.h"
+#include "training/gpt.h"
+#include "training/mlp.h"
 
 namespace duet {
 namespace {
@@ -101,6 +103,39 @@ OverlapOptions one_overlap(const char* compute, const char* communication) {
   return options;
 }
 
+// The smallest model of the study.
+TrainingOptions short_training(const char* recipe) {
+  TrainingOptions options;
+  options.models = {describe(gpt_configs().front())};
+  options.recipes = {find_recipe(recipe)};
+  options.mode.seconds = 0.5;
+  return options;
+}
+
+TrainingOptions cpu_training() {
+  TrainingOptions options = short_training("fp32");
+  options.models = {options.models.front().with_batch(1)};
+  options.mode.fair_iterations = options.mode.min_iterations;
+  return options;
+}
+
+// The rows of the MI350X study.
+TrainingOptions study_gpts() {
+  TrainingOptions options;
+  for (const GptConfig& each : gpt_configs()) options.models.push_back(describe(each));
+  options.recipes = {find_recipe("amp"), find_recipe("bf16")};
+  options.breakdown = true;
+  return options;
+}
+
+TrainingOptions study_mlps() {
+  TrainingOptions options;
+  options.models = {describe(study_mlp())};
+  options.recipes = {find_recipe("fp32"), find_recipe("bf16")};
+  options.optimizer.kind = OptimizerKind::sgd;
+  return options;
+}
+
 FabricOptions short_fabric() {
   FabricOptions options;
   options.operations = {FabricOperation::send_recv, FabricOperation::write};
@@ -121,15 +156,18 @@ Suite quick() {
            {"host", false, cpu_copy()},
            {"host:2", false, cpu_collectives()},
            {"host:2", false, one_overlap(kCpuGemm, "all_gather:4M")},
+           {"host", false, cpu_training()},
            {"host", false, short_fabric()},
            {"sim:mi300x-8", false, study_gemm("seed,llama")},
            {"sim:mi300x-8", false, study_copy()},
            {"sim:mi300x-8", false, sim_collectives()},
            {"sim:mi300x-8", false, one_overlap(kGpuGemm, "all_gather:896M")},
+           {"sim:mi300x-8", false, short_training("amp")},
            {"cuda", true, short_gpu_gemm()},
            {"cuda", true, short_gpu_copy()},
            {"cuda", true, short_collectives()},
            {"cuda", true, one_overlap(kGpuGemm, "all_gather:896M")},
+           {"cuda", true, short_training("amp")},
            {"hip", true, short_gpu_gemm()},
            {"hip", true, short_gpu_copy()}}};
 }
@@ -145,14 +183,19 @@ Suite seed() {
   return {
       "seed",
       "All that the studies measured, in full: every shape set, dtype and layout, every kind of "
-      "copy and collective at every size, on sim:mi300x-8 and sim:mi350x-8 and on GPUs where there "
+      "copy and collective at every size, training steps of every model, on sim:mi300x-8 and "
+      "sim:mi350x-8 and on GPUs where there "
       "are any",
       {{"sim:mi300x-8", false, full_gemm()},
        {"sim:mi350x-8", false, full_gemm()},
        {"sim:mi300x-8", false, CopyOptions()},
+       {"sim:mi350x-8", false, study_mlps()},
+       {"sim:mi350x-8", false, study_gpts()},
        {"cuda", true, full_gemm()},
        {"cuda", true, CopyOptions()},
        {"cuda", true, every_collective()},
+       {"cuda", true, study_mlps()},
+       {"cuda", true, study_gpts()},
        {"hip", true, full_gemm()},
        {"hip", true, CopyOptions()},
        {"host", false, cpu_gemm("quick,4096x4096x4096")},
@@ -209,6 +252,10 @@ void add_entry(RunPlan& plan, Machine& machine, const SuiteEntry& entry,
     OverlapOptions options = *overlap;
     options.device_name = machine.name();
     if (machine.size() > 1) add_job(plan, machine, overlap_benchmark(machine, options, stop));
+  } else if (const auto* training = std::get_if<TrainingOptions>(&entry.options)) {
+    TrainingOptions options = *training;
+    options.device_name = machine.name();
+    add_job(plan, machine, training_benchmark(machine, options, stop));
   } else if (const auto* fabric = std::get_if<FabricOptions>(&entry.options)) {
     add_job(plan, machine, fabric_of_suite(machine, entry.device, *fabric, stop));
   } else {

@@ -12,13 +12,16 @@
 #include "gemm/cases.h"
 #include "overlap/cases.h"
 #include "run/run_plan.h"
+#include "training/cases.h"
 
 namespace duet {
 
 struct SuiteEntry {
   std::string device;     // as in --device
   bool if_there = false;  // left out if the device cannot be opened
-  std::variant<GemmOptions, CopyOptions, CollectiveOptions, OverlapOptions, FabricOptions> options;
+  std::variant<GemmOptions, CopyOptions, CollectiveOptions, OverlapOptions, TrainingOptions,
+               FabricOptions>
+      options;
 };
 
 struct Suite {

@@ -34,16 +34,6 @@ refuses 'expected MxNxK' gemm --set cubes
 refuses 'expected one of fp32' gemm --dtype fp7
 refuses 'unknown GEMM engine' gemm --device sim:mi300x-8 --engine abacus
 refuses 'nn' gemm --layout tt
-refuses 'kind is required' train
-refuses 'expected gpt' train resnet
-refuses "did you mean 'small'" train gpt --model smal
-refuses 'whole number from 1 to 6' train gpt --layers 7
-refuses 'cannot be read' train gpt --model /nowhere/own.toml
-expect_code 0 train gpt --layers 1 --sequence 16 --batch 1,2 --iterations 1 --json steps.jsonl
-grep -q '"tokens_per_s":' steps.jsonl || fail "no tokens/s: $(cat steps.jsonl)"
-grep -q '"verified":true' steps.jsonl || fail "a step is not verified: $(cat steps.jsonl)"
-expect_code 1 train gpt --device sim:h200:devices=1 --model 13b
-grep -q 'bytes of device memory asked for' out || fail "13b does not fit: $(cat out)"
 refuses 'is not a size' copy --sizes 7q
 refuses 'MIN <= MAX' copy --sizes 2M..1M
 refuses '0 bytes' copy --sizes 0

@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# Training: what is refused, steps that are measured, runs on text that are interrupted and resumed.
+source "$(dirname "$0")/check.sh"
+
+refuses 'kind is required' train
+refuses 'expected gpt or mlp' train resnet
+refuses "did you mean 'small'" train gpt --model smal
+refuses 'whole number from 1 to 6' train gpt --layers 7
+refuses 'cannot be read' train gpt --model /nowhere/own.toml
+refuses 'expected one of fp32, amp, bf16' train gpt --recipe fp8
+refuses 'expected one of none, attention, block' train gpt --recompute all
+refuses 'expected one of adamw, sgd' train gpt --optimizer lion
+refuses "are gpt's" train mlp --layers 2
+
+# Steps with random tokens.
+expect_code 0 train gpt --layers 1 --sequence 16 --batch 1,2 --iterations 1 --json steps.jsonl
+grep -q '"tokens_per_s":' steps.jsonl || fail "no tokens/s: $(cat steps.jsonl)"
+grep -q '"verified":true' steps.jsonl || fail "a step is not verified: $(cat steps.jsonl)"
+expect_code 0 train gpt --layers 1 --sequence 16 --batch 1 --iterations 1 --breakdown --json parts.jsonl
+grep -q '"gemm_seconds":' parts.jsonl || fail "no parts: $(cat parts.jsonl)"
+expect_code 1 train gpt --device sim:h200:devices=1 --model 13b
+grep -q 'needs 18[0-9]\.[0-9] GB of memory, and sim:h200:devices=1:0 has 150.8; batch 1 needs' out ||
+  fail "13b does not fit: $(cat out)"
+expect_code 1 train gpt --layers 1 --sequence 16 --recipe bf16
+grep -q 'host:0 trains in fp32, not in bf16' out || fail "bf16 on a CPU: $(cat out)"
+
+# Text.
+cat > own.toml << 'END'
+[[model]]
+name = "own"
+layers = 1
+heads = 2
+width = 16
+ffn_width = 24
+vocabulary = 300
+batch = 2
+sequence = 8
+END
+for i in $(seq 300); do echo "line $i of a text"; done > text
+run=(train gpt --model own.toml --data text)
+refuses 'expected --steps COUNT' "${run[@]}"
+refuses 'expected --data FILE' train gpt --steps 3
+refuses 'whole number from 1' "${run[@]}" --steps 0
+refuses 'above 0' "${run[@]}" --steps 3 --learning-rate 0
+refuses 'above 0' "${run[@]}" --steps 3 --clip none
+refuses 'expected --checkpoint FILE' "${run[@]}" --steps 3 --checkpoint-every 1
+refuses 'cannot be written' "${run[@]}" --steps 3 --checkpoint missing/file
+refuses 'one model, batch, recipe and device' "${run[@]}" --steps 3 --batch 1,2
+refuses 'simulated devices do not train' "${run[@]}" --steps 3 --device sim:h200:devices=1
+refuses 'expected at least 5001 in each part' "${run[@]}" --steps 3 --sequence 5000
+: > empty
+refuses 'empty: is empty' train gpt --model own.toml --data empty --steps 3
+
+expect_code 0 "${run[@]}" --steps 2000 --checkpoint whole --json whole.jsonl
+grep -q '"curves":{"loss":\[' whole.jsonl || fail "no losses: $(cut -c 1-300 whole.jsonl)"
+grep -qE '^step 2000 of 2000: loss [0-2]\.' err || fail "did not learn: $(cat err)"
+"$duet" "${run[@]}" --steps 2000 --checkpoint parts > out 2> err &
+process=$!
+for _ in $(seq 200); do grep -q '^step 1 of' err && break; sleep 0.02; done
+kill -INT "$process"
+code=0
+wait "$process" || code=$?
+[[ $code == 1 ]] || fail "an interrupted run: exit $code: $(cat err)"
+grep -q 'resume with: .* --resume$' err || fail "says not how to go on: $(cat err)"
+[[ -s parts ]] || fail "no checkpoint of an interrupted run"
+cmp -s whole parts && fail "the run was not interrupted"
+expect_code 0 "${run[@]}" --steps 2000 --checkpoint parts --resume --quiet
+cmp whole parts || fail "the resumed run has other bits"
+
+refuses 'holds step 2000' "${run[@]}" --steps 2000 --checkpoint parts --resume
+refuses "its seed is '1': expected 2" "${run[@]}" --steps 2001 --checkpoint parts --resume --seed 2
+head -c 5000 whole > damaged
+refuses 'damaged: ' "${run[@]}" --steps 2001 --checkpoint damaged --resume
+expect_code 1 "${run[@]}" --steps 20 --clip off --learning-rate 1e38 --checkpoint whole
+grep -qE 'step [0-9]+: the loss is' out || fail "a loss that is not finite: $(cat out)"
+cmp -s whole parts || fail "a failed run has changed the checkpoint"
+finish
