@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kNormBlocksPerUnit = 2;
 constexpr int kClipBlocksPerUnit = 4;
-constexpr double kDeadlineSeconds = 120;
+constexpr double kPlanningSeconds = 120;
 
 // Attention by this file's own kernels.
 class PlainAttention : public AttentionPlan {
@@ -188,7 +188,7 @@ class GpuOperations : public LinearOperations {
   float* partials(Stream& stream, std::int64_t count) {
     const std::uint64_t bytes = static_cast<std::uint64_t>(count) * sizeof(float);
     if (partials_.bytes() < bytes) {
-      stream.synchronize(kDeadlineSeconds);
+      stream.synchronize(kPlanningSeconds);
       partials_ = device_.allocate(bytes);
     }
     return reinterpret_cast<float*>(partials_.span().data);
@@ -216,7 +216,7 @@ class GpuOperations : public LinearOperations {
     std::unique_ptr<AttentionPlan>& plan = attention_[fmt::format(
         "{}x{}x{}x{} {}", s.batch, s.tokens, s.heads, s.head_dim, name(tensors.out.dtype))];
     if (plan == nullptr) {
-      stream.synchronize(kDeadlineSeconds);
+      stream.synchronize(kPlanningSeconds);
       plan = make_plan(s, tensors.out.dtype);
     }
     return *plan;
