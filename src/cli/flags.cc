@@ -136,6 +136,21 @@ void add_output_flags(CLI::App& app, OutputFlags& flags) {
       ->group("Output");
 }
 
+void add_energy_flags(CLI::App& app, EnergyFlags& flags, const std::string& text) {
+  app.add_flag("--energy", flags.energy, text);
+  app.add_option("--energy-seconds", flags.seconds,
+                 "With --energy, the minimum time per reading; default 1")
+      ->type_name("SECONDS")
+      ->check(seconds_above_0("--energy-seconds"));
+}
+
+double energy_seconds_of(const EnergyFlags& flags) {
+  if (!flags.energy && flags.seconds) {
+    throw UsageError("--energy-seconds: expected --energy as well");
+  }
+  return flags.energy ? flags.seconds.value_or(1) : 0;
+}
+
 void add_mode_flags(CLI::App& app, ModeFlags& flags) {
   app.add_option("--mode", flags.mode,
                  "Sampling mode: adaptive, do_bench, loop, at_least or sustained "

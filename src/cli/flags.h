@@ -39,6 +39,15 @@ void add_mode_flags(CLI::App& app, ModeFlags& flags);
 // UsageError.
 Mode mode_of(const ModeFlags& flags);
 
+struct EnergyFlags {
+  bool energy = false;
+  std::optional<double> seconds;
+};
+// `text`: what --energy measures.
+void add_energy_flags(CLI::App& app, EnergyFlags& flags, const std::string& text);
+// The time of a reading; 0: energy is not measured. Throws UsageError.
+double energy_seconds_of(const EnergyFlags& flags);
+
 struct DeviceFlags {
   std::vector<std::string> devices;
 };

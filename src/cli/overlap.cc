@@ -50,13 +50,9 @@ class OverlapCommand : public Command {
         "Instead, measure each GEMM and each collective alone, on all compute units and on fewer");
     add("--iterations", iterations_, "COUNT",
         "Minimum iterations per case; default 9, after 6 to warm up");
-    app_->add_flag("--energy", energy_,
-                   "Also measure energy, where the devices report it: of each side alone and of "
-                   "both together, with many more iterations");
-    app_->add_option("--energy-seconds", energy_seconds_,
-                     "With --energy, the minimum time per reading; default 1")
-        ->type_name("SECONDS")
-        ->check(seconds_above_0("--energy-seconds"));
+    add_energy_flags(*app_, energy_,
+                     "Also measure energy, where the devices report it: of each side alone and of "
+                     "both together, with many more iterations");
     add_output_flags(*app_, output_);
   }
 
@@ -84,9 +80,10 @@ class OverlapCommand : public Command {
  private:
   OverlapOptions parsed() const {
     if (isolated_) {
-      refuse_given(
-          {{"--policy", !policies_.empty()}, {"--energy", energy_}, {"--units", !units_.empty()}},
-          "expected without --isolated, which runs each side alone");
+      refuse_given({{"--policy", !policies_.empty()},
+                    {"--energy", energy_.energy},
+                    {"--units", !units_.empty()}},
+                   "expected without --isolated, which runs each side alone");
     }
     OverlapOptions options;
     options.scenarios = scenarios();
@@ -103,10 +100,7 @@ class OverlapCommand : public Command {
     if (!iterations_.empty()) {
       options.runs.mode.iterations = parse_number(iterations_, 1, "--iterations");
     }
-    if (!energy_ && energy_seconds_) {
-      throw UsageError("--energy-seconds: expected --energy as well");
-    }
-    if (energy_) options.runs.energy_seconds = energy_seconds_.value_or(1);
+    options.runs.energy_seconds = energy_seconds_of(energy_);
     return options;
   }
 
@@ -165,8 +159,8 @@ class OverlapCommand : public Command {
   DeviceFlags devices_;
   OutputFlags output_;
   std::string scenarios_, compute_, communicate_, policies_, units_, iterations_;
-  bool in_place_ = false, energy_ = false, isolated_ = false;
-  std::optional<double> energy_seconds_;
+  bool in_place_ = false, isolated_ = false;
+  EnergyFlags energy_;
 };
 
 }  // namespace

@@ -72,6 +72,9 @@ class TrainCommand : public Command {
     app_->add_flag("--breakdown", breakdown_,
                    "Also time the parts of a step (GEMMs, attention, norms, other elementwise "
                    "kernels, loss, optimizer), enqueued one by one");
+    add_energy_flags(*app_, energy_,
+                     "Also measure the energy of a step, where the device reports it, with many "
+                     "more steps");
     add("--tuning-cache", tuning_cache_, "FILE",
         "Keep the GEMM algorithms that were chosen in FILE, for later runs");
     add_training_run_flags(*app_, run_);
@@ -105,6 +108,7 @@ class TrainCommand : public Command {
     options.accumulate = accumulate();
     options.mode = mode_of(mode_);
     options.breakdown = breakdown_;
+    options.energy_seconds = energy_seconds_of(energy_);
     for (const auto& machine : plan.machines) {
       options.device_name = machine->name();
       options.recipes = recipes(*machine);
@@ -209,6 +213,7 @@ class TrainCommand : public Command {
   TrainingRunFlags run_;
   OutputFlags output_;
   bool breakdown_ = false;
+  EnergyFlags energy_;
   std::string kind_, optimizer_, accumulate_, recompute_, models_, batches_, sequence_, layers_,
       recipes_, tuning_cache_;
 };

@@ -6,19 +6,10 @@
 #include <vector>
 
 #include "overlap/energy.h"
+#include "timing/energy_source.h"
 #include "timing/power_draw.h"
 
 namespace duet {
-
-// The energy counters from which an EnergyProbe reads.
-struct EnergySource {
-  std::vector<EnergyCounter> counters;
-  double watts_limit = 0;   // sum of all devices' power caps; 0: not known
-  std::string unavailable;  // the reason why energy cannot be measured; "" if it can
-};
-
-// The counters of the ranks' devices. The devices must outlive the result.
-EnergySource energy_source(Team& team);
 
 // Measures the energy of the works that OverlapRunner runs, on devices that count energy.
 class EnergyProbe {

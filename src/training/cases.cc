@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <string>
 
+#include "timing/energy_source.h"
+#include "timing/power_draw.h"
 #include "timing/sampler.h"
 #include "training/training_work.h"
 
@@ -30,6 +32,7 @@ struct TrainingCase {
   std::int64_t accumulate;
   Mode mode;
   bool breakdown;
+  double energy_seconds;
 };
 
 void add_rates(Measurement& result, const ModelDescription& model, std::int64_t batches) {
@@ -42,7 +45,33 @@ void add_rates(Measurement& result, const ModelDescription& model, std::int64_t 
   result.rates.emplace_back("hardware_tflops", rate(model.hardware));
 }
 
-// A step on the machine's first device, and of a step whose parts are timed, their seconds.
+void add_memory(Measurement& result, const TrainingWork& work) {
+  result.metrics.emplace_back("memory_bytes", static_cast<double>(work.memory_bytes()));
+  for (const auto& [kind, bytes] : work.memory()) {
+    std::string metric = kind + "_bytes";
+    std::replace(metric.begin(), metric.end(), ' ', '_');
+    result.metrics.emplace_back(metric, static_cast<double>(bytes));
+  }
+}
+
+void add_parts(Measurement& result, const std::array<double, kStepParts>& seconds) {
+  for (std::size_t part = 0; part < kStepParts; ++part) {
+    result.metrics.emplace_back(std::string(name(static_cast<StepPart>(part))) + "_seconds",
+                                seconds[part]);
+  }
+}
+
+void add_energy(Measurement& result, const PowerDraw& draw) {
+  const double joules = draw.joules(0);  // steps follow each other without a gap
+  const double items = result.cost.tokens > 0 ? result.cost.tokens : result.cost.samples;
+  result.metrics.emplace_back("joules", joules);
+  result.metrics.emplace_back("watts", draw.watts);
+  result.metrics.emplace_back(result.cost.tokens > 0 ? "joules_per_token" : "joules_per_sample",
+                              joules / items);
+  result.metrics.emplace_back("energy_resolution", draw.resolution);
+}
+
+// A step on the machine's first device, and what the options ask for besides.
 Measurement measure_case(Machine& machine, const TrainingCase& one,
                          const std::function<bool()>& stop) {
   Measurement result;
@@ -50,24 +79,21 @@ Measurement measure_case(Machine& machine, const TrainingCase& one,
   Team team(machine, {0});
   TrainingWork work(one.model, one.recipe, one.optimizer, one.accumulate);
   result.cost = work.cost();
-  std::array<double, kStepParts> parts{};
-  AfterSamples after;
-  if (one.breakdown) {
-    after = [&](const RunAgain&) { team.each([&](Rank& rank) { parts = work.time_parts(rank); }); };
-  }
+  const EnergySource energy = one.energy_seconds > 0 ? energy_source(team) : EnergySource();
+  const auto after = [&](const RunAgain& again) {
+    if (!energy.counters.empty()) {
+      add_energy(result,
+                 power_draw(energy.counters, one.energy_seconds, one.mode.deadline_seconds, again));
+    }
+    if (!one.breakdown) return;
+    team.each([&](Rank& rank) { add_parts(result, work.time_parts(rank)); });
+  };
   result.sampling = Sampler(team, stop).measure(work, one.mode, {}, after);
+  if (!energy.unavailable.empty()) {
+    result.sampling->warnings.push_back("no energy: " + energy.unavailable);
+  }
   add_rates(result, one.model, one.accumulate);
-  result.metrics.emplace_back("memory_bytes", static_cast<double>(work.memory_bytes()));
-  for (const auto& [kind, bytes] : work.memory()) {
-    std::string metric = kind + "_bytes";
-    std::replace(metric.begin(), metric.end(), ' ', '_');
-    result.metrics.emplace_back(metric, static_cast<double>(bytes));
-  }
-  if (!one.breakdown) return result;
-  for (std::size_t part = 0; part < kStepParts; ++part) {
-    const std::string part_name = name(static_cast<StepPart>(part));
-    result.metrics.emplace_back(part_name + "_seconds", parts[part]);
-  }
+  add_memory(result, work);
   return result;
 }
 
@@ -114,7 +140,8 @@ Benchmark training_benchmark(Machine& machine, const TrainingOptions& options,
                              options.optimizer,
                              options.accumulate,
                              options.mode,
-                             options.breakdown};
+                             options.breakdown,
+                             options.energy_seconds};
       benchmark.cases.push_back(
           {one.id, [&machine, one, stop] { return measure_case(machine, one, stop); }, one.mode});
     }

@@ -18,8 +18,9 @@ struct TrainingOptions {
   Optimizer optimizer;
   std::int64_t accumulate = 1;  // batches whose gradients a step adds up
   Mode mode;
-  bool breakdown = false;   // also time the parts of a step, enqueued one by one
-  std::string device_name;  // --device, as the journal shows it
+  bool breakdown = false;     // also time the parts of a step, enqueued one by one
+  double energy_seconds = 0;  // above 0: also measure energy, for so long at least
+  std::string device_name;    // --device, as the journal shows it
 };
 
 // One case per model and recipe, on the machine's first device. The machine must outlive the
