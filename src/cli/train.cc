@@ -117,6 +117,8 @@ class TrainCommand : public Command {
   }
 
   void add_run(RunPlan& plan) const {
+    refuse_given({{"--breakdown", breakdown_}, {"--energy", energy_.energy}},
+                 "expected without --data");
     const std::vector<GptConfig> configs = gpt_models();
     if (kind_ != "gpt" || configs.size() != 1 || plan.machines.size() != 1 ||
         recipes(*plan.machines.front()).size() != 1) {

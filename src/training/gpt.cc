@@ -188,6 +188,12 @@ ModelDescription describe(const GptConfig& config) {
   if (config.recompute != Recompute::none) model.axes.set("recompute", name(config.recompute));
   model.cost.tokens = tokens;
   model.cost.flop = flop.model * tokens;
+  model.parameters = static_cast<double>(parameter_count(config));
+  // Per token: two norms read and write d, their backward passes read x, dy and dx and write dx;
+  // the loss reads and writes the logits; embeddings and the last norm.
+  const double d = static_cast<double>(config.width);
+  model.elements_moved = tokens * (static_cast<double>(config.layers) * 12 * d +
+                                   2 * static_cast<double>(config.vocabulary) + 7 * d);
   model.six_n = flop.six_n * tokens;
   model.six_n_attention = flop.six_n_attention * tokens;
   model.hardware = flop.hardware * tokens;

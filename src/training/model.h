@@ -69,8 +69,12 @@ class Model {
 // A model before it is made: what its steps cost, and how it is made.
 struct ModelDescription {
   std::string name;
-  Axes axes;                   // of its case, without the recipe
-  Cost cost;                   // of a step
+  Axes axes;  // of its case, without the recipe
+  Cost cost;  // of a step, without memory_bytes
+  double parameters = 0;
+  // Elements of activations that a step reads and writes outside GEMMs and attention, at least:
+  // with GELU and the additions of residuals inside GEMMs.
+  double elements_moved = 0;
   double six_n = 0;            // FLOP of a step by 6 N
   double six_n_attention = 0;  // and attention, its masked half included; 0: no attention
   double hardware = 0;         // that the device executes

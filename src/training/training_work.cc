@@ -17,6 +17,15 @@ constexpr std::uint64_t kSeed = 1;
 // The loss may differ by so much: weights follow the last targets for a while.
 constexpr double kLossDifference = 1;
 
+// Read and written for each parameter: the gradient, moments, and what is updated.
+double optimizer_bytes(const Recipe& recipe, OptimizerKind kind) {
+  const auto size = [](DType dtype) { return static_cast<double>(size_of(dtype)); };
+  const double moments = kind == OptimizerKind::adamw ? 4 * size(recipe.moments) : 0;
+  const double updated =
+      recipe.master ? 2 * size(DType::fp32) + size(recipe.compute) : 2 * size(recipe.compute);
+  return size(recipe.gradients) + moments + updated;
+}
+
 double gigabytes(std::uint64_t bytes) { return static_cast<double>(bytes) / 1e9; }
 
 }  // namespace
@@ -32,9 +41,11 @@ TrainingWork::TrainingWork(ModelDescription description, Recipe recipe, const Op
 
 Cost TrainingWork::cost() const {
   Cost cost = description_.cost;
-  for (double* each : {&cost.flop, &cost.tokens, &cost.samples}) {
+  cost.memory_bytes = description_.elements_moved * static_cast<double>(size_of(recipe_.compute));
+  for (double* each : {&cost.flop, &cost.memory_bytes, &cost.tokens, &cost.samples}) {
     *each *= static_cast<double>(accumulate_);
   }
+  cost.memory_bytes += description_.parameters * optimizer_bytes(recipe_, optimizer_.kind);
   return cost;
 }
 

@@ -65,6 +65,21 @@ TEST(TrainingCases, MeasureOnTheHostAndPredictOnASimulatedMachine) {
   }
 }
 
+// 28 and 14 bytes of each parameter by the optimizer; activations besides.
+TEST(TrainingWork, CountsTheBytesOfTheOptimizer) {
+  const ModelDescription model = describe(find_gpt("7b"));
+  const auto bytes = [&](const char* recipe, OptimizerKind kind) {
+    const double all = TrainingWork(model, find_recipe(recipe), {kind, {}}).cost().memory_bytes;
+    const double element = std::string(recipe) == "fp32" ? 4 : 2;
+    return (all - element * model.elements_moved) / model.parameters;
+  };
+  EXPECT_DOUBLE_EQ(bytes("fp32", OptimizerKind::adamw), 28);
+  EXPECT_DOUBLE_EQ(bytes("amp", OptimizerKind::adamw), 28);
+  EXPECT_DOUBLE_EQ(bytes("bf16", OptimizerKind::adamw), 14);
+  EXPECT_DOUBLE_EQ(bytes("fp32", OptimizerKind::sgd), 12);
+  EXPECT_DOUBLE_EQ(bytes("bf16", OptimizerKind::sgd), 6);
+}
+
 TEST(TrainingWork, AddsUpBatches) {
   const auto machine = open_machine("host");
   Team team(*machine, {0});

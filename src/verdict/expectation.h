@@ -1,5 +1,5 @@
 // What a result should be. On a GPU it follows from the device spec, on a CPU from the peaks that
-// Duet measured there. Each benchmark has a file (gemm.cc, copy.cc, collective.cc, fabric.cc).
+// Duet measured there. Each benchmark has a file (gemm.cc, copy.cc, collective.cc, fabric.cc, training.cc).
 // docs/verdicts.md has the reasons.
 #pragma once
 
@@ -47,6 +47,7 @@ Expectation expect_gemm(const Record& record, const Site& site);
 Expectation expect_copy(const Record& record, const Site& site);
 Expectation expect_collective(const Record& record, const Site& site);
 Expectation expect_fabric(const Record& record, const Site& site);
+Expectation expect_training(const Record& record, const Site& site);
 
 // The devices of a machine's entry; an empty array if the entry has none.
 const Record& devices_of(const Record& machine);

@@ -344,5 +344,19 @@ TEST_F(Expectations, MessagesThatTakeAnotherWayHaveNone) {
   EXPECT_NE(unknown.unknown.find("--link-gbit"), std::string::npos);
 }
 
+// 1,000 TFLOP/s and 4,000 GB/s: the longer of both bounds the step.
+TEST_F(Expectations, ATrainingStepIsBoundByItsFlopOrItsBytes) {
+  Record step = result("train", {{"model", "7b"}, {"recipe", "bf16"}}, {250e12, 400e9, 0});
+  step["cost"]["tokens"] = 8000;
+  const Expectation by_flop = expect_training(step, site());
+  EXPECT_DOUBLE_EQ(*by_flop.bound, 8000 / 0.25);
+  EXPECT_FALSE(by_flop.expected);
+  EXPECT_NE(by_flop.unknown.find("25% of the dense peak"), std::string::npos) << by_flop.unknown;
+  step["cost"]["memory_bytes"] = 4e12;
+  EXPECT_DOUBLE_EQ(*expect_training(step, site()).bound, 8000);
+  step["case"]["recipe"] = "fp32";
+  EXPECT_FALSE(expect_training(step, site()).bound);
+}
+
 }  // namespace
 }  // namespace duet

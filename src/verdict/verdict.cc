@@ -14,11 +14,9 @@ namespace {
 constexpr struct {
   const char* benchmark;
   Expectation (*expect)(const Record&, const Site&);
-} kExpectations[] = {{"gemm", expect_gemm},
-                     {"gemm_search", expect_gemm},
-                     {"copy", expect_copy},
-                     {"collective", expect_collective},
-                     {"fabric", expect_fabric}};
+} kExpectations[] = {{"gemm", expect_gemm},     {"gemm_search", expect_gemm},
+                     {"copy", expect_copy},     {"collective", expect_collective},
+                     {"fabric", expect_fabric}, {"train", expect_training}};
 
 constexpr const char* kComparison = "no verdict on the machine, where another engine passes";
 

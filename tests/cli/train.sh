@@ -45,6 +45,7 @@ refuses 'above 0' "${run[@]}" --steps 3 --learning-rate 0
 refuses 'above 0' "${run[@]}" --steps 3 --clip none
 refuses 'expected --checkpoint FILE' "${run[@]}" --steps 3 --checkpoint-every 1
 refuses 'cannot be written' "${run[@]}" --steps 3 --checkpoint missing/file
+refuses '--breakdown: expected without --data' "${run[@]}" --steps 3 --breakdown
 refuses 'one model, batch, recipe and device' "${run[@]}" --steps 3 --batch 1,2
 refuses 'simulated devices do not train' "${run[@]}" --steps 3 --device sim:h200:devices=1
 refuses 'expected at least 5001 in each part' "${run[@]}" --steps 3 --sequence 5000
