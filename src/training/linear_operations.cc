@@ -53,7 +53,8 @@ void LinearOperations::linear_backward_weight(Stream& stream, const Tensor& dy, 
 
 void LinearOperations::multiply(Stream& stream, const GemmProblem& problem,
                                 const GemmBuffers& buffers) {
-  std::unique_ptr<GemmPlan>& plan = plans_[name(problem)];
+  std::unique_ptr<GemmPlan>& plan =
+      plans_[fmt::format("{} -> {}", name(problem), name(problem.output))];
   if (plan == nullptr) {
     stream.synchronize(kStepSeconds);  // tuning multiplies the matrices on another stream
     plan = make(problem, buffers);

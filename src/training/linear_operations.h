@@ -35,7 +35,7 @@ class LinearOperations : public Operations {
 
   Device& device_;
   GemmEngines engines_;
-  std::map<std::string, std::unique_ptr<GemmPlan>> plans_;  // by the problem's name
+  std::map<std::string, std::unique_ptr<GemmPlan>> plans_;  // by the problem
 };
 
 }  // namespace duet
