@@ -111,11 +111,11 @@ Record report_data(const std::vector<ReportJournal>& journals) {
   for (std::size_t i = 0; i < journals.size(); ++i) {
     list.push_back(Builder().build(journals[i], names[i]));
   }
-  return {{"duet", version()},
-          {"revision", revision()},
-          {"made_utc", time_utc()},
-          {"journals", list},
-          {"reported", reported_rows()}};
+  Record data = {{"duet", version()}, {"revision", revision()}, {"made_utc", time_utc()}};
+  data["journals"] = std::move(list);
+  data["reported"] = reported_rows();
+  data["reported_steps"] = reported_steps();
+  return data;
 }
 
 }  // namespace duet

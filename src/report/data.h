@@ -20,8 +20,10 @@ struct ReportJournal {
 
 Record report_data(const std::vector<ReportJournal>& journals);
 
-// The rows of specs/reported: rates that studies report, shown in charts beside measured rates.
+// What studies report (specs/reported), shown in charts beside what was measured: rates of GEMMs,
+// and training steps.
 const Record& reported_rows();
+const Record& reported_steps();
 const std::map<std::string, std::string_view>& built_in_reported();
 
 }  // namespace duet

@@ -119,6 +119,36 @@ TEST(ReportData, StudiesRowsAreThere) {
   EXPECT_TRUE(reports("H100"));
 }
 
+TEST(ReportData, StudiesStepsAgreeWithThemselves) {
+  const Record& steps = reported_steps();
+  EXPECT_GE(steps.size(), 9u);
+  for (const Record& step : steps) {
+    const double items = step["batch"].get<double>() * step.value("sequence", 1.0);
+    const double rate = step.value("tokens_per_s", step.value("samples_per_s", 0.0));
+    const double milliseconds = step["milliseconds"];
+    EXPECT_NEAR(items / rate * 1e3 / milliseconds, 1, 5e-3) << step;
+    if (!step.contains("tflops")) continue;
+    const double six_n_tflops = 6 * step["parameters"].get<double>() * rate / 1e12;
+    EXPECT_NEAR(six_n_tflops / step["tflops"].get<double>(), 1, 1e-3) << step;
+  }
+}
+
+TEST(ReportData, TrainingKeepsItsMetricsAndItsCurves) {
+  Measurement measurement;
+  measurement.id = {"train_run", "host", "duet", {{"model", "tiny"}, {"recipe", "fp32"}}};
+  measurement.cost.tokens = 64;
+  measurement.sampling.emplace();
+  measurement.sampling->samples = {0.5, 0.5};
+  measurement.metrics = {{"first_step", 3}};
+  measurement.curves = {{"loss", {5.5, 5.25}}};
+  const Record data = report_data({{"a.jsonl", {environment(), make_record(measurement)}, {}}});
+  const Record& record = data["journals"][0]["records"][0];
+  EXPECT_EQ(record["rates"]["tokens_per_s"], 128.0);
+  EXPECT_EQ(record["metrics"]["first_step"], 3.0);
+  EXPECT_EQ(record["curves"].dump(), R"({"loss":[5.5,5.25]})");
+  EXPECT_FALSE(record.contains("samples"));
+}
+
 TEST(ReportPage, NothingInTheDataEndsTheScript) {
   if (!has_report_page()) {
     EXPECT_THROW(report_page({}), Unavailable);

@@ -8,8 +8,12 @@ namespace duet {
 namespace {
 
 constexpr int kMostElements = 1 << 30;
+constexpr Range kCountRange{1, 1e15, ""};
+constexpr Range kItemsRange{1e-3, 1e12, ""};
+constexpr Range kMillisecondsRange{1e-3, 1e9, "ms"};
+constexpr Range kMemoryGbRange{1e-3, 1e6, "GB"};
 
-Record row_of(TomlTable row) {
+Record gemm_of(TomlTable row) {
   Record json = {{"device", row.text("device")}, {"dtype", row.text("dtype")}};
   // A row without a shape is the best of a study's shapes.
   if (row.has("m")) {
@@ -21,20 +25,46 @@ Record row_of(TomlTable row) {
   return json;
 }
 
-}  // namespace
+// A model without a sequence is trained on samples. Not every study states every figure.
+Record step_of(TomlTable step) {
+  Record json = {{"device", step.text("device")},
+                 {"model", step.text("model")},
+                 {"parameters", step.number("parameters", kCountRange)},
+                 {"batch", step.count("batch", 1, kMostElements)}};
+  const bool tokens = step.has("sequence");
+  if (tokens) json["sequence"] = step.count("sequence", 1, kMostElements);
+  const char* const rate = tokens ? "tokens_per_s" : "samples_per_s";
+  json[rate] = step.number(rate, kItemsRange);
+  if (step.has("tflops")) json["tflops"] = step.number("tflops", kTflopsRange);
+  json["milliseconds"] = step.number("milliseconds", kMillisecondsRange);
+  if (step.has("memory_gb")) json["memory_gb"] = step.number("memory_gb", kMemoryGbRange);
+  json["source"] = step.text("source");
+  step.finish();
+  return json;
+}
 
-const Record& reported_rows() {
-  static const Record all = [] {
-    Record rows = Record::array();
+struct Reported {
+  Record gemms = Record::array(), steps = Record::array();
+};
+
+const Reported& reported() {
+  static const Reported all = [] {
+    Reported rows;
     for (const auto& [name, text] : built_in_reported()) {
       const toml::table parsed = TomlTable::parse(name, text);
       TomlTable table(name, "", parsed);
-      for (const TomlTable& row : table.tables("row")) rows.push_back(row_of(row));
+      for (const TomlTable& row : table.tables("row")) rows.gemms.push_back(gemm_of(row));
+      for (const TomlTable& step : table.tables("step")) rows.steps.push_back(step_of(step));
       table.finish();
     }
     return rows;
   }();
   return all;
 }
+
+}  // namespace
+
+const Record& reported_rows() { return reported().gemms; }
+const Record& reported_steps() { return reported().steps; }
 
 }  // namespace duet

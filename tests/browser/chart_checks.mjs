@@ -9,7 +9,7 @@ const WHITE = 'rgb(255, 255, 255)';
 
 /** Every chart that the journals call for is there, and has a mark for each figure. */
 export async function everyFigureIsDrawn(page, journals) {
-  const expected = expectedCharts(journals, (await dataOf(page)).reported);
+  const expected = expectedCharts(journals, await dataOf(page));
   const ids = await page
     .locator('.card:has(.chart)')
     .evaluateAll((list) => list.map(({ id }) => id));
@@ -67,7 +67,7 @@ export const chartChecks = {
     assert.ok(share > 0.5 && share < 0.99, `ground: ${share} of the picture`);
   },
   async 'paper is light and has every chart'(page, journals) {
-    const charts = expectedCharts(journals, (await dataOf(page)).reported).size;
+    const charts = expectedCharts(journals, await dataOf(page)).size;
     await page.locator('#theme').selectOption('dark');
     const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
     assert.notEqual(await ground(), WHITE);

@@ -2,7 +2,12 @@
 // from the journals themselves.
 
 // Pixels; larger marks are of fits.
-const LARGEST = { collective: 8.5, copy: 8.5, fabric: 8.5, grid: 8.5, gemm: 13, overlap: 9.5, roofline: 13 };
+const LARGEST = {
+  ...{ collective: 8.5, copy: 8.5, fabric: 8.5, grid: 8.5, gemm: 13, overlap: 9.5, roofline: 13 },
+  training: 10.5,
+};
+/** Charts whose marks are no figures of a record: bars, and lines. */
+const WITHOUT_MARKS = ['overlap-timeline', 'training-parts', 'training-memory'];
 
 function groupBy(list, key) {
   const groups = new Map();
@@ -111,13 +116,59 @@ function rooflineCharts(records) {
   ]);
 }
 
+/** Of each model those of one size: one that a study reports or, without it, the fastest. */
+function drawnSteps(steps, reported) {
+  const size = ({ case: c }) => `${c.batch} x ${c.sequence}`;
+  const known = ({ case: c }) =>
+    reported.some((one) => ['model', 'batch', 'sequence'].every((axis) => one[axis] === c[axis]));
+  return groupBy(steps, ({ case: c }) => c.model).flatMap(([, some]) => {
+    const [first] = [...some].sort(
+      (a, b) => known(b) - known(a) || b.rates.tflops - a.rates.tflops,
+    );
+    return some.filter((record) => size(record) === size(first));
+  });
+}
+
+/** A mark for each step, curves over batches, the evaluations of runs; bars of parts have no marks. */
+function trainingCharts(steps, runs, reported) {
+  const cpu = ({ device }) => (device === 'host' ? '-cpu' : '');
+  const byModel = (name, some) =>
+    groupBy(some, cpu).map(([end, own]) => [`training-${name}${end}`, own]);
+  const throughput = byModel('throughput', steps).map(([id, own]) => [
+    id,
+    drawnSteps(own, reported).length,
+  ]);
+  const having = (name) => steps.filter(({ metrics }) => metrics?.[name] > 0);
+  const bars = [
+    ...byModel('parts', having('gemm_seconds')),
+    ...byModel('memory', having('parameters_bytes')),
+  ].map(([id]) => [id, 0]);
+  const batches = groupBy(steps, ({ case: c }) =>
+    slug(['training-batches', c.model, c.layers, c.sequence].filter(Boolean)).replaceAll('/', '-'),
+  ).map(([id, some]) => {
+    const maker = ({ journal, engine, case: c }) => [journal, engine, c.recipe].join();
+    const curves = groupBy(some, maker);
+    const points = curves.map(([, own]) => own.length).filter((length) => length > 1);
+    return [id, points.reduce((sum, length) => sum + length, 0)];
+  });
+  const evaluations = (some) =>
+    some.reduce((sum, { curves }) => sum + curves.evaluation_step.length, 0);
+  const losses = groupBy(runs, ({ case: c }) => `training-losses-${slug([c.data])}`);
+  return [
+    ...throughput,
+    ...bars,
+    ...batches,
+    ...losses.map(([id, some]) => [id, evaluations(some)]),
+  ];
+}
+
 /**
  * @param {Object[]} journals see readJournal
- * @param {Object[]} reported what others reported: the report's own list
+ * @param {Object} data the report's own, with what others reported
  * @returns {Map<string, {marks: number, largest?: number}>} by the chart's id; a mark of a matrix is a
  *     cell and has no largest size
  */
-export function expectedCharts(journals, reported) {
+export function expectedCharts(journals, { reported, reported_steps: steps }) {
   const records = journals.flatMap(({ name, environment, records: some }) => {
     const [{ devices, virtual_time: simulated }] = environment.machines;
     const model = devices[0].model + (simulated ? ' (simulated)' : '');
@@ -135,10 +186,11 @@ export function expectedCharts(journals, reported) {
     ...pairCharts(of('copy')),
     ...gemmCharts(of('gemm'), reported),
     ...rooflineCharts(records),
+    ...trainingCharts(of('train'), of('train_run'), steps),
   ];
   return new Map(
     charts
-      .filter(([id, marks]) => marks > 0 || id.startsWith('overlap-timeline'))
+      .filter(([id, marks]) => marks > 0 || WITHOUT_MARKS.some((begin) => id.startsWith(begin)))
       .map(([id, marks]) => [id, { marks, largest: LARGEST[id.split('-')[0]] }]),
   );
 }

@@ -26,6 +26,24 @@ const OVERLAP = [
   ...['overlap', 'training', '--device', 'sim:mi300x-8', '--iterations', '3'],
   ...['--policy', 'serial,base,priority,dma,zero-cta'],
 ];
+const STEPS = ['train', 'gpt', '--device', 'sim:h200:devices=1', '--recipe', 'amp,bf16'];
+const MODELS = ['--model', 'small,medium,1.5b', '--breakdown'];
+const BATCHES = ['--model', 'small', '--batch', '1,2,8'];
+const MLP = ['train', 'mlp', '--device', 'sim:h200:devices=1', '--recipe', 'bf16', '--breakdown'];
+/** Of runs on a text of their own. */
+export const RUN = { data: 'text', steps: 12, evaluateEvery: 4, seeds: [1, 2] };
+const TINY = `[[model]]
+name = "tiny"
+layers = 1
+heads = 2
+width = 16
+ffn_width = 24
+vocabulary = 300
+batch = 2
+sequence = 8
+`;
+/** TFLOP/s and memory of an engine that tells no parts. */
+export const OTHER = { engine: 'other', share: 0.8, memory: 5e9 };
 const CPU = fileURLToPath(new URL('../../docs/results/epyc-2-cores/gemm-1.jsonl', import.meta.url));
 const H200 = fileURLToPath(
   new URL('../../docs/results/h200-4/overlap/paper.jsonl', import.meta.url),
@@ -54,6 +72,28 @@ const format = (records) => records.map((record) => `${JSON.stringify(record)}\n
 export function readJournal(file) {
   const [environment, ...records] = parse(readFileSync(file, 'utf8'));
   return { name: basename(file), environment, records };
+}
+
+/** Runs that differ in their seed, one journal each. */
+function trainingRuns(duet, folder) {
+  const file = (name) => join(folder, name);
+  const { data, steps, evaluateEvery, seeds } = RUN;
+  writeFileSync(file('tiny.toml'), TINY);
+  writeFileSync(file(data), 'as it was said, so it was done. '.repeat(40));
+  return seeds.map((seed) => {
+    const words = ['train', 'gpt', '--model', file('tiny.toml'), '--data', file(data)];
+    const run_ = ['--steps', steps, '--evaluate-every', evaluateEvery, '--seed', seed];
+    return run(duet, [...words, ...run_.map(String)], file(`run-${seed}.jsonl`));
+  });
+}
+
+/** The last step's record again, as another engine's that has no parts and tells only all memory. */
+function withOtherEngine(text) {
+  const records = parse(text);
+  const copy = slower(structuredClone(records.at(-1)), OTHER.share);
+  Object.assign(copy, { engine: OTHER.engine, metrics: {} });
+  copy.rates.memory_bytes = OTHER.memory;
+  return format([...records, copy]);
 }
 
 /** A record whose times are longer and whose rates are lower, in the same proportion. */
@@ -165,7 +205,10 @@ function exaggerate(text) {
   return format(records);
 }
 
-/** @returns {{good: string[], bad: string[], many: string[], overlap: string[]}} files, most of them in `folder` */
+/**
+ * @returns {{good: string[], bad: string[], many: string[], overlap: string[], training: string[]}} files,
+ *     most of them in `folder`
+ */
 export function makeJournals(duet, folder) {
   const file = (name) => join(folder, name);
   const copy = run(duet, COPY, file('copy.jsonl'));
@@ -179,11 +222,16 @@ export function makeJournals(duet, folder) {
   writeFileSync(other, exaggerate(readFileSync(other, 'utf8')));
   const overlap = run(duet, OVERLAP, file('overlap.jsonl'));
   writeFileSync(overlap, doctorOverlap(readFileSync(overlap, 'utf8')));
+  const steps = run(duet, [...STEPS, ...MODELS], file('steps.jsonl'));
+  writeFileSync(steps, withOtherEngine(readFileSync(steps, 'utf8')));
+  const batches = run(duet, [...STEPS, ...BATCHES], file('batches.jsonl'));
+  const mlp = run(duet, MLP, file('mlp.jsonl'));
   return {
     good: [copy, gemm],
     bad: [bad],
     many: [gemm, other, CPU, grid, collective, FABRIC],
     overlap: [overlap, H200],
+    training: [steps, batches, mlp, ...trainingRuns(duet, folder)],
   };
 }
 

@@ -1,7 +1,8 @@
 // Checks of what needs no browser: numbers as texts, and who is the fastest.
 import assert from 'node:assert/strict';
-import { bytes, caseText, fittedBytes, seconds } from '../../src/report/web/format.js';
+import { bytes, caseText, fittedBytes, plain, seconds } from '../../src/report/web/format.js';
 import { fastestRanges } from '../../src/report/web/plot/fastest.js';
+import { COUNTS, tflopsBy } from '../../src/report/web/plot/training_series.js';
 
 /** As format_bytes and format_seconds of src/core/units.cc have them. */
 function unitsAreTheConsoles() {
@@ -26,6 +27,13 @@ function unitsAreTheConsoles() {
     [2.5e-8, '25.0 ns'],
   ])
     assert.equal(seconds(value), text);
+  for (const [value, text] of [
+    [450, '450'],
+    [989.4, '989.4'],
+    [200000, '200,000'],
+    [NaN, '–'],
+  ])
+    assert.equal(plain(value), text);
 }
 
 /** A curve of medians in us by size, each 1% wide on either side. */
@@ -61,9 +69,35 @@ function messagesHaveWords() {
   );
 }
 
+function trainingHasWords() {
+  const step = { model: 'small', recipe: 'amp', batch: 32, sequence: 512, layers: 6 };
+  assert.equal(
+    caseText({ benchmark: 'train', case: { ...step, parameters: 30122112 } }),
+    'small amp, 32 x 512, 6 layers',
+  );
+  const run = { optimizer: 'sgd', data: 'text', steps: 100, seed: 1, accumulate: 2 };
+  assert.equal(
+    caseText({ benchmark: 'train_run', case: { ...step, ...run } }),
+    'small amp, 32 x 512, 2 batches a step, 6 layers, sgd, on text, 100 steps, seed 1',
+  );
+}
+
+/** What a study states by 6N, a record without that rate, and a model without attention. */
+function flopAreCounted() {
+  const [sixN, withAttention] = COUNTS;
+  const small = { case: { sequence: 512, parameters: 30122112 } };
+  const rates = { tokens_per_s: 950586 };
+  assert.equal(tflopsBy({ ...small, rates }, sixN).toFixed(1), '171.8');
+  assert.equal(tflopsBy({ ...small, rates }, withAttention), undefined);
+  const mlp = { case: { parameters: 1e6 }, rates: { samples_per_s: 1e6 } };
+  assert.equal(tflopsBy(mlp, withAttention), 6);
+}
+
 export function plainChecks() {
   unitsAreTheConsoles();
   theFastestOfAllIsMarked();
   messagesHaveWords();
+  trainingHasWords();
+  flopAreCounted();
   console.log('ok: numbers as texts, the fastest of all, cases in words');
 }

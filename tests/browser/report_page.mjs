@@ -14,6 +14,7 @@ import { overlapChecks } from './overlap_checks.mjs';
 import { drawAll } from './page_facts.mjs';
 import { plainChecks } from './plain_checks.mjs';
 import { textChecks } from './text_checks.mjs';
+import { trainingChecks } from './training_checks.mjs';
 
 const [duet, nodeModules] = process.argv.slice(2);
 if (!duet || !nodeModules) {
@@ -128,6 +129,7 @@ try {
     ['bad', doctoredChecks],
     ['many', manyChecks],
     ['overlap', overlapChecks],
+    ['training', trainingChecks],
   ])
     for (const [what, body] of Object.entries(checks)) await check(what, reports[name], body);
   const viewport = { width: 360, height: 740 };
@@ -147,6 +149,8 @@ try {
     ['many', 'dark'],
     ['bad', 'dark'],
     ['overlap', 'dark'],
+    ['training', 'light'],
+    ['training', 'dark'],
   ]) {
     const options = { colorScheme, bypassCSP: true };
     await check(`axe finds nothing: ${name}, ${colorScheme}`, reports[name], accessible, options);

@@ -13,8 +13,11 @@ export function number(value) {
   return value.toFixed(size >= 1000 ? 0 : size >= 100 ? 1 : size >= 10 ? 2 : 3);
 }
 
-/** @returns {string} a ceiling or an axis value without trailing zeros: 450, 989.4 */
-export const plain = (value) => (Number.isFinite(value) ? String(Number(number(value))) : DASH);
+/** @returns {string} a ceiling or an axis value without trailing zeros: 450, 989.4, 200,000 */
+export function plain(value) {
+  const text = number(value);
+  return text === DASH || text.includes(',') ? text : String(Number(text));
+}
 
 /** @returns {string} a whole number with separators: 5,000 */
 export const count = (value) => Number(value).toLocaleString('en-US');
@@ -62,6 +65,9 @@ export function seconds(value) {
   return `${(value / size).toFixed(digits)} ${unit}`;
 }
 
+/** @param {number} value seconds @returns {string} in ms, with four digits at most: 17.2 ms, 445.7 ms */
+export const milliseconds = (value) => `${plain(value * 1e3)} ms`;
+
 /** @param {number} ratio @returns {string} 0.873 -> 87%; below 10% with one more digit */
 export function percent(ratio) {
   if (!Number.isFinite(ratio)) return DASH;
@@ -74,6 +80,8 @@ export const ratio = (value) =>
   Number.isFinite(value) ? (Math.round(value * 100) / 100 || 0).toFixed(2) : DASH;
 
 const UNITS = {
+  tokens_per_s: 'tokens/s',
+  samples_per_s: 'samples/s',
   tflops: 'TFLOP/s',
   gb_per_s: 'GB/s',
   gb_per_s_each: 'GB/s each',
@@ -101,6 +109,7 @@ export function namedRate(name, value) {
   if (name.endsWith('_us')) return `${words(name.slice(0, -3))} ${number(value)} us`;
   if (name.endsWith('_gb_per_s')) return `${words(name.slice(0, -9))} ${number(value)} GB/s`;
   if (name in UNITS) return rateText(name, value);
+  if (name.endsWith('_tflops')) return `${words(name.slice(0, -7))} ${number(value)} TFLOP/s`;
   return `${words(name)} ${number(value)}`;
 }
 
@@ -199,6 +208,21 @@ function fabricText(c) {
   return parts.filter(Boolean).join(', ');
 }
 
+/** "small amp, 32 x 512, 6 layers" and, of a run, its text, steps and seed. */
+function trainingText(c) {
+  const parts = [
+    [c.model, c.recipe].filter(Boolean).join(' '),
+    [c.batch, c.sequence].filter(Boolean).join(' x '),
+    c.accumulate && `${c.accumulate} batches a step`,
+    c.layers && plural(c.layers, 'layer'),
+    c.optimizer,
+    c.data && `on ${c.data}`,
+    c.steps && plural(c.steps, 'step'),
+    c.seed !== undefined && `seed ${c.seed}`,
+  ];
+  return parts.filter(Boolean).join(', ');
+}
+
 /**
  * The text of a case. Cases of benchmarks that this file does not know show their axes.
  * @param {{benchmark: string, case: Object}} record
@@ -210,6 +234,7 @@ export function caseText({ benchmark, case: c }) {
   if (benchmark.startsWith('collective')) return collectiveText(c);
   if (benchmark === 'overlap') return overlapText(c);
   if (benchmark === 'fabric' || benchmark === 'fabric_recommendation') return fabricText(c);
+  if (benchmark === 'train' || benchmark === 'train_run') return trainingText(c);
   return Object.entries(c)
     .map(([axis, value]) => `${words(axis)} ${words(value)}`)
     .join(', ');

@@ -5,10 +5,12 @@ import { fastest, groupBy, wordOf } from './model.js';
 import { boundOf, copyTitle, fastestCopy, wayOrder } from './plot/copies.js';
 import { overlapGroups } from './plot/overlap_series.js';
 import { mean, valuesOf } from './plot/overlap_words.js';
+import { itemsText, measuredSteps, peakShare, sizeText } from './plot/training_series.js';
 
 const COLLECTIVE_ORDER = 1000; // after all copies
 const OVERLAP_ORDER = 1001;
 const FABRIC_ORDER = 1002;
+const TRAINING_ORDER = 1003;
 
 /** The note on a best figure that is SUSPECT-HIGH. */
 const doubt = (record) => (wordOf(record) === 'SUSPECT-HIGH' ? ' (SUSPECT-HIGH)' : '');
@@ -92,6 +94,22 @@ function fabricRows(records) {
   });
 }
 
+/** The fastest training step of each model. */
+function trainingRows(records) {
+  const steps = measuredSteps({ records });
+  return [...groupBy(steps, ({ case: c }) => c.model)].map(([name, some]) => {
+    const top = fastest(some, 'tflops');
+    const share = peakShare(top);
+    return [
+      TRAINING_ORDER,
+      `training, ${name}`,
+      `${itemsText(top.rates)}${doubt(top)}`,
+      share === undefined ? '–' : `${percent(share.reached)} of peak ${plain(share.peak)}`,
+      `${top.engine}, ${top.case.recipe}, ${sizeText(top.case)}`,
+    ];
+  });
+}
+
 /** For each pair of works that overlap, the policy with the highest mean fraction of ideal. */
 function overlapRows(records) {
   const kept = ({ scenarios }, policy) => {
@@ -128,6 +146,7 @@ export const keyRows = (records, mode = { gemm: same, copy: same }) => [
   ...collectiveRows(records),
   ...overlapRows(records),
   ...fabricRows(records),
+  ...trainingRows(records),
 ];
 
 const SENTENCE_ROWS = 2;

@@ -2,7 +2,8 @@
 
 /**
  * Data is what `duet report` inserts. docs/results.md describes records and environments.
- * @typedef {{duet: string, revision: string, made_utc: string, journals: Object[], reported: Object[]}} Data
+ * @typedef {{duet: string, revision: string, made_utc: string, journals: Object[], reported: Object[],
+ *     reported_steps: Object[]}} Data `reported`: GEMM rates of studies; `reported_steps`: training steps
  *
  * @typedef {Object} Journal
  * @property {string} name unique: the file name, with folders if several files have that name

@@ -65,6 +65,13 @@ const parts = (colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2
 /** @returns {string} the colour "#rrggbb" with 45% transparency */
 export const tint = (colour) => `rgba(${parts(colour).join(',')},0.55)`;
 
+/** @returns {string} what tint(colour) looks like on `ground`, as "#rrggbb" */
+export const tinted = (colour, ground) =>
+  `#${parts(colour)
+    .map((part, i) => Math.round(0.55 * part + 0.45 * parts(ground)[i]))
+    .map((part) => part.toString(16).padStart(2, '0'))
+    .join('')}`;
+
 /** @returns {number} relative luminance of "#rrggbb", as WCAG defines it */
 function luminance(colour) {
   const [r, g, b] = parts(colour).map((part) => {

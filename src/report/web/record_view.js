@@ -13,7 +13,10 @@ import { shareOf, wordOf } from './model.js';
 import { remarksOf } from './remarks.js';
 
 /** The rates that can be a record's figure. The first one that the record has is. */
-const RATES = ['tflops', 'gb_per_s', 'busbw_gb_per_s', 'gbit_per_s'];
+const RATES = [
+  ...['tokens_per_s', 'samples_per_s'],
+  ...['tflops', 'gb_per_s', 'busbw_gb_per_s', 'gbit_per_s'],
+];
 const rateNameOf = ({ rates }) => RATES.find((name) => name in rates);
 
 /** A record's figure with its unit; "" if it has none. */
@@ -39,15 +42,13 @@ const otherRates = (record) =>
     .map(([name, value]) => namedRate(name, value))
     .join(', ');
 
-/** Metrics are ratios, or seconds where their names say so. */
-const metricsText = ({ metrics }) =>
-  Object.entries(metrics)
-    .map(([name, value]) =>
-      name.endsWith('_seconds')
-        ? `${words(name.slice(0, -8))} ${seconds(value)}`
-        : `${words(name)} ${number(value)}`,
-    )
-    .join(', ');
+/** Metrics are ratios, or seconds or bytes where their names say so. */
+function metricText([name, value]) {
+  if (name.endsWith('_seconds')) return `${words(name.slice(0, -8))} ${seconds(value)}`;
+  return name.endsWith('_bytes') ? namedRate(name, value) : `${words(name)} ${number(value)}`;
+}
+
+const metricsText = ({ metrics }) => Object.entries(metrics).map(metricText).join(', ');
 
 /**
  * The columns: `value` to sort by, `text` to show (by default the value) and `kind` for the layout.

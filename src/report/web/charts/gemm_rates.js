@@ -5,16 +5,8 @@ import { simulatedNote } from '../labels.js';
 import { groupBy } from '../model.js';
 import { linearAxis, rowAxis } from '../plot/axes.js';
 import { common } from '../plot/draw.js';
-import {
-  BEST,
-  bestOf,
-  peaksOf,
-  reportedMarks,
-  reportedOf,
-  seriesOf,
-  shiftOf,
-} from '../plot/gemm_series.js';
-import { doubtMarks, doubtRings, points, referenceLines } from '../plot/marks.js';
+import { BEST, bestOf, peaksOf, reportedOf, seriesOf, shiftOf } from '../plot/gemm_series.js';
+import { doubtMarks, doubtRings, points, referenceLines, reportedMarks } from '../plot/marks.js';
 import { pointTooltip } from '../plot/tooltip.js';
 
 export const order = 30;

@@ -93,11 +93,13 @@ export function linearAxis(theme, values, name, gap, text, wanted) {
   return axis(theme, { name, min, max: top, ticks, text, gap });
 }
 
-/** An axis of named rows, the first at the top, with room for series beside a row's middle. */
-export function rowAxis(theme, names) {
-  const ticks = range(0, names.length - 1);
-  const text = (value) => names[value] ?? '';
-  const own = axis(theme, { min: -0.6, max: names.length - 0.4, ticks, text });
+/**
+ * An axis of named rows, the first at the top, with room for series beside a row's middle.
+ * @param {number[]} [places] of the rows in ascending order; by default 0, 1, 2 ...
+ */
+export function rowAxis(theme, names, places = names.map((_, i) => i)) {
+  const text = (value) => names[places.indexOf(value)] ?? '';
+  const own = axis(theme, { min: -0.6, max: places.at(-1) + 0.6, ticks: places, text });
   const axisLabel = { ...own.axisLabel, color: theme.text, hideOverlap: false };
   return { ...own, inverse: true, axisLabel };
 }

@@ -36,11 +36,18 @@ export const columns = (mark, data, { base, width }, theme) =>
     tinted(mark, theme),
   );
 
+/** The parts of a bar: a gap between each and the next. */
+const apart = (style, theme) => ({ ...style, stroke: theme.background, lineWidth: 1 });
+
+/** Parts of horizontal bars, as spans() has them. */
+export const segments = (mark, data, height, theme) =>
+  spans(mark, data, height, theme, apart(tinted(mark, theme), theme));
+
 /**
  * Horizontal bars; those of hollow marks are outlines. `data`: { value: [from, row, to] } for each bar;
  * `height` in pixels.
  */
-export const spans = (mark, data, height, theme) =>
+export const spans = (mark, data, height, theme, style = null) =>
   bars(
     mark,
     data,
@@ -50,5 +57,5 @@ export const spans = (mark, data, height, theme) =>
       const [end] = api.coord([api.value(2), api.value(1)]);
       return { x, y: y - height / 2, width: Math.max(1, end - x), height };
     },
-    mark.hollow ? outlined(mark, theme) : tinted(mark, theme),
+    style ?? (mark.hollow ? outlined(mark, theme) : tinted(mark, theme)),
   );

@@ -35,19 +35,6 @@ export function seriesOf(records) {
 export const shiftOf = (series, i) =>
   series.length > 1 ? (i / (series.length - 1) - 0.5) * 0.44 : 0;
 
-/** A hollow mark for each device of which others reported figures. */
-export function reportedMarks(reported) {
-  const devices = [...new Set(reported.map(({ device }) => device))];
-  const symbols = ['diamond', 'triangle', 'rect', 'circle'];
-  return devices.map((device, i) => ({
-    name: `${device}, reported elsewhere`,
-    device,
-    colour: 'muted',
-    symbol: symbols[i % symbols.length],
-    hollow: true,
-  }));
-}
-
 /** The figures that others reported for this type and for one of the rows. */
 export function reportedOf(model, key, rows) {
   const [dtype, layout, , cpu] = key.split('/');

@@ -37,6 +37,19 @@ export const symbolAt = (index) => ({
   hollow: Math.floor(index / SYMBOLS.length) % 2 === 1,
 });
 
+/** A hollow mark for each device of which others reported figures. */
+export function reportedMarks(reported) {
+  const devices = [...new Set(reported.map(({ device }) => device))];
+  const symbols = ['diamond', 'triangle', 'rect', 'circle'];
+  return devices.map((device, i) => ({
+    name: `${device}, reported elsewhere`,
+    device,
+    colour: 'muted',
+    symbol: symbols[i % symbols.length],
+    hollow: true,
+  }));
+}
+
 /** @returns {string} the colour of a mark in a theme */
 export const markColour = (mark, theme) =>
   typeof mark.colour === 'string' ? theme[mark.colour] : seriesColour(theme, mark.colour);

@@ -1,4 +1,4 @@
-// The common part of charts that draw curves of a rate over size.
+// The common part of charts that draw curves of a rate over size, or over another axis of their cases.
 import { bytes, number, plain } from '../format.js';
 import { decadeAxis, sizeAxis } from './axes.js';
 import { common } from './draw.js';
@@ -8,13 +8,16 @@ import { columnTooltip } from './tooltip.js';
 
 /** A curve has records in `points`, a `name`, a `place`, a `best` rate and, if known, a `bound`. */
 
+/** Sizes in bytes, as the x axis of curves. */
+const SIZES = { of: ({ case: c }) => c.bytes, text: bytes, axis: sizeAxis, column: 'Size' };
+
 /**
  * @param {{rateOf: (record: Object) => number, unit: string, name: string, size: string,
- *     roof: string}} what is drawn: `name` and `unit` of the rate, `size` the name of the x axis, and
- *     `roof` the name of the bound
+ *     roof: string, over?: Object}} what is drawn: `name` and `unit` of the rate, `size` the name of the
+ *     x axis, `roof` the name of the bound, and `over` what the x axis is, in the form of SIZES
  */
-export function sizeCurves({ rateOf, unit, name, size, roof }) {
-  const pointData = (record) => [Math.log2(record.case.bytes), Math.log10(rateOf(record))];
+export function sizeCurves({ rateOf, unit, name, size, roof, over = SIZES }) {
+  const pointData = (record) => [Math.log2(over.of(record)), Math.log10(rateOf(record))];
   const withRecord = (record) => ({ value: pointData(record), record });
 
   const roofs = (curves) =>
@@ -54,13 +57,13 @@ export function sizeCurves({ rateOf, unit, name, size, roof }) {
         const rows = list.filter(({ seriesType }) => seriesType === 'line');
         if (!rows.length) return null;
         const text = ({ value, seriesName }) => [seriesName, `${number(10 ** value[1])} ${unit}`];
-        return { title: bytes(Math.round(2 ** rows[0].value[0])), rows: rows.map(text) };
+        return { title: over.text(Math.round(2 ** rows[0].value[0])), rows: rows.map(text) };
       });
       return {
         ...common(theme),
         grid: { left: 52, right: 16, top: 14, bottom: 48 },
         tooltip: tip,
-        xAxis: sizeAxis(theme, sizes, bytes, size),
+        xAxis: over.axis(theme, sizes, over.text, size),
         yAxis: decadeAxis(theme, rates, width < 420 ? unit : `${name}, ${unit}`, 36, plain),
         series: [
           referenceLines([...roofs(curves), ...lines], theme),
@@ -72,12 +75,12 @@ export function sizeCurves({ rateOf, unit, name, size, roof }) {
 
     /** A table with a row for each size. Each curve has `columns`, with the `cells` of its record. */
     table(curves, columns, cells) {
-      const sizes = [...new Set(curves.flatMap(({ points }) => points.map((r) => r.case.bytes)))];
-      const at = ({ points }, one) => points.find((record) => record.case.bytes === one);
+      const sizes = [...new Set(curves.flatMap(({ points }) => points.map(over.of)))];
+      const at = ({ points }, one) => points.find((record) => over.of(record) === one);
       const none = columns.map(() => '–');
       return {
         columns: [
-          { name: 'Size' },
+          { name: over.column },
           ...curves.flatMap((one) =>
             columns.map((column) => ({ name: `${one.name}, ${column}`, numeric: true })),
           ),
@@ -85,7 +88,7 @@ export function sizeCurves({ rateOf, unit, name, size, roof }) {
         rows: sizes
           .sort((a, b) => a - b)
           .map((one) => [
-            bytes(one),
+            over.text(one),
             ...curves.flatMap((curve) => {
               const record = at(curve, one);
               return record ? cells(record) : none;

@@ -1,0 +1,286 @@
+// The common part of charts that draw what training steps are made of: a bar for each model, engine and
+// recipe, of parts that stand one behind the other, and a mark for the whole.
+import { percent, plain, words } from '../format.js';
+import { shortModel, simulatedNote } from '../labels.js';
+import { inkOn, tinted } from '../palette.js';
+import { linearAxis, rowAxis } from './axes.js';
+import { segments } from './bars.js';
+import { common } from './draw.js';
+import { markColour, points, reportedMarks } from './marks.js';
+import { pointTooltip } from './tooltip.js';
+import { captionWords, describeReported, section, trainingGroups } from './training_series.js';
+
+const BAR = 15; // pixels
+const ROW = 22; // pixels from one bar to the next
+const GAP = 0.7; // of a row, between models
+const LETTER = 6.4; // approximate width in pixels
+const SIDES = 60; // pixels that a narrow bar's figure needs behind the bar
+const BOTTOM = 46;
+const SHARE = 'share of the parts';
+
+const sum = (values) => values.reduce((total, value) => total + value, 0);
+
+/** @returns {string} "GEMM and attention" of "gemm_and_attention_bytes" */
+const partName = (metric, suffix) =>
+  words(metric.slice(0, -suffix.length)).replace(/^gemm\b/, 'GEMM');
+
+/** The metrics that are parts, in the order of `first` and then of appearance. */
+function partsOf(records, { suffix, whole, first }) {
+  const all = new Set(records.flatMap(({ metrics }) => Object.keys(metrics)));
+  const known = first.filter((name) => all.has(name));
+  const rest = [...all].filter((name) => name.endsWith(suffix) && name !== whole);
+  const parts = [...new Set([...known, ...rest])];
+  return parts.filter((name) => records.some(({ metrics }) => metrics[name] > 0));
+}
+
+/** The bars of a group, from the top: of each model its series, then what studies report. */
+function barsOf({ rows, series }, kind) {
+  let place = -1;
+  return rows.flatMap(({ name, records, reported }) => {
+    const own = series.flatMap((one) =>
+      records
+        .filter((record) => one.records.includes(record))
+        .map((record) => ({ record, series: one.name })),
+    );
+    const others = reported
+      .filter((one) => kind.reportedOf?.(one) > 0)
+      .map((one) => ({ reported: one, series: `${shortModel(one.device)}, elsewhere` }));
+    place += place < 0 ? 0 : GAP;
+    return [...own, ...others].map((bar, i) => {
+      place += 1;
+      return { ...bar, place, row: name, label: i ? bar.series : `${name}:  ${bar.series}` };
+    });
+  });
+}
+
+/**
+ * The panels of a chart of parts.
+ * @param {Object} kind
+ *     id, title, caption   of its panels
+ *     withoutParts         a sentence of the caption where a bar has no parts
+ *     suffix               the end of the names of metrics that are parts; `whole`: the one that is not
+ *     first                the metrics that come first, in their order
+ *     wholeName            the mark's name
+ *     wholeOf(record)      the whole, in the unit of metrics
+ *     reportedOf(step)     the whole of a study's step; without it the chart has only bars with parts
+ *     unit, scale          of the axis, and its units in one of the metrics'
+ *     text(value)          a figure with its unit
+ *     mostApart            bars whose wholes differ more than so are at first drawn as shares
+ */
+export function stackedPanels(model, kind) {
+  const hasParts = ({ metrics }) =>
+    Object.keys(metrics).some((name) => name.endsWith(kind.suffix) && name !== kind.whole);
+  const groups = trainingGroups(model, hasParts, !kind.reportedOf);
+  return groups.map((group) => panel(group, kind));
+}
+
+function panel(group, kind) {
+  const bars = barsOf(group, kind);
+  const shown = bars.flatMap(({ record }) => record ?? []);
+  const parts = partsOf(shown, kind);
+  const colourOf = (metric, i) =>
+    kind.first.includes(metric) ? kind.first.indexOf(metric) : kind.first.length + i;
+  const marks = parts.map((metric, i) => ({
+    ...{ name: partName(metric, kind.suffix), metric },
+    ...{ colour: colourOf(metric, i), symbol: 'rect' },
+  }));
+  const whole = { name: kind.wholeName, colour: 'text', symbol: 'diamond' };
+  const others = reportedMarks(bars.flatMap(({ reported }) => reported ?? []));
+  const longest = Math.max(...bars.map(({ label }) => label.length));
+  const told = { bars, marks, whole, others, kind, left: 14 + LETTER * longest };
+  return {
+    id: `training-${kind.id}${group.cpu ? '-cpu' : ''}`,
+    title: `${kind.title}${group.cpu ? ', CPU' : ''}`,
+    caption: [
+      simulatedNote(shown.map(({ place }) => place)),
+      kind.caption,
+      bars.some((bar) => bar.record && !partSum(bar, marks)) ? kind.withoutParts : '',
+      'Parts stand in the order of the legend.',
+      ...captionWords(group, others.length),
+    ]
+      .filter(Boolean)
+      .join(' '),
+    findings: [],
+    span: 'full',
+    height: () => Math.round(10 + BOTTOM + (bars.at(-1).place + 1.2) * ROW),
+    minWidth: told.left + 320,
+    legend: [...marks, whole, ...others],
+    places: shown.map(({ place }) => place),
+    choices: [{ name: 'Bars', values: [kind.unit, SHARE], start: startOf(bars, kind) }],
+    option: (how) => option(told, how),
+    table: table(told),
+  };
+}
+
+const partValue = ({ record }, { metric }) => record?.metrics[metric] ?? 0;
+const partSum = (bar, marks) => sum(marks.map((mark) => partValue(bar, mark)));
+const wholeOf = ({ record, reported }, kind) =>
+  reported ? kind.reportedOf(reported) : kind.wholeOf(record);
+
+/** The place of what is drawn at first, in the values of the choice. */
+function startOf(bars, kind) {
+  const all = bars.map((bar) => wholeOf(bar, kind)).filter((value) => value > 0);
+  return Math.max(...all) > kind.mostApart * Math.min(...all) ? 1 : 0;
+}
+
+/** The parts of a bar that are not zero, each from where the one before ends. */
+function placed(bar, marks, scale) {
+  let from = 0;
+  return marks.flatMap((mark, at) => {
+    const value = partValue(bar, mark);
+    if (!(value > 0)) return [];
+    const start = from;
+    from += value;
+    return [{ at, bar, value, from: start * scale, to: from * scale }];
+  });
+}
+
+function describe(bar, { marks, kind }) {
+  if (bar.reported) return describeReported(bar.reported);
+  const all = partSum(bar, marks);
+  const rows = marks
+    .filter((mark) => partValue(bar, mark) > 0)
+    .map((mark) => {
+      const value = partValue(bar, mark);
+      return [mark.name, `${kind.text(value)}, ${percent(value / all)}`];
+    });
+  const whole = wholeOf(bar, kind);
+  const last = whole > 0 ? [[kind.wholeName, kind.text(whole)]] : [];
+  const parts = all > 0 ? [['all parts', kind.text(all)]] : [];
+  return { title: `${bar.row}, ${bar.series}`, rows: [...rows, ...parts, ...last] };
+}
+
+/** A part's name and figure, as much of both as has room in `pixels`. */
+function inside(name, figure, pixels) {
+  const texts = [`${name} ${figure}`, name, figure];
+  return texts.find((text) => text.length * LETTER + 12 <= pixels) ?? '';
+}
+
+/** Points that are not seen and carry texts. */
+const HIDDEN = { symbolSize: 0.01, silent: true, itemStyle: { opacity: 1 } };
+
+/** The texts within parts, on an invisible series of their mark's name. */
+const labels = (mark, parts, pixelsOf, figureOf, theme) => ({
+  type: 'scatter',
+  name: mark.name,
+  data: parts.map((part) => ({
+    value: [(part.from + part.to) / 2, part.bar.place],
+    text: inside(mark.name, figureOf(part), pixelsOf(part)),
+  })),
+  ...HIDDEN,
+  z: 4,
+  label: {
+    show: true,
+    position: 'inside',
+    formatter: ({ data }) => data.text,
+    color: inkOn(tinted(markColour(mark, theme), theme.background)),
+    fontSize: 11,
+  },
+});
+
+/** The mark of the whole, with its figure behind the bar; of what has no place only the figure. */
+function wholes(mark, bars, told, scaleOf, theme) {
+  const { kind, marks } = told;
+  const some = bars.filter((bar) => wholeOf(bar, kind) > 0);
+  const at = (bar) => wholeOf(bar, kind) * scaleOf(bar);
+  const withMark = some.filter((bar) => scaleOf(bar) > 0);
+  const label = {
+    show: true,
+    position: 'right',
+    formatter: ({ data }) => data.text,
+    color: mark.hollow ? theme.muted : theme.text,
+    fontSize: 11,
+  };
+  const behind = (bar) => Math.max(at(bar), partSum(bar, marks) * scaleOf(bar));
+  const data = withMark.map((bar) => ({ value: [at(bar), bar.place], bar }));
+  const text = some.map((bar) => ({
+    value: [behind(bar), bar.place],
+    text: kind.text(wholeOf(bar, kind)),
+  }));
+  return [
+    { ...points(mark, data, theme, 8), z: 6 },
+    {
+      ...{ type: 'scatter', name: mark.name, data: text, ...HIDDEN },
+      label: { ...label, distance: 10 },
+    },
+  ];
+}
+
+function option(told, { width, theme, chosen: [unit] }) {
+  const { bars, marks, whole, others, kind, left } = told;
+  const share = unit === 1;
+  // What has no parts has no place among shares.
+  const shareScale = (all) => (all > 0 ? 100 / all : 0);
+  const scaleOf = (bar) => (share ? shareScale(partSum(bar, marks)) : kind.scale);
+  const parts = bars.flatMap((bar) => placed(bar, marks, scaleOf(bar)));
+  const ends = [
+    ...parts.map(({ to }) => to),
+    ...bars.map((bar) => (wholeOf(bar, kind) ?? 0) * scaleOf(bar)),
+  ];
+  const axisName = share ? '% of the parts' : kind.unit;
+  const xAxis = linearAxis(theme, [0, ...ends], axisName, 28, plain, width < 700 ? 4 : 8);
+  const pixel = (width - left - SIDES - 20) / xAxis.max;
+  const pixelsOf = ({ from, to }) => (to - from) * pixel;
+  const figureOf = ({ from, to }) => (share ? `${Math.round(to - from)}%` : plain(to - from));
+  const ofMark = (i) => parts.filter(({ at }) => at === i);
+  const tip = pointTooltip(theme, ({ data }) => (data?.bar ? describe(data.bar, told) : null));
+  const names = bars.map(({ label }) => label);
+  const places = bars.map(({ place }) => place);
+  return {
+    ...common(theme),
+    grid: { left, right: SIDES + 20, top: 10, bottom: BOTTOM },
+    tooltip: tip,
+    xAxis,
+    yAxis: { ...rowAxis(theme, names, places), splitLine: { show: false } },
+    series: [
+      ...marks.map((mark, i) =>
+        segments(
+          mark,
+          ofMark(i).map(({ bar, from, to }) => ({ value: [from, bar.place, to], bar })),
+          BAR,
+          theme,
+        ),
+      ),
+      ...marks.map((mark, i) => labels(mark, ofMark(i), pixelsOf, figureOf, theme)),
+      ...wholes(
+        whole,
+        bars.filter(({ record }) => record),
+        told,
+        scaleOf,
+        theme,
+      ),
+      ...others.flatMap((mark) =>
+        wholes(
+          mark,
+          bars.filter(({ reported }) => reported?.device === mark.device),
+          told,
+          scaleOf,
+          theme,
+        ),
+      ),
+    ],
+  };
+}
+
+function table({ bars, marks, kind }) {
+  const figure = (value) => (value > 0 ? plain(value * kind.scale) : '–');
+  const names = [...marks.map(({ name }) => name), 'all parts', kind.wholeName];
+  return {
+    columns: [
+      { name: 'Model' },
+      { name: 'Series' },
+      ...names.map((name) => ({ name: `${name}, ${kind.unit}`, numeric: true })),
+      { name: 'Source' },
+    ],
+    rows: bars.map((bar) => [
+      bar.row,
+      bar.reported ? `${bar.reported.device}, reported elsewhere` : bar.series,
+      ...marks.map((mark) => figure(partValue(bar, mark))),
+      figure(partSum(bar, marks)),
+      figure(wholeOf(bar, kind)),
+      bar.reported?.source ?? '',
+    ]),
+  };
+}
+
+export { section };
