@@ -94,6 +94,7 @@ Measurement measure_case(Machine& machine, const TrainingCase& one,
   }
   add_rates(result, one.model, one.accumulate);
   add_memory(result, work);
+  result.notes.assign(work.notes().begin(), work.notes().end());
   return result;
 }
 

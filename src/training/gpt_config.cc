@@ -22,7 +22,7 @@ constexpr int kMostLayers = 1024;
 constexpr int kMostHeads = 1024;
 constexpr int kWidest = 1 << 17;       // of a block and of an FFN
 constexpr int kMostTokens = 1 << 22;   // of a vocabulary, of a sequence
-constexpr int kMostSequences = 65536;  // of a step
+constexpr int kMostSequences = 65535;  // of a step
 
 constexpr NamedValue<Recompute> kRecomputes[] = {
     {Recompute::none, "none"}, {Recompute::attention, "attention"}, {Recompute::block, "block"}};

@@ -55,18 +55,24 @@ void LinearOperations::multiply(Stream& stream, const GemmProblem& problem,
                                 const GemmBuffers& buffers) {
   std::unique_ptr<GemmPlan>& plan =
       plans_[fmt::format("{} -> {}", name(problem), name(problem.output))];
-  if (plan == nullptr) {
-    stream.synchronize(kStepSeconds);  // tuning multiplies the matrices on another stream
-    plan = make(problem, buffers);
-  }
+  if (plan == nullptr) plan = make(stream, problem, buffers);
   if (!buffers.addend) return plan->enqueue(stream, buffers);
   if (plan->takes_addend()) return plan->enqueue(stream, buffers);
   stream.copy({buffers.c, *buffers.addend, Executor::kernel, {}});
   plan->enqueue(stream, {buffers.a, buffers.b, buffers.c, {}});
 }
 
-std::unique_ptr<GemmPlan> LinearOperations::make(const GemmProblem& problem,
-                                                 const GemmBuffers& buffers) {
+// Tuning multiplies many times, on another stream: a matrix that it would add to itself is left
+// out.
+std::unique_ptr<GemmPlan> LinearOperations::make(Stream& stream, const GemmProblem& problem,
+                                                 GemmBuffers buffers) {
+  Buffer sum;
+  if (problem.accumulate && !buffers.addend) {
+    sum = device_.allocate(buffers.c.bytes);
+    buffers.c = sum.span();
+    stream.fill(buffers.c, {FillKind::constant, 0});
+  }
+  stream.synchronize(kStepSeconds);
   std::string reason = "it has no GEMM engine";
   Tuning tuning;
   tuning.seconds = kTuningSeconds;

@@ -31,7 +31,7 @@ class LinearOperations : public Operations {
 
  private:
   void multiply(Stream& stream, const GemmProblem& problem, const GemmBuffers& buffers);
-  std::unique_ptr<GemmPlan> make(const GemmProblem& problem, const GemmBuffers& buffers);
+  std::unique_ptr<GemmPlan> make(Stream& stream, const GemmProblem& problem, GemmBuffers buffers);
 
   Device& device_;
   GemmEngines engines_;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -61,6 +62,8 @@ class Operations {
   virtual bool computes(const Tensor& tensor) const = 0;
   // Device memory that the operations hold by themselves, for all calls so far.
   virtual std::uint64_t workspace_bytes() const { return 0; }
+  // For the journal, after a first step: what runs ("attention": "cudnn").
+  virtual std::map<std::string, std::string> notes() const { return {}; }
 
   // Element i of a tensor becomes deviation * random_normal(seed, i) (core/random.h), and the value
   // everywhere. Devices differ in the last place of random numbers.

@@ -24,6 +24,7 @@ class TimedOperations : public Operations {
 
   bool computes(const Tensor& tensor) const override { return inner_->computes(tensor); }
   std::uint64_t workspace_bytes() const override { return inner_->workspace_bytes(); }
+  std::map<std::string, std::string> notes() const override { return inner_->notes(); }
   void fill_normal(Stream& stream, std::uint64_t seed, double deviation,
                    const Tensor& tensor) override;
   void fill_value(Stream& stream, double value, const Tensor& tensor) override;

@@ -14,6 +14,8 @@ namespace {
 constexpr double kPreparationSeconds = 600;
 constexpr double kLearningRate = 1e-4;
 constexpr std::uint64_t kSeed = 1;
+// The share of a device's memory that a model may fill: GEMMs, attention and the driver want some.
+constexpr double kUsableMemory = 0.96;
 // The loss may differ by so much: weights follow the last targets for a while.
 constexpr double kLossDifference = 1;
 
@@ -72,6 +74,7 @@ void TrainingWork::prepare(Rank& rank, const Placement& placement) {
     const auto kind = static_cast<MemoryUse>(use);
     memory_[duet::name(kind)] = model_->memory().bytes(kind);
   }
+  notes_ = operations_->notes();
   memory_["gemm and attention"] = operations_->workspace_bytes();
   model_->initialise(kSeed);
   set_state(rank, first_state());
@@ -88,8 +91,9 @@ void TrainingWork::make_model(Rank& rank) {
       return other.make(recipe_, optimizer_, rank.device, *operations_)->memory().total_bytes();
     };
     const std::uint64_t there = rank.device.info().memory_bytes;
+    const auto usable = static_cast<std::uint64_t>(kUsableMemory * static_cast<double>(there));
     std::int64_t fits = description_.axes.number("batch").value_or(1);
-    while (fits > 0 && planned(fits) > there) --fits;
+    while (fits > 0 && planned(fits) > usable) --fits;
     const std::string advice =
         fits > 0 ? fmt::format("batch {} needs {:.1f} GB", fits, gigabytes(planned(fits)))
                  : fmt::format("batch 1 needs {:.1f} GB", gigabytes(planned(1)));

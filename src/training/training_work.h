@@ -36,6 +36,7 @@ class TrainingWork : public Work {
 
   // What a step needs by kind ("activations", "gemm and attention"); empty before prepare().
   const std::map<std::string, std::uint64_t>& memory() const { return memory_; }
+  const std::map<std::string, std::string>& notes() const { return notes_; }  // Operations::notes()
   // Of all that a step needs; 0 before prepare().
   std::uint64_t memory_bytes() const;
 
@@ -59,6 +60,7 @@ class TrainingWork : public Work {
   std::uint64_t renewals_ = 0;
   std::vector<std::vector<float>> before_;  // the first row of what a step updates, at renew()
   std::map<std::string, std::uint64_t> memory_;
+  std::map<std::string, std::string> notes_;
   std::unique_ptr<TimedOperations> operations_;
   std::unique_ptr<Model> model_;  // uses the operations
   std::unique_ptr<Graph> step_;

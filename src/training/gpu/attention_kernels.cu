@@ -3,6 +3,7 @@
 #include "training/gpu/element8.h"
 #include "training/gpu/group_sum.h"
 #include "training/gpu/kernels.h"
+#include "training/gpu/launch.h"
 
 namespace duet::DUET_GPU {
 namespace {
@@ -145,7 +146,7 @@ float scale_of(const AttentionShape& shape) {
 
 }  // namespace
 
-void launch_attention(const AttentionTensors& t, gpuStream_t stream) {
+void launch_attention(const AttentionTensors& t, Stream& stream) {
   by_type(t.out.dtype, [&](auto element) {
     using T = decltype(element);
     const Heads<T> heads{t.shape,
@@ -156,13 +157,12 @@ void launch_attention(const AttentionTensors& t, gpuStream_t stream) {
                          nullptr,
                          data<float>(t.log_sum_exp),
                          scale_of(t.shape)};
-    attention_kernel<T><<<grid_of(t.shape), 32 * kRowsOfBlock, 0, stream>>>(heads);
+    launch(attention_kernel<T>, {grid_of(t.shape), 32 * kRowsOfBlock}, stream, heads);
   });
-  DUET_GPU_CHECK(gpuGetLastError());
 }
 
 void launch_attention_backward(const AttentionTensors& t, const Tensor& dout, const Tensor& dqkv,
-                               gpuStream_t stream) {
+                               Stream& stream) {
   by_type(t.out.dtype, [&](auto element) {
     using T = decltype(element);
     const Heads<T> heads{t.shape,
@@ -173,10 +173,9 @@ void launch_attention_backward(const AttentionTensors& t, const Tensor& dout, co
                          data<T>(dqkv),
                          data<float>(t.log_sum_exp),
                          scale_of(t.shape)};
-    query_gradient_kernel<T><<<grid_of(t.shape), 32 * kRowsOfBlock, 0, stream>>>(heads);
-    key_gradient_kernel<T><<<grid_of(t.shape), 32 * kRowsOfBlock, 0, stream>>>(heads);
+    launch(query_gradient_kernel<T>, {grid_of(t.shape), 32 * kRowsOfBlock}, stream, heads);
+    launch(key_gradient_kernel<T>, {grid_of(t.shape), 32 * kRowsOfBlock}, stream, heads);
   });
-  DUET_GPU_CHECK(gpuGetLastError());
 }
 
 }  // namespace duet::DUET_GPU

@@ -4,6 +4,7 @@
 #include "core/random.h"
 #include "training/gpu/element8.h"
 #include "training/gpu/kernels.h"
+#include "training/gpu/launch.h"
 
 namespace duet::DUET_GPU {
 namespace {
@@ -109,8 +110,8 @@ __global__ void token_gradient_kernel(EmbeddingBackward<T, Gradient> e) {
   const std::int64_t first = blockIdx.x;
   const std::int32_t token = e.tokens[first];
   bool earlier = false;
-  for (std::int64_t row = threadIdx.x; row < first; row += kTokenThreads) {
-    earlier = earlier || e.tokens[row] == token;
+  for (std::int64_t row = threadIdx.x; row < first && !earlier; row += kTokenThreads) {
+    earlier = e.tokens[row] == token;
   }
   if (__syncthreads_or(earlier) != 0) return;
   const std::int64_t column =
@@ -199,39 +200,35 @@ const StepState* state_at(const Span& state) {
 }  // namespace
 
 void launch_fill_normal(std::uint64_t seed, double deviation, const Tensor& tensor,
-                        gpuStream_t stream) {
+                        Stream& stream) {
   by_type(tensor.dtype, [&](auto element) {
     using T = decltype(element);
-    normal_elements_kernel<T><<<blocks_for(tensor.count()), kThreads, 0, stream>>>(
-        seed, static_cast<float>(deviation), data<T>(tensor), tensor.count());
+    launch(normal_elements_kernel<T>, {blocks_for(tensor.count()), kThreads}, stream, seed,
+           static_cast<float>(deviation), data<T>(tensor), tensor.count());
   });
-  DUET_GPU_CHECK(gpuGetLastError());
 }
 
-void launch_fill_value(double value, const Tensor& tensor, gpuStream_t stream) {
+void launch_fill_value(double value, const Tensor& tensor, Stream& stream) {
   by_type(tensor.dtype, [&](auto element) {
     using T = decltype(element);
-    value_kernel<T><<<blocks_for(tensor.count()), kThreads, 0, stream>>>(
-        static_cast<float>(value), data<T>(tensor), tensor.count());
+    launch(value_kernel<T>, {blocks_for(tensor.count()), kThreads}, stream,
+           static_cast<float>(value), data<T>(tensor), tensor.count());
   });
-  DUET_GPU_CHECK(gpuGetLastError());
 }
 
-void launch_advance(const Span& state, gpuStream_t stream) {
-  advance_kernel<<<1, 1, 0, stream>>>(reinterpret_cast<StepState*>(state.data));
-  DUET_GPU_CHECK(gpuGetLastError());
+void launch_advance(const Span& state, Stream& stream) {
+  launch(advance_kernel, {1, 1}, stream, reinterpret_cast<StepState*>(state.data));
 }
 
 void launch_random_tokens(const Span& state, std::int64_t vocabulary, std::uint64_t column,
-                          const Tensor& tokens, gpuStream_t stream) {
-  random_tokens_kernel<<<blocks_for(tokens.count()), kThreads, 0, stream>>>(
-      state_at(state), static_cast<std::uint64_t>(vocabulary), column, data<std::int32_t>(tokens),
-      tokens.count());
-  DUET_GPU_CHECK(gpuGetLastError());
+                          const Tensor& tokens, Stream& stream) {
+  launch(random_tokens_kernel, {blocks_for(tokens.count()), kThreads}, stream, state_at(state),
+         static_cast<std::uint64_t>(vocabulary), column, data<std::int32_t>(tokens),
+         tokens.count());
 }
 
 void launch_embedding(const Tensor& tokens, const Tensor& token_table, const Tensor& position_table,
-                      const Tensor& x, gpuStream_t stream) {
+                      const Tensor& x, Stream& stream) {
   by_type(x.dtype, [&](auto element) {
     using T = decltype(element);
     const Embedding<T> e{data<std::int32_t>(tokens),
@@ -241,14 +238,13 @@ void launch_embedding(const Tensor& tokens, const Tensor& token_table, const Ten
                          x.rows,
                          x.columns,
                          position_table.rows};
-    embedding_kernel<T><<<blocks_for(x.count() / 8), kThreads, 0, stream>>>(e);
+    launch(embedding_kernel<T>, {blocks_for(x.count() / 8), kThreads}, stream, e);
   });
-  DUET_GPU_CHECK(gpuGetLastError());
 }
 
 void launch_embedding_backward(const Tensor& tokens, const Tensor& dx, const Tensor& dtoken_table,
                                const Tensor& dposition_table, Accumulate positions,
-                               gpuStream_t stream) {
+                               Stream& stream) {
   by_type(dx.dtype, [&](auto element) {
     by_type(dtoken_table.dtype, [&](auto gradient) {
       using T = decltype(element);
@@ -261,59 +257,53 @@ void launch_embedding_backward(const Tensor& tokens, const Tensor& dx, const Ten
                                              dx.columns,
                                              dposition_table.rows,
                                              positions == Accumulate::yes};
-      position_gradient_kernel<T, Gradient>
-          <<<blocks_for(dposition_table.count() / 8), kThreads, 0, stream>>>(e);
+      launch(position_gradient_kernel<T, Gradient>,
+             {blocks_for(dposition_table.count() / 8), kThreads}, stream, e);
       const dim3 grid(static_cast<unsigned>(dx.rows), blocks_for(dx.columns / 8, kTokenThreads));
-      token_gradient_kernel<T, Gradient><<<grid, kTokenThreads, 0, stream>>>(e);
+      launch(token_gradient_kernel<T, Gradient>, {grid, kTokenThreads}, stream, e);
     });
   });
-  DUET_GPU_CHECK(gpuGetLastError());
 }
 
 void launch_random_elements(const Span& state, std::uint64_t column, const Tensor& tensor,
-                            gpuStream_t stream) {
+                            Stream& stream) {
   by_type(tensor.dtype, [&](auto element) {
     using T = decltype(element);
-    random_elements_kernel<T><<<blocks_for(tensor.count()), kThreads, 0, stream>>>(
-        state_at(state), column, data<T>(tensor), tensor.count());
+    launch(random_elements_kernel<T>, {blocks_for(tensor.count()), kThreads}, stream,
+           state_at(state), column, data<T>(tensor), tensor.count());
   });
-  DUET_GPU_CHECK(gpuGetLastError());
 }
 
-void launch_relu(const Tensor& x, const Tensor& y, gpuStream_t stream) {
+void launch_relu(const Tensor& x, const Tensor& y, Stream& stream) {
   by_type(x.dtype, [&](auto element) {
     using T = decltype(element);
-    relu_kernel<T>
-        <<<blocks_for(x.count() / 8), kThreads, 0, stream>>>(data<T>(x), data<T>(y), x.count() / 8);
+    launch(relu_kernel<T>, {blocks_for(x.count() / 8), kThreads}, stream, data<T>(x), data<T>(y),
+           x.count() / 8);
   });
-  DUET_GPU_CHECK(gpuGetLastError());
 }
 
-void launch_relu_backward(const Tensor& y, const Tensor& dy, const Tensor& dx, gpuStream_t stream) {
+void launch_relu_backward(const Tensor& y, const Tensor& dy, const Tensor& dx, Stream& stream) {
   by_type(y.dtype, [&](auto element) {
     using T = decltype(element);
-    relu_backward_kernel<T><<<blocks_for(y.count() / 8), kThreads, 0, stream>>>(
-        data<T>(y), data<T>(dy), data<T>(dx), y.count() / 8);
+    launch(relu_backward_kernel<T>, {blocks_for(y.count() / 8), kThreads}, stream, data<T>(y),
+           data<T>(dy), data<T>(dx), y.count() / 8);
   });
-  DUET_GPU_CHECK(gpuGetLastError());
 }
 
-void launch_gelu(const Tensor& x, const Tensor& y, gpuStream_t stream) {
+void launch_gelu(const Tensor& x, const Tensor& y, Stream& stream) {
   by_type(x.dtype, [&](auto element) {
     using T = decltype(element);
-    gelu_kernel<T>
-        <<<blocks_for(x.count() / 8), kThreads, 0, stream>>>(data<T>(x), data<T>(y), x.count() / 8);
+    launch(gelu_kernel<T>, {blocks_for(x.count() / 8), kThreads}, stream, data<T>(x), data<T>(y),
+           x.count() / 8);
   });
-  DUET_GPU_CHECK(gpuGetLastError());
 }
 
-void launch_gelu_backward(const Tensor& x, const Tensor& dy, const Tensor& dx, gpuStream_t stream) {
+void launch_gelu_backward(const Tensor& x, const Tensor& dy, const Tensor& dx, Stream& stream) {
   by_type(x.dtype, [&](auto element) {
     using T = decltype(element);
-    gelu_backward_kernel<T><<<blocks_for(x.count() / 8), kThreads, 0, stream>>>(
-        data<T>(x), data<T>(dy), data<T>(dx), x.count() / 8);
+    launch(gelu_backward_kernel<T>, {blocks_for(x.count() / 8), kThreads}, stream, data<T>(x),
+           data<T>(dy), data<T>(dx), x.count() / 8);
   });
-  DUET_GPU_CHECK(gpuGetLastError());
 }
 
 }  // namespace duet::DUET_GPU

@@ -1,5 +1,6 @@
 // The kernels behind the operations of a vendor's GPUs. Tensors are fp32 or bf16, their columns
-// multiples of eight; all computing is in fp32, and every result is the same at each call.
+// multiples of eight; all computing is in fp32, and every result is the same at each call. Streams
+// are of the current device.
 #pragma once
 
 #include "device/gpu/vendor.h"
@@ -7,54 +8,52 @@
 
 namespace duet::DUET_GPU {
 
-void launch_fill_normal(std::uint64_t seed, double deviation, const Tensor& tensor,
-                        gpuStream_t stream);
-void launch_fill_value(double value, const Tensor& tensor, gpuStream_t stream);
+void launch_fill_normal(std::uint64_t seed, double deviation, const Tensor& tensor, Stream& stream);
+void launch_fill_value(double value, const Tensor& tensor, Stream& stream);
 
-void launch_advance(const Span& state, gpuStream_t stream);
+void launch_advance(const Span& state, Stream& stream);
 void launch_random_tokens(const Span& state, std::int64_t vocabulary, std::uint64_t column,
-                          const Tensor& tokens, gpuStream_t stream);
+                          const Tensor& tokens, Stream& stream);
 
 void launch_embedding(const Tensor& tokens, const Tensor& token_table, const Tensor& position_table,
-                      const Tensor& x, gpuStream_t stream);
+                      const Tensor& x, Stream& stream);
 void launch_embedding_backward(const Tensor& tokens, const Tensor& dx, const Tensor& dtoken_table,
-                               const Tensor& dposition_table, Accumulate positions,
-                               gpuStream_t stream);
+                               const Tensor& dposition_table, Accumulate positions, Stream& stream);
 
 // The widest row that the norms take.
 inline constexpr std::int64_t kWidestNorm = 16384;
-void launch_layer_norm(const NormTensors& norm, const Tensor& y, gpuStream_t stream);
+void launch_layer_norm(const NormTensors& norm, const Tensor& y, Stream& stream);
 // `partials`: for each of `blocks`, which may be any number, 2 * columns fp32 in device memory.
 void launch_layer_norm_backward(const NormTensors& norm, const Tensor& dy, const Tensor& dx,
                                 Accumulate accumulate, Accumulate gradients, float* partials,
-                                int blocks, gpuStream_t stream);
+                                int blocks, Stream& stream);
 
 void launch_random_elements(const Span& state, std::uint64_t column, const Tensor& tensor,
-                            gpuStream_t stream);
-void launch_relu(const Tensor& x, const Tensor& y, gpuStream_t stream);
-void launch_relu_backward(const Tensor& y, const Tensor& dy, const Tensor& dx, gpuStream_t stream);
-void launch_gelu(const Tensor& x, const Tensor& y, gpuStream_t stream);
-void launch_gelu_backward(const Tensor& x, const Tensor& dy, const Tensor& dx, gpuStream_t stream);
+                            Stream& stream);
+void launch_relu(const Tensor& x, const Tensor& y, Stream& stream);
+void launch_relu_backward(const Tensor& y, const Tensor& dy, const Tensor& dx, Stream& stream);
+void launch_gelu(const Tensor& x, const Tensor& y, Stream& stream);
+void launch_gelu_backward(const Tensor& x, const Tensor& dy, const Tensor& dx, Stream& stream);
 
 // Any shape, at a small part of what the device could do: for tests, and where no engine is there.
 inline constexpr std::int64_t kWidestHead = 256;
-void launch_attention(const AttentionTensors& tensors, gpuStream_t stream);
+void launch_attention(const AttentionTensors& tensors, Stream& stream);
 void launch_attention_backward(const AttentionTensors& tensors, const Tensor& dout,
-                               const Tensor& dqkv, gpuStream_t stream);
+                               const Tensor& dqkv, Stream& stream);
 
 // `most_shared`: bytes of shared memory that a block may have.
 void launch_cross_entropy(const Tensor& logits, std::int64_t vocabulary, const Tensor& targets,
                           const Tensor& row_losses, const Tensor& loss, std::uint64_t most_shared,
-                          gpuStream_t stream);
+                          Stream& stream);
 
 void launch_mean_squared_error(const Tensor& prediction, const Tensor& target,
-                               const Tensor& row_losses, const Tensor& loss, gpuStream_t stream);
+                               const Tensor& row_losses, const Tensor& loss, Stream& stream);
 
 // `partials`: for each gradient and each of `blocks`, one fp32 in device memory.
-void launch_clip(const Span& state, const std::vector<Tensor>& gradients, double scale, double limit,
-                 const Tensor& norm, float* partials, int blocks, gpuStream_t stream);
+void launch_clip(const Span& state, const std::vector<Tensor>& gradients, double scale,
+                 double limit, const Tensor& norm, float* partials, int blocks, Stream& stream);
 void launch_adamw(const AdamWOptions& options, const Span& state, const OptimizerTensors& tensors,
-                  gpuStream_t stream);
-void launch_sgd(const Span& state, const OptimizerTensors& tensors, gpuStream_t stream);
+                  Stream& stream);
+void launch_sgd(const Span& state, const OptimizerTensors& tensors, Stream& stream);
 
 }  // namespace duet::DUET_GPU

@@ -5,11 +5,13 @@
 #include "training/gpu/element8.h"
 #include "training/gpu/group_sum.h"
 #include "training/gpu/kernels.h"
+#include "training/gpu/launch.h"
 
 namespace duet::DUET_GPU {
 namespace {
 
 constexpr int kThreads = 512;
+constexpr int kLoads = 4;  // of a thread at once: one alone would wait for memory
 constexpr std::uint64_t kStaticShared = 1024;  // of the sums, rounded up
 
 template <typename T>
@@ -61,8 +63,7 @@ __device__ int columns_inside(std::int64_t column, std::int64_t vocabulary) {
 
 template <typename T, bool staged>
 __global__ void __launch_bounds__(kThreads) loss_kernel(LossRows<T> rows) {
-  extern __shared__ Words4 stage[];
-  auto* const kept = reinterpret_cast<Packed8<T>*>(stage);
+  auto* const kept = dynamic_shared<Packed8<T>>();
   const std::int64_t row = blockIdx.x;
   T* const logits = rows.logits + row * rows.columns;
   const std::int64_t packs = rows.columns / 8;
@@ -70,12 +71,22 @@ __global__ void __launch_bounds__(kThreads) loss_kernel(LossRows<T> rows) {
   float target_logit = 0;
   if (threadIdx.x == 0) target_logit = as_float(logits[target]);  // before it is overwritten
   RunningSum running;
-  for (std::int64_t p = threadIdx.x; p < packs; p += kThreads) {
-    const Packed8<T> packed = load_packed(logits + 8 * p);
-    if constexpr (staged) kept[p] = packed;
-    float value[8];
-    unpack(packed, value);
-    running.add(value, columns_inside(8 * p, rows.vocabulary));
+  for (std::int64_t begin = threadIdx.x; begin < packs; begin += kLoads * kThreads) {
+    Packed8<T> packed[kLoads];
+#pragma unroll
+    for (int i = 0; i < kLoads; ++i) {
+      const std::int64_t p = begin + i * kThreads;
+      if (p < packs) packed[i] = load_packed(logits + 8 * p);
+    }
+#pragma unroll
+    for (int i = 0; i < kLoads; ++i) {
+      const std::int64_t p = begin + i * kThreads;
+      if (p >= packs) continue;
+      if constexpr (staged) kept[p] = packed[i];
+      float value[8];
+      unpack(packed[i], value);
+      running.add(value, columns_inside(8 * p, rows.vocabulary));
+    }
   }
   const RunningSum all = of_block(running);
   const float factor = rows.scale / all.sum;
@@ -126,28 +137,16 @@ __global__ void mean_kernel(const float* values, std::int64_t count, float* mean
   if (threadIdx.x == 0) *mean = sum[0] / static_cast<float>(count);
 }
 
-void launch_mean(const Tensor& values, const Tensor& mean, gpuStream_t stream) {
-  mean_kernel<<<1, kThreads, 0, stream>>>(data<float>(values), values.count(), data<float>(mean));
-  DUET_GPU_CHECK(gpuGetLastError());
-}
-
-template <typename T, bool staged>
-void launch_loss(const LossRows<T>& rows, std::int64_t count, std::uint64_t shared,
-                 gpuStream_t stream) {
-  if (shared > (48 << 10)) {
-    DUET_GPU_CHECK(gpuFuncSetAttribute(reinterpret_cast<const void*>(loss_kernel<T, staged>),
-                                       gpuFuncAttributeMaxDynamicSharedMemorySize,
-                                       static_cast<int>(shared)));
-  }
-  loss_kernel<T, staged>
-      <<<static_cast<unsigned>(count), kThreads, static_cast<std::size_t>(shared), stream>>>(rows);
+void launch_mean(const Tensor& values, const Tensor& mean, Stream& stream) {
+  launch(mean_kernel, {1, kThreads}, stream, data<float>(values), values.count(),
+         data<float>(mean));
 }
 
 }  // namespace
 
 void launch_cross_entropy(const Tensor& logits, std::int64_t vocabulary, const Tensor& targets,
                           const Tensor& row_losses, const Tensor& loss, std::uint64_t most_shared,
-                          gpuStream_t stream) {
+                          Stream& stream) {
   by_type(logits.dtype, [&](auto element) {
     using T = decltype(element);
     const LossRows<T> rows{data<T>(logits),
@@ -157,25 +156,25 @@ void launch_cross_entropy(const Tensor& logits, std::int64_t vocabulary, const T
                            vocabulary,
                            1.0f / static_cast<float>(logits.rows)};
     const std::uint64_t bytes = static_cast<std::uint64_t>(logits.columns) * sizeof(T);
+    const auto blocks = static_cast<unsigned>(logits.rows);
     if (bytes + kStaticShared <= most_shared) {
-      launch_loss<T, true>(rows, logits.rows, bytes, stream);
+      launch(loss_kernel<T, true>, {blocks, kThreads, bytes}, stream, rows);
     } else {
-      launch_loss<T, false>(rows, logits.rows, 0, stream);
+      launch(loss_kernel<T, false>, {blocks, kThreads}, stream, rows);
     }
   });
-  DUET_GPU_CHECK(gpuGetLastError());
   launch_mean(row_losses, loss, stream);
 }
 
 void launch_mean_squared_error(const Tensor& prediction, const Tensor& target,
-                               const Tensor& row_losses, const Tensor& loss, gpuStream_t stream) {
+                               const Tensor& row_losses, const Tensor& loss, Stream& stream) {
   by_type(prediction.dtype, [&](auto element) {
     using T = decltype(element);
     const float scale = 2.0f / static_cast<float>(prediction.count());
-    squared_error_kernel<T><<<static_cast<unsigned>(prediction.rows), kThreads, 0, stream>>>(
-        data<T>(prediction), data<T>(target), prediction.columns, scale, data<float>(row_losses));
+    launch(squared_error_kernel<T>, {static_cast<unsigned>(prediction.rows), kThreads}, stream,
+           data<T>(prediction), data<T>(target), prediction.columns, scale,
+           data<float>(row_losses));
   });
-  DUET_GPU_CHECK(gpuGetLastError());
   launch_mean(row_losses, loss, stream);
 }
 

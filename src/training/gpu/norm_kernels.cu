@@ -5,6 +5,7 @@
 #include "training/gpu/element8.h"
 #include "training/gpu/group_sum.h"
 #include "training/gpu/kernels.h"
+#include "training/gpu/launch.h"
 
 namespace duet::DUET_GPU {
 namespace {
@@ -99,7 +100,8 @@ __device__ void write_partial(const Place<lanes>& my, float value, bool inside, 
 
 // With g = dy * weight and n = the normed x: dx = (g - mean(g) - n * mean(g * n)) / deviation.
 template <typename T, int lanes, int packs>
-__global__ void __launch_bounds__(kRowThreads) norm_backward_kernel(NormBackward<T> n) {
+__global__ void __launch_bounds__(kRowThreads, packs <= 4 ? 2 : 1)
+    norm_backward_kernel(NormBackward<T> n) {
   constexpr int kGroups = kRowThreads / lanes;
   const Place<lanes> my;
   const float scale = 1.0f / static_cast<float>(n.columns);
@@ -108,12 +110,13 @@ __global__ void __launch_bounds__(kRowThreads) norm_backward_kernel(NormBackward
        row += static_cast<std::int64_t>(gridDim.x) * kGroups) {
     const std::int64_t begin = row * n.columns;
     const float mean = n.mean[row], inverse = n.inverse_deviation[row];
-    Packed8<T> x_packed[packs] = {}, dy_packed[packs] = {};
+    Packed8<T> x_packed[packs] = {}, dy_packed[packs] = {}, dx_packed[packs] = {};
 #pragma unroll
     for (int p = 0; p < packs; ++p) {
       if (my.column(p) >= n.columns) continue;
       x_packed[p] = load_packed(n.x + begin + my.column(p));
       dy_packed[p] = load_packed(n.dy + begin + my.column(p));
+      if (n.add) dx_packed[p] = load_packed(n.dx + begin + my.column(p));
     }
     float sums[2] = {};
 #pragma unroll
@@ -137,11 +140,11 @@ __global__ void __launch_bounds__(kRowThreads) norm_backward_kernel(NormBackward
 #pragma unroll
     for (int p = 0; p < packs; ++p) {
       if (my.column(p) >= n.columns) continue;
-      float x[8], dy[8], weight[8], dx[8] = {};
+      float x[8], dy[8], weight[8], dx[8];
       unpack(x_packed[p], x);
       unpack(dy_packed[p], dy);
       load8(n.weight + my.column(p), weight);
-      if (n.add) load8(n.dx + begin + my.column(p), dx);
+      unpack(dx_packed[p], dx);  // zeros, unless it adds
 #pragma unroll
       for (int i = 0; i < 8; ++i) {
         const float normed = (x[i] - mean) * inverse;
@@ -208,13 +211,13 @@ void by_columns(std::int64_t columns, const Launch& launch) {
 template <typename T>
 struct ForwardLaunch {
   NormForward<T> norm;
-  gpuStream_t stream;
+  Stream& stream;
 
   template <int lanes, int packs>
   void run() const {
     constexpr int kGroups = kRowThreads / lanes;
     const auto blocks = static_cast<unsigned>((norm.rows + kGroups - 1) / kGroups);
-    norm_kernel<T, lanes, packs><<<blocks, kRowThreads, 0, stream>>>(norm);
+    launch(norm_kernel<T, lanes, packs>, {blocks, kRowThreads}, stream, norm);
   }
 };
 
@@ -222,18 +225,18 @@ template <typename T>
 struct BackwardLaunch {
   NormBackward<T> norm;
   int blocks;
-  gpuStream_t stream;
+  Stream& stream;
 
   template <int lanes, int packs>
   void run() const {
-    norm_backward_kernel<T, lanes, packs>
-        <<<static_cast<unsigned>(blocks), kRowThreads, 0, stream>>>(norm);
+    launch(norm_backward_kernel<T, lanes, packs>, {static_cast<unsigned>(blocks), kRowThreads},
+           stream, norm);
   }
 };
 
 }  // namespace
 
-void launch_layer_norm(const NormTensors& norm, const Tensor& y, gpuStream_t stream) {
+void launch_layer_norm(const NormTensors& norm, const Tensor& y, Stream& stream) {
   by_type(y.dtype, [&](auto element) {
     using T = decltype(element);
     const NormForward<T> forward{data<T>(norm.x),
@@ -246,12 +249,11 @@ void launch_layer_norm(const NormTensors& norm, const Tensor& y, gpuStream_t str
                                  y.columns};
     by_columns(y.columns, ForwardLaunch<T>{forward, stream});
   });
-  DUET_GPU_CHECK(gpuGetLastError());
 }
 
 void launch_layer_norm_backward(const NormTensors& norm, const Tensor& dy, const Tensor& dx,
                                 Accumulate accumulate, Accumulate gradients, float* partials,
-                                int blocks, gpuStream_t stream) {
+                                int blocks, Stream& stream) {
   by_type(dy.dtype, [&](auto element) {
     using T = decltype(element);
     const NormBackward<T> backward{data<T>(norm.x),
@@ -266,7 +268,6 @@ void launch_layer_norm_backward(const NormTensors& norm, const Tensor& dy, const
                                    accumulate == Accumulate::yes};
     by_columns(dy.columns, BackwardLaunch<T>{backward, blocks, stream});
   });
-  DUET_GPU_CHECK(gpuGetLastError());
   by_type(norm.weight_gradient.dtype, [&](auto element) {
     using T = decltype(element);
     const NormReduction<T> reduction{
@@ -274,9 +275,8 @@ void launch_layer_norm_backward(const NormTensors& norm, const Tensor& dy, const
         blocks,   gradients == Accumulate::yes};
     const auto grid =
         static_cast<unsigned>((2 * dy.columns + kReducedColumns - 1) / kReducedColumns);
-    norm_reduction_kernel<T><<<grid, kRowThreads, 0, stream>>>(reduction);
+    launch(norm_reduction_kernel<T>, {grid, kRowThreads}, stream, reduction);
   });
-  DUET_GPU_CHECK(gpuGetLastError());
 }
 
 }  // namespace duet::DUET_GPU

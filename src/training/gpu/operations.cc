@@ -1,11 +1,10 @@
-// The operations of training on a vendor's GPUs, in fp32 or bf16.
+#include "training/gpu/operations.h"
+
 #include <fmt/format.h>
 
 #include <map>
 
 #include "core/error.h"
-#include "device/gpu/device.h"
-#include "device/gpu/module.h"
 #include "training/gpu/kernels.h"
 #include "training/linear_operations.h"
 
@@ -13,39 +12,26 @@ namespace duet::DUET_GPU {
 namespace {
 
 constexpr int kNormBlocksPerUnit = 2;
-constexpr int kClipBlocksPerUnit = 4;
+constexpr int kClipBlocksPerUnit = 16;
 constexpr double kPlanningSeconds = 120;
 
 // Attention by this file's own kernels.
 class PlainAttention : public AttentionPlan {
  public:
-  explicit PlainAttention(GpuDevice& device) : device_(device) {}
-
   void forward(Stream& stream, const AttentionTensors& tensors) override {
-    device_.use();
-    launch_attention(tensors, static_cast<gpuStream_t>(stream.native()));
+    launch_attention(tensors, stream);
   }
   void backward(Stream& stream, const AttentionTensors& tensors, const Tensor& dout,
                 const Tensor& dqkv) override {
-    device_.use();
-    launch_attention_backward(tensors, dout, dqkv, static_cast<gpuStream_t>(stream.native()));
+    launch_attention_backward(tensors, dout, dqkv, stream);
   }
   std::uint64_t workspace_bytes() const override { return 0; }
-
- private:
-  GpuDevice& device_;
 };
 
 class GpuOperations : public LinearOperations {
  public:
-  explicit GpuOperations(GpuDevice& device)
-      : LinearOperations(device),
-        device_(device),
-        norm_blocks_(kNormBlocksPerUnit * device.info().compute_units) {
-    int shared = 0;
-    DUET_GPU_CHECK(gpuDeviceGetAttribute(&shared, gpuDevAttrMaxSharedMemory, device.ordinal()));
-    most_shared_ = static_cast<std::uint64_t>(shared);
-  }
+  GpuOperations(Device& device, std::uint64_t most_shared)
+      : LinearOperations(device), device_(device), most_shared_(most_shared) {}
 
   bool computes(const Tensor&) const override { return true; }
 
@@ -55,29 +41,34 @@ class GpuOperations : public LinearOperations {
     return bytes;
   }
 
+  std::map<std::string, std::string> notes() const override {
+    if (attention_note_.empty()) return {};
+    return {{"attention", attention_note_}};
+  }
+
   void fill_normal(Stream& stream, std::uint64_t seed, double deviation,
                    const Tensor& tensor) override {
-    launch_fill_normal(seed, deviation, tensor, native(stream));
+    launch_fill_normal(seed, deviation, tensor, on_device(stream));
   }
 
   void fill_value(Stream& stream, double value, const Tensor& tensor) override {
-    launch_fill_value(value, tensor, native(stream));
+    launch_fill_value(value, tensor, on_device(stream));
   }
 
   void advance(Stream& stream, const Span& state) override {
-    launch_advance(state, native(stream));
+    launch_advance(state, on_device(stream));
   }
 
   void random_tokens(Stream& stream, const Span& state, std::int64_t vocabulary,
                      std::uint64_t column, const Tensor& tokens) override {
-    launch_random_tokens(state, vocabulary, column, tokens, native(stream));
+    launch_random_tokens(state, vocabulary, column, tokens, on_device(stream));
   }
 
   void embedding(Stream& stream, const Tensor& tokens, const Tensor& token_table,
                  const Tensor& position_table, const Tensor& x) override {
     require_columns(x);
     require(token_table.columns == x.columns && position_table.columns == x.columns, "embedding");
-    launch_embedding(tokens, token_table, position_table, x, native(stream));
+    launch_embedding(tokens, token_table, position_table, x, on_device(stream));
   }
 
   void embedding_backward(Stream& stream, const Tensor& tokens, const Tensor& dx,
@@ -86,59 +77,60 @@ class GpuOperations : public LinearOperations {
     require_columns(dx);
     require(dtoken_table.columns == dx.columns && dposition_table.columns == dx.columns,
             "embedding backward");
-    launch_embedding_backward(tokens, dx, dtoken_table, dposition_table, positions, native(stream));
+    launch_embedding_backward(tokens, dx, dtoken_table, dposition_table, positions,
+                              on_device(stream));
   }
 
   void layer_norm(Stream& stream, const NormTensors& norm, const Tensor& y) override {
     require_norm(norm, y);
-    launch_layer_norm(norm, y, native(stream));
+    launch_layer_norm(norm, y, on_device(stream));
   }
 
   void layer_norm_backward(Stream& stream, const NormTensors& norm, const Tensor& dy,
                            const Tensor& dx, Accumulate accumulate, Accumulate gradients) override {
     require_norm(norm, dy);
     require_norm(norm, dx);
-    float* const sums = partials(stream, norm_blocks_ * 2 * dx.columns);
-    launch_layer_norm_backward(norm, dy, dx, accumulate, gradients, sums, norm_blocks_,
-                               native(stream));
+    const int count = blocks(kNormBlocksPerUnit);
+    float* const sums = partials(stream, count * 2 * dx.columns);
+    launch_layer_norm_backward(norm, dy, dx, accumulate, gradients, sums, count, on_device(stream));
   }
 
   void random_elements(Stream& stream, const Span& state, std::uint64_t column,
                        const Tensor& tensor) override {
-    launch_random_elements(state, column, tensor, native(stream));
+    launch_random_elements(state, column, tensor, on_device(stream));
   }
 
   void relu(Stream& stream, const Tensor& x, const Tensor& y) override {
     require_columns(x);
     require(x.count() == y.count(), "relu");
-    launch_relu(x, y, native(stream));
+    launch_relu(x, y, on_device(stream));
   }
 
   void relu_backward(Stream& stream, const Tensor& y, const Tensor& dy, const Tensor& dx) override {
     require_columns(y);
     require(y.count() == dy.count() && y.count() == dx.count(), "relu backward");
-    launch_relu_backward(y, dy, dx, native(stream));
+    launch_relu_backward(y, dy, dx, on_device(stream));
   }
 
   void gelu(Stream& stream, const Tensor& x, const Tensor& y) override {
     require_columns(x);
     require(x.count() == y.count(), "gelu");
-    launch_gelu(x, y, native(stream));
+    launch_gelu(x, y, on_device(stream));
   }
 
   void gelu_backward(Stream& stream, const Tensor& x, const Tensor& dy, const Tensor& dx) override {
     require_columns(x);
     require(x.count() == dy.count() && x.count() == dx.count(), "gelu backward");
-    launch_gelu_backward(x, dy, dx, native(stream));
+    launch_gelu_backward(x, dy, dx, on_device(stream));
   }
 
   void attention(Stream& stream, const AttentionTensors& tensors) override {
-    plan_of(stream, tensors).forward(stream, tensors);
+    plan_of(stream, tensors).forward(on_device(stream), tensors);
   }
 
   void attention_backward(Stream& stream, const AttentionTensors& tensors, const Tensor& dout,
                           const Tensor& dqkv) override {
-    plan_of(stream, tensors).backward(stream, tensors, dout, dqkv);
+    plan_of(stream, tensors).backward(on_device(stream), tensors, dout, dqkv);
   }
 
   void cross_entropy(Stream& stream, const Tensor& logits, std::int64_t vocabulary,
@@ -148,7 +140,7 @@ class GpuOperations : public LinearOperations {
                 vocabulary <= logits.columns,
             "cross entropy");
     launch_cross_entropy(logits, vocabulary, targets, row_losses, loss, most_shared_,
-                         native(stream));
+                         on_device(stream));
   }
 
   void mean_squared_error(Stream& stream, const Tensor& prediction, const Tensor& target,
@@ -156,33 +148,36 @@ class GpuOperations : public LinearOperations {
     require_columns(prediction);
     require(prediction.count() == target.count() && row_losses.count() == prediction.rows,
             "mean squared error");
-    launch_mean_squared_error(prediction, target, row_losses, loss, native(stream));
+    launch_mean_squared_error(prediction, target, row_losses, loss, on_device(stream));
   }
 
   void sgd(Stream& stream, const Span& state, const OptimizerTensors& tensors) override {
     require_columns(tensors.parameters);
-    launch_sgd(state, tensors, native(stream));
+    launch_sgd(state, tensors, on_device(stream));
   }
 
   void clip(Stream& stream, const Span& state, const std::vector<Tensor>& gradients, double scale,
             double limit, const Tensor& norm) override {
     for (const Tensor& each : gradients) require_columns(each);
-    const int blocks = kClipBlocksPerUnit * device_.info().compute_units;
-    float* const sums = partials(stream, blocks * static_cast<std::int64_t>(gradients.size()));
-    launch_clip(state, gradients, scale, limit, norm, sums, blocks, native(stream));
+    const int count = blocks(kClipBlocksPerUnit);
+    float* const sums = partials(stream, count * static_cast<std::int64_t>(gradients.size()));
+    launch_clip(state, gradients, scale, limit, norm, sums, count, on_device(stream));
   }
 
   void adamw(Stream& stream, const AdamWOptions& options, const Span& state,
              const OptimizerTensors& tensors) override {
     require_columns(tensors.parameters);
-    launch_adamw(options, state, tensors, native(stream));
+    launch_adamw(options, state, tensors, on_device(stream));
   }
 
  private:
-  gpuStream_t native(Stream& stream) const {
-    device_.use();
-    return static_cast<gpuStream_t>(stream.native());
+  // Kernels are launched on the current device.
+  Stream& on_device(Stream& stream) const {
+    device_.make_current();
+    return stream;
   }
+
+  int blocks(int per_unit) const { return per_unit * device_.info().compute_units; }
 
   // Memory for the sums of blocks, which each call overwrites.
   float* partials(Stream& stream, std::int64_t count) {
@@ -222,29 +217,41 @@ class GpuOperations : public LinearOperations {
     return *plan;
   }
 
+  // By the first engine that can, otherwise by plain kernels, which are slow: attention_note_ says
+  // which, and why no engine.
   std::unique_ptr<AttentionPlan> make_plan(const AttentionShape& shape, DType dtype) {
-    for (AttentionEngine* engine : attention_engines(device_.info().kind).engines) {
-      if (engine->unsupported(device_, shape, dtype)) continue;
-      return engine->plan(device_, shape, dtype, true);
+    const AttentionEngines found = attention_engines(device_.info().kind);
+    std::string why_none;
+    for (const auto& [module, reason] : found.unavailable)
+      why_none += module + ": " + reason + "; ";
+    for (AttentionEngine* engine : found.engines) {
+      const auto skipped = engine->unsupported(device_, shape, dtype);
+      try {
+        if (skipped) throw Unavailable(skipped->reason);
+        auto plan = engine->plan(device_, shape, dtype, true);
+        attention_note_ = engine->name();
+        return plan;
+      } catch (const Unavailable& error) {
+        why_none += fmt::format("{}: {}; ", engine->name(), error.what());
+      }
     }
-    if (shape.head_dim <= kWidestHead) return std::make_unique<PlainAttention>(device_);
-    throw Unavailable(
-        fmt::format("attention: heads of {} elements: {} at most", shape.head_dim, kWidestHead));
+    attention_note_ = fmt::format("{}plain kernels", why_none);
+    if (shape.head_dim <= kWidestHead) return std::make_unique<PlainAttention>();
+    throw Unavailable(fmt::format("attention: {}which take heads of {} elements at most",
+                                  attention_note_, kWidestHead));
   }
 
-  GpuDevice& device_;
-  int norm_blocks_;
-  std::uint64_t most_shared_ = 0;
+  Device& device_;
+  std::uint64_t most_shared_;
   Buffer partials_;
   std::map<std::string, std::unique_ptr<AttentionPlan>> attention_;
+  std::string attention_note_;
 };
 
 }  // namespace
 
-void register_gpu_training() {
-  register_operations(DUET_GPU_NAME, [](Device& device) -> std::unique_ptr<Operations> {
-    return std::make_unique<GpuOperations>(dynamic_cast<GpuDevice&>(device));
-  });
+std::unique_ptr<Operations> make_gpu_operations(Device& device, std::uint64_t most_shared) {
+  return std::make_unique<GpuOperations>(device, most_shared);
 }
 
 }  // namespace duet::DUET_GPU

@@ -7,6 +7,7 @@
 #include "training/gpu/element8.h"
 #include "training/gpu/group_sum.h"
 #include "training/gpu/kernels.h"
+#include "training/gpu/launch.h"
 
 namespace duet::DUET_GPU {
 namespace {
@@ -26,6 +27,11 @@ struct AdamWUpdate {
   float log_beta1, log_beta2;
 };
 
+// Not that of the step's tokens.
+__device__ std::uint64_t rounding_seed(const StepState& state) {
+  return random_word(~state.seed, static_cast<std::uint64_t>(state.step));
+}
+
 // Eight uniform numbers of 16 bits.
 struct Random16 {
   std::uint64_t word[2];
@@ -37,13 +43,19 @@ struct Random16 {
   }
 };
 
+__device__ std::uint32_t rounded_bits(float value, std::uint32_t random) {
+  const std::uint32_t bits = gpu::float_bits(value);
+  if ((bits & 0x7FFFFFFF) > 0x7F800000) return 0x7FC00000;  // NaN
+  return bits + random;
+}
+
 // Rounded up with the probability of what is cut off, so that the mean is the value.
 __device__ void store8_random(Bf16* to, const float (&value)[8], const Random16& random) {
   Packed8<Bf16> packed;
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    const std::uint32_t low = gpu::float_bits(value[2 * i]) + random.at(2 * i);
-    const std::uint32_t high = gpu::float_bits(value[2 * i + 1]) + random.at(2 * i + 1);
+    const std::uint32_t low = rounded_bits(value[2 * i], random.at(2 * i));
+    const std::uint32_t high = rounded_bits(value[2 * i + 1], random.at(2 * i + 1));
     packed.part[0].word[i] = (low >> 16) | (high & 0xFFFF0000u);
   }
   *reinterpret_cast<Packed8<Bf16>*>(to) = packed;
@@ -62,7 +74,7 @@ __global__ void __launch_bounds__(kThreads)
   const float inverse_root = rsqrtf(-expm1f(step * u.log_beta2));
   const float keep = 1.0f - rate * u.weight_decay;
   const float factor = static_cast<float>(now.gradient_factor);
-  const std::uint64_t seed = random_word(now.seed, static_cast<std::uint64_t>(now.step));
+  const std::uint64_t seed = rounding_seed(now);
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * kThreads;
   for (std::int64_t pack = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
        8 * pack < u.count; pack += stride) {
@@ -82,14 +94,15 @@ __global__ void __launch_bounds__(kThreads)
       v[i] = u.beta2 * v[i] + (1.0f - u.beta2) * gradient * gradient;
       w[i] = keep * w[i] - step_rate * m[i] / (sqrtf(v[i]) * inverse_root + u.eps);
     }
-    const std::uint64_t at = 3 * static_cast<std::uint64_t>(pack);
-    store8_random(u.first + 8 * pack, m, Random16(seed, at));
-    store8_random(u.second + 8 * pack, v, Random16(seed, at + 1));
+    // One number for all of an element: each result by itself keeps its mean.
+    const Random16 random(seed, static_cast<std::uint64_t>(pack));
+    store8_random(u.first + 8 * pack, m, random);
+    store8_random(u.second + 8 * pack, v, random);
     if (u.master != nullptr) {
       store8(u.master + 8 * pack, w);
       store8(u.parameters + 8 * pack, w);
     } else {
-      store8_random(u.parameters + 8 * pack, w, Random16(seed, at + 2));
+      store8_random(u.parameters + 8 * pack, w, random);
     }
   }
 }
@@ -100,7 +113,7 @@ __global__ void __launch_bounds__(kThreads)
                float* master, std::int64_t count) {
   const StepState now = *state;
   const float rate = static_cast<float>(now.learning_rate * now.gradient_factor);
-  const std::uint64_t seed = random_word(now.seed, static_cast<std::uint64_t>(now.step));
+  const std::uint64_t seed = rounding_seed(now);
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * kThreads;
   for (std::int64_t pack = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
        8 * pack < count; pack += stride) {
@@ -138,9 +151,9 @@ __global__ void __launch_bounds__(kThreads)
   if (threadIdx.x == 0) partials[blockIdx.x] = sum[0];
 }
 
-__global__ void __launch_bounds__(kThreads) clip_kernel(StepState* state, const float* partials,
-                                                        int count, double scale, double limit,
-                                                        float* norm) {
+__global__ void __launch_bounds__(kThreads)
+    clip_kernel(StepState* state, const float* partials, int count, double scale, double limit,
+                float* norm) {
   float sum[1] = {};
   for (int i = static_cast<int>(threadIdx.x); i < count; i += kThreads) sum[0] += partials[i];
   group_sum<kThreads>(sum);
@@ -157,38 +170,35 @@ unsigned grid_for(const Tensor& parameters) {
 
 }  // namespace
 
-void launch_clip(const Span& state, const std::vector<Tensor>& gradients, double scale, double limit,
-                 const Tensor& norm, float* partials, int blocks, gpuStream_t stream) {
+void launch_clip(const Span& state, const std::vector<Tensor>& gradients, double scale,
+                 double limit, const Tensor& norm, float* partials, int blocks, Stream& stream) {
   float* to = partials;
   for (const Tensor& each : gradients) {
     by_type(each.dtype, [&](auto element) {
       using G = decltype(element);
-      squares_kernel<G><<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(data<G>(each),
-                                                                                each.count(), to);
+      launch(squares_kernel<G>, {static_cast<unsigned>(blocks), kThreads}, stream, data<G>(each),
+             each.count(), to);
     });
     to += blocks;
   }
-  clip_kernel<<<1, kThreads, 0, stream>>>(reinterpret_cast<StepState*>(state.data), partials,
-                                          static_cast<int>(to - partials), scale, limit,
-                                          data<float>(norm));
-  DUET_GPU_CHECK(gpuGetLastError());
+  launch(clip_kernel, {1, kThreads}, stream, reinterpret_cast<StepState*>(state.data), partials,
+         static_cast<int>(to - partials), scale, limit, data<float>(norm));
 }
 
-void launch_sgd(const Span& state, const OptimizerTensors& tensors, gpuStream_t stream) {
+void launch_sgd(const Span& state, const OptimizerTensors& tensors, Stream& stream) {
   by_type(tensors.parameters.dtype, [&](auto parameter) {
     by_type(tensors.gradients.dtype, [&](auto gradient) {
       using P = decltype(parameter);
       using G = decltype(gradient);
-      sgd_kernel<P, G><<<grid_for(tensors.parameters), kThreads, 0, stream>>>(
-          reinterpret_cast<const StepState*>(state.data), data<P>(tensors.parameters),
-          data<G>(tensors.gradients), data<float>(tensors.master), tensors.parameters.count());
+      launch(sgd_kernel<P, G>, {grid_for(tensors.parameters), kThreads}, stream,
+             reinterpret_cast<const StepState*>(state.data), data<P>(tensors.parameters),
+             data<G>(tensors.gradients), data<float>(tensors.master), tensors.parameters.count());
     });
   });
-  DUET_GPU_CHECK(gpuGetLastError());
 }
 
 void launch_adamw(const AdamWOptions& options, const Span& state, const OptimizerTensors& tensors,
-                  gpuStream_t stream) {
+                  Stream& stream) {
   const auto number = [](double value) { return static_cast<float>(value); };
   by_type(tensors.parameters.dtype, [&](auto parameter) {
     by_type(tensors.gradients.dtype, [&](auto gradient) {
@@ -209,11 +219,10 @@ void launch_adamw(const AdamWOptions& options, const Span& state, const Optimize
                                           number(options.weight_decay),
                                           number(std::log(options.beta1)),
                                           number(std::log(options.beta2))};
-        adamw_kernel<P, G, M><<<grid_for(tensors.parameters), kThreads, 0, stream>>>(update);
+        launch(adamw_kernel<P, G, M>, {grid_for(tensors.parameters), kThreads}, stream, update);
       });
     });
   });
-  DUET_GPU_CHECK(gpuGetLastError());
 }
 
 }  // namespace duet::DUET_GPU

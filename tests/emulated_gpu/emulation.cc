@@ -1,0 +1,156 @@
+#include "emulation.h"
+
+#include <fmt/format.h>
+#include <ucontext.h>
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "core/error.h"
+
+namespace duet::emulation {
+
+uint3 thread_index, block_index;
+dim3 block_size, grid_size;
+
+namespace {
+
+constexpr unsigned kWarp = 32;
+constexpr unsigned kMostThreads = 1024, kMostRows = 65535;  // of a block; of a grid's y and z
+constexpr std::size_t kStackBytes = 64 << 10;
+
+enum class Waits { no, for_warp, for_block, ended };
+
+struct Thread {
+  ucontext_t context{};
+  std::vector<char> stack = std::vector<char>(kStackBytes);
+  Waits waits = Waits::no;
+  int vote = 0;
+  float value = 0;
+};
+
+// The block that runs.
+struct Block {
+  std::vector<std::unique_ptr<Thread>> threads;
+  unsigned count = 0;
+  unsigned current = 0;
+  ucontext_t scheduler{};
+  const std::function<void()>* body = nullptr;
+  std::vector<double> shared;
+  int any_vote = 0;
+};
+Block block;
+std::mutex one_at_a_time;
+
+void leave(Waits waits) {
+  Thread& own = *block.threads[block.current];
+  own.waits = waits;
+  swapcontext(&own.context, &block.scheduler);
+}
+
+void thread_main() {
+  (*block.body)();
+  leave(Waits::ended);
+}
+
+void resume(unsigned thread) {
+  block.current = thread;
+  thread_index.x = thread;
+  swapcontext(&block.scheduler, &block.threads[thread]->context);
+}
+
+void begin_threads() {
+  for (unsigned i = 0; i < block.count; ++i) {
+    Thread& thread = *block.threads[i];
+    thread.waits = Waits::no;
+    getcontext(&thread.context);
+    thread.context.uc_stack.ss_sp = thread.stack.data();
+    thread.context.uc_stack.ss_size = thread.stack.size();
+    thread.context.uc_link = nullptr;
+    makecontext(&thread.context, thread_main, 0);
+  }
+}
+
+bool all_wait(unsigned begin, unsigned end, Waits waits) {
+  return std::all_of(block.threads.begin() + begin, block.threads.begin() + end,
+                     [waits](const auto& thread) { return thread->waits == waits; });
+}
+
+void release(unsigned begin, unsigned end) {
+  for (unsigned i = begin; i < end; ++i) block.threads[i]->waits = Waits::no;
+}
+
+// Lets those go on that have all come to the same place; false if there are none.
+bool release_any() {
+  bool any = false;
+  for (unsigned begin = 0; begin < block.count; begin += kWarp) {
+    const unsigned end = std::min(begin + kWarp, block.count);
+    if (!all_wait(begin, end, Waits::for_warp)) continue;
+    release(begin, end);
+    any = true;
+  }
+  if (any || !all_wait(0, block.count, Waits::for_block)) return any;
+  block.any_vote = 0;
+  for (unsigned i = 0; i < block.count; ++i) block.any_vote |= block.threads[i]->vote;
+  release(0, block.count);
+  return true;
+}
+
+void run_block() {
+  begin_threads();
+  do {
+    for (unsigned i = 0; i < block.count; ++i) {
+      if (block.threads[i]->waits == Waits::no) resume(i);
+    }
+  } while (release_any());
+  if (!all_wait(0, block.count, Waits::ended)) {
+    throw Error(
+        fmt::format("emulated kernel: threads of block {} wait for others, which have "
+                    "ended or wait elsewhere",
+                    block_index.x));
+  }
+}
+
+}  // namespace
+
+void run(const dim3& grid, unsigned threads, std::size_t shared_bytes,
+         const std::function<void()>& body) {
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.y > kMostRows || grid.z > kMostRows ||
+      threads == 0 || threads > kMostThreads) {
+    throw Error(fmt::format("emulated kernel: {} x {} x {} blocks of {} threads", grid.x, grid.y,
+                            grid.z, threads));
+  }
+  const std::lock_guard<std::mutex> lock(one_at_a_time);
+  while (block.threads.size() < threads) block.threads.push_back(std::make_unique<Thread>());
+  block.count = threads;
+  block.body = &body;
+  block.shared.assign(shared_bytes / sizeof(double) + 1, 0.0);
+  block_size = dim3(threads);
+  grid_size = grid;
+  for (block_index.z = 0; block_index.z < grid.z; ++block_index.z) {
+    for (block_index.y = 0; block_index.y < grid.y; ++block_index.y) {
+      for (block_index.x = 0; block_index.x < grid.x; ++block_index.x) run_block();
+    }
+  }
+}
+
+void* shared_memory() { return block.shared.data(); }
+
+int wait_for_block(int vote) {
+  block.threads[block.current]->vote = vote;
+  leave(Waits::for_block);
+  return block.any_vote;
+}
+
+float exchange(float value, int mask) {
+  const unsigned own = block.current;
+  block.threads[own]->value = value;
+  leave(Waits::for_warp);
+  const float other = block.threads[own ^ static_cast<unsigned>(mask)]->value;
+  leave(Waits::for_warp);  // nobody overwrites a value before it is read
+  return other;
+}
+
+}  // namespace duet::emulation

@@ -1,0 +1,54 @@
+// Kernels on a CPU: the threads of a block are coroutines of one thread, which a barrier or a
+// shuffle ends until all others have come to it. Blocks run one after the other. It finds wrong
+// results, barriers that not all threads reach and wrong launches; no races.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <functional>
+
+#define __global__
+#define __device__
+#define __host__
+#define __shared__ static  // one block runs at a time
+#define __launch_bounds__(...)
+
+struct uint3 {
+  unsigned x = 0, y = 0, z = 0;
+};
+struct dim3 {
+  dim3(unsigned columns = 1, unsigned rows = 1, unsigned layers = 1)  // NOLINT: converts
+      : x(columns), y(rows), z(layers) {}
+  unsigned x, y, z;
+};
+
+namespace duet::emulation {
+
+// Of the thread that runs.
+extern uint3 thread_index, block_index;
+extern dim3 block_size, grid_size;
+
+// Runs `body` as each thread of each block. Throws Error for shapes that a GPU would refuse, and
+// where some threads wait for others that have ended or wait elsewhere.
+void run(const dim3& grid, unsigned threads, std::size_t shared_bytes,
+         const std::function<void()>& body);
+
+void* shared_memory();                  // that a launch has asked for
+int wait_for_block(int vote);           // returns whether any thread's vote was not 0
+float exchange(float value, int mask);  // with the thread whose number differs by `mask`
+
+}  // namespace duet::emulation
+
+#define threadIdx ::duet::emulation::thread_index
+#define blockIdx ::duet::emulation::block_index
+#define blockDim ::duet::emulation::block_size
+#define gridDim ::duet::emulation::grid_size
+
+inline void __syncthreads() { duet::emulation::wait_for_block(0); }
+inline int __syncthreads_or(int vote) { return duet::emulation::wait_for_block(vote); }
+inline float __shfl_xor_sync(unsigned, float value, int mask) {
+  return duet::emulation::exchange(value, mask);
+}
+inline float __expf(float x) { return std::exp(x); }
+inline float __fdividef(float a, float b) { return a / b; }
+inline float rsqrtf(float x) { return 1 / std::sqrt(x); }
