@@ -36,7 +36,7 @@ struct Measurement {
   std::vector<std::pair<std::string, std::string>> notes;  // e.g. the algorithm that was chosen
   // Figures of each step of a run, by name ("loss").
   std::vector<std::pair<std::string, std::vector<double>>> curves;
-  std::vector<RankTimeline> timeline;                      // by rank; overlap only
+  std::vector<RankTimeline> timeline;  // by rank; overlap only
   std::optional<Skipped> skipped;
   std::vector<std::string> warnings;
 };
