@@ -212,7 +212,8 @@ class CpuOperations : public LinearOperations {
       }
       const double length = scale * std::sqrt(squares);
       *data(norm) = static_cast<float>(length);
-      reinterpret_cast<StepState*>(state.data)->gradient_factor = scale * clip_factor(length, limit);
+      reinterpret_cast<StepState*>(state.data)->gradient_factor =
+          scale * clip_factor(length, limit);
     });
   }
 
