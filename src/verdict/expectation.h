@@ -1,6 +1,6 @@
 // What a result should be. On a GPU it follows from the device spec, on a CPU from the peaks that
-// Duet measured there. Each benchmark has a file (gemm.cc, copy.cc, collective.cc, fabric.cc, training.cc).
-// docs/verdicts.md has the reasons.
+// Duet measured there. Each benchmark has a file (gemm.cc, copy.cc, collective.cc, fabric.cc,
+// training.cc). docs/verdicts.md has the reasons.
 #pragma once
 
 #include <map>
