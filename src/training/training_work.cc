@@ -13,6 +13,8 @@ namespace {
 
 constexpr double kPreparationSeconds = 600;
 constexpr double kLearningRate = 1e-4;
+// Of the step that is verified by SGD, whose usual steps are too small to show in bf16.
+constexpr double kVisibleLearningRate = 1;
 constexpr std::uint64_t kSeed = 1;
 // The share of a device's memory that a model may fill: GEMMs, attention and the driver want some.
 constexpr double kUsableMemory = 0.96;
@@ -133,6 +135,7 @@ void TrainingWork::renew(Rank& rank) {
   StepState state;
   rank.device.read(model_->state(), &state);
   state.seed = kSeed + (++renewals_ << 32);
+  if (optimizer_.kind == OptimizerKind::sgd) state.learning_rate = kVisibleLearningRate;
   set_state(rank, state);
   poison(rank);
   before_.clear();
