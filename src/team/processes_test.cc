@@ -167,7 +167,7 @@ TEST(Processes, AFailureIsNotifiedToAProcessThatHasEndedItsShare) {
     }
     processes.begin_epoch();
     processes.barrier("all processes to end their share", 20);
-    EXPECT_EQ(notified, 1);
+    EXPECT_GE(notified, 1);  // once more if the other has gone meanwhile
     processes.forget(number);
   });
 }

@@ -10,10 +10,10 @@ namespace duet {
 
 struct Recipe {
   std::string name;
-  DType compute;    // of activations, and of the parameters that GEMMs take
-  DType gradients;  // of parameters
-  DType moments;    // of AdamW
-  bool master;      // AdamW updates fp32 parameters, and rounds them to `compute`
+  DType compute = DType::fp32;    // of activations, and of the parameters that GEMMs take
+  DType gradients = DType::fp32;  // of parameters
+  DType moments = DType::fp32;    // of AdamW
+  bool master = false;            // AdamW updates fp32 parameters, and rounds them to `compute`
 };
 
 // fp32  all in fp32
