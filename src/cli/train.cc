@@ -117,7 +117,13 @@ class TrainCommand : public Command {
   }
 
   void add_run(RunPlan& plan) const {
-    refuse_given({{"--breakdown", breakdown_}, {"--energy", energy_.energy}},
+    refuse_given({{"--breakdown", breakdown_},
+                  {"--energy", energy_.energy},
+                  {"--mode", !mode_.mode.empty()},
+                  {"--warm-up", mode_.warm_up_seconds.has_value()},
+                  {"--seconds", mode_.seconds.has_value()},
+                  {"--iterations", mode_.iterations.has_value()},
+                  {"--flush", mode_.flush.has_value()}},
                  "expected without --data");
     const std::vector<GptConfig> configs = gpt_models();
     if (kind_ != "gpt" || configs.size() != 1 || plan.machines.size() != 1 ||

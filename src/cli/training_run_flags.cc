@@ -59,8 +59,7 @@ void add_training_run_flags(CLI::App& app, TrainingRunFlags& flags) {
       "or its 16-bit tokens, if llm.c's tools wrote it. The last tenth is for evaluation");
   add("--steps", flags.steps, "COUNT", "Steps of the whole run");
   add("--seed", flags.seed, "NUMBER",
-      "Of the first parameters and the order of the data; default 1. Two runs with one seed give "
-      "the same bits");
+      "Of the first parameters and the order of the data; default 1");
   add("--learning-rate", flags.learning_rate, "RATE",
       "The peak, behind the warm-up; then half a cosine to a tenth of it; default 3e-4");
   add("--warm-up-steps", flags.warm_up_steps, "COUNT",

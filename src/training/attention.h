@@ -17,7 +17,7 @@ namespace duet {
 //   s[i][j] = q[i] . k[j] / sqrt(head_dim) for j <= i
 //   out[i] = sum over j of exp(s[i][j] - log_sum_exp[i]) * v[j]
 struct AttentionShape {
-  std::int64_t batch, tokens, heads, head_dim;
+  std::int64_t batch = 0, tokens = 0, heads = 0, head_dim = 0;
 
   std::int64_t width() const { return heads * head_dim; }
   std::int64_t elements() const { return batch * tokens * width(); }  // of out; qkv has 3 times

@@ -119,6 +119,8 @@ Measurement run_case(Machine& machine, const CaseId& id, const TrainingInput& in
   if (!curves.evaluation_loss.empty()) {
     result.metrics.emplace_back("evaluation_loss", curves.evaluation_loss.back());
   }
+  const auto notes = run.notes();
+  result.notes.assign(notes.begin(), notes.end());
   result.curves = {{"loss", curves.loss},
                    {"learning_rate", curves.learning_rate},
                    {"gradient_norm", curves.gradient_norm},

@@ -20,18 +20,8 @@ namespace {
 constexpr double kFixtureDeadline = 60;
 constexpr double kFixtureLearningRate = 1e-2;
 
-GptConfig config_of_fixture() {
-  GptConfig config;
-  config.name = "tiny";
-  config.layers = 2;
-  config.heads = 2;
-  config.width = 16;
-  config.ffn_width = 40;
-  config.vocabulary = 97;
-  config.batch = 2;
-  config.sequence = 16;
-  return config;
-}
+// Layers, heads, width, FFN width, vocabulary, batch, sequence.
+GptConfig config_of_fixture() { return {"tiny", 2, 2, 16, 40, 97, 2, 16}; }
 
 nlohmann::json read_fixture() {
   const std::string path = DUET_TRAINING_FIXTURES "/gpt.json";

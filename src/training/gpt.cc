@@ -198,15 +198,7 @@ ModelDescription describe(const GptConfig& config) {
   model.six_n_attention = flop.six_n_attention * tokens;
   model.hardware = flop.hardware * tokens;
   model.untrained_loss = std::log(static_cast<double>(config.vocabulary));
-  model.make = [config](const Recipe& recipe, const Optimizer& optimizer, Device& device,
-                        Operations& operations) -> std::unique_ptr<Model> {
-    return std::make_unique<Gpt>(config, recipe, optimizer, device, operations);
-  };
-  model.with_batch = [config](std::int64_t other) {
-    GptConfig changed = config;
-    changed.batch = other;
-    return describe(changed);
-  };
+  set_making<Gpt>(model, config);
   return model;
 }
 

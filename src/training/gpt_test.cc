@@ -16,18 +16,8 @@ namespace {
 
 constexpr double kDeadline = 60;
 
-GptConfig tiny() {
-  GptConfig config;
-  config.name = "tiny";
-  config.layers = 2;
-  config.heads = 3;
-  config.width = 24;
-  config.ffn_width = 40;
-  config.vocabulary = 37;
-  config.batch = 2;
-  config.sequence = 11;
-  return config;
-}
+// Layers, heads, width, FFN width, vocabulary, batch, sequence.
+GptConfig tiny() { return {"tiny", 2, 3, 24, 40, 37, 2, 11}; }
 
 class GptTest : public ::testing::Test {
  protected:

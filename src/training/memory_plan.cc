@@ -27,15 +27,14 @@ std::uint64_t aligned(std::uint64_t bytes) {
 
 const char* name(MemoryUse use) { return name_of(kUses, use); }
 
-Tensor MemoryPlan::add(MemoryUse use, std::string name, std::int64_t rows, std::int64_t columns,
-                       DType dtype) {
+Tensor MemoryPlan::add(MemoryUse use, const std::string& name, std::int64_t rows,
+                       std::int64_t columns, DType dtype) {
   Tensor tensor{{}, rows, columns, dtype};
   const auto index = static_cast<std::size_t>(use);
   const std::uint64_t offset = used_[index];
   used_[index] += aligned(tensor.bytes());
   if (!allocated_) {
     sizes_[index] = used_[index];
-    blocks_.push_back({use, std::move(name), offset, tensor.bytes()});
     return tensor;
   }
   if (used_[index] > sizes_[index]) {

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "device/device.h"
 #include "training/tensor.h"
@@ -30,20 +29,12 @@ class MemoryPlan {
  public:
   // A matrix, aligned to 256 bytes; without memory before allocate(). Throws BadArgument if the
   // calls after allocate() need more than those before.
-  Tensor add(MemoryUse use, std::string name, std::int64_t rows, std::int64_t columns,
+  Tensor add(MemoryUse use, const std::string& name, std::int64_t rows, std::int64_t columns,
              DType dtype = DType::fp32);
 
   // Bytes of one use, with the gaps that alignment leaves.
   std::uint64_t bytes(MemoryUse use) const { return sizes_[static_cast<std::size_t>(use)]; }
   std::uint64_t total_bytes() const;
-
-  struct Block {
-    MemoryUse use;
-    std::string name;
-    std::uint64_t offset = 0;  // within the memory of its use
-    std::uint64_t bytes = 0;
-  };
-  const std::vector<Block>& blocks() const { return blocks_; }  // in the order of add()
 
   // Allocates all memory in one buffer. Throws OutOfMemory.
   void allocate(Device& device);
@@ -56,7 +47,6 @@ class MemoryPlan {
   std::array<std::uint64_t, kMemoryUses> sizes_{};  // planned
   std::array<std::uint64_t, kMemoryUses> used_{};   // by the calls of this layout
   bool allocated_ = false;
-  std::vector<Block> blocks_;
   Buffer buffer_;
 };
 

@@ -95,15 +95,7 @@ ModelDescription describe(const MlpConfig& config) {
   model.six_n = 6 * count * batch;
   model.hardware = model.cost.flop;
   model.untrained_loss = 1;  // targets are standard normal
-  model.make = [config](const Recipe& recipe, const Optimizer& optimizer, Device& device,
-                        Operations& operations) -> std::unique_ptr<Model> {
-    return std::make_unique<Mlp>(config, recipe, optimizer, device, operations);
-  };
-  model.with_batch = [config](std::int64_t other) {
-    MlpConfig changed = config;
-    changed.batch = other;
-    return describe(changed);
-  };
+  set_making<Mlp>(model, config);
   return model;
 }
 

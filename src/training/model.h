@@ -85,4 +85,19 @@ struct ModelDescription {
   std::function<ModelDescription(std::int64_t batch)> with_batch;
 };
 
+// Sets `make` and `with_batch` of a description by describe(config), of a Model that is made of a
+// config with a batch.
+template <typename OwnModel, typename Config>
+void set_making(ModelDescription& description, const Config& config) {
+  description.make = [config](const Recipe& recipe, const Optimizer& optimizer, Device& device,
+                              Operations& operations) -> std::unique_ptr<Model> {
+    return std::make_unique<OwnModel>(config, recipe, optimizer, device, operations);
+  };
+  description.with_batch = [config](std::int64_t batch) {
+    Config changed = config;
+    changed.batch = batch;
+    return describe(changed);
+  };
+}
+
 }  // namespace duet

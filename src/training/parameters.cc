@@ -7,8 +7,8 @@
 namespace duet {
 namespace {
 
-constexpr std::int64_t kParameterElements =
-    128;  // parameters begin at multiples: 256 bytes of bf16
+// Parameters begin at multiples: 256 bytes of bf16, for which tuned GEMM algorithms hold.
+constexpr std::int64_t kParameterElements = 128;
 
 constexpr NamedValue<OptimizerKind> kOptimizers[] = {{OptimizerKind::adamw, "adamw"},
                                                      {OptimizerKind::sgd, "sgd"}};

@@ -1,8 +1,8 @@
 // Text as training data: a file as tokens, its split into a training and an evaluation part, and
-// batches of both. Two kinds of files:
-// - as llm.c (github.com/karpathy/llm.c, dev/data/data_common.py) writes them for GPT-2: a header
-// of
-//   256 int32 (magic 20240520, version 1, number of tokens), then tokens of 16 bits; little endian;
+// batches of both. There are two kinds of files:
+// - as llm.c (github.com/karpathy/llm.c, dev/data/data_common.py) writes them for GPT-2, little
+//   endian: a header of 256 int32 (magic 20240520, version 1, number of tokens), then 16-bit
+//   tokens;
 // - all others: each byte is a token.
 #pragma once
 

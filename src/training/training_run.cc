@@ -33,6 +33,10 @@ std::int64_t step_of(const std::string& path, const std::string& text) {
   throw UsageError(fmt::format("{}: its step is '{}': expected a number", path, text));
 }
 
+void require_finite(std::int64_t step, double loss) {
+  if (!std::isfinite(loss)) throw Error(fmt::format("step {}: the loss is {}", step, loss));
+}
+
 }  // namespace
 
 TrainingInput::TrainingInput(TrainingRunSettings settings)
@@ -153,8 +157,11 @@ std::vector<CheckpointTensor> TrainingRun::checkpoint_tensors() const {
   return all;
 }
 
-void TrainingRun::save(std::int64_t step) const {
+// Parameters that an update has ruined show in the next loss only, so that loss comes first.
+void TrainingRun::save(std::int64_t step) {
   if (settings_.checkpoint.empty()) return;
+  wait_for(*forward_);
+  require_finite(step, read(model_->loss()));
   auto metadata = input_.common_settings();
   metadata["step"] = fmt::format("{}", step);
   metadata["tuning"] = tuning_cache().text();
@@ -193,9 +200,7 @@ void TrainingRun::step(std::int64_t number, TrainingCurves& curves) {
     wait_for(i == 0 ? *first_batch_ : *further_batch_);
     loss += read(model_->loss()) / static_cast<double>(settings_.accumulate);
   }
-  if (!std::isfinite(loss)) {
-    throw Error(fmt::format("step {}: the loss is {}", number, loss));
-  }
+  require_finite(number, loss);
   wait_for(*update_);
   curves.seconds.push_back(steady_now() - begin);
   curves.loss.push_back(loss);

@@ -79,11 +79,12 @@ class TrainingRun {
                      const std::function<void(const TrainingCurves&)>& after_step);
 
   std::uint64_t memory_bytes() const;
+  std::map<std::string, std::string> notes() const { return operations_->notes(); }
 
  private:
   const GptConfig& config() const { return settings_.model; }
   void prepare();
-  void save(std::int64_t step) const;
+  void save(std::int64_t step);  // throws Error if the loss is not finite
   std::vector<CheckpointTensor> checkpoint_tensors() const;
   void step(std::int64_t number, TrainingCurves& curves);
   void evaluate(std::int64_t step, TrainingCurves& curves);

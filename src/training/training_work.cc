@@ -94,8 +94,11 @@ void TrainingWork::make_model(Rank& rank) {
     };
     const std::uint64_t there = rank.device.info().memory_bytes;
     const auto usable = static_cast<std::uint64_t>(kUsableMemory * static_cast<double>(there));
-    std::int64_t fits = description_.axes.number("batch").value_or(1);
-    while (fits > 0 && planned(fits) > usable) --fits;
+    std::int64_t fits = 0, too_large = description_.axes.number("batch").value_or(1);
+    while (too_large - fits > 1) {
+      const std::int64_t middle = fits + (too_large - fits) / 2;
+      (planned(middle) <= usable ? fits : too_large) = middle;
+    }
     const std::string advice =
         fits > 0 ? fmt::format("batch {} needs {:.1f} GB", fits, gigabytes(planned(fits)))
                  : fmt::format("batch 1 needs {:.1f} GB", gigabytes(planned(1)));

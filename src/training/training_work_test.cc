@@ -88,10 +88,26 @@ TEST(TrainingWork, AddsUpBatches) {
   EXPECT_EQ(work.cost().tokens, 48);
 }
 
+TEST(TrainingCases, PartsAddUpToTheStep) {
+  const auto machine = open_machine("sim:h200:devices=1");
+  TrainingOptions options;
+  options.models = {describe(find_gpt("small"))};
+  options.recipes = {find_recipe("amp")};
+  options.mode = brief();
+  options.breakdown = true;
+  const Measurement one = training_benchmark(*machine, options, {}).cases.front().run();
+  const double step = summarise(one.sampling->samples).median;
+  double sum = 0;
+  for (const auto& [metric, value] : one.metrics) {
+    if (metric.find("_seconds") != std::string::npos) sum += value;
+  }
+  EXPECT_NEAR(sum, step, 0.05 * step);
+}
+
 TEST(TrainingCases, AModelThatDoesNotFitSaysWhatWould) {
   const auto machine = open_machine("sim:h200:devices=1");
   TrainingOptions options;
-  options.models = {describe(find_gpt("7b")).with_batch(64)};
+  options.models = {describe(find_gpt("7b")).with_batch(1 << 20)};  // answered at once, too
   options.recipes = {find_recipe("amp")};
   options.mode = brief();
   try {

@@ -21,6 +21,10 @@ grep -q '"gemm_seconds":' parts.jsonl || fail "no parts: $(cat parts.jsonl)"
 expect_code 1 train gpt --device sim:h200:devices=1 --model 13b
 grep -q 'needs 18[0-9]\.[0-9] GB of memory, and sim:h200:devices=1:0 has 150.8; batch 1 needs' out ||
   fail "13b does not fit: $(cat out)"
+expect_code 1 train gpt --device sim:h200:devices=1 --model 7b --batch 1000000
+grep -q '; batch 16 needs' out || fail "a large batch does not fit: $(cat out)"
+expect_code 0 train gpt --layers 1 --sequence 16 --batch 1 --iterations 1 --energy
+grep -q 'no energy: host:0 has no energy counter' out || fail "energy of a CPU: $(cat out)"
 expect_code 1 train gpt --layers 1 --sequence 16 --recipe bf16
 grep -q 'host:0 trains in fp32, not in bf16' out || fail "bf16 on a CPU: $(cat out)"
 
@@ -46,6 +50,7 @@ refuses 'above 0' "${run[@]}" --steps 3 --clip none
 refuses 'expected --checkpoint FILE' "${run[@]}" --steps 3 --checkpoint-every 1
 refuses 'cannot be written' "${run[@]}" --steps 3 --checkpoint missing/file
 refuses '--breakdown: expected without --data' "${run[@]}" --steps 3 --breakdown
+refuses '--seconds: expected without --data' "${run[@]}" --steps 3 --seconds 1
 refuses 'one model, batch, recipe and device' "${run[@]}" --steps 3 --batch 1,2
 refuses 'simulated devices do not train' "${run[@]}" --steps 3 --device sim:h200:devices=1
 refuses 'expected at least 5001 in each part' "${run[@]}" --steps 3 --sequence 5000

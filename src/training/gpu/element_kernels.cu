@@ -1,4 +1,4 @@
-// What works on elements by themselves: tokens, embeddings, GELU.
+// What works on elements by themselves: random numbers, tokens, embeddings, activations.
 #include <algorithm>
 
 #include "core/random.h"
@@ -137,60 +137,68 @@ __global__ void token_gradient_kernel(EmbeddingBackward<T, Gradient> e) {
   if (inside) store8(to, sum);
 }
 
-template <typename T>
-__global__ void relu_kernel(const T* x, T* y, std::int64_t packs) {
-  const std::int64_t i = my_index();
-  if (i >= packs) return;
-  float value[8];
-  load8(x + 8 * i, value);
-#pragma unroll
-  for (int k = 0; k < 8; ++k) value[k] = value[k] < 0 ? 0.0f : value[k];  // NaN stays
-  store8(y + 8 * i, value);
-}
+struct Relu {
+  __device__ static float value(float x) { return x < 0 ? 0.0f : x; }  // NaN stays
+  // By its result.
+  __device__ static float backward(float y, float dy) { return y <= 0 ? 0.0f : dy; }
+};
 
-template <typename T>
-__global__ void relu_backward_kernel(const T* y, const T* dy, T* dx, std::int64_t packs) {
-  const std::int64_t i = my_index();
-  if (i >= packs) return;
-  float value[8], gradient[8];
-  load8(y + 8 * i, value);
-  load8(dy + 8 * i, gradient);
-#pragma unroll
-  for (int k = 0; k < 8; ++k) gradient[k] = value[k] <= 0 ? 0.0f : gradient[k];
-  store8(dx + 8 * i, gradient);
-}
-
-// 1 / (1 + exp(-2u)), which is (1 + tanh(u)) / 2 without cancellation.
-__device__ float gelu_sigmoid(float x) {
-  const float u = kGeluSlope * (x + kGeluCubic * x * x * x);
-  return __fdividef(1.0f, 1.0f + __expf(-2.0f * u));
-}
-
-template <typename T>
-__global__ void gelu_kernel(const T* x, T* y, std::int64_t packs) {
-  const std::int64_t i = my_index();
-  if (i >= packs) return;
-  float value[8];
-  load8(x + 8 * i, value);
-#pragma unroll
-  for (int k = 0; k < 8; ++k) value[k] *= gelu_sigmoid(value[k]);
-  store8(y + 8 * i, value);
-}
-
-template <typename T>
-__global__ void gelu_backward_kernel(const T* x, const T* dy, T* dx, std::int64_t packs) {
-  const std::int64_t i = my_index();
-  if (i >= packs) return;
-  float value[8], gradient[8];
-  load8(x + 8 * i, value);
-  load8(dy + 8 * i, gradient);
-#pragma unroll
-  for (int k = 0; k < 8; ++k) {
-    const float v = value[k], s = gelu_sigmoid(v);
-    const float slope = 2.0f * kGeluSlope * (1.0f + 3.0f * kGeluCubic * v * v);
-    gradient[k] *= s + v * s * (1.0f - s) * slope;
+// In the tanh form.
+struct Gelu {
+  // 1 / (1 + exp(-2u)), which is (1 + tanh(u)) / 2 without cancellation.
+  __device__ static float sigmoid(float x) {
+    const float u = kGeluSlope * (x + kGeluCubic * x * x * x);
+    return __fdividef(1.0f, 1.0f + __expf(-2.0f * u));
   }
+  __device__ static float value(float x) { return x * sigmoid(x); }
+  __device__ static float backward(float x, float dy) {
+    const float s = sigmoid(x);
+    const float slope = 2.0f * kGeluSlope * (1.0f + 3.0f * kGeluCubic * x * x);
+    return dy * (s + x * s * (1.0f - s) * slope);
+  }
+};
+
+template <typename Function, typename T>
+__global__ void activation_kernel(const T* x, T* y, std::int64_t packs) {
+  const std::int64_t i = my_index();
+  if (i >= packs) return;
+  float value[8];
+  load8(x + 8 * i, value);
+#pragma unroll
+  for (int k = 0; k < 8; ++k) value[k] = Function::value(value[k]);
+  store8(y + 8 * i, value);
+}
+
+template <typename Function, typename T>
+__global__ void activation_backward_kernel(const T* at, const T* dy, T* dx, std::int64_t packs) {
+  const std::int64_t i = my_index();
+  if (i >= packs) return;
+  float value[8], gradient[8];
+  load8(at + 8 * i, value);
+  load8(dy + 8 * i, gradient);
+#pragma unroll
+  for (int k = 0; k < 8; ++k) gradient[k] = Function::backward(value[k], gradient[k]);
   store8(dx + 8 * i, gradient);
+}
+
+template <typename Function>
+void launch_activation(const Tensor& x, const Tensor& y, Stream& stream) {
+  by_type(x.dtype, [&](auto element) {
+    using T = decltype(element);
+    launch(activation_kernel<Function, T>, {blocks_for(x.count() / 8), kThreads}, stream,
+           data<T>(x), data<T>(y), x.count() / 8);
+  });
+}
+
+// `at`: x, or, of ReLU, its result.
+template <typename Function>
+void launch_activation_backward(const Tensor& at, const Tensor& dy, const Tensor& dx,
+                                Stream& stream) {
+  by_type(at.dtype, [&](auto element) {
+    using T = decltype(element);
+    launch(activation_backward_kernel<Function, T>, {blocks_for(at.count() / 8), kThreads}, stream,
+           data<T>(at), data<T>(dy), data<T>(dx), at.count() / 8);
+  });
 }
 
 const StepState* state_at(const Span& state) {
@@ -275,35 +283,19 @@ void launch_random_elements(const Span& state, std::uint64_t column, const Tenso
 }
 
 void launch_relu(const Tensor& x, const Tensor& y, Stream& stream) {
-  by_type(x.dtype, [&](auto element) {
-    using T = decltype(element);
-    launch(relu_kernel<T>, {blocks_for(x.count() / 8), kThreads}, stream, data<T>(x), data<T>(y),
-           x.count() / 8);
-  });
+  launch_activation<Relu>(x, y, stream);
 }
 
 void launch_relu_backward(const Tensor& y, const Tensor& dy, const Tensor& dx, Stream& stream) {
-  by_type(y.dtype, [&](auto element) {
-    using T = decltype(element);
-    launch(relu_backward_kernel<T>, {blocks_for(y.count() / 8), kThreads}, stream, data<T>(y),
-           data<T>(dy), data<T>(dx), y.count() / 8);
-  });
+  launch_activation_backward<Relu>(y, dy, dx, stream);
 }
 
 void launch_gelu(const Tensor& x, const Tensor& y, Stream& stream) {
-  by_type(x.dtype, [&](auto element) {
-    using T = decltype(element);
-    launch(gelu_kernel<T>, {blocks_for(x.count() / 8), kThreads}, stream, data<T>(x), data<T>(y),
-           x.count() / 8);
-  });
+  launch_activation<Gelu>(x, y, stream);
 }
 
 void launch_gelu_backward(const Tensor& x, const Tensor& dy, const Tensor& dx, Stream& stream) {
-  by_type(x.dtype, [&](auto element) {
-    using T = decltype(element);
-    launch(gelu_backward_kernel<T>, {blocks_for(x.count() / 8), kThreads}, stream, data<T>(x),
-           data<T>(dy), data<T>(dx), x.count() / 8);
-  });
+  launch_activation_backward<Gelu>(x, dy, dx, stream);
 }
 
 }  // namespace duet::DUET_GPU

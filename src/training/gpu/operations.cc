@@ -15,7 +15,7 @@ constexpr int kNormBlocksPerUnit = 2;
 constexpr int kClipBlocksPerUnit = 16;
 constexpr double kPlanningSeconds = 120;
 
-// Attention by this file's own kernels.
+// Attention by attention_kernels.cu.
 class PlainAttention : public AttentionPlan {
  public:
   void forward(Stream& stream, const AttentionTensors& tensors) override {
@@ -222,8 +222,9 @@ class GpuOperations : public LinearOperations {
   std::unique_ptr<AttentionPlan> make_plan(const AttentionShape& shape, DType dtype) {
     const AttentionEngines found = attention_engines(device_.info().kind);
     std::string why_none;
-    for (const auto& [module, reason] : found.unavailable)
-      why_none += module + ": " + reason + "; ";
+    for (const auto& [module, reason] : found.unavailable) {
+      why_none += fmt::format("{}: {}; ", module, reason);
+    }
     for (AttentionEngine* engine : found.engines) {
       const auto skipped = engine->unsupported(device_, shape, dtype);
       try {
@@ -237,7 +238,7 @@ class GpuOperations : public LinearOperations {
     }
     attention_note_ = fmt::format("{}plain kernels", why_none);
     if (shape.head_dim <= kWidestHead) return std::make_unique<PlainAttention>();
-    throw Unavailable(fmt::format("attention: {}which take heads of {} elements at most",
+    throw Unavailable(fmt::format("attention: {}, which take heads of {} elements at most",
                                   attention_note_, kWidestHead));
   }
 
