@@ -18,6 +18,9 @@ class Graph {
   //   previous launch must have ended.
   // - The graph and the memory that it uses must live until all launches have ended.
   virtual void launch(Stream& stream) = 0;
+
+  // How many operations were captured: kernels, copies, waits and so on.
+  virtual std::size_t size() const = 0;
 };
 
 // Captures the work that `enqueue` puts on the stream, and on streams that fork from it and join it

@@ -29,6 +29,8 @@ class RecordedGraph : public Graph {
     }
   }
 
+  std::size_t size() const override { return calls_.size(); }
+
  private:
   Device& device_;
   std::vector<RecordedCalls::Call> calls_;

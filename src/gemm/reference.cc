@@ -149,11 +149,9 @@ std::vector<double> reference_by_cpu(Device& device, const GemmProblem& p,
   return reference_rows(p, a.data(), b.data(), count);
 }
 
-// The error of rounding the output, plus the error of the additions. Rounding counts twice, because
-// a library may round partial sums of a split K as well. Integers are exact.
-double tolerance(const GemmProblem& p, double expected) {
+double tolerance(const GemmProblem& p, double product, double addend) {
   if (p.dtype == DType::int8) return 0;
-  const double rounding = 2 * unit_roundoff(p.output) * std::abs(expected);
+  const double rounding = 2 * unit_roundoff(p.output) * (std::abs(product) + std::abs(addend));
   return rounding + sum_error(p) * std::sqrt(static_cast<double>(p.k));
 }
 

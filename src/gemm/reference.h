@@ -18,8 +18,11 @@ std::vector<double> reference_by_cpu(Device& device, const GemmProblem& problem,
 std::vector<double> reference_rows(const GemmProblem& problem, const std::byte* a,
                                    const std::byte* b, std::int64_t rows);
 
-// The largest |C - expected| that counts as correct, for inputs of a standard normal distribution.
-double tolerance(const GemmProblem& problem, double expected);
+// The largest |C - expected| that counts as correct, for inputs of a standard normal distribution
+// and expected = product + addend: the errors of rounding, plus that of the additions within the
+// product. Rounding counts twice, because libraries round partial sums of a split K, and cuBLAS
+// rounds the product before it adds to it, to the output's type. Integers are exact.
+double tolerance(const GemmProblem& problem, double product, double addend = 0);
 
 // At most eight rows, the same on every call: the first, the last and some between.
 std::vector<std::int64_t> sampled_rows(std::int64_t m);

@@ -92,6 +92,8 @@ TEST(Tolerance, AllowsRoundingAndNotAMissingTerm) {
   const GemmProblem bf16{1, 1, 4096, DType::bf16, DType::bf16, Layout::nn};
   EXPECT_GE(tolerance(bf16, 64), 64 * std::ldexp(1.0, -8));  // half of the last place
   EXPECT_LT(tolerance(bf16, 64), 64 * 0.02);
+  // A product of 64 that is rounded before -63.5 is added to it.
+  EXPECT_GE(tolerance(bf16, 64, -63.5), 64 * std::ldexp(1.0, -8));
   const GemmProblem int8{1, 1, 4096, DType::int8, DType::int32, Layout::nn};
   EXPECT_EQ(tolerance(int8, 1e6), 0);
 }

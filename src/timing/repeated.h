@@ -1,6 +1,8 @@
 // A Work that runs another Work several times in a row, as nano-batches do.
 #pragma once
 
+#include <algorithm>
+
 #include "timing/work.h"
 
 namespace duet {
@@ -18,6 +20,7 @@ class Repeated : public Work {
   // The piece's number, not multiplied: a sample covers all repetitions.
   int calls() const override { return piece_.calls(); }
   bool host_driven() const override { return piece_.host_driven(); }
+  int most_queued() const override { return std::max(1, piece_.most_queued() / times_); }
   void renew(Rank& rank) override { piece_.renew(rank); }
   std::optional<Skipped> verify(Rank& rank) override { return piece_.verify(rank); }
   void release(Rank& rank) noexcept override { piece_.release(rank); }

@@ -146,6 +146,29 @@ TEST_P(SamplerTest, HoldsNothingWhereAWorkSaysThatItBlocks) {
   EXPECT_TRUE(sampler_.measure(work, mode_).verified);
 }
 
+// Blocks at an enqueue() that finds two others before it in the queue.
+class FullQueue : public FragileWork {
+ public:
+  FullQueue() : FragileWork(Point::nowhere) {}
+  int most_queued() const override { return 2; }
+  void enqueue(Rank& rank, Stream& stream) override {
+    std::atomic<int>& queued = queued_[static_cast<std::size_t>(rank.index)];
+    if (queued == most_queued()) stream.synchronize(10);
+    ++queued;
+    stream.run({"queued", {1e9, DType::fp32, 0, 0, 1}, [&queued] { --queued; }});
+  }
+
+ private:
+  std::array<std::atomic<int>, 8> queued_{};
+};
+
+TEST_P(SamplerTest, EnqueuesBehindTheGateWhatFitsIntoTheQueue) {
+  mode_.deadline_seconds = 5;
+  mode_.min_iterations = 8;
+  FullQueue work;
+  EXPECT_GE(sampler_.measure(work, mode_).samples.size(), 8u);
+}
+
 // In every mode, the flush takes time between the iterations and does not count in the samples.
 TEST_P(SamplerTest, FlushesBeforeEachIterationAndDoesNotCountIt) {
   if (!machine_->is_virtual()) GTEST_SKIP() << "times of a real machine are not asserted";

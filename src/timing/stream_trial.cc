@@ -119,24 +119,39 @@ void StreamTrial::run_batch(Rank& rank, int samples, int enqueues) {
     own.starts.push_back(rank.device.make_event());
     own.ends.push_back(rank.device.make_event());
   }
-  if (work_.host_driven()) {
-    team_.barrier("all ranks to start", mode_.deadline_seconds);
-  } else {
+  bool held = !work_.host_driven();
+  if (held) {
     gate_.hold(rank, *own.stream, mode_.deadline_seconds);
+  } else {
+    team_.barrier("all ranks to start", mode_.deadline_seconds);
   }
-  for (std::size_t i = 0; i < count; ++i) {
-    if (mode_.flush) {
-      own.stream->fill(own.flush.span(), {FillKind::constant, i & 0xFF, 0, DType::fp32});
-    }
-    own.stream->record(*own.starts[i]);
-    for (int done = 0; done < enqueues; ++done) work_.enqueue(rank, *own.stream);
-    own.stream->record(*own.ends[i]);
-  }
-  if (!work_.host_driven()) gate_.release(rank, mode_.deadline_seconds);
+  const auto open_gate = [&] {
+    if (held) gate_.release(rank, mode_.deadline_seconds);
+    held = false;
+  };
+  enqueue_batch(rank, samples, enqueues, open_gate);
+  open_gate();
   own.stream->synchronize(mode_.deadline_seconds);
   for (std::size_t i = 0; i < count; ++i) {
     own.seconds.push_back(own.ends[i]->seconds_since(*own.starts[i]) /
                           (static_cast<double>(enqueues) * work_.calls()));
+  }
+}
+
+void StreamTrial::enqueue_batch(Rank& rank, int samples, int enqueues,
+                                const std::function<void()>& open_gate) {
+  RankTrial& own = trial(rank);
+  int queued = 0;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(samples); ++i) {
+    if (mode_.flush) {
+      own.stream->fill(own.flush.span(), {FillKind::constant, i & 0xFF, 0, DType::fp32});
+    }
+    own.stream->record(*own.starts[i]);
+    for (int done = 0; done < enqueues; ++done) {
+      if (queued++ == work_.most_queued()) open_gate();
+      work_.enqueue(rank, *own.stream);
+    }
+    own.stream->record(*own.ends[i]);
   }
 }
 

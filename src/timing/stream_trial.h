@@ -46,6 +46,7 @@ class StreamTrial : public Trial {
   void run_on(Rank& rank, int iterations, bool grouped);
   void run_flushed_group(Rank& rank, int enqueues);
   void run_batch(Rank& rank, int samples, int enqueues);
+  void enqueue_batch(Rank& rank, int samples, int enqueues, const std::function<void()>& open_gate);
   void agree(std::vector<double>& slowest, double elapsed);
   RankTrial& trial(const Rank& rank) { return trials_[static_cast<std::size_t>(rank.local)]; }
 

@@ -1,6 +1,7 @@
 // What Duet measures: work that ranks enqueue on streams. Every workload implements Work.
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -54,6 +55,11 @@ class Work {
   // pageable memory do. Such a Work runs without the start gate, behind which the blocked call
   // would never return.
   virtual bool host_driven() const { return false; }
+
+  // How many enqueue()s fit into a device's launch queue, at least 1 and the same on all ranks: so
+  // many wait behind the start gate, and the others are enqueued when it is open. An enqueue() that
+  // finds the queue full blocks.
+  virtual int most_queued() const { return std::numeric_limits<int>::max(); }
 
   // Fills every input with contents that it never had, and poisons every output. verify() then
   // passes only if the one iteration between the two calls did the work; results of earlier

@@ -18,6 +18,7 @@ constexpr double kVisibleLearningRate = 1;
 constexpr std::uint64_t kSeed = 1;
 // The share of a device's memory that a model may fill: GEMMs, attention and the driver want some.
 constexpr double kUsableMemory = 0.96;
+constexpr std::size_t kLaunchQueue = 512;  // operations of graphs that wait behind the start gate
 // The loss may differ by so much: weights follow the last targets for a while.
 constexpr double kLossDifference = 1;
 
@@ -132,6 +133,11 @@ std::uint64_t TrainingWork::memory_bytes() const {
 }
 
 void TrainingWork::enqueue(Rank&, Stream& stream) { step_->launch(stream); }
+
+// A step is far longer than its launch, so that one step ahead is enough.
+int TrainingWork::most_queued() const {
+  return static_cast<int>(std::max<std::size_t>(1, kLaunchQueue / step_->size()));
+}
 
 void TrainingWork::renew(Rank& rank) {
   if (!operations_->computes(model_->output())) return;

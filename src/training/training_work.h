@@ -24,6 +24,7 @@ class TrainingWork : public Work {
   Cost cost() const override;
   void prepare(Rank& rank, const Placement& placement) override;
   void enqueue(Rank& rank, Stream& stream) override;
+  int most_queued() const override;
   void renew(Rank& rank) override;
   // The loss of the last step must be near an untrained model's, which no model of random targets
   // beats, and the first row of each parameter must have a gradient and have changed.

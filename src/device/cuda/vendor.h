@@ -71,6 +71,7 @@
 #define gpuGraphDestroy cudaGraphDestroy
 #define gpuGraphExecDestroy cudaGraphExecDestroy
 #define gpuGraphExec_t cudaGraphExec_t
+#define gpuGraphGetNodes cudaGraphGetNodes
 #define gpuGraphInstantiateWithFlags cudaGraphInstantiateWithFlags
 #define gpuGraphLaunch cudaGraphLaunch
 

@@ -8,6 +8,7 @@
 namespace duet::DUET_GPU {
 
 GpuGraph::GpuGraph(GpuDevice& device, gpuGraph_t captured) : device_(device) {
+  DUET_GPU_CHECK(gpuGraphGetNodes(captured, nullptr, &size_));
   DUET_GPU_CHECK(gpuGraphInstantiateWithFlags(&graph_, captured, 0));
 }
 

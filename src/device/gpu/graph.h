@@ -15,10 +15,12 @@ class GpuGraph : public Graph {
   GpuGraph& operator=(const GpuGraph&) = delete;
 
   void launch(Stream& stream) override;
+  std::size_t size() const override { return size_; }
 
  private:
   GpuDevice& device_;
   gpuGraphExec_t graph_ = nullptr;
+  std::size_t size_ = 0;
 };
 
 }  // namespace duet::DUET_GPU

@@ -71,6 +71,7 @@
 #define gpuGraphDestroy hipGraphDestroy
 #define gpuGraphExecDestroy hipGraphExecDestroy
 #define gpuGraphExec_t hipGraphExec_t
+#define gpuGraphGetNodes hipGraphGetNodes
 #define gpuGraphInstantiateWithFlags hipGraphInstantiateWithFlags
 #define gpuGraphLaunch hipGraphLaunch
 
