@@ -66,6 +66,9 @@ class TrainCommand : public Command {
         "What of each block the backward pass computes again instead of keeping it: none, "
         "attention or block; default none");
     add("--optimizer", optimizer_, "NAME", "adamw or sgd; default adamw for gpt, sgd for mlp");
+    add("--update", update_, "ORDER",
+        "When parameters are updated: after the backward pass, or each layer's beside the rest of "
+        "it; default after on host devices, otherwise beside");
     add("--recipe", recipes_, "LIST",
         "Element types: fp32; amp (bf16, with fp32 parameters and moments for AdamW); bf16 (all in "
         "bf16, stochastic rounding); default fp32 on host devices, otherwise amp");
@@ -106,6 +109,7 @@ class TrainCommand : public Command {
     options.models = models();
     options.optimizer = optimizer();
     options.accumulate = accumulate();
+    if (!update_.empty()) options.order = parse_update_order(update_);
     options.mode = mode_of(mode_);
     options.breakdown = breakdown_;
     options.energy_seconds = energy_seconds_of(energy_);
@@ -118,6 +122,7 @@ class TrainCommand : public Command {
 
   void add_run(RunPlan& plan) const {
     refuse_given({{"--breakdown", breakdown_},
+                  {"--update", !update_.empty()},
                   {"--energy", energy_.energy},
                   {"--mode", !mode_.mode.empty()},
                   {"--warm-up", mode_.warm_up_seconds.has_value()},
@@ -222,8 +227,8 @@ class TrainCommand : public Command {
   OutputFlags output_;
   bool breakdown_ = false;
   EnergyFlags energy_;
-  std::string kind_, optimizer_, accumulate_, recompute_, models_, batches_, sequence_, layers_,
-      recipes_, tuning_cache_;
+  std::string kind_, optimizer_, update_, accumulate_, recompute_, models_, batches_, sequence_,
+      layers_, recipes_, tuning_cache_;
 };
 
 }  // namespace

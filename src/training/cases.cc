@@ -15,11 +15,12 @@ namespace {
 
 // The model's axes, and what is not as usual.
 Axes axes(const ModelDescription& model, const Recipe& recipe, const Optimizer& optimizer,
-          std::int64_t accumulate) {
+          std::int64_t accumulate, const std::optional<UpdateOrder>& order = {}) {
   Axes all{{"model", model.name}, {"recipe", recipe.name}};
   for (const auto& [axis, value] : model.axes) all.set(axis, value);
   if (optimizer.kind != OptimizerKind::adamw) all.set("optimizer", name(optimizer.kind));
   if (accumulate > 1) all.set("accumulate", accumulate);
+  if (order) all.set("update", name(*order));
   return all;
 }
 
@@ -30,6 +31,7 @@ struct TrainingCase {
   Recipe recipe;
   Optimizer optimizer;
   std::int64_t accumulate;
+  std::optional<UpdateOrder> order;
   Mode mode;
   bool breakdown;
   double energy_seconds;
@@ -77,7 +79,7 @@ Measurement measure_case(Machine& machine, const TrainingCase& one,
   Measurement result;
   result.id = one.id;
   Team team(machine, {0});
-  TrainingWork work(one.model, one.recipe, one.optimizer, one.accumulate);
+  TrainingWork work(one.model, one.recipe, one.optimizer, one.accumulate, one.order);
   result.cost = work.cost();
   const EnergySource energy = one.energy_seconds > 0 ? energy_source(team) : EnergySource();
   const auto after = [&](const RunAgain& again) {
@@ -136,15 +138,17 @@ Benchmark training_benchmark(Machine& machine, const TrainingOptions& options,
   Benchmark benchmark;
   for (const ModelDescription& model : options.models) {
     for (const Recipe& recipe : options.recipes) {
-      const TrainingCase one{{"train", options.device_name, "duet",
-                              axes(model, recipe, options.optimizer, options.accumulate)},
-                             model,
-                             recipe,
-                             options.optimizer,
-                             options.accumulate,
-                             options.mode,
-                             options.breakdown,
-                             options.energy_seconds};
+      const TrainingCase one{
+          {"train", options.device_name, "duet",
+           axes(model, recipe, options.optimizer, options.accumulate, options.order)},
+          model,
+          recipe,
+          options.optimizer,
+          options.accumulate,
+          options.order,
+          options.mode,
+          options.breakdown,
+          options.energy_seconds};
       benchmark.cases.push_back(
           {one.id, [&machine, one, stop] { return measure_case(machine, one, stop); }, one.mode});
     }

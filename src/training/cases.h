@@ -8,6 +8,7 @@
 #include "timing/measurement.h"
 #include "training/model.h"
 #include "training/training_run.h"
+#include "training/training_work.h"
 
 namespace duet {
 
@@ -16,7 +17,8 @@ struct TrainingOptions {
   std::vector<ModelDescription> models;
   std::vector<Recipe> recipes;
   Optimizer optimizer;
-  std::int64_t accumulate = 1;  // batches whose gradients a step adds up
+  std::int64_t accumulate = 1;       // batches whose gradients a step adds up
+  std::optional<UpdateOrder> order;  // {}: what is usual on the device
   Mode mode;
   bool breakdown = false;     // also time the parts of a step, enqueued one by one
   double energy_seconds = 0;  // above 0: also measure energy, for so long at least

@@ -54,6 +54,8 @@ void Gpt::lay_out() {
 Gpt::Block Gpt::lay_out_block(std::int64_t layer, const Tensor& x) {
   const std::string name = fmt::format("block.{}.", layer);
   Block block;
+  block.all = {parameters_.find(name + "norm_1.weight"),
+               parameters_.find(name + "ffn_out.weight") + 1};
   block.qkv = parameters_.find(name + "qkv.weight");
   block.attention_out = parameters_.find(name + "attention_out.weight");
   block.ffn_in = parameters_.find(name + "ffn_in.weight");
@@ -138,19 +140,23 @@ void Gpt::expand(Stream& stream, const Block& b) {
   operations_.gelu(stream, b.hidden, b.activated);
 }
 
-void Gpt::backward(Stream& stream, Accumulate gradients) {
+void Gpt::enqueue_backward(Stream& stream, Accumulate gradients,
+                           const GradientsComplete& complete) {
   operations_.linear_backward_weight(stream, logits_, normed_, gradient(token_table_), gradients);
   operations_.linear_backward_input(stream, logits_, weight(token_table_), dnormed_);
   operations_.layer_norm_backward(stream, norm_, dnormed_, dresidual_, Accumulate::no, gradients);
+  complete({blocks_.back().all.last, parameters_.all().size()});
   for (std::int64_t layer = config_.layers - 1; layer >= 0; --layer) {
-    backward(stream, layer, gradients);
+    backward_block(stream, layer, gradients);
+    complete(blocks_[static_cast<std::size_t>(layer)].all);
   }
   operations_.embedding_backward(stream, tokens_, dresidual_, gradient(token_table_),
                                  gradient(position_table_), gradients);
+  complete({0, blocks_.front().all.first});
 }
 
 // dresidual_ is the gradient of the block's output before, and of its input after.
-void Gpt::backward(Stream& stream, std::int64_t layer, Accumulate gradients) {
+void Gpt::backward_block(Stream& stream, std::int64_t layer, Accumulate gradients) {
   const Block& b = blocks_[static_cast<std::size_t>(layer)];
   if (config_.recompute != Recompute::none) attend(stream, b);
   if (config_.recompute == Recompute::block) {

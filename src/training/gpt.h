@@ -16,7 +16,6 @@ class Gpt : public Model {
 
   void make_random_input(Stream& stream, std::uint64_t batch) override;
   void forward(Stream& stream) override;
-  void backward(Stream& stream, Accumulate gradients) override;
 
   const GptConfig& config() const { return config_; }
   // int32 (1, batch * sequence), written by make_random_input() or by the caller.
@@ -27,6 +26,7 @@ class Gpt : public Model {
  private:
   // The parameters of a block, as indices into parameters_.
   struct Block {
+    ParameterRange all;
     std::size_t qkv, attention_out, ffn_in, ffn_out;
     NormTensors norm_1, norm_2;
     AttentionTensors attention;
@@ -36,6 +36,8 @@ class Gpt : public Model {
   };
 
   void lay_out() override;
+  void enqueue_backward(Stream& stream, Accumulate gradients,
+                        const GradientsComplete& complete) override;
   Block lay_out_block(std::int64_t layer, const Tensor& x);
   void lay_out_attention(Block& block, const std::string& name);
   void lay_out_ffn(Block& block, const std::string& name);
@@ -48,7 +50,7 @@ class Gpt : public Model {
   void attend(Stream& stream, const Block& block);
   void expand(Stream& stream, const Block& block);
   void forward(Stream& stream, std::int64_t layer);
-  void backward(Stream& stream, std::int64_t layer, Accumulate gradients);
+  void backward_block(Stream& stream, std::int64_t layer, Accumulate gradients);
 
   GptConfig config_;
   std::size_t token_table_, position_table_;  // indices into parameters_

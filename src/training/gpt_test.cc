@@ -10,6 +10,7 @@
 #include "core/random.h"
 #include "device/machine.h"
 #include "training/host/operations.h"
+#include "training/overlapped_update.h"
 
 namespace duet {
 namespace {
@@ -97,6 +98,43 @@ TEST_F(GptTest, GradientsAreAdded) {
   stream_->synchronize(kDeadline);
   for (std::size_t i = 0; i < once.size(); ++i) {
     EXPECT_NEAR(data(weight.gradients)[i], 2 * once[i], 1e-6);
+  }
+}
+
+TEST_F(GptTest, TellsOfEachParameterOnceThatItsGradientIsComplete) {
+  std::vector<int> told(model_.parameters().all().size());
+  model_.forward(*stream_);
+  model_.backward(*stream_, Accumulate::no, [&](const ParameterRange& range) {
+    for (std::size_t i = range.first; i < range.last; ++i) ++told.at(i);
+  });
+  stream_->synchronize(kDeadline);
+  EXPECT_EQ(told, std::vector<int>(told.size(), 1));
+}
+
+TEST_F(GptTest, UpdatesBesideTheBackwardPassToTheSameBits) {
+  OverlappedUpdate overlapped(device_);
+  std::vector<float> after;
+  for (const bool beside : {false, true}) {
+    model_.initialise(1);
+    const StepState state{1, 0, 1e-2, 1};
+    device_.write(model_.state(), &state);
+    model_.forward(*stream_);
+    if (beside) {
+      overlapped.enqueue(*stream_, model_, Accumulate::no);
+    } else {
+      model_.backward(*stream_, Accumulate::no);
+      model_.update(*stream_);
+    }
+    stream_->synchronize(kDeadline);
+    std::vector<float> now;
+    for (const TrainedParameter& each : model_.parameters().all()) {
+      const Tensor& tensor = each.tensors.parameters;
+      now.insert(now.end(), data(tensor), data(tensor) + tensor.count());
+    }
+    if (beside) {
+      EXPECT_EQ(now, after);
+    }
+    after = now;
   }
 }
 

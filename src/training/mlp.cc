@@ -64,15 +64,18 @@ void Mlp::forward(Stream& stream) {
 }
 
 // The last layer's output has become its gradient; the input needs none.
-void Mlp::backward(Stream& stream, Accumulate gradients) {
+void Mlp::enqueue_backward(Stream& stream, Accumulate gradients,
+                           const GradientsComplete& complete) {
   for (std::size_t i = layers_.size(); i-- > 0;) {
     const Layer& layer = layers_[i];
     const Tensor& dy = i + 1 == layers_.size() ? layer.y : layer.dy;
     operations_.linear_backward_weight(stream, dy, layer.x, gradient(layer.weight), gradients);
-    if (i == 0) return;
-    const Tensor& dx = layers_[i - 1].dy;
-    operations_.linear_backward_input(stream, dy, weight(layer.weight), dx);
-    operations_.relu_backward(stream, layer.x, dx, dx);
+    if (i > 0) {
+      const Tensor& dx = layers_[i - 1].dy;
+      operations_.linear_backward_input(stream, dy, weight(layer.weight), dx);
+      operations_.relu_backward(stream, layer.x, dx, dx);
+    }
+    complete({layer.weight, layer.weight + 1});
   }
 }
 

@@ -26,7 +26,6 @@ class Mlp : public Model {
 
   void make_random_input(Stream& stream, std::uint64_t batch) override;
   void forward(Stream& stream) override;
-  void backward(Stream& stream, Accumulate gradients) override;
 
   // (batch, first width) and (batch, last width).
   const Tensor& input() const { return layers_.front().x; }
@@ -41,6 +40,8 @@ class Mlp : public Model {
   };
 
   void lay_out() override;
+  void enqueue_backward(Stream& stream, Accumulate gradients,
+                        const GradientsComplete& complete) override;
 
   MlpConfig config_;
   std::vector<Layer> layers_;

@@ -45,6 +45,15 @@ void Model::clip(Stream& stream, double scale, double limit) {
   operations_.clip(stream, state_.span, parameters_.gradients(), scale, limit, gradient_norm_);
 }
 
-void Model::update(Stream& stream) { parameters_.update(stream, operations_, state_.span); }
+void Model::backward(Stream& stream, Accumulate gradients, const GradientsComplete& complete) {
+  enqueue_backward(
+      stream, gradients, complete ? complete : [](const ParameterRange&) {});
+}
+
+void Model::update(Stream& stream) { update(stream, {0, parameters_.all().size()}); }
+
+void Model::update(Stream& stream, const ParameterRange& range) {
+  parameters_.update(stream, operations_, state_.span, range);
+}
 
 }  // namespace duet

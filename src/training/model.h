@@ -11,6 +11,10 @@
 
 namespace duet {
 
+// Called while a backward pass is enqueued: in the stream's order, the gradients of a range are
+// complete here, and nothing behind reads its parameters.
+using GradientsComplete = std::function<void(const ParameterRange&)>;
+
 class Model {
  public:
   virtual ~Model() = default;
@@ -26,12 +30,14 @@ class Model {
   // Input and targets, other ones for each step and each `batch` of it, from 0.
   virtual void make_random_input(Stream& stream, std::uint64_t batch) = 0;
   virtual void forward(Stream& stream) = 0;  // writes loss()
-  // After forward(), of the same input; writes the gradients, or adds to them.
-  virtual void backward(Stream& stream, Accumulate gradients) = 0;
+  // After forward(), of the same input; writes the gradients, or adds to them. `complete` hears of
+  // every parameter once.
+  void backward(Stream& stream, Accumulate gradients, const GradientsComplete& complete = {});
   // Before update(), which otherwise takes the gradients times the state's factor as it is: as
   // Operations::clip(), into gradient_norm().
   void clip(Stream& stream, double scale, double limit);
-  void update(Stream& stream);
+  void update(Stream& stream);  // all parameters
+  void update(Stream& stream, const ParameterRange& range);
 
   const MemoryPlan& memory() const { return memory_; }
   const Parameters& parameters() const { return parameters_; }
@@ -49,6 +55,8 @@ class Model {
   void plan();
   // Lays out what is not a parameter; called twice.
   virtual void lay_out() = 0;
+  virtual void enqueue_backward(Stream& stream, Accumulate gradients,
+                                const GradientsComplete& complete) = 0;
 
   Tensor activation(const std::string& name, std::int64_t rows, std::int64_t columns);
   Tensor workspace(const std::string& name, std::int64_t rows, std::int64_t columns);

@@ -51,6 +51,7 @@ struct OptimizerTensors {
   Tensor parameters, gradients;
   Tensor first_moments, second_moments;  // AdamW's; {} for SGD
   Tensor master;  // fp32 parameters, which are updated, and then rounded to `parameters`; may be {}
+  std::int64_t first = 0;  // the first element's number, on which its random rounding depends
 };
 
 class Operations {

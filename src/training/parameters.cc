@@ -83,8 +83,8 @@ void Parameters::lay_out_group(MemoryPlan& plan, bool decays) {
     const auto own = [&](const Tensor& tensor) {
       return part(tensor, first, each.about.rows_in_memory, each.about.columns);
     };
-    each.tensors = {own(flat.parameters), own(flat.gradients), own(flat.first_moments),
-                    own(flat.second_moments), own(flat.master)};
+    each.tensors = {own(flat.parameters),     own(flat.gradients), own(flat.first_moments),
+                    own(flat.second_moments), own(flat.master),    first};
     first += space_of(each.about);
   }
   groups_.push_back({decays, flat});
@@ -113,15 +113,34 @@ void Parameters::initialise(Stream& stream, Operations& operations, const Memory
   }
 }
 
-void Parameters::update(Stream& stream, Operations& operations, const Span& state) const {
+// Without elements where the range has no parameter of the group.
+OptimizerTensors Parameters::part_of(const Group& group, const ParameterRange& range) const {
+  std::int64_t begin = -1, end = 0;
+  for (std::size_t i = range.first; i < range.last; ++i) {
+    const TrainedParameter& each = all_[i];
+    if (each.about.decays != group.decays) continue;
+    if (begin < 0) begin = each.tensors.first;
+    end = each.tensors.first + space_of(each.about);
+  }
+  if (begin < 0) return {};
+  const OptimizerTensors& flat = group.tensors;
+  const auto own = [&](const Tensor& tensor) { return part(tensor, begin, 1, end - begin); };
+  return {own(flat.parameters),     own(flat.gradients), own(flat.first_moments),
+          own(flat.second_moments), own(flat.master),    begin};
+}
+
+void Parameters::update(Stream& stream, Operations& operations, const Span& state,
+                        const ParameterRange& range) const {
   for (const Group& group : groups_) {
+    const OptimizerTensors tensors = part_of(group, range);
+    if (tensors.parameters.count() == 0) continue;
     if (optimizer_.kind == OptimizerKind::sgd) {
-      operations.sgd(stream, state, group.tensors);
+      operations.sgd(stream, state, tensors);
       continue;
     }
     AdamWOptions options = optimizer_.adamw;
     if (!group.decays) options.weight_decay = 0;
-    operations.adamw(stream, options, state, group.tensors);
+    operations.adamw(stream, options, state, tensors);
   }
 }
 

@@ -42,8 +42,13 @@ struct TrainedParameter {
   OptimizerTensors tensors;
 };
 
-// All parameters of a model. Those that decay lie together, and so do those that do not: an
-// optimizer updates each group by one call.
+// Some of a model's parameters, by their indices: first <= index < last.
+struct ParameterRange {
+  std::size_t first = 0, last = 0;
+};
+
+// All parameters of a model. Those that decay lie together in their order, and so do those that do
+// not: an optimizer updates what a range has of each group by one call.
 class Parameters {
  public:
   Parameters(const std::vector<ModelParameter>& all, Recipe recipe, const Optimizer& optimizer);
@@ -54,7 +59,9 @@ class Parameters {
   // Each enqueues and returns. Optimizer states and gradients begin as zeros.
   void initialise(Stream& stream, Operations& operations, const MemoryPlan& plan,
                   std::uint64_t seed) const;
-  void update(Stream& stream, Operations& operations, const Span& state) const;
+  // Bits do not depend on the ranges by which all are updated.
+  void update(Stream& stream, Operations& operations, const Span& state,
+              const ParameterRange& range) const;
 
   const std::vector<TrainedParameter>& all() const { return all_; }
   std::vector<Tensor> gradients() const;  // of all, in few flat tensors; zeros between parameters
@@ -70,6 +77,7 @@ class Parameters {
   };
 
   OptimizerTensors lay_out_flat(MemoryPlan& plan, std::int64_t count) const;
+  OptimizerTensors part_of(const Group& group, const ParameterRange& range) const;
   void lay_out_group(MemoryPlan& plan, bool decays);
 
   std::vector<TrainedParameter> all_;

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/error.h"
+#include "core/names.h"
 
 namespace duet {
 namespace {
@@ -22,6 +23,9 @@ constexpr std::size_t kLaunchQueue = 512;  // operations of graphs that wait beh
 // The loss may differ by so much: weights follow the last targets for a while.
 constexpr double kLossDifference = 1;
 
+constexpr NamedValue<UpdateOrder> kOrders[] = {{UpdateOrder::after, "after"},
+                                               {UpdateOrder::beside, "beside"}};
+
 // Read and written for each parameter: the gradient, moments, and what is updated.
 double optimizer_bytes(const Recipe& recipe, OptimizerKind kind) {
   const auto size = [](DType dtype) { return static_cast<double>(size_of(dtype)); };
@@ -35,12 +39,24 @@ double gigabytes(std::uint64_t bytes) { return static_cast<double>(bytes) / 1e9;
 
 }  // namespace
 
+const char* name(UpdateOrder order) { return name_of(kOrders, order); }
+
+UpdateOrder parse_update_order(std::string_view text) {
+  return parse_name(kOrders, "unknown order of the update", text);
+}
+
+// GEMMs of a CPU use all its cores.
+UpdateOrder usual_update_order(const std::string& device_kind) {
+  return device_kind == "host" ? UpdateOrder::after : UpdateOrder::beside;
+}
+
 TrainingWork::TrainingWork(ModelDescription description, Recipe recipe, const Optimizer& optimizer,
-                           std::int64_t accumulate)
+                           std::int64_t accumulate, std::optional<UpdateOrder> order)
     : description_(std::move(description)),
       recipe_(std::move(recipe)),
       optimizer_(optimizer),
-      accumulate_(accumulate) {
+      accumulate_(accumulate),
+      order_(order) {
   if (accumulate_ > 1) recipe_.gradients = DType::fp32;
 }
 
@@ -69,10 +85,13 @@ void TrainingWork::prepare(Rank& rank, const Placement& placement) {
   make_model(rank);
   model_->initialise(kSeed);
   set_state(rank, first_state());
-  const auto stream = rank.device.make_stream({placement.priority, placement.units});
-  step(*stream);
+  overlapped_ = std::make_unique<OverlappedUpdate>(rank.device);
+  // Above the updates'.
+  const auto stream = rank.device.make_stream({placement.priority + 1, placement.units});
+  step(*stream, UpdateOrder::after);
   stream->synchronize(kPreparationSeconds);
-  step_ = capture(*stream, [&] { step(*stream); });
+  const UpdateOrder order = order_.value_or(usual_update_order(rank.device.info().kind));
+  step_ = capture(*stream, [&] { step(*stream, order); });
   for (std::size_t use = 0; use < kMemoryUses; ++use) {
     const auto kind = static_cast<MemoryUse>(use);
     memory_[duet::name(kind)] = model_->memory().bytes(kind);
@@ -110,20 +129,24 @@ void TrainingWork::make_model(Rank& rank) {
   }
 }
 
-void TrainingWork::step(Stream& stream) {
+void TrainingWork::step(Stream& stream, UpdateOrder order) {
   model_->begin_step(stream);
   for (std::int64_t batch = 0; batch < accumulate_; ++batch) {
+    const Accumulate gradients = batch == 0 ? Accumulate::no : Accumulate::yes;
     model_->make_random_input(stream, static_cast<std::uint64_t>(batch));
     model_->forward(stream);
-    model_->backward(stream, batch == 0 ? Accumulate::no : Accumulate::yes);
+    if (order == UpdateOrder::beside && batch + 1 == accumulate_) {
+      return overlapped_->enqueue(stream, *model_, gradients);
+    }
+    model_->backward(stream, gradients);
   }
   model_->update(stream);
 }
 
 std::array<double, kStepParts> TrainingWork::time_parts(Rank& rank) {
   const auto stream = rank.device.make_stream();
-  step(*stream);  // the first one without a graph is slower
-  return operations_->time(*stream, [&] { step(*stream); });
+  step(*stream, UpdateOrder::after);  // the first one without a graph is slower
+  return operations_->time(*stream, [&] { step(*stream, UpdateOrder::after); });
 }
 
 std::uint64_t TrainingWork::memory_bytes() const {
@@ -220,6 +243,7 @@ void TrainingWork::require_update(Rank& rank) const {
 
 void TrainingWork::release(Rank&) noexcept {
   step_.reset();
+  overlapped_.reset();
   model_.reset();
   operations_.reset();
 }

@@ -4,21 +4,32 @@
 #include <array>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "timing/work.h"
 #include "training/model.h"
+#include "training/overlapped_update.h"
 #include "training/timed_operations.h"
 
 namespace duet {
 
+// When a step updates its parameters: after the backward pass, or beside it.
+enum class UpdateOrder { after, beside };
+const char* name(UpdateOrder order);
+UpdateOrder parse_update_order(std::string_view text);  // throws UsageError
+// What is faster on a kind of device.
+UpdateOrder usual_update_order(const std::string& device_kind);
+
 // Each step trains on new random input: a repeated batch would be memorised, and draw less power.
 class TrainingWork : public Work {
  public:
-  // A step adds up the gradients of `accumulate` batches, above 1 in fp32.
+  // A step adds up the gradients of `accumulate` batches, above 1 in fp32. Without an order, that
+  // which is usual on the device.
   TrainingWork(ModelDescription description, Recipe recipe, const Optimizer& optimizer = {},
-               std::int64_t accumulate = 1);
+               std::int64_t accumulate = 1, std::optional<UpdateOrder> order = {});
 
   std::string name() const override { return "train"; }
   Cost cost() const override;
@@ -44,7 +55,7 @@ class TrainingWork : public Work {
  private:
   void make_model(Rank& rank);
   StepState first_state() const;
-  void step(Stream& stream);
+  void step(Stream& stream, UpdateOrder order);
   void set_state(Rank& rank, const StepState& state) const;
   void require_loss(Rank& rank) const;
   void require_update(Rank& rank) const;
@@ -58,12 +69,14 @@ class TrainingWork : public Work {
   Recipe recipe_;
   Optimizer optimizer_;
   std::int64_t accumulate_;
+  std::optional<UpdateOrder> order_;
   std::uint64_t renewals_ = 0;
   std::vector<std::vector<float>> before_;  // the first row of what a step updates, at renew()
   std::map<std::string, std::uint64_t> memory_;
   std::map<std::string, std::string> notes_;
   std::unique_ptr<TimedOperations> operations_;
   std::unique_ptr<Model> model_;  // uses the operations
+  std::unique_ptr<OverlappedUpdate> overlapped_;
   std::unique_ptr<Graph> step_;
 };
 

@@ -61,6 +61,44 @@ TEST_P(DeviceModels, RepeatAStepToTheBit) {
   }
 }
 
+// Gradients are poisoned first, so that an update that does not wait for them shows.
+TEST_P(DeviceModels, UpdateBesideTheBackwardPassToTheSameBits) {
+  if (!multiplies()) GTEST_SKIP() << "no GEMMs in bf16";
+  const Recipe recipe = find_recipe(dtype() == DType::fp32 ? "fp32" : "bf16");
+  Gpt model(small_gpt(), recipe, {}, *device_, *operations_);
+  model.allocate();
+  OverlappedUpdate overlapped(*device_);
+  std::vector<std::vector<float>> after;
+  for (const bool beside : {false, true}) {
+    model.initialise(1);
+    for (const Tensor& each : model.parameters().gradients()) {
+      stream_->fill(each.span, {FillKind::constant, 0xFF});
+    }
+    const StepState state{0, 5, 1e-3, 1};
+    device_->write(model.state(), &state);
+    for (int step = 0; step < 2; ++step) {
+      model.begin_step(*stream_);
+      model.make_random_input(*stream_, 0);
+      model.forward(*stream_);
+      if (beside) {
+        overlapped.enqueue(*stream_, model, Accumulate::no);
+      } else {
+        model.backward(*stream_, Accumulate::no);
+        model.update(*stream_);
+      }
+    }
+    stream_->synchronize(kDeviceDeadline);
+    std::vector<std::vector<float>> now;
+    for (const TrainedParameter& each : model.parameters().all()) {
+      now.push_back(read(each.tensors.parameters));
+    }
+    if (beside) {
+      EXPECT_EQ(now, after);
+    }
+    after = std::move(now);
+  }
+}
+
 // Tuned, captured, replayed and verified, with gradients in another type as well.
 TEST_P(DeviceModels, MeasureVerifiedSteps) {
   if (kEmulated) GTEST_SKIP() << "the work makes the host's operations";

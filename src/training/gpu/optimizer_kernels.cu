@@ -13,6 +13,7 @@ namespace duet::DUET_GPU {
 namespace {
 
 constexpr int kThreads = kRowThreads;
+constexpr int kAdamWThreads = 512;
 constexpr std::int64_t kMostBlocks = 8192;
 
 template <typename Parameter, typename Gradient, typename Moment>
@@ -20,9 +21,9 @@ struct AdamWUpdate {
   const StepState* state;
   Parameter* parameters;
   const Gradient* gradients;
-  Moment *first, *second;
+  Moment *first_moments, *second_moments;
   float* master;  // nullptr: the parameters themselves
-  std::int64_t count;
+  std::int64_t count, first;
   float beta1, beta2, eps, weight_decay;
   float log_beta1, log_beta2;
 };
@@ -65,7 +66,7 @@ __device__ void store8_random(float* to, const float (&value)[8], const Random16
 }
 
 template <typename Parameter, typename Gradient, typename Moment>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kAdamWThreads)
     adamw_kernel(AdamWUpdate<Parameter, Gradient, Moment> u) {
   const StepState now = *u.state;
   const float step = static_cast<float>(now.step);
@@ -75,8 +76,8 @@ __global__ void __launch_bounds__(kThreads)
   const float keep = 1.0f - rate * u.weight_decay;
   const float factor = static_cast<float>(now.gradient_factor);
   const std::uint64_t seed = rounding_seed(now);
-  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * kThreads;
-  for (std::int64_t pack = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * kAdamWThreads;
+  for (std::int64_t pack = static_cast<std::int64_t>(blockIdx.x) * kAdamWThreads + threadIdx.x;
        8 * pack < u.count; pack += stride) {
     float w[8], g[8], m[8], v[8];
     if (u.master != nullptr) {
@@ -85,8 +86,8 @@ __global__ void __launch_bounds__(kThreads)
       load8(u.parameters + 8 * pack, w);
     }
     load8(u.gradients + 8 * pack, g);
-    load8(u.first + 8 * pack, m);
-    load8(u.second + 8 * pack, v);
+    load8(u.first_moments + 8 * pack, m);
+    load8(u.second_moments + 8 * pack, v);
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
       const float gradient = factor * g[i];
@@ -95,9 +96,9 @@ __global__ void __launch_bounds__(kThreads)
       w[i] = keep * w[i] - step_rate * m[i] / (sqrtf(v[i]) * inverse_root + u.eps);
     }
     // One number for all of an element: each result by itself keeps its mean.
-    const Random16 random(seed, static_cast<std::uint64_t>(pack));
-    store8_random(u.first + 8 * pack, m, random);
-    store8_random(u.second + 8 * pack, v, random);
+    const Random16 random(seed, static_cast<std::uint64_t>(u.first / 8 + pack));
+    store8_random(u.first_moments + 8 * pack, m, random);
+    store8_random(u.second_moments + 8 * pack, v, random);
     if (u.master != nullptr) {
       store8(u.master + 8 * pack, w);
       store8(u.parameters + 8 * pack, w);
@@ -110,7 +111,7 @@ __global__ void __launch_bounds__(kThreads)
 template <typename Parameter, typename Gradient>
 __global__ void __launch_bounds__(kThreads)
     sgd_kernel(const StepState* state, Parameter* parameters, const Gradient* gradients,
-               float* master, std::int64_t count) {
+               float* master, std::int64_t count, std::int64_t first) {
   const StepState now = *state;
   const float rate = static_cast<float>(now.learning_rate * now.gradient_factor);
   const std::uint64_t seed = rounding_seed(now);
@@ -130,7 +131,8 @@ __global__ void __launch_bounds__(kThreads)
       store8(master + 8 * pack, w);
       store8(parameters + 8 * pack, w);
     } else {
-      store8_random(parameters + 8 * pack, w, Random16(seed, static_cast<std::uint64_t>(pack)));
+      store8_random(parameters + 8 * pack, w,
+                    Random16(seed, static_cast<std::uint64_t>(first / 8 + pack)));
     }
   }
 }
@@ -163,8 +165,8 @@ __global__ void __launch_bounds__(kThreads)
   state->gradient_factor = length > limit ? scale * (limit / length) : scale;
 }
 
-unsigned grid_for(const Tensor& parameters) {
-  const std::int64_t blocks = (parameters.count() / 8 + kThreads - 1) / kThreads;
+unsigned grid_for(const Tensor& parameters, int threads) {
+  const std::int64_t blocks = (parameters.count() / 8 + threads - 1) / threads;
   return static_cast<unsigned>(std::min(blocks, kMostBlocks));
 }
 
@@ -190,9 +192,10 @@ void launch_sgd(const Span& state, const OptimizerTensors& tensors, Stream& stre
     by_type(tensors.gradients.dtype, [&](auto gradient) {
       using P = decltype(parameter);
       using G = decltype(gradient);
-      launch(sgd_kernel<P, G>, {grid_for(tensors.parameters), kThreads}, stream,
+      launch(sgd_kernel<P, G>, {grid_for(tensors.parameters, kThreads), kThreads}, stream,
              reinterpret_cast<const StepState*>(state.data), data<P>(tensors.parameters),
-             data<G>(tensors.gradients), data<float>(tensors.master), tensors.parameters.count());
+             data<G>(tensors.gradients), data<float>(tensors.master), tensors.parameters.count(),
+             tensors.first);
     });
   });
 }
@@ -213,13 +216,15 @@ void launch_adamw(const AdamWOptions& options, const Span& state, const Optimize
                                           data<M>(tensors.second_moments),
                                           data<float>(tensors.master),
                                           tensors.parameters.count(),
+                                          tensors.first,
                                           number(options.beta1),
                                           number(options.beta2),
                                           number(options.eps),
                                           number(options.weight_decay),
                                           number(std::log(options.beta1)),
                                           number(std::log(options.beta2))};
-        launch(adamw_kernel<P, G, M>, {grid_for(tensors.parameters), kThreads}, stream, update);
+        launch(adamw_kernel<P, G, M>, {grid_for(tensors.parameters, kAdamWThreads), kAdamWThreads},
+               stream, update);
       });
     });
   });
