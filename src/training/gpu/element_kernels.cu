@@ -11,6 +11,7 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kTokenThreads = 128;           // of a block that sums the rows of one token
+constexpr int kTokenLoads = 8;               // of one of its threads at once
 constexpr float kGeluSlope = 0.7978845608f;  // sqrt(2 / pi)
 constexpr float kGeluCubic = 0.044715f;
 
@@ -106,7 +107,11 @@ __global__ void position_gradient_kernel(EmbeddingBackward<T, Gradient> e) {
 // further rows with the token end at once. So no two blocks write one row, and bits repeat.
 template <typename T, typename Gradient>
 __global__ void token_gradient_kernel(EmbeddingBackward<T, Gradient> e) {
-  __shared__ std::uint32_t found[kTokenThreads];
+  constexpr int kSpan = kTokenLoads * kTokenThreads;
+  __shared__ union {
+    std::uint8_t row[kSpan];
+    std::uint64_t rows[kSpan / 8];
+  } found;
   const std::int64_t first = blockIdx.x;
   const std::int32_t token = e.tokens[first];
   bool earlier = false;
@@ -120,18 +125,28 @@ __global__ void token_gradient_kernel(EmbeddingBackward<T, Gradient> e) {
   Gradient* const to = e.dtoken_table + token * e.columns + column;
   float sum[8] = {};
   if (inside) load8(to, sum);
-  for (std::int64_t begin = first; begin < e.rows; begin += kTokenThreads) {
-    const std::int64_t mine = begin + threadIdx.x;
-    const bool match = mine < e.rows && e.tokens[mine] == token;
-    if (__syncthreads_or(match) == 0) continue;
-    found[threadIdx.x] = match;
-    __syncthreads();
-    for (int i = 0; i < kTokenThreads; ++i) {
-      if (found[i] == 0 || !inside) continue;
-      float dx[8];
-      load8(e.dx + (begin + i) * e.columns + column, dx);
+  for (std::int64_t begin = first; begin < e.rows; begin += kSpan) {
+    bool match[kTokenLoads];
+    bool any = false;
 #pragma unroll
-      for (int k = 0; k < 8; ++k) sum[k] += dx[k];
+    for (int k = 0; k < kTokenLoads; ++k) {
+      const std::int64_t row = begin + k * kTokenThreads + threadIdx.x;
+      match[k] = row < e.rows && e.tokens[row] == token;
+      any = any || match[k];
+    }
+    if (__syncthreads_or(any) == 0) continue;
+#pragma unroll
+    for (int k = 0; k < kTokenLoads; ++k) found.row[k * kTokenThreads + threadIdx.x] = match[k];
+    __syncthreads();
+    for (int eight = 0; eight < kSpan; eight += 8) {
+      if (found.rows[eight / 8] == 0 || !inside) continue;
+      for (int i = eight; i < eight + 8; ++i) {
+        if (found.row[i] == 0) continue;
+        float dx[8];
+        load8(e.dx + (begin + i) * e.columns + column, dx);
+#pragma unroll
+        for (int k = 0; k < 8; ++k) sum[k] += dx[k];
+      }
     }
   }
   if (inside) store8(to, sum);

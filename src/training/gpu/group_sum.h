@@ -32,14 +32,15 @@ __device__ inline float warp_max(float value) {
   return value;
 }
 
-// Sums each of N values over `lanes` neighbouring threads: 32, or all of a block, which must then
-// call it together.
-template <int lanes, int N>
+// Sums each of N values over groups of `lanes` neighbouring threads: 32, or more, and then all
+// `threads` of the block must call it together.
+template <int lanes, int threads = lanes, int N>
 __device__ void group_sum(float (&value)[N]) {
 #pragma unroll
   for (int n = 0; n < N; ++n) value[n] = warp_sum(value[n]);
   if constexpr (lanes > 32) {
-    __shared__ float parts[N][lanes / 32];
+    __shared__ float parts[N][threads / 32];
+    const int first = static_cast<int>(threadIdx.x) / lanes * (lanes / 32);
     __syncthreads();  // the parts of the call before have been read
     if (threadIdx.x % 32 == 0) {
 #pragma unroll
@@ -50,7 +51,7 @@ __device__ void group_sum(float (&value)[N]) {
     for (int n = 0; n < N; ++n) {
       value[n] = 0;
 #pragma unroll
-      for (int i = 0; i < lanes / 32; ++i) value[n] += parts[n][i];
+      for (int i = 0; i < lanes / 32; ++i) value[n] += parts[n][first + i];
     }
   }
 }

@@ -12,6 +12,7 @@ namespace {
 
 constexpr float kEps = 1e-5f;  // PyTorch's default
 constexpr int kReducedColumns = 32;
+constexpr int kReductionThreads = 1024;
 
 // A thread's place in its row: packs of eight columns, `lanes` packs apart.
 template <int lanes>
@@ -83,37 +84,48 @@ struct NormBackward {
   bool add;  // to dx
 };
 
-// Writes the sum of a value over a block's groups.
-template <int lanes>
-__device__ void write_partial(const Place<lanes>& my, float value, bool inside, float* to) {
-  constexpr int kGroups = kRowThreads / lanes;
-  if constexpr (kGroups > 1) {
-    __shared__ float values[kGroups][lanes];
+// Of a block of the backward pass: fewer where a thread keeps more columns, for their registers.
+template <int lanes, int packs>
+constexpr int kBackwardThreads = lanes == 32 || packs <= 2 ? 512 : kRowThreads;
+
+// Writes the sums over a block's groups of the eight columns of a pack.
+template <int lanes, int groups>
+__device__ void write_partials(const Place<lanes>& my, int pack, const float (&value)[8], float* to,
+                               std::int64_t columns) {
+  if constexpr (groups == 1) {
+    if (my.column(pack) < columns) store8(to + my.column(pack), value);
+  } else {
+    __shared__ float values[groups][8 * lanes];
     __syncthreads();  // the values of the call before have been read
-    values[my.group][my.lane] = value;
+    store8(&values[my.group][8 * my.lane], value);
     __syncthreads();
-    if (my.group > 0) return;
-    for (int g = 1; g < kGroups; ++g) value += values[g][my.lane];
+    const std::int64_t first = static_cast<std::int64_t>(8 * lanes) * pack;
+    for (int k = static_cast<int>(threadIdx.x); k < 8 * lanes; k += groups * lanes) {
+      float sum = 0;
+      for (int g = 0; g < groups; ++g) sum += values[g][k];
+      if (first + k < columns) to[first + k] = sum;
+    }
   }
-  if (inside) *to = value;
 }
 
 // With g = dy * weight and n = the normed x: dx = (g - mean(g) - n * mean(g * n)) / deviation.
 template <typename T, int lanes, int packs>
-__global__ void __launch_bounds__(kRowThreads, packs <= 4 ? 2 : 1)
+__global__ void __launch_bounds__(kBackwardThreads<lanes, packs>, packs <= 2 ? 2 : 1)
     norm_backward_kernel(NormBackward<T> n) {
-  constexpr int kGroups = kRowThreads / lanes;
+  constexpr int kThreads = kBackwardThreads<lanes, packs>, kGroups = kThreads / lanes;
   const Place<lanes> my;
   const float scale = 1.0f / static_cast<float>(n.columns);
   float dweight[packs][8] = {}, dbias[packs][8] = {};
-  for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kGroups + my.group; row < n.rows;
-       row += static_cast<std::int64_t>(gridDim.x) * kGroups) {
-    const std::int64_t begin = row * n.columns;
-    const float mean = n.mean[row], inverse = n.inverse_deviation[row];
+  // All groups of a block go on together. One behind the last row computes with zeros.
+  for (std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * kGroups; first < n.rows;
+       first += static_cast<std::int64_t>(gridDim.x) * kGroups) {
+    const std::int64_t row = first + my.group, begin = row * n.columns;
+    const bool inside = row < n.rows;
+    const float mean = inside ? n.mean[row] : 0, inverse = inside ? n.inverse_deviation[row] : 0;
     Packed8<T> x_packed[packs] = {}, dy_packed[packs] = {}, dx_packed[packs] = {};
 #pragma unroll
     for (int p = 0; p < packs; ++p) {
-      if (my.column(p) >= n.columns) continue;
+      if (!inside || my.column(p) >= n.columns) continue;
       x_packed[p] = load_packed(n.x + begin + my.column(p));
       dy_packed[p] = load_packed(n.dy + begin + my.column(p));
       if (n.add) dx_packed[p] = load_packed(n.dx + begin + my.column(p));
@@ -121,7 +133,7 @@ __global__ void __launch_bounds__(kRowThreads, packs <= 4 ? 2 : 1)
     float sums[2] = {};
 #pragma unroll
     for (int p = 0; p < packs; ++p) {
-      if (my.column(p) >= n.columns) continue;
+      if (!inside || my.column(p) >= n.columns) continue;
       float x[8], dy[8], weight[8];
       unpack(x_packed[p], x);
       unpack(dy_packed[p], dy);
@@ -135,11 +147,11 @@ __global__ void __launch_bounds__(kRowThreads, packs <= 4 ? 2 : 1)
         dbias[p][i] += dy[i];
       }
     }
-    group_sum<lanes>(sums);
+    group_sum<lanes, kThreads>(sums);
     const float mean_g = sums[0] * scale, mean_gn = sums[1] * scale;
 #pragma unroll
     for (int p = 0; p < packs; ++p) {
-      if (my.column(p) >= n.columns) continue;
+      if (!inside || my.column(p) >= n.columns) continue;
       float x[8], dy[8], weight[8], dx[8];
       unpack(x_packed[p], x);
       unpack(dy_packed[p], dy);
@@ -156,12 +168,8 @@ __global__ void __launch_bounds__(kRowThreads, packs <= 4 ? 2 : 1)
   float* const own = n.partials + static_cast<std::int64_t>(blockIdx.x) * 2 * n.columns;
 #pragma unroll
   for (int p = 0; p < packs; ++p) {
-    const bool inside = my.column(p) < n.columns;
-#pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      write_partial(my, dweight[p][i], inside, own + my.column(p) + i);
-      write_partial(my, dbias[p][i], inside, own + n.columns + my.column(p) + i);
-    }
+    write_partials<lanes, kGroups>(my, p, dweight[p], own, n.columns);
+    write_partials<lanes, kGroups>(my, p, dbias[p], own + n.columns, n.columns);
   }
 }
 
@@ -176,8 +184,8 @@ struct NormReduction {
 
 // Sums the blocks' partials; a column of threads divides the blocks among it.
 template <typename T>
-__global__ void norm_reduction_kernel(NormReduction<T> r) {
-  constexpr int kParts = kRowThreads / kReducedColumns;
+__global__ void __launch_bounds__(kReductionThreads) norm_reduction_kernel(NormReduction<T> r) {
+  constexpr int kParts = kReductionThreads / kReducedColumns;
   __shared__ float sums[kParts][kReducedColumns];
   const int lane = threadIdx.x % kReducedColumns, part = threadIdx.x / kReducedColumns;
   const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * kReducedColumns + lane;
@@ -229,8 +237,8 @@ struct BackwardLaunch {
 
   template <int lanes, int packs>
   void run() const {
-    launch(norm_backward_kernel<T, lanes, packs>, {static_cast<unsigned>(blocks), kRowThreads},
-           stream, norm);
+    launch(norm_backward_kernel<T, lanes, packs>,
+           {static_cast<unsigned>(blocks), kBackwardThreads<lanes, packs>}, stream, norm);
   }
 };
 
@@ -275,7 +283,7 @@ void launch_layer_norm_backward(const NormTensors& norm, const Tensor& dy, const
         blocks,   gradients == Accumulate::yes};
     const auto grid =
         static_cast<unsigned>((2 * dy.columns + kReducedColumns - 1) / kReducedColumns);
-    launch(norm_reduction_kernel<T>, {grid, kRowThreads}, stream, reduction);
+    launch(norm_reduction_kernel<T>, {grid, kReductionThreads}, stream, reduction);
   });
 }
 
