@@ -15,6 +15,7 @@
 #   bench/on_gpu.sh check_train  training's kernels beside the host's, and under compute-sanitizer
 #   bench/on_gpu.sh train OUT    training steps beside PyTorch's, model by model; MODELS, RECIPES,
 #                                TORCH_MODES name some
+#   bench/on_gpu.sh curves OUT   losses of 50 steps on a text in fp32, amp and bf16, and the memory of 1,000
 # BUILD names the build folder (default: build).
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -214,6 +215,39 @@ train() {
   done
 }
 
+# The text is this project's own; bits repeat with the tuning cache.
+curves() {
+  find_cudnn
+  cat README.md ARCHITECTURE.md docs/*.md | head -c 108000 > "$out/text"
+  local flags=(--device cuda:0 --model small --batch 8 --sequence 256 --data "$out/text" --seed 1
+    --tuning-cache "$out/tuning.json" --quiet)
+  local recipe
+  for recipe in fp32 amp bf16; do
+    say "50 steps in $recipe"
+    must timeout "${LIMIT:-100}" "$duet" train gpt "${flags[@]}" --recipe $recipe --steps 50 \
+      --json "$out/curve-$recipe.jsonl"
+  done
+  python3 - "$out" <<'END'
+import json, sys
+curves = {}
+for recipe in ("fp32", "amp", "bf16"):
+    for line in open(f"{sys.argv[1]}/curve-{recipe}.jsonl"):
+        record = json.loads(line)
+        if record["type"] == "result":
+            curves[recipe] = record["curves"]["loss"]
+for recipe, losses in curves.items():
+    off = max(abs(a / b - 1) for a, b in zip(losses, curves["fp32"]))
+    print(f"{recipe}: first {losses[0]:.4f}, last {losses[-1]:.4f}, off fp32 by at most {100 * off:.2f}%")
+END
+  say "1,000 steps"
+  "$duet" train gpt "${flags[@]}" --recipe bf16 --steps 1000 &
+  local run=$!
+  while sleep 4 && kill -0 $run 2>/dev/null; do
+    echo "memory used: $(nvidia-smi --query-gpu=memory.used --format=csv,noheader)"
+  done
+  must wait $run
+}
+
 # Both processes on the first GPU: what is measured is who posts, and from which memory.
 fabric() {
   say "threads that push"
@@ -251,8 +285,8 @@ fabric_memory() {
 }
 
 case "${1:-}" in
-  check_train | train | auto | overlap | node | advise | fabric | fabric_memory | check | quick | gemm | copy | check_collectives | collectives) "$1" ;;
-  *) echo "usage: bench/on_gpu.sh check_train | train OUT | auto OUT | fabric OUT | advise OUT | node OUT | overlap OUT | check | quick OUT | gemm OUT | copy OUT | check_collectives | collectives OUT" >&2; exit 2 ;;
+  check_train | train | curves | auto | overlap | node | advise | fabric | fabric_memory | check | quick | gemm | copy | check_collectives | collectives) "$1" ;;
+  *) echo "usage: bench/on_gpu.sh check_train | train OUT | curves OUT | auto OUT | fabric OUT | advise OUT | node OUT | overlap OUT | check | quick OUT | gemm OUT | copy OUT | check_collectives | collectives OUT" >&2; exit 2 ;;
 esac
 say "done"
 exit "$failed"

@@ -68,7 +68,7 @@ class TrainCommand : public Command {
     add("--optimizer", optimizer_, "NAME", "adamw or sgd; default adamw for gpt, sgd for mlp");
     add("--update", update_, "ORDER",
         "When parameters are updated: after the backward pass, or each layer's beside the rest of "
-        "it; default after on host devices, otherwise beside");
+        "it; default after");
     add("--recipe", recipes_, "LIST",
         "Element types: fp32; amp (bf16, with fp32 parameters and moments for AdamW); bf16 (all in "
         "bf16, stochastic rounding); default fp32 on host devices, otherwise amp");

@@ -15,12 +15,12 @@ namespace {
 
 // The model's axes, and what is not as usual.
 Axes axes(const ModelDescription& model, const Recipe& recipe, const Optimizer& optimizer,
-          std::int64_t accumulate, const std::optional<UpdateOrder>& order = {}) {
+          std::int64_t accumulate, UpdateOrder order = UpdateOrder::after) {
   Axes all{{"model", model.name}, {"recipe", recipe.name}};
   for (const auto& [axis, value] : model.axes) all.set(axis, value);
   if (optimizer.kind != OptimizerKind::adamw) all.set("optimizer", name(optimizer.kind));
   if (accumulate > 1) all.set("accumulate", accumulate);
-  if (order) all.set("update", name(*order));
+  if (order != UpdateOrder::after) all.set("update", name(order));
   return all;
 }
 
@@ -31,7 +31,7 @@ struct TrainingCase {
   Recipe recipe;
   Optimizer optimizer;
   std::int64_t accumulate;
-  std::optional<UpdateOrder> order;
+  UpdateOrder order;
   Mode mode;
   bool breakdown;
   double energy_seconds;

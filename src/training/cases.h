@@ -17,8 +17,8 @@ struct TrainingOptions {
   std::vector<ModelDescription> models;
   std::vector<Recipe> recipes;
   Optimizer optimizer;
-  std::int64_t accumulate = 1;       // batches whose gradients a step adds up
-  std::optional<UpdateOrder> order;  // {}: what is usual on the device
+  std::int64_t accumulate = 1;  // batches whose gradients a step adds up
+  UpdateOrder order = UpdateOrder::after;
   Mode mode;
   bool breakdown = false;     // also time the parts of a step, enqueued one by one
   double energy_seconds = 0;  // above 0: also measure energy, for so long at least

@@ -45,13 +45,8 @@ UpdateOrder parse_update_order(std::string_view text) {
   return parse_name(kOrders, "unknown order of the update", text);
 }
 
-// GEMMs of a CPU use all its cores.
-UpdateOrder usual_update_order(const std::string& device_kind) {
-  return device_kind == "host" ? UpdateOrder::after : UpdateOrder::beside;
-}
-
 TrainingWork::TrainingWork(ModelDescription description, Recipe recipe, const Optimizer& optimizer,
-                           std::int64_t accumulate, std::optional<UpdateOrder> order)
+                           std::int64_t accumulate, UpdateOrder order)
     : description_(std::move(description)),
       recipe_(std::move(recipe)),
       optimizer_(optimizer),
@@ -90,8 +85,7 @@ void TrainingWork::prepare(Rank& rank, const Placement& placement) {
   const auto stream = rank.device.make_stream({placement.priority + 1, placement.units});
   step(*stream, UpdateOrder::after);
   stream->synchronize(kPreparationSeconds);
-  const UpdateOrder order = order_.value_or(usual_update_order(rank.device.info().kind));
-  step_ = capture(*stream, [&] { step(*stream, order); });
+  step_ = capture(*stream, [&] { step(*stream, order_); });
   for (std::size_t use = 0; use < kMemoryUses; ++use) {
     const auto kind = static_cast<MemoryUse>(use);
     memory_[duet::name(kind)] = model_->memory().bytes(kind);

@@ -4,7 +4,6 @@
 #include <array>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,16 +19,13 @@ namespace duet {
 enum class UpdateOrder { after, beside };
 const char* name(UpdateOrder order);
 UpdateOrder parse_update_order(std::string_view text);  // throws UsageError
-// What is faster on a kind of device.
-UpdateOrder usual_update_order(const std::string& device_kind);
 
 // Each step trains on new random input: a repeated batch would be memorised, and draw less power.
 class TrainingWork : public Work {
  public:
-  // A step adds up the gradients of `accumulate` batches, above 1 in fp32. Without an order, that
-  // which is usual on the device.
+  // A step adds up the gradients of `accumulate` batches, above 1 in fp32.
   TrainingWork(ModelDescription description, Recipe recipe, const Optimizer& optimizer = {},
-               std::int64_t accumulate = 1, std::optional<UpdateOrder> order = {});
+               std::int64_t accumulate = 1, UpdateOrder order = UpdateOrder::after);
 
   std::string name() const override { return "train"; }
   Cost cost() const override;
@@ -69,7 +65,7 @@ class TrainingWork : public Work {
   Recipe recipe_;
   Optimizer optimizer_;
   std::int64_t accumulate_;
-  std::optional<UpdateOrder> order_;
+  UpdateOrder order_;
   std::uint64_t renewals_ = 0;
   std::vector<std::vector<float>> before_;  // the first row of what a step updates, at renew()
   std::map<std::string, std::uint64_t> memory_;

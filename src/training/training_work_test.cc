@@ -48,17 +48,16 @@ TEST(TrainingWork, AStepThatDidNotRunIsWrong) {
   });
 }
 
-double predicted_seconds(std::optional<UpdateOrder> order) {
+double predicted_seconds(UpdateOrder order) {
   const auto machine = open_machine("sim:h200:devices=1");
   Team team(*machine, {0});
   TrainingWork work(describe(find_gpt("1.5b")), find_recipe("amp"), {}, 1, order);
   return summarise(Sampler(team).measure(work, brief()).samples).median;
 }
 
-TEST(TrainingWork, HidesUpdatesBesideTheBackwardPassOfASimulatedGpu) {
-  const double beside = predicted_seconds(UpdateOrder::beside);
-  EXPECT_LT(beside, 0.97 * predicted_seconds(UpdateOrder::after));
-  EXPECT_EQ(beside, predicted_seconds({}));
+// On a simulated GPU, where nothing else hides it.
+TEST(TrainingWork, UpdatesBesideTheBackwardPass) {
+  EXPECT_LT(predicted_seconds(UpdateOrder::beside), 0.97 * predicted_seconds(UpdateOrder::after));
 }
 
 TEST(TrainingCases, MeasureOnTheHostAndPredictOnASimulatedMachine) {

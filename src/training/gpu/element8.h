@@ -65,20 +65,65 @@ __device__ void load8(const T* from, float (&value)[8]) {
   unpack(load_packed(from), value);
 }
 
-__device__ inline void store8(Bf16* to, const float (&value)[8]) {
-  Packed8<Bf16> packed;
-#pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    packed.part[0].word[i] = two_bf16(value[2 * i], value[2 * i + 1]);
-  }
-  *reinterpret_cast<Packed8<Bf16>*>(to) = packed;
+// Of memory that is touched once in a step: the cache is left to others.
+__device__ inline Words4 load_once(const Words4* from) {
+#ifdef __CUDA_ARCH__
+  const uint4 words = __ldcs(reinterpret_cast<const uint4*>(from));
+  return {{words.x, words.y, words.z, words.w}};
+#else
+  return *from;
+#endif
 }
 
-__device__ inline void store8(float* to, const float (&value)[8]) {
-  Packed8<float> packed;
+__device__ inline void store_once(Words4* to, const Words4& words) {
+#ifdef __CUDA_ARCH__
+  __stcs(reinterpret_cast<uint4*>(to),
+         make_uint4(words.word[0], words.word[1], words.word[2], words.word[3]));
+#else
+  *to = words;
+#endif
+}
+
+template <typename T>
+__device__ void load8_once(const T* from, float (&value)[8]) {
+  Packed8<T> packed;
 #pragma unroll
-  for (int i = 0; i < 8; ++i) packed.part[i / 4].word[i % 4] = gpu::float_bits(value[i]);
-  *reinterpret_cast<Packed8<float>*>(to) = packed;
+  for (int i = 0; i < Packed8<T>::kParts; ++i) {
+    packed.part[i] = load_once(reinterpret_cast<const Words4*>(from) + i);
+  }
+  unpack(packed, value);
+}
+
+template <typename T>
+__device__ void store_packed_once(T* to, const Packed8<T>& packed) {
+#pragma unroll
+  for (int i = 0; i < Packed8<T>::kParts; ++i) {
+    store_once(reinterpret_cast<Words4*>(to) + i, packed.part[i]);
+  }
+}
+
+__device__ inline Packed8<Bf16> packed(const Bf16*, const float (&value)[8]) {
+  Packed8<Bf16> all;
+#pragma unroll
+  for (int i = 0; i < 4; ++i) all.part[0].word[i] = two_bf16(value[2 * i], value[2 * i + 1]);
+  return all;
+}
+
+__device__ inline Packed8<float> packed(const float*, const float (&value)[8]) {
+  Packed8<float> all;
+#pragma unroll
+  for (int i = 0; i < 8; ++i) all.part[i / 4].word[i % 4] = gpu::float_bits(value[i]);
+  return all;
+}
+
+template <typename T>
+__device__ void store8_once(T* to, const float (&value)[8]) {
+  store_packed_once(to, packed(to, value));
+}
+
+template <typename T>
+__device__ void store8(T* to, const float (&value)[8]) {
+  *reinterpret_cast<Packed8<T>*>(to) = packed(to, value);
 }
 
 __device__ inline float as_float(float value) { return value; }

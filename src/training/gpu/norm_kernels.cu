@@ -84,9 +84,10 @@ struct NormBackward {
   bool add;  // to dx
 };
 
-// Of a block of the backward pass: fewer where a thread keeps more columns, for their registers.
+// Of a block of the backward pass, of which a unit has two. Two wide rows at once hide the waiting
+// of one; where a thread keeps more columns, their registers leave no room.
 template <int lanes, int packs>
-constexpr int kBackwardThreads = lanes == 32 || packs <= 2 ? 512 : kRowThreads;
+constexpr int kBackwardThreads = lanes == kRowThreads&& packs == 1 ? 2 * kRowThreads : kRowThreads;
 
 // Writes the sums over a block's groups of the eight columns of a pack.
 template <int lanes, int groups>
@@ -110,7 +111,7 @@ __device__ void write_partials(const Place<lanes>& my, int pack, const float (&v
 
 // With g = dy * weight and n = the normed x: dx = (g - mean(g) - n * mean(g * n)) / deviation.
 template <typename T, int lanes, int packs>
-__global__ void __launch_bounds__(kBackwardThreads<lanes, packs>, packs <= 2 ? 2 : 1)
+__global__ void __launch_bounds__(kBackwardThreads<lanes, packs>, packs <= 4 ? 2 : 1)
     norm_backward_kernel(NormBackward<T> n) {
   constexpr int kThreads = kBackwardThreads<lanes, packs>, kGroups = kThreads / lanes;
   const Place<lanes> my;

@@ -59,10 +59,10 @@ __device__ void store8_random(Bf16* to, const float (&value)[8], const Random16&
     const std::uint32_t high = rounded_bits(value[2 * i + 1], random.at(2 * i + 1));
     packed.part[0].word[i] = (low >> 16) | (high & 0xFFFF0000u);
   }
-  *reinterpret_cast<Packed8<Bf16>*>(to) = packed;
+  store_packed_once(to, packed);
 }
 __device__ void store8_random(float* to, const float (&value)[8], const Random16&) {
-  store8(to, value);
+  store8_once(to, value);
 }
 
 template <typename Parameter, typename Gradient, typename Moment>
@@ -81,13 +81,13 @@ __global__ void __launch_bounds__(kAdamWThreads)
        8 * pack < u.count; pack += stride) {
     float w[8], g[8], m[8], v[8];
     if (u.master != nullptr) {
-      load8(u.master + 8 * pack, w);
+      load8_once(u.master + 8 * pack, w);
     } else {
-      load8(u.parameters + 8 * pack, w);
+      load8_once(u.parameters + 8 * pack, w);
     }
-    load8(u.gradients + 8 * pack, g);
-    load8(u.first_moments + 8 * pack, m);
-    load8(u.second_moments + 8 * pack, v);
+    load8_once(u.gradients + 8 * pack, g);
+    load8_once(u.first_moments + 8 * pack, m);
+    load8_once(u.second_moments + 8 * pack, v);
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
       const float gradient = factor * g[i];
@@ -100,8 +100,8 @@ __global__ void __launch_bounds__(kAdamWThreads)
     store8_random(u.first_moments + 8 * pack, m, random);
     store8_random(u.second_moments + 8 * pack, v, random);
     if (u.master != nullptr) {
-      store8(u.master + 8 * pack, w);
-      store8(u.parameters + 8 * pack, w);
+      store8_once(u.master + 8 * pack, w);
+      store8_once(u.parameters + 8 * pack, w);
     } else {
       store8_random(u.parameters + 8 * pack, w, random);
     }
@@ -120,16 +120,16 @@ __global__ void __launch_bounds__(kThreads)
        8 * pack < count; pack += stride) {
     float w[8], g[8];
     if (master != nullptr) {
-      load8(master + 8 * pack, w);
+      load8_once(master + 8 * pack, w);
     } else {
-      load8(parameters + 8 * pack, w);
+      load8_once(parameters + 8 * pack, w);
     }
-    load8(gradients + 8 * pack, g);
+    load8_once(gradients + 8 * pack, g);
 #pragma unroll
     for (int i = 0; i < 8; ++i) w[i] -= rate * g[i];
     if (master != nullptr) {
-      store8(master + 8 * pack, w);
-      store8(parameters + 8 * pack, w);
+      store8_once(master + 8 * pack, w);
+      store8_once(parameters + 8 * pack, w);
     } else {
       store8_random(parameters + 8 * pack, w,
                     Random16(seed, static_cast<std::uint64_t>(first / 8 + pack)));
