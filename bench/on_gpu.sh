@@ -209,7 +209,7 @@ train() {
       --recipe "${RECIPES:-amp,bf16}" --breakdown --seconds 2 --warm-up 0.5 \
       --tuning-cache "$out/tuning.json" --json "$out/duet-$model.jsonl" ${TRAIN_OPTIONS:-}
     [[ -n ${TORCH_MODES-graph} ]] || continue
-    must timeout "${LIMIT:-200}" python3 bench/train_torch.py --model "$model" \
+    must timeout "${LIMIT:-200}" python3 bench/train_torch.py --device cuda:0 --model "$model" \
       --recipe "${RECIPES:-amp,bf16}" --mode "${TORCH_MODES-graph}" --seconds 2 \
       --json "$out/torch-$model.jsonl"
   done
