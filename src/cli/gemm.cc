@@ -28,6 +28,9 @@ class GemmCommand : public Command {
     add("--dtype", dtypes_, "LIST", "fp32, tf32, fp16, bf16, fp8_e4m3, int8; default bf16");
     add("--engine", engines_, "LIST", "Engines by name; default: all that the device has");
     app_->add_flag("--accumulate", accumulate_, "Add the product to C, as gradients are summed");
+    add("--epilogue", epilogue_, "NAME",
+        "What is done to the product: none; gelu (and the product is kept); gelu_backward (the "
+        "product times GELU's slope at a third matrix); default none");
     add("--layout", layouts_, "LIST",
         "Memory layouts: nn (A and B as they are, as in torch.matmul), nt (B transposed, as in "
         "F.linear), tn (A transposed, as in the gradient of a weight); default nn");
@@ -69,6 +72,10 @@ class GemmCommand : public Command {
     GemmOptions options;
     if (!dtypes_.empty()) options.dtypes = parse_list(dtypes_, parse_dtype);
     options.accumulate = accumulate_;
+    if (!epilogue_.empty()) options.epilogue = parse_epilogue(epilogue_);
+    if (accumulate_ && options.epilogue != Epilogue::none) {
+      throw UsageError("--epilogue: expected without --accumulate");
+    }
     if (!layouts_.empty()) options.layouts = parse_list(layouts_, parse_layout);
     options.search = search_;
     options.each_device = each_device_;
@@ -103,7 +110,7 @@ class GemmCommand : public Command {
   DeviceFlags devices_;
   ModeFlags mode_;
   OutputFlags output_;
-  std::string shapes_, sets_, dtypes_, engines_, layouts_, tuning_cache_;
+  std::string shapes_, sets_, dtypes_, engines_, layouts_, epilogue_, tuning_cache_;
   double tuning_seconds_ = GemmOptions{}.tuning_seconds;
   bool accumulate_ = false;
   bool search_ = false;

@@ -55,6 +55,7 @@ Axes axes(const GemmProblem& p, const std::vector<std::string>& sets) {
            {"layout", std::string(name(p.layout))},
            {"sets", sets}};
   if (p.accumulate) all.set("accumulate", true);
+  if (p.epilogue != Epilogue::none) all.set("epilogue", name(p.epilogue));
   return all;
 }
 
@@ -192,7 +193,8 @@ class GemmCases {
             variant.dtype,
             default_output(variant.dtype),
             variant.layout,
-            options_.accumulate};
+            options_.accumulate,
+            options_.epilogue};
   }
 
   void add_case(const Site& site, const GemmShape& shape, GemmVariant variant, GemmEngine& engine) {
@@ -217,6 +219,7 @@ class GemmCases {
                  {"output", std::string(name(any.output))},
                  {"layout", std::string(name(any.layout))}}};
       if (any.accumulate) id.axes.set("accumulate", true);
+      if (any.epilogue != Epilogue::none) id.axes.set("epilogue", name(any.epilogue));
       cases_.push_back({id,
                         [site, id, engine, any, settings = settings()] {
                           return search(site, id, {*engine, any}, settings);

@@ -20,6 +20,7 @@ struct GemmOptions {
   std::vector<GemmShape> shapes;     // see parse_shapes()
   std::vector<Layout> layouts{Layout::nn};
   bool accumulate = false;  // C += A x B
+  Epilogue epilogue = Epilogue::none;
   Mode mode;
   double tuning_seconds =
       Tuning{}.seconds;      // about, per problem; tunes with a flushed cache if mode.flush

@@ -86,4 +86,6 @@ const GemmReference& gemm_reference(const std::string& device_kind) {
   return found->second;
 }
 
+Skipped no_epilogue(const GemmEngine& engine) { return {engine.name() + " has no epilogues"}; }
+
 }  // namespace duet

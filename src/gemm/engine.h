@@ -21,6 +21,7 @@ struct GemmBuffers {
   // Where a problem accumulates, what A x B is added to, C's size; C itself where there is none.
   // Only plans that takes_addend() may be given another.
   std::optional<Span> addend = std::nullopt;
+  std::optional<Span> aux = std::nullopt;  // of an epilogue: C's size and type
 };
 
 // How an engine runs one problem. A plan may own a workspace: calls on different streams must not
@@ -60,7 +61,11 @@ class GemmEngine {
                                          const GemmBuffers& buffers, const Tuning& tuning) = 0;
 };
 
-// Computes rows of C in double (int8: exactly), for verification: out[i * n + j] is C(rows[i], j).
+// The reason of an engine that knows no epilogues.
+Skipped no_epilogue(const GemmEngine& engine);
+
+// Computes rows of A x B in double (int8: exactly), for verification: out[i * n + j] is (A x
+// B)(rows[i], j).
 using GemmReference = std::function<std::vector<double>(
     Device&, const GemmProblem&, const GemmBuffers&, const std::vector<std::int64_t>& rows)>;
 

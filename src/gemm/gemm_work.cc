@@ -63,6 +63,7 @@ void GemmWork::prepare(Rank& rank, const Placement& placement) {
   own.a = device.allocate(matrix_bytes(problem_.m, problem_.k, problem_.dtype));
   own.b = device.allocate(matrix_bytes(problem_.k, problem_.n, problem_.dtype));
   own.c = device.allocate(matrix_bytes(problem_.m, problem_.n, problem_.output));
+  if (problem_.epilogue != Epilogue::none) own.aux = device.allocate(own.c.bytes());
   const auto stream = device.make_stream({placement.priority});
   Tuning tuning = tuning_;
   tuning.units = placement.units;
@@ -77,17 +78,18 @@ void GemmWork::fill_inputs(const Rank& rank, RankOperands& own, Stream& stream) 
       3 * (own.fills++ * operands_.size() + static_cast<std::uint64_t>(rank.index)) + 1;
   stream.fill(own.a.span(), {FillKind::normal, seed, 0, problem_.dtype});
   stream.fill(own.b.span(), {FillKind::normal, seed + 1, 0, problem_.dtype});
-  if (!problem_.accumulate) return;
-  stream.fill(own.c.span(), {FillKind::normal, seed + 2, 0, problem_.output});
+  const Fill third{FillKind::normal, seed + 2, 0, problem_.output};
+  if (problem_.accumulate) stream.fill(own.c.span(), third);
+  if (problem_.epilogue == Epilogue::gelu_backward) stream.fill(own.aux.span(), third);
 }
 
 void GemmWork::renew(Rank& rank) {
   RankOperands& own = operands(rank);
   const auto stream = rank.device.make_stream();
   fill_inputs(rank, own, *stream);
-  if (!problem_.accumulate) {
-    stream->fill(own.c.span(), {FillKind::constant, poison(problem_.output), 0, problem_.output});
-  }
+  const Fill poisoned{FillKind::constant, poison(problem_.output), 0, problem_.output};
+  if (!problem_.accumulate) stream->fill(own.c.span(), poisoned);
+  if (problem_.epilogue == Epilogue::gelu) stream->fill(own.aux.span(), poisoned);
   stream->synchronize(kDeadlineSeconds);
   if (problem_.accumulate && !own.plan->unverifiable(own.buffers())) keep_initial(rank, own);
 }
@@ -148,19 +150,32 @@ void GemmWork::require_rows(Device& device, const RankOperands& own) const {
   const std::vector<std::int64_t> rows = sampled_rows(problem_.m);
   const std::vector<double> products =
       gemm_reference(device.info().kind)(device, problem_, own.buffers(), rows);
+  const Epilogue epilogue = problem_.epilogue;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const std::vector<double> got = row_of(device, own.c.span(), rows[i]);
+    std::vector<double> aux(got.size());
+    if (epilogue != Epilogue::none) aux = row_of(device, own.aux.span(), rows[i]);
     for (std::size_t j = 0; j < got.size(); ++j) {
       const std::size_t at = i * got.size() + j;
-      const double addend = own.initial.empty() ? 0 : own.initial[at];
-      const double wanted = products[at] + addend;
-      const double allowed = tolerance(problem_, products[at], addend);
-      if (std::abs(got[j] - wanted) <= allowed) continue;  // false for NaN
-      throw Mismatch(fmt::format("{} on {}: {}: C({}, {}) is {}, expected {} +- {:.2g}",
-                                 engine_.name(), device.info().name, duet::name(problem_), rows[i],
-                                 j, got[j], wanted, allowed));
+      const double product = products[at], addend = own.initial.empty() ? 0 : own.initial[at];
+      const double allowed = tolerance(problem_, product, addend);
+      const auto column = static_cast<std::int64_t>(j);
+      if (epilogue == Epilogue::gelu) {
+        require_near(device, {"aux", rows[i], column}, aux[j], product, allowed);
+      }
+      require_near(device, {"C", rows[i], column}, got[j],
+                   after_epilogue(epilogue, product, aux[j]) + addend,
+                   epilogue == Epilogue::none ? allowed : kSteepestGelu * allowed);
     }
   }
+}
+
+void GemmWork::require_near(Device& device, const Element& element, double got, double wanted,
+                            double allowed) const {
+  if (std::abs(got - wanted) <= allowed) return;  // false for NaN
+  throw Mismatch(fmt::format("{} on {}: {}: {}({}, {}) is {}, expected {} +- {:.2g}",
+                             engine_.name(), device.info().name, duet::name(problem_), element.what,
+                             element.row, element.column, got, wanted, allowed));
 }
 
 void GemmWork::release(Rank& rank) noexcept {
@@ -169,6 +184,7 @@ void GemmWork::release(Rank& rank) noexcept {
   own.a.reset();
   own.b.reset();
   own.c.reset();
+  own.aux.reset();
 }
 
 }  // namespace duet

@@ -31,12 +31,16 @@ class GemmWork : public Work {
 
  private:
   struct RankOperands {
-    Buffer a, b, c;
+    Buffer a, b, c, aux;
     std::uint64_t fills = 0;  // how often the inputs were filled; each time with new seeds
     std::unique_ptr<GemmPlan> plan;
     std::vector<double> initial;  // the sampled rows of C before the call; if it accumulates
 
-    GemmBuffers buffers() const { return {a.span(), b.span(), c.span()}; }
+    GemmBuffers buffers() const {
+      GemmBuffers all{a.span(), b.span(), c.span()};
+      if (aux.bytes() > 0) all.aux = aux.span();
+      return all;
+    }
   };
 
   RankOperands& operands(const Rank& rank) {
@@ -46,7 +50,14 @@ class GemmWork : public Work {
   void fill_inputs(const Rank& rank, RankOperands& own, Stream& stream) const;
   void require_written(Device& device, const Span& c) const;
   void require_rows(Device& device, const RankOperands& own) const;
-  // Sampled row `row` of C.
+  // Throws Mismatch unless an element of `what` ("C") is near what is expected of it.
+  struct Element {
+    const char* what;
+    std::int64_t row, column;
+  };
+  void require_near(Device& device, const Element& element, double got, double wanted,
+                    double allowed) const;
+  // Sampled row `row` of C, or of aux.
   std::vector<double> row_of(Device& device, const Span& c, std::int64_t row) const;
 
   GemmEngine& engine_;

@@ -37,12 +37,15 @@ double bytes(const GemmProblem& p) {
   const auto m = static_cast<double>(p.m), n = static_cast<double>(p.n),
              k = static_cast<double>(p.k);
   return static_cast<double>(size_of(p.dtype)) * (m * k + k * n) +
-         static_cast<double>(size_of(p.output)) * m * n * (p.accumulate ? 2 : 1);
+         static_cast<double>(size_of(p.output)) * m * n *
+             (p.accumulate || p.epilogue != Epilogue::none ? 2 : 1);
 }
 
 std::string name(const GemmProblem& p) {
-  return fmt::format("{}x{}x{} {} {}{}", p.m, p.n, p.k, name(p.dtype), name(p.layout),
-                     p.accumulate ? " accumulated" : "");
+  std::string text = fmt::format("{}x{}x{} {} {}", p.m, p.n, p.k, name(p.dtype), name(p.layout));
+  if (p.accumulate) text += " accumulated";
+  if (p.epilogue != Epilogue::none) text += fmt::format(" {}", name(p.epilogue));
+  return text;
 }
 
 }  // namespace duet

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/dtype.h"
+#include "gemm/epilogue.h"
 
 namespace duet {
 
@@ -23,7 +24,8 @@ struct GemmProblem {
   DType dtype = DType::bf16;   // of A and B
   DType output = DType::bf16;  // of C; accumulation is fp32, int32 for int8
   Layout layout = Layout::nn;
-  bool accumulate = false;  // C += A x B, as gradients are summed; otherwise C = A x B
+  bool accumulate = false;             // C += A x B, as gradients are summed; otherwise C = A x B
+  Epilogue epilogue = Epilogue::none;  // another one only where it does not accumulate
 };
 
 // The usual output type for an input type: fp32 for tf32, bf16 for fp8, int32 for int8, otherwise
@@ -31,8 +33,9 @@ struct GemmProblem {
 DType default_output(DType dtype);
 
 double flop(const GemmProblem& problem);  // 2 M N K
-double bytes(
-    const GemmProblem& problem);  // A and B read once, C written once, and read if it accumulates
-std::string name(const GemmProblem& problem);  // "8192x8192x8192 bf16 nn", with " accumulated"
+// A and B read once, C written once, and read if it accumulates; the epilogue's aux once.
+double bytes(const GemmProblem& problem);
+// "8192x8192x8192 bf16 nn", with " accumulated" or the epilogue.
+std::string name(const GemmProblem& problem);
 
 }  // namespace duet

@@ -35,6 +35,7 @@ TEST_F(TuningCacheFile, RoundTrip) {
     TuningCache cache(path());
     EXPECT_FALSE(cache.find("key"));
     cache.store("key", kChoice);
+    cache.store("choice", {{}, 0, "fused"});
   }
   const TuningCache cache(path());
   EXPECT_EQ(cache.warning(), "");
@@ -43,6 +44,8 @@ TEST_F(TuningCacheFile, RoundTrip) {
   EXPECT_EQ(found->algorithm, kChoice.algorithm);
   EXPECT_EQ(found->workspace_bytes, kChoice.workspace_bytes);
   EXPECT_EQ(found->description, kChoice.description);
+  ASSERT_TRUE(cache.find("choice"));
+  EXPECT_EQ(cache.find("choice")->description, "fused");
   EXPECT_FALSE(cache.find("another key"));
   for (const auto& each : std::filesystem::directory_iterator(::testing::TempDir())) {
     EXPECT_NE(each.path().extension(), ".part") << each.path();

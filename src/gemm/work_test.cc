@@ -11,7 +11,16 @@
 namespace duet {
 namespace {
 
-enum class Fault { none, writes_nothing, leaves_a_row, one_element_off, not_a_number, accumulates };
+enum class Fault {
+  none,
+  writes_nothing,
+  leaves_a_row,
+  one_element_off,
+  not_a_number,
+  accumulates,
+  no_epilogue,
+  no_aux
+};
 
 // An engine that computes by the reference, with a fault.
 class FaultyEngine : public GemmEngine {
@@ -36,6 +45,13 @@ class FaultyEngine : public GemmEngine {
           const bool last_row = i >= c.size() - static_cast<std::size_t>(p.n);
           const bool last = i + 1 == c.size();
           double value = c[i];
+          if (p.epilogue == Epilogue::gelu && fault != Fault::no_aux) {
+            store(p.output, b.aux->data + i * size, static_cast<float>(value));
+          }
+          if (p.epilogue != Epilogue::none && fault != Fault::no_epilogue) {
+            const float aux = load(p.output, b.aux->data + i * size);
+            value = after_epilogue(p.epilogue, value, static_cast<double>(aux));
+          }
           if (fault == Fault::leaves_a_row && last_row) continue;
           if (fault == Fault::one_element_off && last) value += 1;
           if (fault == Fault::not_a_number && last) value = NAN;
@@ -102,6 +118,20 @@ TEST_P(Faults, AccumulationIsChecked) {
   }
   EXPECT_THROW(measure(overwrites, sum), Mismatch);
   EXPECT_THROW(measure(idle, sum), Mismatch);
+}
+
+TEST(GemmWork, EpiloguesAreChecked) {
+  GemmProblem problem{33, 17, 21, DType::bf16, DType::bf16, Layout::nt};
+  for (const Epilogue epilogue : {Epilogue::gelu, Epilogue::gelu_backward}) {
+    problem.epilogue = epilogue;
+    FaultyEngine right(Fault::none), plain(Fault::no_epilogue), idle(Fault::writes_nothing);
+    EXPECT_TRUE(measure(right, problem).verified);
+    EXPECT_THROW(measure(plain, problem), Mismatch);
+    EXPECT_THROW(measure(idle, problem), Mismatch);
+  }
+  problem.epilogue = Epilogue::gelu;
+  FaultyEngine without(Fault::no_aux);
+  EXPECT_THROW(measure(without, problem), Mismatch);
 }
 
 TEST(GemmWork, NotANumberIsWrong) {

@@ -136,8 +136,7 @@ void Gpt::attend(Stream& stream, const Block& b) {
 
 void Gpt::expand(Stream& stream, const Block& b) {
   operations_.layer_norm(stream, b.norm_2, b.normed_2);
-  operations_.linear(stream, b.normed_2, weight(b.ffn_in), b.hidden);
-  operations_.gelu(stream, b.hidden, b.activated);
+  operations_.linear_gelu(stream, b.normed_2, weight(b.ffn_in), b.hidden, b.activated);
 }
 
 void Gpt::enqueue_backward(Stream& stream, Accumulate gradients,
@@ -167,8 +166,7 @@ void Gpt::backward_block(Stream& stream, std::int64_t layer, Accumulate gradient
     operations_.linear_backward_weight(stream, dy, x, gradient(index), gradients);
   };
   into_weight(dresidual_, b.activated, b.ffn_out);
-  operations_.linear_backward_input(stream, dresidual_, weight(b.ffn_out), dhidden_);
-  operations_.gelu_backward(stream, b.hidden, dhidden_, dhidden_);
+  operations_.linear_backward_gelu(stream, dresidual_, weight(b.ffn_out), b.hidden, dhidden_);
   into_weight(dhidden_, b.normed_2, b.ffn_in);
   operations_.linear_backward_input(stream, dhidden_, weight(b.ffn_in), dnormed_);
   operations_.layer_norm_backward(stream, b.norm_2, dnormed_, dresidual_, Accumulate::yes,

@@ -2,18 +2,38 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/error.h"
+#include "gemm/tuning.h"
+#include "timing/statistics.h"
 
 namespace duet {
 namespace {
 
 constexpr double kStepSeconds = 120;
 constexpr double kTuningSeconds = 1;  // of each problem; a model has about ten
+// Of the choice between one GEMM and a GEMM with a kernel behind it.
+constexpr const char *kFused = "fused", *kSeparate = "separate";
+constexpr int kBursts = 5;
+constexpr double kBurstSeconds = 0.03, kShortestCall = 1e-6;
 
 // Matrices of x's type; C of `result`'s.
 GemmProblem problem_of(Layout layout, const Tensor& x, const Tensor& result, std::int64_t k,
-                       bool accumulate) {
-  return {result.rows, result.columns, k, x.dtype, result.dtype, layout, accumulate};
+                       bool accumulate, Epilogue epilogue = Epilogue::none) {
+  return {result.rows, result.columns, k, x.dtype, result.dtype, layout, accumulate, epilogue};
+}
+
+GemmProblem forward_gelu(const Tensor& x, const Tensor& hidden) {
+  return problem_of(Layout::nt, x, hidden, x.columns, false, Epilogue::gelu);
+}
+
+GemmProblem backward_gelu(const Tensor& dy, const Tensor& hidden) {
+  return problem_of(Layout::nn, dy, hidden, dy.columns, false, Epilogue::gelu_backward);
+}
+
+std::string key_of(const GemmProblem& problem) {
+  return fmt::format("{} -> {}", name(problem), name(problem.output));
 }
 
 }  // namespace
@@ -43,6 +63,37 @@ void LinearOperations::linear_backward_input(Stream& stream, const Tensor& dy, c
            {dy.span, w.span, dx.span, {}});
 }
 
+void LinearOperations::linear_gelu(Stream& stream, const Tensor& x, const Tensor& w,
+                                   const Tensor& hidden, const Tensor& activated) {
+  multiply_fused(stream, forward_gelu(x, hidden), {x.span, w.span, activated.span, {}, hidden.span},
+                 [&] {
+                   linear(stream, x, w, hidden);
+                   gelu(stream, hidden, activated);
+                 });
+}
+
+void LinearOperations::linear_backward_gelu(Stream& stream, const Tensor& dy, const Tensor& w,
+                                            const Tensor& hidden, const Tensor& dhidden) {
+  multiply_fused(stream, backward_gelu(dy, hidden),
+                 {dy.span, w.span, dhidden.span, {}, hidden.span}, [&] {
+                   linear_backward_input(stream, dy, w, dhidden);
+                   gelu_backward(stream, hidden, dhidden, dhidden);
+                 });
+}
+
+bool LinearOperations::fuses_gelu(const Tensor& x, const Tensor& hidden) const {
+  return fuses(forward_gelu(x, hidden));
+}
+
+bool LinearOperations::fuses_backward_gelu(const Tensor& dy, const Tensor& hidden) const {
+  return fuses(backward_gelu(dy, hidden));
+}
+
+bool LinearOperations::fuses(const GemmProblem& problem) const {
+  const auto found = fused_.find(key_of(problem));
+  return found != fused_.end() && found->second != nullptr;
+}
+
 void LinearOperations::linear_backward_weight(Stream& stream, const Tensor& dy, const Tensor& x,
                                               const Tensor& dw, Accumulate accumulate) {
   require(dy.rows == x.rows && dw.rows == dy.columns && dw.columns == x.columns,
@@ -53,8 +104,7 @@ void LinearOperations::linear_backward_weight(Stream& stream, const Tensor& dy, 
 
 void LinearOperations::multiply(Stream& stream, const GemmProblem& problem,
                                 const GemmBuffers& buffers) {
-  std::unique_ptr<GemmPlan>& plan =
-      plans_[fmt::format("{} -> {}", name(problem), name(problem.output))];
+  std::unique_ptr<GemmPlan>& plan = plans_[key_of(problem)];
   if (plan == nullptr) plan = make(stream, problem, buffers);
   if (!buffers.addend) return plan->enqueue(stream, buffers);
   if (plan->takes_addend()) return plan->enqueue(stream, buffers);
@@ -73,6 +123,11 @@ std::unique_ptr<GemmPlan> LinearOperations::make(Stream& stream, const GemmProbl
     stream.fill(buffers.c, {FillKind::constant, 0});
   }
   stream.synchronize(kStepSeconds);
+  return plan_by_engine(problem, buffers);
+}
+
+std::unique_ptr<GemmPlan> LinearOperations::plan_by_engine(const GemmProblem& problem,
+                                                           const GemmBuffers& buffers) {
   std::string reason = "it has no GEMM engine";
   Tuning tuning;
   tuning.seconds = kTuningSeconds;
@@ -84,9 +139,65 @@ std::unique_ptr<GemmPlan> LinearOperations::make(Stream& stream, const GemmProbl
   throw Unavailable(fmt::format("{}: gemm {}: {}", device_.info().name, name(problem), reason));
 }
 
+void LinearOperations::multiply_fused(Stream& stream, const GemmProblem& problem,
+                                      const GemmBuffers& buffers,
+                                      const std::function<void()>& separately) {
+  const std::string key = key_of(problem);
+  auto found = fused_.find(key);
+  if (found == fused_.end()) {
+    found = fused_.emplace(key, fused_if_faster(stream, problem, buffers, separately)).first;
+  }
+  if (found->second == nullptr) return separately();
+  found->second->enqueue(stream, buffers);
+}
+
+std::unique_ptr<GemmPlan> LinearOperations::fused_if_faster(
+    Stream& stream, const GemmProblem& problem, const GemmBuffers& buffers,
+    const std::function<void()>& separately) {
+  const std::string key = tuning_key({device_.info().model, "duet", "fused"}, problem);
+  const auto known = tuning_cache().find(key);
+  if (known && known->description != kFused) return nullptr;
+  stream.synchronize(kStepSeconds);
+  std::unique_ptr<GemmPlan> plan;
+  try {
+    plan = plan_by_engine(problem, buffers);
+  } catch (const Unavailable&) {
+    return nullptr;  // the usual case on devices other than CUDA's
+  }
+  if (known) return plan;
+  const bool faster = is_faster(
+      stream, [&] { plan->enqueue(stream, buffers); }, separately);
+  tuning_cache().store(key, {{}, 0, faster ? kFused : kSeparate});
+  return faster ? std::move(plan) : nullptr;
+}
+
+// By the medians of bursts in turns, which a device at its power limit needs long.
+bool LinearOperations::is_faster(Stream& stream, const std::function<void()>& one,
+                                 const std::function<void()>& other) {
+  const auto begin = device_.make_event(), end = device_.make_event();
+  const auto seconds = [&](const std::function<void()>& enqueue, int calls) {
+    stream.record(*begin);
+    for (int i = 0; i < calls; ++i) enqueue();
+    stream.record(*end);
+    stream.synchronize(kStepSeconds);
+    return end->seconds_since(*begin) / calls;
+  };
+  seconds(one, 1);  // the first call of each loads kernels, and may make plans
+  seconds(other, 1);
+  const double longer = std::max({seconds(one, 2), seconds(other, 2), kShortestCall});
+  const int calls = std::max(1, static_cast<int>(kBurstSeconds / longer));
+  std::vector<double> of_one, of_other;
+  for (int burst = 0; burst < kBursts; ++burst) {
+    of_one.push_back(seconds(one, calls));
+    of_other.push_back(seconds(other, calls));
+  }
+  return summarise(of_one).median < summarise(of_other).median;
+}
+
 std::uint64_t LinearOperations::workspace_bytes() const {
   std::uint64_t bytes = 0;
   for (const auto& [problem, plan] : plans_) bytes += plan->workspace_bytes();
+  for (const auto& [problem, plan] : fused_) bytes += plan ? plan->workspace_bytes() : 0;
   return bytes;
 }
 

@@ -107,6 +107,26 @@ void TimedOperations::linear_backward_input(Stream& stream, const Tensor& dy, co
   mark(stream, StepPart::gemm);
 }
 
+void TimedOperations::linear_gelu(Stream& stream, const Tensor& x, const Tensor& w,
+                                  const Tensor& hidden, const Tensor& activated) {
+  if (timing_ && !inner_->fuses_gelu(x, hidden)) {
+    linear(stream, x, w, hidden);
+    return gelu(stream, hidden, activated);
+  }
+  inner_->linear_gelu(stream, x, w, hidden, activated);
+  mark(stream, StepPart::gemm);
+}
+
+void TimedOperations::linear_backward_gelu(Stream& stream, const Tensor& dy, const Tensor& w,
+                                           const Tensor& hidden, const Tensor& dhidden) {
+  if (timing_ && !inner_->fuses_backward_gelu(dy, hidden)) {
+    linear_backward_input(stream, dy, w, dhidden);
+    return gelu_backward(stream, hidden, dhidden, dhidden);
+  }
+  inner_->linear_backward_gelu(stream, dy, w, hidden, dhidden);
+  mark(stream, StepPart::gemm);
+}
+
 void TimedOperations::linear_backward_weight(Stream& stream, const Tensor& dy, const Tensor& x,
                                              const Tensor& dw, Accumulate accumulate) {
   inner_->linear_backward_weight(stream, dy, x, dw, accumulate);

@@ -44,6 +44,16 @@ class TimedOperations : public Operations {
                   const Tensor& y) override;
   void linear_backward_input(Stream& stream, const Tensor& dy, const Tensor& w,
                              const Tensor& dx) override;
+  void linear_gelu(Stream& stream, const Tensor& x, const Tensor& w, const Tensor& hidden,
+                   const Tensor& activated) override;
+  void linear_backward_gelu(Stream& stream, const Tensor& dy, const Tensor& w, const Tensor& hidden,
+                            const Tensor& dhidden) override;
+  bool fuses_gelu(const Tensor& x, const Tensor& hidden) const override {
+    return inner_->fuses_gelu(x, hidden);
+  }
+  bool fuses_backward_gelu(const Tensor& dy, const Tensor& hidden) const override {
+    return inner_->fuses_backward_gelu(dy, hidden);
+  }
   void linear_backward_weight(Stream& stream, const Tensor& dy, const Tensor& x, const Tensor& dw,
                               Accumulate accumulate) override;
   void random_elements(Stream& stream, const Span& state, std::uint64_t column,

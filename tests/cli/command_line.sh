@@ -34,6 +34,8 @@ refuses 'expected MxNxK' gemm --set cubes
 refuses 'expected one of fp32' gemm --dtype fp7
 refuses 'unknown GEMM engine' gemm --device sim:mi300x-8 --engine abacus
 refuses 'nn' gemm --layout tt
+refuses 'expected one of none, gelu, gelu_backward' gemm --epilogue relu
+refuses 'expected without --accumulate' gemm --epilogue gelu --accumulate
 refuses 'is not a size' copy --sizes 7q
 refuses 'MIN <= MAX' copy --sizes 2M..1M
 refuses '0 bytes' copy --sizes 0

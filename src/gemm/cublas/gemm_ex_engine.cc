@@ -96,6 +96,7 @@ class GemmExEngine : public GemmEngine {
   std::string device_kind() const override { return "cuda"; }
 
   std::optional<Skipped> unsupported(Device&, const GemmProblem& problem) const override {
+    if (problem.epilogue != Epilogue::none) return no_epilogue(*this);
     if (problem.dtype == DType::fp8_e4m3) return Skipped{"cublasGemmEx does not multiply fp8"};
     if (problem.dtype == DType::int8 && (problem.k % 4 != 0 || problem.n % 4 != 0)) {
       return Skipped{"cublasGemmEx wants sides in multiples of 4 for int8"};

@@ -28,6 +28,23 @@ auto make_layout(DType dtype, std::uint64_t rows, std::uint64_t columns) {
 }
 
 template <typename Value>
+void set(cublasLtMatmulDesc_t operation, cublasLtMatmulDescAttributes_t attribute,
+         const Value& value) {
+  DUET_CUBLAS_CHECK(cublasLtMatmulDescSetAttribute(operation, attribute, &value, sizeof value));
+}
+
+// cuBLASLt's GELU is the tanh form.
+void set_epilogue(cublasLtMatmulDesc_t operation, const GemmProblem& problem) {
+  if (problem.epilogue == Epilogue::none) return;
+  set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE,
+      problem.epilogue == Epilogue::gelu ? CUBLASLT_EPILOGUE_GELU_AUX : CUBLASLT_EPILOGUE_DGELU);
+  set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, problem.n);
+  // Stands for that of a call: ranking algorithms looks at its alignment.
+  const auto aux = static_cast<std::uintptr_t>(kAlignment);
+  set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, aux);
+}
+
+template <typename Value>
 void prefer(cublasLtMatmulPreference_t preference, cublasLtMatmulPreferenceAttributes_t attribute,
             const Value& value) {
   DUET_CUBLAS_CHECK(
@@ -62,11 +79,9 @@ LtProblem::LtProblem(GpuDevice& device, const GemmProblem& problem) : problem_(p
   cublasLtMatmulDesc_t operation = nullptr;
   DUET_CUBLAS_CHECK(cublasLtMatmulDescCreate(&operation, types.compute, types.scale));
   operation_.reset(operation);
-  const cublasOperation_t first = operation_b(problem), second = operation_a(problem);
-  DUET_CUBLAS_CHECK(
-      cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof first));
-  DUET_CUBLAS_CHECK(cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_TRANSB, &second,
-                                                   sizeof second));
+  set(operation, CUBLASLT_MATMUL_DESC_TRANSA, operation_b(problem));
+  set(operation, CUBLASLT_MATMUL_DESC_TRANSB, operation_a(problem));
+  set_epilogue(operation, problem);
   const auto m = static_cast<std::uint64_t>(problem.m), n = static_cast<std::uint64_t>(problem.n),
              k = static_cast<std::uint64_t>(problem.k);
   const bool nt = problem.layout == Layout::nt, tn = problem.layout == Layout::tn;
@@ -138,6 +153,9 @@ cublasStatus_t LtProblem::run(const LtAlgorithm& algorithm, const GemmBuffers& b
                               const Span& workspace, gpuStream_t stream) const {
   const Scales scale = scales(problem_);
   const Span& addend = buffers.addend ? *buffers.addend : buffers.c;
+  if (buffers.aux) {
+    set(operation_.get(), CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, buffers.aux->data);
+  }
   return cublasLtMatmul(handle_.get(), operation_.get(), scale.alpha, buffers.b.data, b_.get(),
                         buffers.a.data, a_.get(), scale.beta, addend.data, c_.get(), buffers.c.data,
                         c_.get(), &algorithm.algo, workspace.data, workspace.bytes, stream);

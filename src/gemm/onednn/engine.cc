@@ -133,6 +133,7 @@ class OneDnnEngine : public GemmEngine {
         fmt::format("oneDNN {}.{} has no {} matmul on this CPU", dnnl::version()->major,
                     dnnl::version()->minor, duet::name(problem.dtype));
     if (!data_type(problem.dtype) || !data_type(problem.output)) return Skipped{reason};
+    if (problem.epilogue != Epilogue::none) return no_epilogue(*this);
     if (problem.accumulate && problem.dtype != DType::fp32) {
       return Skipped{"Duet calls oneDNN's matmul without accumulation; fp32 accumulates"};
     }

@@ -42,6 +42,7 @@ class OpenBlasEngine : public GemmEngine {
   std::string device_kind() const override { return "host"; }
 
   std::optional<Skipped> unsupported(Device&, const GemmProblem& problem) const override {
+    if (problem.epilogue != Epilogue::none) return no_epilogue(*this);
     if (problem.dtype == DType::fp32 && problem.output == DType::fp32) return std::nullopt;
     return Skipped{fmt::format("this OpenBLAS multiplies fp32, not {}", duet::name(problem.dtype))};
   }

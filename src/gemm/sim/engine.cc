@@ -92,6 +92,7 @@ class ModelEngine : public GemmEngine {
   std::optional<Skipped> unsupported(Device& device, const GemmProblem& problem) const override {
     const sim::DeviceModel* model = sim::model_of(device);
     if (model == nullptr) return Skipped{"not a simulated device"};
+    if (problem.epilogue != Epilogue::none) return no_epilogue(*this);
     if (problem.accumulate && problem.output == DType::int32) {
       return Skipped{"simulated: int32 is not accumulated"};
     }

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/random.h"
+#include "gemm/epilogue.h"
 #include "training/gpu/element8.h"
 #include "training/gpu/kernels.h"
 #include "training/gpu/launch.h"
@@ -10,10 +11,8 @@ namespace duet::DUET_GPU {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kTokenThreads = 128;           // of a block that sums the rows of one token
-constexpr int kTokenLoads = 8;               // of one of its threads at once
-constexpr float kGeluSlope = 0.7978845608f;  // sqrt(2 / pi)
-constexpr float kGeluCubic = 0.044715f;
+constexpr int kTokenThreads = 128;  // of a block that sums the rows of one token
+constexpr int kTokenLoads = 8;      // of one of its threads at once
 
 __device__ std::int64_t my_index() {
   return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -160,15 +159,18 @@ struct Relu {
 
 // In the tanh form.
 struct Gelu {
+  static constexpr float kSlope = static_cast<float>(kGeluSlope);
+  static constexpr float kCubic = static_cast<float>(kGeluCubic);
+
   // 1 / (1 + exp(-2u)), which is (1 + tanh(u)) / 2 without cancellation.
   __device__ static float sigmoid(float x) {
-    const float u = kGeluSlope * (x + kGeluCubic * x * x * x);
+    const float u = kSlope * (x + kCubic * x * x * x);
     return __fdividef(1.0f, 1.0f + __expf(-2.0f * u));
   }
   __device__ static float value(float x) { return x * sigmoid(x); }
   __device__ static float backward(float x, float dy) {
     const float s = sigmoid(x);
-    const float slope = 2.0f * kGeluSlope * (1.0f + 3.0f * kGeluCubic * x * x);
+    const float slope = 2.0f * kSlope * (1.0f + 3.0f * kCubic * x * x);
     return dy * (s + x * s * (1.0f - s) * slope);
   }
 };

@@ -151,6 +151,21 @@ TEST_P(DeviceOperations, Multiply) {
   for (const Pair& each : {y, sum, dx, dw, added}) expect_same(each, "linear");
 }
 
+// By one GEMM or by two kernels; rounding the product first, or not.
+TEST_P(DeviceOperations, LinearsWithGelu) {
+  if (!multiplies()) GTEST_SKIP() << "no GEMMs in bf16";
+  const std::int64_t rows = 72, in = 136, out = 200;
+  const Pair x = normal(rows, in, 1), w = normal(out, in, 2, 0.1f), dy = normal(rows, in, 3);
+  const Pair back = normal(in, out, 4, 0.1f);
+  const Pair hidden = normal(rows, out, 5), activated = normal(rows, out, 6),
+             dhidden = normal(rows, out, 7);
+  both([&](const Side& on) {
+    on.operations.linear_gelu(on.stream, on(x), on(w), on(hidden), on(activated));
+    on.operations.linear_backward_gelu(on.stream, on(dy), on(back), on(hidden), on(dhidden));
+  });
+  for (const Pair& each : {hidden, activated, dhidden}) expect_same(each, "linear with GELU");
+}
+
 TEST_P(DeviceOperations, Clip) {
   const Pair one = normal(1, 128 * 700, 1), other = normal(1, 256, 2), norm = sums(1);
   const StepState state{3, 0, 0, 0};

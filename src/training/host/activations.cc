@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "gemm/epilogue.h"
 #include "training/host/vectors.h"
 
 namespace duet {
@@ -18,9 +19,6 @@ void for_elements(std::int64_t count, const Body& body) {
     on_widest_vectors([&]() DUET_INLINE_BODY { body(begin, end); });
   }
 }
-
-constexpr double kGeluSlope = 0.79788456080286535588;  // sqrt(2 / pi)
-constexpr double kGeluCubic = 0.044715;
 
 // sigmoid = 1 / (1 + exp(-2u)), which is (1 + tanh(u)) / 2 without cancellation.
 template <class Real>

@@ -4,8 +4,7 @@
 
 namespace duet {
 
-// y = x / 2 * (1 + tanh(u)), u = sqrt(2 / pi) * (x + 0.044715 x^3), of `count` elements (Hendrycks,
-// Gimpel: Gaussian Error Linear Units, 2016). y may be x.
+// y = gelu(x) (gemm/epilogue.h), of `count` elements. y may be x.
 template <class Real>
 void gelu(const Real* x, Real* y, std::int64_t count);
 
