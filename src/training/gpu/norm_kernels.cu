@@ -111,7 +111,7 @@ __device__ void write_partials(const Place<lanes>& my, int pack, const float (&v
 
 // With g = dy * weight and n = the normed x: dx = (g - mean(g) - n * mean(g * n)) / deviation.
 template <typename T, int lanes, int packs>
-__global__ void __launch_bounds__(kBackwardThreads<lanes, packs>, packs <= 4 ? 2 : 1)
+__global__ void __launch_bounds__((kBackwardThreads<lanes, packs>), packs <= 4 ? 2 : 1)
     norm_backward_kernel(NormBackward<T> n) {
   constexpr int kThreads = kBackwardThreads<lanes, packs>, kGroups = kThreads / lanes;
   const Place<lanes> my;

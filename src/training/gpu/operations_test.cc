@@ -19,7 +19,7 @@ TEST_P(DeviceOperations, MakeTheSameTokens) {
 
 TEST_P(DeviceOperations, Embed) {
   for (const std::int64_t width : {8, 1048}) {
-    const std::int64_t rows = 300, length = 50;
+    const std::int64_t rows = width == 8 ? 1100 : 300, length = 50;
     const Pair ids = tokens(rows, 11), table = normal(11, width, 1), places = normal(50, width, 2),
                x = normal(rows, width, 3), dx = normal(rows, width, 4);
     const Pair dtable = normal(11, width, 5), dplaces = normal(length, width, 6);
@@ -230,6 +230,36 @@ TEST_P(DeviceOperations, RoundSmallUpdatesWithTheRightMean) {
   double sum = 0;
   for (const float value : read(weights)) sum += 1 - static_cast<double>(value);
   EXPECT_NEAR(sum / static_cast<double>(count), 1e-4, 3e-6);
+}
+
+TEST_P(DeviceOperations, RoundTheSameInParts) {
+  const std::int64_t count = 1024, half = 512;
+  const StepState state{1, 9, 1e-3, 1};
+  const auto at_device = device_->allocate(sizeof state);
+  device_->write(at_device.span(), &state);
+  const auto update = [&](std::int64_t parts) {
+    const Tensor all[] = {normal(1, count, 1).device, normal(1, count, 2).device,
+                          normal(1, count, 3).device,
+                          make(1, count, dtype(), [](std::uint64_t) { return 1.0f; }).device};
+    const auto part = [&](const Tensor& tensor, std::int64_t first) {
+      Tensor own{{}, 1, count / parts, tensor.dtype};
+      own.span =
+          tensor.span.slice(static_cast<std::uint64_t>(first) * size_of(tensor.dtype), own.bytes());
+      return own;
+    };
+    for (std::int64_t first = 0; first < count; first += count / parts) {
+      operations_->adamw(*stream_, {}, at_device.span(),
+                         {part(all[0], first),
+                          part(all[1], first),
+                          part(all[2], first),
+                          part(all[3], first),
+                          {},
+                          first});
+    }
+    stream_->synchronize(kDeviceDeadline);
+    return read(all[0]);
+  };
+  EXPECT_EQ(update(1), update(count / half));
 }
 
 TEST_P(DeviceOperations, KeepWhatIsNotFinite) {
