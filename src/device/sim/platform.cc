@@ -28,12 +28,21 @@ constexpr int kMostThreads = 65536;  // of a compute unit, and of blocks of a la
 constexpr int kMostBlock = 1024;     // threads
 constexpr int kMostTile = 65536;     // elements
 constexpr int kMostEngines = 1024;
+constexpr int kMostSplits = 64;
 constexpr int kMostPriorities = 64;
 constexpr int kMostDevices = 8192;  // of all nodes: each is a thread
 
 GemmModel read_gemm(TomlTable table) {
   GemmModel gemm;
   std::tie(gemm.tile_m, gemm.tile_n) = table.pair("tile", kMostTile);
+  for (TomlTable other : table.tables("other_tile")) {
+    GemmTile tile;
+    std::tie(tile.m, tile.n) = other.pair("tile", kMostTile);
+    tile.efficiency = other.number("efficiency", kShareRange);
+    other.finish();
+    gemm.other_tiles.push_back(tile);
+  }
+  if (table.has("most_splits")) gemm.most_splits = table.count("most_splits", 1, kMostSplits);
   gemm.workgroup_seconds = kMicro * table.number("workgroup_us", kMicrosecondsRange);
   gemm.efficiency = table.table("efficiency").by_dtype(kShareRange, 1);
   gemm.traffic = table.number("traffic", kMultiple);

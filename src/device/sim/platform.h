@@ -16,8 +16,16 @@ namespace duet::sim {
 // In all models rates are per second, in bytes or FLOP, and times in seconds. A load_slope is that
 // of LoadSlowdown (flow.h): while flows of the other kind (computing or moving data) take all of
 // the memory bandwidth, the rate is 1 / (1 + slope) of what it is without them.
+// Another tile that the library takes where it fills the units better.
+struct GemmTile {
+  int m = 0, n = 0;
+  double efficiency = 1;  // as a share of the usual tile's
+};
+
 struct GemmModel {
-  int tile_m = 0, tile_n = 0;          // of C that one workgroup computes
+  int tile_m = 0, tile_n = 0;  // of C that one workgroup computes, usually
+  std::vector<GemmTile> other_tiles;
+  int most_splits = 1;  // likewise: of K among workgroups, whose sums another kernel adds up
   double workgroup_seconds = 0;        // to fill and drain a workgroup's pipeline, beside its FLOP
   std::map<DType, double> efficiency;  // share of the peak that the inner loop sustains
   double traffic = 1;  // memory traffic, as a multiple of reading A and B and writing C once

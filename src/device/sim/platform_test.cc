@@ -108,6 +108,11 @@ TEST(Platform, WrongTypesAndFiguresAreNamed) {
                {"'device.memory_efficiency' is 80", "from 0.001 to 1"});
   expect_parts(message_of(with("tile", "tile = [256]")),
                {"'device.gemm.tile'", "two whole numbers"});
+  const std::string tile = "tile = [256, 256]\n";
+  expect_parts(message_of(with("tile", tile + "most_splits = 0")),
+               {"'device.gemm.most_splits' is 0", "from 1 to 64"});
+  expect_parts(message_of(with("tile", tile + "other_tile = [{tile = [64, 64], efficiency = 2}]")),
+               {"'device.gemm.other_tile[0].efficiency' is 2", "from 0.001 to 1"});
   expect_parts(message_of(with("topology", "topology = \"ring\"")),
                {"'link.topology' is", "ring", "\"mesh\" or \"switch\""});
   expect_parts(message_of(with("devices = 8", "devices = 1.5")), {"'devices' is 1.5", "whole"});

@@ -154,7 +154,9 @@ class CpuOperations : public LinearOperations {
 
   void attention(Stream& stream, const AttentionTensors& t) override {
     const AttentionShape shape = checked_shape(t);
-    run(stream, "attention", 2 * products(shape), bytes_of({&t.qkv, &t.out}), t.out,
+    const Demand demand = {2 * products(shape), t.out.dtype, bytes_of({&t.qkv, &t.out}), 0,
+                           attention_efficiency(shape, kBestForward)};
+    run(stream, "attention", demand, t.out,
         [=] { duet::attention<float>(shape, data(t.qkv), data(t.out), data(t.log_sum_exp)); });
   }
 
@@ -162,7 +164,9 @@ class CpuOperations : public LinearOperations {
                           const Tensor& dqkv) override {
     const AttentionShape shape = checked_shape(t);
     const double moved = bytes_of({&t.qkv, &t.out, &dout, &dqkv});
-    run(stream, "attention backward", 5 * products(shape), moved, dqkv, [=] {
+    const Demand demand = {5 * products(shape), dqkv.dtype, moved, 0,
+                           attention_efficiency(shape, kBestBackward)};
+    run(stream, "attention backward", demand, dqkv, [=] {
       duet::attention_backward<float>(shape, data(t.qkv), data(t.out), data(t.log_sum_exp),
                                       data(dout), data(dqkv));
     });
@@ -242,6 +246,16 @@ class CpuOperations : public LinearOperations {
     return shape;
   }
 
+  // The share of the peak that attention reaches on a simulated GPU, as cuDNN 9.19's does on an
+  // H200: of long sequences of heads of 128 elements this, and less of the usual ones (docs/
+  // training.md has the measured times).
+  static constexpr double kBestForward = 0.63, kBestBackward = 0.44;
+  static double attention_efficiency(const AttentionShape& s, double best) {
+    constexpr double kHalfTokens = 370, kWholeHead = 128;
+    const auto tokens = static_cast<double>(s.tokens), head = static_cast<double>(s.head_dim);
+    return best * tokens / (tokens + kHalfTokens) * std::pow(std::min(1.0, head / kWholeHead), 0.8);
+  }
+
   // FLOP of one of attention's products, the half that is not masked.
   static double products(const AttentionShape& s) {
     return static_cast<double>(s.elements()) * static_cast<double>(s.tokens);
@@ -254,12 +268,16 @@ class CpuOperations : public LinearOperations {
   // `result` decides whether the tensors have contents.
   void run(Stream& stream, const char* name, double flop, double memory_bytes, const Tensor& result,
            std::function<void()> body) {
+    run(stream, name, {flop, result.dtype, memory_bytes}, result, std::move(body));
+  }
+
+  void run(Stream& stream, const char* name, const Demand& demand, const Tensor& result,
+           std::function<void()> body) {
     if (device_.info().kind == "host" && result.dtype != DType::fp32) {
       throw Unavailable(fmt::format("{} trains in fp32, not in {} (recipe fp32)",
                                     device_.info().name, duet::name(result.dtype)));
     }
-    start(stream, {name, {flop, result.dtype, memory_bytes}, {}}, computes(result),
-          std::move(body));
+    start(stream, {name, demand, {}}, computes(result), std::move(body));
   }
 
   // Work on the state and on tokens.

@@ -1,0 +1,62 @@
+// How a simulated library divides a GEMM among workgroups.
+#include "device/sim/sim_fixture.h"
+
+namespace duet::sim {
+namespace {
+
+constexpr double kGemmUnits = 100;
+
+// A tile of 128 x 256 takes a second for each element of K.
+DeviceModel gemm_device() {
+  DeviceModel device;
+  device.compute_units = static_cast<int>(kGemmUnits);
+  device.memory_rate = 1e15;
+  device.memory_efficiency = 1;
+  device.peak[DType::bf16] = kGemmUnits * 2 * 128 * 256;
+  device.gemm.tile_m = 128;
+  device.gemm.tile_n = 256;
+  device.gemm.efficiency[DType::bf16] = 1;
+  return device;
+}
+
+GemmSize gemm_size(double m, double n, double k) {
+  GemmSize size;
+  size.m = m;
+  size.n = n;
+  size.k = k;
+  size.dtype = DType::bf16;
+  size.memory_bytes = 2 * (m * k + k * n + m * n);
+  return size;
+}
+
+TEST(GemmDemand, TakesSmallerTilesWhereTheyFillTheUnits) {
+  DeviceModel device = gemm_device();
+  const GemmSize few = gemm_size(4 * 128, 15 * 256, 64);
+  EXPECT_EQ(gemm_demand(device, few).workgroups, 60);
+  device.gemm.other_tiles = {{64, 128, 0.9}};
+  const Demand demand = gemm_demand(device, few);
+  EXPECT_EQ(demand.workgroups, 240);  // three waves of a quarter of the time each, at 0.9
+  EXPECT_NEAR(demand.efficiency, 0.9, 1e-9);
+}
+
+TEST(GemmDemand, KeepsTheUsualTileWhereItFillsTheUnits) {
+  DeviceModel device = gemm_device();
+  device.gemm.other_tiles = {{64, 128, 0.9}};
+  device.gemm.most_splits = 4;
+  EXPECT_EQ(gemm_demand(device, gemm_size(10 * 128, 10 * 256, 64)).workgroups, 100);
+}
+
+// Each of four parts writes and reads its sums in fp32.
+TEST(GemmDemand, SplitsKWhereUnitsAreLeft) {
+  DeviceModel device = gemm_device();
+  device.gemm.most_splits = 4;
+  const GemmSize few = gemm_size(5 * 128, 5 * 256, 6400);
+  const Demand demand = gemm_demand(device, few);
+  EXPECT_EQ(demand.workgroups, 100);
+  EXPECT_DOUBLE_EQ(demand.memory_bytes, few.memory_bytes + 4 * 8 * few.m * few.n);
+  device.memory_rate = 1e3;  // too slow for that
+  EXPECT_EQ(gemm_demand(device, few).workgroups, 25);
+}
+
+}  // namespace
+}  // namespace duet::sim
