@@ -167,7 +167,11 @@ std::unique_ptr<GemmPlan> LinearOperations::fused_if_faster(
   if (known) return plan;
   const bool faster = is_faster(
       stream, [&] { plan->enqueue(stream, buffers); }, separately);
-  tuning_cache().store(key, {{}, 0, faster ? kFused : kSeparate});
+  try {
+    tuning_cache().store(key, {{}, 0, faster ? kFused : kSeparate});
+  } catch (const Error&) {
+    // This run goes on, and later runs choose again.
+  }
   return faster ? std::move(plan) : nullptr;
 }
 
