@@ -193,6 +193,12 @@ check_train() {
   say "training: products of engines"
   must timeout 100 "$duet" gemm --device cuda:0 --shapes 256x512x128,136x264x72 --dtype fp32,bf16 \
     --layout nn,nt,tn --accumulate --tuning-seconds 0.3 --seconds 0.02 --quiet
+  local epilogue
+  for epilogue in gelu gelu_backward; do
+    must timeout 60 "$duet" gemm --device cuda:0 --shapes 256x512x128,136x264x72,8192x3072x768 \
+      --dtype bf16 --layout nn,nt --engine cublaslt,cublaslt-tuned --epilogue $epilogue \
+      --tuning-seconds 0.3 --seconds 0.02 --quiet
+  done
   say "training: compute-sanitizer"
   must timeout 250 compute-sanitizer --report-api-errors no --error-exitcode 9 \
     "$build/tests/training_test" --gtest_filter='*Embed*cuda*:*Normalise*cuda*:*Loss*cuda*:*Gpt*cuda*' \

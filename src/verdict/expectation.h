@@ -33,6 +33,8 @@ struct Site {
   std::map<std::string, std::string> variables;  // environment variables that change results
 };
 
+inline constexpr double kMemoryShare = 0.80;  // of the spec's bandwidth, of a streaming kernel
+
 // Rates in the unit of the record's first rate.
 struct Expectation {
   std::optional<double> bound;     // the hardware's limit; nullopt: not known

@@ -348,14 +348,33 @@ TEST_F(Expectations, MessagesThatTakeAnotherWayHaveNone) {
 TEST_F(Expectations, ATrainingStepIsBoundByItsFlopOrItsBytes) {
   Record step = result("train", {{"model", "7b"}, {"recipe", "bf16"}}, {250e12, 400e9, 0});
   step["cost"]["tokens"] = 8000;
+  step["case"]["sequence"] = 630;
+  step["rates"] = {{"tflops", 250.0}, {"hardware_tflops", 255.0}};
   const Expectation by_flop = expect_training(step, site());
   EXPECT_DOUBLE_EQ(*by_flop.bound, 8000 / 0.25);
-  EXPECT_FALSE(by_flop.expected);
-  EXPECT_NE(by_flop.unknown.find("25% of the dense peak"), std::string::npos) << by_flop.unknown;
+  // 220e12 FLOP at 700 TFLOP/s, 35e12 at 0.1764 of 1,000, and 400 GB at 3,200 GB/s.
+  EXPECT_NEAR(*by_flop.expected, 0.8 * 8000 / (0.22 / 0.7 + 0.035 / 0.1764 + 0.125), 1e-6);
+  EXPECT_NE(by_flop.basis.find("25% of the dense peak"), std::string::npos) << by_flop.basis;
   step["cost"]["memory_bytes"] = 4e12;
   EXPECT_DOUBLE_EQ(*expect_training(step, site()).bound, 8000);
   step["case"]["recipe"] = "fp32";
   EXPECT_FALSE(expect_training(step, site()).bound);
+}
+
+TEST_F(Expectations, ATrainingStepHasNoneWithoutItsParts) {
+  Record step = result("train", {{"model", "mlp"}, {"recipe", "bf16"}}, {250e12, 400e9, 0});
+  step["cost"]["samples"] = 256;
+  step["rates"] = {{"tflops", 250.0}, {"hardware_tflops", 250.0}};
+  EXPECT_NEAR(*expect_training(step, site()).expected, 0.8 * 256 / (0.25 / 0.7 + 0.125), 1e-6);
+  Record other = step;
+  other["engine"] = "torch-graph";
+  EXPECT_FALSE(expect_training(other, site()).expected);
+  other = step;
+  other["case"]["recompute"] = "block";
+  EXPECT_FALSE(expect_training(other, site()).expected);
+  Record simulated = machine(1);
+  simulated["virtual_time"] = true;
+  EXPECT_FALSE(expect_training(step, {simulated, "One", &spec_, {}, {}}).expected);
 }
 
 }  // namespace

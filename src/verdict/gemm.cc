@@ -9,9 +9,8 @@
 namespace duet {
 namespace {
 
-constexpr double kWaves = 2;           // waves of the smallest tiles; with fewer, libraries split K
-constexpr double kShortest = 30e-6;    // seconds; launch latency dominates shorter works
-constexpr double kMemoryShare = 0.80;  // share of the spec's bandwidth that a streaming kernel gets
+constexpr double kWaves = 2;         // waves of the smallest tiles; with fewer, libraries split K
+constexpr double kShortest = 30e-6;  // seconds; launch latency dominates shorter works
 // Share of the measured peak; docs/results/epyc-2-cores has 0.67 to 0.95.
 constexpr double kCpuShare = 0.72;
 constexpr double kCpuSmallest = 1024;  // smallest M, N and K

@@ -23,20 +23,70 @@ double peak_of(const Site& site, DType dtype) {
   return peak == site.peaks.tflops.end() ? 0 : peak->second.fastest;
 }
 
+// Of the sum of the parts below; docs/results/h200/train has 0.79 (narrow models) to 0.98.
+constexpr double kShareOfSum = 0.80;
+
+// The share of the dense peak that attention reaches, forward and backward pass together: of heads
+// of 64 elements, by cuDNN on an H200 (docs/simulation.md).
+double attention_share(double sequence) { return 0.28 * sequence / (sequence + 370); }
+
+// A model without attention has no sequence, and one with it executes a sixth of attention's FLOP
+// once more, which are those that `hardware_tflops` has beside `tflops`.
+double attention_flop(const Record& record) {
+  const Record& rates = record["rates"];
+  const double executed = rates.value("hardware_tflops", 0.0), counted = rates.value("tflops", 0.0);
+  if (!record["case"].contains("sequence") || counted <= 0) return 0;
+  return 6 * (executed / counted - 1) * record["cost"]["flop"].get<double>();
+}
+
+// Why no rate is expected, or "".
+std::string reason_without(const Record& record, const Site& site, DType dtype) {
+  if (site.machine.value("virtual_time", false))
+    return "what a simulated step reaches is a model's";
+  if (site.spec == nullptr || site.spec->efficiency.count(dtype) == 0 ||
+      site.spec->memory_gb_per_s <= 0) {
+    return "what this device reaches of its peaks is not known";
+  }
+  if (record["engine"] != "duet") return "the bytes that this engine moves are not known";
+  if (record["case"].contains("recompute")) return "what is computed again is not known";
+  return "";
+}
+
+// GEMMs, attention and the bytes of the rest, one after the other.
+void expect_sum(const Record& record, const DeviceSpec& spec, double flop_rate, double items,
+                Expectation& expectation) {
+  const DType dtype = multiplied_in(record);
+  const double efficiency = spec.efficiency.at(dtype), bytes = record["cost"]["memory_bytes"];
+  const double attention = attention_flop(record);
+  double seconds = (record["cost"]["flop"].get<double>() - attention) / (efficiency * flop_rate) +
+                   bytes / (kMemoryShare * spec.memory_gb_per_s * 1e9);
+  if (attention > 0) {
+    const double share = attention_share(axis_number(record, "sequence"));
+    seconds += attention * 7 / 6 / (share * flop_rate);
+  }
+  expectation.expected = kShareOfSum * items / seconds;
+  expectation.basis = fmt::format(
+      "{:.0f}% of the rate of GEMMs at {:.0f}% of the peak, attention, and {:.4g} GB at {:.0f}% of "
+      "the memory's rate, one after the other",
+      100 * kShareOfSum, 100 * efficiency, bytes / 1e9, 100 * kMemoryShare);
+  expectation.advice =
+      "look for a power cap or low clocks under load, and for other work on the GPU";
+}
+
 }  // namespace
 
 // The bound is that of the longer of two works which could run at the same time: all FLOP at the
 // dense peak, and the bytes of optimizer and norms at the memory's rate.
 Expectation expect_training(const Record& record, const Site& site) {
   Expectation expectation;
-  const double peak = peak_of(site, multiplied_in(record));
+  const DType dtype = multiplied_in(record);
+  const double peak = peak_of(site, dtype);
   if (peak <= 0) {
     expectation.unknown = "the peak of this device is not known";
     return expectation;
   }
   const Record& cost = record["cost"];
-  const double flop = cost["flop"].get<double>();
-  const double computing = flop / peak / 1e12;
+  const double computing = cost["flop"].get<double>() / peak / 1e12;
   const double moving = site.spec != nullptr && site.spec->memory_gb_per_s > 0
                             ? cost["memory_bytes"].get<double>() / site.spec->memory_gb_per_s / 1e9
                             : 0;
@@ -44,11 +94,16 @@ Expectation expect_training(const Record& record, const Site& site) {
       cost.contains("tokens") ? cost["tokens"].get<double>() : cost.value("samples", 0.0);
   expectation.bound = items / std::max(computing, moving);
   expectation.measured_bound = site.spec == nullptr;
-  const double share = computing / record["seconds"]["median"].get<double>();
-  expectation.unknown = fmt::format(
-      "what a healthy device reaches in training is not known; {:.0f}% of the {} peak of {:.4g} "
-      "TFLOP/s (MFU)",
-      100 * share, site.spec != nullptr ? "dense" : "measured", peak);
+  const std::string mfu = fmt::format("{:.0f}% of the {} peak of {:.4g} TFLOP/s (MFU)",
+                                      100 * computing / record["seconds"]["median"].get<double>(),
+                                      site.spec != nullptr ? "dense" : "measured", peak);
+  const std::string reason = reason_without(record, site, dtype);
+  if (reason.empty()) {
+    expect_sum(record, *site.spec, peak * 1e12, items, expectation);
+    expectation.basis += "; " + mfu;
+  } else {
+    expectation.unknown = reason + "; " + mfu;
+  }
   return expectation;
 }
 
