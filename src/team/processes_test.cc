@@ -13,35 +13,13 @@
 #include <thread>
 
 #include "core/error.h"
-#include "core/packing.h"
 #include "team/agreement.h"
 #include "team/authentication.h"
 #include "team/launch.h"
-#include "team/team.h"
+#include "team/processes_fixture.h"
 
 namespace duet {
 namespace {
-
-// A port that was free a moment ago.
-int free_port() { return Socket::listen(0).port(); }
-
-// Runs fn(processes) as `size` processes; rethrows nothing: fn asserts.
-void run_processes(int size, const std::function<void(Processes&)>& fn) {
-  const int port = free_port();
-  std::vector<std::thread> threads;
-  for (int index = 0; index < size; ++index) {
-    threads.emplace_back([=, &fn] {
-      Launch launch;
-      launch.index = index;
-      launch.size = size;
-      launch.addresses = {"127.0.0.1"};
-      launch.port = port;
-      Processes processes(launch, 20);
-      fn(processes);
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-}
 
 // What a launcher sets; nothing of it is left behind.
 class Environment {
@@ -172,22 +150,6 @@ TEST(Processes, AFailureIsNotifiedToAProcessThatHasEndedItsShare) {
   });
 }
 
-// Process `index` of two, with a short heartbeat timeout.
-Launch impatient(int index, int port) {
-  Launch launch;
-  launch.index = index;
-  launch.size = 2;
-  launch.addresses = {"127.0.0.1"};
-  launch.port = port;
-  launch.heartbeat_timeout_seconds = 1;
-  return launch;
-}
-
-// What a process brings to the first gathering of a run.
-std::string first_part(const std::string& place) {
-  return pack({"all processes of the run to come", place});
-}
-
 // The error of process 0 while the other one has connected and never answers: stopped, or its
 // machine lost.
 std::string beside_an_unresponsive_process(const std::function<void(Processes&)>& fn) {
@@ -309,33 +271,6 @@ TEST(Processes, InDifferentCallsThrowAndGoOn) {
   });
 }
 
-TEST(Processes, RanksOfSeveralInDifferentCallsThrowAndGoOn) {
-  run_processes(2, [](Processes& processes) {
-    const auto machine = open_machine(processes.index() == 1 ? "host:2" : "host");
-    Team team(*machine, {}, &processes);
-    team.each([&](Rank& rank) {
-      try {
-        team.barrier(rank.index == 2 ? "the end" : "the begin", 20);
-        ADD_FAILURE() << "nothing was noticed";
-      } catch (const BadArgument& error) {
-        EXPECT_STREQ(error.what(),
-                     "ranks have come to different calls: rank 0 waits for the begin, rank 2 for "
-                     "the end");
-      }
-      try {
-        team.all_or_none(rank, "a step", [&] {
-          if (rank.index == 1) throw Unavailable("not here");
-          team.barrier("within the step", 20);
-        });
-        ADD_FAILURE() << "nothing was noticed";
-      } catch (const Unavailable& error) {
-        EXPECT_STREQ(error.what(), rank.index == 1 ? "not here" : "rank 1: not here");
-      }
-      EXPECT_EQ(team.gather(rank, "", "all to go on", 20)->size(), 3u);
-    });
-  });
-}
-
 TEST(Processes, Process0MayBeUnresponsive) {
   const Socket listener = Socket::listen(0);
   std::thread process_0([&] {
@@ -372,35 +307,6 @@ TEST(Processes, AWaitEndsWhenAskedTo) {
   EXPECT_THROW(processes.barrier("what never comes", 20), Interrupted);
   over = true;
   other.join();
-}
-
-TEST(Processes, TeamsOfUnequalMachinesGather) {
-  run_processes(3, [](Processes& processes) {
-    const auto machine = open_machine(processes.index() == 1 ? "host:3" : "host");
-    Team team(*machine, {}, &processes);
-    EXPECT_EQ(team.size(), 5);
-    EXPECT_EQ(team.first_local(),
-              std::vector<int>({0, 1, 4})[static_cast<std::size_t>(processes.index())]);
-    for (int repeat = 0; repeat < 2; ++repeat) {
-      team.each([&](Rank& rank) {
-        const auto all = team.gather(rank, std::to_string(rank.index), "ranks", 20);
-        EXPECT_EQ(*all, std::vector<std::string>({"0", "1", "2", "3", "4"}));
-        team.barrier("a test's barrier", 20);
-      });
-      EXPECT_THROW(team.each([&](Rank& rank) {
-        if (rank.index == 2) throw Mismatch("rank 2 found a wrong byte");
-        team.barrier("a barrier without rank 2", 20);
-      }),
-                   Mismatch);
-    }
-  });
-}
-
-TEST(Processes, ASimulatedMachineStaysAlone) {
-  run_processes(2, [](Processes& processes) {
-    const auto machine = open_machine("sim:mi300x-8");
-    EXPECT_THROW(Team(*machine, {}, &processes), UsageError);
-  });
 }
 
 }  // namespace

@@ -80,8 +80,11 @@ void Team::join_processes() {
                                           : fmt::format("ranks {} to {}", first_local_,
                                                         first_local_ + local_size() - 1));
   machine_.make_shareable();
+  // Further ones are consequences of the first.
   on_failure_ = processes_->on_failure([this](const std::string& reason) {
-    machine_.scheduler().update([&] { failure_ = reason; });
+    machine_.scheduler().update([&] {
+      if (failure_.empty()) failure_ = reason;
+    });
   });
 }
 
