@@ -15,6 +15,8 @@ until_true() {
   done
   fail "never came true: $*"
 }
+# A signal before that ends the process, or is lost: background processes of a shell ignore SIGINT.
+catches_interrupts() { (($(sed -n 's/^SigCgt:[[:space:]]*/0x/p' "/proc/$1/status") & 2)); }
 has_lines() { [[ $(wc -l < "$2") -ge $1 ]]; }
 ends_with() {  # CODE PID
   code=0
@@ -40,6 +42,7 @@ for signals in 'INT INT' 'TERM INT' 'INT TERM'; do
 done
 "$duet" "${long[@]}" > out 2> err &
 process=$!
+until_true catches_interrupts "$process"
 sleep 1
 kill -INT "$process"
 until_true grep -qxF "$stopping" err
@@ -53,6 +56,7 @@ for outputs in '--json pipe' '--json other.jsonl --csv pipe'; do
   # shellcheck disable=SC2086
   "$duet" "${long[@]}" $outputs > out 2> err &
   process=$!
+  until_true catches_interrupts "$process"
   sleep 1
   kill -INT "$process"
   ends_with 1 "$process"

@@ -155,7 +155,8 @@ says err.0 "3.jsonl is of a run of 3 processes, this run is of 2 processes: expe
 sustained=(-b 64K --mode sustained --seconds 20 --warm-up 0)
 code=0
 many 2 "${sustained[@]}" --json c.jsonl & run=$!
-sleep 3
+for _ in $(seq 200); do [[ -s c.jsonl ]] && break; sleep 0.1; done
+sleep 2
 kill -INT "$(pgrep -n -f "^$program collective .*c.jsonl")"
 begin=$SECONDS
 wait $run || code=$?
