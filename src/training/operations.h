@@ -101,7 +101,6 @@ class Operations {
   // dx = dy w.
   virtual void linear_backward_input(Stream& stream, const Tensor& dy, const Tensor& w,
                                      const Tensor& dx) = 0;
-  // dw = dy^T x, or dw += dy^T x.
   // hidden = x w^T, activated = gelu(hidden). Some devices do both by one GEMM, where that is
   // faster.
   virtual void linear_gelu(Stream& stream, const Tensor& x, const Tensor& w, const Tensor& hidden,
@@ -112,6 +111,7 @@ class Operations {
   // Whether the two run as one GEMM for such tensors; known after their first call.
   virtual bool fuses_gelu(const Tensor& x, const Tensor& hidden) const = 0;
   virtual bool fuses_backward_gelu(const Tensor& dy, const Tensor& hidden) const = 0;
+  // dw = dy^T x, or dw += dy^T x.
   virtual void linear_backward_weight(Stream& stream, const Tensor& dy, const Tensor& x,
                                       const Tensor& dw, Accumulate accumulate) = 0;
 

@@ -5,6 +5,7 @@
 #include "collectives/collective_work.h"
 #include "collectives/peer/calls_fixture.h"
 #include "collectives/peer/engine.h"
+#include "collectives/peer/watchdog.h"
 #include "core/error.h"
 #include "timing/sampler.h"
 
@@ -193,6 +194,24 @@ class ThrowingWork : public CollectiveWork {
  private:
   int calls_ = 0;
 };
+
+// A process that is gone ends others, which are then gone too.
+TEST(Watchdog, NamesTheFirstFailureSinceAPlanWasMade) {
+  const auto machine = open_machine("host");
+  Team team(*machine);
+  Watchdog watchdog(team);
+  watchdog.fail("what failed before");
+  const int made_at = watchdog.failures();
+  watchdog.require_well(made_at, "all_gather");
+  watchdog.fail("process 1 is gone");
+  watchdog.fail("process 0 is gone");
+  try {
+    watchdog.require_well(made_at, "all_gather");
+    ADD_FAILURE() << "nothing was noticed";
+  } catch (const PeerFailed& error) {
+    EXPECT_STREQ(error.what(), "process 1 is gone while waiting for the ranks of all_gather");
+  }
+}
 
 TEST_P(Failing, AMeasurementEndsWithTheErrorOfOneRank) {
   Mode mode;

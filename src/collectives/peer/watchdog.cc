@@ -43,7 +43,7 @@ void Watchdog::remove(DeviceWaits* waits) {
 
 void Watchdog::fail(const std::string& reason) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  reason_ = reason;
+  reasons_.push_back(reason);
   failures_.fetch_add(1, std::memory_order_release);
   for (auto& [waits, failed] : watched_) failed = true;
   changed_.notify_all();
@@ -74,9 +74,10 @@ void Watchdog::watch() {
   }
 }
 
-void Watchdog::raise(std::string_view call) const {
+void Watchdog::raise(int since, std::string_view call) const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  const std::string reason = reason_.empty() ? team_.failure() : reason_;
+  const std::string reason =
+      since == kFailed ? team_.failure() : reasons_.at(static_cast<std::size_t>(since));
   throw PeerFailed(fmt::format("{} while waiting for the ranks of {}", reason, call));
 }
 

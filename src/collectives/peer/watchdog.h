@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include "team/team.h"
 
@@ -45,15 +46,15 @@ class Watchdog {
   static constexpr int kFailed = -1;
   int failures() const;
   bool well(int since) const { return failures_.load(std::memory_order_acquire) == since; }
-  // Throws PeerFailed with the reason, and the call that was made, where it is not well. No lock
-  // where it is.
+  // Throws PeerFailed with the first reason since then, and the call that was made, where it is not
+  // well: further failures are consequences of the first. No lock where it is.
   void require_well(int since, std::string_view call) const {
-    if (!well(since)) raise(call);
+    if (!well(since)) raise(since, call);
   }
 
  private:
   void watch();
-  [[noreturn]] void raise(std::string_view call) const;
+  [[noreturn]] void raise(int since, std::string_view call) const;
 
   Team& team_;
   int callback_ = 0;
@@ -62,7 +63,7 @@ class Watchdog {
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
   std::map<DeviceWaits*, bool> watched_;  // has it failed?
-  std::string reason_;                    // of the last failure
+  std::vector<std::string> reasons_;      // of all failures
   bool stop_ = false;
   std::thread thread_;
 };
