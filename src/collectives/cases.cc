@@ -12,7 +12,6 @@
 #include "collectives/open_sessions.h"
 #include "copy/cases.h"
 #include "core/error.h"
-#include "core/suggestion.h"
 #include "timing/sampler.h"
 
 namespace duet {
@@ -64,7 +63,7 @@ class CollectiveCases {
         machine_(machine),
         sessions_(std::make_shared<OpenSessions>(machine, processes)),
         ranks_(sessions_->team().size()) {
-    sessions_->team().together([&] { choose_engines(); });
+    sessions_->team().together([&] { engines_ = engines_named(machine, options_.engines); });
     for (CollectiveEngine* engine : engines_) engine->check_settings(sessions_->team());
   }
 
@@ -85,31 +84,6 @@ class CollectiveCases {
   }
 
  private:
-  void choose_engines() {
-    const std::string kind = machine_.device(0).info().kind;
-    const CollectiveEngines known = collective_engines(kind, options_.engines);
-    if (options_.engines.empty()) engines_ = known.engines;
-    for (const std::string& asked : options_.engines) {
-      const auto same = [&](CollectiveEngine* engine) { return engine->name() == asked; };
-      const auto found = std::find_if(known.engines.begin(), known.engines.end(), same);
-      if (found == known.engines.end()) refuse_engine(asked, kind);
-      engines_.push_back(*found);
-    }
-    if (engines_.empty()) {
-      throw UsageError(fmt::format("{} has no collective engine", machine_.name()));
-    }
-  }
-
-  [[noreturn]] void refuse_engine(const std::string& asked, const std::string& kind) const {
-    const CollectiveEngines known = collective_engines(kind);
-    std::vector<std::string> names;
-    for (CollectiveEngine* engine : known.engines) names.push_back(engine->name());
-    for (const auto& [missing, reason] : known.unavailable) {
-      names.push_back(fmt::format("no {} ({})", missing, reason));
-    }
-    throw UsageError(unknown_engine_text("collective", asked, machine_.name(), names));
-  }
-
   std::vector<Reduction> ops_of(CollectiveKind kind) const {
     return reduces(kind) ? options_.ops : std::vector<Reduction>{Reduction::sum};
   }

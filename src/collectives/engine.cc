@@ -1,8 +1,13 @@
 #include "collectives/engine.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "collectives/cpu/engine.h"
 #include "collectives/peer/engine.h"
 #include "collectives/sim/engine.h"
+#include "core/suggestion.h"
 
 namespace duet {
 namespace {
@@ -38,6 +43,16 @@ std::vector<EngineModule> modules_for(const std::string& device_kind) {
   return {};
 }
 
+[[noreturn]] void refuse_engine(const std::string& asked, Machine& machine) {
+  const CollectiveEngines known = collective_engines(machine.device(0).info().kind);
+  std::vector<std::string> names;
+  for (CollectiveEngine* engine : known.engines) names.push_back(engine->name());
+  for (const auto& [missing, reason] : known.unavailable) {
+    names.push_back(fmt::format("no {} ({})", missing, reason));
+  }
+  throw UsageError(unknown_engine_text("collective", asked, machine.name(), names));
+}
+
 }  // namespace
 
 std::unique_ptr<CollectiveMemory> CollectiveSession::allocate(Rank& rank, std::uint64_t bytes) {
@@ -51,6 +66,21 @@ void register_collective_engine(std::unique_ptr<CollectiveEngine> engine) {
 CollectiveEngines collective_engines(const std::string& device_kind,
                                      const std::vector<std::string>& wanted) {
   return registry().find(device_kind, modules_for(device_kind), wanted);
+}
+
+std::vector<CollectiveEngine*> engines_named(Machine& machine,
+                                             const std::vector<std::string>& names) {
+  const CollectiveEngines known = collective_engines(machine.device(0).info().kind, names);
+  std::vector<CollectiveEngine*> chosen;
+  if (names.empty()) chosen = known.engines;
+  for (const std::string& asked : names) {
+    const auto same = [&](CollectiveEngine* engine) { return engine->name() == asked; };
+    const auto found = std::find_if(known.engines.begin(), known.engines.end(), same);
+    if (found == known.engines.end()) refuse_engine(asked, machine);
+    chosen.push_back(*found);
+  }
+  if (chosen.empty()) throw UsageError(machine.name() + " has no collective engine");
+  return chosen;
 }
 
 }  // namespace duet

@@ -6,7 +6,6 @@
 
 #include "collectives/engine.h"
 #include "communicator/native_streams.h"
-#include "core/suggestion.h"
 #include "team/agreement.h"
 #include "team/own_device.h"
 
@@ -23,21 +22,6 @@ std::unique_ptr<Machine> open_own(const std::string& device, Processes& processe
   std::unique_ptr<Machine> machine;
   run_together(processes, [&] { machine = open_machine(own_device(device, processes)); });
   return machine;
-}
-
-CollectiveEngine& engine_named(const std::string& name, Machine& machine) {
-  const std::string kind = machine.device(0).info().kind;
-  for (CollectiveEngine* engine : collective_engines(kind, {name}).engines) {
-    if (engine->name() == name) return *engine;
-  }
-  const CollectiveEngines found = collective_engines(kind);
-  std::vector<std::string> known;
-  for (CollectiveEngine* engine : found.engines) known.push_back(engine->name());
-  std::string text = unknown_engine_text("collective", name, machine.name(), known);
-  for (const auto& [module, reason] : found.unavailable) {
-    text += fmt::format("; {}: {}", module, reason);
-  }
-  throw UsageError(text);
 }
 
 // Ranks with different engines would wait for each other forever.
@@ -62,7 +46,7 @@ struct Communicator::Impl {
         team(*machine, {}, processes.get()) {
     require_one_engine(options.engine, *processes, options.deadline_seconds);
     CollectiveEngine* engine = nullptr;
-    team.together([&] { engine = &engine_named(options.engine, *machine); });
+    team.together([&] { engine = engines_named(*machine, {options.engine}).front(); });
     session = engine->open(team);
     for (int local = 0; local < team.local_size(); ++local) {
       streams.emplace_back(team.local_rank(local).device);
