@@ -62,7 +62,7 @@ void require_one_process(const std::string& command) {
   if (by.size <= 1) return;
   throw UsageError(
       fmt::format("duet {} runs in one process: {} says that this is one of {}; only "
-                  "duet collective and duet fabric run in several",
+                  "duet collective, duet fabric and duet train --parallel run in several",
                   command, by.variable, by.size));
 }
 

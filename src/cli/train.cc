@@ -8,9 +8,11 @@
 #include "cli/interrupt.h"
 #include "cli/lists.h"
 #include "cli/measure.h"
+#include "cli/own_machines.h"
 #include "cli/training_run_flags.h"
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/units.h"
 #include "gemm/tuning.h"
 #include "training/cases.h"
 #include "training/gpt.h"
@@ -24,23 +26,19 @@ constexpr int kMost = 1 << 20;  // of a batch, a sequence, layers
 // A line on standard error behind a step, at most every two seconds.
 class RunReport {
  public:
-  explicit RunReport(const TrainingRunOptions& options)
-      : steps_(options.settings.learning_rate.steps),
-        tokens_(
-            static_cast<double>(options.settings.model.tokens() * options.settings.accumulate)) {}
+  explicit RunReport(std::int64_t steps) : steps_(steps) {}
 
   void operator()(const TrainingCurves& curves) {
     const std::int64_t step = curves.first_step + static_cast<std::int64_t>(curves.loss.size()) - 1;
     if (step < steps_ && steady_now() - last_ < kReportSeconds) return;
     last_ = steady_now();
     std::cerr << fmt::format("step {} of {}: loss {:.4f}, {:.0f} tokens/s\n", step, steps_,
-                             curves.loss.back(), tokens_ / curves.seconds.back());
+                             curves.loss.back(), curves.tokens / curves.seconds.back());
   }
 
  private:
   static constexpr double kReportSeconds = 2;
   std::int64_t steps_;
-  double tokens_;
   double last_ = 0;
 };
 
@@ -69,6 +67,14 @@ class TrainCommand : public Command {
     add("--update", update_, "ORDER",
         "When parameters are updated: after the backward pass, or each layer's beside the rest of "
         "it; default after");
+    add("--parallel", parallel_, "WAY",
+        "Train on all devices: ddp (each has the whole model and a batch of its own, and gradients "
+        "are summed beside the backward pass); default none: on the first device alone");
+    add("--engine", engines_, "LIST",
+        "--parallel: the collective engines that sum gradients, each measured in turn; none: "
+        "gradients are not summed, which tells what communication costs; default auto");
+    add("--bucket", bucket_, "BYTES",
+        "--parallel: gradients are summed once so many are complete; default 25M");
     add("--recipe", recipes_, "LIST",
         "Element types: fp32; amp (bf16, with fp32 parameters and moments for AdamW); bf16 (all in "
         "bf16, stochastic rounding); default fp32 on host devices, otherwise amp");
@@ -88,22 +94,32 @@ class TrainCommand : public Command {
   CLI::App& app() override { return *app_; }
 
   int run(const std::vector<std::string>& line) override {
-    require_one_process("train");
+    if (parallel() == Parallel::none) require_one_process("train");
+    const auto processes = Processes::find();
+    return as_one(*processes, [&] { return run_in(*processes, line); });
+  }
+
+ private:
+  int run_in(Processes& processes, const std::vector<std::string>& line) {
     set_tuning_cache(tuning_cache_);
     RunPlan plan;
-    const std::vector<std::string> names = device_names(devices_);
-    plan.machines = open_machines(names.empty() ? std::vector<std::string>{"host"} : names);
+    std::vector<std::string> names = device_names(devices_);
+    if (names.empty()) names = {"host"};
+    open_own_machines(plan, names, processes);
     if (run_.data.empty()) {
-      add_measurements(plan);
+      add_measurements(plan, processes);
     } else {
-      add_run(plan);
+      add_run(plan, processes);
       output_.has_checkpoint = !run_.checkpoint.empty();
     }
     return measure(plan, output_, line);
   }
 
- private:
-  void add_measurements(RunPlan& plan) const {
+  Parallel parallel() const {
+    return parallel_.empty() ? Parallel::none : parse_parallel(parallel_);
+  }
+
+  void add_measurements(RunPlan& plan, Processes& processes) const {
     require_no_training_run(run_);
     TrainingOptions options;
     options.models = models();
@@ -113,14 +129,30 @@ class TrainCommand : public Command {
     options.mode = mode_of(mode_);
     options.breakdown = breakdown_;
     options.energy_seconds = energy_seconds_of(energy_);
-    for (const auto& machine : plan.machines) {
-      options.device_name = machine->name();
-      options.recipes = recipes(*machine);
-      add_job(plan, *machine, training_benchmark(*machine, options, interrupted));
+    set_parallel(options, [&](std::vector<std::string> asked) { options.engines = asked; });
+    for (std::size_t i = 0; i < plan.machines.size(); ++i) {
+      Machine& machine = *plan.machines[i];
+      options.device_name = plan.names[i];
+      options.recipes = recipes(machine);
+      add_job(plan, machine, training_benchmark(machine, options, interrupted, &processes),
+              plan.names[i]);
     }
   }
 
-  void add_run(RunPlan& plan) const {
+  // --parallel, --engine and --bucket. `set_engines` takes the engines that the user asks for.
+  template <typename Options, typename SetEngines>
+  void set_parallel(Options& options, const SetEngines& set_engines) const {
+    options.parallel = parallel();
+    if (options.parallel == Parallel::none) {
+      return refuse_given({{"--engine", !engines_.empty()}, {"--bucket", !bucket_.empty()}},
+                          "expected --parallel as well");
+    }
+    refuse_given({{"--update", !update_.empty()}}, "expected without --parallel");
+    if (!bucket_.empty()) options.bucket_bytes = parse_bytes(bucket_);
+    if (!engines_.empty()) set_engines(split(engines_, ','));
+  }
+
+  void add_run(RunPlan& plan, Processes& processes) const {
     refuse_given({{"--breakdown", breakdown_},
                   {"--update", !update_.empty()},
                   {"--energy", energy_.energy},
@@ -143,9 +175,16 @@ class TrainCommand : public Command {
     options.settings.recipe = recipes(machine).front();
     options.settings.optimizer = optimizer();
     options.settings.accumulate = accumulate();
-    options.device_name = machine.name();
-    if (!output_.quiet) options.after_step = RunReport(options);
-    add_job(plan, machine, training_run_benchmark(machine, options, interrupted));
+    options.device_name = plan.names.front();
+    set_parallel(options, [&](const std::vector<std::string>& asked) {
+      if (asked.size() > 1 || asked.front() == kNoEngine) {
+        throw UsageError("--engine: expected one that sums gradients, with --data");
+      }
+      options.engine = asked.front();
+    });
+    if (!output_.quiet) options.after_step = RunReport(options.settings.learning_rate.steps);
+    add_job(plan, machine, training_run_benchmark(machine, options, interrupted, &processes),
+            options.device_name);
   }
 
   Optimizer optimizer() const {
@@ -227,8 +266,8 @@ class TrainCommand : public Command {
   OutputFlags output_;
   bool breakdown_ = false;
   EnergyFlags energy_;
-  std::string kind_, optimizer_, update_, accumulate_, recompute_, models_, batches_, sequence_,
-      layers_, recipes_, tuning_cache_;
+  std::string parallel_, engines_, bucket_, kind_, optimizer_, update_, accumulate_, recompute_,
+      models_, batches_, sequence_, layers_, recipes_, tuning_cache_;
 };
 
 }  // namespace

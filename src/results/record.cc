@@ -240,6 +240,7 @@ Finished finished_of(const Record& record) {
   const Record& seconds = field(record, "seconds");
   finished.median_seconds = get<double>(seconds, "median");
   finished.low_seconds = finished.high_seconds = finished.median_seconds;
+  finished.metrics = metrics_of(record);
   if (seconds.contains("ci_low")) finished.low_seconds = get<double>(seconds, "ci_low");
   if (seconds.contains("ci_high")) finished.high_seconds = get<double>(seconds, "ci_high");
   const Record& cost = field(record, "cost");

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -66,6 +67,7 @@ struct Finished {
   Cost cost;
   // The median's confidence interval; 0: unknown.
   double low_seconds = 0, high_seconds = 0;
+  std::map<std::string, double> metrics = {};
 };
 
 // A list of cases, and `conclude`, which derives further measurements from all of them when they

@@ -5,13 +5,18 @@
 #include <filesystem>
 #include <string>
 
+#include "collectives/open_sessions.h"
+#include "core/names.h"
 #include "timing/energy_source.h"
 #include "timing/power_draw.h"
 #include "timing/sampler.h"
+#include "training/communication.h"
 #include "training/training_work.h"
 
 namespace duet {
 namespace {
+
+constexpr NamedValue<Parallel> kParallels[] = {{Parallel::none, "none"}, {Parallel::ddp, "ddp"}};
 
 // The model's axes, and what is not as usual.
 Axes axes(const ModelDescription& model, const Recipe& recipe, const Optimizer& optimizer,
@@ -24,19 +29,23 @@ Axes axes(const ModelDescription& model, const Recipe& recipe, const Optimizer& 
   return all;
 }
 
+// Of parallel steps: the ranks and their sessions.
+using Sessions = std::shared_ptr<OpenSessions>;
+
 // One model, as the options say.
 struct TrainingCase {
   CaseId id;
   ModelDescription model;
-  Recipe recipe;
-  Optimizer optimizer;
-  std::int64_t accumulate;
-  UpdateOrder order;
+  StepSettings step;
   Mode mode;
   bool breakdown;
   double energy_seconds;
+  std::uint64_t bucket_bytes;
+  Sessions sessions;                   // nullptr: on the machine's first device alone
+  CollectiveEngine* engine = nullptr;  // nullptr: nothing is summed
 };
 
+// `batches`: of all ranks, in one step.
 void add_rates(Measurement& result, const ModelDescription& model, std::int64_t batches) {
   const double seconds = summarise(result.sampling->samples).median / static_cast<double>(batches);
   const auto rate = [&](double flop) { return flop / seconds / 1e12; };
@@ -73,42 +82,146 @@ void add_energy(Measurement& result, const PowerDraw& draw) {
   result.metrics.emplace_back("energy_resolution", draw.resolution);
 }
 
-// A step on the machine's first device, and what the options ask for besides.
-Measurement measure_case(Machine& machine, const TrainingCase& one,
-                         const std::function<bool()>& stop) {
+// What the options ask for besides steps; between the last step and its verification.
+void measure_besides(Team& team, TrainingWork& work, const TrainingCase& one,
+                     const EnergySource& energy, const RunAgain& again, Measurement& result) {
+  if (!energy.counters.empty()) {
+    add_energy(result,
+               power_draw(energy.counters, one.energy_seconds, one.mode.deadline_seconds, again));
+  }
+  team.each([&](Rank& rank) {
+    const double sums = work.time_sums(rank);
+    if (rank.local == 0 && sums > 0) result.metrics.emplace_back("sums_seconds", sums);
+    if (!one.breakdown) return;
+    const auto parts = work.time_parts(rank);
+    if (rank.local == 0) add_parts(result, parts);
+  });
+}
+
+Measurement measure_steps(Team& team, const TrainingCase& one, const GradientSums& sums,
+                          const std::function<bool()>& stop) {
   Measurement result;
   result.id = one.id;
-  Team team(machine, {0});
-  TrainingWork work(one.model, one.recipe, one.optimizer, one.accumulate, one.order);
+  TrainingWork work(team, one.model, one.step, sums);
   result.cost = work.cost();
   const EnergySource energy = one.energy_seconds > 0 ? energy_source(team) : EnergySource();
   const auto after = [&](const RunAgain& again) {
-    if (!energy.counters.empty()) {
-      add_energy(result,
-                 power_draw(energy.counters, one.energy_seconds, one.mode.deadline_seconds, again));
-    }
-    if (!one.breakdown) return;
-    team.each([&](Rank& rank) { add_parts(result, work.time_parts(rank)); });
+    measure_besides(team, work, one, energy, again, result);
   };
   result.sampling = Sampler(team, stop).measure(work, one.mode, {}, after);
+  result.cost = work.cost();
   if (!energy.unavailable.empty()) {
     result.sampling->warnings.push_back("no energy: " + energy.unavailable);
   }
-  add_rates(result, one.model, one.accumulate);
+  add_rates(result, one.model, one.step.accumulate * team.size());
   add_memory(result, work);
   result.notes.assign(work.notes().begin(), work.notes().end());
   return result;
 }
 
-Measurement run_case(Machine& machine, const CaseId& id, const TrainingInput& input,
-                     const std::function<void(const TrainingCurves&)>& after_step,
-                     const std::function<bool()>& stop) {
-  TrainingRun run(machine.device(0), input);
-  const TrainingCurves curves = run.run(stop, after_step);
+// The reason why gradients cannot be summed by a session.
+std::optional<Skipped> unsupported(const CollectiveSession& session, const Recipe& recipe) {
+  const Collective sum = GradientBuckets::sum(recipe.gradients, 1);
+  if (auto reason = session.unsupported(sum, true)) return reason;
+  return session.uncapturable();
+}
+
+Measurement measure_parallel(const TrainingCase& one, const std::function<bool()>& stop) {
+  Team& team = one.sessions->team();
+  if (one.engine == nullptr) return measure_steps(team, one, {}, stop);
+  try {
+    CollectiveSession& session = one.sessions->session(*one.engine);
+    if (const auto reason = unsupported(session, one.step.recipe)) {
+      return skipped_measurement(one.id, reason->reason);
+    }
+    return measure_steps(team, one, {&session, one.bucket_bytes}, stop);
+  } catch (...) {
+    one.sessions->close(*one.engine);
+    throw;
+  }
+}
+
+Measurement measure_case(Machine& machine, const TrainingCase& one,
+                         const std::function<bool()>& stop) {
+  if (one.sessions != nullptr) return measure_parallel(one, stop);
+  Team team(machine, {0});
+  return measure_steps(team, one, {}, stop);
+}
+
+void set_parallel(CaseId& id, Parallel parallel, CollectiveEngine* engine, std::int64_t ranks) {
+  id.engine = engine != nullptr ? engine->name() : kNoEngine;
+  id.axes.set("parallel", name(parallel));
+  id.axes.set("ranks", ranks);
+}
+
+CaseId run_id(const TrainingRunOptions& options, const TrainingRunSettings& settings) {
+  Axes all =
+      axes(describe(settings.model), settings.recipe, settings.optimizer, settings.accumulate);
+  all.set("data", std::filesystem::path(settings.data).filename().string());
+  all.set("steps", settings.learning_rate.steps);
+  all.set("seed", static_cast<std::int64_t>(settings.seed));
+  return {"train_run", options.device_name, "duet", all};
+}
+
+// The engines of parallel steps, by name; nullptr: none is summed.
+std::vector<CollectiveEngine*> engines_of(Machine& machine, const TrainingOptions& options) {
+  std::vector<CollectiveEngine*> engines;
+  for (const std::string& each : options.engines) {
+    engines.push_back(each == kNoEngine ? nullptr : engines_named(machine, {each}).front());
+  }
+  return engines;
+}
+
+// A run on text, as the options say.
+struct RunCase {
+  CaseId id;
+  std::shared_ptr<const TrainingInput> input;
+  std::function<void(const TrainingCurves&)> after_step;
+  std::uint64_t bucket_bytes;
+  Sessions sessions;                   // nullptr: on the machine's first device alone
+  CollectiveEngine* engine = nullptr;  // of sums
+};
+
+// What a run leaves, of the first local rank.
+struct RunResult {
+  TrainingCurves curves;
+  std::uint64_t memory_bytes = 0;
+  std::map<std::string, std::string> notes;
+};
+
+RunResult run_on(Team& team, const RunCase& one, const GradientSums& sums,
+                 const std::function<bool()>& stop) {
+  RunResult result;
+  team.each([&](Rank& rank) {
+    TrainingRun run(rank, *one.input, sums);
+    TrainingCurves curves = run.run(stop, one.after_step);
+    if (rank.local == 0) result = {std::move(curves), run.memory_bytes(), run.notes()};
+  });
+  return result;
+}
+
+RunResult run_in_parallel(const RunCase& one, const std::function<bool()>& stop) {
+  CollectiveSession& session = one.sessions->session(*one.engine);
+  if (const auto reason = unsupported(session, one.input->settings().recipe)) {
+    throw Unavailable(reason->reason);
+  }
+  return run_on(one.sessions->team(), one, {&session, one.bucket_bytes}, stop);
+}
+
+RunResult run_alone(Machine& machine, const RunCase& one, const std::function<bool()>& stop) {
+  Team team(machine, {0});
+  return run_on(team, one, {}, stop);
+}
+
+Measurement run_case(Machine& machine, const RunCase& one, const std::function<bool()>& stop) {
+  const TrainingRunSettings& settings = one.input->settings();
+  const RunResult run =
+      one.sessions != nullptr ? run_in_parallel(one, stop) : run_alone(machine, one, stop);
+  const TrainingCurves& curves = run.curves;
   Measurement result;
-  result.id = id;
-  const ModelDescription model = describe(input.settings().model);
-  const auto batches = static_cast<double>(input.settings().accumulate);
+  result.id = one.id;
+  const ModelDescription model = describe(settings.model);
+  const auto batches = static_cast<double>(settings.accumulate * settings.ranks);
   result.cost.tokens = model.cost.tokens * batches;
   result.cost.flop = model.cost.flop * batches;
   result.sampling.emplace();
@@ -117,12 +230,11 @@ Measurement run_case(Machine& machine, const CaseId& id, const TrainingInput& in
   result.sampling->verified = true;  // each step's loss was finite
   result.metrics = {{"first_step", static_cast<double>(curves.first_step)},
                     {"final_loss", curves.loss.back()},
-                    {"memory_bytes", static_cast<double>(run.memory_bytes())}};
+                    {"memory_bytes", static_cast<double>(run.memory_bytes)}};
   if (!curves.evaluation_loss.empty()) {
     result.metrics.emplace_back("evaluation_loss", curves.evaluation_loss.back());
   }
-  const auto notes = run.notes();
-  result.notes.assign(notes.begin(), notes.end());
+  result.notes.assign(run.notes.begin(), run.notes.end());
   result.curves = {{"loss", curves.loss},
                    {"learning_rate", curves.learning_rate},
                    {"gradient_norm", curves.gradient_norm},
@@ -133,47 +245,82 @@ Measurement run_case(Machine& machine, const CaseId& id, const TrainingInput& in
 
 }  // namespace
 
+const char* name(Parallel parallel) { return name_of(kParallels, parallel); }
+
+Parallel parse_parallel(std::string_view text) {
+  return parse_name(kParallels, "unknown way to train in parallel", text);
+}
+
 Benchmark training_benchmark(Machine& machine, const TrainingOptions& options,
-                             std::function<bool()> stop) {
-  Benchmark benchmark;
-  for (const ModelDescription& model : options.models) {
-    for (const Recipe& recipe : options.recipes) {
-      const TrainingCase one{
-          {"train", options.device_name, "duet",
-           axes(model, recipe, options.optimizer, options.accumulate, options.order)},
-          model,
-          recipe,
-          options.optimizer,
-          options.accumulate,
-          options.order,
-          options.mode,
-          options.breakdown,
-          options.energy_seconds};
-      benchmark.cases.push_back(
-          {one.id, [&machine, one, stop] { return measure_case(machine, one, stop); }, one.mode});
+                             std::function<bool()> stop, Processes* processes) {
+  Sessions sessions;
+  std::vector<CollectiveEngine*> engines{nullptr};
+  if (options.parallel != Parallel::none) {
+    sessions = std::make_shared<OpenSessions>(machine, processes);
+    sessions->team().together([&] { engines = engines_of(machine, options); });
+    for (CollectiveEngine* engine : engines) {
+      if (engine != nullptr) engine->check_settings(sessions->team());
     }
   }
-  benchmark.conclude = [](const std::vector<Finished>&) { return std::vector<Measurement>{}; };
+  Benchmark benchmark;
+  const auto add = [&](const ModelDescription& model, const Recipe& recipe,
+                       CollectiveEngine* engine) {
+    CaseId id{"train", options.device_name, "duet",
+              axes(model, recipe, options.optimizer, options.accumulate, options.order)};
+    if (sessions != nullptr) {
+      set_parallel(id, options.parallel, engine, sessions->team().size());
+    }
+    const TrainingCase one{id,
+                           model,
+                           {recipe, options.optimizer, options.accumulate, options.order},
+                           options.mode,
+                           options.breakdown,
+                           options.energy_seconds,
+                           options.bucket_bytes,
+                           sessions,
+                           engine};
+    benchmark.cases.push_back(
+        {id, [&machine, one, stop] { return measure_case(machine, one, stop); }, one.mode});
+  };
+  for (const ModelDescription& model : options.models) {
+    for (const Recipe& recipe : options.recipes) {
+      for (CollectiveEngine* engine : engines) add(model, recipe, engine);
+    }
+  }
+  benchmark.conclude = [sessions](const std::vector<Finished>& finished) {
+    if (sessions != nullptr) sessions->close();
+    return conclude_training(finished);
+  };
   return benchmark;
 }
 
 Benchmark training_run_benchmark(Machine& machine, const TrainingRunOptions& options,
-                                 std::function<bool()> stop) {
-  const auto input = std::make_shared<TrainingInput>(options.settings);
-  const TrainingRunSettings& settings = input->settings();
-  Axes all =
-      axes(describe(settings.model), settings.recipe, settings.optimizer, settings.accumulate);
-  all.set("data", std::filesystem::path(settings.data).filename().string());
-  all.set("steps", settings.learning_rate.steps);
-  all.set("seed", static_cast<std::int64_t>(settings.seed));
-  const CaseId id{"train_run", options.device_name, "duet", all};
+                                 std::function<bool()> stop, Processes* processes) {
+  RunCase one;
+  TrainingRunSettings settings = options.settings;
+  const auto open_input = [&] { one.input = std::make_shared<TrainingInput>(settings); };
+  if (options.parallel == Parallel::none) {
+    open_input();
+  } else {
+    one.sessions = std::make_shared<OpenSessions>(machine, processes);
+    settings.ranks = one.sessions->team().size();
+    one.sessions->team().together([&] {
+      one.engine = engines_named(machine, {options.engine}).front();
+      open_input();
+    });
+    one.engine->check_settings(one.sessions->team());
+  }
+  one.after_step = options.after_step;
+  one.bucket_bytes = options.bucket_bytes;
+  one.id = run_id(options, one.input->settings());
+  if (one.engine != nullptr) set_parallel(one.id, options.parallel, one.engine, settings.ranks);
   Benchmark benchmark;
-  benchmark.cases.push_back({id,
-                             [&machine, id, input, after_step = options.after_step, stop] {
-                               return run_case(machine, id, *input, after_step, stop);
-                             },
-                             {}});
-  benchmark.conclude = [](const std::vector<Finished>&) { return std::vector<Measurement>{}; };
+  benchmark.cases.push_back(
+      {one.id, [&machine, one, stop] { return run_case(machine, one, stop); }, {}});
+  benchmark.conclude = [sessions = one.sessions](const std::vector<Finished>&) {
+    if (sessions != nullptr) sessions->close();
+    return std::vector<Measurement>{};
+  };
   return benchmark;
 }
 

@@ -10,7 +10,6 @@
 #include "core/random.h"
 #include "device/machine.h"
 #include "training/host/operations.h"
-#include "training/overlapped_update.h"
 
 namespace duet {
 namespace {
@@ -112,7 +111,7 @@ TEST_F(GptTest, TellsOfEachParameterOnceThatItsGradientIsComplete) {
 }
 
 TEST_F(GptTest, UpdatesBesideTheBackwardPassToTheSameBits) {
-  OverlappedUpdate overlapped(device_);
+  ForkedStream updates(device_, {});
   std::vector<float> after;
   for (const bool beside : {false, true}) {
     model_.initialise(1);
@@ -120,7 +119,7 @@ TEST_F(GptTest, UpdatesBesideTheBackwardPassToTheSameBits) {
     device_.write(model_.state(), &state);
     model_.forward(*stream_);
     if (beside) {
-      overlapped.enqueue(*stream_, model_, Accumulate::no);
+      model_.backward_beside_update(*stream_, updates, Accumulate::no);
     } else {
       model_.backward(*stream_, Accumulate::no);
       model_.update(*stream_);

@@ -56,4 +56,10 @@ void Model::update(Stream& stream, const ParameterRange& range) {
   parameters_.update(stream, operations_, state_.span, range);
 }
 
+void Model::backward_beside_update(Stream& stream, ForkedStream& updates, Accumulate gradients) {
+  backward(stream, gradients,
+           [&](const ParameterRange& range) { update(updates.fork(stream), range); });
+  updates.join(stream);
+}
+
 }  // namespace duet

@@ -7,6 +7,7 @@
 
 #include "timing/axes.h"
 #include "timing/work.h"
+#include "training/forked_stream.h"
 #include "training/parameters.h"
 
 namespace duet {
@@ -38,6 +39,10 @@ class Model {
   void clip(Stream& stream, double scale, double limit);
   void update(Stream& stream);  // all parameters
   void update(Stream& stream, const ParameterRange& range);
+  // backward() and update(): parameters are updated on the second stream as soon as their gradients
+  // are complete. GEMMs leave compute units and memory bandwidth unused, which an optimizer, bound
+  // by memory, takes. `stream` should have the higher priority; what it gets next runs behind both.
+  void backward_beside_update(Stream& stream, ForkedStream& updates, Accumulate gradients);
 
   const MemoryPlan& memory() const { return memory_; }
   const Parameters& parameters() const { return parameters_; }

@@ -96,6 +96,12 @@ std::vector<Tensor> Parameters::gradients() const {
   return all;
 }
 
+std::vector<Tensor> Parameters::gradients(const ParameterRange& range) const {
+  std::vector<Tensor> parts;
+  for (const Group& group : groups_) parts.push_back(part_of(group, range).gradients);
+  return parts;
+}
+
 std::size_t Parameters::find(const std::string& name) const {
   const auto same = [&](const TrainedParameter& each) { return each.about.name == name; };
   return static_cast<std::size_t>(std::find_if(all_.begin(), all_.end(), same) - all_.begin());

@@ -65,6 +65,8 @@ class Parameters {
 
   const std::vector<TrainedParameter>& all() const { return all_; }
   std::vector<Tensor> gradients() const;  // of all, in few flat tensors; zeros between parameters
+  // What a range has of each of these, in their order; without elements where it has none.
+  std::vector<Tensor> gradients(const ParameterRange& range) const;
   std::size_t find(const std::string& name) const;  // of a parameter that is there
   const Tensor& weight(std::size_t index) const { return all_[index].tensors.parameters; }
   const Tensor& gradient(std::size_t index) const { return all_[index].tensors.gradients; }

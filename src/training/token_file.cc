@@ -179,13 +179,13 @@ TokenSplit::TokenSplit(const TokenFile& file, double evaluation_share, std::int6
 }
 
 TokenBatch TokenSplit::training_batch(std::uint64_t seed, std::int64_t step, std::int64_t batch,
-                                      std::int64_t sequence) const {
+                                      std::int64_t sequence, std::int64_t first) const {
   require_fit(training_tokens_, batch, sequence);
   const std::uint64_t places = static_cast<std::uint64_t>(training_tokens_ - sequence);
   const std::uint64_t step_seed = random_word(seed, static_cast<std::uint64_t>(step));
   std::vector<std::int64_t> starts;
   for (std::int64_t i = 0; i < batch; ++i) {
-    const std::uint64_t word = random_word(step_seed, static_cast<std::uint64_t>(i));
+    const std::uint64_t word = random_word(step_seed, static_cast<std::uint64_t>(first + i));
     // The remainder favours the first places by less than places / 2^64 of their chance.
     starts.push_back(static_cast<std::int64_t>(word % places));
   }

@@ -69,9 +69,10 @@ class TokenSplit {
 
   // Each sequence begins at a random place, which depends on (seed, step, index in the batch)
   // alone: a resumed run continues with the batches that it would have had. Reads only the training
-  // part, targets included. Places are drawn independently, so that sequences may overlap.
+  // part, targets included. Places are drawn independently, so that sequences may overlap. `first`:
+  // the first sequence's index, where ranks share a batch.
   TokenBatch training_batch(std::uint64_t seed, std::int64_t step, std::int64_t batch,
-                            std::int64_t sequence) const;
+                            std::int64_t sequence, std::int64_t first = 0) const;
 
   // The evaluation part is cut into consecutive sequences: the last target of one is the first
   // token of the next. Batch `index`, from 0 to below evaluation_batches(), has the sequences from

@@ -16,6 +16,7 @@ namespace duet {
 namespace {
 
 constexpr double kRunStepSeconds = 600;  // the longest that a step may take
+constexpr int kModelPriority = 1;        // of its stream; sums over ranks are above it
 constexpr std::int64_t kByteVocabulary = 256;
 constexpr std::int64_t kMostEvaluationBatches = 32;
 
@@ -62,7 +63,7 @@ std::map<std::string, std::string> TrainingInput::common_settings() const {
           {"width", text(model.width)},
           {"FFN width", text(model.ffn_width)},
           {"vocabulary", text(model.vocabulary)},
-          {"batch", text(model.batch)},
+          {"batch", text(model.batch * settings_.ranks)},
           {"sequence", text(model.sequence)},
           {"accumulate", text(settings_.accumulate)},
           {"recipe", settings_.recipe.name},
@@ -95,24 +96,26 @@ void TrainingInput::open_checkpoint() {
   tuning_cache().adopt(found("tuning"));
 }
 
-TrainingRun::TrainingRun(Device& device, const TrainingInput& input)
-    : device_(device),
+TrainingRun::TrainingRun(Rank& rank, const TrainingInput& input, const GradientSums& sums)
+    : rank_(rank),
+      device_(rank.device),
       input_(input),
       settings_(input.settings()),
-      operations_(make_operations(device)),
-      model_(std::make_unique<Gpt>(settings_.model, settings_.recipe, settings_.optimizer, device,
+      operations_(make_operations(device_)),
+      model_(std::make_unique<Gpt>(settings_.model, settings_.recipe, settings_.optimizer, device_,
                                    *operations_)),
-      stream_(device.make_stream()),
+      stream_(device_.make_stream({kModelPriority})),
       done_(input.steps_done()) {
+  rank.team.free_retired(rank);  // memory of earlier plans
   model_->allocate();
-  prepare();
+  prepare(sums);
   model_->initialise(settings_.seed);
   if (input.checkpoint() != nullptr) input.checkpoint()->load(checkpoint_tensors());
 }
 
 // Runs what is captured once before, which makes the plans of GEMMs and attention.
-void TrainingRun::prepare() {
-  const double scale = 1 / static_cast<double>(settings_.accumulate);
+void TrainingRun::prepare(const GradientSums& sums) {
+  const double scale = 1 / static_cast<double>(settings_.accumulate * settings_.ranks);
   const auto capture_twice = [&](const std::function<void()>& enqueue) {
     enqueue();
     stream_->synchronize(kRunStepSeconds);
@@ -127,14 +130,52 @@ void TrainingRun::prepare() {
   model_->initialise(settings_.seed);
   const StepState state{1, settings_.seed, 0, scale};
   device_.write(model_->state(), &state);
-  write(input_.split().training_batch(settings_.seed, 1, config().batch, config().sequence));
-  first_batch_ = batch(Accumulate::no);
-  if (settings_.accumulate > 1) further_batch_ = batch(Accumulate::yes);
+  write(training_batch(1));
+  if (sums.session != nullptr) make_buckets(sums);
+  const bool several = settings_.accumulate > 1;
+  if (several) first_batch_ = batch(Accumulate::no);
+  if (settings_.accumulate > 2) middle_batch_ = batch(Accumulate::yes);
+  last_batch_ =
+      capture_twice([&] { enqueue_last_batch(several ? Accumulate::yes : Accumulate::no); });
   forward_ = capture_twice([this] { model_->forward(*stream_); });
   update_ = capture_twice([this, scale] {
     model_->clip(*stream_, scale, settings_.clip);
     model_->update(*stream_);
   });
+}
+
+void TrainingRun::make_buckets(const GradientSums& sums) {
+  std::vector<ParameterRange> ranges;
+  model_->forward(*stream_);
+  model_->backward(*stream_, Accumulate::no,
+                   [&](const ParameterRange& range) { ranges.push_back(range); });
+  stream_->synchronize(kRunStepSeconds);
+  buckets_ = std::make_unique<GradientBuckets>(
+      rank_, *sums.session, *model_, ranges, sums.bucket_bytes, StreamOptions{kModelPriority + 1});
+}
+
+void TrainingRun::enqueue_last_batch(Accumulate gradients) {
+  model_->forward(*stream_);
+  if (buckets_ != nullptr) return buckets_->backward(*stream_, gradients);
+  model_->backward(*stream_, gradients);
+}
+
+// This rank's part of the batch at that place of all batches.
+TokenBatch TrainingRun::training_batch(std::int64_t place) const {
+  const GptConfig& c = config();
+  return input_.split().training_batch(settings_.seed, place, c.batch, c.sequence,
+                                       rank_.index * c.batch);
+}
+
+// In the ranks' order, so that all get the same bits.
+double TrainingRun::sum_over_ranks(double mine, const std::string& what) {
+  if (settings_.ranks == 1) return mine;
+  double sum = 0;
+  for (const std::string& each :
+       *rank_.team.gather(rank_, fmt::format("{}", mine), what, kRunStepSeconds)) {
+    sum += std::stod(each);
+  }
+  return sum;
 }
 
 std::uint64_t TrainingRun::memory_bytes() const {
@@ -160,8 +201,8 @@ std::vector<CheckpointTensor> TrainingRun::checkpoint_tensors() const {
 // Parameters that an update has ruined show in the next loss only, so that loss comes first.
 void TrainingRun::save(std::int64_t step) {
   if (settings_.checkpoint.empty()) return;
-  wait_for(*forward_);
-  require_finite(step, read(model_->loss()));
+  require_finite(step, loss_of(*forward_));
+  if (rank_.index > 0) return;
   auto metadata = input_.common_settings();
   metadata["step"] = fmt::format("{}", step);
   metadata["tuning"] = tuning_cache().text();
@@ -172,8 +213,10 @@ TrainingCurves TrainingRun::run(const std::function<bool()>& stop,
                                 const std::function<void(const TrainingCurves&)>& after_step) {
   TrainingCurves curves;
   curves.first_step = done_ + 1;
+  curves.tokens = static_cast<double>(config().tokens() * settings_.accumulate * settings_.ranks);
   while (done_ < settings_.learning_rate.steps) {
-    if (stop && stop()) {
+    const double asked = stop && stop() ? 1 : 0;
+    if (sum_over_ranks(asked, "all ranks to begin a step") > 0) {
       save(done_);
       throw Interrupted();
     }
@@ -184,7 +227,7 @@ TrainingCurves TrainingRun::run(const std::function<bool()>& stop,
     };
     if (due(settings_.evaluate_every)) evaluate(done_, curves);
     if (due(settings_.checkpoint_every)) save(done_);
-    if (after_step) after_step(curves);
+    if (after_step && rank_.index == 0) after_step(curves);
   }
   return curves;
 }
@@ -195,11 +238,12 @@ void TrainingRun::step(std::int64_t number, TrainingCurves& curves) {
   device_.write(model_->state(), &state);
   double loss = 0;
   for (std::int64_t i = 0; i < settings_.accumulate; ++i) {
-    const std::int64_t place = (number - 1) * settings_.accumulate + i;
-    write(input_.split().training_batch(settings_.seed, place, config().batch, config().sequence));
-    wait_for(i == 0 ? *first_batch_ : *further_batch_);
-    loss += read(model_->loss()) / static_cast<double>(settings_.accumulate);
+    write(training_batch((number - 1) * settings_.accumulate + i));
+    const bool last = i + 1 == settings_.accumulate;
+    loss += loss_of(last ? *last_batch_ : i == 0 ? *first_batch_ : *middle_batch_);
   }
+  loss = sum_over_ranks(loss, "all ranks to sum their losses") /
+         static_cast<double>(settings_.accumulate * settings_.ranks);
   require_finite(number, loss);
   wait_for(*update_);
   curves.seconds.push_back(steady_now() - begin);
@@ -208,19 +252,23 @@ void TrainingRun::step(std::int64_t number, TrainingCurves& curves) {
   curves.gradient_norm.push_back(read(model_->gradient_norm()));
 }
 
+// Ranks share each of these batches.
 void TrainingRun::evaluate(std::int64_t step, TrainingCurves& curves) {
   const GptConfig& c = config();
-  const std::int64_t batches =
-      std::min(kMostEvaluationBatches, input_.split().evaluation_batches(c.batch, c.sequence));
+  const TokenSplit& split = input_.split();
+  const std::int64_t batches = std::min(
+      kMostEvaluationBatches, split.evaluation_batches(c.batch * settings_.ranks, c.sequence));
   if (batches == 0) return;
+  const std::int64_t parts = split.evaluation_batches(c.batch, c.sequence);
   double sum = 0;
   for (std::int64_t i = 0; i < batches; ++i) {
-    write(input_.split().evaluation_batch(i, c.batch, c.sequence));
-    wait_for(*forward_);
-    sum += read(model_->loss());
+    const std::int64_t part = i * settings_.ranks + rank_.index;
+    write(split.evaluation_batch(part % parts, c.batch, c.sequence));
+    sum += loss_of(*forward_);
   }
+  sum = sum_over_ranks(sum, "all ranks to evaluate");
   curves.evaluation_step.push_back(static_cast<double>(step));
-  curves.evaluation_loss.push_back(sum / static_cast<double>(batches));
+  curves.evaluation_loss.push_back(sum / static_cast<double>(batches * settings_.ranks));
 }
 
 void TrainingRun::write(const TokenBatch& batch) {
@@ -232,6 +280,11 @@ double TrainingRun::read(const Tensor& figure) const {
   float value = 0;
   device_.read(figure.span, &value);
   return static_cast<double>(value);
+}
+
+double TrainingRun::loss_of(Graph& batch) {
+  wait_for(batch);
+  return read(model_->loss());
 }
 
 void TrainingRun::wait_for(Graph& graph) {

@@ -1,5 +1,5 @@
-// A model trained on a file of text for a number of steps, with checkpoints from which another run
-// continues to the bit.
+// A model trained on a file of text for a number of steps by one or several ranks, with checkpoints
+// from which another run continues, to the bit if it has as many ranks.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,15 @@
 
 #include "training/checkpoint.h"
 #include "training/gpt.h"
+#include "training/gradient_buckets.h"
 #include "training/schedule.h"
 #include "training/token_file.h"
 
 namespace duet {
 
 struct TrainingRunSettings {
-  GptConfig model;
+  GptConfig model;         // with the batch of one rank
+  std::int64_t ranks = 1;  // that train it together, each with its part of a batch
   Recipe recipe;
   Optimizer optimizer;
   std::string data;                    // see TokenFile
@@ -46,7 +48,8 @@ class TrainingInput {
   // nullptr: the run begins with the first step.
   const Checkpoint* checkpoint() const { return checkpoint_.get(); }
   std::int64_t steps_done() const { return steps_done_; }
-  // What a checkpoint and the run that continues it must have in common, as its metadata.
+  // What a checkpoint and the run that continues it must have in common, as its metadata: the batch
+  // of all ranks, not how many they are.
   std::map<std::string, std::string> common_settings() const;
 
  private:
@@ -62,19 +65,23 @@ class TrainingInput {
 // Figures of the steps that ran, in their order, and of evaluations.
 struct TrainingCurves {
   std::int64_t first_step = 1;
+  double tokens = 0;  // of a step, on all ranks
   std::vector<double> seconds, loss, learning_rate, gradient_norm;
   std::vector<double> evaluation_step, evaluation_loss;
 };
 
+// One rank's part of a run. All ranks make the same calls, inside Team::each().
 class TrainingRun {
  public:
-  // Blocks. The device and the input must outlive it. Throws OutOfMemory, and UsageError if the
-  // checkpoint's tensors are not the model's.
-  TrainingRun(Device& device, const TrainingInput& input);
+  // Blocks. The rank's device and the input must outlive it. `sums` must have a session if there
+  // are several ranks. Throws OutOfMemory, and UsageError if the checkpoint's tensors are not the
+  // model's.
+  TrainingRun(Rank& rank, const TrainingInput& input, const GradientSums& sums = {});
 
-  // Runs all steps that are left. Calls `after_step` behind each. Where `stop` returns true before
-  // a step, writes a checkpoint and throws Interrupted. A loss that is not finite is an Error with
-  // the step's number; the checkpoint stays as it was.
+  // Runs all steps that are left. Rank 0 calls `after_step` behind each, and writes checkpoints.
+  // Where `stop` returns true on any rank before a step, a checkpoint is written, and all throw
+  // Interrupted. A loss that is not finite is an Error with the step's number; the checkpoint stays
+  // as it was.
   TrainingCurves run(const std::function<bool()>& stop,
                      const std::function<void(const TrainingCurves&)>& after_step);
 
@@ -83,24 +90,31 @@ class TrainingRun {
 
  private:
   const GptConfig& config() const { return settings_.model; }
-  void prepare();
+  void prepare(const GradientSums& sums);
+  void make_buckets(const GradientSums& sums);
+  void enqueue_last_batch(Accumulate gradients);
+  TokenBatch training_batch(std::int64_t place) const;
+  double sum_over_ranks(double mine, const std::string& what);
   void save(std::int64_t step);  // throws Error if the loss is not finite
   std::vector<CheckpointTensor> checkpoint_tensors() const;
   void step(std::int64_t number, TrainingCurves& curves);
   void evaluate(std::int64_t step, TrainingCurves& curves);
   void write(const TokenBatch& batch);
   double read(const Tensor& figure) const;
+  double loss_of(Graph& batch);
   void wait_for(Graph& graph);
 
+  Rank rank_;
   Device& device_;
   const TrainingInput& input_;
   const TrainingRunSettings& settings_;
   std::unique_ptr<Operations> operations_;
   std::unique_ptr<Gpt> model_;
   std::unique_ptr<Stream> stream_;
-  // A batch whose gradients replace, or are added to, those before; the optimizer's step; the
-  // forward pass alone.
-  std::unique_ptr<Graph> first_batch_, further_batch_, update_, forward_;
+  std::unique_ptr<GradientBuckets> buckets_;  // null: this rank is alone
+  // The batches of a step: of the last one, gradients are summed over ranks.
+  std::unique_ptr<Graph> first_batch_, middle_batch_, last_batch_;
+  std::unique_ptr<Graph> update_, forward_;
   std::int64_t done_;  // steps
 };
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -44,8 +45,28 @@ class TrainingRunTest : public ::testing::Test {
   }
 
   TrainingCurves run(const TrainingRunSettings& settings, const std::function<bool()>& stop = {}) {
+    Team team(*machine_, {0});
+    return run_on(team, settings, {}, stop);
+  }
+
+  // On as many ranks as the machine has devices, with batches of settings.model for each.
+  TrainingCurves run_parallel(Machine& machine, TrainingRunSettings settings,
+                              const std::function<bool()>& stop = {}) {
+    Team team(machine);
+    settings.ranks = team.size();
+    const auto session = engines_named(machine, {"auto"}).front()->open(team);
+    return run_on(team, settings, {session.get(), 1000}, stop);
+  }
+
+  static TrainingCurves run_on(Team& team, const TrainingRunSettings& settings,
+                               const GradientSums& sums, const std::function<bool()>& stop) {
     const TrainingInput input(settings);
-    return TrainingRun(machine_->device(0), input).run(stop, {});
+    TrainingCurves curves;
+    team.each([&](Rank& rank) {
+      TrainingCurves own = TrainingRun(rank, input, sums).run(stop, {});
+      if (rank.index == 0) curves = std::move(own);
+    });
+    return curves;
   }
 
   std::filesystem::path folder_ =
@@ -81,6 +102,48 @@ TEST_F(TrainingRunTest, AnInterruptedRunResumesToTheBit) {
   EXPECT_EQ(rest.first_step, 5);
   EXPECT_EQ(rest.loss.size(), 5u);
   EXPECT_TRUE(contents(path("whole")) == contents(path("parts")));
+}
+
+// Each rank has a part of the batch.
+TEST_F(TrainingRunTest, SeveralRanksLearnAsOneWithAllTheirBatches) {
+  for (const std::int64_t accumulate : {1, 3}) {
+    TrainingRunSettings s = settings(20);
+    s.accumulate = accumulate;
+    s.evaluate_every = 10;
+    s.clip = 0.5;  // below the gradients' norm
+    TrainingRunSettings whole = s;
+    whole.model.batch = 3 * s.model.batch;
+    const TrainingCurves alone = run(whole);
+    const auto machine = open_machine("host:3");
+    const TrainingCurves parallel = run_parallel(*machine, s);
+    ASSERT_EQ(parallel.loss.size(), alone.loss.size());
+    for (std::size_t i = 0; i < alone.loss.size(); ++i) {
+      EXPECT_NEAR(parallel.loss[i], alone.loss[i], 1e-4) << i;
+      EXPECT_NEAR(parallel.gradient_norm[i], alone.gradient_norm[i], 1e-4) << i;
+    }
+    ASSERT_EQ(parallel.evaluation_loss.size(), 2u);
+    EXPECT_NEAR(parallel.evaluation_loss[1], alone.evaluation_loss[1], 1e-4);
+    EXPECT_EQ(parallel.tokens, alone.tokens);
+    EXPECT_TRUE(run_parallel(*machine, s).loss == parallel.loss);  // to the bit
+  }
+}
+
+TEST_F(TrainingRunTest, SeveralRanksResumeToTheBitAndAsOthers) {
+  TrainingRunSettings s = settings(9);
+  const auto machine = open_machine("host:3");
+  s.checkpoint = path("whole");
+  const TrainingCurves whole = run_parallel(*machine, s);
+  s.checkpoint = path("parts");
+  std::atomic<int> calls{0};
+  EXPECT_THROW(run_parallel(*machine, s, [&] { return ++calls > 12; }), Interrupted);
+  std::filesystem::copy(path("parts"), path("alone"));
+  s.resume = true;
+  const TrainingCurves rest = run_parallel(*machine, s);
+  EXPECT_EQ(rest.first_step, 5);
+  EXPECT_TRUE(contents(path("whole")) == contents(path("parts")));
+  s.checkpoint = path("alone");
+  s.model.batch *= 3;
+  EXPECT_NEAR(run(s).loss.back(), whole.loss.back(), 1e-4);
 }
 
 TEST_F(TrainingRunTest, ResumesFromNothingAtTheFirstStep) {

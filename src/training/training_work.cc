@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <utility>
 
 #include "core/error.h"
 #include "core/names.h"
+#include "timing/statistics.h"
 
 namespace duet {
 namespace {
@@ -22,6 +25,7 @@ constexpr double kUsableMemory = 0.96;
 // Operations of graphs that wait behind the start gate: 10 graphs of 250 blocked on an H200 (CUDA
 // 13.0), 2 did not.
 constexpr std::size_t kLaunchQueue = 512;
+constexpr int kTimedSums = 5;
 // The loss may differ by so much: weights follow the last targets for a while.
 constexpr double kLossDifference = 1;
 
@@ -47,66 +51,100 @@ UpdateOrder parse_update_order(std::string_view text) {
   return parse_name(kOrders, "unknown order of the update", text);
 }
 
-TrainingWork::TrainingWork(ModelDescription description, Recipe recipe, const Optimizer& optimizer,
-                           std::int64_t accumulate, UpdateOrder order)
-    : description_(std::move(description)),
-      recipe_(std::move(recipe)),
-      optimizer_(optimizer),
-      accumulate_(accumulate),
-      order_(order) {
-  if (accumulate_ > 1) recipe_.gradients = DType::fp32;
+TrainingWork::TrainingWork(Team& team, ModelDescription description, StepSettings settings,
+                           const GradientSums& sums)
+    : team_(team),
+      description_(std::move(description)),
+      settings_(std::move(settings)),
+      sums_(sums),
+      states_(static_cast<std::size_t>(team.local_size())) {
+  if (settings_.accumulate > 1) settings_.recipe.gradients = DType::fp32;
 }
 
 Cost TrainingWork::cost() const {
+  const Recipe& recipe = settings_.recipe;
   Cost cost = description_.cost;
-  cost.memory_bytes = description_.elements_moved * static_cast<double>(size_of(recipe_.compute));
+  cost.memory_bytes = description_.elements_moved * static_cast<double>(size_of(recipe.compute));
   for (double* each : {&cost.flop, &cost.memory_bytes, &cost.tokens, &cost.samples}) {
-    *each *= static_cast<double>(accumulate_);
+    *each *= static_cast<double>(settings_.accumulate);
   }
-  cost.memory_bytes += description_.parameters * optimizer_bytes(recipe_, optimizer_.kind);
+  cost.memory_bytes += description_.parameters * optimizer_bytes(recipe, settings_.optimizer.kind);
+  for (double* each : {&cost.flop, &cost.memory_bytes, &cost.tokens, &cost.samples}) {
+    *each *= team_.size();
+  }
+  cost.wire_bytes = known_.wire_bytes;
   return cost;
 }
 
+// The update takes the mean over all batches of all ranks.
 StepState TrainingWork::first_state() const {
-  return {0, kSeed, kLearningRate, 1 / static_cast<double>(accumulate_)};
+  const int summed = sums_.session != nullptr ? team_.size() : 1;
+  return {0, kSeed, kLearningRate, 1 / static_cast<double>(settings_.accumulate * summed)};
 }
 
-void TrainingWork::set_state(Rank& rank, const StepState& state) const {
-  if (!rank.device.has_contents(model_->state())) return;
-  rank.device.write(model_->state(), &state);
+void TrainingWork::set_state(Rank& rank, const RankState& own, const StepState& state) const {
+  if (!rank.device.has_contents(own.model->state())) return;
+  rank.device.write(own.model->state(), &state);
 }
 
 // Runs one step, which makes the plans of all GEMMs, captures a step, and begins anew.
 void TrainingWork::prepare(Rank& rank, const Placement& placement) {
-  operations_ = std::make_unique<TimedOperations>(rank.device);
-  make_model(rank);
-  model_->initialise(kSeed);
-  set_state(rank, first_state());
-  overlapped_ = std::make_unique<OverlappedUpdate>(rank.device);
-  // Above the updates'.
-  const auto stream = rank.device.make_stream({placement.priority + 1, placement.units});
-  step(*stream, UpdateOrder::after);
+  RankState& own = state(rank);
+  rank.team.free_retired(rank);  // memory of earlier plans
+  own.operations = std::make_unique<TimedOperations>(rank.device);
+  make_model(rank, own);
+  own.model->initialise(kSeed);
+  set_state(rank, own, first_state());
+  own.updates = std::make_unique<ForkedStream>(rank.device, StreamOptions{});
+  const int above_updates = placement.priority + 1;
+  const auto stream = rank.device.make_stream({above_updates, placement.units});
+  std::vector<ParameterRange> ranges;
+  enqueue_plain_step(rank, own, *stream,
+                     [&](const ParameterRange& range) { ranges.push_back(range); });
   stream->synchronize(kPreparationSeconds);
-  step_ = capture(*stream, [&] { step(*stream, order_); });
+  if (sums_.session != nullptr) {
+    own.buckets =
+        std::make_unique<GradientBuckets>(rank, *sums_.session, *own.model, ranges,
+                                          sums_.bucket_bytes, StreamOptions{above_updates + 1});
+    own.buckets->enqueue_sums(*stream);  // a first call may load kernels or connect ranks
+    stream->synchronize(kPreparationSeconds);
+  }
+  own.step = capture(*stream, [&] { enqueue_step(rank, own, *stream); });
+  learn(rank, own);
+  own.model->initialise(kSeed);
+  set_state(rank, own, first_state());
+}
+
+// Gathers what all ranks need to know: a barrier too, so that no rank begins before all are ready.
+void TrainingWork::learn(Rank& rank, const RankState& own) {
+  const double mine = own.buckets != nullptr ? own.buckets->wire_bytes() : 0;
+  const auto all = rank.team.gather(rank, fmt::format("{}", mine),
+                                    "the other ranks to have prepared", kPreparationSeconds);
+  if (rank.local > 0) return;
+  known_ = {};
+  for (const std::string& each : *all) known_.wire_bytes += std::stod(each);
   for (std::size_t use = 0; use < kMemoryUses; ++use) {
     const auto kind = static_cast<MemoryUse>(use);
-    memory_[duet::name(kind)] = model_->memory().bytes(kind);
+    known_.memory[duet::name(kind)] = own.model->memory().bytes(kind);
   }
-  notes_ = operations_->notes();
-  memory_["gemm and attention"] = operations_->workspace_bytes();
-  model_->initialise(kSeed);
-  set_state(rank, first_state());
+  known_.memory["gemm and attention"] = own.operations->workspace_bytes();
+  known_.notes = own.operations->notes();
+  if (own.buckets == nullptr) return;
+  known_.notes["algorithm"] = own.buckets->algorithm();
+  known_.notes["buckets"] = fmt::format("{}", own.buckets->count());
 }
 
 // Where the memory is too small: how small, and the largest batch for which it is not.
-void TrainingWork::make_model(Rank& rank) {
-  model_ = description_.make(recipe_, optimizer_, rank.device, *operations_);
+void TrainingWork::make_model(Rank& rank, RankState& own) const {
+  const auto make = [&](const ModelDescription& description) {
+    return description.make(settings_.recipe, settings_.optimizer, rank.device, *own.operations);
+  };
+  own.model = make(description_);
   try {
-    return model_->allocate();
+    return own.model->allocate();
   } catch (const OutOfMemory&) {
     const auto planned = [&](std::int64_t batch) {
-      const ModelDescription other = description_.with_batch(batch);
-      return other.make(recipe_, optimizer_, rank.device, *operations_)->memory().total_bytes();
+      return make(description_.with_batch(batch))->memory().total_bytes();
     };
     const std::uint64_t there = rank.device.info().memory_bytes;
     const auto usable = static_cast<std::uint64_t>(kUsableMemory * static_cast<double>(there));
@@ -119,65 +157,101 @@ void TrainingWork::make_model(Rank& rank) {
         fits > 0 ? fmt::format("batch {} needs {:.1f} GB", fits, gigabytes(planned(fits)))
                  : fmt::format("batch 1 needs {:.1f} GB", gigabytes(planned(1)));
     throw OutOfMemory(fmt::format("{} {}: needs {:.1f} GB of memory, and {} has {:.1f}; {}",
-                                  description_.name, recipe_.name,
-                                  gigabytes(model_->memory().total_bytes()),
+                                  description_.name, settings_.recipe.name,
+                                  gigabytes(own.model->memory().total_bytes()),
                                   rank.device.info().name, gigabytes(there), advice));
   }
 }
 
-void TrainingWork::step(Stream& stream, UpdateOrder order) {
-  model_->begin_step(stream);
-  for (std::int64_t batch = 0; batch < accumulate_; ++batch) {
-    const Accumulate gradients = batch == 0 ? Accumulate::no : Accumulate::yes;
-    model_->make_random_input(stream, static_cast<std::uint64_t>(batch));
-    model_->forward(stream);
-    if (order == UpdateOrder::beside && batch + 1 == accumulate_) {
-      return overlapped_->enqueue(stream, *model_, gradients);
-    }
-    model_->backward(stream, gradients);
+void TrainingWork::enqueue_begin(Rank& rank, RankState& own, Stream& stream) const {
+  own.model->begin_step(stream);
+  for (std::int64_t batch = 0; batch < settings_.accumulate; ++batch) {
+    own.model->make_random_input(
+        stream, static_cast<std::uint64_t>(rank.index * settings_.accumulate + batch));
+    own.model->forward(stream);
+    if (batch + 1 == settings_.accumulate) return;
+    own.model->backward(stream, batch == 0 ? Accumulate::no : Accumulate::yes);
   }
-  model_->update(stream);
+}
+
+void TrainingWork::enqueue_step(Rank& rank, RankState& own, Stream& stream) const {
+  if (own.buckets == nullptr && settings_.order == UpdateOrder::after) {
+    return enqueue_plain_step(rank, own, stream);
+  }
+  enqueue_begin(rank, own, stream);
+  if (own.buckets == nullptr) {
+    return own.model->backward_beside_update(stream, *own.updates, last_gradients());
+  }
+  own.buckets->backward(stream, last_gradients());
+  own.model->update(stream);
+}
+
+void TrainingWork::enqueue_plain_step(Rank& rank, RankState& own, Stream& stream,
+                                      const GradientsComplete& complete) const {
+  enqueue_begin(rank, own, stream);
+  own.model->backward(stream, last_gradients(), complete);
+  own.model->update(stream);
 }
 
 std::array<double, kStepParts> TrainingWork::time_parts(Rank& rank) {
+  RankState& own = state(rank);
   const auto stream = rank.device.make_stream();
-  step(*stream, UpdateOrder::after);  // the first one without a graph is slower
-  return operations_->time(*stream, [&] { step(*stream, UpdateOrder::after); });
+  const auto step = [&] { enqueue_plain_step(rank, own, *stream); };
+  step();  // the first one without a graph is slower
+  return own.operations->time(*stream, step);
+}
+
+double TrainingWork::time_sums(Rank& rank) {
+  RankState& own = state(rank);
+  if (own.buckets == nullptr) return 0;
+  const auto stream = rank.device.make_stream();
+  const auto begin = rank.device.make_event(), end = rank.device.make_event();
+  std::vector<double> seconds;
+  for (int i = 0; i < kTimedSums; ++i) {
+    rank.team.barrier("all ranks to sum their gradients", kPreparationSeconds);
+    stream->record(*begin);
+    own.buckets->enqueue_sums(*stream);
+    stream->record(*end);
+    stream->synchronize(kPreparationSeconds);
+    seconds.push_back(end->seconds_since(*begin));
+  }
+  return summarise(seconds).median;
 }
 
 std::uint64_t TrainingWork::memory_bytes() const {
   std::uint64_t bytes = 0;
-  for (const auto& [kind, own] : memory_) bytes += own;
+  for (const auto& [kind, own] : known_.memory) bytes += own;
   return bytes;
 }
 
-void TrainingWork::enqueue(Rank&, Stream& stream) { step_->launch(stream); }
+void TrainingWork::enqueue(Rank& rank, Stream& stream) { state(rank).step->launch(stream); }
 
 // A step is far longer than its launch, so that one step ahead is enough.
 int TrainingWork::most_queued() const {
-  return static_cast<int>(std::max<std::size_t>(1, kLaunchQueue / step_->size()));
+  return static_cast<int>(std::max<std::size_t>(1, kLaunchQueue / states_.front().step->size()));
 }
 
 void TrainingWork::renew(Rank& rank) {
-  if (!operations_->computes(model_->output())) return;
+  RankState& own = state(rank);
+  if (!own.operations->computes(own.model->output())) return;
   StepState state;
-  rank.device.read(model_->state(), &state);
-  state.seed = kSeed + (++renewals_ << 32);
-  if (optimizer_.kind == OptimizerKind::sgd) state.learning_rate = kVisibleLearningRate;
-  set_state(rank, state);
-  poison(rank);
-  before_.clear();
-  for (const TrainedParameter& each : model_->parameters().all()) {
-    before_.push_back(first_row(rank, updated(each)));
+  rank.device.read(own.model->state(), &state);
+  state.seed = kSeed + (++own.renewals << 32);
+  if (settings_.optimizer.kind == OptimizerKind::sgd) state.learning_rate = kVisibleLearningRate;
+  set_state(rank, own, state);
+  poison(rank, own);
+  own.before.clear();
+  for (const TrainedParameter& each : own.model->parameters().all()) {
+    own.before.push_back(first_row(rank, updated(each)));
   }
 }
 
 // Sets the loss and all gradients to NaN.
-void TrainingWork::poison(Rank& rank) const {
+void TrainingWork::poison(Rank& rank, const RankState& own) const {
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  rank.device.write(model_->loss().span, &nan);
+  rank.device.write(own.model->loss().span, &nan);
   const auto stream = rank.device.make_stream();
-  for (const TrainedParameter& each : model_->parameters().all()) {
+  for (const TrainedParameter& each : own.model->parameters().all()) {
     stream->fill(each.tensors.gradients.span, {FillKind::constant, 0xFF});
   }
   stream->synchronize(kPreparationSeconds);
@@ -200,17 +274,19 @@ std::vector<float> TrainingWork::first_row(Rank& rank, const Tensor& tensor) {
 }
 
 std::optional<Skipped> TrainingWork::verify(Rank& rank) {
-  if (!operations_->computes(model_->output())) {
+  const RankState& own = state(rank);
+  if (!own.operations->computes(own.model->output())) {
     return Skipped{"a simulated machine computes small models in fp32 only"};
   }
-  require_loss(rank);
-  require_update(rank);
+  require_loss(rank, own);
+  require_update(rank, own);
+  if (own.buckets != nullptr) require_same_update(rank, own);
   return std::nullopt;
 }
 
-void TrainingWork::require_loss(Rank& rank) const {
+void TrainingWork::require_loss(Rank& rank, const RankState& own) const {
   float loss = 0;
-  rank.device.read(model_->loss().span, &loss);
+  rank.device.read(own.model->loss().span, &loss);
   const double guess = description_.untrained_loss;
   const double found = static_cast<double>(loss);
   if (found >= guess - kLossDifference && found <= guess + kLossDifference)
@@ -219,29 +295,40 @@ void TrainingWork::require_loss(Rank& rank) const {
                              rank.device.info().name, loss, guess, kLossDifference));
 }
 
-void TrainingWork::require_update(Rank& rank) const {
-  for (std::size_t i = 0; i < before_.size(); ++i) {
-    const TrainedParameter& each = model_->parameters().all()[i];
+void TrainingWork::require_update(Rank& rank, const RankState& own) const {
+  for (std::size_t i = 0; i < own.before.size(); ++i) {
+    const TrainedParameter& each = own.model->parameters().all()[i];
     const std::vector<float> gradient = first_row(rank, each.tensors.gradients);
     const bool finite = std::all_of(gradient.begin(), gradient.end(),
                                     [](float value) { return std::isfinite(value); });
     const bool any =
         std::any_of(gradient.begin(), gradient.end(), [](float value) { return value != 0; });
-    const char* fault = !finite                                        ? "is not finite"
-                        : !any                                         ? "is 0"
-                        : first_row(rank, updated(each)) == before_[i] ? "was not used"
-                                                                       : nullptr;
+    const char* fault = !finite                                           ? "is not finite"
+                        : !any                                            ? "is 0"
+                        : first_row(rank, updated(each)) == own.before[i] ? "was not used"
+                                                                          : nullptr;
     if (fault == nullptr) continue;
     throw Mismatch(fmt::format("{} on {}: the gradient of {} {}", description_.name,
                                rank.device.info().name, each.about.name, fault));
   }
 }
 
-void TrainingWork::release(Rank&) noexcept {
-  step_.reset();
-  overlapped_.reset();
-  model_.reset();
-  operations_.reset();
+// A rank that took part in other sums, or in none, has other parameters: its batch was another one.
+void TrainingWork::require_same_update(Rank& rank, const RankState& own) const {
+  std::string values;
+  for (const TrainedParameter& each : own.model->parameters().all()) {
+    const std::vector<float> row = first_row(rank, updated(each));
+    values.append(reinterpret_cast<const char*>(row.data()), row.size() * sizeof(float));
+  }
+  const std::string mine = std::to_string(std::hash<std::string>()(values));
+  const auto all = rank.team.gather(rank, mine, "all ranks to compare their parameters");
+  if (all->front() == mine) return;
+  throw Mismatch(fmt::format("{} on rank {}: its parameters are not those of rank 0",
+                             description_.name, rank.index));
+}
+
+void TrainingWork::release(Rank& rank) noexcept {
+  const RankState ended = std::exchange(state(rank), {});  // members end in the reverse order
 }
 
 }  // namespace duet

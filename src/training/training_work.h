@@ -1,4 +1,4 @@
-// One training step of a model as a Work.
+// One training step of a model, on one or several ranks, as a Work.
 #pragma once
 
 #include <array>
@@ -9,8 +9,9 @@
 #include <vector>
 
 #include "timing/work.h"
+#include "training/forked_stream.h"
+#include "training/gradient_buckets.h"
 #include "training/model.h"
-#include "training/overlapped_update.h"
 #include "training/timed_operations.h"
 
 namespace duet {
@@ -20,60 +21,92 @@ enum class UpdateOrder { after, beside };
 const char* name(UpdateOrder order);
 UpdateOrder parse_update_order(std::string_view text);  // throws UsageError
 
+// How a model is trained.
+struct StepSettings {
+  Recipe recipe;
+  Optimizer optimizer = {};
+  std::int64_t accumulate = 1;  // batches whose gradients a step adds up, above 1 in fp32
+  UpdateOrder order = UpdateOrder::after;
+};
+
 // Each step trains on new random input: a repeated batch would be memorised, and draw less power.
+// Every rank of the team has the whole model, and a batch of its own.
 class TrainingWork : public Work {
  public:
-  // A step adds up the gradients of `accumulate` batches, above 1 in fp32.
-  TrainingWork(ModelDescription description, Recipe recipe, const Optimizer& optimizer = {},
-               std::int64_t accumulate = 1, UpdateOrder order = UpdateOrder::after);
+  // The team and the session must outlive the work.
+  TrainingWork(Team& team, ModelDescription description, StepSettings settings,
+               const GradientSums& sums = {});
 
   std::string name() const override { return "train"; }
-  Cost cost() const override;
+  Cost cost() const override;  // wire bytes are known after prepare()
   void prepare(Rank& rank, const Placement& placement) override;
   void enqueue(Rank& rank, Stream& stream) override;
   int most_queued() const override;
   void renew(Rank& rank) override;
   // The loss of the last step must be near an untrained model's, which no model of random targets
-  // beats, and the first row of each parameter must have a gradient and have changed.
+  // beats, and the first row of each parameter must have a gradient and have changed, to the same
+  // values on all ranks that sum their gradients.
   std::optional<Skipped> verify(Rank& rank) override;
   void release(Rank& rank) noexcept override;
 
-  // The seconds of each part of a step whose operations are enqueued and timed one by one, without
-  // a graph; between prepare() and release().
+  // The seconds of each part of a rank's step whose operations are enqueued and timed one by one,
+  // without a graph and without sums over ranks; between prepare() and release().
   std::array<double, kStepParts> time_parts(Rank& rank);
+  // The seconds of a step's sums over ranks with nothing beside them. Collective, inside each();
+  // between prepare() and release(). 0 where there are none.
+  double time_sums(Rank& rank);
 
-  // What a step needs by kind ("activations", "gemm and attention"); empty before prepare().
-  const std::map<std::string, std::uint64_t>& memory() const { return memory_; }
-  const std::map<std::string, std::string>& notes() const { return notes_; }  // Operations::notes()
-  // Of all that a step needs; 0 before prepare().
+  // What a rank's step needs by kind ("activations", "gemm and attention"); empty before prepare().
+  const std::map<std::string, std::uint64_t>& memory() const { return known_.memory; }
+  // Operations::notes(), and of sums "algorithm" and "buckets".
+  const std::map<std::string, std::string>& notes() const { return known_.notes; }
+  // Of all that a rank's step needs; 0 before prepare().
   std::uint64_t memory_bytes() const;
 
  private:
-  void make_model(Rank& rank);
+  struct RankState {  // of a local rank
+    std::unique_ptr<TimedOperations> operations;
+    std::unique_ptr<Model> model;  // uses the operations
+    std::unique_ptr<ForkedStream> updates;
+    std::unique_ptr<GradientBuckets> buckets;  // null: gradients are not summed
+    std::unique_ptr<Graph> step;
+    std::uint64_t renewals = 0;
+    std::vector<std::vector<float>> before;  // the first row of what a step updates, at renew()
+  };
+  struct KnownOfRanks {  // of the first local rank, but for the wire bytes
+    double wire_bytes = 0;
+    std::map<std::string, std::uint64_t> memory;
+    std::map<std::string, std::string> notes;
+  };
+
+  RankState& state(const Rank& rank) { return states_[static_cast<std::size_t>(rank.local)]; }
+  void make_model(Rank& rank, RankState& own) const;
+  void learn(Rank& rank, const RankState& own);
   StepState first_state() const;
-  void step(Stream& stream, UpdateOrder order);
-  void set_state(Rank& rank, const StepState& state) const;
-  void require_loss(Rank& rank) const;
-  void require_update(Rank& rank) const;
-  void poison(Rank& rank) const;
+  void set_state(Rank& rank, const RankState& own, const StepState& state) const;
+  // All of a step before the last batch's backward pass.
+  void enqueue_begin(Rank& rank, RankState& own, Stream& stream) const;
+  Accumulate last_gradients() const {
+    return settings_.accumulate > 1 ? Accumulate::yes : Accumulate::no;
+  }
+  void enqueue_step(Rank& rank, RankState& own, Stream& stream) const;
+  void enqueue_plain_step(Rank& rank, RankState& own, Stream& stream,
+                          const GradientsComplete& complete = {}) const;
+  void require_loss(Rank& rank, const RankState& own) const;
+  void require_update(Rank& rank, const RankState& own) const;
+  void require_same_update(Rank& rank, const RankState& own) const;
+  void poison(Rank& rank, const RankState& own) const;
   // What a step changes of a parameter: bf16 parameters may round to what they were, their moments
   // do not.
   static const Tensor& updated(const TrainedParameter& parameter);
   static std::vector<float> first_row(Rank& rank, const Tensor& tensor);
 
+  Team& team_;
   ModelDescription description_;
-  Recipe recipe_;
-  Optimizer optimizer_;
-  std::int64_t accumulate_;
-  UpdateOrder order_;
-  std::uint64_t renewals_ = 0;
-  std::vector<std::vector<float>> before_;  // the first row of what a step updates, at renew()
-  std::map<std::string, std::uint64_t> memory_;
-  std::map<std::string, std::string> notes_;
-  std::unique_ptr<TimedOperations> operations_;
-  std::unique_ptr<Model> model_;  // uses the operations
-  std::unique_ptr<OverlappedUpdate> overlapped_;
-  std::unique_ptr<Graph> step_;
+  StepSettings settings_;
+  GradientSums sums_;
+  std::vector<RankState> states_;
+  KnownOfRanks known_;
 };
 
 }  // namespace duet

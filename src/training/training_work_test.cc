@@ -29,7 +29,7 @@ Mode brief() {
 TEST(TrainingWork, VerifiesItsSteps) {
   const auto machine = open_machine("host");
   Team team(*machine, {0});
-  TrainingWork work(describe(one_block()), find_recipe("fp32"));
+  TrainingWork work(team, describe(one_block()), {find_recipe("fp32")});
   EXPECT_TRUE(Sampler(team).measure(work, brief()).verified);
   EXPECT_EQ(work.cost().tokens, 16);
   EXPECT_EQ(work.cost().flop, 16 * flop_per_token(one_block()).model);
@@ -39,7 +39,7 @@ TEST(TrainingWork, VerifiesItsSteps) {
 TEST(TrainingWork, AStepThatDidNotRunIsWrong) {
   const auto machine = open_machine("host");
   Team team(*machine, {0});
-  TrainingWork work(describe(one_block()), find_recipe("fp32"));
+  TrainingWork work(team, describe(one_block()), {find_recipe("fp32")});
   team.each([&](Rank& rank) {
     work.prepare(rank, {});
     work.renew(rank);
@@ -51,18 +51,24 @@ TEST(TrainingWork, AStepThatDidNotRunIsWrong) {
 double predicted_seconds(UpdateOrder order) {
   const auto machine = open_machine("sim:h200:devices=1");
   Team team(*machine, {0});
-  TrainingWork work(describe(find_gpt("1.5b")), find_recipe("amp"), {}, 1, order);
+  TrainingWork work(team, describe(find_gpt("1.5b")), {find_recipe("amp"), {}, 1, order});
   return summarise(Sampler(team).measure(work, brief()).samples).median;
 }
 
-TEST(TrainingWork, VerifiesUpdatesBesideTheBackwardPass) {
+// Small enough to be computed on a simulated machine.
+GptConfig one_narrow_block() {
   GptConfig config = one_block();
   config.width = 48;
   config.ffn_width = 64;
+  return config;
+}
+
+TEST(TrainingWork, VerifiesUpdatesBesideTheBackwardPass) {
   for (const char* device : {"host", "sim:h200:devices=1"}) {
     const auto machine = open_machine(device);
     Team team(*machine, {0});
-    TrainingWork work(describe(config), find_recipe("fp32"), {}, 1, UpdateOrder::beside);
+    TrainingWork work(team, describe(one_narrow_block()),
+                      {find_recipe("fp32"), {}, 1, UpdateOrder::beside});
     EXPECT_TRUE(Sampler(team).measure(work, brief()).verified) << device;
   }
 }
@@ -92,8 +98,11 @@ TEST(TrainingCases, MeasureOnTheHostAndPredictOnASimulatedMachine) {
 // 28 and 14 bytes of each parameter by the optimizer; activations besides.
 TEST(TrainingWork, CountsTheBytesOfTheOptimizer) {
   const ModelDescription model = describe(find_gpt("7b"));
+  const auto machine = open_machine("host");
+  Team team(*machine, {0});
   const auto bytes = [&](const char* recipe, OptimizerKind kind) {
-    const double all = TrainingWork(model, find_recipe(recipe), {kind, {}}).cost().memory_bytes;
+    const double all =
+        TrainingWork(team, model, {find_recipe(recipe), {kind, {}}}).cost().memory_bytes;
     const double element = std::string(recipe) == "fp32" ? 4 : 2;
     return (all - element * model.elements_moved) / model.parameters;
   };
@@ -107,9 +116,102 @@ TEST(TrainingWork, CountsTheBytesOfTheOptimizer) {
 TEST(TrainingWork, AddsUpBatches) {
   const auto machine = open_machine("host");
   Team team(*machine, {0});
-  TrainingWork work(describe(one_block()), find_recipe("fp32"), {}, 3);
+  TrainingWork work(team, describe(one_block()), {find_recipe("fp32"), {}, 3});
   EXPECT_TRUE(Sampler(team).measure(work, brief()).verified);
   EXPECT_EQ(work.cost().tokens, 48);
+}
+
+TEST(TrainingWork, VerifiesStepsOfSeveralRanks) {
+  for (const char* device : {"host:3", "sim:h200:devices=2"}) {
+    const auto machine = open_machine(device);
+    Team team(*machine);
+    const auto session = engines_named(*machine, {"auto"}).front()->open(team);
+    for (const std::int64_t accumulate : {1, 2}) {
+      TrainingWork work(team, describe(one_narrow_block()), {find_recipe("fp32"), {}, accumulate},
+                        {session.get(), 1000});
+      EXPECT_TRUE(Sampler(team).measure(work, brief()).verified) << device;
+      EXPECT_EQ(work.cost().tokens, 16 * accumulate * team.size());
+      EXPECT_GT(work.cost().wire_bytes, 0);
+      EXPECT_EQ(work.notes().at("buckets"), "4");
+    }
+  }
+}
+
+// Calls that leave everything as it is.
+class IdleSession : public CollectiveSession {
+ public:
+  std::optional<Skipped> unsupported(const Collective&, bool) const override { return {}; }
+
+ protected:
+  class IdlePlan : public CollectivePlan {
+    void enqueue(Stream&) override {}
+  };
+  std::unique_ptr<CollectivePlan> make_plan(Rank&, const Collective&, const CollectiveBuffers&,
+                                            const std::vector<std::string>&) override {
+    return std::make_unique<IdlePlan>();
+  }
+};
+
+TEST(TrainingWork, RanksWhoseGradientsAreNotSummedAreWrong) {
+  const auto machine = open_machine("host:2");
+  Team team(*machine);
+  IdleSession session;
+  TrainingWork work(team, describe(one_block()), {find_recipe("fp32")}, {&session});
+  try {
+    Sampler(team).measure(work, brief());
+    FAIL() << "expected a mismatch";
+  } catch (const Mismatch& error) {
+    EXPECT_NE(std::string(error.what()).find("not those of rank 0"), std::string::npos)
+        << error.what();
+  }
+}
+
+// On a simulated machine, where figures are exact.
+TEST(TrainingCases, TellWhatCommunicationCosts) {
+  const auto machine = open_machine("sim:h200:devices=2");
+  TrainingOptions options;
+  GptConfig config = find_gpt("1.5b");
+  config.layers = 4;
+  options.models = {describe(config)};
+  options.recipes = {find_recipe("bf16")};
+  options.mode = brief();
+  options.parallel = Parallel::ddp;
+  options.engines = {"dma", kNoEngine};
+  const Benchmark benchmark = training_benchmark(*machine, options, {});
+  ASSERT_EQ(benchmark.cases.size(), 2u);
+  std::vector<Finished> finished;
+  for (const Case& one : benchmark.cases) {
+    const Measurement result = one.run();
+    EXPECT_EQ(result.id.axes.number("ranks"), 2);
+    const Summary times = summarise(result.sampling->samples);
+    finished.push_back({result.id,
+                        times.median,
+                        result.cost,
+                        0,
+                        0,
+                        {result.metrics.begin(), result.metrics.end()}});
+  }
+  const double sums = finished.front().metrics.at("sums_seconds");
+  EXPECT_GT(sums, 0);
+  EXPECT_EQ(finished.back().metrics.count("sums_seconds"), 0u);
+  const auto results = benchmark.conclude(finished);
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_EQ(results.front().id.engine, "dma");
+  const std::map<std::string, double> rates(results.front().rates.begin(),
+                                            results.front().rates.end());
+  EXPECT_DOUBLE_EQ(rates.at("exposed_seconds"),
+                   finished.front().median_seconds - finished.back().median_seconds);
+  // Embeddings come last, and nothing hides their sum; all else is hidden in part at least.
+  EXPECT_GT(rates.at("exposed_seconds"), 0);
+  EXPECT_LT(rates.at("exposed_seconds"), sums);
+}
+
+TEST(TrainingCases, RefuseEnginesThatTheMachineDoesNotHave) {
+  const auto machine = open_machine("host:2");
+  TrainingOptions options;
+  options.parallel = Parallel::ddp;
+  options.engines = {"abacus"};
+  EXPECT_THROW(training_benchmark(*machine, options, {}), UsageError);
 }
 
 TEST(TrainingCases, PartsAddUpToTheStep) {

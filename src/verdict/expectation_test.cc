@@ -361,6 +361,19 @@ TEST_F(Expectations, ATrainingStepIsBoundByItsFlopOrItsBytes) {
   EXPECT_FALSE(expect_training(step, site()).bound);
 }
 
+TEST_F(Expectations, AParallelTrainingStepIsBoundByWhatEachRankDoes) {
+  Record step = result("train", {{"model", "mlp"}, {"recipe", "bf16"}}, {500e12, 800e9, 0});
+  step["engine"] = "none";
+  step["case"]["parallel"] = "ddp";
+  step["case"]["ranks"] = 2;
+  step["cost"]["samples"] = 512;
+  step["rates"] = {{"tflops", 500.0}, {"hardware_tflops", 500.0}};
+  EXPECT_DOUBLE_EQ(*expect_training(step, site()).bound, 512 / 0.25);
+  EXPECT_NEAR(*expect_training(step, site()).expected, 0.8 * 512 / (0.25 / 0.7 + 0.125), 1e-6);
+  step["engine"] = "dma";
+  EXPECT_FALSE(expect_training(step, site()).expected);
+}
+
 TEST_F(Expectations, ATrainingStepHasNoneWithoutItsParts) {
   Record step = result("train", {{"model", "mlp"}, {"recipe", "bf16"}}, {250e12, 400e9, 0});
   step["cost"]["samples"] = 256;

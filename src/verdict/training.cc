@@ -47,9 +47,18 @@ std::string reason_without(const Record& record, const Site& site, DType dtype) 
       site.spec->memory_gb_per_s <= 0) {
     return "what this device reaches of its peaks is not known";
   }
-  if (record["engine"] != "duet") return "the bytes that this engine moves are not known";
+  if (record["case"].contains("parallel")) {
+    if (record["engine"] != "none") return "what sums of gradients take of a step is not known";
+  } else if (record["engine"] != "duet") {
+    return "the bytes that this engine moves are not known";
+  }
   if (record["case"].contains("recompute")) return "what is computed again is not known";
   return "";
+}
+
+// Costs are those of all ranks, which work at the same time.
+double ranks_of(const Record& record) {
+  return record["case"].contains("ranks") ? axis_number(record, "ranks") : 1;
 }
 
 // GEMMs, attention and the bytes of the rest, one after the other.
@@ -64,11 +73,11 @@ void expect_sum(const Record& record, const DeviceSpec& spec, double flop_rate, 
     const double share = attention_share(axis_number(record, "sequence"));
     seconds += attention * 7 / 6 / (share * flop_rate);
   }
-  expectation.expected = kShareOfSum * items / seconds;
+  expectation.expected = kShareOfSum * items * ranks_of(record) / seconds;
   expectation.basis = fmt::format(
       "{:.0f}% of the rate of GEMMs at {:.0f}% of the peak, attention, and {:.4g} GB at {:.0f}% of "
       "the memory's rate, one after the other",
-      100 * kShareOfSum, 100 * efficiency, bytes / 1e9, 100 * kMemoryShare);
+      100 * kShareOfSum, 100 * efficiency, bytes / ranks_of(record) / 1e9, 100 * kMemoryShare);
   expectation.advice =
       "look for a power cap or low clocks under load, and for other work on the GPU";
 }
@@ -86,10 +95,12 @@ Expectation expect_training(const Record& record, const Site& site) {
     return expectation;
   }
   const Record& cost = record["cost"];
-  const double computing = cost["flop"].get<double>() / peak / 1e12;
-  const double moving = site.spec != nullptr && site.spec->memory_gb_per_s > 0
-                            ? cost["memory_bytes"].get<double>() / site.spec->memory_gb_per_s / 1e9
-                            : 0;
+  const double ranks = ranks_of(record);
+  const double computing = cost["flop"].get<double>() / ranks / peak / 1e12;
+  const double moving =
+      site.spec != nullptr && site.spec->memory_gb_per_s > 0
+          ? cost["memory_bytes"].get<double>() / ranks / site.spec->memory_gb_per_s / 1e9
+          : 0;
   const double items =
       cost.contains("tokens") ? cost["tokens"].get<double>() : cost.value("samples", 0.0);
   expectation.bound = items / std::max(computing, moving);

@@ -11,6 +11,10 @@ refuses 'expected one of fp32, amp, bf16' train gpt --recipe fp8
 refuses 'expected one of none, attention, block' train gpt --recompute all
 refuses 'expected one of adamw, sgd' train gpt --optimizer lion
 refuses "are gpt's" train mlp --layers 2
+refuses "did you mean 'ddp'" train gpt --parallel dp
+refuses '--engine: expected --parallel as well' train gpt --engine dma
+refuses '--update: expected without --parallel' train gpt --parallel ddp --update beside
+refuses 'unknown collective engine' train gpt --parallel ddp --device host:2 --engine abacus
 
 # Steps with random tokens.
 expect_code 0 train gpt --layers 1 --sequence 16 --batch 1,2 --iterations 1 --json steps.jsonl
@@ -27,6 +31,13 @@ expect_code 0 train gpt --layers 1 --sequence 16 --batch 1 --iterations 1 --ener
 grep -q 'no energy: host:0 has no energy counter' out || fail "energy of a CPU: $(cat out)"
 expect_code 1 train gpt --layers 1 --sequence 16 --recipe bf16
 grep -q 'host:0 trains in fp32, not in bf16' out || fail "bf16 on a CPU: $(cat out)"
+
+# Several devices.
+expect_code 0 train gpt --layers 1 --sequence 16 --batch 1 --iterations 1 --device host:2 --verbose \
+  --parallel ddp --engine none,dma,kernel --json ddp.jsonl
+grep -q 'train_communication:' out || fail "does not say what communication costs: $(cat out)"
+[[ $(grep -c '"verified":true' ddp.jsonl) == 3 ]] || fail "a step is not verified: $(cat ddp.jsonl)"
+expect_code 0 train mlp --device sim:h200:devices=2 --parallel ddp --engine dma --recipe bf16
 
 # Text.
 cat > own.toml << 'END'
@@ -52,6 +63,7 @@ refuses 'cannot be written' "${run[@]}" --steps 3 --checkpoint missing/file
 refuses '--breakdown: expected without --data' "${run[@]}" --steps 3 --breakdown
 refuses '--seconds: expected without --data' "${run[@]}" --steps 3 --seconds 1
 refuses 'one model, batch, recipe and device' "${run[@]}" --steps 3 --batch 1,2
+refuses 'expected one that sums' "${run[@]}" --steps 3 --device host:2 --parallel ddp --engine none
 refuses 'simulated devices do not train' "${run[@]}" --steps 3 --device sim:h200:devices=1
 refuses 'expected at least 5001 in each part' "${run[@]}" --steps 3 --sequence 5000
 : > empty

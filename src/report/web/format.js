@@ -216,6 +216,7 @@ function trainingText(c) {
     c.accumulate && `${c.accumulate} batches a step`,
     c.layers && plural(c.layers, 'layer'),
     c.optimizer,
+    c.parallel && `${c.parallel} on ${plural(c.ranks, 'device')}`,
     c.data && `on ${c.data}`,
     c.steps && plural(c.steps, 'step'),
     c.seed !== undefined && `seed ${c.seed}`,

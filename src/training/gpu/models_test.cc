@@ -67,7 +67,7 @@ TEST_P(DeviceModels, UpdateBesideTheBackwardPassToTheSameBits) {
   const Recipe recipe = find_recipe(dtype() == DType::fp32 ? "fp32" : "bf16");
   Gpt model(small_gpt(), recipe, {}, *device_, *operations_);
   model.allocate();
-  OverlappedUpdate overlapped(*device_);
+  ForkedStream updates(*device_, {});
   std::vector<std::vector<float>> after;
   for (const bool beside : {false, true}) {
     model.initialise(1);
@@ -81,7 +81,7 @@ TEST_P(DeviceModels, UpdateBesideTheBackwardPassToTheSameBits) {
       model.make_random_input(*stream_, 0);
       model.forward(*stream_);
       if (beside) {
-        overlapped.enqueue(*stream_, model, Accumulate::no);
+        model.backward_beside_update(*stream_, updates, Accumulate::no);
       } else {
         model.backward(*stream_, Accumulate::no);
         model.update(*stream_);
@@ -112,7 +112,7 @@ TEST_P(DeviceModels, MeasureVerifiedSteps) {
         Team team(*machine_, {0});
         Optimizer optimizer;
         if (model.name == "mlp") optimizer.kind = OptimizerKind::sgd;
-        TrainingWork work(model, find_recipe(recipe), optimizer, accumulate);
+        TrainingWork work(team, model, {find_recipe(recipe), optimizer, accumulate});
         Mode mode;
         mode.min_iterations = mode.max_iterations = 3;
         EXPECT_TRUE(Sampler(team).measure(work, mode).verified) << model.name << " " << recipe;

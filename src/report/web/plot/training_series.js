@@ -133,9 +133,10 @@ export function seriesOf(records) {
   return { series, left: groups.length - series.length };
 }
 
-const isStep = ({ benchmark, case: c }) => benchmark === 'train' && c.model;
+/** Of one device: steps of several devices have figures of all of them. */
+const isStep = ({ benchmark, case: c }) => benchmark === 'train' && c.model && !c.parallel;
 
-/** @returns {Object[]} records of measured training steps */
+/** @returns {Object[]} records of measured training steps of one device */
 export const measuredSteps = ({ records }) =>
   records.filter((one) => isStep(one) && one.outcome === 'measured' && itemsOf(one.rates) > 0);
 
