@@ -68,13 +68,16 @@ class TrainCommand : public Command {
         "When parameters are updated: after the backward pass, or each layer's beside the rest of "
         "it; default after");
     add("--parallel", parallel_, "WAY",
-        "Train on all devices: ddp (each has the whole model and a batch of its own, and gradients "
-        "are summed beside the backward pass); default none: on the first device alone");
+        "Train on all devices, each with a batch of its own: ddp (each has the whole model, and "
+        "gradients are summed beside the backward pass) or zero3 (parameters, gradients and "
+        "optimizer states are divided among the devices, and what is needed is gathered and "
+        "reduced "
+        "beside both passes); default none: on the first device alone");
     add("--engine", engines_, "LIST",
-        "--parallel: the collective engines that sum gradients, each measured in turn; none: "
-        "gradients are not summed, which tells what communication costs; default auto");
+        "--parallel: the collective engines, each measured in turn; none: nothing is communicated, "
+        "which tells what communication costs; default auto");
     add("--bucket", bucket_, "BYTES",
-        "--parallel: gradients are summed once so many are complete; default 25M");
+        "--parallel ddp: gradients are summed once so many are complete; default 25M");
     add("--recipe", recipes_, "LIST",
         "Element types: fp32; amp (bf16, with fp32 parameters and moments for AdamW); bf16 (all in "
         "bf16, stochastic rounding); default fp32 on host devices, otherwise amp");
@@ -148,6 +151,9 @@ class TrainCommand : public Command {
                           "expected --parallel as well");
     }
     refuse_given({{"--update", !update_.empty()}}, "expected without --parallel");
+    if (options.parallel != Parallel::ddp) {
+      refuse_given({{"--bucket", !bucket_.empty()}}, "expected --parallel ddp");
+    }
     if (!bucket_.empty()) options.bucket_bytes = parse_bytes(bucket_);
     if (!engines_.empty()) set_engines(split(engines_, ','));
   }

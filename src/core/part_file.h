@@ -22,6 +22,8 @@ class PartFile {
   PartFile& operator=(const PartFile&) = delete;
 
   bool open() const { return file_ >= 0; }
+  // The temporary file's, which others may write to until put_in_place().
+  const std::string& path() const { return path_; }
   bool write(std::string_view text);
   // Waits until what was written is on disk: after a power failure there is then the old file or
   // the new one.

@@ -16,8 +16,6 @@
 namespace duet {
 namespace {
 
-constexpr NamedValue<Parallel> kParallels[] = {{Parallel::none, "none"}, {Parallel::ddp, "ddp"}};
-
 // The model's axes, and what is not as usual.
 Axes axes(const ModelDescription& model, const Recipe& recipe, const Optimizer& optimizer,
           std::int64_t accumulate, UpdateOrder order = UpdateOrder::after) {
@@ -40,9 +38,9 @@ struct TrainingCase {
   Mode mode;
   bool breakdown;
   double energy_seconds;
-  std::uint64_t bucket_bytes;
+  ParallelSettings parallel;           // without its session
   Sessions sessions;                   // nullptr: on the machine's first device alone
-  CollectiveEngine* engine = nullptr;  // nullptr: nothing is summed
+  CollectiveEngine* engine = nullptr;  // nullptr: nothing is communicated
 };
 
 // `batches`: of all ranks, in one step.
@@ -90,19 +88,21 @@ void measure_besides(Team& team, TrainingWork& work, const TrainingCase& one,
                power_draw(energy.counters, one.energy_seconds, one.mode.deadline_seconds, again));
   }
   team.each([&](Rank& rank) {
-    const double sums = work.time_sums(rank);
-    if (rank.local == 0 && sums > 0) result.metrics.emplace_back("sums_seconds", sums);
+    const double communication = work.time_communication(rank);
+    if (rank.local == 0 && communication > 0) {
+      result.metrics.emplace_back("communication_seconds", communication);
+    }
     if (!one.breakdown) return;
     const auto parts = work.time_parts(rank);
     if (rank.local == 0) add_parts(result, parts);
   });
 }
 
-Measurement measure_steps(Team& team, const TrainingCase& one, const GradientSums& sums,
+Measurement measure_steps(Team& team, const TrainingCase& one, const ParallelSettings& parallel,
                           const std::function<bool()>& stop) {
   Measurement result;
   result.id = one.id;
-  TrainingWork work(team, one.model, one.step, sums);
+  TrainingWork work(team, one.model, one.step, parallel);
   result.cost = work.cost();
   const EnergySource energy = one.energy_seconds > 0 ? energy_source(team) : EnergySource();
   const auto after = [&](const RunAgain& again) {
@@ -119,22 +119,32 @@ Measurement measure_steps(Team& team, const TrainingCase& one, const GradientSum
   return result;
 }
 
-// The reason why gradients cannot be summed by a session.
-std::optional<Skipped> unsupported(const CollectiveSession& session, const Recipe& recipe) {
-  const Collective sum = GradientBuckets::sum(recipe.gradients, 1);
-  if (auto reason = session.unsupported(sum, true)) return reason;
+// The reason why a session cannot run what ranks communicate.
+std::optional<Skipped> unsupported(const CollectiveSession& session, Parallel parallel,
+                                   const Recipe& recipe) {
+  const bool divided = parallel == Parallel::zero3;
+  Collective collective;
+  collective.count = 1;
+  collective.dtype = recipe.gradients;
+  collective.kind = divided ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce;
+  if (auto reason = session.unsupported(collective, !divided)) return reason;
+  collective.dtype = recipe.compute;
+  collective.kind = CollectiveKind::all_gather;
+  if (auto reason = session.unsupported(collective, false); divided && reason) return reason;
   return session.uncapturable();
 }
 
 Measurement measure_parallel(const TrainingCase& one, const std::function<bool()>& stop) {
   Team& team = one.sessions->team();
-  if (one.engine == nullptr) return measure_steps(team, one, {}, stop);
+  if (one.engine == nullptr) return measure_steps(team, one, one.parallel, stop);
   try {
     CollectiveSession& session = one.sessions->session(*one.engine);
-    if (const auto reason = unsupported(session, one.step.recipe)) {
+    if (const auto reason = unsupported(session, one.parallel.kind, one.step.recipe)) {
       return skipped_measurement(one.id, reason->reason);
     }
-    return measure_steps(team, one, {&session, one.bucket_bytes}, stop);
+    ParallelSettings parallel = one.parallel;
+    parallel.session = &session;
+    return measure_steps(team, one, parallel, stop);
   } catch (...) {
     one.sessions->close(*one.engine);
     throw;
@@ -152,6 +162,12 @@ void set_parallel(CaseId& id, Parallel parallel, CollectiveEngine* engine, std::
   id.engine = engine != nullptr ? engine->name() : kNoEngine;
   id.axes.set("parallel", name(parallel));
   id.axes.set("ranks", ranks);
+}
+
+// What would add gradients to shards that are reduced already.
+void require_no_accumulation(Parallel parallel, std::int64_t accumulate) {
+  if (parallel != Parallel::zero3 || accumulate == 1) return;
+  throw UsageError("--accumulate: expected 1 with --parallel zero3");
 }
 
 CaseId run_id(const TrainingRunOptions& options, const TrainingRunSettings& settings) {
@@ -177,9 +193,9 @@ struct RunCase {
   CaseId id;
   std::shared_ptr<const TrainingInput> input;
   std::function<void(const TrainingCurves&)> after_step;
-  std::uint64_t bucket_bytes;
-  Sessions sessions;                   // nullptr: on the machine's first device alone
-  CollectiveEngine* engine = nullptr;  // of sums
+  ParallelSettings parallel;  // without its session
+  Sessions sessions;          // nullptr: on the machine's first device alone
+  CollectiveEngine* engine = nullptr;
 };
 
 // What a run leaves, of the first local rank.
@@ -189,11 +205,11 @@ struct RunResult {
   std::map<std::string, std::string> notes;
 };
 
-RunResult run_on(Team& team, const RunCase& one, const GradientSums& sums,
+RunResult run_on(Team& team, const RunCase& one, const ParallelSettings& parallel,
                  const std::function<bool()>& stop) {
   RunResult result;
   team.each([&](Rank& rank) {
-    TrainingRun run(rank, *one.input, sums);
+    TrainingRun run(rank, *one.input, parallel);
     TrainingCurves curves = run.run(stop, one.after_step);
     if (rank.local == 0) result = {std::move(curves), run.memory_bytes(), run.notes()};
   });
@@ -202,10 +218,12 @@ RunResult run_on(Team& team, const RunCase& one, const GradientSums& sums,
 
 RunResult run_in_parallel(const RunCase& one, const std::function<bool()>& stop) {
   CollectiveSession& session = one.sessions->session(*one.engine);
-  if (const auto reason = unsupported(session, one.input->settings().recipe)) {
+  if (const auto reason = unsupported(session, one.parallel.kind, one.input->settings().recipe)) {
     throw Unavailable(reason->reason);
   }
-  return run_on(one.sessions->team(), one, {&session, one.bucket_bytes}, stop);
+  ParallelSettings parallel = one.parallel;
+  parallel.session = &session;
+  return run_on(one.sessions->team(), one, parallel, stop);
 }
 
 RunResult run_alone(Machine& machine, const RunCase& one, const std::function<bool()>& stop) {
@@ -245,14 +263,9 @@ Measurement run_case(Machine& machine, const RunCase& one, const std::function<b
 
 }  // namespace
 
-const char* name(Parallel parallel) { return name_of(kParallels, parallel); }
-
-Parallel parse_parallel(std::string_view text) {
-  return parse_name(kParallels, "unknown way to train in parallel", text);
-}
-
 Benchmark training_benchmark(Machine& machine, const TrainingOptions& options,
                              std::function<bool()> stop, Processes* processes) {
+  require_no_accumulation(options.parallel, options.accumulate);
   Sessions sessions;
   std::vector<CollectiveEngine*> engines{nullptr};
   if (options.parallel != Parallel::none) {
@@ -276,7 +289,7 @@ Benchmark training_benchmark(Machine& machine, const TrainingOptions& options,
                            options.mode,
                            options.breakdown,
                            options.energy_seconds,
-                           options.bucket_bytes,
+                           {options.parallel, nullptr, options.bucket_bytes},
                            sessions,
                            engine};
     benchmark.cases.push_back(
@@ -302,6 +315,7 @@ Benchmark training_run_benchmark(Machine& machine, const TrainingRunOptions& opt
   if (options.parallel == Parallel::none) {
     open_input();
   } else {
+    require_no_accumulation(options.parallel, settings.accumulate);
     one.sessions = std::make_shared<OpenSessions>(machine, processes);
     settings.ranks = one.sessions->team().size();
     one.sessions->team().together([&] {
@@ -311,7 +325,7 @@ Benchmark training_run_benchmark(Machine& machine, const TrainingRunOptions& opt
     one.engine->check_settings(one.sessions->team());
   }
   one.after_step = options.after_step;
-  one.bucket_bytes = options.bucket_bytes;
+  one.parallel = {options.parallel, nullptr, options.bucket_bytes};
   one.id = run_id(options, one.input->settings());
   if (one.engine != nullptr) set_parallel(one.id, options.parallel, one.engine, settings.ranks);
   Benchmark benchmark;

@@ -9,21 +9,13 @@
 #include "team/processes.h"
 #include "timing/measurement.h"
 #include "training/model.h"
+#include "training/parallel.h"
 #include "training/training_run.h"
 #include "training/training_work.h"
 
 namespace duet {
 
-// How the ranks of a machine train one model together.
-enum class Parallel {
-  none,  // the machine's first device alone
-  ddp,   // every rank has the whole model and a batch of its own; gradients are summed
-};
-const char* name(Parallel parallel);
-Parallel parse_parallel(std::string_view text);  // throws UsageError
-
-// Instead of a collective engine's name: nothing is summed. A step takes what it would take if
-// communication cost nothing, and the ranks' models part.
+// Instead of a collective engine's name: nothing is communicated.
 inline constexpr const char* kNoEngine = "none";
 
 // The options of `duet train`.
@@ -35,8 +27,8 @@ struct TrainingOptions {
   UpdateOrder order = UpdateOrder::after;
   Mode mode;
   Parallel parallel = Parallel::none;
-  std::vector<std::string> engines{"auto"};  // of the sums; kNoEngine may be among them
-  std::uint64_t bucket_bytes = GradientSums().bucket_bytes;
+  std::vector<std::string> engines{"auto"};  // kNoEngine may be among them
+  std::uint64_t bucket_bytes = ParallelSettings().bucket_bytes;
   bool breakdown = false;     // also time the parts of a step, enqueued one by one
   double energy_seconds = 0;  // above 0: also measure energy, for so long at least
   std::string device_name;    // --device, as the journal shows it
@@ -56,8 +48,8 @@ Benchmark training_benchmark(Machine& machine, const TrainingOptions& options,
 struct TrainingRunOptions {
   TrainingRunSettings settings;
   Parallel parallel = Parallel::none;
-  std::string engine = "auto";  // of sums over ranks
-  std::uint64_t bucket_bytes = GradientSums().bucket_bytes;
+  std::string engine = "auto";
+  std::uint64_t bucket_bytes = ParallelSettings().bucket_bytes;
   std::string device_name;  // --device, as the journal shows it
   std::function<void(const TrainingCurves&)> after_step;
 };

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <system_error>
@@ -18,6 +19,7 @@
 
 #include "core/error.h"
 #include "core/names.h"
+#include "core/packing.h"
 #include "core/part_file.h"
 #include "core/plain_text.h"
 #include "device/device.h"
@@ -37,6 +39,7 @@ constexpr std::uint64_t kLengthBytes = 8;
 constexpr std::uint64_t kMostHeaderBytes = 100000000;  // as other readers of the format
 constexpr std::uint64_t kHeaderMultiple = 8;           // aligns the data
 constexpr std::size_t kDeepestInHeader = 3;            // header, tensor, shape
+constexpr double kSaveSeconds = 3600;                  // the longest that a rank writes its parts
 
 std::string shown_type(DType dtype, const std::vector<std::uint64_t>& shape) {
   return fmt::format("{} [{}]", name_of(kStoredTypes, dtype), fmt::join(shape, ", "));
@@ -49,26 +52,37 @@ std::vector<std::uint64_t> stored_shape(const Tensor& tensor) {
   return {rows, columns};
 }
 
+bool is_part(const CheckpointTensor& each) {
+  if (!each.part) return true;
+  return each.part->dtype == each.tensor.dtype && each.first >= 0 &&
+         each.first + each.part->count() <= each.tensor.count();
+}
+
 // Throws BadArgument.
 void check_tensors(const std::vector<CheckpointTensor>& tensors) {
   const std::vector<DType> types = values_in(kStoredTypes);
   std::set<std::string> names{kMetadataKey};
-  for (const auto& [name, tensor] : tensors) {
-    const Span& span = tensor.span;
+  for (const CheckpointTensor& each : tensors) {
+    const Tensor& here = each.part ? *each.part : each.tensor;
+    const Span& span = here.span;
     const char* expected = nullptr;
-    if (std::count(types.begin(), types.end(), tensor.dtype) == 0) expected = "a stored type";
-    if (span.bytes < tensor.bytes()) expected = "memory for all its elements";
+    if (std::count(types.begin(), types.end(), here.dtype) == 0) expected = "a stored type";
+    if (span.bytes < here.bytes()) expected = "memory for all its elements";
     if (span.bytes > 0 && !span.owner->has_contents(span)) expected = "memory with contents";
-    if (!names.insert(name).second) expected = "a name of its own";
-    if (expected) throw BadArgument(fmt::format("tensor '{}': expected {}", name, expected));
+    if (!is_part(each)) expected = "a part of its elements";
+    if (!names.insert(each.name).second) expected = "a name of its own";
+    if (expected) throw BadArgument(fmt::format("tensor '{}': expected {}", each.name, expected));
   }
 }
 
-// Calls visit(offset, span) for each piece of a tensor.
+// Calls visit(offset in the tensor, span) for each piece of what is here of a tensor.
 template <typename Visit>
-void for_each_piece(const Tensor& tensor, const Visit& visit) {
-  for (std::uint64_t offset = 0; offset < tensor.bytes(); offset += kCheckpointPiece) {
-    visit(offset, tensor.span.slice(offset, std::min(kCheckpointPiece, tensor.bytes() - offset)));
+void for_each_piece(const CheckpointTensor& each, const Visit& visit) {
+  const Tensor& here = each.part ? *each.part : each.tensor;
+  const std::uint64_t first = static_cast<std::uint64_t>(each.first) * size_of(here.dtype);
+  for (std::uint64_t offset = 0; offset < here.bytes(); offset += kCheckpointPiece) {
+    visit(first + offset,
+          here.span.slice(offset, std::min(kCheckpointPiece, here.bytes() - offset)));
   }
 }
 
@@ -86,11 +100,11 @@ std::string header_text(const std::map<std::string, std::string>& metadata,
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   if (!metadata.empty()) header[kMetadataKey] = metadata;
   std::uint64_t begin = 0;
-  for (const auto& [name, tensor] : tensors) {
-    const std::uint64_t end = begin + tensor.bytes();
-    header[name] = {{"dtype", name_of(kStoredTypes, tensor.dtype)},
-                    {"shape", stored_shape(tensor)},
-                    {"data_offsets", {begin, end}}};
+  for (const CheckpointTensor& each : tensors) {
+    const std::uint64_t end = begin + each.tensor.bytes();
+    header[each.name] = {{"dtype", name_of(kStoredTypes, each.tensor.dtype)},
+                         {"shape", stored_shape(each.tensor)},
+                         {"data_offsets", {begin, end}}};
     begin = end;
   }
   using Errors = nlohmann::ordered_json::error_handler_t;
@@ -256,33 +270,119 @@ std::FILE* open_checkpoint(const std::string& path) {
   return ::fdopen(file, "rb");
 }
 
+// A file that is being written beside the one that it will replace.
+struct CheckpointPart {
+  std::string path;
+  std::uint64_t data_begin = 0;  // bytes, from the beginning of the file
+};
+
+[[noreturn]] void fail_to_write(const std::string& path) {
+  throw Error(fmt::format("{}: cannot be written: {}", path, std::strerror(errno)));
+}
+
+// The file with its header, before tensors are written and it is put in place.
+class NewCheckpoint {
+ public:
+  NewCheckpoint(const std::string& path, const std::map<std::string, std::string>& metadata,
+                const std::vector<CheckpointTensor>& tensors)
+      : path_(path), file_(replaced_file(path)) {
+    const std::string header = header_text(metadata, in_order_of_data(tensors));
+    const std::uint64_t length = header.size();
+    require(file_.write({reinterpret_cast<const char*>(&length), kLengthBytes}) &&
+            file_.write(header));
+    part_ = {file_.path(), kLengthBytes + length};
+  }
+
+  const CheckpointPart& part() const { return part_; }
+  void put_in_place() { require(file_.flush() && file_.put_in_place()); }
+
+ private:
+  void require(bool done) const {
+    if (!done) fail_to_write(path_);
+  }
+
+  std::string path_;
+  PartFile file_;
+  CheckpointPart part_;
+};
+
+// A file that is opened for writing at any place, and closed.
+class WrittenFile {
+ public:
+  WrittenFile(std::string path, const std::string& part)
+      : path_(std::move(path)), file_(::open(part.c_str(), O_WRONLY | O_NOFOLLOW | O_CLOEXEC)) {
+    if (file_ < 0) fail_to_write(path_);
+  }
+  ~WrittenFile() { ::close(file_); }
+  WrittenFile(const WrittenFile&) = delete;
+  WrittenFile& operator=(const WrittenFile&) = delete;
+
+  void write(std::uint64_t offset, const std::byte* from, std::uint64_t bytes) const {
+    while (bytes > 0) {
+      const ssize_t written = ::pwrite(file_, from, bytes, static_cast<off_t>(offset));
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) fail_to_write(path_);
+      from += written;
+      offset += static_cast<std::uint64_t>(written);
+      bytes -= static_cast<std::uint64_t>(written);
+    }
+  }
+  void flush() const {
+    if (::fsync(file_) != 0) fail_to_write(path_);
+  }
+
+ private:
+  std::string path_;  // for messages
+  int file_;
+};
+
+// Writes what is here of all tensors. `path`: for messages.
+void write_tensors(const std::string& path, const CheckpointPart& part,
+                   const std::vector<CheckpointTensor>& tensors) {
+  const WrittenFile file(path, part.path);
+  std::uint64_t begin = part.data_begin;
+  std::vector<std::byte> piece;
+  for (const CheckpointTensor& each : in_order_of_data(tensors)) {
+    for_each_piece(each, [&](std::uint64_t offset, const Span& span) {
+      piece.resize(span.bytes);
+      span.owner->read(span, piece.data());
+      file.write(begin + offset, piece.data(), span.bytes);
+    });
+    begin += each.tensor.bytes();
+  }
+  file.flush();
+}
+
 }  // namespace
 
 void save_checkpoint(const std::string& path, const std::map<std::string, std::string>& metadata,
                      const std::vector<CheckpointTensor>& tensors) {
   check_tensors(tensors);
-  const std::vector<CheckpointTensor> ordered = in_order_of_data(tensors);
-  const std::string header = header_text(metadata, ordered);
-  const std::uint64_t length = header.size();
-  PartFile file(replaced_file(path));
-  const auto require = [&path](bool done) {
-    if (done) return;
-    throw Error(fmt::format("{}: cannot be written: {}", path, std::strerror(errno)));
+  NewCheckpoint file(path, metadata, tensors);
+  write_tensors(path, file.part(), tensors);
+  file.put_in_place();
+}
+
+void save_checkpoint(Rank& rank, const std::string& path,
+                     const std::map<std::string, std::string>& metadata,
+                     const std::vector<CheckpointTensor>& tensors) {
+  std::optional<NewCheckpoint> file;
+  const auto together = [&](const std::string& what, const std::function<void()>& step) {
+    rank.team.all_or_none(rank, "all ranks " + what, step, kSaveSeconds);
   };
-  const auto write = [&](const void* data, std::size_t bytes) {
-    require(file.write({static_cast<const char*>(data), bytes}));
-  };
-  write(&length, kLengthBytes);
-  write(header.data(), header.size());
-  std::vector<std::byte> piece;
-  for (const CheckpointTensor& each : ordered) {
-    for_each_piece(each.tensor, [&](std::uint64_t, const Span& span) {
-      piece.resize(span.bytes);
-      span.owner->read(span, piece.data());
-      write(piece.data(), span.bytes);
-    });
-  }
-  require(file.flush() && file.put_in_place());
+  together("to begin a checkpoint", [&] {
+    check_tensors(tensors);
+    if (rank.index == 0) file.emplace(path, metadata, tensors);
+  });
+  const std::string mine =
+      file ? pack({file->part().path, std::to_string(file->part().data_begin)}) : "";
+  const auto all = rank.team.gather(rank, mine, "rank 0 to begin a checkpoint", kSaveSeconds);
+  const std::vector<std::string> fields = unpack(all->front());
+  const CheckpointPart part{fields.at(0), std::stoull(fields.at(1))};
+  together("to write a checkpoint", [&] { write_tensors(path, part, tensors); });
+  together("to end a checkpoint", [&] {
+    if (file) file->put_in_place();
+  });
 }
 
 Checkpoint::Checkpoint(std::string path)
@@ -311,7 +411,9 @@ Checkpoint::Checkpoint(std::string path)
 
 void Checkpoint::require_same(const std::vector<CheckpointTensor>& tensors) const {
   std::set<std::string> names;
-  for (const auto& [name, tensor] : tensors) {
+  for (const CheckpointTensor& each : tensors) {
+    const std::string& name = each.name;
+    const Tensor& tensor = each.tensor;
     names.insert(name);
     const std::string expected = shown_type(tensor.dtype, stored_shape(tensor));
     const auto found = entries_.find(name);
@@ -332,9 +434,9 @@ void Checkpoint::load(const std::vector<CheckpointTensor>& tensors) const {
   check_tensors(tensors);
   require_same(tensors);
   std::vector<std::byte> piece;
-  for (const auto& [name, tensor] : tensors) {
-    const std::uint64_t begin = data_begin_ + entries_.at(name).begin;
-    for_each_piece(tensor, [&](std::uint64_t offset, const Span& span) {
+  for (const CheckpointTensor& each : tensors) {
+    const std::uint64_t begin = data_begin_ + entries_.at(each.name).begin;
+    for_each_piece(each, [&](std::uint64_t offset, const Span& span) {
       piece.resize(span.bytes);
       read(begin + offset, piece.data(), span.bytes);
       span.owner->write(span, piece.data());

@@ -10,18 +10,23 @@
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "team/team.h"
 #include "training/tensor.h"
 
 namespace duet {
 
-// A tensor in memory that Device::read() and write() reach. In a file, a tensor of one row is a
-// vector: (1, n) has the shape [n].
+// A tensor in memory that Device::read() and write() reach, or a rank's part of one. In a file, a
+// tensor of one row is a vector: (1, n) has the shape [n].
 struct CheckpointTensor {
   std::string name;  // "block.3.qkv.weight", "block.3.qkv.weight.first_moments"
-  Tensor tensor;
+  Tensor tensor;     // with memory, unless there is a part
+  // One row: the elements from `first` on, which are all that is here. Without elements: none is.
+  std::optional<Tensor> part = std::nullopt;
+  std::int64_t first = 0;
 };
 
 // Tensors pass through host memory in pieces of this many bytes.
@@ -37,6 +42,12 @@ inline constexpr std::uint64_t kCheckpointPiece = 16 << 20;
 // file cannot be written, and BadArgument for names that occur twice, for types that are not stored
 // (tf32, fp8_e4m3), and for tensors whose memory is too small or has no contents.
 void save_checkpoint(const std::string& path, const std::map<std::string, std::string>& metadata,
+                     const std::vector<CheckpointTensor>& tensors);
+// The same by all ranks of a team, each of which writes its parts of all tensors; the metadata are
+// rank 0's. All processes must reach the file by `path`. Collective, inside each(); throws on all
+// ranks.
+void save_checkpoint(Rank& rank, const std::string& path,
+                     const std::map<std::string, std::string>& metadata,
                      const std::vector<CheckpointTensor>& tensors);
 
 // Where a tensor is in a file.
@@ -55,10 +66,10 @@ class Checkpoint {
 
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
 
-  // Reads all tensors of the file. Blocking; no stream may use the tensors meanwhile. Throws
-  // UsageError, and has written no tensor, unless the file has exactly these tensors with these
-  // types and shapes; BadArgument as save_checkpoint() does. If the file then fails to be read or
-  // has become shorter, the UsageError leaves the tensors partly written.
+  // Reads all tensors of the file, or the parts that are here. Blocking; no stream may use the
+  // tensors meanwhile. Throws UsageError, and has written no tensor, unless the file has exactly
+  // these tensors with these types and shapes; BadArgument as save_checkpoint() does. If the file
+  // then fails to be read or has become shorter, the UsageError leaves the tensors partly written.
   void load(const std::vector<CheckpointTensor>& tensors) const;
 
  private:

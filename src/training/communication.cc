@@ -9,8 +9,8 @@ namespace duet {
 std::vector<Measurement> conclude_training(const std::vector<Finished>& finished) {
   std::vector<Measurement> results;
   for (const Finished& one : finished) {
-    const auto sums = one.metrics.find("sums_seconds");
-    if (sums == one.metrics.end()) continue;
+    const auto alone = one.metrics.find("communication_seconds");
+    if (alone == one.metrics.end()) continue;
     const auto without_sums = [&](const Finished& other) {
       return other.id.engine == kNoEngine && other.id.device == one.id.device &&
              other.id.axes == one.id.axes && other.median_seconds > 0;
@@ -21,9 +21,9 @@ std::vector<Measurement> conclude_training(const std::vector<Finished>& finished
     Measurement result;
     result.id = one.id;
     result.id.benchmark = "train_communication";
-    result.rates = {{"sums_seconds", sums->second},
+    result.rates = {{"communication_seconds", alone->second},
                     {"exposed_seconds", exposed},
-                    {"hidden_percent", 100 * (1 - exposed / sums->second)}};
+                    {"hidden_percent", 100 * (1 - exposed / alone->second)}};
     results.push_back(std::move(result));
   }
   return results;

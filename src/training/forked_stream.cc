@@ -9,9 +9,14 @@ Stream& ForkedStream::fork(Stream& main) {
   return *stream_;
 }
 
+Event& ForkedStream::mark() {
+  Event& marked = next_event();
+  stream_->record(marked);
+  return marked;
+}
+
 void ForkedStream::join(Stream& main) {
-  Event& joined = next_event();
-  stream_->record(joined);
+  Event& joined = mark();
   main.wait(joined);
   used_ = 0;
 }

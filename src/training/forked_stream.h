@@ -15,6 +15,8 @@ class ForkedStream {
 
   // What this stream gets next runs behind all that `main` has now.
   Stream& fork(Stream& main);
+  // All that this stream has now, for main.wait(); until the first fork() behind a join().
+  Event& mark();
   // What `main` gets next runs behind all that this stream has now. Ends what was begun by the
   // first fork().
   void join(Stream& main);
@@ -24,7 +26,7 @@ class ForkedStream {
 
   Device& device_;
   std::unique_ptr<Stream> stream_;
-  std::vector<std::unique_ptr<Event>> events_;  // of the forks and the join, which is the last
+  std::vector<std::unique_ptr<Event>> events_;  // of forks, marks and the join, in their order
   std::size_t used_ = 0;
 };
 

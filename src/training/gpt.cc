@@ -5,10 +5,30 @@
 #include <cmath>
 
 namespace duet {
+namespace {
+
+// "block.3." of "block.3.qkv.weight"; "" of what is in no block.
+std::string block_of(const std::string& name) {
+  return name.rfind("block.", 0) == 0 ? name.substr(0, name.find('.', 6) + 1) : "";
+}
+
+ParametersDescription described_parameters(const GptConfig& config) {
+  ParametersDescription description{parameters(config)};
+  std::string last;
+  for (std::size_t i = 0; i < description.all.size(); ++i) {
+    const std::string block = block_of(description.all[i].name);
+    if (!block.empty() && block != last) description.blocks.push_back({i, i});
+    if (!block.empty()) description.blocks.back().last = i + 1;
+    last = block;
+  }
+  return description;
+}
+
+}  // namespace
 
 Gpt::Gpt(const GptConfig& config, const Recipe& recipe, const Optimizer& optimizer, Device& device,
-         Operations& operations)
-    : Model(device, operations, Parameters(duet::parameters(config), recipe, optimizer)),
+         Operations& operations, const std::optional<Shard>& shard)
+    : Model(device, operations, Parameters(described_parameters(config), recipe, optimizer, shard)),
       config_(config),
       token_table_(parameters_.find("token_table")),
       position_table_(parameters_.find("position_table")) {
@@ -110,17 +130,20 @@ void Gpt::make_random_input(Stream& stream, std::uint64_t batch) {
   operations_.random_tokens(stream, state(), config_.vocabulary, 2 * batch + 1, targets_);
 }
 
-void Gpt::forward(Stream& stream) {
+void Gpt::enqueue_forward(Stream& stream, const BlockBegins& begins) {
   operations_.embedding(stream, tokens_, weight(token_table_), weight(position_table_),
                         output_of(-1));
-  for (std::int64_t layer = 0; layer < config_.layers; ++layer) forward(stream, layer);
+  for (std::int64_t layer = 0; layer < config_.layers; ++layer) {
+    begins(blocks_[static_cast<std::size_t>(layer)].all);
+    forward_block(stream, layer);
+  }
   operations_.layer_norm(stream, norm_, normed_);
   operations_.linear(stream, normed_, weight(token_table_), logits_);
   operations_.cross_entropy(stream, logits_, config_.vocabulary, targets_, row_losses_, loss());
 }
 
 // middle = x + attention(norm_1(x)) W, output = middle + gelu(norm_2(middle) W) W.
-void Gpt::forward(Stream& stream, std::int64_t layer) {
+void Gpt::forward_block(Stream& stream, std::int64_t layer) {
   const Block& b = blocks_[static_cast<std::size_t>(layer)];
   attend(stream, b);
   operations_.linear_add(stream, b.attention.out, weight(b.attention_out), b.norm_1.x, b.middle);
@@ -139,15 +162,17 @@ void Gpt::expand(Stream& stream, const Block& b) {
   operations_.linear_gelu(stream, b.normed_2, weight(b.ffn_in), b.hidden, b.activated);
 }
 
-void Gpt::enqueue_backward(Stream& stream, Accumulate gradients,
-                           const GradientsComplete& complete) {
+void Gpt::enqueue_backward(Stream& stream, Accumulate gradients, const GradientsComplete& complete,
+                           const BlockBegins& begins) {
   operations_.linear_backward_weight(stream, logits_, normed_, gradient(token_table_), gradients);
   operations_.linear_backward_input(stream, logits_, weight(token_table_), dnormed_);
   operations_.layer_norm_backward(stream, norm_, dnormed_, dresidual_, Accumulate::no, gradients);
   complete({blocks_.back().all.last, parameters_.all().size()});
   for (std::int64_t layer = config_.layers - 1; layer >= 0; --layer) {
+    const ParameterRange& block = blocks_[static_cast<std::size_t>(layer)].all;
+    begins(block);
     backward_block(stream, layer, gradients);
-    complete(blocks_[static_cast<std::size_t>(layer)].all);
+    complete(block);
   }
   operations_.embedding_backward(stream, tokens_, dresidual_, gradient(token_table_),
                                  gradient(position_table_), gradients);

@@ -12,10 +12,9 @@ class Gpt : public Model {
  public:
   // Plans its memory. The device and the operations must outlive it.
   Gpt(const GptConfig& config, const Recipe& recipe, const Optimizer& optimizer, Device& device,
-      Operations& operations);
+      Operations& operations, const std::optional<Shard>& shard = {});
 
   void make_random_input(Stream& stream, std::uint64_t batch) override;
-  void forward(Stream& stream) override;
 
   const GptConfig& config() const { return config_; }
   // int32 (1, batch * sequence), written by make_random_input() or by the caller.
@@ -36,8 +35,9 @@ class Gpt : public Model {
   };
 
   void lay_out() override;
-  void enqueue_backward(Stream& stream, Accumulate gradients,
-                        const GradientsComplete& complete) override;
+  void enqueue_forward(Stream& stream, const BlockBegins& begins) override;
+  void enqueue_backward(Stream& stream, Accumulate gradients, const GradientsComplete& complete,
+                        const BlockBegins& begins) override;
   Block lay_out_block(std::int64_t layer, const Tensor& x);
   void lay_out_attention(Block& block, const std::string& name);
   void lay_out_ffn(Block& block, const std::string& name);
@@ -49,7 +49,7 @@ class Gpt : public Model {
   // The parts of a block's forward pass, which the backward pass may call again.
   void attend(Stream& stream, const Block& block);
   void expand(Stream& stream, const Block& block);
-  void forward(Stream& stream, std::int64_t layer);
+  void forward_block(Stream& stream, std::int64_t layer);
   void backward_block(Stream& stream, std::int64_t layer, Accumulate gradients);
 
   GptConfig config_;

@@ -86,7 +86,7 @@ void GradientBuckets::backward(Stream& stream, Accumulate gradients) {
   sums_.join(stream);
 }
 
-void GradientBuckets::enqueue_sums(Stream& stream) {
+void GradientBuckets::communicate(Stream& stream) {
   for (const Bucket& each : buckets_) each.plan->enqueue(stream);
 }
 
@@ -96,11 +96,11 @@ double GradientBuckets::wire_bytes() const {
   return bytes;
 }
 
-std::string GradientBuckets::algorithm() const {
+std::map<std::string, std::string> GradientBuckets::notes() const {
   const auto largest = std::max_element(
       buckets_.begin(), buckets_.end(),
       [](const Bucket& one, const Bucket& other) { return one.bytes < other.bytes; });
-  return largest->plan->algorithm();
+  return {{"algorithm", largest->plan->algorithm()}, {"buckets", std::to_string(buckets_.size())}};
 }
 
 }  // namespace duet

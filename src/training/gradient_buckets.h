@@ -6,21 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "collectives/engine.h"
 #include "training/forked_stream.h"
-#include "training/model.h"
+#include "training/parallel.h"
 
 namespace duet {
 
-// How ranks that train one model together sum their gradients.
-struct GradientSums {
-  CollectiveSession* session = nullptr;    // nullptr: they do not, and train models of their own
-  std::uint64_t bucket_bytes = 25u << 20;  // see GradientBuckets
-};
-
 // Gradients in the order in which a backward pass completes them, cut into buckets. A bucket is
 // summed as soon as all of it is complete.
-class GradientBuckets {
+class GradientBuckets : public ParallelStep {
  public:
   // `ranges`: as the model's backward pass tells of them. A bucket ends once it has `least_bytes`;
   // parameters with and without weight decay lie apart, in buckets of their own. Collective, as
@@ -29,17 +22,17 @@ class GradientBuckets {
                   const std::vector<ParameterRange>& ranges, std::uint64_t least_bytes,
                   const StreamOptions& options);
 
-  // Enqueues a backward pass on `stream` and all sums beside it; later work of `stream` comes after
-  // both. All ranks call it equally often. Can be captured if the session can.
-  void backward(Stream& stream, Accumulate gradients);
-  // The sums alone, of what the gradients hold.
-  void enqueue_sums(Stream& stream);
+  void forward(Stream& stream) override { model_.forward(stream); }
+  void backward(Stream& stream, Accumulate gradients) override;
+  void clip(Stream& stream, double scale, double limit) override {
+    model_.clip(stream, scale, limit);
+  }
+  void communicate(Stream& stream) override;
+  double wire_bytes() const override;
+  std::map<std::string, std::string> notes() const override;
 
   // The collective that sums gradients.
   static Collective sum(DType dtype, std::int64_t elements);
-
-  double wire_bytes() const;      // that leave this rank in one step; 0: not known
-  std::string algorithm() const;  // of the largest bucket
   std::size_t count() const { return buckets_.size(); }
 
  private:

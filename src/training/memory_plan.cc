@@ -15,6 +15,7 @@ constexpr std::uint64_t kAlignment = 256;  // tuned GEMM algorithms hold for it
 constexpr NamedValue<MemoryUse> kUses[] = {{MemoryUse::parameters, "parameters"},
                                            {MemoryUse::gradients, "gradients"},
                                            {MemoryUse::optimizer_states, "optimizer states"},
+                                           {MemoryUse::gathered, "gathered"},
                                            {MemoryUse::activations, "activations"},
                                            {MemoryUse::workspace, "workspace"},
                                            {MemoryUse::input, "input"}};

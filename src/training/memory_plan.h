@@ -14,11 +14,12 @@ enum class MemoryUse {
   parameters,
   gradients,
   optimizer_states,
+  gathered,     // parameters of all ranks and their gradients, while they are used
   activations,  // kept from the forward to the backward pass
   workspace,    // gradients of activations, which each block uses in turn
   input,        // tokens, targets, losses, the state of the step
 };
-inline constexpr std::size_t kMemoryUses = 6;
+inline constexpr std::size_t kMemoryUses = 7;
 const char* name(MemoryUse use);
 
 // The same calls are made twice: before allocate() they are counted, and after it they return the

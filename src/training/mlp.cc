@@ -25,8 +25,8 @@ std::vector<ModelParameter> parameters_of(const MlpConfig& config) {
 MlpConfig study_mlp() { return {{4096, 8192, 8192, 4096}, 256}; }
 
 Mlp::Mlp(const MlpConfig& config, const Recipe& recipe, const Optimizer& optimizer, Device& device,
-         Operations& operations)
-    : Model(device, operations, Parameters(parameters_of(config), recipe, optimizer)),
+         Operations& operations, const std::optional<Shard>& shard)
+    : Model(device, operations, Parameters({parameters_of(config)}, recipe, optimizer, shard)),
       config_(config) {
   plan();
 }
@@ -55,7 +55,7 @@ void Mlp::make_random_input(Stream& stream, std::uint64_t batch) {
 }
 
 // ReLU in place: its result tells where its gradient is 0.
-void Mlp::forward(Stream& stream) {
+void Mlp::enqueue_forward(Stream& stream, const BlockBegins&) {
   for (const Layer& layer : layers_) {
     operations_.linear(stream, layer.x, weight(layer.weight), layer.y);
     if (&layer != &layers_.back()) operations_.relu(stream, layer.y, layer.y);
@@ -64,8 +64,8 @@ void Mlp::forward(Stream& stream) {
 }
 
 // The last layer's output has become its gradient; the input needs none.
-void Mlp::enqueue_backward(Stream& stream, Accumulate gradients,
-                           const GradientsComplete& complete) {
+void Mlp::enqueue_backward(Stream& stream, Accumulate gradients, const GradientsComplete& complete,
+                           const BlockBegins&) {
   for (std::size_t i = layers_.size(); i-- > 0;) {
     const Layer& layer = layers_[i];
     const Tensor& dy = i + 1 == layers_.size() ? layer.y : layer.dy;

@@ -22,10 +22,9 @@ class Mlp : public Model {
  public:
   // Plans its memory. The device and the operations must outlive it.
   Mlp(const MlpConfig& config, const Recipe& recipe, const Optimizer& optimizer, Device& device,
-      Operations& operations);
+      Operations& operations, const std::optional<Shard>& shard = {});
 
   void make_random_input(Stream& stream, std::uint64_t batch) override;
-  void forward(Stream& stream) override;
 
   // (batch, first width) and (batch, last width).
   const Tensor& input() const { return layers_.front().x; }
@@ -40,8 +39,9 @@ class Mlp : public Model {
   };
 
   void lay_out() override;
-  void enqueue_backward(Stream& stream, Accumulate gradients,
-                        const GradientsComplete& complete) override;
+  void enqueue_forward(Stream& stream, const BlockBegins& begins) override;
+  void enqueue_backward(Stream& stream, Accumulate gradients, const GradientsComplete& complete,
+                        const BlockBegins& begins) override;
 
   MlpConfig config_;
   std::vector<Layer> layers_;

@@ -19,6 +19,7 @@ void Model::allocate() {
 
 void Model::lay_out_all() {
   loss_ = memory_.add(MemoryUse::input, "loss", 1, 1);
+  squares_ = memory_.add(MemoryUse::input, "sum of squares", 1, 1);
   gradient_norm_ = memory_.add(MemoryUse::input, "gradient norm", 1, 1);
   state_ = memory_.add(MemoryUse::input, "step state", 1, sizeof(StepState), DType::int8);
   parameters_.lay_out(memory_);
@@ -41,13 +42,22 @@ void Model::initialise(std::uint64_t seed) {
 
 void Model::begin_step(Stream& stream) { operations_.advance(stream, state_.span); }
 
-void Model::clip(Stream& stream, double scale, double limit) {
-  operations_.clip(stream, state_.span, parameters_.gradients(), scale, limit, gradient_norm_);
+void Model::clip(Stream& stream, double scale, double limit,
+                 const std::function<void(const Tensor&)>& sum_over_ranks) {
+  operations_.sum_of_squares(stream, parameters_.gradients(), squares_);
+  if (sum_over_ranks) sum_over_ranks(squares_);
+  operations_.clip(stream, state_.span, squares_, scale, limit, gradient_norm_);
 }
 
-void Model::backward(Stream& stream, Accumulate gradients, const GradientsComplete& complete) {
-  enqueue_backward(
-      stream, gradients, complete ? complete : [](const ParameterRange&) {});
+void Model::forward(Stream& stream, const BlockBegins& begins) {
+  enqueue_forward(
+      stream, begins ? begins : [](const ParameterRange&) {});
+}
+
+void Model::backward(Stream& stream, Accumulate gradients, const GradientsComplete& complete,
+                     const BlockBegins& begins) {
+  const auto nothing = [](const ParameterRange&) {};
+  enqueue_backward(stream, gradients, complete ? complete : nothing, begins ? begins : nothing);
 }
 
 void Model::update(Stream& stream) { update(stream, {0, parameters_.all().size()}); }

@@ -12,8 +12,10 @@
 
 namespace duet {
 
-// Called while a backward pass is enqueued: in the stream's order, the gradients of a range are
-// complete here, and nothing behind reads its parameters.
+// Called while a pass is enqueued, in the stream's order. Before a block is used: what comes next
+// uses its parameters, and nothing behind those of the block before.
+using BlockBegins = std::function<void(const ParameterRange&)>;
+// The gradients of a range are complete here, and nothing behind reads its parameters.
 using GradientsComplete = std::function<void(const ParameterRange&)>;
 
 class Model {
@@ -30,13 +32,16 @@ class Model {
   void begin_step(Stream& stream);  // counts it
   // Input and targets, other ones for each step and each `batch` of it, from 0.
   virtual void make_random_input(Stream& stream, std::uint64_t batch) = 0;
-  virtual void forward(Stream& stream) = 0;  // writes loss()
+  void forward(Stream& stream, const BlockBegins& begins = {});  // writes loss()
   // After forward(), of the same input; writes the gradients, or adds to them. `complete` hears of
   // every parameter once.
-  void backward(Stream& stream, Accumulate gradients, const GradientsComplete& complete = {});
+  void backward(Stream& stream, Accumulate gradients, const GradientsComplete& complete = {},
+                const BlockBegins& begins = {});
   // Before update(), which otherwise takes the gradients times the state's factor as it is: as
-  // Operations::clip(), into gradient_norm().
-  void clip(Stream& stream, double scale, double limit);
+  // Operations::clip(), into gradient_norm(). `sum_over_ranks`, where ranks keep parts of the
+  // gradients, is called in between with the sum of squares.
+  void clip(Stream& stream, double scale, double limit,
+            const std::function<void(const Tensor&)>& sum_over_ranks = {});
   void update(Stream& stream);  // all parameters
   void update(Stream& stream, const ParameterRange& range);
   // backward() and update(): parameters are updated on the second stream as soon as their gradients
@@ -48,6 +53,7 @@ class Model {
   const Parameters& parameters() const { return parameters_; }
   const Tensor& loss() const { return loss_; }                    // fp32 (1, 1)
   const Tensor& gradient_norm() const { return gradient_norm_; }  // fp32 (1, 1)
+  const Tensor& squares() const { return squares_; }              // fp32 (1, 1), of clip()
   const Span& state() const { return state_.span; }               // a StepState
   // A large activation: whether operations compute it tells whether they compute the model.
   virtual const Tensor& output() const = 0;
@@ -60,8 +66,9 @@ class Model {
   void plan();
   // Lays out what is not a parameter; called twice.
   virtual void lay_out() = 0;
+  virtual void enqueue_forward(Stream& stream, const BlockBegins& begins) = 0;
   virtual void enqueue_backward(Stream& stream, Accumulate gradients,
-                                const GradientsComplete& complete) = 0;
+                                const GradientsComplete& complete, const BlockBegins& begins) = 0;
 
   Tensor activation(const std::string& name, std::int64_t rows, std::int64_t columns);
   Tensor workspace(const std::string& name, std::int64_t rows, std::int64_t columns);
@@ -76,7 +83,7 @@ class Model {
   void lay_out_all();
 
   Device& device_;
-  Tensor loss_, gradient_norm_, state_;
+  Tensor loss_, squares_, gradient_norm_, state_;
 };
 
 // A model before it is made: what its steps cost, and how it is made.
@@ -93,7 +100,10 @@ struct ModelDescription {
   double hardware = 0;         // that the device executes
   double untrained_loss = 0;   // about, of random targets
   // Plans the model's memory and allocates none.
-  std::function<std::unique_ptr<Model>(const Recipe&, const Optimizer&, Device&, Operations&)> make;
+  // Of a shard, gathered parameters must be there before a pass uses them.
+  std::function<std::unique_ptr<Model>(const Recipe&, const Optimizer&, const std::optional<Shard>&,
+                                       Device&, Operations&)>
+      make;
   // The same model with another number of sequences or samples per step.
   std::function<ModelDescription(std::int64_t batch)> with_batch;
 };
@@ -102,9 +112,10 @@ struct ModelDescription {
 // config with a batch.
 template <typename OwnModel, typename Config>
 void set_making(ModelDescription& description, const Config& config) {
-  description.make = [config](const Recipe& recipe, const Optimizer& optimizer, Device& device,
+  description.make = [config](const Recipe& recipe, const Optimizer& optimizer,
+                              const std::optional<Shard>& shard, Device& device,
                               Operations& operations) -> std::unique_ptr<Model> {
-    return std::make_unique<OwnModel>(config, recipe, optimizer, device, operations);
+    return std::make_unique<OwnModel>(config, recipe, optimizer, device, operations, shard);
   };
   description.with_batch = [config](std::int64_t batch) {
     Config changed = config;

@@ -66,9 +66,9 @@ class Operations {
   // For the journal, after a first step: what runs ("attention": "cudnn").
   virtual std::map<std::string, std::string> notes() const { return {}; }
 
-  // Element i of a tensor becomes deviation * random_normal(seed, i) (core/random.h), and the value
-  // everywhere. Devices differ in the last place of random numbers.
-  virtual void fill_normal(Stream& stream, std::uint64_t seed, double deviation,
+  // Element i of a tensor becomes deviation * random_normal(seed, first + i) (core/random.h), and
+  // the value everywhere. Devices differ in the last place of random numbers.
+  virtual void fill_normal(Stream& stream, std::uint64_t seed, std::int64_t first, double deviation,
                            const Tensor& tensor) = 0;
   virtual void fill_value(Stream& stream, double value, const Tensor& tensor) = 0;
 
@@ -145,11 +145,14 @@ class Operations {
   virtual void mean_squared_error(Stream& stream, const Tensor& prediction, const Tensor& target,
                                   const Tensor& row_losses, const Tensor& loss) = 0;
 
-  // `norm` (1, 1), fp32: `scale` times the Euclidean norm of all gradients together. Sets the
-  // state's gradient_factor to `scale`, and where the norm is above `limit`, to less, so that what
-  // the optimizer takes has the norm `limit`.
-  virtual void clip(Stream& stream, const Span& state, const std::vector<Tensor>& gradients,
-                    double scale, double limit, const Tensor& norm) = 0;
+  // `sum` (1, 1), fp32: of the squares of all elements of all gradients.
+  virtual void sum_of_squares(Stream& stream, const std::vector<Tensor>& gradients,
+                              const Tensor& sum) = 0;
+  // `norm` (1, 1), fp32: `scale` times the root of `squares` (1, 1), fp32, the Euclidean norm of
+  // all gradients together. Sets the state's gradient_factor to `scale`, and where the norm is
+  // above `limit`, to less, so that what the optimizer takes has the norm `limit`.
+  virtual void clip(Stream& stream, const Span& state, const Tensor& squares, double scale,
+                    double limit, const Tensor& norm) = 0;
 
   virtual void adamw(Stream& stream, const AdamWOptions& options, const Span& state,
                      const OptimizerTensors& tensors) = 0;

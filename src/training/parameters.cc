@@ -1,6 +1,7 @@
 #include "training/parameters.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/names.h"
 
@@ -27,12 +28,36 @@ Tensor part(const Tensor& flat, std::int64_t first, std::int64_t rows, std::int6
   return tensor;
 }
 
+// The elements of a whole parameter that it has values in: behind them are zeros.
+OptimizerTensors values_of(const TrainedParameter& parameter) {
+  const auto own = [&](const Tensor& tensor) {
+    return part(tensor, 0, parameter.about.rows, parameter.about.columns);
+  };
+  const OptimizerTensors& all = parameter.tensors;
+  return {own(all.parameters),     own(all.gradients), own(all.first_moments),
+          own(all.second_moments), own(all.master),    all.first};
+}
+
+// `first`: the number within its parameter of the tensor's first element.
 void begin_as(Stream& stream, Operations& operations, const ModelParameter& about,
-              std::uint64_t seed, const Tensor& tensor) {
+              std::uint64_t seed, std::int64_t first, const Tensor& tensor) {
   if (tensor.count() == 0) return;
-  const Tensor own = part(tensor, 0, about.rows, about.columns);
-  if (about.deviation > 0) return operations.fill_normal(stream, seed, about.deviation, own);
-  operations.fill_value(stream, about.value, own);
+  if (about.deviation > 0) {
+    return operations.fill_normal(stream, seed, first, about.deviation, tensor);
+  }
+  operations.fill_value(stream, about.value, tensor);
+}
+
+// Of buffers that only hold what is gathered: like weights, so that a step that gathers nothing
+// takes as much time.
+constexpr double kGatheredDeviation = 0.02;
+
+// The same part of all tensors.
+OptimizerTensors part_of_all(const OptimizerTensors& flat, std::int64_t begin, std::int64_t end,
+                             std::int64_t first) {
+  const auto own = [&](const Tensor& tensor) { return part(tensor, begin, 1, end - begin); };
+  return {own(flat.parameters),     own(flat.gradients), own(flat.first_moments),
+          own(flat.second_moments), own(flat.master),    first};
 }
 
 }  // namespace
@@ -43,16 +68,95 @@ OptimizerKind parse_optimizer(std::string_view text) {
   return parse_name(kOptimizers, "unknown optimizer", text);
 }
 
-Parameters::Parameters(const std::vector<ModelParameter>& all, Recipe recipe,
-                       const Optimizer& optimizer)
-    : recipe_(std::move(recipe)), optimizer_(optimizer) {
-  for (const ModelParameter& each : all) all_.push_back({each, {}});
+Parameters::Parameters(ParametersDescription description, Recipe recipe, const Optimizer& optimizer,
+                       const std::optional<Shard>& shard)
+    : blocks_(std::move(description.blocks)),
+      recipe_(std::move(recipe)),
+      optimizer_(optimizer),
+      shard_(shard) {
+  for (const ModelParameter& each : description.all) all_.push_back({each, {}});
+  if (shard_) units_ = make_units();
 }
 
 void Parameters::lay_out(MemoryPlan& plan) {
+  if (shard_) return lay_out_units(plan);
   groups_.clear();
   lay_out_group(plan, true);
   lay_out_group(plan, false);
+}
+
+// Blocks, and what lies between them.
+std::vector<Parameters::Unit> Parameters::make_units() const {
+  std::vector<Unit> units;
+  std::size_t next = 0;
+  const auto add = [&](std::size_t last, std::optional<std::size_t> buffer) {
+    if (last == next) return;
+    units.emplace_back();
+    units.back().range = {next, last};
+    units.back().buffer = buffer;
+    next = last;
+  };
+  for (std::size_t block = 0; block < blocks_.size(); ++block) {
+    add(blocks_[block].first, {});
+    add(blocks_[block].last, block % 2);
+  }
+  add(all_.size(), {});
+  return units;
+}
+
+// Padded so that each rank's share is a multiple of kParameterElements.
+std::int64_t Parameters::elements_of(const Unit& unit) const {
+  std::int64_t count = 0;
+  for (std::size_t i = unit.range.first; i < unit.range.last; ++i) count += space_of(all_[i].about);
+  return rounded_up(count, shard_->ranks * kParameterElements);
+}
+
+void Parameters::lay_out_units(MemoryPlan& plan) {
+  const auto add = [&](const std::string& name, std::int64_t count, DType dtype) {
+    return plan.add(MemoryUse::gathered, name, 1, count, dtype);
+  };
+  const auto add_both = [&](const std::string& name, std::int64_t count) {
+    return std::pair{add(name, count, recipe_.compute),
+                     add(name + " gradients", count, recipe_.gradients)};
+  };
+  std::int64_t largest = 0, numbers[2] = {0, 0};
+  for (const Unit& each : units_) {
+    if (each.buffer) largest = std::max(largest, elements_of(each));
+  }
+  const std::pair<Tensor, Tensor> blocks[] = {add_both("even block", largest),
+                                              add_both("odd block", largest)};
+  for (Unit& each : units_) {
+    const std::int64_t count = elements_of(each);
+    const auto [full, gradients] = each.buffer ? blocks[*each.buffer] : add_both("unit", count);
+    each.full = part(full, 0, 1, count);
+    each.full_gradients = part(gradients, 0, 1, count);
+    each.own = lay_out_flat(plan, count / shard_->ranks);
+    lay_out_unit(each, numbers);
+  }
+}
+
+// `numbers`: of the next element that does not decay, and of the next that does, as they are
+// without shards.
+void Parameters::lay_out_unit(Unit& unit, std::int64_t numbers[2]) {
+  std::int64_t at = 0;
+  const auto place = [&](bool decays) {
+    for (std::size_t i = unit.range.first; i < unit.range.last; ++i) {
+      TrainedParameter& each = all_[i];
+      if (each.about.decays != decays) continue;
+      const auto own = [&](const Tensor& tensor) {
+        return part(tensor, at, each.about.rows_in_memory, each.about.columns);
+      };
+      each.tensors = {own(unit.full), own(unit.full_gradients), {}, {}, {}, at};
+      at += space_of(each.about);
+    }
+  };
+  unit.own.first = numbers[1];
+  unit.first_without_decay = numbers[0];
+  place(true);
+  unit.decay_end = at;
+  numbers[1] += at;
+  place(false);
+  numbers[0] += at - unit.decay_end;
 }
 
 OptimizerTensors Parameters::lay_out_flat(MemoryPlan& plan, std::int64_t count) const {
@@ -93,6 +197,7 @@ void Parameters::lay_out_group(MemoryPlan& plan, bool decays) {
 std::vector<Tensor> Parameters::gradients() const {
   std::vector<Tensor> all;
   for (const Group& group : groups_) all.push_back(group.tensors.gradients);
+  for (const Unit& unit : units_) all.push_back(unit.own.gradients);
   return all;
 }
 
@@ -100,6 +205,18 @@ std::vector<Tensor> Parameters::gradients(const ParameterRange& range) const {
   std::vector<Tensor> parts;
   for (const Group& group : groups_) parts.push_back(part_of(group, range).gradients);
   return parts;
+}
+
+OptimizerTensors Parameters::types() const {
+  const auto one = [](DType dtype) { return Tensor{{}, 1, 1, dtype}; };
+  OptimizerTensors types;
+  types.parameters = one(recipe_.compute);
+  types.gradients = one(recipe_.gradients);
+  if (optimizer_.kind == OptimizerKind::adamw) {
+    types.first_moments = types.second_moments = one(recipe_.moments);
+  }
+  if (recipe_.master) types.master = one(DType::fp32);
+  return types;
 }
 
 std::size_t Parameters::find(const std::string& name) const {
@@ -113,10 +230,38 @@ void Parameters::initialise(Stream& stream, Operations& operations, const Memory
        {MemoryUse::parameters, MemoryUse::gradients, MemoryUse::optimizer_states}) {
     if (plan.bytes(use) > 0) stream.fill(plan.span(use), {FillKind::constant, 0});
   }
-  for (const TrainedParameter& each : all_) {
-    begin_as(stream, operations, each.about, ++seed, each.tensors.parameters);
-    begin_as(stream, operations, each.about, seed, each.tensors.master);
+  for (const Unit& unit : units_) {
+    operations.fill_normal(stream, seed, 0, kGatheredDeviation, unit.full);
+    stream.fill(unit.full_gradients.span, {FillKind::constant, 0});  // between parameters, too
   }
+  for (const Kept& each : kept()) {
+    const std::uint64_t own = seed + 1 + static_cast<std::uint64_t>(each.parameter);
+    begin_as(stream, operations, *each.about, own, each.first, each.tensors.parameters);
+    begin_as(stream, operations, *each.about, own, each.first, each.tensors.master);
+  }
+}
+
+std::vector<Parameters::Kept> Parameters::kept() const {
+  std::vector<Kept> kept;
+  if (!shard_) {
+    for (std::size_t i = 0; i < all_.size(); ++i) {
+      kept.push_back({i, &all_[i].about, 0, values_of(all_[i])});
+    }
+    return kept;
+  }
+  for (const Unit& unit : units_) {
+    for (std::size_t i = unit.range.first; i < unit.range.last; ++i) keep(unit, i, kept);
+  }
+  return kept;
+}
+
+void Parameters::keep(const Unit& unit, std::size_t index, std::vector<Kept>& kept) const {
+  const std::int64_t share = unit.own.parameters.count(), own_begin = shard_->rank * share;
+  const std::int64_t at = all_[index].tensors.first, end = at + all_[index].about.count();
+  const std::int64_t first = std::max(at, own_begin), last = std::min(end, own_begin + share);
+  if (first >= last) return;
+  kept.push_back({index, &all_[index].about, first - at,
+                  part_of_all(unit.own, first - own_begin, last - own_begin, 0)});
 }
 
 // Without elements where the range has no parameter of the group.
@@ -129,25 +274,38 @@ OptimizerTensors Parameters::part_of(const Group& group, const ParameterRange& r
     end = each.tensors.first + space_of(each.about);
   }
   if (begin < 0) return {};
-  const OptimizerTensors& flat = group.tensors;
-  const auto own = [&](const Tensor& tensor) { return part(tensor, begin, 1, end - begin); };
-  return {own(flat.parameters),     own(flat.gradients), own(flat.first_moments),
-          own(flat.second_moments), own(flat.master),    begin};
+  return part_of_all(group.tensors, begin, end, begin);
 }
 
 void Parameters::update(Stream& stream, Operations& operations, const Span& state,
                         const ParameterRange& range) const {
   for (const Group& group : groups_) {
-    const OptimizerTensors tensors = part_of(group, range);
-    if (tensors.parameters.count() == 0) continue;
-    if (optimizer_.kind == OptimizerKind::sgd) {
-      operations.sgd(stream, state, tensors);
-      continue;
-    }
-    AdamWOptions options = optimizer_.adamw;
-    if (!group.decays) options.weight_decay = 0;
-    operations.adamw(stream, options, state, tensors);
+    update(stream, operations, state, group.decays, part_of(group, range));
   }
+  for (const Unit& unit : units_) {
+    const bool whole = unit.range.first >= range.first && unit.range.last <= range.last;
+    if (whole) update(stream, operations, state, unit);
+  }
+}
+
+void Parameters::update(Stream& stream, Operations& operations, const Span& state, bool decays,
+                        const OptimizerTensors& tensors) const {
+  if (tensors.parameters.count() == 0) return;
+  if (optimizer_.kind == OptimizerKind::sgd) return operations.sgd(stream, state, tensors);
+  AdamWOptions options = optimizer_.adamw;
+  if (!decays) options.weight_decay = 0;
+  operations.adamw(stream, options, state, tensors);
+}
+
+// The rank's share of the elements that decay, and of the others.
+void Parameters::update(Stream& stream, Operations& operations, const Span& state,
+                        const Unit& unit) const {
+  const std::int64_t share = unit.own.parameters.count(), begin = shard_->rank * share;
+  const std::int64_t split = std::clamp<std::int64_t>(unit.decay_end - begin, 0, share);
+  update(stream, operations, state, true, part_of_all(unit.own, 0, split, unit.own.first + begin));
+  update(stream, operations, state, false,
+         part_of_all(unit.own, split, share,
+                     unit.first_without_decay + begin + split - unit.decay_end));
 }
 
 }  // namespace duet

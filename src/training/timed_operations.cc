@@ -43,9 +43,9 @@ void TimedOperations::mark(Stream& stream, StepPart part) {
   stream.record(*marks_.back().end);
 }
 
-void TimedOperations::fill_normal(Stream& stream, std::uint64_t seed, double deviation,
-                                  const Tensor& tensor) {
-  inner_->fill_normal(stream, seed, deviation, tensor);
+void TimedOperations::fill_normal(Stream& stream, std::uint64_t seed, std::int64_t first,
+                                  double deviation, const Tensor& tensor) {
+  inner_->fill_normal(stream, seed, first, deviation, tensor);
   mark(stream, StepPart::elementwise);
 }
 
@@ -162,9 +162,15 @@ void TimedOperations::cross_entropy(Stream& stream, const Tensor& logits, std::i
   mark(stream, StepPart::loss);
 }
 
-void TimedOperations::clip(Stream& stream, const Span& state, const std::vector<Tensor>& gradients,
-                           double scale, double limit, const Tensor& norm) {
-  inner_->clip(stream, state, gradients, scale, limit, norm);
+void TimedOperations::sum_of_squares(Stream& stream, const std::vector<Tensor>& gradients,
+                                     const Tensor& sum) {
+  inner_->sum_of_squares(stream, gradients, sum);
+  mark(stream, StepPart::optimizer);
+}
+
+void TimedOperations::clip(Stream& stream, const Span& state, const Tensor& squares, double scale,
+                           double limit, const Tensor& norm) {
+  inner_->clip(stream, state, squares, scale, limit, norm);
   mark(stream, StepPart::optimizer);
 }
 

@@ -25,7 +25,7 @@ class TimedOperations : public Operations {
   bool computes(const Tensor& tensor) const override { return inner_->computes(tensor); }
   std::uint64_t workspace_bytes() const override { return inner_->workspace_bytes(); }
   std::map<std::string, std::string> notes() const override { return inner_->notes(); }
-  void fill_normal(Stream& stream, std::uint64_t seed, double deviation,
+  void fill_normal(Stream& stream, std::uint64_t seed, std::int64_t first, double deviation,
                    const Tensor& tensor) override;
   void fill_value(Stream& stream, double value, const Tensor& tensor) override;
   void advance(Stream& stream, const Span& state) override;
@@ -69,8 +69,10 @@ class TimedOperations : public Operations {
                      const Tensor& targets, const Tensor& row_losses, const Tensor& loss) override;
   void mean_squared_error(Stream& stream, const Tensor& prediction, const Tensor& target,
                           const Tensor& row_losses, const Tensor& loss) override;
-  void clip(Stream& stream, const Span& state, const std::vector<Tensor>& gradients, double scale,
-            double limit, const Tensor& norm) override;
+  void sum_of_squares(Stream& stream, const std::vector<Tensor>& gradients,
+                      const Tensor& sum) override;
+  void clip(Stream& stream, const Span& state, const Tensor& squares, double scale, double limit,
+            const Tensor& norm) override;
   void adamw(Stream& stream, const AdamWOptions& options, const Span& state,
              const OptimizerTensors& tensors) override;
   void sgd(Stream& stream, const Span& state, const OptimizerTensors& tensors) override;

@@ -20,13 +20,6 @@ constexpr int kModelPriority = 1;        // of its stream; sums over ranks are a
 constexpr std::int64_t kByteVocabulary = 256;
 constexpr std::int64_t kMostEvaluationBatches = 32;
 
-// The rows that hold values: a model may keep zeros behind them.
-Tensor values_of(const Tensor& tensor, const ModelParameter& about) {
-  Tensor values{{}, about.rows, about.columns, tensor.dtype};
-  values.span = tensor.span.slice(0, values.bytes());
-  return values;
-}
-
 std::int64_t step_of(const std::string& path, const std::string& text) {
   const bool number = !text.empty() && text.size() < 16 &&
                       text.find_first_not_of("0123456789") == std::string::npos;
@@ -96,25 +89,25 @@ void TrainingInput::open_checkpoint() {
   tuning_cache().adopt(found("tuning"));
 }
 
-TrainingRun::TrainingRun(Rank& rank, const TrainingInput& input, const GradientSums& sums)
+TrainingRun::TrainingRun(Rank& rank, const TrainingInput& input, const ParallelSettings& parallel)
     : rank_(rank),
       device_(rank.device),
       input_(input),
       settings_(input.settings()),
       operations_(make_operations(device_)),
       model_(std::make_unique<Gpt>(settings_.model, settings_.recipe, settings_.optimizer, device_,
-                                   *operations_)),
+                                   *operations_, shard_of(parallel, rank))),
       stream_(device_.make_stream({kModelPriority})),
       done_(input.steps_done()) {
   rank.team.free_retired(rank);  // memory of earlier plans
   model_->allocate();
-  prepare(sums);
+  prepare(parallel);
   model_->initialise(settings_.seed);
   if (input.checkpoint() != nullptr) input.checkpoint()->load(checkpoint_tensors());
 }
 
 // Runs what is captured once before, which makes the plans of GEMMs and attention.
-void TrainingRun::prepare(const GradientSums& sums) {
+void TrainingRun::prepare(const ParallelSettings& parallel) {
   const double scale = 1 / static_cast<double>(settings_.accumulate * settings_.ranks);
   const auto capture_twice = [&](const std::function<void()>& enqueue) {
     enqueue();
@@ -131,32 +124,40 @@ void TrainingRun::prepare(const GradientSums& sums) {
   const StepState state{1, settings_.seed, 0, scale};
   device_.write(model_->state(), &state);
   write(training_batch(1));
-  if (sums.session != nullptr) make_buckets(sums);
+  if (parallel.session != nullptr) make_parallel(parallel);
   const bool several = settings_.accumulate > 1;
   if (several) first_batch_ = batch(Accumulate::no);
   if (settings_.accumulate > 2) middle_batch_ = batch(Accumulate::yes);
   last_batch_ =
       capture_twice([&] { enqueue_last_batch(several ? Accumulate::yes : Accumulate::no); });
-  forward_ = capture_twice([this] { model_->forward(*stream_); });
+  forward_ = capture_twice([this] { enqueue_forward(); });
   update_ = capture_twice([this, scale] {
-    model_->clip(*stream_, scale, settings_.clip);
+    if (parallel_ != nullptr) {
+      parallel_->clip(*stream_, scale, settings_.clip);
+    } else {
+      model_->clip(*stream_, scale, settings_.clip);
+    }
     model_->update(*stream_);
   });
 }
 
-void TrainingRun::make_buckets(const GradientSums& sums) {
+void TrainingRun::make_parallel(const ParallelSettings& parallel) {
   std::vector<ParameterRange> ranges;
   model_->forward(*stream_);
   model_->backward(*stream_, Accumulate::no,
                    [&](const ParameterRange& range) { ranges.push_back(range); });
   stream_->synchronize(kRunStepSeconds);
-  buckets_ = std::make_unique<GradientBuckets>(
-      rank_, *sums.session, *model_, ranges, sums.bucket_bytes, StreamOptions{kModelPriority + 1});
+  parallel_ = make_parallel_step(parallel, rank_, *model_, ranges, {kModelPriority + 1});
+}
+
+void TrainingRun::enqueue_forward() {
+  if (parallel_ != nullptr) return parallel_->forward(*stream_);
+  model_->forward(*stream_);
 }
 
 void TrainingRun::enqueue_last_batch(Accumulate gradients) {
-  model_->forward(*stream_);
-  if (buckets_ != nullptr) return buckets_->backward(*stream_, gradients);
+  enqueue_forward();
+  if (parallel_ != nullptr) return parallel_->backward(*stream_, gradients);
   model_->backward(*stream_, gradients);
 }
 
@@ -182,18 +183,32 @@ std::uint64_t TrainingRun::memory_bytes() const {
   return model_->memory().total_bytes() + operations_->workspace_bytes();
 }
 
+// All tensors of the model, with what this rank keeps of each.
 std::vector<CheckpointTensor> TrainingRun::checkpoint_tensors() const {
+  const Parameters& parameters = model_->parameters();
+  std::map<std::size_t, Parameters::Kept> kept;
+  for (const Parameters::Kept& each : parameters.kept()) kept.emplace(each.parameter, each);
+  const OptimizerTensors types = parameters.types();
   std::vector<CheckpointTensor> all;
-  for (const TrainedParameter& each : model_->parameters().all()) {
-    const OptimizerTensors& own = each.tensors;
-    const std::pair<const char*, const Tensor*> parts[] = {{"", &own.parameters},
-                                                           {".first_moments", &own.first_moments},
-                                                           {".second_moments", &own.second_moments},
-                                                           {".master", &own.master}};
-    for (const auto& [ending, tensor] : parts) {
-      if (tensor->count() == 0) continue;
-      all.push_back({each.about.name + ending, values_of(*tensor, each.about)});
-    }
+  for (std::size_t i = 0; i < parameters.all().size(); ++i) {
+    const ModelParameter& about = parameters.all()[i].about;
+    const auto found = kept.find(i);
+    const OptimizerTensors own = found == kept.end() ? OptimizerTensors() : found->second.tensors;
+    const auto add = [&](const char* ending, const Tensor& type, const Tensor& here) {
+      if (type.count() == 0) return;
+      CheckpointTensor tensor{about.name + ending, {{}, about.rows, about.columns, type.dtype}};
+      if (parameters.units().empty()) {
+        tensor.tensor = here;
+      } else {
+        tensor.part = Tensor{here.span, here.rows, here.columns, type.dtype};
+        tensor.first = found == kept.end() ? 0 : found->second.first;
+      }
+      all.push_back(std::move(tensor));
+    };
+    add("", types.parameters, own.parameters);
+    add(".first_moments", types.first_moments, own.first_moments);
+    add(".second_moments", types.second_moments, own.second_moments);
+    add(".master", types.master, own.master);
   }
   return all;
 }
@@ -202,10 +217,14 @@ std::vector<CheckpointTensor> TrainingRun::checkpoint_tensors() const {
 void TrainingRun::save(std::int64_t step) {
   if (settings_.checkpoint.empty()) return;
   require_finite(step, loss_of(*forward_));
-  if (rank_.index > 0) return;
+  const bool divided = !model_->parameters().units().empty();
+  if (rank_.index > 0 && !divided) return;
   auto metadata = input_.common_settings();
   metadata["step"] = fmt::format("{}", step);
   metadata["tuning"] = tuning_cache().text();
+  if (divided) {
+    return save_checkpoint(rank_, settings_.checkpoint, metadata, checkpoint_tensors());
+  }
   save_checkpoint(settings_.checkpoint, metadata, checkpoint_tensors());
 }
 

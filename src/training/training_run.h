@@ -12,7 +12,7 @@
 
 #include "training/checkpoint.h"
 #include "training/gpt.h"
-#include "training/gradient_buckets.h"
+#include "training/parallel.h"
 #include "training/schedule.h"
 #include "training/token_file.h"
 
@@ -73,10 +73,10 @@ struct TrainingCurves {
 // One rank's part of a run. All ranks make the same calls, inside Team::each().
 class TrainingRun {
  public:
-  // Blocks. The rank's device and the input must outlive it. `sums` must have a session if there
-  // are several ranks. Throws OutOfMemory, and UsageError if the checkpoint's tensors are not the
-  // model's.
-  TrainingRun(Rank& rank, const TrainingInput& input, const GradientSums& sums = {});
+  // Blocks. The rank's device and the input must outlive it. `parallel` must be ddp, with a
+  // session, if there are several ranks. Throws OutOfMemory, and UsageError if the checkpoint's
+  // tensors are not the model's.
+  TrainingRun(Rank& rank, const TrainingInput& input, const ParallelSettings& parallel = {});
 
   // Runs all steps that are left. Rank 0 calls `after_step` behind each, and writes checkpoints.
   // Where `stop` returns true on any rank before a step, a checkpoint is written, and all throw
@@ -90,8 +90,9 @@ class TrainingRun {
 
  private:
   const GptConfig& config() const { return settings_.model; }
-  void prepare(const GradientSums& sums);
-  void make_buckets(const GradientSums& sums);
+  void prepare(const ParallelSettings& parallel);
+  void make_parallel(const ParallelSettings& parallel);
+  void enqueue_forward();
   void enqueue_last_batch(Accumulate gradients);
   TokenBatch training_batch(std::int64_t place) const;
   double sum_over_ranks(double mine, const std::string& what);
@@ -111,7 +112,7 @@ class TrainingRun {
   std::unique_ptr<Operations> operations_;
   std::unique_ptr<Gpt> model_;
   std::unique_ptr<Stream> stream_;
-  std::unique_ptr<GradientBuckets> buckets_;  // null: this rank is alone
+  std::unique_ptr<ParallelStep> parallel_;  // null: this rank is alone
   // The batches of a step: of the last one, gradients are summed over ranks.
   std::unique_ptr<Graph> first_batch_, middle_batch_, last_batch_;
   std::unique_ptr<Graph> update_, forward_;

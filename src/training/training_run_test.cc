@@ -50,20 +50,21 @@ class TrainingRunTest : public ::testing::Test {
   }
 
   // On as many ranks as the machine has devices, with batches of settings.model for each.
-  TrainingCurves run_parallel(Machine& machine, TrainingRunSettings settings,
+  TrainingCurves run_parallel(Machine& machine, Parallel parallel, TrainingRunSettings settings,
                               const std::function<bool()>& stop = {}) {
     Team team(machine);
     settings.ranks = team.size();
     const auto session = engines_named(machine, {"auto"}).front()->open(team);
-    return run_on(team, settings, {session.get(), 1000}, stop);
+    return run_on(team, settings, {parallel, session.get(), 1000}, stop);
   }
 
   static TrainingCurves run_on(Team& team, const TrainingRunSettings& settings,
-                               const GradientSums& sums, const std::function<bool()>& stop) {
+                               const ParallelSettings& parallel,
+                               const std::function<bool()>& stop) {
     const TrainingInput input(settings);
     TrainingCurves curves;
     team.each([&](Rank& rank) {
-      TrainingCurves own = TrainingRun(rank, input, sums).run(stop, {});
+      TrainingCurves own = TrainingRun(rank, input, parallel).run(stop, {});
       if (rank.index == 0) curves = std::move(own);
     });
     return curves;
@@ -106,8 +107,11 @@ TEST_F(TrainingRunTest, AnInterruptedRunResumesToTheBit) {
 
 // Each rank has a part of the batch.
 TEST_F(TrainingRunTest, SeveralRanksLearnAsOneWithAllTheirBatches) {
-  for (const std::int64_t accumulate : {1, 3}) {
+  const std::pair<Parallel, std::int64_t> ways[] = {
+      {Parallel::ddp, 1}, {Parallel::ddp, 3}, {Parallel::zero3, 1}};
+  for (const auto& [way, accumulate] : ways) {
     TrainingRunSettings s = settings(20);
+    s.model.layers = 3;
     s.accumulate = accumulate;
     s.evaluate_every = 10;
     s.clip = 0.5;  // below the gradients' norm
@@ -115,7 +119,7 @@ TEST_F(TrainingRunTest, SeveralRanksLearnAsOneWithAllTheirBatches) {
     whole.model.batch = 3 * s.model.batch;
     const TrainingCurves alone = run(whole);
     const auto machine = open_machine("host:3");
-    const TrainingCurves parallel = run_parallel(*machine, s);
+    const TrainingCurves parallel = run_parallel(*machine, way, s);
     ASSERT_EQ(parallel.loss.size(), alone.loss.size());
     for (std::size_t i = 0; i < alone.loss.size(); ++i) {
       EXPECT_NEAR(parallel.loss[i], alone.loss[i], 1e-4) << i;
@@ -124,26 +128,38 @@ TEST_F(TrainingRunTest, SeveralRanksLearnAsOneWithAllTheirBatches) {
     ASSERT_EQ(parallel.evaluation_loss.size(), 2u);
     EXPECT_NEAR(parallel.evaluation_loss[1], alone.evaluation_loss[1], 1e-4);
     EXPECT_EQ(parallel.tokens, alone.tokens);
-    EXPECT_TRUE(run_parallel(*machine, s).loss == parallel.loss);  // to the bit
+    EXPECT_TRUE(run_parallel(*machine, way, s).loss == parallel.loss);  // to the bit
   }
 }
 
+// Checkpoints do not tell how many ranks there were, nor how they shared the model.
 TEST_F(TrainingRunTest, SeveralRanksResumeToTheBitAndAsOthers) {
-  TrainingRunSettings s = settings(9);
-  const auto machine = open_machine("host:3");
-  s.checkpoint = path("whole");
-  const TrainingCurves whole = run_parallel(*machine, s);
-  s.checkpoint = path("parts");
-  std::atomic<int> calls{0};
-  EXPECT_THROW(run_parallel(*machine, s, [&] { return ++calls > 12; }), Interrupted);
-  std::filesystem::copy(path("parts"), path("alone"));
-  s.resume = true;
-  const TrainingCurves rest = run_parallel(*machine, s);
-  EXPECT_EQ(rest.first_step, 5);
-  EXPECT_TRUE(contents(path("whole")) == contents(path("parts")));
-  s.checkpoint = path("alone");
-  s.model.batch *= 3;
-  EXPECT_NEAR(run(s).loss.back(), whole.loss.back(), 1e-4);
+  for (const Parallel way : {Parallel::ddp, Parallel::zero3}) {
+    TrainingRunSettings s = settings(9);
+    s.model.layers = 3;
+    const auto machine = open_machine("host:3");
+    s.checkpoint = path("whole");
+    const TrainingCurves whole = run_parallel(*machine, way, s);
+    s.checkpoint = path("parts");
+    std::atomic<int> calls{0};
+    EXPECT_THROW(run_parallel(*machine, way, s, [&] { return ++calls > 12; }), Interrupted);
+    for (const char* copy : {"alone", "other"}) std::filesystem::copy(path("parts"), path(copy));
+    s.resume = true;
+    const TrainingCurves rest = run_parallel(*machine, way, s);
+    EXPECT_EQ(rest.first_step, 5);
+    EXPECT_TRUE(contents(path("whole")) == contents(path("parts")));
+    s.model.batch *= 3;
+    s.checkpoint = path("alone");
+    EXPECT_NEAR(run(s).loss.back(), whole.loss.back(), 1e-4);
+    s.model.batch /= 2;
+    s.checkpoint = path("other");
+    const auto two = open_machine("host:2");
+    const Parallel other = way == Parallel::ddp ? Parallel::zero3 : Parallel::ddp;
+    EXPECT_NEAR(run_parallel(*two, other, s).loss.back(), whole.loss.back(), 1e-4);
+    for (const char* file : {"whole", "parts", "alone", "other"}) {
+      std::filesystem::remove(path(file));
+    }
+  }
 }
 
 TEST_F(TrainingRunTest, ResumesFromNothingAtTheFirstStep) {

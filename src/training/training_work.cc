@@ -25,7 +25,8 @@ constexpr double kUsableMemory = 0.96;
 // Operations of graphs that wait behind the start gate: 10 graphs of 250 blocked on an H200 (CUDA
 // 13.0), 2 did not.
 constexpr std::size_t kLaunchQueue = 512;
-constexpr int kTimedSums = 5;
+constexpr int kTimedCommunications = 5;
+constexpr std::int64_t kMostElements = 1 << 14;  // that are looked at, of a tensor
 // The loss may differ by so much: weights follow the last targets for a while.
 constexpr double kLossDifference = 1;
 
@@ -52,11 +53,11 @@ UpdateOrder parse_update_order(std::string_view text) {
 }
 
 TrainingWork::TrainingWork(Team& team, ModelDescription description, StepSettings settings,
-                           const GradientSums& sums)
+                           const ParallelSettings& parallel)
     : team_(team),
       description_(std::move(description)),
       settings_(std::move(settings)),
-      sums_(sums),
+      parallel_(parallel),
       states_(static_cast<std::size_t>(team.local_size())) {
   if (settings_.accumulate > 1) settings_.recipe.gradients = DType::fp32;
 }
@@ -78,7 +79,7 @@ Cost TrainingWork::cost() const {
 
 // The update takes the mean over all batches of all ranks.
 StepState TrainingWork::first_state() const {
-  const int summed = sums_.session != nullptr ? team_.size() : 1;
+  const int summed = parallel_.session != nullptr ? team_.size() : 1;
   return {0, kSeed, kLearningRate, 1 / static_cast<double>(settings_.accumulate * summed)};
 }
 
@@ -102,11 +103,10 @@ void TrainingWork::prepare(Rank& rank, const Placement& placement) {
   enqueue_plain_step(rank, own, *stream,
                      [&](const ParameterRange& range) { ranges.push_back(range); });
   stream->synchronize(kPreparationSeconds);
-  if (sums_.session != nullptr) {
-    own.buckets =
-        std::make_unique<GradientBuckets>(rank, *sums_.session, *own.model, ranges,
-                                          sums_.bucket_bytes, StreamOptions{above_updates + 1});
-    own.buckets->enqueue_sums(*stream);  // a first call may load kernels or connect ranks
+  own.parallel =
+      make_parallel_step(parallel_, rank, *own.model, ranges, StreamOptions{above_updates + 1});
+  if (own.parallel != nullptr) {
+    own.parallel->communicate(*stream);  // a first call may load kernels or connect ranks
     stream->synchronize(kPreparationSeconds);
   }
   own.step = capture(*stream, [&] { enqueue_step(rank, own, *stream); });
@@ -117,7 +117,7 @@ void TrainingWork::prepare(Rank& rank, const Placement& placement) {
 
 // Gathers what all ranks need to know: a barrier too, so that no rank begins before all are ready.
 void TrainingWork::learn(Rank& rank, const RankState& own) {
-  const double mine = own.buckets != nullptr ? own.buckets->wire_bytes() : 0;
+  const double mine = own.parallel != nullptr ? own.parallel->wire_bytes() : 0;
   const auto all = rank.team.gather(rank, fmt::format("{}", mine),
                                     "the other ranks to have prepared", kPreparationSeconds);
   if (rank.local > 0) return;
@@ -125,19 +125,20 @@ void TrainingWork::learn(Rank& rank, const RankState& own) {
   for (const std::string& each : *all) known_.wire_bytes += std::stod(each);
   for (std::size_t use = 0; use < kMemoryUses; ++use) {
     const auto kind = static_cast<MemoryUse>(use);
-    known_.memory[duet::name(kind)] = own.model->memory().bytes(kind);
+    const std::uint64_t bytes = own.model->memory().bytes(kind);
+    if (bytes > 0) known_.memory[duet::name(kind)] = bytes;
   }
   known_.memory["gemm and attention"] = own.operations->workspace_bytes();
   known_.notes = own.operations->notes();
-  if (own.buckets == nullptr) return;
-  known_.notes["algorithm"] = own.buckets->algorithm();
-  known_.notes["buckets"] = fmt::format("{}", own.buckets->count());
+  if (own.parallel == nullptr) return;
+  for (const auto& [what, text] : own.parallel->notes()) known_.notes[what] = text;
 }
 
 // Where the memory is too small: how small, and the largest batch for which it is not.
 void TrainingWork::make_model(Rank& rank, RankState& own) const {
   const auto make = [&](const ModelDescription& description) {
-    return description.make(settings_.recipe, settings_.optimizer, rank.device, *own.operations);
+    return description.make(settings_.recipe, settings_.optimizer, shard_of(parallel_, rank),
+                            rank.device, *own.operations);
   };
   own.model = make(description_);
   try {
@@ -168,21 +169,25 @@ void TrainingWork::enqueue_begin(Rank& rank, RankState& own, Stream& stream) con
   for (std::int64_t batch = 0; batch < settings_.accumulate; ++batch) {
     own.model->make_random_input(
         stream, static_cast<std::uint64_t>(rank.index * settings_.accumulate + batch));
-    own.model->forward(stream);
+    if (own.parallel != nullptr) {
+      own.parallel->forward(stream);
+    } else {
+      own.model->forward(stream);
+    }
     if (batch + 1 == settings_.accumulate) return;
     own.model->backward(stream, batch == 0 ? Accumulate::no : Accumulate::yes);
   }
 }
 
 void TrainingWork::enqueue_step(Rank& rank, RankState& own, Stream& stream) const {
-  if (own.buckets == nullptr && settings_.order == UpdateOrder::after) {
+  if (own.parallel == nullptr && settings_.order == UpdateOrder::after) {
     return enqueue_plain_step(rank, own, stream);
   }
   enqueue_begin(rank, own, stream);
-  if (own.buckets == nullptr) {
+  if (own.parallel == nullptr) {
     return own.model->backward_beside_update(stream, *own.updates, last_gradients());
   }
-  own.buckets->backward(stream, last_gradients());
+  own.parallel->backward(stream, last_gradients());
   own.model->update(stream);
 }
 
@@ -201,16 +206,16 @@ std::array<double, kStepParts> TrainingWork::time_parts(Rank& rank) {
   return own.operations->time(*stream, step);
 }
 
-double TrainingWork::time_sums(Rank& rank) {
+double TrainingWork::time_communication(Rank& rank) {
   RankState& own = state(rank);
-  if (own.buckets == nullptr) return 0;
+  if (own.parallel == nullptr) return 0;
   const auto stream = rank.device.make_stream();
   const auto begin = rank.device.make_event(), end = rank.device.make_event();
   std::vector<double> seconds;
-  for (int i = 0; i < kTimedSums; ++i) {
-    rank.team.barrier("all ranks to sum their gradients", kPreparationSeconds);
+  for (int i = 0; i < kTimedCommunications; ++i) {
+    rank.team.barrier("all ranks to communicate", kPreparationSeconds);
     stream->record(*begin);
-    own.buckets->enqueue_sums(*stream);
+    own.parallel->communicate(*stream);
     stream->record(*end);
     stream->synchronize(kPreparationSeconds);
     seconds.push_back(end->seconds_since(*begin));
@@ -241,8 +246,8 @@ void TrainingWork::renew(Rank& rank) {
   set_state(rank, own, state);
   poison(rank, own);
   own.before.clear();
-  for (const TrainedParameter& each : own.model->parameters().all()) {
-    own.before.push_back(first_row(rank, updated(each)));
+  for (const Parameters::Kept& each : own.model->parameters().kept()) {
+    own.before.push_back(first_elements(rank, updated(each.tensors)));
   }
 }
 
@@ -251,22 +256,21 @@ void TrainingWork::poison(Rank& rank, const RankState& own) const {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   rank.device.write(own.model->loss().span, &nan);
   const auto stream = rank.device.make_stream();
-  for (const TrainedParameter& each : own.model->parameters().all()) {
+  for (const Parameters::Kept& each : own.model->parameters().kept()) {
     stream->fill(each.tensors.gradients.span, {FillKind::constant, 0xFF});
   }
   stream->synchronize(kPreparationSeconds);
 }
 
-const Tensor& TrainingWork::updated(const TrainedParameter& parameter) {
-  const OptimizerTensors& tensors = parameter.tensors;
+const Tensor& TrainingWork::updated(const OptimizerTensors& tensors) {
   if (tensors.master.count() > 0) return tensors.master;
   const bool exact = tensors.parameters.dtype == DType::fp32;
   return exact || tensors.first_moments.count() == 0 ? tensors.parameters : tensors.first_moments;
 }
 
-std::vector<float> TrainingWork::first_row(Rank& rank, const Tensor& tensor) {
+std::vector<float> TrainingWork::first_elements(Rank& rank, const Tensor& tensor) {
   const std::size_t size = size_of(tensor.dtype);
-  std::vector<float> row(static_cast<std::size_t>(tensor.columns));
+  std::vector<float> row(static_cast<std::size_t>(std::min(tensor.columns, kMostElements)));
   std::vector<std::byte> bytes(row.size() * size);
   rank.device.read(tensor.span.slice(0, bytes.size()), bytes.data());
   for (std::size_t i = 0; i < row.size(); ++i) row[i] = load(tensor.dtype, &bytes[i * size]);
@@ -278,9 +282,12 @@ std::optional<Skipped> TrainingWork::verify(Rank& rank) {
   if (!own.operations->computes(own.model->output())) {
     return Skipped{"a simulated machine computes small models in fp32 only"};
   }
+  if (parallel_.kind == Parallel::zero3 && own.parallel == nullptr) {
+    return Skipped{"parameters are not gathered"};
+  }
   require_loss(rank, own);
   require_update(rank, own);
-  if (own.buckets != nullptr) require_same_update(rank, own);
+  if (own.parallel != nullptr) require_same_parameters(rank, own);
   return std::nullopt;
 }
 
@@ -296,30 +303,37 @@ void TrainingWork::require_loss(Rank& rank, const RankState& own) const {
 }
 
 void TrainingWork::require_update(Rank& rank, const RankState& own) const {
+  const std::vector<Parameters::Kept> kept = own.model->parameters().kept();
   for (std::size_t i = 0; i < own.before.size(); ++i) {
-    const TrainedParameter& each = own.model->parameters().all()[i];
-    const std::vector<float> gradient = first_row(rank, each.tensors.gradients);
+    const OptimizerTensors& tensors = kept[i].tensors;
+    const std::vector<float> gradient = first_elements(rank, tensors.gradients);
     const bool finite = std::all_of(gradient.begin(), gradient.end(),
                                     [](float value) { return std::isfinite(value); });
     const bool any =
         std::any_of(gradient.begin(), gradient.end(), [](float value) { return value != 0; });
-    const char* fault = !finite                                           ? "is not finite"
-                        : !any                                            ? "is 0"
-                        : first_row(rank, updated(each)) == own.before[i] ? "was not used"
-                                                                          : nullptr;
+    const char* fault = !finite                                                   ? "is not finite"
+                        : !any                                                    ? "is 0"
+                        : first_elements(rank, updated(tensors)) == own.before[i] ? "was not used"
+                                                                                  : nullptr;
     if (fault == nullptr) continue;
     throw Mismatch(fmt::format("{} on {}: the gradient of {} {}", description_.name,
-                               rank.device.info().name, each.about.name, fault));
+                               rank.device.info().name, kept[i].about->name, fault));
   }
 }
 
 // A rank that took part in other sums, or in none, has other parameters: its batch was another one.
-void TrainingWork::require_same_update(Rank& rank, const RankState& own) const {
+// Of shards, what was gathered must be the same.
+void TrainingWork::require_same_parameters(Rank& rank, const RankState& own) const {
   std::string values;
-  for (const TrainedParameter& each : own.model->parameters().all()) {
-    const std::vector<float> row = first_row(rank, updated(each));
+  const auto add = [&](const Tensor& tensor) {
+    const std::vector<float> row = first_elements(rank, tensor);
     values.append(reinterpret_cast<const char*>(row.data()), row.size() * sizeof(float));
+  };
+  const Parameters& parameters = own.model->parameters();
+  if (parameters.units().empty()) {
+    for (const Parameters::Kept& each : parameters.kept()) add(updated(each.tensors));
   }
+  for (const TrainedParameter& each : parameters.all()) add(each.tensors.parameters);
   const std::string mine = std::to_string(std::hash<std::string>()(values));
   const auto all = rank.team.gather(rank, mine, "all ranks to compare their parameters");
   if (all->front() == mine) return;

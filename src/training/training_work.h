@@ -10,8 +10,8 @@
 
 #include "timing/work.h"
 #include "training/forked_stream.h"
-#include "training/gradient_buckets.h"
 #include "training/model.h"
+#include "training/parallel.h"
 #include "training/timed_operations.h"
 
 namespace duet {
@@ -30,12 +30,12 @@ struct StepSettings {
 };
 
 // Each step trains on new random input: a repeated batch would be memorised, and draw less power.
-// Every rank of the team has the whole model, and a batch of its own.
+// Every rank of the team has a batch of its own.
 class TrainingWork : public Work {
  public:
   // The team and the session must outlive the work.
   TrainingWork(Team& team, ModelDescription description, StepSettings settings,
-               const GradientSums& sums = {});
+               const ParallelSettings& parallel = {});
 
   std::string name() const override { return "train"; }
   Cost cost() const override;  // wire bytes are known after prepare()
@@ -44,21 +44,21 @@ class TrainingWork : public Work {
   int most_queued() const override;
   void renew(Rank& rank) override;
   // The loss of the last step must be near an untrained model's, which no model of random targets
-  // beats, and the first row of each parameter must have a gradient and have changed, to the same
-  // values on all ranks that sum their gradients.
+  // beats; of each parameter, what the rank keeps must begin with a gradient and have changed; and
+  // what ranks that communicate have in common must be the same.
   std::optional<Skipped> verify(Rank& rank) override;
   void release(Rank& rank) noexcept override;
 
   // The seconds of each part of a rank's step whose operations are enqueued and timed one by one,
-  // without a graph and without sums over ranks; between prepare() and release().
+  // without a graph and without communication; between prepare() and release().
   std::array<double, kStepParts> time_parts(Rank& rank);
-  // The seconds of a step's sums over ranks with nothing beside them. Collective, inside each();
-  // between prepare() and release(). 0 where there are none.
-  double time_sums(Rank& rank);
+  // The seconds of a step's communication with nothing beside it. Collective, inside each();
+  // between prepare() and release(). 0 where there is none.
+  double time_communication(Rank& rank);
 
   // What a rank's step needs by kind ("activations", "gemm and attention"); empty before prepare().
   const std::map<std::string, std::uint64_t>& memory() const { return known_.memory; }
-  // Operations::notes(), and of sums "algorithm" and "buckets".
+  // Operations::notes(), and ParallelStep::notes().
   const std::map<std::string, std::string>& notes() const { return known_.notes; }
   // Of all that a rank's step needs; 0 before prepare().
   std::uint64_t memory_bytes() const;
@@ -68,10 +68,10 @@ class TrainingWork : public Work {
     std::unique_ptr<TimedOperations> operations;
     std::unique_ptr<Model> model;  // uses the operations
     std::unique_ptr<ForkedStream> updates;
-    std::unique_ptr<GradientBuckets> buckets;  // null: gradients are not summed
+    std::unique_ptr<ParallelStep> parallel;  // null: nothing is communicated
     std::unique_ptr<Graph> step;
     std::uint64_t renewals = 0;
-    std::vector<std::vector<float>> before;  // the first row of what a step updates, at renew()
+    std::vector<std::vector<float>> before;  // where what a step updates begins, at renew()
   };
   struct KnownOfRanks {  // of the first local rank, but for the wire bytes
     double wire_bytes = 0;
@@ -94,17 +94,18 @@ class TrainingWork : public Work {
                           const GradientsComplete& complete = {}) const;
   void require_loss(Rank& rank, const RankState& own) const;
   void require_update(Rank& rank, const RankState& own) const;
-  void require_same_update(Rank& rank, const RankState& own) const;
+  void require_same_parameters(Rank& rank, const RankState& own) const;
   void poison(Rank& rank, const RankState& own) const;
   // What a step changes of a parameter: bf16 parameters may round to what they were, their moments
   // do not.
-  static const Tensor& updated(const TrainedParameter& parameter);
-  static std::vector<float> first_row(Rank& rank, const Tensor& tensor);
+  static const Tensor& updated(const OptimizerTensors& tensors);
+  // The first elements of a tensor, a row at most.
+  static std::vector<float> first_elements(Rank& rank, const Tensor& tensor);
 
   Team& team_;
   ModelDescription description_;
   StepSettings settings_;
-  GradientSums sums_;
+  ParallelSettings parallel_;
   std::vector<RankState> states_;
   KnownOfRanks known_;
 };

@@ -14,6 +14,8 @@ refuses "are gpt's" train mlp --layers 2
 refuses "did you mean 'ddp'" train gpt --parallel dp
 refuses '--engine: expected --parallel as well' train gpt --engine dma
 refuses '--update: expected without --parallel' train gpt --parallel ddp --update beside
+refuses '--bucket: expected --parallel ddp' train gpt --parallel zero3 --bucket 1M
+refuses '--accumulate: expected 1' train gpt --parallel zero3 --device host:2 --accumulate 2
 refuses 'unknown collective engine' train gpt --parallel ddp --device host:2 --engine abacus
 
 # Steps with random tokens.
@@ -37,7 +39,13 @@ expect_code 0 train gpt --layers 1 --sequence 16 --batch 1 --iterations 1 --devi
   --parallel ddp --engine none,dma,kernel --json ddp.jsonl
 grep -q 'train_communication:' out || fail "does not say what communication costs: $(cat out)"
 [[ $(grep -c '"verified":true' ddp.jsonl) == 3 ]] || fail "a step is not verified: $(cat ddp.jsonl)"
-expect_code 0 train mlp --device sim:h200:devices=2 --parallel ddp --engine dma --recipe bf16
+expect_code 0 train gpt --layers 1 --sequence 16 --batch 1 --iterations 1 --device host:2 \
+  --parallel zero3 --engine none,dma --json zero3.jsonl
+[[ $(grep -c '"verified":true' zero3.jsonl) == 1 ]] || fail "not verified: $(cat zero3.jsonl)"
+grep -q 'parameters are not gathered' zero3.jsonl || fail "none is verified: $(cat zero3.jsonl)"
+for parallel in ddp zero3; do
+  expect_code 0 train mlp --device sim:h200:devices=2 --parallel $parallel --engine dma --recipe bf16
+done
 
 # Text.
 cat > own.toml << 'END'
@@ -64,6 +72,8 @@ refuses '--breakdown: expected without --data' "${run[@]}" --steps 3 --breakdown
 refuses '--seconds: expected without --data' "${run[@]}" --steps 3 --seconds 1
 refuses 'one model, batch, recipe and device' "${run[@]}" --steps 3 --batch 1,2
 refuses 'expected one that sums' "${run[@]}" --steps 3 --device host:2 --parallel ddp --engine none
+refuses '--accumulate: expected 1' "${run[@]}" --steps 3 --device host:2 --parallel zero3 \
+  --accumulate 2
 refuses 'simulated devices do not train' "${run[@]}" --steps 3 --device sim:h200:devices=1
 refuses 'expected at least 5001 in each part' "${run[@]}" --steps 3 --sequence 5000
 : > empty

@@ -30,7 +30,7 @@ batch = 2
 sequence = 16
 END
 for i in $(seq 300); do echo "line $i of a text"; done > text
-run=(train gpt --model own.toml --data text --parallel ddp)
+run=(train gpt --model own.toml --data text)
 
 # start ARGUMENT...: a run of two processes in the background; pids in pids.
 start() {
@@ -64,45 +64,49 @@ until_checkpoint() {  # FILE
 
 in_one_process() { env -u MASTER_ADDR -u WORLD_SIZE "$duet" "${run[@]}" "$@" > out.one 2> err.one; }
 
-steps=3000
-start --steps $steps --checkpoint two
-all_end_with 0
-in_one_process --device host:2 --steps $steps --checkpoint one || fail "one process: $(cat err.one)"
-cmp one two || fail "two processes train another model than one"
-[[ ! -s out.1 ]] || fail "process 1 writes"
+for way in ddp zero3; do
+  run=(train gpt --model own.toml --data text --parallel $way)
+  rm -f one two parts alone
+  steps=3000
+  start --steps $steps --checkpoint two
+  all_end_with 0
+  in_one_process --device host:2 --steps $steps --checkpoint one || fail "one process: $(cat err.one)"
+  cmp one two || fail "two processes train another model than one"
+  [[ ! -s out.1 ]] || fail "process 1 writes"
 
-# A signal to process 1.
-start --steps $steps --checkpoint parts --checkpoint-every 100
-until_checkpoint parts
-kill -INT "$(pgrep -P "${pids[1]}")"
-all_end_with 1
-cmp -s one parts && fail "the run was not interrupted"
-start --steps $steps --checkpoint parts --checkpoint-every 100 --resume
-all_end_with 0
-cmp one parts || fail "the resumed run has other bits"
+  # A signal to process 1.
+  start --steps $steps --checkpoint parts --checkpoint-every 100
+  until_checkpoint parts
+  kill -INT "$(pgrep -P "${pids[1]}")"
+  all_end_with 1
+  cmp -s one parts && fail "the run was not interrupted"
+  start --steps $steps --checkpoint parts --checkpoint-every 100 --resume
+  all_end_with 0
+  cmp one parts || fail "the resumed run has other bits"
 
-# The end of process 1. The run goes on from its checkpoint on one device with the whole batch.
-rm parts
-start --steps 1000000 --checkpoint parts --checkpoint-every 100
-until_checkpoint parts
-kill -KILL "$(pgrep -P "${pids[1]}")"
-begin=$SECONDS
-code=0
-wait "${pids[0]}" || code=$?
-[[ $code == 1 ]] || fail "process 0 after the end of process 1: exit $code"
-((SECONDS - begin <= 10)) || fail "process 0 took $((SECONDS - begin)) s to notice"
-grep -q 'rank 1 (pid [0-9]* on .*) is gone' err.0 || fail "process 0 does not name rank 1"
-in_one_process --device host:2 --steps 1000001 --checkpoint parts --resume --batch 3 && fail "another batch"
-grep -q "its batch is '4': expected 6" err.one || fail "another batch: $(cat err.one)"
-run=(train gpt --model own.toml --data text --batch 4)
-cp parts alone
-in_one_process --steps 1000000 --checkpoint alone --resume & pid=$!
-pids+=($pid)
-for _ in $(seq 200); do
-  grep -q '^step' err.one 2> /dev/null && break
-  sleep 0.05
+  # The end of process 1. The run goes on from its checkpoint on one device with the whole batch.
+  rm parts
+  start --steps 1000000 --checkpoint parts --checkpoint-every 100
+  until_checkpoint parts
+  kill -KILL "$(pgrep -P "${pids[1]}")"
+  begin=$SECONDS
+  code=0
+  wait "${pids[0]}" || code=$?
+  [[ $code == 1 ]] || fail "process 0 after the end of process 1: exit $code"
+  ((SECONDS - begin <= 10)) || fail "process 0 took $((SECONDS - begin)) s to notice"
+  grep -q 'rank 1 (pid [0-9]* on .*) is gone' err.0 || fail "process 0 does not name rank 1"
+  in_one_process --device host:2 --steps 1000001 --checkpoint parts --resume --batch 3 && fail "another batch"
+  grep -q "its batch is '4': expected 6" err.one || fail "another batch: $(cat err.one)"
+  run=(train gpt --model own.toml --data text --batch 4)
+  cp parts alone
+  in_one_process --steps 1000000 --checkpoint alone --resume & pid=$!
+  pids+=($pid)
+  for _ in $(seq 200); do
+    grep -q '^step' err.one 2> /dev/null && break
+    sleep 0.05
 done
 grep -q '^step [0-9]*01 of' err.one || fail "does not go on behind the checkpoint: $(cat err.one)"
 kill "$(pgrep -P "$pid")" 2> /dev/null || kill "$pid"
 wait "$pid" || true
+done
 [[ $failures == 0 ]] || exit 1

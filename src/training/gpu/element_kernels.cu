@@ -23,10 +23,11 @@ unsigned blocks_for(std::int64_t items, int threads = kThreads) {
 }
 
 template <typename T>
-__global__ void normal_elements_kernel(std::uint64_t seed, float deviation, T* to,
-                                       std::int64_t count) {
+__global__ void normal_elements_kernel(std::uint64_t seed, std::uint64_t first, float deviation,
+                                       T* to, std::int64_t count) {
   const std::int64_t i = my_index();
-  if (i < count) store_one(to + i, deviation * random_normal(seed, static_cast<std::uint64_t>(i)));
+  if (i >= count) return;
+  store_one(to + i, deviation * random_normal(seed, first + static_cast<std::uint64_t>(i)));
 }
 
 template <typename T>
@@ -224,12 +225,13 @@ const StepState* state_at(const Span& state) {
 
 }  // namespace
 
-void launch_fill_normal(std::uint64_t seed, double deviation, const Tensor& tensor,
-                        Stream& stream) {
+void launch_fill_normal(std::uint64_t seed, std::int64_t first, double deviation,
+                        const Tensor& tensor, Stream& stream) {
   by_type(tensor.dtype, [&](auto element) {
     using T = decltype(element);
     launch(normal_elements_kernel<T>, {blocks_for(tensor.count()), kThreads}, stream, seed,
-           static_cast<float>(deviation), data<T>(tensor), tensor.count());
+           static_cast<std::uint64_t>(first), static_cast<float>(deviation), data<T>(tensor),
+           tensor.count());
   });
 }
 

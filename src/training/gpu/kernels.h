@@ -8,7 +8,8 @@
 
 namespace duet::DUET_GPU {
 
-void launch_fill_normal(std::uint64_t seed, double deviation, const Tensor& tensor, Stream& stream);
+void launch_fill_normal(std::uint64_t seed, std::int64_t first, double deviation,
+                        const Tensor& tensor, Stream& stream);
 void launch_fill_value(double value, const Tensor& tensor, Stream& stream);
 
 void launch_advance(const Span& state, Stream& stream);
@@ -50,8 +51,10 @@ void launch_mean_squared_error(const Tensor& prediction, const Tensor& target,
                                const Tensor& row_losses, const Tensor& loss, Stream& stream);
 
 // `partials`: for each gradient and each of `blocks`, one fp32 in device memory.
-void launch_clip(const Span& state, const std::vector<Tensor>& gradients, double scale,
-                 double limit, const Tensor& norm, float* partials, int blocks, Stream& stream);
+void launch_sum_of_squares(const std::vector<Tensor>& gradients, const Tensor& sum, float* partials,
+                           int blocks, Stream& stream);
+void launch_clip(const Span& state, const Tensor& squares, double scale, double limit,
+                 const Tensor& norm, Stream& stream);
 void launch_adamw(const AdamWOptions& options, const Span& state, const OptimizerTensors& tensors,
                   Stream& stream);
 void launch_sgd(const Span& state, const OptimizerTensors& tensors, Stream& stream);

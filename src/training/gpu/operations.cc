@@ -46,9 +46,9 @@ class GpuOperations : public LinearOperations {
     return {{"attention", attention_note_}};
   }
 
-  void fill_normal(Stream& stream, std::uint64_t seed, double deviation,
+  void fill_normal(Stream& stream, std::uint64_t seed, std::int64_t first, double deviation,
                    const Tensor& tensor) override {
-    launch_fill_normal(seed, deviation, tensor, on_device(stream));
+    launch_fill_normal(seed, first, deviation, tensor, on_device(stream));
   }
 
   void fill_value(Stream& stream, double value, const Tensor& tensor) override {
@@ -156,12 +156,17 @@ class GpuOperations : public LinearOperations {
     launch_sgd(state, tensors, on_device(stream));
   }
 
-  void clip(Stream& stream, const Span& state, const std::vector<Tensor>& gradients, double scale,
-            double limit, const Tensor& norm) override {
+  void sum_of_squares(Stream& stream, const std::vector<Tensor>& gradients,
+                      const Tensor& sum) override {
     for (const Tensor& each : gradients) require_columns(each);
     const int count = blocks(kClipBlocksPerUnit);
     float* const sums = partials(stream, count * static_cast<std::int64_t>(gradients.size()));
-    launch_clip(state, gradients, scale, limit, norm, sums, count, on_device(stream));
+    launch_sum_of_squares(gradients, sum, sums, count, on_device(stream));
+  }
+
+  void clip(Stream& stream, const Span& state, const Tensor& squares, double scale, double limit,
+            const Tensor& norm) override {
+    launch_clip(state, squares, scale, limit, norm, on_device(stream));
   }
 
   void adamw(Stream& stream, const AdamWOptions& options, const Span& state,

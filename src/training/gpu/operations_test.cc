@@ -167,14 +167,16 @@ TEST_P(DeviceOperations, LinearsWithGelu) {
 }
 
 TEST_P(DeviceOperations, Clip) {
-  const Pair one = normal(1, 128 * 700, 1), other = normal(1, 256, 2), norm = sums(1);
+  const Pair one = normal(1, 128 * 700, 1), other = normal(1, 256, 2), squares = sums(1),
+             norm = sums(1);
   const StepState state{3, 0, 0, 0};
   const auto at_host = host_.allocate(sizeof state), at_device = device_->allocate(sizeof state);
   host_.write(at_host.span(), &state);
   device_->write(at_device.span(), &state);
   both([&](const Side& on) {
-    on.operations.clip(on.stream, on.is_host ? at_host.span() : at_device.span(),
-                       {on(one), on(other)}, 0.5, 10, on(norm));
+    on.operations.sum_of_squares(on.stream, {on(one), on(other)}, on(squares));
+    on.operations.clip(on.stream, on.is_host ? at_host.span() : at_device.span(), on(squares), 0.5,
+                       10, on(norm));
   });
   expect_same(norm, "norm", 1e-5);
   StepState expected, found;

@@ -154,13 +154,16 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 __global__ void __launch_bounds__(kThreads)
-    clip_kernel(StepState* state, const float* partials, int count, double scale, double limit,
-                float* norm) {
+    partials_kernel(const float* partials, int count, float* to) {
   float sum[1] = {};
   for (int i = static_cast<int>(threadIdx.x); i < count; i += kThreads) sum[0] += partials[i];
   group_sum<kThreads>(sum);
-  if (threadIdx.x != 0) return;
-  const double length = scale * sqrt(static_cast<double>(sum[0]));
+  if (threadIdx.x == 0) *to = sum[0];
+}
+
+__global__ void clip_kernel(StepState* state, const float* squares, double scale, double limit,
+                            float* norm) {
+  const double length = scale * sqrt(static_cast<double>(*squares));
   *norm = static_cast<float>(length);
   state->gradient_factor = length > limit ? scale * (limit / length) : scale;
 }
@@ -172,8 +175,8 @@ unsigned grid_for(const Tensor& parameters, int threads) {
 
 }  // namespace
 
-void launch_clip(const Span& state, const std::vector<Tensor>& gradients, double scale,
-                 double limit, const Tensor& norm, float* partials, int blocks, Stream& stream) {
+void launch_sum_of_squares(const std::vector<Tensor>& gradients, const Tensor& sum, float* partials,
+                           int blocks, Stream& stream) {
   float* to = partials;
   for (const Tensor& each : gradients) {
     by_type(each.dtype, [&](auto element) {
@@ -183,8 +186,14 @@ void launch_clip(const Span& state, const std::vector<Tensor>& gradients, double
     });
     to += blocks;
   }
-  launch(clip_kernel, {1, kThreads}, stream, reinterpret_cast<StepState*>(state.data), partials,
-         static_cast<int>(to - partials), scale, limit, data<float>(norm));
+  launch(partials_kernel, {1, kThreads}, stream, partials, static_cast<int>(to - partials),
+         data<float>(sum));
+}
+
+void launch_clip(const Span& state, const Tensor& squares, double scale, double limit,
+                 const Tensor& norm, Stream& stream) {
+  launch(clip_kernel, {1, 1}, stream, reinterpret_cast<StepState*>(state.data),
+         data<float>(squares), scale, limit, data<float>(norm));
 }
 
 void launch_sgd(const Span& state, const OptimizerTensors& tensors, Stream& stream) {

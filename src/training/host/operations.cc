@@ -42,14 +42,14 @@ class CpuOperations : public LinearOperations {
     return tensor.dtype == DType::fp32 && device_.has_contents(tensor.span);
   }
 
-  void fill_normal(Stream& stream, std::uint64_t seed, double deviation,
+  void fill_normal(Stream& stream, std::uint64_t seed, std::int64_t first, double deviation,
                    const Tensor& tensor) override {
     run(stream, "normal", 0, bytes_of({&tensor}), tensor, [=] {
       const auto scale = static_cast<float>(deviation);
       float* const to = data(tensor);
 #pragma omp parallel for schedule(static)
       for (std::int64_t i = 0; i < tensor.count(); ++i) {
-        to[i] = scale * random_normal(seed, static_cast<std::uint64_t>(i));
+        to[i] = scale * random_normal(seed, static_cast<std::uint64_t>(first + i));
       }
     });
   }
@@ -205,16 +205,23 @@ class CpuOperations : public LinearOperations {
     });
   }
 
-  void clip(Stream& stream, const Span& state, const std::vector<Tensor>& gradients, double scale,
-            double limit, const Tensor& norm) override {
+  void sum_of_squares(Stream& stream, const std::vector<Tensor>& gradients,
+                      const Tensor& sum) override {
     double moved = 0;
     for (const Tensor& each : gradients) moved += bytes_of({&each});
-    run(stream, "clip", 0, moved, gradients.front(), [=] {
+    run(stream, "squares", 0, moved, gradients.front(), [=] {
       double squares = 0;
       for (const Tensor& each : gradients) {
         squares += squared_norm<float>(data(each), each.count());
       }
-      const double length = scale * std::sqrt(squares);
+      *data(sum) = static_cast<float>(squares);
+    });
+  }
+
+  void clip(Stream& stream, const Span& state, const Tensor& squares, double scale, double limit,
+            const Tensor& norm) override {
+    run(stream, "clip", 0, bytes_of({&squares, &norm}), squares, [=] {
+      const double length = scale * std::sqrt(static_cast<double>(*data(squares)));
       *data(norm) = static_cast<float>(length);
       reinterpret_cast<StepState*>(state.data)->gradient_factor =
           scale * clip_factor(length, limit);
