@@ -115,6 +115,7 @@ Record report_data(const std::vector<ReportJournal>& journals) {
   data["journals"] = std::move(list);
   data["reported"] = reported_rows();
   data["reported_steps"] = reported_steps();
+  data["reported_parallel_steps"] = reported_parallel_steps();
   return data;
 }
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
@@ -119,18 +120,38 @@ TEST(ReportData, StudiesRowsAreThere) {
   EXPECT_TRUE(reports("H100"));
 }
 
+double items_per_s(const Record& step) {
+  return step.value("tokens_per_s", step.value("samples_per_s", 0.0));
+}
+
+// TFLOP/s that a study states are its tokens/s times 6N.
+void expect_six_n(const Record& step) {
+  const double tflops = 6 * step["parameters"].get<double>() * items_per_s(step) / 1e12;
+  EXPECT_NEAR(tflops / step["tflops"].get<double>(), 1, 1e-3) << step;
+}
+
 TEST(ReportData, StudiesStepsAgreeWithThemselves) {
   const Record& steps = reported_steps();
   EXPECT_GE(steps.size(), 9u);
   for (const Record& step : steps) {
     const double items = step["batch"].get<double>() * step.value("sequence", 1.0);
-    const double rate = step.value("tokens_per_s", step.value("samples_per_s", 0.0));
     const double milliseconds = step["milliseconds"];
-    EXPECT_NEAR(items / rate * 1e3 / milliseconds, 1, 5e-3) << step;
-    if (!step.contains("tflops")) continue;
-    const double six_n_tflops = 6 * step["parameters"].get<double>() * rate / 1e12;
-    EXPECT_NEAR(six_n_tflops / step["tflops"].get<double>(), 1, 1e-3) << step;
+    EXPECT_NEAR(items / items_per_s(step) * 1e3 / milliseconds, 1, 5e-3) << step;
+    if (step.contains("tflops")) expect_six_n(step);
   }
+}
+
+TEST(ReportData, StudiesParallelStepsAreThoseOfModelsWithAllTheirFigures) {
+  const Record& steps = reported_parallel_steps();
+  std::map<std::string, std::vector<int>> ranks;
+  for (const Record& step : steps) {
+    ranks[step["model"]].push_back(step["ranks"].get<int>());
+    EXPECT_FALSE(step["source"].get<std::string>().empty());
+    expect_six_n(step);
+  }
+  EXPECT_EQ(ranks,
+            (std::map<std::string, std::vector<int>>{{"7b", {1, 2, 4, 8, 8}}, {"13b", {8}}}));
+  EXPECT_EQ(report_data({})["reported_parallel_steps"], steps);
 }
 
 TEST(ReportData, TrainingKeepsItsMetricsAndItsCurves) {

@@ -8,6 +8,7 @@ namespace duet {
 namespace {
 
 constexpr int kMostElements = 1 << 30;
+constexpr int kMostRanks = 1 << 20;
 constexpr Range kCountRange{1, 1e15, ""};
 constexpr Range kItemsRange{1e-3, 1e12, ""};
 constexpr Range kMillisecondsRange{1e-3, 1e9, "ms"};
@@ -25,8 +26,9 @@ Record gemm_of(TomlTable row) {
   return json;
 }
 
-// A model without a sequence is trained on samples. Not every study states every figure.
-Record step_of(TomlTable step) {
+// What steps of one and of several devices have in common. A model without a sequence is trained on
+// samples. Not every study states every figure.
+Record figures_of(TomlTable& step) {
   Record json = {{"device", step.text("device")},
                  {"model", step.text("model")},
                  {"parameters", step.number("parameters", kCountRange)},
@@ -36,15 +38,27 @@ Record step_of(TomlTable step) {
   const char* const rate = tokens ? "tokens_per_s" : "samples_per_s";
   json[rate] = step.number(rate, kItemsRange);
   if (step.has("tflops")) json["tflops"] = step.number("tflops", kTflopsRange);
-  json["milliseconds"] = step.number("milliseconds", kMillisecondsRange);
   if (step.has("memory_gb")) json["memory_gb"] = step.number("memory_gb", kMemoryGbRange);
   json["source"] = step.text("source");
+  return json;
+}
+
+Record step_of(TomlTable step) {
+  Record json = figures_of(step);
+  json["milliseconds"] = step.number("milliseconds", kMillisecondsRange);
+  step.finish();
+  return json;
+}
+
+Record parallel_step_of(TomlTable step) {
+  Record json = figures_of(step);
+  json["ranks"] = step.count("ranks", 1, kMostRanks);
   step.finish();
   return json;
 }
 
 struct Reported {
-  Record gemms = Record::array(), steps = Record::array();
+  Record gemms = Record::array(), steps = Record::array(), parallel_steps = Record::array();
 };
 
 const Reported& reported() {
@@ -55,6 +69,9 @@ const Reported& reported() {
       TomlTable table(name, "", parsed);
       for (const TomlTable& row : table.tables("row")) rows.gemms.push_back(gemm_of(row));
       for (const TomlTable& step : table.tables("step")) rows.steps.push_back(step_of(step));
+      for (const TomlTable& step : table.tables("parallel_step")) {
+        rows.parallel_steps.push_back(parallel_step_of(step));
+      }
       table.finish();
     }
     return rows;
@@ -66,5 +83,6 @@ const Reported& reported() {
 
 const Record& reported_rows() { return reported().gemms; }
 const Record& reported_steps() { return reported().steps; }
+const Record& reported_parallel_steps() { return reported().parallel_steps; }
 
 }  // namespace duet

@@ -109,7 +109,9 @@ function overlapCharts(overlaps) {
 }
 
 function rooflineCharts(records) {
-  const placed = records.filter(({ cost, rates }) => cost?.memory_bytes > 0 && rates.tflops > 0);
+  const placed = records.filter(
+    ({ cost, rates, case: c }) => cost?.memory_bytes > 0 && rates.tflops > 0 && !c.parallel,
+  );
   return groupBy(placed, ({ model }) => `roofline-${slug([model])}`).map(([id, some]) => [
     id,
     some.length,
@@ -162,13 +164,31 @@ function trainingCharts(steps, runs, reported) {
   ];
 }
 
+/** Curves over the number of devices, which begin at the step of one device if there is one. */
+function scalingCharts(parallel, steps) {
+  const size = ({ case: c }) => [c.model, c.layers, c.parameters, c.batch, c.sequence];
+  const maker = ({ engine, case: c }) => `${engine} ${c.recipe}`;
+  const points = (some) => {
+    const one = (step) =>
+      step.case.recipe === some[0].case.recipe && slug(size(step)) === slug(size(some[0]));
+    return some.length + (steps.some(one) ? 1 : 0);
+  };
+  return groupBy(
+    parallel,
+    (step) => `training-scaling-${size(step).filter(Boolean).join('-')}`,
+  ).map(([id, some]) => [
+    id,
+    groupBy(some, maker).reduce((sum, [, ofOne]) => sum + points(ofOne), 0),
+  ]);
+}
+
 /**
  * @param {Object[]} journals see readJournal
  * @param {Object} data the report's own, with what others reported
  * @returns {Map<string, {marks: number, largest?: number}>} by the chart's id; a mark of a matrix is a
  *     cell and has no largest size
  */
-export function expectedCharts(journals, { reported, reported_steps: steps }) {
+export function expectedCharts(journals, { reported, reported_steps: reportedSteps }) {
   const records = journals.flatMap(({ name, environment, records: some }) => {
     const [{ devices, virtual_time: simulated }] = environment.machines;
     const model = devices[0].model + (simulated ? ' (simulated)' : '');
@@ -177,6 +197,8 @@ export function expectedCharts(journals, { reported, reported_steps: steps }) {
       .map((record) => ({ ...record, journal: name, model }));
   });
   const of = (benchmark) => records.filter((record) => record.benchmark === benchmark);
+  const steps = of('train').filter(({ case: c }) => !c.parallel);
+  const parallel = of('train').filter(({ case: c }) => c.parallel);
   const charts = [
     ...copyCharts(of('copy')),
     ...gridCharts(of('copy')),
@@ -186,7 +208,8 @@ export function expectedCharts(journals, { reported, reported_steps: steps }) {
     ...pairCharts(of('copy')),
     ...gemmCharts(of('gemm'), reported),
     ...rooflineCharts(records),
-    ...trainingCharts(of('train'), of('train_run'), steps),
+    ...trainingCharts(steps, of('train_run'), reportedSteps),
+    ...scalingCharts(parallel, steps),
   ];
   return new Map(
     charts

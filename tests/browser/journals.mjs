@@ -30,6 +30,11 @@ const STEPS = ['train', 'gpt', '--device', 'sim:h200:devices=1', '--recipe', 'am
 const MODELS = ['--model', 'small,medium,1.5b', '--breakdown'];
 const BATCHES = ['--model', 'small', '--batch', '1,2,8'];
 const MLP = ['train', 'mlp', '--device', 'sim:h200:devices=1', '--recipe', 'bf16', '--breakdown'];
+const ONE_DEVICE = [...STEPS.slice(0, -1), 'bf16', '--model', '7b'];
+const PARALLEL = [
+  ...['train', 'gpt', '--device', 'sim:h200:devices=2,sim:h200:devices=8', '--recipe', 'bf16'],
+  ...['--model', '7b,13b', '--batch', '8', '--parallel', 'ddp', '--engine', 'none,dma'],
+];
 /** Of runs on a text of their own. */
 export const RUN = { data: 'text', steps: 12, evaluateEvery: 4, seeds: [1, 2] };
 const TINY = `[[model]]
@@ -226,12 +231,14 @@ export function makeJournals(duet, folder) {
   writeFileSync(steps, withOtherEngine(readFileSync(steps, 'utf8')));
   const batches = run(duet, [...STEPS, ...BATCHES], file('batches.jsonl'));
   const mlp = run(duet, MLP, file('mlp.jsonl'));
+  const one = run(duet, ONE_DEVICE, file('one-device.jsonl'));
+  const parallel = run(duet, PARALLEL, file('parallel.jsonl'));
   return {
     good: [copy, gemm],
     bad: [bad],
     many: [gemm, other, CPU, grid, collective, FABRIC],
     overlap: [overlap, H200],
-    training: [steps, batches, mlp, ...trainingRuns(duet, folder)],
+    training: [steps, batches, mlp, one, parallel, ...trainingRuns(duet, folder)],
   };
 }
 

@@ -1,6 +1,13 @@
 // Checks of what needs no browser: numbers as texts, and who is the fastest.
 import assert from 'node:assert/strict';
-import { bytes, caseText, fittedBytes, plain, seconds } from '../../src/report/web/format.js';
+import {
+  bytes,
+  caseText,
+  fittedBytes,
+  namedRate,
+  plain,
+  seconds,
+} from '../../src/report/web/format.js';
 import { fastestRanges } from '../../src/report/web/plot/fastest.js';
 import { COUNTS, tflopsBy } from '../../src/report/web/plot/training_series.js';
 
@@ -80,6 +87,13 @@ function trainingHasWords() {
     caseText({ benchmark: 'train_run', case: { ...step, ...run } }),
     'small amp, 32 x 512, 2 batches a step, 6 layers, sgd, on text, 100 steps, seed 1',
   );
+  assert.equal(
+    caseText({ benchmark: 'train_communication', case: { ...step, parallel: 'ddp', ranks: 8 } }),
+    'small amp, 32 x 512, 6 layers, ddp on 8 devices',
+  );
+  assert.equal(namedRate('sums_seconds', 0.0352759), 'sums 35.276 ms');
+  assert.equal(namedRate('hidden_percent', 76.71), 'hidden 76.7%');
+  assert.equal(namedRate('hidden_percent', -1.6e-6), 'hidden 0.0%');
 }
 
 /** What a study states by 6N, a record without that rate, and a model without attention. */

@@ -1,7 +1,8 @@
 // Checks of the charts of training: simulated steps with their parts, some beside what a study reports,
-// over several batches, of an engine without parts; and two runs on a text.
+// over several batches, of an engine without parts; steps of several devices; and two runs on a text.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import { themes } from '../../src/report/web/palette.js';
 import { chartChecks, everyFigureIsDrawn } from './chart_checks.mjs';
 import { OTHER, RUN } from './journals.mjs';
 import { csvLines, saved } from './page_facts.mjs';
@@ -48,6 +49,28 @@ const barWidths = (card, height) =>
         .filter((box) => Math.abs(box.height - wanted) < 1.5)
         .map(({ width }) => width),
     height,
+  );
+
+/** The number of a chart's hollow grey marks. */
+const greyMarks = (card) =>
+  card.locator('.chart svg path').evaluateAll(
+    (list, grey) =>
+      list
+        .filter((mark) => mark.getAttribute('stroke') === grey)
+        .map((mark) => mark.getBoundingClientRect())
+        .filter(({ width, height }) => width > 8 && Math.abs(width - height) < 1).length,
+    themes.light.muted,
+  );
+
+const scaling = (page, model) => page.locator(`[id^="training-scaling-${model}-"]`);
+
+const parallelStep = ({ records }, model, engine, ranks, benchmark = 'train') =>
+  records.find(
+    (one) =>
+      one.benchmark === benchmark &&
+      one.engine === engine &&
+      one.case.model === model &&
+      one.case.ranks === ranks,
   );
 
 export const trainingChecks = {
@@ -148,7 +171,81 @@ export const trainingChecks = {
     const column = Object.keys(rows[2]).find((name) => /bf16, tokens\/s$/.test(name));
     near(rows[2][column], record.rates.tokens_per_s, column);
   },
-  async 'runs are told apart by what differs, and evaluated'(page, [, , , ...runs]) {
+  async 'rates of a device over devices, compared with one device'(page, journals) {
+    const [, , , one, parallel] = journals;
+    const card = scaling(page, '7b');
+    assert.match(await drawnText(card), /rate of a device, tokens\/s/);
+    const rows = await dataOfCard(card);
+    const base = stepOf(one, '7b', 'bf16');
+    const own = (devices, name) =>
+      rows.find((row) => row.Devices === devices && row.Series.startsWith(name));
+    assert.deepEqual([own('1', 'duet').efficiency, own('1', 'duet').hidden], ['100.0%', '–']);
+    for (const engine of ['none', 'dma']) {
+      const { rates, seconds } = parallelStep(parallel, '7b', engine, 8);
+      const row = own('8', engine);
+      const share = rates.tokens_per_s / 8 / base.rates.tokens_per_s;
+      near(row['tokens/s, all'], rates.tokens_per_s, 'all');
+      near(row['tokens/s a device'], rates.tokens_per_s / 8, 'a device');
+      near(row.efficiency, 100 * share, 'efficiency');
+      near(row['ms a step'], seconds.median * 1e3, 'ms');
+      const legend = await card.locator('.legend').textContent();
+      assert.ok(legend.includes(`${engine} bf16 ${(100 * share).toFixed(1)}% on 8`), legend);
+    }
+    const { rates } = parallelStep(parallel, '7b', 'dma', 8, 'train_communication');
+    near(own('8', 'dma')['ms exposed'], rates.exposed_seconds * 1e3, 'exposed');
+    near(own('8', 'dma').hidden, rates.hidden_percent, 'hidden');
+    assert.equal(own('8', 'none')['ms exposed'], '–');
+  },
+  async 'a roofline has the types of steps, and no steps of several devices'(page) {
+    const card = page.locator('#roofline figure');
+    await drawnText(card);
+    const legend = await card.locator('.legend').textContent();
+    assert.ok(/duet bf16/.test(legend) && !/undefined|dma/.test(legend), legend);
+    assert.match(await card.locator('.chart svg').textContent(), /bf16 989.4 TFLOP\/s/);
+  },
+  async 'what a study reports of several devices, also where it disagrees'(page) {
+    const studyOf = async (model) => {
+      const rows = await dataOfCard(scaling(page, model));
+      return rows
+        .filter(({ Series }) => Series === 'AMD Instinct MI350X, reported elsewhere')
+        .map((row) => [row.Devices, row['tokens/s, all'], row.efficiency]);
+    };
+    assert.deepEqual(await studyOf('7b'), [
+      ['1', '18,324', '100.0%'],
+      ['2', '28,451', '77.6%'],
+      ['4', '62,813', '85.7%'],
+      ['8', '70,763', '48.3%'],
+      ['8', '101,124', '69.0%'],
+    ]);
+    assert.equal(await greyMarks(scaling(page, '7b')), 5);
+    const caption = await scaling(page, '7b').locator('figcaption').textContent();
+    assert.match(caption, /8 devices disagree: 70,763 and 101,124 tokens\/s\./);
+    assert.deepEqual(await studyOf('13b'), [['8', '50,595', '–']]);
+    assert.equal(await greyMarks(scaling(page, '13b')), 1);
+    assert.doesNotMatch(await scaling(page, '13b').locator('figcaption').textContent(), /disagree/);
+  },
+  async 'steps without one of one device have no efficiency'(page) {
+    const rows = await dataOfCard(scaling(page, '13b'));
+    assert.deepEqual(
+      rows.map(({ Devices, efficiency }) => `${Devices} ${efficiency}`),
+      ['2 –', '8 –', '2 –', '8 –', '8 –'],
+    );
+  },
+  async 'a point over devices tells what its step costs'(page, [, , , , parallel]) {
+    const card = scaling(page, '7b');
+    await drawnText(card);
+    const colour = themes.light.series[1]; // of the second curve, dma
+    const mark = card.locator(`.chart svg path[fill="${colour}"]`).last();
+    await mark.hover();
+    const tip = card.locator('.tip');
+    await tip.waitFor();
+    const text = await tip.textContent();
+    const { rates } = parallelStep(parallel, '7b', 'dma', 8, 'train_communication');
+    assert.match(text, /^dma bf16, 8 devices/);
+    assert.ok(text.includes(`hidden${rates.hidden_percent.toFixed(1)}%`), text);
+  },
+  async 'runs are told apart by what differs, and evaluated'(page, journals) {
+    const runs = journals.slice(-RUN.seeds.length);
     const card = page.locator(`#training-losses-${RUN.data}`);
     const names = RUN.seeds.map((seed) => `seed ${seed}`);
     assert.deepEqual(await card.locator('.legend li').allTextContents(), names);

@@ -75,6 +75,10 @@ export function percent(ratio) {
   return `${Math.abs(value) < 10 && value !== 0 ? value.toFixed(1) : value.toFixed(0)}%`;
 }
 
+/** @param {number} value in percent @returns {string} with one decimal: 76.7% */
+export const percentage = (value) =>
+  Number.isFinite(value) ? `${(Math.round(value * 10) / 10 || 0).toFixed(1)}%` : DASH;
+
 /** @returns {string} a ratio with two decimals, as on the console: 0.97 */
 export const ratio = (value) =>
   Number.isFinite(value) ? (Math.round(value * 100) / 100 || 0).toFixed(2) : DASH;
@@ -102,11 +106,14 @@ const BYTES = /^bytes_|_bytes$/;
 
 /**
  * The name and the value of any rate, for lists of several rates.
- * @returns {string} "latency 8.128 us", "n half 4 MiB", "90 percent 64 MiB", "12.30 GB/s each"
+ * @returns {string} "latency 8.128 us", "n half 4 MiB", "90 percent 64 MiB", "12.30 GB/s each",
+ *     "sums 35.276 ms"
  */
 export function namedRate(name, value) {
   if (BYTES.test(name)) return `${words(name.replace(BYTES, ''))} ${fittedBytes(value)}`;
   if (name.endsWith('_us')) return `${words(name.slice(0, -3))} ${number(value)} us`;
+  if (name.endsWith('_seconds')) return `${words(name.slice(0, -8))} ${seconds(value)}`;
+  if (name.endsWith('_percent')) return `${words(name.slice(0, -8))} ${percentage(value)}`;
   if (name.endsWith('_gb_per_s')) return `${words(name.slice(0, -9))} ${number(value)} GB/s`;
   if (name in UNITS) return rateText(name, value);
   if (name.endsWith('_tflops')) return `${words(name.slice(0, -7))} ${number(value)} TFLOP/s`;
@@ -235,7 +242,7 @@ export function caseText({ benchmark, case: c }) {
   if (benchmark.startsWith('collective')) return collectiveText(c);
   if (benchmark === 'overlap') return overlapText(c);
   if (benchmark === 'fabric' || benchmark === 'fabric_recommendation') return fabricText(c);
-  if (benchmark === 'train' || benchmark === 'train_run') return trainingText(c);
+  if (benchmark.startsWith('train')) return trainingText(c);
   return Object.entries(c)
     .map(([axis, value]) => `${words(axis)} ${words(value)}`)
     .join(', ');

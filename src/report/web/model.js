@@ -3,7 +3,8 @@
 /**
  * Data is what `duet report` inserts. docs/results.md describes records and environments.
  * @typedef {{duet: string, revision: string, made_utc: string, journals: Object[], reported: Object[],
- *     reported_steps: Object[]}} Data `reported`: GEMM rates of studies; `reported_steps`: training steps
+ *     reported_steps: Object[], reported_parallel_steps: Object[]}} Data `reported`: GEMM rates of
+ *     studies; `reported_steps`: training steps; `reported_parallel_steps`: those of several devices
  *
  * @typedef {Object} Journal
  * @property {string} name unique: the file name, with folders if several files have that name
@@ -16,6 +17,7 @@
  * @property {string} device the name in records
  * @property {string} model of its devices
  * @property {number} count of devices
+ * @property {number} [units] compute units of a device
  * @property {string} kind of the devices: "host", "cuda", "hip", "sim"
  * @property {boolean} simulated
  * @property {Object} ceiling the device's limits; {} if none are known
@@ -53,6 +55,7 @@ function makePlace(journal, record, ceilings) {
     device: record.device,
     model: models.join(' + ') || ceiling.model || record.device,
     count: found?.devices.length ?? 1,
+    units: found?.devices[0]?.compute_units,
     kind: found?.devices[0]?.kind ?? '',
     simulated: Boolean(found?.machine.virtual_time),
     ceiling,
@@ -96,6 +99,9 @@ export function wordOf(record) {
   if (['wrong', 'failed', 'skipped', 'derived'].includes(record.outcome)) return record.outcome;
   return record.verdict?.word ?? 'no expectation';
 }
+
+/** @returns {string|undefined} the type of the elements that are multiplied: recipe amp multiplies bf16 */
+export const typeOf = ({ case: c }) => c.dtype ?? (c.recipe === 'amp' ? 'bf16' : c.recipe);
 
 /** @returns {string} why a record has no figures; "" if it has */
 export const reasonOf = (record) => (record.failed ?? record.skipped)?.reason ?? '';

@@ -43,10 +43,8 @@ const otherRates = (record) =>
     .join(', ');
 
 /** Metrics are ratios, or seconds or bytes where their names say so. */
-function metricText([name, value]) {
-  if (name.endsWith('_seconds')) return `${words(name.slice(0, -8))} ${seconds(value)}`;
-  return name.endsWith('_bytes') ? namedRate(name, value) : `${words(name)} ${number(value)}`;
-}
+const metricText = ([name, value]) =>
+  /_(seconds|bytes)$/.test(name) ? namedRate(name, value) : `${words(name)} ${number(value)}`;
 
 const metricsText = ({ metrics }) => Object.entries(metrics).map(metricText).join(', ');
 

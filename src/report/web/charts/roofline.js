@@ -1,7 +1,7 @@
 // Roofline: how close each record with FLOP comes to the limit of memory bandwidth or compute.
 import { caseText, number, percent, plain, plural } from '../format.js';
 import { modeLabel, placeLabels } from '../labels.js';
-import { fastest, groupBy } from '../model.js';
+import { fastest, groupBy, typeOf } from '../model.js';
 import { decadeAxis } from '../plot/axes.js';
 import { common } from '../plot/draw.js';
 import { doubtMarks, doubtRings, MOST_LOOKS, points, symbolAt, tellable } from '../plot/marks.js';
@@ -13,6 +13,8 @@ export const section = { id: 'roofline', title: 'Roofline' };
 
 const intensity = ({ cost }) => cost.flop / cost.memory_bytes;
 const hasPlace = ({ cost, rates }) => cost?.flop > 0 && cost.memory_bytes > 0 && rates.tflops > 0;
+/** Roofs are of one device, but the figures of parallel steps are of all their devices. */
+const isOfOneDevice = ({ case: c }) => !c.parallel;
 
 /**
  * One series for each engine, type and mode, and for each place if several places share these. Its
@@ -23,7 +25,7 @@ const hasPlace = ({ cost, rates }) => cost?.flop > 0 && cost.memory_bytes > 0 &&
 function seriesOf(records, types) {
   const labels = placeLabels(records.map(({ place }) => place));
   const mode = modeLabel(records);
-  const kind = (record) => `${record.engine} ${mode(record)} ${record.case.dtype}`;
+  const kind = (record) => `${record.engine} ${mode(record)} ${typeOf(record)}`;
   const shared = [...groupBy(records, kind).values()].some(
     (some) => new Set(some.map(({ place }) => place)).size > 1,
   );
@@ -34,10 +36,10 @@ function seriesOf(records, types) {
   const shown = tellable(makers, rate, ([, [{ place }]]) => place);
   const names = shown.map(([name]) => name);
   const some = shown.flatMap(([, made]) => made);
-  const groups = [...groupBy(some, (record) => `${maker(record)} ${record.case.dtype}`)];
+  const groups = [...groupBy(some, (record) => `${maker(record)} ${typeOf(record)}`)];
   const series = groups.map(([name, ofOne], i) => {
     const at = groups.length > MOST_LOOKS ? names.indexOf(maker(ofOne[0])) : i;
-    const colour = Math.max(0, types.indexOf(ofOne[0].case.dtype));
+    const colour = Math.max(0, types.indexOf(typeOf(ofOne[0])));
     return { records: ofOne, mark: { name, colour, ...symbolAt(at) } };
   });
   return { series, left: makers.length - shown.length };
@@ -114,7 +116,7 @@ function table(series) {
 }
 
 function panel(model, records, without) {
-  const types = [...new Set(records.map((record) => record.case.dtype))];
+  const types = [...new Set(records.map(typeOf))];
   const roofing = roofsOf(records, types);
   const { series, left } = seriesOf(records, types);
   const roofless = !roofing.peaks.length && !roofing.memories.length;
@@ -145,7 +147,7 @@ export function panels(model) {
   const title = ({ place }) => place.model + (place.simulated ? ' (simulated)' : '');
   return [
     ...groupBy(
-      model.records.filter(({ outcome }) => outcome === 'measured'),
+      model.records.filter((record) => record.outcome === 'measured' && isOfOneDevice(record)),
       title,
     ),
   ]

@@ -1,4 +1,5 @@
 // The roofs of a roofline chart: the slope of the memory bandwidth and a line for each peak.
+import { typeOf } from '../model.js';
 import { seriesColour } from '../palette.js';
 import { lineLabel } from './marks.js';
 import { nearOnes, span, valuesOf } from './peaks.js';
@@ -26,10 +27,11 @@ export function roofsOf(records, types) {
 }
 
 /** @returns {number} TFLOP/s of the record's roof at an intensity; Infinity if the roof is unknown */
-export function roofAt({ place: { ceiling }, case: c }, flopPerByte) {
+export function roofAt(record, flopPerByte) {
+  const { ceiling } = record.place;
   const memory = ceiling.memory_gb_per_s;
   return Math.min(
-    ceiling.tflops?.[c.dtype] || Infinity,
+    ceiling.tflops?.[typeOf(record)] || Infinity,
     memory > 0 ? fed(memory, flopPerByte) : Infinity,
   );
 }

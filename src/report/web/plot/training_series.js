@@ -2,7 +2,7 @@
 // what studies report of the same models.
 import { count, milliseconds, number } from '../format.js';
 import { placeLabels, placeName } from '../labels.js';
-import { groupBy } from '../model.js';
+import { groupBy, typeOf } from '../model.js';
 import { tellable } from './marks.js';
 
 /** The section of all charts of training. */
@@ -22,12 +22,14 @@ export const COUNTS = [
 /** @returns {number} tokens/s or, of a model without tokens, samples/s; of a record or a study's step */
 export const itemsOf = ({ tokens_per_s: tokens, samples_per_s: samples }) => tokens ?? samples;
 
+/** @returns {string} tokens/s or samples/s without the unit: 950,586 */
+export const itemsNumber = (rate) => (rate >= 1000 ? count(Math.round(rate)) : number(rate));
+
+/** @returns {string} "tokens/s"; of rates, or of a study's step */
+export const itemsUnit = (rates) => (rates.tokens_per_s === undefined ? 'samples/s' : 'tokens/s');
+
 /** @returns {string} "950,586 tokens/s" */
-export function itemsText(rates) {
-  const rate = itemsOf(rates);
-  const text = rate >= 1000 ? count(Math.round(rate)) : number(rate);
-  return `${text} ${rates.tokens_per_s === undefined ? 'samples/s' : 'tokens/s'}`;
-}
+export const itemsText = (rates) => `${itemsNumber(itemsOf(rates))} ${itemsUnit(rates)}`;
 
 /** @returns {number|undefined} TFLOP/s by a count of COUNTS; without attention 6N is all there is */
 export function tflopsBy({ rates, case: c }, { rate }) {
@@ -40,12 +42,12 @@ export function tflopsBy({ rates, case: c }, { rate }) {
 export const memoryOf = ({ metrics, rates }) => metrics.memory_bytes ?? rates.memory_bytes;
 
 /**
- * The share of the device's peak that matrices and causal attention reach; of recipe amp that of bf16.
+ * The share of the device's peak that matrices and causal attention reach.
  * @returns {{reached: number, peak: number}|undefined} undefined if no peak is known
  */
-export function peakShare({ place, rates, case: c }) {
-  const peak = place.ceiling.tflops?.[c.recipe === 'amp' ? 'bf16' : c.recipe];
-  return peak > 0 ? { reached: rates.tflops / peak, peak } : undefined;
+export function peakShare(record) {
+  const peak = record.place.ceiling.tflops?.[typeOf(record)];
+  return peak > 0 ? { reached: record.rates.tflops / peak, peak } : undefined;
 }
 
 /** @returns {string} "32 x 512": batch and sequence */
@@ -56,7 +58,7 @@ const modelKey = ({ case: c }) => [c.model, c.layers, c.parameters].join('/');
 const sizeKey = ({ case: c }) => sizeText(c);
 
 /** The steps that studies report of the model and size of a case. */
-const reportedOf = (all, c) =>
+export const reportedOf = (all, c) =>
   all.filter(
     (one) =>
       one.model === c.model &&
@@ -136,9 +138,18 @@ export function seriesOf(records) {
 /** Of one device: steps of several devices have figures of all of them. */
 const isStep = ({ benchmark, case: c }) => benchmark === 'train' && c.model && !c.parallel;
 
+const isMeasured = ({ outcome, rates }) => outcome === 'measured' && itemsOf(rates) > 0;
+
 /** @returns {Object[]} records of measured training steps of one device */
 export const measuredSteps = ({ records }) =>
-  records.filter((one) => isStep(one) && one.outcome === 'measured' && itemsOf(one.rates) > 0);
+  records.filter((one) => isStep(one) && isMeasured(one));
+
+/** @returns {Object[]} records of measured training steps that several devices, or one, make as ranks */
+export const parallelSteps = ({ records }) =>
+  records.filter(
+    (one) =>
+      one.benchmark === 'train' && one.case.parallel && one.case.ranks > 0 && isMeasured(one),
+  );
 
 /**
  * The records that charts by model draw. CPUs have charts of their own: on an axis with room for GPUs
@@ -163,23 +174,29 @@ export function trainingGroups(model, has = () => true, only = false) {
   });
 }
 
-/** What a tooltip tells of a study's step. */
-export const describeReported = (one) => ({
-  title: `${one.model}, ${sizeText(one)}: ${one.device}, reported elsewhere`,
-  rows: [
+/** What a tooltip tells of a study's step; `figures` are rows instead of its rate and time. */
+export const describeReported = (
+  one,
+  figures = [
     ['rate', itemsText(one)],
     ['a step', milliseconds(one.milliseconds / 1e3)],
+  ],
+) => ({
+  title: `${one.model}, ${sizeText(one)}: ${one.device}, reported elsewhere`,
+  rows: [
+    ...figures,
     ...(one.tflops ? [['TFLOP/s, 6N', number(one.tflops)]] : []),
     ...(one.memory_gb ? [['memory', `${number(one.memory_gb)} GB`]] : []),
     ['source', one.source],
   ],
 });
 
+export const REPORTED_MARKS =
+  'Hollow grey marks were reported elsewhere, of other devices; the data names their sources.';
+
 /** The sentences that captions of charts by model have in common. */
 export const captionWords = ({ series, left }, others) => [
   'Rows: model, batch x sequence.',
-  others
-    ? 'Hollow grey marks were reported elsewhere, of other devices; the data names their sources.'
-    : '',
+  others ? REPORTED_MARKS : '',
   left ? `The fastest ${series.length} of ${series.length + left} series.` : '',
 ];
