@@ -167,7 +167,7 @@ function trainingCharts(steps, runs, reported) {
 /** Curves over the number of devices, which begin at the step of one device if there is one. */
 function scalingCharts(parallel, steps) {
   const size = ({ case: c }) => [c.model, c.layers, c.parameters, c.batch, c.sequence];
-  const maker = ({ engine, case: c }) => `${engine} ${c.recipe}`;
+  const maker = ({ engine, case: c }) => `${engine} ${c.parallel} ${c.recipe}`;
   const points = (some) => {
     const one = (step) =>
       step.case.recipe === some[0].case.recipe && slug(size(step)) === slug(size(some[0]));

@@ -35,6 +35,10 @@ const PARALLEL = [
   ...['train', 'gpt', '--device', 'sim:h200:devices=2,sim:h200:devices=8', '--recipe', 'bf16'],
   ...['--model', '7b,13b', '--batch', '8', '--parallel', 'ddp', '--engine', 'none,dma'],
 ];
+const SHARDED = [
+  ...PARALLEL.slice(0, PARALLEL.indexOf('--model')),
+  ...['--model', '7b', '--batch', '8', '--parallel', 'zero3', '--engine', 'dma'],
+];
 /** Of runs on a text of their own. */
 export const RUN = { data: 'text', steps: 12, evaluateEvery: 4, seeds: [1, 2] };
 const TINY = `[[model]]
@@ -233,12 +237,13 @@ export function makeJournals(duet, folder) {
   const mlp = run(duet, MLP, file('mlp.jsonl'));
   const one = run(duet, ONE_DEVICE, file('one-device.jsonl'));
   const parallel = run(duet, PARALLEL, file('parallel.jsonl'));
+  const sharded = run(duet, SHARDED, file('sharded.jsonl'));
   return {
     good: [copy, gemm],
     bad: [bad],
     many: [gemm, other, CPU, grid, collective, FABRIC],
     overlap: [overlap, H200],
-    training: [steps, batches, mlp, one, parallel, ...trainingRuns(duet, folder)],
+    training: [steps, batches, mlp, one, parallel, sharded, ...trainingRuns(duet, folder)],
   };
 }
 

@@ -189,7 +189,7 @@ export const trainingChecks = {
       near(row.efficiency, 100 * share, 'efficiency');
       near(row['ms a step'], seconds.median * 1e3, 'ms');
       const legend = await card.locator('.legend').textContent();
-      assert.ok(legend.includes(`${engine} bf16 ${(100 * share).toFixed(1)}% on 8`), legend);
+      assert.ok(legend.includes(`${engine} ddp bf16 ${(100 * share).toFixed(1)}% on 8`), legend);
     }
     const { rates } = parallelStep(parallel, '7b', 'dma', 8, 'train_communication');
     near(own('8', 'dma')['ms exposed'], rates.exposed_seconds * 1e3, 'exposed');
@@ -241,7 +241,7 @@ export const trainingChecks = {
     await tip.waitFor();
     const text = await tip.textContent();
     const { rates } = parallelStep(parallel, '7b', 'dma', 8, 'train_communication');
-    assert.match(text, /^dma bf16, 8 devices/);
+    assert.match(text, /^dma ddp bf16, 8 devices/);
     assert.ok(text.includes(`hidden${rates.hidden_percent.toFixed(1)}%`), text);
   },
   async 'runs are told apart by what differs, and evaluated'(page, journals) {

@@ -1,5 +1,5 @@
 // Groups records of training steps of several devices: a group for each model and size, with a curve over
-// the number of devices for each engine and recipe.
+// the number of devices for each engine, way of training in parallel and recipe.
 import { placeName, shortModel } from '../labels.js';
 import { groupBy } from '../model.js';
 import { itemsOf, measuredSteps, parallelSteps, reportedOf } from './training_series.js';
@@ -73,7 +73,10 @@ function baseOf(record, single) {
 
 function curvesOf(records, single) {
   const kindName = kindNames(records);
-  const makers = groupBy(records, (record) => `${record.engine}/${stepKey(record)}`);
+  const makers = groupBy(
+    records,
+    (record) => `${record.engine}/${record.case.parallel}/${stepKey(record)}`,
+  );
   return [...makers.values()].flatMap((made) =>
     [...split(made)].map(([source, some]) => {
       const own = [...groupBy(some, devicesOf).values()]
@@ -81,8 +84,8 @@ function curvesOf(records, single) {
         .sort((a, b) => devicesOf(a) - devicesOf(b));
       const last = own.at(-1);
       const base = baseOf(last, single);
-      const nameOf = ({ engine }) =>
-        [kindName(last), engine, last.case.recipe, variantOf(last), source]
+      const nameOf = ({ engine, case: c }) =>
+        [kindName(last), engine, c.parallel, c.recipe, variantOf(last), source]
           .filter(Boolean)
           .join(' ');
       return {
@@ -98,8 +101,9 @@ function curvesOf(records, single) {
 }
 
 /**
- * The steps of several devices. The first point of a curve is its `base`, a step of one device, if there
- * is one. Steps of one device are those of engine duet or, without it, of parallel steps without sums.
+ * The steps of several devices, each way of training in parallel for itself. The first point of a curve is its `base`, a step of one device, if there
+ * is one. Steps of one device are those of engine duet or, without it, of parallel steps without
+ * communication.
  * @returns {{key: string, cpu: boolean, case: Object, curves: Object[], reported: Object[]}[]} `case`: of
  *     one of the records; `reported`: the steps of studies
  */
@@ -121,7 +125,7 @@ export function scalingGroups(model) {
   });
 }
 
-/** @returns {Object|undefined} the rates of the record that says what a parallel step's sums cost */
+/** @returns {Object|undefined} the rates of the record that says what a parallel step's communication costs */
 export function communicationOf(model, { place, engine, case: c }) {
   const axes = JSON.stringify(c);
   return model.records.find(
