@@ -51,6 +51,10 @@ class CollectiveSession {
   // Memory for a buffer of this engine's plans: plain device memory by default. May be a collective
   // call, so all ranks call it equally often.
   virtual std::unique_ptr<CollectiveMemory> allocate(Rank& rank, std::uint64_t bytes);
+  // Whether the plans that this rank makes from here on may share staging memory: no two of them
+  // are under way at a time, since all ranks enqueue them on one stream each. All ranks switch it
+  // at the same plan; off at first. See SharedStaging.
+  virtual void share_staging(const Rank&, bool) {}
   // Makes this rank's plan. Collective: every rank makes the same call, which may block. It
   // succeeds on all ranks or throws on all, as Team::all_or_none() does; after an error all may
   // plan again.
@@ -71,6 +75,21 @@ class CollectiveSession {
   virtual std::unique_ptr<CollectivePlan> make_plan(Rank& rank, const Collective& collective,
                                                     const CollectiveBuffers& buffers,
                                                     const std::vector<std::string>& requests) = 0;
+};
+
+// While it lives, the plans that a rank makes share staging memory.
+class SharedStaging {
+ public:
+  SharedStaging(CollectiveSession& session, const Rank& rank) : session_(session), rank_(rank) {
+    session_.share_staging(rank_, true);
+  }
+  ~SharedStaging() { session_.share_staging(rank_, false); }
+  SharedStaging(const SharedStaging&) = delete;
+  SharedStaging& operator=(const SharedStaging&) = delete;
+
+ private:
+  CollectiveSession& session_;
+  const Rank& rank_;
 };
 
 // An implementation of collectives: Duet's own or another library's.

@@ -82,7 +82,8 @@ class PeerSession : public CollectiveSession {
       : kind_(kind),
         links_(team_links(team)),
         thresholds_(kind == PeerEngineKind::fastest ? team_thresholds(team) : Thresholds{}),
-        plans_(std::make_shared<SessionPlans>(team)) {
+        plans_(std::make_shared<SessionPlans>(team)),
+        pools_(static_cast<std::size_t>(team.local_size())) {
     team.together([&] {
       for (int local = 0; local < team.local_size(); ++local) {
         lanes_.emplace_back(team.local_rank(local).device, links_.copying);
@@ -101,6 +102,8 @@ class PeerSession : public CollectiveSession {
       return std::nullopt;
     return Skipped{"in place it would overwrite what it has still to send"};
   }
+
+  void share_staging(const Rank& rank, bool on) override { pool(rank).share(on); }
 
   std::unique_ptr<CollectiveMemory> allocate(Rank& rank, std::uint64_t bytes) override {
     return std::make_unique<SessionMemory>(plans_, rank.device.allocate(bytes));
@@ -143,6 +146,8 @@ class PeerSession : public CollectiveSession {
   SideStreams& lanes(const Rank& rank) {
     return lanes_[static_cast<std::size_t>(rank.local)].after(watchdog().failures());
   }
+
+  StagingPool& pool(const Rank& rank) { return pools_[static_cast<std::size_t>(rank.local)]; }
 
   // By kernels that access the peers' buffers.
   std::unique_ptr<CollectivePlan> kernel_plan(Rank& rank, const Collective& collective,
@@ -189,7 +194,8 @@ class PeerSession : public CollectiveSession {
     }
     if (plan == nullptr) {
       slots = true;
-      plan = std::make_unique<ReducePlan>(rank, collective, buffers, lanes(rank), watchdog());
+      plan = std::make_unique<ReducePlan>(rank, collective, buffers, lanes(rank), watchdog(),
+                                          pool(rank));
     }
     if (!half) return plan;
     return std::make_unique<SpreadPlan>(rank, collective, buffers, lanes(rank), watchdog(),
@@ -207,6 +213,7 @@ class PeerSession : public CollectiveSession {
   std::shared_ptr<SessionPlans> plans_;
   // By local rank. Destroyed before the plans, whose work they may still have.
   std::vector<RankSideStreams> lanes_;
+  std::vector<StagingPool> pools_;  // by local rank
 };
 
 class PeerEngine : public CollectiveEngine {

@@ -41,17 +41,18 @@ ReducePlan::RankParts::RankParts(const Collective& c, int ranks, std::uint64_t l
 }
 
 ReducePlan::ReducePlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers,
-                       SideStreams& lanes, Watchdog& watchdog, std::uint64_t largest_piece)
+                       SideStreams& lanes, Watchdog& watchdog, StagingPool& pool,
+                       std::uint64_t largest_piece)
     : parts_(collective, rank.size, largest_piece),
       buffers_(buffers),
       lanes_(lanes),
       slots_(slots_for(parts_.most_pieces)),
-      staging_(rank, slots_, parts_.largest_piece + kVector,
-               needs_send_token(lanes.copying(), parts_.most_pieces)),
+      shared_(pool.staging(rank, watchdog, slots_, parts_.largest_piece + kVector,
+                           needs_send_token(lanes.copying(), parts_.most_pieces))),
+      staging_(shared_->staging),
       shifts_(all_shifts(rank, misalignment(buffers.send, parts_.begin(rank.index)))),
       copies_(rank.device, lanes_for(lanes.copying(), parts_.largest_piece),
-              lanes.copying().in_order),
-      watched_(watchdog, staging_.waits()) {
+              lanes.copying().in_order) {
   if (collective.kind == CollectiveKind::all_reduce) target_ = parts_.begin(rank.index);
   LocalKernel kernel;
   kernel.dtype = collective.dtype;

@@ -19,10 +19,11 @@ class ReducePlan : public PeerPlan {
   // Collective: every rank constructs it inside Team::each(). The last of the lanes is for the
   // kernel that reduces.
   ReducePlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers,
-             SideStreams& lanes, Watchdog& watchdog, std::uint64_t largest_piece = kLargestPiece);
+             SideStreams& lanes, Watchdog& watchdog, StagingPool& pool,
+             std::uint64_t largest_piece = kLargestPiece);
 
   void enqueue(Stream& stream) override;
-  void poison_staging() override { staging_.poison(); }
+  void poison_staging() override { shared_->staging.poison(); }
   std::string algorithm() const override;
 
  private:
@@ -51,11 +52,11 @@ class ReducePlan : public PeerPlan {
   CollectiveBuffers buffers_;
   SideStreams& lanes_;
   int slots_;
-  Staging staging_;
+  std::shared_ptr<StagingPool::Watched> shared_;
+  Staging& staging_;
   std::vector<int> shifts_;  // by rank: how its own part is aligned, in bytes past 16
   CopySteps copies_;
   std::unique_ptr<PreparedKernel> reduction_;
-  Watched watched_;
 };
 
 }  // namespace duet

@@ -15,7 +15,8 @@ namespace {
 // itself uses another algorithm for small sizes.
 class Slots : public CollectiveSession {
  public:
-  Slots(Team& team, std::uint64_t largest) : watchdog_(team), largest_(largest) {
+  Slots(Team& team, std::uint64_t largest)
+      : watchdog_(team), largest_(largest), pools_(static_cast<std::size_t>(team.local_size())) {
     for (int local = 0; local < team.local_size(); ++local) {
       lanes_.push_back(
           std::make_unique<SideStreams>(team.local_rank(local).device, CopyLanes{2, true}));
@@ -31,7 +32,8 @@ class Slots : public CollectiveSession {
                                             const std::vector<std::string>&) override {
     SideStreams& lanes = *lanes_[static_cast<std::size_t>(rank.local)];
     auto first =
-        std::make_unique<ReducePlan>(rank, collective, buffers, lanes, watchdog_, largest_);
+        std::make_unique<ReducePlan>(rank, collective, buffers, lanes, watchdog_,
+                                     pools_[static_cast<std::size_t>(rank.local)], largest_);
     if (collective.kind == CollectiveKind::reduce_scatter) return first;
     return std::make_unique<SpreadPlan>(rank, collective, buffers, lanes, watchdog_,
                                         std::move(first), true);
@@ -40,6 +42,7 @@ class Slots : public CollectiveSession {
  private:
   Watchdog watchdog_;
   std::uint64_t largest_;
+  std::vector<StagingPool> pools_;
   std::vector<std::unique_ptr<SideStreams>> lanes_;
 };
 
@@ -70,6 +73,74 @@ TEST_P(Reductions, OfFewElementsAThousandTimes) {
   run(CollectiveKind::all_reduce, 2, {1000});
   run(CollectiveKind::all_reduce, 37, {1000});
   run(CollectiveKind::reduce_scatter, 3, {1000});
+}
+
+// An element that a rank contributes to a plan's sum.
+std::int32_t element_of(int plan, int rank, std::size_t i) {
+  return (plan == 0 ? 1 : 1000) * (rank + 1) + static_cast<std::int32_t>(i % 7);
+}
+
+// Plans in turn, on one stream.
+TEST_P(Reductions, OfPlansThatShareStaging) {
+  constexpr std::size_t kCount = 70001;
+  constexpr int kRounds = 50;
+  const auto session = make_dma_collectives()->open(team_);
+  team_.each([&](Rank& rank) {
+    const SharedStaging sharing(*session, rank);
+    const auto ranks = static_cast<std::size_t>(rank.size);
+    const auto mine = static_cast<std::size_t>(rank.index) * kCount;
+    std::vector<Buffer> buffers;
+    std::vector<std::unique_ptr<CollectivePlan>> plans;
+    for (int plan = 0; plan < 2; ++plan) {
+      std::vector<std::int32_t> sent;
+      for (std::size_t i = 0; i < ranks * kCount; ++i) {
+        sent.push_back(element_of(plan, rank.index, i));
+      }
+      buffers.push_back(rank.device.allocate(4 * ranks * kCount));
+      rank.device.write(buffers.back().span(), sent.data());
+      buffers.push_back(rank.device.allocate(4 * kCount));
+      const CollectiveBuffers both{buffers[buffers.size() - 2].span(), buffers.back().span()};
+      plans.push_back(
+          session->plan(rank, collective_of(CollectiveKind::reduce_scatter, kCount), both));
+    }
+    const auto stream = rank.device.make_stream();
+    for (int round = 0; round < kRounds; ++round) {
+      for (const auto& plan : plans) plan->enqueue(*stream);
+    }
+    stream->synchronize(60);
+    for (int plan = 0; plan < 2; ++plan) {
+      std::vector<std::int32_t> sums(kCount), expected;
+      rank.device.read(buffers[static_cast<std::size_t>(2 * plan + 1)].span(), sums.data());
+      for (std::size_t i = 0; i < kCount; ++i) {
+        expected.push_back(0);
+        for (int from = 0; from < rank.size; ++from) {
+          expected.back() += element_of(plan, from, mine + i);
+        }
+      }
+      EXPECT_TRUE(sums == expected) << plan;
+    }
+    rank.team.barrier("all ranks to have checked");
+  });
+}
+
+// As many plans as the memory has no room for, if each had slots of its own.
+TEST(SharedStagingMemory, IsTakenOnce) {
+  const auto machine = open_machine("sim:h200:devices=2");
+  Team team(*machine);
+  const auto session = make_dma_collectives()->open(team);
+  const Collective large = collective_of(CollectiveKind::reduce_scatter, 128 << 20);
+  const auto make_many = [&](Rank& rank) {
+    const auto sent = rank.device.allocate(1 << 30), received = rank.device.allocate(512 << 20);
+    std::vector<std::unique_ptr<CollectivePlan>> plans;
+    for (int plan = 0; plan < 600; ++plan) {  // 150.8 GB, and 256 MiB each
+      plans.push_back(session->plan(rank, large, {sent.span(), received.span()}));
+    }
+  };
+  EXPECT_THROW(team.each(make_many), OutOfMemory);
+  team.each([&](Rank& rank) {
+    const SharedStaging sharing(*session, rank);
+    make_many(rank);
+  });
 }
 
 // Two exchanges: the first does not end with a barrier, and the second does not begin with one.

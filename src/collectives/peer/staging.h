@@ -1,8 +1,13 @@
 // Staging slots: memory of a plan into which the other ranks push the pieces of large buffers.
 #pragma once
 
+#include <map>
+#include <memory>
+#include <tuple>
+
 #include "collectives/peer/lanes.h"
 #include "collectives/peer/peer_channels.h"
+#include "collectives/peer/watchdog.h"
 #include "team/offered_memory.h"
 
 namespace duet {
@@ -81,6 +86,30 @@ class Staging {
   std::uint64_t slot_bytes_;
   PeerSemaphores semaphores_;
   OfferedMemory all_;
+};
+
+// The staging slots of plans: of each by itself, or shared by all that want the same while sharing
+// is on. A call leaves them as it found them, so that the next one may be another plan's.
+class StagingPool {
+ public:
+  struct Watched {
+    Watched(Rank& rank, Watchdog& watchdog, int slots, std::uint64_t slot_bytes, bool with_token)
+        : staging(rank, slots, slot_bytes, with_token), watched(watchdog, staging.waits()) {}
+    Staging staging;
+    duet::Watched watched;
+  };
+
+  // Behind sharing, what was shared ends with the last plan that uses it.
+  void share(bool on);
+  // Collective, as Staging().
+  std::shared_ptr<Watched> staging(Rank& rank, Watchdog& watchdog, int slots,
+                                   std::uint64_t slot_bytes, bool with_send_token);
+
+ private:
+  using Size = std::tuple<int, std::uint64_t, bool>;  // the arguments
+
+  bool shares_ = false;
+  std::map<Size, std::shared_ptr<Watched>> shared_;
 };
 
 }  // namespace duet
