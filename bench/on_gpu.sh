@@ -13,6 +13,7 @@
 #   bench/on_gpu.sh node OUT     a whole node at once: all pairs, collectives to 13 GiB, the paper's overlap
 #   bench/on_gpu.sh advise OUT   the advisor's table, scored by JOURNAL; the isolated picture
 #   bench/on_gpu.sh check_train  training's kernels beside the host's, and under compute-sanitizer
+#   bench/on_gpu.sh parallel OUT  training steps on all GPUs, ddp and zero3 by each engine; MODELS, RECIPES
 #   bench/on_gpu.sh train OUT    training steps beside PyTorch's, model by model; MODELS, RECIPES,
 #                                TORCH_MODES name some
 #   bench/on_gpu.sh curves OUT   losses of 50 steps on a text in fp32, amp and bf16, and the memory of 1,000
@@ -186,7 +187,27 @@ find_cudnn() {
   export LD_LIBRARY_PATH="$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 }
 
-check_train() {
+check_# Two GPUs or more.
+parallel() {
+  find_cudnn
+  find_nccl
+  say "training on all GPUs: tests"
+  must timeout 200 "$build/tests/training_test" --gtest_filter='*Buckets*cuda*:*Sharded*cuda*' \
+    --gtest_brief=1
+  local way
+  for way in ddp zero3; do
+    say "$way: small, verified"
+    must timeout 200 "$duet" train gpt --device cuda --model small --recipe amp,bf16 --parallel $way \
+      --engine none,dma,kernel,auto,nccl --seconds 1 --warm-up 0.3 \
+      --tuning-cache "$out/tuning.json" --json "$out/$way-small.jsonl"
+    say "$way: ${MODELS:-7b}"
+    must timeout "${LIMIT:-300}" "$duet" train gpt --device cuda --model "${MODELS:-7b}" \
+      --recipe "${RECIPES:-bf16}" --parallel $way --engine none,dma,kernel,nccl --seconds 5 \
+      --warm-up 1 --verbose --tuning-cache "$out/tuning.json" --json "$out/$way.jsonl"
+  done
+}
+
+train() {
   find_cudnn
   say "training: kernels beside the host's"
   must timeout 200 "$build/tests/training_test" --gtest_filter='*cuda*' --gtest_brief=1
@@ -203,6 +224,26 @@ check_train() {
   must timeout 250 compute-sanitizer --report-api-errors no --error-exitcode 9 \
     "$build/tests/training_test" --gtest_filter='*Embed*cuda*:*Normalise*cuda*:*Loss*cuda*:*Gpt*cuda*' \
     --gtest_brief=1
+}
+
+# Two GPUs or more.
+parallel() {
+  find_cudnn
+  find_nccl
+  say "training on all GPUs: tests"
+  must timeout 200 "$build/tests/training_test" --gtest_filter='*Buckets*cuda*:*Sharded*cuda*' \
+    --gtest_brief=1
+  local way
+  for way in ddp zero3; do
+    say "$way: small, verified"
+    must timeout 200 "$duet" train gpt --device cuda --model small --recipe amp,bf16 --parallel $way \
+      --engine none,dma,kernel,auto,nccl --seconds 1 --warm-up 0.3 \
+      --tuning-cache "$out/tuning.json" --json "$out/$way-small.jsonl"
+    say "$way: ${MODELS:-7b}"
+    must timeout "${LIMIT:-300}" "$duet" train gpt --device cuda --model "${MODELS:-7b}" \
+      --recipe "${RECIPES:-bf16}" --parallel $way --engine none,dma,kernel,nccl --seconds 5 \
+      --warm-up 1 --verbose --tuning-cache "$out/tuning.json" --json "$out/$way.jsonl"
+  done
 }
 
 train() {
@@ -291,8 +332,8 @@ fabric_memory() {
 }
 
 case "${1:-}" in
-  check_train | train | curves | auto | overlap | node | advise | fabric | fabric_memory | check | quick | gemm | copy | check_collectives | collectives) "$1" ;;
-  *) echo "usage: bench/on_gpu.sh check_train | train OUT | curves OUT | auto OUT | fabric OUT | advise OUT | node OUT | overlap OUT | check | quick OUT | gemm OUT | copy OUT | check_collectives | collectives OUT" >&2; exit 2 ;;
+  check_train | parallel | train | curves | auto | overlap | node | advise | fabric | fabric_memory | check | quick | gemm | copy | check_collectives | collectives) "$1" ;;
+  *) echo "usage: bench/on_gpu.sh check_train | parallel OUT | train OUT | curves OUT | auto OUT | fabric OUT | advise OUT | node OUT | overlap OUT | check | quick OUT | gemm OUT | copy OUT | check_collectives | collectives OUT" >&2; exit 2 ;;
 esac
 say "done"
 exit "$failed"

@@ -19,13 +19,12 @@ std::vector<float> all_gradients(Device& device, RankModel& own) {
   return all;
 }
 
-class Buckets : public ::testing::TestWithParam<std::tuple<const char*, const char*>> {
+class Buckets : public ParallelTest {
  protected:
   // The gradients that each rank has in the end, and how many buckets there are.
   std::vector<std::vector<float>> summed(std::uint64_t least_bytes, std::size_t& buckets) {
     Team team(*machine_);
-    CollectiveEngine& engine = *engines_named(*machine_, {std::get<1>(GetParam())}).front();
-    const auto session = engine.open(team);
+    const auto session = engine().open(team);
     std::vector<std::vector<float>> all(static_cast<std::size_t>(team.size()));
     team.each([&](Rank& rank) {
       RankModel own(rank.device, several_blocks(kRankBatch), rank.index * kRankBatch);
@@ -48,8 +47,6 @@ class Buckets : public ::testing::TestWithParam<std::tuple<const char*, const ch
     });
     return all;
   }
-
-  std::unique_ptr<Machine> machine_ = open_machine(std::get<0>(GetParam()));
 };
 
 // Losses are means, so that the sum of the ranks' gradients is their number times the whole's.
@@ -79,10 +76,7 @@ TEST_P(Buckets, SumToTheGradientsOfAllBatchesOnOneDevice) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Engines, Buckets,
-                         ::testing::Combine(::testing::Values("host:4", "host:3",
-                                                              "sim:h200:devices=2"),
-                                            ::testing::Values("dma", "kernel")));
+INSTANTIATE_TEST_SUITE_P(Engines, Buckets, parallel_machines(), parallel_label);
 
 }  // namespace
 }  // namespace duet

@@ -1,11 +1,17 @@
 // A small model on one of several ranks, with its part of a batch that all ranks know, for tests.
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <cctype>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
+#include <tuple>
 #include <vector>
 
+#include "collectives/engine.h"
 #include "core/random.h"
 #include "device/machine.h"
 #include "training/gpt.h"
@@ -51,5 +57,37 @@ struct RankModel {
   Gpt model;
   std::unique_ptr<Stream> stream;
 };
+
+// On a machine of several ranks, by a collective engine. Skipped where there is no such machine.
+class ParallelTest : public ::testing::TestWithParam<std::tuple<const char*, const char*>> {
+ protected:
+  void SetUp() override {
+    try {
+      machine_ = open_machine(std::get<0>(GetParam()));
+    } catch (const UsageError& error) {
+      GTEST_SKIP() << error.what();
+    }
+    if (machine_->size() < 2) GTEST_SKIP() << machine_->name() << " has one device";
+  }
+
+  CollectiveEngine& engine() {
+    return *engines_named(*machine_, {std::get<1>(GetParam())}).front();
+  }
+
+  std::unique_ptr<Machine> machine_;
+};
+
+inline auto parallel_machines() {
+  return ::testing::Combine(::testing::Values("host:4", "host:3", "sim:h200:devices=2", "cuda"),
+                            ::testing::Values("dma", "kernel"));
+}
+
+// "host_4_dma".
+inline std::string parallel_label(
+    const ::testing::TestParamInfo<std::tuple<const char*, const char*>>& one) {
+  std::string text = std::string(std::get<0>(one.param)) + "_" + std::get<1>(one.param);
+  for (char& c : text) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+  return text;
+}
 
 }  // namespace duet

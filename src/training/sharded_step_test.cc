@@ -57,12 +57,11 @@ class LateSession : public CollectiveSession {
   CollectiveSession& session_;
 };
 
-class Sharded : public ::testing::TestWithParam<std::tuple<const char*, const char*>> {
+class Sharded : public ParallelTest {
  protected:
   std::vector<ShardResult> run(bool late = false) {
     Team team(*machine_);
-    CollectiveEngine& engine = *engines_named(*machine_, {std::get<1>(GetParam())}).front();
-    const auto opened = engine.open(team);
+    const auto opened = engine().open(team);
     LateSession late_one(*opened);
     CollectiveSession* const session = late ? &late_one : opened.get();
     std::vector<ShardResult> results(static_cast<std::size_t>(team.size()));
@@ -87,8 +86,6 @@ class Sharded : public ::testing::TestWithParam<std::tuple<const char*, const ch
     });
     return results;
   }
-
-  std::unique_ptr<Machine> machine_ = open_machine(std::get<0>(GetParam()));
 };
 
 std::size_t differences(const std::vector<float>& shard, const std::vector<float>& whole,
@@ -151,10 +148,7 @@ TEST_P(Sharded, RepeatToTheBit) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Engines, Sharded,
-                         ::testing::Combine(::testing::Values("host:4", "host:3",
-                                                              "sim:h200:devices=2"),
-                                            ::testing::Values("dma", "kernel")));
+INSTANTIATE_TEST_SUITE_P(Engines, Sharded, parallel_machines(), parallel_label);
 
 }  // namespace
 }  // namespace duet
