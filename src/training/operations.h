@@ -26,6 +26,14 @@ struct NormTensors {
   Tensor weight_gradient, bias_gradient;
 };
 
+// One RMSNorm over the columns, alike.
+struct RmsNormTensors {
+  Tensor x;
+  Tensor weight;       // (1, columns)
+  Tensor inverse_rms;  // (1, rows), fp32
+  Tensor weight_gradient;
+};
+
 // What changes from step to step, in memory of the device, so that one captured graph holds for all
 // steps.
 struct StepState {
@@ -92,6 +100,12 @@ class Operations {
   virtual void layer_norm_backward(Stream& stream, const NormTensors& norm, const Tensor& dy,
                                    const Tensor& dx, Accumulate accumulate,
                                    Accumulate gradients) = 0;
+
+  // y = x / sqrt(mean of x^2 + 1e-6) * weight.
+  virtual void rms_norm(Stream& stream, const RmsNormTensors& norm, const Tensor& y) = 0;
+  // Writes dx, or adds to it; and so the weight's gradient, by `gradients`. dx may be dy.
+  virtual void rms_norm_backward(Stream& stream, const RmsNormTensors& norm, const Tensor& dy,
+                                 const Tensor& dx, Accumulate accumulate, Accumulate gradients) = 0;
 
   // y (rows, out) = x (rows, in) w^T, w (out, in).
   virtual void linear(Stream& stream, const Tensor& x, const Tensor& w, const Tensor& y) = 0;

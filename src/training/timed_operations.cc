@@ -90,6 +90,18 @@ void TimedOperations::layer_norm_backward(Stream& stream, const NormTensors& nor
   mark(stream, StepPart::norm);
 }
 
+void TimedOperations::rms_norm(Stream& stream, const RmsNormTensors& norm, const Tensor& y) {
+  inner_->rms_norm(stream, norm, y);
+  mark(stream, StepPart::norm);
+}
+
+void TimedOperations::rms_norm_backward(Stream& stream, const RmsNormTensors& norm,
+                                        const Tensor& dy, const Tensor& dx, Accumulate accumulate,
+                                        Accumulate gradients) {
+  inner_->rms_norm_backward(stream, norm, dy, dx, accumulate, gradients);
+  mark(stream, StepPart::norm);
+}
+
 void TimedOperations::linear(Stream& stream, const Tensor& x, const Tensor& w, const Tensor& y) {
   inner_->linear(stream, x, w, y);
   mark(stream, StepPart::gemm);

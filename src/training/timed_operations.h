@@ -39,6 +39,9 @@ class TimedOperations : public Operations {
   void layer_norm(Stream& stream, const NormTensors& norm, const Tensor& y) override;
   void layer_norm_backward(Stream& stream, const NormTensors& norm, const Tensor& dy,
                            const Tensor& dx, Accumulate accumulate, Accumulate gradients) override;
+  void rms_norm(Stream& stream, const RmsNormTensors& norm, const Tensor& y) override;
+  void rms_norm_backward(Stream& stream, const RmsNormTensors& norm, const Tensor& dy,
+                         const Tensor& dx, Accumulate accumulate, Accumulate gradients) override;
   void linear(Stream& stream, const Tensor& x, const Tensor& w, const Tensor& y) override;
   void linear_add(Stream& stream, const Tensor& x, const Tensor& w, const Tensor& residual,
                   const Tensor& y) override;

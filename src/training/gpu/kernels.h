@@ -27,6 +27,11 @@ void launch_layer_norm(const NormTensors& norm, const Tensor& y, Stream& stream)
 void launch_layer_norm_backward(const NormTensors& norm, const Tensor& dy, const Tensor& dx,
                                 Accumulate accumulate, Accumulate gradients, float* partials,
                                 int blocks, Stream& stream);
+void launch_rms_norm(const RmsNormTensors& norm, const Tensor& y, Stream& stream);
+// `partials`: for each of `blocks`, columns fp32.
+void launch_rms_norm_backward(const RmsNormTensors& norm, const Tensor& dy, const Tensor& dx,
+                              Accumulate accumulate, Accumulate gradients, float* partials,
+                              int blocks, Stream& stream);
 
 void launch_random_elements(const Span& state, std::uint64_t column, const Tensor& tensor,
                             Stream& stream);

@@ -82,17 +82,31 @@ class GpuOperations : public LinearOperations {
   }
 
   void layer_norm(Stream& stream, const NormTensors& norm, const Tensor& y) override {
-    require_norm(norm, y);
+    require_norm(norm.x, y, "layer norm");
     launch_layer_norm(norm, y, on_device(stream));
   }
 
   void layer_norm_backward(Stream& stream, const NormTensors& norm, const Tensor& dy,
                            const Tensor& dx, Accumulate accumulate, Accumulate gradients) override {
-    require_norm(norm, dy);
-    require_norm(norm, dx);
+    require_norm(norm.x, dy, "layer norm backward");
+    require_norm(norm.x, dx, "layer norm backward");
     const int count = blocks(kNormBlocksPerUnit);
     float* const sums = partials(stream, count * 2 * dx.columns);
     launch_layer_norm_backward(norm, dy, dx, accumulate, gradients, sums, count, on_device(stream));
+  }
+
+  void rms_norm(Stream& stream, const RmsNormTensors& norm, const Tensor& y) override {
+    require_norm(norm.x, y, "rms norm");
+    launch_rms_norm(norm, y, on_device(stream));
+  }
+
+  void rms_norm_backward(Stream& stream, const RmsNormTensors& norm, const Tensor& dy,
+                         const Tensor& dx, Accumulate accumulate, Accumulate gradients) override {
+    require_norm(norm.x, dy, "rms norm backward");
+    require_norm(norm.x, dx, "rms norm backward");
+    const int count = blocks(kNormBlocksPerUnit);
+    float* const sums = partials(stream, count * dx.columns);
+    launch_rms_norm_backward(norm, dy, dx, accumulate, gradients, sums, count, on_device(stream));
   }
 
   void random_elements(Stream& stream, const Span& state, std::uint64_t column,
@@ -195,9 +209,9 @@ class GpuOperations : public LinearOperations {
         fmt::format("rows of {} elements: GPUs train with multiples of 8", tensor.columns));
   }
 
-  static void require_norm(const NormTensors& norm, const Tensor& y) {
+  static void require_norm(const Tensor& x, const Tensor& y, const char* operation) {
     require_columns(y);
-    require(norm.x.rows == y.rows && norm.x.columns == y.columns, "layer norm");
+    require(x.rows == y.rows && x.columns == y.columns, operation);
     if (y.columns <= kWidestNorm) return;
     throw Unavailable(
         fmt::format("rows of {} elements: norms on GPUs take {} at most", y.columns, kWidestNorm));

@@ -58,6 +58,30 @@ TEST_P(DeviceOperations, Normalise) {
   }
 }
 
+TEST_P(DeviceOperations, NormaliseByTheRootMeanSquare) {
+  for (const std::int64_t width : {8, 264, 520, 776, 1024, 1032, 2056, 4096, 5120, 16384}) {
+    for (const std::int64_t rows : {std::int64_t{1}, kManyRows}) {
+      const Pair x = normal(rows, width, 1), weight = normal(1, width, 2),
+                 dy = normal(rows, width, 3), y = normal(rows, width, 4),
+                 dx = normal(rows, width, 5), dweight = normal(1, width, 6), inverse = sums(rows);
+      const Accumulate accumulate = rows == 1 ? Accumulate::no : Accumulate::yes;
+      both([&](const Side& on) {
+        const RmsNormTensors norm{on(x), on(weight), on(inverse), on(dweight)};
+        on.operations.rms_norm(on.stream, norm, on(y));
+        on.operations.rms_norm_backward(on.stream, norm, on(dy), on(dx), accumulate, accumulate);
+        on.operations.rms_norm_backward(on.stream, norm, on(dy), on(dy), Accumulate::no,
+                                        Accumulate::yes);
+      });
+      const std::string shape = std::to_string(rows) + " x " + std::to_string(width);
+      expect_same(y, shape.c_str());
+      expect_same(inverse, ("inverse of " + shape).c_str(), 1e-5);
+      expect_same(dx, ("dx of " + shape).c_str());
+      expect_same(dy, ("dx in place of dy of " + shape).c_str());
+      expect_same(dweight, ("dweight of " + shape).c_str());
+    }
+  }
+}
+
 TEST_P(DeviceOperations, Activate) {
   const Pair x = normal(37, 88, 1, 3), y = normal(37, 88, 2), dy = normal(37, 88, 3),
              other = normal(37, 88, 4);

@@ -10,6 +10,7 @@
 #include "training/host/layer_norm.h"
 #include "training/host/layers_fixture.h"
 #include "training/host/loss.h"
+#include "training/host/rms_norm.h"
 #include "training/host/vectors.h"
 
 namespace duet {
@@ -71,6 +72,43 @@ TEST(LayerNorm, AddsItsGradientToAnother) {
   layer_norm_backward_input(kept, {dy.data(), 3, 5}, {written.data(), 3, 5}, Accumulate::no);
   layer_norm_backward_input(kept, {dy.data(), 3, 5}, {added.data(), 3, 5}, Accumulate::yes);
   for (std::size_t i = 0; i < 15; ++i) EXPECT_NEAR(added[i], residual[i] + written[i], 1e-14);
+}
+
+TEST(RmsNorm, OfTwoValues) {
+  // Mean square 5.
+  const std::vector<double> x{1, 3}, weight{2, 4};
+  std::vector<double> y(2);
+  double inverse = 0;
+  rms_norm<double>({x.data(), 1, 2}, weight.data(), {y.data(), 1, 2}, &inverse);
+  const double expected = 1 / std::sqrt(5.000001);
+  EXPECT_NEAR(inverse, expected, 1e-15);
+  EXPECT_NEAR(y[0], 2 * expected, 1e-14);
+  EXPECT_NEAR(y[1], 12 * expected, 1e-14);
+}
+
+TEST(RmsNorm, OfZerosIsFinite) {
+  const std::vector<float> x(9, 0.0f), weight(9, 1.0f), dy(9, 1.0f);
+  std::vector<float> y(9), dx(9);
+  float inverse = 0;
+  rms_norm<float>({x.data(), 1, 9}, weight.data(), {y.data(), 1, 9}, &inverse);
+  EXPECT_EQ(y, x);
+  const RmsNormed<float> kept{{x.data(), 1, 9}, weight.data(), &inverse};
+  rms_norm_backward_input<float>(kept, {dy.data(), 1, 9}, {dx.data(), 1, 9}, Accumulate::no);
+  for (const float value : dx) EXPECT_NEAR(value, 1000, 0.01);
+}
+
+TEST(RmsNorm, AddsItsGradientToAnother) {
+  const auto x = normal_values<double>(15, 1), weight = normal_values<double>(5, 2),
+             dy = normal_values<double>(15, 3), residual = normal_values<double>(15, 4);
+  std::vector<double> y(15), inverse(3), written(15), added = residual, in_place = dy;
+  rms_norm<double>({x.data(), 3, 5}, weight.data(), {y.data(), 3, 5}, inverse.data());
+  const RmsNormed<double> kept{{x.data(), 3, 5}, weight.data(), inverse.data()};
+  rms_norm_backward_input(kept, {dy.data(), 3, 5}, {written.data(), 3, 5}, Accumulate::no);
+  rms_norm_backward_input(kept, {dy.data(), 3, 5}, {added.data(), 3, 5}, Accumulate::yes);
+  for (std::size_t i = 0; i < 15; ++i) EXPECT_NEAR(added[i], residual[i] + written[i], 1e-14);
+  rms_norm_backward_input<double>(kept, {in_place.data(), 3, 5}, {in_place.data(), 3, 5},
+                                  Accumulate::no);
+  EXPECT_EQ(in_place, written);
 }
 
 TEST(Gelu, AtZeroAtOneAndFarOut) {

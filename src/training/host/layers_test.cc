@@ -12,6 +12,7 @@
 #include "training/host/layer_norm.h"
 #include "training/host/layers_fixture.h"
 #include "training/host/loss.h"
+#include "training/host/rms_norm.h"
 
 namespace duet {
 namespace {
@@ -57,6 +58,31 @@ struct LayerNorm {
     const LayerNormed<Real> kept{x, in[1].data(), mean.data(), inverse.data()};
     layer_norm_backward_input(kept, dy_rows, matrix(d[0], kRows, kWidth), Accumulate::no);
     layer_norm_backward_parameters(kept, dy_rows, d[1].data(), d[2].data());
+  }
+};
+
+template <int kRows, int kWidth>
+struct RmsNorm {
+  static constexpr std::size_t kFirstParameter = 1;
+
+  template <class Real>
+  static Tensors<Real> inputs() {
+    return {normal_values<Real>(kRows * kWidth, 1), normal_values<Real>(kWidth, 2)};
+  }
+  template <class Real>
+  static std::vector<Real> forward(const Tensors<Real>& in) {
+    std::vector<Real> y(kRows * kWidth), inverse(kRows);
+    rms_norm(matrix(in[0], kRows, kWidth), in[1].data(), matrix(y, kRows, kWidth), inverse.data());
+    return y;
+  }
+  template <class Real>
+  static void backward(const Tensors<Real>& in, const std::vector<Real>& dy, Tensors<Real>& d) {
+    std::vector<Real> y(kRows * kWidth), inverse(kRows);
+    const Matrix<const Real> x = matrix(in[0], kRows, kWidth), dy_rows = matrix(dy, kRows, kWidth);
+    rms_norm(x, in[1].data(), matrix(y, kRows, kWidth), inverse.data());
+    const RmsNormed<Real> kept{x, in[1].data(), inverse.data()};
+    rms_norm_backward_input(kept, dy_rows, matrix(d[0], kRows, kWidth), Accumulate::no);
+    rms_norm_backward_weight(kept, dy_rows, d[1].data());
   }
 };
 
@@ -218,11 +244,11 @@ struct MeanSquaredError {
 
 // Odd shapes of one task, and shapes of several tasks and blocks with a rest.
 using Layers =
-    ::testing::Types<LayerNorm<5, 7>, LayerNorm<13, 150>, Gelu<35>, Gelu<9001>, Relu<35>,
-                     Relu<9001>, Embedding<2, 5, 4, 7>, Embedding<3, 17, 11, 150>,
-                     Attention<2, 9, 3, 5>, Attention<1, 150, 2, 20>, Attention<1, 64, 1, 64>,
-                     CrossEntropy<5, 11, 16>, CrossEntropy<37, 300, 320>, MeanSquaredError<5, 7>,
-                     MeanSquaredError<33, 65>>;
+    ::testing::Types<LayerNorm<5, 7>, LayerNorm<13, 150>, RmsNorm<5, 7>, RmsNorm<13, 150>, Gelu<35>,
+                     Gelu<9001>, Relu<35>, Relu<9001>, Embedding<2, 5, 4, 7>,
+                     Embedding<3, 17, 11, 150>, Attention<2, 9, 3, 5>, Attention<1, 150, 2, 20>,
+                     Attention<1, 64, 1, 64>, CrossEntropy<5, 11, 16>, CrossEntropy<37, 300, 320>,
+                     MeanSquaredError<5, 7>, MeanSquaredError<33, 65>>;
 
 template <class T>
 class EveryLayer : public ::testing::Test {};

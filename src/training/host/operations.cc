@@ -16,6 +16,7 @@
 #include "training/host/layer_norm.h"
 #include "training/host/loss.h"
 #include "training/host/optimisers.h"
+#include "training/host/rms_norm.h"
 #include "training/linear_operations.h"
 
 namespace duet {
@@ -113,6 +114,24 @@ class CpuOperations : public LinearOperations {
       layer_norm_backward_parameters<float>(forward, matrix(dy), data(norm.weight_gradient),
                                             data(norm.bias_gradient));
       layer_norm_backward_input<float>(forward, matrix(dy), matrix(dx), accumulate);
+    });
+  }
+
+  void rms_norm(Stream& stream, const RmsNormTensors& norm, const Tensor& y) override {
+    run(stream, "rms norm", 0, bytes_of({&norm.x, &y}), y, [=] {
+      duet::rms_norm<float>(matrix(norm.x), data(norm.weight), matrix(y), data(norm.inverse_rms));
+    });
+  }
+
+  void rms_norm_backward(Stream& stream, const RmsNormTensors& norm, const Tensor& dy,
+                         const Tensor& dx, Accumulate accumulate, Accumulate gradients) override {
+    const double moved =
+        bytes_of({&norm.x, &dy, &dx}) + (accumulate == Accumulate::yes ? bytes_of({&dx}) : 0);
+    run(stream, "rms norm backward", 0, moved, dx, [=] {
+      clear_unless(gradients, norm.weight_gradient);
+      const RmsNormed<float> forward{matrix(norm.x), data(norm.weight), data(norm.inverse_rms)};
+      rms_norm_backward_weight<float>(forward, matrix(dy), data(norm.weight_gradient));
+      rms_norm_backward_input<float>(forward, matrix(dy), matrix(dx), accumulate);
     });
   }
 
