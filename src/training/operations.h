@@ -143,6 +143,13 @@ class Operations {
   virtual void gelu_backward(Stream& stream, const Tensor& x, const Tensor& dy,
                              const Tensor& dx) = 0;
 
+  // y (rows, columns) = gate * sigmoid(gate) * up; `gate_up` (rows, 2 * columns): in each row the
+  // gate's columns and behind them up's.
+  virtual void swiglu(Stream& stream, const Tensor& gate_up, const Tensor& y) = 0;
+  // dgate_up may be gate_up.
+  virtual void swiglu_backward(Stream& stream, const Tensor& gate_up, const Tensor& dy,
+                               const Tensor& dgate_up) = 0;
+
   virtual void attention(Stream& stream, const AttentionTensors& tensors) = 0;
   virtual void attention_backward(Stream& stream, const AttentionTensors& tensors,
                                   const Tensor& dout, const Tensor& dqkv) = 0;

@@ -156,6 +156,17 @@ void TimedOperations::gelu_backward(Stream& stream, const Tensor& x, const Tenso
   mark(stream, StepPart::elementwise);
 }
 
+void TimedOperations::swiglu(Stream& stream, const Tensor& gate_up, const Tensor& y) {
+  inner_->swiglu(stream, gate_up, y);
+  mark(stream, StepPart::elementwise);
+}
+
+void TimedOperations::swiglu_backward(Stream& stream, const Tensor& gate_up, const Tensor& dy,
+                                      const Tensor& dgate_up) {
+  inner_->swiglu_backward(stream, gate_up, dy, dgate_up);
+  mark(stream, StepPart::elementwise);
+}
+
 void TimedOperations::attention(Stream& stream, const AttentionTensors& tensors) {
   inner_->attention(stream, tensors);
   mark(stream, StepPart::attention);

@@ -65,6 +65,9 @@ class TimedOperations : public Operations {
   void relu_backward(Stream& stream, const Tensor& y, const Tensor& dy, const Tensor& dx) override;
   void gelu(Stream& stream, const Tensor& x, const Tensor& y) override;
   void gelu_backward(Stream& stream, const Tensor& x, const Tensor& dy, const Tensor& dx) override;
+  void swiglu(Stream& stream, const Tensor& gate_up, const Tensor& y) override;
+  void swiglu_backward(Stream& stream, const Tensor& gate_up, const Tensor& dy,
+                       const Tensor& dgate_up) override;
   void attention(Stream& stream, const AttentionTensors& tensors) override;
   void attention_backward(Stream& stream, const AttentionTensors& tensors, const Tensor& dout,
                           const Tensor& dqkv) override;

@@ -39,6 +39,9 @@ void launch_relu(const Tensor& x, const Tensor& y, Stream& stream);
 void launch_relu_backward(const Tensor& y, const Tensor& dy, const Tensor& dx, Stream& stream);
 void launch_gelu(const Tensor& x, const Tensor& y, Stream& stream);
 void launch_gelu_backward(const Tensor& x, const Tensor& dy, const Tensor& dx, Stream& stream);
+void launch_swiglu(const Tensor& gate_up, const Tensor& y, Stream& stream);
+void launch_swiglu_backward(const Tensor& gate_up, const Tensor& dy, const Tensor& dgate_up,
+                            Stream& stream);
 
 // Any shape, at a small part of what the device could do: for tests, and where no engine is there.
 inline constexpr std::int64_t kWidestHead = 256;

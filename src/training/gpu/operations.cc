@@ -138,6 +138,21 @@ class GpuOperations : public LinearOperations {
     launch_gelu_backward(x, dy, dx, on_device(stream));
   }
 
+  void swiglu(Stream& stream, const Tensor& gate_up, const Tensor& y) override {
+    require_columns(y);
+    require(gate_up.rows == y.rows && gate_up.columns == 2 * y.columns, "swiglu");
+    launch_swiglu(gate_up, y, on_device(stream));
+  }
+
+  void swiglu_backward(Stream& stream, const Tensor& gate_up, const Tensor& dy,
+                       const Tensor& dgate_up) override {
+    require_columns(dy);
+    require(gate_up.rows == dy.rows && gate_up.columns == 2 * dy.columns &&
+                dgate_up.rows == dy.rows && dgate_up.columns == gate_up.columns,
+            "swiglu backward");
+    launch_swiglu_backward(gate_up, dy, dgate_up, on_device(stream));
+  }
+
   void attention(Stream& stream, const AttentionTensors& tensors) override {
     plan_of(stream, tensors).forward(on_device(stream), tensors);
   }

@@ -97,6 +97,21 @@ TEST_P(DeviceOperations, Activate) {
   expect_same(other, "relu backward");
 }
 
+TEST_P(DeviceOperations, Gate) {
+  for (const std::int64_t columns : {8, 40, 2056}) {
+    const Pair gate_up = normal(19, 2 * columns, 1, 3), y = normal(19, columns, 2),
+               dy = normal(19, columns, 3), d = normal(19, 2 * columns, 4);
+    both([&](const Side& on) {
+      on.operations.swiglu(on.stream, on(gate_up), on(y));
+      on.operations.swiglu_backward(on.stream, on(gate_up), on(dy), on(d));
+      on.operations.swiglu_backward(on.stream, on(gate_up), on(dy), on(gate_up));
+    });
+    expect_same(y, "swiglu");
+    expect_same(d, "swiglu backward");
+    expect_same(gate_up, "swiglu backward in place");
+  }
+}
+
 TEST_P(DeviceOperations, Attend) {
   constexpr AttentionShape kShapes[] = {
       {2, 37, 3, 8}, {1, 130, 2, 64}, {2, 128, 2, 80}, {1, 256, 3, 128}};

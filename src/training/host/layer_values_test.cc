@@ -148,6 +148,31 @@ TEST(Relu, KeepsWhatIsPositive) {
   EXPECT_TRUE(std::isnan(of_nan[0]));
 }
 
+TEST(SwiGlu, AgreesWithPlainLoops) {
+  constexpr std::size_t kRows = 3, kColumns = 11;
+  const auto gate_up = normal_values<double>(2 * kRows * kColumns, 1);
+  std::vector<double> y(kRows * kColumns), expected;
+  for (std::size_t i = 0; i < kRows * kColumns; ++i) {
+    const std::size_t at = i / kColumns * 2 * kColumns + i % kColumns;
+    expected.push_back(gate_up[at] / (1 + std::exp(-gate_up[at])) * gate_up[at + kColumns]);
+  }
+  swiglu<double>({gate_up.data(), kRows, 2 * kColumns}, {y.data(), kRows, kColumns});
+  EXPECT_LE(relative_error(y, expected), 1e-15);
+}
+
+TEST(SwiGlu, OfFloatsIsFiniteFarOut) {
+  const std::vector<float> gate_up{1e4f, -1e4f, 2, 3}, dy{1, 1};
+  std::vector<float> y(2), d(4);
+  swiglu<float>({gate_up.data(), 1, 4}, {y.data(), 1, 2});
+  swiglu_backward<float>({gate_up.data(), 1, 4}, {dy.data(), 1, 2}, {d.data(), 1, 4});
+  EXPECT_EQ(y[0], 2e4f);
+  EXPECT_NEAR(y[1], 0, 1e-30);
+  EXPECT_EQ(d[0], 2.0f);
+  EXPECT_NEAR(d[1], 0, 1e-30);
+  EXPECT_EQ(d[2], 1e4f);
+  EXPECT_NEAR(d[3], 0, 1e-30);
+}
+
 TEST(Embedding, AddsTokenAndPosition) {
   const std::vector<double> token_table{1, 2, 3, 4, 5, 6}, position_table{10, 20, 30, 40};
   const std::vector<std::int32_t> tokens{2, 0, 1, 1}, outside{0, 0, 3, 0};

@@ -120,6 +120,27 @@ struct Relu : Gelu<kCount> {
   }
 };
 
+template <int kRows, int kColumns>
+struct SwiGlu {
+  static constexpr std::size_t kFirstParameter = 1;
+
+  template <class Real>
+  static Tensors<Real> inputs() {
+    return {normal_values<Real>(2 * kRows * kColumns, 1)};
+  }
+  template <class Real>
+  static std::vector<Real> forward(const Tensors<Real>& in) {
+    std::vector<Real> y(kRows * kColumns);
+    swiglu(matrix(in[0], kRows, 2 * kColumns), matrix(y, kRows, kColumns));
+    return y;
+  }
+  template <class Real>
+  static void backward(const Tensors<Real>& in, const std::vector<Real>& dy, Tensors<Real>& d) {
+    swiglu_backward(matrix(in[0], kRows, 2 * kColumns), matrix(dy, kRows, kColumns),
+                    matrix(d[0], kRows, 2 * kColumns));
+  }
+};
+
 // The last position of the table is not used, and tokens occur several times.
 template <int kBatch, int kLength, int kVocabulary, int kWidth>
 struct Embedding {
@@ -245,10 +266,10 @@ struct MeanSquaredError {
 // Odd shapes of one task, and shapes of several tasks and blocks with a rest.
 using Layers =
     ::testing::Types<LayerNorm<5, 7>, LayerNorm<13, 150>, RmsNorm<5, 7>, RmsNorm<13, 150>, Gelu<35>,
-                     Gelu<9001>, Relu<35>, Relu<9001>, Embedding<2, 5, 4, 7>,
-                     Embedding<3, 17, 11, 150>, Attention<2, 9, 3, 5>, Attention<1, 150, 2, 20>,
-                     Attention<1, 64, 1, 64>, CrossEntropy<5, 11, 16>, CrossEntropy<37, 300, 320>,
-                     MeanSquaredError<5, 7>, MeanSquaredError<33, 65>>;
+                     Gelu<9001>, Relu<35>, Relu<9001>, SwiGlu<5, 7>, SwiGlu<9, 150>,
+                     Embedding<2, 5, 4, 7>, Embedding<3, 17, 11, 150>, Attention<2, 9, 3, 5>,
+                     Attention<1, 150, 2, 20>, Attention<1, 64, 1, 64>, CrossEntropy<5, 11, 16>,
+                     CrossEntropy<37, 300, 320>, MeanSquaredError<5, 7>, MeanSquaredError<33, 65>>;
 
 template <class T>
 class EveryLayer : public ::testing::Test {};

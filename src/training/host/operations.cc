@@ -171,6 +171,17 @@ class CpuOperations : public LinearOperations {
         [=] { duet::gelu_backward<float>(data(x), data(dy), data(dx), x.count()); });
   }
 
+  void swiglu(Stream& stream, const Tensor& gate_up, const Tensor& y) override {
+    run(stream, "swiglu", 0, bytes_of({&gate_up, &y}), y,
+        [=] { duet::swiglu<float>(matrix(gate_up), matrix(y)); });
+  }
+
+  void swiglu_backward(Stream& stream, const Tensor& gate_up, const Tensor& dy,
+                       const Tensor& dgate_up) override {
+    run(stream, "swiglu backward", 0, bytes_of({&gate_up, &dy, &dgate_up}), dgate_up,
+        [=] { duet::swiglu_backward<float>(matrix(gate_up), matrix(dy), matrix(dgate_up)); });
+  }
+
   void attention(Stream& stream, const AttentionTensors& t) override {
     const AttentionShape shape = checked_shape(t);
     const Demand demand = {2 * products(shape), t.out.dtype, bytes_of({&t.qkv, &t.out}), 0,
