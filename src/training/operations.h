@@ -86,8 +86,8 @@ class Operations {
   virtual void random_tokens(Stream& stream, const Span& state, std::int64_t vocabulary,
                              std::uint64_t column, const Tensor& tokens) = 0;
 
-  // Row r of x is row tokens[r] of the token table plus row r % length of the position table;
-  // `tokens`: int32 (rows).
+  // Row r of x is row tokens[r] of the token table plus row r % length of the position table, which
+  // may be without elements, and then so is its gradient; `tokens`: int32 (rows).
   virtual void embedding(Stream& stream, const Tensor& tokens, const Tensor& token_table,
                          const Tensor& position_table, const Tensor& x) = 0;
   // Adds to the token table's gradient; writes the position table's or adds to it.

@@ -60,7 +60,7 @@ struct Embedding {
   const std::int32_t* tokens;
   const T *token_table, *position_table;
   T* x;
-  std::int64_t rows, columns, length;
+  std::int64_t rows, columns, length;  // length 0: without positions
 };
 
 template <typename T>
@@ -68,9 +68,9 @@ __global__ void embedding_kernel(Embedding<T> e) {
   const std::int64_t packs = e.columns / 8, i = my_index();
   if (i >= e.rows * packs) return;
   const std::int64_t row = i / packs, column = 8 * (i % packs);
-  float sum[8], position[8];
+  float sum[8], position[8] = {};
   load8(e.token_table + e.tokens[row] * e.columns + column, sum);
-  load8(e.position_table + row % e.length * e.columns + column, position);
+  if (e.length > 0) load8(e.position_table + row % e.length * e.columns + column, position);
 #pragma unroll
   for (int k = 0; k < 8; ++k) sum[k] += position[k];
   store8(e.x + row * e.columns + column, sum);
@@ -328,8 +328,10 @@ void launch_embedding_backward(const Tensor& tokens, const Tensor& dx, const Ten
                                              dx.columns,
                                              dposition_table.rows,
                                              positions == Accumulate::yes};
-      launch(position_gradient_kernel<T, Gradient>,
-             {blocks_for(dposition_table.count() / 8), kThreads}, stream, e);
+      if (dposition_table.count() > 0) {
+        launch(position_gradient_kernel<T, Gradient>,
+               {blocks_for(dposition_table.count() / 8), kThreads}, stream, e);
+      }
       const dim3 grid(static_cast<unsigned>(dx.rows), blocks_for(dx.columns / 8, kTokenThreads));
       launch(token_gradient_kernel<T, Gradient>, {grid, kTokenThreads}, stream, e);
     });

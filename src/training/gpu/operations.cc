@@ -67,7 +67,7 @@ class GpuOperations : public LinearOperations {
   void embedding(Stream& stream, const Tensor& tokens, const Tensor& token_table,
                  const Tensor& position_table, const Tensor& x) override {
     require_columns(x);
-    require(token_table.columns == x.columns && position_table.columns == x.columns, "embedding");
+    require(token_table.columns == x.columns && is_position_table(position_table, x), "embedding");
     launch_embedding(tokens, token_table, position_table, x, on_device(stream));
   }
 
@@ -75,7 +75,7 @@ class GpuOperations : public LinearOperations {
                           const Tensor& dtoken_table, const Tensor& dposition_table,
                           Accumulate positions) override {
     require_columns(dx);
-    require(dtoken_table.columns == dx.columns && dposition_table.columns == dx.columns,
+    require(dtoken_table.columns == dx.columns && is_position_table(dposition_table, dx),
             "embedding backward");
     launch_embedding_backward(tokens, dx, dtoken_table, dposition_table, positions,
                               on_device(stream));
@@ -222,6 +222,10 @@ class GpuOperations : public LinearOperations {
     if (tensor.columns % 8 == 0) return;
     throw Unavailable(
         fmt::format("rows of {} elements: GPUs train with multiples of 8", tensor.columns));
+  }
+
+  static bool is_position_table(const Tensor& table, const Tensor& x) {
+    return table.count() == 0 || table.columns == x.columns;
   }
 
   static void require_norm(const Tensor& x, const Tensor& y, const char* operation) {

@@ -23,11 +23,17 @@ TEST_P(DeviceOperations, Embed) {
     const Pair ids = tokens(rows, 11), table = normal(11, width, 1), places = normal(50, width, 2),
                x = normal(rows, width, 3), dx = normal(rows, width, 4);
     const Pair dtable = normal(11, width, 5), dplaces = normal(length, width, 6);
+    const Pair tokens_alone = normal(rows, width, 7), dtokens_alone = normal(11, width, 8);
     both([&](const Side& on) {
       on.operations.embedding(on.stream, on(ids), on(table), on(places), on(x));
       on.operations.embedding_backward(on.stream, on(ids), on(dx), on(dtable), on(dplaces),
                                        width == 8 ? Accumulate::yes : Accumulate::no);
+      on.operations.embedding(on.stream, on(ids), on(table), {}, on(tokens_alone));
+      on.operations.embedding_backward(on.stream, on(ids), on(dx), on(dtokens_alone), {},
+                                       Accumulate::no);
     });
+    expect_same(tokens_alone, "x without positions", 0);
+    expect_same(dtokens_alone, "token gradient without positions");
     expect_same(x, "x");
     expect_same(dtable, "token gradient");
     expect_same(dplaces, "position gradient");

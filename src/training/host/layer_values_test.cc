@@ -186,6 +186,15 @@ TEST(Embedding, AddsTokenAndPosition) {
   EXPECT_THROW(run(outside), BadArgument);
 }
 
+TEST(Embedding, WithoutPositionsIsTheTokens) {
+  const std::vector<double> token_table{1, 2, 3, 4, 5, 6};
+  const std::vector<std::int32_t> tokens{2, 0, 1, 1};
+  std::vector<double> x(8);
+  embedding<double>(tokens.data(), 0, {token_table.data(), 3, 2}, {nullptr, 0, 0},
+                    {x.data(), 4, 2});
+  EXPECT_EQ(x, (std::vector<double>{5, 6, 1, 2, 3, 4, 3, 4}));
+}
+
 // Plain loops over one head: softmax of the scores of all keys up to the query.
 std::vector<double> plain_attention(const AttentionShape& s, const std::vector<double>& qkv) {
   std::vector<double> out(static_cast<std::size_t>(s.elements()));

@@ -172,6 +172,32 @@ struct Embedding {
   }
 };
 
+// Without positions.
+template <int kRows, int kVocabulary, int kWidth>
+struct TokenEmbedding {
+  static constexpr std::size_t kFirstParameter = 0;
+
+  static std::vector<std::int32_t> tokens() {
+    return Embedding<1, kRows, kVocabulary, kWidth>::tokens();
+  }
+  template <class Real>
+  static Tensors<Real> inputs() {
+    return {normal_values<Real>(kVocabulary * kWidth, 1)};
+  }
+  template <class Real>
+  static std::vector<Real> forward(const Tensors<Real>& in) {
+    std::vector<Real> x(kRows * kWidth);
+    embedding<Real>(tokens().data(), 0, matrix(in[0], kVocabulary, kWidth), {nullptr, 0, 0},
+                    matrix(x, kRows, kWidth));
+    return x;
+  }
+  template <class Real>
+  static void backward(const Tensors<Real>&, const std::vector<Real>& dy, Tensors<Real>& d) {
+    embedding_backward<Real>(tokens().data(), 0, matrix(dy, kRows, kWidth),
+                             matrix(d[0], kVocabulary, kWidth), {nullptr, 0, 0});
+  }
+};
+
 template <int kBatch, int kTokens, int kHeads, int kHeadDim>
 struct Attention {
   static constexpr std::size_t kFirstParameter = 1;
@@ -267,9 +293,10 @@ struct MeanSquaredError {
 using Layers =
     ::testing::Types<LayerNorm<5, 7>, LayerNorm<13, 150>, RmsNorm<5, 7>, RmsNorm<13, 150>, Gelu<35>,
                      Gelu<9001>, Relu<35>, Relu<9001>, SwiGlu<5, 7>, SwiGlu<9, 150>,
-                     Embedding<2, 5, 4, 7>, Embedding<3, 17, 11, 150>, Attention<2, 9, 3, 5>,
-                     Attention<1, 150, 2, 20>, Attention<1, 64, 1, 64>, CrossEntropy<5, 11, 16>,
-                     CrossEntropy<37, 300, 320>, MeanSquaredError<5, 7>, MeanSquaredError<33, 65>>;
+                     Embedding<2, 5, 4, 7>, Embedding<3, 17, 11, 150>, TokenEmbedding<9, 4, 7>,
+                     TokenEmbedding<51, 11, 150>, Attention<2, 9, 3, 5>, Attention<1, 150, 2, 20>,
+                     Attention<1, 64, 1, 64>, CrossEntropy<5, 11, 16>, CrossEntropy<37, 300, 320>,
+                     MeanSquaredError<5, 7>, MeanSquaredError<33, 65>>;
 
 template <class T>
 class EveryLayer : public ::testing::Test {};
