@@ -161,6 +161,14 @@ class Operations {
                              const Tensor& targets, const Tensor& row_losses,
                              const Tensor& loss) = 0;
 
+  // The same of some rows of a batch of `batch_rows` rows, whose logits are computed a piece at a
+  // time: the gradient is that of the mean over the batch, which mean() takes of all row losses.
+  virtual void cross_entropy_piece(Stream& stream, const Tensor& logits, std::int64_t vocabulary,
+                                   const Tensor& targets, std::int64_t batch_rows,
+                                   const Tensor& row_losses) = 0;
+  // The mean of all elements, fp32, in `mean` (1, 1), fp32.
+  virtual void mean(Stream& stream, const Tensor& values, const Tensor& mean) = 0;
+
   // The mean of (prediction - target)^2, of each row in `row_losses` (1, rows), fp32, and of all in
   // `loss` (1, 1), fp32. Replaces the prediction by the mean's gradient.
   virtual void mean_squared_error(Stream& stream, const Tensor& prediction, const Tensor& target,

@@ -185,6 +185,18 @@ void TimedOperations::cross_entropy(Stream& stream, const Tensor& logits, std::i
   mark(stream, StepPart::loss);
 }
 
+void TimedOperations::cross_entropy_piece(Stream& stream, const Tensor& logits,
+                                          std::int64_t vocabulary, const Tensor& targets,
+                                          std::int64_t batch_rows, const Tensor& row_losses) {
+  inner_->cross_entropy_piece(stream, logits, vocabulary, targets, batch_rows, row_losses);
+  mark(stream, StepPart::loss);
+}
+
+void TimedOperations::mean(Stream& stream, const Tensor& values, const Tensor& mean) {
+  inner_->mean(stream, values, mean);
+  mark(stream, StepPart::loss);
+}
+
 void TimedOperations::clip(Stream& stream, const Span& state, const std::vector<Tensor>& gradients,
                            double scale, double limit, const Tensor& norm) {
   inner_->clip(stream, state, gradients, scale, limit, norm);

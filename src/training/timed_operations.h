@@ -73,6 +73,10 @@ class TimedOperations : public Operations {
                           const Tensor& dqkv) override;
   void cross_entropy(Stream& stream, const Tensor& logits, std::int64_t vocabulary,
                      const Tensor& targets, const Tensor& row_losses, const Tensor& loss) override;
+  void cross_entropy_piece(Stream& stream, const Tensor& logits, std::int64_t vocabulary,
+                           const Tensor& targets, std::int64_t batch_rows,
+                           const Tensor& row_losses) override;
+  void mean(Stream& stream, const Tensor& values, const Tensor& mean) override;
   void mean_squared_error(Stream& stream, const Tensor& prediction, const Tensor& target,
                           const Tensor& row_losses, const Tensor& loss) override;
   void clip(Stream& stream, const Span& state, const std::vector<Tensor>& gradients, double scale,

@@ -50,9 +50,11 @@ void launch_attention_backward(const AttentionTensors& tensors, const Tensor& do
                                const Tensor& dqkv, Stream& stream);
 
 // `most_shared`: bytes of shared memory that a block may have.
-void launch_cross_entropy(const Tensor& logits, std::int64_t vocabulary, const Tensor& targets,
-                          const Tensor& row_losses, const Tensor& loss, std::uint64_t most_shared,
-                          Stream& stream);
+void launch_cross_entropy_piece(const Tensor& logits, std::int64_t vocabulary,
+                                const Tensor& targets, std::int64_t batch_rows,
+                                const Tensor& row_losses, std::uint64_t most_shared,
+                                Stream& stream);
+void launch_mean(const Tensor& values, const Tensor& mean, Stream& stream);
 
 void launch_mean_squared_error(const Tensor& prediction, const Tensor& target,
                                const Tensor& row_losses, const Tensor& loss, Stream& stream);

@@ -164,12 +164,23 @@ class GpuOperations : public LinearOperations {
 
   void cross_entropy(Stream& stream, const Tensor& logits, std::int64_t vocabulary,
                      const Tensor& targets, const Tensor& row_losses, const Tensor& loss) override {
+    cross_entropy_piece(stream, logits, vocabulary, targets, logits.rows, row_losses);
+    mean(stream, row_losses, loss);
+  }
+
+  void cross_entropy_piece(Stream& stream, const Tensor& logits, std::int64_t vocabulary,
+                           const Tensor& targets, std::int64_t batch_rows,
+                           const Tensor& row_losses) override {
     require_columns(logits);
     require(targets.count() == logits.rows && row_losses.count() == logits.rows &&
-                vocabulary <= logits.columns,
+                vocabulary <= logits.columns && batch_rows >= logits.rows,
             "cross entropy");
-    launch_cross_entropy(logits, vocabulary, targets, row_losses, loss, most_shared_,
-                         on_device(stream));
+    launch_cross_entropy_piece(logits, vocabulary, targets, batch_rows, row_losses, most_shared_,
+                               on_device(stream));
+  }
+
+  void mean(Stream& stream, const Tensor& values, const Tensor& mean) override {
+    launch_mean(values, mean, on_device(stream));
   }
 
   void mean_squared_error(Stream& stream, const Tensor& prediction, const Tensor& target,

@@ -1,3 +1,5 @@
+#include <array>
+
 #include "training/gpu/operations_fixture.h"
 
 namespace duet {
@@ -166,6 +168,45 @@ TEST_P(DeviceOperations, TakeTheLoss) {
       }
     }
     EXPECT_LE(distance(expected, found), dtype() == DType::fp32 ? 1e-5 : 5e-3) << columns;
+  }
+}
+
+// Bits do not depend on the pieces.
+TEST_P(DeviceOperations, TakeTheLossInPieces) {
+  constexpr std::int64_t kLossRows = 13, kLossColumns = 16, kLossWords = 11;
+  const auto rows_of = [](const Tensor& tensor, std::int64_t first, std::int64_t rows) {
+    const auto row_bytes = tensor.bytes() / kLossRows;
+    Tensor part{{}, rows, tensor.count() / kLossRows, tensor.dtype};
+    part.span = tensor.span.slice(static_cast<std::uint64_t>(first) * row_bytes, part.bytes());
+    return part;
+  };
+  const Pair targets = tokens(kLossRows, kLossWords);
+  const auto take = [&](std::int64_t piece) {
+    const Pair logits = normal(kLossRows, kLossColumns, 1, 2), losses = sums(kLossRows),
+               loss = sums(1);
+    both([&](const Side& on) {
+      for (std::int64_t first = 0; first < kLossRows; first += piece) {
+        const std::int64_t rows = std::min(piece, kLossRows - first);
+        on.operations.cross_entropy_piece(on.stream, rows_of(on(logits), first, rows), kLossWords,
+                                          rows_of(on(targets), first, rows), kLossRows,
+                                          rows_of(on(losses), first, rows));
+      }
+      on.operations.mean(on.stream, on(losses), on(loss));
+    });
+    return std::array<Pair, 3>{logits, losses, loss};
+  };
+  const Pair logits = normal(kLossRows, kLossColumns, 1, 2), losses = sums(kLossRows),
+             loss = sums(1);
+  both([&](const Side& on) {
+    on.operations.cross_entropy(on.stream, on(logits), kLossWords, on(targets), on(losses),
+                                on(loss));
+  });
+  for (const std::int64_t piece : {1, 5, 13}) {
+    const std::array<Pair, 3> whole{logits, losses, loss}, pieces = take(piece);
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+      EXPECT_EQ(read(pieces[i].host), read(whole[i].host)) << piece << ", result " << i;
+      EXPECT_EQ(read(pieces[i].device), read(whole[i].device)) << piece << ", result " << i;
+    }
   }
 }
 

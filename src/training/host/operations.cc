@@ -213,6 +213,24 @@ class CpuOperations : public LinearOperations {
     });
   }
 
+  void cross_entropy_piece(Stream& stream, const Tensor& logits, std::int64_t vocabulary,
+                           const Tensor& targets, std::int64_t batch_rows,
+                           const Tensor& row_losses) override {
+    require(targets.count() == logits.rows && row_losses.count() == logits.rows &&
+                batch_rows >= logits.rows,
+            "cross entropy of a piece");
+    run(stream, "cross entropy", 0, 2 * bytes_of({&logits}), logits, [=] {
+      duet::cross_entropy<float>(matrix(logits), vocabulary, integers(targets),
+                                 1.0 / static_cast<double>(batch_rows), data(row_losses));
+    });
+  }
+
+  void mean(Stream& stream, const Tensor& values, const Tensor& mean) override {
+    run(stream, "mean", 0, bytes_of({&values}), values, [=] {
+      *data(mean) = static_cast<float>(mean_of_values<float>(data(values), values.count()));
+    });
+  }
+
   void mean_squared_error(Stream& stream, const Tensor& prediction, const Tensor& target,
                           const Tensor& row_losses, const Tensor& loss) override {
     require(prediction.count() == target.count() && row_losses.count() == prediction.rows,
