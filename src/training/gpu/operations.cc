@@ -159,6 +159,8 @@ class GpuOperations : public LinearOperations {
 
   void attention_backward(Stream& stream, const AttentionTensors& tensors, const Tensor& dout,
                           const Tensor& dqkv) override {
+    require(dout.count() == tensors.out.count() && dqkv.count() == tensors.qkv.count(),
+            "attention backward");
     plan_of(stream, tensors).backward(on_device(stream), tensors, dout, dqkv);
   }
 
@@ -249,11 +251,10 @@ class GpuOperations : public LinearOperations {
 
   AttentionPlan& plan_of(Stream& stream, const AttentionTensors& tensors) {
     const AttentionShape& s = tensors.shape;
-    require(s.elements() == tensors.out.count() && 3 * s.elements() == tensors.qkv.count() &&
-                s.rows() == tensors.log_sum_exp.count(),
-            "attention");
-    std::unique_ptr<AttentionPlan>& plan = attention_[fmt::format(
-        "{}x{}x{}x{} {}", s.batch, s.tokens, s.heads, s.head_dim, name(tensors.out.dtype))];
+    require(tensors.fit(), "attention");
+    std::unique_ptr<AttentionPlan>& plan =
+        attention_[fmt::format("{}x{}x{}/{}x{} {}", s.batch, s.tokens, s.heads, s.key_heads(),
+                               s.head_dim, name(tensors.out.dtype))];
     if (plan == nullptr) {
       stream.synchronize(kPlanningSeconds);
       plan = make_plan(s, tensors.out.dtype);

@@ -121,13 +121,14 @@ TEST_P(DeviceOperations, Gate) {
 }
 
 TEST_P(DeviceOperations, Attend) {
-  constexpr AttentionShape kShapes[] = {
-      {2, 37, 3, 8}, {1, 130, 2, 64}, {2, 128, 2, 80}, {1, 256, 3, 128}};
+  constexpr AttentionShape kShapes[] = {{2, 37, 3, 8},     {1, 130, 2, 64},   {2, 128, 2, 80},
+                                        {1, 256, 3, 128},  {2, 37, 6, 40, 2}, {1, 256, 8, 128, 2},
+                                        {3, 130, 4, 64, 1}};
   for (AttentionShape s : kShapes) {
     if (kEmulated) s.tokens = std::min<std::int64_t>(s.tokens, 21);
     const std::int64_t rows = s.batch * s.tokens;
-    const Pair qkv = normal(rows, 3 * s.width(), 1), out = normal(rows, s.width(), 2),
-               dout = normal(rows, s.width(), 3), dqkv = normal(rows, 3 * s.width(), 4);
+    const Pair qkv = normal(rows, s.qkv_width(), 1), out = normal(rows, s.width(), 2),
+               dout = normal(rows, s.width(), 3), dqkv = normal(rows, s.qkv_width(), 4);
     const Pair sum =
         make(s.batch * s.heads, s.tokens, DType::fp32, [](std::uint64_t) { return 0.0f; });
     both([&](const Side& on) {
@@ -135,7 +136,9 @@ TEST_P(DeviceOperations, Attend) {
       on.operations.attention(on.stream, tensors);
       on.operations.attention_backward(on.stream, tensors, on(dout), on(dqkv));
     });
-    const std::string shape = std::to_string(s.tokens) + " x " + std::to_string(s.head_dim);
+    const std::string shape = std::to_string(s.tokens) + " x " + std::to_string(s.head_dim) +
+                              ", heads " + std::to_string(s.heads) + "/" +
+                              std::to_string(s.key_heads());
     expect_same(out, shape.c_str());
     expect_same(sum, ("log sum exp of " + shape).c_str());
     expect_same(dqkv, ("dqkv of " + shape).c_str());

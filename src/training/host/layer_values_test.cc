@@ -198,9 +198,12 @@ TEST(Embedding, WithoutPositionsIsTheTokens) {
 // Plain loops over one head: softmax of the scores of all keys up to the query.
 std::vector<double> plain_attention(const AttentionShape& s, const std::vector<double>& qkv) {
   std::vector<double> out(static_cast<std::size_t>(s.elements()));
+  const std::int64_t keys = s.kv_heads == 0 ? s.heads : s.kv_heads;
+  // `part`: 0 q, 1 k, 2 v; `h`: a head of q.
   const auto at = [&](std::int64_t b, std::int64_t t, int part, std::int64_t h, std::int64_t d) {
+    const std::int64_t head = part == 0 ? h : s.heads + (part - 1) * keys + h / (s.heads / keys);
     return qkv[static_cast<std::size_t>(
-        (((b * s.tokens + t) * 3 + part) * s.heads + h) * s.head_dim + d)];
+        ((b * s.tokens + t) * (s.heads + 2 * keys) + head) * s.head_dim + d)];
   };
   for (std::int64_t row = 0; row < s.batch * s.tokens * s.heads; ++row) {
     const std::int64_t h = row % s.heads, t = row / s.heads % s.tokens,
@@ -235,9 +238,15 @@ AttentionResult attend_all(const AttentionShape& s, const std::vector<double>& q
 }
 
 TEST(Attention, AgreesWithPlainLoops) {
-  for (const AttentionShape& s : {AttentionShape{2, 9, 3, 5}, {1, 200, 2, 33}, {3, 1, 1, 1}}) {
-    const auto qkv = normal_values<double>(3 * s.elements(), 1);
-    EXPECT_LE(relative_error(attend_all(s, qkv).out, plain_attention(s, qkv)), 1e-13) << s.tokens;
+  for (const AttentionShape& s : {AttentionShape{2, 9, 3, 5},
+                                  {1, 200, 2, 33},
+                                  {3, 1, 1, 1},
+                                  {2, 9, 6, 5, 2},
+                                  {1, 130, 4, 33, 1},
+                                  {2, 9, 3, 5, 3}}) {
+    const auto qkv = normal_values<double>(s.qkv_elements(), 1);
+    EXPECT_LE(relative_error(attend_all(s, qkv).out, plain_attention(s, qkv)), 1e-13)
+        << s.tokens << " tokens, " << s.kv_heads << " heads of k and v";
   }
 }
 

@@ -198,14 +198,14 @@ struct TokenEmbedding {
   }
 };
 
-template <int kBatch, int kTokens, int kHeads, int kHeadDim>
+template <int kBatch, int kTokens, int kHeads, int kHeadDim, int kKvHeads = 0>
 struct Attention {
   static constexpr std::size_t kFirstParameter = 1;
-  static constexpr AttentionShape kShape{kBatch, kTokens, kHeads, kHeadDim};
+  static constexpr AttentionShape kShape{kBatch, kTokens, kHeads, kHeadDim, kKvHeads};
 
   template <class Real>
   static Tensors<Real> inputs() {
-    return {normal_values<Real>(3 * kShape.elements(), 1)};
+    return {normal_values<Real>(kShape.qkv_elements(), 1)};
   }
   template <class Real>
   static std::vector<Real> forward(const Tensors<Real>& in) {
@@ -295,7 +295,8 @@ using Layers =
                      Gelu<9001>, Relu<35>, Relu<9001>, SwiGlu<5, 7>, SwiGlu<9, 150>,
                      Embedding<2, 5, 4, 7>, Embedding<3, 17, 11, 150>, TokenEmbedding<9, 4, 7>,
                      TokenEmbedding<51, 11, 150>, Attention<2, 9, 3, 5>, Attention<1, 150, 2, 20>,
-                     Attention<1, 64, 1, 64>, CrossEntropy<5, 11, 16>, CrossEntropy<37, 300, 320>,
+                     Attention<1, 64, 1, 64>, Attention<2, 9, 6, 5, 2>, Attention<1, 70, 3, 20, 1>,
+                     Attention<3, 7, 4, 3, 4>, CrossEntropy<5, 11, 16>, CrossEntropy<37, 300, 320>,
                      MeanSquaredError<5, 7>, MeanSquaredError<33, 65>>;
 
 template <class T>

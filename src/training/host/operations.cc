@@ -193,6 +193,7 @@ class CpuOperations : public LinearOperations {
   void attention_backward(Stream& stream, const AttentionTensors& t, const Tensor& dout,
                           const Tensor& dqkv) override {
     const AttentionShape shape = checked_shape(t);
+    require(dout.count() == t.out.count() && dqkv.count() == t.qkv.count(), "attention backward");
     const double moved = bytes_of({&t.qkv, &t.out, &dout, &dqkv});
     const Demand demand = {5 * products(shape), dqkv.dtype, moved, 0,
                            attention_efficiency(shape, kBestBackward)};
@@ -287,11 +288,8 @@ class CpuOperations : public LinearOperations {
 
  private:
   static const AttentionShape& checked_shape(const AttentionTensors& t) {
-    const AttentionShape& shape = t.shape;
-    require(shape.elements() == t.out.count() && 3 * shape.elements() == t.qkv.count() &&
-                shape.rows() == t.log_sum_exp.count(),
-            "attention");
-    return shape;
+    require(t.fit(), "attention");
+    return t.shape;
   }
 
   // The share of the peak that attention reaches on a simulated GPU, as cuDNN 9.19's does on an
