@@ -34,6 +34,21 @@ struct RmsNormTensors {
   Tensor weight_gradient;
 };
 
+// The heads of q and k, normalised by their root mean square and rotated by their positions, as
+// attention takes them.
+struct RotaryTensors {
+  AttentionShape shape;       // with an even head_dim
+  Tensor qkv;                 // (batch * tokens, qkv_width): q, k, v, each by heads
+  Tensor q_weight, k_weight;  // (1, head_dim); without elements, heads are only rotated
+  Tensor inverse_rms;         // (batch * tokens, heads + key_heads), fp32; not used without weights
+  Tensor q_weight_gradient, k_weight_gradient;
+  double theta = 1e6;
+
+  bool normalises() const { return q_weight.count() > 0; }
+  // Whether the shape can be, and the tensors and `result` have its sizes.
+  bool fit(const Tensor& result) const;
+};
+
 // What changes from step to step, in memory of the device, so that one captured graph holds for all
 // steps.
 struct StepState {
@@ -142,6 +157,17 @@ class Operations {
   // dx may be dy.
   virtual void gelu_backward(Stream& stream, const Tensor& x, const Tensor& dy,
                              const Tensor& dx) = 0;
+
+  // `rotated`, shaped as qkv, has q, k and v. Of each head x of q and k, with
+  // n = x / sqrt(mean of x^2 + 1e-6) * weight, i < head_dim / 2, j = i + head_dim / 2 and the angle
+  // a = t * theta^(-2i / head_dim) of token t of its sequence:
+  //   rotated[i] = n[i] * cos(a) - n[j] * sin(a), rotated[j] = n[j] * cos(a) + n[i] * sin(a)
+  // v is copied.
+  virtual void rotate(Stream& stream, const RotaryTensors& tensors, const Tensor& rotated) = 0;
+  // dqkv from the gradient of `rotated`, which it may be. Writes the gradients of the weights, or
+  // adds to them.
+  virtual void rotate_backward(Stream& stream, const RotaryTensors& tensors, const Tensor& drotated,
+                               const Tensor& dqkv, Accumulate gradients) = 0;
 
   // y (rows, columns) = gate * sigmoid(gate) * up; `gate_up` (rows, 2 * columns): in each row the
   // gate's columns and behind them up's.

@@ -156,6 +156,18 @@ void TimedOperations::gelu_backward(Stream& stream, const Tensor& x, const Tenso
   mark(stream, StepPart::elementwise);
 }
 
+void TimedOperations::rotate(Stream& stream, const RotaryTensors& tensors, const Tensor& rotated) {
+  inner_->rotate(stream, tensors, rotated);
+  mark(stream, StepPart::norm);
+}
+
+void TimedOperations::rotate_backward(Stream& stream, const RotaryTensors& tensors,
+                                      const Tensor& drotated, const Tensor& dqkv,
+                                      Accumulate gradients) {
+  inner_->rotate_backward(stream, tensors, drotated, dqkv, gradients);
+  mark(stream, StepPart::norm);
+}
+
 void TimedOperations::swiglu(Stream& stream, const Tensor& gate_up, const Tensor& y) {
   inner_->swiglu(stream, gate_up, y);
   mark(stream, StepPart::elementwise);

@@ -65,6 +65,9 @@ class TimedOperations : public Operations {
   void relu_backward(Stream& stream, const Tensor& y, const Tensor& dy, const Tensor& dx) override;
   void gelu(Stream& stream, const Tensor& x, const Tensor& y) override;
   void gelu_backward(Stream& stream, const Tensor& x, const Tensor& dy, const Tensor& dx) override;
+  void rotate(Stream& stream, const RotaryTensors& tensors, const Tensor& rotated) override;
+  void rotate_backward(Stream& stream, const RotaryTensors& tensors, const Tensor& drotated,
+                       const Tensor& dqkv, Accumulate gradients) override;
   void swiglu(Stream& stream, const Tensor& gate_up, const Tensor& y) override;
   void swiglu_backward(Stream& stream, const Tensor& gate_up, const Tensor& dy,
                        const Tensor& dgate_up) override;

@@ -12,6 +12,7 @@ namespace duet::DUET_GPU {
 namespace {
 
 constexpr int kNormBlocksPerUnit = 2;
+constexpr int kRotaryBlocksPerUnit = 4;
 constexpr int kClipBlocksPerUnit = 16;
 constexpr double kPlanningSeconds = 120;
 
@@ -138,6 +139,20 @@ class GpuOperations : public LinearOperations {
     launch_gelu_backward(x, dy, dx, on_device(stream));
   }
 
+  void rotate(Stream& stream, const RotaryTensors& tensors, const Tensor& rotated) override {
+    require_rotary(tensors, rotated, "rotate");
+    launch_rotate(tensors, rotated, on_device(stream));
+  }
+
+  void rotate_backward(Stream& stream, const RotaryTensors& tensors, const Tensor& drotated,
+                       const Tensor& dqkv, Accumulate gradients) override {
+    require_rotary(tensors, drotated, "rotate backward");
+    require_rotary(tensors, dqkv, "rotate backward");
+    const int count = blocks(kRotaryBlocksPerUnit);
+    float* const sums = partials(stream, count * 2 * tensors.shape.head_dim);
+    launch_rotate_backward(tensors, drotated, dqkv, gradients, sums, count, on_device(stream));
+  }
+
   void swiglu(Stream& stream, const Tensor& gate_up, const Tensor& y) override {
     require_columns(y);
     require(gate_up.rows == y.rows && gate_up.columns == 2 * y.columns, "swiglu");
@@ -235,6 +250,16 @@ class GpuOperations : public LinearOperations {
     if (tensor.columns % 8 == 0) return;
     throw Unavailable(
         fmt::format("rows of {} elements: GPUs train with multiples of 8", tensor.columns));
+  }
+
+  static void require_rotary(const RotaryTensors& tensors, const Tensor& result,
+                             const char* operation) {
+    require(tensors.fit(result), operation);
+    const std::int64_t head_dim = tensors.shape.head_dim;
+    if (head_dim % 16 == 0 && head_dim <= kWidestHead) return;
+    throw Unavailable(
+        fmt::format("heads of {} elements: GPUs rotate heads of multiples of 16 up to {}", head_dim,
+                    kWidestHead));
   }
 
   static bool is_position_table(const Tensor& table, const Tensor& x) {

@@ -105,6 +105,51 @@ TEST_P(DeviceOperations, Activate) {
   expect_same(other, "relu backward");
 }
 
+TEST_P(DeviceOperations, Rotate) {
+  constexpr AttentionShape kShapes[] = {{2, 19, 3, 16},      {1, 7, 6, 64, 2},  {2, 5, 8, 80, 4},
+                                        {1, 33, 32, 128, 8}, {3, 4, 5, 144, 1}, {1, 9, 4, 256, 2}};
+  for (const AttentionShape& s : kShapes) {
+    const std::int64_t rows = s.batch * s.tokens, width = s.qkv_width(), dim = s.head_dim;
+    const Pair qkv = normal(rows, width, 1), q_weight = normal(1, dim, 2),
+               k_weight = normal(1, dim, 3), rotated = normal(rows, width, 4),
+               drotated = normal(rows, width, 5), dqkv = normal(rows, width, 6),
+               dq_weight = normal(1, dim, 7), dk_weight = normal(1, dim, 8),
+               inverse = sums(rows * (s.heads + s.key_heads()));
+    const Accumulate accumulate = s.batch == 1 ? Accumulate::no : Accumulate::yes;
+    both([&](const Side& on) {
+      const RotaryTensors tensors{s,           on(qkv),       on(q_weight), on(k_weight),
+                                  on(inverse), on(dq_weight), on(dk_weight)};
+      on.operations.rotate(on.stream, tensors, on(rotated));
+      on.operations.rotate_backward(on.stream, tensors, on(drotated), on(dqkv), accumulate);
+      on.operations.rotate_backward(on.stream, tensors, on(drotated), on(drotated),
+                                    Accumulate::yes);
+    });
+    const std::string shape = std::to_string(s.heads) + " heads of " + std::to_string(dim);
+    expect_same(rotated, shape.c_str());
+    expect_same(inverse, ("inverse of " + shape).c_str(), 1e-5);
+    expect_same(dqkv, ("dqkv of " + shape).c_str());
+    expect_same(drotated, ("dqkv in place of " + shape).c_str());
+    expect_same(dq_weight, ("dq_weight of " + shape).c_str());
+    expect_same(dk_weight, ("dk_weight of " + shape).c_str());
+  }
+}
+
+// Without a norm, of many tokens, at whose angles fp32 would be inexact.
+TEST_P(DeviceOperations, RotateAlone) {
+  const AttentionShape s{1, 8192, 1, 16};
+  const Pair qkv = normal(s.tokens, s.qkv_width(), 1), rotated = normal(s.tokens, s.qkv_width(), 2),
+             dqkv = normal(s.tokens, s.qkv_width(), 3);
+  both([&](const Side& on) {
+    const RotaryTensors tensors{s, on(qkv), {}, {}, {}, {}, {}};
+    on.operations.rotate(on.stream, tensors, on(rotated));
+    on.operations.rotate_backward(on.stream, tensors, on(rotated), on(dqkv), Accumulate::no);
+  });
+  const double tolerance = dtype() == DType::fp32 ? 1e-6 : 1e-2;
+  expect_same(rotated, "rotated", tolerance);
+  expect_same(dqkv, "dqkv", tolerance);
+  EXPECT_LE(distance(read(qkv.device), read(dqkv.device)), tolerance) << "rotated back";
+}
+
 TEST_P(DeviceOperations, Gate) {
   for (const std::int64_t columns : {8, 40, 2056}) {
     const Pair gate_up = normal(19, 2 * columns, 1, 3), y = normal(19, columns, 2),

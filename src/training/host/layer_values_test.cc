@@ -11,6 +11,7 @@
 #include "training/host/layers_fixture.h"
 #include "training/host/loss.h"
 #include "training/host/rms_norm.h"
+#include "training/host/rotary.h"
 #include "training/host/vectors.h"
 
 namespace duet {
@@ -286,6 +287,78 @@ TEST(Attention, OfLargeScoresIsFinite) {
   attention_backward(s, qkv.data(), out.data(), log_sum_exp.data(), out.data(), dqkv.data());
   for (const float value : out) EXPECT_TRUE(std::isfinite(value));
   for (const float value : dqkv) EXPECT_TRUE(std::isfinite(value));
+}
+
+// Plain loops in the form of Hugging Face's Qwen3: the norm of each head, n * cos + half * sin,
+// where the second half of n, negated, and then the first are `half`.
+std::vector<double> plain_rotation(const RotaryHeads<double>& in) {
+  const AttentionShape& s = in.shape;
+  std::vector<double> rotated(in.qkv, in.qkv + s.qkv_elements());
+  const std::int64_t dim = s.head_dim, heads = s.heads + 2 * s.key_heads();
+  for (std::int64_t head = 0; head < s.batch * s.tokens * heads; ++head) {
+    if (head % heads >= s.heads + s.key_heads()) continue;
+    const double* const weight = head % heads < s.heads ? in.q_weight : in.k_weight;
+    std::vector<double> n(in.qkv + head * dim, in.qkv + (head + 1) * dim), half;
+    double squares = 0;
+    for (const double value : n) squares += value * value;
+    for (std::size_t d = 0; d < n.size(); ++d) {
+      if (weight != nullptr) {
+        n[d] *= weight[d] / std::sqrt(squares / static_cast<double>(dim) + 1e-6);
+      }
+    }
+    for (std::size_t d = n.size() / 2; d < n.size(); ++d) half.push_back(-n[d]);
+    for (std::size_t d = 0; d < n.size() / 2; ++d) half.push_back(n[d]);
+    for (std::int64_t d = 0; d < dim; ++d) {
+      const double share = static_cast<double>(2 * (d % (dim / 2))) / static_cast<double>(dim);
+      const double angle = static_cast<double>(head / heads % s.tokens) / std::pow(in.theta, share);
+      const auto at = static_cast<std::size_t>(d);
+      rotated[static_cast<std::size_t>(head * dim + d)] =
+          n[at] * std::cos(angle) + half[at] * std::sin(angle);
+    }
+  }
+  return rotated;
+}
+
+TEST(Rotate, AgreesWithPlainLoops) {
+  for (const AttentionShape& s : {AttentionShape{2, 9, 3, 6}, {3, 40, 6, 34, 2}, {1, 5, 4, 8, 1}}) {
+    const auto qkv = normal_values<double>(s.qkv_elements(), 1),
+               q_weight = normal_values<double>(s.head_dim, 2),
+               k_weight = normal_values<double>(s.head_dim, 3);
+    std::vector<double> rotated(qkv.size()), inverse(qkv.size());
+    for (const RotaryHeads<double>& in :
+         {RotaryHeads<double>{s, 1e6, qkv.data(), q_weight.data(), k_weight.data()},
+          RotaryHeads<double>{s, 1e4, qkv.data(), nullptr, nullptr}}) {
+      rotate_heads(in, rotated.data(), inverse.data());
+      EXPECT_LE(relative_error(rotated, plain_rotation(in)), 1e-14) << s.tokens << " " << in.theta;
+    }
+  }
+}
+
+// A head of two elements turns by 1 a token.
+TEST(Rotate, OfFloatsAtTheLastOfManyTokens) {
+  const AttentionShape s{1, 8192, 1, 2};
+  std::vector<float> qkv(static_cast<std::size_t>(s.qkv_elements()), 0.0f), rotated(qkv.size());
+  for (std::size_t i = 0; i < qkv.size(); i += 2) qkv[i] = 1;
+  rotate_heads<float>({s, 1e6, qkv.data(), nullptr, nullptr}, rotated.data(), nullptr);
+  const float* const last = rotated.data() + 8191 * s.qkv_width();
+  EXPECT_NEAR(last[0], std::cos(8191.0), 1e-7);
+  EXPECT_NEAR(last[1], std::sin(8191.0), 1e-7);
+  EXPECT_EQ(last[4], 1.0f);
+}
+
+TEST(Rotate, BackwardMayReplaceItsInput) {
+  const AttentionShape s{2, 9, 4, 6, 2};
+  const auto qkv = normal_values<double>(s.qkv_elements(), 1), weight = normal_values<double>(6, 2),
+             drotated = normal_values<double>(s.qkv_elements(), 3);
+  std::vector<double> rotated(qkv.size()), inverse(qkv.size()), written(qkv.size()), dweight(6);
+  auto replaced = drotated;
+  const RotaryHeads<double> in{s, 1e6, qkv.data(), weight.data(), weight.data()};
+  rotate_heads(in, rotated.data(), inverse.data());
+  rotate_heads_backward(in, inverse.data(), drotated.data(), written.data(), dweight.data(),
+                        dweight.data());
+  rotate_heads_backward(in, inverse.data(), replaced.data(), replaced.data(), dweight.data(),
+                        dweight.data());
+  EXPECT_EQ(replaced, written);
 }
 
 TEST(CrossEntropy, OfEqualLogitsIsTheLogarithmOfTheVocabulary) {

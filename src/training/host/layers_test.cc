@@ -13,6 +13,7 @@
 #include "training/host/layers_fixture.h"
 #include "training/host/loss.h"
 #include "training/host/rms_norm.h"
+#include "training/host/rotary.h"
 
 namespace duet {
 namespace {
@@ -224,6 +225,39 @@ struct Attention {
   }
 };
 
+// Without weights heads are only rotated.
+template <int kBatch, int kTokens, int kHeads, int kHeadDim, int kKvHeads, bool kWeights = true>
+struct Rotate {
+  static constexpr std::size_t kFirstParameter = 1;
+  static constexpr AttentionShape kShape{kBatch, kTokens, kHeads, kHeadDim, kKvHeads};
+
+  template <class Real>
+  static Tensors<Real> inputs() {
+    Tensors<Real> in{normal_values<Real>(kShape.qkv_elements(), 1)};
+    if (kWeights) in.push_back(normal_values<Real>(kHeadDim, 2));
+    if (kWeights) in.push_back(normal_values<Real>(kHeadDim, 3));
+    return in;
+  }
+  template <class Real>
+  static RotaryHeads<Real> heads(const Tensors<Real>& in) {
+    return {kShape, 100, in[0].data(), kWeights ? in[1].data() : nullptr,
+            kWeights ? in[2].data() : nullptr};
+  }
+  template <class Real>
+  static std::vector<Real> forward(const Tensors<Real>& in) {
+    std::vector<Real> rotated(in[0].size()), inverse(in[0].size() / kHeadDim);
+    rotate_heads(heads(in), rotated.data(), inverse.data());
+    return rotated;
+  }
+  template <class Real>
+  static void backward(const Tensors<Real>& in, const std::vector<Real>& dy, Tensors<Real>& d) {
+    std::vector<Real> rotated(in[0].size()), inverse(in[0].size() / kHeadDim);
+    rotate_heads(heads(in), rotated.data(), inverse.data());
+    rotate_heads_backward(heads(in), inverse.data(), dy.data(), d[0].data(),
+                          kWeights ? d[1].data() : nullptr, kWeights ? d[2].data() : nullptr);
+  }
+};
+
 // Its result is the mean loss. The padding holds NaN.
 template <int kRows, int kVocabulary, int kPadded>
 struct CrossEntropy {
@@ -296,8 +330,9 @@ using Layers =
                      Embedding<2, 5, 4, 7>, Embedding<3, 17, 11, 150>, TokenEmbedding<9, 4, 7>,
                      TokenEmbedding<51, 11, 150>, Attention<2, 9, 3, 5>, Attention<1, 150, 2, 20>,
                      Attention<1, 64, 1, 64>, Attention<2, 9, 6, 5, 2>, Attention<1, 70, 3, 20, 1>,
-                     Attention<3, 7, 4, 3, 4>, CrossEntropy<5, 11, 16>, CrossEntropy<37, 300, 320>,
-                     MeanSquaredError<5, 7>, MeanSquaredError<33, 65>>;
+                     Attention<3, 7, 4, 3, 4>, Rotate<2, 5, 4, 6, 2>, Rotate<3, 23, 3, 34, 1>,
+                     Rotate<2, 9, 2, 10, 0>, Rotate<2, 5, 4, 6, 2, false>, CrossEntropy<5, 11, 16>,
+                     CrossEntropy<37, 300, 320>, MeanSquaredError<5, 7>, MeanSquaredError<33, 65>>;
 
 template <class T>
 class EveryLayer : public ::testing::Test {};

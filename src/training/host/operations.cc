@@ -17,6 +17,7 @@
 #include "training/host/loss.h"
 #include "training/host/optimisers.h"
 #include "training/host/rms_norm.h"
+#include "training/host/rotary.h"
 #include "training/linear_operations.h"
 
 namespace duet {
@@ -171,6 +172,24 @@ class CpuOperations : public LinearOperations {
         [=] { duet::gelu_backward<float>(data(x), data(dy), data(dx), x.count()); });
   }
 
+  void rotate(Stream& stream, const RotaryTensors& t, const Tensor& rotated) override {
+    require(t.fit(rotated), "rotate");
+    run(stream, "rotate", 0, bytes_of({&t.qkv, &rotated}), rotated,
+        [=] { rotate_heads<float>(rotary_heads(t), data(rotated), data(t.inverse_rms)); });
+  }
+
+  void rotate_backward(Stream& stream, const RotaryTensors& t, const Tensor& drotated,
+                       const Tensor& dqkv, Accumulate gradients) override {
+    require(t.fit(drotated) && t.fit(dqkv), "rotate backward");
+    const double read = t.normalises() ? bytes_of({&t.qkv, &drotated}) : bytes_of({&drotated});
+    run(stream, "rotate backward", 0, read + bytes_of({&dqkv}), dqkv, [=] {
+      clear_unless(gradients, t.q_weight_gradient);
+      clear_unless(gradients, t.k_weight_gradient);
+      rotate_heads_backward<float>(rotary_heads(t), data(t.inverse_rms), data(drotated), data(dqkv),
+                                   data(t.q_weight_gradient), data(t.k_weight_gradient));
+    });
+  }
+
   void swiglu(Stream& stream, const Tensor& gate_up, const Tensor& y) override {
     run(stream, "swiglu", 0, bytes_of({&gate_up, &y}), y,
         [=] { duet::swiglu<float>(matrix(gate_up), matrix(y)); });
@@ -290,6 +309,12 @@ class CpuOperations : public LinearOperations {
   static const AttentionShape& checked_shape(const AttentionTensors& t) {
     require(t.fit(), "attention");
     return t.shape;
+  }
+
+  static RotaryHeads<float> rotary_heads(const RotaryTensors& t) {
+    const bool normed = t.normalises();
+    return {t.shape, t.theta, data(t.qkv), normed ? data(t.q_weight) : nullptr,
+            normed ? data(t.k_weight) : nullptr};
   }
 
   // The share of the peak that attention reaches on a simulated GPU, as cuDNN 9.19's does on an
