@@ -47,6 +47,11 @@ struct RotaryTensors {
   bool normalises() const { return q_weight.count() > 0; }
   // Whether the shape can be, and the tensors and `result` have its sizes.
   bool fit(const Tensor& result) const;
+  // Whether the weights' gradients have the weights' sizes.
+  bool gradients_fit() const {
+    return !normalises() || (q_weight_gradient.count() == shape.head_dim &&
+                             k_weight_gradient.count() == shape.head_dim);
+  }
 };
 
 // What changes from step to step, in memory of the device, so that one captured graph holds for all

@@ -148,6 +148,7 @@ class GpuOperations : public LinearOperations {
                        const Tensor& dqkv, Accumulate gradients) override {
     require_rotary(tensors, drotated, "rotate backward");
     require_rotary(tensors, dqkv, "rotate backward");
+    require(tensors.gradients_fit(), "rotate backward");
     const int count = blocks(kRotaryBlocksPerUnit);
     float* const sums = partials(stream, count * 2 * tensors.shape.head_dim);
     launch_rotate_backward(tensors, drotated, dqkv, gradients, sums, count, on_device(stream));

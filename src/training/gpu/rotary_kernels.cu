@@ -1,8 +1,8 @@
 // The norm and the rotation of the heads of q and k. A block takes a token, whose angles its
 // threads compute once; a few threads share a head, each with eight neighbouring pairs, and so a
 // head is read once.
-#include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "training/gpu/column_sums.h"
 #include "training/gpu/element8.h"

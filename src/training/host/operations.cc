@@ -119,6 +119,7 @@ class CpuOperations : public LinearOperations {
   }
 
   void rms_norm(Stream& stream, const RmsNormTensors& norm, const Tensor& y) override {
+    require_norm(norm, y, "rms norm");
     run(stream, "rms norm", 0, bytes_of({&norm.x, &y}), y, [=] {
       duet::rms_norm<float>(matrix(norm.x), data(norm.weight), matrix(y), data(norm.inverse_rms));
     });
@@ -126,6 +127,8 @@ class CpuOperations : public LinearOperations {
 
   void rms_norm_backward(Stream& stream, const RmsNormTensors& norm, const Tensor& dy,
                          const Tensor& dx, Accumulate accumulate, Accumulate gradients) override {
+    require_norm(norm, dy, "rms norm backward");
+    require_norm(norm, dx, "rms norm backward");
     const double moved =
         bytes_of({&norm.x, &dy, &dx}) + (accumulate == Accumulate::yes ? bytes_of({&dx}) : 0);
     run(stream, "rms norm backward", 0, moved, dx, [=] {
@@ -180,7 +183,7 @@ class CpuOperations : public LinearOperations {
 
   void rotate_backward(Stream& stream, const RotaryTensors& t, const Tensor& drotated,
                        const Tensor& dqkv, Accumulate gradients) override {
-    require(t.fit(drotated) && t.fit(dqkv), "rotate backward");
+    require(t.fit(drotated) && t.fit(dqkv) && t.gradients_fit(), "rotate backward");
     const double read = t.normalises() ? bytes_of({&t.qkv, &drotated}) : bytes_of({&drotated});
     run(stream, "rotate backward", 0, read + bytes_of({&dqkv}), dqkv, [=] {
       clear_unless(gradients, t.q_weight_gradient);
@@ -191,12 +194,16 @@ class CpuOperations : public LinearOperations {
   }
 
   void swiglu(Stream& stream, const Tensor& gate_up, const Tensor& y) override {
+    require(gate_up.rows == y.rows && gate_up.columns == 2 * y.columns, "swiglu");
     run(stream, "swiglu", 0, bytes_of({&gate_up, &y}), y,
         [=] { duet::swiglu<float>(matrix(gate_up), matrix(y)); });
   }
 
   void swiglu_backward(Stream& stream, const Tensor& gate_up, const Tensor& dy,
                        const Tensor& dgate_up) override {
+    require(gate_up.rows == dy.rows && gate_up.columns == 2 * dy.columns &&
+                dgate_up.rows == dy.rows && dgate_up.columns == gate_up.columns,
+            "swiglu backward");
     run(stream, "swiglu backward", 0, bytes_of({&gate_up, &dy, &dgate_up}), dgate_up,
         [=] { duet::swiglu_backward<float>(matrix(gate_up), matrix(dy), matrix(dgate_up)); });
   }
@@ -309,6 +316,12 @@ class CpuOperations : public LinearOperations {
   static const AttentionShape& checked_shape(const AttentionTensors& t) {
     require(t.fit(), "attention");
     return t.shape;
+  }
+
+  static void require_norm(const RmsNormTensors& norm, const Tensor& y, const char* operation) {
+    require(norm.x.rows == y.rows && norm.x.columns == y.columns &&
+                norm.weight.count() == y.columns && norm.inverse_rms.count() == y.rows,
+            operation);
   }
 
   static RotaryHeads<float> rotary_heads(const RotaryTensors& t) {
