@@ -1,6 +1,5 @@
-// The norm and the rotation of the heads of q and k. A block takes a token, whose angles its
-// threads compute once; a few threads share a head, each with eight neighbouring pairs, and so a
-// head is read once.
+// The norm and the rotation of the heads of q and k. A block takes a token and computes its angles
+// once; a few threads share a head, each with eight neighbouring pairs, and so a head is read once.
 #include <cmath>
 #include <type_traits>
 
@@ -63,20 +62,30 @@ struct HeadPlace {
   int column = static_cast<int>(threadIdx.x) % lanes * 8;
 };
 
+// The cosines and sines of one position, in shared memory.
+struct alignas(16) BlockAngles {
+  float cosine[kPairs], sine[kPairs];
+
+  // All threads call it together.
+  __device__ void turn_to(std::int64_t position, const Turns& turns, int pairs) {
+    constexpr float kUnit = 1.0f / 2147483648.0f;  // half turns, from -1 to 1
+    __syncthreads();                               // the angles of the call before have been read
+    for (int i = static_cast<int>(threadIdx.x); i < pairs; i += kThreads) {
+      const std::uint64_t turn = turns.per_position[i] * static_cast<std::uint64_t>(position);
+      sincospif(kUnit * static_cast<float>(static_cast<std::int32_t>(turn >> 32)), &sine[i],
+                &cosine[i]);
+    }
+    __syncthreads();
+  }
+};
+
 // Of the eight pairs from `first` on.
 struct Angles {
   float cosine[8], sine[8];
 
-  __device__ Angles(const Turns& turns, int first, std::int64_t position) {
-#pragma unroll
-    for (int k = 0; k < 8; ++k) {
-      const std::uint64_t turn =
-          turns.per_position[first + k] * static_cast<std::uint64_t>(position);
-      // Half turns from -1 to 1.
-      constexpr float kUnit = 1.0f / 2147483648.0f;
-      sincospif(kUnit * static_cast<float>(static_cast<std::int32_t>(turn >> 32)), &sine[k],
-                &cosine[k]);
-    }
+  __device__ Angles(const BlockAngles& all, int first) {
+    load8(all.cosine + first, cosine);
+    load8(all.sine + first, sine);
   }
 
   // Both halves of eight pairs, forward or, by direction -1, back.
@@ -118,7 +127,9 @@ __global__ void __launch_bounds__(kThreads) rotary_kernel(Rotary<T> r) {
   const HeadPlace<lanes> my;
   const std::int64_t row = blockIdx.x;
   const int half = r.head_dim / 2, all = r.all_heads();
-  const Angles angles(r.turns, my.column, row % r.tokens);
+  __shared__ BlockAngles all_angles;
+  all_angles.turn_to(row % r.tokens, r.turns, half);
+  const Angles angles(all_angles, my.column);
   // All groups go on together. One behind the last head computes with zeros.
   for (int first = 0; first < all; first += kGroups) {
     const int head = first + my.group;
@@ -217,9 +228,11 @@ __global__ void __launch_bounds__(kThreads, 4) rotary_backward_kernel(Rotary<T> 
   constexpr int kGroups = kThreads / lanes;
   const HeadPlace<lanes> my;
   const int half = r.head_dim / 2, all = r.all_heads();
+  __shared__ BlockAngles all_angles;
   WeightSums sums;
   for (std::int64_t row = blockIdx.x; row < r.rows; row += gridDim.x) {
-    const Angles angles(r.turns, my.column, row % r.tokens);
+    all_angles.turn_to(row % r.tokens, r.turns, half);
+    const Angles angles(all_angles, my.column);
     for (int first = 0; first < all; first += kGroups) {
       const int head = first + my.group;
       const bool inside = head < all && my.column < half, turns = inside && r.is_rotated(head);
