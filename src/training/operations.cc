@@ -33,6 +33,16 @@ MakeOperations find_operations(const DeviceInfo& info) {
 
 }  // namespace
 
+bool RotaryTensors::fit(const Tensor& result) const {
+  const std::int64_t rows = shape.batch * shape.tokens, heads = shape.key_heads();
+  if (heads <= 0 || shape.heads % heads != 0 || shape.head_dim % 2 != 0 || theta <= 0) return false;
+  if (qkv.rows != rows || qkv.columns != shape.qkv_width()) return false;
+  if (result.rows != rows || result.columns != qkv.columns) return false;
+  if (q_weight.count() != k_weight.count()) return false;
+  return !normalises() || (q_weight.count() == shape.head_dim &&
+                           inverse_rms.count() == rows * (shape.heads + heads));
+}
+
 void register_operations(const std::string& device_kind, MakeOperations make) {
   OperationsRegistry& all = registry();
   const std::lock_guard<std::mutex> lock(all.mutex);

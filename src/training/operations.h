@@ -26,6 +26,34 @@ struct NormTensors {
   Tensor weight_gradient, bias_gradient;
 };
 
+// One RMSNorm over the columns, alike.
+struct RmsNormTensors {
+  Tensor x;
+  Tensor weight;       // (1, columns)
+  Tensor inverse_rms;  // (1, rows), fp32
+  Tensor weight_gradient;
+};
+
+// The heads of q and k, normalised by their root mean square and rotated by their positions, as
+// attention takes them.
+struct RotaryTensors {
+  AttentionShape shape;       // with an even head_dim
+  Tensor qkv;                 // (batch * tokens, qkv_width): q, k, v, each by heads
+  Tensor q_weight, k_weight;  // (1, head_dim); without elements, heads are only rotated
+  Tensor inverse_rms;         // (batch * tokens, heads + key_heads), fp32; not used without weights
+  Tensor q_weight_gradient, k_weight_gradient;
+  double theta = 1e6;
+
+  bool normalises() const { return q_weight.count() > 0; }
+  // Whether the shape can be, and the tensors and `result` have its sizes.
+  bool fit(const Tensor& result) const;
+  // Whether the weights' gradients have the weights' sizes.
+  bool gradients_fit() const {
+    return !normalises() || (q_weight_gradient.count() == shape.head_dim &&
+                             k_weight_gradient.count() == shape.head_dim);
+  }
+};
+
 // What changes from step to step, in memory of the device, so that one captured graph holds for all
 // steps.
 struct StepState {
@@ -78,8 +106,8 @@ class Operations {
   virtual void random_tokens(Stream& stream, const Span& state, std::int64_t vocabulary,
                              std::uint64_t column, const Tensor& tokens) = 0;
 
-  // Row r of x is row tokens[r] of the token table plus row r % length of the position table;
-  // `tokens`: int32 (rows).
+  // Row r of x is row tokens[r] of the token table plus row r % length of the position table, which
+  // may be without elements, and then so is its gradient; `tokens`: int32 (rows).
   virtual void embedding(Stream& stream, const Tensor& tokens, const Tensor& token_table,
                          const Tensor& position_table, const Tensor& x) = 0;
   // Adds to the token table's gradient; writes the position table's or adds to it.
@@ -92,6 +120,12 @@ class Operations {
   virtual void layer_norm_backward(Stream& stream, const NormTensors& norm, const Tensor& dy,
                                    const Tensor& dx, Accumulate accumulate,
                                    Accumulate gradients) = 0;
+
+  // y = x / sqrt(mean of x^2 + 1e-6) * weight.
+  virtual void rms_norm(Stream& stream, const RmsNormTensors& norm, const Tensor& y) = 0;
+  // Writes dx, or adds to it; and so the weight's gradient, by `gradients`. dx may be dy.
+  virtual void rms_norm_backward(Stream& stream, const RmsNormTensors& norm, const Tensor& dy,
+                                 const Tensor& dx, Accumulate accumulate, Accumulate gradients) = 0;
 
   // y (rows, out) = x (rows, in) w^T, w (out, in).
   virtual void linear(Stream& stream, const Tensor& x, const Tensor& w, const Tensor& y) = 0;
@@ -129,6 +163,24 @@ class Operations {
   virtual void gelu_backward(Stream& stream, const Tensor& x, const Tensor& dy,
                              const Tensor& dx) = 0;
 
+  // `rotated`, shaped as qkv, has q, k and v. Of each head x of q and k, with
+  // n = x / sqrt(mean of x^2 + 1e-6) * weight, i < head_dim / 2, j = i + head_dim / 2 and the angle
+  // a = t * theta^(-2i / head_dim) of token t of its sequence:
+  //   rotated[i] = n[i] * cos(a) - n[j] * sin(a), rotated[j] = n[j] * cos(a) + n[i] * sin(a)
+  // v is copied.
+  virtual void rotate(Stream& stream, const RotaryTensors& tensors, const Tensor& rotated) = 0;
+  // dqkv from the gradient of `rotated`, which it may be. Writes the gradients of the weights, or
+  // adds to them.
+  virtual void rotate_backward(Stream& stream, const RotaryTensors& tensors, const Tensor& drotated,
+                               const Tensor& dqkv, Accumulate gradients) = 0;
+
+  // y (rows, columns) = gate * sigmoid(gate) * up; `gate_up` (rows, 2 * columns): in each row the
+  // gate's columns and behind them up's.
+  virtual void swiglu(Stream& stream, const Tensor& gate_up, const Tensor& y) = 0;
+  // dgate_up may be gate_up.
+  virtual void swiglu_backward(Stream& stream, const Tensor& gate_up, const Tensor& dy,
+                               const Tensor& dgate_up) = 0;
+
   virtual void attention(Stream& stream, const AttentionTensors& tensors) = 0;
   virtual void attention_backward(Stream& stream, const AttentionTensors& tensors,
                                   const Tensor& dout, const Tensor& dqkv) = 0;
@@ -139,6 +191,14 @@ class Operations {
   virtual void cross_entropy(Stream& stream, const Tensor& logits, std::int64_t vocabulary,
                              const Tensor& targets, const Tensor& row_losses,
                              const Tensor& loss) = 0;
+
+  // The same of some rows of a batch of `batch_rows` rows, whose logits are computed a piece at a
+  // time: the gradient is that of the mean over the batch, which mean() takes of all row losses.
+  virtual void cross_entropy_piece(Stream& stream, const Tensor& logits, std::int64_t vocabulary,
+                                   const Tensor& targets, std::int64_t batch_rows,
+                                   const Tensor& row_losses) = 0;
+  // The mean of all elements, fp32, in `mean` (1, 1), fp32.
+  virtual void mean(Stream& stream, const Tensor& values, const Tensor& mean) = 0;
 
   // The mean of (prediction - target)^2, of each row in `row_losses` (1, rows), fp32, and of all in
   // `loss` (1, 1), fp32. Replaces the prediction by the mean's gradient.

@@ -90,6 +90,18 @@ void TimedOperations::layer_norm_backward(Stream& stream, const NormTensors& nor
   mark(stream, StepPart::norm);
 }
 
+void TimedOperations::rms_norm(Stream& stream, const RmsNormTensors& norm, const Tensor& y) {
+  inner_->rms_norm(stream, norm, y);
+  mark(stream, StepPart::norm);
+}
+
+void TimedOperations::rms_norm_backward(Stream& stream, const RmsNormTensors& norm,
+                                        const Tensor& dy, const Tensor& dx, Accumulate accumulate,
+                                        Accumulate gradients) {
+  inner_->rms_norm_backward(stream, norm, dy, dx, accumulate, gradients);
+  mark(stream, StepPart::norm);
+}
+
 void TimedOperations::linear(Stream& stream, const Tensor& x, const Tensor& w, const Tensor& y) {
   inner_->linear(stream, x, w, y);
   mark(stream, StepPart::gemm);
@@ -144,6 +156,29 @@ void TimedOperations::gelu_backward(Stream& stream, const Tensor& x, const Tenso
   mark(stream, StepPart::elementwise);
 }
 
+void TimedOperations::rotate(Stream& stream, const RotaryTensors& tensors, const Tensor& rotated) {
+  inner_->rotate(stream, tensors, rotated);
+  mark(stream, StepPart::norm);
+}
+
+void TimedOperations::rotate_backward(Stream& stream, const RotaryTensors& tensors,
+                                      const Tensor& drotated, const Tensor& dqkv,
+                                      Accumulate gradients) {
+  inner_->rotate_backward(stream, tensors, drotated, dqkv, gradients);
+  mark(stream, StepPart::norm);
+}
+
+void TimedOperations::swiglu(Stream& stream, const Tensor& gate_up, const Tensor& y) {
+  inner_->swiglu(stream, gate_up, y);
+  mark(stream, StepPart::elementwise);
+}
+
+void TimedOperations::swiglu_backward(Stream& stream, const Tensor& gate_up, const Tensor& dy,
+                                      const Tensor& dgate_up) {
+  inner_->swiglu_backward(stream, gate_up, dy, dgate_up);
+  mark(stream, StepPart::elementwise);
+}
+
 void TimedOperations::attention(Stream& stream, const AttentionTensors& tensors) {
   inner_->attention(stream, tensors);
   mark(stream, StepPart::attention);
@@ -159,6 +194,18 @@ void TimedOperations::cross_entropy(Stream& stream, const Tensor& logits, std::i
                                     const Tensor& targets, const Tensor& row_losses,
                                     const Tensor& loss) {
   inner_->cross_entropy(stream, logits, vocabulary, targets, row_losses, loss);
+  mark(stream, StepPart::loss);
+}
+
+void TimedOperations::cross_entropy_piece(Stream& stream, const Tensor& logits,
+                                          std::int64_t vocabulary, const Tensor& targets,
+                                          std::int64_t batch_rows, const Tensor& row_losses) {
+  inner_->cross_entropy_piece(stream, logits, vocabulary, targets, batch_rows, row_losses);
+  mark(stream, StepPart::loss);
+}
+
+void TimedOperations::mean(Stream& stream, const Tensor& values, const Tensor& mean) {
+  inner_->mean(stream, values, mean);
   mark(stream, StepPart::loss);
 }
 

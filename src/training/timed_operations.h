@@ -39,6 +39,9 @@ class TimedOperations : public Operations {
   void layer_norm(Stream& stream, const NormTensors& norm, const Tensor& y) override;
   void layer_norm_backward(Stream& stream, const NormTensors& norm, const Tensor& dy,
                            const Tensor& dx, Accumulate accumulate, Accumulate gradients) override;
+  void rms_norm(Stream& stream, const RmsNormTensors& norm, const Tensor& y) override;
+  void rms_norm_backward(Stream& stream, const RmsNormTensors& norm, const Tensor& dy,
+                         const Tensor& dx, Accumulate accumulate, Accumulate gradients) override;
   void linear(Stream& stream, const Tensor& x, const Tensor& w, const Tensor& y) override;
   void linear_add(Stream& stream, const Tensor& x, const Tensor& w, const Tensor& residual,
                   const Tensor& y) override;
@@ -62,11 +65,21 @@ class TimedOperations : public Operations {
   void relu_backward(Stream& stream, const Tensor& y, const Tensor& dy, const Tensor& dx) override;
   void gelu(Stream& stream, const Tensor& x, const Tensor& y) override;
   void gelu_backward(Stream& stream, const Tensor& x, const Tensor& dy, const Tensor& dx) override;
+  void rotate(Stream& stream, const RotaryTensors& tensors, const Tensor& rotated) override;
+  void rotate_backward(Stream& stream, const RotaryTensors& tensors, const Tensor& drotated,
+                       const Tensor& dqkv, Accumulate gradients) override;
+  void swiglu(Stream& stream, const Tensor& gate_up, const Tensor& y) override;
+  void swiglu_backward(Stream& stream, const Tensor& gate_up, const Tensor& dy,
+                       const Tensor& dgate_up) override;
   void attention(Stream& stream, const AttentionTensors& tensors) override;
   void attention_backward(Stream& stream, const AttentionTensors& tensors, const Tensor& dout,
                           const Tensor& dqkv) override;
   void cross_entropy(Stream& stream, const Tensor& logits, std::int64_t vocabulary,
                      const Tensor& targets, const Tensor& row_losses, const Tensor& loss) override;
+  void cross_entropy_piece(Stream& stream, const Tensor& logits, std::int64_t vocabulary,
+                           const Tensor& targets, std::int64_t batch_rows,
+                           const Tensor& row_losses) override;
+  void mean(Stream& stream, const Tensor& values, const Tensor& mean) override;
   void mean_squared_error(Stream& stream, const Tensor& prediction, const Tensor& target,
                           const Tensor& row_losses, const Tensor& loss) override;
   void sum_of_squares(Stream& stream, const std::vector<Tensor>& gradients,

@@ -51,4 +51,9 @@ inline float __shfl_xor_sync(unsigned, float value, int mask) {
 }
 inline float __expf(float x) { return std::exp(x); }
 inline float __fdividef(float a, float b) { return a / b; }
+inline void sincospif(float x, float* sine, float* cosine) {
+  constexpr double kHalfTurn = 3.14159265358979323846;
+  *sine = static_cast<float>(std::sin(kHalfTurn * static_cast<double>(x)));
+  *cosine = static_cast<float>(std::cos(kHalfTurn * static_cast<double>(x)));
+}
 inline float rsqrtf(float x) { return 1 / std::sqrt(x); }

@@ -12,18 +12,24 @@ struct Attention {
   OperationGraph graph;
 
   Dims heads() const { return {shape.batch, shape.heads, shape.tokens, shape.head_dim}; }
+  Dims key_heads() const { return {shape.batch, shape.key_heads(), shape.tokens, shape.head_dim}; }
   Dims pairs() const { return {shape.batch, shape.heads, shape.tokens, shape.tokens}; }
   Dims rows() const { return {shape.batch, shape.heads, shape.tokens, 1}; }
 
   // By heads; `width`: elements from one token to the next.
-  GraphTensor part(std::int64_t id, std::int64_t width) const {
-    return {id, heads(), {shape.tokens * width, shape.head_dim, width, 1}, type};
+  GraphTensor part(std::int64_t id, const Dims& dims, std::int64_t width) const {
+    return {id, dims, {shape.tokens * width, shape.head_dim, width, 1}, type};
   }
-  GraphTensor of_qkv(std::int64_t id) { return graph.in_memory(part(id, 3 * shape.width())); }
-  GraphTensor of_qkv_transposed(std::int64_t id) {
-    return graph.in_memory(transposed(part(id, 3 * shape.width())));
+  GraphTensor of_q(std::int64_t id) {
+    return graph.in_memory(part(id, heads(), shape.qkv_width()));
   }
-  GraphTensor output(std::int64_t id) { return graph.in_memory(part(id, shape.width())); }
+  GraphTensor of_kv(std::int64_t id) {
+    return graph.in_memory(part(id, key_heads(), shape.qkv_width()));
+  }
+  GraphTensor of_kv_transposed(std::int64_t id) {
+    return graph.in_memory(transposed(part(id, key_heads(), shape.qkv_width())));
+  }
+  GraphTensor output(std::int64_t id) { return graph.in_memory(part(id, heads(), shape.width())); }
   GraphTensor fp32(std::int64_t id, const Dims& dims) {
     return graph.in_memory({id, dims, packed(dims), CUDNN_DATA_FLOAT});
   }
@@ -51,12 +57,26 @@ GraphTensor softmax_sum(Attention& attention, const GraphTensor& dout) {
                          attention.fp32(kSoftmaxSum, attention.rows()));
 }
 
+// dk or dv: the product for each head of q, whose sum over a group is the gradient.
+void key_gradient(Attention& attention, const GraphTensor& left, const GraphTensor& right,
+                  std::int64_t id) {
+  OperationGraph& graph = attention.graph;
+  const GraphTensor gradient = attention.of_kv(id);
+  if (attention.shape.group() == 1) {
+    graph.multiply(left, right, gradient);
+    return;
+  }
+  const GraphTensor by_heads =
+      graph.multiply(left, right, graph.between(attention.heads(), attention.type));
+  graph.reduce(CUDNN_REDUCE_TENSOR_ADD, by_heads, gradient);
+}
+
 // dq from the gradients of the scores.
 void query_gradient(Attention& attention, const GraphTensor& dscores, const GraphTensor& k,
                     bool deterministic) {
   OperationGraph& graph = attention.graph;
   const GraphTensor keys = graph.transpose(k, CUDNN_DATA_FLOAT);
-  const GraphTensor dq = attention.of_qkv(kDq);
+  const GraphTensor dq = attention.of_q(kDq);
   if (deterministic) {
     graph.multiply(dscores, keys, dq);
     return;
@@ -70,8 +90,8 @@ void query_gradient(Attention& attention, const GraphTensor& dscores, const Grap
 OperationGraph forward_graph(const AttentionShape& shape, cudnnDataType_t type) {
   Attention attention{shape, type, {}};
   OperationGraph& graph = attention.graph;
-  const GraphTensor q = attention.of_qkv(kQ), k = attention.of_qkv_transposed(kK),
-                    v = attention.of_qkv(kV);
+  const GraphTensor q = attention.of_q(kQ), k = attention.of_kv_transposed(kK),
+                    v = attention.of_kv(kV);
 
   GraphTensor scores = attention.product(q, k);
   scores = graph.pointwise(CUDNN_POINTWISE_MUL, {scores, graph.number(kScale)});
@@ -92,8 +112,8 @@ OperationGraph backward_graph(const AttentionShape& shape, cudnnDataType_t type,
                               bool deterministic) {
   Attention attention{shape, type, {}};
   OperationGraph& graph = attention.graph;
-  const GraphTensor q = attention.of_qkv(kQ), k = attention.of_qkv_transposed(kK),
-                    v = attention.of_qkv_transposed(kV), dout = attention.output(kDout),
+  const GraphTensor q = attention.of_q(kQ), k = attention.of_kv_transposed(kK),
+                    v = attention.of_kv_transposed(kV), dout = attention.output(kDout),
                     stats = attention.fp32(kStats, attention.rows()), scale = graph.number(kScale);
   const GraphTensor row_sum = softmax_sum(attention, dout);
 
@@ -101,13 +121,13 @@ OperationGraph backward_graph(const AttentionShape& shape, cudnnDataType_t type,
   scores = graph.pointwise(CUDNN_POINTWISE_MUL, {scores, scale});
   scores = graph.pointwise(CUDNN_POINTWISE_SUB, {scores, stats});
   const GraphTensor shares = graph.pointwise(CUDNN_POINTWISE_EXP, {causal(graph, scores)});
-  graph.multiply(graph.transpose(shares, type), dout, attention.of_qkv(kDv));
+  key_gradient(attention, graph.transpose(shares, type), dout, kDv);
 
   GraphTensor dscores = attention.product(dout, v);
   dscores = graph.pointwise(CUDNN_POINTWISE_SUB, {dscores, row_sum});
   dscores = graph.pointwise(CUDNN_POINTWISE_MUL, {dscores, shares});
   dscores = graph.pointwise(CUDNN_POINTWISE_MUL, {dscores, scale});
-  graph.multiply(graph.transpose(dscores, type), q, attention.of_qkv(kDk));
+  key_gradient(attention, graph.transpose(dscores, type), q, kDk);
   query_gradient(attention, dscores, k, deterministic);
   return std::move(graph);
 }

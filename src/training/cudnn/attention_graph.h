@@ -8,10 +8,10 @@ namespace duet::cudnn {
 
 // Ids of the tensors to which a call gives addresses.
 enum AttentionId : std::int64_t {
-  kQ = 1,  // q, k, v, dq, dk, dv: (batch, heads, tokens, head_dim), parts of a packed tensor
-  kK,
+  kQ = 1,  // q, dq: (batch, heads, tokens, head_dim), parts of a packed tensor
+  kK,      // k, v, dk, dv: the same of key_heads
   kV,
-  kOut,    // the same dimensions, (batch, tokens, heads, head_dim) in memory; so is dout
+  kOut,    // dimensions of q, (batch, tokens, heads, head_dim) in memory; so is dout
   kStats,  // log_sum_exp: (batch, heads, tokens, 1), fp32
   kDout,
   kDq,

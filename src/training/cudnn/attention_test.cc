@@ -34,8 +34,13 @@ std::size_t count(const OperationGraph& graph) {
 }
 
 TEST(CudnnAttention, GraphsAreRecognised) {
-  for (const AttentionShape shape :
-       {AttentionShape{32, 512, 6, 64}, {2, 512, 32, 80}, {8, 1024, 32, 128}}) {
+  for (const AttentionShape shape : {AttentionShape{32, 512, 6, 64},
+                                     {2, 512, 32, 80},
+                                     {8, 1024, 32, 128},
+                                     {1, 8192, 32, 128, 8},
+                                     {2, 512, 6, 64, 2},
+                                     {3, 256, 4, 128, 1},
+                                     {2, 512, 6, 64, 6}}) {
     for (const cudnnDataType_t type : {CUDNN_DATA_BFLOAT16, CUDNN_DATA_HALF}) {
       EXPECT_GT(count(forward_graph(shape, type)), 0u);
       EXPECT_GT(count(backward_graph(shape, type, false)), 0u);

@@ -27,8 +27,9 @@ std::optional<cudnnDataType_t> data_type(DType dtype) {
 }
 
 std::string name(const AttentionShape& s) {
-  return fmt::format("{} sequences of {} tokens, {} heads of {}", s.batch, s.tokens, s.heads,
-                     s.head_dim);
+  const std::string keys = s.group() == 1 ? "" : fmt::format(" to {} of k and v", s.key_heads());
+  return fmt::format("{} sequences of {} tokens, {} heads of {}{}", s.batch, s.tokens, s.heads,
+                     s.head_dim, keys);
 }
 
 struct DestroyHandle {
@@ -69,12 +70,11 @@ class CudnnAttentionPlan : public AttentionPlan {
                 const Tensor& dqkv) override {
     use(stream);
     std::vector<Binding> all = bindings(tensors);
-    const std::size_t part = bytes_of_part(tensors);
-    std::byte* const dq = dqkv.span.data;
+    const Parts d = parts(tensors.shape, dqkv);
     const Binding gradients[] = {{kDout, dout.span.data},
-                                 {kDq, dq},
-                                 {kDk, dq + part},
-                                 {kDv, dq + 2 * part},
+                                 {kDq, d.q},
+                                 {kDk, d.k},
+                                 {kDv, d.v},
                                  {kSoftmaxSum, softmax_sum_.span().data},
                                  {kOne, &one_}};
     all.insert(all.end(), std::begin(gradients), std::end(gradients));
@@ -94,18 +94,23 @@ class CudnnAttentionPlan : public AttentionPlan {
     return static_cast<std::uint64_t>(count) * sizeof(float);
   }
 
-  // From q to k, and from k to v.
-  static std::size_t bytes_of_part(const AttentionTensors& tensors) {
-    return static_cast<std::size_t>(tensors.shape.width()) * size_of(tensors.qkv.dtype);
+  // Where q, k and v begin in a packed tensor.
+  struct Parts {
+    std::byte *q, *k, *v;
+  };
+  static Parts parts(const AttentionShape& shape, const Tensor& qkv) {
+    const std::size_t size = size_of(qkv.dtype);
+    std::byte* const q = qkv.span.data;
+    std::byte* const k = q + static_cast<std::size_t>(shape.width()) * size;
+    return {q, k, k + static_cast<std::size_t>(shape.key_width()) * size};
   }
 
   // What both directions use.
   std::vector<Binding> bindings(const AttentionTensors& tensors) {
-    const std::size_t part = bytes_of_part(tensors);
-    std::byte* const q = tensors.qkv.span.data;
-    return {{kQ, q},
-            {kK, q + part},
-            {kV, q + 2 * part},
+    const Parts of = parts(tensors.shape, tensors.qkv);
+    return {{kQ, of.q},
+            {kK, of.k},
+            {kV, of.v},
             {kOut, tensors.out.span.data},
             {kStats, tensors.log_sum_exp.span.data},
             {kScale, &scale_},

@@ -89,16 +89,21 @@ GraphTensor OperationGraph::index(std::int64_t axis, const GraphTensor& x) {
               {CUDNN_ATTR_OPERATION_POINTWISE_YDESC, between(x.dims, CUDNN_DATA_INT32)}});
 }
 
-GraphTensor OperationGraph::reduce_last(cudnnReduceTensorOp_t op, const GraphTensor& x) {
-  Dims dims = x.dims;
-  dims.back() = 1;
+GraphTensor OperationGraph::reduce(cudnnReduceTensorOp_t op, const GraphTensor& x,
+                                   const GraphTensor& output) {
   Descriptor kind(CUDNN_BACKEND_REDUCTION_DESCRIPTOR);
   kind.set(CUDNN_ATTR_REDUCTION_OPERATOR, op);
   kind.set(CUDNN_ATTR_REDUCTION_COMP_TYPE, CUDNN_DATA_FLOAT);
   Descriptor operation(CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR);
   operation.set(CUDNN_ATTR_OPERATION_REDUCTION_DESC, keep(std::move(kind)));
   return add(std::move(operation), {{CUDNN_ATTR_OPERATION_REDUCTION_XDESC, x},
-                                    {CUDNN_ATTR_OPERATION_REDUCTION_YDESC, between(dims)}});
+                                    {CUDNN_ATTR_OPERATION_REDUCTION_YDESC, output}});
+}
+
+GraphTensor OperationGraph::reduce_last(cudnnReduceTensorOp_t op, const GraphTensor& x) {
+  Dims dims = x.dims;
+  dims.back() = 1;
+  return reduce(op, x, between(dims));
 }
 
 GraphTensor OperationGraph::multiply(const GraphTensor& a, const GraphTensor& b,

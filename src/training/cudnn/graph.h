@@ -44,6 +44,8 @@ class OperationGraph {
   }
   // int32: each element's index along `axis`.
   GraphTensor index(std::int64_t axis, const GraphTensor& x);
+  // Over the dimensions by which `output` is smaller; each a divisor of x's.
+  GraphTensor reduce(cudnnReduceTensorOp_t op, const GraphTensor& x, const GraphTensor& output);
   GraphTensor reduce_last(cudnnReduceTensorOp_t op, const GraphTensor& x);
   GraphTensor multiply(const GraphTensor& a, const GraphTensor& b, const GraphTensor& output);
   // transposed(x) as an operation, which keeps x's order in memory.

@@ -14,6 +14,7 @@ constexpr int kElements = static_cast<int>(kWidestHead) / 32;  // of a row, at o
 template <typename T>
 struct Heads {
   AttentionShape shape;
+  std::int64_t key_heads, group;
   const T *qkv, *out, *dout;
   T *out_written, *dqkv;
   float* log_sum_exp;
@@ -36,7 +37,7 @@ struct Row {
   }
 };
 
-// Where the block's rows lie: a token of a head of a sequence.
+// Where the block's rows lie: a token of a head of a sequence; a head of q, or of k and v.
 template <typename T>
 struct HeadRows {
   const Heads<T>& all;
@@ -46,16 +47,21 @@ struct HeadRows {
   __device__ std::int64_t token() const {
     return static_cast<std::int64_t>(blockIdx.x) * kRowsOfBlock + threadIdx.x / 32;
   }
-  __device__ std::int64_t in_out(std::int64_t t) const {
-    return ((batch * all.shape.tokens + t) * all.shape.heads + head) * all.shape.head_dim;
+  __device__ std::int64_t in_out(std::int64_t t, std::int64_t of_q) const {
+    return ((batch * all.shape.tokens + t) * all.shape.heads + of_q) * all.shape.head_dim;
   }
-  // `which`: 0 q, 1 k, 2 v.
-  __device__ std::int64_t in_qkv(std::int64_t t, int which) const {
-    return (((batch * all.shape.tokens + t) * 3 + which) * all.shape.heads + head) *
-           all.shape.head_dim;
+  __device__ std::int64_t in_qkv(std::int64_t t, std::int64_t any_head) const {
+    const std::int64_t heads = all.shape.heads + 2 * all.key_heads;
+    return ((batch * all.shape.tokens + t) * heads + any_head) * all.shape.head_dim;
   }
-  __device__ std::int64_t in_sums(std::int64_t t) const {
-    return (batch * all.shape.heads + head) * all.shape.tokens + t;
+  __device__ std::int64_t k_in_qkv(std::int64_t t, std::int64_t of_k) const {
+    return in_qkv(t, all.shape.heads + of_k);
+  }
+  __device__ std::int64_t v_in_qkv(std::int64_t t, std::int64_t of_k) const {
+    return in_qkv(t, all.shape.heads + all.key_heads + of_k);
+  }
+  __device__ std::int64_t in_sums(std::int64_t t, std::int64_t of_q) const {
+    return (batch * all.shape.heads + of_q) * all.shape.tokens + t;
   }
   __device__ Row load(const T* from) const {
     Row row;
@@ -78,23 +84,24 @@ __global__ void attention_kernel(Heads<T> a) {
   const HeadRows<T> at{a};
   const std::int64_t i = at.token();
   if (i >= a.shape.tokens) return;
-  const Row q = at.load(a.qkv + at.in_qkv(i, 0));
+  const std::int64_t of_k = at.head / a.group;
+  const Row q = at.load(a.qkv + at.in_qkv(i, at.head));
   Row sum;
   float largest = -INFINITY, total = 0;
   for (std::int64_t j = 0; j <= i; ++j) {
-    const float score = a.scale * q.dot(at.load(a.qkv + at.in_qkv(j, 1)));
+    const float score = a.scale * q.dot(at.load(a.qkv + at.k_in_qkv(j, of_k)));
     const float most = fmaxf(largest, score);
     const float before = expf(largest - most), now = expf(score - most);
 #pragma unroll
     for (int e = 0; e < kElements; ++e) sum.value[e] *= before;
-    sum.add(now, at.load(a.qkv + at.in_qkv(j, 2)));
+    sum.add(now, at.load(a.qkv + at.v_in_qkv(j, of_k)));
     total = total * before + now;
     largest = most;
   }
 #pragma unroll
   for (int e = 0; e < kElements; ++e) sum.value[e] /= total;
-  at.store(a.out_written + at.in_out(i), sum);
-  if (at.lane == 0) a.log_sum_exp[at.in_sums(i)] = largest + logf(total);
+  at.store(a.out_written + at.in_out(i, at.head), sum);
+  if (at.lane == 0) a.log_sum_exp[at.in_sums(i, at.head)] = largest + logf(total);
 }
 
 // With p = exp(s - log_sum_exp) and ds = p * (dout . v - dout . out): dq = scale * sum of ds * k.
@@ -103,41 +110,49 @@ __global__ void query_gradient_kernel(Heads<T> a) {
   const HeadRows<T> at{a};
   const std::int64_t i = at.token();
   if (i >= a.shape.tokens) return;
-  const Row q = at.load(a.qkv + at.in_qkv(i, 0)), dout = at.load(a.dout + at.in_out(i));
-  const float out_part = dout.dot(at.load(a.out + at.in_out(i)));
-  const float log_sum = a.log_sum_exp[at.in_sums(i)];
+  const std::int64_t of_k = at.head / a.group;
+  const Row q = at.load(a.qkv + at.in_qkv(i, at.head)),
+            dout = at.load(a.dout + at.in_out(i, at.head));
+  const float out_part = dout.dot(at.load(a.out + at.in_out(i, at.head)));
+  const float log_sum = a.log_sum_exp[at.in_sums(i, at.head)];
   Row dq;
   for (std::int64_t j = 0; j <= i; ++j) {
-    const Row k = at.load(a.qkv + at.in_qkv(j, 1));
+    const Row k = at.load(a.qkv + at.k_in_qkv(j, of_k));
     const float p = expf(a.scale * q.dot(k) - log_sum);
-    const float dp = dout.dot(at.load(a.qkv + at.in_qkv(j, 2)));
+    const float dp = dout.dot(at.load(a.qkv + at.v_in_qkv(j, of_k)));
     dq.add(a.scale * p * (dp - out_part), k);
   }
-  at.store(a.dqkv + at.in_qkv(i, 0), dq);
+  at.store(a.dqkv + at.in_qkv(i, at.head), dq);
 }
 
-// dk = scale * sum of ds * q, dv = sum of p * dout, over the queries that see the key.
+// dk = scale * sum of ds * q, dv = sum of p * dout, over the queries that see the key, of all heads
+// of its group.
 template <typename T>
 __global__ void key_gradient_kernel(Heads<T> a) {
   const HeadRows<T> at{a};
   const std::int64_t j = at.token();
   if (j >= a.shape.tokens) return;
-  const Row k = at.load(a.qkv + at.in_qkv(j, 1)), v = at.load(a.qkv + at.in_qkv(j, 2));
+  const Row k = at.load(a.qkv + at.k_in_qkv(j, at.head)),
+            v = at.load(a.qkv + at.v_in_qkv(j, at.head));
   Row dk, dv;
-  for (std::int64_t i = j; i < a.shape.tokens; ++i) {
-    const Row q = at.load(a.qkv + at.in_qkv(i, 0)), dout = at.load(a.dout + at.in_out(i));
-    const float out_part = dout.dot(at.load(a.out + at.in_out(i)));
-    const float p = expf(a.scale * q.dot(k) - a.log_sum_exp[at.in_sums(i)]);
-    dk.add(a.scale * p * (dout.dot(v) - out_part), q);
-    dv.add(p, dout);
+  for (std::int64_t of_q = at.head * a.group; of_q < (at.head + 1) * a.group; ++of_q) {
+    for (std::int64_t i = j; i < a.shape.tokens; ++i) {
+      const Row q = at.load(a.qkv + at.in_qkv(i, of_q)),
+                dout = at.load(a.dout + at.in_out(i, of_q));
+      const float out_part = dout.dot(at.load(a.out + at.in_out(i, of_q)));
+      const float p = expf(a.scale * q.dot(k) - a.log_sum_exp[at.in_sums(i, of_q)]);
+      dk.add(a.scale * p * (dout.dot(v) - out_part), q);
+      dv.add(p, dout);
+    }
   }
-  at.store(a.dqkv + at.in_qkv(j, 1), dk);
-  at.store(a.dqkv + at.in_qkv(j, 2), dv);
+  at.store(a.dqkv + at.k_in_qkv(j, at.head), dk);
+  at.store(a.dqkv + at.v_in_qkv(j, at.head), dv);
 }
 
-dim3 grid_of(const AttentionShape& shape) {
+// `heads`: of q, or of k and v.
+dim3 grid_of(const AttentionShape& shape, std::int64_t heads) {
   return dim3(static_cast<unsigned>((shape.tokens + kRowsOfBlock - 1) / kRowsOfBlock),
-              static_cast<unsigned>(shape.heads), static_cast<unsigned>(shape.batch));
+              static_cast<unsigned>(heads), static_cast<unsigned>(shape.batch));
 }
 
 float scale_of(const AttentionShape& shape) {
@@ -150,6 +165,8 @@ void launch_attention(const AttentionTensors& t, Stream& stream) {
   by_type(t.out.dtype, [&](auto element) {
     using T = decltype(element);
     const Heads<T> heads{t.shape,
+                         t.shape.key_heads(),
+                         t.shape.group(),
                          data<T>(t.qkv),
                          nullptr,
                          nullptr,
@@ -157,7 +174,8 @@ void launch_attention(const AttentionTensors& t, Stream& stream) {
                          nullptr,
                          data<float>(t.log_sum_exp),
                          scale_of(t.shape)};
-    launch(attention_kernel<T>, {grid_of(t.shape), 32 * kRowsOfBlock}, stream, heads);
+    launch(attention_kernel<T>, {grid_of(t.shape, t.shape.heads), 32 * kRowsOfBlock}, stream,
+           heads);
   });
 }
 
@@ -165,16 +183,14 @@ void launch_attention_backward(const AttentionTensors& t, const Tensor& dout, co
                                Stream& stream) {
   by_type(t.out.dtype, [&](auto element) {
     using T = decltype(element);
-    const Heads<T> heads{t.shape,
-                         data<T>(t.qkv),
-                         data<T>(t.out),
-                         data<T>(dout),
-                         nullptr,
-                         data<T>(dqkv),
-                         data<float>(t.log_sum_exp),
+    const Heads<T> heads{t.shape,          t.shape.key_heads(), t.shape.group(),
+                         data<T>(t.qkv),   data<T>(t.out),      data<T>(dout),
+                         nullptr,          data<T>(dqkv),       data<float>(t.log_sum_exp),
                          scale_of(t.shape)};
-    launch(query_gradient_kernel<T>, {grid_of(t.shape), 32 * kRowsOfBlock}, stream, heads);
-    launch(key_gradient_kernel<T>, {grid_of(t.shape), 32 * kRowsOfBlock}, stream, heads);
+    launch(query_gradient_kernel<T>, {grid_of(t.shape, t.shape.heads), 32 * kRowsOfBlock}, stream,
+           heads);
+    launch(key_gradient_kernel<T>, {grid_of(t.shape, t.shape.key_heads()), 32 * kRowsOfBlock},
+           stream, heads);
   });
 }
 

@@ -61,7 +61,7 @@ struct Embedding {
   const std::int32_t* tokens;
   const T *token_table, *position_table;
   T* x;
-  std::int64_t rows, columns, length;
+  std::int64_t rows, columns, length;  // length 0: without positions
 };
 
 template <typename T>
@@ -69,9 +69,9 @@ __global__ void embedding_kernel(Embedding<T> e) {
   const std::int64_t packs = e.columns / 8, i = my_index();
   if (i >= e.rows * packs) return;
   const std::int64_t row = i / packs, column = 8 * (i % packs);
-  float sum[8], position[8];
+  float sum[8], position[8] = {};
   load8(e.token_table + e.tokens[row] * e.columns + column, sum);
-  load8(e.position_table + row % e.length * e.columns + column, position);
+  if (e.length > 0) load8(e.position_table + row % e.length * e.columns + column, position);
 #pragma unroll
   for (int k = 0; k < 8; ++k) sum[k] += position[k];
   store8(e.x + row * e.columns + column, sum);
@@ -219,6 +219,52 @@ void launch_activation_backward(const Tensor& at, const Tensor& dy, const Tensor
   });
 }
 
+// A thread has eight columns of a row; grids are (rows, blocks of a row).
+struct RowPack {
+  std::int64_t row = blockIdx.x;
+  std::int64_t column = 8 * (static_cast<std::int64_t>(blockIdx.y) * blockDim.x + threadIdx.x);
+};
+
+dim3 row_packs(const Tensor& tensor) {
+  return dim3(static_cast<unsigned>(tensor.rows), blocks_for(tensor.columns / 8));
+}
+
+__device__ float logistic(float x) { return __fdividef(1.0f, 1.0f + __expf(-x)); }
+
+template <typename T>
+__global__ void swiglu_kernel(const T* gate_up, T* y, std::int64_t columns) {
+  const RowPack my;
+  if (my.column >= columns) return;
+  const T* const from = gate_up + 2 * my.row * columns + my.column;
+  float gate[8], up[8];
+  load8(from, gate);
+  load8(from + columns, up);
+#pragma unroll
+  for (int k = 0; k < 8; ++k) up[k] *= gate[k] * logistic(gate[k]);
+  store8(y + my.row * columns + my.column, up);
+}
+
+template <typename T>
+__global__ void swiglu_backward_kernel(const T* gate_up, const T* dy, T* dgate_up,
+                                       std::int64_t columns) {
+  const RowPack my;
+  if (my.column >= columns) return;
+  const std::int64_t at = 2 * my.row * columns + my.column;
+  float gate[8], up[8], gradient[8];
+  load8(gate_up + at, gate);
+  load8(gate_up + at + columns, up);
+  load8(dy + my.row * columns + my.column, gradient);
+#pragma unroll
+  for (int k = 0; k < 8; ++k) {
+    const float sigmoid = logistic(gate[k]);
+    const float dgate = gradient[k] * up[k] * sigmoid * (1.0f + gate[k] * (1.0f - sigmoid));
+    up[k] = gradient[k] * gate[k] * sigmoid;
+    gate[k] = dgate;
+  }
+  store8(dgate_up + at, gate);
+  store8(dgate_up + at + columns, up);
+}
+
 const StepState* state_at(const Span& state) {
   return reinterpret_cast<const StepState*>(state.data);
 }
@@ -284,8 +330,10 @@ void launch_embedding_backward(const Tensor& tokens, const Tensor& dx, const Ten
                                              dx.columns,
                                              dposition_table.rows,
                                              positions == Accumulate::yes};
-      launch(position_gradient_kernel<T, Gradient>,
-             {blocks_for(dposition_table.count() / 8), kThreads}, stream, e);
+      if (dposition_table.count() > 0) {
+        launch(position_gradient_kernel<T, Gradient>,
+               {blocks_for(dposition_table.count() / 8), kThreads}, stream, e);
+      }
       const dim3 grid(static_cast<unsigned>(dx.rows), blocks_for(dx.columns / 8, kTokenThreads));
       launch(token_gradient_kernel<T, Gradient>, {grid, kTokenThreads}, stream, e);
     });
@@ -315,6 +363,23 @@ void launch_gelu(const Tensor& x, const Tensor& y, Stream& stream) {
 
 void launch_gelu_backward(const Tensor& x, const Tensor& dy, const Tensor& dx, Stream& stream) {
   launch_activation_backward<Gelu>(x, dy, dx, stream);
+}
+
+void launch_swiglu(const Tensor& gate_up, const Tensor& y, Stream& stream) {
+  by_type(y.dtype, [&](auto element) {
+    using T = decltype(element);
+    launch(swiglu_kernel<T>, {row_packs(y), kThreads}, stream, data<T>(gate_up), data<T>(y),
+           y.columns);
+  });
+}
+
+void launch_swiglu_backward(const Tensor& gate_up, const Tensor& dy, const Tensor& dgate_up,
+                            Stream& stream) {
+  by_type(dy.dtype, [&](auto element) {
+    using T = decltype(element);
+    launch(swiglu_backward_kernel<T>, {row_packs(dy), kThreads}, stream, data<T>(gate_up),
+           data<T>(dy), data<T>(dgate_up), dy.columns);
+  });
 }
 
 }  // namespace duet::DUET_GPU

@@ -20,9 +20,11 @@ __device__ inline float shuffle_xor(float value, int mask) {
 #endif
 }
 
-__device__ inline float warp_sum(float value) {
+// Over groups of `lanes` neighbours, a power of two.
+template <int lanes = 32>
+__device__ float warp_sum(float value) {
 #pragma unroll
-  for (int mask = 16; mask > 0; mask /= 2) value += shuffle_xor(value, mask);
+  for (int mask = lanes / 2; mask > 0; mask /= 2) value += shuffle_xor(value, mask);
   return value;
 }
 

@@ -21,6 +21,8 @@ void launch_embedding(const Tensor& tokens, const Tensor& token_table, const Ten
 void launch_embedding_backward(const Tensor& tokens, const Tensor& dx, const Tensor& dtoken_table,
                                const Tensor& dposition_table, Accumulate positions, Stream& stream);
 
+// The widest head that kernels take.
+inline constexpr std::int64_t kWidestHead = 256;
 // The widest row that the norms take.
 inline constexpr std::int64_t kWidestNorm = 16384;
 void launch_layer_norm(const NormTensors& norm, const Tensor& y, Stream& stream);
@@ -28,6 +30,11 @@ void launch_layer_norm(const NormTensors& norm, const Tensor& y, Stream& stream)
 void launch_layer_norm_backward(const NormTensors& norm, const Tensor& dy, const Tensor& dx,
                                 Accumulate accumulate, Accumulate gradients, float* partials,
                                 int blocks, Stream& stream);
+void launch_rms_norm(const RmsNormTensors& norm, const Tensor& y, Stream& stream);
+// `partials`: for each of `blocks`, columns fp32.
+void launch_rms_norm_backward(const RmsNormTensors& norm, const Tensor& dy, const Tensor& dx,
+                              Accumulate accumulate, Accumulate gradients, float* partials,
+                              int blocks, Stream& stream);
 
 void launch_random_elements(const Span& state, std::uint64_t column, const Tensor& tensor,
                             Stream& stream);
@@ -35,17 +42,27 @@ void launch_relu(const Tensor& x, const Tensor& y, Stream& stream);
 void launch_relu_backward(const Tensor& y, const Tensor& dy, const Tensor& dx, Stream& stream);
 void launch_gelu(const Tensor& x, const Tensor& y, Stream& stream);
 void launch_gelu_backward(const Tensor& x, const Tensor& dy, const Tensor& dx, Stream& stream);
+// Heads of multiples of 16 up to kWidestHead.
+void launch_rotate(const RotaryTensors& tensors, const Tensor& rotated, Stream& stream);
+// `partials`: for each of `blocks`, which may be any number, 2 * head_dim fp32 in device memory.
+void launch_rotate_backward(const RotaryTensors& tensors, const Tensor& drotated,
+                            const Tensor& dqkv, Accumulate gradients, float* partials, int blocks,
+                            Stream& stream);
+void launch_swiglu(const Tensor& gate_up, const Tensor& y, Stream& stream);
+void launch_swiglu_backward(const Tensor& gate_up, const Tensor& dy, const Tensor& dgate_up,
+                            Stream& stream);
 
 // Any shape, at a small part of what the device could do: for tests, and where no engine is there.
-inline constexpr std::int64_t kWidestHead = 256;
 void launch_attention(const AttentionTensors& tensors, Stream& stream);
 void launch_attention_backward(const AttentionTensors& tensors, const Tensor& dout,
                                const Tensor& dqkv, Stream& stream);
 
 // `most_shared`: bytes of shared memory that a block may have.
-void launch_cross_entropy(const Tensor& logits, std::int64_t vocabulary, const Tensor& targets,
-                          const Tensor& row_losses, const Tensor& loss, std::uint64_t most_shared,
-                          Stream& stream);
+void launch_cross_entropy_piece(const Tensor& logits, std::int64_t vocabulary,
+                                const Tensor& targets, std::int64_t batch_rows,
+                                const Tensor& row_losses, std::uint64_t most_shared,
+                                Stream& stream);
+void launch_mean(const Tensor& values, const Tensor& mean, Stream& stream);
 
 void launch_mean_squared_error(const Tensor& prediction, const Tensor& target,
                                const Tensor& row_losses, const Tensor& loss, Stream& stream);

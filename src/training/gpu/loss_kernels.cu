@@ -137,16 +137,17 @@ __global__ void mean_kernel(const float* values, std::int64_t count, float* mean
   if (threadIdx.x == 0) *mean = sum[0] / static_cast<float>(count);
 }
 
+}  // namespace
+
 void launch_mean(const Tensor& values, const Tensor& mean, Stream& stream) {
   launch(mean_kernel, {1, kThreads}, stream, data<float>(values), values.count(),
          data<float>(mean));
 }
 
-}  // namespace
-
-void launch_cross_entropy(const Tensor& logits, std::int64_t vocabulary, const Tensor& targets,
-                          const Tensor& row_losses, const Tensor& loss, std::uint64_t most_shared,
-                          Stream& stream) {
+void launch_cross_entropy_piece(const Tensor& logits, std::int64_t vocabulary,
+                                const Tensor& targets, std::int64_t batch_rows,
+                                const Tensor& row_losses, std::uint64_t most_shared,
+                                Stream& stream) {
   by_type(logits.dtype, [&](auto element) {
     using T = decltype(element);
     const LossRows<T> rows{data<T>(logits),
@@ -154,7 +155,7 @@ void launch_cross_entropy(const Tensor& logits, std::int64_t vocabulary, const T
                            data<float>(row_losses),
                            logits.columns,
                            vocabulary,
-                           1.0f / static_cast<float>(logits.rows)};
+                           1.0f / static_cast<float>(batch_rows)};
     const std::uint64_t bytes = static_cast<std::uint64_t>(logits.columns) * sizeof(T);
     const auto blocks = static_cast<unsigned>(logits.rows);
     if (bytes + kStaticShared <= most_shared) {
@@ -163,7 +164,6 @@ void launch_cross_entropy(const Tensor& logits, std::int64_t vocabulary, const T
       launch(loss_kernel<T, false>, {blocks, kThreads}, stream, rows);
     }
   });
-  launch_mean(row_losses, loss, stream);
 }
 
 void launch_mean_squared_error(const Tensor& prediction, const Tensor& target,

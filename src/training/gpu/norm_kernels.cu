@@ -1,7 +1,9 @@
-// LayerNorm. A row is shared by 32 threads up to 1,024 columns, and by a block beyond; a thread
-// keeps its part of the row in registers, so that the row is read once.
+// LayerNorm, and RMSNorm, which is LayerNorm without mean and bias. A row is shared by 32 threads
+// up to 1,024 columns, and by a block beyond; a thread keeps its part of the row in registers, so
+// that the row is read once.
 #include <algorithm>
 
+#include "training/gpu/column_sums.h"
 #include "training/gpu/element8.h"
 #include "training/gpu/group_sum.h"
 #include "training/gpu/kernels.h"
@@ -10,9 +12,8 @@
 namespace duet::DUET_GPU {
 namespace {
 
-constexpr float kEps = 1e-5f;  // PyTorch's default
-constexpr int kReducedColumns = 32;
-constexpr int kReductionThreads = 1024;
+constexpr float kLayerNormEps = 1e-5f;  // PyTorch's default
+constexpr float kRmsNormEps = 1e-6f;
 
 // A thread's place in its row: packs of eight columns, `lanes` packs apart.
 template <int lanes>
@@ -29,11 +30,12 @@ template <typename T>
 struct NormForward {
   const T *x, *weight, *bias;
   T* y;
-  float *mean, *inverse_deviation;
+  float *mean, *inverse;  // inverse deviation or inverse rms
   std::int64_t rows, columns;
 };
 
-template <typename T, int lanes, int packs>
+// `centred`: LayerNorm; otherwise RMSNorm.
+template <typename T, bool centred, int lanes, int packs>
 __global__ void __launch_bounds__(kRowThreads) norm_kernel(NormForward<T> n) {
   const Place<lanes> my;
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * (kRowThreads / lanes) + my.group;
@@ -44,12 +46,18 @@ __global__ void __launch_bounds__(kRowThreads) norm_kernel(NormForward<T> n) {
 #pragma unroll
   for (int p = 0; p < packs; ++p) {
     if (my.column(p) < n.columns) load8(n.x + row * n.columns + my.column(p), x[p]);
-#pragma unroll
-    for (int i = 0; i < 8; ++i) sum[0] += x[p][i];
   }
-  group_sum<lanes>(sum);
-  const float mean = sum[0] * scale;
-  sum[0] = 0;
+  float mean = 0;
+  if constexpr (centred) {
+#pragma unroll
+    for (int p = 0; p < packs; ++p) {
+#pragma unroll
+      for (int i = 0; i < 8; ++i) sum[0] += x[p][i];
+    }
+    group_sum<lanes>(sum);
+    mean = sum[0] * scale;
+    sum[0] = 0;
+  }
 #pragma unroll
   for (int p = 0; p < packs; ++p) {
     if (my.column(p) >= n.columns) continue;
@@ -57,20 +65,20 @@ __global__ void __launch_bounds__(kRowThreads) norm_kernel(NormForward<T> n) {
     for (int i = 0; i < 8; ++i) sum[0] += (x[p][i] - mean) * (x[p][i] - mean);
   }
   group_sum<lanes>(sum);
-  const float inverse = rsqrtf(sum[0] * scale + kEps);
+  const float inverse = rsqrtf(sum[0] * scale + (centred ? kLayerNormEps : kRmsNormEps));
 #pragma unroll
   for (int p = 0; p < packs; ++p) {
     if (my.column(p) >= n.columns) continue;
-    float weight[8], bias[8];
+    float weight[8], bias[8] = {};
     load8(n.weight + my.column(p), weight);
-    load8(n.bias + my.column(p), bias);
+    if constexpr (centred) load8(n.bias + my.column(p), bias);
 #pragma unroll
     for (int i = 0; i < 8; ++i) x[p][i] = (x[p][i] - mean) * inverse * weight[i] + bias[i];
     store8(n.y + row * n.columns + my.column(p), x[p]);
   }
   if (my.lane == 0) {
-    n.mean[row] = mean;
-    n.inverse_deviation[row] = inverse;
+    if constexpr (centred) n.mean[row] = mean;
+    n.inverse[row] = inverse;
   }
 }
 
@@ -78,8 +86,8 @@ template <typename T>
 struct NormBackward {
   const T *x, *weight, *dy;
   T* dx;
-  const float *mean, *inverse_deviation;
-  float* partials;  // of each block: the sums of dy * normed, then of dy
+  const float *mean, *inverse;  // inverse deviation or inverse rms
+  float* partials;              // of each block: the sums of dy * normed, then, if centred, of dy
   std::int64_t rows, columns;
   bool add;  // to dx
 };
@@ -89,40 +97,21 @@ struct NormBackward {
 template <int lanes, int packs>
 constexpr int kBackwardThreads = lanes == kRowThreads&& packs == 1 ? 2 * kRowThreads : kRowThreads;
 
-// Writes the sums over a block's groups of the eight columns of a pack.
-template <int lanes, int groups>
-__device__ void write_partials(const Place<lanes>& my, int pack, const float (&value)[8], float* to,
-                               std::int64_t columns) {
-  if constexpr (groups == 1) {
-    if (my.column(pack) < columns) store8(to + my.column(pack), value);
-  } else {
-    __shared__ float values[groups][8 * lanes];
-    __syncthreads();  // the values of the call before have been read
-    store8(&values[my.group][8 * my.lane], value);
-    __syncthreads();
-    const std::int64_t first = static_cast<std::int64_t>(8 * lanes) * pack;
-    for (int k = static_cast<int>(threadIdx.x); k < 8 * lanes; k += groups * lanes) {
-      float sum = 0;
-      for (int g = 0; g < groups; ++g) sum += values[g][k];
-      if (first + k < columns) to[first + k] = sum;
-    }
-  }
-}
-
-// With g = dy * weight and n = the normed x: dx = (g - mean(g) - n * mean(g * n)) / deviation.
-template <typename T, int lanes, int packs>
+// With g = dy * weight and n = the normed x: dx = (g - mean(g) - n * mean(g * n)) * inverse, of
+// RMSNorm without mean(g).
+template <typename T, bool centred, int lanes, int packs>
 __global__ void __launch_bounds__((kBackwardThreads<lanes, packs>), packs <= 4 ? 2 : 1)
     norm_backward_kernel(NormBackward<T> n) {
   constexpr int kThreads = kBackwardThreads<lanes, packs>, kGroups = kThreads / lanes;
   const Place<lanes> my;
   const float scale = 1.0f / static_cast<float>(n.columns);
-  float dweight[packs][8] = {}, dbias[packs][8] = {};
+  float dweight[packs][8] = {}, dbias[centred ? packs : 1][8] = {};
   // All groups of a block go on together. One behind the last row computes with zeros.
   for (std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * kGroups; first < n.rows;
        first += static_cast<std::int64_t>(gridDim.x) * kGroups) {
     const std::int64_t row = first + my.group, begin = row * n.columns;
     const bool inside = row < n.rows;
-    const float mean = inside ? n.mean[row] : 0, inverse = inside ? n.inverse_deviation[row] : 0;
+    const float mean = centred && inside ? n.mean[row] : 0, inverse = inside ? n.inverse[row] : 0;
     Packed8<T> x_packed[packs] = {}, dy_packed[packs] = {}, dx_packed[packs] = {};
 #pragma unroll
     for (int p = 0; p < packs; ++p) {
@@ -131,7 +120,7 @@ __global__ void __launch_bounds__((kBackwardThreads<lanes, packs>), packs <= 4 ?
       dy_packed[p] = load_packed(n.dy + begin + my.column(p));
       if (n.add) dx_packed[p] = load_packed(n.dx + begin + my.column(p));
     }
-    float sums[2] = {};
+    float sums[centred ? 2 : 1] = {};  // of g * n, and of g
 #pragma unroll
     for (int p = 0; p < packs; ++p) {
       if (!inside || my.column(p) >= n.columns) continue;
@@ -142,14 +131,16 @@ __global__ void __launch_bounds__((kBackwardThreads<lanes, packs>), packs <= 4 ?
 #pragma unroll
       for (int i = 0; i < 8; ++i) {
         const float normed = (x[i] - mean) * inverse;
-        sums[0] += dy[i] * weight[i];
-        sums[1] += dy[i] * weight[i] * normed;
+        sums[0] += dy[i] * weight[i] * normed;
         dweight[p][i] += dy[i] * normed;
-        dbias[p][i] += dy[i];
+        if constexpr (centred) {
+          sums[1] += dy[i] * weight[i];
+          dbias[p][i] += dy[i];
+        }
       }
     }
     group_sum<lanes, kThreads>(sums);
-    const float mean_g = sums[0] * scale, mean_gn = sums[1] * scale;
+    const float mean_gn = sums[0] * scale, mean_g = centred ? sums[centred ? 1 : 0] * scale : 0;
 #pragma unroll
     for (int p = 0; p < packs; ++p) {
       if (!inside || my.column(p) >= n.columns) continue;
@@ -166,41 +157,16 @@ __global__ void __launch_bounds__((kBackwardThreads<lanes, packs>), packs <= 4 ?
       store8(n.dx + begin + my.column(p), dx);
     }
   }
-  float* const own = n.partials + static_cast<std::int64_t>(blockIdx.x) * 2 * n.columns;
+  constexpr int kSums = centred ? 2 : 1;
+  float* const own = n.partials + static_cast<std::int64_t>(blockIdx.x) * kSums * n.columns;
 #pragma unroll
   for (int p = 0; p < packs; ++p) {
-    write_partials<lanes, kGroups>(my, p, dweight[p], own, n.columns);
-    write_partials<lanes, kGroups>(my, p, dbias[p], own + n.columns, n.columns);
+    const std::int64_t first = static_cast<std::int64_t>(8 * lanes) * p;
+    write_group_sums<lanes, kGroups>(dweight[p], own + first, n.columns - first);
+    if constexpr (centred) {
+      write_group_sums<lanes, kGroups>(dbias[p], own + n.columns + first, n.columns - first);
+    }
   }
-}
-
-template <typename T>
-struct NormReduction {
-  const float* partials;
-  T *dweight, *dbias;
-  std::int64_t columns;
-  int blocks;
-  bool add;
-};
-
-// Sums the blocks' partials; a column of threads divides the blocks among it.
-template <typename T>
-__global__ void __launch_bounds__(kReductionThreads) norm_reduction_kernel(NormReduction<T> r) {
-  constexpr int kParts = kReductionThreads / kReducedColumns;
-  __shared__ float sums[kParts][kReducedColumns];
-  const int lane = threadIdx.x % kReducedColumns, part = threadIdx.x / kReducedColumns;
-  const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * kReducedColumns + lane;
-  float sum = 0;
-  if (column < 2 * r.columns) {
-#pragma unroll 4
-    for (int b = part; b < r.blocks; b += kParts) sum += r.partials[b * 2 * r.columns + column];
-  }
-  sums[part][lane] = sum;
-  __syncthreads();
-  if (part > 0 || column >= 2 * r.columns) return;
-  for (int p = 1; p < kParts; ++p) sum += sums[p][lane];
-  T* const to = column < r.columns ? r.dweight + column : r.dbias + (column - r.columns);
-  store_one(to, sum + (r.add ? as_float(*to) : 0.0f));
 }
 
 // Calls launch.run<lanes, packs>() with how the threads share a row of so many columns.
@@ -217,7 +183,7 @@ void by_columns(std::int64_t columns, const Launch& launch) {
   launch.template run<kRowThreads, 8>();
 }
 
-template <typename T>
+template <typename T, bool centred>
 struct ForwardLaunch {
   NormForward<T> norm;
   Stream& stream;
@@ -226,11 +192,11 @@ struct ForwardLaunch {
   void run() const {
     constexpr int kGroups = kRowThreads / lanes;
     const auto blocks = static_cast<unsigned>((norm.rows + kGroups - 1) / kGroups);
-    launch(norm_kernel<T, lanes, packs>, {blocks, kRowThreads}, stream, norm);
+    launch(norm_kernel<T, centred, lanes, packs>, {blocks, kRowThreads}, stream, norm);
   }
 };
 
-template <typename T>
+template <typename T, bool centred>
 struct BackwardLaunch {
   NormBackward<T> norm;
   int blocks;
@@ -238,7 +204,7 @@ struct BackwardLaunch {
 
   template <int lanes, int packs>
   void run() const {
-    launch(norm_backward_kernel<T, lanes, packs>,
+    launch(norm_backward_kernel<T, centred, lanes, packs>,
            {static_cast<unsigned>(blocks), kBackwardThreads<lanes, packs>}, stream, norm);
   }
 };
@@ -256,7 +222,7 @@ void launch_layer_norm(const NormTensors& norm, const Tensor& y, Stream& stream)
                                  data<float>(norm.inverse_deviation),
                                  y.rows,
                                  y.columns};
-    by_columns(y.columns, ForwardLaunch<T>{forward, stream});
+    by_columns(y.columns, ForwardLaunch<T, true>{forward, stream});
   });
 }
 
@@ -275,17 +241,33 @@ void launch_layer_norm_backward(const NormTensors& norm, const Tensor& dy, const
                                    dy.rows,
                                    dy.columns,
                                    accumulate == Accumulate::yes};
-    by_columns(dy.columns, BackwardLaunch<T>{backward, blocks, stream});
+    by_columns(dy.columns, BackwardLaunch<T, true>{backward, blocks, stream});
   });
-  by_type(norm.weight_gradient.dtype, [&](auto element) {
+  launch_column_sums(partials, blocks, norm.weight_gradient, norm.bias_gradient, gradients, stream);
+}
+
+void launch_rms_norm(const RmsNormTensors& norm, const Tensor& y, Stream& stream) {
+  by_type(y.dtype, [&](auto element) {
     using T = decltype(element);
-    const NormReduction<T> reduction{
-        partials, data<T>(norm.weight_gradient), data<T>(norm.bias_gradient), dy.columns,
-        blocks,   gradients == Accumulate::yes};
-    const auto grid =
-        static_cast<unsigned>((2 * dy.columns + kReducedColumns - 1) / kReducedColumns);
-    launch(norm_reduction_kernel<T>, {grid, kReductionThreads}, stream, reduction);
+    const NormForward<T> forward{
+        data<T>(norm.x), data<T>(norm.weight),          nullptr, data<T>(y),
+        nullptr,         data<float>(norm.inverse_rms), y.rows,  y.columns};
+    by_columns(y.columns, ForwardLaunch<T, false>{forward, stream});
   });
+}
+
+void launch_rms_norm_backward(const RmsNormTensors& norm, const Tensor& dy, const Tensor& dx,
+                              Accumulate accumulate, Accumulate gradients, float* partials,
+                              int blocks, Stream& stream) {
+  by_type(dy.dtype, [&](auto element) {
+    using T = decltype(element);
+    const NormBackward<T> backward{
+        data<T>(norm.x), data<T>(norm.weight),          data<T>(dy), data<T>(dx),
+        nullptr,         data<float>(norm.inverse_rms), partials,    dy.rows,
+        dy.columns,      accumulate == Accumulate::yes};
+    by_columns(dy.columns, BackwardLaunch<T, false>{backward, blocks, stream});
+  });
+  launch_column_sums(partials, blocks, norm.weight_gradient, {}, gradients, stream);
 }
 
 }  // namespace duet::DUET_GPU

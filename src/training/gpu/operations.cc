@@ -12,6 +12,7 @@ namespace duet::DUET_GPU {
 namespace {
 
 constexpr int kNormBlocksPerUnit = 2;
+constexpr int kRotaryBlocksPerUnit = 4;
 constexpr int kClipBlocksPerUnit = 16;
 constexpr double kPlanningSeconds = 120;
 
@@ -67,7 +68,7 @@ class GpuOperations : public LinearOperations {
   void embedding(Stream& stream, const Tensor& tokens, const Tensor& token_table,
                  const Tensor& position_table, const Tensor& x) override {
     require_columns(x);
-    require(token_table.columns == x.columns && position_table.columns == x.columns, "embedding");
+    require(token_table.columns == x.columns && is_position_table(position_table, x), "embedding");
     launch_embedding(tokens, token_table, position_table, x, on_device(stream));
   }
 
@@ -75,24 +76,38 @@ class GpuOperations : public LinearOperations {
                           const Tensor& dtoken_table, const Tensor& dposition_table,
                           Accumulate positions) override {
     require_columns(dx);
-    require(dtoken_table.columns == dx.columns && dposition_table.columns == dx.columns,
+    require(dtoken_table.columns == dx.columns && is_position_table(dposition_table, dx),
             "embedding backward");
     launch_embedding_backward(tokens, dx, dtoken_table, dposition_table, positions,
                               on_device(stream));
   }
 
   void layer_norm(Stream& stream, const NormTensors& norm, const Tensor& y) override {
-    require_norm(norm, y);
+    require_norm(norm.x, y, "layer norm");
     launch_layer_norm(norm, y, on_device(stream));
   }
 
   void layer_norm_backward(Stream& stream, const NormTensors& norm, const Tensor& dy,
                            const Tensor& dx, Accumulate accumulate, Accumulate gradients) override {
-    require_norm(norm, dy);
-    require_norm(norm, dx);
+    require_norm(norm.x, dy, "layer norm backward");
+    require_norm(norm.x, dx, "layer norm backward");
     const int count = blocks(kNormBlocksPerUnit);
     float* const sums = partials(stream, count * 2 * dx.columns);
     launch_layer_norm_backward(norm, dy, dx, accumulate, gradients, sums, count, on_device(stream));
+  }
+
+  void rms_norm(Stream& stream, const RmsNormTensors& norm, const Tensor& y) override {
+    require_norm(norm.x, y, "rms norm");
+    launch_rms_norm(norm, y, on_device(stream));
+  }
+
+  void rms_norm_backward(Stream& stream, const RmsNormTensors& norm, const Tensor& dy,
+                         const Tensor& dx, Accumulate accumulate, Accumulate gradients) override {
+    require_norm(norm.x, dy, "rms norm backward");
+    require_norm(norm.x, dx, "rms norm backward");
+    const int count = blocks(kNormBlocksPerUnit);
+    float* const sums = partials(stream, count * dx.columns);
+    launch_rms_norm_backward(norm, dy, dx, accumulate, gradients, sums, count, on_device(stream));
   }
 
   void random_elements(Stream& stream, const Span& state, std::uint64_t column,
@@ -124,23 +139,66 @@ class GpuOperations : public LinearOperations {
     launch_gelu_backward(x, dy, dx, on_device(stream));
   }
 
+  void rotate(Stream& stream, const RotaryTensors& tensors, const Tensor& rotated) override {
+    require_rotary(tensors, rotated, "rotate");
+    launch_rotate(tensors, rotated, on_device(stream));
+  }
+
+  void rotate_backward(Stream& stream, const RotaryTensors& tensors, const Tensor& drotated,
+                       const Tensor& dqkv, Accumulate gradients) override {
+    require_rotary(tensors, drotated, "rotate backward");
+    require_rotary(tensors, dqkv, "rotate backward");
+    require(tensors.gradients_fit(), "rotate backward");
+    const int count = blocks(kRotaryBlocksPerUnit);
+    float* const sums = partials(stream, count * 2 * tensors.shape.head_dim);
+    launch_rotate_backward(tensors, drotated, dqkv, gradients, sums, count, on_device(stream));
+  }
+
+  void swiglu(Stream& stream, const Tensor& gate_up, const Tensor& y) override {
+    require_columns(y);
+    require(gate_up.rows == y.rows && gate_up.columns == 2 * y.columns, "swiglu");
+    launch_swiglu(gate_up, y, on_device(stream));
+  }
+
+  void swiglu_backward(Stream& stream, const Tensor& gate_up, const Tensor& dy,
+                       const Tensor& dgate_up) override {
+    require_columns(dy);
+    require(gate_up.rows == dy.rows && gate_up.columns == 2 * dy.columns &&
+                dgate_up.rows == dy.rows && dgate_up.columns == gate_up.columns,
+            "swiglu backward");
+    launch_swiglu_backward(gate_up, dy, dgate_up, on_device(stream));
+  }
+
   void attention(Stream& stream, const AttentionTensors& tensors) override {
     plan_of(stream, tensors).forward(on_device(stream), tensors);
   }
 
   void attention_backward(Stream& stream, const AttentionTensors& tensors, const Tensor& dout,
                           const Tensor& dqkv) override {
+    require(dout.count() == tensors.out.count() && dqkv.count() == tensors.qkv.count(),
+            "attention backward");
     plan_of(stream, tensors).backward(on_device(stream), tensors, dout, dqkv);
   }
 
   void cross_entropy(Stream& stream, const Tensor& logits, std::int64_t vocabulary,
                      const Tensor& targets, const Tensor& row_losses, const Tensor& loss) override {
+    cross_entropy_piece(stream, logits, vocabulary, targets, logits.rows, row_losses);
+    mean(stream, row_losses, loss);
+  }
+
+  void cross_entropy_piece(Stream& stream, const Tensor& logits, std::int64_t vocabulary,
+                           const Tensor& targets, std::int64_t batch_rows,
+                           const Tensor& row_losses) override {
     require_columns(logits);
     require(targets.count() == logits.rows && row_losses.count() == logits.rows &&
-                vocabulary <= logits.columns,
+                vocabulary <= logits.columns && batch_rows >= logits.rows,
             "cross entropy");
-    launch_cross_entropy(logits, vocabulary, targets, row_losses, loss, most_shared_,
-                         on_device(stream));
+    launch_cross_entropy_piece(logits, vocabulary, targets, batch_rows, row_losses, most_shared_,
+                               on_device(stream));
+  }
+
+  void mean(Stream& stream, const Tensor& values, const Tensor& mean) override {
+    launch_mean(values, mean, on_device(stream));
   }
 
   void mean_squared_error(Stream& stream, const Tensor& prediction, const Tensor& target,
@@ -200,9 +258,23 @@ class GpuOperations : public LinearOperations {
         fmt::format("rows of {} elements: GPUs train with multiples of 8", tensor.columns));
   }
 
-  static void require_norm(const NormTensors& norm, const Tensor& y) {
+  static void require_rotary(const RotaryTensors& tensors, const Tensor& result,
+                             const char* operation) {
+    require(tensors.fit(result), operation);
+    const std::int64_t head_dim = tensors.shape.head_dim;
+    if (head_dim % 16 == 0 && head_dim <= kWidestHead) return;
+    throw Unavailable(
+        fmt::format("heads of {} elements: GPUs rotate heads of multiples of 16 up to {}", head_dim,
+                    kWidestHead));
+  }
+
+  static bool is_position_table(const Tensor& table, const Tensor& x) {
+    return table.count() == 0 || table.columns == x.columns;
+  }
+
+  static void require_norm(const Tensor& x, const Tensor& y, const char* operation) {
     require_columns(y);
-    require(norm.x.rows == y.rows && norm.x.columns == y.columns, "layer norm");
+    require(x.rows == y.rows && x.columns == y.columns, operation);
     if (y.columns <= kWidestNorm) return;
     throw Unavailable(
         fmt::format("rows of {} elements: norms on GPUs take {} at most", y.columns, kWidestNorm));
@@ -210,11 +282,10 @@ class GpuOperations : public LinearOperations {
 
   AttentionPlan& plan_of(Stream& stream, const AttentionTensors& tensors) {
     const AttentionShape& s = tensors.shape;
-    require(s.elements() == tensors.out.count() && 3 * s.elements() == tensors.qkv.count() &&
-                s.rows() == tensors.log_sum_exp.count(),
-            "attention");
-    std::unique_ptr<AttentionPlan>& plan = attention_[fmt::format(
-        "{}x{}x{}x{} {}", s.batch, s.tokens, s.heads, s.head_dim, name(tensors.out.dtype))];
+    require(tensors.fit(), "attention");
+    std::unique_ptr<AttentionPlan>& plan =
+        attention_[fmt::format("{}x{}x{}/{}x{} {}", s.batch, s.tokens, s.heads, s.key_heads(),
+                               s.head_dim, name(tensors.out.dtype))];
     if (plan == nullptr) {
       stream.synchronize(kPlanningSeconds);
       plan = make_plan(s, tensors.out.dtype);

@@ -1,3 +1,5 @@
+#include <array>
+
 #include "training/gpu/operations_fixture.h"
 
 namespace duet {
@@ -23,11 +25,17 @@ TEST_P(DeviceOperations, Embed) {
     const Pair ids = tokens(rows, 11), table = normal(11, width, 1), places = normal(50, width, 2),
                x = normal(rows, width, 3), dx = normal(rows, width, 4);
     const Pair dtable = normal(11, width, 5), dplaces = normal(length, width, 6);
+    const Pair tokens_alone = normal(rows, width, 7), dtokens_alone = normal(11, width, 8);
     both([&](const Side& on) {
       on.operations.embedding(on.stream, on(ids), on(table), on(places), on(x));
       on.operations.embedding_backward(on.stream, on(ids), on(dx), on(dtable), on(dplaces),
                                        width == 8 ? Accumulate::yes : Accumulate::no);
+      on.operations.embedding(on.stream, on(ids), on(table), {}, on(tokens_alone));
+      on.operations.embedding_backward(on.stream, on(ids), on(dx), on(dtokens_alone), {},
+                                       Accumulate::no);
     });
+    expect_same(tokens_alone, "x without positions", 0);
+    expect_same(dtokens_alone, "token gradient without positions");
     expect_same(x, "x");
     expect_same(dtable, "token gradient");
     expect_same(dplaces, "position gradient");
@@ -58,6 +66,30 @@ TEST_P(DeviceOperations, Normalise) {
   }
 }
 
+TEST_P(DeviceOperations, NormaliseByTheRootMeanSquare) {
+  for (const std::int64_t width : {8, 264, 520, 776, 1024, 1032, 2056, 4096, 5120, 16384}) {
+    for (const std::int64_t rows : {std::int64_t{1}, kManyRows}) {
+      const Pair x = normal(rows, width, 1), weight = normal(1, width, 2),
+                 dy = normal(rows, width, 3), y = normal(rows, width, 4),
+                 dx = normal(rows, width, 5), dweight = normal(1, width, 6), inverse = sums(rows);
+      const Accumulate accumulate = rows == 1 ? Accumulate::no : Accumulate::yes;
+      both([&](const Side& on) {
+        const RmsNormTensors norm{on(x), on(weight), on(inverse), on(dweight)};
+        on.operations.rms_norm(on.stream, norm, on(y));
+        on.operations.rms_norm_backward(on.stream, norm, on(dy), on(dx), accumulate, accumulate);
+        on.operations.rms_norm_backward(on.stream, norm, on(dy), on(dy), Accumulate::no,
+                                        Accumulate::yes);
+      });
+      const std::string shape = std::to_string(rows) + " x " + std::to_string(width);
+      expect_same(y, shape.c_str());
+      expect_same(inverse, ("inverse of " + shape).c_str(), 1e-5);
+      expect_same(dx, ("dx of " + shape).c_str());
+      expect_same(dy, ("dx in place of dy of " + shape).c_str());
+      expect_same(dweight, ("dweight of " + shape).c_str());
+    }
+  }
+}
+
 TEST_P(DeviceOperations, Activate) {
   const Pair x = normal(37, 88, 1, 3), y = normal(37, 88, 2), dy = normal(37, 88, 3),
              other = normal(37, 88, 4);
@@ -73,14 +105,75 @@ TEST_P(DeviceOperations, Activate) {
   expect_same(other, "relu backward");
 }
 
+TEST_P(DeviceOperations, Rotate) {
+  constexpr AttentionShape kShapes[] = {{2, 19, 3, 16},      {1, 7, 6, 64, 2},  {2, 5, 8, 80, 4},
+                                        {1, 33, 32, 128, 8}, {3, 4, 5, 144, 1}, {1, 9, 4, 256, 2}};
+  for (const AttentionShape& s : kShapes) {
+    const std::int64_t rows = s.batch * s.tokens, width = s.qkv_width(), dim = s.head_dim;
+    const Pair qkv = normal(rows, width, 1), q_weight = normal(1, dim, 2),
+               k_weight = normal(1, dim, 3), rotated = normal(rows, width, 4),
+               drotated = normal(rows, width, 5), dqkv = normal(rows, width, 6),
+               dq_weight = normal(1, dim, 7), dk_weight = normal(1, dim, 8),
+               inverse = sums(rows * (s.heads + s.key_heads()));
+    const Accumulate accumulate = s.batch == 1 ? Accumulate::no : Accumulate::yes;
+    both([&](const Side& on) {
+      const RotaryTensors tensors{s,           on(qkv),       on(q_weight), on(k_weight),
+                                  on(inverse), on(dq_weight), on(dk_weight)};
+      on.operations.rotate(on.stream, tensors, on(rotated));
+      on.operations.rotate_backward(on.stream, tensors, on(drotated), on(dqkv), accumulate);
+      on.operations.rotate_backward(on.stream, tensors, on(drotated), on(drotated),
+                                    Accumulate::yes);
+    });
+    const std::string shape = std::to_string(s.heads) + " heads of " + std::to_string(dim);
+    expect_same(rotated, shape.c_str());
+    expect_same(inverse, ("inverse of " + shape).c_str(), 1e-5);
+    expect_same(dqkv, ("dqkv of " + shape).c_str());
+    expect_same(drotated, ("dqkv in place of " + shape).c_str());
+    expect_same(dq_weight, ("dq_weight of " + shape).c_str());
+    expect_same(dk_weight, ("dk_weight of " + shape).c_str());
+  }
+}
+
+// Without a norm, of many tokens, at whose angles fp32 would be inexact.
+TEST_P(DeviceOperations, RotateAlone) {
+  const AttentionShape s{1, 8192, 1, 16};
+  const Pair qkv = normal(s.tokens, s.qkv_width(), 1), rotated = normal(s.tokens, s.qkv_width(), 2),
+             dqkv = normal(s.tokens, s.qkv_width(), 3);
+  both([&](const Side& on) {
+    const RotaryTensors tensors{s, on(qkv), {}, {}, {}, {}, {}};
+    on.operations.rotate(on.stream, tensors, on(rotated));
+    on.operations.rotate_backward(on.stream, tensors, on(rotated), on(dqkv), Accumulate::no);
+  });
+  const double tolerance = dtype() == DType::fp32 ? 1e-6 : 1e-2;
+  expect_same(rotated, "rotated", tolerance);
+  expect_same(dqkv, "dqkv", tolerance);
+  EXPECT_LE(distance(read(qkv.device), read(dqkv.device)), tolerance) << "rotated back";
+}
+
+TEST_P(DeviceOperations, Gate) {
+  for (const std::int64_t columns : {8, 40, 2056}) {
+    const Pair gate_up = normal(19, 2 * columns, 1, 3), y = normal(19, columns, 2),
+               dy = normal(19, columns, 3), d = normal(19, 2 * columns, 4);
+    both([&](const Side& on) {
+      on.operations.swiglu(on.stream, on(gate_up), on(y));
+      on.operations.swiglu_backward(on.stream, on(gate_up), on(dy), on(d));
+      on.operations.swiglu_backward(on.stream, on(gate_up), on(dy), on(gate_up));
+    });
+    expect_same(y, "swiglu");
+    expect_same(d, "swiglu backward");
+    expect_same(gate_up, "swiglu backward in place");
+  }
+}
+
 TEST_P(DeviceOperations, Attend) {
-  constexpr AttentionShape kShapes[] = {
-      {2, 37, 3, 8}, {1, 130, 2, 64}, {2, 128, 2, 80}, {1, 256, 3, 128}};
+  constexpr AttentionShape kShapes[] = {{2, 37, 3, 8},     {1, 130, 2, 64},   {2, 128, 2, 80},
+                                        {1, 256, 3, 128},  {2, 37, 6, 40, 2}, {1, 256, 8, 128, 2},
+                                        {3, 130, 4, 64, 1}};
   for (AttentionShape s : kShapes) {
     if (kEmulated) s.tokens = std::min<std::int64_t>(s.tokens, 21);
     const std::int64_t rows = s.batch * s.tokens;
-    const Pair qkv = normal(rows, 3 * s.width(), 1), out = normal(rows, s.width(), 2),
-               dout = normal(rows, s.width(), 3), dqkv = normal(rows, 3 * s.width(), 4);
+    const Pair qkv = normal(rows, s.qkv_width(), 1), out = normal(rows, s.width(), 2),
+               dout = normal(rows, s.width(), 3), dqkv = normal(rows, s.qkv_width(), 4);
     const Pair sum =
         make(s.batch * s.heads, s.tokens, DType::fp32, [](std::uint64_t) { return 0.0f; });
     both([&](const Side& on) {
@@ -88,7 +181,9 @@ TEST_P(DeviceOperations, Attend) {
       on.operations.attention(on.stream, tensors);
       on.operations.attention_backward(on.stream, tensors, on(dout), on(dqkv));
     });
-    const std::string shape = std::to_string(s.tokens) + " x " + std::to_string(s.head_dim);
+    const std::string shape = std::to_string(s.tokens) + " x " + std::to_string(s.head_dim) +
+                              ", heads " + std::to_string(s.heads) + "/" +
+                              std::to_string(s.key_heads());
     expect_same(out, shape.c_str());
     expect_same(sum, ("log sum exp of " + shape).c_str());
     expect_same(dqkv, ("dqkv of " + shape).c_str());
@@ -121,6 +216,45 @@ TEST_P(DeviceOperations, TakeTheLoss) {
       }
     }
     EXPECT_LE(distance(expected, found), dtype() == DType::fp32 ? 1e-5 : 5e-3) << columns;
+  }
+}
+
+// Bits do not depend on the pieces.
+TEST_P(DeviceOperations, TakeTheLossInPieces) {
+  constexpr std::int64_t kLossRows = 13, kLossColumns = 16, kLossWords = 11;
+  const auto rows_of = [](const Tensor& tensor, std::int64_t first, std::int64_t rows) {
+    const auto row_bytes = tensor.bytes() / kLossRows;
+    Tensor part{{}, rows, tensor.count() / kLossRows, tensor.dtype};
+    part.span = tensor.span.slice(static_cast<std::uint64_t>(first) * row_bytes, part.bytes());
+    return part;
+  };
+  const Pair targets = tokens(kLossRows, kLossWords);
+  const auto take = [&](std::int64_t piece) {
+    const Pair logits = normal(kLossRows, kLossColumns, 1, 2), losses = sums(kLossRows),
+               loss = sums(1);
+    both([&](const Side& on) {
+      for (std::int64_t first = 0; first < kLossRows; first += piece) {
+        const std::int64_t rows = std::min(piece, kLossRows - first);
+        on.operations.cross_entropy_piece(on.stream, rows_of(on(logits), first, rows), kLossWords,
+                                          rows_of(on(targets), first, rows), kLossRows,
+                                          rows_of(on(losses), first, rows));
+      }
+      on.operations.mean(on.stream, on(losses), on(loss));
+    });
+    return std::array<Pair, 3>{logits, losses, loss};
+  };
+  const Pair logits = normal(kLossRows, kLossColumns, 1, 2), losses = sums(kLossRows),
+             loss = sums(1);
+  both([&](const Side& on) {
+    on.operations.cross_entropy(on.stream, on(logits), kLossWords, on(targets), on(losses),
+                                on(loss));
+  });
+  for (const std::int64_t piece : {1, 5, 13}) {
+    const std::array<Pair, 3> whole{logits, losses, loss}, pieces = take(piece);
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+      EXPECT_EQ(read(pieces[i].host), read(whole[i].host)) << piece << ", result " << i;
+      EXPECT_EQ(read(pieces[i].device), read(whole[i].device)) << piece << ", result " << i;
+    }
   }
 }
 

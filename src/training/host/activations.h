@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cstdint>
+#include "training/host/matrix.h"
 
 namespace duet {
 
@@ -19,5 +19,14 @@ void relu(const Real* x, Real* y, std::int64_t count);
 // dx = 0 where x <= 0, else dy. `x` may also be relu's result. dx may be dy or x.
 template <class Real>
 void relu_backward(const Real* x, const Real* dy, Real* dx, std::int64_t count);
+
+// y (rows, columns) = gate * up / (1 + exp(-gate)), gate_up (rows, 2 * columns): in each row the
+// gate's columns and behind them up's (Shazeer: GLU Variants Improve Transformer, 2020).
+template <class Real>
+void swiglu(Matrix<const Real> gate_up, Matrix<Real> y);
+
+// dgate_up, shaped as gate_up, which it may be, from dy, shaped as y.
+template <class Real>
+void swiglu_backward(Matrix<const Real> gate_up, Matrix<const Real> dy, Matrix<Real> dgate_up);
 
 }  // namespace duet

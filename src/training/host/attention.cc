@@ -26,13 +26,18 @@ struct HeadRows {
   Real* row(std::int64_t t) const { return data + t * step; }
 };
 
-// part: 0 for q, 1 for k, 2 for v.
 template <class Real>
-HeadRows<Real> part_of_head(const AttentionShape& s, Real* qkv, std::int64_t head,
-                            std::int64_t part) {
-  const std::int64_t batch = head / s.heads;
-  return {qkv + batch * s.tokens * 3 * s.width() + part * s.width() + (head % s.heads) * s.head_dim,
-          3 * s.width()};
+struct QkvRows {
+  HeadRows<Real> q, k, v;
+};
+
+// Of head `head` of q of all sequences, and of the head of k and v that it attends to.
+template <class Real>
+QkvRows<Real> qkv_of_head(const AttentionShape& s, Real* qkv, std::int64_t head) {
+  const std::int64_t step = s.qkv_width(), of_q = head % s.heads, of_k = of_q / s.group();
+  Real* const first = qkv + head / s.heads * s.tokens * step;
+  Real* const k = first + s.width() + of_k * s.head_dim;
+  return {{first + of_q * s.head_dim, step}, {k, step}, {k + s.key_width(), step}};
 }
 
 template <class Real>
@@ -138,8 +143,7 @@ void scale_rows(Real* sums, const Real* factors, std::int64_t rows, std::int64_t
 template <class Real>
 void attend(const AttentionShape& s, std::int64_t head, const Block& queries, const Real* qkv,
             Real* out, Real* log_sum_exp, const AttentionScratch<Real>& scratch) {
-  const auto q = part_of_head(s, qkv, head, 0), k = part_of_head(s, qkv, head, 1),
-             v = part_of_head(s, qkv, head, 2);
+  const auto [q, k, v] = qkv_of_head(s, qkv, head);
   const auto o = output_of_head(s, out, head);
   Real *const sums = scratch.sums(), *const scores = scratch.scores();
   transpose(q.row(queries.begin), q.step, queries.count, s.head_dim,
@@ -204,16 +208,21 @@ void output_dot_gradient(const Block& queries, std::int64_t head_dim, const Head
   }
 }
 
+template <class Real>
+void clear(const AttentionShape& s, const QkvRows<Real>& head) {
+  for (const HeadRows<Real>& rows : {head.q, head.k, head.v}) {
+    for (std::int64_t t = 0; t < s.tokens; ++t) std::fill_n(rows.row(t), s.head_dim, Real(0));
+  }
+}
+
 // Adds the contribution of one block of queries of one head to dqkv.
 template <class Real>
 void attend_backward(const AttentionShape& s, std::int64_t head, const Block& queries,
                      const Real* qkv, const Real* out, const Real* log_sum_exp, const Real* dout,
                      Real* dqkv, const AttentionScratch<Real>& scratch) {
-  const auto q = part_of_head(s, qkv, head, 0), k = part_of_head(s, qkv, head, 1),
-             v = part_of_head(s, qkv, head, 2), o = output_of_head(s, out, head),
-             d_o = output_of_head(s, dout, head);
-  const auto dq = part_of_head(s, dqkv, head, 0), dk = part_of_head(s, dqkv, head, 1),
-             dv = part_of_head(s, dqkv, head, 2);
+  const auto [q, k, v] = qkv_of_head(s, qkv, head);
+  const auto [dq, dk, dv] = qkv_of_head(s, dqkv, head);
+  const auto o = output_of_head(s, out, head), d_o = output_of_head(s, dout, head);
   const std::int64_t i = queries.begin, dim = s.head_dim;
   const Real scale = 1 / std::sqrt(static_cast<Real>(dim));
   Real *const p = scratch.scores(), *const ds = scratch.dscores();
@@ -254,17 +263,18 @@ template <class Real>
 void attention_backward(const AttentionShape& shape, const Real* qkv, const Real* out,
                         const Real* log_sum_exp, const Real* dout, Real* dqkv) {
   const AttentionScratch<Real> scratch(shape);
+  const std::int64_t group = shape.group();
+  // The heads of a group add to the same dk and dv.
 #pragma omp parallel for schedule(static)
-  for (std::int64_t head = 0; head < shape.batch * shape.heads; ++head) {
-    for (std::int64_t part = 0; part < 3; ++part) {
-      const auto rows = part_of_head(shape, dqkv, head, part);
-      for (std::int64_t t = 0; t < shape.tokens; ++t) {
-        std::fill_n(rows.row(t), shape.head_dim, Real(0));
-      }
+  for (std::int64_t first = 0; first < shape.batch * shape.heads; first += group) {
+    for (std::int64_t head = first; head < first + group; ++head) {
+      clear(shape, qkv_of_head(shape, dqkv, head));
     }
-    for (std::int64_t i = 0; i < shape.tokens; i += kQueries) {
-      attend_backward(shape, head, block_at(i, kQueries, shape.tokens), qkv, out, log_sum_exp, dout,
-                      dqkv, scratch);
+    for (std::int64_t head = first; head < first + group; ++head) {
+      for (std::int64_t i = 0; i < shape.tokens; i += kQueries) {
+        attend_backward(shape, head, block_at(i, kQueries, shape.tokens), qkv, out, log_sum_exp,
+                        dout, dqkv, scratch);
+      }
     }
   }
 }

@@ -5,7 +5,7 @@
 namespace duet {
 
 // Attention (AttentionShape) in blocks with a running maximum (Dao et al.: FlashAttention, 2022).
-// qkv (batch, tokens, 3, heads, head_dim), out (batch, tokens, heads, head_dim),
+// qkv (batch, tokens, heads + 2 * key_heads, head_dim), out (batch, tokens, heads, head_dim),
 // log_sum_exp (batch, heads, tokens) in natural logarithms.
 template <class Real>
 void attention(const AttentionShape& shape, const Real* qkv, Real* out, Real* log_sum_exp);

@@ -11,13 +11,22 @@ template <class T>
 void check_embedding(const std::int32_t* tokens, std::int64_t length, const Matrix<T>& token_table,
                      const Matrix<T>& position_table, std::int64_t rows, std::int64_t width) {
   check_shape("token_table", token_table, token_table.rows, width);
-  check_shape("position_table", position_table, std::max(position_table.rows, length), width);
+  if (length > 0) {
+    check_shape("position_table", position_table, std::max(position_table.rows, length), width);
+  }
   for (std::int64_t r = 0; r < rows; ++r) {
     if (tokens[r] < 0 || tokens[r] >= token_table.rows) {
       throw BadArgument("tokens must be in [0, " + std::to_string(token_table.rows) +
                         "), but token " + std::to_string(r) + " is " + std::to_string(tokens[r]));
     }
   }
+}
+
+// Elements [begin, end) of `sum` += those of `row`.
+template <class Real>
+void add(const Real* row, std::int64_t begin, std::int64_t end, Real* sum) {
+#pragma omp simd
+  for (std::int64_t j = begin; j < end; ++j) sum[j] += row[j];
 }
 
 }  // namespace
@@ -28,11 +37,9 @@ void embedding(const std::int32_t* tokens, std::int64_t length, Matrix<const Rea
   check_embedding(tokens, length, token_table, position_table, x.rows, x.columns);
 #pragma omp parallel for schedule(static)
   for (std::int64_t r = 0; r < x.rows; ++r) {
-    const Real *const token = token_table.row(tokens[r]), *const position =
-                                                              position_table.row(r % length);
     Real* const to = x.row(r);
-#pragma omp simd
-    for (std::int64_t j = 0; j < x.columns; ++j) to[j] = token[j] + position[j];
+    std::copy_n(token_table.row(tokens[r]), x.columns, to);
+    if (length > 0) add(position_table.row(r % length), 0, x.columns, to);
   }
 }
 
@@ -44,14 +51,8 @@ void embedding_backward(const std::int32_t* tokens, std::int64_t length, Matrix<
   for (std::int64_t begin = 0; begin < dx.columns; begin += kEmbeddingColumns) {
     const std::int64_t end = std::min(begin + kEmbeddingColumns, dx.columns);
     for (std::int64_t r = 0; r < dx.rows; ++r) {
-      Real *const dtoken = dtoken_table.row(tokens[r]), *const dposition =
-                                                            dposition_table.row(r % length);
-      const Real* const from = dx.row(r);
-#pragma omp simd
-      for (std::int64_t j = begin; j < end; ++j) {
-        dtoken[j] += from[j];
-        dposition[j] += from[j];
-      }
+      add(dx.row(r), begin, end, dtoken_table.row(tokens[r]));
+      if (length > 0) add(dx.row(r), begin, end, dposition_table.row(r % length));
     }
   }
 }

@@ -10,6 +10,8 @@
 #include "training/host/layer_norm.h"
 #include "training/host/layers_fixture.h"
 #include "training/host/loss.h"
+#include "training/host/rms_norm.h"
+#include "training/host/rotary.h"
 #include "training/host/vectors.h"
 
 namespace duet {
@@ -73,6 +75,43 @@ TEST(LayerNorm, AddsItsGradientToAnother) {
   for (std::size_t i = 0; i < 15; ++i) EXPECT_NEAR(added[i], residual[i] + written[i], 1e-14);
 }
 
+TEST(RmsNorm, OfTwoValues) {
+  // Mean square 5.
+  const std::vector<double> x{1, 3}, weight{2, 4};
+  std::vector<double> y(2);
+  double inverse = 0;
+  rms_norm<double>({x.data(), 1, 2}, weight.data(), {y.data(), 1, 2}, &inverse);
+  const double expected = 1 / std::sqrt(5.000001);
+  EXPECT_NEAR(inverse, expected, 1e-15);
+  EXPECT_NEAR(y[0], 2 * expected, 1e-14);
+  EXPECT_NEAR(y[1], 12 * expected, 1e-14);
+}
+
+TEST(RmsNorm, OfZerosIsFinite) {
+  const std::vector<float> x(9, 0.0f), weight(9, 1.0f), dy(9, 1.0f);
+  std::vector<float> y(9), dx(9);
+  float inverse = 0;
+  rms_norm<float>({x.data(), 1, 9}, weight.data(), {y.data(), 1, 9}, &inverse);
+  EXPECT_EQ(y, x);
+  const RmsNormed<float> kept{{x.data(), 1, 9}, weight.data(), &inverse};
+  rms_norm_backward_input<float>(kept, {dy.data(), 1, 9}, {dx.data(), 1, 9}, Accumulate::no);
+  for (const float value : dx) EXPECT_NEAR(value, 1000, 0.01);
+}
+
+TEST(RmsNorm, AddsItsGradientToAnother) {
+  const auto x = normal_values<double>(15, 1), weight = normal_values<double>(5, 2),
+             dy = normal_values<double>(15, 3), residual = normal_values<double>(15, 4);
+  std::vector<double> y(15), inverse(3), written(15), added = residual, in_place = dy;
+  rms_norm<double>({x.data(), 3, 5}, weight.data(), {y.data(), 3, 5}, inverse.data());
+  const RmsNormed<double> kept{{x.data(), 3, 5}, weight.data(), inverse.data()};
+  rms_norm_backward_input(kept, {dy.data(), 3, 5}, {written.data(), 3, 5}, Accumulate::no);
+  rms_norm_backward_input(kept, {dy.data(), 3, 5}, {added.data(), 3, 5}, Accumulate::yes);
+  for (std::size_t i = 0; i < 15; ++i) EXPECT_NEAR(added[i], residual[i] + written[i], 1e-14);
+  rms_norm_backward_input<double>(kept, {in_place.data(), 3, 5}, {in_place.data(), 3, 5},
+                                  Accumulate::no);
+  EXPECT_EQ(in_place, written);
+}
+
 TEST(Gelu, AtZeroAtOneAndFarOut) {
   const std::vector<double> x{0, 1, 30, -30};
   std::vector<double> y(4), dx(4), dy(4, 1.0);
@@ -110,6 +149,31 @@ TEST(Relu, KeepsWhatIsPositive) {
   EXPECT_TRUE(std::isnan(of_nan[0]));
 }
 
+TEST(SwiGlu, AgreesWithPlainLoops) {
+  constexpr std::size_t kRows = 3, kColumns = 11;
+  const auto gate_up = normal_values<double>(2 * kRows * kColumns, 1);
+  std::vector<double> y(kRows * kColumns), expected;
+  for (std::size_t i = 0; i < kRows * kColumns; ++i) {
+    const std::size_t at = i / kColumns * 2 * kColumns + i % kColumns;
+    expected.push_back(gate_up[at] / (1 + std::exp(-gate_up[at])) * gate_up[at + kColumns]);
+  }
+  swiglu<double>({gate_up.data(), kRows, 2 * kColumns}, {y.data(), kRows, kColumns});
+  EXPECT_LE(relative_error(y, expected), 1e-15);
+}
+
+TEST(SwiGlu, OfFloatsIsFiniteFarOut) {
+  const std::vector<float> gate_up{1e4f, -1e4f, 2, 3}, dy{1, 1};
+  std::vector<float> y(2), d(4);
+  swiglu<float>({gate_up.data(), 1, 4}, {y.data(), 1, 2});
+  swiglu_backward<float>({gate_up.data(), 1, 4}, {dy.data(), 1, 2}, {d.data(), 1, 4});
+  EXPECT_EQ(y[0], 2e4f);
+  EXPECT_NEAR(y[1], 0, 1e-30);
+  EXPECT_EQ(d[0], 2.0f);
+  EXPECT_NEAR(d[1], 0, 1e-30);
+  EXPECT_EQ(d[2], 1e4f);
+  EXPECT_NEAR(d[3], 0, 1e-30);
+}
+
 TEST(Embedding, AddsTokenAndPosition) {
   const std::vector<double> token_table{1, 2, 3, 4, 5, 6}, position_table{10, 20, 30, 40};
   const std::vector<std::int32_t> tokens{2, 0, 1, 1}, outside{0, 0, 3, 0};
@@ -123,12 +187,24 @@ TEST(Embedding, AddsTokenAndPosition) {
   EXPECT_THROW(run(outside), BadArgument);
 }
 
+TEST(Embedding, WithoutPositionsIsTheTokens) {
+  const std::vector<double> token_table{1, 2, 3, 4, 5, 6};
+  const std::vector<std::int32_t> tokens{2, 0, 1, 1};
+  std::vector<double> x(8);
+  embedding<double>(tokens.data(), 0, {token_table.data(), 3, 2}, {nullptr, 0, 0},
+                    {x.data(), 4, 2});
+  EXPECT_EQ(x, (std::vector<double>{5, 6, 1, 2, 3, 4, 3, 4}));
+}
+
 // Plain loops over one head: softmax of the scores of all keys up to the query.
 std::vector<double> plain_attention(const AttentionShape& s, const std::vector<double>& qkv) {
   std::vector<double> out(static_cast<std::size_t>(s.elements()));
+  const std::int64_t keys = s.kv_heads == 0 ? s.heads : s.kv_heads;
+  // `part`: 0 q, 1 k, 2 v; `h`: a head of q.
   const auto at = [&](std::int64_t b, std::int64_t t, int part, std::int64_t h, std::int64_t d) {
+    const std::int64_t head = part == 0 ? h : s.heads + (part - 1) * keys + h / (s.heads / keys);
     return qkv[static_cast<std::size_t>(
-        (((b * s.tokens + t) * 3 + part) * s.heads + h) * s.head_dim + d)];
+        ((b * s.tokens + t) * (s.heads + 2 * keys) + head) * s.head_dim + d)];
   };
   for (std::int64_t row = 0; row < s.batch * s.tokens * s.heads; ++row) {
     const std::int64_t h = row % s.heads, t = row / s.heads % s.tokens,
@@ -163,9 +239,15 @@ AttentionResult attend_all(const AttentionShape& s, const std::vector<double>& q
 }
 
 TEST(Attention, AgreesWithPlainLoops) {
-  for (const AttentionShape& s : {AttentionShape{2, 9, 3, 5}, {1, 200, 2, 33}, {3, 1, 1, 1}}) {
-    const auto qkv = normal_values<double>(3 * s.elements(), 1);
-    EXPECT_LE(relative_error(attend_all(s, qkv).out, plain_attention(s, qkv)), 1e-13) << s.tokens;
+  for (const AttentionShape& s : {AttentionShape{2, 9, 3, 5},
+                                  {1, 200, 2, 33},
+                                  {3, 1, 1, 1},
+                                  {2, 9, 6, 5, 2},
+                                  {1, 130, 4, 33, 1},
+                                  {2, 9, 3, 5, 3}}) {
+    const auto qkv = normal_values<double>(s.qkv_elements(), 1);
+    EXPECT_LE(relative_error(attend_all(s, qkv).out, plain_attention(s, qkv)), 1e-13)
+        << s.tokens << " tokens, " << s.kv_heads << " heads of k and v";
   }
 }
 
@@ -205,6 +287,78 @@ TEST(Attention, OfLargeScoresIsFinite) {
   attention_backward(s, qkv.data(), out.data(), log_sum_exp.data(), out.data(), dqkv.data());
   for (const float value : out) EXPECT_TRUE(std::isfinite(value));
   for (const float value : dqkv) EXPECT_TRUE(std::isfinite(value));
+}
+
+// Plain loops in the form of Hugging Face's Qwen3: the norm of each head, n * cos + half * sin,
+// where the second half of n, negated, and then the first are `half`.
+std::vector<double> plain_rotation(const RotaryHeads<double>& in) {
+  const AttentionShape& s = in.shape;
+  std::vector<double> rotated(in.qkv, in.qkv + s.qkv_elements());
+  const std::int64_t dim = s.head_dim, heads = s.heads + 2 * s.key_heads();
+  for (std::int64_t head = 0; head < s.batch * s.tokens * heads; ++head) {
+    if (head % heads >= s.heads + s.key_heads()) continue;
+    const double* const weight = head % heads < s.heads ? in.q_weight : in.k_weight;
+    std::vector<double> n(in.qkv + head * dim, in.qkv + (head + 1) * dim), half;
+    double squares = 0;
+    for (const double value : n) squares += value * value;
+    for (std::size_t d = 0; d < n.size(); ++d) {
+      if (weight != nullptr) {
+        n[d] *= weight[d] / std::sqrt(squares / static_cast<double>(dim) + 1e-6);
+      }
+    }
+    for (std::size_t d = n.size() / 2; d < n.size(); ++d) half.push_back(-n[d]);
+    for (std::size_t d = 0; d < n.size() / 2; ++d) half.push_back(n[d]);
+    for (std::int64_t d = 0; d < dim; ++d) {
+      const double share = static_cast<double>(2 * (d % (dim / 2))) / static_cast<double>(dim);
+      const double angle = static_cast<double>(head / heads % s.tokens) / std::pow(in.theta, share);
+      const auto at = static_cast<std::size_t>(d);
+      rotated[static_cast<std::size_t>(head * dim + d)] =
+          n[at] * std::cos(angle) + half[at] * std::sin(angle);
+    }
+  }
+  return rotated;
+}
+
+TEST(Rotate, AgreesWithPlainLoops) {
+  for (const AttentionShape& s : {AttentionShape{2, 9, 3, 6}, {3, 40, 6, 34, 2}, {1, 5, 4, 8, 1}}) {
+    const auto qkv = normal_values<double>(s.qkv_elements(), 1),
+               q_weight = normal_values<double>(s.head_dim, 2),
+               k_weight = normal_values<double>(s.head_dim, 3);
+    std::vector<double> rotated(qkv.size()), inverse(qkv.size());
+    for (const RotaryHeads<double>& in :
+         {RotaryHeads<double>{s, 1e6, qkv.data(), q_weight.data(), k_weight.data()},
+          RotaryHeads<double>{s, 1e4, qkv.data(), nullptr, nullptr}}) {
+      rotate_heads(in, rotated.data(), inverse.data());
+      EXPECT_LE(relative_error(rotated, plain_rotation(in)), 1e-14) << s.tokens << " " << in.theta;
+    }
+  }
+}
+
+// A head of two elements turns by 1 a token.
+TEST(Rotate, OfFloatsAtTheLastOfManyTokens) {
+  const AttentionShape s{1, 8192, 1, 2};
+  std::vector<float> qkv(static_cast<std::size_t>(s.qkv_elements()), 0.0f), rotated(qkv.size());
+  for (std::size_t i = 0; i < qkv.size(); i += 2) qkv[i] = 1;
+  rotate_heads<float>({s, 1e6, qkv.data(), nullptr, nullptr}, rotated.data(), nullptr);
+  const float* const last = rotated.data() + 8191 * s.qkv_width();
+  EXPECT_NEAR(last[0], std::cos(8191.0), 1e-7);
+  EXPECT_NEAR(last[1], std::sin(8191.0), 1e-7);
+  EXPECT_EQ(last[4], 1.0f);
+}
+
+TEST(Rotate, BackwardMayReplaceItsInput) {
+  const AttentionShape s{2, 9, 4, 6, 2};
+  const auto qkv = normal_values<double>(s.qkv_elements(), 1), weight = normal_values<double>(6, 2),
+             drotated = normal_values<double>(s.qkv_elements(), 3);
+  std::vector<double> rotated(qkv.size()), inverse(qkv.size()), written(qkv.size()), dweight(6);
+  auto replaced = drotated;
+  const RotaryHeads<double> in{s, 1e6, qkv.data(), weight.data(), weight.data()};
+  rotate_heads(in, rotated.data(), inverse.data());
+  rotate_heads_backward(in, inverse.data(), drotated.data(), written.data(), dweight.data(),
+                        dweight.data());
+  rotate_heads_backward(in, inverse.data(), replaced.data(), replaced.data(), dweight.data(),
+                        dweight.data());
+  EXPECT_EQ(replaced, written);
 }
 
 TEST(CrossEntropy, OfEqualLogitsIsTheLogarithmOfTheVocabulary) {

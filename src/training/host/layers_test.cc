@@ -12,6 +12,8 @@
 #include "training/host/layer_norm.h"
 #include "training/host/layers_fixture.h"
 #include "training/host/loss.h"
+#include "training/host/rms_norm.h"
+#include "training/host/rotary.h"
 
 namespace duet {
 namespace {
@@ -60,6 +62,31 @@ struct LayerNorm {
   }
 };
 
+template <int kRows, int kWidth>
+struct RmsNorm {
+  static constexpr std::size_t kFirstParameter = 1;
+
+  template <class Real>
+  static Tensors<Real> inputs() {
+    return {normal_values<Real>(kRows * kWidth, 1), normal_values<Real>(kWidth, 2)};
+  }
+  template <class Real>
+  static std::vector<Real> forward(const Tensors<Real>& in) {
+    std::vector<Real> y(kRows * kWidth), inverse(kRows);
+    rms_norm(matrix(in[0], kRows, kWidth), in[1].data(), matrix(y, kRows, kWidth), inverse.data());
+    return y;
+  }
+  template <class Real>
+  static void backward(const Tensors<Real>& in, const std::vector<Real>& dy, Tensors<Real>& d) {
+    std::vector<Real> y(kRows * kWidth), inverse(kRows);
+    const Matrix<const Real> x = matrix(in[0], kRows, kWidth), dy_rows = matrix(dy, kRows, kWidth);
+    rms_norm(x, in[1].data(), matrix(y, kRows, kWidth), inverse.data());
+    const RmsNormed<Real> kept{x, in[1].data(), inverse.data()};
+    rms_norm_backward_input(kept, dy_rows, matrix(d[0], kRows, kWidth), Accumulate::no);
+    rms_norm_backward_weight(kept, dy_rows, d[1].data());
+  }
+};
+
 template <int kCount>
 struct Gelu {
   static constexpr std::size_t kFirstParameter = 1;
@@ -94,6 +121,27 @@ struct Relu : Gelu<kCount> {
   }
 };
 
+template <int kRows, int kColumns>
+struct SwiGlu {
+  static constexpr std::size_t kFirstParameter = 1;
+
+  template <class Real>
+  static Tensors<Real> inputs() {
+    return {normal_values<Real>(2 * kRows * kColumns, 1)};
+  }
+  template <class Real>
+  static std::vector<Real> forward(const Tensors<Real>& in) {
+    std::vector<Real> y(kRows * kColumns);
+    swiglu(matrix(in[0], kRows, 2 * kColumns), matrix(y, kRows, kColumns));
+    return y;
+  }
+  template <class Real>
+  static void backward(const Tensors<Real>& in, const std::vector<Real>& dy, Tensors<Real>& d) {
+    swiglu_backward(matrix(in[0], kRows, 2 * kColumns), matrix(dy, kRows, kColumns),
+                    matrix(d[0], kRows, 2 * kColumns));
+  }
+};
+
 // The last position of the table is not used, and tokens occur several times.
 template <int kBatch, int kLength, int kVocabulary, int kWidth>
 struct Embedding {
@@ -125,14 +173,40 @@ struct Embedding {
   }
 };
 
-template <int kBatch, int kTokens, int kHeads, int kHeadDim>
+// Without positions.
+template <int kRows, int kVocabulary, int kWidth>
+struct TokenEmbedding {
+  static constexpr std::size_t kFirstParameter = 0;
+
+  static std::vector<std::int32_t> tokens() {
+    return Embedding<1, kRows, kVocabulary, kWidth>::tokens();
+  }
+  template <class Real>
+  static Tensors<Real> inputs() {
+    return {normal_values<Real>(kVocabulary * kWidth, 1)};
+  }
+  template <class Real>
+  static std::vector<Real> forward(const Tensors<Real>& in) {
+    std::vector<Real> x(kRows * kWidth);
+    embedding<Real>(tokens().data(), 0, matrix(in[0], kVocabulary, kWidth), {nullptr, 0, 0},
+                    matrix(x, kRows, kWidth));
+    return x;
+  }
+  template <class Real>
+  static void backward(const Tensors<Real>&, const std::vector<Real>& dy, Tensors<Real>& d) {
+    embedding_backward<Real>(tokens().data(), 0, matrix(dy, kRows, kWidth),
+                             matrix(d[0], kVocabulary, kWidth), {nullptr, 0, 0});
+  }
+};
+
+template <int kBatch, int kTokens, int kHeads, int kHeadDim, int kKvHeads = 0>
 struct Attention {
   static constexpr std::size_t kFirstParameter = 1;
-  static constexpr AttentionShape kShape{kBatch, kTokens, kHeads, kHeadDim};
+  static constexpr AttentionShape kShape{kBatch, kTokens, kHeads, kHeadDim, kKvHeads};
 
   template <class Real>
   static Tensors<Real> inputs() {
-    return {normal_values<Real>(3 * kShape.elements(), 1)};
+    return {normal_values<Real>(kShape.qkv_elements(), 1)};
   }
   template <class Real>
   static std::vector<Real> forward(const Tensors<Real>& in) {
@@ -148,6 +222,39 @@ struct Attention {
     attention(kShape, in[0].data(), out.data(), log_sum_exp.data());
     attention_backward(kShape, in[0].data(), out.data(), log_sum_exp.data(), dy.data(),
                        d[0].data());
+  }
+};
+
+// Without weights heads are only rotated.
+template <int kBatch, int kTokens, int kHeads, int kHeadDim, int kKvHeads, bool kWeights = true>
+struct Rotate {
+  static constexpr std::size_t kFirstParameter = 1;
+  static constexpr AttentionShape kShape{kBatch, kTokens, kHeads, kHeadDim, kKvHeads};
+
+  template <class Real>
+  static Tensors<Real> inputs() {
+    Tensors<Real> in{normal_values<Real>(kShape.qkv_elements(), 1)};
+    if (kWeights) in.push_back(normal_values<Real>(kHeadDim, 2));
+    if (kWeights) in.push_back(normal_values<Real>(kHeadDim, 3));
+    return in;
+  }
+  template <class Real>
+  static RotaryHeads<Real> heads(const Tensors<Real>& in) {
+    return {kShape, 100, in[0].data(), kWeights ? in[1].data() : nullptr,
+            kWeights ? in[2].data() : nullptr};
+  }
+  template <class Real>
+  static std::vector<Real> forward(const Tensors<Real>& in) {
+    std::vector<Real> rotated(in[0].size()), inverse(in[0].size() / kHeadDim);
+    rotate_heads(heads(in), rotated.data(), inverse.data());
+    return rotated;
+  }
+  template <class Real>
+  static void backward(const Tensors<Real>& in, const std::vector<Real>& dy, Tensors<Real>& d) {
+    std::vector<Real> rotated(in[0].size()), inverse(in[0].size() / kHeadDim);
+    rotate_heads(heads(in), rotated.data(), inverse.data());
+    rotate_heads_backward(heads(in), inverse.data(), dy.data(), d[0].data(),
+                          kWeights ? d[1].data() : nullptr, kWeights ? d[2].data() : nullptr);
   }
 };
 
@@ -218,11 +325,14 @@ struct MeanSquaredError {
 
 // Odd shapes of one task, and shapes of several tasks and blocks with a rest.
 using Layers =
-    ::testing::Types<LayerNorm<5, 7>, LayerNorm<13, 150>, Gelu<35>, Gelu<9001>, Relu<35>,
-                     Relu<9001>, Embedding<2, 5, 4, 7>, Embedding<3, 17, 11, 150>,
-                     Attention<2, 9, 3, 5>, Attention<1, 150, 2, 20>, Attention<1, 64, 1, 64>,
-                     CrossEntropy<5, 11, 16>, CrossEntropy<37, 300, 320>, MeanSquaredError<5, 7>,
-                     MeanSquaredError<33, 65>>;
+    ::testing::Types<LayerNorm<5, 7>, LayerNorm<13, 150>, RmsNorm<5, 7>, RmsNorm<13, 150>, Gelu<35>,
+                     Gelu<9001>, Relu<35>, Relu<9001>, SwiGlu<5, 7>, SwiGlu<9, 150>,
+                     Embedding<2, 5, 4, 7>, Embedding<3, 17, 11, 150>, TokenEmbedding<9, 4, 7>,
+                     TokenEmbedding<51, 11, 150>, Attention<2, 9, 3, 5>, Attention<1, 150, 2, 20>,
+                     Attention<1, 64, 1, 64>, Attention<2, 9, 6, 5, 2>, Attention<1, 70, 3, 20, 1>,
+                     Attention<3, 7, 4, 3, 4>, Rotate<2, 5, 4, 6, 2>, Rotate<3, 23, 3, 34, 1>,
+                     Rotate<2, 9, 2, 10, 0>, Rotate<2, 5, 4, 6, 2, false>, CrossEntropy<5, 11, 16>,
+                     CrossEntropy<37, 300, 320>, MeanSquaredError<5, 7>, MeanSquaredError<33, 65>>;
 
 template <class T>
 class EveryLayer : public ::testing::Test {};

@@ -52,6 +52,13 @@ DUET_INLINE Real exponentiate_row(Real* x, Real maximum, std::int64_t count) {
 }  // namespace
 
 template <class Real>
+double mean_of_values(const Real* values, std::int64_t count) {
+  double sum = 0;
+  for (std::int64_t i = 0; i < count; ++i) sum += static_cast<double>(values[i]);
+  return sum / static_cast<double>(count);
+}
+
+template <class Real>
 double cross_entropy(Matrix<Real> logits, std::int64_t vocabulary, const std::int32_t* targets,
                      double scale, Real* row_losses) {
   if (vocabulary > logits.columns) check_shape("logits", logits, logits.rows, vocabulary);
@@ -70,9 +77,7 @@ double cross_entropy(Matrix<Real> logits, std::int64_t vocabulary, const std::in
       row_losses[i] = std::log(total) + maximum - wanted;
     });
   }
-  double sum = 0;
-  for (std::int64_t i = 0; i < logits.rows; ++i) sum += static_cast<double>(row_losses[i]);
-  return sum / static_cast<double>(logits.rows);
+  return mean_of_values(row_losses, logits.rows);
 }
 
 template <class Real>
@@ -91,12 +96,11 @@ double mean_squared_error(Matrix<const Real> prediction, Matrix<const Real> targ
     }
     row_losses[i] = static_cast<Real>(sum / static_cast<double>(prediction.columns));
   }
-  double sum = 0;
-  for (std::int64_t i = 0; i < prediction.rows; ++i) sum += static_cast<double>(row_losses[i]);
-  return sum / static_cast<double>(prediction.rows);
+  return mean_of_values(row_losses, prediction.rows);
 }
 
 #define DUET_INSTANTIATE(Real)                                                                 \
+  template double mean_of_values<Real>(const Real*, std::int64_t);                             \
   template double cross_entropy<Real>(Matrix<Real>, std::int64_t, const std::int32_t*, double, \
                                       Real*);                                                  \
   template double mean_squared_error<Real>(Matrix<const Real>, Matrix<const Real>, double,     \

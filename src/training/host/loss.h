@@ -4,10 +4,14 @@
 
 namespace duet {
 
-// The mean over rows of log(sum over j < vocabulary of exp(logits[j])) - logits[target], summed in
-// the order of the rows. Replaces the logits by scale * (softmax - [j == target]): 1 / rows is the
-// mean's gradient. Columns from `vocabulary` on are not read and become 0. Keeps every row's loss
-// in row_losses (rows). Throws BadArgument if a target is outside [0, vocabulary).
+// The mean, summed in double in the order of the values.
+template <class Real>
+double mean_of_values(const Real* values, std::int64_t count);
+
+// The mean of the rows' losses, log(sum over j < vocabulary of exp(logits[j])) - logits[target].
+// Replaces the logits by scale * (softmax - [j == target]): 1 / rows is the mean's gradient.
+// Columns from `vocabulary` on are not read and become 0. Keeps every row's loss in row_losses
+// (rows). Throws BadArgument if a target is outside [0, vocabulary).
 template <class Real>
 double cross_entropy(Matrix<Real> logits, std::int64_t vocabulary, const std::int32_t* targets,
                      double scale, Real* row_losses);

@@ -16,6 +16,8 @@
 #include "training/host/layer_norm.h"
 #include "training/host/loss.h"
 #include "training/host/optimisers.h"
+#include "training/host/rms_norm.h"
+#include "training/host/rotary.h"
 #include "training/linear_operations.h"
 
 namespace duet {
@@ -116,6 +118,27 @@ class CpuOperations : public LinearOperations {
     });
   }
 
+  void rms_norm(Stream& stream, const RmsNormTensors& norm, const Tensor& y) override {
+    require_norm(norm, y, "rms norm");
+    run(stream, "rms norm", 0, bytes_of({&norm.x, &y}), y, [=] {
+      duet::rms_norm<float>(matrix(norm.x), data(norm.weight), matrix(y), data(norm.inverse_rms));
+    });
+  }
+
+  void rms_norm_backward(Stream& stream, const RmsNormTensors& norm, const Tensor& dy,
+                         const Tensor& dx, Accumulate accumulate, Accumulate gradients) override {
+    require_norm(norm, dy, "rms norm backward");
+    require_norm(norm, dx, "rms norm backward");
+    const double moved =
+        bytes_of({&norm.x, &dy, &dx}) + (accumulate == Accumulate::yes ? bytes_of({&dx}) : 0);
+    run(stream, "rms norm backward", 0, moved, dx, [=] {
+      clear_unless(gradients, norm.weight_gradient);
+      const RmsNormed<float> forward{matrix(norm.x), data(norm.weight), data(norm.inverse_rms)};
+      rms_norm_backward_weight<float>(forward, matrix(dy), data(norm.weight_gradient));
+      rms_norm_backward_input<float>(forward, matrix(dy), matrix(dx), accumulate);
+    });
+  }
+
   void random_elements(Stream& stream, const Span& state, std::uint64_t column,
                        const Tensor& tensor) override {
     run(stream, "random elements", 0, bytes_of({&tensor}), tensor, [=] {
@@ -152,6 +175,39 @@ class CpuOperations : public LinearOperations {
         [=] { duet::gelu_backward<float>(data(x), data(dy), data(dx), x.count()); });
   }
 
+  void rotate(Stream& stream, const RotaryTensors& t, const Tensor& rotated) override {
+    require(t.fit(rotated), "rotate");
+    run(stream, "rotate", 0, bytes_of({&t.qkv, &rotated}), rotated,
+        [=] { rotate_heads<float>(rotary_heads(t), data(rotated), data(t.inverse_rms)); });
+  }
+
+  void rotate_backward(Stream& stream, const RotaryTensors& t, const Tensor& drotated,
+                       const Tensor& dqkv, Accumulate gradients) override {
+    require(t.fit(drotated) && t.fit(dqkv) && t.gradients_fit(), "rotate backward");
+    const double read = t.normalises() ? bytes_of({&t.qkv, &drotated}) : bytes_of({&drotated});
+    run(stream, "rotate backward", 0, read + bytes_of({&dqkv}), dqkv, [=] {
+      clear_unless(gradients, t.q_weight_gradient);
+      clear_unless(gradients, t.k_weight_gradient);
+      rotate_heads_backward<float>(rotary_heads(t), data(t.inverse_rms), data(drotated), data(dqkv),
+                                   data(t.q_weight_gradient), data(t.k_weight_gradient));
+    });
+  }
+
+  void swiglu(Stream& stream, const Tensor& gate_up, const Tensor& y) override {
+    require(gate_up.rows == y.rows && gate_up.columns == 2 * y.columns, "swiglu");
+    run(stream, "swiglu", 0, bytes_of({&gate_up, &y}), y,
+        [=] { duet::swiglu<float>(matrix(gate_up), matrix(y)); });
+  }
+
+  void swiglu_backward(Stream& stream, const Tensor& gate_up, const Tensor& dy,
+                       const Tensor& dgate_up) override {
+    require(gate_up.rows == dy.rows && gate_up.columns == 2 * dy.columns &&
+                dgate_up.rows == dy.rows && dgate_up.columns == gate_up.columns,
+            "swiglu backward");
+    run(stream, "swiglu backward", 0, bytes_of({&gate_up, &dy, &dgate_up}), dgate_up,
+        [=] { duet::swiglu_backward<float>(matrix(gate_up), matrix(dy), matrix(dgate_up)); });
+  }
+
   void attention(Stream& stream, const AttentionTensors& t) override {
     const AttentionShape shape = checked_shape(t);
     const Demand demand = {2 * products(shape), t.out.dtype, bytes_of({&t.qkv, &t.out}), 0,
@@ -163,6 +219,7 @@ class CpuOperations : public LinearOperations {
   void attention_backward(Stream& stream, const AttentionTensors& t, const Tensor& dout,
                           const Tensor& dqkv) override {
     const AttentionShape shape = checked_shape(t);
+    require(dout.count() == t.out.count() && dqkv.count() == t.qkv.count(), "attention backward");
     const double moved = bytes_of({&t.qkv, &t.out, &dout, &dqkv});
     const Demand demand = {5 * products(shape), dqkv.dtype, moved, 0,
                            attention_efficiency(shape, kBestBackward)};
@@ -180,6 +237,24 @@ class CpuOperations : public LinearOperations {
           duet::cross_entropy<float>(matrix(logits), vocabulary, integers(targets),
                                      1.0 / static_cast<double>(logits.rows), data(row_losses));
       *data(loss) = static_cast<float>(mean);
+    });
+  }
+
+  void cross_entropy_piece(Stream& stream, const Tensor& logits, std::int64_t vocabulary,
+                           const Tensor& targets, std::int64_t batch_rows,
+                           const Tensor& row_losses) override {
+    require(targets.count() == logits.rows && row_losses.count() == logits.rows &&
+                batch_rows >= logits.rows,
+            "cross entropy of a piece");
+    run(stream, "cross entropy", 0, 2 * bytes_of({&logits}), logits, [=] {
+      duet::cross_entropy<float>(matrix(logits), vocabulary, integers(targets),
+                                 1.0 / static_cast<double>(batch_rows), data(row_losses));
+    });
+  }
+
+  void mean(Stream& stream, const Tensor& values, const Tensor& mean) override {
+    run(stream, "mean", 0, bytes_of({&values}), values, [=] {
+      *data(mean) = static_cast<float>(mean_of_values<float>(data(values), values.count()));
     });
   }
 
@@ -246,11 +321,20 @@ class CpuOperations : public LinearOperations {
 
  private:
   static const AttentionShape& checked_shape(const AttentionTensors& t) {
-    const AttentionShape& shape = t.shape;
-    require(shape.elements() == t.out.count() && 3 * shape.elements() == t.qkv.count() &&
-                shape.rows() == t.log_sum_exp.count(),
-            "attention");
-    return shape;
+    require(t.fit(), "attention");
+    return t.shape;
+  }
+
+  static void require_norm(const RmsNormTensors& norm, const Tensor& y, const char* operation) {
+    require(norm.x.rows == y.rows && norm.x.columns == y.columns &&
+                norm.weight.count() == y.columns && norm.inverse_rms.count() == y.rows,
+            operation);
+  }
+
+  static RotaryHeads<float> rotary_heads(const RotaryTensors& t) {
+    const bool normed = t.normalises();
+    return {t.shape, t.theta, data(t.qkv), normed ? data(t.q_weight) : nullptr,
+            normed ? data(t.k_weight) : nullptr};
   }
 
   // The share of the peak that attention reaches on a simulated GPU, as cuDNN 9.19's does on an

@@ -1,4 +1,5 @@
-// A linear and its gradients, which are GEMMs of the device's engines, against loops in double.
+// A linear and its gradients, which are GEMMs of the device's engines, against loops in double;
+// what operations refuse.
 #include "training/operations.h"
 
 #include <gtest/gtest.h>
@@ -93,6 +94,46 @@ TEST_F(LinearOperations, RefuseShapesThatDoNotFit) {
   EXPECT_THROW(operations_->linear(*stream_, x, y, w), BadArgument);
   EXPECT_THROW(operations_->linear_backward_input(*stream_, x, w, y), BadArgument);
   EXPECT_THROW(operations_->linear_backward_weight(*stream_, x, w, y, Accumulate::no), BadArgument);
+}
+
+// 9 tokens of 2 heads of q and one of k and v, of 4 elements each.
+TEST_F(LinearOperations, RefuseHeadsThatDoNotFit) {
+  const Tensor qkv = tensor(kRows, 16, 1), out = tensor(kRows, 8, 2), sums = tensor(2, kRows, 3),
+               weight = tensor(1, 4, 4), inverse = tensor(kRows, 3, 5),
+               rotated = tensor(kRows, 16, 6);
+  const AttentionShape fits{1, kRows, 2, 4, 1}, whole{1, kRows, 2, 4}, uneven{1, kRows, 2, 4, 3};
+  operations_->attention(*stream_, {fits, qkv, out, sums});
+  operations_->rotate(*stream_, {fits, qkv, weight, weight, inverse, {}, {}}, rotated);
+  stream_->synchronize(10);
+  for (const AttentionShape& shape : {whole, uneven}) {
+    EXPECT_THROW(operations_->attention(*stream_, {shape, qkv, out, sums}), BadArgument);
+    EXPECT_THROW(operations_->rotate(*stream_, {shape, qkv, {}, {}, {}, {}, {}}, qkv), BadArgument);
+  }
+  EXPECT_THROW(operations_->attention_backward(*stream_, {fits, qkv, out, sums}, qkv, qkv),
+               BadArgument);
+  EXPECT_THROW(operations_->rotate(*stream_, {fits, qkv, weight, {}, inverse, {}, {}}, qkv),
+               BadArgument);
+  EXPECT_THROW(operations_->rotate(*stream_, {fits, qkv, weight, weight, weight, {}, {}}, qkv),
+               BadArgument);
+  EXPECT_THROW(operations_->rotate(*stream_, {fits, qkv, {}, {}, {}, {}, {}}, out), BadArgument);
+  EXPECT_THROW(
+      operations_->rotate_backward(*stream_, {fits, qkv, weight, weight, inverse, weight, {}}, qkv,
+                                   qkv, Accumulate::no),
+      BadArgument);
+}
+
+TEST_F(LinearOperations, RefuseRowsThatDoNotFit) {
+  const Tensor wide = tensor(kRows, 2 * kIn, 1), y = tensor(kRows, kIn, 2), row = tensor(1, kIn, 3),
+               sums = tensor(1, kRows, 4);
+  const Tensor targets{sums.span, 1, kRows, DType::int32};
+  EXPECT_THROW(operations_->swiglu(*stream_, y, y), BadArgument);
+  EXPECT_THROW(operations_->swiglu_backward(*stream_, wide, y, y), BadArgument);
+  const RmsNormTensors norm{wide, row, sums, row};
+  EXPECT_THROW(operations_->rms_norm(*stream_, norm, y), BadArgument);
+  EXPECT_THROW(operations_->rms_norm_backward(*stream_, norm, y, y, Accumulate::no, Accumulate::no),
+               BadArgument);
+  EXPECT_THROW(operations_->cross_entropy_piece(*stream_, y, kIn, targets, kRows - 1, sums),
+               BadArgument);
 }
 
 }  // namespace
