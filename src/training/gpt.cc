@@ -138,6 +138,9 @@ void Gpt::enqueue_forward(Stream& stream, const BlockBegins& begins) {
     forward_block(stream, layer);
   }
   operations_.layer_norm(stream, norm_, normed_);
+}
+
+void Gpt::evaluate(Stream& stream) {
   operations_.linear(stream, normed_, weight(token_table_), logits_);
   operations_.cross_entropy(stream, logits_, config_.vocabulary, targets_, row_losses_, loss());
 }
@@ -164,6 +167,7 @@ void Gpt::expand(Stream& stream, const Block& b) {
 
 void Gpt::enqueue_backward(Stream& stream, Accumulate gradients, const GradientsComplete& complete,
                            const BlockBegins& begins) {
+  evaluate(stream);  // leaves the logits' gradient in their place
   operations_.linear_backward_weight(stream, logits_, normed_, gradient(token_table_), gradients);
   operations_.linear_backward_input(stream, logits_, weight(token_table_), dnormed_);
   operations_.layer_norm_backward(stream, norm_, dnormed_, dresidual_, Accumulate::no, gradients);

@@ -15,6 +15,7 @@ class Gpt : public Model {
       Operations& operations, const std::optional<Shard>& shard = {});
 
   void make_random_input(Stream& stream, std::uint64_t batch) override;
+  void evaluate(Stream& stream) override;
 
   const GptConfig& config() const { return config_; }
   // int32 (1, batch * sequence), written by make_random_input() or by the caller.

@@ -41,6 +41,7 @@ class GptTest : public ::testing::Test {
 
   double loss() {
     model_.forward(*stream_);
+    model_.evaluate(*stream_);
     stream_->synchronize(kDeadline);
     return static_cast<double>(*reinterpret_cast<float*>(model_.loss().span.data));
   }

@@ -60,12 +60,16 @@ void Mlp::enqueue_forward(Stream& stream, const BlockBegins&) {
     operations_.linear(stream, layer.x, weight(layer.weight), layer.y);
     if (&layer != &layers_.back()) operations_.relu(stream, layer.y, layer.y);
   }
+}
+
+void Mlp::evaluate(Stream& stream) {
   operations_.mean_squared_error(stream, output(), targets_, row_losses_, loss());
 }
 
 // The last layer's output has become its gradient; the input needs none.
 void Mlp::enqueue_backward(Stream& stream, Accumulate gradients, const GradientsComplete& complete,
                            const BlockBegins&) {
+  evaluate(stream);
   for (std::size_t i = layers_.size(); i-- > 0;) {
     const Layer& layer = layers_[i];
     const Tensor& dy = i + 1 == layers_.size() ? layer.y : layer.dy;

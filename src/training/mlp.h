@@ -25,6 +25,7 @@ class Mlp : public Model {
       Operations& operations, const std::optional<Shard>& shard = {});
 
   void make_random_input(Stream& stream, std::uint64_t batch) override;
+  void evaluate(Stream& stream) override;
 
   // (batch, first width) and (batch, last width).
   const Tensor& input() const { return layers_.front().x; }

@@ -31,6 +31,7 @@ class MlpTest : public ::testing::Test {
 
   double loss() {
     model_.forward(*stream_);
+    model_.evaluate(*stream_);
     stream_->synchronize(kMlpDeadline);
     return static_cast<double>(*reinterpret_cast<float*>(model_.loss().span.data));
   }
@@ -44,7 +45,7 @@ class MlpTest : public ::testing::Test {
 };
 
 TEST_F(MlpTest, BackwardIsTheDerivativeOfTheLoss) {
-  loss();
+  model_.forward(*stream_);
   model_.backward(*stream_, Accumulate::no);
   stream_->synchronize(kMlpDeadline);
   for (const TrainedParameter& each : model_.parameters().all()) {

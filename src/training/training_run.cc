@@ -130,7 +130,10 @@ void TrainingRun::prepare(const ParallelSettings& parallel) {
   if (settings_.accumulate > 2) middle_batch_ = batch(Accumulate::yes);
   last_batch_ =
       capture_twice([&] { enqueue_last_batch(several ? Accumulate::yes : Accumulate::no); });
-  forward_ = capture_twice([this] { enqueue_forward(); });
+  evaluation_ = capture_twice([this] {
+    enqueue_forward();
+    model_->evaluate(*stream_);
+  });
   update_ = capture_twice([this, scale] {
     if (parallel_ != nullptr) {
       parallel_->clip(*stream_, scale, settings_.clip);
@@ -216,7 +219,7 @@ std::vector<CheckpointTensor> TrainingRun::checkpoint_tensors() const {
 // Parameters that an update has ruined show in the next loss only, so that loss comes first.
 void TrainingRun::save(std::int64_t step) {
   if (settings_.checkpoint.empty()) return;
-  require_finite(step, loss_of(*forward_));
+  require_finite(step, loss_of(*evaluation_));
   const bool divided = !model_->parameters().units().empty();
   if (rank_.index > 0 && !divided) return;
   auto metadata = input_.common_settings();
@@ -283,7 +286,7 @@ void TrainingRun::evaluate(std::int64_t step, TrainingCurves& curves) {
   for (std::int64_t i = 0; i < batches; ++i) {
     const std::int64_t part = i * settings_.ranks + rank_.index;
     write(split.evaluation_batch(part % parts, c.batch, c.sequence));
-    sum += loss_of(*forward_);
+    sum += loss_of(*evaluation_);
   }
   sum = sum_over_ranks(sum, "all ranks to evaluate");
   curves.evaluation_step.push_back(static_cast<double>(step));

@@ -115,7 +115,7 @@ class TrainingRun {
   std::unique_ptr<ParallelStep> parallel_;  // null: this rank is alone
   // The batches of a step: of the last one, gradients are summed over ranks.
   std::unique_ptr<Graph> first_batch_, middle_batch_, last_batch_;
-  std::unique_ptr<Graph> update_, forward_;
+  std::unique_ptr<Graph> update_, evaluation_;
   std::int64_t done_;  // steps
 };
 
