@@ -17,6 +17,7 @@
 #include "training/cases.h"
 #include "training/gpt.h"
 #include "training/mlp.h"
+#include "training/qwen3.h"
 
 namespace duet {
 namespace {
@@ -47,14 +48,14 @@ class TrainCommand : public Command {
   explicit TrainCommand(CLI::App& root)
       : app_(root.add_subcommand("train", "Measure training steps of a model")) {
     app_->add_option("kind", kind_,
-                     "Kind of model: gpt, or mlp (the three linears of the training study)")
+                     "Kind of model: gpt, qwen3, or mlp (the three linears of the training study)")
         ->required()
         ->type_name("");
     add_device_flags(*app_, devices_, "host");
     add("--model", models_, "LIST",
         "Models of the training study: small, medium, large, xl, 1.5b, 3b, 7b, 13b; seed: all of "
-        "them; or a file "
-        "NAME.toml in the form of specs/training/gpt.toml; default small");
+        "them; of qwen3: 8b, tiny; or a file NAME.toml in the form of specs/training/gpt.toml or "
+        "qwen3.toml; default small, of qwen3 8b");
     add("--batch", batches_, "LIST", "Sequences per step; default: the model's in the study");
     add("--sequence", sequence_, "TOKENS", "Tokens per sequence; default: the model's");
     add("--layers", layers_, "COUNT", "Use the first COUNT layers only; default: all");
@@ -63,7 +64,7 @@ class TrainCommand : public Command {
     add("--recompute", recompute_, "PART",
         "What of each block the backward pass computes again instead of keeping it: none, "
         "attention or block; default none");
-    add("--optimizer", optimizer_, "NAME", "adamw or sgd; default adamw for gpt, sgd for mlp");
+    add("--optimizer", optimizer_, "NAME", "adamw or sgd; default adamw, of mlp sgd");
     add("--update", update_, "ORDER",
         "When parameters are updated: after the backward pass, or each layer's beside the rest of "
         "it; default after");
@@ -214,8 +215,9 @@ class TrainCommand : public Command {
 
   std::vector<ModelDescription> models() const {
     if (kind_ == "mlp") return mlps();
-    if (kind_ == "gpt") return gpts();
-    throw UsageError("train: unknown kind '" + kind_ + "': expected gpt or mlp");
+    if (kind_ == "gpt") return described(gpt_models());
+    if (kind_ == "qwen3") return described(sized(parse_list(models_or("8b"), find_qwen3)));
+    throw UsageError("train: unknown kind '" + kind_ + "': expected gpt, qwen3 or mlp");
   }
 
   // Those of --batch; empty: the model's own.
@@ -228,7 +230,8 @@ class TrainCommand : public Command {
   std::vector<ModelDescription> mlps() const {
     for (const std::string* each : {&models_, &sequence_, &layers_, &recompute_}) {
       if (!each->empty())
-        throw UsageError("train mlp: --model, --sequence, --layers and --recompute are gpt's");
+        throw UsageError(
+            "train mlp: --model, --sequence, --layers and --recompute are gpt's and qwen3's");
     }
     MlpConfig config = study_mlp();
     std::vector<ModelDescription> all;
@@ -240,17 +243,24 @@ class TrainCommand : public Command {
     return all;
   }
 
-  std::vector<ModelDescription> gpts() const {
+  template <typename Config>
+  static std::vector<ModelDescription> described(const std::vector<Config>& configs) {
     std::vector<ModelDescription> all;
-    for (const GptConfig& config : gpt_models()) all.push_back(describe(config));
+    for (const Config& config : configs) all.push_back(describe(config));
     return all;
   }
 
+  std::string models_or(const char* usual) const { return models_.empty() ? usual : models_; }
+
   std::vector<GptConfig> gpt_models() const {
-    std::vector<GptConfig> all;
-    const bool study = models_ == "seed";
-    for (GptConfig config :
-         study ? gpt_configs() : parse_list(models_.empty() ? "small" : models_, find_gpt)) {
+    return sized(models_ == "seed" ? gpt_configs() : parse_list(models_or("small"), find_gpt));
+  }
+
+  // Each with the sequence, the layers and the batches that are asked for.
+  template <typename Config>
+  std::vector<Config> sized(const std::vector<Config>& configs) const {
+    std::vector<Config> all;
+    for (Config config : configs) {
       if (!sequence_.empty()) config.sequence = parse_number(sequence_, 1, "--sequence", kMost);
       if (!layers_.empty()) {
         config.layers = parse_number(layers_, 1, "--layers", static_cast<int>(config.layers));

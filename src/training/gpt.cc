@@ -5,30 +5,10 @@
 #include <cmath>
 
 namespace duet {
-namespace {
-
-// "block.3." of "block.3.qkv.weight"; "" of what is in no block.
-std::string block_of(const std::string& name) {
-  return name.rfind("block.", 0) == 0 ? name.substr(0, name.find('.', 6) + 1) : "";
-}
-
-ParametersDescription described_parameters(const GptConfig& config) {
-  ParametersDescription description{parameters(config)};
-  std::string last;
-  for (std::size_t i = 0; i < description.all.size(); ++i) {
-    const std::string block = block_of(description.all[i].name);
-    if (!block.empty() && block != last) description.blocks.push_back({i, i});
-    if (!block.empty()) description.blocks.back().last = i + 1;
-    last = block;
-  }
-  return description;
-}
-
-}  // namespace
-
 Gpt::Gpt(const GptConfig& config, const Recipe& recipe, const Optimizer& optimizer, Device& device,
          Operations& operations, const std::optional<Shard>& shard)
-    : Model(device, operations, Parameters(described_parameters(config), recipe, optimizer, shard)),
+    : Model(device, operations,
+            Parameters(with_blocks(duet::parameters(config)), recipe, optimizer, shard)),
       config_(config),
       token_table_(parameters_.find("token_table")),
       position_table_(parameters_.find("position_table")) {

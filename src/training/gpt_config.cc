@@ -1,28 +1,16 @@
 #include "training/gpt_config.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <sstream>
 
-#include "core/error.h"
 #include "core/names.h"
-#include "core/suggestion.h"
-#include "core/toml_table.h"
+#include "training/find_config.h"
 
 namespace duet {
 namespace {
 
 constexpr double kDeviation = 0.02;  // of GPT-2's initial parameters
-constexpr std::int64_t kVocabularyRows = 128;
-constexpr int kMostLayers = 1024;
-constexpr int kMostHeads = 1024;
-constexpr int kWidest = 1 << 17;       // of a block and of an FFN
-constexpr int kMostTokens = 1 << 22;   // of a vocabulary, of a sequence
-constexpr int kMostSequences = 65535;  // of a step
 
 constexpr NamedValue<Recompute> kRecomputes[] = {
     {Recompute::none, "none"}, {Recompute::attention, "attention"}, {Recompute::block, "block"}};
@@ -34,22 +22,6 @@ double recomputed(const GptConfig& config) {
   const double attention = 6 * d * d + 2 * d * static_cast<double>(config.sequence);
   if (config.recompute == Recompute::attention) return layers * attention;
   return layers * (attention + 2 * d * d + 2 * d * static_cast<double>(config.ffn_width));
-}
-
-bool is_path(const std::string& name) {
-  constexpr std::string_view kEnding = ".toml";
-  return name.size() > kEnding.size() &&
-         name.compare(name.size() - kEnding.size(), kEnding.size(), kEnding) == 0;
-}
-
-std::string text_of_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file || !text) {
-    throw UsageError(fmt::format("{}: cannot be read: expected a TOML file of a model", path));
-  }
-  return text.str();
 }
 
 GptConfig config_of(TomlTable table) {
@@ -125,12 +97,7 @@ TrainingFlop flop_per_token(const GptConfig& config) {
 }
 
 std::vector<GptConfig> read_gpt_configs(const std::string& file, std::string_view text) {
-  const toml::table parsed = TomlTable::parse(file, text);
-  TomlTable root(file, "", parsed);
-  std::vector<GptConfig> configs;
-  for (TomlTable& each : root.tables("model")) configs.push_back(config_of(std::move(each)));
-  root.finish();
-  return configs;
+  return read_configs(file, text, config_of);
 }
 
 const std::vector<GptConfig>& gpt_configs() {
@@ -139,24 +106,8 @@ const std::vector<GptConfig>& gpt_configs() {
   return configs;
 }
 
-std::vector<std::string> gpt_names() {
-  std::vector<std::string> names;
-  for (const GptConfig& each : gpt_configs()) names.push_back(each.name);
-  return names;
-}
-
 GptConfig find_gpt(const std::string& name) {
-  if (is_path(name)) {
-    const std::vector<GptConfig> configs = read_gpt_configs(name, text_of_file(name));
-    if (configs.size() == 1) return configs.front();
-    throw UsageError(fmt::format("{}: {} models: expected one [[model]]", name, configs.size()));
-  }
-  for (const GptConfig& each : gpt_configs()) {
-    if (each.name == name) return each;
-  }
-  throw UsageError(fmt::format("unknown model '{}'{}: expected one of {}, or a file NAME.toml",
-                               name, did_you_mean(name, gpt_names()),
-                               fmt::join(gpt_names(), ", ")));
+  return find_config(name, gpt_configs(), read_gpt_configs);
 }
 
 }  // namespace duet

@@ -67,7 +67,6 @@ std::vector<GptConfig> read_gpt_configs(const std::string& file, std::string_vie
 
 // The built-in models (specs/training/gpt.toml), smallest first.
 const std::vector<GptConfig>& gpt_configs();
-std::vector<std::string> gpt_names();
 // A built-in model by name, or the only model of the file `name`, which ends with ".toml". Throws
 // UsageError.
 GptConfig find_gpt(const std::string& name);

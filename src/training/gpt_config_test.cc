@@ -25,7 +25,7 @@ constexpr StudyRow kStudy[] = {
 };
 
 TEST(GptConfig, CountsParametersAsTheStudyDoes) {
-  ASSERT_EQ(gpt_names().size(), std::size(kStudy));
+  ASSERT_EQ(gpt_configs().size(), std::size(kStudy));
   for (const StudyRow& row : kStudy) {
     const GptConfig config = find_gpt(row.name);
     const std::int64_t d = config.width, f = config.ffn_width;

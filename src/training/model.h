@@ -33,9 +33,9 @@ class Model {
   // Input and targets, other ones for each step and each `batch` of it, from 0.
   virtual void make_random_input(Stream& stream, std::uint64_t batch) = 0;
   void forward(Stream& stream, const BlockBegins& begins = {});
-  // After forward(), one of both: the first writes loss(); the second too, and writes the gradients,
-  // or adds to them. A model may not hold the logits of all tokens at a time, so that loss and
-  // gradient are made together. `complete` hears of every parameter once.
+  // After forward(), one of both: the first writes loss(); the second too, and writes the
+  // gradients, or adds to them. A model may not hold the logits of all tokens at a time, so that
+  // loss and gradient are made together. `complete` hears of every parameter once.
   virtual void evaluate(Stream& stream) = 0;
   void backward(Stream& stream, Accumulate gradients, const GradientsComplete& complete = {},
                 const BlockBegins& begins = {});

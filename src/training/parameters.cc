@@ -60,12 +60,29 @@ OptimizerTensors part_of_all(const OptimizerTensors& flat, std::int64_t begin, s
           own(flat.second_moments), own(flat.master),    first};
 }
 
+// "block.3." of "block.3.qkv.weight"; "" of what is in no block.
+std::string block_of(const std::string& name) {
+  return name.rfind("block.", 0) == 0 ? name.substr(0, name.find('.', 6) + 1) : "";
+}
+
 }  // namespace
 
 const char* name(OptimizerKind kind) { return name_of(kOptimizers, kind); }
 
 OptimizerKind parse_optimizer(std::string_view text) {
   return parse_name(kOptimizers, "unknown optimizer", text);
+}
+
+ParametersDescription with_blocks(std::vector<ModelParameter> all) {
+  ParametersDescription description{std::move(all)};
+  std::string last;
+  for (std::size_t i = 0; i < description.all.size(); ++i) {
+    const std::string block = block_of(description.all[i].name);
+    if (!block.empty() && block != last) description.blocks.push_back({i, i});
+    if (!block.empty()) description.blocks.back().last = i + 1;
+    last = block;
+  }
+  return description;
 }
 
 Parameters::Parameters(ParametersDescription description, Recipe recipe, const Optimizer& optimizer,

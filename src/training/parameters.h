@@ -61,6 +61,9 @@ struct ParametersDescription {
   std::vector<ParameterRange> blocks = {};
 };
 
+// The same with its blocks: parameters whose names begin with "block.N.", one N behind the other.
+ParametersDescription with_blocks(std::vector<ModelParameter> all);
+
 // All parameters of a model, or a rank's shard of them. Those that decay lie together in their
 // order, and so do those that do not: an optimizer updates what a range has of each group by one
 // call.

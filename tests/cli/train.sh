@@ -3,7 +3,9 @@
 source "$(dirname "$0")/check.sh"
 
 refuses 'kind is required' train
-refuses 'expected gpt or mlp' train resnet
+refuses 'expected gpt, qwen3 or mlp' train resnet
+refuses "did you mean 'tiny'" train qwen3 --model tini
+refuses '--data: expected gpt' train qwen3 --data /dev/null --steps 1
 refuses "did you mean 'small'" train gpt --model smal
 refuses 'whole number from 1 to 6' train gpt --layers 7
 refuses 'cannot be read' train gpt --model /nowhere/own.toml
@@ -24,6 +26,8 @@ grep -q '"tokens_per_s":' steps.jsonl || fail "no tokens/s: $(cat steps.jsonl)"
 grep -q '"verified":true' steps.jsonl || fail "a step is not verified: $(cat steps.jsonl)"
 expect_code 0 train gpt --layers 1 --sequence 16 --batch 1 --iterations 1 --breakdown --json parts.jsonl
 grep -q '"gemm_seconds":' parts.jsonl || fail "no parts: $(cat parts.jsonl)"
+expect_code 0 train qwen3 --model tiny --batch 1 --iterations 1 --json qwen3.jsonl
+grep -q '"verified":true' qwen3.jsonl || fail "a step of qwen3 is not verified: $(cat qwen3.jsonl)"
 expect_code 1 train gpt --device sim:h200:devices=1 --model 13b
 grep -q 'needs 18[0-9]\.[0-9] GB of memory, and sim:h200:devices=1:0 has 150.8; batch 1 needs' out ||
   fail "13b does not fit: $(cat out)"

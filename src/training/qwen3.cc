@@ -1,0 +1,263 @@
+#include "training/qwen3.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace duet {
+namespace {
+
+// Tokens whose logits are held at a time: 0.3 GB in bf16 of 151,936 tokens.
+constexpr std::int64_t kPieceTokens = 1024;
+
+// Rows [first, first + count), or elements of a tensor of one row.
+Tensor rows_of(const Tensor& tensor, std::int64_t first, std::int64_t count) {
+  const std::int64_t columns = tensor.rows == 1 ? 1 : tensor.columns;
+  Tensor part{{}, tensor.rows == 1 ? 1 : count, tensor.rows == 1 ? count : columns, tensor.dtype};
+  const std::uint64_t offset = static_cast<std::uint64_t>(first * columns) * size_of(tensor.dtype);
+  part.span = tensor.span.slice(offset, part.bytes());
+  return part;
+}
+
+}  // namespace
+
+Qwen3::Qwen3(const Qwen3Config& config, const Recipe& recipe, const Optimizer& optimizer,
+             Device& device, Operations& operations, const std::optional<Shard>& shard)
+    : Model(device, operations,
+            Parameters(with_blocks(duet::parameters(config)), recipe, optimizer, shard)),
+      config_(config),
+      token_table_(parameters_.find("token_table")),
+      head_(parameters_.find("head.weight")) {
+  plan();
+}
+
+RmsNormTensors Qwen3::lay_out_norm(const std::string& name, const Tensor& x) {
+  const std::size_t weights = parameters_.find(name + ".weight");
+  const Tensor inverse_rms =
+      memory_.add(MemoryUse::activations, name + " inverse rms", 1, config_.tokens());
+  return {x, weight(weights), inverse_rms, gradient(weights)};
+}
+
+void Qwen3::lay_out() {
+  const std::int64_t tokens = config_.tokens(), d = config_.width;
+  tokens_ = memory_.add(MemoryUse::input, "tokens", 1, tokens, DType::int32);
+  targets_ = memory_.add(MemoryUse::input, "targets", 1, tokens, DType::int32);
+  row_losses_ = memory_.add(MemoryUse::input, "row losses", 1, tokens);
+  blocks_.clear();
+  Tensor x = activation("embedded", tokens, d);
+  for (std::int64_t layer = 0; layer < config_.layers; ++layer) {
+    blocks_.push_back(lay_out_block(layer, x));
+    x = activation(fmt::format("block.{}.output", layer), tokens, d);
+  }
+  norm_ = lay_out_norm("norm", x);
+  normed_ = activation("normed", tokens, d);
+  logits_ = workspace("logits", std::min(tokens, kPieceTokens), weight(head_).rows);
+  dresidual_ = workspace("residual gradient", tokens, d);
+  dnormed_ = workspace("norm gradient", tokens, d);
+  dqkv_ = workspace("qkv gradient", tokens, config_.attention().qkv_width());
+  dattended_ = workspace("attention gradient", tokens, config_.attention().width());
+  dactivated_ = workspace("FFN gradient", tokens, config_.ffn_width);
+}
+
+Qwen3::Block Qwen3::lay_out_block(std::int64_t layer, const Tensor& x) {
+  const std::string name = fmt::format("block.{}.", layer);
+  Block block;
+  block.all = {parameters_.find(name + "norm_1.weight"),
+               parameters_.find(name + "ffn_out.weight") + 1};
+  block.qkv = parameters_.find(name + "qkv.weight");
+  block.attention_out = parameters_.find(name + "attention_out.weight");
+  block.ffn_in = parameters_.find(name + "ffn_in.weight");
+  block.ffn_out = parameters_.find(name + "ffn_out.weight");
+  block.norm_1 = lay_out_norm(name + "norm_1", x);
+  lay_out_attention(block, name);
+  const std::size_t q_norm = parameters_.find(name + "q_norm.weight"),
+                    k_norm = parameters_.find(name + "k_norm.weight");
+  block.rotary.q_weight = weight(q_norm);
+  block.rotary.k_weight = weight(k_norm);
+  block.rotary.q_weight_gradient = gradient(q_norm);
+  block.rotary.k_weight_gradient = gradient(k_norm);
+  block.middle = is_shared(Recompute::block)
+                     ? blocks_.front().middle
+                     : activation(name + "middle", config_.tokens(), config_.width);
+  block.norm_2 = lay_out_norm(name + "norm_2", block.middle);
+  lay_out_ffn(block, name);
+  return block;
+}
+
+void Qwen3::lay_out_attention(Block& block, const std::string& name) {
+  if (is_shared(Recompute::attention)) {
+    const Block& first = blocks_.front();
+    block.normed_1 = first.normed_1;
+    block.rotary = first.rotary;
+    block.attention = first.attention;
+    return;
+  }
+  const AttentionShape shape = config_.attention();
+  const std::int64_t tokens = config_.tokens();
+  block.normed_1 = activation(name + "normed_1", tokens, config_.width);
+  block.rotary.shape = shape;
+  block.rotary.qkv = activation(name + "qkv", tokens, shape.qkv_width());
+  block.rotary.inverse_rms = memory_.add(MemoryUse::activations, name + "heads' inverse rms",
+                                         tokens, shape.heads + shape.key_heads());
+  block.attention = {shape, activation(name + "rotated", tokens, shape.qkv_width()),
+                     activation(name + "attended", tokens, shape.width()),
+                     memory_.add(MemoryUse::activations, name + "log sum exp",
+                                 shape.batch * shape.heads, shape.tokens)};
+}
+
+void Qwen3::lay_out_ffn(Block& block, const std::string& name) {
+  if (is_shared(Recompute::block)) {
+    block.normed_2 = blocks_.front().normed_2;
+    block.gate_up = blocks_.front().gate_up;
+    block.activated = blocks_.front().activated;
+    return;
+  }
+  const std::int64_t tokens = config_.tokens(), f = config_.ffn_width;
+  block.normed_2 = activation(name + "normed_2", tokens, config_.width);
+  block.gate_up = activation(name + "gate_up", tokens, 2 * f);
+  block.activated = activation(name + "activated", tokens, f);
+}
+
+const Tensor& Qwen3::output_of(std::int64_t layer) const {
+  const auto next = static_cast<std::size_t>(layer + 1);
+  return next < blocks_.size() ? blocks_[next].norm_1.x : norm_.x;
+}
+
+void Qwen3::make_random_input(Stream& stream, std::uint64_t batch) {
+  operations_.random_tokens(stream, state(), config_.vocabulary, 2 * batch, tokens_);
+  operations_.random_tokens(stream, state(), config_.vocabulary, 2 * batch + 1, targets_);
+}
+
+void Qwen3::enqueue_forward(Stream& stream, const BlockBegins& begins) {
+  operations_.embedding(stream, tokens_, weight(token_table_), {}, output_of(-1));
+  for (std::int64_t layer = 0; layer < config_.layers; ++layer) {
+    begins(blocks_[static_cast<std::size_t>(layer)].all);
+    forward_block(stream, layer);
+  }
+  operations_.rms_norm(stream, norm_, normed_);
+}
+
+// middle = x + attention(norm_1(x)) W, output = middle + swiglu(norm_2(middle) W) W.
+void Qwen3::forward_block(Stream& stream, std::int64_t layer) {
+  const Block& b = blocks_[static_cast<std::size_t>(layer)];
+  attend(stream, b);
+  operations_.linear_add(stream, b.attention.out, weight(b.attention_out), b.norm_1.x, b.middle);
+  expand(stream, b);
+  operations_.linear_add(stream, b.activated, weight(b.ffn_out), b.middle, output_of(layer));
+}
+
+void Qwen3::attend(Stream& stream, const Block& b) {
+  operations_.rms_norm(stream, b.norm_1, b.normed_1);
+  operations_.linear(stream, b.normed_1, weight(b.qkv), b.rotary.qkv);
+  operations_.rotate(stream, b.rotary, b.attention.qkv);
+  operations_.attention(stream, b.attention);
+}
+
+void Qwen3::expand(Stream& stream, const Block& b) {
+  operations_.rms_norm(stream, b.norm_2, b.normed_2);
+  operations_.linear(stream, b.normed_2, weight(b.ffn_in), b.gate_up);
+  operations_.swiglu(stream, b.gate_up, b.activated);
+}
+
+template <typename Piece>
+void Qwen3::for_each_piece(Stream& stream, const Piece& piece) {
+  const std::int64_t tokens = config_.tokens();
+  for (std::int64_t first = 0; first < tokens; first += logits_.rows) {
+    const std::int64_t count = std::min(logits_.rows, tokens - first);
+    const Tensor logits = rows_of(logits_, 0, count), normed = rows_of(normed_, first, count);
+    operations_.linear(stream, normed, weight(head_), logits);
+    operations_.cross_entropy_piece(stream, logits, config_.vocabulary,
+                                    rows_of(targets_, first, count), tokens,
+                                    rows_of(row_losses_, first, count));
+    piece(logits, normed, rows_of(dnormed_, first, count));
+  }
+  operations_.mean(stream, row_losses_, loss());
+}
+
+void Qwen3::evaluate(Stream& stream) {
+  for_each_piece(stream, [](const Tensor&, const Tensor&, const Tensor&) {});
+}
+
+void Qwen3::enqueue_backward(Stream& stream, Accumulate gradients,
+                             const GradientsComplete& complete, const BlockBegins& begins) {
+  Accumulate head_gradients = gradients;
+  for_each_piece(stream, [&](const Tensor& dlogits, const Tensor& normed, const Tensor& dnormed) {
+    operations_.linear_backward_weight(stream, dlogits, normed, gradient(head_), head_gradients);
+    operations_.linear_backward_input(stream, dlogits, weight(head_), dnormed);
+    head_gradients = Accumulate::yes;
+  });
+  operations_.rms_norm_backward(stream, norm_, dnormed_, dresidual_, Accumulate::no, gradients);
+  complete({blocks_.back().all.last, parameters_.all().size()});
+  for (std::int64_t layer = config_.layers - 1; layer >= 0; --layer) {
+    const ParameterRange& block = blocks_[static_cast<std::size_t>(layer)].all;
+    begins(block);
+    backward_block(stream, layer, gradients);
+    complete(block);
+  }
+  const Tensor& table = gradient(token_table_);
+  if (gradients == Accumulate::no) operations_.fill_value(stream, 0, table);
+  operations_.embedding_backward(stream, tokens_, dresidual_, table, {}, gradients);
+  complete({0, blocks_.front().all.first});
+}
+
+// dresidual_ is the gradient of the block's output before, and of its input after. The gradient of
+// gate_up takes its place.
+void Qwen3::backward_block(Stream& stream, std::int64_t layer, Accumulate gradients) {
+  const Block& b = blocks_[static_cast<std::size_t>(layer)];
+  if (config_.recompute != Recompute::none) attend(stream, b);
+  if (config_.recompute == Recompute::block) {
+    operations_.linear_add(stream, b.attention.out, weight(b.attention_out), b.norm_1.x, b.middle);
+    expand(stream, b);
+  }
+  const auto into_weight = [&](const Tensor& dy, const Tensor& x, std::size_t index) {
+    operations_.linear_backward_weight(stream, dy, x, gradient(index), gradients);
+  };
+  into_weight(dresidual_, b.activated, b.ffn_out);
+  operations_.linear_backward_input(stream, dresidual_, weight(b.ffn_out), dactivated_);
+  operations_.swiglu_backward(stream, b.gate_up, dactivated_, b.gate_up);
+  into_weight(b.gate_up, b.normed_2, b.ffn_in);
+  operations_.linear_backward_input(stream, b.gate_up, weight(b.ffn_in), dnormed_);
+  operations_.rms_norm_backward(stream, b.norm_2, dnormed_, dresidual_, Accumulate::yes, gradients);
+  into_weight(dresidual_, b.attention.out, b.attention_out);
+  operations_.linear_backward_input(stream, dresidual_, weight(b.attention_out), dattended_);
+  operations_.attention_backward(stream, b.attention, dattended_, dqkv_);
+  operations_.rotate_backward(stream, b.rotary, dqkv_, dqkv_, gradients);
+  into_weight(dqkv_, b.normed_1, b.qkv);
+  operations_.linear_backward_input(stream, dqkv_, weight(b.qkv), dnormed_);
+  operations_.rms_norm_backward(stream, b.norm_1, dnormed_, dresidual_, Accumulate::yes, gradients);
+}
+
+ModelDescription describe(const Qwen3Config& config) {
+  const TrainingFlop flop = flop_per_token(config);
+  const double tokens = static_cast<double>(config.tokens());
+  ModelDescription model;
+  model.name = "qwen3-" + config.name;
+  model.axes = {{"batch", config.batch},
+                {"sequence", config.sequence},
+                {"layers", config.layers},
+                {"parameters", parameter_count(config)}};
+  if (config.recompute != Recompute::none) model.axes.set("recompute", name(config.recompute));
+  model.cost.tokens = tokens;
+  model.cost.flop = flop.model * tokens;
+  model.parameters = static_cast<double>(parameter_count(config));
+  // Per token: two norms read and write d, their backward passes read x, dy and dx and write dx; q,
+  // k and v are rotated, which reads and writes them, and back, which reads both and writes one;
+  // SwiGLU reads 2 f and writes f, and back reads 3 f and writes 2 f; the loss reads and writes the
+  // logits; embeddings and the last norm.
+  const double d = static_cast<double>(config.width), f = static_cast<double>(config.ffn_width);
+  const double qkv = static_cast<double>(config.attention().qkv_width());
+  model.elements_moved = tokens * (static_cast<double>(config.layers) * (12 * d + 5 * qkv + 8 * f) +
+                                   2 * static_cast<double>(config.vocabulary) + 7 * d);
+  model.six_n = flop.six_n * tokens;
+  model.six_n_attention = flop.six_n_attention * tokens;
+  model.hardware = flop.hardware * tokens;
+  // Logits begin normal, of variance v = d times that of the head: e^(v / 2) is the mean of
+  // e^logit.
+  model.untrained_loss =
+      std::log(static_cast<double>(config.vocabulary)) + kQwen3Deviation * kQwen3Deviation * d / 2;
+  set_making<Qwen3>(model, config);
+  return model;
+}
+
+}  // namespace duet

@@ -1,0 +1,109 @@
+#include "training/qwen3_config.h"
+
+#include <fmt/format.h>
+
+#include "training/find_config.h"
+
+namespace duet {
+namespace {
+
+// FLOP per token.
+double recomputed(const Qwen3Config& c) {
+  if (c.recompute == Recompute::none) return 0;
+  const double attended = static_cast<double>(c.heads * c.head_width);
+  const double d = static_cast<double>(c.width);
+  const double attention = 2 * d * static_cast<double>(c.attention().qkv_width()) +
+                           2 * attended * static_cast<double>(c.sequence);
+  const double layers = static_cast<double>(c.layers);
+  if (c.recompute == Recompute::attention) return layers * attention;
+  return layers * (attention + 2 * d * attended + 4 * d * static_cast<double>(c.ffn_width));
+}
+
+Qwen3Config qwen3_config_of(TomlTable table) {
+  Qwen3Config config;
+  config.name = table.text("name");
+  config.layers = table.count("layers", 1, kMostLayers);
+  config.heads = table.count("heads", 1, kMostHeads);
+  config.kv_heads = table.count("kv_heads", 1, kMostHeads);
+  config.head_width = table.count("head_width", 2, kWidest);
+  config.width = table.count("width", 1, kWidest);
+  config.ffn_width = table.count("ffn_width", 1, kWidest);
+  config.vocabulary = table.count("vocabulary", 2, kMostTokens);
+  config.batch = table.count("batch", 1, kMostSequences);
+  config.sequence = table.count("sequence", 1, kMostTokens);
+  if (config.heads % config.kv_heads != 0) {
+    table.fail("kv_heads", fmt::format("a divisor of the {} heads", config.heads));
+  }
+  if (config.head_width % 2 != 0) table.fail("head_width", "an even number");
+  table.finish();
+  return config;
+}
+
+}  // namespace
+
+std::vector<ModelParameter> parameters(const Qwen3Config& config) {
+  std::vector<ModelParameter> all;
+  const auto add_matrix = [&all](std::string name, std::int64_t rows, std::int64_t columns) {
+    all.push_back({std::move(name), rows, columns, rows, true, kQwen3Deviation, 0});
+  };
+  const auto add_norm = [&all](const std::string& name, std::int64_t columns) {
+    all.push_back({name + ".weight", 1, columns, 1, false, 0, 1});
+  };
+  const AttentionShape attention = config.attention();
+  const std::int64_t vocabulary_rows = rounded_up(config.vocabulary, kVocabularyRows);
+  add_matrix("token_table", config.vocabulary, config.width);
+  for (std::int64_t layer = 0; layer < config.layers; ++layer) {
+    const std::string block = fmt::format("block.{}.", layer);
+    add_norm(block + "norm_1", config.width);
+    add_matrix(block + "qkv.weight", attention.qkv_width(), config.width);
+    add_norm(block + "q_norm", config.head_width);
+    add_norm(block + "k_norm", config.head_width);
+    add_matrix(block + "attention_out.weight", config.width, attention.width());
+    add_norm(block + "norm_2", config.width);
+    add_matrix(block + "ffn_in.weight", 2 * config.ffn_width, config.width);
+    add_matrix(block + "ffn_out.weight", config.width, config.ffn_width);
+  }
+  add_norm("norm", config.width);
+  add_matrix("head.weight", config.vocabulary, config.width);
+  all.back().rows_in_memory = vocabulary_rows;
+  return all;
+}
+
+std::int64_t parameter_count(const Qwen3Config& config) {
+  std::int64_t count = 0;
+  for (const ModelParameter& each : parameters(config)) count += each.count();
+  return count;
+}
+
+TrainingFlop flop_per_token(const Qwen3Config& config) {
+  const double attention =
+      static_cast<double>(config.layers * config.sequence * config.attention().width());
+  double multiplied = 0;  // norms and the look-up in the token table are not
+  for (const ModelParameter& each : parameters(config)) {
+    if (each.decays && each.name != "token_table") {
+      multiplied += static_cast<double>(each.count());
+    }
+  }
+  TrainingFlop flop;
+  flop.six_n = 6 * static_cast<double>(parameter_count(config));
+  flop.six_n_attention = flop.six_n + 12 * attention;
+  flop.model = 6 * multiplied + 6 * attention;
+  flop.hardware = flop.model + attention + recomputed(config);
+  return flop;
+}
+
+std::vector<Qwen3Config> read_qwen3_configs(const std::string& file, std::string_view text) {
+  return read_configs(file, text, qwen3_config_of);
+}
+
+const std::vector<Qwen3Config>& qwen3_configs() {
+  static const std::vector<Qwen3Config> configs =
+      read_qwen3_configs("qwen3.toml", training_spec_texts().at("qwen3"));
+  return configs;
+}
+
+Qwen3Config find_qwen3(const std::string& name) {
+  return find_config(name, qwen3_configs(), read_qwen3_configs);
+}
+
+}  // namespace duet

@@ -1,0 +1,50 @@
+// The sizes of a Qwen3: its parameters, and what a step costs by the usual counts.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "training/attention.h"
+#include "training/gpt_config.h"
+#include "training/parameters.h"
+
+namespace duet {
+
+inline constexpr double kQwen3Deviation = 0.02;  // initializer_range of Qwen3's config.json
+
+// Pre-norm blocks with RMSNorm: grouped-query attention whose heads of q and k are normalised and
+// rotated by their positions, and an FFN with SwiGLU. Linears have no biases; the head is not the
+// token table. As Qwen3ForCausalLM of the transformers library.
+struct Qwen3Config {
+  std::string name;
+  std::int64_t layers = 0;
+  std::int64_t heads = 0;     // of q
+  std::int64_t kv_heads = 0;  // of k, and of v: a divisor of `heads`
+  std::int64_t head_width = 0;
+  std::int64_t width = 0;  // of the residual stream
+  std::int64_t ffn_width = 0;
+  std::int64_t vocabulary = 0;
+  std::int64_t batch = 0;     // sequences per step
+  std::int64_t sequence = 0;  // tokens per sequence
+  Recompute recompute = Recompute::none;
+
+  std::int64_t tokens() const { return batch * sequence; }  // per step
+  AttentionShape attention() const { return {batch, sequence, heads, head_width, kv_heads}; }
+};
+
+// All parameters: the token table, each block, the last norm, the head. Weights of linears have a
+// row for each output; qkv has q, k and v one behind the other, ffn_in gate and up. They begin
+// normal, of deviation 0.02, and norms as 1.
+std::vector<ModelParameter> parameters(const Qwen3Config& config);
+std::int64_t parameter_count(const Qwen3Config& config);
+// As those of a GPT; attention's width is heads * head_width.
+TrainingFlop flop_per_token(const Qwen3Config& config);
+
+// As of GPTs (gpt_config.h); the built-in models are those of specs/training/qwen3.toml.
+std::vector<Qwen3Config> read_qwen3_configs(const std::string& file, std::string_view text);
+const std::vector<Qwen3Config>& qwen3_configs();
+Qwen3Config find_qwen3(const std::string& name);
+
+}  // namespace duet

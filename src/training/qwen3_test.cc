@@ -1,0 +1,191 @@
+#include "training/qwen3.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/error.h"
+#include "core/random.h"
+#include "device/machine.h"
+#include "timing/sampler.h"
+#include "training/training_work.h"
+
+namespace duet {
+namespace {
+
+constexpr double kQwen3Deadline = 60;
+
+// Odd sizes, and more tokens than are a piece of the head.
+Qwen3Config odd_qwen3(Recompute recompute = Recompute::none) {
+  return {"odd", 2, 6, 2, 10, 28, 44, 37, 3, 350, recompute};
+}
+
+class Qwen3Test : public ::testing::Test {
+ protected:
+  // A model with the tokens that all have.
+  struct Own {
+    Own(Device& device, Operations& operations, const Qwen3Config& config)
+        : model(config, find_recipe("fp32"), {}, device, operations) {
+      model.allocate();
+      model.initialise(1);
+      const auto words = [&](std::uint64_t seed) {
+        std::vector<std::int32_t> all;
+        for (std::int64_t i = 0; i < config.tokens(); ++i) {
+          const std::uint64_t word = random_word(seed, static_cast<std::uint64_t>(i));
+          all.push_back(static_cast<std::int32_t>(word % 37));
+        }
+        return all;
+      };
+      device.write(model.tokens().span, words(5).data());
+      device.write(model.targets().span, words(6).data());
+    }
+    Qwen3 model;
+  };
+
+  double loss(Qwen3& model) {
+    model.forward(*stream_);
+    model.evaluate(*stream_);
+    stream_->synchronize(kQwen3Deadline);
+    return static_cast<double>(*reinterpret_cast<float*>(model.loss().span.data));
+  }
+  void gradients(Qwen3& model, Accumulate accumulate = Accumulate::no) {
+    model.forward(*stream_);
+    model.backward(*stream_, accumulate);
+    stream_->synchronize(kQwen3Deadline);
+  }
+  static float* data(const Tensor& tensor) { return reinterpret_cast<float*>(tensor.span.data); }
+  static std::vector<float> values(const Tensor& tensor) {
+    return {data(tensor), data(tensor) + tensor.count()};
+  }
+
+  std::unique_ptr<Machine> machine_ = open_machine("host");
+  Device& device_ = machine_->device(0);
+  std::unique_ptr<Operations> operations_ = make_operations(device_);
+  std::unique_ptr<Stream> stream_ = device_.make_stream();
+};
+
+TEST_F(Qwen3Test, StartsNearTheLossOfAGuess) {
+  Own own(device_, *operations_, odd_qwen3());
+  EXPECT_NEAR(loss(own.model), std::log(37.0), 0.05);
+}
+
+// Along the gradient of each parameter: fp32 loses what a single element would change.
+TEST_F(Qwen3Test, BackwardIsTheDerivativeOfTheLoss) {
+  Own own(device_, *operations_, odd_qwen3());
+  gradients(own.model);
+  for (const TrainedParameter& each : own.model.parameters().all()) {
+    const auto count = static_cast<std::size_t>(each.about.count());
+    std::vector<float> gradient = values(each.tensors.gradients);
+    gradient.resize(count);
+    double norm = 0;
+    for (const float g : gradient) norm += static_cast<double>(g) * static_cast<double>(g);
+    norm = std::sqrt(norm);
+    ASSERT_GT(norm, 0) << each.about.name;
+    const auto moved = [&](double along) {
+      for (std::size_t i = 0; i < count; ++i) {
+        data(each.tensors.parameters)[i] +=
+            static_cast<float>(along * static_cast<double>(gradient[i]) / norm);
+      }
+      return loss(own.model);
+    };
+    constexpr double kStep = 0.02;
+    const double above = moved(kStep), below = moved(-2 * kStep);
+    moved(kStep);
+    EXPECT_NEAR((above - below) / (2 * kStep), norm, 0.03 * norm + 3e-5) << each.about.name;
+  }
+}
+
+TEST_F(Qwen3Test, GradientsAreAdded) {
+  Own own(device_, *operations_, odd_qwen3());
+  gradients(own.model);
+  std::vector<std::vector<float>> once;
+  for (const TrainedParameter& each : own.model.parameters().all()) {
+    once.push_back(values(each.tensors.gradients));
+  }
+  gradients(own.model, Accumulate::yes);
+  for (std::size_t i = 0; i < once.size(); ++i) {
+    const TrainedParameter& each = own.model.parameters().all()[i];
+    const std::vector<float> twice = values(each.tensors.gradients);
+    for (std::size_t j = 0; j < twice.size(); ++j) {
+      ASSERT_NEAR(twice[j], 2 * once[i][j], 1e-6 + 1e-4 * std::abs(once[i][j])) << each.about.name;
+    }
+  }
+}
+
+TEST_F(Qwen3Test, RecomputingChangesNoBit) {
+  Own kept(device_, *operations_, odd_qwen3());
+  gradients(kept.model);
+  for (const Recompute recompute : {Recompute::attention, Recompute::block}) {
+    Own other(device_, *operations_, odd_qwen3(recompute));
+    gradients(other.model);
+    EXPECT_LT(other.model.memory().bytes(MemoryUse::activations),
+              kept.model.memory().bytes(MemoryUse::activations));
+    for (std::size_t i = 0; i < kept.model.parameters().all().size(); ++i) {
+      EXPECT_TRUE(values(other.model.parameters().gradient(i)) ==
+                  values(kept.model.parameters().gradient(i)))
+          << kept.model.parameters().all()[i].about.name;
+    }
+  }
+}
+
+TEST_F(Qwen3Test, TellsOfEachParameterOnceThatItsGradientIsComplete) {
+  Own own(device_, *operations_, odd_qwen3());
+  std::vector<int> told(own.model.parameters().all().size());
+  own.model.forward(*stream_);
+  own.model.backward(*stream_, Accumulate::no, [&](const ParameterRange& range) {
+    for (std::size_t i = range.first; i < range.last; ++i) ++told.at(i);
+  });
+  stream_->synchronize(kQwen3Deadline);
+  EXPECT_EQ(told, std::vector<int>(told.size(), 1));
+}
+
+TEST(Qwen3Steps, AreVerifiedOnOneRankAndOnSeveral) {
+  Mode mode;
+  mode.min_iterations = mode.max_iterations = 2;
+  mode.warm_up_seconds = 0;
+  for (const char* device : {"host", "host:2"}) {
+    const auto machine = open_machine(device);
+    Team team(*machine);
+    const auto session = engines_named(*machine, {"auto"}).front()->open(team);
+    for (const Parallel way : {Parallel::ddp, Parallel::zero3}) {
+      const ParallelSettings parallel{way, session.get()};
+      TrainingWork work(team, describe(find_qwen3("tiny")), {find_recipe("fp32")},
+                        team.size() > 1 ? parallel : ParallelSettings());
+      EXPECT_TRUE(Sampler(team).measure(work, mode).verified) << device;
+    }
+  }
+}
+
+// 36 layers, and 49.1 GFLOP a token by 6N.
+TEST(Qwen3Config, CountsAsTheModelCardDoes) {
+  const Qwen3Config config = find_qwen3("8b");
+  EXPECT_EQ(parameter_count(config), 8190735360);
+  const TrainingFlop flop = flop_per_token(config);
+  EXPECT_DOUBLE_EQ(flop.six_n, 6 * 8190735360.0);
+  EXPECT_DOUBLE_EQ(flop.model, 6 * 7568097280.0 + 6 * 36 * 8192 * 4096.0);
+  EXPECT_DOUBLE_EQ(flop.hardware, flop.model + 36 * 8192 * 4096.0);
+}
+
+TEST(Qwen3Config, NamesWhatIsWrong) {
+  const std::string good =
+      "[[model]]\nname = \"x\"\nlayers = 1\nheads = 4\nkv_heads = 2\nhead_width = 8\nwidth = 4\n"
+      "ffn_width = 4\nvocabulary = 9\nbatch = 1\nsequence = 2\n";
+  EXPECT_EQ(read_qwen3_configs("x.toml", good).front().kv_heads, 2);
+  const auto refusal = [&](const std::string& old, const std::string& now) {
+    std::string text = good;
+    text.replace(text.find(old), old.size(), now);
+    try {
+      read_qwen3_configs("x.toml", text);
+      return std::string();
+    } catch (const UsageError& error) {
+      return std::string(error.what());
+    }
+  };
+  EXPECT_NE(refusal("kv_heads = 2", "kv_heads = 3").find("a divisor of the 4 heads"),
+            std::string::npos);
+  EXPECT_NE(refusal("head_width = 8", "head_width = 7").find("an even number"), std::string::npos);
+  EXPECT_THROW(find_qwen3("9b"), UsageError);
+}
+
+}  // namespace
+}  // namespace duet
