@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
+#include "training/token_model.h"
 
 namespace duet {
 Gpt::Gpt(const GptConfig& config, const Recipe& recipe, const Optimizer& optimizer, Device& device,
@@ -189,30 +189,13 @@ void Gpt::backward_block(Stream& stream, std::int64_t layer, Accumulate gradient
                                   gradients);
 }
 
+// Per token: two norms read and write d, their backward passes read x, dy and dx and write dx; the
+// loss reads and writes the logits; embeddings and the last norm.
 ModelDescription describe(const GptConfig& config) {
-  const TrainingFlop flop = flop_per_token(config);
-  const double tokens = static_cast<double>(config.tokens());
-  ModelDescription model;
-  model.name = config.name;
-  model.axes = {{"batch", config.batch},
-                {"sequence", config.sequence},
-                {"layers", config.layers},
-                {"parameters", parameter_count(config)}};
-  if (config.recompute != Recompute::none) model.axes.set("recompute", name(config.recompute));
-  model.cost.tokens = tokens;
-  model.cost.flop = flop.model * tokens;
-  model.parameters = static_cast<double>(parameter_count(config));
-  // Per token: two norms read and write d, their backward passes read x, dy and dx and write dx;
-  // the loss reads and writes the logits; embeddings and the last norm.
   const double d = static_cast<double>(config.width);
-  model.elements_moved = tokens * (static_cast<double>(config.layers) * 12 * d +
-                                   2 * static_cast<double>(config.vocabulary) + 7 * d);
-  model.six_n = flop.six_n * tokens;
-  model.six_n_attention = flop.six_n_attention * tokens;
-  model.hardware = flop.hardware * tokens;
-  model.untrained_loss = std::log(static_cast<double>(config.vocabulary));
-  set_making<Gpt>(model, config);
-  return model;
+  const double elements = static_cast<double>(config.layers) * 12 * d +
+                          2 * static_cast<double>(config.vocabulary) + 7 * d;
+  return describe_token_model<Gpt>(config, config.name, elements);
 }
 
 }  // namespace duet

@@ -76,11 +76,7 @@ std::vector<ModelParameter> parameters(const GptConfig& config) {
   return all;
 }
 
-std::int64_t parameter_count(const GptConfig& config) {
-  std::int64_t count = 0;
-  for (const ModelParameter& each : parameters(config)) count += each.count();
-  return count;
-}
+std::int64_t parameter_count(const GptConfig& config) { return count_of(parameters(config)); }
 
 TrainingFlop flop_per_token(const GptConfig& config) {
   const double d = static_cast<double>(config.width);

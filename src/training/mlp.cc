@@ -84,10 +84,7 @@ void Mlp::enqueue_backward(Stream& stream, Accumulate gradients, const Gradients
 }
 
 ModelDescription describe(const MlpConfig& config) {
-  double count = 0;
-  for (const ModelParameter& each : parameters_of(config)) {
-    count += static_cast<double>(each.count());
-  }
+  const double count = static_cast<double>(count_of(parameters_of(config)));
   const double batch = static_cast<double>(config.batch);
   const double first = static_cast<double>(config.widths[0] * config.widths[1]);
   ModelDescription model;

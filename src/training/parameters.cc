@@ -73,6 +73,12 @@ OptimizerKind parse_optimizer(std::string_view text) {
   return parse_name(kOptimizers, "unknown optimizer", text);
 }
 
+std::int64_t count_of(const std::vector<ModelParameter>& all) {
+  std::int64_t count = 0;
+  for (const ModelParameter& each : all) count += each.count();
+  return count;
+}
+
 ParametersDescription with_blocks(std::vector<ModelParameter> all) {
   ParametersDescription description{std::move(all)};
   std::string last;

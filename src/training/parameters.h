@@ -24,6 +24,8 @@ struct ModelParameter {
   std::int64_t count() const { return rows * columns; }
 };
 
+std::int64_t count_of(const std::vector<ModelParameter>& all);  // elements
+
 inline std::int64_t rounded_up(std::int64_t count, std::int64_t multiple) {
   return (count + multiple - 1) / multiple * multiple;
 }

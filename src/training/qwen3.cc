@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+
+#include "training/token_model.h"
 
 namespace duet {
 namespace {
@@ -228,35 +229,19 @@ void Qwen3::backward_block(Stream& stream, std::int64_t layer, Accumulate gradie
   operations_.rms_norm_backward(stream, b.norm_1, dnormed_, dresidual_, Accumulate::yes, gradients);
 }
 
+// Per token: two norms read and write d, their backward passes read x, dy and dx and write dx; q, k
+// and v are rotated, which reads and writes them, and back, which reads both and writes one; SwiGLU
+// reads 2 f and writes f, and back reads 3 f and writes 2 f; the loss reads and writes the logits;
+// embeddings and the last norm.
 ModelDescription describe(const Qwen3Config& config) {
-  const TrainingFlop flop = flop_per_token(config);
-  const double tokens = static_cast<double>(config.tokens());
-  ModelDescription model;
-  model.name = "qwen3-" + config.name;
-  model.axes = {{"batch", config.batch},
-                {"sequence", config.sequence},
-                {"layers", config.layers},
-                {"parameters", parameter_count(config)}};
-  if (config.recompute != Recompute::none) model.axes.set("recompute", name(config.recompute));
-  model.cost.tokens = tokens;
-  model.cost.flop = flop.model * tokens;
-  model.parameters = static_cast<double>(parameter_count(config));
-  // Per token: two norms read and write d, their backward passes read x, dy and dx and write dx; q,
-  // k and v are rotated, which reads and writes them, and back, which reads both and writes one;
-  // SwiGLU reads 2 f and writes f, and back reads 3 f and writes 2 f; the loss reads and writes the
-  // logits; embeddings and the last norm.
   const double d = static_cast<double>(config.width), f = static_cast<double>(config.ffn_width);
   const double qkv = static_cast<double>(config.attention().qkv_width());
-  model.elements_moved = tokens * (static_cast<double>(config.layers) * (12 * d + 5 * qkv + 8 * f) +
-                                   2 * static_cast<double>(config.vocabulary) + 7 * d);
-  model.six_n = flop.six_n * tokens;
-  model.six_n_attention = flop.six_n_attention * tokens;
-  model.hardware = flop.hardware * tokens;
+  const double elements = static_cast<double>(config.layers) * (12 * d + 5 * qkv + 8 * f) +
+                          2 * static_cast<double>(config.vocabulary) + 7 * d;
+  ModelDescription model = describe_token_model<Qwen3>(config, "qwen3-" + config.name, elements);
   // Logits begin normal, of variance v = d times that of the head: e^(v / 2) is the mean of
   // e^logit.
-  model.untrained_loss =
-      std::log(static_cast<double>(config.vocabulary)) + kQwen3Deviation * kQwen3Deviation * d / 2;
-  set_making<Qwen3>(model, config);
+  model.untrained_loss += kQwen3Deviation * kQwen3Deviation * d / 2;
   return model;
 }
 

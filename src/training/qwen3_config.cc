@@ -69,11 +69,7 @@ std::vector<ModelParameter> parameters(const Qwen3Config& config) {
   return all;
 }
 
-std::int64_t parameter_count(const Qwen3Config& config) {
-  std::int64_t count = 0;
-  for (const ModelParameter& each : parameters(config)) count += each.count();
-  return count;
-}
+std::int64_t parameter_count(const Qwen3Config& config) { return count_of(parameters(config)); }
 
 TrainingFlop flop_per_token(const Qwen3Config& config) {
   const double attention =
