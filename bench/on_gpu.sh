@@ -187,27 +187,7 @@ find_cudnn() {
   export LD_LIBRARY_PATH="$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 }
 
-check_# Two GPUs or more.
-parallel() {
-  find_cudnn
-  find_nccl
-  say "training on all GPUs: tests"
-  must timeout 200 "$build/tests/training_test" --gtest_filter='*Buckets*cuda*:*Sharded*cuda*' \
-    --gtest_brief=1
-  local way
-  for way in ddp zero3; do
-    say "$way: small, verified"
-    must timeout 200 "$duet" train gpt --device cuda --model small --recipe amp,bf16 --parallel $way \
-      --engine none,dma,kernel,auto,nccl --seconds 1 --warm-up 0.3 \
-      --tuning-cache "$out/tuning.json" --json "$out/$way-small.jsonl"
-    say "$way: ${MODELS:-7b}"
-    must timeout "${LIMIT:-300}" "$duet" train gpt --device cuda --model "${MODELS:-7b}" \
-      --recipe "${RECIPES:-bf16}" --parallel $way --engine none,dma,kernel,nccl --seconds 5 \
-      --warm-up 1 --verbose --tuning-cache "$out/tuning.json" --json "$out/$way.jsonl"
-  done
-}
-
-train() {
+check_train() {
   find_cudnn
   say "training: kernels beside the host's"
   must timeout 200 "$build/tests/training_test" --gtest_filter='*cuda*' --gtest_brief=1
@@ -220,9 +200,12 @@ train() {
       --dtype bf16 --layout nn,nt --engine cublaslt,cublaslt-tuned --epilogue $epilogue \
       --tuning-seconds 0.3 --seconds 0.02 --quiet
   done
+  say "training: a step of a shortened Qwen3, verified"
+  must timeout 100 "$duet" train qwen3 --device cuda:0 --layers 2 --sequence 1024 --recipe amp,bf16 \
+    --iterations 3 --quiet
   say "training: compute-sanitizer"
   must timeout 250 compute-sanitizer --report-api-errors no --error-exitcode 9 \
-    "$build/tests/training_test" --gtest_filter='*Embed*cuda*:*Normalise*cuda*:*Loss*cuda*:*Gpt*cuda*' \
+    "$build/tests/training_test" --gtest_filter='*Embed*cuda*:*Normalise*cuda*:*Rotate*cuda*:*Gate*cuda*:*Loss*cuda*:*Gpt*cuda*' \
     --gtest_brief=1
 }
 
