@@ -46,7 +46,7 @@ GradientBuckets::GradientBuckets(Rank& rank, CollectiveSession& session, Model& 
                                  const std::vector<ParameterRange>& ranges,
                                  std::uint64_t least_bytes, const StreamOptions& options)
     : model_(model), sums_(rank.device, options) {
-  const SharedStaging sharing(session, rank);  // all calls are on one stream
+  const SharedStaging sharing(session, rank);  // no two calls run at a time
   const Parameters& parameters = model.parameters();
   std::vector<PlannedBucket> planned;
   for (std::size_t group = 0; group < parameters.gradients().size(); ++group) {

@@ -21,7 +21,7 @@ Collective collective_of(CollectiveKind kind, const Tensor& share) {
 ShardedStep::ShardedStep(Rank& rank, CollectiveSession& session, Model& model,
                          const StreamOptions& options)
     : model_(model), communication_(rank.device, options) {
-  const SharedStaging sharing(session, rank);  // all calls are on one stream
+  const SharedStaging sharing(session, rank);  // no two calls run at a time
   for (const Unit& each : units()) {
     const auto gathered = collective_of(CollectiveKind::all_gather, each.own.parameters);
     const auto reduced = collective_of(CollectiveKind::reduce_scatter, each.own.gradients);

@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/names.h"
+#include "core/packing.h"
 #include "timing/statistics.h"
 
 namespace duet {
@@ -69,10 +70,13 @@ Cost TrainingWork::cost() const {
   for (double* each : {&cost.flop, &cost.memory_bytes, &cost.tokens, &cost.samples}) {
     *each *= static_cast<double>(settings_.accumulate);
   }
-  cost.memory_bytes += description_.parameters * optimizer_bytes(recipe, settings_.optimizer.kind);
+  const double ranks = team_.size();
   for (double* each : {&cost.flop, &cost.memory_bytes, &cost.tokens, &cost.samples}) {
-    *each *= team_.size();
+    *each *= ranks;
   }
+  const double updated = parallel_.kind == Parallel::zero3 ? 1 : ranks;  // models
+  cost.memory_bytes +=
+      updated * description_.parameters * optimizer_bytes(recipe, settings_.optimizer.kind);
   cost.wire_bytes = known_.wire_bytes;
   return cost;
 }
@@ -117,12 +121,17 @@ void TrainingWork::prepare(Rank& rank, const Placement& placement) {
 
 // Gathers what all ranks need to know: a barrier too, so that no rank begins before all are ready.
 void TrainingWork::learn(Rank& rank, const RankState& own) {
-  const double mine = own.parallel != nullptr ? own.parallel->wire_bytes() : 0;
-  const auto all = rank.team.gather(rank, fmt::format("{}", mine),
-                                    "the other ranks to have prepared", kPreparationSeconds);
+  const double wire_bytes = own.parallel != nullptr ? own.parallel->wire_bytes() : 0;
+  const auto all = rank.team.gather(
+      rank, pack({fmt::format("{}", wire_bytes), std::to_string(own.step->size())}),
+      "the other ranks to have prepared", kPreparationSeconds);
   if (rank.local > 0) return;
   known_ = {};
-  for (const std::string& each : *all) known_.wire_bytes += std::stod(each);
+  for (const std::string& each : *all) {
+    const std::vector<std::string> fields = unpack(each);
+    known_.wire_bytes += std::stod(fields.at(0));
+    known_.graph_size = std::max<std::size_t>(known_.graph_size, std::stoull(fields.at(1)));
+  }
   for (std::size_t use = 0; use < kMemoryUses; ++use) {
     const auto kind = static_cast<MemoryUse>(use);
     const std::uint64_t bytes = own.model->memory().bytes(kind);
@@ -233,7 +242,7 @@ void TrainingWork::enqueue(Rank& rank, Stream& stream) { state(rank).step->launc
 
 // A step is far longer than its launch, so that one step ahead is enough.
 int TrainingWork::most_queued() const {
-  return static_cast<int>(std::max<std::size_t>(1, kLaunchQueue / states_.front().step->size()));
+  return static_cast<int>(std::max<std::size_t>(1, kLaunchQueue / known_.graph_size));
 }
 
 void TrainingWork::renew(Rank& rank) {

@@ -73,8 +73,10 @@ class TrainingWork : public Work {
     std::uint64_t renewals = 0;
     std::vector<std::vector<float>> before;  // where what a step updates begins, at renew()
   };
-  struct KnownOfRanks {  // of the first local rank, but for the wire bytes
-    double wire_bytes = 0;
+  struct KnownOfRanks {
+    double wire_bytes = 0;       // of all ranks
+    std::size_t graph_size = 1;  // of a step's graph, the largest of all ranks
+    // Of the first local rank.
     std::map<std::string, std::uint64_t> memory;
     std::map<std::string, std::string> notes;
   };

@@ -48,7 +48,7 @@ std::string reason_without(const Record& record, const Site& site, DType dtype) 
     return "what this device reaches of its peaks is not known";
   }
   if (record["case"].contains("parallel")) {
-    if (record["engine"] != "none") return "what sums of gradients take of a step is not known";
+    if (record["engine"] != "none") return "what communication takes of a step is not known";
   } else if (record["engine"] != "duet") {
     return "the bytes that this engine moves are not known";
   }
