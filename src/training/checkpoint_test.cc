@@ -380,6 +380,38 @@ TEST_F(CheckpointTest, ThatCannotBeWrittenLeavesTheOldOne) {
   EXPECT_EQ(files(), 2);
 }
 
+TEST_F(CheckpointTest, OfSeveralRanksIsWrittenAsAWholeOrNotAtAll) {
+  constexpr std::int64_t kHalf = 30000;
+  const CheckpointTensor whole = tensor("whole", 2, kHalf, DType::fp32);
+  save_checkpoint(path_, {{"step", "1"}}, {whole});
+  const std::string expected = text();
+  const auto machine = open_machine("host:2");
+  Team team(*machine);
+  const auto save_halves = [&] {
+    team.each([&](Rank& rank) {
+      CheckpointTensor half{"whole", {{}, 2, kHalf, DType::fp32}};
+      half.first = rank.index * kHalf;
+      const std::uint64_t bytes = 4 * kHalf;
+      const std::uint64_t begin = static_cast<std::uint64_t>(rank.index) * bytes;
+      half.part = Tensor{whole.tensor.span.slice(begin, bytes), 1, kHalf, DType::fp32};
+      save_checkpoint(rank, path_, {{"step", "1"}}, {half});
+    });
+  };
+  write("old");
+  save_halves();
+  EXPECT_TRUE(text() == expected);
+  rlimit limit{};  // a full disk: the second rank's writes fail
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{5 * kHalf, limit.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  EXPECT_THROW(save_halves(), Error);
+  setrlimit(RLIMIT_FSIZE, &limit);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_TRUE(text() == expected);
+  EXPECT_EQ(files(), 1);
+}
+
 TEST_F(CheckpointTest, OfWrongTensorsIsNotWritten) {
   const auto good = tensor("good", 2, 2, DType::fp32);
   const auto refused = [&](const CheckpointTensor& each) {
