@@ -20,6 +20,7 @@ struct ModelParameter {
   bool decays = false;              // AdamW applies weight decay to it: matrices yes, norms no
   // How it begins: normal of this deviation, or, if that is 0, `value` everywhere.
   double deviation = 0, value = 0;
+  bool sparse = false;  // only rows of tokens that occur have a gradient
 
   std::int64_t count() const { return rows * columns; }
 };

@@ -52,6 +52,7 @@ std::vector<ModelParameter> parameters(const Qwen3Config& config) {
   const AttentionShape attention = config.attention();
   const std::int64_t vocabulary_rows = rounded_up(config.vocabulary, kVocabularyRows);
   add_matrix("token_table", config.vocabulary, config.width);
+  all.back().sparse = true;  // the head is another matrix
   for (std::int64_t layer = 0; layer < config.layers; ++layer) {
     const std::string block = fmt::format("block.{}.", layer);
     add_norm(block + "norm_1", config.width);

@@ -320,10 +320,13 @@ void TrainingWork::require_update(Rank& rank, const RankState& own) const {
                                     [](float value) { return std::isfinite(value); });
     const bool any =
         std::any_of(gradient.begin(), gradient.end(), [](float value) { return value != 0; });
-    const char* fault = !finite                                                   ? "is not finite"
-                        : !any                                                    ? "is 0"
-                        : first_elements(rank, updated(tensors)) == own.before[i] ? "was not used"
-                                                                                  : nullptr;
+    const bool changed = first_elements(rank, updated(tensors)) != own.before[i];
+    const char* fault = nullptr;
+    if (!finite) {
+      fault = "is not finite";
+    } else if (!kept[i].about->sparse) {
+      fault = !any ? "is 0" : !changed ? "was not used" : nullptr;
+    }
     if (fault == nullptr) continue;
     throw Mismatch(fmt::format("{} on {}: the gradient of {} {}", description_.name,
                                rank.device.info().name, kept[i].about->name, fault));

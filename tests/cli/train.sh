@@ -38,19 +38,6 @@ grep -q 'no energy: host:0 has no energy counter' out || fail "energy of a CPU: 
 expect_code 1 train gpt --layers 1 --sequence 16 --recipe bf16
 grep -q 'host:0 trains in fp32, not in bf16' out || fail "bf16 on a CPU: $(cat out)"
 
-# Several devices.
-expect_code 0 train gpt --layers 1 --sequence 16 --batch 1 --iterations 1 --device host:2 --verbose \
-  --parallel ddp --engine none,dma,kernel --json ddp.jsonl
-grep -q 'train_communication:' out || fail "does not say what communication costs: $(cat out)"
-[[ $(grep -c '"verified":true' ddp.jsonl) == 3 ]] || fail "a step is not verified: $(cat ddp.jsonl)"
-expect_code 0 train gpt --layers 1 --sequence 16 --batch 1 --iterations 1 --device host:2 \
-  --parallel zero3 --engine none,dma --json zero3.jsonl
-[[ $(grep -c '"verified":true' zero3.jsonl) == 1 ]] || fail "not verified: $(cat zero3.jsonl)"
-grep -q 'parameters are not gathered' zero3.jsonl || fail "none is verified: $(cat zero3.jsonl)"
-for parallel in ddp zero3; do
-  expect_code 0 train mlp --device sim:h200:devices=2 --parallel $parallel --engine dma --recipe bf16
-done
-
 # Text.
 cat > own.toml << 'END'
 [[model]]
@@ -63,6 +50,20 @@ vocabulary = 300
 batch = 2
 sequence = 8
 END
+
+# Several devices.
+expect_code 0 train gpt --model own.toml --iterations 1 --device host:2 --verbose \
+  --parallel ddp --engine none,dma,kernel --json ddp.jsonl
+grep -q 'train_communication:' out || fail "does not say what communication costs: $(cat out)"
+[[ $(grep -c '"verified":true' ddp.jsonl) == 3 ]] || fail "a step is not verified: $(cat ddp.jsonl)"
+expect_code 0 train gpt --model own.toml --iterations 1 --device host:2 \
+  --parallel zero3 --engine none,dma --json zero3.jsonl
+[[ $(grep -c '"verified":true' zero3.jsonl) == 1 ]] || fail "not verified: $(cat zero3.jsonl)"
+grep -q 'parameters are not gathered' zero3.jsonl || fail "none is verified: $(cat zero3.jsonl)"
+for parallel in ddp zero3; do
+  expect_code 0 train mlp --device sim:h200:devices=2 --parallel $parallel --engine dma --recipe bf16
+done
+
 for i in $(seq 300); do echo "line $i of a text"; done > text
 run=(train gpt --model own.toml --data text)
 refuses 'expected --steps COUNT' "${run[@]}"
