@@ -71,9 +71,8 @@ class TrainCommand : public Command {
     add("--parallel", parallel_, "WAY",
         "Train on all devices, each with a batch of its own: ddp (each has the whole model, and "
         "gradients are summed beside the backward pass) or zero3 (parameters, gradients and "
-        "optimizer states are divided among the devices, and what is needed is gathered and "
-        "reduced "
-        "beside both passes); default none: on the first device alone");
+        "optimizer states are divided among the devices; parameters are gathered and gradients "
+        "reduced beside both passes); default none: on the first device alone");
     add("--engine", engines_, "LIST",
         "--parallel: the collective engines, each measured in turn; none: nothing is communicated, "
         "which tells what communication costs; default auto");
@@ -185,7 +184,7 @@ class TrainCommand : public Command {
     options.device_name = plan.names.front();
     set_parallel(options, [&](const std::vector<std::string>& asked) {
       if (asked.size() > 1 || asked.front() == kNoEngine) {
-        throw UsageError("--engine: expected one that sums gradients, with --data");
+        throw UsageError("--engine: expected one engine, not none, with --data");
       }
       options.engine = asked.front();
     });

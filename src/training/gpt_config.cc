@@ -78,18 +78,23 @@ std::vector<ModelParameter> parameters(const GptConfig& config) {
 
 std::int64_t parameter_count(const GptConfig& config) { return count_of(parameters(config)); }
 
+TrainingFlop training_flop(std::int64_t parameters, double multiplied, double attention,
+                           double recomputed) {
+  TrainingFlop flop;
+  flop.six_n = 6 * static_cast<double>(parameters);
+  flop.six_n_attention = flop.six_n + 12 * attention;
+  flop.model = 6 * multiplied + 6 * attention;
+  flop.hardware = flop.model + attention + recomputed;
+  return flop;
+}
+
 TrainingFlop flop_per_token(const GptConfig& config) {
   const double d = static_cast<double>(config.width);
   const double attention = static_cast<double>(config.layers * config.sequence) * d;
   const double multiplied = static_cast<double>(config.layers) *
                                 (4 * d * d + 2 * d * static_cast<double>(config.ffn_width)) +
                             static_cast<double>(config.vocabulary) * d;
-  TrainingFlop flop;
-  flop.six_n = 6 * static_cast<double>(parameter_count(config));
-  flop.six_n_attention = flop.six_n + 12 * attention;
-  flop.model = 6 * multiplied + 6 * attention;
-  flop.hardware = flop.model + attention + recomputed(config);
-  return flop;
+  return training_flop(parameter_count(config), multiplied, attention, recomputed(config));
 }
 
 std::vector<GptConfig> read_gpt_configs(const std::string& file, std::string_view text) {

@@ -60,6 +60,10 @@ struct TrainingFlop {
   double hardware = 0;
 };
 TrainingFlop flop_per_token(const GptConfig& config);
+// Of a model with so many parameters, of which a token is multiplied with `multiplied`;
+// `attention`: layers * width of attention * sequence; `recomputed`: FLOP per token.
+TrainingFlop training_flop(std::int64_t parameters, double multiplied, double attention,
+                           double recomputed);
 
 // Parses a file of [[model]] tables. Throws UsageError with the file, the line, the key and what
 // was expected.

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "device/machine.h"
+#include "training/derivative_fixture.h"
 #include "training/host/operations.h"
 
 namespace duet {
@@ -63,29 +64,10 @@ class GptTest : public ::testing::Test {
 
 TEST_F(GptTest, StartsNearTheLossOfAGuess) { EXPECT_NEAR(loss(), std::log(37.0), 0.05); }
 
-// Along the gradient of each parameter: fp32 loses what a single element would change.
 TEST_F(GptTest, BackwardIsTheDerivativeOfTheLoss) {
   gradients();
-  for (const TrainedParameter& each : model_.parameters().all()) {
-    const auto count = static_cast<std::size_t>(each.about.count());
-    const std::vector<float> gradient(data(each.tensors.gradients),
-                                      data(each.tensors.gradients) + count);
-    double norm = 0;
-    for (const float g : gradient) norm += static_cast<double>(g) * static_cast<double>(g);
-    norm = std::sqrt(norm);
-    ASSERT_GT(norm, 0) << each.about.name;
-    const auto moved = [&](double along) {
-      for (std::size_t i = 0; i < count; ++i) {
-        data(each.tensors.parameters)[i] +=
-            static_cast<float>(along * static_cast<double>(gradient[i]) / norm);
-      }
-      return loss();
-    };
-    constexpr double kStep = 0.02;
-    const double above = moved(kStep), below = moved(-2 * kStep);
-    moved(kStep);
-    EXPECT_NEAR((above - below) / (2 * kStep), norm, 0.02 * norm + 2e-5) << each.about.name;
-  }
+  expect_differences_of_loss(
+      model_.parameters(), [this] { return loss(); }, 0.02, 2e-5);
 }
 
 TEST_F(GptTest, GradientsAreAdded) {

@@ -22,7 +22,7 @@ std::unique_ptr<ParallelStep> make_parallel_step(const ParallelSettings& setting
                                                  Model& model,
                                                  const std::vector<ParameterRange>& ranges,
                                                  const StreamOptions& options) {
-  if (settings.session == nullptr) return nullptr;
+  if (settings.session == nullptr) return std::make_unique<AloneStep>(model);
   if (settings.kind == Parallel::zero3) {
     return std::make_unique<ShardedStep>(rank, *settings.session, model, options);
   }

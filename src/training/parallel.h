@@ -43,6 +43,25 @@ class ParallelStep {
   virtual std::map<std::string, std::string> notes() const = 0;
 };
 
+// The passes alone: of one rank, or where nothing is communicated.
+class AloneStep : public ParallelStep {
+ public:
+  explicit AloneStep(Model& model) : model_(model) {}
+  void forward(Stream& stream) override { model_.forward(stream); }
+  void backward(Stream& stream, Accumulate gradients) override {
+    model_.backward(stream, gradients);
+  }
+  void clip(Stream& stream, double scale, double limit) override {
+    model_.clip(stream, scale, limit);
+  }
+  void communicate(Stream&) override {}
+  double wire_bytes() const override { return 0; }
+  std::map<std::string, std::string> notes() const override { return {}; }
+
+ private:
+  Model& model_;
+};
+
 struct ParallelSettings {
   Parallel kind = Parallel::none;
   // nullptr: nothing is communicated. A step then takes what it would take if communication cost
@@ -51,10 +70,9 @@ struct ParallelSettings {
   std::uint64_t bucket_bytes = 25u << 20;  // ddp: see GradientBuckets
 };
 
-// nullptr where nothing is communicated. `ranges`: as the model's backward pass tells of complete
-// gradients; `options`: of the stream that communicates. Collective, as CollectiveSession::plan().
-// The model must have its memory, for zero3 that of a shard. Model and session must outlive the
-// result.
+// `ranges`: as the model's backward pass tells of complete gradients; `options`: of the stream that
+// communicates. Collective where there is a session, as CollectiveSession::plan(). The model must
+// have its memory, for zero3 that of a shard. Model and session must outlive the result.
 std::unique_ptr<ParallelStep> make_parallel_step(const ParallelSettings& settings, Rank& rank,
                                                  Model& model,
                                                  const std::vector<ParameterRange>& ranges,

@@ -81,12 +81,7 @@ TrainingFlop flop_per_token(const Qwen3Config& config) {
       multiplied += static_cast<double>(each.count());
     }
   }
-  TrainingFlop flop;
-  flop.six_n = 6 * static_cast<double>(parameter_count(config));
-  flop.six_n_attention = flop.six_n + 12 * attention;
-  flop.model = 6 * multiplied + 6 * attention;
-  flop.hardware = flop.model + attention + recomputed(config);
-  return flop;
+  return training_flop(parameter_count(config), multiplied, attention, recomputed(config));
 }
 
 std::vector<Qwen3Config> read_qwen3_configs(const std::string& file, std::string_view text) {

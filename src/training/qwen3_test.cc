@@ -8,6 +8,7 @@
 #include "core/random.h"
 #include "device/machine.h"
 #include "timing/sampler.h"
+#include "training/derivative_fixture.h"
 #include "training/training_work.h"
 
 namespace duet {
@@ -69,30 +70,11 @@ TEST_F(Qwen3Test, StartsNearTheLossOfAGuess) {
   EXPECT_NEAR(loss(own.model), std::log(37.0), 0.05);
 }
 
-// Along the gradient of each parameter: fp32 loses what a single element would change.
 TEST_F(Qwen3Test, BackwardIsTheDerivativeOfTheLoss) {
   Own own(device_, *operations_, odd_qwen3());
   gradients(own.model);
-  for (const TrainedParameter& each : own.model.parameters().all()) {
-    const auto count = static_cast<std::size_t>(each.about.count());
-    std::vector<float> gradient = values(each.tensors.gradients);
-    gradient.resize(count);
-    double norm = 0;
-    for (const float g : gradient) norm += static_cast<double>(g) * static_cast<double>(g);
-    norm = std::sqrt(norm);
-    ASSERT_GT(norm, 0) << each.about.name;
-    const auto moved = [&](double along) {
-      for (std::size_t i = 0; i < count; ++i) {
-        data(each.tensors.parameters)[i] +=
-            static_cast<float>(along * static_cast<double>(gradient[i]) / norm);
-      }
-      return loss(own.model);
-    };
-    constexpr double kStep = 0.02;
-    const double above = moved(kStep), below = moved(-2 * kStep);
-    moved(kStep);
-    EXPECT_NEAR((above - below) / (2 * kStep), norm, 0.03 * norm + 3e-5) << each.about.name;
-  }
+  expect_differences_of_loss(
+      own.model.parameters(), [&] { return loss(own.model); }, 0.03, 3e-5);
 }
 
 TEST_F(Qwen3Test, GradientsAreAdded) {
@@ -154,6 +136,21 @@ TEST(Qwen3Steps, AreVerifiedOnOneRankAndOnSeveral) {
       EXPECT_TRUE(Sampler(team).measure(work, mode).verified) << device;
     }
   }
+}
+
+// Of 5,000 tokens a batch has few, and the first one hardly ever.
+TEST(Qwen3Steps, AreVerifiedWhereTheFirstTokenDoesNotOccur) {
+  Qwen3Config config = find_qwen3("tiny");
+  config.vocabulary = 5000;
+  config.batch = 1;
+  config.sequence = 8;
+  const auto machine = open_machine("host");
+  Team team(*machine);
+  Mode mode;
+  mode.min_iterations = mode.max_iterations = 2;
+  mode.warm_up_seconds = 0;
+  TrainingWork work(team, describe(config), {find_recipe("fp32")});
+  EXPECT_TRUE(Sampler(team).measure(work, mode).verified);
 }
 
 // 36 layers, and 49.1 GFLOP a token by 6N.

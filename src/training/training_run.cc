@@ -124,26 +124,25 @@ void TrainingRun::prepare(const ParallelSettings& parallel) {
   const StepState state{1, settings_.seed, 0, scale};
   device_.write(model_->state(), &state);
   write(training_batch(1));
-  if (parallel.session != nullptr) make_parallel(parallel);
+  make_parallel(parallel);
   const bool several = settings_.accumulate > 1;
   if (several) first_batch_ = batch(Accumulate::no);
   if (settings_.accumulate > 2) middle_batch_ = batch(Accumulate::yes);
-  last_batch_ =
-      capture_twice([&] { enqueue_last_batch(several ? Accumulate::yes : Accumulate::no); });
+  last_batch_ = capture_twice([&] {
+    parallel_->forward(*stream_);
+    parallel_->backward(*stream_, several ? Accumulate::yes : Accumulate::no);
+  });
   evaluation_ = capture_twice([this] {
-    enqueue_forward();
+    parallel_->forward(*stream_);
     model_->evaluate(*stream_);
   });
   update_ = capture_twice([this, scale] {
-    if (parallel_ != nullptr) {
-      parallel_->clip(*stream_, scale, settings_.clip);
-    } else {
-      model_->clip(*stream_, scale, settings_.clip);
-    }
+    parallel_->clip(*stream_, scale, settings_.clip);
     model_->update(*stream_);
   });
 }
 
+// A first pass tells in which order gradients are complete.
 void TrainingRun::make_parallel(const ParallelSettings& parallel) {
   std::vector<ParameterRange> ranges;
   model_->forward(*stream_);
@@ -151,17 +150,6 @@ void TrainingRun::make_parallel(const ParallelSettings& parallel) {
                    [&](const ParameterRange& range) { ranges.push_back(range); });
   stream_->synchronize(kRunStepSeconds);
   parallel_ = make_parallel_step(parallel, rank_, *model_, ranges, {kModelPriority + 1});
-}
-
-void TrainingRun::enqueue_forward() {
-  if (parallel_ != nullptr) return parallel_->forward(*stream_);
-  model_->forward(*stream_);
-}
-
-void TrainingRun::enqueue_last_batch(Accumulate gradients) {
-  enqueue_forward();
-  if (parallel_ != nullptr) return parallel_->backward(*stream_, gradients);
-  model_->backward(*stream_, gradients);
 }
 
 // This rank's part of the batch at that place of all batches.

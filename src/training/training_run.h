@@ -73,12 +73,13 @@ struct TrainingCurves {
 // One rank's part of a run. All ranks make the same calls, inside Team::each().
 class TrainingRun {
  public:
-  // Blocks. The rank's device and the input must outlive it. `parallel` must be ddp, with a
-  // session, if there are several ranks. Throws OutOfMemory, and UsageError if the checkpoint's
-  // tensors are not the model's.
+  // Blocks. The rank's device and the input must outlive it. `parallel` must have a session
+  // if there are several ranks. Throws OutOfMemory, and UsageError if the checkpoint's tensors are
+  // not the model's.
   TrainingRun(Rank& rank, const TrainingInput& input, const ParallelSettings& parallel = {});
 
-  // Runs all steps that are left. Rank 0 calls `after_step` behind each, and writes checkpoints.
+  // Runs all steps that are left. Rank 0 calls `after_step` behind each, and writes checkpoints; of
+  // shards, every rank writes its part.
   // Where `stop` returns true on any rank before a step, a checkpoint is written, and all throw
   // Interrupted. A loss that is not finite is an Error with the step's number; the checkpoint stays
   // as it was.
@@ -92,8 +93,6 @@ class TrainingRun {
   const GptConfig& config() const { return settings_.model; }
   void prepare(const ParallelSettings& parallel);
   void make_parallel(const ParallelSettings& parallel);
-  void enqueue_forward();
-  void enqueue_last_batch(Accumulate gradients);
   TokenBatch training_batch(std::int64_t place) const;
   double sum_over_ranks(double mine, const std::string& what);
   void save(std::int64_t step);  // throws Error if the loss is not finite
@@ -112,7 +111,7 @@ class TrainingRun {
   std::unique_ptr<Operations> operations_;
   std::unique_ptr<Gpt> model_;
   std::unique_ptr<Stream> stream_;
-  std::unique_ptr<ParallelStep> parallel_;  // null: this rank is alone
+  std::unique_ptr<ParallelStep> parallel_;
   // The batches of a step: of the last one, gradients are summed over ranks.
   std::unique_ptr<Graph> first_batch_, middle_batch_, last_batch_;
   std::unique_ptr<Graph> update_, evaluation_;

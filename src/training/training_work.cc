@@ -83,7 +83,7 @@ Cost TrainingWork::cost() const {
 
 // The update takes the mean over all batches of all ranks.
 StepState TrainingWork::first_state() const {
-  const int summed = parallel_.session != nullptr ? team_.size() : 1;
+  const int summed = communicates() ? team_.size() : 1;
   return {0, kSeed, kLearningRate, 1 / static_cast<double>(settings_.accumulate * summed)};
 }
 
@@ -109,10 +109,8 @@ void TrainingWork::prepare(Rank& rank, const Placement& placement) {
   stream->synchronize(kPreparationSeconds);
   own.parallel =
       make_parallel_step(parallel_, rank, *own.model, ranges, StreamOptions{above_updates + 1});
-  if (own.parallel != nullptr) {
-    own.parallel->communicate(*stream);  // a first call may load kernels or connect ranks
-    stream->synchronize(kPreparationSeconds);
-  }
+  own.parallel->communicate(*stream);  // a first call may load kernels or connect ranks
+  stream->synchronize(kPreparationSeconds);
   own.step = capture(*stream, [&] { enqueue_step(rank, own, *stream); });
   learn(rank, own);
   own.model->initialise(kSeed);
@@ -121,9 +119,8 @@ void TrainingWork::prepare(Rank& rank, const Placement& placement) {
 
 // Gathers what all ranks need to know: a barrier too, so that no rank begins before all are ready.
 void TrainingWork::learn(Rank& rank, const RankState& own) {
-  const double wire_bytes = own.parallel != nullptr ? own.parallel->wire_bytes() : 0;
   const auto all = rank.team.gather(
-      rank, pack({fmt::format("{}", wire_bytes), std::to_string(own.step->size())}),
+      rank, pack({fmt::format("{}", own.parallel->wire_bytes()), std::to_string(own.step->size())}),
       "the other ranks to have prepared", kPreparationSeconds);
   if (rank.local > 0) return;
   known_ = {};
@@ -139,7 +136,6 @@ void TrainingWork::learn(Rank& rank, const RankState& own) {
   }
   known_.memory["gemm and attention"] = own.operations->workspace_bytes();
   known_.notes = own.operations->notes();
-  if (own.parallel == nullptr) return;
   for (const auto& [what, text] : own.parallel->notes()) known_.notes[what] = text;
 }
 
@@ -173,27 +169,21 @@ void TrainingWork::make_model(Rank& rank, RankState& own) const {
   }
 }
 
-void TrainingWork::enqueue_begin(Rank& rank, RankState& own, Stream& stream) const {
+void TrainingWork::enqueue_begin(Rank& rank, RankState& own, ParallelStep& passes,
+                                 Stream& stream) const {
   own.model->begin_step(stream);
   for (std::int64_t batch = 0; batch < settings_.accumulate; ++batch) {
     own.model->make_random_input(
         stream, static_cast<std::uint64_t>(rank.index * settings_.accumulate + batch));
-    if (own.parallel != nullptr) {
-      own.parallel->forward(stream);
-    } else {
-      own.model->forward(stream);
-    }
+    passes.forward(stream);
     if (batch + 1 == settings_.accumulate) return;
     own.model->backward(stream, batch == 0 ? Accumulate::no : Accumulate::yes);
   }
 }
 
 void TrainingWork::enqueue_step(Rank& rank, RankState& own, Stream& stream) const {
-  if (own.parallel == nullptr && settings_.order == UpdateOrder::after) {
-    return enqueue_plain_step(rank, own, stream);
-  }
-  enqueue_begin(rank, own, stream);
-  if (own.parallel == nullptr) {
+  enqueue_begin(rank, own, *own.parallel, stream);
+  if (settings_.order == UpdateOrder::beside) {
     return own.model->backward_beside_update(stream, *own.updates, last_gradients());
   }
   own.parallel->backward(stream, last_gradients());
@@ -202,7 +192,8 @@ void TrainingWork::enqueue_step(Rank& rank, RankState& own, Stream& stream) cons
 
 void TrainingWork::enqueue_plain_step(Rank& rank, RankState& own, Stream& stream,
                                       const GradientsComplete& complete) const {
-  enqueue_begin(rank, own, stream);
+  AloneStep alone(*own.model);
+  enqueue_begin(rank, own, alone, stream);
   own.model->backward(stream, last_gradients(), complete);
   own.model->update(stream);
 }
@@ -217,7 +208,7 @@ std::array<double, kStepParts> TrainingWork::time_parts(Rank& rank) {
 
 double TrainingWork::time_communication(Rank& rank) {
   RankState& own = state(rank);
-  if (own.parallel == nullptr) return 0;
+  if (!communicates()) return 0;
   const auto stream = rank.device.make_stream();
   const auto begin = rank.device.make_event(), end = rank.device.make_event();
   std::vector<double> seconds;
@@ -291,12 +282,12 @@ std::optional<Skipped> TrainingWork::verify(Rank& rank) {
   if (!own.operations->computes(own.model->output())) {
     return Skipped{"a simulated machine computes small models in fp32 only"};
   }
-  if (parallel_.kind == Parallel::zero3 && own.parallel == nullptr) {
+  if (parallel_.kind == Parallel::zero3 && !communicates()) {
     return Skipped{"parameters are not gathered"};
   }
   require_loss(rank, own);
   require_update(rank, own);
-  if (own.parallel != nullptr) require_same_parameters(rank, own);
+  if (communicates()) require_same_parameters(rank, own);
   return std::nullopt;
 }
 

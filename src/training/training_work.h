@@ -68,7 +68,7 @@ class TrainingWork : public Work {
     std::unique_ptr<TimedOperations> operations;
     std::unique_ptr<Model> model;  // uses the operations
     std::unique_ptr<ForkedStream> updates;
-    std::unique_ptr<ParallelStep> parallel;  // null: nothing is communicated
+    std::unique_ptr<ParallelStep> parallel;
     std::unique_ptr<Graph> step;
     std::uint64_t renewals = 0;
     std::vector<std::vector<float>> before;  // where what a step updates begins, at renew()
@@ -86,12 +86,14 @@ class TrainingWork : public Work {
   void learn(Rank& rank, const RankState& own);
   StepState first_state() const;
   void set_state(Rank& rank, const RankState& own, const StepState& state) const;
+  bool communicates() const { return parallel_.session != nullptr; }
   // All of a step before the last batch's backward pass.
-  void enqueue_begin(Rank& rank, RankState& own, Stream& stream) const;
+  void enqueue_begin(Rank& rank, RankState& own, ParallelStep& passes, Stream& stream) const;
   Accumulate last_gradients() const {
     return settings_.accumulate > 1 ? Accumulate::yes : Accumulate::no;
   }
   void enqueue_step(Rank& rank, RankState& own, Stream& stream) const;
+  // Without communication, and with the update behind the backward pass.
   void enqueue_plain_step(Rank& rank, RankState& own, Stream& stream,
                           const GradientsComplete& complete = {}) const;
   void require_loss(Rank& rank, const RankState& own) const;

@@ -206,6 +206,32 @@ TEST(TrainingCases, TellWhatCommunicationCosts) {
   EXPECT_LT(rates.at("exposed_seconds"), sums);
 }
 
+// The parts are those of a step that communicates nothing, by any engine.
+TEST(TrainingCases, PartsOfShardsAreWithoutCommunication) {
+  const auto machine = open_machine("sim:h200:devices=2");
+  TrainingOptions options;
+  GptConfig config = find_gpt("7b");
+  config.layers = 2;
+  config.batch = 1;
+  options.models = {describe(config)};
+  options.recipes = {find_recipe("bf16")};
+  options.mode = brief();
+  options.breakdown = true;
+  options.parallel = Parallel::zero3;
+  options.engines = {"dma", kNoEngine};
+  const Benchmark benchmark = training_benchmark(*machine, options, {});
+  const Measurement by_engine = benchmark.cases.front().run(), alone = benchmark.cases.back().run();
+  const auto parts = [](const Measurement& one) {
+    double sum = 0;
+    for (const auto& [metric, value] : one.metrics) {
+      const bool part = metric.find("_seconds") != std::string::npos;
+      if (part && metric != "communication_seconds") sum += value;
+    }
+    return sum;
+  };
+  EXPECT_NEAR(parts(by_engine), parts(alone), 0.01 * parts(alone));
+}
+
 TEST(TrainingCases, RefuseEnginesThatTheMachineDoesNotHave) {
   const auto machine = open_machine("host:2");
   TrainingOptions options;

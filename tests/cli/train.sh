@@ -76,7 +76,7 @@ refuses 'cannot be written' "${run[@]}" --steps 3 --checkpoint missing/file
 refuses '--breakdown: expected without --data' "${run[@]}" --steps 3 --breakdown
 refuses '--seconds: expected without --data' "${run[@]}" --steps 3 --seconds 1
 refuses 'one model, batch, recipe and device' "${run[@]}" --steps 3 --batch 1,2
-refuses 'expected one that sums' "${run[@]}" --steps 3 --device host:2 --parallel ddp --engine none
+refuses 'expected one engine, not none' "${run[@]}" --steps 3 --device host:2 --parallel ddp --engine none
 refuses '--accumulate: expected 1' "${run[@]}" --steps 3 --device host:2 --parallel zero3 \
   --accumulate 2
 refuses 'simulated devices do not train' "${run[@]}" --steps 3 --device sim:h200:devices=1
