@@ -168,16 +168,16 @@ class TrainCommand : public Command {
                   {"--iterations", mode_.iterations.has_value()},
                   {"--flush", mode_.flush.has_value()}},
                  "expected without --data");
-    const std::vector<GptConfig> configs = gpt_models();
-    if (kind_ != "gpt" || configs.size() != 1 || plan.machines.size() != 1 ||
+    const std::vector<TokenModelDescription> models = models_of_tokens();
+    if (models.size() != 1 || plan.machines.size() != 1 ||
         recipes(*plan.machines.front()).size() != 1) {
-      throw UsageError("--data: expected gpt, and one model, batch, recipe and device");
+      throw UsageError("--data: expected gpt or qwen3, and one model, batch, recipe and device");
     }
     Machine& machine = *plan.machines.front();
     if (machine.is_virtual()) throw UsageError("--data: simulated devices do not train");
     TrainingRunOptions options;
     options.settings = training_run_settings(run_, output_.resume);
-    options.settings.model = configs.front();
+    options.settings.model = models.front();
     options.settings.recipe = recipes(machine).front();
     options.settings.optimizer = optimizer();
     options.settings.accumulate = accumulate();
@@ -214,9 +214,19 @@ class TrainCommand : public Command {
 
   std::vector<ModelDescription> models() const {
     if (kind_ == "mlp") return mlps();
-    if (kind_ == "gpt") return described(gpt_models());
-    if (kind_ == "qwen3") return described(sized(parse_list(models_or("8b"), find_qwen3)));
+    std::vector<ModelDescription> all;
+    for (const TokenModelDescription& each : models_of_tokens()) all.push_back(each.model);
+    if (!all.empty()) return all;
     throw UsageError("train: unknown kind '" + kind_ + "': expected gpt, qwen3 or mlp");
+  }
+
+  // None where the kind has none.
+  std::vector<TokenModelDescription> models_of_tokens() const {
+    if (kind_ == "gpt") {
+      return sized(models_ == "seed" ? gpt_configs() : parse_list(models_or("small"), find_gpt));
+    }
+    if (kind_ == "qwen3") return sized(parse_list(models_or("8b"), find_qwen3));
+    return {};
   }
 
   // Those of --batch; empty: the model's own.
@@ -242,33 +252,22 @@ class TrainCommand : public Command {
     return all;
   }
 
-  template <typename Config>
-  static std::vector<ModelDescription> described(const std::vector<Config>& configs) {
-    std::vector<ModelDescription> all;
-    for (const Config& config : configs) all.push_back(describe(config));
-    return all;
-  }
-
   std::string models_or(const char* usual) const { return models_.empty() ? usual : models_; }
-
-  std::vector<GptConfig> gpt_models() const {
-    return sized(models_ == "seed" ? gpt_configs() : parse_list(models_or("small"), find_gpt));
-  }
 
   // Each with the sequence, the layers and the batches that are asked for.
   template <typename Config>
-  std::vector<Config> sized(const std::vector<Config>& configs) const {
-    std::vector<Config> all;
+  std::vector<TokenModelDescription> sized(const std::vector<Config>& configs) const {
+    std::vector<TokenModelDescription> all;
     for (Config config : configs) {
       if (!sequence_.empty()) config.sequence = parse_number(sequence_, 1, "--sequence", kMost);
       if (!layers_.empty()) {
         config.layers = parse_number(layers_, 1, "--layers", static_cast<int>(config.layers));
       }
       if (!recompute_.empty()) config.recompute = parse_recompute(recompute_);
-      if (batches_.empty()) all.push_back(config);
+      if (batches_.empty()) all.push_back(describe_for_text(config));
       for (const int each : batches()) {
         config.batch = each;
-        all.push_back(config);
+        all.push_back(describe_for_text(config));
       }
     }
     return all;

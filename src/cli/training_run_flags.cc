@@ -56,7 +56,7 @@ void add_training_run_flags(CLI::App& app, TrainingRunFlags& flags) {
   };
   add("--data", flags.data, "FILE",
       "Train on this text instead of measuring steps with random tokens: its bytes are the tokens, "
-      "or its 16-bit tokens, if llm.c's tools wrote it. The last tenth is for evaluation");
+      "or its 16- or 32-bit tokens, if llm.c's tools wrote it. The last tenth is for evaluation");
   add("--steps", flags.steps, "COUNT", "Steps of the whole run");
   add("--seed", flags.seed, "NUMBER",
       "Of the first parameters and the order of the data; default 1");

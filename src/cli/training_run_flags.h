@@ -7,7 +7,7 @@
 
 namespace duet {
 
-// The flags of `duet train gpt --data`.
+// The flags of `duet train --data`.
 struct TrainingRunFlags {
   std::string data, steps, seed;
   std::string learning_rate, warm_up_steps, clip;

@@ -171,8 +171,7 @@ void require_no_accumulation(Parallel parallel, std::int64_t accumulate) {
 }
 
 CaseId run_id(const TrainingRunOptions& options, const TrainingRunSettings& settings) {
-  Axes all =
-      axes(describe(settings.model), settings.recipe, settings.optimizer, settings.accumulate);
+  Axes all = axes(settings.model.model, settings.recipe, settings.optimizer, settings.accumulate);
   all.set("data", std::filesystem::path(settings.data).filename().string());
   all.set("steps", settings.learning_rate.steps);
   all.set("seed", static_cast<std::int64_t>(settings.seed));
@@ -238,7 +237,7 @@ Measurement run_case(Machine& machine, const RunCase& one, const std::function<b
   const TrainingCurves& curves = run.curves;
   Measurement result;
   result.id = one.id;
-  const ModelDescription model = describe(settings.model);
+  const ModelDescription& model = settings.model.model;
   const auto batches = static_cast<double>(settings.accumulate * settings.ranks);
   result.cost.tokens = model.cost.tokens * batches;
   result.cost.flop = model.cost.flop * batches;

@@ -44,7 +44,7 @@ struct TrainingOptions {
 Benchmark training_benchmark(Machine& machine, const TrainingOptions& options,
                              std::function<bool()> stop, Processes* processes = nullptr);
 
-// The options of `duet train gpt --data`.
+// The options of `duet train --data`.
 struct TrainingRunOptions {
   TrainingRunSettings settings;
   Parallel parallel = Parallel::none;

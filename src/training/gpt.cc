@@ -2,13 +2,12 @@
 
 #include <fmt/format.h>
 
-#include "training/token_model.h"
-
 namespace duet {
 Gpt::Gpt(const GptConfig& config, const Recipe& recipe, const Optimizer& optimizer, Device& device,
          Operations& operations, const std::optional<Shard>& shard)
-    : Model(device, operations,
-            Parameters(with_blocks(duet::parameters(config)), recipe, optimizer, shard)),
+    : TokenModel(device, operations,
+                 Parameters(with_blocks(duet::parameters(config)), recipe, optimizer, shard),
+                 config.vocabulary),
       config_(config),
       token_table_(parameters_.find("token_table")),
       position_table_(parameters_.find("position_table")) {
@@ -32,9 +31,7 @@ NormTensors Gpt::lay_out_norm(const std::string& name, const Tensor& x) {
 
 void Gpt::lay_out() {
   const std::int64_t tokens = config_.tokens(), d = config_.width;
-  tokens_ = memory_.add(MemoryUse::input, "tokens", 1, tokens, DType::int32);
-  targets_ = memory_.add(MemoryUse::input, "targets", 1, tokens, DType::int32);
-  row_losses_ = memory_.add(MemoryUse::input, "row losses", 1, tokens);
+  lay_out_tokens(tokens);
   blocks_.clear();
   Tensor x = activation("embedded", tokens, d);
   for (std::int64_t layer = 0; layer < config_.layers; ++layer) {
@@ -105,13 +102,8 @@ const Tensor& Gpt::output_of(std::int64_t layer) const {
   return next < blocks_.size() ? blocks_[next].norm_1.x : norm_.x;
 }
 
-void Gpt::make_random_input(Stream& stream, std::uint64_t batch) {
-  operations_.random_tokens(stream, state(), config_.vocabulary, 2 * batch, tokens_);
-  operations_.random_tokens(stream, state(), config_.vocabulary, 2 * batch + 1, targets_);
-}
-
 void Gpt::enqueue_forward(Stream& stream, const BlockBegins& begins) {
-  operations_.embedding(stream, tokens_, weight(token_table_), weight(position_table_),
+  operations_.embedding(stream, tokens(), weight(token_table_), weight(position_table_),
                         output_of(-1));
   for (std::int64_t layer = 0; layer < config_.layers; ++layer) {
     begins(blocks_[static_cast<std::size_t>(layer)].all);
@@ -122,7 +114,7 @@ void Gpt::enqueue_forward(Stream& stream, const BlockBegins& begins) {
 
 void Gpt::evaluate(Stream& stream) {
   operations_.linear(stream, normed_, weight(token_table_), logits_);
-  operations_.cross_entropy(stream, logits_, config_.vocabulary, targets_, row_losses_, loss());
+  operations_.cross_entropy(stream, logits_, config_.vocabulary, targets(), row_losses(), loss());
 }
 
 // middle = x + attention(norm_1(x)) W, output = middle + gelu(norm_2(middle) W) W.
@@ -158,7 +150,7 @@ void Gpt::enqueue_backward(Stream& stream, Accumulate gradients, const Gradients
     backward_block(stream, layer, gradients);
     complete(block);
   }
-  operations_.embedding_backward(stream, tokens_, dresidual_, gradient(token_table_),
+  operations_.embedding_backward(stream, tokens(), dresidual_, gradient(token_table_),
                                  gradient(position_table_), gradients);
   complete({0, blocks_.front().all.first});
 }
@@ -196,6 +188,14 @@ ModelDescription describe(const GptConfig& config) {
   const double elements = static_cast<double>(config.layers) * 12 * d +
                           2 * static_cast<double>(config.vocabulary) + 7 * d;
   return describe_token_model<Gpt>(config, config.name, elements);
+}
+
+TokenModelDescription describe_for_text(const GptConfig& c) {
+  const auto text = [](std::int64_t value) { return fmt::format("{}", value); };
+  return describe_for_text<Gpt>(c, {{"layers", text(c.layers)},
+                                    {"heads", text(c.heads)},
+                                    {"width", text(c.width)},
+                                    {"FFN width", text(c.ffn_width)}});
 }
 
 }  // namespace duet

@@ -4,23 +4,19 @@
 #include <vector>
 
 #include "training/gpt_config.h"
-#include "training/model.h"
+#include "training/token_model.h"
 
 namespace duet {
 
-class Gpt : public Model {
+class Gpt : public TokenModel {
  public:
   // Plans its memory. The device and the operations must outlive it.
   Gpt(const GptConfig& config, const Recipe& recipe, const Optimizer& optimizer, Device& device,
       Operations& operations, const std::optional<Shard>& shard = {});
 
-  void make_random_input(Stream& stream, std::uint64_t batch) override;
   void evaluate(Stream& stream) override;
 
   const GptConfig& config() const { return config_; }
-  // int32 (1, batch * sequence), written by make_random_input() or by the caller.
-  const Tensor& tokens() const { return tokens_; }
-  const Tensor& targets() const { return targets_; }
   const Tensor& output() const override { return logits_; }
 
  private:
@@ -57,7 +53,6 @@ class Gpt : public Model {
   std::size_t token_table_, position_table_;  // indices into parameters_
   std::vector<Block> blocks_;
   NormTensors norm_;
-  Tensor tokens_, targets_, row_losses_;
   Tensor normed_, logits_;
   // Gradients of activations: of the residual stream, and of one block at a time.
   Tensor dresidual_, dnormed_, dqkv_, dattended_, dhidden_;
@@ -65,5 +60,6 @@ class Gpt : public Model {
 
 // Of a step, FLOP as TrainingFlop counts them.
 ModelDescription describe(const GptConfig& config);
+TokenModelDescription describe_for_text(const GptConfig& config);
 
 }  // namespace duet

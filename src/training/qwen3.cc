@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "training/token_model.h"
-
 namespace duet {
 namespace {
 
@@ -25,8 +23,9 @@ Tensor rows_of(const Tensor& tensor, std::int64_t first, std::int64_t count) {
 
 Qwen3::Qwen3(const Qwen3Config& config, const Recipe& recipe, const Optimizer& optimizer,
              Device& device, Operations& operations, const std::optional<Shard>& shard)
-    : Model(device, operations,
-            Parameters(with_blocks(duet::parameters(config)), recipe, optimizer, shard)),
+    : TokenModel(device, operations,
+                 Parameters(with_blocks(duet::parameters(config)), recipe, optimizer, shard),
+                 config.vocabulary),
       config_(config),
       token_table_(parameters_.find("token_table")),
       head_(parameters_.find("head.weight")) {
@@ -42,9 +41,7 @@ RmsNormTensors Qwen3::lay_out_norm(const std::string& name, const Tensor& x) {
 
 void Qwen3::lay_out() {
   const std::int64_t tokens = config_.tokens(), d = config_.width;
-  tokens_ = memory_.add(MemoryUse::input, "tokens", 1, tokens, DType::int32);
-  targets_ = memory_.add(MemoryUse::input, "targets", 1, tokens, DType::int32);
-  row_losses_ = memory_.add(MemoryUse::input, "row losses", 1, tokens);
+  lay_out_tokens(tokens);
   blocks_.clear();
   Tensor x = activation("embedded", tokens, d);
   for (std::int64_t layer = 0; layer < config_.layers; ++layer) {
@@ -125,13 +122,8 @@ const Tensor& Qwen3::output_of(std::int64_t layer) const {
   return next < blocks_.size() ? blocks_[next].norm_1.x : norm_.x;
 }
 
-void Qwen3::make_random_input(Stream& stream, std::uint64_t batch) {
-  operations_.random_tokens(stream, state(), config_.vocabulary, 2 * batch, tokens_);
-  operations_.random_tokens(stream, state(), config_.vocabulary, 2 * batch + 1, targets_);
-}
-
 void Qwen3::enqueue_forward(Stream& stream, const BlockBegins& begins) {
-  operations_.embedding(stream, tokens_, weight(token_table_), {}, output_of(-1));
+  operations_.embedding(stream, tokens(), weight(token_table_), {}, output_of(-1));
   for (std::int64_t layer = 0; layer < config_.layers; ++layer) {
     begins(blocks_[static_cast<std::size_t>(layer)].all);
     forward_block(stream, layer);
@@ -169,11 +161,11 @@ void Qwen3::for_each_piece(Stream& stream, const Piece& piece) {
     const Tensor logits = rows_of(logits_, 0, count), normed = rows_of(normed_, first, count);
     operations_.linear(stream, normed, weight(head_), logits);
     operations_.cross_entropy_piece(stream, logits, config_.vocabulary,
-                                    rows_of(targets_, first, count), tokens,
-                                    rows_of(row_losses_, first, count));
+                                    rows_of(targets(), first, count), tokens,
+                                    rows_of(row_losses(), first, count));
     piece(logits, normed, rows_of(dnormed_, first, count));
   }
-  operations_.mean(stream, row_losses_, loss());
+  operations_.mean(stream, row_losses(), loss());
 }
 
 void Qwen3::evaluate(Stream& stream) {
@@ -198,7 +190,7 @@ void Qwen3::enqueue_backward(Stream& stream, Accumulate gradients,
   }
   const Tensor& table = gradient(token_table_);
   if (gradients == Accumulate::no) operations_.fill_value(stream, 0, table);
-  operations_.embedding_backward(stream, tokens_, dresidual_, table, {}, gradients);
+  operations_.embedding_backward(stream, tokens(), dresidual_, table, {}, gradients);
   complete({0, blocks_.front().all.first});
 }
 
@@ -243,6 +235,16 @@ ModelDescription describe(const Qwen3Config& config) {
   // e^logit.
   model.untrained_loss += kQwen3Deviation * kQwen3Deviation * d / 2;
   return model;
+}
+
+TokenModelDescription describe_for_text(const Qwen3Config& c) {
+  const auto text = [](std::int64_t value) { return fmt::format("{}", value); };
+  return describe_for_text<Qwen3>(c, {{"layers", text(c.layers)},
+                                      {"heads", text(c.heads)},
+                                      {"KV heads", text(c.kv_heads)},
+                                      {"head width", text(c.head_width)},
+                                      {"width", text(c.width)},
+                                      {"FFN width", text(c.ffn_width)}});
 }
 
 }  // namespace duet

@@ -3,23 +3,19 @@
 
 #include <vector>
 
-#include "training/model.h"
 #include "training/qwen3_config.h"
+#include "training/token_model.h"
 
 namespace duet {
 
-class Qwen3 : public Model {
+class Qwen3 : public TokenModel {
  public:
   // Plans its memory. The device and the operations must outlive it.
   Qwen3(const Qwen3Config& config, const Recipe& recipe, const Optimizer& optimizer, Device& device,
         Operations& operations, const std::optional<Shard>& shard = {});
 
-  void make_random_input(Stream& stream, std::uint64_t batch) override;
   void evaluate(Stream& stream) override;
 
-  // int32 (1, batch * sequence), written by make_random_input() or by the caller.
-  const Tensor& tokens() const { return tokens_; }
-  const Tensor& targets() const { return targets_; }
   const Tensor& output() const override { return normed_; }
 
  private:
@@ -60,7 +56,6 @@ class Qwen3 : public Model {
   std::size_t token_table_, head_;  // indices into parameters_
   std::vector<Block> blocks_;
   RmsNormTensors norm_;
-  Tensor tokens_, targets_, row_losses_;
   Tensor normed_, logits_;  // logits_: of a piece of the tokens
   // Gradients of activations: of the residual stream, and of one block at a time.
   Tensor dresidual_, dnormed_, dqkv_, dattended_, dactivated_;
@@ -68,5 +63,6 @@ class Qwen3 : public Model {
 
 // Of a step, FLOP as TrainingFlop counts them.
 ModelDescription describe(const Qwen3Config& config);
+TokenModelDescription describe_for_text(const Qwen3Config& config);
 
 }  // namespace duet

@@ -17,14 +17,17 @@ namespace duet {
 namespace {
 
 constexpr std::int64_t kHeaderBytes = 256 * 4;
-constexpr std::int32_t kTokensMagic = 20240520, kTokensVersion = 1;
-// Other files of llm.c: multiple-choice questions, and 32-bit tokens of Llama 3. No UTF-8 text
-// begins with the bytes of any of the three.
-constexpr std::int32_t kQuestionsMagic = 20240522, kWideTokensMagic = 20240801;
+// No UTF-8 text begins with the bytes of a magic number of llm.c's.
+struct TokenKind {
+  std::int32_t magic, version;
+  std::int64_t token_bytes;
+};
+constexpr TokenKind kTokenKinds[] = {{20240520, 1, 2}, {20240801, 7, 4}};
+constexpr std::int32_t kQuestionsMagic = 20240522;  // its files of multiple-choice questions
 constexpr std::int64_t kByteTokens = 256;
 constexpr std::int64_t kCheckedAtOnce = 1 << 20;  // tokens
 
-constexpr const char* kExpectedFile = "expected a file of text, or of 16-bit tokens as llm.c's";
+constexpr const char* kExpectedFile = "expected a file of text, or of tokens as llm.c's";
 
 [[noreturn]] void cannot_be_read(const std::string& path) {
   throw UsageError(
@@ -83,10 +86,9 @@ void TokenFile::read_kind(std::int64_t file_bytes) {
   unsigned char begin[4] = {};
   const bool has_magic = read_bytes(0, sizeof begin, begin) == sizeof begin;
   const std::int32_t magic = has_magic ? int32_at(begin) : 0;
-  if (magic == kTokensMagic || magic == kQuestionsMagic || magic == kWideTokensMagic) {
-    read_header(file_bytes);
-    return;
-  }
+  bool has_header = magic == kQuestionsMagic;
+  for (const TokenKind& kind : kTokenKinds) has_header = has_header || magic == kind.magic;
+  if (has_header) return read_header(file_bytes);
   if (vocabulary_ < kByteTokens) {
     throw UsageError(fmt::format(
         "{}: a vocabulary of {} for a file whose tokens are bytes: expected at least {}", path_,
@@ -103,13 +105,16 @@ void TokenFile::read_header(std::int64_t file_bytes) {
   }
   const std::int32_t magic = int32_at(header), version = int32_at(header + 4);
   const std::int64_t count = int32_at(header + 8), behind = file_bytes - kHeaderBytes;
-  if (magic != kTokensMagic || version != kTokensVersion) {
+  for (const TokenKind& kind : kTokenKinds) {
+    if (magic == kind.magic && version == kind.version) token_bytes_ = kind.token_bytes;
+  }
+  if (token_bytes_ == 1) {
     throw UsageError(fmt::format(
         "{}: has llm.c's header with magic {}, version {}: expected magic {}, version {} (16-bit "
-        "tokens)",
-        path_, magic, version, kTokensMagic, kTokensVersion));
+        "tokens), or magic {}, version {} (32-bit tokens)",
+        path_, magic, version, kTokenKinds[0].magic, kTokenKinds[0].version, kTokenKinds[1].magic,
+        kTokenKinds[1].version));
   }
-  token_bytes_ = 2;
   if (count < 0 || count * token_bytes_ != behind) {
     throw UsageError(fmt::format(
         "{}: states {} tokens in its header, which {} bytes follow: expected {} bytes a token",
@@ -146,12 +151,15 @@ void TokenFile::read(std::int64_t first, std::int64_t count, std::int32_t* token
     return;
   }
   for (std::int64_t i = 0; i < count; ++i) {
-    const std::int32_t token = bytes[2 * i] | bytes[2 * i + 1] << 8;
-    if (token >= vocabulary_) {
+    std::uint32_t token = 0;
+    for (std::int64_t byte = token_bytes_; byte-- > 0;) {
+      token = token << 8 | bytes[i * token_bytes_ + byte];
+    }
+    if (token >= static_cast<std::uint64_t>(vocabulary_)) {
       throw UsageError(fmt::format("{}: token {} at position {}: expected below the vocabulary, {}",
                                    path_, token, first + i, vocabulary_));
     }
-    tokens[i] = token;
+    tokens[i] = static_cast<std::int32_t>(token);
   }
 }
 

@@ -1,8 +1,10 @@
 // Text as training data: a file as tokens, its split into a training and an evaluation part, and
-// batches of both. There are two kinds of files:
+// batches of both. There are three kinds of files:
 // - as llm.c (github.com/karpathy/llm.c, dev/data/data_common.py) writes them for GPT-2, little
 //   endian: a header of 256 int32 (magic 20240520, version 1, number of tokens), then 16-bit
 //   tokens;
+// - as it writes them for Llama 3, for vocabularies above 65,536: magic 20240801, version 7, then
+//   32-bit tokens;
 // - all others: each byte is a token.
 #pragma once
 
@@ -18,7 +20,7 @@ namespace duet {
 // handed out is below the vocabulary, even if the file is changed while it is in use.
 class TokenFile {
  public:
-  // Throws UsageError that names the file and what was expected. A file of 16-bit tokens is read
+  // Throws UsageError that names the file and what was expected. A file of llm.c's is read
   // once as a whole, to check every token against the vocabulary; one of bytes is not read, as
   // bytes are below the least vocabulary that is accepted for them, 256.
   TokenFile(const std::string& path, std::int64_t vocabulary);

@@ -18,7 +18,7 @@ namespace duet {
 namespace {
 
 constexpr std::int64_t kGpt2Vocabulary = 50257;
-constexpr std::int32_t kGpt2Magic = 20240520;
+constexpr std::int32_t kGpt2Magic = 20240520, kLlama3Magic = 20240801;
 
 void append_little_endian(std::string& text, std::uint32_t value, int bytes) {
   for (int i = 0; i < bytes; ++i) text.push_back(static_cast<char>(value >> (8 * i)));
@@ -37,6 +37,12 @@ std::string llm_c_header(std::int32_t magic, std::int32_t version, std::int32_t 
 std::string llm_c_file(const std::vector<std::uint32_t>& tokens) {
   std::string text = llm_c_header(kGpt2Magic, 1, static_cast<std::int32_t>(tokens.size()));
   for (const std::uint32_t each : tokens) append_little_endian(text, each, 2);
+  return text;
+}
+
+std::string file_of_32_bits(const std::vector<std::uint32_t>& tokens) {
+  std::string text = llm_c_header(kLlama3Magic, 7, static_cast<std::int32_t>(tokens.size()));
+  for (const std::uint32_t each : tokens) append_little_endian(text, each, 4);
   return text;
 }
 
@@ -120,6 +126,20 @@ TEST_F(TokenFiles, Of16BitTokens) {
   EXPECT_EQ(tokens_of(widest), std::vector<std::int32_t>{65535});
 }
 
+TEST_F(TokenFiles, Of32BitTokens) {
+  const std::string text = file_of_32_bits({0, 65536, 151935, 7});
+  const TokenFile file(file_of(text), 151936);
+  EXPECT_EQ(file.count(), 4);
+  EXPECT_FALSE(file.of_bytes());
+  EXPECT_EQ(tokens_of(file), (std::vector<std::int32_t>{0, 65536, 151935, 7}));
+  EXPECT_EQ(refusal_of(path(), 151935),
+            "token 151935 at position 2: expected below the vocabulary, 151935");
+  EXPECT_EQ(refusal_of(file_of(file_of_32_bits({0x80000000})), 151936),
+            "token 2147483648 at position 0: expected below the vocabulary, 151936");
+  EXPECT_EQ(refusal_of_text(text.substr(0, text.size() - 2)),
+            "states 4 tokens in its header, which 14 bytes follow: expected 4 bytes a token");
+}
+
 TEST_F(TokenFiles, RefuseRangesBeyondTheEnd) {
   const TokenFile file(file_of("abc"), 256);
   std::int32_t tokens[4] = {};
@@ -132,7 +152,7 @@ TEST_F(TokenFiles, RefuseRangesBeyondTheEnd) {
 }
 
 TEST_F(TokenFiles, RefuseWhatIsNoFileOfTokens) {
-  const std::string expected = "expected a file of text, or of 16-bit tokens as llm.c's";
+  const std::string expected = "expected a file of text, or of tokens as llm.c's";
   EXPECT_EQ(refusal_of(path()), "cannot be read: No such file or directory; " + expected);
   EXPECT_EQ(refusal_of(folder_), "is a folder: " + expected);
   EXPECT_EQ(refusal_of_text(""), "is empty: " + expected);
@@ -146,11 +166,13 @@ TEST_F(TokenFiles, RefuseWhatIsNoFileOfTokens) {
 }
 
 TEST_F(TokenFiles, RefuseOtherHeaders) {
-  const std::string expected = ": expected magic 20240520, version 1 (16-bit tokens)";
+  const std::string expected =
+      ": expected magic 20240520, version 1 (16-bit tokens), or magic 20240801, version 7 (32-bit "
+      "tokens)";
   EXPECT_EQ(refusal_of_text(llm_c_header(kGpt2Magic, 2, 0)),
             "has llm.c's header with magic 20240520, version 2" + expected);
-  EXPECT_EQ(refusal_of_text(llm_c_header(20240801, 7, 0)),
-            "has llm.c's header with magic 20240801, version 7" + expected);
+  EXPECT_EQ(refusal_of_text(llm_c_header(kLlama3Magic, 1, 0)),
+            "has llm.c's header with magic 20240801, version 1" + expected);
   EXPECT_EQ(refusal_of_text(llm_c_header(20240522, 1, 0)),
             "has llm.c's header with magic 20240522, version 1" + expected);
   EXPECT_EQ(refusal_of_text(llm_c_file({1}).substr(0, 1023)),

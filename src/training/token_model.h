@@ -1,6 +1,11 @@
+// Models of tokens: what they share, and how they are described.
 #pragma once
 
 #include <cmath>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
 #include <string>
 
 #include "training/gpt_config.h"
@@ -8,8 +13,39 @@
 
 namespace duet {
 
-// The description of a model of tokens. `elements`: of activations that a token moves, as
-// ModelDescription::elements_moved.
+class TokenModel : public Model {
+ public:
+  void make_random_input(Stream& stream, std::uint64_t batch) override;
+
+  // int32 (1, batch * sequence), written by make_random_input() or by the caller.
+  const Tensor& tokens() const { return tokens_; }
+  const Tensor& targets() const { return targets_; }
+
+ protected:
+  TokenModel(Device& device, Operations& operations, Parameters parameters,
+             std::int64_t vocabulary);
+
+  // Of lay_out(): tokens, targets and the losses of so many tokens.
+  void lay_out_tokens(std::int64_t count);
+  const Tensor& row_losses() const { return row_losses_; }
+
+ private:
+  std::int64_t vocabulary_;
+  Tensor tokens_, targets_, row_losses_;
+};
+
+// A model of tokens before it is made, as it is trained on text.
+struct TokenModelDescription {
+  ModelDescription model;
+  std::int64_t batch = 0, sequence = 0, vocabulary = 0;
+  std::map<std::string, std::string> sizes;  // without those above
+  std::function<std::unique_ptr<TokenModel>(const Recipe&, const Optimizer&,
+                                            const std::optional<Shard>&, Device&, Operations&)>
+      make;
+  std::function<TokenModelDescription(std::int64_t vocabulary)> with_vocabulary;
+};
+
+// `elements`: of activations that a token moves, as ModelDescription::elements_moved.
 template <typename OwnModel, typename Config>
 ModelDescription describe_token_model(const Config& config, const std::string& model_name,
                                       double elements) {
@@ -32,6 +68,29 @@ ModelDescription describe_token_model(const Config& config, const std::string& m
   model.untrained_loss = std::log(static_cast<double>(config.vocabulary));
   set_making<OwnModel>(model, config);
   return model;
+}
+
+// A description of a model with a describe(config).
+template <typename OwnModel, typename Config>
+TokenModelDescription describe_for_text(const Config& config,
+                                        const std::map<std::string, std::string>& sizes) {
+  TokenModelDescription description;
+  description.model = describe(config);
+  description.batch = config.batch;
+  description.sequence = config.sequence;
+  description.vocabulary = config.vocabulary;
+  description.sizes = sizes;
+  description.make = [config](const Recipe& recipe, const Optimizer& optimizer,
+                              const std::optional<Shard>& shard, Device& device,
+                              Operations& operations) -> std::unique_ptr<TokenModel> {
+    return std::make_unique<OwnModel>(config, recipe, optimizer, device, operations, shard);
+  };
+  description.with_vocabulary = [config, sizes](std::int64_t vocabulary) {
+    Config changed = config;
+    changed.vocabulary = vocabulary;
+    return describe_for_text<OwnModel>(changed, sizes);
+  };
+  return description;
 }
 
 }  // namespace duet

@@ -37,7 +37,7 @@ TrainingInput::TrainingInput(TrainingRunSettings settings)
     : settings_(std::move(settings)),
       file_(settings_.data, settings_.model.vocabulary),
       split_(file_, settings_.evaluation_share, settings_.model.sequence) {
-  if (file_.of_bytes()) settings_.model.vocabulary = kByteVocabulary;
+  if (file_.of_bytes()) settings_.model = settings_.model.with_vocabulary(kByteVocabulary);
   if (settings_.accumulate > 1) settings_.recipe.gradients = DType::fp32;
   const std::string& path = settings_.checkpoint;
   if (!path.empty() && (std::filesystem::is_directory(path) || !PartFile(path).open())) {
@@ -48,25 +48,23 @@ TrainingInput::TrainingInput(TrainingRunSettings settings)
 }
 
 std::map<std::string, std::string> TrainingInput::common_settings() const {
-  const GptConfig& model = settings_.model;
+  const TokenModelDescription& model = settings_.model;
   const LearningRateSettings& rate = settings_.learning_rate;
   const auto text = [](const auto& value) { return fmt::format("{}", value); };
-  return {{"layers", text(model.layers)},
-          {"heads", text(model.heads)},
-          {"width", text(model.width)},
-          {"FFN width", text(model.ffn_width)},
-          {"vocabulary", text(model.vocabulary)},
-          {"batch", text(model.batch * settings_.ranks)},
-          {"sequence", text(model.sequence)},
-          {"accumulate", text(settings_.accumulate)},
-          {"recipe", settings_.recipe.name},
-          {"optimizer", name(settings_.optimizer.kind)},
-          {"seed", text(settings_.seed)},
-          {"number of tokens", text(file_.count())},
-          {"evaluation share", text(settings_.evaluation_share)},
-          {"learning rate", text(rate.peak)},
-          {"warm-up steps", text(rate.warm_up_steps)},
-          {"clip", text(settings_.clip)}};
+  std::map<std::string, std::string> all = model.sizes;
+  all.insert({{"vocabulary", text(model.vocabulary)},
+              {"batch", text(model.batch * settings_.ranks)},
+              {"sequence", text(model.sequence)},
+              {"accumulate", text(settings_.accumulate)},
+              {"recipe", settings_.recipe.name},
+              {"optimizer", name(settings_.optimizer.kind)},
+              {"seed", text(settings_.seed)},
+              {"number of tokens", text(file_.count())},
+              {"evaluation share", text(settings_.evaluation_share)},
+              {"learning rate", text(rate.peak)},
+              {"warm-up steps", text(rate.warm_up_steps)},
+              {"clip", text(settings_.clip)}});
+  return all;
 }
 
 void TrainingInput::open_checkpoint() {
@@ -95,8 +93,8 @@ TrainingRun::TrainingRun(Rank& rank, const TrainingInput& input, const ParallelS
       input_(input),
       settings_(input.settings()),
       operations_(make_operations(device_)),
-      model_(std::make_unique<Gpt>(settings_.model, settings_.recipe, settings_.optimizer, device_,
-                                   *operations_, shard_of(parallel, rank))),
+      model_(settings_.model.make(settings_.recipe, settings_.optimizer, shard_of(parallel, rank),
+                                  device_, *operations_)),
       stream_(device_.make_stream({kModelPriority})),
       done_(input.steps_done()) {
   rank.team.free_retired(rank);  // memory of earlier plans
@@ -154,7 +152,7 @@ void TrainingRun::make_parallel(const ParallelSettings& parallel) {
 
 // This rank's part of the batch at that place of all batches.
 TokenBatch TrainingRun::training_batch(std::int64_t place) const {
-  const GptConfig& c = config();
+  const TokenModelDescription& c = settings_.model;
   return input_.split().training_batch(settings_.seed, place, c.batch, c.sequence,
                                        rank_.index * c.batch);
 }
@@ -223,7 +221,8 @@ TrainingCurves TrainingRun::run(const std::function<bool()>& stop,
                                 const std::function<void(const TrainingCurves&)>& after_step) {
   TrainingCurves curves;
   curves.first_step = done_ + 1;
-  curves.tokens = static_cast<double>(config().tokens() * settings_.accumulate * settings_.ranks);
+  curves.tokens = settings_.model.model.cost.tokens *
+                  static_cast<double>(settings_.accumulate * settings_.ranks);
   while (done_ < settings_.learning_rate.steps) {
     const double asked = stop && stop() ? 1 : 0;
     if (sum_over_ranks(asked, "all ranks to begin a step") > 0) {
@@ -264,7 +263,7 @@ void TrainingRun::step(std::int64_t number, TrainingCurves& curves) {
 
 // Ranks share each of these batches.
 void TrainingRun::evaluate(std::int64_t step, TrainingCurves& curves) {
-  const GptConfig& c = config();
+  const TokenModelDescription& c = settings_.model;
   const TokenSplit& split = input_.split();
   const std::int64_t batches = std::min(
       kMostEvaluationBatches, split.evaluation_batches(c.batch * settings_.ranks, c.sequence));

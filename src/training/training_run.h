@@ -11,16 +11,16 @@
 #include <vector>
 
 #include "training/checkpoint.h"
-#include "training/gpt.h"
 #include "training/parallel.h"
 #include "training/schedule.h"
 #include "training/token_file.h"
+#include "training/token_model.h"
 
 namespace duet {
 
 struct TrainingRunSettings {
-  GptConfig model;         // with the batch of one rank
-  std::int64_t ranks = 1;  // that train it together, each with its part of a batch
+  TokenModelDescription model;  // with the batch of one rank
+  std::int64_t ranks = 1;       // that train it together, each with its part of a batch
   Recipe recipe;
   Optimizer optimizer;
   std::string data;                    // see TokenFile
@@ -90,7 +90,6 @@ class TrainingRun {
   std::map<std::string, std::string> notes() const { return operations_->notes(); }
 
  private:
-  const GptConfig& config() const { return settings_.model; }
   void prepare(const ParallelSettings& parallel);
   void make_parallel(const ParallelSettings& parallel);
   TokenBatch training_batch(std::int64_t place) const;
@@ -109,7 +108,7 @@ class TrainingRun {
   const TrainingInput& input_;
   const TrainingRunSettings& settings_;
   std::unique_ptr<Operations> operations_;
-  std::unique_ptr<Gpt> model_;
+  std::unique_ptr<TokenModel> model_;
   std::unique_ptr<Stream> stream_;
   std::unique_ptr<ParallelStep> parallel_;
   // The batches of a step: of the last one, gradients are summed over ranks.

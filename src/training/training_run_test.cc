@@ -12,6 +12,8 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "device/machine.h"
+#include "training/gpt.h"
+#include "training/qwen3.h"
 
 namespace duet {
 namespace {
@@ -35,9 +37,13 @@ class TrainingRunTest : public ::testing::Test {
 
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
 
+  static TokenModelDescription tiny(std::int64_t layers, std::int64_t batch) {
+    return describe_for_text(GptConfig{"tiny", layers, 2, 16, 24, 300, batch, 8});
+  }
+
   TrainingRunSettings settings(std::int64_t steps) const {
     TrainingRunSettings s;
-    s.model = {"tiny", 1, 2, 16, 24, 300, 2, 8};
+    s.model = tiny(1, 2);
     s.recipe = find_recipe("fp32");
     s.data = path("text");
     s.learning_rate = {1e-2, 2, steps, 0.1};
@@ -105,18 +111,32 @@ TEST_F(TrainingRunTest, AnInterruptedRunResumesToTheBit) {
   EXPECT_TRUE(contents(path("whole")) == contents(path("parts")));
 }
 
+TEST_F(TrainingRunTest, TrainsAQwen3) {
+  TrainingRunSettings s = settings(40);
+  Qwen3Config config = find_qwen3("tiny");
+  config.sequence = 8;
+  s.model = describe_for_text(config);
+  s.checkpoint = path("qwen3");
+  const TrainingCurves curves = run(s);
+  EXPECT_NEAR(curves.loss.front(), std::log(256), 0.1);
+  EXPECT_LT(curves.loss.back(), 3);
+  s.resume = true;
+  s.learning_rate.steps = 41;
+  EXPECT_EQ(run(s).first_step, 41);
+}
+
 // Each rank has a part of the batch.
 TEST_F(TrainingRunTest, SeveralRanksLearnAsOneWithAllTheirBatches) {
   const std::pair<Parallel, std::int64_t> ways[] = {
       {Parallel::ddp, 1}, {Parallel::ddp, 3}, {Parallel::zero3, 1}};
   for (const auto& [way, accumulate] : ways) {
     TrainingRunSettings s = settings(20);
-    s.model.layers = 3;
+    s.model = tiny(3, 2);
     s.accumulate = accumulate;
     s.evaluate_every = 10;
     s.clip = 0.5;  // below the gradients' norm
     TrainingRunSettings whole = s;
-    whole.model.batch = 3 * s.model.batch;
+    whole.model = tiny(3, 6);
     const TrainingCurves alone = run(whole);
     const auto machine = open_machine("host:3");
     const TrainingCurves parallel = run_parallel(*machine, way, s);
@@ -136,7 +156,7 @@ TEST_F(TrainingRunTest, SeveralRanksLearnAsOneWithAllTheirBatches) {
 TEST_F(TrainingRunTest, SeveralRanksResumeToTheBitAndAsOthers) {
   for (const Parallel way : {Parallel::ddp, Parallel::zero3}) {
     TrainingRunSettings s = settings(9);
-    s.model.layers = 3;
+    s.model = tiny(3, 2);
     const auto machine = open_machine("host:3");
     s.checkpoint = path("whole");
     const TrainingCurves whole = run_parallel(*machine, way, s);
@@ -148,10 +168,10 @@ TEST_F(TrainingRunTest, SeveralRanksResumeToTheBitAndAsOthers) {
     const TrainingCurves rest = run_parallel(*machine, way, s);
     EXPECT_EQ(rest.first_step, 5);
     EXPECT_TRUE(contents(path("whole")) == contents(path("parts")));
-    s.model.batch *= 3;
+    s.model = tiny(3, 6);
     s.checkpoint = path("alone");
     EXPECT_NEAR(run(s).loss.back(), whole.loss.back(), 1e-4);
-    s.model.batch /= 2;
+    s.model = tiny(3, 3);
     s.checkpoint = path("other");
     const auto two = open_machine("host:2");
     const Parallel other = way == Parallel::ddp ? Parallel::zero3 : Parallel::ddp;
@@ -179,7 +199,7 @@ TEST_F(TrainingRunTest, OtherSettingsDoNotResume) {
   s.resume = true;
   s.learning_rate.steps = 5;
   TrainingRunSettings other = s;
-  other.model.batch = 3;
+  other.model = tiny(1, 3);
   EXPECT_THROW(TrainingInput{other}, UsageError);
   other = s;
   other.seed = 2;
@@ -250,7 +270,7 @@ TEST_F(TrainingRunTest, FollowsPyTorchsLosses) {
   ASSERT_EQ(std::filesystem::file_size(path("licences")), expected.at("bytes"))
       << "these licences are of another version";
   TrainingRunSettings s = settings(50);
-  s.model = {"tiny", 6, 4, 64, 256, 256, 4, 64};
+  s.model = describe_for_text(GptConfig{"tiny", 6, 4, 64, 256, 256, 4, 64});
   s.data = path("licences");
   s.learning_rate = {1e-3, 5, 50, 0.1};
   const TrainingCurves curves = run(s);
