@@ -39,6 +39,11 @@ RmsNormTensors Qwen3::lay_out_norm(const std::string& name, const Tensor& x) {
   return {x, weight(weights), inverse_rms, gradient(weights)};
 }
 
+Linear Qwen3::linear(const std::string& name) const {
+  const std::size_t index = parameters_.find(name + ".weight");
+  return {weight(index), gradient(index)};
+}
+
 void Qwen3::lay_out() {
   const std::int64_t tokens = config_.tokens(), d = config_.width;
   lay_out_tokens(tokens);
@@ -63,10 +68,10 @@ Qwen3::Block Qwen3::lay_out_block(std::int64_t layer, const Tensor& x) {
   Block block;
   block.all = {parameters_.find(name + "norm_1.weight"),
                parameters_.find(name + "ffn_out.weight") + 1};
-  block.qkv = parameters_.find(name + "qkv.weight");
-  block.attention_out = parameters_.find(name + "attention_out.weight");
-  block.ffn_in = parameters_.find(name + "ffn_in.weight");
-  block.ffn_out = parameters_.find(name + "ffn_out.weight");
+  block.qkv = linear(name + "qkv");
+  block.attention_out = linear(name + "attention_out");
+  block.ffn_in = linear(name + "ffn_in");
+  block.ffn_out = linear(name + "ffn_out");
   block.norm_1 = lay_out_norm(name + "norm_1", x);
   lay_out_attention(block, name);
   const std::size_t q_norm = parameters_.find(name + "q_norm.weight"),
@@ -135,21 +140,21 @@ void Qwen3::enqueue_forward(Stream& stream, const BlockBegins& begins) {
 void Qwen3::forward_block(Stream& stream, std::int64_t layer) {
   const Block& b = blocks_[static_cast<std::size_t>(layer)];
   attend(stream, b);
-  operations_.linear_add(stream, b.attention.out, weight(b.attention_out), b.norm_1.x, b.middle);
+  b.attention_out.forward_add(operations_, stream, b.attention.out, b.norm_1.x, b.middle);
   expand(stream, b);
-  operations_.linear_add(stream, b.activated, weight(b.ffn_out), b.middle, output_of(layer));
+  b.ffn_out.forward_add(operations_, stream, b.activated, b.middle, output_of(layer));
 }
 
 void Qwen3::attend(Stream& stream, const Block& b) {
   operations_.rms_norm(stream, b.norm_1, b.normed_1);
-  operations_.linear(stream, b.normed_1, weight(b.qkv), b.rotary.qkv);
+  b.qkv.forward(operations_, stream, b.normed_1, b.rotary.qkv);
   operations_.rotate(stream, b.rotary, b.attention.qkv);
   operations_.attention(stream, b.attention);
 }
 
 void Qwen3::expand(Stream& stream, const Block& b) {
   operations_.rms_norm(stream, b.norm_2, b.normed_2);
-  operations_.linear(stream, b.normed_2, weight(b.ffn_in), b.gate_up);
+  b.ffn_in.forward(operations_, stream, b.normed_2, b.gate_up);
   operations_.swiglu(stream, b.gate_up, b.activated);
 }
 
@@ -200,24 +205,17 @@ void Qwen3::backward_block(Stream& stream, std::int64_t layer, Accumulate gradie
   const Block& b = blocks_[static_cast<std::size_t>(layer)];
   if (config_.recompute != Recompute::none) attend(stream, b);
   if (config_.recompute == Recompute::block) {
-    operations_.linear_add(stream, b.attention.out, weight(b.attention_out), b.norm_1.x, b.middle);
+    b.attention_out.forward_add(operations_, stream, b.attention.out, b.norm_1.x, b.middle);
     expand(stream, b);
   }
-  const auto into_weight = [&](const Tensor& dy, const Tensor& x, std::size_t index) {
-    operations_.linear_backward_weight(stream, dy, x, gradient(index), gradients);
-  };
-  into_weight(dresidual_, b.activated, b.ffn_out);
-  operations_.linear_backward_input(stream, dresidual_, weight(b.ffn_out), dactivated_);
+  b.ffn_out.backward(operations_, stream, dresidual_, b.activated, dactivated_, gradients);
   operations_.swiglu_backward(stream, b.gate_up, dactivated_, b.gate_up);
-  into_weight(b.gate_up, b.normed_2, b.ffn_in);
-  operations_.linear_backward_input(stream, b.gate_up, weight(b.ffn_in), dnormed_);
+  b.ffn_in.backward(operations_, stream, b.gate_up, b.normed_2, dnormed_, gradients);
   operations_.rms_norm_backward(stream, b.norm_2, dnormed_, dresidual_, Accumulate::yes, gradients);
-  into_weight(dresidual_, b.attention.out, b.attention_out);
-  operations_.linear_backward_input(stream, dresidual_, weight(b.attention_out), dattended_);
+  b.attention_out.backward(operations_, stream, dresidual_, b.attention.out, dattended_, gradients);
   operations_.attention_backward(stream, b.attention, dattended_, dqkv_);
   operations_.rotate_backward(stream, b.rotary, dqkv_, dqkv_, gradients);
-  into_weight(dqkv_, b.normed_1, b.qkv);
-  operations_.linear_backward_input(stream, dqkv_, weight(b.qkv), dnormed_);
+  b.qkv.backward(operations_, stream, dqkv_, b.normed_1, dnormed_, gradients);
   operations_.rms_norm_backward(stream, b.norm_1, dnormed_, dresidual_, Accumulate::yes, gradients);
 }
 

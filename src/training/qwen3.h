@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "training/linear.h"
 #include "training/qwen3_config.h"
 #include "training/token_model.h"
 
@@ -19,10 +20,9 @@ class Qwen3 : public TokenModel {
   const Tensor& output() const override { return normed_; }
 
  private:
-  // The parameters of a block, as indices into parameters_.
   struct Block {
     ParameterRange all;
-    std::size_t qkv, attention_out, ffn_in, ffn_out;
+    Linear qkv, attention_out, ffn_in, ffn_out;
     RmsNormTensors norm_1, norm_2;
     Tensor normed_1, normed_2;   // the norms' results
     RotaryTensors rotary;        // of q, k and v as they are projected
@@ -39,6 +39,7 @@ class Qwen3 : public TokenModel {
   void lay_out_attention(Block& block, const std::string& name);
   void lay_out_ffn(Block& block, const std::string& name);
   RmsNormTensors lay_out_norm(const std::string& name, const Tensor& x);
+  Linear linear(const std::string& name) const;
   // Kept for the backward pass, or, where it is recomputed, of the first block and shared by all.
   bool is_shared(Recompute least) const { return config_.recompute >= least && !blocks_.empty(); }
   const Tensor& output_of(std::int64_t layer) const;
