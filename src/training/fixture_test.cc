@@ -1,4 +1,5 @@
-// A tiny GPT beside PyTorch's results of it in double (fixtures/make.py).
+// A tiny GPT beside PyTorch's results of it in double (fixtures/make.py), and a tiny Qwen3 beside
+// those of the transformers library (fixtures/make_qwen3.py).
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -7,12 +8,14 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "core/error.h"
 #include "core/random.h"
 #include "device/machine.h"
 #include "training/gpt.h"
+#include "training/qwen3.h"
 
 namespace duet {
 namespace {
@@ -21,13 +24,21 @@ constexpr double kFixtureDeadline = 60;
 constexpr double kFixtureLearningRate = 1e-2;
 
 // Layers, heads, width, FFN width, vocabulary, batch, sequence.
-GptConfig config_of_fixture() { return {"tiny", 2, 2, 16, 40, 97, 2, 16}; }
+GptConfig gpt_of_fixture() { return {"tiny", 2, 2, 16, 40, 97, 2, 16}; }
 
-nlohmann::json read_fixture() {
-  const std::string path = DUET_TRAINING_FIXTURES "/gpt.json";
+Qwen3Config qwen3_of_fixture(const nlohmann::json& config) {
+  const auto size = [&config](const char* name) { return config.at(name).get<std::int64_t>(); };
+  return {
+      "tiny",        size("layers"),    size("heads"),      size("kv_heads"), size("head_width"),
+      size("width"), size("ffn_width"), size("vocabulary"), size("batch"),    size("sequence")};
+}
+
+// fixtures/<model>.json.
+nlohmann::json read_fixture(const std::string& model) {
+  const std::string path = fmt::format(DUET_TRAINING_FIXTURES "/{}.json", model);
   std::ifstream file(path);
   if (!file) {
-    throw Error(fmt::format("{}: cannot be read: write it with fixtures/make.py", path));
+    throw Error(fmt::format("{}: cannot be read: write it with the program beside it", path));
   }
   return nlohmann::json::parse(file);
 }
@@ -44,34 +55,46 @@ std::vector<float> fixture_weights(const ModelParameter& about, std::size_t plac
   return values;
 }
 
-class FixtureTest : public ::testing::TestWithParam<const char*> {
+// Of a model and a machine.
+class FixtureTest : public ::testing::TestWithParam<std::tuple<const char*, const char*>> {
  protected:
   void SetUp() override {
-    expected_ = read_fixture();
+    const auto& [model, machine] = GetParam();
+    expected_ = read_fixture(model);
     try {
-      machine_ = open_machine(GetParam());
+      machine_ = open_machine(machine);
     } catch (const UsageError& error) {
       GTEST_SKIP() << error.what();
     }
     device_ = &machine_->device(0);
     operations_ = make_operations(*device_);
-    model_ = std::make_unique<Gpt>(config_of_fixture(), find_recipe("fp32"), Optimizer{}, *device_,
-                                   *operations_);
     stream_ = device_->make_stream();
-    model_->allocate();
-    model_->initialise(1);
+    if (std::string(model) == "gpt") {
+      make_model<Gpt>(gpt_of_fixture());
+    } else {
+      make_model<Qwen3>(qwen3_of_fixture(expected_.at("config")));
+    }
+  }
+
+  template <typename TokenModel, typename Config>
+  void make_model(const Config& config) {
+    auto model = std::make_unique<TokenModel>(config, find_recipe("fp32"), Optimizer{}, *device_,
+                                              *operations_);
+    model->allocate();
+    model->initialise(1);
     std::size_t place = 0;
-    for (const TrainedParameter& each : model_->parameters().all()) {
+    for (const TrainedParameter& each : model->parameters().all()) {
       const std::vector<float> values = fixture_weights(each.about, place++);
       const Span& all = each.tensors.parameters.span;  // may have rows behind the values
       device_->write(all.slice(0, values.size() * sizeof(float)), values.data());
     }
-    write_tokens(model_->tokens(), 5);
-    write_tokens(model_->targets(), 6);
+    const auto vocabulary = static_cast<std::uint64_t>(config.vocabulary);
+    write_tokens(model->tokens(), 5, vocabulary);
+    write_tokens(model->targets(), 6, vocabulary);
+    model_ = std::move(model);
   }
 
-  void write_tokens(const Tensor& tensor, std::uint64_t seed) {
-    const auto vocabulary = static_cast<std::uint64_t>(model_->config().vocabulary);
+  void write_tokens(const Tensor& tensor, std::uint64_t seed, std::uint64_t vocabulary) {
     std::vector<std::int32_t> tokens;
     for (std::int64_t i = 0; i < tensor.count(); ++i) {
       const std::uint64_t word = random_word(seed, static_cast<std::uint64_t>(i));
@@ -101,15 +124,15 @@ class FixtureTest : public ::testing::TestWithParam<const char*> {
   std::unique_ptr<Machine> machine_;
   Device* device_ = nullptr;
   std::unique_ptr<Operations> operations_;
-  std::unique_ptr<Gpt> model_;
+  std::unique_ptr<Model> model_;
   std::unique_ptr<Stream> stream_;
 };
 
-TEST_P(FixtureTest, TheLossIsPyTorchs) {
+TEST_P(FixtureTest, TheLossIsTheLibrarys) {
   EXPECT_NEAR(run(), expected_.at("loss").get<double>(), 1e-5);
 }
 
-TEST_P(FixtureTest, GradientsArePyTorchs) {
+TEST_P(FixtureTest, GradientsAreTheLibrarys) {
   run();
   const nlohmann::json& gradients = expected_.at("gradients");
   ASSERT_EQ(gradients.size(), model_->parameters().all().size());
@@ -129,7 +152,7 @@ TEST_P(FixtureTest, GradientsArePyTorchs) {
   }
 }
 
-TEST_P(FixtureTest, StepsOfAdamWArePyTorchs) {
+TEST_P(FixtureTest, StepsOfAdamWAreTheLibrarys) {
   run();
   std::int64_t step = 0;
   for (const nlohmann::json& loss : expected_.at("losses")) {
@@ -141,8 +164,13 @@ TEST_P(FixtureTest, StepsOfAdamWArePyTorchs) {
   EXPECT_EQ(step, 10);
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, FixtureTest, ::testing::Values("host", "cuda"),
-                         [](const auto& device) { return std::string(device.param); });
+INSTANTIATE_TEST_SUITE_P(Models, FixtureTest,
+                         ::testing::Combine(::testing::Values("gpt", "qwen3"),
+                                            ::testing::Values("host", "cuda")),
+                         [](const auto& about) {
+                           return fmt::format("{}_{}", std::get<0>(about.param),
+                                              std::get<1>(about.param));
+                         });
 
 }  // namespace
 }  // namespace duet
