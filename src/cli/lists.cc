@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <cstdlib>
 
 #include "copy/cases.h"
 #include "core/error.h"
@@ -96,6 +98,14 @@ int parse_number(const std::string& text, int low, const std::string& what, int 
         fmt::format("{} {}: expected a whole number from {} to {}", what, text, low, high));
   }
   return value;
+}
+
+double parse_positive(const std::string& text, const char* what) {
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  const bool whole = !text.empty() && *end == '\0';
+  if (whole && std::isfinite(value) && value > 0) return value;
+  throw UsageError(fmt::format("{} {}: expected a number above 0", what, text));
 }
 
 }  // namespace duet

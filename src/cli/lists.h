@@ -37,4 +37,7 @@ inline constexpr int kMostCount = 1000000;
 // A whole number from `low` to `high`; `what` names the flag. Throws UsageError.
 int parse_number(const std::string& text, int low, const std::string& what, int high = kMostCount);
 
+// A finite number above 0; `what` names the flag. Throws UsageError.
+double parse_positive(const std::string& text, const char* what);
+
 }  // namespace duet

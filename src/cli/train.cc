@@ -23,6 +23,7 @@ namespace duet {
 namespace {
 
 constexpr int kMost = 1 << 20;  // of a batch, a sequence, layers
+constexpr int kMostLoraRank = 1024;
 
 // A line on standard error behind a step, at most every two seconds.
 class RunReport {
@@ -81,6 +82,13 @@ class TrainCommand : public Command {
     add("--recipe", recipes_, "LIST",
         "Element types: fp32; amp (bf16, with fp32 parameters and moments for AdamW); bf16 (all in "
         "bf16, stochastic rounding); default fp32 on host devices, otherwise amp");
+    add("--lora", lora_rank_, "RANK",
+        "Of qwen3: freeze the model, and train low-rank adapters of its linears");
+    add("--lora-alpha", lora_alpha_, "NUMBER",
+        "--lora: adapters are added times this over the rank; default twice the rank");
+    add("--lora-targets", lora_targets_, "LIST",
+        "--lora: which linears have adapters, of q_proj, k_proj, v_proj, o_proj, gate_proj, "
+        "up_proj, down_proj; default all");
     app_->add_flag("--breakdown", breakdown_,
                    "Also time the parts of a step (GEMMs, attention, norms, other elementwise "
                    "kernels, loss, optimizer), enqueued one by one");
@@ -104,6 +112,7 @@ class TrainCommand : public Command {
 
  private:
   int run_in(Processes& processes, const std::vector<std::string>& line) {
+    if (kind_ != "qwen3") refuse_given({{"--lora", !lora_rank_.empty()}}, "expected qwen3");
     set_tuning_cache(tuning_cache_);
     RunPlan plan;
     std::vector<std::string> names = device_names(devices_);
@@ -151,6 +160,9 @@ class TrainCommand : public Command {
                           "expected --parallel as well");
     }
     refuse_given({{"--update", !update_.empty()}}, "expected without --parallel");
+    if (options.parallel == Parallel::zero3) {
+      refuse_given({{"--lora", !lora_rank_.empty()}}, "expected --parallel ddp or none");
+    }
     if (options.parallel != Parallel::ddp) {
       refuse_given({{"--bucket", !bucket_.empty()}}, "expected --parallel ddp");
     }
@@ -225,8 +237,28 @@ class TrainCommand : public Command {
     if (kind_ == "gpt") {
       return sized(models_ == "seed" ? gpt_configs() : parse_list(models_or("small"), find_gpt));
     }
-    if (kind_ == "qwen3") return sized(parse_list(models_or("8b"), find_qwen3));
+    if (kind_ == "qwen3") return sized(with_lora(parse_list(models_or("8b"), find_qwen3)));
     return {};
+  }
+
+  std::vector<Qwen3Config> with_lora(std::vector<Qwen3Config> configs) const {
+    if (lora_rank_.empty()) {
+      refuse_given(
+          {{"--lora-alpha", !lora_alpha_.empty()}, {"--lora-targets", !lora_targets_.empty()}},
+          "expected --lora as well");
+      return configs;
+    }
+    LoraConfig lora;
+    lora.rank = parse_number(lora_rank_, 1, "--lora", kMostLoraRank);
+    lora.alpha = lora_alpha_.empty() ? 2 * static_cast<double>(lora.rank)
+                                     : parse_positive(lora_alpha_, "--lora-alpha");
+    lora.targets = all_lora_targets();
+    if (!lora_targets_.empty()) {
+      const auto targets = parse_list(lora_targets_, parse_lora_target);
+      lora.targets = {targets.begin(), targets.end()};
+    }
+    for (Qwen3Config& each : configs) each.lora = lora;
+    return configs;
   }
 
   // Those of --batch; empty: the model's own.
@@ -281,7 +313,8 @@ class TrainCommand : public Command {
   bool breakdown_ = false;
   EnergyFlags energy_;
   std::string parallel_, engines_, bucket_, kind_, optimizer_, update_, accumulate_, recompute_,
-      models_, batches_, sequence_, layers_, recipes_, tuning_cache_;
+      models_, batches_, sequence_, layers_, recipes_, lora_rank_, lora_alpha_, lora_targets_,
+      tuning_cache_;
 };
 
 }  // namespace

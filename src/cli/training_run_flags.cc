@@ -17,14 +17,6 @@ constexpr double kLearningRate = 3e-4;
 constexpr double kFinalShare = 0.1;
 constexpr std::int64_t kWarmUpSteps = 100;
 
-double parse_positive(const std::string& text, const char* flag) {
-  char* end = nullptr;
-  const double value = std::strtod(text.c_str(), &end);
-  const bool whole = !text.empty() && *end == '\0';
-  if (whole && std::isfinite(value) && value > 0) return value;
-  throw UsageError(fmt::format("{} {}: expected a number above 0", flag, text));
-}
-
 LearningRateSettings rate_of(const TrainingRunFlags& flags) {
   LearningRateSettings rate;
   rate.steps = parse_number(flags.steps, 1, "--steps", kMostSteps);

@@ -1,5 +1,5 @@
-// A tiny GPT beside PyTorch's results of it in double (fixtures/make.py), and a tiny Qwen3 beside
-// those of the transformers library (fixtures/make_qwen3.py).
+// A tiny GPT beside PyTorch's results of it in double (fixtures/make.py), and a tiny Qwen3, also
+// with adapters, beside those of the transformers and peft libraries (fixtures/make_qwen3.py).
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -33,9 +33,9 @@ Qwen3Config qwen3_of_fixture(const nlohmann::json& config) {
       size("width"), size("ffn_width"), size("vocabulary"), size("batch"),    size("sequence")};
 }
 
-// fixtures/<model>.json.
-nlohmann::json read_fixture(const std::string& model) {
-  const std::string path = fmt::format(DUET_TRAINING_FIXTURES "/{}.json", model);
+// fixtures/<name>.json.
+nlohmann::json read_fixture(const std::string& name) {
+  const std::string path = fmt::format(DUET_TRAINING_FIXTURES "/{}.json", name);
   std::ifstream file(path);
   if (!file) {
     throw Error(fmt::format("{}: cannot be read: write it with the program beside it", path));
@@ -43,16 +43,71 @@ nlohmann::json read_fixture(const std::string& model) {
   return nlohmann::json::parse(file);
 }
 
-// Of the parameter at `place` in the model's order; within 0.1 of 0, or of 1 for weights of norms.
-std::vector<float> fixture_weights(const ModelParameter& about, std::size_t place) {
-  const bool norm_weight = !about.decays && about.name.find(".weight") != std::string::npos;
+// Within 0.1 of `middle`.
+std::vector<float> random_weights(std::uint64_t seed, std::int64_t count, double middle) {
   std::vector<float> values;
-  for (std::int64_t i = 0; i < about.count(); ++i) {
-    const std::uint64_t word = random_word(100 + place, static_cast<std::uint64_t>(i));
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::uint64_t word = random_word(seed, static_cast<std::uint64_t>(i));
     const double unit = static_cast<double>(word >> 40) / 0x1p24;
-    values.push_back(static_cast<float>((unit - 0.5) * 0.2 + (norm_weight ? 1 : 0)));
+    values.push_back(static_cast<float>((unit - 0.5) * 0.2 + middle));
   }
   return values;
+}
+
+// Of the parameter at `place` in the model's order, without adapters.
+std::vector<float> fixture_weights(const ModelParameter& about, std::size_t place) {
+  const bool norm_weight = !about.decays && about.name.find(".weight") != std::string::npos;
+  return random_weights(100 + place, about.count(), norm_weight ? 1 : 0);
+}
+
+bool is_adapter(const ModelParameter& about) {
+  return about.name.find(".lora_") != std::string::npos;
+}
+
+// What the peft library has as a parameter of its own, and Duet as a part of one.
+struct AdapterPiece {
+  std::string name;       // in the fixture
+  std::uint64_t seed;     // of its weights
+  std::string parameter;  // Duet's
+  RowRange rows, columns;
+
+  std::int64_t count() const { return (rows.last - rows.first) * (columns.last - columns.first); }
+};
+
+// Those of "qkv", "attention_out", "ffn_in" or "ffn_out" in a block.
+std::vector<AdapterPiece> adapter_pieces(const Qwen3Config& config, std::int64_t layer,
+                                         const std::string& linear, std::int64_t in) {
+  constexpr std::int64_t kTargets = 7;
+  std::vector<AdapterPiece> pieces;
+  const std::string block = fmt::format("block.{}.", layer);
+  RowRange own{0, config.lora.rank};
+  for (const LinearPart& part : parts_of(config, linear)) {
+    const std::string long_name = name(part.target);  // "q_proj"
+    const std::string target = block + long_name.substr(0, long_name.find('_'));
+    const auto seed = static_cast<std::uint64_t>(
+        1000 + 2 * (layer * kTargets + static_cast<std::int64_t>(part.target)));
+    pieces.push_back({target + ".lora_a", seed, block + linear + ".lora_a", own, {0, in}});
+    pieces.push_back({target + ".lora_b", seed + 1, block + linear + ".lora_b", part.rows, own});
+    own = {own.last, own.last + config.lora.rank};
+  }
+  return pieces;
+}
+
+std::vector<AdapterPiece> adapter_pieces(const Qwen3Config& config) {
+  std::vector<AdapterPiece> all;
+  const std::pair<const char*, std::int64_t> linears[] = {
+      {"qkv", config.width},
+      {"attention_out", config.attention().width()},
+      {"ffn_in", config.width},
+      {"ffn_out", config.ffn_width}};
+  for (std::int64_t layer = 0; layer < config.layers; ++layer) {
+    for (const auto& [linear, in] : linears) {
+      for (const AdapterPiece& each : adapter_pieces(config, layer, linear, in)) {
+        all.push_back(each);
+      }
+    }
+  }
+  return all;
 }
 
 // Of a model and a machine.
@@ -60,7 +115,8 @@ class FixtureTest : public ::testing::TestWithParam<std::tuple<const char*, cons
  protected:
   void SetUp() override {
     const auto& [model, machine] = GetParam();
-    expected_ = read_fixture(model);
+    const bool adapted = std::string(model) == "lora";
+    expected_ = read_fixture(adapted ? "qwen3" : model);
     try {
       machine_ = open_machine(machine);
     } catch (const UsageError& error) {
@@ -72,7 +128,13 @@ class FixtureTest : public ::testing::TestWithParam<std::tuple<const char*, cons
     if (std::string(model) == "gpt") {
       make_model<Gpt>(gpt_of_fixture());
     } else {
-      make_model<Qwen3>(qwen3_of_fixture(expected_.at("config")));
+      Qwen3Config config = qwen3_of_fixture(expected_.at("config"));
+      if (adapted) {
+        expected_ = nlohmann::json(expected_.at("lora"));
+        config.lora = {expected_.at("rank"), expected_.at("alpha"), all_lora_targets()};
+        adapters_ = adapter_pieces(config);
+      }
+      make_model<Qwen3>(config);
     }
   }
 
@@ -84,9 +146,13 @@ class FixtureTest : public ::testing::TestWithParam<std::tuple<const char*, cons
     model->initialise(1);
     std::size_t place = 0;
     for (const TrainedParameter& each : model->parameters().all()) {
+      if (is_adapter(each.about)) continue;
       const std::vector<float> values = fixture_weights(each.about, place++);
       const Span& all = each.tensors.parameters.span;  // may have rows behind the values
       device_->write(all.slice(0, values.size() * sizeof(float)), values.data());
+    }
+    for (const AdapterPiece& each : adapters_) {
+      write_piece(weight_of(*model, each), each, random_weights(each.seed, each.count(), 0));
     }
     const auto vocabulary = static_cast<std::uint64_t>(config.vocabulary);
     write_tokens(model->tokens(), 5, vocabulary);
@@ -101,6 +167,51 @@ class FixtureTest : public ::testing::TestWithParam<std::tuple<const char*, cons
       tokens.push_back(static_cast<std::int32_t>(word % vocabulary));
     }
     device_->write(tensor.span, tokens.data());
+  }
+
+  static const Tensor& weight_of(const Model& model, const AdapterPiece& piece) {
+    return model.parameters().weight(model.parameters().find(piece.parameter));
+  }
+
+  // Calls visit(a row's span, its place in a piece) for all rows.
+  template <typename Visit>
+  static void for_each_row(const Tensor& tensor, const AdapterPiece& piece, const Visit& visit) {
+    const std::int64_t width = piece.columns.last - piece.columns.first;
+    for (std::int64_t row = piece.rows.first; row < piece.rows.last; ++row) {
+      const auto first = static_cast<std::uint64_t>(row * tensor.columns + piece.columns.first);
+      visit(tensor.span.slice(first * sizeof(float),
+                              static_cast<std::uint64_t>(width) * sizeof(float)),
+            (row - piece.rows.first) * width);
+    }
+  }
+
+  void write_piece(const Tensor& tensor, const AdapterPiece& piece,
+                   const std::vector<float>& values) {
+    for_each_row(tensor, piece, [&](const Span& row, std::int64_t at) {
+      device_->write(row, values.data() + at);
+    });
+  }
+
+  std::vector<float> read_piece(const Tensor& tensor, const AdapterPiece& piece) {
+    std::vector<float> values(static_cast<std::size_t>(piece.count()));
+    for_each_row(tensor, piece,
+                 [&](const Span& row, std::int64_t at) { device_->read(row, values.data() + at); });
+    return values;
+  }
+
+  // By name, in the fixture's order.
+  std::vector<std::pair<std::string, std::vector<float>>> gradients() {
+    std::vector<std::pair<std::string, std::vector<float>>> all;
+    const Parameters& parameters = model_->parameters();
+    for (const AdapterPiece& each : adapters_) {
+      all.emplace_back(each.name,
+                       read_piece(parameters.gradient(parameters.find(each.parameter)), each));
+    }
+    if (!adapters_.empty()) return all;
+    for (const TrainedParameter& each : parameters.all()) {
+      all.emplace_back(each.about.name, gradient(each));
+    }
+    return all;
   }
 
   // Runs forward and backward pass, and returns the loss.
@@ -125,6 +236,7 @@ class FixtureTest : public ::testing::TestWithParam<std::tuple<const char*, cons
   Device* device_ = nullptr;
   std::unique_ptr<Operations> operations_;
   std::unique_ptr<Model> model_;
+  std::vector<AdapterPiece> adapters_;  // the fixture's parameters, if there are any
   std::unique_ptr<Stream> stream_;
 };
 
@@ -134,21 +246,21 @@ TEST_P(FixtureTest, TheLossIsTheLibrarys) {
 
 TEST_P(FixtureTest, GradientsAreTheLibrarys) {
   run();
-  const nlohmann::json& gradients = expected_.at("gradients");
-  ASSERT_EQ(gradients.size(), model_->parameters().all().size());
+  const nlohmann::json& expected = expected_.at("gradients");
+  const auto found = gradients();
+  ASSERT_EQ(expected.size(), found.size());
   std::size_t place = 0;
-  for (const TrainedParameter& each : model_->parameters().all()) {
-    const nlohmann::json& reference = gradients[place++];
-    ASSERT_EQ(reference.at("name"), each.about.name);
+  for (const auto& [name, own] : found) {
+    const nlohmann::json& reference = expected[place++];
+    ASSERT_EQ(reference.at("name"), name);
     const auto values = reference.at("values").get<std::vector<double>>();
-    const std::vector<float> own = gradient(each);
-    ASSERT_EQ(values.size(), own.size()) << each.about.name;
+    ASSERT_EQ(values.size(), own.size()) << name;
     double difference = 0, norm = 0;
     for (std::size_t i = 0; i < own.size(); ++i) {
       difference += std::pow(static_cast<double>(own[i]) - values[i], 2);
       norm += values[i] * values[i];
     }
-    EXPECT_LT(std::sqrt(difference), 1e-4 * std::sqrt(norm)) << each.about.name;
+    EXPECT_LT(std::sqrt(difference), 1e-4 * std::sqrt(norm)) << name;
   }
 }
 
@@ -165,7 +277,7 @@ TEST_P(FixtureTest, StepsOfAdamWAreTheLibrarys) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, FixtureTest,
-                         ::testing::Combine(::testing::Values("gpt", "qwen3"),
+                         ::testing::Combine(::testing::Values("gpt", "qwen3", "lora"),
                                             ::testing::Values("host", "cuda")),
                          [](const auto& about) {
                            return fmt::format("{}_{}", std::get<0>(about.param),

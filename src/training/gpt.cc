@@ -141,7 +141,8 @@ void Gpt::enqueue_backward(Stream& stream, Accumulate gradients, const Gradients
                            const BlockBegins& begins) {
   evaluate(stream);  // leaves the logits' gradient in their place
   operations_.linear_backward_weight(stream, logits_, normed_, gradient(token_table_), gradients);
-  operations_.linear_backward_input(stream, logits_, weight(token_table_), dnormed_);
+  operations_.linear_backward_input(stream, logits_, weight(token_table_), dnormed_,
+                                    Accumulate::no);
   operations_.layer_norm_backward(stream, norm_, dnormed_, dresidual_, Accumulate::no, gradients);
   complete({blocks_.back().all.last, parameters_.all().size()});
   for (std::int64_t layer = config_.layers - 1; layer >= 0; --layer) {
@@ -169,14 +170,15 @@ void Gpt::backward_block(Stream& stream, std::int64_t layer, Accumulate gradient
   into_weight(dresidual_, b.activated, b.ffn_out);
   operations_.linear_backward_gelu(stream, dresidual_, weight(b.ffn_out), b.hidden, dhidden_);
   into_weight(dhidden_, b.normed_2, b.ffn_in);
-  operations_.linear_backward_input(stream, dhidden_, weight(b.ffn_in), dnormed_);
+  operations_.linear_backward_input(stream, dhidden_, weight(b.ffn_in), dnormed_, Accumulate::no);
   operations_.layer_norm_backward(stream, b.norm_2, dnormed_, dresidual_, Accumulate::yes,
                                   gradients);
   into_weight(dresidual_, b.attention.out, b.attention_out);
-  operations_.linear_backward_input(stream, dresidual_, weight(b.attention_out), dattended_);
+  operations_.linear_backward_input(stream, dresidual_, weight(b.attention_out), dattended_,
+                                    Accumulate::no);
   operations_.attention_backward(stream, b.attention, dattended_, dqkv_);
   into_weight(dqkv_, b.normed_1, b.qkv);
-  operations_.linear_backward_input(stream, dqkv_, weight(b.qkv), dnormed_);
+  operations_.linear_backward_input(stream, dqkv_, weight(b.qkv), dnormed_, Accumulate::no);
   operations_.layer_norm_backward(stream, b.norm_1, dnormed_, dresidual_, Accumulate::yes,
                                   gradients);
 }

@@ -56,10 +56,10 @@ void LinearOperations::linear_add(Stream& stream, const Tensor& x, const Tensor&
 }
 
 void LinearOperations::linear_backward_input(Stream& stream, const Tensor& dy, const Tensor& w,
-                                             const Tensor& dx) {
+                                             const Tensor& dx, Accumulate accumulate) {
   require(dy.columns == w.rows && dx.rows == dy.rows && dx.columns == w.columns,
           "linear backward by its input");
-  multiply(stream, problem_of(Layout::nn, dy, dx, dy.columns, false),
+  multiply(stream, problem_of(Layout::nn, dy, dx, dy.columns, accumulate == Accumulate::yes),
            {dy.span, w.span, dx.span, {}});
 }
 
@@ -76,7 +76,7 @@ void LinearOperations::linear_backward_gelu(Stream& stream, const Tensor& dy, co
                                             const Tensor& hidden, const Tensor& dhidden) {
   multiply_fused(stream, backward_gelu(dy, hidden),
                  {dy.span, w.span, dhidden.span, {}, hidden.span}, [&] {
-                   linear_backward_input(stream, dy, w, dhidden);
+                   linear_backward_input(stream, dy, w, dhidden, Accumulate::no);
                    gelu_backward(stream, hidden, dhidden, dhidden);
                  });
 }

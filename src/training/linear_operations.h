@@ -20,8 +20,8 @@ class LinearOperations : public Operations {
   void linear(Stream& stream, const Tensor& x, const Tensor& w, const Tensor& y) override;
   void linear_add(Stream& stream, const Tensor& x, const Tensor& w, const Tensor& residual,
                   const Tensor& y) override;
-  void linear_backward_input(Stream& stream, const Tensor& dy, const Tensor& w,
-                             const Tensor& dx) override;
+  void linear_backward_input(Stream& stream, const Tensor& dy, const Tensor& w, const Tensor& dx,
+                             Accumulate accumulate) override;
   void linear_gelu(Stream& stream, const Tensor& x, const Tensor& w, const Tensor& hidden,
                    const Tensor& activated) override;
   void linear_backward_gelu(Stream& stream, const Tensor& dy, const Tensor& w, const Tensor& hidden,

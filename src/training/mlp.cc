@@ -76,7 +76,7 @@ void Mlp::enqueue_backward(Stream& stream, Accumulate gradients, const Gradients
     operations_.linear_backward_weight(stream, dy, layer.x, gradient(layer.weight), gradients);
     if (i > 0) {
       const Tensor& dx = layers_[i - 1].dy;
-      operations_.linear_backward_input(stream, dy, weight(layer.weight), dx);
+      operations_.linear_backward_input(stream, dy, weight(layer.weight), dx, Accumulate::no);
       operations_.relu_backward(stream, layer.x, dx, dx);
     }
     complete({layer.weight, layer.weight + 1});

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -32,6 +33,15 @@ MakeOperations find_operations(const DeviceInfo& info) {
 }
 
 }  // namespace
+
+bool blocks_fit(const std::vector<RowRange>& blocks, const Tensor& matrix) {
+  const auto count = static_cast<std::int64_t>(blocks.size());
+  const auto inside = [&](const RowRange& each) {
+    return each.first >= 0 && each.first <= each.last && each.last <= matrix.rows;
+  };
+  return count > 0 && blocks.size() <= kMostBlocks && matrix.columns % count == 0 &&
+         std::all_of(blocks.begin(), blocks.end(), inside);
+}
 
 bool RotaryTensors::fit(const Tensor& result) const {
   const std::int64_t rows = shape.batch * shape.tokens, heads = shape.key_heads();

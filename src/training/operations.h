@@ -14,6 +14,7 @@
 #include "device/stream.h"
 #include "training/accumulate.h"
 #include "training/attention.h"
+#include "training/lora.h"
 #include "training/tensor.h"
 
 namespace duet {
@@ -26,7 +27,7 @@ struct NormTensors {
   Tensor weight_gradient, bias_gradient;
 };
 
-// One RMSNorm over the columns, alike.
+// One RMSNorm over the columns, alike. Without elements in `weight_gradient`, it is not computed.
 struct RmsNormTensors {
   Tensor x;
   Tensor weight;       // (1, columns)
@@ -41,16 +42,17 @@ struct RotaryTensors {
   Tensor qkv;                 // (batch * tokens, qkv_width): q, k, v, each by heads
   Tensor q_weight, k_weight;  // (1, head_dim); without elements, heads are only rotated
   Tensor inverse_rms;         // (batch * tokens, heads + key_heads), fp32; not used without weights
-  Tensor q_weight_gradient, k_weight_gradient;
+  Tensor q_weight_gradient, k_weight_gradient;  // without elements, they are not computed
   double theta = 1e6;
 
   bool normalises() const { return q_weight.count() > 0; }
   // Whether the shape can be, and the tensors and `result` have its sizes.
   bool fit(const Tensor& result) const;
-  // Whether the weights' gradients have the weights' sizes.
+  bool has_gradients() const { return q_weight_gradient.count() > 0; }
+  // Whether the weights' gradients have the weights' sizes, if there are any.
   bool gradients_fit() const {
-    return !normalises() || (q_weight_gradient.count() == shape.head_dim &&
-                             k_weight_gradient.count() == shape.head_dim);
+    return !has_gradients() || (q_weight_gradient.count() == q_weight.count() &&
+                                k_weight_gradient.count() == k_weight.count());
   }
 };
 
@@ -82,6 +84,11 @@ struct OptimizerTensors {
   std::int64_t first = 0;  // the first element's number, on which its random rounding depends
 };
 
+// Of keep_blocks(): q, k and v lie side by side.
+inline constexpr std::size_t kMostBlocks = 3;
+// Whether they are blocks of such a matrix.
+bool blocks_fit(const std::vector<RowRange>& blocks, const Tensor& matrix);
+
 class Operations {
  public:
   virtual ~Operations() = default;
@@ -99,6 +106,12 @@ class Operations {
   virtual void fill_normal(Stream& stream, std::uint64_t seed, std::int64_t first, double deviation,
                            const Tensor& tensor) = 0;
   virtual void fill_value(Stream& stream, double value, const Tensor& tensor) = 0;
+  // Each element times the factor.
+  virtual void scale(Stream& stream, double factor, const Tensor& tensor) = 0;
+  // Zeros all of a matrix but blocks: of block i the rows blocks[i], and as many columns as all
+  // others have, behind those of block i - 1. At most kMostBlocks.
+  virtual void keep_blocks(Stream& stream, const std::vector<RowRange>& blocks,
+                           const Tensor& matrix) = 0;
 
   // Adds 1 to the state's step. `state`, here and below: a StepState in memory of the device.
   virtual void advance(Stream& stream, const Span& state) = 0;
@@ -129,12 +142,12 @@ class Operations {
 
   // y (rows, out) = x (rows, in) w^T, w (out, in).
   virtual void linear(Stream& stream, const Tensor& x, const Tensor& w, const Tensor& y) = 0;
-  // y = residual + x w^T.
+  // y = residual + x w^T; y may be the residual.
   virtual void linear_add(Stream& stream, const Tensor& x, const Tensor& w, const Tensor& residual,
                           const Tensor& y) = 0;
-  // dx = dy w.
+  // dx = dy w, or dx += dy w.
   virtual void linear_backward_input(Stream& stream, const Tensor& dy, const Tensor& w,
-                                     const Tensor& dx) = 0;
+                                     const Tensor& dx, Accumulate accumulate) = 0;
   // hidden = x w^T, activated = gelu(hidden). Some devices do both by one GEMM, where that is
   // faster.
   virtual void linear_gelu(Stream& stream, const Tensor& x, const Tensor& w, const Tensor& hidden,

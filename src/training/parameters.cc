@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/error.h"
 #include "core/names.h"
 
 namespace duet {
@@ -16,6 +17,11 @@ constexpr NamedValue<OptimizerKind> kOptimizers[] = {{OptimizerKind::adamw, "ada
 
 std::int64_t space_of(const ModelParameter& about) {
   return rounded_up(about.rows_in_memory * about.columns, kParameterElements);
+}
+
+// Whether it is updated together with others that decay, or with others that do not.
+bool is_in_group(const ModelParameter& about, bool decays) {
+  return !about.frozen && about.decays == decays;
 }
 
 // A matrix within a flat tensor; without memory while the flat one has none.
@@ -98,11 +104,16 @@ Parameters::Parameters(ParametersDescription description, Recipe recipe, const O
       optimizer_(optimizer),
       shard_(shard) {
   for (const ModelParameter& each : description.all) all_.push_back({each, {}});
-  if (shard_) units_ = make_units();
+  const auto frozen = [](const TrainedParameter& each) { return each.about.frozen; };
+  if (!shard_) return;
+  if (std::any_of(all_.begin(), all_.end(), frozen))
+    throw BadArgument("shards of frozen parameters");
+  units_ = make_units();
 }
 
 void Parameters::lay_out(MemoryPlan& plan) {
   if (shard_) return lay_out_units(plan);
+  lay_out_frozen(plan);
   groups_.clear();
   lay_out_group(plan, true);
   lay_out_group(plan, false);
@@ -197,16 +208,25 @@ OptimizerTensors Parameters::lay_out_flat(MemoryPlan& plan, std::int64_t count) 
   return flat;
 }
 
+void Parameters::lay_out_frozen(MemoryPlan& plan) {
+  for (TrainedParameter& each : all_) {
+    if (!each.about.frozen) continue;
+    each.tensors.parameters =
+        plan.add(MemoryUse::parameters, each.about.name, each.about.rows_in_memory,
+                 each.about.columns, recipe_.compute);
+  }
+}
+
 void Parameters::lay_out_group(MemoryPlan& plan, bool decays) {
   std::int64_t count = 0;
   for (const TrainedParameter& each : all_) {
-    if (each.about.decays == decays) count += space_of(each.about);
+    if (is_in_group(each.about, decays)) count += space_of(each.about);
   }
   if (count == 0) return;
   const OptimizerTensors flat = lay_out_flat(plan, count);
   std::int64_t first = 0;
   for (TrainedParameter& each : all_) {
-    if (each.about.decays != decays) continue;
+    if (!is_in_group(each.about, decays)) continue;
     const auto own = [&](const Tensor& tensor) {
       return part(tensor, first, each.about.rows_in_memory, each.about.columns);
     };
@@ -278,6 +298,13 @@ std::vector<Parameters::Kept> Parameters::kept() const {
   return kept;
 }
 
+std::vector<Parameters::Kept> Parameters::trained() const {
+  std::vector<Kept> all = kept();
+  const auto frozen = [](const Kept& each) { return each.about->frozen; };
+  all.erase(std::remove_if(all.begin(), all.end(), frozen), all.end());
+  return all;
+}
+
 void Parameters::keep(const Unit& unit, std::size_t index, std::vector<Kept>& kept) const {
   const std::int64_t share = unit.own.parameters.count(), own_begin = shard_->rank * share;
   const std::int64_t at = all_[index].tensors.first, end = at + all_[index].about.count();
@@ -292,7 +319,7 @@ OptimizerTensors Parameters::part_of(const Group& group, const ParameterRange& r
   std::int64_t begin = -1, end = 0;
   for (std::size_t i = range.first; i < range.last; ++i) {
     const TrainedParameter& each = all_[i];
-    if (each.about.decays != group.decays) continue;
+    if (!is_in_group(each.about, group.decays)) continue;
     if (begin < 0) begin = each.tensors.first;
     end = each.tensors.first + space_of(each.about);
   }

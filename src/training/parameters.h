@@ -21,6 +21,7 @@ struct ModelParameter {
   // How it begins: normal of this deviation, or, if that is 0, `value` everywhere.
   double deviation = 0, value = 0;
   bool sparse = false;  // only rows of tokens that occur have a gradient
+  bool frozen = false;  // has no gradient, and no update
 
   std::int64_t count() const { return rows * columns; }
 };
@@ -67,9 +68,9 @@ struct ParametersDescription {
 // The same with its blocks: parameters whose names begin with "block.N.", one N behind the other.
 ParametersDescription with_blocks(std::vector<ModelParameter> all);
 
-// All parameters of a model, or a rank's shard of them. Those that decay lie together in their
-// order, and so do those that do not: an optimizer updates what a range has of each group by one
-// call.
+// All parameters of a model, or a rank's shard of them, if none is frozen. Those that decay lie
+// together in their order, and so do those that do not: an optimizer updates what a range has of
+// each group by one call.
 class Parameters {
  public:
   // Of a shard: parameters that are gathered together, and whose gradients are reduced together. A
@@ -84,8 +85,8 @@ class Parameters {
     OptimizerTensors own;
     std::int64_t decay_end = 0, first_without_decay = 0;
   };
-  // What this rank keeps of one parameter, and updates: all rows that have values or, of a shard,
-  // one row with the elements from `first` on.
+  // What this rank keeps of one parameter: all rows that have values or, of a shard, one row with
+  // the elements from `first` on.
   struct Kept {
     std::size_t parameter;  // its index
     const ModelParameter* about;
@@ -113,6 +114,7 @@ class Parameters {
   const std::vector<TrainedParameter>& all() const { return all_; }
   const std::vector<Unit>& units() const { return units_; }  // empty: this is no shard
   std::vector<Kept> kept() const;
+  std::vector<Kept> trained() const;  // of those, what is updated
   // Of all, or of what this rank keeps, in few flat tensors; zeros between parameters.
   std::vector<Tensor> gradients() const;
   // What a range has of each of these, in their order; without elements where it has none. Not of a
@@ -122,7 +124,8 @@ class Parameters {
   const Tensor& weight(std::size_t index) const { return all_[index].tensors.parameters; }
   const Tensor& gradient(std::size_t index) const { return all_[index].tensors.gradients; }
   const Recipe& recipe() const { return recipe_; }
-  // Without memory: what there is of each parameter, and in which types; else without elements.
+  // Without memory: what there is of each trained parameter, and in which types; else without
+  // elements.
   OptimizerTensors types() const;
 
  private:
@@ -133,6 +136,7 @@ class Parameters {
 
   OptimizerTensors lay_out_flat(MemoryPlan& plan, std::int64_t count) const;
   OptimizerTensors part_of(const Group& group, const ParameterRange& range) const;
+  void lay_out_frozen(MemoryPlan& plan);
   void lay_out_group(MemoryPlan& plan, bool decays);
   std::vector<Unit> make_units() const;
   std::int64_t elements_of(const Unit& unit) const;

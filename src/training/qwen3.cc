@@ -1,8 +1,10 @@
 #include "training/qwen3.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace duet {
 namespace {
@@ -39,9 +41,22 @@ RmsNormTensors Qwen3::lay_out_norm(const std::string& name, const Tensor& x) {
   return {x, weight(weights), inverse_rms, gradient(weights)};
 }
 
-Linear Qwen3::linear(const std::string& name) const {
-  const std::size_t index = parameters_.find(name + ".weight");
-  return {weight(index), gradient(index)};
+Linear Qwen3::lay_out_linear(const std::string& block, const std::string& linear) {
+  const std::size_t index = parameters_.find(block + linear + ".weight");
+  AdapterTensors adapter;
+  adapter.parts = adapted_parts_of(config_, linear);
+  if (!adapter.parts.empty()) {
+    const std::size_t a = index - 2, b = index - 1;
+    adapter.scale = config_.lora.scale();
+    adapter.a = weight(a);
+    adapter.b = weight(b);
+    adapter.a_gradient = gradient(a);
+    adapter.b_gradient = gradient(b);
+    adapter.reduced = activation(block + linear + " reduced", config_.tokens(), adapter.a.rows);
+    adapter.reduced_gradient =
+        workspace(linear + " reduced gradient", config_.tokens(), adapter.a.rows);
+  }
+  return {weight(index), gradient(index), std::move(adapter)};
 }
 
 void Qwen3::lay_out() {
@@ -68,10 +83,10 @@ Qwen3::Block Qwen3::lay_out_block(std::int64_t layer, const Tensor& x) {
   Block block;
   block.all = {parameters_.find(name + "norm_1.weight"),
                parameters_.find(name + "ffn_out.weight") + 1};
-  block.qkv = linear(name + "qkv");
-  block.attention_out = linear(name + "attention_out");
-  block.ffn_in = linear(name + "ffn_in");
-  block.ffn_out = linear(name + "ffn_out");
+  block.qkv = lay_out_linear(name, "qkv");
+  block.attention_out = lay_out_linear(name, "attention_out");
+  block.ffn_in = lay_out_linear(name, "ffn_in");
+  block.ffn_out = lay_out_linear(name, "ffn_out");
   block.norm_1 = lay_out_norm(name + "norm_1", x);
   lay_out_attention(block, name);
   const std::size_t q_norm = parameters_.find(name + "q_norm.weight"),
@@ -181,8 +196,10 @@ void Qwen3::enqueue_backward(Stream& stream, Accumulate gradients,
                              const GradientsComplete& complete, const BlockBegins& begins) {
   Accumulate head_gradients = gradients;
   for_each_piece(stream, [&](const Tensor& dlogits, const Tensor& normed, const Tensor& dnormed) {
-    operations_.linear_backward_weight(stream, dlogits, normed, gradient(head_), head_gradients);
-    operations_.linear_backward_input(stream, dlogits, weight(head_), dnormed);
+    if (!is_frozen()) {
+      operations_.linear_backward_weight(stream, dlogits, normed, gradient(head_), head_gradients);
+    }
+    operations_.linear_backward_input(stream, dlogits, weight(head_), dnormed, Accumulate::no);
     head_gradients = Accumulate::yes;
   });
   operations_.rms_norm_backward(stream, norm_, dnormed_, dresidual_, Accumulate::no, gradients);
@@ -193,9 +210,11 @@ void Qwen3::enqueue_backward(Stream& stream, Accumulate gradients,
     backward_block(stream, layer, gradients);
     complete(block);
   }
-  const Tensor& table = gradient(token_table_);
-  if (gradients == Accumulate::no) operations_.fill_value(stream, 0, table);
-  operations_.embedding_backward(stream, tokens(), dresidual_, table, {}, gradients);
+  if (!is_frozen()) {
+    const Tensor& table = gradient(token_table_);
+    if (gradients == Accumulate::no) operations_.fill_value(stream, 0, table);
+    operations_.embedding_backward(stream, tokens(), dresidual_, table, {}, gradients);
+  }
   complete({0, blocks_.front().all.first});
 }
 
@@ -219,6 +238,22 @@ void Qwen3::backward_block(Stream& stream, std::int64_t layer, Accumulate gradie
   operations_.rms_norm_backward(stream, b.norm_1, dnormed_, dresidual_, Accumulate::yes, gradients);
 }
 
+namespace {
+
+// "qwen3-8b", or "qwen3-8b-lora16" with adapters of rank 16.
+std::string model_name(const Qwen3Config& config) {
+  const std::string adapters = config.lora.rank > 0 ? fmt::format("-lora{}", config.lora.rank) : "";
+  return fmt::format("qwen3-{}{}", config.name, adapters);
+}
+
+std::string targets_of(const LoraConfig& lora) {
+  std::vector<std::string> names;
+  for (const LoraTarget each : lora.targets) names.emplace_back(name(each));
+  return fmt::format("{}", fmt::join(names, ","));
+}
+
+}  // namespace
+
 // Per token: two norms read and write d, their backward passes read x, dy and dx and write dx; q, k
 // and v are rotated, which reads and writes them, and back, which reads both and writes one; SwiGLU
 // reads 2 f and writes f, and back reads 3 f and writes 2 f; the loss reads and writes the logits;
@@ -228,21 +263,28 @@ ModelDescription describe(const Qwen3Config& config) {
   const double qkv = static_cast<double>(config.attention().qkv_width());
   const double elements = static_cast<double>(config.layers) * (12 * d + 5 * qkv + 8 * f) +
                           2 * static_cast<double>(config.vocabulary) + 7 * d;
-  ModelDescription model = describe_token_model<Qwen3>(config, "qwen3-" + config.name, elements);
+  ModelDescription model = describe_token_model<Qwen3>(config, model_name(config), elements);
   // Logits begin normal, of variance v = d times that of the head: e^(v / 2) is the mean of
   // e^logit.
   model.untrained_loss += kQwen3Deviation * kQwen3Deviation * d / 2;
+  if (config.lora.rank > 0 && config.lora.targets != all_lora_targets()) {
+    model.axes.set("lora_targets", targets_of(config.lora));
+  }
   return model;
 }
 
 TokenModelDescription describe_for_text(const Qwen3Config& c) {
   const auto text = [](std::int64_t value) { return fmt::format("{}", value); };
-  return describe_for_text<Qwen3>(c, {{"layers", text(c.layers)},
-                                      {"heads", text(c.heads)},
-                                      {"KV heads", text(c.kv_heads)},
-                                      {"head width", text(c.head_width)},
-                                      {"width", text(c.width)},
-                                      {"FFN width", text(c.ffn_width)}});
+  std::map<std::string, std::string> sizes = {
+      {"layers", text(c.layers)},     {"heads", text(c.heads)},
+      {"KV heads", text(c.kv_heads)}, {"head width", text(c.head_width)},
+      {"width", text(c.width)},       {"FFN width", text(c.ffn_width)}};
+  if (c.lora.rank > 0) {
+    sizes["LoRA rank"] = text(c.lora.rank);
+    sizes["LoRA alpha"] = fmt::format("{}", c.lora.alpha);
+    sizes["LoRA targets"] = targets_of(c.lora);
+  }
+  return describe_for_text<Qwen3>(c, sizes);
 }
 
 }  // namespace duet

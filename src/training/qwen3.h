@@ -39,9 +39,11 @@ class Qwen3 : public TokenModel {
   void lay_out_attention(Block& block, const std::string& name);
   void lay_out_ffn(Block& block, const std::string& name);
   RmsNormTensors lay_out_norm(const std::string& name, const Tensor& x);
-  Linear linear(const std::string& name) const;
+  // linear: "qkv", "attention_out", "ffn_in" or "ffn_out".
+  Linear lay_out_linear(const std::string& block, const std::string& linear);
   // Kept for the backward pass, or, where it is recomputed, of the first block and shared by all.
   bool is_shared(Recompute least) const { return config_.recompute >= least && !blocks_.empty(); }
+  bool is_frozen() const { return config_.lora.rank > 0; }  // all but the adapters
   const Tensor& output_of(std::int64_t layer) const;
   // The parts of a block's forward pass, which the backward pass may call again.
   void attend(Stream& stream, const Block& block);

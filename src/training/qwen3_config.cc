@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "training/find_config.h"
 
 namespace duet {
@@ -41,13 +43,46 @@ Qwen3Config qwen3_config_of(TomlTable table) {
 
 }  // namespace
 
+std::vector<LinearPart> parts_of(const Qwen3Config& config, std::string_view linear) {
+  const AttentionShape attention = config.attention();
+  const std::int64_t q = attention.width(), k = attention.key_width(), f = config.ffn_width;
+  if (linear == "qkv") {
+    return {
+        {LoraTarget::q, {0, q}}, {LoraTarget::k, {q, q + k}}, {LoraTarget::v, {q + k, q + 2 * k}}};
+  }
+  if (linear == "ffn_in") return {{LoraTarget::gate, {0, f}}, {LoraTarget::up, {f, 2 * f}}};
+  if (linear == "attention_out") return {{LoraTarget::o, {0, config.width}}};
+  return {{LoraTarget::down, {0, config.width}}};
+}
+
+std::vector<RowRange> adapted_parts_of(const Qwen3Config& config, std::string_view linear) {
+  std::vector<RowRange> adapted;
+  if (config.lora.rank == 0) return adapted;
+  for (const LinearPart& each : parts_of(config, linear)) {
+    if (config.lora.targets.count(each.target) > 0) adapted.push_back(each.rows);
+  }
+  return adapted;
+}
+
 std::vector<ModelParameter> parameters(const Qwen3Config& config) {
   std::vector<ModelParameter> all;
-  const auto add_matrix = [&all](std::string name, std::int64_t rows, std::int64_t columns) {
-    all.push_back({std::move(name), rows, columns, rows, true, kQwen3Deviation, 0});
+  const bool frozen = config.lora.rank > 0;
+  const auto add_matrix = [&](std::string name, std::int64_t rows, std::int64_t columns) {
+    all.push_back({std::move(name), rows, columns, rows, true, kQwen3Deviation, 0, false, frozen});
   };
-  const auto add_norm = [&all](const std::string& name, std::int64_t columns) {
-    all.push_back({name + ".weight", 1, columns, 1, false, 0, 1});
+  const auto add_norm = [&](const std::string& name, std::int64_t columns) {
+    all.push_back({name + ".weight", 1, columns, 1, false, 0, 1, false, frozen});
+  };
+  const auto add_linear = [&](const std::string& block, const std::string& linear,
+                              std::int64_t rows, std::int64_t columns) {
+    const auto adapters = static_cast<std::int64_t>(adapted_parts_of(config, linear).size());
+    if (adapters > 0) {
+      const std::int64_t width = adapters * config.lora.rank;
+      const double deviation = 1 / std::sqrt(3.0 * static_cast<double>(columns));
+      all.push_back({block + linear + ".lora_a", width, columns, width, true, deviation, 0});
+      all.push_back({block + linear + ".lora_b", rows, width, rows, true, 0, 0});
+    }
+    add_matrix(block + linear + ".weight", rows, columns);
   };
   const AttentionShape attention = config.attention();
   const std::int64_t vocabulary_rows = rounded_up(config.vocabulary, kVocabularyRows);
@@ -56,13 +91,13 @@ std::vector<ModelParameter> parameters(const Qwen3Config& config) {
   for (std::int64_t layer = 0; layer < config.layers; ++layer) {
     const std::string block = fmt::format("block.{}.", layer);
     add_norm(block + "norm_1", config.width);
-    add_matrix(block + "qkv.weight", attention.qkv_width(), config.width);
+    add_linear(block, "qkv", attention.qkv_width(), config.width);
     add_norm(block + "q_norm", config.head_width);
     add_norm(block + "k_norm", config.head_width);
-    add_matrix(block + "attention_out.weight", config.width, attention.width());
+    add_linear(block, "attention_out", config.width, attention.width());
     add_norm(block + "norm_2", config.width);
-    add_matrix(block + "ffn_in.weight", 2 * config.ffn_width, config.width);
-    add_matrix(block + "ffn_out.weight", config.width, config.ffn_width);
+    add_linear(block, "ffn_in", 2 * config.ffn_width, config.width);
+    add_linear(block, "ffn_out", config.width, config.ffn_width);
   }
   add_norm("norm", config.width);
   add_matrix("head.weight", config.vocabulary, config.width);
@@ -77,9 +112,8 @@ TrainingFlop flop_per_token(const Qwen3Config& config) {
       static_cast<double>(config.layers * config.sequence * config.attention().width());
   double multiplied = 0;  // norms and the look-up in the token table are not
   for (const ModelParameter& each : parameters(config)) {
-    if (each.decays && each.name != "token_table") {
-      multiplied += static_cast<double>(each.count());
-    }
+    if (!each.decays || each.name == "token_table") continue;
+    multiplied += static_cast<double>(each.count()) * (each.frozen ? 4.0 / 6 : 1);
   }
   return training_flop(parameter_count(config), multiplied, attention, recomputed(config));
 }

@@ -8,6 +8,7 @@
 
 #include "training/attention.h"
 #include "training/gpt_config.h"
+#include "training/lora.h"
 #include "training/parameters.h"
 
 namespace duet {
@@ -29,17 +30,30 @@ struct Qwen3Config {
   std::int64_t batch = 0;     // sequences per step
   std::int64_t sequence = 0;  // tokens per sequence
   Recompute recompute = Recompute::none;
+  LoraConfig lora = {};  // with adapters, all else is frozen
 
   std::int64_t tokens() const { return batch * sequence; }  // per step
   AttentionShape attention() const { return {batch, sequence, heads, head_width, kv_heads}; }
 };
 
+// Of "qkv", "attention_out", "ffn_in" or "ffn_out": what the transformers library has of its rows.
+struct LinearPart {
+  LoraTarget target;
+  RowRange rows;
+};
+std::vector<LinearPart> parts_of(const Qwen3Config& config, std::string_view linear);
+// Those with an adapter, in their order.
+std::vector<RowRange> adapted_parts_of(const Qwen3Config& config, std::string_view linear);
+
 // All parameters: the token table, each block, the last norm, the head. Weights of linears have a
 // row for each output; qkv has q, k and v one behind the other, ffn_in gate and up. They begin
-// normal, of deviation 0.02, and norms as 1.
+// normal, of deviation 0.02, and norms as 1. A linear NAME with adapters has NAME.lora_a and
+// NAME.lora_b before its weight, as AdapterTensors: a begins normal, of deviation 1 / sqrt(3 in),
+// as the peft library's uniform numbers have, and b as 0.
 std::vector<ModelParameter> parameters(const Qwen3Config& config);
 std::int64_t parameter_count(const Qwen3Config& config);
-// As those of a GPT; attention's width is heads * head_width.
+// As those of a GPT; attention's width is heads * head_width. No gradients of frozen weights are
+// computed, so that those count 4 instead of 6.
 TrainingFlop flop_per_token(const Qwen3Config& config);
 
 // As of GPTs (gpt_config.h); the built-in models are those of specs/training/qwen3.toml.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 
 #include "core/error.h"
 #include "core/random.h"
@@ -119,6 +120,59 @@ TEST_F(Qwen3Test, TellsOfEachParameterOnceThatItsGradientIsComplete) {
   });
   stream_->synchronize(kQwen3Deadline);
   EXPECT_EQ(told, std::vector<int>(told.size(), 1));
+}
+
+Qwen3Config with_adapters(Qwen3Config config) {
+  config.lora = {3, 6, {LoraTarget::q, LoraTarget::v, LoraTarget::o, LoraTarget::up}};
+  return config;
+}
+
+// b begins as 0, so that gradients are taken behind a first step.
+TEST_F(Qwen3Test, AdaptersAloneAreTrained) {
+  Own own(device_, *operations_, with_adapters(odd_qwen3()));
+  const Parameters& parameters = own.model.parameters();
+  const auto weights = [&] {
+    std::map<std::string, std::vector<float>> all;
+    for (const TrainedParameter& each : parameters.all()) {
+      all[each.about.name] = values(each.tensors.parameters);
+    }
+    return all;
+  };
+  const auto before = weights();
+  double losses[2];
+  for (int step = 0; step < 2; ++step) {
+    gradients(own.model);
+    losses[step] = loss(own.model);
+    const StepState state{step + 1, 0, 1e-3, 1};
+    device_.write(own.model.state(), &state);
+    own.model.update(*stream_);
+    stream_->synchronize(kQwen3Deadline);
+  }
+  EXPECT_LT(losses[1], losses[0]);
+  std::int64_t adapters = 0;
+  for (const auto& [name, now] : weights()) {
+    const bool is_adapter = name.find(".lora_") != std::string::npos;
+    EXPECT_EQ(now != before.at(name), is_adapter) << name;
+    if (is_adapter) adapters += static_cast<std::int64_t>(now.size());
+  }
+  // Gradients and states are those of the adapters: with gaps to the next multiple of 128.
+  const auto bytes = static_cast<std::uint64_t>(4 * adapters);
+  EXPECT_GE(own.model.memory().bytes(MemoryUse::gradients), bytes);
+  EXPECT_LT(own.model.memory().bytes(MemoryUse::gradients), bytes + 4 * 128 * 12);
+}
+
+TEST_F(Qwen3Test, RecomputingChangesNoBitOfAdaptersGradients) {
+  std::vector<std::vector<float>> expected;
+  for (const Recompute recompute : {Recompute::none, Recompute::attention, Recompute::block}) {
+    Own own(device_, *operations_, with_adapters(odd_qwen3(recompute)));
+    gradients(own.model);
+    std::vector<std::vector<float>> found;
+    for (const Parameters::Kept& each : own.model.parameters().trained()) {
+      found.push_back(values(each.tensors.gradients));
+    }
+    if (expected.empty()) expected = found;
+    EXPECT_TRUE(found == expected);
+  }
 }
 
 TEST(Qwen3Steps, AreVerifiedOnOneRankAndOnSeveral) {

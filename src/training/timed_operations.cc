@@ -54,6 +54,17 @@ void TimedOperations::fill_value(Stream& stream, double value, const Tensor& ten
   mark(stream, StepPart::elementwise);
 }
 
+void TimedOperations::scale(Stream& stream, double factor, const Tensor& tensor) {
+  inner_->scale(stream, factor, tensor);
+  mark(stream, StepPart::elementwise);
+}
+
+void TimedOperations::keep_blocks(Stream& stream, const std::vector<RowRange>& blocks,
+                                  const Tensor& matrix) {
+  inner_->keep_blocks(stream, blocks, matrix);
+  mark(stream, StepPart::elementwise);
+}
+
 void TimedOperations::advance(Stream& stream, const Span& state) {
   inner_->advance(stream, state);
   mark(stream, StepPart::elementwise);
@@ -114,8 +125,8 @@ void TimedOperations::linear_add(Stream& stream, const Tensor& x, const Tensor& 
 }
 
 void TimedOperations::linear_backward_input(Stream& stream, const Tensor& dy, const Tensor& w,
-                                            const Tensor& dx) {
-  inner_->linear_backward_input(stream, dy, w, dx);
+                                            const Tensor& dx, Accumulate accumulate) {
+  inner_->linear_backward_input(stream, dy, w, dx, accumulate);
   mark(stream, StepPart::gemm);
 }
 
@@ -132,7 +143,7 @@ void TimedOperations::linear_gelu(Stream& stream, const Tensor& x, const Tensor&
 void TimedOperations::linear_backward_gelu(Stream& stream, const Tensor& dy, const Tensor& w,
                                            const Tensor& hidden, const Tensor& dhidden) {
   if (timing_ && !inner_->fuses_backward_gelu(dy, hidden)) {
-    linear_backward_input(stream, dy, w, dhidden);
+    linear_backward_input(stream, dy, w, dhidden, Accumulate::no);
     return gelu_backward(stream, hidden, dhidden, dhidden);
   }
   inner_->linear_backward_gelu(stream, dy, w, hidden, dhidden);

@@ -28,6 +28,9 @@ class TimedOperations : public Operations {
   void fill_normal(Stream& stream, std::uint64_t seed, std::int64_t first, double deviation,
                    const Tensor& tensor) override;
   void fill_value(Stream& stream, double value, const Tensor& tensor) override;
+  void scale(Stream& stream, double factor, const Tensor& tensor) override;
+  void keep_blocks(Stream& stream, const std::vector<RowRange>& blocks,
+                   const Tensor& matrix) override;
   void advance(Stream& stream, const Span& state) override;
   void random_tokens(Stream& stream, const Span& state, std::int64_t vocabulary,
                      std::uint64_t column, const Tensor& tokens) override;
@@ -45,8 +48,8 @@ class TimedOperations : public Operations {
   void linear(Stream& stream, const Tensor& x, const Tensor& w, const Tensor& y) override;
   void linear_add(Stream& stream, const Tensor& x, const Tensor& w, const Tensor& residual,
                   const Tensor& y) override;
-  void linear_backward_input(Stream& stream, const Tensor& dy, const Tensor& w,
-                             const Tensor& dx) override;
+  void linear_backward_input(Stream& stream, const Tensor& dy, const Tensor& w, const Tensor& dx,
+                             Accumulate accumulate) override;
   void linear_gelu(Stream& stream, const Tensor& x, const Tensor& w, const Tensor& hidden,
                    const Tensor& activated) override;
   void linear_backward_gelu(Stream& stream, const Tensor& dy, const Tensor& w, const Tensor& hidden,

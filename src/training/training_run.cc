@@ -172,15 +172,16 @@ std::uint64_t TrainingRun::memory_bytes() const {
   return model_->memory().total_bytes() + operations_->workspace_bytes();
 }
 
-// All tensors of the model, with what this rank keeps of each.
+// All trained tensors of the model, with what this rank keeps of each.
 std::vector<CheckpointTensor> TrainingRun::checkpoint_tensors() const {
   const Parameters& parameters = model_->parameters();
   std::map<std::size_t, Parameters::Kept> kept;
-  for (const Parameters::Kept& each : parameters.kept()) kept.emplace(each.parameter, each);
+  for (const Parameters::Kept& each : parameters.trained()) kept.emplace(each.parameter, each);
   const OptimizerTensors types = parameters.types();
   std::vector<CheckpointTensor> all;
   for (std::size_t i = 0; i < parameters.all().size(); ++i) {
     const ModelParameter& about = parameters.all()[i].about;
+    if (about.frozen) continue;
     const auto found = kept.find(i);
     const OptimizerTensors own = found == kept.end() ? OptimizerTensors() : found->second.tensors;
     const auto add = [&](const char* ending, const Tensor& type, const Tensor& here) {

@@ -246,7 +246,7 @@ void TrainingWork::renew(Rank& rank) {
   set_state(rank, own, state);
   poison(rank, own);
   own.before.clear();
-  for (const Parameters::Kept& each : own.model->parameters().kept()) {
+  for (const Parameters::Kept& each : own.model->parameters().trained()) {
     own.before.push_back(first_elements(rank, updated(each.tensors)));
   }
 }
@@ -256,7 +256,7 @@ void TrainingWork::poison(Rank& rank, const RankState& own) const {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   rank.device.write(own.model->loss().span, &nan);
   const auto stream = rank.device.make_stream();
-  for (const Parameters::Kept& each : own.model->parameters().kept()) {
+  for (const Parameters::Kept& each : own.model->parameters().trained()) {
     stream->fill(each.tensors.gradients.span, {FillKind::constant, 0xFF});
   }
   stream->synchronize(kPreparationSeconds);
@@ -303,7 +303,7 @@ void TrainingWork::require_loss(Rank& rank, const RankState& own) const {
 }
 
 void TrainingWork::require_update(Rank& rank, const RankState& own) const {
-  const std::vector<Parameters::Kept> kept = own.model->parameters().kept();
+  const std::vector<Parameters::Kept> kept = own.model->parameters().trained();
   for (std::size_t i = 0; i < own.before.size(); ++i) {
     const OptimizerTensors& tensors = kept[i].tensors;
     const std::vector<float> gradient = first_elements(rank, tensors.gradients);
@@ -334,7 +334,7 @@ void TrainingWork::require_same_parameters(Rank& rank, const RankState& own) con
   };
   const Parameters& parameters = own.model->parameters();
   if (parameters.units().empty()) {
-    for (const Parameters::Kept& each : parameters.kept()) add(updated(each.tensors));
+    for (const Parameters::Kept& each : parameters.trained()) add(updated(each.tensors));
   }
   for (const TrainedParameter& each : parameters.all()) add(each.tensors.parameters);
   const std::string mine = std::to_string(std::hash<std::string>()(values));

@@ -28,6 +28,13 @@ expect_code 0 train gpt --layers 1 --sequence 16 --batch 1 --iterations 1 --brea
 grep -q '"gemm_seconds":' parts.jsonl || fail "no parts: $(cat parts.jsonl)"
 expect_code 0 train qwen3 --model tiny --batch 1 --iterations 1 --json qwen3.jsonl
 grep -q '"verified":true' qwen3.jsonl || fail "a step of qwen3 is not verified: $(cat qwen3.jsonl)"
+expect_code 0 train qwen3 --model tiny --lora 4 --lora-targets q_proj,down_proj --device host:2 \
+  --parallel ddp --iterations 1 --json lora.jsonl
+grep -q '"model":"qwen3-tiny-lora4".*"verified":true' lora.jsonl || fail "LoRA: $(cat lora.jsonl)"
+refuses 'expected qwen3' train gpt --lora 4
+refuses 'expected one of q_proj' train qwen3 --lora 4 --lora-targets q
+refuses '--lora-alpha: expected --lora' train qwen3 --lora-alpha 4
+refuses '--lora: expected --parallel ddp or none' train qwen3 --lora 4 --parallel zero3
 expect_code 1 train gpt --device sim:h200:devices=1 --model 13b
 grep -q 'needs 18[0-9]\.[0-9] GB of memory, and sim:h200:devices=1:0 has 150.8; batch 1 needs' out ||
   fail "13b does not fit: $(cat out)"

@@ -36,6 +36,28 @@ __global__ void value_kernel(float value, T* to, std::int64_t count) {
   if (i < count) store_one(to + i, value);
 }
 
+template <typename T>
+__global__ void scale_kernel(float factor, T* values, std::int64_t count) {
+  const std::int64_t i = my_index();
+  if (i < count) store_one(values + i, factor * as_float(values[i]));
+}
+
+template <typename T>
+struct Blocks {
+  T* matrix;
+  std::int64_t rows, columns, width;  // width: columns of a block
+  RowRange all[kMostBlocks];
+};
+
+template <typename T>
+__global__ void keep_blocks_kernel(Blocks<T> b) {
+  const std::int64_t i = my_index();
+  if (i >= b.rows * b.columns) return;
+  const std::int64_t row = i / b.columns;
+  const RowRange own = b.all[i % b.columns / b.width];
+  if (row < own.first || row >= own.last) store_one(b.matrix + i, 0.0f);
+}
+
 __global__ void advance_kernel(StepState* state) { ++state->step; }
 
 template <typename T>
@@ -286,6 +308,27 @@ void launch_fill_value(double value, const Tensor& tensor, Stream& stream) {
     using T = decltype(element);
     launch(value_kernel<T>, {blocks_for(tensor.count()), kThreads}, stream,
            static_cast<float>(value), data<T>(tensor), tensor.count());
+  });
+}
+
+void launch_scale(double factor, const Tensor& tensor, Stream& stream) {
+  by_type(tensor.dtype, [&](auto element) {
+    using T = decltype(element);
+    launch(scale_kernel<T>, {blocks_for(tensor.count()), kThreads}, stream,
+           static_cast<float>(factor), data<T>(tensor), tensor.count());
+  });
+}
+
+void launch_keep_blocks(const std::vector<RowRange>& blocks, const Tensor& matrix, Stream& stream) {
+  by_type(matrix.dtype, [&](auto element) {
+    using T = decltype(element);
+    Blocks<T> own{data<T>(matrix),
+                  matrix.rows,
+                  matrix.columns,
+                  matrix.columns / static_cast<std::int64_t>(blocks.size()),
+                  {}};
+    std::copy(blocks.begin(), blocks.end(), own.all);
+    launch(keep_blocks_kernel<T>, {blocks_for(matrix.count()), kThreads}, stream, own);
   });
 }
 

@@ -12,6 +12,9 @@ void launch_fill_normal(std::uint64_t seed, std::int64_t first, double deviation
                         const Tensor& tensor, Stream& stream);
 void launch_fill_value(double value, const Tensor& tensor, Stream& stream);
 
+void launch_scale(double factor, const Tensor& tensor, Stream& stream);
+void launch_keep_blocks(const std::vector<RowRange>& blocks, const Tensor& matrix, Stream& stream);
+
 void launch_advance(const Span& state, Stream& stream);
 void launch_random_tokens(const Span& state, std::int64_t vocabulary, std::uint64_t column,
                           const Tensor& tokens, Stream& stream);
@@ -31,7 +34,7 @@ void launch_layer_norm_backward(const NormTensors& norm, const Tensor& dy, const
                                 Accumulate accumulate, Accumulate gradients, float* partials,
                                 int blocks, Stream& stream);
 void launch_rms_norm(const RmsNormTensors& norm, const Tensor& y, Stream& stream);
-// `partials`: for each of `blocks`, columns fp32.
+// `partials`: for each of `blocks`, columns fp32. A weight's gradient without elements is left out.
 void launch_rms_norm_backward(const RmsNormTensors& norm, const Tensor& dy, const Tensor& dx,
                               Accumulate accumulate, Accumulate gradients, float* partials,
                               int blocks, Stream& stream);

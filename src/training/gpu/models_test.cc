@@ -1,5 +1,6 @@
 // Whole models on a device.
 #include "training/gpu/operations_fixture.h"
+#include "training/qwen3.h"
 
 namespace duet {
 namespace {
@@ -104,11 +105,14 @@ TEST_P(DeviceModels, MeasureVerifiedSteps) {
   if (kEmulated) GTEST_SKIP() << "the work makes the host's operations";
   GptConfig recomputing = small_gpt();
   recomputing.recompute = Recompute::block;
+  Qwen3Config adapted = find_qwen3("tiny");
+  adapted.lora = {8, 16, all_lora_targets()};
   const bool fp32 = dtype() == DType::fp32;
   for (const char* recipe : {fp32 ? "fp32" : "amp", fp32 ? "fp32" : "bf16"}) {
     for (const std::int64_t accumulate : {1, 2}) {
       for (const ModelDescription& model :
-           {describe(small_gpt()), describe(recomputing), describe(MlpConfig{{64, 128, 72}, 32})}) {
+           {describe(small_gpt()), describe(recomputing), describe(MlpConfig{{64, 128, 72}, 32}),
+            describe(find_qwen3("tiny")), describe(adapted)}) {
         Team team(*machine_, {0});
         Optimizer optimizer;
         if (model.name == "mlp") optimizer.kind = OptimizerKind::sgd;

@@ -267,6 +267,7 @@ void launch_rms_norm_backward(const RmsNormTensors& norm, const Tensor& dy, cons
         dy.columns,      accumulate == Accumulate::yes};
     by_columns(dy.columns, BackwardLaunch<T, false>{backward, blocks, stream});
   });
+  if (norm.weight_gradient.count() == 0) return;
   launch_column_sums(partials, blocks, norm.weight_gradient, {}, gradients, stream);
 }
 

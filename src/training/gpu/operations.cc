@@ -56,6 +56,16 @@ class GpuOperations : public LinearOperations {
     launch_fill_value(value, tensor, on_device(stream));
   }
 
+  void scale(Stream& stream, double factor, const Tensor& tensor) override {
+    launch_scale(factor, tensor, on_device(stream));
+  }
+
+  void keep_blocks(Stream& stream, const std::vector<RowRange>& blocks,
+                   const Tensor& matrix) override {
+    require(blocks_fit(blocks, matrix), "blocks to keep");
+    launch_keep_blocks(blocks, matrix, on_device(stream));
+  }
+
   void advance(Stream& stream, const Span& state) override {
     launch_advance(state, on_device(stream));
   }

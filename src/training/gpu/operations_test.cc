@@ -77,6 +77,9 @@ TEST_P(DeviceOperations, NormaliseByTheRootMeanSquare) {
         const RmsNormTensors norm{on(x), on(weight), on(inverse), on(dweight)};
         on.operations.rms_norm(on.stream, norm, on(y));
         on.operations.rms_norm_backward(on.stream, norm, on(dy), on(dx), accumulate, accumulate);
+        const RmsNormTensors frozen{on(x), on(weight), on(inverse), {}};
+        on.operations.rms_norm_backward(on.stream, frozen, on(dy), on(dx), Accumulate::yes,
+                                        Accumulate::no);
         on.operations.rms_norm_backward(on.stream, norm, on(dy), on(dy), Accumulate::no,
                                         Accumulate::yes);
       });
@@ -258,6 +261,16 @@ TEST_P(DeviceOperations, TakeTheLossInPieces) {
   }
 }
 
+TEST_P(DeviceOperations, ScaleAndKeepBlocks) {
+  const Pair scaled = normal(19, 13, 1), blocks = normal(37, 12, 2), one = normal(9, 5, 3);
+  both([&](const Side& on) {
+    on.operations.scale(on.stream, -0.375, on(scaled));
+    on.operations.keep_blocks(on.stream, {{0, 17}, {17, 18}, {30, 37}}, on(blocks));
+    on.operations.keep_blocks(on.stream, {{2, 9}}, on(one));
+  });
+  for (const Pair& each : {scaled, blocks, one}) expect_same(each, "adapters");
+}
+
 TEST_P(DeviceOperations, TakeTheSquaredError) {
   const Pair prediction = normal(19, 4136, 1), target = normal(19, 4136, 2);
   const Pair losses = sums(19), loss = sums(1);
@@ -277,7 +290,8 @@ TEST_P(DeviceOperations, Multiply) {
   both([&](const Side& on) {
     on.operations.linear(on.stream, on(x), on(w), on(y));
     on.operations.linear_add(on.stream, on(x), on(w), on(dy), on(sum));
-    on.operations.linear_backward_input(on.stream, on(dy), on(w), on(dx));
+    on.operations.linear_backward_input(on.stream, on(dy), on(w), on(dx), Accumulate::no);
+    on.operations.linear_backward_input(on.stream, on(dy), on(w), on(dx), Accumulate::yes);
     on.operations.linear_backward_weight(on.stream, on(dy), on(x), on(dw), Accumulate::no);
     on.operations.linear_backward_weight(on.stream, on(dy), on(x), on(added), Accumulate::no);
     on.operations.linear_backward_weight(on.stream, on(dy), on(x), on(added), Accumulate::yes);

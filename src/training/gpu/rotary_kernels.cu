@@ -333,7 +333,7 @@ void launch_rotate_backward(const RotaryTensors& t, const Tensor& drotated, cons
     rotary.partials = partials;
     by_head(t, RotaryBackwardLaunch<T>{rotary, blocks, stream});
   });
-  if (!t.normalises()) return;
+  if (!t.has_gradients()) return;
   launch_column_sums(partials, blocks, t.q_weight_gradient, t.k_weight_gradient, gradients, stream);
 }
 

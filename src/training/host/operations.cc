@@ -27,6 +27,18 @@ float* data(const Tensor& tensor) { return reinterpret_cast<float*>(tensor.span.
 const std::int32_t* integers(const Tensor& tensor) {
   return reinterpret_cast<const std::int32_t*>(tensor.span.data);
 }
+// Sets what is outside of blocks, as those of Operations::keep_blocks(), to 0.
+void clear_outside(const std::vector<RowRange>& blocks, Matrix<float> matrix) {
+  const std::int64_t width = matrix.columns / static_cast<std::int64_t>(blocks.size());
+  for (std::int64_t i = 0; i < matrix.rows; ++i) {
+    float* begin = matrix.row(i);
+    for (const RowRange& each : blocks) {
+      if (i < each.first || i >= each.last) std::fill_n(begin, width, 0.0f);
+      begin += width;
+    }
+  }
+}
+
 Matrix<float> matrix(const Tensor& tensor) { return {data(tensor), tensor.rows, tensor.columns}; }
 
 double bytes_of(std::initializer_list<const Tensor*> tensors) {
@@ -59,6 +71,20 @@ class CpuOperations : public LinearOperations {
   void fill_value(Stream& stream, double value, const Tensor& tensor) override {
     run(stream, "value", 0, bytes_of({&tensor}), tensor,
         [=] { std::fill_n(data(tensor), tensor.count(), static_cast<float>(value)); });
+  }
+
+  void scale(Stream& stream, double factor, const Tensor& tensor) override {
+    run(stream, "scale", 0, 2 * bytes_of({&tensor}), tensor, [=] {
+      float* const values = data(tensor);
+      for (std::int64_t i = 0; i < tensor.count(); ++i) values[i] *= static_cast<float>(factor);
+    });
+  }
+
+  void keep_blocks(Stream& stream, const std::vector<RowRange>& blocks,
+                   const Tensor& matrix) override {
+    require(blocks_fit(blocks, matrix), "blocks to keep");
+    run(stream, "blocks", 0, bytes_of({&matrix}), matrix,
+        [=] { clear_outside(blocks, duet::matrix(matrix)); });
   }
 
   void advance(Stream& stream, const Span& state) override {
@@ -132,9 +158,11 @@ class CpuOperations : public LinearOperations {
     const double moved =
         bytes_of({&norm.x, &dy, &dx}) + (accumulate == Accumulate::yes ? bytes_of({&dx}) : 0);
     run(stream, "rms norm backward", 0, moved, dx, [=] {
-      clear_unless(gradients, norm.weight_gradient);
       const RmsNormed<float> forward{matrix(norm.x), data(norm.weight), data(norm.inverse_rms)};
-      rms_norm_backward_weight<float>(forward, matrix(dy), data(norm.weight_gradient));
+      if (norm.weight_gradient.count() > 0) {
+        clear_unless(gradients, norm.weight_gradient);
+        rms_norm_backward_weight<float>(forward, matrix(dy), data(norm.weight_gradient));
+      }
       rms_norm_backward_input<float>(forward, matrix(dy), matrix(dx), accumulate);
     });
   }

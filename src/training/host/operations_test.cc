@@ -78,7 +78,7 @@ TEST_F(LinearOperations, GradientsOfTheInputAndTheWeight) {
         for (std::int64_t k = 0; k < kOut; ++k) sum += at(dy, i, k) * at(w, k, j);
         return sum;
       },
-      [&] { operations_->linear_backward_input(*stream_, dy, w, dx); });
+      [&] { operations_->linear_backward_input(*stream_, dy, w, dx, Accumulate::no); });
   check(
       dw,
       [&](std::int64_t i, std::int64_t j) {
@@ -89,10 +89,43 @@ TEST_F(LinearOperations, GradientsOfTheInputAndTheWeight) {
       [&] { operations_->linear_backward_weight(*stream_, dy, x, dw, Accumulate::yes); });
 }
 
+TEST_F(LinearOperations, AddToTheGradientOfTheInput) {
+  const Tensor w = tensor(kOut, kIn, 2), dy = tensor(kRows, kOut, 3), dx = tensor(kRows, kIn, 4);
+  check(
+      dx,
+      [&](std::int64_t i, std::int64_t j) {
+        double sum = at(dx, i, j);
+        for (std::int64_t k = 0; k < kOut; ++k) sum += at(dy, i, k) * at(w, k, j);
+        return sum;
+      },
+      [&] { operations_->linear_backward_input(*stream_, dy, w, dx, Accumulate::yes); });
+}
+
+// Three blocks of two columns: rows 0 and 1, row 2, and the last.
+TEST_F(LinearOperations, ScaleAndKeepBlocks) {
+  const Tensor matrix = tensor(kRows, 6, 1);
+  const std::vector<RowRange> blocks = {{0, 2}, {2, 3}, {kRows - 1, kRows}};
+  check(
+      matrix,
+      [&](std::int64_t i, std::int64_t j) {
+        const RowRange& own = blocks[static_cast<std::size_t>(j / 2)];
+        return i >= own.first && i < own.last ? 3 * at(matrix, i, j) : 0;
+      },
+      [&] {
+        operations_->scale(*stream_, 3, matrix);
+        operations_->keep_blocks(*stream_, blocks, matrix);
+      });
+  const std::vector<std::vector<RowRange>> unfit = {
+      {}, {{0, kRows + 1}}, {{-1, 2}}, {{3, 2}}, {{0, 1}, {0, 1}, {0, 1}, {0, 1}}};
+  for (const std::vector<RowRange>& each : unfit) {
+    EXPECT_THROW(operations_->keep_blocks(*stream_, each, matrix), BadArgument);
+  }
+}
+
 TEST_F(LinearOperations, RefuseShapesThatDoNotFit) {
   const Tensor x = tensor(kRows, kIn, 1), w = tensor(kOut, kIn, 2), y = tensor(kRows, kOut, 3);
   EXPECT_THROW(operations_->linear(*stream_, x, y, w), BadArgument);
-  EXPECT_THROW(operations_->linear_backward_input(*stream_, x, w, y), BadArgument);
+  EXPECT_THROW(operations_->linear_backward_input(*stream_, x, w, y, Accumulate::no), BadArgument);
   EXPECT_THROW(operations_->linear_backward_weight(*stream_, x, w, y, Accumulate::no), BadArgument);
 }
 

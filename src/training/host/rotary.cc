@@ -159,7 +159,7 @@ void rotate_heads_backward(const RotaryHeads<Real>& in, const Real* inverse_rms,
     }
     copy_values(s, from, to);
   });
-  if (in.q_weight == nullptr) return;
+  if (dq_weight == nullptr) return;
   for (std::size_t i = 0; i < sums.size(); i += static_cast<std::size_t>(2 * s.head_dim)) {
     for (std::int64_t j = 0; j < s.head_dim; ++j) {
       dq_weight[j] += sums[i + static_cast<std::size_t>(j)];

@@ -25,7 +25,7 @@ template <class Real>
 void rotate_heads(const RotaryHeads<Real>& in, Real* rotated, Real* inverse_rms);
 
 // dqkv, shaped as qkv, from drotated, which it may be. Adds to dq_weight and dk_weight (head_dim),
-// which are null without weights.
+// which may be null.
 template <class Real>
 void rotate_heads_backward(const RotaryHeads<Real>& in, const Real* inverse_rms,
                            const Real* drotated, Real* dqkv, Real* dq_weight, Real* dk_weight);
