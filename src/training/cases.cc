@@ -70,6 +70,23 @@ void add_parts(Measurement& result, const std::array<double, kStepParts>& second
   }
 }
 
+// As curves: for each kind of part, where each began and ended. Operations of a kind that follow
+// each other are one.
+void add_timeline(Measurement& result, const std::vector<StepTimeline::Part>& parts) {
+  std::map<std::string, std::vector<double>> curves;
+  const StepTimeline::Part* before = nullptr;
+  for (const StepTimeline::Part& each : parts) {
+    if (each.end <= each.begin) continue;
+    std::vector<double>& ends = curves["timeline_" + each.what];
+    const bool goes_on = before != nullptr && !each.beside && before->what == each.what;
+    if (goes_on) ends.pop_back();
+    if (!goes_on) ends.push_back(each.begin);
+    ends.push_back(each.end);
+    before = &each;
+  }
+  result.curves.assign(curves.begin(), curves.end());
+}
+
 void add_energy(Measurement& result, const PowerDraw& draw) {
   const double joules = draw.joules(0);  // steps follow each other without a gap
   const double items = result.cost.tokens > 0 ? result.cost.tokens : result.cost.samples;
@@ -94,7 +111,10 @@ void measure_besides(Team& team, TrainingWork& work, const TrainingCase& one,
     }
     if (!one.breakdown) return;
     const auto parts = work.time_parts(rank);
-    if (rank.local == 0) add_parts(result, parts);
+    const auto timeline = work.time_step(rank);
+    if (rank.local > 0) return;
+    add_parts(result, parts);
+    add_timeline(result, timeline);
   });
 }
 

@@ -80,7 +80,7 @@ void GradientBuckets::backward(Stream& stream, Accumulate gradients) {
   auto next = buckets_.begin();
   model_.backward(stream, gradients, [&](const ParameterRange&) {
     for (; next != buckets_.end() && next->behind == complete; ++next) {
-      next->plan->enqueue(sums_.fork(stream));
+      sums_.run(stream, "all_reduce", [&](Stream& own) { next->plan->enqueue(own); });
     }
     ++complete;
   });

@@ -28,6 +28,7 @@ class GradientBuckets : public ParallelStep {
     model_.clip(stream, scale, limit);
   }
   void communicate(Stream& stream) override;
+  void set_timeline(StepTimeline* timeline) override { sums_.set_timeline(timeline); }
   double wire_bytes() const override;
   std::map<std::string, std::string> notes() const override;
 

@@ -10,6 +10,7 @@
 
 #include "collectives/engine.h"
 #include "training/model.h"
+#include "training/step_timeline.h"
 
 namespace duet {
 
@@ -37,6 +38,8 @@ class ParallelStep {
   virtual void clip(Stream& stream, double scale, double limit) = 0;
   // What both passes communicate, alone: of what the memory holds.
   virtual void communicate(Stream& stream) = 0;
+  // As that of a ForkedStream.
+  virtual void set_timeline(StepTimeline* timeline) = 0;
 
   virtual double wire_bytes() const = 0;  // that leave this rank in one step; 0: not known
   // For the journal: "algorithm" of the largest call, and how many calls there are.
@@ -55,6 +58,7 @@ class AloneStep : public ParallelStep {
     model_.clip(stream, scale, limit);
   }
   void communicate(Stream&) override {}
+  void set_timeline(StepTimeline*) override {}
   double wire_bytes() const override { return 0; }
   std::map<std::string, std::string> notes() const override { return {}; }
 

@@ -47,11 +47,15 @@ std::optional<std::size_t> ShardedStep::next_block(std::size_t unit, int directi
   return next;
 }
 
+void ShardedStep::enqueue_gather(Stream& stream, std::size_t unit) {
+  communication_.run(stream, "all_gather", [&](Stream& own) { plans_[unit].gather->enqueue(own); });
+}
+
 // The buffer must not be in use behind what `stream` has now.
 void ShardedStep::gather(Stream& stream, std::size_t unit) {
   Buffer& buffer = buffer_of(unit);
   if (buffer.holds == unit) return;
-  plans_[unit].gather->enqueue(communication_.fork(stream));
+  enqueue_gather(stream, unit);
   buffer.holds = unit;
   buffer.gathered = &communication_.mark();
 }
@@ -59,12 +63,11 @@ void ShardedStep::gather(Stream& stream, std::size_t unit) {
 void ShardedStep::forward(Stream& stream) {
   buffers_ = {};
   std::optional<std::size_t> first;
-  Stream& beside = communication_.fork(stream);
   for (std::size_t unit = 0; unit < units().size(); ++unit) {
-    if (!units()[unit].buffer) plans_[unit].gather->enqueue(beside);
+    if (!units()[unit].buffer) enqueue_gather(stream, unit);
     if (units()[unit].buffer && !first) first = unit;
   }
-  stream.wait(communication_.mark());
+  communication_.wait(stream, communication_.mark());
   if (first) gather(stream, *first);
   model_.forward(stream, [&](const ParameterRange& block) { begin_block(stream, block, 1); });
 }
@@ -76,7 +79,7 @@ void ShardedStep::begin_block(Stream& stream, const ParameterRange& block, int d
   const std::size_t unit = unit_of(block);
   Buffer& buffer = buffer_of(unit);
   if (const auto next = next_block(unit, direction)) gather(stream, *next);
-  if (buffer.gathered != nullptr) stream.wait(*buffer.gathered);
+  if (buffer.gathered != nullptr) communication_.wait(stream, *buffer.gathered);
   buffer.gathered = nullptr;
 }
 
@@ -92,7 +95,8 @@ void ShardedStep::reduce(Stream& stream, const ParameterRange& complete) {
   for (std::size_t unit = 0; unit < units().size(); ++unit) {
     const ParameterRange& own = units()[unit].range;
     if (own.first < complete.first || own.last > complete.last) continue;
-    plans_[unit].reduce->enqueue(communication_.fork(stream));
+    communication_.run(stream, "reduce_scatter",
+                       [&](Stream& own_stream) { plans_[unit].reduce->enqueue(own_stream); });
   }
 }
 

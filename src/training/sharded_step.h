@@ -28,6 +28,7 @@ class ShardedStep : public ParallelStep {
   void backward(Stream& stream, Accumulate gradients) override;  // must be Accumulate::no
   void clip(Stream& stream, double scale, double limit) override;
   void communicate(Stream& stream) override;
+  void set_timeline(StepTimeline* timeline) override { communication_.set_timeline(timeline); }
   double wire_bytes() const override;
   std::map<std::string, std::string> notes() const override;
 
@@ -46,6 +47,7 @@ class ShardedStep : public ParallelStep {
   std::size_t unit_of(const ParameterRange& block) const;
   Buffer& buffer_of(std::size_t unit) { return buffers_[*units()[unit].buffer]; }
   std::optional<std::size_t> next_block(std::size_t unit, int direction) const;
+  void enqueue_gather(Stream& stream, std::size_t unit);
   void gather(Stream& stream, std::size_t unit);
   void begin_block(Stream& stream, const ParameterRange& block, int direction);
   void reduce(Stream& stream, const ParameterRange& complete);

@@ -21,26 +21,22 @@ TimedOperations::TimedOperations(Device& device)
 
 std::array<double, kStepParts> TimedOperations::time(Stream& stream,
                                                      const std::function<void()>& enqueue) {
-  begin_ = device_.make_event();
-  marks_.clear();
-  stream.record(*begin_);
-  timing_ = true;
+  StepTimeline timeline(device_);
+  timeline.begin(stream);
+  set_timeline(&timeline);
   enqueue();
-  timing_ = false;
+  set_timeline(nullptr);
   stream.synchronize(kTimedStepSeconds);
   std::array<double, kStepParts> seconds{};
-  const Event* before = begin_.get();
-  for (const Mark& each : marks_) {
-    seconds[static_cast<std::size_t>(each.part)] += each.end->seconds_since(*before);
-    before = each.end.get();
+  for (const StepTimeline::Part& each : timeline.parts()) {
+    const StepPart part = parse_name(kParts, "unknown part of a step", each.what);
+    seconds[static_cast<std::size_t>(part)] += each.end - each.begin;
   }
   return seconds;
 }
 
 void TimedOperations::mark(Stream& stream, StepPart part) {
-  if (!timing_) return;
-  marks_.push_back({part, device_.make_event()});
-  stream.record(*marks_.back().end);
+  if (is_timed()) timeline_->ended(stream, name(part));
 }
 
 void TimedOperations::fill_normal(Stream& stream, std::uint64_t seed, std::int64_t first,
@@ -132,7 +128,7 @@ void TimedOperations::linear_backward_input(Stream& stream, const Tensor& dy, co
 
 void TimedOperations::linear_gelu(Stream& stream, const Tensor& x, const Tensor& w,
                                   const Tensor& hidden, const Tensor& activated) {
-  if (timing_ && !inner_->fuses_gelu(x, hidden)) {
+  if (is_timed() && !inner_->fuses_gelu(x, hidden)) {
     linear(stream, x, w, hidden);
     return gelu(stream, hidden, activated);
   }
@@ -142,7 +138,7 @@ void TimedOperations::linear_gelu(Stream& stream, const Tensor& x, const Tensor&
 
 void TimedOperations::linear_backward_gelu(Stream& stream, const Tensor& dy, const Tensor& w,
                                            const Tensor& hidden, const Tensor& dhidden) {
-  if (timing_ && !inner_->fuses_backward_gelu(dy, hidden)) {
+  if (is_timed() && !inner_->fuses_backward_gelu(dy, hidden)) {
     linear_backward_input(stream, dy, w, dhidden, Accumulate::no);
     return gelu_backward(stream, hidden, dhidden, dhidden);
   }

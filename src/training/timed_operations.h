@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "training/operations.h"
+#include "training/step_timeline.h"
 
 namespace duet {
 
@@ -13,7 +14,7 @@ enum class StepPart { gemm, attention, norm, elementwise, loss, optimizer };
 inline constexpr std::size_t kStepParts = 6;
 const char* name(StepPart part);
 
-// Operations that can be timed one by one. Timing adds an event to the stream behind each.
+// Operations that can be timed one by one.
 class TimedOperations : public Operations {
  public:
   explicit TimedOperations(Device& device);
@@ -21,6 +22,9 @@ class TimedOperations : public Operations {
   // Calls `enqueue`, which enqueues operations on the stream, waits for them, and returns the
   // seconds of each part. Their sum is the time from the first operation to the last.
   std::array<double, kStepParts> time(Stream& stream, const std::function<void()>& enqueue);
+  // From now on, where each operation ends is written to the timeline, as the name of its part, if
+  // there is one. Operations must be enqueued on its main stream.
+  void set_timeline(StepTimeline* timeline) { timeline_ = timeline; }
 
   bool computes(const Tensor& tensor) const override { return inner_->computes(tensor); }
   std::uint64_t workspace_bytes() const override { return inner_->workspace_bytes(); }
@@ -94,18 +98,12 @@ class TimedOperations : public Operations {
   void sgd(Stream& stream, const Span& state, const OptimizerTensors& tensors) override;
 
  private:
-  struct Mark {
-    StepPart part;
-    std::unique_ptr<Event> end;
-  };
-
   void mark(Stream& stream, StepPart part);
+  bool is_timed() const { return timeline_ != nullptr; }
 
   Device& device_;
   std::unique_ptr<Operations> inner_;
-  bool timing_ = false;
-  std::unique_ptr<Event> begin_;
-  std::vector<Mark> marks_;
+  StepTimeline* timeline_ = nullptr;
 };
 
 }  // namespace duet

@@ -104,8 +104,11 @@ void TrainingWork::prepare(Rank& rank, const Placement& placement) {
   const int above_updates = placement.priority + 1;
   const auto stream = rank.device.make_stream({above_updates, placement.units});
   std::vector<ParameterRange> ranges;
-  enqueue_plain_step(rank, own, *stream,
-                     [&](const ParameterRange& range) { ranges.push_back(range); });
+  AloneStep alone(*own.model);
+  enqueue_begin(rank, own, alone, *stream);
+  own.model->backward(*stream, last_gradients(),
+                      [&](const ParameterRange& range) { ranges.push_back(range); });
+  own.model->update(*stream);
   stream->synchronize(kPreparationSeconds);
   own.parallel =
       make_parallel_step(parallel_, rank, *own.model, ranges, StreamOptions{above_updates + 1});
@@ -182,28 +185,46 @@ void TrainingWork::enqueue_begin(Rank& rank, RankState& own, ParallelStep& passe
 }
 
 void TrainingWork::enqueue_step(Rank& rank, RankState& own, Stream& stream) const {
-  enqueue_begin(rank, own, *own.parallel, stream);
-  if (settings_.order == UpdateOrder::beside) {
-    return own.model->backward_beside_update(stream, *own.updates, last_gradients());
+  if (settings_.order == UpdateOrder::after) {
+    return enqueue_in_order(rank, own, *own.parallel, stream);
   }
-  own.parallel->backward(stream, last_gradients());
-  own.model->update(stream);
+  enqueue_begin(rank, own, *own.parallel, stream);
+  own.model->backward_beside_update(stream, *own.updates, last_gradients());
 }
 
-void TrainingWork::enqueue_plain_step(Rank& rank, RankState& own, Stream& stream,
-                                      const GradientsComplete& complete) const {
-  AloneStep alone(*own.model);
-  enqueue_begin(rank, own, alone, stream);
-  own.model->backward(stream, last_gradients(), complete);
+void TrainingWork::enqueue_in_order(Rank& rank, RankState& own, ParallelStep& passes,
+                                    Stream& stream) const {
+  enqueue_begin(rank, own, passes, stream);
+  passes.backward(stream, last_gradients());
   own.model->update(stream);
 }
 
 std::array<double, kStepParts> TrainingWork::time_parts(Rank& rank) {
   RankState& own = state(rank);
   const auto stream = rank.device.make_stream();
-  const auto step = [&] { enqueue_plain_step(rank, own, *stream); };
+  AloneStep alone(*own.model);
+  const auto step = [&] { enqueue_in_order(rank, own, alone, *stream); };
   step();  // the first one without a graph is slower
   return own.operations->time(*stream, step);
+}
+
+std::vector<StepTimeline::Part> TrainingWork::time_step(Rank& rank) {
+  RankState& own = state(rank);
+  const auto stream = rank.device.make_stream();
+  StepTimeline timeline(rank.device);
+  const auto write_to = [&](StepTimeline* to) {
+    own.operations->set_timeline(to);
+    own.parallel->set_timeline(to);
+  };
+  enqueue_in_order(rank, own, *own.parallel, *stream);
+  stream->synchronize(kPreparationSeconds);
+  rank.team.barrier("all ranks to time a step", kPreparationSeconds);
+  timeline.begin(*stream);
+  write_to(&timeline);
+  enqueue_in_order(rank, own, *own.parallel, *stream);
+  write_to(nullptr);
+  stream->synchronize(kPreparationSeconds);
+  return timeline.parts();
 }
 
 double TrainingWork::time_communication(Rank& rank) {

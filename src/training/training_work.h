@@ -52,6 +52,10 @@ class TrainingWork : public Work {
   // The seconds of each part of a rank's step whose operations are enqueued and timed one by one,
   // without a graph and without communication; between prepare() and release().
   std::array<double, kStepParts> time_parts(Rank& rank);
+  // When the operations of a rank's step ran, what it communicated beside them ("all_gather"), and
+  // how long they waited for that ("wait"): as time_parts(), but with communication. Collective,
+  // inside each(); between prepare() and release().
+  std::vector<StepTimeline::Part> time_step(Rank& rank);
   // The seconds of a step's communication with nothing beside it. Collective, inside each();
   // between prepare() and release(). 0 where there is none.
   double time_communication(Rank& rank);
@@ -93,9 +97,8 @@ class TrainingWork : public Work {
     return settings_.accumulate > 1 ? Accumulate::yes : Accumulate::no;
   }
   void enqueue_step(Rank& rank, RankState& own, Stream& stream) const;
-  // Without communication, and with the update behind the backward pass.
-  void enqueue_plain_step(Rank& rank, RankState& own, Stream& stream,
-                          const GradientsComplete& complete = {}) const;
+  // With the update behind the backward pass.
+  void enqueue_in_order(Rank& rank, RankState& own, ParallelStep& passes, Stream& stream) const;
   void require_loss(Rank& rank, const RankState& own) const;
   void require_update(Rank& rank, const RankState& own) const;
   void require_same_parameters(Rank& rank, const RankState& own) const;

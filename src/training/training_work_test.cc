@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <set>
+
 #include "core/error.h"
 #include "timing/sampler.h"
 #include "training/cases.h"
@@ -230,6 +233,46 @@ TEST(TrainingCases, PartsOfShardsAreWithoutCommunication) {
     return sum;
   };
   EXPECT_NEAR(parts(by_engine), parts(alone), 0.01 * parts(alone));
+}
+
+// What a stream did is one behind the other, and each wait ends as a collective does.
+TEST(TrainingCases, TimelinesShowCollectivesAndWhoWaitsForThem) {
+  const auto machine = open_machine("sim:h200:devices=2");
+  TrainingOptions options;
+  GptConfig config = find_gpt("7b");
+  config.layers = 3;
+  config.batch = 1;
+  options.models = {describe(config)};
+  options.recipes = {find_recipe("bf16")};
+  options.mode = brief();
+  options.breakdown = true;
+  options.parallel = Parallel::zero3;
+  options.engines = {"dma", kNoEngine};
+  const Benchmark benchmark = training_benchmark(*machine, options, {});
+  for (const Case& one : benchmark.cases) {
+    const Measurement result = one.run();
+    std::map<double, double> main_stream;  // ends by begins
+    std::set<double> collectives_end;
+    std::vector<double> waits;
+    for (const auto& [name, ends] : result.curves) {
+      const bool beside = name == "timeline_all_gather" || name == "timeline_reduce_scatter";
+      for (std::size_t i = 0; i < ends.size(); i += 2) {
+        if (beside) collectives_end.insert(ends[i + 1]);
+        if (!beside) main_stream.emplace(ends[i], ends[i + 1]);
+        if (name == "timeline_wait") waits.push_back(ends[i + 1]);
+      }
+    }
+    double last = 0;
+    for (const auto& [begin, end] : main_stream) {
+      EXPECT_EQ(begin, last);
+      last = end;
+    }
+    EXPECT_NEAR(last, result.sampling->samples.front(), 0.02 * last);
+    const bool communicates = one.id.engine == "dma";
+    EXPECT_EQ(!collectives_end.empty(), communicates);
+    EXPECT_EQ(!waits.empty(), communicates);
+    for (const double end : waits) EXPECT_EQ(collectives_end.count(end), 1u) << end;
+  }
 }
 
 TEST(TrainingCases, RefuseEnginesThatTheMachineDoesNotHave) {
