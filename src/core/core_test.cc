@@ -98,6 +98,22 @@ TEST(DTypes, RoundsToNearestEvenAndSaturates) {
   EXPECT_EQ(load(DType::int8, &byte), -127.0f);
 }
 
+TEST(DTypes, ConvertsManyElementsAsEachAlone) {
+  constexpr std::size_t kCount = 20000;
+  for (const DType from : all_dtypes()) {
+    for (const DType to : all_dtypes()) {
+      std::vector<unsigned char> elements(kCount * size_of(from));
+      for (std::size_t i = 0; i < elements.size(); ++i) elements[i] = pattern_byte(1, i);
+      std::vector<unsigned char> results(kCount * size_of(to)), expected = results;
+      convert(from, elements.data(), to, results.data(), kCount);
+      for (std::size_t i = 0; i < kCount; ++i) {
+        store(to, &expected[i * size_of(to)], load(from, &elements[i * size_of(from)]));
+      }
+      EXPECT_TRUE(results == expected) << name(from) << " to " << name(to);
+    }
+  }
+}
+
 TEST(Random, PatternDependsOnSeedAndPositionOnly) {
   EXPECT_NE(random_word(1, 0), random_word(2, 0));
   EXPECT_NE(random_word(1, 0), random_word(1, 1));
