@@ -12,44 +12,35 @@
 #include <cstring>
 #include <filesystem>
 #include <functional>
-#include <nlohmann/json.hpp>
+#include <list>
 #include <set>
 #include <system_error>
 #include <utility>
 
 #include "core/error.h"
-#include "core/names.h"
 #include "core/packing.h"
 #include "core/part_file.h"
-#include "core/plain_text.h"
 #include "device/device.h"
+#include "training/guarded_json.h"
 
 namespace duet {
 namespace {
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "elements are copied as they are");
 
-constexpr NamedValue<DType> kStoredTypes[] = {{DType::fp32, "F32"},
-                                              {DType::bf16, "BF16"},
-                                              {DType::fp16, "F16"},
-                                              {DType::int32, "I32"},
-                                              {DType::int8, "I8"}};
-constexpr const char* kMetadataKey = "__metadata__";
 constexpr std::uint64_t kLengthBytes = 8;
-constexpr std::uint64_t kMostHeaderBytes = 100000000;  // as other readers of the format
-constexpr std::uint64_t kHeaderMultiple = 8;           // aligns the data
-constexpr std::size_t kDeepestInHeader = 3;            // header, tensor, shape
-constexpr double kSaveSeconds = 3600;                  // the longest that a rank writes its parts
+constexpr const char* kTensor = "tensor";  // in messages
+constexpr double kSaveSeconds = 3600;      // the longest that a rank writes its parts
 
-std::string shown_type(DType dtype, const std::vector<std::uint64_t>& shape) {
-  return fmt::format("{} [{}]", name_of(kStoredTypes, dtype), fmt::join(shape, ", "));
+std::vector<std::uint64_t> stored_shape(const CheckpointTensor& each) {
+  const auto rows = static_cast<std::uint64_t>(each.tensor.rows);
+  const auto columns = static_cast<std::uint64_t>(each.tensor.columns);
+  if (rows == 1 && !each.is_matrix) return {columns};
+  return {rows, columns};
 }
 
-std::vector<std::uint64_t> stored_shape(const Tensor& tensor) {
-  const auto rows = static_cast<std::uint64_t>(tensor.rows);
-  const auto columns = static_cast<std::uint64_t>(tensor.columns);
-  if (rows == 1) return {columns};
-  return {rows, columns};
+std::string shown_type(const CheckpointTensor& each) {
+  return duet::shown_type(each.tensor.dtype, stored_shape(each));
 }
 
 bool is_part(const CheckpointTensor& each) {
@@ -60,18 +51,11 @@ bool is_part(const CheckpointTensor& each) {
 
 // Throws BadArgument.
 void check_tensors(const std::vector<CheckpointTensor>& tensors) {
-  const std::vector<DType> types = values_in(kStoredTypes);
-  std::set<std::string> names{kMetadataKey};
+  std::set<std::string> names{"__metadata__"};
   for (const CheckpointTensor& each : tensors) {
-    const Tensor& here = each.part ? *each.part : each.tensor;
-    const Span& span = here.span;
-    const char* expected = nullptr;
-    if (std::count(types.begin(), types.end(), here.dtype) == 0) expected = "a stored type";
-    if (span.bytes < here.bytes()) expected = "memory for all its elements";
-    if (span.bytes > 0 && !span.owner->has_contents(span)) expected = "memory with contents";
-    if (!is_part(each)) expected = "a part of its elements";
-    if (!names.insert(each.name).second) expected = "a name of its own";
-    if (expected) throw BadArgument(fmt::format("tensor '{}': expected {}", each.name, expected));
+    check_tensor(each);
+    if (names.insert(each.name).second) continue;
+    throw BadArgument(fmt::format("tensor '{}': expected a name of its own", each.name));
   }
 }
 
@@ -94,25 +78,18 @@ std::vector<CheckpointTensor> in_order_of_data(std::vector<CheckpointTensor> ten
   return tensors;
 }
 
-// Of tensors in the order of their data. Throws BadArgument.
-std::string header_text(const std::map<std::string, std::string>& metadata,
-                        const std::vector<CheckpointTensor>& tensors) {
-  nlohmann::ordered_json header = nlohmann::ordered_json::object();
-  if (!metadata.empty()) header[kMetadataKey] = metadata;
+// The file's bytes before its data.
+std::string beginning_of(const CheckpointFile& file) {
+  std::vector<std::pair<std::string, CheckpointEntry>> entries;
   std::uint64_t begin = 0;
-  for (const CheckpointTensor& each : tensors) {
+  for (const CheckpointTensor& each : in_order_of_data(file.tensors)) {
     const std::uint64_t end = begin + each.tensor.bytes();
-    header[each.name] = {{"dtype", name_of(kStoredTypes, each.tensor.dtype)},
-                         {"shape", stored_shape(each.tensor)},
-                         {"data_offsets", {begin, end}}};
+    entries.push_back({each.name, {each.tensor.dtype, stored_shape(each), begin, end}});
     begin = end;
   }
-  using Errors = nlohmann::ordered_json::error_handler_t;
-  std::string text = header.dump(-1, ' ', false, Errors::replace);  // what is not UTF-8
-  text.resize((text.size() + kHeaderMultiple - 1) / kHeaderMultiple * kHeaderMultiple, ' ');
-  if (text.size() <= kMostHeaderBytes) return text;
-  throw BadArgument(fmt::format("a checkpoint's names and metadata: {} bytes: expected at most {}",
-                                text.size(), kMostHeaderBytes));
+  const std::string header = safetensors_header_text(file.metadata, entries);
+  const std::uint64_t length = header.size();
+  return std::string(reinterpret_cast<const char*>(&length), kLengthBytes) + header;
 }
 
 // The file that is replaced: `path`, or where its link leads. Throws Error.
@@ -126,138 +103,6 @@ std::string replaced_file(const std::string& path) {
   return target.string();
 }
 
-// `place` is the file, or the file and one of its tensors.
-[[noreturn]] void refuse_checkpoint(const std::string& place, const std::string& found,
-                                    const std::string& expected) {
-  throw UsageError(fmt::format("{}: {}: expected {}", place, found, expected));
-}
-
-std::string place_of(const std::string& file, const std::string& tensor) {
-  return fmt::format("{}: tensor '{}'", file, one_line(tensor));
-}
-
-// Refuses names that occur twice, of which json::parse() would drop one, and deep nesting. (The
-// callback of json::parse() could do the same, in time that is quadratic in the tensors.)
-class HeaderGuard : public nlohmann::json_sax<nlohmann::json> {
- public:
-  explicit HeaderGuard(std::string file) : file_(std::move(file)) {}
-
-  bool key(std::string& name) override {
-    if (names_.back().insert(name).second) return true;
-    refuse_checkpoint(place_of(file_, name), "twice", "each name once");
-  }
-  bool start_object(std::size_t) override { return enter(); }
-  bool start_array(std::size_t) override { return enter(); }
-  bool end_object() override { return leave(); }
-  bool end_array() override { return leave(); }
-  bool null() override { return true; }
-  bool boolean(bool) override { return true; }
-  bool number_integer(std::int64_t) override { return true; }
-  bool number_unsigned(std::uint64_t) override { return true; }
-  bool number_float(double, const std::string&) override { return true; }
-  bool string(std::string&) override { return true; }
-  bool binary(nlohmann::json::binary_t&) override { return true; }
-  bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception&) override {
-    return false;
-  }
-
- private:
-  bool enter() {
-    if (names_.size() == kDeepestInHeader) refuse_checkpoint(file_, "nests deeply", "tensors");
-    names_.emplace_back();
-    return true;
-  }
-  bool leave() {
-    names_.pop_back();
-    return true;
-  }
-
-  std::string file_;
-  std::vector<std::set<std::string>> names_;  // of the objects that are open
-};
-
-nlohmann::json parse_checkpoint_header(const std::string& file, const std::string& text) {
-  HeaderGuard guard(file);
-  // The parser would skip a byte order mark, and take a NUL for the end.
-  const bool plain = !text.empty() && text[0] == '{' && text.find('\0') == std::string::npos;
-  if (!plain || !nlohmann::json::sax_parse(text, &guard)) {
-    refuse_checkpoint(file, "header is not JSON", "a safetensors file");
-  }
-  return nlohmann::json::parse(text);
-}
-
-std::map<std::string, std::string> metadata_of(const std::string& file,
-                                               const nlohmann::json& header) {
-  if (!header.contains(kMetadataKey)) return {};
-  try {
-    return header[kMetadataKey].get<std::map<std::string, std::string>>();
-  } catch (const nlohmann::json::type_error&) {
-    refuse_checkpoint(file, "metadata of another type", "texts by name");
-  }
-}
-
-// The member `key` of an object.
-std::vector<std::uint64_t> counts_of(const std::string& place, const nlohmann::json& tensor,
-                                     const char* key) {
-  const auto is_count = [](const nlohmann::json& value) { return value.is_number_unsigned(); };
-  const auto found = tensor.find(key);
-  if (found == tensor.end() || !found->is_array() ||
-      !std::all_of(found->begin(), found->end(), is_count)) {
-    refuse_checkpoint(place, fmt::format("\"{}\" missing or wrong", key), "a list of counts");
-  }
-  return found->get<std::vector<std::uint64_t>>();
-}
-
-CheckpointEntry entry_of(const std::string& place, const nlohmann::json& tensor) {
-  if (!tensor.is_object()) refuse_checkpoint(place, "of another type", "an object");
-  CheckpointEntry entry;
-  entry.shape = counts_of(place, tensor, "shape");
-  const nlohmann::json type = tensor.value("dtype", nlohmann::json());
-  if (!type.is_string()) refuse_checkpoint(place, "\"dtype\" missing or wrong", "a text");
-  const std::string word = one_line(type.get<std::string>());
-  entry.dtype = parse_name(kStoredTypes, place + ": unknown dtype", word);
-  std::uint64_t bytes = size_of(entry.dtype);
-  for (const std::uint64_t side : entry.shape) {
-    if (__builtin_mul_overflow(bytes, side, &bytes)) {
-      refuse_checkpoint(place, "bytes of its shape overflow", "bytes that 64 bits can count");
-    }
-  }
-  const std::vector<std::uint64_t> offsets = counts_of(place, tensor, "data_offsets");
-  if (offsets.size() != 2 || offsets[0] > offsets[1] || offsets[1] - offsets[0] != bytes) {
-    refuse_checkpoint(place, fmt::format("offsets [{}]", fmt::join(offsets, ", ")),
-                      fmt::format("the begin and end of {} bytes", bytes));
-  }
-  entry.begin = offsets[0];
-  entry.end = offsets[1];
-  return entry;
-}
-
-// Tensors must fill the data; the header may have them in any order.
-void require_contiguous(const std::string& file,
-                        const std::map<std::string, CheckpointEntry>& entries,
-                        std::uint64_t data_bytes) {
-  using Range = std::pair<std::uint64_t, std::uint64_t>;
-  std::vector<std::pair<Range, std::string>> ranges;
-  for (const auto& [name, entry] : entries) ranges.push_back({{entry.begin, entry.end}, name});
-  std::sort(ranges.begin(), ranges.end());
-  std::uint64_t last = 0;
-  for (const auto& [range, name] : ranges) {
-    const auto& [begin, end] = range;
-    if (begin != last) {
-      refuse_checkpoint(place_of(file, name), fmt::format("data begin at byte {}", begin),
-                        fmt::format("{}, where the data before end", last));
-    }
-    if (end > data_bytes) {
-      refuse_checkpoint(place_of(file, name), fmt::format("data end at byte {}", end),
-                        fmt::format("at most {}, where the file ends", data_bytes));
-    }
-    last = end;
-  }
-  if (last == data_bytes) return;
-  refuse_checkpoint(file, fmt::format("{} bytes of data", data_bytes),
-                    fmt::format("{}, where the last tensor ends", last));
-}
-
 std::FILE* open_checkpoint(const std::string& path) {
   // O_NONBLOCK: a pipe that nobody writes is refused like other files that are not regular.
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -265,45 +110,65 @@ std::FILE* open_checkpoint(const std::string& path) {
   if (file < 0 || ::fstat(file, &facts) != 0 || !S_ISREG(facts.st_mode)) {
     const std::string reason = file < 0 ? std::strerror(errno) : "no regular file";
     if (file >= 0) ::close(file);
-    refuse_checkpoint(path, "cannot be read: " + reason, "a safetensors file");
+    refuse(path, "cannot be read: " + reason, "a safetensors file");
   }
   return ::fdopen(file, "rb");
 }
-
-// A file that is being written beside the one that it will replace.
-struct CheckpointPart {
-  std::string path;
-  std::uint64_t data_begin = 0;  // bytes, from the beginning of the file
-};
 
 [[noreturn]] void fail_to_write(const std::string& path) {
   throw Error(fmt::format("{}: cannot be written: {}", path, std::strerror(errno)));
 }
 
-// The file with its header, before tensors are written and it is put in place.
-class NewCheckpoint {
+// Files with what stands before their tensors, beside those that they will replace.
+class NewFiles {
  public:
-  NewCheckpoint(const std::string& path, const std::map<std::string, std::string>& metadata,
-                const std::vector<CheckpointTensor>& tensors)
-      : path_(path), file_(replaced_file(path)) {
-    const std::string header = header_text(metadata, in_order_of_data(tensors));
-    const std::uint64_t length = header.size();
-    require(file_.write({reinterpret_cast<const char*>(&length), kLengthBytes}) &&
-            file_.write(header));
-    part_ = {file_.path(), kLengthBytes + length};
+  explicit NewFiles(const CheckpointFiles& files)
+      : removed_before_(files.removed_before), removed_after_(files.removed_after) {
+    for (const CheckpointFile& each : files.checkpoints) add(each.path, beginning_of(each));
+    for (const CheckpointText& each : files.texts) add(each.path, each.text);
   }
 
-  const CheckpointPart& part() const { return part_; }
-  void put_in_place() { require(file_.flush() && file_.put_in_place()); }
+  // Of each file, for write_tensors(): its present path, and where its data begin.
+  std::string places() const {
+    std::vector<std::string> fields;
+    for (const NewFile& each : files_) {
+      fields.push_back(each.file.path());
+      fields.push_back(std::to_string(each.begun));
+    }
+    return pack(fields);
+  }
+
+  void put_in_place() {
+    for (NewFile& each : files_) require(each, each.file.flush());
+    for (const std::string& path : removed_before_) remove_file(path);
+    for (NewFile& each : files_) require(each, each.file.put_in_place());
+    for (const std::string& path : removed_after_) remove_file(path);
+  }
 
  private:
-  void require(bool done) const {
-    if (!done) fail_to_write(path_);
+  struct NewFile {
+    NewFile(const std::string& path_, std::uint64_t begun_)
+        : path(path_), file(replaced_file(path_)), begun(begun_) {}
+    std::string path;
+    PartFile file;
+    std::uint64_t begun;  // bytes
+  };
+
+  void add(const std::string& path, const std::string& beginning) {
+    NewFile& added = files_.emplace_back(path, beginning.size());
+    require(added, added.file.write(beginning));
+  }
+  static void require(const NewFile& file, bool done) {
+    if (!done) fail_to_write(file.path);
+  }
+  static void remove_file(const std::string& path) {
+    std::error_code failed;
+    std::filesystem::remove(path, failed);
+    if (failed) throw Error(fmt::format("{}: cannot be removed: {}", path, failed.message()));
   }
 
-  std::string path_;
-  PartFile file_;
-  CheckpointPart part_;
+  std::list<NewFile> files_;
+  std::vector<std::string> removed_before_, removed_after_;
 };
 
 // A file that is opened for writing at any place, and closed.
@@ -336,13 +201,13 @@ class WrittenFile {
   int file_;
 };
 
-// Writes what is here of all tensors. `path`: for messages.
-void write_tensors(const std::string& path, const CheckpointPart& part,
-                   const std::vector<CheckpointTensor>& tensors) {
-  const WrittenFile file(path, part.path);
-  std::uint64_t begin = part.data_begin;
+// Writes what is here of a file's tensors into the file at `part`.
+void write_tensors(const CheckpointFile& checkpoint, const std::string& part,
+                   std::uint64_t data_begin) {
+  const WrittenFile file(checkpoint.path, part);
+  std::uint64_t begin = data_begin;
   std::vector<std::byte> piece;
-  for (const CheckpointTensor& each : in_order_of_data(tensors)) {
+  for (const CheckpointTensor& each : in_order_of_data(checkpoint.tensors)) {
     for_each_piece(each, [&](std::uint64_t offset, const Span& span) {
       piece.resize(span.bytes);
       span.owner->read(span, piece.data());
@@ -353,35 +218,63 @@ void write_tensors(const std::string& path, const CheckpointPart& part,
   file.flush();
 }
 
+// `places`: of NewFiles.
+void write_tensors(const CheckpointFiles& files, const std::string& places) {
+  const std::vector<std::string> fields = unpack(places);
+  for (std::size_t i = 0; i < files.checkpoints.size(); ++i) {
+    write_tensors(files.checkpoints[i], fields.at(2 * i), std::stoull(fields.at(2 * i + 1)));
+  }
+}
+
+bool is_convertible(DType dtype) {
+  return dtype == DType::fp32 || dtype == DType::bf16 || dtype == DType::fp16;
+}
+
 }  // namespace
+
+void check_tensor(const CheckpointTensor& tensor) {
+  const Tensor& here = tensor.part ? *tensor.part : tensor.tensor;
+  const Span& span = here.span;
+  const char* expected = nullptr;
+  if (!is_stored(here.dtype)) expected = "a stored type";
+  if (span.bytes < here.bytes()) expected = "memory for all its elements";
+  if (span.bytes > 0 && !span.owner->has_contents(span)) expected = "memory with contents";
+  if (!is_part(tensor)) expected = "a part of its elements";
+  if (expected) throw BadArgument(fmt::format("tensor '{}': expected {}", tensor.name, expected));
+}
 
 void save_checkpoint(const std::string& path, const std::map<std::string, std::string>& metadata,
                      const std::vector<CheckpointTensor>& tensors) {
-  check_tensors(tensors);
-  NewCheckpoint file(path, metadata, tensors);
-  write_tensors(path, file.part(), tensors);
-  file.put_in_place();
+  save_checkpoints({{{path, metadata, tensors}}, {}, {}, {}});
 }
 
 void save_checkpoint(Rank& rank, const std::string& path,
                      const std::map<std::string, std::string>& metadata,
                      const std::vector<CheckpointTensor>& tensors) {
-  std::optional<NewCheckpoint> file;
+  save_checkpoints(rank, {{{path, metadata, tensors}}, {}, {}, {}});
+}
+
+void save_checkpoints(const CheckpointFiles& files) {
+  for (const CheckpointFile& each : files.checkpoints) check_tensors(each.tensors);
+  NewFiles begun(files);
+  write_tensors(files, begun.places());
+  begun.put_in_place();
+}
+
+void save_checkpoints(Rank& rank, const CheckpointFiles& files) {
+  std::optional<NewFiles> begun;
   const auto together = [&](const std::string& what, const std::function<void()>& step) {
     rank.team.all_or_none(rank, "all ranks " + what, step, kSaveSeconds);
   };
   together("to begin a checkpoint", [&] {
-    check_tensors(tensors);
-    if (rank.index == 0) file.emplace(path, metadata, tensors);
+    for (const CheckpointFile& each : files.checkpoints) check_tensors(each.tensors);
+    if (rank.index == 0) begun.emplace(files);
   });
-  const std::string mine =
-      file ? pack({file->part().path, std::to_string(file->part().data_begin)}) : "";
+  const std::string mine = begun ? begun->places() : "";
   const auto all = rank.team.gather(rank, mine, "rank 0 to begin a checkpoint", kSaveSeconds);
-  const std::vector<std::string> fields = unpack(all->front());
-  const CheckpointPart part{fields.at(0), std::stoull(fields.at(1))};
-  together("to write a checkpoint", [&] { write_tensors(path, part, tensors); });
+  together("to write a checkpoint", [&] { write_tensors(files, all->front()); });
   together("to end a checkpoint", [&] {
-    if (file) file->put_in_place();
+    if (begun) begun->put_in_place();
   });
 }
 
@@ -389,59 +282,77 @@ Checkpoint::Checkpoint(std::string path)
     : path_(std::move(path)), file_(open_checkpoint(path_), &std::fclose) {
   const auto size = static_cast<std::uint64_t>(::lseek(::fileno(file_.get()), 0, SEEK_END));
   if (size < kLengthBytes) {
-    refuse_checkpoint(path_, fmt::format("{} bytes", size), "a safetensors file, 8 bytes or more");
+    refuse(path_, fmt::format("{} bytes", size), "a safetensors file, 8 bytes or more");
   }
   std::uint64_t length = 0;
   read(0, &length, kLengthBytes);
   const std::uint64_t most = std::min(kMostHeaderBytes, size - kLengthBytes);
   if (length > most) {
-    refuse_checkpoint(path_, fmt::format("a header of {} bytes in {}", length, size),
-                      fmt::format("a safetensors file, with a header of at most {}", most));
+    refuse(path_, fmt::format("a header of {} bytes in {}", length, size),
+           fmt::format("a safetensors file, with a header of at most {}", most));
   }
   std::string text(length, ' ');
   read(kLengthBytes, text.data(), length);
   data_begin_ = kLengthBytes + length;
-  const nlohmann::json header = parse_checkpoint_header(path_, text);
-  metadata_ = metadata_of(path_, header);
-  for (const auto& [name, tensor] : header.items()) {
-    if (name != kMetadataKey) entries_[name] = entry_of(place_of(path_, name), tensor);
+  header_ = parse_safetensors_header(path_, text, size - data_begin_);
+}
+
+// `expected`: its type and shape, for messages.
+const CheckpointEntry& Checkpoint::entry_of_shape(const CheckpointTensor& tensor,
+                                                  const std::string& expected) const {
+  const std::string place = place_of(path_, kTensor, tensor.name);
+  const auto found = entries().find(tensor.name);
+  if (found == entries().end()) refuse(place, "missing", expected);
+  const CheckpointEntry& entry = found->second;
+  if (entry.shape != stored_shape(tensor)) {
+    refuse(place, shown_type(entry.dtype, entry.shape), expected);
   }
-  require_contiguous(path_, entries_, size - data_begin_);
+  return entry;
 }
 
 void Checkpoint::require_same(const std::vector<CheckpointTensor>& tensors) const {
   std::set<std::string> names;
   for (const CheckpointTensor& each : tensors) {
-    const std::string& name = each.name;
-    const Tensor& tensor = each.tensor;
-    names.insert(name);
-    const std::string expected = shown_type(tensor.dtype, stored_shape(tensor));
-    const auto found = entries_.find(name);
-    if (found == entries_.end()) refuse_checkpoint(place_of(path_, name), "missing", expected);
-    const auto& [dtype, shape, begin, end] = found->second;
-    if (dtype != tensor.dtype || shape != stored_shape(tensor)) {
-      refuse_checkpoint(place_of(path_, name), shown_type(dtype, shape), expected);
-    }
+    names.insert(each.name);
+    const CheckpointEntry& entry = entry_of_shape(each, shown_type(each));
+    if (entry.dtype == each.tensor.dtype) continue;
+    refuse(place_of(path_, kTensor, each.name), shown_type(entry.dtype, entry.shape),
+           shown_type(each));
   }
-  for (const auto& [name, entry] : entries_) {
+  for (const auto& [name, entry] : entries()) {
     if (names.count(name) > 0) continue;
-    refuse_checkpoint(place_of(path_, name), shown_type(entry.dtype, entry.shape),
-                      "no tensor of this name");
+    refuse(place_of(path_, kTensor, name), shown_type(entry.dtype, entry.shape),
+           "no tensor of this name");
   }
 }
 
 void Checkpoint::load(const std::vector<CheckpointTensor>& tensors) const {
   check_tensors(tensors);
   require_same(tensors);
-  std::vector<std::byte> piece;
-  for (const CheckpointTensor& each : tensors) {
-    const std::uint64_t begin = data_begin_ + entries_.at(each.name).begin;
-    for_each_piece(each, [&](std::uint64_t offset, const Span& span) {
-      piece.resize(span.bytes);
-      read(begin + offset, piece.data(), span.bytes);
-      span.owner->write(span, piece.data());
-    });
-  }
+  for (const CheckpointTensor& each : tensors) convert(each);
+}
+
+void Checkpoint::require_convertible(const CheckpointTensor& tensor) const {
+  const std::string expected =
+      fmt::format("F32, BF16 or F16 [{}]", fmt::join(stored_shape(tensor), ", "));
+  const CheckpointEntry& entry = entry_of_shape(tensor, expected);
+  if (is_convertible(entry.dtype)) return;
+  refuse(place_of(path_, kTensor, tensor.name), shown_type(entry.dtype, entry.shape), expected);
+}
+
+void Checkpoint::convert(const CheckpointTensor& tensor) const {
+  const CheckpointEntry& entry = entries().at(tensor.name);
+  const DType dtype = tensor.tensor.dtype;
+  std::vector<std::byte> piece, results;
+  for_each_piece(tensor, [&](std::uint64_t offset, const Span& span) {
+    const std::uint64_t first = offset / size_of(dtype), count = span.bytes / size_of(dtype);
+    piece.resize(count * size_of(entry.dtype));
+    read(data_begin_ + entry.begin + first * size_of(entry.dtype), piece.data(), piece.size());
+    if (entry.dtype == dtype) return span.owner->write(span, piece.data());
+    results.resize(span.bytes);
+    duet::convert(entry.dtype, piece.data(), dtype, results.data(), count);
+    span.owner->write(span, results.data());
+  });
 }
 
 void Checkpoint::read(std::uint64_t offset, void* to, std::uint64_t bytes) const {
@@ -451,7 +362,7 @@ void Checkpoint::read(std::uint64_t offset, void* to, std::uint64_t bytes) const
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) {
       const std::string reason = got < 0 ? std::strerror(errno) : "it has become shorter";
-      refuse_checkpoint(path_, "cannot be read: " + reason, fmt::format("{} more bytes", bytes));
+      refuse(path_, "cannot be read: " + reason, fmt::format("{} more bytes", bytes));
     }
     at += got;
     offset += static_cast<std::uint64_t>(got);

@@ -15,19 +15,25 @@
 #include <vector>
 
 #include "team/team.h"
+#include "training/safetensors_header.h"
 #include "training/tensor.h"
 
 namespace duet {
 
 // A tensor in memory that Device::read() and write() reach, or a rank's part of one. In a file, a
-// tensor of one row is a vector: (1, n) has the shape [n].
+// tensor of one row is a vector unless it is said to be a matrix: (1, n) has the shape [n].
 struct CheckpointTensor {
   std::string name;  // "block.3.qkv.weight", "block.3.qkv.weight.first_moments"
   Tensor tensor;     // with memory, unless there is a part
   // One row: the elements from `first` on, which are all that is here. Without elements: none is.
   std::optional<Tensor> part = std::nullopt;
   std::int64_t first = 0;
+  bool is_matrix = false;
 };
+
+// Throws BadArgument for a type that is not stored (tf32, fp8_e4m3), for memory that is too small
+// or has no contents, and for a part that is not one of the tensor.
+void check_tensor(const CheckpointTensor& tensor);
 
 // Tensors pass through host memory in pieces of this many bytes.
 inline constexpr std::uint64_t kCheckpointPiece = 16 << 20;
@@ -50,12 +56,28 @@ void save_checkpoint(Rank& rank, const std::string& path,
                      const std::map<std::string, std::string>& metadata,
                      const std::vector<CheckpointTensor>& tensors);
 
-// Where a tensor is in a file.
-struct CheckpointEntry {
-  DType dtype = DType::fp32;
-  std::vector<std::uint64_t> shape;
-  std::uint64_t begin = 0, end = 0;  // bytes, from the beginning of the data
+// Files that belong together.
+struct CheckpointFile {
+  std::string path;
+  std::map<std::string, std::string> metadata;
+  std::vector<CheckpointTensor> tensors;
 };
+struct CheckpointText {
+  std::string path, text;
+};
+struct CheckpointFiles {
+  std::vector<CheckpointFile> checkpoints;
+  std::vector<CheckpointText> texts;
+  std::vector<std::string> removed_before, removed_after;  // paths
+};
+
+// As save_checkpoint(), for all files: they are written beside those that they replace, so that the
+// disk must have space for both, and flushed. Then, one path behind the other, `removed_before` are
+// removed, the checkpoints put in place, then the texts, and `removed_after` removed; a failure
+// there, which is rare, leaves what was done before it. Of a team, texts and removals are those of
+// rank 0.
+void save_checkpoints(const CheckpointFiles& files);
+void save_checkpoints(Rank& rank, const CheckpointFiles& files);
 
 // A file that is open for reading. Replacing the file at its path does not change it.
 class Checkpoint {
@@ -64,7 +86,8 @@ class Checkpoint {
   // that cannot be read or breaks the format.
   explicit Checkpoint(std::string path);
 
-  const std::map<std::string, std::string>& metadata() const { return metadata_; }
+  const std::map<std::string, std::string>& metadata() const { return header_.metadata; }
+  const std::map<std::string, CheckpointEntry>& entries() const { return header_.entries; }
 
   // Reads all tensors of the file, or the parts that are here. Blocking; no stream may use the
   // tensors meanwhile. Throws UsageError, and has written no tensor, unless the file has exactly
@@ -72,15 +95,22 @@ class Checkpoint {
   // then fails to be read or has become shorter, the UsageError leaves the tensors partly written.
   void load(const std::vector<CheckpointTensor>& tensors) const;
 
+  // Of one tensor of fp32, bf16 or fp16, which the file may have in another of these types. The
+  // first throws UsageError unless the file has it, of its shape; the second, behind it, reads and
+  // converts it, rounding to nearest even, and fails as load() does.
+  void require_convertible(const CheckpointTensor& tensor) const;
+  void convert(const CheckpointTensor& tensor) const;
+
  private:
   void require_same(const std::vector<CheckpointTensor>& tensors) const;
+  const CheckpointEntry& entry_of_shape(const CheckpointTensor& tensor,
+                                        const std::string& expected) const;
   void read(std::uint64_t offset, void* to, std::uint64_t bytes) const;
 
   std::string path_;
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;
   std::uint64_t data_begin_ = 0;  // bytes, from the beginning of the file
-  std::map<std::string, std::string> metadata_;
-  std::map<std::string, CheckpointEntry> entries_;
+  SafetensorsHeader header_;
 };
 
 }  // namespace duet
