@@ -31,6 +31,8 @@ struct Qwen3Config {
   std::int64_t sequence = 0;  // tokens per sequence
   Recompute recompute = Recompute::none;
   LoraConfig lora = {};  // with adapters, all else is frozen
+  // The longest sequence that its weights were made for, in tokens; 0: not known.
+  std::int64_t positions = 0;
 
   std::int64_t tokens() const { return batch * sequence; }  // per step
   AttentionShape attention() const { return {batch, sequence, heads, head_width, kv_heads}; }
