@@ -54,9 +54,10 @@ struct SavedWeights {
 //
 // As save_checkpoints(), so the disk must have space for both models. A failure while files are
 // written, as on a full disk, leaves the folder as it was. A failure or a crash while they are put
-// in place leaves the old model, the new one, or, where files of both have the same names, a folder
-// without index, which is refused. Throws UsageError if `folder` is no folder and cannot become
-// one.
+// in place leaves the old weights, the new ones, or, where files of both have the same names, a
+// folder without index, which is refused. config.json comes behind the weights: if sizes differ
+// from those of the other model, loading refuses them. Throws UsageError if `folder` is no folder
+// and cannot become one.
 void save_weights(const SavedWeights& weights);
 // By all ranks of a team, as save_checkpoint(Rank&, ...).
 void save_weights(Rank& rank, const SavedWeights& weights);
