@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <iostream>
 
 #include "cli/as_one.h"
@@ -18,6 +19,7 @@
 #include "training/gpt.h"
 #include "training/mlp.h"
 #include "training/qwen3.h"
+#include "training/qwen3_folder.h"
 
 namespace duet {
 namespace {
@@ -55,7 +57,10 @@ class TrainCommand : public Command {
     add_device_flags(*app_, devices_, "host");
     add("--model", models_, "LIST",
         "Models of the training study: small, medium, large, xl, 1.5b, 3b, 7b, 13b; seed: all of "
-        "them; of qwen3: 8b, tiny; or a file NAME.toml in the form of specs/training/gpt.toml or "
+        "them; of qwen3: 8b, tiny, or a folder as Hugging Face's transformers library saves it, "
+        "with "
+        "whose weights --data begins; or a file NAME.toml in the form of specs/training/gpt.toml "
+        "or "
         "qwen3.toml; default small, of qwen3 8b");
     add("--batch", batches_, "LIST", "Sequences per step; default: the model's in the study");
     add("--sequence", sequence_, "TOKENS", "Tokens per sequence; default: the model's");
@@ -190,6 +195,10 @@ class TrainCommand : public Command {
     TrainingRunOptions options;
     options.settings = training_run_settings(run_, output_.resume);
     options.settings.model = models.front();
+    options.settings.weights = weights();
+    if (!options.settings.save.empty() && !models.front().folder.save) {
+      throw UsageError("--save: expected qwen3");
+    }
     options.settings.recipe = recipes(machine).front();
     options.settings.optimizer = optimizer();
     options.settings.accumulate = accumulate();
@@ -237,8 +246,19 @@ class TrainCommand : public Command {
     if (kind_ == "gpt") {
       return sized(models_ == "seed" ? gpt_configs() : parse_list(models_or("small"), find_gpt));
     }
-    if (kind_ == "qwen3") return sized(with_lora(parse_list(models_or("8b"), find_qwen3)));
+    if (kind_ == "qwen3") return sized(with_lora(parse_list(models_or("8b"), qwen3_of)));
     return {};
+  }
+
+  // A model by name, or of a folder of the transformers library.
+  static Qwen3Config qwen3_of(const std::string& name) {
+    return std::filesystem::is_directory(name) ? read_qwen3_folder(name) : find_qwen3(name);
+  }
+
+  // The folder with which a run begins; "": none.
+  std::string weights() const {
+    if (kind_ != "qwen3" || !std::filesystem::is_directory(models_)) return "";
+    return std::filesystem::canonical(models_).string();
   }
 
   std::vector<Qwen3Config> with_lora(std::vector<Qwen3Config> configs) const {

@@ -63,6 +63,10 @@ void add_training_run_flags(CLI::App& app, TrainingRunFlags& flags) {
   add("--checkpoint", flags.checkpoint, "FILE",
       "Write parameters and the optimizer's state to this safetensors file, behind the last step "
       "and on Ctrl-C; --resume continues from it to the bit");
+  add("--save", flags.save, "FOLDER",
+      "Of qwen3: write the trained model to this folder as Hugging Face's transformers library "
+      "does; "
+      "with --lora its adapters, as the peft library does");
   add("--checkpoint-every", flags.checkpoint_every, "STEPS", "Also write it every so many steps");
 }
 
@@ -82,6 +86,7 @@ TrainingRunSettings training_run_settings(const TrainingRunFlags& flags, bool re
   settings.checkpoint = flags.checkpoint;
   settings.checkpoint_every = every(flags.checkpoint_every, "--checkpoint-every");
   settings.resume = resume;
+  settings.save = flags.save;
   return settings;
 }
 
@@ -94,7 +99,8 @@ void require_no_training_run(const TrainingRunFlags& flags) {
       {"--clip", flags.clip},
       {"--evaluate-every", flags.evaluate_every},
       {"--checkpoint", flags.checkpoint},
-      {"--checkpoint-every", flags.checkpoint_every}};
+      {"--checkpoint-every", flags.checkpoint_every},
+      {"--save", flags.save}};
   for (const auto& [name, value] : all) {
     if (!value.empty()) throw UsageError(fmt::format("{}: expected --data FILE with it", name));
   }

@@ -11,7 +11,7 @@ namespace duet {
 struct TrainingRunFlags {
   std::string data, steps, seed;
   std::string learning_rate, warm_up_steps, clip;
-  std::string evaluate_every, checkpoint, checkpoint_every;
+  std::string evaluate_every, checkpoint, checkpoint_every, save;
 };
 
 void add_training_run_flags(CLI::App& app, TrainingRunFlags& flags);

@@ -194,10 +194,10 @@ ModelDescription describe(const GptConfig& config) {
 
 TokenModelDescription describe_for_text(const GptConfig& c) {
   const auto text = [](std::int64_t value) { return fmt::format("{}", value); };
-  return describe_for_text<Gpt>(c, {{"layers", text(c.layers)},
-                                    {"heads", text(c.heads)},
-                                    {"width", text(c.width)},
-                                    {"FFN width", text(c.ffn_width)}});
+  return describe_sizes_for_text<Gpt>(c, {{"layers", text(c.layers)},
+                                          {"heads", text(c.heads)},
+                                          {"width", text(c.width)},
+                                          {"FFN width", text(c.ffn_width)}});
 }
 
 }  // namespace duet

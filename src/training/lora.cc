@@ -14,6 +14,11 @@ constexpr NamedValue<LoraTarget> kLoraTargets[] = {
 
 const char* name(LoraTarget target) { return name_of(kLoraTargets, target); }
 
+std::string module_of(LoraTarget target) {
+  const bool ffn = target >= LoraTarget::gate;
+  return std::string(ffn ? "mlp." : "self_attn.") + name(target);
+}
+
 LoraTarget parse_lora_target(std::string_view text) {
   return parse_name(kLoraTargets, "unknown linear", text);
 }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <set>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -15,6 +16,7 @@ namespace duet {
 // The linears of a block as the transformers library divides them.
 enum class LoraTarget { q, k, v, o, gate, up, down };
 const char* name(LoraTarget target);                  // the library's: "q_proj"
+std::string module_of(LoraTarget target);             // within a block: "self_attn.q_proj"
 LoraTarget parse_lora_target(std::string_view text);  // throws UsageError
 std::set<LoraTarget> all_lora_targets();
 

@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "training/lora_folder.h"
+#include "training/qwen3_folder.h"
+
 namespace duet {
 namespace {
 
@@ -246,6 +249,24 @@ std::string model_name(const Qwen3Config& config) {
   return fmt::format("qwen3-{}{}", config.name, adapters);
 }
 
+// A whole model, or the adapters of one.
+ModelFolder folder_of(const Qwen3Config& config) {
+  ModelFolder folder;
+  Qwen3Config whole = config;
+  whole.lora = {};
+  folder.load = [whole](const std::string& path, const std::vector<CheckpointTensor>& weights) {
+    load_qwen3_folder(path, whole, weights);
+  };
+  folder.save = [config](Rank& rank, const std::string& path, const std::string& base,
+                         const std::vector<CheckpointTensor>& trained) {
+    if (config.lora.rank == 0) return save_qwen3_folder(rank, path, config, trained);
+    rank.team.all_or_none(rank, "rank 0 to save adapters", [&] {
+      if (rank.index == 0) save_lora_folder(path, config, base, rank.device, trained);
+    });
+  };
+  return folder;
+}
+
 std::string targets_of(const LoraConfig& lora) {
   std::vector<std::string> names;
   for (const LoraTarget each : lora.targets) names.emplace_back(name(each));
@@ -284,7 +305,9 @@ TokenModelDescription describe_for_text(const Qwen3Config& c) {
     sizes["LoRA alpha"] = fmt::format("{}", c.lora.alpha);
     sizes["LoRA targets"] = targets_of(c.lora);
   }
-  return describe_for_text<Qwen3>(c, sizes);
+  TokenModelDescription description = describe_sizes_for_text<Qwen3>(c, sizes);
+  description.folder = folder_of(c);
+  return description;
 }
 
 }  // namespace duet

@@ -38,7 +38,9 @@ struct Qwen3Config {
   AttentionShape attention() const { return {batch, sequence, heads, head_width, kv_heads}; }
 };
 
-// Of "qkv", "attention_out", "ffn_in" or "ffn_out": what the transformers library has of its rows.
+// The linears of a block.
+inline constexpr const char* kQwen3Linears[] = {"qkv", "attention_out", "ffn_in", "ffn_out"};
+// What the transformers library has of a linear's rows, one behind the other.
 struct LinearPart {
   LoraTarget target;
   RowRange rows;

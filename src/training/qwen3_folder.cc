@@ -34,21 +34,19 @@ using Names = std::vector<std::pair<std::string, std::int64_t>>;  // each with i
 
 // By what stands behind "block.N." and "model.layers.N.". Names of Qwen3ForCausalLM's modules.
 std::map<std::string, Names> names_in_block(const Qwen3Config& config) {
-  const std::int64_t q = config.heads * config.head_width, kv = config.kv_heads * config.head_width;
-  const std::int64_t d = config.width, f = config.ffn_width;
-  return {
+  std::map<std::string, Names> names = {
       {"norm_1.weight", {{"input_layernorm.weight", 1}}},
-      {"qkv.weight",
-       {{"self_attn.q_proj.weight", q},
-        {"self_attn.k_proj.weight", kv},
-        {"self_attn.v_proj.weight", kv}}},
       {"q_norm.weight", {{"self_attn.q_norm.weight", 1}}},
       {"k_norm.weight", {{"self_attn.k_norm.weight", 1}}},
-      {"attention_out.weight", {{"self_attn.o_proj.weight", d}}},
       {"norm_2.weight", {{"post_attention_layernorm.weight", 1}}},
-      {"ffn_in.weight", {{"mlp.gate_proj.weight", f}, {"mlp.up_proj.weight", f}}},
-      {"ffn_out.weight", {{"mlp.down_proj.weight", d}}},
   };
+  for (const std::string linear : kQwen3Linears) {
+    for (const LinearPart& part : parts_of(config, linear)) {
+      names[linear + ".weight"].emplace_back(module_of(part.target) + ".weight",
+                                             part.rows.last - part.rows.first);
+    }
+  }
+  return names;
 }
 
 std::map<std::string, Names> library_names(const Qwen3Config& config) {

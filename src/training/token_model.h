@@ -7,7 +7,9 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "training/checkpoint.h"
 #include "training/gpt_config.h"
 #include "training/model.h"
 
@@ -34,6 +36,17 @@ class TokenModel : public Model {
   Tensor tokens_, targets_, row_losses_;
 };
 
+// Weights of a model in a folder of another library. `weights`: the model's frozen parameters, or,
+// where none is frozen, all, by Duet's names: whole, or a rank's parts.
+struct ModelFolder {
+  // May give a parameter once for each type that it is wanted in. Blocks; as load_qwen3_folder().
+  std::function<void(const std::string& folder, const std::vector<CheckpointTensor>& weights)> load;
+  // Of what is trained. `base`: where the frozen parameters came from. Collective, inside each().
+  std::function<void(Rank& rank, const std::string& folder, const std::string& base,
+                     const std::vector<CheckpointTensor>& trained)>
+      save;
+};
+
 // A model of tokens before it is made, as it is trained on text.
 struct TokenModelDescription {
   ModelDescription model;
@@ -43,6 +56,7 @@ struct TokenModelDescription {
                                             const std::optional<Shard>&, Device&, Operations&)>
       make;
   std::function<TokenModelDescription(std::int64_t vocabulary)> with_vocabulary;
+  ModelFolder folder;  // empty: the model has no such form
 };
 
 // `elements`: of activations that a token moves, as ModelDescription::elements_moved.
@@ -70,10 +84,10 @@ ModelDescription describe_token_model(const Config& config, const std::string& m
   return model;
 }
 
-// A description of a model with a describe(config).
+// Of a model with describe(config) and describe_for_text(config), which calls this.
 template <typename OwnModel, typename Config>
-TokenModelDescription describe_for_text(const Config& config,
-                                        const std::map<std::string, std::string>& sizes) {
+TokenModelDescription describe_sizes_for_text(const Config& config,
+                                              const std::map<std::string, std::string>& sizes) {
   TokenModelDescription description;
   description.model = describe(config);
   description.batch = config.batch;
@@ -85,10 +99,10 @@ TokenModelDescription describe_for_text(const Config& config,
                               Operations& operations) -> std::unique_ptr<TokenModel> {
     return std::make_unique<OwnModel>(config, recipe, optimizer, device, operations, shard);
   };
-  description.with_vocabulary = [config, sizes](std::int64_t vocabulary) {
+  description.with_vocabulary = [config](std::int64_t vocabulary) {
     Config changed = config;
     changed.vocabulary = vocabulary;
-    return describe_for_text<OwnModel>(changed, sizes);
+    return describe_for_text(changed);
   };
   return description;
 }

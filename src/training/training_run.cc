@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/part_file.h"
 #include "gemm/tuning.h"
+#include "training/weight_files.h"
 
 namespace duet {
 namespace {
@@ -27,6 +28,22 @@ std::int64_t step_of(const std::string& path, const std::string& text) {
   throw UsageError(fmt::format("{}: its step is '{}': expected a number", path, text));
 }
 
+// All parameters in their order, with what this rank keeps of each, which may be nothing.
+std::vector<Parameters::Kept> kept_of_all(const Parameters& parameters) {
+  std::vector<Parameters::Kept> all;
+  for (std::size_t i = 0; i < parameters.all().size(); ++i) {
+    all.push_back({i, &parameters.all()[i].about, 0, {}});
+  }
+  for (const Parameters::Kept& each : parameters.kept()) all[each.parameter] = each;
+  return all;
+}
+
+// Before hours of training.
+void require_writable(const std::string& path, const char* expected) {
+  if (path.empty() || (!std::filesystem::is_directory(path) && PartFile(path).open())) return;
+  throw UsageError(fmt::format("{}: cannot be written: expected {}", path, expected));
+}
+
 void require_finite(std::int64_t step, double loss) {
   if (!std::isfinite(loss)) throw Error(fmt::format("step {}: the loss is {}", step, loss));
 }
@@ -37,12 +54,15 @@ TrainingInput::TrainingInput(TrainingRunSettings settings)
     : settings_(std::move(settings)),
       file_(settings_.data, settings_.model.vocabulary),
       split_(file_, settings_.evaluation_share, settings_.model.sequence) {
-  if (file_.of_bytes()) settings_.model = settings_.model.with_vocabulary(kByteVocabulary);
+  if (file_.of_bytes() && settings_.weights.empty()) {
+    settings_.model = settings_.model.with_vocabulary(kByteVocabulary);
+  }
   if (settings_.accumulate > 1) settings_.recipe.gradients = DType::fp32;
-  const std::string& path = settings_.checkpoint;
-  if (!path.empty() && (std::filesystem::is_directory(path) || !PartFile(path).open())) {
-    throw UsageError(
-        fmt::format("{}: cannot be written: expected a file for the checkpoint", path));
+  require_writable(settings_.checkpoint, "a file for the checkpoint");
+  if (!settings_.save.empty()) {
+    make_folder(settings_.save);
+    require_writable((std::filesystem::path(settings_.save) / "model").string(),
+                     "a folder for the model");
   }
   if (settings_.resume && std::filesystem::exists(settings_.checkpoint)) open_checkpoint();
 }
@@ -59,6 +79,7 @@ std::map<std::string, std::string> TrainingInput::common_settings() const {
               {"recipe", settings_.recipe.name},
               {"optimizer", name(settings_.optimizer.kind)},
               {"seed", text(settings_.seed)},
+              {"weights", settings_.weights},
               {"number of tokens", text(file_.count())},
               {"evaluation share", text(settings_.evaluation_share)},
               {"learning rate", text(rate.peak)},
@@ -101,6 +122,7 @@ TrainingRun::TrainingRun(Rank& rank, const TrainingInput& input, const ParallelS
   model_->allocate();
   prepare(parallel);
   model_->initialise(settings_.seed);
+  load_weights();
   if (input.checkpoint() != nullptr) input.checkpoint()->load(checkpoint_tensors());
 }
 
@@ -172,35 +194,71 @@ std::uint64_t TrainingRun::memory_bytes() const {
   return model_->memory().total_bytes() + operations_->workspace_bytes();
 }
 
+CheckpointTensor TrainingRun::kept_tensor(const std::string& name, const ModelParameter& about,
+                                          const Tensor& type, const Tensor& here,
+                                          std::int64_t first) const {
+  CheckpointTensor tensor{name, {{}, about.rows, about.columns, type.dtype}};
+  if (model_->parameters().units().empty()) {
+    tensor.tensor = here;
+  } else {
+    tensor.part = Tensor{here.span, here.rows, here.columns, type.dtype};
+    tensor.first = first;
+  }
+  return tensor;
+}
+
 // All trained tensors of the model, with what this rank keeps of each.
 std::vector<CheckpointTensor> TrainingRun::checkpoint_tensors() const {
   const Parameters& parameters = model_->parameters();
-  std::map<std::size_t, Parameters::Kept> kept;
-  for (const Parameters::Kept& each : parameters.trained()) kept.emplace(each.parameter, each);
   const OptimizerTensors types = parameters.types();
   std::vector<CheckpointTensor> all;
-  for (std::size_t i = 0; i < parameters.all().size(); ++i) {
-    const ModelParameter& about = parameters.all()[i].about;
-    if (about.frozen) continue;
-    const auto found = kept.find(i);
-    const OptimizerTensors own = found == kept.end() ? OptimizerTensors() : found->second.tensors;
+  for (const Parameters::Kept& each : kept_of_all(parameters)) {
+    if (each.about->frozen) continue;
     const auto add = [&](const char* ending, const Tensor& type, const Tensor& here) {
       if (type.count() == 0) return;
-      CheckpointTensor tensor{about.name + ending, {{}, about.rows, about.columns, type.dtype}};
-      if (parameters.units().empty()) {
-        tensor.tensor = here;
-      } else {
-        tensor.part = Tensor{here.span, here.rows, here.columns, type.dtype};
-        tensor.first = found == kept.end() ? 0 : found->second.first;
-      }
-      all.push_back(std::move(tensor));
+      all.push_back(kept_tensor(each.about->name + ending, *each.about, type, here, each.first));
     };
-    add("", types.parameters, own.parameters);
-    add(".first_moments", types.first_moments, own.first_moments);
-    add(".second_moments", types.second_moments, own.second_moments);
-    add(".master", types.master, own.master);
+    add("", types.parameters, each.tensors.parameters);
+    add(".first_moments", types.first_moments, each.tensors.first_moments);
+    add(".second_moments", types.second_moments, each.tensors.second_moments);
+    add(".master", types.master, each.tensors.master);
   }
   return all;
+}
+
+std::vector<CheckpointTensor> TrainingRun::weights(const Wanted& wanted, bool with_masters) const {
+  const Parameters& parameters = model_->parameters();
+  const OptimizerTensors types = parameters.types();
+  std::vector<CheckpointTensor> all;
+  for (const Parameters::Kept& each : kept_of_all(parameters)) {
+    const ModelParameter& about = *each.about;
+    if (!wanted(about)) continue;
+    const auto add = [&](const Tensor& type, const Tensor& here) {
+      all.push_back(kept_tensor(about.name, about, type, here, each.first));
+    };
+    add(types.parameters, each.tensors.parameters);
+    if (with_masters && types.master.count() > 0 && !about.frozen) {
+      add(types.master, each.tensors.master);
+    }
+  }
+  return all;
+}
+
+void TrainingRun::load_weights() {
+  if (settings_.weights.empty()) return;
+  const bool adapted = model_->parameters().trained().size() < model_->parameters().kept().size();
+  const auto wanted = [&](const ModelParameter& about) { return about.frozen == adapted; };
+  rank_.team.all_or_none(
+      rank_, "all ranks to load a model",
+      [&] { settings_.model.folder.load(settings_.weights, weights(wanted, true)); },
+      kRunStepSeconds);
+}
+
+void TrainingRun::save_model() {
+  if (settings_.save.empty()) return;
+  require_finite(done_, loss_of(*evaluation_));
+  const auto wanted = [](const ModelParameter& about) { return !about.frozen; };
+  settings_.model.folder.save(rank_, settings_.save, settings_.weights, weights(wanted, false));
 }
 
 // Parameters that an update has ruined show in the next loss only, so that loss comes first.
@@ -239,6 +297,7 @@ TrainingCurves TrainingRun::run(const std::function<bool()>& stop,
     if (due(settings_.checkpoint_every)) save(done_);
     if (after_step && rank_.index == 0) after_step(curves);
   }
+  save_model();
   return curves;
 }
 

@@ -33,10 +33,13 @@ struct TrainingRunSettings {
   std::string checkpoint;              // a file; "": none
   std::int64_t checkpoint_every = 0;   // steps; 0: behind the last one only
   bool resume = false;                 // from the checkpoint, if there is one
+  std::string weights;  // a folder (ModelFolder) with which the model begins; "": random numbers
+  std::string save;     // a folder for the trained model; "": none
 };
 
 // What a run reads: its data, and the checkpoint from which it resumes. Byte files are trained with
-// a vocabulary of 256. With `accumulate` above 1, gradients are fp32.
+// a vocabulary of 256, unless the model begins with weights. With `accumulate` above 1, gradients
+// are fp32.
 class TrainingInput {
  public:
   // Throws UsageError for data that cannot be used, and for a checkpoint that another model, other
@@ -78,8 +81,8 @@ class TrainingRun {
   // not the model's.
   TrainingRun(Rank& rank, const TrainingInput& input, const ParallelSettings& parallel = {});
 
-  // Runs all steps that are left. Rank 0 calls `after_step` behind each, and writes checkpoints; of
-  // shards, every rank writes its part.
+  // Runs all steps that are left, and saves the model. Rank 0 calls `after_step` behind each, and
+  // writes checkpoints; of shards, every rank writes its part.
   // Where `stop` returns true on any rank before a step, a checkpoint is written, and all throw
   // Interrupted. A loss that is not finite is an Error with the step's number; the checkpoint stays
   // as it was.
@@ -95,6 +98,14 @@ class TrainingRun {
   TokenBatch training_batch(std::int64_t place) const;
   double sum_over_ranks(double mine, const std::string& what);
   void save(std::int64_t step);  // throws Error if the loss is not finite
+  void load_weights();
+  void save_model();
+  // Of the parameters that `wanted` says: what this rank keeps, by their names.
+  using Wanted = std::function<bool(const ModelParameter&)>;
+  std::vector<CheckpointTensor> weights(const Wanted& wanted, bool with_masters) const;
+  // Of one tensor of a parameter: all of it, or this rank's part.
+  CheckpointTensor kept_tensor(const std::string& name, const ModelParameter& about,
+                               const Tensor& type, const Tensor& here, std::int64_t first) const;
   std::vector<CheckpointTensor> checkpoint_tensors() const;
   void step(std::int64_t number, TrainingCurves& curves);
   void evaluate(std::int64_t step, TrainingCurves& curves);

@@ -14,6 +14,7 @@
 #include "device/machine.h"
 #include "training/gpt.h"
 #include "training/qwen3.h"
+#include "training/qwen3_folder.h"
 
 namespace duet {
 namespace {
@@ -39,6 +40,17 @@ class TrainingRunTest : public ::testing::Test {
 
   static TokenModelDescription tiny(std::int64_t layers, std::int64_t batch) {
     return describe_for_text(GptConfig{"tiny", layers, 2, 16, 24, 300, batch, 8});
+  }
+
+  static Qwen3Config short_sequences(Qwen3Config config) {
+    config.batch = 2;
+    config.sequence = 8;
+    return config;
+  }
+  static TokenModelDescription tiny_qwen3(const LoraConfig& lora) {
+    Qwen3Config config = short_sequences(find_qwen3("tiny"));
+    config.lora = lora;
+    return describe_for_text(config);
   }
 
   TrainingRunSettings settings(std::int64_t steps) const {
@@ -113,9 +125,7 @@ TEST_F(TrainingRunTest, AnInterruptedRunResumesToTheBit) {
 
 TEST_F(TrainingRunTest, TrainsAQwen3) {
   TrainingRunSettings s = settings(40);
-  Qwen3Config config = find_qwen3("tiny");
-  config.sequence = 8;
-  s.model = describe_for_text(config);
+  s.model = tiny_qwen3({});
   s.checkpoint = path("qwen3");
   const TrainingCurves curves = run(s);
   EXPECT_NEAR(curves.loss.front(), std::log(256), 0.1);
@@ -123,6 +133,64 @@ TEST_F(TrainingRunTest, TrainsAQwen3) {
   s.resume = true;
   s.learning_rate.steps = 41;
   EXPECT_EQ(run(s).first_step, 41);
+}
+
+// The losses of the evaluation part are those of the run that saved the model: rounding apart, a
+// step of no learning rate changes nothing.
+TEST_F(TrainingRunTest, SavesAModelWithWhichOthersBegin) {
+  for (const char* device : {"host", "host:3"}) {
+    const auto machine = open_machine(device);
+    const bool several = std::string(device) != "host";
+    TrainingRunSettings s = settings(20);
+    s.model = tiny_qwen3({});
+    s.save = path("model");
+    const TrainingCurves first = several ? run_parallel(*machine, Parallel::zero3, s) : run(s);
+    TrainingRunSettings other = settings(1);
+    other.model = describe_for_text(short_sequences(read_qwen3_folder(s.save)));
+    other.weights = s.save;
+    other.learning_rate.peak = 1e-12;
+    EXPECT_NEAR(run(other).evaluation_loss.back(), first.evaluation_loss.back(), 1e-5);
+    EXPECT_LT(first.evaluation_loss.back(), 4);
+    std::filesystem::remove_all(s.save);
+  }
+}
+
+TEST_F(TrainingRunTest, AdaptersOfAModelThatWasSaved) {
+  TrainingRunSettings base = settings(20);
+  base.model = tiny_qwen3({});
+  base.save = path("model");
+  const double before = run(base).evaluation_loss.back();
+  const std::string model = contents(path("model/model.safetensors"));
+  TrainingRunSettings s = settings(12);
+  s.model = tiny_qwen3({2, 4, all_lora_targets()});
+  s.weights = base.save;
+  s.checkpoint = path("whole");
+  s.save = path("adapters");
+  EXPECT_LT(run(s).evaluation_loss.back(), before);
+  EXPECT_EQ(contents(path("model/model.safetensors")), model);
+  // What is interrupted resumes to the bit: with the frozen weights of the folder.
+  s.checkpoint = path("parts");
+  s.save = path("others");
+  int calls = 0;
+  EXPECT_THROW(run(s, [&] { return ++calls > 5; }), Interrupted);
+  EXPECT_FALSE(std::filesystem::exists(path("others/adapter_model.safetensors")));
+  EXPECT_LT(std::filesystem::file_size(path("parts")), model.size());  // adapters alone
+  s.resume = true;
+  EXPECT_EQ(run(s).first_step, 6);
+  EXPECT_TRUE(contents(path("adapters/adapter_model.safetensors")) ==
+              contents(path("others/adapter_model.safetensors")));
+  s.weights = path("model/../model");
+  s.learning_rate.steps = 20;
+  EXPECT_THROW(TrainingInput{s}, UsageError);  // of another folder, as far as its name tells
+}
+
+TEST_F(TrainingRunTest, AFolderThatCannotBeWrittenIsFoundBefore) {
+  TrainingRunSettings s = settings(1);
+  s.model = tiny_qwen3({});
+  s.save = path("text");  // the data
+  EXPECT_THROW(TrainingInput{s}, UsageError);
+  s.save = path("text/model");
+  EXPECT_THROW(TrainingInput{s}, UsageError);
 }
 
 // Each rank has a part of the batch.

@@ -136,16 +136,19 @@ void set_removed(const std::string& folder, CheckpointFiles& files) {
 }
 
 void prepare_folder(const std::string& folder, CheckpointFiles& files) {
-  std::error_code failed, ignored;
-  std::filesystem::create_directories(folder, failed);
-  if (!std::filesystem::is_directory(folder, ignored)) {
-    const std::string reason = failed ? failed.message() : "no folder";
-    refuse(folder, "cannot be created: " + reason, "a folder for a model");
-  }
+  make_folder(folder);
   set_removed(folder, files);
 }
 
 }  // namespace
+
+void make_folder(const std::string& folder) {
+  std::error_code failed, ignored;
+  std::filesystem::create_directories(folder, failed);
+  if (std::filesystem::is_directory(folder, ignored)) return;
+  const std::string reason = failed ? failed.message() : "no folder";
+  refuse(folder, "cannot be created: " + reason, "a folder for a model");
+}
 
 std::string text_of_json_file(const std::string& path, const std::string& expected) {
   struct stat facts {};

@@ -47,6 +47,9 @@ struct SavedWeights {
   std::uint64_t most_bytes;  // of the tensors of a file, unless a single one has more
 };
 
+// Creates the folder if it is missing. Throws UsageError if it is no folder and cannot become one.
+void make_folder(const std::string& folder);
+
 // Creates the folder if it is missing, and writes model.safetensors or, of more than `most_bytes`,
 // model-00001-of-00002.safetensors ... with their index, and config.json. Tensors are divided in
 // their order. Weights of an earlier save are replaced, and those of its files that are no longer

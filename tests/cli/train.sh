@@ -32,6 +32,17 @@ expect_code 0 train qwen3 --model tiny --lora 4 --lora-targets q_proj,down_proj 
   --parallel ddp --iterations 1 --json lora.jsonl
 grep -q '"model":"qwen3-tiny-lora4".*"verified":true' lora.jsonl || fail "LoRA: $(cat lora.jsonl)"
 refuses 'expected qwen3' train gpt --lora 4
+seq 400 > numbers
+expect_code 0 train qwen3 --model tiny --data numbers --steps 4 --save saved
+[[ $(ls saved) == $'config.json\nmodel.safetensors' ]] || fail "saved: $(ls saved)"
+expect_code 0 train qwen3 --model saved --lora 2 --data numbers --steps 2 --save adapters
+[[ $(ls adapters) == $'adapter_config.json\nadapter_model.safetensors' ]] || fail "adapters: $(ls adapters)"
+grep -q '"base_model_name_or_path": "/.*/saved"' adapters/adapter_config.json || fail "no base"
+expect_code 0 train qwen3 --model saved --iterations 1
+mkdir broken; sed 's/"num_hidden_layers": 2/"num_hidden_layers": "two"/' saved/config.json > broken/config.json
+refuses 'broken/config.json' train qwen3 --model broken
+refuses '--save: expected --data FILE' train qwen3 --save x
+refuses '--save: expected qwen3' train gpt --data numbers --steps 1 --save x
 refuses 'expected one of q_proj' train qwen3 --lora 4 --lora-targets q
 refuses '--lora-alpha: expected --lora' train qwen3 --lora-alpha 4
 refuses '--lora: expected --parallel ddp or none' train qwen3 --lora 4 --parallel zero3
