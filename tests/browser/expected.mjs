@@ -7,7 +7,9 @@ const LARGEST = {
   training: 10.5,
 };
 /** Charts whose marks are no figures of a record: bars, and lines. */
-const WITHOUT_MARKS = ['overlap-timeline', 'training-parts', 'training-memory'];
+const WITHOUT_MARKS = [
+  ...['overlap-timeline', 'training-parts', 'training-memory', 'training-timeline'],
+];
 
 function groupBy(list, key) {
   const groups = new Map();
@@ -210,6 +212,7 @@ export function expectedCharts(journals, { reported, reported_steps: reportedSte
     ...rooflineCharts(records),
     ...trainingCharts(steps, of('train_run'), reportedSteps),
     ...scalingCharts(parallel, steps),
+    ...(parallel.some(({ curves }) => curves) ? [['training-timeline', 0]] : []),
   ];
   return new Map(
     charts

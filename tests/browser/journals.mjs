@@ -37,7 +37,7 @@ const PARALLEL = [
 ];
 const SHARDED = [
   ...PARALLEL.slice(0, PARALLEL.indexOf('--model')),
-  ...['--model', '7b', '--batch', '8', '--parallel', 'zero3', '--engine', 'dma'],
+  ...['--model', '7b', '--batch', '8', '--parallel', 'zero3', '--engine', 'dma', '--breakdown'],
 ];
 /** Of runs on a text of their own. */
 export const RUN = { data: 'text', steps: 12, evaluateEvery: 4, seeds: [1, 2] };

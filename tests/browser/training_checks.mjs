@@ -196,6 +196,22 @@ export const trainingChecks = {
     near(own('8', 'dma').hidden, rates.hidden_percent, 'hidden');
     assert.equal(own('8', 'none')['ms exposed'], '–');
   },
+  async 'a bar for each part of one step, and the sums of its parts'(page, journals) {
+    const [, , , , , sharded] = journals;
+    const card = page.locator('#training-timeline');
+    assert.match(await drawnText(card), /gemm.*wait.*all_gather.*reduce_scatter/);
+    const record = parallelStep(sharded, '7b', 'dma', 2);
+    const spansOf = (row) => {
+      const ends = record.curves[`timeline_${row}`];
+      return ends.filter((_, i) => i % 2).map((end, i) => end - ends[2 * i]);
+    };
+    const names = Object.keys(record.curves).map((name) => name.replace('timeline_', ''));
+    const bars = await barWidths(card, 14);
+    assert.equal(bars.length, sum(names.map((name) => spansOf(name).length)));
+    const [row] = await dataOfCard(card);
+    assert.match(row.Step, /^7b, 8 x 1024, zero3 by dma, bf16, 2 devices/);
+    for (const name of names) near(row[`${name}, ms`], 1e3 * sum(spansOf(name)), name);
+  },
   async 'a roofline has the types of steps, and no steps of several devices'(page) {
     const card = page.locator('#roofline figure');
     await drawnText(card);

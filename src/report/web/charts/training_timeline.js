@@ -1,0 +1,136 @@
+// When the operations of one training step ran on a rank, what was communicated beside them, and how long
+// they waited for that. The reader chooses the step.
+import { milliseconds, plain, plural } from '../format.js';
+import { placeLabels, simulatedNote } from '../labels.js';
+import { linearAxis, rowAxis } from '../plot/axes.js';
+import { spans } from '../plot/bars.js';
+import { common } from '../plot/draw.js';
+import { pointTooltip } from '../plot/tooltip.js';
+import { section, sizeText } from '../plot/training_series.js';
+
+export const order = 36;
+export { section };
+
+const PREFIX = 'timeline_';
+const COLLECTIVES = ['all_gather', 'reduce_scatter', 'all_reduce'];
+const ROWS = [
+  ...['gemm', 'attention', 'norm', 'elementwise', 'loss', 'optimizer', 'wait'],
+  ...COLLECTIVES,
+];
+const ROW = 26; // pixels
+const BAR = 14;
+const TOP = 10;
+const BOTTOM = 46;
+const MARKS = [
+  { name: 'computing', colour: 0, symbol: 'rect' },
+  { name: 'communicating', colour: 1, symbol: 'rect' },
+  { name: 'waiting for it', colour: 2, symbol: 'rect' },
+];
+
+const markOf = (row) => (COLLECTIVES.includes(row) ? 1 : row === 'wait' ? 2 : 0);
+
+/** [begin, end] of each span of a row, in seconds. */
+function spansOf({ curves }, row) {
+  const ends = curves?.[PREFIX + row] ?? [];
+  return Array.from({ length: ends.length / 2 }, (_, i) => ends.slice(2 * i, 2 * i + 2));
+}
+
+const sum = (list) => list.reduce((all, [from, to]) => all + to - from, 0);
+const rowsOf = (record) => ROWS.filter((row) => spansOf(record, row).length);
+
+const isDrawn = ({ benchmark, curves }) =>
+  benchmark === 'train' && COLLECTIVES.some((row) => curves?.[PREFIX + row]?.length);
+
+function option(record, { theme, width }) {
+  const rows = rowsOf(record);
+  const all = rows.flatMap((row, at) =>
+    spansOf(record, row).map(([from, to]) => ({
+      value: [from * 1e3, at, to * 1e3],
+      mark: markOf(row),
+      told: { row, from, to },
+    })),
+  );
+  const tip = pointTooltip(theme, ({ data }) =>
+    data?.told
+      ? {
+          title: data.told.row,
+          rows: [
+            ['from', milliseconds(data.told.from)],
+            ['to', milliseconds(data.told.to)],
+            ['long', milliseconds(data.told.to - data.told.from)],
+          ],
+        }
+      : null,
+  );
+  const ends = all.map(({ value }) => value[2]);
+  return {
+    ...common(theme),
+    grid: { left: 112, right: 24, top: TOP, bottom: BOTTOM },
+    tooltip: tip,
+    xAxis: linearAxis(theme, [0, ...ends], 'time, ms', 28, plain, width < 600 ? 4 : 8),
+    yAxis: { ...rowAxis(theme, rows), splitLine: { show: false } },
+    series: MARKS.map((mark, i) =>
+      spans(
+        mark,
+        all.filter((one) => one.mark === i),
+        BAR,
+        theme,
+      ),
+    ),
+  };
+}
+
+/** Names steps by model, size, way, engine and recipe; by place too, where there are several. */
+function namesOf(records) {
+  const labels = placeLabels(records.map(({ place }) => place));
+  return records.map(({ place, engine, case: c }) =>
+    [
+      `${c.model}, ${sizeText(c)}`,
+      `${c.parallel} by ${engine}`,
+      `${c.recipe}, ${plural(c.ranks, 'device')}`,
+      labels.get(place),
+    ]
+      .filter(Boolean)
+      .join(', '),
+  );
+}
+
+function table(records, names) {
+  const time = (record, row) => {
+    const list = spansOf(record, row);
+    return list.length ? plain(sum(list) * 1e3) : '–';
+  };
+  return {
+    columns: [{ name: 'Step' }, ...ROWS.map((row) => ({ name: `${row}, ms`, numeric: true }))],
+    rows: records.map((record, i) => [names[i], ...ROWS.map((row) => time(record, row))]),
+  };
+}
+
+export function panels(model) {
+  const records = model.records.filter(isDrawn);
+  if (!records.length) return [];
+  const names = namesOf(records);
+  const places = records.map(({ place }) => place);
+  return [
+    {
+      id: 'training-timeline',
+      title: 'One step on rank 0',
+      caption: [
+        simulatedNote(places),
+        'Operations were enqueued one by one and timed by events; a measured step is one graph.',
+        'Waiting is of the stream that computes. The data has the sums.',
+      ]
+        .filter(Boolean)
+        .join(' '),
+      findings: [],
+      span: 'full',
+      height: () => TOP + BOTTOM + ROWS.length * ROW,
+      minWidth: 620,
+      legend: MARKS,
+      places,
+      choices: [{ name: 'Step', values: names, start: 0 }],
+      option: (how) => option(records[how.chosen[0]], how),
+      table: table(records, names),
+    },
+  ];
+}
