@@ -53,6 +53,7 @@ Record step_of(TomlTable step) {
 Record parallel_step_of(TomlTable step) {
   Record json = figures_of(step);
   json["ranks"] = step.count("ranks", 1, kMostRanks);
+  if (step.has("recipe")) json["recipe"] = step.text("recipe");
   step.finish();
   return json;
 }

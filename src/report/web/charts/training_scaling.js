@@ -98,6 +98,9 @@ function option(told, how) {
   };
 }
 
+const reportedName = ({ device, recipe }) =>
+  [`${device}, reported elsewhere`, recipe].filter(Boolean).join(', ');
+
 /** What studies report, as points of their marks. */
 const studiesOf = (reported) =>
   reportedMarks(reported).map((mark) => ({
@@ -140,7 +143,7 @@ function table(unit, every, reported, sumsOf) {
         points.filter((one) => one !== base).map((one) => row(name, one, base)),
       ),
       ...reported.map((one) => [
-        ...rateCells(`${one.device}, reported elsewhere`, one, one, reportedBase(reported, one)),
+        ...rateCells(reportedName(one), one, one, reportedBase(reported, one)),
         ...['–', '–', '–', one.source],
       ]),
     ],
@@ -149,7 +152,7 @@ function table(unit, every, reported, sumsOf) {
 
 /** Where several figures of a number of devices are reported: that they differ. */
 function disagreements(reported) {
-  const same = groupBy(reported, (one) => `${one.device}/${devicesOf(one)}`);
+  const same = groupBy(reported, (one) => `${reportedName(one)}/${devicesOf(one)}`);
   return [...same.values()]
     .filter((some) => new Set(some.map(itemsOf)).size > 1)
     .map((some) => {

@@ -182,7 +182,7 @@ export const describeReported = (
     ['a step', milliseconds(one.milliseconds / 1e3)],
   ],
 ) => ({
-  title: `${one.model}, ${sizeText(one)}: ${one.device}, reported elsewhere`,
+  title: `${[one.model, sizeText(one), one.recipe].filter(Boolean).join(', ')}: ${one.device}, reported elsewhere`,
   rows: [
     ...figures,
     ...(one.tflops ? [['TFLOP/s, 6N', number(one.tflops)]] : []),
