@@ -26,12 +26,12 @@ ended_with() {  # CODE0 CODE1 WHAT
     fail "$3: the processes ended with ${codes[*]}, expected $1 $2"
 }
 
-# eventually WHAT COMMAND...: until it succeeds, up to three times with a rest between, since two cores
+# eventually WHAT COMMAND...: until it succeeds, up to five times with longer and longer rests, since two cores
 # run both processes, the rails and whatever else is there.
 eventually() {
   local what=$1 try
   shift
-  for try in 1 2 3; do
+  for try in 1 2 3 4 5; do
     ((try == 1)) || sleep "$((5 * (try - 1)))"
     if "$@"; then return; fi
   done
