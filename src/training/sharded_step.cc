@@ -62,14 +62,27 @@ void ShardedStep::gather(Stream& stream, std::size_t unit) {
 
 void ShardedStep::forward(Stream& stream) {
   buffers_ = {};
-  std::optional<std::size_t> first;
-  for (std::size_t unit = 0; unit < units().size(); ++unit) {
-    if (!units()[unit].buffer) enqueue_gather(stream, unit);
-    if (units()[unit].buffer && !first) first = unit;
-  }
+  behind_blocks_ = nullptr;
+  std::size_t unit = 0;
+  while (unit < units().size() && !units()[unit].buffer) enqueue_gather(stream, unit++);
   communication_.wait(stream, communication_.mark());
-  if (first) gather(stream, *first);
-  model_.forward(stream, [&](const ParameterRange& block) { begin_block(stream, block, 1); });
+  if (unit < units().size()) gather(stream, unit);
+  model_.forward(stream, [&](const ParameterRange& block) {
+    begin_block(stream, block, 1);
+    gather_behind_blocks(stream, unit_of(block));
+  });
+}
+
+// Begins with the first block, behind the gathering of the second, and ends before the last.
+void ShardedStep::gather_behind_blocks(Stream& stream, std::size_t unit) {
+  if (behind_blocks_ == nullptr) {
+    for (std::size_t i = unit; i < units().size(); ++i) {
+      if (!units()[i].buffer) enqueue_gather(stream, i);
+    }
+    behind_blocks_ = &communication_.mark();
+  }
+  if (next_block(unit, 1)) return;
+  communication_.wait(stream, *behind_blocks_);
 }
 
 // While this block computes, the next one's parameters arrive in the buffer of the one before it.

@@ -17,8 +17,9 @@
 namespace duet {
 
 // The next block's parameters are gathered, and the last one's gradients reduced, while a block
-// computes; blocks lie in two buffers by turns. What is in no block (tables, the last norm) is
-// gathered when a step begins and stays until its gradients are complete.
+// computes; blocks lie in two buffers by turns. What is in no block (tables, the last norm, a head)
+// stays until its gradients are complete: what stands before the blocks is gathered when a step
+// begins, what stands behind them while blocks compute.
 class ShardedStep : public ParallelStep {
  public:
   // The model must be a shard of the rank's. Collective, as CollectiveSession::plan().
@@ -50,6 +51,7 @@ class ShardedStep : public ParallelStep {
   void enqueue_gather(Stream& stream, std::size_t unit);
   void gather(Stream& stream, std::size_t unit);
   void begin_block(Stream& stream, const ParameterRange& block, int direction);
+  void gather_behind_blocks(Stream& stream, std::size_t unit);
   void reduce(Stream& stream, const ParameterRange& complete);
 
   Model& model_;
@@ -57,6 +59,7 @@ class ShardedStep : public ParallelStep {
   std::vector<UnitPlans> plans_;  // by unit
   std::unique_ptr<CollectivePlan> sum_squares_;
   std::array<Buffer, 2> buffers_;
+  Event* behind_blocks_ = nullptr;  // of a forward pass: has gathered what stands behind the blocks
 };
 
 }  // namespace duet
