@@ -1,0 +1,29 @@
+"""One row: what is measured, and how."""
+import dataclasses
+
+
+@dataclasses.dataclass
+class Row:
+    training: object  # a TokenTraining or an MlpTraining
+    recipe: str  # fp32, amp, bf16
+    mode: str  # eager, compile, compile-blocks, graph
+    device_type: str  # cuda, cpu
+    device_index: int  # of the first device; rank r has the one r places behind it
+    seconds: float  # of steps, about
+    attention: str = "auto"  # of attention.BACKENDS
+    parallel: str = "none"  # ddp, fsdp2
+    ranks: int = 1
+    bucket_mb: int = 25  # ddp
+    communicates: bool = True  # ddp; otherwise gradients stay where they are
+    limit: float = 600.0  # seconds after which ranks are given up
+
+    def axes(self):
+        names = {"ddp": "ddp", "fsdp2": "zero3"}  # Duet's
+        several = ({} if self.parallel == "none" else
+                   {"parallel": names[self.parallel], "ranks": self.ranks})
+        return {**self.training.axes(self.recipe), **several}
+
+    def engine(self):
+        attention = "" if self.attention == "auto" else f"-{self.attention}"
+        alone = "" if self.communicates else "-no-communication"
+        return f"torch-{self.mode}{self.training.engine_ending}{attention}{alone}"
