@@ -24,7 +24,8 @@ import torch
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FIXTURES = ROOT / "src/training/fixtures"
 sys.path.append(str(FIXTURES))
-from make import LEARNING_RATE, WEIGHT_DECAY, random_weights, tokens_and_targets, weights  # noqa: E402
+from make import (LEARNING_RATE, WEIGHT_DECAY, random_weights, tokens_and_targets,  # noqa: E402
+                  weights)
 from torch_training.options import read_configs  # noqa: E402
 from torch_training.parallel import Alone  # noqa: E402
 from torch_training.qwen3 import Qwen3, Qwen3Config  # noqa: E402
@@ -192,10 +193,11 @@ def main():
     device_type = "cuda" if on_gpus else "cpu"
     for what, config in small_configs().items():
         check_ranks(device_type, what, config, "ddp")
-        check_ranks(device_type, what, config, "ddp", "block")
-        if on_gpus:
-            check_ranks(device_type, what, config, "ddp", "block", "compile-blocks")
-        if on_gpus and not getattr(config, "lora", 0):
+        if not on_gpus:
+            check_ranks(device_type, what, config, "ddp", "block")
+            continue
+        check_ranks(device_type, what, config, "ddp", "block", "compile-blocks")
+        if not getattr(config, "lora", 0):
             check_ranks(device_type, what, config, "fsdp2")
             check_ranks(device_type, what, config, "fsdp2", "block", "compile-blocks")
     return 1 if failures else 0

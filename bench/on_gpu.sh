@@ -13,12 +13,17 @@
 #   bench/on_gpu.sh node OUT     a whole node at once: all pairs, collectives to 13 GiB, the paper's overlap
 #   bench/on_gpu.sh advise OUT   the advisor's table, scored by JOURNAL; the isolated picture
 #   bench/on_gpu.sh check_train  training's kernels beside the host's, and under compute-sanitizer
-#   bench/on_gpu.sh parallel OUT  training steps on all GPUs, ddp and zero3 by each engine; MODELS, RECIPES
+#   bench/on_gpu.sh parallel OUT  training steps on several GPUs by each engine, beside PyTorch's: ddp and
+#                                zero3 beside FSDP2; PARTS, MODELS, RECIPES, BATCHES name some,
+#                                GPUS says how many
+#   bench/on_gpu.sh qwen3 OUT    steps of Qwen3-8B and of its adapters on one GPU, beside PyTorch's;
+#                                PARTS, RECIPES, TURNS name some
 #   bench/on_gpu.sh train OUT    training steps beside PyTorch's, model by model; MODELS, RECIPES,
 #                                TORCH_MODES name some
 #   bench/on_gpu.sh curves OUT   losses of 50 steps on a text in fp32, amp and bf16, and the memory of 1,000
 # BUILD names the build folder (default: build).
 set -uo pipefail
+shopt -s nullglob
 cd "$(dirname "$0")/.."
 build=${BUILD:-build}
 duet=$build/duet
@@ -209,24 +214,126 @@ check_train() {
     --gtest_brief=1
 }
 
-# Two GPUs or more.
+# A journal of Duet's steps, which goes on where it was cut off: NAME FLAG...
+duet_steps() {
+  local name=$1
+  shift
+  say "$name"
+  must timeout -s KILL "${LIMIT:-240}" "$duet" train "$@" --seconds "${SECONDS_EACH:-5}" --warm-up 1 --verbose \
+    --tuning-cache "$out/tuning.json" --json "$out/$name.jsonl" --resume
+}
+
+# Likewise of PyTorch's. A row that fails is a result, such as a batch that has no room.
+torch_steps() {
+  local name=$1
+  shift
+  say "$name"
+  if grep -qs '"type":"end"' "$out/$name.jsonl"; then
+    echo "measured before"
+    return
+  fi
+  rm -f "$out/$name.jsonl"
+  PYTHONUNBUFFERED=1 timeout -s KILL "${LIMIT:-240}" python3 bench/train_torch.py "$@" \
+    --seconds "${SECONDS_EACH:-5}" --limit "${ROW_LIMIT:-200}" --json "$out/$name.jsonl" || echo "train_torch.py: $?"
+}
+
+beside_torch() {
+  say "beside PyTorch"
+  must python3 bench/beside_torch.py "$@"
+}
+
+# Two GPUs or more, of which GPUS (2) train beside PyTorch. Each of its parts fits into ten minutes;
+# PARTS names some, and what they have measured is not measured again.
 parallel() {
   find_cudnn
   find_nccl
+  gpus=${GPUS:-2}
+  devices=cuda:$(seq -s , 0 $((gpus - 1)))
+  local part
+  for part in ${PARTS:-check small ddp zero3 recompute}; do parallel_$part; done
+}
+
+parallel_check() {
   say "training on all GPUs: tests"
   must timeout 200 "$build/tests/training_test" --gtest_filter='*Buckets*cuda*:*Sharded*cuda*' \
     --gtest_brief=1
+  say "PyTorch's side: tests"
+  must timeout -s KILL 380 python3 bench/check_train_torch.py
+}
+
+parallel_small() {
   local way
   for way in ddp zero3; do
     say "$way: small, verified"
     must timeout 200 "$duet" train gpt --device cuda --model small --recipe amp,bf16 --parallel $way \
       --engine none,dma,kernel,auto,nccl --seconds 1 --warm-up 0.3 \
-      --tuning-cache "$out/tuning.json" --json "$out/$way-small.jsonl"
-    say "$way: ${MODELS:-7b}"
-    must timeout "${LIMIT:-300}" "$duet" train gpt --device cuda --model "${MODELS:-7b}" \
-      --recipe "${RECIPES:-bf16}" --parallel $way --engine none,dma,kernel,nccl --seconds 5 \
-      --warm-up 1 --verbose --tuning-cache "$out/tuning.json" --json "$out/$way.jsonl"
+      --tuning-cache "$out/tuning.json" --json "$out/$way-small.jsonl" --resume
   done
+}
+
+# Each model on one GPU and, by DDP, on several. PyTorch's mode compile takes minutes there: it
+# compiles each bucket for itself.
+parallel_ddp() {
+  local model recipe=${RECIPES:-bf16} files=()
+  for model in ${MODELS:-7b}; do
+    duet_steps "ddp-$model-1-duet" gpt --device cuda:0 --model "$model" --recipe "$recipe"
+    torch_steps "ddp-$model-1-torch" --device cuda:0 --model "$model" --recipe "$recipe" \
+      --mode "${TORCH_MODES:-compile,graph}"
+    duet_steps "ddp-$model-$gpus-duet" gpt --device "$devices" --model "$model" --recipe "$recipe" \
+      --parallel ddp --engine "${ENGINES:-none,dma,kernel,nccl}"
+    torch_steps "ddp-$model-$gpus-torch" --device cuda:0 --ranks "$gpus" --model "$model" --recipe "$recipe" \
+      --parallel ddp --bucket-mb "${BUCKET_MB:-25}" --mode "${TORCH_DDP_MODES:-compile-blocks}"
+    torch_steps "ddp-$model-$gpus-torch-alone" --device cuda:0 --ranks "$gpus" --model "$model" \
+      --recipe "$recipe" --parallel ddp --mode compile-blocks --no-communication
+    files+=("$out/ddp-$model"-[0-9]-*.jsonl)
+  done
+  beside_torch "${files[@]}"
+}
+
+parallel_zero3() { zero3_beside_fsdp2 none "${BATCHES:-1 2}"; }
+parallel_recompute() { zero3_beside_fsdp2 block "${BATCHES:-1 4}"; }
+
+# Qwen3-8B on several GPUs: what is recomputed, and batches.
+zero3_beside_fsdp2() {
+  local batch attention name files=()
+  for batch in $2; do
+    name=zero3-qwen3-$1-$batch
+    local flags=(--batch "$batch" --recipe "${RECIPES:-bf16}" --recompute "$1")
+    duet_steps "$name-duet" qwen3 --device "$devices" "${flags[@]}" --parallel zero3 \
+      --engine "${ENGINES:-none,dma,nccl}"
+    for attention in ${ATTENTIONS:-cudnn auto}; do
+      torch_steps "$name-torch-$attention" --kind qwen3 --device cuda:0 --ranks "$gpus" "${flags[@]}" \
+        --parallel fsdp2 --attention "$attention"
+    done
+    files+=("$out/$name"-*.jsonl)
+  done
+  beside_torch "${files[@]}"
+}
+
+# Qwen3-8B on one GPU, whole and with adapters, Duet and PyTorch by turns. Parts as parallel's.
+qwen3() {
+  find_cudnn
+  local part
+  for part in ${PARTS:-whole recompute lora}; do
+    case $part in
+      whole) qwen3_by_turns whole ;;
+      recompute) qwen3_by_turns recompute --recompute block ;;
+      lora) qwen3_by_turns lora --lora "${LORA:-16}" ;;
+    esac
+  done
+}
+
+# NAME FLAG...: of both programs. Each way of PyTorch's follows a run of Duet's.
+qwen3_by_turns() {
+  local name=qwen3-$1 turn
+  shift
+  local flags=(--batch "${BATCH:-1}" --recipe "${RECIPES:-bf16}" "$@")
+  for turn in ${TURNS:-compile-blocks:cudnn compile:cudnn compile:auto}; do
+    duet_steps "$name-duet-${turn/:/-}" qwen3 --device cuda:0 "${flags[@]}"
+    torch_steps "$name-torch-${turn/:/-}" --kind qwen3 --device cuda:0 "${flags[@]}" \
+      --mode "${turn%:*}" --attention "${turn#*:}"
+  done
+  beside_torch "$out/$name"-*.jsonl
 }
 
 train() {
@@ -315,8 +422,8 @@ fabric_memory() {
 }
 
 case "${1:-}" in
-  check_train | parallel | train | curves | auto | overlap | node | advise | fabric | fabric_memory | check | quick | gemm | copy | check_collectives | collectives) "$1" ;;
-  *) echo "usage: bench/on_gpu.sh check_train | parallel OUT | train OUT | curves OUT | auto OUT | fabric OUT | advise OUT | node OUT | overlap OUT | check | quick OUT | gemm OUT | copy OUT | check_collectives | collectives OUT" >&2; exit 2 ;;
+  check_train | parallel | qwen3 | train | curves | auto | overlap | node | advise | fabric | fabric_memory | check | quick | gemm | copy | check_collectives | collectives) "$1" ;;
+  *) echo "usage: bench/on_gpu.sh check_train | parallel OUT | qwen3 OUT | train OUT | curves OUT | auto OUT | fabric OUT | advise OUT | node OUT | overlap OUT | check | quick OUT | gemm OUT | copy OUT | check_collectives | collectives OUT" >&2; exit 2 ;;
 esac
 say "done"
 exit "$failed"

@@ -6,7 +6,7 @@
   python3 bench/train_torch.py --kind qwen3 --recipe bf16 --mode compile --attention cudnn
   python3 bench/train_torch.py --kind qwen3 --recipe bf16 --mode compile --lora 16
   python3 bench/train_torch.py --model 7b --recipe bf16 --parallel ddp
-  python3 bench/train_torch.py --kind qwen3 --recipe bf16 --parallel fsdp2 --batch 4 --recompute block
+  python3 bench/train_torch.py --kind qwen3 --recipe bf16 --parallel fsdp2 --recompute block
 
 Each model, recipe and mode is a row. A step makes new random tokens on the device, then runs the
 forward pass, the backward pass and the optimiser. GPT and Qwen3 models are those of
@@ -47,13 +47,13 @@ def print_heading(place, options):
     versions = ", ".join(f"{name} {version}" for name, version in library_versions().items())
     rate = "samples/s" if options.kind == "mlp" else "tokens/s"
     print(f"{count}{device}, {versions}, {options.seconds:g} s a row")
-    print(f"{'model':>15} {'recipe':>6} {'mode':>14} {'batch':>6} {'median ms':>10} {'mean ms':>10} "
-          f"{rate:>11} {'TFLOP/s':>8} {'peak GB':>8} {'loss':>7}", flush=True)
+    print(f"{'model':>15} {'recipe':>6} {'mode':>20} {'batch':>6} {'median ms':>10} "
+          f"{'mean ms':>10} {rate:>11} {'TFLOP/s':>8} {'peak GB':>8} {'loss':>7}", flush=True)
 
 
 def heading_of(row):
     parallel = "" if row.parallel == "none" else f"{row.parallel} "
-    return f"{row.training.name:>15} {row.recipe:>6} {parallel + row.mode:>14}"
+    return f"{row.training.name:>15} {row.recipe:>6} {parallel + row.mode:>20}"
 
 
 def print_row(row, timed):

@@ -91,8 +91,8 @@ def first_results(row, ends, processes):
 
 
 def run_by_ranks(row, work):
-    """What work(row, device, Group) returns on rank 0. Throws RowFailed with the reason of the first
-    rank that failed, or if there is no result within the row's limit; no process is left."""
+    """What work(row, device, Group) returns on rank 0. Raises RowFailed with the reason of the
+    first rank that failed, or if there is no result within the row's limit; no process is left."""
     context = multiprocessing.get_context("spawn")
     address = f"tcp://127.0.0.1:{free_port()}"
     ends, processes = [], []
