@@ -166,12 +166,14 @@ function trainingCharts(steps, runs, reported) {
   ];
 }
 
-/** Curves over the number of devices, which begin at the step of one device if there is one. */
+/** Curves over the number of devices, which begin at the same program's step of one device. */
 function scalingCharts(parallel, steps) {
   const size = ({ case: c }) => [c.model, c.layers, c.parameters, c.batch, c.sequence];
   const maker = ({ engine, case: c }) => `${engine} ${c.parallel} ${c.recipe}`;
+  const isTorch = ({ engine }) => engine.startsWith('torch-');
   const points = (some) => {
     const one = (step) =>
+      isTorch(step) === isTorch(some[0]) &&
       step.case.recipe === some[0].case.recipe && slug(size(step)) === slug(size(some[0]));
     return some.length + (steps.some(one) ? 1 : 0);
   };

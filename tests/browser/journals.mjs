@@ -53,6 +53,11 @@ sequence = 8
 `;
 /** TFLOP/s and memory of an engine that tells no parts. */
 export const OTHER = { engine: 'other', share: 0.8, memory: 5e9 };
+/** PyTorch's steps of one device and of several, in parts of Duet's rate. */
+export const TORCH = {
+  one: { engine: 'torch-graph', share: 0.8 },
+  several: { engine: 'torch-compile-blocks', share: 0.7 },
+};
 const CPU = fileURLToPath(new URL('../../docs/results/epyc-2-cores/gemm-1.jsonl', import.meta.url));
 const H200 = fileURLToPath(
   new URL('../../docs/results/h200-4/overlap/paper.jsonl', import.meta.url),
@@ -103,6 +108,18 @@ function withOtherEngine(text) {
   Object.assign(copy, { engine: OTHER.engine, metrics: {} });
   copy.rates.memory_bytes = OTHER.memory;
   return format([...records, copy]);
+}
+
+/** A journal in which PyTorch has made a step too: the one whose record has these axes. */
+function withTorch(text, axes, { engine, share }) {
+  const records = parse(text);
+  const like = records.find(
+    ({ benchmark, engine: by, case: c }) =>
+      benchmark === 'train' &&
+      by !== 'none' &&
+      Object.entries(axes).every(([name, value]) => c[name] === value),
+  );
+  return format([...records, { ...slower(structuredClone(like), share), engine, metrics: {} }]);
 }
 
 /** A record whose times are longer and whose rates are lower, in the same proportion. */
@@ -236,7 +253,10 @@ export function makeJournals(duet, folder) {
   const batches = run(duet, [...STEPS, ...BATCHES], file('batches.jsonl'));
   const mlp = run(duet, MLP, file('mlp.jsonl'));
   const one = run(duet, ONE_DEVICE, file('one-device.jsonl'));
+  writeFileSync(one, withTorch(readFileSync(one, 'utf8'), { model: '7b' }, TORCH.one));
   const parallel = run(duet, PARALLEL, file('parallel.jsonl'));
+  const several = { model: '7b', ranks: 8 };
+  writeFileSync(parallel, withTorch(readFileSync(parallel, 'utf8'), several, TORCH.several));
   const sharded = run(duet, SHARDED, file('sharded.jsonl'));
   return {
     good: [copy, gemm],

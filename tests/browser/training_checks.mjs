@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { themes } from '../../src/report/web/palette.js';
 import { chartChecks, everyFigureIsDrawn } from './chart_checks.mjs';
-import { OTHER, RUN } from './journals.mjs';
+import { OTHER, RUN, TORCH } from './journals.mjs';
 import { csvLines, saved } from './page_facts.mjs';
 
 /** The text of a drawn chart. */
@@ -211,6 +211,17 @@ export const trainingChecks = {
     const [row] = await dataOfCard(card);
     assert.match(row.Step, /^7b, 8 x 1024, zero3 by dma, bf16, 2 devices/);
     for (const name of names) near(row[`${name}, ms`], 1e3 * sum(spansOf(name)), name);
+  },
+  async 'steps of PyTorch over devices, compared with its own step of one'(page, journals) {
+    const [, , , one, parallel] = journals;
+    const rows = await dataOfCard(scaling(page, '7b'));
+    const row = ({ engine }) => rows.find(({ Series }) => Series.startsWith(engine));
+    const base = stepOf(one, '7b', 'bf16', TORCH.one.engine);
+    const { rates } = parallelStep(parallel, '7b', TORCH.several.engine, 8);
+    assert.equal(row(TORCH.one).Devices, '1');
+    near(row(TORCH.one)['tokens/s, all'], base.rates.tokens_per_s, 'one');
+    const share = rates.tokens_per_s / 8 / base.rates.tokens_per_s;
+    near(row(TORCH.several).efficiency, 100 * share, 'efficiency');
   },
   async 'a roofline has the types of steps, and no steps of several devices'(page) {
     const card = page.locator('#roofline figure');

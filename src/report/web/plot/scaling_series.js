@@ -64,9 +64,18 @@ function split(records) {
   return ways.find((groups) => [...groups.values()].every(one)) ?? ways.at(-1);
 }
 
-/** The step of one device that a step is compared with: one of its own journal, if there is one. */
+/** Steps of another program are compared with its own. */
+const isTorch = ({ engine }) => engine.startsWith('torch-');
+
+/**
+ * The step of one device that a step is compared with: one of its own journal, if there is one; of
+ * PyTorch's, which have journals of their own, the fastest.
+ */
 function baseOf(record, single) {
-  const some = single.filter((one) => stepKey(one) === stepKey(record));
+  const some = single.filter(
+    (one) => stepKey(one) === stepKey(record) && isTorch(one) === isTorch(record),
+  );
+  if (isTorch(record)) return some.sort((a, b) => rateOf(a) - rateOf(b)).at(-1);
   const own = some.filter(({ place }) => place.journal === record.place.journal);
   return own.at(-1) ?? some.at(-1);
 }
@@ -102,8 +111,8 @@ function curvesOf(records, single) {
 
 /**
  * The steps of several devices, each way of training in parallel for itself. The first point of a curve is its `base`, a step of one device, if there
- * is one. Steps of one device are those of engine duet or, without it, of parallel steps without
- * communication.
+ * is one. Steps of one device are PyTorch's, those of engine duet or, without it, of parallel steps
+ * without communication.
  * @returns {{key: string, cpu: boolean, case: Object, curves: Object[], reported: Object[]}[]} `case`: of
  *     one of the records; `reported`: the steps of studies
  */
@@ -111,7 +120,7 @@ export function scalingGroups(model) {
   const parallel = parallelSteps(model);
   const single = [
     ...parallel.filter((one) => one.engine === 'none' && devicesOf(one) === 1),
-    ...measuredSteps(model).filter(({ engine }) => engine === 'duet'),
+    ...measuredSteps(model).filter((one) => one.engine === 'duet' || isTorch(one)),
   ];
   const several = parallel.filter((one) => devicesOf(one) > 1);
   return [...groupBy(several, sizeKey)].map(([key, records]) => {
