@@ -233,8 +233,10 @@ torch_steps() {
     return
   fi
   rm -f "$out/$name.jsonl"
-  PYTHONUNBUFFERED=1 timeout -s KILL "${LIMIT:-240}" python3 bench/train_torch.py "$@" \
-    --seconds "${SECONDS_EACH:-5}" --limit "${ROW_LIMIT:-200}" --json "$out/$name.jsonl" || echo "train_torch.py: $?"
+  PYTHONUNBUFFERED=1 PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True \
+    timeout -s KILL "${LIMIT:-240}" python3 bench/train_torch.py "$@" \
+    --seconds "${SECONDS_EACH:-5}" --limit "${ROW_LIMIT:-200}" --json "$out/$name.jsonl" ||
+    echo "train_torch.py: $?"
 }
 
 beside_torch() {
