@@ -273,21 +273,26 @@ parallel_small() {
   done
 }
 
-# Each model on one GPU and, by DDP, on several. PyTorch's mode compile takes minutes there: it
-# compiles each bucket for itself.
+# Each model on one GPU and, by DDP, on several. PyTorch by cuDNN's attention, which is the faster one
+# on Hopper, and by the one that it chooses itself.
 parallel_ddp() {
-  local model recipe=${RECIPES:-bf16} files=()
+  local model attention recipe=${RECIPES:-bf16} files=()
   for model in ${MODELS:-7b}; do
-    duet_steps "ddp-$model-1-duet" gpt --device cuda:0 --model "$model" --recipe "$recipe"
-    torch_steps "ddp-$model-1-torch" --device cuda:0 --model "$model" --recipe "$recipe" \
-      --mode "${TORCH_MODES:-compile,graph}"
-    duet_steps "ddp-$model-$gpus-duet" gpt --device "$devices" --model "$model" --recipe "$recipe" \
-      --parallel ddp --engine "${ENGINES:-none,dma,kernel,nccl}"
-    torch_steps "ddp-$model-$gpus-torch" --device cuda:0 --ranks "$gpus" --model "$model" --recipe "$recipe" \
-      --parallel ddp --bucket-mb "${BUCKET_MB:-25}" --mode "${TORCH_DDP_MODES:-compile-blocks}"
-    torch_steps "ddp-$model-$gpus-torch-alone" --device cuda:0 --ranks "$gpus" --model "$model" \
-      --recipe "$recipe" --parallel ddp --mode compile-blocks --no-communication
-    files+=("$out/ddp-$model"-[0-9]-*.jsonl)
+    local name=ddp-$model own=(--model "$model" --recipe "$recipe")
+    local ddp=("${own[@]}" --device cuda:0 --ranks "$gpus" --parallel ddp --bucket-mb "${BUCKET_MB:-25}")
+    duet_steps "$name-1-duet" gpt --device cuda:0 "${own[@]}"
+    for attention in ${ATTENTIONS:-cudnn auto}; do
+      torch_steps "$name-1-torch-$attention" --device cuda:0 "${own[@]}" --attention "$attention" \
+        --mode "${TORCH_MODES:-graph}"
+    done
+    duet_steps "$name-$gpus-duet" gpt --device "$devices" "${own[@]}" --parallel ddp \
+      --engine "${ENGINES:-none,dma,kernel,nccl}"
+    for attention in ${ATTENTIONS:-cudnn auto}; do
+      torch_steps "$name-$gpus-torch-$attention" "${ddp[@]}" --attention "$attention" \
+        --mode "${TORCH_DDP_MODES:-compile-blocks}"
+    done
+    torch_steps "$name-$gpus-torch-alone" "${ddp[@]}" --attention cudnn --no-communication
+    files+=("$out/$name"-[0-9]-*.jsonl)
   done
   beside_torch "${files[@]}"
 }

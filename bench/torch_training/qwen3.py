@@ -13,6 +13,7 @@ from torch_training.token_loss import TokenLoss
 
 ROPE_THETA, NORM_EPSILON = 1e6, 1e-6  # of Qwen/Qwen3-8B's config.json
 DEVIATION = 0.02  # its initializer_range
+HAS_RMS_NORM = hasattr(functional, "rms_norm")  # PyTorch 2.4
 
 
 @dataclasses.dataclass
@@ -83,7 +84,7 @@ class RmsNorm(nn.Module):
         self.weight = nn.Parameter(torch.ones(width))
 
     def forward(self, x):
-        if hasattr(functional, "rms_norm"):  # PyTorch 2.4
+        if HAS_RMS_NORM:
             return functional.rms_norm(x, self.weight.shape, self.weight, NORM_EPSILON)
         squares = x.float().pow(2).mean(-1, keepdim=True)
         return self.weight * (x * torch.rsqrt(squares + NORM_EPSILON)).to(x.dtype)

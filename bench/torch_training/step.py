@@ -30,8 +30,9 @@ def dtype_of(row):
 def compile_blocks(model):
     """Each block and the loss for themselves: one block is compiled for all, and what gathers and
     reduces runs between them."""
-    # Otherwise DDP's buckets would cut blocks into pieces.
-    torch._dynamo.config.optimize_ddp = False
+    from torch._dynamo import config  # slow to import
+
+    config.optimize_ddp = False  # otherwise DDP's buckets would cut blocks into pieces
     for index, block in enumerate(model.block):
         model.block[index] = torch.compile(block, dynamic=False, fullgraph=True)
     for each in model.modules():
