@@ -22,6 +22,8 @@ struct GemmBuffers {
   // Only plans that takes_addend() may be given another.
   std::optional<Span> addend = std::nullopt;
   std::optional<Span> aux = std::nullopt;  // of an epilogue: C's size and type
+  // Of a problem that is scaled: one fp32 each.
+  std::optional<Span> a_scale = std::nullopt, b_scale = std::nullopt;
 };
 
 // How an engine runs one problem. A plan may own a workspace: calls on different streams must not

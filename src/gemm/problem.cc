@@ -43,6 +43,8 @@ double bytes(const GemmProblem& p) {
 
 std::string name(const GemmProblem& p) {
   std::string text = fmt::format("{}x{}x{} {} {}", p.m, p.n, p.k, name(p.dtype), name(p.layout));
+  if (p.scaled) text += " scaled";
+  if (p.fast_sums) text += " with fast sums";
   if (p.accumulate) text += " accumulated";
   if (p.epilogue != Epilogue::none) text += fmt::format(" {}", name(p.epilogue));
   return text;

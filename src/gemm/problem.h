@@ -26,6 +26,9 @@ struct GemmProblem {
   Layout layout = Layout::nn;
   bool accumulate = false;             // C += A x B, as gradients are summed; otherwise C = A x B
   Epilogue epilogue = Epilogue::none;  // another one only where it does not accumulate
+  // Of fp8: A and B are multiplied by factors in device memory (GemmBuffers).
+  bool scaled = false;
+  bool fast_sums = false;  // of fp8: partial sums may have fewer bits than fp32
 };
 
 // The usual output type for an input type: fp32 for tf32, bf16 for fp8, int32 for int8, otherwise

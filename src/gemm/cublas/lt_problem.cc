@@ -44,6 +44,17 @@ void set_epilogue(cublasLtMatmulDesc_t operation, const GemmProblem& problem) {
   set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, aux);
 }
 
+// Factors stand for those of a call, as above.
+void set_scales(cublasLtMatmulDesc_t operation, const GemmProblem& problem) {
+  if (problem.fast_sums) {
+    set(operation, CUBLASLT_MATMUL_DESC_FAST_ACCUM, static_cast<std::int8_t>(1));
+  }
+  if (!problem.scaled) return;
+  const auto scale = static_cast<std::uintptr_t>(kAlignment);
+  set(operation, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, scale);
+  set(operation, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, scale);
+}
+
 template <typename Value>
 void prefer(cublasLtMatmulPreference_t preference, cublasLtMatmulPreferenceAttributes_t attribute,
             const Value& value) {
@@ -82,6 +93,7 @@ LtProblem::LtProblem(GpuDevice& device, const GemmProblem& problem) : problem_(p
   set(operation, CUBLASLT_MATMUL_DESC_TRANSA, operation_b(problem));
   set(operation, CUBLASLT_MATMUL_DESC_TRANSB, operation_a(problem));
   set_epilogue(operation, problem);
+  set_scales(operation, problem);
   const auto m = static_cast<std::uint64_t>(problem.m), n = static_cast<std::uint64_t>(problem.n),
              k = static_cast<std::uint64_t>(problem.k);
   const bool nt = problem.layout == Layout::nt, tn = problem.layout == Layout::tn;
@@ -155,6 +167,10 @@ cublasStatus_t LtProblem::run(const LtAlgorithm& algorithm, const GemmBuffers& b
   const Span& addend = buffers.addend ? *buffers.addend : buffers.c;
   if (buffers.aux) {
     set(operation_.get(), CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, buffers.aux->data);
+  }
+  if (buffers.a_scale && buffers.b_scale) {  // the library's A is B: it counts by columns
+    set(operation_.get(), CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, buffers.b_scale->data);
+    set(operation_.get(), CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, buffers.a_scale->data);
   }
   return cublasLtMatmul(handle_.get(), operation_.get(), scale.alpha, buffers.b.data, b_.get(),
                         buffers.a.data, a_.get(), scale.beta, addend.data, c_.get(), buffers.c.data,

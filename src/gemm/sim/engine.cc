@@ -43,6 +43,7 @@ class ModelPlan : public GemmPlan {
     for (const Span* span : {&buffers.a, &buffers.b, &buffers.c}) {
       if (!device_.has_contents(*span)) return Skipped{"simulated memory holds no contents"};
     }
+    if (problem_.scaled) return Skipped{"simulated: scaled products are not computed"};
     if (flop(problem_) > kLargestComputed)
       return Skipped{"simulated: products this large are not computed"};
     return std::nullopt;
