@@ -359,6 +359,12 @@ TEST_F(Expectations, ATrainingStepIsBoundByItsFlopOrItsBytes) {
   EXPECT_DOUBLE_EQ(*expect_training(step, site()).bound, 8000);
   step["case"]["recipe"] = "fp32";
   EXPECT_FALSE(expect_training(step, site()).bound);
+  step["case"]["recipe"] = "fp8";  // some in bf16, whose peak a step may pass
+  step["cost"]["memory_bytes"] = 0;
+  spec_.tflops[DType::fp8_e4m3] = 2000;
+  spec_.efficiency[DType::fp8_e4m3] = 0.7;
+  EXPECT_DOUBLE_EQ(*expect_training(step, site()).bound, 8000 / 0.125);
+  EXPECT_FALSE(expect_training(step, site()).expected);
 }
 
 TEST_F(Expectations, AParallelTrainingStepIsBoundByWhatEachRankDoes) {

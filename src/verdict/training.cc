@@ -8,9 +8,11 @@
 namespace duet {
 namespace {
 
-// The type in which a recipe's GEMMs multiply.
+// The type in which a recipe's GEMMs multiply; of fp8, the one with the higher peak of two.
 DType multiplied_in(const Record& record) {
-  return axis_word(record, "recipe") == "fp32" ? DType::fp32 : DType::bf16;
+  const std::string recipe = axis_word(record, "recipe");
+  if (recipe == "fp8") return DType::fp8_e4m3;
+  return recipe == "fp32" ? DType::fp32 : DType::bf16;
 }
 
 // The dense peak in TFLOP/s; 0: not known.
@@ -52,6 +54,7 @@ std::string reason_without(const Record& record, const Site& site, DType dtype) 
   } else if (record["engine"] != "duet") {
     return "the bytes that this engine moves are not known";
   }
+  if (axis_word(record, "recipe") == "fp8") return "what is multiplied in bf16 is not known";
   if (record["case"].contains("recompute")) return "what is computed again is not known";
   return "";
 }

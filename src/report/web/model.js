@@ -100,8 +100,13 @@ export function wordOf(record) {
   return record.verdict?.word ?? 'no expectation';
 }
 
-/** @returns {string|undefined} the type of the elements that are multiplied: recipe amp multiplies bf16 */
-export const typeOf = ({ case: c }) => c.dtype ?? (c.recipe === 'amp' ? 'bf16' : c.recipe);
+const TYPES_OF_RECIPES = { amp: 'bf16', fp8: 'fp8_e4m3' };
+
+/**
+ * @returns {string|undefined} the type of the elements that are multiplied: recipe amp multiplies
+ * bf16, and fp8 both that and fp8
+ */
+export const typeOf = ({ case: c }) => c.dtype ?? TYPES_OF_RECIPES[c.recipe] ?? c.recipe;
 
 /** @returns {string} why a record has no figures; "" if it has */
 export const reasonOf = (record) => (record.failed ?? record.skipped)?.reason ?? '';
