@@ -86,7 +86,8 @@ class TrainCommand : public Command {
         "--parallel ddp: gradients are summed once so many are complete; default 25M");
     add("--recipe", recipes_, "LIST",
         "Element types: fp32; amp (bf16, with fp32 parameters and moments for AdamW); bf16 (all in "
-        "bf16, stochastic rounding); default fp32 on host devices, otherwise amp");
+        "bf16, stochastic rounding); fp8 (of qwen3: as bf16, with the linears of blocks in fp8); "
+        "default fp32 on host devices, otherwise amp");
     add("--lora", lora_rank_, "RANK",
         "Of qwen3: freeze the model, and train low-rank adapters of its linears");
     add("--lora-alpha", lora_alpha_, "NUMBER",
@@ -229,7 +230,13 @@ class TrainCommand : public Command {
   }
 
   std::vector<Recipe> recipes(Machine& machine) const {
-    if (!recipes_.empty()) return parse_list(recipes_, find_recipe);
+    if (!recipes_.empty()) {
+      const std::vector<Recipe> asked = parse_list(recipes_, find_recipe);
+      for (const Recipe& each : asked) {
+        if (each.fp8 && kind_ != "qwen3") throw UsageError("--recipe fp8: expected qwen3");
+      }
+      return asked;
+    }
     return {find_recipe(machine.device(0).info().kind == "host" ? "fp32" : "amp")};
   }
 

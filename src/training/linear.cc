@@ -9,12 +9,14 @@ Linear::Linear(const Tensor& weight, const Tensor& gradient, AdapterTensors adap
 
 void Linear::forward(Operations& operations, Stream& stream, const Tensor& x,
                      const Tensor& y) const {
+  if (quantised_) return quantised_->forward(operations, stream, x, weight_, {}, y);
   operations.linear(stream, x, weight_, y);
   if (has_adapter()) add_adapter(operations, stream, x, y);
 }
 
 void Linear::forward_add(Operations& operations, Stream& stream, const Tensor& x,
                          const Tensor& residual, const Tensor& y) const {
+  if (quantised_) return quantised_->forward(operations, stream, x, weight_, residual, y);
   operations.linear_add(stream, x, weight_, residual, y);
   if (has_adapter()) add_adapter(operations, stream, x, y);
 }
@@ -26,8 +28,15 @@ void Linear::add_adapter(Operations& operations, Stream& stream, const Tensor& x
   operations.linear_add(stream, adapter_.reduced, adapter_.b, y, y);
 }
 
+void Linear::keep(Operations& operations, Stream& stream, const Tensor& x) const {
+  if (quantised_) quantised_->keep(operations, stream, x);
+}
+
 void Linear::backward(Operations& operations, Stream& stream, const Tensor& dy, const Tensor& x,
                       const Tensor& dx, Accumulate gradients) const {
+  if (quantised_) {
+    return quantised_->backward(operations, stream, dy, weight_, dx, gradient_, gradients);
+  }
   if (gradient_.count() > 0) {
     operations.linear_backward_weight(stream, dy, x, gradient_, gradients);
   }

@@ -102,6 +102,31 @@ void LinearOperations::linear_backward_weight(Stream& stream, const Tensor& dy, 
            {dy.span, x.span, dw.span, {}});
 }
 
+void LinearOperations::require_scaled(const ScaledTensor& a, const ScaledTensor& b,
+                                      const Tensor& addend, const Tensor& y) {
+  const Tensor &left = a.values, &right = b.values;
+  require(left.dtype == DType::fp8_e4m3 && right.dtype == DType::fp8_e4m3 &&
+              left.columns == right.columns && y.rows == left.rows && y.columns == right.rows &&
+              a.scale.count() == 1 && b.scale.count() == 1,
+          "product of quantised tensors");
+  require(addend.count() == 0 ||
+              (addend.rows == y.rows && addend.columns == y.columns && addend.dtype == y.dtype),
+          "product of quantised tensors with an addend");
+}
+
+void LinearOperations::multiply_scaled(Stream& stream, const ScaledTensor& a, const ScaledTensor& b,
+                                       const Tensor& addend, const Tensor& y, Sums sums) {
+  require_scaled(a, b, addend, y);
+  GemmProblem problem = problem_of(Layout::nt, a.values, y, a.values.columns, addend.count() > 0);
+  problem.scaled = true;
+  problem.fast_sums = sums == Sums::fast;
+  GemmBuffers buffers{a.values.span, b.values.span, y.span};
+  if (addend.count() > 0 && addend.span.data != y.span.data) buffers.addend = addend.span;
+  buffers.a_scale = a.scale.span;
+  buffers.b_scale = b.scale.span;
+  multiply(stream, problem, buffers);
+}
+
 void LinearOperations::multiply(Stream& stream, const GemmProblem& problem,
                                 const GemmBuffers& buffers) {
   std::unique_ptr<GemmPlan>& plan = plans_[key_of(problem)];
@@ -109,7 +134,9 @@ void LinearOperations::multiply(Stream& stream, const GemmProblem& problem,
   if (!buffers.addend) return plan->enqueue(stream, buffers);
   if (plan->takes_addend()) return plan->enqueue(stream, buffers);
   stream.copy({buffers.c, *buffers.addend, Executor::kernel, {}});
-  plan->enqueue(stream, {buffers.a, buffers.b, buffers.c, {}});
+  GemmBuffers in_place = buffers;
+  in_place.addend.reset();
+  plan->enqueue(stream, in_place);
 }
 
 // Tuning multiplies many times, on another stream: a matrix that it would add to itself is left

@@ -30,11 +30,16 @@ class LinearOperations : public Operations {
   bool fuses_backward_gelu(const Tensor& dy, const Tensor& hidden) const override;
   void linear_backward_weight(Stream& stream, const Tensor& dy, const Tensor& x, const Tensor& dw,
                               Accumulate accumulate) override;
+  void multiply_scaled(Stream& stream, const ScaledTensor& a, const ScaledTensor& b,
+                       const Tensor& addend, const Tensor& y, Sums sums) override;
 
   std::uint64_t workspace_bytes() const override;
 
  protected:
   static void require(bool holds, const char* operation);  // throws BadArgument
+  // That the shapes and types of multiply_scaled() fit.
+  static void require_scaled(const ScaledTensor& a, const ScaledTensor& b, const Tensor& addend,
+                             const Tensor& y);
 
  private:
   void multiply(Stream& stream, const GemmProblem& problem, const GemmBuffers& buffers);

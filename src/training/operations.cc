@@ -53,6 +53,15 @@ bool RotaryTensors::fit(const Tensor& result) const {
                            inverse_rms.count() == rows * (shape.heads + heads));
 }
 
+bool Quantised::fits(const Tensor& x, const Tensor& magnitude) const {
+  const auto is = [](const Tensor& tensor, std::int64_t rows, std::int64_t columns) {
+    return tensor.count() == 0 ||
+           (tensor.rows == rows && tensor.columns == columns && tensor.dtype == DType::fp8_e4m3);
+  };
+  return values.count() + transposed.count() > 0 && is(values, x.rows, x.columns) &&
+         is(transposed, x.columns, x.rows) && scale.count() == 1 && magnitude.count() == 1;
+}
+
 void register_operations(const std::string& device_kind, MakeOperations make) {
   OperationsRegistry& all = registry();
   const std::lock_guard<std::mutex> lock(all.mutex);

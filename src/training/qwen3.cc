@@ -44,8 +44,8 @@ RmsNormTensors Qwen3::lay_out_norm(const std::string& name, const Tensor& x) {
   return {x, weight(weights), inverse_rms, gradient(weights)};
 }
 
-Linear Qwen3::lay_out_linear(const std::string& block, const std::string& linear) {
-  const std::size_t index = parameters_.find(block + linear + ".weight");
+AdapterTensors Qwen3::lay_out_adapter(const std::string& block, const std::string& linear,
+                                      std::size_t index) {
   AdapterTensors adapter;
   adapter.parts = adapted_parts_of(config_, linear);
   if (!adapter.parts.empty()) {
@@ -59,12 +59,42 @@ Linear Qwen3::lay_out_linear(const std::string& block, const std::string& linear
     adapter.reduced_gradient =
         workspace(linear + " reduced gradient", config_.tokens(), adapter.a.rows);
   }
-  return {weight(index), gradient(index), std::move(adapter)};
+  return adapter;
+}
+
+Linear Qwen3::lay_out_linear(const std::string& block, const std::string& linear,
+                             const Linear* shared) {
+  const std::string name = block + linear;
+  const std::size_t index = parameters_.find(name + ".weight");
+  Linear made(weight(index), gradient(index), lay_out_adapter(block, linear, index));
+  if (!parameters_.recipe().fp8) return made;
+  const QuantisedInput kept =
+      shared != nullptr
+          ? shared->quantised()->kept()
+          : lay_out_quantised_input(memory_, name, weight(index).columns, config_.tokens());
+  const Tensor magnitude = memory_.add(MemoryUse::activations, name + " magnitude", 1, 1);
+  made.quantise({kept, magnitude, quantised_});
+  return made;
+}
+
+// Each linear of a block has the width on one side.
+void Qwen3::lay_out_quantised() {
+  if (!parameters_.recipe().fp8) return;
+  const std::int64_t other = std::max(
+      {config_.attention().qkv_width(), config_.attention().width(), 2 * config_.ffn_width});
+  quantised_ = duet::lay_out_quantised(memory_, config_.tokens(), std::max(other, config_.width),
+                                       other * config_.width);
+}
+
+Tensor Qwen3::linear_input(const std::string& name, Tensor Block::*input, std::int64_t columns) {
+  if (!parameters_.recipe().fp8) return activation(name, config_.tokens(), columns);
+  return blocks_.empty() ? workspace(name, config_.tokens(), columns) : blocks_.front().*input;
 }
 
 void Qwen3::lay_out() {
   const std::int64_t tokens = config_.tokens(), d = config_.width;
   lay_out_tokens(tokens);
+  lay_out_quantised();
   blocks_.clear();
   Tensor x = activation("embedded", tokens, d);
   for (std::int64_t layer = 0; layer < config_.layers; ++layer) {
@@ -86,10 +116,12 @@ Qwen3::Block Qwen3::lay_out_block(std::int64_t layer, const Tensor& x) {
   Block block;
   block.all = {parameters_.find(name + "norm_1.weight"),
                parameters_.find(name + "ffn_out.weight") + 1};
-  block.qkv = lay_out_linear(name, "qkv");
-  block.attention_out = lay_out_linear(name, "attention_out");
-  block.ffn_in = lay_out_linear(name, "ffn_in");
-  block.ffn_out = lay_out_linear(name, "ffn_out");
+  const Block *again = is_shared(Recompute::block) ? &blocks_.front() : nullptr,
+              *attends = is_shared(Recompute::attention) ? &blocks_.front() : nullptr;
+  block.qkv = lay_out_linear(name, "qkv", attends ? &attends->qkv : nullptr);
+  block.attention_out = lay_out_linear(name, "attention_out", attends ? &attends->attention_out : nullptr);
+  block.ffn_in = lay_out_linear(name, "ffn_in", again ? &again->ffn_in : nullptr);
+  block.ffn_out = lay_out_linear(name, "ffn_out", again ? &again->ffn_out : nullptr);
   block.norm_1 = lay_out_norm(name + "norm_1", x);
   lay_out_attention(block, name);
   const std::size_t q_norm = parameters_.find(name + "q_norm.weight"),
@@ -116,7 +148,7 @@ void Qwen3::lay_out_attention(Block& block, const std::string& name) {
   }
   const AttentionShape shape = config_.attention();
   const std::int64_t tokens = config_.tokens();
-  block.normed_1 = activation(name + "normed_1", tokens, config_.width);
+  block.normed_1 = linear_input(name + "normed_1", &Block::normed_1, config_.width);
   block.rotary.shape = shape;
   block.rotary.qkv = activation(name + "qkv", tokens, shape.qkv_width());
   block.rotary.inverse_rms = memory_.add(MemoryUse::activations, name + "heads' inverse rms",
@@ -134,10 +166,10 @@ void Qwen3::lay_out_ffn(Block& block, const std::string& name) {
     block.activated = blocks_.front().activated;
     return;
   }
-  const std::int64_t tokens = config_.tokens(), f = config_.ffn_width;
-  block.normed_2 = activation(name + "normed_2", tokens, config_.width);
-  block.gate_up = activation(name + "gate_up", tokens, 2 * f);
-  block.activated = activation(name + "activated", tokens, f);
+  const std::int64_t f = config_.ffn_width;
+  block.normed_2 = linear_input(name + "normed_2", &Block::normed_2, config_.width);
+  block.gate_up = activation(name + "gate_up", config_.tokens(), 2 * f);
+  block.activated = linear_input(name + "activated", &Block::activated, f);
 }
 
 const Tensor& Qwen3::output_of(std::int64_t layer) const {
@@ -226,9 +258,13 @@ void Qwen3::enqueue_backward(Stream& stream, Accumulate gradients,
 void Qwen3::backward_block(Stream& stream, std::int64_t layer, Accumulate gradients) {
   const Block& b = blocks_[static_cast<std::size_t>(layer)];
   if (config_.recompute != Recompute::none) attend(stream, b);
+  if (config_.recompute == Recompute::attention) {
+    b.attention_out.keep(operations_, stream, b.attention.out);
+  }
   if (config_.recompute == Recompute::block) {
     b.attention_out.forward_add(operations_, stream, b.attention.out, b.norm_1.x, b.middle);
     expand(stream, b);
+    b.ffn_out.keep(operations_, stream, b.activated);
   }
   b.ffn_out.backward(operations_, stream, dresidual_, b.activated, dactivated_, gradients);
   operations_.swiglu_backward(stream, b.gate_up, dactivated_, b.gate_up);

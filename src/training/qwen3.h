@@ -39,8 +39,16 @@ class Qwen3 : public TokenModel {
   void lay_out_attention(Block& block, const std::string& name);
   void lay_out_ffn(Block& block, const std::string& name);
   RmsNormTensors lay_out_norm(const std::string& name, const Tensor& x);
-  // linear: "qkv", "attention_out", "ffn_in" or "ffn_out".
-  Linear lay_out_linear(const std::string& block, const std::string& linear);
+  // linear: "qkv", "attention_out", "ffn_in" or "ffn_out". In fp8 it keeps its input where `shared`
+  // does, if that is there.
+  Linear lay_out_linear(const std::string& block, const std::string& linear,
+                        const Linear* shared = nullptr);
+  // Of the weight at `index`.
+  AdapterTensors lay_out_adapter(const std::string& block, const std::string& linear,
+                                 std::size_t index);
+  void lay_out_quantised();
+  // A linear's input, which only the gradient of its weight takes: in fp8 the linear keeps that.
+  Tensor linear_input(const std::string& name, Tensor Block::*input, std::int64_t columns);
   // Kept for the backward pass, or, where it is recomputed, of the first block and shared by all.
   bool is_shared(Recompute least) const { return config_.recompute >= least && !blocks_.empty(); }
   bool is_frozen() const { return config_.lora.rank > 0; }  // all but the adapters
@@ -62,6 +70,7 @@ class Qwen3 : public TokenModel {
   Tensor normed_, logits_;  // logits_: of a piece of the tokens
   // Gradients of activations: of the residual stream, and of one block at a time.
   Tensor dresidual_, dnormed_, dqkv_, dattended_, dactivated_;
+  QuantisedWorkspace quantised_;  // of fp8
 };
 
 // Of a step, FLOP as TrainingFlop counts them.

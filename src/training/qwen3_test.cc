@@ -22,12 +22,18 @@ Qwen3Config odd_qwen3(Recompute recompute = Recompute::none) {
   return {"odd", 2, 6, 2, 10, 28, 44, 37, 3, 350, recompute};
 }
 
+// What hosts can of the recipe fp8: all else in fp32.
+Recipe fp8_on_hosts() {
+  return {"fp8 of fp32", DType::fp32, DType::fp32, DType::fp32, false, true};
+}
+
 class Qwen3Test : public ::testing::Test {
  protected:
   // A model with the tokens that all have.
   struct Own {
-    Own(Device& device, Operations& operations, const Qwen3Config& config)
-        : model(config, find_recipe("fp32"), {}, device, operations) {
+    Own(Device& device, Operations& operations, const Qwen3Config& config,
+        const Recipe& recipe = find_recipe("fp32"))
+        : model(config, recipe, {}, device, operations) {
       model.allocate();
       model.initialise(1);
       const auto words = [&](std::uint64_t seed) {
@@ -96,17 +102,48 @@ TEST_F(Qwen3Test, GradientsAreAdded) {
 }
 
 TEST_F(Qwen3Test, RecomputingChangesNoBit) {
-  Own kept(device_, *operations_, odd_qwen3());
-  gradients(kept.model);
-  for (const Recompute recompute : {Recompute::attention, Recompute::block}) {
-    Own other(device_, *operations_, odd_qwen3(recompute));
-    gradients(other.model);
-    EXPECT_LT(other.model.memory().bytes(MemoryUse::activations),
-              kept.model.memory().bytes(MemoryUse::activations));
-    for (std::size_t i = 0; i < kept.model.parameters().all().size(); ++i) {
-      EXPECT_TRUE(values(other.model.parameters().gradient(i)) ==
-                  values(kept.model.parameters().gradient(i)))
-          << kept.model.parameters().all()[i].about.name;
+  for (const Recipe& recipe : {find_recipe("fp32"), fp8_on_hosts()}) {
+    Own kept(device_, *operations_, odd_qwen3(), recipe);
+    gradients(kept.model);
+    std::uint64_t bytes = kept.model.memory().bytes(MemoryUse::activations);
+    for (const Recompute recompute : {Recompute::attention, Recompute::block}) {
+      Own other(device_, *operations_, odd_qwen3(recompute), recipe);
+      gradients(other.model);
+      EXPECT_LT(other.model.memory().bytes(MemoryUse::activations), bytes);
+      bytes = other.model.memory().bytes(MemoryUse::activations);
+      for (std::size_t i = 0; i < kept.model.parameters().all().size(); ++i) {
+        EXPECT_TRUE(values(other.model.parameters().gradient(i)) ==
+                    values(kept.model.parameters().gradient(i)))
+            << recipe.name << ", " << kept.model.parameters().all()[i].about.name;
+      }
+    }
+  }
+}
+
+// Gradients of the norms of heads are few elements, sums in which much cancels.
+TEST_F(Qwen3Test, GradientsInFp8AreNearThoseInFp32) {
+  Own whole(device_, *operations_, find_qwen3("tiny")),
+      quantised(device_, *operations_, find_qwen3("tiny"), fp8_on_hosts());
+  gradients(whole.model);
+  gradients(quantised.model);
+  EXPECT_LT(quantised.model.memory().bytes(MemoryUse::activations),
+            whole.model.memory().bytes(MemoryUse::activations));
+  for (std::size_t i = 0; i < whole.model.parameters().all().size(); ++i) {
+    const std::vector<float> expected = values(whole.model.parameters().gradient(i)),
+                             found = values(quantised.model.parameters().gradient(i));
+    double both = 0, of_expected = 0, of_found = 0;
+    for (std::size_t j = 0; j < expected.size(); ++j) {
+      const auto a = static_cast<double>(expected[j]), b = static_cast<double>(found[j]);
+      both += a * b;
+      of_expected += a * a;
+      of_found += b * b;
+    }
+    const std::string& name = whole.model.parameters().all()[i].about.name;
+    const bool matrix = whole.model.parameters().gradient(i).rows > 1;
+    EXPECT_GT(both / std::sqrt(of_expected * of_found), matrix ? 0.99 : 0.97) << name;
+    EXPECT_NEAR(std::sqrt(of_found / of_expected), 1, matrix ? 0.05 : 0.1) << name;
+    if (name.rfind("block.", 0) == 0) {
+      EXPECT_FALSE(found == expected) << name;
     }
   }
 }

@@ -12,6 +12,7 @@ const std::vector<Recipe>& recipes() {
       {"fp32", DType::fp32, DType::fp32, DType::fp32, false},
       {"amp", DType::bf16, DType::bf16, DType::fp32, true},
       {"bf16", DType::bf16, DType::bf16, DType::bf16, false},
+      {"fp8", DType::bf16, DType::bf16, DType::bf16, false, true},
   };
   return all;
 }

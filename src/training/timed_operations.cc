@@ -152,6 +152,23 @@ void TimedOperations::linear_backward_weight(Stream& stream, const Tensor& dy, c
   mark(stream, StepPart::gemm);
 }
 
+void TimedOperations::magnitude(Stream& stream, const Tensor& x, const Tensor& magnitude) {
+  inner_->magnitude(stream, x, magnitude);
+  mark(stream, StepPart::elementwise);
+}
+
+void TimedOperations::quantise(Stream& stream, const Tensor& x, const Tensor& magnitude,
+                               const Quantised& to) {
+  inner_->quantise(stream, x, magnitude, to);
+  mark(stream, StepPart::elementwise);
+}
+
+void TimedOperations::multiply_scaled(Stream& stream, const ScaledTensor& a, const ScaledTensor& b,
+                                      const Tensor& addend, const Tensor& y, Sums sums) {
+  inner_->multiply_scaled(stream, a, b, addend, y, sums);
+  mark(stream, StepPart::gemm);
+}
+
 void TimedOperations::gelu(Stream& stream, const Tensor& x, const Tensor& y) {
   inner_->gelu(stream, x, y);
   mark(stream, StepPart::elementwise);

@@ -72,6 +72,11 @@ class TimedOperations : public Operations {
   void relu_backward(Stream& stream, const Tensor& y, const Tensor& dy, const Tensor& dx) override;
   void gelu(Stream& stream, const Tensor& x, const Tensor& y) override;
   void gelu_backward(Stream& stream, const Tensor& x, const Tensor& dy, const Tensor& dx) override;
+  void magnitude(Stream& stream, const Tensor& x, const Tensor& magnitude) override;
+  void quantise(Stream& stream, const Tensor& x, const Tensor& magnitude,
+                const Quantised& to) override;
+  void multiply_scaled(Stream& stream, const ScaledTensor& a, const ScaledTensor& b,
+                       const Tensor& addend, const Tensor& y, Sums sums) override;
   void rotate(Stream& stream, const RotaryTensors& tensors, const Tensor& rotated) override;
   void rotate_backward(Stream& stream, const RotaryTensors& tensors, const Tensor& drotated,
                        const Tensor& dqkv, Accumulate gradients) override;

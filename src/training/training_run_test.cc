@@ -193,6 +193,20 @@ TEST_F(TrainingRunTest, AFolderThatCannotBeWrittenIsFoundBefore) {
   EXPECT_THROW(TrainingInput{s}, UsageError);
 }
 
+// What hosts can of the recipe fp8.
+TEST_F(TrainingRunTest, TrainsAQwen3InFp8AsInFp32) {
+  TrainingRunSettings s = settings(100);
+  Qwen3Config config = find_qwen3("tiny");
+  config.sequence = 16;
+  s.model = describe_for_text(config);
+  const TrainingCurves whole = run(s);
+  s.recipe = {"fp8 of fp32", DType::fp32, DType::fp32, DType::fp32, false, true};
+  const TrainingCurves quantised = run(s);
+  EXPECT_NEAR(whole.loss.back(), quantised.loss.back(), 0.02 * whole.loss.back());
+  EXPECT_LT(quantised.loss.back(), 2.5);
+  EXPECT_FALSE(quantised.loss == whole.loss);
+}
+
 // Each rank has a part of the batch.
 TEST_F(TrainingRunTest, SeveralRanksLearnAsOneWithAllTheirBatches) {
   const std::pair<Parallel, std::int64_t> ways[] = {

@@ -49,6 +49,11 @@ inline int __syncthreads_or(int vote) { return duet::emulation::wait_for_block(v
 inline float __shfl_xor_sync(unsigned, float value, int mask) {
   return duet::emulation::exchange(value, mask);
 }
+inline unsigned atomicMax(unsigned* word, unsigned value) {
+  const unsigned before = *word;
+  if (value > before) *word = value;
+  return before;
+}
 inline float __expf(float x) { return std::exp(x); }
 inline float __fdividef(float a, float b) { return a / b; }
 inline void sincospif(float x, float* sine, float* cosine) {

@@ -39,6 +39,11 @@ void launch_rms_norm_backward(const RmsNormTensors& norm, const Tensor& dy, cons
                               Accumulate accumulate, Accumulate gradients, float* partials,
                               int blocks, Stream& stream);
 
+// Exact, in the order of the bits of absolute values. At most `blocks`.
+void launch_magnitude(const Tensor& x, const Tensor& magnitude, int blocks, Stream& stream);
+// Rows and columns are multiples of 16.
+void launch_quantise(const Tensor& x, const Tensor& magnitude, const Quantised& to, Stream& stream);
+
 void launch_random_elements(const Span& state, std::uint64_t column, const Tensor& tensor,
                             Stream& stream);
 void launch_relu(const Tensor& x, const Tensor& y, Stream& stream);

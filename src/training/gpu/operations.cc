@@ -14,6 +14,8 @@ namespace {
 constexpr int kNormBlocksPerUnit = 2;
 constexpr int kRotaryBlocksPerUnit = 4;
 constexpr int kClipBlocksPerUnit = 16;
+constexpr int kMagnitudeBlocksPerUnit = 8;
+constexpr std::int64_t kFp8Multiple = 16;  // cuBLASLt: 16 bytes
 constexpr double kPlanningSeconds = 120;
 
 // Attention by attention_kernels.cu.
@@ -147,6 +149,22 @@ class GpuOperations : public LinearOperations {
     require_columns(x);
     require(x.count() == dy.count() && x.count() == dx.count(), "gelu backward");
     launch_gelu_backward(x, dy, dx, on_device(stream));
+  }
+
+  void magnitude(Stream& stream, const Tensor& x, const Tensor& magnitude) override {
+    require_columns(x);
+    require(magnitude.count() == 1, "magnitude");
+    launch_magnitude(x, magnitude, blocks(kMagnitudeBlocksPerUnit), on_device(stream));
+  }
+
+  void quantise(Stream& stream, const Tensor& x, const Tensor& magnitude,
+                const Quantised& to) override {
+    require(to.fits(x, magnitude), "quantise");
+    if (x.rows % kFp8Multiple != 0 || x.columns % kFp8Multiple != 0) {
+      throw Unavailable(fmt::format("a tensor of {} x {}: GPUs multiply fp8 of multiples of {}",
+                                    x.rows, x.columns, kFp8Multiple));
+    }
+    launch_quantise(x, magnitude, to, on_device(stream));
   }
 
   void rotate(Stream& stream, const RotaryTensors& tensors, const Tensor& rotated) override {

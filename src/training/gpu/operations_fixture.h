@@ -15,6 +15,7 @@
 #include "timing/sampler.h"
 #include "training/gpt.h"
 #include "training/mlp.h"
+#include "training/qwen3.h"
 #include "training/training_work.h"
 #ifdef DUET_EMULATED_GPU
 #include "training/gpu/operations.h"
@@ -39,7 +40,8 @@ inline constexpr std::int64_t kManyRows = 701;
 inline std::unique_ptr<Operations> operations_of(Device& device) { return make_operations(device); }
 #endif
 
-// A tensor of the host, in fp32, and the device's with the same values.
+// A tensor of the host, in fp32, and the device's with the same values; both alike in int32 and
+// fp8.
 struct Pair {
   Tensor host, device;
 };
@@ -82,9 +84,9 @@ class DeviceOperations : public ::testing::TestWithParam<DeviceAndType> {
       store(dtype, &stored[i * size_of(dtype)], value(i));
       values[i] = load(dtype, &stored[i * size_of(dtype)]);
     }
-    const bool integers = dtype == DType::int32;
-    const void* from = integers ? static_cast<const void*>(stored.data()) : values.data();
-    const Tensor host = allocate(host_, rows, columns, integers ? dtype : DType::fp32, from);
+    const bool alike = dtype == DType::int32 || dtype == DType::fp8_e4m3;
+    const void* from = alike ? static_cast<const void*>(stored.data()) : values.data();
+    const Tensor host = allocate(host_, rows, columns, alike ? dtype : DType::fp32, from);
     return {host, allocate(*device_, rows, columns, dtype, stored.data())};
   }
   Pair normal(std::int64_t rows, std::int64_t columns, std::uint64_t seed, float scale = 1) {
@@ -98,6 +100,29 @@ class DeviceOperations : public ::testing::TestWithParam<DeviceAndType> {
   }
   Pair sums(std::int64_t count) {  // what forward passes keep in fp32
     return make(1, count, DType::fp32, [](std::uint64_t) { return 0.0f; });
+  }
+
+  // Forms of a tensor in fp8 that an operation writes, and its scale.
+  struct QuantisedPair {
+    Pair values, transposed, scale;
+    Quantised operator()(const Side& on) const { return {on(values), on(transposed), on(scale)}; }
+  };
+  QuantisedPair quantised(std::int64_t rows, std::int64_t columns, bool values = true,
+                          bool transposed = true) {
+    const auto eight = [&](bool wanted, std::int64_t m, std::int64_t n) {
+      return wanted ? make(m, n, DType::fp8_e4m3, [](std::uint64_t) { return 7.0f; }) : Pair();
+    };
+    return {eight(values, rows, columns), eight(transposed, columns, rows), sums(1)};
+  }
+  // Quantises x on both sides, and returns what both made.
+  QuantisedPair quantise(const Pair& x, bool values = true, bool transposed = true) {
+    const QuantisedPair made = quantised(x.host.rows, x.host.columns, values, transposed);
+    const Pair magnitude = sums(1);
+    both([&](const Side& on) {
+      on.operations.magnitude(on.stream, on(x), on(magnitude));
+      on.operations.quantise(on.stream, on(x), on(magnitude), made(on));
+    });
+    return made;
   }
 
   void both(const std::function<void(const Side&)>& run) {
@@ -115,6 +140,12 @@ class DeviceOperations : public ::testing::TestWithParam<DeviceAndType> {
     for (std::size_t i = 0; i < values.size(); ++i)
       values[i] = load(tensor.dtype, &bytes[i * size]);
     return values;
+  }
+
+  static std::vector<std::byte> bytes_of(const Tensor& tensor) {
+    std::vector<std::byte> bytes(tensor.bytes());
+    if (!bytes.empty()) tensor.span.owner->read(tensor.span, bytes.data());
+    return bytes;
   }
 
   void expect_same(const Pair& pair, const char* what) { expect_same(pair, what, tolerance()); }

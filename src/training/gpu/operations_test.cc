@@ -168,6 +168,62 @@ TEST_P(DeviceOperations, Gate) {
   }
 }
 
+// To the bit. Sizes of parts of a tile and of several; elements of all binary orders that fp8 has.
+TEST_P(DeviceOperations, Quantise) {
+  constexpr std::pair<std::int64_t, std::int64_t> kSizes[] = {
+      {16, 16}, {16, 400}, {272, 48}, {144, 1040}};
+  for (const auto& [rows, columns] : kSizes) {
+    const Pair x = make(rows, columns, dtype(), [](std::uint64_t i) {
+      return std::ldexp(random_normal(1, i), -static_cast<int>(random_word(2, i) % 24));
+    });
+    for (const auto& [values, transposed] : {std::pair{true, true}, {true, false}, {false, true}}) {
+      const QuantisedPair made = quantise(x, values, transposed);
+      for (const Pair& each : {made.values, made.transposed, made.scale}) {
+        EXPECT_TRUE(bytes_of(each.device) == bytes_of(each.host)) << rows << " x " << columns;
+      }
+    }
+  }
+}
+
+TEST_P(DeviceOperations, QuantiseWhatIsNotUsual) {
+  for (const float value : {0.0f, 1e-38f, NAN, INFINITY}) {
+    const Pair x = make(16, 32, dtype(), [=](std::uint64_t i) { return i == 77 ? value : -0.0f; });
+    const QuantisedPair made = quantise(x);
+    const bool finite = std::isfinite(value);
+    const std::vector<float> values = read(made.values.device), scale = read(made.scale.device);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (finite) {
+        EXPECT_EQ(values[i], 0) << value;
+      } else if (i == 77) {
+        EXPECT_TRUE(std::isnan(values[i])) << value;
+      }
+    }
+    EXPECT_EQ(std::isfinite(scale[0]), finite) << value;
+    if (finite) {
+      EXPECT_EQ(scale[0], 1);
+    }
+  }
+  const Tensor odd = normal(16, 24, 1).device, one = sums(1).device;
+  const Quantised to{quantised(16, 24).values.device, {}, one};
+  EXPECT_THROW(operations_->quantise(*stream_, odd, one, to), Unavailable);
+}
+
+// Fast sums, and those of tensor cores between additions in fp32, have few bits.
+TEST_P(DeviceOperations, MultiplyInFp8) {
+  if (kEmulated) GTEST_SKIP() << "no GEMMs in fp8";
+  const QuantisedPair a = quantise(normal(48, 272, 1, 3)), b = quantise(normal(80, 272, 2, 0.1f));
+  const Pair added = normal(48, 80, 3), y = normal(48, 80, 4), sum = normal(48, 80, 5);
+  both([&](const Side& on) {
+    on.operations.multiply_scaled(on.stream, a(on).by_rows(), b(on).by_rows(), {}, on(y),
+                                  Sums::fast);
+    on.operations.multiply_scaled(on.stream, a(on).by_rows(), b(on).by_rows(), on(added), on(sum),
+                                  Sums::fast);
+    on.operations.multiply_scaled(on.stream, a(on).by_rows(), b(on).by_rows(), on(added), on(added),
+                                  Sums::precise);
+  });
+  for (const Pair& each : {y, sum, added}) expect_same(each, "product in fp8", 1e-2);
+}
+
 TEST_P(DeviceOperations, Attend) {
   constexpr AttentionShape kShapes[] = {{2, 37, 3, 8},     {1, 130, 2, 64},   {2, 128, 2, 80},
                                         {1, 256, 3, 128},  {2, 37, 6, 40, 2}, {1, 256, 8, 128, 2},

@@ -16,6 +16,7 @@
 #include "training/host/layer_norm.h"
 #include "training/host/loss.h"
 #include "training/host/optimisers.h"
+#include "training/host/quantise.h"
 #include "training/host/rms_norm.h"
 #include "training/host/rotary.h"
 #include "training/linear_operations.h"
@@ -39,6 +40,9 @@ void clear_outside(const std::vector<RowRange>& blocks, Matrix<float> matrix) {
   }
 }
 
+std::uint8_t* bytes(const Tensor& tensor) {
+  return reinterpret_cast<std::uint8_t*>(tensor.span.data);
+}
 Matrix<float> matrix(const Tensor& tensor) { return {data(tensor), tensor.rows, tensor.columns}; }
 
 double bytes_of(std::initializer_list<const Tensor*> tensors) {
@@ -201,6 +205,39 @@ class CpuOperations : public LinearOperations {
     require(x.count() == dy.count() && x.count() == dx.count(), "gelu backward");
     run(stream, "gelu backward", 0, bytes_of({&x, &dy, &dx}), dx,
         [=] { duet::gelu_backward<float>(data(x), data(dy), data(dx), x.count()); });
+  }
+
+  void magnitude(Stream& stream, const Tensor& x, const Tensor& magnitude) override {
+    require(magnitude.count() == 1, "magnitude");
+    run(stream, "magnitude", 0, bytes_of({&x}), x,
+        [=] { *data(magnitude) = largest_magnitude(data(x), x.count()); });
+  }
+
+  void quantise(Stream& stream, const Tensor& x, const Tensor& magnitude,
+                const Quantised& to) override {
+    require(to.fits(x, magnitude), "quantise");
+    run(stream, "quantise", 0, bytes_of({&x, &to.values, &to.transposed}), x, [=] {
+      const Quantisation by = quantisation(*data(magnitude));
+      *data(to.scale) = by.scale;
+      const bool plain = to.values.count() > 0, turned = to.transposed.count() > 0;
+      duet::quantise(matrix(x), by.factor, plain ? bytes(to.values) : nullptr,
+                     turned ? bytes(to.transposed) : nullptr);
+    });
+  }
+
+  // By loops on host devices, which have no GEMM engine for fp8.
+  void multiply_scaled(Stream& stream, const ScaledTensor& a, const ScaledTensor& b,
+                       const Tensor& addend, const Tensor& y, Sums sums) override {
+    if (device_.info().kind != "host") {
+      return LinearOperations::multiply_scaled(stream, a, b, addend, y, sums);
+    }
+    require_scaled(a, b, addend, y);
+    run(stream, "product of quantised tensors", 0, 0, y, [=] {
+      const float* const added = addend.count() > 0 ? data(addend) : nullptr;
+      multiply_quantised({bytes(a.values), a.values.rows, a.values.columns},
+                         {bytes(b.values), b.values.rows, b.values.columns},
+                         *data(a.scale) * *data(b.scale), added, data(y));
+    });
   }
 
   void rotate(Stream& stream, const RotaryTensors& t, const Tensor& rotated) override {

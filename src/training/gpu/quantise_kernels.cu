@@ -1,0 +1,147 @@
+// Magnitudes of tensors, and tensors in fp8 (E4M3) with their transposes.
+#include "training/gpu/element8.h"
+#include "training/gpu/group_sum.h"
+#include "training/gpu/kernels.h"
+#include "training/gpu/launch.h"
+
+namespace duet::DUET_GPU {
+namespace {
+
+constexpr int kMagnitudeThreads = 256, kMagnitudePacks = 8;  // packs of a thread, at least
+constexpr int kTile = 128, kQuads = kTile / 4, kPacks = kTile / 8;
+constexpr int kQuantiseThreads = 256;
+
+// Of a value without its sign, as an integer: it orders as values do, and NaN is above all.
+__device__ std::uint32_t magnitude_bits(float value) { return gpu::float_bits(value) & 0x7FFFFFFF; }
+
+__device__ std::uint32_t larger(std::uint32_t a, std::uint32_t b) { return a > b ? a : b; }
+
+// `largest` begins as 0.
+template <typename T>
+__global__ void magnitude_kernel(const T* x, std::uint32_t* largest, std::int64_t packs) {
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  std::uint32_t own = 0;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < packs;
+       i += step) {
+    float value[8];
+    load8(x + 8 * i, value);
+#pragma unroll
+    for (int k = 0; k < 8; ++k) own = larger(own, magnitude_bits(value[k]));
+  }
+#pragma unroll
+  for (int mask = 16; mask > 0; mask /= 2) {
+    own = larger(own, gpu::float_bits(shuffle_xor(gpu::from_bits(own), mask)));
+  }
+  if (threadIdx.x % 32 == 0) atomicMax(largest, own);
+}
+
+// Two values as two bytes, the first below.
+__device__ std::uint32_t two_fp8(float low, float high) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+  std::uint16_t both;
+  asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(both) : "f"(high), "f"(low));
+  return both;
+#else
+  return gpu::to_fp8_e4m3(low) | static_cast<std::uint32_t>(gpu::to_fp8_e4m3(high)) << 8;
+#endif
+}
+
+template <typename T>
+struct Quantising {
+  const T* x;
+  const float* magnitude;
+  float* scale;
+  std::uint8_t *values, *transposed;  // nullptr: not wanted
+  std::int64_t rows, columns;
+};
+
+struct Words2 {
+  alignas(8) std::uint32_t word[2];
+};
+
+// A thread has four rows of eight columns at a time. Of these it stores rows of `values`, and each
+// column as one word of four rows in `turned`, which the block then stores as rows of `transposed`.
+template <typename T>
+__device__ void quantise_tile(const Quantising<T>& q, float factor, std::int64_t first_row,
+                              std::int64_t first_column,
+                              std::uint32_t (&turned)[kTile][kQuads + 1]) {
+  for (int item = static_cast<int>(threadIdx.x); item < kQuads * kPacks; item += kQuantiseThreads) {
+    const int quad = item / kPacks, pack = item % kPacks;
+    const std::int64_t row = first_row + 4 * quad, column = first_column + 8 * pack;
+    if (row >= q.rows || column >= q.columns) continue;
+    std::uint32_t byte[4][8];
+#pragma unroll
+    for (int r = 0; r < 4; ++r) {
+      float value[8];
+      load8(q.x + (row + r) * q.columns + column, value);
+      Words2 packed;
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const float* const v = value + 4 * half;
+        packed.word[half] =
+            two_fp8(v[0] * factor, v[1] * factor) | two_fp8(v[2] * factor, v[3] * factor) << 16;
+#pragma unroll
+        for (int k = 0; k < 4; ++k) byte[r][4 * half + k] = packed.word[half] >> (8 * k) & 0xFF;
+      }
+      if (q.values == nullptr) continue;
+      *reinterpret_cast<Words2*>(q.values + (row + r) * q.columns + column) = packed;
+    }
+#pragma unroll
+    for (int k = 0; k < 8; ++k) {
+      turned[8 * pack + k][quad] =
+          byte[0][k] | byte[1][k] << 8 | byte[2][k] << 16 | byte[3][k] << 24;
+    }
+  }
+}
+
+// Grids: (tiles of columns, tiles of rows).
+template <typename T>
+__global__ void quantise_kernel(Quantising<T> q) {
+  __shared__ std::uint32_t turned[kTile][kQuads + 1];
+  const Quantisation by = quantisation(*q.magnitude);
+  if (blockIdx.x == 0 && blockIdx.y == 0 && threadIdx.x == 0) *q.scale = by.scale;
+  const std::int64_t first_column = static_cast<std::int64_t>(blockIdx.x) * kTile,
+                     first_row = static_cast<std::int64_t>(blockIdx.y) * kTile;
+  quantise_tile(q, by.factor, first_row, first_column, turned);
+  if (q.transposed == nullptr) return;
+  __syncthreads();
+  for (int item = static_cast<int>(threadIdx.x); item < kTile * kQuads; item += kQuantiseThreads) {
+    const int column = item / kQuads, quad = item % kQuads;
+    const std::int64_t to = first_column + column, row = first_row + 4 * quad;
+    if (to >= q.columns || row >= q.rows) continue;
+    *reinterpret_cast<std::uint32_t*>(q.transposed + to * q.rows + row) = turned[column][quad];
+  }
+}
+
+unsigned tiles(std::int64_t count) { return static_cast<unsigned>((count + kTile - 1) / kTile); }
+
+}  // namespace
+
+void launch_magnitude(const Tensor& x, const Tensor& magnitude, int blocks, Stream& stream) {
+  const std::int64_t packs = x.count() / 8, of_block = kMagnitudeThreads * kMagnitudePacks;
+  const auto wanted = static_cast<unsigned>((packs + of_block - 1) / of_block);
+  const unsigned grid = wanted < static_cast<unsigned>(blocks) ? wanted : blocks;
+  launch_fill_value(0, magnitude, stream);
+  by_type(x.dtype, [&](auto element) {
+    using T = decltype(element);
+    launch(magnitude_kernel<T>, {grid, kMagnitudeThreads}, stream, data<T>(x),
+           data<std::uint32_t>(magnitude), packs);
+  });
+}
+
+void launch_quantise(const Tensor& x, const Tensor& magnitude, const Quantised& to,
+                     Stream& stream) {
+  by_type(x.dtype, [&](auto element) {
+    using T = decltype(element);
+    const auto bytes = [](const Tensor& form) {
+      return form.count() > 0 ? data<std::uint8_t>(form) : nullptr;
+    };
+    const Quantising<T> q{data<T>(x),       data<float>(magnitude), data<float>(to.scale),
+                          bytes(to.values), bytes(to.transposed),   x.rows,
+                          x.columns};
+    launch(quantise_kernel<T>, {dim3(tiles(x.columns), tiles(x.rows)), kQuantiseThreads}, stream,
+           q);
+  });
+}
+
+}  // namespace duet::DUET_GPU
