@@ -221,10 +221,12 @@ TEST(Qwen3Steps, AreVerifiedOnOneRankAndOnSeveral) {
     Team team(*machine);
     const auto session = engines_named(*machine, {"auto"}).front()->open(team);
     for (const Parallel way : {Parallel::ddp, Parallel::zero3}) {
-      const ParallelSettings parallel{way, session.get()};
-      TrainingWork work(team, describe(find_qwen3("tiny")), {find_recipe("fp32")},
-                        team.size() > 1 ? parallel : ParallelSettings());
-      EXPECT_TRUE(Sampler(team).measure(work, mode).verified) << device;
+      for (const Recipe& recipe : {find_recipe("fp32"), fp8_on_hosts()}) {
+        const ParallelSettings parallel{way, session.get()};
+        TrainingWork work(team, describe(find_qwen3("tiny")), {recipe},
+                          team.size() > 1 ? parallel : ParallelSettings());
+        EXPECT_TRUE(Sampler(team).measure(work, mode).verified) << device << ", " << recipe.name;
+      }
     }
   }
 }

@@ -64,6 +64,18 @@ TEST_F(SimulatedOperations, MoveTheirTensors) {
          [&](auto& on, auto& stream) { on.rotate(stream, rotary, y); });
   expect("rotate backward", StepPart::norm, 3 * one,
          [&](auto& on, auto& stream) { on.rotate_backward(stream, rotary, y, y, Accumulate::no); });
+  const Tensor one_element = tensor(1, 1, DType::fp32);
+  const auto eight = [&](std::int64_t rows, std::int64_t columns) {
+    return tensor(rows, columns, DType::fp8_e4m3);
+  };
+  const Quantised both{eight(kTokens, 4096), eight(4096, kTokens), one_element},
+      turned{{}, both.transposed, one_element};
+  expect("magnitude", StepPart::elementwise, 2 * one,
+         [&](auto& on, auto& stream) { on.magnitude(stream, wide, one_element); });
+  expect("quantise", StepPart::elementwise, 2 * one,
+         [&](auto& on, auto& stream) { on.quantise(stream, x, one_element, both); });
+  expect("quantise for the backward pass", StepPart::elementwise, 1.5 * one,
+         [&](auto& on, auto& stream) { on.quantise(stream, x, one_element, turned); });
   const Tensor targets = tensor(1, kTokens, DType::int32);
   expect("cross entropy", StepPart::loss, 4 * one, [&](auto& on, auto& stream) {
     on.cross_entropy_piece(stream, wide, 8192, targets, 2 * kTokens, inverse);

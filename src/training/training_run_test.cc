@@ -207,6 +207,22 @@ TEST_F(TrainingRunTest, TrainsAQwen3InFp8AsInFp32) {
   EXPECT_FALSE(quantised.loss == whole.loss);
 }
 
+// Weights are quantised from those that are gathered.
+TEST_F(TrainingRunTest, SeveralRanksTrainInFp8) {
+  TrainingRunSettings s = settings(8);
+  Qwen3Config config = find_qwen3("tiny");
+  config.sequence = 8;
+  config.layers = 3;
+  s.model = describe_for_text(config);
+  s.recipe = {"fp8 of fp32", DType::fp32, DType::fp32, DType::fp32, false, true};
+  const auto machine = open_machine("host:2");
+  const TrainingCurves whole = run_parallel(*machine, Parallel::ddp, s),
+                       divided = run_parallel(*machine, Parallel::zero3, s);
+  for (std::size_t i = 0; i < whole.loss.size(); ++i) {
+    EXPECT_NEAR(divided.loss[i], whole.loss[i], 1e-4) << i;
+  }
+}
+
 // Each rank has a part of the batch.
 TEST_F(TrainingRunTest, SeveralRanksLearnAsOneWithAllTheirBatches) {
   const std::pair<Parallel, std::int64_t> ways[] = {

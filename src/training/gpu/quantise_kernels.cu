@@ -21,6 +21,7 @@ template <typename T>
 __global__ void magnitude_kernel(const T* x, std::uint32_t* largest, std::int64_t packs) {
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   std::uint32_t own = 0;
+#pragma unroll 4
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < packs;
        i += step) {
     float value[8];
@@ -32,7 +33,12 @@ __global__ void magnitude_kernel(const T* x, std::uint32_t* largest, std::int64_
   for (int mask = 16; mask > 0; mask /= 2) {
     own = larger(own, gpu::float_bits(shuffle_xor(gpu::from_bits(own), mask)));
   }
-  if (threadIdx.x % 32 == 0) atomicMax(largest, own);
+  __shared__ std::uint32_t of_warp[kMagnitudeThreads / 32];
+  if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = own;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  for (const std::uint32_t each : of_warp) own = larger(own, each);
+  atomicMax(largest, own);
 }
 
 // Two values as two bytes, the first below.
