@@ -67,6 +67,28 @@ TEST(DTypes, NamesRoundTrip) {
   EXPECT_THROW(parse_dtype("fp12"), UsageError);
 }
 
+TEST(DTypes, E5M2IsFp16WithoutItsLastByte) {
+  for (std::uint32_t bits = 0; bits < 65536; ++bits) {
+    const auto half = static_cast<std::uint16_t>(bits);
+    const auto high = static_cast<std::uint8_t>(bits >> 8);
+    const float value = load(DType::fp16, &half), cut = load(DType::fp8_e5m2, &high);
+    std::uint8_t stored = 0;
+    store(DType::fp8_e5m2, &stored, value);
+    if (std::isnan(value)) {
+      EXPECT_TRUE(std::isnan(load(DType::fp8_e5m2, &stored)));
+    } else if (std::abs(value) >= 57344) {
+      EXPECT_EQ(stored & 0x7F, 0x7B);
+    } else if ((bits & 0xFF) == 0) {
+      EXPECT_EQ(cut, value);
+      EXPECT_EQ(stored, high);
+    } else if ((bits & 0xFF) != 0x80) {
+      EXPECT_EQ(stored, high + ((bits & 0xFF) > 0x80 ? 1 : 0));
+    } else {
+      EXPECT_EQ(stored, high + (high & 1)) << "a tie";
+    }
+  }
+}
+
 // Every bit pattern of the small formats is a fixed point of store(load()).
 TEST(DTypes, SmallFormatsRoundTripExhaustively) {
   for (DType type : {DType::fp16, DType::bf16, DType::fp8_e4m3, DType::int8}) {

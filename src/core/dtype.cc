@@ -17,7 +17,7 @@ struct DTypeRow {
   std::size_t size;
 };
 
-constexpr std::array<DTypeRow, 7> kTypes{{
+constexpr std::array<DTypeRow, 8> kTypes{{
     {DType::fp32, "fp32", 4},
     {DType::tf32, "tf32", 4},
     {DType::fp16, "fp16", 2},
@@ -25,6 +25,7 @@ constexpr std::array<DTypeRow, 7> kTypes{{
     {DType::fp8_e4m3, "fp8_e4m3", 1},
     {DType::int8, "int8", 1},
     {DType::int32, "int32", 4},
+    {DType::fp8_e5m2, "fp8_e5m2", 1},
 }};
 
 const DTypeRow& row_of(DType type) { return kTypes[static_cast<std::size_t>(type)]; }
@@ -37,6 +38,8 @@ struct Format {
 };
 constexpr Format kHalf{5, 10, true};
 constexpr Format kE4M3{4, 3, false};
+constexpr Format kE5M2{5, 2, true};
+constexpr float kLargestE5M2 = 57344;
 
 float decode(std::uint32_t bits, const Format& f) {
   const std::uint32_t mantissa = bits & ((1u << f.mantissa_bits) - 1);
@@ -120,7 +123,8 @@ std::size_t size_of(DType type) { return row_of(type).size; }
 DType parse_dtype(std::string_view text) {
   std::vector<std::string_view> known;
   for (const DTypeRow& e : kTypes) {
-    if (e.type == DType::int32) continue;  // only the output of int8, never an input
+    // Only the output of int8, and only gradients.
+    if (e.type == DType::int32 || e.type == DType::fp8_e5m2) continue;
     if (e.name == text || (e.type == DType::fp8_e4m3 && text == "fp8")) return e.type;
     known.push_back(e.name);
   }
@@ -129,7 +133,9 @@ DType parse_dtype(std::string_view text) {
 
 std::vector<DType> all_dtypes() {
   std::vector<DType> types;
-  for (const DTypeRow& e : kTypes) types.push_back(e.type);
+  for (const DTypeRow& e : kTypes) {
+    if (e.type != DType::fp8_e5m2) types.push_back(e.type);
+  }
   return types;
 }
 
@@ -153,6 +159,8 @@ float load(DType type, const void* element) {
     }
     case DType::fp8_e4m3:
       return decode(*static_cast<const std::uint8_t*>(element), kE4M3);
+    case DType::fp8_e5m2:
+      return decode(*static_cast<const std::uint8_t*>(element), kE5M2);
     case DType::int8:
       return static_cast<float>(*static_cast<const std::int8_t*>(element));
     case DType::int32: {
@@ -183,6 +191,12 @@ void store(DType type, void* element, float value) {
     case DType::fp8_e4m3:
       *static_cast<std::uint8_t*>(element) = static_cast<std::uint8_t>(encode(value, kE4M3));
       return;
+    case DType::fp8_e5m2: {
+      const float saturated =
+          std::isnan(value) ? value : std::fmin(std::fmax(value, -kLargestE5M2), kLargestE5M2);
+      *static_cast<std::uint8_t*>(element) = static_cast<std::uint8_t>(encode(saturated, kE5M2));
+      return;
+    }
     case DType::int8:
       *static_cast<std::int8_t*>(element) = static_cast<std::int8_t>(to_integer(value, 127.0f));
       return;

@@ -43,6 +43,7 @@ double bytes(const GemmProblem& p) {
 
 std::string name(const GemmProblem& p) {
   std::string text = fmt::format("{}x{}x{} {} {}", p.m, p.n, p.k, name(p.dtype), name(p.layout));
+  if (p.a_is_e5m2) text += " by e5m2";
   if (p.scaled) text += " scaled";
   if (p.fast_sums) text += " with fast sums";
   if (p.accumulate) text += " accumulated";

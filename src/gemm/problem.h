@@ -28,6 +28,7 @@ struct GemmProblem {
   Epilogue epilogue = Epilogue::none;  // another one only where it does not accumulate
   // Of fp8: A and B are multiplied by factors in device memory (GemmBuffers).
   bool scaled = false;
+  bool a_is_e5m2 = false;  // of fp8: A is E5M2, as gradients may be; B is E4M3
   bool fast_sums = false;  // of fp8: partial sums may have fewer bits than fp32
 };
 

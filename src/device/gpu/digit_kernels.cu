@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "core/error.h"
 #include "device/digits.h"
 #include "device/gpu/element.h"
 #include "device/gpu/kernels.h"
@@ -115,7 +116,10 @@ void with_type(DType dtype, Launch launch) {
       return launch(Int8{});
     case DType::int32:
       return launch(Int32{});
+    case DType::fp8_e5m2:
+      break;
   }
+  throw BadArgument("digits: not a type that is reduced");
 }
 
 }  // namespace

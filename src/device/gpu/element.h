@@ -70,6 +70,23 @@ DUET_HOST_DEVICE inline std::uint8_t to_fp8_e4m3(float value) {
   return static_cast<std::uint8_t>(sign | result);
 }
 
+DUET_HOST_DEVICE inline std::uint8_t to_fp8_e5m2(float value) {
+  const std::uint32_t bits = float_bits(value);
+  const std::uint32_t sign = (bits >> 24) & 0x80;
+  const std::uint32_t size = bits & 0x7FFFFFFF;
+  std::uint32_t result = 0;
+  if (size > 0x7F800000) {
+    result = 0x7F;
+  } else if (size >= 0x47600000) {  // at least 57344, the largest finite value
+    result = 0x7B;
+  } else if (size < 0x38800000) {  // under 2^-14: subnormal, in units of 2^-16
+    result = static_cast<std::uint32_t>(rintf(fabsf(value) * 65536.0f));
+  } else {  // the exponent's bias goes from 127 to 15
+    result = (size + 0xFFFFF + ((size >> 21) & 1) - (112u << 23)) >> 21;
+  }
+  return static_cast<std::uint8_t>(sign | result);
+}
+
 DUET_HOST_DEVICE inline float from_bits(std::uint32_t bits) {
   float value;
   memcpy(&value, &bits, sizeof value);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "core/error.h"
 #include "device/digits.h"
 #include "device/gpu/element.h"
 #include "device/gpu/kernels.h"
@@ -155,7 +156,10 @@ void launch_normal_of(DType type, const Span& span, std::uint64_t seed, gpuStrea
       return launch_normal<std::int8_t, ToInt8>(span, seed, stream);
     case DType::int32:
       return launch_normal<std::int32_t, ToInt32>(span, seed, stream);
+    case DType::fp8_e5m2:
+      break;
   }
+  throw BadArgument("fill: not a type that buffers are filled with");
 }
 
 }  // namespace

@@ -27,6 +27,10 @@ auto make_layout(DType dtype, std::uint64_t rows, std::uint64_t columns) {
   return Handle<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>(layout);
 }
 
+DType type_of_a(const GemmProblem& problem) {
+  return problem.a_is_e5m2 ? DType::fp8_e5m2 : problem.dtype;
+}
+
 template <typename Value>
 void set(cublasLtMatmulDesc_t operation, cublasLtMatmulDescAttributes_t attribute,
          const Value& value) {
@@ -97,7 +101,7 @@ LtProblem::LtProblem(GpuDevice& device, const GemmProblem& problem) : problem_(p
   const auto m = static_cast<std::uint64_t>(problem.m), n = static_cast<std::uint64_t>(problem.n),
              k = static_cast<std::uint64_t>(problem.k);
   const bool nt = problem.layout == Layout::nt, tn = problem.layout == Layout::tn;
-  a_ = make_layout(problem.dtype, tn ? m : k, tn ? k : m);
+  a_ = make_layout(type_of_a(problem), tn ? m : k, tn ? k : m);
   b_ = make_layout(problem.dtype, nt ? k : n, nt ? n : k);
   c_ = make_layout(problem.output, n, m);
 }
@@ -135,16 +139,17 @@ std::vector<LtAlgorithm> LtProblem::heuristics(std::uint64_t workspace_bytes, in
 std::vector<cublasLtMatmulAlgo_t> LtProblem::all() const {
   constexpr int kMostIds = 256;
   const ComputeTypes types = compute_types(problem_.dtype);
-  const cudaDataType_t in = *data_type(problem_.dtype), out = *data_type(problem_.output);
+  const cudaDataType_t a = *data_type(type_of_a(problem_)), b = *data_type(problem_.dtype),
+                       out = *data_type(problem_.output);
   std::vector<int> ids(kMostIds);
   int returned = 0;
-  DUET_CUBLAS_CHECK(cublasLtMatmulAlgoGetIds(handle_.get(), types.compute, types.scale, in, in, out,
+  DUET_CUBLAS_CHECK(cublasLtMatmulAlgoGetIds(handle_.get(), types.compute, types.scale, b, a, out,
                                              out, kMostIds, ids.data(), &returned));
   std::vector<cublasLtMatmulAlgo_t> algorithms;
   for (int i = 0; i < returned; ++i) {
     cublasLtMatmulAlgo_t algo{};
     const cublasStatus_t status =
-        cublasLtMatmulAlgoInit(handle_.get(), types.compute, types.scale, in, in, out, out,
+        cublasLtMatmulAlgoInit(handle_.get(), types.compute, types.scale, b, a, out, out,
                                ids[static_cast<std::size_t>(i)], &algo);
     if (status == CUBLAS_STATUS_SUCCESS) algorithms.push_back(algo);
   }

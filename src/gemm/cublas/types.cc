@@ -13,6 +13,8 @@ std::optional<cudaDataType_t> data_type(DType dtype) {
       return CUDA_R_16BF;
     case DType::fp8_e4m3:
       return CUDA_R_8F_E4M3;
+    case DType::fp8_e5m2:
+      return CUDA_R_8F_E5M2;
     case DType::int8:
       return CUDA_R_8I;
     case DType::int32:

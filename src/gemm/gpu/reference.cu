@@ -139,6 +139,7 @@ void launch_reference(const GemmProblem& problem, const GemmBuffers& buffers,
     case DType::int8:
       return launch<DType::int8>(problem, buffers, rows, out, stream);
     case DType::int32:
+    case DType::fp8_e5m2:
       break;
   }
   throw BadArgument("reference: not a type that is multiplied");
