@@ -88,6 +88,8 @@ class TrainCommand : public Command {
         "Element types: fp32; amp (bf16, with fp32 parameters and moments for AdamW); bf16 (all in "
         "bf16, stochastic rounding); fp8 (of qwen3: as bf16, with the linears of blocks in fp8); "
         "default fp32 on host devices, otherwise amp");
+    add("--fp8-gradients", fp8_gradients_, "FORMAT",
+        "--recipe fp8: the format of gradients, e4m3 or e5m2; default e4m3");
     add("--lora", lora_rank_, "RANK",
         "Of qwen3: freeze the model, and train low-rank adapters of its linears");
     add("--lora-alpha", lora_alpha_, "NUMBER",
@@ -229,14 +231,25 @@ class TrainCommand : public Command {
     return accumulate_.empty() ? 1 : parse_number(accumulate_, 1, "--accumulate");
   }
 
+  static bool in_e5m2(const std::string& format) {
+    if (format == "e5m2" || format == "e4m3") return format == "e5m2";
+    throw UsageError("--fp8-gradients " + format + ": expected e4m3 or e5m2");
+  }
+
   std::vector<Recipe> recipes(Machine& machine) const {
-    if (!recipes_.empty()) {
-      const std::vector<Recipe> asked = parse_list(recipes_, find_recipe);
-      for (const Recipe& each : asked) {
-        if (each.fp8 && kind_ != "qwen3") throw UsageError("--recipe fp8: expected qwen3");
-      }
-      return asked;
+    const bool with_e5m2 = !fp8_gradients_.empty() && in_e5m2(fp8_gradients_);
+    std::vector<Recipe> asked;
+    if (!recipes_.empty()) asked = parse_list(recipes_, find_recipe);
+    bool any_fp8 = false;
+    for (Recipe& each : asked) {
+      if (!each.fp8) continue;
+      if (kind_ != "qwen3") throw UsageError("--recipe fp8: expected qwen3");
+      if (with_e5m2) each.fp8_gradients = DType::fp8_e5m2;
+      any_fp8 = true;
     }
+    refuse_given({{"--fp8-gradients", !any_fp8 && !fp8_gradients_.empty()}},
+                 "expected --recipe fp8");
+    if (!asked.empty()) return asked;
     return {find_recipe(machine.device(0).info().kind == "host" ? "fp32" : "amp")};
   }
 
@@ -340,8 +353,8 @@ class TrainCommand : public Command {
   bool breakdown_ = false;
   EnergyFlags energy_;
   std::string parallel_, engines_, bucket_, kind_, optimizer_, update_, accumulate_, recompute_,
-      models_, batches_, sequence_, layers_, recipes_, lora_rank_, lora_alpha_, lora_targets_,
-      tuning_cache_;
+      models_, batches_, sequence_, layers_, recipes_, fp8_gradients_, lora_rank_, lora_alpha_,
+      lora_targets_, tuning_cache_;
 };
 
 }  // namespace

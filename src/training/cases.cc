@@ -21,6 +21,7 @@ Axes axes(const ModelDescription& model, const Recipe& recipe, const Optimizer& 
           std::int64_t accumulate, UpdateOrder order = UpdateOrder::after) {
   Axes all{{"model", model.name}, {"recipe", recipe.name}};
   for (const auto& [axis, value] : model.axes) all.set(axis, value);
+  if (recipe.fp8_gradients == DType::fp8_e5m2) all.set("fp8_gradients", "e5m2");
   if (optimizer.kind != OptimizerKind::adamw) all.set("optimizer", name(optimizer.kind));
   if (accumulate > 1) all.set("accumulate", accumulate);
   if (order != UpdateOrder::after) all.set("update", name(order));

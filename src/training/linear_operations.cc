@@ -105,9 +105,9 @@ void LinearOperations::linear_backward_weight(Stream& stream, const Tensor& dy, 
 void LinearOperations::require_scaled(const ScaledTensor& a, const ScaledTensor& b,
                                       const Tensor& addend, const Tensor& y) {
   const Tensor &left = a.values, &right = b.values;
-  require(left.dtype == DType::fp8_e4m3 && right.dtype == DType::fp8_e4m3 &&
-              left.columns == right.columns && y.rows == left.rows && y.columns == right.rows &&
-              a.scale.count() == 1 && b.scale.count() == 1,
+  require(is_fp8(left.dtype) && right.dtype == DType::fp8_e4m3 && left.columns == right.columns &&
+              y.rows == left.rows && y.columns == right.rows && a.scale.count() == 1 &&
+              b.scale.count() == 1,
           "product of quantised tensors");
   require(addend.count() == 0 ||
               (addend.rows == y.rows && addend.columns == y.columns && addend.dtype == y.dtype),
@@ -117,7 +117,8 @@ void LinearOperations::require_scaled(const ScaledTensor& a, const ScaledTensor&
 void LinearOperations::multiply_scaled(Stream& stream, const ScaledTensor& a, const ScaledTensor& b,
                                        const Tensor& addend, const Tensor& y, Sums sums) {
   require_scaled(a, b, addend, y);
-  GemmProblem problem = problem_of(Layout::nt, a.values, y, a.values.columns, addend.count() > 0);
+  GemmProblem problem = problem_of(Layout::nt, b.values, y, b.values.columns, addend.count() > 0);
+  problem.a_is_e5m2 = a.values.dtype == DType::fp8_e5m2;
   problem.scaled = true;
   problem.fast_sums = sums == Sums::fast;
   GemmBuffers buffers{a.values.span, b.values.span, y.span};

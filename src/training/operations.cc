@@ -54,12 +54,13 @@ bool RotaryTensors::fit(const Tensor& result) const {
 }
 
 bool Quantised::fits(const Tensor& x, const Tensor& magnitude) const {
-  const auto is = [](const Tensor& tensor, std::int64_t rows, std::int64_t columns) {
+  const auto is = [this](const Tensor& tensor, std::int64_t rows, std::int64_t columns) {
     return tensor.count() == 0 ||
-           (tensor.rows == rows && tensor.columns == columns && tensor.dtype == DType::fp8_e4m3);
+           (tensor.rows == rows && tensor.columns == columns && tensor.dtype == dtype());
   };
-  return values.count() + transposed.count() > 0 && is(values, x.rows, x.columns) &&
-         is(transposed, x.columns, x.rows) && scale.count() == 1 && magnitude.count() == 1;
+  return is_fp8(dtype()) && values.count() + transposed.count() > 0 &&
+         is(values, x.rows, x.columns) && is(transposed, x.columns, x.rows) && scale.count() == 1 &&
+         magnitude.count() == 1;
 }
 
 void register_operations(const std::string& device_kind, MakeOperations make) {

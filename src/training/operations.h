@@ -166,13 +166,13 @@ class Operations {
   // `magnitude` (1, 1), fp32: the largest absolute value of x's elements, NaN where one is NaN.
   virtual void magnitude(Stream& stream, const Tensor& x, const Tensor& magnitude) = 0;
   // x by its magnitude in fp8: the scale is magnitude / 448, or 1 where that is 0, and the values
-  // are x * (448 / magnitude), rounded to nearest even; what is beyond 448 becomes 448. NaN stays
-  // NaN. Where the magnitude is not finite, no product will be.
+  // are x * (448 / magnitude), rounded to nearest even; what is beyond 448 becomes 448. In E5M2 it
+  // is 57344 instead. NaN stays NaN. Where the magnitude is not finite, no product will be.
   virtual void quantise(Stream& stream, const Tensor& x, const Tensor& magnitude,
                         const Quantised& to) = 0;
-  // y (m, n) = a b^T of a (m, k) and b (n, k), and where there is an addend (m, n), which may be y,
-  // a b^T + addend. y and the addend are of one type, fp32 or bf16. On GPUs m, n and k are
-  // multiples of 16.
+  // y (m, n) = a b^T of a (m, k) and b (n, k) in E4M3; a may be E5M2. Where there is an addend (m,
+  // n), which may be y, a b^T + addend. y and the addend are of one type, fp32 or bf16. On GPUs m,
+  // n and k are multiples of 16.
   virtual void multiply_scaled(Stream& stream, const ScaledTensor& a, const ScaledTensor& b,
                                const Tensor& addend, const Tensor& y, Sums sums) = 0;
 

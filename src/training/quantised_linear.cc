@@ -4,8 +4,9 @@ namespace duet {
 namespace {
 
 // The beginning of flat memory, as a matrix.
-Tensor part_of(const Tensor& memory, std::int64_t rows, std::int64_t columns) {
-  Tensor part{{}, rows, columns, memory.dtype};
+Tensor part_of(const Tensor& memory, std::int64_t rows, std::int64_t columns,
+               DType fp8 = DType::fp8_e4m3) {
+  Tensor part{{}, rows, columns, fp8};
   part.span = memory.span.slice(0, part.bytes());
   return part;
 }
@@ -52,8 +53,8 @@ void QuantisedLinear::backward(Operations& operations, Stream& stream, const Ten
                                const Tensor& w, const Tensor& dx, const Tensor& dw,
                                Accumulate gradients) const {
   const QuantisedWorkspace& own = workspace_;
-  const Quantised gradient{part_of(own.values, dy.rows, dy.columns),
-                           part_of(own.transposed, dy.columns, dy.rows), own.scale};
+  const Quantised gradient{part_of(own.values, dy.rows, dy.columns, gradients_),
+                           part_of(own.transposed, dy.columns, dy.rows, gradients_), own.scale};
   const Quantised weight{{}, part_of(own.weight, w.columns, w.rows), own.weight_scale};
   operations.magnitude(stream, dy, own.magnitude);
   operations.quantise(stream, dy, own.magnitude, gradient);

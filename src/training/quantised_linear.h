@@ -6,7 +6,8 @@
 
 namespace duet {
 
-// Memory of one call, which all linears of a model use in turn; flat.
+// Memory of one call, which all linears of a model use in turn; bytes are flat, in fp8_e4m3, and
+// hold other types of fp8 as well.
 struct QuantisedWorkspace {
   Tensor values;      // of x, and of dy
   Tensor transposed;  // of dy
@@ -32,10 +33,13 @@ QuantisedInput lay_out_quantised_input(MemoryPlan& memory, const std::string& na
 // backward pass.
 class QuantisedLinear {
  public:
-  // weight_magnitude: (1, 1), fp32, of this linear alone.
+  // weight_magnitude: (1, 1), fp32, of this linear alone. gradients: the type of dy in fp8.
   QuantisedLinear(const QuantisedInput& kept, const Tensor& weight_magnitude,
-                  const QuantisedWorkspace& workspace)
-      : kept_(kept), weight_magnitude_(weight_magnitude), workspace_(workspace) {}
+                  const QuantisedWorkspace& workspace, DType gradients)
+      : kept_(kept),
+        weight_magnitude_(weight_magnitude),
+        workspace_(workspace),
+        gradients_(gradients) {}
 
   // y (rows, out) = x w^T, w (out, in), and + residual, where that has elements. Keeps x.
   void forward(Operations& operations, Stream& stream, const Tensor& x, const Tensor& w,
@@ -52,6 +56,7 @@ class QuantisedLinear {
   QuantisedInput kept_;
   Tensor weight_magnitude_;
   QuantisedWorkspace workspace_;
+  DType gradients_ = DType::fp8_e4m3;
 };
 
 }  // namespace duet

@@ -55,10 +55,10 @@ class QuantisedTensors : public ::testing::Test {
     return at(tensor.values, row, column) * at(tensor.scale, 0, 0);
   }
 
-  Quantised quantised(const Tensor& x) {
+  Quantised quantised(const Tensor& x, DType fp8 = DType::fp8_e4m3) {
     const Tensor magnitude = tensor(1, 1);
-    const Quantised made{tensor(x.rows, x.columns, DType::fp8_e4m3),
-                         tensor(x.columns, x.rows, DType::fp8_e4m3), tensor(1, 1)};
+    const Quantised made{tensor(x.rows, x.columns, fp8), tensor(x.columns, x.rows, fp8),
+                         tensor(1, 1)};
     operations_->magnitude(*stream_, x, magnitude);
     operations_->quantise(*stream_, x, magnitude, made);
     stream_->synchronize(kQuantisedDeadline);
@@ -107,6 +107,17 @@ TEST_F(QuantisedTensors, AreScaledByTheirMagnitude) {
   const Quantised made = quantised(of(1, {-3.5f, 1.75f, 0.21875f}));
   EXPECT_EQ(values(made.scale), std::vector<float>{3.5f / 448});
   EXPECT_EQ(values(made.values), (std::vector<float>{-448, 224, 28}));
+}
+
+// E5M2 has 57344 as its largest value, and every fourth number from 16 on.
+TEST_F(QuantisedTensors, RoundToNearestEvenInE5M2) {
+  const Quantised made =
+      quantised(of(1, {57344, 18, 22, -21, 53000, -0x1.8p-16f, 0x1p-17f}), DType::fp8_e5m2);
+  EXPECT_EQ(values(made.scale), std::vector<float>{1});
+  EXPECT_EQ(values(made.values), (std::vector<float>{57344, 16, 24, -20, 49152, -0x1p-15f, 0}));
+  EXPECT_EQ(values(made.transposed), values(made.values));
+  EXPECT_EQ(values(quantised(of(1, {7, -1.75f}), DType::fp8_e5m2).values),
+            (std::vector<float>{57344, -14336}));
 }
 
 // By a magnitude that was measured before.
@@ -176,6 +187,9 @@ TEST_F(QuantisedTensors, RefuseShapesAndTypesThatDoNotFit) {
   not_multiplied({eight, one}, {eight, one}, x);
   not_multiplied({eight, one}, {x, one}, {});
   not_multiplied({eight, x}, {eight, one}, {});
+  const Tensor gradient = tensor(3, 5, DType::fp8_e5m2);
+  not_multiplied({eight, one}, {gradient, one}, {});  // of a alone
+  refused({eight, tensor(5, 3, DType::fp8_e5m2), one});
 }
 
 constexpr std::int64_t kFp8Tokens = 21, kFp8In = 30, kFp8Out = 44;
@@ -185,7 +199,7 @@ class LinearInFp8 : public QuantisedTensors {
  protected:
   // A gradient of its own, which begins as `dw_begin_`.
   Linear make(const Tensor& dw) const { return {w_, dw}; }
-  Linear make_fp8(const Tensor& dw) {
+  Linear make_fp8(const Tensor& dw, DType gradients = DType::fp8_e4m3) {
     const auto eight = [&](std::int64_t rows, std::int64_t columns) {
       return tensor(rows, columns, DType::fp8_e4m3);
     };
@@ -196,7 +210,8 @@ class LinearInFp8 : public QuantisedTensors {
                                        tensor(1, 1),
                                        tensor(1, 1)};
     Linear linear(w_, dw);
-    linear.quantise({{eight(kFp8In, kFp8Tokens), tensor(1, 1)}, tensor(1, 1), workspace});
+    linear.quantise(
+        {{eight(kFp8In, kFp8Tokens), tensor(1, 1)}, tensor(1, 1), workspace, gradients});
     return linear;
   }
   Tensor run(const Linear& linear, const Tensor& y, const Tensor& sum, const Tensor& dx) {
@@ -213,32 +228,34 @@ class LinearInFp8 : public QuantisedTensors {
 };
 
 TEST_F(LinearInFp8, MultipliesWhatTheQuantisedTensorsStandFor) {
-  const Tensor y = tensor(kFp8Tokens, kFp8Out), sum = tensor(kFp8Tokens, kFp8Out),
-               dx = tensor(kFp8Tokens, kFp8In), dw = normal(kFp8Out, kFp8In, 5, 1e-3f),
-               dw_begin = normal(kFp8Out, kFp8In, 5, 1e-3f);
-  run(make_fp8(dw), y, sum, dx);
-  const ScaledTensor x = quantised(x_).by_rows(), w = quantised(w_).by_rows(),
-                     dy = quantised(dy_).by_rows();
-  const auto product = [&](std::int64_t i, std::int64_t j) {
-    double all = 0;
-    for (std::int64_t k = 0; k < kFp8In; ++k) all += at(x, i, k) * at(w, j, k);
-    return all;
-  };
-  EXPECT_LT(distance(y, product), 1e-6);
-  const auto added = [&](auto i, auto j) { return product(i, j) + at(residual_, i, j); };
-  EXPECT_LT(distance(sum, added), 1e-6);
-  const auto input_gradient = [&](auto i, auto j) {
-    double all = 0;
-    for (std::int64_t k = 0; k < kFp8Out; ++k) all += at(dy, i, k) * at(w, k, j);
-    return all;
-  };
-  EXPECT_LT(distance(dx, input_gradient), 1e-6);
-  const auto weight_gradient = [&](auto i, auto j) {
-    double all = at(dw_begin, i, j);
-    for (std::int64_t k = 0; k < kFp8Tokens; ++k) all += at(dy, k, i) * at(x, k, j);
-    return all;
-  };
-  EXPECT_LT(distance(dw, weight_gradient), 1e-6);
+  for (const DType gradients : {DType::fp8_e4m3, DType::fp8_e5m2}) {
+    const Tensor y = tensor(kFp8Tokens, kFp8Out), sum = tensor(kFp8Tokens, kFp8Out),
+                 dx = tensor(kFp8Tokens, kFp8In), dw = normal(kFp8Out, kFp8In, 5, 1e-3f),
+                 dw_begin = normal(kFp8Out, kFp8In, 5, 1e-3f);
+    run(make_fp8(dw, gradients), y, sum, dx);
+    const ScaledTensor x = quantised(x_).by_rows(), w = quantised(w_).by_rows(),
+                       dy = quantised(dy_, gradients).by_rows();
+    const auto product = [&](std::int64_t i, std::int64_t j) {
+      double all = 0;
+      for (std::int64_t k = 0; k < kFp8In; ++k) all += at(x, i, k) * at(w, j, k);
+      return all;
+    };
+    EXPECT_LT(distance(y, product), 1e-6);
+    const auto added = [&](auto i, auto j) { return product(i, j) + at(residual_, i, j); };
+    EXPECT_LT(distance(sum, added), 1e-6);
+    const auto input_gradient = [&](auto i, auto j) {
+      double all = 0;
+      for (std::int64_t k = 0; k < kFp8Out; ++k) all += at(dy, i, k) * at(w, k, j);
+      return all;
+    };
+    EXPECT_LT(distance(dx, input_gradient), 1e-6);
+    const auto weight_gradient = [&](auto i, auto j) {
+      double all = at(dw_begin, i, j);
+      for (std::int64_t k = 0; k < kFp8Tokens; ++k) all += at(dy, k, i) * at(x, k, j);
+      return all;
+    };
+    EXPECT_LT(distance(dw, weight_gradient), 1e-6);
+  }
 }
 
 TEST_F(LinearInFp8, IsNearTheLinearInFp32) {

@@ -73,7 +73,7 @@ Linear Qwen3::lay_out_linear(const std::string& block, const std::string& linear
           ? shared->quantised()->kept()
           : lay_out_quantised_input(memory_, name, weight(index).columns, config_.tokens());
   const Tensor magnitude = memory_.add(MemoryUse::activations, name + " magnitude", 1, 1);
-  made.quantise({kept, magnitude, quantised_});
+  made.quantise({kept, magnitude, quantised_, parameters_.recipe().fp8_gradients});
   return made;
 }
 

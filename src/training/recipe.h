@@ -15,6 +15,7 @@ struct Recipe {
   DType moments = DType::fp32;    // of AdamW
   bool master = false;            // AdamW updates fp32 parameters, and rounds them to `compute`
   bool fp8 = false;  // the linears of a Qwen3's blocks multiply in fp8; other models have none
+  DType fp8_gradients = DType::fp8_e4m3;  // or fp8_e5m2: what they take of gradients
 };
 
 // fp32  all in fp32

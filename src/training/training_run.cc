@@ -85,6 +85,7 @@ std::map<std::string, std::string> TrainingInput::common_settings() const {
               {"learning rate", text(rate.peak)},
               {"warm-up steps", text(rate.warm_up_steps)},
               {"clip", text(settings_.clip)}});
+  if (settings_.recipe.fp8) all["FP8 gradients"] = name(settings_.recipe.fp8_gradients);
   return all;
 }
 

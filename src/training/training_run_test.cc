@@ -197,12 +197,17 @@ TEST_F(TrainingRunTest, AFolderThatCannotBeWrittenIsFoundBefore) {
 TEST_F(TrainingRunTest, TrainsAQwen3InFp8AsInFp32) {
   TrainingRunSettings s = settings(100);
   Qwen3Config config = find_qwen3("tiny");
+  config.layers = 1;
   config.sequence = 16;
   s.model = describe_for_text(config);
   const TrainingCurves whole = run(s);
   s.recipe = {"fp8 of fp32", DType::fp32, DType::fp32, DType::fp32, false, true};
   const TrainingCurves quantised = run(s);
   EXPECT_NEAR(whole.loss.back(), quantised.loss.back(), 0.02 * whole.loss.back());
+  s.recipe.fp8_gradients = DType::fp8_e5m2;
+  const TrainingCurves in_e5m2 = run(s);
+  EXPECT_NEAR(whole.loss.back(), in_e5m2.loss.back(), 0.02 * whole.loss.back());
+  EXPECT_FALSE(in_e5m2.loss == quantised.loss);
   EXPECT_LT(quantised.loss.back(), 2.5);
   EXPECT_FALSE(quantised.loss == whole.loss);
 }
@@ -301,6 +306,9 @@ TEST_F(TrainingRunTest, OtherSettingsDoNotResume) {
   EXPECT_THROW(TrainingInput{other}, UsageError);
   other = s;
   other.seed = 2;
+  EXPECT_THROW(TrainingInput{other}, UsageError);
+  other = s;
+  other.recipe.fp8 = true;
   EXPECT_THROW(TrainingInput{other}, UsageError);
   other = s;
   other.optimizer.kind = OptimizerKind::sgd;

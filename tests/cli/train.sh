@@ -9,7 +9,10 @@ refuses '--data: expected gpt or qwen3' train mlp --data /dev/null --steps 1
 refuses "did you mean 'small'" train gpt --model smal
 refuses 'whole number from 1 to 6' train gpt --layers 7
 refuses 'cannot be read' train gpt --model /nowhere/own.toml
-refuses 'expected one of fp32, amp, bf16' train gpt --recipe fp8
+refuses 'expected one of fp32, amp, bf16, fp8' train gpt --recipe fp4
+refuses '--recipe fp8: expected qwen3' train gpt --recipe fp8
+refuses '--fp8-gradients: expected --recipe fp8' train qwen3 --model tiny --fp8-gradients e5m2
+refuses 'expected e4m3 or e5m2' train qwen3 --model tiny --recipe fp8 --fp8-gradients e6m1
 refuses 'expected one of none, attention, block' train gpt --recompute all
 refuses 'expected one of adamw, sgd' train gpt --optimizer lion
 refuses "are gpt's" train mlp --layers 2

@@ -84,7 +84,7 @@ class DeviceOperations : public ::testing::TestWithParam<DeviceAndType> {
       store(dtype, &stored[i * size_of(dtype)], value(i));
       values[i] = load(dtype, &stored[i * size_of(dtype)]);
     }
-    const bool alike = dtype == DType::int32 || dtype == DType::fp8_e4m3;
+    const bool alike = dtype == DType::int32 || size_of(dtype) == 1;
     const void* from = alike ? static_cast<const void*>(stored.data()) : values.data();
     const Tensor host = allocate(host_, rows, columns, alike ? dtype : DType::fp32, from);
     return {host, allocate(*device_, rows, columns, dtype, stored.data())};
@@ -107,16 +107,17 @@ class DeviceOperations : public ::testing::TestWithParam<DeviceAndType> {
     Pair values, transposed, scale;
     Quantised operator()(const Side& on) const { return {on(values), on(transposed), on(scale)}; }
   };
-  QuantisedPair quantised(std::int64_t rows, std::int64_t columns, bool values = true,
+  QuantisedPair quantised(std::int64_t rows, std::int64_t columns, DType fp8, bool values = true,
                           bool transposed = true) {
     const auto eight = [&](bool wanted, std::int64_t m, std::int64_t n) {
-      return wanted ? make(m, n, DType::fp8_e4m3, [](std::uint64_t) { return 7.0f; }) : Pair();
+      return wanted ? make(m, n, fp8, [](std::uint64_t) { return 7.0f; }) : Pair();
     };
     return {eight(values, rows, columns), eight(transposed, columns, rows), sums(1)};
   }
   // Quantises x on both sides, and returns what both made.
-  QuantisedPair quantise(const Pair& x, bool values = true, bool transposed = true) {
-    const QuantisedPair made = quantised(x.host.rows, x.host.columns, values, transposed);
+  QuantisedPair quantise(const Pair& x, DType fp8 = DType::fp8_e4m3, bool values = true,
+                         bool transposed = true) {
+    const QuantisedPair made = quantised(x.host.rows, x.host.columns, fp8, values, transposed);
     const Pair magnitude = sums(1);
     both([&](const Side& on) {
       on.operations.magnitude(on.stream, on(x), on(magnitude));

@@ -174,10 +174,13 @@ TEST_P(DeviceOperations, Quantise) {
       {16, 16}, {16, 400}, {272, 48}, {144, 1040}};
   for (const auto& [rows, columns] : kSizes) {
     const Pair x = make(rows, columns, dtype(), [](std::uint64_t i) {
-      return std::ldexp(random_normal(1, i), -static_cast<int>(random_word(2, i) % 24));
+      return std::ldexp(random_normal(1, i), -static_cast<int>(random_word(2, i) % 40));
     });
-    for (const auto& [values, transposed] : {std::pair{true, true}, {true, false}, {false, true}}) {
-      const QuantisedPair made = quantise(x, values, transposed);
+    for (const auto& [fp8, values, transposed] : {std::tuple{DType::fp8_e4m3, true, true},
+                                                  {DType::fp8_e4m3, true, false},
+                                                  {DType::fp8_e4m3, false, true},
+                                                  {DType::fp8_e5m2, true, true}}) {
+      const QuantisedPair made = quantise(x, fp8, values, transposed);
       for (const Pair& each : {made.values, made.transposed, made.scale}) {
         EXPECT_TRUE(bytes_of(each.device) == bytes_of(each.host)) << rows << " x " << columns;
       }
@@ -204,7 +207,7 @@ TEST_P(DeviceOperations, QuantiseWhatIsNotUsual) {
     }
   }
   const Tensor odd = normal(16, 24, 1).device, one = sums(1).device;
-  const Quantised to{quantised(16, 24).values.device, {}, one};
+  const Quantised to{quantised(16, 24, DType::fp8_e4m3).values.device, {}, one};
   EXPECT_THROW(operations_->quantise(*stream_, odd, one, to), Unavailable);
 }
 
@@ -212,8 +215,12 @@ TEST_P(DeviceOperations, QuantiseWhatIsNotUsual) {
 TEST_P(DeviceOperations, MultiplyInFp8) {
   if (kEmulated) GTEST_SKIP() << "no GEMMs in fp8";
   const QuantisedPair a = quantise(normal(48, 272, 1, 3)), b = quantise(normal(80, 272, 2, 0.1f));
-  const Pair added = normal(48, 80, 3), y = normal(48, 80, 4), sum = normal(48, 80, 5);
+  const QuantisedPair gradient = quantise(normal(48, 272, 1, 3), DType::fp8_e5m2);
+  const Pair added = normal(48, 80, 3), y = normal(48, 80, 4), sum = normal(48, 80, 5),
+             dy = normal(48, 80, 6);
   both([&](const Side& on) {
+    on.operations.multiply_scaled(on.stream, gradient(on).by_rows(), b(on).by_rows(), {}, on(dy),
+                                  Sums::precise);
     on.operations.multiply_scaled(on.stream, a(on).by_rows(), b(on).by_rows(), {}, on(y),
                                   Sums::fast);
     on.operations.multiply_scaled(on.stream, a(on).by_rows(), b(on).by_rows(), on(added), on(sum),
@@ -221,7 +228,7 @@ TEST_P(DeviceOperations, MultiplyInFp8) {
     on.operations.multiply_scaled(on.stream, a(on).by_rows(), b(on).by_rows(), on(added), on(added),
                                   Sums::precise);
   });
-  for (const Pair& each : {y, sum, added}) expect_same(each, "product in fp8", 1e-2);
+  for (const Pair& each : {y, sum, added, dy}) expect_same(each, "product in fp8", 1e-2);
 }
 
 TEST_P(DeviceOperations, Attend) {

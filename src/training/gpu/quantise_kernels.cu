@@ -1,4 +1,4 @@
-// Magnitudes of tensors, and tensors in fp8 (E4M3) with their transposes.
+// Magnitudes of tensors, and tensors in fp8 with their transposes.
 #include "training/gpu/element8.h"
 #include "training/gpu/group_sum.h"
 #include "training/gpu/kernels.h"
@@ -41,16 +41,31 @@ __global__ void magnitude_kernel(const T* x, std::uint32_t* largest, std::int64_
   atomicMax(largest, own);
 }
 
-// Two values as two bytes, the first below.
-__device__ std::uint32_t two_fp8(float low, float high) {
+// Formats: two values as two bytes, the first below.
+struct E4M3 {
+  static constexpr float kLargest = kLargestE4M3;
+  __device__ static std::uint32_t two(float low, float high) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
-  std::uint16_t both;
-  asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(both) : "f"(high), "f"(low));
-  return both;
+    std::uint16_t both;
+    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(both) : "f"(high), "f"(low));
+    return both;
 #else
-  return gpu::to_fp8_e4m3(low) | static_cast<std::uint32_t>(gpu::to_fp8_e4m3(high)) << 8;
+    return gpu::to_fp8_e4m3(low) | static_cast<std::uint32_t>(gpu::to_fp8_e4m3(high)) << 8;
 #endif
-}
+  }
+};
+struct E5M2 {
+  static constexpr float kLargest = kLargestE5M2;
+  __device__ static std::uint32_t two(float low, float high) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+    std::uint16_t both;
+    asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(both) : "f"(high), "f"(low));
+    return both;
+#else
+    return gpu::to_fp8_e5m2(low) | static_cast<std::uint32_t>(gpu::to_fp8_e5m2(high)) << 8;
+#endif
+  }
+};
 
 template <typename T>
 struct Quantising {
@@ -67,7 +82,7 @@ struct Words2 {
 
 // A thread has four rows of eight columns at a time. Of these it stores rows of `values`, and each
 // column as one word of four rows in `turned`, which the block then stores as rows of `transposed`.
-template <typename T>
+template <typename Format, typename T>
 __device__ void quantise_tile(const Quantising<T>& q, float factor, std::int64_t first_row,
                               std::int64_t first_column,
                               std::uint32_t (&turned)[kTile][kQuads + 1]) {
@@ -84,8 +99,8 @@ __device__ void quantise_tile(const Quantising<T>& q, float factor, std::int64_t
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         const float* const v = value + 4 * half;
-        packed.word[half] =
-            two_fp8(v[0] * factor, v[1] * factor) | two_fp8(v[2] * factor, v[3] * factor) << 16;
+        packed.word[half] = Format::two(v[0] * factor, v[1] * factor) |
+                            Format::two(v[2] * factor, v[3] * factor) << 16;
 #pragma unroll
         for (int k = 0; k < 4; ++k) byte[r][4 * half + k] = packed.word[half] >> (8 * k) & 0xFF;
       }
@@ -101,14 +116,14 @@ __device__ void quantise_tile(const Quantising<T>& q, float factor, std::int64_t
 }
 
 // Grids: (tiles of columns, tiles of rows).
-template <typename T>
+template <typename Format, typename T>
 __global__ void quantise_kernel(Quantising<T> q) {
   __shared__ std::uint32_t turned[kTile][kQuads + 1];
-  const Quantisation by = quantisation(*q.magnitude);
+  const Quantisation by = quantisation(*q.magnitude, Format::kLargest);
   if (blockIdx.x == 0 && blockIdx.y == 0 && threadIdx.x == 0) *q.scale = by.scale;
   const std::int64_t first_column = static_cast<std::int64_t>(blockIdx.x) * kTile,
                      first_row = static_cast<std::int64_t>(blockIdx.y) * kTile;
-  quantise_tile(q, by.factor, first_row, first_column, turned);
+  quantise_tile<Format>(q, by.factor, first_row, first_column, turned);
   if (q.transposed == nullptr) return;
   __syncthreads();
   for (int item = static_cast<int>(threadIdx.x); item < kTile * kQuads; item += kQuantiseThreads) {
@@ -145,8 +160,9 @@ void launch_quantise(const Tensor& x, const Tensor& magnitude, const Quantised& 
     const Quantising<T> q{data<T>(x),       data<float>(magnitude), data<float>(to.scale),
                           bytes(to.values), bytes(to.transposed),   x.rows,
                           x.columns};
-    launch(quantise_kernel<T>, {dim3(tiles(x.columns), tiles(x.rows)), kQuantiseThreads}, stream,
-           q);
+    const LaunchShape shape{dim3(tiles(x.columns), tiles(x.rows)), kQuantiseThreads};
+    if (to.dtype() == DType::fp8_e5m2) return launch(quantise_kernel<E5M2, T>, shape, stream, q);
+    launch(quantise_kernel<E4M3, T>, shape, stream, q);
   });
 }
 

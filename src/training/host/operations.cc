@@ -217,10 +217,10 @@ class CpuOperations : public LinearOperations {
                 const Quantised& to) override {
     require(to.fits(x, magnitude), "quantise");
     run(stream, "quantise", 0, bytes_of({&x, &to.values, &to.transposed}), x, [=] {
-      const Quantisation by = quantisation(*data(magnitude));
+      const Quantisation by = quantisation(*data(magnitude), largest_of(to.dtype()));
       *data(to.scale) = by.scale;
       const bool plain = to.values.count() > 0, turned = to.transposed.count() > 0;
-      duet::quantise(matrix(x), by.factor, plain ? bytes(to.values) : nullptr,
+      duet::quantise(matrix(x), by.factor, to.dtype(), plain ? bytes(to.values) : nullptr,
                      turned ? bytes(to.transposed) : nullptr);
     });
   }
@@ -234,7 +234,7 @@ class CpuOperations : public LinearOperations {
     require_scaled(a, b, addend, y);
     run(stream, "product of quantised tensors", 0, 0, y, [=] {
       const float* const added = addend.count() > 0 ? data(addend) : nullptr;
-      multiply_quantised({bytes(a.values), a.values.rows, a.values.columns},
+      multiply_quantised({bytes(a.values), a.values.rows, a.values.columns}, a.values.dtype,
                          {bytes(b.values), b.values.rows, b.values.columns},
                          *data(a.scale) * *data(b.scale), added, data(y));
     });
