@@ -119,7 +119,8 @@ Qwen3::Block Qwen3::lay_out_block(std::int64_t layer, const Tensor& x) {
   const Block *again = is_shared(Recompute::block) ? &blocks_.front() : nullptr,
               *attends = is_shared(Recompute::attention) ? &blocks_.front() : nullptr;
   block.qkv = lay_out_linear(name, "qkv", attends ? &attends->qkv : nullptr);
-  block.attention_out = lay_out_linear(name, "attention_out", attends ? &attends->attention_out : nullptr);
+  block.attention_out =
+      lay_out_linear(name, "attention_out", attends ? &attends->attention_out : nullptr);
   block.ffn_in = lay_out_linear(name, "ffn_in", again ? &again->ffn_in : nullptr);
   block.ffn_out = lay_out_linear(name, "ffn_out", again ? &again->ffn_out : nullptr);
   block.norm_1 = lay_out_norm(name + "norm_1", x);
