@@ -9,15 +9,21 @@ Linear::Linear(const Tensor& weight, const Tensor& gradient, AdapterTensors adap
 
 void Linear::forward(Operations& operations, Stream& stream, const Tensor& x,
                      const Tensor& y) const {
-  if (quantised_) return quantised_->forward(operations, stream, x, weight_, {}, y);
-  operations.linear(stream, x, weight_, y);
+  if (quantised_) {
+    quantised_->forward(operations, stream, x, weight_, {}, y);
+  } else {
+    operations.linear(stream, x, weight_, y);
+  }
   if (has_adapter()) add_adapter(operations, stream, x, y);
 }
 
 void Linear::forward_add(Operations& operations, Stream& stream, const Tensor& x,
                          const Tensor& residual, const Tensor& y) const {
-  if (quantised_) return quantised_->forward(operations, stream, x, weight_, residual, y);
-  operations.linear_add(stream, x, weight_, residual, y);
+  if (quantised_) {
+    quantised_->forward(operations, stream, x, weight_, residual, y);
+  } else {
+    operations.linear_add(stream, x, weight_, residual, y);
+  }
   if (has_adapter()) add_adapter(operations, stream, x, y);
 }
 
@@ -35,12 +41,13 @@ void Linear::keep(Operations& operations, Stream& stream, const Tensor& x) const
 void Linear::backward(Operations& operations, Stream& stream, const Tensor& dy, const Tensor& x,
                       const Tensor& dx, Accumulate gradients) const {
   if (quantised_) {
-    return quantised_->backward(operations, stream, dy, weight_, dx, gradient_, gradients);
+    quantised_->backward(operations, stream, dy, weight_, dx, gradient_, gradients);
+  } else {
+    if (gradient_.count() > 0) {
+      operations.linear_backward_weight(stream, dy, x, gradient_, gradients);
+    }
+    operations.linear_backward_input(stream, dy, weight_, dx, Accumulate::no);
   }
-  if (gradient_.count() > 0) {
-    operations.linear_backward_weight(stream, dy, x, gradient_, gradients);
-  }
-  operations.linear_backward_input(stream, dy, weight_, dx, Accumulate::no);
   if (!has_adapter()) return;
   const AdapterTensors& own = adapter_;
   operations.linear_backward_weight(stream, dy, own.reduced, own.b_gradient, gradients);

@@ -16,7 +16,8 @@ class Linear {
   // w: (out, in). Without elements in `gradient` the weight is frozen.
   Linear(const Tensor& weight, const Tensor& gradient, AdapterTensors adapter = {});
 
-  // Multiplies in fp8 from now on: backward() then takes the x that forward() kept, not its own.
+  // Multiplies in fp8 from now on, adapters apart: the weight's gradient is then that of the x that
+  // forward() kept.
   void quantise(const QuantisedLinear& quantised) { quantised_ = quantised; }
   // nullptr: it does not multiply in fp8.
   const QuantisedLinear* quantised() const { return quantised_ ? &*quantised_ : nullptr; }

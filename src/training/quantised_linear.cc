@@ -45,6 +45,7 @@ void QuantisedLinear::forward(Operations& operations, Stream& stream, const Tens
 }
 
 void QuantisedLinear::keep(Operations& operations, Stream& stream, const Tensor& x) const {
+  if (kept_.transposed.count() == 0) return;
   operations.magnitude(stream, x, workspace_.magnitude);
   operations.quantise(stream, x, workspace_.magnitude, {{}, kept_.transposed, kept_.scale});
 }
@@ -53,14 +54,18 @@ void QuantisedLinear::backward(Operations& operations, Stream& stream, const Ten
                                const Tensor& w, const Tensor& dx, const Tensor& dw,
                                Accumulate gradients) const {
   const QuantisedWorkspace& own = workspace_;
-  const Quantised gradient{part_of(own.values, dy.rows, dy.columns, gradients_),
-                           part_of(own.transposed, dy.columns, dy.rows, gradients_), own.scale};
+  Quantised gradient{part_of(own.values, dy.rows, dy.columns, gradients_), {}, own.scale};
+  if (dw.count() > 0) {
+    gradient.transposed = part_of(own.transposed, dy.columns, dy.rows, gradients_);
+  }
   const Quantised weight{{}, part_of(own.weight, w.columns, w.rows), own.weight_scale};
   operations.magnitude(stream, dy, own.magnitude);
   operations.quantise(stream, dy, own.magnitude, gradient);
   operations.quantise(stream, w, weight_magnitude_, weight);
-  operations.multiply_scaled(stream, gradient.by_columns(), {kept_.transposed, kept_.scale},
-                             gradients == Accumulate::yes ? dw : Tensor(), dw, Sums::precise);
+  if (dw.count() > 0) {
+    operations.multiply_scaled(stream, gradient.by_columns(), {kept_.transposed, kept_.scale},
+                               gradients == Accumulate::yes ? dw : Tensor(), dw, Sums::precise);
+  }
   operations.multiply_scaled(stream, gradient.by_rows(), weight.by_columns(), {}, dx,
                              Sums::precise);
 }

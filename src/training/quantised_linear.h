@@ -23,7 +23,7 @@ QuantisedWorkspace lay_out_quantised(MemoryPlan& memory, std::int64_t rows, std:
 
 // What a forward pass keeps for the backward pass.
 struct QuantisedInput {
-  Tensor transposed;  // of x: (in, rows), fp8_e4m3
+  Tensor transposed;  // of x: (in, rows), fp8_e4m3; without elements where the weight is frozen
   Tensor scale;       // of x: (1, 1), fp32
 };
 QuantisedInput lay_out_quantised_input(MemoryPlan& memory, const std::string& name, std::int64_t in,
@@ -46,7 +46,7 @@ class QuantisedLinear {
                const Tensor& residual, const Tensor& y) const;
   // Keeps x as forward() does, where it was computed again.
   void keep(Operations& operations, Stream& stream, const Tensor& x) const;
-  // dx = dy w; dw = dy^T x, or dw += dy^T x, of the x that is kept.
+  // dx = dy w; dw = dy^T x, or dw += dy^T x, of the x that is kept, where dw has elements.
   void backward(Operations& operations, Stream& stream, const Tensor& dy, const Tensor& w,
                 const Tensor& dx, const Tensor& dw, Accumulate gradients) const;
 

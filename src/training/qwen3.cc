@@ -44,8 +44,9 @@ RmsNormTensors Qwen3::lay_out_norm(const std::string& name, const Tensor& x) {
   return {x, weight(weights), inverse_rms, gradient(weights)};
 }
 
-AdapterTensors Qwen3::lay_out_adapter(const std::string& block, const std::string& linear,
-                                      std::size_t index) {
+Linear Qwen3::lay_out_linear(const std::string& block, const std::string& linear,
+                             const Linear* shared) {
+  const std::size_t index = parameters_.find(block + linear + ".weight");
   AdapterTensors adapter;
   adapter.parts = adapted_parts_of(config_, linear);
   if (!adapter.parts.empty()) {
@@ -59,22 +60,19 @@ AdapterTensors Qwen3::lay_out_adapter(const std::string& block, const std::strin
     adapter.reduced_gradient =
         workspace(linear + " reduced gradient", config_.tokens(), adapter.a.rows);
   }
-  return adapter;
+  Linear made(weight(index), gradient(index), std::move(adapter));
+  if (parameters_.recipe().fp8) made.quantise(quantised_linear(block + linear, index, shared));
+  return made;
 }
 
-Linear Qwen3::lay_out_linear(const std::string& block, const std::string& linear,
-                             const Linear* shared) {
-  const std::string name = block + linear;
-  const std::size_t index = parameters_.find(name + ".weight");
-  Linear made(weight(index), gradient(index), lay_out_adapter(block, linear, index));
-  if (!parameters_.recipe().fp8) return made;
-  const QuantisedInput kept =
-      shared != nullptr
-          ? shared->quantised()->kept()
-          : lay_out_quantised_input(memory_, name, weight(index).columns, config_.tokens());
+QuantisedLinear Qwen3::quantised_linear(const std::string& name, std::size_t weight_index,
+                                        const Linear* shared) {
+  const std::int64_t in = is_frozen() ? 0 : weight(weight_index).columns;
+  const QuantisedInput kept = shared != nullptr
+                                  ? shared->quantised()->kept()
+                                  : lay_out_quantised_input(memory_, name, in, config_.tokens());
   const Tensor magnitude = memory_.add(MemoryUse::activations, name + " magnitude", 1, 1);
-  made.quantise({kept, magnitude, quantised_, parameters_.recipe().fp8_gradients});
-  return made;
+  return {kept, magnitude, quantised_, parameters_.recipe().fp8_gradients};
 }
 
 // Each linear of a block has the width on one side.
@@ -87,7 +85,7 @@ void Qwen3::lay_out_quantised() {
 }
 
 Tensor Qwen3::linear_input(const std::string& name, Tensor Block::*input, std::int64_t columns) {
-  if (!parameters_.recipe().fp8) return activation(name, config_.tokens(), columns);
+  if (!parameters_.recipe().fp8 || is_frozen()) return activation(name, config_.tokens(), columns);
   return blocks_.empty() ? workspace(name, config_.tokens(), columns) : blocks_.front().*input;
 }
 

@@ -41,13 +41,12 @@ class Qwen3 : public TokenModel {
   RmsNormTensors lay_out_norm(const std::string& name, const Tensor& x);
   // linear: "qkv", "attention_out", "ffn_in" or "ffn_out". In fp8 it keeps its input where `shared`
   // does, if that is there.
-  Linear lay_out_linear(const std::string& block, const std::string& linear,
-                        const Linear* shared = nullptr);
-  // Of the weight at `index`.
-  AdapterTensors lay_out_adapter(const std::string& block, const std::string& linear,
-                                 std::size_t index);
+  Linear lay_out_linear(const std::string& block, const std::string& linear, const Linear* shared);
+  QuantisedLinear quantised_linear(const std::string& name, std::size_t weight_index,
+                                   const Linear* shared);
   void lay_out_quantised();
   // A linear's input, which only the gradient of its weight takes: in fp8 the linear keeps that.
+  // Adapters take it too.
   Tensor linear_input(const std::string& name, Tensor Block::*input, std::int64_t columns);
   // Kept for the backward pass, or, where it is recomputed, of the first block and shared by all.
   bool is_shared(Recompute least) const { return config_.recompute >= least && !blocks_.empty(); }

@@ -27,6 +27,20 @@ Recipe fp8_on_hosts() {
   return {"fp8 of fp32", DType::fp32, DType::fp32, DType::fp32, false, true};
 }
 
+struct Similarity {
+  double cosine, norms;  // the second is a ratio
+};
+Similarity similarity(const std::vector<float>& expected, const std::vector<float>& found) {
+  double both = 0, of_expected = 0, of_found = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const auto a = static_cast<double>(expected[i]), b = static_cast<double>(found[i]);
+    both += a * b;
+    of_expected += a * a;
+    of_found += b * b;
+  }
+  return {both / std::sqrt(of_expected * of_found), std::sqrt(of_found / of_expected)};
+}
+
 class Qwen3Test : public ::testing::Test {
  protected:
   // A model with the tokens that all have.
@@ -131,17 +145,11 @@ TEST_F(Qwen3Test, GradientsInFp8AreNearThoseInFp32) {
   for (std::size_t i = 0; i < whole.model.parameters().all().size(); ++i) {
     const std::vector<float> expected = values(whole.model.parameters().gradient(i)),
                              found = values(quantised.model.parameters().gradient(i));
-    double both = 0, of_expected = 0, of_found = 0;
-    for (std::size_t j = 0; j < expected.size(); ++j) {
-      const auto a = static_cast<double>(expected[j]), b = static_cast<double>(found[j]);
-      both += a * b;
-      of_expected += a * a;
-      of_found += b * b;
-    }
+    const Similarity near = similarity(expected, found);
     const std::string& name = whole.model.parameters().all()[i].about.name;
     const bool matrix = whole.model.parameters().gradient(i).rows > 1;
-    EXPECT_GT(both / std::sqrt(of_expected * of_found), matrix ? 0.99 : 0.97) << name;
-    EXPECT_NEAR(std::sqrt(of_found / of_expected), 1, matrix ? 0.05 : 0.1) << name;
+    EXPECT_GT(near.cosine, matrix ? 0.99 : 0.97) << name;
+    EXPECT_NEAR(near.norms, 1, matrix ? 0.05 : 0.1) << name;
     if (name.rfind("block.", 0) == 0) {
       EXPECT_FALSE(found == expected) << name;
     }
@@ -199,16 +207,43 @@ TEST_F(Qwen3Test, AdaptersAloneAreTrained) {
 }
 
 TEST_F(Qwen3Test, RecomputingChangesNoBitOfAdaptersGradients) {
-  std::vector<std::vector<float>> expected;
-  for (const Recompute recompute : {Recompute::none, Recompute::attention, Recompute::block}) {
-    Own own(device_, *operations_, with_adapters(odd_qwen3(recompute)));
-    gradients(own.model);
-    std::vector<std::vector<float>> found;
-    for (const Parameters::Kept& each : own.model.parameters().trained()) {
-      found.push_back(values(each.tensors.gradients));
+  for (const Recipe& recipe : {find_recipe("fp32"), fp8_on_hosts()}) {
+    std::vector<std::vector<float>> expected;
+    for (const Recompute recompute : {Recompute::none, Recompute::attention, Recompute::block}) {
+      Own own(device_, *operations_, with_adapters(odd_qwen3(recompute)), recipe);
+      gradients(own.model);
+      std::vector<std::vector<float>> found;
+      for (const Parameters::Kept& each : own.model.parameters().trained()) {
+        found.push_back(values(each.tensors.gradients));
+      }
+      if (expected.empty()) expected = found;
+      EXPECT_TRUE(found == expected) << recipe.name;
     }
-    if (expected.empty()) expected = found;
-    EXPECT_TRUE(found == expected);
+  }
+}
+
+// The frozen linears multiply in fp8, their adapters do not.
+TEST_F(Qwen3Test, AdaptersOfLinearsInFp8HaveNearlyTheGradientsOfFp32) {
+  std::vector<std::vector<float>> found[2];
+  for (const bool fp8 : {false, true}) {
+    Own own(device_, *operations_, with_adapters(find_qwen3("tiny")),
+            fp8 ? fp8_on_hosts() : find_recipe("fp32"));
+    for (const Parameters::Kept& each : own.model.parameters().trained()) {
+      float* const weights = data(each.tensors.parameters);
+      for (std::int64_t i = 0; i < each.tensors.parameters.count(); ++i) {
+        weights[i] = 0.1f * random_normal(each.parameter, static_cast<std::uint64_t>(i));
+      }
+    }
+    gradients(own.model);
+    for (const Parameters::Kept& each : own.model.parameters().trained()) {
+      found[fp8 ? 1 : 0].push_back(values(each.tensors.gradients));
+    }
+  }
+  for (std::size_t i = 0; i < found[0].size(); ++i) {
+    const Similarity near = similarity(found[0][i], found[1][i]);
+    EXPECT_GT(near.cosine, 0.97) << i;
+    EXPECT_NEAR(near.norms, 1, 0.1) << i;
+    EXPECT_FALSE(found[0][i] == found[1][i]);
   }
 }
 
