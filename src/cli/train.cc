@@ -244,7 +244,6 @@ class TrainCommand : public Command {
     for (Recipe& each : asked) {
       if (!each.fp8) continue;
       if (kind_ != "qwen3") throw UsageError("--recipe fp8: expected qwen3");
-      if (!lora_rank_.empty()) throw UsageError("--recipe fp8: expected without --lora");
       if (with_e5m2) each.fp8_gradients = DType::fp8_e5m2;
       any_fp8 = true;
     }

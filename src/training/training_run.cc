@@ -71,14 +71,12 @@ std::map<std::string, std::string> TrainingInput::common_settings() const {
   const TokenModelDescription& model = settings_.model;
   const LearningRateSettings& rate = settings_.learning_rate;
   const auto text = [](const auto& value) { return fmt::format("{}", value); };
-  const bool e5m2 = settings_.recipe.fp8_gradients == DType::fp8_e5m2;
-  const std::string recipe = settings_.recipe.name + (e5m2 ? ", gradients in e5m2" : "");
   std::map<std::string, std::string> all = model.sizes;
   all.insert({{"vocabulary", text(model.vocabulary)},
               {"batch", text(model.batch * settings_.ranks)},
               {"sequence", text(model.sequence)},
               {"accumulate", text(settings_.accumulate)},
-              {"recipe", recipe},
+              {"recipe", settings_.recipe.name},
               {"optimizer", name(settings_.optimizer.kind)},
               {"seed", text(settings_.seed)},
               {"weights", settings_.weights},

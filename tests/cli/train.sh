@@ -48,7 +48,6 @@ refuses '--save: expected --data FILE' train qwen3 --save x
 refuses '--save: expected qwen3' train gpt --data numbers --steps 1 --save x
 refuses 'expected one of q_proj' train qwen3 --lora 4 --lora-targets q
 refuses '--lora-alpha: expected --lora' train qwen3 --lora-alpha 4
-refuses '--recipe fp8: expected without --lora' train qwen3 --lora 4 --recipe fp8
 refuses '--lora: expected --parallel ddp or none' train qwen3 --lora 4 --parallel zero3
 expect_code 1 train gpt --device sim:h200:devices=1 --model 13b
 grep -q 'needs 18[0-9]\.[0-9] GB of memory, and sim:h200:devices=1:0 has 150.8; batch 1 needs' out ||
