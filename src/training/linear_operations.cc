@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "core/error.h"
 #include "gemm/tuning.h"
@@ -32,6 +33,12 @@ GemmProblem backward_gelu(const Tensor& dy, const Tensor& hidden) {
   return problem_of(Layout::nn, dy, hidden, dy.columns, false, Epilogue::gelu_backward);
 }
 
+// None where the sum goes into y, or there is nothing to add.
+std::optional<Span> addend_of(const Tensor& addend, const Tensor& y) {
+  if (addend.count() == 0 || addend.span.data == y.span.data) return std::nullopt;
+  return addend.span;
+}
+
 std::string key_of(const GemmProblem& problem) {
   return fmt::format("{} -> {}", name(problem), name(problem.output));
 }
@@ -52,7 +59,7 @@ void LinearOperations::linear_add(Stream& stream, const Tensor& x, const Tensor&
               residual.rows == y.rows && residual.columns == y.columns,
           "linear with a residual");
   multiply(stream, problem_of(Layout::nt, x, y, x.columns, true),
-           {x.span, w.span, y.span, residual.span});
+           {x.span, w.span, y.span, addend_of(residual, y)});
 }
 
 void LinearOperations::linear_backward_input(Stream& stream, const Tensor& dy, const Tensor& w,
@@ -121,8 +128,7 @@ void LinearOperations::multiply_scaled(Stream& stream, const ScaledTensor& a, co
   problem.a_is_e5m2 = a.values.dtype == DType::fp8_e5m2;
   problem.scaled = true;
   problem.fast_sums = sums == Sums::fast;
-  GemmBuffers buffers{a.values.span, b.values.span, y.span};
-  if (addend.count() > 0 && addend.span.data != y.span.data) buffers.addend = addend.span;
+  GemmBuffers buffers{a.values.span, b.values.span, y.span, addend_of(addend, y)};
   buffers.a_scale = a.scale.span;
   buffers.b_scale = b.scale.span;
   multiply(stream, problem, buffers);

@@ -209,12 +209,11 @@ TEST(TrainingCases, TellWhatCommunicationCosts) {
   EXPECT_LT(rates.at("exposed_seconds"), sums);
 }
 
-// The parts are those of a step that communicates nothing, by any engine.
-TEST(TrainingCases, PartsOfShardsAreWithoutCommunication) {
-  const auto machine = open_machine("sim:h200:devices=2");
+// With its parts, by a collective engine and without communication.
+TrainingOptions sharded_7b(std::int64_t layers) {
   TrainingOptions options;
   GptConfig config = find_gpt("7b");
-  config.layers = 2;
+  config.layers = layers;
   config.batch = 1;
   options.models = {describe(config)};
   options.recipes = {find_recipe("bf16")};
@@ -222,7 +221,13 @@ TEST(TrainingCases, PartsOfShardsAreWithoutCommunication) {
   options.breakdown = true;
   options.parallel = Parallel::zero3;
   options.engines = {"dma", kNoEngine};
-  const Benchmark benchmark = training_benchmark(*machine, options, {});
+  return options;
+}
+
+// The parts are those of a step that communicates nothing, by any engine.
+TEST(TrainingCases, PartsOfShardsAreWithoutCommunication) {
+  const auto machine = open_machine("sim:h200:devices=2");
+  const Benchmark benchmark = training_benchmark(*machine, sharded_7b(2), {});
   const Measurement by_engine = benchmark.cases.front().run(), alone = benchmark.cases.back().run();
   const auto parts = [](const Measurement& one) {
     double sum = 0;
@@ -238,17 +243,7 @@ TEST(TrainingCases, PartsOfShardsAreWithoutCommunication) {
 // What a stream did is one behind the other, and each wait ends as a collective does.
 TEST(TrainingCases, TimelinesShowCollectivesAndWhoWaitsForThem) {
   const auto machine = open_machine("sim:h200:devices=2");
-  TrainingOptions options;
-  GptConfig config = find_gpt("7b");
-  config.layers = 3;
-  config.batch = 1;
-  options.models = {describe(config)};
-  options.recipes = {find_recipe("bf16")};
-  options.mode = brief();
-  options.breakdown = true;
-  options.parallel = Parallel::zero3;
-  options.engines = {"dma", kNoEngine};
-  const Benchmark benchmark = training_benchmark(*machine, options, {});
+  const Benchmark benchmark = training_benchmark(*machine, sharded_7b(3), {});
   for (const Case& one : benchmark.cases) {
     const Measurement result = one.run();
     std::map<double, double> main_stream;  // ends by begins

@@ -101,6 +101,18 @@ TEST_F(LinearOperations, AddToTheGradientOfTheInput) {
       [&] { operations_->linear_backward_input(*stream_, dy, w, dx, Accumulate::yes); });
 }
 
+TEST_F(LinearOperations, AddToTheResidualItself) {
+  const Tensor x = tensor(kRows, kIn, 1), w = tensor(kOut, kIn, 2), y = tensor(kRows, kOut, 3);
+  check(
+      y,
+      [&](std::int64_t i, std::int64_t j) {
+        double sum = at(y, i, j);
+        for (std::int64_t k = 0; k < kIn; ++k) sum += at(x, i, k) * at(w, j, k);
+        return sum;
+      },
+      [&] { operations_->linear_add(*stream_, x, w, y, y); });
+}
+
 // Three blocks of two columns: rows 0 and 1, row 2, and the last.
 TEST_F(LinearOperations, ScaleAndKeepBlocks) {
   const Tensor matrix = tensor(kRows, 6, 1);
