@@ -206,11 +206,13 @@ check_train() {
       --tuning-seconds 0.3 --seconds 0.02 --quiet
   done
   say "training: a step of a shortened Qwen3, verified"
-  must timeout 100 "$duet" train qwen3 --device cuda:0 --layers 2 --sequence 1024 --recipe amp,bf16 \
-    --iterations 3 --quiet
+  must timeout 100 "$duet" train qwen3 --device cuda:0 --layers 2 --sequence 1024 \
+    --recipe amp,bf16,fp8 --iterations 3 --quiet
+  must timeout 100 "$duet" train qwen3 --device cuda:0 --layers 2 --sequence 1024 --lora 16 \
+    --recipe bf16,fp8 --iterations 3 --quiet
   say "training: compute-sanitizer"
   must timeout 250 compute-sanitizer --report-api-errors no --error-exitcode 9 \
-    "$build/tests/training_test" --gtest_filter='*Embed*cuda*:*Normalise*cuda*:*Rotate*cuda*:*Gate*cuda*:*Loss*cuda*:*Gpt*cuda*' \
+    "$build/tests/training_test" --gtest_filter='*Embed*cuda*:*Normalise*cuda*:*Rotate*cuda*:*Gate*cuda*:*Loss*cuda*:*Blocks*cuda*:*Quantise*cuda*:*Gpt*cuda*' \
     --gtest_brief=1
 }
 
@@ -330,14 +332,15 @@ qwen3() {
   done
 }
 
-# NAME FLAG...: of both programs. Each way of PyTorch's follows a run of Duet's.
+# NAME FLAG...: of both programs. Each way of PyTorch's follows a run of Duet's, which has fp8 too.
 qwen3_by_turns() {
   local name=qwen3-$1 turn
   shift
-  local flags=(--batch "${BATCH:-1}" --recipe "${RECIPES:-bf16}" "$@")
+  local flags=(--batch "${BATCH:-1}" "$@")
   for turn in ${TURNS:-compile-blocks:cudnn compile:cudnn compile:auto}; do
-    duet_steps "$name-duet-${turn/:/-}" qwen3 --device cuda:0 "${flags[@]}"
-    torch_steps "$name-torch-${turn/:/-}" --kind qwen3 --device cuda:0 "${flags[@]}" \
+    duet_steps "$name-duet-${turn/:/-}" qwen3 --device cuda:0 --recipe "${RECIPES:-bf16,fp8}" \
+      "${flags[@]}"
+    torch_steps "$name-torch-${turn/:/-}" --kind qwen3 --device cuda:0 --recipe bf16 "${flags[@]}" \
       --mode "${turn%:*}" --attention "${turn#*:}"
   done
   beside_torch "$out/$name"-*.jsonl
