@@ -120,7 +120,12 @@ class TrainCommand : public Command {
 
  private:
   int run_in(Processes& processes, const std::vector<std::string>& line) {
-    if (kind_ != "qwen3") refuse_given({{"--lora", !lora_rank_.empty()}}, "expected qwen3");
+    if (kind_ != "qwen3") {
+      refuse_given({{"--lora", !lora_rank_.empty()},
+                    {"--lora-alpha", !lora_alpha_.empty()},
+                    {"--lora-targets", !lora_targets_.empty()}},
+                   "expected qwen3");
+    }
     set_tuning_cache(tuning_cache_);
     RunPlan plan;
     std::vector<std::string> names = device_names(devices_);
@@ -202,6 +207,12 @@ class TrainCommand : public Command {
     if (!options.settings.save.empty() && !models.front().folder.save) {
       throw UsageError("--save: expected qwen3");
     }
+    if (options.settings.weights.empty()) {
+      refuse_given({{"--save", !options.settings.save.empty() && !lora_rank_.empty()}},
+                   "expected a folder as --model with --lora");
+    } else {
+      refuse_given({{"--layers", !layers_.empty()}}, "expected all layers of a folder");
+    }
     options.settings.recipe = recipes(machine).front();
     options.settings.optimizer = optimizer();
     options.settings.accumulate = accumulate();
@@ -270,14 +281,21 @@ class TrainCommand : public Command {
     return {};
   }
 
-  // A model by name, or of a folder of the transformers library.
+  // Of the transformers library. A folder with a known model's name is told by "./".
+  static bool is_model_folder(const std::string& name) {
+    for (const Qwen3Config& each : qwen3_configs()) {
+      if (each.name == name) return false;
+    }
+    return std::filesystem::is_directory(name);
+  }
+
   static Qwen3Config qwen3_of(const std::string& name) {
-    return std::filesystem::is_directory(name) ? read_qwen3_folder(name) : find_qwen3(name);
+    return is_model_folder(name) ? read_qwen3_folder(name) : find_qwen3(name);
   }
 
   // The folder with which a run begins; "": none.
   std::string weights() const {
-    if (kind_ != "qwen3" || !std::filesystem::is_directory(models_)) return "";
+    if (kind_ != "qwen3" || !is_model_folder(models_)) return "";
     return std::filesystem::canonical(models_).string();
   }
 

@@ -256,6 +256,8 @@ Measurement run_case(Machine& machine, const RunCase& one, const std::function<b
   const RunResult run =
       one.sessions != nullptr ? run_in_parallel(one, stop) : run_alone(machine, one, stop);
   const TrainingCurves& curves = run.curves;
+  if (curves.loss.empty())
+    return skipped_measurement(one.id, "no step was left; the model is saved");
   Measurement result;
   result.id = one.id;
   const ModelDescription& model = settings.model.model;

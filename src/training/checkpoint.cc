@@ -30,7 +30,6 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "elements are copied as
 
 constexpr std::uint64_t kLengthBytes = 8;
 constexpr const char* kTensor = "tensor";  // in messages
-constexpr double kSaveSeconds = 3600;      // the longest that a rank writes its parts
 
 std::vector<std::uint64_t> stored_shape(const CheckpointTensor& each) {
   const auto rows = static_cast<std::uint64_t>(each.tensor.rows);

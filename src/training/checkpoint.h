@@ -31,9 +31,12 @@ struct CheckpointTensor {
   bool is_matrix = false;
 };
 
-// Throws BadArgument for a type that is not stored (tf32, fp8_e4m3), for memory that is too small
-// or has no contents, and for a part that is not one of the tensor.
+// Throws BadArgument for a type that is not stored (tf32 and those of fp8), for memory that is too
+// small or has no contents, and for a part that is not one of the tensor.
 void check_tensor(const CheckpointTensor& tensor);
+
+// The longest that a rank writes its parts, and that others wait for it.
+inline constexpr double kSaveSeconds = 3600;
 
 // Tensors pass through host memory in pieces of this many bytes.
 inline constexpr std::uint64_t kCheckpointPiece = 16 << 20;
@@ -45,8 +48,7 @@ inline constexpr std::uint64_t kCheckpointPiece = 16 << 20;
 // file at `path` stays as it was. If `path` is a symbolic link, its target is replaced.
 //
 // In names and metadata, bytes that are not UTF-8 are replaced. Throws Error with the reason if the
-// file cannot be written, and BadArgument for names that occur twice, for types that are not stored
-// (tf32, fp8_e4m3), and for tensors whose memory is too small or has no contents.
+// file cannot be written, and BadArgument for names that occur twice and as check_tensor() does.
 void save_checkpoint(const std::string& path, const std::map<std::string, std::string>& metadata,
                      const std::vector<CheckpointTensor>& tensors);
 // The same by all ranks of a team, each of which writes its parts of all tensors; the metadata are

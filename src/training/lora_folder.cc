@@ -83,7 +83,7 @@ std::string adapter_config(const LoraConfig& lora, const std::string& base) {
   config["bias"] = "none";
   config["fan_in_fan_out"] = false;
   config["inference_mode"] = true;
-  if (lora.alpha == std::floor(lora.alpha)) {
+  if (lora.alpha == std::floor(lora.alpha) && lora.alpha < 0x1p53) {
     config["lora_alpha"] = static_cast<std::int64_t>(lora.alpha);
   } else {
     config["lora_alpha"] = lora.alpha;

@@ -94,7 +94,7 @@ ModelDescription describe(const MlpConfig& config) {
                 {"parameters", static_cast<std::int64_t>(count)}};
   model.cost.samples = batch;
   model.cost.flop = (6 * count - 2 * first) * batch;
-  model.parameters = count;
+  model.trained_parameters = count;
   model.elements_moved = 4 * batch * static_cast<double>(config.widths.back());  // the loss's
   model.six_n = 6 * count * batch;
   model.hardware = model.cost.flop;

@@ -91,9 +91,9 @@ class Model {
 // A model before it is made: what its steps cost, and how it is made.
 struct ModelDescription {
   std::string name;
-  Axes axes;  // of its case, without the recipe
-  Cost cost;  // of a step, without memory_bytes
-  double parameters = 0;
+  Axes axes;                      // of its case, without the recipe
+  Cost cost;                      // of a step, without memory_bytes
+  double trained_parameters = 0;  // without those that are frozen
   // Elements of activations that a step reads and writes outside GEMMs and attention, at least:
   // with GELU and the additions of residuals inside GEMMs.
   double elements_moved = 0;

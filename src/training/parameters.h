@@ -20,8 +20,9 @@ struct ModelParameter {
   bool decays = false;              // AdamW applies weight decay to it: matrices yes, norms no
   // How it begins: normal of this deviation, or, if that is 0, `value` everywhere.
   double deviation = 0, value = 0;
-  bool sparse = false;  // only rows of tokens that occur have a gradient
-  bool frozen = false;  // has no gradient, and no update
+  bool sparse = false;         // only rows of tokens that occur have a gradient
+  bool frozen = false;         // has no gradient, and no update
+  std::int64_t first_row = 0;  // before it, rows are and stay zeros, and have no gradient
 
   std::int64_t count() const { return rows * columns; }
 };

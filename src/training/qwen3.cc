@@ -295,9 +295,10 @@ ModelFolder folder_of(const Qwen3Config& config) {
   folder.save = [config](Rank& rank, const std::string& path, const std::string& base,
                          const std::vector<CheckpointTensor>& trained) {
     if (config.lora.rank == 0) return save_qwen3_folder(rank, path, config, trained);
-    rank.team.all_or_none(rank, "rank 0 to save adapters", [&] {
+    const auto save = [&] {
       if (rank.index == 0) save_lora_folder(path, config, base, rank.device, trained);
-    });
+    };
+    rank.team.all_or_none(rank, "rank 0 to save adapters", save, kSaveSeconds);
   };
   return folder;
 }

@@ -75,12 +75,13 @@ std::vector<ModelParameter> parameters(const Qwen3Config& config) {
   };
   const auto add_linear = [&](const std::string& block, const std::string& linear,
                               std::int64_t rows, std::int64_t columns) {
-    const auto adapters = static_cast<std::int64_t>(adapted_parts_of(config, linear).size());
-    if (adapters > 0) {
-      const std::int64_t width = adapters * config.lora.rank;
+    const std::vector<RowRange> adapted = adapted_parts_of(config, linear);
+    if (!adapted.empty()) {
+      const std::int64_t width = static_cast<std::int64_t>(adapted.size()) * config.lora.rank;
       const double deviation = 1 / std::sqrt(3.0 * static_cast<double>(columns));
       all.push_back({block + linear + ".lora_a", width, columns, width, true, deviation, 0});
       all.push_back({block + linear + ".lora_b", rows, width, rows, true, 0, 0});
+      all.back().first_row = adapted.front().first;
     }
     add_matrix(block + linear + ".weight", rows, columns);
   };

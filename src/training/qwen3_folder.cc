@@ -178,9 +178,9 @@ void save_qwen3_folder(Rank& rank, const std::string& folder, const Qwen3Config&
                        const std::vector<CheckpointTensor>& parameters,
                        std::uint64_t most_shard_bytes) {
   std::optional<SavedWeights> weights;
-  rank.team.all_or_none(rank, "all ranks to begin to save a model", [&] {
-    weights = saved_weights(folder, config, parameters, most_shard_bytes);
-  });
+  rank.team.all_or_none(
+      rank, "all ranks to begin to save a model",
+      [&] { weights = saved_weights(folder, config, parameters, most_shard_bytes); }, kSaveSeconds);
   save_weights(rank, *weights);
 }
 

@@ -74,7 +74,9 @@ ModelDescription describe_token_model(const Config& config, const std::string& m
   if (config.recompute != Recompute::none) model.axes.set("recompute", name(config.recompute));
   model.cost.tokens = tokens;
   model.cost.flop = flop.model * tokens;
-  model.parameters = static_cast<double>(parameter_count(config));
+  for (const ModelParameter& each : parameters(config)) {
+    if (!each.frozen) model.trained_parameters += static_cast<double>(each.count());
+  }
   model.elements_moved = tokens * elements;
   model.six_n = flop.six_n * tokens;
   model.six_n_attention = flop.six_n_attention * tokens;

@@ -102,7 +102,8 @@ void TrainingInput::open_checkpoint() {
         fmt::format("{}: its {} is '{}': expected {}, as this run's", path, key, found(key), own));
   }
   steps_done_ = step_of(path, found("step"));
-  if (steps_done_ >= settings_.learning_rate.steps) {
+  const bool only_saves = steps_done_ == settings_.learning_rate.steps && !settings_.save.empty();
+  if (steps_done_ >= settings_.learning_rate.steps && !only_saves) {
     throw UsageError(
         fmt::format("{}: holds step {}: expected more --steps than that", path, steps_done_));
   }
@@ -259,7 +260,11 @@ void TrainingRun::save_model() {
   if (settings_.save.empty()) return;
   require_finite(done_, loss_of(*evaluation_));
   const auto wanted = [](const ModelParameter& about) { return !about.frozen; };
-  settings_.model.folder.save(rank_, settings_.save, settings_.weights, weights(wanted, false));
+  std::vector<CheckpointTensor> trained = weights(wanted, false);
+  if (rank_.index > 0 && model_->parameters().units().empty()) {
+    for (CheckpointTensor& each : trained) each.part = Tensor{{}, 1, 0, each.tensor.dtype};
+  }
+  settings_.model.folder.save(rank_, settings_.save, settings_.weights, trained);
 }
 
 // Parameters that an update has ruined show in the next loss only, so that loss comes first.

@@ -81,11 +81,10 @@ class TrainingRun {
   // not the model's.
   TrainingRun(Rank& rank, const TrainingInput& input, const ParallelSettings& parallel = {});
 
-  // Runs all steps that are left, and saves the model. Rank 0 calls `after_step` behind each, and
-  // writes checkpoints; of shards, every rank writes its part.
-  // Where `stop` returns true on any rank before a step, a checkpoint is written, and all throw
-  // Interrupted. A loss that is not finite is an Error with the step's number; the checkpoint stays
-  // as it was.
+  // Runs all steps that are left, which may be none, and saves the model. Rank 0 calls `after_step`
+  // behind each, and writes checkpoints; of shards, every rank writes its part. Where `stop`
+  // returns true on any rank before a step, a checkpoint is written, and all throw Interrupted. A
+  // loss that is not finite is an Error with the step's number; the checkpoint stays as it was.
   TrainingCurves run(const std::function<bool()>& stop,
                      const std::function<void(const TrainingCurves&)>& after_step);
 

@@ -138,20 +138,28 @@ TEST_F(TrainingRunTest, TrainsAQwen3) {
 // The losses of the evaluation part are those of the run that saved the model: rounding apart, a
 // step of no learning rate changes nothing.
 TEST_F(TrainingRunTest, SavesAModelWithWhichOthersBegin) {
-  for (const char* device : {"host", "host:3"}) {
-    const auto machine = open_machine(device);
-    const bool several = std::string(device) != "host";
+  for (const Parallel way : {Parallel::none, Parallel::ddp, Parallel::zero3}) {
+    const auto machine = open_machine("host:3");
     TrainingRunSettings s = settings(20);
     s.model = tiny_qwen3({});
     s.save = path("model");
-    const TrainingCurves first = several ? run_parallel(*machine, Parallel::zero3, s) : run(s);
+    s.checkpoint = path("checkpoint");
+    const bool alone = way == Parallel::none;
+    const TrainingCurves first = alone ? run(s) : run_parallel(*machine, way, s);
     TrainingRunSettings other = settings(1);
     other.model = describe_for_text(short_sequences(read_qwen3_folder(s.save)));
     other.weights = s.save;
     other.learning_rate.peak = 1e-12;
     EXPECT_NEAR(run(other).evaluation_loss.back(), first.evaluation_loss.back(), 1e-5);
     EXPECT_LT(first.evaluation_loss.back(), 4);
+    // All steps are done: a run that resumes only saves.
+    const std::string saved = contents(path("model/model.safetensors"));
     std::filesystem::remove_all(s.save);
+    s.resume = true;
+    EXPECT_TRUE((alone ? run(s) : run_parallel(*machine, way, s)).loss.empty());
+    EXPECT_TRUE(contents(path("model/model.safetensors")) == saved);
+    std::filesystem::remove_all(s.save);
+    std::filesystem::remove(s.checkpoint);
   }
 }
 

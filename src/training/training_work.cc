@@ -76,7 +76,7 @@ Cost TrainingWork::cost() const {
   }
   const double updated = parallel_.kind == Parallel::zero3 ? 1 : ranks;  // models
   cost.memory_bytes +=
-      updated * description_.parameters * optimizer_bytes(recipe, settings_.optimizer.kind);
+      updated * description_.trained_parameters * optimizer_bytes(recipe, settings_.optimizer.kind);
   cost.wire_bytes = known_.wire_bytes;
   return cost;
 }
@@ -268,7 +268,7 @@ void TrainingWork::renew(Rank& rank) {
   poison(rank, own);
   own.before.clear();
   for (const Parameters::Kept& each : own.model->parameters().trained()) {
-    own.before.push_back(first_elements(rank, updated(each.tensors)));
+    own.before.push_back(first_elements(rank, updated(each.tensors), each.about->first_row));
   }
 }
 
@@ -289,11 +289,13 @@ const Tensor& TrainingWork::updated(const OptimizerTensors& tensors) {
   return exact || tensors.first_moments.count() == 0 ? tensors.parameters : tensors.first_moments;
 }
 
-std::vector<float> TrainingWork::first_elements(Rank& rank, const Tensor& tensor) {
+std::vector<float> TrainingWork::first_elements(Rank& rank, const Tensor& tensor,
+                                                std::int64_t from_row) {
   const std::size_t size = size_of(tensor.dtype);
   std::vector<float> row(static_cast<std::size_t>(std::min(tensor.columns, kMostElements)));
   std::vector<std::byte> bytes(row.size() * size);
-  rank.device.read(tensor.span.slice(0, bytes.size()), bytes.data());
+  const auto offset = static_cast<std::uint64_t>(from_row * tensor.columns) * size;
+  rank.device.read(tensor.span.slice(offset, bytes.size()), bytes.data());
   for (std::size_t i = 0; i < row.size(); ++i) row[i] = load(tensor.dtype, &bytes[i * size]);
   return row;
 }
@@ -327,12 +329,13 @@ void TrainingWork::require_update(Rank& rank, const RankState& own) const {
   const std::vector<Parameters::Kept> kept = own.model->parameters().trained();
   for (std::size_t i = 0; i < own.before.size(); ++i) {
     const OptimizerTensors& tensors = kept[i].tensors;
-    const std::vector<float> gradient = first_elements(rank, tensors.gradients);
+    const std::int64_t row = kept[i].about->first_row;
+    const std::vector<float> gradient = first_elements(rank, tensors.gradients, row);
     const bool finite = std::all_of(gradient.begin(), gradient.end(),
                                     [](float value) { return std::isfinite(value); });
     const bool any =
         std::any_of(gradient.begin(), gradient.end(), [](float value) { return value != 0; });
-    const bool changed = first_elements(rank, updated(tensors)) != own.before[i];
+    const bool changed = first_elements(rank, updated(tensors), row) != own.before[i];
     const char* fault = nullptr;
     if (!finite) {
       fault = "is not finite";

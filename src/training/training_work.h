@@ -106,8 +106,9 @@ class TrainingWork : public Work {
   // What a step changes of a parameter: bf16 parameters may round to what they were, their moments
   // do not.
   static const Tensor& updated(const OptimizerTensors& tensors);
-  // The first elements of a tensor, a row at most.
-  static std::vector<float> first_elements(Rank& rank, const Tensor& tensor);
+  // The first elements of a row, at most all of it.
+  static std::vector<float> first_elements(Rank& rank, const Tensor& tensor,
+                                           std::int64_t from_row = 0);
 
   Team& team_;
   ModelDescription description_;

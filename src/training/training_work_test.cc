@@ -107,7 +107,7 @@ TEST(TrainingWork, CountsTheBytesOfTheOptimizer) {
     const double all =
         TrainingWork(team, model, {find_recipe(recipe), {kind, {}}}).cost().memory_bytes;
     const double element = std::string(recipe) == "fp32" ? 4 : 2;
-    return (all - element * model.elements_moved) / model.parameters;
+    return (all - element * model.elements_moved) / model.trained_parameters;
   };
   EXPECT_DOUBLE_EQ(bytes("fp32", OptimizerKind::adamw), 28);
   EXPECT_DOUBLE_EQ(bytes("amp", OptimizerKind::adamw), 28);

@@ -28,7 +28,6 @@ constexpr const char* kExpectedIndex = "an index of safetensors files";
 constexpr ExpectedJson kIndexJson{kExpectedIndex, "is not JSON", "name", "an index", 2};
 constexpr const char* kWeightTensor = "tensor";  // in messages
 constexpr std::uint64_t kMostJsonBytes = 16 << 20;
-constexpr double kBeginSeconds = 60;  // the longest that rank 0 looks at a folder
 
 std::string in_folder(const std::string& folder, const std::string& file) {
   return (std::filesystem::path(folder) / file).string();
@@ -241,7 +240,7 @@ void save_weights(Rank& rank, const SavedWeights& weights) {
       [&] {
         if (rank.index == 0) prepare_folder(weights.folder, files);
       },
-      kBeginSeconds);
+      kSaveSeconds);
   save_checkpoints(rank, files);
 }
 

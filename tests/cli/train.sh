@@ -31,10 +31,11 @@ expect_code 0 train gpt --layers 1 --sequence 16 --batch 1 --iterations 1 --brea
 grep -q '"gemm_seconds":' parts.jsonl || fail "no parts: $(cat parts.jsonl)"
 expect_code 0 train qwen3 --model tiny --batch 1 --iterations 1 --json qwen3.jsonl
 grep -q '"verified":true' qwen3.jsonl || fail "a step of qwen3 is not verified: $(cat qwen3.jsonl)"
-expect_code 0 train qwen3 --model tiny --lora 4 --lora-targets q_proj,down_proj --device host:2 \
+expect_code 0 train qwen3 --model tiny --lora 4 --lora-targets k_proj,up_proj --device host:2 \
   --parallel ddp --iterations 1 --json lora.jsonl
 grep -q '"model":"qwen3-tiny-lora4".*"verified":true' lora.jsonl || fail "LoRA: $(cat lora.jsonl)"
 refuses 'expected qwen3' train gpt --lora 4
+refuses '--lora-alpha: expected qwen3' train gpt --lora-alpha 4
 seq 400 > numbers
 expect_code 0 train qwen3 --model tiny --data numbers --steps 4 --save saved
 [[ $(ls saved) == $'config.json\nmodel.safetensors' ]] || fail "saved: $(ls saved)"
@@ -46,6 +47,10 @@ mkdir broken; sed 's/"num_hidden_layers": 2/"num_hidden_layers": "two"/' saved/c
 refuses 'broken/config.json' train qwen3 --model broken
 refuses '--save: expected --data FILE' train qwen3 --save x
 refuses '--save: expected qwen3' train gpt --data numbers --steps 1 --save x
+refuses '--save: expected a folder as --model' train qwen3 --model tiny --lora 2 --data numbers --steps 1 --save x
+refuses '--layers: expected all layers' train qwen3 --model saved --layers 1 --data numbers --steps 1
+mkdir tiny
+expect_code 0 train qwen3 --model tiny --iterations 1
 refuses 'expected one of q_proj' train qwen3 --lora 4 --lora-targets q
 refuses '--lora-alpha: expected --lora' train qwen3 --lora-alpha 4
 refuses '--lora: expected --parallel ddp or none' train qwen3 --lora 4 --parallel zero3
