@@ -65,43 +65,6 @@ __device__ void load8(const T* from, float (&value)[8]) {
   unpack(load_packed(from), value);
 }
 
-// Of memory that is touched once in a step: the cache is left to others.
-__device__ inline Words4 load_once(const Words4* from) {
-#ifdef __CUDA_ARCH__
-  const uint4 words = __ldcs(reinterpret_cast<const uint4*>(from));
-  return {{words.x, words.y, words.z, words.w}};
-#else
-  return *from;
-#endif
-}
-
-__device__ inline void store_once(Words4* to, const Words4& words) {
-#ifdef __CUDA_ARCH__
-  __stcs(reinterpret_cast<uint4*>(to),
-         make_uint4(words.word[0], words.word[1], words.word[2], words.word[3]));
-#else
-  *to = words;
-#endif
-}
-
-template <typename T>
-__device__ void load8_once(const T* from, float (&value)[8]) {
-  Packed8<T> packed;
-#pragma unroll
-  for (int i = 0; i < Packed8<T>::kParts; ++i) {
-    packed.part[i] = load_once(reinterpret_cast<const Words4*>(from) + i);
-  }
-  unpack(packed, value);
-}
-
-template <typename T>
-__device__ void store_packed_once(T* to, const Packed8<T>& packed) {
-#pragma unroll
-  for (int i = 0; i < Packed8<T>::kParts; ++i) {
-    store_once(reinterpret_cast<Words4*>(to) + i, packed.part[i]);
-  }
-}
-
 __device__ inline Packed8<Bf16> packed(const Bf16*, const float (&value)[8]) {
   Packed8<Bf16> all;
 #pragma unroll
@@ -114,11 +77,6 @@ __device__ inline Packed8<float> packed(const float*, const float (&value)[8]) {
 #pragma unroll
   for (int i = 0; i < 8; ++i) all.part[i / 4].word[i % 4] = gpu::float_bits(value[i]);
   return all;
-}
-
-template <typename T>
-__device__ void store8_once(T* to, const float (&value)[8]) {
-  store_packed_once(to, packed(to, value));
 }
 
 template <typename T>

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "training/gpu/element8.h"
+#include "training/gpu/fast_math.h"
 #include "training/gpu/group_sum.h"
 #include "training/gpu/kernels.h"
 #include "training/gpu/launch.h"
@@ -10,9 +11,10 @@
 namespace duet::DUET_GPU {
 namespace {
 
-constexpr int kThreads = 512;
-constexpr int kLoads = 4;  // of a thread at once: one alone would wait for memory
-constexpr std::uint64_t kStaticShared = 1024;  // of the sums, rounded up
+constexpr int kThreads = 1024;
+constexpr int kLoads = 2;  // of a thread at once: one alone would wait for memory
+constexpr float kLog2E = 1.44269504f, kLn2 = 0.693147181f;  // log2(e) and ln(2)
+constexpr std::uint64_t kStaticShared = 1024;               // of the sums, rounded up
 
 template <typename T>
 struct LossRows {
@@ -23,22 +25,22 @@ struct LossRows {
   float scale;  // of the gradient
 };
 
-// The largest logit so far, and the sum of exp(logit - largest).
+// Of logits in units of ln 2, so that e^logit is 2^value: the largest so far, and the sum of
+// 2^(value - largest).
 struct RunningSum {
   float largest = -INFINITY, sum = 0;
 
-  __device__ void add(const float (&value)[8], int count) {
-    float most = largest;
+  __device__ void add(const float (&logit)[8]) {
+    float most = logit[0];
 #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      if (i < count) most = fmaxf(most, value[i]);
+    for (int i = 1; i < 8; ++i) most = fmaxf(most, logit[i]);
+    most *= kLog2E;
+    if (most > largest) {
+      sum *= fast_exp2(largest - most);
+      largest = most;
     }
-    if (most > largest) sum *= __expf(largest - most);
-    largest = most;
 #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      if (i < count) sum += __expf(value[i] - most);
-    }
+    for (int i = 0; i < 8; ++i) sum += fast_exp2(fmaf(logit[i], kLog2E, -largest));
   }
 };
 
@@ -47,65 +49,71 @@ __device__ RunningSum of_block(RunningSum my) {
   const float most_of_warp = warp_max(my.largest);
   if (threadIdx.x % 32 == 0) largest[threadIdx.x / 32] = most_of_warp;
   __syncthreads();
-  float most = largest[0];
-#pragma unroll
-  for (int i = 1; i < kThreads / 32; ++i) most = fmaxf(most, largest[i]);
-  float sum[1] = {my.largest == -INFINITY ? 0.0f : my.sum * __expf(my.largest - most)};
+  const float most = warp_max(largest[threadIdx.x % (kThreads / 32)]);
+  float sum[1] = {my.largest == -INFINITY ? 0.0f : my.sum * fast_exp2(my.largest - most)};
   group_sum<kThreads>(sum);
   return {most, sum[0]};
 }
 
-// How many of the eight columns from `column` on are in the vocabulary.
-__device__ int columns_inside(std::int64_t column, std::int64_t vocabulary) {
-  const std::int64_t left = vocabulary - column;
-  return left >= 8 ? 8 : left > 0 ? static_cast<int>(left) : 0;
+// What is behind the vocabulary has no part in the sum, and no gradient.
+__device__ void leave_out(float (&logit)[8], std::int64_t column, std::int64_t vocabulary) {
+#pragma unroll
+  for (int i = 0; i < 8; ++i) {
+    if (column + i >= vocabulary) logit[i] = -INFINITY;
+  }
 }
 
 template <typename T, bool staged>
-__global__ void __launch_bounds__(kThreads) loss_kernel(LossRows<T> rows) {
+__global__ void __launch_bounds__(kThreads, 2) loss_kernel(LossRows<T> rows) {
   auto* const kept = dynamic_shared<Packed8<T>>();
-  const std::int64_t row = blockIdx.x;
-  T* const logits = rows.logits + row * rows.columns;
-  const std::int64_t packs = rows.columns / 8;
-  const std::int32_t target = rows.targets[row];
+  T* const logits = rows.logits + static_cast<std::int64_t>(blockIdx.x) * rows.columns;
+  const int packs = static_cast<int>(rows.columns / 8);
+  const int whole = static_cast<int>(rows.vocabulary / 8);  // packs inside the vocabulary
+  const int target = rows.targets[blockIdx.x];
   float target_logit = 0;
   if (threadIdx.x == 0) target_logit = as_float(logits[target]);  // before it is overwritten
   RunningSum running;
-  for (std::int64_t begin = threadIdx.x; begin < packs; begin += kLoads * kThreads) {
+  for (int begin = static_cast<int>(threadIdx.x); begin < packs; begin += kLoads * kThreads) {
     Packed8<T> packed[kLoads];
 #pragma unroll
     for (int i = 0; i < kLoads; ++i) {
-      const std::int64_t p = begin + i * kThreads;
+      const int p = begin + i * kThreads;
       if (p < packs) packed[i] = load_packed(logits + 8 * p);
     }
 #pragma unroll
     for (int i = 0; i < kLoads; ++i) {
-      const std::int64_t p = begin + i * kThreads;
+      const int p = begin + i * kThreads;
       if (p >= packs) continue;
       if constexpr (staged) kept[p] = packed[i];
-      float value[8];
-      unpack(packed[i], value);
-      running.add(value, columns_inside(8 * p, rows.vocabulary));
+      if (8 * p >= rows.vocabulary) continue;
+      float logit[8];
+      unpack(packed[i], logit);
+      if (p >= whole) leave_out(logit, 8 * p, rows.vocabulary);
+      running.add(logit);
     }
   }
   const RunningSum all = of_block(running);
-  const float factor = rows.scale / all.sum;
-  for (std::int64_t p = threadIdx.x; p < packs; p += kThreads) {
+  // The gradient is scale * 2^(value - largest) / sum.
+  const float offset = all.largest - log2f(rows.scale / all.sum);
+  for (int p = static_cast<int>(threadIdx.x); p < packs; p += kThreads) {
     float value[8];
     if constexpr (staged) {
       unpack(kept[p], value);
     } else {
       load8(logits + 8 * p, value);
     }
-    const int inside = columns_inside(8 * p, rows.vocabulary);
+    if (p >= whole) leave_out(value, 8 * p, rows.vocabulary);
 #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      value[i] = i < inside ? __expf(value[i] - all.largest) * factor : 0.0f;
-      if (8 * p + i == target) value[i] -= rows.scale;
+    for (int i = 0; i < 8; ++i) value[i] = fast_exp2(fmaf(value[i], kLog2E, -offset));
+    if (p == target / 8) {
+#pragma unroll
+      for (int i = 0; i < 8; ++i) value[i] -= i == target % 8 ? rows.scale : 0.0f;
     }
     store8(logits + 8 * p, value);
   }
-  if (threadIdx.x == 0) rows.losses[row] = logf(all.sum) + all.largest - target_logit;
+  if (threadIdx.x == 0) {
+    rows.losses[blockIdx.x] = (log2f(all.sum) + all.largest) * kLn2 - target_logit;
+  }
 }
 
 template <typename T>

@@ -1,6 +1,6 @@
 // LayerNorm, and RMSNorm, which is LayerNorm without mean and bias. A row is shared by 32 threads
-// up to 1,024 columns, and by a block beyond; a thread keeps its part of the row in registers, so
-// that the row is read once.
+// up to 768 columns, by 128 up to 1,024, and by a block beyond; a thread keeps its part of the row
+// in registers, so that the row is read once.
 #include <algorithm>
 
 #include "training/gpu/column_sums.h"
@@ -92,41 +92,66 @@ struct NormBackward {
   bool add;  // to dx
 };
 
-// Of a block of the backward pass, of which a unit has two. Two wide rows at once hide the waiting
-// of one; where a thread keeps more columns, their registers leave no room.
-template <int lanes, int packs>
-constexpr int kBackwardThreads = lanes == kRowThreads&& packs == 1 ? 2 * kRowThreads : kRowThreads;
+// Whether a row is loaded while the one before it is computed: where a thread keeps more columns,
+// their registers leave no room.
+template <int packs>
+constexpr bool kPrefetches = packs <= 2;
+
+// A thread's part of a row, of zeros behind the last.
+template <typename T, int packs>
+struct NormRow {
+  Packed8<T> x[packs], dy[packs], dx[packs];  // dx: what is added to
+  float mean, inverse;
+
+  template <bool centred, int lanes>
+  __device__ void load(const NormBackward<T>& n, const Place<lanes>& my, std::int64_t row) {
+    const bool inside = row < n.rows;
+    mean = centred && inside ? n.mean[row] : 0;
+    inverse = inside ? n.inverse[row] : 0;
+#pragma unroll
+    for (int p = 0; p < packs; ++p) {
+      x[p] = dy[p] = dx[p] = {};
+      if (!inside || my.column(p) >= n.columns) continue;
+      const std::int64_t at = row * n.columns + my.column(p);
+      x[p] = load_packed(n.x + at);
+      dy[p] = load_packed(n.dy + at);
+      if (n.add) dx[p] = load_packed(n.dx + at);
+    }
+  }
+};
 
 // With g = dy * weight and n = the normed x: dx = (g - mean(g) - n * mean(g * n)) * inverse, of
 // RMSNorm without mean(g).
 template <typename T, bool centred, int lanes, int packs>
-__global__ void __launch_bounds__((kBackwardThreads<lanes, packs>), packs <= 4 ? 2 : 1)
+__global__ void __launch_bounds__(kRowThreads, packs <= 4 ? 2 : 1)
     norm_backward_kernel(NormBackward<T> n) {
-  constexpr int kThreads = kBackwardThreads<lanes, packs>, kGroups = kThreads / lanes;
+  constexpr int kGroups = kRowThreads / lanes;
   const Place<lanes> my;
   const float scale = 1.0f / static_cast<float>(n.columns);
   float dweight[packs][8] = {}, dbias[centred ? packs : 1][8] = {};
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * kGroups;
+  const std::int64_t first_row = static_cast<std::int64_t>(blockIdx.x) * kGroups;
+  NormRow<T, packs> next;
+  if constexpr (kPrefetches<packs>) next.template load<centred>(n, my, first_row + my.group);
   // All groups of a block go on together. One behind the last row computes with zeros.
-  for (std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * kGroups; first < n.rows;
-       first += static_cast<std::int64_t>(gridDim.x) * kGroups) {
+  for (std::int64_t first = first_row; first < n.rows; first += stride) {
     const std::int64_t row = first + my.group, begin = row * n.columns;
     const bool inside = row < n.rows;
-    const float mean = centred && inside ? n.mean[row] : 0, inverse = inside ? n.inverse[row] : 0;
-    Packed8<T> x_packed[packs] = {}, dy_packed[packs] = {}, dx_packed[packs] = {};
-#pragma unroll
-    for (int p = 0; p < packs; ++p) {
-      if (!inside || my.column(p) >= n.columns) continue;
-      x_packed[p] = load_packed(n.x + begin + my.column(p));
-      dy_packed[p] = load_packed(n.dy + begin + my.column(p));
-      if (n.add) dx_packed[p] = load_packed(n.dx + begin + my.column(p));
+    NormRow<T, packs> now;
+    if constexpr (kPrefetches<packs>) {
+      now = next;
+      next.template load<centred>(n, my, row + stride);
+    } else {
+      now.template load<centred>(n, my, row);
     }
+    const float mean = now.mean, inverse = now.inverse;
     float sums[centred ? 2 : 1] = {};  // of g * n, and of g
 #pragma unroll
     for (int p = 0; p < packs; ++p) {
       if (!inside || my.column(p) >= n.columns) continue;
       float x[8], dy[8], weight[8];
-      unpack(x_packed[p], x);
-      unpack(dy_packed[p], dy);
+      unpack(now.x[p], x);
+      unpack(now.dy[p], dy);
       load8(n.weight + my.column(p), weight);
 #pragma unroll
       for (int i = 0; i < 8; ++i) {
@@ -139,16 +164,16 @@ __global__ void __launch_bounds__((kBackwardThreads<lanes, packs>), packs <= 4 ?
         }
       }
     }
-    group_sum<lanes, kThreads>(sums);
+    group_sum<lanes, kRowThreads>(sums);
     const float mean_gn = sums[0] * scale, mean_g = centred ? sums[centred ? 1 : 0] * scale : 0;
 #pragma unroll
     for (int p = 0; p < packs; ++p) {
       if (!inside || my.column(p) >= n.columns) continue;
       float x[8], dy[8], weight[8], dx[8];
-      unpack(x_packed[p], x);
-      unpack(dy_packed[p], dy);
+      unpack(now.x[p], x);
+      unpack(now.dy[p], dy);
       load8(n.weight + my.column(p), weight);
-      unpack(dx_packed[p], dx);  // zeros, unless it adds
+      unpack(now.dx[p], dx);  // zeros, unless it adds
 #pragma unroll
       for (int i = 0; i < 8; ++i) {
         const float normed = (x[i] - mean) * inverse;
@@ -176,7 +201,7 @@ void by_columns(std::int64_t columns, const Launch& launch) {
   if (narrow <= 1) return launch.template run<32, 1>();
   if (narrow <= 2) return launch.template run<32, 2>();
   if (narrow <= 3) return launch.template run<32, 3>();
-  if (narrow <= 4) return launch.template run<32, 4>();
+  if (narrow <= 4) return launch.template run<128, 1>();
   if (wide <= 1) return launch.template run<kRowThreads, 1>();
   if (wide <= 2) return launch.template run<kRowThreads, 2>();
   if (wide <= 3) return launch.template run<kRowThreads, 3>();
@@ -205,7 +230,7 @@ struct BackwardLaunch {
   template <int lanes, int packs>
   void run() const {
     launch(norm_backward_kernel<T, centred, lanes, packs>,
-           {static_cast<unsigned>(blocks), kBackwardThreads<lanes, packs>}, stream, norm);
+           {static_cast<unsigned>(blocks), kRowThreads}, stream, norm);
   }
 };
 

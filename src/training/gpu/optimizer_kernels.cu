@@ -1,10 +1,12 @@
-// Optimizers over all parameters at once: bound by memory, so a thread takes eight elements of each
-// tensor at a time.
-#include <algorithm>
+// Optimizers over all parameters at once: bound by memory, so a thread takes up to 16 neighbouring
+// bytes of each tensor: four elements where one of the tensors is fp32, eight where all are bf16.
+// Then the threads of a warp take whole lines of each tensor.
 #include <cmath>
+#include <type_traits>
 
 #include "core/random.h"
 #include "training/gpu/element8.h"
+#include "training/gpu/fast_math.h"
 #include "training/gpu/group_sum.h"
 #include "training/gpu/kernels.h"
 #include "training/gpu/launch.h"
@@ -13,8 +15,7 @@ namespace duet::DUET_GPU {
 namespace {
 
 constexpr int kThreads = kRowThreads;
-constexpr int kAdamWThreads = 512;
-constexpr std::int64_t kMostBlocks = 8192;
+constexpr int kBlocksOfUnit = 4;  // at least so many at once, or registers are not enough
 
 template <typename Parameter, typename Gradient, typename Moment>
 struct AdamWUpdate {
@@ -28,17 +29,95 @@ struct AdamWUpdate {
   float log_beta1, log_beta2;
 };
 
+template <int count>
+struct alignas(4 * count) Words {
+  std::uint32_t word[count];
+};
+
+// Of memory that is touched once in a step: the cache is left to others.
+__device__ inline Words<4> load_once(const Words<4>* from) {
+#ifdef __CUDA_ARCH__
+  const uint4 words = __ldcs(reinterpret_cast<const uint4*>(from));
+  return {{words.x, words.y, words.z, words.w}};
+#else
+  return *from;
+#endif
+}
+__device__ inline Words<2> load_once(const Words<2>* from) {
+#ifdef __CUDA_ARCH__
+  const uint2 words = __ldcs(reinterpret_cast<const uint2*>(from));
+  return {{words.x, words.y}};
+#else
+  return *from;
+#endif
+}
+
+__device__ inline void store_once(Words<4>* to, const Words<4>& words) {
+#ifdef __CUDA_ARCH__
+  __stcs(reinterpret_cast<uint4*>(to),
+         make_uint4(words.word[0], words.word[1], words.word[2], words.word[3]));
+#else
+  *to = words;
+#endif
+}
+__device__ inline void store_once(Words<2>* to, const Words<2>& words) {
+#ifdef __CUDA_ARCH__
+  __stcs(reinterpret_cast<uint2*>(to), make_uint2(words.word[0], words.word[1]));
+#else
+  *to = words;
+#endif
+}
+
+template <typename T, int width>
+using WordsOf = Words<static_cast<int>(width * sizeof(T) / 4)>;
+
+template <int width>
+__device__ void load(const float* from, float (&value)[width]) {
+  const auto words = load_once(reinterpret_cast<const WordsOf<float, width>*>(from));
+#pragma unroll
+  for (int i = 0; i < width; ++i) value[i] = gpu::from_bits(words.word[i]);
+}
+template <int width>
+__device__ void load(const Bf16* from, float (&value)[width]) {
+  const auto words = load_once(reinterpret_cast<const WordsOf<Bf16, width>*>(from));
+#pragma unroll
+  for (int i = 0; i < width / 2; ++i) {
+    value[2 * i] = gpu::from_bits(words.word[i] << 16);
+    value[2 * i + 1] = gpu::from_bits(words.word[i] & 0xFFFF0000u);
+  }
+}
+
+template <int width>
+__device__ void store(float* to, const float (&value)[width]) {
+  WordsOf<float, width> words;
+#pragma unroll
+  for (int i = 0; i < width; ++i) words.word[i] = gpu::float_bits(value[i]);
+  store_once(reinterpret_cast<WordsOf<float, width>*>(to), words);
+}
+template <int width>
+__device__ void store(Bf16* to, const float (&value)[width]) {
+  WordsOf<Bf16, width> words;
+#pragma unroll
+  for (int i = 0; i < width / 2; ++i) words.word[i] = two_bf16(value[2 * i], value[2 * i + 1]);
+  store_once(reinterpret_cast<WordsOf<Bf16, width>*>(to), words);
+}
+
 // Not that of the step's tokens.
 __device__ std::uint64_t rounding_seed(const StepState& state) {
   return random_word(~state.seed, static_cast<std::uint64_t>(state.step));
 }
 
-// Eight uniform numbers of 16 bits.
+// Uniform numbers of 16 bits for `width` elements from element `at` of a tensor on.
+template <int width>
 struct Random16 {
-  std::uint64_t word[2];
+  std::uint64_t word[width / 4];
 
-  __device__ Random16(std::uint64_t seed, std::uint64_t index)
-      : word{random_word(seed, 2 * index), random_word(seed, 2 * index + 1)} {}
+  __device__ Random16(std::uint64_t seed, std::int64_t at) {
+#pragma unroll
+    for (int i = 0; i < width / 4; ++i) {
+      word[i] = random_word(seed, static_cast<std::uint64_t>(at / 4 + i));
+    }
+  }
   __device__ std::uint32_t at(int i) const {
     return static_cast<std::uint32_t>(word[i / 4] >> (16 * (i % 4))) & 0xFFFF;
   }
@@ -51,89 +130,96 @@ __device__ std::uint32_t rounded_bits(float value, std::uint32_t random) {
 }
 
 // Rounded up with the probability of what is cut off, so that the mean is the value.
-__device__ void store8_random(Bf16* to, const float (&value)[8], const Random16& random) {
-  Packed8<Bf16> packed;
+template <int width>
+__device__ void store_random(Bf16* to, const float (&value)[width], const Random16<width>& random) {
+  WordsOf<Bf16, width> words;
 #pragma unroll
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < width / 2; ++i) {
     const std::uint32_t low = rounded_bits(value[2 * i], random.at(2 * i));
     const std::uint32_t high = rounded_bits(value[2 * i + 1], random.at(2 * i + 1));
-    packed.part[0].word[i] = (low >> 16) | (high & 0xFFFF0000u);
+    words.word[i] = (low >> 16) | (high & 0xFFFF0000u);
   }
-  store_packed_once(to, packed);
+  store_once(reinterpret_cast<WordsOf<Bf16, width>*>(to), words);
 }
-__device__ void store8_random(float* to, const float (&value)[8], const Random16&) {
-  store8_once(to, value);
+template <int width>
+__device__ void store_random(float* to, const float (&value)[width], const Random16<width>&) {
+  store(to, value);
 }
 
-template <typename Parameter, typename Gradient, typename Moment>
-__global__ void __launch_bounds__(kAdamWThreads)
-    adamw_kernel(AdamWUpdate<Parameter, Gradient, Moment> u) {
+// What an element's update needs of the step.
+struct AdamWStep {
+  float rate, inverse_root, keep, factor;  // rate: learning rate / (1 - beta1^step)
+  std::uint64_t seed;
+};
+
+template <typename Update>
+__device__ AdamWStep step_of(const Update& u) {
   const StepState now = *u.state;
-  const float step = static_cast<float>(now.step);
-  const float rate = static_cast<float>(now.learning_rate);
-  const float step_rate = rate / -expm1f(step * u.log_beta1);  // 1 - beta^step
-  const float inverse_root = rsqrtf(-expm1f(step * u.log_beta2));
-  const float keep = 1.0f - rate * u.weight_decay;
-  const float factor = static_cast<float>(now.gradient_factor);
-  const std::uint64_t seed = rounding_seed(now);
-  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * kAdamWThreads;
-  for (std::int64_t pack = static_cast<std::int64_t>(blockIdx.x) * kAdamWThreads + threadIdx.x;
-       8 * pack < u.count; pack += stride) {
-    float w[8], g[8], m[8], v[8];
-    if (u.master != nullptr) {
-      load8_once(u.master + 8 * pack, w);
-    } else {
-      load8_once(u.parameters + 8 * pack, w);
-    }
-    load8_once(u.gradients + 8 * pack, g);
-    load8_once(u.first_moments + 8 * pack, m);
-    load8_once(u.second_moments + 8 * pack, v);
-#pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      const float gradient = factor * g[i];
-      m[i] = u.beta1 * m[i] + (1.0f - u.beta1) * gradient;
-      v[i] = u.beta2 * v[i] + (1.0f - u.beta2) * gradient * gradient;
-      w[i] = keep * w[i] - step_rate * m[i] / (sqrtf(v[i]) * inverse_root + u.eps);
-    }
-    // One number for all of an element: each result by itself keeps its mean.
-    const Random16 random(seed, static_cast<std::uint64_t>(u.first / 8 + pack));
-    store8_random(u.first_moments + 8 * pack, m, random);
-    store8_random(u.second_moments + 8 * pack, v, random);
-    if (u.master != nullptr) {
-      store8_once(u.master + 8 * pack, w);
-      store8_once(u.parameters + 8 * pack, w);
-    } else {
-      store8_random(u.parameters + 8 * pack, w, random);
-    }
-  }
+  const float step = static_cast<float>(now.step), rate = static_cast<float>(now.learning_rate);
+  return {rate / -expm1f(step * u.log_beta1), rsqrtf(-expm1f(step * u.log_beta2)),
+          1.0f - rate * u.weight_decay, static_cast<float>(now.gradient_factor),
+          rounding_seed(now)};
 }
 
-template <typename Parameter, typename Gradient>
+template <typename Parameter, typename Gradient, typename Moment, int width>
+__global__ void __launch_bounds__(kThreads, kBlocksOfUnit)
+    adamw_kernel(AdamWUpdate<Parameter, Gradient, Moment> u) {
+  __shared__ AdamWStep step;
+  const std::int64_t at = width * (static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x);
+  const bool inside = at < u.count;
+  float w[width], g[width], m[width], v[width];
+  if (inside) {
+    if (u.master != nullptr) {
+      if constexpr (width == 4) load(u.master + at, w);
+    } else {
+      load(u.parameters + at, w);
+    }
+    load(u.gradients + at, g);
+    load(u.first_moments + at, m);
+    load(u.second_moments + at, v);
+  }
+  if (threadIdx.x == 0) step = step_of(u);  // while the loads are on their way
+  __syncthreads();
+  if (!inside) return;
+#pragma unroll
+  for (int i = 0; i < width; ++i) {
+    const float gradient = step.factor * g[i];
+    m[i] = u.beta1 * m[i] + (1.0f - u.beta1) * gradient;
+    v[i] = u.beta2 * v[i] + (1.0f - u.beta2) * gradient * gradient;
+    const float deviation = fast_sqrt(v[i]) * step.inverse_root + u.eps;
+    w[i] = step.keep * w[i] - __fdividef(step.rate * m[i], deviation);
+  }
+  // One number for all of an element: each result by itself keeps its mean.
+  const Random16<width> random(step.seed, u.first + at);
+  store_random(u.first_moments + at, m, random);
+  store_random(u.second_moments + at, v, random);
+  if (u.master == nullptr) return store_random(u.parameters + at, w, random);
+  if constexpr (width == 4) store(u.master + at, w);
+  store(u.parameters + at, w);
+}
+
+template <typename Parameter, typename Gradient, int width>
 __global__ void __launch_bounds__(kThreads)
     sgd_kernel(const StepState* state, Parameter* parameters, const Gradient* gradients,
                float* master, std::int64_t count, std::int64_t first) {
+  const std::int64_t at = width * (static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x);
+  if (at >= count) return;
+  float w[width], g[width];
+  if (master != nullptr) {
+    if constexpr (width == 4) load(master + at, w);
+  } else {
+    load(parameters + at, w);
+  }
+  load(gradients + at, g);
   const StepState now = *state;
   const float rate = static_cast<float>(now.learning_rate * now.gradient_factor);
-  const std::uint64_t seed = rounding_seed(now);
-  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * kThreads;
-  for (std::int64_t pack = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
-       8 * pack < count; pack += stride) {
-    float w[8], g[8];
-    if (master != nullptr) {
-      load8_once(master + 8 * pack, w);
-    } else {
-      load8_once(parameters + 8 * pack, w);
-    }
-    load8_once(gradients + 8 * pack, g);
 #pragma unroll
-    for (int i = 0; i < 8; ++i) w[i] -= rate * g[i];
-    if (master != nullptr) {
-      store8_once(master + 8 * pack, w);
-      store8_once(parameters + 8 * pack, w);
-    } else {
-      store8_random(parameters + 8 * pack, w,
-                    Random16(seed, static_cast<std::uint64_t>(first / 8 + pack)));
-    }
+  for (int i = 0; i < width; ++i) w[i] -= rate * g[i];
+  if (master != nullptr) {
+    if constexpr (width == 4) store(master + at, w);
+    store(parameters + at, w);
+  } else {
+    store_random(parameters + at, w, Random16<width>(rounding_seed(now), first + at));
   }
 }
 
@@ -168,9 +254,18 @@ __global__ void clip_kernel(StepState* state, const float* squares, double scale
   state->gradient_factor = length > limit ? scale * (limit / length) : scale;
 }
 
-unsigned grid_for(const Tensor& parameters, int threads) {
-  const std::int64_t blocks = (parameters.count() / 8 + threads - 1) / threads;
-  return static_cast<unsigned>(std::min(blocks, kMostBlocks));
+// Calls launch(width) with how many elements a thread takes of tensors of these types.
+template <typename... Elements, typename Launch>
+void by_width(const Tensor& master, const Launch& launch) {
+  if constexpr ((std::is_same_v<Elements, Bf16> && ...)) {
+    if (master.count() == 0) return launch(std::integral_constant<int, 8>{});
+  }
+  launch(std::integral_constant<int, 4>{});
+}
+
+LaunchShape shape_of(const Tensor& parameters, int width) {
+  const std::int64_t of_block = static_cast<std::int64_t>(width) * kThreads;
+  return {static_cast<unsigned>((parameters.count() + of_block - 1) / of_block), kThreads};
 }
 
 }  // namespace
@@ -201,10 +296,12 @@ void launch_sgd(const Span& state, const OptimizerTensors& tensors, Stream& stre
     by_type(tensors.gradients.dtype, [&](auto gradient) {
       using P = decltype(parameter);
       using G = decltype(gradient);
-      launch(sgd_kernel<P, G>, {grid_for(tensors.parameters, kThreads), kThreads}, stream,
-             reinterpret_cast<const StepState*>(state.data), data<P>(tensors.parameters),
-             data<G>(tensors.gradients), data<float>(tensors.master), tensors.parameters.count(),
-             tensors.first);
+      by_width<P, G>(tensors.master, [&](auto width) {
+        launch(sgd_kernel<P, G, width>, shape_of(tensors.parameters, width), stream,
+               reinterpret_cast<const StepState*>(state.data), data<P>(tensors.parameters),
+               data<G>(tensors.gradients), data<float>(tensors.master), tensors.parameters.count(),
+               tensors.first);
+      });
     });
   });
 }
@@ -232,8 +329,9 @@ void launch_adamw(const AdamWOptions& options, const Span& state, const Optimize
                                           number(options.weight_decay),
                                           number(std::log(options.beta1)),
                                           number(std::log(options.beta2))};
-        launch(adamw_kernel<P, G, M>, {grid_for(tensors.parameters, kAdamWThreads), kAdamWThreads},
-               stream, update);
+        by_width<P, G, M>(tensors.master, [&](auto width) {
+          launch(adamw_kernel<P, G, M, width>, shape_of(tensors.parameters, width), stream, update);
+        });
       });
     });
   });
