@@ -13,7 +13,8 @@ namespace duet {
 namespace {
 
 constexpr double kStepSeconds = 120;
-constexpr double kTuningSeconds = 1;  // of each problem; a model has about ten
+// Of the choice of a problem's algorithm, of which a model has about ten: less for small ones.
+constexpr double kTuningSeconds = 1, kShortestTuning = 0.02, kTunedFlopPerSecond = 5e9;
 // Of the choice between one GEMM and a GEMM with a kernel behind it.
 constexpr const char *kFused = "fused", *kSeparate = "separate";
 constexpr int kBursts = 5;
@@ -164,7 +165,7 @@ std::unique_ptr<GemmPlan> LinearOperations::plan_by_engine(const GemmProblem& pr
                                                            const GemmBuffers& buffers) {
   std::string reason = "it has no GEMM engine";
   Tuning tuning;
-  tuning.seconds = kTuningSeconds;
+  tuning.seconds = std::clamp(flop(problem) / kTunedFlopPerSecond, kShortestTuning, kTuningSeconds);
   for (GemmEngine* engine : engines_.engines) {
     const auto skipped = engine->unsupported(device_, problem);
     if (!skipped) return engine->plan(device_, problem, buffers, tuning);

@@ -104,6 +104,9 @@ LtAlgorithm tune(GpuDevice& device, const LtProblem& problem, const GemmBuffers&
   SearchRounds options;
   options.second_round_seconds = kSemiFinalShare * tuning.seconds;
   options.final_round_seconds = kFinalShare * tuning.seconds;
+  const double shorter = std::min(1.0, tuning.seconds);  // a burst's share of its usual time
+  options.second_round_burst_seconds *= shorter;
+  options.final_round_burst_seconds *= shorter;
   CandidateSearch search(timer, options);
   int timed = 0;
   timer.candidates.add_heuristics();
