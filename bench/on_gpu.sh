@@ -195,7 +195,7 @@ find_cudnn() {
 check_train() {
   find_cudnn
   say "training: kernels beside the host's"
-  must timeout 200 "$build/tests/training_test" --gtest_filter='*cuda*' --gtest_brief=1
+  must timeout 200 "$build/tests/training_test" --gtest_filter='*cuda*'
   say "training: products of engines"
   must timeout 100 "$duet" gemm --device cuda:0 --shapes 256x512x128,136x264x72 --dtype fp32,bf16 \
     --layout nn,nt,tn --accumulate --tuning-seconds 0.3 --seconds 0.02 --quiet
