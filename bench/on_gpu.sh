@@ -19,7 +19,7 @@
 #   bench/on_gpu.sh qwen3 OUT    steps of Qwen3-8B and of its adapters on one GPU, beside PyTorch's;
 #                                PARTS, RECIPES, TURNS name some
 #   bench/on_gpu.sh train OUT    training steps beside PyTorch's, model by model; MODELS, RECIPES,
-#                                TORCH_MODES name some
+#                                TORCH_MODES, ATTENTIONS name some
 #   bench/on_gpu.sh curves OUT   losses of 50 steps on a text in fp32, amp and bf16, and the memory of 1,000
 # BUILD names the build folder (default: build).
 set -uo pipefail
@@ -346,20 +346,19 @@ qwen3_by_turns() {
   beside_torch "$out/$name"-*.jsonl
 }
 
+# ATTENTIONS= leaves PyTorch out.
 train() {
   find_cudnn
-  export PYTHONUNBUFFERED=1
-  local model
+  local model attention
   for model in ${MODELS:-small medium}; do
-    say "$model"
-    must timeout "${LIMIT:-200}" "$duet" train gpt --device cuda:0 --model "$model" \
-      --recipe "${RECIPES:-amp,bf16}" --breakdown --seconds 2 --warm-up 0.5 \
-      --tuning-cache "$out/tuning.json" --json "$out/duet-$model.jsonl" ${TRAIN_OPTIONS:-}
-    [[ -n ${TORCH_MODES-graph} ]] || continue
-    must timeout "${LIMIT:-200}" python3 bench/train_torch.py --device cuda:0 --model "$model" \
-      --recipe "${RECIPES:-amp,bf16}" --mode "${TORCH_MODES-graph}" --seconds 2 \
-      --json "$out/torch-$model.jsonl"
+    local flags=(--device cuda:0 --model "$model" --recipe "${RECIPES:-amp,bf16}")
+    duet_steps "duet-$model" gpt "${flags[@]}" --breakdown ${TRAIN_OPTIONS:-}
+    for attention in ${ATTENTIONS-auto cudnn}; do
+      torch_steps "torch-$model-$attention" "${flags[@]}" --attention "$attention" \
+        --mode "${TORCH_MODES:-graph,graph-blocks}"
+    done
   done
+  beside_torch "$out"/duet-*.jsonl "$out"/torch-*.jsonl
 }
 
 # The text is this project's own; bits repeat with the tuning cache.

@@ -81,8 +81,8 @@ def add_row_options(parser):
     parser.add_argument("--recipe", type=words, metavar="LIST",
                         help="fp32, amp, bf16 (default: amp,bf16; of the MLP fp32,bf16)")
     parser.add_argument("--mode", type=words, metavar="LIST",
-                        help="eager, compile, compile-blocks, graph (default: eager,compile and, "
-                        "on a GPU, graph; with --parallel compile-blocks)")
+                        help=f"{', '.join(MODES)} (default: eager,compile and, on a GPU, graph; "
+                        "with --parallel compile-blocks)")
     parser.add_argument("--attention", choices=BACKENDS, default="auto",
                         help="which kernels (default: PyTorch chooses)")
     parser.add_argument("--parallel", choices=("ddp", "fsdp2"),
@@ -145,9 +145,9 @@ def check_kind(parser, options):
 def check_lists(parser, options):
     on_cpu = options.device == "cpu"
     possible = [each for each in MODES
-                if not (each == "graph" and (on_cpu or options.parallel) or
+                if not (each.startswith("graph") and (on_cpu or options.parallel) or
                         each == "compile" and options.parallel == "fsdp2" or
-                        each == "compile-blocks" and options.kind == "mlp")]
+                        each.endswith("blocks") and options.kind == "mlp")]
     options.recipe = options.recipe or ["fp32" if options.kind == "mlp" else "amp", "bf16"]
     if options.mode is None:
         usual = ["compile-blocks"] if options.parallel else ["eager", "compile", "graph"]

@@ -6,7 +6,7 @@ import dataclasses
 class Row:
     training: object  # a TokenTraining or an MlpTraining
     recipe: str  # fp32, amp, bf16
-    mode: str  # eager, compile, compile-blocks, graph
+    mode: str  # of step.MODES
     device_type: str  # cuda, cpu
     device_index: int  # of the first device; rank r has the one r places behind it
     seconds: float  # of steps, about

@@ -8,7 +8,7 @@ from torch_training.parallel import data_parallel, sharded, without_communicatio
 from torch_training.token_loss import TokenLoss
 
 RECIPES = ("fp32", "amp", "bf16")
-MODES = ("eager", "compile", "compile-blocks", "graph")
+MODES = ("eager", "compile", "compile-blocks", "graph", "graph-blocks")
 CAPTURE_AFTER = 3  # steps
 
 
@@ -46,6 +46,10 @@ def divided(model, row, device):
     return sharded(model, row, device) if row.parallel == "fsdp2" else model
 
 
+def is_captured(row):
+    return row.mode.startswith("graph")
+
+
 class Step:
     """A call enqueues a step and returns its loss."""
 
@@ -54,13 +58,13 @@ class Step:
         torch.manual_seed(1)
         model = make_model(row, device)
         torch.manual_seed(1 + rank)  # of its data
-        if row.mode == "compile-blocks":
+        if row.mode in ("compile-blocks", "graph-blocks"):
             compile_blocks(model)
         self.row, self.device = row, device
         self.model = divided(model, row, device)
         self.data = row.training.make_data(device, dtype_of(row))
         self.optimizer = row.training.make_optimizer(self.model, device.type == "cuda",
-                                                     row.mode == "graph")
+                                                     is_captured(row))
         whole = row.mode in ("compile", "graph")
         self.loss_of = torch.compile(self.model, dynamic=False) if whole else self.model
         # FSDP2 casts by itself, what it gathers.

@@ -7,7 +7,7 @@ import time
 
 import torch
 
-from torch_training.step import Step, captured
+from torch_training.step import Step, captured, is_captured
 
 WARM_UP_SECONDS = 1.0
 LEAST_STEPS = 3
@@ -65,8 +65,7 @@ class CpuClock:
 class Timed:
     samples: list  # seconds of each step, of the slowest rank
     warm_ups: int
-    first_loss: float  # of the steps that were not timed; the mean of ranks
-    loss: float  # of the last step; likewise
+    loss: float  # the mean of ranks
     peak_bytes: int  # of the rank with most; None: not counted
 
 
@@ -101,12 +100,12 @@ def measure(row, device, others):
     step = Step(row, device, others.rank)
     clock.release()
     clock.reset_peak()
-    if row.mode == "graph":
+    if is_captured(row):
         step = captured(step)
-    compiling, first_loss = run_steps(step, clock, LEAST_STEPS, others)
+    compiling, _ = run_steps(step, clock, LEAST_STEPS, others)
     warm_ups, _ = run_steps(step, clock, steps_in(WARM_UP_SECONDS, compiling[-1:]), others)
     samples, loss = run_steps(step, clock, steps_in(row.seconds, warm_ups), others)
     peak = clock.peak_bytes()
     if peak is not None:
         peak = int(others.largest([float(peak)])[0])
-    return Timed(samples, len(compiling) + len(warm_ups), first_loss, loss, peak)
+    return Timed(samples, len(compiling) + len(warm_ups), loss, peak)
