@@ -36,7 +36,7 @@ __device__ inline float warp_max(float value) {
 
 // Sums each of N values over groups of `lanes` neighbouring threads: 32, or more, and then all
 // `threads` of the block must call it together.
-template <int lanes, int threads = lanes, int N>
+template <int lanes, int threads, int N>
 __device__ void group_sum(float (&value)[N]) {
 #pragma unroll
   for (int n = 0; n < N; ++n) value[n] = warp_sum(value[n]);

@@ -39,13 +39,13 @@ template <typename T, bool centred, int lanes, int packs>
 __global__ void __launch_bounds__(kRowThreads) norm_kernel(NormForward<T> n) {
   const Place<lanes> my;
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * (kRowThreads / lanes) + my.group;
-  if (row >= n.rows) return;
+  const bool inside = row < n.rows;  // of groups behind the last row, all go on with zeros
   const float scale = 1.0f / static_cast<float>(n.columns);
   float x[packs][8] = {};
   float sum[1] = {};
 #pragma unroll
   for (int p = 0; p < packs; ++p) {
-    if (my.column(p) < n.columns) load8(n.x + row * n.columns + my.column(p), x[p]);
+    if (inside && my.column(p) < n.columns) load8(n.x + row * n.columns + my.column(p), x[p]);
   }
   float mean = 0;
   if constexpr (centred) {
@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(kRowThreads) norm_kernel(NormForward<T> n) {
 #pragma unroll
       for (int i = 0; i < 8; ++i) sum[0] += x[p][i];
     }
-    group_sum<lanes>(sum);
+    group_sum<lanes, kRowThreads>(sum);
     mean = sum[0] * scale;
     sum[0] = 0;
   }
@@ -64,8 +64,9 @@ __global__ void __launch_bounds__(kRowThreads) norm_kernel(NormForward<T> n) {
 #pragma unroll
     for (int i = 0; i < 8; ++i) sum[0] += (x[p][i] - mean) * (x[p][i] - mean);
   }
-  group_sum<lanes>(sum);
+  group_sum<lanes, kRowThreads>(sum);
   const float inverse = rsqrtf(sum[0] * scale + (centred ? kLayerNormEps : kRmsNormEps));
+  if (!inside) return;
 #pragma unroll
   for (int p = 0; p < packs; ++p) {
     if (my.column(p) >= n.columns) continue;
