@@ -42,6 +42,8 @@ class TrainingWork : public Work {
   void prepare(Rank& rank, const Placement& placement) override;
   void enqueue(Rank& rank, Stream& stream) override;
   int most_queued() const override;
+  // Where one step alone may fill the launch queue.
+  bool host_driven() const override;
   void renew(Rank& rank) override;
   // The loss of the last step must be near an untrained model's, which no model of random targets
   // beats; of each parameter, what the rank keeps must begin with a gradient and have changed; and

@@ -38,6 +38,17 @@ TEST(TrainingWork, VerifiesItsSteps) {
   EXPECT_EQ(work.cost().flop, 16 * flop_per_token(one_block()).model);
 }
 
+TEST(TrainingWork, AStepThatMayFillTheLaunchQueueIsNotHeldBack) {
+  const auto machine = open_machine("sim:h200:devices=1");
+  Team team(*machine, {0});
+  for (const auto& [model, fills] : {std::pair("small", false), std::pair("1.5b", true)}) {
+    TrainingWork work(team, describe(find_gpt(model)), {find_recipe("bf16")});
+    team.each([&](Rank& rank) { work.prepare(rank, {}); });
+    EXPECT_EQ(work.host_driven(), fills) << model;
+    team.each([&](Rank& rank) { work.release(rank); });
+  }
+}
+
 // An iteration that does nothing leaves the poison that renew() wrote.
 TEST(TrainingWork, AStepThatDidNotRunIsWrong) {
   const auto machine = open_machine("host");
