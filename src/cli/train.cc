@@ -16,10 +16,10 @@
 #include "core/units.h"
 #include "gemm/tuning.h"
 #include "training/cases.h"
-#include "training/gpt.h"
-#include "training/mlp.h"
-#include "training/qwen3.h"
-#include "training/qwen3_folder.h"
+#include "training/models/gpt.h"
+#include "training/models/mlp.h"
+#include "training/models/qwen3.h"
+#include "training/models/qwen3_folder.h"
 
 namespace duet {
 namespace {

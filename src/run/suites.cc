@@ -4,8 +4,8 @@
 #include "core/error.h"
 #include "core/suggestion.h"
 #include "fabric/both_ends.h"
-#include "training/gpt.h"
-#include "training/mlp.h"
+#include "training/models/gpt.h"
+#include "training/models/mlp.h"
 
 namespace duet {
 namespace {

@@ -8,8 +8,8 @@
 #include "device/machine.h"
 #include "team/processes.h"
 #include "timing/measurement.h"
-#include "training/model.h"
-#include "training/parallel.h"
+#include "training/models/model.h"
+#include "training/parallel/parallel.h"
 #include "training/training_run.h"
 #include "training/training_work.h"
 

@@ -11,7 +11,7 @@
 #include "core/error.h"
 #include "core/part_file.h"
 #include "gemm/tuning.h"
-#include "training/weight_files.h"
+#include "training/files/weight_files.h"
 
 namespace duet {
 namespace {

@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "training/checkpoint.h"
-#include "training/parallel.h"
+#include "training/files/checkpoint.h"
+#include "training/files/token_file.h"
+#include "training/models/token_model.h"
+#include "training/parallel/parallel.h"
 #include "training/schedule.h"
-#include "training/token_file.h"
-#include "training/token_model.h"
 
 namespace duet {
 

@@ -12,9 +12,9 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "device/machine.h"
-#include "training/gpt.h"
-#include "training/qwen3.h"
-#include "training/qwen3_folder.h"
+#include "training/models/gpt.h"
+#include "training/models/qwen3.h"
+#include "training/models/qwen3_folder.h"
 
 namespace duet {
 namespace {

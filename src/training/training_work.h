@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "timing/work.h"
-#include "training/forked_stream.h"
-#include "training/model.h"
-#include "training/parallel.h"
-#include "training/timed_operations.h"
+#include "training/models/model.h"
+#include "training/operations/forked_stream.h"
+#include "training/operations/timed_operations.h"
+#include "training/parallel/parallel.h"
 
 namespace duet {
 

@@ -8,7 +8,9 @@
 #include "core/error.h"
 #include "timing/sampler.h"
 #include "training/cases.h"
-#include "training/gpt.h"
+#include "training/models/gpt.h"
+#include "training/models/qwen3.h"
+#include "training/models/recipe_fixture.h"
 
 namespace duet {
 namespace {
@@ -165,6 +167,34 @@ class IdleSession : public CollectiveSession {
     return std::make_unique<IdlePlan>();
   }
 };
+
+TEST(TrainingWork, VerifiesStepsOfAQwen3) {
+  for (const char* device : {"host", "host:2"}) {
+    const auto machine = open_machine(device);
+    Team team(*machine);
+    const auto session = engines_named(*machine, {"auto"}).front()->open(team);
+    for (const Parallel way : {Parallel::ddp, Parallel::zero3}) {
+      for (const Recipe& recipe : {find_recipe("fp32"), fp8_on_hosts()}) {
+        const ParallelSettings parallel{way, session.get()};
+        TrainingWork work(team, describe(find_qwen3("tiny")), {recipe},
+                          team.size() > 1 ? parallel : ParallelSettings());
+        EXPECT_TRUE(Sampler(team).measure(work, brief()).verified) << device << ", " << recipe.name;
+      }
+    }
+  }
+}
+
+// Of 5,000 tokens a batch has few, and the first one hardly ever.
+TEST(TrainingWork, VerifiesStepsWhereTheFirstTokenDoesNotOccur) {
+  Qwen3Config config = find_qwen3("tiny");
+  config.vocabulary = 5000;
+  config.batch = 1;
+  config.sequence = 8;
+  const auto machine = open_machine("host");
+  Team team(*machine);
+  TrainingWork work(team, describe(config), {find_recipe("fp32")});
+  EXPECT_TRUE(Sampler(team).measure(work, brief()).verified);
+}
 
 TEST(TrainingWork, RanksWhoseGradientsAreNotSummedAreWrong) {
   const auto machine = open_machine("host:2");

@@ -1,8 +1,8 @@
 // Causal attention as graphs of cuDNN operations, of the form that its fused kernels recognise.
 #pragma once
 
-#include "training/attention.h"
 #include "training/cudnn/graph.h"
+#include "training/operations/attention.h"
 
 namespace duet::cudnn {
 

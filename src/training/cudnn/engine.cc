@@ -9,9 +9,9 @@
 #include <type_traits>
 #include <utility>
 
-#include "training/attention.h"
 #include "training/cudnn/attention_graph.h"
 #include "training/cudnn/plan.h"
+#include "training/operations/attention.h"
 
 namespace duet::cudnn {
 namespace {

@@ -6,9 +6,9 @@
 #include <hip/hip_runtime.h>
 #endif
 
-#include "training/accumulate.h"
 #include "training/gpu/element8.h"
 #include "training/gpu/launch.h"
+#include "training/operations/accumulate.h"
 
 namespace duet::DUET_GPU {
 

@@ -12,7 +12,7 @@
 #include "core/error.h"
 #include "device/gpu/element.h"
 #include "device/gpu/vendor.h"
-#include "training/tensor.h"
+#include "training/operations/tensor.h"
 
 namespace duet::DUET_GPU {
 

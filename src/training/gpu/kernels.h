@@ -4,7 +4,7 @@
 #pragma once
 
 #include "device/gpu/vendor.h"
-#include "training/operations.h"
+#include "training/operations/operations.h"
 
 namespace duet::DUET_GPU {
 

@@ -1,6 +1,6 @@
 // Whole models on a device.
 #include "training/gpu/operations_fixture.h"
-#include "training/qwen3.h"
+#include "training/models/qwen3.h"
 
 namespace duet {
 namespace {

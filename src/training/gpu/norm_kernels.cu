@@ -8,12 +8,10 @@
 #include "training/gpu/group_sum.h"
 #include "training/gpu/kernels.h"
 #include "training/gpu/launch.h"
+#include "training/operations/norm_eps.h"
 
 namespace duet::DUET_GPU {
 namespace {
-
-constexpr float kLayerNormEps = 1e-5f;  // PyTorch's default
-constexpr float kRmsNormEps = 1e-6f;
 
 // A thread's place in its row: packs of eight columns, `lanes` packs apart.
 template <int lanes>
@@ -65,7 +63,8 @@ __global__ void __launch_bounds__(kRowThreads) norm_kernel(NormForward<T> n) {
     for (int i = 0; i < 8; ++i) sum[0] += (x[p][i] - mean) * (x[p][i] - mean);
   }
   group_sum<lanes, kRowThreads>(sum);
-  const float inverse = rsqrtf(sum[0] * scale + (centred ? kLayerNormEps : kRmsNormEps));
+  const float inverse =
+      rsqrtf(sum[0] * scale + static_cast<float>(centred ? kLayerNormEps : kRmsNormEps));
   if (!inside) return;
 #pragma unroll
   for (int p = 0; p < packs; ++p) {

@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 #include "training/gpu/kernels.h"
-#include "training/linear_operations.h"
+#include "training/operations/linear_operations.h"
 
 namespace duet::DUET_GPU {
 namespace {

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "device/gpu/vendor.h"
-#include "training/operations.h"
+#include "training/operations/operations.h"
 
 namespace duet::DUET_GPU {
 

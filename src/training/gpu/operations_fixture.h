@@ -13,9 +13,9 @@
 #include "core/random.h"
 #include "device/machine.h"
 #include "timing/sampler.h"
-#include "training/gpt.h"
-#include "training/mlp.h"
-#include "training/qwen3.h"
+#include "training/models/gpt.h"
+#include "training/models/mlp.h"
+#include "training/models/qwen3.h"
 #include "training/training_work.h"
 #ifdef DUET_EMULATED_GPU
 #include "training/gpu/operations.h"

@@ -1,11 +1,9 @@
 #pragma once
 
-#include "training/accumulate.h"
 #include "training/host/matrix.h"
+#include "training/operations/accumulate.h"
 
 namespace duet {
-
-constexpr double kLayerNormEps = 1e-5;
 
 // For each row (Ba, Kiros, Hinton: Layer Normalization, 2016):
 //   mean = sum(x) / columns, inverse_deviation = 1 / sqrt(sum((x - mean)^2) / columns + eps)

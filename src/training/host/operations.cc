@@ -19,7 +19,7 @@
 #include "training/host/quantise.h"
 #include "training/host/rms_norm.h"
 #include "training/host/rotary.h"
-#include "training/linear_operations.h"
+#include "training/operations/linear_operations.h"
 
 namespace duet {
 namespace {

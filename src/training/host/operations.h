@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "device/device.h"
-#include "training/operations.h"
+#include "training/operations/operations.h"
 
 namespace duet {
 

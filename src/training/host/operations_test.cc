@@ -1,6 +1,6 @@
 // A linear and its gradients, which are GEMMs of the device's engines, against loops in double;
 // what operations refuse.
-#include "training/operations.h"
+#include "training/operations/operations.h"
 
 #include <gtest/gtest.h>
 

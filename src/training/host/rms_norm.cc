@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "training/host/vectors.h"
+#include "training/operations/norm_eps.h"
 
 namespace duet {
 namespace {

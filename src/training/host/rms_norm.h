@@ -1,11 +1,9 @@
 #pragma once
 
-#include "training/accumulate.h"
 #include "training/host/matrix.h"
+#include "training/operations/accumulate.h"
 
 namespace duet {
-
-constexpr double kRmsNormEps = 1e-6;
 
 // For each row (Zhang, Sennrich: Root Mean Square Layer Normalization, 2019):
 //   inverse_rms = 1 / sqrt(sum(x^2) / columns + eps), y = x * inverse_rms * weight

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "training/host/rms_norm.h"
 #include "training/host/vectors.h"
+#include "training/operations/norm_eps.h"
 
 namespace duet {
 namespace {

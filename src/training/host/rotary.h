@@ -1,6 +1,6 @@
 #pragma once
 
-#include "training/attention.h"
+#include "training/operations/attention.h"
 
 namespace duet {
 

@@ -1,0 +1,24 @@
+#include "training/models/find_config.h"
+
+#include <fstream>
+#include <sstream>
+
+namespace duet {
+
+bool is_model_file(const std::string& name) {
+  constexpr std::string_view kEnding = ".toml";
+  return name.size() > kEnding.size() &&
+         name.compare(name.size() - kEnding.size(), kEnding.size(), kEnding) == 0;
+}
+
+std::string text_of_model_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file || !text) {
+    throw UsageError(fmt::format("{}: cannot be read: expected a TOML file of a model", path));
+  }
+  return text.str();
+}
+
+}  // namespace duet

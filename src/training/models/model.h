@@ -1,0 +1,129 @@
+// A model in training on one device: its memory, and one step as operations on a stream.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "timing/axes.h"
+#include "timing/work.h"
+#include "training/models/parameters.h"
+#include "training/operations/forked_stream.h"
+
+namespace duet {
+
+// Called while a pass is enqueued, in the stream's order. Before a block is used: what comes next
+// uses its parameters, and nothing behind those of the block before.
+using BlockBegins = std::function<void(const ParameterRange&)>;
+// The gradients of a range are complete here, and nothing behind reads its parameters.
+using GradientsComplete = std::function<void(const ParameterRange&)>;
+
+class Model {
+ public:
+  virtual ~Model() = default;
+
+  // Allocates all memory as it is planned; before anything below. Throws OutOfMemory.
+  void allocate();
+
+  // Blocking.
+  void initialise(std::uint64_t seed);
+
+  // Each enqueues its part of a step and returns.
+  void begin_step(Stream& stream);  // counts it
+  // Input and targets, other ones for each step and each `batch` of it, from 0.
+  virtual void make_random_input(Stream& stream, std::uint64_t batch) = 0;
+  void forward(Stream& stream, const BlockBegins& begins = {});
+  // After forward(), one of both: the first writes loss(); the second too, and writes the
+  // gradients, or adds to them. A model may not hold the logits of all tokens at a time, so that
+  // loss and gradient are made together. `complete` hears of every parameter once.
+  virtual void evaluate(Stream& stream) = 0;
+  void backward(Stream& stream, Accumulate gradients, const GradientsComplete& complete = {},
+                const BlockBegins& begins = {});
+  // Before update(), which otherwise takes the gradients times the state's factor as it is: as
+  // Operations::clip(), into gradient_norm(). `sum_over_ranks`, where ranks keep parts of the
+  // gradients, is called in between with the sum of squares.
+  void clip(Stream& stream, double scale, double limit,
+            const std::function<void(const Tensor&)>& sum_over_ranks = {});
+  void update(Stream& stream);  // all parameters
+  void update(Stream& stream, const ParameterRange& range);
+  // backward() and update(): parameters are updated on the second stream as soon as their gradients
+  // are complete. GEMMs leave compute units and memory bandwidth unused, which an optimizer, bound
+  // by memory, takes. `stream` should have the higher priority; what it gets next runs behind both.
+  void backward_beside_update(Stream& stream, ForkedStream& updates, Accumulate gradients);
+
+  const MemoryPlan& memory() const { return memory_; }
+  const Parameters& parameters() const { return parameters_; }
+  const Tensor& loss() const { return loss_; }                    // fp32 (1, 1)
+  const Tensor& gradient_norm() const { return gradient_norm_; }  // fp32 (1, 1)
+  const Tensor& squares() const { return squares_; }              // fp32 (1, 1), of clip()
+  const Span& state() const { return state_.span; }               // a StepState
+  // A large activation: whether operations compute it tells whether they compute the model.
+  virtual const Tensor& output() const = 0;
+
+ protected:
+  // The device and `operations` must outlive the model.
+  Model(Device& device, Operations& operations, Parameters parameters);
+
+  // Plans all memory; the last call of a constructor.
+  void plan();
+  // Lays out what is not a parameter; called twice.
+  virtual void lay_out() = 0;
+  virtual void enqueue_forward(Stream& stream, const BlockBegins& begins) = 0;
+  virtual void enqueue_backward(Stream& stream, Accumulate gradients,
+                                const GradientsComplete& complete, const BlockBegins& begins) = 0;
+
+  Tensor activation(const std::string& name, std::int64_t rows, std::int64_t columns);
+  Tensor workspace(const std::string& name, std::int64_t rows, std::int64_t columns);
+  const Tensor& weight(std::size_t index) const { return parameters_.weight(index); }
+  const Tensor& gradient(std::size_t index) const { return parameters_.gradient(index); }
+
+  Operations& operations_;
+  MemoryPlan memory_;
+  Parameters parameters_;
+
+ private:
+  void lay_out_all();
+
+  Device& device_;
+  Tensor loss_, squares_, gradient_norm_, state_;
+};
+
+// A model before it is made: what its steps cost, and how it is made.
+struct ModelDescription {
+  std::string name;
+  Axes axes;                      // of its case, without the recipe
+  Cost cost;                      // of a step, without memory_bytes
+  double trained_parameters = 0;  // without those that are frozen
+  // Elements of activations that a step reads and writes outside GEMMs and attention, at least:
+  // with GELU and the additions of residuals inside GEMMs.
+  double elements_moved = 0;
+  double six_n = 0;            // FLOP of a step by 6 N
+  double six_n_attention = 0;  // and attention, its masked half included; 0: no attention
+  double hardware = 0;         // that the device executes
+  double untrained_loss = 0;   // about, of random targets
+  // Plans the model's memory and allocates none.
+  // Of a shard, gathered parameters must be there before a pass uses them.
+  std::function<std::unique_ptr<Model>(const Recipe&, const Optimizer&, const std::optional<Shard>&,
+                                       Device&, Operations&)>
+      make;
+  // The same model with another number of sequences or samples per step.
+  std::function<ModelDescription(std::int64_t batch)> with_batch;
+};
+
+// Sets `make` and `with_batch` of a description by describe(config), of a Model that is made of a
+// config with a batch.
+template <typename OwnModel, typename Config>
+void set_making(ModelDescription& description, const Config& config) {
+  description.make = [config](const Recipe& recipe, const Optimizer& optimizer,
+                              const std::optional<Shard>& shard, Device& device,
+                              Operations& operations) -> std::unique_ptr<Model> {
+    return std::make_unique<OwnModel>(config, recipe, optimizer, device, operations, shard);
+  };
+  description.with_batch = [config](std::int64_t batch) {
+    Config changed = config;
+    changed.batch = batch;
+    return describe(changed);
+  };
+}
+
+}  // namespace duet

@@ -1,0 +1,160 @@
+// The parameters of a model, and what an optimizer keeps of them, in memory of a device.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "training/models/memory_plan.h"
+#include "training/models/recipe.h"
+#include "training/operations/operations.h"
+
+namespace duet {
+
+// One parameter of a model, a row-major matrix; a vector has one row.
+struct ModelParameter {
+  std::string name;  // "block.3.qkv.weight"
+  std::int64_t rows = 0, columns = 0;
+  std::int64_t rows_in_memory = 0;  // behind `rows` they are, and stay, zeros
+  bool decays = false;              // AdamW applies weight decay to it: matrices yes, norms no
+  // How it begins: normal of this deviation, or, if that is 0, `value` everywhere.
+  double deviation = 0, value = 0;
+  bool sparse = false;         // only rows of tokens that occur have a gradient
+  bool frozen = false;         // has no gradient, and no update
+  std::int64_t first_row = 0;  // before it, rows are and stay zeros, and have no gradient
+
+  std::int64_t count() const { return rows * columns; }
+};
+
+std::int64_t count_of(const std::vector<ModelParameter>& all);  // elements
+
+inline std::int64_t rounded_up(std::int64_t count, std::int64_t multiple) {
+  return (count + multiple - 1) / multiple * multiple;
+}
+
+enum class OptimizerKind { adamw, sgd };
+const char* name(OptimizerKind kind);
+OptimizerKind parse_optimizer(std::string_view text);  // throws UsageError
+
+struct Optimizer {
+  OptimizerKind kind = OptimizerKind::adamw;
+  AdamWOptions adamw;
+};
+
+// A parameter, its gradient and the optimizer's states, of one shape.
+struct TrainedParameter {
+  ModelParameter about;
+  OptimizerTensors tensors;
+};
+
+// Some of a model's parameters, by their indices: first <= index < last.
+struct ParameterRange {
+  std::size_t first = 0, last = 0;
+};
+
+// One of ranks that divide a model's parameters, its gradients and the optimizer's states among
+// themselves (ZeRO stage 3, as DeepSpeed calls it; PyTorch's FSDP).
+struct Shard {
+  int rank = 0, ranks = 1;
+};
+
+// What a model's parameters are made of.
+struct ParametersDescription {
+  std::vector<ModelParameter> all;
+  // In their order, of equal shapes; a pass uses one after the other.
+  std::vector<ParameterRange> blocks = {};
+};
+
+// The same with its blocks: parameters whose names begin with "block.N.", one N behind the other.
+ParametersDescription with_blocks(std::vector<ModelParameter> all);
+
+// All parameters of a model, or a rank's shard of them, if none is frozen. Those that decay lie
+// together in their order, and so do those that do not: an optimizer updates what a range has of
+// each group by one call.
+class Parameters {
+ public:
+  // Of a shard: parameters that are gathered together, and whose gradients are reduced together. A
+  // block lies in one of two buffers while it is used, by turns; what is in no block has buffers of
+  // its own.
+  struct Unit {
+    ParameterRange range;
+    std::optional<std::size_t> buffer;  // of blocks: 0 or 1
+    Tensor full, full_gradients;        // flat, padded to a multiple of the ranks
+    // The rank's equal share of the flat tensors, and its states. Of its elements, those before
+    // `decay_end` decay; `first` and `first_without_decay` are the numbers of the first of each.
+    OptimizerTensors own;
+    std::int64_t decay_end = 0, first_without_decay = 0;
+  };
+  // What this rank keeps of one parameter: all rows that have values or, of a shard, one row with
+  // the elements from `first` on.
+  struct Kept {
+    std::size_t parameter;  // its index
+    const ModelParameter* about;
+    std::int64_t first;
+    OptimizerTensors tensors;
+  };
+
+  Parameters(ParametersDescription description, Recipe recipe, const Optimizer& optimizer,
+             const std::optional<Shard>& shard = {});
+
+  // Once before and once after MemoryPlan::allocate().
+  void lay_out(MemoryPlan& plan);
+
+  // Each enqueues and returns. Optimizer states and gradients begin as zeros, buffers of gathered
+  // parameters as random numbers.
+  void initialise(Stream& stream, Operations& operations, const MemoryPlan& plan,
+                  std::uint64_t seed) const;
+  // Bits do not depend on the ranges by which all are updated. Of a shard, ranges are those of
+  // whole units.
+  void update(Stream& stream, Operations& operations, const Span& state,
+              const ParameterRange& range) const;
+
+  // Of a shard, tensors have the whole parameter and its gradient while its unit is used, and no
+  // states.
+  const std::vector<TrainedParameter>& all() const { return all_; }
+  const std::vector<Unit>& units() const { return units_; }  // empty: this is no shard
+  std::vector<Kept> kept() const;
+  std::vector<Kept> trained() const;  // of those, what is updated
+  // Of all, or of what this rank keeps, in few flat tensors; zeros between parameters.
+  std::vector<Tensor> gradients() const;
+  // What a range has of each of these, in their order; without elements where it has none. Not of a
+  // shard.
+  std::vector<Tensor> gradients(const ParameterRange& range) const;
+  std::size_t find(const std::string& name) const;  // of a parameter that is there
+  const Tensor& weight(std::size_t index) const { return all_[index].tensors.parameters; }
+  const Tensor& gradient(std::size_t index) const { return all_[index].tensors.gradients; }
+  const Recipe& recipe() const { return recipe_; }
+  // Without memory: what there is of each trained parameter, and in which types; else without
+  // elements.
+  OptimizerTensors types() const;
+
+ private:
+  struct Group {
+    bool decays;
+    OptimizerTensors tensors;  // flat
+  };
+
+  OptimizerTensors lay_out_flat(MemoryPlan& plan, std::int64_t count) const;
+  OptimizerTensors part_of(const Group& group, const ParameterRange& range) const;
+  void lay_out_frozen(MemoryPlan& plan);
+  void lay_out_group(MemoryPlan& plan, bool decays);
+  std::vector<Unit> make_units() const;
+  std::int64_t elements_of(const Unit& unit) const;
+  void lay_out_units(MemoryPlan& plan);
+  void lay_out_unit(Unit& unit, std::int64_t numbers[2]);
+  void keep(const Unit& unit, std::size_t index, std::vector<Kept>& kept) const;
+  void update(Stream& stream, Operations& operations, const Span& state, bool decays,
+              const OptimizerTensors& tensors) const;
+  void update(Stream& stream, Operations& operations, const Span& state, const Unit& unit) const;
+
+  std::vector<TrainedParameter> all_;
+  std::vector<ParameterRange> blocks_;
+  Recipe recipe_;
+  Optimizer optimizer_;
+  std::optional<Shard> shard_;
+  std::vector<Group> groups_;  // empty of a shard
+  std::vector<Unit> units_;
+};
+
+}  // namespace duet

@@ -1,0 +1,62 @@
+// The three products of a linear in fp8, each tensor with the scale of its present magnitude.
+#pragma once
+
+#include "training/models/memory_plan.h"
+#include "training/operations/operations.h"
+
+namespace duet {
+
+// Memory of one call, which all linears of a model use in turn; bytes are flat, in fp8_e4m3, and
+// hold other types of fp8 as well.
+struct QuantisedWorkspace {
+  Tensor values;      // of x, and of dy
+  Tensor transposed;  // of dy
+  Tensor weight;      // either form
+  Tensor magnitude;   // of x, and of dy: (1, 1), fp32
+  Tensor scale;       // of dy, alike
+  Tensor weight_scale;
+};
+// For linears of so many rows (tokens), of at most `widest` in and out, and `largest_weight`
+// elements.
+QuantisedWorkspace lay_out_quantised(MemoryPlan& memory, std::int64_t rows, std::int64_t widest,
+                                     std::int64_t largest_weight);
+
+// What a forward pass keeps for the backward pass.
+struct QuantisedInput {
+  Tensor transposed;  // of x: (in, rows), fp8_e4m3; without elements where the weight is frozen
+  Tensor scale;       // of x: (1, 1), fp32
+};
+QuantisedInput lay_out_quantised_input(MemoryPlan& memory, const std::string& name, std::int64_t in,
+                                       std::int64_t rows);
+
+// Each call enqueues and returns. The weight must not change between a forward pass and its
+// backward pass.
+class QuantisedLinear {
+ public:
+  // weight_magnitude: (1, 1), fp32, of this linear alone. gradients: the type of dy in fp8.
+  QuantisedLinear(const QuantisedInput& kept, const Tensor& weight_magnitude,
+                  const QuantisedWorkspace& workspace, DType gradients)
+      : kept_(kept),
+        weight_magnitude_(weight_magnitude),
+        workspace_(workspace),
+        gradients_(gradients) {}
+
+  // y (rows, out) = x w^T, w (out, in), and + residual, where that has elements. Keeps x.
+  void forward(Operations& operations, Stream& stream, const Tensor& x, const Tensor& w,
+               const Tensor& residual, const Tensor& y) const;
+  // Keeps x as forward() does, where it was computed again.
+  void keep(Operations& operations, Stream& stream, const Tensor& x) const;
+  // dx = dy w; dw = dy^T x, or dw += dy^T x, of the x that is kept, where dw has elements.
+  void backward(Operations& operations, Stream& stream, const Tensor& dy, const Tensor& w,
+                const Tensor& dx, const Tensor& dw, Accumulate gradients) const;
+
+  const QuantisedInput& kept() const { return kept_; }
+
+ private:
+  QuantisedInput kept_;
+  Tensor weight_magnitude_;
+  QuantisedWorkspace workspace_;
+  DType gradients_ = DType::fp8_e4m3;
+};
+
+}  // namespace duet

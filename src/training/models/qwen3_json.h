@@ -1,0 +1,27 @@
+// The sizes of a Qwen3 in a config.json of Hugging Face's transformers library.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/dtype.h"
+#include "training/models/qwen3_config.h"
+
+namespace duet {
+
+// The longest sequence that qwen3_from_json() takes, in tokens: 8b's.
+inline constexpr std::int64_t kMostReadSequence = 8192;
+
+// Sizes within the bounds of find_config.h, a batch of 1, and a sequence of
+// max_position_embeddings, but at most kMostReadSequence. A missing head_dim is hidden_size /
+// num_attention_heads: the weights' shapes say whether that holds. Throws UsageError "FILE: KEY is
+// VALUE: expected ..." unless Duet's Qwen3 computes the same (a head of its own, no biases, no
+// sliding windows, no dropout, rope_theta 1e6, rms_norm_eps 1e-6, no scaled positions). Without a
+// name. Keys that say nothing about the computation are ignored.
+Qwen3Config qwen3_from_json(const std::string& file, const std::string& text);
+
+// With max_position_embeddings as it was read or, if that is shorter, the sequence. `dtype`: fp32,
+// bf16 or fp16, of the weights.
+std::string qwen3_to_json(const Qwen3Config& config, DType dtype);
+
+}  // namespace duet

@@ -1,0 +1,112 @@
+// Models of tokens: what they share, and how they are described.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "training/files/checkpoint.h"
+#include "training/models/gpt_config.h"
+#include "training/models/model.h"
+
+namespace duet {
+
+class TokenModel : public Model {
+ public:
+  void make_random_input(Stream& stream, std::uint64_t batch) override;
+
+  // int32 (1, batch * sequence), written by make_random_input() or by the caller.
+  const Tensor& tokens() const { return tokens_; }
+  const Tensor& targets() const { return targets_; }
+
+ protected:
+  TokenModel(Device& device, Operations& operations, Parameters parameters,
+             std::int64_t vocabulary);
+
+  // Of lay_out(): tokens, targets and the losses of so many tokens.
+  void lay_out_tokens(std::int64_t count);
+  const Tensor& row_losses() const { return row_losses_; }
+
+ private:
+  std::int64_t vocabulary_;
+  Tensor tokens_, targets_, row_losses_;
+};
+
+// Weights of a model in a folder of another library. `weights`: the model's frozen parameters, or,
+// where none is frozen, all, by Duet's names: whole, or a rank's parts.
+struct ModelFolder {
+  // May give a parameter once for each type that it is wanted in. Blocks; as load_qwen3_folder().
+  std::function<void(const std::string& folder, const std::vector<CheckpointTensor>& weights)> load;
+  // Of what is trained. `base`: where the frozen parameters came from. Collective, inside each().
+  std::function<void(Rank& rank, const std::string& folder, const std::string& base,
+                     const std::vector<CheckpointTensor>& trained)>
+      save;
+};
+
+// A model of tokens before it is made, as it is trained on text.
+struct TokenModelDescription {
+  ModelDescription model;
+  std::int64_t batch = 0, sequence = 0, vocabulary = 0;
+  std::map<std::string, std::string> sizes;  // without those above
+  std::function<std::unique_ptr<TokenModel>(const Recipe&, const Optimizer&,
+                                            const std::optional<Shard>&, Device&, Operations&)>
+      make;
+  std::function<TokenModelDescription(std::int64_t vocabulary)> with_vocabulary;
+  ModelFolder folder;  // empty: the model has no such form
+};
+
+// `elements`: of activations that a token moves, as ModelDescription::elements_moved.
+template <typename OwnModel, typename Config>
+ModelDescription describe_token_model(const Config& config, const std::string& model_name,
+                                      double elements) {
+  const TrainingFlop flop = flop_per_token(config);
+  const double tokens = static_cast<double>(config.tokens());
+  ModelDescription model;
+  model.name = model_name;
+  model.axes = {{"batch", config.batch},
+                {"sequence", config.sequence},
+                {"layers", config.layers},
+                {"parameters", parameter_count(config)}};
+  if (config.recompute != Recompute::none) model.axes.set("recompute", name(config.recompute));
+  model.cost.tokens = tokens;
+  model.cost.flop = flop.model * tokens;
+  for (const ModelParameter& each : parameters(config)) {
+    if (!each.frozen) model.trained_parameters += static_cast<double>(each.count());
+  }
+  model.elements_moved = tokens * elements;
+  model.six_n = flop.six_n * tokens;
+  model.six_n_attention = flop.six_n_attention * tokens;
+  model.hardware = flop.hardware * tokens;
+  model.untrained_loss = std::log(static_cast<double>(config.vocabulary));
+  set_making<OwnModel>(model, config);
+  return model;
+}
+
+// Of a model with describe(config) and describe_for_text(config), which calls this.
+template <typename OwnModel, typename Config>
+TokenModelDescription describe_sizes_for_text(const Config& config,
+                                              const std::map<std::string, std::string>& sizes) {
+  TokenModelDescription description;
+  description.model = describe(config);
+  description.batch = config.batch;
+  description.sequence = config.sequence;
+  description.vocabulary = config.vocabulary;
+  description.sizes = sizes;
+  description.make = [config](const Recipe& recipe, const Optimizer& optimizer,
+                              const std::optional<Shard>& shard, Device& device,
+                              Operations& operations) -> std::unique_ptr<TokenModel> {
+    return std::make_unique<OwnModel>(config, recipe, optimizer, device, operations, shard);
+  };
+  description.with_vocabulary = [config](std::int64_t vocabulary) {
+    Config changed = config;
+    changed.vocabulary = vocabulary;
+    return describe_for_text(changed);
+  };
+  return description;
+}
+
+}  // namespace duet

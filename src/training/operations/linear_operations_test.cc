@@ -1,0 +1,143 @@
+// The choice between a GEMM with an epilogue and a GEMM with a kernel behind it.
+#include "training/operations/linear_operations.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <thread>
+
+#include "core/random.h"
+#include "device/machine.h"
+#include "gemm/reference.h"
+#include "gemm/tuning.h"
+
+namespace duet {
+namespace {
+
+// Multiplies with epilogues only, and only while a test wants it.
+class EpilogueEngine : public GemmEngine {
+ public:
+  std::string name() const override { return "epilogues"; }
+  std::string device_kind() const override { return "host"; }
+  std::optional<Skipped> unsupported(Device&, const GemmProblem& problem) const override {
+    if (wanted && problem.epilogue != Epilogue::none) return std::nullopt;
+    return Skipped{"not wanted"};
+  }
+  std::unique_ptr<GemmPlan> plan(Device&, const GemmProblem& problem, const GemmBuffers&,
+                                 const Tuning&) override {
+    struct Plan : GemmPlan {
+      explicit Plan(const GemmProblem& problem) : p(problem) {}
+      void enqueue(Stream& stream, const GemmBuffers& buffers) override {
+        stream.run({"gemm with an epilogue", {}, [this, buffers] { multiply(buffers); }});
+      }
+      void multiply(const GemmBuffers& b) const {
+        ++calls;
+        std::this_thread::sleep_for(std::chrono::microseconds(sleeps));
+        const std::vector<double> product = reference_rows(p, b.a.data, b.b.data, p.m);
+        auto* const aux = reinterpret_cast<float*>(b.aux->data);
+        for (std::size_t i = 0; i < product.size(); ++i) {
+          if (p.epilogue == Epilogue::gelu) aux[i] = static_cast<float>(product[i]);
+          reinterpret_cast<float*>(b.c.data)[i] = static_cast<float>(
+              after_epilogue(p.epilogue, product[i], static_cast<double>(aux[i])));
+        }
+      }
+      GemmProblem p;
+    };
+    return std::make_unique<Plan>(problem);
+  }
+
+  static inline std::atomic<bool> wanted{false};
+  static inline std::atomic<int> calls{0}, sleeps{0};
+};
+
+class FusedGelu : public ::testing::Test {
+ protected:
+  FusedGelu() {
+    static const bool registered = [] {
+      register_gemm_engine(std::make_unique<EpilogueEngine>());
+      return true;
+    }();
+    EpilogueEngine::wanted = registered;
+    EpilogueEngine::calls = EpilogueEngine::sleeps = 0;
+    set_tuning_cache("");
+  }
+  ~FusedGelu() override {
+    EpilogueEngine::wanted = false;
+    set_tuning_cache("");
+  }
+
+  Tensor tensor(std::int64_t rows, std::int64_t columns, std::uint64_t seed) {
+    Tensor tensor{{}, rows, columns, DType::fp32};
+    buffers_.push_back(device_.allocate(tensor.bytes()));
+    tensor.span = buffers_.back().span();
+    for (std::int64_t i = 0; i < tensor.count(); ++i) {
+      reinterpret_cast<float*>(tensor.span.data)[i] =
+          random_normal(seed, static_cast<std::uint64_t>(i));
+    }
+    return tensor;
+  }
+
+  // hidden, activated and dhidden.
+  std::vector<float> run(Operations& operations) {
+    const auto stream = device_.make_stream();
+    operations.linear_gelu(*stream, x_, w_, hidden_, activated_);
+    operations.linear_backward_gelu(*stream, dy_, back_, hidden_, dhidden_);
+    stream->synchronize(20);
+    std::vector<float> all;
+    for (const Tensor* each : {&hidden_, &activated_, &dhidden_}) {
+      const auto* const values = reinterpret_cast<const float*>(each->span.data);
+      all.insert(all.end(), values, values + each->count());
+    }
+    return all;
+  }
+
+  static void choose(const char* choice) {
+    for (const auto& [layout, epilogue] :
+         {std::pair{Layout::nt, Epilogue::gelu}, {Layout::nn, Epilogue::gelu_backward}}) {
+      GemmProblem problem{9, 11, 7, DType::fp32, DType::fp32, layout};
+      problem.epilogue = epilogue;
+      const auto machine = open_machine("host");
+      tuning_cache().store(tuning_key({machine->device(0).info().model, "duet", "fused"}, problem),
+                           {{}, 0, choice});
+    }
+  }
+
+  std::unique_ptr<Machine> machine_ = open_machine("host");
+  Device& device_ = machine_->device(0);
+  std::vector<Buffer> buffers_;
+  Tensor x_ = tensor(9, 7, 1), w_ = tensor(11, 7, 2), hidden_ = tensor(9, 11, 3),
+         activated_ = tensor(9, 11, 4), dy_ = tensor(9, 7, 5), back_ = tensor(7, 11, 6),
+         dhidden_ = tensor(9, 11, 7);
+};
+
+TEST_F(FusedGelu, GivesWhatSeparateKernelsGive) {
+  choose("separate");
+  const auto separate = make_operations(device_);
+  const std::vector<float> expected = run(*separate);
+  EXPECT_EQ(EpilogueEngine::calls, 0);
+  EXPECT_FALSE(separate->fuses_gelu(x_, hidden_));
+  choose("fused");
+  const auto fused = make_operations(device_);
+  const std::vector<float> found = run(*fused);
+  EXPECT_EQ(EpilogueEngine::calls, 2);
+  EXPECT_TRUE(fused->fuses_gelu(x_, hidden_));
+  EXPECT_TRUE(fused->fuses_backward_gelu(dy_, hidden_));
+  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-5);
+}
+
+TEST_F(FusedGelu, IsLeftWhereItIsSlower) {
+  EpilogueEngine::sleeps = 2000;
+  const auto operations = make_operations(device_);
+  run(*operations);
+  EXPECT_FALSE(operations->fuses_gelu(x_, hidden_));
+  EXPECT_NE(tuning_cache().text().find("separate"), std::string::npos);
+  const int raced = EpilogueEngine::calls;
+  EXPECT_GT(raced, 0);
+  run(*operations);
+  run(*make_operations(device_));
+  EXPECT_EQ(EpilogueEngine::calls, raced);
+}
+
+}  // namespace
+}  // namespace duet

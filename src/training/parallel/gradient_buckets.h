@@ -1,0 +1,51 @@
+// Data-parallel training: every rank has all parameters and a batch of its own, and the gradients
+// of all ranks are summed by all_reduce beside the backward pass.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "training/operations/forked_stream.h"
+#include "training/parallel/parallel.h"
+
+namespace duet {
+
+// Gradients in the order in which a backward pass completes them, cut into buckets. A bucket is
+// summed as soon as all of it is complete.
+class GradientBuckets : public ParallelStep {
+ public:
+  // `ranges`: as the model's backward pass tells of them. A bucket ends once it has `least_bytes`;
+  // parameters with and without weight decay lie apart, in buckets of their own. Collective, as
+  // CollectiveSession::plan(). The model must have its memory; model and session must outlive this.
+  GradientBuckets(Rank& rank, CollectiveSession& session, Model& model,
+                  const std::vector<ParameterRange>& ranges, std::uint64_t least_bytes,
+                  const StreamOptions& options);
+
+  void forward(Stream& stream) override { model_.forward(stream); }
+  void backward(Stream& stream, Accumulate gradients) override;
+  void clip(Stream& stream, double scale, double limit) override {
+    model_.clip(stream, scale, limit);
+  }
+  void communicate(Stream& stream) override;
+  void set_timeline(StepTimeline* timeline) override { sums_.set_timeline(timeline); }
+  double wire_bytes() const override;
+  std::map<std::string, std::string> notes() const override;
+
+  // The collective that sums gradients.
+  static Collective sum(DType dtype, std::int64_t elements);
+  std::size_t count() const { return buckets_.size(); }
+
+ private:
+  struct Bucket {
+    std::size_t behind;  // the range with which it is complete
+    std::uint64_t bytes;
+    std::unique_ptr<CollectivePlan> plan;
+  };
+
+  Model& model_;
+  ForkedStream sums_;
+  std::vector<Bucket> buckets_;  // by `behind`
+};
+
+}  // namespace duet

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "collectives/engine.h"
+#include "training/models/model.h"
+#include "training/operations/step_timeline.h"
+
+namespace duet {
+
+// How the ranks of a team train one model together. Each has a batch of its own.
+enum class Parallel {
+  none,   // the first device alone
+  ddp,    // every rank has the whole model, and gradients are summed (gradient_buckets.h)
+  zero3,  // ranks divide the model among themselves (sharded_step.h)
+};
+const char* name(Parallel parallel);
+Parallel parse_parallel(std::string_view text);  // throws UsageError
+
+// The model of one rank in training with others: its passes, with what they communicate. All ranks
+// make the same calls, which can be captured if the session's can.
+class ParallelStep {
+ public:
+  virtual ~ParallelStep() = default;
+  // Each enqueues a pass on `stream`, and beside it what is communicated; later work of `stream`
+  // comes after both.
+  virtual void forward(Stream& stream) = 0;
+  // The last backward pass of a step: writes gradients that are summed over ranks, or adds its own
+  // to those before and then sums.
+  virtual void backward(Stream& stream, Accumulate gradients) = 0;
+  // As Model::clip(), of the gradients of all ranks.
+  virtual void clip(Stream& stream, double scale, double limit) = 0;
+  // What both passes communicate, alone: of what the memory holds.
+  virtual void communicate(Stream& stream) = 0;
+  // As that of a ForkedStream.
+  virtual void set_timeline(StepTimeline* timeline) = 0;
+
+  virtual double wire_bytes() const = 0;  // that leave this rank in one step; 0: not known
+  // For the journal: "algorithm" of the largest call, and how many calls there are.
+  virtual std::map<std::string, std::string> notes() const = 0;
+};
+
+// The passes alone: of one rank, or where nothing is communicated.
+class AloneStep : public ParallelStep {
+ public:
+  explicit AloneStep(Model& model) : model_(model) {}
+  void forward(Stream& stream) override { model_.forward(stream); }
+  void backward(Stream& stream, Accumulate gradients) override {
+    model_.backward(stream, gradients);
+  }
+  void clip(Stream& stream, double scale, double limit) override {
+    model_.clip(stream, scale, limit);
+  }
+  void communicate(Stream&) override {}
+  void set_timeline(StepTimeline*) override {}
+  double wire_bytes() const override { return 0; }
+  std::map<std::string, std::string> notes() const override { return {}; }
+
+ private:
+  Model& model_;
+};
+
+struct ParallelSettings {
+  Parallel kind = Parallel::none;
+  // nullptr: nothing is communicated. A step then takes what it would take if communication cost
+  // nothing, and computes nothing of use.
+  CollectiveSession* session = nullptr;
+  std::uint64_t bucket_bytes = 25u << 20;  // ddp: see GradientBuckets
+};
+
+// `ranges`: as the model's backward pass tells of complete gradients; `options`: of the stream that
+// communicates. Collective where there is a session, as CollectiveSession::plan(). The model must
+// have its memory, for zero3 that of a shard. Model and session must outlive the result.
+std::unique_ptr<ParallelStep> make_parallel_step(const ParallelSettings& settings, Rank& rank,
+                                                 Model& model,
+                                                 const std::vector<ParameterRange>& ranges,
+                                                 const StreamOptions& options);
+// The rank's shard, of zero3.
+std::optional<Shard> shard_of(const ParallelSettings& settings, const Rank& rank);
+
+}  // namespace duet

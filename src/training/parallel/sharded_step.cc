@@ -1,0 +1,151 @@
+#include "training/parallel/sharded_step.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+
+namespace duet {
+namespace {
+
+Collective collective_of(CollectiveKind kind, const Tensor& share) {
+  Collective collective;
+  collective.kind = kind;
+  collective.dtype = share.dtype;
+  collective.op = Reduction::sum;
+  collective.count = static_cast<std::uint64_t>(share.count());
+  return collective;
+}
+
+}  // namespace
+
+ShardedStep::ShardedStep(Rank& rank, CollectiveSession& session, Model& model,
+                         const StreamOptions& options)
+    : model_(model), communication_(rank.device, options) {
+  const SharedStaging sharing(session, rank);  // no two calls run at a time
+  for (const Unit& each : units()) {
+    const auto gathered = collective_of(CollectiveKind::all_gather, each.own.parameters);
+    const auto reduced = collective_of(CollectiveKind::reduce_scatter, each.own.gradients);
+    plans_.push_back(
+        {session.plan(rank, gathered, {each.own.parameters.span, each.full.span}),
+         session.plan(rank, reduced, {each.full_gradients.span, each.own.gradients.span})});
+  }
+  const Span& squares = model.squares().span;
+  sum_squares_ = session.plan(rank, collective_of(CollectiveKind::all_reduce, model.squares()),
+                              {squares, squares});
+}
+
+std::size_t ShardedStep::unit_of(const ParameterRange& block) const {
+  const auto same = [&](const Unit& each) { return each.range.first == block.first; };
+  return static_cast<std::size_t>(std::find_if(units().begin(), units().end(), same) -
+                                  units().begin());
+}
+
+// Behind `unit`, or before it; blocks follow each other.
+std::optional<std::size_t> ShardedStep::next_block(std::size_t unit, int direction) const {
+  const std::size_t next = direction > 0 ? unit + 1 : unit - 1;  // before the first: none
+  if (next >= units().size() || !units()[next].buffer) return std::nullopt;
+  return next;
+}
+
+void ShardedStep::enqueue_gather(Stream& stream, std::size_t unit) {
+  communication_.run(stream, "all_gather", [&](Stream& own) { plans_[unit].gather->enqueue(own); });
+}
+
+// The buffer must not be in use behind what `stream` has now.
+void ShardedStep::gather(Stream& stream, std::size_t unit) {
+  Buffer& buffer = buffer_of(unit);
+  if (buffer.holds == unit) return;
+  enqueue_gather(stream, unit);
+  buffer.holds = unit;
+  buffer.gathered = &communication_.mark();
+}
+
+void ShardedStep::forward(Stream& stream) {
+  buffers_ = {};
+  behind_blocks_ = nullptr;
+  std::size_t unit = 0;
+  while (unit < units().size() && !units()[unit].buffer) enqueue_gather(stream, unit++);
+  communication_.wait(stream, communication_.mark());
+  if (unit < units().size()) gather(stream, unit);
+  model_.forward(stream, [&](const ParameterRange& block) {
+    begin_block(stream, block, 1);
+    gather_behind_blocks(stream, unit_of(block));
+  });
+}
+
+// Begins with the first block, behind the gathering of the second, and ends before the last.
+void ShardedStep::gather_behind_blocks(Stream& stream, std::size_t unit) {
+  if (behind_blocks_ == nullptr) {
+    for (std::size_t i = unit; i < units().size(); ++i) {
+      if (!units()[i].buffer) enqueue_gather(stream, i);
+    }
+    behind_blocks_ = &communication_.mark();
+  }
+  if (next_block(unit, 1)) return;
+  communication_.wait(stream, *behind_blocks_);
+}
+
+// While this block computes, the next one's parameters arrive in the buffer of the one before it.
+// On the communication stream they come behind the reduction of that one's gradients, so that a
+// block which has its parameters may also overwrite the gradients in its buffer.
+void ShardedStep::begin_block(Stream& stream, const ParameterRange& block, int direction) {
+  const std::size_t unit = unit_of(block);
+  Buffer& buffer = buffer_of(unit);
+  if (const auto next = next_block(unit, direction)) gather(stream, *next);
+  if (buffer.gathered != nullptr) communication_.wait(stream, *buffer.gathered);
+  buffer.gathered = nullptr;
+}
+
+void ShardedStep::backward(Stream& stream, Accumulate gradients) {
+  if (gradients != Accumulate::no) throw BadArgument("a sharded step adds no gradients");
+  model_.backward(
+      stream, gradients, [&](const ParameterRange& range) { reduce(stream, range); },
+      [&](const ParameterRange& block) { begin_block(stream, block, -1); });
+  communication_.join(stream);
+}
+
+void ShardedStep::reduce(Stream& stream, const ParameterRange& complete) {
+  for (std::size_t unit = 0; unit < units().size(); ++unit) {
+    const ParameterRange& own = units()[unit].range;
+    if (own.first < complete.first || own.last > complete.last) continue;
+    communication_.run(stream, "reduce_scatter",
+                       [&](Stream& own_stream) { plans_[unit].reduce->enqueue(own_stream); });
+  }
+}
+
+// A backward pass gathers all blocks again but the last two, which the buffers still hold.
+void ShardedStep::communicate(Stream& stream) {
+  std::size_t blocks = 0;
+  for (std::size_t unit = 0; unit < units().size(); ++unit) {
+    plans_[unit].gather->enqueue(stream);
+    if (units()[unit].buffer && blocks++ >= buffers_.size()) plans_[unit].gather->enqueue(stream);
+    plans_[unit].reduce->enqueue(stream);
+  }
+}
+
+void ShardedStep::clip(Stream& stream, double scale, double limit) {
+  model_.clip(stream, scale, limit, [&](const Tensor&) { sum_squares_->enqueue(stream); });
+}
+
+double ShardedStep::wire_bytes() const {
+  double bytes = 0;
+  std::size_t blocks = 0;
+  for (std::size_t unit = 0; unit < units().size(); ++unit) {
+    const bool again = units()[unit].buffer && blocks++ >= buffers_.size();
+    bytes +=
+        (again ? 2 : 1) * plans_[unit].gather->wire_bytes() + plans_[unit].reduce->wire_bytes();
+  }
+  return bytes;
+}
+
+std::map<std::string, std::string> ShardedStep::notes() const {
+  const auto less = [](const Unit& one, const Unit& other) {
+    return one.full.bytes() < other.full.bytes();
+  };
+  const auto largest = std::max_element(units().begin(), units().end(), less) - units().begin();
+  const UnitPlans& plans = plans_[static_cast<std::size_t>(largest)];
+  return {{"algorithm", plans.gather->algorithm() + "; " + plans.reduce->algorithm()},
+          {"units", std::to_string(units().size())}};
+}
+
+}  // namespace duet

@@ -1,0 +1,65 @@
+// ZeRO stage 3: ranks divide parameters, gradients and optimizer states among themselves.
+// Parameters of a block are gathered just before it is used, and its gradients reduced just behind
+// it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "training/operations/forked_stream.h"
+#include "training/parallel/parallel.h"
+
+namespace duet {
+
+// The next block's parameters are gathered, and the last one's gradients reduced, while a block
+// computes; blocks lie in two buffers by turns. What is in no block (tables, the last norm, a head)
+// stays until its gradients are complete: what stands before the blocks is gathered when a step
+// begins, what stands behind them while blocks compute.
+class ShardedStep : public ParallelStep {
+ public:
+  // The model must be a shard of the rank's. Collective, as CollectiveSession::plan().
+  ShardedStep(Rank& rank, CollectiveSession& session, Model& model, const StreamOptions& options);
+
+  void forward(Stream& stream) override;
+  void backward(Stream& stream, Accumulate gradients) override;  // must be Accumulate::no
+  void clip(Stream& stream, double scale, double limit) override;
+  void communicate(Stream& stream) override;
+  void set_timeline(StepTimeline* timeline) override { communication_.set_timeline(timeline); }
+  double wire_bytes() const override;
+  std::map<std::string, std::string> notes() const override;
+
+ private:
+  using Unit = Parameters::Unit;
+  struct UnitPlans {
+    std::unique_ptr<CollectivePlan> gather, reduce;
+  };
+  // What a step has enqueued for one of the two buffers.
+  struct Buffer {
+    std::optional<std::size_t> holds;  // a unit
+    Event* gathered = nullptr;         // null: the main stream has waited
+  };
+
+  const std::vector<Unit>& units() const { return model_.parameters().units(); }
+  std::size_t unit_of(const ParameterRange& block) const;
+  Buffer& buffer_of(std::size_t unit) { return buffers_[*units()[unit].buffer]; }
+  std::optional<std::size_t> next_block(std::size_t unit, int direction) const;
+  void enqueue_gather(Stream& stream, std::size_t unit);
+  void gather(Stream& stream, std::size_t unit);
+  void begin_block(Stream& stream, const ParameterRange& block, int direction);
+  void gather_behind_blocks(Stream& stream, std::size_t unit);
+  void reduce(Stream& stream, const ParameterRange& complete);
+
+  Model& model_;
+  ForkedStream communication_;
+  std::vector<UnitPlans> plans_;  // by unit
+  std::unique_ptr<CollectivePlan> sum_squares_;
+  std::array<Buffer, 2> buffers_;
+  Event* behind_blocks_ = nullptr;  // of a forward pass: has gathered what stands behind the blocks
+};
+
+}  // namespace duet

@@ -1,0 +1,158 @@
+#include "training/parallel/sharded_step.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "training/parallel/parallel_fixture.h"
+
+namespace duet {
+namespace {
+
+// One rank's shard behind two steps.
+struct ShardResult {
+  float loss = 0;  // of the second step
+  std::vector<Parameters::Kept> kept;
+  std::vector<std::vector<float>> gradients, parameters, moments;
+};
+
+// A step of the model, by `pass`, on all sequences of all ranks.
+void two_steps(RankModel& own, int ranks, const std::function<void()>& passes) {
+  const StepState state{1, 0, 1e-2, 1 / static_cast<double>(ranks)};
+  own.stream->device().write(own.model.state(), &state);
+  for (int step = 0; step < 2; ++step) {
+    passes();
+    own.model.update(*own.stream);
+  }
+  own.stream->synchronize(kParallelDeadline);
+}
+
+// Calls that begin long after what they need is there.
+class LateSession : public CollectiveSession {
+ public:
+  explicit LateSession(CollectiveSession& session) : session_(session) {}
+  std::optional<Skipped> unsupported(const Collective& collective, bool in_place) const override {
+    return session_.unsupported(collective, in_place);
+  }
+
+ protected:
+  struct LatePlan : public CollectivePlan {
+    void enqueue(Stream& stream) override {
+      for (int i = 0; i < 20; ++i) stream.fill(delay.span(), {FillKind::constant, 0});
+      plan->enqueue(stream);
+    }
+    Buffer delay;
+    std::unique_ptr<CollectivePlan> plan;
+  };
+  std::unique_ptr<CollectivePlan> make_plan(Rank& rank, const Collective& collective,
+                                            const CollectiveBuffers& buffers,
+                                            const std::vector<std::string>&) override {
+    auto plan = std::make_unique<LatePlan>();
+    plan->delay = rank.device.allocate(64 << 20);
+    plan->plan = session_.plan(rank, collective, buffers);
+    return plan;
+  }
+
+ private:
+  CollectiveSession& session_;
+};
+
+class Sharded : public ParallelTest {
+ protected:
+  std::vector<ShardResult> run(bool late = false, std::int64_t layers = 5) {
+    GptConfig config = several_blocks(kRankBatch);
+    config.layers = layers;
+    Team team(*machine_);
+    const auto opened = engine().open(team);
+    LateSession late_one(*opened);
+    CollectiveSession* const session = late ? &late_one : opened.get();
+    std::vector<ShardResult> results(static_cast<std::size_t>(team.size()));
+    team.each([&](Rank& rank) {
+      ShardResult& result = results[static_cast<std::size_t>(rank.index)];
+      RankModel own(rank.device, config, rank.index * kRankBatch, Shard{rank.index, rank.size});
+      ShardedStep step(rank, *session, own.model, {});
+      rank.team.barrier("all ranks to have plans");
+      two_steps(own, rank.size, [&] {
+        step.forward(*own.stream);
+        step.backward(*own.stream, Accumulate::no);
+      });
+      result.loss = values_on(rank.device, own.model.loss()).front();
+      result.kept = own.model.parameters().kept();
+      for (const Parameters::Kept& each : result.kept) {
+        result.gradients.push_back(values_on(rank.device, each.tensors.gradients));
+        result.parameters.push_back(values_on(rank.device, each.tensors.parameters));
+        result.moments.push_back(values_on(rank.device, each.tensors.second_moments));
+      }
+      rank.team.barrier("all ranks to have read their shards");
+    });
+    return results;
+  }
+};
+
+std::size_t differences(const std::vector<float>& shard, const std::vector<float>& whole,
+                        std::int64_t first, float factor, float tolerance) {
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < shard.size(); ++i) {
+    const float difference = factor * shard[i] - whole[static_cast<std::size_t>(first) + i];
+    wrong += std::abs(difference) <= tolerance ? 0 : 1;  // NaN is wrong
+  }
+  return wrong;
+}
+
+// Every element is kept by one rank, and is what it is on one device with all batches.
+TEST_P(Sharded, StepsAreThoseOfTheWholeModel) {
+  const int ranks = machine_->size();
+  Device& device = machine_->device(0);
+  RankModel whole(device, several_blocks(kRankBatch * ranks), 0);
+  two_steps(whole, 1, [&] {
+    whole.model.forward(*whole.stream);
+    whole.model.backward(*whole.stream, Accumulate::no);
+  });
+  const std::vector<ShardResult> results = run();
+  const std::vector<Parameters::Kept> all = whole.model.parameters().kept();
+  std::vector<std::int64_t> kept(all.size());
+  double loss = 0;
+  for (const ShardResult& result : results) {
+    loss += static_cast<double>(result.loss) / ranks;
+    for (std::size_t i = 0; i < result.kept.size(); ++i) {
+      const Parameters::Kept& own = result.kept[i];
+      const OptimizerTensors& expected = all[own.parameter].tensors;
+      EXPECT_EQ(kept[own.parameter], own.first) << own.about->name;
+      kept[own.parameter] += own.tensors.parameters.count();
+      const auto wrong = [&](const std::vector<float>& shard, const Tensor& tensor, float factor,
+                             float tolerance) {
+        return differences(shard, values_on(device, tensor), own.first, factor, tolerance);
+      };
+      const float mean = 1 / static_cast<float>(ranks);
+      EXPECT_EQ(wrong(result.gradients[i], expected.gradients, mean, 1e-4F), 0u) << own.about->name;
+      EXPECT_EQ(wrong(result.parameters[i], expected.parameters, 1, 1e-3F), 0u) << own.about->name;
+      EXPECT_EQ(wrong(result.moments[i], expected.second_moments, 1, 1e-6F), 0u) << own.about->name;
+    }
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(kept[i], all[i].about->count());
+  EXPECT_NEAR(loss, static_cast<double>(values_on(device, whole.model.loss()).front()), 1e-4);
+}
+
+// On a simulated machine, where a delay is as long as it should be. Of few blocks, none is gathered
+// behind what stands behind them.
+TEST_P(Sharded, WaitForCallsThatAreLate) {
+  if (!machine_->is_virtual()) GTEST_SKIP() << "takes long";
+  for (const std::int64_t layers : {5, 2, 1}) {
+    const auto expected = run(false, layers), late = run(true, layers);
+    for (std::size_t rank = 0; rank < expected.size(); ++rank) {
+      EXPECT_TRUE(late[rank].parameters == expected[rank].parameters) << layers;
+    }
+  }
+}
+
+TEST_P(Sharded, RepeatToTheBit) {
+  const auto once = run(), again = run();
+  for (std::size_t rank = 0; rank < once.size(); ++rank) {
+    EXPECT_TRUE(once[rank].parameters == again[rank].parameters);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, Sharded, parallel_machines(), parallel_label);
+
+}  // namespace
+}  // namespace duet
