@@ -339,7 +339,7 @@ qwen3_by_turns() {
   local flags=(--batch "${BATCH:-1}" "$@")
   for turn in ${TURNS:-compile-blocks:cudnn compile:cudnn compile:auto}; do
     duet_steps "$name-duet-${turn/:/-}" qwen3 --device cuda:0 --recipe "${RECIPES:-bf16,fp8}" \
-      "${flags[@]}"
+      "${flags[@]}" --breakdown
     torch_steps "$name-torch-${turn/:/-}" --kind qwen3 --device cuda:0 --recipe bf16 "${flags[@]}" \
       --mode "${turn%:*}" --attention "${turn#*:}"
   done
@@ -361,6 +361,25 @@ train() {
   beside_torch "$out"/duet-*.jsonl "$out"/torch-*.jsonl
 }
 
+# PREFIX RECIPE...: losses of PREFIX-RECIPE.jsonl beside the first one's.
+compare_losses() {
+  python3 - "$@" <<'END'
+import json, sys
+prefix, *recipes = sys.argv[1:]
+curves = {}
+for recipe in recipes:
+    for line in open(f"{prefix}-{recipe}.jsonl"):
+        record = json.loads(line)
+        if record["type"] == "result":
+            curves[recipe] = record["curves"]["loss"]
+first = curves[recipes[0]]
+for recipe, losses in curves.items():
+    off = max(abs(a / b - 1) for a, b in zip(losses, first))
+    print(f"{recipe}: first {losses[0]:.4f}, last {losses[-1]:.4f}, "
+          f"off {recipes[0]} by at most {100 * off:.2f}%")
+END
+}
+
 # The text is this project's own; bits repeat with the tuning cache.
 curves() {
   find_cudnn
@@ -373,18 +392,14 @@ curves() {
     must timeout "${LIMIT:-100}" "$duet" train gpt "${flags[@]}" --recipe $recipe --steps 50 \
       --json "$out/curve-$recipe.jsonl"
   done
-  python3 - "$out" <<'END'
-import json, sys
-curves = {}
-for recipe in ("fp32", "amp", "bf16"):
-    for line in open(f"{sys.argv[1]}/curve-{recipe}.jsonl"):
-        record = json.loads(line)
-        if record["type"] == "result":
-            curves[recipe] = record["curves"]["loss"]
-for recipe, losses in curves.items():
-    off = max(abs(a / b - 1) for a, b in zip(losses, curves["fp32"]))
-    print(f"{recipe}: first {losses[0]:.4f}, last {losses[-1]:.4f}, off fp32 by at most {100 * off:.2f}%")
-END
+  compare_losses "$out/curve" fp32 amp bf16
+  for recipe in bf16 fp8; do
+    say "Qwen3 of 4 blocks: 200 steps in $recipe"
+    must timeout "${LIMIT:-100}" "$duet" train qwen3 --device cuda:0 --layers 4 --sequence 512 --batch 4 \
+      --recipe $recipe --data "$out/text" --steps 200 --seed 1 --tuning-cache "$out/tuning.json" \
+      --quiet --json "$out/curve-qwen3-$recipe.jsonl"
+  done
+  compare_losses "$out/curve-qwen3" bf16 fp8
   say "1,000 steps"
   "$duet" train gpt "${flags[@]}" --recipe bf16 --steps 1000 &
   local run=$!

@@ -378,6 +378,10 @@ TEST_F(Expectations, AParallelTrainingStepIsBoundByWhatEachRankDoes) {
   EXPECT_NEAR(*expect_training(step, site()).expected, 0.8 * 512 / (0.25 / 0.7 + 0.125), 1e-6);
   step["engine"] = "dma";
   EXPECT_FALSE(expect_training(step, site()).expected);
+  step["metrics"] = {{"communication_seconds", 0.5}};
+  const Expectation serial = expect_training(step, site());
+  EXPECT_NEAR(*serial.expected, 512 / ((0.25 / 0.7 + 0.125) / 0.8 + 0.5), 1e-6);
+  EXPECT_NE(serial.basis.find("500 ms of collectives"), std::string::npos) << serial.basis;
 }
 
 TEST_F(Expectations, ATrainingStepHasNoneWithoutItsParts) {

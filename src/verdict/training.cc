@@ -41,6 +41,12 @@ double attention_flop(const Record& record) {
   return 6 * (executed / counted - 1) * record["cost"]["flop"].get<double>();
 }
 
+// The seconds of a step's collectives with nothing beside them; 0: it has none, or they were not
+// measured.
+double communication_of(const Record& record) {
+  return record.value("metrics", Record::object()).value("communication_seconds", 0.0);
+}
+
 // Why no rate is expected, or "".
 std::string reason_without(const Record& record, const Site& site, DType dtype) {
   if (site.machine.value("virtual_time", false))
@@ -50,7 +56,8 @@ std::string reason_without(const Record& record, const Site& site, DType dtype) 
     return "what this device reaches of its peaks is not known";
   }
   if (record["case"].contains("parallel")) {
-    if (record["engine"] != "none") return "what communication takes of a step is not known";
+    if (record["engine"] != "none" && communication_of(record) <= 0)
+      return "what communication takes of a step is not known";
   } else if (record["engine"] != "duet") {
     return "the bytes that this engine moves are not known";
   }
@@ -64,7 +71,8 @@ double ranks_of(const Record& record) {
   return record["case"].contains("ranks") ? axis_number(record, "ranks") : 1;
 }
 
-// GEMMs, attention and the bytes of the rest, one after the other.
+// GEMMs, attention and the bytes of the rest, one after the other. Collectives behind them, as if
+// nothing of them were hidden: a step that is slower has communicated in vain beside its passes.
 void expect_sum(const Record& record, const DeviceSpec& spec, double flop_rate, double items,
                 Expectation& expectation) {
   const DType dtype = multiplied_in(record);
@@ -76,11 +84,16 @@ void expect_sum(const Record& record, const DeviceSpec& spec, double flop_rate, 
     const double share = attention_share(axis_number(record, "sequence"));
     seconds += attention * 7 / 6 / (share * flop_rate);
   }
-  expectation.expected = kShareOfSum * items * ranks_of(record) / seconds;
+  const double communication = communication_of(record);
+  expectation.expected = items / (seconds / ranks_of(record) / kShareOfSum + communication);
   expectation.basis = fmt::format(
       "{:.0f}% of the rate of GEMMs at {:.0f}% of the peak, attention, and {:.4g} GB at {:.0f}% of "
       "the memory's rate, one after the other",
       100 * kShareOfSum, 100 * efficiency, bytes / ranks_of(record) / 1e9, 100 * kMemoryShare);
+  if (communication > 0) {
+    expectation.basis +=
+        fmt::format(", and {:.4g} ms of collectives, none of it hidden", 1e3 * communication);
+  }
   expectation.advice =
       "look for a power cap or low clocks under load, and for other work on the GPU";
 }
