@@ -16,7 +16,7 @@ __device__ inline float fast_exp2(float x) {
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
   return result;
 #elif defined(__HIP_DEVICE_COMPILE__)
-  return __builtin_amdgcn_exp2f(x);
+  return exp2f(x);
 #else
   return std::exp2(x);
 #endif
@@ -28,7 +28,7 @@ __device__ inline float fast_sqrt(float x) {
   asm("sqrt.approx.f32 %0, %1;" : "=f"(result) : "f"(x));
   return result;
 #elif defined(__HIP_DEVICE_COMPILE__)
-  return __builtin_amdgcn_sqrtf(x);
+  return __ocml_native_sqrt_f32(x);
 #else
   return std::sqrt(x);
 #endif
