@@ -1,6 +1,6 @@
-# What `cmake --install` puts where: duet, libduet, its modules in duet/ beside it, the headers of
-# the public API, and the package by which find_package(duet) gives duet::duet. All of it finds each
-# other by relative paths, so that a prefix can be moved.
+# What `cmake --install` puts where: duet, its completion and manual page, libduet, its modules in
+# duet/ beside it, the headers of the public API, and the package by which find_package(duet) gives
+# duet::duet. All of it finds each other by relative paths, so that a prefix can be moved.
 include(CMakePackageConfigHelpers)
 
 install(TARGETS duet DESTINATION ${CMAKE_INSTALL_BINDIR})
@@ -9,6 +9,25 @@ set_target_properties(libduet PROPERTIES EXPORT_NAME duet INSTALL_RPATH "")
 install(TARGETS libduet EXPORT duet DESTINATION ${CMAKE_INSTALL_LIBDIR})
 get_property(modules GLOBAL PROPERTY DUET_MODULES)
 install(TARGETS ${modules} DESTINATION ${CMAKE_INSTALL_LIBDIR}/duet)
+
+# Completion and the manual page, written by the program. The target `program` does not have them.
+set(written ${PROJECT_BINARY_DIR}/written)
+set(files duet.bash _duet duet.fish duet.1)
+list(TRANSFORM files PREPEND ${written}/)
+add_custom_command(OUTPUT ${files}
+  COMMAND ${CMAKE_COMMAND} -E make_directory ${written}
+  COMMAND duet completion bash > ${written}/duet.bash
+  COMMAND duet completion zsh > ${written}/_duet
+  COMMAND duet completion fish > ${written}/duet.fish
+  COMMAND duet docs man > ${written}/duet.1
+  DEPENDS duet)
+add_custom_target(written ALL DEPENDS ${files})
+install(FILES ${written}/duet.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
+  RENAME duet OPTIONAL)
+install(FILES ${written}/_duet DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions OPTIONAL)
+install(FILES ${written}/duet.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d
+  OPTIONAL)
+install(FILES ${written}/duet.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL)
 
 # Headers include each other as "duet/...": the names of Duet's folders alone could be another
 # project's.

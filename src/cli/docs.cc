@@ -1,13 +1,21 @@
-// `duet docs`: prints docs/cli.md from the definitions of the flags.
+// `duet docs`: prints docs/cli.md from the definitions of the flags, and `duet docs man` the manual
+// page.
 #include <fmt/format.h>
 
 #include <iostream>
 
 #include "cli/command.h"
 #include "cli/help.h"
+#include "core/error.h"
+#include "results/version.h"
 
 namespace duet {
 namespace {
+
+constexpr const char* kExitCodes =
+    "0 success; 1 nothing was measured, a result was wrong, a case failed, the run was "
+    "interrupted, a figure is LOW or SUSPECT-HIGH (--check), or a case became worse (compare "
+    "--fail-on-regression); 2 bad usage.";
 
 std::string flag_line(const CLI::Option& option) {
   return fmt::format("- `{}`: {}\n", flag_names(option), option.get_description());
@@ -31,26 +39,73 @@ std::string command_page(const CLI::App& app) {
   return text;
 }
 
+std::vector<const CLI::App*> shown_commands(const CLI::App& root) {
+  std::vector<const CLI::App*> shown;
+  for (const CLI::App* each : root.get_subcommands([](const CLI::App*) { return true; })) {
+    if (!each->get_group().empty()) shown.push_back(each);
+  }
+  return shown;
+}
+
+void print_markdown(const CLI::App& root) {
+  std::cout << "# The command line\n\nWritten by `duet docs > docs/cli.md`; do not edit.\n\n"
+            << root.get_description() << "\n\nExit codes: " << kExitCodes << "\n\n"
+            << "Flags of `duet` and of every command:\n\n- `-h, --help`: description and flags\n"
+            << "- `-V, --version`: version and git revision\n";
+  for (const CLI::App* command : shown_commands(root)) std::cout << command_page(*command);
+}
+
+// As text of roff, where a dot or an apostrophe at the start of a line begins a request.
+std::string roff(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '\\') {
+      out += "\\e";
+    } else if (c == '-') {
+      out += "\\-";
+    } else {
+      if (out.empty() && (c == '.' || c == '\'')) out += "\\&";
+      out += c;
+    }
+  }
+  return out;
+}
+
+void print_manual(const CLI::App& root) {
+  std::cout << ".TH DUET 1 \"\" \"duet " << version() << "\"\n"
+            << ".SH NAME\nduet \\- measure compute, communication, and both at once\n"
+            << ".SH SYNOPSIS\n.B duet\n.I command\n[\\fIflags\\fR]\n"
+            << ".SH DESCRIPTION\n"
+            << roff(root.get_description()) << '\n';
+  for (const CLI::App* command : shown_commands(root)) {
+    std::cout << ".SH DUET " << roff(command->get_name()) << '\n'
+              << roff(command->get_description()) << ".\n";
+    for (const CLI::Option* option : command->get_options()) {
+      if (of_every_command(*command, option)) continue;
+      std::cout << ".TP\n.B " << roff(flag_names(*option)) << '\n'
+                << roff(option->get_description()) << '\n';
+    }
+  }
+  std::cout << ".SH EXIT STATUS\n" << roff(kExitCodes) << '\n';
+}
+
 class DocsCommand : public Command {
  public:
   explicit DocsCommand(CLI::App& root)
-      : root_(root), app_(root.add_subcommand("docs", "Print docs/cli.md")) {
+      : root_(root), app_(root.add_subcommand("docs", "Print docs/cli.md, or the manual page")) {
     app_->group("");  // hidden
+    app_->add_option("form", form_, "markdown or man; default markdown");
   }
 
   CLI::App& app() override { return *app_; }
 
   int run(const std::vector<std::string>&) override {
-    std::cout
-        << "# The command line\n\nWritten by `duet docs > docs/cli.md`; do not edit.\n\n"
-        << root_.get_description() << "\n\n"
-        << "Exit codes: 0 success; 1 nothing was measured, a result was wrong, a case failed, the "
-           "run was interrupted, a figure is LOW or SUSPECT-HIGH (--check), or a case became "
-           "worse (compare --fail-on-regression); 2 bad usage.\n\n"
-        << "Flags of `duet` and of every command:\n\n- `-h, --help`: description and flags\n"
-        << "- `-V, --version`: version and git revision\n";
-    for (const CLI::App* command : root_.get_subcommands([](const CLI::App*) { return true; })) {
-      if (!command->get_group().empty()) std::cout << command_page(*command);
+    if (form_ == "markdown") {
+      print_markdown(root_);
+    } else if (form_ == "man") {
+      print_manual(root_);
+    } else {
+      throw UsageError(fmt::format("docs {}: expected markdown or man", form_));
     }
     return 0;
   }
@@ -58,6 +113,7 @@ class DocsCommand : public Command {
  private:
   CLI::App& root_;
   CLI::App* app_;
+  std::string form_ = "markdown";
 };
 
 }  // namespace

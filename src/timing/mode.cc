@@ -19,6 +19,12 @@ constexpr NamedValue<ModeKind> kModeKinds[] = {{ModeKind::adaptive, "adaptive"},
 
 std::string_view name(ModeKind kind) { return name_of(kModeKinds, kind); }
 
+std::vector<std::string> mode_names() {
+  std::vector<std::string> names;
+  for (const NamedValue<ModeKind>& each : kModeKinds) names.emplace_back(each.name);
+  return names;
+}
+
 Mode peak_mode() {
   Mode mode;
   mode.min_iterations = 100;

@@ -1,7 +1,9 @@
 // How a Work is measured, and for how long. docs/measuring.md describes each mode.
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace duet {
 
@@ -14,6 +16,7 @@ enum class ModeKind {
 };
 
 std::string_view name(ModeKind kind);
+std::vector<std::string> mode_names();
 
 struct Mode {
   ModeKind kind = ModeKind::adaptive;

@@ -1,0 +1,71 @@
+// `duet completion` prints a shell's script, and `duet complete` answers it.
+#include <iostream>
+
+#include "cli/command.h"
+#include "cli/completion.h"
+
+namespace duet {
+namespace {
+
+class CompletionCommand : public Command {
+ public:
+  explicit CompletionCommand(CLI::App& root)
+      : app_(root.add_subcommand("completion",
+                                 "Print a shell's script that completes duet's words")) {
+    app_->add_option(
+            "shell", shell_,
+            "bash (source <(duet completion bash)), zsh (source <(duet completion zsh)) or "
+            "fish (duet completion fish | source)")
+        ->required()
+        ->type_name("");
+  }
+
+  CLI::App& app() override { return *app_; }
+
+  int run(const std::vector<std::string>&) override {
+    std::cout << completion_script(shell_);
+    return 0;
+  }
+
+ private:
+  CLI::App* app_;
+  std::string shell_;
+};
+
+class CompleteCommand : public Command {
+ public:
+  explicit CompleteCommand(CLI::App& root)
+      : root_(root), app_(root.add_subcommand("complete", "Print what may stand next")) {
+    app_->group("");  // hidden
+    app_->add_option("words", words_,
+                     "Behind --: the words so far, the last of which is completed");
+  }
+
+  CLI::App& app() override { return *app_; }
+
+  int run(const std::vector<std::string>&) override {
+    const Completion completion = complete(root_, words_);
+    std::cout << (completion.files ? "files\n" : "words\n");
+    for (const Candidate& each : completion.candidates) {
+      std::cout << each.word << '\t' << each.description << '\n';
+    }
+    return 0;
+  }
+
+ private:
+  CLI::App& root_;
+  CLI::App* app_;
+  std::vector<std::string> words_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_completion_command(CLI::App& root) {
+  return std::make_unique<CompletionCommand>(root);
+}
+
+std::unique_ptr<Command> make_complete_command(CLI::App& root) {
+  return std::make_unique<CompleteCommand>(root);
+}
+
+}  // namespace duet

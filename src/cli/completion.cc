@@ -1,0 +1,213 @@
+#include "cli/completion.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "collectives/collective.h"
+#include "core/dtype.h"
+#include "core/error.h"
+#include "device/sim/platform.h"
+#include "fabric/operation.h"
+#include "gemm/shapes.h"
+#include "overlap/scenario.h"
+#include "run/suites.h"
+#include "timing/mode.h"
+#include "training/models/gpt_config.h"
+#include "training/models/recipe.h"
+
+namespace duet {
+namespace {
+
+using Names = std::vector<std::string>;
+
+// For values that have a name each.
+template <typename Values>
+Names names_of(const Values& values) {
+  Names names;
+  for (const auto& each : values) names.emplace_back(name(each));
+  return names;
+}
+
+// For values that hold their name.
+template <typename Values>
+Names names_in(const Values& values) {
+  Names names;
+  for (const auto& each : values) names.push_back(each.name);
+  return names;
+}
+
+Names and_also(Names names, const std::string& word) {
+  names.push_back(word);
+  return names;
+}
+
+Names gemm_dtypes() {
+  Names names = names_of(all_dtypes());
+  names.erase(std::remove(names.begin(), names.end(), "int32"), names.end());
+  return names;
+}
+
+Names fabric_choices() {
+  Names names = {"all"};
+  for (const int processes : {2, 3}) {  // some are between two only, others between more
+    for (const std::string& each : names_of(fabric_operations(processes))) {
+      if (std::find(names.begin(), names.end(), each) == names.end()) names.push_back(each);
+    }
+  }
+  return names;
+}
+
+Names devices() {
+  Names names = {"host", "cuda", "hip"};
+  for (const std::string& platform : sim::platform_names()) names.push_back("sim:" + platform);
+  return names;
+}
+
+struct Choices {
+  const char* command;  // "": of every command
+  const char* option;
+  Names (*names)();
+};
+
+constexpr Choices kChoices[] = {
+    {"", "--device", devices},
+    {"gemm", "--dtype", gemm_dtypes},
+    {"", "--dtype", [] { return names_of(all_dtypes()); }},
+    {"", "--mode", mode_names},
+    {"gemm", "--set", [] { return shape_set_names(); }},
+    {"collective", "collectives", [] { return and_also(names_of(all_collectives()), "all"); }},
+    {"fabric", "operations", fabric_choices},
+    {"overlap", "scenarios", [] { return and_also(scenario_set_names(), "all"); }},
+    {"train", "kind",
+     [] {
+       return Names{"gpt", "qwen3", "mlp"};
+     }},
+    {"train", "--model", [] { return and_also(names_in(gpt_configs()), "seed"); }},
+    {"train", "--recipe", [] { return names_in(recipes()); }},
+    {"run", "suite", [] { return names_in(suites()); }},
+    {"completion", "shell",
+     [] {
+       return Names{"bash", "zsh", "fish"};
+     }},
+};
+
+bool begins_with(const std::string& text, const std::string& start) {
+  return text.compare(0, start.size(), start) == 0;
+}
+
+bool is_flag(const std::string& word) { return !word.empty() && word[0] == '-'; }
+
+std::vector<std::string> names_of_flag(const CLI::Option& option) {
+  Names names;
+  for (const std::string& each : option.get_lnames()) names.push_back("--" + each);
+  for (const std::string& each : option.get_snames()) names.push_back("-" + each);
+  return names;
+}
+
+const CLI::Option* find_flag(const CLI::App& app, const std::string& word) {
+  for (const CLI::Option* option : app.get_options()) {
+    const Names names = names_of_flag(*option);
+    if (std::find(names.begin(), names.end(), word) != names.end()) return option;
+  }
+  return nullptr;
+}
+
+bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
+
+// Of a text in several sentences the first one.
+std::string first_sentence(const std::string& text) {
+  return text.substr(0, std::min(text.find("; "), text.find(". ")));
+}
+
+class Completer {
+ public:
+  explicit Completer(std::string word) : word_(std::move(word)) {}
+
+  void offer(const std::string& candidate, const std::string& description = "") {
+    if (begins_with(candidate, word_)) {
+      found_.candidates.push_back({candidate, first_sentence(description)});
+    }
+  }
+
+  void offer_commands(const CLI::App& root) {
+    for (const CLI::App* each : root.get_subcommands([](const CLI::App*) { return true; })) {
+      if (!each->get_group().empty()) offer(each->get_name(), each->get_description());
+    }
+  }
+
+  void offer_flags(const CLI::App& app) {
+    for (const CLI::Option* option : app.get_options()) {
+      for (const std::string& name : names_of_flag(*option)) {
+        offer(name, option->get_description());
+      }
+    }
+  }
+
+  // `before`: what the word begins with, such as "--device=".
+  void offer_values(const CLI::App& app, const CLI::Option& option, const std::string& before) {
+    const std::string name =
+        option.get_positional() ? option.get_name(true) : names_of_flag(option).front();
+    const std::size_t comma = word_.rfind(',');
+    const std::string start =
+        comma == std::string::npos || comma < before.size() ? before : word_.substr(0, comma + 1);
+    for (const std::string& each : choices_of(app.get_name(), name)) offer(start + each);
+    const std::string type = option.get_type_name();
+    found_.files = type.find("FILE") != std::string::npos ||
+                   type.find("FOLDER") != std::string::npos || name == "scenarios" ||
+                   name == "--model" || begins_with(name, "journal");
+  }
+
+  Completion found() && { return std::move(found_); }
+
+ private:
+  std::string word_;
+  Completion found_;
+};
+
+const CLI::Option* first_positional(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_positional()) return option;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::vector<std::string> choices_of(const std::string& command, const std::string& option) {
+  for (const Choices& each : kChoices) {
+    const bool of_command = *each.command == '\0' || command == each.command;
+    if (of_command && option == each.option) return each.names();
+  }
+  return {};
+}
+
+Completion complete(const CLI::App& root, const std::vector<std::string>& words) {
+  const std::string word = words.empty() ? "" : words.back();
+  Completer completer(word);
+  const CLI::App* app = nullptr;
+  for (const CLI::App* each : root.get_subcommands([](const CLI::App*) { return true; })) {
+    if (words.size() > 1 && each->get_name() == words.front()) app = each;
+  }
+  if (app == nullptr) {
+    is_flag(word) ? completer.offer_flags(root) : completer.offer_commands(root);
+    return words.size() > 1 ? Completion() : std::move(completer).found();
+  }
+  const CLI::Option* before = words.size() > 2 ? find_flag(*app, words[words.size() - 2]) : nullptr;
+  const std::size_t equals = word.find('=');
+  if (before != nullptr && takes_value(*before) && !is_flag(word)) {
+    completer.offer_values(*app, *before, "");
+  } else if (is_flag(word) && equals != std::string::npos) {
+    const CLI::Option* flag = find_flag(*app, word.substr(0, equals));
+    if (flag != nullptr && takes_value(*flag)) {
+      completer.offer_values(*app, *flag, word.substr(0, equals + 1));
+    }
+  } else if (is_flag(word)) {
+    completer.offer_flags(*app);
+  } else if (const CLI::Option* positional = first_positional(*app)) {
+    completer.offer_values(*app, *positional, "");
+  }
+  return std::move(completer).found();
+}
+
+}  // namespace duet
