@@ -160,6 +160,7 @@ class CollectiveCommand : public Command {
     if (!engines_.empty()) options.engines = split(engines_, ',');
     if (tune_) {
       if (!engines_.empty()) throw UsageError("--tune and --engine: expected one of them");
+      refuse_given({{"--list", output_.list}}, "expected without --tune, which needs measurements");
       options.engines = CollectiveTuning::engines();
     }
     options.sizes = sizes();

@@ -31,7 +31,7 @@ Names names_of(const Values& values) {
 
 // For values that hold their name.
 template <typename Values>
-Names names_in(const Values& values) {
+Names own_names(const Values& values) {
   Names names;
   for (const auto& each : values) names.push_back(each.name);
   return names;
@@ -83,14 +83,23 @@ constexpr Choices kChoices[] = {
      [] {
        return Names{"gpt", "qwen3", "mlp"};
      }},
-    {"train", "--model", [] { return and_also(names_in(gpt_configs()), "seed"); }},
-    {"train", "--recipe", [] { return names_in(recipes()); }},
-    {"run", "suite", [] { return names_in(suites()); }},
+    {"train", "--model", [] { return and_also(own_names(gpt_configs()), "seed"); }},
+    {"train", "--recipe", [] { return own_names(recipes()); }},
+    {"run", "suite", [] { return own_names(suites()); }},
     {"completion", "shell",
      [] {
        return Names{"bash", "zsh", "fish"};
      }},
 };
+
+// The names of a command's flag ("--dtype") or positional ("suite"); none if it is not in the list.
+Names choices_of(const std::string& command, const std::string& option) {
+  for (const Choices& each : kChoices) {
+    const bool of_command = *each.command == '\0' || command == each.command;
+    if (of_command && option == each.option) return each.names();
+  }
+  return {};
+}
 
 bool begins_with(const std::string& text, const std::string& start) {
   return text.compare(0, start.size(), start) == 0;
@@ -174,14 +183,6 @@ const CLI::Option* first_positional(const CLI::App& app) {
 
 }  // namespace
 
-std::vector<std::string> choices_of(const std::string& command, const std::string& option) {
-  for (const Choices& each : kChoices) {
-    const bool of_command = *each.command == '\0' || command == each.command;
-    if (of_command && option == each.option) return each.names();
-  }
-  return {};
-}
-
 Completion complete(const CLI::App& root, const std::vector<std::string>& words) {
   const std::string word = words.empty() ? "" : words.back();
   Completer completer(word);
@@ -190,8 +191,13 @@ Completion complete(const CLI::App& root, const std::vector<std::string>& words)
     if (words.size() > 1 && each->get_name() == words.front()) app = each;
   }
   if (app == nullptr) {
-    is_flag(word) ? completer.offer_flags(root) : completer.offer_commands(root);
-    return words.size() > 1 ? Completion() : std::move(completer).found();
+    if (words.size() > 1) return {};  // behind a word that is no command
+    if (is_flag(word)) {
+      completer.offer_flags(root);
+    } else {
+      completer.offer_commands(root);
+    }
+    return std::move(completer).found();
   }
   const CLI::Option* before = words.size() > 2 ? find_flag(*app, words[words.size() - 2]) : nullptr;
   const std::size_t equals = word.find('=');

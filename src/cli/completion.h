@@ -21,10 +21,6 @@ struct Completion {
 // ("bf16,f") the candidates are whole lists ("bf16,fp32").
 Completion complete(const CLI::App& root, const std::vector<std::string>& words);
 
-// The names of values that complete() offers for a flag ("--dtype") or positional ("suite") of a
-// command; empty where it offers none.
-std::vector<std::string> choices_of(const std::string& command, const std::string& option);
-
 // The script by which a shell (bash, zsh, fish) asks `duet complete`. Throws UsageError for another
 // shell.
 std::string completion_script(const std::string& shell);

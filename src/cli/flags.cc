@@ -124,6 +124,9 @@ void add_output_flags(CLI::App& app, OutputFlags& flags) {
                "Continue the journal of --json: cases that it has are not measured again; "
                "duet train --data: continue from its checkpoint")
       ->group("Output");
+  app.add_flag("--list", flags.list,
+               "Print the cases and how long they may take, and measure nothing")
+      ->group("Output");
   app.add_flag("--quiet", flags.quiet, "Print errors only: no tables, no progress")
       ->group("Output");
   app.add_flag("--verbose", flags.verbose,

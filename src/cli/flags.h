@@ -22,6 +22,7 @@ struct OutputFlags {
   bool has_checkpoint = false;  // by which the command resumes also without a journal
   bool reproducible = false;
   bool check = false;
+  bool list = false;
   std::optional<std::string> report;  // "": a name derived from the journal's
 };
 void add_output_flags(CLI::App& app, OutputFlags& flags);

@@ -20,6 +20,7 @@
 #include "results/output_file.h"
 #include "results/writers/console.h"
 #include "results/writers/csv.h"
+#include "run/case_list.h"
 #include "run/lockstep.h"
 #include "run/suite_summary.h"
 #include "team/launch.h"
@@ -158,6 +159,20 @@ std::vector<Section> sections(const RunPlan& plan) {
   return all;
 }
 
+int list_cases(const RunPlan& plan, const OutputFlags& flags) {
+  refuse_given({{"--json", !flags.json.empty()},
+                {"--csv", !flags.csv.empty()},
+                {"--report", flags.report.has_value()},
+                {"--check", flags.check},
+                {"--resume", flags.resume},
+                {"--reproducible", flags.reproducible},
+                {"--quiet", flags.quiet},
+                {"--verbose", flags.verbose}},
+               "expected without --list, which measures nothing");
+  if (speaks(plan)) print_cases(plan.jobs, std::cout);
+  return 0;
+}
+
 }  // namespace
 
 int measure(const RunPlan& plan, const OutputFlags& asked,
@@ -166,6 +181,7 @@ int measure(const RunPlan& plan, const OutputFlags& asked,
   if (plan.jobs.empty()) {
     throw UsageError("nothing to measure: the devices have no case of the kinds that were chosen");
   }
+  if (asked.list) return list_cases(plan, asked);
   const std::string resume = how_to_resume(plan, flags, command);
   catch_interrupts(speaks(plan));
   std::vector<Machine*> machines;

@@ -11,7 +11,8 @@ namespace duet {
 // The last step of every measuring command: opens the outputs, runs the jobs and prints a summary.
 // Returns the exit code. All other input must have been checked. Throws UsageError if an output
 // cannot be opened, and then leaves no new file behind. Collective: all processes call it and get
-// the same exit code, but only process 0 prints, and reads and writes files.
+// the same exit code, but only process 0 prints, and reads and writes files. With --list it prints
+// the cases instead.
 int measure(const RunPlan& plan, const OutputFlags& flags, const std::vector<std::string>& command);
 
 }  // namespace duet

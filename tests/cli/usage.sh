@@ -31,6 +31,14 @@ refuses '-i and -f: expected one of them' collective all_gather -b 1M -e 2M -f 2
 refuses '--loop and --mode adaptive: expected one of them' collective all_gather --loop --mode adaptive
 refuses "'paper' and --compute with --communicate" overlap paper "${pair[@]}"
 
+# --list measures nothing, and writes nothing.
+expect_code 0 run quick --list
+grep -q '^copy on host, ' out || fail "run quick --list: $(cat out)"
+tail -n 1 out | grep -qE '^[0-9]+ cases, up to about .* to warm up and measure' || fail "run quick --list: $(tail -n 1 out)"
+refuses '--json: expected without --list' "${local_copy[@]}" --list --json a.jsonl
+refuses '--list: expected without --tune' collective all_gather --tune --list
+refuses '--check: expected without --list' "${local_copy[@]}" --list --check
+
 # Without effect.
 refuses '--reproducible: expected --json or --report as well' "${local_copy[@]}" --reproducible
 refuses '--seconds: expected without the mode loop' "${local_copy[@]}" --mode loop --seconds 1

@@ -1,8 +1,11 @@
 #include "results/writers/axis_columns.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 
+#include "core/plain_text.h"
 #include "core/units.h"
 #include "results/record.h"
 
@@ -78,6 +81,11 @@ std::string case_text(const CaseId& id) {
     after_dimension = dimension;
   }
   return text;
+}
+
+std::string line_of(const CaseId& id) {
+  return one_line(
+      fmt::format("{} on {}, {}, {}", id.benchmark, id.device, id.engine, case_text(id)));
 }
 
 AxisColumns::AxisColumns(const std::vector<CaseId>& cases, const std::string& answer) {

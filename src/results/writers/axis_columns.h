@@ -37,4 +37,7 @@ std::string axis_cell(const CaseId& id, const std::string& axis);
 // bf16 bf16 nn", "peer dma push pair 64 KiB 0 > 1 2-way".
 std::string case_text(const CaseId& id);
 
+// The whole case on one line: "gemm on host, onednn, 8192 x 8192 x 8192 bf16 bf16 nn".
+std::string line_of(const CaseId& id);
+
 }  // namespace duet

@@ -6,20 +6,15 @@
 #include <string>
 #include <utility>
 
-#include "core/plain_text.h"
 #include "core/terminal.h"
 #include "results/writers/axis_columns.h"
 
 namespace duet {
-namespace {
-
-std::string duration(double seconds) {
+std::string duration_text(double seconds) {
   if (seconds < 60) return fmt::format("{:.0f} s", std::ceil(seconds));
   if (seconds < 3600) return fmt::format("{:.0f} min", std::ceil(seconds / 60));
   return fmt::format("{:.1f} h", seconds / 3600);
 }
-
-}  // namespace
 
 Progress::Progress(std::ostream& out, int width, std::function<double()> now)
     : out_(out), width_(width), now_(std::move(now)) {}
@@ -27,8 +22,8 @@ Progress::Progress(std::ostream& out, int width, std::function<double()> now)
 void Progress::start(const CaseId& id) {
   started_ = now_();
   std::string text = fmt::format("[{}/{}] ", done_ + 1, done_ + left_);
-  if (done_ > 0) text += fmt::format("about {} left: ", duration(spent_ / done_ * left_));
-  text += one_line(id.benchmark + " on " + id.device + ", " + id.engine + ", " + case_text(id));
+  if (done_ > 0) text += fmt::format("about {} left: ", duration_text(spent_ / done_ * left_));
+  text += line_of(id);
   // One column stays free: a full line would scroll.
   command_terminal(out_, "\r");
   out_ << text.substr(0, static_cast<std::size_t>(width_ - 1));

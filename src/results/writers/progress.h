@@ -2,10 +2,14 @@
 
 #include <functional>
 #include <ostream>
+#include <string>
 
 #include "timing/measurement.h"
 
 namespace duet {
+
+// "40 s", "3 min", "1.5 h".
+std::string duration_text(double seconds);
 
 // The line at the bottom of a terminal: the running case, the number of cases left and an estimate
 // of their time. Only for terminals.
