@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cli/help.h"
 #include "collectives/collective.h"
 #include "core/dtype.h"
 #include "core/error.h"
@@ -107,17 +108,10 @@ bool begins_with(const std::string& text, const std::string& start) {
 
 bool is_flag(const std::string& word) { return !word.empty() && word[0] == '-'; }
 
-std::vector<std::string> names_of_flag(const CLI::Option& option) {
-  Names names;
-  for (const std::string& each : option.get_lnames()) names.push_back("--" + each);
-  for (const std::string& each : option.get_snames()) names.push_back("-" + each);
-  return names;
-}
-
 const CLI::Option* find_flag(const CLI::App& app, const std::string& word) {
   for (const CLI::Option* option : app.get_options()) {
-    const Names names = names_of_flag(*option);
-    if (std::find(names.begin(), names.end(), word) != names.end()) return option;
+    const Names words = flag_words(*option);
+    if (std::find(words.begin(), words.end(), word) != words.end()) return option;
   }
   return nullptr;
 }
@@ -140,23 +134,21 @@ class Completer {
   }
 
   void offer_commands(const CLI::App& root) {
-    for (const CLI::App* each : root.get_subcommands([](const CLI::App*) { return true; })) {
-      if (!each->get_group().empty()) offer(each->get_name(), each->get_description());
+    for (const CLI::App* each : shown_commands(root)) {
+      offer(each->get_name(), each->get_description());
     }
   }
 
   void offer_flags(const CLI::App& app) {
     for (const CLI::Option* option : app.get_options()) {
-      for (const std::string& name : names_of_flag(*option)) {
-        offer(name, option->get_description());
-      }
+      for (const std::string& each : flag_words(*option)) offer(each, option->get_description());
     }
   }
 
   // `before`: what the word begins with, such as "--device=".
   void offer_values(const CLI::App& app, const CLI::Option& option, const std::string& before) {
     const std::string name =
-        option.get_positional() ? option.get_name(true) : names_of_flag(option).front();
+        option.get_positional() ? option.get_name(true) : flag_words(option).back();
     const std::size_t comma = word_.rfind(',');
     const std::string start =
         comma == std::string::npos || comma < before.size() ? before : word_.substr(0, comma + 1);
@@ -187,7 +179,7 @@ Completion complete(const CLI::App& root, const std::vector<std::string>& words)
   const std::string word = words.empty() ? "" : words.back();
   Completer completer(word);
   const CLI::App* app = nullptr;
-  for (const CLI::App* each : root.get_subcommands([](const CLI::App*) { return true; })) {
+  for (const CLI::App* each : shown_commands(root)) {
     if (words.size() > 1 && each->get_name() == words.front()) app = each;
   }
   if (app == nullptr) {

@@ -39,14 +39,6 @@ std::string command_page(const CLI::App& app) {
   return text;
 }
 
-std::vector<const CLI::App*> shown_commands(const CLI::App& root) {
-  std::vector<const CLI::App*> shown;
-  for (const CLI::App* each : root.get_subcommands([](const CLI::App*) { return true; })) {
-    if (!each->get_group().empty()) shown.push_back(each);
-  }
-  return shown;
-}
-
 void print_markdown(const CLI::App& root) {
   std::cout << "# The command line\n\nWritten by `duet docs > docs/cli.md`; do not edit.\n\n"
             << root.get_description() << "\n\nExit codes: " << kExitCodes << "\n\n"

@@ -1,5 +1,8 @@
 #include "cli/help.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 namespace duet {
 namespace {
 
@@ -39,16 +42,25 @@ std::string entry(const std::string& name, const std::string& text, std::size_t 
 
 std::string flag_names(const CLI::Option& option) {
   if (option.get_positional()) return option.get_name(true);
-  std::string names;
-  for (const std::string& name : option.get_snames()) {
-    names += (names.empty() ? "-" : ", -") + name;
-  }
-  for (const std::string& name : option.get_lnames()) {
-    names += (names.empty() ? "--" : ", --") + name;
-  }
+  const std::string names = fmt::format("{}", fmt::join(flag_words(option), ", "));
   // In CLI11 the type name of a flag is "" and that of a list of values is "TYPE ...".
   const std::string type = option.get_items_expected_max() == 0 ? "" : option.get_type_name();
   return names + (type.empty() ? "" : " " + type);
+}
+
+std::vector<std::string> flag_words(const CLI::Option& option) {
+  std::vector<std::string> words;
+  for (const std::string& name : option.get_snames()) words.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) words.push_back("--" + name);
+  return words;
+}
+
+std::vector<const CLI::App*> shown_commands(const CLI::App& root) {
+  std::vector<const CLI::App*> shown;
+  for (const CLI::App* each : root.get_subcommands([](const CLI::App*) { return true; })) {
+    if (!each->get_group().empty()) shown.push_back(each);
+  }
+  return shown;
 }
 
 std::string HelpFormatter::make_option(const CLI::Option* option, bool) const {

@@ -4,6 +4,7 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <string>
+#include <vector>
 
 namespace duet {
 
@@ -19,5 +20,11 @@ class HelpFormatter : public CLI::Formatter {
 
 // The names of a flag and the type of its value: "--flush,--no-flush SECONDS".
 std::string flag_names(const CLI::Option& option);
+
+// The words that give a flag: "-h", "--help"; none for a positional.
+std::vector<std::string> flag_words(const CLI::Option& option);
+
+// The commands that --help lists, in its order.
+std::vector<const CLI::App*> shown_commands(const CLI::App& root);
 
 }  // namespace duet

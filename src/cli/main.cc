@@ -30,17 +30,14 @@ int bad_usage(const std::string& message) {
 // "info, gemm, copy": the commands that --help lists.
 std::vector<std::string> command_names(const CLI::App& root) {
   std::vector<std::string> names;
-  for (const CLI::App* each : root.get_subcommands([](const CLI::App*) { return true; })) {
-    if (!each->get_group().empty()) names.push_back(each->get_name());
-  }
+  for (const CLI::App* each : duet::shown_commands(root)) names.push_back(each->get_name());
   return names;
 }
 
 std::vector<std::string> flags_of(const CLI::App& app) {
   std::vector<std::string> flags;
   for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_snames()) flags.push_back("-" + name);
-    for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
+    for (const std::string& word : duet::flag_words(*option)) flags.push_back(word);
   }
   return flags;
 }

@@ -11,7 +11,7 @@ namespace {
 // False for `loop`, which has a number of calls and no time, and for simulated devices, whose time
 // is virtual.
 bool has_time(const Case& one) {
-  const bool simulated = one.id.device.rfind("sim:", 0) == 0;
+  const bool simulated = one.id.device.rfind("sim:", 0) == 0;  // as all such machines are named
   return !simulated && one.mode && one.mode->kind != ModeKind::loop;
 }
 

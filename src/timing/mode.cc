@@ -20,9 +20,8 @@ constexpr NamedValue<ModeKind> kModeKinds[] = {{ModeKind::adaptive, "adaptive"},
 std::string_view name(ModeKind kind) { return name_of(kModeKinds, kind); }
 
 std::vector<std::string> mode_names() {
-  std::vector<std::string> names;
-  for (const NamedValue<ModeKind>& each : kModeKinds) names.emplace_back(each.name);
-  return names;
+  const std::vector<std::string_view> names = names_in(kModeKinds);
+  return {names.begin(), names.end()};
 }
 
 Mode peak_mode() {

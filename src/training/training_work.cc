@@ -157,12 +157,12 @@ void TrainingWork::make_model(Rank& rank, RankState& own) const {
     };
     const std::uint64_t there = rank.device.info().memory_bytes;
     const auto usable = static_cast<std::uint64_t>(kUsableMemory * static_cast<double>(there));
+    const std::uint64_t needed = own.model->memory().total_bytes();
     std::int64_t fits = 0, too_large = description_.axes.number("batch").value_or(1);
-    const std::string wants =
-        fmt::format("{} {}: needs {:.1f} GB of memory, and {} has {:.1f}", description_.name,
-                    settings_.recipe.name, gigabytes(own.model->memory().total_bytes()),
-                    rank.device.info().name, gigabytes(there));
-    if (own.model->memory().total_bytes() <= usable) {
+    const std::string wants = fmt::format(
+        "{} {}: needs {:.1f} GB of memory, and {} has {:.1f}", description_.name,
+        settings_.recipe.name, gigabytes(needed), rank.device.info().name, gigabytes(there));
+    if (needed <= usable) {
       throw OutOfMemory(wants + ", of which other programs or ranks leave too little");
     }
     while (too_large - fits > 1) {

@@ -350,6 +350,22 @@ TEST(TrainingCases, AModelThatDoesNotFitSaysWhatWould) {
   }
 }
 
+TEST(TrainingCases, AModelThatOthersLeaveNoRoomForIsOutOfMemory) {
+  const auto machine = open_machine("sim:h200:devices=1");
+  const Buffer others = machine->device(0).allocate(60'000'000'000);
+  TrainingOptions options;
+  options.models = {describe(find_gpt("7b"))};
+  options.recipes = {find_recipe("amp")};
+  options.mode = brief();
+  try {
+    training_benchmark(*machine, options, {}).cases.front().run();
+    FAIL() << "expected to be out of memory";
+  } catch (const OutOfMemory& error) {
+    EXPECT_NE(std::string(error.what()).find("leave too little"), std::string::npos)
+        << error.what();
+  }
+}
+
 TEST(TrainingCases, AModelThatDoesNotFitIsOutOfMemory) {
   const auto machine = open_machine("sim:h200:devices=1");
   TrainingOptions options;

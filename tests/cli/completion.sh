@@ -7,6 +7,9 @@ trap 'rm -rf "$folder"' EXIT
 cd "$folder"
 touch journal.jsonl
 failures=0
+for tool in fish zsh mandoc; do
+  command -v $tool > /dev/null || { echo "FAIL: needs $tool (scripts/packages.sh tests)" >&2; exit 1; }
+done
 
 # WHAT EXPECTED FOUND, the latter two as words in any order.
 same() {

@@ -44,6 +44,12 @@ diff <(sed 's/[0-9]//g' info.build) <(sed 's/[0-9]//g' info.moved) || fail "duet
 [[ $(ls "$build"/modules/*.so | xargs -n 1 basename) == \
    $(ls moved/*/duet/*.so | xargs -n 1 basename) ]] || fail "modules"
 
+# Written by the program, for shells and man.
+diff moved/share/bash-completion/completions/duet <("$duet" completion bash) || fail "completion of bash"
+diff moved/share/zsh/site-functions/_duet <("$duet" completion zsh) || fail "completion of zsh"
+diff moved/share/fish/vendor_completions.d/duet.fish <("$duet" completion fish) || fail "completion of fish"
+diff moved/share/man/man1/duet.1 <("$duet" docs man) || fail "the manual page"
+
 cmake -S "$examples" -B built -DCMAKE_PREFIX_PATH="$folder/moved" -DCMAKE_CXX_COMPILER="$compiler" \
   -DCMAKE_CXX_FLAGS="$warnings" > out.configure
 cmake --build built > out.build

@@ -10,6 +10,7 @@
 namespace duet::DUET_GPU {
 
 inline constexpr int kRowThreads = 256;  // threads of a block that works on rows
+inline constexpr int kMostWarps = 32;    // of 32 threads, in any block
 
 // Exchanges between threads of 32 neighbours, also where more run in lockstep.
 __device__ inline float shuffle_xor(float value, int mask) {
@@ -35,13 +36,13 @@ __device__ inline float warp_max(float value) {
 }
 
 // Sums each of N values over groups of `lanes` neighbouring threads: 32, or more, and then all
-// `threads` of the block must call it together.
-template <int lanes, int threads, int N>
+// threads of the block must call it together.
+template <int lanes, int N>
 __device__ void group_sum(float (&value)[N]) {
 #pragma unroll
   for (int n = 0; n < N; ++n) value[n] = warp_sum(value[n]);
   if constexpr (lanes > 32) {
-    __shared__ float parts[N][threads / 32];
+    __shared__ float parts[N][kMostWarps];
     const int first = static_cast<int>(threadIdx.x) / lanes * (lanes / 32);
     __syncthreads();  // the parts of the call before have been read
     if (threadIdx.x % 32 == 0) {

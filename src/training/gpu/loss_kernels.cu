@@ -51,7 +51,7 @@ __device__ RunningSum of_block(RunningSum my) {
   __syncthreads();
   const float most = warp_max(largest[threadIdx.x % (kThreads / 32)]);
   float sum[1] = {my.largest == -INFINITY ? 0.0f : my.sum * fast_exp2(my.largest - most)};
-  group_sum<kThreads, kThreads>(sum);
+  group_sum<kThreads>(sum);
   return {most, sum[0]};
 }
 
@@ -134,14 +134,14 @@ __global__ void __launch_bounds__(kThreads)
     }
     store8(prediction + begin + 8 * p, value);
   }
-  group_sum<kThreads, kThreads>(sum);
+  group_sum<kThreads>(sum);
   if (threadIdx.x == 0) losses[blockIdx.x] = sum[0] / static_cast<float>(columns);
 }
 
 __global__ void mean_kernel(const float* values, std::int64_t count, float* mean) {
   float sum[1] = {};
   for (std::int64_t i = threadIdx.x; i < count; i += kThreads) sum[0] += values[i];
-  group_sum<kThreads, kThreads>(sum);
+  group_sum<kThreads>(sum);
   if (threadIdx.x == 0) *mean = sum[0] / static_cast<float>(count);
 }
 

@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(kRowThreads) norm_kernel(NormForward<T> n) {
 #pragma unroll
       for (int i = 0; i < 8; ++i) sum[0] += x[p][i];
     }
-    group_sum<lanes, kRowThreads>(sum);
+    group_sum<lanes>(sum);
     mean = sum[0] * scale;
     sum[0] = 0;
   }
@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(kRowThreads) norm_kernel(NormForward<T> n) {
 #pragma unroll
     for (int i = 0; i < 8; ++i) sum[0] += (x[p][i] - mean) * (x[p][i] - mean);
   }
-  group_sum<lanes, kRowThreads>(sum);
+  group_sum<lanes>(sum);
   const float inverse =
       rsqrtf(sum[0] * scale + static_cast<float>(centred ? kLayerNormEps : kRmsNormEps));
   if (!inside) return;
@@ -164,7 +164,7 @@ __global__ void __launch_bounds__(kRowThreads, packs <= 4 ? 2 : 1)
         }
       }
     }
-    group_sum<lanes, kRowThreads>(sums);
+    group_sum<lanes>(sums);
     const float mean_gn = sums[0] * scale, mean_g = centred ? sums[centred ? 1 : 0] * scale : 0;
 #pragma unroll
     for (int p = 0; p < packs; ++p) {

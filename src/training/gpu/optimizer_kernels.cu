@@ -235,7 +235,7 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll
     for (int i = 0; i < 8; ++i) sum[0] += g[i] * g[i];
   }
-  group_sum<kThreads, kThreads>(sum);
+  group_sum<kThreads>(sum);
   if (threadIdx.x == 0) partials[blockIdx.x] = sum[0];
 }
 
@@ -243,7 +243,7 @@ __global__ void __launch_bounds__(kThreads)
     partials_kernel(const float* partials, int count, float* to) {
   float sum[1] = {};
   for (int i = static_cast<int>(threadIdx.x); i < count; i += kThreads) sum[0] += partials[i];
-  group_sum<kThreads, kThreads>(sum);
+  group_sum<kThreads>(sum);
   if (threadIdx.x == 0) *to = sum[0];
 }
 
