@@ -71,8 +71,8 @@ double ranks_of(const Record& record) {
   return record["case"].contains("ranks") ? axis_number(record, "ranks") : 1;
 }
 
-// GEMMs, attention and the bytes of the rest, one after the other. Collectives come
-// behind them: a step that is slower gains nothing from communicating beside its passes.
+// GEMMs, attention and the bytes of the rest, one after the other, then the collectives: a slower
+// step gains nothing from communicating beside its passes.
 void expect_sum(const Record& record, const DeviceSpec& spec, double flop_rate, double items,
                 Expectation& expectation) {
   const DType dtype = multiplied_in(record);

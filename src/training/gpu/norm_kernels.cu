@@ -37,8 +37,7 @@ template <typename T, bool centred, int lanes, int packs>
 __global__ void __launch_bounds__(kRowThreads) norm_kernel(NormForward<T> n) {
   const Place<lanes> my;
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * (kRowThreads / lanes) + my.group;
-  const bool inside =
-      row < n.rows;  // a group behind the last row takes part in the sums, with zeros
+  const bool inside = row < n.rows;  // groups behind the last row take part in the sums
   const float scale = 1.0f / static_cast<float>(n.columns);
   float x[packs][8] = {};
   float sum[1] = {};
