@@ -224,6 +224,7 @@ duet_steps() {
   shift
   say "$name"
   must timeout -s KILL "${LIMIT:-240}" "$duet" train "$@" --seconds "${SECONDS_EACH:-5}" --warm-up 1 --verbose \
+    --tuning-seconds "${TUNING_SECONDS:-6}" \
     --tuning-cache "$out/tuning.json" --json "$out/$name.jsonl" --resume
 }
 

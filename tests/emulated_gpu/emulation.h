@@ -54,6 +54,16 @@ inline unsigned atomicMax(unsigned* word, unsigned value) {
   if (value > before) *word = value;
   return before;
 }
+inline unsigned atomicMin(unsigned* word, unsigned value) {
+  const unsigned before = *word;
+  if (value < before) *word = value;
+  return before;
+}
+inline unsigned atomicAdd(unsigned* word, unsigned value) {
+  const unsigned before = *word;
+  *word += value;
+  return before;
+}
 inline float __expf(float x) { return std::exp(x); }
 inline float __fdividef(float a, float b) { return a / b; }
 inline void sincospif(float x, float* sine, float* cosine) {
