@@ -119,6 +119,10 @@ Expectation expect_training(const Record& record, const Site& site) {
           : 0;
   const double items =
       cost.contains("tokens") ? cost["tokens"].get<double>() : cost.value("samples", 0.0);
+  if (items <= 0) {
+    expectation.unknown = "the record counts neither tokens nor samples";
+    return expectation;
+  }
   expectation.bound = items / std::max(computing, moving);
   expectation.measured_bound = site.spec == nullptr;
   const std::string mfu = fmt::format("{:.0f}% of the {} peak of {:.4g} TFLOP/s (MFU)",
