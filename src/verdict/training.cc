@@ -25,7 +25,7 @@ double peak_of(const Site& site, DType dtype) {
   return peak == site.peaks.tflops.end() ? 0 : peak->second.fastest;
 }
 
-// Of the sum of the parts below; docs/results/h200/train has 0.79 (narrow models) to 0.98.
+// Of the sum of the parts below; docs/results/h200/train has 0.87 (narrow models) to 1.06.
 constexpr double kShareOfSum = 0.80;
 
 // The share of the dense peak that attention reaches, forward and backward pass together: of heads
