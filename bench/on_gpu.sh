@@ -410,7 +410,7 @@ curves() {
   say "1,000 steps"
   "$duet" train gpt "${flags[@]}" --recipe bf16 --steps 1000 &
   local run=$!
-  while sleep 4 && kill -0 $run 2>/dev/null; do
+  while sleep 0.5 && kill -0 $run 2>/dev/null; do
     echo "memory used: $(nvidia-smi --query-gpu=memory.used --format=csv,noheader)"
   done
   must wait $run
