@@ -34,6 +34,8 @@ const Fields kMaybe = {{"seconds", FieldKind::object},   {"cost", FieldKind::obj
                        {"telemetry", FieldKind::object}, {"warnings", FieldKind::texts},
                        {"samples", FieldKind::amounts},  {"metrics", FieldKind::object},
                        {"load", FieldKind::object},      {"curves", FieldKind::object}};
+const Fields kEnvironment = {
+    {"run", FieldKind::object}, {"processes", FieldKind::whole}, {"imported", FieldKind::notes}};
 const Fields kDevice = {{"kind", FieldKind::text},
                         {"model", FieldKind::text},
                         {"bus", FieldKind::text},
@@ -195,7 +197,7 @@ void check_record(const Record& record) {
   } else if (record["type"] == "environment") {
     require(record, "", Field{"machines", FieldKind::list});
     each_object(record, "", "machines", check_machine);
-    allow(record, "", {{"run", FieldKind::object}, {"processes", FieldKind::whole}});
+    allow(record, "", kEnvironment);
     if (record.contains("run")) check_run(record["run"]);
   } else if (record["type"] == "end") {
     allow(record, "", {{"time_utc", FieldKind::text}, {"load", FieldKind::object}});

@@ -13,9 +13,15 @@ bool among(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+// nccl-tests measures NCCL, so what is known of NCCL is expected of it too.
+std::string engine_of(const Record& record) {
+  const std::string engine = record["engine"];
+  return engine == "nccl-tests" ? "nccl" : engine;
+}
+
 bool fits(const CollectiveRule& rule, const Record& record) {
   return among(rule.collectives, axis_word(record, "collective")) &&
-         (rule.engines.empty() || among(rule.engines, record["engine"])) &&
+         (rule.engines.empty() || among(rule.engines, engine_of(record))) &&
          (rule.most_ranks == 0 || axis_number(record, "ranks") <= rule.most_ranks) &&
          (!rule.in_place || *rule.in_place == axis_true(record, "in_place"));
 }
@@ -52,9 +58,8 @@ void by_rules(Expectation& expectation, const Record& record, const Site& site,
                                  [&](const CollectiveRule& one) { return fits(one, record); });
   const double bytes = finished_of(record).cost.bus_bytes;
   if (rule == rules.end()) {
-    expectation.unknown =
-        fmt::format("what arrives of {} in {} by {} is not known", sending.words,
-                    axis_word(record, "collective"), record["engine"].get<std::string>());
+    expectation.unknown = fmt::format("what arrives of {} in {} by {} is not known", sending.words,
+                                      axis_word(record, "collective"), engine_of(record));
   } else if (bytes < rule->from_bytes) {
     expectation.unknown = "the collective is small: latency decides";
   } else if (axis_number(record, "graph_launches") > 0) {
@@ -63,9 +68,8 @@ void by_rules(Expectation& expectation, const Record& record, const Site& site,
     const double seconds =
         rule->latency_us * 1e-6 + bytes / (rule->efficiency * sending.gb_per_s) / 1e9;
     expectation.expected = bytes / seconds / 1e9;
-    expectation.basis =
-        fmt::format("{:.0f}% of {} after {:.4g} us, by {}", 100 * rule->efficiency, sending.words,
-                    rule->latency_us, record["engine"].get<std::string>());
+    expectation.basis = fmt::format("{:.0f}% of {} after {:.4g} us, by {}", 100 * rule->efficiency,
+                                    sending.words, rule->latency_us, engine_of(record));
     expectation.advice =
         "look at all pairs of `duet copy`, which use the same links without a collective's order";
   }

@@ -92,6 +92,10 @@ Expectation by_rules(const Record& record, const Site& site, const Bound& bound)
         fmt::format("what arrives of {} in such a copy is not known", bound.words);
     return expectation;
   }
+  if (bytes_of(record) <= 0) {
+    expectation.unknown = "the record does not say how large the copy was";
+    return expectation;
+  }
   if (bytes_of(record) < rule->from_bytes) {
     expectation.unknown = "the copy is small: latency and caches decide";
     return expectation;

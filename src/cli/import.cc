@@ -1,0 +1,142 @@
+// `duet import`: output of other tools as a journal.
+#include "importing/import.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.h"
+#include "cli/flags.h"
+#include "core/error.h"
+#include "core/units.h"
+#include "results/journal.h"
+#include "results/journal_machines.h"
+#include "results/output_file.h"
+#include "verdict/summary.h"
+
+namespace duet {
+namespace {
+
+std::string contents_of(const std::string& path) {
+  std::error_code ignored;
+  std::ifstream file(path, std::ios::binary);
+  if (!file || std::filesystem::is_directory(path, ignored)) {
+    throw UsageError(fmt::format("{} cannot be read: expected a file with output of a tool", path));
+  }
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// The last record of a case counts, so that one of two runs of a case would be lost.
+void check_other_cases(std::map<std::string, std::string>& file_of_case, const std::string& file,
+                       const std::vector<Record>& records) {
+  for (const Record& record : records) {
+    if (record["type"] != "result") continue;
+    const auto [known, fresh] = file_of_case.emplace(case_key(case_of(record)), file);
+    if (fresh || known->second == file) continue;
+    throw UsageError(fmt::format(
+        "{} and {} have a case in common: expected other cases; import runs of the same cases "
+        "into journals of their own, which duet compare takes together",
+        known->second, file));
+  }
+}
+
+int results_in(const std::vector<Record>& records) {
+  int results = 0;
+  for (const Record& record : records) results += record["type"] == "result" ? 1 : 0;
+  return results;
+}
+
+// The verdicts of one file's records, of which the first is the environment.
+std::string verdicts_of(const std::vector<Record>& records) {
+  VerdictSummary summary(records.front());
+  for (const Record& record : records) {
+    if (record["type"] == "result") summary.result(record, false);
+  }
+  return summary.text();
+}
+
+class ImportCommand : public Command {
+ public:
+  explicit ImportCommand(CLI::App& root)
+      : app_(root.add_subcommand(
+            "import",
+            "Turn output of nccl-tests, nvbandwidth, OSU micro-benchmarks or TransferBench into a "
+            "journal, which compare and report take")) {
+    app_->add_option("files", files_,
+                     "What the tools printed (or nccl-tests -J wrote); which tool it is follows "
+                     "from the contents")
+        ->type_name("FILE...");
+    add("--out", out_, "FILE.jsonl", "The journal to write; -: to standard output");
+    add("--collective", options_.collective, "NAME",
+        "What nccl-tests measured, as all_reduce, where its output does not name the program");
+    add("--bytes", bytes_, "SIZE",
+        "The buffer size of nvbandwidth (its --bufferSize), which its output does not tell");
+  }
+
+  CLI::App& app() override { return *app_; }
+
+  int run(const std::vector<std::string>&) override {
+    if (files_.empty()) throw UsageError("import: expected files with output of a tool");
+    if (out_.empty()) throw UsageError("import: expected --out FILE.jsonl, the journal to write");
+    if (!bytes_.empty()) options_.bytes = bytes_of_text();
+    const std::vector<std::vector<Record>> runs = read_all();
+    std::string journal;
+    for (const auto& records : runs) {
+      for (const Record& record : records) journal += journal_line(record);
+    }
+    OutputFile::create(out_, "expected another name").write(journal);
+    show(runs);
+    return 0;
+  }
+
+ private:
+  std::uint64_t bytes_of_text() const {
+    constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
+    const std::uint64_t bytes = parse_bytes(bytes_);
+    if (bytes > 0 && bytes <= kMost) return bytes;
+    throw UsageError(fmt::format("--bytes {}: expected 1 to 4 EiB", bytes_));
+  }
+
+  std::vector<std::vector<Record>> read_all() const {
+    std::vector<std::vector<Record>> runs;
+    std::vector<Record> together;
+    std::map<std::string, std::string> file_of_case;
+    for (const std::string& file : files_) {
+      runs.push_back(import_run(file, contents_of(file), options_));
+      check_other_cases(file_of_case, file, runs.back());
+      together.push_back(runs.back().front());
+    }
+    machines_by_name(out_, together);  // refuses one name for two machines
+    return runs;
+  }
+
+  void show(const std::vector<std::vector<Record>>& runs) const {
+    std::ostream& text = names_standard_output(out_) ? std::cerr : std::cout;
+    for (const auto& records : runs) {
+      const Record& imported = records.front()["imported"];
+      text << fmt::format("{}: {} cases of {} ({})\n", imported["file"].get<std::string>(),
+                          results_in(records), imported["tool"].get<std::string>(),
+                          imported["form"].get<std::string>())
+           << verdicts_of(records);
+    }
+    text << "journal: " << out_ << '\n';
+  }
+
+  CLI::App* app_;
+  std::vector<std::string> files_;
+  std::string out_, bytes_;
+  ImportOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_import_command(CLI::App& root) {
+  return std::make_unique<ImportCommand>(root);
+}
+
+}  // namespace duet

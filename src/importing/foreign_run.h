@@ -1,0 +1,55 @@
+// The results of a run of another tool, as far as its output tells them, and the records of a
+// journal that say the same.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "results/record.h"
+#include "timing/measurement.h"
+
+namespace duet {
+
+struct ForeignDevice {
+  std::string name;   // "cuda:0"
+  std::string model;  // as the tool prints it
+  std::string bus;    // PCI address as the tool prints it; "": unknown
+
+  bool operator==(const ForeignDevice& other) const {
+    return name == other.name && model == other.model && bus == other.bus;
+  }
+};
+
+// One figure. If `skipped` or `failed` is set, there is none.
+struct ForeignCase {
+  std::string benchmark;
+  Axes axes;
+  double seconds = 0;            // of one call: the tool's own figure, which is mostly a mean
+  Cost cost;                     // what is not known is 0
+  std::optional<bool> verified;  // false: the data were wrong; nullopt: the output does not tell
+  std::string wrong;             // in words, where `verified` is false
+  std::optional<int> warm_ups;
+  std::vector<std::pair<std::string, std::string>> notes;
+  std::optional<std::string> skipped, failed;  // the reason, in words
+};
+
+struct ForeignRun {
+  std::string tool;     // the engine of all cases: "nccl-tests"
+  std::string version;  // of the tool; "": unknown
+  std::string form;     // "text", "JSON", "CSV"
+  std::string machine;  // the device of all cases; the tool's name where the devices are unknown
+  std::string kind;     // of the devices: "cuda"
+  std::vector<ForeignDevice> devices;  // empty: unknown
+  int processes = 1;
+  std::string host, command;                                   // "": unknown
+  std::vector<std::pair<std::string, std::string>> libraries;  // by name, their versions
+  std::vector<ForeignCase> cases;
+};
+
+// The run's environment record, which says that it was imported and from which file, followed by a
+// result of each case. Fields that the tool's output does not tell are left out.
+std::vector<Record> records_of(const ForeignRun& run, const std::string& file);
+
+}  // namespace duet

@@ -1,0 +1,76 @@
+// The JSON of `nvbandwidth -j`: a list of tests, each with a matrix of numbers as text.
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/units.h"
+#include "importing/json_fields.h"
+#include "importing/nvbandwidth_matrix.h"
+#include "importing/readers.h"
+
+namespace duet {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+NvbandwidthMatrix matrix_of(const Json& test) {
+  NvbandwidthMatrix matrix;
+  matrix.test = text_at(test, "name");
+  matrix.description = text_at(test, "bandwidth_description");
+  for (const Json& row : value_at(test, "bandwidth_matrix")) {
+    if (!row.is_array()) throw UsageError("\"bandwidth_matrix\": expected a list of rows");
+    matrix.rows.emplace_back();
+    for (const Json& cell : row) {
+      if (!cell.is_string()) throw UsageError("\"bandwidth_matrix\": expected numbers as text");
+      matrix.rows.back().push_back(cell.get<std::string>());
+    }
+  }
+  return matrix;
+}
+
+void take_test(ForeignRun& run, const Json& test, const ImportOptions& options) {
+  const std::string name = text_at(test, "name");
+  const std::string status = text_at(test, "status");
+  if (name.empty() || status.empty()) {
+    throw UsageError("\"testcases\": expected each with \"name\" and \"status\"");
+  }
+  const std::string error = text_at(test, "error");
+  const std::string reason = error.empty() ? "nvbandwidth says: " + status : error;
+  if (status == "Passed") return take_matrix(run, matrix_of(test), options);
+  if (status == "Waived") return take_skipped(run, name, reason);
+  take_failed(run, name, reason);
+}
+
+// Versions that list the devices do it as "0: NVIDIA H200: (00000000:1b:00)".
+void take_devices(ForeignRun& run, const Json& devices) {
+  for (const Json& device : devices) {
+    const std::string text = device.is_string() ? device.get<std::string>() : "";
+    const std::size_t colon = text.find(": ");
+    const auto index = count_of(text.substr(0, colon));
+    if (!index || colon == std::string::npos) continue;
+    ForeignDevice one = nvbandwidth_device(*index, text.substr(colon + 2));
+    if (ends_with(one.model, ":")) one.model.pop_back();
+    run.devices.push_back(std::move(one));
+  }
+}
+
+}  // namespace
+
+ForeignRun read_nvbandwidth_json(const Json& report, const ImportOptions& options) {
+  const Json& body = value_at(report, "nvbandwidth");
+  const Json& tests = value_at(body, "testcases");
+  const std::string error = text_at(body, "error");
+  if (!tests.is_array()) {
+    throw UsageError(error.empty() ? "nvbandwidth's JSON without a list \"testcases\": expected one"
+                                   : fmt::format("nvbandwidth failed: {}", error));
+  }
+  ForeignRun run = nvbandwidth_run("JSON");
+  run.version = text_at(body, "version");
+  if (value_at(body, "GPU Device list").is_array()) {
+    take_devices(run, value_at(body, "GPU Device list"));
+  }
+  name_machine(run);
+  for (const Json& test : tests) take_test(run, test, options);
+  return run;
+}
+
+}  // namespace duet

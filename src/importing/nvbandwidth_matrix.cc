@@ -1,0 +1,139 @@
+#include "importing/nvbandwidth_matrix.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/units.h"
+
+namespace duet {
+namespace {
+
+constexpr const char* kTool = "nvbandwidth";
+constexpr double kGigabyte = 1e9;
+
+// The tests whose figures are those of a copy of Duet: one copy at a time, in one direction.
+struct CopyTest {
+  const char* stem;  // the name without "_ce" or "_sm"
+  const char* kind;
+  const char* issue;
+};
+constexpr CopyTest kCopies[] = {{"host_to_device_memcpy", "host_to_device", "pull"},
+                                {"device_to_host_memcpy", "device_to_host", "push"},
+                                {"device_to_device_memcpy_read", "peer", "pull"},
+                                {"device_to_device_memcpy_write", "peer", "push"}};
+
+const CopyTest* copy_test(const NvbandwidthMatrix& matrix) {
+  if (!holds(matrix.description, "(GB/s)")) return nullptr;
+  for (const CopyTest& one : kCopies) {
+    for (const char* executor : {"_ce", "_sm"}) {
+      if (matrix.test == std::string(one.stem) + executor) return &one;
+    }
+  }
+  return nullptr;
+}
+
+// The places of a copy, by the description's arrow: "CPU(row) -> GPU(column)".
+struct Ends {
+  std::string source, destination;
+};
+
+Ends ends_of(const NvbandwidthMatrix& matrix, std::size_t row, std::size_t column) {
+  const bool from_host = holds(matrix.description, "CPU(row)");
+  const Ends forward = {from_host ? "pinned" : fmt::format("cuda:{}", row),
+                        fmt::format("cuda:{}", column)};
+  return holds(matrix.description, "<-") ? Ends{forward.destination, forward.source} : forward;
+}
+
+Axes copy_axes(const NvbandwidthMatrix& matrix, const CopyTest& test, const Ends& ends,
+               const ImportOptions& options) {
+  Axes axes = {{"kind", std::string(test.kind)},
+               {"executor", std::string(ends_with(matrix.test, "_ce") ? "dma" : "kernel")},
+               {"issue", std::string(test.issue)},
+               {"pattern", std::string("pair")}};
+  if (options.bytes) axes.set("bytes", static_cast<std::int64_t>(*options.bytes));
+  axes.set("source", ends.source);
+  axes.set("destination", ends.destination);
+  axes.set("bidirectional", false);
+  return axes;
+}
+
+Axes own_axes(const NvbandwidthMatrix& matrix, std::size_t row, std::size_t column,
+              const ImportOptions& options) {
+  Axes axes = {{"test", matrix.test},
+               {"row", static_cast<std::int64_t>(row)},
+               {"column", static_cast<std::int64_t>(column)}};
+  if (options.bytes) axes.set("bytes", static_cast<std::int64_t>(*options.bytes));
+  return axes;
+}
+
+void set_figure(ForeignCase& one, const std::string& description, double figure,
+                const ImportOptions& options) {
+  if (holds(description, "(ns)")) {
+    one.seconds = figure * 1e-9;
+    return;
+  }
+  one.cost.wire_bytes = options.bytes ? static_cast<double>(*options.bytes) : kGigabyte;
+  one.seconds = one.cost.wire_bytes / (figure * kGigabyte);
+  if (!options.bytes) one.notes.emplace_back("seconds", "of 10^9 bytes: the size is not known");
+}
+
+ForeignCase without_figures(const std::string& test) {
+  ForeignCase one;
+  one.benchmark = kTool;
+  one.axes = {{"test", test}};
+  return one;
+}
+
+}  // namespace
+
+void take_matrix(ForeignRun& run, const NvbandwidthMatrix& matrix, const ImportOptions& options) {
+  const CopyTest* test = copy_test(matrix);
+  for (std::size_t row = 0; row < matrix.rows.size(); ++row) {
+    for (std::size_t column = 0; column < matrix.rows[row].size(); ++column) {
+      const auto figure = amount_of(matrix.rows[row][column]);
+      if (!figure || *figure == 0) continue;
+      ForeignCase one;
+      one.benchmark = test != nullptr ? "copy" : kTool;
+      one.axes = test != nullptr ? copy_axes(matrix, *test, ends_of(matrix, row, column), options)
+                                 : own_axes(matrix, row, column, options);
+      one.notes = {{"test", matrix.test}, {"figure", matrix.description}};
+      set_figure(one, matrix.description, *figure, options);
+      run.cases.push_back(std::move(one));
+    }
+  }
+}
+
+void take_skipped(ForeignRun& run, const std::string& test, const std::string& reason) {
+  run.cases.push_back(without_figures(test));
+  run.cases.back().skipped = reason;
+}
+
+void take_failed(ForeignRun& run, const std::string& test, const std::string& reason) {
+  run.cases.push_back(without_figures(test));
+  run.cases.back().failed = reason;
+}
+
+ForeignRun nvbandwidth_run(const std::string& form) {
+  ForeignRun run;
+  run.tool = run.machine = kTool;
+  run.form = form;
+  run.kind = "cuda";
+  return run;
+}
+
+ForeignDevice nvbandwidth_device(std::int64_t index, std::string text) {
+  ForeignDevice device;
+  device.name = fmt::format("cuda:{}", index);
+  const std::size_t open = text.rfind(" (");
+  const bool address = open != std::string::npos && text.back() == ')' && holds(text, ":");
+  if (address) device.bus = text.substr(open + 2, text.size() - open - 3);
+  device.model = trim(address ? text.substr(0, open) : text);
+  return device;
+}
+
+void name_machine(ForeignRun& run) {
+  if (!run.devices.empty()) run.machine = "cuda";
+}
+
+}  // namespace duet
