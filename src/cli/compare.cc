@@ -18,6 +18,7 @@
 #include "results/output_file.h"
 #include "results/writers/axis_columns.h"
 #include "results/writers/comparison_csv.h"
+#include "results/writers/comparison_json.h"
 #include "results/writers/comparison_table.h"
 
 namespace duet {
@@ -163,6 +164,10 @@ class CompareCommand : public Command {
                      "Write a table with one line per case, changed or not; -: to standard output")
         ->type_name("FILE")
         ->check(not_empty());
+    app_->add_option("--json", json_,
+                     "Write the comparison as one JSON document; -: to standard output")
+        ->type_name("FILE")
+        ->check(not_empty());
     app_->add_flag("--across-devices", across_devices_,
                    "Compare journals of different devices: machines are matched by their order, "
                    "devices by number");
@@ -172,6 +177,9 @@ class CompareCommand : public Command {
 
   int run(const std::vector<std::string>&) override {
     const SideNames names = sides();
+    if (names_standard_output(csv_) && names_standard_output(json_)) {
+      throw UsageError("compare: --csv and --json both to standard output: expected one of them");
+    }
     const std::vector<JournalContents> base = load_journals(names.base);
     const std::vector<JournalContents> now = load_journals(names.now);
     for (const auto* side : {&base, &now}) {
@@ -183,15 +191,20 @@ class CompareCommand : public Command {
       }
     }
     const std::vector<ComparedCase> cases = compare(side_of(base), side_of(now), across_devices_);
-    if (!csv_.empty()) {
-      OutputFile::create(csv_, "expected another name").write(comparison_csv(cases));
-    }
+    write_files(side_of(base), side_of(now), cases);
     show(base, now, cases);
     const bool regressed = !tolerated_.empty() && gate(cases);
     return regressed || !compared_any(cases) ? 1 : 0;
   }
 
  private:
+  void write_files(const JournalSide& base, const JournalSide& now,
+                   const std::vector<ComparedCase>& cases) const {
+    constexpr const char* kAdvice = "expected another name";
+    if (!csv_.empty()) OutputFile::create(csv_, kAdvice).write(comparison_csv(cases));
+    if (!json_.empty()) OutputFile::create(json_, kAdvice).write(comparison_json(base, now, cases));
+  }
+
   SideNames sides() const {
     const bool flags = !names_.base.empty() || !names_.now.empty();
     if (flags && !words_.empty()) {
@@ -212,7 +225,8 @@ class CompareCommand : public Command {
 
   void show(const std::vector<JournalContents>& base, const std::vector<JournalContents>& now,
             const std::vector<ComparedCase>& cases) const {
-    std::ostream& out = names_standard_output(csv_) ? std::cerr : std::cout;
+    const bool taken = names_standard_output(csv_) || names_standard_output(json_);
+    std::ostream& out = taken ? std::cerr : std::cout;
     show_side(out, "base:", base);
     show_side(out, "new: ", now);
     out << '\n';
@@ -220,6 +234,7 @@ class CompareCommand : public Command {
     if (!table.empty()) out << table << '\n';
     out << comparison_counts(cases);
     if (!csv_.empty() && !names_standard_output(csv_)) out << "; table: " << csv_;
+    if (!json_.empty() && !names_standard_output(json_)) out << "; JSON: " << json_;
     const std::string noise = comparison_noise(cases);
     if (!noise.empty()) out << '\n' << noise;
     out << std::endl;
@@ -242,7 +257,7 @@ class CompareCommand : public Command {
   std::vector<std::string> words_;
   SideNames names_;        // given by flags
   std::string tolerated_;  // "5%"; "": no gate
-  std::string csv_;
+  std::string csv_, json_;
   bool all_ = false;
   bool across_devices_ = false;
 };

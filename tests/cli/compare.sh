@@ -42,6 +42,33 @@ expect_code 0 compare base.jsonl wrong.jsonl
 expect_code 1 compare base.jsonl wrong.jsonl --fail-on-regression 50%
 grep -q 'wrong: byte 7 differs' err || fail "a case that became wrong: $(cat err)"
 
+# As one JSON document, also to standard output.
+expect_code 0 compare base.jsonl slow.jsonl --json slow.json
+grep -q 'unchanged; JSON: slow.json$' out || fail "--json: $(cat out)"
+expect_code 0 compare base.jsonl slow.jsonl --json -
+diff slow.json out || fail "--json -"
+grep -q '^2 cases: 1 worse' err || fail "--json -: $(cat err)"
+refuses 'exists' compare base.jsonl slow.jsonl --json slow.json
+refuses 'expected one of them' compare base.jsonl slow.jsonl --json - --csv -
+expect_code 0 compare base.jsonl part.jsonl --json part.json
+if command -v python3 > /dev/null; then
+  python3 - << 'END' || fail "--json: $(cat slow.json)"
+import json
+slow, part = json.load(open('slow.json')), json.load(open('part.json'))
+assert slow['type'] == 'comparison' and slow['schema'] == 1
+assert slow['base'][0]['file'] == 'base.jsonl' and slow['new'][0]['file'] == 'slow.jsonl'
+assert slow['base'][0]['machines'][0]['models'] == ['AMD Instinct MI300X'] * 8
+assert slow['counts']['worse'] == 1 and slow['counts']['unchanged'] == 1
+worse = slow['cases'][1]
+assert worse['verdict'] == 'worse' and abs(worse['change_percent'] + 10) < 0.01
+assert worse['case']['bytes'] == 1048576 and worse['rate'] == 'gb_per_s'
+assert worse['new']['seconds']['median'] > worse['base']['seconds']['median']
+missing = [one for one in part['cases'] if one['verdict'] == 'missing']
+assert len(missing) == 1 and missing[0]['new'] is None and missing[0]['base']['runs'] == 1
+assert missing[0]['change_percent'] is None
+END
+fi
+
 # Several runs a side, as words or as flags.
 cp base.jsonl again.jsonl
 cp slow.jsonl slower.jsonl

@@ -22,6 +22,7 @@
 #include "report/data.h"
 #include "results/compare.h"
 #include "results/writers/comparison_csv.h"
+#include "results/writers/comparison_json.h"
 #include "results/writers/comparison_table.h"
 #include "results/writers/console.h"
 #include "results/writers/csv.h"
@@ -44,6 +45,7 @@ void compare_both(const JournalContents& base, const JournalContents& now, bool 
   comparison_table(cases, true);
   comparison_counts(cases);
   comparison_csv(cases);
+  comparison_json({&base}, {&now}, cases);
   regressions(cases, 5);
 }
 

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "results/writers/comparison_rate.h"
 #include "results/writers/csv.h"
 
 namespace duet {
@@ -27,13 +28,6 @@ std::vector<std::string> header(const std::vector<std::string>& axes) {
   return cells;
 }
 
-std::string rate_of(const ComparedCase& one) {
-  for (const Record* record : {one.base, one.now}) {
-    if (is_measured(record) && !(*record)["rates"].empty()) return (*record)["rates"].begin().key();
-  }
-  return "";
-}
-
 void add_side(std::vector<std::string>& cells, const Record* record, const std::string& rate) {
   const bool measured = is_measured(record);
   cells.emplace_back(record == nullptr ? "" : name(outcome_of(*record)));
@@ -54,7 +48,7 @@ std::string comparison_csv(const std::vector<ComparedCase>& cases) {
     std::vector<std::string> cells = csv_case(axes, one.id);
     const std::string percent = one.percent ? Record(*one.percent).dump() : "";
     const std::string noise = one.noise ? Record(*one.noise).dump() : "";
-    const std::string rate = rate_of(one);
+    const std::string rate = comparison_rate(one);
     cells.insert(cells.end(), {name(one.change), percent, noise, one.one_sample ? "true" : "false",
                                one.reason, rate});
     cells.push_back(std::to_string(one.base_runs));

@@ -3,6 +3,7 @@
 
 #include "results/compare_fixture.h"
 #include "results/writers/comparison_csv.h"
+#include "results/writers/comparison_json.h"
 #include "results/writers/comparison_table.h"
 
 namespace duet {
@@ -55,6 +56,25 @@ TEST(ComparisonCsv, HasALineACase) {
       "copy,cuda,duet,peer,4096,cuda:0,cuda:1,false,label,worse,-50.0,3.5,false,,gb_per_s,"
       "1,measured,1.0,1.0,1.0,1.0,2,1,measured,0.5,2.0,2.0,2.0,2\n"
       "copy,cuda,duet,peer,1,cuda:0,cuda:1,false,label,new,,,false,,,0,,,,,,,1,skipped,,,,,\n");
+}
+
+TEST(ComparisonJson, SaysOfASideThatLacksACaseNull) {
+  const JournalContents base = journal("base", {measured(kCase, 1, 1, 1)});
+  const JournalContents now = journal("new", {measured(kCase, 2, 2, 2), skipped(copy_case(1))});
+  const Record out = Record::parse(comparison_json({&base}, {&now}, compare(base, now, false)));
+  EXPECT_EQ(out["counts"]["worse"], 1);
+  EXPECT_EQ(out["counts"]["new"], 1);
+  EXPECT_EQ(out["counts"]["missing"], 0);
+  ASSERT_EQ(out["cases"].size(), 2);
+  const Record& slower = out["cases"][0];
+  EXPECT_EQ(slower["case"]["sets"], Record::array({"label"}));
+  EXPECT_EQ(slower["change_percent"], -50.0);
+  EXPECT_EQ(slower["base"]["rate"], 1.0);
+  EXPECT_EQ(slower["new"]["seconds"]["median"], 2.0);
+  const Record& added = out["cases"][1];
+  EXPECT_TRUE(added["base"].is_null());
+  EXPECT_TRUE(added["rate"].is_null());
+  EXPECT_EQ(added["new"], (Record{{"runs", 1}, {"outcome", "skipped"}}));
 }
 
 }  // namespace
