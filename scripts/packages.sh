@@ -2,7 +2,7 @@
 # Installs the Debian packages that Duet needs, where any is missing. They are named here and
 # nowhere else.
 #   packages.sh          what `make run` needs: all that a machine without GPUs can measure
-#   packages.sh tests    and what `make test` needs: networks, Slurm, a browser and shells to test with
+#   packages.sh tests    and what `make test` needs: networks, Slurm, a browser, shells and JSON Schema to test with
 #   packages.sh checks   and what CI's further checks need (HIP compile, formatting)
 set -euo pipefail
 
@@ -11,7 +11,7 @@ build=(
   libfmt-dev nlohmann-json3-dev libcli11-dev libtomlplusplus-dev libhwloc-dev libssl-dev libgtest-dev
   libdnnl-dev libopenblas-openmp-dev libopenmpi-dev openmpi-bin libfabric-dev
 )
-tests=(libfabric-bin nftables iproute2 procps slurm-wlm munge chromium zsh fish mandoc)
+tests=(libfabric-bin nftables iproute2 procps slurm-wlm munge chromium zsh fish mandoc python3-jsonschema)
 checks=(hipcc libamdhip64-dev clang-format)
 
 wanted=("${build[@]}")

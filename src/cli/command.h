@@ -43,7 +43,7 @@ std::unique_ptr<Command> make_import_command(CLI::App& root);
 std::unique_ptr<Command> make_completion_command(CLI::App& root);
 // Hidden: answers the scripts of `duet completion`.
 std::unique_ptr<Command> make_complete_command(CLI::App& root);
-// Hidden: prints docs/cli.md, or the manual page.
+// Hidden: prints docs/cli.md, the manual page or docs/journal.schema.json.
 std::unique_ptr<Command> make_docs_command(CLI::App& root);
 
 }  // namespace duet

@@ -1,12 +1,14 @@
-// `duet docs`: prints docs/cli.md from the definitions of the flags, and `duet docs man` the manual
-// page.
+// `duet docs`: prints docs/cli.md from the definitions of the flags, `duet docs man` the manual
+// page, and `duet docs schema` docs/journal.schema.json.
 #include <fmt/format.h>
 
 #include <iostream>
+#include <nlohmann/json.hpp>
 
 #include "cli/command.h"
 #include "cli/help.h"
 #include "core/error.h"
+#include "results/journal_schema.h"
 #include "results/version.h"
 
 namespace duet {
@@ -84,9 +86,11 @@ void print_manual(const CLI::App& root) {
 class DocsCommand : public Command {
  public:
   explicit DocsCommand(CLI::App& root)
-      : root_(root), app_(root.add_subcommand("docs", "Print docs/cli.md, or the manual page")) {
+      : root_(root),
+        app_(root.add_subcommand("docs",
+                                 "Print docs/cli.md, the manual page or a journal's schema")) {
     app_->group("");  // hidden
-    app_->add_option("form", form_, "markdown or man; default markdown");
+    app_->add_option("form", form_, "markdown, man or schema; default markdown");
   }
 
   CLI::App& app() override { return *app_; }
@@ -96,8 +100,10 @@ class DocsCommand : public Command {
       print_markdown(root_);
     } else if (form_ == "man") {
       print_manual(root_);
+    } else if (form_ == "schema") {
+      std::cout << journal_schema().dump(2) << '\n';
     } else {
-      throw UsageError(fmt::format("docs {}: expected markdown or man", form_));
+      throw UsageError(fmt::format("docs {}: expected markdown, man or schema", form_));
     }
     return 0;
   }
