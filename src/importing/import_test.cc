@@ -87,6 +87,8 @@ TEST(ImportNcclTests, LeavesOutWhatIsNotKnown) {
   EXPECT_EQ(one["seconds"]["n"], 1);
   EXPECT_EQ(one["verified"], false);
   EXPECT_EQ(one["warnings"].size(), 1);
+  EXPECT_EQ(one["notes"]["largest_error"], "2e-07");  // and not a number of wrong elements
+  EXPECT_EQ(outcome_of(one), Outcome::measured);
   EXPECT_FALSE(records[0]["imported"].contains("version"));
   EXPECT_FALSE(records[0]["run"].contains("libraries"));
 }

@@ -39,7 +39,8 @@ std::optional<RankLine> rank_line(std::string_view line) {
 
 // The columns of one group of figures, by place.
 struct FigureColumns {
-  std::size_t time = 0, wrong = 0;
+  std::size_t time = 0;
+  std::size_t check = 0;  // what checking the data gave; 0: no such column
 };
 
 struct Header {
@@ -48,6 +49,7 @@ struct Header {
   std::vector<FigureColumns> groups;  // out of place, then in place
   std::size_t columns = 0;            // that a row needs
   bool cpu_time = false;
+  bool largest_error = false;  // `check` is the largest difference, as older versions have it
 };
 
 Header header_of(std::vector<std::string> heads) {
@@ -68,12 +70,13 @@ Header header_of(std::vector<std::string> heads) {
       header.groups.push_back({i, 0});
       header.cpu_time = heads[i] == "cputime";
     }
-    const bool checked = heads[i] == "#wrong" || heads[i] == "error";
-    if (!checked || header.groups.empty()) continue;
-    header.groups.back().wrong = i;
+    const bool check = heads[i] == "#wrong" || heads[i] == "error";
+    if (!check || header.groups.empty()) continue;
+    header.groups.back().check = i;
+    header.largest_error = heads[i] == "error";
     header.columns = i + 1;
   }
-  if (header.groups.size() == 2 && header.groups[0].wrong > 0 && header.groups[1].wrong > 0 &&
+  if (header.groups.size() == 2 && header.groups[0].check > 0 && header.groups[1].check > 0 &&
       header.groups[0].time > header.type) {
     return header;
   }
@@ -170,22 +173,28 @@ class NcclTestsText {
     figure.op = header_->op ? words[*header_->op] : "none";
     if (header_->root) figure.root = count_of(words[*header_->root]).value_or(-1);
     for (std::size_t group = 0; group < header_->groups.size(); ++group) {
-      const FigureColumns& columns = header_->groups[group];
-      const auto time = amount_of(words[columns.time]);
-      const std::string& wrong = words[columns.wrong];
-      figure.wrong = amount_of(wrong);
-      if (!time || (!figure.wrong && wrong != "N/A")) {
-        throw UsageError(
-            fmt::format("expected a time and a number of wrong elements, here are "
-                        "'{}' and '{}'",
-                        words[columns.time], wrong));
-      }
-      figure.microseconds = *time;
       figure.in_place = group == 1;
-      NcclTestsRun run = run_;
-      if (run.collective.empty()) run.collective = options_.collective;
-      found_.cases.push_back(nccl_tests_case(run, figure));
+      take_figure(figure, words, header_->groups[group]);
     }
+  }
+
+  void take_figure(NcclTestsFigure figure, const std::vector<std::string>& words,
+                   const FigureColumns& columns) {
+    const auto time = amount_of(words[columns.time]);
+    const std::string& check = words[columns.check];
+    const auto number = amount_of(check);
+    if (!time || (!number && check != "N/A")) {
+      throw UsageError(
+          fmt::format("expected a time and a number of wrong elements, here are '{}' and '{}'",
+                      words[columns.time], check));
+    }
+    figure.microseconds = *time;
+    // Whether a difference is too large, older versions say of the whole run alone.
+    if (!header_->largest_error) figure.wrong = number;
+    NcclTestsRun run = run_;
+    if (run.collective.empty()) run.collective = options_.collective;
+    found_.cases.push_back(nccl_tests_case(run, figure));
+    if (header_->largest_error) found_.cases.back().notes.emplace_back("largest_error", check);
   }
 
   // As a run of Duet on several hosts has them: those of the first process' host.
