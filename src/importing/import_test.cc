@@ -202,6 +202,24 @@ TEST(ImportOsu, ReadsBandwidth) {
   EXPECT_NEAR(records[3]["rates"]["gb_per_s"].get<double>(), 24.0, 1e-6);
 }
 
+TEST(ImportOsu, ReadsWhatItPrintedInRuns) {
+  EXPECT_EQ(import("osu_ran_put_bw.txt")[1]["case"], (Record{{"test", "MPI_Put Bandwidth"},
+                                                             {"window", "MPI_Win_allocate"},
+                                                             {"synchronization", "MPI_Win_flush"},
+                                                             {"bytes", 1}}));
+  const Record rates = import("osu_ran_mbw_mr.txt")[1];
+  EXPECT_EQ(axis_word(rates, "pairs"), "1");
+  EXPECT_TRUE(rates["notes"].contains("Messages/s"));
+  const Record overlapped = import("osu_ran_ialltoall.txt")[1];
+  EXPECT_DOUBLE_EQ(median(overlapped), 1.4e-6);
+  EXPECT_TRUE(overlapped["notes"].contains("Overlap(%)"));
+  const std::vector<Record> barrier = import("osu_ran_barrier.txt");
+  ASSERT_EQ(barrier.size(), 2);
+  EXPECT_FALSE(barrier[1]["case"].contains("bytes"));
+  EXPECT_EQ(barrier[1]["notes"]["Iterations"], "100");
+  EXPECT_DOUBLE_EQ(median(import("osu_ran_allreduce.txt")[1]), 0.42e-6);
+}
+
 TEST(ImportTransferBench, ReadsAllForms) {
   const std::vector<Record> bars = import("transferbench.txt");
   ASSERT_EQ(bars.size(), 4);

@@ -18,7 +18,25 @@ struct FigureColumn {
   bool latency = false;  // in microseconds; otherwise in 10^6 bytes per second
 };
 
-bool is_latency(const std::string& head) { return holds(head, "Latency") && holds(head, "(us)"); }
+// Of non-blocking collectives the whole time is the figure.
+bool is_latency(const std::string& head) {
+  return head == "Overall(us)" || (holds(head, "Latency") && holds(head, "(us)"));
+}
+
+bool is_head(std::string_view line) {
+  return holds(line, "Overall(us)") || (begins_with(line, "#") && is_latency(std::string(line))) ||
+         (begins_with(line, "#") && holds(line, "MB/s"));
+}
+
+// The comments that tell how a test is run, and their axes.
+constexpr struct {
+  std::string_view label;
+  const char* axis;
+} kConditions[] = {{"# Datatype: ", "type"},
+                   {"# Window creation: ", "window"},
+                   {"# Synchronization: ", "synchronization"},
+                   {"# [ pairs: ", "pairs"}};
+
 bool is_bandwidth(const std::string& head) { return holds(head, "MB/s"); }
 
 class OsuText {
@@ -31,13 +49,12 @@ class OsuText {
   void take(std::string_view line) {
     if (begins_with(line, "# OSU ")) {
       begin_test(line);
-    } else if (begins_with(line, "# Datatype: ")) {
-      datatype_ = word_behind(line, "# Datatype: ");
-      if (ends_with(datatype_, ".")) datatype_.pop_back();
-    } else if (begins_with(line, "#") && (is_latency(std::string(line)) || holds(line, "MB/s"))) {
-      begin_table(columns_of(line.substr(1)));
+    } else if (is_head(line)) {
+      begin_table(columns_of(line.substr(begins_with(line, "#") ? 1 : 0)));
     } else if (!heads_.empty()) {
       take_row(words_of(line));
+    } else {
+      take_condition(line);
     }
   }
 
@@ -50,8 +67,17 @@ class OsuText {
     test_ = trim(title.substr(0, test));
     const std::size_t version = title.rfind(" v");
     if (version != std::string::npos) run_.version = trim(title.substr(version + 2));
-    datatype_.clear();
+    conditions_ = {};
     heads_.clear();
+  }
+
+  void take_condition(std::string_view line) {
+    for (const auto& [label, axis] : kConditions) {
+      if (!begins_with(line, label)) continue;
+      std::string value = word_behind(line, label);
+      if (ends_with(value, ".")) value.pop_back();
+      conditions_.set(axis, std::move(value));
+    }
   }
 
   void begin_table(std::vector<std::string> heads) {
@@ -77,7 +103,7 @@ class OsuText {
     ForeignCase one;
     one.benchmark = "osu";
     one.axes = {{"test", test_}};
-    if (!datatype_.empty()) one.axes.set("type", datatype_);
+    for (const auto& [axis, value] : conditions_) one.axes.set(axis, value);
     const std::int64_t bytes = has_size_ ? *count_of(words[0]) : 0;
     if (has_size_) one.axes.set("bytes", bytes);
     set_figure(one, bytes, *figure);
@@ -106,7 +132,8 @@ class OsuText {
   }
 
   ForeignRun run_;
-  std::string test_, datatype_;
+  std::string test_;
+  Axes conditions_;
   std::vector<std::string> heads_;  // empty: no table yet
   FigureColumn figure_;
   bool has_size_ = false;
