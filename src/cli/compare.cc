@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/command.h"
 #include "cli/complain.h"
@@ -198,11 +199,20 @@ class CompareCommand : public Command {
   }
 
  private:
+  // Both files or, if one of them cannot be written, none.
   void write_files(const JournalSide& base, const JournalSide& now,
                    const std::vector<ComparedCase>& cases) const {
     constexpr const char* kAdvice = "expected another name";
-    if (!csv_.empty()) OutputFile::create(csv_, kAdvice).write(comparison_csv(cases));
-    if (!json_.empty()) OutputFile::create(json_, kAdvice).write(comparison_json(base, now, cases));
+    std::optional<OutputFile> csv, json;
+    if (!csv_.empty()) csv.emplace(OutputFile::create(csv_, kAdvice));
+    try {
+      if (!json_.empty()) json.emplace(OutputFile::create(json_, kAdvice));
+    } catch (const UsageError&) {
+      if (csv) csv->discard();
+      throw;
+    }
+    if (csv) csv->write(comparison_csv(cases));
+    if (json) json->write(comparison_json(base, now, cases));
   }
 
   SideNames sides() const {

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/plain_text.h"
+#include "results/nesting.h"
 #include "results/record_check.h"
 
 namespace duet {
@@ -17,6 +18,9 @@ constexpr const char* kExpected =
     "-j), OSU micro-benchmarks (text) or TransferBench (text or CSV)";
 
 ForeignRun read_json(std::string_view text, const ImportOptions& options) {
+  if (nests_too_deep(text)) {
+    throw UsageError(fmt::format("nested deeper than {} levels: {}", kDeepestNesting, kExpected));
+  }
   const Record report =
       Record::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
   if (report.is_discarded()) throw UsageError(fmt::format("not whole JSON: {}", kExpected));

@@ -251,6 +251,8 @@ TEST(Import, SaysWhatWasExpectedOnOneLine) {
   EXPECT_EQ(complaint("hello\nworld\n").rfind("x: of no tool that is known: expected", 0), 0);
   EXPECT_EQ(complaint("{\"a\": 1}").rfind("x: JSON of no tool that is known: expected", 0), 0);
   EXPECT_EQ(complaint("{\"nvbandwidth\": ").rfind("x: not whole JSON: expected", 0), 0);
+  EXPECT_EQ(complaint("{\"a\": " + std::string(100000, '[')).rfind("x: nested deeper than 32", 0),
+            0);
   EXPECT_EQ(complaint("TransferBench v1.62\n"), "x: no results of transferbench in it");
   EXPECT_EQ(complaint(replaced(text_of("all_reduce.txt"), "25.00   41.94", "soon    41.94")),
             "x:16: expected a time and a number of wrong elements, here are 'soon' and '0'");

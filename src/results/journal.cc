@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "results/journal_machines.h"
+#include "results/nesting.h"
 #include "results/record_check.h"
 
 namespace duet {
@@ -25,31 +26,11 @@ std::string read_all(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Records that Duet writes nest five levels. Deeper nesting could exhaust the stack of the
-// recursive functions that read or print a record.
-constexpr int kDeepest = 32;
-
-bool too_deep(std::string_view line) {
-  int depth = 0;
-  bool in_text = false;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    const char c = line[i];
-    if (in_text && c == '\\') {
-      ++i;
-    } else if (c == '"') {
-      in_text = !in_text;
-    } else if (!in_text && (c == '{' || c == '[')) {
-      if (++depth > kDeepest) return true;
-    } else if (!in_text && (c == '}' || c == ']')) {
-      --depth;
-    }
-  }
-  return false;
-}
-
 // The record, or a discarded value if the line is not JSON. Throws Error if it nests too deeply.
 Record parse_line(std::string_view line) {
-  if (too_deep(line)) throw Error(fmt::format("nested deeper than {} levels", kDeepest));
+  if (nests_too_deep(line)) {
+    throw Error(fmt::format("nested deeper than {} levels", kDeepestNesting));
+  }
   // The parser takes a NUL for the end of its input and would ignore all bytes behind it.
   if (line.find('\0') != std::string_view::npos) return Record(Record::value_t::discarded);
   return Record::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);

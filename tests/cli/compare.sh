@@ -49,6 +49,7 @@ expect_code 0 compare base.jsonl slow.jsonl --json -
 diff slow.json out || fail "--json -"
 grep -q '^2 cases: 1 worse' err || fail "--json -: $(cat err)"
 refuses 'exists' compare base.jsonl slow.jsonl --json slow.json
+refuses 'exists' compare base.jsonl slow.jsonl --csv other.csv --json slow.json
 refuses 'expected one of them' compare base.jsonl slow.jsonl --json - --csv -
 expect_code 0 compare base.jsonl part.jsonl --json part.json
 if command -v python3 > /dev/null; then
