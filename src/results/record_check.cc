@@ -23,6 +23,7 @@ const Fields kCollectiveCost = {{"algorithm_bytes", FieldKind::amount},
 const Fields kNetworkCost = {{"network_bytes", FieldKind::amount},
                              {"link_gbit_per_s", FieldKind::amount}};
 const Fields kTrainingCost = {{"tokens", FieldKind::amount}, {"samples", FieldKind::amount}};
+const Fields kHaloCost = {{"points", FieldKind::amount}};
 const Fields kSampling = {{"seconds", FieldKind::object}, {"cost", FieldKind::object},
                           {"mode", FieldKind::text},      {"flushed", FieldKind::truth},
                           {"verified", FieldKind::truth}, {"rates", FieldKind::object},
@@ -120,6 +121,7 @@ void check_result(const Record& record) {
     allow(record["cost"], "cost.", kCollectiveCost);
     allow(record["cost"], "cost.", kNetworkCost);
     allow(record["cost"], "cost.", kTrainingCost);
+    allow(record["cost"], "cost.", kHaloCost);
   }
   if (record.contains("telemetry")) check_telemetry(record["telemetry"], "telemetry.");
   check_load(record, "");

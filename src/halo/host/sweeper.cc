@@ -1,0 +1,87 @@
+#include "halo/host/sweeper.h"
+
+#include <algorithm>
+
+#include "halo/host/rows.h"
+
+namespace duet {
+namespace {
+
+const float* values(const Span& span) { return reinterpret_cast<const float*>(span.data); }
+
+class CpuSweeper : public Sweeper {
+ public:
+  explicit CpuSweeper(Device& device) : device_(device) {}
+
+  std::int64_t partials(const FieldShape&, std::int64_t rows) const override { return rows; }
+
+  void sweep(Stream& stream, const Sweep& sweep) override {
+    const auto rows = static_cast<double>(sweep.rows.count() + sweep.also.count());
+    if (rows == 0) return;
+    const double points = rows * static_cast<double>(sweep.shape.nx);
+    const bool norm = sweep.partials.bytes > 0;
+    Task task;
+    task.name = "sweep";
+    task.demand.flop = (norm ? 7 : 4) * points;
+    task.demand.memory_bytes = 2 * sizeof(float) * points;
+    task.body = [this, sweep] { run(sweep); };
+    stream.run(task);
+  }
+
+  void sum(Stream& stream, const Span& values, const Span& total) override {
+    Task task;
+    task.name = "sum of partial sums";
+    task.demand.memory_bytes = static_cast<double>(values.bytes);
+    task.body = [this, values, total] { add(values, total); };
+    stream.run(task);
+  }
+
+ private:
+  bool has_contents(const Span& span) const {
+    return span.bytes == 0 || device_.has_contents(span);
+  }
+
+  void run(const Sweep& sweep) const {
+    if (!has_contents(sweep.from) || !has_contents(sweep.to)) return;
+    const std::int64_t first = sweep.rows.count(), all = first + sweep.also.count();
+    const Stores stores =
+        sweep.to.bytes > device_.info().cache_bytes ? Stores::past_caches : Stores::cached;
+#pragma omp parallel for schedule(static) num_threads(threads())
+    for (std::int64_t i = 0; i < all; ++i) {
+      const std::int64_t row = i < first ? sweep.rows.begin + i : sweep.also.begin + (i - first);
+      sweep_one(sweep, row, i, stores);
+    }
+  }
+
+  void sweep_one(const Sweep& sweep, std::int64_t row, std::int64_t partial, Stores stores) const {
+    const std::int64_t nx = sweep.shape.nx;
+    const float* const own = values(sweep.from) + row * nx;
+    float* const to = reinterpret_cast<float*>(sweep.to.data) + row * nx;
+    sweep_row(own - nx, own, own + nx, to, nx, stores);
+    if (sweep.partials.bytes == 0) return;
+    reinterpret_cast<double*>(sweep.partials.data)[partial] = change_of_row(own, to, nx);
+  }
+
+  void add(const Span& values, const Span& total) const {
+    if (!has_contents(values) || !has_contents(total)) return;
+    const auto* const from = reinterpret_cast<const double*>(values.data);
+    double sum = 0;
+    for (std::size_t i = 0; i < values.bytes / sizeof(double); ++i) sum += from[i];
+    *reinterpret_cast<double*>(total.data) = sum;
+  }
+
+  // A simulated device's tasks run one at a time.
+  int threads() const {
+    return device_.info().cpu_addressable ? std::max(1, device_.info().compute_units) : 1;
+  }
+
+  Device& device_;
+};
+
+}  // namespace
+
+std::unique_ptr<Sweeper> make_cpu_sweeper(Device& device) {
+  return std::make_unique<CpuSweeper>(device);
+}
+
+}  // namespace duet
