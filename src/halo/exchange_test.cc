@@ -58,7 +58,16 @@ struct Where {
   const char* engine;
 };
 
-class HaloExchange : public ::testing::TestWithParam<Where> {};
+class HaloExchange : public ::testing::TestWithParam<Where> {
+ protected:
+  void SetUp() override {
+    try {
+      open_machine(GetParam().machine);
+    } catch (const UsageError& error) {
+      GTEST_SKIP() << "skipped: " << error.what();
+    }
+  }
+};
 
 // Odd widths and heights, one row a rank, and one column that is not fixed.
 TEST_P(HaloExchange, IsExactInEveryNormAndOverlap) {
@@ -87,10 +96,43 @@ TEST_P(HaloExchange, IsExactInAGraph) {
   }
 }
 
+// Rows whose way to the neighbours takes longer than a sweep: whoever did not wait for them would
+// read the halo of an earlier iteration.
+TEST(HaloTiming, WaitsForRowsThatTakeLongerThanASweep) {
+  for (const char* engine : {"dma", "kernel"}) {
+    for (const bool overlap : {false, true}) {
+      Opened opened("sim:mi300x:devices=2", engine);
+      const HaloSettings settings = settings_of({200000, 2, 2}, overlap, NormMode::none, false);
+      EXPECT_TRUE(opened.measure(settings).verified) << engine << " overlap " << overlap;
+    }
+  }
+}
+
+// Grids that are checked by windows and by their last iteration, and kernels with many blocks.
+class HaloLargeGrid : public HaloExchange {};
+
+TEST_P(HaloLargeGrid, IsExact) {
+  Opened opened(GetParam().machine, GetParam().engine);
+  const int ranks = opened.team.size();
+  for (const std::int64_t nx : {4096, 4099}) {
+    for (const bool overlap : {false, true}) {
+      const HaloSettings settings =
+          settings_of({nx, 4000 + ranks / 2, ranks}, overlap, NormMode::delayed, overlap);
+      EXPECT_TRUE(opened.measure(settings).verified) << nx << " columns";
+    }
+  }
+}
+
 // A grid for each rank by itself, all at once.
 TEST_P(HaloExchange, IsExactAlone) {
   Opened opened(GetParam().machine, GetParam().engine);
   EXPECT_TRUE(opened.measure(settings_of({40, 6, 1}, false, NormMode::device, false)).verified);
+}
+
+std::string label(const ::testing::TestParamInfo<Where>& where) {
+  std::string text = std::string(where.param.engine) + "_" + where.param.machine;
+  for (char& c : text) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+  return text;
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -100,14 +142,15 @@ INSTANTIATE_TEST_SUITE_P(
                       Where{"host:8", "dma"}, Where{"host:1", "kernel"}, Where{"host:2", "kernel"},
                       Where{"host:5", "kernel"}, Where{"sim:h200-4", "dma"},
                       Where{"sim:h200-4", "kernel"}, Where{"sim:mi300x-8", "kernel"}),
-    [](const auto& where) {
-      std::string text = std::string(where.param.engine) + "_" + where.param.machine;
-      for (char& c : text) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
-      return text;
-    });
+    label);
+
+// Of the test halo_gpu; elsewhere skipped.
+const auto kGpus = ::testing::Values(Where{"cuda", "dma"}, Where{"cuda", "kernel"});
+INSTANTIATE_TEST_SUITE_P(Gpus, HaloExchange, kGpus, label);
+INSTANTIATE_TEST_SUITE_P(Gpus, HaloLargeGrid, kGpus, label);
 
 // A rank whose every iteration takes ten times as long as the others' whole call.
-TEST(HaloExchange, WaitsForASlowRank) {
+TEST(HaloTiming, WaitsForASlowRank) {
   for (const char* engine : {"host", "dma", "kernel"}) {
     Opened opened("host:3", engine);
     const HaloTask task{{16, 9, 3}, false};

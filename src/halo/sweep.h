@@ -70,9 +70,10 @@ class SweepKernel {
 class Sweeper {
  public:
   virtual ~Sweeper() = default;
-  // The number of partial sums of a sweep over so many rows. The order in which a sum is made
+  // The number of partial sums of a sweep over these parts. The order in which a sum is made
   // depends on the shape alone: equal sweeps have equal bits.
-  virtual std::int64_t partials(const FieldShape& shape, std::int64_t rows) const = 0;
+  virtual std::int64_t partials(const FieldShape& shape, const FieldRows& rows,
+                                const FieldRows& also) const = 0;
   virtual void sweep(Stream& stream, const Sweep& sweep) = 0;
   // *total = the sum of the fp64 values, in their order or another that depends on their number
   // alone.

@@ -43,7 +43,9 @@ class HostHaloPlan : public HaloPlan {
 
   const FieldShape& shape() const override { return own_.shape; }
   Span field(int parity) const override { return own_.field[parity]; }
-  std::int64_t partials() const override { return sweeper_->partials(shape(), shape().rows); }
+  std::int64_t partials() const override {
+    return sweeper_->partials(shape(), {1, shape().rows + 1}, {});
+  }
 
   void enqueue(Stream& stream, const Iteration& iteration) override {
     const int written = 1 - iteration.parity;

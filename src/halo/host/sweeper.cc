@@ -13,7 +13,10 @@ class CpuSweeper : public Sweeper {
  public:
   explicit CpuSweeper(Device& device) : device_(device) {}
 
-  std::int64_t partials(const FieldShape&, std::int64_t rows) const override { return rows; }
+  std::int64_t partials(const FieldShape&, const FieldRows& rows,
+                        const FieldRows& also) const override {
+    return rows.count() + also.count();
+  }
 
   void sweep(Stream& stream, const Sweep& sweep) override {
     const auto rows = static_cast<double>(sweep.rows.count() + sweep.also.count());

@@ -31,7 +31,7 @@ PushingPlan::Parts PushingPlan::beside() const {
 }
 
 std::int64_t PushingPlan::partials_of(const Parts& parts) const {
-  return parts.count() == 0 ? 0 : sweeper_->partials(shape(), parts.count());
+  return parts.count() == 0 ? 0 : sweeper_->partials(shape(), parts.first, parts.also);
 }
 
 std::int64_t PushingPlan::partials() const { return partials_of(before()) + partials_of(beside()); }
