@@ -43,8 +43,14 @@ class HaloCases {
         processes_(processes),
         open_(std::make_shared<OpenTeams>(machine, processes)),
         all_ranks_(machine.size()) {
-    if (processes_ != nullptr) all_ranks_ = open_->team(machine.size()).team.size();
-    engines_ = halo_engines(machine, options_.engines);
+    const auto find_engines = [&] { engines_ = halo_engines(machine, options_.engines); };
+    if (processes_ != nullptr) {
+      Team& team = open_->team(machine.size()).team;
+      all_ranks_ = team.size();
+      team.together(find_engines);
+    } else {
+      find_engines();
+    }
     const std::vector<std::int64_t> sizes = default_halo_sizes(machine);
     square_ = options_.nx.empty() || options_.ny.empty();
     if (options_.nx.empty()) options_.nx = options_.ny.empty() ? sizes : options_.ny;
