@@ -40,8 +40,8 @@ class HaloWork : public Work {
   bool host_driven() const override { return host_driven_; }
   int most_queued() const override;
   void renew(Rank& rank) override;
-  // Checks the iterations since renew(), and then those of kCheckedCalls more enqueue()s from other
-  // initial values, before which different ranks are late. This finds halo rows that are read
+  // Checks the iterations since renew(), and then, of several ranks, those of two more enqueue()s
+  // from other initial values, before which different ranks are late. This finds halo rows that are read
   // before they have arrived, and written while they are still read.
   std::optional<Skipped> verify(Rank& rank) override;
   void release(Rank& rank) noexcept override;

@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
-# Runs `duet halo` as several processes: halo.sh PROGRAM [stopped]. One is killed in the middle of a
-# case: the others end and say which rank is gone. stopped: one is stopped instead, and nothing else
-# is tested; this takes until a wait's deadline of 120 s, and 10 s more for the answer that does not
-# come, so that ctest leaves it out.
+# Runs `duet halo` as several processes: halo.sh PROGRAM [killed|stopped] [DEVICE]. One is killed in the
+# middle of a case: the others end and say which rank is gone. killed: nothing else is tested. stopped:
+# one is stopped instead; this takes until a wait's deadline of 120 s, and 10 s more for the answer
+# that does not come, so that ctest leaves it out.
 set -euo pipefail
 program=$(realpath "$1")
+part=${2:-all}
+device=${3:-host}
+processes=${PROCESSES:-3}  # of which one is killed or stopped
 source "$(dirname "$0")/../ports.sh"
 folder=$(mktemp -d)
 pids=()
@@ -28,8 +31,8 @@ start() {
   port=$((port + 1))
   pids=()
   for ((rank = 0; rank < size; ++rank)); do
-    MASTER_ADDR=127.0.0.1 MASTER_PORT=$port RANK=$rank WORLD_SIZE=$size \
-      "$program" halo --device host "$@" > out.$rank 2> err.$rank &
+    MASTER_ADDR=127.0.0.1 MASTER_PORT=$port RANK=$rank LOCAL_RANK=$rank WORLD_SIZE=$size \
+      "$program" halo --device "$device" "$@" > out.$rank 2> err.$rank &
     pids+=($!)
   done
 }
@@ -43,16 +46,16 @@ all_end_with() {
   done
 }
 
-stopped=${2:-}
 short=(--nx 37 --ny 11 --iterations 3 --warm-up 0)
 # ends SIGNAL ENGINE SECONDS: rank 1 gets the signal; the others end by then and name it.
 ends() {
   local begin code rank
-  start 3 --nx 512 --ny 300 --engine "$2" --overlap yes --norm device --mode sustained --seconds 600
+  start "$processes" --nx 512 --ny 300 --engine "$2" --overlap yes --norm device --mode sustained --seconds 600
   sleep 2
   begin=$SECONDS
   kill "-$1" "${pids[1]}"
-  for rank in 0 2; do
+  for ((rank = 0; rank < processes; ++rank)); do
+    [[ $rank == 1 ]] && continue
     code=0
     wait "${pids[$rank]}" 2> /dev/null || code=$?
     [[ $code == 1 ]] || fail "$1 $2: process $rank ended with $code, expected 1"
@@ -62,27 +65,28 @@ ends() {
   grep -Eq "rank 1 \(pid ${pids[1]} on .*\) .*gone" out.0 err.0 || fail "$1 $2: it is not said who is gone"
   ((SECONDS - begin <= $3)) || fail "$1 $2: took $((SECONDS - begin)) s to end"
 }
-if [[ $stopped == stopped ]]; then
+if [[ $part == stopped ]]; then
   ends STOP dma 150
   exit $((failures > 0))
 fi
 
-start 3 "${short[@]}" --engine dma,kernel --norm all --scaling strong --json a.jsonl
-all_end_with 0
-[[ $(grep -c '"benchmark":"halo",.*"verified":true' a.jsonl) == 32 ]] || fail "all verified"
-[[ $(grep -c '"benchmark":"halo_scaling"' a.jsonl) == 16 ]] || fail "scaling"
+if [[ $part == all ]]; then
+  start 3 "${short[@]}" --engine dma,kernel --norm all --scaling strong --json a.jsonl
+  all_end_with 0
+  [[ $(grep -c '"benchmark":"halo",.*"verified":true' a.jsonl) == 32 ]] || fail "all verified"
+  [[ $(grep -c '"benchmark":"halo_scaling"' a.jsonl) == 16 ]] || fail "scaling"
 
-start 2 "${short[@]}" --engine host
-all_end_with 1
-grep -q 'threads of one process, not 2' out.0 || fail "the reference is skipped"
-start 2 "${short[@]}" --engine dma --ranks 1,2
-all_end_with 0
-start 3 "${short[@]}" --engine dma --ranks 2
-all_end_with 1
-grep -q 'with several processes a grid has one rank or all 3' out.0 || fail "a part of the ranks"
-start 2 --nx 37 --ny 1 --engine dma
-all_end_with 2
-[[ $(cat err.*) == *"ny 1: expected at least a row for each of 2 ranks"* ]] || fail "too few rows"
-
+  start 2 "${short[@]}" --engine host
+  all_end_with 1
+  grep -q 'threads of one process, not 2' out.0 || fail "the reference is skipped"
+  start 2 "${short[@]}" --engine dma --ranks 1,2
+  all_end_with 0
+  start 3 "${short[@]}" --engine dma --ranks 2
+  all_end_with 1
+  grep -q 'with several processes a grid has one rank or all 3' out.0 || fail "a part of the ranks"
+  start 2 --nx 37 --ny 1 --engine dma
+  all_end_with 2
+  [[ $(cat err.*) == *"ny 1: expected at least a row for each of 2 ranks"* ]] || fail "too few rows"
+fi
 for engine in dma kernel; do ends KILL $engine 15; done
 exit $((failures > 0))
