@@ -73,6 +73,8 @@ class Builder {
     if (outcome_of(record) == Outcome::measured) {
       shown["verdict"] = verdict_to_json(evaluator_.evaluate(record));
     }
+    const std::string warning = evaluator_.warning(record);
+    if (!warning.empty()) shown["warnings"].push_back(warning);
     return shown;
   }
 
