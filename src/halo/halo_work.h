@@ -41,8 +41,8 @@ class HaloWork : public Work {
   int most_queued() const override;
   void renew(Rank& rank) override;
   // Checks the iterations since renew(), and then, of several ranks, those of two more enqueue()s
-  // from other initial values, before which different ranks are late. This finds halo rows that are read
-  // before they have arrived, and written while they are still read.
+  // from other initial values, before which different ranks are late. This finds halo rows that are
+  // read before they have arrived, and written while they are still read.
   std::optional<Skipped> verify(Rank& rank) override;
   void release(Rank& rank) noexcept override;
 

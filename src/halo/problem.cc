@@ -45,5 +45,6 @@ std::string_view name(Scaling scaling) { return name_of(kScalings, scaling); }
 Scaling parse_scaling(std::string_view text) {
   return parse_name(kScalings, "unknown scaling", text);
 }
+std::vector<Scaling> all_scalings() { return {Scaling::none, Scaling::strong, Scaling::weak}; }
 
 }  // namespace duet

@@ -55,5 +55,6 @@ std::vector<NormMode> all_norms();
 enum class Scaling { none, strong, weak };
 std::string_view name(Scaling scaling);
 Scaling parse_scaling(std::string_view text);  // throws UsageError
+std::vector<Scaling> all_scalings();
 
 }  // namespace duet

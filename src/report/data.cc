@@ -118,6 +118,7 @@ Record report_data(const std::vector<ReportJournal>& journals) {
   data["reported"] = reported_rows();
   data["reported_steps"] = reported_steps();
   data["reported_parallel_steps"] = reported_parallel_steps();
+  data["reported_halo"] = reported_halo();
   return data;
 }
 
