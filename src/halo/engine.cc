@@ -23,7 +23,13 @@ EngineRegistry<HaloEngine>& registry() {
   return engines;
 }
 
-std::vector<EngineModule> modules_for(const std::string&) { return {}; }
+std::vector<EngineModule> modules_for(const std::string& device_kind) {
+  const EngineModule mpi{"collectives_mpi", "mpi"};
+  if (device_kind == "cuda") return {{"nccl", "nccl"}, mpi};
+  if (device_kind == "hip") return {{"rccl", "rccl"}, mpi};
+  if (device_kind == "host") return {mpi};
+  return {};
+}
 
 }  // namespace
 

@@ -76,6 +76,15 @@ if [[ $part == all ]]; then
   [[ $(grep -c '"benchmark":"halo",.*"verified":true' a.jsonl) == 32 ]] || fail "all verified"
   [[ $(grep -c '"benchmark":"halo_scaling"' a.jsonl) == 16 ]] || fail "scaling"
 
+  if command -v mpirun > /dev/null; then
+    for size in 2 3; do
+      timeout 100 mpirun -n $size --oversubscribe --allow-run-as-root "$program" halo --device host \
+        --nx 37 --ny 11 --iterations 3 --warm-up 0 --engine mpi --norm all --json mpi.$size.jsonl \
+        > out.0 2> err.0 || fail "mpi on $size ranks"
+      [[ $(grep -c '"engine":"mpi",.*"verified":true' mpi.$size.jsonl) == 8 ]] || fail "mpi on $size ranks: all verified"
+    done
+  fi
+
   start 2 "${short[@]}" --engine host
   all_end_with 1
   grep -q 'threads of one process, not 2' out.0 || fail "the reference is skipped"

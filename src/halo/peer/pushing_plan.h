@@ -6,6 +6,7 @@
 
 #include "collectives/peer/lanes.h"
 #include "collectives/peer/watchdog.h"
+#include "halo/parts.h"
 #include "halo/peer/neighbours.h"
 
 namespace duet {
@@ -28,26 +29,17 @@ class PushingPlan : public HaloPlan {
 
   const FieldShape& shape() const override { return fields_.shape(); }
   Span field(int parity) const override { return fields_.field(parity); }
-  std::int64_t partials() const override;
+  std::int64_t partials() const override { return parts_.partials(); }
   void enqueue(Stream& stream, const Iteration& iteration) override;
   std::string algorithm() const override;
 
  private:
-  struct Parts {
-    FieldRows first, also;
-    std::int64_t count() const { return first.count() + also.count(); }
-  };
-  // The rows that are swept before the exchange, and beside it.
-  Parts before() const;
-  Parts beside() const;
-  std::int64_t partials_of(const Parts& parts) const;
-  void sweep(Stream& stream, const Iteration& iteration, const Parts& parts, const Span& partials);
   void exchange(Stream& stream, int parity);
   void push(Stream& stream, SideOfRank side, int parity);
 
   bool overlap_;
   Executor executor_;
-  std::unique_ptr<Sweeper> sweeper_;
+  SweepParts parts_;
   std::unique_ptr<SideStreams> lanes_;  // nullptr: the caller's stream pushes
   PeerFields fields_;                   // before the semaphores: where it fails, nothing is mapped
   RingSemaphores semaphores_;
