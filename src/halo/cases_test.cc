@@ -87,6 +87,7 @@ TEST(HaloCases, NormsOfTheHostAndTheReferenceAreNotCaptured) {
   const auto machine = open_machine("host:4");
   HaloOptions options = options_of(16, 8);
   options.graph = true;
+  options.engines = {"dma", "kernel", "host"};
   options.norms = {NormMode::none, NormMode::host};
   for (const Case& one : halo_benchmark(*machine, options, {}).cases) {
     const bool host = one.id.engine == "host" || one.id.axes.text("norm") == "host";

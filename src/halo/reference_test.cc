@@ -76,10 +76,10 @@ TEST(HaloReference, WindowsAreTheSerialSolversAtEveryEdge) {
 
 // By vectors and past the caches, from any alignment, to the bit.
 TEST(HaloRows, AreTheSameThroughCachesAndPastThem) {
-  for (std::int64_t nx = 3; nx < 40; ++nx) {
-    for (std::size_t shift = 0; shift < 4; ++shift) {
+  for (std::int64_t nx = 3; nx < 70; ++nx) {
+    for (std::size_t shift = 0; shift < 16; shift += 3) {
       const auto count = static_cast<std::size_t>(nx);
-      std::vector<float> from(3 * count), cached(count), memory(count + 8, -1.0f);
+      std::vector<float> from(3 * count), cached(count), memory(count + 32, -1.0f);
       for (std::size_t i = 0; i < from.size(); ++i) {
         from[i] = initial_value({nx, 3, 1}, 7, 0, static_cast<std::int64_t>(i));
       }
@@ -87,6 +87,11 @@ TEST(HaloRows, AreTheSameThroughCachesAndPastThem) {
       sweep_row(above, above + nx, above + 2 * nx, cached.data(), nx, Stores::cached);
       float* const past = memory.data() + 1 + shift;
       sweep_row(above, above + nx, above + 2 * nx, past, nx, Stores::past_caches);
+      EXPECT_EQ(std::vector<float>(past, past + nx), cached) << nx;
+      EXPECT_EQ(past[-1], -1.0f);
+      EXPECT_EQ(past[nx], -1.0f);
+      std::fill(memory.begin(), memory.end(), -1.0f);
+      copy_row_past_caches(cached.data(), past, nx);
       EXPECT_EQ(std::vector<float>(past, past + nx), cached) << nx;
       EXPECT_EQ(past[-1], -1.0f);
       EXPECT_EQ(past[nx], -1.0f);

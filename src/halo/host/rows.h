@@ -11,6 +11,9 @@ enum class Stores { cached, past_caches };
 void sweep_row(const float* above, const float* own, const float* below, float* to, std::int64_t nx,
                Stores stores);
 
+// Copies a row by stores past the caches.
+void copy_row_past_caches(const float* from, float* to, std::int64_t nx);
+
 // The sum of (new - old)^2 over a row in fp64, in an order that depends on nx alone.
 double change_of_row(const float* before, const float* after, std::int64_t nx);
 

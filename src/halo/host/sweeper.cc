@@ -1,6 +1,7 @@
 #include "halo/host/sweeper.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "halo/host/rows.h"
 
@@ -49,20 +50,30 @@ class CpuSweeper : public Sweeper {
     const std::int64_t first = sweep.rows.count(), all = first + sweep.also.count();
     const Stores stores =
         sweep.to.bytes > device_.info().cache_bytes ? Stores::past_caches : Stores::cached;
-#pragma omp parallel for schedule(static) num_threads(threads())
+#pragma omp parallel for schedule(dynamic, rows_at_a_time(all)) num_threads(threads())
     for (std::int64_t i = 0; i < all; ++i) {
       const std::int64_t row = i < first ? sweep.rows.begin + i : sweep.also.begin + (i - first);
       sweep_one(sweep, row, i, stores);
     }
   }
 
+  // Past the caches a row with a norm is made in a buffer first, where its changes are read again.
   void sweep_one(const Sweep& sweep, std::int64_t row, std::int64_t partial, Stores stores) const {
     const std::int64_t nx = sweep.shape.nx;
     const float* const own = values(sweep.from) + row * nx;
     float* const to = reinterpret_cast<float*>(sweep.to.data) + row * nx;
-    sweep_row(own - nx, own, own + nx, to, nx, stores);
-    if (sweep.partials.bytes == 0) return;
-    reinterpret_cast<double*>(sweep.partials.data)[partial] = change_of_row(own, to, nx);
+    if (sweep.partials.bytes == 0) return sweep_row(own - nx, own, own + nx, to, nx, stores);
+    double& sum = reinterpret_cast<double*>(sweep.partials.data)[partial];
+    if (stores == Stores::cached) {
+      sweep_row(own - nx, own, own + nx, to, nx, stores);
+      sum = change_of_row(own, to, nx);
+      return;
+    }
+    thread_local std::vector<float> buffer;
+    buffer.resize(static_cast<std::size_t>(nx));
+    sweep_row(own - nx, own, own + nx, buffer.data(), nx, Stores::cached);
+    sum = change_of_row(own, buffer.data(), nx);
+    copy_row_past_caches(buffer.data(), to, nx);
   }
 
   void add(const Span& values, const Span& total) const {
@@ -71,6 +82,11 @@ class CpuSweeper : public Sweeper {
     double sum = 0;
     for (std::size_t i = 0; i < values.bytes / sizeof(double); ++i) sum += from[i];
     *reinterpret_cast<double*>(total.data) = sum;
+  }
+
+  // Threads take rows as they come to them: another program may hold one of them up.
+  static std::int64_t rows_at_a_time(std::int64_t rows) {
+    return std::max<std::int64_t>(1, rows / 256);
   }
 
   // A simulated device's tasks run one at a time.
