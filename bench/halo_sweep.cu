@@ -65,6 +65,7 @@ void measure(const Grid& grid) {
     tiles.begin[0] = 1;
     tiles.end[0] = grid.nx + 1;
     tiles.tile_rows = rows;
+    tiles.tiles_of_first = static_cast<unsigned>((grid.nx + rows - 1) / rows);
     const auto blocks = columns * static_cast<unsigned>((grid.nx + rows - 1) / rows);
     const double ms =
         best_ms([&] { tile_kernel<threads, in_flight><<<blocks, threads>>>(tiles, columns); });

@@ -20,6 +20,7 @@ struct SweepTiles {
   std::int64_t nx = 0;
   std::int64_t begin[2] = {}, end[2] = {};  // rows of both parts
   int tile_rows = 0;
+  unsigned tiles_of_first = 0;  // tiles below each other of the first part; set_tile_rows() sets it
 };
 
 // The boundary rows and their exchange by the first blocks of a sweep: see ExchangingSweep.
@@ -37,6 +38,8 @@ struct SweepExchange {
 int points_of_thread(std::int64_t nx);
 // Blocks beside each other that a row takes.
 std::int64_t column_blocks(std::int64_t nx);
+// Divides the parts, which are set, into tiles of so many rows.
+void set_tile_rows(SweepTiles& tiles, int rows);
 // Blocks of a sweep, without the boundary rows of an exchange, which take column_blocks() each.
 std::int64_t tile_count(const SweepTiles& tiles);
 

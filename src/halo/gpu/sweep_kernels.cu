@@ -139,14 +139,15 @@ std::int64_t column_blocks(std::int64_t nx) {
   return (nx + of_block - 1) / of_block;
 }
 
+void set_tile_rows(SweepTiles& tiles, int rows) {
+  tiles.tile_rows = rows;
+  tiles.tiles_of_first = static_cast<unsigned>((tiles.end[0] - tiles.begin[0] + rows - 1) / rows);
+}
+
 std::int64_t tile_count(const SweepTiles& tiles) {
-  std::int64_t rows = 0;
-  for (const int part : {0, 1}) {
-    rows +=
-        (tiles.end[part] - (part == 0 ? tiles.begin[0] : tiles.begin[1]) + tiles.tile_rows - 1) /
-        tiles.tile_rows;
-  }
-  return rows * column_blocks(tiles.nx);
+  const std::int64_t second =
+      (tiles.end[1] - tiles.begin[1] + tiles.tile_rows - 1) / tiles.tile_rows;
+  return (tiles.tiles_of_first + second) * column_blocks(tiles.nx);
 }
 
 void launch_sweep(const SweepTiles& tiles, Stream& stream) {

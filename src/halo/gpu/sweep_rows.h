@@ -15,9 +15,9 @@ namespace duet::DUET_GPU {
 template <int width>
 __device__ float beside_warp(const float* row, std::int64_t x, std::int64_t nx) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
-  if (lane == 0 && x > 0) return row[x - 1];
-  if (lane == 31 && x + width < nx) return row[x + width];
-  return 0;
+  const std::int64_t at = lane == 0 ? x - 1 : x + width;
+  const bool needed = (lane == 0 || lane == 31) && at >= 0 && at < nx;
+  return needed ? row[at] : 0;  // one load under a predicate, no branch
 }
 
 // The new values of a thread's points. All threads of a warp call it.
@@ -99,11 +99,9 @@ __device__ std::int64_t column_of(unsigned block, unsigned columns) {
 // Block `block` of a sweep. Returns the sum of the thread's changes.
 template <int width, bool norm, int in_flight>
 __device__ double sweep_tile(const SweepTiles& tiles, unsigned columns, unsigned block) {
-  const std::int64_t tiles_of_first =
-      (tiles.end[0] - tiles.begin[0] + tiles.tile_rows - 1) / tiles.tile_rows;
-  std::int64_t tile = block / columns;
-  const int part = tile < tiles_of_first ? 0 : 1;
-  if (part == 1) tile -= tiles_of_first;
+  const unsigned row_of_tiles = block / columns;
+  const int part = row_of_tiles < tiles.tiles_of_first ? 0 : 1;
+  const std::int64_t tile = row_of_tiles - (part == 0 ? 0 : tiles.tiles_of_first);
   const std::int64_t begin = (part == 0 ? tiles.begin[0] : tiles.begin[1]) + tile * tiles.tile_rows;
   const std::int64_t last = begin + tiles.tile_rows;
   const std::int64_t end_of_part = part == 0 ? tiles.end[0] : tiles.end[1];

@@ -30,7 +30,7 @@ SweepTiles tiles_of(const FieldShape& shape, const FieldRows& rows, const FieldR
   tiles.end[0] = rows.end;
   tiles.begin[1] = also.begin;
   tiles.end[1] = also.end;
-  tiles.tile_rows = tile_rows_for(shape, rows.count() + also.count(), units);
+  set_tile_rows(tiles, tile_rows_for(shape, rows.count() + also.count(), units));
   return tiles;
 }
 
