@@ -8,6 +8,7 @@
 #include "collectives/engine.h"
 #include "core/error.h"
 #include "halo/halo_work.h"
+#include "halo/reference.h"
 #include "halo/verification.h"
 #include "timing/prepared.h"
 #include "timing/sampler.h"
