@@ -10,6 +10,7 @@
 #   bench/on_gpu.sh overlap OUT  GEMMs beside collectives; SCENARIOS, OVERLAP_OPTIONS choose
 #   bench/on_gpu.sh check_halo   halo exchange: every point to the bit, graphs, compute-sanitizer, a process that dies
 #   bench/on_gpu.sh halo OUT     sweeps beside the driver's copy, every engine and norm, small grids, scaling
+#   bench/on_gpu.sh halo_processes OUT   one process a GPU: NVSHMEM's engines beside the others
 #   bench/on_gpu.sh fabric OUT   writes between two processes, direct and by a proxy for GPU threads
 #   bench/on_gpu.sh fabric_memory OUT   of it what is between GPUs' own memory
 #   bench/on_gpu.sh node OUT     a whole node at once: all pairs, collectives to 13 GiB, the paper's overlap
@@ -180,6 +181,30 @@ halo() {
       --scaling ${scaling%,*} --norm none,delayed --seconds 0.05 $graph --json "$out/halo-small$graph.jsonl" --quiet
   done
   halo_table "$out/copy.jsonl" "$out"/halo-*.jsonl
+}
+
+# One process a GPU, by their environment: ARGUMENT... of duet.
+one_process_a_gpu() {
+  local gpus rank pids=() code=0
+  gpus=$(nvidia-smi -L | wc -l)
+  for ((rank = 0; rank < gpus; ++rank)); do
+    MASTER_ADDR=127.0.0.1 MASTER_PORT=${PORT:-29517} WORLD_SIZE=$gpus RANK=$rank LOCAL_RANK=$rank \
+      timeout -s KILL "${LIMIT:-300}" "$duet" "$@" &
+    pids+=($!)
+  done
+  for rank in "${pids[@]}"; do wait "$rank" || code=$?; done
+  return "$code"
+}
+
+# Two GPUs or more, one process each: NVSHMEM's engines beside the others, where their module is built.
+halo_processes() {
+  find_nccl
+  export NVSHMEM_REMOTE_TRANSPORT=none NVSHMEM_DISABLE_NVLS=1
+  local engines=dma,kernel,nccl
+  [[ -e $build/modules/duet_nvshmem.so ]] && engines+=,nvshmem-p,nvshmem-block,nvshmem-signal
+  say "halo exchange, one process a GPU: $engines"
+  must one_process_a_gpu halo --device cuda --engine $engines --nx "${LARGE:-2048,4096,8192,16384,20480}" \
+    --scaling strong --norm none,delayed --seconds 0.1 --json "$out/halo-processes.jsonl"
 }
 
 # COPY HALO...: milliseconds of an iteration, GB/s of all ranks, and GB/s of a rank over the copy's.
@@ -510,8 +535,8 @@ fabric_memory() {
 }
 
 case "${1:-}" in
-  check_train | parallel | qwen3 | train | curves | auto | overlap | node | advise | fabric | fabric_memory | check | quick | gemm | copy | check_collectives | collectives | check_halo | halo) "$1" ;;
-  *) echo "usage: bench/on_gpu.sh check_train | parallel OUT | qwen3 OUT | train OUT | curves OUT | auto OUT | fabric OUT | advise OUT | node OUT | overlap OUT | check | quick OUT | gemm OUT | copy OUT | check_collectives | collectives OUT | check_halo | halo OUT" >&2; exit 2 ;;
+  check_train | parallel | qwen3 | train | curves | auto | overlap | node | advise | fabric | fabric_memory | check | quick | gemm | copy | check_collectives | collectives | check_halo | halo | halo_processes) "$1" ;;
+  *) echo "usage: bench/on_gpu.sh check_train | parallel OUT | qwen3 OUT | train OUT | curves OUT | auto OUT | fabric OUT | advise OUT | node OUT | overlap OUT | check | quick OUT | gemm OUT | copy OUT | check_collectives | collectives OUT | check_halo | halo OUT | halo_processes OUT" >&2; exit 2 ;;
 esac
 say "done"
 exit "$failed"

@@ -6,8 +6,8 @@
 
 #include <cstdint>
 
-#include "halo/gpu/kernels.h"
 #include "halo/gpu/points.h"
+#include "halo/gpu/tiles.h"
 
 namespace duet::DUET_GPU {
 
