@@ -3,10 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
 #include "collectives/engine.h"
 #include "core/error.h"
 #include "halo/halo_work.h"
 #include "halo/nvshmem/fake.h"
+#include "halo/reference.h"
+#include "halo/verification.h"
 #include "timing/sampler.h"
 
 namespace duet::nvshmem {
@@ -55,6 +60,39 @@ TEST_P(NvshmemHalo, IsExactOnAnyNumberOfRanks) {
         }
       }
     }
+  }
+}
+
+// Whichever rank of three is late, both its neighbours wait for it.
+TEST_P(NvshmemHalo, WaitsForALateNeighbour) {
+  const auto machine = open_machine("host:3");
+  Team team(*machine);
+  const HaloTask task{{16, 9, 3}, false};
+  for (int late = 0; late < 3; ++late) {
+    const auto session = make_engine(fake_calls(), GetParam(), "host")->open(team);
+    team.each([&](Rank& rank) {
+      const auto plan = session->plan(rank, task);
+      const auto stream = rank.device.make_stream();
+      const FieldShape& shape = plan->shape();
+      const std::int64_t first = rows_of(task.grid, rank.index).first;
+      for (std::int64_t row = 0; row < shape.rows + 2; ++row) {
+        stream->fill(row_at(plan->field(0), shape, row),
+                     initial_rows(task.grid, 11, first + row - 1));
+      }
+      stream->synchronize(60);
+      rank.team.barrier("the other ranks to have set their values");
+      for (int i = 0; i < 4; ++i) {
+        if (rank.index == late) {
+          stream->run(
+              {"delay", {}, [] { std::this_thread::sleep_for(std::chrono::milliseconds(10)); }});
+        }
+        plan->enqueue(*stream, {i % 2, {}, i < 3});
+      }
+      stream->synchronize(60);
+      rank.team.barrier("the other ranks to have iterated");
+      check_result(rank, {task.grid, 4, 11, *plan, {}});
+      rank.team.barrier("the other ranks to have checked");
+    });
   }
 }
 
