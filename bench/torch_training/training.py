@@ -86,14 +86,15 @@ class MlpTraining:
     rate_name = "samples_per_s"
     name = "mlp"
     guess = 1.0  # targets are standard normal, and a model that knows nothing answers 0
-    cost = {}
     engine_ending = ""
 
     def __init__(self, widths, batch):
         self.widths = widths
         self.batch = self.items = batch
         self.parameters = sum(a * b for a, b in zip(widths, widths[1:]))
-        self.flop = {"tflops": 6 * self.parameters * batch}
+        self.cost = {"samples": float(batch)}
+        # The input has no gradient.
+        self.flop = {"tflops": (6 * self.parameters - 2 * widths[0] * widths[1]) * batch}
         self.notes = {"widths": ",".join(map(str, widths))}
 
     def axes(self, recipe):

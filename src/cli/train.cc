@@ -100,11 +100,22 @@ class TrainCommand : public Command {
     app_->add_flag("--breakdown", breakdown_,
                    "Also time the parts of a step (GEMMs, attention, norms, other elementwise "
                    "kernels, loss, optimizer), enqueued one by one");
+    app_->add_flag(
+        "--deterministic", deterministic_,
+        "Use only kernels that give the same results to the bit at each call; without it "
+        "the fastest ones. --data always does");
     add_energy_flags(*app_, energy_,
                      "Also measure the energy of a step, where the device reports it, with many "
                      "more steps");
     add("--tuning-cache", tuning_cache_, "FILE",
         "Keep the GEMM algorithms that were chosen in FILE, for later runs");
+    app_->add_option(
+            "--tuning-seconds", tuning_seconds_,
+            "Approximate time to choose the algorithm of a large GEMM; 6 tell better which "
+            "one a GPU at its power cap runs fastest")
+        ->type_name("S")
+        ->check(seconds_above_0("--tuning-seconds"))
+        ->capture_default_str();
     add_training_run_flags(*app_, run_);
     add_mode_flags(*app_, mode_);
     add_output_flags(*app_, output_);
@@ -153,6 +164,7 @@ class TrainCommand : public Command {
     if (!update_.empty()) options.order = parse_update_order(update_);
     options.mode = mode_of(mode_);
     options.breakdown = breakdown_;
+    options.operations = {deterministic_, tuning_seconds_};
     options.energy_seconds = energy_seconds_of(energy_);
     set_parallel(options, [&](std::vector<std::string> asked) { options.engines = asked; });
     for (std::size_t i = 0; i < plan.machines.size(); ++i) {
@@ -215,6 +227,7 @@ class TrainCommand : public Command {
     }
     options.settings.recipe = recipes(machine).front();
     options.settings.optimizer = optimizer();
+    options.settings.tuning_seconds = tuning_seconds_;
     options.settings.accumulate = accumulate();
     options.device_name = plan.names.front();
     set_parallel(options, [&](const std::vector<std::string>& asked) {
@@ -369,6 +382,8 @@ class TrainCommand : public Command {
   TrainingRunFlags run_;
   OutputFlags output_;
   bool breakdown_ = false;
+  bool deterministic_ = false;
+  double tuning_seconds_ = OperationsOptions{}.tuning_seconds;
   EnergyFlags energy_;
   std::string parallel_, engines_, bucket_, kind_, optimizer_, update_, accumulate_, recompute_,
       models_, batches_, sequence_, layers_, recipes_, fp8_gradients_, lora_rank_, lora_alpha_,

@@ -48,7 +48,10 @@ void CandidateSearch::compete(int count, const Rounds& rounds) {
   for (int round = 0; round < kFewestRounds || timer_.now() < end; ++round) {
     for (std::size_t i = 0; i < entries; ++i) {
       const double calls = std::ceil(rounds.burst_seconds / times_[i].seconds);
-      const auto seconds = timer_.time(times_[i].candidate, std::max(1, static_cast<int>(calls)));
+      const int settling = static_cast<int>(calls * rounds.settle_share);
+      if (settling > 0) timer_.time(times_[i].candidate, settling);
+      const auto seconds =
+          timer_.time(times_[i].candidate, std::max(1, static_cast<int>(calls) - settling));
       // The first round brings the device to its working temperature and clock.
       if (round > 0) bursts[i].push_back(seconds.value_or(HUGE_VAL));
     }
@@ -61,9 +64,19 @@ int CandidateSearch::final_round() {
   if (times_.empty()) return -1;
   compete(options_.second_round_candidates,
           {options_.second_round_seconds, options_.second_round_burst_seconds});
-  compete(std::min(options_.final_round_candidates, options_.second_round_candidates),
-          {options_.final_round_seconds, options_.final_round_burst_seconds});
+  const int leaders = std::min(options_.final_round_candidates, options_.second_round_candidates);
+  compete(include_first_candidate(leaders),
+          {options_.final_round_seconds, options_.final_round_burst_seconds,
+           options_.final_round_settle_share});
   return times_.front().candidate;
+}
+
+int CandidateSearch::include_first_candidate(int place) {
+  const auto first = std::find_if(times_.begin(), times_.end(),
+                                  [](const Time& time) { return time.candidate == 0; });
+  if (first == times_.end() || first - times_.begin() < place) return place;
+  std::rotate(times_.begin() + place, first, first + 1);
+  return place + 1;
 }
 
 void CandidateSearch::sort(int count) {

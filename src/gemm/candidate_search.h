@@ -1,8 +1,11 @@
 // Finds the fastest of many candidates in bounded time, in three rounds:
 //   first   every candidate once, briefly
 //   second  short bursts of the leaders, alternating
-//   final   long bursts of the best of these, so that a power-capped device shows its sustained
-//           order
+//   final   long bursts of the best of these, and of candidate 0, the one that would be taken
+//   without
+//           a search. Of a burst the first part is not timed, so that a power-capped device shows
+//           its sustained order: the clock that a candidate's power leaves, not the one before
+//           it's.
 #pragma once
 
 #include <optional>
@@ -26,8 +29,9 @@ struct SearchRounds {
   double second_round_burst_seconds = 0.01;  // of one candidate, before the next one runs
   int second_round_candidates = 16;
   double final_round_seconds = 2.0;
-  double final_round_burst_seconds = 0.05;  // long enough for a capped device to settle its clock
-  int final_round_candidates = 4;
+  double final_round_burst_seconds = 0.05;
+  double final_round_settle_share = 0.3;  // of a burst, untimed
+  int final_round_candidates = 4;         // without candidate 0
 };
 
 class CandidateSearch {
@@ -57,10 +61,14 @@ class CandidateSearch {
   struct Rounds {
     double seconds;
     double burst_seconds;
+    double settle_share = 0;
   };
   // Times the first `count` alternately, several times each, and sorts them by their medians.
   void compete(int count, const Rounds& rounds);
   void sort(int count);  // sorts the first `count` by their times
+  // Moves candidate 0, if it ran, to place `place` or leaves it before. Returns how many candidates
+  // are then up to it.
+  int include_first_candidate(int place);
 
   CandidateTimer& timer_;
   SearchRounds options_;

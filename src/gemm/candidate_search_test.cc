@@ -44,6 +44,53 @@ TEST(CandidateSearch, TheSustainedOrderDecides) {
   EXPECT_EQ(search.final_round(), 1);
 }
 
+// For a while after another candidate each runs at that one's clock.
+class SettlingTimer : public CandidateTimer {
+ public:
+  std::optional<double> time(int candidate, int calls) override {
+    double seconds = 0;
+    for (int i = 0; i < calls; ++i) {
+      if (candidate != last_) settled_ = 0;
+      last_ = candidate;
+      const double each = settled_ < 0.01 ? kUnsettled[candidate] : kSettled[candidate];
+      settled_ += each;
+      seconds += each;
+    }
+    clock_ += seconds;
+    return seconds / calls;
+  }
+  double now() override { return clock_; }
+
+ private:
+  static constexpr double kUnsettled[] = {1.0e-3, 0.8e-3}, kSettled[] = {1.0e-3, 1.05e-3};
+
+  int last_ = -1;
+  double settled_ = 0, clock_ = 0;
+};
+
+TEST(CandidateSearch, ALongBurstIsTimedBehindItsFirstPart) {
+  for (const bool settles : {true, false}) {
+    SettlingTimer timer;
+    SearchRounds options;
+    options.final_round_burst_seconds = 0.04;
+    if (!settles) options.final_round_settle_share = 0;
+    CandidateSearch search(timer, options);
+    search.first_round(0, 2, 1);
+    EXPECT_EQ(search.final_round(), settles ? 0 : 1);
+  }
+}
+
+TEST(CandidateSearch, TheFirstCandidateIsInTheFinalRound) {
+  // In short bursts all others are faster, in long ones it is.
+  FakeTimer timer(std::vector<FakeTimer::Entry>(40, {1.0e-3, 1.0e-3}));
+  timer.entries[0] = {3.0e-3, 0.9e-3};
+  SearchRounds options;
+  options.second_round_burst_seconds = 0.002;
+  CandidateSearch search(timer, options);
+  search.first_round(0, 40, 1);
+  EXPECT_EQ(search.final_round(), 0);
+}
+
 TEST(CandidateSearch, ThoseThatCannotRunAreOut) {
   FakeTimer timer({{1e-4, 1e-4, false}, {1e-3, 1e-3}, {1e-5, 1e-5, false}});
   CandidateSearch search(timer, {});
@@ -70,7 +117,7 @@ TEST(CandidateSearch, KeepsToItsTime) {
   search.first_round(0, 1000, 0);
   EXPECT_EQ(search.ran(), 15);
   search.final_round();
-  EXPECT_LT(timer.clock, 0.3 + 0.03 + 1 + 15 * 0.01 + 2 + 4 * 0.05 + 1e-9);
+  EXPECT_LT(timer.clock, 0.3 + 0.03 + 1 + 15 * 0.01 + 2 + 5 * 0.05 + 1e-9);
 }
 
 TEST(Search, FindsThePeakOfARidge) {

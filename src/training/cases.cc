@@ -302,18 +302,20 @@ Benchmark training_benchmark(Machine& machine, const TrainingOptions& options,
                        CollectiveEngine* engine) {
     CaseId id{"train", options.device_name, "duet",
               axes(model, recipe, options.optimizer, options.accumulate, options.order)};
+    if (options.operations.deterministic) id.axes.set("deterministic", "yes");
     if (sessions != nullptr) {
       set_parallel(id, options.parallel, engine, sessions->team().size());
     }
-    const TrainingCase one{id,
-                           model,
-                           {recipe, options.optimizer, options.accumulate, options.order},
-                           options.mode,
-                           options.breakdown,
-                           options.energy_seconds,
-                           {options.parallel, nullptr, options.bucket_bytes},
-                           sessions,
-                           engine};
+    const TrainingCase one{
+        id,
+        model,
+        {recipe, options.optimizer, options.accumulate, options.order, options.operations},
+        options.mode,
+        options.breakdown,
+        options.energy_seconds,
+        {options.parallel, nullptr, options.bucket_bytes},
+        sessions,
+        engine};
     benchmark.cases.push_back(
         {id, [&machine, one, stop] { return measure_case(machine, one, stop); }, one.mode});
   };

@@ -25,6 +25,8 @@ struct TrainingOptions {
   Optimizer optimizer;
   std::int64_t accumulate = 1;  // batches whose gradients a step adds up
   UpdateOrder order = UpdateOrder::after;
+  // Not deterministic: the fastest kernels.
+  OperationsOptions operations{false, OperationsOptions().tuning_seconds};
   Mode mode;
   Parallel parallel = Parallel::none;
   std::vector<std::string> engines{"auto"};  // kNoEngine may be among them

@@ -115,7 +115,7 @@ TrainingRun::TrainingRun(Rank& rank, const TrainingInput& input, const ParallelS
       device_(rank.device),
       input_(input),
       settings_(input.settings()),
-      operations_(make_operations(device_)),
+      operations_(make_operations(device_, {true, settings_.tuning_seconds})),
       model_(settings_.model.make(settings_.recipe, settings_.optimizer, shard_of(parallel, rank),
                                   device_, *operations_)),
       stream_(device_.make_stream({kModelPriority})),

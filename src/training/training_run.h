@@ -33,6 +33,7 @@ struct TrainingRunSettings {
   std::string checkpoint;              // a file; "": none
   std::int64_t checkpoint_every = 0;   // steps; 0: behind the last one only
   bool resume = false;                 // from the checkpoint, if there is one
+  double tuning_seconds = OperationsOptions().tuning_seconds;
   std::string weights;  // a folder (ModelFolder) with which the model begins; "": random numbers
   std::string save;     // a folder for the trained model; "": none
 };

@@ -96,7 +96,7 @@ void TrainingWork::set_state(Rank& rank, const RankState& own, const StepState& 
 void TrainingWork::prepare(Rank& rank, const Placement& placement) {
   RankState& own = state(rank);
   rank.team.free_retired(rank);  // memory of earlier plans
-  own.operations = std::make_unique<TimedOperations>(rank.device);
+  own.operations = std::make_unique<TimedOperations>(rank.device, settings_.operations);
   make_model(rank, own);
   own.model->initialise(kSeed);
   set_state(rank, own, first_state());

@@ -27,6 +27,7 @@ struct StepSettings {
   Optimizer optimizer = {};
   std::int64_t accumulate = 1;  // batches whose gradients a step adds up, above 1 in fp32
   UpdateOrder order = UpdateOrder::after;
+  OperationsOptions operations = {};
 };
 
 // Each step trains on new random input: a repeated batch would be memorised, and draw less power.

@@ -397,6 +397,8 @@ TEST_F(Expectations, ATrainingStepIsBoundByItsFlopOrItsBytes) {
   spec_.efficiency[DType::fp8_e4m3] = 0.7;
   EXPECT_DOUBLE_EQ(*expect_training(step, site()).bound, 8000 / 0.125);
   EXPECT_FALSE(expect_training(step, site()).expected);
+  step["cost"].erase("tokens");
+  EXPECT_FALSE(expect_training(step, site()).bound);
 }
 
 TEST_F(Expectations, AParallelTrainingStepIsBoundByWhatEachRankDoes) {

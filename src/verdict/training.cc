@@ -25,7 +25,7 @@ double peak_of(const Site& site, DType dtype) {
   return peak == site.peaks.tflops.end() ? 0 : peak->second.fastest;
 }
 
-// Of the sum of the parts below; docs/results/h200/train has 0.79 (narrow models) to 0.98.
+// Of the sum of the parts below; docs/results/h200/train has 0.87 (narrow models) to 1.06.
 constexpr double kShareOfSum = 0.80;
 
 // The share of the dense peak that attention reaches, forward and backward pass together: of heads
@@ -119,6 +119,10 @@ Expectation expect_training(const Record& record, const Site& site) {
           : 0;
   const double items =
       cost.contains("tokens") ? cost["tokens"].get<double>() : cost.value("samples", 0.0);
+  if (items <= 0) {
+    expectation.unknown = "the record counts neither tokens nor samples";
+    return expectation;
+  }
   expectation.bound = items / std::max(computing, moving);
   expectation.measured_bound = site.spec == nullptr;
   const std::string mfu = fmt::format("{:.0f}% of the {} peak of {:.4g} TFLOP/s (MFU)",

@@ -73,14 +73,19 @@ void __stcs(T* to, const T& value) {
   *to = value;
 }
 inline void __threadfence_system() {}
-inline unsigned atomicAdd(unsigned* word, unsigned value) {
-  const unsigned before = *word;
-  *word += value;
-  return before;
-}
 inline unsigned atomicMax(unsigned* word, unsigned value) {
   const unsigned before = *word;
   if (value > before) *word = value;
+  return before;
+}
+inline unsigned atomicMin(unsigned* word, unsigned value) {
+  const unsigned before = *word;
+  if (value < before) *word = value;
+  return before;
+}
+inline unsigned atomicAdd(unsigned* word, unsigned value) {
+  const unsigned before = *word;
+  *word += value;
   return before;
 }
 inline float __expf(float x) { return std::exp(x); }

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "device/gpu/stream.h"
+#include "device/gpu/vendor_calls.h"
 
 namespace duet::DUET_GPU {
 
@@ -41,6 +42,7 @@ std::unique_ptr<Graph> GpuStream::end_capture() {
   const auto destroy = [](gpuGraph_t graph) { forget(gpuGraphDestroy(graph)); };
   const std::unique_ptr<std::remove_pointer_t<gpuGraph_t>, decltype(destroy)> held(captured,
                                                                                    destroy);
+  prepare_graph(captured);
   return std::make_unique<GpuGraph>(device_, captured);
 }
 

@@ -46,6 +46,10 @@ void stream_wait(gpuStream_t stream, void* word, std::uint64_t value);
 // Signals and waits for words of 0 and 1 as Stream::handshake() specifies.
 void stream_handshake(gpuStream_t stream, const Handshake& handshake);
 
+// Called with a captured graph, before it is instantiated: replaces nodes that the vendor's runtime
+// replays slowly by others that do the same.
+void prepare_graph(gpuGraph_t graph);
+
 // The granularity of partitions: the number of compute units that is withheld from a stream must be
 // a multiple of this number. 0: the device cannot be partitioned.
 int unit_grain(int ordinal);

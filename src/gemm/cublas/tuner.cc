@@ -18,11 +18,16 @@ constexpr int kParents = 4;  // leaders of which variations are tried
 constexpr int kGenerations = 2;
 
 // Shares of the time that tuning may take.
-constexpr double kRankingShare = 0.2;
-constexpr double kGenerationShare = 0.1;
-constexpr double kRestShare = 0.05;
-constexpr double kSemiFinalShare = 0.2;
-constexpr double kFinalShare = 0.35;
+constexpr double kRankingShare = 0.15;
+constexpr double kGenerationShare = 0.08;
+constexpr double kRestShare = 0.04;
+constexpr double kSemiFinalShare = 0.15;
+constexpr double kFinalShare = 0.5;
+
+// Bursts of a candidate in the final round. An H200 at its power cap takes some 0.1 s to find the
+// clock for another kernel, and its clock swings by 2% from one tenth of a second to the next.
+constexpr int kFinalBursts = 3;
+constexpr double kLongestFinalBurst = 0.4;
 
 class LtTimer : public CandidateTimer {
  public:
@@ -106,7 +111,9 @@ LtAlgorithm tune(GpuDevice& device, const LtProblem& problem, const GemmBuffers&
   options.final_round_seconds = kFinalShare * tuning.seconds;
   const double shorter = std::min(1.0, tuning.seconds);  // a burst's share of its usual time
   options.second_round_burst_seconds *= shorter;
-  options.final_round_burst_seconds *= shorter;
+  options.final_round_burst_seconds =
+      std::clamp(options.final_round_seconds / (kFinalBursts * options.final_round_candidates),
+                 options.final_round_burst_seconds * shorter, kLongestFinalBurst);
   CandidateSearch search(timer, options);
   int timed = 0;
   timer.candidates.add_heuristics();

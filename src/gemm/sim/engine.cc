@@ -29,7 +29,11 @@ class ModelPlan : public GemmPlan {
     if (!unverifiable(buffers)) {
       task.body = [this, buffers] {
         multiply(buffers);
-        write(buffers.c);
+        if (problem_.epilogue == Epilogue::none) {
+          write(buffers.c);
+        } else {
+          write_with_epilogue(buffers.c, *buffers.aux);
+        }
       };
     }
     stream.run(task);
@@ -40,8 +44,8 @@ class ModelPlan : public GemmPlan {
   }
 
   std::optional<Skipped> unverifiable(const GemmBuffers& buffers) const override {
-    for (const Span* span : {&buffers.a, &buffers.b, &buffers.c}) {
-      if (!device_.has_contents(*span)) return Skipped{"simulated memory holds no contents"};
+    for (const Span& span : {buffers.a, buffers.b, buffers.c, buffers.aux.value_or(buffers.c)}) {
+      if (!device_.has_contents(span)) return Skipped{"simulated memory holds no contents"};
     }
     if (problem_.scaled) return Skipped{"simulated: scaled products are not computed"};
     if (flop(problem_) > kLargestComputed)
@@ -62,6 +66,20 @@ class ModelPlan : public GemmPlan {
     device_.write(c, sum.data());
   }
 
+  void write_with_epilogue(const Span& c, const Span& aux) {
+    if (problem_.epilogue == Epilogue::gelu) device_.write(aux, product_.data());
+    std::vector<std::byte> auxiliary(aux.bytes), result(c.bytes);
+    device_.read(aux, auxiliary.data());
+    const std::size_t size = size_of(problem_.output);
+    for (std::size_t at = 0; at < result.size(); at += size) {
+      const double product = load(problem_.output, product_.data() + at);
+      const double beside = load(problem_.output, auxiliary.data() + at);
+      store(problem_.output, result.data() + at,
+            static_cast<float>(after_epilogue(problem_.epilogue, product, beside)));
+    }
+    device_.write(c, result.data());
+  }
+
   // Computes the product only if the input has changed since the last call, which is rare.
   void multiply(const GemmBuffers& buffers) {
     std::vector<std::byte> input(buffers.a.bytes + buffers.b.bytes);
@@ -71,7 +89,9 @@ class ModelPlan : public GemmPlan {
     input_ = std::move(input);
     std::vector<std::int64_t> rows(static_cast<std::size_t>(problem_.m));
     for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<std::int64_t>(i);
-    const std::vector<double> c = reference_by_cpu(device_, problem_, buffers, rows);
+    GemmProblem plain = problem_;
+    plain.epilogue = Epilogue::none;
+    const std::vector<double> c = reference_by_cpu(device_, plain, buffers, rows);
     const std::size_t size = size_of(problem_.output);
     product_.resize(c.size() * size);
     for (std::size_t i = 0; i < c.size(); ++i) {
@@ -93,7 +113,6 @@ class ModelEngine : public GemmEngine {
   std::optional<Skipped> unsupported(Device& device, const GemmProblem& problem) const override {
     const sim::DeviceModel* model = sim::model_of(device);
     if (model == nullptr) return Skipped{"not a simulated device"};
-    if (problem.epilogue != Epilogue::none) return no_epilogue(*this);
     if (problem.accumulate && problem.output == DType::int32) {
       return Skipped{"simulated: int32 is not accumulated"};
     }

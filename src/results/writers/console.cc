@@ -13,6 +13,7 @@
 #include "results/writers/missing_lines.h"
 #include "results/writers/pivot.h"
 #include "results/writers/short_table.h"
+#include "results/writers/training_text.h"
 
 namespace duet {
 namespace {
@@ -211,6 +212,9 @@ void ConsoleWriter::end() {
     const std::string figures = short_table(benchmark_, results_);
     const std::string missing = missing_lines(results_);
     out_ << figures << (missing.empty() ? "" : "\n") << missing;
+  }
+  if (detail_ == Detail::every_case || results_.size() <= kShortDerived) {
+    out_ << training_tables(results_);
   }
   out_ << summaries() << warnings();
   out_.flush();

@@ -208,6 +208,21 @@ TEST(Console, ShowsWhatFollowsFromCases) {
       << without;
 }
 
+TEST(Console, ShowsWhereATrainingStepsMemoryAndTimeGo) {
+  Measurement step = copied({"train", "sim:two", "duet", {{"model", std::string("7b")}}}, 0.5);
+  step.metrics = {{"memory_bytes", 6.01e9}, {"parameters_bytes", 2e9},
+                  {"input_bytes", 1e7},     {"optimizer_states_bytes", 4e9},
+                  {"gemm_seconds", 0.25},   {"loss_seconds", 0.125}};
+  const std::string text = shown({make_record(step)});
+  EXPECT_NE(text.find("  memory of a rank, GB\n  parameters  optimizer states   all\n        2.00  "
+                      "            4.00  6.01\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("timed one by one, ms\n    gemm    loss     sum\n  250.00  125.00  375.00\n"),
+            std::string::npos)
+      << text;
+}
+
 TEST(Csv, HasStableColumnsAndQuotes) {
   const std::vector<CaseId> cases = {copy_case(4096, 0, 1), copy_case(4096, 1, 0)};
   std::string text;

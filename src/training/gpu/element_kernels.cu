@@ -125,10 +125,31 @@ __global__ void position_gradient_kernel(EmbeddingBackward<T, Gradient> e) {
   store8(to, sum);
 }
 
+// How often a token occurs, and the first row with it.
+struct Occurrences {
+  unsigned count, first;
+};
+static_assert(sizeof(Occurrences) == kOccurrenceWords * 4);
+
+__global__ void clear_occurrences_kernel(Occurrences* of_token, std::int64_t vocabulary) {
+  const std::int64_t token = my_index();
+  if (token < vocabulary) of_token[token] = {0, ~0u};
+}
+
+__global__ void count_occurrences_kernel(const std::int32_t* tokens, Occurrences* of_token,
+                                         std::int64_t rows) {
+  const std::int64_t row = my_index();
+  if (row >= rows) return;
+  Occurrences& own = of_token[tokens[row]];
+  atomicAdd(&own.count, 1u);
+  atomicMin(&own.first, static_cast<unsigned>(row));
+}
+
 // The block of the first row with a token sums all rows with it, in their order; the blocks of
 // further rows with the token end at once. So no two blocks write one row, and bits repeat.
 template <typename T, typename Gradient>
-__global__ void token_gradient_kernel(EmbeddingBackward<T, Gradient> e) {
+__global__ void token_gradient_kernel(EmbeddingBackward<T, Gradient> e,
+                                      const Occurrences* of_token) {
   constexpr int kSpan = kTokenLoads * kTokenThreads;
   __shared__ union {
     std::uint8_t row[kSpan];
@@ -136,18 +157,25 @@ __global__ void token_gradient_kernel(EmbeddingBackward<T, Gradient> e) {
   } found;
   const std::int64_t first = blockIdx.x;
   const std::int32_t token = e.tokens[first];
-  bool earlier = false;
-  for (std::int64_t row = threadIdx.x; row < first && !earlier; row += kTokenThreads) {
-    earlier = e.tokens[row] == token;
-  }
-  if (__syncthreads_or(earlier) != 0) return;
+  const Occurrences own = of_token[token];
+  if (own.first != first) return;
   const std::int64_t column =
       8 * (static_cast<std::int64_t>(blockIdx.y) * kTokenThreads + threadIdx.x);
   const bool inside = column < e.columns;
   Gradient* const to = e.dtoken_table + token * e.columns + column;
   float sum[8] = {};
-  if (inside) load8(to, sum);
-  for (std::int64_t begin = first; begin < e.rows; begin += kSpan) {
+  const auto add_row = [&](std::int64_t row) {
+    float dx[8];
+    load8(e.dx + row * e.columns + column, dx);
+#pragma unroll
+    for (int k = 0; k < 8; ++k) sum[k] += dx[k];
+  };
+  if (inside) {
+    load8(to, sum);
+    add_row(first);
+  }
+  unsigned left = own.count - 1;  // the same for all threads of the block
+  for (std::int64_t begin = first + 1; left > 0 && begin < e.rows; begin += kSpan) {
     bool match[kTokenLoads];
     bool any = false;
 #pragma unroll
@@ -161,13 +189,11 @@ __global__ void token_gradient_kernel(EmbeddingBackward<T, Gradient> e) {
     for (int k = 0; k < kTokenLoads; ++k) found.row[k * kTokenThreads + threadIdx.x] = match[k];
     __syncthreads();
     for (int eight = 0; eight < kSpan; eight += 8) {
-      if (found.rows[eight / 8] == 0 || !inside) continue;
+      if (found.rows[eight / 8] == 0) continue;
       for (int i = eight; i < eight + 8; ++i) {
         if (found.row[i] == 0) continue;
-        float dx[8];
-        load8(e.dx + (begin + i) * e.columns + column, dx);
-#pragma unroll
-        for (int k = 0; k < 8; ++k) sum[k] += dx[k];
+        --left;
+        if (inside) add_row(begin + i);
       }
     }
   }
@@ -360,7 +386,12 @@ void launch_embedding(const Tensor& tokens, const Tensor& token_table, const Ten
 
 void launch_embedding_backward(const Tensor& tokens, const Tensor& dx, const Tensor& dtoken_table,
                                const Tensor& dposition_table, Accumulate positions,
-                               Stream& stream) {
+                               void* occurrences, Stream& stream) {
+  auto* const of_token = static_cast<Occurrences*>(occurrences);
+  launch(clear_occurrences_kernel, {blocks_for(dtoken_table.rows), kThreads}, stream, of_token,
+         dtoken_table.rows);
+  launch(count_occurrences_kernel, {blocks_for(dx.rows), kThreads}, stream,
+         data<std::int32_t>(tokens), of_token, dx.rows);
   by_type(dx.dtype, [&](auto element) {
     by_type(dtoken_table.dtype, [&](auto gradient) {
       using T = decltype(element);
@@ -378,7 +409,7 @@ void launch_embedding_backward(const Tensor& tokens, const Tensor& dx, const Ten
                {blocks_for(dposition_table.count() / 8), kThreads}, stream, e);
       }
       const dim3 grid(static_cast<unsigned>(dx.rows), blocks_for(dx.columns / 8, kTokenThreads));
-      launch(token_gradient_kernel<T, Gradient>, {grid, kTokenThreads}, stream, e);
+      launch(token_gradient_kernel<T, Gradient>, {grid, kTokenThreads}, stream, e, of_token);
     });
   });
 }

@@ -21,8 +21,12 @@ void launch_random_tokens(const Span& state, std::int64_t vocabulary, std::uint6
 
 void launch_embedding(const Tensor& tokens, const Tensor& token_table, const Tensor& position_table,
                       const Tensor& x, Stream& stream);
+// Adds to the token table's gradient. `occurrences`: kOccurrenceWords words of 4 bytes for each row
+// of the table, in device memory, aligned to 8 bytes.
+inline constexpr std::int64_t kOccurrenceWords = 2;
 void launch_embedding_backward(const Tensor& tokens, const Tensor& dx, const Tensor& dtoken_table,
-                               const Tensor& dposition_table, Accumulate positions, Stream& stream);
+                               const Tensor& dposition_table, Accumulate positions,
+                               void* occurrences, Stream& stream);
 
 // The widest head that kernels take.
 inline constexpr std::int64_t kWidestHead = 256;

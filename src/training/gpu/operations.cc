@@ -5,6 +5,7 @@
 #include <map>
 
 #include "core/error.h"
+#include "training/gpu/attention.h"
 #include "training/gpu/kernels.h"
 #include "training/operations/linear_operations.h"
 
@@ -18,35 +19,23 @@ constexpr int kMagnitudeBlocksPerUnit = 8;
 constexpr std::int64_t kFp8Multiple = 16;  // cuBLASLt: 16 bytes
 constexpr double kPlanningSeconds = 120;
 
-// Attention by attention_kernels.cu.
-class PlainAttention : public AttentionPlan {
- public:
-  void forward(Stream& stream, const AttentionTensors& tensors) override {
-    launch_attention(tensors, stream);
-  }
-  void backward(Stream& stream, const AttentionTensors& tensors, const Tensor& dout,
-                const Tensor& dqkv) override {
-    launch_attention_backward(tensors, dout, dqkv, stream);
-  }
-  std::uint64_t workspace_bytes() const override { return 0; }
-};
-
 class GpuOperations : public LinearOperations {
  public:
-  GpuOperations(Device& device, std::uint64_t most_shared)
-      : LinearOperations(device), device_(device), most_shared_(most_shared) {}
+  GpuOperations(Device& device, const OperationsOptions& options, std::uint64_t most_shared)
+      : LinearOperations(device, options),
+        device_(device),
+        most_shared_(most_shared),
+        attention_(device, options.deterministic) {}
 
   bool computes(const Tensor&) const override { return true; }
 
   std::uint64_t workspace_bytes() const override {
-    std::uint64_t bytes = LinearOperations::workspace_bytes() + partials_.bytes();
-    for (const auto& [shape, plan] : attention_) bytes += plan->workspace_bytes();
-    return bytes;
+    return LinearOperations::workspace_bytes() + partials_.bytes() + attention_.workspace_bytes();
   }
 
   std::map<std::string, std::string> notes() const override {
-    if (attention_note_.empty()) return {};
-    return {{"attention", attention_note_}};
+    if (attention_.note().empty()) return {};
+    return {{"attention", attention_.note()}};
   }
 
   void fill_normal(Stream& stream, std::uint64_t seed, std::int64_t first, double deviation,
@@ -90,7 +79,8 @@ class GpuOperations : public LinearOperations {
     require_columns(dx);
     require(dtoken_table.columns == dx.columns && is_position_table(dposition_table, dx),
             "embedding backward");
-    launch_embedding_backward(tokens, dx, dtoken_table, dposition_table, positions,
+    void* const occurrences = partials(stream, kOccurrenceWords * dtoken_table.rows);
+    launch_embedding_backward(tokens, dx, dtoken_table, dposition_table, positions, occurrences,
                               on_device(stream));
   }
 
@@ -198,14 +188,16 @@ class GpuOperations : public LinearOperations {
   }
 
   void attention(Stream& stream, const AttentionTensors& tensors) override {
-    plan_of(stream, tensors).forward(on_device(stream), tensors);
+    require(tensors.fit(), "attention");
+    attention_.forward(on_device(stream), tensors);
   }
 
   void attention_backward(Stream& stream, const AttentionTensors& tensors, const Tensor& dout,
                           const Tensor& dqkv) override {
-    require(dout.count() == tensors.out.count() && dqkv.count() == tensors.qkv.count(),
-            "attention backward");
-    plan_of(stream, tensors).backward(on_device(stream), tensors, dout, dqkv);
+    require(
+        tensors.fit() && dout.count() == tensors.out.count() && dqkv.count() == tensors.qkv.count(),
+        "attention backward");
+    attention_.backward(on_device(stream), tensors, dout, dqkv);
   }
 
   void cross_entropy(Stream& stream, const Tensor& logits, std::int64_t vocabulary,
@@ -270,7 +262,7 @@ class GpuOperations : public LinearOperations {
 
   int blocks(int per_unit) const { return per_unit * device_.info().compute_units; }
 
-  // Memory for the sums of blocks, which each call overwrites.
+  // Memory for the sums of blocks, or for words of as many bytes, which each call overwrites.
   float* partials(Stream& stream, std::int64_t count) {
     const std::uint64_t bytes = static_cast<std::uint64_t>(count) * sizeof(float);
     if (partials_.bytes() < bytes) {
@@ -308,55 +300,17 @@ class GpuOperations : public LinearOperations {
         fmt::format("rows of {} elements: norms on GPUs take {} at most", y.columns, kWidestNorm));
   }
 
-  AttentionPlan& plan_of(Stream& stream, const AttentionTensors& tensors) {
-    const AttentionShape& s = tensors.shape;
-    require(tensors.fit(), "attention");
-    std::unique_ptr<AttentionPlan>& plan =
-        attention_[fmt::format("{}x{}x{}/{}x{} {}", s.batch, s.tokens, s.heads, s.key_heads(),
-                               s.head_dim, name(tensors.out.dtype))];
-    if (plan == nullptr) {
-      stream.synchronize(kPlanningSeconds);
-      plan = make_plan(s, tensors.out.dtype);
-    }
-    return *plan;
-  }
-
-  // By the first engine that can, otherwise by plain kernels, which are slow: attention_note_ says
-  // which, and why no engine.
-  std::unique_ptr<AttentionPlan> make_plan(const AttentionShape& shape, DType dtype) {
-    const AttentionEngines found = attention_engines(device_.info().kind);
-    std::string why_none;
-    for (const auto& [module, reason] : found.unavailable) {
-      why_none += fmt::format("{}: {}; ", module, reason);
-    }
-    for (AttentionEngine* engine : found.engines) {
-      const auto skipped = engine->unsupported(device_, shape, dtype);
-      try {
-        if (skipped) throw Unavailable(skipped->reason);
-        auto plan = engine->plan(device_, shape, dtype, true);
-        attention_note_ = engine->name();
-        return plan;
-      } catch (const Unavailable& error) {
-        why_none += fmt::format("{}: {}; ", engine->name(), error.what());
-      }
-    }
-    attention_note_ = fmt::format("{}plain kernels", why_none);
-    if (shape.head_dim <= kWidestHead) return std::make_unique<PlainAttention>();
-    throw Unavailable(fmt::format("attention: {}, which take heads of {} elements at most",
-                                  attention_note_, kWidestHead));
-  }
-
   Device& device_;
   std::uint64_t most_shared_;
   Buffer partials_;
-  std::map<std::string, std::unique_ptr<AttentionPlan>> attention_;
-  std::string attention_note_;
+  GpuAttention attention_;
 };
 
 }  // namespace
 
-std::unique_ptr<Operations> make_gpu_operations(Device& device, std::uint64_t most_shared) {
-  return std::make_unique<GpuOperations>(device, most_shared);
+std::unique_ptr<Operations> make_gpu_operations(Device& device, const OperationsOptions& options,
+                                                std::uint64_t most_shared) {
+  return std::make_unique<GpuOperations>(device, options, most_shared);
 }
 
 }  // namespace duet::DUET_GPU

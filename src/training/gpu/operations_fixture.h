@@ -31,7 +31,7 @@ inline constexpr bool kEmulated = true;
 inline constexpr const char* kDevices[] = {"host"};
 inline constexpr std::int64_t kManyRows = 67;
 inline std::unique_ptr<Operations> operations_of(Device& device) {
-  return cuda::make_gpu_operations(device, 227 << 10);
+  return cuda::make_gpu_operations(device, {}, 227 << 10);
 }
 #else
 inline constexpr bool kEmulated = false;

@@ -43,7 +43,7 @@ TEST_P(DeviceOperations, Embed) {
 }
 
 TEST_P(DeviceOperations, Normalise) {
-  for (const std::int64_t width : {8, 264, 520, 776, 1024, 1032, 2056, 5120, 16384}) {
+  for (const std::int64_t width : {8, 264, 520, 776, 1024, 1032, 1536, 2056, 3080, 5120, 16384}) {
     for (const std::int64_t rows : {std::int64_t{1}, kManyRows}) {
       const Pair x = normal(rows, width, 1), weight = normal(1, width, 2),
                  bias = normal(1, width, 3), dy = normal(rows, width, 4),

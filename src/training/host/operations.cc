@@ -53,8 +53,8 @@ double bytes_of(std::initializer_list<const Tensor*> tensors) {
 
 class CpuOperations : public LinearOperations {
  public:
-  explicit CpuOperations(Device& device)
-      : LinearOperations(device), device_(device), threads_(device.info().compute_units) {}
+  CpuOperations(Device& device, const OperationsOptions& options)
+      : LinearOperations(device, options), device_(device), threads_(device.info().compute_units) {}
 
   bool computes(const Tensor& tensor) const override {
     return tensor.dtype == DType::fp32 && device_.has_contents(tensor.span);
@@ -459,8 +459,8 @@ class CpuOperations : public LinearOperations {
 
 }  // namespace
 
-std::unique_ptr<Operations> make_cpu_operations(Device& device) {
-  return std::make_unique<CpuOperations>(device);
+std::unique_ptr<Operations> make_cpu_operations(Device& device, const OperationsOptions& options) {
+  return std::make_unique<CpuOperations>(device, options);
 }
 
 }  // namespace duet

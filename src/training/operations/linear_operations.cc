@@ -7,18 +7,16 @@
 
 #include "core/error.h"
 #include "gemm/tuning.h"
-#include "timing/statistics.h"
+#include "training/operations/is_faster.h"
 
 namespace duet {
 namespace {
 
 constexpr double kStepSeconds = 120;
-// Of the choice of a problem's algorithm, of which a model has about ten: less for small ones.
-constexpr double kTuningSeconds = 1, kShortestTuning = 0.02, kTunedFlopPerSecond = 5e9;
+// A problem of fewer FLOP is tuned in a share of the time, in no less than the shortest one.
+constexpr double kTunedFlop = 5e10, kShortestTuning = 0.01;
 // Of the choice between one GEMM and a GEMM with a kernel behind it.
 constexpr const char *kFused = "fused", *kSeparate = "separate";
-constexpr int kBursts = 5;
-constexpr double kBurstSeconds = 0.03, kShortestCall = 1e-6;
 
 // Matrices of x's type; C of `result`'s.
 GemmProblem problem_of(Layout layout, const Tensor& x, const Tensor& result, std::int64_t k,
@@ -46,8 +44,10 @@ std::string key_of(const GemmProblem& problem) {
 
 }  // namespace
 
-LinearOperations::LinearOperations(Device& device)
-    : device_(device), engines_(gemm_engines(device.info().kind)) {}
+LinearOperations::LinearOperations(Device& device, const OperationsOptions& options)
+    : device_(device),
+      tuning_seconds_(options.tuning_seconds),
+      engines_(gemm_engines(device.info().kind)) {}
 
 void LinearOperations::linear(Stream& stream, const Tensor& x, const Tensor& w, const Tensor& y) {
   require(x.columns == w.columns && y.rows == x.rows && y.columns == w.rows, "linear");
@@ -165,7 +165,7 @@ std::unique_ptr<GemmPlan> LinearOperations::plan_by_engine(const GemmProblem& pr
                                                            const GemmBuffers& buffers) {
   std::string reason = "it has no GEMM engine";
   Tuning tuning;
-  tuning.seconds = std::clamp(flop(problem) / kTunedFlopPerSecond, kShortestTuning, kTuningSeconds);
+  tuning.seconds = tuning_seconds_ * std::clamp(flop(problem) / kTunedFlop, kShortestTuning, 1.0);
   for (GemmEngine* engine : engines_.engines) {
     const auto skipped = engine->unsupported(device_, problem);
     if (!skipped) return engine->plan(device_, problem, buffers, tuning);
@@ -201,36 +201,13 @@ std::unique_ptr<GemmPlan> LinearOperations::fused_if_faster(
   }
   if (known) return plan;
   const bool faster = is_faster(
-      stream, [&] { plan->enqueue(stream, buffers); }, separately);
+      device_, stream, [&] { plan->enqueue(stream, buffers); }, separately);
   try {
     tuning_cache().store(key, {{}, 0, faster ? kFused : kSeparate});
   } catch (const Error&) {
     // This run goes on, and later runs choose again.
   }
   return faster ? std::move(plan) : nullptr;
-}
-
-// By the medians of bursts in turns, which a device at its power limit needs long.
-bool LinearOperations::is_faster(Stream& stream, const std::function<void()>& one,
-                                 const std::function<void()>& other) {
-  const auto begin = device_.make_event(), end = device_.make_event();
-  const auto seconds = [&](const std::function<void()>& enqueue, int calls) {
-    stream.record(*begin);
-    for (int i = 0; i < calls; ++i) enqueue();
-    stream.record(*end);
-    stream.synchronize(kStepSeconds);
-    return end->seconds_since(*begin) / calls;
-  };
-  seconds(one, 1);  // the first call of each loads kernels, and may make plans
-  seconds(other, 1);
-  const double longer = std::max({seconds(one, 2), seconds(other, 2), kShortestCall});
-  const int calls = std::max(1, static_cast<int>(kBurstSeconds / longer));
-  std::vector<double> of_one, of_other;
-  for (int burst = 0; burst < kBursts; ++burst) {
-    of_one.push_back(seconds(one, calls));
-    of_other.push_back(seconds(other, calls));
-  }
-  return summarise(of_one).median < summarise(of_other).median;
 }
 
 std::uint64_t LinearOperations::workspace_bytes() const {

@@ -15,7 +15,7 @@ namespace duet {
 // captured or timed.
 class LinearOperations : public Operations {
  public:
-  explicit LinearOperations(Device& device);
+  LinearOperations(Device& device, const OperationsOptions& options);
 
   void linear(Stream& stream, const Tensor& x, const Tensor& w, const Tensor& y) override;
   void linear_add(Stream& stream, const Tensor& x, const Tensor& w, const Tensor& residual,
@@ -55,11 +55,10 @@ class LinearOperations : public Operations {
   std::unique_ptr<GemmPlan> fused_if_faster(Stream& stream, const GemmProblem& problem,
                                             const GemmBuffers& buffers,
                                             const std::function<void()>& separately);
-  bool is_faster(Stream& stream, const std::function<void()>& one,
-                 const std::function<void()>& other);
   bool fuses(const GemmProblem& problem) const;
 
   Device& device_;
+  double tuning_seconds_;
   GemmEngines engines_;
   std::map<std::string, std::unique_ptr<GemmPlan>> plans_;  // by the problem
   std::map<std::string, std::unique_ptr<GemmPlan>> fused_;  // nullptr: separately

@@ -69,8 +69,8 @@ void register_operations(const std::string& device_kind, MakeOperations make) {
   all.by_kind[device_kind] = std::move(make);
 }
 
-std::unique_ptr<Operations> make_operations(Device& device) {
-  return find_operations(device.info())(device);
+std::unique_ptr<Operations> make_operations(Device& device, const OperationsOptions& options) {
+  return find_operations(device.info())(device, options);
 }
 
 }  // namespace duet

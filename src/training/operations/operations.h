@@ -247,11 +247,19 @@ class Operations {
   virtual void sgd(Stream& stream, const Span& state, const OptimizerTensors& tensors) = 0;
 };
 
+struct OperationsOptions {
+  // The same results, to the bit, at each call. Otherwise the fastest kernels, of which some on
+  // GPUs sum in an order that changes.
+  bool deterministic = true;
+  double tuning_seconds = 3;  // about, for the choice of a large GEMM's algorithm; less for others
+};
+
 // The operations of a kind of device. Throws Unavailable where there are none.
-std::unique_ptr<Operations> make_operations(Device& device);
+std::unique_ptr<Operations> make_operations(Device& device, const OperationsOptions& options = {});
 
 // Called by modules when they are loaded.
-using MakeOperations = std::function<std::unique_ptr<Operations>(Device&)>;
+using MakeOperations =
+    std::function<std::unique_ptr<Operations>(Device&, const OperationsOptions&)>;
 void register_operations(const std::string& device_kind, MakeOperations make);
 
 }  // namespace duet

@@ -16,8 +16,8 @@ constexpr NamedValue<StepPart> kParts[] = {
 
 const char* name(StepPart part) { return name_of(kParts, part); }
 
-TimedOperations::TimedOperations(Device& device)
-    : device_(device), inner_(make_operations(device)) {}
+TimedOperations::TimedOperations(Device& device, const OperationsOptions& options)
+    : device_(device), inner_(make_operations(device, options)) {}
 
 std::array<double, kStepParts> TimedOperations::time(Stream& stream,
                                                      const std::function<void()>& enqueue) {

@@ -17,7 +17,7 @@ const char* name(StepPart part);
 // Operations that can be timed one by one.
 class TimedOperations : public Operations {
  public:
-  explicit TimedOperations(Device& device);
+  explicit TimedOperations(Device& device, const OperationsOptions& options = {});
 
   // Calls `enqueue`, which enqueues operations on the stream, waits for them, and returns the
   // seconds of each part. Their sum is the time from the first operation to the last.
