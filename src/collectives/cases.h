@@ -25,6 +25,7 @@ struct CollectiveOptions {
   int root = 0;                                // used by kinds that have a root
   std::vector<bool> in_place{false, true};     // kinds without an in-place form skip `true`
   std::vector<Skew> skews{Skew::even};         // used by all_to_all_v
+  int node_size = 0;                           // as Team::set_node_size() takes it
   bool verified = true;
   GraphUse graph;
   Mode mode;

@@ -14,8 +14,11 @@ namespace duet {
 class OpenSessions {
  public:
   // The team has a rank on every device of the machine and, with several processes, on every device
-  // of theirs. `processes` may be null.
-  OpenSessions(Machine& machine, Processes* processes) : team_(machine, {}, processes) {}
+  // of theirs. `processes` may be null. `node_size`: Team::set_node_size().
+  OpenSessions(Machine& machine, Processes* processes, int node_size = 0)
+      : team_(machine, {}, processes) {
+    team_.set_node_size(node_size);
+  }
 
   Team& team() { return team_; }
 
