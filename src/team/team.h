@@ -5,11 +5,13 @@
 #include <memory>
 #include <string>
 #include <typeinfo>
+#include <utility>
 #include <vector>
 
 #include "core/deadline.h"
 #include "device/machine.h"
 #include "team/failures.h"
+#include "team/network_options.h"
 #include "team/processes.h"
 #include "team/retired_memory.h"
 #include "team/share_outcome.h"
@@ -70,6 +72,9 @@ class Team {
   // The same in all processes, and set before sessions are opened.
   void set_node_size(int ranks) { node_size_ = ranks; }
   int node_size() const { return node_size_; }
+  // Likewise.
+  void set_network(NetworkOptions options) { network_ = std::move(options); }
+  const NetworkOptions& network() const { return network_; }
 
   // The machine's number of a local rank's device, and the device. Throw BadArgument for a rank of
   // another process.
@@ -214,6 +219,7 @@ class Team {
   int size_;
   int first_local_ = 0;
   int node_size_ = 0;
+  NetworkOptions network_;
   int on_failure_ = 0;
 
   // Guarded by scheduler(): arrivals of local ranks at barriers and gathers of this each(), how

@@ -31,6 +31,8 @@ ExchangePlan::ExchangePlan(NodeRank& rank, const CollectiveBuffers& buffers, Sid
   }
   WireTraffic traffic;
   traffic.region = buffers.recv;
+  traffic.sources = {buffers.send};
+  if (staging_) traffic.sources.push_back(staging_->own_slots());
   for (const Round& round : rounds_) traffic.messages.push_back(message(rank, buffers, round));
   wire_ = make_wire(rank, traffic);
   plan_moves(rank, buffers);

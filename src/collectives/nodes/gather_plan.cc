@@ -21,6 +21,7 @@ GatherPlan::GatherPlan(NodeRank& rank, const CollectiveBuffers& buffers, SideStr
   messages_ = cut_into_messages(chunk_, largest, false);
   WireTraffic traffic;
   traffic.region = buffers.recv;
+  traffic.sources = {buffers.send};
   send_own(rank, buffers, traffic);
   wire_ = make_wire(rank, traffic);
   plan_own(rank, buffers);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "collectives/nodes/exchange_plan.h"
+#include "collectives/nodes/fabric_wire.h"
 #include "collectives/nodes/gather_plan.h"
 #include "collectives/nodes/mapped_wire.h"
 #include "collectives/nodes/messages.h"
@@ -38,10 +39,12 @@ class NodesSession : public CollectiveSession {
   NodesSession(Team& team, PeerEngineKind kind, NodeMap map)
       : kind_(kind),
         map_(std::move(map)),
+        mapped_(all_mapped(team) && team.network().provider.empty()),
         not_reached_(why_not_reached(team)),
         links_(team_links(team, not_reached_.empty() ? map_.node_size() : team.size())),
         plans_(std::make_shared<SessionPlans>(team)) {
     if (not_reached_.empty()) teams_ = std::make_unique<NodeTeams>(team, map_);
+    if (not_reached_.empty() && !mapped_) network_ = std::make_unique<Network>(team, map_);
     team.together([&] {
       for (int local = 0; local < team.local_size(); ++local) {
         lanes_.emplace_back(team.local_rank(local).device, links_.copying);
@@ -58,6 +61,8 @@ class NodesSession : public CollectiveSession {
     if (!in_place) return std::nullopt;
     return Skipped{"in place it would overwrite what it has still to send"};
   }
+
+  bool usable() const override { return network_ == nullptr || network_->well(); }
 
   std::unique_ptr<CollectiveMemory> allocate(Rank& rank, std::uint64_t bytes) override {
     return std::make_unique<SessionMemory>(plans_, rank.device.allocate(bytes));
@@ -82,8 +87,12 @@ class NodesSession : public CollectiveSession {
   std::string why_not_reached(Team& team) const {
     const std::string unequal = map_.not_uniform();
     if (!unequal.empty()) return "ranks of several nodes: " + unequal;
-    if (all_mapped(team)) return "";
-    return "ranks of several nodes: its kernels and copy engines reach devices of one node only";
+    if (mapped_) return "";
+    if (team.processes() == nullptr || team.processes()->size() != team.size()) {
+      return "ranks of several nodes: over rails there is one process for each rank";
+    }
+    if (team.machine().device(0).info().cpu_addressable) return "";
+    return "ranks of several nodes: rails carry the CPU's memory so far, and not a GPU's";
   }
 
   MoveBy moves_by(const Collective& collective, int ranks) const {
@@ -99,8 +108,10 @@ class NodesSession : public CollectiveSession {
   std::unique_ptr<CollectivePlan> choose(NodeRank& rank, const Collective& collective,
                                          const CollectiveBuffers& buffers, SideStreams& lanes,
                                          MoveBy by) {
-    const auto wire = [this](NodeRank& own, const WireTraffic& traffic) {
-      return std::make_unique<MappedWire>(own, traffic, plans_->watchdog());
+    const auto wire = [this](NodeRank& own, const WireTraffic& traffic) -> std::unique_ptr<Wire> {
+      Watchdog& watched = plans_->watchdog();
+      if (mapped_) return std::make_unique<MappedWire>(own, traffic, watched);
+      return std::make_unique<FabricWire>(own, traffic, *network_, watched);
     };
     Watchdog& watchdog = plans_->watchdog();
     if (collective.kind == CollectiveKind::all_gather) {
@@ -112,10 +123,12 @@ class NodesSession : public CollectiveSession {
 
   PeerEngineKind kind_;
   NodeMap map_;
+  bool mapped_;              // messages are copies
   std::string not_reached_;  // why no plan can be made; "" if plans can
   TeamLinks links_;
-  std::shared_ptr<SessionPlans> plans_;
   std::unique_ptr<NodeTeams> teams_;
+  std::unique_ptr<Network> network_;  // null: mapped_. Outlives the plans
+  std::shared_ptr<SessionPlans> plans_;
   // By local rank. Destroyed before the plans, whose work they may still have.
   std::vector<RankLanes> lanes_;
 };

@@ -61,9 +61,11 @@ struct WireMessage {
 };
 
 // Message i of a rank to node a + d is message i of that node's rank from node a: all ranks of a
-// column have as many messages, and send equal i over an equal distance d of nodes.
+// column have as many messages, and send equal i over an equal distance d of nodes, in pieces of
+// equal sizes.
 struct WireTraffic {
   Span region;                        // what the column's other ranks write to
+  std::vector<Span> sources;          // where the messages' pieces lie
   std::vector<WireMessage> messages;  // in the order in which they go
 };
 
