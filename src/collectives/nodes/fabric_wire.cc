@@ -12,7 +12,7 @@ namespace {
 
 // Of pieces on a rail: small enough that a slow rail has little left at the end, large enough that
 // posting costs little.
-constexpr std::uint64_t kPieceBytes = 512 << 10;
+constexpr std::uint64_t kLargestPiece = 512 << 10, kSmallestPiece = 64 << 10;
 constexpr int kPiecesInFlight = 8;  // on a rail
 
 constexpr std::uint32_t kMostNodes = 1024;
@@ -40,6 +40,19 @@ Buffer pinned_words(Device& device, std::size_t count) {
 
 std::uint64_t* address_of(const Semaphore& semaphore) {
   return reinterpret_cast<std::uint64_t*>(semaphore.word.data);
+}
+
+// Small messages are spread over all rails as well.
+std::uint64_t piece_bytes(const WireTraffic& traffic, int rails) {
+  constexpr std::uint64_t kGrain = 4 << 10;
+  std::uint64_t largest = 0;
+  for (const WireMessage& message : traffic.messages) {
+    std::uint64_t bytes = 0;
+    for (const WirePiece& piece : message.pieces) bytes += piece.source.bytes;
+    largest = std::max(largest, bytes);
+  }
+  const std::uint64_t share = largest / static_cast<std::uint64_t>(rails);
+  return std::clamp((share + kGrain - 1) / kGrain * kGrain, kSmallestPiece, kLargestPiece);
 }
 
 }  // namespace
@@ -74,6 +87,7 @@ FabricWire::~FabricWire() {
 
 // Pieces are numbered through all messages, so that sender and receiver number them alike.
 void FabricWire::plan(const WireTraffic& traffic) {
+  const std::uint64_t most = piece_bytes(traffic, network_.rail_count());
   for (const WireMessage& message : traffic.messages) {
     MessageState state;
     state.node = message.node;
@@ -83,8 +97,8 @@ void FabricWire::plan(const WireTraffic& traffic) {
       const std::size_t source = source_of(traffic.sources, part.source);
       const auto begin =
           static_cast<std::uint64_t>(part.source.data - traffic.sources[source].data);
-      for (std::uint64_t done = 0; done < part.source.bytes; done += kPieceBytes) {
-        const std::uint64_t bytes = std::min<std::uint64_t>(kPieceBytes, part.source.bytes - done);
+      for (std::uint64_t done = 0; done < part.source.bytes; done += most) {
+        const std::uint64_t bytes = std::min<std::uint64_t>(most, part.source.bytes - done);
         pieces_.push_back({states_.size(), source, begin + done, bytes, part.offset + done, -1});
       }
     }
@@ -93,7 +107,7 @@ void FabricWire::plan(const WireTraffic& traffic) {
   }
   if (pieces_.size() > kOpen || nodes_ > static_cast<int>(kMostNodes)) {
     throw Unavailable(fmt::format("over rails at most {} pieces of {} KiB and {} nodes", kOpen,
-                                  kPieceBytes >> 10, kMostNodes));
+                                  most >> 10, kMostNodes));
   }
   come_.resize(pieces_.size());
   open_[0].resize(static_cast<std::size_t>(nodes_));

@@ -64,6 +64,7 @@ class Network {
   Network& operator=(const Network&) = delete;
 
   int node() const { return node_; }
+  int rail_count() const { return static_cast<int>(infos_.size()); }  // of this rank, lost ones too
   // Runs fn on the proxy's thread, and rethrows what it throws. Not to be called by that thread.
   void run(const std::function<void()>& fn);
 
