@@ -33,7 +33,10 @@ ExchangePlan::ExchangePlan(NodeRank& rank, const CollectiveBuffers& buffers, Sid
   traffic.region = buffers.recv;
   traffic.sources = {buffers.send};
   if (staging_) traffic.sources.push_back(staging_->own_slots());
-  for (const Round& round : rounds_) traffic.messages.push_back(message(rank, buffers, round));
+  for (const Round& round : rounds_) {
+    traffic.messages.push_back(message(rank, buffers, round));
+    traffic.arrivals.emplace_back(static_cast<std::size_t>(rank.node_size()), round.piece.bytes);
+  }
   wire_ = make_wire(rank, traffic);
   plan_moves(rank, buffers);
   copy_own(rank, buffers);

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/error.h"
+#include "core/packing.h"
 
 namespace duet {
 namespace {
@@ -42,16 +43,36 @@ std::uint64_t* address_of(const Semaphore& semaphore) {
   return reinterpret_cast<std::uint64_t*>(semaphore.word.data);
 }
 
-// Small messages are spread over all rails as well.
-std::uint64_t piece_bytes(const WireTraffic& traffic, int rails) {
-  constexpr std::uint64_t kGrain = 4 << 10;
-  std::uint64_t largest = 0;
+// What a message needs at most, in a column.
+struct MessageSize {
+  std::uint64_t bytes = 0, parts = 0;
+};
+
+MessageSize largest_message(const WireTraffic& traffic) {
+  MessageSize largest;
   for (const WireMessage& message : traffic.messages) {
     std::uint64_t bytes = 0;
     for (const WirePiece& piece : message.pieces) bytes += piece.source.bytes;
-    largest = std::max(largest, bytes);
+    largest.bytes = std::max(largest.bytes, bytes);
+    largest.parts = std::max<std::uint64_t>(largest.parts, message.pieces.size());
   }
-  const std::uint64_t share = largest / static_cast<std::uint64_t>(rails);
+  return largest;
+}
+
+MessageSize largest_of(const std::vector<std::string>& all) {
+  MessageSize largest;
+  for (const std::string& each : all) {
+    const std::vector<std::string> fields = unpack(each);
+    largest.bytes = std::max<std::uint64_t>(largest.bytes, std::stoull(fields.at(0)));
+    largest.parts = std::max<std::uint64_t>(largest.parts, std::stoull(fields.at(1)));
+  }
+  return largest;
+}
+
+// Small messages are spread over all rails as well.
+std::uint64_t piece_bytes_for(std::uint64_t message, int rails) {
+  constexpr std::uint64_t kGrain = 4 << 10;
+  const std::uint64_t share = message / static_cast<std::uint64_t>(rails);
   return std::clamp((share + kGrain - 1) / kGrain * kGrain, kSmallestPiece, kLargestPiece);
 }
 
@@ -64,7 +85,10 @@ FabricWire::FabricWire(NodeRank& rank, const WireTraffic& traffic, Network& netw
       node_(rank.node),
       nodes_(rank.nodes()),
       messages_(traffic.messages.size()) {
+  agree_on_pieces(rank, traffic);
   rank.whole.team.all_or_none(rank.whole, "all ranks to plan what goes over rails", [&] {
+    if (traffic.region_bytes > 0) allocated_ = device_.allocate(traffic.region_bytes);
+    region_span_ = traffic.region_bytes > 0 ? allocated_.span() : traffic.region;
     words_ = pinned_words(device_, 2 + 3 * messages_);
     wire_ = network_.next_wire();
     plan(traffic);
@@ -85,33 +109,50 @@ FabricWire::~FabricWire() {
   });
 }
 
-// Pieces are numbered through all messages, so that sender and receiver number them alike.
+// Sender and receiver cut and number a message's pieces alike, though messages differ in size.
+void FabricWire::agree_on_pieces(NodeRank& rank, const WireTraffic& traffic) {
+  const MessageSize own = largest_message(traffic);
+  const auto largest = rank.in_column.team.gather_as<MessageSize>(
+      rank.in_column, pack({std::to_string(own.bytes), std::to_string(own.parts)}),
+      "the other nodes to tell the size of their messages", largest_of);
+  piece_bytes_ = piece_bytes_for(largest->bytes, network_.rail_count());
+  stride_ = largest->bytes / piece_bytes_ + largest->parts;
+}
+
 void FabricWire::plan(const WireTraffic& traffic) {
-  const std::uint64_t most = piece_bytes(traffic, network_.rail_count());
-  for (const WireMessage& message : traffic.messages) {
-    MessageState state;
-    state.node = message.node;
-    state.staged = message.staged;
-    state.first = pieces_.size();
-    for (const WirePiece& part : message.pieces) {
-      const std::size_t source = source_of(traffic.sources, part.source);
-      const auto begin =
-          static_cast<std::uint64_t>(part.source.data - traffic.sources[source].data);
-      for (std::uint64_t done = 0; done < part.source.bytes; done += most) {
-        const std::uint64_t bytes = std::min<std::uint64_t>(most, part.source.bytes - done);
-        pieces_.push_back({states_.size(), source, begin + done, bytes, part.offset + done, -1});
-      }
-    }
-    state.pieces = pieces_.size() - state.first;
-    states_.push_back(state);
-  }
-  if (pieces_.size() > kOpen || nodes_ > static_cast<int>(kMostNodes)) {
+  if (messages_ * stride_ > kOpen || nodes_ > static_cast<int>(kMostNodes)) {
     throw Unavailable(fmt::format("over rails at most {} pieces of {} KiB and {} nodes", kOpen,
-                                  most >> 10, kMostNodes));
+                                  piece_bytes_ >> 10, kMostNodes));
   }
-  come_.resize(pieces_.size());
+  for (const WireMessage& message : traffic.messages) add_pieces(traffic, message);
+  for (std::size_t i = 0; i < messages_; ++i) {
+    for (const std::uint64_t bytes : traffic.arrivals.at(i)) {
+      states_[i].arrivals += (bytes + piece_bytes_ - 1) / piece_bytes_;
+    }
+  }
+  come_.resize(messages_ * stride_);
   open_[0].resize(static_cast<std::size_t>(nodes_));
   open_[1].resize(static_cast<std::size_t>(nodes_));
+}
+
+void FabricWire::add_pieces(const WireTraffic& traffic, const WireMessage& message) {
+  MessageState state;
+  state.node = message.node;
+  state.staged = message.staged;
+  state.first = pieces_.size();
+  for (const WirePiece& part : message.pieces) {
+    if (part.source.bytes == 0) continue;
+    const std::size_t source = source_of(traffic.sources, part.source);
+    const auto begin = static_cast<std::uint64_t>(part.source.data - traffic.sources[source].data);
+    for (std::uint64_t done = 0; done < part.source.bytes; done += piece_bytes_) {
+      const std::uint64_t bytes = std::min<std::uint64_t>(piece_bytes_, part.source.bytes - done);
+      const std::size_t number = states_.size() * stride_ + pieces_.size() - state.first;
+      pieces_.push_back({states_.size(), static_cast<std::uint32_t>(number), source, begin + done,
+                         bytes, part.offset + done, -1});
+    }
+  }
+  state.pieces = pieces_.size() - state.first;
+  states_.push_back(state);
 }
 
 void FabricWire::register_regions(NodeRank& rank, const WireTraffic& traffic) {
@@ -120,7 +161,7 @@ void FabricWire::register_regions(NodeRank& rank, const WireTraffic& traffic) {
     std::string descriptors;
     network_.run([&] {
       RailSet& rails = network_.rails();
-      region_ = std::make_unique<Region>(rails, traffic.region, node_);
+      region_ = std::make_unique<Region>(rails, region_span_, node_);
       for (const Span& source : traffic.sources) {
         sources_.push_back(std::make_unique<Region>(rails, source, node_));
       }
@@ -183,7 +224,11 @@ void FabricWire::begin_call() {
   std::fill(come_.begin(), come_.end(), false);
   for (MessageState& state : states_) {
     state.queued = false;
-    state.to_end = state.to_come = state.pieces;
+    state.to_end = state.pieces;
+    state.to_come = state.arrivals;
+  }
+  for (std::size_t i = 0; i < messages_; ++i) {
+    if (states_[i].arrivals == 0) has_come(i);  // a message without bytes
   }
   const std::uint32_t open = kOpen + static_cast<std::uint32_t>(node_);
   for (int distance = 1; distance < nodes_; ++distance) {
@@ -202,8 +247,9 @@ bool FabricWire::queue_messages() {
     state.queued = found = true;
     --unqueued_;
     for (std::size_t piece = 0; piece < state.pieces; ++piece) {
-      waiting_.push_back(static_cast<std::uint32_t>(state.first + piece));
+      waiting_.push_back(state.first + piece);
     }
+    if (state.pieces == 0) sent(i);
   }
   return found;
 }
@@ -226,8 +272,8 @@ bool FabricWire::deal_pieces() {
   return found;
 }
 
-void FabricWire::post(std::uint32_t number, int rail) {
-  Piece& piece = pieces_[number];
+void FabricWire::post(std::size_t index, int rail) {
+  Piece& piece = pieces_[index];
   const Region& source = *sources_[piece.source];
   const int peer = states_[piece.message].node;
   piece.rail = rail;
@@ -239,10 +285,10 @@ void FabricWire::post(std::uint32_t number, int rail) {
   post.data = source.data() + piece.offset;
   post.bytes = piece.bytes;
   post.memory = source.memory(rail);
-  post.immediate = WireImmediate{wire_, number, odd_call_}.value();
+  post.immediate = WireImmediate{wire_, piece.number, odd_call_}.value();
   post.remote_offset = piece.remote_offset;
   post.remote = region_->remote(peer, rail);
-  network_.traffic().queue(rail, post, *this, number, true);
+  network_.traffic().queue(rail, post, *this, index, true);
 }
 
 void FabricWire::ended(std::uint64_t token) {
@@ -250,10 +296,17 @@ void FabricWire::ended(std::uint64_t token) {
   Piece& piece = pieces_[token];
   in_flight_[static_cast<std::size_t>(piece.rail)] -= piece.bytes;
   --posted_[static_cast<std::size_t>(piece.rail)];
-  MessageState& state = states_[piece.message];
-  if (--state.to_end > 0) return;
-  if (state.staged) set(gone(piece.message), 1);
+  if (--states_[piece.message].to_end == 0) sent(piece.message);
+}
+
+void FabricWire::sent(std::size_t message) {
+  if (states_[message].staged) set(gone(message), 1);
   --sending_;
+}
+
+void FabricWire::has_come(std::size_t message) {
+  --coming_;
+  set(come(message), 1);
 }
 
 // A rank may be one call ahead of a peer, never two: its next call needs the peer's messages.
@@ -265,10 +318,8 @@ void FabricWire::arrived(std::uint32_t number, bool odd_call) {
   if (!active_ || odd_call != odd_call_) throw Error("a piece of another call has come");
   if (come_.at(number)) return;
   come_[number] = true;
-  const std::size_t message = pieces_[number].message;
-  if (--states_[message].to_come > 0) return;
-  --coming_;
-  set(come(message), 1);
+  const std::size_t message = number / stride_;
+  if (--states_[message].to_come == 0) has_come(message);
 }
 
 bool FabricWire::end_call() {

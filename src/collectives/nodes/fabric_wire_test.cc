@@ -51,7 +51,9 @@ class FabricWireTest : public ::testing::TestWithParam<const char*> {
 TEST_P(FabricWireTest, CallsAreRight) {
   for (const int nodes : {2, 3}) {
     on_nodes(nodes, [](Team& team, CollectiveSession& session) {
-      for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::all_to_all}) {
+      for (const CollectiveKind kind :
+           {CollectiveKind::all_gather, CollectiveKind::all_to_all, CollectiveKind::reduce_scatter,
+            CollectiveKind::all_reduce}) {
         // One byte; a piece and a byte; many pieces.
         for (const std::uint64_t count : {1u, (64u << 10) + 1, 5u << 20}) {
           run_calls(team, plans_of(session), collective_of(kind, count), {3});

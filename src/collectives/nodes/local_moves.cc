@@ -21,13 +21,20 @@ LocalMoves::LocalMoves(Device& device, SideStreams& lanes, MoveBy by)
 }
 
 void LocalMoves::add(LocalMove move) {
+  if (move.source.bytes == 0 && move.waits.empty() && move.signals.empty()) return;
   if (by_ == MoveBy::kernel) {
     LocalKernelItem item;
-    item.sources = {move.source};
-    item.destinations = std::move(move.destinations);
+    if (move.source.bytes > 0) {
+      item.sources = {move.source};
+      item.destinations = std::move(move.destinations);
+    }
     item.waits = std::move(move.waits);
     item.signals = std::move(move.signals);
     kernel_.items.push_back(std::move(item));
+    return;
+  }
+  if (move.source.bytes == 0) {
+    steps_.add({steps_.lane_for(1), std::move(move.waits), {}, std::move(move.signals)});
     return;
   }
   const std::vector<Copy> copies = copies_of(move);

@@ -12,8 +12,8 @@ namespace duet {
 
 enum class MoveBy { copy_engines, kernel };
 
-// Waits for the semaphores, which sets them back to 0; copies the source to every destination; and
-// signals. A move that signals has one destination.
+// Waits for the semaphores, which sets them back to 0; copies the source, which may have no bytes,
+// to every destination; and signals. A move that signals has one destination.
 struct LocalMove {
   std::vector<Semaphore> waits;
   Span source;

@@ -35,14 +35,24 @@ MappedWire::MappedWire(NodeRank& rank, const WireTraffic& traffic, Watchdog& wat
     : node_(rank.node),
       messages_(traffic.messages.size()),
       in_flight_(in_flight(traffic)),
-      regions_(rank.in_column, traffic.region, "the other nodes' regions"),
       words_(rank.in_column, static_cast<int>(kRows * messages_), words_kind(rank)),
       open_(rank.in_column, rank.nodes()),
       streams_(rank.whole.device, {in_flight_, true}),
       steps_(rank.whole.device, in_flight_ + 1, true),
       watched_words_(watchdog, words_),
       watched_open_(watchdog, open_) {
+  map_regions(rank, traffic);
   plan(rank, traffic);
+}
+
+void MappedWire::map_regions(NodeRank& rank, const WireTraffic& traffic) {
+  constexpr const char* kWhat = "the other nodes' regions";
+  if (traffic.region_bytes == 0) {
+    given_.emplace(rank.in_column, traffic.region, kWhat);
+    return;
+  }
+  const auto make = [&] { return rank.whole.device.allocate(traffic.region_bytes); };
+  allocated_.emplace(rank.in_column, make, kWhat);
 }
 
 Semaphore MappedWire::word(int owner, std::size_t row, std::size_t message) const {
@@ -65,7 +75,7 @@ void MappedWire::plan(const NodeRank& rank, const WireTraffic& traffic) {
     }
     if (message.staged) step.waits.push_back(go(i));
     for (const WirePiece& piece : message.pieces) {
-      const Span target = regions_.at(message.node).slice(piece.offset, piece.source.bytes);
+      const Span target = region(message.node).slice(piece.offset, piece.source.bytes);
       step.copies.push_back({target, piece.source, Executor::dma, {}});
     }
     step.signals.push_back(word(message.node, 2, i));

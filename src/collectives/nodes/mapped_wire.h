@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "collectives/nodes/wire.h"
@@ -20,11 +21,14 @@ class MappedWire : public Wire {
   Semaphore go(std::size_t message) const override { return own(0, message); }
   Semaphore gone(std::size_t message) const override { return own(1, message); }
   Semaphore come(std::size_t message) const override { return own(2, message); }
+  const Span& region() const override { return region(node_); }
   void begin(Stream& stream) override;
   void end(Stream& stream) override;
   std::string description() const override;
 
  private:
+  const Span& region(int node) const { return given_ ? given_->at(node) : allocated_->at(node); }
+  void map_regions(NodeRank& rank, const WireTraffic& traffic);
   void plan(const NodeRank& rank, const WireTraffic& traffic);
   Semaphore word(int owner, std::size_t row, std::size_t message) const;
   Semaphore own(std::size_t row, std::size_t message) const { return word(node_, row, message); }
@@ -34,7 +38,8 @@ class MappedWire : public Wire {
   int node_;
   std::size_t messages_;
   int in_flight_;
-  PeerMemory regions_;
+  std::optional<PeerMemory> given_;  // the regions, or
+  std::optional<OfferedMemory> allocated_;
   PeerSemaphores words_;  // of each rank: go, gone and come of every message
   PeerSemaphores open_;   // for each node: its region may be written
   Handshake opens_;

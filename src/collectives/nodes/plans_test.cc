@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "collectives/collective_work.h"
+#include "collectives/nodes/all_reduce_plan.h"
 #include "collectives/nodes/exchange_plan.h"
 #include "collectives/nodes/gather_plan.h"
 #include "collectives/nodes/mapped_wire.h"
@@ -37,6 +38,9 @@ const std::vector<Cluster> kClusters{{"host:2", 1},
                                      {"sim:p5-48xlarge:devices=2:nodes=4", 0},
                                      {"sim:p5-48xlarge", 0},
                                      {"sim:mi300x:devices=4:nodes=2", 0}};
+
+constexpr CollectiveKind kKinds[] = {CollectiveKind::all_gather, CollectiveKind::all_to_all,
+                                     CollectiveKind::reduce_scatter, CollectiveKind::all_reduce};
 
 class OverNodes : public ::testing::TestWithParam<Cluster> {
  protected:
@@ -72,6 +76,7 @@ TEST_P(OverNodes, EveryEngineIsRight) {
       for (const bool in_place : {false, true}) {
         if (in_place && !has_in_place(kind)) continue;
         for (const DType dtype : {DType::fp32, DType::bf16, DType::int8}) {
+          if (reduces(kind) && dtype == DType::int8) continue;
           if (session->unsupported(small(kind, dtype), in_place)) continue;
           SCOPED_TRACE(engine->name() + " " + std::string(name(kind)) +
                        (in_place ? " in place" : ""));
@@ -81,13 +86,28 @@ TEST_P(OverNodes, EveryEngineIsRight) {
         }
       }
     }
-    EXPECT_EQ(ran, 9);  // all_gather both ways, all_to_all out of place
+    // all_gather both ways, all_to_all out of place; two types of both reductions, both ways.
+    EXPECT_EQ(ran, 6 + 3 + 8);
+  }
+}
+
+// Fewer elements than ranks, and parts that differ by an element.
+TEST_P(OverNodes, ReducesOddCounts) {
+  const auto session = make_dma_collectives()->open(team_);
+  for (const std::uint64_t count : {1u, 3u, 16u, 17u, 10007u}) {
+    for (const Reduction op : {Reduction::sum, Reduction::max, Reduction::min}) {
+      Collective c = small(CollectiveKind::all_reduce, DType::bf16);
+      c.count = count;
+      c.op = op;
+      CollectiveWork work(team_, *session, c, count % 2 == 0);
+      EXPECT_TRUE(Sampler(team_).measure(work, short_mode()).verified) << count;
+    }
   }
 }
 
 TEST_P(OverNodes, CapturedCallsAreRight) {
   const auto session = make_dma_collectives()->open(team_);
-  for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::all_to_all}) {
+  for (const CollectiveKind kind : kKinds) {
     ASSERT_FALSE(session->uncapturable());
     CollectiveWork work(team_, *session, small(kind, DType::bf16), false, true, {2, 3});
     EXPECT_TRUE(Sampler(team_).measure(work, short_mode()).verified) << name(kind);
@@ -127,16 +147,30 @@ class NodePlans : public ::testing::TestWithParam<Cluster> {
       NodeRank own(rank, *teams_, *map_);
       SideStreams& lanes = *lanes_[static_cast<std::size_t>(rank.local)];
       if (c.kind == CollectiveKind::all_gather) {
-        return std::make_unique<GatherPlan>(own, buffers, lanes, by, wire, watchdog_, largest);
+        return std::make_unique<GatherPlan>(own, buffers.send, buffers.recv,
+                                            equal_parts(buffers.send.bytes, rank.size), lanes, by,
+                                            wire, watchdog_, largest);
+      }
+      if (c.kind == CollectiveKind::reduce_scatter) {
+        return std::make_unique<ScatterPlan>(own, c, buffers, lanes, by, wire, watchdog_, largest);
+      }
+      if (c.kind == CollectiveKind::all_reduce) {
+        return std::make_unique<NodesAllReducePlan>(own, c, buffers, lanes, by, wire, watchdog_,
+                                                    largest);
       }
       return std::make_unique<ExchangePlan>(own, buffers, lanes, by, wire, watchdog_, largest);
     };
   }
 
+  // Of the fixture's types: buffers above 16 MiB have no contents on a simulated machine.
+  static std::uint64_t elements(CollectiveKind kind, std::uint64_t bytes) {
+    return reduces(kind) ? (bytes + 3) / 4 : bytes;
+  }
+
   void run_all(const Rounds& rounds, std::uint64_t count, std::uint64_t largest) {
     for (const MoveBy by : {MoveBy::copy_engines, MoveBy::kernel}) {
-      for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::all_to_all}) {
-        run_calls(team_, plans(by, largest), collective_of(kind, count), rounds);
+      for (const CollectiveKind kind : kKinds) {
+        run_calls(team_, plans(by, largest), collective_of(kind, elements(kind, count)), rounds);
       }
     }
   }
@@ -154,7 +188,7 @@ TEST_P(NodePlans, CutIntoMessages) {
   const std::uint64_t largest = 64 << 10;
   for (const std::uint64_t count :
        {std::uint64_t{1}, std::uint64_t{4097}, largest, largest + 1, 5 * largest + 17}) {
-    run_all({2}, count, largest);
+    run_all({2, false}, count, largest);
   }
 }
 
@@ -170,7 +204,7 @@ INSTANTIATE_TEST_SUITE_P(Clusters, NodePlans, ::testing::ValuesIn(kClusters), cl
 class LateNodePlans : public NodePlans {};
 
 TEST_P(LateNodePlans, RanksOutOfStepLeaveTheSame) {
-  run_all({40, false, 500}, 5000, 1000);
+  run_all({40, false, 500}, 5000, 4 << 10);
   run_all({8, false, 2000}, 700001, 64 << 10);
 }
 

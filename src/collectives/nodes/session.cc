@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "collectives/nodes/all_reduce_plan.h"
 #include "collectives/nodes/exchange_plan.h"
 #include "collectives/nodes/fabric_wire.h"
 #include "collectives/nodes/gather_plan.h"
@@ -54,12 +55,20 @@ class NodesSession : public CollectiveSession {
 
   std::optional<Skipped> unsupported(const Collective& collective, bool in_place) const override {
     if (!not_reached_.empty()) return Skipped{not_reached_};
-    if (collective.kind == CollectiveKind::all_gather) return std::nullopt;
-    if (collective.kind != CollectiveKind::all_to_all) {
-      return Skipped{"ranks of several nodes: only all_gather and all_to_all go over nodes so far"};
+    switch (collective.kind) {
+      case CollectiveKind::all_gather:
+        return std::nullopt;
+      case CollectiveKind::reduce_scatter:
+      case CollectiveKind::all_reduce:
+        if (collective.op != Reduction::avg) return std::nullopt;
+        return Skipped{"ranks of several nodes: averages do not go over nodes so far"};
+      case CollectiveKind::all_to_all:
+        if (!in_place) return std::nullopt;
+        return Skipped{"in place it would overwrite what it has still to send"};
+      default:
+        return Skipped{fmt::format("ranks of several nodes: {} does not go over nodes so far",
+                                   name(collective.kind))};
     }
-    if (!in_place) return std::nullopt;
-    return Skipped{"in place it would overwrite what it has still to send"};
   }
 
   bool usable() const override { return network_ == nullptr || network_->well(); }
@@ -98,10 +107,10 @@ class NodesSession : public CollectiveSession {
   MoveBy moves_by(const Collective& collective, int ranks) const {
     if (kind_ == PeerEngineKind::dma) return MoveBy::copy_engines;
     if (kind_ == PeerEngineKind::kernel) return MoveBy::kernel;
-    const bool gathers = collective.kind == CollectiveKind::all_gather;
+    const bool exchanges = collective.kind == CollectiveKind::all_to_all;
     const std::uint64_t node_bytes =
         size_bytes(collective, ranks) / static_cast<std::uint64_t>(map_.nodes());
-    const bool small = node_bytes < (gathers ? kGatherFrom : kExchangeFrom);
+    const bool small = node_bytes < (exchanges ? kExchangeFrom : kGatherFrom);
     return small ? MoveBy::kernel : MoveBy::copy_engines;
   }
 
@@ -114,11 +123,20 @@ class NodesSession : public CollectiveSession {
       return std::make_unique<FabricWire>(own, traffic, *network_, watched);
     };
     Watchdog& watchdog = plans_->watchdog();
-    if (collective.kind == CollectiveKind::all_gather) {
-      return std::make_unique<GatherPlan>(rank, buffers, lanes, by, wire, watchdog);
+    switch (collective.kind) {
+      case CollectiveKind::all_gather:
+        return std::make_unique<GatherPlan>(rank, buffers.send, buffers.recv,
+                                            equal_parts(buffers.send.bytes, rank.whole.size), lanes,
+                                            by, wire, watchdog);
+      case CollectiveKind::all_to_all:
+        return std::make_unique<ExchangePlan>(rank, buffers, lanes, by, wire, watchdog,
+                                              kLargestExchange);
+      case CollectiveKind::reduce_scatter:
+        return std::make_unique<ScatterPlan>(rank, collective, buffers, lanes, by, wire, watchdog);
+      default:
+        return std::make_unique<NodesAllReducePlan>(rank, collective, buffers, lanes, by, wire,
+                                                    watchdog);
     }
-    return std::make_unique<ExchangePlan>(rank, buffers, lanes, by, wire, watchdog,
-                                          kLargestExchange);
   }
 
   PeerEngineKind kind_;

@@ -61,17 +61,23 @@ struct WireMessage {
 };
 
 // Message i of a rank to node a + d is message i of that node's rank from node a: all ranks of a
-// column have as many messages, and send equal i over an equal distance d of nodes, in pieces of
-// equal sizes.
+// column have as many messages, and send equal i over an equal distance d of nodes.
 struct WireTraffic {
-  Span region;                        // what the column's other ranks write to
+  // What the column's other ranks write to: this memory, or so many bytes that the wire allocates.
+  Span region;
+  std::uint64_t region_bytes = 0;
   std::vector<Span> sources;          // where the messages' pieces lie
   std::vector<WireMessage> messages;  // in the order in which they go
+  // The bytes of each piece of the messages that this rank receives.
+  std::vector<std::vector<std::uint64_t>> arrivals;
 };
 
 class Wire {
  public:
   virtual ~Wire() = default;
+
+  // Of this rank.
+  virtual const Span& region() const = 0;
 
   // Of message i that this rank sends, where it is staged; and of the one that it receives.
   virtual Semaphore go(std::size_t message) const = 0;
