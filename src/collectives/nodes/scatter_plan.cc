@@ -17,6 +17,19 @@ constexpr std::uint64_t kGrain = 4 << 10;
 
 std::uint64_t whole_grains(std::uint64_t bytes) { return (bytes + kGrain - 1) / kGrain * kGrain; }
 
+// Larger than what is only moved, since a slot's semaphores cost time as well; but at least ten
+// follow each other, so that what the first and the last one wait for is little. Bus bandwidth in
+// GB/s of a reduce_scatter of 8 GiB on simulated p5.48xlarge, of pieces of
+//
+//             4 MiB   8 MiB   13 MiB   17 MiB
+//   8 nodes     352     386      395      400
+//   16 nodes    343       -        -      326
+std::uint64_t piece_for(std::uint64_t part, int node_size) {
+  constexpr std::uint64_t kFewest = 10, kOverMoved = 4;
+  const std::uint64_t moved = message_for(part, node_size);
+  return std::clamp(part / kFewest, moved, kOverMoved * moved);
+}
+
 }  // namespace
 
 ScatterPlan::ScatterPlan(NodeRank& rank, const Collective& collective,
@@ -36,7 +49,7 @@ ScatterPlan::ScatterPlan(NodeRank& rank, const Collective& collective,
     result_ = parts_[static_cast<std::size_t>(rank.whole.index)].begin;
   }
   const std::uint64_t most =
-      largest_piece > 0 ? largest_piece : message_for(largest, rank.node_size());
+      largest_piece > 0 ? largest_piece : piece_for(largest, rank.node_size());
   pieces_ = (largest + most - 1) / most;
   piece_bytes_ = pieces_ == 0 ? kGrain : whole_grains((largest + pieces_ - 1) / pieces_);
   pieces_ = (largest + piece_bytes_ - 1) / piece_bytes_;
