@@ -59,7 +59,7 @@ ScatterPlan::ScatterPlan(NodeRank& rank, const Collective& collective,
     watched_.emplace(watchdog, staging_->waits());
   }
   rank.whole.team.all_or_none(rank.whole, "all ranks to allocate outgoing slots", [&] {
-    outgoing_ = device_.allocate(std::min(messages_, kOutgoing) * piece_bytes_);
+    if (staging_) outgoing_ = device_.allocate(std::min(messages_, kOutgoing) * piece_bytes_);
   });
   wire_ = make_wire(rank, traffic(rank));
   LocalKernel kernel;
@@ -68,11 +68,12 @@ ScatterPlan::ScatterPlan(NodeRank& rank, const Collective& collective,
   kernel.blocks = kReducingBlocks;
   for (const Round& round : rounds_) {
     push(rank, round);
-    kernel.items.push_back(reduced(rank, round));
+    if (reduces(round)) kernel.items.push_back(reduced(rank, round));
   }
   moves_.prepare();
   if (!kernel.items.empty()) reduction_ = device_.prepare(kernel);
-  for (std::size_t i = messages_ > kOutgoing ? messages_ - kOutgoing : 0; i < messages_; ++i) {
+  const std::size_t last = messages_ > kOutgoing ? messages_ - kOutgoing : 0;
+  for (std::size_t i = last; staging_ && i < messages_; ++i) {
     last_gone_.waits.push_back(wire_->gone(i));
   }
 }
@@ -108,13 +109,15 @@ Span ScatterPlan::incoming(std::size_t message, std::uint64_t bytes) const {
 WireTraffic ScatterPlan::traffic(const NodeRank& rank) const {
   WireTraffic traffic;
   traffic.region_bytes = messages_ * piece_bytes_;
-  traffic.sources = {outgoing_.span()};
+  traffic.sources = {staging_ ? outgoing_.span() : buffers_.send};
   for (const Round& round : rounds_) {
     if (round.distance == 0) continue;
     const int node = rank.node_after(round.distance);
-    const std::uint64_t bytes = piece_of(rank.map.rank(node, rank.local), round.piece).bytes;
+    const ByteRange now = piece_of(rank.map.rank(node, rank.local), round.piece);
+    const Span source =
+        staging_ ? outgoing(round.message, now.bytes) : buffers_.send.slice(now.begin, now.bytes);
     traffic.messages.push_back(
-        {node, {{outgoing(round.message, bytes), round.message * piece_bytes_}}, true});
+        {node, {{source, round.message * piece_bytes_}}, staging_.has_value()});
     traffic.arrivals.push_back({piece_of(rank.whole.index, round.piece).bytes});
   }
   return traffic;

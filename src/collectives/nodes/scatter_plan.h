@@ -52,6 +52,8 @@ class ScatterPlan : public PeerPlan {
   WireTraffic traffic(const NodeRank& rank) const;
   Span outgoing(std::size_t message, std::uint64_t bytes) const;
   Span incoming(std::size_t message, std::uint64_t bytes) const;
+  // Alone on its node a rank sends its own pieces as they are.
+  bool reduces(const Round& round) const { return staging_.has_value() || round.distance == 0; }
   void push(const NodeRank& rank, const Round& round);
   LocalKernelItem reduced(const NodeRank& rank, const Round& round) const;
   void add_arrivals(const NodeRank& rank, const Round& round, std::uint64_t bytes,
