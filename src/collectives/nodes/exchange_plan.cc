@@ -11,7 +11,7 @@ namespace duet {
 namespace {
 
 // One is filled while one is sent and one's end is on its way back.
-constexpr int kSlots = 3;
+constexpr int kPartSlots = 3;
 
 }  // namespace
 
@@ -26,7 +26,7 @@ ExchangePlan::ExchangePlan(NodeRank& rank, const CollectiveBuffers& buffers, Sid
       watched_(watchdog, peers_.waits()) {
   plan_rounds(rank, largest_piece);
   if (rank.node_size() > 1) {
-    staging_.emplace(rank.in_node, kSlots, slot_bytes_, false);
+    staging_.emplace(rank.in_node, kPartSlots, slot_bytes_, false);
     watched_staging_.emplace(watchdog, staging_->waits());
   }
   WireTraffic traffic;
@@ -47,7 +47,7 @@ void ExchangePlan::plan_rounds(const NodeRank& rank, std::uint64_t largest_piece
   pieces_ = cut_into_messages(part_, largest_piece, false);
   for (int distance = 1; distance < rank.nodes(); ++distance) {
     for (const ByteRange& piece : cut_into_messages(part_, largest_piece, distance == 1)) {
-      rounds_.push_back({distance, piece, static_cast<int>(rounds_.size()) % kSlots});
+      rounds_.push_back({distance, piece, static_cast<int>(rounds_.size()) % kPartSlots});
       slot_bytes_ = std::max(slot_bytes_, piece.bytes);
       add_network_bytes(piece.bytes * static_cast<std::uint64_t>(rank.node_size()));
     }
@@ -119,10 +119,10 @@ void ExchangePlan::copy_own(const NodeRank& rank, const CollectiveBuffers& buffe
 // What stays in the node goes piece by piece behind what other nodes wait for, so that the network
 // never waits for it: the slots are filled first, and then again between two pieces.
 void ExchangePlan::plan_moves(const NodeRank& rank, const CollectiveBuffers& buffers) {
-  for (std::size_t step = 0; step < rounds_.size() + kSlots; ++step) {
+  for (std::size_t step = 0; step < rounds_.size() + kPartSlots; ++step) {
     if (staging_ && step < rounds_.size()) stage(rank, buffers, rounds_[step]);
-    if (step >= kSlots && step - kSlots < pieces_.size()) {
-      move_in_node(rank, buffers, pieces_[step - kSlots]);
+    if (step >= kPartSlots && step - kPartSlots < pieces_.size()) {
+      move_in_node(rank, buffers, pieces_[step - kPartSlots]);
     }
   }
   moves_.prepare();
@@ -171,7 +171,7 @@ void ExchangePlan::enqueue(Stream& stream) {
 
 std::string ExchangePlan::algorithm() const {
   std::string text = fmt::format("{}; {} in the node", wire_->description(), moves_.description());
-  if (staging_) text += fmt::format(", through {} slots", kSlots);
+  if (staging_) text += fmt::format(", through {} slots", kPartSlots);
   return text;
 }
 

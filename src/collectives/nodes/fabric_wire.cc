@@ -13,7 +13,7 @@ namespace {
 
 // Of pieces on a rail: small enough that a slow rail has little left at the end, large enough that
 // posting costs little.
-constexpr std::uint64_t kLargestPiece = 512 << 10, kSmallestPiece = 64 << 10;
+constexpr std::uint64_t kLargestRailPiece = 512 << 10, kSmallestRailPiece = 64 << 10;
 constexpr int kPiecesInFlight = 8;  // on a rail
 
 constexpr std::uint32_t kMostNodes = 1024;
@@ -73,7 +73,7 @@ MessageSize largest_of(const std::vector<std::string>& all) {
 std::uint64_t piece_bytes_for(std::uint64_t message, int rails) {
   constexpr std::uint64_t kGrain = 4 << 10;
   const std::uint64_t share = message / static_cast<std::uint64_t>(rails);
-  return std::clamp((share + kGrain - 1) / kGrain * kGrain, kSmallestPiece, kLargestPiece);
+  return std::clamp((share + kGrain - 1) / kGrain * kGrain, kSmallestRailPiece, kLargestRailPiece);
 }
 
 }  // namespace

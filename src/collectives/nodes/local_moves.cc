@@ -11,7 +11,7 @@ namespace {
 constexpr int kMovingBlocks = 32;
 
 constexpr std::size_t kStaggeredBytes = 1 << 20;
-constexpr std::size_t kPage = 4 << 10;
+constexpr std::size_t kCopyGrain = 4 << 10;
 
 }  // namespace
 
@@ -55,7 +55,7 @@ std::vector<Copy> LocalMoves::copies_of(const LocalMove& move) const {
   for (const Span& to : move.destinations) copies.push_back({to, move.source, Executor::dma, {}});
   const bool first = steps_.size() == 0 && lanes_.copying().in_order && copies.size() > 1;
   if (!first || move.source.bytes < kStaggeredBytes) return copies;
-  const std::size_t half = move.source.bytes / 2 / kPage * kPage;
+  const std::size_t half = move.source.bytes / 2 / kCopyGrain * kCopyGrain;
   const std::size_t rest = move.source.bytes - half;
   const Span& to = move.destinations.front();
   copies.front() = {to.slice(0, half), move.source.slice(0, half), Executor::dma, {}};

@@ -10,7 +10,7 @@
 namespace duet {
 namespace {
 
-constexpr int kSlots = 3;
+constexpr int kIncomingSlots = 3;
 // Messages that are made or under way at a time.
 constexpr std::size_t kOutgoing = 4;
 constexpr std::uint64_t kGrain = 4 << 10;
@@ -55,7 +55,7 @@ ScatterPlan::ScatterPlan(NodeRank& rank, const Collective& collective,
   pieces_ = (largest + piece_bytes_ - 1) / piece_bytes_;
   plan_rounds(rank);
   if (rank.node_size() > 1) {
-    staging_.emplace(rank.in_node, kSlots, piece_bytes_, false);
+    staging_.emplace(rank.in_node, kIncomingSlots, piece_bytes_, false);
     watched_.emplace(watchdog, staging_->waits());
   }
   rank.whole.team.all_or_none(rank.whole, "all ranks to allocate outgoing slots", [&] {
@@ -81,7 +81,8 @@ ScatterPlan::ScatterPlan(NodeRank& rank, const Collective& collective,
 void ScatterPlan::plan_rounds(const NodeRank& rank) {
   const auto others = static_cast<std::size_t>(rank.nodes() - 1);
   const auto add = [&](int distance, std::uint64_t piece, std::size_t message) {
-    rounds_.push_back({distance, piece, static_cast<int>(rounds_.size()) % kSlots, message});
+    rounds_.push_back(
+        {distance, piece, static_cast<int>(rounds_.size()) % kIncomingSlots, message});
   };
   for (std::uint64_t piece = 0; piece <= pieces_; ++piece) {
     for (int distance = 1; piece < pieces_ && distance < rank.nodes(); ++distance) {
@@ -196,7 +197,7 @@ void ScatterPlan::enqueue(Stream& stream) {
 std::string ScatterPlan::algorithm() const {
   std::string text = fmt::format("{}; {} in the node, reduced by {} blocks", wire_->description(),
                                  moves_.description(), kReducingBlocks);
-  if (staging_) text += fmt::format(" through {} slots", kSlots);
+  if (staging_) text += fmt::format(" through {} slots", kIncomingSlots);
   return text;
 }
 

@@ -1,9 +1,9 @@
 #include "halo/peer/engines.h"
 
-#include "collectives/peer/team_links.h"
 #include "collectives/peer/watchdog.h"
 #include "halo/peer/fused_plan.h"
 #include "halo/peer/pushing_plan.h"
+#include "team/nodes.h"
 
 namespace duet {
 namespace {
@@ -11,10 +11,10 @@ namespace {
 class PeerHaloSession : public HaloSession {
  public:
   PeerHaloSession(Team& team, Executor executor)
-      : executor_(executor), links_(team_links(team)), watchdog_(team) {}
+      : executor_(executor), nodes_(NodeMap::of(team).nodes()), watchdog_(team) {}
 
   std::optional<Skipped> unsupported(const HaloTask& task) const override {
-    if (links_.within_a_node || task.grid.ranks == 1) return std::nullopt;
+    if (nodes_ == 1 || task.grid.ranks == 1) return std::nullopt;
     return Skipped{
         "ranks of several nodes: its kernels and copy engines reach devices of one node only"};
   }
@@ -30,7 +30,7 @@ class PeerHaloSession : public HaloSession {
 
  private:
   Executor executor_;
-  TeamLinks links_;
+  int nodes_;
   Watchdog watchdog_;
 };
 
