@@ -8,6 +8,9 @@
 #   bench/on_gpu.sh auto OUT     how near the engine auto comes to the better of dma and kernel
 #   bench/on_gpu.sh copy OUT     every copy, journals into OUT; beside plain cudaMemcpyAsync
 #   bench/on_gpu.sh overlap OUT  GEMMs beside collectives; SCENARIOS, OVERLAP_OPTIONS choose
+#   bench/on_gpu.sh check_halo   halo exchange: every point to the bit, graphs, compute-sanitizer, a process that dies
+#   bench/on_gpu.sh halo OUT     sweeps beside the driver's copy, every engine and norm, small grids, scaling
+#   bench/on_gpu.sh halo_processes OUT   one process a GPU: NVSHMEM's engines beside the others
 #   bench/on_gpu.sh fabric OUT   writes between two processes, direct and by a proxy for GPU threads
 #   bench/on_gpu.sh fabric_memory OUT   of it what is between GPUs' own memory
 #   bench/on_gpu.sh node OUT     a whole node at once: all pairs, collectives to 13 GiB, the paper's overlap
@@ -136,6 +139,92 @@ collectives() {
 auto() {
   say "auto beside dma and kernel"
   must bench/auto_against_best.sh "$duet" cuda "$out"
+}
+
+check_halo() {
+  say "halo exchange: every engine, norm and graph, verified"
+  must timeout -s KILL 120 "$build/tests/halo_test" --gtest_filter='Gpus/*' --gtest_brief=1
+  must timeout -s KILL 120 "$duet" halo --device cuda --nx 3,37,1028 --ny 64,1001 --norm all --seconds 0.01 --quiet
+  must timeout -s KILL 60 "$duet" halo --device cuda --nx 37,2048 --ny 67 --norm none,device,delayed \
+    --graph --seconds 0.01 --quiet
+  must timeout -s KILL 120 "$duet" halo --device cuda --nx 16384 --norm device --seconds 0.05 --quiet
+  # Without a start gate: behind one a launch would wait for ever under the sanitizer.
+  local tool
+  for tool in memcheck racecheck; do
+    say "halo exchange: compute-sanitizer, $tool"
+    must timeout -s KILL 120 compute-sanitizer --tool $tool --error-exitcode 9 $([[ $tool == memcheck ]] && echo --report-api-errors no) \
+      "$build/tests/halo_test" --gtest_filter='Gpus/*WithoutAGate*' --gtest_brief=1
+  done
+  if [[ $(nvidia-smi -L | wc -l) -gt 1 ]]; then
+    say "halo exchange: several processes, one of which dies"
+    PROCESSES=$(nvidia-smi -L | wc -l) must timeout -s KILL 120 tests/multiprocess/halo.sh "$duet" killed cuda
+  fi
+}
+
+# LARGE and SMALL name grids, HALO_NORMS norms. Each figure also as a share of the driver's local copy.
+halo() {
+  find_nccl
+  say "shapes of tiles beside the driver's copy"
+  must timeout 60 "$build/bench/bench_halo_sweep" 16384
+  say "the driver's local copy"
+  must timeout 60 "$duet" copy --device cuda --kind local --executor dma --sizes 1G --json "$out/copy.jsonl" --quiet
+  say "large grids"
+  local scaling=none
+  [[ $(nvidia-smi -L | wc -l) -gt 1 ]] && scaling=strong,weak
+  must timeout -s KILL "${LIMIT:-500}" "$duet" halo --device cuda --nx "${LARGE:-16384,20480}" \
+    --scaling $scaling --norm "${HALO_NORMS:-none,device,delayed}" --seconds 0.2 \
+    --json "$out/halo-large.jsonl" --quiet
+  say "small grids, as graphs and without"
+  local graph
+  for graph in "" --graph; do
+    must timeout -s KILL 200 "$duet" halo --device cuda --nx "${SMALL:-1024,2048,4096,8192}" \
+      --scaling ${scaling%,*} --norm none,delayed --seconds 0.05 $graph --json "$out/halo-small$graph.jsonl" --quiet
+  done
+  halo_table "$out/copy.jsonl" "$out"/halo-*.jsonl
+}
+
+# One process a GPU, by their environment: ARGUMENT... of duet.
+one_process_a_gpu() {
+  local gpus rank pids=() code=0
+  gpus=$(nvidia-smi -L | wc -l)
+  for ((rank = 0; rank < gpus; ++rank)); do
+    MASTER_ADDR=127.0.0.1 MASTER_PORT=${PORT:-29517} WORLD_SIZE=$gpus RANK=$rank LOCAL_RANK=$rank \
+      timeout -s KILL "${LIMIT:-300}" "$duet" "$@" &
+    pids+=($!)
+  done
+  for rank in "${pids[@]}"; do wait "$rank" || code=$?; done
+  return "$code"
+}
+
+# Two GPUs or more, one process each: NVSHMEM's engines beside the others, where their module is built.
+halo_processes() {
+  find_nccl
+  export NVSHMEM_REMOTE_TRANSPORT=none NVSHMEM_DISABLE_NVLS=1
+  local engines=dma,kernel,nccl
+  [[ -e $build/modules/duet_nvshmem.so ]] && engines+=,nvshmem-p,nvshmem-block,nvshmem-signal
+  say "halo exchange, one process a GPU: $engines"
+  must one_process_a_gpu halo --device cuda --engine $engines --nx "${LARGE:-2048,4096,8192,16384,20480}" \
+    --scaling strong --norm none,delayed --seconds 0.1 --json "$out/halo-processes.jsonl"
+}
+
+# COPY HALO...: milliseconds of an iteration, GB/s of all ranks, and GB/s of a rank over the copy's.
+halo_table() {
+  python3 - "$@" <<'END'
+import json, sys
+def records(name):
+    return [r for r in map(json.loads, open(name)) if r.get("outcome") == "measured" and "seconds" in r]
+copies = [r["rates"]["gb_per_s"] for r in records(sys.argv[1]) if r["benchmark"] == "copy"]
+copy = max(copies, default=0)
+print(f"the driver's local copy: {copy:.0f} GB/s\n")
+print("     nx scaling ranks graph norm    engine  overlap        ms     GB/s  of the copy  verified")
+for name in sys.argv[2:]:
+    for r in (r for r in records(name) if r["benchmark"] == "halo"):
+        a, rate = r["axes"], r["rates"]["gb_per_s"]
+        share = rate / a["ranks"] / copy if copy else 0
+        print(f"{a['nx']:7} {a['scaling']:7} {a['ranks']:5} {'yes' if a['graph'] else 'no':5} "
+              f"{a['norm']:7} {r['engine']:8}{'yes' if a['overlap'] else 'no':7}"
+              f"{1e3 * r['seconds']['median']:10.4f} {rate:8.0f} {share:12.3f}  {r['verified']}")
+END
 }
 
 overlap() {
@@ -453,8 +542,8 @@ fabric_memory() {
 }
 
 case "${1:-}" in
-  check_train | parallel | qwen3 | train | curves | auto | overlap | node | advise | fabric | fabric_memory | check | quick | gemm | copy | check_collectives | collectives) "$1" ;;
-  *) echo "usage: bench/on_gpu.sh check_train | parallel OUT | qwen3 OUT | train OUT | curves OUT | auto OUT | fabric OUT | advise OUT | node OUT | overlap OUT | check | quick OUT | gemm OUT | copy OUT | check_collectives | collectives OUT" >&2; exit 2 ;;
+  check_train | parallel | qwen3 | train | curves | auto | overlap | node | advise | fabric | fabric_memory | check | quick | gemm | copy | check_collectives | collectives | check_halo | halo | halo_processes) "$1" ;;
+  *) echo "usage: bench/on_gpu.sh check_train | parallel OUT | qwen3 OUT | train OUT | curves OUT | auto OUT | fabric OUT | advise OUT | node OUT | overlap OUT | check | quick OUT | gemm OUT | copy OUT | check_collectives | collectives OUT | check_halo | halo OUT | halo_processes OUT" >&2; exit 2 ;;
 esac
 say "done"
 exit "$failed"

@@ -84,6 +84,17 @@ class CollectiveCommand : public Command {
     add("--skew", skews_, "LIST",
         "all_to_all_v: distribution of the bytes over the ranks: even, random, one_heavy; default "
         "even");
+    add("--node-size", node_size_, "COUNT",
+        "Take every COUNT consecutive ranks for a node (docs/nodes.md); default: a node is who can "
+        "map each other's memory");
+    add("--provider", provider_, "NAME",
+        "Between nodes: libfabric's provider (tcp;ofi_rxm, shm, efa); default: tcp;ofi_rxm, or "
+        "copies where ranks of all nodes can map each other's memory");
+    add("--rails", rails_, "LIST",
+        "Between nodes: rails of each node by name or address, a number or all, which its ranks "
+        "share; default all");
+    add("--stall", stall_, "SECONDS",
+        "Between nodes: a rail on which nothing ends for so long is lost; default 10");
     app_->add_flag("--tune", tune_,
                    "Measure from which size on dma is faster than kernel, and store it for the "
                    "engine auto (docs/collectives.md); default sizes 64K to 1G (CPUs: 16M)");
@@ -171,6 +182,10 @@ class CollectiveCommand : public Command {
     if (!root_.empty()) options.root = parse_number(root_, 0, "-r");
     if (!places_.empty()) options.in_place = parse_places(places_);
     if (!skews_.empty()) options.skews = parse_list(skews_, parse_skew);
+    if (!provider_.empty()) options.network.provider = provider_;
+    if (!rails_.empty()) options.network.rails = rails_;
+    if (!stall_.empty()) options.network.stall_seconds = parse_number(stall_, 1, "--stall");
+    if (!node_size_.empty()) options.node_size = parse_number(node_size_, 1, "--node-size");
     if (!checks_.empty()) options.verified = parse_number(checks_, 0, "-c", 1) > 0;
     options.mode = mode();
     require_off("-z", blocking_, "Duet times calls on the device, not the CPU's wait for them");
@@ -261,7 +276,8 @@ class CollectiveCommand : public Command {
   DeviceFlags devices_;
   ModeFlags mode_;
   OutputFlags output_;
-  std::string kinds_, engines_, low_, high_, step_, factor_, types_, ops_, root_, places_, skews_;
+  std::string kinds_, engines_, low_, high_, step_, factor_, types_, ops_, root_, places_, skews_,
+      node_size_, provider_, rails_, stall_;
   std::string iterations_, warm_ups_, checks_, gpus_, threads_, blocking_, graph_;
   bool loop_ = false, tune_ = false;
 };

@@ -30,6 +30,7 @@ std::unique_ptr<Command> make_info_command(CLI::App& root);
 std::unique_ptr<Command> make_gemm_command(CLI::App& root);
 std::unique_ptr<Command> make_copy_command(CLI::App& root);
 std::unique_ptr<Command> make_collective_command(CLI::App& root);
+std::unique_ptr<Command> make_halo_command(CLI::App& root);
 std::unique_ptr<Command> make_fabric_command(CLI::App& root);
 std::unique_ptr<Command> make_overlap_command(CLI::App& root);
 std::unique_ptr<Command> make_train_command(CLI::App& root);

@@ -11,6 +11,7 @@
 #include "device/sim/platform.h"
 #include "fabric/operation.h"
 #include "gemm/shapes.h"
+#include "halo/problem.h"
 #include "overlap/scenario.h"
 #include "run/suites.h"
 #include "timing/mode.h"
@@ -78,6 +79,12 @@ constexpr Choices kChoices[] = {
     {"", "--mode", mode_names},
     {"gemm", "--set", [] { return shape_set_names(); }},
     {"collective", "collectives", [] { return and_also(names_of(all_collectives()), "all"); }},
+    {"halo", "--norm", [] { return and_also(names_of(all_norms()), "all"); }},
+    {"halo", "--scaling", [] { return names_of(all_scalings()); }},
+    {"halo", "--overlap",
+     [] {
+       return Names{"yes", "no", "both"};
+     }},
     {"fabric", "operations", fabric_choices},
     {"overlap", "scenarios", [] { return and_also(scenario_set_names(), "all"); }},
     {"train", "kind",

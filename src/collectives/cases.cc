@@ -61,7 +61,8 @@ class CollectiveCases {
       : options_(std::move(options)),
         stop_(std::move(stop)),
         machine_(machine),
-        sessions_(std::make_shared<OpenSessions>(machine, processes)),
+        sessions_(std::make_shared<OpenSessions>(machine, processes, options_.node_size,
+                                                 options_.network)),
         ranks_(sessions_->team().size()) {
     sessions_->team().together([&] { engines_ = engines_named(machine, options_.engines); });
     for (CollectiveEngine* engine : engines_) engine->check_settings(sessions_->team());

@@ -8,6 +8,7 @@
 #include "collectives/collective_work.h"
 #include "collectives/skew.h"
 #include "device/machine.h"
+#include "team/network_options.h"
 #include "team/processes.h"
 #include "timing/measurement.h"
 #include "timing/mode.h"
@@ -25,6 +26,8 @@ struct CollectiveOptions {
   int root = 0;                                // used by kinds that have a root
   std::vector<bool> in_place{false, true};     // kinds without an in-place form skip `true`
   std::vector<Skew> skews{Skew::even};         // used by all_to_all_v
+  int node_size = 0;                           // as Team::set_node_size() takes it
+  NetworkOptions network;                      // between nodes
   bool verified = true;
   GraphUse graph;
   Mode mode;

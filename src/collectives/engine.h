@@ -31,6 +31,8 @@ class CollectivePlan {
   virtual void poison_staging() {}
   // Bytes that leave this rank over a wire in one call; 0: not known.
   virtual double wire_bytes() const { return 0; }
+  // Those of them that leave the node; 0: none, or not known.
+  virtual double network_bytes() const { return 0; }
   // Whether enqueue() blocks until the peers have done their part. If so, the sampler cannot use
   // the start gate.
   virtual bool host_driven() const { return false; }

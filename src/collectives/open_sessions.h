@@ -14,8 +14,14 @@ namespace duet {
 class OpenSessions {
  public:
   // The team has a rank on every device of the machine and, with several processes, on every device
-  // of theirs. `processes` may be null.
-  OpenSessions(Machine& machine, Processes* processes) : team_(machine, {}, processes) {}
+  // of theirs. `processes` may be null. `node_size` and `network` as Team
+  // takes them.
+  OpenSessions(Machine& machine, Processes* processes, int node_size = 0,
+               const NetworkOptions& network = {})
+      : team_(machine, {}, processes) {
+    team_.set_node_size(node_size);
+    team_.set_network(network);
+  }
 
   Team& team() { return team_; }
 

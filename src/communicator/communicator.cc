@@ -44,6 +44,8 @@ struct Communicator::Impl {
       : processes(join_run(options)),
         machine(open_own(options.device, *processes)),
         team(*machine, {}, processes.get()) {
+    team.set_network(options.network);
+    team.set_node_size(options.node_size);
     require_one_engine(options.engine, *processes, options.deadline_seconds);
     CollectiveEngine* engine = nullptr;
     team.together([&] { engine = engines_named(*machine, {options.engine}).front(); });

@@ -9,6 +9,7 @@
 #include "communicator/local_rank.h"
 #include "core/deadline.h"
 #include "core/error.h"
+#include "team/network_options.h"
 
 namespace duet {
 
@@ -17,6 +18,10 @@ struct CommunicatorOptions {
   std::string engine = "auto";  // "auto", "dma", "kernel" or a peer's (docs/collectives.md)
   int port = 0;                 // of process 0, where MASTER_ADDR names it; 0: MASTER_PORT, 29500
   double deadline_seconds = kDefaultDeadlineSeconds;  // for all processes to connect
+  // Between nodes (docs/nodes.md). `node_size`: every so many consecutive ranks are taken for a
+  // node; 0: a node is who can map each other's memory.
+  NetworkOptions network{};
+  int node_size = 0;
 };
 
 // The ranks of one or several processes, one per device. Processes belong together if they were

@@ -70,7 +70,30 @@ INSTANTIATE_TEST_SUITE_P(Communicator, EveryEngine,
                          ::testing::Values(std::pair{"auto", "host:3"}, std::pair{"dma", "host:2"},
                                            std::pair{"kernel", "host:2"},
                                            std::pair{"auto", "host:1"},
-                                           std::pair{"auto", "sim:h200-4"}));
+                                           std::pair{"auto", "sim:h200-4"},
+                                           std::pair{"auto", "sim:p5-48xlarge:devices=2:nodes=3"}));
+
+TEST(Communicator, TakesConsecutiveRanksForANode) {
+  CommunicatorOptions options;
+  options.device = "host:4";
+  options.node_size = 2;
+  Communicator communicator(options);
+  communicator.each([](LocalRank& rank) {
+    constexpr std::uint64_t kCount = 1000;
+    const auto own = rank.allocate(kCount * 4), sum = rank.allocate(kCount * 4);
+    CollectiveCall call =
+        rank.plan(of(CollectiveKind::all_reduce, kCount), own->span(), sum->span());
+    EXPECT_NE(call.algorithm().find("between nodes"), std::string::npos) << call.algorithm();
+    const auto stream = rank.device().make_stream();
+    put(rank, own->span(), rank.index() + 1);
+    rank.barrier("all ranks to have filled their buffers", kDeadline);
+    call.enqueue(*stream);
+    stream->synchronize(kDeadline);
+    EXPECT_EQ(contents(rank, sum->span()), std::vector<std::int32_t>(kCount, 1 + 2 + 3 + 4));
+    rank.barrier("all ranks to have looked", kDeadline);
+    rank.retire(std::move(call));
+  });
+}
 
 TEST(Communicator, ReducesMemoryOfTheUsers) {
   Communicator communicator({"host:3"});

@@ -28,6 +28,11 @@ DUET_HOST_DEVICE inline unsigned char pattern_byte(std::uint64_t seed, std::uint
   return static_cast<unsigned char>(random_word(seed, offset / 8) >> (8 * (offset % 8)));
 }
 
+// The bits of an fp32 value in [1, 2), one per 23 bits of a word.
+DUET_HOST_DEVICE inline std::uint32_t random_unit_bits(std::uint64_t seed, std::uint64_t index) {
+  return 0x3F800000u | static_cast<std::uint32_t>(random_word(seed, index) >> 41);
+}
+
 // A standard normal value by the Box-Muller transform, one per word.
 DUET_HOST_DEVICE inline float random_normal(std::uint64_t seed, std::uint64_t index) {
   const std::uint64_t word = random_word(seed, index);

@@ -38,6 +38,15 @@ void write_normal(const Fill& fill, std::byte* data, std::size_t offset, std::si
   });
 }
 
+void write_units(const Fill& fill, std::byte* data, std::size_t offset, std::size_t bytes) {
+  constexpr std::size_t kSize = sizeof(std::uint32_t);
+  const std::uint64_t first = (fill.offset + offset) / kSize;
+  write_elements(data, kSize, bytes / kSize, [&](std::size_t i, std::byte* element) {
+    const std::uint32_t bits = random_unit_bits(fill.seed, first + i);
+    std::memcpy(element, &bits, sizeof bits);
+  });
+}
+
 void write_digits(const Fill& fill, std::byte* data, std::size_t offset, std::size_t bytes) {
   const Digits digits = digits_of(fill);
   const std::size_t size = size_of(fill.dtype);
@@ -79,6 +88,8 @@ void write_fill(const Fill& fill, std::byte* data, std::size_t offset, std::size
       return;
     case FillKind::normal:
       return write_normal(fill, data, offset, bytes);
+    case FillKind::unit:
+      return write_units(fill, data, offset, bytes);
     case FillKind::digits:
     case FillKind::digits_reduced:
       return write_digits(fill, data, offset, bytes);

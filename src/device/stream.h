@@ -58,6 +58,8 @@ enum class FillKind {
              // rounded and clamped to the type)
   digits,    // elements of `dtype`: integers so small that any sum over `ranks` such fills is
              // exact in it, in any order (device/digits.h)
+  unit,  // fp32 elements in [1, 2), of which all 23 bits of the fraction are random: element i is
+         // random_unit_bits(seed, offset / 4 + i)
   digits_reduced,  // the result of reducing `ranks` fills of digits, with seeds seed, seed + 1
                    // ...
 };
@@ -66,8 +68,8 @@ enum class FillKind {
 struct Fill {
   FillKind kind = FillKind::pattern;
   std::uint64_t seed = 0;
-  std::uint64_t offset = 0;  // position of the span's first byte in the pattern or the digits; of
-                             // digits, whole elements
+  std::uint64_t offset = 0;  // position of the span's first byte in the pattern, the units or the
+                             // digits; of units and digits, whole elements
   DType dtype = DType::fp32;
   Reduction op = Reduction::sum;  // of digits_reduced
   int ranks = 1;                  // of digits and digits_reduced

@@ -80,4 +80,15 @@ std::vector<RailInfo> select_rails(std::vector<RailInfo> there, const std::strin
   return named(there, wanted);
 }
 
+std::vector<RailInfo> share_rails(const std::vector<RailInfo>& rails, int local, int locals) {
+  const auto all = static_cast<int>(rails.size());
+  if (all == 0 || local < 0 || local >= locals) {
+    throw BadArgument(
+        fmt::format("rank {} of {} on its node: expected a rail to share", local, locals));
+  }
+  const int each = std::max(1, all / locals);
+  const auto first = rails.begin() + local * each % all;
+  return {first, first + each};
+}
+
 }  // namespace duet

@@ -15,4 +15,10 @@ namespace duet {
 std::vector<RailInfo> select_rails(std::vector<RailInfo> there, const std::string& wanted,
                                    int numa_node);
 
+// Of a node's rails the ones of its local rank `local` of `locals`: as many for each rank, in the
+// order of the list, disjoint; where there are fewer rails than ranks, one each, in turns. Rail i
+// of the result is then the same on nodes whose lists are alike. Throws BadArgument for an empty
+// list.
+std::vector<RailInfo> share_rails(const std::vector<RailInfo>& rails, int local, int locals);
+
 }  // namespace duet

@@ -53,5 +53,23 @@ TEST(Selection, WhatIsNotThereIsRefused) {
   }
 }
 
+TEST(ShareRails, AsManyForEachAndDisjoint) {
+  std::vector<RailInfo> rails(5);
+  for (std::size_t i = 0; i < rails.size(); ++i)
+    rails[i].name = std::string(1, static_cast<char>('a' + i));
+  const auto names = [&](int local, int locals) {
+    std::string text;
+    for (const RailInfo& rail : share_rails(rails, local, locals)) text += rail.name;
+    return text;
+  };
+  EXPECT_EQ(names(0, 1), "abcde");
+  EXPECT_EQ(names(0, 2), "ab");
+  EXPECT_EQ(names(1, 2), "cd");
+  EXPECT_EQ(names(4, 5), "e");
+  EXPECT_EQ(names(6, 8), "b");  // in turns
+  EXPECT_THROW(share_rails({}, 0, 1), BadArgument);
+  EXPECT_THROW(share_rails(rails, 2, 2), BadArgument);
+}
+
 }  // namespace
 }  // namespace duet

@@ -73,6 +73,8 @@ class Builder {
     if (outcome_of(record) == Outcome::measured) {
       shown["verdict"] = verdict_to_json(evaluator_.evaluate(record));
     }
+    const std::string warning = evaluator_.warning(record);
+    if (!warning.empty()) shown["warnings"].push_back(warning);
     return shown;
   }
 
@@ -116,6 +118,7 @@ Record report_data(const std::vector<ReportJournal>& journals) {
   data["reported"] = reported_rows();
   data["reported_steps"] = reported_steps();
   data["reported_parallel_steps"] = reported_parallel_steps();
+  data["reported_halo"] = reported_halo();
   return data;
 }
 

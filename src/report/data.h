@@ -21,10 +21,11 @@ struct ReportJournal {
 Record report_data(const std::vector<ReportJournal>& journals);
 
 // What studies report (specs/reported), shown in charts beside what was measured: rates of GEMMs,
-// training steps of one device, and of several.
+// training steps of one device, and of several, iterations of halo exchange.
 const Record& reported_rows();
 const Record& reported_steps();
 const Record& reported_parallel_steps();
+const Record& reported_halo();
 const std::map<std::string, std::string_view>& built_in_reported();
 
 }  // namespace duet

@@ -157,6 +157,34 @@ TEST(ReportData, StudiesParallelStepsAreThoseOfModelsWithAllTheirFigures) {
   EXPECT_EQ(report_data({})["reported_parallel_steps"], steps);
 }
 
+TEST(ReportData, StudiesHaloRowsAreOfOneGridOnEveryNumberOfRanks) {
+  const Record& rows = reported_halo();
+  std::map<std::string, std::vector<int>> ranks;
+  for (const Record& row : rows) {
+    EXPECT_EQ(row["nx"], 16384);
+    EXPECT_EQ(row["ny"], 16384);
+    EXPECT_GT(row["milliseconds"].get<double>(), 0);
+    ranks[row["variant"]].push_back(row["ranks"].get<int>());
+  }
+  EXPECT_EQ(ranks.size(), 7u);
+  for (const auto& [variant, list] : ranks) {
+    EXPECT_EQ(list, (std::vector<int>{16, 32, 64, 128})) << variant;
+  }
+  EXPECT_EQ(report_data({})["reported_halo"], rows);
+}
+
+// An efficiency over a baseline without a verdict says so on the page.
+TEST(ReportData, EfficienciesHaveTheWarningOfTheirBaseline) {
+  Measurement measurement;
+  measurement.id = {
+      "halo_scaling", "host:2", "dma", {{"scaling", "strong"}, {"ranks", std::int64_t{2}}}};
+  measurement.rates = {{"efficiency", 0.98}};
+  const Record record = make_record(measurement);
+  const Record data = report_data({{"a.jsonl", {record}, {}}});
+  EXPECT_EQ(data["journals"][0]["records"][0]["warnings"],
+            Record::array({"the journal does not have its baseline"}));
+}
+
 TEST(ReportData, TrainingKeepsItsMetricsAndItsCurves) {
   Measurement measurement;
   measurement.id = {"train_run", "host", "duet", {{"model", "tiny"}, {"recipe", "fp32"}}};

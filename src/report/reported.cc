@@ -58,7 +58,18 @@ Record parallel_step_of(TomlTable step) {
   return json;
 }
 
+Record halo_of(TomlTable row) {
+  Record json = {{"device", row.text("device")}, {"variant", row.text("variant")}};
+  for (const char* axis : {"nx", "ny"}) json[axis] = row.count(axis, 1, kMostElements);
+  json["ranks"] = row.count("ranks", 1, kMostRanks);
+  json["milliseconds"] = row.number("milliseconds", kMillisecondsRange);
+  json["source"] = row.text("source");
+  row.finish();
+  return json;
+}
+
 struct Reported {
+  Record halo = Record::array();
   Record gemms = Record::array(), steps = Record::array(), parallel_steps = Record::array();
 };
 
@@ -73,6 +84,7 @@ const Reported& reported() {
       for (const TomlTable& step : table.tables("parallel_step")) {
         rows.parallel_steps.push_back(parallel_step_of(step));
       }
+      for (const TomlTable& row : table.tables("halo")) rows.halo.push_back(halo_of(row));
       table.finish();
     }
     return rows;
@@ -84,6 +96,7 @@ const Reported& reported() {
 
 const Record& reported_rows() { return reported().gemms; }
 const Record& reported_steps() { return reported().steps; }
+const Record& reported_halo() { return reported().halo; }
 const Record& reported_parallel_steps() { return reported().parallel_steps; }
 
 }  // namespace duet

@@ -17,7 +17,8 @@ struct Unit {
 };
 
 // Longer suffixes first: "gb_per_s" also ends in "_s".
-constexpr std::array<Unit, 11> kUnits = {{{"gb_per_s", "GB/s"},
+constexpr std::array<Unit, 12> kUnits = {{{"gb_per_s", "GB/s"},
+                                          {"glup_per_s", "GLUP/s"},
                                           {"tokens_per_s", "tokens/s"},
                                           {"samples_per_s", "samples/s"},
                                           {"gbit_per_s", "Gbit/s"},
@@ -91,6 +92,10 @@ Rates rates_from(const Cost& cost, double seconds) {
   if (!(seconds > 0)) return {};
   if (cost.algorithm_bytes > 0) return collective_rates(cost, seconds);
   if (cost.network_bytes > 0) return network_rates(cost, seconds);
+  if (cost.points > 0) {
+    return {{"gb_per_s", cost.memory_bytes / seconds / 1e9},
+            {"glup_per_s", cost.points / seconds / 1e9}};
+  }
   if (cost.tokens > 0) {
     return {{"tokens_per_s", cost.tokens / seconds}, {"tflops", cost.flop / seconds / 1e12}};
   }

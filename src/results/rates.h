@@ -20,6 +20,7 @@ using Rates = std::vector<std::pair<std::string, double>>;
 //   algorithm bytes  "busbw_gb_per_s", "algbw_gb_per_s"; "wire_gb_per_s" if the bytes that the
 //                    busiest rank sends are known
 //   network bytes    "gbit_per_s"; "percent_of_link" if the links' speed is known
+//   points           "gb_per_s" of memory bytes, "glup_per_s" (10^9 points updated a second)
 //   tokens           "tokens_per_s", "tflops"
 //   samples          "samples_per_s", "tflops"
 //   FLOP             "tflops"

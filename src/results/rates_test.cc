@@ -25,6 +25,17 @@ TEST(Rates, MemoryBytesCountWhereNothingTravels) {
   EXPECT_DOUBLE_EQ(rates_from({0, 2e9, 0}, 0.5).at(0).second, 4);
 }
 
+TEST(Rates, GridsCountByMemoryAndByPoints) {
+  Cost cost{4e9, 8e9, 1e6};
+  cost.points = 1e9;
+  const Rates rates = rates_from(cost, 0.5);
+  ASSERT_EQ(rates.size(), 2u);
+  EXPECT_EQ(rates[0].first, "gb_per_s");
+  EXPECT_DOUBLE_EQ(rates[0].second, 16);
+  EXPECT_EQ(rate_heading(rates[1].first), "GLUP/s");
+  EXPECT_DOUBLE_EQ(rates[1].second, 2);
+}
+
 TEST(Rates, NoTimeOrNoCostGivesNone) {
   EXPECT_TRUE(rates_from({1, 1, 1}, 0).empty());
   EXPECT_TRUE(rates_from({}, 1).empty());

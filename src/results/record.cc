@@ -85,6 +85,10 @@ void add_training_cost(Record& record, const Cost& cost) {
   if (cost.samples > 0) record["samples"] = cost.samples;
 }
 
+void add_halo_cost(Record& record, const Cost& cost) {
+  if (cost.points > 0) record["points"] = cost.points;
+}
+
 void add_network_cost(Record& record, const Cost& cost) {
   if (cost.network_bytes <= 0) return;
   record["network_bytes"] = cost.network_bytes;
@@ -182,6 +186,7 @@ Record make_record(const Measurement& measurement) {
       add_collective_cost(record["cost"], measurement.cost);
       add_network_cost(record["cost"], measurement.cost);
       add_training_cost(record["cost"], measurement.cost);
+      add_halo_cost(record["cost"], measurement.cost);
     }
     if (!measurement.timeline.empty()) record["timeline"] = timeline_to_json(measurement.timeline);
   }
@@ -254,7 +259,8 @@ Finished finished_of(const Record& record) {
       {"network_bytes", &finished.cost.network_bytes},
       {"link_gbit_per_s", &finished.cost.link_gbit_per_s},
       {"tokens", &finished.cost.tokens},
-      {"samples", &finished.cost.samples}};
+      {"samples", &finished.cost.samples},
+      {"points", &finished.cost.points}};
   for (const auto& [key, amount] : some) {
     if (cost.contains(key)) *amount = get<double>(cost, key);
   }

@@ -36,7 +36,8 @@ const Shape kCost = {{{"flop", FieldKind::amount},
                       {"network_bytes", FieldKind::amount},
                       {"link_gbit_per_s", FieldKind::amount},
                       {"tokens", FieldKind::amount},
-                      {"samples", FieldKind::amount}}};
+                      {"samples", FieldKind::amount},
+                      {"points", FieldKind::amount}}};
 const Shape kReason = {{{"reason", FieldKind::text}}, {}};
 const Shape kTimeline = {{{"compute", FieldKind::span}, {"communication", FieldKind::span}}, {}};
 

@@ -100,13 +100,12 @@ PeerMemory::PeerMemory(Rank& rank, const std::function<Span()>& make, const std:
                               : import_from_another(rank, memory);
         if (!local) mapped_.push_back(spans_.back());
       } catch (const Error& error) {
-        reason = fmt::format("rank {}: memory of rank {}: {}", rank.index, owner, error.what());
+        reason = fmt::format("rank {}: memory of rank {}: {}", rank.team.parent_rank(rank.index),
+                             rank.team.parent_rank(owner), error.what());
       }
     }
-    const auto reasons = rank.team.gather(rank, reason, what, deadline_seconds);
-    for (const std::string& each : *reasons) {
-      if (!each.empty()) throw Unreachable(fmt::format("{}: {}", what, each));
-    }
+    const std::string first = rank.team.first_reason(rank, reason, what, deadline_seconds);
+    if (!first.empty()) throw Unreachable(fmt::format("{}: {}", what, first));
   } catch (...) {
     if (!own.descriptor.empty()) device_->close_export(MemoryDescriptor::parse(own.descriptor));
     reset();

@@ -64,8 +64,58 @@ Team::Team(Machine& machine, std::vector<int> devices, Processes* processes)
   if (processes_ != nullptr) join_processes();
 }
 
+namespace {
+
+// The devices of the group's ranks that are local, and how many ranks of the group come before
+// them.
+struct LocalPart {
+  std::vector<int> devices;
+  int before = 0;
+};
+
+LocalPart local_part(const Team& parent, const std::vector<int>& group) {
+  LocalPart part;
+  for (const int rank : group) {
+    if (parent.is_local(rank)) part.devices.push_back(parent.device_index(rank));
+    if (rank < parent.first_local()) ++part.before;
+  }
+  if (part.devices.empty()) throw BadArgument("a child team: expected a local rank in its group");
+  return part;
+}
+
+}  // namespace
+
+Team::Team(Team& parent, std::shared_ptr<const TeamGroups> groups, int group)
+    : parent_(&parent),
+      groups_(std::move(groups)),
+      group_(group),
+      machine_(parent.machine_),
+      devices_(local_part(parent, this->group()).devices),
+      processes_(parent.processes_),
+      size_(static_cast<int>(this->group().size())),
+      first_local_(local_part(parent, this->group()).before),
+      last_numbers_(devices_.size()),
+      retired_(devices_.size()) {}
+
 Team::~Team() {
-  if (processes_ != nullptr) processes_->forget(on_failure_);
+  if (processes_ != nullptr && parent_ == nullptr) processes_->forget(on_failure_);
+}
+
+int Team::parent_local(int local) const {
+  return parent_rank(first_local_ + local) - parent_->first_local_;
+}
+
+void Team::require_whole(const char* call) const {
+  if (parent_ == nullptr) return;
+  throw BadArgument(fmt::format("{}: expected the team of all ranks, not a child team", call));
+}
+
+Rank Team::child_rank(const Rank& of_parent) {
+  const auto found = std::lower_bound(group().begin(), group().end(), of_parent.index);
+  if (found == group().end() || *found != of_parent.index) {
+    throw BadArgument(fmt::format("rank {} is not in this child team", of_parent.index));
+  }
+  return local_rank(static_cast<int>(found - group().begin()) - first_local_);
 }
 
 void Team::join_processes() {
@@ -97,26 +147,31 @@ int Team::device_index(int rank) const {
 }
 
 void Team::together(const std::function<void()>& fn) {
+  require_whole("together");
   if (processes_ == nullptr) return fn();
   run_together(*processes_, fn);
 }
 
 int Team::on_failure(std::function<void(const std::string&)> notify) {
+  if (parent_ != nullptr) return parent_->on_failure(std::move(notify));
   return processes_ != nullptr ? processes_->on_failure(std::move(notify))
                                : failures_.on_failure(std::move(notify));
 }
 
 void Team::forget(int number) {
+  if (parent_ != nullptr) return parent_->forget(number);
   return processes_ != nullptr ? processes_->forget(number) : failures_.forget(number);
 }
 
 void Team::fail(int rank, const std::string& what) {
+  if (parent_ != nullptr) return parent_->fail(parent_rank(rank), what);
   const std::string reason = fmt::format("rank {}: {}", rank, what);
   failures_.fail(rank, reason);
   if (processes_ != nullptr) processes_->fail(reason);
 }
 
 std::string Team::failure() const {
+  if (parent_ != nullptr) return parent_->failure();
   return processes_ != nullptr ? processes_->failure() : failures_.failure();
 }
 
@@ -155,6 +210,7 @@ void Team::note_failure(int rank, const std::exception& error) {
 
 // Callbacks for a failure of an earlier each() have been made before that one ended.
 void Team::each(const std::function<void(Rank&)>& fn) {
+  require_whole("each");
   arrived_ = released_ = 0;
   machine_.scheduler().update([&] { failure_.clear(); });
   ++each_calls_;
@@ -172,6 +228,9 @@ void Team::each(const std::function<void(Rank&)>& fn) {
 std::shared_ptr<const void> Team::gather_any(int local, RankContribution mine,
                                              const std::string& what, double deadline_seconds,
                                              const ReadAny& read) {
+  if (parent_ != nullptr) {
+    return gather_in_groups(local, std::move(mine), what, deadline_seconds, read);
+  }
   long own = 0, full = 0;
   std::string failure;
   machine_.scheduler().update([&] {
@@ -196,6 +255,29 @@ std::shared_ptr<const void> Team::gather_any(int local, RankContribution mine,
   if (outcome_.fine()) return gathered_;
   if (broken_) raise(outcome_);
   raise_on_all_ranks(outcome_);
+}
+
+// Every process reads every group's bytes: what `read` throws of one group is thrown on all ranks.
+std::shared_ptr<const void> Team::gather_in_groups(int local, RankContribution mine,
+                                                   const std::string& what, double deadline_seconds,
+                                                   const ReadAny& read) {
+  using ByGroup = std::vector<std::shared_ptr<const void>>;
+  if (!read) {
+    return parent_->gather_any(parent_local(local), std::move(mine), what, deadline_seconds, {});
+  }
+  mine.result += " of each group";
+  const auto read_groups = [&](std::vector<std::string> all) -> std::shared_ptr<const void> {
+    ByGroup results;
+    for (const std::vector<int>& ranks : *groups_) {
+      std::vector<std::string> bytes;
+      for (const int rank : ranks) bytes.push_back(std::move(all.at(index_of(rank))));
+      results.push_back(read(std::move(bytes)));
+    }
+    return std::make_shared<const ByGroup>(std::move(results));
+  };
+  const auto all = parent_->gather_any(parent_local(local), std::move(mine), what, deadline_seconds,
+                                       read_groups);
+  return static_cast<const ByGroup*>(all.get())->at(index_of(group_));
 }
 
 // Its outcome is thrown on all local ranks.
@@ -294,6 +376,7 @@ void Team::give_up(const std::string& reason) {
 }
 
 void Team::barrier(const std::string& what, double deadline_seconds) {
+  if (parent_ != nullptr) return parent_->barrier(what, deadline_seconds);
   if (running_rank < 0)
     throw BadArgument(fmt::format("{}: expected a call inside of each()", what));
   gather_any(running_rank, {what, "", {}, ""}, what, deadline_seconds, {});
@@ -334,6 +417,20 @@ std::shared_ptr<const void> Team::make_and_gather(Rank& rank, RankContribution m
   std::rethrow_exception(own);
 }
 
+std::string Team::first_reason(Rank& rank, std::string mine, const std::string& what,
+                               double deadline_seconds) {
+  if (parent_ != nullptr) {
+    Rank of_parent = parent_->local_rank(parent_local(rank.local));
+    return parent_->first_reason(of_parent, std::move(mine), what, deadline_seconds);
+  }
+  const auto first = [](const std::vector<std::string>& all) {
+    const auto found =
+        std::find_if(all.begin(), all.end(), [](const auto& text) { return !text.empty(); });
+    return found != all.end() ? *found : std::string();
+  };
+  return *gather_as<std::string>(rank, std::move(mine), what, first, deadline_seconds);
+}
+
 void Team::free_retired(Rank& rank, double deadline_seconds) {
   const auto in_all = [](const std::vector<std::string>& all) { return numbers_in_all(all); };
   const auto numbers = gather_as<std::vector<std::uint64_t>>(
@@ -345,7 +442,8 @@ void Team::free_retired(Rank& rank, double deadline_seconds) {
 std::uint64_t Team::next_number(const Rank& rank) {
   constexpr int kNumberBits = 32;
   std::uint64_t& last = last_numbers_[static_cast<std::size_t>(rank.local)];
-  last = std::max(last + 1, each_calls_ << kNumberBits);
+  const std::uint64_t calls = parent_ != nullptr ? parent_->each_calls_ : each_calls_;
+  last = std::max(last + 1, calls << kNumberBits);
   return last;
 }
 

@@ -5,11 +5,13 @@
 #include <memory>
 #include <string>
 #include <typeinfo>
+#include <utility>
 #include <vector>
 
 #include "core/deadline.h"
 #include "device/machine.h"
 #include "team/failures.h"
+#include "team/network_options.h"
 #include "team/processes.h"
 #include "team/retired_memory.h"
 #include "team/share_outcome.h"
@@ -17,6 +19,9 @@
 namespace duet {
 
 class Team;
+
+// The ranks of a team, divided: each group's in rising order, every rank in one of them.
+using TeamGroups = std::vector<std::vector<int>>;
 
 struct Rank {
   int index = 0;  // among the ranks of all processes
@@ -38,6 +43,16 @@ class Team {
   // of them make the collective calls below. Machines then allocate memory that other processes can
   // import. A simulated machine has one process (UsageError).
   explicit Team(Machine& machine, std::vector<int> devices = {}, Processes* processes = nullptr);
+  // A child team: group `group` of `groups`, which divide the parent's ranks; each lists its ranks
+  // in rising order and is numbered from 0 within the child. At least one of them is local. The
+  // parent must outlive its children.
+  //
+  // All ranks of the parent make the same collective calls, each on its own group's child, inside
+  // the parent's each(). A gather gives the bytes of the group's ranks. Barriers, errors and
+  // all_or_none() are those of all ranks of the parent, so that no group is in another call than
+  // the others; messages name ranks by their numbers in the parent. each() and together() throw
+  // BadArgument.
+  Team(Team& parent, std::shared_ptr<const TeamGroups> groups, int group);
   ~Team();
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
@@ -53,6 +68,14 @@ class Team {
   // The run's processes; nullptr if this one is alone.
   Processes* processes() { return processes_; }
 
+  // Every so many consecutive ranks are taken for a node (nodes.h); 0, at first: nodes are found.
+  // The same in all processes, and set before sessions are opened.
+  void set_node_size(int ranks) { node_size_ = ranks; }
+  int node_size() const { return node_size_; }
+  // Likewise.
+  void set_network(NetworkOptions options) { network_ = std::move(options); }
+  const NetworkOptions& network() const { return network_; }
+
   // The machine's number of a local rank's device, and the device. Throw BadArgument for a rank of
   // another process.
   int device_index(int rank) const;
@@ -61,6 +84,9 @@ class Team {
   Rank local_rank(int local) {
     return {first_local_ + local, size_, device(first_local_ + local), *this, local};
   }
+  // Of a child team: the parent's rank in this group, and back. The parent's rank must be local.
+  Rank child_rank(const Rank& of_parent);
+  int parent_rank(int rank) const { return parent_ == nullptr ? rank : group().at(index_of(rank)); }
 
   // Collective: runs fn on every local rank and returns when all have ended in all processes. If a
   // rank throws, the others' waits throw PeerFailed; then the first error is rethrown, in other
@@ -127,6 +153,11 @@ class Team {
         rank, {what, typeid(T).name(), {}, ""}, make, deadline_seconds, reading<T>(read)));
   }
 
+  // Collective, inside each(): the first text that is not empty, by rank; "" if all are. Of a child
+  // team: among all ranks of the parent.
+  std::string first_reason(Rank& rank, std::string mine, const std::string& what,
+                           double deadline_seconds = kDefaultDeadlineSeconds);
+
   // Memory of local ranks that other ranks may still have imported.
   RetiredMemory& retired() { return retired_; }
   // Collective, inside each(): frees the retired memory that no rank needs any more.
@@ -156,6 +187,9 @@ class Team {
                                               double deadline_seconds, const ReadAny& read);
   std::shared_ptr<const void> gather_any(int local, RankContribution mine, const std::string& what,
                                          double deadline_seconds, const ReadAny& read);
+  std::shared_ptr<const void> gather_in_groups(int local, RankContribution mine,
+                                               const std::string& what, double deadline_seconds,
+                                               const ReadAny& read);
   void complete_gather(const std::string& what, double deadline_seconds,
                        const ReadAny& read) noexcept;
   std::vector<RankContribution> all_contributions(const std::string& what, double deadline_seconds);
@@ -170,11 +204,22 @@ class Team {
   void run_ranks(const std::function<void(Rank&)>& fn);
   void note_failure(int rank, const std::exception& error);
 
+  static std::size_t index_of(int number) { return static_cast<std::size_t>(number); }
+  const std::vector<int>& group() const { return groups_->at(index_of(group_)); }
+  int parent_local(int local) const;
+  void require_whole(const char* call) const;
+
+  Team* parent_ = nullptr;  // null: not a child
+  std::shared_ptr<const TeamGroups> groups_;
+  int group_ = 0;
+
   Machine& machine_;
   std::vector<int> devices_;
   Processes* processes_;
   int size_;
   int first_local_ = 0;
+  int node_size_ = 0;
+  NetworkOptions network_;
   int on_failure_ = 0;
 
   // Guarded by scheduler(): arrivals of local ranks at barriers and gathers of this each(), how

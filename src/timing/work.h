@@ -24,6 +24,8 @@ struct Cost {
   double network_bytes = 0, link_gbit_per_s = 0;
   // Training only: the tokens of a step, or, of models without tokens, its samples.
   double tokens = 0, samples = 0;
+  // Halo exchange only: the points of the grid, which an iteration updates.
+  double points = 0;
 };
 
 // How the stream of a rank's part of the work is created.

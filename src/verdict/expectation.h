@@ -1,6 +1,6 @@
 // What a result should be. On a GPU it follows from the device spec, on a CPU from the peaks that
-// Duet measured there. Each benchmark has a file (gemm.cc, copy.cc, collective.cc, fabric.cc,
-// training.cc). docs/verdicts.md has the reasons.
+// Duet measured there. Each benchmark has a file (gemm.cc, copy.cc, collective.cc, halo.cc,
+// fabric.cc, training.cc). docs/verdicts.md has the reasons.
 #pragma once
 
 #include <map>
@@ -48,6 +48,7 @@ struct Expectation {
 Expectation expect_gemm(const Record& record, const Site& site);
 Expectation expect_copy(const Record& record, const Site& site);
 Expectation expect_collective(const Record& record, const Site& site);
+Expectation expect_halo(const Record& record, const Site& site);
 Expectation expect_fabric(const Record& record, const Site& site);
 Expectation expect_training(const Record& record, const Site& site);
 

@@ -37,6 +37,11 @@ int of(const std::map<Word, int>& counts, Word word) {
 }  // namespace
 
 void VerdictSummary::result(const Record& record, bool) {
+  if (outcome_of(record) == Outcome::derived) {
+    const std::string warning = evaluator_.warning(record);
+    if (!warning.empty())
+      warnings_.push_back(fmt::format("{}: {}", shown(case_of(record)), warning));
+  }
   if (outcome_of(record) != Outcome::measured) return;
   evaluator_.see(record);
   const Verdict verdict = evaluator_.evaluate(record);
@@ -93,6 +98,11 @@ std::string VerdictSummary::text(std::size_t most) const {
   const Count counts = count();
   std::string text = counts_text("verdicts: ", counts.measured) +
                      counts_text("verdicts on simulated machines: ", counts.simulated);
+  if (!warnings_.empty()) {
+    text += fmt::format("{} {} a baseline that is not PASS, as {}\n", warnings_.size(),
+                        warnings_.size() == 1 ? "efficiency is over" : "efficiencies are over",
+                        warnings_.front());
+  }
   const std::vector<Doubt> doubts = open_doubts();
   for (std::size_t i = 0; i < std::min(doubts.size(), most); ++i) {
     const Verdict& verdict = doubts[i].verdict;

@@ -32,7 +32,8 @@ class VerdictSummary : public Writer {
   // The number of figures that PASS, either of simulated machines or of real ones.
   int passed(bool simulated) const;
 
-  // A line of counts, another one for simulated machines, and each doubt with its reason (at most
+  // A line of counts, another one for simulated machines, one of efficiencies whose baseline is not
+  // PASS, and each doubt with its reason (at most
   // `most` doubts). Ends in a newline; "" if nothing was measured.
   std::string text(std::size_t most = kMostDoubts) const;
 
@@ -52,6 +53,7 @@ class VerdictSummary : public Writer {
   Evaluator evaluator_;
   Count settled_;
   std::vector<Record> doubtful_;
+  std::vector<std::string> warnings_;  // of derived records
 };
 
 }  // namespace duet

@@ -16,7 +16,15 @@ constexpr struct {
   Expectation (*expect)(const Record&, const Site&);
 } kExpectations[] = {{"gemm", expect_gemm},     {"gemm_search", expect_gemm},
                      {"copy", expect_copy},     {"collective", expect_collective},
-                     {"fabric", expect_fabric}, {"train", expect_training}};
+                     {"halo", expect_halo},     {"fabric", expect_fabric},
+                     {"train", expect_training}};
+
+// Cases that `halo_scaling` compares, whatever the ranks and how they exchange.
+std::string problem_of(const Record& record) {
+  CaseId id = case_of(record);
+  id.axes = id.axes.without({"ranks", "overlap", "graph"});
+  return id.device + "|" + id.axes.key();
+}
 
 constexpr const char* kComparison = "no verdict on the machine, where another engine passes";
 
@@ -141,6 +149,28 @@ void Evaluator::see(const Record& record) {
   auto& passed = passed_[key_without_engine(record)];
   passed.erase(record["engine"]);
   if (alone.word == Word::pass) passed[record["engine"]] = alone.value;
+  if (record["benchmark"] == "halo" && axis_number(record, "ranks") == 1) {
+    see_baseline(record, alone);
+  }
+}
+
+// The fastest one counts, as in halo_scaling.
+void Evaluator::see_baseline(const Record& record, const Verdict& verdict) {
+  const double seconds = record["seconds"]["median"].get<double>();
+  const auto [known, is_new] = baselines_.try_emplace(problem_of(record));
+  if (is_new || seconds < known->second.seconds) known->second = {seconds, verdict};
+}
+
+std::string Evaluator::warning(const Record& record) const {
+  if (record["benchmark"] != "halo_scaling") return "";
+  const auto baseline = baselines_.find(problem_of(record));
+  if (baseline == baselines_.end()) return "the journal does not have its baseline";
+  const Verdict& verdict = baseline->second.verdict;
+  if (verdict.word == Word::pass) return "";
+  return fmt::format("its baseline is not PASS: {}",
+                     verdict.word == Word::no_expectation
+                         ? verdict.sentence
+                         : fmt::format("{}, {}", name(verdict.word), verdict.sentence));
 }
 
 Site Evaluator::site(const DeviceUnderVerdict& place) const {

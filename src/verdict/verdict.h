@@ -52,6 +52,9 @@ class Evaluator {
   // The verdict of a record with outcome `measured`. Its environment and peaks must have been seen.
   // Other engines of the case may be seen later; that may change LOW to no expectation.
   Verdict evaluate(const Record& record) const;
+  // What is to be said of a derived record, "" if nothing: an efficiency (`halo_scaling`) over a
+  // baseline that is slower than it should be, or of which that is not known, shows little.
+  std::string warning(const Record& record) const;
   // The ceilings by the device of records, from all records seen.
   std::map<std::string, Ceilings> ceilings() const;
 
@@ -61,13 +64,20 @@ class Evaluator {
     std::string model;
     MeasuredPeaks peaks;
   };
+  // Of halo exchange on one rank.
+  struct Baseline {
+    double seconds = 0;
+    Verdict verdict;
+  };
   void see_environment(const Record& environment);
+  void see_baseline(const Record& record, const Verdict& verdict);
   Site site(const DeviceUnderVerdict& place) const;
   Verdict evaluate_alone(const Record& record) const;
 
   std::map<std::string, DeviceUnderVerdict> places_;  // by device
   // By the case's key without the engine: the engines whose last record passed, with their rates.
   std::map<std::string, std::map<std::string, double>> passed_;
+  std::map<std::string, Baseline> baselines_;  // by problem
   std::map<std::string, std::string> variables_;
 };
 

@@ -196,6 +196,52 @@ TEST(Verdicts, FiguresFollowFromCostAndTime) {
   EXPECT_EQ(h200().evaluate(lying).word, Word::no_expectation);
 }
 
+CaseId halo_case(const char* benchmark, std::int64_t ranks) {
+  return {benchmark,
+          "cuda",
+          "dma",
+          {{"scaling", std::string("strong")},
+           {"ranks", ranks},
+           {"overlap", true},
+           {"norm", std::string("none")}}};
+}
+
+Record swept(std::int64_t ranks, double gb_per_s) {
+  Cost cost;
+  cost.points = 1e9;
+  cost.memory_bytes = 8e9;
+  return record(halo_case("halo", ranks), cost, 8 / gb_per_s);
+}
+
+Record halo_scaling() {
+  Measurement measurement;
+  measurement.id = halo_case("halo_scaling", 2);
+  measurement.rates = {{"efficiency", 0.98}};
+  return make_record(measurement);
+}
+
+TEST(Verdicts, AnEfficiencyOverASlowBaselineHasAWarning) {
+  Evaluator evaluator = h200();
+  EXPECT_NE(evaluator.warning(halo_scaling()), "");
+  evaluator.see(swept(1, 17));  // a sweep of 0.47 s where memory allows one of 1.7 ms
+  const std::string slow = evaluator.warning(halo_scaling());
+  EXPECT_NE(slow.find("its baseline is not PASS: LOW, 17 GB/s is 0.00"), std::string::npos) << slow;
+  evaluator.see(swept(1, 4200));
+  EXPECT_EQ(evaluator.warning(halo_scaling()), "");
+  evaluator.see(swept(2, 17));  // no baseline
+  EXPECT_EQ(evaluator.warning(halo_scaling()), "");
+}
+
+TEST(VerdictSummaries, SayWhatEfficienciesAreOver) {
+  VerdictSummary summary(environment("cuda", "cuda", "NVIDIA H200"));
+  summary.result(swept(1, 17), false);
+  summary.result(halo_scaling(), false);
+  EXPECT_NE(
+      summary.text().find("1 efficiency is over a baseline that is not PASS, as halo_scaling"),
+      std::string::npos)
+      << summary.text();
+}
+
 TEST(VerdictSummaries, CountAndNameWhatIsNotAsItShouldBe) {
   VerdictSummary summary(environment("cuda", "cuda", "NVIDIA H200"));
   EXPECT_EQ(summary.text(), "");

@@ -39,6 +39,10 @@ const SHARDED = [
   ...PARALLEL.slice(0, PARALLEL.indexOf('--model')),
   ...['--model', '7b', '--batch', '8', '--parallel', 'zero3', '--engine', 'dma', '--breakdown'],
 ];
+const HALO = [
+  ...['halo', '--device', 'sim:h200-4', '--nx', '2048,16384', '--scaling', 'strong,weak'],
+  ...['--engine', 'dma,kernel', '--iterations', '3'],
+];
 /** Of runs on a text of their own. */
 export const RUN = { data: 'text', steps: 12, evaluateEvery: 4, seeds: [1, 2] };
 const TINY = `[[model]]
@@ -263,6 +267,7 @@ export function makeJournals(duet, folder) {
     bad: [bad],
     many: [gemm, other, CPU, grid, collective, FABRIC],
     overlap: [overlap, H200],
+    halo: [run(duet, HALO, file('halo.jsonl'))],
     training: [steps, batches, mlp, one, parallel, sharded, ...trainingRuns(duet, folder)],
   };
 }

@@ -9,6 +9,7 @@ import { join, resolve } from 'node:path';
 import { findBrowser, launch, openReport } from './browser.mjs';
 import { chartChecks } from './chart_checks.mjs';
 import { doctoredChecks, manyChecks } from './doctored_checks.mjs';
+import { haloChecks } from './halo_checks.mjs';
 import { makeJournals, makeReport, readJournal } from './journals.mjs';
 import { overlapChecks } from './overlap_checks.mjs';
 import { drawAll } from './page_facts.mjs';
@@ -130,6 +131,7 @@ try {
     ['many', manyChecks],
     ['overlap', overlapChecks],
     ['training', trainingChecks],
+    ['halo', haloChecks],
   ])
     for (const [what, body] of Object.entries(checks)) await check(what, reports[name], body);
   const viewport = { width: 360, height: 740 };
@@ -149,6 +151,7 @@ try {
     ['many', 'dark'],
     ['bad', 'dark'],
     ['overlap', 'dark'],
+    ['halo', 'light'],
     ['training', 'light'],
     ['training', 'dark'],
   ]) {

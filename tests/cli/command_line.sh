@@ -16,8 +16,9 @@ expect_code 0 info
 expect_code 0 info --device sim:mi300x-8 --json
 grep -q '"machines"' out || fail "info --json: $(cat out)"
 
-# A device before what the command takes; a cluster, whose nodes Duet's own engines do not cross.
-expect_code 0 collective --device sim:p5-48xlarge:nodes=3 all_to_all -b 64K -e 64K --verbose
+# A device before what the command takes; a cluster, whose nodes not all collectives of Duet's own
+# engines cross.
+expect_code 0 collective --device sim:p5-48xlarge:nodes=3 broadcast -b 64K -e 64K --verbose
 grep -qE 'vendor-model +no .* busbw GB/s' out || fail "no collective over nodes: $(cat out)"
 grep -qE 'dma +no +skipped: ranks of several nodes' out || fail "dma over nodes: $(cat out)"
 
@@ -51,6 +52,16 @@ refuses 'a number of seconds' copy --seconds soon
 refuses 'whole number' copy --iterations 1.5
 refuses 'expected one of all_gather' collective allgather --device host:2
 refuses 'collectives is required' collective
+refuses '--nx 2: expected a whole number from 3' halo --device host:2 --nx 2
+refuses 'ny 3: expected at least a row for each of 4 ranks' halo --device host:4 --nx 8 --ny 3
+refuses 'ranks 3: host:2 has 2' halo --device host:2 --nx 8 --ranks 3
+refuses '--steps 3: expected an even number' halo --steps 3
+refuses "unknown halo engine 'nccl'" halo --device host:2 --engine nccl
+refuses "--overlap: unknown 'maybe': expected yes, no or both" halo --overlap maybe
+refuses 'expected one of none, device, host, delayed' halo --norm late
+refuses 'expected one of none, strong, weak' halo --scaling some
+expect_code 0 halo --device sim:p5-48xlarge:nodes=2 --nx 64 --engine dma --ranks 1,16
+grep -q 'reach devices of one node only' out || fail "no halo exchange over nodes: $(cat out)"
 refuses 'unknown collective engine' collective all_gather --device host:2 --engine abacus
 refuses 'expected float' collective all_gather -d double
 refuses 'expected one of sum' collective all_reduce -o prod

@@ -28,6 +28,7 @@ cases=(
   "duet run |quick seed"
   "duet collective all_r|all_reduce"
   "duet fabric read|read"
+  "duet halo --norm de|device delayed"
   "duet overlap pap|paper"
   "duet train q|qwen3"
   "duet train gpt --model 1|1.5b 13b"

@@ -102,6 +102,24 @@ TEST_P(Memory, NormalsAreWhatTheCpuMakes) {
   }
 }
 
+TEST_P(Memory, UnitsAreTheSameBitsEverywhere) {
+  constexpr std::size_t kCount = 5003, kFirst = 3;
+  const Fill fill{FillKind::unit, 42, 4 * kFirst, DType::fp32};
+  const Buffer buffer = filled(device(), kCount * sizeof(std::uint32_t), fill);
+  std::vector<std::uint32_t> bits(kCount);
+  device().read(buffer.span(), bits.data());
+  for (std::size_t i = 0; i < kCount; ++i) {
+    ASSERT_EQ(bits[i], random_unit_bits(42, kFirst + i)) << i;
+  }
+  EXPECT_FALSE(device().check(buffer.span(), fill).has_value());
+  bits[700] ^= 1;
+  device().write(buffer.span(), bits.data());
+  const auto difference = device().check(buffer.span(), fill);
+  ASSERT_TRUE(difference.has_value());
+  EXPECT_EQ(difference->count, 1u);
+  EXPECT_EQ(difference->first_offset / sizeof(std::uint32_t), 700u);
+}
+
 TEST_P(Memory, CheckCountsAndPlacesWhatDiffers) {
   const Buffer buffer = filled(device(), 100003, pattern(9));
   EXPECT_FALSE(device().check(buffer.span(), pattern(9)).has_value());

@@ -28,7 +28,7 @@ struct Thread {
   std::vector<char> stack = std::vector<char>(kStackBytes);
   Waits waits = Waits::no;
   int vote = 0;
-  float value = 0;
+  double value = 0;
 };
 
 // The block that runs.
@@ -144,11 +144,15 @@ int wait_for_block(int vote) {
   return block.any_vote;
 }
 
-float exchange(float value, int mask) {
-  const unsigned own = block.current;
+int lane() { return static_cast<int>(block.current % kWarp); }
+
+double value_of(double value, int source) {
+  const unsigned own = block.current, first = own / kWarp * kWarp;
   block.threads[own]->value = value;
   leave(Waits::for_warp);
-  const float other = block.threads[own ^ static_cast<unsigned>(mask)]->value;
+  const bool there = source >= 0 && source < static_cast<int>(kWarp) &&
+                     first + static_cast<unsigned>(source) < block.count;
+  const double other = block.threads[there ? first + static_cast<unsigned>(source) : own]->value;
   leave(Waits::for_warp);  // nobody overwrites a value before it is read
   return other;
 }

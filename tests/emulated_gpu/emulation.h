@@ -33,9 +33,11 @@ extern dim3 block_size, grid_size;
 void run(const dim3& grid, unsigned threads, std::size_t shared_bytes,
          const std::function<void()>& body);
 
-void* shared_memory();                  // that a launch has asked for
-int wait_for_block(int vote);           // returns whether any thread's vote was not 0
-float exchange(float value, int mask);  // with the thread whose number differs by `mask`
+void* shared_memory();         // that a launch has asked for
+int wait_for_block(int vote);  // returns whether any thread's vote was not 0
+// The value of thread `source` of the warp; the own one where there is no such thread.
+double value_of(double value, int source);
+int lane();  // the thread's number in its warp
 
 }  // namespace duet::emulation
 
@@ -46,9 +48,31 @@ float exchange(float value, int mask);  // with the thread whose number differs 
 
 inline void __syncthreads() { duet::emulation::wait_for_block(0); }
 inline int __syncthreads_or(int vote) { return duet::emulation::wait_for_block(vote); }
-inline float __shfl_xor_sync(unsigned, float value, int mask) {
-  return duet::emulation::exchange(value, mask);
+// fp32 values are exact in fp64.
+inline double __shfl_xor_sync(unsigned, double value, int mask) {
+  return duet::emulation::value_of(value, duet::emulation::lane() ^ mask);
 }
+inline float __shfl_xor_sync(unsigned, float value, int mask) {
+  return static_cast<float>(
+      duet::emulation::value_of(static_cast<double>(value), duet::emulation::lane() ^ mask));
+}
+inline float __shfl_up_sync(unsigned, float value, int by) {
+  return static_cast<float>(
+      duet::emulation::value_of(static_cast<double>(value), duet::emulation::lane() - by));
+}
+inline float __shfl_down_sync(unsigned, float value, int by) {
+  return static_cast<float>(
+      duet::emulation::value_of(static_cast<double>(value), duet::emulation::lane() + by));
+}
+struct alignas(16) float4 {
+  float x, y, z, w;
+};
+inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
+template <typename T>
+void __stcs(T* to, const T& value) {
+  *to = value;
+}
+inline void __threadfence_system() {}
 inline unsigned atomicMax(unsigned* word, unsigned value) {
   const unsigned before = *word;
   if (value > before) *word = value;

@@ -31,6 +31,10 @@ golden overlap overlap training --device sim:mi300x-8 --policy serial,priority,d
 golden isolated overlap --isolated --device sim:mi300x-8 --compute gemm:8192x8192x8192 \
   --communicate all_gather:896M
 
+golden halo halo --device sim:h200-4 --nx 512 --ny 300 --engine dma,kernel --scaling strong,weak \
+  --norm none,device,delayed --overlap yes
+golden halo_graph halo --device sim:mi300x-8 --nx 4096 --engine dma,kernel --graph --verbose
+
 if [[ $update == --update ]]; then
   cp ./* "$expected"
   exit 0

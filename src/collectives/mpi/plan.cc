@@ -9,18 +9,7 @@ namespace {
 
 constexpr double kDeadlineSeconds = 120;
 
-bool mpi_runs() {
-  int finalized = 0;
-  return MPI_Finalized(&finalized) == MPI_SUCCESS && finalized == 0;
-}
-
 }  // namespace
-
-// Freeing a communicator is a collective call. After a failure the peers may not make it, so the
-// communicator is then not freed.
-Communicator::~Communicator() {
-  if (comm != MPI_COMM_NULL && !failed && mpi_runs()) static_cast<void>(MPI_Comm_free(&comm));
-}
 
 MpiPlan::MpiPlan(std::shared_ptr<Communicator> communicator, Rank& rank,
                  const Collective& collective, const CollectiveBuffers& buffers, bool direct,

@@ -1,26 +1,14 @@
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <string>
 
 #include "collectives/engine.h"
+#include "collectives/mpi/communicator.h"
 #include "collectives/mpi/requests.h"
 #include "collectives/mpi/staging.h"
 
 namespace duet::mpi {
-
-// The communicator of one session. `failed` is set once a call did not end. Peers may then wait for
-// ever in pending calls, so plans start no further calls and the communicator is not freed.
-struct Communicator {
-  MPI_Comm comm = MPI_COMM_NULL;
-  std::atomic<bool> failed{false};
-
-  Communicator() = default;
-  ~Communicator();
-  Communicator(const Communicator&) = delete;
-  Communicator& operator=(const Communicator&) = delete;
-};
 
 // One rank's part of a collective by MPI. The host thread drives it.
 class MpiPlan : public CollectivePlan {

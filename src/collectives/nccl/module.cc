@@ -1,5 +1,7 @@
 // Entry point of the module. Throws Unavailable where the library is missing; `duet info` shows the
 // error as the reason why the module is not available.
+#include "collectives/nccl/module.h"
+
 #include "collectives/nccl/engine.h"
 
 extern "C" void duet_register();
@@ -9,4 +11,5 @@ void duet_register() {
   for (const duet::nccl::Mode& mode : duet::nccl::modes()) {
     duet::register_collective_engine(duet::nccl::make_engine(library, mode));
   }
+  if (duet::nccl::register_nccl_halo != nullptr) duet::nccl::register_nccl_halo(library);
 }

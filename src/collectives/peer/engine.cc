@@ -1,12 +1,15 @@
 #include "collectives/peer/engine.h"
 
+#include "collectives/nodes/session.h"
 #include "collectives/peer/all_reduce_plans.h"
 #include "collectives/peer/broadcast_plan.h"
 #include "collectives/peer/broadcast_schedule.h"
 #include "collectives/peer/kernel_plan.h"
 #include "collectives/peer/move_plan.h"
+#include "collectives/peer/rank_lanes.h"
 #include "collectives/peer/reduce_plan.h"
 #include "collectives/peer/relay_plan.h"
+#include "collectives/peer/session_memory.h"
 #include "collectives/peer/session_plans.h"
 #include "collectives/peer/staged_move_plan.h"
 #include "collectives/peer/team_links.h"
@@ -24,8 +27,6 @@ constexpr std::uint64_t kSlotsFrom = 512 << 20;
 // From this size on a broadcast by kernels behind a switch goes from rank to rank.
 constexpr std::uint64_t kRelayedBytes = 8 << 20;
 
-enum class PeerEngineKind { dma, kernel, fastest };
-
 // Whether parts are received where parts for other ranks are sent from.
 bool swaps(const Collective& collective, const CollectiveBuffers& buffers) {
   return collective.kind == CollectiveKind::all_to_all && in_place(buffers);
@@ -40,47 +41,11 @@ std::unique_ptr<CollectivePlan> if_reachable(const Make& make) try {
   return nullptr;
 }
 
-class SessionMemory : public CollectiveMemory {
- public:
-  SessionMemory(const std::shared_ptr<SessionPlans>& plans, Buffer buffer)
-      : plans_(plans), buffer_(std::move(buffer)) {}
-  ~SessionMemory() override {
-    if (const auto plans = plans_.lock()) plans->end(std::move(buffer_));
-  }
-  SessionMemory(const SessionMemory&) = delete;
-  SessionMemory& operator=(const SessionMemory&) = delete;
-  Span span() const override { return buffer_.span(); }
-
- private:
-  std::weak_ptr<SessionPlans> plans_;
-  Buffer buffer_;
-};
-
-// A rank's lanes. After a failure a lane may wait for ever, where the program destroyed the stream
-// that had the rest of a call: later plans get new lanes.
-class RankSideStreams {
- public:
-  RankSideStreams(Device& device, CopyLanes copying)
-      : device_(device), lanes_(std::make_unique<SideStreams>(device, copying)) {}
-
-  // The lanes of a plan that is made after `failures` failures.
-  SideStreams& after(int failures) {
-    if (failures != failures_) lanes_ = std::make_unique<SideStreams>(device_, lanes_->copying());
-    failures_ = failures;
-    return *lanes_;
-  }
-
- private:
-  Device& device_;
-  int failures_ = 0;
-  std::unique_ptr<SideStreams> lanes_;
-};
-
 class PeerSession : public CollectiveSession {
  public:
   PeerSession(Team& team, PeerEngineKind kind)
       : kind_(kind),
-        links_(team_links(team)),
+        links_(team_links(team, team.size())),
         thresholds_(kind == PeerEngineKind::fastest ? team_thresholds(team) : Thresholds{}),
         plans_(std::make_shared<SessionPlans>(team)),
         pools_(static_cast<std::size_t>(team.local_size())) {
@@ -92,10 +57,6 @@ class PeerSession : public CollectiveSession {
   }
 
   std::optional<Skipped> unsupported(const Collective& collective, bool in_place) const override {
-    if (!links_.within_a_node) {
-      return Skipped{
-          "ranks of several nodes: its kernels and copy engines reach devices of one node only"};
-    }
     if (!in_place) return std::nullopt;
     const bool swaps = collective.kind == CollectiveKind::all_to_all;
     if (has_in_place(collective.kind) && !(swaps && kind_ == PeerEngineKind::kernel))
@@ -212,7 +173,7 @@ class PeerSession : public CollectiveSession {
   Thresholds thresholds_;
   std::shared_ptr<SessionPlans> plans_;
   // By local rank. Destroyed before the plans, whose work they may still have.
-  std::vector<RankSideStreams> lanes_;
+  std::vector<RankLanes> lanes_;
   std::vector<StagingPool> pools_;  // by local rank
 };
 
@@ -225,6 +186,8 @@ class PeerEngine : public CollectiveEngine {
     if (kind_ == PeerEngineKind::fastest) team_thresholds(team);
   }
   std::unique_ptr<CollectiveSession> open(Team& team) override {
+    NodeMap nodes = NodeMap::of(team);
+    if (nodes.nodes() > 1) return open_nodes_session(team, kind_, std::move(nodes));
     return std::make_unique<PeerSession>(team, kind_);
   }
 

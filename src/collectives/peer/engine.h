@@ -8,6 +8,8 @@
 
 namespace duet {
 
+enum class PeerEngineKind { dma, kernel, fastest };
+
 std::unique_ptr<CollectiveEngine> make_dma_collectives();
 std::unique_ptr<CollectiveEngine> make_kernel_collectives();
 std::unique_ptr<CollectiveEngine> make_auto_collectives();

@@ -8,23 +8,23 @@ namespace {
 
 constexpr std::size_t kSemaphoreBytes = sizeof(std::uint64_t);
 
-Buffer zeroed_bytes(Device& device, std::uint64_t bytes) {
+Buffer zeroed_bytes(Device& device, std::uint64_t bytes, MemoryKind kind = MemoryKind::device) {
   const std::vector<std::byte> zeros(bytes, std::byte{0});
-  Buffer buffer = device.allocate(bytes);
+  Buffer buffer = device.allocate(bytes, kind);
   if (bytes > 0) device.write(buffer.span(), zeros.data());
   return buffer;
 }
 
 }  // namespace
 
-Buffer zeroed_semaphores(Device& device, int count) {
-  return zeroed_bytes(device, static_cast<std::size_t>(count) * kSemaphoreBytes);
+Buffer zeroed_semaphores(Device& device, int count, MemoryKind kind) {
+  return zeroed_bytes(device, static_cast<std::size_t>(count) * kSemaphoreBytes, kind);
 }
 
-PeerSemaphores::PeerSemaphores(Rank& rank, int count)
+PeerSemaphores::PeerSemaphores(Rank& rank, int count, MemoryKind kind)
     : device_(rank.device),
       all_(
-          rank, [&] { return zeroed_semaphores(rank.device, count); },
+          rank, [&] { return zeroed_semaphores(rank.device, count, kind); },
           "the other ranks' semaphores") {}
 
 Span PeerSemaphores::at(int owner, int first, int count) const {

@@ -11,13 +11,13 @@
 namespace duet {
 
 // `count` semaphores of the device's, 0 at first.
-Buffer zeroed_semaphores(Device& device, int count);
+Buffer zeroed_semaphores(Device& device, int count, MemoryKind kind = MemoryKind::device);
 
 // As many semaphores at each rank, 0 at first, that every rank can signal.
 class PeerSemaphores : public DeviceWaits {
  public:
   // Collective: every rank constructs it inside Team::each() with the same count.
-  PeerSemaphores(Rank& rank, int count);
+  PeerSemaphores(Rank& rank, int count, MemoryKind kind = MemoryKind::device);
 
   // `count` of a rank's, side by side, from `first` on.
   Span at(int owner, int first, int count = 1) const;

@@ -11,12 +11,19 @@ namespace duet {
 class PeerPlan : public CollectivePlan {
  public:
   double wire_bytes() const override { return wire_bytes_; }
+  double network_bytes() const override { return network_bytes_; }
 
  protected:
   void add_wire_bytes(std::uint64_t bytes) { wire_bytes_ += static_cast<double>(bytes); }
+  // Bytes to other nodes, which are wire bytes as well.
+  void add_network_bytes(std::uint64_t bytes) {
+    network_bytes_ += static_cast<double>(bytes);
+    add_wire_bytes(bytes);
+  }
 
  private:
   double wire_bytes_ = 0;
+  double network_bytes_ = 0;
 };
 
 }  // namespace duet

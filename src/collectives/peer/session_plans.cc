@@ -57,6 +57,7 @@ class PlanInUse : public CollectivePlan {
 
   std::string algorithm() const override { return plan_->algorithm(); }
   double wire_bytes() const override { return plan_->wire_bytes(); }
+  double network_bytes() const override { return plan_->network_bytes(); }
   bool host_driven() const override { return plan_->host_driven(); }
   void poison_staging() override { plan_->poison_staging(); }
 

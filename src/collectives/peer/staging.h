@@ -52,6 +52,7 @@ class Staging {
   int size() const { return ranks_; }
   int slots() const { return slots_; }
 
+  Span own_slots() const { return all_.own().span(); }  // all of this rank's
   // At `owner`, where `source` pushes to.
   Span slot(int owner, int source, int index) const;
 

@@ -19,40 +19,37 @@ constexpr int kLanesOfSharedLink = 2;
 struct OwnLinks {
   std::string kind;  // of its devices
   bool shared = false;
-  bool beyond_node = false;
 };
 
 OwnLinks own_links(Team& team) {
   Machine& machine = team.machine();
-  OwnLinks links{machine.device(0).info().kind, false, false};
+  OwnLinks links{machine.device(0).info().kind, false};
   if (team.local_size() == 1) links.shared = links.kind != "hip";
   for (int local = 1; local < team.local_size(); ++local) {
     const int first = team.first_local();
     const Link link = machine.link(team.device_index(first), team.device_index(first + local));
-    links.shared = links.shared || link.shared;
-    links.beyond_node = links.beyond_node || link.beyond_node;
+    links.shared = links.shared || (link.shared && !link.beyond_node);
   }
   return links;
 }
 
-void add(TeamLinks& all, bool shared, bool beyond_node, int ranks) {
+void add(TeamLinks& all, bool shared, int ranks) {
   if (shared) all.copying.in_order = true;
-  if (beyond_node) all.within_a_node = false;
   all.copying.count = all.copying.in_order ? kLanesOfSharedLink : std::max(1, ranks - 1);
 }
 
 }  // namespace
 
-TeamLinks team_links(Team& team) {
+TeamLinks team_links(Team& team, int node_size) {
   const OwnLinks own = own_links(team);
   TeamLinks all;
-  add(all, own.shared, own.beyond_node, team.size());
+  add(all, own.shared, node_size);
   if (team.processes() == nullptr) return all;
   std::string first;
   int process = 0;
-  for (const std::string& each : team.processes()->gather_all(
-           pack({own.kind, own.shared ? "shared" : "", own.beyond_node ? "beyond" : ""}),
-           "all processes to send their links", kDefaultDeadlineSeconds)) {
+  for (const std::string& each :
+       team.processes()->gather_all(pack({own.kind, own.shared ? "shared" : ""}),
+                                    "all processes to send their links", kDefaultDeadlineSeconds)) {
     const std::vector<std::string> fields = unpack(each);
     if (process == 0) first = fields.at(0);
     if (fields.at(0) != first) {
@@ -61,7 +58,7 @@ TeamLinks team_links(Team& team) {
                       "has {}",
                       first, process, fields.at(0)));
     }
-    add(all, !fields.at(1).empty(), !fields.at(2).empty(), team.size());
+    add(all, !fields.at(1).empty(), node_size);
     ++process;
   }
   return all;

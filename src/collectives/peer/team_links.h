@@ -10,11 +10,11 @@ namespace duet {
 
 struct TeamLinks {
   CopyLanes copying;
-  bool within_a_node = true;
 };
 
-// In order where any process has devices behind one link. Called by all processes, outside of
-// Team::each(). Throws Unavailable in all of them where their devices are of different kinds.
-TeamLinks team_links(Team& team);
+// Of links within nodes; `node_size` ranks have lanes between each other. In order where any
+// process has devices behind one link. Called by all processes, outside of Team::each(). Throws
+// Unavailable in all of them where their devices are of different kinds.
+TeamLinks team_links(Team& team, int node_size);
 
 }  // namespace duet

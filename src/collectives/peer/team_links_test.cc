@@ -81,7 +81,7 @@ TEST(TeamLinks, AreThoseOfAllProcesses) {
   run_two([&](Processes& processes) {
     const auto machine = open_machine(processes.index() == 0 ? "host:2" : "host");
     Team team(*machine, {}, &processes);
-    links[processes.index()] = team_links(team);
+    links[processes.index()] = team_links(team, team.size());
   });
   EXPECT_TRUE(links[0].copying.in_order);
   EXPECT_TRUE(links[1].copying.in_order);
@@ -93,10 +93,9 @@ TEST(TeamLinks, OfEqualProcessesAreTheirOwn) {
   run_two([&](Processes& processes) {
     const auto machine = open_machine("host:2");
     Team team(*machine, {}, &processes);
-    const TeamLinks links = team_links(team);
+    const TeamLinks links = team_links(team, team.size());
     EXPECT_EQ(links.copying.in_order, machine->link(0, 1).shared);
     EXPECT_EQ(links.copying.count, 3);
-    EXPECT_TRUE(links.within_a_node);
   });
 }
 
@@ -106,7 +105,7 @@ TEST(TeamLinks, OfDifferentKindsAreRefusedByAll) {
     if (processes.index() == 1) machine = std::make_unique<Renamed>("host");
     Team team(*machine, {}, &processes);
     try {
-      team_links(team);
+      team_links(team, team.size());
       ADD_FAILURE() << "nothing was refused";
     } catch (const Unavailable& error) {
       EXPECT_STREQ(error.what(),

@@ -12,4 +12,5 @@ void duet_register() {
                           open_gpu_machine});
   if (register_gpu_gemm != nullptr) register_gpu_gemm();
   if (register_gpu_training != nullptr) register_gpu_training();
+  if (register_gpu_halo != nullptr) register_gpu_halo();
 }

@@ -9,5 +9,7 @@ namespace duet::DUET_GPU {
 __attribute__((weak)) void register_gpu_gemm();
 // Likewise, the operations of training.
 __attribute__((weak)) void register_gpu_training();
+// Likewise, the sweeps of halo exchange.
+__attribute__((weak)) void register_gpu_halo();
 
 }  // namespace duet::DUET_GPU

@@ -25,5 +25,20 @@ TEST(Sequence, WordsAreTheBytesOfThePattern) {
   }
 }
 
+TEST(Sequence, UnitsAreFp32InOneToTwo) {
+  Fill fill = pattern(5, 12);
+  fill.kind = FillKind::unit;
+  const ByteSequence sequence = bytes_of(fill);
+  for (std::uint64_t i = 0; i < 40; ++i) {
+    const std::uint64_t at = 12 + i;
+    const std::uint32_t bits = random_unit_bits(5, at / 4);
+    EXPECT_GE(bits, 0x3F800000u);
+    EXPECT_LT(bits, 0x40000000u);
+    EXPECT_EQ(byte_at(sequence, i), (bits >> (8 * (at % 4))) & 0xFF);
+    EXPECT_EQ(word_at(sequence, i) & 0xFF, byte_at(sequence, i));
+    EXPECT_EQ(word_at(sequence, i) >> 56, byte_at(sequence, i + 7));
+  }
+}
+
 }  // namespace
 }  // namespace duet::gpu

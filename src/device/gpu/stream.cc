@@ -27,7 +27,8 @@ GpuEvent& own_event(Event& event, const GpuDevice& device) {
 
 void check_elements(const Span& span, const Fill& fill) {
   const std::size_t size = size_of(fill.dtype);
-  const bool elements = fill.kind == FillKind::normal || is_digits(fill);
+  const bool elements =
+      fill.kind == FillKind::normal || fill.kind == FillKind::unit || is_digits(fill);
   if (elements && reinterpret_cast<std::uintptr_t>(span.data) % size != 0) {
     throw BadArgument(
         fmt::format("fill: elements of {} must be aligned to {} bytes", name(fill.dtype), size));

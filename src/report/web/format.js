@@ -91,6 +91,7 @@ const UNITS = {
   gb_per_s_each: 'GB/s each',
   busbw_gb_per_s: 'GB/s',
   gbit_per_s: 'Gbit/s',
+  glup_per_s: 'GLUP/s',
   percent_of_link: '% of link',
   latency_us: 'us',
 };

@@ -3,7 +3,8 @@
 /**
  * Data is what `duet report` inserts. docs/results.md describes records and environments.
  * @typedef {{duet: string, revision: string, made_utc: string, journals: Object[], reported: Object[],
- *     reported_steps: Object[], reported_parallel_steps: Object[]}} Data `reported`: GEMM rates of
+ *     reported_steps: Object[], reported_parallel_steps: Object[], reported_halo: Object[]}} Data
+ *     `reported_halo`: iterations of halo exchange of studies; `reported`: GEMM rates of
  *     studies; `reported_steps`: training steps; `reported_parallel_steps`: those of several devices
  *
  * @typedef {Object} Journal

@@ -1,9 +1,9 @@
 // Causal attention by its definition, 32 threads for each row of a query or a key: for tests, and
 // for types and shapes that no library takes.
+#include "device/gpu/launch.h"
 #include "training/gpu/element8.h"
 #include "training/gpu/group_sum.h"
 #include "training/gpu/kernels.h"
-#include "training/gpu/launch.h"
 
 namespace duet::DUET_GPU {
 namespace {

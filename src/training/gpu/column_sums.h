@@ -6,8 +6,8 @@
 #include <hip/hip_runtime.h>
 #endif
 
+#include "device/gpu/launch.h"
 #include "training/gpu/element8.h"
-#include "training/gpu/launch.h"
 #include "training/operations/accumulate.h"
 
 namespace duet::DUET_GPU {

@@ -2,10 +2,10 @@
 #include <algorithm>
 
 #include "core/random.h"
+#include "device/gpu/launch.h"
 #include "gemm/epilogue.h"
 #include "training/gpu/element8.h"
 #include "training/gpu/kernels.h"
-#include "training/gpu/launch.h"
 
 namespace duet::DUET_GPU {
 namespace {

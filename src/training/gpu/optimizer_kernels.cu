@@ -5,11 +5,11 @@
 #include <type_traits>
 
 #include "core/random.h"
+#include "device/gpu/launch.h"
 #include "training/gpu/element8.h"
 #include "training/gpu/fast_math.h"
 #include "training/gpu/group_sum.h"
 #include "training/gpu/kernels.h"
-#include "training/gpu/launch.h"
 
 namespace duet::DUET_GPU {
 namespace {

@@ -3,11 +3,11 @@
 #include <cmath>
 #include <type_traits>
 
+#include "device/gpu/launch.h"
 #include "training/gpu/column_sums.h"
 #include "training/gpu/element8.h"
 #include "training/gpu/group_sum.h"
 #include "training/gpu/kernels.h"
-#include "training/gpu/launch.h"
 
 namespace duet::DUET_GPU {
 namespace {

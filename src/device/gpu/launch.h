@@ -15,8 +15,8 @@ struct LaunchShape {
   std::size_t shared_bytes = 0;
 };
 
-// Starts a kernel on a stream of the current device. All kernels of this folder start here, so that
-// tests can run them on a CPU (tests/emulated_gpu).
+// Starts a kernel on a stream of the current device. Kernels that tests run on a CPU
+// (tests/emulated_gpu) start here.
 template <typename... Parameters, typename... Arguments>
 void launch(void (*kernel)(Parameters...), const LaunchShape& shape, Stream& stream,
             Arguments... arguments) {

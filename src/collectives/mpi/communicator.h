@@ -1,0 +1,39 @@
+// What the engines of this module have in common: MPI's communicator for the ranks of a team, and
+// what this MPI can reach.
+#pragma once
+
+#include <mpi.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "device/device.h"
+#include "team/team.h"
+
+namespace duet::mpi {
+
+// The communicator of one session. `failed` is set once a call did not end. Peers may then wait for
+// ever in pending calls, so plans start no further calls and the communicator is not freed.
+struct Communicator {
+  MPI_Comm comm = MPI_COMM_NULL;
+  std::atomic<bool> failed{false};
+
+  Communicator() = default;
+  ~Communicator();
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+};
+
+// A session's own communicator, so that its messages cannot match those of other users. Collective;
+// called outside Team::each(). Throws Unavailable in all processes unless each has one rank, as
+// mpirun starts them.
+std::shared_ptr<Communicator> open_communicator(Team& team);
+
+// Product and version, from the start of MPI's version string: "Open MPI v4.1.4".
+std::string library_name();
+
+// Whether this MPI can access memory of such a device.
+bool reaches(const DeviceInfo& info);
+
+}  // namespace duet::mpi

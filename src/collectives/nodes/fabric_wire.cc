@@ -1,0 +1,349 @@
+#include "collectives/nodes/fabric_wire.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "core/error.h"
+#include "core/packing.h"
+
+namespace duet {
+namespace {
+
+// Of pieces on a rail: small enough that a slow rail has little left at the end, large enough that
+// posting costs little.
+constexpr std::uint64_t kLargestRailPiece = 512 << 10, kSmallestRailPiece = 64 << 10;
+constexpr int kPiecesInFlight = 8;  // on a rail
+
+constexpr std::uint32_t kMostNodes = 1024;
+// Numbers from here on say that a node's region is open.
+constexpr std::uint32_t kOpen = WireImmediate::kNumbers - kMostNodes;
+constexpr std::uint64_t kOpenToken = std::numeric_limits<std::uint64_t>::max();
+
+bool contains(const Span& whole, const Span& part) {
+  return part.data >= whole.data && part.data + part.bytes <= whole.data + whole.bytes;
+}
+
+std::size_t source_of(const std::vector<Span>& sources, const Span& part) {
+  const auto found = std::find_if(sources.begin(), sources.end(),
+                                  [&](const Span& whole) { return contains(whole, part); });
+  if (found == sources.end()) throw BadArgument("a wire's message: expected a part of its sources");
+  return static_cast<std::size_t>(found - sources.begin());
+}
+
+Buffer pinned_words(Device& device, std::size_t count) {
+  const std::vector<std::uint64_t> zeros(count);
+  Buffer words = device.allocate(count * sizeof(std::uint64_t), MemoryKind::pinned);
+  device.write(words.span(), zeros.data());
+  return words;
+}
+
+std::uint64_t* address_of(const Semaphore& semaphore) {
+  return reinterpret_cast<std::uint64_t*>(semaphore.word.data);
+}
+
+// What a message needs at most, in a column.
+struct MessageSize {
+  std::uint64_t bytes = 0, parts = 0;
+};
+
+MessageSize largest_message(const WireTraffic& traffic) {
+  MessageSize largest;
+  for (const WireMessage& message : traffic.messages) {
+    std::uint64_t bytes = 0;
+    for (const WirePiece& piece : message.pieces) bytes += piece.source.bytes;
+    largest.bytes = std::max(largest.bytes, bytes);
+    largest.parts = std::max<std::uint64_t>(largest.parts, message.pieces.size());
+  }
+  return largest;
+}
+
+MessageSize largest_of(const std::vector<std::string>& all) {
+  MessageSize largest;
+  for (const std::string& each : all) {
+    const std::vector<std::string> fields = unpack(each);
+    largest.bytes = std::max<std::uint64_t>(largest.bytes, std::stoull(fields.at(0)));
+    largest.parts = std::max<std::uint64_t>(largest.parts, std::stoull(fields.at(1)));
+  }
+  return largest;
+}
+
+// Small messages are spread over all rails as well.
+std::uint64_t piece_bytes_for(std::uint64_t message, int rails) {
+  constexpr std::uint64_t kGrain = 4 << 10;
+  const std::uint64_t share = message / static_cast<std::uint64_t>(rails);
+  return std::clamp((share + kGrain - 1) / kGrain * kGrain, kSmallestRailPiece, kLargestRailPiece);
+}
+
+}  // namespace
+
+FabricWire::FabricWire(NodeRank& rank, const WireTraffic& traffic, Network& network,
+                       Watchdog& watchdog)
+    : network_(network),
+      device_(rank.whole.device),
+      node_(rank.node),
+      nodes_(rank.nodes()),
+      messages_(traffic.messages.size()) {
+  agree_on_pieces(rank, traffic);
+  rank.whole.team.all_or_none(rank.whole, "all ranks to plan what goes over rails", [&] {
+    if (traffic.region_bytes > 0) allocated_ = device_.allocate(traffic.region_bytes);
+    region_span_ = traffic.region_bytes > 0 ? allocated_.span() : traffic.region;
+    words_ = pinned_words(device_, 2 + 3 * messages_);
+    wire_ = network_.next_wire();
+    plan(traffic);
+  });
+  start_.signals.push_back(word(0));
+  done_.waits.push_back(word(1));
+  register_regions(rank, traffic);
+  DeviceWaits& waits = *this;
+  watched_ = std::make_unique<Watched>(watchdog, waits);
+}
+
+FabricWire::~FabricWire() {
+  watched_.reset();
+  network_.run([this] {
+    network_.remove(wire_);
+    region_.reset();
+    sources_.clear();
+  });
+}
+
+// Sender and receiver cut and number a message's pieces alike, though messages differ in size.
+void FabricWire::agree_on_pieces(NodeRank& rank, const WireTraffic& traffic) {
+  const MessageSize own = largest_message(traffic);
+  const auto largest = rank.in_column.team.gather_as<MessageSize>(
+      rank.in_column, pack({std::to_string(own.bytes), std::to_string(own.parts)}),
+      "the other nodes to tell the size of their messages", largest_of);
+  piece_bytes_ = piece_bytes_for(largest->bytes, network_.rail_count());
+  stride_ = largest->bytes / piece_bytes_ + largest->parts;
+}
+
+void FabricWire::plan(const WireTraffic& traffic) {
+  if (messages_ * stride_ > kOpen || nodes_ > static_cast<int>(kMostNodes)) {
+    throw Unavailable(fmt::format("over rails at most {} pieces of {} KiB and {} nodes", kOpen,
+                                  piece_bytes_ >> 10, kMostNodes));
+  }
+  for (const WireMessage& message : traffic.messages) add_pieces(traffic, message);
+  for (std::size_t i = 0; i < messages_; ++i) {
+    for (const std::uint64_t bytes : traffic.arrivals.at(i)) {
+      states_[i].arrivals += (bytes + piece_bytes_ - 1) / piece_bytes_;
+    }
+  }
+  come_.resize(messages_ * stride_);
+  open_[0].resize(static_cast<std::size_t>(nodes_));
+  open_[1].resize(static_cast<std::size_t>(nodes_));
+}
+
+void FabricWire::add_pieces(const WireTraffic& traffic, const WireMessage& message) {
+  MessageState state;
+  state.node = message.node;
+  state.staged = message.staged;
+  state.first = pieces_.size();
+  for (const WirePiece& part : message.pieces) {
+    if (part.source.bytes == 0) continue;
+    const std::size_t source = source_of(traffic.sources, part.source);
+    const auto begin = static_cast<std::uint64_t>(part.source.data - traffic.sources[source].data);
+    for (std::uint64_t done = 0; done < part.source.bytes; done += piece_bytes_) {
+      const std::uint64_t bytes = std::min<std::uint64_t>(piece_bytes_, part.source.bytes - done);
+      const std::size_t number = states_.size() * stride_ + pieces_.size() - state.first;
+      pieces_.push_back({states_.size(), static_cast<std::uint32_t>(number), source, begin + done,
+                         bytes, part.offset + done, -1});
+    }
+  }
+  state.pieces = pieces_.size() - state.first;
+  states_.push_back(state);
+}
+
+void FabricWire::register_regions(NodeRank& rank, const WireTraffic& traffic) {
+  Rank& column = rank.in_column;
+  const auto add_regions = [&] {
+    std::string descriptors;
+    network_.run([&] {
+      RailSet& rails = network_.rails();
+      region_ = std::make_unique<Region>(rails, region_span_, node_);
+      for (const Span& source : traffic.sources) {
+        sources_.push_back(std::make_unique<Region>(rails, source, node_));
+      }
+      in_flight_.resize(static_cast<std::size_t>(rails.size()));
+      posted_.resize(static_cast<std::size_t>(rails.size()));
+      descriptors = region_->descriptors();
+    });
+    return descriptors;
+  };
+  const auto same = [](std::vector<std::string> all) { return all; };
+  const auto all = column.team.gather_as<std::vector<std::string>>(
+      column, Team::Make(add_regions), "the other nodes to register memory", same);
+  rank.whole.team.all_or_none(rank.whole, "all ranks to know the other nodes' memory", [&] {
+    network_.run([&] {
+      region_->import_all(*all);
+      network_.add(wire_, *this);
+    });
+  });
+}
+
+void FabricWire::begin(Stream& stream) {
+  if (messages_ > 0) stream.handshake(start_);
+}
+
+void FabricWire::end(Stream& stream) {
+  if (messages_ > 0) stream.handshake(done_);
+}
+
+std::string FabricWire::description() const {
+  return fmt::format("between nodes {} messages over {}", messages_, network_.description());
+}
+
+bool FabricWire::take(const Semaphore& semaphore) const {
+  std::uint64_t* word = address_of(semaphore);
+  if (__atomic_load_n(word, __ATOMIC_ACQUIRE) != 1) return false;
+  __atomic_store_n(word, 0, __ATOMIC_RELEASE);
+  return true;
+}
+
+void FabricWire::set(const Semaphore& semaphore, std::uint64_t value) const {
+  device_.signal(semaphore, value);
+}
+
+bool FabricWire::progress() {
+  bool found = false;
+  if (!active_) {
+    if (!take(word(0))) return false;
+    begin_call();
+    found = true;
+  }
+  found = queue_messages() || found;
+  found = deal_pieces() || found;
+  return end_call() || found;
+}
+
+void FabricWire::begin_call() {
+  active_ = true;
+  done_told_ = false;
+  unqueued_ = sending_ = coming_ = messages_;
+  std::fill(come_.begin(), come_.end(), false);
+  for (MessageState& state : states_) {
+    state.queued = false;
+    state.to_end = state.pieces;
+    state.to_come = state.arrivals;
+  }
+  for (std::size_t i = 0; i < messages_; ++i) {
+    if (states_[i].arrivals == 0) has_come(i);  // a message without bytes
+  }
+  const std::uint32_t open = kOpen + static_cast<std::uint32_t>(node_);
+  for (int distance = 1; distance < nodes_; ++distance) {
+    const int peer = (node_ + nodes_ - distance) % nodes_;
+    network_.tell(peer, WireImmediate{wire_, open, odd_call_}.value(), *this, kOpenToken);
+  }
+}
+
+// A node that is late does not keep others waiting.
+bool FabricWire::queue_messages() {
+  bool found = false;
+  for (std::size_t i = 0; unqueued_ > 0 && i < messages_; ++i) {
+    MessageState& state = states_[i];
+    if (state.queued || !open_[odd_call_ ? 1 : 0][static_cast<std::size_t>(state.node)]) continue;
+    if (state.staged && !take(go(i))) continue;
+    state.queued = found = true;
+    --unqueued_;
+    for (std::size_t piece = 0; piece < state.pieces; ++piece) {
+      waiting_.push_back(state.first + piece);
+    }
+    if (state.pieces == 0) sent(i);
+  }
+  return found;
+}
+
+// Each piece to the rail with the least under way: a slow rail gets fewer.
+bool FabricWire::deal_pieces() {
+  bool found = false;
+  while (!waiting_.empty()) {
+    int best = -1;
+    for (const int rail : network_.rails().all_living()) {
+      const auto at = static_cast<std::size_t>(rail);
+      if (posted_[at] >= kPiecesInFlight) continue;
+      if (best < 0 || in_flight_[at] < in_flight_[static_cast<std::size_t>(best)]) best = rail;
+    }
+    if (best < 0) return found;
+    post(waiting_.front(), best);
+    waiting_.pop_front();
+    found = true;
+  }
+  return found;
+}
+
+void FabricWire::post(std::size_t index, int rail) {
+  Piece& piece = pieces_[index];
+  const Region& source = *sources_[piece.source];
+  const int peer = states_[piece.message].node;
+  piece.rail = rail;
+  in_flight_[static_cast<std::size_t>(rail)] += piece.bytes;
+  ++posted_[static_cast<std::size_t>(rail)];
+  RailPost post;
+  post.call = RailCall::write_imm;
+  post.peer = peer;
+  post.data = source.data() + piece.offset;
+  post.bytes = piece.bytes;
+  post.memory = source.memory(rail);
+  post.immediate = WireImmediate{wire_, piece.number, odd_call_}.value();
+  post.remote_offset = piece.remote_offset;
+  post.remote = region_->remote(peer, rail);
+  network_.traffic().queue(rail, post, *this, index, true);
+}
+
+void FabricWire::ended(std::uint64_t token) {
+  if (token == kOpenToken) return;
+  Piece& piece = pieces_[token];
+  in_flight_[static_cast<std::size_t>(piece.rail)] -= piece.bytes;
+  --posted_[static_cast<std::size_t>(piece.rail)];
+  if (--states_[piece.message].to_end == 0) sent(piece.message);
+}
+
+void FabricWire::sent(std::size_t message) {
+  if (states_[message].staged) set(gone(message), 1);
+  --sending_;
+}
+
+void FabricWire::has_come(std::size_t message) {
+  --coming_;
+  set(come(message), 1);
+}
+
+// A rank may be one call ahead of a peer, never two: its next call needs the peer's messages.
+void FabricWire::arrived(std::uint32_t number, bool odd_call) {
+  if (number >= kOpen) {
+    open_[odd_call ? 1 : 0].at(number - kOpen) = true;
+    return;
+  }
+  if (!active_ || odd_call != odd_call_) throw Error("a piece of another call has come");
+  if (come_.at(number)) return;
+  come_[number] = true;
+  const std::size_t message = number / stride_;
+  if (--states_[message].to_come == 0) has_come(message);
+}
+
+bool FabricWire::end_call() {
+  if (sending_ == 0 && !done_told_) {
+    done_told_ = true;
+    set(word(1), 1);
+  }
+  if (sending_ > 0 || coming_ > 0) return false;
+  std::vector<bool>& open = open_[odd_call_ ? 1 : 0];
+  std::fill(open.begin(), open.end(), false);
+  active_ = false;
+  odd_call_ = !odd_call_;
+  return true;
+}
+
+void FabricWire::release_waits() noexcept {
+  constexpr std::uint64_t kReleased = std::numeric_limits<std::int64_t>::max();
+  for (std::size_t i = 1; i < 2 + 3 * messages_; ++i) {
+    try {
+      device_.signal(word(i), kReleased);
+    } catch (const std::exception&) {
+      return;  // the device is gone, and its streams with it
+    }
+  }
+}
+
+}  // namespace duet

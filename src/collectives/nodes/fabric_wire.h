@@ -1,0 +1,110 @@
+// A wire over rails. Its semaphores are in pinned memory; the proxy reads and writes them:
+//
+//   sender's stream   sender's proxy                  receiver's proxy        receiver's stream
+//                                                     <------ start --------- begin()
+//                     <------------ "open" ---------- its region may be written
+//   start, go ------> pieces of the message --------> counts pieces
+//   <---------- gone  (all pieces have ended)         all have come --------> come
+//   end() <---- done  (all messages have ended)
+//
+// Every piece is a write whose immediate value has the piece's number: it is counted once, in
+// whatever order pieces come.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "collectives/nodes/network.h"
+#include "collectives/nodes/wire.h"
+
+namespace duet {
+
+class FabricWire : public Wire, private WireDriver, private Sender, private DeviceWaits {
+ public:
+  // Collective: every rank constructs it inside Team::each(). The network must outlive it. Throws
+  // on all ranks: Error where memory cannot be registered, Unavailable where there are too many
+  // pieces or plans.
+  FabricWire(NodeRank& rank, const WireTraffic& traffic, Network& network, Watchdog& watchdog);
+  ~FabricWire() override;
+  FabricWire(const FabricWire&) = delete;
+  FabricWire& operator=(const FabricWire&) = delete;
+
+  Semaphore go(std::size_t message) const override { return word(2 + message); }
+  Semaphore gone(std::size_t message) const override { return word(2 + messages_ + message); }
+  Semaphore come(std::size_t message) const override { return word(2 + 2 * messages_ + message); }
+  const Span& region() const override { return region_span_; }
+  void begin(Stream& stream) override;
+  void end(Stream& stream) override;
+  std::string description() const override;
+
+ private:
+  struct Piece {
+    std::size_t message = 0;
+    std::uint32_t number = 0;  // as the receiver counts it
+    std::size_t source = 0;    // index of its source
+    std::uint64_t offset = 0, bytes = 0, remote_offset = 0;
+    int rail = -1;  // in flight there
+  };
+  struct MessageState {
+    int node = 0;
+    bool staged = false;
+    std::size_t first = 0, pieces = 0;  // that are sent
+    std::size_t arrivals = 0;           // pieces that are received
+    // Of this call.
+    bool queued = false;
+    std::size_t to_end = 0, to_come = 0;
+  };
+
+  void agree_on_pieces(NodeRank& rank, const WireTraffic& traffic);
+  void plan(const WireTraffic& traffic);
+  void add_pieces(const WireTraffic& traffic, const WireMessage& message);
+  void register_regions(NodeRank& rank, const WireTraffic& traffic);
+  Semaphore word(std::size_t index) const { return semaphore_at(words_, index); }
+  // Whether a stream has signalled the word, which is then set back.
+  bool take(const Semaphore& semaphore) const;
+  void set(const Semaphore& semaphore, std::uint64_t value) const;
+
+  bool progress() override;
+  bool active() const override { return active_; }
+  void arrived(std::uint32_t number, bool odd_call) override;
+  void begin_call();
+  bool queue_messages();
+  void sent(std::size_t message);
+  void has_come(std::size_t message);
+  bool deal_pieces();
+  void post(std::size_t index, int rail);
+  bool end_call();
+  void ended(std::uint64_t token) override;
+  bool lost(int, const std::vector<std::uint64_t>&) override { return false; }
+  void release_waits() noexcept override;
+
+  Network& network_;
+  Device& device_;
+  int node_, nodes_;
+  std::size_t messages_;
+  Buffer allocated_;  // the region, where it is the wire's own
+  Span region_span_;
+  std::uint64_t piece_bytes_ = 0;  // of the largest pieces, in the whole column
+  std::size_t stride_ = 0;         // numbers of a message
+  Buffer words_;                   // start, done; go, gone and come of every message
+  std::uint32_t wire_ = 0;
+  Handshake start_, done_;
+
+  // The proxy's.
+  std::vector<MessageState> states_;  // of message i that is sent, and of the one that is received
+  std::vector<Piece> pieces_;         // that are sent
+  std::unique_ptr<Region> region_;
+  std::vector<std::unique_ptr<Region>> sources_;
+  bool active_ = false, odd_call_ = false, done_told_ = false;
+  std::vector<bool> open_[2];                            // by node: of even and of odd calls
+  std::vector<bool> come_;                               // by piece's number
+  std::size_t unqueued_ = 0, sending_ = 0, coming_ = 0;  // messages
+  std::deque<std::size_t> waiting_;                      // pieces to deal to rails
+  std::vector<std::uint64_t> in_flight_;                 // bytes, by rail
+  std::vector<int> posted_;                              // pieces in flight, by rail
+  std::unique_ptr<Watched> watched_;
+};
+
+}  // namespace duet

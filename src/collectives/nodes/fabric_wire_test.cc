@@ -1,0 +1,116 @@
+// Plans over rails, between processes that are threads of this one, each a node of one rank.
+#include "collectives/nodes/fabric_wire.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "collectives/peer/calls_fixture.h"
+#include "collectives/peer/engine.h"
+#include "core/error.h"
+#include "fabric/library.h"
+#include "team/processes_fixture.h"
+
+namespace duet {
+namespace {
+
+TEST(WireImmediate, HasAllOfIt) {
+  for (const bool odd : {false, true}) {
+    const WireImmediate all{WireImmediate::kWires - 1, WireImmediate::kNumbers - 2, odd};
+    const WireImmediate back = WireImmediate::of(all.value());
+    EXPECT_EQ(back.wire, all.wire);
+    EXPECT_EQ(back.number, all.number);
+    EXPECT_EQ(back.odd_call, odd);
+  }
+}
+
+class FabricWireTest : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    try {
+      fabric_library().rails(GetParam());
+    } catch (const Error& error) {
+      GTEST_SKIP() << error.what();
+    }
+  }
+
+  // Runs fn as so many nodes of one rank, each with a session of the engine dma.
+  static void on_nodes(int nodes, const std::function<void(Team&, CollectiveSession&)>& fn) {
+    run_processes(nodes, [&](Processes& processes) {
+      const auto machine = open_machine("host");
+      Team team(*machine, {}, &processes);
+      team.set_node_size(1);
+      NetworkOptions network;
+      network.provider = GetParam();
+      team.set_network(network);
+      fn(team, *make_dma_collectives()->open(team));
+    });
+  }
+};
+
+TEST_P(FabricWireTest, CallsAreRight) {
+  for (const int nodes : {2, 3}) {
+    on_nodes(nodes, [](Team& team, CollectiveSession& session) {
+      for (const CollectiveKind kind :
+           {CollectiveKind::all_gather, CollectiveKind::all_to_all, CollectiveKind::reduce_scatter,
+            CollectiveKind::all_reduce}) {
+        // One byte; a piece and a byte; many pieces.
+        for (const std::uint64_t count : {1u, (64u << 10) + 1, 5u << 20}) {
+          run_calls(team, plans_of(session), collective_of(kind, count), {3});
+        }
+      }
+    });
+  }
+}
+
+TEST_P(FabricWireTest, ManyCallsInARowSomeCapturedOfRanksOutOfStep) {
+  on_nodes(3, [](Team& team, CollectiveSession& session) {
+    run_calls(team, plans_of(session), collective_of(CollectiveKind::all_gather, 37),
+              {100, false, 0, 3});
+    run_calls(team, plans_of(session), collective_of(CollectiveKind::all_to_all, 5000),
+              {40, false, 2000});
+  });
+}
+
+TEST_P(FabricWireTest, TwoSessionsRunBesideEachOther) {
+  constexpr std::size_t kRounds = 30;
+  on_nodes(2, [](Team& team, CollectiveSession& first) {
+    const auto second = make_kernel_collectives()->open(team);
+    team.each([&](Rank& rank) {
+      Calls one(rank, plans_of(first), collective_of(CollectiveKind::all_gather, 70001), kRounds);
+      Calls other(rank, plans_of(*second), collective_of(CollectiveKind::all_to_all, 333), kRounds);
+      for (std::size_t round = 0; round < kRounds; ++round) {
+        (rank.index == 0 ? one : other).enqueue(round);
+        (rank.index == 0 ? other : one).enqueue(round);
+      }
+      one.check();
+      other.check();
+      team.barrier("all ranks to have checked");
+    });
+  });
+}
+
+// A rank that fails ends the others' waits, and a new session works.
+TEST_P(FabricWireTest, AFailureEndsTheSessionAndAnotherCanBeOpened) {
+  on_nodes(2, [](Team& team, CollectiveSession& session) {
+    EXPECT_TRUE(session.usable());
+    EXPECT_THROW(team.each([&](Rank& rank) {
+      Calls calls(rank, plans_of(session), collective_of(CollectiveKind::all_gather, 1 << 20), 1);
+      if (rank.index == 1) throw Mismatch("rank 1 does not come");
+      calls.enqueue(0);
+      team.barrier("rank 1, which does not come");
+    }),
+                 Error);
+    EXPECT_FALSE(session.usable());
+    const auto again = make_dma_collectives()->open(team);
+    run_calls(team, plans_of(*again), collective_of(CollectiveKind::all_gather, 1 << 20), {2});
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Providers, FabricWireTest, ::testing::Values("tcp;ofi_rxm", "shm"),
+                         [](const auto& provider) {
+                           return std::string(provider.param).substr(0, 3);
+                         });
+
+}  // namespace
+}  // namespace duet

@@ -1,0 +1,41 @@
+#include "collectives/nodes/messages.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace duet {
+namespace {
+
+constexpr std::uint64_t kLeastPipelined = 4 << 20;  // bytes
+
+}  // namespace
+
+int messages_in_flight(std::uint64_t largest) { return largest >= kLeastPipelined ? 2 : 4; }
+
+std::uint64_t message_for(std::uint64_t bytes, int node_size) {
+  constexpr double kBytesInCopyLatency = 4e-6 * 391e9;  // of a port of H100 and H200
+  constexpr double kPart = 1.0 / 3;
+  constexpr std::uint64_t kMost = 64 << 20, kAlone = 16 << 20;
+  if (node_size == 1) return kAlone;
+  const double best = kPart * std::sqrt(static_cast<double>(bytes) * kBytesInCopyLatency);
+  return std::clamp(static_cast<std::uint64_t>(best), kLeastPipelined, kMost);
+}
+
+std::vector<ByteRange> cut_into_messages(std::uint64_t bytes, std::uint64_t largest, bool first) {
+  constexpr std::uint64_t kGrain = 4 << 10;
+  const std::uint64_t count = (bytes + largest - 1) / largest;
+  std::vector<ByteRange> messages;
+  if (count == 0) return messages;
+  const bool halves = first && count > 2 && largest > kGrain;
+  const std::uint64_t parts = 2 * count + (halves ? 1 : 0);  // halves of messages
+  const std::uint64_t even = (2 * bytes + parts - 1) / parts;
+  const std::uint64_t size = std::min(largest, (even + kGrain - 1) / kGrain * kGrain);
+  std::uint64_t next = halves ? size / 2 : size;
+  for (std::uint64_t begin = 0; begin < bytes; begin += std::exchange(next, size)) {
+    messages.push_back({begin, std::min(next, bytes - begin)});
+  }
+  return messages;
+}
+
+}  // namespace duet

@@ -1,0 +1,32 @@
+// How a part is cut into the network's messages.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "collectives/peer/partition.h"
+
+namespace duet {
+
+// How many messages of at most `largest` bytes cross the network at a time: while one's latency
+// passes, others move. Of large ones two, since what comes last is then less.
+int messages_in_flight(std::uint64_t largest);
+
+// The size of messages for parts of `bytes` that go on to `node_size` - 1 ranks as they come. What
+// is left to do after the last one shrinks with its size; but each copy costs some 4 us besides its
+// bytes. Bus bandwidth in GB/s of an all_gather of 8 GiB on simulated p5.48xlarge, of messages of
+//
+//              2 MiB   3 MiB   4 MiB   6 MiB   8 MiB   16 MiB
+//   8 nodes    412     430     430     429     428     423
+//   16 nodes   394     397     402     401     400     396
+std::uint64_t message_for(std::uint64_t bytes, int node_size);
+
+// Of an all_to_all's parts, whose messages only the first of a call waits for.
+inline constexpr std::uint64_t kLargestExchange = 8 << 20;
+
+// The messages of a part, of one size but for the last, at most `largest` bytes. `first`: of the
+// first part of a call, which begins with half a message: equal messages that begin together would
+// end together, and their latencies would not hide each other.
+std::vector<ByteRange> cut_into_messages(std::uint64_t bytes, std::uint64_t largest, bool first);
+
+}  // namespace duet

@@ -1,0 +1,232 @@
+#include "collectives/nodes/network.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "core/clock.h"
+#include "core/deadline.h"
+#include "core/error.h"
+#include "core/packing.h"
+#include "core/thread.h"
+#include "fabric/description.h"
+#include "fabric/library.h"
+#include "fabric/polling_core.h"
+#include "fabric/selection.h"
+#include "team/agreement.h"
+
+namespace duet {
+namespace {
+
+constexpr std::size_t kScratchBytes = 64;
+constexpr std::size_t kTold = 8;            // bytes of a write of tell()
+constexpr double kPollBetweenCalls = 1e-3;  // seconds for which the proxy polls without a pause
+constexpr double kLinger = 0.1;             // seconds without an event, before rails are closed
+constexpr double kLongestLinger = 2;
+constexpr std::chrono::microseconds kDoze{50};
+
+constexpr const char* kDefaultProvider = "tcp;ofi_rxm";
+
+std::string peer_rank(const NodeMap& map, int node, int local) {
+  return fmt::format("rank {} on node {}", map.rank(node, local), node);
+}
+
+}  // namespace
+
+Network::Network(Team& team, const NodeMap& map)
+    : team_(team),
+      map_(map),
+      rank_(team.first_local()),
+      node_(map.node(rank_)),
+      scratch_(kScratchBytes) {
+  Processes& processes = *team.processes();
+  std::vector<std::string> all;
+  run_together(processes, [&] {
+    open_rails();
+    std::vector<std::string> mine{scratch_region_->descriptors()};
+    for (int rail = 0; rail < rails_->size(); ++rail) mine.push_back(rails_->at(rail).endpoint());
+    all = processes.gather_all(pack(mine), "all processes to open rails", kDefaultDeadlineSeconds);
+    connect(all);
+  });
+  on_failure_ = team_.on_failure([this](const std::string&) { failed_ = true; });
+  proxy_ = start_thread("the proxy, which owns the rails", [this] { drive(); });
+}
+
+Network::~Network() {
+  team_.forget(on_failure_);
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    stop_ = true;
+    changed_.notify_all();
+  }
+  proxy_.join();
+}
+
+std::vector<RailInfo> Network::own_share(const std::vector<RailInfo>& all) const {
+  return share_rails(all, map_.local(rank_), map_.node_size());
+}
+
+void Network::open_rails() {
+  NetworkOptions options = team_.network();
+  if (options.provider.empty()) options.provider = kDefaultProvider;
+  std::vector<RailInfo> there = fabric_library().rails(options.provider);
+  const DeviceInfo& device = team_.device(rank_).info();
+  describe_rails(there, device.bus);
+  infos_ = own_share(select_rails(std::move(there), options.rails, -1));
+  std::vector<std::unique_ptr<Rail>> open;
+  std::vector<std::string> names;
+  for (const RailInfo& info : infos_) {
+    open.push_back(fabric_library().open(options.provider, info, false));
+    names.push_back(rail_name(info));
+  }
+  description_ = fmt::format("{}, {} {}", options.provider, infos_.size(),
+                             infos_.size() == 1 ? "rail" : "rails");
+  rails_ = std::make_unique<RailSet>(std::move(open), std::move(names));
+  TrafficOptions traffic;
+  traffic.stall_seconds = options.stall_seconds;
+  traffic.now = steady_now;
+  traffic.peer_name = [this](int node) { return peer_rank(map_, node, map_.local(rank_)); };
+  traffic_ = std::make_unique<Traffic>(*rails_, traffic);
+  traffic_->on_arrival = [this](std::uint32_t value) {
+    const WireImmediate immediate = WireImmediate::of(value);
+    const auto found = drivers_.find(immediate.wire);
+    if (found == drivers_.end()) throw Error("a message has come for a plan that has ended");
+    found->second->arrived(immediate.number, immediate.odd_call);
+  };
+  const Span scratch{nullptr, scratch_.data(), scratch_.size(), MemoryKind::pageable};
+  scratch_region_ = std::make_unique<Region>(*rails_, scratch, node_);
+}
+
+void Network::connect(const std::vector<std::string>& all) {
+  std::vector<std::string> regions;
+  for (int node = 0; node < map_.nodes(); ++node) {
+    const int peer = map_.rank(node, map_.local(rank_));
+    const std::vector<std::string> theirs = unpack(all.at(static_cast<std::size_t>(peer)));
+    regions.push_back(theirs.front());
+    if (static_cast<int>(theirs.size()) != rails_->size() + 1) {
+      throw UsageError(fmt::format("rank {} has {} rails and {} has {}: expected as many", rank_,
+                                   rails_->size(), peer_rank(map_, node, map_.local(rank_)),
+                                   theirs.size() - 1));
+    }
+    for (int rail = 0; node != node_ && rail < rails_->size(); ++rail) {
+      rails_->at(rail).connect(node, theirs[static_cast<std::size_t>(rail) + 1]);
+    }
+  }
+  scratch_region_->import_all(regions);
+}
+
+std::uint32_t Network::next_wire() {
+  const std::uint32_t wire = wires_++ % WireImmediate::kWires;
+  bool taken = false;
+  run([&] { taken = drivers_.count(wire) > 0; });
+  if (taken) {
+    throw Unavailable(fmt::format("over nodes at most {} plans at a time", WireImmediate::kWires));
+  }
+  return wire;
+}
+
+void Network::add(std::uint32_t wire, WireDriver& driver) { drivers_[wire] = &driver; }
+
+void Network::tell(int peer, std::uint32_t immediate, Sender& sender, std::uint64_t token) {
+  const int rail = rails_->all_living().at(0);
+  RailPost post;
+  post.call = RailCall::write_imm;
+  post.peer = peer;
+  post.data = scratch_.data();
+  post.bytes = kTold;
+  post.memory = scratch_region_->memory(rail);
+  post.immediate = immediate;
+  post.remote_offset = kScratchBytes / 2;
+  post.remote = scratch_region_->remote(peer, rail);
+  traffic_->queue(rail, post, sender, token, true);
+}
+
+void Network::run(const std::function<void()>& fn) {
+  Job job{&fn, nullptr, false};
+  std::unique_lock<std::mutex> lock(mutex_);
+  jobs_.push_back(&job);
+  changed_.notify_all();
+  changed_.wait(lock, [&] { return job.done; });
+  if (job.error != nullptr) std::rethrow_exception(job.error);
+}
+
+// Whether there were any.
+bool Network::run_jobs() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (jobs_.empty()) return false;
+  Job* job = jobs_.front();
+  jobs_.pop_front();
+  lock.unlock();
+  try {
+    (*job->fn)();
+  } catch (...) {
+    job->error = std::current_exception();
+  }
+  lock.lock();
+  job->done = true;
+  changed_.notify_all();
+  return true;
+}
+
+bool Network::step() {
+  bool found = traffic_->progress();
+  for (const auto& [wire, driver] : drivers_) found = driver->progress() || found;
+  return found;
+}
+
+void Network::close() {
+  if (std::exchange(closed_, true)) return;
+  if (well()) {
+    rails_->close();
+  } else {
+    for (const int rail : rails_->all_living()) rails_->lose(rail);
+  }
+}
+
+void Network::fail(const std::string& what) {
+  failed_ = true;
+  team_.fail(rank_, what);
+}
+
+// Between calls it sleeps for a moment now and then, and where no wire is left it still polls:
+// peers may wait for the acknowledgement of their last message.
+void Network::drive() {
+  PollingCore core(std::nullopt);
+  double found_at = steady_now(), stopped_at = 0;
+  while (true) {
+    while (run_jobs()) {
+    }
+    const double now = steady_now();
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (stop_ && stopped_at == 0) stopped_at = now;
+      const bool lingers = well() && now - found_at < kLinger && now - stopped_at < kLongestLinger;
+      if (stop_ && !lingers) break;
+    }
+    bool found = false;
+    if (well()) {
+      try {
+        found = step();
+      } catch (const std::exception& error) {
+        fail(error.what());
+      }
+    }
+    if (!well()) close();
+    if (found) found_at = now;
+    const bool active = std::any_of(drivers_.begin(), drivers_.end(),
+                                    [](const auto& each) { return each.second->active(); });
+    if (well() && (active || now - found_at < kPollBetweenCalls)) {
+      core.polled(found);
+    } else {
+      std::this_thread::sleep_for(kDoze);
+    }
+  }
+  close();
+  scratch_region_.reset();
+  traffic_.reset();
+  rails_.reset();
+}
+
+}  // namespace duet

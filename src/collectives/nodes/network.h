@@ -1,0 +1,124 @@
+// The rails of a rank, and the proxy: the thread that owns them, since one thread may use a rail.
+// It polls all the time, also for peers that are ahead of this rank.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "fabric/rail_set.h"
+#include "fabric/region.h"
+#include "fabric/traffic.h"
+#include "team/nodes.h"
+
+namespace duet {
+
+// What a wire has the proxy do. All calls come on the proxy's thread.
+class WireDriver {
+ public:
+  virtual ~WireDriver() = default;
+  // One non-blocking step; whether it found anything to do.
+  virtual bool progress() = 0;
+  // Whether a call is under way.
+  virtual bool active() const = 0;
+  // A peer's message to this wire has come.
+  virtual void arrived(std::uint32_t number, bool odd_call) = 0;
+};
+
+// The immediate value of every message: the wire, whether the call is an odd one, and a number.
+struct WireImmediate {
+  static constexpr int kNumberBits = 19, kWireBits = 12;
+  static constexpr std::uint32_t kNumbers = 1u << kNumberBits;
+  static constexpr std::uint32_t kWires = 1u << kWireBits;
+
+  std::uint32_t wire = 0, number = 0;
+  bool odd_call = false;
+
+  std::uint32_t value() const {
+    return wire << (kNumberBits + 1) | (odd_call ? kNumbers : 0) | number;
+  }
+  static WireImmediate of(std::uint32_t value) {
+    return {value >> (kNumberBits + 1), value % kNumbers, (value & kNumbers) != 0};
+  }
+};
+
+// Peers are the nodes: each stands for this column's rank there.
+class Network {
+ public:
+  // Opens this rank's share of its node's rails, and connects them to the column's other ranks:
+  // rail i to rail i. Collective among processes, which have one rank each, outside of
+  // Team::each(); it throws in all or in none: UsageError where a process has no such rails or
+  // another number of them, Unavailable where there is no fabric library, Error of a rail.
+  Network(Team& team, const NodeMap& map);
+  // Polls on for a moment, for peers whose last messages are not yet acknowledged.
+  ~Network();
+  Network(const Network&) = delete;
+  Network& operator=(const Network&) = delete;
+
+  int node() const { return node_; }
+  int rail_count() const { return static_cast<int>(infos_.size()); }  // of this rank, lost ones too
+  // Runs fn on the proxy's thread, and rethrows what it throws. Not to be called by that thread.
+  void run(const std::function<void()>& fn);
+
+  // For the proxy's thread alone.
+  RailSet& rails() { return *rails_; }
+  Traffic& traffic() { return *traffic_; }
+  void add(std::uint32_t wire, WireDriver& driver);
+  void remove(std::uint32_t wire) { drivers_.erase(wire); }
+  // A write of a few bytes, which change nothing at the peer, with this immediate value.
+  void tell(int peer, std::uint32_t immediate, Sender& sender, std::uint64_t token);
+
+  // Ends at the first failure of any rank: the rails are closed then.
+  bool well() const { return !failed_.load(std::memory_order_acquire); }
+  // The next wire's number, the same on all ranks, since all make their wires in one order. Throws
+  // Unavailable where a wire of this rank still has it.
+  std::uint32_t next_wire();
+  std::string description() const { return description_; }
+
+ private:
+  struct Job {
+    const std::function<void()>* fn;
+    std::exception_ptr error;
+    bool done = false;
+  };
+
+  std::vector<RailInfo> own_share(const std::vector<RailInfo>& all) const;
+  void open_rails();
+  void connect(const std::vector<std::string>& endpoints);
+  void drive();
+  bool run_jobs();
+  bool step();
+  void fail(const std::string& what);
+  void close();
+
+  Team& team_;
+  const NodeMap& map_;
+  int rank_, node_;
+  std::vector<RailInfo> infos_;
+  std::unique_ptr<RailSet> rails_;
+  std::unique_ptr<Traffic> traffic_;
+  std::vector<std::byte> scratch_;  // what tell() writes, and where
+  std::unique_ptr<Region> scratch_region_;
+  std::map<std::uint32_t, WireDriver*> drivers_;
+  std::uint32_t wires_ = 0;
+  std::string description_;
+  int on_failure_ = 0;
+  std::atomic<bool> failed_{false};
+  bool closed_ = false;  // the proxy's
+
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable changed_;
+  std::deque<Job*> jobs_;
+  bool stop_ = false;
+  std::thread proxy_;
+};
+
+}  // namespace duet

@@ -1,0 +1,250 @@
+// Plans over several nodes: every engine, in and out of place, messages cut in many ways, ranks out
+// of step, captured calls, and nodes whose ranks are not consecutive.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "collectives/collective_work.h"
+#include "collectives/nodes/all_reduce_plan.h"
+#include "collectives/nodes/exchange_plan.h"
+#include "collectives/nodes/gather_plan.h"
+#include "collectives/nodes/mapped_wire.h"
+#include "collectives/nodes/session.h"
+#include "collectives/peer/calls_fixture.h"
+#include "timing/sampler.h"
+
+namespace duet {
+namespace {
+
+struct Cluster {
+  const char* device;
+  int node_size;  // of Team::node_size()
+};
+
+std::string cluster_label(const ::testing::TestParamInfo<Cluster>& cluster) {
+  std::string text = cluster.param.device;
+  if (cluster.param.node_size > 0) text += "_by_" + std::to_string(cluster.param.node_size);
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return std::isalnum(c) == 0; }, '_');
+  return text;
+}
+
+const std::vector<Cluster> kClusters{{"host:2", 1},
+                                     {"host:3", 1},
+                                     {"host:4", 2},
+                                     {"host:6", 2},
+                                     {"host:6", 3},
+                                     {"sim:p5-48xlarge:devices=1:nodes=2", 0},
+                                     {"sim:p5-48xlarge:devices=2:nodes=4", 0},
+                                     {"sim:p5-48xlarge", 0},
+                                     {"sim:mi300x:devices=4:nodes=2", 0}};
+
+constexpr CollectiveKind kKinds[] = {CollectiveKind::all_gather, CollectiveKind::all_to_all,
+                                     CollectiveKind::reduce_scatter, CollectiveKind::all_reduce};
+
+class OverNodes : public ::testing::TestWithParam<Cluster> {
+ protected:
+  OverNodes() { team_.set_node_size(GetParam().node_size); }
+
+  std::unique_ptr<Machine> machine_ = open_machine(GetParam().device);
+  Team team_{*machine_};
+};
+
+Collective small(CollectiveKind kind, DType dtype) {
+  Collective c;
+  c.kind = kind;
+  c.dtype = dtype;
+  c.count = 1003;
+  return c;
+}
+
+Mode short_mode() {
+  Mode mode;
+  mode.warm_up_seconds = 0;
+  mode.min_iterations = mode.max_iterations = 3;
+  mode.deadline_seconds = 30;
+  return mode;
+}
+
+// What runs on a machine of one node runs here or has a reason.
+TEST_P(OverNodes, EveryEngineIsRight) {
+  for (const auto& make : {make_dma_collectives, make_kernel_collectives, make_auto_collectives}) {
+    const auto engine = make();
+    const auto session = engine->open(team_);
+    int ran = 0;
+    for (const CollectiveKind kind : all_collectives()) {
+      for (const bool in_place : {false, true}) {
+        if (in_place && !has_in_place(kind)) continue;
+        for (const DType dtype : {DType::fp32, DType::bf16, DType::int8}) {
+          if (reduces(kind) && dtype == DType::int8) continue;
+          if (session->unsupported(small(kind, dtype), in_place)) continue;
+          SCOPED_TRACE(engine->name() + " " + std::string(name(kind)) +
+                       (in_place ? " in place" : ""));
+          CollectiveWork work(team_, *session, small(kind, dtype), in_place);
+          EXPECT_TRUE(Sampler(team_).measure(work, short_mode()).verified);
+          ++ran;
+        }
+      }
+    }
+    // all_gather both ways, all_to_all out of place; two types of both reductions, both ways.
+    EXPECT_EQ(ran, 6 + 3 + 8);
+  }
+}
+
+// Fewer elements than ranks, and parts that differ by an element.
+TEST_P(OverNodes, ReducesOddCounts) {
+  const auto session = make_dma_collectives()->open(team_);
+  for (const std::uint64_t count : {1u, 3u, 16u, 17u, 10007u}) {
+    for (const Reduction op : {Reduction::sum, Reduction::max, Reduction::min}) {
+      Collective c = small(CollectiveKind::all_reduce, DType::bf16);
+      c.count = count;
+      c.op = op;
+      CollectiveWork work(team_, *session, c, count % 2 == 0);
+      EXPECT_TRUE(Sampler(team_).measure(work, short_mode()).verified) << count;
+    }
+  }
+}
+
+TEST_P(OverNodes, CapturedCallsAreRight) {
+  const auto session = make_dma_collectives()->open(team_);
+  for (const CollectiveKind kind : kKinds) {
+    ASSERT_FALSE(session->uncapturable());
+    CollectiveWork work(team_, *session, small(kind, DType::bf16), false, true, {2, 3});
+    EXPECT_TRUE(Sampler(team_).measure(work, short_mode()).verified) << name(kind);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Clusters, OverNodes, ::testing::ValuesIn(kClusters), cluster_label);
+
+// Plans made directly, with messages of any size, on a map of their own.
+class NodePlans : public ::testing::TestWithParam<Cluster> {
+ protected:
+  NodePlans() {
+    team_.set_node_size(GetParam().node_size);
+    map_ = std::make_unique<NodeMap>(NodeMap::of(team_));
+    for (int local = 0; local < team_.local_size(); ++local) {
+      lanes_.push_back(
+          std::make_unique<SideStreams>(team_.local_rank(local).device, CopyLanes{2, true}));
+    }
+  }
+
+  // Ranks are dealt out to the nodes in turns.
+  void deal_out_ranks() {
+    TeamGroups nodes(static_cast<std::size_t>(map_->nodes()));
+    for (int rank = 0; rank < team_.size(); ++rank) {
+      nodes[static_cast<std::size_t>(rank % map_->nodes())].push_back(rank);
+    }
+    map_ = std::make_unique<NodeMap>(std::move(nodes));
+  }
+
+  MakePlan plans(MoveBy by, std::uint64_t largest) {
+    teams_ = std::make_unique<NodeTeams>(team_, *map_);
+    const auto wire = [this](NodeRank& rank, const WireTraffic& traffic) {
+      return std::make_unique<MappedWire>(rank, traffic, watchdog_);
+    };
+    return [=](Rank& rank, const Collective& c,
+               const CollectiveBuffers& buffers) -> std::unique_ptr<CollectivePlan> {
+      NodeRank own(rank, *teams_, *map_);
+      SideStreams& lanes = *lanes_[static_cast<std::size_t>(rank.local)];
+      if (c.kind == CollectiveKind::all_gather) {
+        return std::make_unique<GatherPlan>(own, buffers.send, buffers.recv,
+                                            equal_parts(buffers.send.bytes, rank.size), lanes, by,
+                                            wire, watchdog_, largest);
+      }
+      if (c.kind == CollectiveKind::reduce_scatter) {
+        return std::make_unique<ScatterPlan>(own, c, buffers, lanes, by, wire, watchdog_, largest);
+      }
+      if (c.kind == CollectiveKind::all_reduce) {
+        return std::make_unique<NodesAllReducePlan>(own, c, buffers, lanes, by, wire, watchdog_,
+                                                    largest);
+      }
+      return std::make_unique<ExchangePlan>(own, buffers, lanes, by, wire, watchdog_, largest);
+    };
+  }
+
+  // Of the fixture's types: buffers above 16 MiB have no contents on a simulated machine.
+  static std::uint64_t elements(CollectiveKind kind, std::uint64_t bytes) {
+    return reduces(kind) ? (bytes + 3) / 4 : bytes;
+  }
+
+  void run_all(const Rounds& rounds, std::uint64_t count, std::uint64_t largest) {
+    for (const MoveBy by : {MoveBy::copy_engines, MoveBy::kernel}) {
+      for (const CollectiveKind kind : kKinds) {
+        run_calls(team_, plans(by, largest), collective_of(kind, elements(kind, count)), rounds);
+      }
+    }
+  }
+
+  std::unique_ptr<Machine> machine_ = open_machine(GetParam().device);
+  Team team_{*machine_};
+  std::unique_ptr<NodeMap> map_;
+  std::unique_ptr<NodeTeams> teams_;
+  Watchdog watchdog_{team_};
+  std::vector<std::unique_ptr<SideStreams>> lanes_;
+};
+
+// One message, several, a last one of one byte, more than slots.
+TEST_P(NodePlans, CutIntoMessages) {
+  const std::uint64_t largest = 64 << 10;
+  for (const std::uint64_t count :
+       {std::uint64_t{1}, std::uint64_t{4097}, largest, largest + 1, 5 * largest + 17}) {
+    run_all({2, false}, count, largest);
+  }
+}
+
+TEST_P(NodePlans, OfRanksThatAreDealtOut) {
+  deal_out_ranks();
+  run_all({3}, 200001, 64 << 10);
+}
+
+TEST_P(NodePlans, ManyCallsInARowSomeCaptured) { run_all({60, false, 0, 3}, 37, 16); }
+
+INSTANTIATE_TEST_SUITE_P(Clusters, NodePlans, ::testing::ValuesIn(kClusters), cluster_label);
+
+class LateNodePlans : public NodePlans {};
+
+TEST_P(LateNodePlans, RanksOutOfStepLeaveTheSame) {
+  run_all({40, false, 500}, 5000, 4 << 10);
+  run_all({8, false, 2000}, 700001, 64 << 10);
+}
+
+INSTANTIATE_TEST_SUITE_P(Host, LateNodePlans,
+                         ::testing::ValuesIn(std::vector<Cluster>{{"host:4", 2}, {"host:6", 2}}),
+                         cluster_label);
+
+TEST(NodesSession, UnequalNodesAreSkippedWithTheReason) {
+  const auto machine = open_machine("host:3");
+  Team team(*machine);
+  team.set_node_size(2);
+  const auto session = make_dma_collectives()->open(team);
+  const auto skipped = session->unsupported(small(CollectiveKind::all_gather, DType::fp32), false);
+  ASSERT_TRUE(skipped);
+  EXPECT_EQ(
+      skipped->reason,
+      "ranks of several nodes: node 0 has 2 ranks and node 1 has 1: expected as many on each");
+}
+
+// The hierarchy's bytes on the network: (N - 1) / N of S leave a node in an all_gather, L times
+// that in an all_to_all.
+TEST(NodePlanBytes, OnTheNetworkAreTheLeast) {
+  const auto machine = open_machine("host:6");
+  Team team(*machine);
+  team.set_node_size(2);
+  const auto session = make_dma_collectives()->open(team);
+  constexpr double kCount = 1000;
+  team.each([&](Rank& rank) {
+    for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::all_to_all}) {
+      const Collective c = collective_of(kind, static_cast<std::uint64_t>(kCount));
+      const Buffer send = rank.device.allocate(send_bytes(c, rank.index, rank.size));
+      const Buffer recv = rank.device.allocate(recv_bytes(c, rank.index, rank.size));
+      const auto plan = session->plan(rank, c, {send.span(), recv.span()});
+      const double beyond = 2, size = 2;  // other nodes, ranks of a node
+      const bool gathers = kind == CollectiveKind::all_gather;
+      EXPECT_EQ(plan->network_bytes(), gathers ? beyond * kCount : beyond * size * kCount);
+    }
+    team.barrier("all ranks to have looked");
+  });
+}
+
+}  // namespace
+}  // namespace duet

@@ -1,0 +1,17 @@
+// The engines dma, kernel and auto where ranks are of several nodes.
+#pragma once
+
+#include <memory>
+
+#include "collectives/engine.h"
+#include "collectives/peer/engine.h"
+#include "team/nodes.h"
+
+namespace duet {
+
+// Collective among processes, outside of Team::each(). `map` is the team's and has several nodes.
+// Where nodes are unequal or ranks are reached by no wire, the session supports nothing, with that
+// reason.
+std::unique_ptr<CollectiveSession> open_nodes_session(Team& team, PeerEngineKind kind, NodeMap map);
+
+}  // namespace duet

@@ -1,0 +1,98 @@
+// What a plan asks of the network: messages between the ranks of a column, one a node.
+//
+//   sender                              receiver
+//   (stream)  go ----------+            (stream)  begin(): its region may be written
+//                          v
+//             the message crosses the network
+//                          |
+//   (stream) <--- gone ----+---- come ---> (stream)
+//
+// go, gone and come are semaphores: streams and kernels signal `go`, and wait for `gone` and
+// `come`. Invariant: between calls all of them are 0. Who waits for one sets it back before the
+// call ends, so that a captured call can be replayed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "collectives/peer/watchdog.h"
+#include "device/stream.h"
+#include "team/nodes.h"
+
+namespace duet {
+
+// A rank with its place among the nodes. `in_node` has the ranks of its node, by local index;
+// `in_column` those of its column, by node.
+struct NodeRank {
+  NodeRank(const Rank& rank, const NodeTeams& teams, const NodeMap& nodes)
+      : whole(rank),
+        in_node(teams.in_node(rank)),
+        in_column(teams.in_column(rank)),
+        map(nodes),
+        node(nodes.node(rank.index)),
+        local(nodes.local(rank.index)) {}
+
+  int nodes() const { return map.nodes(); }
+  int node_size() const { return in_node.size; }
+  // The node `step` behind this one, and the one `step` before it.
+  int node_after(int step) const { return (node + step) % nodes(); }
+  int node_before(int step) const { return (node + nodes() - step) % nodes(); }
+
+  Rank whole, in_node, in_column;
+  const NodeMap& map;
+  int node, local;
+};
+
+// Contiguous bytes of a message: where they are, and where they go in the receiver's region.
+struct WirePiece {
+  Span source;
+  std::uint64_t offset = 0;
+};
+
+struct WireMessage {
+  int node = 0;  // the receiver is this column's rank there
+  std::vector<WirePiece> pieces;
+  // False: the source is ready when the call begins, and not overwritten before it ends. True: it
+  // is ready at `go`, and may be overwritten at `gone`, one of each a message.
+  bool staged = false;
+};
+
+// Message i of a rank to node a + d is message i of that node's rank from node a: all ranks of a
+// column have as many messages, and send equal i over an equal distance d of nodes.
+struct WireTraffic {
+  // What the column's other ranks write to: this memory, or so many bytes that the wire allocates.
+  Span region;
+  std::uint64_t region_bytes = 0;
+  std::vector<Span> sources;          // where the messages' pieces lie
+  std::vector<WireMessage> messages;  // in the order in which they go
+  // The bytes of each piece of the messages that this rank receives.
+  std::vector<std::vector<std::uint64_t>> arrivals;
+};
+
+class Wire {
+ public:
+  virtual ~Wire() = default;
+
+  // Of this rank.
+  virtual const Span& region() const = 0;
+
+  // Of message i that this rank sends, where it is staged; and of the one that it receives.
+  virtual Semaphore go(std::size_t message) const = 0;
+  virtual Semaphore gone(std::size_t message) const = 0;
+  virtual Semaphore come(std::size_t message) const = 0;
+
+  // After what `stream` has got so far, the region may be written, and messages go.
+  virtual void begin(Stream& stream) = 0;
+  // What `stream` gets from here on starts when all messages of this rank have gone.
+  virtual void end(Stream& stream) = 0;
+
+  virtual std::string description() const = 0;  // for algorithm()
+};
+
+// Makes a rank's wire of a plan. Collective: every rank calls it inside Team::each().
+using MakeWire = std::function<std::unique_ptr<Wire>(NodeRank&, const WireTraffic&)>;
+
+}  // namespace duet

@@ -1,0 +1,100 @@
+#include "halo/cases.h"
+
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+
+namespace duet {
+namespace {
+
+HaloOptions options_of(std::int64_t nx, std::int64_t ny) {
+  HaloOptions options;
+  options.nx = {nx};
+  options.ny = {ny};
+  options.iterations = 2;
+  options.device_name = "host:4";
+  options.mode.max_iterations = options.mode.min_iterations = options.mode.fair_iterations = 3;
+  options.mode.warm_up_seconds = 0;
+  return options;
+}
+
+TEST(HaloCases, ScalingAddsNumbersOfRanksAndEfficiency) {
+  const auto machine = open_machine("host:4");
+  HaloOptions options = options_of(16, 8);
+  options.scalings = {Scaling::strong, Scaling::weak};
+  options.engines = {"dma"};
+  options.overlaps = {true};
+  Benchmark benchmark = halo_benchmark(*machine, options, {});
+  ASSERT_EQ(benchmark.cases.size(), 6u);  // 1, 2 and 4 ranks, twice
+  std::vector<Finished> finished;
+  for (const Case& one : benchmark.cases) {
+    const Measurement m = one.run();
+    ASSERT_TRUE(m.sampling.has_value());
+    EXPECT_TRUE(m.sampling->verified);
+    const bool weak = one.id.axes.text("scaling") == "weak";
+    const double ranks = static_cast<double>(*one.id.axes.number("ranks"));
+    EXPECT_EQ(m.cost.points, 16 * 8 * (weak ? ranks : 1));
+    // 1 s on one rank, 0.25 s on two, 0.125 s on four.
+    finished.push_back({one.id, ranks == 1 ? 1.0 : 0.5 / ranks, m.cost});
+  }
+  const std::vector<Measurement> scaling = benchmark.conclude(finished);
+  ASSERT_EQ(scaling.size(), 4u);
+  for (const Measurement& m : scaling) {
+    EXPECT_EQ(m.id.benchmark, "halo_scaling");
+    const double ranks = static_cast<double>(*m.id.axes.number("ranks"));
+    const bool weak = m.id.axes.text("scaling") == "weak";
+    const double speedup = (weak ? ranks : 1) / (0.5 / ranks);
+    EXPECT_EQ(m.rates.at(0).first, "efficiency");
+    EXPECT_DOUBLE_EQ(m.rates.at(0).second, speedup / ranks);
+    EXPECT_DOUBLE_EQ(m.rates.at(1).second, speedup);
+  }
+}
+
+TEST(HaloCases, TheBaselineIsTheFastestOfOneRank) {
+  const CaseId one{"halo", "d", "a", {{"scaling", "strong"}, {"ranks", std::int64_t{1}}}};
+  CaseId fast = one;
+  fast.engine = "b";
+  CaseId two = one;
+  two.axes.set("ranks", std::int64_t{2});
+  const auto scaling = halo_scaling({{one, 4.0, {}}, {fast, 2.0, {}}, {two, 1.0, {}}});
+  ASSERT_EQ(scaling.size(), 1u);
+  EXPECT_DOUBLE_EQ(scaling[0].rates.at(0).second, 1.0);
+  EXPECT_EQ(scaling[0].notes.at(0).second, "b");
+}
+
+TEST(HaloCases, BadInputIsOneSentence) {
+  const auto machine = open_machine("host:4");
+  const auto message = [&](const HaloOptions& options) {
+    try {
+      halo_benchmark(*machine, options, {});
+    } catch (const UsageError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(message(options_of(16, 3)), "ny 3: expected at least a row for each of 4 ranks");
+  EXPECT_EQ(message(options_of(2, 8)),
+            "nx 2: expected at least 3, two fixed columns and one between");
+  HaloOptions options = options_of(16, 8);
+  options.ranks = {5};
+  EXPECT_EQ(message(options), "ranks 5: host:4 has 4");
+  options = options_of(16, 8);
+  options.engines = {"nccl"};
+  EXPECT_NE(message(options).find("nccl"), std::string::npos);
+}
+
+TEST(HaloCases, NormsOfTheHostAndTheReferenceAreNotCaptured) {
+  const auto machine = open_machine("host:4");
+  HaloOptions options = options_of(16, 8);
+  options.graph = true;
+  options.engines = {"dma", "kernel", "host"};
+  options.norms = {NormMode::none, NormMode::host};
+  for (const Case& one : halo_benchmark(*machine, options, {}).cases) {
+    const bool host = one.id.engine == "host" || one.id.axes.text("norm") == "host";
+    const Measurement m = one.run();
+    EXPECT_EQ(m.skipped.has_value(), host) << one.id.engine;
+  }
+}
+
+}  // namespace
+}  // namespace duet

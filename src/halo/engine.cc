@@ -1,0 +1,78 @@
+#include "halo/engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/suggestion.h"
+#include "halo/host/engine.h"
+#include "halo/peer/engines.h"
+
+namespace duet {
+namespace {
+
+EngineRegistry<HaloEngine>& registry() {
+  static EngineRegistry<HaloEngine> engines;
+  static const bool built_in_added = [] {
+    engines.add(make_dma_halo());
+    engines.add(make_kernel_halo());
+    engines.add(make_host_halo());
+    return true;
+  }();
+  static_cast<void>(built_in_added);
+  return engines;
+}
+
+std::vector<EngineModule> modules_for(const std::string& device_kind) {
+  const EngineModule mpi{"collectives_mpi", "mpi"};
+  if (device_kind == "cuda") return {{"nccl", "nccl"}, {"nvshmem", "nvshmem"}, mpi};
+  if (device_kind == "hip") return {{"rccl", "rccl"}, mpi};
+  if (device_kind == "host") return {mpi};
+  return {};
+}
+
+}  // namespace
+
+Ring ring_of(const Rank& rank, const HaloGrid& grid) {
+  if (grid.ranks == 1) return {0, rank.index, rank.index};
+  if (grid.ranks != rank.size) {
+    throw BadArgument(fmt::format("a grid of {} ranks on a team of {}: expected all of them or one",
+                                  grid.ranks, rank.size));
+  }
+  return {rank.index, (rank.index + rank.size - 1) % rank.size, (rank.index + 1) % rank.size};
+}
+
+std::unique_ptr<HaloPlan> HaloSession::plan(Rank& rank, const HaloTask& task) {
+  std::unique_ptr<HaloPlan> made;
+  rank.team.all_or_none(rank, "all ranks to have planned a halo exchange", [&] {
+    check(task.grid);
+    if (const auto skipped = unsupported(task)) throw Unavailable(skipped->reason);
+    made = make_plan(rank, task);
+  });
+  return made;
+}
+
+void register_halo_engine(std::unique_ptr<HaloEngine> engine) { registry().add(std::move(engine)); }
+
+std::vector<HaloEngine*> halo_engines(Machine& machine, const std::vector<std::string>& names) {
+  const std::string kind = machine.device(0).info().kind;
+  const FoundEngines<HaloEngine> known = registry().find(kind, modules_for(kind), names);
+  if (names.empty()) return known.engines;
+  std::vector<HaloEngine*> chosen;
+  for (const std::string& asked : names) {
+    const auto found = std::find_if(known.engines.begin(), known.engines.end(),
+                                    [&](HaloEngine* engine) { return engine->name() == asked; });
+    if (found == known.engines.end()) {
+      std::vector<std::string> there;
+      for (HaloEngine* engine : known.engines) there.push_back(engine->name());
+      for (const auto& [missing, reason] : known.unavailable) {
+        there.push_back(fmt::format("no {} ({})", missing, reason));
+      }
+      throw UsageError(unknown_engine_text("halo", asked, machine.name(), there));
+    }
+    chosen.push_back(*found);
+  }
+  return chosen;
+}
+
+}  // namespace duet

@@ -1,0 +1,236 @@
+// Every engine agrees with the serial solver to the bit, whatever the ranks, sizes and axes, and
+// whichever rank is late.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "collectives/engine.h"
+#include "core/error.h"
+#include "halo/halo_work.h"
+#include "halo/reference.h"
+#include "halo/verification.h"
+#include "timing/prepared.h"
+#include "timing/sampler.h"
+
+namespace duet {
+namespace {
+
+constexpr double kDeadline = 60;  // seconds
+
+Mode short_mode() {
+  Mode mode = loop_mode();
+  mode.iterations = 1;
+  mode.warm_up_iterations = 1;
+  mode.min_iterations = mode.max_iterations = 2;
+  return mode;
+}
+
+HaloSettings settings_of(const HaloGrid& grid, bool overlap, NormMode norm, bool graph) {
+  HaloSettings settings;
+  settings.task = {grid, overlap};
+  settings.norm = norm;
+  settings.graph = graph;
+  settings.iterations = 4;
+  return settings;
+}
+
+struct Opened {
+  Opened(const std::string& machine_name, const std::string& engine_name)
+      : machine(open_machine(machine_name)), team(*machine) {
+    HaloEngine* const engine = halo_engines(*machine, {engine_name}).front();
+    session = engine->open(team);
+    gathers = engines_named(*machine, {engine->gathers_by()}).front()->open(team);
+  }
+  // Measures and verifies.
+  Sampling measure(const HaloSettings& settings) {
+    HaloWork work(team, *session, gathers.get(), settings);
+    return Sampler(team).measure(work, short_mode());
+  }
+
+  std::unique_ptr<Machine> machine;
+  Team team;
+  std::unique_ptr<CollectiveSession> gathers;
+  std::unique_ptr<HaloSession> session;
+};
+
+struct Where {
+  const char* machine;
+  const char* engine;
+};
+
+class HaloExchange : public ::testing::TestWithParam<Where> {
+ protected:
+  void SetUp() override {
+    try {
+      open_machine(GetParam().machine);
+    } catch (const UsageError& error) {
+      GTEST_SKIP() << "skipped: " << error.what();
+    }
+  }
+};
+
+// Odd widths and heights, one row a rank, and one column that is not fixed.
+TEST_P(HaloExchange, IsExactInEveryNormAndOverlap) {
+  Opened opened(GetParam().machine, GetParam().engine);
+  const int ranks = opened.team.size();
+  const HaloGrid grids[] = {{3, ranks, ranks}, {37, 2 * ranks + 1, ranks}, {64, 5 * ranks, ranks}};
+  for (const HaloGrid& grid : grids) {
+    for (const NormMode norm : all_norms()) {
+      for (const bool overlap : {false, true}) {
+        const HaloSettings settings = settings_of(grid, overlap, norm, false);
+        if (opened.session->unsupported(settings.task)) continue;
+        const Sampling sampling = opened.measure(settings);
+        EXPECT_TRUE(sampling.verified)
+            << grid.nx << " x " << grid.ny << " norm " << name(norm) << " overlap " << overlap;
+      }
+    }
+  }
+}
+
+TEST_P(HaloExchange, IsExactInAGraph) {
+  Opened opened(GetParam().machine, GetParam().engine);
+  if (opened.session->uncapturable()) GTEST_SKIP() << "skipped: its calls cannot be captured";
+  const int ranks = opened.team.size();
+  for (const NormMode norm : {NormMode::none, NormMode::device, NormMode::delayed}) {
+    EXPECT_TRUE(opened.measure(settings_of({33, 3 * ranks, ranks}, true, norm, true)).verified);
+  }
+}
+
+// Rows whose way to the neighbours takes longer than a sweep: whoever did not wait for them would
+// read the halo of an earlier iteration.
+TEST(HaloTiming, WaitsForRowsThatTakeLongerThanASweep) {
+  for (const char* engine : {"dma", "kernel"}) {
+    for (const bool overlap : {false, true}) {
+      Opened opened("sim:mi300x:devices=2", engine);
+      const HaloSettings settings = settings_of({200000, 2, 2}, overlap, NormMode::none, false);
+      EXPECT_TRUE(opened.measure(settings).verified) << engine << " overlap " << overlap;
+    }
+  }
+}
+
+// The calls that verification makes, on streams that no start gate holds: tools that let one launch
+// end before the next begins can run it.
+TEST_P(HaloExchange, IsExactWithoutAGate) {
+  Opened opened(GetParam().machine, GetParam().engine);
+  const int ranks = opened.team.size();
+  for (const std::int64_t nx : {37, 64}) {
+    HaloWork work(opened.team, *opened.session, opened.gathers.get(),
+                  settings_of({nx, 40 * ranks, ranks}, false, NormMode::device, false));
+    const Prepared prepared(opened.team, work, {});
+    opened.team.each([&](Rank& rank) {
+      const auto stream = rank.device.make_stream();
+      work.enqueue(rank, *stream);
+      stream->synchronize(kDeadline);
+    });
+    EXPECT_EQ(verify(opened.team, work), "");
+  }
+}
+
+// Grids that are checked by windows and by their last iteration, and kernels with many blocks.
+class HaloLargeGrid : public HaloExchange {};
+
+TEST_P(HaloLargeGrid, IsExact) {
+  Opened opened(GetParam().machine, GetParam().engine);
+  const int ranks = opened.team.size();
+  for (const std::int64_t nx : {4096, 4099}) {
+    for (const bool overlap : {false, true}) {
+      const HaloSettings settings =
+          settings_of({nx, 4000 + ranks / 2, ranks}, overlap, NormMode::delayed, overlap);
+      EXPECT_TRUE(opened.measure(settings).verified) << nx << " columns";
+    }
+  }
+}
+
+// A grid for each rank by itself, all at once.
+TEST_P(HaloExchange, IsExactAlone) {
+  Opened opened(GetParam().machine, GetParam().engine);
+  EXPECT_TRUE(opened.measure(settings_of({40, 6, 1}, false, NormMode::device, false)).verified);
+}
+
+std::string label(const ::testing::TestParamInfo<Where>& where) {
+  std::string text = std::string(where.param.engine) + "_" + where.param.machine;
+  for (char& c : text) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+  return text;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Machines, HaloExchange,
+    ::testing::Values(Where{"host:1", "host"}, Where{"host:2", "host"}, Where{"host:5", "host"},
+                      Where{"host:1", "dma"}, Where{"host:2", "dma"}, Where{"host:3", "dma"},
+                      Where{"host:8", "dma"}, Where{"host:1", "kernel"}, Where{"host:2", "kernel"},
+                      Where{"host:5", "kernel"}, Where{"sim:h200-4", "dma"},
+                      Where{"sim:h200-4", "kernel"}, Where{"sim:mi300x-8", "kernel"}),
+    label);
+
+// Of the test halo_gpu; elsewhere skipped.
+const auto kGpus = ::testing::Values(Where{"cuda", "dma"}, Where{"cuda", "kernel"});
+INSTANTIATE_TEST_SUITE_P(Gpus, HaloExchange, kGpus, label);
+INSTANTIATE_TEST_SUITE_P(Gpus, HaloLargeGrid, kGpus, label);
+
+// A rank whose every iteration takes ten times as long as the others' whole call.
+TEST(HaloTiming, WaitsForASlowRank) {
+  for (const char* engine : {"host", "dma", "kernel"}) {
+    Opened opened("host:3", engine);
+    const HaloTask task{{16, 9, 3}, false};
+    opened.team.each([&](Rank& rank) {
+      const std::unique_ptr<HaloPlan> plan = opened.session->plan(rank, task);
+      NormReduction none(rank, NormMode::none, nullptr, 0, 6);
+      const auto stream = rank.device.make_stream();
+      // set by hand: rows of seed 11
+      const FieldShape& shape = plan->shape();
+      const std::int64_t first = rows_of(task.grid, rank.index).first;
+      for (std::int64_t row = 0; row < shape.rows + 2; ++row) {
+        stream->fill(row_at(plan->field(0), shape, row),
+                     initial_rows(task.grid, 11, first + row - 1));
+      }
+      stream->synchronize(kDeadline);
+      rank.team.barrier("the other ranks to have set their values");
+      for (int i = 0; i < 6; ++i) {
+        if (rank.index == 1) {
+          stream->run(
+              {"delay", {}, [] { std::this_thread::sleep_for(std::chrono::milliseconds(10)); }});
+        }
+        plan->enqueue(*stream, {i % 2, {}, i < 5});
+      }
+      stream->synchronize(kDeadline);
+      rank.team.barrier("the other ranks to have iterated");
+      check_result(rank, {task.grid, 6, 11, *plan, none.sums()});
+      rank.team.barrier("the other ranks to have checked");
+    });
+  }
+}
+
+// Grids of which the CPU computes windows and the last iteration alone.
+TEST(HaloVerification, LargeGridsAreCheckedByWindows) {
+  Opened opened("host:2", "dma");
+  for (const HaloGrid& grid : {HaloGrid{1024, 1024, 2}, HaloGrid{2048, 2100, 2}}) {
+    EXPECT_TRUE(opened.measure(settings_of(grid, true, NormMode::device, false)).verified);
+  }
+}
+
+// One wrong point in a field, or in a halo, is found.
+class HaloDamage : public ::testing::TestWithParam<HaloGrid> {};
+
+TEST_P(HaloDamage, IsFound) {
+  const HaloGrid grid = GetParam();
+  Opened opened("host:2", "dma");
+  HaloWork work(opened.team, *opened.session, nullptr,
+                settings_of(grid, false, NormMode::none, false));
+  const Prepared prepared(opened.team, work, {});
+  // What an enqueue() leaves is exact; nothing enqueued is not: the fields hold initial values.
+  EXPECT_THROW(verify(opened.team, work), Mismatch);
+}
+
+INSTANTIATE_TEST_SUITE_P(Grids, HaloDamage,
+                         ::testing::Values(HaloGrid{16, 8, 2}, HaloGrid{2048, 2100, 2}));
+
+TEST(HaloWorkTest, RefusesAnOddNumberOfIterations) {
+  Opened opened("host:2", "dma");
+  HaloSettings settings = settings_of({16, 8, 2}, false, NormMode::none, false);
+  settings.iterations = 3;
+  EXPECT_THROW(HaloWork(opened.team, *opened.session, nullptr, settings), BadArgument);
+}
+
+}  // namespace
+}  // namespace duet

@@ -1,0 +1,123 @@
+#include "halo/gpu/sweeper.h"
+
+#include "halo/gpu/kernels.h"
+
+namespace duet::DUET_GPU {
+namespace {
+
+// Rows of a tile. A tile loads two rows more than it computes, so that many rows are better; few
+// give small grids enough blocks for all units.
+constexpr int kMostTileRows = 16, kFewestTileRows = 4;
+constexpr std::int64_t kBlocksPerUnit = 16;
+
+float* floats(const Span& span) { return reinterpret_cast<float*>(span.data); }
+double* doubles(const Span& span) { return reinterpret_cast<double*>(span.data); }
+std::uint64_t* word(const Span& span) { return reinterpret_cast<std::uint64_t*>(span.data); }
+
+int tile_rows_for(const FieldShape& shape, std::int64_t rows, int units) {
+  int tile = kMostTileRows;
+  while (tile > kFewestTileRows && column_blocks(shape.nx) * rows / tile < kBlocksPerUnit * units) {
+    tile /= 2;
+  }
+  return tile;
+}
+
+SweepTiles tiles_of(const FieldShape& shape, const FieldRows& rows, const FieldRows& also,
+                    int units) {
+  SweepTiles tiles;
+  tiles.nx = shape.nx;
+  tiles.begin[0] = rows.begin;
+  tiles.end[0] = rows.end;
+  tiles.begin[1] = also.begin;
+  tiles.end[1] = also.end;
+  set_tile_rows(tiles, tile_rows_for(shape, rows.count() + also.count(), units));
+  return tiles;
+}
+
+class GpuSweepKernel : public SweepKernel {
+ public:
+  GpuSweepKernel(Device& device, const ExchangingSweep& sweep, int units)
+      : device_(device),
+        sweep_(sweep),
+        tiles_(tiles_of(sweep.shape, interior_of(sweep.shape), {}, units)),
+        counters_(device.allocate(kCounterBytes)) {
+    const std::byte zeros[kCounterBytes] = {};
+    device.write(counters_.span(), zeros);
+    exchange_.rows = sweep.shape.rows;
+    exchange_.from_above = word(sweep.from_above);
+    exchange_.from_below = word(sweep.from_below);
+    exchange_.to_above = word(sweep.to_above);
+    exchange_.to_below = word(sweep.to_below);
+    exchange_.calls = word(counters_.span());
+    exchange_.finished = reinterpret_cast<unsigned*>(counters_.span().data + kFinishedAt);
+  }
+
+  std::int64_t partials() const override {
+    return (exchange_.rows == 1 ? 1 : 2) * column_blocks(tiles_.nx) + tile_count(tiles_);
+  }
+
+  void enqueue(Stream& stream, int parity, const Span& partials, bool closes) override {
+    SweepTiles tiles = tiles_;
+    SweepExchange exchange = exchange_;
+    const int written = 1 - parity;
+    tiles.from = floats(sweep_.field[parity]);
+    tiles.to = floats(sweep_.field[written]);
+    tiles.partials = doubles(partials);
+    exchange.halo_above = floats(sweep_.above[written]);
+    exchange.halo_below = floats(sweep_.below[written]);
+    exchange.closes = closes;
+    device_.make_current();
+    launch_exchange(tiles, exchange, stream);
+  }
+
+ private:
+  static constexpr std::size_t kFinishedAt = 8, kCounterBytes = 32;
+
+  Device& device_;
+  ExchangingSweep sweep_;
+  SweepTiles tiles_;
+  SweepExchange exchange_;
+  Buffer counters_;
+};
+
+class GpuSweeper : public Sweeper {
+ public:
+  GpuSweeper(Device& device, int units) : device_(device), units_(units) {}
+
+  std::int64_t partials(const FieldShape& shape, const FieldRows& rows,
+                        const FieldRows& also) const override {
+    return tile_count(tiles_of(shape, rows, also, units_));
+  }
+
+  void sweep(Stream& stream, const Sweep& sweep) override {
+    if (sweep.rows.count() + sweep.also.count() == 0) return;
+    SweepTiles tiles = tiles_of(sweep.shape, sweep.rows, sweep.also, units_);
+    tiles.from = floats(sweep.from);
+    tiles.to = floats(sweep.to);
+    tiles.partials = doubles(sweep.partials);
+    device_.make_current();
+    launch_sweep(tiles, stream);
+  }
+
+  void sum(Stream& stream, const Span& values, const Span& total) override {
+    device_.make_current();
+    launch_sum(doubles(values), static_cast<std::int64_t>(values.bytes / sizeof(double)),
+               doubles(total), stream);
+  }
+
+  std::unique_ptr<SweepKernel> exchanging(const ExchangingSweep& sweep) override {
+    return std::make_unique<GpuSweepKernel>(device_, sweep, units_);
+  }
+
+ private:
+  Device& device_;
+  int units_;
+};
+
+}  // namespace
+
+std::unique_ptr<Sweeper> make_gpu_sweeper(Device& device, int units) {
+  return std::make_unique<GpuSweeper>(device, units);
+}
+
+}  // namespace duet::DUET_GPU

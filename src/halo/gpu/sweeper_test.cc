@@ -1,0 +1,211 @@
+// The kernels of sweeps against the serial solver, to the bit. On a CPU that emulates a GPU
+// (tests/emulated_gpu), where the kernels of several ranks run one after the other in one stream.
+#include "halo/gpu/sweeper.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "device/machine.h"
+#include "halo/gpu/kernels.h"
+#include "halo/reference.h"
+
+namespace duet {
+namespace {
+
+constexpr double kDeadline = 60;  // seconds
+constexpr std::uint64_t kSeed = 5;
+constexpr int kUnits = 2;  // so few that small grids have tiles of many rows
+
+// A ring of ranks on one device, each with its fields and words.
+class EmulatedRing {
+ public:
+  explicit EmulatedRing(const HaloGrid& grid) : grid_(grid) {
+    for (int rank = 0; rank < grid.ranks; ++rank) {
+      Member member;
+      member.shape = {grid.nx, rows_of(grid, rank).count};
+      member.fields = device_.allocate(2 * member.shape.bytes());
+      member.words = device_.allocate(2 * sizeof(std::uint64_t));
+      members_.push_back(std::move(member));
+    }
+    for (int rank = 0; rank < grid.ranks; ++rank) set_initial(rank);
+  }
+
+  Sweeper& sweeper() { return *sweeper_; }
+  Stream& stream() { return *stream_; }
+  Device& device() { return device_; }
+  const FieldShape& shape(int rank) const { return at(rank).shape; }
+
+  Span field(int rank, int parity) const {
+    const Member& member = at(rank);
+    return member.fields.slice(static_cast<std::size_t>(parity) * member.shape.bytes(),
+                               member.shape.bytes());
+  }
+
+  ExchangingSweep exchanging(int rank) const {
+    const int above = (rank + grid_.ranks - 1) % grid_.ranks, below = (rank + 1) % grid_.ranks;
+    ExchangingSweep sweep;
+    sweep.shape = shape(rank);
+    for (const int parity : {0, 1}) {
+      sweep.field[parity] = field(rank, parity);
+      sweep.above[parity] = row_at(field(above, parity), shape(above), shape(above).rows + 1);
+      sweep.below[parity] = row_at(field(below, parity), shape(below), 0);
+    }
+    sweep.from_above = word(rank, 0);
+    sweep.from_below = word(rank, 1);
+    sweep.to_above = word(above, 1);
+    sweep.to_below = word(below, 0);
+    return sweep;
+  }
+
+  Span word(int rank, std::size_t index) const { return at(rank).words.slice(8 * index, 8); }
+
+  std::uint64_t value(const Span& word) const {
+    std::uint64_t value = 0;
+    device_.read(word, &value);
+    return value;
+  }
+
+  // Every rank's rows and halo in a field.
+  void expect_values(int parity, const SerialSolver& serial) const {
+    for (int rank = 0; rank < grid_.ranks; ++rank) {
+      const FieldShape& own = shape(rank);
+      std::vector<float> values(own.bytes() / sizeof(float));
+      device_.read(field(rank, parity), values.data());
+      for (std::int64_t row = 0; row < own.rows + 2; ++row) {
+        const std::int64_t global = (rows_of(grid_, rank).first + row - 1 + grid_.ny) % grid_.ny;
+        ASSERT_EQ(std::memcmp(values.data() + row * own.nx,
+                              serial.values().data() + global * own.nx, own.row_bytes()),
+                  0)
+            << "rank " << rank << ", row " << row << " of " << own.nx << " columns";
+      }
+    }
+  }
+
+ private:
+  struct Member {
+    FieldShape shape;
+    Buffer fields, words;
+  };
+
+  const Member& at(int rank) const { return members_[static_cast<std::size_t>(rank)]; }
+
+  void set_initial(int rank) {
+    const std::uint64_t zeros[2] = {};
+    device_.write(at(rank).words.span(), zeros);
+    const FieldShape& own = shape(rank);
+    stream_->fill(field(rank, 1), {FillKind::constant, 0xDB, 0, DType::fp32});
+    for (std::int64_t row = 0; row < own.rows + 2; ++row) {
+      stream_->fill(row_at(field(rank, 0), own, row),
+                    initial_rows(grid_, kSeed, rows_of(grid_, rank).first + row - 1));
+    }
+    stream_->synchronize(kDeadline);
+  }
+
+  HaloGrid grid_;
+  std::unique_ptr<Machine> machine_ = open_machine("host:1");
+  Device& device_ = machine_->device(0);
+  std::unique_ptr<Sweeper> sweeper_ = cuda::make_gpu_sweeper(device_, kUnits);
+  std::unique_ptr<Stream> stream_ = device_.make_stream();
+  std::vector<Member> members_;
+};
+
+// One point that is not fixed, a warp's edge, a block's edge, by one point and by four a thread.
+class SweepKernels : public ::testing::TestWithParam<std::int64_t> {};
+
+TEST_P(SweepKernels, SweepPartsLikeTheSerialSolver) {
+  const HaloGrid grid{GetParam(), 39, 1};
+  EmulatedRing ring(grid);
+  SerialSolver serial(grid, kSeed);
+  const double expected = serial.iterate();
+  const FieldShape& shape = ring.shape(0);
+  const BoundaryRows boundary = boundary_of(shape);
+  const FieldRows parts[2][2] = {{boundary.first, boundary.last}, {interior_of(shape), {}}};
+  std::vector<double> sums;
+  double total = 0;
+  for (const auto& part : parts) {
+    const auto count = ring.sweeper().partials(shape, part[0], part[1]);
+    const Buffer partials =
+        ring.device().allocate(sizeof(double) * static_cast<std::size_t>(count));
+    const Buffer sum = ring.device().allocate(sizeof(double));
+    ring.sweeper().sweep(ring.stream(), {shape, ring.field(0, 0), ring.field(0, 1), part[0],
+                                         part[1], partials.span()});
+    ring.sweeper().sum(ring.stream(), partials.span(), sum.span());
+    ring.stream().synchronize(kDeadline);
+    double value = 0;
+    ring.device().read(sum.span(), &value);
+    total += value;
+  }
+  EXPECT_NEAR(total, expected, 1e-12 * expected);
+  const Span halo = row_at(ring.field(0, 1), shape, 0);
+  std::vector<std::byte> poison(halo.bytes);
+  ring.device().read(halo, poison.data());
+  EXPECT_EQ(poison, std::vector<std::byte>(halo.bytes, std::byte{0xDB}));  // not the sweep's
+  // The own rows alone: the halo of a ring of one is its own rows.
+  ring.stream().copy({row_at(ring.field(0, 1), shape, 0),
+                      row_at(ring.field(0, 1), shape, shape.rows),
+                      Executor::dma,
+                      {}});
+  ring.stream().copy({row_at(ring.field(0, 1), shape, shape.rows + 1),
+                      row_at(ring.field(0, 1), shape, 1),
+                      Executor::dma,
+                      {}});
+  ring.stream().synchronize(kDeadline);
+  ring.expect_values(1, serial);
+}
+
+TEST_P(SweepKernels, ExchangeRowsInRingsOfAnySize) {
+  for (const int ranks : {1, 2, 3}) {
+    const HaloGrid grid{GetParam(), 7, ranks};
+    EmulatedRing ring(grid);
+    std::vector<std::unique_ptr<SweepKernel>> kernels;
+    for (int rank = 0; rank < ranks; ++rank) {
+      kernels.push_back(ring.sweeper().exchanging(ring.exchanging(rank)));
+    }
+    SerialSolver serial(grid, kSeed);
+    for (int i = 0; i < 4; ++i) {
+      const double expected = serial.iterate();
+      double total = 0;
+      for (auto& kernel : kernels) {
+        const Buffer partials =
+            ring.device().allocate(sizeof(double) * static_cast<std::size_t>(kernel->partials()));
+        // A rank alone is its own neighbour, whose rows have arrived when the kernel ends.
+        kernel->enqueue(ring.stream(), i % 2, partials.span(), /*closes=*/ranks == 1);
+        ring.stream().synchronize(kDeadline);
+        std::vector<double> sums(static_cast<std::size_t>(kernel->partials()));
+        ring.device().read(partials.span(), sums.data());
+        for (const double sum : sums) total += sum;
+      }
+      EXPECT_NEAR(total, expected, 1e-12 * expected) << ranks << " ranks, iteration " << i;
+      ring.expect_values(1 - i % 2, serial);
+      for (int rank = 0; rank < ranks; ++rank) {
+        for (const std::size_t word : {0, 1}) {
+          EXPECT_EQ(ring.value(ring.word(rank, word)), static_cast<std::uint64_t>(i + 1));
+        }
+      }
+    }
+  }
+}
+
+// A row for each rank: one row is both the first and the last.
+TEST_P(SweepKernels, ExchangeTheOnlyRow) {
+  const HaloGrid grid{GetParam(), 2, 2};
+  EmulatedRing ring(grid);
+  const auto first = ring.sweeper().exchanging(ring.exchanging(0));
+  const auto second = ring.sweeper().exchanging(ring.exchanging(1));
+  SerialSolver serial(grid, kSeed);
+  for (int i = 0; i < 3; ++i) {
+    serial.iterate();
+    first->enqueue(ring.stream(), i % 2, {}, false);
+    second->enqueue(ring.stream(), i % 2, {}, false);
+    ring.stream().synchronize(kDeadline);
+    ring.expect_values(1 - i % 2, serial);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Columns, SweepKernels,
+                         ::testing::Values(3, 4, 31, 33, 128, 132, 300, 1024, 1028));
+
+}  // namespace
+}  // namespace duet

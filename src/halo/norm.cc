@@ -1,0 +1,96 @@
+#include "halo/norm.h"
+
+#include "core/deadline.h"
+
+namespace duet {
+namespace {
+
+constexpr int kPoisonByte = 0xDB;
+
+Collective gather_of_sums() {
+  Collective gather;
+  gather.kind = CollectiveKind::all_gather;
+  gather.dtype = DType::int8;
+  gather.count = sizeof(double);
+  return gather;
+}
+
+}  // namespace
+
+NormReduction::NormReduction(Rank& rank, NormMode mode, CollectiveSession* gathers,
+                             std::int64_t partials, int iterations)
+    : device_(rank.device), mode_(mode), iterations_(iterations) {
+  if (mode == NormMode::none) return;
+  sweeper_ = make_sweeper(rank.device);
+  partial_bytes_ = static_cast<std::size_t>(partials) * kDouble;
+  partials_ = rank.device.allocate(2 * partial_bytes_);
+  totals_ = rank.device.allocate(kDouble * static_cast<std::size_t>(iterations));
+  if (gathers != nullptr) {
+    own_ = rank.device.allocate(kDouble);
+    gathered_ = rank.device.allocate(kDouble * static_cast<std::size_t>(rank.size));
+    gather_ = gathers->plan(rank, gather_of_sums(), {own_.span(), gathered_.span()});
+  }
+  if (mode != NormMode::delayed) return;
+  side_ = rank.device.make_stream({rank.device.info().priorities - 1});
+  swept_ = rank.device.make_event(EventUse::order);
+  for (auto& event : reduced_) event = rank.device.make_event(EventUse::order);
+}
+
+Span NormReduction::partials(int index) const {
+  if (mode_ == NormMode::none) return {};
+  return partials_.slice(static_cast<std::size_t>(index % 2) * partial_bytes_, partial_bytes_);
+}
+
+// Partial sums of the iteration before the last must have been added up. A call waits for its own
+// events alone: finish() has waited for those of the call before, and a graph may wait for no event
+// that it has not recorded.
+void NormReduction::before(Stream& stream, int index) {
+  if (mode_ == NormMode::delayed && index >= 2) stream.wait(*reduced_[index % 2]);
+}
+
+void NormReduction::reduce(Stream& stream, int index) {
+  if (gather_ == nullptr) return sweeper_->sum(stream, partials(index), total(index));
+  sweeper_->sum(stream, partials(index), own_.span());
+  gather_->enqueue(stream);
+  sweeper_->sum(stream, gathered_.span(), total(index));
+}
+
+void NormReduction::after(Stream& stream, int index) {
+  if (mode_ == NormMode::none) return;
+  if (mode_ != NormMode::delayed) {
+    reduce(stream, index);
+    if (mode_ != NormMode::host) return;
+    stream.synchronize(kDefaultDeadlineSeconds);
+    double read = 0;
+    device_.read(total(index), &read);
+    return;
+  }
+  stream.record(*swept_);
+  side_->wait(*swept_);
+  reduce(*side_, index);
+  side_->record(*reduced_[index % 2]);
+}
+
+void NormReduction::finish(Stream& stream) {
+  if (mode_ == NormMode::delayed) stream.wait(*reduced_[(iterations_ - 1) % 2]);
+}
+
+void NormReduction::poison() {
+  if (mode_ == NormMode::none) return;
+  for (const Buffer* buffer : {&partials_, &own_, &gathered_, &totals_}) {
+    const std::vector<std::byte> poison(buffer->bytes(), std::byte{kPoisonByte});
+    if (buffer->bytes() > 0) device_.write(buffer->span(), poison.data());
+  }
+}
+
+bool NormReduction::has_contents() const {
+  return mode_ == NormMode::none || device_.has_contents(totals_.span());
+}
+
+std::vector<double> NormReduction::sums() const {
+  std::vector<double> sums(mode_ == NormMode::none ? 0 : static_cast<std::size_t>(iterations_));
+  if (!sums.empty()) device_.read(totals_.span(), sums.data());
+  return sums;
+}
+
+}  // namespace duet

@@ -1,0 +1,65 @@
+// The norm of iterations: partial sums of each rank's sweep, their sum over the ranks, in an order
+// that never changes, so that all ranks have the same bits and would stop at the same iteration
+// without asking.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "collectives/engine.h"
+#include "halo/engine.h"
+
+namespace duet {
+
+// One rank's part, for calls of `iterations` iterations each.
+//
+//   caller's stream:  sweep k -> sum of partials -> all_gather of 8 bytes -> sum by rank -> sweep
+//   k+1 delayed:          sweep k ------------------------------------------------------------>
+//   sweep k+1
+//     side stream:       `---> sum of partials -> all_gather of 8 bytes -> sum by rank
+class NormReduction {
+ public:
+  // Collective: every rank constructs it inside Team::each(). `gathers` is nullptr for a ring of
+  // one rank. `partials`: of the rank's sweep.
+  NormReduction(Rank& rank, NormMode mode, CollectiveSession* gathers, std::int64_t partials,
+                int iterations);
+
+  // Where iteration `index` of a call puts its partial sums; empty: mode none.
+  Span partials(int index) const;
+  // Before the sweep of iteration `index`, and behind it, on the caller's stream. With mode host,
+  // after() waits for the device.
+  void before(Stream& stream, int index);
+  void after(Stream& stream, int index);
+  // Behind the last iteration of a call.
+  void finish(Stream& stream);
+
+  // Overwrites what a call leaves. Blocking.
+  void poison();
+  bool has_contents() const;
+  // The sums of (new - old)^2 of the last call's iterations, over all points. Blocking.
+  std::vector<double> sums() const;
+
+ private:
+  void reduce(Stream& stream, int index);
+  Span total(int index) const {
+    return totals_.slice(kDouble * static_cast<std::size_t>(index), kDouble);
+  }
+
+  static constexpr std::size_t kDouble = sizeof(double);
+
+  Device& device_;
+  NormMode mode_;
+  int iterations_;
+  std::unique_ptr<Sweeper> sweeper_;
+  std::size_t partial_bytes_ = 0;
+  Buffer partials_;  // of two iterations in turn
+  Buffer own_;       // the rank's sum
+  Buffer gathered_;  // every rank's sum
+  Buffer totals_;    // one for each iteration of a call
+  std::unique_ptr<CollectivePlan> gather_;
+  std::unique_ptr<Stream> side_;
+  std::unique_ptr<Event> swept_;
+  std::unique_ptr<Event> reduced_[2];  // by parity
+};
+
+}  // namespace duet

@@ -1,0 +1,166 @@
+// The engines over the fake library: what is put where, and in which order, to the bit.
+#include "halo/nvshmem/engine.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "collectives/engine.h"
+#include "core/error.h"
+#include "halo/halo_work.h"
+#include "halo/nvshmem/fake.h"
+#include "halo/reference.h"
+#include "halo/verification.h"
+#include "timing/sampler.h"
+
+namespace duet::nvshmem {
+namespace {
+
+Mode short_mode() {
+  Mode mode = loop_mode();
+  mode.iterations = 1;
+  mode.warm_up_iterations = 1;
+  mode.min_iterations = mode.max_iterations = 2;
+  return mode;
+}
+
+class NvshmemHalo : public ::testing::TestWithParam<Put> {
+ protected:
+  static Sampling measure(const char* device, Put put, const HaloSettings& settings,
+                          FakeFault fault = FakeFault::none) {
+    const auto machine = open_machine(device);
+    Team team(*machine);
+    const auto session = make_engine(fake_calls(fault), put, "host")->open(team);
+    const auto gathers = engines_named(*machine, {"kernel"}).front()->open(team);
+    HaloWork work(team, *session, gathers.get(), settings);
+    return Sampler(team).measure(work, short_mode());
+  }
+
+  static HaloSettings settings_of(const HaloGrid& grid, bool overlap, NormMode norm, bool graph) {
+    HaloSettings settings;
+    settings.task = {grid, overlap};
+    settings.norm = norm;
+    settings.graph = graph;
+    settings.iterations = 4;
+    return settings;
+  }
+};
+
+TEST_P(NvshmemHalo, IsExactOnAnyNumberOfRanks) {
+  for (const int ranks : {1, 2, 3}) {
+    const std::string device = "host:" + std::to_string(ranks);
+    const HaloGrid grids[] = {{3, ranks, ranks}, {37, 2 * ranks + 1, ranks}, {64, 5, 1}};
+    for (const HaloGrid& grid : grids) {
+      for (const bool overlap : {false, true}) {
+        for (const NormMode norm : {NormMode::none, NormMode::delayed}) {
+          const auto sampling =
+              measure(device.c_str(), GetParam(), settings_of(grid, overlap, norm, false));
+          EXPECT_TRUE(sampling.verified) << ranks << " ranks, " << grid.nx << " x " << grid.ny;
+        }
+      }
+    }
+  }
+}
+
+// Whichever rank of three is late, both its neighbours wait for it.
+TEST_P(NvshmemHalo, WaitsForALateNeighbour) {
+  const auto machine = open_machine("host:3");
+  Team team(*machine);
+  const HaloTask task{{16, 9, 3}, false};
+  for (int late = 0; late < 3; ++late) {
+    const auto session = make_engine(fake_calls(), GetParam(), "host")->open(team);
+    team.each([&](Rank& rank) {
+      const auto plan = session->plan(rank, task);
+      const auto stream = rank.device.make_stream();
+      const FieldShape& shape = plan->shape();
+      const std::int64_t first = rows_of(task.grid, rank.index).first;
+      for (std::int64_t row = 0; row < shape.rows + 2; ++row) {
+        stream->fill(row_at(plan->field(0), shape, row),
+                     initial_rows(task.grid, 11, first + row - 1));
+      }
+      stream->synchronize(60);
+      rank.team.barrier("the other ranks to have set their values");
+      for (int i = 0; i < 4; ++i) {
+        if (rank.index == late) {
+          stream->run(
+              {"delay", {}, [] { std::this_thread::sleep_for(std::chrono::milliseconds(10)); }});
+        }
+        plan->enqueue(*stream, {i % 2, {}, i < 3});
+      }
+      stream->synchronize(60);
+      rank.team.barrier("the other ranks to have iterated");
+      check_result(rank, {task.grid, 4, 11, *plan, {}});
+      rank.team.barrier("the other ranks to have checked");
+    });
+  }
+}
+
+TEST_P(NvshmemHalo, IsExactInAGraph) {
+  const HaloGrid grid{33, 9, 3};
+  for (const bool overlap : {false, true}) {
+    EXPECT_TRUE(
+        measure("host:3", GetParam(), settings_of(grid, overlap, NormMode::device, true)).verified);
+  }
+}
+
+TEST_P(NvshmemHalo, ALostRowIsFound) {
+  constexpr FakeFault kFault = FakeFault::loses_last_row;
+  const HaloSettings settings = settings_of({37, 9, 3}, false, NormMode::none, false);
+  if (GetParam() == Put::signals) {  // its signals are lost with it
+    EXPECT_THROW(measure("host:3", GetParam(), settings, kFault), Error);
+  } else {
+    EXPECT_THROW(measure("host:3", GetParam(), settings, kFault), Mismatch);
+  }
+}
+
+TEST_P(NvshmemHalo, ALostSignalEndsWithAnErrorThatNamesIt) {
+  try {
+    measure("host:2", GetParam(), settings_of({37, 9, 2}, false, NormMode::none, false),
+            FakeFault::loses_signals);
+    FAIL() << "expected an error";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("nvshmem: sync: a neighbour's signal did not come"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Puts, NvshmemHalo,
+                         ::testing::Values(Put::words, Put::blocks, Put::signals));
+
+TEST(NvshmemEngine, SignalsThatOvertakeTheirPutsAreFound) {
+  const auto machine = open_machine("host:3");
+  Team team(*machine);
+  const auto session =
+      make_engine(fake_calls(FakeFault::signals_before_puts), Put::signals, "host")->open(team);
+  HaloSettings settings;
+  settings.task = {{64, 9, 3}, false};
+  settings.iterations = 10;
+  HaloWork work(team, *session, nullptr, settings);
+  EXPECT_THROW(Sampler(team).measure(work, short_mode()), Mismatch);
+}
+
+TEST(NvshmemEngine, HasOneGpuAProcess) {
+  Calls calls = fake_calls();
+  calls.several_pes_a_process = false;
+  const auto machine = open_machine("host:2");
+  Team team(*machine);
+  try {
+    make_engine(calls, Put::words, "host")->open(team);
+    FAIL() << "expected an error";
+  } catch (const Unavailable& error) {
+    EXPECT_STREQ(error.what(),
+                 "nvshmem: expected one process a GPU, as mpirun -n N starts them; this one has 2 "
+                 "GPUs");
+  }
+}
+
+TEST(NvshmemEngine, NamesSayHowRowsArePut) {
+  EXPECT_EQ(make_engine(fake_calls(), Put::words, "cuda")->name(), "nvshmem-p");
+  EXPECT_EQ(make_engine(fake_calls(), Put::blocks, "cuda")->name(), "nvshmem-block");
+  EXPECT_EQ(make_engine(fake_calls(), Put::signals, "cuda")->name(), "nvshmem-signal");
+}
+
+}  // namespace
+}  // namespace duet::nvshmem

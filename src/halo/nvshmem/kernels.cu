@@ -1,0 +1,218 @@
+// NVSHMEM's side of calls.h. No other file meets its headers, and this one includes no header of
+// the device interface: the names of folders in both are alike.
+#include <nvshmem.h>
+#include <nvshmemx.h>
+
+#include <cstring>
+
+#include "device/gpu/system_words.h"
+#include "halo/gpu/sweep_rows.h"
+#include "halo/nvshmem/library.h"
+
+namespace duet::nvshmem {
+namespace {
+
+using cuda::kSweepThreads;
+using cuda::SweepTiles;
+
+constexpr int kRowsInFlight = 4;
+constexpr int kTileRows = 16;
+
+const char* last_error = "";
+
+int failed(const char* why) {
+  last_error = why;
+  return 1;
+}
+
+int launched() {
+  const cudaError_t result = cudaGetLastError();
+  return result == cudaSuccess ? 0 : failed(cudaGetErrorString(result));
+}
+
+__device__ void put_partial(double* partials, double sum) {
+  const double all = cuda::block_sum<kSweepThreads>(sum);
+  if (threadIdx.x == 0) partials[blockIdx.x] = all;
+}
+
+// A block's piece of a row, which stands in `row` already, to a neighbour. All threads call it.
+template <Put put>
+__device__ void put_piece(const SweepCall& call, const float* row, std::int64_t first,
+                          std::int64_t columns, float* halo, std::uint64_t* word, int pe) {
+  if (put == Put::blocks) {
+    nvshmemx_float_put_nbi_block(halo + first, row + first, static_cast<std::size_t>(columns), pe);
+  }
+  if (put == Put::signals) {
+    nvshmemx_putmem_signal_nbi_block(halo + first, row + first,
+                                     static_cast<std::size_t>(columns) * sizeof(float), word, 1,
+                                     NVSHMEM_SIGNAL_ADD, pe);
+  }
+}
+
+template <int width, bool norm, Put put>
+__device__ void boundary_row(const SweepTiles& tiles, const SweepCall& call, unsigned columns) {
+  const bool first = blockIdx.x < columns;
+  const bool last = !first || call.rows == 1;
+  const std::int64_t row = first ? 1 : call.rows;
+  const std::int64_t x = cuda::column_of<width>(blockIdx.x, columns);
+  const auto store = [&](std::int64_t at, const cuda::Points<width>& points) {
+    cuda::store_points<width>(tiles.to + at * tiles.nx + x, points);
+    if constexpr (put == Put::words) {
+      for (int i = 0; i < width; ++i) {
+        if (first) nvshmem_float_p(call.halo_above + x + i, points.at[i], call.above);
+        if (last) nvshmem_float_p(call.halo_below + x + i, points.at[i], call.below);
+      }
+    }
+  };
+  const double sum = cuda::sweep_rows<width, norm, 1>(tiles, row, row + 1, x, store);
+  if (norm) put_partial(tiles.partials, sum);
+  if constexpr (put != Put::words) {
+    __syncthreads();  // the block's piece stands in its row
+    const std::int64_t block_columns = static_cast<std::int64_t>(kSweepThreads) * width;
+    const std::int64_t begin = (blockIdx.x % columns) * block_columns;
+    const std::int64_t left = tiles.nx - begin;
+    const std::int64_t count = left < block_columns ? left : block_columns;
+    const float* const made = tiles.to + row * tiles.nx;
+    if (first)
+      put_piece<put>(call, made, begin, count, call.halo_above, call.word_above, call.above);
+    if (last)
+      put_piece<put>(call, made, begin, count, call.halo_below, call.word_below, call.below);
+  }
+}
+
+template <int width, bool norm, Put put>
+__global__ void __launch_bounds__(kSweepThreads)
+    halo_kernel(SweepTiles tiles, SweepCall call, unsigned columns) {
+  const unsigned boundary = !call.boundary ? 0 : (call.rows == 1 ? 1 : 2) * columns;
+  if (blockIdx.x < boundary) return boundary_row<width, norm, put>(tiles, call, columns);
+  const double sum =
+      cuda::sweep_tile<width, norm, kRowsInFlight>(tiles, columns, blockIdx.x - boundary);
+  if (norm) put_partial(tiles.partials, sum);
+}
+
+__device__ void await_word(const std::uint64_t* word, std::uint64_t value) {
+  while (cuda::load_acquire(word) < value) {
+  }
+}
+
+// One thread. Without signals of the puts: completes all puts of earlier kernels, then signals.
+__global__ void sync_kernel(SyncCall call, std::uint64_t signals_a_call) {
+  const std::uint64_t count = *call.calls + 1;
+  if (call.put != Put::signals) {
+    nvshmem_quiet();
+    nvshmemx_signal_op(call.word_above, count, NVSHMEM_SIGNAL_SET, call.above);
+    nvshmemx_signal_op(call.word_below, count, NVSHMEM_SIGNAL_SET, call.below);
+  }
+  await_word(call.from_above, count * signals_a_call);
+  await_word(call.from_below, count * signals_a_call);
+  *call.calls = count;
+}
+
+SweepTiles tiles_of(const SweepCall& call) {
+  SweepTiles tiles;
+  tiles.from = call.from;
+  tiles.to = call.to;
+  tiles.partials = call.partials;
+  tiles.nx = call.nx;
+  if (call.interior && call.rows > 2) {
+    tiles.begin[0] = 2;
+    tiles.end[0] = call.rows;
+  }
+  cuda::set_tile_rows(tiles, kTileRows);
+  return tiles;
+}
+
+std::int64_t boundary_blocks(const SweepCall& call) {
+  return !call.boundary ? 0 : (call.rows == 1 ? 1 : 2) * cuda::column_blocks(call.nx);
+}
+
+std::int64_t partials(const SweepCall& call) {
+  return boundary_blocks(call) + cuda::tile_count(tiles_of(call));
+}
+
+template <int width, bool norm, Put put>
+int launch_sweep(const SweepCall& call, void* stream) {
+  const auto blocks = static_cast<unsigned>(partials(call));
+  if (blocks == 0) return 0;
+  halo_kernel<width, norm, put><<<blocks, kSweepThreads, 0, static_cast<cudaStream_t>(stream)>>>(
+      tiles_of(call), call, static_cast<unsigned>(cuda::column_blocks(call.nx)));
+  return launched();
+}
+
+template <Put put>
+int sweep_by(const SweepCall& call, void* stream) {
+  const bool norm = call.partials != nullptr;
+  if (cuda::points_of_thread(call.nx) == 4) {
+    return norm ? launch_sweep<4, true, put>(call, stream)
+                : launch_sweep<4, false, put>(call, stream);
+  }
+  return norm ? launch_sweep<1, true, put>(call, stream)
+              : launch_sweep<1, false, put>(call, stream);
+}
+
+int sweep(const SweepCall& call, void* stream) {
+  switch (call.put) {
+    case Put::words:
+      return sweep_by<Put::words>(call, stream);
+    case Put::blocks:
+      return sweep_by<Put::blocks>(call, stream);
+    case Put::signals:
+      return sweep_by<Put::signals>(call, stream);
+  }
+  return failed("an unknown way to put");
+}
+
+int sync(const SyncCall& call, void* stream) {
+  const bool signals = call.put == Put::signals;
+  const auto each = signals ? static_cast<std::uint64_t>(cuda::column_blocks(call.nx)) : 1;
+  sync_kernel<<<1, 1, 0, static_cast<cudaStream_t>(stream)>>>(call, each);
+  return launched();
+}
+
+static_assert(sizeof(nvshmemx_uniqueid_t) == kIdBytes);
+
+int unique_id(void* id) {
+  nvshmemx_uniqueid_t made = NVSHMEMX_UNIQUEID_INITIALIZER;
+  if (nvshmemx_get_uniqueid(&made) != 0) return failed("nvshmemx_get_uniqueid");
+  std::memcpy(id, &made, sizeof made);
+  return 0;
+}
+
+// NVSHMEM is initialised once in a process, and never ended: that would wait for all PEs.
+int init(const void* id, int pe, int pes) {
+  static bool done = false;
+  if (!done) {
+    nvshmemx_uniqueid_t given = NVSHMEMX_UNIQUEID_INITIALIZER;
+    std::memcpy(&given, id, sizeof given);
+    nvshmemx_init_attr_t attributes = NVSHMEMX_INIT_ATTR_INITIALIZER;
+    if (nvshmemx_set_attr_uniqueid_args(pe, pes, &given, &attributes) != 0) {
+      return failed("nvshmemx_set_attr_uniqueid_args");
+    }
+    if (nvshmemx_init_attr(NVSHMEMX_INIT_WITH_UNIQUEID, &attributes) != 0) {
+      return failed("nvshmemx_init_attr");
+    }
+    done = true;
+  }
+  const bool as_asked = nvshmem_my_pe() == pe && nvshmem_n_pes() == pes;
+  return as_asked ? 0 : failed("it was initialised with another number of PEs");
+}
+
+}  // namespace
+
+const Calls& library_calls() {
+  static const Calls calls = [] {
+    Calls all;
+    all.error = [] { return last_error; };
+    all.unique_id = unique_id;
+    all.init = init;
+    all.allocate = [](int, std::size_t bytes) { return nvshmem_align(256, bytes); };
+    all.release = [](int, void* memory) { nvshmem_free(memory); };
+    all.partials = partials;
+    all.sweep = sweep;
+    all.sync = sync;
+    return all;
+  }();
+  return calls;
+}
+
+}  // namespace duet::nvshmem

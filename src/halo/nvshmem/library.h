@@ -1,0 +1,10 @@
+#pragma once
+
+#include "halo/nvshmem/calls.h"
+
+namespace duet::nvshmem {
+
+// NVSHMEM itself (kernels.cu).
+const Calls& library_calls();
+
+}  // namespace duet::nvshmem

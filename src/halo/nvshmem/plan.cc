@@ -1,0 +1,186 @@
+#include "halo/nvshmem/plan.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+namespace duet::nvshmem {
+namespace {
+
+constexpr std::size_t kWords = 2;
+
+std::int64_t rows_at(const HaloGrid& grid, const Ring& ring, int step) {
+  return rows_of(grid, (ring.index + step + grid.ranks) % grid.ranks).count;
+}
+
+std::size_t symmetric_bytes(const HaloGrid& grid) {
+  const FieldShape most{grid.nx, rows_of(grid, 0).count};
+  return 2 * most.bytes() + kWords * sizeof(std::uint64_t) + sizeof(std::uint64_t);
+}
+
+void* allocated(const Calls& calls, int pe, std::size_t bytes) {
+  void* const memory = calls.allocate(pe, bytes);
+  if (memory != nullptr) return memory;
+  throw OutOfMemory(fmt::format("nvshmem: no room for {} symmetric bytes", bytes));
+}
+
+}  // namespace
+
+void require(const Calls& calls, int result, const char* what) {
+  if (result != 0) throw Error(fmt::format("nvshmem: {}: {}", what, calls.error()));
+}
+
+SymmetricMemory::SymmetricMemory(const Calls& calls, Rank& rank, std::size_t bytes,
+                                 const Watchdog& watchdog)
+    : calls_(calls),
+      pe_(rank.index),
+      watchdog_(watchdog),
+      made_at_(watchdog.failures()),
+      memory_((rank.device.make_current(), allocated(calls, pe_, bytes))),
+      span_(rank.device.adopt(memory_, bytes)) {}
+
+SymmetricMemory::~SymmetricMemory() {
+  if (watchdog_.well(made_at_)) calls_.release(pe_, memory_);
+}
+
+NvshmemPlan::NvshmemPlan(const Calls& calls, Put put, Rank& rank, const HaloTask& task,
+                         Watchdog& watchdog)
+    : calls_(calls),
+      put_(put),
+      device_(rank.device),
+      ring_(ring_of(rank, task.grid)),
+      pe_(rank.index),
+      overlap_(task.overlap),
+      shape_{task.grid.nx, rows_of(task.grid, ring_.index).count},
+      most_rows_(rows_of(task.grid, 0).count),
+      rows_above_(rows_at(task.grid, ring_, -1)),
+      memory_(calls, rank, symmetric_bytes(task.grid), watchdog),
+      count_(rank.device.allocate(sizeof(std::uint64_t))),
+      watched_(watchdog, *this) {
+  const std::uint64_t zeros[kWords] = {};
+  device_.write(count_.span(), zeros);
+  for (std::size_t i = 0; i < kWords; ++i) {
+    device_.write(device_.adopt(word(i), sizeof zeros[0]), zeros);
+  }
+  if (overlap_) {
+    lane_ = device_.make_stream({device_.info().priorities - 1});
+    swept_ = device_.make_event(EventUse::order);
+    exchanged_ = device_.make_event(EventUse::order);
+  }
+  rank.team.barrier("the other ranks to have set their words");
+}
+
+// GPUs compare words as unsigned numbers here; the largest signed one is above every count.
+void NvshmemPlan::release_waits() noexcept {
+  constexpr std::uint64_t kReleased = std::numeric_limits<std::int64_t>::max();
+  for (std::size_t i = 0; i < kWords; ++i) {
+    try {
+      device_.signal({device_.adopt(word(i), sizeof kReleased)}, kReleased);
+    } catch (const std::exception&) {
+      return;  // the device is gone, and its streams with it
+    }
+  }
+}
+
+std::size_t NvshmemPlan::field_bytes() const { return FieldShape{shape_.nx, most_rows_}.bytes(); }
+
+Span NvshmemPlan::field(int parity) const {
+  return memory_.span().slice(static_cast<std::size_t>(parity) * field_bytes(), shape_.bytes());
+}
+
+float* NvshmemPlan::row_of(int parity, std::int64_t row) const {
+  std::byte* const base = memory_.span().data + static_cast<std::size_t>(parity) * field_bytes();
+  return reinterpret_cast<float*>(base) + row * shape_.nx;
+}
+
+// Behind the fields, aligned to 8 bytes.
+std::uint64_t* NvshmemPlan::word(std::size_t index) const {
+  const std::size_t at = (2 * field_bytes() + 7) / 8 * 8 + index * sizeof(std::uint64_t);
+  return reinterpret_cast<std::uint64_t*>(memory_.span().data + at);
+}
+
+SweepCall NvshmemPlan::sweep_call(const Iteration& iteration, bool boundary, bool interior) const {
+  const int written = 1 - iteration.parity;
+  SweepCall call;
+  call.put = put_;
+  call.from = row_of(iteration.parity, 0);
+  call.to = row_of(written, 0);
+  call.partials = reinterpret_cast<double*>(iteration.partials.data);
+  call.nx = shape_.nx;
+  call.rows = shape_.rows;
+  call.boundary = boundary;
+  call.interior = interior;
+  call.pe = pe_;
+  call.above = ring_.above;
+  call.below = ring_.below;
+  call.halo_above = row_of(written, rows_above_ + 1);
+  call.halo_below = row_of(written, 0);
+  call.word_above = word(1);  // for the neighbour above, this rank is the one below
+  call.word_below = word(0);
+  return call;
+}
+
+SyncCall NvshmemPlan::sync_call() const {
+  SyncCall call;
+  call.put = put_;
+  call.nx = shape_.nx;
+  call.pe = pe_;
+  call.above = ring_.above;
+  call.below = ring_.below;
+  call.from_above = word(0);
+  call.from_below = word(1);
+  call.word_above = word(1);
+  call.word_below = word(0);
+  call.calls = reinterpret_cast<std::uint64_t*>(count_.span().data);
+  return call;
+}
+
+std::int64_t NvshmemPlan::partials() const {
+  const Iteration any;
+  if (!overlap_) return calls_.partials(sweep_call(any, true, true));
+  return calls_.partials(sweep_call(any, true, false)) +
+         calls_.partials(sweep_call(any, false, true));
+}
+
+template <typename Call>
+void NvshmemPlan::run(Stream& stream, const char* name, const Call& call) {
+  if (device_.info().cpu_addressable) {
+    stream.run({name, {}, [this, name, call] { require(calls_, call(nullptr), name); }});
+    return;
+  }
+  device_.make_current();
+  require(calls_, call(stream.native()), name);
+}
+
+void NvshmemPlan::enqueue(Stream& stream, const Iteration& iteration) {
+  const auto sweep = [&](bool boundary, bool interior, std::int64_t first_partial) {
+    SweepCall call = sweep_call(iteration, boundary, interior);
+    if (call.partials != nullptr) call.partials += first_partial;
+    run(stream, "sweep",
+        [&calls = calls_, call](void* native) { return calls.sweep(call, native); });
+  };
+  const auto sync = [&](Stream& on) {
+    run(on, "sync",
+        [&calls = calls_, call = sync_call()](void* native) { return calls.sync(call, native); });
+  };
+  if (!overlap_) {
+    sweep(true, true, 0);
+    sync(stream);
+    return;
+  }
+  sweep(true, false, 0);
+  stream.record(*swept_);
+  lane_->wait(*swept_);
+  sync(*lane_);
+  lane_->record(*exchanged_);
+  sweep(false, true, calls_.partials(sweep_call(iteration, true, false)));
+  stream.wait(*exchanged_);
+}
+
+std::string NvshmemPlan::algorithm() const {
+  const char* const puts[] = {"puts of 4 bytes", "puts by blocks", "puts with signals"};
+  return fmt::format("NVSHMEM, {}, neighbours synchronise, NVLS off",
+                     puts[static_cast<std::size_t>(put_)]);
+}
+
+}  // namespace duet::nvshmem

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "collectives/open_sessions.h"
+#include "halo/engine.h"
+
+namespace duet {
+
+// The teams and sessions of a benchmark, each made by the first case that needs it.
+class OpenTeams {
+ public:
+  OpenTeams(Machine& machine, Processes* processes) : machine_(machine), processes_(processes) {}
+
+  // Of this many ranks: the first devices of one process, or, with several processes, all devices.
+  struct OpenTeam {
+    OpenTeam(Machine& machine, const std::vector<int>& devices, Processes* processes)
+        : team(machine, devices, processes) {}
+    Team team;
+    std::map<std::string, std::unique_ptr<HaloSession>> halo;
+    std::map<std::string, std::unique_ptr<CollectiveSession>> gathers;
+  };
+  OpenTeam& team(int ranks);
+  // Throw Unavailable where the engine cannot run on the team; later calls throw the same error
+  // without another attempt.
+  HaloSession& session(OpenTeam& on, HaloEngine& engine);
+  CollectiveSession& gathers(OpenTeam& on, const HaloEngine& engine);
+
+  // After a case has failed its ranks may have made different calls: the next case opens another
+  // session.
+  void close(OpenTeam& on, const HaloEngine& engine);
+  void close() { teams_.clear(); }
+
+ private:
+  Machine& machine_;
+  Processes* processes_;
+  std::map<int, std::unique_ptr<OpenTeam>> teams_;  // by number of devices of this process
+  std::map<std::pair<const OpenTeam*, std::string>, std::string> reasons_;
+};
+
+}  // namespace duet

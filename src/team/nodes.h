@@ -1,0 +1,71 @@
+// Which ranks of a team are of one node, and which of different nodes have the same place on
+// theirs.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "team/team.h"
+
+namespace duet {
+
+// A node is who can map each other's memory: processes of one operating system and container, or
+// the devices of a simulated machine's node. Ranks of a node need not be consecutive. Nodes are
+// numbered by their lowest ranks, and a node's ranks by their numbers: a rank's local index. The
+// ranks of equal local index are a column.
+class NodeMap {
+ public:
+  // Collective among processes; called outside of Team::each(). With Team::node_size() every so
+  // many consecutive ranks are taken for a node, whatever they can map.
+  static NodeMap of(Team& team);
+  // `nodes` are the ranks of each node, in rising order.
+  explicit NodeMap(TeamGroups nodes);
+
+  int size() const { return static_cast<int>(place_.size()); }  // ranks
+  int nodes() const { return static_cast<int>(nodes_->size()); }
+  // Ranks of every node. Throws Unavailable with not_uniform().
+  int node_size() const;
+  // Why nodes differ in their number of ranks: "node 0 has 2 ranks and node 1 has 1 ..."; "" if
+  // they do not.
+  std::string not_uniform() const;
+
+  int node(int rank) const { return place_.at(at(rank)).node; }
+  int local(int rank) const { return place_.at(at(rank)).local; }
+  int rank(int node, int local) const { return nodes_->at(at(node)).at(at(local)); }
+
+  // For child teams: the ranks of each node; and of each column, where nodes are uniform.
+  const std::shared_ptr<const TeamGroups>& by_node() const { return nodes_; }
+  const std::shared_ptr<const TeamGroups>& by_column() const { return columns_; }
+
+ private:
+  struct Place {
+    int node = 0, local = 0;
+  };
+  static std::size_t at(int number) { return static_cast<std::size_t>(number); }
+
+  std::shared_ptr<const TeamGroups> nodes_, columns_;
+  std::vector<Place> place_;  // by rank
+};
+
+// The child teams of this process's ranks. The team must outlive them.
+class NodeTeams {
+ public:
+  // The map is of the team, and uniform.
+  NodeTeams(Team& team, const NodeMap& map);
+
+  // The rank's child team of its node (ranks by local index), and of its column (ranks by node).
+  Rank in_node(const Rank& rank) const { return of(nodes_, rank); }
+  Rank in_column(const Rank& rank) const { return of(columns_, rank); }
+
+ private:
+  using Teams = std::vector<std::shared_ptr<Team>>;  // by local rank; ranks of a group share one
+  static Teams teams(Team& team, const std::shared_ptr<const TeamGroups>& groups);
+  static Rank of(const Teams& teams, const Rank& rank) {
+    return teams.at(static_cast<std::size_t>(rank.local))->child_rank(rank);
+  }
+
+  Teams nodes_, columns_;
+};
+
+}  // namespace duet

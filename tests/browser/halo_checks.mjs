@@ -1,0 +1,80 @@
+// Checks of halo exchange: its charts against the journal, what a study reports, and the warning of a
+// baseline without a verdict.
+import assert from 'node:assert/strict';
+
+async function dataRows(card) {
+  await card.scrollIntoViewIfNeeded();
+  await card.locator('.data summary').click();
+  await card.locator('.data table').waitFor();
+  const names = await card.locator('.data thead th').allTextContents();
+  const rows = await card
+    .locator('.data tbody tr')
+    .evaluateAll((list) => list.map((row) => [...row.children].map((cell) => cell.textContent)));
+  return rows.map((cells) => Object.fromEntries(names.map((name, i) => [name, cells[i]])));
+}
+
+const near = (text, value, what) =>
+  assert.ok(
+    Math.abs(Number.parseFloat(text.replaceAll(',', '')) - value) <= 5e-3 * value,
+    `${what}: ${text}, not ${value}`,
+  );
+
+const found = ({ records }, benchmark, axes, engine = 'dma') =>
+  records.find(
+    (one) =>
+      one.benchmark === benchmark &&
+      one.engine === engine &&
+      Object.entries(axes).every(([name, value]) => one.case[name] === value),
+  );
+
+const LARGE = { nx: 16384, scaling: 'strong', ranks: 4, overlap: true };
+
+export const haloChecks = {
+  async 'every grid has a chart of its scaling, and every number of ranks one of times'(page) {
+    const ids = await page.locator('.card[id^="halo-"]').evaluateAll((list) => list.map(({ id }) => id));
+    const grids = ['2048-2048', '16384-16384'];
+    assert.deepEqual(
+      ids.sort(),
+      [
+        ...grids.flatMap((grid) =>
+          ['strong', 'weak'].map((scaling) => `halo-scaling-${grid}-${scaling}-none`),
+        ),
+        ...[1, 2, 4].flatMap((ranks) =>
+          ['strong', 'weak'].map((scaling) => `halo-times-${ranks}-${scaling}-none`),
+        ),
+      ].sort(),
+    );
+  },
+  async 'times, rates and efficiencies are those of the journal'(page, [journal]) {
+    const rows = await dataRows(page.locator('#halo-scaling-16384-16384-strong-none'));
+    const row = rows.find((one) => one.Series === 'dma overlap' && one.Ranks === '4');
+    const record = found(journal, 'halo', LARGE);
+    near(row['ms an iteration'], record.seconds.median * 1e3, 'ms');
+    near(row['GB/s a rank'], record.rates.gb_per_s / 4, 'GB/s');
+    near(row.efficiency, 100 * found(journal, 'halo_scaling', LARGE).rates.efficiency, '%');
+    assert.equal(row['Source, or a warning'], '');
+    const times = await dataRows(page.locator('#halo-times-4-strong-none'));
+    const time = times.find((one) => one.Columns === '16,384');
+    near(time['dma overlap, us'], record.seconds.median * 1e6, 'us');
+    near(time['dma overlap, GLUP/s'], record.rates.glup_per_s, 'GLUP/s');
+  },
+  async 'a study stands beside its grid, and the page says why its efficiency is none'(page) {
+    const card = page.locator('#halo-scaling-16384-16384-strong-none');
+    assert.match(await card.locator('figcaption').textContent(), /is an artefact/);
+    const rows = (await dataRows(card)).filter((one) => /reported elsewhere/.test(one.Series));
+    assert.equal(rows.length, 28);
+    const best = rows.find((one) => /delayed norm/.test(one.Series) && one.Ranks === '128');
+    near(best['ms an iteration'], 3.75, 'ms');
+    near(best['GB/s a rank'], (8e-6 * 16384 ** 2) / 3.75 / 128, 'GB/s');
+    const other = page.locator('#halo-scaling-16384-16384-weak-none');
+    assert.doesNotMatch(await other.locator('figcaption').textContent(), /artefact/);
+  },
+  async 'an efficiency over a baseline without a verdict has a warning'(page) {
+    const rows = await dataRows(page.locator('#halo-scaling-2048-2048-strong-none'));
+    const row = rows.find((one) => one.Series === 'dma' && one.Ranks === '2');
+    assert.match(
+      row['Source, or a warning'],
+      /^its baseline is not PASS: no expectation: the fields of a rank fit in the cache$/,
+    );
+  },
+};
