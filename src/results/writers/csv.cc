@@ -7,8 +7,8 @@
 namespace duet {
 namespace {
 
-constexpr const char* kSeconds[] = {"median", "mean", "min",    "p5",
-                                    "p95",    "p99",  "ci_low", "ci_high"};
+constexpr const char* kTimeColumns[] = {"median", "mean", "min",    "p5",
+                                        "p95",    "p99",  "ci_low", "ci_high"};
 constexpr const char* kRates[] = {"tflops", "gb_per_s"};
 // The metrics of overlap, in the order of docs/overlap.md.
 constexpr const char* kMetrics[] = {"fraction_of_ideal", "bound",
@@ -81,7 +81,7 @@ CsvWriter::CsvWriter(const std::vector<Section>& planned,
   std::vector<std::string> header = {"benchmark", "device", "engine"};
   header.insert(header.end(), axes_.begin(), axes_.end());
   header.emplace_back("outcome");
-  for (const char* key : kSeconds) header.push_back(std::string(key) + "_seconds");
+  for (const char* key : kTimeColumns) header.push_back(std::string(key) + "_seconds");
   header.insert(header.end(), {"n", "stopped_by"});
   for (const char* rate : kRates) header.emplace_back(rate);
   header.emplace_back("other_rates");
@@ -96,7 +96,7 @@ CsvWriter::CsvWriter(const std::vector<Section>& planned,
 void CsvWriter::result(const Record& record, bool) {
   std::vector<std::string> cells = csv_case(axes_, case_of(record));
   cells.emplace_back(name(outcome_of(record)));
-  for (const char* key : kSeconds) cells.push_back(value(record, "seconds", key));
+  for (const char* key : kTimeColumns) cells.push_back(value(record, "seconds", key));
   cells.push_back(value(record, "seconds", "n"));
   cells.push_back(value(record, "seconds", "stopped_by"));
   for (const char* rate : kRates) cells.push_back(value(record, "rates", rate));
