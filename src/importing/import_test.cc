@@ -266,8 +266,9 @@ TEST(Import, SaysWhatWasExpectedOnOneLine) {
 }
 
 TEST(Import, RefusesRanksThatAreNotNamed) {
+  const std::string whole = text_of("all_reduce.txt");
   std::string text;
-  for (const Line& line : lines_of(text_of("all_reduce.txt"))) {
+  for (const Line& line : lines_of(whole)) {
     if (line.text.find("Rank") == std::string_view::npos) text += std::string(line.text) + "\n";
   }
   EXPECT_NE(complaint(text).find("does not name its ranks"), std::string::npos);

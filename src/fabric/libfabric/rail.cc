@@ -4,6 +4,11 @@
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
 #include "core/error.h"
 #include "fabric/libfabric/efa.h"
 #include "fabric/libfabric/memory.h"
@@ -13,6 +18,15 @@ namespace duet::libfabric {
 namespace {
 
 constexpr std::size_t kMostEvents = 64;  // read from the queue at once
+
+// Keeps something until the process ends, where a leak checker finds it.
+template <typename T>
+void keep_for_good(std::unique_ptr<T> thing) {
+  static std::mutex mutex;
+  static auto* const kept = new std::vector<std::unique_ptr<T>>;
+  const std::lock_guard<std::mutex> lock(mutex);
+  kept->push_back(std::move(thing));
+}
 
 }  // namespace
 
@@ -28,7 +42,7 @@ EndpointRail::EndpointRail(RailInfo rail, Info info)
 EndpointRail::~EndpointRail() {
   const bool idle = !abandoned_ && free_.size() + receiving_ == opened_->contexts.size();
   const auto progress = opened_->domain->info().domain_attr->data_progress;
-  if (!idle && progress == FI_PROGRESS_MANUAL) static_cast<void>(opened_.release());
+  if (!idle && progress == FI_PROGRESS_MANUAL) keep_for_good(std::move(opened_));
 }
 
 void EndpointRail::open_endpoint() {

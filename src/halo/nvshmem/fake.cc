@@ -26,6 +26,15 @@ struct Block {
 
 // The heaps of all PEs. Allocation k of every PE is symmetric to that of the others.
 struct Heaps {
+  ~Heaps() { free_all(); }
+  // Also what is left allocated behind a failure, as by NVSHMEM.
+  void free_all() {
+    for (const auto& [pe, own] : blocks) {
+      for (const Block& block : own) std::free(block.data);
+    }
+    blocks.clear();
+  }
+
   std::mutex mutex;
   std::condition_variable changed;
   std::map<int, std::vector<Block>> blocks;  // by PE; freed ones stay, empty
@@ -188,7 +197,7 @@ int sync(const SyncCall& call, void*) {
 const Calls& fake_calls(FakeFault wanted) {
   {
     const std::lock_guard<std::mutex> lock(heaps.mutex);
-    heaps.blocks.clear();
+    heaps.free_all();
     heaps.gave_up = false;
     fault = wanted;
   }
