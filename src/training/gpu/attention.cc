@@ -11,7 +11,7 @@
 namespace duet::DUET_GPU {
 namespace {
 
-constexpr double kPlanningSeconds = 120;
+constexpr double kAttentionPlanSeconds = 120;
 
 // By attention_kernels.cu.
 class PlainAttention : public AttentionPlan {
@@ -60,7 +60,7 @@ GpuAttention::Choice& GpuAttention::choice_of(Stream& stream, const AttentionTen
   Choice& choice = choices_[fmt::format("{}x{}x{}/{}x{} {}", s.batch, s.tokens, s.heads,
                                         s.key_heads(), s.head_dim, name(tensors.out.dtype))];
   if (choice.plan == nullptr) {
-    stream.synchronize(kPlanningSeconds);
+    stream.synchronize(kAttentionPlanSeconds);
     choice = choose(s, tensors.out.dtype);
   }
   return choice;
