@@ -19,6 +19,7 @@ ExchangePlan::ExchangePlan(NodeRank& rank, const CollectiveBuffers& buffers, Sid
                            MoveBy by, const MakeWire& make_wire, Watchdog& watchdog,
                            std::uint64_t largest_piece)
     : peers_(rank.in_node, buffers.recv),
+      in_node_(peers_, rank),
       lanes_(lanes),
       part_(buffers.send.bytes / static_cast<std::uint64_t>(rank.whole.size)),
       moves_(rank.whole.device, lanes, by),
@@ -40,7 +41,7 @@ ExchangePlan::ExchangePlan(NodeRank& rank, const CollectiveBuffers& buffers, Sid
   wire_ = make_wire(rank, traffic);
   plan_moves(rank, buffers);
   copy_own(rank, buffers);
-  plan_handshakes(rank);
+  for (std::size_t i = 0; i < rounds_.size(); ++i) arrivals_.waits.push_back(wire_->come(i));
 }
 
 void ExchangePlan::plan_rounds(const NodeRank& rank, std::uint64_t largest_piece) {
@@ -128,17 +129,6 @@ void ExchangePlan::plan_moves(const NodeRank& rank, const CollectiveBuffers& buf
   moves_.prepare();
 }
 
-void ExchangePlan::plan_handshakes(const NodeRank& rank) {
-  for (std::size_t i = 0; i < rounds_.size(); ++i) arrivals_.waits.push_back(wire_->come(i));
-  for (int step = 1; step < rank.node_size(); ++step) {
-    const int peer = (rank.local + step) % rank.node_size();
-    ready_.signals.push_back(peers_.ready_to(peer));
-    may_write_.waits.push_back(peers_.ready_from(peer));
-    done_.signals.push_back(peers_.done_to(peer));
-    done_.waits.push_back(peers_.done_from(peer));
-  }
-}
-
 void ExchangePlan::pass_slots(Stream& filled, Stream& freed) {
   for (std::size_t i = 0; i < full_.size(); ++i) {
     filled.handshake(full_[i]);
@@ -151,12 +141,12 @@ void ExchangePlan::pass_slots(Stream& filled, Stream& freed) {
 // The slots' own semaphores say when they may be written, so only what stays in the node waits for
 // the other ranks' receive buffers; the first pushes wait with it.
 void ExchangePlan::enqueue(Stream& stream) {
-  if (!ready_.signals.empty()) stream.handshake(ready_);
+  if (!in_node_.ready.signals.empty()) stream.handshake(in_node_.ready);
   wire_->begin(stream);
   const int slot_lanes = full_.empty() ? 0 : 2;
   slot_lanes_.fork(stream, slot_lanes);
   if (slot_lanes > 0) pass_slots(slot_lanes_.at(0), slot_lanes_.at(1));
-  if (!may_write_.waits.empty()) stream.handshake(may_write_);
+  if (!in_node_.may_write.waits.empty()) stream.handshake(in_node_.may_write);
   const int side = moves_.side_lanes();
   const int all = side + static_cast<int>(local_.size());
   lanes_.fork(stream, all);
@@ -166,7 +156,7 @@ void ExchangePlan::enqueue(Stream& stream) {
   if (!arrivals_.waits.empty()) stream.handshake(arrivals_);
   wire_->end(stream);
   slot_lanes_.join(stream, slot_lanes);
-  if (!done_.signals.empty()) stream.handshake(done_);
+  if (!in_node_.done.signals.empty()) stream.handshake(in_node_.done);
 }
 
 std::string ExchangePlan::algorithm() const {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "collectives/nodes/local_moves.h"
+#include "collectives/nodes/node_handshakes.h"
 #include "collectives/nodes/wire.h"
 #include "collectives/peer/partition.h"
 #include "collectives/peer/peer_channels.h"
@@ -47,10 +48,10 @@ class ExchangePlan : public PeerPlan {
   void move_in_node(const NodeRank& rank, const CollectiveBuffers& buffers, const ByteRange& piece);
   void copy_own(const NodeRank& rank, const CollectiveBuffers& buffers);
   void plan_moves(const NodeRank& rank, const CollectiveBuffers& buffers);
-  void plan_handshakes(const NodeRank& rank);
   void pass_slots(Stream& filled, Stream& freed);
 
   PeerChannels peers_;  // of the node
+  NodeHandshakes in_node_;
   SideStreams& lanes_;
   std::uint64_t part_;             // bytes
   std::vector<ByteRange> pieces_;  // of a part
@@ -60,7 +61,7 @@ class ExchangePlan : public PeerPlan {
   std::unique_ptr<Wire> wire_;
   LocalMoves moves_;
   std::vector<Copy> local_;  // the rank's own part
-  Handshake ready_, may_write_, arrivals_, done_;
+  Handshake arrivals_;
   // Of each round: all slots are full, then the message may go; it has gone, then they are free.
   std::vector<Handshake> full_, go_, gone_, free_;
   SideStreams slot_lanes_;  // those that wait for `full`, and for `gone`

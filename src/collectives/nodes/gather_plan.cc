@@ -22,6 +22,7 @@ GatherPlan::GatherPlan(NodeRank& rank, const Span& own, const Span& recv,
                        std::vector<ByteRange> parts, SideStreams& lanes, MoveBy by,
                        const MakeWire& make_wire, Watchdog& watchdog, std::uint64_t largest_message)
     : peers_(rank.in_node, recv),
+      in_node_(peers_, rank),
       lanes_(lanes),
       own_(own),
       parts_(std::move(parts)),
@@ -40,7 +41,6 @@ GatherPlan::GatherPlan(NodeRank& rank, const Span& own, const Span& recv,
   plan_own(rank);
   pass_on(rank);
   moves_.prepare();
-  plan_handshakes(rank);
 }
 
 std::vector<ByteRange> GatherPlan::messages(int rank, int distance) const {
@@ -111,21 +111,11 @@ void GatherPlan::pass_on(const NodeRank& rank) {
   }
 }
 
-void GatherPlan::plan_handshakes(const NodeRank& rank) {
-  for (int step = 1; step < rank.node_size(); ++step) {
-    const int peer = (rank.local + step) % rank.node_size();
-    ready_.signals.push_back(peers_.ready_to(peer));
-    may_write_.waits.push_back(peers_.ready_from(peer));
-    done_.signals.push_back(peers_.done_to(peer));
-    done_.waits.push_back(peers_.done_from(peer));
-  }
-}
-
 // The network does not wait for the node's other ranks.
 void GatherPlan::enqueue(Stream& stream) {
-  if (!ready_.signals.empty()) stream.handshake(ready_);
+  if (!in_node_.ready.signals.empty()) stream.handshake(in_node_.ready);
   wire_->begin(stream);
-  if (!may_write_.waits.empty()) stream.handshake(may_write_);
+  if (!in_node_.may_write.waits.empty()) stream.handshake(in_node_.may_write);
   const int side = moves_.side_lanes();
   const int all = side + static_cast<int>(local_.size());
   lanes_.fork(stream, all);
@@ -134,7 +124,7 @@ void GatherPlan::enqueue(Stream& stream) {
   lanes_.join(stream, all);
   if (!arrivals_.waits.empty()) stream.handshake(arrivals_);
   wire_->end(stream);
-  if (!done_.signals.empty()) stream.handshake(done_);
+  if (!in_node_.done.signals.empty()) stream.handshake(in_node_.done);
 }
 
 std::string GatherPlan::algorithm() const {

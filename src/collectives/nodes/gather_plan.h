@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "collectives/nodes/local_moves.h"
+#include "collectives/nodes/node_handshakes.h"
 #include "collectives/nodes/wire.h"
 #include "collectives/peer/partition.h"
 #include "collectives/peer/peer_channels.h"
@@ -38,11 +39,11 @@ class GatherPlan : public PeerPlan {
   // The messages of the rank's part to, or from, a node at this distance. They are as many for all
   // ranks, some perhaps without bytes.
   std::vector<ByteRange> messages(int rank, int distance) const;
-  void plan_handshakes(const NodeRank& rank);
   std::vector<Span> at_others(const NodeRank& rank, std::uint64_t offset,
                               std::uint64_t bytes) const;
 
   PeerChannels peers_;  // of the node
+  NodeHandshakes in_node_;
   SideStreams& lanes_;
   Span own_;
   std::vector<ByteRange> parts_;  // by rank
@@ -51,7 +52,7 @@ class GatherPlan : public PeerPlan {
   std::unique_ptr<Wire> wire_;
   LocalMoves moves_;
   std::vector<Copy> local_;  // the rank's own chunk, where it is not in place
-  Handshake ready_, may_write_, arrivals_, done_;
+  Handshake arrivals_;
   Watched watched_;
 };
 

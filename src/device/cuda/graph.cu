@@ -29,39 +29,33 @@ __global__ void small_fill_kernel(void* to, unsigned value, unsigned element_byt
 
 using Nodes = std::vector<cudaGraphNode_t>;
 
-Nodes nodes_of(cudaGraph_t graph) {
-  std::size_t count = 0;
-  DUET_GPU_CHECK(cudaGraphGetNodes(graph, nullptr, &count));
-  Nodes nodes(count);
-  DUET_GPU_CHECK(cudaGraphGetNodes(graph, nodes.data(), &count));
-  return nodes;
-}
-
-// From CUDA 13 on these calls have edge data, of which edges of memsets have none.
+// From CUDA 13 on calls for edges have edge data, of which edges of memsets have none.
 #if CUDART_VERSION >= 13000
 #define DUET_NO_EDGE_DATA nullptr,
 #else
 #define DUET_NO_EDGE_DATA
 #endif
 
-Nodes before(cudaGraphNode_t node) {
+// What call(nodes, &count) lists; without nodes it gives their number alone.
+template <typename Call>
+Nodes listed(const Call& call) {
   std::size_t count = 0;
-  DUET_GPU_CHECK(cudaGraphNodeGetDependencies(node, nullptr, DUET_NO_EDGE_DATA & count));
+  DUET_GPU_CHECK(call(nullptr, &count));
   Nodes nodes(count);
-  if (count > 0) {
-    DUET_GPU_CHECK(cudaGraphNodeGetDependencies(node, nodes.data(), DUET_NO_EDGE_DATA & count));
-  }
+  if (count > 0) DUET_GPU_CHECK(call(nodes.data(), &count));
   return nodes;
 }
 
+Nodes before(cudaGraphNode_t node) {
+  return listed([node](cudaGraphNode_t* nodes, std::size_t* count) {
+    return cudaGraphNodeGetDependencies(node, nodes, DUET_NO_EDGE_DATA count);
+  });
+}
+
 Nodes behind(cudaGraphNode_t node) {
-  std::size_t count = 0;
-  DUET_GPU_CHECK(cudaGraphNodeGetDependentNodes(node, nullptr, DUET_NO_EDGE_DATA & count));
-  Nodes nodes(count);
-  if (count > 0) {
-    DUET_GPU_CHECK(cudaGraphNodeGetDependentNodes(node, nodes.data(), DUET_NO_EDGE_DATA & count));
-  }
-  return nodes;
+  return listed([node](cudaGraphNode_t* nodes, std::size_t* count) {
+    return cudaGraphNodeGetDependentNodes(node, nodes, DUET_NO_EDGE_DATA count);
+  });
 }
 
 bool is_small_fill(cudaGraphNode_t node, cudaMemsetParams& fill) {
@@ -93,7 +87,10 @@ void replace(cudaGraph_t graph, cudaGraphNode_t node, cudaMemsetParams fill) {
 }  // namespace
 
 void prepare_graph(cudaGraph_t graph) {
-  for (cudaGraphNode_t node : nodes_of(graph)) {
+  const Nodes all = listed([graph](cudaGraphNode_t* nodes, std::size_t* count) {
+    return cudaGraphGetNodes(graph, nodes, count);
+  });
+  for (cudaGraphNode_t node : all) {
     cudaMemsetParams fill{};
     if (is_small_fill(node, fill)) replace(graph, node, fill);
   }
