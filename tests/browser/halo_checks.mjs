@@ -1,23 +1,7 @@
 // Checks of halo exchange: its charts against the journal, what a study reports, and the warning of a
 // baseline without a verdict.
 import assert from 'node:assert/strict';
-
-async function dataRows(card) {
-  await card.scrollIntoViewIfNeeded();
-  await card.locator('.data summary').click();
-  await card.locator('.data table').waitFor();
-  const names = await card.locator('.data thead th').allTextContents();
-  const rows = await card
-    .locator('.data tbody tr')
-    .evaluateAll((list) => list.map((row) => [...row.children].map((cell) => cell.textContent)));
-  return rows.map((cells) => Object.fromEntries(names.map((name, i) => [name, cells[i]])));
-}
-
-const near = (text, value, what) =>
-  assert.ok(
-    Math.abs(Number.parseFloat(text.replaceAll(',', '')) - value) <= 5e-3 * value,
-    `${what}: ${text}, not ${value}`,
-  );
+import { dataOfCard, near } from './page_facts.mjs';
 
 const found = ({ records }, benchmark, axes, engine = 'dma') =>
   records.find(
@@ -46,14 +30,14 @@ export const haloChecks = {
     );
   },
   async 'times, rates and efficiencies are those of the journal'(page, [journal]) {
-    const rows = await dataRows(page.locator('#halo-scaling-16384-16384-strong-none'));
+    const rows = await dataOfCard(page.locator('#halo-scaling-16384-16384-strong-none'));
     const row = rows.find((one) => one.Series === 'dma overlap' && one.Ranks === '4');
     const record = found(journal, 'halo', LARGE);
     near(row['ms an iteration'], record.seconds.median * 1e3, 'ms');
     near(row['GB/s a rank'], record.rates.gb_per_s / 4, 'GB/s');
     near(row.efficiency, 100 * found(journal, 'halo_scaling', LARGE).rates.efficiency, '%');
     assert.equal(row['Source, or a warning'], '');
-    const times = await dataRows(page.locator('#halo-times-4-strong-none'));
+    const times = await dataOfCard(page.locator('#halo-times-4-strong-none'));
     const time = times.find((one) => one.Columns === '16,384');
     near(time['dma overlap, us'], record.seconds.median * 1e6, 'us');
     near(time['dma overlap, GLUP/s'], record.rates.glup_per_s, 'GLUP/s');
@@ -61,7 +45,7 @@ export const haloChecks = {
   async 'a study stands beside its grid, and the page says why its efficiency is none'(page) {
     const card = page.locator('#halo-scaling-16384-16384-strong-none');
     assert.match(await card.locator('figcaption').textContent(), /is an artefact/);
-    const rows = (await dataRows(card)).filter((one) => /reported elsewhere/.test(one.Series));
+    const rows = (await dataOfCard(card)).filter((one) => /reported elsewhere/.test(one.Series));
     assert.equal(rows.length, 28);
     const best = rows.find((one) => /delayed norm/.test(one.Series) && one.Ranks === '128');
     near(best['ms an iteration'], 3.75, 'ms');
@@ -70,7 +54,7 @@ export const haloChecks = {
     assert.doesNotMatch(await other.locator('figcaption').textContent(), /artefact/);
   },
   async 'an efficiency over a baseline without a verdict has a warning'(page) {
-    const rows = await dataRows(page.locator('#halo-scaling-2048-2048-strong-none'));
+    const rows = await dataOfCard(page.locator('#halo-scaling-2048-2048-strong-none'));
     const row = rows.find((one) => one.Series === 'dma' && one.Ranks === '2');
     assert.match(
       row['Source, or a warning'],

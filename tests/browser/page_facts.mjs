@@ -1,9 +1,29 @@
 // What the tests of the report read from its page.
+import assert from 'node:assert/strict';
 import { themes } from '../../src/report/web/palette.js';
 
 /** @returns {Promise<Object>} what `duet report` gave the page */
 export const dataOf = (page) =>
   page.evaluate(() => JSON.parse(document.getElementById('data').textContent));
+
+/** The lines of a chart's data, each with its cells by their column. */
+export async function dataOfCard(card) {
+  await card.scrollIntoViewIfNeeded();
+  await card.locator('.data summary').click();
+  await card.locator('.data table').waitFor();
+  const names = await card.locator('.data thead th').allTextContents();
+  const rows = await card
+    .locator('.data tbody tr')
+    .evaluateAll((list) => list.map((row) => [...row.children].map((cell) => cell.textContent)));
+  return rows.map((cells) => Object.fromEntries(names.map((name, i) => [name, cells[i]])));
+}
+
+/** Fails unless the text begins with the value, rounded to the digits that it has: three or more. */
+export function near(text, value, what = 'figure') {
+  const [figure, , decimals = ''] = text.replaceAll(',', '').match(/^-?\d+(\.(\d+))?/) ?? ['NaN'];
+  const off = Math.abs(Number(figure) - value), digit = 10 ** -decimals.length;
+  assert.ok(off <= (0.5 + 1e-6) * digit && off <= 5e-3 * Math.abs(value), `${what}: ${text}, not ${value}`);
+}
 
 /** Scrolls by every chart, so that all are drawn. */
 export async function drawAll(page) {

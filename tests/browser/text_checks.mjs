@@ -1,10 +1,7 @@
 // Checks of the page's words and numbers: headline, key figures, commands, the table of records, CSV.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { csvLines, dataOf, isSorted, saved, tabStops } from './page_facts.mjs';
-
-const near = (text, value) =>
-  assert.ok(Math.abs(Number.parseFloat(text) - value) <= 2e-3 * value, `${text}, not ${value}`);
+import { csvLines, dataOf, isSorted, near, saved, tabStops } from './page_facts.mjs';
 
 const fastest = (records) => records.reduce((a, b) => (b.rates.tflops > a.rates.tflops ? b : a));
 const shape = ({ m, n, k }) => `${m} x ${n} x ${k}`;

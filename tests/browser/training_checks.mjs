@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { themes } from '../../src/report/web/palette.js';
 import { chartChecks, everyFigureIsDrawn } from './chart_checks.mjs';
 import { OTHER, RUN, TORCH } from './journals.mjs';
-import { csvLines, saved } from './page_facts.mjs';
+import { csvLines, dataOfCard, near, saved } from './page_facts.mjs';
 
 /** The text of a drawn chart. */
 async function drawnText(card) {
@@ -13,25 +13,6 @@ async function drawnText(card) {
   await card.locator('.chart svg').waitFor();
   return card.locator('.chart svg').textContent();
 }
-
-/** The lines of a chart's data, each with its cells by their column. */
-async function dataOfCard(card) {
-  await card.scrollIntoViewIfNeeded();
-  await card.locator('.data summary').click();
-  await card.locator('.data table').waitFor();
-  const names = await card.locator('.data thead th').allTextContents();
-  const rows = await card
-    .locator('.data tbody tr')
-    .evaluateAll((list) => list.map((row) => [...row.children].map((cell) => cell.textContent)));
-  return rows.map((cells) => Object.fromEntries(names.map((name, i) => [name, cells[i]])));
-}
-
-// The page shows three digits or more.
-const near = (text, value, what) =>
-  assert.ok(
-    Math.abs(Number.parseFloat(text.replaceAll(',', '')) - value) <= 5e-3 * value,
-    `${what}: ${text}, not ${value}`,
-  );
 
 const stepOf = ({ records }, model, recipe, engine = 'duet') =>
   records.find(
