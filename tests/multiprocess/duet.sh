@@ -4,6 +4,7 @@
 set -euo pipefail
 program=$(realpath "$1")
 source "$(dirname "$0")/../ports.sh"
+source "$(dirname "$0")/ends.sh"
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
@@ -33,15 +34,6 @@ start() {
       DUET_TUNING=$folder/tuning.$rank.json \
       timeout 100 "$program" collective "$@" "${device[@]}" > out.$rank 2> err.$rank &
     pids+=($!)
-  done
-}
-
-all_end_with() {
-  local pid code
-  for pid in "${pids[@]}"; do
-    code=0
-    wait "$pid" 2> /dev/null || code=$?
-    [[ $code == "$1" ]] || fail "a process ended with $code, expected $1"
   done
 }
 

@@ -9,6 +9,7 @@ part=${2:-all}
 device=${3:-host}
 processes=${PROCESSES:-3}  # of which one is killed or stopped
 source "$(dirname "$0")/../ports.sh"
+source "$(dirname "$0")/ends.sh"
 folder=$(mktemp -d)
 pids=()
 trap 'kill -9 "${pids[@]}" 2> /dev/null || true; rm -rf "$folder"' EXIT
@@ -34,15 +35,6 @@ start() {
     MASTER_ADDR=127.0.0.1 MASTER_PORT=$port RANK=$rank LOCAL_RANK=$rank WORLD_SIZE=$size \
       "$program" halo --device "$device" "$@" > out.$rank 2> err.$rank &
     pids+=($!)
-  done
-}
-
-all_end_with() {
-  local pid code
-  for pid in "${pids[@]}"; do
-    code=0
-    wait "$pid" 2> /dev/null || code=$?
-    [[ $code == "$1" ]] || fail "a process ended with $code, expected $1"
   done
 }
 

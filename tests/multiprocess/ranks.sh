@@ -4,6 +4,7 @@
 set -euo pipefail
 program=$(realpath "$1")
 source "$(dirname "$0")/../ports.sh"
+source "$(dirname "$0")/ends.sh"
 device=${2:-host}
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -34,16 +35,6 @@ start() {
     RANK=$rank WORLD_SIZE=$size LOCAL_RANK=$rank "$program" "$scenario" --device "$each" 2> err.$rank &
     pids+=($!)
     rank=$((rank + 1))
-  done
-}
-
-# all_end_with CODE: the processes of `pids`.
-all_end_with() {
-  local pid code
-  for pid in "${pids[@]}"; do
-    code=0
-    wait "$pid" || code=$?
-    [[ $code == "$1" ]] || fail "a process ended with $code, expected $1"
   done
 }
 

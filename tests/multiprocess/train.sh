@@ -4,6 +4,7 @@
 set -euo pipefail
 duet=$(realpath "$1")
 source "$(dirname "$0")/../ports.sh"
+source "$(dirname "$0")/ends.sh"
 folder=$(mktemp -d)
 cd "$folder"
 pids=()
@@ -41,16 +42,6 @@ start() {
   for rank in 0 1; do
     RANK=$rank timeout 100 "$duet" "${run[@]}" "$@" > out.$rank 2> err.$rank &
     pids+=($!)
-  done
-}
-
-# all_end_with CODE
-all_end_with() {
-  local pid code
-  for pid in "${pids[@]}"; do
-    code=0
-    wait "$pid" || code=$?
-    [[ $code == "$1" ]] || fail "exit $code, expected $1"
   done
 }
 
