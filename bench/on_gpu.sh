@@ -219,7 +219,7 @@ print(f"the driver's local copy: {copy:.0f} GB/s\n")
 print("     nx scaling ranks graph norm    engine  overlap        ms     GB/s  of the copy  verified")
 for name in sys.argv[2:]:
     for r in (r for r in records(name) if r["benchmark"] == "halo"):
-        a, rate = r["axes"], r["rates"]["gb_per_s"]
+        a, rate = r["case"], r["rates"]["gb_per_s"]
         share = rate / a["ranks"] / copy if copy else 0
         print(f"{a['nx']:7} {a['scaling']:7} {a['ranks']:5} {'yes' if a['graph'] else 'no':5} "
               f"{a['norm']:7} {r['engine']:8}{'yes' if a['overlap'] else 'no':7}"
