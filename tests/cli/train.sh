@@ -29,6 +29,9 @@ grep -q '"tokens_per_s":' steps.jsonl || fail "no tokens/s: $(cat steps.jsonl)"
 grep -q '"verified":true' steps.jsonl || fail "a step is not verified: $(cat steps.jsonl)"
 expect_code 0 train gpt --layers 1 --sequence 16 --batch 1 --iterations 1 --breakdown --json parts.jsonl
 grep -q '"gemm_seconds":' parts.jsonl || fail "no parts: $(cat parts.jsonl)"
+expect_code 0 train gpt --layers 1 --sequence 16 --batch 1 --iterations 1 --deterministic --json same.jsonl
+grep -q '"deterministic":"yes"' same.jsonl || fail "not told from other steps: $(cat same.jsonl)"
+refuses '--tuning-seconds' train gpt --tuning-seconds 0
 expect_code 0 train qwen3 --model tiny --batch 1 --iterations 1 --json qwen3.jsonl
 grep -q '"verified":true' qwen3.jsonl || fail "a step of qwen3 is not verified: $(cat qwen3.jsonl)"
 expect_code 0 train qwen3 --model tiny --lora 4 --lora-targets k_proj,up_proj --device host:2 \
