@@ -122,8 +122,9 @@ class Device {
   virtual bool has_contents(const Span& span) const { return span.data != nullptr; }
 
   // Returns when the device has completed the work of all its streams, destroyed ones included.
-  // (On host and simulated devices a destroyed stream has dropped its work that had not started.)
-  // Throws Timeout.
+  // (On host devices a destroyed stream has dropped its work that had not started, and a stream
+  // whose next operation cannot start yet is not waited for. Simulated ones do not wait: work goes
+  // on only while ranks wait.) Throws Timeout.
   virtual void finish(double deadline_seconds);
 
   // Compares a span, on the device, with what Stream::fill() would write; blocking. Returns nullopt

@@ -165,6 +165,26 @@ TEST_P(Streams, CanBeDroppedWhileWorkIsQueued) {
   last->synchronize(kDeadline);
 }
 
+TEST_P(Streams, AreWaitedForByFinish) {
+  if (device().info().kind == "sim") GTEST_SKIP() << "work goes on only while ranks wait";
+  constexpr std::size_t kBytes = 8 << 20;
+  const Buffer a = device().allocate(kBytes), b = device().allocate(kBytes);
+  const auto filling = device().make_stream(), copying = device().make_stream();
+  const auto filled = device().make_event(EventUse::order);
+  for (std::uint64_t round = 0; round < 10; ++round) {
+    if (runs_tasks()) {
+      filling->run(
+          {"delay", {}, [] { std::this_thread::sleep_for(std::chrono::milliseconds(5)); }});
+    }
+    filling->fill(a.span(), pattern(round));
+    filling->record(*filled);
+    copying->wait(*filled);
+    copying->copy({b.span(), a.span(), Executor::kernel, {}});
+    device().finish(kDeadline);
+    EXPECT_FALSE(device().check(b.span(), pattern(round)).has_value()) << round;
+  }
+}
+
 TEST_P(Streams, OfTheUsersAreWrappedAndStay) {
   auto users = device().make_stream();
   if (users->native() == nullptr) {

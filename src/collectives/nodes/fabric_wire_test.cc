@@ -97,11 +97,11 @@ TEST_P(FabricWireTest, AFailureEndsTheSessionAndAnotherCanBeOpened) {
     EXPECT_THROW(team.each([&](Rank& rank) {
       Calls calls(rank, plans_of(session), collective_of(CollectiveKind::all_gather, 1 << 20), 1);
       if (rank.index == 1) throw Mismatch("rank 1 does not come");
-      calls.enqueue(0);
       try {
+        calls.enqueue(0);
         team.barrier("rank 1, which does not come");
       } catch (const Error&) {
-        rank.device.finish(60);  // with the buffers of the call, which end here
+        rank.device.finish(60);  // with the call's buffers, which end here
         throw;
       }
     }),

@@ -135,6 +135,11 @@ void HostDevice::signal(const Semaphore& semaphore, std::uint64_t value) {
   machine_.sync().poke();
 }
 
+void HostDevice::finish(double deadline_seconds) {
+  if (workers_.finish(deadline_seconds)) return;
+  throw Timeout(fmt::format("{}: its work did not end within {} s", info_.name, deadline_seconds));
+}
+
 std::optional<Difference> HostDevice::check(const Span& span, const Fill& fill) {
   machine_.require_own(span, "span to check");
   if (fill.kind == FillKind::normal)

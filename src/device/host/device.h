@@ -27,6 +27,7 @@ class HostDevice : public Device {
   void read(const Span& from, void* to) override;
   void write(const Span& to, const void* from) override;
   void signal(const Semaphore& semaphore, std::uint64_t value) override;
+  void finish(double deadline_seconds) override;
   std::optional<Difference> check(const Span& span, const Fill& fill) override;
   Span adopt(void* data, std::uint64_t bytes) override;
   MemoryDescriptor export_memory(const Span& span) override;

@@ -13,6 +13,7 @@ namespace duet::host {
 namespace {
 
 constexpr std::chrono::microseconds kPollPeriod{50};
+constexpr std::chrono::milliseconds kFinishPeriod{1};  // no end of an operation is notified alone
 
 }  // namespace
 
@@ -81,6 +82,22 @@ void Workers::push(Queue* queue, Operation operation) {
   if (operation.polled) ++polled_;
   queue->operations.push_back(std::move(operation));
   if (next_queue() != nullptr || must_poll()) wake_one();
+}
+
+bool Workers::finish(double deadline_seconds) {
+  std::unique_lock<std::mutex> lock(sync_.mutex);
+  const auto idle = [this] {
+    return next_queue() == nullptr &&
+           std::none_of(queues_.begin(), queues_.end(),
+                        [](const Queue* queue) { return queue->running; });
+  };
+  const auto end =
+      std::chrono::steady_clock::now() + std::chrono::duration<double>(deadline_seconds);
+  while (!idle()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    sync_.changed.wait_for(lock, kFinishPeriod);
+  }
+  return true;
 }
 
 void Workers::parallel(int parts, const std::function<void(int)>& part) {

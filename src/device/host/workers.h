@@ -71,6 +71,8 @@ class Workers {
   // Drops operations that have not started and waits for one that has.
   void remove(Queue* queue);
   void push(Queue* queue, Operation operation);  // wakes a worker if one is needed
+  // Waits until no operation runs and none may start. Returns false if that takes longer.
+  bool finish(double deadline_seconds);
 
   // Runs part(0) .. part(parts - 1) on the caller and on idle workers; returns when all are done.
   // Callable from any thread, without the lock. Parts must not throw.
