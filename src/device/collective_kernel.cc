@@ -46,6 +46,17 @@ void check_item(const KernelItem& item, DType dtype) {
   }
 }
 
+bool is_addition(const KernelItem& item) {
+  return item.sources.size() == 2 && item.destinations.size() == 1 &&
+         item.sources.front().data == item.destinations.front().data;
+}
+
+void check_addition(const LocalKernel& kernel, const KernelItem& item) {
+  if (kernel.op == Reduction::sum && is_addition(item)) return;
+  throw BadArgument(
+      "kernel: a kernel that adds: expected a sum of two sources to the first of them");
+}
+
 void check_blocks(int blocks) {
   if (blocks < 0) throw BadArgument("kernel: expected a number of blocks from 0");
 }
@@ -104,7 +115,10 @@ void check_kernel(const LocalKernel& kernel) {
   const int words = kernel.semaphores_by_block ? kernel.blocks : 1;
   for (const LocalKernelItem& item : kernel.items) {
     const bool no_spans = item.sources.empty() && item.destinations.empty();
-    if (!no_spans || !has_semaphores(item)) check_item(item, kernel.dtype);
+    if (!no_spans || !has_semaphores(item)) {
+      check_item(item, kernel.dtype);
+      if (kernel.adds) check_addition(kernel, item);
+    }
     for (const Semaphore& semaphore : item.waits) check_words(semaphore.word, words);
     for (const Semaphore& semaphore : item.signals) check_words(semaphore.word, words);
   }

@@ -44,6 +44,10 @@ struct LocalKernel {
   // its own slice. All kernels that share such a semaphore have the same number of blocks, and
   // items of one size. Devices that do not work by blocks use the first word alone.
   bool semaphores_by_block = false;
+  // Every item with spans adds its second source to its first, which is its only destination, and
+  // may lie on a peer. Where Device::adds_in_flight(), nothing is read from there, and blocks have
+  // one warp.
+  bool adds = false;
 };
 
 // Block b synchronises with block b of every peer before the items and after them. No rank starts
@@ -129,6 +133,7 @@ class PreparedKernel {
 
 // The checks that hold on every device. Each throws BadArgument for
 // - an item without sources or destinations, or with spans of unequal sizes;
+// - a kernel that adds, with an item of another form or another operation than a sum;
 // - elements that are cut, unaligned, or of a type that is not reduced;
 // - words that do not fit the number of blocks;
 // - packets: more than kMostPacketPeers peers, parts that are not whole units of aligned memory, or

@@ -110,6 +110,10 @@ class Device {
   // another machine, Unavailable if the compute units do not reach a span.
   virtual std::unique_ptr<PreparedKernel> prepare(const CollectiveKernel& kernel) = 0;
 
+  // Whether a LocalKernel that adds to a peer's memory adds where the bytes arrive, without reading
+  // them first.
+  virtual bool adds_in_flight() const { return false; }
+
   // Blocking access of the CPU to a span, for setup and verification. It waits for no stream:
   // synchronise streams first. Throws BadArgument if the span has no contents.
   virtual void read(const Span& from, void* to) = 0;

@@ -46,9 +46,9 @@ Record link_to_json(int from, int to, const Link& link) {
 
 // The environment variables that change what is measured, or on which devices.
 Record variables() {
-  constexpr std::array<std::string_view, 13> kPrefixes = {
+  constexpr std::array<std::string_view, 14> kPrefixes = {
       "CUDA_", "CUBLAS", "NCCL_", "HIP_",    "ROCR_",     "HSA_", "RCCL_",
-      "OMP_",  "KMP_",   "DNNL_", "ONEDNN_", "OPENBLAS_", "FI_"};
+      "OMP_",  "KMP_",   "DNNL_", "ONEDNN_", "OPENBLAS_", "FI_",  "DUET_REDUCTIONS"};
   Record out = Record::object();
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text = *entry;

@@ -66,6 +66,33 @@ TEST_P(Kernels, ReduceInPlaceAndToSeveralDestinations) {
   expect(sources[1], reduced(DType::fp16, Reduction::sum, 3));
 }
 
+// What peers send is the second of two inputs, and where it is added lies there.
+TEST_P(Kernels, AddToPeers) {
+  for (const DType dtype : kReduced) {
+    const std::size_t size = size_of(dtype);
+    for (const std::size_t count : {0u, 1u, 7u, 4097u, 600011u}) {
+      for (const std::size_t shift : {0u, 3u}) {
+        const std::vector<Span> both = inputs(dtype, 2, count, shift);
+        const Buffer room = filled(peer(), (count + 8) * size, constant(0x5A));
+        for (const std::size_t to : {shift, shift + 1}) {
+          const Span there = room.slice(to * size, count * size);
+          const auto stream = device().make_stream();
+          stream->copy({there, both[0], Executor::dma, {}});
+          stream->synchronize(kDeadline);
+          LocalKernel kernel =
+              local_kernel({{{there, both[1]}, {there}}}, dtype, Reduction::sum, 5);
+          kernel.adds = true;
+          run(device(), kernel);
+          expect(there, reduced(dtype, Reduction::sum, 2));
+        }
+        expect(room.slice(0, shift * size), constant(0x5A));
+        expect(room.slice((count + shift + 1) * size, (7 - shift) * size), constant(0x5A));
+        kept_.clear();
+      }
+    }
+  }
+}
+
 TEST_P(Kernels, CopyBytesToSeveralDestinations) {
   for (const std::size_t bytes : {0u, 1u, 17u, 8193u, 3000001u}) {
     for (const std::size_t shift : {0u, 1u, 2u, 4u}) {
@@ -116,6 +143,14 @@ TEST_P(Kernels, RefuseWhatDoesNotFit) {
   by_block.blocks = 2;
   by_block.items.front().waits = {Semaphore{word}};
   refuse(by_block);
+  const auto refuse_addition = [&](const KernelItem& item, Reduction op) {
+    LocalKernel adding = local_kernel({item}, DType::fp32, op);
+    adding.adds = true;
+    refuse(adding);
+  };
+  refuse_addition({{a, b}, {b}}, Reduction::sum);
+  refuse_addition({{a}, {a}}, Reduction::sum);
+  refuse_addition({{a, b}, {a}}, Reduction::max);
 }
 
 // The awaited semaphores already have the values that all peers would write for both barriers.

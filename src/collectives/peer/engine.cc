@@ -1,6 +1,10 @@
 #include "collectives/peer/engine.h"
 
+#include <algorithm>
+#include <string_view>
+
 #include "collectives/nodes/session.h"
+#include "collectives/peer/add_plan.h"
 #include "collectives/peer/all_reduce_plans.h"
 #include "collectives/peer/broadcast_plan.h"
 #include "collectives/peer/broadcast_schedule.h"
@@ -24,6 +28,10 @@ namespace {
 // that pulls 318, 326, 327.
 constexpr std::uint64_t kSlotsFrom = 512 << 20;
 
+// From this size on an all_reduce's first half is added where it arrives, where devices can. It has
+// not been measured where a kernel that pulls is the faster one below.
+constexpr std::uint64_t kAddedFrom = 64 << 20;
+
 // From this size on a broadcast by kernels behind a switch goes from rank to rank.
 constexpr std::uint64_t kRelayedBytes = 8 << 20;
 
@@ -31,6 +39,9 @@ constexpr std::uint64_t kRelayedBytes = 8 << 20;
 bool swaps(const Collective& collective, const CollectiveBuffers& buffers) {
   return collective.kind == CollectiveKind::all_to_all && in_place(buffers);
 }
+
+// What a rank tells the others of a call that it is to plan.
+constexpr std::string_view kSwaps = "in place", kCannotAdd = "does not add";
 
 // nullptr where the plan needs memory that some rank cannot reach (no mapping, no peer access); the
 // same on all ranks.
@@ -71,9 +82,11 @@ class PeerSession : public CollectiveSession {
   }
 
  protected:
-  std::string request(const Rank&, const Collective& collective,
+  std::string request(const Rank& rank, const Collective& collective,
                       const CollectiveBuffers& buffers) override {
-    return swaps(collective, buffers) ? "in place" : "";
+    if (swaps(collective, buffers)) return std::string(kSwaps);
+    const bool adds = asked_to_add() && can_add(rank, collective, buffers);
+    return std::string(adds ? "" : kCannotAdd);
   }
 
   std::unique_ptr<CollectivePlan> make_plan(Rank& rank, const Collective& collective,
@@ -92,14 +105,16 @@ class PeerSession : public CollectiveSession {
   std::unique_ptr<CollectivePlan> choose(Rank& rank, const Collective& collective,
                                          const CollectiveBuffers& buffers,
                                          const std::vector<std::string>& requests) {
-    bool any_swaps = false;
-    for (const std::string& each : requests) any_swaps = any_swaps || !each.empty();
+    const auto any = [&requests](std::string_view what) {
+      return std::find(requests.begin(), requests.end(), what) != requests.end();
+    };
+    const bool any_swaps = any(kSwaps);
     const auto kernel = [&] { return kernel_plan(rank, collective, buffers); };
     if (kind_ == PeerEngineKind::kernel) return kernel();
     std::unique_ptr<CollectivePlan> plan;
     if (prefers_kernel(collective, rank.size) && !any_swaps) plan = if_reachable(kernel);
     if (plan) return plan;
-    return reduces(collective.kind) ? reduction(rank, collective, buffers)
+    return reduces(collective.kind) ? reduction(rank, collective, buffers, !any(kCannotAdd))
                                     : move(rank, collective, buffers, any_swaps);
   }
 
@@ -144,23 +159,31 @@ class PeerSession : public CollectiveSession {
                                             lanes(rank), watchdog());
   }
 
+  // `adds`: all ranks' devices and buffers allow that parts are added where they arrive.
   std::unique_ptr<CollectivePlan> reduction(Rank& rank, const Collective& collective,
-                                            const CollectiveBuffers& buffers) {
+                                            const CollectiveBuffers& buffers, bool adds) {
     const bool half = collective.kind == CollectiveKind::all_reduce;
-    bool slots = false;
+    const std::uint64_t bytes = size_bytes(collective, rank.size);
+    bool out_of_step = false;
     std::unique_ptr<CollectivePlan> plan;
-    if (half && size_bytes(collective, rank.size) < kSlotsFrom) {
+    if (adds && (!half || bytes >= kAddedFrom)) {
+      out_of_step = rank.size > 2;
+      plan = if_reachable([&] {
+        return std::make_unique<AddPlan>(rank, collective, buffers, lanes(rank), watchdog());
+      });
+    }
+    if (plan == nullptr && half && bytes < kSlotsFrom) {
       plan = if_reachable(
           [&] { return std::make_unique<PullPlan>(rank, collective, buffers, watchdog()); });
     }
     if (plan == nullptr) {
-      slots = true;
+      out_of_step = true;
       plan = std::make_unique<ReducePlan>(rank, collective, buffers, lanes(rank), watchdog(),
                                           pool(rank));
     }
     if (!half) return plan;
     return std::make_unique<SpreadPlan>(rank, collective, buffers, lanes(rank), watchdog(),
-                                        std::move(plan), slots);
+                                        std::move(plan), out_of_step);
   }
 
   bool prefers_kernel(const Collective& collective, int ranks) const {
@@ -183,6 +206,7 @@ class PeerEngine : public CollectiveEngine {
   std::string name() const override { return name_; }
   std::string device_kind() const override { return ""; }
   void check_settings(Team& team) const override {
+    asked_to_add();
     if (kind_ == PeerEngineKind::fastest) team_thresholds(team);
   }
   std::unique_ptr<CollectiveSession> open(Team& team) override {

@@ -31,6 +31,8 @@ std::vector<Move> part_to_all(const Collective& collective, int ranks);
 // Of a kernel that reduces. On 4 x H200 8 blocks reduce 256 MiB at 224 GB/s, 16 at 288.
 inline constexpr int kReducingBlocks = 16;
 
+inline constexpr int kVectorBytes = 16;  // that a thread of a kernel reads or adds at once
+
 // Pieces of at most `largest` bytes; all but the last two are of one size. There are at least three
 // where each is still worth a copy, so that copying one hides what is done with another. The last
 // piece is small, since nothing hides what is done with it. Pieces begin at multiples of 64 KiB.

@@ -11,10 +11,8 @@
 namespace duet {
 namespace {
 
-constexpr int kVector = 16;  // bytes that a thread reads at once
-
 int misalignment(const Span& span, std::uint64_t offset) {
-  return static_cast<int>((reinterpret_cast<std::uintptr_t>(span.data) + offset) % kVector);
+  return static_cast<int>((reinterpret_cast<std::uintptr_t>(span.data) + offset) % kVectorBytes);
 }
 
 std::vector<int> all_shifts(Rank& rank, int mine) {
@@ -47,7 +45,7 @@ ReducePlan::ReducePlan(Rank& rank, const Collective& collective, const Collectiv
       buffers_(buffers),
       lanes_(lanes),
       slots_(slots_for(parts_.most_pieces)),
-      shared_(pool.staging(rank, watchdog, slots_, parts_.largest_piece + kVector,
+      shared_(pool.staging(rank, watchdog, slots_, parts_.largest_piece + kVectorBytes,
                            needs_send_token(lanes.copying(), parts_.most_pieces))),
       staging_(shared_->staging),
       shifts_(all_shifts(rank, misalignment(buffers.send, parts_.begin(rank.index)))),

@@ -4,46 +4,29 @@
 
 #include <gtest/gtest.h>
 
-#include "collectives/peer/all_reduce_plans.h"
-#include "collectives/peer/calls_fixture.h"
 #include "collectives/peer/engine.h"
+#include "collectives/peer/reductions_fixture.h"
 
 namespace duet {
 namespace {
 
-// A session whose all_reduce goes through slots at any size, in pieces of limited size. `dma`
-// itself uses another algorithm for small sizes.
-class Slots : public CollectiveSession {
+// Through slots at any size, in pieces of limited size. `dma` itself uses another algorithm for
+// small sizes.
+class Slots : public ReductionSession {
  public:
   Slots(Team& team, std::uint64_t largest)
-      : watchdog_(team), largest_(largest), pools_(static_cast<std::size_t>(team.local_size())) {
-    for (int local = 0; local < team.local_size(); ++local) {
-      lanes_.push_back(
-          std::make_unique<SideStreams>(team.local_rank(local).device, CopyLanes{2, true}));
-    }
-  }
-  std::optional<Skipped> unsupported(const Collective&, bool) const override {
-    return std::nullopt;
-  }
-
- protected:
-  std::unique_ptr<CollectivePlan> make_plan(Rank& rank, const Collective& collective,
-                                            const CollectiveBuffers& buffers,
-                                            const std::vector<std::string>&) override {
-    SideStreams& lanes = *lanes_[static_cast<std::size_t>(rank.local)];
-    auto first =
-        std::make_unique<ReducePlan>(rank, collective, buffers, lanes, watchdog_,
-                                     pools_[static_cast<std::size_t>(rank.local)], largest_);
-    if (collective.kind == CollectiveKind::reduce_scatter) return first;
-    return std::make_unique<SpreadPlan>(rank, collective, buffers, lanes, watchdog_,
-                                        std::move(first), true);
-  }
+      : ReductionSession(team,
+                         [this, largest](Rank& rank, const Collective& collective,
+                                         const CollectiveBuffers& buffers, SideStreams& lanes,
+                                         Watchdog& watchdog) {
+                           return std::make_unique<ReducePlan>(
+                               rank, collective, buffers, lanes, watchdog,
+                               pools_[static_cast<std::size_t>(rank.local)], largest);
+                         }),
+        pools_(static_cast<std::size_t>(team.local_size())) {}
 
  private:
-  Watchdog watchdog_;
-  std::uint64_t largest_;
   std::vector<StagingPool> pools_;
-  std::vector<std::unique_ptr<SideStreams>> lanes_;
 };
 
 class Reductions : public ::testing::TestWithParam<const char*> {

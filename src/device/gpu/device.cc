@@ -52,6 +52,7 @@ GpuDevice::GpuDevice(GpuMachine& machine, int index, int ordinal)
   load_peer_kernels();
   load_packet_kernels();
   load_push_kernel();
+  adds_in_flight_ = load_add_kernels(properties);
   service_ = create_stream({});
   signals_ = create_stream({info_.priorities - 1});
   DUET_GPU_CHECK(gpuMalloc(reinterpret_cast<void**>(&found_), sizeof *found_));

@@ -43,6 +43,7 @@ class GpuDevice : public Device {
   void close_import(const Span& span) noexcept override;
   Dmabuf export_dmabuf(const Span& span) override;
   void finish(double deadline_seconds) override;
+  bool adds_in_flight() const override { return adds_in_flight_; }
 
   GpuMachine& machine() const { return machine_; }
   int index() const { return index_; }
@@ -66,6 +67,7 @@ class GpuDevice : public Device {
   const int index_;
   const int ordinal_;
   int max_block_ = 0;
+  bool adds_in_flight_ = false;
   DeviceInfo info_;
   std::atomic<int> streams_made_{0};
   std::mutex partitions_mutex_;

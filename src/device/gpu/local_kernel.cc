@@ -5,6 +5,7 @@
 
 #include "device/gpu/kernels.h"
 #include "device/gpu/packed.h"
+#include "device/gpu/vendor_calls.h"
 
 namespace duet::DUET_GPU {
 namespace {
@@ -36,6 +37,13 @@ std::uint32_t items_ahead(const std::vector<LocalKernelItem>& items, std::size_t
   return 0;
 }
 
+// Whether vectors of 16 bytes can be added as they are.
+bool is_aligned(const LocalKernel& kernel) {
+  return std::all_of(kernel.items.begin(), kernel.items.end(), [](const LocalKernelItem& item) {
+    return item.sources.empty() || common_width(item) == 16;
+  });
+}
+
 void add_addresses(std::vector<std::uint64_t>& to, const std::vector<Span>& spans) {
   for (const Span& span : spans) to.push_back(address(span));
 }
@@ -45,6 +53,7 @@ void add_addresses(std::vector<std::uint64_t>& to, const std::vector<Span>& span
 GpuLocalKernel::GpuLocalKernel(GpuDevice& device, const LocalKernel& kernel)
     : GpuKernel(device), dtype_(kernel.dtype), op_(kernel.op) {
   blocks_ = kernel.blocks > 0 ? kernel.blocks : default_blocks(kernel);
+  adds_in_flight_ = kernel.adds && device.adds_in_flight() && is_aligned(kernel);
   std::vector<gpu::LocalTableItem> items;
   std::vector<std::uint64_t> addresses;
   for (const LocalKernelItem& item : kernel.items) {
@@ -81,6 +90,7 @@ GpuLocalKernel::GpuLocalKernel(GpuDevice& device, const LocalKernel& kernel)
 }
 
 void GpuLocalKernel::launch(gpuStream_t stream) const {
+  if (adds_in_flight_) return launch_add_kernel(table_, dtype_, blocks_, stream);
   launch_local_kernel(table_, dtype_, op_, blocks_, stream);
 }
 

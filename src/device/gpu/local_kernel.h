@@ -17,6 +17,7 @@ class GpuLocalKernel : public GpuKernel {
   DType dtype_;
   Reduction op_;
   int blocks_ = 0;
+  bool adds_in_flight_ = false;
   Buffer memory_;  // everything that the table points to
   gpu::LocalKernelTable table_;
 };

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "device/device.h"
+#include "device/gpu/local_kernel_table.h"
 #include "device/gpu/vendor.h"
 
 namespace duet::DUET_GPU {
@@ -49,6 +50,13 @@ void stream_handshake(gpuStream_t stream, const Handshake& handshake);
 // Called with a captured graph, before it is instantiated: replaces nodes that the vendor's runtime
 // replays slowly by others that do the same.
 void prepare_graph(gpuGraph_t graph);
+
+// Loads the kernels of launch_add_kernel() on the current device. Returns false where the device
+// cannot add in flight; nothing is loaded then.
+bool load_add_kernels(const gpuDeviceProp_t& properties);
+// A LocalKernel that adds. The addresses of each item are equal modulo 16.
+void launch_add_kernel(const gpu::LocalKernelTable& table, DType dtype, int blocks,
+                       gpuStream_t stream);
 
 // The granularity of partitions: the number of compute units that is withheld from a stream must be
 // a multiple of this number. 0: the device cannot be partitioned.

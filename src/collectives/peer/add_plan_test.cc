@@ -1,0 +1,121 @@
+// Reductions that are added where they arrive: many pieces, calls in a row, ranks out of step, in
+// place, and empty parts.
+#include "collectives/peer/add_plan.h"
+
+#include <gtest/gtest.h>
+
+#include "collectives/peer/reductions_fixture.h"
+#include "core/error.h"
+
+namespace duet {
+namespace {
+
+class Additions : public ::testing::TestWithParam<const char*> {
+ protected:
+  void run(CollectiveKind kind, std::uint64_t count, const Rounds& rounds) {
+    for (const std::uint64_t largest : {kAddedPiece, std::uint64_t{64} << 10}) {
+      ReductionSession session(team_, [largest](auto&... arguments) {
+        return std::make_unique<AddPlan>(arguments..., largest);
+      });
+      run_calls(team_, plans_of(session), collective_of(kind, count), rounds);
+    }
+  }
+
+  std::unique_ptr<Machine> machine_ = open_machine(GetParam());
+  Team team_{*machine_};
+};
+
+TEST_P(Additions, OfManyPiecesInARow) {
+  // The largest size at which a simulated machine keeps contents.
+  const auto ranks = static_cast<std::uint64_t>(team_.size());
+  run(CollectiveKind::reduce_scatter, 4000003 / ranks, {2});
+  run(CollectiveKind::all_reduce, 2000003, {2});
+}
+
+TEST_P(Additions, OfFewElementsAThousandTimes) {
+  // With 2 elements not every rank has a part, and a rank without one may run ahead.
+  run(CollectiveKind::all_reduce, 2, {1000});
+  run(CollectiveKind::reduce_scatter, 3, {1000});
+  run(CollectiveKind::reduce_scatter, 0, {2});
+}
+
+TEST_P(Additions, CapturedAndNot) { run(CollectiveKind::reduce_scatter, 70001, {12, false, 0, 3}); }
+
+// Each rank's part begins where its own elements are.
+TEST_P(Additions, InPlace) {
+  constexpr std::size_t kCount = 70001;
+  ReductionSession session(team_, [](auto&... arguments) {
+    return std::make_unique<AddPlan>(arguments..., std::uint64_t{64} << 10);
+  });
+  team_.each([&](Rank& rank) {
+    const auto ranks = static_cast<std::size_t>(rank.size);
+    const auto own = static_cast<std::size_t>(rank.index);
+    std::vector<std::int32_t> sent(ranks * kCount, rank.index + 1), sums(kCount);
+    const Buffer buffer = rank.device.allocate(4 * sent.size());
+    rank.device.write(buffer.span(), sent.data());
+    const Span part = buffer.slice(4 * own * kCount, 4 * kCount);
+    const auto plan = session.plan(rank, collective_of(CollectiveKind::reduce_scatter, kCount),
+                                   {buffer.span(), part});
+    const auto stream = rank.device.make_stream();
+    plan->enqueue(*stream);
+    stream->synchronize(60);
+    rank.device.read(part, sums.data());
+    const int sum = rank.size * (rank.size + 1) / 2;
+    EXPECT_EQ(sums, std::vector<std::int32_t>(kCount, sum));
+    rank.team.barrier("all ranks to have checked");
+  });
+}
+
+TEST_P(Additions, SendEachByteOnce) {
+  ReductionSession session(
+      team_, [](auto&... arguments) { return std::make_unique<AddPlan>(arguments...); });
+  team_.each([&](Rank& rank) {
+    const Calls calls(rank, plans_of(session), collective_of(CollectiveKind::reduce_scatter, 1000),
+                      1);
+    EXPECT_EQ(calls.plan().wire_bytes(), 4000.0 * (rank.size - 1));
+    EXPECT_EQ(calls.plan().algorithm(), "added where parts arrive, by 16 blocks");
+    rank.team.barrier("all ranks to have checked");
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Machines, Additions,
+                         machines_of({"host:2", "host:3", "sim:h200-4", "sim:mi300x-8"}),
+                         machine_label);
+
+class LateAdditions : public Additions {};
+
+TEST_P(LateAdditions, RanksOutOfStepLeaveTheSame) {
+  run(CollectiveKind::reduce_scatter, 300007, {20, false, 2000});
+  run(CollectiveKind::all_reduce, 600011, {10, false, 2000});
+}
+
+INSTANTIATE_TEST_SUITE_P(Host, LateAdditions, ::testing::Values("host:2", "host:4"), machine_label);
+
+TEST(AskedToAdd, ByItsVariableAlone) {
+  const auto with = [](const char* value) {
+    ::setenv("DUET_REDUCTIONS", value, 1);
+    const bool asked = asked_to_add();
+    ::unsetenv("DUET_REDUCTIONS");
+    return asked;
+  };
+  EXPECT_FALSE(asked_to_add());
+  EXPECT_FALSE(with(""));
+  EXPECT_FALSE(with("slots"));
+  EXPECT_TRUE(with("in-flight"));
+  EXPECT_THROW(with("in flight"), UsageError);
+  ::unsetenv("DUET_REDUCTIONS");
+}
+
+// Host devices do not add in flight: `dma` goes through slots there.
+TEST(CanAdd, AsksDeviceBuffersAndType) {
+  const auto machine = open_machine("host:2");
+  Team team(*machine);
+  team.each([&](Rank& rank) {
+    const Buffer send = rank.device.allocate(8192), recv = rank.device.allocate(4096);
+    const Collective sum = collective_of(CollectiveKind::reduce_scatter, 1024);
+    EXPECT_FALSE(can_add(rank, sum, {send.span(), recv.span()}));
+  });
+}
+
+}  // namespace
+}  // namespace duet
