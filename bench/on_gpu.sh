@@ -5,6 +5,7 @@
 #   bench/on_gpu.sh quick OUT    the suite quick on the GPUs with --check, its journal and report
 #   bench/on_gpu.sh check_collectives   every one checked, captured, by processes of which one dies
 #   bench/on_gpu.sh collectives OUT   Duet's beside NCCL's, journals into OUT; COLLECTIVES names some
+#   bench/on_gpu.sh reductions OUT   through slots and added in flight: checked, alone, beside GEMMs
 #   bench/on_gpu.sh auto OUT     how near the engine auto comes to the better of dma and kernel
 #   bench/on_gpu.sh copy OUT     every copy, journals into OUT; beside plain cudaMemcpyAsync
 #   bench/on_gpu.sh overlap OUT  GEMMs beside collectives; SCENARIOS, OVERLAP_OPTIONS choose
@@ -133,6 +134,26 @@ collectives() {
     say "$collective"
     must timeout "${LIMIT:-250}" "$duet" collective "$collective" --device cuda --engine "$engines" \
       -d bfloat16 --json "$out/$collective.jsonl" ${COLLECTIVE_OPTIONS:--b 64K -e 4G -f 4 --seconds 0.08}
+  done
+}
+
+reductions() {
+  find_nccl
+  say "kernels that add to peers, and reductions made of them"
+  must timeout -s KILL 60 "$build/tests/conformance_test" --gtest_filter='*Kernels.AddToPeers*cuda*' --gtest_brief=1
+  DUET_TEST_GPUS=1 must timeout -s KILL 120 "$build/tests/collectives_test" --gtest_filter='Machines/Additions*' --gtest_brief=1
+  DUET_REDUCTIONS=in-flight must timeout -s KILL 60 "$duet" collective reduce_scatter,all_reduce --device cuda \
+    --engine dma -d all -o all -b 1000003 -e 300000016 -f 17 -n 3 -w 1 --seconds 0.002 --quiet
+  DUET_REDUCTIONS=in-flight must timeout -s KILL 60 "$duet" collective reduce_scatter,all_reduce --device cuda \
+    --engine dma -G 4 -d bfloat16 -b 64K -e 64M -f 32 --seconds 0.02 --quiet
+  local how
+  for how in slots in-flight; do
+    say "alone, $how"
+    DUET_REDUCTIONS=$how must timeout 120 "$duet" collective reduce_scatter,all_reduce --device cuda \
+      --engine dma,kernel,nccl -d bfloat16 -b 1M -e 1G -f 4 --seconds 0.08 --json "$out/reductions-$how.jsonl"
+    say "beside backward GEMMs, $how"
+    DUET_REDUCTIONS=$how must timeout 180 "$duet" overlap training --device cuda --policy serial,base,priority,dma \
+      --energy --json "$out/training-$how.jsonl"
   done
 }
 
