@@ -1,4 +1,4 @@
-# What `cmake --install` puts where: duet, its completion and manual page, libduet, its modules in
+# What `cmake --install` puts where: duet, its completion and manual page, Slurm's health check, libduet, its modules in
 # duet/ beside it, the headers of the public API, and the package by which find_package(duet) gives
 # duet::duet. All of it finds each other by relative paths, so that a prefix can be moved.
 include(CMakePackageConfigHelpers)
@@ -28,6 +28,9 @@ install(FILES ${written}/_duet DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-fun
 install(FILES ${written}/duet.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d
   OPTIONAL)
 install(FILES ${written}/duet.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL)
+
+install(PROGRAMS ${PROJECT_SOURCE_DIR}/deploy/slurm/health.sh
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/duet/slurm)
 
 # Headers include each other as "duet/...": the names of Duet's folders alone could be another
 # project's.

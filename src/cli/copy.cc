@@ -47,6 +47,9 @@ class CopyCommand : public Command {
     add_yes_no(*app_, "--bidirectional,!--one-way", bidirectional_,
                "Measure pairs in both directions at the same time only, or in one direction only; "
                "default both");
+    app_->add_flag("--each-device", each_device_,
+                   "Measure copies within a device, and to and from the host, on each device; "
+                   "default: the first device only");
     add("--host-memory", host_memory_, "LIST", "pinned, pageable; default both");
     add("--grid", grids_, "LIST",
         "Thread blocks of a copy by kernel; default: the device's choice");
@@ -82,6 +85,7 @@ class CopyCommand : public Command {
     if (!matrix_.empty()) options.matrix_bytes = parse_bytes(matrix_);
     if (bidirectional_) options.directions = {*bidirectional_};
     if (!host_memory_.empty()) options.host_memory = parse_list(host_memory_, parse_host_memory);
+    options.each_device = each_device_;
     const auto number = [](const char* flag) {
       return
           [flag](const std::string& text) { return parse_number(text, 1, flag, kMostGridOrBlock); };
@@ -114,6 +118,11 @@ class CopyCommand : public Command {
                     {"--bidirectional or --one-way", bidirectional_.has_value()}},
                    "expected pair in --pattern as well");
     }
+    if (!chosen(CopyKind::local) && !chosen(CopyKind::host_to_device) &&
+        !chosen(CopyKind::device_to_host)) {
+      refuse_given({{"--each-device", each_device_}},
+                   "expected local, host_to_device or device_to_host in --kind as well");
+    }
     if (!chosen(CopyKind::host_to_device) && !chosen(CopyKind::device_to_host)) {
       refuse_given({{"--host-memory", !host_memory_.empty()}},
                    "expected host_to_device or device_to_host in --kind as well");
@@ -131,6 +140,7 @@ class CopyCommand : public Command {
   std::string kinds_, executors_, issues_, patterns_, sizes_, pairs_, matrix_, host_memory_;
   std::string grids_, blocks_;
   std::optional<bool> bidirectional_;
+  bool each_device_ = false;
 };
 
 }  // namespace

@@ -16,8 +16,8 @@ namespace {
 
 constexpr const char* kExitCodes =
     "0 success; 1 nothing was measured, a result was wrong, a case failed, the run was "
-    "interrupted, a figure is LOW or SUSPECT-HIGH (--check), or a case became worse (compare "
-    "--fail-on-regression); 2 bad usage.";
+    "interrupted, a figure is LOW or SUSPECT-HIGH (--check), a case became worse (compare "
+    "--fail-on-regression), or a node is at fault (health); 2 bad usage.";
 
 std::string flag_line(const CLI::Option& option) {
   return fmt::format("- `{}`: {}\n", flag_names(option), option.get_description());

@@ -98,7 +98,7 @@ class CopyCases {
       case CopyKind::peer:
         return add_peer(shape);
       case CopyKind::local:
-        return add_curve(shape);
+        return add_local(shape);
       case CopyKind::host_to_device:
       case CopyKind::device_to_host:
         return add_host(shape);
@@ -145,13 +145,25 @@ class CopyCases {
     }
   }
 
+  int lone_devices() const { return options_.each_device ? machine_.size() : 1; }
+
+  void add_local(CopyShape shape) {
+    for (int device = 0; device < lone_devices(); ++device) {
+      shape.source.rank = shape.destination.rank = device;
+      add_curve(shape);
+    }
+  }
+
   void add_host(CopyShape shape) {
     const bool to_device = shape.kind == CopyKind::host_to_device;
     // Only the device can issue the copy.
     shape.issue = to_device ? Issue::pull : Issue::push;
-    for (MemoryKind memory : options_.host_memory) {
-      (to_device ? shape.source : shape.destination).memory = memory;
-      add_curve(shape);
+    for (int device = 0; device < lone_devices(); ++device) {
+      shape.source.rank = shape.destination.rank = device;
+      for (MemoryKind memory : options_.host_memory) {
+        (to_device ? shape.source : shape.destination).memory = memory;
+        add_curve(shape);
+      }
     }
   }
 

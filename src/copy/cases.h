@@ -25,8 +25,10 @@ struct CopyOptions {
   // Ordered pairs of devices whose whole curve is measured; empty: device 0 to device 1.
   std::vector<std::pair<int, int>> pairs;
   std::uint64_t matrix_bytes = 256ull << 20;  // the size at which every pair is measured; 0: none
-  std::vector<int> grids{0};                  // blocks of kernel copies; 0: the device's choice
-  std::vector<int> blocks{0};                 // threads per block; 0: the device's choice
+  // Copies within a device and with the host: of every device; otherwise of the first only.
+  bool each_device = false;
+  std::vector<int> grids{0};   // blocks of kernel copies; 0: the device's choice
+  std::vector<int> blocks{0};  // threads per block; 0: the device's choice
   Mode mode;
   std::string device_name;  // --device, as the journal shows it
 };

@@ -172,6 +172,31 @@ Suite quick() {
            {"hip", true, short_gpu_copy()}}};
 }
 
+GemmOptions health_gemm() {
+  GemmOptions options = study_gemm("8192x8192x8192");
+  options.tuning_seconds = 0.5;
+  options.each_device = true;
+  return options;
+}
+
+// By copy engines with the host, between all pairs and all at once; by compute units within each
+// device, where copy engines need not reach the memory's rate.
+CopyOptions health_copy(std::vector<CopyKind> kinds, Executor executor) {
+  CopyOptions options = short_gpu_copy();
+  options.kinds = std::move(kinds);
+  options.executors = {executor};
+  options.sizes = {256ull << 20};
+  options.host_memory = {MemoryKind::pinned};
+  options.each_device = true;
+  return options;
+}
+
+CopyOptions health_cpu_copy() {
+  CopyOptions options = cpu_copy();
+  options.sizes = {256ull << 20};
+  return options;
+}
+
 CollectiveOptions every_collective() {
   CollectiveOptions options;
   options.kinds = all_collectives();
@@ -221,6 +246,15 @@ Benchmark fabric_of_suite(Machine& machine, const std::string& device, FabricOpt
 }  // namespace
 
 std::vector<Suite> suites() { return {quick(), seed()}; }
+
+std::vector<SuiteEntry> health_entries(const std::string& kind) {
+  if (kind == "host") return {{kind, false, cpu_gemm("quick")}, {kind, false, health_cpu_copy()}};
+  const std::vector<CopyKind> beyond{CopyKind::peer, CopyKind::host_to_device,
+                                     CopyKind::device_to_host};
+  return {{kind, false, health_gemm()},
+          {kind, false, health_copy(beyond, Executor::dma)},
+          {kind, false, health_copy({CopyKind::local}, Executor::kernel)}};
+}
 
 Suite find_suite(const std::string& name) {
   for (const Suite& suite : suites()) {

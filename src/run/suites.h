@@ -32,6 +32,10 @@ struct Suite {
 
 std::vector<Suite> suites();
 
+// The benchmarks of quick that have verdicts, shortened and on every device of a machine of this
+// kind: one large GEMM, and copies at one size. `host`, `cuda`, `hip` or `sim`.
+std::vector<SuiteEntry> health_entries(const std::string& kind);
+
 std::string known_suites();  // "quick or seed"
 
 // Throws UsageError that lists the known names.

@@ -66,6 +66,11 @@ std::optional<Telemetry> read_telemetry(const std::string& bus) {
   return nvml != nullptr ? nvml->telemetry(bus) : std::nullopt;
 }
 
+std::optional<DeviceHealth> read_health(const std::string& bus) {
+  const Nvml* nvml = Nvml::instance();
+  return nvml != nullptr ? nvml->health(bus) : std::nullopt;
+}
+
 std::optional<double> read_joules(const std::string& bus) {
   const Nvml* nvml = Nvml::instance();
   return nvml != nullptr ? nvml->joules(bus) : std::nullopt;

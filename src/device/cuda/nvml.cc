@@ -11,6 +11,8 @@ namespace {
 // Constants of nvml.h.
 constexpr int kClockSm = 1;            // NVML_CLOCK_SM
 constexpr int kClockMemory = 2;        // NVML_CLOCK_MEM
+constexpr int kEccUncorrected = 1;     // NVML_MEMORY_ERROR_TYPE_UNCORRECTED
+constexpr int kSinceDriverLoad = 0;    // NVML_VOLATILE_ECC
 constexpr int kTemperatureGpu = 0;     // NVML_TEMPERATURE_GPU
 constexpr int kFeatureEnabled = 1;     // NVML_FEATURE_ENABLED
 constexpr int kLinkEndGpu = 0;         // NVML_NVLINK_DEVICE_TYPE_GPU
@@ -75,6 +77,9 @@ Nvml::Nvml() {
   find(library,
        {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"},
        clock_reasons_);
+  find(library, {"nvmlDeviceGetEccMode"}, ecc_mode_);
+  find(library, {"nvmlDeviceGetTotalEccErrors"}, ecc_errors_);
+  find(library, {"nvmlDeviceGetRemappedRows"}, remapped_rows_);
   find(library, {"nvmlDeviceGetNvLinkState"}, link_state_);
   find(library, {"nvmlDeviceGetNvLinkRemotePciInfo_v2"}, link_end_);
   find(library, {"nvmlDeviceGetNvLinkRemoteDeviceType"}, link_end_kind_);
@@ -131,6 +136,42 @@ std::optional<double> Nvml::joules(const std::string& bus) const {
   const double joules = 1e-3 * value_of<unsigned long long>(energy_, *device);
   if (joules > 0) return joules;
   return std::nullopt;
+}
+
+std::optional<DeviceHealth> Nvml::health(const std::string& bus) const {
+  const std::optional<Handle> device = handle_of(bus);
+  if (!device) return std::nullopt;
+  DeviceHealth health;
+  int current = 0, pending = 0;
+  if (ecc_mode_ != nullptr && ecc_mode_(*device, &current, &pending) == 0) {
+    health.ecc = current == kFeatureEnabled;
+  }
+  unsigned long long errors = 0;
+  if (health.ecc.value_or(false) && ecc_errors_ != nullptr &&
+      ecc_errors_(*device, kEccUncorrected, kSinceDriverLoad, &errors) == 0) {
+    health.uncorrected_errors = errors;
+  }
+  unsigned corrected = 0, uncorrected = 0, waiting = 0, failed = 0;
+  if (remapped_rows_ != nullptr &&
+      remapped_rows_(*device, &corrected, &uncorrected, &waiting, &failed) == 0) {
+    health.remap_pending = waiting != 0;
+    health.remap_failed = failed != 0;
+  }
+  add_links(*device, health);
+  return health;
+}
+
+// Links that the GPU does not have give an error, and count as neither.
+void Nvml::add_links(Handle device, DeviceHealth& health) const {
+  int up = 0, down = 0;
+  for (unsigned link = 0; link < kMostNvLinks; ++link) {
+    int state = 0;
+    if (link_state_ == nullptr || link_state_(device, link, &state) != 0) continue;
+    ++(state == kFeatureEnabled ? up : down);
+  }
+  if (up + down == 0) return;
+  health.links_up = up;
+  health.links_down = down;
 }
 
 std::vector<NvLinkEnd> Nvml::active_links(const std::string& bus) const {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "device/device.h"
+#include "device/device_health.h"
 
 namespace duet::cuda {
 
@@ -24,6 +25,7 @@ class Nvml {
 
   std::optional<Telemetry> telemetry(const std::string& bus) const;
   std::optional<double> joules(const std::string& bus) const;  // the energy counter alone
+  std::optional<DeviceHealth> health(const std::string& bus) const;
   std::vector<NvLinkEnd> active_links(const std::string& bus) const;
   std::string driver_version() const;  // "" if unknown
 
@@ -41,6 +43,7 @@ class Nvml {
   };
   static_assert(sizeof(PciInfo) == 68);
 
+  void add_links(Handle device, DeviceHealth& health) const;
   std::optional<Handle> handle_of(const std::string& bus) const;
 
   Result (*init_)() = nullptr;
@@ -52,6 +55,10 @@ class Nvml {
   Result (*temperature_)(Handle, int, unsigned*) = nullptr;  // degrees Celsius
   Result (*energy_)(Handle, unsigned long long*) = nullptr;  // mJ since the driver was loaded
   Result (*clock_reasons_)(Handle, unsigned long long*) = nullptr;  // bits
+  Result (*ecc_mode_)(Handle, int* current, int* pending) = nullptr;
+  Result (*ecc_errors_)(Handle, int kind, int counter, unsigned long long*) = nullptr;
+  // Rows corrected, rows with uncorrectable errors, whether some wait for a reset, and failures.
+  Result (*remapped_rows_)(Handle, unsigned*, unsigned*, unsigned*, unsigned*) = nullptr;
   Result (*link_state_)(Handle, unsigned, int*) = nullptr;
   Result (*link_end_)(Handle, unsigned, PciInfo*) = nullptr;
   Result (*link_end_kind_)(Handle, unsigned, int*) = nullptr;

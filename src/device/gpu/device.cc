@@ -102,6 +102,8 @@ std::unique_ptr<PreparedKernel> GpuDevice::prepare(const CollectiveKernel& kerne
 
 std::optional<Telemetry> GpuDevice::telemetry() { return read_telemetry(info_.bus); }
 
+std::optional<DeviceHealth> GpuDevice::health() { return read_health(info_.bus); }
+
 std::optional<double> GpuDevice::joules() { return read_joules(info_.bus); }
 
 void GpuDevice::drain(gpuStream_t stream, const char* what) const {

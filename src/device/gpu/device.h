@@ -7,6 +7,7 @@
 #include <string>
 
 #include "device/device.h"
+#include "device/device_health.h"
 #include "device/gpu/vendor.h"
 #include "device/imports.h"
 
@@ -16,7 +17,7 @@ class GpuMachine;
 class UnitPartition;
 
 // One GPU of a machine.
-class GpuDevice : public Device {
+class GpuDevice : public Device, public HealthSource {
  public:
   // `ordinal` is the runtime's number of the device.
   GpuDevice(GpuMachine& machine, int index, int ordinal);
@@ -35,6 +36,7 @@ class GpuDevice : public Device {
   void signal(const Semaphore& semaphore, std::uint64_t value) override;
   std::optional<Difference> check(const Span& span, const Fill& fill) override;
   std::optional<Telemetry> telemetry() override;
+  std::optional<DeviceHealth> health() override;
   std::optional<double> joules() override;
   Span adopt(void* data, std::uint64_t bytes) override;
   MemoryDescriptor export_memory(const Span& span) override;

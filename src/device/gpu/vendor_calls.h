@@ -7,6 +7,7 @@
 #include <string>
 
 #include "device/device.h"
+#include "device/device_health.h"
 #include "device/gpu/local_kernel_table.h"
 #include "device/gpu/vendor.h"
 
@@ -27,6 +28,7 @@ std::string why_no_devices(gpuError_t error);
 void describe(int ordinal, const gpuDeviceProp_t& properties, DeviceInfo& info);
 
 std::optional<Telemetry> read_telemetry(const std::string& bus);
+std::optional<DeviceHealth> read_health(const std::string& bus);
 std::optional<double> read_joules(const std::string& bus);
 
 // A device at one end of a link: the runtime's number and the PCI address.

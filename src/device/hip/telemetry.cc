@@ -32,6 +32,9 @@ std::optional<Telemetry> read_telemetry(const std::string& bus) {
   return reading;
 }
 
+// Not read from this driver yet.
+std::optional<DeviceHealth> read_health(const std::string&) { return std::nullopt; }
+
 // The driver reports power but does not count energy.
 std::optional<double> read_joules(const std::string&) { return std::nullopt; }
 

@@ -1,0 +1,248 @@
+// `duet health`: whether this node is in order, in one line and an exit code.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <functional>
+#include <iostream>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "cli/as_one.h"
+#include "cli/command.h"
+#include "cli/interrupt.h"
+#include "cli/outputs.h"
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/part_file.h"
+#include "health/prometheus.h"
+#include "results/environment.h"
+#include "results/host_facts.h"
+#include "results/journal.h"
+#include "results/writers/axis_columns.h"
+#include "run/suites.h"
+
+namespace duet {
+namespace {
+
+constexpr double kUsualLimit = 180;  // seconds
+
+double unix_seconds() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+// Ends the process when its time is over, even if a driver's call does not return.
+class TimeLimit {
+ public:
+  TimeLimit(double seconds, std::function<void()> last_act)
+      : last_act_(std::move(last_act)), thread_([this, seconds] { wait(seconds); }) {}
+  ~TimeLimit() { end(); }
+
+  // From now on the process is not ended. Does not return if its time is over already.
+  void end() {
+    if (!thread_.joinable()) return;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      done_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+
+ private:
+  void wait(double seconds) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    if (changed_.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return done_; })) {
+      return;
+    }
+    last_act_();
+    _exit(1);
+  }
+
+  std::function<void()> last_act_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool done_ = false;
+  std::thread thread_;
+};
+
+// What the run is doing, for the line that is written when its time is over.
+class Step {
+ public:
+  void set(std::string text) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    text_ = std::move(text);
+  }
+  std::string text() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return text_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::string text_ = "opening the devices";
+};
+
+class HealthCommand : public Command {
+ public:
+  explicit HealthCommand(CLI::App& root)
+      : app_(root.add_subcommand(
+            "health",
+            "Check this node: errors and links that drivers report, and short measurements; one "
+            "line, and exit code 1 if something is wrong")) {
+    add_device_flags(*app_, devices_, "all GPUs; on a node without GPUs, host");
+    app_->add_option("--seconds", seconds_,
+                     "Time for all of it, after which the node counts as failed; default 180")
+        ->type_name("SECONDS")
+        ->check(seconds_above_0("--seconds"));
+    app_->add_flag("--no-measurements", no_measurements_,
+                   "Ask the drivers only, which takes a second");
+    add("--prometheus", prometheus_, "FILE",
+        "Write the results for node_exporter's textfile collector, and replace FILE at once");
+    add("--json", json_, "FILE", "Write a journal of the measurements");
+    app_->add_flag("--verbose", verbose_, "Also print a line per check and figure");
+  }
+
+  CLI::App& app() override { return *app_; }
+
+  int run(const std::vector<std::string>& line) override {
+    require_one_process("health");
+    if (no_measurements_) {
+      refuse_given({{"--json", !json_.empty()}}, "expected without --no-measurements");
+    }
+    const double begin = steady_now();
+    const std::vector<std::string> names = device_names(devices_);
+    if (!json_.empty()) journal_.emplace(create_journal(json_));
+    report_.host = host_facts().host_name;
+    const double limit = seconds_.value_or(kUsualLimit);
+    Step step;
+    TimeLimit time_limit(limit, [this, &step, limit] { give_up(step.text(), limit); });
+    open(names);
+    measure(step, line);
+    report_.seconds = steady_now() - begin;
+    time_limit.end();
+    write_prometheus(report_);
+    if (verbose_) std::cout << lines_of(report_);
+    std::cout << one_line_of(report_) << std::endl;
+    return faults(report_).empty() ? 0 : 1;
+  }
+
+ private:
+  // Called by the thread of TimeLimit, while the others may hang: it reads nothing that they write.
+  void give_up(const std::string& step, double limit) {
+    HealthReport report;
+    report.host = report_.host;
+    report.seconds = limit;
+    report.stopped = fmt::format("not done after {:g} s, while {}", limit, step);
+    try {
+      write_prometheus(report);
+    } catch (const std::exception& error) {
+      report.stopped += fmt::format("; {}", error.what());
+    }
+    const std::string text = one_line_of(report) + '\n';
+    const ssize_t written = ::write(STDOUT_FILENO, text.data(), text.size());
+    static_cast<void>(written);  // the exit code says it as well
+  }
+
+  void write_prometheus(const HealthReport& report) const {
+    if (prometheus_.empty()) return;
+    if (replace_file(prometheus_, prometheus_text(report, unix_seconds()))) return;
+    throw Error(fmt::format("--prometheus {}: {}", prometheus_, std::strerror(errno)));
+  }
+
+  // A device that was asked for and cannot be opened is a fault of the node.
+  void open(const std::vector<std::string>& names) {
+    if (names.empty()) return open_all();
+    for (const std::string& each : names) {
+      try {
+        plan_.machines.push_back(open_machine(each));
+      } catch (const Error& error) {
+        report_.checks.push_back({"device", each, Status::failed, error.what()});
+      }
+    }
+  }
+
+  void open_all() {
+    std::unique_ptr<Machine> host;
+    for (BackendState& state : backends()) {
+      if (state.machine == nullptr) continue;
+      const bool gpus = state.kind == "cuda" || state.kind == "hip";
+      if (gpus) plan_.machines.push_back(std::move(state.machine));
+      if (state.kind == "host") host = std::move(state.machine);
+    }
+    if (plan_.machines.empty()) plan_.machines.push_back(std::move(host));
+  }
+
+  void measure(Step& step, const std::vector<std::string>& line) {
+    catch_interrupts(true);
+    std::vector<Machine*> machines;
+    for (const auto& machine : plan_.machines) {
+      machines.push_back(machine.get());
+      if (no_measurements_) continue;
+      const std::string kind = machine->device(0).info().kind;
+      for (const SuiteEntry& entry : health_entries(kind)) {
+        add_entry(plan_, *machine, entry, interrupted);
+      }
+    }
+    const Record environment = make_environment(machines, {line, false, 1, {}});
+    Figures figures(environment);
+    run_cases(step, environment, figures);
+    step.set("asking the drivers");
+    for (Machine* machine : machines) {
+      for (Check& check : machine_checks(*machine, figures.records())) {
+        report_.checks.push_back(std::move(check));
+      }
+    }
+    report_.figures = figures.judged();
+    report_.missed = figures.missed();
+  }
+
+  void run_cases(Step& step, const Record& environment, Figures& figures) {
+    std::vector<Writer*> writers{&figures};
+    std::optional<JournalWriter> writer;
+    if (journal_) {
+      journal_->write(journal_line(environment));
+      writer.emplace(*journal_);
+      writers.push_back(&*writer);
+    }
+    name_steps(step);
+    RunnerOptions options;
+    options.stop = interrupted;
+    options.doubtful = [&figures](const Record& one) { return figures.doubtful(one); };
+    const Tally tally = run_jobs(plan_.jobs, writers, options);
+    if (tally.interrupted) report_.stopped = "interrupted";
+  }
+
+  // Each case says that it is what runs.
+  void name_steps(Step& step) {
+    for (Job& job : plan_.jobs) {
+      for (Case& one : job.benchmark.cases) {
+        one.run = [&step, text = line_of(one.id), run = std::move(one.run)] {
+          step.set("measuring " + text);
+          return run();
+        };
+      }
+    }
+  }
+
+  CLI::App* app_;
+  DeviceFlags devices_;
+  std::optional<double> seconds_;
+  std::string prometheus_, json_;
+  bool no_measurements_ = false, verbose_ = false;
+  RunPlan plan_;
+  std::optional<OutputFile> journal_;
+  HealthReport report_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_health_command(CLI::App& root) {
+  return std::make_unique<HealthCommand>(root);
+}
+
+}  // namespace duet

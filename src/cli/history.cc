@@ -1,0 +1,121 @@
+// `duet history`: figures over time, from a store of many runs.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <iostream>
+#include <string_view>
+
+#include "cli/command.h"
+#include "cli/complain.h"
+#include "cli/lists.h"
+#include "core/error.h"
+#include "history/table.h"
+#include "results/output_file.h"
+
+namespace duet {
+namespace {
+
+class HistoryCommand : public Command {
+ public:
+  explicit HistoryCommand(CLI::App& root)
+      : app_(root.add_subcommand(
+            "history", "Add journals to a store of runs, and show figures over time by device")) {
+    app_->add_option("journals", journals_, "Journals to add; without any, the store is shown")
+        ->type_name("JOURNAL...");
+    add("--store", store_, "FILE", "The store, an SQLite file, which is created if it is missing");
+    add("--match", match_, "WORDS",
+        "Show the cases in whose line all of these words are: 'gemm 8192 bf16'");
+    add("--device", device_, "TEXT",
+        "Show the devices of which the name, the model or the host has this text");
+    add("--rate", rate_, "NAME", "The rate to show, as gb_per_s; default: the first of each case");
+    app_->add_flag("--over-time", over_time_, "Show each figure in each run, by time");
+    add("--csv", csv_, "FILE", "Write all runs' figures as a table; -: to standard output");
+    add("--time", time_, "UTC",
+        "When journals were measured that do not say so, as those of duet import: "
+        "2026-11-21T02:00:00Z");
+  }
+
+  CLI::App& app() override { return *app_; }
+
+  int run(const std::vector<std::string>&) override {
+    if (store_.empty()) throw UsageError("history: expected --store FILE");
+    check_flags();
+    std::vector<JournalContents> contents;
+    for (const std::string& each : journals_) {
+      contents.push_back(load_journal(each));
+      for (const std::string& warning : contents.back().warnings) complain(warning);
+    }
+    if (contents.empty()) require_store();
+    Store store(store_);
+    for (const JournalContents& each : contents) {
+      const AddedRuns added = store.add(each, time_);
+      std::cout << fmt::format("{}: {} figures; runs: {} added, {} replaced\n", each.name,
+                               added.figures, added.added, added.replaced);
+    }
+    if (contents.empty()) show(store);
+    return 0;
+  }
+
+ private:
+  void check_flags() const {
+    if (!journals_.empty()) {
+      refuse_given({{"--match", !match_.empty()},
+                    {"--device", !device_.empty()},
+                    {"--rate", !rate_.empty()},
+                    {"--over-time", over_time_},
+                    {"--csv", !csv_.empty()}},
+                   "expected without journals, which are added and not shown");
+      if (!time_.empty()) require_time();
+    } else {
+      refuse_given({{"--time", !time_.empty()}}, "expected with journals");
+    }
+  }
+
+  // As journals have it: "2026-11-21T02:00:00Z".
+  void require_time() const {
+    constexpr std::string_view kForm = "0000-00-00T00:00:00Z";
+    bool good = time_.size() == kForm.size();
+    for (std::size_t i = 0; good && i < kForm.size(); ++i) {
+      const bool digit = time_[i] >= '0' && time_[i] <= '9';
+      good = kForm[i] == '0' ? digit : time_[i] == kForm[i];
+    }
+    if (!good) {
+      throw UsageError(fmt::format("--time {}: expected a time like 2026-11-21T02:00:00Z", time_));
+    }
+  }
+
+  void require_store() const {
+    if (std::filesystem::is_regular_file(store_)) return;
+    throw UsageError(
+        fmt::format("--store {}: there is no such store; journals that are named are "
+                    "added to a new one",
+                    store_));
+  }
+
+  void show(Store& store) const {
+    HistoryFilter filter;
+    for (const std::string& word : split(match_, ' ')) {
+      if (!word.empty()) filter.words.push_back(word);
+    }
+    filter.device = device_;
+    filter.rate = rate_;
+    const std::vector<HistoryPoint> points = store.points(filter);
+    if (points.empty()) throw UsageError(fmt::format("store {}: no such figure", store_));
+    if (!csv_.empty()) OutputFile::create(csv_, "expected another name").write(history_csv(points));
+    if (names_standard_output(csv_)) return;
+    std::cout << (over_time_ ? history_over_time(points) : history_table(points));
+  }
+
+  CLI::App* app_;
+  std::vector<std::string> journals_;
+  std::string store_, match_, device_, rate_, csv_, time_;
+  bool over_time_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_history_command(CLI::App& root) {
+  return std::make_unique<HistoryCommand>(root);
+}
+
+}  // namespace duet

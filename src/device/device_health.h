@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+namespace duet {
+
+// What a device's driver tells of its condition. A value that is missing is not known.
+struct DeviceHealth {
+  std::optional<bool> ecc;  // whether memory errors are corrected and counted
+  std::optional<std::uint64_t> uncorrected_errors;  // of memory, since the driver was loaded
+  std::optional<bool> remap_pending;  // a memory row is to be replaced at the next reset
+  std::optional<bool> remap_failed;   // and cannot be: no spare row is left
+  std::optional<int> links_up, links_down;
+};
+
+// Implemented beside Device by devices whose driver tells it.
+class HealthSource {
+ public:
+  virtual ~HealthSource() = default;
+  // nullopt if the driver does not know the device.
+  virtual std::optional<DeviceHealth> health() = 0;
+};
+
+}  // namespace duet

@@ -1,0 +1,35 @@
+#include "health/figures.h"
+
+namespace duet {
+
+void Figures::result(const Record& record, bool) {
+  if (outcome_of(record) == Outcome::measured) evaluator_.see(record);
+  records_.push_back(record);
+}
+
+bool Figures::doubtful(const Record& record) const {
+  if (outcome_of(record) != Outcome::measured) return false;
+  const Word word = evaluator_.evaluate(record).word;
+  return word == Word::low || word == Word::suspect_high;
+}
+
+std::vector<Figure> Figures::judged() const {
+  std::vector<Figure> figures;
+  for (const Record& record : records_) {
+    if (outcome_of(record) != Outcome::measured) continue;
+    figures.push_back({case_of(record), evaluator_.evaluate(record)});
+  }
+  return figures;
+}
+
+std::vector<Miss> Figures::missed() const {
+  std::vector<Miss> missed;
+  for (const Record& record : records_) {
+    const Outcome outcome = outcome_of(record);
+    if (outcome == Outcome::measured || outcome == Outcome::derived) continue;
+    missed.push_back({case_of(record), outcome, reason_of(record)});
+  }
+  return missed;
+}
+
+}  // namespace duet

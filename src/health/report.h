@@ -1,0 +1,31 @@
+// The end of `duet health`: whether a node is in order, in one line.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "health/checks.h"
+#include "health/figures.h"
+
+namespace duet {
+
+struct HealthReport {
+  std::string host;
+  std::vector<Check> checks;
+  std::vector<Figure> figures;
+  std::vector<Miss> missed;
+  double seconds = 0;   // that all of it took
+  std::string stopped;  // why the run ended before all was measured, "" if it did not
+};
+
+// What is wrong, most important first: failed checks, wrong and failed cases, doubtful figures.
+std::vector<std::string> faults(const HealthReport& report);
+
+// "duet health: OK node7: ..." or "duet health: FAIL node7: ...", without a newline. At most
+// `most` faults are named.
+std::string one_line_of(const HealthReport& report, std::size_t most = 3);
+
+// A line for each check, figure and miss.
+std::string lines_of(const HealthReport& report);
+
+}  // namespace duet

@@ -1,0 +1,181 @@
+#include "history/store.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "results/writers/axis_columns.h"
+
+namespace duet {
+namespace {
+
+// PRAGMA application_id and user_version of a store.
+constexpr std::int64_t kApplication = 0x44756574;  // "Duet"
+constexpr std::int64_t kVersion = 1;
+
+// One run of a journal: its environment and the last result of each case.
+struct StoredRun {
+  const Record* environment = nullptr;
+  std::map<std::string, const Record*> results;  // by case_key()
+};
+
+std::vector<StoredRun> runs_of(const JournalContents& journal) {
+  std::vector<StoredRun> runs;
+  for (const Record& record : journal.records) {
+    if (record["type"] == "environment") {
+      runs.push_back({&record, {}});
+    } else if (!runs.empty()) {
+      runs.back().results[case_key(case_of(record))] = &record;
+    }
+  }
+  return runs;
+}
+
+std::string text_in(const Record& environment, const char* part, const char* key) {
+  const Record run = environment.value("run", Record::object());
+  const Record& from = *part == '\0' ? run : run.value(part, Record::object());
+  return from.value(key, std::string());
+}
+
+// Models by the names that records have: those of devices and of machines.
+std::map<std::string, std::string> models_of(const Record& environment) {
+  std::map<std::string, std::string> models;
+  for (const Record& machine : environment["machines"]) {
+    for (const Record& device : machine.value("devices", Record::array())) {
+      const std::string model = device.value("model", "");
+      models.emplace(machine["name"].get<std::string>(), model);
+      models.emplace(device["name"].get<std::string>(), model);
+    }
+  }
+  return models;
+}
+
+std::string text(const SqlValue& value) {
+  const auto* words = std::get_if<std::string>(&value);
+  return words != nullptr ? *words : "";
+}
+
+double number(const SqlValue& value) {
+  if (const auto* whole = std::get_if<std::int64_t>(&value)) return static_cast<double>(*whole);
+  const auto* real = std::get_if<double>(&value);
+  return real != nullptr ? *real : 0;
+}
+
+std::int64_t whole_of(Database& database, const std::string& sql) {
+  return static_cast<std::int64_t>(number(database.run(sql).at(0).at(0)));
+}
+
+void make_tables(Database& database) {
+  database.run(
+      "CREATE TABLE run (id INTEGER PRIMARY KEY, key TEXT UNIQUE NOT NULL, time_utc TEXT NOT NULL, "
+      "host TEXT NOT NULL, revision TEXT NOT NULL, journal TEXT NOT NULL)");
+  database.run(
+      "CREATE TABLE figure (run INTEGER NOT NULL REFERENCES run(id), case_key TEXT NOT NULL, "
+      "benchmark TEXT NOT NULL, device TEXT NOT NULL, model TEXT NOT NULL, engine TEXT NOT NULL, "
+      "case_text TEXT NOT NULL, rate TEXT NOT NULL, value REAL NOT NULL, main INTEGER NOT NULL)");
+  database.run("CREATE INDEX figure_by_run ON figure (run)");
+  database.run("CREATE INDEX figure_by_case ON figure (case_key, rate)");
+  database.run(fmt::format("PRAGMA application_id = {}", kApplication));
+  database.run(fmt::format("PRAGMA user_version = {}", kVersion));
+}
+
+// Each figure of a run; returns their number.
+int add_figures(Database& database, std::int64_t id, const StoredRun& run) {
+  const auto models = models_of(*run.environment);
+  int count = 0;
+  for (const auto& [key, record] : run.results) {
+    if (!record->contains("rates")) continue;
+    const CaseId one = case_of(*record);
+    const auto model = models.find(one.device);
+    std::int64_t main = 1;
+    for (const auto& [rate, value] : (*record)["rates"].items()) {
+      database.run("INSERT INTO figure VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+                   {id, key, one.benchmark, one.device,
+                    model != models.end() ? model->second : std::string(), one.engine,
+                    case_text(one), rate, value.get<double>(), main});
+      main = 0;
+      ++count;
+    }
+  }
+  return count;
+}
+
+bool holds_all(const HistoryPoint& point, const std::vector<std::string>& words) {
+  const std::string line =
+      fmt::format("{} on {}, {}, {}", point.benchmark, point.device, point.engine, point.case_text);
+  return std::all_of(words.begin(), words.end(),
+                     [&](const std::string& word) { return line.find(word) != std::string::npos; });
+}
+
+bool is_of(const HistoryPoint& point, const std::string& device) {
+  const auto has = [&](const std::string& where) {
+    return where.find(device) != std::string::npos;
+  };
+  return has(point.device) || has(point.model) || has(point.host);
+}
+
+}  // namespace
+
+Store::Store(const std::string& path) : database_(path) {
+  Transaction transaction(database_);
+  if (whole_of(database_, "SELECT count(*) FROM sqlite_master") == 0) make_tables(database_);
+  if (whole_of(database_, "PRAGMA application_id") != kApplication) {
+    throw UsageError(fmt::format("store {}: expected a file of duet history", path));
+  }
+  if (whole_of(database_, "PRAGMA user_version") != kVersion) {
+    throw UsageError(fmt::format("store {}: expected one of version {}", path, kVersion));
+  }
+  transaction.commit();
+}
+
+AddedRuns Store::add(const JournalContents& journal, const std::string& time_utc) {
+  AddedRuns added;
+  Transaction transaction(database_);
+  for (const StoredRun& run : runs_of(journal)) {
+    const Record& environment = *run.environment;
+    std::string time = text_in(environment, "", "time_utc");
+    if (time.empty()) time = time_utc;
+    if (time.empty()) {
+      throw UsageError(fmt::format(
+          "{} does not say when it was measured: expected --time, such as 2026-11-21T02:00:00Z",
+          journal.name));
+    }
+    // Runs without a time are told apart by the one that was given.
+    const std::string key = time + ' ' + environment.dump();
+    const bool known = !database_.run("SELECT id FROM run WHERE key = ?1", {key}).empty();
+    if (known) {
+      database_.run("DELETE FROM figure WHERE run = (SELECT id FROM run WHERE key = ?1)", {key});
+      database_.run("DELETE FROM run WHERE key = ?1", {key});
+    }
+    ++(known ? added.replaced : added.added);
+    database_.run(
+        "INSERT INTO run (key, time_utc, host, revision, journal) VALUES (?1, ?2, ?3, ?4, ?5)",
+        {key, time, text_in(environment, "host", "name"), text_in(environment, "", "revision"),
+         journal.name});
+    added.figures += add_figures(database_, whole_of(database_, "SELECT last_insert_rowid()"), run);
+  }
+  transaction.commit();
+  return added;
+}
+
+std::vector<HistoryPoint> Store::points(const HistoryFilter& filter) {
+  std::string sql =
+      "SELECT time_utc, host, revision, benchmark, device, model, engine, case_text, rate, value "
+      "FROM figure JOIN run ON run.id = figure.run WHERE ";
+  sql += filter.rate.empty() ? "main = 1" : "rate = ?1";
+  sql += " ORDER BY benchmark, model, device, host, engine, case_key, rate, time_utc, run.id";
+  std::vector<SqlValue> values;
+  if (!filter.rate.empty()) values.emplace_back(filter.rate);
+  std::vector<HistoryPoint> points;
+  for (const std::vector<SqlValue>& row : database_.run(sql, values)) {
+    HistoryPoint point{text(row[0]), text(row[1]), text(row[2]), text(row[3]), text(row[4]),
+                       text(row[5]), text(row[6]), text(row[7]), text(row[8]), number(row[9])};
+    if (holds_all(point, filter.words) && is_of(point, filter.device)) points.push_back(point);
+  }
+  return points;
+}
+
+}  // namespace duet
