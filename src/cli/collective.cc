@@ -95,6 +95,8 @@ class CollectiveCommand : public Command {
         "share; default all");
     add("--stall", stall_, "SECONDS",
         "Between nodes: a rail on which nothing ends for so long is lost; default 10");
+    app_->add_flag("--failover", failover_,
+                   "Between nodes: what a lost rail had under way goes over the rank's others");
     app_->add_flag("--tune", tune_,
                    "Measure from which size on dma is faster than kernel, and store it for the "
                    "engine auto (docs/collectives.md); default sizes 64K to 1G (CPUs: 16M)");
@@ -185,6 +187,10 @@ class CollectiveCommand : public Command {
     if (!provider_.empty()) options.network.provider = provider_;
     if (!rails_.empty()) options.network.rails = rails_;
     if (!stall_.empty()) options.network.stall_seconds = parse_number(stall_, 1, "--stall");
+    if (failover_ && rails_ == "1") {
+      throw UsageError("--failover: expected several rails: --rails");
+    }
+    options.network.failover = failover_;
     if (!node_size_.empty()) options.node_size = parse_number(node_size_, 1, "--node-size");
     if (!checks_.empty()) options.verified = parse_number(checks_, 0, "-c", 1) > 0;
     options.mode = mode();
@@ -279,7 +285,7 @@ class CollectiveCommand : public Command {
   std::string kinds_, engines_, low_, high_, step_, factor_, types_, ops_, root_, places_, skews_,
       node_size_, provider_, rails_, stall_;
   std::string iterations_, warm_ups_, checks_, gpus_, threads_, blocking_, graph_;
-  bool loop_ = false, tune_ = false;
+  bool loop_ = false, tune_ = false, failover_ = false;
 };
 
 }  // namespace

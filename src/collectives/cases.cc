@@ -175,6 +175,7 @@ class CollectiveCases {
                         settings.graph);
     result.sampling = Sampler(sessions.team(), settings.stop).measure(work, settings.mode);
     result.cost = work.cost();
+    result.warnings = session.take_warnings();
     if (result.sampling->verified) result.rates.emplace_back("wrong", 0);
     if (!work.algorithm().empty()) result.notes.emplace_back("algorithm", work.algorithm());
     result.notes.emplace_back("count", std::to_string(call.collective.count));

@@ -50,6 +50,9 @@ class CollectiveSession {
   // False once a rank has failed in a way that later plans would not survive: the caller then opens
   // another session. The same in all processes. Called outside Team::each().
   virtual bool usable() const { return true; }
+  // What calls have gone on without since this was called last, such as lost rails: warnings for
+  // their record. Collective among processes; called outside Team::each().
+  virtual std::vector<std::string> take_warnings() { return {}; }
   // Memory for a buffer of this engine's plans: plain device memory by default. May be a collective
   // call, so all ranks call it equally often.
   virtual std::unique_ptr<CollectiveMemory> allocate(Rank& rank, std::uint64_t bytes);

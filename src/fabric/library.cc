@@ -1,5 +1,7 @@
 #include "fabric/library.h"
 
+#include <utility>
+
 #include "core/error.h"
 #include "core/module.h"
 
@@ -13,7 +15,9 @@ std::unique_ptr<FabricLibrary>& registered() {
 
 }  // namespace
 
-void register_fabric(std::unique_ptr<FabricLibrary> library) { registered() = std::move(library); }
+std::unique_ptr<FabricLibrary> register_fabric(std::unique_ptr<FabricLibrary> library) {
+  return std::exchange(registered(), std::move(library));
+}
 
 const FabricLibrary& fabric_library() {
   const ModuleState& state = load_module("libfabric");

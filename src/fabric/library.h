@@ -24,7 +24,8 @@ class FabricLibrary {
                                      bool gpu_memory) const = 0;
 };
 
-void register_fabric(std::unique_ptr<FabricLibrary> library);
+// Returns the one that was registered before; null where there was none.
+std::unique_ptr<FabricLibrary> register_fabric(std::unique_ptr<FabricLibrary> library);
 
 // Loads the module; throws Unavailable saying why it cannot be used.
 const FabricLibrary& fabric_library();

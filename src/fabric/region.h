@@ -27,11 +27,15 @@ class Region {
   // regions by their descriptors, given by process. Throws Error.
   std::string descriptors() const;
   void import_all(const std::vector<std::string>& all);
-  const RemoteMemory& remote(int peer, int rail) const {
-    return *remote_.at(static_cast<std::size_t>(peer)).at(static_cast<std::size_t>(rail));
-  }
+  const RemoteMemory& remote(int peer, int rail) const { return *imported(peer, rail); }
+  // False where the peer, or this process, had lost the rail by then.
+  bool reaches(int peer, int rail) const { return imported(peer, rail) != nullptr; }
 
  private:
+  const std::shared_ptr<const RemoteMemory>& imported(int peer, int rail) const {
+    return remote_.at(static_cast<std::size_t>(peer)).at(static_cast<std::size_t>(rail));
+  }
+
   RailSet& rails_;
   Span span_;
   int self_;

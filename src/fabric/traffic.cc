@@ -121,6 +121,10 @@ bool Traffic::progress() {
   return any;
 }
 
+void Traffic::give_up(int rail, const std::string& reason) {
+  if (rails_.living(rail)) lose(rail, reason, false);
+}
+
 void Traffic::check_stalls() {
   const double now = options_.now();
   for (int rail = 0; rail < rails_.size(); ++rail) {

@@ -52,6 +52,10 @@ class Traffic {
   // is stalled, and Error where it fails, unless failover finds other rails.
   bool progress();
 
+  // Closes a rail that still works, since a peer has lost it. Does nothing where it is lost
+  // already; throws Error as progress() does.
+  void give_up(int rail, const std::string& reason);
+
   // The rails that were lost, and why.
   const std::map<int, std::string>& losses() const { return losses_; }
 

@@ -58,6 +58,7 @@ refuses '--producers: expected a proxy as well' fabric write --producers 2
 refuses '--fifo-memory: expected a proxy as well' fabric write --fifo-memory pinned
 refuses '--memory-path: expected --memory device as well' fabric --memory-path staged
 refuses '--failover: expected several rails as well' fabric --failover
+refuses '--failover: expected several rails' collective all_gather --failover --rails 1
 refuses '--direction: expected another operation as well' fabric send_recv --direction two-way
 refuses '--policy: expected without --isolated' overlap "${pair[@]}" --isolated --policy dma
 refuses '--units: expected without --isolated' overlap "${pair[@]}" --isolated --units 8

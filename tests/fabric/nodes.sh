@@ -1,68 +1,10 @@
 #!/usr/bin/env bash
 # Collectives over two nodes: network and pid namespaces of L host ranks each, four rails of 1 Gbit/s
 # between them: nodes.sh PROGRAM [figures]. Checks the data, the bytes on the rails, ranks that are
-# dealt out, graphs, and a rail that is cut; `figures` prints rates beside their bounds instead.
+# dealt out, and graphs; `figures` prints rates beside their bounds instead.
 source "$(dirname "$0")/check.sh"
 open_rails 1gbit 64k
-unshare --pid --fork --mount-proc true 2> /dev/null || { echo "skipped: needs pid namespaces"; exit 77; }
-
-# node NAMESPACE RANK...: these ranks in one pid namespace; what rank N writes goes to out.N, err.N, and
-# its exit code to code.N.
-node() {
-  local namespace=$1
-  shift
-  ip netns exec "$namespace" unshare --pid --fork --mount-proc bash -c '
-    duet=$0 size=$1 ranks=$2
-    shift 2
-    for rank in $ranks; do
-      (RANK=$rank WORLD_SIZE=$size timeout 100 "$duet" "$@" > "out.$rank" 2> "err.$rank"
-       echo $? > "code.$rank") &
-    done
-    wait' "$duet" "$size" "$*" "${arguments[@]}" &
-  pids+=($!)
-}
-
-# collective LOCAL ARGUMENT...: so many ranks on each node; `dealt` deals them out in turns.
-dealt=
-collective() {
-  start_nodes "$@"
-  wait_nodes
-}
-
-start_nodes() {
-  local local_size=$1 rank left_ranks=() right_ranks=()
-  shift
-  size=$((2 * local_size))
-  arguments=(collective "$@" --device host --rails r0,r1,r2,r3 --csv table.csv)
-  meeting_port=$((meeting_port + 1))
-  export MASTER_ADDR=10.77.9.1 MASTER_PORT=$meeting_port
-  rm -f out.* err.* code.* table.csv
-  for ((rank = 0; rank < size; ++rank)); do
-    if [[ -n $dealt ]]; then
-      ((rank % 2 == 0)) && left_ranks+=("$rank") || right_ranks+=("$rank")
-    else
-      ((rank < local_size)) && left_ranks+=("$rank") || right_ranks+=("$rank")
-    fi
-  done
-  pids=()
-  node "$left" "${left_ranks[@]}"
-  node "$right" "${right_ranks[@]}"
-}
-
-wait_nodes() {
-  local rank
-  wait "${pids[@]}" || true
-  pids=()
-  codes=()
-  for ((rank = 0; rank < size; ++rank)); do codes+=("$(cat "code.$rank" 2> /dev/null || echo none)"); done
-}
-
-all_ended_with() {  # CODE WHAT
-  local code
-  for code in "${codes[@]}"; do
-    [[ $code == "$1" ]] || { fail "$2: the processes ended with ${codes[*]}, expected $1"; return 0; }
-  done
-}
+source "$here/two_nodes.sh"
 
 # Bytes that the left node has sent over all rails.
 sent() {
@@ -118,35 +60,6 @@ check_bytes() {
   done
 }
 
-# A call that lasts, and what the processes say when REASON comes; then a run on the same rails.
-long_call() {
-  start_nodes 2 "$1" --engine dma -b 64M -e 64M --in-place out -c 0 --loop -n 1000 -w 0 --stall 2
-  sleep 3
-}
-
-check_faults() {
-  local begin kind
-  for kind in all_gather all_to_all all_reduce; do
-    long_call "$kind"
-    ip -n "$left" link set r1 down
-    wait_nodes
-    all_ended_with 1 "$kind, a rail cut"
-    says out.0 'rail r1 \(10\.77\.1\.[12]\) to rank [0-9] on node [01]: nothing has ended' "$kind, a rail cut"
-    ip -n "$left" link set r1 up
-    wait_for_carriers
-  done
-  long_call all_gather
-  begin=$SECONDS
-  kill -9 "$(pgrep -f "collective all_gather .*--rails r0,r1,r2,r3" | xargs -I{} sh -c \
-    'grep -qz "^RANK=3$" /proc/{}/environ && [ "$(cat /proc/{}/comm)" = duet ] && echo {}')"
-  wait_nodes
-  ((SECONDS - begin <= 10)) || fail "a killed rank: it took $((SECONDS - begin)) s"
-  [[ "${codes[*]}" == "1 1 1 137" ]] || fail "a killed rank: the processes ended with ${codes[*]}"
-  says err.0 'rank 3 .*is gone' "a killed rank"
-  collective 2 all_gather --engine dma -b 512K -e 512K --iterations 3
-  all_ended_with 0 "after the faults"
-}
-
 # Rates beside the bounds of four rails of 1 Gbit/s.
 figures() {
   local ranks
@@ -163,6 +76,5 @@ if [[ ${2:-} == figures ]]; then
 else
   check_data
   check_bytes
-  check_faults
 fi
 exit $((failures > 0))

@@ -16,10 +16,10 @@ namespace {
 constexpr std::uint64_t kLargestRailPiece = 512 << 10, kSmallestRailPiece = 64 << 10;
 constexpr int kPiecesInFlight = 8;  // on a rail
 
-constexpr std::uint32_t kMostNodes = 1024;
 // Numbers from here on say that a node's region is open.
 constexpr std::uint32_t kOpen = WireImmediate::kNumbers - kMostNodes;
-constexpr std::uint64_t kOpenToken = std::numeric_limits<std::uint64_t>::max();
+// Tokens of posts: a piece's index; from here on the node that is told.
+constexpr std::uint64_t kOpenToken = std::uint64_t{1} << 32;
 
 bool contains(const Span& whole, const Span& part) {
   return part.data >= whole.data && part.data + part.bytes <= whole.data + whole.bytes;
@@ -120,9 +120,9 @@ void FabricWire::agree_on_pieces(NodeRank& rank, const WireTraffic& traffic) {
 }
 
 void FabricWire::plan(const WireTraffic& traffic) {
-  if (messages_ * stride_ > kOpen || nodes_ > static_cast<int>(kMostNodes)) {
-    throw Unavailable(fmt::format("over rails at most {} pieces of {} KiB and {} nodes", kOpen,
-                                  piece_bytes_ >> 10, kMostNodes));
+  if (messages_ * stride_ > kOpen) {
+    throw Unavailable(
+        fmt::format("over rails at most {} pieces of {} KiB", kOpen, piece_bytes_ >> 10));
   }
   for (const WireMessage& message : traffic.messages) add_pieces(traffic, message);
   for (std::size_t i = 0; i < messages_; ++i) {
@@ -131,8 +131,7 @@ void FabricWire::plan(const WireTraffic& traffic) {
     }
   }
   come_.resize(messages_ * stride_);
-  open_[0].resize(static_cast<std::size_t>(nodes_));
-  open_[1].resize(static_cast<std::size_t>(nodes_));
+  opened_.resize(static_cast<std::size_t>(nodes_));
 }
 
 void FabricWire::add_pieces(const WireTraffic& traffic, const WireMessage& message) {
@@ -228,13 +227,22 @@ void FabricWire::begin_call() {
     state.to_come = state.arrivals;
   }
   for (std::size_t i = 0; i < messages_; ++i) {
-    if (states_[i].arrivals == 0) has_come(i);  // a message without bytes
+    if (states_[i].arrivals == 0) complete(i);  // a message without bytes
   }
-  const std::uint32_t open = kOpen + static_cast<std::uint32_t>(node_);
   for (int distance = 1; distance < nodes_; ++distance) {
-    const int peer = (node_ + nodes_ - distance) % nodes_;
-    network_.tell(peer, WireImmediate{wire_, open, odd_call_}.value(), *this, kOpenToken);
+    ++telling_;
+    tell_open((node_ + nodes_ - distance) % nodes_);
   }
+}
+
+std::uint32_t FabricWire::open_immediate() const {
+  const std::uint32_t open = kOpen + static_cast<std::uint32_t>(node_);
+  return WireImmediate{wire_, open, odd_call()}.value();
+}
+
+void FabricWire::tell_open(int peer) {
+  network_.failover().tell(peer, open_immediate(), *this,
+                           kOpenToken + static_cast<std::uint64_t>(peer));
 }
 
 // A node that is late does not keep others waiting.
@@ -242,7 +250,7 @@ bool FabricWire::queue_messages() {
   bool found = false;
   for (std::size_t i = 0; unqueued_ > 0 && i < messages_; ++i) {
     MessageState& state = states_[i];
-    if (state.queued || !open_[odd_call_ ? 1 : 0][static_cast<std::size_t>(state.node)]) continue;
+    if (state.queued || opened_[static_cast<std::size_t>(state.node)] <= calls_) continue;
     if (state.staged && !take(go(i))) continue;
     state.queued = found = true;
     --unqueued_;
@@ -254,18 +262,24 @@ bool FabricWire::queue_messages() {
   return found;
 }
 
-// Each piece to the rail with the least under way: a slow rail gets fewer.
+// The rail with the least under way, so that a slow rail gets fewer pieces; -1: none takes it now.
+int FabricWire::rail_for(const Piece& piece) const {
+  const int peer = states_[piece.message].node;
+  int best = -1;
+  for (const int rail : network_.rails().all_living()) {
+    const auto at = static_cast<std::size_t>(rail);
+    if (posted_[at] >= kPiecesInFlight || !region_->reaches(peer, rail)) continue;
+    if (best < 0 || in_flight_[at] < in_flight_[static_cast<std::size_t>(best)]) best = rail;
+  }
+  return best;
+}
+
 bool FabricWire::deal_pieces() {
   bool found = false;
   while (!waiting_.empty()) {
-    int best = -1;
-    for (const int rail : network_.rails().all_living()) {
-      const auto at = static_cast<std::size_t>(rail);
-      if (posted_[at] >= kPiecesInFlight) continue;
-      if (best < 0 || in_flight_[at] < in_flight_[static_cast<std::size_t>(best)]) best = rail;
-    }
-    if (best < 0) return found;
-    post(waiting_.front(), best);
+    const int rail = rail_for(pieces_[waiting_.front()]);
+    if (rail < 0) return found;
+    post(waiting_.front(), rail);
     waiting_.pop_front();
     found = true;
   }
@@ -285,18 +299,49 @@ void FabricWire::post(std::size_t index, int rail) {
   post.data = source.data() + piece.offset;
   post.bytes = piece.bytes;
   post.memory = source.memory(rail);
-  post.immediate = WireImmediate{wire_, piece.number, odd_call_}.value();
+  post.immediate = immediate_of(piece);
   post.remote_offset = piece.remote_offset;
   post.remote = region_->remote(peer, rail);
   network_.traffic().queue(rail, post, *this, index, true);
 }
 
 void FabricWire::ended(std::uint64_t token) {
-  if (token == kOpenToken) return;
-  Piece& piece = pieces_[token];
+  if (token >= kOpenToken) {
+    --telling_;
+    return;
+  }
+  off_rail(pieces_[token]);
+  piece_ended(token);
+}
+
+void FabricWire::off_rail(const Piece& piece) {
   in_flight_[static_cast<std::size_t>(piece.rail)] -= piece.bytes;
   --posted_[static_cast<std::size_t>(piece.rail)];
-  if (--states_[piece.message].to_end == 0) sent(piece.message);
+}
+
+void FabricWire::piece_ended(std::size_t index) {
+  const std::size_t message = pieces_[index].message;
+  if (--states_[message].to_end == 0) sent(message);
+}
+
+bool FabricWire::lost(int, const std::vector<std::uint64_t>& tokens) {
+  for (const std::uint64_t token : tokens) {
+    if (token >= kOpenToken) {
+      const int peer = static_cast<int>(token - kOpenToken);
+      const auto resolved = [this, peer](bool arrived) {
+        arrived ? void(--telling_) : tell_open(peer);
+      };
+      network_.failover().ask(peer, {open_immediate(), resolved});
+      continue;
+    }
+    const Piece& piece = pieces_[token];
+    off_rail(piece);
+    const auto resolved = [this, token](bool arrived) {
+      arrived ? piece_ended(token) : waiting_.push_front(token);
+    };
+    network_.failover().ask(states_[piece.message].node, {immediate_of(piece), resolved});
+  }
+  return true;
 }
 
 void FabricWire::sent(std::size_t message) {
@@ -304,7 +349,7 @@ void FabricWire::sent(std::size_t message) {
   --sending_;
 }
 
-void FabricWire::has_come(std::size_t message) {
+void FabricWire::complete(std::size_t message) {
   --coming_;
   set(come(message), 1);
 }
@@ -312,26 +357,30 @@ void FabricWire::has_come(std::size_t message) {
 // A rank may be one call ahead of a peer, never two: its next call needs the peer's messages.
 void FabricWire::arrived(std::uint32_t number, bool odd_call) {
   if (number >= kOpen) {
-    open_[odd_call ? 1 : 0].at(number - kOpen) = true;
+    ++opened_.at(number - kOpen);
     return;
   }
-  if (!active_ || odd_call != odd_call_) throw Error("a piece of another call has come");
+  if (!active_ || odd_call != this->odd_call()) throw Error("a piece of another call has come");
   if (come_.at(number)) return;
   come_[number] = true;
   const std::size_t message = number / stride_;
-  if (--states_[message].to_come == 0) has_come(message);
+  if (--states_[message].to_come == 0) complete(message);
+}
+
+// A peer asks about its call under way: this rank's is the same one, or the next.
+bool FabricWire::has_come(std::uint32_t number, bool odd_call) const {
+  if (number >= kOpen) return (opened_.at(number - kOpen) % 2 == 1) != odd_call;
+  return odd_call != this->odd_call() || come_.at(number);
 }
 
 bool FabricWire::end_call() {
-  if (sending_ == 0 && !done_told_) {
+  if (sending_ == 0 && telling_ == 0 && !done_told_) {
     done_told_ = true;
     set(word(1), 1);
   }
-  if (sending_ > 0 || coming_ > 0) return false;
-  std::vector<bool>& open = open_[odd_call_ ? 1 : 0];
-  std::fill(open.begin(), open.end(), false);
+  if (!done_told_ || coming_ > 0) return false;
   active_ = false;
-  odd_call_ = !odd_call_;
+  ++calls_;
   return true;
 }
 

@@ -8,7 +8,8 @@
 //   end() <---- done  (all messages have ended)
 //
 // Every piece is a write whose immediate value has the piece's number: it is counted once, in
-// whatever order pieces come.
+// whatever order pieces come. Of what a lost rail had under way a peer says what has come; the rest
+// is posted again (failover.h).
 #pragma once
 
 #include <deque>
@@ -68,16 +69,26 @@ class FabricWire : public Wire, private WireDriver, private Sender, private Devi
 
   bool progress() override;
   bool active() const override { return active_; }
+  bool odd_call() const { return calls_ % 2 == 1; }
   void arrived(std::uint32_t number, bool odd_call) override;
+  bool has_come(std::uint32_t number, bool odd_call) const override;
   void begin_call();
   bool queue_messages();
   void sent(std::size_t message);
-  void has_come(std::size_t message);
+  void complete(std::size_t message);
+  std::uint32_t open_immediate() const;
+  std::uint32_t immediate_of(const Piece& piece) const {
+    return WireImmediate{wire_, piece.number, odd_call()}.value();
+  }
+  void tell_open(int peer);
+  int rail_for(const Piece& piece) const;
+  void off_rail(const Piece& piece);
+  void piece_ended(std::size_t index);
   bool deal_pieces();
   void post(std::size_t index, int rail);
   bool end_call();
   void ended(std::uint64_t token) override;
-  bool lost(int, const std::vector<std::uint64_t>&) override { return false; }
+  bool lost(int rail, const std::vector<std::uint64_t>& tokens) override;
   void release_waits() noexcept override;
 
   Network& network_;
@@ -97,10 +108,12 @@ class FabricWire : public Wire, private WireDriver, private Sender, private Devi
   std::vector<Piece> pieces_;         // that are sent
   std::unique_ptr<Region> region_;
   std::vector<std::unique_ptr<Region>> sources_;
-  bool active_ = false, odd_call_ = false, done_told_ = false;
-  std::vector<bool> open_[2];                            // by node: of even and of odd calls
+  bool active_ = false, done_told_ = false;
+  std::uint64_t calls_ = 0;                              // that have ended
+  std::vector<std::uint64_t> opened_;                    // by node: for how many calls it was open
   std::vector<bool> come_;                               // by piece's number
   std::size_t unqueued_ = 0, sending_ = 0, coming_ = 0;  // messages
+  int telling_ = 0;                                      // peers that the region is open
   std::deque<std::size_t> waiting_;                      // pieces to deal to rails
   std::vector<std::uint64_t> in_flight_;                 // bytes, by rail
   std::vector<int> posted_;                              // pieces in flight, by rail

@@ -1,15 +1,13 @@
-// Plans over rails, between processes that are threads of this one, each a node of one rank.
 #include "collectives/nodes/fabric_wire.h"
 
 #include <gtest/gtest.h>
 
 #include <optional>
 
+#include "collectives/nodes/rails_fixture.h"
 #include "collectives/peer/calls_fixture.h"
-#include "collectives/peer/engine.h"
 #include "core/error.h"
 #include "fabric/library.h"
-#include "team/processes_fixture.h"
 
 namespace duet {
 namespace {
@@ -34,17 +32,10 @@ class FabricWireTest : public ::testing::TestWithParam<const char*> {
     }
   }
 
-  // Runs fn as so many nodes of one rank, each with a session of the engine dma.
   static void on_nodes(int nodes, const std::function<void(Team&, CollectiveSession&)>& fn) {
-    run_processes(nodes, [&](Processes& processes) {
-      const auto machine = open_machine("host");
-      Team team(*machine, {}, &processes);
-      team.set_node_size(1);
-      NetworkOptions network;
-      network.provider = GetParam();
-      team.set_network(network);
-      fn(team, *make_dma_collectives()->open(team));
-    });
+    NetworkOptions network;
+    network.provider = GetParam();
+    on_rails(nodes, network, fn);
   }
 };
 

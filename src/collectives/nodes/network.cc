@@ -20,8 +20,6 @@
 namespace duet {
 namespace {
 
-constexpr std::size_t kScratchBytes = 64;
-constexpr std::size_t kTold = 8;            // bytes of a write of tell()
 constexpr double kPollBetweenCalls = 1e-3;  // seconds for which the proxy polls without a pause
 constexpr double kLinger = 0.1;             // seconds without an event, before rails are closed
 constexpr double kLongestLinger = 2;
@@ -36,16 +34,12 @@ std::string peer_rank(const NodeMap& map, int node, int local) {
 }  // namespace
 
 Network::Network(Team& team, const NodeMap& map)
-    : team_(team),
-      map_(map),
-      rank_(team.first_local()),
-      node_(map.node(rank_)),
-      scratch_(kScratchBytes) {
+    : team_(team), map_(map), rank_(team.first_local()), node_(map.node(rank_)) {
   Processes& processes = *team.processes();
   std::vector<std::string> all;
   run_together(processes, [&] {
     open_rails();
-    std::vector<std::string> mine{scratch_region_->descriptors()};
+    std::vector<std::string> mine{failover_->descriptors()};
     for (int rail = 0; rail < rails_->size(); ++rail) mine.push_back(rails_->at(rail).endpoint());
     all = processes.gather_all(pack(mine), "all processes to open rails", kDefaultDeadlineSeconds);
     connect(all);
@@ -86,17 +80,28 @@ void Network::open_rails() {
   rails_ = std::make_unique<RailSet>(std::move(open), std::move(names));
   TrafficOptions traffic;
   traffic.stall_seconds = options.stall_seconds;
+  traffic.failover = options.failover;
   traffic.now = steady_now;
   traffic.peer_name = [this](int node) { return peer_rank(map_, node, map_.local(rank_)); };
   traffic_ = std::make_unique<Traffic>(*rails_, traffic);
-  traffic_->on_arrival = [this](std::uint32_t value) {
-    const WireImmediate immediate = WireImmediate::of(value);
-    const auto found = drivers_.find(immediate.wire);
-    if (found == drivers_.end()) throw Error("a message has come for a plan that has ended");
-    found->second->arrived(immediate.number, immediate.odd_call);
-  };
-  const Span scratch{nullptr, scratch_.data(), scratch_.size(), MemoryKind::pageable};
-  scratch_region_ = std::make_unique<Region>(*rails_, scratch, node_);
+  failover_ = std::make_unique<Failover>(*rails_, *traffic_, node_, map_.nodes());
+  failover_->peer_name = traffic.peer_name;
+  failover_->has_come = [this](std::uint32_t value) { return has_come(value); };
+  traffic_->on_arrival = [this](std::uint32_t value) { arrived(value); };
+}
+
+void Network::arrived(std::uint32_t value) {
+  if (Note::is(value)) return failover_->arrived(Note::of(value));
+  const WireImmediate immediate = WireImmediate::of(value);
+  const auto found = drivers_.find(immediate.wire);
+  if (found == drivers_.end()) throw Error("a message has come for a plan that has ended");
+  found->second->arrived(immediate.number, immediate.odd_call);
+}
+
+bool Network::has_come(std::uint32_t value) const {
+  const WireImmediate immediate = WireImmediate::of(value);
+  const auto found = drivers_.find(immediate.wire);
+  return found == drivers_.end() || found->second->has_come(immediate.number, immediate.odd_call);
 }
 
 void Network::connect(const std::vector<std::string>& all) {
@@ -114,7 +119,7 @@ void Network::connect(const std::vector<std::string>& all) {
       rails_->at(rail).connect(node, theirs[static_cast<std::size_t>(rail) + 1]);
     }
   }
-  scratch_region_->import_all(regions);
+  failover_->import_all(regions);
 }
 
 std::uint32_t Network::next_wire() {
@@ -127,21 +132,18 @@ std::uint32_t Network::next_wire() {
   return wire;
 }
 
-void Network::add(std::uint32_t wire, WireDriver& driver) { drivers_[wire] = &driver; }
-
-void Network::tell(int peer, std::uint32_t immediate, Sender& sender, std::uint64_t token) {
-  const int rail = rails_->all_living().at(0);
-  RailPost post;
-  post.call = RailCall::write_imm;
-  post.peer = peer;
-  post.data = scratch_.data();
-  post.bytes = kTold;
-  post.memory = scratch_region_->memory(rail);
-  post.immediate = immediate;
-  post.remote_offset = kScratchBytes / 2;
-  post.remote = scratch_region_->remote(peer, rail);
-  traffic_->queue(rail, post, sender, token, true);
+std::vector<std::string> Network::take_losses() {
+  std::vector<std::string> losses;
+  run([&] {
+    if (failover_ != nullptr) losses = failover_->reasons();
+  });
+  losses.erase(losses.begin(), losses.begin() + static_cast<std::ptrdiff_t>(
+                                                    std::min(losses_taken_, losses.size())));
+  losses_taken_ += losses.size();
+  return losses;
 }
+
+void Network::add(std::uint32_t wire, WireDriver& driver) { drivers_[wire] = &driver; }
 
 void Network::run(const std::function<void()>& fn) {
   Job job{&fn, nullptr, false};
@@ -172,6 +174,7 @@ bool Network::run_jobs() {
 
 bool Network::step() {
   bool found = traffic_->progress();
+  found = failover_->progress() || found;
   for (const auto& [wire, driver] : drivers_) found = driver->progress() || found;
   return found;
 }
@@ -224,7 +227,7 @@ void Network::drive() {
     }
   }
   close();
-  scratch_region_.reset();
+  failover_.reset();
   traffic_.reset();
   rails_.reset();
 }

@@ -14,8 +14,9 @@
 #include <thread>
 #include <vector>
 
+#include "collectives/nodes/failover.h"
+#include "collectives/nodes/immediate.h"
 #include "fabric/rail_set.h"
-#include "fabric/region.h"
 #include "fabric/traffic.h"
 #include "team/nodes.h"
 
@@ -29,25 +30,9 @@ class WireDriver {
   virtual bool progress() = 0;
   // Whether a call is under way.
   virtual bool active() const = 0;
-  // A peer's message to this wire has come.
+  // A peer's message to this wire has come; whether it has, or was of a call that has ended.
   virtual void arrived(std::uint32_t number, bool odd_call) = 0;
-};
-
-// The immediate value of every message: the wire, whether the call is an odd one, and a number.
-struct WireImmediate {
-  static constexpr int kNumberBits = 19, kWireBits = 12;
-  static constexpr std::uint32_t kNumbers = 1u << kNumberBits;
-  static constexpr std::uint32_t kWires = 1u << kWireBits;
-
-  std::uint32_t wire = 0, number = 0;
-  bool odd_call = false;
-
-  std::uint32_t value() const {
-    return wire << (kNumberBits + 1) | (odd_call ? kNumbers : 0) | number;
-  }
-  static WireImmediate of(std::uint32_t value) {
-    return {value >> (kNumberBits + 1), value % kNumbers, (value & kNumbers) != 0};
-  }
+  virtual bool has_come(std::uint32_t number, bool odd_call) const = 0;
 };
 
 // Peers are the nodes: each stands for this column's rank there.
@@ -73,8 +58,7 @@ class Network {
   Traffic& traffic() { return *traffic_; }
   void add(std::uint32_t wire, WireDriver& driver);
   void remove(std::uint32_t wire) { drivers_.erase(wire); }
-  // A write of a few bytes, which change nothing at the peer, with this immediate value.
-  void tell(int peer, std::uint32_t immediate, Sender& sender, std::uint64_t token);
+  Failover& failover() { return *failover_; }
 
   // Ends at the first failure of any rank: the rails are closed then.
   bool well() const { return !failed_.load(std::memory_order_acquire); }
@@ -82,6 +66,8 @@ class Network {
   // Unavailable where a wire of this rank still has it.
   std::uint32_t next_wire();
   std::string description() const { return description_; }
+  // Why rails were lost that others have taken over, those of which this function has not told yet.
+  std::vector<std::string> take_losses();
 
  private:
   struct Job {
@@ -92,6 +78,8 @@ class Network {
 
   std::vector<RailInfo> own_share(const std::vector<RailInfo>& all) const;
   void open_rails();
+  void arrived(std::uint32_t immediate);
+  bool has_come(std::uint32_t immediate) const;
   void connect(const std::vector<std::string>& endpoints);
   void drive();
   bool run_jobs();
@@ -105,12 +93,12 @@ class Network {
   std::vector<RailInfo> infos_;
   std::unique_ptr<RailSet> rails_;
   std::unique_ptr<Traffic> traffic_;
-  std::vector<std::byte> scratch_;  // what tell() writes, and where
-  std::unique_ptr<Region> scratch_region_;
+  std::unique_ptr<Failover> failover_;
   std::map<std::uint32_t, WireDriver*> drivers_;
   std::uint32_t wires_ = 0;
   std::string description_;
   int on_failure_ = 0;
+  std::size_t losses_taken_ = 0;
   std::atomic<bool> failed_{false};
   bool closed_ = false;  // the proxy's
 

@@ -15,6 +15,7 @@
 #include "collectives/peer/session_memory.h"
 #include "collectives/peer/team_links.h"
 #include "core/deadline.h"
+#include "core/packing.h"
 #include "device/memory_descriptor.h"
 
 namespace duet {
@@ -38,7 +39,8 @@ bool all_mapped(Team& team) {
 class NodesSession : public CollectiveSession {
  public:
   NodesSession(Team& team, PeerEngineKind kind, NodeMap map)
-      : kind_(kind),
+      : team_(team),
+        kind_(kind),
         map_(std::move(map)),
         mapped_(all_mapped(team) && team.network().provider.empty()),
         not_reached_(why_not_reached(team)),
@@ -72,6 +74,19 @@ class NodesSession : public CollectiveSession {
   }
 
   bool usable() const override { return network_ == nullptr || network_->well(); }
+
+  std::vector<std::string> take_warnings() override {
+    if (network_ == nullptr) return {};
+    std::vector<std::string> warnings;
+    for (const std::string& each : team_.processes()->gather_all(
+             pack(network_->take_losses()), "all processes to tell which rails they have lost",
+             kDefaultDeadlineSeconds)) {
+      for (const std::string& loss : unpack(each)) {
+        warnings.push_back(loss + "; the other rails took over");
+      }
+    }
+    return warnings;
+  }
 
   std::unique_ptr<CollectiveMemory> allocate(Rank& rank, std::uint64_t bytes) override {
     return std::make_unique<SessionMemory>(plans_, rank.device.allocate(bytes));
@@ -139,6 +154,7 @@ class NodesSession : public CollectiveSession {
     }
   }
 
+  Team& team_;
   PeerEngineKind kind_;
   NodeMap map_;
   bool mapped_;              // messages are copies

@@ -88,9 +88,13 @@ class Calls {
                   }});
   }
 
-  void check() const {
+  void wait() const {
     constexpr double kDeadline = 60;  // seconds
     stream_->synchronize(kDeadline);
+  }
+
+  void check() const {
+    wait();
     for (std::size_t round = 0; round < rounds_; ++round) {
       reduces(collective_.kind) ? check_reduced(round) : check_moved(round);
     }

@@ -1,0 +1,242 @@
+// Calls over rails of which one fails, at one end: on real rails, whose posts and events a test
+// holds back.
+#include "collectives/nodes/failover.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "collectives/nodes/rails_fixture.h"
+#include "collectives/peer/calls_fixture.h"
+#include "core/error.h"
+#include "fabric/library.h"
+
+namespace duet {
+namespace {
+
+enum class RailFault {
+  cut,      // posts are taken and go nowhere
+  unheard,  // what has arrived is not known to have ended
+  broken,   // the library reports an error
+};
+
+// A rail fails at one end after so many posts.
+struct BadRail {
+  std::string name;
+  RailFault fault = RailFault::cut;
+  int after = 0;
+};
+
+struct Wirings {
+  std::mutex mutex;
+  std::vector<BadRail> bad;  // each is taken by the first end that opens the rail
+};
+
+class WiredRail : public Rail {
+ public:
+  WiredRail(std::unique_ptr<Rail> rail, RailInfo info, std::optional<BadRail> bad)
+      : rail_(std::move(rail)), info_(std::move(info)), bad_(std::move(bad)) {}
+
+  const RailInfo& info() const override { return info_; }
+  std::string endpoint() const override { return rail_->endpoint(); }
+  void connect(int peer, const std::string& endpoint) override { rail_->connect(peer, endpoint); }
+  std::unique_ptr<RailMemory> register_memory(const Span& span) override {
+    return rail_->register_memory(span);
+  }
+  std::shared_ptr<const RemoteMemory> import_memory(int peer,
+                                                    const std::string& descriptor) override {
+    return rail_->import_memory(peer, descriptor);
+  }
+  void abandon() noexcept override { rail_->abandon(); }
+  bool post(const RailPost& post) override {
+    if (failed() && bad_->fault == RailFault::cut) return true;
+    if (!rail_->post(post)) return false;
+    ++posted_;
+    return true;
+  }
+  void poll(std::vector<RailEvent>& events) override {
+    rail_->poll(events);
+    if (!failed()) return;
+    if (bad_->fault == RailFault::broken) throw Error("broken on purpose");
+    const auto ended = [](const RailEvent& event) { return !event.arrived; };
+    if (bad_->fault == RailFault::unheard) {
+      events.erase(std::remove_if(events.begin(), events.end(), ended), events.end());
+    }
+  }
+
+ private:
+  bool failed() const { return bad_ && posted_ >= bad_->after; }
+
+  std::unique_ptr<Rail> rail_;
+  RailInfo info_;
+  std::optional<BadRail> bad_;
+  int posted_ = 0;
+};
+
+// Three rails of which each is the real library's first one.
+class WiredLibrary : public FabricLibrary {
+ public:
+  WiredLibrary(const FabricLibrary& real, Wirings& wirings) : real_(real), wirings_(wirings) {}
+  std::string name() const override { return real_.name(); }
+  std::vector<std::string> providers() const override { return real_.providers(); }
+  std::vector<RailInfo> rails(const std::string& provider) const override {
+    std::vector<RailInfo> rails(3, real_.rails(provider).at(0));
+    for (std::size_t i = 0; i < rails.size(); ++i) rails[i].name = "w" + std::to_string(i);
+    return rails;
+  }
+  std::unique_ptr<Rail> open(const std::string& provider, const RailInfo& rail,
+                             bool gpu_memory) const override {
+    std::optional<BadRail> bad;
+    {
+      const std::lock_guard<std::mutex> lock(wirings_.mutex);
+      const auto found = std::find_if(wirings_.bad.begin(), wirings_.bad.end(),
+                                      [&](const BadRail& each) { return each.name == rail.name; });
+      if (found != wirings_.bad.end()) {
+        bad = *found;
+        wirings_.bad.erase(found);
+      }
+    }
+    return std::make_unique<WiredRail>(
+        real_.open(provider, real_.rails(provider).at(0), gpu_memory), rail, bad);
+  }
+
+ private:
+  const FabricLibrary& real_;
+  Wirings& wirings_;
+};
+
+class FailoverTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    try {
+      fabric_library().rails("tcp;ofi_rxm");
+    } catch (const Error& error) {
+      GTEST_SKIP() << error.what();
+    }
+    real_ = register_fabric(nullptr);
+    register_fabric(std::make_unique<WiredLibrary>(*real_, wirings_));
+  }
+  void TearDown() override {
+    if (real_ != nullptr) register_fabric(std::move(real_));
+  }
+
+  static NetworkOptions network(bool failover) {
+    NetworkOptions network;
+    network.provider = "tcp;ofi_rxm";
+    network.rails = "w0,w1,w2";
+    network.stall_seconds = 0.3;
+    network.failover = failover;
+    return network;
+  }
+
+  // Calls of each kind while these rails fail; returns the warnings of rank 0.
+  std::vector<std::string> calls_with(int nodes, CollectiveKind kind, std::uint64_t count,
+                                      const std::vector<BadRail>& bad) {
+    wirings_.bad = bad;
+    std::vector<std::string> warnings;
+    on_rails(nodes, network(true), [&](Team& team, CollectiveSession& session) {
+      run_calls(team, plans_of(session), collective_of(kind, count), {3});
+      const std::vector<std::string> of_all = session.take_warnings();
+      EXPECT_TRUE(session.usable());
+      if (team.first_local() == 0) warnings = of_all;
+    });
+    return warnings;
+  }
+
+  Wirings wirings_;
+  std::unique_ptr<FabricLibrary> real_;
+};
+
+constexpr CollectiveKind kKinds[] = {CollectiveKind::all_gather, CollectiveKind::all_to_all,
+                                     CollectiveKind::reduce_scatter, CollectiveKind::all_reduce};
+
+// Before the first piece, among pieces, and in a later call.
+TEST_F(FailoverTest, ACallGoesOnWithoutARailThatIsCut) {
+  for (const CollectiveKind kind : kKinds) {
+    for (const int after : {0, 2, 5}) {
+      const auto warnings = calls_with(2, kind, 4 << 20, {{"w1", RailFault::cut, after}});
+      ASSERT_EQ(warnings.size(), 1u) << name(kind) << " after " << after;
+      EXPECT_NE(warnings[0].find("rail w1"), std::string::npos) << warnings[0];
+      EXPECT_NE(warnings[0].find("to rank"), std::string::npos) << warnings[0];
+      EXPECT_NE(warnings[0].find("the other rails took over"), std::string::npos) << warnings[0];
+    }
+  }
+}
+
+// What has arrived is not sent again: it might overwrite what the receiver does with its memory.
+TEST_F(FailoverTest, WhatHasArrivedUnheardCountsOnce) {
+  for (const CollectiveKind kind : kKinds) {
+    for (const int after : {0, 3}) {
+      EXPECT_EQ(calls_with(2, kind, 4 << 20, {{"w0", RailFault::unheard, after}}).size(), 1u);
+    }
+  }
+}
+
+TEST_F(FailoverTest, ARailThatReportsAnError) {
+  for (const CollectiveKind kind : kKinds) {
+    const auto warnings = calls_with(2, kind, 4 << 20, {{"w2", RailFault::broken, 4}});
+    ASSERT_EQ(warnings.size(), 1u);
+    EXPECT_NE(warnings[0].find("broken on purpose"), std::string::npos) << warnings[0];
+  }
+}
+
+TEST_F(FailoverTest, TwoRailsOneOfThemTheFirst) {
+  for (const CollectiveKind kind : kKinds) {
+    const auto warnings =
+        calls_with(2, kind, 4 << 20, {{"w0", RailFault::cut, 3}, {"w2", RailFault::unheard, 5}});
+    EXPECT_EQ(warnings.size(), 2u);
+  }
+}
+
+// A rail that one node loses is lost to all of the column.
+TEST_F(FailoverTest, ThreeNodes) {
+  for (const CollectiveKind kind : kKinds) {
+    EXPECT_GE(calls_with(3, kind, 2 << 20, {{"w1", RailFault::cut, 5}}).size(), 1u);
+  }
+}
+
+TEST_F(FailoverTest, SmallCallsInARow) {
+  wirings_.bad = {{"w0", RailFault::cut, 40}};
+  on_rails(3, network(true), [](Team& team, CollectiveSession& session) {
+    run_calls(team, plans_of(session), collective_of(CollectiveKind::all_gather, 37),
+              {60, false, 500, 3});
+  });
+}
+
+// Without failover, and where no rail is left: an error that names rail and peer on all ranks.
+TEST_F(FailoverTest, AllRanksGetTheErrorOfALostRail) {
+  const std::vector<BadRail> all{
+      {"w0", RailFault::cut, 1}, {"w1", RailFault::cut, 1}, {"w2", RailFault::cut, 1}};
+  for (const bool failover : {false, true}) {
+    wirings_.bad = failover ? all : std::vector<BadRail>{all[1]};
+    on_rails(2, network(failover), [](Team& team, CollectiveSession& session) {
+      try {
+        team.each([&](Rank& rank) {
+          Calls calls(rank, plans_of(session), collective_of(CollectiveKind::all_gather, 3 << 20),
+                      1);
+          try {
+            calls.enqueue(0);
+            calls.wait();  // until the failure ends its waits
+            team.barrier("all ranks to have ended, of which one has failed");
+          } catch (const Error&) {
+            rank.device.finish(60);  // with the call's buffers, which end here
+            throw;
+          }
+        });
+        ADD_FAILURE() << "the call went on";
+      } catch (const Error& error) {
+        const std::string text = error.what();
+        EXPECT_NE(text.find("rail w"), std::string::npos) << text;
+        EXPECT_NE(text.find("to rank"), std::string::npos) << text;
+      }
+      EXPECT_FALSE(session.usable());
+    });
+  }
+}
+
+}  // namespace
+}  // namespace duet

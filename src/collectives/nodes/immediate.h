@@ -1,0 +1,55 @@
+// The immediate value of every write between the nodes of a column.
+#pragma once
+
+#include <cstdint>
+
+namespace duet {
+
+// A wire's message: the wire, whether the call is an odd one, and a number.
+struct WireImmediate {
+  static constexpr int kNumberBits = 19, kWireBits = 12;
+  static constexpr std::uint32_t kNumbers = 1u << kNumberBits;
+  // Of wires; the last of these numbers is that of notes.
+  static constexpr std::uint32_t kWires = (1u << kWireBits) - 1;
+
+  std::uint32_t wire = 0, number = 0;
+  bool odd_call = false;
+
+  std::uint32_t value() const {
+    return wire << (kNumberBits + 1) | (odd_call ? kNumbers : 0) | number;
+  }
+  static WireImmediate of(std::uint32_t value) {
+    return {value >> (kNumberBits + 1), value % kNumbers, (value & kNumbers) != 0};
+  }
+};
+
+// What proxies tell each other about lost rails (failover.h).
+enum class NoteKind : std::uint32_t { closed, question, answer };
+
+struct Note {
+  static constexpr int kNodeBits = 10, kRailBits = 7;
+
+  NoteKind kind = NoteKind::closed;
+  int rail = 0;  // of closed
+  int node = 0;  // that sends it
+
+  static bool is(std::uint32_t immediate) {
+    return WireImmediate::of(immediate).wire == WireImmediate::kWires;
+  }
+  std::uint32_t value() const {
+    const auto of_kind = static_cast<std::uint32_t>(kind) << (kNodeBits + kRailBits);
+    const auto of_rail = static_cast<std::uint32_t>(rail) << kNodeBits;
+    const std::uint32_t number = of_kind | of_rail | static_cast<std::uint32_t>(node);
+    return WireImmediate{WireImmediate::kWires, number, false}.value();
+  }
+  static Note of(std::uint32_t immediate) {
+    const std::uint32_t number = WireImmediate::of(immediate).number;
+    return {static_cast<NoteKind>(number >> (kNodeBits + kRailBits)),
+            static_cast<int>((number >> kNodeBits) % (1u << kRailBits)),
+            static_cast<int>(number % (1u << kNodeBits))};
+  }
+};
+
+inline constexpr int kMostNodes = 1 << Note::kNodeBits;
+
+}  // namespace duet

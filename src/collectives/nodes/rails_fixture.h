@@ -1,0 +1,30 @@
+// For tests over rails: processes that are threads of this one, each a node of one rank.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <exception>
+#include <functional>
+
+#include "collectives/peer/engine.h"
+#include "team/processes_fixture.h"
+
+namespace duet {
+
+// Runs fn as so many nodes, each with a session of the engine dma. What it throws is a failure.
+inline void on_rails(int nodes, const NetworkOptions& network,
+                     const std::function<void(Team&, CollectiveSession&)>& fn) {
+  run_processes(nodes, [&](Processes& processes) {
+    const auto machine = open_machine("host");
+    Team team(*machine, {}, &processes);
+    team.set_node_size(1);
+    team.set_network(network);
+    try {
+      fn(team, *make_dma_collectives()->open(team));
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << error.what();
+    }
+  });
+}
+
+}  // namespace duet
