@@ -15,7 +15,8 @@ using NativeStream = void*;  // cudaStream_t, hipStream_t
 // ncclResult_t
 using Result = int;
 constexpr Result kSuccess = 0;
-constexpr Result kUnhandledDeviceError = 1;
+constexpr Result kUnhandledDeviceError = 1, kSystemError = 2, kInvalidArgument = 4,
+                 kInvalidUsage = 5, kRemoteError = 6, kInProgress = 7;
 
 // ncclDataType_t
 using Type = int;

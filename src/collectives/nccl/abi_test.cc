@@ -13,7 +13,10 @@ namespace {
 static_assert(sizeof(UniqueId) == sizeof(ncclUniqueId));
 static_assert(sizeof(Result) == sizeof(ncclResult_t) && sizeof(Type) == sizeof(ncclDataType_t) &&
               sizeof(Operation) == sizeof(ncclRedOp_t));
-static_assert(kSuccess == ncclSuccess && kUnhandledDeviceError == ncclUnhandledCudaError);
+static_assert(kSuccess == ncclSuccess && kUnhandledDeviceError == ncclUnhandledCudaError &&
+              kSystemError == ncclSystemError && kInvalidArgument == ncclInvalidArgument &&
+              kInvalidUsage == ncclInvalidUsage && kRemoteError == ncclRemoteError &&
+              kInProgress == ncclInProgress);
 static_assert(kUint8 == ncclUint8 && kInt32 == ncclInt32 && kFloat16 == ncclFloat16 &&
               kFloat32 == ncclFloat32 && kBfloat16 == ncclBfloat16);
 static_assert(kSum == ncclSum && kMax == ncclMax && kMin == ncclMin && kAvg == ncclAvg);

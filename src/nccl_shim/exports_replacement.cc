@@ -1,0 +1,9 @@
+// The names of the libnccl.so.2 that stands in the real one's place: all that NCCL has, also as
+// pnccl*.
+#include "nccl_shim/functions.h"
+#include "nccl_shim/trampolines.h"
+
+#define DUET_NCCL_REPLACED(name) \
+  DUET_NCCL_TRAMPOLINE(name, DUET_NCCL_WEAK(name) DUET_NCCL_STRONG(p##name))
+DUET_NCCL_SEEN(DUET_NCCL_REPLACED)
+DUET_NCCL_PASSED_ON(DUET_NCCL_REPLACED)

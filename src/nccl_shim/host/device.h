@@ -1,0 +1,46 @@
+// The protocol's device on CPUs, for tests: streams are threads, memory can be mapped by processes
+// of the same user.
+#pragma once
+
+#include <atomic>
+
+#include "nccl_shim/protocol/device.h"
+
+namespace duet::nccl_shim::host {
+
+class HostShimDevice : public ShimDevice {
+ public:
+  // `identity`: as ShimDevice's. Its streams' items begin up to `delay_microseconds` late.
+  explicit HostShimDevice(std::uint64_t identity, unsigned delay_microseconds = 0);
+
+  std::uint64_t identity() const override { return identity_; }
+  Stream create_stream() override;
+  void destroy_stream(Stream stream) override;
+  std::unique_ptr<StreamEvent> create_event() override;
+  void record(StreamEvent& event, Stream stream) override;
+  void wait(Stream stream, StreamEvent& event) override;
+  bool done(StreamEvent& event) override;
+  void words(Stream stream, const std::vector<WordOperation>& operations) override;
+  void copy(Stream stream, void* to, const void* from, std::size_t bytes) override;
+  bool capturing(Stream) override { return false; }
+  void share_words(void*, std::size_t) override {}
+  void unshare_words(void*) override {}
+  Allocation allocation(const void* pointer, std::size_t bytes) override;
+  bool exists(const Allocation& allocation) override;
+  ExportedMemory export_memory(const Allocation& allocation) override;
+  void* import_memory(const ExportedMemory& memory, std::size_t bytes) override;
+  void unimport_memory(void* base, std::size_t bytes) override;
+  void* allocate(std::size_t bytes) override;
+  void free(void* base) override;
+  void write(std::uint64_t* to, std::uint64_t value) override { *to = value; }
+  std::uint64_t read(const std::uint64_t* from) override { return *from; }
+
+  void synchronise(Stream stream);
+
+ private:
+  const std::uint64_t identity_;
+  const unsigned delay_;
+  std::atomic<unsigned> streams_{0};
+};
+
+}  // namespace duet::nccl_shim::host

@@ -1,0 +1,31 @@
+// The calls that the protocol makes, as copies between the buffers of two ranks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace duet::nccl_shim {
+
+enum class Kind : std::uint32_t { all_gather, all_to_all, broadcast };
+
+struct Call {
+  Kind kind;
+  const void* send;
+  void* receive;
+  std::size_t bytes;  // of one rank's part; of all for broadcast
+  int root = 0;       // broadcast
+};
+
+// `bytes` at `from` of the source's send buffer go to `to` of the destination's receive buffer.
+struct Part {
+  std::size_t from = 0, to = 0, bytes = 0;
+};
+
+// What `source` sends to `destination`, which may be itself; 0 bytes: nothing.
+Part part(const Call& call, int source, int destination);
+
+// How long `rank`'s buffers are; 0: it has none.
+std::size_t send_bytes(const Call& call, int rank, int ranks);
+std::size_t receive_bytes(const Call& call, int ranks);
+
+}  // namespace duet::nccl_shim

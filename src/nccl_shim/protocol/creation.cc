@@ -1,0 +1,174 @@
+#include "nccl_shim/protocol/creation.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "core/clock.h"
+#include "core/error.h"
+
+namespace duet::nccl_shim {
+namespace {
+
+constexpr std::uint32_t kTestRow = kRows - 1;  // rows are taken from the other end
+
+std::uint64_t test_value(int rank) { return 0x6475657400000000u + static_cast<unsigned>(rank); }
+
+}  // namespace
+
+std::uint64_t hash_bytes(const void* bytes, std::size_t count, std::uint64_t start) {
+  std::uint64_t hash = start;
+  for (std::size_t i = 0; i < count; ++i) {
+    hash = (hash ^ static_cast<const unsigned char*>(bytes)[i]) * 0x100000001b3u;
+  }
+  return hash;
+}
+
+std::string segment_name(const void* bytes, std::size_t count, const std::string& part) {
+  std::string name = "duet-nccl-";
+  for (const std::uint64_t start : {0xcbf29ce484222325u, 0x9ae16a3b2f90404fu}) {
+    const std::uint64_t hash =
+        hash_bytes(part.data(), part.size(), hash_bytes(bytes, count, start));
+    char text[17];
+    std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
+    name += text;
+  }
+  return name;
+}
+
+Creation::Creation(ShimDevice& device, const std::string& name, int rank, int ranks,
+                   std::uint64_t settings)
+    : device_(device), rank_(rank), ranks_(ranks) {
+  if (ranks > kMostRanks) {
+    throw Unavailable(std::to_string(ranks) + " ranks, at most " + std::to_string(kMostRanks) +
+                      " are supported");
+  }
+  segment_ = SharedSegment::open(name);
+  RankEntry& entry = (*segment_)->ranks[rank];
+  entry.version = kSegmentVersion;
+  entry.ranks = static_cast<std::uint32_t>(ranks);
+  entry.process = getpid();
+  entry.process_space = process_space();
+  entry.device = device.identity();
+  entry.settings = settings;
+  set_stage(Stage::joined);
+  if ((*segment_)->joined.fetch_add(1) + 1 == static_cast<std::uint32_t>(ranks)) segment_->unlink();
+}
+
+Creation::~Creation() {
+  segment_->unlink();
+  if (piece_ != nullptr) device_.free(piece_);
+}
+
+int Creation::announced() const { return static_cast<int>((*segment_)->joined.load()); }
+
+bool Creation::all_announced() {
+  segment_->unlink();
+  if (announced() == ranks_) return true;
+  reason_ = "not all ranks are on this machine with the drop-in and one /dev/shm";
+  return false;
+}
+
+void Creation::offer() {
+  reason_ = difference();
+  if (reason_.empty()) {
+    try {
+      piece_ = static_cast<std::uint64_t*>(device_.allocate(sizeof(std::uint64_t)));
+      device_.write(piece_, test_value(rank_));
+      MemoryRow& row = (*segment_)->rows[rank_][kTestRow];
+      const Allocation allocation = device_.allocation(piece_, sizeof(std::uint64_t));
+      row.base = allocation.base;
+      row.bytes = allocation.bytes;
+      row.memory = device_.export_memory(allocation);
+    } catch (const Error& error) {
+      reason_ = error.what();
+    }
+  }
+  set_stage(reason_.empty() ? Stage::offered : Stage::refused);
+}
+
+// All ranks see the same entries, and so the same difference.
+std::string Creation::difference() const {
+  const RankEntry& own = (*segment_)->ranks[rank_];
+  for (int peer = 0; peer < ranks_; ++peer) {
+    const RankEntry& entry = (*segment_)->ranks[peer];
+    if (entry.version != own.version || entry.ranks != own.ranks) {
+      return "ranks have different versions of the drop-in";
+    }
+    if (entry.settings != own.settings) return "ranks have different settings (DUET_NCCL_...)";
+    if (entry.process_space != own.process_space) return "ranks are in different containers";
+    for (int other = 0; other < peer; ++other) {
+      if (entry.device == (*segment_)->ranks[other].device) return "two ranks have one device";
+    }
+  }
+  return "";
+}
+
+void Creation::try_peers(double seconds) {
+  wait_for_all(Stage::offered, seconds, "lend memory");
+  for (int peer = 0; peer < ranks_ && reason_.empty(); ++peer) {
+    if (peer == rank_) continue;
+    try {
+      try_peer(peer);
+    } catch (const Error& error) {
+      reason_ = "memory of rank " + std::to_string(peer) + ": " + error.what();
+    }
+  }
+  try {
+    if (reason_.empty()) {
+      copies_ = std::make_unique<PairCopies>(device_, segment_, rank_, ranks_);
+    }
+  } catch (const Error& error) {
+    reason_ = error.what();
+  }
+  set_stage(reason_.empty() ? Stage::agreed : Stage::refused);
+}
+
+void Creation::try_peer(int peer) {
+  if ((*segment_)->ranks[peer].stage.load(std::memory_order_acquire) == Stage::refused) {
+    throw Unavailable("it cannot lend any");
+  }
+  const MemoryRow& row = (*segment_)->rows[peer][kTestRow];
+  const bool here = (*segment_)->ranks[peer].process == getpid();
+  void* base =
+      here ? reinterpret_cast<void*>(row.base) : device_.import_memory(row.memory, row.bytes);
+  const std::uint64_t found = device_.read(static_cast<std::uint64_t*>(base));
+  if (!here) device_.unimport_memory(base, row.bytes);
+  if (found != test_value(peer)) throw Unavailable("it reads as something else here");
+}
+
+std::unique_ptr<PairCopies> Creation::finish(double seconds) {
+  wait_for_all(Stage::agreed, seconds, "map each other's memory");
+  for (int peer = 0; peer < ranks_; ++peer) {
+    if ((*segment_)->ranks[peer].stage.load(std::memory_order_acquire) != Stage::refused) continue;
+    if (reason_.empty()) reason_ = "rank " + std::to_string(peer) + " cannot";
+  }
+  return reason_.empty() ? std::move(copies_) : nullptr;
+}
+
+void Creation::set_stage(Stage stage) {
+  (*segment_)->ranks[rank_].stage.store(stage, std::memory_order_release);
+}
+
+void Creation::wait_for_all(Stage stage, double seconds, const char* step) {
+  const double end = steady_now() + seconds;
+  for (int peer = 0; peer < ranks_; ++peer) {
+    const RankEntry& entry = (*segment_)->ranks[peer];
+    const PeerProcess process(entry.process);
+    while (entry.stage.load(std::memory_order_acquire) < stage) {
+      const std::string who = "rank " + std::to_string(peer);
+      if (process.has_ended()) throw PeerFailed("the process of " + who + " has ended");
+      if (steady_now() > end) {
+        throw Timeout("waited " + std::to_string(static_cast<int>(seconds)) + " s for " + who +
+                      " to " + step);
+      }
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+  }
+}
+
+}  // namespace duet::nccl_shim

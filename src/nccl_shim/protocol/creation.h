@@ -1,0 +1,62 @@
+// How the ranks of a communicator find out whether its calls can be made by PairCopies.
+//
+//   before the real NCCL's creation:  announce: an entry in a segment that all ranks name alike
+//   after it, all ranks have called:  N entries: all are here, and have the drop-in
+//                                     each lends a piece of memory, and maps and reads the others'
+//                                     if that goes well on all: PairCopies
+//
+// Every step is made for all ranks of a thread before the next, because steps wait for other ranks.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "nccl_shim/protocol/pair_copies.h"
+
+namespace duet::nccl_shim {
+
+class Creation {
+ public:
+  // Announces this rank. `name` is one for all ranks of this creation and for no other; `settings`
+  // a hash of what all ranks must have alike. Throws Unavailable, without an entry.
+  Creation(ShimDevice& device, const std::string& name, int rank, int ranks,
+           std::uint64_t settings);
+  ~Creation();
+  Creation(const Creation&) = delete;
+  Creation& operator=(const Creation&) = delete;
+
+  int announced() const;  // ranks, so far
+
+  // After the real creation. Whether all ranks have announced themselves.
+  bool all_announced();
+  // If so: three steps. The second and third wait for all ranks, `seconds` each; throw PeerFailed
+  // if one has ended, Timeout after that time.
+  void offer();
+  void try_peers(double seconds);
+  // Null if not all ranks can; then reason() says why, as far as this rank knows.
+  std::unique_ptr<PairCopies> finish(double seconds);
+
+  const std::string& reason() const { return reason_; }
+
+ private:
+  void set_stage(Stage stage);
+  void wait_for_all(Stage stage, double seconds, const char* step);
+  std::string difference() const;
+  void try_peer(int peer);
+
+  ShimDevice& device_;
+  std::shared_ptr<SharedSegment> segment_;
+  int rank_, ranks_;
+  std::string reason_;
+  std::unique_ptr<PairCopies> copies_;
+  std::uint64_t* piece_ = nullptr;  // the memory that is lent as a test
+};
+
+// A name in /dev/shm, from any bytes and what tells creations from the same bytes apart.
+std::string segment_name(const void* bytes, std::size_t count, const std::string& part);
+
+// FNV-1a.
+std::uint64_t hash_bytes(const void* bytes, std::size_t count, std::uint64_t start);
+
+}  // namespace duet::nccl_shim

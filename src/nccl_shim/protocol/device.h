@@ -1,0 +1,88 @@
+// What the protocol asks of a device. One object serves one rank; calls of several threads may come
+// at a time. Errors are exceptions of core/error.h.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace duet::nccl_shim {
+
+// A word in memory that all ranks' processes share. Streams set it and wait for it, and so do CPUs.
+using Word = std::atomic<std::uint32_t>;
+
+// Whether a word has come to `value`, for counters that may wrap: at most 2^31 - 1 ahead of it.
+inline bool has_come(std::uint32_t word, std::uint32_t value) {
+  return static_cast<std::int32_t>(word - value) >= 0;
+}
+
+struct WordOperation {
+  enum class What { set, wait };  // wait: until has_come(word, value)
+  What what;
+  Word* word;
+  std::uint32_t value;
+};
+
+struct Allocation {
+  std::uintptr_t base = 0;
+  std::size_t bytes = 0;
+  std::uint64_t id = 0;  // no other allocation of this process ever has it; never 0
+};
+
+// By which another process maps an allocation.
+struct ExportedMemory {
+  unsigned char bytes[64];
+};
+
+class StreamEvent {
+ public:
+  virtual ~StreamEvent() = default;
+};
+
+class ShimDevice {
+ public:
+  using Stream = void*;  // the user's own type: a cudaStream_t
+
+  virtual ~ShimDevice() = default;
+
+  // Names the device among all of this machine's, alike in all processes; equal for equal devices.
+  virtual std::uint64_t identity() const = 0;
+
+  virtual Stream create_stream() = 0;  // of the highest priority
+  virtual void destroy_stream(Stream stream) = 0;
+  virtual std::unique_ptr<StreamEvent> create_event() = 0;
+
+  // An event may be recorded again: a wait is for what was recorded when the wait was enqueued.
+  virtual void record(StreamEvent& event, Stream stream) = 0;
+  virtual void wait(Stream stream, StreamEvent& event) = 0;
+  virtual bool done(StreamEvent& event) = 0;
+
+  // In their order. Words are in memory that share_words() was given.
+  virtual void words(Stream stream, const std::vector<WordOperation>& operations) = 0;
+  virtual void copy(Stream stream, void* to, const void* from, std::size_t bytes) = 0;
+  virtual bool capturing(Stream stream) = 0;
+
+  // Makes shared memory of this process usable in words(), until unshare_words().
+  virtual void share_words(void* base, std::size_t bytes) = 0;
+  virtual void unshare_words(void* base) = 0;
+
+  // The allocation that `bytes` from `pointer` on are in. Throws Unavailable if they are in none,
+  // in several, or in one that cannot be exported.
+  virtual Allocation allocation(const void* pointer, std::size_t bytes) = 0;
+  virtual bool exists(const Allocation& allocation) = 0;
+  virtual ExportedMemory export_memory(const Allocation& allocation) = 0;
+  // Of another process's allocation.
+  virtual void* import_memory(const ExportedMemory& memory, std::size_t bytes) = 0;
+  virtual void unimport_memory(void* base, std::size_t bytes) = 0;
+
+  // Memory of the drop-in's own, which can be exported. free() may wait for the device.
+  virtual void* allocate(std::size_t bytes) = 0;
+  virtual void free(void* base) = 0;
+  // Of the CPU, in memory of allocate() or import_memory(), while no stream uses it.
+  virtual void write(std::uint64_t* to, std::uint64_t value) = 0;
+  virtual std::uint64_t read(const std::uint64_t* from) = 0;
+};
+
+}  // namespace duet::nccl_shim

@@ -1,0 +1,149 @@
+// One rank's side of a communicator whose calls are made by copies between each pair of ranks.
+//
+// Of each pair, the rank that comes second to a call knows all four buffers, and makes both copies:
+//
+//   first  F:  record of buffers --> pair's state
+//              user's stream: set ready ...................... wait pushed, pulled, gate
+//   second S:  finds F's record
+//              push lane:     wait ready, copy S.send -> F.receive, set pushed
+//              pull lane:     wait ready, copy F.send -> S.receive, set pulled
+//              user's stream: ... joins both lanes ............ wait gate
+//
+// No CPU waits for another rank, unless it is kCallsAhead calls ahead. Who is first may change with
+// every call and pair. Copies of a call are in rotated order on all ranks: in step i, rank r pushes
+// to r + i and pulls from r - i.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "nccl_shim/protocol/call.h"
+#include "nccl_shim/protocol/device.h"
+#include "nccl_shim/protocol/memory_rows.h"
+#include "nccl_shim/protocol/peer_process.h"
+#include "nccl_shim/protocol/segment.h"
+#include "nccl_shim/protocol/stand_in.h"
+
+namespace duet::nccl_shim {
+
+class PairCopies {
+ public:
+  using Stream = ShimDevice::Stream;
+
+  // After all ranks have agreed (creation.h).
+  PairCopies(ShimDevice& device, std::shared_ptr<SharedSegment> segment, int rank, int ranks);
+  // Waits until nothing of this communicator runs on this rank, unless a peer is gone; then as
+  // abort().
+  ~PairCopies();
+  PairCopies(const PairCopies&) = delete;
+  PairCopies& operator=(const PairCopies&) = delete;
+
+  // Behind what `user` has, and behind this communicator's calls on other streams. Returns at once.
+  // Throws PeerFailed if the communicator is broken, BadArgument if ranks make different calls; any
+  // error breaks the communicator. Thread-safe.
+  void enqueue(const Call& call, Stream user);
+
+  // Before the caller gives `user` work of the same communicator that is not enqueued here: such
+  // work begins behind the calls before it, and the next call behind such work.
+  void order_other_work(Stream user);
+
+  // Waits on the CPU for all calls so far. False if the communicator broke before that.
+  bool drain();
+
+  // Ends what waits for other ranks, on this rank's streams and CPUs, and makes the communicator
+  // unusable for all ranks: their streams stop before the end of a call that may not be whole.
+  // Returns when nothing of this rank runs and no peer writes its buffers any more; after `seconds`
+  // with a line in warning() if that is not so. May be called from any thread, at any time.
+  void abort(double seconds);
+
+  // Empty, or why the communicator is broken.
+  std::string error() const;
+  std::string warning() const;
+
+  // What a guard thread does now and then: notices that a rank is gone which this one waits for, or
+  // that another broke the communicator. No call to the device.
+  void watch();
+
+  int ranks() const { return ranks_; }
+  std::size_t lent() const { return lent_.count(); }
+
+ private:
+  // How often a rank a has set, or will set, its words for a rank b by all calls so far. Atomic
+  // because watch() reads them.
+  struct Sequence {
+    std::atomic<std::uint32_t> ready{0}, pushed{0}, pulled{0};
+  };
+  // This rank's buffers in a call, or what stands in for them; offsets of parts count from them.
+  struct Buffers {
+    const char* send;
+    char* receive;
+    bool send_stands_in, receive_stands_in;
+  };
+  // As a call goes: whom this rank is second for.
+  using Second = std::array<bool, kMostRanks>;
+
+  void check_whole() const;
+  void wait_for_room(std::uint64_t number) const;
+  Buffers publish(const Call& call, std::uint64_t number);
+  const char* lend(const void* buffer, std::size_t bytes, StandIn& stand_in, BufferPlace& place);
+  bool involved(const Call& call, int peer) const;
+  bool come_second(int peer, std::uint64_t number);
+  void check_same(const Call& call, int peer, std::uint64_t number) const;
+  void enqueue_locked(const Call& call, Stream user);
+  void follow_last(Stream user);
+  void count(const Call& call, const Second& second);
+  void signal_ready(const Call& call, const Second& second, Stream user);
+  void copy_as_second(const Call& call, const Buffers& mine, const Second& second,
+                      std::uint64_t number, Stream user);
+  void push(const Call& call, const Buffers& mine, int to, std::uint64_t number);
+  void pull(const Call& call, const Buffers& mine, int from, std::uint64_t number);
+  void copy_own_part(const Call& call, const Buffers& mine, Stream user);
+  void wait_for_seconds(const Call& call, const Second& second, Stream user);
+
+  // Of a peer that came second: which values its words will have when its copies have ended, and
+  // whether they have been seen.
+  struct Share {
+    std::uint32_t pushed, pulled;
+    bool has_pushed, has_pulled;
+  };
+  using Unsettled = std::array<Share, kMostRanks>;
+
+  void set_error(const std::string& why);
+  void warn(const std::string& what);
+  void break_with(const std::string& why);
+  bool waits_for(int peer) const;
+  Unsettled revoke_untaken();
+  void end_own_waits(Unsettled& unsettled);
+  bool may_touch(int peer, const Share& share) const;
+
+  PairWords& words(int from, int to) const { return (*segment_)->words.pairs[from][to]; }
+  Word& gate(int rank) const { return (*segment_)->words.gates[rank].word; }
+  std::atomic<std::uint64_t>& state(int peer, std::uint64_t number) const;
+
+  ShimDevice& device_;
+  std::shared_ptr<SharedSegment> segment_;
+  const int rank_, ranks_;
+  std::array<std::unique_ptr<PeerProcess>, kMostRanks> processes_;  // null: this process
+
+  std::mutex mutex_;  // held over enqueue, drain and the end
+  LentMemory lent_;
+  BorrowedMemory borrowed_;
+  StandIn send_stand_in_, receive_stand_in_;
+  Stream push_lane_, pull_lane_;
+  std::unique_ptr<StreamEvent> begin_, pushed_, pulled_, last_call_, other_work_;
+  std::uint64_t number_ = 0;  // calls so far
+  Stream last_stream_ = nullptr;
+  enum class Last { none, call, other } last_ = Last::none;
+  std::array<Sequence, kMostRanks> mine_, theirs_;  // words of this rank for each, and back
+
+  std::atomic<bool> ending_{false};
+  bool stuck_ = false;
+  mutable std::mutex error_mutex_;
+  std::string error_, warning_;
+};
+
+}  // namespace duet::nccl_shim

@@ -1,0 +1,25 @@
+#include "nccl_shim/protocol/peer_process.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace duet::nccl_shim {
+
+PeerProcess::PeerProcess(std::int32_t process)
+    : process_(process), descriptor_(static_cast<int>(syscall(SYS_pidfd_open, process, 0))) {}
+
+PeerProcess::~PeerProcess() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+bool PeerProcess::has_ended() const {
+  if (descriptor_ < 0) return kill(process_, 0) != 0 && errno == ESRCH;
+  pollfd end{descriptor_, POLLIN, 0};
+  return poll(&end, 1, 0) > 0;
+}
+
+}  // namespace duet::nccl_shim

@@ -1,0 +1,61 @@
+#include "nccl_shim/protocol/segment.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <iterator>
+#include <map>
+#include <mutex>
+
+#include "core/error.h"
+
+namespace duet::nccl_shim {
+
+std::shared_ptr<SharedSegment> SharedSegment::open(const std::string& name) {
+  static std::mutex mutex;
+  static std::map<std::string, std::weak_ptr<SharedSegment>> mapped;
+  const std::lock_guard<std::mutex> lock(mutex);
+  for (auto each = mapped.begin(); each != mapped.end();) {
+    each = each->second.expired() ? mapped.erase(each) : std::next(each);
+  }
+  std::weak_ptr<SharedSegment>& here = mapped[name];
+  std::shared_ptr<SharedSegment> segment = here.lock();
+  if (segment == nullptr) {
+    segment.reset(new SharedSegment("/dev/shm/" + name));
+    here = segment;
+  }
+  return segment;
+}
+
+SharedSegment::SharedSegment(const std::string& path) : path_(path) {
+  const int file = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (file < 0) throw Unavailable(path_ + ": " + std::strerror(errno));
+  void* mapped = MAP_FAILED;
+  // posix_fallocate: a full /dev/shm is an error here, and not a SIGBUS later.
+  int error = posix_fallocate(file, 0, sizeof(Segment));
+  if (error == 0) {
+    mapped = mmap(nullptr, sizeof(Segment), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    error = mapped == MAP_FAILED ? errno : 0;
+  }
+  close(file);
+  if (error != 0) {
+    unlink();
+    throw Unavailable(path_ + ": " + std::strerror(error));
+  }
+  memory_ = static_cast<Segment*>(mapped);
+}
+
+SharedSegment::~SharedSegment() { munmap(memory_, sizeof(Segment)); }
+
+void SharedSegment::unlink() const { ::unlink(path_.c_str()); }
+
+std::uint64_t process_space() {
+  struct stat space {};
+  return stat("/proc/self/ns/pid", &space) == 0 ? space.st_ino : 0;
+}
+
+}  // namespace duet::nccl_shim

@@ -1,0 +1,107 @@
+// The memory that the ranks of a communicator share, one segment in /dev/shm. New memory is zero,
+// and so is every member's first value. `X[a][b]`: rank a writes it for rank b.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "nccl_shim/protocol/device.h"
+
+namespace duet::nccl_shim {
+
+constexpr std::uint32_t kSegmentVersion = 1;
+constexpr int kMostRanks = 8;
+// How many calls a rank may be ahead of another. Also the number of records that a rank keeps.
+constexpr std::uint64_t kCallsAhead = 1024;
+constexpr std::uint32_t kRows = 256;  // allocations that a rank lends at a time
+
+enum class Stage : std::uint32_t { absent, joined, offered, agreed, refused };
+
+struct RankEntry {
+  std::atomic<Stage> stage;
+  std::uint32_t version, ranks;
+  std::int32_t process;
+  std::uint64_t process_space;  // which /proc `process` is a number of
+  std::uint64_t device;
+  std::uint64_t settings;              // hash of what all ranks must have alike
+  std::atomic<std::uint64_t> arrived;  // calls whose records this rank reads no more
+  std::atomic<std::uint64_t> deaths;   // rows that have been emptied
+  std::atomic<std::uint32_t> drained;  // nothing of this rank's runs any more
+};
+
+// An allocation that a rank lends. Written before the record that first names it.
+struct MemoryRow {
+  std::atomic<std::uint64_t> id;  // 0: empty
+  std::uint64_t base, bytes;
+  ExportedMemory memory;
+};
+
+struct BufferPlace {
+  std::uint32_t row;
+  std::uint64_t offset;
+};
+
+// A rank's call: written before its rank comes to any pair, read by those who come second.
+struct CallRecord {
+  std::uint32_t kind, root;
+  std::uint64_t bytes;
+  BufferPlace send, receive;
+};
+
+// Counters. Of a first comer a: ready[a][b]. Of a second comer a: pushed[a][b], pulled[a][b].
+struct alignas(64) PairWords {
+  Word ready, pushed, pulled;
+};
+
+// A rank's gate word: each call's last wait is for has_come(gate, kGateOpen).
+struct alignas(64) GateWord {
+  Word word;
+};
+constexpr std::uint32_t kGateOpen = 0, kGateClosed = 1u << 31;
+
+struct Segment {
+  // What streams reach: first, and whole pages.
+  struct alignas(4096) Words {
+    std::array<std::array<PairWords, kMostRanks>, kMostRanks> pairs;
+    std::array<GateWord, kMostRanks> gates;
+  } words;
+
+  std::atomic<std::uint32_t> joined;
+  std::atomic<std::uint32_t> broken;  // a rank has failed or aborted: no call is whole any more
+  std::array<RankEntry, kMostRanks> ranks;
+  std::array<std::array<MemoryRow, kRows>, kMostRanks> rows;
+  std::array<std::array<CallRecord, kCallsAhead>, kMostRanks> records;
+  // Of the pair of ranks [lower][higher]: who has come to call k is told at [k % kCallsAhead].
+  using PairStates = std::array<std::atomic<std::uint64_t>, kCallsAhead>;
+  std::array<std::array<PairStates, kMostRanks>, kMostRanks> states;
+};
+
+// A segment in this process, where it is mapped once for all ranks.
+class SharedSegment {
+ public:
+  // Opens or makes it. `name` is a name in /dev/shm, without a slash. Throws Unavailable.
+  static std::shared_ptr<SharedSegment> open(const std::string& name);
+  ~SharedSegment();
+  SharedSegment(const SharedSegment&) = delete;
+  SharedSegment& operator=(const SharedSegment&) = delete;
+
+  Segment* operator->() const { return memory_; }
+  Segment& operator*() const { return *memory_; }
+
+  // Takes the name away. May be called by all ranks, any number of times.
+  void unlink() const;
+
+ private:
+  explicit SharedSegment(const std::string& path);
+
+  std::string path_;
+  Segment* memory_ = nullptr;
+};
+
+// A number of this process's space of process ids.
+std::uint64_t process_space();
+
+}  // namespace duet::nccl_shim

@@ -1,0 +1,52 @@
+#include "nccl_shim/settings.h"
+
+#include <cstdlib>
+#include <string_view>
+
+#include "core/error.h"
+
+namespace duet::nccl_shim {
+namespace {
+
+std::string_view variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string_view() : std::string_view(value);
+}
+
+[[noreturn]] void refuse(const char* name, std::string_view value, const char* expected) {
+  throw UsageError(std::string(name) + "=" + std::string(value) + ": expected " + expected);
+}
+
+Mode read_mode() {
+  const std::string_view value = variable("DUET_NCCL_MODE");
+  if (value.empty() || value == "auto") return Mode::automatic;
+  if (value == "off") return Mode::off;
+  refuse("DUET_NCCL_MODE", value, "auto or off");
+}
+
+bool read_log() {
+  const std::string_view value = variable("DUET_NCCL_LOG");
+  if (value.empty() || value == "warn") return false;
+  if (value == "info") return true;
+  refuse("DUET_NCCL_LOG", value, "warn or info");
+}
+
+}  // namespace
+
+Settings read_settings() {
+  Settings read;
+  read.real_path = variable("DUET_NCCL");
+  if (!read.real_path.empty() && read.real_path.find('/') == std::string::npos) {
+    refuse("DUET_NCCL", read.real_path, "the path of the real libnccl.so.2, with a slash");
+  }
+  read.mode = read_mode();
+  read.log = read_log();
+  return read;
+}
+
+const Settings& settings() {
+  static const Settings first = read_settings();
+  return first;
+}
+
+}  // namespace duet::nccl_shim

@@ -1,0 +1,76 @@
+#include "nccl_shim/protocol/creation.h"
+
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "test_ranks.h"
+
+namespace duet::nccl_shim {
+namespace {
+
+using host::HostShimDevice;
+
+// Both ranks of one thread, step by step, as of a group. The reasons of both, or "" where they
+// agree.
+std::pair<std::string, std::string> reasons(HostShimDevice& first, std::uint64_t first_settings,
+                                            HostShimDevice& second, std::uint64_t second_settings) {
+  const std::string name = testing::unused_name();
+  Creation one(first, name, 0, 2, first_settings), two(second, name, 1, 2, second_settings);
+  Creation* both[] = {&one, &two};
+  for (Creation* each : both) EXPECT_TRUE(each->all_announced());
+  for (Creation* each : both) each->offer();
+  for (Creation* each : both) each->try_peers(10);
+  for (Creation* each : both) EXPECT_EQ(each->finish(10) != nullptr, each->reason().empty());
+  EXPECT_FALSE(testing::has_segments());
+  return {one.reason(), two.reason()};
+}
+
+TEST(CreationTest, RanksOfOneThreadAgree) {
+  HostShimDevice first(1), second(2);
+  EXPECT_EQ(reasons(first, 7, second, 7), std::make_pair(std::string(), std::string()));
+}
+
+TEST(CreationTest, SettingsDiffer) {
+  HostShimDevice first(1), second(2);
+  const auto [one, two] = reasons(first, 7, second, 8);
+  EXPECT_EQ(one, "ranks have different settings (DUET_NCCL_...)");
+  EXPECT_EQ(two, one);
+}
+
+TEST(CreationTest, TwoRanksOnOneDevice) {
+  HostShimDevice first(1), second(1);
+  EXPECT_EQ(reasons(first, 7, second, 7).first, "two ranks have one device");
+}
+
+// Its memory cannot be lent.
+class PoorDevice : public HostShimDevice {
+ public:
+  using HostShimDevice::HostShimDevice;
+  ExportedMemory export_memory(const Allocation&) override { throw Unavailable("no export"); }
+};
+
+TEST(CreationTest, WhatOneRankCannotNoneDoes) {
+  HostShimDevice first(1);
+  PoorDevice second(2);
+  const auto [one, two] = reasons(first, 7, second, 7);
+  EXPECT_EQ(one, "memory of rank 1: it cannot lend any");
+  EXPECT_EQ(two, "no export");
+}
+
+TEST(CreationTest, ARankThatIsMissing) {
+  HostShimDevice device(1);
+  {
+    Creation only(device, testing::unused_name(), 0, 2, 7);
+    EXPECT_TRUE(testing::has_segments());
+    EXPECT_FALSE(only.all_announced());
+  }
+  EXPECT_FALSE(testing::has_segments());
+}
+
+TEST(CreationTest, MoreRanksThanThereIsRoomFor) {
+  HostShimDevice device(1);
+  EXPECT_THROW(Creation(device, testing::unused_name(), 0, kMostRanks + 1, 7), Unavailable);
+}
+
+}  // namespace
+}  // namespace duet::nccl_shim

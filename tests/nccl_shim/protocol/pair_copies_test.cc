@@ -1,0 +1,315 @@
+#include "nccl_shim/protocol/pair_copies.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/error.h"
+#include "test_ranks.h"
+
+namespace duet::nccl_shim {
+namespace {
+
+using testing::on_threads;
+using testing::Setting;
+using testing::TestRank;
+
+// What rank `source` sends to `destination` in call `number`, at element `index`.
+std::uint32_t element(Kind kind, int source, int destination, int number, std::size_t index) {
+  const int to = kind == Kind::all_to_all ? destination : 0;
+  return static_cast<std::uint32_t>(source * 1000003 + to * 10007 + number * 101) +
+         static_cast<std::uint32_t>(index);
+}
+
+// The buffers of a rank's calls, and what a user's kernels do with them.
+class Buffers {
+ public:
+  Buffers(TestRank& rank, Kind kind, std::size_t count, bool lendable)
+      : rank_(rank), kind_(kind), count_(count), lendable_(lendable) {
+    const std::size_t all = count * static_cast<std::size_t>(rank.ranks);
+    send_ = make(kind == Kind::all_to_all ? all : count);
+    receive_ = make(kind == Kind::broadcast ? count : all);
+  }
+  ~Buffers() {
+    if (!lendable_) return;
+    rank_.device.free(send_);
+    rank_.device.free(receive_);
+  }
+  Buffers(const Buffers&) = delete;
+  Buffers& operator=(const Buffers&) = delete;
+
+  Call call(int root = 0) const { return {kind_, send_, receive_, count_ * 4, root}; }
+
+  // Writes what call `number` sends, and something else into its receive buffer.
+  void fill(int number) const {
+    const int destinations = kind_ == Kind::all_to_all ? rank_.ranks : 1;
+    for (int to = 0; to < destinations; ++to) {
+      for (std::size_t i = 0; i < count_; ++i) {
+        send_[static_cast<std::size_t>(to) * count_ + i] =
+            element(kind_, rank_.rank, to, number, i);
+      }
+    }
+    const int sources = kind_ == Kind::broadcast ? 1 : rank_.ranks;
+    std::memset(receive_, 0xee, count_ * 4 * static_cast<std::size_t>(sources));
+  }
+
+  std::size_t wrong(int number, int root = 0) const {
+    std::size_t count = 0;
+    const int sources = kind_ == Kind::broadcast ? 1 : rank_.ranks;
+    for (int from = 0; from < sources; ++from) {
+      const int source = kind_ == Kind::broadcast ? root : from;
+      for (std::size_t i = 0; i < count_; ++i) {
+        count += receive_[static_cast<std::size_t>(from) * count_ + i] !=
+                 element(kind_, source, rank_.rank, number, i);
+      }
+    }
+    return count;
+  }
+
+ private:
+  std::uint32_t* make(std::size_t count) {
+    if (lendable_) return static_cast<std::uint32_t*>(rank_.device.allocate(count * 4));
+    own_.emplace_back(count);
+    return own_.back().data();
+  }
+
+  TestRank& rank_;
+  Kind kind_;
+  std::size_t count_;
+  bool lendable_;
+  std::vector<std::vector<std::uint32_t>> own_;
+  std::uint32_t* send_;
+  std::uint32_t* receive_;
+};
+
+// Fills, calls and checks `calls` times, without a wait on the CPU.
+std::size_t wrong_of_many(TestRank& rank, const Buffers& buffers, int calls) {
+  std::atomic<std::size_t> wrong{0};
+  for (int number = 0; number < calls; ++number) {
+    rank.pause();
+    const int root = number % rank.ranks;
+    rank.run(rank.stream(), [&buffers, number] { buffers.fill(number); });
+    rank.copies->enqueue(buffers.call(root), rank.stream());
+    rank.run(rank.stream(),
+             [&buffers, &wrong, number, root] { wrong += buffers.wrong(number, root); });
+  }
+  rank.synchronise();
+  return wrong;
+}
+
+struct Case {
+  Kind kind;
+  Setting setting;
+};
+
+class PairCopiesTest : public ::testing::TestWithParam<Case> {};
+
+TEST_P(PairCopiesTest, EveryCallHasItsOwnData) {
+  const Case& tested = GetParam();
+  on_threads(tested.setting, [&](TestRank& rank) {
+    const Buffers buffers(rank, tested.kind, 1000, true);
+    EXPECT_EQ(wrong_of_many(rank, buffers, 60), 0u);
+  });
+  EXPECT_FALSE(testing::has_segments());
+}
+
+TEST_P(PairCopiesTest, BuffersThatCannotBeLentHaveStandIns) {
+  const Case& tested = GetParam();
+  on_threads(tested.setting, [&](TestRank& rank) {
+    const Buffers buffers(rank, tested.kind, 300, rank.rank == 0);
+    EXPECT_EQ(wrong_of_many(rank, buffers, 20), 0u);
+  });
+}
+
+TEST_P(PairCopiesTest, BuffersOfOneRankMayBeNewAtAnyCall) {
+  const Case& tested = GetParam();
+  on_threads(tested.setting, [&](TestRank& rank) {
+    const Buffers kept(rank, tested.kind, 200, true);
+    for (int number = 0; number < 12; ++number) {
+      const Buffers fresh(rank, tested.kind, 200, true);
+      EXPECT_EQ(wrong_of_many(rank, rank.rank == 0 ? fresh : kept, 4), 0u);
+    }
+    EXPECT_LE(rank.copies->lent(), 4u);
+  });
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const Kind kind : {Kind::all_gather, Kind::all_to_all, Kind::broadcast}) {
+    all.push_back({kind, {2, 0, 0}});
+    all.push_back({kind, {2, 100, 300}});
+    all.push_back({kind, {3, 100, 300}});
+    all.push_back({kind, {4, 50, 0}});
+  }
+  return all;
+}
+
+std::string name_of(const ::testing::TestParamInfo<Case>& info) {
+  const char* kinds[] = {"all_gather", "all_to_all", "broadcast"};
+  const Setting& setting = info.param.setting;
+  return std::string(kinds[static_cast<int>(info.param.kind)]) + "_" +
+         std::to_string(setting.ranks) + "_delays_" + std::to_string(setting.device_delay) + "_" +
+         std::to_string(setting.cpu_delay);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, PairCopiesTest, ::testing::ValuesIn(cases()), name_of);
+
+TEST(PairCopiesInPlace, AllGather) {
+  on_threads({3, 50, 100}, [](TestRank& rank) {
+    auto* all = static_cast<int*>(rank.device.allocate(3 * 4096));
+    int* own = all + 1024 * rank.rank;
+    for (int number = 0; number < 10; ++number) {
+      rank.run(rank.stream(), [=, &rank] { std::fill_n(own, 1024, rank.rank + 10 * number); });
+      rank.copies->enqueue({Kind::all_gather, own, all, 4096, 0}, rank.stream());
+      rank.run(rank.stream(), [=] {
+        for (int i = 0; i < 3072; ++i) ASSERT_EQ(all[i], i / 1024 + 10 * number);
+      });
+    }
+    rank.synchronise();
+    rank.device.free(all);
+  });
+}
+
+// Every call sends what the call before it received, which was on another stream. In every third
+// step a kernel in the place of the other library's call hands it on.
+TEST(PairCopiesOrder, CallsOnSeveralStreamsAreInTheirOrder) {
+  on_threads({3, 50, 100}, [](TestRank& rank) {
+    constexpr int kSteps = 45;
+    constexpr std::size_t kCount = 256;
+    const auto ranks = static_cast<std::size_t>(rank.ranks);
+    std::vector<int*> received;
+    for (int step = 0; step <= kSteps; ++step) {
+      received.push_back(static_cast<int*>(rank.device.allocate(ranks * kCount * sizeof(int))));
+    }
+    // What a rank sends next stands in the part of the rank after it.
+    const std::size_t next = static_cast<std::size_t>((rank.rank + 1) % rank.ranks) * kCount;
+    rank.run(rank.stream(0), [&] { std::fill_n(received[0] + next, kCount, rank.rank); });
+    rank.copies->order_other_work(rank.stream(0));
+    for (int step = 0; step < kSteps; ++step) {
+      const ShimDevice::Stream stream = rank.stream(step % 4);
+      int* from = received[static_cast<std::size_t>(step)];
+      int* to = received[static_cast<std::size_t>(step) + 1];
+      if (step % 3 == 2) {
+        rank.copies->order_other_work(stream);
+        rank.run(stream, [=] { std::copy_n(from, ranks * kCount, to); });
+        continue;
+      }
+      rank.copies->enqueue({Kind::all_gather, from + next, to, kCount * sizeof(int), 0}, stream);
+    }
+    rank.synchronise();
+    // Two calls of three hand a value on by one rank.
+    const int calls = kSteps - kSteps / 3;
+    for (std::size_t i = 0; i < kCount; ++i) {
+      ASSERT_EQ(received[kSteps][next + i], (rank.rank + calls) % rank.ranks);
+    }
+    for (int* each : received) rank.device.free(each);
+  });
+}
+
+TEST(PairCopiesAhead, ARankMayBeManyCallsAhead) {
+  on_threads({2, 0, 0}, [](TestRank& rank) {
+    const Buffers buffers(rank, Kind::all_gather, 4, true);
+    if (rank.rank == 0) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    EXPECT_EQ(wrong_of_many(rank, buffers, 3000), 0u);
+  });
+}
+
+TEST(PairCopiesErrors, DifferentCallsBreakTheCommunicator) {
+  on_threads({2, 0, 0}, [](TestRank& rank) {
+    const Buffers buffers(rank, Kind::all_gather, 100u + static_cast<unsigned>(rank.rank), true);
+    try {
+      rank.copies->enqueue(buffers.call(), rank.stream());
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find("make different calls"), std::string::npos);
+    }
+    rank.wait_for_error();
+    EXPECT_THROW(rank.copies->enqueue(buffers.call(), rank.stream()), PeerFailed);
+    rank.copies->abort(30);
+    EXPECT_EQ(rank.copies->warning(), "");
+    rank.synchronise();
+  });
+}
+
+// The first comer aborts while the second is about to come: what it lent is not used any more.
+TEST(PairCopiesErrors, ARevokedCallIsNotMade) {
+  std::atomic<bool> aborted{false}, coming{false};
+  on_threads({2, 0, 0}, [&](TestRank& rank) {
+    const Buffers buffers(rank, Kind::all_gather, 100, true);
+    if (rank.rank == 0) {
+      rank.run(rank.stream(), [&] { buffers.fill(1); });
+      rank.copies->enqueue(buffers.call(), rank.stream());
+      while (!coming) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      rank.copies->abort(30);
+      EXPECT_EQ(rank.copies->warning(), "");
+      rank.synchronise();
+      EXPECT_GT(buffers.wrong(1), 0u);
+      aborted = true;
+      return;
+    }
+    rank.device.before_look_up = [&] {
+      for (coming = true; !aborted;) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    };
+    EXPECT_THROW(rank.copies->enqueue(buffers.call(), rank.stream()), PeerFailed);
+    rank.copies->abort(30);
+  });
+}
+
+// Rank 1's stream is late: its lanes and rank 0's still have calls to make when rank 0 aborts.
+TEST(PairCopiesErrors, AbortEndsCallsInFlight) {
+  on_threads({2, 0, 0}, [](TestRank& rank) {
+    const Buffers buffers(rank, Kind::all_to_all, 100, true);
+    std::atomic<bool> go{rank.rank == 0};
+    rank.run(rank.stream(), [&] {
+      while (!go) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    });
+    for (int i = 0; i < 20; ++i) {
+      try {
+        rank.copies->enqueue(buffers.call(), rank.stream());
+      } catch (const PeerFailed&) {
+        break;  // the other has aborted already
+      }
+    }
+    if (rank.rank == 1) rank.wait_for_error();
+    go = true;
+    rank.copies->abort(30);
+    EXPECT_EQ(rank.copies->warning(), "");
+    rank.synchronise();
+  });
+}
+
+// A call whose communicator is broken does not end, so that nobody takes its buffer for a result.
+TEST(PairCopiesErrors, AStreamStopsAtItsGateUntilItsOwnRankAborts) {
+  std::atomic<int> enqueued{0};
+  on_threads({2, 0, 0}, [&](TestRank& rank) {
+    const Buffers buffers(rank, Kind::all_gather, 100, true);
+    std::atomic<bool> passed{false}, go{false};
+    rank.run(rank.stream(), [&] {
+      while (!go) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    });
+    rank.copies->enqueue(buffers.call(), rank.stream());
+    rank.run(rank.stream(), [&] { passed = true; });
+    for (++enqueued; enqueued < 2;) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (rank.rank == 0) {
+      go = true;
+      rank.copies->abort(30);
+      rank.synchronise();
+      return;
+    }
+    rank.wait_for_error();
+    go = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    EXPECT_FALSE(passed);
+    rank.copies->abort(30);
+    rank.synchronise();
+    EXPECT_TRUE(passed);
+  });
+}
+
+}  // namespace
+}  // namespace duet::nccl_shim

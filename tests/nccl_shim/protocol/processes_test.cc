@@ -1,0 +1,159 @@
+// Ranks in processes of their own: what is lent is mapped, and processes end.
+#include <dirent.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <thread>
+#include <vector>
+
+#include "test_ranks.h"
+
+namespace duet::nccl_shim {
+namespace {
+
+using testing::end_of;
+using testing::on_processes;
+using testing::start_processes;
+using testing::TestRank;
+
+std::size_t open_files() {
+  std::size_t count = 0;
+  DIR* folder = opendir("/proc/self/fd");
+  while (readdir(folder) != nullptr) ++count;
+  closedir(folder);
+  return count;
+}
+
+std::size_t mappings() {
+  std::ifstream maps("/proc/self/maps");
+  return static_cast<std::size_t>(
+      std::count(std::istreambuf_iterator<char>(maps), std::istreambuf_iterator<char>(), '\n'));
+}
+
+// One all-gather of a byte value a rank, whose buffers begin at `send` and `receive`.
+void gather(TestRank& rank, unsigned char* send, unsigned char* receive, std::size_t bytes,
+            unsigned char value) {
+  std::memset(send, value + rank.rank, bytes);
+  rank.copies->enqueue({Kind::all_gather, send, receive, bytes, 0}, rank.stream());
+  rank.synchronise();
+  for (int from = 0; from < rank.ranks; ++from) {
+    const unsigned char* part = receive + static_cast<std::size_t>(from) * bytes;
+    ASSERT_EQ(part[0], static_cast<unsigned char>(value + from));
+    ASSERT_EQ(std::memcmp(part, part + 1, bytes - 1), 0);
+  }
+}
+
+unsigned char* allocate(TestRank& rank, std::size_t bytes) {
+  return static_cast<unsigned char*>(rank.device.allocate(bytes));
+}
+
+TEST(PairCopiesProcesses, TenThousandCallsWithBuffersThatComeAndGoLeaveNothing) {
+  on_processes({2, 0, 0}, [](TestRank& rank) {
+    std::size_t files = 0, maps = 0;
+    unsigned char* send = allocate(rank, 512);
+    unsigned char* receive = allocate(rank, 1024);
+    for (int number = 0; number < 10000; ++number) {
+      if (number % (2 + rank.rank) == 0) {  // at other calls on the other rank
+        rank.device.free(send);
+        send = allocate(rank, 512);
+      }
+      if (number % 7 == 0) {
+        rank.device.free(receive);
+        receive = allocate(rank, 1024);
+      }
+      gather(rank, send, receive, 512, static_cast<unsigned char>(number));
+      if (::testing::Test::HasFailure()) return;
+      if (number == 100) files = open_files(), maps = mappings();
+    }
+    EXPECT_LE(open_files(), files + 2);
+    EXPECT_LE(mappings(), maps + 8);
+  });
+  EXPECT_FALSE(testing::has_segments());
+}
+
+TEST(PairCopiesProcesses, DelaysAndThreeRanks) {
+  on_processes({3, 100, 300}, [](TestRank& rank) {
+    unsigned char* send = allocate(rank, 4096);
+    unsigned char* receive = allocate(rank, 3 * 4096);
+    for (int number = 0; number < 30; ++number) {
+      rank.pause();
+      gather(rank, send, receive, 4096, static_cast<unsigned char>(number));
+    }
+  });
+}
+
+// Rank 1 enqueues a call and ends in it; rank 0 gets an error, and ends by abort().
+void expect_error_after(const std::function<void(TestRank&, unsigned char*, unsigned char*)>& end) {
+  const std::vector<int> processes = start_processes({2, 0, 0}, [&](TestRank& rank) {
+    unsigned char* send = allocate(rank, 4096);
+    unsigned char* receive = allocate(rank, 2 * 4096);
+    gather(rank, send, receive, 4096, 1);
+    if (rank.rank == 1) end(rank, send, receive);
+    bool passed = false;
+    rank.copies->enqueue({Kind::all_gather, send, receive, 4096, 0}, rank.stream());
+    rank.run(rank.stream(), [&] { passed = true; });
+    rank.wait_for_error();
+    EXPECT_FALSE(passed);
+    rank.copies->abort(30);
+    EXPECT_EQ(rank.copies->warning(), "");
+    rank.synchronise();
+  });
+  EXPECT_EQ(end_of(processes[0]), 0);
+  EXPECT_TRUE(WIFSIGNALED(end_of(processes[1])));
+  EXPECT_FALSE(testing::has_segments());
+}
+
+TEST(PairCopiesProcesses, AKilledRankIsAnErrorForWhoWaitsForIt) {
+  expect_error_after([](TestRank&, unsigned char*, unsigned char*) { raise(SIGKILL); });
+}
+
+TEST(PairCopiesProcesses, AlsoIfItHadComeToTheCall) {
+  expect_error_after([](TestRank& rank, unsigned char* send, unsigned char* receive) {
+    rank.run(rank.stream(), [] { std::this_thread::sleep_for(std::chrono::hours(1)); });
+    rank.copies->enqueue({Kind::all_gather, send, receive, 4096, 0}, rank.stream());
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    raise(SIGKILL);
+  });
+}
+
+// Nobody waits for it: it has ended as a rank may that is done.
+TEST(PairCopiesProcesses, ARankThatEndsBetweenCallsIsNoError) {
+  const std::vector<int> processes = start_processes({2, 0, 0}, [](TestRank& rank) {
+    unsigned char* send = allocate(rank, 4096);
+    unsigned char* receive = allocate(rank, 2 * 4096);
+    gather(rank, send, receive, 4096, 1);
+    if (rank.rank == 1) _exit(0);
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    EXPECT_EQ(rank.copies->error(), "");
+  });
+  for (const int each : processes) EXPECT_EQ(end_of(each), 0);
+}
+
+TEST(PairCopiesProcesses, AStoppedRankIsWaitedFor) {
+  const std::vector<int> processes = start_processes({2, 0, 0}, [](TestRank& rank) {
+    unsigned char* send = allocate(rank, 4096);
+    unsigned char* receive = allocate(rank, 2 * 4096);
+    gather(rank, send, receive, 4096, 1);
+    if (rank.rank == 1) raise(SIGSTOP);
+    gather(rank, send, receive, 4096, 2);
+    EXPECT_EQ(rank.copies->error(), "");
+  });
+  int status = 0;
+  waitpid(processes[1], &status, WUNTRACED);
+  ASSERT_TRUE(WIFSTOPPED(status));
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  EXPECT_EQ(waitpid(processes[0], &status, WNOHANG), 0);
+  kill(processes[1], SIGCONT);
+  for (const int each : processes) EXPECT_EQ(end_of(each), 0);
+}
+
+}  // namespace
+}  // namespace duet::nccl_shim

@@ -1,0 +1,149 @@
+#include "test_ranks.h"
+
+#include <dirent.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <exception>
+#include <thread>
+
+#include "core/clock.h"
+#include "core/error.h"
+#include "nccl_shim/host/stream.h"
+#include "nccl_shim/protocol/creation.h"
+
+namespace duet::nccl_shim::testing {
+namespace {
+
+constexpr double kSeconds = 60;
+
+std::string name_start() {
+  static const std::string start = "duet-test-" + std::to_string(getpid()) + "-";
+  return start;
+}
+
+}  // namespace
+
+TestRank::TestRank(const Setting& setting, const std::string& name, int own_rank)
+    : rank(own_rank),
+      ranks(setting.ranks),
+      device(static_cast<std::uint64_t>(own_rank) + 1, setting.device_delay),
+      cpu_delay_(setting.cpu_delay),
+      random_(static_cast<unsigned>(own_rank) + 1) {
+  Creation creation(device, name, rank, ranks, 0);
+  // In the place of the real NCCL's creation, in which all ranks wait for each other.
+  for (const double end = steady_now() + kSeconds; creation.announced() < ranks;) {
+    if (steady_now() > end) throw Timeout("waited for all ranks to announce themselves");
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  creation.offer();
+  creation.try_peers(kSeconds);
+  copies = creation.finish(kSeconds);
+  if (copies == nullptr) throw Unavailable(creation.reason());
+  guard_.add(*copies);
+}
+
+TestRank::~TestRank() {
+  guard_.remove(*copies);
+  copies.reset();
+  for (ShimDevice::Stream each : streams_) device.destroy_stream(each);
+}
+
+ShimDevice::Stream TestRank::stream(int index) {
+  while (streams_.size() <= static_cast<std::size_t>(index)) {
+    streams_.push_back(device.create_stream());
+  }
+  return streams_[static_cast<std::size_t>(index)];
+}
+
+void TestRank::run(ShimDevice::Stream stream, std::function<void()> kernel) {
+  host::HostStream::of(stream).enqueue(std::move(kernel));
+}
+
+void TestRank::synchronise() {
+  for (ShimDevice::Stream each : streams_) device.synchronise(each);
+}
+
+void TestRank::pause() {
+  random_ = random_ * 1664525u + 1013904223u;
+  if (cpu_delay_ == 0) return;
+  std::this_thread::sleep_for(std::chrono::microseconds((random_ >> 8) % (cpu_delay_ + 1)));
+}
+
+void TestRank::wait_for_error() {
+  for (const double end = steady_now() + 30; copies->error().empty();) {
+    if (steady_now() > end) throw Timeout("waited 30 s for an error of the communicator");
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+}
+
+std::string unused_name() {
+  static int count = 0;
+  return name_start() + std::to_string(count++);
+}
+
+bool has_segments() {
+  DIR* folder = opendir("/dev/shm");
+  bool found = false;
+  while (const dirent* entry = readdir(folder)) {
+    found |= std::string(entry->d_name).rfind(name_start(), 0) == 0;
+  }
+  closedir(folder);
+  return found;
+}
+
+void on_threads(const Setting& setting, const Body& body) {
+  const std::string name = unused_name();
+  std::vector<std::thread> threads;
+  std::vector<std::exception_ptr> errors(static_cast<std::size_t>(setting.ranks));
+  for (int rank = 0; rank < setting.ranks; ++rank) {
+    threads.emplace_back([&, rank] {
+      try {
+        TestRank one(setting, name, rank);
+        body(one);
+      } catch (...) {
+        errors[static_cast<std::size_t>(rank)] = std::current_exception();
+      }
+    });
+  }
+  for (std::thread& each : threads) each.join();
+  for (const std::exception_ptr& error : errors) {
+    if (error != nullptr) std::rethrow_exception(error);
+  }
+}
+
+std::vector<int> start_processes(const Setting& setting, const Body& body) {
+  const std::string name = unused_name();
+  std::vector<int> processes;
+  for (int rank = 0; rank < setting.ranks; ++rank) {
+    const pid_t process = fork();
+    if (process == 0) {
+      int code = 1;
+      try {
+        TestRank one(setting, name, rank);
+        body(one);
+        code = ::testing::Test::HasFailure() ? 1 : 0;
+      } catch (const std::exception& error) {
+        std::fprintf(stderr, "rank %d: %s\n", rank, error.what());
+      }
+      _exit(code);
+    }
+    processes.push_back(process);
+  }
+  return processes;
+}
+
+int end_of(int process) {
+  int status = 0;
+  waitpid(process, &status, 0);
+  return status;
+}
+
+void on_processes(const Setting& setting, const Body& body) {
+  for (const int each : start_processes(setting, body)) EXPECT_EQ(end_of(each), 0);
+}
+
+}  // namespace duet::nccl_shim::testing

@@ -1,0 +1,70 @@
+// Ranks on host devices, for tests: as threads of this process, or each in a process of its own.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "nccl_shim/host/device.h"
+#include "nccl_shim/protocol/guard.h"
+#include "nccl_shim/protocol/pair_copies.h"
+
+namespace duet::nccl_shim::testing {
+
+struct Setting {
+  int ranks = 2;
+  unsigned device_delay = 0;  // microseconds
+  unsigned cpu_delay = 0;     // before each call of pause()
+};
+
+// A device that calls `before_look_up`, if there is one, where a call's buffers are looked up.
+class TestDevice : public host::HostShimDevice {
+ public:
+  using HostShimDevice::HostShimDevice;
+  Allocation allocation(const void* pointer, std::size_t bytes) override {
+    if (before_look_up) before_look_up();
+    return HostShimDevice::allocation(pointer, bytes);
+  }
+  std::function<void()> before_look_up;
+};
+
+// One rank of a test, with its communicator.
+class TestRank {
+ public:
+  TestRank(const Setting& setting, const std::string& name, int rank);
+  ~TestRank();
+
+  const int rank, ranks;
+  TestDevice device;
+  std::unique_ptr<PairCopies> copies;
+
+  ShimDevice::Stream stream(int index = 0);  // made at the first use
+  // Enqueues what a user's kernel would do.
+  void run(ShimDevice::Stream stream, std::function<void()> kernel);
+  void synchronise();
+  void pause();           // the setting's delay of the CPU
+  void wait_for_error();  // throws Timeout if there is none in 30 s
+
+ private:
+  Guard guard_;
+  std::vector<ShimDevice::Stream> streams_;
+  unsigned cpu_delay_, random_;
+};
+
+std::string unused_name();
+// Whether any segment is in /dev/shm that this process or its children have made by unused_name().
+bool has_segments();
+
+using Body = std::function<void(TestRank&)>;
+// Throws the first error of a rank.
+void on_threads(const Setting& setting, const Body& body);
+
+// Process ids, in the order of ranks. A process ends with 0 if body returns and no expectation
+// failed.
+std::vector<int> start_processes(const Setting& setting, const Body& body);
+// The status of waitpid().
+int end_of(int process);
+void on_processes(const Setting& setting, const Body& body);  // and expects that each ends with 0
+
+}  // namespace duet::nccl_shim::testing
