@@ -1,14 +1,17 @@
 # What `cmake --install` puts where: duet, its completion and manual page, Slurm's health check, libduet, its modules in
 # duet/ beside it, the headers of the public API, and the package by which find_package(duet) gives
-# duet::duet. All of it finds each other by relative paths, so that a prefix can be moved.
+# duet::duet, and pkg-config's file. All of it finds each other by relative paths, so that a prefix can be moved.
+# The components duet, modules and dev are packages of their own (cmake/package.cmake).
 include(CMakePackageConfigHelpers)
 
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME duet)
 install(TARGETS duet DESTINATION ${CMAKE_INSTALL_BINDIR})
 set_target_properties(duet PROPERTIES INSTALL_RPATH "$ORIGIN;$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
 set_target_properties(libduet PROPERTIES EXPORT_NAME duet INSTALL_RPATH "")
-install(TARGETS libduet EXPORT duet DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS libduet EXPORT duet LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT duet
+                                            NAMELINK_COMPONENT dev)
 get_property(modules GLOBAL PROPERTY DUET_MODULES)
-install(TARGETS ${modules} DESTINATION ${CMAKE_INSTALL_LIBDIR}/duet)
+install(TARGETS ${modules} DESTINATION ${CMAKE_INSTALL_LIBDIR}/duet COMPONENT modules)
 
 # Completion and the manual page, written by the program. The target `program` does not have them.
 set(written ${PROJECT_BINARY_DIR}/written)
@@ -36,12 +39,22 @@ install(PROGRAMS ${PROJECT_SOURCE_DIR}/deploy/slurm/health.sh
 # project's.
 install(CODE "set(SOURCES ${PROJECT_SOURCE_DIR}/src)
               set(HEADERS communicator/communicator.h runtime/advised.h runtime/overlap.h)
-              set(OUTPUT ${PROJECT_BINARY_DIR}/include/duet)")
-install(SCRIPT ${CMAKE_CURRENT_LIST_DIR}/public_headers.cmake)
-install(DIRECTORY ${PROJECT_BINARY_DIR}/include/duet DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+              set(OUTPUT ${PROJECT_BINARY_DIR}/include/duet)" COMPONENT dev)
+install(SCRIPT ${CMAKE_CURRENT_LIST_DIR}/public_headers.cmake COMPONENT dev)
+install(DIRECTORY ${PROJECT_BINARY_DIR}/include/duet DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+        COMPONENT dev)
 
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/duet)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/duetConfigVersion.cmake
                                  COMPATIBILITY SameMinorVersion)
-install(EXPORT duet FILE duetConfig.cmake NAMESPACE duet:: DESTINATION ${package})
-install(FILES ${PROJECT_BINARY_DIR}/duetConfigVersion.cmake DESTINATION ${package})
+install(EXPORT duet FILE duetConfig.cmake NAMESPACE duet:: DESTINATION ${package} COMPONENT dev)
+install(FILES ${PROJECT_BINARY_DIR}/duetConfigVersion.cmake DESTINATION ${package} COMPONENT dev)
+file(RELATIVE_PATH DUET_PREFIX_FROM_PC ${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/pkgconfig
+     ${CMAKE_INSTALL_PREFIX})
+configure_file(${CMAKE_CURRENT_LIST_DIR}/duet.pc.in ${PROJECT_BINARY_DIR}/duet.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/duet.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
+        COMPONENT dev)
+
+install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/CHANGELOG.md
+        DESTINATION ${CMAKE_INSTALL_DOCDIR})
+include(package)

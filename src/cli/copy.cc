@@ -1,4 +1,7 @@
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <fstream>
 
 #include "cli/as_one.h"
 #include "cli/command.h"
@@ -7,6 +10,9 @@
 #include "cli/lists.h"
 #include "cli/measure.h"
 #include "copy/cases.h"
+#include "copy/list_cases.h"
+#include "copy/nvbandwidth_set.h"
+#include "core/error.h"
 #include "core/names.h"
 #include "core/units.h"
 
@@ -54,6 +60,15 @@ class CopyCommand : public Command {
     add("--grid", grids_, "LIST",
         "Thread blocks of a copy by kernel; default: the device's choice");
     add("--block", blocks_, "LIST", "Threads per block; default: the device's choice");
+    add("--transfers", transfers_, "FILE",
+        "Instead of all this: lists of transfers that run at the same time, of any sizes, "
+        "executors "
+        "and directions (docs/measuring.md)");
+    app_->add_flag("--alone", alone_,
+                   "--transfers: measure each transfer of a list by itself as well");
+    add("--set", set_, "LIST",
+        "Instead of kinds and patterns: nvbandwidth (all its tests within a node that copy), or "
+        "names of its tests; one of --sizes, default 512M");
     add_mode_flags(*app_, mode_);
     add_output_flags(*app_, output_);
   }
@@ -62,10 +77,12 @@ class CopyCommand : public Command {
 
   int run(const std::vector<std::string>& line) override {
     require_one_process("copy");
+    if (!transfers_.empty()) return run_lists(line);
+    refuse_given({{"--alone", alone_}}, "expected --transfers as well");
+    if (!set_.empty()) return run_set(line);
     CopyOptions options = parsed();
     RunPlan plan;
-    const std::vector<std::string> names = device_names(devices_);
-    plan.machines = open_machines(names.empty() ? std::vector<std::string>{"host"} : names);
+    plan.machines = machines();
     for (const auto& machine : plan.machines) {
       options.device_name = machine->name();
       add_job(plan, *machine, copy_benchmark(*machine, options, interrupted));
@@ -74,6 +91,78 @@ class CopyCommand : public Command {
   }
 
  private:
+  std::vector<std::unique_ptr<Machine>> machines() const {
+    const std::vector<std::string> names = device_names(devices_);
+    return open_machines(names.empty() ? std::vector<std::string>{"host"} : names);
+  }
+
+  int run_lists(const std::vector<std::string>& line) const {
+    refuse_shapes("expected without --transfers, which has its own copies");
+    refuse_given({{"--set", !set_.empty()}, {"--sizes", !sizes_.empty()}},
+                 "expected without --transfers, which has its own copies");
+    const std::string text = text_of_file(transfers_);
+    RunPlan plan;
+    plan.machines = machines();
+    for (const auto& machine : plan.machines) {
+      TransferListOptions options;
+      options.lists = parse_transfer_lists(transfers_, text, machine->size());
+      options.alone = alone_;
+      options.mode = mode_of(mode_);
+      options.device_name = machine->name();
+      add_job(plan, *machine, transfer_list_benchmark(*machine, options, interrupted));
+    }
+    return measure(plan, output_, line);
+  }
+
+  int run_set(const std::vector<std::string>& line) const {
+    refuse_shapes("expected without --set, whose tests say it");
+    NvbandwidthOptions options;
+    for (const std::string& set : split(set_, ',')) {
+      for (std::string& test : nvbandwidth_tests(set)) options.tests.push_back(std::move(test));
+    }
+    if (!sizes_.empty()) {
+      const std::vector<std::uint64_t> sizes = parse_sizes(sizes_);
+      if (sizes.size() != 1) throw UsageError("--sizes: expected one size with --set");
+      options.bytes = sizes.front();
+    }
+    options.mode = mode_of(mode_);
+    RunPlan plan;
+    plan.machines = machines();
+    for (const auto& machine : plan.machines) {
+      options.device_name = machine->name();
+      add_job(plan, *machine, nvbandwidth_benchmark(*machine, options, interrupted));
+    }
+    return measure(plan, output_, line);
+  }
+
+  static std::string text_of_file(const std::string& path) {
+    constexpr std::size_t kMost = 1 << 20;
+    std::ifstream file(path, std::ios::binary);
+    std::string text(kMost + 1, '\0');
+    file.read(text.data(), static_cast<std::streamsize>(text.size()));
+    text.resize(static_cast<std::size_t>(file.gcount()));
+    if (text.empty() || text.size() > kMost) {
+      throw UsageError(
+          fmt::format("--transfers {}: expected a file of up to 1 MiB with lists", path));
+    }
+    return text;
+  }
+
+  void refuse_shapes(const std::string& why) const {
+    refuse_given({{"--kind", !kinds_.empty()},
+                  {"--executor", !executors_.empty()},
+                  {"--issue", !issues_.empty()},
+                  {"--pattern", !patterns_.empty()},
+                  {"--pairs", !pairs_.empty()},
+                  {"--matrix", !matrix_.empty()},
+                  {"--bidirectional or --one-way", bidirectional_.has_value()},
+                  {"--each-device", each_device_},
+                  {"--host-memory", !host_memory_.empty()},
+                  {"--grid", !grids_.empty()},
+                  {"--block", !blocks_.empty()}},
+                 why);
+  }
+
   CopyOptions parsed() const {
     CopyOptions options;
     if (!kinds_.empty()) options.kinds = parse_list(kinds_, parse_copy_kind);
@@ -140,7 +229,8 @@ class CopyCommand : public Command {
   std::string kinds_, executors_, issues_, patterns_, sizes_, pairs_, matrix_, host_memory_;
   std::string grids_, blocks_;
   std::optional<bool> bidirectional_;
-  bool each_device_ = false;
+  std::string transfers_, set_;
+  bool each_device_ = false, alone_ = false;
 };
 
 }  // namespace

@@ -124,7 +124,7 @@ void add_output_flags(CLI::App& app, OutputFlags& flags) {
                "Continue the journal of --json: cases that it has are not measured again; "
                "duet train --data: continue from its checkpoint")
       ->group("Output");
-  app.add_flag("--list", flags.list,
+  app.add_flag("--list,--dry-run", flags.list,
                "Print the cases and how long they may take, and measure nothing")
       ->group("Output");
   app.add_flag("--quiet", flags.quiet, "Print errors only: no tables, no progress")

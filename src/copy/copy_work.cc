@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 
 #include "core/error.h"
@@ -25,10 +26,9 @@ Fill payload(std::uint64_t seed) { return {FillKind::pattern, seed, 0, DType::fp
 }  // namespace
 
 CopyWork::CopyWork(Team& team, const CopyShape& shape, std::uint64_t bytes)
-    : CopyWork(team, shape, transfers(shape, bytes, team.size())) {}
+    : CopyWork(team, transfers(shape, bytes, team.size())) {}
 
-CopyWork::CopyWork(Team& team, const CopyShape& shape, const std::vector<Transfer>& list)
-    : team_(team), shape_(shape) {
+CopyWork::CopyWork(Team& team, const std::vector<Transfer>& list) : team_(team) {
   for (const Transfer& transfer : list) {
     CopyLane lane;
     lane.transfer = transfer;
@@ -38,9 +38,13 @@ CopyWork::CopyWork(Team& team, const CopyShape& shape, const std::vector<Transfe
 
 Cost CopyWork::cost() const {
   double bytes = 0;
-  for (const CopyLane& lane : lanes_) bytes += static_cast<double>(lane.transfer.bytes);
+  bool local = true;
+  for (const CopyLane& lane : lanes_) {
+    bytes += static_cast<double>(lane.transfer.bytes);
+    local = local && is_local(lane.transfer);
+  }
   Cost cost;
-  if (shape_.kind == CopyKind::local) {
+  if (local) {
     cost.memory_bytes = 2 * bytes;
   } else {
     cost.wire_bytes = bytes;
@@ -84,15 +88,18 @@ void CopyWork::prepare(Rank& rank, const Placement& placement) {
 
 bool CopyWork::host_driven() const {
   if (team_.device(0).info().cpu_addressable) return false;
-  return shape_.source.memory == MemoryKind::pageable ||
-         shape_.destination.memory == MemoryKind::pageable;
+  return std::any_of(lanes_.begin(), lanes_.end(), [](const CopyLane& lane) {
+    return lane.transfer.source.memory == MemoryKind::pageable ||
+           lane.transfer.destination.memory == MemoryKind::pageable;
+  });
 }
 
 void CopyWork::enqueue(Rank& rank, Stream& stream) {
   Event* begin = nullptr;
   for (CopyLane& lane : lanes_) {
     if (lane.transfer.issuer != rank.index) continue;
-    const Copy copy{lane.destination.span(), lane.source.span(), shape_.executor, shape_.kernel};
+    const Copy copy{lane.destination.span(), lane.source.span(), lane.transfer.executor,
+                    lane.transfer.kernel};
     if (lane.stream == nullptr) {
       begin = lane.begin.get();
       stream.record(*begin);

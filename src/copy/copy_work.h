@@ -12,14 +12,13 @@ namespace duet {
 
 class CopyWork : public Work {
  public:
+  // The transfers of a shape, with `bytes` each.
   CopyWork(Team& team, const CopyShape& shape, std::uint64_t bytes);
-  // Runs `list` instead of transfers(shape, ...). Kind, executor, kernel and memory are the
-  // shape's.
-  CopyWork(Team& team, const CopyShape& shape, const std::vector<Transfer>& list);
+  CopyWork(Team& team, const std::vector<Transfer>& list);
 
   std::string name() const override { return "copy"; }
-  // Wire bytes between devices, or between device and host; within a device, memory bytes read plus
-  // written.
+  // Wire bytes between devices, or between device and host. If all transfers are within devices:
+  // memory bytes read plus written.
   Cost cost() const override;
   void prepare(Rank& rank, const Placement& placement) override;
   void enqueue(Rank& rank, Stream& stream) override;
@@ -43,7 +42,6 @@ class CopyWork : public Work {
   void fill(CopyLane& lane);
 
   Team& team_;
-  CopyShape shape_;
   std::vector<CopyLane> lanes_;
 };
 

@@ -13,8 +13,10 @@ constexpr NamedValue<Issue> kIssues[] = {{Issue::push, "push"}, {Issue::pull, "p
 constexpr NamedValue<Pattern> kPatterns[] = {{Pattern::pair, "pair"},
                                              {Pattern::all_pairs, "all_pairs"}};
 
-Transfer transfer(Endpoint source, Endpoint destination, Issue issue, std::uint64_t bytes) {
-  return {source, destination, issue == Issue::push ? source.rank : destination.rank, bytes};
+Transfer transfer(Endpoint source, Endpoint destination, const CopyShape& shape,
+                  std::uint64_t bytes) {
+  const int issuer = shape.issue == Issue::push ? source.rank : destination.rank;
+  return {source, destination, issuer, bytes, shape.executor, shape.kernel};
 }
 
 }  // namespace
@@ -30,12 +32,18 @@ Pattern parse_pattern(std::string_view text) {
   return parse_name(kPatterns, "unknown pattern", text);
 }
 
+bool is_local(const Transfer& transfer) {
+  return transfer.source.rank == transfer.destination.rank &&
+         transfer.source.memory == MemoryKind::device &&
+         transfer.destination.memory == MemoryKind::device;
+}
+
 std::vector<Transfer> transfers(const CopyShape& shape, std::uint64_t bytes, int ranks) {
   std::vector<Transfer> list;
   if (shape.pattern == Pattern::pair) {
-    list.push_back(transfer(shape.source, shape.destination, shape.issue, bytes));
+    list.push_back(transfer(shape.source, shape.destination, shape, bytes));
     if (shape.bidirectional) {
-      list.push_back(transfer(shape.destination, shape.source, shape.issue, bytes));
+      list.push_back(transfer(shape.destination, shape.source, shape, bytes));
     }
     return list;
   }
@@ -44,7 +52,7 @@ std::vector<Transfer> transfers(const CopyShape& shape, std::uint64_t bytes, int
     for (int rank = 0; rank < ranks; ++rank) {
       const Endpoint from{rank, MemoryKind::device};
       const Endpoint to{(rank + step) % ranks, MemoryKind::device};
-      list.push_back(transfer(from, to, shape.issue, bytes));
+      list.push_back(transfer(from, to, shape, bytes));
     }
   }
   return list;

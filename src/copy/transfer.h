@@ -36,7 +36,12 @@ struct Transfer {
   Endpoint source, destination;
   int issuer = 0;  // the rank whose stream copies
   std::uint64_t bytes = 0;
+  Executor executor = Executor::dma;
+  KernelShape kernel;
 };
+
+// Is it a copy within one device's memory?
+bool is_local(const Transfer& transfer);
 
 // All parameters of a copy case except the size.
 struct CopyShape {

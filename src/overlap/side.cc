@@ -85,7 +85,7 @@ std::vector<Transfer> transfers_of(const CopySide& side, int ranks) {
     const Endpoint from{rank, memory(side.kind, CopyKind::host_to_device)};
     const Endpoint to{side.kind == CopyKind::peer ? (rank + 1) % ranks : rank,
                       memory(side.kind, CopyKind::device_to_host)};
-    all.push_back({from, to, rank, side.bytes});
+    all.push_back({from, to, rank, side.bytes, side.executor, {}});
   }
   return all;
 }

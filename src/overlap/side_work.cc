@@ -13,13 +13,7 @@ namespace {
 constexpr int kComputing = 1, kCommunicating = 0;
 
 std::unique_ptr<Work> copies(Team& team, const CopySide& side) {
-  const std::vector<Transfer> list = transfers_of(side, team.size());
-  CopyShape shape;
-  shape.kind = side.kind;
-  shape.executor = side.executor;
-  shape.source = list.front().source;
-  shape.destination = list.front().destination;
-  return std::make_unique<CopyWork>(team, shape, list);
+  return std::make_unique<CopyWork>(team, transfers_of(side, team.size()));
 }
 
 std::unique_ptr<Work> piece_of(OverlapEngines& engines, const OverlapScenario& scenario,

@@ -35,6 +35,9 @@ refuses "'paper' and --compute with --communicate" overlap paper "${pair[@]}"
 expect_code 0 run quick --list
 grep -q '^copy on host, ' out || fail "run quick --list: $(cat out)"
 tail -n 1 out | grep -qE '^[0-9]+ cases, up to about .* to warm up and measure' || fail "run quick --list: $(tail -n 1 out)"
+cp out listed
+expect_code 0 run quick --dry-run
+diff listed out > /dev/null || fail "--dry-run is not --list"
 refuses '--json: expected without --list' "${local_copy[@]}" --list --json a.jsonl
 refuses '--list: expected without --tune' collective all_gather --tune --list
 refuses '--check: expected without --list' "${local_copy[@]}" --list --check

@@ -1,0 +1,56 @@
+# What `cpack` makes of a build folder:
+#   cpack -G DEB   duet (program and library), duet-modules (what links vendors' and other
+#                  libraries), libduet-dev (headers, CMake's and pkg-config's files)
+#   cpack -G TGZ   all of it in one archive that runs from any folder
+set(DUET_PACKAGE_MAINTAINER "Duet <duet@localhost>" CACHE STRING
+    "Who answers for the .deb: NAME <ADDRESS>")
+
+# cpack packs what is built, and builds nothing.
+set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
+
+set(CPACK_PACKAGE_NAME duet)
+set(CPACK_PACKAGE_VENDOR Duet)
+set(CPACK_PACKAGE_CONTACT "${DUET_PACKAGE_MAINTAINER}")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "benchmark of compute and communication on GPU machines")
+set(CPACK_COMPONENTS_ALL duet modules dev)
+set(CPACK_COMPONENTS_GROUPING IGNORE)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_VERBATIM_VARIABLES ON)
+
+set(CPACK_ARCHIVE_COMPONENT_INSTALL OFF)
+
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
+set(CPACK_DEBIAN_PACKAGE_SECTION utils)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR})
+set(full_version "${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE}")
+
+set(CPACK_DEBIAN_DUET_PACKAGE_NAME duet)
+set(CPACK_COMPONENT_DUET_DESCRIPTION
+"Measures GEMMs, copies, collectives, halo exchange, training steps and network
+messages, alone and at once, on CPUs, GPUs and simulated machines.")
+set(CPACK_DEBIAN_DUET_PACKAGE_RECOMMENDS "duet-modules (= ${full_version})")
+set(CPACK_DEBIAN_DUET_PACKAGE_SUGGESTS "libsqlite3-0")
+
+# A module that cannot be loaded is a reason in `duet info`: only libduet is needed.
+set(CPACK_DEBIAN_MODULES_PACKAGE_NAME duet-modules)
+set(CPACK_COMPONENT_MODULES_DESCRIPTION
+"Modules of duet that use libraries of others, such as oneDNN, OpenBLAS, MPI,
+libfabric and those of the CUDA toolkit. Each is loaded where it is needed.")
+set(CPACK_DEBIAN_MODULES_PACKAGE_SHLIBDEPS OFF)
+set(CPACK_DEBIAN_MODULES_PACKAGE_DEPENDS "duet (= ${full_version}), libc6")
+set(CPACK_DEBIAN_MODULES_PACKAGE_RECOMMENDS
+    "libdnnl2 | libdnnl3, libopenblas0-openmp, libopenmpi3, libfabric1")
+
+set(CPACK_DEBIAN_DEV_PACKAGE_NAME libduet-dev)
+set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
+set(CPACK_COMPONENT_DEV_DESCRIPTION
+"Headers of duet's library, whose collectives and overlap of compute and
+communication programs can use, with the files of CMake and pkg-config.")
+set(CPACK_DEBIAN_DEV_PACKAGE_SHLIBDEPS OFF)
+set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "duet (= ${full_version})")
+include(CPack)

@@ -1,0 +1,177 @@
+#include "copy/transfer_list.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <sstream>
+
+#include "core/error.h"
+#include "core/plain_text.h"
+#include "core/units.h"
+
+namespace duet {
+namespace {
+
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 40;
+constexpr std::size_t kMostTransfers = 1024;  // of one list
+constexpr std::size_t kMostName = 60;
+constexpr const char* kUnnamed = "list";
+constexpr const char* kForm =
+    "BYTES FROM TO [dma|kernel|host] [push|pull], as 64M 0 1 kernel pull, where FROM or TO may be "
+    "pinned or pageable";
+
+class ListParser {
+ public:
+  ListParser(const std::string& file, int devices) : file_(file), devices_(devices) {}
+
+  void take(const std::string& line) {
+    ++number_;
+    const std::string text = trim(line.substr(0, line.find('#')));
+    if (text.empty()) return;
+    if (text.front() == '[') return begin_list(text);
+    if (lists_.empty()) add_list(kUnnamed);
+    if (lists_.back().transfers.size() == kMostTransfers) {
+      fail(fmt::format("expected at most {} transfers in a list", kMostTransfers));
+    }
+    std::istringstream words(text);
+    std::vector<std::string> fields;
+    for (std::string word; words >> word;) fields.push_back(word);
+    lists_.back().transfers.push_back(transfer(fields));
+  }
+
+  std::vector<TransferList> finish() {
+    if (lists_.empty()) fail(fmt::format("no transfers, expected lines of {}", kForm));
+    require_transfers();
+    return std::move(lists_);
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const {
+    throw UsageError(fmt::format("{}:{}: {}", file_, number_, what));
+  }
+
+  void begin_list(const std::string& text) {
+    const std::string inner = text.back() == ']' ? trim(text.substr(1, text.size() - 2)) : "";
+    if (inner.empty() || inner.size() > kMostName || one_line(inner) != inner) {
+      fail(fmt::format("expected [NAME], with up to {} characters, not '{}'", kMostName,
+                       one_line(text)));
+    }
+    require_transfers();
+    add_list(inner);
+  }
+
+  void require_transfers() const {
+    if (lists_.empty() || !lists_.back().transfers.empty()) return;
+    fail(fmt::format("list [{}] has no transfers", lists_.back().name));
+  }
+
+  void add_list(const std::string& name) {
+    if (!names_.insert(name).second) fail(fmt::format("list [{}] is there twice", name));
+    lists_.push_back({name, {}});
+  }
+
+  Transfer transfer(const std::vector<std::string>& fields) const {
+    if (fields.size() < 3 || fields.size() > 5) fail(fmt::format("expected {}", kForm));
+    Transfer result;
+    result.bytes = bytes(fields[0]);
+    set_ends(result, fields[1], fields[2]);
+    std::optional<Issue> issue;
+    bool executor = false;
+    for (std::size_t i = 3; i < fields.size(); ++i) {
+      const std::string& word = fields[i];
+      if (!issue && (word == "push" || word == "pull")) {
+        issue = parse_issue(word);
+      } else if (!executor && i == 3 && (word == "dma" || word == "kernel" || word == "host")) {
+        result.executor = parse_executor(word);
+        executor = true;
+      } else {
+        fail(fmt::format("'{}': expected {}", one_line(word), kForm));
+      }
+    }
+    if (issue && *issue == Issue::pull) result.issuer = result.destination.rank;
+    require_reachable(result);
+    return result;
+  }
+
+  std::uint64_t bytes(const std::string& text) const {
+    std::uint64_t size = 0;
+    try {
+      size = parse_bytes(text);
+    } catch (const UsageError& error) {
+      fail(error.what());
+    }
+    if (size < 1 || size > kMostBytes) fail(fmt::format("{}: expected 1 byte to 1 TiB", text));
+    return size;
+  }
+
+  // Host memory is accessed by the device at the other end, which issues the copy.
+  void set_ends(Transfer& result, const std::string& from, const std::string& to) const {
+    const std::optional<MemoryKind> host_source = host_memory(from);
+    const std::optional<MemoryKind> host_destination = host_memory(to);
+    if (host_source && host_destination) fail("expected a device at one end at least");
+    const int source = host_source ? device(to) : device(from);
+    const int destination = host_destination ? device(from) : device(to);
+    result.source = {source, host_source.value_or(MemoryKind::device)};
+    result.destination = {destination, host_destination.value_or(MemoryKind::device)};
+    result.issuer = source;
+  }
+
+  static std::optional<MemoryKind> host_memory(const std::string& word) {
+    if (word == "pinned") return MemoryKind::pinned;
+    if (word == "pageable") return MemoryKind::pageable;
+    return std::nullopt;
+  }
+
+  int device(const std::string& word) const {
+    const bool digits = !word.empty() && word.size() < 7 &&
+                        word.find_first_not_of("0123456789") == std::string::npos;
+    const int number = digits ? std::stoi(word) : devices_;
+    if (number < devices_) return number;
+    fail(fmt::format("'{}': expected a device from 0 to {}, pinned or pageable", one_line(word),
+                     devices_ - 1));
+  }
+
+  void require_reachable(const Transfer& transfer) const {
+    const bool pageable = transfer.source.memory == MemoryKind::pageable ||
+                          transfer.destination.memory == MemoryKind::pageable;
+    if (pageable && transfer.executor == Executor::kernel) {
+      fail("kernels cannot access pageable memory: expected pinned, or dma");
+    }
+  }
+
+  std::string file_;
+  int devices_;
+  int number_ = 0;
+  std::vector<TransferList> lists_;
+  std::set<std::string> names_;
+};
+
+std::string place_text(const Endpoint& end) {
+  return end.memory == MemoryKind::device   ? std::to_string(end.rank)
+         : end.memory == MemoryKind::pinned ? "pinned"
+                                            : "pageable";
+}
+
+}  // namespace
+
+std::vector<TransferList> parse_transfer_lists(const std::string& file, std::string_view text,
+                                               int devices) {
+  ListParser parser(file, devices);
+  std::istringstream lines{std::string(text)};
+  for (std::string line; std::getline(lines, line);) parser.take(line);
+  return parser.finish();
+}
+
+std::string text_of(const Transfer& transfer) {
+  const bool push = transfer.issuer == transfer.source.rank;
+  const bool two = transfer.source.rank != transfer.destination.rank;
+  return fmt::format("{} {}>{} {}{}", format_bytes(transfer.bytes), place_text(transfer.source),
+                     place_text(transfer.destination), name(transfer.executor),
+                     !two   ? ""
+                     : push ? " push"
+                            : " pull");
+}
+
+}  // namespace duet

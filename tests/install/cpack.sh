@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# The packages that cpack makes: unpacked into a folder, the program runs there and a program compiles
+# and links against them by pkg-config alone: cpack.sh BUILD EXAMPLES COMPILER.
+set -euo pipefail
+build=$(realpath "$1") examples=$(realpath "$2") compiler=$3
+for each in cpack dpkg-deb dpkg-shlibdeps pkg-config; do
+  command -v $each > /dev/null || { echo "skipped: needs $each"; exit 77; }
+done
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder"
+failures=0
+unset RANK WORLD_SIZE LOCAL_RANK MASTER_ADDR MASTER_PORT DESTDIR PKG_CONFIG_PATH LD_LIBRARY_PATH
+
+fail() {
+  echo "FAIL: $*" >&2
+  failures=$((failures + 1))
+}
+
+# works ROOT: the program, and the example built against the library, which is below ROOT.
+works() {
+  local root=$1 pc
+  [[ $("$root/bin/duet" --version) == $("$build/duet" --version) ]] || fail "$root: --version"
+  "$root/bin/duet" copy --device sim:h200-4 --sizes 1M --matrix 0 --quiet || fail "$root: duet copy: exit $?"
+  "$root/bin/duet" info > info.out || fail "$root: duet info: exit $?"
+  diff <("$build/duet" info | grep -E '^ *(onednn|openblas|mpi|libfabric) ') <(grep -E '^ *(onednn|openblas|mpi|libfabric) ' info.out) ||
+    fail "$root: other modules than in the build"
+  pc=$(dirname "$(find "$root" -name duet.pc)")
+  [[ $(PKG_CONFIG_PATH=$pc pkg-config --modversion duet) == $("$build/duet" --version | cut -d ' ' -f 2) ]] ||
+    fail "$root: pkg-config's version"
+  # shellcheck disable=SC2046
+  "$compiler" -std=c++17 -Wall -Wextra -Werror "$examples/all_gather.cc" -o example \
+    $(PKG_CONFIG_PATH=$pc pkg-config --cflags --libs duet) -Wl,-rpath,"$(PKG_CONFIG_PATH=$pc pkg-config --variable=libdir duet)" ||
+    { fail "$root: the example does not compile"; return; }
+  timeout 60 ./example host:2 > example.out || fail "$root: the example: exit $?"
+  grep -q "ranks have each other's" example.out || fail "$root: the example: $(cat example.out)"
+}
+
+# What cpack writes beside the packages belongs to this folder as well.
+(cd "$build" && cpack -G DEB -B "$folder/deb") > cpack.out 2>&1 || fail "cpack -G DEB: $(tail -n 20 cpack.out)"
+(cd "$build" && cpack -G TGZ -B "$folder/tgz") > cpack.out 2>&1 || fail "cpack -G TGZ: $(tail -n 20 cpack.out)"
+
+for package in duet duet-modules libduet-dev; do
+  file=$(echo deb/${package}_*.deb)
+  [[ -f $file ]] || { fail "no package $package: $(ls deb)"; continue; }
+  [[ $(dpkg-deb -f "$file" Package) == "$package" ]] || fail "$file: another name"
+  dpkg-deb -x "$file" root
+done
+dpkg-deb -f deb/duet_*.deb Depends > depends
+grep -q 'libfmt' depends && grep -q 'libc6 (>= ' depends || fail "duet depends on: $(cat depends)"
+! grep -qiE 'cuda|cublas|nccl|openmpi|fabric' depends || fail "duet depends on a module's library: $(cat depends)"
+dpkg-deb -f deb/duet-modules_*.deb Depends | grep -q '^duet (= ' || fail "duet-modules does not need its duet"
+for file in bin/duet share/man/man1/duet.1 share/bash-completion/completions/duet share/duet/slurm/health.sh; do
+  [[ -e root/usr/$file ]] || fail "the package has no $file"
+done
+mv root moved
+works "$folder/moved/usr"
+
+mkdir elsewhere
+tar -xzf tgz/duet-*.tar.gz -C elsewhere --strip-components=1 || fail "no archive: $(ls tgz)"
+works "$folder/elsewhere"
+
+if command -v lintian > /dev/null; then
+  lintian --no-tag-display-limit --fail-on none deb/*.deb > lintian.out 2>&1 || true
+  # What a distribution asks besides: an address that answers (DUET_PACKAGE_MAINTAINER), Debian's own
+  # changelog and copyright, compressed pages, and triggers in place of the ldconfig that CPack calls.
+  grep '^E: ' lintian.out | grep -vE 'no-copyright-file|no-changelog|bogus-mail-host|custom-library-search-path|lacks-ldconfig-trigger|uncompressed-manual-page' > errors || true
+  [[ ! -s errors ]] || fail "lintian: $(cat errors)"
+else
+  echo "packages not checked by lintian, which is not installed"
+fi
+exit $((failures > 0))
