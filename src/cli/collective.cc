@@ -95,6 +95,11 @@ class CollectiveCommand : public Command {
         "share; default all");
     add("--stall", stall_, "SECONDS",
         "Between nodes: a rail on which nothing ends for so long is lost; default 10");
+    app_->add_option("--link-gbit", link_gbit_,
+                     "Between nodes: Gbit/s of one rail in one direction; default: as the link "
+                     "reports")
+        ->type_name("GBIT")
+        ->check(number_above_0("--link-gbit", kMostGbit, "Gbit/s"));
     app_->add_flag("--failover", failover_,
                    "Between nodes: what a lost rail had under way goes over the rank's others");
     app_->add_flag("--tune", tune_,
@@ -187,6 +192,7 @@ class CollectiveCommand : public Command {
     if (!provider_.empty()) options.network.provider = provider_;
     if (!rails_.empty()) options.network.rails = rails_;
     if (!stall_.empty()) options.network.stall_seconds = parse_number(stall_, 1, "--stall");
+    options.network.link_gbit = link_gbit_;
     if (failover_ && rails_ == "1") {
       throw UsageError("--failover: expected several rails: --rails");
     }
@@ -284,6 +290,7 @@ class CollectiveCommand : public Command {
   OutputFlags output_;
   std::string kinds_, engines_, low_, high_, step_, factor_, types_, ops_, root_, places_, skews_,
       node_size_, provider_, rails_, stall_;
+  double link_gbit_ = 0;
   std::string iterations_, warm_ups_, checks_, gpus_, threads_, blocking_, graph_;
   bool loop_ = false, tune_ = false, failover_ = false;
 };

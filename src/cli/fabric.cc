@@ -26,7 +26,6 @@ constexpr int kMostNodes = 256;  // processes on this machine
 constexpr int kMostMessages = 1 << 20;
 constexpr int kMostWindow = 1 << 16;
 constexpr int kMostProducers = 4096;
-constexpr double kMostGbit = 1e6;  // Gbit/s of one rail
 
 MemoryKind parse_fabric_memory(const std::string& text) {
   constexpr NamedValue<MemoryKind> kKinds[] = {{MemoryKind::pageable, "host"},

@@ -71,6 +71,8 @@ Cost CollectiveWork::cost() const {
   cost.bus_bytes = size * bus_factor(collective_.kind, team_.size());
   cost.wire_bytes = known_.wire_bytes > 0 ? known_.wire_bytes : least_wire_bytes();
   cost.busiest_wire_bytes = known_.busiest_wire_bytes;
+  cost.network_bytes = known_.network_bytes;
+  cost.link_gbit_per_s = known_.links_known ? known_.link_gbit_per_s : 0;
   return cost;
 }
 
@@ -155,7 +157,9 @@ CollectiveWork::KnownByAllRanks CollectiveWork::learn(Rank& rank, const RankStat
   const std::string mine =
       pack({fmt::format("{}", own.plan->wire_bytes()), has_contents(rank, own) ? "contents" : "",
             own.plan->host_driven() ? "host driven" : "", own.plan->algorithm(),
-            rank.index == 0 ? std::to_string(fresh_seeds(kFills)) : ""});
+            rank.index == 0 ? std::to_string(fresh_seeds(kFills)) : "",
+            fmt::format("{}", own.plan->network_bytes()),
+            fmt::format("{}", session_.network_gbit_per_s(rank))});
   return *rank.team.gather_as<KnownByAllRanks>(rank, mine, "the other ranks to have prepared",
                                                known_of, kDeadline);
 }
@@ -170,6 +174,10 @@ CollectiveWork::KnownByAllRanks CollectiveWork::known_of(const std::vector<std::
     const double bytes = std::stod(fields.at(0));
     known.wire_bytes += bytes;
     known.busiest_wire_bytes = std::max(known.busiest_wire_bytes, bytes);
+    known.network_bytes += std::stod(fields.at(5));
+    const double gbit_per_s = std::stod(fields.at(6));
+    known.link_gbit_per_s += gbit_per_s;
+    known.links_known = known.links_known && gbit_per_s > 0;
     known.has_contents = known.has_contents && !fields.at(1).empty();
     known.host_driven = known.host_driven || !fields.at(2).empty();
   }

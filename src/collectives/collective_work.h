@@ -69,6 +69,8 @@ class CollectiveWork : public Work {
   // Facts about the plans and buffers of all ranks, those of other processes included.
   struct KnownByAllRanks {
     double wire_bytes = 0, busiest_wire_bytes = 0;
+    double network_bytes = 0, link_gbit_per_s = 0;
+    bool links_known = true;  // of all ranks
     bool has_contents = true;
     bool host_driven = false;
     std::string algorithm;

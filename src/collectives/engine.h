@@ -50,6 +50,9 @@ class CollectiveSession {
   // False once a rank has failed in a way that later plans would not survive: the caller then opens
   // another session. The same in all processes. Called outside Team::each().
   virtual bool usable() const { return true; }
+  // The nominal rate of the links by which this rank's plans reach other nodes, in Gbit/s, one
+  // direction; 0: none, or unknown.
+  virtual double network_gbit_per_s(const Rank&) const { return 0; }
   // What calls have gone on without since this was called last, such as lost rails: warnings for
   // their record. Collective among processes; called outside Team::each().
   virtual std::vector<std::string> take_warnings() { return {}; }

@@ -77,7 +77,6 @@ void Traffic::handle_event(RailState& state, const RailEvent& event) {
     if (on_arrival) on_arrival(event.immediate);
     return;
   }
-  if (!event.error.empty()) throw Error(event.error);
   const PendingPost pending = state.posts.at(event.id);
   state.posts[event.id].used = false;
   state.free.push_back(event.id);
@@ -85,6 +84,35 @@ void Traffic::handle_event(RailState& state, const RailEvent& event) {
   if (pending.watched) --state.watched;
   state.moved = true;
   pending.sender->ended(pending.token);
+}
+
+// All of them, before the first error among them is thrown.
+void Traffic::handle_events(RailState& state, const std::vector<RailEvent>& events) {
+  std::string failed;
+  for (const RailEvent& event : events) {
+    if (!event.error.empty()) {
+      if (failed.empty()) failed = event.error;
+    } else {
+      handle_event(state, event);
+    }
+  }
+  if (!failed.empty()) throw Error(failed);
+}
+
+// What is in the rail's queue has come: the peer that sent it does not send it again.
+void Traffic::drain(int rail) {
+  std::vector<RailEvent> events;
+  do {
+    try {
+      rails_.at(rail).poll(events);
+    } catch (const Error&) {
+      return;
+    }
+    try {
+      handle_events(rail_states_[static_cast<std::size_t>(rail)], events);
+    } catch (const Error&) {  // of an operation, which has not ended then
+    }
+  } while (!events.empty());
 }
 
 template <typename Call>
@@ -113,7 +141,7 @@ bool Traffic::progress() {
       rails_.at(rail).poll(events_);
       if (events_.empty()) return;
       any = true;
-      for (const RailEvent& event : events_) handle_event(state, event);
+      handle_events(state, events_);
       post_waiting(rail, state);
     });
   }
@@ -160,6 +188,7 @@ std::string Traffic::describe(int rail, const std::string& reason) const {
 // memory that is in use again.
 void Traffic::lose(int rail, const std::string& reason, bool stalled) {
   const std::string text = describe(rail, reason);
+  drain(rail);
   RailState& state = rail_states_[static_cast<std::size_t>(rail)];
   std::vector<std::pair<Sender*, std::vector<std::uint64_t>>> unfinished;
   const auto add = [&](const PendingPost& pending) {

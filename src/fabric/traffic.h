@@ -90,6 +90,8 @@ class Traffic {
   bool post_first(int rail, RailState& state, std::deque<PendingPost>& waiting);
   void post_waiting(int rail, RailState& state);
   void handle_event(RailState& state, const RailEvent& event);
+  void handle_events(RailState& state, const std::vector<RailEvent>& events);
+  void drain(int rail);
   void check_stalls();
   void lose(int rail, const std::string& reason, bool stalled);
   std::string describe(int rail, const std::string& reason) const;

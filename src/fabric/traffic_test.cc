@@ -28,7 +28,8 @@ struct Behaviour {
   int posted = 0;
   std::size_t most = 0;  // in flight at a time
   bool abandoned = false;
-  std::set<std::uint64_t> written;  // offsets at the peer, of what ended
+  std::set<std::uint64_t> written;     // offsets at the peer, of what ended
+  std::deque<std::uint32_t> arrivals;  // one with each poll
 };
 
 class FakeRail : public Rail {
@@ -56,10 +57,15 @@ class FakeRail : public Rail {
   }
   void poll(std::vector<RailEvent>& events) override {
     events.clear();
-    if (under_way_.empty() || behaviour_.stalls) return;
-    events.push_back({false, under_way_.front().id, 0, behaviour_.error});
-    behaviour_.written.insert(under_way_.front().remote_offset);
-    under_way_.pop_front();
+    if (behaviour_.stalls) return;
+    if (!under_way_.empty()) {
+      events.push_back({false, under_way_.front().id, 0, behaviour_.error});
+      behaviour_.written.insert(under_way_.front().remote_offset);
+      under_way_.pop_front();
+    }
+    if (behaviour_.arrivals.empty()) return;
+    events.push_back({true, 0, behaviour_.arrivals.front(), ""});
+    behaviour_.arrivals.pop_front();
   }
 
  private:
@@ -223,6 +229,19 @@ TEST_F(TrafficTest, FailoverFinishesOnTheOtherRails) {
   EXPECT_FALSE(behaviours_[1].abandoned);
   ASSERT_EQ(traffic_->losses().size(), 1u);
   EXPECT_NE(traffic_->losses().at(0).find("rail r0"), std::string::npos);
+}
+
+// Its sender knows that it has arrived.
+TEST_F(TrafficTest, WhatHasArrivedCountsThoughTheRailIsLost) {
+  open(true);
+  std::vector<std::uint32_t> arrived;
+  traffic_->on_arrival = [&](std::uint32_t immediate) { arrived.push_back(immediate); };
+  behaviours_[1].error = "Connection timed out (110)";
+  behaviours_[1].arrivals = {7, 8, 9};
+  finish();
+  EXPECT_TRUE(writes_->done());
+  EXPECT_FALSE(rails_->living(1));
+  EXPECT_EQ(arrived, (std::vector<std::uint32_t>{7, 8, 9}));
 }
 
 // Receives end by what others do.

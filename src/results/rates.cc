@@ -17,12 +17,13 @@ struct Unit {
 };
 
 // Longer suffixes first: "gb_per_s" also ends in "_s".
-constexpr std::array<Unit, 12> kUnits = {{{"gb_per_s", "GB/s"},
+constexpr std::array<Unit, 13> kUnits = {{{"gb_per_s", "GB/s"},
                                           {"glup_per_s", "GLUP/s"},
                                           {"tokens_per_s", "tokens/s"},
                                           {"samples_per_s", "samples/s"},
                                           {"gbit_per_s", "Gbit/s"},
                                           {"percent_of_link", "% of link"},
+                                          {"percent_of_rails", "% of rails"},
                                           {"tflops", "TFLOP/s"},
                                           {"gflops", "GFLOP/s"},
                                           {"percent", "%"},
@@ -46,6 +47,10 @@ Rates collective_rates(const Cost& cost, double seconds) {
                  {"algbw_gb_per_s", cost.algorithm_bytes / seconds / 1e9}};
   if (cost.busiest_wire_bytes > 0) {
     rates.emplace_back("wire_gb_per_s", cost.busiest_wire_bytes / seconds / 1e9);
+  }
+  if (cost.network_bytes > 0 && cost.link_gbit_per_s > 0) {
+    const double gbit_per_s = 8 * cost.network_bytes / seconds / 1e9;
+    rates.emplace_back("percent_of_rails", 100 * gbit_per_s / cost.link_gbit_per_s);
   }
   return rates;
 }
@@ -165,6 +170,9 @@ std::string collective_text(const nlohmann::ordered_json& record) {
   const auto rate = [&rates](const char* name) { return format_rate(rates.value(name, 0.0)); };
   std::string text = fmt::format("algbw {} GB/s", rate("algbw_gb_per_s"));
   if (rates.contains("wire_gb_per_s")) text += fmt::format(", wire {} GB/s", rate("wire_gb_per_s"));
+  if (rates.contains("percent_of_rails")) {
+    text += fmt::format(", {:.0f}% of rails", rates.value("percent_of_rails", 0.0));
+  }
   if (rates.contains("wrong")) text += fmt::format(", wrong {:.0f}", rates.value("wrong", 0.0));
   const bool counted = record.contains("notes") && record["notes"].contains("count");
   return counted ? text + ", count " + record["notes"]["count"].get<std::string>() : text;

@@ -62,6 +62,9 @@ TEST(Rates, NetworksCountInBitsAndAgainstTheirLinks) {
   EXPECT_EQ(rates_from(cost, 0.5), (Rates{{"gbit_per_s", 2.0}}));
   cost.link_gbit_per_s = 4;
   EXPECT_EQ(rates_from(cost, 0.5), (Rates{{"gbit_per_s", 2.0}, {"percent_of_link", 50.0}}));
+  cost.algorithm_bytes = cost.bus_bytes = 500e6;  // a collective over nodes
+  EXPECT_EQ(rates_from(cost, 0.5),
+            (Rates{{"busbw_gb_per_s", 1.0}, {"algbw_gb_per_s", 1.0}, {"percent_of_rails", 50.0}}));
 }
 
 TEST(Rates, MessagesHaveLatenciesBehindTheirRate) {

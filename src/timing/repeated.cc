@@ -12,7 +12,7 @@ Repeated::Repeated(Work& piece, int times) : piece_(piece), times_(times) {
 Cost Repeated::cost() const {
   Cost cost = piece_.cost();
   for (double* each : {&cost.flop, &cost.memory_bytes, &cost.wire_bytes, &cost.algorithm_bytes,
-                       &cost.bus_bytes, &cost.busiest_wire_bytes}) {
+                       &cost.bus_bytes, &cost.busiest_wire_bytes, &cost.network_bytes}) {
     *each *= times_;
   }
   return cost;

@@ -19,8 +19,9 @@ struct Cost {
   // Collectives only, as nccl-tests counts them (docs/measuring.md): the bytes behind the algorithm
   // bandwidth; these times the bus factor; the bytes that leave the busiest rank (0: unknown).
   double algorithm_bytes = 0, bus_bytes = 0, busiest_wire_bytes = 0;
-  // Network messages only: the bytes of one message, and the nominal rate in Gbit/s of the links
-  // that it may use (0: unknown).
+  // Of network messages the bytes of one, and the nominal rate in Gbit/s of the links that it may
+  // use (0: unknown). Of collectives over nodes the bytes that leave their nodes (0: none, or
+  // unknown), and the rate of all ranks' links between nodes, one direction.
   double network_bytes = 0, link_gbit_per_s = 0;
   // Training only: the tokens of a step, or, of models without tokens, its samples.
   double tokens = 0, samples = 0;

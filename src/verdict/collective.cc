@@ -75,9 +75,50 @@ void by_rules(Expectation& expectation, const Record& record, const Site& site,
   }
 }
 
+// Over nodes: shares of the rails' rate (as fabric.cc has them) and of a device's links within its
+// node (copies between H200s reach 0.87), when both carry pieces of one call at the same time.
+// Reductions wait for kernels between the two.
+constexpr double kOfRails = 0.95, kOfLinks = 0.85, kOfReductions = 0.92;
+constexpr double kLatencyDecides = 2e-3;  // seconds of the whole call, and below
+
+// By what the engine sends between nodes and within them, each over its own links.
+Expectation over_nodes(const Record& record, const Site& site) {
+  Expectation expectation;
+  const Cost cost = finished_of(record).cost;
+  if (cost.link_gbit_per_s <= 0) {
+    expectation.unknown = "the rails' speed is not known: --link-gbit says it";
+    return expectation;
+  }
+  const std::string collective = axis_word(record, "collective");
+  const bool reduced = collective == "all_reduce" || collective == "reduce_scatter";
+  const bool linked = site.spec != nullptr && site.spec->link;
+  const double rails = 8 * cost.network_bytes / cost.link_gbit_per_s / 1e9;
+  const double inside = (cost.wire_bytes - cost.network_bytes) / axis_number(record, "ranks");
+  const double links = linked ? inside / site.spec->link->gb_per_s / 1e9 : 0;
+  const double least = std::max(rails, links);
+  expectation.bound = cost.bus_bytes / least / 1e9;
+  if (reduced && site.spec == nullptr) {
+    expectation.unknown = "what a CPU should reach in a reduction is not known";
+  } else if (axis_number(record, "graph_launches") > 0) {
+    expectation.unknown = "what arrives in calls that are captured is not known";
+  } else if (least < kLatencyDecides) {
+    expectation.unknown = "the collective is small: latency decides";
+  } else {
+    const double share = reduced ? kOfReductions : 1;
+    const double seconds = std::max(rails / kOfRails, links / kOfLinks) / share;
+    expectation.expected = cost.bus_bytes / seconds / 1e9;
+    expectation.basis =
+        fmt::format("{:.0f}% of what {} at least, {:.4g} ms", 100 * least / seconds,
+                    rails > links ? "the rails take" : "links in the node take", 1e3 * least);
+    expectation.advice = "look at the rails alone (`duet fabric`) and at the collective in a node";
+  }
+  return expectation;
+}
+
 }  // namespace
 
 Expectation expect_collective(const Record& record, const Site& site) {
+  if (finished_of(record).cost.network_bytes > 0) return over_nodes(record, site);
   Expectation expectation;
   expectation.unknown = unjudged(record, site);
   if (!expectation.unknown.empty()) return expectation;

@@ -193,6 +193,45 @@ TEST_F(Expectations, TheFirstRowOfTheEngineRanksAndPlaceCounts) {
   EXPECT_FALSE(expect_collective(record, site()).expected.has_value());
 }
 
+// Of 16 ranks, each with 400 Gbit/s to other nodes; a rank sends these bytes there and within its
+// node.
+Record over_nodes(const char* kind, double bus, double network, double inside) {
+  Record record = collective(kind, bus, 16);
+  record["cost"]["network_bytes"] = 16 * network;
+  record["cost"]["link_gbit_per_s"] = 16 * 400.0;
+  record["cost"]["wire_bytes"] = 16 * (network + inside);
+  return record;
+}
+
+TEST_F(Expectations, CollectivesOverNodesAreHeldAgainstRailsAndLinks) {
+  // The rails take 10 ms, links within the node 2 ms.
+  const Expectation rails = expect_collective(over_nodes("all_to_all", 5e9, 5e8, 9e8), site());
+  EXPECT_DOUBLE_EQ(*rails.bound, 500);
+  EXPECT_DOUBLE_EQ(*rails.expected, 475);
+  EXPECT_EQ(rails.basis, "95% of what the rails take at least, 10 ms");
+  // 4 ms and 10 ms.
+  const Expectation links = expect_collective(over_nodes("all_gather", 5e9, 2e8, 45e8), site());
+  EXPECT_DOUBLE_EQ(*links.bound, 500);
+  EXPECT_DOUBLE_EQ(*links.expected, 425);
+  EXPECT_DOUBLE_EQ(*expect_collective(over_nodes("all_reduce", 5e9, 5e8, 9e8), site()).expected,
+                   0.92 * 475);
+}
+
+TEST_F(Expectations, CollectivesOverNodesThatAreSmallOrOfUnknownRailsAreNotJudged) {
+  const Expectation small = expect_collective(over_nodes("all_gather", 5e8, 5e7, 9e7), site());
+  EXPECT_TRUE(small.bound.has_value());
+  EXPECT_EQ(small.unknown, "the collective is small: latency decides");
+  Record unknown = over_nodes("all_gather", 5e9, 5e8, 9e8);
+  unknown["cost"]["link_gbit_per_s"] = 0;
+  EXPECT_EQ(expect_collective(unknown, site()).unknown,
+            "the rails' speed is not known: --link-gbit says it");
+  // CPUs have no spec: moves are held against the rails alone.
+  const Site cpu{machine_, "CPU", nullptr, {}, {}};
+  EXPECT_DOUBLE_EQ(*expect_collective(over_nodes("all_gather", 5e9, 5e8, 9e9), cpu).expected, 475);
+  EXPECT_FALSE(
+      expect_collective(over_nodes("all_reduce", 5e9, 5e8, 9e8), cpu).expected.has_value());
+}
+
 TEST_F(Expectations, CollectivesOnAMeshUseAllItsLinksButASendOne) {
   spec_.link = LinkSpec{"Fabric", true, 7, 448};
   machine_ = machine(8);

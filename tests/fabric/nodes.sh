@@ -40,6 +40,10 @@ check_data() {
   dealt=
   all_ended_with 0 "ranks that are dealt out"
   says out.0 '7 measured, 1 skipped' "ranks that are dealt out"
+  collective 1 all_gather --engine dma -b 16M -e 16M --in-place out --iterations 3 --link-gbit 1
+  local -r percent=$(rate table.csv percent_of_rails)
+  echo "all_gather: $percent% of the rails"
+  holds "$percent > 10 && $percent < 105" || fail "percent of rails: $percent"
 }
 
 # A node sends (N - 1) / N of S in a call; in an all_to_all once for each of its ranks, in an all_reduce

@@ -59,9 +59,9 @@ class WiredRail : public Rail {
     return true;
   }
   void poll(std::vector<RailEvent>& events) override {
+    if (failed() && bad_->fault == RailFault::broken) throw Error("broken on purpose");
     rail_->poll(events);
     if (!failed()) return;
-    if (bad_->fault == RailFault::broken) throw Error("broken on purpose");
     const auto ended = [](const RailEvent& event) { return !event.arrived; };
     if (bad_->fault == RailFault::unheard) {
       events.erase(std::remove_if(events.begin(), events.end(), ended), events.end());

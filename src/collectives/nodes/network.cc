@@ -104,6 +104,17 @@ bool Network::has_come(std::uint32_t value) const {
   return found == drivers_.end() || found->second->has_come(immediate.number, immediate.odd_call);
 }
 
+double Network::gbit_per_s() const {
+  double sum = 0;
+  for (const RailInfo& info : infos_) {
+    const double link = team_.network().link_gbit;
+    const double rail = link > 0 ? link : info.gbit_per_s;
+    if (rail <= 0) return 0;
+    sum += rail;
+  }
+  return sum;
+}
+
 void Network::connect(const std::vector<std::string>& all) {
   std::vector<std::string> regions;
   for (int node = 0; node < map_.nodes(); ++node) {

@@ -50,6 +50,8 @@ class Network {
 
   int node() const { return node_; }
   int rail_count() const { return static_cast<int>(infos_.size()); }  // of this rank, lost ones too
+  // Of all rails of this rank, lost ones too, one direction; 0: unknown.
+  double gbit_per_s() const;
   // Runs fn on the proxy's thread, and rethrows what it throws. Not to be called by that thread.
   void run(const std::function<void()>& fn);
 

@@ -75,6 +75,17 @@ class NodesSession : public CollectiveSession {
 
   bool usable() const override { return network_ == nullptr || network_->well(); }
 
+  double network_gbit_per_s(const Rank& rank) const override {
+    if (network_ != nullptr) return network_->gbit_per_s();
+    const Machine& machine = team_.machine();
+    for (int other = 0; other < machine.size(); ++other) {
+      if (other == rank.local) continue;
+      const Link link = machine.link(rank.local, other);
+      if (link.beyond_node) return 8 * link.gb_per_s;
+    }
+    return 0;
+  }
+
   std::vector<std::string> take_warnings() override {
     if (network_ == nullptr) return {};
     std::vector<std::string> warnings;

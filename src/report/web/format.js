@@ -93,6 +93,7 @@ const UNITS = {
   gbit_per_s: 'Gbit/s',
   glup_per_s: 'GLUP/s',
   percent_of_link: '% of link',
+  percent_of_rails: '% of rails',
   latency_us: 'us',
 };
 
