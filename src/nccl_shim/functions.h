@@ -1,36 +1,41 @@
 // The public functions of NCCL 2.28 to 2.30, as X(name), by what the drop-in does with them.
 #pragma once
 
-// Formatted by hand: clang-format would indent each line more than the one before.
+// clang-format would indent such lists further with every line.
 // clang-format off
 
-// Exported when preloaded: the drop-in has to see these calls.
-#define DUET_NCCL_SEEN(X) \
-  X(ncclAllGather) X(ncclAlltoAll) X(ncclAllReduce) X(ncclBroadcast) X(ncclBcast) X(ncclReduce) \
-  X(ncclReduceScatter) X(ncclGather) X(ncclScatter) X(ncclSend) X(ncclRecv) X(ncclGroupStart) \
-  X(ncclGroupEnd) X(ncclGroupSimulateEnd) X(ncclCommInitRank) X(ncclCommInitRankConfig) \
-  X(ncclCommInitRankScalable) X(ncclCommInitAll) X(ncclCommSplit) X(ncclCommShrink) \
-  X(ncclCommFinalize) X(ncclCommDestroy) X(ncclCommAbort) X(ncclCommRevoke) \
-  X(ncclCommGetAsyncError)
+// Defined by the drop-in, as duet_ncclX, and exported also when it is preloaded.
+#define DUET_NCCL_WRAPPED(X)                                                            \
+  X(ncclAllGather) X(ncclAlltoAll) X(ncclAllReduce) X(ncclBroadcast) X(ncclBcast)       \
+  X(ncclReduce) X(ncclReduceScatter) X(ncclGather) X(ncclScatter) X(ncclSend)           \
+  X(ncclRecv) X(ncclGroupStart) X(ncclGroupEnd) X(ncclGroupSimulateEnd)                 \
+  X(ncclCommInitRank) X(ncclCommInitRankConfig) X(ncclCommInitRankScalable)             \
+  X(ncclCommSplit) X(ncclCommFinalize) X(ncclCommDestroy) X(ncclCommAbort)              \
+  X(ncclCommRevoke) X(ncclCommGetAsyncError)
 
-// Exported besides where the drop-in stands for libnccl.so.2 itself.
-#define DUET_NCCL_PASSED_ON(X) \
-  X(ncclCommRegister) X(ncclCommDeregister) X(ncclMemAlloc) X(ncclMemFree) \
-  X(ncclCommWindowRegister) X(ncclCommWindowDeregister) X(ncclRedOpCreatePreMulSum) \
-  X(ncclRedOpDestroy) X(ncclCommCount) X(ncclCommCuDevice) X(ncclCommUserRank) X(ncclGetVersion) \
-  X(ncclGetUniqueId) X(ncclGetErrorString) X(ncclGetLastError) X(ncclResetDebugInit) \
-  /* the device API's functions on the host, 2.28 */ \
-  X(ncclDevCommCreate) X(ncclDevCommDestroy) X(ncclTeamWorld) X(ncclTeamLsa) X(ncclTeamRail) \
-  X(ncclTeamRankToWorld) X(ncclTeamRankToLsa) X(ncclGinBarrierCreateRequirement) \
-  X(ncclLLA2ACreateRequirement) X(ncclLsaBarrierCreateRequirement) X(ncclLLA2ACalcSlots) \
-  /* 2.29 */ \
-  X(ncclCommGrow) X(ncclCommGetUniqueId) X(ncclCommSuspend) X(ncclCommResume) \
-  X(ncclCommMemStats) X(ncclCommQueryProperties) X(ncclPutSignal) X(ncclSignal) \
-  X(ncclWaitSignal) X(ncclWinGetUserPtr) X(ncclGetLsaDevicePointer) \
-  X(ncclGetLsaMultimemDevicePointer) X(ncclGetMultimemDevicePointer) X(ncclGetPeerDevicePointer) \
-  X(ncclGinInboxA2ACreateRequirement) X(ncclGinOutboxCreateRequirement) \
-  /* 2.30 */ \
-  X(ncclParamBind) X(ncclParamGetI8) X(ncclParamGetI16) X(ncclParamGetI32) X(ncclParamGetI64) \
-  X(ncclParamGetU8) X(ncclParamGetU16) X(ncclParamGetU32) X(ncclParamGetU64) X(ncclParamGetStr) \
-  X(ncclParamGet) X(ncclParamGetParameter) X(ncclParamGetAllParameterKeys) X(ncclParamDumpAll)
+// Forwarded as they come: exported where the drop-in stands for libnccl.so.2 itself.
+#define DUET_NCCL_PASSED_ON(X)                                                          \
+  X(ncclCommInitAll) X(ncclCommShrink) X(ncclCommRegister) X(ncclCommDeregister)        \
+  X(ncclMemAlloc) X(ncclMemFree) X(ncclCommWindowRegister) X(ncclCommWindowDeregister)  \
+  X(ncclRedOpCreatePreMulSum) X(ncclRedOpDestroy) X(ncclCommCount) X(ncclCommCuDevice)  \
+  X(ncclCommUserRank) X(ncclGetVersion) X(ncclGetUniqueId) X(ncclGetErrorString)        \
+  X(ncclGetLastError) X(ncclResetDebugInit)                                             \
+  /* the device API's functions on the host, 2.28 */                                    \
+  X(ncclDevCommCreate) X(ncclDevCommDestroy) X(ncclTeamWorld) X(ncclTeamLsa)            \
+  X(ncclTeamRail) X(ncclTeamRankToWorld) X(ncclTeamRankToLsa)                           \
+  X(ncclGinBarrierCreateRequirement) X(ncclLLA2ACreateRequirement)                      \
+  X(ncclLsaBarrierCreateRequirement) X(ncclLLA2ACalcSlots)                              \
+  /* 2.29 */                                                                            \
+  X(ncclCommGrow) X(ncclCommGetUniqueId) X(ncclCommSuspend) X(ncclCommResume)           \
+  X(ncclCommMemStats) X(ncclCommQueryProperties) X(ncclPutSignal) X(ncclSignal)         \
+  X(ncclWaitSignal) X(ncclWinGetUserPtr) X(ncclGetLsaDevicePointer)                     \
+  X(ncclGetLsaMultimemDevicePointer) X(ncclGetMultimemDevicePointer)                    \
+  X(ncclGetPeerDevicePointer) X(ncclGinInboxA2ACreateRequirement)                       \
+  X(ncclGinOutboxCreateRequirement)                                                     \
+  /* 2.30 */                                                                            \
+  X(ncclParamBind) X(ncclParamGetI8) X(ncclParamGetI16) X(ncclParamGetI32)              \
+  X(ncclParamGetI64) X(ncclParamGetU8) X(ncclParamGetU16) X(ncclParamGetU32)            \
+  X(ncclParamGetU64) X(ncclParamGetStr) X(ncclParamGet) X(ncclParamGetParameter)        \
+  X(ncclParamGetAllParameterKeys) X(ncclParamDumpAll)
+
 // clang-format on

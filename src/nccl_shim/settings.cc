@@ -4,6 +4,8 @@
 #include <string_view>
 
 #include "core/error.h"
+#include "core/units.h"
+#include "nccl_shim/protocol/creation.h"
 
 namespace duet::nccl_shim {
 namespace {
@@ -31,7 +33,26 @@ bool read_log() {
   refuse("DUET_NCCL_LOG", value, "warn or info");
 }
 
+std::optional<std::uint64_t> read_least(const char* name) {
+  const std::string_view value = variable(name);
+  if (value.empty()) return std::nullopt;
+  try {
+    return parse_bytes(value);
+  } catch (const UsageError&) {
+    refuse(name, value, "a size, as 1M");
+  }
+}
+
 }  // namespace
+
+std::uint64_t Settings::hash() const {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (const auto& each : least) {
+    const std::uint64_t words[] = {each.has_value() ? 1u : 0u, each.value_or(0)};
+    hash = hash_bytes(words, sizeof words, hash);
+  }
+  return hash;
+}
 
 Settings read_settings() {
   Settings read;
@@ -41,6 +62,8 @@ Settings read_settings() {
   }
   read.mode = read_mode();
   read.log = read_log();
+  read.least = {read_least("DUET_NCCL_MIN_ALL_GATHER"), read_least("DUET_NCCL_MIN_ALL_TO_ALL"),
+                read_least("DUET_NCCL_MIN_BROADCAST")};
   return read;
 }
 

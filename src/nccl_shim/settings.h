@@ -1,7 +1,12 @@
 // The environment variables of the drop-in.
 #pragma once
 
+#include <array>
+#include <cstdint>
+#include <optional>
 #include <string>
+
+#include "nccl_shim/protocol/call.h"
 
 namespace duet::nccl_shim {
 
@@ -11,6 +16,12 @@ struct Settings {
   std::string real_path;        // DUET_NCCL: the real libnccl.so.2; empty: the one that is loaded
   Mode mode = Mode::automatic;  // DUET_NCCL_MODE
   bool log = false;             // DUET_NCCL_LOG=info
+  // DUET_NCCL_MIN_ALL_GATHER, _ALL_TO_ALL, _BROADCAST, by Kind: from how many bytes on calls are
+  // taken over. Of all ranks' parts together. Empty: never.
+  std::array<std::optional<std::uint64_t>, kKinds> least;
+
+  // Of what all ranks must have alike.
+  std::uint64_t hash() const;
 };
 
 // Throws UsageError, which names the variable, what it holds and what was expected.

@@ -42,5 +42,9 @@ struct Entry {
       "(%rip)\n"                                                          \
       ".popsection\n");
 
+// Defines what `labels` names as a jump to `target`, a function of the drop-in's own.
+#define DUET_NCCL_JUMP(target, labels) \
+  asm(".pushsection .text\n.balign 16\n" labels "endbr64\njmp " #target "\n.popsection\n");
+
 #define DUET_NCCL_WEAK(name) ".weak " #name "\n.type " #name ", @function\n" #name ":\n"
 #define DUET_NCCL_STRONG(name) ".globl " #name "\n.type " #name ", @function\n" #name ":\n"

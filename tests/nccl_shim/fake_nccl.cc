@@ -1,7 +1,92 @@
-// A libnccl.so.2 for tests.
-#include <cstdint>
+// A libnccl.so.2 for tests: its communicators are of processes of one machine, on host_gpu.h's
+// streams.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "host_gpu.h"
 #include "nccl_calls.h"
+
+namespace duet::nccl {
+
+constexpr int kRanks = 8;
+constexpr std::size_t kMostBytes = 1 << 16;
+
+// What ranks share.
+struct Shared {
+  std::atomic<int> come[2];  // to a barrier, in turn
+  std::atomic<int> barriers;
+  int colors[kRanks], keys[kRanks];
+  unsigned char data[kRanks][kMostBytes];
+};
+
+struct ncclComm {
+  std::string name;
+  int rank, ranks, splits = 0;
+  Shared* shared;
+
+  ncclComm(const std::string& of, int own, int all) : name(of), rank(own), ranks(all) {
+    const int file = shm_open(name.c_str(), O_RDWR | O_CREAT, 0600);
+    if (ftruncate(file, sizeof(Shared)) != 0) std::perror("fake_nccl");
+    shared = static_cast<Shared*>(
+        mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
+    close(file);
+    barrier();
+    shm_unlink(name.c_str());
+  }
+  ~ncclComm() { munmap(shared, sizeof(Shared)); }
+
+  void barrier() {
+    const int number = shared->barriers;
+    if (++shared->come[number % 2] == ranks) {
+      shared->come[number % 2] = 0;
+      ++shared->barriers;
+    }
+    while (shared->barriers == number) usleep(20);
+  }
+};
+
+}  // namespace duet::nccl
+
+namespace {
+
+using duet::nccl::kMostBytes;
+using duet::nccl::ncclComm;
+using duet::nccl::Shared;
+
+std::atomic<int> all_gathers{0};
+
+struct Gather {
+  ncclComm* comm;
+  const void* send;
+  void* receive;
+  std::size_t bytes;
+};
+
+void run_gather(void* argument) {
+  const Gather* call = static_cast<Gather*>(argument);
+  Shared* shared = call->comm->shared;
+  std::memcpy(shared->data[call->comm->rank], call->send, call->bytes);
+  call->comm->barrier();
+  for (int from = 0; from < call->comm->ranks; ++from) {
+    std::memcpy(static_cast<char*>(call->receive) + static_cast<std::size_t>(from) * call->bytes,
+                shared->data[from], call->bytes);
+  }
+  call->comm->barrier();
+  delete call;
+}
+
+thread_local int depth = 0;
+thread_local std::vector<std::pair<Gather*, void*>> queued;
+
+}  // namespace
 
 extern "C" {
 
@@ -9,6 +94,85 @@ ncclResult_t ncclGetVersion(int* version) {
   *version = 22899;
   return 0;
 }
+
+ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
+  static int count = 0;
+  *id = {};
+  std::snprintf(id->bytes, sizeof id->bytes, "/fake-nccl-%d-%d", getpid(), count++);
+  return 0;
+}
+
+ncclResult_t ncclCommInitRank(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank) {
+  *comm = new ncclComm(id.bytes, rank, ranks);
+  return 0;
+}
+
+ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* part,
+                           duet::nccl::Config*) {
+  comm->shared->colors[comm->rank] = color;
+  comm->shared->keys[comm->rank] = key;
+  comm->barrier();
+  int rank = 0, ranks = 0;
+  for (int peer = 0; peer < comm->ranks; ++peer) {
+    if (comm->shared->colors[peer] != color) continue;
+    ++ranks;
+    if (comm->shared->keys[peer] < key) ++rank;
+  }
+  comm->barrier();
+  const std::string name =
+      comm->name + "-" + std::to_string(comm->splits++) + "-" + std::to_string(color);
+  *part = color < 0 ? nullptr : new ncclComm(name, rank, ranks);
+  return 0;
+}
+
+ncclResult_t ncclCommCount(ncclComm_t comm, int* count) {
+  *count = comm->ranks;
+  return 0;
+}
+
+ncclResult_t ncclCommUserRank(ncclComm_t comm, int* rank) {
+  *rank = comm->rank;
+  return 0;
+}
+
+ncclResult_t ncclCommDestroy(ncclComm_t comm) {
+  delete comm;
+  return 0;
+}
+
+ncclResult_t ncclCommAbort(ncclComm_t comm) { return ncclCommDestroy(comm); }
+
+ncclResult_t ncclCommGetAsyncError(ncclComm_t, ncclResult_t* error) {
+  *error = 0;
+  return 0;
+}
+
+ncclResult_t ncclGroupStart() {
+  ++depth;
+  return 0;
+}
+
+ncclResult_t ncclGroupEnd() {
+  if (--depth > 0) return 0;
+  for (const auto& [call, stream] : queued) host_gpu_launch(stream, run_gather, call);
+  queued.clear();
+  return 0;
+}
+
+ncclResult_t ncclAllGather(const void* send, void* receive, std::size_t count, int type,
+                           ncclComm_t comm, void* stream) {
+  ++all_gathers;
+  if (type != duet::nccl::kUint8 || count > kMostBytes) return duet::nccl::kInvalidArgument;
+  auto* call = new Gather{comm, send, receive, count};
+  if (depth > 0) {
+    queued.emplace_back(call, stream);
+  } else {
+    host_gpu_launch(stream, run_gather, call);
+  }
+  return 0;
+}
+
+int fake_nccl_all_gathers() { return all_gathers; }
 
 // 0 if every argument has arrived as nccl_user.cc passes it.
 ncclResult_t ncclReduce(const void* send, void* receive, std::size_t count, int type, int operation,

@@ -16,10 +16,10 @@ run() {
 # expect TEXT OUTPUT: OUTPUT has a line with TEXT.
 expect() { grep -qF -- "$1" <<<"$2" || fail "expected: $1"$'\n'"got: $2"; }
 
-preload=(LD_LIBRARY_PATH="$fake" LD_PRELOAD="$shim/libduet-nccl.so")
-replace=(LD_LIBRARY_PATH="$shim/replacement" DUET_NCCL="$fake/libnccl.so.2")
+preload=(LD_LIBRARY_PATH="$fake:$tests" LD_PRELOAD="$shim/libduet-nccl.so")
+replace=(LD_LIBRARY_PATH="$shim/replacement:$tests" DUET_NCCL="$fake/libnccl.so.2")
 
-out=$(run forwarding LD_LIBRARY_PATH="$fake")
+out=$(run forwarding LD_LIBRARY_PATH="$fake:$tests")
 expect "exit 0" "$out"
 expect "ncclReduce: $fake/libnccl.so.2" "$out"
 
@@ -42,12 +42,12 @@ expect "ncclReduce: DUET_NCCL_MODE=fast: expected auto or off" "$out"
 expect "ncclReduce: 4" "$out"
 out=$(run reduce "${preload[@]}" DUET_NCCL_LOG=all)
 expect "DUET_NCCL_LOG=all: expected warn or info" "$out"
-out=$(run reduce LD_LIBRARY_PATH="$shim/replacement")
+out=$(run reduce LD_LIBRARY_PATH="$shim/replacement:$tests")
 expect "libnccl.so.2 is Duet's own: set DUET_NCCL to the real library's path" "$out"
 expect "ncclReduce: 2" "$out"
-out=$(run reduce LD_LIBRARY_PATH="$shim/replacement" DUET_NCCL=libnccl.so.2)
+out=$(run reduce LD_LIBRARY_PATH="$shim/replacement:$tests" DUET_NCCL=libnccl.so.2)
 expect "expected the path of the real libnccl.so.2, with a slash" "$out"
-out=$(run reduce LD_LIBRARY_PATH="$shim/replacement" DUET_NCCL="$shim/replacement/libnccl.so.2")
+out=$(run reduce LD_LIBRARY_PATH="$shim/replacement:$tests" DUET_NCCL="$shim/replacement/libnccl.so.2")
 expect "is Duet's own: set DUET_NCCL to the real library's path" "$out"
 out=$(run reduce "${replace[@]}" DUET_NCCL=/nowhere/libnccl.so.2)
 expect "DUET_NCCL=/nowhere/libnccl.so.2: " "$out"

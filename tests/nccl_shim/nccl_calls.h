@@ -14,6 +14,21 @@ struct ncclTeam {
 };
 
 ncclResult_t ncclGetVersion(int* version);
+ncclResult_t ncclGetUniqueId(ncclUniqueId* id);
+ncclResult_t ncclCommInitRank(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank);
+ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* part,
+                           duet::nccl::Config* config);
+ncclResult_t ncclCommCount(ncclComm_t comm, int* count);
+ncclResult_t ncclCommUserRank(ncclComm_t comm, int* rank);
+ncclResult_t ncclCommDestroy(ncclComm_t comm);
+ncclResult_t ncclCommAbort(ncclComm_t comm);
+ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error);
+ncclResult_t ncclGroupStart();
+ncclResult_t ncclGroupEnd();
+ncclResult_t ncclAllGather(const void* send, void* receive, std::size_t count, int type,
+                           ncclComm_t comm, void* stream);
+// The fake's own: all-gathers that have come to it from this process.
+int fake_nccl_all_gathers();
 ncclResult_t ncclReduce(const void* send, void* receive, std::size_t count, int type, int operation,
                         int root, ncclComm_t comm, void* stream);
 ncclResult_t pncclReduce(const void* send, void* receive, std::size_t count, int type,

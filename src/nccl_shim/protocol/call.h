@@ -7,6 +7,7 @@
 namespace duet::nccl_shim {
 
 enum class Kind : std::uint32_t { all_gather, all_to_all, broadcast };
+constexpr std::size_t kKinds = 3;
 
 struct Call {
   Kind kind;

@@ -61,10 +61,26 @@ Creation::Creation(ShimDevice& device, const std::string& name, int rank, int ra
 
 Creation::~Creation() {
   segment_->unlink();
+  release_piece();
+}
+
+void Creation::release_piece() {
   if (piece_ != nullptr) device_.free(piece_);
+  piece_ = nullptr;
 }
 
 int Creation::announced() const { return static_cast<int>((*segment_)->joined.load()); }
+
+void Creation::wait_announced(double seconds) const {
+  for (const double end = steady_now() + seconds; announced() < ranks_;) {
+    if (steady_now() > end) {
+      throw Timeout("waited " + std::to_string(static_cast<int>(seconds)) + " s for " +
+                    std::to_string(ranks_) + " ranks, of which " + std::to_string(announced()) +
+                    " have come");
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+}
 
 bool Creation::all_announced() {
   segment_->unlink();

@@ -27,6 +27,8 @@ class Creation {
   Creation& operator=(const Creation&) = delete;
 
   int announced() const;  // ranks, so far
+  // For ranks that are known to do so. Throws Timeout.
+  void wait_announced(double seconds) const;
 
   // After the real creation. Whether all ranks have announced themselves.
   bool all_announced();
@@ -37,7 +39,11 @@ class Creation {
   // Null if not all ranks can; then reason() says why, as far as this rank knows.
   std::unique_ptr<PairCopies> finish(double seconds);
 
+  // Frees the memory that was lent as a test, before the device is given away.
+  void release_piece();
+
   const std::string& reason() const { return reason_; }
+  int ranks() const { return ranks_; }
 
  private:
   void set_stage(Stage stage);

@@ -210,6 +210,21 @@ void PairCopies::order_other_work(Stream user) {
   last_stream_ = user;
 }
 
+void PairCopies::fork(const std::vector<Stream>& streams) {
+  const std::unique_ptr<StreamEvent> event = device_.create_event();
+  for (std::size_t i = 1; i < streams.size(); ++i) {
+    device_.record(*event, streams[i]);
+    device_.wait(streams[0], *event);
+  }
+}
+
+void PairCopies::join(const std::vector<Stream>& streams) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (Stream each : streams) {
+    if (each != last_stream_) device_.wait(each, *last_call_);
+  }
+}
+
 void PairCopies::count(const Call& call, const Second& second) {
   for (int peer = 0; peer < ranks_; ++peer) {
     if (peer == rank_ || !involved(call, peer)) continue;

@@ -20,6 +20,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "nccl_shim/protocol/call.h"
 #include "nccl_shim/protocol/device.h"
@@ -50,6 +51,11 @@ class PairCopies {
   // Before the caller gives `user` work of the same communicator that is not enqueued here: such
   // work begins behind the calls before it, and the next call behind such work.
   void order_other_work(Stream user);
+
+  // For calls of one group on several streams: what is enqueued next on streams[0] is behind all of
+  // them, and after join() they all are behind the calls.
+  void fork(const std::vector<Stream>& streams);
+  void join(const std::vector<Stream>& streams);
 
   // Waits on the CPU for all calls so far. False if the communicator broke before that.
   bool drain();

@@ -52,13 +52,14 @@ struct CallRecord {
 };
 
 // Counters. Of a first comer a: ready[a][b]. Of a second comer a: pushed[a][b], pulled[a][b].
-struct alignas(64) PairWords {
-  Word ready, pushed, pulled;
+struct PairWords {
+  alignas(64) Word ready;
+  Word pushed, pulled;
 };
 
 // A rank's gate word: each call's last wait is for has_come(gate, kGateOpen).
-struct alignas(64) GateWord {
-  Word word;
+struct GateWord {
+  alignas(64) Word word;
 };
 constexpr std::uint32_t kGateOpen = 0, kGateClosed = 1u << 31;
 

@@ -35,10 +35,7 @@ TestRank::TestRank(const Setting& setting, const std::string& name, int own_rank
       random_(static_cast<unsigned>(own_rank) + 1) {
   Creation creation(device, name, rank, ranks, 0);
   // In the place of the real NCCL's creation, in which all ranks wait for each other.
-  for (const double end = steady_now() + kSeconds; creation.announced() < ranks;) {
-    if (steady_now() > end) throw Timeout("waited for all ranks to announce themselves");
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
+  creation.wait_announced(kSeconds);
   creation.offer();
   creation.try_peers(kSeconds);
   copies = creation.finish(kSeconds);

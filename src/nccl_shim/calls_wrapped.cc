@@ -1,0 +1,165 @@
+// The calls that move data, as the drop-in's libraries export them.
+#include "collectives/nccl/abi.h"
+#include "nccl_shim/groups.h"
+#include "nccl_shim/settings.h"
+#include "nccl_shim/wrapped.h"
+
+namespace duet::nccl_shim {
+namespace {
+
+using nccl::Comm;
+using nccl::Operation;
+using nccl::Result;
+using nccl::Type;
+
+// Bytes of an element; 0 for a type that is not known here.
+std::size_t size_of(Type type) {
+  constexpr std::size_t kSizes[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};  // ncclDataType_t's order
+  return type >= 0 && type < 12 ? kSizes[type] : 0;
+}
+
+// Whether all ranks take this call over: by what they have alike, and nothing else.
+bool is_taken(const Communicator& communicator, const Call& call, void* stream) {
+  const auto& least = settings().least[static_cast<std::size_t>(call.kind)];
+  const int ranks = communicator.copies->ranks();
+  return least && call.bytes > 0 && call.root >= 0 && call.root < ranks &&
+         receive_bytes(call, ranks) >= *least && !communicator.device->capturing(stream);
+}
+
+// A call of the real NCCL on a communicator of the table: in order with those that are taken over.
+template <typename Forward>
+Result forward_in_order(const std::shared_ptr<Communicator>& communicator, void* stream,
+                        const Forward& forward) {
+  if (communicator != nullptr) {
+    if (in_group()) {
+      queue_order(communicator, stream);
+    } else {
+      communicator->copies->order_other_work(stream);
+    }
+  }
+  return forward();
+}
+
+template <typename Forward>
+Result take_or_forward(Comm comm, const Call& call, void* stream, const Forward& forward) {
+  const std::shared_ptr<Communicator> communicator = find(comm);
+  if (communicator == nullptr || !is_taken(*communicator, call, stream)) {
+    return forward_in_order(communicator, stream, forward);
+  }
+  if (!in_group()) return enqueue_call(*communicator, call, stream);
+  queue_call(communicator, call, stream, forward);
+  return nccl::kSuccess;
+}
+
+}  // namespace
+}  // namespace duet::nccl_shim
+
+using namespace duet::nccl_shim;  // the functions below have names of C
+using duet::nccl::Comm;
+using duet::nccl::Operation;
+using duet::nccl::Result;
+using duet::nccl::Type;
+
+DUET_NCCL_WRAPPER(ncclAllGather)
+(const void* send, void* receive, std::size_t count, Type type, Comm comm, void* stream) {
+  DUET_NCCL_REAL(ncclAllGather);
+  const Call call{Kind::all_gather, send, receive, count * size_of(type), 0};
+  return take_or_forward(comm, call, stream,
+                         [=] { return real(send, receive, count, type, comm, stream); });
+}
+
+DUET_NCCL_WRAPPER(ncclAlltoAll)
+(const void* send, void* receive, std::size_t count, Type type, Comm comm, void* stream) {
+  DUET_NCCL_REAL(ncclAlltoAll);
+  const Call call{Kind::all_to_all, send, receive, count * size_of(type), 0};
+  return take_or_forward(comm, call, stream,
+                         [=] { return real(send, receive, count, type, comm, stream); });
+}
+
+DUET_NCCL_WRAPPER(ncclBroadcast)
+(const void* send, void* receive, std::size_t count, Type type, int root, Comm comm, void* stream) {
+  DUET_NCCL_REAL(ncclBroadcast);
+  const Call call{Kind::broadcast, send, receive, count * size_of(type), root};
+  return take_or_forward(comm, call, stream,
+                         [=] { return real(send, receive, count, type, root, comm, stream); });
+}
+
+DUET_NCCL_WRAPPER(ncclBcast)
+(void* buffer, std::size_t count, Type type, int root, Comm comm, void* stream) {
+  DUET_NCCL_REAL(ncclBcast);
+  const Call call{Kind::broadcast, buffer, buffer, count * size_of(type), root};
+  return take_or_forward(comm, call, stream,
+                         [=] { return real(buffer, count, type, root, comm, stream); });
+}
+
+DUET_NCCL_WRAPPER(ncclAllReduce)
+(const void* send, void* receive, std::size_t count, Type type, Operation operation, Comm comm,
+ void* stream) {
+  DUET_NCCL_REAL(ncclAllReduce);
+  return forward_in_order(find(comm), stream, [=] {
+    return real(send, receive, count, type, operation, comm, stream);
+  });
+}
+
+DUET_NCCL_WRAPPER(ncclReduceScatter)
+(const void* send, void* receive, std::size_t count, Type type, Operation operation, Comm comm,
+ void* stream) {
+  DUET_NCCL_REAL(ncclReduceScatter);
+  return forward_in_order(find(comm), stream, [=] {
+    return real(send, receive, count, type, operation, comm, stream);
+  });
+}
+
+DUET_NCCL_WRAPPER(ncclReduce)
+(const void* send, void* receive, std::size_t count, Type type, Operation operation, int root,
+ Comm comm, void* stream) {
+  DUET_NCCL_REAL(ncclReduce);
+  return forward_in_order(find(comm), stream, [=] {
+    return real(send, receive, count, type, operation, root, comm, stream);
+  });
+}
+
+DUET_NCCL_WRAPPER(ncclGather)
+(const void* send, void* receive, std::size_t count, Type type, int root, Comm comm, void* stream) {
+  DUET_NCCL_REAL(ncclGather);
+  return forward_in_order(find(comm), stream,
+                          [=] { return real(send, receive, count, type, root, comm, stream); });
+}
+
+DUET_NCCL_WRAPPER(ncclScatter)
+(const void* send, void* receive, std::size_t count, Type type, int root, Comm comm, void* stream) {
+  DUET_NCCL_REAL(ncclScatter);
+  return forward_in_order(find(comm), stream,
+                          [=] { return real(send, receive, count, type, root, comm, stream); });
+}
+
+DUET_NCCL_WRAPPER(ncclSend)
+(const void* send, std::size_t count, Type type, int peer, Comm comm, void* stream) {
+  DUET_NCCL_REAL(ncclSend);
+  return forward_in_order(find(comm), stream,
+                          [=] { return real(send, count, type, peer, comm, stream); });
+}
+
+DUET_NCCL_WRAPPER(ncclRecv)
+(void* receive, std::size_t count, Type type, int peer, Comm comm, void* stream) {
+  DUET_NCCL_REAL(ncclRecv);
+  return forward_in_order(find(comm), stream,
+                          [=] { return real(receive, count, type, peer, comm, stream); });
+}
+
+DUET_NCCL_WRAPPER(ncclGroupStart)() {
+  DUET_NCCL_REAL(ncclGroupStart);
+  const Result result = real();
+  if (result == duet::nccl::kSuccess) begin_group();
+  return result;
+}
+
+DUET_NCCL_WRAPPER(ncclGroupEnd)() {
+  DUET_NCCL_REAL(ncclGroupEnd);
+  return end_group([=] { return real(); });
+}
+
+DUET_NCCL_WRAPPER(ncclGroupSimulateEnd)(void* information) {
+  DUET_NCCL_REAL(ncclGroupSimulateEnd);
+  return end_group_by_forwarding([=] { return real(information); });
+}

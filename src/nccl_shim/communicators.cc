@@ -1,0 +1,70 @@
+#include "nccl_shim/communicators.h"
+
+#include <pthread.h>
+
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+#include <utility>
+
+#include "nccl_shim/protocol/guard.h"
+
+namespace duet::nccl_shim {
+namespace {
+
+// Never destroyed: calls may come while the process ends.
+struct Table {
+  std::shared_mutex mutex;
+  std::unordered_map<nccl::Comm, std::shared_ptr<Communicator>> entries;
+  std::atomic<bool> any{false}, forked{false};
+  Guard guard;
+};
+
+Table& entered() {
+  static Table* const instance = [] {
+    pthread_atfork(nullptr, nullptr, [] { entered().forked = true; });
+    return new Table;
+  }();
+  return *instance;
+}
+
+}  // namespace
+
+Communicator::Communicator(std::unique_ptr<ShimDevice> on, std::unique_ptr<PairCopies> by,
+                           std::string named)
+    : device(std::move(on)), copies(std::move(by)), name(std::move(named)) {
+  entered().guard.add(*copies);
+}
+
+Communicator::~Communicator() {
+  copies->drain();  // while the guard still notices that a peer is gone
+  entered().guard.remove(*copies);
+}
+
+std::shared_ptr<Communicator> find(nccl::Comm handle) {
+  Table& all = entered();
+  if (!all.any.load(std::memory_order_acquire) || all.forked) return nullptr;
+  const std::shared_lock<std::shared_mutex> lock(all.mutex);
+  const auto found = all.entries.find(handle);
+  return found == all.entries.end() ? nullptr : found->second;
+}
+
+void enter(nccl::Comm handle, std::shared_ptr<Communicator> communicator) {
+  Table& all = entered();
+  const std::unique_lock<std::shared_mutex> lock(all.mutex);
+  all.entries[handle] = std::move(communicator);
+  all.any.store(true, std::memory_order_release);
+}
+
+std::shared_ptr<Communicator> take_out(nccl::Comm handle) {
+  Table& all = entered();
+  if (all.forked) return nullptr;
+  const std::unique_lock<std::shared_mutex> lock(all.mutex);
+  const auto found = all.entries.find(handle);
+  if (found == all.entries.end()) return nullptr;
+  std::shared_ptr<Communicator> taken = std::move(found->second);
+  all.entries.erase(found);
+  return taken;
+}
+
+}  // namespace duet::nccl_shim

@@ -1,0 +1,34 @@
+// The communicators whose calls may be taken over, by NCCL's handles.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "collectives/nccl/abi.h"
+#include "nccl_shim/protocol/device.h"
+#include "nccl_shim/protocol/pair_copies.h"
+
+namespace duet::nccl_shim {
+
+// One rank of such a communicator.
+class Communicator {
+ public:
+  Communicator(std::unique_ptr<ShimDevice> on, std::unique_ptr<PairCopies> by, std::string named);
+  ~Communicator();  // as ~PairCopies
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+
+  const std::unique_ptr<ShimDevice> device;
+  const std::unique_ptr<PairCopies> copies;
+  const std::string name;      // of its segment
+  std::atomic<int> splits{0};  // calls of ncclCommSplit
+};
+
+// Null for a handle that is not entered, and in a process that was forked: the call is forwarded.
+// It lives as long as the caller has it, also if another thread takes it out.
+std::shared_ptr<Communicator> find(nccl::Comm handle);
+void enter(nccl::Comm handle, std::shared_ptr<Communicator> communicator);
+std::shared_ptr<Communicator> take_out(nccl::Comm handle);
+
+}  // namespace duet::nccl_shim

@@ -1,0 +1,124 @@
+#include "nccl_shim/creations.h"
+
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+
+#include "core/error.h"
+#include "nccl_shim/communicators.h"
+#include "nccl_shim/log.h"
+#include "nccl_shim/settings.h"
+
+namespace duet::nccl_shim {
+namespace {
+
+// Ranks come to a step within the time that creation differs on them; a peer's end is noticed at
+// once.
+constexpr double kStepSeconds = 300;
+
+bool is_set(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr && *value != '\0';
+}
+
+// What the drop-in takes over with these settings: "all_gather from 1048576 B".
+std::string taken_over() {
+  static const char* const names[kKinds] = {"all_gather", "all_to_all", "broadcast"};
+  std::string text;
+  for (std::size_t kind = 0; kind < kKinds; ++kind) {
+    if (!settings().least[kind]) continue;
+    text += (text.empty() ? "" : ", ") + std::string(names[kind]) + " from " +
+            std::to_string(*settings().least[kind]) + " B";
+  }
+  return text;
+}
+
+std::string why_not(const nccl::Config* config) {
+  if (settings().mode == Mode::off) return "DUET_NCCL_MODE=off";
+  if (taken_over().empty()) return "no threshold is set (DUET_NCCL_MIN_...)";
+  if (is_set("NCCL_COMM_ID")) return "NCCL_COMM_ID is set";
+  if (!is_blocking(config)) return "it is nonblocking";
+  return "";
+}
+
+void log_forwarded(int ranks, const std::string& why) {
+  log_info("communicator of " + std::to_string(ranks) + " ranks: all calls are forwarded: " + why);
+}
+
+}  // namespace
+
+bool is_blocking(const nccl::Config* config) {
+  const char* forced = std::getenv("NCCL_COMM_BLOCKING");
+  if (forced != nullptr && *forced != '\0') return std::string_view(forced) != "0";
+  return config == nullptr || config->blocking != 0;
+}
+
+std::unique_ptr<PendingCreation> announce(nccl::Comm* handle, const std::string& name, int rank,
+                                          int ranks, std::unique_ptr<ShimDevice> device) {
+  if (ranks < 2) return nullptr;
+  auto pending = std::make_unique<PendingCreation>();
+  pending->handle = handle;
+  pending->name = name;
+  pending->device = std::move(device);
+  try {
+    pending->creation =
+        std::make_unique<Creation>(*pending->device, name, rank, ranks, settings().hash());
+    return pending;
+  } catch (const Error& error) {
+    log_forwarded(ranks, error.what());
+    return nullptr;
+  }
+}
+
+std::unique_ptr<PendingCreation> announce_init(nccl::Comm* handle, const nccl::UniqueId* ids,
+                                               int count, int rank, int ranks,
+                                               const nccl::Config* config) {
+  if (ranks < 2 || count < 1) return nullptr;
+  const std::string why = why_not(config);
+  if (!why.empty()) {
+    log_forwarded(ranks, why);
+    return nullptr;
+  }
+  try {
+    const std::string name =
+        segment_name(ids, sizeof(nccl::UniqueId) * static_cast<std::size_t>(count), "init");
+    return announce(handle, name, rank, ranks, open_current_device());
+  } catch (const Error& error) {
+    log_forwarded(ranks, error.what());
+    return nullptr;
+  }
+}
+
+nccl::Result enter_all(std::vector<std::unique_ptr<PendingCreation>> pending) {
+  try {
+    std::vector<PendingCreation*> here;
+    for (const auto& each : pending) {
+      if (each->all_come) each->creation->wait_announced(kStepSeconds);
+      if (each->creation->all_announced()) {
+        here.push_back(each.get());
+      } else {
+        log_forwarded(each->creation->ranks(), each->creation->reason());
+      }
+    }
+    for (PendingCreation* each : here) each->creation->offer();
+    for (PendingCreation* each : here) each->creation->try_peers(kStepSeconds);
+    for (PendingCreation* each : here) {
+      std::unique_ptr<PairCopies> copies = each->creation->finish(kStepSeconds);
+      if (copies == nullptr) {
+        log_forwarded(each->creation->ranks(), each->creation->reason());
+        continue;
+      }
+      each->creation->release_piece();
+      log_info("communicator of " + std::to_string(copies->ranks()) + " ranks: " + taken_over() +
+               " by copy engines; the rest is forwarded");
+      enter(*each->handle,
+            std::make_shared<Communicator>(std::move(each->device), std::move(copies), each->name));
+    }
+    return nccl::kSuccess;
+  } catch (const Error& error) {
+    log_error(std::string("creation of a communicator: ") + error.what());
+    return nccl::kSystemError;
+  }
+}
+
+}  // namespace duet::nccl_shim

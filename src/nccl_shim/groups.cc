@@ -1,0 +1,131 @@
+#include "nccl_shim/groups.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+#include "nccl_shim/log.h"
+
+namespace duet::nccl_shim {
+namespace {
+
+struct QueuedCall {
+  std::shared_ptr<Communicator> communicator;
+  Call call;
+  ShimDevice::Stream stream;
+  std::function<nccl::Result()> forward;
+};
+
+struct QueuedOrder {
+  std::shared_ptr<Communicator> communicator;
+  ShimDevice::Stream stream;
+};
+
+struct Group {
+  int depth = 0;
+  std::vector<QueuedCall> calls;
+  std::vector<QueuedOrder> orders;
+  std::vector<std::unique_ptr<PendingCreation>> creations;
+  std::vector<std::function<nccl::Result()>> completions;
+};
+
+Group& group() {
+  static thread_local Group of_thread;
+  return of_thread;
+}
+
+using Streams = std::map<Communicator*, std::vector<ShimDevice::Stream>>;
+
+Streams streams_of(const std::vector<QueuedCall>& calls) {
+  Streams streams;
+  for (const QueuedCall& each : calls) {
+    auto& of_one = streams[each.communicator.get()];
+    if (std::find(of_one.begin(), of_one.end(), each.stream) == of_one.end()) {
+      of_one.push_back(each.stream);
+    }
+  }
+  return streams;
+}
+
+nccl::Result enqueue_calls(const std::vector<QueuedCall>& calls) {
+  const Streams streams = streams_of(calls);
+  for (const auto& [communicator, of_one] : streams) communicator->copies->fork(of_one);
+  for (const QueuedCall& each : calls) {
+    const nccl::Result result = enqueue_call(*each.communicator, each.call, each.stream);
+    if (result != nccl::kSuccess) return result;
+  }
+  for (const auto& [communicator, of_one] : streams) communicator->copies->join(of_one);
+  return nccl::kSuccess;
+}
+
+}  // namespace
+
+bool in_group() { return group().depth > 0; }
+
+void begin_group() { ++group().depth; }
+
+void queue_call(std::shared_ptr<Communicator> communicator, const Call& call,
+                ShimDevice::Stream stream, std::function<nccl::Result()> forward) {
+  group().calls.push_back({std::move(communicator), call, stream, std::move(forward)});
+}
+
+void queue_order(std::shared_ptr<Communicator> communicator, ShimDevice::Stream stream) {
+  group().orders.push_back({std::move(communicator), stream});
+}
+
+void queue_creation(std::unique_ptr<PendingCreation> pending) {
+  group().creations.push_back(std::move(pending));
+}
+
+void queue_completion(std::function<nccl::Result()> what) {
+  group().completions.push_back(std::move(what));
+}
+
+nccl::Result end_group(const std::function<nccl::Result()>& real_end) {
+  Group& open = group();
+  if (open.depth > 1) {
+    --open.depth;
+    return real_end();
+  }
+  Group ended = std::exchange(open, Group{});
+  const nccl::Result own = enqueue_calls(ended.calls);
+  for (const QueuedOrder& each : ended.orders) {
+    each.communicator->copies->order_other_work(each.stream);
+  }
+  const nccl::Result real = real_end();
+  if (own != nccl::kSuccess || real != nccl::kSuccess) return own != nccl::kSuccess ? own : real;
+  for (const auto& each : ended.completions) {
+    const nccl::Result result = each();
+    if (result != nccl::kSuccess) return result;
+  }
+  return enter_all(std::move(ended.creations));
+}
+
+nccl::Result end_group_by_forwarding(const std::function<nccl::Result()>& real_end) {
+  const Group ended = std::exchange(group(), Group{});
+  for (const QueuedCall& each : ended.calls) {
+    const nccl::Result result = each.forward();
+    if (result != nccl::kSuccess) return result;
+  }
+  return real_end();
+}
+
+nccl::Result enqueue_call(Communicator& communicator, const Call& call, ShimDevice::Stream stream) {
+  try {
+    communicator.copies->enqueue(call, stream);
+    return nccl::kSuccess;
+  } catch (const PeerFailed& error) {
+    log_error(error.what());
+    return nccl::kRemoteError;
+  } catch (const BadArgument& error) {
+    log_error(error.what());
+    return nccl::kInvalidUsage;
+  } catch (const Error& error) {
+    log_error(error.what());
+    return nccl::kSystemError;
+  }
+}
+
+}  // namespace duet::nccl_shim

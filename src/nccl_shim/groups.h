@@ -1,0 +1,36 @@
+// What a thread has called between ncclGroupStart and the outermost ncclGroupEnd.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "collectives/nccl/abi.h"
+#include "nccl_shim/communicators.h"
+#include "nccl_shim/creations.h"
+
+namespace duet::nccl_shim {
+
+bool in_group();
+void begin_group();
+
+// In a group only. `forward` makes the call by the real NCCL.
+void queue_call(std::shared_ptr<Communicator> communicator, const Call& call,
+                ShimDevice::Stream stream, std::function<nccl::Result()> forward);
+// Of a call that the real NCCL has queued itself.
+void queue_order(std::shared_ptr<Communicator> communicator, ShimDevice::Stream stream);
+void queue_creation(std::unique_ptr<PendingCreation> pending);
+// Does `what` behind the real end, if that succeeds.
+void queue_completion(std::function<nccl::Result()> what);
+
+// The end of a group. At the outermost one, what is queued here is enqueued in the order of its
+// calls, before `real_end`: an order that all ranks have in common, because all take over the same
+// calls.
+nccl::Result end_group(const std::function<nccl::Result()>& real_end);
+
+// Hands the queue to the real NCCL: nothing of it is enqueued here. The group ends with `real_end`.
+nccl::Result end_group_by_forwarding(const std::function<nccl::Result()>& real_end);
+
+// Enqueues one call, and turns errors into results and lines on standard error.
+nccl::Result enqueue_call(Communicator& communicator, const Call& call, ShimDevice::Stream stream);
+
+}  // namespace duet::nccl_shim

@@ -1,0 +1,13 @@
+// Functions of NCCL that the drop-in defines itself: duet_ncclX, to which the exported ncclX jump.
+#pragma once
+
+#include "collectives/nccl/abi.h"
+#include "nccl_shim/real_library.h"
+
+#define DUET_NCCL_WRAPPER(name) \
+  extern "C" [[gnu::visibility("hidden"), gnu::used]] duet::nccl::Result duet_##name
+
+// In duet_ncclX: the real ncclX, or what refuses in its place, as `real`. Looked up once.
+#define DUET_NCCL_REAL(name) \
+  static const auto real =   \
+      reinterpret_cast<decltype(&duet_##name)>(duet::nccl_shim::real_function_or_refusal(#name))

@@ -1,0 +1,213 @@
+// A program of a user of NCCL, with all-gathers of two sizes on RANKS processes:
+//   nccl_ranks RANKS PART
+// PART: calls, streams, group, split, forked, killed, mixed (rank 0 without LD_PRELOAD). Each
+// process prints how many all-gathers came to the real NCCL; exit code 0 if all data were right.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "host_gpu.h"
+#include "nccl_calls.h"
+
+namespace {
+
+constexpr std::size_t kSmall = 64, kLarge = 8192;
+int failures = 0;
+
+void expect(bool met, const std::string& what) {
+  if (met) return;
+  std::fprintf(stderr, "not met: %s\n", what.c_str());
+  ++failures;
+}
+
+void must(ncclResult_t result, const char* call) {
+  if (result == 0) return;
+  std::fprintf(stderr, "%s: %d\n", call, result);
+  _exit(3);
+}
+
+// One all-gather whose send buffer a kernel fills and whose result a kernel checks.
+struct Step {
+  int rank, ranks, number;
+  std::size_t bytes;
+  unsigned char *send, *receive;
+
+  Step(int own, int all, int of, std::size_t part)
+      : rank(own),
+        ranks(all),
+        number(of),
+        bytes(part),
+        send(static_cast<unsigned char*>(host_gpu_allocate(part))),
+        receive(
+            static_cast<unsigned char*>(host_gpu_allocate(part * static_cast<std::size_t>(all)))) {}
+  ~Step() {
+    host_gpu_free(send);
+    host_gpu_free(receive);
+  }
+  Step(const Step&) = delete;
+  Step& operator=(const Step&) = delete;
+
+  unsigned char value(int of) const { return static_cast<unsigned char>(16 * number + of + 1); }
+  void fill(void* stream) {
+    host_gpu_launch(
+        stream,
+        [](void* step) {
+          auto* self = static_cast<Step*>(step);
+          std::memset(self->send, self->value(self->rank), self->bytes);
+        },
+        this);
+  }
+  void gather(ncclComm_t comm, void* stream) {
+    must(ncclAllGather(send, receive, bytes, duet::nccl::kUint8, comm, stream), "ncclAllGather");
+  }
+  void check(void* stream) {
+    host_gpu_launch(
+        stream,
+        [](void* step) {
+          const auto* self = static_cast<Step*>(step);
+          for (std::size_t i = 0; i < self->bytes * static_cast<std::size_t>(self->ranks); ++i) {
+            if (self->receive[i] == self->value(static_cast<int>(i / self->bytes))) continue;
+            expect(false, "data of step " + std::to_string(self->number));
+            return;
+          }
+        },
+        this);
+  }
+};
+
+struct Rank {
+  int rank, ranks;
+  ncclComm_t comm;
+  std::vector<void*> streams;
+
+  void synchronise() const {
+    for (void* each : streams) host_gpu_synchronise(each);
+  }
+};
+
+// Small and large calls in turn, on the first `streams` streams in turn.
+void calls(const Rank& of, std::size_t streams, int count = 12) {
+  std::vector<Step*> steps;
+  for (int number = 0; number < count; ++number) {
+    void* stream = of.streams[static_cast<std::size_t>(number) % streams];
+    auto* step = new Step(of.rank, of.ranks, number, number % 2 == 0 ? kLarge : kSmall);
+    step->fill(stream);
+    step->gather(of.comm, stream);
+    step->check(stream);
+    steps.push_back(step);
+  }
+  of.synchronise();
+  for (Step* each : steps) delete each;
+}
+
+void group(const Rank& of) {
+  Step large(of.rank, of.ranks, 1, kLarge), small(of.rank, of.ranks, 2, kSmall),
+      other(of.rank, of.ranks, 3, kLarge);
+  Step* steps[] = {&large, &small, &other};
+  // The fills are all on the first stream, the checks on the last: a group's streams wait for each
+  // other before and behind it.
+  for (Step* each : {&large, &other}) each->fill(of.streams[0]);
+  small.fill(of.streams[1]);
+  must(ncclGroupStart(), "ncclGroupStart");
+  must(ncclGroupStart(), "ncclGroupStart");
+  for (int i = 0; i < 3; ++i) steps[i]->gather(of.comm, of.streams[static_cast<std::size_t>(i)]);
+  must(ncclGroupEnd(), "ncclGroupEnd");
+  must(ncclGroupEnd(), "ncclGroupEnd");
+  for (Step* each : {&large, &other}) each->check(of.streams[2]);
+  small.check(of.streams[1]);
+  of.synchronise();
+}
+
+void split(const Rank& of) {
+  Rank part{of.rank / 2, of.ranks / 2, nullptr, of.streams};
+  must(ncclCommSplit(of.comm, of.rank % 2, of.rank, &part.comm, nullptr), "ncclCommSplit");
+  calls(part, 1);
+  must(ncclCommDestroy(part.comm), "ncclCommDestroy");
+}
+
+// A child has no communicator, and is not held up by one either.
+void forked(const Rank& of) {
+  calls(of, 1, 2);
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  int status = 1;
+  waitpid(child, &status, 0);
+  expect(status == 0, "a child ends");
+  calls(of, 1, 2);
+}
+
+void killed(const Rank& of) {
+  calls(of, 1, 2);
+  if (of.rank == 1) raise(SIGKILL);
+  Step step(of.rank, of.ranks, 1, kLarge);
+  step.gather(of.comm, of.streams[0]);
+  ncclResult_t error = 0;
+  for (int i = 0; error == 0 && i < 3000; ++i) {
+    usleep(10000);
+    must(ncclCommGetAsyncError(of.comm, &error), "ncclCommGetAsyncError");
+  }
+  expect(error == duet::nccl::kRemoteError, "an error of the communicator");
+  must(ncclCommAbort(of.comm), "ncclCommAbort");
+  host_gpu_synchronise(of.streams[0]);
+}
+
+int run(int rank, int ranks, const ncclUniqueId& id, const std::string& part) {
+  host_gpu_set_device(rank);
+  Rank of{rank, ranks, nullptr, {}};
+  must(ncclCommInitRank(&of.comm, ranks, id, rank), "ncclCommInitRank");
+  for (int i = 0; i < 3; ++i) of.streams.push_back(host_gpu_create_stream());
+  if (part == "calls" || part == "mixed") calls(of, 1);
+  if (part == "streams") calls(of, 3);
+  if (part == "group") group(of);
+  if (part == "split") split(of);
+  if (part == "forked") forked(of);
+  if (part == "killed") {
+    killed(of);
+  } else {
+    must(ncclCommDestroy(of.comm), "ncclCommDestroy");
+  }
+  std::printf("rank %d: %d all-gathers by NCCL\n", rank, fake_nccl_all_gathers());
+  std::fflush(stdout);
+  return failures;
+}
+
+}  // namespace
+
+// Each rank is this program once more, so that what is preloaded is preloaded as for a user.
+int main(int argc, char** argv) {
+  if (argc != 3 && argc != 5) {
+    std::fprintf(stderr, "nccl_ranks: expected RANKS PART\n");
+    return 2;
+  }
+  const int ranks = std::atoi(argv[1]);
+  const std::string part = argv[2];
+  ncclUniqueId id{};
+  if (argc == 5) {
+    std::snprintf(id.bytes, sizeof id.bytes, "%s", argv[4]);
+    return run(std::atoi(argv[3]), ranks, id, part) == 0 ? 0 : 1;
+  }
+  std::snprintf(id.bytes, sizeof id.bytes, "/fake-nccl-%d", getpid());
+  std::vector<pid_t> processes;
+  for (int rank = 0; rank < ranks; ++rank) {
+    processes.push_back(fork());
+    if (processes.back() != 0) continue;
+    if (part == "mixed" && rank == 0) unsetenv("LD_PRELOAD");
+    execl("/proc/self/exe", argv[0], argv[1], argv[2], std::to_string(rank).c_str(), id.bytes,
+          nullptr);
+    _exit(4);
+  }
+  int failed = 0;
+  for (const pid_t each : processes) {
+    int status = 0;
+    waitpid(each, &status, 0);
+    const bool meant = part == "killed" && WIFSIGNALED(status);
+    if (status != 0 && !meant) ++failed;
+  }
+  return failed == 0 ? 0 : 1;
+}

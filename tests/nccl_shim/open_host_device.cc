@@ -1,0 +1,12 @@
+// The device of the drop-in that is under test: the host's.
+#include "host_gpu.h"
+#include "nccl_shim/host/device.h"
+#include "nccl_shim/open_device.h"
+
+namespace duet::nccl_shim {
+
+std::unique_ptr<ShimDevice> open_current_device() {
+  return std::make_unique<host::HostShimDevice>(static_cast<std::uint64_t>(host_gpu_device()) + 1);
+}
+
+}  // namespace duet::nccl_shim

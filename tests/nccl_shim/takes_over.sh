@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# The drop-in on host devices, preloaded into a program of several processes: all data are right, and
+# what it should take over does not come to NCCL. takes_over.sh TESTS
+set -euo pipefail
+tests=${1:?usage: takes_over.sh TESTS}
+export ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0
+export LD_LIBRARY_PATH=$tests:$tests/fake_nccl
+fail() { echo "$*" >&2 && exit 1; }
+
+# run RANKS PART BY_NCCL [VARIABLE=VALUE...]: BY_NCCL all-gathers of each rank come to NCCL.
+run() {
+  local ranks=$1 part=$2 by_nccl=$3 out
+  shift 3
+  out=$(env LD_PRELOAD="$tests/nccl_shim_host/libduet-nccl.so" DUET_NCCL_LOG=info "$@" \
+    timeout 120 "$tests/nccl_ranks" "$ranks" "$part" 2>&1) || fail "$part on $ranks ranks failed: $out"
+  [[ -z $by_nccl ]] || ! grep 'by NCCL' <<<"$out" | grep -v " $by_nccl all-gathers" ||
+    fail "$part on $ranks ranks: expected $by_nccl all-gathers by NCCL: $out"
+  last=$out
+}
+said() { grep -qF -- "$1" <<<"$last" || fail "expected: $1"$'\n'"got: $last"; }
+
+large=DUET_NCCL_MIN_ALL_GATHER=8K # of 12 calls, half are larger
+for ranks in 2 3 4; do
+  run $ranks calls 6 $large
+  said "communicator of $ranks ranks: all_gather from 8192 B by copy engines; the rest is forwarded"
+  run $ranks streams 6 $large
+  run $ranks group 1 $large
+done
+run 4 split 6 $large
+said "communicator of 2 ranks: all_gather from 8192 B"
+run 2 calls 0 DUET_NCCL_MIN_ALL_GATHER=0
+run 2 forked 2 $large
+run 2 killed 1 $large
+
+# What is not taken over, and why.
+run 2 calls 12
+said "all calls are forwarded: no threshold is set (DUET_NCCL_MIN_...)"
+run 2 calls 12 $large DUET_NCCL_MODE=off
+said "all calls are forwarded: DUET_NCCL_MODE=off"
+run 2 calls 12 $large NCCL_COMM_BLOCKING=0
+said "it is nonblocking"
+run 2 mixed 12 $large
+said "not all ranks are on this machine with the drop-in and one /dev/shm"
+run 2 calls 12 DUET_NCCL_MIN_ALL_GATHER=1M
+
+! compgen -G '/dev/shm/duet-nccl-*' >/dev/null || fail "left: $(ls /dev/shm/duet-nccl-*)"
+echo "calls are taken over"
