@@ -160,13 +160,32 @@ INSTANTIATE_TEST_SUITE_P(
                       Where{"host:1", "dma"}, Where{"host:2", "dma"}, Where{"host:3", "dma"},
                       Where{"host:8", "dma"}, Where{"host:1", "kernel"}, Where{"host:2", "kernel"},
                       Where{"host:5", "kernel"}, Where{"sim:h200-4", "dma"},
-                      Where{"sim:h200-4", "kernel"}, Where{"sim:mi300x-8", "kernel"}),
+                      Where{"sim:h200-4", "kernel"}, Where{"sim:mi300x-8", "kernel"},
+                      Where{"sim:p5-48xlarge:nodes=2", "dma"},
+                      Where{"sim:p5-48xlarge:nodes=2", "kernel"}),
     label);
 
 // Of the test halo_gpu; elsewhere skipped.
 const auto kGpus = ::testing::Values(Where{"cuda", "dma"}, Where{"cuda", "kernel"});
 INSTANTIATE_TEST_SUITE_P(Gpus, HaloExchange, kGpus, label);
 INSTANTIATE_TEST_SUITE_P(Gpus, HaloLargeGrid, kGpus, label);
+
+// Over nodes an iteration of few rows takes one latency of the network, 15 us, however many there
+// are: neighbours are at most one node away.
+TEST(HaloTiming, OverNodesTheNetworkIsTheFloor) {
+  for (const char* engine : {"dma", "kernel"}) {
+    const auto seconds = [&](const std::string& machine) {
+      Opened opened(machine, engine);
+      const int ranks = opened.team.size();
+      return opened.measure(settings_of({256, 2 * ranks, ranks}, true, NormMode::none, false))
+          .samples.front();
+    };
+    const double one = seconds("sim:p5-48xlarge:nodes=1"),
+                 sixteen = seconds("sim:p5-48xlarge:nodes=16");
+    EXPECT_GT(sixteen, one + 13e-6) << engine;
+    EXPECT_LT(sixteen, one + 17e-6) << engine;
+  }
+}
 
 // A rank whose every iteration takes ten times as long as the others' whole call.
 TEST(HaloTiming, WaitsForASlowRank) {

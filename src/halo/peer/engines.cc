@@ -11,10 +11,13 @@ namespace {
 class PeerHaloSession : public HaloSession {
  public:
   PeerHaloSession(Team& team, Executor executor)
-      : executor_(executor), nodes_(NodeMap::of(team).nodes()), watchdog_(team) {}
+      : executor_(executor),
+        several_nodes_(NodeMap::of(team).nodes() > 1),
+        reached_(!several_nodes_ || team.processes() == nullptr),
+        watchdog_(team) {}
 
   std::optional<Skipped> unsupported(const HaloTask& task) const override {
-    if (nodes_ == 1 || task.grid.ranks == 1) return std::nullopt;
+    if (reached_ || task.grid.ranks == 1) return std::nullopt;
     return Skipped{
         "ranks of several nodes: its kernels and copy engines reach devices of one node only"};
   }
@@ -25,12 +28,18 @@ class PeerHaloSession : public HaloSession {
     if (executor_ == Executor::kernel) {
       if (auto plan = fused_plan(rank, task, watchdog_)) return plan;
     }
-    return std::make_unique<PushingPlan>(rank, task, executor_, watchdog_);
+    // Over a network a signal comes with the row that it follows: it takes no second latency, as
+    // one to pinned memory does on simulated machines.
+    const MemoryKind semaphores = several_nodes_ ? MemoryKind::pinned : MemoryKind::device;
+    return std::make_unique<PushingPlan>(rank, task, executor_, watchdog_, semaphores);
   }
 
  private:
   Executor executor_;
-  int nodes_;
+  bool several_nodes_;
+  // Devices of one process reach each other, those of a simulated machine's other nodes as well:
+  // its network takes kernels' writes as it does copies.
+  bool reached_;
   Watchdog watchdog_;
 };
 

@@ -9,14 +9,15 @@ constexpr CopyLanes kTwoLanes{3, false};  // the caller's stream and one for eac
 
 }  // namespace
 
-PushingPlan::PushingPlan(Rank& rank, const HaloTask& task, Executor executor, Watchdog& watchdog)
+PushingPlan::PushingPlan(Rank& rank, const HaloTask& task, Executor executor, Watchdog& watchdog,
+                         MemoryKind semaphores)
     : overlap_(task.overlap),
       executor_(executor),
       parts_(rank, task),
       lanes_(executor == Executor::dma ? std::make_unique<SideStreams>(rank.device, kTwoLanes)
                                        : nullptr),
       fields_(rank, task.grid),
-      semaphores_(rank, fields_.ring()),
+      semaphores_(rank, fields_.ring(), semaphores),
       watched_(watchdog, semaphores_.waits()) {}
 
 void PushingPlan::push(Stream& stream, SideOfRank side, int parity) {

@@ -25,7 +25,9 @@ namespace duet {
 class PushingPlan : public HaloPlan {
  public:
   // Collective: every rank constructs it inside Team::each().
-  PushingPlan(Rank& rank, const HaloTask& task, Executor executor, Watchdog& watchdog);
+  // `semaphores`: where they lie.
+  PushingPlan(Rank& rank, const HaloTask& task, Executor executor, Watchdog& watchdog,
+              MemoryKind semaphores);
 
   const FieldShape& shape() const override { return fields_.shape(); }
   Span field(int parity) const override { return fields_.field(parity); }
