@@ -79,6 +79,15 @@ function run(duet, words, file) {
   return file;
 }
 
+/** Output of another tool (tests/importing) as a journal. */
+function imported(duet, name, journal) {
+  const output = fileURLToPath(new URL(`../importing/${name}`, import.meta.url));
+  execFileSync(duet, ['import', output, '--out', journal], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  return journal;
+}
+
 const parse = (text) =>
   text
     .trimEnd()
@@ -267,6 +276,9 @@ export function makeJournals(duet, folder) {
     bad: [bad],
     many: [gemm, other, CPU, grid, collective, FABRIC],
     overlap: [overlap, H200],
+    imported: ['nvbandwidth.txt', 'all_reduce.txt', 'transferbench.csv'].map((name) =>
+      imported(duet, name, file(`${name}.jsonl`)),
+    ),
     halo: [run(duet, HALO, file('halo.jsonl'))],
     training: [steps, batches, mlp, one, parallel, sharded, ...trainingRuns(duet, folder)],
   };

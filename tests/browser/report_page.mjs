@@ -10,6 +10,7 @@ import { findBrowser, launch, openReport } from './browser.mjs';
 import { chartChecks } from './chart_checks.mjs';
 import { doctoredChecks, manyChecks } from './doctored_checks.mjs';
 import { haloChecks } from './halo_checks.mjs';
+import { importedChecks } from './imported_checks.mjs';
 import { makeJournals, makeReport, readJournal } from './journals.mjs';
 import { overlapChecks } from './overlap_checks.mjs';
 import { drawAll } from './page_facts.mjs';
@@ -132,6 +133,7 @@ try {
     ['overlap', overlapChecks],
     ['training', trainingChecks],
     ['halo', haloChecks],
+    ['imported', importedChecks],
   ])
     for (const [what, body] of Object.entries(checks)) await check(what, reports[name], body);
   const viewport = { width: 360, height: 740 };

@@ -21,7 +21,7 @@ start_daemons
 
 state_of() { within node0 timeout 5 scontrol show node --oneliner "$1" 2> /dev/null; }
 
-tries=150
+tries=300
 until [[ $(state_of node1) == *State=*DRAIN* && -s metrics.prom ]]; do
   if ((--tries == 0)); then
     fail "node1 was not drained: $(state_of node1)"

@@ -127,17 +127,28 @@ function machines(environment) {
   ]);
 }
 
+/** Which tool's output a journal was read from. */
+function origin({ tool, version, form, file, by }) {
+  return list([
+    ['measured with', [tool, version].filter(Boolean).join(' ')],
+    ['read from', [file, form && `(${form})`].filter(Boolean).join(' ')],
+    ['imported by', by],
+  ]);
+}
+
 /** A run. Machines that are equal to those of the run before are not repeated. */
 function run(environment, before, place) {
-  const { run: one } = environment;
+  const { run: one, imported } = environment;
   const same = before && JSON.stringify(before.machines) === JSON.stringify(environment.machines);
   return h(
     'div',
     { class: 'run' },
     place > 0 && h('h4', {}, `Run ${place}`),
-    one
-      ? command(one.command ?? '')
-      : h('p', {}, 'Written reproducibly: without time, host, command line and versions.'),
+    one?.command && command(one.command),
+    imported && origin(imported),
+    !one &&
+      !imported &&
+      h('p', {}, 'Written reproducibly: without time, host, command line and versions.'),
     one &&
       list([
         ['started', minute(one.time_utc)],

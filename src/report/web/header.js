@@ -21,13 +21,15 @@ function dates(model) {
   return days.length > 1 ? `${days[0]} to ${days.at(-1)}` : (days[0] ?? 'no date');
 }
 
-function versions(model) {
-  const runs = model.journals.flatMap(({ environments }) =>
-    environments.map(({ run }) => run).filter(Boolean),
+/** By what the runs were measured: "Duet 0.1.0 5eed5eed; nvbandwidth v0.8". */
+function tools(model) {
+  const runs = model.journals.flatMap(({ environments }) => environments);
+  const names = runs.map(({ run, imported }) =>
+    (imported ? [imported.tool, imported.version] : ['Duet', run?.duet, run?.revision])
+      .filter(Boolean)
+      .join(' '),
   );
-  return unique(runs.map(({ duet, revision }) => [duet, revision].filter(Boolean).join(' '))).join(
-    '; ',
-  );
+  return unique(names).join('; ');
 }
 
 /** Fills the page's head. */
@@ -41,7 +43,7 @@ export function showHeader(element, model) {
         ? plural(journals.length, 'journal')
         : journals.map(({ name }) => name).join(', '),
     ],
-    ['Measured with', versions(model) ? `Duet ${versions(model)}` : 'Duet'],
+    ['Measured with', tools(model)],
     [
       'Report made with',
       [['Duet', data.duet, data.revision].filter(Boolean).join(' '), minute(data.made_utc)]
