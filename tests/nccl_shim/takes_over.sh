@@ -43,5 +43,12 @@ run 2 mixed 12 $large
 said "not all ranks are on this machine with the drop-in and one /dev/shm"
 run 2 calls 12 DUET_NCCL_MIN_ALL_GATHER=1M
 
+# A wrong setting is NCCL's failure, and not the end of the program.
+! out=$(LD_PRELOAD=$tests/nccl_shim_host/libduet-nccl.so DUET_NCCL_MIN_ALL_GATHER=big \
+  timeout 120 "$tests/nccl_ranks" 2 calls 2>&1) || fail "a wrong threshold is taken"
+last=$out
+said "ncclCommInitRank: DUET_NCCL_MIN_ALL_GATHER=big: expected a size, as 1M"
+said "ncclCommInitRank: 4" # ncclInvalidArgument
+
 ! compgen -G '/dev/shm/duet-nccl-*' >/dev/null || fail "left: $(ls /dev/shm/duet-nccl-*)"
 echo "calls are taken over"
