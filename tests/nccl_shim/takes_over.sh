@@ -30,6 +30,8 @@ run 4 split 6 $large
 said "communicator of 2 ranks: all_gather from 8192 B"
 run 2 calls 0 DUET_NCCL_MIN_ALL_GATHER=0
 run 2 forked 2 $large
+run 2 one_thread 12 $large # 6 calls of each rank
+run 4 one_thread 24 $large
 run 2 killed 1 $large
 
 # What is not taken over, and why.
