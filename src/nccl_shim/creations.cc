@@ -73,7 +73,7 @@ std::unique_ptr<PendingCreation> announce(nccl::Comm* handle, const std::string&
 std::unique_ptr<PendingCreation> announce_init(nccl::Comm* handle, const nccl::UniqueId* ids,
                                                int count, int rank, int ranks,
                                                const nccl::Config* config) {
-  if (ranks < 2 || count < 1) return nullptr;
+  if (ranks < 2 || count < 1 || !settings_are_valid()) return nullptr;
   const std::string why = why_not(config);
   if (!why.empty()) {
     log_forwarded(ranks, why);

@@ -72,4 +72,13 @@ const Settings& settings() {
   return first;
 }
 
+bool settings_are_valid() {
+  try {
+    settings();
+    return true;
+  } catch (const UsageError&) {
+    return false;
+  }
+}
+
 }  // namespace duet::nccl_shim

@@ -30,4 +30,7 @@ Settings read_settings();
 // What read_settings() gave at the first call. Throws the same error at every call.
 const Settings& settings();
 
+// Whether settings() does not throw. If not, all calls of NCCL are refused (real_library.h).
+bool settings_are_valid();
+
 }  // namespace duet::nccl_shim

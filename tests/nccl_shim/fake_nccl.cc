@@ -21,6 +21,7 @@ constexpr std::size_t kMostBytes = 1 << 16;
 
 // What ranks share.
 struct Shared {
+  std::atomic<int> present;
   std::atomic<int> come[2];  // to a barrier, in turn
   std::atomic<int> barriers;
   int colors[kRanks], keys[kRanks];
@@ -38,10 +39,14 @@ struct ncclComm {
     shared = static_cast<Shared*>(
         mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
     close(file);
-    barrier();
-    shm_unlink(name.c_str());
+    ++shared->present;
   }
   ~ncclComm() { munmap(shared, sizeof(Shared)); }
+
+  void wait_for_all() const {
+    while (shared->present < ranks) usleep(20);
+    shm_unlink(name.c_str());
+  }
 
   void barrier() {
     const int number = shared->barriers;
@@ -85,6 +90,7 @@ void run_gather(void* argument) {
 
 thread_local int depth = 0;
 thread_local std::vector<std::pair<Gather*, void*>> queued;
+thread_local std::vector<ncclComm*> created;  // in this group
 
 }  // namespace
 
@@ -104,6 +110,11 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
 
 ncclResult_t ncclCommInitRank(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank) {
   *comm = new ncclComm(id.bytes, rank, ranks);
+  if (depth > 0) {
+    created.push_back(*comm);
+  } else {
+    (*comm)->wait_for_all();
+  }
   return 0;
 }
 
@@ -122,6 +133,7 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* part
   const std::string name =
       comm->name + "-" + std::to_string(comm->splits++) + "-" + std::to_string(color);
   *part = color < 0 ? nullptr : new ncclComm(name, rank, ranks);
+  if (*part != nullptr) (*part)->wait_for_all();
   return 0;
 }
 
@@ -156,6 +168,8 @@ ncclResult_t ncclGroupEnd() {
   if (--depth > 0) return 0;
   for (const auto& [call, stream] : queued) host_gpu_launch(stream, run_gather, call);
   queued.clear();
+  for (const ncclComm* each : created) each->wait_for_all();
+  created.clear();
   return 0;
 }
 

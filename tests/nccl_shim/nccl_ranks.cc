@@ -1,7 +1,8 @@
 // A program of a user of NCCL, with all-gathers of two sizes on RANKS processes:
 //   nccl_ranks RANKS PART
-// PART: calls, streams, group, split, forked, killed, mixed (rank 0 without LD_PRELOAD). Each
-// process prints how many all-gathers came to the real NCCL; exit code 0 if all data were right.
+// PART: one_thread (all ranks in this process), calls, streams, group, split, forked, killed, mixed
+// (rank 0 without LD_PRELOAD). Each process prints how many all-gathers came to the real NCCL; exit
+// code 0 if all data were right.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -157,6 +159,37 @@ void killed(const Rank& of) {
   host_gpu_synchronise(of.streams[0]);
 }
 
+// All ranks in one process and one thread, as nccl-tests with -g: everything is in groups.
+int one_thread(int ranks, const ncclUniqueId& id) {
+  std::vector<Rank> all;
+  for (int rank = 0; rank < ranks; ++rank) all.push_back({rank, ranks, nullptr, {}});
+  must(ncclGroupStart(), "ncclGroupStart");
+  for (Rank& each : all) {
+    host_gpu_set_device(each.rank);
+    each.streams.push_back(host_gpu_create_stream());
+    must(ncclCommInitRank(&each.comm, ranks, id, each.rank), "ncclCommInitRank");
+  }
+  must(ncclGroupEnd(), "ncclGroupEnd");
+  for (int number = 0; number < 12; ++number) {
+    std::vector<std::unique_ptr<Step>> steps;
+    must(ncclGroupStart(), "ncclGroupStart");
+    for (const Rank& each : all) {
+      steps.push_back(
+          std::make_unique<Step>(each.rank, ranks, number, number % 2 == 0 ? kLarge : kSmall));
+      steps.back()->fill(each.streams[0]);
+      steps.back()->gather(each.comm, each.streams[0]);
+    }
+    must(ncclGroupEnd(), "ncclGroupEnd");
+    for (const Rank& each : all) {
+      steps[static_cast<std::size_t>(each.rank)]->check(each.streams[0]);
+    }
+    for (const Rank& each : all) each.synchronise();
+  }
+  for (const Rank& each : all) must(ncclCommDestroy(each.comm), "ncclCommDestroy");
+  std::printf("all ranks: %d all-gathers by NCCL\n", fake_nccl_all_gathers());
+  return failures;
+}
+
 int run(int rank, int ranks, const ncclUniqueId& id, const std::string& part) {
   host_gpu_set_device(rank);
   Rank of{rank, ranks, nullptr, {}};
@@ -193,6 +226,7 @@ int main(int argc, char** argv) {
     return run(std::atoi(argv[3]), ranks, id, part) == 0 ? 0 : 1;
   }
   std::snprintf(id.bytes, sizeof id.bytes, "/fake-nccl-%d", getpid());
+  if (part == "one_thread") return one_thread(ranks, id) == 0 ? 0 : 1;
   std::vector<pid_t> processes;
   for (int rank = 0; rank < ranks; ++rank) {
     processes.push_back(fork());

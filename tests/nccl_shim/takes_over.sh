@@ -30,6 +30,8 @@ run 4 split 6 $large
 said "communicator of 2 ranks: all_gather from 8192 B"
 run 2 calls 0 DUET_NCCL_MIN_ALL_GATHER=0
 run 2 forked 2 $large
+run 2 one_thread 12 $large # 6 calls of each rank
+run 4 one_thread 24 $large
 run 2 killed 1 $large
 
 # What is not taken over, and why.
@@ -43,5 +45,17 @@ run 2 mixed 12 $large
 said "not all ranks are on this machine with the drop-in and one /dev/shm"
 run 2 calls 12 DUET_NCCL_MIN_ALL_GATHER=1M
 
+# A wrong setting is NCCL's failure, and not the end of the program.
+! out=$(LD_PRELOAD=$tests/nccl_shim_host/libduet-nccl.so DUET_NCCL_MIN_ALL_GATHER=big \
+  timeout 120 "$tests/nccl_ranks" 2 calls 2>&1) || fail "a wrong threshold is taken"
+last=$out
+said "ncclCommInitRank: DUET_NCCL_MIN_ALL_GATHER=big: expected a size, as 1M"
+said "ncclCommInitRank: 4" # ncclInvalidArgument
+
+# Another program's creation may be under way: its segment is there for a moment only.
+for ((i = 0; i < 100; ++i)); do
+  compgen -G '/dev/shm/duet-nccl-*' >/dev/null || break
+  sleep 0.1
+done
 ! compgen -G '/dev/shm/duet-nccl-*' >/dev/null || fail "left: $(ls /dev/shm/duet-nccl-*)"
 echo "calls are taken over"

@@ -212,6 +212,25 @@ TEST(PairCopiesOrder, CallsOnSeveralStreamsAreInTheirOrder) {
   });
 }
 
+// What a group's call sends is filled on a stream of the group on which it does not call, and
+// checked there.
+TEST(PairCopiesOrder, AGroupsStreamsWaitForEachOther) {
+  on_threads({2, 100, 0}, [](TestRank& rank) {
+    const Buffers buffers(rank, Kind::all_to_all, 500, true);
+    std::atomic<std::size_t> wrong{0};
+    const std::vector<ShimDevice::Stream> streams = {rank.stream(0), rank.stream(1)};
+    for (int number = 0; number < 20; ++number) {
+      rank.run(streams[1], [&buffers, number] { buffers.fill(number); });
+      rank.copies->fork(streams);
+      rank.copies->enqueue(buffers.call(), streams[0]);
+      rank.copies->join(streams);
+      rank.run(streams[1], [&, number] { wrong += buffers.wrong(number); });
+    }
+    rank.synchronise();
+    EXPECT_EQ(wrong, 0u);
+  });
+}
+
 TEST(PairCopiesAhead, ARankMayBeManyCallsAhead) {
   on_threads({2, 0, 0}, [](TestRank& rank) {
     const Buffers buffers(rank, Kind::all_gather, 4, true);
