@@ -10,6 +10,7 @@
 #include "cli/interrupt.h"
 #include "cli/lists.h"
 #include "cli/measure.h"
+#include "cli/network_flags.h"
 #include "cli/outputs.h"
 #include "cli/own_machines.h"
 #include "cli/tuning.h"
@@ -84,24 +85,7 @@ class CollectiveCommand : public Command {
     add("--skew", skews_, "LIST",
         "all_to_all_v: distribution of the bytes over the ranks: even, random, one_heavy; default "
         "even");
-    add("--node-size", node_size_, "COUNT",
-        "Take every COUNT consecutive ranks for a node (docs/nodes.md); default: a node is who can "
-        "map each other's memory");
-    add("--provider", provider_, "NAME",
-        "Between nodes: libfabric's provider (tcp;ofi_rxm, shm, efa); default: tcp;ofi_rxm, or "
-        "copies where ranks of all nodes can map each other's memory");
-    add("--rails", rails_, "LIST",
-        "Between nodes: rails of each node by name or address, a number or all, which its ranks "
-        "share; default all");
-    add("--stall", stall_, "SECONDS",
-        "Between nodes: a rail on which nothing ends for so long is lost; default 10");
-    app_->add_option("--link-gbit", link_gbit_,
-                     "Between nodes: Gbit/s of one rail in one direction; default: as the link "
-                     "reports")
-        ->type_name("GBIT")
-        ->check(number_above_0("--link-gbit", kMostGbit, "Gbit/s"));
-    app_->add_flag("--failover", failover_,
-                   "Between nodes: what a lost rail had under way goes over the rank's others");
+    add_network_flags(*app_, network_);
     app_->add_flag("--tune", tune_,
                    "Measure from which size on dma is faster than kernel, and store it for the "
                    "engine auto (docs/collectives.md); default sizes 64K to 1G (CPUs: 16M)");
@@ -189,15 +173,8 @@ class CollectiveCommand : public Command {
     if (!root_.empty()) options.root = parse_number(root_, 0, "-r");
     if (!places_.empty()) options.in_place = parse_places(places_);
     if (!skews_.empty()) options.skews = parse_list(skews_, parse_skew);
-    if (!provider_.empty()) options.network.provider = provider_;
-    if (!rails_.empty()) options.network.rails = rails_;
-    if (!stall_.empty()) options.network.stall_seconds = parse_number(stall_, 1, "--stall");
-    options.network.link_gbit = link_gbit_;
-    if (failover_ && rails_ == "1") {
-      throw UsageError("--failover: expected several rails: --rails");
-    }
-    options.network.failover = failover_;
-    if (!node_size_.empty()) options.node_size = parse_number(node_size_, 1, "--node-size");
+    options.network = network_of(network_);
+    options.node_size = node_size_of(network_);
     if (!checks_.empty()) options.verified = parse_number(checks_, 0, "-c", 1) > 0;
     options.mode = mode();
     require_off("-z", blocking_, "Duet times calls on the device, not the CPU's wait for them");
@@ -287,12 +264,11 @@ class CollectiveCommand : public Command {
   CLI::App* app_;
   DeviceFlags devices_;
   ModeFlags mode_;
+  NetworkFlags network_;
   OutputFlags output_;
-  std::string kinds_, engines_, low_, high_, step_, factor_, types_, ops_, root_, places_, skews_,
-      node_size_, provider_, rails_, stall_;
-  double link_gbit_ = 0;
+  std::string kinds_, engines_, low_, high_, step_, factor_, types_, ops_, root_, places_, skews_;
   std::string iterations_, warm_ups_, checks_, gpus_, threads_, blocking_, graph_;
-  bool loop_ = false, tune_ = false, failover_ = false;
+  bool loop_ = false, tune_ = false;
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "cli/interrupt.h"
 #include "cli/lists.h"
 #include "cli/measure.h"
+#include "cli/network_flags.h"
 #include "cli/own_machines.h"
 #include "cli/own_processes.h"
 #include "core/deadline.h"

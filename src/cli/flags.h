@@ -74,8 +74,6 @@ inline constexpr double kMostSeconds = 86400;
 
 // Accepts numbers above 0 and up to `high`. For other values it throws UsageError with the limits
 // and `unit` ("seconds").
-inline constexpr double kMostGbit = 1e6;  // Gbit/s of one rail
-
 CLI::Validator number_above_0(const std::string& flag, double high, const std::string& unit);
 CLI::Validator seconds_above_0(const std::string& flag);
 

@@ -9,6 +9,7 @@
 #include "cli/interrupt.h"
 #include "cli/lists.h"
 #include "cli/measure.h"
+#include "cli/network_flags.h"
 #include "cli/own_machines.h"
 #include "cli/training_run_flags.h"
 #include "core/clock.h"
@@ -84,6 +85,7 @@ class TrainCommand : public Command {
         "which tells what communication costs; default auto");
     add("--bucket", bucket_, "BYTES",
         "--parallel ddp: gradients are summed once so many are complete; default 25M");
+    add_network_flags(*app_, network_);
     add("--recipe", recipes_, "LIST",
         "Element types: fp32; amp (bf16, with fp32 parameters and moments for AdamW); bf16 (all in "
         "bf16, stochastic rounding); fp8 (of qwen3: as bf16, with the linears of blocks in fp8); "
@@ -181,9 +183,12 @@ class TrainCommand : public Command {
   void set_parallel(Options& options, const SetEngines& set_engines) const {
     options.parallel = parallel();
     if (options.parallel == Parallel::none) {
+      refuse_network_flags(network_, "expected --parallel as well");
       return refuse_given({{"--engine", !engines_.empty()}, {"--bucket", !bucket_.empty()}},
                           "expected --parallel as well");
     }
+    options.node_size = node_size_of(network_);
+    options.network = network_of(network_);
     refuse_given({{"--update", !update_.empty()}}, "expected without --parallel");
     if (options.parallel == Parallel::zero3) {
       refuse_given({{"--lora", !lora_rank_.empty()}}, "expected --parallel ddp or none");
@@ -379,6 +384,7 @@ class TrainCommand : public Command {
   CLI::App* app_;
   DeviceFlags devices_;
   ModeFlags mode_;
+  NetworkFlags network_;
   TrainingRunFlags run_;
   OutputFlags output_;
   bool breakdown_ = false;

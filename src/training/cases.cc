@@ -291,7 +291,8 @@ Benchmark training_benchmark(Machine& machine, const TrainingOptions& options,
   Sessions sessions;
   std::vector<CollectiveEngine*> engines{nullptr};
   if (options.parallel != Parallel::none) {
-    sessions = std::make_shared<OpenSessions>(machine, processes);
+    sessions =
+        std::make_shared<OpenSessions>(machine, processes, options.node_size, options.network);
     sessions->team().together([&] { engines = engines_of(machine, options); });
     for (CollectiveEngine* engine : engines) {
       if (engine != nullptr) engine->check_settings(sessions->team());
@@ -340,7 +341,8 @@ Benchmark training_run_benchmark(Machine& machine, const TrainingRunOptions& opt
     open_input();
   } else {
     require_no_accumulation(options.parallel, settings.accumulate);
-    one.sessions = std::make_shared<OpenSessions>(machine, processes);
+    one.sessions =
+        std::make_shared<OpenSessions>(machine, processes, options.node_size, options.network);
     settings.ranks = one.sessions->team().size();
     one.sessions->team().together([&] {
       one.engine = engines_named(machine, {options.engine}).front();

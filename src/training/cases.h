@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "device/machine.h"
+#include "team/network_options.h"
 #include "team/processes.h"
 #include "timing/measurement.h"
 #include "training/models/model.h"
@@ -31,6 +32,8 @@ struct TrainingOptions {
   Parallel parallel = Parallel::none;
   std::vector<std::string> engines{"auto"};  // kNoEngine may be among them
   std::uint64_t bucket_bytes = ParallelSettings().bucket_bytes;
+  int node_size = 0;          // as Team takes it
+  NetworkOptions network;     // between nodes
   bool breakdown = false;     // also time the parts of a step, enqueued one by one
   double energy_seconds = 0;  // above 0: also measure energy, for so long at least
   std::string device_name;    // --device, as the journal shows it
@@ -52,6 +55,8 @@ struct TrainingRunOptions {
   Parallel parallel = Parallel::none;
   std::string engine = "auto";
   std::uint64_t bucket_bytes = ParallelSettings().bucket_bytes;
+  int node_size = 0;        // as Team takes it
+  NetworkOptions network;   // between nodes
   std::string device_name;  // --device, as the journal shows it
   std::function<void(const TrainingCurves&)> after_step;
 };

@@ -7,6 +7,22 @@ job=$(realpath "$here/../../deploy/slurm/duet.sbatch")
 source "$here/cluster.sh"
 open_rails 1gbit 64k
 
+# A process ID namespace for each node, without which Duet would take both for one machine: `in_node
+# COMMAND...` on a node runs in it.
+start_namespaces() {
+  local node
+  for node in node0 node1; do
+    enter "$node" unshare --pid --fork --kill-child --mount-proc sleep 1000 &
+    pids+=($!)
+    until pgrep -P $! -x sleep > "$node/holder"; do sleep 0.1; done
+  done
+  cat > in_node << END
+#!/bin/bash
+exec nsenter --target "\$(cat $folder/node/holder)" --pid --mount "\$@"
+END
+  chmod +x in_node
+}
+
 # MPI goes over the line on which the processes meet; it refuses root's unless told otherwise.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self OMPI_MCA_btl_tcp_if_include=c
@@ -31,6 +47,7 @@ submits() {
 
 write_configuration
 start_daemons
+start_namespaces
 wait_for_nodes
 [[ $(across "$duet" --version | wc -l) == 2 ]] || fail "srun starts one process a node"
 source "$here/expected_rates.sh"
@@ -40,6 +57,17 @@ CUDA_VISIBLE_DEVICES= DUET_GPUS=1 submits "a job of GPUs where there is none" 2 
 says err.0 "cuda" "a job of GPUs where there is none"
 DUET_GPUS=1 submits "collectives" 0 collectives --device host --engine mpi -b 1M -e 1M --seconds 0.1
 [[ $(grep -c '"verified":true' collectives-*.jsonl) == 7 ]] || fail "the collectives' journal"
+# Two ranks on each node, and a node's ranks not consecutive: copies within a node, rails between.
+for distribution in block cyclic; do
+  within node0 timeout 100 srun --mpi=pmix -N 2 --ntasks-per-node=2 --distribution="$distribution" \
+    "$folder/in_node" "$duet" collective all_gather,all_to_all,reduce_scatter,all_reduce \
+    --device host --engine dma --rails r0,r1,r2,r3 -b 512K -e 512K --iterations 3 \
+    --json "$folder/nodes.jsonl" > out.0 2> err.0 ||
+    fail "collectives, $distribution: srun ended with $?"
+  says out.0 '7 measured, 1 skipped' "collectives, $distribution"
+  says nodes.jsonl 'between nodes [0-9]+ messages over tcp' "collectives, $distribution"
+  rm -f nodes.jsonl
+done
 submits "a job of nothing" 2 nonsense
 says err.0 "expected fabric or collectives, not 'nonsense'" "a job of nothing"
 exit $((failures > 0))

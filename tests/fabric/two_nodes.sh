@@ -1,4 +1,4 @@
-# Runs of `duet collective` over two nodes: network and pid namespaces of L host ranks each. To be
+# Runs of `duet collective`, or another command, over two nodes: network and pid namespaces of L host ranks each. To be
 # sourced behind check.sh's open_rails.
 unshare --pid --fork --mount-proc true 2> /dev/null || { echo "skipped: needs pid namespaces"; exit 77; }
 
@@ -18,8 +18,10 @@ node() {
   pids+=($!)
 }
 
-# collective LOCAL ARGUMENT...: so many ranks on each node; `dealt` deals them out in turns.
+# collective LOCAL ARGUMENT...: so many ranks on each node; `dealt` deals them out in turns. `command`
+# is another command of duet.
 dealt=
+command=collective
 collective() {
   start_nodes "$@"
   wait_nodes
@@ -29,7 +31,7 @@ start_nodes() {
   local local_size=$1 rank left_ranks=() right_ranks=()
   shift
   size=$((2 * local_size))
-  arguments=(collective "$@" --device host --rails r0,r1,r2,r3 --csv table.csv)
+  arguments=("$command" "$@" --device host --rails r0,r1,r2,r3 --csv table.csv)
   meeting_port=$((meeting_port + 1))
   export MASTER_ADDR=10.77.9.1 MASTER_PORT=$meeting_port
   rm -f out.* err.* code.* table.csv
