@@ -27,6 +27,11 @@ says 'gfx942' 0 info --device hip
 says 'xGMI: peer access' 0 info --device hip
 says '12 measured' 0 copy --device hip:0,1 --sizes 64K --kind peer --executor dma --iterations 3
 says '2 measured' 0 collective all_gather,all_to_all --device hip --engine dma "${short[@]}" --in-place out
+for more in "" --accumulate; do
+  says '12 measured, 3 skipped' 0 gemm --device hip --engine rocblas --shapes 33x48x65 $more \
+    --dtype fp32,tf32,fp16,bf16,int8 --layout nn,nt,tn --iterations 2 --warm-up 0
+done
+says 'rocblas_gemm_ex does not multiply fp8_e4m3' 1 gemm --device hip --shapes 64x64x64 --dtype fp8_e4m3
 DUET_STANDIN=gpus=0 says 'no AMD GPU: the HIP runtime counts no devices' 2 info --device hip
 DUET_STANDIN=no-peers says 'no peer access from hip:0 to hip:1' 1 \
   collective all_gather --device hip --engine dma "${short[@]}"

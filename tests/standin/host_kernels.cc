@@ -12,6 +12,7 @@
 #include "device/digits.h"
 #include "device/gpu/kernels.h"
 #include "device/reduce.h"
+#include "gemm/gpu/reference.h"
 #include "runtime.h"
 
 namespace duet::hip {
@@ -254,6 +255,31 @@ void launch_packet_kernel(const gpu::PacketKernelTable& table, bool reduces, DTy
                           Reduction op, int, gpuStream_t stream) {
   launch_on_host(stream, [table, reduces, how = Reducing{dtype, op}](const View& view) {
     run_packets(view, table, reduces, how);
+  });
+}
+
+// GEMM's reference: rows of A x B in double.
+void launch_reference(const GemmProblem& problem, const GemmBuffers& buffers,
+                      const ReferenceRows& rows, double* out, gpuStream_t stream) {
+  launch_on_host(stream, [problem, buffers, rows, out](const View& view) {
+    const GemmProblem& p = problem;
+    const std::size_t size = size_of(p.dtype);
+    const std::byte* const a = view.bytes(buffers.a.data, buffers.a.bytes, "a reference's A");
+    const std::byte* const b = view.bytes(buffers.b.data, buffers.b.bytes, "a reference's B");
+    const auto value = [&](const std::byte* data, std::int64_t i) {
+      return static_cast<double>(load(p.dtype, data + static_cast<std::size_t>(i) * size));
+    };
+    for (std::int64_t i = 0; i < rows.count; ++i) {
+      for (std::int64_t j = 0; j < p.n; ++j) {
+        double sum = 0;
+        for (std::int64_t k = 0; k < p.k; ++k) {
+          const std::int64_t row = rows.row[i];
+          sum += value(a, p.layout == Layout::tn ? k * p.m + row : row * p.k + k) *
+                 value(b, p.layout == Layout::nt ? j * p.k + k : k * p.n + j);
+        }
+        out[i * p.n + j] = sum;
+      }
+    }
   });
 }
 
