@@ -23,7 +23,7 @@ version=$(sed -n 's/^#define HIP_VERSION_M[AI][JN]OR *//p' "$folder/usr/include/
 warnings=(-Wall -Wextra -Werror -Wno-deprecated-declarations)
 amd=(-D__HIP_PLATFORM_AMD__ -isystem "$folder/usr/include")
 
-for source in "$root"/src/device/gpu/*.cc "$root"/src/device/hip/*.cc; do
+for source in "$root"/src/{device/gpu,device/hip,gemm/gpu,gemm/rocblas}/*.cc; do
   [[ $source != *_test.cc ]] || continue
   g++ -std=c++17 "${warnings[@]}" "${amd[@]}" -DDUET_GPU_HIP -DDUET_ARCHITECTURES='"gfx942"' \
     -fsyntax-only -I"$root/src" "$source"
