@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Duet's commands on the stand-in, their errors, and several processes that share memory by HIP's
-# handles: command_line.sh DUET.
+# Duet's commands on the stand-in, their errors, several processes that share memory by HIP's
+# handles, and the script of the first run: command_line.sh BUILD SOURCE.
 set -euo pipefail
-duet=$(realpath "$1")
+build=$(realpath "$1")
+source=$(realpath "$2")
+duet=$build/duet
 source "$(dirname "$0")/../ports.sh"
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -44,5 +46,18 @@ for rank in 0 1; do
 done
 wait || true
 grep -q '2 measured' out.0 || fail "two processes: $(cat out.0 out.1)"
+
+# The first run: a step that fails is named, and all is packed.
+first_run() {  # STEPS
+  BUILD=$build STEPS=$1 SHAPES="--shapes 32x32x32" OPTIONS="--iterations 2 --warm-up 0" \
+    "$source/bench/on_amd.sh" run > out 2>&1
+}
+first_run "info gemm" || fail "on_amd.sh: $(cat out)"
+packed=$(tar -tzf run.tar.gz)
+[[ $packed == *run/gemm.jsonl* && $packed == *run/info.txt* ]] || fail "on_amd.sh packed $packed"
+! DUET_STANDIN=gpus=0 first_run "info gemm" || fail "on_amd.sh without a GPU did not fail"
+grep -q '^failed: info gemm' out || fail "on_amd.sh: $(cat out)"
+! first_run "info everything" || fail "on_amd.sh took an unknown step"
+grep -q "expected info.*not 'everything'" out || fail "on_amd.sh: $(cat out)"
 
 [[ $failures == 0 ]] || exit 1
