@@ -110,13 +110,13 @@ check_collectives() {
   PROCESSES=$(nvidia-smi -L | wc -l) must timeout -s KILL 240 \
     tests/multiprocess/dead_rank.sh "$build/tests/collective_ranks" cuda kernel dma
   say "many calls in a row, two sessions at once, graphs"
-  DUET_TEST_GPUS=1 must timeout -s KILL 120 "$build/tests/collectives_test" --gtest_filter='Machines/*' --gtest_brief=1
+  DUET_TEST_GPUS=cuda must timeout -s KILL 120 "$build/tests/collectives_test" --gtest_filter='Machines/*' --gtest_brief=1
   say "what enqueueing costs"
   must timeout -s KILL 100 "$build/tests/enqueue_test"
   say "memory of other kinds"
   must timeout -s KILL 150 tests/gpu/user_memory.sh "$build/tests/user_memory"
   say "compute beside collectives"
-  DUET_TEST_GPUS=1 must timeout -s KILL 120 "$build/tests/runtime_test" --gtest_filter='Machines/*' --gtest_brief=1
+  DUET_TEST_GPUS=cuda must timeout -s KILL 120 "$build/tests/runtime_test" --gtest_filter='Machines/*' --gtest_brief=1
   must timeout -s KILL 60 "$build/tests/overlap_streams"
   local tool
   for tool in memcheck racecheck; do
@@ -141,7 +141,7 @@ reductions() {
   find_nccl
   say "kernels that add to peers, and reductions made of them"
   must timeout -s KILL 60 "$build/tests/conformance_test" --gtest_filter='*Kernels.AddToPeers*cuda*' --gtest_brief=1
-  DUET_TEST_GPUS=1 must timeout -s KILL 120 "$build/tests/collectives_test" --gtest_filter='Machines/Additions*' --gtest_brief=1
+  DUET_TEST_GPUS=cuda must timeout -s KILL 120 "$build/tests/collectives_test" --gtest_filter='Machines/Additions*' --gtest_brief=1
   DUET_REDUCTIONS=in-flight must timeout -s KILL 60 "$duet" collective reduce_scatter,all_reduce --device cuda \
     --engine dma -d all -o all -b 1000003 -e 300000016 -f 17 -n 3 -w 1 --seconds 0.002 --quiet
   DUET_REDUCTIONS=in-flight must timeout -s KILL 60 "$duet" collective reduce_scatter,all_reduce --device cuda \

@@ -79,10 +79,13 @@ void SpreadPlan::push(const Rank& rank, const Collective& collective) {
   for (int step = 1; step < rank.size; ++step) {
     const int to = (rank.index + step) % rank.size;
     // A rank without a part signals no `done`: it might run a call ahead of those that wait for it.
-    if (reduced_part(collective, to, rank.size).bytes > 0) {
+    const bool theirs = reduced_part(collective, to, rank.size).bytes > 0;
+    if (theirs) {
       end_.waits.push_back({words_->at(rank.index, to)});
     }
-    if (out_of_step_) {
+    // Two ranks without parts push nothing to each other, and nothing else keeps one of them from
+    // signalling its next call before the other has set back the semaphore of this one.
+    if (out_of_step_ && (theirs || own.bytes > 0)) {
       middle_.signals.push_back({words_->at(to, rank.size + rank.index)});
       middle_.waits.push_back({words_->at(rank.index, rank.size + to)});
     }

@@ -19,10 +19,10 @@
 
 namespace duet {
 
-// The machines of a test suite. With DUET_TEST_GPUS set (the test collectives_gpu), the GPUs in
+// The machines of a test suite. With DUET_TEST_GPUS set, the GPUs that it names (cuda, hip) in
 // their place.
 inline auto machines_of(std::vector<const char*> machines) {
-  if (std::getenv("DUET_TEST_GPUS") != nullptr) machines = {"cuda"};
+  if (const char* gpus = std::getenv("DUET_TEST_GPUS")) machines = {gpus};
   return ::testing::ValuesIn(machines);
 }
 

@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# Duet's commands on the stand-in, their errors, several processes that share memory by HIP's
+# handles, and the script of the first run: command_line.sh BUILD SOURCE.
+set -euo pipefail
+build=$(realpath "$1")
+source=$(realpath "$2")
+duet=$build/duet
+source "$(dirname "$0")/../ports.sh"
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder"
+failures=0
+short=(-b 64K --iterations 3 --warm-up 0)
+
+fail() {
+  echo "FAIL: $*" >&2
+  failures=$((failures + 1))
+}
+# says TEXT STATUS ARGUMENT...: the command ends with this status, and its output has the text.
+says() {
+  local text=$1 expected=$2 status=0
+  shift 2
+  timeout 100 "$duet" "$@" > out 2>&1 || status=$?
+  [[ $status == "$expected" ]] || fail "$*: ended with $status, not $expected: $(cat out)"
+  grep -q -- "$text" out || fail "$*: expected '$text': $(cat out)"
+}
+
+says 'gfx942' 0 info --device hip
+says 'xGMI: peer access' 0 info --device hip
+says '12 measured' 0 copy --device hip:0,1 --sizes 64K --kind peer --executor dma --iterations 3
+says '2 measured' 0 collective all_gather,all_to_all --device hip --engine dma "${short[@]}" --in-place out
+for more in "" --accumulate; do
+  says '12 measured, 3 skipped' 0 gemm --device hip --engine rocblas --shapes 33x48x65 $more \
+    --dtype fp32,tf32,fp16,bf16,int8 --layout nn,nt,tn --iterations 2 --warm-up 0
+done
+says 'rocblas_gemm_ex does not multiply fp8_e4m3' 1 gemm --device hip --shapes 64x64x64 --dtype fp8_e4m3
+DUET_STANDIN=gpus=0 says 'no AMD GPU: the HIP runtime counts no devices' 2 info --device hip
+DUET_STANDIN=no-peers says 'no peer access from hip:0 to hip:1' 1 \
+  collective all_gather --device hip --engine dma "${short[@]}"
+
+# Two processes, each with two devices.
+for rank in 0 1; do
+  port=$((port + (rank == 0)))
+  MASTER_ADDR=127.0.0.1 MASTER_PORT=$port RANK=$rank WORLD_SIZE=2 timeout 100 "$duet" collective \
+    all_gather --engine dma --device hip:$((2 * rank)),$((2 * rank + 1)) "${short[@]}" > out.$rank 2>&1 &
+done
+wait || true
+grep -q '2 measured' out.0 || fail "two processes: $(cat out.0 out.1)"
+
+# The first run: a step that fails is named, and all is packed.
+first_run() {  # STEPS
+  BUILD=$build STEPS=$1 SHAPES="--shapes 32x32x32" OPTIONS="--iterations 2 --warm-up 0" \
+    "$source/bench/on_amd.sh" run > out 2>&1
+}
+first_run "info gemm" || fail "on_amd.sh: $(cat out)"
+packed=$(tar -tzf run.tar.gz)
+[[ $packed == *run/gemm.jsonl* && $packed == *run/info.txt* ]] || fail "on_amd.sh packed $packed"
+! DUET_STANDIN=gpus=0 first_run "info gemm" || fail "on_amd.sh without a GPU did not fail"
+grep -q '^failed: info gemm' out || fail "on_amd.sh: $(cat out)"
+! first_run "info everything" || fail "on_amd.sh took an unknown step"
+grep -q "expected info.*not 'everything'" out || fail "on_amd.sh: $(cat out)"
+
+[[ $failures == 0 ]] || exit 1

@@ -1,0 +1,69 @@
+// The stand-in's memory: allocations of its devices and of the host, and mappings of other
+// processes' allocations.
+//
+// Addresses are never used twice. So every access to freed memory is found, also by a call that
+// comes long after: an address is either in a live range, or no memory of the runtime's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace standin {
+
+inline constexpr std::size_t kDeviceBytes = std::size_t{4} << 30;
+
+enum class Kind { device, host, managed, imported };
+
+struct Range {
+  std::uintptr_t begin = 0;
+  std::size_t bytes = 0;
+  Kind kind = Kind::device;
+  int device = -1;  // to which it belongs; that imported it
+};
+
+// How another process finds an allocation: /proc/PID/fd/FILE at `offset`.
+struct Handle {
+  std::uint64_t magic = 0;
+  std::int64_t process = 0;
+  std::int64_t file = 0;
+  std::uint64_t offset = 0, bytes = 0;
+};
+
+class Memory {
+ public:
+  explicit Memory(int devices);
+
+  void* allocate(Kind kind, int device, std::size_t bytes);  // nullptr: there is no more
+  // Frees a range that begins there and is of this kind; false if there is none.
+  bool release(Kind kind, const void* begin);
+
+  // The live range in which the address lies.
+  std::optional<Range> find(const void* address);
+  // Whether the address lies where ranges are made, freed ones included.
+  bool is_own_address(const void* address) const;
+
+  std::size_t ranges() const;  // live ones
+
+  std::optional<Handle> share(const void* begin);
+  void* import(int device, const Handle& handle);  // nullptr: it cannot be mapped
+
+ private:
+  struct Arena {  // a file in memory, mapped at one place
+    int file = -1;
+    std::byte* base = nullptr;
+    std::size_t used = 0;  // bytes of the file that were ever allocated
+    std::size_t live = 0;
+  };
+  Arena& arena_of(Kind kind, int device);
+  std::vector<Range>::iterator at(const void* begin);
+
+  mutable std::mutex mutex_;
+  std::vector<Arena> arenas_;  // by device; the last is the host's
+  std::vector<Range> ranges_;
+};
+
+}  // namespace standin

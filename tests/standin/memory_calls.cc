@@ -1,0 +1,122 @@
+// Allocation, what is known of an address, and memory of other processes.
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "runtime.h"
+#include "streams.h"
+
+namespace standin {
+namespace {
+
+hipError_t allocate(void** data, Kind kind, std::size_t bytes) {
+  *data = nullptr;
+  if (bytes == 0) return hipSuccess;
+  *data = memory().allocate(kind, current_device(), bytes);
+  return *data == nullptr ? hipErrorOutOfMemory : hipSuccess;
+}
+
+// As the runtime's, it waits for the device.
+hipError_t release(void* data, Kind kind) {
+  if (data == nullptr) return hipSuccess;
+  const std::optional<Range> range = memory().find(data);
+  if (!range) return hipErrorInvalidValue;
+  if (!wait_for_device(range->device, kDeadlineSeconds)) {
+    std::fprintf(stderr, "hip stand-in: memory at %p is freed while a stream of device %d waits\n",
+                 data, range->device);
+    std::abort();
+  }
+  return memory().release(kind, data) ? hipSuccess : hipErrorInvalidValue;
+}
+
+hipMemoryType type_of(Kind kind) {
+  switch (kind) {
+    case Kind::host:
+      return hipMemoryTypeHost;
+    case Kind::managed:
+      return hipMemoryTypeManaged;
+    case Kind::device:
+    case Kind::imported:
+      break;
+  }
+  return hipMemoryTypeDevice;
+}
+
+}  // namespace
+}  // namespace standin
+
+using standin::Kind;
+using standin::memory;
+using standin::Range;
+using standin::result;
+
+extern "C" {
+
+hipError_t hipMalloc(void** data, std::size_t bytes) {
+  return result(standin::allocate(data, Kind::device, bytes));
+}
+
+hipError_t hipMallocManaged(void** data, std::size_t bytes, unsigned flags) {
+  if (flags != hipMemAttachGlobal) return result(hipErrorInvalidValue);
+  return result(standin::allocate(data, Kind::managed, bytes));
+}
+
+hipError_t hipHostMalloc(void** data, std::size_t bytes, unsigned flags) {
+  if ((flags & ~(hipHostMallocPortable | hipHostMallocMapped)) != 0) {
+    return result(hipErrorInvalidValue);
+  }
+  return result(standin::allocate(data, Kind::host, bytes));
+}
+
+hipError_t hipFree(void* data) {
+  const std::optional<Range> range = memory().find(data);
+  const bool managed = range && range->kind == Kind::managed;
+  return result(standin::release(data, managed ? Kind::managed : Kind::device));
+}
+
+hipError_t hipHostFree(void* data) { return result(standin::release(data, Kind::host)); }
+
+hipError_t hipPointerGetAttributes(hipPointerAttribute_t* attributes, const void* data) {
+  const std::optional<Range> range = memory().find(data);
+  if (!range) return result(hipErrorInvalidValue);
+  *attributes = {};
+  attributes->type = standin::type_of(range->kind);
+  attributes->device = range->device;
+  attributes->devicePointer = const_cast<void*>(data);
+  attributes->isManaged = range->kind == Kind::managed ? 1 : 0;
+  return hipSuccess;
+}
+
+hipError_t hipMemGetAddressRange(hipDeviceptr_t* base, std::size_t* bytes, hipDeviceptr_t data) {
+  const std::optional<Range> range = memory().find(data);
+  if (!range) return result(hipErrorInvalidValue);
+  *base = reinterpret_cast<void*>(range->begin);
+  *bytes = range->bytes;
+  return hipSuccess;
+}
+
+hipError_t hipIpcGetMemHandle(hipIpcMemHandle_t* handle, void* data) {
+  const std::optional<standin::Handle> shared = memory().share(data);
+  if (!shared) return result(hipErrorInvalidValue);
+  static_assert(sizeof *shared <= sizeof *handle);
+  *handle = {};
+  std::memcpy(handle->reserved, &*shared, sizeof *shared);
+  return hipSuccess;
+}
+
+hipError_t hipIpcOpenMemHandle(void** data, hipIpcMemHandle_t handle, unsigned flags) {
+  if (flags != hipIpcMemLazyEnablePeerAccess) return result(hipErrorInvalidValue);
+  standin::Handle shared;
+  std::memcpy(&shared, handle.reserved, sizeof shared);
+  if (shared.process == getpid()) return result(hipErrorInvalidContext);
+  *data = memory().import(standin::current_device(), shared);
+  return result(*data == nullptr ? hipErrorMapFailed : hipSuccess);
+}
+
+hipError_t hipIpcCloseMemHandle(void* data) {
+  return result(standin::release(data, Kind::imported));
+}
+
+}  // extern "C"

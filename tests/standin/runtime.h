@@ -1,0 +1,52 @@
+// What the stand-in offers beside HIP's own interface: kernels that run on the host, and the rules
+// that the calls of one file and of another check.
+//
+// DUET_STANDIN in the environment changes the machine that it pretends to be, by words with commas:
+//   gpus=N     N devices (4)
+//   no-peers   no device reaches another one's memory
+#pragma once
+
+#include <cstddef>
+#include <functional>
+
+#include "hip/hip_runtime_api.h"
+#include "memory.h"
+
+namespace standin {
+
+inline constexpr double kDeadlineSeconds = 120;  // of waits for a whole device
+
+int device_count();
+bool has_peers();
+Memory& memory();
+int current_device();
+bool peer_enabled(int from, int to);
+
+// What a program has made and not given back.
+struct Live {
+  std::size_t ranges = 0, streams = 0, events = 0, graphs = 0;
+  bool operator==(const Live& other) const {
+    return ranges == other.ranges && streams == other.streams && events == other.events &&
+           graphs == other.graphs;
+  }
+  bool operator!=(const Live& other) const { return !(*this == other); }
+};
+Live live();
+
+// Keeps an error for hipGetLastError().
+hipError_t result(hipError_t error);
+
+// Whether engines and compute units of the device address these bytes: its own memory, that of
+// peers to which it has enabled access, the runtime's host memory.
+bool reaches(int device, const void* data, std::size_t bytes);
+
+// Ends the process as a GPU does whose kernel accesses memory that it may not.
+void require_reach(int device, const void* data, std::size_t bytes, const char* what);
+
+// The stream for a call that enqueues: hipErrorInvalidHandle unless it is of the current device.
+hipError_t find_stream(hipStream_t& stream);
+
+// Enqueues a kernel's host version on a stream of the current device; a capture records it.
+hipError_t launch(hipStream_t stream, std::function<void(int device)> kernel);
+
+}  // namespace standin
