@@ -6,6 +6,7 @@
 #   bench/on_gpu.sh check_collectives   every one checked, captured, by processes of which one dies
 #   bench/on_gpu.sh collectives OUT   Duet's beside NCCL's, journals into OUT; COLLECTIVES names some
 #   bench/on_gpu.sh reductions OUT   through slots and added in flight: checked, alone, beside GEMMs
+#   bench/on_gpu.sh preloaded OUT   PyTorch's all_gather and all_to_all by NCCL, and with Duet's library before it
 #   bench/on_gpu.sh auto OUT     how near the engine auto comes to the better of dma and kernel
 #   bench/on_gpu.sh copy OUT     every copy, journals into OUT; beside plain cudaMemcpyAsync
 #   bench/on_gpu.sh overlap OUT  GEMMs beside collectives; SCENARIOS, OVERLAP_OPTIONS choose
@@ -155,6 +156,17 @@ reductions() {
     DUET_REDUCTIONS=$how must timeout 180 "$duet" overlap training --device cuda --policy serial,base,priority,dma \
       --energy --json "$out/training-$how.jsonl"
   done
+}
+
+preloaded() {
+  local gpus run=(torchrun --nproc-per-node)
+  gpus=$(nvidia-smi -L | wc -l)
+  say "PyTorch on $gpus GPUs by NCCL"
+  must timeout -s KILL 120 "${run[@]}" "$gpus" bench/preloaded.py --label NCCL | tee "$out/preloaded.txt"
+  say "the same, with Duet's library before it"
+  LD_PRELOAD=$build/nccl_shim/libduet-nccl.so DUET_NCCL_LOG=info DUET_NCCL_MIN_ALL_GATHER=64K \
+    DUET_NCCL_MIN_ALL_TO_ALL=64K must timeout -s KILL 120 "${run[@]}" "$gpus" bench/preloaded.py --label Duet |
+    tee -a "$out/preloaded.txt"
 }
 
 auto() {

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # The drop-in on host devices, preloaded into a program of several processes: all data are right, and
-# what it should take over does not come to NCCL. takes_over.sh TESTS
+# what it should take over does not come to NCCL. takes_over.sh TESTS [LIBRARY CUDA]: with the drop-in
+# LIBRARY for GPUs, on a stand-in for libcuda.
 set -euo pipefail
-tests=${1:?usage: takes_over.sh TESTS}
+tests=${1:?usage: takes_over.sh TESTS [LIBRARY CUDA]}
+preloaded=${2:-$tests/nccl_shim_host/libduet-nccl.so}${3:+:$3}
 export ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0
 export LD_LIBRARY_PATH=$tests:$tests/fake_nccl
 fail() { echo "$*" >&2 && exit 1; }
@@ -11,7 +13,7 @@ fail() { echo "$*" >&2 && exit 1; }
 run() {
   local ranks=$1 part=$2 by_nccl=$3 out
   shift 3
-  out=$(env LD_PRELOAD="$tests/nccl_shim_host/libduet-nccl.so" DUET_NCCL_LOG=info "$@" \
+  out=$(env LD_PRELOAD="$preloaded" DUET_NCCL_LOG=info "$@" \
     timeout 120 "$tests/nccl_ranks" "$ranks" "$part" 2>&1) || fail "$part on $ranks ranks failed: $out"
   [[ -z $by_nccl ]] || ! grep 'by NCCL' <<<"$out" | grep -v " $by_nccl all-gathers" ||
     fail "$part on $ranks ranks: expected $by_nccl all-gathers by NCCL: $out"
@@ -46,7 +48,7 @@ said "not all ranks are on this machine with the drop-in and one /dev/shm"
 run 2 calls 12 DUET_NCCL_MIN_ALL_GATHER=1M
 
 # A wrong setting is NCCL's failure, and not the end of the program.
-! out=$(LD_PRELOAD=$tests/nccl_shim_host/libduet-nccl.so DUET_NCCL_MIN_ALL_GATHER=big \
+! out=$(LD_PRELOAD=$preloaded DUET_NCCL_MIN_ALL_GATHER=big \
   timeout 120 "$tests/nccl_ranks" 2 calls 2>&1) || fail "a wrong threshold is taken"
 last=$out
 said "ncclCommInitRank: DUET_NCCL_MIN_ALL_GATHER=big: expected a size, as 1M"

@@ -30,6 +30,7 @@ class HostShimDevice : public ShimDevice {
   ExportedMemory export_memory(const Allocation& allocation) override;
   void* import_memory(const ExportedMemory& memory, std::size_t bytes) override;
   void unimport_memory(void* base, std::size_t bytes) override;
+  void reach(const void*) override {}
   void* allocate(std::size_t bytes) override;
   void free(void* base) override;
   void write(std::uint64_t* to, std::uint64_t value) override { *to = value; }

@@ -152,6 +152,7 @@ void Creation::try_peer(int peer) {
   const bool here = (*segment_)->ranks[peer].process == getpid();
   void* base =
       here ? reinterpret_cast<void*>(row.base) : device_.import_memory(row.memory, row.bytes);
+  if (here) device_.reach(base);
   const std::uint64_t found = device_.read(static_cast<std::uint64_t*>(base));
   if (!here) device_.unimport_memory(base, row.bytes);
   if (found != test_value(peer)) throw Unavailable("it reads as something else here");

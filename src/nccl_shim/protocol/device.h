@@ -76,6 +76,8 @@ class ShimDevice {
   // Of another process's allocation.
   virtual void* import_memory(const ExportedMemory& memory, std::size_t bytes) = 0;
   virtual void unimport_memory(void* base, std::size_t bytes) = 0;
+  // Makes memory of another device of this process reachable for copies of this one.
+  virtual void reach(const void* memory) = 0;
 
   // Memory of the drop-in's own, which can be exported. free() may wait for the device.
   virtual void* allocate(std::size_t bytes) = 0;

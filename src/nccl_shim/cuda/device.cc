@@ -1,0 +1,288 @@
+#include "nccl_shim/cuda/device.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "core/error.h"
+#include "nccl_shim/protocol/creation.h"
+
+namespace duet::nccl_shim::cuda {
+namespace {
+
+static_assert(sizeof(CUipcMemHandle) == sizeof(ExportedMemory));
+
+CUdeviceptr address_of(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
+
+CUstream of(ShimDevice::Stream stream) { return static_cast<CUstream>(stream); }
+
+class CudaEvent : public StreamEvent {
+ public:
+  explicit CudaEvent(CUcontext context) : context_(context) {
+    const Entered entered(context_);
+    check(driver().cuEventCreate(&event_, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
+  }
+  ~CudaEvent() override { driver().cuEventDestroy(event_); }
+  CudaEvent(const CudaEvent&) = delete;
+  CudaEvent& operator=(const CudaEvent&) = delete;
+
+  CUevent get() const { return event_; }
+
+ private:
+  CUcontext context_;
+  CUevent event_ = nullptr;
+};
+
+CUevent of(StreamEvent& event) { return static_cast<CudaEvent&>(event).get(); }
+
+// Of a pointer; Unavailable where the driver knows nothing of it.
+template <typename Value>
+Value attribute(const void* pointer, CUpointer_attribute which) {
+  Value value{};
+  if (driver().cuPointerGetAttribute(&value, which, address_of(pointer)) != CUDA_SUCCESS) {
+    throw Unavailable("memory that is not CUDA's");
+  }
+  return value;
+}
+
+// The shared memory of this process that is page-locked, for all devices at once: the ranks of one
+// communicator that share a process share its mapping as well.
+class LockedPages {
+ public:
+  // A context must be current.
+  void lock(void* base, std::size_t bytes) {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    if (uses_[base] == 0) {
+      check(driver().cuMemHostRegister(base, bytes,
+                                       CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP),
+            "cuMemHostRegister");
+    }
+    ++uses_[base];
+  }
+  void unlock(void* base) {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    if (--uses_[base] > 0) return;
+    uses_.erase(base);
+    driver().cuMemHostUnregister(base);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<void*, int> uses_;
+};
+
+// Never ended: communicators may be, after static objects are.
+LockedPages& locked_pages() {
+  static auto& pages = *new LockedPages;
+  return pages;
+}
+
+}  // namespace
+
+CudaShimDevice::CudaShimDevice(CUcontext context) : context_(context) {
+  const Entered entered(context_);
+  check(driver().cuCtxGetDevice(&device_), "cuCtxGetDevice");
+  CUuuid uuid{};
+  check(driver().cuDeviceGetUuid(&uuid, device_), "cuDeviceGetUuid");
+  identity_ = hash_bytes(uuid.bytes, sizeof uuid.bytes, 0xcbf29ce484222325u);
+  service_ = of(create_stream());
+}
+
+CudaShimDevice::~CudaShimDevice() { driver().cuStreamDestroy(service_); }
+
+ShimDevice::Stream CudaShimDevice::create_stream() {
+  const Entered entered(context_);
+  int least = 0, greatest = 0;
+  check(driver().cuCtxGetStreamPriorityRange(&least, &greatest), "cuCtxGetStreamPriorityRange");
+  CUstream stream = nullptr;
+  check(driver().cuStreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING, greatest),
+        "cuStreamCreateWithPriority");
+  return stream;
+}
+
+void CudaShimDevice::destroy_stream(Stream stream) { driver().cuStreamDestroy(of(stream)); }
+
+std::unique_ptr<StreamEvent> CudaShimDevice::create_event() {
+  return std::make_unique<CudaEvent>(context_);
+}
+
+void CudaShimDevice::record(StreamEvent& event, Stream stream) {
+  const Entered entered(context_);
+  check(driver().cuEventRecord(of(event), of(stream)), "cuEventRecord");
+}
+
+void CudaShimDevice::wait(Stream stream, StreamEvent& event) {
+  const Entered entered(context_);
+  check(driver().cuStreamWaitEvent(of(stream), of(event), 0), "cuStreamWaitEvent");
+}
+
+bool CudaShimDevice::done(StreamEvent& event) {
+  const Entered entered(context_);
+  const CUresult result = driver().cuEventQuery(of(event));
+  if (result == CUDA_ERROR_NOT_READY) return false;
+  check(result, "cuEventQuery");
+  return true;
+}
+
+// CU_STREAM_WAIT_VALUE_GEQ compares in a circle, as has_come() does. A write by default comes
+// behind all that the stream has done before.
+void CudaShimDevice::words(Stream stream, const std::vector<WordOperation>& operations) {
+  std::vector<CUstreamBatchMemOpParams> batch(operations.size());
+  for (std::size_t i = 0; i < operations.size(); ++i) {
+    const WordOperation& each = operations[i];
+    CUstreamBatchMemOpParams& made = batch[i];
+    std::memset(&made, 0, sizeof made);
+    if (each.what == WordOperation::What::wait) {
+      made.waitValue.operation = CU_STREAM_MEM_OP_WAIT_VALUE_32;
+      made.waitValue.address = device_address(each.word);
+      made.waitValue.value = each.value;
+      made.waitValue.flags = CU_STREAM_WAIT_VALUE_GEQ;
+    } else {
+      made.writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
+      made.writeValue.address = device_address(each.word);
+      made.writeValue.value = each.value;
+      made.writeValue.flags = CU_STREAM_WRITE_VALUE_DEFAULT;
+    }
+  }
+  const Entered entered(context_);
+  check(
+      driver().cuStreamBatchMemOp(of(stream), static_cast<unsigned>(batch.size()), batch.data(), 0),
+      "cuStreamBatchMemOp");
+}
+
+void CudaShimDevice::copy(Stream stream, void* to, const void* from, std::size_t bytes) {
+  const Entered entered(context_);
+  check(driver().cuMemcpyAsync(address_of(to), address_of(from), bytes, of(stream)),
+        "cuMemcpyAsync");
+}
+
+// The legacy stream cannot be asked while another is captured; a call on it would be an error.
+bool CudaShimDevice::capturing(Stream stream) {
+  const Entered entered(context_);
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  const CUresult result = driver().cuStreamIsCapturing(of(stream), &status);
+  return result != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+void CudaShimDevice::share_words(void* base, std::size_t bytes) {
+  const Entered entered(context_);
+  locked_pages().lock(base, bytes);
+  CUdeviceptr device = 0;
+  const CUresult result = driver().cuMemHostGetDevicePointer(&device, base, 0);
+  if (result != CUDA_SUCCESS) locked_pages().unlock(base);
+  check(result, "cuMemHostGetDevicePointer");
+  const std::lock_guard<std::mutex> lock(mutex_);
+  shared_.push_back({static_cast<const char*>(base), bytes, device});
+}
+
+void CudaShimDevice::unshare_words(void* base) {
+  const Entered entered(context_);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = std::find_if(shared_.begin(), shared_.end(),
+                                  [base](const SharedWords& each) { return each.base == base; });
+  if (found == shared_.end()) return;
+  shared_.erase(found);
+  locked_pages().unlock(base);
+}
+
+CUdeviceptr CudaShimDevice::device_address(const Word* word) {
+  const auto* const at = reinterpret_cast<const char*>(word);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const SharedWords& each : shared_) {
+    if (at >= each.base && at < each.base + each.bytes) {
+      return each.device + static_cast<CUdeviceptr>(at - each.base);
+    }
+  }
+  throw BadArgument("a word that is not in shared memory");
+}
+
+Allocation CudaShimDevice::allocation(const void* pointer, std::size_t bytes) {
+  const Entered entered(context_);
+  if (attribute<CUmemorytype>(pointer, CU_POINTER_ATTRIBUTE_MEMORY_TYPE) != CU_MEMORYTYPE_DEVICE ||
+      attribute<int>(pointer, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL) != device_ ||
+      attribute<int>(pointer, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE) == 0) {
+    throw Unavailable("memory that cudaIpcGetMemHandle does not take");
+  }
+  CUdeviceptr base = 0;
+  std::size_t size = 0;
+  if (driver().cuMemGetAddressRange(&base, &size, address_of(pointer)) != CUDA_SUCCESS) {
+    throw Unavailable("memory of no allocation");
+  }
+  if (address_of(pointer) + bytes > base + size) throw Unavailable("a buffer of two allocations");
+  return {static_cast<std::uintptr_t>(base), size,
+          attribute<unsigned long long>(pointer, CU_POINTER_ATTRIBUTE_BUFFER_ID)};
+}
+
+bool CudaShimDevice::exists(const Allocation& allocation) {
+  const Entered entered(context_);
+  unsigned long long id = 0;
+  return driver().cuPointerGetAttribute(&id, CU_POINTER_ATTRIBUTE_BUFFER_ID, allocation.base) ==
+             CUDA_SUCCESS &&
+         id == allocation.id;
+}
+
+ExportedMemory CudaShimDevice::export_memory(const Allocation& allocation) {
+  const Entered entered(context_);
+  CUipcMemHandle handle{};
+  if (driver().cuIpcGetMemHandle(&handle, allocation.base) != CUDA_SUCCESS) {
+    throw Unavailable("memory that cannot be exported");
+  }
+  ExportedMemory memory{};
+  std::memcpy(memory.bytes, &handle, sizeof handle);
+  return memory;
+}
+
+void* CudaShimDevice::import_memory(const ExportedMemory& memory, std::size_t) {
+  const Entered entered(context_);
+  CUipcMemHandle handle{};
+  std::memcpy(&handle, memory.bytes, sizeof handle);
+  CUdeviceptr base = 0;
+  check(driver().cuIpcOpenMemHandle(&base, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS),
+        "cuIpcOpenMemHandle");
+  return reinterpret_cast<void*>(base);
+}
+
+void CudaShimDevice::unimport_memory(void* base, std::size_t) {
+  const Entered entered(context_);
+  driver().cuIpcCloseMemHandle(address_of(base));
+}
+
+void CudaShimDevice::reach(const void* memory) {
+  const Entered entered(context_);
+  const int other = attribute<int>(memory, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL);
+  if (other == device_) return;
+  CUcontext context = nullptr;
+  check(driver().cuDevicePrimaryCtxRetain(&context, other), "cuDevicePrimaryCtxRetain");
+  const CUresult result = driver().cuCtxEnablePeerAccess(context, 0);
+  if (result != CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED) check(result, "cuCtxEnablePeerAccess");
+}
+
+void* CudaShimDevice::allocate(std::size_t bytes) {
+  const Entered entered(context_);
+  CUdeviceptr base = 0;
+  check(driver().cuMemAlloc(&base, bytes), "cuMemAlloc");
+  return reinterpret_cast<void*>(base);
+}
+
+void CudaShimDevice::free(void* base) {
+  const Entered entered(context_);
+  driver().cuMemFree(address_of(base));
+}
+
+void CudaShimDevice::transfer(CUdeviceptr to, CUdeviceptr from, std::size_t bytes) {
+  const Entered entered(context_);
+  check(driver().cuMemcpyAsync(to, from, bytes, service_), "cuMemcpyAsync");
+  check(driver().cuStreamSynchronize(service_), "cuStreamSynchronize");
+}
+
+void CudaShimDevice::write(std::uint64_t* to, std::uint64_t value) {
+  transfer(address_of(to), address_of(&value), sizeof value);
+}
+
+std::uint64_t CudaShimDevice::read(const std::uint64_t* from) {
+  std::uint64_t value = 0;
+  transfer(address_of(&value), address_of(from), sizeof value);
+  return value;
+}
+
+}  // namespace duet::nccl_shim::cuda

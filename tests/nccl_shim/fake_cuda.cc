@@ -1,0 +1,316 @@
+// The part of the NVIDIA driver that the drop-in calls, over "GPUs" of the host: libcuda.so.1 for
+// programs under test. Calls without a current context, of unknown memory and with other flags than
+// the drop-in's are errors.
+#include <cuda.h>
+
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+#include "host_gpu.h"
+#include "nccl_shim/host/device.h"
+#include "nccl_shim/host/memory.h"
+#include "nccl_shim/host/stream.h"
+
+namespace host = duet::nccl_shim::host;
+using duet::Error;
+using duet::nccl_shim::Allocation;
+using duet::nccl_shim::ExportedMemory;
+using duet::nccl_shim::Word;
+using duet::nccl_shim::WordOperation;
+
+struct CUctx_st {
+  explicit CUctx_st(int number) : device(number), words(static_cast<std::uint64_t>(number)) {}
+  int device;
+  host::HostShimDevice words;  // for operations on words alone
+};
+
+namespace {
+
+constexpr unsigned kDelayMicroseconds = 50;
+constexpr std::size_t kSizeAt = sizeof(ExportedMemory) - sizeof(std::uint64_t);  // in a handle
+
+thread_local std::vector<CUcontext> pushed;
+thread_local CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+
+std::mutex mutex;
+std::map<void*, std::size_t> registered, imported;  // bytes, by base
+
+// Of a program's device that it has set, as of cudaSetDevice.
+CUcontext context_of(int device) {
+  static std::mutex making;
+  static auto& contexts = *new std::map<int, CUctx_st>;
+  const std::lock_guard<std::mutex> lock(making);
+  return &contexts.try_emplace(device, device).first->second;
+}
+
+host::HostStream& of(CUstream stream) {
+  return host::HostStream::of(static_cast<duet::nccl_shim::ShimDevice::Stream>(stream));
+}
+
+host::HostEvent& of(CUevent event) { return *reinterpret_cast<host::HostEvent*>(event); }
+
+void* pointer(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
+
+// Runs `call` if a context is current, and turns what it throws into a result.
+template <typename Call>
+CUresult in_context(const Call& call) {
+  if (pushed.empty()) return CUDA_ERROR_INVALID_CONTEXT;
+  try {
+    return call();
+  } catch (const Error&) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+}
+
+}  // namespace
+
+extern "C" {
+
+CUresult cuGetErrorString(CUresult result, const char** text) {
+  *text = result == CUDA_ERROR_INVALID_CONTEXT ? "no context" : "an error of the stand-in";
+  return CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetCurrent(CUcontext* context) {
+  *context = pushed.empty() ? context_of(host_gpu_device()) : pushed.back();
+  return CUDA_SUCCESS;
+}
+
+CUresult cuCtxPushCurrent(CUcontext context) {
+  pushed.push_back(context);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuCtxPopCurrent(CUcontext* context) {
+  return in_context([&] {
+    *context = pushed.back();
+    pushed.pop_back();
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
+  std::swap(*mode, capture_mode);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetDevice(CUdevice* device) {
+  return in_context([&] {
+    *device = pushed.back()->device;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice device) {
+  std::memset(uuid->bytes, 'u', sizeof uuid->bytes);
+  uuid->bytes[0] = static_cast<char>(device);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
+  *context = context_of(device);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuCtxEnablePeerAccess(CUcontext, unsigned) { return CUDA_SUCCESS; }
+
+CUresult cuCtxGetStreamPriorityRange(int* least, int* greatest) {
+  *least = 0;
+  *greatest = -5;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned flags, int priority) {
+  return in_context([&] {
+    if (flags != CU_STREAM_NON_BLOCKING || priority != -5) return CUDA_ERROR_INVALID_VALUE;
+    *stream = reinterpret_cast<CUstream>(
+        new host::HostStream(kDelayMicroseconds, static_cast<unsigned>(pushed.back()->device)));
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuStreamDestroy(CUstream stream) {
+  delete &of(stream);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuStreamSynchronize(CUstream stream) {
+  of(stream).synchronise();
+  return CUDA_SUCCESS;
+}
+
+CUresult cuStreamIsCapturing(CUstream, CUstreamCaptureStatus* status) {
+  *status = CU_STREAM_CAPTURE_STATUS_NONE;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuEventCreate(CUevent* event, unsigned flags) {
+  return in_context([&] {
+    if (flags != CU_EVENT_DISABLE_TIMING) return CUDA_ERROR_INVALID_VALUE;
+    *event = reinterpret_cast<CUevent>(new host::HostEvent);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuEventDestroy(CUevent event) {
+  delete &of(event);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuEventRecord(CUevent event, CUstream stream) {
+  return in_context([&] {
+    of(event).record(of(stream));
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
+  return in_context([&] {
+    of(event).wait(of(stream));
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuEventQuery(CUevent event) {
+  return in_context([&] { return of(event).done() ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY; });
+}
+
+CUresult cuStreamBatchMemOp(CUstream stream, unsigned count, CUstreamBatchMemOpParams* batch,
+                            unsigned) {
+  return in_context([&] {
+    std::vector<WordOperation> operations;
+    for (unsigned i = 0; i < count; ++i) {
+      const auto& wait = batch[i].waitValue;
+      const auto& write = batch[i].writeValue;
+      if (batch[i].operation == CU_STREAM_MEM_OP_WAIT_VALUE_32) {
+        if (wait.flags != CU_STREAM_WAIT_VALUE_GEQ) return CUDA_ERROR_INVALID_VALUE;
+        operations.push_back(
+            {WordOperation::What::wait, static_cast<Word*>(pointer(wait.address)), wait.value});
+      } else if (batch[i].operation == CU_STREAM_MEM_OP_WRITE_VALUE_32) {
+        operations.push_back(
+            {WordOperation::What::set, static_cast<Word*>(pointer(write.address)), write.value});
+      } else {
+        return CUDA_ERROR_INVALID_VALUE;
+      }
+    }
+    pushed.back()->words.words(stream, operations);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
+  return in_context([&] {
+    of(stream).enqueue([=] { std::memmove(pointer(to), pointer(from), bytes); });
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuMemHostRegister(void* base, std::size_t bytes, unsigned flags) {
+  return in_context([&] {
+    if (flags != (CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP)) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    const std::lock_guard<std::mutex> lock(mutex);
+    return registered.emplace(base, bytes).second ? CUDA_SUCCESS
+                                                  : CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+  });
+}
+
+CUresult cuMemHostUnregister(void* base) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  return registered.erase(base) == 1 ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+}
+
+CUresult cuMemHostGetDevicePointer(CUdeviceptr* address, void* base, unsigned) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  *address = reinterpret_cast<CUdeviceptr>(base);
+  return registered.count(base) == 1 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuPointerGetAttribute(void* value, CUpointer_attribute which, CUdeviceptr address) {
+  return in_context([&] {
+    const Allocation found = host::find_allocation(pointer(address), 1);
+    switch (which) {
+      case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+        *static_cast<CUmemorytype*>(value) = CU_MEMORYTYPE_DEVICE;
+        return CUDA_SUCCESS;
+      case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+        *static_cast<int*>(value) = pushed.back()->device;
+        return CUDA_SUCCESS;
+      case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+        *static_cast<int*>(value) = 1;
+        return CUDA_SUCCESS;
+      case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+        *static_cast<unsigned long long*>(value) = found.id;
+        return CUDA_SUCCESS;
+      default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+  });
+}
+
+CUresult cuMemGetAddressRange(CUdeviceptr* base, std::size_t* bytes, CUdeviceptr address) {
+  return in_context([&] {
+    const Allocation found = host::find_allocation(pointer(address), 1);
+    *base = found.base;
+    *bytes = found.bytes;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr address) {
+  return in_context([&] {
+    const Allocation found = host::find_allocation(pointer(address), 1);
+    const ExportedMemory memory = host::export_memory(found);
+    std::memcpy(handle, memory.bytes, sizeof *handle);
+    const std::uint64_t bytes = found.bytes;
+    std::memcpy(handle->reserved + kSizeAt, &bytes, sizeof bytes);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuIpcOpenMemHandle(CUdeviceptr* address, CUipcMemHandle handle, unsigned flags) {
+  return in_context([&] {
+    if (flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) return CUDA_ERROR_INVALID_VALUE;
+    std::uint64_t bytes = 0;
+    std::memcpy(&bytes, handle.reserved + kSizeAt, sizeof bytes);
+    ExportedMemory memory{};
+    std::memcpy(memory.bytes, &handle, sizeof handle);
+    void* const base = host::import_memory(memory, bytes);
+    const std::lock_guard<std::mutex> lock(mutex);
+    imported[base] = bytes;
+    *address = reinterpret_cast<CUdeviceptr>(base);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuIpcCloseMemHandle(CUdeviceptr address) {
+  return in_context([&] {
+    const std::lock_guard<std::mutex> lock(mutex);
+    const auto found = imported.find(pointer(address));
+    if (found == imported.end()) return CUDA_ERROR_INVALID_VALUE;
+    pushed.back()->words.unimport_memory(found->first, found->second);
+    imported.erase(found);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuMemAlloc(CUdeviceptr* address, std::size_t bytes) {
+  return in_context([&] {
+    *address = reinterpret_cast<CUdeviceptr>(host::allocate(bytes));
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuMemFree(CUdeviceptr address) {
+  return in_context([&] {
+    host::release(pointer(address));
+    return CUDA_SUCCESS;
+  });
+}
+
+}  // extern "C"
