@@ -162,11 +162,12 @@ preloaded() {
   local gpus run=(torchrun --nproc-per-node)
   gpus=$(nvidia-smi -L | wc -l)
   say "PyTorch on $gpus GPUs by NCCL"
-  must timeout -s KILL 120 "${run[@]}" "$gpus" bench/preloaded.py --label NCCL | tee "$out/preloaded.txt"
+  must timeout -s KILL 120 "${run[@]}" "$gpus" bench/preloaded.py --label NCCL > "$out/nccl.txt"
   say "the same, with Duet's library before it"
   LD_PRELOAD=$build/nccl_shim/libduet-nccl.so DUET_NCCL_LOG=info DUET_NCCL_MIN_ALL_GATHER=64K \
-    DUET_NCCL_MIN_ALL_TO_ALL=64K must timeout -s KILL 120 "${run[@]}" "$gpus" bench/preloaded.py --label Duet |
-    tee -a "$out/preloaded.txt"
+    DUET_NCCL_MIN_ALL_TO_ALL=64K must timeout -s KILL 120 "${run[@]}" "$gpus" bench/preloaded.py --label Duet \
+    > "$out/preloaded.txt"
+  cat "$out/nccl.txt" "$out/preloaded.txt"
 }
 
 auto() {
