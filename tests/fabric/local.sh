@@ -53,19 +53,25 @@ grep -q '"processes":2' journal.jsonl || fail "no processes"
 # What killed processes leave of shared memory is in nobody's way, and goes.
 "$duet" fabric write --provider shm --sizes 1M --seconds 30 --quiet &> killed &
 run=$!
+# Those of its processes alone: other tests run beside this one.
+files_of() {
+  local pid
+  for pid; do compgen -G "/dev/shm/duet-*-$pid-*" || true; done
+}
 for ((try = 0; try < 100; ++try)); do
-  compgen -G '/dev/shm/duet-*' > /dev/null && break
+  mapfile -t pids_of_run < <(echo "$run" && pgrep -P "$run")
+  [[ -n $(files_of "${pids_of_run[@]}") ]] && break
   sleep 0.1
 done
-compgen -G '/dev/shm/duet-*' > /dev/null || fail "shm: no file of shared memory"
-pkill -KILL -P "$run" || true
-kill -KILL "$run" || true
+[[ -n $(files_of "${pids_of_run[@]}") ]] || fail "shm: no file of shared memory"
+kill -KILL "${pids_of_run[@]}" || true
 wait "$run" 2> /dev/null || true
-measured 1 write --provider shm --sizes 1M --window 1
-for left in /dev/shm/duet-*; do
-  pid=${left#/dev/shm/duet-*-}
-  [[ ! -e $left || -e /proc/${pid%%-*} ]] || fail "shm: $left was left"
+for ((try = 0; try < 100; ++try)); do
+  kill -0 "${pids_of_run[@]}" 2> /dev/null || break  # none is there, not even unreaped
+  sleep 0.1
 done
+measured 1 write --provider shm --sizes 1M --window 1
+[[ -z $(files_of "${pids_of_run[@]}") ]] || fail "shm: left: $(files_of "${pids_of_run[@]}")"
 
 # More pieces than a rail has under way.
 measured 2 send_recv,write --provider tcp --sizes 1M --chunk 1K --window 1
