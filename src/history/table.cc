@@ -7,6 +7,7 @@
 
 #include "core/plain_text.h"
 #include "core/units.h"
+#include "results/writers/csv.h"
 #include "results/writers/text_table.h"
 
 namespace duet {
@@ -51,14 +52,6 @@ std::string where(const HistoryPoint& point) {
 
 std::string what(const HistoryPoint& point) {
   return one_line(fmt::format("{} {}, {}", point.benchmark, point.case_text, point.engine));
-}
-
-// Quotes a field of a table as RFC 4180 does.
-std::string quoted(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string out = "\"";
-  for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return out + '"';
 }
 
 }  // namespace
@@ -107,14 +100,12 @@ std::string history_over_time(const std::vector<HistoryPoint>& points) {
 }
 
 std::string history_csv(const std::vector<HistoryPoint>& points) {
-  std::string text = "time_utc,host,revision,benchmark,device,model,engine,case,rate,value\n";
+  std::string text = csv_line({"time_utc", "host", "revision", "benchmark", "device", "model",
+                               "engine", "case", "rate", "value"});
   for (const HistoryPoint& point : points) {
-    for (const std::string& field :
-         {point.time_utc, point.host, point.revision, point.benchmark, point.device, point.model,
-          point.engine, point.case_text, point.rate}) {
-      text += quoted(field) + ',';
-    }
-    text += fmt::format("{}\n", point.value);
+    text += csv_line({point.time_utc, point.host, point.revision, point.benchmark, point.device,
+                      point.model, point.engine, point.case_text, point.rate,
+                      fmt::format("{}", point.value)});
   }
   return text;
 }

@@ -30,14 +30,13 @@ bool is_taken(const Communicator& communicator, const Call& call, void* stream) 
 template <typename Forward>
 Result forward_in_order(const std::shared_ptr<Communicator>& communicator, void* stream,
                         const Forward& forward) {
-  if (communicator != nullptr) {
-    if (in_group()) {
-      queue_order(communicator, stream);
-    } else {
-      communicator->copies->order_other_work(stream);
-    }
+  if (communicator == nullptr) return forward();
+  if (in_group()) {
+    queue_order(communicator, stream);
+    return forward();
   }
-  return forward();
+  const Result result = result_of([&] { communicator->copies->order_other_work(stream); });
+  return result == nccl::kSuccess ? forward() : result;
 }
 
 template <typename Forward>
@@ -46,7 +45,7 @@ Result take_or_forward(Comm comm, const Call& call, void* stream, const Forward&
   if (communicator == nullptr || !is_taken(*communicator, call, stream)) {
     return forward_in_order(communicator, stream, forward);
   }
-  if (!in_group()) return enqueue_call(*communicator, call, stream);
+  if (!in_group()) return result_of([&] { communicator->copies->enqueue(call, stream); });
   queue_call(communicator, call, stream, forward);
   return nccl::kSuccess;
 }

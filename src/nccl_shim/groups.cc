@@ -49,15 +49,11 @@ Streams streams_of(const std::vector<QueuedCall>& calls) {
   return streams;
 }
 
-nccl::Result enqueue_calls(const std::vector<QueuedCall>& calls) {
+void enqueue_calls(const std::vector<QueuedCall>& calls) {
   const Streams streams = streams_of(calls);
   for (const auto& [communicator, of_one] : streams) communicator->copies->fork(of_one);
-  for (const QueuedCall& each : calls) {
-    const nccl::Result result = enqueue_call(*each.communicator, each.call, each.stream);
-    if (result != nccl::kSuccess) return result;
-  }
+  for (const QueuedCall& each : calls) each.communicator->copies->enqueue(each.call, each.stream);
   for (const auto& [communicator, of_one] : streams) communicator->copies->join(of_one);
-  return nccl::kSuccess;
 }
 
 }  // namespace
@@ -90,10 +86,12 @@ nccl::Result end_group(const std::function<nccl::Result()>& real_end) {
     return real_end();
   }
   Group ended = std::exchange(open, Group{});
-  const nccl::Result own = enqueue_calls(ended.calls);
-  for (const QueuedOrder& each : ended.orders) {
-    each.communicator->copies->order_other_work(each.stream);
-  }
+  const nccl::Result own = result_of([&] {
+    enqueue_calls(ended.calls);
+    for (const QueuedOrder& each : ended.orders) {
+      each.communicator->copies->order_other_work(each.stream);
+    }
+  });
   const nccl::Result real = real_end();
   if (own != nccl::kSuccess || real != nccl::kSuccess) return own != nccl::kSuccess ? own : real;
   for (const auto& each : ended.completions) {
@@ -112,9 +110,9 @@ nccl::Result end_group_by_forwarding(const std::function<nccl::Result()>& real_e
   return real_end();
 }
 
-nccl::Result enqueue_call(Communicator& communicator, const Call& call, ShimDevice::Stream stream) {
+nccl::Result result_of(const std::function<void()>& what) {
   try {
-    communicator.copies->enqueue(call, stream);
+    what();
     return nccl::kSuccess;
   } catch (const PeerFailed& error) {
     log_error(error.what());

@@ -30,7 +30,7 @@ nccl::Result end_group(const std::function<nccl::Result()>& real_end);
 // Hands the queue to the real NCCL: nothing of it is enqueued here. The group ends with `real_end`.
 nccl::Result end_group_by_forwarding(const std::function<nccl::Result()>& real_end);
 
-// Enqueues one call, and turns errors into results and lines on standard error.
-nccl::Result enqueue_call(Communicator& communicator, const Call& call, ShimDevice::Stream stream);
+// Does `what`, and turns an error into a result and a line on standard error.
+nccl::Result result_of(const std::function<void()>& what);
 
 }  // namespace duet::nccl_shim

@@ -1,6 +1,6 @@
 // The part of the NVIDIA driver that the drop-in calls, over "GPUs" of the host: libcuda.so.1 for
 // programs under test. Calls without a current context, of unknown memory and with other flags than
-// the drop-in's are errors.
+// the drop-in's are errors, and so are all calls behind host_gpu_fail().
 #include <cuda.h>
 
 #include <cstring>
@@ -59,6 +59,7 @@ void* pointer(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
 template <typename Call>
 CUresult in_context(const Call& call) {
   if (pushed.empty()) return CUDA_ERROR_INVALID_CONTEXT;
+  if (host_gpu_has_failed()) return CUDA_ERROR_ILLEGAL_ADDRESS;
   try {
     return call();
   } catch (const Error&) {

@@ -1,5 +1,7 @@
 #include "host_gpu.h"
 
+#include <atomic>
+
 #include "nccl_shim/host/memory.h"
 #include "nccl_shim/host/stream.h"
 
@@ -7,6 +9,7 @@ using duet::nccl_shim::host::HostStream;
 
 namespace {
 thread_local int current_device = 0;
+std::atomic<bool> failed{false};
 constexpr unsigned kDelayMicroseconds = 50;
 }  // namespace
 
@@ -29,5 +32,9 @@ void host_gpu_launch(void* stream, void (*kernel)(void*), void* argument) {
 void* host_gpu_allocate(std::size_t bytes) { return duet::nccl_shim::host::allocate(bytes); }
 
 void host_gpu_free(void* memory) { duet::nccl_shim::host::release(memory); }
+
+void host_gpu_fail() { failed = true; }
+
+bool host_gpu_has_failed() { return failed; }
 
 }  // extern "C"

@@ -11,4 +11,7 @@ void host_gpu_synchronise(void* stream);
 void host_gpu_launch(void* stream, void (*kernel)(void*), void* argument);
 void* host_gpu_allocate(std::size_t bytes);
 void host_gpu_free(void* memory);
+// From here on calls of the stand-in for libcuda fail, as behind an invalid access of a kernel.
+void host_gpu_fail();
+bool host_gpu_has_failed();
 }

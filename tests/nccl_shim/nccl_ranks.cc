@@ -1,8 +1,8 @@
 // A program of a user of NCCL, with all-gathers of two sizes on RANKS processes:
 //   nccl_ranks RANKS PART
-// PART: one_thread (all ranks in this process), calls, streams, group, split, forked, killed, mixed
-// (rank 0 without LD_PRELOAD). Each process prints how many all-gathers came to the real NCCL; exit
-// code 0 if all data were right.
+// PART: one_thread (all ranks in this process), calls, streams, group, split, forked, killed,
+// failed_device (with the stand-in for libcuda), mixed (rank 0 without LD_PRELOAD). Each process
+// prints how many all-gathers came to the real NCCL; exit code 0 if all data were right.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -159,6 +159,22 @@ void killed(const Rank& of) {
   host_gpu_synchronise(of.streams[0]);
 }
 
+// Behind a fault of the GPU, calls are errors and communicators can be ended.
+void failed_device(const Rank& of) {
+  calls(of, 1, 3);  // the last one is taken over
+  host_gpu_fail();
+  Step large(of.rank, of.ranks, 1, kLarge), small(of.rank, of.ranks, 2, kSmall);
+  const auto gather = [&of](Step& step, void* stream) {
+    return ncclAllGather(step.send, step.receive, step.bytes, duet::nccl::kUint8, of.comm, stream);
+  };
+  expect(gather(small, of.streams[1]) != 0, "an error of a call that is forwarded");
+  expect(gather(large, of.streams[0]) != 0, "an error of a call that is taken over");
+  must(ncclGroupStart(), "ncclGroupStart");
+  must(gather(large, of.streams[0]), "ncclAllGather");
+  expect(ncclGroupEnd() != 0, "an error of a group");
+  must(of.rank == 0 ? ncclCommAbort(of.comm) : ncclCommDestroy(of.comm), "ncclComm...");
+}
+
 // All ranks in one process and one thread, as nccl-tests with -g: everything is in groups.
 int one_thread(int ranks, const ncclUniqueId& id) {
   std::vector<Rank> all;
@@ -202,6 +218,8 @@ int run(int rank, int ranks, const ncclUniqueId& id, const std::string& part) {
   if (part == "forked") forked(of);
   if (part == "killed") {
     killed(of);
+  } else if (part == "failed_device") {
+    failed_device(of);
   } else {
     must(ncclCommDestroy(of.comm), "ncclCommDestroy");
   }

@@ -118,10 +118,7 @@ void CudaShimDevice::wait(Stream stream, StreamEvent& event) {
 
 bool CudaShimDevice::done(StreamEvent& event) {
   const Entered entered(context_);
-  const CUresult result = driver().cuEventQuery(of(event));
-  if (result == CUDA_ERROR_NOT_READY) return false;
-  check(result, "cuEventQuery");
-  return true;
+  return driver().cuEventQuery(of(event)) != CUDA_ERROR_NOT_READY;
 }
 
 // CU_STREAM_WAIT_VALUE_GEQ compares in a circle, as has_come() does. A write by default comes

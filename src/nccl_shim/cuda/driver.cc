@@ -43,15 +43,15 @@ void check(CUresult result, const char* call) {
   throw Error(what);
 }
 
-Entered::Entered(CUcontext context) {
-  check(driver().cuCtxPushCurrent(context), "cuCtxPushCurrent");
+Entered::Entered(CUcontext context) noexcept
+    : pushed_(driver().cuCtxPushCurrent(context) == CUDA_SUCCESS) {
   driver().cuThreadExchangeStreamCaptureMode(&mode_);
 }
 
 Entered::~Entered() {
   driver().cuThreadExchangeStreamCaptureMode(&mode_);
   CUcontext left = nullptr;
-  driver().cuCtxPopCurrent(&left);
+  if (pushed_) driver().cuCtxPopCurrent(&left);
 }
 
 }  // namespace duet::nccl_shim::cuda

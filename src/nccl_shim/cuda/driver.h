@@ -53,15 +53,17 @@ const Driver& driver();
 void check(CUresult result, const char* call);
 
 // While it lives, the context is current for this thread, and calls that may wait for the device do
-// not end another thread's capture.
+// not end another thread's capture. Where the context cannot be entered any more, as at the end of
+// the process, the calls themselves fail.
 class Entered {
  public:
-  explicit Entered(CUcontext context);
+  explicit Entered(CUcontext context) noexcept;
   ~Entered();
   Entered(const Entered&) = delete;
   Entered& operator=(const Entered&) = delete;
 
  private:
+  bool pushed_;
   CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;  // the thread's own, when it ends
 };
 

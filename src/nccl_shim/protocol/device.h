@@ -57,6 +57,7 @@ class ShimDevice {
   // An event may be recorded again: a wait is for what was recorded when the wait was enqueued.
   virtual void record(StreamEvent& event, Stream stream) = 0;
   virtual void wait(Stream stream, StreamEvent& event) = 0;
+  // True as well where the device has failed: nothing runs on it any more. Does not throw.
   virtual bool done(StreamEvent& event) = 0;
 
   // In their order. Words are in memory that share_words() was given.

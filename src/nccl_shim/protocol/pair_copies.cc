@@ -83,8 +83,17 @@ void PairCopies::enqueue(const Call& call, Stream user) {
     enqueue_locked(call, user);
   } catch (const Error& error) {
     break_with(error.what());
-    device_.record(*last_call_, user);  // behind as much of the call as was enqueued
+    try_record(*last_call_, user);  // behind as much of the call as was enqueued
     throw;
+  }
+}
+
+// Where the device has failed, events count as done.
+void PairCopies::try_record(StreamEvent& event, Stream stream) noexcept {
+  try {
+    device_.record(event, stream);
+  } catch (const Error&) {
+    // What made it fail is on its way already, or nothing runs any more.
   }
 }
 
@@ -424,8 +433,8 @@ void PairCopies::abort(double seconds) {
   break_with("aborted");
   const std::lock_guard<std::mutex> lock(mutex_);
   Unsettled unsettled = revoke_untaken();
-  device_.record(*pushed_, push_lane_);
-  device_.record(*pulled_, pull_lane_);
+  try_record(*pushed_, push_lane_);
+  try_record(*pulled_, pull_lane_);
   const Until limit(seconds);
   const auto runs = [&] {
     return !device_.done(*pushed_) || !device_.done(*pulled_) ||

@@ -100,6 +100,7 @@ class PairCopies {
   bool come_second(int peer, std::uint64_t number);
   void check_same(const Call& call, int peer, std::uint64_t number) const;
   void enqueue_locked(const Call& call, Stream user);
+  void try_record(StreamEvent& event, Stream stream) noexcept;
   void follow_last(Stream user);
   void count(const Call& call, const Second& second);
   void signal_ready(const Call& call, const Second& second, Stream user);
