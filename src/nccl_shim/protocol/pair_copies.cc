@@ -1,7 +1,5 @@
 #include "nccl_shim/protocol/pair_copies.h"
 
-#include <chrono>
-#include <thread>
 #include <utility>
 
 #include "core/error.h"
@@ -10,34 +8,6 @@ namespace duet::nccl_shim {
 namespace {
 
 using What = WordOperation::What;
-
-// A pair's state holds the number of the call that one of both has come to, and:
-constexpr std::uint64_t kTaken = 1ull << 63;    // the other has come as well
-constexpr std::uint64_t kRevoked = 1ull << 62;  // the first has aborted before the other came
-
-constexpr double kDrainSeconds = 10;
-
-// What aborting adds to the counter of a word that it sets in a peer's place: such a word has come,
-// and is no value that the peer itself sets.
-constexpr std::uint32_t kForced = 1u << 30;
-
-// Sets a word that has not come to `value` as if it had.
-void force(Word& word, std::uint32_t value) {
-  std::uint32_t seen = word.load(std::memory_order_acquire);
-  if (!has_come(seen, value)) word.compare_exchange_strong(seen, value + kForced);
-}
-
-void pause() { std::this_thread::sleep_for(std::chrono::microseconds(50)); }
-
-class Until {
- public:
-  explicit Until(double seconds)
-      : end_(std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds)) {}
-  bool passed() const { return std::chrono::steady_clock::now() > end_; }
-
- private:
-  std::chrono::time_point<std::chrono::steady_clock, std::chrono::duration<double>> end_;
-};
 
 }  // namespace
 
@@ -65,16 +35,6 @@ PairCopies::PairCopies(ShimDevice& device, std::shared_ptr<SharedSegment> segmen
     }
   }
   device_.share_words(&(*segment_)->words, sizeof(Segment::Words));
-}
-
-PairCopies::~PairCopies() {
-  if (!ending_ && !drain()) abort(kDrainSeconds);
-  if (!stuck_) {  // lanes that still wait are left to the end of the process
-    device_.destroy_stream(push_lane_);
-    device_.destroy_stream(pull_lane_);
-  }
-  (*segment_)->ranks[rank_].drained.store(1, std::memory_order_release);
-  device_.unshare_words(&(*segment_)->words);
 }
 
 void PairCopies::enqueue(const Call& call, Stream user) {
@@ -333,136 +293,6 @@ void PairCopies::wait_for_seconds(const Call& call, const Second& second, Stream
   }
   waits.push_back({What::wait, &gate(rank_), kGateOpen});
   device_.words(user, waits);
-}
-
-bool PairCopies::drain() {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  while (number_ > 0 && !device_.done(*last_call_)) {
-    if (ending_ || !error().empty()) return false;
-    pause();
-  }
-  return true;
-}
-
-std::string PairCopies::error() const {
-  const std::lock_guard<std::mutex> lock(error_mutex_);
-  return error_;
-}
-
-std::string PairCopies::warning() const {
-  const std::lock_guard<std::mutex> lock(error_mutex_);
-  return warning_;
-}
-
-void PairCopies::set_error(const std::string& why) {
-  const std::lock_guard<std::mutex> lock(error_mutex_);
-  if (error_.empty()) error_ = why;
-}
-
-void PairCopies::break_with(const std::string& why) {
-  set_error(why);
-  (*segment_)->broken.store(1, std::memory_order_release);
-  for (int rank = 0; rank < ranks_; ++rank)
-    gate(rank).store(kGateClosed, std::memory_order_release);
-}
-
-// Whether streams of this rank wait for a word of the peer's.
-bool PairCopies::waits_for(int peer) const {
-  const PairWords& from = words(peer, rank_);
-  const Sequence& expected = theirs_[peer];
-  return !has_come(from.ready, expected.ready) || !has_come(from.pushed, expected.pushed) ||
-         !has_come(from.pulled, expected.pulled);
-}
-
-void PairCopies::watch() {
-  if (ending_ || !error().empty()) return;
-  if ((*segment_)->broken.load(std::memory_order_acquire) != 0) {
-    set_error("another rank has failed or aborted");
-    return;
-  }
-  for (int peer = 0; peer < ranks_; ++peer) {
-    if (processes_[peer] == nullptr || !waits_for(peer) || !processes_[peer]->has_ended()) continue;
-    // The other ranks find out by themselves. Nothing is released: this rank's streams stop here.
-    set_error("the process of rank " + std::to_string(peer) + " has ended");
-    gate(rank_).store(kGateClosed, std::memory_order_release);
-    return;
-  }
-}
-
-// Takes back the calls that a peer has not come to; the peer's share of them is not to be expected.
-PairCopies::Unsettled PairCopies::revoke_untaken() {
-  Unsettled expected{};
-  for (int peer = 0; peer < ranks_; ++peer) {
-    expected[peer] = {theirs_[peer].pushed, theirs_[peer].pulled, false, false};
-    const std::uint64_t oldest = number_ > kCallsAhead ? number_ - kCallsAhead + 1 : 1;
-    for (std::uint64_t number = oldest; peer != rank_ && number <= number_; ++number) {
-      std::uint64_t untaken = number;
-      if (!state(peer, number).compare_exchange_strong(untaken, number | kRevoked)) continue;
-      const CallRecord& record = (*segment_)->records[rank_][number % kCallsAhead];
-      const Call call{static_cast<Kind>(record.kind), nullptr, nullptr, record.bytes,
-                      static_cast<int>(record.root)};
-      if (part(call, peer, rank_).bytes > 0) --expected[peer].pushed;
-      if (part(call, rank_, peer).bytes > 0) --expected[peer].pulled;
-    }
-  }
-  return expected;
-}
-
-// One look at all words that this rank's streams may wait for.
-void PairCopies::end_own_waits(Unsettled& unsettled) {
-  gate(rank_).store(kGateOpen, std::memory_order_release);
-  for (int peer = 0; peer < ranks_; ++peer) {
-    PairWords& from = words(peer, rank_);
-    Share& share = unsettled[peer];
-    share.has_pushed |= from.pushed.load(std::memory_order_acquire) == share.pushed;
-    share.has_pulled |= from.pulled.load(std::memory_order_acquire) == share.pulled;
-    force(from.ready, theirs_[peer].ready);
-    force(from.pushed, theirs_[peer].pushed);
-    force(from.pulled, theirs_[peer].pulled);
-  }
-}
-
-bool PairCopies::may_touch(int peer, const Share& share) const {
-  if (peer == rank_ || (share.has_pushed && share.has_pulled)) return false;
-  if ((*segment_)->ranks[peer].drained.load(std::memory_order_acquire) != 0) return false;
-  return processes_[peer] == nullptr || !processes_[peer]->has_ended();
-}
-
-void PairCopies::abort(double seconds) {
-  ending_ = true;  // a thread in enqueue() or drain() lets go of the mutex
-  break_with("aborted");
-  const std::lock_guard<std::mutex> lock(mutex_);
-  Unsettled unsettled = revoke_untaken();
-  try_record(*pushed_, push_lane_);
-  try_record(*pulled_, pull_lane_);
-  const Until limit(seconds);
-  const auto runs = [&] {
-    return !device_.done(*pushed_) || !device_.done(*pulled_) ||
-           (number_ > 0 && !device_.done(*last_call_));
-  };
-  for (end_own_waits(unsettled); runs(); end_own_waits(unsettled)) {
-    if (limit.passed()) {
-      stuck_ = true;
-      warn("work of this rank still runs");
-      return;
-    }
-    pause();
-  }
-  (*segment_)->ranks[rank_].drained.store(1, std::memory_order_release);
-  for (int peer = 0; peer < ranks_; ++peer) {
-    for (; may_touch(peer, unsettled[peer]); end_own_waits(unsettled)) {
-      if (limit.passed()) {
-        warn("rank " + std::to_string(peer) + " may still copy from or to this rank's buffers");
-        return;
-      }
-      pause();
-    }
-  }
-}
-
-void PairCopies::warn(const std::string& what) {
-  const std::lock_guard<std::mutex> lock(error_mutex_);
-  warning_ = what;
 }
 
 }  // namespace duet::nccl_shim

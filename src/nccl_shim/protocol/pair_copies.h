@@ -92,6 +92,7 @@ class PairCopies {
   // As a call goes: whom this rank is second for.
   using Second = std::array<bool, kMostRanks>;
 
+  static void pause();  // of a loop that waits
   void check_whole() const;
   void wait_for_room(std::uint64_t number) const;
   Buffers publish(const Call& call, std::uint64_t number);

@@ -63,6 +63,10 @@ struct GateWord {
 };
 constexpr std::uint32_t kGateOpen = 0, kGateClosed = 1u << 31;
 
+// A pair's state holds the number of the call that one of both has come to, and:
+constexpr std::uint64_t kTaken = 1ull << 63;    // the other has come as well
+constexpr std::uint64_t kRevoked = 1ull << 62;  // the first has aborted before the other came
+
 struct Segment {
   // What streams reach: first, and whole pages.
   struct alignas(4096) Words {
