@@ -1,5 +1,6 @@
 // The protocol's device on NVIDIA GPUs, by the driver alone. Memory of cudaMalloc is lent by legacy
-// IPC handles; any other (pools, expandable segments, managed, pinned) is not, and stand-ins serve.
+// IPC handles; any other (pools, expandable segments, managed, pinned) is not, and is copied to and
+// from staging buffers.
 #pragma once
 
 #include <mutex>

@@ -19,8 +19,8 @@ PairCopies::PairCopies(ShimDevice& device, std::shared_ptr<SharedSegment> segmen
       ranks_(ranks),
       lent_(device, **segment_, rank),
       borrowed_(device, **segment_, rank),
-      send_stand_in_(device),
-      receive_stand_in_(device),
+      send_staging_(device),
+      receive_staging_(device),
       push_lane_(device.create_stream()),
       pull_lane_(device.create_stream()),
       begin_(device.create_event()),
@@ -64,7 +64,7 @@ void PairCopies::enqueue_locked(const Call& call, Stream user) {
   borrowed_.release_ended();
   follow_last(user);
   const Buffers mine = publish(call, number);
-  if (mine.send_stands_in) {
+  if (mine.send_staged) {
     device_.copy(user, const_cast<char*>(mine.send), call.send, send_bytes(call, rank_, ranks_));
   }
 
@@ -80,7 +80,7 @@ void PairCopies::enqueue_locked(const Call& call, Stream user) {
   copy_as_second(call, mine, second, number, user);
   (*segment_)->ranks[rank_].arrived.store(number, std::memory_order_release);
   wait_for_seconds(call, second, user);
-  if (mine.receive_stands_in) {
+  if (mine.receive_staged) {
     device_.copy(user, call.receive, mine.receive, receive_bytes(call, ranks_));
   }
   device_.record(*last_call_, user);
@@ -118,12 +118,12 @@ PairCopies::Buffers PairCopies::publish(const Call& call, std::uint64_t number) 
   record.bytes = call.bytes;
   const std::size_t sent = send_bytes(call, rank_, ranks_);
   const std::size_t received = receive_bytes(call, ranks_);
-  const char* send = lend(call.send, sent, send_stand_in_, record.send);
-  const char* receive = lend(call.receive, received, receive_stand_in_, record.receive);
+  const char* send = lend(call.send, sent, send_staging_, record.send);
+  const char* receive = lend(call.receive, received, receive_staging_, record.receive);
   return {send, const_cast<char*>(receive), sent > 0 && send != call.send, receive != call.receive};
 }
 
-const char* PairCopies::lend(const void* buffer, std::size_t bytes, StandIn& stand_in,
+const char* PairCopies::lend(const void* buffer, std::size_t bytes, StagingBuffer& staging,
                              BufferPlace& place) {
   place = {};
   if (bytes == 0) return static_cast<const char*>(buffer);
@@ -131,9 +131,9 @@ const char* PairCopies::lend(const void* buffer, std::size_t bytes, StandIn& sta
     place = lent_.place(buffer, bytes);
     return static_cast<const char*>(buffer);
   } catch (const Unavailable&) {
-    const char* standing_in = stand_in.at_least(bytes);
-    place = lent_.place(standing_in, bytes);
-    return standing_in;
+    const char* staged = staging.at_least(bytes);
+    place = lent_.place(staged, bytes);
+    return staged;
   }
 }
 
@@ -276,7 +276,7 @@ void PairCopies::copy_own_part(const Call& call, const Buffers& mine, Stream use
   if (own.bytes == 0) return;
   const char* source = mine.send + own.from;
   char* target = mine.receive + own.to;
-  // In place as the user sees it is in place only if neither buffer has a stand-in.
+  // In place as the user sees it is in place only if neither buffer is staged.
   if (source != target) device_.copy(user, target, source, own.bytes);
 }
 

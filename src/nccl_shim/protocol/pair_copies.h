@@ -27,7 +27,7 @@
 #include "nccl_shim/protocol/memory_rows.h"
 #include "nccl_shim/protocol/peer_process.h"
 #include "nccl_shim/protocol/segment.h"
-#include "nccl_shim/protocol/stand_in.h"
+#include "nccl_shim/protocol/staging_buffer.h"
 
 namespace duet::nccl_shim {
 
@@ -83,11 +83,12 @@ class PairCopies {
   struct Sequence {
     std::atomic<std::uint32_t> ready{0}, pushed{0}, pulled{0};
   };
-  // This rank's buffers in a call, or what stands in for them; offsets of parts count from them.
+  // This rank's buffers in a call, or the staging buffers in their place; offsets of parts count
+  // from them.
   struct Buffers {
     const char* send;
     char* receive;
-    bool send_stands_in, receive_stands_in;
+    bool send_staged, receive_staged;
   };
   // As a call goes: whom this rank is second for.
   using Second = std::array<bool, kMostRanks>;
@@ -96,7 +97,8 @@ class PairCopies {
   void check_whole() const;
   void wait_for_room(std::uint64_t number) const;
   Buffers publish(const Call& call, std::uint64_t number);
-  const char* lend(const void* buffer, std::size_t bytes, StandIn& stand_in, BufferPlace& place);
+  const char* lend(const void* buffer, std::size_t bytes, StagingBuffer& staging,
+                   BufferPlace& place);
   bool involved(const Call& call, int peer) const;
   bool come_second(int peer, std::uint64_t number);
   void check_same(const Call& call, int peer, std::uint64_t number) const;
@@ -140,7 +142,7 @@ class PairCopies {
   std::mutex mutex_;  // held over enqueue, drain and the end
   LentMemory lent_;
   BorrowedMemory borrowed_;
-  StandIn send_stand_in_, receive_stand_in_;
+  StagingBuffer send_staging_, receive_staging_;
   Stream push_lane_, pull_lane_;
   std::unique_ptr<StreamEvent> begin_, pushed_, pulled_, last_call_, other_work_;
   std::uint64_t number_ = 0;  // calls so far

@@ -119,7 +119,7 @@ TEST_P(PairCopiesTest, EveryCallHasItsOwnData) {
   EXPECT_FALSE(testing::has_segments());
 }
 
-TEST_P(PairCopiesTest, BuffersThatCannotBeLentHaveStandIns) {
+TEST_P(PairCopiesTest, BuffersThatCannotBeLentAreStaged) {
   const Case& tested = GetParam();
   on_threads(tested.setting, [&](TestRank& rank) {
     const Buffers buffers(rank, tested.kind, 300, rank.rank == 0);

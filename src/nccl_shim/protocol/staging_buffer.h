@@ -10,12 +10,12 @@ namespace duet::nccl_shim {
 // Memory of the drop-in's own in the place of a buffer that cannot be lent. Earlier, shorter memory
 // is kept to the end, because freeing may wait for the device; lengths double, so that it is no
 // more than the longest.
-class StandIn {
+class StagingBuffer {
  public:
-  explicit StandIn(ShimDevice& device) : device_(device) {}
-  ~StandIn();
-  StandIn(const StandIn&) = delete;
-  StandIn& operator=(const StandIn&) = delete;
+  explicit StagingBuffer(ShimDevice& device) : device_(device) {}
+  ~StagingBuffer();
+  StagingBuffer(const StagingBuffer&) = delete;
+  StagingBuffer& operator=(const StagingBuffer&) = delete;
 
   char* at_least(std::size_t bytes);
 

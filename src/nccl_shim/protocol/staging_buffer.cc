@@ -1,14 +1,14 @@
-#include "nccl_shim/protocol/stand_in.h"
+#include "nccl_shim/protocol/staging_buffer.h"
 
 #include <algorithm>
 
 namespace duet::nccl_shim {
 
-StandIn::~StandIn() {
+StagingBuffer::~StagingBuffer() {
   for (void* each : memory_) device_.free(each);
 }
 
-char* StandIn::at_least(std::size_t bytes) {
+char* StagingBuffer::at_least(std::size_t bytes) {
   if (bytes > bytes_) {
     const std::size_t wanted = std::max(bytes, 2 * bytes_);
     memory_.push_back(device_.allocate(wanted));
