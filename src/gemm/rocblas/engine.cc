@@ -54,6 +54,8 @@ class RocblasPlan : public GemmPlan {
       : problem_(problem), workspace_(device.allocate(kWorkspace)) {
     device.use();
     check(library_.create_handle(&handle_), "rocblas_create_handle");
+    check(library_.set_workspace(handle_, workspace_.span().data, workspace_.bytes()),
+          "rocblas_set_workspace");
   }
   ~RocblasPlan() override { static_cast<void>(library_.destroy_handle(handle_)); }
   RocblasPlan(const RocblasPlan&) = delete;
@@ -69,8 +71,6 @@ class RocblasPlan : public GemmPlan {
     stream.device().make_current();
     check(library_.set_stream(handle_, static_cast<hipStream_t>(stream.native())),
           "rocblas_set_stream");
-    check(library_.set_workspace(handle_, workspace_.span().data, workspace_.bytes()),
-          "rocblas_set_workspace");
     check(library_.gemm_ex(handle_, nt ? rocblas::kTranspose : rocblas::kNone,
                            tn ? rocblas::kTranspose : rocblas::kNone, n, m, k, scalars.one,
                            buffers.b.data, in, nt ? k : n, buffers.a.data, in, tn ? m : k, beta,
