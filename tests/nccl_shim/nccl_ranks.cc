@@ -159,9 +159,16 @@ void killed(const Rank& of) {
   host_gpu_synchronise(of.streams[0]);
 }
 
+// An error of one rank holds up what another rank's streams have not finished.
+void wait_for_ranks(const Rank& of) {
+  ncclComm_t none = nullptr;
+  must(ncclCommSplit(of.comm, duet::nccl::kNoColor, of.rank, &none, nullptr), "ncclCommSplit");
+}
+
 // Behind a fault of the GPU, calls are errors and communicators can be ended.
 void failed_device(const Rank& of) {
   calls(of, 1, 3);  // the last one is taken over
+  wait_for_ranks(of);
   host_gpu_fail();
   Step large(of.rank, of.ranks, 1, kLarge), small(of.rank, of.ranks, 2, kSmall);
   const auto gather = [&of](Step& step, void* stream) {

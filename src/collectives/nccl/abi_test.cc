@@ -20,7 +20,7 @@ static_assert(kSuccess == ncclSuccess && kUnhandledDeviceError == ncclUnhandledC
 static_assert(kUint8 == ncclUint8 && kInt32 == ncclInt32 && kFloat16 == ncclFloat16 &&
               kFloat32 == ncclFloat32 && kBfloat16 == ncclBfloat16);
 static_assert(kSum == ncclSum && kMax == ncclMax && kMin == ncclMin && kAvg == ncclAvg);
-static_assert(kUndefined == NCCL_CONFIG_UNDEF_INT);
+static_assert(kUndefined == NCCL_CONFIG_UNDEF_INT && kNoColor == NCCL_SPLIT_NOCOLOR);
 DUET_SAME_PLACE(magic, magic);
 DUET_SAME_PLACE(version, version);
 DUET_SAME_PLACE(blocking, blocking);
