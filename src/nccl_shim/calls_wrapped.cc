@@ -1,4 +1,6 @@
 // The calls that move data, as the drop-in's libraries export them.
+#include <optional>
+
 #include "collectives/nccl/abi.h"
 #include "nccl_shim/groups.h"
 #include "nccl_shim/settings.h"
@@ -18,12 +20,31 @@ std::size_t size_of(Type type) {
   return type >= 0 && type < 12 ? kSizes[type] : 0;
 }
 
+// Elements and operations that are reduced here.
+std::optional<DType> reduced_type(Type type) {
+  if (type == nccl::kFloat32) return DType::fp32;
+  if (type == nccl::kFloat16) return DType::fp16;
+  if (type == nccl::kBfloat16) return DType::bf16;
+  if (type == nccl::kInt32) return DType::int32;
+  return std::nullopt;
+}
+
+// None of those that ncclRedOpCreatePreMulSum makes.
+std::optional<Reduction> reduction_of(Operation operation) {
+  if (operation == nccl::kSum) return Reduction::sum;
+  if (operation == nccl::kAvg) return Reduction::avg;
+  if (operation == nccl::kMin) return Reduction::min;
+  if (operation == nccl::kMax) return Reduction::max;
+  return std::nullopt;
+}
+
 // Whether all ranks take this call over: by what they have alike, and nothing else.
 bool is_taken(const Communicator& communicator, const Call& call, void* stream) {
   const auto& least = settings().least[static_cast<std::size_t>(call.kind)];
   const int ranks = communicator.copies->ranks();
   return least && call.bytes > 0 && call.root >= 0 && call.root < ranks &&
-         receive_bytes(call, ranks) >= *least && !communicator.device->capturing(stream);
+         all_bytes(call, ranks) >= *least && !communicator.device->capturing(stream) &&
+         (call.kind != Kind::reduce_scatter || communicator.copies->can_reduce());
 }
 
 // A call of the real NCCL on a communicator of the table: in order with those that are taken over.
@@ -104,9 +125,13 @@ DUET_NCCL_WRAPPER(ncclReduceScatter)
 (const void* send, void* receive, std::size_t count, Type type, Operation operation, Comm comm,
  void* stream) {
   DUET_NCCL_REAL(ncclReduceScatter);
-  return forward_in_order(find(comm), stream, [=] {
-    return real(send, receive, count, type, operation, comm, stream);
-  });
+  const auto forward = [=] { return real(send, receive, count, type, operation, comm, stream); };
+  const std::optional<duet::DType> reduced = reduced_type(type);
+  const std::optional<duet::Reduction> reduction = reduction_of(operation);
+  if (!reduced || !reduction) return forward_in_order(find(comm), stream, forward);
+  const Call call{
+      Kind::reduce_scatter, send, receive, count * size_of(type), 0, *reduced, *reduction};
+  return take_or_forward(comm, call, stream, forward);
 }
 
 DUET_NCCL_WRAPPER(ncclReduce)

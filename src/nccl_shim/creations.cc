@@ -22,15 +22,30 @@ bool is_set(const char* name) {
 }
 
 // What the drop-in takes over with these settings: "all_gather from 1048576 B".
-std::string taken_over() {
-  static const char* const names[kKinds] = {"all_gather", "all_to_all", "broadcast"};
+std::string taken_over(bool reductions = true) {
+  static const char* const names[kKinds] = {"all_gather", "all_to_all", "broadcast",
+                                            "reduce_scatter"};
   std::string text;
   for (std::size_t kind = 0; kind < kKinds; ++kind) {
     if (!settings().least[kind]) continue;
+    if (static_cast<Kind>(kind) == Kind::reduce_scatter && !reductions) continue;
     text += (text.empty() ? "" : ", ") + std::string(names[kind]) + " from " +
             std::to_string(*settings().least[kind]) + " B";
   }
   return text;
+}
+
+// Of reductions; 0 if no threshold is set for one, which saves the slots.
+std::size_t piece_bytes() {
+  constexpr std::size_t kPieceBytes = 4 << 20;
+  return settings().least[static_cast<std::size_t>(Kind::reduce_scatter)] ? kPieceBytes : 0;
+}
+
+std::string what_is_taken(const PairCopies& copies) {
+  const std::string taken = taken_over(copies.can_reduce());
+  std::string text = taken.empty() ? "" : taken + " by copy engines; ";
+  if (piece_bytes() > 0 && !copies.can_reduce()) text += "not all devices can reduce; ";
+  return text + (taken.empty() ? "all calls are forwarded" : "the rest is forwarded");
 }
 
 std::string why_not(const nccl::Config* config) {
@@ -61,8 +76,8 @@ std::unique_ptr<PendingCreation> announce(nccl::Comm* handle, const std::string&
   pending->name = name;
   pending->device = std::move(device);
   try {
-    pending->creation =
-        std::make_unique<Creation>(*pending->device, name, rank, ranks, settings().hash());
+    pending->creation = std::make_unique<Creation>(*pending->device, name, rank, ranks,
+                                                   settings().hash(), piece_bytes());
     return pending;
   } catch (const Error& error) {
     log_forwarded(ranks, error.what());
@@ -109,8 +124,8 @@ nccl::Result enter_all(std::vector<std::unique_ptr<PendingCreation>> pending) {
         continue;
       }
       each->creation->release_piece();
-      log_info("communicator of " + std::to_string(copies->ranks()) + " ranks: " + taken_over() +
-               " by copy engines; the rest is forwarded");
+      log_info("communicator of " + std::to_string(copies->ranks()) +
+               " ranks: " + what_is_taken(*copies));
       enter(*each->handle,
             std::make_shared<Communicator>(std::move(each->device), std::move(copies), each->name));
     }

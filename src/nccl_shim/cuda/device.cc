@@ -161,6 +161,10 @@ bool CudaShimDevice::capturing(Stream stream) {
   return result != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
+void CudaShimDevice::reduce(Stream, const PartsToReduce&) {
+  throw Unavailable("GPUs have no kernel of reductions here");
+}
+
 void CudaShimDevice::share_words(void* base, std::size_t bytes) {
   const Entered entered(context_);
   locked_pages().lock(base, bytes);

@@ -29,6 +29,8 @@ class CudaShimDevice : public ShimDevice {
   void words(Stream stream, const std::vector<WordOperation>& operations) override;
   void copy(Stream stream, void* to, const void* from, std::size_t bytes) override;
   bool capturing(Stream stream) override;
+  bool can_reduce() const override { return false; }
+  void reduce(Stream stream, const PartsToReduce& reduced) override;
   void share_words(void* base, std::size_t bytes) override;
   void unshare_words(void* base) override;
   Allocation allocation(const void* pointer, std::size_t bytes) override;

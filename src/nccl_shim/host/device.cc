@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "nccl_shim/host/memory.h"
+#include "nccl_shim/host/reduce.h"
 #include "nccl_shim/host/stream.h"
 
 namespace duet::nccl_shim::host {
@@ -57,6 +58,10 @@ void HostShimDevice::words(Stream stream, const std::vector<WordOperation>& oper
 
 void HostShimDevice::copy(Stream stream, void* to, const void* from, std::size_t bytes) {
   HostStream::of(stream).enqueue([=] { std::memmove(to, from, bytes); });
+}
+
+void HostShimDevice::reduce(Stream stream, const PartsToReduce& reduced) {
+  HostStream::of(stream).enqueue([reduced] { reduce_parts(reduced); });
 }
 
 Allocation HostShimDevice::allocation(const void* pointer, std::size_t bytes) {

@@ -23,6 +23,8 @@ class HostShimDevice : public ShimDevice {
   void words(Stream stream, const std::vector<WordOperation>& operations) override;
   void copy(Stream stream, void* to, const void* from, std::size_t bytes) override;
   bool capturing(Stream) override { return false; }
+  bool can_reduce() const override { return true; }
+  void reduce(Stream stream, const PartsToReduce& reduced) override;
   void share_words(void*, std::size_t) override {}
   void unshare_words(void*) override {}
   Allocation allocation(const void* pointer, std::size_t bytes) override;

@@ -10,6 +10,8 @@ Part part(const Call& call, int source, int destination) {
       return {0, to, call.bytes};
     case Kind::all_to_all:
       return {from, to, call.bytes};
+    case Kind::reduce_scatter:
+      return {};
     case Kind::broadcast:
       break;
   }
@@ -17,11 +19,18 @@ Part part(const Call& call, int source, int destination) {
 }
 
 std::size_t send_bytes(const Call& call, int rank, int ranks) {
-  if (call.kind == Kind::all_to_all) return call.bytes * static_cast<std::size_t>(ranks);
+  if (call.kind == Kind::all_to_all || call.kind == Kind::reduce_scatter) {
+    return call.bytes * static_cast<std::size_t>(ranks);
+  }
   return call.kind == Kind::broadcast && rank != call.root ? 0 : call.bytes;
 }
 
 std::size_t receive_bytes(const Call& call, int ranks) {
+  const bool one_part = call.kind == Kind::broadcast || call.kind == Kind::reduce_scatter;
+  return one_part ? call.bytes : call.bytes * static_cast<std::size_t>(ranks);
+}
+
+std::size_t all_bytes(const Call& call, int ranks) {
   return call.kind == Kind::broadcast ? call.bytes : call.bytes * static_cast<std::size_t>(ranks);
 }
 

@@ -41,7 +41,7 @@ std::string segment_name(const void* bytes, std::size_t count, const std::string
 }
 
 Creation::Creation(ShimDevice& device, const std::string& name, int rank, int ranks,
-                   std::uint64_t settings)
+                   std::uint64_t settings, std::size_t piece_bytes)
     : device_(device), rank_(rank), ranks_(ranks) {
   if (ranks > kMostRanks) {
     throw Unavailable(std::to_string(ranks) + " ranks, at most " + std::to_string(kMostRanks) +
@@ -55,6 +55,7 @@ Creation::Creation(ShimDevice& device, const std::string& name, int rank, int ra
   entry.process_space = process_space();
   entry.device = device.identity();
   entry.settings = settings;
+  entry.piece_bytes = device.can_reduce() ? piece_bytes : 0;
   set_stage(Stage::joined);
   if ((*segment_)->joined.fetch_add(1) + 1 == static_cast<std::uint32_t>(ranks)) segment_->unlink();
 }
@@ -124,6 +125,15 @@ std::string Creation::difference() const {
   return "";
 }
 
+// All ranks see the same entries.
+std::size_t Creation::agreed_piece_bytes() const {
+  std::size_t agreed = (*segment_)->ranks[0].piece_bytes;
+  for (int peer = 1; peer < ranks_; ++peer) {
+    if ((*segment_)->ranks[peer].piece_bytes != agreed) agreed = 0;
+  }
+  return agreed;
+}
+
 void Creation::try_peers(double seconds) {
   wait_for_all(Stage::offered, seconds, "lend memory");
   for (int peer = 0; peer < ranks_ && reason_.empty(); ++peer) {
@@ -136,7 +146,8 @@ void Creation::try_peers(double seconds) {
   }
   try {
     if (reason_.empty()) {
-      copies_ = std::make_unique<PairCopies>(device_, segment_, rank_, ranks_);
+      copies_ =
+          std::make_unique<PairCopies>(device_, segment_, rank_, ranks_, agreed_piece_bytes());
     }
   } catch (const Error& error) {
     reason_ = error.what();

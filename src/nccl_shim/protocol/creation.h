@@ -19,9 +19,10 @@ namespace duet::nccl_shim {
 class Creation {
  public:
   // Announces this rank. `name` is one for all ranks of this creation and for no other; `settings`
-  // a hash of what all ranks must have alike. Throws Unavailable, without an entry.
-  Creation(ShimDevice& device, const std::string& name, int rank, int ranks,
-           std::uint64_t settings);
+  // a hash of what all ranks must have alike; `piece_bytes`, if not 0, of reductions (PairCopies),
+  // which are made if the devices of all ranks can reduce. Throws Unavailable, without an entry.
+  Creation(ShimDevice& device, const std::string& name, int rank, int ranks, std::uint64_t settings,
+           std::size_t piece_bytes = 0);
   ~Creation();
   Creation(const Creation&) = delete;
   Creation& operator=(const Creation&) = delete;
@@ -49,6 +50,7 @@ class Creation {
   void set_stage(Stage stage);
   void wait_for_all(Stage stage, double seconds, const char* step);
   std::string difference() const;
+  std::size_t agreed_piece_bytes() const;
   void try_peer(int peer);
 
   ShimDevice& device_;

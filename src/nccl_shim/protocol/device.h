@@ -8,6 +8,9 @@
 #include <memory>
 #include <vector>
 
+#include "core/dtype.h"
+#include "core/reduction.h"
+
 namespace duet::nccl_shim {
 
 // A word in memory that all ranks' processes share. Streams set it and wait for it, and so do CPUs.
@@ -34,6 +37,16 @@ struct Allocation {
 // By which another process maps an allocation.
 struct ExportedMemory {
   unsigned char bytes[64];
+};
+
+// `to` becomes the reduction of equal parts, in their order: fp16 and bf16 are accumulated in fp32
+// and rounded once. `to` may be one of the parts.
+struct PartsToReduce {
+  void* to;
+  std::vector<const void*> parts;
+  std::size_t bytes;  // of one
+  DType type;         // fp32, fp16, bf16 or int32
+  Reduction reduction;
 };
 
 class StreamEvent {
@@ -64,6 +77,9 @@ class ShimDevice {
   virtual void words(Stream stream, const std::vector<WordOperation>& operations) = 0;
   virtual void copy(Stream stream, void* to, const void* from, std::size_t bytes) = 0;
   virtual bool capturing(Stream stream) = 0;
+  // Whether reduce() can be called.
+  virtual bool can_reduce() const = 0;
+  virtual void reduce(Stream stream, const PartsToReduce& reduced) = 0;
 
   // Makes shared memory of this process usable in words(), until unshare_words().
   virtual void share_words(void* base, std::size_t bytes) = 0;

@@ -1,5 +1,6 @@
 #include "nccl_shim/protocol/pair_copies.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/error.h"
@@ -12,7 +13,7 @@ using What = WordOperation::What;
 }  // namespace
 
 PairCopies::PairCopies(ShimDevice& device, std::shared_ptr<SharedSegment> segment, int rank,
-                       int ranks)
+                       int ranks, std::size_t piece_bytes)
     : device_(device),
       segment_(std::move(segment)),
       rank_(rank),
@@ -27,7 +28,9 @@ PairCopies::PairCopies(ShimDevice& device, std::shared_ptr<SharedSegment> segmen
       pushed_(device.create_event()),
       pulled_(device.create_event()),
       last_call_(device.create_event()),
-      other_work_(device.create_event()) {
+      other_work_(device.create_event()),
+      piece_bytes_(piece_bytes) {
+  make_slots();
   const Segment& shared = **segment_;
   for (int peer = 0; peer < ranks; ++peer) {
     if (shared.ranks[peer].process != shared.ranks[rank].process) {
@@ -64,6 +67,7 @@ void PairCopies::enqueue_locked(const Call& call, Stream user) {
   borrowed_.release_ended();
   follow_last(user);
   const Buffers mine = publish(call, number);
+  const std::uint32_t first_piece = pieces_;
   if (mine.send_staged) {
     device_.copy(user, const_cast<char*>(mine.send), call.send, send_bytes(call, rank_, ranks_));
   }
@@ -77,7 +81,12 @@ void PairCopies::enqueue_locked(const Call& call, Stream user) {
   count(call, second);
 
   signal_ready(call, second, user);
-  copy_as_second(call, mine, second, number, user);
+  check_same(call, second, number);
+  if (call.kind == Kind::reduce_scatter) {
+    reduce_scatter(call, first_piece, user);
+  } else {
+    copy_as_second(call, mine, second, number, user);
+  }
   (*segment_)->ranks[rank_].arrived.store(number, std::memory_order_release);
   wait_for_seconds(call, second, user);
   if (mine.receive_staged) {
@@ -115,7 +124,10 @@ PairCopies::Buffers PairCopies::publish(const Call& call, std::uint64_t number) 
   CallRecord& record = (*segment_)->records[rank_][number % kCallsAhead];
   record.kind = static_cast<std::uint32_t>(call.kind);
   record.root = static_cast<std::uint32_t>(call.root);
+  record.type = static_cast<std::uint32_t>(call.type);
+  record.reduction = static_cast<std::uint32_t>(call.reduction);
   record.bytes = call.bytes;
+  if (call.kind == Kind::reduce_scatter) return {};  // its buffers are its rank's affair
   const std::size_t sent = send_bytes(call, rank_, ranks_);
   const std::size_t received = receive_bytes(call, ranks_);
   const char* send = lend(call.send, sent, send_staging_, record.send);
@@ -138,7 +150,8 @@ const char* PairCopies::lend(const void* buffer, std::size_t bytes, StagingBuffe
 }
 
 bool PairCopies::involved(const Call& call, int peer) const {
-  return part(call, rank_, peer).bytes > 0 || part(call, peer, rank_).bytes > 0;
+  return call.kind == Kind::reduce_scatter || part(call, rank_, peer).bytes > 0 ||
+         part(call, peer, rank_).bytes > 0;
 }
 
 std::atomic<std::uint64_t>& PairCopies::state(int peer, std::uint64_t number) const {
@@ -195,6 +208,7 @@ void PairCopies::join(const std::vector<Stream>& streams) {
 }
 
 void PairCopies::count(const Call& call, const Second& second) {
+  pieces_ += pieces(call.kind, call.bytes);
   for (int peer = 0; peer < ranks_; ++peer) {
     if (peer == rank_ || !involved(call, peer)) continue;
     Sequence& of_first = second[peer] ? theirs_[peer] : mine_[peer];
@@ -217,13 +231,7 @@ void PairCopies::signal_ready(const Call& call, const Second& second, Stream use
 
 void PairCopies::copy_as_second(const Call& call, const Buffers& mine, const Second& second,
                                 std::uint64_t number, Stream user) {
-  bool any = false;
-  for (int peer = 0; peer < ranks_; ++peer) {
-    if (!second[peer]) continue;
-    any = true;
-    check_same(call, peer, number);
-  }
-  if (!any) {
+  if (std::find(second.begin(), second.end(), true) == second.end()) {
     copy_own_part(call, mine, user);
     return;
   }
@@ -242,12 +250,18 @@ void PairCopies::copy_as_second(const Call& call, const Buffers& mine, const Sec
   device_.wait(user, *pulled_);
 }
 
-void PairCopies::check_same(const Call& call, int peer, std::uint64_t number) const {
-  const CallRecord& record = (*segment_)->records[peer][number % kCallsAhead];
-  if (record.kind != static_cast<std::uint32_t>(call.kind) || record.bytes != call.bytes ||
-      record.root != static_cast<std::uint32_t>(call.root)) {
-    throw BadArgument("ranks " + std::to_string(rank_) + " and " + std::to_string(peer) +
-                      " make different calls: expected the same kind, count, type and root");
+void PairCopies::check_same(const Call& call, const Second& second, std::uint64_t number) const {
+  const CallRecord& own = (*segment_)->records[rank_][number % kCallsAhead];
+  for (int peer = 0; peer < ranks_; ++peer) {
+    const CallRecord& record = (*segment_)->records[peer][number % kCallsAhead];
+    if (!second[peer] ||
+        (record.kind == own.kind && record.bytes == call.bytes && record.root == own.root &&
+         record.type == own.type && record.reduction == own.reduction)) {
+      continue;
+    }
+    throw BadArgument(
+        "ranks " + std::to_string(rank_) + " and " + std::to_string(peer) +
+        " make different calls: expected the same kind, count, type, root and operation");
   }
 }
 

@@ -12,6 +12,16 @@
 // No CPU waits for another rank, unless it is kCallsAhead calls ahead. Who is first may change with
 // every call and pair. Copies of a call are in rotated order on all ranks: in step i, rank r pushes
 // to r + i and pulls from r - i.
+//
+// A reduce_scatter goes through slots, which every rank has lent at creation, two for each peer.
+// Its parts are cut into pieces, which communicators count:
+//
+//   sender s                                receiver r
+//   a lane: wait freed >= piece - 2
+//           copy into r's slot piece % 2
+//           set arrived = piece   -->   user's stream: wait arrived of all peers
+//                                                      reduce own part and slots, in rank order
+//   ...                           <--                  set freed = piece for all peers
 #pragma once
 
 #include <array>
@@ -35,8 +45,10 @@ class PairCopies {
  public:
   using Stream = ShimDevice::Stream;
 
-  // After all ranks have agreed (creation.h).
-  PairCopies(ShimDevice& device, std::shared_ptr<SharedSegment> segment, int rank, int ranks);
+  // After all ranks have agreed (creation.h). With `piece_bytes`, a multiple of 16, calls may be
+  // reductions; it takes 2 * (ranks - 1) * piece_bytes of the device's memory for slots.
+  PairCopies(ShimDevice& device, std::shared_ptr<SharedSegment> segment, int rank, int ranks,
+             std::size_t piece_bytes = 0);
   // Waits until nothing of this communicator runs on this rank, unless a peer is gone; then as
   // abort().
   ~PairCopies();
@@ -75,6 +87,7 @@ class PairCopies {
   void watch();
 
   int ranks() const { return ranks_; }
+  bool can_reduce() const { return piece_bytes_ > 0; }
   std::size_t lent() const { return lent_.count(); }
 
  private:
@@ -101,7 +114,7 @@ class PairCopies {
                    BufferPlace& place);
   bool involved(const Call& call, int peer) const;
   bool come_second(int peer, std::uint64_t number);
-  void check_same(const Call& call, int peer, std::uint64_t number) const;
+  void check_same(const Call& call, const Second& second, std::uint64_t number) const;
   void enqueue_locked(const Call& call, Stream user);
   void try_record(StreamEvent& event, Stream stream) noexcept;
   void follow_last(Stream user);
@@ -111,14 +124,21 @@ class PairCopies {
                       std::uint64_t number, Stream user);
   void push(const Call& call, const Buffers& mine, int to, std::uint64_t number);
   void pull(const Call& call, const Buffers& mine, int from, std::uint64_t number);
+  void make_slots();
+  std::uint32_t pieces(Kind kind, std::size_t bytes) const;
+  std::size_t slot(int source, int receiver, std::uint32_t piece) const;
+  // `first`: pieces before this call.
+  void reduce_scatter(const Call& call, std::uint32_t first, Stream user);
+  void send_piece(const Call& call, int to, std::uint32_t piece, const Part& sent, Stream lane);
+  void reduce_piece(const Call& call, std::uint32_t piece, const Part& reduced, Stream user);
   void copy_own_part(const Call& call, const Buffers& mine, Stream user);
   void wait_for_seconds(const Call& call, const Second& second, Stream user);
 
   // Of a peer that came second: which values its words will have when its copies have ended, and
   // whether they have been seen.
   struct Share {
-    std::uint32_t pushed, pulled;
-    bool has_pushed, has_pulled;
+    std::uint32_t pushed, pulled, arrived;
+    bool has_pushed, has_pulled, has_arrived;
   };
   using Unsettled = std::array<Share, kMostRanks>;
 
@@ -146,6 +166,10 @@ class PairCopies {
   Stream push_lane_, pull_lane_;
   std::unique_ptr<StreamEvent> begin_, pushed_, pulled_, last_call_, other_work_;
   std::uint64_t number_ = 0;  // calls so far
+  const std::size_t piece_bytes_;
+  char* slots_ = nullptr;
+  bool slots_in_use_ = false;  // a peer may still write them: left to the end of the process
+  std::atomic<std::uint32_t> pieces_{0};  // of reductions so far, alike on all ranks
   Stream last_stream_ = nullptr;
   enum class Last { none, call, other } last_ = Last::none;
   std::array<Sequence, kMostRanks> mine_, theirs_;  // words of this rank for each, and back

@@ -39,6 +39,7 @@ PairCopies::~PairCopies() {
     device_.destroy_stream(push_lane_);
     device_.destroy_stream(pull_lane_);
   }
+  if (slots_ != nullptr && !slots_in_use_ && !stuck_) device_.free(slots_);
   (*segment_)->ranks[rank_].drained.store(1, std::memory_order_release);
   device_.unshare_words(&(*segment_)->words);
 }
@@ -79,7 +80,8 @@ bool PairCopies::waits_for(int peer) const {
   const PairWords& from = words(peer, rank_);
   const Sequence& expected = theirs_[peer];
   return !has_come(from.ready, expected.ready) || !has_come(from.pushed, expected.pushed) ||
-         !has_come(from.pulled, expected.pulled);
+         !has_come(from.pulled, expected.pulled) || !has_come(from.arrived, pieces_) ||
+         !has_come(from.freed, pieces_ - 2);  // the last that is waited for
 }
 
 void PairCopies::watch() {
@@ -101,7 +103,7 @@ void PairCopies::watch() {
 PairCopies::Unsettled PairCopies::revoke_untaken() {
   Unsettled expected{};
   for (int peer = 0; peer < ranks_; ++peer) {
-    expected[peer] = {theirs_[peer].pushed, theirs_[peer].pulled, false, false};
+    expected[peer] = {theirs_[peer].pushed, theirs_[peer].pulled, pieces_, false, false, false};
     const std::uint64_t oldest = number_ > kCallsAhead ? number_ - kCallsAhead + 1 : 1;
     for (std::uint64_t number = oldest; peer != rank_ && number <= number_; ++number) {
       std::uint64_t untaken = number;
@@ -111,6 +113,7 @@ PairCopies::Unsettled PairCopies::revoke_untaken() {
                       static_cast<int>(record.root)};
       if (part(call, peer, rank_).bytes > 0) --expected[peer].pushed;
       if (part(call, rank_, peer).bytes > 0) --expected[peer].pulled;
+      expected[peer].arrived -= pieces(call.kind, call.bytes);
     }
   }
   return expected;
@@ -124,14 +127,19 @@ void PairCopies::end_own_waits(Unsettled& unsettled) {
     Share& share = unsettled[peer];
     share.has_pushed |= from.pushed.load(std::memory_order_acquire) == share.pushed;
     share.has_pulled |= from.pulled.load(std::memory_order_acquire) == share.pulled;
+    share.has_arrived |= from.arrived.load(std::memory_order_acquire) == share.arrived;
     force(from.ready, theirs_[peer].ready);
     force(from.pushed, theirs_[peer].pushed);
     force(from.pulled, theirs_[peer].pulled);
+    force(from.arrived, pieces_);
+    force(from.freed, pieces_);
   }
 }
 
 bool PairCopies::may_touch(int peer, const Share& share) const {
-  if (peer == rank_ || (share.has_pushed && share.has_pulled)) return false;
+  if (peer == rank_ || (share.has_pushed && share.has_pulled && share.has_arrived)) {
+    return false;
+  }
   if ((*segment_)->ranks[peer].drained.load(std::memory_order_acquire) != 0) return false;
   return processes_[peer] == nullptr || !processes_[peer]->has_ended();
 }
@@ -160,6 +168,7 @@ void PairCopies::abort(double seconds) {
   for (int peer = 0; peer < ranks_; ++peer) {
     for (; may_touch(peer, unsettled[peer]); end_own_waits(unsettled)) {
       if (limit.passed()) {
+        slots_in_use_ = true;
         warn("rank " + std::to_string(peer) + " may still copy from or to this rank's buffers");
         return;
       }

@@ -12,11 +12,16 @@
 
 namespace duet::nccl_shim {
 
-constexpr std::uint32_t kSegmentVersion = 1;
+constexpr std::uint32_t kSegmentVersion = 2;
 constexpr int kMostRanks = 8;
 // How many calls a rank may be ahead of another. Also the number of records that a rank keeps.
 constexpr std::uint64_t kCallsAhead = 1024;
 constexpr std::uint32_t kRows = 256;  // allocations that a rank lends at a time
+
+struct BufferPlace {
+  std::uint32_t row;
+  std::uint64_t offset;
+};
 
 enum class Stage : std::uint32_t { absent, joined, offered, agreed, refused };
 
@@ -26,7 +31,9 @@ struct RankEntry {
   std::int32_t process;
   std::uint64_t process_space;  // which /proc `process` is a number of
   std::uint64_t device;
-  std::uint64_t settings;              // hash of what all ranks must have alike
+  std::uint64_t settings;     // hash of what all ranks must have alike
+  std::uint64_t piece_bytes;  // of reductions; 0: this rank makes none
+  BufferPlace slots;
   std::atomic<std::uint64_t> arrived;  // calls whose records this rank reads no more
   std::atomic<std::uint64_t> deaths;   // rows that have been emptied
   std::atomic<std::uint32_t> drained;  // nothing of this rank's runs any more
@@ -39,22 +46,19 @@ struct MemoryRow {
   ExportedMemory memory;
 };
 
-struct BufferPlace {
-  std::uint32_t row;
-  std::uint64_t offset;
-};
-
 // A rank's call: written before its rank comes to any pair, read by those who come second.
 struct CallRecord {
-  std::uint32_t kind, root;
+  std::uint32_t kind, root, type, reduction;
   std::uint64_t bytes;
   BufferPlace send, receive;
 };
 
 // Counters. Of a first comer a: ready[a][b]. Of a second comer a: pushed[a][b], pulled[a][b].
+// Of pieces of reductions: arrived[a][b] in slots of b, freed[a][b] that b may write again.
 struct PairWords {
   alignas(64) Word ready;
   Word pushed, pulled;
+  Word arrived, freed;
 };
 
 // A rank's gate word: each call's last wait is for has_come(gate, kGateOpen).

@@ -91,14 +91,16 @@ TEST(PairCopiesProcesses, DelaysAndThreeRanks) {
 }
 
 // Rank 1 enqueues a call and ends in it; rank 0 gets an error, and ends by abort().
-void expect_error_after(const std::function<void(TestRank&, unsigned char*, unsigned char*)>& end) {
+void expect_error_after(const std::function<void(TestRank&, unsigned char*, unsigned char*)>& end,
+                        Kind kind = Kind::all_gather) {
   const std::vector<int> processes = start_processes({2, 0, 0}, [&](TestRank& rank) {
     unsigned char* send = allocate(rank, 4096);
     unsigned char* receive = allocate(rank, 2 * 4096);
     gather(rank, send, receive, 4096, 1);
     if (rank.rank == 1) end(rank, send, receive);
     bool passed = false;
-    rank.copies->enqueue({Kind::all_gather, send, receive, 4096, 0}, rank.stream());
+    rank.copies->enqueue({kind, send, receive, kind == Kind::reduce_scatter ? 2048u : 4096u},
+                         rank.stream());
     rank.run(rank.stream(), [&] { passed = true; });
     rank.wait_for_error();
     EXPECT_FALSE(passed);
@@ -121,6 +123,37 @@ TEST(PairCopiesProcesses, AlsoIfItHadComeToTheCall) {
     rank.copies->enqueue({Kind::all_gather, send, receive, 4096, 0}, rank.stream());
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     raise(SIGKILL);
+  });
+}
+
+// 2048 bytes are two pieces: its stream stops behind the first copies, or before them.
+TEST(PairCopiesProcesses, AKilledRankIsAnErrorInAReduction) {
+  expect_error_after([](TestRank&, unsigned char*, unsigned char*) { raise(SIGKILL); },
+                     Kind::reduce_scatter);
+  expect_error_after(
+      [](TestRank& rank, unsigned char* send, unsigned char* receive) {
+        rank.run(rank.stream(), [] { std::this_thread::sleep_for(std::chrono::hours(1)); });
+        rank.copies->enqueue({Kind::reduce_scatter, send, receive, 2048}, rank.stream());
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        raise(SIGKILL);
+      },
+      Kind::reduce_scatter);
+}
+
+TEST(PairCopiesProcesses, TenThousandReductionsLeaveNothing) {
+  on_processes({2, 0, 0}, [](TestRank& rank) {
+    std::size_t files = 0, maps = 0;
+    std::vector<int> send(64), receive(32);
+    for (int number = 0; number < 10000; ++number) {
+      std::fill(send.begin(), send.end(), number + rank.rank);
+      rank.copies->enqueue(
+          {Kind::reduce_scatter, send.data(), receive.data(), 128, 0, DType::int32}, rank.stream());
+      rank.synchronise();
+      ASSERT_EQ(receive, std::vector<int>(32, 2 * number + 1));
+      if (number == 100) files = open_files(), maps = mappings();
+    }
+    EXPECT_LE(open_files(), files + 2);
+    EXPECT_LE(mappings(), maps + 8);
   });
 }
 

@@ -12,6 +12,8 @@
 
 namespace duet::nccl_shim::testing {
 
+constexpr std::size_t kPieceBytes = 1024;  // of reductions
+
 struct Setting {
   int ranks = 2;
   unsigned device_delay = 0;  // microseconds

@@ -1,0 +1,93 @@
+// Reductions of PairCopies: parts go through slots, and their receiver reduces them.
+#include <algorithm>
+
+#include "core/error.h"
+#include "nccl_shim/protocol/pair_copies.h"
+
+namespace duet::nccl_shim {
+namespace {
+
+using What = WordOperation::What;
+
+constexpr std::uint32_t kSlotsOfAPair = 2;
+
+}  // namespace
+
+void PairCopies::make_slots() {
+  if (piece_bytes_ == 0) return;
+  const std::size_t bytes = kSlotsOfAPair * static_cast<std::size_t>(ranks_ - 1) * piece_bytes_;
+  slots_ = static_cast<char*>(device_.allocate(bytes));
+  try {
+    (*segment_)->ranks[rank_].slots = lent_.place(slots_, bytes);
+  } catch (const Error&) {
+    device_.free(slots_);
+    throw;
+  }
+}
+
+std::uint32_t PairCopies::pieces(Kind kind, std::size_t bytes) const {
+  if (kind != Kind::reduce_scatter) return 0;
+  return static_cast<std::uint32_t>((bytes + piece_bytes_ - 1) / piece_bytes_);
+}
+
+// From the start of the receiver's slots.
+std::size_t PairCopies::slot(int source, int receiver, std::uint32_t piece) const {
+  const int place = source < receiver ? source : source - 1;
+  return (piece % kSlotsOfAPair * static_cast<std::size_t>(ranks_ - 1) +
+          static_cast<std::size_t>(place)) *
+         piece_bytes_;
+}
+
+void PairCopies::reduce_scatter(const Call& call, std::uint32_t first, Stream user) {
+  device_.record(*begin_, user);
+  device_.wait(push_lane_, *begin_);
+  device_.wait(pull_lane_, *begin_);
+  const std::uint32_t last = pieces_;
+  for (std::uint32_t piece = first + 1; piece != last + 1; ++piece) {
+    const std::size_t from = (piece - first - 1) * piece_bytes_;
+    const std::size_t bytes = std::min(piece_bytes_, call.bytes - from);
+    for (int step = 1; step < ranks_; ++step) {
+      // All pieces for a peer on one lane: their word counts up.
+      send_piece(call, (rank_ + step) % ranks_, piece, {from, 0, bytes},
+                 step % 2 != 0 ? push_lane_ : pull_lane_);
+    }
+    reduce_piece(call, piece, {from, from, bytes}, user);
+  }
+  device_.record(*pushed_, push_lane_);
+  device_.record(*pulled_, pull_lane_);
+  device_.wait(user, *pushed_);
+  device_.wait(user, *pulled_);
+}
+
+void PairCopies::send_piece(const Call& call, int to, std::uint32_t piece, const Part& sent,
+                            Stream lane) {
+  char* target = borrowed_.address(to, (*segment_)->ranks[to].slots) + slot(rank_, to, piece);
+  const char* source =
+      static_cast<const char*>(call.send) + static_cast<std::size_t>(to) * call.bytes + sent.from;
+  device_.words(lane, {{What::wait, &words(to, rank_).freed, piece - kSlotsOfAPair}});
+  device_.copy(lane, target, source, sent.bytes);
+  device_.words(lane, {{What::set, &words(rank_, to).arrived, piece}});
+}
+
+// In the order of ranks, so that the result is the same at every call.
+void PairCopies::reduce_piece(const Call& call, std::uint32_t piece, const Part& reduced,
+                              Stream user) {
+  PartsToReduce parts{
+      static_cast<char*>(call.receive) + reduced.to, {}, reduced.bytes, call.type, call.reduction};
+  std::vector<WordOperation> waits, signals;
+  for (int source = 0; source < ranks_; ++source) {
+    if (source == rank_) {
+      parts.parts.push_back(static_cast<const char*>(call.send) +
+                            static_cast<std::size_t>(rank_) * call.bytes + reduced.from);
+      continue;
+    }
+    parts.parts.push_back(slots_ + slot(source, rank_, piece));
+    waits.push_back({What::wait, &words(source, rank_).arrived, piece});
+    signals.push_back({What::set, &words(rank_, source).freed, piece});
+  }
+  device_.words(user, waits);
+  device_.reduce(user, parts);
+  device_.words(user, signals);
+}
+
+}  // namespace duet::nccl_shim
