@@ -186,6 +186,11 @@ ncclResult_t ncclAllGather(const void* send, void* receive, std::size_t count, i
   return 0;
 }
 
+// Programs under test expect that it is taken over.
+ncclResult_t ncclReduceScatter(const void*, void*, std::size_t, int, int, ncclComm_t, void*) {
+  return duet::nccl::kInvalidUsage;
+}
+
 int fake_nccl_all_gathers() { return all_gathers; }
 
 // 0 if every argument has arrived as nccl_user.cc passes it.

@@ -1,8 +1,9 @@
 // A program of a user of NCCL, with all-gathers of two sizes on RANKS processes:
 //   nccl_ranks RANKS PART
-// PART: one_thread (all ranks in this process), calls, streams, group, split, forked, killed,
-// failed_device (with the stand-in for libcuda), mixed (rank 0 without LD_PRELOAD). Each process
-// prints how many all-gathers came to the real NCCL; exit code 0 if all data were right.
+// PART: one_thread (all ranks in this process), calls, reduce_scatter, streams, group, split,
+// forked, killed, failed_device (with the stand-in for libcuda), mixed (rank 0 without LD_PRELOAD).
+// Each process prints how many all-gathers came to the real NCCL; exit code 0 if all data were
+// right.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -133,6 +134,24 @@ void split(const Rank& of) {
   must(ncclCommDestroy(part.comm), "ncclCommDestroy");
 }
 
+// More than fits into a slot, and not in whole pieces.
+void reduce_scatter(const Rank& of) {
+  constexpr std::size_t kCount = (9u << 20) / sizeof(int) + 5;
+  const auto ranks = static_cast<std::size_t>(of.ranks);
+  std::vector<int> send(kCount * ranks), receive(kCount);
+  for (std::size_t i = 0; i < send.size(); ++i) send[i] = static_cast<int>(i) * (of.rank + 1);
+  must(ncclReduceScatter(send.data(), receive.data(), kCount, duet::nccl::kInt32, duet::nccl::kMax,
+                         of.comm, of.streams[0]),
+       "ncclReduceScatter");
+  of.synchronise();
+  const std::size_t own = kCount * static_cast<std::size_t>(of.rank);
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < kCount; ++i) {
+    wrong += receive[i] != static_cast<int>(own + i) * of.ranks;
+  }
+  expect(wrong == 0, "data of a reduce_scatter");
+}
+
 // A child has no communicator, and is not held up by one either.
 void forked(const Rank& of) {
   calls(of, 1, 2);
@@ -221,6 +240,7 @@ int run(int rank, int ranks, const ncclUniqueId& id, const std::string& part) {
   if (part == "calls" || part == "mixed") calls(of, 1);
   if (part == "streams") calls(of, 3);
   if (part == "group") group(of);
+  if (part == "reduce_scatter") reduce_scatter(of);
   if (part == "split") split(of);
   if (part == "forked") forked(of);
   if (part == "killed") {
