@@ -57,6 +57,23 @@ TEST(CreationTest, WhatOneRankCannotNoneDoes) {
   EXPECT_EQ(two, "no export");
 }
 
+class CopiesOnly : public HostShimDevice {
+ public:
+  using HostShimDevice::HostShimDevice;
+  bool can_reduce() const override { return false; }
+};
+
+TEST(CreationTest, NoneReducesWhereOneDeviceCannot) {
+  HostShimDevice first(1);
+  CopiesOnly second(2);
+  const std::string name = testing::unused_name();
+  Creation one(first, name, 0, 2, 7, 1024), two(second, name, 1, 2, 7, 1024);
+  Creation* both[] = {&one, &two};
+  for (Creation* each : both) each->offer();
+  for (Creation* each : both) each->try_peers(10);
+  for (Creation* each : both) EXPECT_FALSE(each->finish(10)->can_reduce());
+}
+
 TEST(CreationTest, ARankThatIsMissing) {
   HostShimDevice device(1);
   {
