@@ -9,6 +9,7 @@
 #include "cli/interrupt.h"
 #include "cli/lists.h"
 #include "cli/measure.h"
+#include "cli/network_flags.h"
 #include "cli/own_machines.h"
 #include "core/error.h"
 #include "halo/cases.h"
@@ -46,6 +47,7 @@ class HaloCommand : public Command {
     app_->add_flag("--graph", graph_, "Launch the iterations of a sample as one graph");
     add("--steps", steps_, "COUNT", "Iterations of a sample, an even number; default 10");
     add("-c", checks_, "0|1", "Check the results; default 1");
+    add_network_flags(*app_, network_);
     add_mode_flags(*app_, mode_);
     add_output_flags(*app_, output_);
   }
@@ -109,12 +111,15 @@ class HaloCommand : public Command {
     }
     if (!checks_.empty()) options.verified = parse_number(checks_, 0, "-c", 1) > 0;
     options.mode = mode_of(mode_);
+    options.node_size = node_size_of(network_);
+    options.network = network_of(network_);
     return options;
   }
 
   CLI::App* app_;
   DeviceFlags devices_;
   ModeFlags mode_;
+  NetworkFlags network_;
   OutputFlags output_;
   std::string engines_, nx_, ny_, ranks_, scalings_, overlaps_, norms_, steps_, checks_;
   bool graph_ = false;

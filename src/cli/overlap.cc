@@ -12,6 +12,8 @@
 #include "cli/interrupt.h"
 #include "cli/lists.h"
 #include "cli/measure.h"
+#include "cli/network_flags.h"
+#include "cli/own_machines.h"
 #include "core/error.h"
 #include "core/units.h"
 #include "overlap/cases.h"
@@ -32,7 +34,7 @@ class OverlapCommand : public Command {
                      "default paper")
         ->type_name("LIST")
         ->check(not_empty());
-    add_device_flags(*app_, devices_, "host:2");
+    add_device_flags(*app_, devices_, "host:2; with several processes, one host device each");
     add("--compute", compute_, "WORK",
         "With --communicate, one scenario: gemm:MxNxK or gemm:MxNxK:DTYPE, a collective as "
         "all_gather:896M, or copy:KIND:BYTES[:EXECUTOR] by every device at once");
@@ -50,6 +52,7 @@ class OverlapCommand : public Command {
         "Instead, measure each GEMM and each collective alone, on all compute units and on fewer");
     add("--iterations", iterations_, "COUNT",
         "Minimum iterations per case; default 9, after 6 to warm up");
+    add_network_flags(*app_, network_);
     add_energy_flags(*app_, energy_,
                      "Also measure energy, where the devices report it: of each side alone and of "
                      "both together, with many more iterations");
@@ -59,31 +62,45 @@ class OverlapCommand : public Command {
   CLI::App& app() override { return *app_; }
 
   int run(const std::vector<std::string>& line) override {
-    require_one_process("overlap");
+    const auto processes = Processes::find();
+    return as_one(*processes, [&] { return run_in(*processes, line); });
+  }
+
+ private:
+  int run_in(Processes& processes, const std::vector<std::string>& line) {
+    const bool several = processes.size() > 1;
+    if (several) {
+      refuse_given({{"--isolated", isolated_}, {"--energy", energy_.energy}},
+                   "expected one process");
+    }
     OverlapOptions options = parsed();
-    const std::vector<std::string> names = device_names(devices_);
+    if (several) options.ranks.processes = &processes;
+    std::vector<std::string> devices = device_names(devices_);
+    if (devices.empty()) devices = {several ? "host" : "host:2"};
     RunPlan plan;
-    plan.machines = open_machines(names.empty() ? std::vector<std::string>{"host:2"} : names);
-    for (const auto& machine : plan.machines) {
-      if (machine->size() < 2) {
-        throw UsageError("overlap: " + machine->name() + ": expected two devices or more");
+    open_own_machines(plan, devices, processes);
+    for (std::size_t i = 0; i < plan.machines.size(); ++i) {
+      Machine& machine = *plan.machines[i];
+      if (!several && machine.size() < 2) {
+        throw UsageError("overlap: " + machine.name() + ": expected two devices or more");
       }
-      options.device_name = machine->name();
-      options.runs.sweep = sweep(machine->device(0).info(), options.policies);
-      add_job(plan, *machine,
-              isolated_ ? isolated_benchmark(*machine, sides_of(options, *machine), interrupted)
-                        : overlap_benchmark(*machine, options, interrupted));
+      options.device_name = plan.names[i];
+      options.runs.sweep = sweep(machine.device(0).info(), options.policies);
+      add_job(plan, machine,
+              isolated_ ? isolated_benchmark(machine, sides_of(options, machine), interrupted)
+                        : overlap_benchmark(machine, options, interrupted),
+              plan.names[i]);
     }
     return measure(plan, output_, line);
   }
 
- private:
   OverlapOptions parsed() const {
     if (isolated_) {
       refuse_given({{"--policy", !policies_.empty()},
                     {"--energy", energy_.energy},
                     {"--units", !units_.empty()}},
                    "expected without --isolated, which runs each side alone");
+      refuse_network_flags(network_, "expected without --isolated");
     }
     OverlapOptions options;
     options.scenarios = scenarios();
@@ -101,6 +118,8 @@ class OverlapCommand : public Command {
       options.runs.mode.iterations = parse_number(iterations_, 1, "--iterations");
     }
     options.runs.energy_seconds = energy_seconds_of(energy_);
+    options.ranks.node_size = node_size_of(network_);
+    options.ranks.network = network_of(network_);
     return options;
   }
 
@@ -161,6 +180,7 @@ class OverlapCommand : public Command {
   std::string scenarios_, compute_, communicate_, policies_, units_, iterations_;
   bool in_place_ = false, isolated_ = false;
   EnergyFlags energy_;
+  NetworkFlags network_;
 };
 
 }  // namespace

@@ -41,7 +41,8 @@ class HaloCases {
         options_(std::move(options)),
         stop_(std::move(stop)),
         processes_(processes),
-        open_(std::make_shared<OpenTeams>(machine, processes)),
+        open_(
+            std::make_shared<OpenTeams>(machine, processes, options_.node_size, options_.network)),
         all_ranks_(machine.size()) {
     const auto find_engines = [&] { engines_ = halo_engines(machine, options_.engines); };
     if (processes_ != nullptr) {

@@ -26,6 +26,8 @@ struct HaloOptions {
   bool verified = true;
   Mode mode;
   std::string device_name;  // --device, as the journal shows it
+  int node_size = 0;        // as Team::set_node_size() takes it
+  NetworkOptions network;
 };
 
 // Rows and columns of the square grids that `duet halo` measures by default: on GPUs 16384 and

@@ -6,8 +6,10 @@
 #include <thread>
 
 #include "collectives/engine.h"
+#include "collectives/nodes/mapped_wire.h"
 #include "core/error.h"
 #include "halo/halo_work.h"
+#include "halo/peer/nodes_plan.h"
 #include "halo/reference.h"
 #include "halo/verification.h"
 #include "timing/prepared.h"
@@ -187,38 +189,122 @@ TEST(HaloTiming, OverNodesTheNetworkIsTheFloor) {
   }
 }
 
-// A rank whose every iteration takes ten times as long as the others' whole call.
+// Iterations of which one rank's take ten times as long as the others' whole call.
+void iterate_with_a_slow_rank(Team& team, HaloSession& session, int slow) {
+  const HaloTask task{{16, 3 * team.size(), team.size()}, false};
+  team.each([&](Rank& rank) {
+    const std::unique_ptr<HaloPlan> plan = session.plan(rank, task);
+    NormReduction none(rank, NormMode::none, nullptr, 0, 6);
+    const auto stream = rank.device.make_stream();
+    // set by hand: rows of seed 11
+    const FieldShape& shape = plan->shape();
+    const std::int64_t first = rows_of(task.grid, rank.index).first;
+    for (std::int64_t row = 0; row < shape.rows + 2; ++row) {
+      stream->fill(row_at(plan->field(0), shape, row),
+                   initial_rows(task.grid, 11, first + row - 1));
+    }
+    stream->synchronize(kDeadline);
+    rank.team.barrier("the other ranks to have set their values");
+    for (int i = 0; i < 6; ++i) {
+      if (rank.index == slow) {
+        stream->run(
+            {"delay", {}, [] { std::this_thread::sleep_for(std::chrono::milliseconds(10)); }});
+      }
+      plan->enqueue(*stream, {i % 2, {}, i < 5});
+    }
+    stream->synchronize(kDeadline);
+    rank.team.barrier("the other ranks to have iterated");
+    check_result(rank, {task.grid, 6, 11, *plan, none.sums()});
+    rank.team.barrier("the other ranks to have checked");
+  });
+}
+
 TEST(HaloTiming, WaitsForASlowRank) {
   for (const char* engine : {"host", "dma", "kernel"}) {
     Opened opened("host:3", engine);
-    const HaloTask task{{16, 9, 3}, false};
-    opened.team.each([&](Rank& rank) {
-      const std::unique_ptr<HaloPlan> plan = opened.session->plan(rank, task);
-      NormReduction none(rank, NormMode::none, nullptr, 0, 6);
-      const auto stream = rank.device.make_stream();
-      // set by hand: rows of seed 11
-      const FieldShape& shape = plan->shape();
-      const std::int64_t first = rows_of(task.grid, rank.index).first;
-      for (std::int64_t row = 0; row < shape.rows + 2; ++row) {
-        stream->fill(row_at(plan->field(0), shape, row),
-                     initial_rows(task.grid, 11, first + row - 1));
-      }
-      stream->synchronize(kDeadline);
-      rank.team.barrier("the other ranks to have set their values");
-      for (int i = 0; i < 6; ++i) {
-        if (rank.index == 1) {
-          stream->run(
-              {"delay", {}, [] { std::this_thread::sleep_for(std::chrono::milliseconds(10)); }});
-        }
-        plan->enqueue(*stream, {i % 2, {}, i < 5});
-      }
-      stream->synchronize(kDeadline);
-      rank.team.barrier("the other ranks to have iterated");
-      check_result(rank, {task.grid, 6, 11, *plan, none.sums()});
-      rank.team.barrier("the other ranks to have checked");
-    });
+    iterate_with_a_slow_rank(opened.team, *opened.session, 1);
   }
 }
+
+// The plan that goes over rails, on a map of its own and with copies in their place.
+class NodesHalo : public HaloSession {
+ public:
+  NodesHalo(Team& team, NodeMap map, Executor executor)
+      : map_(std::move(map)), executor_(executor), teams_(team, map_), watchdog_(team) {}
+  std::optional<Skipped> unsupported(const HaloTask&) const override { return std::nullopt; }
+
+ protected:
+  std::unique_ptr<HaloPlan> make_plan(Rank& rank, const HaloTask& task) override {
+    NodeRank own(rank, teams_, map_);
+    own.in_node.team.free_retired(own.in_node);
+    const auto wire = [this](NodeRank& of, const WireTraffic& traffic) {
+      return std::make_unique<MappedWire>(of, traffic, watchdog_);
+    };
+    return std::make_unique<NodesPlan>(own, task, executor_, wire, watchdog_);
+  }
+
+ private:
+  NodeMap map_;
+  Executor executor_;
+  NodeTeams teams_;
+  Watchdog watchdog_;
+};
+
+struct HaloNodes {
+  int ranks, node_size;
+  bool dealt;  // to the nodes in turns
+};
+
+class HaloOverNodes : public ::testing::TestWithParam<HaloNodes> {
+ protected:
+  NodeMap map() {
+    const HaloNodes& p = GetParam();
+    TeamGroups nodes(static_cast<std::size_t>(p.ranks / p.node_size));
+    for (int rank = 0; rank < p.ranks; ++rank) {
+      const int node = p.dealt ? rank % static_cast<int>(nodes.size()) : rank / p.node_size;
+      nodes[static_cast<std::size_t>(node)].push_back(rank);
+    }
+    return NodeMap(std::move(nodes));
+  }
+
+  std::unique_ptr<Machine> machine_ = open_machine("host:" + std::to_string(GetParam().ranks));
+  Team team_{*machine_};
+};
+
+TEST_P(HaloOverNodes, IsExact) {
+  const int ranks = team_.size();
+  const HaloGrid grids[] = {
+      {3, ranks, ranks}, {37, 2 * ranks + 1, ranks}, {64, 5 * ranks, ranks}, {40, 6, 1}};
+  for (const Executor executor : {Executor::dma, Executor::kernel}) {
+    NodesHalo session(team_, map(), executor);
+    for (const HaloGrid& grid : grids) {
+      for (const bool overlap : {false, true}) {
+        HaloWork work(team_, session, nullptr, settings_of(grid, overlap, NormMode::none, overlap));
+        EXPECT_TRUE(Sampler(team_).measure(work, short_mode()).verified)
+            << grid.nx << " x " << grid.ny << " by " << name(executor);
+      }
+    }
+  }
+}
+
+// Whoever did not wait for slots, or for rows of other nodes, would use those of earlier
+// iterations.
+TEST_P(HaloOverNodes, WaitsForASlowRank) {
+  for (const Executor executor : {Executor::dma, Executor::kernel}) {
+    NodesHalo session(team_, map(), executor);
+    for (const int slow : {0, 1}) iterate_with_a_slow_rank(team_, session, slow);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Maps, HaloOverNodes,
+                         ::testing::Values(HaloNodes{2, 1, false}, HaloNodes{3, 1, false},
+                                           HaloNodes{4, 2, false}, HaloNodes{4, 2, true},
+                                           HaloNodes{6, 3, false}, HaloNodes{6, 2, true}),
+                         [](const auto& nodes) {
+                           return std::to_string(nodes.param.ranks) + "_by_" +
+                                  std::to_string(nodes.param.node_size) +
+                                  (nodes.param.dealt ? "_dealt" : "");
+                         });
 
 // Grids of which the CPU computes windows and the last iteration alone.
 TEST(HaloVerification, LargeGridsAreCheckedByWindows) {

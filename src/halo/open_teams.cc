@@ -11,6 +11,8 @@ OpenTeams::OpenTeam& OpenTeams::team(int ranks) {
     std::vector<int> first(static_cast<std::size_t>(devices));
     std::iota(first.begin(), first.end(), 0);
     team = std::make_unique<OpenTeam>(machine_, first, processes_);
+    team->team.set_node_size(node_size_);
+    team->team.set_network(network_);
   }
   return *team;
 }

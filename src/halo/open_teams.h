@@ -13,7 +13,12 @@ namespace duet {
 // The teams and sessions of a benchmark, each made by the first case that needs it.
 class OpenTeams {
  public:
-  OpenTeams(Machine& machine, Processes* processes) : machine_(machine), processes_(processes) {}
+  // `node_size` and `network` as Team takes them.
+  OpenTeams(Machine& machine, Processes* processes, int node_size = 0, NetworkOptions network = {})
+      : machine_(machine),
+        processes_(processes),
+        node_size_(node_size),
+        network_(std::move(network)) {}
 
   // Of this many ranks: the first devices of one process, or, with several processes, all devices.
   struct OpenTeam {
@@ -37,6 +42,8 @@ class OpenTeams {
  private:
   Machine& machine_;
   Processes* processes_;
+  int node_size_;
+  NetworkOptions network_;
   std::map<int, std::unique_ptr<OpenTeam>> teams_;  // by number of devices of this process
   std::map<std::pair<const OpenTeam*, std::string>, std::string> reasons_;
 };

@@ -113,14 +113,16 @@ std::vector<OverlapPolicy> with_sweeps(const OverlapOptions& options) {
 
 Benchmark overlap_benchmark(Machine& machine, const OverlapOptions& options,
                             std::function<bool()> stop) {
-  const auto runner = std::make_shared<OverlapRunner>(machine, options.runs, std::move(stop));
+  const auto runner =
+      std::make_shared<OverlapRunner>(machine, options.runs, std::move(stop), options.ranks);
+  const int ranks = runner->engines().team().size();
   Benchmark benchmark;
   for (const OverlapScenario& scenario : options.scenarios) {
-    check_scenario(scenario, machine.size());
+    check_scenario(scenario, ranks);
     for (const OverlapPolicy& policy : with_sweeps(options)) {
       const CaseId id =
-          case_id(scenario, policy, runner->engines().of(policy, scenario.communication),
-                  machine.size(), options.device_name);
+          case_id(scenario, policy, runner->engines().of(policy, scenario.communication), ranks,
+                  options.device_name);
       benchmark.cases.push_back({id,
                                  [runner, id, scenario, policy] {
                                    return measurement_of(id, runner->run(scenario, policy));

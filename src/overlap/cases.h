@@ -20,13 +20,15 @@ struct OverlapOptions {
   std::vector<OverlapPolicy> policies;
   OverlapRuns runs;
   std::string device_name;  // --device, as the journal shows it
+  OverlapRanks ranks;
 };
 
 // The benchmark `overlap`: a case for each scenario and policy. A case's time is that of both sides
 // together. The times of the sides alone are measured once per scenario and engine, before the
-// first case that needs them. The machine must outlive the benchmark. `stop` is called between
+// first case that needs them. The machine must outlive the benchmark. Collective among processes,
+// the cases as well. `stop` is called between
 // iterations; `true` ends the measurement. Throws UsageError for scenarios that do not fit the
-// machine's devices.
+// ranks.
 Benchmark overlap_benchmark(Machine& machine, const OverlapOptions& options,
                             std::function<bool()> stop);
 

@@ -31,13 +31,17 @@ std::vector<int> partition_sweep(const DeviceInfo& info) {
   return sweep;
 }
 
-OverlapEngines::OverlapEngines(Machine& machine)
+OverlapEngines::OverlapEngines(Machine& machine, const OverlapRanks& ranks)
     : machine_(machine),
       names_(overlap_engine_names(machine.device(0).info().kind)),
-      collectives_(
-          collective_engines(machine.device(0).info().kind, {names_.vendor, names_.zero_cta})),
-      sessions_(machine, nullptr) {
-  const GemmEngines found = gemm_engines(machine.device(0).info().kind, {names_.gemm});
+      sessions_(machine, ranks.processes, ranks.node_size, ranks.network) {
+  team().together([this] { find_engines(); });
+}
+
+void OverlapEngines::find_engines() {
+  const std::string kind = machine_.device(0).info().kind;
+  collectives_ = collective_engines(kind, {names_.vendor, names_.zero_cta});
+  const GemmEngines found = gemm_engines(kind, {names_.gemm});
   for (GemmEngine* each : found.engines) {
     if (each->name() == names_.gemm) gemm_ = each;
   }

@@ -29,11 +29,20 @@ std::string overlap_engine(const OverlapPolicy& policy, const std::string& devic
 // cannot be partitioned.
 std::vector<int> partition_sweep(const DeviceInfo& info);
 
+// Which ranks take part besides those of the machine, and how they reach each other over nodes
+// (docs/nodes.md).
+struct OverlapRanks {
+  Processes* processes = nullptr;  // null: the machine's devices are all ranks
+  int node_size = 0;               // as Team::set_node_size() takes it
+  NetworkOptions network;
+};
+
 // The engines and sessions that overlaps on one machine use.
 class OverlapEngines {
  public:
-  // The ranks are all devices of the machine, in one process. The machine must outlive this object.
-  explicit OverlapEngines(Machine& machine);
+  // The ranks are all devices of the machine, and of the other processes' machines. The machine
+  // must outlive this object. Collective among processes.
+  explicit OverlapEngines(Machine& machine, const OverlapRanks& ranks = {});
 
   Team& team() { return sessions_.team(); }
   GemmEngine& gemm();  // throws Unavailable where the device has none
@@ -66,6 +75,7 @@ class OverlapEngines {
   int units_for_compute(const OverlapPolicy& policy) const;
 
  private:
+  void find_engines();
   CollectiveEngine& engine(const std::string& name);
 
   Machine& machine_;

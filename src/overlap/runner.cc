@@ -54,10 +54,11 @@ void take_times(OverlapResult& result) {
 
 }  // namespace
 
-OverlapRunner::OverlapRunner(Machine& machine, OverlapRuns runs, std::function<bool()> stop)
+OverlapRunner::OverlapRunner(Machine& machine, OverlapRuns runs, std::function<bool()> stop,
+                             const OverlapRanks& ranks)
     : runs_(std::move(runs)),
       stop_(std::move(stop)),
-      engines_(machine),
+      engines_(machine, ranks),
       energy_(runs_.energy_seconds > 0 ? std::make_unique<EnergyProbe>(
                                              energy_source(engines_.team()), runs_.energy_seconds,
                                              runs_.mode.deadline_seconds, stop_)

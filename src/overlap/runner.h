@@ -43,9 +43,11 @@ struct OverlapRuns {
 // Measures a scenario under a policy: each side alone, and both together.
 class OverlapRunner {
  public:
-  // The ranks are all devices of the machine, in one process. The machine must outlive the runner.
-  // `stop` is called between iterations; `true` ends the measurement.
-  explicit OverlapRunner(Machine& machine, OverlapRuns runs = {}, std::function<bool()> stop = {});
+  // The ranks are those of OverlapEngines. The machine must outlive the runner. `stop` is called
+  // between iterations; `true` ends the measurement. Energy is measured in one process only. The
+  // constructor and run() are collective among processes.
+  explicit OverlapRunner(Machine& machine, OverlapRuns runs = {}, std::function<bool()> stop = {},
+                         const OverlapRanks& ranks = {});
 
   // Measures the scenario under the policy.
   // - The sides alone are measured once per scenario, by each engine and in each partition of the

@@ -90,6 +90,20 @@ TEST(OverlapRunner, KeepsBothSidesToTheirPart) {
   }
 }
 
+// Copy engines gather over the rails while the GEMM keeps all compute units.
+TEST(OverlapRunner, HidesAGemmBehindAnAllGatherOverNodes) {
+  const auto machine = open_machine("sim:p5-48xlarge:devices=4:nodes=16");
+  OverlapRuns runs = few();
+  runs.mode.iterations = 1;
+  OverlapRunner runner(*machine, runs);
+  const OverlapScenario scenario = parse_scenario("gemm:8192x8192x8192", "all_gather:896M");
+  const OverlapResult dma = runner.run(scenario, {OverlapPolicyKind::dma, 0});
+  EXPECT_EQ(dma.together.iterations.front().first.size(), 64u);
+  EXPECT_EQ(dma.engine, "dma");
+  EXPECT_LT(dma.metrics.compute_slowdown, 1.1);
+  EXPECT_LT(dma.times.together, 1.05 * std::max(dma.times.compute, dma.times.engine));
+}
+
 TEST(OverlapRunner, LeavesRightResultsOnTheCpu) {
   const auto machine = open_machine("host:2");
   OverlapRunner runner(*machine, few());

@@ -4,6 +4,7 @@
 
 #include "collectives/collective_work.h"
 #include "copy/copy_work.h"
+#include "core/error.h"
 #include "gemm/gemm_work.h"
 
 namespace duet {
@@ -13,6 +14,9 @@ namespace {
 constexpr int kComputing = 1, kCommunicating = 0;
 
 std::unique_ptr<Work> copies(Team& team, const CopySide& side) {
+  if (team.processes() != nullptr) {
+    throw Unavailable("a copy beside another work: expected ranks of one process");
+  }
   return std::make_unique<CopyWork>(team, transfers_of(side, team.size()));
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "core/deadline.h"
@@ -100,6 +101,14 @@ std::string NodeMap::not_uniform() const {
                        node, size);
   }
   return "";
+}
+
+bool all_mapped(Team& team) {
+  if (team.processes() == nullptr) return true;
+  const auto places = team.processes()->gather_all(
+      this_place(), "all processes to send where they run", kDefaultDeadlineSeconds);
+  return std::all_of(places.begin(), places.end(),
+                     [&](const std::string& place) { return place == places.front(); });
 }
 
 NodeTeams::NodeTeams(Team& team, const NodeMap& map)

@@ -48,6 +48,11 @@ class NodeMap {
   std::vector<Place> place_;  // by rank
 };
 
+// Whether all ranks can map each other's memory, though they may count as several nodes: those of
+// one process, as on simulated machines, and processes of one place with Team::node_size().
+// Collective among processes.
+bool all_mapped(Team& team);
+
 // The child teams of this process's ranks. The team must outlive them.
 class NodeTeams {
  public:

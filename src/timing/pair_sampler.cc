@@ -1,6 +1,7 @@
 #include "timing/pair_sampler.h"
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <optional>
 
@@ -21,8 +22,9 @@ double slowest(const std::vector<PairSpan>& spans) {
 class PairTrial {
  public:
   PairTrial(Team& team, Work& first, const Placement& first_placement, Work& second,
-            const Placement& second_placement, const PairMode& mode)
-      : team_(team), mode_(mode), first_gate_(team), second_gate_(team) {
+            const Placement& second_placement, const PairMode& mode,
+            const std::function<bool()>& stop)
+      : team_(team), mode_(mode), stop_(stop), first_gate_(team), second_gate_(team) {
     for (int local = 0; local < team.local_size(); ++local) {
       Device& device = team.local_rank(local).device;
       runs_.push_back({make_timed(device, first, first_placement),
@@ -52,7 +54,12 @@ class PairTrial {
     });
   }
 
+  // Throws Interrupted if `stop` has returned true: with several processes, in any of them at the
+  // last run().
   PairIteration run() {
+    const bool several = team_.processes() != nullptr;
+    if (several ? stop_agreed_ : stop_wanted()) throw Interrupted();
+    const double begin = team_.machine().now();
     PairIteration result;
     result.first.resize(runs_.size());
     result.second.resize(runs_.size());
@@ -63,7 +70,13 @@ class PairTrial {
       result.first[index] = span(own.first, own);
       result.second[index] = span(own.second, own);
     });
+    if (several) agree(result, team_.machine().now() - begin);
     return result;
+  }
+
+  // The clock by which to decide how many iterations to run, the same in all processes.
+  double now() const {
+    return team_.processes() != nullptr ? agreed_seconds_ : team_.machine().now();
   }
 
  private:
@@ -75,6 +88,35 @@ class PairTrial {
   struct RankRun {
     TimedWork first, second;
   };
+
+  bool stop_wanted() const { return stop_ && stop_(); }
+
+  // Makes the iteration that of all ranks, and the inputs of the loop's decisions equal in all
+  // processes.
+  void agree(PairIteration& iteration, double seconds) {
+    std::vector<double> figures{seconds, stop_wanted() ? 1.0 : 0.0};
+    for (std::size_t i = 0; i < iteration.first.size(); ++i) {
+      for (const PairSpan& span : {iteration.first[i], iteration.second[i]}) {
+        figures.insert(figures.end(), {span.begin, span.end});
+      }
+    }
+    const std::string mine(reinterpret_cast<const char*>(figures.data()),
+                           figures.size() * sizeof(double));
+    iteration = {};
+    double slowest = 0;
+    for (const std::string& each : team_.processes()->gather_all(
+             mine, "all processes to send their times", mode_.deadline_seconds)) {
+      std::vector<double> theirs(each.size() / sizeof(double));
+      std::memcpy(theirs.data(), each.data(), each.size());
+      slowest = std::max(slowest, theirs.at(0));
+      stop_agreed_ = stop_agreed_ || theirs.at(1) > 0;
+      for (std::size_t i = 2; i < theirs.size(); i += 4) {
+        iteration.first.push_back({theirs[i], theirs.at(i + 1)});
+        iteration.second.push_back({theirs.at(i + 2), theirs.at(i + 3)});
+      }
+    }
+    agreed_seconds_ += slowest;
+  }
 
   static TimedWork make_timed(Device& device, Work& work, const Placement& placement) {
     return {work, device.make_stream({placement.priority, placement.units}), device.make_event(),
@@ -126,6 +168,9 @@ class PairTrial {
 
   Team& team_;
   PairMode mode_;
+  const std::function<bool()>& stop_;
+  double agreed_seconds_ = 0;
+  bool stop_agreed_ = false;
   StartGate first_gate_, second_gate_;
   std::vector<RankRun> runs_;
 };
@@ -158,9 +203,6 @@ double PairIteration::together() const {
 PairSampling PairSampler::measure(Work& first, const Placement& first_placement, Work& second,
                                   const Placement& second_placement, const PairMode& mode,
                                   const AfterSamples& after) {
-  if (team_.processes() != nullptr) {
-    throw Unavailable("two works beside each other: expected ranks of one process");
-  }
   const Prepared first_prepared(team_, first, first_placement);
   const Prepared second_prepared(team_, second, second_placement);
   for (const Work* work : {&first, &second}) {
@@ -170,32 +212,30 @@ PairSampling PairSampler::measure(Work& first, const Placement& first_placement,
   }
   PairSampling sampling;
   {
-    PairTrial trial(team_, first, first_placement, second, second_placement, mode);
-    trial.run_ungated();
-    const auto run = [&] {
-      if (stop_ && stop_()) throw Interrupted();
-      return trial.run();
-    };
-    Machine& machine = team_.machine();
-    const bool model = machine.is_virtual();
-    double begin = machine.now();
+    std::optional<PairTrial> trial;
+    team_.together([&] {
+      trial.emplace(team_, first, first_placement, second, second_placement, mode, stop_);
+    });
+    trial->run_ungated();
+    const bool model = team_.machine().is_virtual();
+    double begin = trial->now();
     const auto more = [&](int count, int least, double seconds) {
-      return count < least || (!model && machine.now() - begin < seconds);
+      return count < least || (!model && trial->now() - begin < seconds);
     };
     if (!model) {
       for (; more(sampling.warm_ups, mode.warm_ups, mode.warm_up_seconds); ++sampling.warm_ups)
-        run();
+        trial->run();
     }
-    begin = machine.now();
+    begin = trial->now();
     while (more(static_cast<int>(sampling.iterations.size()), mode.iterations, mode.seconds)) {
-      sampling.iterations.push_back(run());
+      sampling.iterations.push_back(trial->run());
     }
-    if (after) after([&run] { return Rerun{1, run().together()}; });
+    if (after) after([&trial] { return Rerun{1, trial->run().together()}; });
     team_.each([&](Rank& rank) {
       first.renew(rank);
       second.renew(rank);
     });
-    trial.run();
+    trial->run();
   }
   for (Work* work : {&first, &second}) {
     const std::string unverified = verify(team_, *work);

@@ -36,7 +36,7 @@ struct PairSpan {
 };
 
 struct PairIteration {
-  std::vector<PairSpan> first, second;  // by rank of this process
+  std::vector<PairSpan> first, second;  // by rank, of all processes
 
   double first_seconds() const;  // the slowest rank's
   double second_seconds() const;
@@ -55,16 +55,16 @@ class PairSampler {
   explicit PairSampler(Team& team, std::function<bool()> stop = {})
       : team_(team), stop_(std::move(stop)) {}
 
-  // Prepares both Works, runs each once alone, warms up, samples, verifies and releases. The run
+  // Collective: all processes call it with the same Works and mode. Prepares both Works, runs each
+  // once alone, warms up, samples, verifies and releases. The run
   // alone comes first because libraries load kernels at their first launch, and loading waits for
   // the whole device. Each side has a stream with its placement's priority and compute units.
   // `after` may run both again, one iteration a call; its Rerun::seconds is
   // PairIteration::together(). Throws
   // - what the Works throw;
   // - Timeout, which names what was waited for;
-  // - Interrupted if `stop` returns true before an iteration;
-  // - BadArgument if a Work is host-driven;
-  // - Unavailable if the ranks belong to several processes.
+  // - Interrupted if `stop` returns true, in any process, before an iteration;
+  // - BadArgument if a Work is host-driven.
   PairSampling measure(Work& first, const Placement& first_placement, Work& second,
                        const Placement& second_placement, const PairMode& mode,
                        const AfterSamples& after = {});

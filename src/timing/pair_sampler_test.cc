@@ -8,6 +8,7 @@
 #include <chrono>
 
 #include "core/error.h"
+#include "team/processes_fixture.h"
 
 namespace duet {
 namespace {
@@ -163,6 +164,36 @@ TEST_P(PairSamplerTest, RefusesWorkThatBlocksTheHost) {
   Flops sound(1e6), blocking(1e6);
   blocking.blocks = true;
   EXPECT_THROW(measure(sound, blocking), BadArgument);
+}
+
+// Their clocks and users differ, yet all make as many iterations, and all know every rank's times.
+TEST(PairSampler, ProcessesAgree) {
+  std::atomic<int> ran{0};
+  std::vector<PairSampling> all(3);
+  run_processes(3, [&](Processes& processes) {
+    const auto machine = open_machine("host");
+    Team team(*machine, {}, &processes);
+    Flops first(1e5), second(1e5);
+    PairMode mode;
+    mode.warm_ups = 1;
+    mode.warm_up_seconds = 0;
+    mode.iterations = 3;
+    mode.seconds = 0.02;
+    mode.deadline_seconds = 20;
+    auto& own = all[static_cast<std::size_t>(processes.index())];
+    own = PairSampler(team).measure(first, {}, second, {}, mode);
+    const auto stop = [&] { return processes.index() == 1; };
+    EXPECT_THROW(PairSampler(team, stop).measure(first, {}, second, {}, mode), Interrupted);
+    ran += second.ran;
+  });
+  for (const PairSampling& each : all) {
+    ASSERT_EQ(each.iterations.size(), all.front().iterations.size());
+    for (std::size_t i = 0; i < each.iterations.size(); ++i) {
+      EXPECT_EQ(each.iterations[i].together(), all.front().iterations[i].together());
+      EXPECT_EQ(each.iterations[i].first.size(), 3u);
+    }
+  }
+  EXPECT_EQ(ran % 3, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Machines, PairSamplerTest,

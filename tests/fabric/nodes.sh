@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Collectives over two nodes: network and pid namespaces of L host ranks each, four rails of 1 Gbit/s
 # between them: nodes.sh PROGRAM [figures]. Checks the data, the bytes on the rails, ranks that are
-# dealt out, graphs, and training steps; `figures` prints rates beside their bounds instead.
+# dealt out, graphs, training steps, GEMMs beside a collective, and halos; `figures` prints rates beside their bounds instead.
 source "$(dirname "$0")/check.sh"
 open_rails 1gbit 64k
 source "$here/two_nodes.sh"
@@ -62,6 +62,40 @@ check_training() {
   command=collective
 }
 
+# A GEMM, or a collective of another session, beside one over the rails: every rank makes the same
+# iterations, and both results are checked.
+check_overlap() {
+  local compute
+  command=overlap
+  for compute in gemm:256x256x256:fp32 all_reduce:256K; do
+    collective 2 --compute "$compute" --communicate all_gather:4M --policy serial,base,dma --iterations 3
+    all_ended_with 0 "$compute beside an all_gather"
+    if grep -q "has no engine for GEMMs" out.0; then
+      echo "left out: overlap needs a GEMM engine"
+      continue
+    fi
+    says out.0 '3 cases: 3 measured' "$compute beside an all_gather"
+    ! grep -q "not verified" out.0 || fail "$compute beside an all_gather: not verified"
+  done
+  command=collective
+}
+
+# Halo rows, by rails and, within a node, by copy engines or kernels; norms go over the rails as well.
+check_halo() {
+  command=halo
+  for dealt in "" 1; do
+    collective 2 --engine dma,kernel --nx 300 --ny 203 --norm none,device --iterations 3
+    all_ended_with 0 "halo, dealt '$dealt'"
+    says out.0 '8 cases: 8 measured' "halo, dealt '$dealt'"
+  done
+  dealt=
+  collective 2 --engine dma --nx 300 --ny 203 --graph --iterations 3
+  all_ended_with 0 "halo in a graph"
+  says out.0 '2 cases: 2 measured' "halo in a graph"
+  ! grep -q "not verified" out.0 || fail "halo: not verified"
+  command=collective
+}
+
 # A node sends (N - 1) / N of S in a call; in an all_to_all once for each of its ranks, in an all_reduce
 # twice; and headers.
 check_bytes() {
@@ -96,6 +130,8 @@ if [[ ${2:-} == figures ]]; then
 else
   check_data
   check_training
+  check_overlap
+  check_halo
   check_bytes
 fi
 exit $((failures > 0))

@@ -33,6 +33,17 @@ std::string peer_rank(const NodeMap& map, int node, int local) {
 
 }  // namespace
 
+std::string why_not_over_rails(Team& team, const NodeMap& map) {
+  constexpr const char* kSeveral = "ranks of several nodes: ";
+  const std::string unequal = map.not_uniform();
+  if (!unequal.empty()) return kSeveral + unequal;
+  if (team.processes() == nullptr || team.processes()->size() != team.size()) {
+    return fmt::format("{}over rails there is one process for each rank", kSeveral);
+  }
+  if (team.machine().device(0).info().cpu_addressable) return "";
+  return fmt::format("{}rails carry the CPU's memory so far, and not a GPU's", kSeveral);
+}
+
 Network::Network(Team& team, const NodeMap& map)
     : team_(team), map_(map), rank_(team.first_local()), node_(map.node(rank_)) {
   Processes& processes = *team.processes();

@@ -35,6 +35,10 @@ class WireDriver {
   virtual bool has_come(std::uint32_t number, bool odd_call) const = 0;
 };
 
+// Why the ranks of a team of several nodes cannot reach each other over rails; "" if they can. The
+// same on all ranks.
+std::string why_not_over_rails(Team& team, const NodeMap& map);
+
 // Peers are the nodes: each stands for this column's rank there.
 class Network {
  public:

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <vector>
 
 #include "collectives/nodes/all_reduce_plan.h"
@@ -16,7 +15,6 @@
 #include "collectives/peer/team_links.h"
 #include "core/deadline.h"
 #include "core/packing.h"
-#include "device/memory_descriptor.h"
 
 namespace duet {
 namespace {
@@ -25,16 +23,6 @@ namespace {
 // is as fast by kernels at 160 MiB over 2 nodes, 320 MiB over 4 and 640 MiB over 8; an all_to_all
 // is within 3% from 16 MiB a node on, and copy engines leave all compute units to others.
 constexpr std::uint64_t kGatherFrom = 80 << 20, kExchangeFrom = 16 << 20;
-
-// Whether all ranks can map each other's memory, though they count as several nodes: on simulated
-// machines, and with Team::node_size(). Collective among processes.
-bool all_mapped(Team& team) {
-  if (team.processes() == nullptr) return true;
-  const auto places = team.processes()->gather_all(
-      this_place(), "all processes to send where they run", kDefaultDeadlineSeconds);
-  return std::all_of(places.begin(), places.end(),
-                     [&](const std::string& place) { return place == places.front(); });
-}
 
 class NodesSession : public CollectiveSession {
  public:
@@ -120,14 +108,9 @@ class NodesSession : public CollectiveSession {
 
  private:
   std::string why_not_reached(Team& team) const {
+    if (!mapped_) return why_not_over_rails(team, map_);
     const std::string unequal = map_.not_uniform();
-    if (!unequal.empty()) return "ranks of several nodes: " + unequal;
-    if (mapped_) return "";
-    if (team.processes() == nullptr || team.processes()->size() != team.size()) {
-      return "ranks of several nodes: over rails there is one process for each rank";
-    }
-    if (team.machine().device(0).info().cpu_addressable) return "";
-    return "ranks of several nodes: rails carry the CPU's memory so far, and not a GPU's";
+    return unequal.empty() ? "" : "ranks of several nodes: " + unequal;
   }
 
   MoveBy moves_by(const Collective& collective, int ranks) const {

@@ -1,7 +1,10 @@
 #include "halo/peer/engines.h"
 
+#include "collectives/nodes/fabric_wire.h"
+#include "collectives/nodes/network.h"
 #include "collectives/peer/watchdog.h"
 #include "halo/peer/fused_plan.h"
+#include "halo/peer/nodes_plan.h"
 #include "halo/peer/pushing_plan.h"
 #include "team/nodes.h"
 
@@ -12,34 +15,51 @@ class PeerHaloSession : public HaloSession {
  public:
   PeerHaloSession(Team& team, Executor executor)
       : executor_(executor),
-        several_nodes_(NodeMap::of(team).nodes() > 1),
-        reached_(!several_nodes_ || team.processes() == nullptr),
-        watchdog_(team) {}
+        map_(NodeMap::of(team)),
+        mapped_(map_.nodes() == 1 || (all_mapped(team) && team.network().provider.empty())),
+        not_reached_(mapped_ ? "" : why_not_over_rails(team, map_)),
+        watchdog_(team) {
+    if (mapped_ || !not_reached_.empty()) return;
+    teams_ = std::make_unique<NodeTeams>(team, map_);
+    network_ = std::make_unique<Network>(team, map_);
+  }
 
-  std::optional<Skipped> unsupported(const HaloTask& task) const override {
-    if (reached_ || task.grid.ranks == 1) return std::nullopt;
-    return Skipped{
-        "ranks of several nodes: its kernels and copy engines reach devices of one node only"};
+  std::optional<Skipped> unsupported(const HaloTask&) const override {
+    if (not_reached_.empty()) return std::nullopt;
+    return Skipped{not_reached_};
   }
 
  protected:
   std::unique_ptr<HaloPlan> make_plan(Rank& rank, const HaloTask& task) override {
+    if (network_ != nullptr) return over_rails(rank, task);
     rank.team.free_retired(rank);  // memory of earlier plans
     if (executor_ == Executor::kernel) {
       if (auto plan = fused_plan(rank, task, watchdog_)) return plan;
     }
     // Over a network a signal comes with the row that it follows: it takes no second latency, as
     // one to pinned memory does on simulated machines.
-    const MemoryKind semaphores = several_nodes_ ? MemoryKind::pinned : MemoryKind::device;
+    const MemoryKind semaphores = map_.nodes() > 1 ? MemoryKind::pinned : MemoryKind::device;
     return std::make_unique<PushingPlan>(rank, task, executor_, watchdog_, semaphores);
   }
 
  private:
+  std::unique_ptr<HaloPlan> over_rails(Rank& rank, const HaloTask& task) {
+    NodeRank own(rank, *teams_, map_);
+    own.in_node.team.free_retired(own.in_node);
+    const auto wire = [this](NodeRank& of, const WireTraffic& traffic) {
+      return std::make_unique<FabricWire>(of, traffic, *network_, watchdog_);
+    };
+    return std::make_unique<NodesPlan>(own, task, executor_, wire, watchdog_);
+  }
+
   Executor executor_;
-  bool several_nodes_;
-  // Devices of one process reach each other, those of a simulated machine's other nodes as well:
-  // its network takes kernels' writes as it does copies.
-  bool reached_;
+  NodeMap map_;
+  // Devices that can map each other's memory reach each other, those of a simulated machine's other
+  // nodes as well: its network takes kernels' writes as it does copies.
+  bool mapped_;
+  std::string not_reached_;  // why no plan can be made; "" if plans can
+  std::unique_ptr<NodeTeams> teams_;
+  std::unique_ptr<Network> network_;  // null: mapped_. Outlives the plans
   Watchdog watchdog_;
 };
 
