@@ -54,14 +54,17 @@ TEST(NodeBounds, AllGatherTakesAsLongAsTheSlowerOfRailsAndLinks) {
 
 // Slots and the kernels that reduce cost some percent more. An all_reduce does both halves.
 TEST(NodeBounds, ReductionsTakeLittleLongerThanTheSlowerOfRailsAndLinks) {
-  const Bounds bounds = gather_bounds(2);
-  const double slower = std::max(bounds.network, bounds.port);
-  for (const bool both : {false, true}) {
-    const CollectiveKind kind = both ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter;
-    const double least = both ? 2 * slower : slower;
-    const double took = seconds(kind, 2);
-    EXPECT_GE(took, least) << name(kind);
-    EXPECT_LE(took, 1.08 * least) << name(kind);
+  for (const int nodes : {2, 8}) {
+    const Bounds bounds = gather_bounds(nodes);
+    const double slower = std::max(bounds.network, bounds.port);
+    for (const bool both : {false, true}) {
+      const CollectiveKind kind =
+          both ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter;
+      const double least = both ? 2 * slower : slower;
+      const double took = seconds(kind, nodes);
+      EXPECT_GE(took, least) << name(kind) << " over " << nodes << " nodes";
+      EXPECT_LE(took, 1.08 * least) << name(kind) << " over " << nodes << " nodes";
+    }
   }
 }
 
