@@ -21,7 +21,7 @@ constexpr std::uint64_t kGrain = 4 << 10;
 
 std::uint64_t whole_grains(std::uint64_t bytes) { return (bytes + kGrain - 1) / kGrain * kGrain; }
 
-// Within a node's share of the time a piece costs L - 1 pushes, of which each takes some 4 us
+// A piece costs L - 1 pushes, of which each takes some 4 us
 // besides its bytes, so pieces are larger than what is only moved; but five follow each other, or
 // of small parts three, since nothing hides what the first and the last one wait for. Bus bandwidth
 // in GB/s of a reduce_scatter of 8 GiB on simulated p5.48xlarge, reduced by 16 blocks, of pieces of
@@ -29,7 +29,7 @@ std::uint64_t whole_grains(std::uint64_t bytes) { return (bytes + kGrain - 1) / 
 //              4 MiB   6.4 MiB   8 MiB   11 MiB   13 MiB   17 MiB   32 MiB
 //   8 nodes      352         -     386        -      393      399      395
 //   16 nodes     343       365       -      386      388      326        -
-//   32 nodes       -       248     293      326        -        -        -
+//   32 nodes     248         -     293      326        -        -        -
 std::uint64_t piece_for(std::uint64_t part, int node_size) {
   constexpr std::uint64_t kPieces = 5, kFewest = 3, kOverMoved = 4, kWorthSlots = 11 << 20;
   const std::uint64_t moved = message_for(part, node_size);
