@@ -29,6 +29,14 @@ says 'gfx942' 0 info --device hip
 says 'xGMI: peer access' 0 info --device hip
 says '12 measured' 0 copy --device hip:0,1 --sizes 64K --kind peer --executor dma --iterations 3
 says '2 measured' 0 collective all_gather,all_to_all --device hip --engine dma "${short[@]}" --in-place out
+rccl=(--device hip "${short[@]}" --engine)
+says '32 measured' 0 collective all_gather,reduce_scatter,all_reduce,broadcast "${rccl[@]}" rccl \
+  --datatype fp32,fp16,bf16,int32
+says '6 measured' 0 collective reduce_scatter,all_reduce "${rccl[@]}" rccl --op max,min,avg --in-place out
+says '5 measured' 0 collective all_to_all,all_to_all_v,send_recv,gather,scatter "${rccl[@]}" rccl \
+  --in-place out
+says '2 measured' 0 collective all_reduce "${rccl[@]}" rccl-8cta
+says 'rccl-window needs RCCL 2.27.0 or later, this is 2.22.3' 1 collective all_gather "${rccl[@]}" rccl-window
 for more in "" --accumulate; do
   says '12 measured, 3 skipped' 0 gemm --device hip --engine rocblas --shapes 33x48x65 $more \
     --dtype fp32,tf32,fp16,bf16,int8 --layout nn,nt,tn --iterations 2 --warm-up 0
