@@ -1,5 +1,5 @@
-// A stand-in for RCCL 2.22 (ROCm 6.4): collectives of the ranks of one process, by the CPU and in
-// stream order. Every call is made of messages: a rank offers what it sends, copies what others
+// A stand-in for RCCL, as version 2.22.3: collectives of the ranks of one process, by the CPU and
+// in stream order. Every call is made of messages: a rank offers what it sends, copies what others
 // offer to it, waits until its own offers are taken, and only then writes its result, so that calls
 // in place are right too. Calls that do not match break the communicator, which its ranks see by
 // ncclCommGetAsyncError; a message that nobody takes does so after kWaitSeconds.
