@@ -88,7 +88,8 @@ class CollectiveCommand : public Command {
     add_network_flags(*app_, network_);
     app_->add_flag("--tune", tune_,
                    "Measure from which size on dma is faster than kernel, and store it for the "
-                   "engine auto (docs/collectives.md); default sizes 64K to 1G (CPUs: 16M)");
+                   "engine auto (docs/collectives.md); NCCL as well, where it is, for duet "
+                   "nccl-env; default sizes 64K to 1G (CPUs: 16M)");
     add_nccl_flags();
     add_mode_flags(*app_, mode_);
     add_output_flags(*app_, output_);
@@ -116,7 +117,10 @@ class CollectiveCommand : public Command {
     for (std::size_t i = 0; i < plan.machines.size(); ++i) {
       Machine& machine = *plan.machines[i];
       options.device_name = plan.names[i];
-      if (tuning) options.sizes = tuning->sizes(sizes(), machine);
+      if (tuning) {
+        options.engines = tuning->engines(machine);
+        options.sizes = tuning->sizes(sizes(), machine);
+      }
       Benchmark benchmark = collective_benchmark(machine, options, interrupted, &processes);
       if (tuning) tuning->observe(machine, benchmark);
       add_job(plan, machine, std::move(benchmark), plan.names[i]);
@@ -163,7 +167,6 @@ class CollectiveCommand : public Command {
     if (tune_) {
       if (!engines_.empty()) throw UsageError("--tune and --engine: expected one of them");
       refuse_given({{"--list", output_.list}}, "expected without --tune, which needs measurements");
-      options.engines = CollectiveTuning::engines();
     }
     options.sizes = sizes();
     if (!types_.empty()) options.dtypes = parse_types(types_);

@@ -43,6 +43,7 @@ std::unique_ptr<Command> make_report_command(CLI::App& root);
 std::unique_ptr<Command> make_compare_command(CLI::App& root);
 std::unique_ptr<Command> make_import_command(CLI::App& root);
 std::unique_ptr<Command> make_history_command(CLI::App& root);
+std::unique_ptr<Command> make_nccl_env_command(CLI::App& root);
 std::unique_ptr<Command> make_completion_command(CLI::App& root);
 // Hidden: answers the scripts of `duet completion`.
 std::unique_ptr<Command> make_complete_command(CLI::App& root);

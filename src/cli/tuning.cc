@@ -4,9 +4,11 @@
 
 #include <algorithm>
 
+#include "collectives/engine.h"
 #include "collectives/tuning/built_in_tuning.h"
 #include "collectives/tuning/changeover.h"
 #include "collectives/tuning/tuning_file.h"
+#include "core/deadline.h"
 #include "core/error.h"
 #include "core/units.h"
 #include "team/agreement.h"
@@ -31,18 +33,33 @@ int ranks_of(const Finished& one) {
   return static_cast<int>(one.id.axes.number("ranks").value_or(0));
 }
 
+bool has_nccl(Machine& machine) {
+  const auto engines = collective_engines(machine.device(0).info().kind, {"nccl"}).engines;
+  return std::any_of(engines.begin(), engines.end(),
+                     [](const CollectiveEngine* one) { return one->name() == "nccl"; });
+}
+
+std::string nccl_line(CollectiveKind kind, std::uint64_t from) {
+  return from == Thresholds::kNever
+             ? fmt::format("nccl: {} by dma is slower at the largest size\n", name(kind))
+             : fmt::format("nccl: {} by dma is as fast from {} on\n", name(kind),
+                           format_bytes(from));
+}
+
 // Stores the thresholds and returns the message about them.
-std::string store_in(TuningFile& file, const TuningSetup& setup, const Thresholds& measured) {
+std::string store_in(TuningFile& file, const TuningSetup& setup, const Thresholds& measured,
+                     const Thresholds& nccl) {
   if (measured.all().empty()) {
     return "auto: nothing stored: no collective was measured by both kernel and dma\n";
   }
   const Thresholds before = file.thresholds(setup), built_in = built_in_thresholds(setup);
-  file.store(setup, measured);
+  file.store(setup, measured, nccl);
   std::string text;
   for (const auto& [kind, bytes] : measured.all()) {
     const bool known = before.all().count(kind) > 0;
     text += line(kind, bytes, (known ? before : built_in).dma_from(kind), known);
   }
+  for (const auto& [kind, bytes] : nccl.all()) text += nccl_line(kind, bytes);
   return text +
          fmt::format("auto: stored for {} in {}\n", in_words(setup), TuningFile::usual_path());
 }
@@ -55,7 +72,14 @@ CollectiveTuning::CollectiveTuning(Processes& processes) : processes_(processes)
   });
 }
 
-std::vector<std::string> CollectiveTuning::engines() { return {"kernel", "dma"}; }
+std::vector<std::string> CollectiveTuning::engines(Machine& machine) {
+  std::vector<std::string> names = {"kernel", "dma"};
+  const std::vector<std::string> all =
+      processes_.gather_all(has_nccl(machine) ? "nccl" : "", "all to say whether they have NCCL",
+                            kDefaultDeadlineSeconds);
+  if (std::count(all.begin(), all.end(), "nccl") == processes_.size()) names.push_back("nccl");
+  return names;
+}
 
 std::vector<std::uint64_t> CollectiveTuning::sizes(const std::vector<std::uint64_t>& asked,
                                                    Machine& machine) const {
@@ -83,7 +107,8 @@ void CollectiveTuning::store(std::ostream& out) const {
     if (tuned.finished.empty()) continue;
     const TuningSetup setup =
         tuning_setup(tuned.machine, ranks_of(tuned.finished.front()), processes_.size() > 1);
-    const std::string text = store_in(file, setup, changeovers(tuned.finished));
+    const std::string text =
+        store_in(file, setup, changeovers(tuned.finished), beside_nccl(tuned.finished));
     out << text << std::flush;
   }
 }

@@ -14,7 +14,8 @@
 namespace duet {
 
 // `duet collective --tune`: measures the engines kernel and dma, and stores the sizes from which
-// the engine auto uses dma.
+// the engine auto uses dma. Where all processes have NCCL it is measured as well, for `duet
+// nccl-env`.
 class CollectiveTuning {
  public:
   // Collective: all processes call it. Throws UsageError in all if process 0's tuning file is
@@ -23,7 +24,8 @@ class CollectiveTuning {
   CollectiveTuning(const CollectiveTuning&) = delete;
   CollectiveTuning& operator=(const CollectiveTuning&) = delete;
 
-  static std::vector<std::string> engines();
+  // Collective: all processes call it.
+  std::vector<std::string> engines(Machine& machine);
   // The sizes in bytes that the user asked for, else 64 KiB to 1 GiB (on CPUs to 16 MiB) by factors
   // of 2.
   std::vector<std::uint64_t> sizes(const std::vector<std::uint64_t>& asked, Machine& machine) const;

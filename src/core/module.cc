@@ -17,13 +17,15 @@ std::string last_error() {
   return text != nullptr ? text : "unknown error of the loader";
 }
 
+std::filesystem::path library_folder() {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<void*>(&load_module), &info) == 0) return {};
+  return std::filesystem::absolute(info.dli_fname).parent_path();
+}
+
 // modules/ beside the library in a build tree, duet/ beside the library when installed.
 std::vector<std::string> module_paths(const std::string& name) {
-  Dl_info info{};
-  std::filesystem::path folder;
-  if (dladdr(reinterpret_cast<void*>(&load_module), &info) != 0) {
-    folder = std::filesystem::absolute(info.dli_fname).parent_path();
-  }
+  const std::filesystem::path folder = library_folder();
   const std::string file = fmt::format("duet_{}.so", name);
   return {(folder / "modules" / file).string(), (folder / "duet" / file).string()};
 }
@@ -59,6 +61,15 @@ void* Library::symbol(const char* name) const {
   void* address = dlsym(handle_, name);
   if (address == nullptr) throw Unavailable(last_error());
   return address;
+}
+
+std::string own_file(const std::string& folder, const std::string& name) {
+  const std::filesystem::path beside = library_folder(),
+                              file = std::filesystem::path(folder) / name;
+  for (const std::filesystem::path& path : {beside / file, beside / "duet" / file}) {
+    if (std::filesystem::exists(path)) return path.lexically_normal().string();
+  }
+  return "";
 }
 
 const ModuleState& load_module(const std::string& name) {

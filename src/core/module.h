@@ -40,4 +40,8 @@ struct ModuleState {
 // cannot be loaded.
 const ModuleState& load_module(const std::string& name);
 
+// The absolute path of a file that Duet brings: FOLDER/NAME beside the library in a build tree,
+// duet/FOLDER/NAME beside the library when installed; "" where there is none.
+std::string own_file(const std::string& folder, const std::string& name);
+
 }  // namespace duet

@@ -8,6 +8,8 @@
 namespace duet {
 namespace {
 
+constexpr double kLeastShareOfNccl = 0.98;
+
 std::uint64_t rounded(double bytes) {
   const double unit = std::max(1.0, std::exp2(std::floor(std::log2(bytes))) / 8);
   return static_cast<std::uint64_t>(std::llround(bytes / unit) * std::llround(unit));
@@ -16,6 +18,7 @@ std::uint64_t rounded(double bytes) {
 struct MeasuredCall {
   CollectiveKind kind;
   EngineTimes times;
+  double nccl_seconds = 0;
 };
 
 // Times grouped by call; the cases of one call differ in their engine only.
@@ -30,6 +33,7 @@ std::map<std::string, MeasuredCall> calls_of(const std::vector<Finished>& finish
     call.times.bytes = static_cast<std::uint64_t>(*bytes);
     if (one.id.engine == "kernel") call.times.kernel_seconds = one.median_seconds;
     if (one.id.engine == "dma") call.times.dma_seconds = one.median_seconds;
+    if (one.id.engine == "nccl") call.nccl_seconds = one.median_seconds;
   }
   return calls;
 }
@@ -64,6 +68,25 @@ Thresholds changeovers(const std::vector<Finished>& finished) {
     std::vector<EngineTimes> times;
     for (const auto& [bytes, each] : curve) times.push_back(each);
     found.set(kind, changeover(times));
+  }
+  return found;
+}
+
+Thresholds beside_nccl(const std::vector<Finished>& finished) {
+  std::map<CollectiveKind, std::map<std::uint64_t, bool>> keeps_up;  // by size
+  for (const auto& [key, call] : calls_of(finished)) {
+    if (call.nccl_seconds <= 0 || call.times.dma_seconds <= 0) continue;
+    const bool holds = call.nccl_seconds >= kLeastShareOfNccl * call.times.dma_seconds;
+    bool& all = keeps_up[call.kind].emplace(call.times.bytes, true).first->second;
+    all = all && holds;
+  }
+  Thresholds found;
+  for (const auto& [kind, sizes] : keeps_up) {
+    std::uint64_t from = Thresholds::kNever;
+    for (auto size = sizes.rbegin(); size != sizes.rend() && size->second; ++size) {
+      from = size->first;
+    }
+    found.set(kind, from);
   }
   return found;
 }

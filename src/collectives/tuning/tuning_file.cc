@@ -1,5 +1,5 @@
 // The tuning file's form: {"format": 1, "entries": [{"device", "ranks", "several_processes",
-// "dma_from"}]}.
+// "dma_from", "dma_from_beside_nccl"}]}; the last is left out where NCCL was not measured.
 #include "collectives/tuning/tuning_file.h"
 
 #include <fmt/format.h>
@@ -41,7 +41,7 @@ Json to_json(const Thresholds& thresholds) {
 }
 
 Thresholds thresholds_of(const Json& json, const std::string& source) {
-  require(json.is_object(), source, "\"dma_from\" with bytes by collective");
+  require(json.is_object(), source, "an object with bytes by collective");
   Thresholds thresholds;
   for (const auto& [word, bytes] : json.items()) {
     const auto kinds = all_collectives();
@@ -97,32 +97,39 @@ void TuningFile::read() {
   for (const Json& entry : json["entries"]) {
     const std::string place = fmt::format("{}, entry {}", source, entries_.size() + 1);
     const TuningSetup setup = setup_of(entry, place);
-    entries_.emplace_back(setup, thresholds_of(entry["dma_from"], place));
+    const auto beside_nccl = entry.find("dma_from_beside_nccl");
+    entries_.push_back(
+        {setup, thresholds_of(entry["dma_from"], place),
+         beside_nccl == entry.end() ? Thresholds{} : thresholds_of(*beside_nccl, place)});
   }
 }
 
 Thresholds TuningFile::thresholds(const TuningSetup& setup) const {
-  const auto same = [&](const SetupThresholds& entry) { return entry.first == setup; };
+  const auto same = [&](const Entry& entry) { return entry.setup == setup; };
   const auto found = std::find_if(entries_.begin(), entries_.end(), same);
-  return found == entries_.end() ? Thresholds{} : found->second;
+  return found == entries_.end() ? Thresholds{} : found->thresholds;
 }
 
-void TuningFile::store(const TuningSetup& setup, const Thresholds& thresholds) {
+void TuningFile::store(const TuningSetup& setup, const Thresholds& thresholds,
+                       const Thresholds& beside_nccl) {
   read();
-  const auto same = [&](const SetupThresholds& entry) { return entry.first == setup; };
+  const auto same = [&](const Entry& entry) { return entry.setup == setup; };
   auto found = std::find_if(entries_.begin(), entries_.end(), same);
-  if (found == entries_.end()) found = entries_.insert(entries_.end(), {setup, {}});
-  for (const auto& [kind, bytes] : thresholds.all()) found->second.set(kind, bytes);
+  if (found == entries_.end()) found = entries_.insert(entries_.end(), {setup, {}, {}});
+  for (const auto& [kind, bytes] : thresholds.all()) found->thresholds.set(kind, bytes);
+  for (const auto& [kind, bytes] : beside_nccl.all()) found->beside_nccl.set(kind, bytes);
   write();
 }
 
 void TuningFile::write() const {
   Json json = {{"format", kFormat}, {"entries", Json::array()}};
-  for (const auto& [setup, thresholds] : entries_) {
-    json["entries"].push_back({{"device", setup.device},
-                               {"ranks", setup.ranks},
-                               {"several_processes", setup.several_processes},
-                               {"dma_from", to_json(thresholds)}});
+  for (const auto& [setup, thresholds, beside_nccl] : entries_) {
+    Json entry = {{"device", setup.device},
+                  {"ranks", setup.ranks},
+                  {"several_processes", setup.several_processes},
+                  {"dma_from", to_json(thresholds)}};
+    if (!beside_nccl.all().empty()) entry["dma_from_beside_nccl"] = to_json(beside_nccl);
+    json["entries"].push_back(std::move(entry));
   }
   file_.replace(json.dump(1) + '\n');
 }

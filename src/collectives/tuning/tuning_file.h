@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "collectives/tuning/thresholds.h"
@@ -12,6 +11,12 @@ namespace duet {
 // The file in which `duet collective --tune` keeps thresholds: one entry per setup.
 class TuningFile {
  public:
+  struct Entry {
+    TuningSetup setup;
+    Thresholds thresholds;   // changeovers()
+    Thresholds beside_nccl;  // beside_nccl(); empty where NCCL was not measured
+  };
+
   // $DUET_TUNING, else $XDG_CONFIG_HOME/duet/tuning.json, else ~/.config/duet/tuning.json; "" where
   // none of these variables (HOME included) is set.
   static std::string usual_path();
@@ -21,23 +26,23 @@ class TuningFile {
   explicit TuningFile(std::string path);
 
   Thresholds thresholds(const TuningSetup& setup) const;
+  const std::vector<Entry>& entries() const { return entries_; }
 
   // Adds thresholds of one setup to the file. The file is read again, then replaced as a whole:
   // entries of other setups stay, and so do this setup's thresholds of other collectives. Creates
   // the folder. Throws UsageError where the file cannot be written.
-  void store(const TuningSetup& setup, const Thresholds& thresholds);
+  void store(const TuningSetup& setup, const Thresholds& thresholds,
+             const Thresholds& beside_nccl = {});
 
   // Throws UsageError where store() could not write. Does not change the file.
   void require_writable() const { file_.require_writable(); }
 
  private:
-  using SetupThresholds = std::pair<TuningSetup, Thresholds>;
-
   void read();
   void write() const;
 
   StoredFile file_;
-  std::vector<SetupThresholds> entries_;
+  std::vector<Entry> entries_;
 };
 
 // Thresholds as JSON, as the file has them: {"all_gather":10485760,"gather":null}; null: kNever.

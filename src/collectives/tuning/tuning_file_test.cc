@@ -68,6 +68,18 @@ TEST_F(Tuned, KeepsOtherSetupsAndOtherCollectives) {
   EXPECT_EQ(files(), 1u);
 }
 
+TEST_F(Tuned, KeepsWhatWasMeasuredBesideNccl) {
+  TuningFile(path()).store(kHere, with(CollectiveKind::gather, 7),
+                           with(CollectiveKind::all_gather, 8192));
+  TuningFile(path()).store(kThere, with(CollectiveKind::gather, 7));
+  TuningFile(path()).store(kHere, with(CollectiveKind::gather, 9));
+  const TuningFile file(path());
+  ASSERT_EQ(file.entries().size(), 2u);
+  EXPECT_EQ(file.entries()[0].beside_nccl.dma_from(CollectiveKind::all_gather), 8192u);
+  EXPECT_EQ(file.thresholds(kHere).all(), with(CollectiveKind::gather, 9).all());
+  EXPECT_TRUE(file.entries()[1].beside_nccl.all().empty());
+}
+
 TEST_F(Tuned, MakesItsFolderAndFollowsALink) {
   const std::string deep = (folder_ / "a" / "b" / "tuning.json").string();
   TuningFile(deep).store(kHere, with(CollectiveKind::gather, 7));
@@ -89,7 +101,9 @@ TEST_F(Tuned, DamageNamesTheFileAndStays) {
         R"({"format": 1, "entries": [{"device": "a", "ranks": 2, "several_processes": true,
             "dma_from": {"all_get": 1}}]})",
         R"({"format": 1, "entries": [{"device": "a", "ranks": 2, "several_processes": true,
-            "dma_from": {"gather": 1.5}}]})"}) {
+            "dma_from": {"gather": 1.5}}]})",
+        R"({"format": 1, "entries": [{"device": "a", "ranks": 2, "several_processes": true,
+            "dma_from": {}, "dma_from_beside_nccl": 5}]})"}) {
     write(text);
     try {
       TuningFile{path()};

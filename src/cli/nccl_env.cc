@@ -1,0 +1,314 @@
+// `duet nccl-env`: how a program starts with the drop-in for NCCL (docs/pytorch.md).
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "cli/command.h"
+#include "cli/complain.h"
+#include "cli/lists.h"
+#include "collectives/tuning/tuning_file.h"
+#include "core/error.h"
+#include "core/module.h"
+#include "core/suggestion.h"
+#include "device/machine.h"
+
+namespace duet {
+namespace {
+
+using Variables = std::vector<std::pair<std::string, std::string>>;
+
+constexpr int kMostDropInRanks = 8;
+constexpr const char* kTuneCommand =
+    "NCCL_NVLS_ENABLE=1 duet collective all_gather,all_to_all,broadcast --device cuda --tune";
+
+// What the drop-in takes over, and the variable with the size from which on it does.
+struct TakenOver {
+  CollectiveKind kind;
+  const char* variable;
+};
+constexpr std::array<TakenOver, 3> kTakenOver = {
+    {{CollectiveKind::all_gather, "DUET_NCCL_MIN_ALL_GATHER"},
+     {CollectiveKind::all_to_all, "DUET_NCCL_MIN_ALL_TO_ALL"},
+     {CollectiveKind::broadcast, "DUET_NCCL_MIN_BROADCAST"}}};
+
+// As the drop-in reads it: "64M", or bytes.
+std::string short_size(std::uint64_t bytes) {
+  if (bytes > 0 && bytes % (1 << 20) == 0) return fmt::format("{}M", bytes >> 20);
+  if (bytes > 0 && bytes % (1 << 10) == 0) return fmt::format("{}K", bytes >> 10);
+  return std::to_string(bytes);
+}
+
+// `path` before what the variable holds here.
+std::string before_own(const std::string& path, const char* variable) {
+  const char* own = std::getenv(variable);
+  return own == nullptr || *own == '\0' ? path : path + ":" + own;
+}
+
+std::string joined(const Variables& variables, const std::string& before,
+                   const std::string& between) {
+  std::vector<std::string> words;
+  for (const auto& [name, value] : variables) words.push_back(before + name + "=" + value);
+  return fmt::format("{}", fmt::join(words, between));
+}
+
+using Lines = std::vector<std::string>;
+
+// A way to start programs, and what it takes to hand variables on.
+struct Launcher {
+  const char* name;
+  bool elsewhere;  // the program's files are not this machine's
+  Lines (*lines)(const Variables& variables, const std::string& mounted);
+};
+
+Lines shell_lines(const Variables& variables, const std::string&) {
+  return {"env " + joined(variables, "", " ")};
+}
+
+Lines srun_lines(const Variables& variables, const std::string&) {
+  return {"srun --export=ALL," + joined(variables, "", ",")};
+}
+
+Lines mpirun_lines(const Variables& variables, const std::string&) {
+  return {"mpirun " + joined(variables, "-x ", " ")};
+}
+
+Lines docker_lines(const Variables& variables, const std::string& mounted) {
+  return {fmt::format("docker run -v {0}:{0}:ro {1}", mounted, joined(variables, "-e ", " "))};
+}
+
+// Arguments of the launcher's mpirun, as YAML. A worker's `env` does not reach what sshd starts.
+Lines mpijob_lines(const Variables& variables, const std::string&) {
+  Lines lines;
+  for (const auto& [name, value] : variables) {
+    lines.emplace_back("- -x");
+    lines.push_back(fmt::format("- {}={}", name, value));
+  }
+  return lines;
+}
+
+constexpr std::array<Launcher, 6> kLaunchers = {{{"shell", false, shell_lines},
+                                                 {"torchrun", false, shell_lines},
+                                                 {"srun", false, srun_lines},
+                                                 {"mpirun", false, mpirun_lines},
+                                                 {"docker", true, docker_lines},
+                                                 {"mpijob", true, mpijob_lines}}};
+
+const Launcher& launcher_named(const std::string& name) {
+  std::vector<std::string_view> known;
+  for (const Launcher& each : kLaunchers) {
+    if (name == each.name) return each;
+    known.emplace_back(each.name);
+  }
+  throw UsageError(fmt::format("--for: unknown '{}'{}: expected one of {}", name,
+                               did_you_mean(name, known), fmt::join(known, ", ")));
+}
+
+// Throws UsageError for a value that would have to be quoted, or that the loader would take for a
+// list of several.
+void require_plain(const std::string& what, const std::string& value) {
+  constexpr const char* kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+@%~";
+  const std::size_t odd = value.find_first_not_of(kPlain);
+  if (odd == std::string::npos) return;
+  throw UsageError(fmt::format("{} {}: expected letters, digits and /._-+@%~ only, not '{}'", what,
+                               value, value[odd]));
+}
+
+// The thresholds beside NCCL that hold for so many GPUs.
+struct DropInThresholds {
+  std::string model;  // "": of no model
+  Thresholds sizes;   // without those that are kNever
+  std::string note;   // why there are none; else ""
+};
+
+using Entries = std::vector<TuningFile::Entry>;
+
+// The entries for so many GPUs and, if it is not empty, this model that have NCCL's figures.
+Entries entries_for(const TuningFile& file, int gpus, const std::string& model) {
+  Entries found;
+  for (const TuningFile::Entry& each : file.entries()) {
+    if (each.setup.ranks != gpus || each.beside_nccl.all().empty()) continue;
+    if (model.empty() || each.setup.device == model) found.push_back(each);
+  }
+  return found;
+}
+
+// Of one process and of several it is the larger that holds.
+Thresholds largest_of(const Entries& entries) {
+  Thresholds sizes;
+  for (const TakenOver& each : kTakenOver) {
+    std::uint64_t from = 0;
+    bool measured = false;
+    for (const TuningFile::Entry& entry : entries) {
+      if (entry.beside_nccl.all().count(each.kind) == 0) continue;
+      measured = true;
+      from = std::max(from, entry.beside_nccl.dma_from(each.kind));
+    }
+    if (measured && from != Thresholds::kNever) sizes.set(each.kind, from);
+  }
+  return sizes;
+}
+
+DropInThresholds thresholds_for(const TuningFile& file, int gpus, const std::string& model) {
+  const Entries entries = entries_for(file, gpus, model);
+  std::set<std::string> models;
+  for (const TuningFile::Entry& each : entries) models.insert(each.setup.device);
+  if (models.size() > 1) {
+    throw UsageError(fmt::format("--model: expected one of {}", fmt::join(models, ", ")));
+  }
+  if (entries.empty()) {
+    return {model,
+            {},
+            fmt::format("no threshold is set, so every call is forwarded to NCCL: the tuning file "
+                        "has no figures of NCCL for {} x {}; to measure them: {}",
+                        gpus, model.empty() ? "NVIDIA GPU" : model, kTuneCommand)};
+  }
+  DropInThresholds found{*models.begin(), largest_of(entries), ""};
+  if (found.sizes.all().empty()) {
+    found.note = fmt::format(
+        "no threshold is set, so every call is forwarded to NCCL, which is the faster one on {} x "
+        "{}",
+        gpus, found.model);
+  }
+  return found;
+}
+
+class NcclEnvCommand : public Command {
+ public:
+  explicit NcclEnvCommand(CLI::App& root)
+      : app_(root.add_subcommand(
+            "nccl-env",
+            "Print what to put before a command that uses NCCL, so that Duet's collectives take "
+            "over its large calls (docs/pytorch.md)")) {
+    add("--for", launcher_, "LAUNCHER",
+        "What starts the program: shell, torchrun, srun, mpirun (Open MPI), docker, or mpijob "
+        "(Kubernetes); default shell");
+    add("--gpus", gpus_, "COUNT",
+        "GPUs of a communicator, 2 to 8, for which thresholds are taken; default: all NVIDIA GPUs "
+        "of this machine");
+    add("--model", model_, "NAME",
+        "Their model, as the tuning file has it; default: that of this machine's GPUs, else the "
+        "only one that the file has");
+    add("--tuning", tuning_, "FILE", "The tuning file; default: that of duet collective --tune");
+    add("--replace", real_, "FILE",
+        "Put Duet's library in the place of NCCL's, for programs that open NCCL by its path; FILE: "
+        "the real libnccl.so.2");
+    app_->add_flag("--json", json_, "Print all of it as JSON");
+  }
+
+  CLI::App& app() override { return *app_; }
+
+  int run(const std::vector<std::string>&) override {
+    const Launcher& launcher = launcher_named(launcher_.empty() ? "shell" : launcher_);
+    const Variables library = library_variables(launcher);
+    const std::string path = tuning_.empty() ? TuningFile::usual_path() : tuning_;
+    if (!tuning_.empty() && !std::filesystem::exists(tuning_)) {
+      throw UsageError(fmt::format("--tuning {}: there is no such file", tuning_));
+    }
+    const int gpus = find_gpus();
+    const DropInThresholds found = thresholds_for(TuningFile(path), gpus, model_);
+    Variables variables = library;
+    for (const TakenOver& each : kTakenOver) {
+      if (found.sizes.all().count(each.kind) == 0) continue;
+      variables.emplace_back(each.variable, short_size(found.sizes.dma_from(each.kind)));
+    }
+    const Lines lines = launcher.lines(variables, mounted());
+    if (json_) {
+      print_json(launcher, lines, variables, path, gpus, found);
+    } else {
+      std::cout << fmt::format("{}\n", fmt::join(lines, "\n"));
+      if (!found.note.empty()) complain(found.note);
+    }
+    return 0;
+  }
+
+ private:
+  std::string own_library() const {
+    const std::string name = real_.empty() ? "libduet-nccl.so" : "replacement/libnccl.so.2";
+    const std::string path = own_file("nccl_shim", name);
+    if (path.empty()) {
+      throw UsageError(
+          fmt::format("nccl-env: there is no {} beside libduet: it is built for "
+                      "x86-64, and installed with duet",
+                      name));
+    }
+    require_plain("the library's path", path);
+    return path;
+  }
+
+  // The file or folder that a container must have at the same path.
+  std::string mounted() const {
+    return real_.empty() ? own_library()
+                         : std::filesystem::path(own_library()).parent_path().string();
+  }
+
+  Variables library_variables(const Launcher& launcher) const {
+    const char* variable = real_.empty() ? "LD_PRELOAD" : "LD_LIBRARY_PATH";
+    const std::string path = launcher.elsewhere ? mounted() : before_own(mounted(), variable);
+    for (const std::string& each : split(path, ':')) require_plain(variable, each);
+    Variables variables = {{variable, path}};
+    if (real_.empty()) return variables;
+    if (real_.front() != '/') {
+      throw UsageError(
+          fmt::format("--replace {}: expected an absolute path of the real "
+                      "libnccl.so.2",
+                      real_));
+    }
+    require_plain("--replace", real_);
+    if (!launcher.elsewhere && !std::filesystem::exists(real_)) {
+      throw UsageError(fmt::format("--replace {}: there is no such file", real_));
+    }
+    variables.emplace_back("DUET_NCCL", real_);
+    return variables;
+  }
+
+  // The number of GPUs. Without --model it also sets model_, where this machine has GPUs.
+  int find_gpus() {
+    if (!gpus_.empty() && !model_.empty()) return parsed_gpus();
+    for (const BackendState& state : backends()) {
+      if (state.kind != "cuda" || state.machine == nullptr) continue;
+      if (model_.empty()) model_ = state.machine->device(0).info().model;
+      if (gpus_.empty()) gpus_ = std::to_string(state.machine->size());
+    }
+    if (gpus_.empty()) {
+      throw UsageError("nccl-env: expected --gpus COUNT: this machine has no NVIDIA GPU");
+    }
+    return parsed_gpus();
+  }
+
+  int parsed_gpus() const { return parse_number(gpus_, 2, "--gpus", kMostDropInRanks); }
+
+  static void print_json(const Launcher& launcher, const Lines& lines, const Variables& variables,
+                         const std::string& path, int gpus, const DropInThresholds& found) {
+    nlohmann::ordered_json json = {{"for", launcher.name}, {"lines", lines}};
+    for (const auto& [name, value] : variables) json["variables"][name] = value;
+    json["gpus"] = gpus;
+    json["model"] = found.model;
+    json["tuning_file"] = path;
+    json["thresholds"] = nlohmann::ordered_json::object();
+    for (const auto& [kind, bytes] : found.sizes.all()) {
+      json["thresholds"][std::string(name(kind))] = bytes;
+    }
+    json["note"] = found.note;
+    std::cout << json.dump(1) << '\n';
+  }
+
+  CLI::App* app_;
+  std::string launcher_, gpus_, model_, tuning_, real_;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_nccl_env_command(CLI::App& root) {
+  return std::make_unique<NcclEnvCommand>(root);
+}
+
+}  // namespace duet

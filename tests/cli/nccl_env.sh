@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# duet nccl-env: the words to put before a command, by launcher, with the thresholds of a tuning file;
+# what is printed starts a program of NCCL's users with the drop-in: nccl_env.sh DUET TESTS
+tests=$(realpath "$2")
+source "$(dirname "$0")/check.sh"
+unset LD_PRELOAD LD_LIBRARY_PATH
+export ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0
+shim=$(dirname "$duet")/nccl_shim
+if [[ ! -e $shim/libduet-nccl.so ]]; then
+  refuses "there is no libduet-nccl.so" nccl-env --gpus 2
+  finish
+  exit 0
+fi
+
+entry() { # DEVICE RANKS SEVERAL BESIDE_NCCL
+  echo "{\"device\":\"$1\",\"ranks\":$2,\"several_processes\":$3,\"dma_from\":{},\"dma_from_beside_nccl\":$4}"
+}
+file() { (IFS=, && echo "{\"format\":1,\"entries\":[$*]}"); }
+h200='NVIDIA H200'
+file "$(entry "$h200" 4 false '{"all_gather":67108864,"all_to_all":null,"all_reduce":4096}')" \
+  "$(entry "$h200" 4 true '{"all_gather":33554432,"broadcast":1000,"all_to_all":65536}')" \
+  "$(entry "$h200" 8 true '{"all_gather":null}')" \
+  "$(entry A 2 true '{"all_gather":8192}')" "$(entry B 2 true '{"all_gather":1}')" \
+  "{\"device\":\"$h200\",\"ranks\":5,\"several_processes\":true,\"dma_from\":{\"all_gather\":0}}" > "$DUET_TUNING"
+
+# prints LINE ARGUMENT...: that standard output is LINE, and standard error is empty.
+prints() {
+  expect_code 0 nccl-env --model "$h200" --gpus 4 "${@:2}"
+  [[ $(cat out) == "$1" ]] || fail "duet nccl-env ${*:2}: expected $1, got $(cat out)"
+  [[ ! -s err ]] || fail "duet nccl-env ${*:2}: $(cat err)"
+}
+preload=LD_PRELOAD=$shim/libduet-nccl.so
+gather=DUET_NCCL_MIN_ALL_GATHER=64M broadcast=DUET_NCCL_MIN_BROADCAST=1000
+prints "env $preload $gather $broadcast"
+prints "env $preload $gather $broadcast" --for torchrun
+prints "srun --export=ALL,$preload,$gather,$broadcast" --for srun
+prints "mpirun -x $preload -x $gather -x $broadcast" --for mpirun
+prints "docker run -v $shim/libduet-nccl.so:$shim/libduet-nccl.so:ro -e $preload -e $gather -e $broadcast" --for docker
+prints "- -x
+- $preload
+- -x
+- $gather
+- -x
+- $broadcast" --for mpijob
+LD_PRELOAD=libm.so.6 prints "env $preload:libm.so.6 $gather $broadcast"
+LD_PRELOAD=libm.so.6 prints "docker run -v $shim/libduet-nccl.so:$shim/libduet-nccl.so:ro -e $preload -e $gather -e $broadcast" --for docker
+
+real=$tests/fake_nccl/libnccl.so.2
+folder_line=LD_LIBRARY_PATH=$shim/replacement
+prints "env $folder_line DUET_NCCL=$real $gather $broadcast" --replace "$real"
+LD_LIBRARY_PATH=/a:/b prints "env $folder_line:/a:/b DUET_NCCL=$real $gather $broadcast" --replace "$real"
+prints "docker run -v $shim/replacement:$shim/replacement:ro -e $folder_line -e DUET_NCCL=/there/libnccl.so.2 -e $gather -e $broadcast" \
+  --for docker --replace /there/libnccl.so.2
+
+# No threshold: one line says why, and what to run. What was measured beside another engine is none.
+for gpus in 3 5; do
+  expect_code 0 nccl-env --gpus $gpus --model "$h200"
+  [[ $(cat out) == "env $preload" ]] || fail "thresholds of others: $(cat out)"
+  [[ $(wc -l < err) == 1 ]] || fail "expected one line: $(cat err)"
+  grep -q "no threshold is set, so every call is forwarded to NCCL: .*no figures of NCCL for $gpus x $h200; .*duet collective .* --tune" err ||
+    fail "what to run: $(cat err)"
+done
+expect_code 0 nccl-env --gpus 8
+grep -q "no threshold is set, .*NCCL, which is the faster one on 8 x $h200" err || fail "NCCL is faster: $(cat err)"
+DUET_TUNING=$folder/none.json expect_code 0 nccl-env --gpus 8 --model "$h200"
+grep -q 'no threshold is set' err || fail "without a file: $(cat err)"
+
+expect_code 0 nccl-env --gpus 4 --model "$h200" --json
+[[ ! -s err ]] || fail "--json: $(cat err)"
+python3 - "$preload" out <<'end' || fail "--json: $(cat out)"
+import json, sys
+told = json.load(open(sys.argv[2]))
+assert told["variables"]["LD_PRELOAD"] == sys.argv[1].split("=")[1]
+assert told["thresholds"] == {"all_gather": 67108864, "broadcast": 1000}, told
+assert told["lines"] == ["env " + " ".join(f"{k}={v}" for k, v in told["variables"].items())]
+assert (told["gpus"], told["model"], told["note"], told["for"]) == (4, "NVIDIA H200", "", "shell")
+end
+
+refuses "unknown 'slurm': expected one of shell, torchrun, srun, mpirun, docker, mpijob" nccl-env --for slurm --gpus 2
+refuses "(did you mean 'mpirun'?)" nccl-env --for mpirum --gpus 2
+refuses "--model: expected one of A, B" nccl-env --gpus 2 --tuning "$DUET_TUNING"
+refuses "--gpus" nccl-env --gpus 9
+refuses "--gpus" nccl-env --gpus 1
+refuses "expected an absolute path" nccl-env --gpus 2 --replace libnccl.so.2
+refuses "there is no such file" nccl-env --gpus 2 --replace /nowhere/libnccl.so.2
+refuses "there is no such file" nccl-env --gpus 2 --tuning nowhere.json
+refuses "expected letters, digits" nccl-env --gpus 2 --for docker --replace "/a b/libnccl.so.2"
+LD_LIBRARY_PATH="/a b" refuses "LD_LIBRARY_PATH /a b: expected letters" nccl-env --gpus 4 --replace "$real"
+echo '{' > damaged.json
+refuses "expected JSON" nccl-env --gpus 2 --tuning damaged.json
+"$duet" info | grep -q '^ *cuda .*available' || refuses "expected --gpus COUNT" nccl-env
+
+# The words work: before a program that is linked with a small NCCL.
+export LD_LIBRARY_PATH=$tests:$tests/fake_nccl
+expect_code 0 nccl-env --gpus 4 --model "$h200"
+$(cat out) "$tests/nccl_user" forwarding > user.out 2>&1 || fail "before a program: exit $?: $(cat user.out)"
+grep -q "ncclReduce: $shim/libduet-nccl.so" user.out || fail "the library is not before NCCL: $(cat user.out)"
+LD_LIBRARY_PATH=$tests expect_code 0 nccl-env --gpus 4 --model "$h200" --replace "$real"
+$(cat out) "$tests/nccl_user" forwarding > user.out 2>&1 || fail "in NCCL's place: exit $?: $(cat user.out)"
+grep -q "ncclGetVersion: $shim/replacement/libnccl.so.2" user.out || fail "not in NCCL's place: $(cat user.out)"
+# The same words, with the drop-in for ranks on CPUs: it takes over what is not below the threshold.
+file "$(entry A 2 true '{"all_gather":8192}')" > "$DUET_TUNING"
+expect_code 0 nccl-env --gpus 2
+words=$(sed "s,$shim/libduet-nccl.so,$tests/nccl_shim_host/libduet-nccl.so," out)
+DUET_NCCL_LOG=info timeout 120 $words "$tests/nccl_ranks" 2 calls > user.out 2>&1 || fail "ranks: exit $?: $(cat user.out)"
+grep -q 'all_gather from 8192 B by copy engines; the rest is forwarded' user.out || fail "thresholds: $(cat user.out)"
+finish
