@@ -1,5 +1,5 @@
 # What `cmake --install` puts where: duet, its completion and manual page, Slurm's health check, libduet, its modules in
-# duet/ beside it, the headers of the public API, and the package by which find_package(duet) gives
+# duet/ beside it, the drop-in for NCCL in duet/nccl_shim, the headers of the public API, and the package by which find_package(duet) gives
 # duet::duet, and pkg-config's file. All of it finds each other by relative paths, so that a prefix can be moved.
 # The components duet, modules and dev are packages of their own (cmake/package.cmake).
 include(CMakePackageConfigHelpers)
@@ -12,6 +12,10 @@ install(TARGETS libduet EXPORT duet LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} 
                                             NAMELINK_COMPONENT dev)
 get_property(modules GLOBAL PROPERTY DUET_MODULES)
 install(TARGETS ${modules} DESTINATION ${CMAKE_INSTALL_LIBDIR}/duet COMPONENT modules)
+if(TARGET duet_nccl_preload)  # as in the build folder: own_file() of core/module.h
+  install(TARGETS duet_nccl_preload DESTINATION ${CMAKE_INSTALL_LIBDIR}/duet/nccl_shim)
+  install(TARGETS duet_nccl_replacement DESTINATION ${CMAKE_INSTALL_LIBDIR}/duet/nccl_shim/replacement)
+endif()
 
 # Completion and the manual page, written by the program. The target `program` does not have them.
 set(written ${PROJECT_BINARY_DIR}/written)

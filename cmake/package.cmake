@@ -25,7 +25,6 @@ set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
 set(CPACK_DEBIAN_PACKAGE_SECTION utils)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR})
 set(full_version "${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE}")
 
@@ -35,6 +34,12 @@ set(CPACK_COMPONENT_DUET_DESCRIPTION
 messages, alone and at once, on CPUs, GPUs and simulated machines.")
 set(CPACK_DEBIAN_DUET_PACKAGE_RECOMMENDS "duet-modules (= ${full_version})")
 set(CPACK_DEBIAN_DUET_PACKAGE_SUGGESTS "libsqlite3-0")
+# Which library other packages find here. CPack would also name the drop-in's libnccl.so.2, and
+# then take duet for the package of NCCL.
+file(WRITE ${PROJECT_BINARY_DIR}/deb/shlibs "libduet ${PROJECT_VERSION_MAJOR} duet (= ${full_version})\n")
+file(WRITE ${PROJECT_BINARY_DIR}/deb/triggers "activate-noawait ldconfig\n")
+set(CPACK_DEBIAN_DUET_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/deb/shlibs
+                                            ${PROJECT_BINARY_DIR}/deb/triggers)
 
 # A module that cannot be loaded is a reason in `duet info`: only libduet is needed.
 set(CPACK_DEBIAN_MODULES_PACKAGE_NAME duet-modules)

@@ -44,6 +44,15 @@ diff <(sed 's/[0-9]//g' info.build) <(sed 's/[0-9]//g' info.moved) || fail "duet
 [[ $(ls "$build"/modules/*.so | xargs -n 1 basename) == \
    $(ls moved/*/duet/*.so | xargs -n 1 basename) ]] || fail "modules"
 
+# The drop-in for NCCL, and the words that name it.
+if [[ -e $build/nccl_shim/libduet-nccl.so ]]; then
+  shim=$(echo moved/*/duet/nccl_shim)
+  cmp "$shim/libduet-nccl.so" "$build/nccl_shim/libduet-nccl.so" || fail "libduet-nccl.so"
+  cmp "$shim/replacement/libnccl.so.2" "$build/nccl_shim/replacement/libnccl.so.2" || fail "libnccl.so.2"
+  "$duet" nccl-env --gpus 2 --model X > out.words 2> err.words || fail "duet nccl-env: exit $?"
+  says out.words "^env LD_PRELOAD=$folder/$shim/libduet-nccl.so$"
+fi
+
 # Written by the program, for shells and man.
 diff moved/share/bash-completion/completions/duet <("$duet" completion bash) || fail "completion of bash"
 diff moved/share/zsh/site-functions/_duet <("$duet" completion zsh) || fail "completion of zsh"
