@@ -135,7 +135,7 @@ Answer ask(int process, const std::string& name, const std::string& loan) {
 int copy_by_kernel(int process, int descriptor) {
   const int handle = static_cast<int>(syscall(SYS_pidfd_open, process, 0));
   if (handle < 0) return -1;
-  const int copy = static_cast<int>(syscall(SYS_pidfd_getfd, handle, descriptor, 0));
+  const int copy = static_cast<int>(syscall(__NR_pidfd_getfd, handle, descriptor, 0));
   const int error = errno;
   close(handle);
   errno = error;

@@ -1,19 +1,18 @@
 #!/usr/bin/env bash
 # What the two libraries need of a system, and which names they give it:
-# needs.sh SHIM TESTS [LIBNCCL], LIBNCCL being an installed NCCL.
+# needs.sh SHIM GLIBC [LIBNCCL], GLIBC being the newest version that they may need, LIBNCCL an installed
+# NCCL.
 set -euo pipefail
-shim=${1:?usage: needs.sh SHIM TESTS [LIBNCCL]} real=${3:-}
-newest=2.36 # Debian 12's compiler and static libstdc++ ask for no less
+shim=${1:?usage: needs.sh SHIM GLIBC [LIBNCCL]} newest=${2:?} real=${3:-}
 fail() { echo "$*" >&2 && exit 1; }
 exported() { nm -D --defined-only "$1" | awk '{print $3}' | sort; }
 
 for library in "$shim/libduet-nccl.so" "$shim/replacement/libnccl.so.2"; do
-  needed=$(readelf -d "$library" | sed -nE 's/.*\(NEEDED\).*\[(.*)\]/\1/p' | grep -v '^ld-linux' || true)
-  [[ $needed == libc.so.6 ]] || fail "$library: expected to need libc.so.6 alone, needs: $needed"
+  needed=$(readelf -d "$library" | sed -nE 's/.*\(NEEDED\).*\[(.*)\]/\1/p' |
+    grep -vE '^(ld-linux-x86-64\.so\.2|libc\.so\.6|libpthread\.so\.0|libdl\.so\.2|librt\.so\.1)$' || true)
+  [[ -z $needed ]] || fail "$library: expected to need the C library alone, needs: $needed"
   ! readelf -d "$library" | grep -qE 'RPATH|RUNPATH' || fail "$library has a search path"
-  version=$(objdump -T "$library" | grep -oE 'GLIBC_[0-9.]+' | sed 's/GLIBC_//' | sort -Vu | tail -1)
-  [[ $(printf '%s\n' "$version" "$newest" | sort -V | tail -1) == "$newest" ]] ||
-    fail "$library: needs glibc $version, expected at most $newest"
+  "$(dirname "$0")/../build/glibc.sh" "$newest" "$library"
   others=$(exported "$library" | grep -vE '^p?nccl' || true)
   [[ -z $others ]] || fail "$library: expected names of NCCL alone, has: $others"
 done
@@ -26,4 +25,4 @@ if [[ -n $real ]]; then # ncclResetDebugInitInternal is in no header
     <(exported "$shim/replacement/libnccl.so.2"))
   [[ -z $missing ]] || fail "the replacement lacks: $missing"
 fi
-echo "libc alone, glibc $version, $(exported "$shim/replacement/libnccl.so.2" | wc -l) names"
+echo "the C library alone, glibc $newest at most, $(exported "$shim/replacement/libnccl.so.2" | wc -l) names"

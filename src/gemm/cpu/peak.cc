@@ -77,6 +77,10 @@ DUET_PEAK_LOOP(bf16_avx512, "avx512f,avx512bf16", __m512, __m512bh, kSums512, DU
 DUET_PEAK_LOOP(int8_avx512, "avx512f,avx512vnni", __m512i, __m512i, kSums512, DUET_SET_INT8,
                _mm512_setzero_si512(), DUET_DOT_INT8, _mm512_reduce_add_epi32)
 
+// GCC 10, of which portable archives are built, knows no AMX.
+#if defined(__clang__) || __GNUC__ >= 11
+#define DUET_AMX 1
+
 constexpr int kAmxRows = 16;
 constexpr int kAmxRowBytes = 64;
 constexpr int kAmxTileBytes = kAmxRows * kAmxRowBytes;
@@ -155,16 +159,22 @@ double int8_amx(long steps, double seed) {
   return tile_sums_int8(steps, static_cast<std::uint8_t>(seed) * 0x01010101u);
 }
 
+#else
+#define DUET_AMX 0
+#endif
+
 // One step has `sums` instructions, each with `products` multiplications and as many additions.
 PeakLoop loop(const char* instruction, int sums, int products, double (*run)(long, double)) {
   return {instruction, kVectorSteps, 2.0 * sums * products, run};
 }
 
+#if DUET_AMX
 // Each instruction multiplies every row of one factor by every column of the other.
 PeakLoop tile_loop(const char* instruction, int element_bytes, double (*run)(long, double)) {
   const int depth = kAmxRowBytes / element_bytes;
   return {instruction, kAmxSteps, 2.0 * kAmxSums * kAmxRows * kAmxRows * depth, run};
 }
+#endif
 
 }  // namespace
 
@@ -177,6 +187,11 @@ std::variant<PeakLoop, Skipped> peak_loop(DType dtype) {
       return loop("vfmadd231ps, 256 bits", kSums256, 8, fp32_avx2);
     }
   }
+#if !DUET_AMX
+  if (dtype == DType::bf16 || dtype == DType::int8) {
+    return Skipped{"this Duet was built by a compiler that has no AMX instructions"};
+  }
+#else
   if (dtype == DType::bf16 && __builtin_cpu_supports("amx-bf16") && may_use_amx()) {
     return tile_loop("tdpbf16ps, tiles of 16 x 64 bytes", 2, bf16_amx);
   }
@@ -189,6 +204,7 @@ std::variant<PeakLoop, Skipped> peak_loop(DType dtype) {
   if (dtype == DType::int8 && __builtin_cpu_supports("avx512vnni")) {
     return loop("vpdpbusd, 512 bits", kSums512, 64, int8_avx512);
   }
+#endif
   return Skipped{
       fmt::format("this CPU has no vector instruction that multiplies {}, or Duet has "
                   "no loop for it",

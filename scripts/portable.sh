@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# Builds Duet for systems older than this one, with the compiler and the libraries of Debian 11:
+#   portable.sh FOLDER [all|drop-in] [CMAKE_ARGUMENT...]
+#   drop-in   FOLDER/build/nccl_shim: the drop-in for NCCL, for x86-64 with glibc 2.28 or later
+#   all       that, and FOLDER/duet-*.tar.gz, which runs from any folder: for glibc 2.31 or later, with
+#             libstdc++ of GCC 10, libgomp and hwloc (libstdc++6, libgomp1, libhwloc15)
+# It needs mmdebstrap and Debian's archive. With the CUDA toolkit ($CUDACXX, or /usr/local/cuda) the
+# CUDA device is built as well, for the GPUs that -DDUET_CUDA_ARCHITECTURES=... names.
+set -euo pipefail
+source=$(realpath "$(dirname "$0")/..")
+folder=${1:?usage: portable.sh FOLDER [all|drop-in] [CMAKE_ARGUMENT...]} what=${2:-all}
+shift $(($# < 2 ? $# : 2))
+[[ $what == all || $what == drop-in ]] || { echo "portable.sh: expected all or drop-in, not '$what'" >&2; exit 2; }
+command -v mmdebstrap > /dev/null || { echo "portable.sh needs mmdebstrap" >&2; exit 1; }
+mkdir -p "$folder"
+folder=$(realpath "$folder")
+root=$folder/sysroot
+
+# Headers of what is header-only are this system's: Debian 11's are too old.
+headers() {
+  cp -r /usr/include/{fmt,nlohmann,CLI,toml++} "$root/usr/include/"
+  mkdir -p "$root/usr/share/cmake/fmt"
+  cp -r /usr/share/cmake/{nlohmann_json,CLI11} "$root/usr/share/cmake/"
+  cat > "$root/usr/share/cmake/fmt/fmtConfig.cmake" << 'end'
+add_library(fmt::fmt-header-only INTERFACE IMPORTED)
+target_compile_definitions(fmt::fmt-header-only INTERFACE FMT_HEADER_ONLY=1)
+add_library(fmt::fmt ALIAS fmt::fmt-header-only)
+end
+}
+
+if [[ ! -e $folder/complete ]]; then
+  rm -rf "$root"
+  mmdebstrap --quiet --variant=extract --include=g++-10,libc6-dev,libhwloc-dev,libssl-dev \
+    bullseye "$root" http://deb.debian.org/debian
+  # Links to absolute paths would leave the sysroot.
+  find "$root" -type l -lname '/*' -print0 | while IFS= read -r -d '' link; do
+    ln -sfnr "$root$(readlink "$link")" "$link"
+  done
+  headers
+  touch "$folder/complete"
+fi
+
+# The compiler is Debian 11's, run by this system's libraries. glibc has pthread_cond_clockwait since
+# 2.30; without it waits with a deadline on the steady clock are made of shorter ones on the system's.
+mkdir -p "$folder/bin"
+cat > "$folder/before_glibc_2.30.h" << 'end'
+#include <bits/c++config.h>
+#undef _GLIBCXX_USE_PTHREAD_COND_CLOCKWAIT
+end
+cat > "$folder/bin/g++" << end
+#!/bin/sh
+exec "$root/usr/bin/x86_64-linux-gnu-g++-10" --sysroot="$root" -include "$folder/before_glibc_2.30.h" "\$@"
+end
+chmod +x "$folder/bin/g++"
+
+nvcc=${CUDACXX:-/usr/local/cuda/bin/nvcc}
+cuda=(-DDUET_CUDA=OFF)
+toolkit=
+if [[ -x $nvcc ]]; then
+  toolkit=$(dirname "$(dirname "$(realpath "$nvcc")")")
+  cuda=(-DDUET_CUDA=ON -DCMAKE_CUDA_COMPILER="$nvcc" -DCMAKE_CUDA_HOST_COMPILER="$folder/bin/g++"
+    -DCUDAToolkit_ROOT="$toolkit")
+fi
+export PKG_CONFIG_SYSROOT_DIR=$root PKG_CONFIG_LIBDIR=$root/usr/lib/x86_64-linux-gnu/pkgconfig
+cmake -S "$source" -B "$folder/build" -G Ninja \
+  -DCMAKE_CXX_COMPILER="$folder/bin/g++" -DCMAKE_LIBRARY_ARCHITECTURE=x86_64-linux-gnu \
+  -DCMAKE_FIND_ROOT_PATH="$root;$toolkit" -DCMAKE_FIND_ROOT_PATH_MODE_PROGRAM=NEVER \
+  -DCMAKE_FIND_ROOT_PATH_MODE_LIBRARY=ONLY -DCMAKE_FIND_ROOT_PATH_MODE_INCLUDE=ONLY \
+  -DCMAKE_FIND_ROOT_PATH_MODE_PACKAGE=ONLY -DOPENSSL_USE_STATIC_LIBS=ON -DDUET_TESTS=OFF \
+  -DDUET_HIP=OFF -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=40 "${cuda[@]}" "$@"
+cmake --build "$folder/build" --target duet_nccl_preload duet_nccl_replacement
+"$source/tests/nccl_shim/needs.sh" "$folder/build/nccl_shim" 2.28
+
+# starts ARGUMENT...: runs a program on Debian 11's C library.
+starts() {
+  local libraries=$root/usr/lib/x86_64-linux-gnu:$root/lib/x86_64-linux-gnu
+  "$root/lib64/ld-linux-x86-64.so.2" --library-path "$libraries" "$@"
+}
+errors=$(starts --preload "$folder/build/nccl_shim/libduet-nccl.so" \
+  "$root/usr/bin/x86_64-linux-gnu-gcc-10" --version 2>&1 > "$folder/started")
+[[ -z $errors && -s $folder/started ]] || { echo "portable.sh: libduet-nccl.so cannot be preloaded: $errors" >&2; exit 1; }
+[[ $what == all ]] || exit 0
+
+cmake --build "$folder/build"
+"$source/tests/build/glibc.sh" 2.31 "$folder/build"/{duet,libduet.so,modules/*.so}
+(cd "$folder/build" && cpack -G TGZ -B "$folder/packed")
+mv "$folder"/packed/duet-*.tar.gz "$folder/"
+starts "$folder/build/duet" --version
