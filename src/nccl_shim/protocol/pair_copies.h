@@ -148,6 +148,8 @@ class PairCopies {
   bool waits_for(int peer) const;
   Unsettled revoke_untaken();
   void end_own_waits(Unsettled& unsettled);
+  bool runs(int peer) const;  // whether work of a peer may still run
+  bool peers_run() const;
   bool may_touch(int peer, const Share& share) const;
 
   PairWords& words(int from, int to) const { return (*segment_)->words.pairs[from][to]; }
@@ -167,8 +169,9 @@ class PairCopies {
   std::unique_ptr<StreamEvent> begin_, pushed_, pulled_, last_call_, other_work_;
   std::uint64_t number_ = 0;  // calls so far
   const std::size_t piece_bytes_;
+  // Left to the end of the process where this rank has aborted and a peer has not: the first pieces
+  // of a call that this rank has not come to need no word of its own.
   char* slots_ = nullptr;
-  bool slots_in_use_ = false;  // a peer may still write them: left to the end of the process
   std::atomic<std::uint32_t> pieces_{0};  // of reductions so far, alike on all ranks
   Stream last_stream_ = nullptr;
   enum class Last { none, call, other } last_ = Last::none;

@@ -39,7 +39,7 @@ PairCopies::~PairCopies() {
     device_.destroy_stream(push_lane_);
     device_.destroy_stream(pull_lane_);
   }
-  if (slots_ != nullptr && !slots_in_use_ && !stuck_) device_.free(slots_);
+  if (slots_ != nullptr && !stuck_ && !(ending_ && peers_run())) device_.free(slots_);
   (*segment_)->ranks[rank_].drained.store(1, std::memory_order_release);
   device_.unshare_words(&(*segment_)->words);
 }
@@ -136,12 +136,21 @@ void PairCopies::end_own_waits(Unsettled& unsettled) {
   }
 }
 
-bool PairCopies::may_touch(int peer, const Share& share) const {
-  if (peer == rank_ || (share.has_pushed && share.has_pulled && share.has_arrived)) {
-    return false;
-  }
+bool PairCopies::runs(int peer) const {
+  if (peer == rank_) return false;
   if ((*segment_)->ranks[peer].drained.load(std::memory_order_acquire) != 0) return false;
   return processes_[peer] == nullptr || !processes_[peer]->has_ended();
+}
+
+bool PairCopies::peers_run() const {
+  for (int peer = 0; peer < ranks_; ++peer) {
+    if (runs(peer)) return true;
+  }
+  return false;
+}
+
+bool PairCopies::may_touch(int peer, const Share& share) const {
+  return runs(peer) && !(share.has_pushed && share.has_pulled && share.has_arrived);
 }
 
 void PairCopies::abort(double seconds) {
@@ -152,11 +161,11 @@ void PairCopies::abort(double seconds) {
   try_record(*pushed_, push_lane_);
   try_record(*pulled_, pull_lane_);
   const Until limit(seconds);
-  const auto runs = [&] {
+  const auto own_work_runs = [&] {
     return !device_.done(*pushed_) || !device_.done(*pulled_) ||
            (number_ > 0 && !device_.done(*last_call_));
   };
-  for (end_own_waits(unsettled); runs(); end_own_waits(unsettled)) {
+  for (end_own_waits(unsettled); own_work_runs(); end_own_waits(unsettled)) {
     if (limit.passed()) {
       stuck_ = true;
       warn("work of this rank still runs");
@@ -168,7 +177,6 @@ void PairCopies::abort(double seconds) {
   for (int peer = 0; peer < ranks_; ++peer) {
     for (; may_touch(peer, unsettled[peer]); end_own_waits(unsettled)) {
       if (limit.passed()) {
-        slots_in_use_ = true;
         warn("rank " + std::to_string(peer) + " may still copy from or to this rank's buffers");
         return;
       }

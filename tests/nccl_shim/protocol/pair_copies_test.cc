@@ -379,6 +379,30 @@ void abort_in_flight(Kind kind) {
 TEST(PairCopiesErrors, AbortEndsCallsInFlight) { abort_in_flight(Kind::all_to_all); }
 TEST(PairCopiesErrors, AbortEndsReductionsInFlight) { abort_in_flight(Kind::reduce_scatter); }
 
+// Rank 1's first pieces wait for no word of rank 0, which has aborted and ended when they come.
+TEST(PairCopiesErrors, SlotsAreThereForAPeerThatHasNotAborted) {
+  std::atomic<bool> enqueued{false}, ended{false};
+  on_threads({2, 0, 0}, [&](TestRank& rank) {
+    const Buffers buffers(rank, Kind::reduce_scatter, 1000, true);
+    if (rank.rank == 0) {
+      while (!enqueued) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      rank.copies->abort(30);
+      EXPECT_EQ(rank.copies->warning(), "");
+      rank.end();
+      ended = true;
+      return;
+    }
+    rank.run(rank.stream(), [&] {
+      while (!ended) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    });
+    rank.copies->enqueue(buffers.call(), rank.stream());
+    enqueued = true;
+    while (!ended) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    rank.copies->abort(30);
+    rank.synchronise();
+  });
+}
+
 // A call whose communicator is broken does not end, so that nobody takes its buffer for a result.
 TEST(PairCopiesErrors, AStreamStopsAtItsGateUntilItsOwnRankAborts) {
   std::atomic<int> enqueued{0};

@@ -43,9 +43,14 @@ TestRank::TestRank(const Setting& setting, const std::string& name, int own_rank
   guard_.add(*copies);
 }
 
-TestRank::~TestRank() {
+void TestRank::end() {
+  if (copies == nullptr) return;
   guard_.remove(*copies);
   copies.reset();
+}
+
+TestRank::~TestRank() {
+  end();
   for (ShimDevice::Stream each : streams_) device.destroy_stream(each);
 }
 

@@ -45,6 +45,7 @@ class TestRank {
   // Enqueues what a user's kernel would do.
   void run(ShimDevice::Stream stream, std::function<void()> kernel);
   void synchronise();
+  void end();             // of the communicator
   void pause();           // the setting's delay of the CPU
   void wait_for_error();  // throws Timeout if there is none in 30 s
 
