@@ -120,6 +120,20 @@ TEST_F(HistoryTest, OtherDatabasesAreLeftAlone) {
             SqlValue(std::int64_t{1}));
 }
 
+TEST_F(HistoryTest, TheReportsSeriesHaveAllRunsByTime) {
+  Store store(path);
+  store.add(journal(2, 10), "");
+  store.add(journal(1, 5), "");
+  store.add(journal(3, 7, "node8"), "");
+  const Record series = history_series(store.points({}));
+  ASSERT_EQ(series.size(), 2u);
+  EXPECT_EQ(series[0]["host"], "node7");
+  EXPECT_EQ(series[0]["model"], "One");
+  EXPECT_EQ(series[0]["times"], Record::array({"2026-11-21T01:00:00Z", "2026-11-21T02:00:00Z"}));
+  EXPECT_NEAR(series[0]["values"][1].get<double>(), 2 * series[0]["values"][0].get<double>(), 1e-9);
+  EXPECT_EQ(series[1]["revisions"], Record::array({"abc"}));
+}
+
 TEST_F(HistoryTest, TheTableHasAllRunsOfAFigureInOneLine) {
   Store store(path);
   for (const int hour : {1, 2, 3}) store.add(journal(hour, hour == 3 ? 9 : 10), "");

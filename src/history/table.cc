@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <tuple>
 
 #include "core/plain_text.h"
@@ -97,6 +98,27 @@ std::string history_over_time(const std::vector<HistoryPoint>& points) {
     text += table({{"time"}, {"revision"}, {last.rate, Align::right}}, rows, "  ");
   }
   return text;
+}
+
+Record history_series(const std::vector<HistoryPoint>& points) {
+  Record all = Record::array();
+  for (const Series& series : series_of(points)) {
+    const HistoryPoint& last = series.back();
+    Record one = {{"benchmark", last.benchmark},
+                  {"engine", last.engine},
+                  {"case", last.case_text},
+                  {"rate", last.rate},
+                  {"device", last.device},
+                  {"model", last.model},
+                  {"host", last.host}};
+    for (const HistoryPoint& point : series) {
+      one["times"].push_back(point.time_utc);
+      one["values"].push_back(point.value);
+      one["revisions"].push_back(point.revision);
+    }
+    all.push_back(std::move(one));
+  }
+  return all;
 }
 
 std::string history_csv(const std::vector<HistoryPoint>& points) {

@@ -108,6 +108,10 @@ std::vector<std::string> short_names(const std::vector<ReportJournal>& journals)
 }  // namespace
 
 Record report_data(const std::vector<ReportJournal>& journals) {
+  return report_data(journals, Record());
+}
+
+Record report_data(const std::vector<ReportJournal>& journals, const Record& history) {
   Record list = Record::array();
   const std::vector<std::string> names = short_names(journals);
   for (std::size_t i = 0; i < journals.size(); ++i) {
@@ -119,6 +123,7 @@ Record report_data(const std::vector<ReportJournal>& journals) {
   data["reported_steps"] = reported_steps();
   data["reported_parallel_steps"] = reported_parallel_steps();
   data["reported_halo"] = reported_halo();
+  if (!history.empty()) data["history"] = history;
   return data;
 }
 

@@ -19,6 +19,8 @@ struct ReportJournal {
 };
 
 Record report_data(const std::vector<ReportJournal>& journals);
+// `history`: figures over time, as history_series() of history/table.h makes them; null: none.
+Record report_data(const std::vector<ReportJournal>& journals, const Record& history);
 
 // What studies report (specs/reported), shown in charts beside what was measured: rates of GEMMs,
 // training steps of one device, and of several, iterations of halo exchange.

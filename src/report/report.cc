@@ -42,13 +42,17 @@ void check_report_name(const std::string& flag, const std::string& path) {
 }
 
 std::string report_page(const std::vector<ReportJournal>& journals) {
+  return report_page(journals, Record());
+}
+
+std::string report_page(const std::vector<ReportJournal>& journals, const Record& history) {
   if (!has_report_page()) throw Unavailable(no_report_page());
   std::string page(built_in_page().at("page"));
   const std::size_t at = page.find(kMarker);
   if (at == std::string::npos) throw Error("the report page has no place for its data");
   return page.replace(at, std::string(kMarker).size(),
                       "<script type=\"application/json\" id=\"data\">" +
-                          script_text(report_data(journals)) + "</script>");
+                          script_text(report_data(journals, history)) + "</script>");
 }
 
 }  // namespace duet

@@ -284,9 +284,42 @@ export function makeJournals(duet, folder) {
   };
 }
 
+/**
+ * Runs of a journal over time: on the host `old` every day in the same time, the last time with one
+ * copy slower; on `new` once.
+ */
+export const HISTORY = {
+  ...{ days: ['2026-03-01', '2026-03-02', '2026-03-03'], share: 0.8, bytes: 256 * 2 ** 20 },
+  hosts: ['old', 'new'],
+};
+
+/** @returns {string|null} a store of a copies' journal's runs; null where there is no SQLite */
+export function makeStore(duet, journal, folder) {
+  const { days, share, bytes, hosts } = HISTORY;
+  const runs = [...days.map((day) => [hosts[0], day]), [hosts[1], days[1]]].map(([host, day], i) => {
+    const records = parse(readFileSync(journal, 'utf8'));
+    Object.assign(records[0].run, { time_utc: `${day}T02:00:00Z`, host: { name: host } });
+    if (i === days.length - 1) {
+      const at = records.findIndex(({ case: c }) => c?.bytes === bytes && c.kind === 'peer');
+      records[at] = slower(records[at], share);
+    }
+    const file = join(folder, `history-${i}.jsonl`);
+    writeFileSync(file, format(records));
+    return file;
+  });
+  const store = join(folder, 'runs.sqlite');
+  try {
+    execFileSync(duet, ['history', ...runs, '--store', store], { stdio: 'pipe' });
+  } catch (error) {
+    if (/needs SQLite/.test(error.stderr)) return null;
+    throw error;
+  }
+  return store;
+}
+
 /** The report of journals, as `duet report` makes it. @returns {string} its file */
-export function makeReport(duet, journals, file) {
-  execFileSync(duet, ['report', ...journals, '--output', file], {
+export function makeReport(duet, journals, file, more = []) {
+  execFileSync(duet, ['report', ...journals, ...more, '--output', file], {
     stdio: ['ignore', 'ignore', 'inherit'],
   });
   return file;

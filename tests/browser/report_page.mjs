@@ -10,8 +10,9 @@ import { findBrowser, launch, openReport } from './browser.mjs';
 import { chartChecks } from './chart_checks.mjs';
 import { doctoredChecks, manyChecks } from './doctored_checks.mjs';
 import { haloChecks } from './halo_checks.mjs';
+import { historyChecks } from './history_checks.mjs';
 import { importedChecks } from './imported_checks.mjs';
-import { makeJournals, makeReport, readJournal } from './journals.mjs';
+import { makeJournals, makeReport, makeStore, readJournal } from './journals.mjs';
 import { overlapChecks } from './overlap_checks.mjs';
 import { drawAll } from './page_facts.mjs';
 import { plainChecks } from './plain_checks.mjs';
@@ -45,6 +46,15 @@ const reports = Object.fromEntries(
     },
   ]),
 );
+
+const [copies] = files.good;
+const store = makeStore(resolve(duet), copies, folder);
+if (store)
+  reports.history = {
+    file: makeReport(resolve(duet), [copies], join(folder, 'history.html'), ['--store', store]),
+    journals: [readJournal(copies)],
+  };
+else console.log('no figures over time, which need SQLite');
 
 /** Runs a check in a fresh page, which must have nothing to complain about. */
 async function check(name, { file, journals }, body, options) {
@@ -134,6 +144,7 @@ try {
     ['training', trainingChecks],
     ['halo', haloChecks],
     ['imported', importedChecks],
+    ...(store ? [['history', historyChecks]] : []),
   ])
     for (const [what, body] of Object.entries(checks)) await check(what, reports[name], body);
   const viewport = { width: 360, height: 740 };
@@ -156,6 +167,7 @@ try {
     ['halo', 'light'],
     ['training', 'light'],
     ['training', 'dark'],
+    ...(store ? [['history', 'dark']] : []),
   ]) {
     const options = { colorScheme, bypassCSP: true };
     await check(`axe finds nothing: ${name}, ${colorScheme}`, reports[name], accessible, options);

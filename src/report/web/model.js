@@ -6,6 +6,8 @@
  *     reported_steps: Object[], reported_parallel_steps: Object[], reported_halo: Object[]}} Data
  *     `reported_halo`: iterations of halo exchange of studies; `reported`: GEMM rates of
  *     studies; `reported_steps`: training steps; `reported_parallel_steps`: those of several devices
+ * @property {Object[]} [history] figures over time, one for each device and host: `benchmark`, `engine`,
+ *     `case`, `rate`, `device`, `model`, `host`, and by time `times`, `values`, `revisions`
  *
  * @typedef {Object} Journal
  * @property {string} name unique: the file name, with folders if several files have that name

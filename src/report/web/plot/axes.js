@@ -104,6 +104,33 @@ export function rowAxis(theme, names, places = names.map((_, i) => i)) {
   return { ...own, inverse: true, axisLabel };
 }
 
+const MINUTE = 60e3;
+const DAY = 24 * 60 * MINUTE;
+/** Steps between ticks of time in milliseconds: minutes, hours, days. */
+const TIME_STEPS = [
+  ...[1, 5, 15, 60, 180, 360, 720].map((minutes) => minutes * MINUTE),
+  ...[1, 2, 7, 14, 30, 91, 182, 365, 730].map((days) => days * DAY),
+];
+
+/**
+ * An axis of time, UTC, with about `wanted` ticks.
+ * @param {number[]} times milliseconds since 1970
+ */
+export function timeAxis(theme, times, name, wanted) {
+  const [first, last] = [Math.min(...times), Math.max(...times)];
+  const margin = Math.max((last - first) * 0.03, 10 * MINUTE);
+  const [min, max] = [first - margin, last + margin];
+  const step =
+    TIME_STEPS.find((one) => (max - min) / one <= wanted) ??
+    Math.ceil((max - min) / wanted / (365 * DAY)) * 365 * DAY;
+  const ticks = range(Math.ceil(min / step), Math.floor(max / step)).map((i) => i * step);
+  const text = (time) => {
+    const iso = new Date(time).toISOString();
+    return step < DAY ? `${iso.slice(5, 10)} ${iso.slice(11, 16)}` : iso.slice(0, 10);
+  };
+  return axis(theme, { name, min, max, ticks, text, gap: 30 });
+}
+
 const SLANT = 35; // degrees
 const LETTER = 6.2; // approximate width in pixels
 const RADIANS = Math.PI / 180;
