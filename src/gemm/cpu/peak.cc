@@ -61,6 +61,11 @@ __attribute__((target("avx2,fma"))) inline double total_256(__m256 sum) {
 DUET_PEAK_LOOP(fp32_avx2, "avx2,fma", __m256, __m256, kSums256, DUET_SET_256, _mm256_setzero_ps(),
                DUET_FMA_256, total_256)
 
+// GCC 10, of which scripts/portable.sh makes archives, knows no AMX. A peak of bf16 or int8 without
+// it would be too low on a CPU that has it.
+#if defined(__clang__) || __GNUC__ >= 11
+#define DUET_AMX 1
+
 std::uint32_t bf16_pair(double value) {
   std::uint16_t bits;
   store(DType::bf16, &bits, static_cast<float>(value));
@@ -76,10 +81,6 @@ DUET_PEAK_LOOP(bf16_avx512, "avx512f,avx512bf16", __m512, __m512bh, kSums512, DU
 #define DUET_DOT_INT8(sum, a, b) sum = _mm512_dpbusd_epi32(sum, a, b)
 DUET_PEAK_LOOP(int8_avx512, "avx512f,avx512vnni", __m512i, __m512i, kSums512, DUET_SET_INT8,
                _mm512_setzero_si512(), DUET_DOT_INT8, _mm512_reduce_add_epi32)
-
-// GCC 10, of which portable archives are built, knows no AMX.
-#if defined(__clang__) || __GNUC__ >= 11
-#define DUET_AMX 1
 
 constexpr int kAmxRows = 16;
 constexpr int kAmxRowBytes = 64;
