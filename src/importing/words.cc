@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
+#include <locale>
+#include <sstream>
 
 #include "core/error.h"
 #include "core/units.h"
@@ -73,12 +74,15 @@ std::vector<std::string> cells_of(std::string_view text) {
   }
 }
 
+// By a stream, since GCC 10 has no std::from_chars of floating-point numbers.
 std::optional<double> amount_of(std::string_view word) {
+  if (word.find_first_not_of("0123456789.eE+-") != std::string_view::npos) return std::nullopt;
+  if (word.empty() || word.front() == '+' || word.front() == '-') return std::nullopt;
+  std::istringstream in{std::string(word)};
+  in.imbue(std::locale::classic());
   double value = 0;
-  const char* end = word.data() + word.size();
-  const auto [stop, error] = std::from_chars(word.data(), end, value);
-  const bool whole = error == std::errc() && stop == end;
-  if (!whole || !std::isfinite(value) || std::signbit(value)) return std::nullopt;
+  in >> value;
+  if (in.fail() || in.peek() != std::istringstream::traits_type::eof()) return std::nullopt;
   return value;
 }
 
