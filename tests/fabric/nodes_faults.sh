@@ -67,6 +67,8 @@ check_rails() {
     up r1
     during "$kind, rail cut" 30 $mib "down r1" "$kind" "${calls[@]}" 60
     all_ended_with 1 "$kind, rail cut"
+    # A failed case, or the end of the program where the other node's error came between the cases.
+    cat err.0 >> out.0
     says out.0 "$lost_rail" "$kind, rail cut"
     up r1
     mib=$((mib + 3))
