@@ -576,8 +576,13 @@ fabric_memory() {
 }
 
 case "${1:-}" in
-  check_train | parallel | qwen3 | train | curves | auto | overlap | node | advise | fabric | fabric_memory | check | quick | gemm | copy | check_collectives | collectives | check_halo | halo | halo_processes) "$1" ;;
-  *) echo "usage: bench/on_gpu.sh check_train | parallel OUT | qwen3 OUT | train OUT | curves OUT | auto OUT | fabric OUT | advise OUT | node OUT | overlap OUT | check | quick OUT | gemm OUT | copy OUT | check_collectives | collectives OUT | check_halo | halo OUT | halo_processes OUT" >&2; exit 2 ;;
+  check | gemm | quick | check_collectives | collectives | reductions | preloaded | auto | copy | overlap | \
+    check_halo | halo | halo_processes | fabric | fabric_memory | node | advise | check_train | parallel | \
+    qwen3 | train | curves) "$1" ;;
+  *)
+    sed -n '2,/^# BUILD/s/^# *//p' "$0" >&2
+    exit 2
+    ;;
 esac
 say "done"
 exit "$failed"

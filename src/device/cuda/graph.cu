@@ -4,6 +4,7 @@
 // become kernels.
 #include <vector>
 
+#include "device/cuda/driver.h"
 #include "device/gpu/vendor_calls.h"
 
 namespace duet::cuda {
@@ -58,10 +59,17 @@ Nodes behind(cudaGraphNode_t node) {
   });
 }
 
+// The driver's type: the runtime knows none for batches of memory operations, and fails.
+CUgraphNodeType type_of(cudaGraphNode_t node) {
+  static const auto get_type =
+      entry_point<PFN_cuGraphNodeGetType_v10000>("cuGraphNodeGetType", 10000);
+  CUgraphNodeType type{};
+  DUET_DRIVER_CHECK(get_type(node, &type));
+  return type;
+}
+
 bool is_small_fill(cudaGraphNode_t node, cudaMemsetParams& fill) {
-  cudaGraphNodeType type{};
-  DUET_GPU_CHECK(cudaGraphNodeGetType(node, &type));
-  if (type != cudaGraphNodeTypeMemset) return false;
+  if (type_of(node) != CU_GRAPH_NODE_TYPE_MEMSET) return false;
   DUET_GPU_CHECK(cudaGraphMemsetNodeGetParams(node, &fill));
   return fill.height == 1 && fill.width * fill.elementSize <= kMostBytes;
 }
