@@ -534,7 +534,7 @@ curves() {
   "$duet" train gpt "${flags[@]}" --recipe bf16 --steps 1000 &
   local run=$!
   while sleep 0.5 && kill -0 $run 2>/dev/null; do
-    echo "memory used: $(nvidia-smi --query-gpu=memory.used --format=csv,noheader)"
+    echo "memory used: $(nvidia-smi -i 0 --query-gpu=memory.used --format=csv,noheader)"
   done
   must wait $run
 }
