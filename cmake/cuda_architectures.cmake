@@ -69,3 +69,23 @@ function(duet_chosen_cuda_architectures output nvcc)
   duet_cuda_architectures(architectures "${capabilities}" "${known}")
   set(${output} "${architectures}" PARENT_SCOPE)
 endfunction()
+
+# duet_nvcc_architectures(OUTPUT ARCHITECTURES): a list as of CMAKE_CUDA_ARCHITECTURES, as arguments of
+# nvcc for what CMake does not compile itself.
+function(duet_nvcc_architectures output architectures)
+  set(arguments)
+  foreach(each IN LISTS architectures)
+    string(REGEX REPLACE "-(real|virtual)$" "" number ${each})
+    if(NOT number MATCHES "^[0-9]")
+      set(arguments -arch=${each})  # all, all-major, native
+      break()
+    endif()
+    if(NOT each MATCHES "-virtual$")
+      list(APPEND arguments -gencode=arch=compute_${number},code=sm_${number})
+    endif()
+    if(NOT each MATCHES "-real$")
+      list(APPEND arguments -gencode=arch=compute_${number},code=compute_${number})
+    endif()
+  endforeach()
+  set(${output} "${arguments}" PARENT_SCOPE)
+endfunction()

@@ -133,3 +133,23 @@ function(duet_embed output files header namespace function)
     VERBATIM)
   set(${output} ${source} PARENT_SCOPE)
 endfunction()
+
+# duet_gpu_image(OUTPUT SOURCE): compiles kernels to a file that the driver loads (a fatbin), and sets
+# OUTPUT to its path. Where the CUDA toolkit is found.
+function(duet_gpu_image output source)
+  get_filename_component(name ${source} NAME_WE)
+  set(image ${CMAKE_CURRENT_BINARY_DIR}/${name}.fatbin)
+  duet_nvcc_architectures(architectures "${CMAKE_CUDA_ARCHITECTURES}")
+  set(host)
+  if(CMAKE_CUDA_HOST_COMPILER)
+    set(host -ccbin ${CMAKE_CUDA_HOST_COMPILER})
+  endif()
+  add_custom_command(
+    OUTPUT ${image}
+    COMMAND ${CMAKE_CUDA_COMPILER} --fatbin -std=c++17 --Werror all-warnings -Xfatbin=-compress-all ${host} ${architectures}
+            -I ${PROJECT_SOURCE_DIR}/src -MD -MF ${image}.d -MT ${image}
+            -o ${image} ${CMAKE_CURRENT_SOURCE_DIR}/${source}
+    DEPENDS ${source} DEPFILE ${image}.d
+    COMMENT "Building the GPU image of ${source}" VERBATIM)
+  set(${output} ${image} PARENT_SCOPE)
+endfunction()

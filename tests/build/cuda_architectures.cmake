@@ -43,3 +43,9 @@ expect("no driver" "90a-real;90-virtual" "${got}")
 set(DUET_CUDA_ARCHITECTURES "80-real;86-real")
 duet_chosen_cuda_architectures(got ${FOLDER}/nvcc)
 expect("chosen by the user" "80-real;86-real" "${got}")
+
+duet_nvcc_architectures(got "80-real;90-virtual;90a")
+expect("nvcc's arguments" "-gencode=arch=compute_80,code=sm_80;-gencode=arch=compute_90,code=compute_90;\
+-gencode=arch=compute_90a,code=sm_90a;-gencode=arch=compute_90a,code=compute_90a" "${got}")
+duet_nvcc_architectures(got "all-major")
+expect("nvcc's own choice" "-arch=all-major" "${got}")

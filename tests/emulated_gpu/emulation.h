@@ -12,6 +12,7 @@
 #define __host__
 #define __shared__ static  // one block runs at a time
 #define __launch_bounds__(...)
+#define __grid_constant__
 
 struct uint3 {
   unsigned x = 0, y = 0, z = 0;

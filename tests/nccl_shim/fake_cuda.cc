@@ -6,19 +6,24 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "core/error.h"
+#include "device/collective_kernel.h"
 #include "host_gpu.h"
+#include "nccl_shim/cuda/reduce_arguments.h"
 #include "nccl_shim/host/device.h"
 #include "nccl_shim/host/memory.h"
+#include "nccl_shim/host/reduce.h"
 #include "nccl_shim/host/stream.h"
 
 namespace host = duet::nccl_shim::host;
 using duet::Error;
 using duet::nccl_shim::Allocation;
 using duet::nccl_shim::ExportedMemory;
+using duet::nccl_shim::PartsToReduce;
 using duet::nccl_shim::Word;
 using duet::nccl_shim::WordOperation;
 
@@ -26,6 +31,12 @@ struct CUctx_st {
   explicit CUctx_st(int number) : device(number), words(static_cast<std::uint64_t>(number)) {}
   int device;
   host::HostShimDevice words;  // for operations on words alone
+};
+
+// A kernel of reductions.
+struct CUfunc_st {
+  duet::DType type;
+  duet::Reduction reduction;
 };
 
 namespace {
@@ -52,6 +63,39 @@ host::HostStream& of(CUstream stream) {
 }
 
 host::HostEvent& of(CUevent event) { return *reinterpret_cast<host::HostEvent*>(event); }
+
+// By names such as duet_reduce_bf16_sum.
+std::map<std::string, CUfunc_st>& kernels() {
+  static auto& made = *new std::map<std::string, CUfunc_st>;
+  if (!made.empty()) return made;
+  const std::pair<const char*, duet::DType> types[] = {{"fp32", duet::DType::fp32},
+                                                       {"fp16", duet::DType::fp16},
+                                                       {"bf16", duet::DType::bf16},
+                                                       {"int32", duet::DType::int32}};
+  const std::pair<const char*, duet::Reduction> reductions[] = {
+      {"sum", duet::Reduction::sum}, {"max", duet::Reduction::max}, {"min", duet::Reduction::min}};
+  for (const auto& [type_name, type] : types) {
+    for (const auto& [name, reduction] : reductions) {
+      made[std::string("duet_reduce_") + type_name + "_" + name] = {type, reduction};
+    }
+  }
+  return made;
+}
+
+// What the launch reduces. Throws Error where its blocks are not those that the arguments are for.
+PartsToReduce launched(const CUfunc_st& kernel, const duet::nccl_shim::cuda::ReduceArguments& of,
+                       unsigned blocks) {
+  const std::uint64_t share = std::uint64_t{16} * of.share;
+  if (of.parts == 0 || share * blocks < of.bytes || share * (blocks - 1) >= of.bytes) {
+    throw Error("blocks that are not for these parts");
+  }
+  PartsToReduce reduced{of.addresses[of.parts], {}, of.bytes, kernel.type, kernel.reduction};
+  for (std::uint32_t part = 0; part < of.parts; ++part) {
+    reduced.parts.push_back(of.addresses[part]);
+  }
+  if (of.divisor > 1) reduced.reduction = duet::Reduction::avg;
+  return reduced;
+}
 
 void* pointer(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
 
@@ -206,6 +250,41 @@ CUresult cuStreamBatchMemOp(CUstream stream, unsigned count, CUstreamBatchMemOpP
 CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
   return in_context([&] {
     of(stream).enqueue([=] { std::memmove(pointer(to), pointer(from), bytes); });
+    return CUDA_SUCCESS;
+  });
+}
+
+// An image begins as a fatbin does.
+CUresult cuModuleLoadData(CUmodule* module, const void* image) {
+  return in_context([&] {
+    constexpr std::uint32_t kFatbin = 0xba55ed50;
+    if (std::memcmp(image, &kFatbin, sizeof kFatbin) != 0) return CUDA_ERROR_INVALID_IMAGE;
+    *module = reinterpret_cast<CUmodule>(&kernels());
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuModuleGetFunction(CUfunction* function, CUmodule, const char* name) {
+  return in_context([&] {
+    const auto found = kernels().find(name);
+    if (found == kernels().end()) return CUDA_ERROR_NOT_FOUND;
+    *function = &found->second;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuLaunchKernel(CUfunction function, unsigned blocks, unsigned rows, unsigned layers,
+                        unsigned threads, unsigned thread_rows, unsigned thread_layers,
+                        unsigned shared_bytes, CUstream stream, void** parameters, void** extra) {
+  return in_context([&] {
+    if (rows * layers * thread_rows * thread_layers != 1 || threads != duet::kKernelThreads ||
+        shared_bytes != 0 || extra != nullptr) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    const PartsToReduce reduced = launched(
+        *function, *static_cast<const duet::nccl_shim::cuda::ReduceArguments*>(parameters[0]),
+        blocks);
+    of(stream).enqueue([reduced] { host::reduce_parts(reduced); });
     return CUDA_SUCCESS;
   });
 }

@@ -35,10 +35,8 @@ run 2 forked 2 $large
 run 2 one_thread 12 $large # 6 calls of each rank
 run 4 one_thread 24 $large
 run 2 killed 1 $large
-if [[ $# != 3 ]]; then # GPUs have no kernel
-  run 3 reduce_scatter 0 DUET_NCCL_MIN_REDUCE_SCATTER=1M
-  said "communicator of 3 ranks: reduce_scatter from 1048576 B by copy engines; the rest is forwarded"
-fi
+run 3 reduce_scatter 0 DUET_NCCL_MIN_REDUCE_SCATTER=1M
+said "communicator of 3 ranks: reduce_scatter from 1048576 B by copy engines; the rest is forwarded"
 if [[ $# == 3 ]]; then
   run 2 failed_device 1 $large
   said "cuStreamWaitEvent: an error of the stand-in"

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <string>
 
 #include "core/error.h"
+#include "nccl_shim/log.h"
 #include "nccl_shim/protocol/creation.h"
 
 namespace duet::nccl_shim::cuda {
@@ -161,8 +163,19 @@ bool CudaShimDevice::capturing(Stream stream) {
   return result != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-void CudaShimDevice::reduce(Stream, const PartsToReduce&) {
-  throw Unavailable("GPUs have no kernel of reductions here");
+bool CudaShimDevice::can_reduce() {
+  const Entered entered(context_);
+  try {
+    kernels_ = &ReduceKernels::of_current_context();
+  } catch (const Error& error) {
+    log_info(std::string("this GPU cannot reduce: ") + error.what());
+  }
+  return kernels_ != nullptr;
+}
+
+void CudaShimDevice::reduce(Stream stream, const PartsToReduce& reduced) {
+  const Entered entered(context_);
+  kernels_->launch(reduced, of(stream));
 }
 
 void CudaShimDevice::share_words(void* base, std::size_t bytes) {

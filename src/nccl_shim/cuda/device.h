@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "nccl_shim/cuda/driver.h"
+#include "nccl_shim/cuda/reduction.h"
 #include "nccl_shim/protocol/device.h"
 
 namespace duet::nccl_shim::cuda {
@@ -29,7 +30,7 @@ class CudaShimDevice : public ShimDevice {
   void words(Stream stream, const std::vector<WordOperation>& operations) override;
   void copy(Stream stream, void* to, const void* from, std::size_t bytes) override;
   bool capturing(Stream stream) override;
-  bool can_reduce() const override { return false; }
+  bool can_reduce() override;
   void reduce(Stream stream, const PartsToReduce& reduced) override;
   void share_words(void* base, std::size_t bytes) override;
   void unshare_words(void* base) override;
@@ -59,7 +60,8 @@ class CudaShimDevice : public ShimDevice {
   CUdevice device_ = 0;
   std::uint64_t identity_ = 0;
   CUstream service_ = nullptr;  // for accesses of the CPU
-  std::mutex mutex_;            // guards shared_
+  const ReduceKernels* kernels_ = nullptr;
+  std::mutex mutex_;  // guards shared_
   std::vector<SharedWords> shared_;
 };
 

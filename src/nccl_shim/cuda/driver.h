@@ -23,6 +23,7 @@ namespace duet::nccl_shim::cuda {
   X(cuIpcCloseMemHandle)              \
   X(cuIpcGetMemHandle)                \
   X(cuIpcOpenMemHandle)               \
+  X(cuLaunchKernel)                   \
   X(cuMemAlloc)                       \
   X(cuMemFree)                        \
   X(cuMemGetAddressRange)             \
@@ -30,6 +31,8 @@ namespace duet::nccl_shim::cuda {
   X(cuMemHostRegister)                \
   X(cuMemHostUnregister)              \
   X(cuMemcpyAsync)                    \
+  X(cuModuleGetFunction)              \
+  X(cuModuleLoadData)                 \
   X(cuPointerGetAttribute)            \
   X(cuStreamBatchMemOp)               \
   X(cuStreamCreateWithPriority)       \

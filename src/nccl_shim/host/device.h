@@ -23,7 +23,7 @@ class HostShimDevice : public ShimDevice {
   void words(Stream stream, const std::vector<WordOperation>& operations) override;
   void copy(Stream stream, void* to, const void* from, std::size_t bytes) override;
   bool capturing(Stream) override { return false; }
-  bool can_reduce() const override { return true; }
+  bool can_reduce() override { return true; }
   void reduce(Stream stream, const PartsToReduce& reduced) override;
   void share_words(void*, std::size_t) override {}
   void unshare_words(void*) override {}

@@ -55,7 +55,7 @@ Creation::Creation(ShimDevice& device, const std::string& name, int rank, int ra
   entry.process_space = process_space();
   entry.device = device.identity();
   entry.settings = settings;
-  entry.piece_bytes = device.can_reduce() ? piece_bytes : 0;
+  entry.piece_bytes = piece_bytes > 0 && device.can_reduce() ? piece_bytes : 0;
   set_stage(Stage::joined);
   if ((*segment_)->joined.fetch_add(1) + 1 == static_cast<std::uint32_t>(ranks)) segment_->unlink();
 }

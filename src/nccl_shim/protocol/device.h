@@ -77,8 +77,8 @@ class ShimDevice {
   virtual void words(Stream stream, const std::vector<WordOperation>& operations) = 0;
   virtual void copy(Stream stream, void* to, const void* from, std::size_t bytes) = 0;
   virtual bool capturing(Stream stream) = 0;
-  // Whether reduce() can be called.
-  virtual bool can_reduce() const = 0;
+  // Whether reduce() can be called; to be asked before. May wait for the device.
+  virtual bool can_reduce() = 0;
   virtual void reduce(Stream stream, const PartsToReduce& reduced) = 0;
 
   // Makes shared memory of this process usable in words(), until unshare_words().

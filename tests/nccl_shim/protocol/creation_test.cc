@@ -60,7 +60,7 @@ TEST(CreationTest, WhatOneRankCannotNoneDoes) {
 class CopiesOnly : public HostShimDevice {
  public:
   using HostShimDevice::HostShimDevice;
-  bool can_reduce() const override { return false; }
+  bool can_reduce() override { return false; }
 };
 
 TEST(CreationTest, NoneReducesWhereOneDeviceCannot) {

@@ -1,0 +1,42 @@
+#include "nccl_shim/cuda/reduce_arguments.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "device/collective_kernel.h"
+
+namespace duet::nccl_shim::cuda {
+namespace {
+
+// Copy engines move what is reduced, and a GEMM beside keeps the other compute units.
+constexpr int kMostBlocks = 16;
+
+}  // namespace
+
+int reduce_blocks(std::size_t bytes) {
+  constexpr std::size_t kRound = std::size_t{16} * kKernelThreads;
+  return static_cast<int>(std::min<std::size_t>(kMostBlocks, (bytes + kRound - 1) / kRound));
+}
+
+ReduceArguments reduce_arguments(const PartsToReduce& reduced, int blocks) {
+  if (reduced.parts.size() > kMostParts) throw BadArgument("expected at most 8 parts");
+  ReduceArguments made{};
+  std::uintptr_t apart = 0;
+  const auto add = [&](const void* address) {
+    made.addresses[made.parts] = static_cast<unsigned char*>(const_cast<void*>(address));
+    apart |= reinterpret_cast<std::uintptr_t>(address) ^
+             reinterpret_cast<std::uintptr_t>(made.addresses[0]);
+  };
+  for (const void* part : reduced.parts) {
+    add(part);
+    ++made.parts;
+  }
+  add(reduced.to);
+  made.bytes = reduced.bytes;
+  made.share = static_cast<std::uint32_t>((block_slice(reduced.bytes, 0, blocks).end + 15) / 16);
+  made.width = apart % 16 == 0 ? 16 : 1;
+  made.divisor = reduced.reduction == Reduction::avg ? static_cast<int>(made.parts) : 1;
+  return made;
+}
+
+}  // namespace duet::nccl_shim::cuda

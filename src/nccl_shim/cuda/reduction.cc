@@ -1,0 +1,80 @@
+#include "nccl_shim/cuda/reduction.h"
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "core/error.h"
+#include "device/collective_kernel.h"
+#include "nccl_shim/cuda/reduce_arguments.h"
+
+// Code of reduce_kernels.cu for the architectures of this build.
+asm(".pushsection .rodata\n"
+    ".balign 16\n"
+    ".globl duet_reduce_image\n"
+    ".hidden duet_reduce_image\n"
+    "duet_reduce_image: .incbin \"" DUET_REDUCE_IMAGE
+    "\"\n"
+    ".popsection\n");
+extern "C" [[gnu::visibility("hidden")]] const unsigned char duet_reduce_image[];
+
+namespace duet::nccl_shim::cuda {
+namespace {
+
+constexpr const char* kTypeNames[] = {"fp32", "fp16", "bf16", "int32"};
+constexpr const char* kOperationNames[] = {"sum", "max", "min"};
+
+std::size_t type_index(DType type) {
+  if (type == DType::fp32) return 0;
+  if (type == DType::fp16) return 1;
+  if (type == DType::bf16) return 2;
+  if (type == DType::int32) return 3;
+  throw BadArgument("expected fp32, fp16, bf16 or int32");
+}
+
+std::size_t operation_index(Reduction reduction) {
+  if (reduction == Reduction::max) return 1;
+  return reduction == Reduction::min ? 2 : 0;
+}
+
+}  // namespace
+
+// With lazy loading a kernel is loaded when it is looked up.
+ReduceKernels::ReduceKernels() {
+  CUmodule module = nullptr;  // never unloaded, which could wait for streams that wait for a peer
+  check(driver().cuModuleLoadData(&module, duet_reduce_image), "cuModuleLoadData");
+  for (std::size_t type = 0; type < kTypes; ++type) {
+    for (std::size_t operation = 0; operation < kOperations; ++operation) {
+      const std::string name =
+          std::string("duet_reduce_") + kTypeNames[type] + "_" + kOperationNames[operation];
+      check(driver().cuModuleGetFunction(&functions_[type][operation], module, name.c_str()),
+            "cuModuleGetFunction");
+    }
+  }
+}
+
+const ReduceKernels& ReduceKernels::of_current_context() {
+  static auto& mutex = *new std::mutex;  // never ended: communicators may be, after static objects
+  static auto& loaded = *new std::map<CUcontext, std::unique_ptr<const ReduceKernels>>;
+  CUcontext context = nullptr;
+  check(driver().cuCtxGetCurrent(&context), "cuCtxGetCurrent");
+  const std::lock_guard<std::mutex> lock(mutex);
+  std::unique_ptr<const ReduceKernels>& found = loaded[context];
+  if (found == nullptr) found.reset(new ReduceKernels);
+  return *found;
+}
+
+void ReduceKernels::launch(const PartsToReduce& reduced, CUstream stream) const {
+  const int blocks = reduce_blocks(reduced.bytes);
+  if (blocks == 0) return;
+  ReduceArguments arguments = reduce_arguments(reduced, blocks);
+  void* parameters[] = {&arguments};
+  check(driver().cuLaunchKernel(
+            functions_[type_index(reduced.type)][operation_index(reduced.reduction)],
+            static_cast<unsigned>(blocks), 1, 1, kKernelThreads, 1, 1, 0, stream, parameters,
+            nullptr),
+        "cuLaunchKernel");
+}
+
+}  // namespace duet::nccl_shim::cuda

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <array>
+
+#include "nccl_shim/cuda/driver.h"
+#include "nccl_shim/protocol/device.h"
+
+namespace duet::nccl_shim::cuda {
+
+// The kernels of reductions in one context, for as long as the context lives.
+class ReduceKernels {
+ public:
+  // Those of the current context, loaded at the first call: later launches load nothing, which
+  // could wait for the device. Thread-safe. Throws Error.
+  static const ReduceKernels& of_current_context();
+
+  // In the context of these kernels. The result is host::reduce_parts()'s to the bit, but for the
+  // bits of NaNs. Addresses are multiples of an element's size.
+  void launch(const PartsToReduce& reduced, CUstream stream) const;
+
+ private:
+  ReduceKernels();
+
+  static constexpr std::size_t kTypes = 4, kOperations = 3;
+  std::array<std::array<CUfunction, kOperations>, kTypes> functions_{};
+};
+
+}  // namespace duet::nccl_shim::cuda

@@ -1,0 +1,88 @@
+#include "kernels_of_reductions.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+#include "core/random.h"
+#include "nccl_shim/host/reduce.h"
+
+namespace duet::nccl_shim {
+namespace {
+
+constexpr std::size_t kMostElements = 70001, kMostParts = 8, kRoom = kMostElements * 4 + 256;
+
+struct Case {
+  DType type;
+  Reduction reduction;
+};
+
+std::size_t element_size(DType type) { return type == DType::fp32 || type == DType::int32 ? 4 : 2; }
+
+// Any bits but those of NaNs and infinities.
+void fill(unsigned char* part, DType type, std::size_t elements, std::uint64_t seed) {
+  for (std::size_t i = 0; i < elements; ++i) {
+    auto bits = static_cast<std::uint32_t>(random_word(seed, i));
+    if (type == DType::fp32 && (bits & 0x7f800000) == 0x7f800000) bits ^= 0x40000000;
+    if (type == DType::bf16 && (bits & 0x7f80) == 0x7f80) bits ^= 0x4000;
+    if (type == DType::fp16 && (bits & 0x7c00) == 0x7c00) bits ^= 0x4000;
+    std::memcpy(part + i * element_size(type), &bits, element_size(type));
+  }
+}
+
+// `shift`: elements by which every other part is away from aligned memory. `in_place`: the result
+// is where the last part was.
+void check_reduction(const Case& tested, std::size_t elements, std::size_t count, std::size_t shift,
+                     bool in_place) {
+  static unsigned char* const memory = testing::memory_of_both((kMostParts + 1) * kRoom);
+  const std::size_t bytes = elements * element_size(tested.type);
+  PartsToReduce reduced{memory + kMostParts * kRoom, {}, bytes, tested.type, tested.reduction};
+  for (std::size_t i = 0; i < count; ++i) {
+    unsigned char* const part = memory + i * kRoom + i % 2 * shift * element_size(tested.type);
+    fill(part, tested.type, elements, i + 1);
+    reduced.parts.push_back(part);
+    if (in_place) reduced.to = part;
+  }
+  std::vector<unsigned char> expected(bytes);
+  PartsToReduce by_host = reduced;
+  by_host.to = expected.data();
+  host::reduce_parts(by_host);
+  auto* const to = static_cast<unsigned char*>(reduced.to);
+  if (!in_place) std::memset(to, 0xee, bytes);
+  to[bytes] = 0x5a;
+  testing::reduce_by_kernel(reduced);
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < bytes; ++i) wrong += to[i] != expected[i];
+  EXPECT_EQ(wrong, 0u) << elements << " elements of " << count << " parts, shift " << shift;
+  EXPECT_EQ(to[bytes], 0x5a) << "behind the result";
+}
+
+class KernelsOfReductions : public ::testing::TestWithParam<Case> {};
+
+TEST_P(KernelsOfReductions, HaveTheBitsOfTheHost) {
+  for (const std::size_t count : {2u, 3u, 4u, 8u}) {
+    for (const std::size_t elements : {std::size_t{1}, std::size_t{999}, kMostElements}) {
+      check_reduction(GetParam(), elements, count, 0, false);
+      check_reduction(GetParam(), elements, count, 1, false);
+    }
+    check_reduction(GetParam(), 5000, count, 0, true);
+  }
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const DType type : {DType::fp32, DType::fp16, DType::bf16, DType::int32}) {
+    for (const Reduction reduction : all_reductions()) all.push_back({type, reduction});
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, KernelsOfReductions, ::testing::ValuesIn(cases()),
+                         [](const auto& tested) {
+                           return std::string(name(tested.param.type)) + "_" +
+                                  std::string(name(tested.param.reduction));
+                         });
+
+}  // namespace
+}  // namespace duet::nccl_shim
