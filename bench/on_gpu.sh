@@ -6,7 +6,7 @@
 #   bench/on_gpu.sh check_collectives   every one checked, captured, by processes of which one dies
 #   bench/on_gpu.sh collectives OUT   Duet's beside NCCL's, journals into OUT; COLLECTIVES names some
 #   bench/on_gpu.sh reductions OUT   through slots and added in flight: checked, alone, beside GEMMs
-#   bench/on_gpu.sh preloaded OUT   PyTorch's all_gather and all_to_all by NCCL, and with Duet's library before it
+#   bench/on_gpu.sh preloaded OUT   PyTorch's collectives by NCCL, and with Duet's library before it; its kernels checked
 #   bench/on_gpu.sh auto OUT     how near the engine auto comes to the better of dma and kernel
 #   bench/on_gpu.sh copy OUT     every copy, journals into OUT; beside plain cudaMemcpyAsync
 #   bench/on_gpu.sh overlap OUT  GEMMs beside collectives; SCENARIOS, OVERLAP_OPTIONS choose
@@ -161,11 +161,14 @@ reductions() {
 preloaded() {
   local gpus run=(torchrun --nproc-per-node)
   gpus=$(nvidia-smi -L | wc -l)
+  say "kernels of reductions beside the CPU's code, to the bit"
+  must timeout -s KILL 60 "$build/tests/kernels_of_reductions_test" --gtest_brief=1
   say "PyTorch on $gpus GPUs by NCCL"
-  must timeout -s KILL 120 "${run[@]}" "$gpus" bench/preloaded.py --label NCCL > "$out/nccl.txt"
+  must timeout -s KILL 150 "${run[@]}" "$gpus" bench/preloaded.py --label NCCL > "$out/nccl.txt"
   say "the same, with Duet's library before it"
   LD_PRELOAD=$build/nccl_shim/libduet-nccl.so DUET_NCCL_LOG=info DUET_NCCL_MIN_ALL_GATHER=64K \
-    DUET_NCCL_MIN_ALL_TO_ALL=64K must timeout -s KILL 120 "${run[@]}" "$gpus" bench/preloaded.py --label Duet \
+    DUET_NCCL_MIN_ALL_TO_ALL=64K DUET_NCCL_MIN_REDUCE_SCATTER=64K \
+    must timeout -s KILL 150 "${run[@]}" "$gpus" bench/preloaded.py --label Duet \
     > "$out/preloaded.txt"
   cat "$out/nccl.txt" "$out/preloaded.txt"
 }

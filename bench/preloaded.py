@@ -1,16 +1,19 @@
 """PyTorch's collectives with whatever library is preloaded: data checked, time by size.
 
   torchrun --nproc-per-node 2 bench/preloaded.py --label NCCL
-  LD_PRELOAD=build/nccl_shim/libduet-nccl.so DUET_NCCL_MIN_ALL_GATHER=1M \\
+  LD_PRELOAD=build/nccl_shim/libduet-nccl.so DUET_NCCL_MIN_ALL_GATHER=1M DUET_NCCL_MIN_REDUCE_SCATTER=1M \\
     torchrun --nproc-per-node 2 bench/preloaded.py --label Duet
 
 Each size is first called with new buffers on every rank at every call, and each result is compared
-with what the ranks sent. Then the median of 20 calls between two events is printed, on rank 0:
-label, collective, bytes of all ranks' parts, microseconds, busbw in GB/s. Exits with 1 if any data
-were wrong.
+with what the ranks sent: small integers, whose sums are exact. Then the median of 20 calls between
+two events is printed, on rank 0: label, collective, bytes of all ranks' parts (of all_reduce: of the
+buffer), microseconds, busbw in GB/s. Before that reductions are checked for every type and operation
+that Duet's library knows, for counts that are no multiples of anything, in place and not. Exits with
+1 if any data were wrong.
 """
 
 import argparse
+import itertools
 import os
 import statistics
 import sys
@@ -20,21 +23,57 @@ import torch.distributed as dist
 
 CHECKED_CALLS = 10
 TIMED_CALLS = 20
+REDUCTIONS = ('reduce_scatter', 'all_reduce')
+KINDS = ('all_gather', 'all_to_all') + REDUCTIONS
+ODD_COUNT = 3 * (1 << 20) + 5  # of a part: more than one piece of Duet's slots
+
+
+def pattern(count, rank, call, dtype=torch.bfloat16):
+    """What rank `rank` sends in a call: at most 26, so that sums of 8 ranks are exact in bfloat16."""
+    numbers = torch.arange(13, dtype=torch.float32, device='cuda').repeat(count // 13 + 1)[:count]
+    return (numbers + (rank + 1 + call % 7)).to(dtype)
+
+
+def reduced(count, ranks, call, op, dtype=torch.bfloat16):
+    """What a reduction of all ranks' patterns is."""
+    one = pattern(count, 0, call, torch.float32)
+    total = {dist.ReduceOp.SUM: one * ranks + ranks * (ranks - 1) // 2, dist.ReduceOp.MAX: one + ranks - 1,
+             dist.ReduceOp.MIN: one, dist.ReduceOp.AVG: one + (ranks - 1) / 2}[op]
+    return total.to(dtype)
 
 
 def parts(kind, size, ranks, rank, call):
     """What a rank sends in a call, and room for what it receives."""
     count = size // 2 // ranks
-    sent = torch.full((count if kind == 'all_gather' else count * ranks,), rank + 1 + call % 7,
-                      dtype=torch.bfloat16, device='cuda')
-    return sent, torch.empty(count * ranks, dtype=torch.bfloat16, device='cuda')
+    sent = pattern(count if kind == 'all_gather' else count * ranks, rank, call)
+    if kind == 'all_reduce':
+        return sent, sent
+    received = count if kind == 'reduce_scatter' else count * ranks
+    return sent, torch.empty(received, dtype=torch.bfloat16, device='cuda')
 
 
-def run(kind, received, sent):
+def run(kind, received, sent, op=dist.ReduceOp.SUM):
     if kind == 'all_gather':
         dist.all_gather_into_tensor(received, sent)
-    else:
+    elif kind == 'all_to_all':
         dist.all_to_all_single(received, sent)
+    elif kind == 'reduce_scatter':
+        dist.reduce_scatter_tensor(received, sent, op=op)
+    else:
+        if received is not sent:
+            received.copy_(sent)
+        dist.all_reduce(received, op=op)
+
+
+def expected(kind, size, ranks, rank, call):
+    count = size // 2 // ranks
+    if kind == 'all_gather':
+        return torch.cat([pattern(count, each, call) for each in range(ranks)])
+    if kind == 'all_to_all':
+        own = slice(rank * count, (rank + 1) * count)
+        return torch.cat([pattern(count * ranks, each, call)[own] for each in range(ranks)])
+    whole = reduced(count * ranks, ranks, call, dist.ReduceOp.SUM)
+    return whole if kind == 'all_reduce' else whole[rank * count:(rank + 1) * count]
 
 
 def wrong(kind, size, ranks, rank):
@@ -43,10 +82,26 @@ def wrong(kind, size, ranks, rank):
     for call in range(CHECKED_CALLS):
         sent, received = parts(kind, size, ranks, rank, call)
         run(kind, received, sent)
-        expected = torch.arange(1, ranks + 1, device='cuda', dtype=torch.bfloat16) + call % 7
-        bad += not torch.equal(received.view(ranks, -1), expected.view(ranks, 1).expand(ranks, size // 2 // ranks))
+        bad += not torch.equal(received, expected(kind, size, ranks, rank, call))
         if call % 3 == 2:
             torch.cuda.empty_cache()
+    return bad
+
+
+def wrong_reductions(ranks, rank):
+    """How many reductions of odd counts were wrong, by type, operation and place."""
+    ops = [dist.ReduceOp.SUM, dist.ReduceOp.MAX, dist.ReduceOp.MIN]
+    bad = 0
+    for call, (kind, dtype, op, in_place) in enumerate(itertools.product(
+            REDUCTIONS, (torch.float32, torch.float16, torch.bfloat16, torch.int32),
+            ops + ([dist.ReduceOp.AVG] if ranks & (ranks - 1) == 0 else []), (False, True))):
+        sent = pattern(ODD_COUNT * ranks, rank, call, dtype)
+        own = slice(rank * ODD_COUNT, (rank + 1) * ODD_COUNT) if kind == 'reduce_scatter' else slice(None)
+        received = sent[own] if in_place else torch.empty_like(sent[own])
+        run(kind, received, sent, op)
+        if not torch.equal(received, reduced(ODD_COUNT * ranks, ranks, call, op, dtype)[own]):
+            print(f'rank {rank}: wrong data: {kind} {dtype} {op} {"in place" if in_place else ""}', file=sys.stderr)
+            bad += 1
     return bad
 
 
@@ -67,20 +122,24 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--label', default='', help='first column')
     parser.add_argument('--largest', type=int, default=1 << 30, help='bytes of all parts (1 GiB)')
+    parser.add_argument('--kinds', default=','.join(KINDS), help=f'some of {",".join(KINDS)}')
     options = parser.parse_args()
+    kinds = options.kinds.split(',')
+    if not set(kinds) <= set(KINDS):
+        parser.error(f'--kinds: expected some of {",".join(KINDS)}, not {options.kinds}')
     torch.cuda.set_device(int(os.environ['LOCAL_RANK']))
     torch.zeros(1, device='cuda')  # a context, before the communicator is created
     dist.init_process_group('nccl')
     rank, ranks = dist.get_rank(), dist.get_world_size()
-    bad = 0
-    for kind in ('all_gather', 'all_to_all'):
+    bad = wrong_reductions(ranks, rank) if set(kinds) & set(REDUCTIONS) else 0
+    for kind in kinds:
         size = 64 << 10
         while size <= options.largest:
             bad += wrong(kind, size, ranks, rank)
             time = microseconds(kind, size, ranks, rank)
             if rank == 0:
-                rate = size * (ranks - 1) / ranks / time / 1000
-                print(f'{options.label:8} {kind:10} {size:12} {time:10.1f} {rate:8.1f}', flush=True)
+                rate = size * (ranks - 1) / ranks / time / 1000 * (2 if kind == 'all_reduce' else 1)
+                print(f'{options.label:8} {kind:14} {size:12} {time:10.1f} {rate:8.1f}', flush=True)
             size *= 4
     dist.destroy_process_group()
     if bad > 0:
