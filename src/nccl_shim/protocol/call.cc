@@ -1,8 +1,29 @@
 #include "nccl_shim/protocol/call.h"
 
+#include <algorithm>
+
 namespace duet::nccl_shim {
 
-Part part(const Call& call, int source, int destination) {
+namespace {
+
+// Of an all_reduce's parts, but for the last ones: for copy engines and the reducing kernels.
+constexpr std::size_t kAlignment = 128;
+
+}  // namespace
+
+bool reduces(Kind kind) { return kind == Kind::reduce_scatter || kind == Kind::all_reduce; }
+
+Part reduced_part(const Call& call, int rank, int ranks) {
+  const auto index = static_cast<std::size_t>(rank), count = static_cast<std::size_t>(ranks);
+  if (call.kind == Kind::reduce_scatter) return {index * call.bytes, 0, call.bytes};
+  if (call.kind != Kind::all_reduce) return {};
+  const std::size_t unit = count * kAlignment;
+  const std::size_t most = (call.bytes + unit - 1) / unit * kAlignment;
+  const std::size_t begin = std::min(index * most, call.bytes);
+  return {begin, begin, std::min(most, call.bytes - begin)};
+}
+
+Part part(const Call& call, int source, int destination, int ranks) {
   const std::size_t from = static_cast<std::size_t>(destination) * call.bytes;
   const std::size_t to = static_cast<std::size_t>(source) * call.bytes;
   switch (call.kind) {
@@ -12,6 +33,8 @@ Part part(const Call& call, int source, int destination) {
       return {from, to, call.bytes};
     case Kind::reduce_scatter:
       return {};
+    case Kind::all_reduce:
+      return reduced_part(call, source, ranks);
     case Kind::broadcast:
       break;
   }
@@ -26,12 +49,13 @@ std::size_t send_bytes(const Call& call, int rank, int ranks) {
 }
 
 std::size_t receive_bytes(const Call& call, int ranks) {
-  const bool one_part = call.kind == Kind::broadcast || call.kind == Kind::reduce_scatter;
-  return one_part ? call.bytes : call.bytes * static_cast<std::size_t>(ranks);
+  const bool from_all = call.kind == Kind::all_gather || call.kind == Kind::all_to_all;
+  return from_all ? call.bytes * static_cast<std::size_t>(ranks) : call.bytes;
 }
 
 std::size_t all_bytes(const Call& call, int ranks) {
-  return call.kind == Kind::broadcast ? call.bytes : call.bytes * static_cast<std::size_t>(ranks);
+  const bool whole = call.kind == Kind::broadcast || call.kind == Kind::all_reduce;
+  return whole ? call.bytes : call.bytes * static_cast<std::size_t>(ranks);
 }
 
 }  // namespace duet::nccl_shim

@@ -9,19 +9,21 @@
 
 namespace duet::nccl_shim {
 
-enum class Kind : std::uint32_t { all_gather, all_to_all, broadcast, reduce_scatter };
-constexpr std::size_t kKinds = 4;
+enum class Kind : std::uint32_t { all_gather, all_to_all, broadcast, reduce_scatter, all_reduce };
+constexpr std::size_t kKinds = 5;
 
 struct Call {
   Kind kind;
   const void* send;
   void* receive;
-  std::size_t bytes;  // of one rank's part; of all for broadcast
+  std::size_t bytes;  // of one rank's part; of all for broadcast and all_reduce
   int root = 0;       // broadcast
-  // reduce_scatter: fp32, fp16, bf16 or int32.
+  // Of reductions: fp32, fp16, bf16 or int32.
   DType type = DType::fp32;
   Reduction reduction = Reduction::sum;
 };
+
+bool reduces(Kind kind);
 
 // `bytes` at `from` of the source's send buffer go to `to` of the destination's receive buffer.
 struct Part {
@@ -29,8 +31,13 @@ struct Part {
 };
 
 // What `source` sends to `destination`, which may be itself; 0 bytes: nothing, as in a
-// reduce_scatter, whose parts go through slots (pair_copies.h).
-Part part(const Call& call, int source, int destination);
+// reduce_scatter, whose parts go through slots (pair_copies.h). Of an all_reduce: what `source` has
+// reduced, in its receive buffer.
+Part part(const Call& call, int source, int destination, int ranks);
+
+// What `rank` reduces: at `from` of all ranks' send buffers, and at `to` of its receive buffer. Of
+// an all_reduce the last ranks' parts are shorter, or empty.
+Part reduced_part(const Call& call, int rank, int ranks);
 
 // How long `rank`'s buffers are; 0: it has none.
 std::size_t send_bytes(const Call& call, int rank, int ranks);

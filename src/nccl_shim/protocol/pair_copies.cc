@@ -80,13 +80,10 @@ void PairCopies::enqueue_locked(const Call& call, Stream user) {
   }
   count(call, second);
 
-  signal_ready(call, second, user);
   check_same(call, second, number);
-  if (call.kind == Kind::reduce_scatter) {
-    reduce_scatter(call, first_piece, user);
-  } else {
-    copy_as_second(call, mine, second, number, user);
-  }
+  if (reduces(call.kind)) reduce_own_part(call, mine, first_piece, user);
+  signal_ready(call, second, user);
+  if (call.kind != Kind::reduce_scatter) copy_as_second(call, mine, second, number, user);
   (*segment_)->ranks[rank_].arrived.store(number, std::memory_order_release);
   wait_for_seconds(call, second, user);
   if (mine.receive_staged) {
@@ -127,11 +124,17 @@ PairCopies::Buffers PairCopies::publish(const Call& call, std::uint64_t number) 
   record.type = static_cast<std::uint32_t>(call.type);
   record.reduction = static_cast<std::uint32_t>(call.reduction);
   record.bytes = call.bytes;
-  if (call.kind == Kind::reduce_scatter) return {};  // its buffers are its rank's affair
+  if (call.kind == Kind::reduce_scatter) {  // its buffers are its rank's affair
+    return {static_cast<const char*>(call.send), static_cast<char*>(call.receive), false, false};
+  }
   const std::size_t sent = send_bytes(call, rank_, ranks_);
   const std::size_t received = receive_bytes(call, ranks_);
-  const char* send = lend(call.send, sent, send_staging_, record.send);
   const char* receive = lend(call.receive, received, receive_staging_, record.receive);
+  if (call.kind == Kind::all_reduce) {  // copies are of what has been reduced
+    record.send = record.receive;
+    return {receive, const_cast<char*>(receive), false, receive != call.receive};
+  }
+  const char* send = lend(call.send, sent, send_staging_, record.send);
   return {send, const_cast<char*>(receive), sent > 0 && send != call.send, receive != call.receive};
 }
 
@@ -150,8 +153,8 @@ const char* PairCopies::lend(const void* buffer, std::size_t bytes, StagingBuffe
 }
 
 bool PairCopies::involved(const Call& call, int peer) const {
-  return call.kind == Kind::reduce_scatter || part(call, rank_, peer).bytes > 0 ||
-         part(call, peer, rank_).bytes > 0;
+  return reduces(call.kind) || part(call, rank_, peer, ranks_).bytes > 0 ||
+         part(call, peer, rank_, ranks_).bytes > 0;
 }
 
 std::atomic<std::uint64_t>& PairCopies::state(int peer, std::uint64_t number) const {
@@ -208,15 +211,15 @@ void PairCopies::join(const std::vector<Stream>& streams) {
 }
 
 void PairCopies::count(const Call& call, const Second& second) {
-  pieces_ += pieces(call.kind, call.bytes);
+  pieces_ += pieces(call);
   for (int peer = 0; peer < ranks_; ++peer) {
     if (peer == rank_ || !involved(call, peer)) continue;
     Sequence& of_first = second[peer] ? theirs_[peer] : mine_[peer];
     Sequence& of_second = second[peer] ? mine_[peer] : theirs_[peer];
     ++of_first.ready;
     const int from = second[peer] ? rank_ : peer, to = second[peer] ? peer : rank_;
-    if (part(call, from, to).bytes > 0) ++of_second.pushed;
-    if (part(call, to, from).bytes > 0) ++of_second.pulled;
+    if (part(call, from, to, ranks_).bytes > 0) ++of_second.pushed;
+    if (part(call, to, from, ranks_).bytes > 0) ++of_second.pulled;
   }
 }
 
@@ -266,7 +269,7 @@ void PairCopies::check_same(const Call& call, const Second& second, std::uint64_
 }
 
 void PairCopies::push(const Call& call, const Buffers& mine, int to, std::uint64_t number) {
-  const Part sent = part(call, rank_, to);
+  const Part sent = part(call, rank_, to, ranks_);
   if (sent.bytes == 0) return;
   const CallRecord& record = (*segment_)->records[to][number % kCallsAhead];
   char* target = borrowed_.address(to, record.receive) + sent.to;
@@ -276,7 +279,7 @@ void PairCopies::push(const Call& call, const Buffers& mine, int to, std::uint64
 }
 
 void PairCopies::pull(const Call& call, const Buffers& mine, int from, std::uint64_t number) {
-  const Part received = part(call, from, rank_);
+  const Part received = part(call, from, rank_, ranks_);
   if (received.bytes == 0) return;
   const CallRecord& record = (*segment_)->records[from][number % kCallsAhead];
   const char* source = borrowed_.address(from, record.send) + received.from;
@@ -286,7 +289,7 @@ void PairCopies::pull(const Call& call, const Buffers& mine, int from, std::uint
 }
 
 void PairCopies::copy_own_part(const Call& call, const Buffers& mine, Stream user) {
-  const Part own = part(call, rank_, rank_);
+  const Part own = part(call, rank_, rank_, ranks_);
   if (own.bytes == 0) return;
   const char* source = mine.send + own.from;
   char* target = mine.receive + own.to;
@@ -298,10 +301,10 @@ void PairCopies::wait_for_seconds(const Call& call, const Second& second, Stream
   std::vector<WordOperation> waits;
   for (int peer = 0; peer < ranks_; ++peer) {
     if (peer == rank_ || second[peer] || !involved(call, peer)) continue;
-    if (part(call, peer, rank_).bytes > 0) {
+    if (part(call, peer, rank_, ranks_).bytes > 0) {
       waits.push_back({What::wait, &words(peer, rank_).pushed, theirs_[peer].pushed});
     }
-    if (part(call, rank_, peer).bytes > 0) {
+    if (part(call, rank_, peer, ranks_).bytes > 0) {
       waits.push_back({What::wait, &words(peer, rank_).pulled, theirs_[peer].pulled});
     }
   }

@@ -22,6 +22,10 @@
 //           set arrived = piece   -->   user's stream: wait arrived of all peers
 //                                                      reduce own part and slots, in rank order
 //   ...                           <--                  set freed = piece for all peers
+//
+// An all_reduce is such a reduce_scatter into the receive buffer, and then copies as above of what
+// each rank has reduced: `ready` is set behind the reduction. In place nothing is written too
+// early: a rank has reduced its part when all peers' data of that part have left their buffers.
 #pragma once
 
 #include <array>
@@ -125,12 +129,14 @@ class PairCopies {
   void push(const Call& call, const Buffers& mine, int to, std::uint64_t number);
   void pull(const Call& call, const Buffers& mine, int from, std::uint64_t number);
   void make_slots();
-  std::uint32_t pieces(Kind kind, std::size_t bytes) const;
+  std::uint32_t pieces(const Call& call) const;
+  Part piece_of(const Part& part, std::uint32_t index) const;
   std::size_t slot(int source, int receiver, std::uint32_t piece) const;
   // `first`: pieces before this call.
-  void reduce_scatter(const Call& call, std::uint32_t first, Stream user);
+  void reduce_own_part(const Call& call, const Buffers& mine, std::uint32_t first, Stream user);
   void send_piece(const Call& call, int to, std::uint32_t piece, const Part& sent, Stream lane);
-  void reduce_piece(const Call& call, std::uint32_t piece, const Part& reduced, Stream user);
+  void reduce_piece(const Call& call, const Buffers& mine, std::uint32_t piece, const Part& reduced,
+                    Stream user);
   void copy_own_part(const Call& call, const Buffers& mine, Stream user);
   void wait_for_seconds(const Call& call, const Second& second, Stream user);
 

@@ -25,9 +25,16 @@ void PairCopies::make_slots() {
   }
 }
 
-std::uint32_t PairCopies::pieces(Kind kind, std::size_t bytes) const {
-  if (kind != Kind::reduce_scatter) return 0;
+// Of the first rank's part, which is the longest: every rank makes as many.
+std::uint32_t PairCopies::pieces(const Call& call) const {
+  if (!reduces(call.kind)) return 0;
+  const std::size_t bytes = reduced_part(call, 0, ranks_).bytes;
   return static_cast<std::uint32_t>((bytes + piece_bytes_ - 1) / piece_bytes_);
+}
+
+Part PairCopies::piece_of(const Part& part, std::uint32_t index) const {
+  const std::size_t begin = std::min(index * piece_bytes_, part.bytes);
+  return {part.from + begin, part.to + begin, std::min(piece_bytes_, part.bytes - begin)};
 }
 
 // From the start of the receiver's slots.
@@ -38,20 +45,21 @@ std::size_t PairCopies::slot(int source, int receiver, std::uint32_t piece) cons
          piece_bytes_;
 }
 
-void PairCopies::reduce_scatter(const Call& call, std::uint32_t first, Stream user) {
+void PairCopies::reduce_own_part(const Call& call, const Buffers& mine, std::uint32_t first,
+                                 Stream user) {
   device_.record(*begin_, user);
   device_.wait(push_lane_, *begin_);
   device_.wait(pull_lane_, *begin_);
-  const std::uint32_t last = pieces_;
-  for (std::uint32_t piece = first + 1; piece != last + 1; ++piece) {
-    const std::size_t from = (piece - first - 1) * piece_bytes_;
-    const std::size_t bytes = std::min(piece_bytes_, call.bytes - from);
+  const std::uint32_t count = pieces(call);
+  for (std::uint32_t index = 0; index < count; ++index) {
+    const std::uint32_t piece = first + 1 + index;
     for (int step = 1; step < ranks_; ++step) {
+      const int to = (rank_ + step) % ranks_;
       // All pieces for a peer on one lane: their word counts up.
-      send_piece(call, (rank_ + step) % ranks_, piece, {from, 0, bytes},
+      send_piece(call, to, piece, piece_of(reduced_part(call, to, ranks_), index),
                  step % 2 != 0 ? push_lane_ : pull_lane_);
     }
-    reduce_piece(call, piece, {from, from, bytes}, user);
+    reduce_piece(call, mine, piece, piece_of(reduced_part(call, rank_, ranks_), index), user);
   }
   device_.record(*pushed_, push_lane_);
   device_.record(*pulled_, pull_lane_);
@@ -62,23 +70,20 @@ void PairCopies::reduce_scatter(const Call& call, std::uint32_t first, Stream us
 void PairCopies::send_piece(const Call& call, int to, std::uint32_t piece, const Part& sent,
                             Stream lane) {
   char* target = borrowed_.address(to, (*segment_)->ranks[to].slots) + slot(rank_, to, piece);
-  const char* source =
-      static_cast<const char*>(call.send) + static_cast<std::size_t>(to) * call.bytes + sent.from;
+  const char* source = static_cast<const char*>(call.send) + sent.from;
   device_.words(lane, {{What::wait, &words(to, rank_).freed, piece - kSlotsOfAPair}});
-  device_.copy(lane, target, source, sent.bytes);
+  if (sent.bytes > 0) device_.copy(lane, target, source, sent.bytes);
   device_.words(lane, {{What::set, &words(rank_, to).arrived, piece}});
 }
 
 // In the order of ranks, so that the result is the same at every call.
-void PairCopies::reduce_piece(const Call& call, std::uint32_t piece, const Part& reduced,
-                              Stream user) {
-  PartsToReduce parts{
-      static_cast<char*>(call.receive) + reduced.to, {}, reduced.bytes, call.type, call.reduction};
+void PairCopies::reduce_piece(const Call& call, const Buffers& mine, std::uint32_t piece,
+                              const Part& reduced, Stream user) {
+  PartsToReduce parts{mine.receive + reduced.to, {}, reduced.bytes, call.type, call.reduction};
   std::vector<WordOperation> waits, signals;
   for (int source = 0; source < ranks_; ++source) {
     if (source == rank_) {
-      parts.parts.push_back(static_cast<const char*>(call.send) +
-                            static_cast<std::size_t>(rank_) * call.bytes + reduced.from);
+      parts.parts.push_back(static_cast<const char*>(call.send) + reduced.from);
       continue;
     }
     parts.parts.push_back(slots_ + slot(source, rank_, piece));
@@ -86,7 +91,7 @@ void PairCopies::reduce_piece(const Call& call, std::uint32_t piece, const Part&
     signals.push_back({What::set, &words(rank_, source).freed, piece});
   }
   device_.words(user, waits);
-  device_.reduce(user, parts);
+  if (reduced.bytes > 0) device_.reduce(user, parts);
   device_.words(user, signals);
 }
 

@@ -76,12 +76,12 @@ class Buffers {
 
  private:
   std::size_t received_parts() const {
-    const bool one = kind_ == Kind::broadcast || kind_ == Kind::reduce_scatter;
-    return one ? 1 : static_cast<std::size_t>(rank_.ranks);
+    const bool from_all = kind_ == Kind::all_gather || kind_ == Kind::all_to_all;
+    return from_all ? static_cast<std::size_t>(rank_.ranks) : 1;
   }
 
   std::uint32_t expected(int source, int number, std::size_t index) const {
-    if (kind_ != Kind::reduce_scatter) return element(kind_, source, rank_.rank, number, index);
+    if (!reduces(kind_)) return element(kind_, source, rank_.rank, number, index);
     std::uint32_t sum = 0;
     for (int each = 0; each < rank_.ranks; ++each) {
       sum += element(kind_, each, rank_.rank, number, index);
@@ -157,8 +157,8 @@ TEST_P(PairCopiesTest, BuffersOfOneRankMayBeNewAtAnyCall) {
 
 std::vector<Case> cases() {
   std::vector<Case> all;
-  for (const Kind kind :
-       {Kind::all_gather, Kind::all_to_all, Kind::broadcast, Kind::reduce_scatter}) {
+  for (const Kind kind : {Kind::all_gather, Kind::all_to_all, Kind::broadcast, Kind::reduce_scatter,
+                          Kind::all_reduce}) {
     all.push_back({kind, {2, 0, 0}});
     all.push_back({kind, {2, 100, 300}});
     all.push_back({kind, {3, 100, 300}});
@@ -168,7 +168,7 @@ std::vector<Case> cases() {
 }
 
 std::string name_of(const ::testing::TestParamInfo<Case>& info) {
-  const char* kinds[] = {"all_gather", "all_to_all", "broadcast", "reduce_scatter"};
+  const char* kinds[] = {"all_gather", "all_to_all", "broadcast", "reduce_scatter", "all_reduce"};
   const Setting& setting = info.param.setting;
   return std::string(kinds[static_cast<int>(info.param.kind)]) + "_" +
          std::to_string(setting.ranks) + "_delays_" + std::to_string(setting.device_delay) + "_" +
@@ -182,10 +182,11 @@ INSTANTIATE_TEST_SUITE_P(Kinds, PairCopiesTest, ::testing::ValuesIn(cases()), na
 TEST(PairCopiesReductions, KindsInTurn) {
   on_threads({3, 50, 100}, [](TestRank& rank) {
     const Buffers reduced(rank, Kind::reduce_scatter, 1250, false),
-        gathered(rank, Kind::all_gather, 300, true);
+        gathered(rank, Kind::all_gather, 300, true), both(rank, Kind::all_reduce, 3750, true);
+    const Buffers* const kinds[] = {&reduced, &gathered, &both};
     std::atomic<std::size_t> wrong{0};
     for (int number = 0; number < 30; ++number) {
-      const Buffers& buffers = number % 3 == 1 ? gathered : reduced;
+      const Buffers& buffers = *kinds[number * number % 7 % 3];
       rank.run(rank.stream(number % 2), [&, number] { buffers.fill(number); });
       rank.copies->enqueue(buffers.call(), rank.stream(number % 2));
       rank.run(rank.stream(number % 2), [&, number] { wrong += buffers.wrong(number); });
@@ -230,6 +231,28 @@ TEST(PairCopiesReductions, OperationsInPlace) {
           rank.stream());
       rank.synchronise();
       EXPECT_EQ(std::vector<int>(own, own + 300), std::vector<int>(300, each.result));
+    }
+  });
+}
+
+// Counts of which the parts of the last ranks are shorter, or empty, or which are several pieces.
+TEST(PairCopiesInPlace, AllReduceOfAnyCount) {
+  on_threads({4, 50, 100}, [](TestRank& rank) {
+    for (const std::size_t count : {1u, 7u, 65u, 1001u, 5003u}) {
+      auto* all = static_cast<std::uint16_t*>(rank.device.allocate(2 * count));
+      for (int number = 0; number < 4; ++number) {
+        // Of bf16: 1, 2, 4, or 8 of one rank and 0 of the others.
+        const auto value = static_cast<std::uint16_t>(0x3f80 + 0x80 * (number % 4));
+        const auto own = rank.rank == number ? value : std::uint16_t{0};
+        rank.run(rank.stream(), [=] { std::fill_n(all, count, own); });
+        rank.copies->enqueue(
+            {Kind::all_reduce, all, all, 2 * count, 0, DType::bf16, Reduction::sum}, rank.stream());
+        rank.run(rank.stream(), [=] {
+          EXPECT_EQ(std::count(all, all + count, value), static_cast<std::ptrdiff_t>(count));
+        });
+      }
+      rank.synchronise();
+      rank.device.free(all);
     }
   });
 }
@@ -377,7 +400,10 @@ void abort_in_flight(Kind kind) {
 }
 
 TEST(PairCopiesErrors, AbortEndsCallsInFlight) { abort_in_flight(Kind::all_to_all); }
-TEST(PairCopiesErrors, AbortEndsReductionsInFlight) { abort_in_flight(Kind::reduce_scatter); }
+TEST(PairCopiesErrors, AbortEndsReductionsInFlight) {
+  abort_in_flight(Kind::reduce_scatter);
+  abort_in_flight(Kind::all_reduce);
+}
 
 // Rank 1's first pieces wait for no word of rank 0, which has aborted and ended when they come.
 TEST(PairCopiesErrors, SlotsAreThereForAPeerThatHasNotAborted) {

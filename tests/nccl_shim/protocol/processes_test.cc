@@ -99,8 +99,7 @@ void expect_error_after(const std::function<void(TestRank&, unsigned char*, unsi
     gather(rank, send, receive, 4096, 1);
     if (rank.rank == 1) end(rank, send, receive);
     bool passed = false;
-    rank.copies->enqueue({kind, send, receive, kind == Kind::reduce_scatter ? 2048u : 4096u},
-                         rank.stream());
+    rank.copies->enqueue({kind, send, receive, reduces(kind) ? 2048u : 4096u}, rank.stream());
     rank.run(rank.stream(), [&] { passed = true; });
     rank.wait_for_error();
     EXPECT_FALSE(passed);
@@ -128,16 +127,17 @@ TEST(PairCopiesProcesses, AlsoIfItHadComeToTheCall) {
 
 // 2048 bytes are two pieces: its stream stops behind the first copies, or before them.
 TEST(PairCopiesProcesses, AKilledRankIsAnErrorInAReduction) {
-  expect_error_after([](TestRank&, unsigned char*, unsigned char*) { raise(SIGKILL); },
-                     Kind::reduce_scatter);
-  expect_error_after(
-      [](TestRank& rank, unsigned char* send, unsigned char* receive) {
-        rank.run(rank.stream(), [] { std::this_thread::sleep_for(std::chrono::hours(1)); });
-        rank.copies->enqueue({Kind::reduce_scatter, send, receive, 2048}, rank.stream());
-        std::this_thread::sleep_for(std::chrono::milliseconds(100));
-        raise(SIGKILL);
-      },
-      Kind::reduce_scatter);
+  for (const Kind kind : {Kind::reduce_scatter, Kind::all_reduce}) {
+    expect_error_after([](TestRank&, unsigned char*, unsigned char*) { raise(SIGKILL); }, kind);
+    expect_error_after(
+        [kind](TestRank& rank, unsigned char* send, unsigned char* receive) {
+          rank.run(rank.stream(), [] { std::this_thread::sleep_for(std::chrono::hours(1)); });
+          rank.copies->enqueue({kind, send, receive, 2048}, rank.stream());
+          std::this_thread::sleep_for(std::chrono::milliseconds(100));
+          raise(SIGKILL);
+        },
+        kind);
+  }
 }
 
 TEST(PairCopiesProcesses, TenThousandReductionsLeaveNothing) {
