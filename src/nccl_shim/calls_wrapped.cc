@@ -44,7 +44,7 @@ bool is_taken(const Communicator& communicator, const Call& call, void* stream) 
   const int ranks = communicator.copies->ranks();
   return least && call.bytes > 0 && call.root >= 0 && call.root < ranks &&
          all_bytes(call, ranks) >= *least && !communicator.device->capturing(stream) &&
-         (call.kind != Kind::reduce_scatter || communicator.copies->can_reduce());
+         (!reduces(call.kind) || communicator.copies->can_reduce());
 }
 
 // A call of the real NCCL on a communicator of the table: in order with those that are taken over.
@@ -69,6 +69,18 @@ Result take_or_forward(Comm comm, const Call& call, void* stream, const Forward&
   if (!in_group()) return result_of([&] { communicator->copies->enqueue(call, stream); });
   queue_call(communicator, call, stream, forward);
   return nccl::kSuccess;
+}
+
+// A reduction of elements and by an operation that may not be known here.
+template <typename Forward>
+Result take_or_forward_reduction(Comm comm, Call call, Type type, Operation operation, void* stream,
+                                 const Forward& forward) {
+  const std::optional<DType> reduced = reduced_type(type);
+  const std::optional<Reduction> reduction = reduction_of(operation);
+  if (!reduced || !reduction) return forward_in_order(find(comm), stream, forward);
+  call.type = *reduced;
+  call.reduction = *reduction;
+  return take_or_forward(comm, call, stream, forward);
 }
 
 }  // namespace
@@ -116,7 +128,8 @@ DUET_NCCL_WRAPPER(ncclAllReduce)
 (const void* send, void* receive, std::size_t count, Type type, Operation operation, Comm comm,
  void* stream) {
   DUET_NCCL_REAL(ncclAllReduce);
-  return forward_in_order(find(comm), stream, [=] {
+  const Call call{Kind::all_reduce, send, receive, count * size_of(type)};
+  return take_or_forward_reduction(comm, call, type, operation, stream, [=] {
     return real(send, receive, count, type, operation, comm, stream);
   });
 }
@@ -125,13 +138,10 @@ DUET_NCCL_WRAPPER(ncclReduceScatter)
 (const void* send, void* receive, std::size_t count, Type type, Operation operation, Comm comm,
  void* stream) {
   DUET_NCCL_REAL(ncclReduceScatter);
-  const auto forward = [=] { return real(send, receive, count, type, operation, comm, stream); };
-  const std::optional<duet::DType> reduced = reduced_type(type);
-  const std::optional<duet::Reduction> reduction = reduction_of(operation);
-  if (!reduced || !reduction) return forward_in_order(find(comm), stream, forward);
-  const Call call{
-      Kind::reduce_scatter, send, receive, count * size_of(type), 0, *reduced, *reduction};
-  return take_or_forward(comm, call, stream, forward);
+  const Call call{Kind::reduce_scatter, send, receive, count * size_of(type)};
+  return take_or_forward_reduction(comm, call, type, operation, stream, [=] {
+    return real(send, receive, count, type, operation, comm, stream);
+  });
 }
 
 DUET_NCCL_WRAPPER(ncclReduce)

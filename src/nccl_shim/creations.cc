@@ -22,13 +22,13 @@ bool is_set(const char* name) {
 }
 
 // What the drop-in takes over with these settings: "all_gather from 1048576 B".
-std::string taken_over(bool reductions = true) {
+std::string taken_over(bool with_reductions = true) {
   static const char* const names[kKinds] = {"all_gather", "all_to_all", "broadcast",
-                                            "reduce_scatter"};
+                                            "reduce_scatter", "all_reduce"};
   std::string text;
   for (std::size_t kind = 0; kind < kKinds; ++kind) {
     if (!settings().least[kind]) continue;
-    if (static_cast<Kind>(kind) == Kind::reduce_scatter && !reductions) continue;
+    if (reduces(static_cast<Kind>(kind)) && !with_reductions) continue;
     text += (text.empty() ? "" : ", ") + std::string(names[kind]) + " from " +
             std::to_string(*settings().least[kind]) + " B";
   }
@@ -38,7 +38,10 @@ std::string taken_over(bool reductions = true) {
 // Of reductions; 0 if no threshold is set for one, which saves the slots.
 std::size_t piece_bytes() {
   constexpr std::size_t kPieceBytes = 4 << 20;
-  return settings().least[static_cast<std::size_t>(Kind::reduce_scatter)] ? kPieceBytes : 0;
+  const auto& least = settings().least;
+  const bool any = least[static_cast<std::size_t>(Kind::reduce_scatter)] ||
+                   least[static_cast<std::size_t>(Kind::all_reduce)];
+  return any ? kPieceBytes : 0;
 }
 
 std::string what_is_taken(const PairCopies& copies) {

@@ -63,7 +63,8 @@ Settings read_settings() {
   read.mode = read_mode();
   read.log = read_log();
   read.least = {read_least("DUET_NCCL_MIN_ALL_GATHER"), read_least("DUET_NCCL_MIN_ALL_TO_ALL"),
-                read_least("DUET_NCCL_MIN_BROADCAST"), read_least("DUET_NCCL_MIN_REDUCE_SCATTER")};
+                read_least("DUET_NCCL_MIN_BROADCAST"), read_least("DUET_NCCL_MIN_REDUCE_SCATTER"),
+                read_least("DUET_NCCL_MIN_ALL_REDUCE")};
   return read;
 }
 

@@ -16,8 +16,8 @@ struct Settings {
   std::string real_path;        // DUET_NCCL: the real libnccl.so.2; empty: the one that is loaded
   Mode mode = Mode::automatic;  // DUET_NCCL_MODE
   bool log = false;             // DUET_NCCL_LOG=info
-  // DUET_NCCL_MIN_ALL_GATHER, _ALL_TO_ALL, _BROADCAST, _REDUCE_SCATTER, by Kind: from how many
-  // bytes on calls are taken over. Of all ranks' parts together. Empty: never.
+  // DUET_NCCL_MIN_ALL_GATHER, _ALL_TO_ALL, _BROADCAST, _REDUCE_SCATTER, _ALL_REDUCE, by Kind: from
+  // how many bytes on calls are taken over. Of all ranks' parts together. Empty: never.
   std::array<std::optional<std::uint64_t>, kKinds> least;
 
   // Of what all ranks must have alike.

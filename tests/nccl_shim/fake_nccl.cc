@@ -186,8 +186,12 @@ ncclResult_t ncclAllGather(const void* send, void* receive, std::size_t count, i
   return 0;
 }
 
-// Programs under test expect that it is taken over.
+// Programs under test expect that both are taken over.
 ncclResult_t ncclReduceScatter(const void*, void*, std::size_t, int, int, ncclComm_t, void*) {
+  return duet::nccl::kInvalidUsage;
+}
+
+ncclResult_t ncclAllReduce(const void*, void*, std::size_t, int, int, ncclComm_t, void*) {
   return duet::nccl::kInvalidUsage;
 }
 

@@ -29,6 +29,8 @@ ncclResult_t ncclAllGather(const void* send, void* receive, std::size_t count, i
                            ncclComm_t comm, void* stream);
 ncclResult_t ncclReduceScatter(const void* send, void* receive, std::size_t count, int type,
                                int operation, ncclComm_t comm, void* stream);
+ncclResult_t ncclAllReduce(const void* send, void* receive, std::size_t count, int type,
+                           int operation, ncclComm_t comm, void* stream);
 // The fake's own: all-gathers that have come to it from this process.
 int fake_nccl_all_gathers();
 ncclResult_t ncclReduce(const void* send, void* receive, std::size_t count, int type, int operation,

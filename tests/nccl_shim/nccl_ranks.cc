@@ -1,9 +1,9 @@
 // A program of a user of NCCL, with all-gathers of two sizes on RANKS processes:
 //   nccl_ranks RANKS PART
-// PART: one_thread (all ranks in this process), calls, reduce_scatter, streams, group, split,
-// forked, killed, failed_device (with the stand-in for libcuda), mixed (rank 0 without LD_PRELOAD).
-// Each process prints how many all-gathers came to the real NCCL; exit code 0 if all data were
-// right.
+// PART: one_thread (all ranks in this process), calls, reduce_scatter, all_reduce, streams, group,
+// split, forked, killed, failed_device (with the stand-in for libcuda), mixed (rank 0 without
+// LD_PRELOAD). Each process prints how many all-gathers came to the real NCCL; exit code 0 if all
+// data were right.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -152,6 +152,34 @@ void reduce_scatter(const Rank& of) {
   expect(wrong == 0, "data of a reduce_scatter");
 }
 
+// Two calls in a group: of bf16 into another buffer, of ints in place. Both are too long for a
+// slot.
+void all_reduce(const Rank& of) {
+  constexpr std::size_t kCount = (18u << 20) / sizeof(int) + 5;
+  const std::uint16_t halves[] = {0x3f80, 0x4000, 0x4040, 0x4080};  // 1, 2, 3, 4 as bf16
+  const std::uint16_t sums[] = {0, 0, 0x4040, 0x40c0, 0x4120};      // of 2, 3, 4 ranks
+  const std::vector<std::uint16_t> send(kCount, halves[of.rank]);
+  auto* const receive = static_cast<std::uint16_t*>(host_gpu_allocate(2 * kCount));
+  auto* const whole = static_cast<int*>(host_gpu_allocate(sizeof(int) * kCount));
+  for (std::size_t i = 0; i < kCount; ++i) whole[i] = static_cast<int>(i) - of.rank;
+  must(ncclGroupStart(), "ncclGroupStart");
+  must(ncclAllReduce(send.data(), receive, kCount, duet::nccl::kBfloat16, duet::nccl::kSum, of.comm,
+                     of.streams[0]),
+       "ncclAllReduce");
+  must(ncclAllReduce(whole, whole, kCount, duet::nccl::kInt32, duet::nccl::kMin, of.comm,
+                     of.streams[1]),
+       "ncclAllReduce");
+  must(ncclGroupEnd(), "ncclGroupEnd");
+  of.synchronise();
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < kCount; ++i) {
+    wrong += receive[i] != sums[of.ranks] || whole[i] != static_cast<int>(i) - of.ranks + 1;
+  }
+  expect(wrong == 0, "data of two all_reduces");
+  host_gpu_free(receive);
+  host_gpu_free(whole);
+}
+
 // A child has no communicator, and is not held up by one either.
 void forked(const Rank& of) {
   calls(of, 1, 2);
@@ -241,6 +269,7 @@ int run(int rank, int ranks, const ncclUniqueId& id, const std::string& part) {
   if (part == "streams") calls(of, 3);
   if (part == "group") group(of);
   if (part == "reduce_scatter") reduce_scatter(of);
+  if (part == "all_reduce") all_reduce(of);
   if (part == "split") split(of);
   if (part == "forked") forked(of);
   if (part == "killed") {

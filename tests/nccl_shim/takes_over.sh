@@ -37,6 +37,8 @@ run 4 one_thread 24 $large
 run 2 killed 1 $large
 run 3 reduce_scatter 0 DUET_NCCL_MIN_REDUCE_SCATTER=1M
 said "communicator of 3 ranks: reduce_scatter from 1048576 B by copy engines; the rest is forwarded"
+run 3 all_reduce 0 DUET_NCCL_MIN_ALL_REDUCE=1M
+said "communicator of 3 ranks: all_reduce from 1048576 B by copy engines; the rest is forwarded"
 if [[ $# == 3 ]]; then
   run 2 failed_device 1 $large
   said "cuStreamWaitEvent: an error of the stand-in"
