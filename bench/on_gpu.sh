@@ -168,7 +168,7 @@ preloaded() {
   say "the same, with Duet's library before it"
   LD_PRELOAD=$build/nccl_shim/libduet-nccl.so DUET_NCCL_LOG=info DUET_NCCL_MIN_ALL_GATHER=64K \
     DUET_NCCL_MIN_ALL_TO_ALL=64K DUET_NCCL_MIN_REDUCE_SCATTER=64K \
-    must timeout -s KILL 150 "${run[@]}" "$gpus" bench/preloaded.py --label Duet \
+    DUET_NCCL_MIN_ALL_REDUCE=64K must timeout -s KILL 150 "${run[@]}" "$gpus" bench/preloaded.py --label Duet \
     > "$out/preloaded.txt"
   cat "$out/nccl.txt" "$out/preloaded.txt"
 }
