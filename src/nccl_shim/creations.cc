@@ -35,19 +35,23 @@ std::string taken_over(bool with_reductions = true) {
   return text;
 }
 
-// Of reductions; 0 if no threshold is set for one, which saves the slots.
-std::size_t piece_bytes() {
-  constexpr std::size_t kPieceBytes = 4 << 20;
+// Of reductions; 0 if no threshold is set for one, which saves the slots. Each copy costs some 4 us
+// besides its bytes, so that pieces are large, as they are for the engine dma (64 MiB take 170 us
+// on the wire of an H200); the slots of more ranks are to take no more than half a gigabyte.
+std::size_t piece_bytes(int ranks) {
+  constexpr std::size_t kOfTwoRanks = 64 << 20, kOfMore = 32 << 20;
   const auto& least = settings().least;
   const bool any = least[static_cast<std::size_t>(Kind::reduce_scatter)] ||
                    least[static_cast<std::size_t>(Kind::all_reduce)];
-  return any ? kPieceBytes : 0;
+  if (!any) return 0;
+  return ranks == 2 ? kOfTwoRanks : kOfMore;
 }
 
 std::string what_is_taken(const PairCopies& copies) {
   const std::string taken = taken_over(copies.can_reduce());
   std::string text = taken.empty() ? "" : taken + " by copy engines; ";
-  if (piece_bytes() > 0 && !copies.can_reduce()) text += "not all devices can reduce; ";
+  if (piece_bytes(copies.ranks()) > 0 && !copies.can_reduce())
+    text += "not all devices can reduce; ";
   return text + (taken.empty() ? "all calls are forwarded" : "the rest is forwarded");
 }
 
@@ -80,7 +84,7 @@ std::unique_ptr<PendingCreation> announce(nccl::Comm* handle, const std::string&
   pending->device = std::move(device);
   try {
     pending->creation = std::make_unique<Creation>(*pending->device, name, rank, ranks,
-                                                   settings().hash(), piece_bytes());
+                                                   settings().hash(), piece_bytes(ranks));
     return pending;
   } catch (const Error& error) {
     log_forwarded(ranks, error.what());

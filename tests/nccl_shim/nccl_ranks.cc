@@ -152,8 +152,8 @@ void reduce_scatter(const Rank& of) {
   expect(wrong == 0, "data of a reduce_scatter");
 }
 
-// Two calls in a group: of bf16 into another buffer, of ints in place. Both are too long for a
-// slot.
+// Two calls in a group: of bf16 into another buffer, of ints in place. Both are several
+// pieces.
 void all_reduce(const Rank& of) {
   constexpr std::size_t kCount = (18u << 20) / sizeof(int) + 5;
   const std::uint16_t halves[] = {0x3f80, 0x4000, 0x4040, 0x4080};  // 1, 2, 3, 4 as bf16

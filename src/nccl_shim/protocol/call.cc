@@ -4,21 +4,13 @@
 
 namespace duet::nccl_shim {
 
-namespace {
-
-// Of an all_reduce's parts, but for the last ones: for copy engines and the reducing kernels.
-constexpr std::size_t kAlignment = 128;
-
-}  // namespace
-
 bool reduces(Kind kind) { return kind == Kind::reduce_scatter || kind == Kind::all_reduce; }
 
 Part reduced_part(const Call& call, int rank, int ranks) {
   const auto index = static_cast<std::size_t>(rank), count = static_cast<std::size_t>(ranks);
   if (call.kind == Kind::reduce_scatter) return {index * call.bytes, 0, call.bytes};
   if (call.kind != Kind::all_reduce) return {};
-  const std::size_t unit = count * kAlignment;
-  const std::size_t most = (call.bytes + unit - 1) / unit * kAlignment;
+  const std::size_t most = aligned((call.bytes + count - 1) / count);
   const std::size_t begin = std::min(index * most, call.bytes);
   return {begin, begin, std::min(most, call.bytes - begin)};
 }

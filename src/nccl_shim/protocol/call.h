@@ -25,6 +25,13 @@ struct Call {
 
 bool reduces(Kind kind);
 
+// Where parts of an all_reduce and pieces of parts begin, in bytes: for copy engines, and for
+// kernels that reduce.
+constexpr std::size_t kAlignment = 128;
+constexpr std::size_t aligned(std::size_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
 // `bytes` at `from` of the source's send buffer go to `to` of the destination's receive buffer.
 struct Part {
   std::size_t from = 0, to = 0, bytes = 0;

@@ -14,7 +14,7 @@
 // to r + i and pulls from r - i.
 //
 // A reduce_scatter goes through slots, which every rank has lent at creation, two for each peer.
-// Its parts are cut into pieces, which communicators count:
+// Its parts are cut into pieces of piece_bytes at most, which communicators count:
 //
 //   sender s                                receiver r
 //   a lane: wait freed >= piece - 2
@@ -49,7 +49,7 @@ class PairCopies {
  public:
   using Stream = ShimDevice::Stream;
 
-  // After all ranks have agreed (creation.h). With `piece_bytes`, a multiple of 16, calls may be
+  // After all ranks have agreed (creation.h). With `piece_bytes`, a multiple of 128, calls may be
   // reductions; it takes 2 * (ranks - 1) * piece_bytes of the device's memory for slots.
   PairCopies(ShimDevice& device, std::shared_ptr<SharedSegment> segment, int rank, int ranks,
              std::size_t piece_bytes = 0);
@@ -129,8 +129,9 @@ class PairCopies {
   void push(const Call& call, const Buffers& mine, int to, std::uint64_t number);
   void pull(const Call& call, const Buffers& mine, int from, std::uint64_t number);
   void make_slots();
+  // Where the pieces of a reduction's parts begin, and where the last one ends, in bytes.
+  std::vector<std::size_t> cuts(const Call& call) const;
   std::uint32_t pieces(const Call& call) const;
-  Part piece_of(const Part& part, std::uint32_t index) const;
   std::size_t slot(int source, int receiver, std::uint32_t piece) const;
   // `first`: pieces before this call.
   void reduce_own_part(const Call& call, const Buffers& mine, std::uint32_t first, Stream user);

@@ -11,6 +11,17 @@ using What = WordOperation::What;
 
 constexpr std::uint32_t kSlotsOfAPair = 2;
 
+// A smaller copy takes longer to start than to run.
+constexpr std::size_t kSmallestPiece = 1 << 20;
+constexpr std::size_t kFewestPieces = 3;  // where they are large enough
+constexpr std::size_t kTail = 4;          // the last quarter of the last piece is one by itself
+
+// What of a part is between two cuts.
+Part piece_of(const Part& part, std::size_t begin, std::size_t end) {
+  begin = std::min(begin, part.bytes);
+  return {part.from + begin, part.to + begin, std::min(end, part.bytes) - begin};
+}
+
 }  // namespace
 
 void PairCopies::make_slots() {
@@ -25,16 +36,26 @@ void PairCopies::make_slots() {
   }
 }
 
-// Of the first rank's part, which is the longest: every rank makes as many.
-std::uint32_t PairCopies::pieces(const Call& call) const {
-  if (!reduces(call.kind)) return 0;
-  const std::size_t bytes = reduced_part(call, 0, ranks_).bytes;
-  return static_cast<std::uint32_t>((bytes + piece_bytes_ - 1) / piece_bytes_);
+// Copying one piece hides the reduction of another, but that of the last, which is small therefore.
+std::vector<std::size_t> PairCopies::cuts(const Call& call) const {
+  const std::size_t bytes = reduced_part(call, 0, ranks_).bytes;  // no part is longer
+  if (bytes == 0) return {0};
+  const std::size_t smallest = std::min(kSmallestPiece, piece_bytes_ / kTail);
+  const std::size_t count =
+      std::max((bytes + piece_bytes_ - 1) / piece_bytes_,
+               std::max<std::size_t>(1, std::min(kFewestPieces, bytes / smallest)));
+  const std::size_t each = aligned((bytes + count - 1) / count);
+  std::vector<std::size_t> begins;
+  for (std::size_t begin = 0; begin < bytes; begin += each) begins.push_back(begin);
+  const std::size_t last = bytes - begins.back();
+  const std::size_t tail = last - std::min(last, aligned(last - last / kTail));
+  if (begins.size() > 1 && tail >= smallest) begins.push_back(bytes - tail);
+  begins.push_back(bytes);
+  return begins;
 }
 
-Part PairCopies::piece_of(const Part& part, std::uint32_t index) const {
-  const std::size_t begin = std::min(index * piece_bytes_, part.bytes);
-  return {part.from + begin, part.to + begin, std::min(piece_bytes_, part.bytes - begin)};
+std::uint32_t PairCopies::pieces(const Call& call) const {
+  return reduces(call.kind) ? static_cast<std::uint32_t>(cuts(call).size() - 1) : 0;
 }
 
 // From the start of the receiver's slots.
@@ -50,16 +71,18 @@ void PairCopies::reduce_own_part(const Call& call, const Buffers& mine, std::uin
   device_.record(*begin_, user);
   device_.wait(push_lane_, *begin_);
   device_.wait(pull_lane_, *begin_);
-  const std::uint32_t count = pieces(call);
-  for (std::uint32_t index = 0; index < count; ++index) {
-    const std::uint32_t piece = first + 1 + index;
+  const std::vector<std::size_t> of_parts = cuts(call);
+  std::uint32_t piece = first;
+  for (std::size_t i = 0; i + 1 < of_parts.size(); ++i) {
+    const std::size_t begin = of_parts[i], end = of_parts[i + 1];
+    ++piece;
     for (int step = 1; step < ranks_; ++step) {
       const int to = (rank_ + step) % ranks_;
       // All pieces for a peer on one lane: their word counts up.
-      send_piece(call, to, piece, piece_of(reduced_part(call, to, ranks_), index),
+      send_piece(call, to, piece, piece_of(reduced_part(call, to, ranks_), begin, end),
                  step % 2 != 0 ? push_lane_ : pull_lane_);
     }
-    reduce_piece(call, mine, piece, piece_of(reduced_part(call, rank_, ranks_), index), user);
+    reduce_piece(call, mine, piece, piece_of(reduced_part(call, rank_, ranks_), begin, end), user);
   }
   device_.record(*pushed_, push_lane_);
   device_.record(*pulled_, pull_lane_);
