@@ -1,8 +1,10 @@
 #include "nccl_shim/protocol/pair_copies.h"
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
+#include "core/clock.h"
 #include "core/error.h"
 
 namespace duet::nccl_shim {
@@ -13,7 +15,7 @@ using What = WordOperation::What;
 }  // namespace
 
 PairCopies::PairCopies(ShimDevice& device, std::shared_ptr<SharedSegment> segment, int rank,
-                       int ranks, std::size_t piece_bytes)
+                       int ranks, std::size_t piece_bytes, const Patience& patience)
     : device_(device),
       segment_(std::move(segment)),
       rank_(rank),
@@ -29,7 +31,8 @@ PairCopies::PairCopies(ShimDevice& device, std::shared_ptr<SharedSegment> segmen
       pulled_(device.create_event()),
       last_call_(device.create_event()),
       other_work_(device.create_event()),
-      piece_bytes_(piece_bytes) {
+      piece_bytes_(piece_bytes),
+      patience_(patience) {
   make_slots();
   const Segment& shared = **segment_;
   for (int peer = 0; peer < ranks; ++peer) {
@@ -73,19 +76,16 @@ void PairCopies::enqueue_locked(const Call& call, Stream user) {
   }
 
   number_ = number;
-  Second second{};
-  for (int step = 1; step < ranks_; ++step) {
-    const int peer = (rank_ + step) % ranks_;
-    second[peer] = involved(call, peer) && come_second(peer, number);
-  }
-  count(call, second);
+  const Roles roles = come(call, number);
+  count(call, roles);
 
-  check_same(call, second, number);
+  check_not_revoked(call, roles);
+  check_same(call, roles, number);
   if (reduces(call.kind)) reduce_own_part(call, mine, first_piece, user);
-  signal_ready(call, second, user);
-  if (call.kind != Kind::reduce_scatter) copy_as_second(call, mine, second, number, user);
+  signal_ready(roles, user);
+  if (call.kind != Kind::reduce_scatter) copy_for_pairs(call, mine, roles, number, user);
   (*segment_)->ranks[rank_].arrived.store(number, std::memory_order_release);
-  wait_for_seconds(call, second, user);
+  wait_for_peers(call, roles, user);
   if (mine.receive_staged) {
     device_.copy(user, call.receive, mine.receive, receive_bytes(call, ranks_));
   }
@@ -162,17 +162,66 @@ std::atomic<std::uint64_t>& PairCopies::state(int peer, std::uint64_t number) co
   return (*segment_)->states[lower][higher][number % kCallsAhead];
 }
 
-bool PairCopies::come_second(int peer, std::uint64_t number) {
+// A pair of which one sends the other nothing has one copy to make, whoever makes it.
+double PairCopies::patience(const Call& call, int peer) const {
+  if (processes_[peer] == nullptr && !patience_.in_process) return 0;
+  const std::size_t sent = part(call, rank_, peer, ranks_).bytes;
+  const std::size_t received = part(call, peer, rank_, ranks_).bytes;
+  if (sent == 0 || received == 0) return 0;
+  return patience_.seconds_per_byte * static_cast<double>(sent);
+}
+
+PairCopies::Roles PairCopies::come(const Call& call, std::uint64_t number) {
+  Roles roles{};
+  for (int step = 1; step < ranks_; ++step) {
+    const int peer = (rank_ + step) % ranks_;
+    if (involved(call, peer)) roles[peer] = come_to(peer, number, patience(call, peer) > 0);
+  }
+  await_seconds(call, roles, number);
+  return roles;
+}
+
+PairCopies::Role PairCopies::come_to(int peer, std::uint64_t number, bool waits) {
   std::atomic<std::uint64_t>& who = state(peer, number);
   std::uint64_t seen = who.load(std::memory_order_acquire);
   for (;;) {
-    if (seen == (number | kRevoked)) {
-      throw PeerFailed("rank " + std::to_string(peer) + " has aborted");
+    if (seen == (number | kRevoked)) return Role::none;
+    Role role = Role::first;
+    std::uint64_t next = waits ? number : number | kLeft;
+    if (seen == number) {
+      role = Role::sharing;
+      next = number | kShared;
+    } else if (seen == (number | kLeft)) {
+      role = Role::second;
+      next = number | kTaken;
     }
-    const bool second = seen == number;
-    if (who.compare_exchange_weak(seen, second ? number | kTaken : number,
-                                  std::memory_order_acq_rel, std::memory_order_acquire)) {
-      return second;
+    if (who.compare_exchange_weak(seen, next, std::memory_order_acq_rel,
+                                  std::memory_order_acquire)) {
+      return role;
+    }
+  }
+}
+
+void PairCopies::await_seconds(const Call& call, Roles& roles, std::uint64_t number) {
+  const double begin = steady_now();
+  for (int peer = 0; peer < ranks_; ++peer) {
+    if (roles[peer] != Role::first) continue;
+    const double end = begin + patience(call, peer);
+    std::atomic<std::uint64_t>& who = state(peer, number);
+    while (who.load(std::memory_order_acquire) == number && !ending_ && steady_now() < end) {
+      std::this_thread::yield();
+    }
+    std::uint64_t seen = number;
+    who.compare_exchange_strong(seen, number | kLeft, std::memory_order_acq_rel,
+                                std::memory_order_acquire);
+    if (seen == (number | kShared)) roles[peer] = Role::sharing;
+  }
+}
+
+void PairCopies::check_not_revoked(const Call& call, const Roles& roles) const {
+  for (int peer = 0; peer < ranks_; ++peer) {
+    if (peer != rank_ && involved(call, peer) && roles[peer] == Role::none) {
+      throw PeerFailed("rank " + std::to_string(peer) + " has aborted");
     }
   }
 }
@@ -210,31 +259,35 @@ void PairCopies::join(const std::vector<Stream>& streams) {
   }
 }
 
-void PairCopies::count(const Call& call, const Second& second) {
+void PairCopies::count(const Call& call, const Roles& roles) {
   pieces_ += pieces(call);
   for (int peer = 0; peer < ranks_; ++peer) {
-    if (peer == rank_ || !involved(call, peer)) continue;
-    Sequence& of_first = second[peer] ? theirs_[peer] : mine_[peer];
-    Sequence& of_second = second[peer] ? mine_[peer] : theirs_[peer];
-    ++of_first.ready;
-    const int from = second[peer] ? rank_ : peer, to = second[peer] ? peer : rank_;
-    if (part(call, from, to, ranks_).bytes > 0) ++of_second.pushed;
-    if (part(call, to, from, ranks_).bytes > 0) ++of_second.pulled;
+    const Role role = roles[peer];
+    if (role == Role::none) continue;
+    const bool sends = part(call, rank_, peer, ranks_).bytes > 0;
+    const bool receives = part(call, peer, rank_, ranks_).bytes > 0;
+    if (role != Role::second) ++mine_[peer].ready;
+    if (role != Role::first) ++theirs_[peer].ready;
+    if (sends && role != Role::first) ++mine_[peer].pushed;
+    if (receives && role != Role::second) ++theirs_[peer].pushed;
+    if (receives && role == Role::second) ++mine_[peer].pulled;
+    if (sends && role == Role::first) ++theirs_[peer].pulled;
   }
 }
 
-void PairCopies::signal_ready(const Call& call, const Second& second, Stream user) {
+void PairCopies::signal_ready(const Roles& roles, Stream user) {
   std::vector<WordOperation> signals;
   for (int peer = 0; peer < ranks_; ++peer) {
-    if (peer == rank_ || second[peer] || !involved(call, peer)) continue;
+    if (roles[peer] != Role::first && roles[peer] != Role::sharing) continue;
     signals.push_back({What::set, &words(rank_, peer).ready, mine_[peer].ready});
   }
   if (!signals.empty()) device_.words(user, signals);
 }
 
-void PairCopies::copy_as_second(const Call& call, const Buffers& mine, const Second& second,
+void PairCopies::copy_for_pairs(const Call& call, const Buffers& mine, const Roles& roles,
                                 std::uint64_t number, Stream user) {
-  if (std::find(second.begin(), second.end(), true) == second.end()) {
+  const auto copies = [](Role role) { return role == Role::second || role == Role::sharing; };
+  if (std::none_of(roles.begin(), roles.end(), copies)) {
     copy_own_part(call, mine, user);
     return;
   }
@@ -243,8 +296,8 @@ void PairCopies::copy_as_second(const Call& call, const Buffers& mine, const Sec
   device_.wait(pull_lane_, *begin_);
   for (int step = 1; step < ranks_; ++step) {
     const int to = (rank_ + step) % ranks_, from = (rank_ + ranks_ - step) % ranks_;
-    if (second[to]) push(call, mine, to, number);
-    if (second[from]) pull(call, mine, from, number);
+    if (copies(roles[to])) push(call, mine, to, number);
+    if (roles[from] == Role::second) pull(call, mine, from, number);
   }
   copy_own_part(call, mine, user);
   device_.record(*pushed_, push_lane_);
@@ -253,11 +306,11 @@ void PairCopies::copy_as_second(const Call& call, const Buffers& mine, const Sec
   device_.wait(user, *pulled_);
 }
 
-void PairCopies::check_same(const Call& call, const Second& second, std::uint64_t number) const {
+void PairCopies::check_same(const Call& call, const Roles& roles, std::uint64_t number) const {
   const CallRecord& own = (*segment_)->records[rank_][number % kCallsAhead];
   for (int peer = 0; peer < ranks_; ++peer) {
     const CallRecord& record = (*segment_)->records[peer][number % kCallsAhead];
-    if (!second[peer] ||
+    if (roles[peer] == Role::none || roles[peer] == Role::first ||
         (record.kind == own.kind && record.bytes == call.bytes && record.root == own.root &&
          record.type == own.type && record.reduction == own.reduction)) {
       continue;
@@ -297,14 +350,15 @@ void PairCopies::copy_own_part(const Call& call, const Buffers& mine, Stream use
   if (source != target) device_.copy(user, target, source, own.bytes);
 }
 
-void PairCopies::wait_for_seconds(const Call& call, const Second& second, Stream user) {
+void PairCopies::wait_for_peers(const Call& call, const Roles& roles, Stream user) {
   std::vector<WordOperation> waits;
   for (int peer = 0; peer < ranks_; ++peer) {
-    if (peer == rank_ || second[peer] || !involved(call, peer)) continue;
+    const Role role = roles[peer];
+    if (role != Role::first && role != Role::sharing) continue;
     if (part(call, peer, rank_, ranks_).bytes > 0) {
       waits.push_back({What::wait, &words(peer, rank_).pushed, theirs_[peer].pushed});
     }
-    if (part(call, rank_, peer, ranks_).bytes > 0) {
+    if (role == Role::first && part(call, rank_, peer, ranks_).bytes > 0) {
       waits.push_back({What::wait, &words(peer, rank_).pulled, theirs_[peer].pulled});
     }
   }

@@ -106,7 +106,7 @@ PairCopies::Unsettled PairCopies::revoke_untaken() {
     expected[peer] = {theirs_[peer].pushed, theirs_[peer].pulled, pieces_, false, false, false};
     const std::uint64_t oldest = number_ > kCallsAhead ? number_ - kCallsAhead + 1 : 1;
     for (std::uint64_t number = oldest; peer != rank_ && number <= number_; ++number) {
-      std::uint64_t untaken = number;
+      std::uint64_t untaken = number | kLeft;
       if (!state(peer, number).compare_exchange_strong(untaken, number | kRevoked)) continue;
       const CallRecord& record = (*segment_)->records[rank_][number % kCallsAhead];
       const Call call{static_cast<Kind>(record.kind), nullptr, nullptr, record.bytes,

@@ -12,7 +12,7 @@
 
 namespace duet::nccl_shim {
 
-constexpr std::uint32_t kSegmentVersion = 3;
+constexpr std::uint32_t kSegmentVersion = 4;
 constexpr int kMostRanks = 8;
 // How many calls a rank may be ahead of another. Also the number of records that a rank keeps.
 constexpr std::uint64_t kCallsAhead = 1024;
@@ -67,9 +67,12 @@ struct GateWord {
 };
 constexpr std::uint32_t kGateOpen = 0, kGateClosed = 1u << 31;
 
-// A pair's state holds the number of the call that one of both has come to, and:
-constexpr std::uint64_t kTaken = 1ull << 63;    // the other has come as well
+// A pair's state holds the number of the call that one of both has come to, and one of these; none
+// while the first waits for the other.
+constexpr std::uint64_t kTaken = 1ull << 63;    // the other has come: it makes both copies
 constexpr std::uint64_t kRevoked = 1ull << 62;  // the first has aborted before the other came
+constexpr std::uint64_t kShared = 1ull << 61;   // the other has come in time: each makes one copy
+constexpr std::uint64_t kLeft = 1ull << 60;     // the first waits no longer
 
 struct Segment {
   // What streams reach: first, and whole pages.

@@ -163,6 +163,8 @@ std::vector<Case> cases() {
     all.push_back({kind, {2, 100, 300}});
     all.push_back({kind, {3, 100, 300}});
     all.push_back({kind, {4, 50, 0}});
+    all.push_back({kind, {2, 50, 200, 5e-8}});  // 40 to 200 us
+    all.push_back({kind, {3, 0, 100, 5e-8}});
   }
   return all;
 }
@@ -172,7 +174,7 @@ std::string name_of(const ::testing::TestParamInfo<Case>& info) {
   const Setting& setting = info.param.setting;
   return std::string(kinds[static_cast<int>(info.param.kind)]) + "_" +
          std::to_string(setting.ranks) + "_delays_" + std::to_string(setting.device_delay) + "_" +
-         std::to_string(setting.cpu_delay);
+         std::to_string(setting.cpu_delay) + (setting.patience > 0 ? "_patient" : "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, PairCopiesTest, ::testing::ValuesIn(cases()), name_of);
@@ -348,6 +350,64 @@ TEST(PairCopiesErrors, DifferentCallsBreakTheCommunicator) {
     EXPECT_THROW(rank.copies->enqueue(buffers.call(), rank.stream()), PeerFailed);
     rank.copies->abort(30);
     EXPECT_EQ(rank.copies->warning(), "");
+    rank.synchronise();
+  });
+}
+
+// A part of 400 bytes is waited for 40 s.
+constexpr double kVeryPatient = 0.1;
+
+TEST(PairCopiesPatience, RanksThatComeInTimePushTheirOwnParts) {
+  on_threads({2, 0, 0, kVeryPatient}, [](TestRank& rank) {
+    const Buffers buffers(rank, Kind::all_gather, 100, true);
+    EXPECT_EQ(wrong_of_many(rank, buffers, 20), 0u);
+    EXPECT_EQ(rank.device.copies, 20 * 2);  // to the peer, and its own part
+  });
+}
+
+TEST(PairCopiesPatience, WhoComesLateMakesBothCopies) {
+  std::atomic<bool> returned{false};
+  on_threads({2, 0, 0, 1e-6}, [&](TestRank& rank) {
+    const Buffers buffers(rank, Kind::all_gather, 100, true);
+    rank.run(rank.stream(), [&] { buffers.fill(7); });
+    while (rank.rank == 1 && !returned) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    rank.copies->enqueue(buffers.call(), rank.stream());
+    returned = true;
+    rank.synchronise();
+    EXPECT_EQ(buffers.wrong(7), 0u);
+    EXPECT_EQ(rank.device.copies, rank.rank == 0 ? 1 : 3);
+  });
+}
+
+TEST(PairCopiesPatience, AnAbortEndsIt) {
+  on_threads({2, 0, 0, kVeryPatient}, [](TestRank& rank) {
+    if (rank.rank == 1) {
+      rank.wait_for_error();
+      rank.copies->abort(30);
+      return;
+    }
+    const Buffers buffers(rank, Kind::all_gather, 100, true);
+    std::thread aborting([&rank] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      rank.copies->abort(30);
+    });
+    const auto begin = std::chrono::steady_clock::now();
+    rank.copies->enqueue(buffers.call(), rank.stream());
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
+    aborting.join();
+    EXPECT_EQ(rank.copies->warning(), "");
+    rank.synchronise();
+  });
+}
+
+// A broadcast's one copy is the second's in any case.
+TEST(PairCopiesPatience, NobodyWaitsWhereOneSendsAlone) {
+  std::atomic<bool> returned{false};
+  on_threads({2, 0, 0, kVeryPatient}, [&](TestRank& rank) {
+    const Buffers buffers(rank, Kind::broadcast, 100, true);
+    while (rank.rank == 1 && !returned) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    rank.copies->enqueue(buffers.call(), rank.stream());
+    returned = true;
     rank.synchronise();
   });
 }

@@ -18,9 +18,11 @@ struct Setting {
   int ranks = 2;
   unsigned device_delay = 0;  // microseconds
   unsigned cpu_delay = 0;     // before each call of pause()
+  double patience = 0;        // seconds per byte, also for ranks of the same process
 };
 
-// A device that calls `before_look_up`, if there is one, where a call's buffers are looked up.
+// A device that calls `before_look_up`, if there is one, where a call's buffers are looked up, and
+// counts copies.
 class TestDevice : public host::HostShimDevice {
  public:
   using HostShimDevice::HostShimDevice;
@@ -28,7 +30,12 @@ class TestDevice : public host::HostShimDevice {
     if (before_look_up) before_look_up();
     return HostShimDevice::allocation(pointer, bytes);
   }
+  void copy(Stream stream, void* to, const void* from, std::size_t bytes) override {
+    ++copies;
+    HostShimDevice::copy(stream, to, from, bytes);
+  }
   std::function<void()> before_look_up;
+  int copies = 0;
 };
 
 // One rank of a test, with its communicator.
