@@ -97,9 +97,12 @@ void expect_error_after(const std::function<void(TestRank&, unsigned char*, unsi
     unsigned char* send = allocate(rank, 4096);
     unsigned char* receive = allocate(rank, 2 * 4096);
     gather(rank, send, receive, 4096, 1);
+    const Call call{kind, send, receive, reduces(kind) ? 2048u : 4096u};
+    rank.copies->enqueue(call, rank.stream());  // a peer's memory is mapped at the first use
+    rank.synchronise();
     if (rank.rank == 1) end(rank, send, receive);
     bool passed = false;
-    rank.copies->enqueue({kind, send, receive, reduces(kind) ? 2048u : 4096u}, rank.stream());
+    rank.copies->enqueue(call, rank.stream());
     rank.run(rank.stream(), [&] { passed = true; });
     rank.wait_for_error();
     EXPECT_FALSE(passed);
