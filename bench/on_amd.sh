@@ -38,7 +38,7 @@ copy() {
 }
 
 gemm() {
-  "$duet" gemm --device hip "${shapes[@]}" --dtype bf16,fp16 "${options[@]}" --json "$out/gemm.jsonl"
+  "$duet" gemm --device hip "${shapes[@]}" --dtype bf16,fp16,fp8 "${options[@]}" --json "$out/gemm.jsonl"
 }
 
 collectives() {

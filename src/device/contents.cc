@@ -28,6 +28,8 @@ void write_elements(std::byte* data, std::size_t size, std::size_t count, Conver
   for (std::size_t i = 0; i < count; ++i) convert(i, data + i * size);
 }
 
+constexpr std::byte kNegativeZero{0x80};  // of fp8
+
 void write_normal(const Fill& fill, std::byte* data, std::size_t offset, std::size_t bytes) {
   const std::size_t size = size_of(fill.dtype);
   const bool integer = fill.dtype == DType::int8 || fill.dtype == DType::int32;
@@ -35,6 +37,7 @@ void write_normal(const Fill& fill, std::byte* data, std::size_t offset, std::si
   const float scale = integer ? 16.0f : 1.0f;
   write_elements(data, size, bytes / size, [&](std::size_t i, std::byte* element) {
     store(fill.dtype, element, scale * random_normal(fill.seed, first + i));
+    if (fill.dtype == DType::fp8_e4m3 && *element == kNegativeZero) *element = std::byte{0};
   });
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -58,6 +59,16 @@ TEST(Contents, NormalFillsWholeElements) {
   store(DType::bf16, &expected, random_normal(1, 2));
   EXPECT_EQ(std::memcmp(&expected, memory.data() + 4, 2), 0);
   EXPECT_EQ(memory[6], std::byte{0x5A});
+}
+
+TEST(Contents, NormalFp8HasNoNegativeZero) {
+  Fill fill = pattern(1, 0);
+  fill.kind = FillKind::normal;
+  fill.dtype = DType::fp8_e4m3;
+  std::vector<std::byte> memory(20'000);
+  write_fill(fill, memory.data(), 0, memory.size());
+  EXPECT_GT(std::count(memory.begin(), memory.end(), std::byte{0}), 0);
+  EXPECT_EQ(std::count(memory.begin(), memory.end(), std::byte{0x80}), 0);
 }
 
 }  // namespace

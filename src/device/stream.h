@@ -55,7 +55,7 @@ enum class FillKind {
   pattern,   // random bytes: pattern_byte(seed, offset + i), see core/random.h
   constant,  // every byte is the low byte of seed
   normal,    // elements of `dtype` from a standard normal distribution (integers: 16 times that,
-             // rounded and clamped to the type)
+             // rounded and clamped to the type; fp8: no negative zero, NaN in gfx942's fp8)
   digits,    // elements of `dtype`: integers so small that any sum over `ranks` such fills is
              // exact in it, in any order (device/digits.h)
   unit,  // fp32 elements in [1, 2), of which all 23 bits of the fraction are random: element i is

@@ -41,7 +41,31 @@ for more in "" --accumulate; do
   says '12 measured, 3 skipped' 0 gemm --device hip --engine rocblas --shapes 33x48x65 $more \
     --dtype fp32,tf32,fp16,bf16,int8 --layout nn,nt,tn --iterations 2 --warm-up 0
 done
-says 'rocblas_gemm_ex does not multiply fp8_e4m3' 1 gemm --device hip --shapes 64x64x64 --dtype fp8_e4m3
+says 'rocblas_gemm_ex does not multiply fp8_e4m3' 1 gemm --device hip --engine rocblas \
+  --shapes 64x64x64 --dtype fp8_e4m3
+# hipBLASLt: all types, the search and its cache, epilogues.
+gemm=(gemm --device hip --shapes 33x48x65 --layout nn,nt,tn --iterations 2 --warm-up 0)
+for more in "" --accumulate; do
+  says '18 measured' 0 "${gemm[@]}" --engine hipblaslt $more \
+    --dtype fp32,tf32,fp16,bf16,fp8_e4m3,int8 --json measured.jsonl
+  [[ $(grep -c '"verified":true' measured.jsonl) == 18 ]] || fail "not verified: $(cat measured.jsonl)"
+  rm measured.jsonl
+done
+tuned=(--engine rocblas,hipblaslt,hipblaslt-tuned --tuning-seconds 0.2 --tuning-cache tuned.json)
+says '9 measured' 0 "${gemm[@]}" "${tuned[@]}" --json tuned.jsonl
+grep -q '"algorithm":"solution 1[124], ' tuned.jsonl || fail "no solution: $(cat tuned.jsonl)"
+! grep -q 'solution 13' tuned.jsonl || fail "the search chose a solution that does not run"
+says '9 measured' 0 "${gemm[@]}" "${tuned[@]}" --json again.jsonl
+grep -q 'from the tuning cache' again.jsonl || fail "nothing came from the cache: $(cat again.jsonl)"
+says '3 measured' 0 "${gemm[@]}" --engine hipblaslt --epilogue gelu
+says '3 measured' 0 "${gemm[@]}" --engine hipblaslt --epilogue gelu_backward
+DUET_STANDIN=no-gemm says 'hipBLASLt has no algorithm for 33x48x65 bf16 nn' 1 \
+  "${gemm[@]}" --engine hipblaslt
+mkdir without
+ln -s "$build/tests/standin/lib/runtime/"lib{amdhip64,rocblas}* without
+LD_LIBRARY_PATH=$build/tests/standin/lib:$PWD/without says 'libhipblaslt.so.0: cannot open' 0 \
+  "${gemm[@]}" --engine rocblas,hipblaslt
+
 DUET_STANDIN=gpus=0 says 'no AMD GPU: the HIP runtime counts no devices' 2 info --device hip
 DUET_STANDIN=no-peers says 'no peer access from hip:0 to hip:1' 1 \
   collective all_gather --device hip --engine dma "${short[@]}"
@@ -57,7 +81,7 @@ grep -q '2 measured' out.0 || fail "two processes: $(cat out.0 out.1)"
 
 # The first run: a step that fails is named, and all is packed.
 first_run() {  # STEPS
-  BUILD=$build STEPS=$1 SHAPES="--shapes 32x32x32" OPTIONS="--iterations 2 --warm-up 0" \
+  BUILD=$build STEPS=$1 SHAPES="--shapes 32x32x32 --tuning-seconds 0.1" OPTIONS="--iterations 2 --warm-up 0" \
     "$source/bench/on_amd.sh" run > out 2>&1
 }
 first_run "info gemm" || fail "on_amd.sh: $(cat out)"

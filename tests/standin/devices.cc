@@ -92,7 +92,9 @@ int device_count() {
   return count;
 }
 
-bool has_peers() { return setting("no-peers").empty(); }
+bool is_set(const char* word) { return !setting(word).empty(); }
+
+bool has_peers() { return !is_set("no-peers"); }
 
 Memory& memory() {
   static auto* const all = new Memory(device_count());

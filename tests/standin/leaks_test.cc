@@ -4,6 +4,7 @@
 #include "collectives/collective_work.h"
 #include "collectives/engine.h"
 #include "device/machine.h"
+#include "gemm/engine.h"
 #include "runtime.h"
 #include "timing/sampler.h"
 
@@ -38,6 +39,45 @@ TEST(Leaks, NoMemoryAndNoStreamIsLeftAfterCollectives) {
     EXPECT_NE(standin::live(), standin::Live{}) << "the device has its own";
   }
   EXPECT_EQ(standin::live(), standin::Live{});
+}
+
+constexpr GemmProblem kProblem{16, 16, 16, DType::bf16, DType::bf16, Layout::nn};
+constexpr std::uint64_t kBytes = 16 * 16 * 2;
+
+std::unique_ptr<GemmPlan> plan(const std::string& name, Device& device,
+                               const GemmBuffers& buffers) {
+  Tuning tuning;
+  tuning.seconds = 0.1;
+  return gemm_engines("hip", {name}).engines.at(0)->plan(device, kProblem, buffers, tuning);
+}
+
+// Engines keep a handle of their library and a workspace for each plan.
+TEST(Leaks, NothingIsLeftAfterGemms) {
+  ASSERT_EQ(standin::live(), standin::Live{}) << "before";
+  {
+    const auto machine = open_machine("hip");
+    Device& device = machine->device(1);
+    const Buffer a = device.allocate(kBytes), b = device.allocate(kBytes),
+                 c = device.allocate(kBytes);
+    const GemmBuffers buffers{a.span(), b.span(), c.span()};
+    const auto stream = device.make_stream({});
+    for (const char* name : {"rocblas", "hipblaslt", "hipblaslt-tuned"}) {
+      plan(name, device, buffers)->enqueue(*stream, buffers);
+      stream->synchronize(60);
+    }
+  }
+  EXPECT_EQ(standin::live(), standin::Live{});
+}
+
+TEST(Gemm, ACallOnAnotherDevicesStreamIsAnError) {
+  const auto machine = open_machine("hip");
+  Device& device = machine->device(0);
+  const Buffer a = device.allocate(kBytes), b = device.allocate(kBytes),
+               c = device.allocate(kBytes);
+  const GemmBuffers buffers{a.span(), b.span(), c.span()};
+  const auto made = plan("hipblaslt", device, buffers);
+  const auto stream = machine->device(1).make_stream({});
+  EXPECT_THROW(made->enqueue(*stream, buffers), Error);
 }
 
 }  // namespace

@@ -1,11 +1,10 @@
 // A stand-in for rocBLAS: rocblas_gemm_ex by the CPU, in stream order, with the checks that find
 // wrong arguments: sides against leading dimensions, types, and memory that the device does not
 // reach.
-#include <cmath>
 #include <cstdint>
-#include <cstring>
+#include <cstdio>
 
-#include "runtime.h"
+#include "product.h"
 
 namespace {
 
@@ -20,72 +19,19 @@ struct Context {
   std::size_t workspace_bytes = 0;
 };
 
-// A column-major matrix; of the operand that is transposed, as it lies in memory.
-struct Matrix {
-  std::byte* data = nullptr;
-  int type = 0;
-  std::int64_t leading = 0;
-};
-
-std::size_t size_of(int type) { return type == kInt8 ? 1 : type == kFp16 || type == kBf16 ? 2 : 4; }
-
-double half_value(std::uint16_t bits) {
-  const int exponent = bits >> 10 & 31, mantissa = bits & 1023;
-  const double size =
-      exponent == 0 ? std::ldexp(mantissa, -24) : std::ldexp(mantissa + 1024, exponent - 25);
-  return (bits & 0x8000) != 0 ? -size : size;
-}
-
-double load(const Matrix& from, std::int64_t row, std::int64_t column) {
-  const std::byte* const at =
-      from.data + static_cast<std::size_t>(column * from.leading + row) * size_of(from.type);
-  std::uint32_t bits = 0;
-  std::memcpy(&bits, at, size_of(from.type));
-  float value = 0;
-  switch (from.type) {
-    case kInt8:
-      return static_cast<std::int8_t>(bits);
-    case kInt32:
-      return static_cast<std::int32_t>(bits);
+standin::Element element_of(int type) {
+  switch (type) {
     case kFp16:
-      return half_value(static_cast<std::uint16_t>(bits));
+      return standin::Element::fp16;
+    case kInt8:
+      return standin::Element::int8;
+    case kInt32:
+      return standin::Element::int32;
     case kBf16:
-      bits <<= 16;
-      break;
+      return standin::Element::bf16;
     default:
-      break;
+      return standin::Element::fp32;
   }
-  std::memcpy(&value, &bits, sizeof value);
-  return value;
-}
-
-// Rounds to the nearest; ties away from zero are within what a GEMM's check allows.
-std::uint16_t half_bits(double value) {
-  const std::uint16_t sign = std::signbit(value) ? 0x8000 : 0;
-  const double size = std::fabs(value);
-  if (size < std::ldexp(1.0, -14)) {
-    return static_cast<std::uint16_t>(sign | std::lround(std::ldexp(size, 24)));
-  }
-  int exponent = 0;
-  std::frexp(size, &exponent);
-  const long mantissa = std::lround(std::ldexp(size, 11 - exponent));  // 1024 to 2048
-  return static_cast<std::uint16_t>(sign | (((exponent + 13) << 10) + mantissa));
-}
-
-void store(const Matrix& to, std::int64_t row, std::int64_t column, double value) {
-  std::byte* const at =
-      to.data + static_cast<std::size_t>(column * to.leading + row) * size_of(to.type);
-  const auto single = static_cast<float>(value);
-  std::uint32_t bits = 0;
-  std::memcpy(&bits, &single, sizeof bits);
-  if (to.type == kInt32) bits = static_cast<std::uint32_t>(static_cast<std::int32_t>(value));
-  if (to.type == kBf16) bits = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16;
-  if (to.type == kFp16) bits = half_bits(value);
-  std::memcpy(at, &bits, size_of(to.type));
-}
-
-std::int64_t bytes_of(const Matrix& matrix, std::int64_t columns) {
-  return columns * matrix.leading * static_cast<std::int64_t>(size_of(matrix.type));
 }
 
 bool are_known(int in, int out, int sums) {
@@ -94,14 +40,14 @@ bool are_known(int in, int out, int sums) {
   return floats && (out == in || out == kFp32) && sums == kFp32;
 }
 
-double scalar(const void* data, int type) {
-  const Matrix one{static_cast<std::byte*>(const_cast<void*>(data)), type, 1};
-  return load(one, 0, 0);
-}
-
 }  // namespace
 
 extern "C" {
+
+int rocblas_get_version_string(char* text, std::size_t bytes) {
+  std::snprintf(text, bytes, "4.2.0.standin");
+  return kSuccess;
+}
 
 int rocblas_create_handle(Context** handle) {
   *handle = new Context;
@@ -149,32 +95,22 @@ int rocblas_gemm_ex(Context* handle, int a_operation, int b_operation, std::int3
       c_leading < m || d_leading != c_leading) {
     return kInvalidSize;
   }
-  const auto bytes = [](const void* data) {
-    return static_cast<std::byte*>(const_cast<void*>(data));
+  const auto matrix = [](const void* data, int type, std::int64_t leading, std::int64_t columns) {
+    return standin::Matrix{static_cast<std::byte*>(const_cast<void*>(data)), element_of(type),
+                           leading, columns};
   };
-  const Matrix left{bytes(a), a_type, a_leading}, right{bytes(b), b_type, b_leading},
-      result{bytes(d), d_type, d_leading};
-  const double scale = scalar(alpha, sums), kept = scalar(beta, sums);
-  const hipError_t launched = standin::launch(handle->stream, [=](int device) {
-    const auto reach = [device](const Matrix& matrix, std::int64_t columns, const char* what) {
-      standin::require_reach(device, matrix.data,
-                             static_cast<std::size_t>(bytes_of(matrix, columns)), what);
-    };
-    reach(left, a_turned ? m : k, "rocBLAS's A");
-    reach(right, b_turned ? k : n, "rocBLAS's B");
-    reach(result, n, "rocBLAS's D");
-    for (std::int64_t column = 0; column < n; ++column) {
-      for (std::int64_t row = 0; row < m; ++row) {
-        double sum = 0;
-        for (std::int64_t i = 0; i < k; ++i) {
-          sum += (a_turned ? load(left, i, row) : load(left, row, i)) *
-                 (b_turned ? load(right, column, i) : load(right, i, column));
-        }
-        const double before = kept == 0 ? 0 : kept * load(result, row, column);
-        store(result, row, column, scale * sum + before);
-      }
-    }
-  });
+  standin::Product product;
+  product.m = m;
+  product.n = n;
+  product.k = k;
+  product.a_turned = a_turned;
+  product.b_turned = b_turned;
+  product.a = matrix(a, a_type, a_leading, a_turned ? m : k);
+  product.b = matrix(b, b_type, b_leading, b_turned ? k : n);
+  product.c = product.d = matrix(d, d_type, d_leading, n);
+  product.alpha = standin::load(alpha, element_of(sums));
+  product.beta = standin::load(beta, element_of(sums));
+  const hipError_t launched = standin::multiply(product, "rocBLAS", handle->stream);
   return launched == hipSuccess ? kSuccess : kInvalidHandle;
 }
 

@@ -4,6 +4,7 @@
 // DUET_STANDIN in the environment changes the machine that it pretends to be, by words with commas:
 //   gpus=N     N devices (4)
 //   no-peers   no device reaches another one's memory
+//   no-gemm    hipBLASLt's heuristic finds no solution
 #pragma once
 
 #include <cstddef>
@@ -18,6 +19,7 @@ inline constexpr double kDeadlineSeconds = 120;  // of waits for a whole device
 
 int device_count();
 bool has_peers();
+bool is_set(const char* word);  // whether DUET_STANDIN has the word
 Memory& memory();
 int current_device();
 bool peer_enabled(int from, int to);

@@ -100,7 +100,10 @@ struct ToBf16 {
   __device__ std::uint16_t operator()(float value) const { return gpu::to_bf16(value); }
 };
 struct ToFp8 {
-  __device__ std::uint8_t operator()(float value) const { return gpu::to_fp8_e4m3(value); }
+  __device__ std::uint8_t operator()(float value) const {
+    const std::uint8_t bits = gpu::to_fp8_e4m3(value);
+    return bits == 0x80 ? 0 : bits;  // no negative zero
+  }
 };
 struct ToInt8 {
   __device__ std::int8_t operator()(float value) const {

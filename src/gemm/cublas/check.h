@@ -3,11 +3,9 @@
 #include <cublas_v2.h>
 #include <fmt/format.h>
 
-#include <memory>
-#include <type_traits>
-
 #include "core/error.h"
 #include "device/gpu/vendor.h"
+#include "gemm/lt/handle.h"
 
 namespace duet::cuda {
 
@@ -22,17 +20,6 @@ namespace duet::cuda {
   }
   throw Error(message);
 }
-
-// A unique_ptr that destroys a library's object by the library's own function.
-template <auto destroy>
-struct Destroy {
-  template <typename Object>
-  void operator()(Object* object) const noexcept {
-    static_cast<void>(destroy(object));
-  }
-};
-template <typename Pointer, auto destroy>
-using Handle = std::unique_ptr<std::remove_pointer_t<Pointer>, Destroy<destroy>>;
 
 }  // namespace duet::cuda
 

@@ -3,7 +3,6 @@
 
 namespace duet::cuda {
 
-void register_cublaslt_engines();  // cublaslt-tuned, cublaslt
-void register_cublas_engines();    // cublas, cublas-autotune
+void register_cublas_engines();  // cublas, cublas-autotune
 
 }  // namespace duet::cuda

@@ -1,5 +1,6 @@
 #include "device/gpu/module.h"
 #include "gemm/gpu/reference.h"
+#include "gemm/lt/engines.h"
 #ifdef DUET_GPU_HIP
 #include "gemm/rocblas/engines.h"
 #else
@@ -10,10 +11,10 @@ namespace duet::DUET_GPU {
 
 void register_gpu_gemm() {
   register_gemm_reference(DUET_GPU_NAME, reference_by_gpu);
+  register_lt_engines();
 #ifdef DUET_GPU_HIP
   register_rocblas_engine();
 #else
-  register_cublaslt_engines();
   register_cublas_engines();
 #endif
 }

@@ -1,15 +1,16 @@
-// Two engines of cuBLASLt: the first algorithm of its own ranking, and the one that tuning chooses.
+// Two engines of cuBLASLt or hipBLASLt: the first algorithm of the library's own ranking, and the
+// one that tuning chooses.
+#include <fmt/format.h>
+
 #include <cstring>
 
-#include "gemm/cublas/engines.h"
-#include "gemm/cublas/lt_problem.h"
-#include "gemm/cublas/tuner.h"
+#include "gemm/lt/engines.h"
+#include "gemm/lt/problem.h"
+#include "gemm/lt/tuner.h"
 #include "gemm/tuning.h"
 
-namespace duet::cuda {
+namespace duet::DUET_GPU {
 namespace {
-
-constexpr std::uint64_t kUsualWorkspace = 32ull << 20;  // NVIDIA's recommendation for Hopper
 
 class LtPlan : public GemmPlan {
  public:
@@ -19,8 +20,9 @@ class LtPlan : public GemmPlan {
         workspace_(device.allocate(algorithm.workspace_bytes)) {}
 
   void enqueue(Stream& stream, const GemmBuffers& buffers) override {
-    DUET_CUBLAS_CHECK(problem_.run(algorithm_, buffers, workspace_.span(),
-                                   static_cast<gpuStream_t>(stream.native())));
+    stream.device().make_current();
+    DUET_LT_CHECK(problem_.run(algorithm_, buffers, workspace_.span(),
+                               static_cast<gpuStream_t>(stream.native())));
   }
 
   bool takes_addend() const override { return true; }
@@ -39,14 +41,18 @@ class LtEngine : public GemmEngine {
  public:
   explicit LtEngine(bool tuned) : tuned_(tuned) {}
 
-  std::string name() const override { return tuned_ ? "cublaslt-tuned" : "cublaslt"; }
-  std::string device_kind() const override { return "cuda"; }
+  std::string name() const override { return tuned_ ? DUET_LT "-tuned" : DUET_LT; }
+  std::string device_kind() const override { return DUET_GPU_NAME; }
 
   std::optional<Skipped> unsupported(Device& device, const GemmProblem& problem) const override {
-    const LtProblem described(dynamic_cast<GpuDevice&>(device), problem);
-    if (!described.heuristics(kUsualWorkspace, 1).empty()) return std::nullopt;
-    return Skipped{fmt::format("cuBLASLt has no algorithm for {} on {}{}", duet::name(problem),
-                               device.info().model,
+    try {
+      const LtProblem described(dynamic_cast<GpuDevice&>(device), problem);
+      if (!described.heuristics(kUsualWorkspace, 1).empty()) return std::nullopt;
+    } catch (const Unavailable& error) {
+      return Skipped{error.what()};
+    }
+    return Skipped{fmt::format(DUET_LT_LIBRARY " has no algorithm for {} on {}{}",
+                               duet::name(problem), device.info().model,
                                problem.layout == Layout::nt ? "" : " (try layout nt)")};
   }
 
@@ -56,16 +62,17 @@ class LtEngine : public GemmEngine {
     LtProblem described(gpu, problem);
     if (tuned_) return tuned_plan(gpu, std::move(described), buffers, tuning);
     const auto first = described.heuristics(kUsualWorkspace, 1);
-    if (first.empty()) throw Unavailable("cuBLASLt has no algorithm for " + duet::name(problem));
+    if (first.empty())
+      throw Unavailable(DUET_LT_LIBRARY " has no algorithm for " + duet::name(problem));
     return std::make_unique<LtPlan>(gpu, std::move(described), first.front());
   }
 
  private:
   std::unique_ptr<GemmPlan> tuned_plan(GpuDevice& device, LtProblem described,
                                        const GemmBuffers& buffers, const Tuning& tuning) const {
-    const std::string library = fmt::format("cuBLASLt {}", cublasLtGetVersion());
     const std::string key =
-        tuning_key({device.info().model, library, name()}, described.problem(), tuning.flushed);
+        tuning_key({device.info().model, lt_version(described.handle()), name()},
+                   described.problem(), tuning.flushed);
     std::string note;
     LtAlgorithm algorithm;
     if (!from_cache(described, key, algorithm)) {
@@ -106,9 +113,9 @@ class LtEngine : public GemmEngine {
 
 }  // namespace
 
-void register_cublaslt_engines() {
+void register_lt_engines() {
   register_gemm_engine(std::make_unique<LtEngine>(true));
   register_gemm_engine(std::make_unique<LtEngine>(false));
 }
 
-}  // namespace duet::cuda
+}  // namespace duet::DUET_GPU

@@ -1,6 +1,6 @@
 // The first round runs over the library's ranking, then over variations of the leaders, then over
 // all other algorithms. The second and final rounds choose among the fastest.
-#include "gemm/cublas/tuner.h"
+#include "gemm/lt/tuner.h"
 
 #include <algorithm>
 #include <chrono>
@@ -9,9 +9,9 @@
 #include "core/clock.h"
 #include "core/deadline.h"
 #include "gemm/candidate_search.h"
-#include "gemm/cublas/candidates.h"
+#include "gemm/lt/candidates.h"
 
-namespace duet::cuda {
+namespace duet::DUET_GPU {
 namespace {
 
 constexpr int kParents = 4;  // leaders of which variations are tried
@@ -81,11 +81,11 @@ class LtTimer : public CandidateTimer {
   }
 
   bool run(int candidate) {
-    const cublasStatus_t status = problem_.run(candidates[candidate], buffers_, workspace_.span(),
-                                               static_cast<gpuStream_t>(stream_->native()));
+    const ltStatus_t status = problem_.run(candidates[candidate], buffers_, workspace_.span(),
+                                           static_cast<gpuStream_t>(stream_->native()));
     // A refused launch leaves an error, which the next check would report.
-    if (status != CUBLAS_STATUS_SUCCESS) forget(gpuGetLastError());
-    return status == CUBLAS_STATUS_SUCCESS;
+    if (status != ltSuccess) forget(gpuGetLastError());
+    return status == ltSuccess;
   }
 
   const LtProblem& problem_;
@@ -126,8 +126,8 @@ LtAlgorithm tune(GpuDevice& device, const LtProblem& problem, const GemmBuffers&
   time_new(search, timer, timed, kRestShare * tuning.seconds);
   const int winner = search.final_round();
   if (winner < 0)
-    throw Unavailable("cuBLASLt has no algorithm that runs " + name(problem.problem()));
+    throw Unavailable(DUET_LT_LIBRARY " has no algorithm that runs " + name(problem.problem()));
   return timer.candidates[winner];
 }
 
-}  // namespace duet::cuda
+}  // namespace duet::DUET_GPU

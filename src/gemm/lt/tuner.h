@@ -1,12 +1,12 @@
 #pragma once
 
-#include "gemm/cublas/lt_problem.h"
+#include "gemm/lt/problem.h"
 
-namespace duet::cuda {
+namespace duet::DUET_GPU {
 
-// Chooses the fastest cuBLASLt algorithm by running candidates on the real input. Blocks for about
+// Chooses the fastest algorithm by running candidates on the real input. Blocks for about
 // tuning.seconds. Throws Unavailable if no algorithm runs.
 LtAlgorithm tune(GpuDevice& device, const LtProblem& problem, const GemmBuffers& buffers,
                  const Tuning& tuning);
 
-}  // namespace duet::cuda
+}  // namespace duet::DUET_GPU
