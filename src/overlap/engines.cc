@@ -10,7 +10,7 @@ namespace duet {
 
 OverlapEngineNames overlap_engine_names(const std::string& device_kind) {
   if (device_kind == "cuda") return {"nccl", "nccl-zero-cta", "cublas"};
-  if (device_kind == "hip") return {"rccl", "rccl-zero-cta", ""};
+  if (device_kind == "hip") return {"rccl", "rccl-zero-cta", "rocblas"};
   if (device_kind == "sim") return {"vendor-model", "zero-cta", "model"};
   return {"kernel", "zero-cta", "onednn"};
 }

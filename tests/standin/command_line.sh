@@ -70,6 +70,9 @@ DUET_STANDIN=gpus=0 says 'no AMD GPU: the HIP runtime counts no devices' 2 info 
 DUET_STANDIN=no-peers says 'no peer access from hip:0 to hip:1' 1 \
   collective all_gather --device hip --engine dma "${short[@]}"
 
+says '1 measured' 0 overlap --device hip:0,1 --compute gemm:64x64x64 --communicate all_gather:64K \
+  --policy dma --iterations 2
+
 # Two processes, each with two devices.
 for rank in 0 1; do
   port=$((port + (rank == 0)))
