@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 #include "core/address_space.h"
@@ -72,6 +73,46 @@ std::string hip(void* library) {
   });
 }
 
+// rocm_smi.h: rsmi_version_t opens with three numbers.
+std::string rocm_smi(void* library) {
+  struct Version {
+    std::uint32_t major, minor, patch;
+    const char* build;
+  };
+  using Call = int (*)(Version*);
+  return with<Call>(library, "rsmi_version_get", [](Call call) {
+    Version v{};
+    return call(&v) == 0 ? fmt::format("{}.{}.{}", v.major, v.minor, v.patch) : "";
+  });
+}
+
+// "4.2.0.abcdef"
+std::string rocblas(void* library) {
+  using Call = int (*)(char*, std::size_t);
+  return with<Call>(library, "rocblas_get_version_string", [](Call call) {
+    char text[256] = "";
+    return call(text, sizeof text) == 0 ? std::string(text) : "";
+  });
+}
+
+// hipblaslt-version.h: 10^5 x major + 100 x minor + patch. It wants a handle, which needs a GPU.
+std::string hipblaslt(void* library) {
+  using Create = int (*)(void**);
+  using Call = int (*)(void*, int*);
+  using Destroy = int (*)(void*);
+  void* handle = nullptr;
+  with<Create>(library, "hipblasLtCreate",
+               [&handle](Create call) { return call(&handle) == 0 ? "made" : ""; });
+  if (handle == nullptr) return "";
+  const std::string version = with<Call>(library, "hipblasLtGetVersion", [handle](Call call) {
+    int v = 0;
+    return call(handle, &v) == 0 ? decimal(v, 100000, 100) : "";
+  });
+  with<Destroy>(library, "hipblasLtDestroy",
+                [handle](Destroy call) { return std::to_string(call(handle)); });
+  return version;
+}
+
 // dnnl_types.h: dnnl_version_t opens with int major, minor, patch.
 std::string onednn(void* library) {
   using Call = const int* (*)();
@@ -125,6 +166,12 @@ const std::vector<Known>& known() {
       {"cuDNN", "deep learning on NVIDIA GPUs", {"libcudnn.so.9"}, cudnn},
       {"NCCL", "collectives on NVIDIA GPUs", {"libnccl.so.2"}, nccl},
       {"HIP", "AMD GPUs", {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"}, hip},
+      {"ROCm SMI",
+       "clocks and power of AMD GPUs",
+       {"librocm_smi64.so.7", "librocm_smi64.so.6", "librocm_smi64.so.1"},
+       rocm_smi},
+      {"rocBLAS", "GEMM on AMD GPUs", {"librocblas.so.5", "librocblas.so.4"}, rocblas},
+      {"hipBLASLt", "GEMM on AMD GPUs", {"libhipblaslt.so.1", "libhipblaslt.so.0"}, hipblaslt},
       {"RCCL", "collectives on AMD GPUs", {"librccl.so.1"}, nccl},
       {"oneDNN", "GEMM on CPUs", {"libdnnl.so.3", "libdnnl.so.2"}, onednn},
       {"OpenBLAS", "GEMM on CPUs", {"libopenblas.so.0"}, openblas},

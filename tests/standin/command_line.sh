@@ -26,7 +26,10 @@ says() {
 }
 
 says 'gfx942' 0 info --device hip
-says 'xGMI: peer access' 0 info --device hip
+says 'xGMI: 64.00 GB/s a direction, peer access' 0 info --device hip
+says 'driver: 6.8.5 (HIP' 0 info --device hip
+says 'ROCm SMI  *7.3.0' 0 info --device hip
+DUET_STANDIN=no-smi says 'xGMI: peer access' 0 info --device hip
 says '12 measured' 0 copy --device hip:0,1 --sizes 64K --kind peer --executor dma --iterations 3
 says '2 measured' 0 collective all_gather,all_to_all --device hip --engine dma "${short[@]}" --in-place out
 rccl=(--device hip "${short[@]}" --engine)
@@ -70,8 +73,12 @@ DUET_STANDIN=gpus=0 says 'no AMD GPU: the HIP runtime counts no devices' 2 info 
 DUET_STANDIN=no-peers says 'no peer access from hip:0 to hip:1' 1 \
   collective all_gather --device hip --engine dma "${short[@]}"
 
-says '1 measured' 0 overlap --device hip:0,1 --compute gemm:64x64x64 --communicate all_gather:64K \
-  --policy dma --iterations 2
+# Energy, at 400 and 410 W; device 3 has no counter.
+beside=(overlap --compute gemm:64x64x64 --communicate all_gather:64K --policy dma --iterations 2
+  --energy --energy-seconds 0.1)
+says '1 measured' 0 "${beside[@]}" --device hip:0,1 --json energy.jsonl
+grep -q '"idle_watts":8[01]' energy.jsonl || fail "no energy: $(cat energy.jsonl)"
+says 'hip:3' 0 "${beside[@]}" --device hip:2,3
 
 # Two processes, each with two devices.
 for rank in 0 1; do

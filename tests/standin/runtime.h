@@ -5,6 +5,7 @@
 //   gpus=N     N devices (4)
 //   no-peers   no device reaches another one's memory
 //   no-gemm    hipBLASLt's heuristic finds no solution
+//   no-smi     ROCm SMI does not start
 #pragma once
 
 #include <cstddef>
