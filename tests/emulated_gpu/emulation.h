@@ -73,7 +73,6 @@ template <typename T>
 void __stcs(T* to, const T& value) {
   *to = value;
 }
-inline void __threadfence_system() {}
 inline unsigned atomicMax(unsigned* word, unsigned value) {
   const unsigned before = *word;
   if (value > before) *word = value;

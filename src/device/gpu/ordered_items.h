@@ -51,9 +51,9 @@ __device__ inline void reset_and_signal(const ItemSemaphores& semaphores) {
 __device__ inline void signal_item_of_all_blocks(const gpu::LocalKernelTable& table, int index,
                                                  const ItemSemaphores& semaphores) {
   unsigned long long* const finished = table.finished + index;
-  __threadfence();
+  fence_of_device();
   if (atomicAdd(finished, 1ULL) + 1 < gridDim.x) return;
-  __threadfence();
+  fence_of_device();
   *finished = 0;
   reset_and_signal(semaphores);
   const int passed = index + 1;

@@ -89,7 +89,7 @@ __global__ void push_kernel(CommandPushes pushes) {
   if (threadIdx.x != 0) return;
   if (blockIdx.x == 0) return watch(pushes);
   if (wait_for(pushes, &pushes.counts->seen_begin, 1)) produce(pushes, blockIdx.x - 1);
-  __threadfence_system();
+  fence_of_system();
   auto* left = reinterpret_cast<unsigned long long*>(&pushes.counts->left);
   const auto before = atomicAdd(left, 1ull);
   if (before + 1 == static_cast<std::uint64_t>(pushes.blocks)) {

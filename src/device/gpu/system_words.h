@@ -8,8 +8,26 @@
 namespace duet::DUET_GPU {
 
 #ifdef DUET_GPU_HIP
+// Waits for the L2 cache's write-back that a release begins. On gfx9 compilers up to LLVM 22 leave
+// this wait out where they know of no store in flight (llvm-project's pull request 178316), so that
+// a word would be written before what it releases.
+__device__ inline void finish_write_back() {
+#ifdef __GFX9__
+  asm volatile("s_waitcnt vmcnt(0)" ::: "memory");
+#endif
+}
+__device__ inline void fence_of_system() {
+  __threadfence_system();
+  finish_write_back();
+}
+__device__ inline void fence_of_device() {
+  __threadfence();
+  finish_write_back();
+}
 __device__ inline void store_release(std::uint64_t* word, std::uint64_t value) {
-  __hip_atomic_store(word, value, __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_SYSTEM);
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "");
+  finish_write_back();
+  __hip_atomic_store(word, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
 }
 __device__ inline std::uint64_t load_acquire(const std::uint64_t* word) {
   return __hip_atomic_load(word, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_SYSTEM);
@@ -20,8 +38,10 @@ __device__ inline void store_relaxed(std::uint64_t* word, std::uint64_t value) {
 // Called by every thread before one thread signals. On AMD a block's barrier does not wait for
 // stores that are in flight, and a release waits for the stores of its own wave only, so each
 // thread must wait for its own stores.
-__device__ inline void finish_stores() { __threadfence_system(); }
+__device__ inline void finish_stores() { fence_of_system(); }
 #else
+__device__ inline void fence_of_system() { __threadfence_system(); }
+__device__ inline void fence_of_device() { __threadfence(); }
 __device__ inline void store_release(std::uint64_t* word, std::uint64_t value) {
   asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
 }

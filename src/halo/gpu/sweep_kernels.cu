@@ -47,10 +47,10 @@ __device__ inline void await_word(const std::uint64_t* word, std::uint64_t value
 __device__ inline void finish_boundary(const SweepExchange& e, bool first, bool last,
                                        unsigned columns, std::uint64_t call) {
   unsigned* const of_row = e.finished + (first ? 0 : 1);
-  __threadfence_system();
+  fence_of_system();
   if (atomicAdd(of_row, 1u) + 1 < columns) return;
   *of_row = 0;
-  __threadfence_system();
+  fence_of_system();
   if (first) store_release(e.to_above, call + 1);
   if (last) store_release(e.to_below, call + 1);
   const unsigned rows = first && last ? 1 : 2;

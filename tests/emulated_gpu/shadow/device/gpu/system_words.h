@@ -24,5 +24,7 @@ inline std::uint64_t load_acquire(const std::uint64_t* word) {
   return *word;
 }
 inline void finish_stores() {}
+inline void fence_of_system() {}
+inline void fence_of_device() {}
 
 }  // namespace duet::DUET_GPU
