@@ -62,6 +62,7 @@ says '9 measured' 0 "${gemm[@]}" "${tuned[@]}" --json again.jsonl
 grep -q 'from the tuning cache' again.jsonl || fail "nothing came from the cache: $(cat again.jsonl)"
 says '3 measured' 0 "${gemm[@]}" --engine hipblaslt --epilogue gelu
 says '3 measured' 0 "${gemm[@]}" --engine hipblaslt --epilogue gelu_backward
+DUET_STANDIN=arch=gfx950 says '3 measured' 0 "${gemm[@]}" --engine hipblaslt --dtype fp8
 DUET_STANDIN=no-gemm says 'hipBLASLt has no algorithm for 33x48x65 bf16 nn' 1 \
   "${gemm[@]}" --engine hipblaslt
 mkdir without

@@ -94,6 +94,14 @@ int device_count() {
 
 bool is_set(const char* word) { return !setting(word).empty(); }
 
+const std::string& architecture() {
+  static const std::string name = [] {
+    const std::string text = setting("arch=");
+    return text.empty() ? "gfx942" : text.substr(std::strlen("arch="));
+  }();
+  return name;
+}
+
 bool has_peers() { return !is_set("no-peers"); }
 
 Memory& memory() {
@@ -169,7 +177,8 @@ hipError_t hipGetDevicePropertiesR0600(hipDeviceProp_tR0600* properties, int dev
   if (!standin::is_device(device)) return result(hipErrorInvalidDevice);
   *properties = {};
   std::snprintf(properties->name, sizeof properties->name, "stand-in for tests");
-  std::snprintf(properties->gcnArchName, sizeof properties->gcnArchName, "gfx942:sramecc+:xnack-");
+  std::snprintf(properties->gcnArchName, sizeof properties->gcnArchName, "%s:sramecc+:xnack-",
+                standin::architecture().c_str());
   properties->totalGlobalMem = standin::kDeviceBytes;
   properties->warpSize = 64;
   properties->maxThreadsPerBlock = 1024;

@@ -1,7 +1,7 @@
 // A stand-in for hipBLASLt: products by the CPU, in stream order, with the checks that find wrong
 // arguments: layouts against operations, types, workspace, streams of another device than the
-// handle's, and memory that the device does not reach. It is of version 0.10.2 for gfx942, so its
-// fp8 is FNUZ.
+// handle's, and memory that the device does not reach. It is of version 0.10.2; its fp8 is FNUZ on
+// gfx942, and OCP's on other architectures.
 //
 // It has four solutions: 11 needs a workspace, 12 and 14 none, and 13 is refused when it is run.
 // DUET_STANDIN=no-gemm: its heuristic finds none.
@@ -30,8 +30,9 @@ struct Type {
   int number;
   Element element;
 };
-constexpr Type kTypes[] = {{0, Element::fp32},   {2, Element::fp16},  {3, Element::int8},
-                           {10, Element::int32}, {14, Element::bf16}, {1000, Element::e4m3_fnuz}};
+constexpr Type kTypes[] = {{0, Element::fp32},        {2, Element::fp16},  {3, Element::int8},
+                           {10, Element::int32},      {14, Element::bf16}, {28, Element::e4m3},
+                           {1000, Element::e4m3_fnuz}};
 
 struct Solution {
   std::int32_t index;
@@ -78,10 +79,16 @@ struct HeuristicResult {
   int reserved[4];
 };
 
+bool is_here(Element type) {
+  const bool fnuz = standin::architecture() == "gfx942";
+  return type == Element::e4m3 ? !fnuz : type != Element::e4m3_fnuz || fnuz;
+}
+
+// nullptr: the architecture has no such type.
 const Type* type_of(int number) {
   const auto* const found = std::find_if(std::begin(kTypes), std::end(kTypes),
                                          [&](const Type& each) { return each.number == number; });
-  return found == std::end(kTypes) ? nullptr : found;
+  return found == std::end(kTypes) || !is_here(found->element) ? nullptr : found;
 }
 
 // Sets `to` if the value has its size.
@@ -105,7 +112,7 @@ bool types_fit(const Operation& operation, const Layouts& of) {
   if (in == Element::int8) {
     return out == Element::int32 && operation.compute == kInInt32 && operation.scale == kInt32;
   }
-  const bool is_fp8 = in == Element::e4m3_fnuz;
+  const bool is_fp8 = in == Element::e4m3 || in == Element::e4m3_fnuz;
   const bool sums =
       operation.compute == kInFp32 || (operation.compute == kInTf32 && in == Element::fp32);
   const bool kept = out == in || out == Element::fp32 ||

@@ -3,6 +3,7 @@
 //
 // DUET_STANDIN in the environment changes the machine that it pretends to be, by words with commas:
 //   gpus=N     N devices (4)
+//   arch=NAME  the devices' architecture (gfx942)
 //   no-peers   no device reaches another one's memory
 //   no-gemm    hipBLASLt's heuristic finds no solution
 //   no-smi     ROCm SMI does not start
@@ -10,6 +11,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <string>
 
 #include "hip/hip_runtime_api.h"
 #include "memory.h"
@@ -21,6 +23,7 @@ inline constexpr double kDeadlineSeconds = 120;  // of waits for a whole device
 int device_count();
 bool has_peers();
 bool is_set(const char* word);  // whether DUET_STANDIN has the word
+const std::string& architecture();
 Memory& memory();
 int current_device();
 bool peer_enabled(int from, int to);
