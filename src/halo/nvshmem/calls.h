@@ -1,14 +1,10 @@
-// The part of NVSHMEM that Duet uses, as a flat table of functions. So one file alone (kernels.cu)
-// meets NVSHMEM's headers, and tests have an implementation over host memory (fake.h). Functions
-// that return int return 0, or else error() has the reason.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
-namespace duet::nvshmem {
+#include "collectives/nvshmem/calls.h"
 
-inline constexpr std::size_t kIdBytes = 128;
+namespace duet::nvshmem {
 
 // How a block sends its piece of a boundary row: each thread its points, by puts of 4 bytes; the
 // block the piece, by one put; or that with a signal, which arrives behind it.
@@ -39,21 +35,13 @@ struct SyncCall {
   std::uint64_t* calls = nullptr;
 };
 
-struct Calls {
-  const char* (*error)() = nullptr;
-  // Of one PE, which all others then get: kIdBytes bytes.
-  int (*unique_id)(void* id) = nullptr;
-  // Collective, on the thread whose device is current. A process may call it again for as many PEs.
-  int (*init)(const void* id, int pe, int pes) = nullptr;
-  // Collective: as many bytes on every PE, aligned to 256; nullptr: there is no room.
-  void* (*allocate)(int pe, std::size_t bytes) = nullptr;
-  void (*release)(int pe, void* memory) = nullptr;  // collective
+// What the halo exchange has of NVSHMEM besides.
+struct HaloCalls : Calls {
   // The number of partial sums of a sweep.
   std::int64_t (*partials)(const SweepCall& sweep) = nullptr;
   // Enqueue on a native stream of the current device.
   int (*sweep)(const SweepCall& sweep, void* stream) = nullptr;
   int (*sync)(const SyncCall& sync, void* stream) = nullptr;
-  bool several_pes_a_process = false;  // of the fake
 };
 
 }  // namespace duet::nvshmem

@@ -31,7 +31,7 @@ class NvshmemHalo : public ::testing::TestWithParam<Put> {
                           FakeFault fault = FakeFault::none) {
     const auto machine = open_machine(device);
     Team team(*machine);
-    const auto session = make_engine(fake_calls(fault), put, "host")->open(team);
+    const auto session = make_halo_engine(fake_halo_calls(fault), put, "host")->open(team);
     const auto gathers = engines_named(*machine, {"kernel"}).front()->open(team);
     HaloWork work(team, *session, gathers.get(), settings);
     return Sampler(team).measure(work, short_mode());
@@ -69,7 +69,7 @@ TEST_P(NvshmemHalo, WaitsForALateNeighbour) {
   Team team(*machine);
   const HaloTask task{{16, 9, 3}, false};
   for (int late = 0; late < 3; ++late) {
-    const auto session = make_engine(fake_calls(), GetParam(), "host")->open(team);
+    const auto session = make_halo_engine(fake_halo_calls(), GetParam(), "host")->open(team);
     team.each([&](Rank& rank) {
       const auto plan = session->plan(rank, task);
       const auto stream = rank.device.make_stream();
@@ -105,7 +105,7 @@ TEST_P(NvshmemHalo, IsExactInAGraph) {
 }
 
 TEST_P(NvshmemHalo, ALostRowIsFound) {
-  constexpr FakeFault kFault = FakeFault::loses_last_row;
+  constexpr FakeFault kFault = FakeFault::loses_last_put;
   const HaloSettings settings = settings_of({37, 9, 3}, false, NormMode::none, false);
   if (GetParam() == Put::signals) {  // its signals are lost with it
     EXPECT_THROW(measure("host:3", GetParam(), settings, kFault), Error);
@@ -129,11 +129,12 @@ TEST_P(NvshmemHalo, ALostSignalEndsWithAnErrorThatNamesIt) {
 INSTANTIATE_TEST_SUITE_P(Puts, NvshmemHalo,
                          ::testing::Values(Put::words, Put::blocks, Put::signals));
 
-TEST(NvshmemEngine, SignalsThatOvertakeTheirPutsAreFound) {
+TEST(NvshmemHaloEngine, SignalsThatOvertakeTheirPutsAreFound) {
   const auto machine = open_machine("host:3");
   Team team(*machine);
   const auto session =
-      make_engine(fake_calls(FakeFault::signals_before_puts), Put::signals, "host")->open(team);
+      make_halo_engine(fake_halo_calls(FakeFault::signals_before_puts), Put::signals, "host")
+          ->open(team);
   HaloSettings settings;
   settings.task = {{64, 9, 3}, false};
   settings.iterations = 10;
@@ -141,13 +142,13 @@ TEST(NvshmemEngine, SignalsThatOvertakeTheirPutsAreFound) {
   EXPECT_THROW(Sampler(team).measure(work, short_mode()), Mismatch);
 }
 
-TEST(NvshmemEngine, HasOneGpuAProcess) {
-  Calls calls = fake_calls();
+TEST(NvshmemHaloEngine, HasOneGpuAProcess) {
+  HaloCalls calls = fake_halo_calls();
   calls.several_pes_a_process = false;
   const auto machine = open_machine("host:2");
   Team team(*machine);
   try {
-    make_engine(calls, Put::words, "host")->open(team);
+    make_halo_engine(calls, Put::words, "host")->open(team);
     FAIL() << "expected an error";
   } catch (const Unavailable& error) {
     EXPECT_STREQ(error.what(),
@@ -156,10 +157,10 @@ TEST(NvshmemEngine, HasOneGpuAProcess) {
   }
 }
 
-TEST(NvshmemEngine, NamesSayHowRowsArePut) {
-  EXPECT_EQ(make_engine(fake_calls(), Put::words, "cuda")->name(), "nvshmem-p");
-  EXPECT_EQ(make_engine(fake_calls(), Put::blocks, "cuda")->name(), "nvshmem-block");
-  EXPECT_EQ(make_engine(fake_calls(), Put::signals, "cuda")->name(), "nvshmem-signal");
+TEST(NvshmemHaloEngine, NamesSayHowRowsArePut) {
+  EXPECT_EQ(make_halo_engine(fake_halo_calls(), Put::words, "cuda")->name(), "nvshmem-p");
+  EXPECT_EQ(make_halo_engine(fake_halo_calls(), Put::blocks, "cuda")->name(), "nvshmem-block");
+  EXPECT_EQ(make_halo_engine(fake_halo_calls(), Put::signals, "cuda")->name(), "nvshmem-signal");
 }
 
 }  // namespace

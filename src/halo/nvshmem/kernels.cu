@@ -1,10 +1,9 @@
-// NVSHMEM's side of calls.h. No other file meets its headers, and this one includes no header of
-// the device interface: the names of folders in both are alike.
+// NVSHMEM's side of calls.h. A file that meets its headers includes no header of the device
+// interface: the names of folders in both are alike.
 #include <nvshmem.h>
 #include <nvshmemx.h>
 
-#include <cstring>
-
+#include "collectives/nvshmem/library.h"
 #include "device/gpu/system_words.h"
 #include "halo/gpu/sweep_rows.h"
 #include "halo/nvshmem/library.h"
@@ -17,13 +16,6 @@ using cuda::SweepTiles;
 
 constexpr int kRowsInFlight = 4;
 constexpr int kTileRows = 16;
-
-const char* last_error = "";
-
-int failed(const char* why) {
-  last_error = why;
-  return 1;
-}
 
 int launched() {
   const cudaError_t result = cudaGetLastError();
@@ -169,49 +161,10 @@ int sync(const SyncCall& call, void* stream) {
   return launched();
 }
 
-static_assert(sizeof(nvshmemx_uniqueid_t) == kIdBytes);
-
-int unique_id(void* id) {
-  nvshmemx_uniqueid_t made = NVSHMEMX_UNIQUEID_INITIALIZER;
-  if (nvshmemx_get_uniqueid(&made) != 0) return failed("nvshmemx_get_uniqueid");
-  std::memcpy(id, &made, sizeof made);
-  return 0;
-}
-
-// NVSHMEM is initialised once in a process, and never ended: that would wait for all PEs.
-int init(const void* id, int pe, int pes) {
-  static bool done = false;
-  if (!done) {
-    nvshmemx_uniqueid_t given = NVSHMEMX_UNIQUEID_INITIALIZER;
-    std::memcpy(&given, id, sizeof given);
-    nvshmemx_init_attr_t attributes = NVSHMEMX_INIT_ATTR_INITIALIZER;
-    if (nvshmemx_set_attr_uniqueid_args(pe, pes, &given, &attributes) != 0) {
-      return failed("nvshmemx_set_attr_uniqueid_args");
-    }
-    if (nvshmemx_init_attr(NVSHMEMX_INIT_WITH_UNIQUEID, &attributes) != 0) {
-      return failed("nvshmemx_init_attr");
-    }
-    done = true;
-  }
-  const bool as_asked = nvshmem_my_pe() == pe && nvshmem_n_pes() == pes;
-  return as_asked ? 0 : failed("it was initialised with another number of PEs");
-}
-
 }  // namespace
 
-const Calls& library_calls() {
-  static const Calls calls = [] {
-    Calls all;
-    all.error = [] { return last_error; };
-    all.unique_id = unique_id;
-    all.init = init;
-    all.allocate = [](int, std::size_t bytes) { return nvshmem_align(256, bytes); };
-    all.release = [](int, void* memory) { nvshmem_free(memory); };
-    all.partials = partials;
-    all.sweep = sweep;
-    all.sync = sync;
-    return all;
-  }();
+const HaloCalls& library_halo_calls() {
+  static const HaloCalls calls{library_calls(), partials, sweep, sync};
   return calls;
 }
 

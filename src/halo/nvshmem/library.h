@@ -5,6 +5,6 @@
 namespace duet::nvshmem {
 
 // NVSHMEM itself (kernels.cu).
-const Calls& library_calls();
+const HaloCalls& library_halo_calls();
 
 }  // namespace duet::nvshmem

@@ -1,16 +1,14 @@
-// Entry point of the module. Before NVSHMEM starts, multicast is switched off, which some systems
-// do not permit.
-#include <cstdlib>
+#include "collectives/nvshmem/module.h"
 
 #include "halo/nvshmem/engine.h"
 #include "halo/nvshmem/library.h"
 
-extern "C" void duet_register();
+namespace duet::nvshmem {
 
-void duet_register() {
-  using namespace duet::nvshmem;
-  setenv("NVSHMEM_DISABLE_NVLS", "1", /*overwrite=*/1);
+void register_nvshmem_halo() {
   for (const Put put : {Put::words, Put::blocks, Put::signals}) {
-    duet::register_halo_engine(make_engine(library_calls(), put, "cuda"));
+    register_halo_engine(make_halo_engine(library_halo_calls(), put, "cuda"));
   }
 }
+
+}  // namespace duet::nvshmem

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <limits>
-
 namespace duet::nvshmem {
 namespace {
 
@@ -18,32 +16,9 @@ std::size_t symmetric_bytes(const HaloGrid& grid) {
   return 2 * most.bytes() + kWords * sizeof(std::uint64_t) + sizeof(std::uint64_t);
 }
 
-void* allocated(const Calls& calls, int pe, std::size_t bytes) {
-  void* const memory = calls.allocate(pe, bytes);
-  if (memory != nullptr) return memory;
-  throw OutOfMemory(fmt::format("nvshmem: no room for {} symmetric bytes", bytes));
-}
-
 }  // namespace
 
-void require(const Calls& calls, int result, const char* what) {
-  if (result != 0) throw Error(fmt::format("nvshmem: {}: {}", what, calls.error()));
-}
-
-SymmetricMemory::SymmetricMemory(const Calls& calls, Rank& rank, std::size_t bytes,
-                                 const Watchdog& watchdog)
-    : calls_(calls),
-      pe_(rank.index),
-      watchdog_(watchdog),
-      made_at_(watchdog.failures()),
-      memory_((rank.device.make_current(), allocated(calls, pe_, bytes))),
-      span_(rank.device.adopt(memory_, bytes)) {}
-
-SymmetricMemory::~SymmetricMemory() {
-  if (watchdog_.well(made_at_)) calls_.release(pe_, memory_);
-}
-
-NvshmemPlan::NvshmemPlan(const Calls& calls, Put put, Rank& rank, const HaloTask& task,
+NvshmemPlan::NvshmemPlan(const HaloCalls& calls, Put put, Rank& rank, const HaloTask& task,
                          Watchdog& watchdog)
     : calls_(calls),
       put_(put),
@@ -60,7 +35,7 @@ NvshmemPlan::NvshmemPlan(const Calls& calls, Put put, Rank& rank, const HaloTask
   const std::uint64_t zeros[kWords] = {};
   device_.write(count_.span(), zeros);
   for (std::size_t i = 0; i < kWords; ++i) {
-    device_.write(device_.adopt(word(i), sizeof zeros[0]), zeros);
+    device_.write(word_span(device_, word(i)), zeros);
   }
   if (overlap_) {
     lane_ = device_.make_stream({device_.info().priorities - 1});
@@ -70,17 +45,7 @@ NvshmemPlan::NvshmemPlan(const Calls& calls, Put put, Rank& rank, const HaloTask
   rank.team.barrier("the other ranks to have set their words");
 }
 
-// GPUs compare words as unsigned numbers here; the largest signed one is above every count.
-void NvshmemPlan::release_waits() noexcept {
-  constexpr std::uint64_t kReleased = std::numeric_limits<std::int64_t>::max();
-  for (std::size_t i = 0; i < kWords; ++i) {
-    try {
-      device_.signal({device_.adopt(word(i), sizeof kReleased)}, kReleased);
-    } catch (const std::exception&) {
-      return;  // the device is gone, and its streams with it
-    }
-  }
-}
+void NvshmemPlan::release_waits() noexcept { release_words(device_, word(0), kWords); }
 
 std::size_t NvshmemPlan::field_bytes() const { return FieldShape{shape_.nx, most_rows_}.bytes(); }
 
@@ -142,26 +107,17 @@ std::int64_t NvshmemPlan::partials() const {
          calls_.partials(sweep_call(any, false, true));
 }
 
-template <typename Call>
-void NvshmemPlan::run(Stream& stream, const char* name, const Call& call) {
-  if (device_.info().cpu_addressable) {
-    stream.run({name, {}, [this, name, call] { require(calls_, call(nullptr), name); }});
-    return;
-  }
-  device_.make_current();
-  require(calls_, call(stream.native()), name);
-}
-
 void NvshmemPlan::enqueue(Stream& stream, const Iteration& iteration) {
   const auto sweep = [&](bool boundary, bool interior, std::int64_t first_partial) {
     SweepCall call = sweep_call(iteration, boundary, interior);
     if (call.partials != nullptr) call.partials += first_partial;
-    run(stream, "sweep",
-        [&calls = calls_, call](void* native) { return calls.sweep(call, native); });
+    enqueue_call(calls_, device_, stream, "sweep",
+                 [&calls = calls_, call](void* native) { return calls.sweep(call, native); });
   };
   const auto sync = [&](Stream& on) {
-    run(on, "sync",
-        [&calls = calls_, call = sync_call()](void* native) { return calls.sync(call, native); });
+    enqueue_call(calls_, device_, on, "sync", [&calls = calls_, call = sync_call()](void* native) {
+      return calls.sync(call, native);
+    });
   };
   if (!overlap_) {
     sweep(true, true, 0);

@@ -3,34 +3,11 @@
 #include <memory>
 #include <string>
 
-#include "collectives/peer/watchdog.h"
+#include "collectives/nvshmem/pe.h"
 #include "halo/engine.h"
 #include "halo/nvshmem/calls.h"
 
 namespace duet::nvshmem {
-
-// Throws Error with the library's reason unless `result` is 0.
-void require(const Calls& calls, int result, const char* what);
-
-// Symmetric memory of one PE, as a span of its device. After a failure it is not freed: freeing is
-// a collective call, and NVSHMEM cannot abort one.
-class SymmetricMemory {
- public:
-  // Collective. Throws OutOfMemory.
-  SymmetricMemory(const Calls& calls, Rank& rank, std::size_t bytes, const Watchdog& watchdog);
-  ~SymmetricMemory();
-  SymmetricMemory(const SymmetricMemory&) = delete;
-  SymmetricMemory& operator=(const SymmetricMemory&) = delete;
-  const Span& span() const { return span_; }
-
- private:
-  const Calls& calls_;
-  int pe_;
-  const Watchdog& watchdog_;
-  int made_at_;
-  void* memory_;
-  Span span_;
-};
 
 // One rank's part. The symmetric memory has both fields, of as many rows on every PE, and two
 // words: one that the neighbour above signals, one for the neighbour below.
@@ -41,7 +18,8 @@ class SymmetricMemory {
 //   between
 class NvshmemPlan : public HaloPlan, private DeviceWaits {
  public:
-  NvshmemPlan(const Calls& calls, Put put, Rank& rank, const HaloTask& task, Watchdog& watchdog);
+  NvshmemPlan(const HaloCalls& calls, Put put, Rank& rank, const HaloTask& task,
+              Watchdog& watchdog);
 
   const FieldShape& shape() const override { return shape_; }
   Span field(int parity) const override;
@@ -56,11 +34,8 @@ class NvshmemPlan : public HaloPlan, private DeviceWaits {
   std::uint64_t* word(std::size_t index) const;
   SweepCall sweep_call(const Iteration& iteration, bool boundary, bool interior) const;
   SyncCall sync_call() const;
-  // On a device of the CPU as a task, whose stream is nullptr.
-  template <typename Call>
-  void run(Stream& stream, const char* name, const Call& call);
 
-  const Calls& calls_;
+  const HaloCalls& calls_;
   Put put_;
   Device& device_;
   Ring ring_;

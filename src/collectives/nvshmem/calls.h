@@ -1,0 +1,25 @@
+// The part of NVSHMEM that Duet uses, as a flat table of functions. So only the module's device
+// code (library.cu, and halo/nvshmem/kernels.cu) meets NVSHMEM's headers, and tests have an
+// implementation over host memory (fake.h). Functions that return int return 0, or else error() has
+// the reason.
+#pragma once
+
+#include <cstddef>
+
+namespace duet::nvshmem {
+
+inline constexpr std::size_t kIdBytes = 128;
+
+struct Calls {
+  const char* (*error)() = nullptr;
+  // Of one PE, which all others then get: kIdBytes bytes.
+  int (*unique_id)(void* id) = nullptr;
+  // Collective, on the thread whose device is current. A process may call it again for as many PEs.
+  int (*init)(const void* id, int pe, int pes) = nullptr;
+  // Collective: as many bytes on every PE, aligned to 256; nullptr: there is no room.
+  void* (*allocate)(int pe, std::size_t bytes) = nullptr;
+  void (*release)(int pe, void* memory) = nullptr;  // collective
+  bool several_pes_a_process = false;               // of the fake
+};
+
+}  // namespace duet::nvshmem

@@ -1,0 +1,142 @@
+#include "collectives/nvshmem/fake.h"
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace duet::nvshmem {
+namespace {
+
+constexpr std::chrono::seconds kLongest{3};
+
+struct Block {
+  std::byte* data = nullptr;
+  std::size_t bytes = 0;
+};
+
+// The heaps of all PEs. Allocation k of every PE is symmetric to that of the others.
+struct Heaps {
+  ~Heaps() { free_all(); }
+  // Also what is left allocated behind a failure, as by NVSHMEM.
+  void free_all() {
+    for (const auto& [pe, own] : blocks) {
+      for (const Block& block : own) std::free(block.data);
+    }
+    blocks.clear();
+  }
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::map<int, std::vector<Block>> blocks;  // by PE; freed ones stay, empty
+  int pes = 0;
+  const char* error = "";
+  std::atomic<bool> gave_up{false};  // a wait has failed: later ones fail at once
+};
+Heaps heaps;
+FakeFault fault = FakeFault::none;
+
+int init(const void*, int, int pes) {
+  const std::lock_guard<std::mutex> lock(heaps.mutex);
+  heaps.pes = pes;
+  return 0;
+}
+
+void* allocate(int pe, std::size_t bytes) {
+  std::unique_lock<std::mutex> lock(heaps.mutex);
+  auto* const data = static_cast<std::byte*>(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
+  std::vector<Block>& own = heaps.blocks[pe];
+  own.push_back({data, bytes});
+  const std::size_t count = own.size();
+  heaps.changed.notify_all();
+  const bool all = heaps.changed.wait_for(lock, kLongest, [&] {
+    for (int other = 0; other < heaps.pes; ++other) {
+      if (heaps.blocks[other].size() < count) return false;
+    }
+    return true;
+  });
+  return all ? data : nullptr;
+}
+
+void release(int pe, void* memory) {
+  const std::lock_guard<std::mutex> lock(heaps.mutex);
+  for (Block& block : heaps.blocks[pe]) {
+    if (block.data == memory) block = {};
+  }
+  std::free(memory);
+}
+
+Calls base_calls() {
+  Calls fake;
+  fake.error = [] { return heaps.error; };
+  fake.unique_id = [](void* id) { return std::memset(id, 7, kIdBytes), 0; };
+  fake.init = init;
+  fake.allocate = allocate;
+  fake.release = release;
+  fake.several_pes_a_process = true;
+  return fake;
+}
+
+}  // namespace
+
+void reset_fake(FakeFault wanted) {
+  const std::lock_guard<std::mutex> lock(heaps.mutex);
+  heaps.free_all();
+  heaps.gave_up = false;
+  fault = wanted;
+}
+
+FakeFault fake_fault() { return fault; }
+
+const Calls& fake_calls(FakeFault wanted) {
+  reset_fake(wanted);
+  static const Calls calls = base_calls();
+  return calls;
+}
+
+int fake_failure(const char* why) {
+  const std::lock_guard<std::mutex> lock(heaps.mutex);
+  heaps.error = why;
+  return 1;
+}
+
+std::byte* fake_address(const void* address, int pe, int other) {
+  const auto* const wanted = static_cast<const std::byte*>(address);
+  const std::lock_guard<std::mutex> lock(heaps.mutex);
+  const std::vector<Block>& own = heaps.blocks[pe];
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    if (own[i].data == nullptr || wanted < own[i].data || wanted >= own[i].data + own[i].bytes) {
+      continue;
+    }
+    return heaps.blocks[other].at(i).data + (wanted - own[i].data);
+  }
+  return nullptr;
+}
+
+void fake_signal(std::uint64_t* word, std::uint64_t value, bool adds) {
+  if (fault == FakeFault::loses_signals) return;
+  if (adds) {
+    __atomic_fetch_add(word, value, __ATOMIC_RELEASE);
+  } else {
+    __atomic_store_n(word, value, __ATOMIC_RELEASE);
+  }
+}
+
+bool fake_wait(const std::uint64_t* word, std::uint64_t value) {
+  const auto begin = std::chrono::steady_clock::now();
+  while (__atomic_load_n(word, __ATOMIC_ACQUIRE) < value) {
+    if (heaps.gave_up || std::chrono::steady_clock::now() - begin > kLongest) {
+      heaps.gave_up = true;
+      return false;
+    }
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+}  // namespace duet::nvshmem
