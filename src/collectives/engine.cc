@@ -37,7 +37,7 @@ class PlainMemory : public CollectiveMemory {
 
 std::vector<EngineModule> modules_for(const std::string& device_kind) {
   const EngineModule mpi{"collectives_mpi", "mpi"};
-  if (device_kind == "cuda") return {{"nccl", "nccl"}, mpi};
+  if (device_kind == "cuda") return {{"nccl", "nccl"}, {"nvshmem", "nvshmem"}, mpi};
   if (device_kind == "hip") return {{"rccl", "rccl"}, mpi};
   if (device_kind == "host") return {mpi};
   return {};

@@ -10,6 +10,14 @@ namespace duet::nvshmem {
 
 inline constexpr std::size_t kIdBytes = 128;
 
+// An all_to_all: `chunk` bytes from every PE to every PE. Both buffers are symmetric.
+struct AllToAllCall {
+  const std::byte* send = nullptr;
+  std::byte* recv = nullptr;
+  std::size_t chunk = 0;
+  int pe = 0, pes = 0;
+};
+
 struct Calls {
   const char* (*error)() = nullptr;
   // Of one PE, which all others then get: kIdBytes bytes.
@@ -19,7 +27,12 @@ struct Calls {
   // Collective: as many bytes on every PE, aligned to 256; nullptr: there is no room.
   void* (*allocate)(int pe, std::size_t bytes) = nullptr;
   void (*release)(int pe, void* memory) = nullptr;  // collective
-  bool several_pes_a_process = false;               // of the fake
+  // Enqueue on a native stream of the current device. sync_all: until all PEs have come to it.
+  // all_to_all: by the library's own kernel; a receive buffer must be free when the first PE
+  // begins.
+  int (*sync_all)(int pe, void* stream) = nullptr;
+  int (*all_to_all)(const AllToAllCall& call, void* stream) = nullptr;
+  bool several_pes_a_process = false;  // of the fake
 };
 
 }  // namespace duet::nvshmem

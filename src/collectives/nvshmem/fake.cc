@@ -29,11 +29,15 @@ struct Heaps {
       for (const Block& block : own) std::free(block.data);
     }
     blocks.clear();
+    came.clear();
+    sent.clear();
   }
 
   std::mutex mutex;
   std::condition_variable changed;
   std::map<int, std::vector<Block>> blocks;  // by PE; freed ones stay, empty
+  // Calls that a PE has come to, and those in which it has put all that it sends.
+  std::map<int, std::uint64_t> came, sent;
   int pes = 0;
   const char* error = "";
   std::atomic<bool> gave_up{false};  // a wait has failed: later ones fail at once
@@ -71,6 +75,43 @@ void release(int pe, void* memory) {
   std::free(memory);
 }
 
+// Counts a call of this PE, unless the count is lost, and waits until all have counted as many.
+int count_and_wait(std::map<int, std::uint64_t>& counts, int pe, bool lost) {
+  std::unique_lock<std::mutex> lock(heaps.mutex);
+  const std::uint64_t count = counts[pe] + 1;
+  if (!lost) counts[pe] = count;
+  heaps.changed.notify_all();
+  const bool all = heaps.changed.wait_for(lock, heaps.gave_up ? kLongest / 100 : kLongest, [&] {
+    for (int other = 0; other < heaps.pes; ++other) {
+      if (counts[other] < count) return false;
+    }
+    return true;
+  });
+  if (all) return 0;
+  heaps.gave_up = true;
+  heaps.error = "a PE did not come";
+  return 1;
+}
+
+int sync_all(int pe, void*) {
+  return count_and_wait(heaps.came, pe, fault == FakeFault::loses_signals);
+}
+
+// The PEs that come after this one, then itself.
+int all_to_all(const AllToAllCall& call, void*) {
+  for (int step = 1; step <= call.pes; ++step) {
+    const int other = (call.pe + step) % call.pes;
+    std::byte* const there = fake_address(call.recv, call.pe, other);
+    if (there == nullptr || fake_address(call.send, call.pe, other) == nullptr) {
+      return fake_failure("an address that is not symmetric");
+    }
+    if (fault == FakeFault::loses_last_put && step == call.pes - 1) continue;
+    std::memcpy(there + static_cast<std::size_t>(call.pe) * call.chunk,
+                call.send + static_cast<std::size_t>(other) * call.chunk, call.chunk);
+  }
+  return count_and_wait(heaps.sent, call.pe, false);
+}
+
 Calls base_calls() {
   Calls fake;
   fake.error = [] { return heaps.error; };
@@ -78,6 +119,8 @@ Calls base_calls() {
   fake.init = init;
   fake.allocate = allocate;
   fake.release = release;
+  fake.sync_all = sync_all;
+  fake.all_to_all = all_to_all;
   fake.several_pes_a_process = true;
   return fake;
 }

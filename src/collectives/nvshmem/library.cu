@@ -40,6 +40,22 @@ int init(const void* id, int pe, int pes) {
   return as_asked ? 0 : failed("it was initialised with another number of PEs");
 }
 
+int launched() {
+  const cudaError_t result = cudaGetLastError();
+  return result == cudaSuccess ? 0 : failed(cudaGetErrorString(result));
+}
+
+int sync_all(int, void* stream) {
+  nvshmemx_sync_all_on_stream(static_cast<cudaStream_t>(stream));
+  return launched();
+}
+
+int all_to_all(const AllToAllCall& call, void* stream) {
+  const int result = nvshmemx_alltoallmem_on_stream(NVSHMEM_TEAM_WORLD, call.recv, call.send,
+                                                    call.chunk, static_cast<cudaStream_t>(stream));
+  return result == 0 ? launched() : failed("nvshmemx_alltoallmem_on_stream");
+}
+
 }  // namespace
 
 int failed(const char* why) {
@@ -55,6 +71,8 @@ const Calls& library_calls() {
     all.init = init;
     all.allocate = [](int, std::size_t bytes) { return nvshmem_align(256, bytes); };
     all.release = [](int, void* memory) { nvshmem_free(memory); };
+    all.sync_all = sync_all;
+    all.all_to_all = all_to_all;
     return all;
   }();
   return calls;

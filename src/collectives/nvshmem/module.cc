@@ -1,13 +1,19 @@
 // Entry point of the module. Before NVSHMEM starts, multicast is switched off, which some systems
-// do not permit.
+// do not permit, and so is NCCL, which NVSHMEM would otherwise take for its calls on streams where
+// it finds it.
 #include "collectives/nvshmem/module.h"
 
 #include <cstdlib>
+
+#include "collectives/nvshmem/engine.h"
+#include "collectives/nvshmem/library.h"
 
 extern "C" void duet_register();
 
 void duet_register() {
   using namespace duet::nvshmem;
   setenv("NVSHMEM_DISABLE_NVLS", "1", /*overwrite=*/1);
+  setenv("NVSHMEM_DISABLE_NCCL", "1", /*overwrite=*/0);
+  duet::register_collective_engine(make_engine(library_calls(), "cuda"));
   if (register_nvshmem_halo != nullptr) register_nvshmem_halo();
 }
